@@ -1,0 +1,22 @@
+/* core/real.h - the element type: float, or double in the library that `make REAL=double` builds. */
+#ifndef GR_REAL_H
+#define GR_REAL_H
+#ifdef GR_REAL_DOUBLE
+typedef double gr_real;
+#else
+typedef float gr_real;
+#endif
+
+#if defined __GNUC__ && !defined _WIN32
+#define GR_API __attribute__((visibility("default")))
+#else
+#define GR_API
+#endif
+#ifdef __cplusplus
+#define GR_BEGIN extern "C" {
+#define GR_END }
+#else
+#define GR_BEGIN
+#define GR_END
+#endif
+#endif

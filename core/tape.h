@@ -1,0 +1,109 @@
+/* core/tape.h - the tape: the context of every call. It owns what operators return, records them for backward, and holds the
+ * mode, the first error, the random streams and the threads. One tape belongs to one thread at a time. */
+#ifndef GR_TAPE_H
+#define GR_TAPE_H
+#include "core/memory.h"
+#include "core/pool.h"
+#include "core/random.h"
+#include "core/real.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+GR_BEGIN
+
+#define GR_VERSION 100 /* 0.1.0: major * 10000 + minor * 100 + patch */
+#define GR_VERSION_TEXT "0.1.0"
+
+typedef struct gr_tape gr_tape;
+typedef struct gr_tensor gr_tensor;
+
+/* ---- Life ---- */
+
+typedef struct {
+    int threads;                   /* 0 or 1: the caller's thread alone; n: it and n - 1 workers. The bits are the same. */
+    gr_pool *pool;                 /* threads shared with other tapes of this thread; overrides threads; not owned */
+    const gr_allocator *allocator; /* where all memory comes from; NULL: malloc */
+    const char *isa;               /* "scalar", "avx2", "avx512", "neon"; NULL: $GRADUS_ISA, else the best of this CPU */
+} gr_tape_config;
+
+/* A new tape. seed is the one number on which every random draw depends. Recording is on, the mode is training.
+ * NULL when memory is out or the header is not the library's (float against double, another version); every other call
+ * accepts a NULL tape and treats it as one in error. An instruction set that this CPU or build lacks, or threads outside
+ * 0 .. 256, is an error on the tape. config may be NULL. Free with gr_tape_free. */
+#define gr_tape_new(seed) gr_tape_new_checked(seed, NULL, sizeof(gr_real), GR_VERSION)
+#define gr_tape_new_with(seed, config) gr_tape_new_checked(seed, config, sizeof(gr_real), GR_VERSION)
+GR_API gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version);
+GR_API void gr_tape_free(gr_tape *t);
+
+/* End the step: every tensor made on t since the last reset dies, the memory stays for the next step. Keeps the error, the
+ * mode and the random streams. Forgets what gr_tape_recover would roll back. */
+GR_API void gr_tape_reset(gr_tape *t);
+
+/* After an error: reset, put back all state that operators changed outside the tape since the last reset (random streams,
+ * running statistics), and clear the error. A retry gives the same bits as if nothing had happened. Modules whose state an
+ * operator changed must still be alive. */
+GR_API void gr_tape_recover(gr_tape *t);
+
+/* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step
+ * without recording more and more. A rewind past a backward is allowed; past a reset it is an error. */
+typedef struct { size_t block, used, epoch; void *node, *undo; } gr_mark;
+GR_API gr_mark gr_tape_mark(const gr_tape *t);
+GR_API void gr_tape_rewind(gr_tape *t, gr_mark mark);
+
+/* ---- Mode: it belongs to the pass, not to a module ---- */
+
+GR_API void gr_tape_set_training(gr_tape *t, bool training);   /* training: dropout drops, BatchNorm uses the batch */
+GR_API bool gr_tape_training(const gr_tape *t);
+GR_API void gr_tape_set_recording(gr_tape *t, bool recording); /* off: operators only compute, no gradient will flow */
+GR_API bool gr_tape_recording(const gr_tape *t);
+
+/* ---- Errors: the first one stays until gr_tape_recover ---- */
+
+typedef enum {
+    GR_OK,
+    GR_MISUSE,     /* shapes, arguments, order of calls */
+    GR_NO_MEMORY,
+    GR_BAD_FILE,   /* a file whose content is not what it should be */
+    GR_IO_FAILED,  /* open, read, write, fsync, rename */
+    GR_NOT_FINITE, /* a NaN or an infinity where it was to be refused */
+} gr_error;
+
+GR_API bool gr_failed(const gr_tape *t);            /* true for NULL */
+GR_API gr_error gr_error_code(const gr_tape *t);
+GR_API const char *gr_message(const gr_tape *t);    /* "" when there is no error; owned by t */
+
+/* ---- Backward ---- */
+
+/* Fill the gradients of everything that loss (one value) depends on: d loss / d x is added to the gradient of x. A first
+ * sweep finds what a gradient reaches and allocates all that is needed; the second computes and cannot fail. Errors: loss
+ * holds more than one value, was made with recording off or depends on nothing that wants a gradient, or this tape was
+ * already walked since its last reset. Returns false, and changes nothing, on an error or on a tape already in error. */
+GR_API bool gr_backward(gr_tape *t, gr_tensor *loss);
+
+/* The same from any tensor y, with its cotangent dy (y->len values, copied). */
+GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
+
+/* The gradient of x: x->len values, or NULL when no backward has reached x. Valid until reset (of parameters: until the
+ * optimizer's zero_grad). Of intermediates too; a view's is a part of its base's. */
+GR_API gr_real *gr_grad(const gr_tape *t, const gr_tensor *x);
+
+/* Ask for the gradient of an input of this step (parameters want theirs anyway). Returns x. */
+GR_API gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x);
+
+/* ---- What the tape holds ---- */
+
+GR_API uint64_t gr_tape_seed(const gr_tape *t);
+GR_API const gr_allocator *gr_tape_allocator(const gr_tape *t);
+GR_API int gr_tape_threads(const gr_tape *t);
+GR_API const char *gr_tape_isa(const gr_tape *t);
+GR_API size_t gr_tape_bytes(const gr_tape *t);   /* bytes of the arena's blocks */
+GR_API size_t gr_tape_nodes(const gr_tape *t);   /* recorded operators since the last reset */
+
+/* The random stream of that name, from (seed, name, 0) on when first asked for. It stays until the tape is freed; its counter
+ * is rolled back by gr_tape_recover if an operator drew from it through gr_stream_take. NULL on error. */
+GR_API gr_stream *gr_tape_stream(gr_tape *t, const char *name);
+/* All streams in the order of their first use, for checkpoints: name and stream of number i, or NULL past the end. */
+GR_API gr_stream *gr_tape_stream_at(const gr_tape *t, size_t i, const char **name);
+
+GR_END
+#endif

@@ -1,0 +1,12 @@
+/* gradus.h - the whole public interface of gradus, a minimal autograd deep-learning framework. Read on in this order. */
+#ifndef GRADUS_H
+#define GRADUS_H
+#include "core/tape.h"        /* the context: memory, recording, errors, backward */
+#include "core/tensor.h"      /* tensors, shapes, views */
+#include "core/print.h"       /* printing tensors and graphs */
+#include "ops/ops.h"          /* the operators */
+#include "nn/nn.h"            /* modules with parameters */
+#include "optim/optim.h"      /* optimizers, schedules, clipping, checkpoints */
+#include "core/op.h"          /* operators of your own */
+#include "core/gradcheck.h"   /* their gradient check */
+#endif
