@@ -1,0 +1,16 @@
+#!/bin/sh
+# have_cmocka.sh CC FLAGS: can a program be built with cmocka? If not, say how to get it.
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+cat > "$dir/a.c" <<'END'
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+int main(void) { assert_true(1); return 0; }
+END
+# shellcheck disable=SC2086
+$1 "$dir/a.c" -o "$dir/a" $2 2> /dev/null && exit 0
+echo "The tests need the library cmocka, which is not here: sh tests/tools/get_cmocka.sh" >&2
+exit 2
