@@ -1,0 +1,140 @@
+/* tests/test.h - what the tests share: cmocka, the library, assertions on tensors and messages, and the promise that the bits do not move.
+ * A test that cannot run here prints a line "not run: WHAT, WHY", which `make test` shows. */
+#ifndef GR_TEST_H
+#define GR_TEST_H
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "core/internal.h"
+#include "gradus.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* The tape is not in error; or it is, with this very message. */
+#define assert_ok(t) \
+    do { \
+        if (gr_failed(t)) fail_msg("%s", gr_message(t)); \
+    } while (0)
+#define assert_message(t, text) (assert_true(gr_failed(t)), assert_string_equal(gr_message(t), text))
+
+/* |got - want| <= tolerance max|want| for every element; NaN equals NaN. Tensors also have one shape. */
+#define assert_close(got, want, n, tolerance) test_close(got, want, n, tolerance, __FILE__, __LINE__)
+#define assert_tensors_close(got, want, tolerance) test_tensors_close(got, want, tolerance, __FILE__, __LINE__)
+/* assert_values(y, 1e-6, 1, 2, 3): y holds 1, 2 and 3. */
+#define assert_values(got, tolerance, ...) \
+    test_values(got, (const gr_real[]){ __VA_ARGS__ }, sizeof((gr_real[]){ __VA_ARGS__ }) / sizeof(gr_real), tolerance, __FILE__, __LINE__)
+/* The same bits; any NaN equals any other. */
+#define assert_same_bits(got, want, n) test_same_bits(got, want, n, __FILE__, __LINE__)
+
+static inline void test_close(const gr_real *got, const gr_real *want, size_t n, double tolerance, const char *file, int line)
+{
+    double largest = 0, worst = 0;
+    size_t at = 0;
+    if (n && (!got || !want)) print_error("no values to compare\n"), _fail(file, line);
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(want[i])) largest = fmax(largest, fabs((double)want[i]));
+    for (size_t i = 0; i < n; i++) {
+        double error = fabs((double)got[i] - (double)want[i]);
+        if (got[i] == want[i] || (isnan(got[i]) && isnan(want[i]))) error = 0;
+        if (isnan(error)) error = HUGE_VAL;
+        if (error > worst) worst = error, at = i;
+    }
+    if (worst <= tolerance * largest) return;
+    print_error("element %zu of %zu is %.9g, and should be %.9g: off by %.3g, allowed are %.3g\n", at, n, (double)got[at], (double)want[at],
+                worst, tolerance * largest);
+    _fail(file, line);
+}
+
+static inline void test_tensors_close(const gr_tensor *got, const gr_tensor *want, double tolerance, const char *file, int line)
+{
+    if (!got || !want) print_error("there is no tensor\n"), _fail(file, line);
+    if (!gr_same_shape(got, want)) print_error("the shapes differ\n"), _fail(file, line);
+    test_close(got->data, want->data, got->len, tolerance, file, line);
+}
+
+static inline void test_values(const gr_tensor *got, const gr_real *want, size_t n, double tolerance, const char *file, int line)
+{
+    if (!got) print_error("there is no tensor\n"), _fail(file, line);
+    if (got->len != n) print_error("there are %zu values, not %zu\n", got->len, n), _fail(file, line);
+    test_close(got->data, want, n, tolerance, file, line);
+}
+
+static inline void test_same_bits(const gr_real *got, const gr_real *want, size_t n, const char *file, int line)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!memcmp(got + i, want + i, sizeof *got) || (isnan(got[i]) && isnan(want[i]))) continue;
+        print_error("element %zu of %zu is %a, and should be %a\n", i, n, (double)got[i], (double)want[i]);
+        _fail(file, line);
+    }
+}
+
+/* FNV-1a over the bits of the values, with one NaN for all. */
+static inline uint64_t hash_reals(uint64_t hash, const gr_real *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t u = 0x7fc00000;
+        if (!isnan(x[i])) u = 0, memcpy(&u, x + i, sizeof *x);
+        for (int byte = 0; byte < 8; byte++, u >>= 8) hash = (hash ^ (u & 255)) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+/* EACH_ISA(isa) { ... }: isa is the name of every instruction set that this build holds and this CPU has. */
+#define EACH_ISA(isa) for (const char *isa = test_isa_after(NULL); isa; isa = test_isa_after(isa))
+static inline const char *test_isa_after(const char *last)
+{
+    const int best = gr__isa_choose(NULL), first = last ? gr__isa_choose(last) + 1 : 0;
+    return first <= best ? gr__isa_name(first) : NULL;
+}
+
+/* The result of f and all gradients have the same bits for 1, 2 and 4 threads and, in float, for every instruction set. in: as for
+ * gr_gradcheck, but sizes should be large enough for more than one chunk and odd enough for tails. */
+#define assert_bits_stay(f, argument, in, n) test_bits_stay(f, argument, in, n, __FILE__, __LINE__)
+
+static inline uint64_t test_hash_of(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n, int threads,
+                                    const char *isa, const char *file, int line)
+{
+    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
+    gr_tensor *x[16];
+    gr_stream values = gr_stream_new(1, "values");
+    for (size_t k = 0; k < n && k < COUNT(x); k++) {
+        const double low = in[k].low, high = in[k].high;
+        x[k] = gr_empty(t, in[k].shape);
+        for (size_t i = 0; x[k] && i < x[k]->len; i++)
+            x[k]->data[i] = in[k].values ? in[k].values[i] : (gr_real)gr_stream_uniform(&values, low || high ? low : -2, low || high ? high : 2);
+        if (!in[k].no_grad) gr_want_grad(t, x[k]);
+    }
+    gr_tensor *y = f(t, x, argument);
+    gr_real *dy = y ? calloc(y->len + 1, sizeof *dy) : NULL;
+    for (size_t i = 0; dy && i < y->len; i++) dy[i] = (gr_real)gr_stream_uniform(&values, -1, 1);
+    if (!dy || !gr_backward_from(t, y, dy)) print_error("%s\n", gr_message(t)), _fail(file, line);
+    uint64_t hash = hash_reals(0xcbf29ce484222325u, y->data, y->len);
+    for (size_t k = 0; k < n; k++)
+        if (gr_grad(t, x[k])) hash = hash_reals(hash, gr_grad(t, x[k]), x[k]->len);
+    free(dy);
+    gr_tape_free(t);
+    return hash;
+}
+
+static inline void test_bits_stay(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n, const char *file,
+                                  int line)
+{
+    const char *last = gr__isa_name(gr__isa_choose(NULL));
+    const uint64_t want = test_hash_of(f, argument, in, n, 1, last, file, line);
+    EACH_ISA(isa)
+    {
+        if (sizeof(gr_real) == sizeof(double) && strcmp(isa, last)) continue;
+        for (int threads = 1; threads <= 4; threads *= 2) {
+            if (test_hash_of(f, argument, in, n, threads, isa, file, line) == want) continue;
+            print_error("%s with %d threads gives other bits than %s with 1\n", isa, threads, last);
+            _fail(file, line);
+        }
+    }
+}
+#endif
