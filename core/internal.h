@@ -27,9 +27,10 @@ struct gr_tape {
     bool owns_pool, recording, training, walked;
     int isa;
     uint64_t seed;
-    size_t epoch;                 /* counts resets, so that an old mark is told from a new one */
+    size_t epoch;                 /* counts resets and backwards, so that an old mark is told from a new one */
     void *scratch;                /* of the running backward */
-    void *work;                   /* gemm's, for each thread */
+    char *work;                   /* gemm's, gr__work_bytes() for each thread */
+    size_t work_bytes;
     gr_error error;
     char message[1024];
 };

@@ -88,6 +88,15 @@ GR_API void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void
 /* Scratch of a thread inside gr_parallel (0 .. threads-1) for gemm: gr__work_bytes() bytes. */
 void *gr__work(gr_tape *t, int thread);
 
+/* ---- Tensors that outlive tapes, for modules ---- */
+
+/* Zeroed, in the memory of home, which must outlive the tensor; NULL when out of memory. It wants no gradient until told to. */
+gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape);
+void gr__tensor_free_home(gr_tensor *x);               /* with its gradient; NULL is fine */
+void gr__wants_grad(gr_tensor *x, bool wanted);
+bool gr__grad_reached(const gr_tensor *x);             /* by a backward since gr__grad_clear */
+void gr__grad_clear(gr_tensor *x);                     /* the next backward starts from 0 */
+
 /* axis in -rank .. rank-1 to 0 .. rank-1; -1 and an error naming op when it is none. */
 GR_API int gr_axis(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis);
 

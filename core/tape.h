@@ -45,8 +45,8 @@ GR_API void gr_tape_reset(gr_tape *t);
 GR_API void gr_tape_recover(gr_tape *t);
 
 /* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step
- * without recording more and more. A rewind past a backward is allowed; past a reset it is an error. */
-typedef struct { size_t block, used, epoch; void *node, *undo; } gr_mark;
+ * without recording more and more. A mark from before a gr_tape_reset or gr_backward is an error. */
+typedef struct { size_t block, used, epoch, nodes; void *node, *undo; } gr_mark;
 GR_API gr_mark gr_tape_mark(const gr_tape *t);
 GR_API void gr_tape_rewind(gr_tape *t, gr_mark mark);
 

@@ -1,0 +1,129 @@
+/* core/backward.c - two sweeps over the tape, newest node first. No recursion and no visited set: the tape is in execution
+ * order, so when a node is met, everything that uses its outputs has been met before. */
+#include "core/internal.h"
+
+/* The tensor that holds x's data and gradient: of a view, its base. */
+static gr_tensor *owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
+
+gr_real *gr_grad(const gr_tape *t, const gr_tensor *x)
+{
+    (void)t;
+    if (!x || !(x->flags & GR__WANTS_GRAD)) return NULL;
+    const gr_tensor *base = owner(x);
+    return base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
+}
+
+gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
+{
+    if (gr_failed(t) || !x) return NULL;
+    x->flags |= GR__WANTS_GRAD;
+    owner(x)->flags |= GR__WANTS_GRAD;
+    return x;
+}
+
+/* Give x a gradient of zeros, or keep what a parameter has from an earlier backward. That a parameter was reached is undone
+ * by gr_tape_recover. */
+static bool reach(gr_tape *t, gr_tensor *view)
+{
+    gr_tensor *x = owner(view);
+    if (x->flags & GR__HAS_GRAD) return true;
+    const size_t bytes = x->len * sizeof(gr_real);
+    if (x->home && !gr_undo_note(t, &x->flags, sizeof x->flags)) return false;
+    if (!x->grad) x->grad = x->home ? x->home->alloc(x->home->context, bytes ? bytes : 1) : gr_save(t, bytes);
+    if (!x->grad) return gr_fail_as(t, GR_NO_MEMORY, "backward", "out of memory: a gradient of %zu values", x->len);
+    memset(x->grad, 0, bytes);
+    x->flags |= GR__HAS_GRAD;
+    return true;
+}
+
+static bool reached(const gr_node *n)
+{
+    for (unsigned i = 0; i < n->outs; i++)
+        if (n->out[i] && owner(n->out[i])->flags & GR__HAS_GRAD) return true;
+    return false;
+}
+
+/* Sweep 1: mark and allocate. An output that no gradient reached gets zeros when another output of its node was reached. */
+static bool mark_and_allocate(gr_tape *t)
+{
+    size_t scratch = 0;
+    for (gr_node *n = t->last; n; n = n->prev) {
+        if (!reached(n)) continue;
+        for (unsigned i = 0; i < n->outs; i++)
+            if (n->out[i] && !reach(t, n->out[i])) return false;
+        for (unsigned i = 0; i < n->ins; i++)
+            if (n->in[i] && n->in[i]->flags & GR__WANTS_GRAD && !reach(t, n->in[i])) return false;
+        const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
+        if (wanted > scratch) scratch = wanted;
+    }
+    t->scratch = scratch ? gr_save(t, scratch) : NULL;
+    return !gr_failed(t);
+}
+
+/* Sweep 2: compute. */
+static void compute(gr_tape *t)
+{
+    for (gr_node *n = t->last; n; n = n->prev)
+        if (reached(n)) n->op->backward(t, n);
+}
+
+void *gr_scratch(gr_tape *t) { return t->scratch; }
+
+bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
+{
+    if (gr_failed(t)) return false;
+    if (!y || !dy) return gr_fail(t, NULL, "backward: %s is NULL", y ? "dy" : "the tensor");
+    if (t->walked)
+        return gr_fail(t, NULL, "backward: this tape was already walked; its gradients are in place, and a second walk would add "
+                                "them twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
+    if (!(y->flags & GR__WANTS_GRAD))
+        return gr_fail(t, NULL, "backward: %s depends on nothing that wants a gradient (recording off, everything frozen or "
+                                "detached, or no parameter involved)", gr_shape_text(t, y));
+    if (!reach(t, y) || !mark_and_allocate(t)) return false;
+    gr_real *g = gr_grad(t, y);
+    for (size_t i = 0; i < y->len; i++) g[i] += dy[i];
+    t->walked = true;
+    t->epoch++; /* marks from before do not know of the gradients */
+    compute(t);
+    return true;
+}
+
+bool gr_backward(gr_tape *t, gr_tensor *loss)
+{
+    if (gr_failed(t)) return false;
+    if (loss && loss->len != 1)
+        return gr_fail(t, NULL, "backward: the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
+                                "gr_backward_from", gr_shape_text(t, loss));
+    return gr_backward_from(t, loss, &(gr_real){ 1 });
+}
+
+/* ---- Tensors that outlive the tape ---- */
+
+gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape)
+{
+    size_t len, bytes;
+    if (!gr__shape_len(shape, &len) || !gr_size_mul(len, sizeof(gr_real), &bytes)) return NULL;
+    gr_tensor *x = gr_memory_new(home, sizeof *x);
+    if (!x) return NULL;
+    *x = (gr_tensor){ .data = gr_memory_new(home, bytes), .len = len, .rank = shape.rank, .home = home };
+    memcpy(x->dim, shape.dim, sizeof x->dim);
+    if (x->data) return x;
+    gr_memory_free(home, x, sizeof *x);
+    return NULL;
+}
+
+void gr__tensor_free_home(gr_tensor *x)
+{
+    if (!x) return;
+    const gr_allocator *home = x->home;
+    gr_memory_free(home, x->grad, x->len * sizeof(gr_real));
+    gr_memory_free(home, x->data, x->len * sizeof(gr_real));
+    gr_memory_free(home, x, sizeof *x);
+}
+
+void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)GR__HAS_GRAD; }
+bool gr__grad_reached(const gr_tensor *x) { return x->flags & GR__HAS_GRAD; }
+void gr__wants_grad(gr_tensor *x, bool wanted)
+{
+    x->flags = wanted ? x->flags | GR__WANTS_GRAD : x->flags & ~(unsigned)GR__WANTS_GRAD;
+}

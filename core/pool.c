@@ -1,0 +1,132 @@
+/* core/pool.c - threads that run the chunks of one region at a time. */
+#include "core/pool.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+typedef struct { gr_pool *pool; int thread; pthread_t id; } worker;
+
+struct gr_pool {
+    gr_allocator memory;
+    int threads;                 /* with the caller's */
+    int wanted;                  /* workers has wanted - 1 entries */
+    worker *workers;
+    /* the region at hand: written before region is raised, read after it was seen to change */
+    gr_task *f;
+    void *argument;
+    size_t chunks;
+    bool stop;
+    _Alignas(64) atomic_size_t region;  /* how many regions were begun */
+    _Alignas(64) atomic_int running;    /* workers that have not finished it */
+    _Alignas(64) atomic_int parked;     /* workers that wait on wake */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+};
+
+enum { SPINS = 1500 }; /* some tens of microseconds */
+
+static void pause_a_little(void)
+{
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Chunk i belongs to thread i * threads / chunks, rounded down. */
+static void run_share(gr_pool *p, int thread)
+{
+    const size_t n = p->chunks, threads = (size_t)p->threads, k = (size_t)thread;
+    const size_t first = (k * n + threads - 1) / threads, end = ((k + 1) * n + threads - 1) / threads;
+    for (size_t i = first; i < end; i++) p->f(p->argument, i, thread);
+}
+
+static void wait_for_region(gr_pool *p, size_t seen)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (atomic_load(&p->region) != seen) return;
+        pause_a_little();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->parked, 1); /* before the test: gr_pool_run raises region, then looks at parked */
+    while (atomic_load(&p->region) == seen) pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->parked, 1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void *work(void *argument)
+{
+    const worker *w = argument;
+    for (size_t seen = 0;; seen++) {
+        wait_for_region(w->pool, seen);
+        if (w->pool->stop) return NULL;
+        run_share(w->pool, w->thread);
+        atomic_fetch_sub(&w->pool->running, 1);
+    }
+}
+
+static void begin_region(gr_pool *p)
+{
+    atomic_store(&p->running, p->threads - 1);
+    atomic_fetch_add(&p->region, 1);
+    if (!atomic_load(&p->parked)) return;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void gr_pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
+{
+    if (!p || p->threads == 1 || chunks < 2) {
+        for (size_t i = 0; i < chunks; i++) f(argument, i, 0);
+        return;
+    }
+    p->f = f, p->argument = argument, p->chunks = chunks;
+    begin_region(p);
+    run_share(p, 0);
+    for (int i = 0; atomic_load(&p->running); i++)
+        if (i < SPINS) pause_a_little();
+        else sched_yield();
+}
+
+gr_pool *gr_pool_new(int threads, const gr_allocator *allocator)
+{
+    const gr_allocator memory = allocator ? *allocator : gr_default_allocator();
+    if (threads < 1 || threads > 256) threads = threads < 1 ? 1 : 256;
+    gr_pool *p = gr_memory_new(&memory, sizeof *p);
+    if (!p) return NULL;
+    p->memory = memory, p->threads = 1, p->wanted = threads;
+    p->workers = gr_memory_new(&memory, (size_t)(threads - 1) * sizeof *p->workers);
+    if (!p->workers || pthread_mutex_init(&p->lock, NULL)) goto failed;
+    if (pthread_cond_init(&p->wake, NULL)) {
+        pthread_mutex_destroy(&p->lock);
+        goto failed;
+    }
+    for (int i = 1; i < threads; i++) {
+        worker *w = &p->workers[i - 1];
+        *w = (worker){ .pool = p, .thread = i };
+        if (pthread_create(&w->id, NULL, work, w)) break;
+        p->threads++;
+    }
+    return p;
+failed:
+    gr_memory_free(&memory, p->workers, (size_t)(threads - 1) * sizeof *p->workers);
+    gr_memory_free(&memory, p, sizeof *p);
+    return NULL;
+}
+
+void gr_pool_free(gr_pool *p)
+{
+    if (!p) return;
+    const gr_allocator memory = p->memory;
+    p->stop = true;
+    begin_region(p);
+    for (int i = 0; i < p->threads - 1; i++) pthread_join(p->workers[i].id, NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    gr_memory_free(&memory, p->workers, (size_t)(p->wanted - 1) * sizeof *p->workers);
+    gr_memory_free(&memory, p, sizeof *p);
+}
+
+int gr_pool_threads(const gr_pool *p) { return p ? p->threads : 1; }

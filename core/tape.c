@@ -1,0 +1,251 @@
+/* core/tape.c - the tape: life, errors, recording, the undo log, modes. Backward is in core/backward.c. */
+#include "core/gemm.h"
+#include "core/internal.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Errors ---- */
+
+static void *fail(gr_tape *t, gr_error code, const char *name, const char *format, va_list arguments)
+{
+    if (!t || t->error) return NULL;
+    t->error = code;
+    const int head = *name ? snprintf(t->message, sizeof t->message, "%s: ", name) : 0;
+    if (head >= 0 && (size_t)head < sizeof t->message) vsnprintf(t->message + head, sizeof t->message - (size_t)head, format, arguments);
+    return NULL;
+}
+
+void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(t, GR_MISUSE, op ? op->name : "", format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(t, code, name, format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+bool gr_failed(const gr_tape *t) { return !t || t->error; }
+gr_error gr_error_code(const gr_tape *t) { return t ? t->error : GR_NO_MEMORY; }
+const char *gr_message(const gr_tape *t) { return t ? t->message : "there is no tape: gr_tape_new returned NULL"; }
+
+/* ---- Life ---- */
+
+static bool tape_start(gr_tape *t, const gr_tape_config *c)
+{
+    const char *const isa = c->isa ? c->isa : getenv("GRADUS_ISA");
+    t->isa = gr__isa_choose(isa && *isa ? isa : NULL);
+    if (t->isa < 0) {
+        t->isa = 0;
+        return gr_fail(t, NULL, "instruction set '%s': this build or this CPU has none of that name", isa);
+    }
+    if (c->threads < 0 || c->threads > 256) return gr_fail(t, NULL, "threads must be 0 .. 256; got %d", c->threads);
+    t->pool = c->pool;
+    if (!c->pool && c->threads > 1) {
+        t->pool = gr_pool_new(c->threads, &t->memory);
+        t->owns_pool = t->pool;
+        if (!t->pool) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %d threads", c->threads);
+    }
+    return true;
+}
+
+gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version)
+{
+    if (real_bytes != sizeof(gr_real) || version != GR_VERSION) return NULL;
+    const gr_tape_config c = config ? *config : (gr_tape_config){ 0 };
+    const gr_allocator memory = c.allocator ? *c.allocator : gr_default_allocator();
+    gr_tape *t = gr_memory_new(&memory, sizeof *t);
+    if (!t) return NULL;
+    t->memory = t->arena.memory = memory;
+    t->seed = seed, t->recording = t->training = true;
+    tape_start(t, &c);
+    t->work_bytes = (size_t)gr_pool_threads(t->pool) * gr__work_bytes();
+    t->work = memory.alloc(memory.context, t->work_bytes);
+    if (t->work) return t;
+    gr_tape_free(t);
+    return NULL;
+}
+
+void gr_tape_free(gr_tape *t)
+{
+    if (!t) return;
+    const gr_allocator memory = t->memory;
+    gr__arena_free(&t->arena);
+    for (gr__named_stream *s = t->streams, *next; s; s = next) {
+        next = s->next;
+        gr_memory_free(&memory, s, sizeof *s + strlen(s->name) + 1);
+    }
+    gr_memory_free(&memory, t->work, t->work_bytes);
+    if (t->owns_pool) gr_pool_free(t->pool);
+    gr_memory_free(&memory, t, sizeof *t);
+}
+
+/* ---- Reset, recover, mark, rewind ---- */
+
+void gr_tape_reset(gr_tape *t)
+{
+    if (!t) return;
+    t->last = NULL, t->undo = NULL, t->nodes = 0, t->walked = false, t->scratch = NULL;
+    t->epoch++;
+    gr__arena_rewind(&t->arena, 0, 0);
+}
+
+bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
+{
+    size_t whole;
+    gr__undo *u = gr_size_add(sizeof *u, bytes, &whole) ? gr_save(t, whole) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
+    if (!u) return false;
+    *u = (gr__undo){ t->undo, p, bytes };
+    memcpy(u + 1, p, bytes);
+    t->undo = u;
+    return true;
+}
+
+void gr_tape_recover(gr_tape *t)
+{
+    if (!t) return;
+    for (const gr__undo *u = t->undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
+    t->error = GR_OK, t->message[0] = 0;
+    gr_tape_reset(t);
+}
+
+gr_mark gr_tape_mark(const gr_tape *t)
+{
+    if (!t) return (gr_mark){ 0 };
+    return (gr_mark){ t->arena.index, t->arena.used, t->epoch, t->nodes, t->last, t->undo };
+}
+
+void gr_tape_rewind(gr_tape *t, gr_mark mark)
+{
+    if (!t) return;
+    if (mark.epoch != t->epoch) {
+        gr_fail(t, NULL, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward");
+        return;
+    }
+    t->last = mark.node, t->nodes = mark.nodes;
+    if (t->undo != mark.undo) return; /* the undo log lies in the arena and must outlive the rewind: keep the memory until reset */
+    gr__arena_rewind(&t->arena, mark.block, mark.used);
+}
+
+/* ---- Memory of the step ---- */
+
+void *gr_save(gr_tape *t, size_t bytes)
+{
+    if (gr_failed(t)) return NULL;
+    void *p = gr__arena_alloc(&t->arena, bytes);
+    return p ? p : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu", bytes, t->arena.total);
+}
+void *gr_save_zeros(gr_tape *t, size_t bytes)
+{
+    void *p = gr_save(t, bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+gr_real *gr_save_reals(gr_tape *t, size_t n)
+{
+    size_t bytes;
+    if (gr_failed(t)) return NULL;
+    return gr_size_mul(n, sizeof(gr_real), &bytes) ? gr_save(t, bytes) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu values", n);
+}
+
+/* ---- Recording ---- */
+
+bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
+{
+    if (gr_failed(t)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (!x[i]) return gr_fail(t, op, "argument %zu is NULL", i + 1);
+    return true;
+}
+
+bool gr_will_record(const gr_tape *t, gr_tensor *const *in, size_t ins)
+{
+    if (gr_failed(t) || !t->recording) return false;
+    for (size_t i = 0; i < ins; i++)
+        if (in[i] && in[i]->flags & GR__WANTS_GRAD) return true;
+    return false;
+}
+
+gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t saved_bytes, gr_tensor *const *out, size_t outs,
+                     gr_tensor *const *in, size_t ins)
+{
+    if (gr_failed(t)) return NULL;
+    if (!gr_will_record(t, in, ins)) return out[0];
+    gr_node *n = gr_save(t, sizeof *n + (outs + ins) * sizeof(gr_tensor *));
+    void *copy = saved_bytes ? gr_save(t, saved_bytes) : NULL;
+    if (gr_failed(t)) return NULL;
+    gr_tensor **links = (gr_tensor **)(n + 1);
+    *n = (gr_node){ op, t->last, copy, links + outs, links, (unsigned)ins, (unsigned)outs };
+    memcpy(links, out, outs * sizeof *out);
+    memcpy(links + outs, in, ins * sizeof *in);
+    if (copy) memcpy(copy, saved, saved_bytes);
+    for (size_t i = 0; i < outs; i++)
+        if (out[i]) out[i]->flags |= GR__WANTS_GRAD;
+    t->last = n, t->nodes++;
+    return out[0];
+}
+
+/* ---- Mode and facts ---- */
+
+void gr_tape_set_training(gr_tape *t, bool training) { if (t) t->training = training; }
+bool gr_tape_training(const gr_tape *t) { return t && t->training; }
+void gr_tape_set_recording(gr_tape *t, bool recording) { if (t) t->recording = recording; }
+bool gr_tape_recording(const gr_tape *t) { return t && t->recording; }
+uint64_t gr_tape_seed(const gr_tape *t) { return t ? t->seed : 0; }
+const gr_allocator *gr_tape_allocator(const gr_tape *t) { return t ? &t->memory : NULL; }
+int gr_tape_threads(const gr_tape *t) { return t ? gr_pool_threads(t->pool) : 1; }
+const char *gr_tape_isa(const gr_tape *t) { return t ? gr__isa_name(t->isa) : ""; }
+size_t gr_tape_bytes(const gr_tape *t) { return t ? t->arena.total : 0; }
+size_t gr_tape_nodes(const gr_tape *t) { return t ? t->nodes : 0; }
+int gr_isa(const gr_tape *t) { return t->isa; }
+void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * gr__work_bytes(); }
+
+/* ---- Random streams ---- */
+
+gr_stream *gr_tape_stream(gr_tape *t, const char *name)
+{
+    if (gr_failed(t)) return NULL;
+    gr__named_stream **end = &t->streams;
+    for (; *end; end = &(*end)->next)
+        if (!strcmp((*end)->name, name)) return &(*end)->stream;
+    const size_t length = strlen(name) + 1;
+    gr__named_stream *s = gr_memory_new(&t->memory, sizeof *s + length);
+    if (!s) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: random stream '%s'", name);
+    s->stream = gr_stream_new(t->seed, name);
+    memcpy(s->name, name, length);
+    *end = s;
+    return &s->stream;
+}
+
+gr_stream *gr_tape_stream_at(const gr_tape *t, size_t i, const char **name)
+{
+    gr__named_stream *s = t ? t->streams : NULL;
+    while (s && i--) s = s->next;
+    if (s && name) *name = s->name;
+    return s ? &s->stream : NULL;
+}
+
+uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count)
+{
+    if (!s || !gr_undo_note(t, &s->counter, sizeof s->counter)) return 0;
+    const uint64_t first = s->counter;
+    s->counter += count;
+    return first;
+}
+
+/* ---- Threads ---- */
+
+void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument)
+{
+    if (chunks > 1 && work >= 5000) gr_pool_run(t->pool, chunks, f, argument);
+    else
+        for (size_t i = 0; i < chunks; i++) f(argument, i, 0);
+}

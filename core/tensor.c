@@ -1,0 +1,211 @@
+/* core/tensor.c - making tensors, views, reading. */
+#include "core/internal.h"
+#include <math.h>
+#include <stdio.h>
+
+/* ---- Shapes ---- */
+
+bool gr__shape_len(gr_shape shape, size_t *len)
+{
+    *len = 1;
+    if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return false;
+    size_t whole = 1; /* without the zeros, so that [0, huge, huge] is refused as [1, huge, huge] is */
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.dim[i] && !gr_size_mul(whole, shape.dim[i], &whole)) return false;
+        *len *= shape.dim[i];
+    }
+    return whole <= SIZE_MAX / 2 / sizeof(double);
+}
+
+gr_shape gr_shape_of(const gr_tensor *x)
+{
+    gr_shape shape = { 0 };
+    if (!x) return shape;
+    shape.rank = x->rank;
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return shape;
+}
+
+bool gr_same_shape(const gr_tensor *a, const gr_tensor *b)
+{
+    return a && b && a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
+}
+
+const char *gr_shape_name(gr_tape *t, gr_shape shape)
+{
+    enum { ROOM = GR_MAX_RANK * 24 };
+    char *text = gr_save(t, ROOM), *end = text;
+    if (!text) return "?";
+    if (shape.rank < 0 || shape.rank > GR_MAX_RANK) {
+        snprintf(text, ROOM, "rank %d", shape.rank);
+        return text;
+    }
+    *end++ = '[';
+    for (int i = 0; i < shape.rank; i++) {
+        const char *comma = i ? ", " : "";
+        end += shape.dim[i] == GR_INFER ? snprintf(end, 24, "%sGR_INFER", comma) : snprintf(end, 24, "%s%zu", comma, shape.dim[i]);
+    }
+    *end++ = ']', *end = 0;
+    return text;
+}
+
+const char *gr_shape_text(gr_tape *t, const gr_tensor *x) { return x ? gr_shape_name(t, gr_shape_of(x)) : "NULL"; }
+
+int gr_axis(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis)
+{
+    if (axis >= -x->rank && axis < x->rank) return axis < 0 ? axis + x->rank : axis;
+    if (x->rank) gr_fail(t, op, "x is %s, so an axis must be in %d .. %d; got %d", gr_shape_text(t, x), -x->rank, x->rank - 1, axis);
+    else gr_fail(t, op, "x is [] and has no axis; got axis %d", axis);
+    return -1;
+}
+
+size_t gr_size(const gr_tensor *x, int axis)
+{
+    if (!x || axis < -x->rank || axis >= x->rank) return 0;
+    return x->dim[axis < 0 ? axis + x->rank : axis];
+}
+
+double gr_item(const gr_tensor *x) { return x && x->len == 1 ? (double)x->data[0] : (double)NAN; }
+
+/* ---- Making ---- */
+
+static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
+{
+    size_t len;
+    if (gr_failed(t)) return NULL;
+    if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return gr_fail_as(t, GR_MISUSE, who, "the rank must be 0 .. %d; got %d", GR_MAX_RANK, shape.rank);
+    if (!gr__shape_len(shape, &len)) return gr_fail_as(t, GR_MISUSE, who, "%s is too large for this machine", gr_shape_name(t, shape));
+    gr_tensor *x = gr_save(t, sizeof *x);
+    gr_real *data = gr_save_reals(t, len);
+    if (!data) return NULL;
+    *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank };
+    memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
+    return x;
+}
+
+gr_tensor *gr_empty(gr_tape *t, gr_shape shape) { return make(t, shape, "empty"); }
+gr_tensor *gr_empty_like(gr_tape *t, const gr_tensor *x) { return x ? make(t, gr_shape_of(x), "empty") : NULL; }
+
+gr_tensor *gr_input(gr_tape *t, const gr_real *values, gr_shape shape)
+{
+    if (!values && !gr_failed(t)) return gr_fail_as(t, GR_MISUSE, "input", "values is NULL");
+    gr_tensor *x = make(t, shape, "input");
+    if (x) memcpy(x->data, values, x->len * sizeof *values);
+    return x;
+}
+
+gr_tensor *gr_full(gr_tape *t, gr_shape shape, double value)
+{
+    gr_tensor *x = make(t, shape, "full");
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] = (gr_real)value;
+    return x;
+}
+gr_tensor *gr_zeros(gr_tape *t, gr_shape shape) { return gr_full(t, shape, 0); }
+gr_tensor *gr_ones(gr_tape *t, gr_shape shape) { return gr_full(t, shape, 1); }
+gr_tensor *gr_scalar(gr_tape *t, double value) { return gr_full(t, GR_SCALAR, value); }
+
+gr_tensor *gr_arange(gr_tape *t, size_t n)
+{
+    gr_tensor *x = make(t, GR_SHAPE(n), "arange");
+    for (size_t i = 0; x && i < n; i++) x->data[i] = (gr_real)i;
+    return x;
+}
+
+typedef double draw(gr_stream *s, double a, double b);
+static gr_tensor *random_tensor(gr_tape *t, gr_shape shape, draw *next, double a, double b, const char *stream, const char *who)
+{
+    if (!stream && !gr_failed(t)) return gr_fail_as(t, GR_MISUSE, who, "the stream's name is NULL");
+    gr_tensor *x = make(t, shape, who);
+    gr_stream *s = gr_tape_stream(t, stream);
+    if (!x || !s || !gr_undo_note(t, &s->counter, sizeof s->counter)) return NULL;
+    for (size_t i = 0; i < x->len; i++) x->data[i] = (gr_real)next(s, a, b);
+    return x;
+}
+gr_tensor *gr_rand(gr_tape *t, gr_shape shape, double low, double high, const char *stream)
+{
+    return random_tensor(t, shape, gr_stream_uniform, low, high, stream, "rand");
+}
+gr_tensor *gr_randn(gr_tape *t, gr_shape shape, double mean, double std, const char *stream)
+{
+    return random_tensor(t, shape, gr_stream_normal, mean, std, stream, "randn");
+}
+
+gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape)
+{
+    size_t len;
+    if (gr_failed(t)) return NULL;
+    if (!gr__shape_len(shape, &len)) return gr_fail_as(t, GR_MISUSE, "ints", "%s is not a shape that fits this machine", gr_shape_name(t, shape));
+    gr_ints *x = gr_save(t, sizeof *x);
+    int *data = gr_save(t, len * sizeof *data);
+    if (!data) return NULL;
+    *x = (gr_ints){ .data = data, .len = len, .rank = shape.rank };
+    memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
+    if (values) memcpy(data, values, len * sizeof *data);
+    else memset(data, 0, len * sizeof *data);
+    return x;
+}
+
+/* ---- Views ---- */
+
+static gr_tensor *view(gr_tape *t, gr_tensor *x, gr_shape shape, size_t offset, size_t len)
+{
+    gr_tensor *y = gr_save(t, sizeof *y);
+    if (!y) return NULL;
+    *y = (gr_tensor){ .data = x->data + offset, .len = len, .rank = shape.rank, .flags = x->flags & GR__WANTS_GRAD,
+                      .base = x->base ? x->base : x };
+    memcpy(y->dim, shape.dim, (size_t)shape.rank * sizeof *y->dim);
+    return y;
+}
+
+gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape)
+{
+    static const gr_op op = { .name = "reshape" };
+    if (!gr_ready(t, &op, x)) return NULL;
+    const gr_shape asked = shape;
+    int inferred = -1;
+    size_t known = 1, len;
+    for (int i = 0; i < shape.rank && i < GR_MAX_RANK; i++) {
+        if (shape.dim[i] != GR_INFER) gr_size_mul(known, shape.dim[i], &known);
+        else if (inferred < 0) inferred = i;
+        else return gr_fail(t, &op, "at most one size may be GR_INFER; got %s", gr_shape_name(t, asked));
+    }
+    if (inferred >= 0 && known) shape.dim[inferred] = x->len / known;
+    if (!gr__shape_len(shape, &len) || len != x->len)
+        return gr_fail(t, &op, "x is %s and holds %zu values, which do not fill %s", gr_shape_text(t, x), x->len, gr_shape_name(t, asked));
+    return view(t, x, shape, 0, x->len);
+}
+
+gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first)
+{
+    static const gr_op op = { .name = "flatten" };
+    if (!gr_ready(t, &op, x)) return NULL;
+    const int axis = x->rank || (first != 0 && first != -1) ? gr_axis(t, &op, x, first) : 0;
+    if (axis < 0) return NULL;
+    gr_shape shape = { .rank = axis + 1 };
+    memcpy(shape.dim, x->dim, (size_t)axis * sizeof *x->dim);
+    shape.dim[axis] = 1;
+    for (int i = axis; i < x->rank; i++) shape.dim[axis] *= x->dim[i];
+    return view(t, x, shape, 0, x->len);
+}
+
+gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, size_t start, size_t count)
+{
+    static const gr_op op = { .name = "slice" };
+    if (!gr_ready(t, &op, x)) return NULL;
+    if (!x->rank) return gr_fail(t, &op, "x is [] and has no leading axis");
+    if (start > x->dim[0] || count > x->dim[0] - start)
+        return gr_fail(t, &op, "x is %s, which has no rows %zu .. %zu (start %zu, count %zu)", gr_shape_text(t, x), start, start + count, start, count);
+    gr_shape shape = gr_shape_of(x);
+    shape.dim[0] = count;
+    const size_t row = x->dim[0] ? x->len / x->dim[0] : 0;
+    return view(t, x, shape, start * row, count * row);
+}
+
+gr_tensor *gr_detach(gr_tape *t, gr_tensor *x)
+{
+    static const gr_op op = { .name = "detach" };
+    if (!gr_ready(t, &op, x)) return NULL;
+    gr_tensor *y = view(t, x, gr_shape_of(x), 0, x->len);
+    if (y) y->base = NULL, y->flags = 0;
+    return y;
+}
