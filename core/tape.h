@@ -17,6 +17,9 @@ GR_BEGIN
 typedef struct gr_tape gr_tape;
 typedef struct gr_tensor gr_tensor;
 
+/* A config is a struct in which a field of 0 means the default. Where 0 is a value too, GR_NONE asks for it. */
+#define GR_NONE (-1)
+
 /* ---- Life ---- */
 
 typedef struct {

@@ -9,8 +9,8 @@ GR_BEGIN
 typedef struct gr_module gr_module;
 typedef struct gr_slot gr_slot;
 
-/* One parameter, buffer or counter of a module, in the order of registration. */
-typedef enum { GR_PARAMETER, GR_BUFFER, GR_COUNTER } gr_slot_kind;
+/* One parameter, buffer, counter or kept state of a module, in the order of registration. */
+typedef enum { GR_PARAMETER, GR_BUFFER, GR_COUNTER, GR_KEPT } gr_slot_kind;
 struct gr_slot {
     const char *name;      /* "weight" */
     const char *path;      /* "fc1.weight": the key in a state_dict */
@@ -18,7 +18,7 @@ struct gr_slot {
     gr_tensor *tensor;     /* of a counter NULL */
     int64_t count;         /* of a counter: its value */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
-    bool is_norm_or_bias;  /* exempt from weight decay by default: norm gains, biases */
+    bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */
     gr_init init;          /* how its values were drawn */
     gr_module *owner;
     gr_slot *next;
@@ -32,25 +32,36 @@ struct gr_module {
     gr_allocator memory;            /* a copy of the tape's */
     uint64_t seed;                  /* the tape's */
     size_t bytes;                   /* of the struct that this heads */
+    size_t multiply_adds;           /* of its own work on one row of input (a sample, a time step): for gr_summary */
+    gr_tensor *(*forward)(gr_tape *t, gr_module *m, gr_tensor *x); /* of modules from one tensor to one tensor; else NULL */
 };
 
 GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made under it */
-GR_API void gr_module_free(gr_module *m);       /* with everything under it; NULL is fine; not the tape */
+/* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then. */
+GR_API void gr_module_free(gr_module *m);
 
-/* For modules of your own: make(...) first, then gr_param and others, then `return gr_module_ready(t, &l->module) ? l : NULL;`, which on an error
- * removes and frees the half-made module. gr_module_make returns bytes zeroed bytes that begin with the gr_module. A name holds no '.' or '/',
- * is not empty and is new under its parent. */
+/* Call a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. */
+GR_API gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x);
+
+/* For modules of your own: gr_module_make first, then gr_param and others, then `return gr_module_ready(t, &l->module) ? l : NULL;`,
+ * which on an error removes and frees the half-made module. gr_module_make returns bytes zeroed bytes that begin with the
+ * gr_module; kind outlives it (a literal). A name holds no '.' or '/', is not empty and is new under its parent; NULL stands
+ * for the number of modules there already ("0", "1", ...), as in a Sequential. */
 GR_API void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes);
 GR_API bool gr_module_ready(gr_tape *t, gr_module *m);
 
-/* Register a tensor under m, with initial values from the stream "<path>/init". Parameters want gradients; buffers are saved but not trained. NULL on error. */
+/* Register a tensor under m, with initial values from the stream "<path>/init". Parameters want gradients; buffers are saved
+ * but not trained; a counter is an integer that is saved. Owned by m. NULL on error. */
 GR_API gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_init init);
 GR_API gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape, double value);
 GR_API int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name);
 /* Register tensor, a parameter of another module of this tree, here too: counted, clipped, stepped and saved once. */
 GR_API gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor);
+/* Draw a parameter's first values again, by another rule, from the start of the same stream. False on error. */
+GR_API bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init);
 
-/* The one walk over a tree, depth first in order of creation: for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) */
+/* The one walk over a tree, depth first in order of creation: for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)).
+ * gr_slot_find looks for a path counted from m: "fc1.weight"; NULL when there is none. */
 GR_API gr_slot *gr_slot_first(const gr_module *m);
 GR_API gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s);
 GR_API gr_module *gr_module_next(const gr_module *root, const gr_module *m); /* likewise over modules; NULL at the end */
@@ -59,13 +70,20 @@ GR_API gr_slot *gr_slot_find(const gr_module *m, const char *path);
 /* Freeze or thaw all parameters under m. */
 GR_API void gr_requires_grad(gr_module *m, bool wanted);
 
-/* Copy a state out of the tape into m's memory (made at the first call, [the same shape] ever after), so that it outlives
- * gr_tape_reset: truncated back-propagation, moving averages. Returns the kept tensor, which no gradient enters. */
+/* Copy a state out of the tape into m's memory (made at the first call, of the same shape ever after), so that it outlives
+ * gr_tape_reset: truncated back-propagation, moving averages. Returns the kept tensor, which no gradient enters. gr_kept finds
+ * it again: NULL when nothing was kept under that name. It is no part of a state_dict, but of a checkpoint. */
 GR_API gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x);
+GR_API gr_tensor *gr_kept(const gr_module *m, const char *name);
 
-/* Numbers in the tree: tied parameters once. */
+/* How many numbers the parameters under m hold, tied ones once; and the bytes of all that it saves. */
 GR_API size_t gr_module_parameters(const gr_module *m);
 GR_API size_t gr_module_bytes(const gr_module *m);
+
+/* Print the tree, one line a module: kind, parameters with shapes, their number, multiply-adds for one row of input, bytes. */
+GR_API void gr_summary(FILE *out, const gr_module *m);
+/* Print the rule by which each parameter got its first values. */
+GR_API void gr_print_init(FILE *out, const gr_module *m);
 
 GR_END
 #endif
