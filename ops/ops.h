@@ -18,9 +18,82 @@ GR_BEGIN
 
 /* ==== Softmax and losses ==== */
 
+/* Along an axis: softmax(x)_i = exp(x_i) / sum over j of exp(x_j), and its logarithm, x_i - log of that sum. The largest x is
+ * subtracted first, so nothing overflows; an x of -inf has probability 0. An axis of nothing but -inf gives NaN. */
+GR_API gr_tensor *gr_softmax(gr_tape *t, gr_tensor *x, int axis);
+GR_API gr_tensor *gr_log_softmax(gr_tape *t, gr_tensor *x, int axis);
+
+/* What a loss returns: the mean or the sum over all samples (rank 0), or each sample's own. The mean of no samples is NaN. */
+typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE } gr_reduction;
+
+typedef struct {
+    gr_reduction reduction;
+    const gr_tensor *weight;  /* [C]: of each class, without gradient; NULL: 1 */
+    double label_smoothing;   /* e in [0, 1] (cross_entropy only) */
+    int ignore_index;         /* samples with this target count for nothing; 0 means -100, PyTorch's default */
+    bool ignore_class_0;      /* samples with target 0 count for nothing */
+} gr_cross_entropy_config;
+
+/* Of logits x against class numbers, with p = softmax(x) over the classes c and w = weight, per sample
+ *     loss = -(1 - e) w[target] log p[target] - e / C * sum over c of w[c] log p[c]
+ * The mean divides by the sum of w[target] over the samples that are not ignored, as in PyTorch.
+ *
+ *   logits  [N, C] or [N, C, d1 ..], or [C] of one sample
+ *   target  the same without C: [N] or [N, d1 ..], or []; 0 .. C-1 or ignore_index; anything else is an error
+ *   config  NULL: all defaults                                                                                              */
+GR_API gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
+
+/* The same from log-probabilities, such as gr_log_softmax gives over axis 1: loss = -w[target] logp[target]. */
+GR_API gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_cross_entropy_config *config);
+
+/* Element by element, x and target of one shape; gradients reach both. The short forms return the mean.
+ *     mse     (x - target)^2
+ *     l1      |x - target|                                      with derivative 0 at 0
+ *     huber   d^2 / 2 for |d| <= delta, else delta (|d| - delta / 2), d = x - target       Huber 1964; delta > 0
+ *     bce_with_logits   -(w target log s(x) + (1 - target) log(1 - s(x))), s the sigmoid; w = pos_weight, which holds one value or
+ *                       one for each element of the last axis, and gets no gradient; NULL: 1                               */
+GR_API gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target);
+GR_API gr_tensor *gr_mse_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
+GR_API gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target);
+GR_API gr_tensor *gr_l1_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
+GR_API gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta);
+GR_API gr_tensor *gr_huber_with(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction);
+GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target);
+GR_API gr_tensor *gr_bce_with_logits_with(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight,
+                                          gr_reduction reduction);
+
 /* ==== Embedding, gather, dropout ==== */
 
+/* Rows of a table: y[...] = weight[ids[...]].
+ *
+ *   weight  [V, D]
+ *   ids     any shape, 0 .. V-1
+ *   padding an id whose row gets no gradient; GR_NONE: no such id
+ *   return  [ids.., D]                                                                                                      */
+GR_API gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int padding);
+
+/* Values picked along an axis: for axis 1 of three, y[i][j][k] = x[i][ids[i][j][k]][k]. ids has the rank of x and is not larger
+ * than x on the other axes; y has its shape. Picking a value twice adds both gradients. */
+GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids);
+
+/* In training, every value becomes 0 with probability p, else x / (1 - p); in evaluation mode, x. The mask is drawn from the
+ * tape's stream of that name: x->len draws.                                                      Srivastava et al. 2014 */
+GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream);
+
 /* ==== Normalization ==== */
+
+/* Give the last axes zero mean and unit variance, then scale and shift:
+ *     y = gamma * (x - mean) / sqrt(var + eps) + beta
+ * var is the biased variance (divide by N). eps sits inside the root, as in PyTorch.      Ba, Kiros, Hinton 2016, eq. 15-16
+ *
+ *   x      [.., n1, .., nk]   k = axes, at least 1; N = n1 * .. * nk
+ *   gamma  N values           scale, or NULL for 1
+ *   beta   N values           shift, or NULL for 0
+ *   eps    0 or more; PyTorch's default is 1e-5
+ *   return the shape of x
+ *
+ * Gradients reach x, gamma and beta. Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. */
+GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* ==== Recurrent ==== */
 
