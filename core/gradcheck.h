@@ -13,7 +13,7 @@ typedef struct {
     double low, high;       /* values are drawn from [low, high); both 0: [-2, 2) */
     double kink;            /* with has_kink: no value comes within ten steps of it */
     bool has_kink;
-    bool distinct;          /* values at least ten steps apart, for max, min and sorting */
+    bool distinct;          /* values at least ten steps apart, from low on, for max, min and sorting */
     bool no_grad;           /* an input whose gradient is not asked for */
     const gr_real *values;  /* given values instead of random ones */
 } gr_gradcheck_input;
@@ -29,7 +29,7 @@ typedef struct {
 /* Compare backward with finite differences of f. Gradients start at random values, not 0, so that a backward that assigns instead of adding
  * fails. In the double library every element, by the four-point stencil with h = 1e-3 max(1, |x|):
  *     (f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h)) / 12h,    |a - n| <= tol max(|a|, |n|) + 1e-2 tol max|w|
- * In the float library the derivative along a random direction for each input. Returns true when all agree; otherwise, and on
+ * In the float library the derivative along a random direction for each input, h = 0.02 and a floor of tol max|w|. Returns true when all agree; otherwise, and on
  * an error of f, prints one line to out (NULL: nowhere): the worst element with both numbers. Appends the names of the operators that it
  * saw to the file $GRADUS_CHECKED, when that is set. config may be NULL. */
 GR_API bool gr_gradcheck(FILE *out, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in,

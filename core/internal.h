@@ -2,6 +2,7 @@
 #ifndef GR_INTERNAL_H
 #define GR_INTERNAL_H
 #include "core/op.h"
+#include <stdio.h>
 #include <string.h>
 
 /* A chain of blocks that only grows. Allocation bumps through it and never goes back, reset starts at the first block again: a
@@ -42,6 +43,8 @@ enum { /* gr_tensor.flags */
 
 int gr__isa_choose(const char *wanted); /* NULL: the best; -1: not in this build, or not on this CPU */
 const char *gr__isa_name(int isa);
+void gr__print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3))); /* nothing when out is NULL */
+void gr__append_line(const char *path, const char *line);
 bool gr__shape_len(gr_shape shape, size_t *len); /* false when the rank is wrong or the product overflows */
 
 #if defined __SANITIZE_ADDRESS__

@@ -33,9 +33,12 @@ typedef struct {
  * NULL when memory is out or the header is not the library's (float against double, another version); every other call
  * accepts a NULL tape and treats it as one in error. An instruction set that this CPU or build lacks, or threads outside
  * 0 .. 256, is an error on the tape. config may be NULL. Free with gr_tape_free. */
-#define gr_tape_new(seed) gr_tape_new_checked(seed, NULL, sizeof(gr_real), GR_VERSION)
-#define gr_tape_new_with(seed, config) gr_tape_new_checked(seed, config, sizeof(gr_real), GR_VERSION)
 GR_API gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version);
+static inline gr_tape *gr_tape_new_with(uint64_t seed, const gr_tape_config *config)
+{
+    return gr_tape_new_checked(seed, config, sizeof(gr_real), GR_VERSION);
+}
+static inline gr_tape *gr_tape_new(uint64_t seed) { return gr_tape_new_with(seed, NULL); }
 GR_API void gr_tape_free(gr_tape *t);
 
 /* End the step: every tensor made on t since the last reset dies, the memory stays for the next step. Keeps the error, the

@@ -1,0 +1,226 @@
+/* core/gradcheck.c - finite differences against backward, with a random cotangent.
+ *
+ * A sum as the loss would be blind: the gradient of sum(softmax(x)) is 0, and so is that of every normalization. So the loss
+ * is L = sum over i of w[i] y[i] with random w, added up in double. */
+#include "core/gradcheck.h"
+#include "core/internal.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { IN_DOUBLE = sizeof(gr_real) == 8, TRIES = 1000 };
+static const double step = IN_DOUBLE ? 1e-3 : 2e-2; /* h, for |x| <= 1 */
+
+/* One input of the function under test: a leaf that keeps its gradient, as a parameter does. */
+typedef struct {
+    gr_tensor *x;
+    gr_real *values;    /* what x holds when nothing is moved */
+    gr_real *start;     /* what its gradient held before backward */
+    double *direction;  /* along which it is moved */
+} leaf;
+
+typedef struct {
+    FILE *out;
+    const char *name;
+    gr_gradcheck_function *f;
+    void *argument;
+    const gr_gradcheck_input *spec;
+    size_t n;
+    gr_tape *t;
+    gr_stream random;
+    leaf *leaves;
+    gr_tensor **in;
+    gr_real *w;         /* the cotangent */
+    size_t outputs;
+    double largest_w, tolerance;
+} check;
+
+static double magnitude(double x) { return x < 0 ? -x : x; }
+static double larger(double a, double b) { return a > b ? a : b; }
+static double step_at(gr_real x) { return step * larger(1, magnitude((double)x)); }
+
+/* ---- The inputs ---- */
+
+static double draw(check *c, const gr_gradcheck_input *spec)
+{
+    const bool given = spec->low < 0 || spec->low > 0 || spec->high < 0 || spec->high > 0;
+    const double low = given ? spec->low : -2, high = given ? spec->high : 2;
+    double x = low;
+    for (int i = 0; i < TRIES; i++) {
+        x = gr_stream_uniform(&c->random, low, high);
+        if (!spec->has_kink || magnitude(x - spec->kink) >= 10 * step * larger(1, magnitude(x))) break;
+    }
+    return x;
+}
+
+/* Values in random order, ten steps apart and a little more, so that moving one never makes it pass another. */
+static bool draw_distinct(check *c, const gr_gradcheck_input *spec, leaf *l)
+{
+    size_t *order = gr_save(c->t, l->x->len * sizeof *order);
+    if (!order) return false;
+    gr_stream_permutation(&c->random, order, l->x->len);
+    const double apart = 12 * step * larger(1, larger(magnitude(spec->low), magnitude(spec->high)));
+    for (size_t i = 0; i < l->x->len; i++)
+        l->values[i] = (gr_real)(spec->low + apart * ((double)order[i] + gr_stream_uniform(&c->random, 0, 0.1)));
+    return true;
+}
+
+static bool make_leaf(check *c, size_t k)
+{
+    const gr_gradcheck_input *spec = &c->spec[k];
+    leaf *l = &c->leaves[k];
+    const gr_allocator *memory = gr_tape_allocator(c->t);
+    gr_tensor *x = c->in[k] = l->x = gr__tensor_new_home(memory, spec->shape);
+    if (!x) return false;
+    x->grad = gr_memory_new(memory, x->len * sizeof(gr_real));
+    l->values = gr_memory_new(memory, x->len * sizeof(gr_real));
+    l->start = gr_memory_new(memory, x->len * sizeof(gr_real));
+    l->direction = gr_memory_new(memory, x->len * sizeof(double));
+    if (!x->grad || !l->values || !l->start || !l->direction) return false;
+    if (!spec->no_grad) x->flags |= GR__WANTS_GRAD | GR__HAS_GRAD;
+    if (spec->distinct && !draw_distinct(c, spec, l)) return false;
+    for (size_t i = 0; i < x->len; i++) {
+        if (spec->values) l->values[i] = spec->values[i];
+        else if (!spec->distinct) l->values[i] = (gr_real)draw(c, spec);
+        x->grad[i] = l->start[i] = (gr_real)gr_stream_uniform(&c->random, -1, 1);
+    }
+    memcpy(x->data, l->values, x->len * sizeof(gr_real));
+    return true;
+}
+
+static void free_leaf(check *c, size_t k)
+{
+    leaf *l = &c->leaves[k];
+    const gr_allocator *memory = gr_tape_allocator(c->t);
+    const size_t len = l->x ? l->x->len : 0;
+    gr_memory_free(memory, l->values, len * sizeof(gr_real));
+    gr_memory_free(memory, l->start, len * sizeof(gr_real));
+    gr_memory_free(memory, l->direction, len * sizeof(double));
+    gr__tensor_free_home(l->x);
+}
+
+/* ---- The two derivatives ---- */
+
+static bool run_backward(check *c)
+{
+    const gr_allocator *memory = gr_tape_allocator(c->t);
+    gr_tensor *y = c->f(c->t, c->in, c->argument);
+    if (!y) return false;
+    c->outputs = y->len;
+    c->w = gr_memory_new(memory, y->len * sizeof(gr_real));
+    if (!c->w) return gr_fail_as(c->t, GR_NO_MEMORY, "", "out of memory");
+    for (size_t i = 0; i < y->len; i++) {
+        c->w[i] = (gr_real)gr_stream_uniform(&c->random, -1, 1);
+        c->largest_w = larger(c->largest_w, magnitude((double)c->w[i]));
+    }
+    return gr_backward_from(c->t, y, c->w);
+}
+
+/* L with input k moved by s steps along its direction. */
+static double loss_at(check *c, size_t k, double s)
+{
+    leaf *l = &c->leaves[k];
+    gr_tape_recover(c->t); /* takes random streams and running statistics back to where the first run found them */
+    for (size_t i = 0; i < l->x->len; i++) l->x->data[i] = (gr_real)((double)l->values[i] + s * l->direction[i]);
+    const gr_tensor *y = c->f(c->t, c->in, c->argument);
+    memcpy(l->x->data, l->values, l->x->len * sizeof(gr_real));
+    double loss = 0;
+    for (size_t i = 0; y && i < y->len; i++) loss += (double)c->w[i] * (double)y->data[i];
+    return y ? loss : (double)NAN;
+}
+
+/* dL along the direction of input k, per step. */
+static double numeric(check *c, size_t k)
+{
+    return (loss_at(c, k, -2) - 8 * loss_at(c, k, -1) + 8 * loss_at(c, k, 1) - loss_at(c, k, 2)) / 12;
+}
+
+static double analytic(const leaf *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->x->len; i++) sum += ((double)l->x->grad[i] - (double)l->start[i]) * l->direction[i];
+    return sum;
+}
+
+/* ---- The comparison ---- */
+
+typedef struct { double excess, analytic, numeric; size_t element; } worst;
+
+static void compare(check *c, size_t k, size_t element, double scale, worst *w)
+{
+    const double a = analytic(&c->leaves[k]) / scale, n = numeric(c, k) / scale;
+    const double floor = (IN_DOUBLE ? 1e-2 : 1) * c->tolerance * c->largest_w;
+    const double allowed = c->tolerance * larger(magnitude(a), magnitude(n)) + floor, excess = magnitude(a - n) / allowed;
+    if (!(excess <= w->excess)) *w = (worst){ excess, a, n, element }; /* a NaN is the worst of all */
+}
+
+static bool check_input(check *c, size_t k)
+{
+    leaf *l = &c->leaves[k];
+    worst w = { 0 };
+    for (size_t i = 0; IN_DOUBLE && i < l->x->len && w.excess <= 1; i++) {
+        const double h = l->direction[i] = step_at(l->values[i]);
+        compare(c, k, i, h, &w);
+        l->direction[i] = 0;
+    }
+    if (!IN_DOUBLE) {
+        for (size_t i = 0; i < l->x->len; i++) l->direction[i] = step_at(l->values[i]) * gr_stream_uniform(&c->random, -1, 1);
+        compare(c, k, 0, step, &w);
+    }
+    if (w.excess <= 1) return true;
+    if (gr_failed(c->t)) gr__print_line(c->out, "%s: %s", c->name, gr_message(c->t));
+    else if (IN_DOUBLE)
+        gr__print_line(c->out, "%s: input %zu, element %zu: backward gives %.12g, finite differences %.12g (%.1f times the tolerance)",
+                       c->name, k, w.element, w.analytic, w.numeric, w.excess);
+    else
+        gr__print_line(c->out, "%s: input %zu, along a random direction: backward gives %.7g, finite differences %.7g (%.1f times "
+                               "the tolerance)", c->name, k, w.analytic, w.numeric, w.excess);
+    return false;
+}
+
+static void report_operators(const gr_tape *t)
+{
+    const char *path = getenv("GRADUS_CHECKED");
+    for (const gr_node *n = t->last; path && *path && n; n = n->prev) gr__append_line(path, n->op->name);
+}
+
+static bool run(check *c)
+{
+    for (size_t k = 0; k < c->n; k++)
+        if (!make_leaf(c, k)) {
+            gr__print_line(c->out, "%s: out of memory, or input %zu has a shape that does not fit", c->name, k);
+            return false;
+        }
+    if (!run_backward(c)) {
+        gr__print_line(c->out, "%s: %s", c->name, gr_failed(c->t) ? gr_message(c->t) : "the function returned NULL without an error");
+        return false;
+    }
+    report_operators(c->t);
+    bool all = true;
+    gr_tape_set_recording(c->t, false);
+    for (size_t k = 0; k < c->n; k++)
+        if (!c->spec[k].no_grad) all = check_input(c, k) && all;
+    return all;
+}
+
+bool gr_gradcheck(FILE *out, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
+                  const gr_gradcheck_config *config)
+{
+    const gr_gradcheck_config g = config ? *config : (gr_gradcheck_config){ 0 };
+    check c = { .out = out, .name = name, .f = f, .argument = argument, .spec = in, .n = n,
+                .tolerance = g.tolerance > 0 ? g.tolerance : IN_DOUBLE ? 1e-7 : 1e-3 };
+    c.t = gr_tape_new_with(g.seed ? g.seed : 1, &(gr_tape_config){ .threads = g.threads, .isa = g.isa });
+    c.random = gr_stream_new(g.seed ? g.seed : 1, "gradcheck");
+    const gr_allocator memory = gr_default_allocator();
+    c.leaves = gr_memory_new(&memory, n * sizeof *c.leaves);
+    c.in = gr_memory_new(&memory, n * sizeof *c.in);
+    gr_tape_set_training(c.t, !g.eval);
+    const bool ready = !gr_failed(c.t) && c.leaves && c.in;
+    if (!ready) gr__print_line(out, "%s: %s", name, gr_failed(c.t) ? gr_message(c.t) : "out of memory");
+    const bool good = ready && run(&c);
+    for (size_t k = 0; ready && k < n; k++) free_leaf(&c, k);
+    gr_memory_free(&memory, c.w, c.outputs * sizeof *c.w);
+    gr_memory_free(&memory, c.leaves, n * sizeof *c.leaves);
+    gr_memory_free(&memory, c.in, n * sizeof *c.in);
+    gr_tape_free(c.t);
+    return good;
+}

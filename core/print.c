@@ -1,0 +1,188 @@
+/* core/print.c - tensors and graphs as text. */
+#include "core/print.h"
+#include "core/internal.h"
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* ---- Tensors ---- */
+
+enum { EDGE = 3 }; /* entries shown at each end of an axis that is longer than twice that */
+
+typedef struct { bool scientific; int width; } number_format;
+
+static bool shown(size_t i, size_t n) { return n <= 2 * EDGE || i < EDGE || i >= n - EDGE; }
+
+/* One format for all values that will be shown: fixed with four places, or scientific when that would lose them. */
+static void measure(const gr_tensor *x, int axis, size_t offset, size_t len, number_format *f)
+{
+    if (axis == x->rank) {
+        const double v = (double)x->data[offset], a = v < 0 ? -v : v;
+        char text[64];
+        if (a >= 1e5 && a <= 1e300) f->scientific = true;
+        if (a > 0 && a < 1e-4) f->scientific = true;
+        const int width = snprintf(text, sizeof text, f->scientific ? "%.4e" : "%.4f", v);
+        if (width > f->width) f->width = width;
+        return;
+    }
+    const size_t n = x->dim[axis], step = n ? len / n : 0;
+    for (size_t i = 0; i < n; i++)
+        if (shown(i, n)) measure(x, axis + 1, offset + i * step, step, f);
+}
+
+static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, size_t len, const number_format *f)
+{
+    if (axis == x->rank) {
+        fprintf(out, f->scientific ? "%*.4e" : "%*.4f", f->width, (double)x->data[offset]);
+        return;
+    }
+    const size_t n = x->dim[axis], step = n ? len / n : 0;
+    fputc('[', out);
+    for (size_t i = 0; i < n; i++) {
+        if (!shown(i, n)) {
+            if (i != EDGE) continue;
+            fputs(axis + 1 == x->rank ? ", ..." : ",\n", out);
+            if (axis + 1 < x->rank) fprintf(out, "%*s...", axis + 1, "");
+            continue;
+        }
+        if (i) fputs(axis + 1 == x->rank ? ", " : ",\n", out);
+        if (i && axis + 1 < x->rank) fprintf(out, "%*s", axis + 1, "");
+        print_axis(out, x, axis + 1, offset + i * step, step, f);
+    }
+    fputc(']', out);
+}
+
+static void print_shape(FILE *out, const gr_tensor *x)
+{
+    fputc('[', out);
+    for (int i = 0; i < x->rank; i++) fprintf(out, "%s%zu", i ? ", " : "", x->dim[i]);
+    fputc(']', out);
+}
+
+void gr_print(FILE *out, const gr_tensor *x)
+{
+    if (!x) {
+        fputs("NULL\n", out);
+        return;
+    }
+    number_format f = { false, 0 };
+    measure(x, 0, 0, x->len, &f);
+    if (f.scientific) measure(x, 0, 0, x->len, &f); /* the widths, now that the format is known */
+    print_shape(out, x);
+    fputc('\n', out);
+    print_axis(out, x, 0, 0, x->len, &f);
+    fputc('\n', out);
+}
+
+/* ---- Graphs ---- */
+
+typedef struct { const gr_tensor *tensor; size_t node; } producer; /* which node made a tensor, sorted by address */
+typedef struct { gr_node **node; producer *made; size_t nodes, outputs; } graph;
+
+static int by_address(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t)((const producer *)a)->tensor, y = (uintptr_t)((const producer *)b)->tensor;
+    return (x > y) - (x < y);
+}
+
+static bool graph_read(gr_tape *t, graph *g)
+{
+    *g = (graph){ .nodes = t->nodes };
+    for (const gr_node *n = t->last; n; n = n->prev) g->outputs += n->outs;
+    g->node = gr_save(t, g->nodes * sizeof *g->node);
+    g->made = gr_save(t, g->outputs * sizeof *g->made);
+    if (!g->made) return false;
+    size_t i = g->nodes, k = 0;
+    for (gr_node *n = t->last; n; n = n->prev) {
+        g->node[--i] = n;
+        for (unsigned o = 0; o < n->outs; o++) g->made[k++] = (producer){ n->out[o], i };
+    }
+    qsort(g->made, g->outputs, sizeof *g->made, by_address);
+    return true;
+}
+
+/* The number of the node that made x, or of the one that made x's base; SIZE_MAX when no recorded node did. */
+static size_t maker(const graph *g, const gr_tensor *x)
+{
+    const producer *p = NULL;
+    for (const gr_tensor *y = x; y && !p; y = y->base)
+        p = bsearch(&(producer){ y, 0 }, g->made, g->outputs, sizeof *g->made, by_address);
+    return p ? p->node : SIZE_MAX;
+}
+
+static const char *leaf_name(const gr_tensor *x)
+{
+    const gr_tensor *owner = x->base ? x->base : x;
+    return owner->path ? owner->path : "input";
+}
+
+void gr_print_graph(FILE *out, gr_tape *t)
+{
+    graph g;
+    const gr_mark mark = gr_tape_mark(t);
+    if (gr_failed(t) || !graph_read(t, &g)) return;
+    for (size_t i = 0; i < g.nodes; i++) {
+        const gr_node *n = g.node[i];
+        fprintf(out, "%4zu  %-16s ", i, n->op->name);
+        for (unsigned o = 0; o < n->outs; o++)
+            if (n->out[o]) print_shape(out, n->out[o]);
+        for (unsigned k = 0, first = 1; k < n->ins; k++) {
+            if (!n->in[k]) continue;
+            fputs(first ? "  <- " : ", ", out), first = 0;
+            const size_t from = maker(&g, n->in[k]);
+            if (from != SIZE_MAX) fprintf(out, "%zu ", from);
+            else fprintf(out, "%s ", leaf_name(n->in[k]));
+            print_shape(out, n->in[k]);
+        }
+        fputc('\n', out);
+    }
+    gr_tape_rewind(t, mark);
+}
+
+void gr_print_dot(FILE *out, gr_tape *t)
+{
+    graph g;
+    const gr_mark mark = gr_tape_mark(t);
+    if (gr_failed(t) || !graph_read(t, &g)) return;
+    fputs("digraph tape {\n    node [shape=box, fontname=\"sans-serif\"];\n", out);
+    for (size_t i = 0; i < g.nodes; i++) {
+        const gr_node *n = g.node[i];
+        fprintf(out, "    n%zu [label=\"%s\\n", i, n->op->name);
+        if (n->out[0]) print_shape(out, n->out[0]);
+        fputs("\"];\n", out);
+        for (unsigned k = 0; k < n->ins; k++) {
+            if (!n->in[k]) continue;
+            const size_t from = maker(&g, n->in[k]);
+            if (from != SIZE_MAX) {
+                fprintf(out, "    n%zu -> n%zu;\n", from, i);
+                continue;
+            }
+            char leaf[300]; /* a parameter is one leaf, an input one for each use */
+            const gr_tensor *owner = n->in[k]->base ? n->in[k]->base : n->in[k];
+            if (owner->path) snprintf(leaf, sizeof leaf, "%s", owner->path);
+            else snprintf(leaf, sizeof leaf, "input %zu.%u", i, k);
+            fprintf(out, "    \"%s\" [shape=ellipse, label=\"%s\\n", leaf, leaf_name(n->in[k]));
+            print_shape(out, n->in[k]);
+            fprintf(out, "\"];\n    \"%s\" -> n%zu;\n", leaf, i);
+        }
+    }
+    fputs("}\n", out);
+    gr_tape_rewind(t, mark);
+}
+
+/* ---- For core/gradcheck.c ---- */
+
+void gr__print_line(FILE *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (out) vfprintf(out, format, arguments), fputc('\n', out);
+    va_end(arguments);
+}
+
+void gr__append_line(const char *path, const char *line)
+{
+    FILE *f = fopen(path, "a");
+    if (!f) return;
+    fputs(line, f), fputc('\n', f);
+    fclose(f);
+}
