@@ -7,18 +7,18 @@ comma   := ,
 $(if $(filter float double,$(REAL)),,$(error REAL is float or double))
 CONFIG  := $(notdir $(lastword $(CC)))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(BLAS),-$(BLAS))
 DIR     := $(B)/$(CONFIG)/$(REAL)
-VERSION := $(shell awk '/GR_VERSION_TEXT/ { gsub(/"/, "", $$3); print $$3; exit }' core/tape.h)
+VERSION := $(shell awk '/define GR_VERSION_TEXT/ { gsub(/"/, "", $$3); print $$3 }' core/tape.h)
 CLANG   := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 endif
 
-# Compiling. BITS: no contraction keeps the bits, the next two change no result and let loops vectorise, and so do gcc's own two at -O2.
+# BITS: without contraction the bits stay; the others change no result and let loops vectorise (gcc's two: at -O2 as well).
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes $(if $(WERROR),-Werror)
 BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
-BUILD    = -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
+COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
            $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS) $(BITS)
 LINK     = $(CC) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 LIBS    := $(if $(BLAS),-l$(BLAS)) -lm -pthread
@@ -38,47 +38,94 @@ KIT     := $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/kit/*.c))
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
 SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)
-EXAMPLES := $(patsubst %.c,%,$(wildcard examples/*.c))
-TESTS    := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
-BENCHES  := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
+SONAME  := lib$(NAME).so.$(basename $(VERSION))
+EXAMPLES  := $(patsubst %.c,%,$(wildcard examples/*.c))
+TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
+BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
 CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
 
-all: $(STATIC) $(SHARED) $(EXAMPLES:%=$(DIR)/%)
+all: library $(EXAMPLES:%=$(DIR)/%)
 	@for e in $(EXAMPLES); do cmp -s $(DIR)/$$e $$e || cp $(DIR)/$$e $$e || exit; done
+library: $(STATIC) $(SHARED)
 
 define isa_rule
-$(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(CC) $$(BUILD) $($(1)) -DGR_ISA=$(1) -MMD -MP -c $$< -o $$@
+$(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(COMPILE) $($(1)) -DGR_ISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
-$(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(CC) $(BUILD) -MMD -MP -c $< -o $@
-$(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(CC) $(BUILD) $(LDFLAGS)' | cmp -s - $@ || echo '$(CC) $(BUILD) $(LDFLAGS)' > $@
-$(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^
-$(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,lib$(NAME).so.$(basename $(VERSION)) $^ -o $@ $(LIBS)
+$(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $@
+$(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
+$(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
+$(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS) && echo "  $@"
 $(DIR)/libkit.a: $(KIT) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
-# Testing: both precisions, whatever REAL says.
+# Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
+BOTH    := $(MAKE) --no-print-directory
 tests: $(TESTS)
-test: ; @tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(MAKE) --no-print-directory REAL=float tests && \
-	$(MAKE) --no-print-directory REAL=double tests && tests/tools/run_tests.sh $(B)/$(CONFIG)
+test: ; +@tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
+	tests/tools/run_tests.sh $(B)/$(CONFIG)
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 
+# Gates: what is true of the sources and of the objects.
+CHECKS  := check-layers check-symbols check-vector check-headers check-lines check-readme
+check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
+both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
+check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
+check-symbols: both ; @tests/tools/check_symbols.sh $(B)/$(CONFIG)/float && tests/tools/check_symbols.sh $(B)/$(CONFIG)/double
+check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
+check-headers: ; @tests/tools/check_headers.sh '$(CC)'
+check-lines: ; @tests/tools/check_lines.sh
+check-readme: ; @tests/tools/check_readme.sh
+check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
+check-one: both one ; @tests/tools/check_one.sh '$(CC)' $(B)/$(CONFIG) $(B)/one
+one: ; @mkdir -p $(B)/one && tests/tools/amalgamate.sh $(B)/one && echo "  $(B)/one/gradus.c and gradus.h"
+
+# Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double.
+HEADERS  = $(sort $(filter %.h %.def,$(shell $(CC) -MM -I. -x c gradus.h ops/composed.h)))
+INCLUDE := $(DESTDIR)$(PREFIX)/include/gradus
+LIB     := $(DESTDIR)$(PREFIX)/lib
+install: ; +@$(BOTH) REAL=float install-one && $(BOTH) REAL=double install-one
+install-one: library
+	@for h in $(HEADERS); do mkdir -p $(INCLUDE)/$$(dirname $$h) && cp $$h $(INCLUDE)/$$h && chmod 644 $(INCLUDE)/$$h || exit; done
+	@mkdir -p $(LIB)/pkgconfig && cp $(STATIC) $(SHARED) $(LIB) && chmod 644 $(LIB)/lib$(NAME).* && \
+	ln -sf $(notdir $(SHARED)) $(LIB)/$(SONAME) && ln -sf $(SONAME) $(LIB)/lib$(NAME).so
+	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: $(subst _,-,$(NAME))' 'Description: a minimal autograd deep-learning framework' 'Version: $(VERSION)' \
+	'Cflags: -I$${prefix}/include/gradus$(if $(filter double,$(REAL)), -DGR_REAL_DOUBLE)' 'Libs: -L$${prefix}/lib -l$(NAME)' \
+	'Libs.private: $(LIBS)' > $(LIB)/pkgconfig/$(subst _,-,$(NAME)).pc
+uninstall:
+	rm -rf $(INCLUDE)
+	rm -f $(LIB)/libgradus.* $(LIB)/libgradus_double.* $(LIB)/pkgconfig/gradus.pc $(LIB)/pkgconfig/gradus-double.pc
+
+# For those who work on it.
+SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/kit/*.c tests/*.c tests/*/*.c)
+F       ?= $(shell git diff --name-only HEAD -- '*.c')
+format: ; @for f in $(F); do clang-format -i $$f && echo "  $$f"; done
+lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. -j2 $(LIBRARY) $(wildcard examples/*.c examples/kit/*.c)
+loc: ; @tests/tools/loc.sh
+compile_commands.json: FORCE
+	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
+	sed '$$s/,$$//'; echo ']'; } > $@
 clean: ; rm -rf $(B) $(EXAMPLES) compile_commands.json
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
 #: make                  the library, and every example beside its source: examples/NAME
 #: make test             all tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
-#: make bench            the benchmarks            ARGS= for their arguments
+#: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README
+#: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
+#: make bench            the benchmarks                             ARGS= for their arguments
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
-#: make clean
+#: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
+#: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config      make uninstall
+#: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
 #:
-#: CC CFLAGS LDFLAGS AR PREFIX DESTDIR as everywhere, and
+#: CC CFLAGS LDFLAGS AR  as everywhere, and
 #: REAL=double           gr_real is double         SAN=address,undefined | thread
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all tests test bench clean help FORCE $(CAMPAIGNS)
+.PHONY: all library tests test bench check both check-one check-install one install install-one uninstall format lint loc clean help FORCE \
+	$(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -1,0 +1,16 @@
+#!/bin/sh
+# check_headers.sh CC: every header compiles alone as C11, and every public one (what gradus.h includes) as C++17 as well.
+cc=$1 bad=0
+case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
+warn='-Wall -Wextra -Wpedantic -Wshadow -Werror -fsyntax-only -D_GNU_SOURCE -I.'
+for real in '' -DGR_REAL_DOUBLE; do
+    for h in gradus.h core/*.h ops/*.h nn/*.h optim/*.h examples/kit/*.h; do
+        [ -f "$h" ] || continue
+        echo "#include \"$h\"" | $cc -x c -std=c11 $warn $real - || { echo "$h does not compile alone as C11 $real"; bad=1; }
+    done
+    command -v "$cxx" > /dev/null || { echo "not run: headers as C++17, there is no $cxx"; continue; }
+    for h in $($cc -MM -I. -x c gradus.h | tr -d '\\' | tr ' ' '\n' | grep '\.h$' | sort -u) ops/composed.h; do
+        echo "#include \"$h\"" | $cxx -x c++ -std=c++17 $warn $real - || { echo "$h does not compile alone as C++17 $real"; bad=1; }
+    done
+done
+exit $bad

@@ -1,0 +1,31 @@
+#!/bin/sh
+# check_layers.sh DIR: includes, and calls between the objects in DIR, run one way: core <- ops <- nn <- optim <- examples, tests.
+# core/internal.h belongs to core (and to tests).
+bad=0
+
+find core ops nn optim examples -name '*.[ch]' -exec awk '
+    BEGIN { rank["core"] = 1; rank["ops"] = 2; rank["nn"] = 3; rank["optim"] = 4; rank["examples"] = rank["gradus.h"] = 5; rank["tests"] = 6 }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+        split($0, quoted, "\""); from = to = ""
+        split(FILENAME, a, "/"); from = a[1]
+        split(quoted[2], b, "/"); to = b[1]
+        if (!(to in rank)) why = "is not written from the root of the tree"
+        else if (rank[to] > rank[from]) why = "runs against core <- ops <- nn <- optim <- examples, tests"
+        else if (quoted[2] == "core/internal.h" && from != "core") why = "is for core alone"
+        else next
+        printf "%s:%d: the include of %s %s\n", FILENAME, FNR, quoted[2], why; found = 1
+    }
+    END { exit found }' {} + || bad=1
+
+names=$(mktemp) || exit 2
+trap 'rm -f "$names"' EXIT
+for layer in core ops nn optim; do
+    find "$1/$layer" -name '*.o' -exec nm {} + 2> /dev/null | awk -v layer=$layer '
+        NF == 3 && $2 ~ /^[TDRB]$/ && $3 ~ /^gr_/ { print "defines", layer, $3 }
+        NF == 2 && $1 == "U" && $2 ~ /^gr_/ { print "calls", layer, $2 }'
+done > "$names"
+awk 'BEGIN { rank["core"] = 1; rank["ops"] = 2; rank["nn"] = 3; rank["optim"] = 4 }
+    NR == FNR { if ($1 == "defines") home[$3] = $2; next }
+    $1 == "calls" && ($3 in home) && rank[home[$3]] > rank[$2] { printf "%s calls %s, which is in %s\n", $2, $3, home[$3]; found = 1 }
+    END { exit found }' "$names" "$names" || bad=1
+exit $bad

@@ -1,0 +1,34 @@
+#!/bin/sh
+# check_symbols.sh DIR: what the library's objects in DIR may hold and call. It never prints by itself, exits or aborts; it has no
+# mutable data; the float library takes nothing from libm but sqrt and fma; its names begin with gr_; an operator is named once.
+objects=$(find "$1/core" "$1/ops" "$1/nn" "$1/optim" -name '*.o' 2> /dev/null)
+[ -n "$objects" ] || { echo "no objects in $1: run make first"; exit 1; }
+bad=0
+
+for o in $objects; do
+    nm "$o" | awk -v o="$o" -v real="${1##*/}" '
+        function complain(what) { printf "%s: %s\n", o, what; found = 1 }
+        NF == 2 && $1 == "U" {
+            if ($2 ~ /^(abort|exit|_exit|_Exit|quick_exit|__assert_fail|raise|signal|v?printf|__v?printf_chk|puts|putchar|perror|stdout|stderr)$/)
+                complain("uses " $2)
+            if ($2 ~ /^(v?fprintf|__v?fprintf_chk|fputs|fputc|putc)$/ && o !~ /\/core\/print\.o$/)
+                complain("uses " $2 ", which is for core/print.c")
+            if (real == "float" && $2 ~ /^(a?(sin|cos|tan)h?|sincos|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|logb|ilogb|pow|cbrt|hypot|erf|erfc|tgamma|lgamma|ceil|floor|trunc|l?l?round|l?l?rint|nearbyint|fmod|modf|remainder|remquo|ldexp|scalbl?n|frexp|fmin|fmax|fdim|nextafter|nexttoward)[fl]?$/)
+                complain("takes " $2 " from libm")
+            if ($2 ~ /^_ZGV/) complain("takes " $2 " from libmvec")
+        }
+        NF == 3 && $2 ~ /^[A-TV-Z]$/ && $3 !~ /^gr_/ { complain("the name " $3 " does not begin with gr_") }
+        END { exit found }' || bad=1
+    size -A "$o" | awk -v o="$o" '
+        $1 ~ /^\.t?(data|bss)(\.|$)/ && $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { printf "%s: %d bytes of mutable data in %s\n", o, $2, $1; found = 1 }
+        END { exit found }' || bad=1
+done
+
+nm -D --defined-only "$1"/libgradus*.so.* | awk '
+    $3 !~ /^gr_[a-z0-9]/ { printf "the shared library exports %s\n", $3; found = 1 }
+    END { exit found }' || bad=1
+
+# shellcheck disable=SC2086
+nm $objects | awk '$2 ~ /^[dDrRbB]$/ && $3 ~ /_op$/ { if (seen[$3]++) { printf "two operators are called %s\n", $3; found = 1 } }
+    END { exit found }' || bad=1
+exit $bad
