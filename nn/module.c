@@ -1,0 +1,308 @@
+/* nn/module.c - the module tree: making, registering, walking, freeing. Modules and slots are chains in order of creation; a
+ * path is made once, when its owner is, and every name is the end of a path. */
+#include "core/op.h"
+#include "nn/internal.h"
+#include <stdio.h>
+#include <string.h>
+
+static void *out_of_memory(gr_tape *t, const char *path) { return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", path); }
+
+/* ---- Names and paths ---- */
+
+static bool name_is_taken(const gr_module *parent, const char *name)
+{
+    for (const gr_module *m = parent->child; m; m = m->next)
+        if (!strcmp(m->name, name)) return true;
+    for (const gr_slot *s = parent->slots; s; s = s->next)
+        if (!strcmp(s->name, name)) return true;
+    return false;
+}
+
+/* True when a thing of that name may be put under parent; otherwise the tape says why not. */
+static bool name_is_good(gr_tape *t, const gr_module *parent, const char *name)
+{
+    const char *const place = parent->parent ? parent->path : "the root";
+    if (!name) return gr_fail(t, NULL, "a name under %s is NULL", place);
+    if (!*name || strpbrk(name, "./")) return gr_fail(t, NULL, "'%s' under %s: a name is not empty and holds no '.' and no '/'", name, place);
+    if (name_is_taken(parent, name)) return gr_fail(t, NULL, "'%s' under %s: there is one already", name, place);
+    return true;
+}
+
+static size_t path_bytes(const gr_module *parent, const char *name)
+{
+    return (parent->parent ? strlen(parent->path) + 1 : 0) + strlen(name) + 1;
+}
+
+/* Write parent's path, a dot and name to path; returns where the name begins. */
+static const char *path_write(char *path, const gr_module *parent, const char *name)
+{
+    const size_t bytes = path_bytes(parent, name), at = bytes - strlen(name) - 1;
+    snprintf(path, bytes, "%s%s%s", parent->path, at ? "." : "", name);
+    return path + at;
+}
+
+/* ---- Making and freeing modules ---- */
+
+static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes)
+{
+    const gr_allocator *const memory = gr_tape_allocator(t);
+    const size_t length = parent ? path_bytes(parent, name) : 1;
+    gr_module *m = gr_memory_new(memory, bytes);
+    char *path = m ? gr_memory_new(memory, length) : NULL;
+    if (!path) {
+        gr_memory_free(memory, m, bytes);
+        return out_of_memory(t, parent ? name : "a root module");
+    }
+    m->path = path, m->name = parent ? path_write(path, parent, name) : path;
+    m->kind = kind, m->parent = parent, m->bytes = bytes, m->memory = *memory, m->seed = gr_tape_seed(t);
+    return m;
+}
+
+gr_module *gr_module_new(gr_tape *t) { return gr_failed(t) ? NULL : module_alloc(t, NULL, "", "Module", sizeof(gr_module)); }
+
+void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes)
+{
+    if (gr_failed(t)) return NULL;
+    if (!parent) return gr_fail(t, NULL, "'%s' (%s): the parent is NULL", name ? name : "NULL", kind);
+    char number[24];
+    size_t children = 0;
+    gr_module **end = &parent->child;
+    for (; *end; end = &(*end)->next) children++;
+    if (!name) snprintf(number, sizeof number, "%zu", children), name = number;
+    if (!name_is_good(t, parent, name)) return NULL;
+    return *end = module_alloc(t, parent, name, kind, bytes);
+}
+
+static void slot_free(gr_slot *s)
+{
+    if (!s->tied) gr__tensor_free_home(s->tensor);
+    gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
+}
+
+/* What m itself holds: it has no children any more. */
+static void module_free_one(gr_module *m)
+{
+    for (gr_slot *s = m->slots, *next; s; s = next) {
+        next = s->next;
+        slot_free(s);
+    }
+    const gr_allocator memory = m->memory;
+    gr_memory_free(&memory, (char *)m->path, strlen(m->path) + 1);
+    gr_memory_free(&memory, m, m->bytes);
+}
+
+void gr_module_free(gr_module *m)
+{
+    if (!m) return;
+    if (m->parent) {
+        gr_module **link = &m->parent->child;
+        while (*link != m) link = &(*link)->next;
+        *link = m->next;
+    }
+    for (gr_module *at = m, *up; at; at = up) { /* leaves first, without recursion */
+        while (at->child) at = at->child;
+        up = at == m ? NULL : at->parent;
+        if (up) up->child = at->next;
+        module_free_one(at);
+    }
+}
+
+bool gr_module_ready(gr_tape *t, gr_module *m)
+{
+    if (!gr_failed(t)) return m;
+    gr_module_free(m);
+    return false;
+}
+
+/* ---- Registering ---- */
+
+static gr_slot *slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind)
+{
+    if (gr_failed(t)) return NULL;
+    if (!m) return gr_fail(t, NULL, "'%s': the module is NULL", name ? name : "NULL");
+    if (!name_is_good(t, m, name)) return NULL;
+    gr_slot *s = gr_memory_new(&m->memory, sizeof *s + path_bytes(m, name)), **end = &m->slots;
+    if (!s) return out_of_memory(t, name);
+    s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
+    s->kind = kind, s->owner = m;
+    while (*end) end = &(*end)->next;
+    return *end = s;
+}
+
+/* The newest slot of its owner again, after its making has failed. */
+static void *slot_remove_last(gr_slot *s)
+{
+    gr_slot **link = &s->owner->slots;
+    while (*link != s) link = &(*link)->next;
+    *link = NULL;
+    slot_free(s);
+    return NULL;
+}
+
+static gr_tensor *slot_tensor(gr_tape *t, gr_slot *s, gr_shape shape)
+{
+    if (!s) return NULL;
+    size_t len = 1;
+    bool fits = shape.rank >= 0 && shape.rank <= GR_MAX_RANK;
+    for (int i = 0; fits && i < shape.rank; i++) fits = !shape.dim[i] || gr_size_mul(len, shape.dim[i], &len);
+    if (!fits) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape)), slot_remove_last(s);
+    s->tensor = gr__tensor_new_home(&s->owner->memory, shape);
+    if (!s->tensor) return out_of_memory(t, s->path), slot_remove_last(s);
+    s->tensor->path = s->path;
+    return s->tensor;
+}
+
+gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_init init)
+{
+    gr_slot *const s = slot_append(t, m, name, GR_PARAMETER);
+    gr_tensor *const x = slot_tensor(t, s, shape);
+    if (!x) return NULL;
+    s->init = init;
+    if (!gr__init_draw(t, s)) return slot_remove_last(s);
+    s->is_norm_or_bias = x->rank < 2 || !strncmp(name, "bias", 4) || strstr(m->kind, "Norm");
+    gr__wants_grad(x, true);
+    return x;
+}
+
+gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape, double value)
+{
+    gr_slot *const s = slot_append(t, m, name, GR_BUFFER);
+    gr_tensor *const x = slot_tensor(t, s, shape);
+    if (!x) return NULL;
+    s->init = gr_constant(value);
+    return gr__init_draw(t, s) ? x : slot_remove_last(s);
+}
+
+int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name)
+{
+    gr_slot *const s = slot_append(t, m, name, GR_COUNTER);
+    return s ? &s->count : NULL;
+}
+
+gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
+{
+    if (gr_failed(t)) return NULL;
+    if (!tensor || !m) return gr_fail(t, NULL, "'%s' is to be tied, but the %s is NULL", name ? name : "NULL", m ? "tensor" : "module");
+    gr_module *root = m;
+    while (root->parent) root = root->parent;
+    gr_slot *first = gr_slot_first(root);
+    while (first && (first->tensor != tensor || first->kind != GR_PARAMETER || first->tied)) first = gr_slot_next(root, first);
+    if (!first) return gr_fail(t, NULL, "'%s' is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", gr_shape_text(t, tensor));
+    gr_slot *const s = slot_append(t, m, name, GR_PARAMETER);
+    if (!s) return NULL;
+    s->tensor = tensor, s->tied = first, s->init = first->init, s->is_norm_or_bias = first->is_norm_or_bias;
+    return tensor;
+}
+
+bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init)
+{
+    if (gr_failed(t)) return false;
+    gr_slot *s = m && name ? m->slots : NULL;
+    while (s && (strcmp(s->name, name) || s->kind != GR_PARAMETER)) s = s->next;
+    if (!s) return gr_fail(t, NULL, "%s has no parameter '%s' to initialize", m && m->parent ? m->path : "the root", name ? name : "NULL");
+    if (s->tied) s = s->tied;
+    const gr_init before = s->init;
+    s->init = init;
+    if (gr__init_draw(t, s)) return true;
+    s->init = before;
+    return false;
+}
+
+/* ---- Walking ---- */
+
+gr_module *gr_module_next(const gr_module *root, const gr_module *m)
+{
+    if (m->child) return m->child;
+    while (m != root && !m->next) m = m->parent;
+    return m == root ? NULL : m->next;
+}
+
+static gr_slot *first_from(const gr_module *root, const gr_module *m)
+{
+    while (m && !m->slots) m = gr_module_next(root, m);
+    return m ? m->slots : NULL;
+}
+
+gr_slot *gr_slot_first(const gr_module *m) { return m ? first_from(m, m) : NULL; }
+gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s)
+{
+    return s->next ? s->next : first_from(m, gr_module_next(m, s->owner));
+}
+
+const char *gr__slot_key(const gr_module *m, const gr_slot *s) { return m->parent ? s->path + strlen(m->path) + 1 : s->path; }
+
+gr_slot *gr_slot_find(const gr_module *m, const char *path)
+{
+    for (gr_slot *s = path ? gr_slot_first(m) : NULL; s; s = gr_slot_next(m, s))
+        if (!strcmp(gr__slot_key(m, s), path)) return s;
+    return NULL;
+}
+
+/* ---- What is done to all ---- */
+
+void gr_requires_grad(gr_module *m, bool wanted)
+{
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
+        if (s->kind == GR_PARAMETER) gr__wants_grad(s->tensor, wanted);
+}
+
+size_t gr_module_parameters(const gr_module *m)
+{
+    size_t sum = 0;
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
+        if (s->kind == GR_PARAMETER && !s->tied) sum += s->tensor->len;
+    return sum;
+}
+
+size_t gr_module_bytes(const gr_module *m)
+{
+    size_t sum = 0;
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind == GR_COUNTER) sum += sizeof s->count;
+        else if (!s->tied && s->kind != GR_KEPT) sum += s->tensor->len * sizeof(gr_real);
+    }
+    return sum;
+}
+
+gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+{
+    if (gr_failed(t)) return NULL;
+    if (!m) return gr_fail(t, NULL, "forward: the module is NULL");
+    if (!m->forward)
+        return gr_fail(t, NULL, "forward: %s (%s) does not make one tensor from one tensor; call its own forward function",
+                       m->parent ? m->path : "the root", m->kind);
+    return m->forward(t, m, x);
+}
+
+/* ---- States that outlive a reset ---- */
+
+static gr_slot *kept_slot(const gr_module *m, const char *name)
+{
+    gr_slot *s = m && name ? m->slots : NULL;
+    while (s && (s->kind != GR_KEPT || strcmp(s->name, name))) s = s->next;
+    return s;
+}
+
+gr_tensor *gr_kept(const gr_module *m, const char *name)
+{
+    const gr_slot *const s = kept_slot(m, name);
+    return s ? s->tensor : NULL;
+}
+
+gr_tensor *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape)
+{
+    gr_tensor *const kept = gr_kept(m, name);
+    return kept ? kept : slot_tensor(t, slot_append(t, m, name, GR_KEPT), shape);
+}
+
+gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x)
+{
+    static const gr_op op = { .name = "detach_keep" };
+    if (!gr_ready(t, &op, (gr_tensor *)x)) return NULL;
+    gr_tensor *const kept = gr__keep(t, m, name, gr_shape_of(x));
+    if (!kept) return NULL;
+    if (!gr_same_shape(kept, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", kept->path, gr_shape_text(t, kept), gr_shape_text(t, x));
+    if (!gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
+    memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
+    return kept;
+}
