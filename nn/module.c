@@ -242,8 +242,11 @@ gr_slot *gr_slot_find(const gr_module *m, const char *path)
 
 void gr_requires_grad(gr_module *m, bool wanted)
 {
-    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
-        if (s->kind == GR_PARAMETER) gr__wants_grad(s->tensor, wanted);
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_PARAMETER) continue;
+        gr__wants_grad(s->tensor, wanted);
+        (s->tied ? s->tied : s)->frozen = !wanted;
+    }
 }
 
 size_t gr_module_parameters(const gr_module *m)

@@ -18,6 +18,7 @@ struct gr_slot {
     gr_tensor *tensor;     /* of a counter NULL */
     int64_t count;         /* of a counter: its value */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
+    bool frozen;           /* by gr_requires_grad */
     bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */
     gr_init init;          /* how its values were drawn */
     gr_module *owner;

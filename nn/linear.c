@@ -1,0 +1,22 @@
+/* nn/linear.c - y = x W^T + b */
+#include "core/op.h"
+#include "nn/nn.h"
+
+static gr_tensor *linear_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_linear_forward(t, (gr_linear *)m, x); }
+
+gr_linear *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, const gr_linear_config *config)
+{
+    gr_linear *l = gr_module_make(t, parent, name, "Linear", sizeof *l);
+    if (!l) return NULL;
+    const double bound = in ? 1 / __builtin_sqrt((double)in) : 0; /* PyTorch's default */
+    l->weight = gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_uniform(-bound, bound));
+    if (!config || !config->no_bias) l->bias = gr_param(t, &l->module, "bias", GR_SHAPE(out), gr_uniform(-bound, bound));
+    l->module.multiply_adds = in * out, l->module.forward = linear_module_forward;
+    return gr_module_ready(t, &l->module) ? l : NULL;
+}
+
+gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear *l, gr_tensor *x)
+{
+    if (!l) return gr_fail(t, NULL, "linear: the module is NULL");
+    return gr_linear_op(t, x, l->weight, l->bias);
+}

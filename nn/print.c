@@ -1,0 +1,86 @@
+/* nn/print.c - a module tree as text, to a FILE of the caller's. */
+#include "nn/internal.h"
+#include <string.h>
+
+static void print_shape_of(FILE *out, const gr_tensor *x)
+{
+    fputc('[', out);
+    for (int i = 0; i < x->rank; i++) fprintf(out, i ? ", %zu" : "%zu", x->dim[i]);
+    fputc(']', out);
+}
+
+static void print_slot(FILE *out, const gr_slot *s)
+{
+    fprintf(out, "  %s", s->name);
+    if (s->tensor) fputc(' ', out), print_shape_of(out, s->tensor);
+    if (s->tied) fprintf(out, " (tied to %s)", s->tied->path);
+    else if (s->kind == GR_COUNTER) fputs(" (counter)", out);
+    else if (s->kind == GR_BUFFER) fputs(" (buffer)", out);
+    else if (s->kind == GR_KEPT) fputs(" (kept)", out);
+    else if (s->frozen) fputs(" (frozen)", out);
+}
+
+
+static void widen(int *width, const char *text)
+{
+    const size_t length = strlen(text);
+    if (length < 60 && (int)length > *width) *width = (int)length;
+}
+
+static const char *name_in_summary(const gr_module *root, const gr_module *m) { return m == root ? "(root)" : m->path; }
+
+void gr_summary(FILE *out, const gr_module *m)
+{
+    if (!m) {
+        fputs("NULL\n", out);
+        return;
+    }
+    struct { int name, kind; } c = { 6, 6 };
+    for (const gr_module *at = m; at; at = gr_module_next(m, at)) widen(&c.name, name_in_summary(m, at)), widen(&c.kind, at->kind);
+    fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", c.name, "module", c.kind, "kind", "parameters", "multiply-adds", "bytes");
+    size_t work = 0;
+    for (const gr_module *at = m; at; at = gr_module_next(m, at)) {
+        size_t parameters = 0, bytes = 0;
+        for (const gr_slot *s = at->slots; s; s = s->next) {
+            if (s->kind == GR_PARAMETER && !s->tied) parameters += s->tensor->len;
+            if (s->kind == GR_COUNTER) bytes += sizeof s->count;
+            else if (!s->tied && s->kind != GR_KEPT) bytes += s->tensor->len * sizeof(gr_real);
+        }
+        work += at->multiply_adds;
+        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", c.name, name_in_summary(m, at), c.kind, at->kind, parameters, at->multiply_adds, bytes);
+        for (const gr_slot *s = at->slots; s; s = s->next) print_slot(out, s);
+        fputc('\n', out);
+    }
+    fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu  multiply-adds are for one row of each module's input\n", c.name, "total", c.kind, "",
+            gr_module_parameters(m), work, gr_module_bytes(m));
+}
+
+static void print_rule(FILE *out, gr_init i)
+{
+    const char *const fan = i.fan == GR_FAN_IN ? "in" : "out";
+    switch (i.kind) {
+    case GR_INIT_CONSTANT: fprintf(out, "constant %g\n", i.a); break;
+    case GR_INIT_UNIFORM: fprintf(out, "uniform in [%g, %g)\n", i.a, i.b); break;
+    case GR_INIT_NORMAL: fprintf(out, "normal, mean %g, standard deviation %g\n", i.a, i.b); break;
+    case GR_INIT_ORTHOGONAL: fprintf(out, "orthogonal, gain %g\n", i.a); break;
+    case GR_INIT_XAVIER_UNIFORM: fprintf(out, "Xavier uniform, gain %g\n", i.a); break;
+    case GR_INIT_XAVIER_NORMAL: fprintf(out, "Xavier normal, gain %g\n", i.a); break;
+    case GR_INIT_KAIMING_UNIFORM: fprintf(out, "Kaiming uniform, gain %g, fan %s\n", i.a, fan); break;
+    case GR_INIT_KAIMING_NORMAL: fprintf(out, "Kaiming normal, gain %g, fan %s\n", i.a, fan); break;
+    }
+}
+
+void gr_print_init(FILE *out, const gr_module *m)
+{
+    int width = 0;
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
+        if (s->kind == GR_PARAMETER) widen(&width, s->path);
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_PARAMETER) continue;
+        fprintf(out, "%-*s  ", width, s->path);
+        print_shape_of(out, s->tensor);
+        fputs("  ", out);
+        if (s->tied) fprintf(out, "tied to %s\n", s->tied->path);
+        else print_rule(out, s->init);
+    }
+}
