@@ -16,6 +16,9 @@ GR_BEGIN
 
 /* ==== Products ==== */
 
+/* y = x w^T + b.   x [.., I]   w [O, I]   b [O], or NULL   return [.., O] */
+GR_API gr_tensor *gr_linear_op(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
+
 /* ==== Softmax and losses ==== */
 
 /* Along an axis: softmax(x)_i = exp(x_i) / sum over j of exp(x_j), and its logarithm, x_i - log of that sum. The largest x is
