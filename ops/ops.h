@@ -8,11 +8,86 @@ GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
 
+/* gr_neg, gr_exp, gr_tanh .. (t, x): one for each line of ops/unary.def, where formulas and derivatives are. With parameters:
+ *     gr_leaky_relu(t, x, slope)     x, or slope x where x <= 0
+ *     gr_elu(t, x, alpha)            x, or alpha (exp(x) - 1) where x <= 0
+ *     gr_clamp(t, x, low, high)      min(high, max(low, x)); the gradient passes where low <= x <= high
+ * gr_gelu is x times the normal distribution function, gr_gelu_tanh its approximation; gr_softplus is log(1 + exp(x)), gr_silu is
+ * x sigmoid(x), gr_rsqrt is 1 / sqrt(x). Outside their domain log, sqrt and rsqrt give NaN. */
+#define UNARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x);
+#define UNARY_1(name, a, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a);
+#define UNARY_2(name, a, b, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a, double b);
+#define UNARY_FAR UNARY
+#include "ops/unary.def"
+#undef UNARY
+#undef UNARY_1
+#undef UNARY_2
+#undef UNARY_FAR
+
 /* ==== Elementwise, two inputs, broadcasting; comparisons; where ==== */
+
+/* gr_add, gr_sub, gr_mul, gr_div, gr_maximum, gr_minimum, gr_pow (t, a, b), and the comparisons gr_eq, gr_ne, gr_lt, gr_le,
+ * gr_gt, gr_ge (t, a, b), which give 1 where they hold, else 0, and pass no gradient: the lines of ops/binary.def.
+ *
+ * Shapes broadcast as NumPy's: counted from the last axis, sizes must be equal or 1, and a missing axis is 1. So [64, 10] goes
+ * with [10], with [64, 1] and with gr_scalar: gr_mul(t, x, gr_scalar(t, 0.5)), gr_pow(t, x, gr_scalar(t, 3)). */
+#define BINARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *a, gr_tensor *b);
+#define COMPARE BINARY
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+
+/* a where cond is not 0, else b. All three broadcast; cond gets no gradient. */
+GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b);
 
 /* ==== Reductions ==== */
 
+/* Axes in any order: GR_AXES(0, -1), or GR_ALL_AXES, which also suits rank 0. */
+typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
+#ifdef __cplusplus
+#define GR_AXES(...) (gr_axes{ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
+#define GR_ALL_AXES (gr_axes{ 0, { 0 } })
+#else
+#define GR_AXES(...) ((gr_axes){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
+#define GR_ALL_AXES ((gr_axes){ 0, { 0 } })
+#endif
+
+/* Over the given axes of x, which are left out of the result, or with keepdim stay in it with size 1. An axis that x lacks or that is
+ * given twice is an error.
+ *     sum, mean, prod     over nothing: 0, NaN, 1
+ *     var                 sum of (x - mean)^2 / (n - correction); PyTorch's default correction is 1; NaN where n <= correction
+ *     max, min            over nothing: an error. A NaN wins. Equal extremes share the gradient evenly, as in PyTorch's amax
+ *     logsumexp           log of the sum of exp(x), without overflow; -inf where all x are
+ *     norm                (sum of |x|^p)^(1/p), p > 0 or INFINITY. Where the norm is 0 it passes no gradient            */
+GR_API gr_tensor *gr_sum(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_prod(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim);
+GR_API gr_tensor *gr_max(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
+
+/* Where along one axis the largest value is: the first of equals, the first NaN if there is one. Without gradient. */
+GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim);
+
 /* ==== Shape ==== */
+
+/* Views, without a copy, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. These make a new tensor. */
+
+GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axis k of the result is axis order[k] of x */
+GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* two axes change places */
+GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, size_t start, size_t count);
+GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
+GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* the other way round along these axes */
+GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */
+
+/* n >= 1 tensors one after the other along an axis on which they may differ, or of one shape along a new axis. */
+GR_API gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis);
+GR_API gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis);
+
+/* The reverse of cat: out[i] gets sizes[i] indices of the axis; the sizes add up to it. False on error, and all out[i] are NULL. */
+GR_API bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out);
 
 /* ==== Products ==== */
 

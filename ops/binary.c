@@ -1,0 +1,58 @@
+/* ops/binary.c - elementwise operators of two inputs: all that is not in ops/binary.def. Broadcasting is ops/broadcast.c's. */
+#include "core/maths.h"
+#include "ops/broadcast.h"
+#include "ops/ops.h"
+
+/* forward: in = { a, b }.  backward: out = the gradient of a or of b, in = { dy, a, b, y } */
+#define BINARY_FORWARD(op, y_of_ab) \
+    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
+    { \
+        const gr_real *in_a = in[0], *in_b = in[1]; \
+        (void)p; \
+        for (size_t i = 0; i < n; i++) { \
+            const gr_real a = in_a[i], b = in_b[i]; \
+            out[i] = (y_of_ab); \
+        } \
+    }
+#define BINARY_BACKWARD(op, gradient) \
+    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
+    { \
+        const gr_real *in_dy = in[0], *in_a = in[1], *in_b = in[2], *in_y = in[3]; \
+        (void)p; \
+        for (size_t i = 0; i < n; i++) { \
+            const gr_real dy = in_dy[i], a = in_a[i], b = in_b[i], y = in_y[i]; \
+            (void)a, (void)b, (void)y; \
+            out[i] += (gradient); \
+        } \
+    }
+#define BINARY(op, y_of_ab, da_of_aby, db_of_aby, ...) \
+    BINARY_FORWARD(op, y_of_ab) \
+    BINARY_BACKWARD(op##_backward_a, da_of_aby) \
+    BINARY_BACKWARD(op##_backward_b, db_of_aby)
+#define COMPARE(op, holds) BINARY_FORWARD(op, (holds) ? R(1) : R(0))
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+
+#if GR_HOST
+#define BINARY(op, ...) \
+    static void op##_node(gr_tape *t, const gr_node *n) \
+    { \
+        gr__map_backward(t, n, 0, op##_backward_a, GR_IN(n->in[0], n->in[1], n->out[0])); \
+        gr__map_backward(t, n, 1, op##_backward_b, GR_IN(n->in[0], n->in[1], n->out[0])); \
+    } \
+    static const gr_op op##_op = { .name = #op, .backward = op##_node, .scratch = gr__map_scratch }; \
+    gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
+    { \
+        return gr__map_op(t, &op##_op, op##_forward, GR_IN(a, b), NULL, 0); \
+    }
+#define COMPARE(op, ...) \
+    gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
+    { \
+        static const gr_op compare = { .name = #op }; /* for messages: it is never recorded */ \
+        return gr__map_values(t, &compare, op##_forward, GR_IN(a, b), NULL); \
+    }
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+#endif

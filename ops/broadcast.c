@@ -1,0 +1,264 @@
+/* ops/broadcast.c - kernels over broadcast shapes, and sums over the axes that a small shape lacks. */
+#include "ops/broadcast.h"
+#include "core/kernel.h"
+
+enum { PIECE = 4096, ROWS = 64, COLUMNS = 256 };
+
+/* y [rows] += the sums of x [rows, n] */
+KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t left = n; left;) {
+            const size_t m = left < PIECE ? left : PIECE;
+            y[r] += SUM(i, m, x[i]);
+            x += m, left -= m;
+        }
+}
+
+/* y [columns] += the sums of x [rows, columns] over its rows, which are stride apart; columns <= COLUMNS */
+KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t columns, size_t stride)
+{
+    gr_real block[COLUMNS];
+    while (rows) {
+        const size_t m = rows < ROWS ? rows : ROWS;
+        for (size_t i = 0; i < columns; i++) block[i] = x[i];
+        for (size_t r = 1; r < m; r++)
+            for (size_t i = 0; i < columns; i++) block[i] += x[r * stride + i];
+        for (size_t i = 0; i < columns; i++) y[i] += block[i];
+        x += m * stride, rows -= m;
+    }
+}
+
+#if GR_HOST
+enum { CHUNK = 16384, BLOCK = 1024, MAX_IN = 4 };
+
+/* ---- Runs ---- */
+
+gr__runs gr__runs_of(gr_shape large, const bool *kept)
+{
+    gr__runs r = { 0 };
+    for (int axis = 0; axis < large.rank; axis++) {
+        if (large.dim[axis] == 1) continue;
+        if (r.n && r.kept[r.n - 1] == kept[axis]) r.size[r.n - 1] *= large.dim[axis];
+        else r.kept[r.n] = kept[axis], r.size[r.n++] = large.dim[axis];
+    }
+    return r;
+}
+
+gr__runs gr__runs_in(gr_shape large, const gr_tensor *small)
+{
+    bool kept[GR_MAX_RANK] = { false };
+    const int missing = large.rank - small->rank;
+    for (int axis = missing; axis < large.rank; axis++) kept[axis] = small->dim[axis - missing] == large.dim[axis];
+    return gr__runs_of(large, kept);
+}
+
+static bool keeps_all(const gr__runs *r) { return r->n == 0 || (r->n == 1 && r->kept[0]); }
+
+/* The place in small of element i of large, and in *left how many elements of i's last run follow, itself included. */
+static size_t place(const gr__runs *r, size_t i, size_t *left)
+{
+    size_t at = 0, stride = 1;
+    *left = 1;
+    for (int k = r->n - 1; k >= 0; k--) {
+        const size_t index = i % r->size[k];
+        i /= r->size[k];
+        if (k == r->n - 1) *left = r->size[k] - index;
+        if (r->kept[k]) at += index * stride, stride *= r->size[k];
+    }
+    return at;
+}
+
+void gr__runs_spread(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *out)
+{
+    const bool kept = r->n && r->kept[r->n - 1];
+    while (count) {
+        size_t m;
+        const gr_real *from = small + place(r, first, &m);
+        if (m > count) m = count;
+        if (kept) memcpy(out, from, m * sizeof *out);
+        else for (size_t i = 0; i < m; i++) out[i] = *from;
+        first += m, out += m, count -= m;
+    }
+}
+
+/* The same without a copy where the values lie side by side. */
+static const gr_real *values(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *buffer)
+{
+    if (keeps_all(r)) return small + first;
+    size_t left;
+    const gr_real *from = small + place(r, first, &left);
+    if (r->kept[r->n - 1] && count <= left) return from;
+    gr__runs_spread(r, small, first, count, buffer);
+    return buffer;
+}
+
+/* ---- Sums ---- */
+
+typedef struct {
+    const gr__runs *r;
+    const gr_real *large;
+    gr_real *small;
+    int isa, outer;              /* runs before the two that the kernels see */
+    bool columns;                /* those two are [n, width], summed over n; else [width, n] */
+    size_t n, width, tile, tiles, lacking, units, units_per_chunk;
+} sum_call;
+
+/* Where outer kept index i and outer lacking index j begin in large. */
+static size_t outer_place(const sum_call *c, size_t i, size_t j)
+{
+    size_t at = 0, stride = c->n * c->width;
+    for (int k = c->outer - 1; k >= 0; k--) {
+        size_t *index = c->r->kept[k] ? &i : &j;
+        at += *index % c->r->size[k] * stride;
+        *index /= c->r->size[k], stride *= c->r->size[k];
+    }
+    return at;
+}
+
+static void sum_task(void *argument, size_t chunk, int thread)
+{
+    const sum_call *c = argument;
+    (void)thread;
+    const size_t end = (chunk + 1) * c->units_per_chunk;
+    for (size_t unit = chunk * c->units_per_chunk; unit < end && unit < c->units; unit++) {
+        const size_t i = unit / c->tiles, first = unit % c->tiles * c->tile;
+        const size_t m = c->width - first < c->tile ? c->width - first : c->tile;
+        gr_real *y = c->small + i * c->width + first;
+        for (size_t j = 0; j < c->lacking; j++) {
+            const gr_real *x = c->large + outer_place(c, i, j);
+            if (c->columns) sum_columns[c->isa](y, x + first, c->n, m, c->width);
+            else sum_rows[c->isa](y, x + first * c->n, m, c->n);
+        }
+    }
+}
+
+void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small)
+{
+    sum_call c = { .r = r, .large = large, .small = small, .isa = gr_isa(t), .n = 1, .width = 1, .lacking = 1 };
+    c.outer = r->n > 2 ? r->n - 2 : 0;
+    c.columns = r->n && r->kept[r->n - 1];
+    for (int k = c.outer; k < r->n; k++) *(r->kept[k] ? &c.width : &c.n) = r->size[k];
+    size_t keeping = 1;
+    for (int k = 0; k < c.outer; k++) *(r->kept[k] ? &keeping : &c.lacking) *= r->size[k];
+    const size_t each = c.lacking * c.n; /* elements behind one output */
+    if (!each || !keeping || !c.width) return;
+    c.tile = c.columns ? COLUMNS : each < CHUNK ? CHUNK / each : 1;
+    if (c.tile > c.width) c.tile = c.width;
+    c.tiles = (c.width + c.tile - 1) / c.tile;
+    c.units = keeping * c.tiles;
+    c.units_per_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
+    gr_parallel(t, (c.units + c.units_per_chunk - 1) / c.units_per_chunk, 0.1 * (double)(each * keeping * c.width), sum_task, &c);
+}
+
+/* ---- Elementwise kernels ---- */
+
+typedef struct {
+    gr__map *kernel;
+    gr_real *out;
+    bool clear;                  /* out is scratch that the kernel adds to */
+    size_t len, block;           /* elements; elements a kernel sees at once */
+    size_t ins;
+    const gr_real *in[MAX_IN], *p;
+    gr__runs runs[MAX_IN];
+    bool repeats[MAX_IN];        /* the broadcast input looks the same in every block */
+} map_call;
+
+static void map_task(void *argument, size_t chunk, int thread)
+{
+    const map_call *c = argument;
+    (void)thread;
+    const size_t begin = chunk * CHUNK, end = c->len - begin < CHUNK ? c->len : begin + CHUNK;
+    _Alignas(64) gr_real buffer[MAX_IN][BLOCK];
+    const gr_real *in[MAX_IN];
+    for (size_t i = begin; i < end; i += c->block) {
+        const size_t n = end - i < c->block ? end - i : c->block;
+        for (size_t k = 0; k < c->ins; k++)
+            if (i == begin || !c->repeats[k]) in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k]);
+        if (c->clear) memset(c->out + i, 0, n * sizeof *c->out);
+        c->kernel(c->out + i, in, n, c->p);
+    }
+}
+
+/* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
+static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *in)
+{
+    if (!c->len) return;
+    c->block = CHUNK;
+    for (size_t k = 0; k < c->ins; k++) {
+        const gr__runs *r = &c->runs[k];
+        c->runs[k] = gr__runs_in(shape, in[k]);
+        c->in[k] = in[k]->data;
+        if (keeps_all(r)) continue;
+        const bool row = r->n == 2 && r->kept[1] && r->size[1] <= BLOCK;
+        if (c->block == CHUNK) c->block = row ? BLOCK / r->size[1] * r->size[1] : BLOCK;
+        c->repeats[k] = r->n == 1 || (row && c->block % r->size[1] == 0);
+    }
+    gr_parallel(t, (c->len + CHUNK - 1) / CHUNK, (double)c->len * 0.5, map_task, c);
+}
+
+static bool broadcast(gr_tensor *const *in, size_t ins, gr_shape *shape)
+{
+    *shape = gr_shape_of(in[0]);
+    for (size_t k = 1; k < ins; k++) {
+        const gr_shape a = *shape, b = gr_shape_of(in[k]);
+        shape->rank = a.rank > b.rank ? a.rank : b.rank;
+        for (int i = 1; i <= shape->rank; i++) { /* from the last axis */
+            const size_t m = i <= a.rank ? a.dim[a.rank - i] : 1, n = i <= b.rank ? b.dim[b.rank - i] : 1;
+            if (m != n && m != 1 && n != 1) return false;
+            shape->dim[shape->rank - i] = m == 1 ? n : m;
+        }
+    }
+    return true;
+}
+
+#define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"
+
+gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p)
+{
+    if (!gr_ready_list(t, op, in, ins)) return NULL;
+    gr_shape shape;
+    if (!broadcast(in, ins, &shape))
+        return ins == 2 ? gr_fail(t, op, "a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]))
+                        : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]),
+                                  gr_shape_text(t, in[2]));
+    gr_tensor *y = gr_empty(t, shape);
+    if (!y) return NULL;
+    map_call c = { .kernel = kernel[gr_isa(t)], .out = y->data, .len = y->len, .ins = ins, .p = p };
+    map_run(t, &c, shape, in);
+    return y;
+}
+
+gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p,
+                      size_t ps)
+{
+    gr_tensor *y = gr__map_values(t, op, kernel, in, ins, p);
+    return y ? gr_record(t, op, p, ps * sizeof *p, GR_OUT(y), in, ins) : NULL;
+}
+
+void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *kernel, gr_tensor *const *values, size_t count)
+{
+    const gr_tensor *y = n->out[0];
+    gr_real *dx = gr_grad(t, n->in[k]);
+    if (!dx) return;
+    const gr_shape shape = gr_shape_of(y);
+    const gr__runs runs = gr__runs_in(shape, n->in[k]);
+    const bool direct = keeps_all(&runs);
+    gr_real *out = direct ? dx : gr_scratch(t);
+
+    gr_tensor dy = *y;
+    dy.data = gr_grad(t, y);
+    gr_tensor *in[MAX_IN] = { &dy };
+    for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
+    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .clear = !direct, .len = y->len, .ins = count + 1, .p = n->saved };
+    map_run(t, &c, shape, in);
+    if (!direct) gr__runs_sum(t, &runs, out, dx);
+}
+
+size_t gr__map_scratch(const gr_node *n)
+{
+    for (unsigned k = 0; k < n->ins; k++)
+        if (n->in[k]->len != n->out[0]->len) return n->out[0]->len * sizeof(gr_real);
+    return 0;
+}
+#endif
