@@ -80,7 +80,7 @@ check-lines: ; @tests/tools/check_lines.sh
 check-readme: ; @tests/tools/check_readme.sh
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
 check-one: both one ; @tests/tools/check_one.sh '$(CC)' $(B)/$(CONFIG) $(B)/one
-one: ; @mkdir -p $(B)/one && tests/tools/amalgamate.sh $(B)/one && echo "  $(B)/one/gradus.c and gradus.h"
+one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && echo "  $(B)/one/gradus.c and gradus.h"
 
 # Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double.
 HEADERS  = $(sort $(filter %.h %.def,$(shell $(CC) -MM -I. -x c gradus.h ops/composed.h)))
