@@ -111,8 +111,8 @@ gr_tensor *gr_arange(gr_tape *t, size_t n)
     return x;
 }
 
-typedef double draw(gr_stream *s, double a, double b);
-static gr_tensor *random_tensor(gr_tape *t, gr_shape shape, draw *next, double a, double b, const char *stream, const char *who)
+typedef double sampler(gr_stream *s, double a, double b);
+static gr_tensor *random_tensor(gr_tape *t, gr_shape shape, sampler *next, double a, double b, const char *stream, const char *who)
 {
     if (!stream && !gr_failed(t)) return gr_fail_as(t, GR_MISUSE, who, "the stream's name is NULL");
     gr_tensor *x = make(t, shape, who);
