@@ -194,7 +194,7 @@ gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, size_t start, size_t count)
     if (!gr_ready(t, &op, x)) return NULL;
     if (!x->rank) return gr_fail(t, &op, "x is [] and has no leading axis");
     if (start > x->dim[0] || count > x->dim[0] - start)
-        return gr_fail(t, &op, "x is %s, which has no rows %zu .. %zu (start %zu, count %zu)", gr_shape_text(t, x), start, start + count, start, count);
+        return gr_fail(t, &op, "x is %s and has %zu rows; got start %zu, count %zu", gr_shape_text(t, x), x->dim[0], start, count);
     gr_shape shape = gr_shape_of(x);
     shape.dim[0] = count;
     const size_t row = x->dim[0] ? x->len / x->dim[0] : 0;

@@ -33,7 +33,7 @@ static void the_bits_are_the_same_for_ever(void **state)
         const double draws[] = { gr_stream_uniform(&s, -1, 1), gr_stream_normal(&s, 0, 1), (double)gr_stream_below(&s, 1000) };
         for (size_t k = 0; k < COUNT(draws) * sizeof(double); k++) hash = (hash ^ ((const unsigned char *)draws)[k]) * 0x100000001b3u;
     }
-    assert_int_equal(hash, 0x9e2ba69e0a32fc0fu);
+    assert_int_equal(hash, 0xce64c29ecefbc636u);
 }
 
 static void moments_of_uniform_and_normal_are_right(void **state)

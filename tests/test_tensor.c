@@ -57,7 +57,7 @@ static void bad_shapes_are_refused(void **state)
     gr_tape *t = gr_tape_new(1);
     assert_refused(t, gr_zeros(t, (gr_shape){ .rank = 9 }), "full: the rank must be 0 .. 8; got 9");
     assert_refused(t, gr_empty(t, (gr_shape){ .rank = -1 }), "empty: the rank must be 0 .. 8; got -1");
-    assert_refused(t, gr_empty(t, GR_SHAPE(SIZE_MAX / 2, 3)), sizeof(size_t) == 8 ? "empty: [9223372036854775807, 3] is too large for this machine" : "");
+    assert_refused(t, gr_empty(t, GR_SHAPE(SIZE_MAX / 2, 3)), "empty: [9223372036854775807, 3] is too large for this machine");
     assert_refused(t, gr_empty(t, GR_SHAPE(0, SIZE_MAX / 2, 3)), "empty: [0, 9223372036854775807, 3] is too large for this machine");
     assert_refused(t, gr_input(t, NULL, GR_SHAPE(1)), "input: values is NULL");
     assert_refused(t, gr_rand(t, GR_SHAPE(1), 0, 1, NULL), "rand: the stream's name is NULL");
@@ -96,10 +96,10 @@ static void views_that_do_not_fit_are_refused(void **state)
     assert_refused(t, gr_reshape(t, gr_arange(t, 6), GR_SHAPE(4, GR_INFER)), "reshape: x is [6] and holds 6 values, which do not fill [4, GR_INFER]");
     assert_refused(t, gr_reshape(t, gr_arange(t, 6), GR_SHAPE(GR_INFER, GR_INFER)), "reshape: at most one size may be GR_INFER; got [GR_INFER, GR_INFER]");
     assert_refused(t, gr_reshape(t, gr_zeros(t, GR_SHAPE(0)), GR_SHAPE(0, GR_INFER)), "reshape: x is [0] and holds 0 values, which do not fill [0, GR_INFER]");
-    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, 3), "slice: x is [6], which has no rows 4 .. 7 (start 4, count 3)");
-    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, SIZE_MAX), "slice: x is [6], which has no rows 4 .. 3 (start 4, count 18446744073709551615)");
+    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, 3), "slice: x is [6] and has 6 rows; got start 4, count 3");
+    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, SIZE_MAX), "slice: x is [6] and has 6 rows; got start 4, count 18446744073709551615");
     assert_refused(t, gr_slice(t, gr_scalar(t, 1), 0, 1), "slice: x is [] and has no leading axis");
-    assert_refused(t, gr_flatten(t, gr_arange(t, 6), 1), "x");
+    assert_refused(t, gr_flatten(t, gr_arange(t, 6), 1), "flatten: x is [6], so an axis must be in -1 .. 0; got 1");
     gr_tape_free(t);
 }
 
