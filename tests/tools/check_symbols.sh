@@ -11,8 +11,8 @@ for o in $objects; do
         NF == 2 && $1 == "U" {
             if ($2 ~ /^(abort|exit|_exit|_Exit|quick_exit|__assert_fail|raise|signal|v?printf|__v?printf_chk|puts|putchar|perror|stdout|stderr)$/)
                 complain("uses " $2)
-            if ($2 ~ /^(v?fprintf|__v?fprintf_chk|fputs|fputc|putc)$/ && o !~ /\/core\/print\.o$/)
-                complain("uses " $2 ", which is for core/print.c")
+            if ($2 ~ /^(v?fprintf|__v?fprintf_chk|fputs|fputc|putc)$/ && o !~ /\/print\.o$/)
+                complain("uses " $2 ", which is for print.c")
             if (real == "float" && $2 ~ /^(a?(sin|cos|tan)h?|sincos|atan2|exp|exp2|exp10|expm1|log|log2|log10|log1p|logb|ilogb|pow|cbrt|hypot|erf|erfc|tgamma|lgamma|ceil|floor|trunc|l?l?round|l?l?rint|nearbyint|fmod|modf|remainder|remquo|ldexp|scalbl?n|frexp|fmin|fmax|fdim|nextafter|nexttoward)[fl]?$/)
                 complain("takes " $2 " from libm")
             if ($2 ~ /^_ZGV/) complain("takes " $2 " from libmvec")

@@ -17,6 +17,7 @@ for o in $(find "$dir/core" "$dir/ops" "$dir/nn" "$dir/optim" -name '*.avx2.o' -
         }
         $0 ~ wide && /\tv(f?n?m(add|sub|addsub|subadd)[0-9]*|add|sub|mul|div|sqrt|max|min|cmp[a-z_]*|blend[a-z]*|and|andn)p[sd] / { packed++ }
         $0 ~ wide && /\tvp(add|sub|mul|min|max|cmp|and|or|sll|srl|sra|blend)[a-z]* / { packed++ }
+        $0 ~ wide && /\tv(xorp[sd]|pxor[dq]?) / { split($NF, arg, ","); if (arg[1] != arg[2]) packed++ } # the same twice: zero
         END { close_kernel() }'
 done > "$found"
 awk -v exempt="$exempt" '
