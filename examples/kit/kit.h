@@ -1,0 +1,6 @@
+/* examples/kit/kit.h - what programs need and the library does not: flags, data, progress, a log, exit codes. */
+#include "examples/kit/kit_data.h"
+#include "examples/kit/kit_flags.h"
+#include "examples/kit/kit_log.h"
+#include "examples/kit/kit_program.h"
+#include "examples/kit/kit_progress.h"

@@ -1,0 +1,23 @@
+/* examples/kit/kit_log.h - the record of a run: one JSON object a line. */
+#ifndef KIT_LOG_H
+#define KIT_LOG_H
+#include "core/tape.h"
+#include "examples/kit/kit_flags.h"
+
+typedef struct { FILE *file; const char *path; } kit_log;
+
+/* Start the file path anew, or go on at its end. path NULL: a log that keeps nothing. That it cannot be written is an error on t. */
+kit_log kit_log_open(gr_tape *t, const char *path, bool go_on);
+void kit_log_close(gr_tape *t, kit_log *log);
+
+/* The first record: version, all flags, CPU, instruction set, threads, BLAS, and the name of the data. */
+void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, const char *data);
+
+/* A record: kit_log_write(t, &log, { "kind", .text = "step" }, { "step", 7 }, { "loss", 0.25 }). Complete lines only: each is flushed, so that a
+ * full disk shows at once, as an error on t. A number that is not finite becomes null. */
+typedef struct { const char *key; double number; const char *text; } kit_field;
+void kit_log_fields(gr_tape *t, const kit_log *log, const kit_field *field, size_t n);
+#define kit_log_write(t, log, ...) \
+    kit_log_fields(t, log, (const kit_field[]){ __VA_ARGS__ }, sizeof((const kit_field[]){ __VA_ARGS__ }) / sizeof(kit_field))
+
+#endif

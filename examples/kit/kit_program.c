@@ -1,0 +1,98 @@
+/* examples/kit/kit_program.c - the program and its surroundings. */
+#include "examples/kit/kit_program.h"
+#include "core/op.h"
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int kit_exit_code(const gr_tape *t, const char *program, bool started)
+{
+    if (!gr_failed(t)) return KIT_DONE;
+    fprintf(stderr, "%s: %s\n", program, t ? gr_message(t) : "out of memory");
+    switch (t ? gr_error_code(t) : GR_NO_MEMORY) {
+    case GR_OK: return KIT_DONE;
+    case GR_NO_MEMORY: return KIT_NO_ROOM;
+    case GR_IO_FAILED: return started ? KIT_NO_ROOM : KIT_BAD_INPUT;
+    case GR_NOT_FINITE: return KIT_MISSED;
+    case GR_MISUSE:
+    case GR_BAD_FILE: break;
+    }
+    return KIT_BAD_INPUT;
+}
+
+bool kit_can_write(gr_tape *t, const char *flag, const char *path)
+{
+    char trial[4096];
+    struct stat st;
+    if (!path || gr_failed(t)) return !gr_failed(t);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: is a folder", flag, path);
+    if (snprintf(trial, sizeof trial, "%s.XXXXXX", path) >= (int)sizeof trial) errno = ENAMETOOLONG;
+    else {
+        const int fd = mkstemp(trial);
+        if (fd >= 0) return close(fd), unlink(trial), true;
+    }
+    return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: cannot be written: %s", flag, path, strerror(errno));
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void note(int signal_number) { interrupted = signal_number; }
+
+void kit_catch_interrupts(void)
+{
+    const struct sigaction a = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART };
+    sigaction(SIGINT, &a, NULL), sigaction(SIGTERM, &a, NULL);
+}
+
+bool kit_interrupted(void) { return interrupted; }
+
+double kit_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int kit_cores(void)
+{
+    cpu_set_t set;
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? n : 1;
+}
+
+const char *kit_cpu(char *name, size_t bytes)
+{
+    char line[256];
+    FILE *const f = fopen("/proc/cpuinfo", "re");
+    snprintf(name, bytes, "unknown");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strstr(line, ": ")) {
+            const char *const found = strstr(line, ": ") + 2;
+            snprintf(name, bytes, "%.*s", (int)strcspn(found, "\n"), found);
+            break;
+        }
+    if (f) fclose(f);
+    return name;
+}
+
+static uint64_t fnv1a(uint64_t hash, const void *data, size_t n)
+{
+    for (const unsigned char *p = data, *end = p + n; p < end; p++) hash = (hash ^ *p) * 0x100000001b3;
+    return hash;
+}
+
+uint64_t kit_fingerprint(const gr_module *m)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        hash = fnv1a(hash, s->path, strlen(s->path) + 1);
+        if (s->tensor) hash = fnv1a(hash, s->tensor->data, s->tensor->len * sizeof *s->tensor->data);
+        else hash = fnv1a(hash, &s->count, sizeof s->count);
+    }
+    return hash;
+}

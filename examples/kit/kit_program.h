@@ -1,0 +1,38 @@
+/* examples/kit/kit_program.h - what a program as a whole needs: exit codes, output files tried beforehand, Ctrl-C, the machine. */
+#ifndef KIT_PROGRAM_H
+#define KIT_PROGRAM_H
+#include "nn/module.h"
+
+enum {
+    KIT_DONE = 0,
+    KIT_MISSED = 1,        /* --check missed its target, or the numbers left the finite */
+    KIT_BAD_INPUT = 2,     /* a flag, a path or a file of data */
+    KIT_NO_ROOM = 3,       /* out of memory, or a disk full, on the way */
+    KIT_INTERRUPTED = 130, /* by Ctrl-C, as shells count it */
+};
+
+/* The exit code for the state of t, whose message goes to stderr after the program's name. started: the run was under way, so that a file
+ * that cannot be read or written is no longer an input of the user's but a failure of the machine. */
+int kit_exit_code(const gr_tape *t, const char *program, bool started);
+
+/* Whether a file can be made at path, for a result that comes only at the end: tries it with a file of another name beside it. path may be
+ * NULL. An error on t names the flag. */
+bool kit_can_write(gr_tape *t, const char *flag, const char *path);
+
+/* From now on Ctrl-C and SIGTERM only set kit_interrupted: a second one ends the program at once. */
+void kit_catch_interrupts(void);
+bool kit_interrupted(void);
+
+double kit_seconds(void);                     /* a clock that only runs forward */
+int kit_cores(void);                          /* that this process may use */
+const char *kit_cpu(char *name, size_t bytes); /* as /proc/cpuinfo has it, else "unknown" */
+#ifdef GR_OPENBLAS
+#define KIT_BLAS "openblas"
+#else
+#define KIT_BLAS "own"
+#endif
+
+/* A hash of all names and values under m (FNV-1a, 64 bits): the same bits, the same fingerprint. */
+uint64_t kit_fingerprint(const gr_module *m);
+
+#endif

@@ -1,0 +1,41 @@
+/* examples/kit/kit_progress.c - progress on stderr. */
+#include "examples/kit/kit_progress.h"
+#include "examples/kit/kit_program.h"
+#include <unistd.h>
+
+kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps)
+{
+    return (kit_progress){ .to = to, .live = to && isatty(fileno(to)), .epochs = epochs, .left = steps, .since = kit_seconds() };
+}
+
+static double rate(const kit_progress *p) { return p->busy > 0 ? (double)p->images / p->busy : 0; }
+
+static void draw(kit_progress *p, size_t epoch, const kit_score *score)
+{
+    const double eta = p->busy / (double)p->steps * (double)p->left;
+    fprintf(p->to, "\repoch %zu/%zu  loss %.4f  accuracy %.2f %%  %.0f images/s  %d:%02d left\033[K", epoch + 1, p->epochs, kit_loss(score),
+            kit_accuracy(score), rate(p), (int)eta / 60, (int)eta % 60);
+    fflush(p->to);
+}
+
+double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit_score *score)
+{
+    const double now = kit_seconds(), took = now - p->since;
+    p->since = now, p->busy += took;
+    p->steps++, p->images += images;
+    if (p->left > 0) p->left--;
+    if (p->live && now - p->drawn > 0.1) p->drawn = now, draw(p, epoch, score);
+    return took > 0 ? (double)images / took : 0;
+}
+
+void kit_progress_wipe(const kit_progress *p)
+{
+    if (p->live) fprintf(p->to, "\r\033[K"), fflush(p->to);
+}
+
+void kit_progress_epoch(kit_progress *p, size_t epoch)
+{
+    if (p->to && !p->live)
+        fprintf(p->to, "epoch %zu/%zu  %zu steps  %.1f s  %.0f images/s\n", epoch + 1, p->epochs, p->steps, p->busy, rate(p));
+    p->since = kit_seconds();
+}

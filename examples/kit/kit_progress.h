@@ -1,0 +1,27 @@
+/* examples/kit/kit_progress.h - how far a training run is: on a terminal a line that keeps changing, elsewhere a line an epoch. */
+#ifndef KIT_PROGRESS_H
+#define KIT_PROGRESS_H
+#include "examples/kit/kit_data.h"
+#include <stdio.h>
+
+typedef struct {
+    FILE *to;            /* NULL: quiet */
+    bool live;           /* a terminal */
+    size_t epochs, left; /* epochs in all; steps that are left */
+    double since, busy;  /* the clock at the end of the last step; seconds spent in steps */
+    double drawn;        /* when the line was last drawn */
+    size_t steps, images; /* of this run so far */
+} kit_progress;
+
+kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps);
+
+/* A step with that many images has ended; epoch counts from 0, score is that of the epoch so far. Returns images per second, of this step. */
+double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit_score *score);
+
+/* Wipe the changing line, because something else is to be printed. */
+void kit_progress_wipe(const kit_progress *p);
+
+/* An epoch has ended, also its evaluation, whose time does not count. */
+void kit_progress_epoch(kit_progress *p, size_t epoch);
+
+#endif
