@@ -9,6 +9,7 @@
 
 enum { UP = -1, MOST_POINTS = 24, PIECES = 5, DRAWS = 4096 }; /* UP lifts the pen; DRAWS: random words set aside for a digit */
 
+/* clang-format off */
 typedef struct { signed char label, n, xy[2 * MOST_POINTS]; } skeleton;
 #define SKELETON(label, ...) { label, sizeof((signed char[]){ __VA_ARGS__ }) / 2, { __VA_ARGS__ } }
 
@@ -37,6 +38,7 @@ static const skeleton skeletons[] = {
     SKELETON(9, 74,22, 52,2, 28,14, 26,38, 48,50, 70,38, 74,22, 74,22, 70,60, 62,100),
     SKELETON(9, 74,26, 50,0, 26,18, 32,44, 56,48, 74,26, 74,26, 75,70, 54,100, 26,92),
 };
+/* clang-format on */
 enum { SKELETONS = sizeof skeletons / sizeof *skeletons };
 
 typedef struct { double x, y; } point;

@@ -115,13 +115,12 @@ static void read_header(gr_tape *t, source *s, size_t side, kit_idx *x)
     }
     x->n = big_endian(head + 4), x->item = side ? side * side : 1;
     if (big_endian(head) != 0x800 + rank)
-        gr_fail_as(t, GR_BAD_FILE, "", "%s: begins with %02x %02x %02x %02x; a file of %s begins with 00 00 08 %02x", s->path, head[0], head[1],
-                   head[2], head[3], side ? "images" : "labels", (unsigned)rank);
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: begins with %02x %02x %02x %02x; a file of %s begins with 00 00 08 %02x", s->path, head[0],
+                   head[1], head[2], head[3], side ? "images" : "labels", (unsigned)rank);
     else if (side && (big_endian(head + 8) != side || big_endian(head + 12) != side))
         gr_fail_as(t, GR_BAD_FILE, "", "%s: its images are %zu by %zu; needed %zu by %zu", s->path, big_endian(head + 8),
                    big_endian(head + 12), side, side);
-    else if (!x->n)
-        bad(t, s, "holds nothing");
+    else if (!x->n) bad(t, s, "holds nothing");
 
     size_t total;
     const bool fits = gr_size_mul(x->n, x->item, &total) && gr_size_add(total, bytes, &total);
@@ -134,8 +133,7 @@ static void read_items(gr_tape *t, source *s, kit_idx *x)
 {
     uint8_t extra;
     const size_t got = read_bytes(t, s, x->data, x->n * x->item);
-    if (got < x->n * x->item)
-        gr_fail_as(t, GR_BAD_FILE, "", "%s: ends after %zu of %zu items", s->path, got / x->item, x->n);
+    if (got < x->n * x->item) gr_fail_as(t, GR_BAD_FILE, "", "%s: ends after %zu of %zu items", s->path, got / x->item, x->n);
     else if (read_bytes(t, s, &extra, 1) == 1)
         gr_fail_as(t, GR_BAD_FILE, "", "%s: goes on after the %zu items that its header claims", s->path, x->n);
     for (size_t i = 0; x->item == 1 && i < got; i++)

@@ -13,8 +13,8 @@ void kit_log_close(gr_tape *t, kit_log *log);
 /* The first record: version, all flags, CPU, instruction set, threads, BLAS, and the name of the data. */
 void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, const char *data);
 
-/* A record: kit_log_write(t, &log, { "kind", .text = "step" }, { "step", 7 }, { "loss", 0.25 }). Complete lines only: each is flushed, so that a
- * full disk shows at once, as an error on t. A number that is not finite becomes null. */
+/* A record: kit_log_write(t, &log, { "kind", .text = "step" }, { "step", 7 }, { "loss", 0.25 }). Each is flushed, so that a full disk
+ * shows at once, as an error on t. A number that is not finite becomes null. */
 typedef struct { const char *key; double number; const char *text; } kit_field;
 void kit_log_fields(gr_tape *t, const kit_log *log, const kit_field *field, size_t n);
 #define kit_log_write(t, log, ...) \
