@@ -36,7 +36,8 @@ typedef struct {
 
 static double magnitude(double x) { return x < 0 ? -x : x; }
 static double larger(double a, double b) { return a > b ? a : b; }
-static double step_at(gr_real x) { return step * larger(1, magnitude((double)x)); }
+/* Of distinct values all steps are alike, so that they keep their distance. */
+static double step_at(const gr_gradcheck_input *spec, gr_real x) { return spec->distinct ? step : step * larger(1, magnitude((double)x)); }
 
 /* ---- The inputs ---- */
 
@@ -58,9 +59,8 @@ static bool draw_distinct(check *c, const gr_gradcheck_input *spec, leaf *l)
     size_t *order = gr_save(c->t, l->x->len * sizeof *order);
     if (!order) return false;
     gr_stream_permutation(&c->random, order, l->x->len);
-    const double apart = 12 * step * larger(1, larger(magnitude(spec->low), magnitude(spec->high)));
     for (size_t i = 0; i < l->x->len; i++)
-        l->values[i] = (gr_real)(spec->low + apart * ((double)order[i] + gr_stream_uniform(&c->random, 0, 0.1)));
+        l->values[i] = (gr_real)(spec->low + 12 * step * ((double)order[i] + gr_stream_uniform(&c->random, 0, 0.1)));
     return true;
 }
 
@@ -158,12 +158,12 @@ static bool check_input(check *c, size_t k)
     leaf *l = &c->leaves[k];
     worst w = { 0 };
     for (size_t i = 0; IN_DOUBLE && i < l->x->len && w.excess <= 1; i++) {
-        const double h = l->direction[i] = step_at(l->values[i]);
+        const double h = l->direction[i] = step_at(&c->spec[k], l->values[i]);
         compare(c, k, i, h, &w);
         l->direction[i] = 0;
     }
     if (!IN_DOUBLE) {
-        for (size_t i = 0; i < l->x->len; i++) l->direction[i] = step_at(l->values[i]) * gr_stream_uniform(&c->random, -1, 1);
+        for (size_t i = 0; i < l->x->len; i++) l->direction[i] = step_at(&c->spec[k], l->values[i]) * gr_stream_uniform(&c->random, -1, 1);
         compare(c, k, 0, step, &w);
     }
     if (w.excess <= 1) return true;

@@ -13,7 +13,7 @@ typedef struct {
     double low, high;       /* values are drawn from [low, high); both 0: [-2, 2) */
     double kink;            /* with has_kink: no value comes within ten steps of it */
     bool has_kink;
-    bool distinct;          /* values at least ten steps apart, from low on, for max, min and sorting */
+    bool distinct;          /* values ten steps apart, from low up as far as it takes, for max and min */
     bool no_grad;           /* an input whose gradient is not asked for */
     const gr_real *values;  /* given values instead of random ones */
 } gr_gradcheck_input;
