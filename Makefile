@@ -69,18 +69,22 @@ bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 
 # Gates: what is true of the sources and of the objects.
-CHECKS  := check-layers check-symbols check-vector check-headers check-lines check-readme
+CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
 check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
 check-symbols: both ; @tests/tools/check_symbols.sh $(B)/$(CONFIG)/float && tests/tools/check_symbols.sh $(B)/$(CONFIG)/double
 check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
+check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/gradus.c && \
+	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: ; @tests/tools/check_readme.sh
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
-check-one: both one ; @tests/tools/check_one.sh '$(CC)' $(B)/$(CONFIG) $(B)/one
-one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && echo "  $(B)/one/gradus.c and gradus.h"
+check-one: one ; +@$(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
+	tests/tools/check_one.sh "$(CC)" $(B)/$(CONFIG) $(B)/one
+one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
+	echo "  $(B)/one/gradus.c and gradus.h"
 
 # Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double.
 HEADERS  = $(sort $(filter %.h %.def,$(shell $(CC) -MM -I. -x c gradus.h ops/composed.h)))

@@ -11,6 +11,7 @@
 #include "core/internal.h"
 #include "gradus.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,8 @@ static inline const char *test_isa_after(const char *last)
 }
 
 /* The result of f and all gradients have the same bits for 1, 2 and 4 threads and, in float, for every instruction set. in: as for
- * gr_gradcheck, but sizes should be large enough for more than one chunk and odd enough for tails. */
+ * gr_gradcheck, but sizes should be large enough for more than one chunk and odd enough for tails. Where the environment's GRADUS_BITS names
+ * a file, "FILE:LINE HASH" is added to it: `make check-one` compares two builds so. */
 #define assert_bits_stay(f, argument, in, n) test_bits_stay(f, argument, in, n, __FILE__, __LINE__)
 
 static inline uint64_t test_hash_of(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n, int threads,
@@ -127,6 +129,8 @@ static inline void test_bits_stay(gr_gradcheck_function *f, void *argument, cons
 {
     const char *last = gr__isa_name(gr__isa_choose(NULL));
     const uint64_t want = test_hash_of(f, argument, in, n, 1, last, file, line);
+    FILE *bits = getenv("GRADUS_BITS") ? fopen(getenv("GRADUS_BITS"), "a") : NULL;
+    if (bits) fprintf(bits, "%s:%d %016llx\n", file, line, (unsigned long long)want), fclose(bits);
     EACH_ISA(isa)
     {
         if (sizeof(gr_real) == sizeof(double) && strcmp(isa, last)) continue;

@@ -1,30 +1,33 @@
 #!/bin/sh
-# run_tests.sh DIR: run DIR/float/tests/test_* and DIR/double/tests/test_*, a line for each, the output of those that fail, and
-# the sum. Then every operator found in the objects must be one whose gradient a test has checked. Exit 1 if anything failed.
-top=$1
+# run_tests.sh DIR: run DIR/float/tests/test_* and DIR/double/tests/test_*, as many at a time as there are processors. A line for each, the
+# output of those that fail, what was not run, and the sum. Then every operator found in the objects must be one whose gradient a test
+# has checked. Exit 1 if anything failed.
+if [ "$1" = --one ]; then # --one LOG DIR REAL NAME
+    log=$2/$4.$5
+    start=$(date +%s)
+    GRADUS_CHECKED=$2/checked.$4 "$3/$4/tests/$5" > "$log" 2>&1
+    code=$?
+    if [ $code = 0 ]; then verdict=ok; else verdict="FAILED ($code)"; fi
+    echo "$verdict" > "$log.verdict"
+    printf '%-6s %-32s %4d s  %s\n' "$4" "$5" $(($(date +%s) - start)) "$verdict"
+    [ $code = 0 ] || cat "$log"
+    exit 0
+fi
+
 log=$(mktemp -d) || exit 2
 trap 'rm -rf "$log"' EXIT
-passed=0 failed=0
 for real in float double; do
-    GRADUS_CHECKED=$log/checked.$real
-    export GRADUS_CHECKED
-    : > "$GRADUS_CHECKED"
-    for source in tests/test_*.c; do
-        name=$(basename "$source" .c)
-        start=$(date +%s)
-        if "$top/$real/tests/$name" > "$log/out" 2>&1; then
-            verdict=ok passed=$((passed + 1))
-        else
-            verdict="FAILED ($?)" failed=$((failed + 1))
-        fi
-        printf '%-6s %-32s %4d s  %s\n' "$real" "$name" $(($(date +%s) - start)) "$verdict"
-        [ "$verdict" = ok ] || cat "$log/out"
-    done
-    if tests/tools/check_gradients.sh "$top/$real" "$GRADUS_CHECKED"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-    fi
+    : > "$log/checked.$real"
+    for source in tests/test_*.c; do echo "$real $(basename "$source" .c)"; done
+done | xargs -n 2 -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)" "$0" --one "$log" "$1"
+for real in float double; do
+    tests/tools/check_gradients.sh "$1/$real" "$log/checked.$real" > "$log/$real.gradients"
+    [ $? = 0 ] && echo ok > "$log/$real.gradients.verdict"
+    cat "$log/$real.gradients"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+
+grep -h '^not run: ' "$log"/* 2> /dev/null | sort -u
+expected=$(($(ls tests/test_*.c | wc -l) * 2 + 2))
+passed=$(grep -l '^ok$' "$log"/*.verdict 2> /dev/null | wc -l)
+echo "$passed passed, $((expected - passed)) failed"
+[ "$passed" = "$expected" ]
