@@ -1,0 +1,113 @@
+/* core/gemm_tile.h - the two inner loops of the matrix product, for core/gemm.c alone: the register tile, and packing.
+ *
+ * The tile is a block of C, rows x vectors, that stays in registers while k runs: each k loads `vectors` vectors of B and
+ * broadcasts one element of A per row, for rows * vectors fused multiply-adds.
+ *
+ *              B[k]  | b0 | b1 | b2 |          With r rows and v vectors that is r + v loads for r v multiply-adds. A core
+ *          A[0][k] --+----+----+----+          does two of either in a cycle (Intel's AVX-512 hardly more than one load), so a
+ *          A[1][k] --|    c[r][v]   |          tile must be near square in these counts, large enough to hide the latency of
+ *          A[2][k] --+----+----+----+          its chains, and fit the registers with one row of B and one element of A. */
+#ifndef GR_GEMM_TILE_H
+#define GR_GEMM_TILE_H
+#include "core/simd.h"
+
+/* Rows that a tile of 1, 2, 3, 4 vectors can have at most; 32 registers, or 16. ROWS(X, v) expands X for each height. */
+#define GEMM_UP_TO_6(X, v) X(v, 1) X(v, 2) X(v, 3) X(v, 4) X(v, 5) X(v, 6)
+#define GEMM_UP_TO_9(X, v) GEMM_UP_TO_6(X, v) X(v, 7) X(v, 8) X(v, 9)
+#define GEMM_UP_TO_12(X, v) GEMM_UP_TO_9(X, v) X(v, 10) X(v, 11) X(v, 12)
+#define GEMM_UP_TO_14(X, v) GEMM_UP_TO_12(X, v) X(v, 13) X(v, 14)
+#if GR_VECTOR_BYTES == 64 || defined __aarch64__
+#define GEMM_TILES(X) GEMM_UP_TO_14(X, 1) GEMM_UP_TO_12(X, 2) GEMM_UP_TO_9(X, 3) GEMM_UP_TO_6(X, 4)
+enum { GEMM_VECTORS = 4 };
+static const unsigned char gemm_rows[] = { 0, 14, 12, 9, 6 };
+#else
+#define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) GEMM_UP_TO_6(X, 2)
+enum { GEMM_VECTORS = 2 };
+static const unsigned char gemm_rows[] = { 0, 12, 6 };
+#endif
+enum { GEMM_MOST_ROWS = 14 };
+
+typedef struct {
+    size_t K;
+    const gr_real *A, *B;           /* B: rows of whole vectors */
+    size_t a_row, a_col, b_row;
+    gr_real *panel;                 /* where to leave the rows of B, one after the other; NULL: nowhere */
+    uintptr_t next;                 /* what to fetch towards the core meanwhile, `vectors` lines from here, then next + next_row, and so on; */
+    size_t next_row;                /* an address as a number, for it may lie outside the matrix; 0: nothing */
+    const gr_real *start;           /* of the chains; NULL: zero */
+    gr_real *C;
+    size_t start_row, c_row, last;  /* lanes of the last vector that are inside C */
+} gemm_tile;
+
+INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
+{
+    r_vec c[GEMM_MOST_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            c[r][v] = (r_vec){ 0 };
+            if (!t->start) continue;
+            const gr_real *start = t->start + (size_t)r * t->start_row + v * R_WIDTH;
+            c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
+        }
+    const size_t K = t->K, a_row = t->a_row, a_col = t->a_col, b_row = t->b_row, next_row = t->next_row;
+    const gr_real *A = t->A, *B = t->B;
+    gr_real *panel = t->panel;
+    uintptr_t next = t->next;
+    for (size_t k = 0; k < K; k++) {
+        UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + v * R_WIDTH);
+        if (panel) {
+            UNROLL for (int v = 0; v < vectors; v++) v_store(panel + v * R_WIDTH, b[v]);
+            panel += vectors * R_WIDTH;
+        }
+        if (next) {
+            UNROLL for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)(next + (size_t)v * GR_VECTOR_BYTES), 0, 2);
+            next += next_row;
+        }
+        UNROLL for (int r = 0; r < rows; r++) {
+            const r_vec a = v_set(A[(size_t)r * a_row]);
+            UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v], c[r][v]);
+        }
+        A += a_col, B += b_row;
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < vectors; v++) {
+            gr_real *C = t->C + (size_t)r * t->c_row + v * R_WIDTH;
+            if (v < vectors - 1) v_store(C, c[r][v]);
+            else v_store_part(C, c[r][v], t->last);
+        }
+}
+
+/* One function per shape, so that the counts are constants and c[][] lives in registers. */
+#define GEMM_FUNCTION(v, r) static void gemm_tile_##v##_##r(const gemm_tile *t) { gemm_run_tile(v, r, t); }
+#define GEMM_ENTRY(v, r) [v][r] = gemm_tile_##v##_##r,
+GEMM_TILES(GEMM_FUNCTION)
+static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_MOST_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
+
+/* P [m, width] = S [m, n], with columns n .. width-1 zero: a panel of B, or a copy of A. width is n, or n rounded up to vectors. */
+static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
+{
+    if (S.col == 1) {
+        const size_t whole = n - n % R_WIDTH;
+        for (size_t r = 0; r < m; r++) {
+            const gr_real *s = S.data + r * S.row;
+            gr_real *p = P + r * p_row;
+            for (size_t c = 0; c < whole; c += R_WIDTH) v_store(p + c, v_load(s + c));
+            if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), width - whole);
+        }
+    } else if (S.row == 1 && m >= 4 && n >= R_WIDTH) { /* stored by columns: 4 rows of a vector at a time, the last ones overlapping */
+        for (size_t c = 0; c < n; c += R_WIDTH) {
+            const size_t column = c + R_WIDTH <= n ? c : n - R_WIDTH;
+            for (size_t r = 0; r < m; r += 4) {
+                const size_t at = r + 4 <= m ? r : m - 4;
+                r_vec row[4];
+                v_load_columns(row, S.data + column * S.col + at, S.col);
+                UNROLL for (size_t i = 0; i < 4; i++) v_store(P + (at + i) * p_row + column, row[i]);
+            }
+        }
+        for (size_t r = 0; r < m && n < width; r++) memset(P + r * p_row + n, 0, (width - n) * sizeof *P);
+    } else {
+        for (size_t r = 0; r < m; r++)
+            for (size_t c = 0; c < width; c++) P[r * p_row + c] = c < n ? S.data[r * S.row + c * S.col] : 0;
+    }
+}
+#endif
