@@ -93,8 +93,9 @@ INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c)
 INLINE void v_load_columns(r_vec row[4], const gr_real *p, size_t s)
 {
     for (size_t r = 0; r < 4; r++) {
-        row[r] = (r_vec){ 0 };
-        for (size_t l = 0; l < R_WIDTH; l++) row[r][l] = p[l * s + r];
+        gr_real lane[R_WIDTH];
+        for (size_t l = 0; l < R_WIDTH; l++) lane[l] = p[l * s + r];
+        row[r] = v_load(lane);
     }
 }
 #elif GR_VECTOR_BYTES == 16
