@@ -112,6 +112,7 @@ compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
 	sed '$$s/,$$//'; echo ']'; } > $@
 clean: ; rm -rf $(B) $(EXAMPLES) compile_commands.json
+where: ; @echo $(DIR)
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
 #: make                  the library, and every example beside its source: examples/NAME
@@ -129,7 +130,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test bench check both check-one check-install one install install-one uninstall format lint loc clean help FORCE \
+.PHONY: all library tests test bench check both check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
 	$(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)
