@@ -67,13 +67,13 @@ static void end_line(gr_tape *t, const kit_log *log)
     if (fflush(log->file) != 0) fails(t, log, "write");
 }
 
-void kit_log_fields(gr_tape *t, const kit_log *log, const kit_field *field, size_t n)
+void kit_log_fields(gr_tape *t, const kit_log *log, const char *kind, const kit_field *field, size_t n)
 {
     if (!log->file || gr_failed(t)) return;
+    fprintf(log->file, "{\"kind\": \"%s\"", kind);
     for (size_t i = 0; i < n; i++) {
-        fprintf(log->file, "%s\"%s\": ", i ? ", " : "{", field[i].key);
-        if (field[i].text) print_text(log->file, field[i].text);
-        else print_number(log->file, field[i].number);
+        fprintf(log->file, ", \"%s\": ", field[i].key);
+        print_number(log->file, field[i].number);
     }
     end_line(t, log);
 }
