@@ -5,5 +5,8 @@
 #include "ops/ops.h"
 GR_BEGIN
 
+/* gr_lstm_sequence, step by step: about 20 nodes each. */
+GR_API gr_lstm_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
+
 GR_END
 #endif
