@@ -197,6 +197,13 @@ static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *i
     gr_parallel(t, (c->len + CHUNK - 1) / CHUNK, (double)c->len * 0.5, map_task, c);
 }
 
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, gr_shape shape, gr_tensor *const *in, size_t ins, const gr_real *p)
+{
+    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .len = 1, .ins = ins, .p = p };
+    for (int k = 0; k < shape.rank; k++) c.len *= shape.dim[k];
+    map_run(t, &c, shape, in);
+}
+
 static bool broadcast(gr_tensor *const *in, size_t ins, gr_shape *shape)
 {
     *shape = gr_shape_of(in[0]);
@@ -224,8 +231,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
-    map_call c = { .kernel = kernel[gr_isa(t)], .out = y->data, .len = y->len, .ins = ins, .p = p };
-    map_run(t, &c, shape, in);
+    gr__map_to(t, kernel, y->data, shape, in, ins, p);
     return y;
 }
 

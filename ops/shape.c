@@ -1,0 +1,245 @@
+/* ops/shape.c - operators that move values and compute nothing.
+ *
+ * Each value of y is one value of x: y[i] = x[map(i)], and the gradient goes back the same way, dx[map(i)] += dy[i]. The map is saved.
+ * Expand alone shows a value of x several times: its gradient is a sum (ops/broadcast.h). */
+#include "ops/broadcast.h"
+#include "ops/strided.h"
+#include <string.h>
+
+typedef struct { gr__layout map; size_t first; } shape_saved; /* y[0 ..] is found in x from here on */
+
+static void shape_node(gr_tape *t, const gr_node *n)
+{
+    const shape_saved *s = n->saved;
+    gr_real *dx = gr_grad(t, n->in[0]);
+    gr__layout back = s->map;
+    memcpy(back.y, s->map.x, sizeof back.y);
+    memcpy(back.x, s->map.y, sizeof back.x);
+    if (dx) gr__strided_add(t, back, dx + s->first, gr_grad(t, n->out[0]));
+}
+
+/* x's own shape and strides, to start from. */
+static shape_saved map_of(const gr_tensor *x)
+{
+    shape_saved s = { .map.rank = x->rank };
+    memcpy(s.map.dim, x->dim, sizeof s.map.dim);
+    gr__contiguous(gr_shape_of(x), s.map.x);
+    return s;
+}
+
+static gr_tensor *moved(gr_tape *t, const gr_op *op, gr_tensor *x, shape_saved *s)
+{
+    gr_shape shape = { .rank = s->map.rank };
+    memcpy(shape.dim, s->map.dim, sizeof shape.dim);
+    gr__contiguous(shape, s->map.y);
+    gr_tensor *y = gr_empty(t, shape);
+    if (!y) return NULL;
+    gr__strided_copy(t, s->map, y->data, x->data + s->first);
+    return gr_record(t, op, s, sizeof *s, GR_OUT(y), GR_IN(x));
+}
+
+/* ---- Permute, transpose, flip ---- */
+
+static const gr_op permute_op = { .name = "permute", .backward = shape_node };
+static const gr_op transpose_op = { .name = "transpose", .backward = shape_node };
+static const gr_op flip_op = { .name = "flip", .backward = shape_node };
+
+static gr_tensor *permuted(gr_tape *t, const gr_op *op, gr_tensor *x, const int *order)
+{
+    const shape_saved from = map_of(x);
+    shape_saved s = from;
+    for (int k = 0; k < x->rank; k++) s.map.dim[k] = from.map.dim[order[k]], s.map.x[k] = from.map.x[order[k]];
+    return moved(t, op, x, &s);
+}
+
+gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order)
+{
+    bool marked[GR_MAX_RANK];
+    if (!gr_ready(t, &permute_op, x)) return NULL;
+    if (order.count != x->rank)
+        return gr_fail(t, &permute_op, "x is %s, so the order must name %d axes; got %d", gr_shape_text(t, x), x->rank, order.count);
+    if (!gr__axes_marked(t, &permute_op, x, order, marked)) return NULL;
+    for (int k = 0; k < x->rank; k++) order.axis[k] = gr_axis(t, &permute_op, x, order.axis[k]);
+    return permuted(t, &permute_op, x, order.axis);
+}
+
+gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b)
+{
+    int order[GR_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    if (!gr_ready(t, &transpose_op, x)) return NULL;
+    if ((a = gr_axis(t, &transpose_op, x, a)) < 0 || (b = gr_axis(t, &transpose_op, x, b)) < 0) return NULL;
+    order[a] = b, order[b] = a;
+    return permuted(t, &transpose_op, x, order);
+}
+
+gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes)
+{
+    bool marked[GR_MAX_RANK];
+    if (!gr_ready(t, &flip_op, x) || !gr__axes_marked(t, &flip_op, x, axes, marked)) return NULL;
+    shape_saved s = map_of(x);
+    for (int k = 0; k < x->rank; k++) {
+        if (!marked[k] || !x->len) continue;
+        s.first += (x->dim[k] - 1) * (size_t)s.map.x[k];
+        s.map.x[k] = -s.map.x[k];
+    }
+    return moved(t, &flip_op, x, &s);
+}
+
+/* ---- Parts: narrow, select, split ---- */
+
+static const gr_op narrow_op = { .name = "narrow", .backward = shape_node };
+static const gr_op select_op = { .name = "select", .backward = shape_node };
+static const gr_op split_op = { .name = "split", .backward = shape_node };
+
+static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count)
+{
+    shape_saved s = map_of(x);
+    s.map.dim[axis] = count;
+    s.first = start * (size_t)s.map.x[axis];
+    return moved(t, op, x, &s);
+}
+
+gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, size_t start, size_t count)
+{
+    if (!gr_ready(t, &narrow_op, x) || (axis = gr_axis(t, &narrow_op, x, axis)) < 0) return NULL;
+    if (start > x->dim[axis] || count > x->dim[axis] - start)
+        return gr_fail(t, &narrow_op, "x is %s, so axis %d has no %zu indices from %zu on", gr_shape_text(t, x), axis, count, start);
+    return part(t, &narrow_op, x, axis, start, count);
+}
+
+gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
+{
+    if (!gr_ready(t, &select_op, x) || (axis = gr_axis(t, &select_op, x, axis)) < 0) return NULL;
+    const ptrdiff_t n = (ptrdiff_t)x->dim[axis];
+    if (index < -n || index >= n)
+        return n ? gr_fail(t, &select_op, "x is %s, so an index of axis %d must be in %td .. %td; got %td", gr_shape_text(t, x), axis, -n,
+                           n - 1, index)
+                 : gr_fail(t, &select_op, "x is %s, and axis %d is empty", gr_shape_text(t, x), axis);
+    shape_saved s = map_of(x);
+    s.first = (size_t)((index < 0 ? index + n : index) * s.map.x[axis]);
+    s.map.rank--;
+    for (int k = axis; k < s.map.rank; k++) s.map.dim[k] = s.map.dim[k + 1], s.map.x[k] = s.map.x[k + 1];
+    return moved(t, &select_op, x, &s);
+}
+
+bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out)
+{
+    size_t sum = 0, at = 0, i = 0;
+    for (size_t k = 0; k < n; k++) out[k] = NULL;
+    if (!gr_ready(t, &split_op, x) || (axis = gr_axis(t, &split_op, x, axis)) < 0) return false;
+    for (size_t k = 0; k < n; k++) gr_size_add(sum, sizes[k], &sum);
+    if (sum != x->dim[axis])
+        return gr_fail(t, &split_op, "x is %s, so the sizes on axis %d must add up to %zu; got %zu", gr_shape_text(t, x), axis,
+                       x->dim[axis], sum);
+    for (; i < n && (out[i] = part(t, &split_op, x, axis, at, sizes[i])); i++) at += sizes[i];
+    if (i < n) while (i) out[--i] = NULL;
+    return !gr_failed(t);
+}
+
+/* ---- Joining: cat and stack. For each index of the axes before, rows of the inputs one after the other make a row of y. ---- */
+
+typedef struct { size_t rows; } join_saved;
+
+static gr__layout join_layout(size_t rows, size_t width, size_t y_width)
+{
+    return (gr__layout){ .rank = 2, .dim = { rows, width }, .y = { (ptrdiff_t)y_width, 1 }, .x = { (ptrdiff_t)width, 1 } };
+}
+
+static void join_node(gr_tape *t, const gr_node *n)
+{
+    const size_t rows = ((const join_saved *)n->saved)->rows, whole = rows ? n->out[0]->len / rows : 0;
+    const gr_real *dy = gr_grad(t, n->out[0]);
+    for (unsigned i = 0; i < n->ins && rows; i++) {
+        const size_t width = n->in[i]->len / rows;
+        gr__layout l = join_layout(rows, width, whole);
+        l.x[0] = (ptrdiff_t)whole, l.y[0] = (ptrdiff_t)width;
+        if (gr_grad(t, n->in[i])) gr__strided_add(t, l, gr_grad(t, n->in[i]), dy);
+        dy += width;
+    }
+}
+static const gr_op cat_op = { .name = "cat", .backward = join_node };
+static const gr_op stack_op = { .name = "stack", .backward = join_node };
+
+static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n, int axis, gr_shape shape)
+{
+    gr_tensor *y = gr_empty(t, shape);
+    if (!y) return NULL;
+    size_t rows = 1;
+    for (int k = 0; k < axis; k++) rows *= shape.dim[k];
+    gr_real *to = y->data;
+    for (size_t i = 0; i < n && rows; i++) {
+        const size_t width = x[i]->len / rows;
+        gr__strided_copy(t, join_layout(rows, width, y->len / rows), to, x[i]->data);
+        to += width;
+    }
+    return gr_record(t, op, &(join_saved){ rows }, sizeof(join_saved), GR_OUT(y), x, n);
+}
+
+gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
+{
+    if (!n && !gr_failed(t)) return gr_fail(t, &cat_op, "there is nothing to join: n is 0");
+    if (!gr_ready_list(t, &cat_op, x, n) || (axis = gr_axis(t, &cat_op, x[0], axis)) < 0) return NULL;
+    gr_shape shape = gr_shape_of(x[0]);
+    for (size_t i = 1; i < n; i++) {
+        gr_shape other = gr_shape_of(x[i]);
+        if (other.rank == shape.rank) gr_size_add(shape.dim[axis], other.dim[axis], &shape.dim[axis]), other.dim[axis] = x[0]->dim[axis];
+        if (other.rank != shape.rank || memcmp(other.dim, x[0]->dim, (size_t)shape.rank * sizeof *other.dim))
+            return gr_fail(t, &cat_op, "x[%zu] is %s and x[0] is %s: all sizes but that of axis %d must be equal", i,
+                           gr_shape_text(t, x[i]), gr_shape_text(t, x[0]), axis);
+    }
+    return join(t, &cat_op, x, n, axis, shape);
+}
+
+gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
+{
+    if (!n && !gr_failed(t)) return gr_fail(t, &stack_op, "there is nothing to join: n is 0");
+    if (!gr_ready_list(t, &stack_op, x, n)) return NULL;
+    const int rank = x[0]->rank + 1;
+    if (axis < -rank || axis >= rank)
+        return gr_fail(t, &stack_op, "x[0] is %s, so the new axis must be in %d .. %d; got %d", gr_shape_text(t, x[0]), -rank, rank - 1, axis);
+    if (axis < 0) axis += rank;
+    for (size_t i = 1; i < n; i++)
+        if (!gr_same_shape(x[0], x[i]))
+            return gr_fail(t, &stack_op, "x[%zu] is %s and x[0] is %s: the shapes must be equal", i, gr_shape_text(t, x[i]),
+                           gr_shape_text(t, x[0]));
+    if (rank > GR_MAX_RANK) return gr_fail(t, &stack_op, "x[0] is %s already: no room for another axis", gr_shape_text(t, x[0]));
+    gr_shape shape = { .rank = rank };
+    for (int k = 0; k < rank; k++) shape.dim[k] = k < axis ? x[0]->dim[k] : k == axis ? n : x[0]->dim[k - 1];
+    return join(t, &stack_op, x, n, axis, shape);
+}
+
+/* ---- Expand ---- */
+
+enum { CHUNK = 16384 };
+typedef struct { gr__runs runs; const gr_real *x; gr_real *y; size_t len; } expand_call;
+
+static void expand_task(void *argument, size_t chunk, int thread)
+{
+    const expand_call *c = argument;
+    const size_t first = chunk * CHUNK, n = c->len - first < CHUNK ? c->len - first : CHUNK;
+    (void)thread;
+    gr__runs_spread(&c->runs, c->x, first, n, c->y + first);
+}
+
+static void expand_node(gr_tape *t, const gr_node *n)
+{
+    gr_real *dx = gr_grad(t, n->in[0]);
+    const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), n->in[0]);
+    if (dx) gr__runs_sum(t, &runs, gr_grad(t, n->out[0]), dx);
+}
+static const gr_op expand_op = { .name = "expand", .backward = expand_node };
+
+gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape)
+{
+    if (!gr_ready(t, &expand_op, x)) return NULL;
+    bool fits = shape.rank >= x->rank && shape.rank <= GR_MAX_RANK;
+    for (int k = 1; k <= x->rank && fits; k++)
+        fits = x->dim[x->rank - k] == 1 || x->dim[x->rank - k] == shape.dim[shape.rank - k];
+    if (!fits)
+        return gr_fail(t, &expand_op, "x is %s, which does not broadcast to %s", gr_shape_text(t, x), gr_shape_name(t, shape));
+    gr_tensor *y = gr_empty(t, shape);
+    if (!y) return NULL;
+    expand_call c = { gr__runs_in(shape, x), x->data, y->data, y->len };
+    gr_parallel(t, (y->len + CHUNK - 1) / CHUNK, (double)y->len * 0.3, expand_task, &c);
+    return gr_record(t, &expand_op, NULL, 0, GR_OUT(y), GR_IN(x));
+}

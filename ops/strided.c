@@ -1,0 +1,128 @@
+/* ops/strided.c - copying between two arrangements of the same elements. Neighbouring axes that are one in both are merged; then
+ * the loops end on two axes: an inner one, along which y is contiguous, and one along which x is, walked in square tiles so that neither
+ * side leaves the cache. */
+#include "ops/strided.h"
+#include <string.h>
+
+enum { CHUNK = 16384, TILE = 16 };
+
+void gr__contiguous(gr_shape shape, ptrdiff_t *stride)
+{
+    ptrdiff_t s = 1;
+    for (int k = shape.rank - 1; k >= 0; k--) stride[k] = s, s *= (ptrdiff_t)shape.dim[k];
+}
+
+bool gr__axes_marked(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_axes axes, bool marked[GR_MAX_RANK])
+{
+    for (int k = 0; k < GR_MAX_RANK; k++) marked[k] = axes.count == 0 && k < x->rank;
+    if (axes.count < 0 || axes.count > GR_MAX_RANK) return gr_fail(t, op, "there can be %d axes at most; got %d", GR_MAX_RANK, axes.count);
+    for (int k = 0; k < axes.count; k++) {
+        const int axis = gr_axis(t, op, x, axes.axis[k]);
+        if (axis < 0) return false;
+        if (marked[axis]) return gr_fail(t, op, "axis %d is given twice", axis);
+        marked[axis] = true;
+    }
+    return true;
+}
+
+/* ---- The loops ---- */
+
+typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides */
+
+static void copy_block(gr_real *y, const gr_real *x, span a, span b, bool add)
+{
+    if (b.y == 1 && b.x == 1) {
+        for (size_t i = 0; i < a.n; i++, y += a.y, x += a.x) {
+            if (!add) memcpy(y, x, b.n * sizeof *y);
+            else for (size_t j = 0; j < b.n; j++) y[j] += x[j];
+        }
+        return;
+    }
+    for (size_t i0 = 0; i0 < a.n; i0 += TILE)
+        for (size_t j0 = 0; j0 < b.n; j0 += TILE) {
+            const size_t i1 = a.n - i0 < TILE ? a.n : i0 + TILE, j1 = b.n - j0 < TILE ? b.n : j0 + TILE;
+            for (size_t i = i0; i < i1; i++) {
+                gr_real *to = y + (ptrdiff_t)i * a.y;
+                const gr_real *from = x + (ptrdiff_t)i * a.x;
+                if (!add) for (size_t j = j0; j < j1; j++) to[(ptrdiff_t)j * b.y] = from[(ptrdiff_t)j * b.x];
+                else for (size_t j = j0; j < j1; j++) to[(ptrdiff_t)j * b.y] += from[(ptrdiff_t)j * b.x];
+            }
+        }
+}
+
+typedef struct {
+    gr__layout l;                   /* the outer axes */
+    span a, b;                      /* the two inner ones */
+    gr_real *y;
+    const gr_real *x;
+    bool add;
+    size_t strip, strips;           /* a in strips of so many steps */
+    size_t units, units_per_chunk;  /* a unit: one strip at one outer index */
+} strided_call;
+
+static void strided_task(void *argument, size_t chunk, int thread)
+{
+    const strided_call *c = argument;
+    (void)thread;
+    const size_t end = (chunk + 1) * c->units_per_chunk;
+    for (size_t unit = chunk * c->units_per_chunk; unit < end && unit < c->units; unit++) {
+        const size_t first = unit % c->strips * c->strip;
+        ptrdiff_t y = (ptrdiff_t)first * c->a.y, x = (ptrdiff_t)first * c->a.x;
+        size_t index = unit / c->strips;
+        for (int k = c->l.rank - 1; k >= 0; index /= c->l.dim[k], k--) {
+            const ptrdiff_t i = (ptrdiff_t)(index % c->l.dim[k]);
+            y += i * c->l.y[k], x += i * c->l.x[k];
+        }
+        span a = c->a;
+        a.n = c->a.n - first < c->strip ? c->a.n - first : c->strip;
+        copy_block(c->y + y, c->x + x, a, c->b, c->add);
+    }
+}
+
+/* Drop axes of size 1 and merge neighbours that are one axis on both sides. */
+static void merge(gr__layout *l)
+{
+    int n = 0;
+    for (int k = 0; k < l->rank; k++) {
+        const ptrdiff_t dim = (ptrdiff_t)l->dim[k];
+        if (dim == 1) continue;
+        const bool same = n && l->y[n - 1] == dim * l->y[k] && l->x[n - 1] == dim * l->x[k];
+        if (same) l->dim[n - 1] *= l->dim[k];
+        else l->dim[n++] = l->dim[k];
+        l->y[n - 1] = l->y[k], l->x[n - 1] = l->x[k];
+    }
+    l->rank = n;
+}
+
+/* Take the axis along which these strides are 1 out of l, or else the last one. */
+static span take(gr__layout *l, const ptrdiff_t *strides)
+{
+    if (!l->rank) return (span){ 1, 1, 1 };
+    int k = l->rank - 1;
+    for (int i = 0; i < l->rank; i++)
+        if (strides[i] == 1) k = i;
+    const span s = { l->dim[k], l->y[k], l->x[k] };
+    for (l->rank--; k < l->rank; k++) l->dim[k] = l->dim[k + 1], l->y[k] = l->y[k + 1], l->x[k] = l->x[k + 1];
+    return s;
+}
+
+static void run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add)
+{
+    strided_call c = { .y = y, .x = x, .add = add };
+    merge(&l);
+    c.b = take(&l, l.y);
+    c.a = take(&l, l.x);
+    c.l = l;
+    size_t outer = 1;
+    for (int k = 0; k < l.rank; k++) outer *= l.dim[k];
+    if (!outer || !c.a.n || !c.b.n) return;
+    c.strip = c.b.n < CHUNK / TILE ? CHUNK / TILE / c.b.n * TILE : TILE;
+    if (c.strip > c.a.n) c.strip = c.a.n;
+    c.strips = (c.a.n + c.strip - 1) / c.strip;
+    c.units = outer * c.strips;
+    c.units_per_chunk = c.strip * c.b.n < CHUNK ? CHUNK / (c.strip * c.b.n) : 1;
+    gr_parallel(t, (c.units + c.units_per_chunk - 1) / c.units_per_chunk, 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
+}
+
+void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { run(t, l, y, x, false); }
+void gr__strided_add(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { run(t, l, y, x, true); }
