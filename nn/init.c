@@ -13,7 +13,7 @@ gr_init gr_kaiming_uniform(double gain, gr_fan fan) { return (gr_init){ GR_INIT_
 gr_init gr_kaiming_normal(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_NORMAL, gain, 0, fan }; }
 
 /* A rule that depends on the shape, as uniform or normal. x has rank 2 or more: [out, in, ...] */
-static gr_init resolve(gr_init init, const gr_tensor *x)
+static gr_init init_resolve(gr_init init, const gr_tensor *x)
 {
     double in = (double)x->dim[1], out = (double)x->dim[0];
     for (int i = 2; i < x->rank; i++) in *= (double)x->dim[i], out *= (double)x->dim[i];
@@ -24,7 +24,7 @@ static gr_init resolve(gr_init init, const gr_tensor *x)
     return uniform ? gr_uniform(-bound, bound) : gr_normal(0, std);
 }
 
-static double dot(const double *a, const double *b, size_t n)
+static double init_dot(const double *a, const double *b, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += a[i] * b[i];
@@ -38,10 +38,10 @@ static void orthonormalize(double *q, size_t rows, size_t n)
         double *const row = q + r * n;
         for (int pass = 0; pass < 2; pass++)
             for (size_t other = 0; other < r; other++) {
-                const double s = dot(row, q + other * n, n);
+                const double s = init_dot(row, q + other * n, n);
                 for (size_t i = 0; i < n; i++) row[i] -= s * q[other * n + i];
             }
-        const double norm = __builtin_sqrt(dot(row, row, n));
+        const double norm = __builtin_sqrt(init_dot(row, row, n));
         for (size_t i = 0; i < n; i++) row[i] /= norm;
     }
 }
@@ -85,7 +85,7 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s)
         return gr_fail(t, NULL, "%s: an orthogonal, Xavier or Kaiming start needs a rank of 2 or more; got %s", s->path, gr_shape_text(t, x));
     if (!init_stream(t, s, &stream)) return false;
     if (init.kind == GR_INIT_ORTHOGONAL) return draw_orthogonal(t, s, &stream);
-    if (init.kind > GR_INIT_ORTHOGONAL) init = resolve(init, x);
+    if (init.kind > GR_INIT_ORTHOGONAL) init = init_resolve(init, x);
     for (size_t i = 0; i < x->len; i++) {
         const double value = init.kind == GR_INIT_UNIFORM  ? gr_stream_uniform(&stream, init.a, init.b)
                              : init.kind == GR_INIT_NORMAL ? gr_stream_normal(&stream, init.a, init.b)

@@ -1,15 +1,31 @@
 /* nn/internal.h - what the files of nn/ and optim/ share and nobody else includes. */
 #ifndef GR_NN_INTERNAL_H
 #define GR_NN_INTERNAL_H
+#include "core/safetensors.h"
 #include "nn/module.h"
+
+/* The note that tells a checkpoint from a plain state_dict. */
+#define GR__CHECKPOINT "gradus checkpoint 1"
 
 /* Fill s's tensor by s->init. False, with an error, for a rule that the shape does not fit, or when out of memory. */
 bool gr__init_draw(gr_tape *t, const gr_slot *s);
+
+/* Whether s is the one slot under m that stands for its tensor, which tied slots share; and the bytes that m saves for it. */
+bool gr__slot_stands(const gr_module *m, const gr_slot *s);
+size_t gr__slot_bytes(const gr_module *m, const gr_slot *s);
 
 /* Where s is found from m on: its path without m's. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
 
 /* The tensor that m keeps under that name, made as zeros of that shape when there is none yet. */
 gr_tensor *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape);
+
+/* A state_dict in three steps. The items to save; items NULL: only their number. */
+size_t gr__state_items(const gr_module *m, gr_safetensors_item *items);
+/* Whether f fits m: otherwise one error lists all that does not. exact: gr_real as it was, no conversion. Entries with a '/' in
+ * their name are no module's, and left over unless others is set. */
+bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others);
+/* Fill m from f, which was checked. */
+void gr__state_fill(const gr_safetensors *f, gr_module *m);
 
 #endif

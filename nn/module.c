@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void *out_of_memory(gr_tape *t, const char *path) { return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", path); }
+static void *module_no_memory(gr_tape *t, const char *path) { return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", path); }
 
 /* ---- Names and paths ---- */
 
@@ -51,7 +51,7 @@ static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, 
     char *path = m ? gr_memory_new(memory, length) : NULL;
     if (!path) {
         gr_memory_free(memory, m, bytes);
-        return out_of_memory(t, parent ? name : "a root module");
+        return module_no_memory(t, parent ? name : "a root module");
     }
     m->path = path, m->name = parent ? path_write(path, parent, name) : path;
     m->kind = kind, m->parent = parent, m->bytes = bytes, m->memory = *memory, m->seed = gr_tape_seed(t);
@@ -122,7 +122,7 @@ static gr_slot *slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_
     if (!m) return gr_fail(t, NULL, "'%s': the module is NULL", name ? name : "NULL");
     if (!name_is_good(t, m, name)) return NULL;
     gr_slot *s = gr_memory_new(&m->memory, sizeof *s + path_bytes(m, name)), **end = &m->slots;
-    if (!s) return out_of_memory(t, name);
+    if (!s) return module_no_memory(t, name);
     s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
     s->kind = kind, s->owner = m;
     while (*end) end = &(*end)->next;
@@ -147,7 +147,7 @@ static gr_tensor *slot_tensor(gr_tape *t, gr_slot *s, gr_shape shape)
     for (int i = 0; fits && i < shape.rank; i++) fits = !shape.dim[i] || gr_size_mul(len, shape.dim[i], &len);
     if (!fits) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape)), slot_remove_last(s);
     s->tensor = gr__tensor_new_home(&s->owner->memory, shape);
-    if (!s->tensor) return out_of_memory(t, s->path), slot_remove_last(s);
+    if (!s->tensor) return module_no_memory(t, s->path), slot_remove_last(s);
     s->tensor->path = s->path;
     return s->tensor;
 }
@@ -229,6 +229,17 @@ gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s)
     return s->next ? s->next : first_from(m, gr_module_next(m, s->owner));
 }
 
+/* Tied slots share a tensor; of those under m one stands for it: the parameter itself, or if that is elsewhere, the first. */
+bool gr__slot_stands(const gr_module *m, const gr_slot *s)
+{
+    if (!s->tied) return true;
+    for (const gr_module *up = s->tied->owner; up; up = up->parent)
+        if (up == m) return false;
+    const gr_slot *first = gr_slot_first(m);
+    while (first->tied != s->tied) first = gr_slot_next(m, first);
+    return first == s;
+}
+
 const char *gr__slot_key(const gr_module *m, const gr_slot *s) { return m->parent ? s->path + strlen(m->path) + 1 : s->path; }
 
 gr_slot *gr_slot_find(const gr_module *m, const char *path)
@@ -253,17 +264,20 @@ size_t gr_module_parameters(const gr_module *m)
 {
     size_t sum = 0;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
-        if (s->kind == GR_PARAMETER && !s->tied) sum += s->tensor->len;
+        if (s->kind == GR_PARAMETER && gr__slot_stands(m, s)) sum += s->tensor->len;
     return sum;
+}
+
+size_t gr__slot_bytes(const gr_module *m, const gr_slot *s)
+{
+    if (s->kind == GR_COUNTER) return sizeof s->count;
+    return s->kind != GR_KEPT && gr__slot_stands(m, s) ? s->tensor->len * sizeof(gr_real) : 0;
 }
 
 size_t gr_module_bytes(const gr_module *m)
 {
     size_t sum = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
-        if (s->kind == GR_COUNTER) sum += sizeof s->count;
-        else if (!s->tied && s->kind != GR_KEPT) sum += s->tensor->len * sizeof(gr_real);
-    }
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) sum += gr__slot_bytes(m, s);
     return sum;
 }
 

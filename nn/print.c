@@ -42,9 +42,8 @@ void gr_summary(FILE *out, const gr_module *m)
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) {
         size_t parameters = 0, bytes = 0;
         for (const gr_slot *s = at->slots; s; s = s->next) {
-            if (s->kind == GR_PARAMETER && !s->tied) parameters += s->tensor->len;
-            if (s->kind == GR_COUNTER) bytes += sizeof s->count;
-            else if (!s->tied && s->kind != GR_KEPT) bytes += s->tensor->len * sizeof(gr_real);
+            if (s->kind == GR_PARAMETER && gr__slot_stands(m, s)) parameters += s->tensor->len;
+            bytes += gr__slot_bytes(m, s);
         }
         work += at->multiply_adds;
         fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", c.name, name_in_summary(m, at), c.kind, at->kind, parameters, at->multiply_adds, bytes);

@@ -1,0 +1,29 @@
+/* core/file.h - files for the library: read in order, or replaced as a whole. Every error says what, which path, and why. */
+#ifndef GR_FILE_H
+#define GR_FILE_H
+#include "core/tape.h"
+GR_BEGIN
+
+typedef struct {
+    int fd;
+    const char *path;   /* borrowed */
+    size_t bytes;       /* of a file that is read: its size when it was opened */
+    char *temporary;    /* of a file that is written: the name it has until it is complete */
+    size_t temporary_bytes;
+} gr__file;
+
+/* Reading. Only regular files; whatever was opened is to be closed. */
+bool gr__file_open(gr_tape *t, gr__file *f, const char *path);
+bool gr__file_read(gr_tape *t, gr__file *f, void *p, size_t bytes);
+void gr__file_close(gr__file *f);
+
+/* Writing: into a new file beside path, which takes path's place (and its permissions) in gr__file_commit, when all of it is on
+ * the disk. After create has succeeded, end with commit or abandon; a failed commit or create leaves nothing behind, and the
+ * old file as it was (or, when only the folder could not be synced, the new one in place). */
+bool gr__file_create(gr_tape *t, gr__file *f, const char *path);
+bool gr__file_write(gr_tape *t, gr__file *f, const void *p, size_t bytes);
+bool gr__file_commit(gr_tape *t, gr__file *f);
+void gr__file_abandon(gr_tape *t, gr__file *f);
+
+GR_END
+#endif

@@ -1,0 +1,76 @@
+/* core/safetensors.h - files of named tensors, as the Python package safetensors reads and writes them:
+ *     8 bytes    N, the length of the header, little-endian
+ *     N bytes    JSON: {"fc1.weight": {"dtype": "F32", "shape": [16, 2], "data_offsets": [0, 128]}, ...}
+ *     the rest   the values, row-major, little-endian, without holes */
+#ifndef GR_SAFETENSORS_H
+#define GR_SAFETENSORS_H
+#include "core/tensor.h"
+GR_BEGIN
+
+typedef enum { GR_F16, GR_BF16, GR_I32, GR_F32, GR_F64, GR_I64, GR_DTYPES } gr_dtype;
+#ifdef GR_REAL_DOUBLE
+#define GR_REAL_DTYPE GR_F64
+#else
+#define GR_REAL_DTYPE GR_F32
+#endif
+GR_API const char *gr_dtype_name(gr_dtype dtype); /* "F16" */
+GR_API size_t gr_dtype_bytes(gr_dtype dtype);
+
+/* ---- Reading ---- */
+
+typedef struct {
+    const char *name;
+    gr_dtype dtype;
+    gr_shape shape;
+    size_t len, offset, bytes;  /* values; where in the data; how many bytes there */
+    const unsigned char *data;  /* not aligned: read it with the functions below, or memcpy */
+} gr_safetensors_entry;
+
+typedef struct { const char *key, *value; } gr_safetensors_note;
+
+typedef struct {
+    gr_safetensors_entry *entry; /* count of them, sorted by name (bytewise) */
+    gr_safetensors_note *note;   /* notes of them: the strings of __metadata__, sorted by key */
+    size_t count, notes;
+    gr_allocator memory;
+    char *text;                  /* names, keys and values */
+    unsigned char *data;
+    size_t entry_room, note_room, text_bytes, data_bytes;
+} gr_safetensors;
+
+/* Read a file and check all of it: no holes, overlaps, duplicate names, sizes that do not fit; rank at most 8; a header of at most
+ * 100,000,000 bytes, nested no deeper than 2. No more memory is asked for than the file is long, a small factor aside. NULL on
+ * an error. Free with gr_safetensors_free. */
+GR_API gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path);
+/* The same from memory, which is copied; path only names it in messages. */
+GR_API gr_safetensors *gr_safetensors_parse(gr_tape *t, const char *path, const void *bytes, size_t n);
+GR_API void gr_safetensors_free(gr_safetensors *f);
+
+GR_API const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name); /* NULL when there is none */
+GR_API const char *gr_safetensors_note_of(const gr_safetensors *f, const char *key);              /* likewise */
+
+/* The values of e, converted to gr_real (rounded to nearest) or to int64_t (of I64 and I32 alone). */
+GR_API void gr_safetensors_reals(const gr_safetensors_entry *e, gr_real *out);
+GR_API void gr_safetensors_integers(const gr_safetensors_entry *e, int64_t *out);
+
+/* ---- Writing ---- */
+
+typedef struct {
+    const char *name;
+    gr_dtype dtype;
+    gr_shape shape;
+    const void *data;
+} gr_safetensors_item;
+
+/* Write n tensors to path, which is replaced as a whole or not at all. The order in the file is that of the Python package, and
+ * so is each byte: larger types first, then by name; the header is padded with spaces to a multiple of 8 bytes. notes: key, value,
+ * key, value, ... NULL, or NULL. Names and notes are UTF-8. */
+GR_API bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes);
+
+/* Bytes of the character of valid UTF-8 at s, 0 when there is none before end. */
+size_t gr__utf8(const char *s, const char *end);
+/* In place and without memory: size bytes each, ordered by compare. */
+void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b));
+
+GR_END
+#endif

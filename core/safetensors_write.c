@@ -1,0 +1,191 @@
+/* core/safetensors_write.c - writing files of named tensors, byte for byte as the Python package does. */
+#include "core/file.h"
+#include "core/op.h"
+#include "core/safetensors.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Text and order, for the reader too ---- */
+
+size_t gr__utf8(const char *s, const char *end)
+{
+    const unsigned char *const u = (const unsigned char *)s;
+    const size_t left = (size_t)(end - s);
+    const size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
+    if (!n || n > left) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((u[i] & 0xc0) != 0x80) return 0;
+    const bool too_long = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);
+    const bool surrogate = u[0] == 0xed && u[1] > 0x9f, too_high = u[0] == 0xf4 && u[1] > 0x8f;
+    return too_long || surrogate || too_high ? 0 : n;
+}
+
+static void sort_swap(char *a, char *b, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const char c = a[i];
+        a[i] = b[i], b[i] = c;
+    }
+}
+
+static void sort_sift(char *base, size_t root, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+    for (size_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && compare(base + child * size, base + (child + 1) * size) < 0) child++;
+        if (compare(base + root * size, base + child * size) >= 0) return;
+        sort_swap(base + root * size, base + child * size, size);
+    }
+}
+
+void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b)) /* heapsort */
+{
+    char *const p = base;
+    for (size_t i = n / 2; i-- > 0;) sort_sift(p, i, n, size, compare);
+    for (size_t i = n; i-- > 1;) sort_swap(p, p + i * size, size), sort_sift(p, 0, i, size, compare);
+}
+
+/* ---- The header: written twice, first to count its bytes ---- */
+
+typedef struct { char *p; size_t n; } header_text;
+
+static void header_put(header_text *out, const char *s, size_t n)
+{
+    if (out->p) memcpy(out->p + out->n, s, n);
+    out->n += n;
+}
+static void header_put_text(header_text *out, const char *s) { header_put(out, s, strlen(s)); }
+static void header_put_number(header_text *out, size_t number)
+{
+    char digits[24];
+    header_put(out, digits, (size_t)snprintf(digits, sizeof digits, "%zu", number));
+}
+
+/* s in quotes, escaped as the Python package does it; false when s is not UTF-8. */
+static bool header_put_string(header_text *out, const char *s)
+{
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    header_put(out, "\"", 1);
+    for (const char *const end = s + strlen(s); s < end;) {
+        const size_t bytes = gr__utf8(s, end);
+        const char *const known = strchr(from, *s);
+        char escape[8] = { '\\', known ? to[known - from] : 0 };
+        if (!bytes) return false;
+        if (known) header_put(out, escape, 2);
+        else if ((unsigned char)*s < 0x20) header_put(out, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*s));
+        else header_put(out, s, bytes);
+        s += bytes;
+    }
+    header_put(out, "\"", 1);
+    return true;
+}
+
+static size_t item_bytes(const gr_safetensors_item *item)
+{
+    size_t bytes = gr_dtype_bytes(item->dtype);
+    for (int i = 0; i < item->shape.rank; i++) bytes *= item->shape.dim[i];
+    return bytes;
+}
+
+static bool header_put_item(header_text *out, const gr_safetensors_item *item, size_t *offset)
+{
+    if (!header_put_string(out, item->name)) return false;
+    header_put_text(out, ":{\"dtype\":\""), header_put_text(out, gr_dtype_name(item->dtype)), header_put_text(out, "\",\"shape\":[");
+    for (int i = 0; i < item->shape.rank; i++) header_put(out, ",", i > 0), header_put_number(out, item->shape.dim[i]);
+    header_put_text(out, "],\"data_offsets\":["), header_put_number(out, *offset), header_put(out, ",", 1);
+    *offset += item_bytes(item);
+    header_put_number(out, *offset), header_put_text(out, "]}");
+    return true;
+}
+
+/* False, with *culprit, when a string is not UTF-8. */
+static bool header_put_all(header_text *out, const gr_safetensors_item *const *items, size_t n, const char *const *notes, const char **culprit)
+{
+    size_t offset = 0;
+    out->n = 0;
+    header_put(out, "{", 1);
+    if (notes) {
+        header_put_text(out, "\"__metadata__\":{");
+        for (size_t i = 0; notes[i]; i++) {
+            header_put(out, i % 2 ? ":" : ",", i > 0);
+            *culprit = notes[i];
+            if (!header_put_string(out, notes[i])) return false;
+        }
+        header_put(out, "}", 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        header_put(out, ",", i || notes);
+        *culprit = items[i]->name;
+        if (!header_put_item(out, items[i], &offset)) return false;
+    }
+    header_put(out, "}", 1);
+    while (out->n % 8) header_put(out, " ", 1);
+    return true;
+}
+
+/* ---- The file ---- */
+
+static int item_by_name(const void *a, const void *b)
+{
+    return strcmp((*(const gr_safetensors_item *const *)a)->name, (*(const gr_safetensors_item *const *)b)->name);
+}
+static int item_by_type_and_name(const void *a, const void *b)
+{
+    const gr_safetensors_item *const x = *(const gr_safetensors_item *const *)a, *const y = *(const gr_safetensors_item *const *)b;
+    return x->dtype != y->dtype ? (x->dtype < y->dtype ? 1 : -1) : item_by_name(a, b);
+}
+
+static bool write_items(gr_tape *t, gr__file *file, const header_text *head, const gr_safetensors_item *const *items, size_t n)
+{
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)head->n >> 8 * i);
+    if (!gr__file_write(t, file, length, 8) || !gr__file_write(t, file, head->p, head->n)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (!gr__file_write(t, file, items[i]->data, item_bytes(items[i]))) return false;
+    return true;
+}
+
+static bool names_are_new(gr_tape *t, const char *path, const gr_safetensors_item *const *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i && !strcmp(items[i - 1]->name, items[i]->name)) return gr_fail(t, NULL, "cannot write '%s': '%s' appears twice", path, items[i]->name);
+        if (!strcmp(items[i]->name, "__metadata__")) return gr_fail(t, NULL, "cannot write '%s': no tensor may be called __metadata__", path);
+    }
+    return true;
+}
+
+static bool write_sorted(gr_tape *t, const char *path, const gr_safetensors_item *const *items, size_t n, const char *const *notes)
+{
+    header_text head = { 0 };
+    const char *culprit = NULL;
+    if (!header_put_all(&head, items, n, notes, &culprit)) return gr_fail(t, NULL, "cannot write '%s': '%s' is not UTF-8", path, culprit);
+    const gr_allocator *const memory = gr_tape_allocator(t);
+    const size_t bytes = head.n;
+    head.p = gr_memory_new(memory, bytes);
+    if (!head.p) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
+    header_put_all(&head, items, n, notes, &culprit);
+    gr__file file;
+    bool written = gr__file_create(t, &file, path);
+    if (written && !write_items(t, &file, &head, items, n)) gr__file_abandon(t, &file), written = false;
+    written = written && gr__file_commit(t, &file);
+    gr_memory_free(memory, head.p, bytes);
+    return written;
+}
+
+bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes)
+{
+    if (gr_failed(t)) return false;
+    if (!path) return gr_fail(t, NULL, "the path of a file to write is NULL");
+    for (size_t i = 0; notes && notes[i]; i += 2)
+        if (!notes[i + 1]) return gr_fail(t, NULL, "cannot write '%s': the note '%s' has no value", path, notes[i]);
+    const gr_allocator *const memory = gr_tape_allocator(t);
+    size_t bytes;
+    const gr_safetensors_item **const sorted = gr_size_mul(n, sizeof *sorted, &bytes) ? gr_memory_new(memory, bytes) : NULL;
+    if (!sorted) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
+    for (size_t i = 0; i < n; i++) sorted[i] = &items[i];
+    gr__sort(sorted, n, sizeof *sorted, item_by_name);
+    bool written = names_are_new(t, path, sorted, n);
+    gr__sort(sorted, n, sizeof *sorted, item_by_type_and_name);
+    written = written && write_sorted(t, path, sorted, n, notes);
+    gr_memory_free(memory, sorted, bytes);
+    return written;
+}
