@@ -51,7 +51,7 @@ __attribute__((format(printf, 2, 3))) static void report_line(state_report *r, c
     else r->text[r->length] = 0, r->more++;
 }
 
-static const char *separator(const state_report *r) { return r->length ? "; " : ""; }
+static const char *report_separator(const state_report *r) { return r->length ? "; " : ""; }
 
 /* ---- Loading ---- */
 
@@ -70,7 +70,7 @@ static void check_entry(gr_tape *t, state_report *r, const gr_safetensors_entry 
     const bool whole = e->dtype == GR_I64 || e->dtype == GR_I32;
     const bool type_fits = s->tensor ? !whole && (!exact || e->dtype == GR_REAL_DTYPE) : whole;
     if (type_fits && e->shape.rank == wanted.rank && !memcmp(e->shape.dim, wanted.dim, (size_t)wanted.rank * sizeof *wanted.dim)) return;
-    report_line(r, "%s%s is %s %s and should be %s %s", separator(r), e->name, gr_dtype_name(e->dtype), gr_shape_name(t, e->shape),
+    report_line(r, "%s%s is %s %s and should be %s %s", report_separator(r), e->name, gr_dtype_name(e->dtype), gr_shape_name(t, e->shape),
                 gr_dtype_name(s->tensor ? GR_REAL_DTYPE : GR_I64), gr_shape_name(t, wanted));
 }
 
@@ -79,13 +79,13 @@ static void check_slot(gr_tape *t, state_report *r, const gr_safetensors *f, con
     const gr_safetensors_entry *const e = gr_safetensors_find(f, gr__slot_key(m, s)), *const filling = entry_for(f, m, s);
     if (e) check_entry(t, r, e, s, exact);
     else if (!filling && is_saved(m, s))
-        report_line(r, "%s%s %s is missing", separator(r), gr__slot_key(m, s), s->tensor ? gr_shape_text(t, s->tensor) : "(a counter)");
+        report_line(r, "%s%s %s is missing", report_separator(r), gr__slot_key(m, s), s->tensor ? gr_shape_text(t, s->tensor) : "(a counter)");
     if (!e || is_saved(m, s)) return;
     const gr_slot *first = gr_slot_first(m);
     while (!is_saved(m, first) || first->tensor != s->tensor) first = gr_slot_next(m, first);
     const gr_safetensors_entry *const other = entry_for(f, m, first);
     if (other->dtype != e->dtype || other->bytes != e->bytes || memcmp(other->data, e->data, e->bytes) != 0)
-        report_line(r, "%s%s and %s are tied, but differ", separator(r), other->name, e->name);
+        report_line(r, "%s%s and %s are tied, but differ", report_separator(r), other->name, e->name);
 }
 
 bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others)
@@ -97,7 +97,7 @@ bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, co
         const char *const name = f->entry[i].name;
         const gr_slot *const s = gr_slot_find(m, name);
         if ((!s || s->kind == GR_KEPT) && !(others && strchr(name, '/')))
-            report_line(&r, "%s%s %s is left over", separator(&r), name, gr_shape_name(t, f->entry[i].shape));
+            report_line(&r, "%s%s %s is left over", report_separator(&r), name, gr_shape_name(t, f->entry[i].shape));
     }
     if (!r.length && !r.more) return !gr_failed(t);
     if (!r.more) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s", r.text);
