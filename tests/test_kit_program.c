@@ -126,7 +126,7 @@ static void the_log_is_one_json_object_a_line(void **state)
     gr_tape *t = gr_tape_new(1);
     kit_log log = kit_log_open(t, in_dir("log"), false);
     kit_log_write(t, &log, "step", { "step", 7 }, { "loss", 0.25 }, { "lr", 2e-3 }, { "big", 4294967296 });
-    kit_log_write(t, &log, "odd", { "nan", NAN }, { "inf", -HUGE_VAL });
+    kit_log_write(t, &log, "odd", { "nan", (double)NAN }, { "inf", -HUGE_VAL });
     kit_log_close(t, &log);
     assert_ok(t);
     assert_string_equal(text_of(in_dir("log")), "{\"kind\": \"step\", \"step\": 7, \"loss\": 0.25, \"lr\": 0.002, \"big\": 4294967296}\n"
