@@ -3,6 +3,7 @@
  * returned on an error, and then nothing was made. Each begins with its gr_module: &fc1->module. */
 #ifndef GR_NN_H
 #define GR_NN_H
+#include "nn/lstm.h" /* LSTM */
 #include "nn/module.h"
 #include "ops/ops.h"
 GR_BEGIN
