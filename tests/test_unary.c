@@ -1,0 +1,250 @@
+/* tests/test_unary.c - every line of ops/unary.def. */
+#include "tests/test.h"
+
+/* ---- The operators, from their lines: the function under test, and the gr_gradcheck_input it asks for ---- */
+
+#define UNARY(op, y, dx, low, ...) UNARY_TEST(op, gr_##op(t, in[0]))
+#define UNARY_FAR(op, ...) UNARY(op, __VA_ARGS__)
+#define UNARY_1(op, p, y, dx, a, low, ...) UNARY_TEST(op, gr_##op(t, in[0], a))
+#define UNARY_2(op, p, q, y, dx, a, b, low, ...) UNARY_TEST(op, gr_##op(t, in[0], a, b))
+#define UNARY_TEST(op, call) \
+    static gr_tensor *op##_of(gr_tape *t, gr_tensor *const *in, void *argument) { (void)argument; return call; }
+#include "ops/unary.def"
+#undef UNARY
+#undef UNARY_1
+#undef UNARY_2
+#undef UNARY_FAR
+
+#define KINK_AT(x) .kink = x, .has_kink = true
+#define UNARY(op, y, dx, least, ...) { #op, op##_of, { .low = least, .high = __VA_ARGS__ } },
+#define UNARY_FAR(op, y, dx, y_far, dx_far, ...) UNARY(op, y, dx, __VA_ARGS__)
+#define UNARY_1(op, p, y, dx, a, ...) UNARY(op, y, dx, __VA_ARGS__)
+#define UNARY_2(op, p, q, y, dx, a, b, ...) UNARY(op, y, dx, __VA_ARGS__)
+static const struct { const char *name; gr_gradcheck_function *f; gr_gradcheck_input in; } ops[] = {
+#include "ops/unary.def"
+};
+
+static const gr_real specials[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1, -1, 0x1p-126f, -0x1p-127f, 0x1p-149f, 0x1p127f, -0x1p127f, 0x1p17f,
+                                    0x1.000002p17f, -3e6f, 1e20f, 88.7f, 89, -87.4f, -104, 20, -20, 0.5f, -0.5f };
+
+/* ---- The tests ---- */
+
+static void gradients_match_finite_differences(void **state)
+{
+    (void)state;
+    const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(7), GR_SHAPE(3, 5), GR_SHAPE(2, 1, 17), GR_SHAPE(2, 3, 2, 11) };
+    for (size_t k = 0; k < COUNT(ops); k++)
+        for (size_t s = 0; s < COUNT(shapes); s++) {
+            gr_gradcheck_input in = ops[k].in;
+            in.shape = shapes[s];
+            assert_true(gr_gradcheck(stderr, ops[k].name, ops[k].f, NULL, &in, 1, NULL));
+        }
+}
+
+static gr_tensor *clamp_below(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    return gr_clamp(t, in[0], -0.5, 9);
+}
+static void clamp_has_its_gradient_at_the_lower_bound_too(void **state)
+{
+    (void)state;
+    assert_true(gr_gradcheck(stderr, "clamp", clamp_below, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(40), .kink = -0.5, .has_kink = true },
+                             1, NULL));
+}
+
+/* Values and derivatives that PyTorch 2 gives in float64. */
+static const struct { const char *name; double p[2], x, y, dx; } known[] = {
+    { "neg", { 0 }, 1.5, -1.5, -1 },
+    { "abs", { 0 }, -1.5, 1.5, -1 },
+    { "abs", { 0 }, 0, 0, 0 },
+    { "square", { 0 }, -1.5, 2.25, -3 },
+    { "sqrt", { 0 }, 2, 1.4142135623730951, 0.35355339059327373 },
+    { "sqrt", { 0 }, 0, 0, INFINITY },
+    { "sqrt", { 0 }, -1, NAN, NAN },
+    { "rsqrt", { 0 }, 2, 0.7071067811865475, -0.17677669529663684 },
+    { "rsqrt", { 0 }, 0, INFINITY, -INFINITY },
+    { "rsqrt", { 0 }, INFINITY, 0, 0 },
+    { "exp", { 0 }, 1, 2.718281828459045, 2.718281828459045 },
+    { "exp", { 0 }, -INFINITY, 0, 0 },
+    { "exp", { 0 }, INFINITY, INFINITY, INFINITY },
+    { "log", { 0 }, 2, 0.6931471805599453, 0.5 },
+    { "log", { 0 }, 0, -INFINITY, INFINITY },
+    { "log", { 0 }, -1, NAN, -1 },
+    { "erf", { 0 }, 0.5, 0.5204998778130465, 0.8787825789354448 },
+    { "erf", { 0 }, -INFINITY, -1, 0 },
+    { "sin", { 0 }, 2, 0.9092974268256817, -0.4161468365471424 },
+    { "sin", { 0 }, 1000000, -0.34999350217129294, 0.9367521275331447 },
+    { "sin", { 0 }, INFINITY, NAN, NAN },
+    { "cos", { 0 }, 2, -0.4161468365471424, -0.9092974268256817 },
+    { "cos", { 0 }, -1000000, 0.9367521275331447, -0.34999350217129294 },
+    { "tanh", { 0 }, 0.5, 0.46211715726000974, 0.7864477329659274 },
+    { "tanh", { 0 }, -30, -1, 0 },
+    { "sigmoid", { 0 }, 0.5, 0.6224593312018546, 0.2350037122015945 },
+    { "sigmoid", { 0 }, -80, 1.8048513878454153e-35, 1.8048513878454153e-35 },
+    { "softplus", { 0 }, 0.5, 0.9740769841801067, 0.6224593312018546 },
+    { "softplus", { 0 }, -30, 9.357622968839737e-14, 9.357622968839299e-14 },
+    { "softplus", { 0 }, 1000, 1000, 1 },
+    { "silu", { 0 }, 0.5, 0.3112296656009273, 0.7399611873026519 },
+    { "silu", { 0 }, -3, -0.14227761953270035, -0.08810410601516962 },
+    { "gelu", { 0 }, 0.5, 0.34573123063700656, 0.8674951246561629 },
+    { "gelu", { 0 }, -1, -0.15865525393145702, -0.08331547058768635 },
+    { "gelu_tanh", { 0 }, 0.5, 0.34571400982514394, 0.8673699035346424 },
+    { "gelu_tanh", { 0 }, -1, -0.15880800939172324, -0.08296408384578252 },
+    { "relu", { 0 }, 1.5, 1.5, 1 },
+    { "relu", { 0 }, 0, 0, 0 },
+    { "relu", { 0 }, -1, 0, 0 },
+    { "relu", { 0 }, NAN, NAN, 1 },
+    { "leaky_relu", { 0.25 }, 2, 2, 1 },
+    { "leaky_relu", { 0.25 }, 0, 0, 0.25 },
+    { "leaky_relu", { 0.25 }, -2, -0.5, 0.25 },
+    { "elu", { 0.5 }, 2, 2, 1 },
+    { "elu", { 0.5 }, 0, 0, 0.5 },
+    { "elu", { 0.5 }, -2, -0.43233235838169365, 0.06766764161830635 },
+    { "clamp", { -1, 2 }, -3, -1, 0 },
+    { "clamp", { -1, 2 }, -1, -1, 1 },
+    { "clamp", { -1, 2 }, 0.5, 0.5, 1 },
+    { "clamp", { -1, 2 }, 2, 2, 1 },
+    { "clamp", { -1, 2 }, 3, 2, 0 },
+    { "clamp", { -1, 2 }, NAN, NAN, 0 },
+    { "clamp", { 2, -1 }, 0, -1, 0 },
+};
+
+static gr_tensor *by_name(gr_tape *t, const char *name, gr_tensor *x, const double *p)
+{
+#define CALL(op, call) \
+    if (!strcmp(name, #op)) return call;
+#undef UNARY
+#undef UNARY_FAR
+#undef UNARY_1
+#undef UNARY_2
+#define UNARY(op, ...) CALL(op, gr_##op(t, x))
+#define UNARY_FAR UNARY
+#define UNARY_1(op, ...) CALL(op, gr_##op(t, x, p[0]))
+#define UNARY_2(op, ...) CALL(op, gr_##op(t, x, p[0], p[1]))
+#include "ops/unary.def"
+    return NULL;
+}
+
+static void values_and_derivatives_are_the_known_ones(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(known); k++) {
+        gr_tape_reset(t);
+        const gr_real want[2] = { (gr_real)known[k].y, (gr_real)known[k].dx };
+        gr_tensor *x = gr_want_grad(t, gr_scalar(t, known[k].x)), *y = by_name(t, known[k].name, x, known[k].p);
+        assert_true(gr_backward(t, y));
+        for (int i = 0; i < 2; i++) {
+            const gr_real got = i ? *gr_grad(t, x) : *y->data;
+            const bool same = got == want[i] || (isnan(got) && isnan(want[i]));
+            if (!same && !(fabs((double)(got - want[i])) <= 1e-6 * fabs((double)want[i])))
+                fail_msg("%s(%g): %s is %.9g, and should be %.9g", known[k].name, known[k].x, i ? "the derivative" : "the value",
+                         (double)got, (double)want[i]);
+        }
+    }
+    gr_tape_free(t);
+}
+
+static void each_operator_has_a_known_value(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        size_t k = 0;
+        while (k < COUNT(known) && strcmp(known[k].name, ops[i].name)) k++;
+        if (k == COUNT(known)) fail_msg("no known value of %s", ops[i].name);
+    }
+}
+
+/* More than two chunks, and a tail for every vector width. */
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        gr_gradcheck_input in = ops[k].in;
+        in.shape = GR_SHAPE(40013);
+        assert_bits_stay(ops[k].f, NULL, &in, 1);
+        in = (gr_gradcheck_input){ .shape = GR_SHAPE(COUNT(specials)), .values = specials };
+        assert_bits_stay(ops[k].f, NULL, &in, 1);
+    }
+}
+
+static void a_value_does_not_depend_on_its_neighbours(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        gr_tape_reset(t);
+        gr_tensor *x = gr_rand(t, GR_SHAPE(N), ops[k].in.low, ops[k].in.high, "x");
+        const gr_tensor *y = ops[k].f(t, &x, NULL);
+        for (size_t first = 0; first < 20; first++) {
+            gr_tensor *part = gr_slice(t, x, first, 37);
+            assert_same_bits(ops[k].f(t, &part, NULL)->data, y->data + first, 37);
+        }
+    }
+    assert_ok(t);
+    gr_tape_free(t);
+}
+
+static void sin_and_cos_are_right_far_out(void **state)
+{
+    (void)state;
+    gr_real x[600], y[600], z[600];
+    for (int i = 0; i < 600; i++) {
+        x[i] = (gr_real)ldexp(i % 3 ? -1 - i / 700.0 : 1 + i / 700.0, i % 120);
+        y[i] = (gr_real)sin((double)x[i]), z[i] = (gr_real)cos((double)x[i]);
+    }
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(600)));
+    assert_close(gr_cos(t, in)->data, z, 600, 2e-7);
+    gr_tensor *s = gr_sin(t, in);
+    assert_close(s->data, y, 600, 2e-7);
+    assert_true(gr_backward(t, gr_sum(t, s, GR_ALL_AXES, false)));
+    assert_close(gr_grad(t, in), z, 600, 2e-7);
+    gr_tape_free(t);
+}
+
+static void no_values_give_no_values(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        gr_tape_reset(t);
+        gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(3, 0, 2))), *y = ops[k].f(t, &x, NULL);
+        assert_true(gr_same_shape(x, y) && gr_backward_from(t, y, (gr_real[]){ 0 }));
+    }
+    gr_tape_free(t);
+}
+
+static void null_is_an_error_that_names_the_operator(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        char message[64];
+        snprintf(message, sizeof message, "%s: argument 1 is NULL", ops[k].name);
+        assert_null(ops[k].f(t, (gr_tensor *[]){ NULL }, NULL));
+        assert_message(t, message);
+        assert_null(ops[k].f(t, (gr_tensor *[]){ gr_scalar(NULL, 1) }, NULL));
+        gr_tape_recover(t);
+    }
+    assert_null(gr_exp(NULL, NULL));
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_match_finite_differences),
+        cmocka_unit_test(clamp_has_its_gradient_at_the_lower_bound_too),
+        cmocka_unit_test(values_and_derivatives_are_the_known_ones),
+        cmocka_unit_test(each_operator_has_a_known_value),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(a_value_does_not_depend_on_its_neighbours),
+        cmocka_unit_test(sin_and_cos_are_right_far_out),
+        cmocka_unit_test(no_values_give_no_values),
+        cmocka_unit_test(null_is_an_error_that_names_the_operator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
