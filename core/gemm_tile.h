@@ -78,8 +78,8 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
 }
 
 /* One function per shape, so that the counts are constants and c[][] lives in registers. */
-#define GEMM_FUNCTION(v, r) static void gemm_tile_##v##_##r(const gemm_tile *t) { gemm_run_tile(v, r, t); }
-#define GEMM_ENTRY(v, r) [v][r] = gemm_tile_##v##_##r,
+#define GEMM_FUNCTION(v, r) static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, t); }
+#define GEMM_ENTRY(v, r) [v][r] = GR_NAME(gemm_tile_##v##_##r),
 GEMM_TILES(GEMM_FUNCTION)
 static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_MOST_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
 

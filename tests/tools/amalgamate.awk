@@ -1,8 +1,8 @@
 # amalgamate.awk: awk -v out=DIR -f amalgamate.awk HEADERS SOURCES writes the library as DIR/gradus.h and DIR/gradus.c.
 #
 # gradus.c still holds every instruction set: at its end it includes itself once for each further one, under a target pragma. In such a
-# pass only the kernels count (GR_HOST is 0, see core/kernel.h). What else stands beside a kernel, its helpers, types and constants, is
-# compiled in every pass, so it gets a name for each: #define r_exp GR_NAME(r_exp).
+# pass only the kernels count (GR_HOST is 0, see core/kernel.h). What else stands beside a kernel, its helpers and constants, is compiled
+# in every pass, so it gets a name for each: #define r_exp GR_NAME(r_exp). Structs are the same for all, and read in the first pass.
 
 BEGIN {
     header = out "/gradus.h"; source = out "/gradus.c"
@@ -10,7 +10,7 @@ BEGIN {
         if (ARGV[i] ~ /\.h$/) {
             headers[++n_headers] = ARGV[i]
             if (needs_kernel(ARGV[i])) per_pass[ARGV[i]] = 1
-        } else if (has_kernels(ARGV[i])) kernels[++n_kernels] = ARGV[i]
+        } else if (has_kernels(ARGV[i])) { kernels[++n_kernels] = ARGV[i]; in_kernels[ARGV[i]] = 1 }
         else hosts[++n_hosts] = ARGV[i]
     }
     write_header()
@@ -71,13 +71,18 @@ function copy_once(file, to) {
     copy(file, to)
 }
 
-function copy(file, to,    line, name) {
+function copy(file, to,    line, name, in_struct) {
     say(to, "/* ---- " file " ---- */")
+    if (file in per_pass) forget_macros(file, to)
     while ((getline line < file) > 0) {
         name = included(line)
         if (name ~ /\.def$/) copy(name, to)
         else if (name != "") copy_once(name, to)
-        else if (!(file in per_pass) || !is_guard(file, line)) say(to, line)
+        else if (!(file in per_pass) || !is_guard(file, line)) {
+            if ((file in per_pass || file in in_kernels) && line ~ /^(typedef )?(struct|union)( [A-Za-z_0-9]+)? *{/) { say(to, "#if GR_HOST"); in_struct = 1 }
+            say(to, line)
+            if (in_struct && line ~ /(^}|^[a-z].*}).*;/) { say(to, "#endif"); in_struct = 0 }
+        }
     }
     close(file)
 }
@@ -95,9 +100,12 @@ function is_guard(file, line) {
     return line ~ /^[ \t]*#[ \t]*endif/ && depth[file]-- == 0
 }
 
-function forget_macros(file, to,    line) { # a file's own macros end with it
+function forget_macros(file, to,    line, name) { # those that a file defines, but for what write_pass says
     while ((getline line < file) > 0)
-        if (match(line, /^[ \t]*#[ \t]*define[ \t]+[A-Za-z_0-9]+/)) say(to, "#undef " last_word(substr(line, 1, RSTART + RLENGTH - 1)))
+        if (match(line, /^[ \t]*#[ \t]*define[ \t]+[A-Za-z_0-9]+/)) {
+            name = last_word(substr(line, 1, RSTART + RLENGTH - 1))
+            if (name != "GR_VECTOR_BYTES") say(to, "#undef " name)
+        }
     close(file)
 }
 
@@ -152,16 +160,17 @@ function collect(file, names,    line, i, c, level, hidden, in_comment, in_defin
     close(file)
 }
 
-function opened(text, names) { # before a brace: a function, a table, a struct with a tag
+function opened(text, names) { # before a brace: a function, a table
     text = plain(text)
-    if (text ~ /KERNEL *\(/) return
-    if (text ~ /^ *(typedef *)?(struct|union|enum)/) { if (text !~ /(struct|union|enum) *$/) add(last_word(text), names) }
+    if (text ~ /^ *[A-Za-z_0-9]+ *\(/ || text ~ /^ *(typedef *)?(struct|union|enum)/) return # KERNEL and the like; no name, or one for all
+    if (match(text, /\( *\*( *const)? *[A-Za-z_0-9]+/) && text ~ /= *$/) add(last_word(substr(text, 1, RSTART + RLENGTH - 1)), names)
     else if (text ~ /= *$/) { sub(/ *(\[[^]]*\] *)*= *$/, "", text); add(last_word(text), names) }
     else { sub(/\(.*/, "", text); add(last_word(text), names) }
 }
 
 function closed(text, names) { # before a semicolon: a typedef, a constant
     text = plain(text)
+    if (text ~ /^ *typedef *(struct|union)/) return
     if (text ~ /^ *typedef/ && text !~ /\(/) { sub(/(\[[^]]*\])* *$/, "", text); add(last_word(text), names) }
     else if (text ~ /^ *static.*=/) { sub(/ *(\[[^]]*\] *)*=.*/, "", text); add(last_word(text), names) }
 }
