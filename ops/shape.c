@@ -210,13 +210,13 @@ gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 
 /* ---- Expand ---- */
 
-enum { CHUNK = 16384 };
+enum { EXPAND_CHUNK = 16384 };
 typedef struct { gr__runs runs; const gr_real *x; gr_real *y; size_t len; } expand_call;
 
 static void expand_task(void *argument, size_t chunk, int thread)
 {
     const expand_call *c = argument;
-    const size_t first = chunk * CHUNK, n = c->len - first < CHUNK ? c->len - first : CHUNK;
+    const size_t first = chunk * EXPAND_CHUNK, n = c->len - first < EXPAND_CHUNK ? c->len - first : EXPAND_CHUNK;
     (void)thread;
     gr__runs_spread(&c->runs, c->x, first, n, c->y + first);
 }
@@ -240,6 +240,6 @@ gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape)
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
     expand_call c = { gr__runs_in(shape, x), x->data, y->data, y->len };
-    gr_parallel(t, (y->len + CHUNK - 1) / CHUNK, (double)y->len * 0.3, expand_task, &c);
+    gr_parallel(t, (y->len + EXPAND_CHUNK - 1) / EXPAND_CHUNK, (double)y->len * 0.3, expand_task, &c);
     return gr_record(t, &expand_op, NULL, 0, GR_OUT(y), GR_IN(x));
 }

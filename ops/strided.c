@@ -4,7 +4,7 @@
 #include "ops/strided.h"
 #include <string.h>
 
-enum { CHUNK = 16384, TILE = 16 };
+enum { STRIDED_CHUNK = 16384, TILE = 16 };
 
 void gr__contiguous(gr_shape shape, ptrdiff_t *stride)
 {
@@ -106,7 +106,7 @@ static span take(gr__layout *l, const ptrdiff_t *strides)
     return s;
 }
 
-static void run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add)
+static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add)
 {
     strided_call c = { .y = y, .x = x, .add = add };
     merge(&l);
@@ -116,13 +116,13 @@ static void run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add
     size_t outer = 1;
     for (int k = 0; k < l.rank; k++) outer *= l.dim[k];
     if (!outer || !c.a.n || !c.b.n) return;
-    c.strip = c.b.n < CHUNK / TILE ? CHUNK / TILE / c.b.n * TILE : TILE;
+    c.strip = c.b.n < STRIDED_CHUNK / TILE ? STRIDED_CHUNK / TILE / c.b.n * TILE : TILE;
     if (c.strip > c.a.n) c.strip = c.a.n;
     c.strips = (c.a.n + c.strip - 1) / c.strip;
     c.units = outer * c.strips;
-    c.units_per_chunk = c.strip * c.b.n < CHUNK ? CHUNK / (c.strip * c.b.n) : 1;
+    c.units_per_chunk = c.strip * c.b.n < STRIDED_CHUNK ? STRIDED_CHUNK / (c.strip * c.b.n) : 1;
     gr_parallel(t, (c.units + c.units_per_chunk - 1) / c.units_per_chunk, 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
 }
 
-void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { run(t, l, y, x, false); }
-void gr__strided_add(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { run(t, l, y, x, true); }
+void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, false); }
+void gr__strided_add(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, true); }
