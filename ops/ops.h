@@ -91,6 +91,14 @@ GR_API bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, si
 
 /* ==== Products ==== */
 
+/* The matrix product, over the last two axes; those before broadcast. A vector a is one row, a vector b one column, and the result lacks
+ * that axis: [K] [K] gives a number.
+ *     a [.., M, K]   b [.., K, N]   return [.., M, N]
+ * gr_matmul_t takes a as it is stored or, with ta, as its transpose, and b likewise; for a vector that means nothing. So
+ * gr_matmul_t(t, q, false, k, true) is q k^T, and no transposition is ever copied. */
+GR_API gr_tensor *gr_matmul(gr_tape *t, gr_tensor *a, gr_tensor *b);
+GR_API gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb);
+
 /* y = x w^T + b.   x [.., I]   w [O, I]   b [O], or NULL   return [.., O] */
 GR_API gr_tensor *gr_linear_op(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
 
