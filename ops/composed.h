@@ -5,6 +5,9 @@
 #include "ops/ops.h"
 GR_BEGIN
 
+/* gr_linear_op: a product, and the bias added. */
+GR_API gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
+
 /* gr_lstm_sequence, step by step: about 20 nodes each. */
 GR_API gr_lstm_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
 

@@ -22,7 +22,7 @@ typedef struct {
 } matmul_saved;
 
 /* How many combinations of the axes in has there are, or of the others. */
-static size_t count(const matmul_saved *s, const bool *has, bool wanted)
+static size_t matmul_count(const matmul_saved *s, const bool *has, bool wanted)
 {
     size_t n = 1;
     for (int i = 0; i < s->axes; i++)
@@ -31,7 +31,7 @@ static size_t count(const matmul_saved *s, const bool *has, bool wanted)
 }
 
 /* The matrix of an operand that matrix number i of c comes from. */
-static size_t operand_of(const matmul_saved *s, const bool *has, size_t i)
+static size_t matmul_operand(const matmul_saved *s, const bool *has, size_t i)
 {
     size_t at = 0, stride = 1;
     for (int axis = s->axes - 1; axis >= 0; axis--) {
@@ -42,7 +42,7 @@ static size_t operand_of(const matmul_saved *s, const bool *has, size_t i)
 }
 
 /* The inverse: of the matrices of c that come from matrix i of an operand, the j-th. */
-static size_t result_of(const matmul_saved *s, const bool *has, size_t i, size_t j)
+static size_t matmul_result(const matmul_saved *s, const bool *has, size_t i, size_t j)
 {
     size_t at = 0, stride = 1;
     for (int axis = s->axes - 1; axis >= 0; axis--) {
@@ -54,7 +54,7 @@ static size_t result_of(const matmul_saved *s, const bool *has, size_t i, size_t
 }
 
 /* Matrix number i of rows x columns, as it is stored or transposed. */
-static gr_mat matrix(const gr_real *data, size_t i, size_t rows, size_t columns, bool transposed)
+static gr_mat matmul_matrix(const gr_real *data, size_t i, size_t rows, size_t columns, bool transposed)
 {
     data += i * rows * columns;
     return transposed ? (gr_mat){ data, 1, rows } : (gr_mat){ data, columns, 1 };
@@ -70,59 +70,59 @@ typedef struct matmul_call {
     bool alone;
 } matmul_call;
 
-static void product(const matmul_call *c, int thread, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, bool add)
+static void matmul_gemm(const matmul_call *c, int thread, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, bool add)
 {
     const gr_start start = { add ? C : NULL, N };
     if (c->alone) gr__gemm(c->t, M, N, K, A, B, C, N, start);
     else gr__gemm_serial(gr_isa(c->t), M, N, K, A, B, C, N, start, gr__work(c->t, thread));
 }
 
-static void one_c(const matmul_call *c, size_t i, int thread)
+static void matmul_c(const matmul_call *c, size_t i, int thread)
 {
     const matmul_saved *s = c->s;
-    const gr_mat A = matrix(c->a, operand_of(s, s->a_has, i), s->M, s->K, s->ta), B = matrix(c->b, operand_of(s, s->b_has, i), s->K, s->N, s->tb);
-    product(c, thread, s->M, s->N, s->K, A, B, c->out + i * s->M * s->N, false);
+    const gr_mat A = matmul_matrix(c->a, matmul_operand(s, s->a_has, i), s->M, s->K, s->ta), B = matmul_matrix(c->b, matmul_operand(s, s->b_has, i), s->K, s->N, s->tb);
+    matmul_gemm(c, thread, s->M, s->N, s->K, A, B, c->out + i * s->M * s->N, false);
 }
 
 /* da = dc b', or where a is stored transposed, its transpose b dc'. */
-static void one_da(const matmul_call *c, size_t i, int thread)
+static void matmul_da(const matmul_call *c, size_t i, int thread)
 {
     const matmul_saved *s = c->s;
     gr_real *da = c->out + i * s->M * s->K;
-    for (size_t j = 0, n = count(s, s->a_has, false); j < n; j++) {
-        const size_t r = result_of(s, s->a_has, i, j);
-        const gr_mat B = matrix(c->b, operand_of(s, s->b_has, r), s->K, s->N, s->tb), dC = matrix(c->dc, r, s->M, s->N, false);
-        if (s->ta) product(c, thread, s->K, s->M, s->N, B, (gr_mat){ dC.data, dC.col, dC.row }, da, true);
-        else product(c, thread, s->M, s->K, s->N, dC, (gr_mat){ B.data, B.col, B.row }, da, true);
+    for (size_t j = 0, n = matmul_count(s, s->a_has, false); j < n; j++) {
+        const size_t r = matmul_result(s, s->a_has, i, j);
+        const gr_mat B = matmul_matrix(c->b, matmul_operand(s, s->b_has, r), s->K, s->N, s->tb), dC = matmul_matrix(c->dc, r, s->M, s->N, false);
+        if (s->ta) matmul_gemm(c, thread, s->K, s->M, s->N, B, (gr_mat){ dC.data, dC.col, dC.row }, da, true);
+        else matmul_gemm(c, thread, s->M, s->K, s->N, dC, (gr_mat){ B.data, B.col, B.row }, da, true);
     }
 }
 
 /* db = a' dc, or its transpose dc' a. */
-static void one_db(const matmul_call *c, size_t i, int thread)
+static void matmul_db(const matmul_call *c, size_t i, int thread)
 {
     const matmul_saved *s = c->s;
     gr_real *db = c->out + i * s->K * s->N;
-    for (size_t j = 0, n = count(s, s->b_has, false); j < n; j++) {
-        const size_t r = result_of(s, s->b_has, i, j);
-        const gr_mat A = matrix(c->a, operand_of(s, s->a_has, r), s->M, s->K, s->ta), dC = matrix(c->dc, r, s->M, s->N, false);
-        if (s->tb) product(c, thread, s->N, s->K, s->M, (gr_mat){ dC.data, dC.col, dC.row }, A, db, true);
-        else product(c, thread, s->K, s->N, s->M, (gr_mat){ A.data, A.col, A.row }, dC, db, true);
+    for (size_t j = 0, n = matmul_count(s, s->b_has, false); j < n; j++) {
+        const size_t r = matmul_result(s, s->b_has, i, j);
+        const gr_mat A = matmul_matrix(c->a, matmul_operand(s, s->a_has, r), s->M, s->K, s->ta), dC = matmul_matrix(c->dc, r, s->M, s->N, false);
+        if (s->tb) matmul_gemm(c, thread, s->N, s->K, s->M, (gr_mat){ dC.data, dC.col, dC.row }, A, db, true);
+        else matmul_gemm(c, thread, s->K, s->N, s->M, (gr_mat){ A.data, A.col, A.row }, dC, db, true);
     }
 }
 
-static void one_task(void *argument, size_t chunk, int thread)
+static void matmul_task(void *argument, size_t chunk, int thread)
 {
     const matmul_call *c = argument;
     c->one(c, chunk, thread);
 }
 
-static void run_matmul(matmul_call *c, size_t matrices)
+static void matmul_run(matmul_call *c, size_t matrices)
 {
     const matmul_saved *s = c->s;
-    const double terms = (double)s->M * (double)s->N * (double)s->K * (double)count(s, s->a_has, true) * (double)count(s, s->a_has, false);
+    const double terms = (double)s->M * (double)s->N * (double)s->K * (double)matmul_count(s, s->a_has, true) * (double)matmul_count(s, s->a_has, false);
     c->alone = matrices == 1;
     if (c->alone) c->one(c, 0, 0);
-    else gr_parallel(c->t, matrices, terms / 50, one_task, c);
+    else gr_parallel(c->t, matrices, terms / 50, matmul_task, c);
 }
 
 static void matmul_node(gr_tape *t, const gr_node *n)
@@ -130,8 +130,8 @@ static void matmul_node(gr_tape *t, const gr_node *n)
     const matmul_saved *s = n->saved;
     gr_real *da = gr_grad(t, n->in[0]), *db = gr_grad(t, n->in[1]);
     matmul_call c = { .t = t, .s = s, .a = n->in[0]->data, .b = n->in[1]->data, .dc = gr_grad(t, n->out[0]) };
-    if (da) c.one = one_da, c.out = da, run_matmul(&c, count(s, s->a_has, true));
-    if (db) c.one = one_db, c.out = db, run_matmul(&c, count(s, s->b_has, true));
+    if (da) c.one = matmul_da, c.out = da, matmul_run(&c, matmul_count(s, s->a_has, true));
+    if (db) c.one = matmul_db, c.out = db, matmul_run(&c, matmul_count(s, s->b_has, true));
 }
 static const gr_op matmul_op = { .name = "matmul", .backward = matmul_node };
 
@@ -171,10 +171,10 @@ gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb)
     if (!matmul_shape(t, a, ta, b, tb, &s, &shape)) return NULL;
     gr_tensor *c = gr_empty(t, shape);
     if (!c) return NULL;
-    if (!s.ta && count(&s, s.b_has, true) == 1 && count(&s, s.a_has, false) == 1) /* one b for all: a is one tall matrix */
-        s.M *= count(&s, s.a_has, true), s.axes = 0;
-    matmul_call call = { .t = t, .s = &s, .a = a->data, .b = b->data, .out = c->data, .one = one_c };
-    run_matmul(&call, count(&s, s.a_has, true) * count(&s, s.a_has, false));
+    if (!s.ta && matmul_count(&s, s.b_has, true) == 1 && matmul_count(&s, s.a_has, false) == 1) /* one b for all: a is one tall matrix */
+        s.M *= matmul_count(&s, s.a_has, true), s.axes = 0;
+    matmul_call call = { .t = t, .s = &s, .a = a->data, .b = b->data, .out = c->data, .one = matmul_c };
+    matmul_run(&call, matmul_count(&s, s.a_has, true) * matmul_count(&s, s.a_has, false));
     return gr_record(t, &matmul_op, &s, sizeof s, GR_OUT(c), GR_IN(a, b));
 }
 
