@@ -16,23 +16,23 @@
 #include "core/gemm_tile.h"
 
 enum {
-    GEMM_STEP = 512 / sizeof(gr_real),          /* of K */
-    GEMM_BLOCK = 128,                           /* rows of C */
+    GEMM_STEP = 512 / sizeof(gr_real), /* of K */
+    GEMM_BLOCK = 128,                  /* rows of C */
     GEMM_COLUMNS = 1024,
-    GEMM_SLAB = (2 << 20) / sizeof(float),      /* elements */
-    GEMM_DEEP = 2048,                           /* a longer K is done in parts, the next one starting from C */
-    GEMM_PANEL = 4 * 64 / sizeof(float),        /* columns, at most */
+    GEMM_SLAB = (2 << 20) / sizeof(float), /* elements */
+    GEMM_DEEP = 2048,                      /* a longer K is done in parts, the next one starting from C */
+    GEMM_PANEL = 4 * 64 / sizeof(float),   /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
-    GEMM_PAD = 3 * GEMM_LINE,                   /* keeps rows of copies from falling into the same few sets of a cache */
-    GEMM_STRIP = 1024,                          /* of the transposed C */
+    GEMM_PAD = 3 * GEMM_LINE, /* keeps rows of copies from falling into the same few sets of a cache */
+    GEMM_STRIP = 1024,        /* of the transposed C */
 };
 
 /* A thread's scratch. */
 typedef struct {
-    gr_real panel[GEMM_STEP * GEMM_PANEL];                      /* of B */
-    gr_real rows[GEMM_BLOCK * (GEMM_STEP + GEMM_PAD)];          /* of A */
-    gr_real block[GEMM_BLOCK * (GEMM_COLUMNS + GEMM_PAD)];      /* of C */
-    gr_real strip[16 * (GEMM_STRIP + GEMM_LINE)];               /* of C transposed */
+    gr_real panel[GEMM_STEP * GEMM_PANEL];                 /* of B */
+    gr_real rows[GEMM_BLOCK * (GEMM_STEP + GEMM_PAD)];     /* of A */
+    gr_real block[GEMM_BLOCK * (GEMM_COLUMNS + GEMM_PAD)]; /* of C */
+    gr_real strip[16 * (GEMM_STRIP + GEMM_LINE)];          /* of C transposed */
     gr_real slab[GEMM_SLAB];
 } gemm_work;
 
@@ -49,8 +49,8 @@ INLINE size_t gemm_part(size_t n, size_t most, size_t unit)
 typedef struct {
     size_t M, N, K;
     gr_mat A, B;
-    gr_real *packed;    /* room for all panels of B, or NULL */
-    bool ready;         /* B is there already */
+    gr_real *packed; /* room for all panels of B, or NULL */
+    bool ready;      /* B is there already */
     gr_real *C;
     size_t c_row;
     gr_start start;
@@ -62,8 +62,16 @@ INLINE gr_start gemm_start_at(gr_start s, size_t i, size_t j) { return s.data ? 
 /* The part of g from row i, column j and step k on; its panels are at `packed`. */
 INLINE gemm_job gemm_sub(const gemm_job *g, size_t i, size_t j, size_t k, size_t M, size_t N, size_t K, gr_real *packed)
 {
-    return (gemm_job){ M, N, K, gemm_at(g->A, i, k), gemm_at(g->B, k, j), packed, g->ready,
-                       g->C + i * g->c_row + j, g->c_row, gemm_start_at(g->start, i, j) };
+    return (gemm_job){ M,
+                       N,
+                       K,
+                       gemm_at(g->A, i, k),
+                       gemm_at(g->B, k, j),
+                       packed,
+                       g->ready,
+                       g->C + i * g->c_row + j,
+                       g->c_row,
+                       gemm_start_at(g->start, i, j) };
 }
 
 /* One step over K of at most GEMM_BLOCK rows and g.columns columns. */
@@ -91,7 +99,8 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.B = here ? B.data + j : P, t.b_row = here ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
             t.next = 0;
-            if (in_place && x == gemm_min(1, tiles - 1) && p + 1 < panels) t.next = (uintptr_t)(B.data + j) + width * sizeof(gr_real), t.next_row = B.row * sizeof(gr_real);
+            if (in_place && x == gemm_min(1, tiles - 1) && p + 1 < panels)
+                t.next = (uintptr_t)(B.data + j) + width * sizeof(gr_real), t.next_row = B.row * sizeof(gr_real);
             gemm_tiles[v][rows](&t);
             i += rows;
         }
@@ -108,8 +117,10 @@ static void gemm_narrow(const gemm_job *g, gemm_work *work)
     const gr_mat B = g->ready ? (gr_mat){ g->packed, R_WIDTH, 1 } : g->B;
     for (size_t i = 0; i < g->M; i += GEMM_STRIP) {
         const size_t m = gemm_min(GEMM_STRIP, g->M - i);
-        gemm_job part = { g->N, m, g->K, { B.data, B.col, B.row }, { g->A.data + i * g->A.row, g->A.col, g->A.row }, NULL, false,
-                          work->strip, row, { NULL, row } };
+        gemm_job part = {
+            g->N,        m,   g->K,         { B.data, B.col, B.row }, { g->A.data + i * g->A.row, g->A.col, g->A.row }, NULL, false,
+            work->strip, row, { NULL, row }
+        };
         if (g->start.data) {
             gemm_copy(g->N, m, m, (gr_mat){ g->start.data + i * g->start.row, 1, g->start.row }, work->strip, row);
             part.start.data = work->strip;
@@ -153,7 +164,8 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     if (tall && N < R_WIDTH) {
         gemm_narrow(g, work);
     } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) {
-        const gemm_job a = gemm_sub(g, 0, 0, 0, M, whole, K, g->packed), b = gemm_sub(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
+        const gemm_job a = gemm_sub(g, 0, 0, 0, M, whole, K, g->packed),
+                       b = gemm_sub(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
         gemm_product(&a, work);
         gemm_product(&b, work);
     } else {
@@ -194,7 +206,11 @@ void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, con
 }
 
 /* The longer side of C, cut evenly over the threads; what is not cut is read by all. */
-typedef struct { gr_tape *t; gemm_job g; size_t rows, columns; } gemm_parts;
+typedef struct {
+    gr_tape *t;
+    gemm_job g;
+    size_t rows, columns;
+} gemm_parts;
 
 static void gemm_one_part(void *argument, size_t chunk, int thread)
 {

@@ -80,7 +80,8 @@ static void matmul_gemm(const matmul_call *c, int thread, size_t M, size_t N, si
 static void matmul_c(const matmul_call *c, size_t i, int thread)
 {
     const matmul_saved *s = c->s;
-    const gr_mat A = matmul_matrix(c->a, matmul_operand(s, s->a_has, i), s->M, s->K, s->ta), B = matmul_matrix(c->b, matmul_operand(s, s->b_has, i), s->K, s->N, s->tb);
+    const gr_mat A = matmul_matrix(c->a, matmul_operand(s, s->a_has, i), s->M, s->K, s->ta),
+                 B = matmul_matrix(c->b, matmul_operand(s, s->b_has, i), s->K, s->N, s->tb);
     matmul_gemm(c, thread, s->M, s->N, s->K, A, B, c->out + i * s->M * s->N, false);
 }
 
@@ -91,7 +92,8 @@ static void matmul_da(const matmul_call *c, size_t i, int thread)
     gr_real *da = c->out + i * s->M * s->K;
     for (size_t j = 0, n = matmul_count(s, s->a_has, false); j < n; j++) {
         const size_t r = matmul_result(s, s->a_has, i, j);
-        const gr_mat B = matmul_matrix(c->b, matmul_operand(s, s->b_has, r), s->K, s->N, s->tb), dC = matmul_matrix(c->dc, r, s->M, s->N, false);
+        const gr_mat B = matmul_matrix(c->b, matmul_operand(s, s->b_has, r), s->K, s->N, s->tb),
+                     dC = matmul_matrix(c->dc, r, s->M, s->N, false);
         if (s->ta) matmul_gemm(c, thread, s->K, s->M, s->N, B, (gr_mat){ dC.data, dC.col, dC.row }, da, true);
         else matmul_gemm(c, thread, s->M, s->K, s->N, dC, (gr_mat){ B.data, B.col, B.row }, da, true);
     }
@@ -104,7 +106,8 @@ static void matmul_db(const matmul_call *c, size_t i, int thread)
     gr_real *db = c->out + i * s->K * s->N;
     for (size_t j = 0, n = matmul_count(s, s->b_has, false); j < n; j++) {
         const size_t r = matmul_result(s, s->b_has, i, j);
-        const gr_mat A = matmul_matrix(c->a, matmul_operand(s, s->a_has, r), s->M, s->K, s->ta), dC = matmul_matrix(c->dc, r, s->M, s->N, false);
+        const gr_mat A = matmul_matrix(c->a, matmul_operand(s, s->a_has, r), s->M, s->K, s->ta),
+                     dC = matmul_matrix(c->dc, r, s->M, s->N, false);
         if (s->tb) matmul_gemm(c, thread, s->N, s->K, s->M, (gr_mat){ dC.data, dC.col, dC.row }, A, db, true);
         else matmul_gemm(c, thread, s->K, s->N, s->M, (gr_mat){ A.data, A.col, A.row }, dC, db, true);
     }
@@ -119,7 +122,8 @@ static void matmul_task(void *argument, size_t chunk, int thread)
 static void matmul_run(matmul_call *c, size_t matrices)
 {
     const matmul_saved *s = c->s;
-    const double terms = (double)s->M * (double)s->N * (double)s->K * (double)matmul_count(s, s->a_has, true) * (double)matmul_count(s, s->a_has, false);
+    const double terms =
+        (double)s->M * (double)s->N * (double)s->K * (double)matmul_count(s, s->a_has, true) * (double)matmul_count(s, s->a_has, false);
     c->alone = matrices == 1;
     if (c->alone) c->one(c, 0, 0);
     else gr_parallel(c->t, matrices, terms / 50, matmul_task, c);
@@ -141,7 +145,8 @@ static bool matmul_shape(gr_tape *t, const gr_tensor *a, bool ta, const gr_tenso
     const bool a_matrix = a->rank > 1, b_matrix = b->rank > 1;
     if (!a->rank || !b->rank) return gr_fail(t, &matmul_op, "%s must be a vector or a matrix; got []", a->rank ? "b" : "a");
     s->ta = ta && a_matrix, s->tb = tb && b_matrix;
-    s->M = a_matrix ? gr_size(a, s->ta ? -1 : -2) : 1, s->K = gr_size(a, s->ta ? -2 : -1), s->N = b_matrix ? gr_size(b, s->tb ? -2 : -1) : 1;
+    s->M = a_matrix ? gr_size(a, s->ta ? -1 : -2) : 1, s->K = gr_size(a, s->ta ? -2 : -1),
+    s->N = b_matrix ? gr_size(b, s->tb ? -2 : -1) : 1;
     const size_t K = gr_size(b, b_matrix && !s->tb ? -2 : -1);
     if (K != s->K)
         return gr_fail(t, &matmul_op, "a is %s%s and b is %s%s: a row of a holds %zu values, a column of b %zu", gr_shape_text(t, a),
@@ -153,8 +158,10 @@ static bool matmul_shape(gr_tape *t, const gr_tensor *a, bool ta, const gr_tenso
         const int ia = i + a_axes - s->axes, ib = i + b_axes - s->axes;
         const size_t m = ia < 0 ? 1 : a->dim[ia], n = ib < 0 ? 1 : b->dim[ib];
         if (m != n && m != 1 && n != 1)
-            return gr_fail(t, &matmul_op, "a is %s and b is %s: the axes before the matrices do not broadcast: counted from the last, sizes must be "
-                           "equal or 1", gr_shape_text(t, a), gr_shape_text(t, b));
+            return gr_fail(t, &matmul_op,
+                           "a is %s and b is %s: the axes before the matrices do not broadcast: counted from the last, sizes must be "
+                           "equal or 1",
+                           gr_shape_text(t, a), gr_shape_text(t, b));
         s->dim[i] = shape->dim[i] = m == 1 ? n : m, s->a_has[i] = ia >= 0 && m == s->dim[i], s->b_has[i] = ib >= 0 && n == s->dim[i];
     }
     shape->rank = s->axes;
@@ -182,7 +189,9 @@ gr_tensor *gr_matmul(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_matmul_
 
 /* ---- linear ---- */
 
-typedef struct { size_t rows, I, O; } linear_saved;
+typedef struct {
+    size_t rows, I, O;
+} linear_saved;
 
 static void linear_node(gr_tape *t, const gr_node *n)
 {

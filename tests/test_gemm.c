@@ -2,7 +2,10 @@
 #include "core/gemm.h"
 #include "tests/test.h"
 
-static gr_real reference_fma(gr_real a, gr_real b, gr_real c) { return sizeof(gr_real) == 4 ? (gr_real)fmaf((float)a, (float)b, (float)c) : a * b + c; }
+static gr_real reference_fma(gr_real a, gr_real b, gr_real c)
+{
+    return sizeof(gr_real) == 4 ? (gr_real)fmaf((float)a, (float)b, (float)c) : a * b + c;
+}
 
 static uint32_t random_state;
 static size_t below(size_t n)
@@ -32,7 +35,9 @@ typedef struct {
 static gr_real *random_matrix(gr_mat *X, size_t rows, size_t columns, size_t kind)
 {
     const size_t hole = below(3);
-    *X = kind == 0 ? (gr_mat){ NULL, columns + hole, 1 } : kind == 1 ? (gr_mat){ NULL, 1, rows + hole } : (gr_mat){ NULL, 2 * columns + hole, 2 };
+    *X = kind == 0   ? (gr_mat){ NULL, columns + hole, 1 }
+         : kind == 1 ? (gr_mat){ NULL, 1, rows + hole }
+                     : (gr_mat){ NULL, 2 * columns + hole, 2 };
     gr_real *x = random_values(rows && columns ? (rows - 1) * X->row + (columns - 1) * X->col + 1 : 0);
     X->data = x;
     return x;
@@ -57,24 +62,22 @@ static void make_product(product *p, size_t M, size_t N, size_t K)
     for (size_t i = 0; i < M; i++)
         for (size_t j = 0; j < N; j++) {
             gr_real c = start.data ? start.data[i * start.row + j] : 0;
-            for (size_t k = 0; k < K; k++) c = reference_fma(p->A.data[i * p->A.row + k * p->A.col], p->B.data[k * p->B.row + j * p->B.col], c);
+            for (size_t k = 0; k < K; k++)
+                c = reference_fma(p->A.data[i * p->A.row + k * p->A.col], p->B.data[k * p->B.row + j * p->B.col], c);
             p->want[i * p->c_row + j] = c;
         }
 }
 
-static void free_product(product *p)
-{
-    free(p->a), free(p->b), free(p->other), free(p->before), free(p->want), free(p->C);
-}
+static void free_product(product *p) { free(p->a), free(p->b), free(p->other), free(p->before), free(p->want), free(p->C); }
 
 /* C is what it must be; then it is made as before again. */
 static void check(product *p, const char *how)
 {
     for (size_t i = 0; i < p->M * p->c_row; i++)
         if (memcmp(p->C + i, p->want + i, sizeof *p->C) && !(isnan(p->C[i]) && isnan(p->want[i])))
-            fail_msg("%s: M %zu N %zu K %zu, start %d, A strides %zu %zu, B strides %zu %zu: row %zu column %zu is %a and should be %a", how, p->M,
-                     p->N, p->K, (int)p->kind, p->A.row, p->A.col, p->B.row, p->B.col, i / p->c_row, i % p->c_row, (double)p->C[i],
-                     (double)p->want[i]);
+            fail_msg("%s: M %zu N %zu K %zu, start %d, A strides %zu %zu, B strides %zu %zu: row %zu column %zu is %a and should be %a",
+                     how, p->M, p->N, p->K, (int)p->kind, p->A.row, p->A.col, p->B.row, p->B.col, i / p->c_row, i % p->c_row,
+                     (double)p->C[i], (double)p->want[i]);
     memcpy(p->C, p->before, p->M * p->c_row * sizeof *p->C);
 }
 
@@ -111,17 +114,19 @@ static void *new_work(void)
 static void every_output_is_one_chain(void **state)
 {
     (void)state;
-    static const size_t shapes[][3] = { /* M, N, K */
-        { 64, 512, 28 }, { 64, 512, 128 }, { 4, 1000, 784 }, { 64, 10, 1000 }, { 64, 64, 32 }, { 63, 129, 127 }, { 65, 33, 129 },
-        { 300, 520, 300 }, { 140, 1100, 400 }, { 270, 130, 300 }, { 17, 40, 4100 }, { 1, 1, 1 }, { 1, 1, 1000 }, { 1000, 1, 3 }, { 2100, 7, 5 }, { 5, 7, 0 },
-        { 40, 3, 0 }, { 0, 5, 3 }, { 5, 0, 3 }, { 1, 512, 128 }, { 128, 24, 40 },
+    static const size_t shapes[][3] = {
+        /* M, N, K */
+        { 64, 512, 28 },   { 64, 512, 128 },   { 4, 1000, 784 },  { 64, 10, 1000 }, { 64, 64, 32 }, { 63, 129, 127 }, { 65, 33, 129 },
+        { 300, 520, 300 }, { 140, 1100, 400 }, { 270, 130, 300 }, { 17, 40, 4100 }, { 1, 1, 1 },    { 1, 1, 1000 },   { 1000, 1, 3 },
+        { 2100, 7, 5 },    { 5, 7, 0 },        { 40, 3, 0 },      { 0, 5, 3 },      { 5, 0, 3 },    { 1, 512, 128 },  { 128, 24, 40 },
     };
     enum { CASES = 800 };
     void *work = new_work();
     random_state = 1;
     for (size_t i = 0; i < CASES; i++) {
         const bool big = !below(10), fixed = i < 3 * COUNT(shapes);
-        const size_t M = 1 + below(big ? 400 : 70), N = 1 + below(big ? 300 : 140), K = 1 + below(big ? 600 : 150), *s = shapes[i / 3 % COUNT(shapes)];
+        const size_t M = 1 + below(big ? 400 : 70), N = 1 + below(big ? 300 : 140), K = 1 + below(big ? 600 : 150),
+                     *s = shapes[i / 3 % COUNT(shapes)];
         product p;
         if (fixed) make_product(&p, s[0], s[1], s[2]);
         else make_product(&p, M, N, K);

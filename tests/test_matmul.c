@@ -2,17 +2,16 @@
 #include "ops/composed.h"
 #include "tests/test.h"
 
-typedef struct { bool ta, tb; } flags;
+typedef struct {
+    bool ta, tb;
+} flags;
 
 static gr_tensor *matmul(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const flags *f = argument;
     return gr_matmul_t(t, in[0], f->ta, in[1], f->tb);
 }
-static gr_tensor *linear(gr_tape *t, gr_tensor *const *in, void *bias)
-{
-    return gr_linear_op(t, in[0], in[1], bias ? in[2] : NULL);
-}
+static gr_tensor *linear(gr_tape *t, gr_tensor *const *in, void *bias) { return gr_linear_op(t, in[0], in[1], bias ? in[2] : NULL); }
 static gr_tensor *linear_twin(gr_tape *t, gr_tensor *const *in, void *bias)
 {
     return gr_linear_composed(t, in[0], in[1], bias ? in[2] : NULL);
@@ -48,7 +47,9 @@ static void products_are_those_by_hand(void **state)
 static void shapes_are_pytorchs(void **state)
 {
     (void)state;
-    const struct { gr_shape a, b, c; } cases[] = {
+    const struct {
+        gr_shape a, b, c;
+    } cases[] = {
         { GR_SHAPE(2, 3), GR_SHAPE(3, 4), GR_SHAPE(2, 4) },
         { GR_SHAPE(3), GR_SHAPE(5, 3, 4), GR_SHAPE(5, 4) },
         { GR_SHAPE(5, 2, 3), GR_SHAPE(3), GR_SHAPE(5, 2) },
@@ -63,7 +64,8 @@ static void shapes_are_pytorchs(void **state)
         for (int f = 0; f < 4; f++) {
             gr_tensor *a = gr_ones(t, stored(cases[i].a, f & 1)), *b = gr_ones(t, stored(cases[i].b, f & 2));
             gr_want_grad(t, a), gr_want_grad(t, b);
-            gr_tensor *c = gr_matmul_t(t, a, f & 1, b, f & 2), *want = gr_full(t, cases[i].c, (double)gr_size(a, f & 1 && a->rank > 1 ? -2 : -1));
+            gr_tensor *c = gr_matmul_t(t, a, f & 1, b, f & 2),
+                      *want = gr_full(t, cases[i].c, (double)gr_size(a, f & 1 && a->rank > 1 ? -2 : -1));
             assert_tensors_close(c, want, 0);
             assert_true(gr_backward_from(t, c, want->data));
             gr_tape_reset(t);
@@ -74,11 +76,21 @@ static void shapes_are_pytorchs(void **state)
 static void gradients_match_finite_differences(void **state)
 {
     (void)state;
-    const struct { gr_shape a, b; } cases[] = {
-        { GR_SHAPE(1, 1), GR_SHAPE(1, 1) },       { GR_SHAPE(2, 3), GR_SHAPE(3, 4) },       { GR_SHAPE(17, 9), GR_SHAPE(9, 19) },
-        { GR_SHAPE(5), GR_SHAPE(5) },             { GR_SHAPE(5), GR_SHAPE(5, 3) },          { GR_SHAPE(3, 5), GR_SHAPE(5) },
-        { GR_SHAPE(5), GR_SHAPE(2, 5, 3) },       { GR_SHAPE(2, 3, 5), GR_SHAPE(5) },       { GR_SHAPE(2, 3, 4), GR_SHAPE(4, 5) },
-        { GR_SHAPE(3, 4), GR_SHAPE(2, 4, 5) },    { GR_SHAPE(3, 2, 4), GR_SHAPE(3, 4, 2) }, { GR_SHAPE(3, 1, 2, 4), GR_SHAPE(2, 4, 3) },
+    const struct {
+        gr_shape a, b;
+    } cases[] = {
+        { GR_SHAPE(1, 1), GR_SHAPE(1, 1) },
+        { GR_SHAPE(2, 3), GR_SHAPE(3, 4) },
+        { GR_SHAPE(17, 9), GR_SHAPE(9, 19) },
+        { GR_SHAPE(5), GR_SHAPE(5) },
+        { GR_SHAPE(5), GR_SHAPE(5, 3) },
+        { GR_SHAPE(3, 5), GR_SHAPE(5) },
+        { GR_SHAPE(5), GR_SHAPE(2, 5, 3) },
+        { GR_SHAPE(2, 3, 5), GR_SHAPE(5) },
+        { GR_SHAPE(2, 3, 4), GR_SHAPE(4, 5) },
+        { GR_SHAPE(3, 4), GR_SHAPE(2, 4, 5) },
+        { GR_SHAPE(3, 2, 4), GR_SHAPE(3, 4, 2) },
+        { GR_SHAPE(3, 1, 2, 4), GR_SHAPE(2, 4, 3) },
         { GR_SHAPE(2, 1, 3, 2), GR_SHAPE(1, 3, 2, 1) },
     };
     for (size_t i = 0; i < COUNT(cases); i++)
@@ -94,13 +106,19 @@ static void gradients_match_finite_differences(void **state)
 static void gradients_of_linear_match_finite_differences(void **state)
 {
     (void)state;
-    const struct { gr_shape x; size_t I, O; } cases[] = {
-        { GR_SHAPE(1), 1, 1 }, { GR_SHAPE(4), 4, 3 }, { GR_SHAPE(2, 3), 3, 17 }, { GR_SHAPE(33, 5), 5, 2 }, { GR_SHAPE(2, 3, 7), 7, 5 }, { GR_SHAPE(2, 1, 3, 2), 2, 1 },
+    const struct {
+        gr_shape x;
+        size_t I, O;
+    } cases[] = {
+        { GR_SHAPE(1), 1, 1 },     { GR_SHAPE(4), 4, 3 },       { GR_SHAPE(2, 3), 3, 17 },
+        { GR_SHAPE(33, 5), 5, 2 }, { GR_SHAPE(2, 3, 7), 7, 5 }, { GR_SHAPE(2, 1, 3, 2), 2, 1 },
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t inputs = 2; inputs <= 3; inputs++) {
             bool bias = inputs == 3;
-            const gr_gradcheck_input in[] = { { .shape = cases[i].x }, { .shape = GR_SHAPE(cases[i].O, cases[i].I) }, { .shape = GR_SHAPE(cases[i].O) } };
+            const gr_gradcheck_input in[] = { { .shape = cases[i].x },
+                                              { .shape = GR_SHAPE(cases[i].O, cases[i].I) },
+                                              { .shape = GR_SHAPE(cases[i].O) } };
             assert_true(gr_gradcheck(stdout, "linear", linear, bias ? &bias : NULL, in, inputs, NULL));
         }
 }
@@ -151,7 +169,8 @@ static void a_sample_has_the_same_bits_in_any_batch(void **state)
     (void)state;
     enum { B = 67, I = 93, O = 41 };
     gr_tape *t = gr_tape_new(5);
-    gr_tensor *x = gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"), *w = gr_randn(t, GR_SHAPE(O, I), 0, 1, "w"), *b = gr_randn(t, GR_SHAPE(O), 0, 1, "b");
+    gr_tensor *x = gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"), *w = gr_randn(t, GR_SHAPE(O, I), 0, 1, "w"),
+              *b = gr_randn(t, GR_SHAPE(O), 0, 1, "b");
     gr_tensor *all = gr_linear_op(t, x, w, b), *product = gr_matmul_t(t, x, false, w, true);
     gr_tensor *groups = gr_matmul_t(t, gr_reshape(t, x, GR_SHAPE(B, 1, I)), false, gr_reshape(t, w, GR_SHAPE(1, O, I)), true);
     for (size_t first = 0; first < B; first++) {
@@ -176,8 +195,9 @@ static void messages_name_the_shapes(void **state)
     FAILS(gr_matmul(t, NEW(3), NEW(4)), "matmul: a is [3] and b is [4]: a row of a holds 3 values, a column of b 4");
     FAILS(gr_matmul(t, gr_scalar(t, 1), NEW(4)), "matmul: a must be a vector or a matrix; got []");
     FAILS(gr_matmul(t, NEW(4), gr_scalar(t, 1)), "matmul: b must be a vector or a matrix; got []");
-    FAILS(gr_matmul(t, NEW(2, 3, 4), NEW(3, 4, 5)), "matmul: a is [2, 3, 4] and b is [3, 4, 5]: the axes before the matrices do not broadcast: "
-                                                    "counted from the last, sizes must be equal or 1");
+    FAILS(gr_matmul(t, NEW(2, 3, 4), NEW(3, 4, 5)),
+          "matmul: a is [2, 3, 4] and b is [3, 4, 5]: the axes before the matrices do not broadcast: "
+          "counted from the last, sizes must be equal or 1");
     FAILS(gr_matmul(t, NULL, NEW(4)), "matmul: argument 1 is NULL");
     FAILS(gr_linear_op(t, gr_scalar(t, 1), NEW(4, 3), NULL), "linear: x must have at least one axis; got []");
     FAILS(gr_linear_op(t, NEW(2, 3), NEW(4, 5), NULL), "linear: x is [2, 3], so w must be [O, 3]; got [4, 5]");
@@ -190,7 +210,8 @@ static void messages_name_the_shapes(void **state)
 static void nothing_gives_nothing(void **state)
 {
     (void)state;
-    const gr_shape shapes[][3] = { { GR_SHAPE(0, 3), GR_SHAPE(2, 3), GR_SHAPE(2) }, { GR_SHAPE(4, 0), GR_SHAPE(2, 0), GR_SHAPE(2) },
+    const gr_shape shapes[][3] = { { GR_SHAPE(0, 3), GR_SHAPE(2, 3), GR_SHAPE(2) },
+                                   { GR_SHAPE(4, 0), GR_SHAPE(2, 0), GR_SHAPE(2) },
                                    { GR_SHAPE(4, 3), GR_SHAPE(0, 3), GR_SHAPE(0) } };
     bool bias = true;
     gr_real got[64];

@@ -18,16 +18,38 @@ typedef void blas_gemm(const char *, const char *, const int *, const int *, con
                        const gr_real *, const int *, const gr_real *, gr_real *, const int *);
 
 enum { GRADUS, OPENBLAS, MKL, CONTENDERS, MOST_ROUNDS = 99 };
-typedef struct { size_t M, K, N; const char *what; } shape;
-typedef struct { shape s; const char *layout; gr_real *A, *B, *C, *P; } cell;
+typedef struct {
+    size_t M, K, N;
+    const char *what;
+} shape;
+typedef struct {
+    shape s;
+    const char *layout;
+    gr_real *A, *B, *C, *P;
+} cell;
 
 static const shape shapes[] = {
-    { 64, 28, 512, "LSTM x, one step" }, { 1792, 28, 512, "LSTM x, all steps" }, { 64, 128, 512, "LSTM h" }, { 64, 512, 128, "LSTM dh" },
-    { 128, 784, 128, "MLP" }, { 128, 784, 1000, "MLP, layer 1" }, { 128, 1000, 1000, "MLP, layer 2" },
-    { 1024, 128, 384, "q, k, v" }, { 1024, 128, 512, "feed forward up" }, { 1024, 512, 128, "feed forward down" },
-    { 64, 32, 64, "q k, one head" }, { 64, 64, 32, "p v, one head" }, { 63, 127, 129, "odd" }, { 65, 129, 33, "odd" },
-    { 256, 256, 256, "square" }, { 512, 512, 512, "square" }, { 1024, 1024, 1024, "square" },
-    { 64, 1000, 10, "head" }, { 4, 784, 1000, "MLP, batch 4" }, { 4, 1000, 1000, "MLP, batch 4" }, { 1, 128, 512, "LSTM h, batch 1" },
+    { 64, 28, 512, "LSTM x, one step" },
+    { 1792, 28, 512, "LSTM x, all steps" },
+    { 64, 128, 512, "LSTM h" },
+    { 64, 512, 128, "LSTM dh" },
+    { 128, 784, 128, "MLP" },
+    { 128, 784, 1000, "MLP, layer 1" },
+    { 128, 1000, 1000, "MLP, layer 2" },
+    { 1024, 128, 384, "q, k, v" },
+    { 1024, 128, 512, "feed forward up" },
+    { 1024, 512, 128, "feed forward down" },
+    { 64, 32, 64, "q k, one head" },
+    { 64, 64, 32, "p v, one head" },
+    { 63, 127, 129, "odd" },
+    { 65, 129, 33, "odd" },
+    { 256, 256, 256, "square" },
+    { 512, 512, 512, "square" },
+    { 1024, 1024, 1024, "square" },
+    { 64, 1000, 10, "head" },
+    { 4, 784, 1000, "MLP, batch 4" },
+    { 4, 1000, 1000, "MLP, batch 4" },
+    { 1, 128, 512, "LSTM h, batch 1" },
     { 8, 128, 512, "LSTM h, batch 8" },
 };
 static const char *const layouts[] = { "NN", "NT", "TN", "NP" };
@@ -73,8 +95,8 @@ static void multiply(int who, const cell *c)
         else gr__gemm_serial(isa, M, N, K, A, B, c->C, N, (gr_start){ NULL, 0 }, work);
     } else {
         const int m = (int)M, n = (int)N, k = (int)K, lda = a_by_columns ? m : k, ldb = b_by_columns ? k : n;
-        blas[who](b_by_columns ? "T" : "N", a_by_columns ? "T" : "N", &n, &m, &k, &(gr_real){ 1 }, c->B, &ldb, c->A, &lda, &(gr_real){ 0 }, c->C,
-                  &n);
+        blas[who](b_by_columns ? "T" : "N", a_by_columns ? "T" : "N", &n, &m, &k, &(gr_real){ 1 }, c->B, &ldb, c->A, &lda, &(gr_real){ 0 },
+                  c->C, &n);
     }
 }
 
