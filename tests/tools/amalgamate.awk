@@ -143,7 +143,7 @@ function collect(file, names,    line, i, c, level, hidden, in_comment, in_defin
             in_define = line ~ /\\$/
             continue
         }
-        if (hidden) continue
+        if (hidden || (level == 0 && line ~ /^ *[A-Z][A-Z_0-9]*\(.*\) *$/)) continue # a macro makes what follows
         for (i = 1; i <= length(line); i++) {
             c = substr(line, i, 1)
             if (c == "{" && level++ == 0) { is_enum = text ~ /^ *(typedef )? *enum/; opened(text, names) }
