@@ -1,0 +1,337 @@
+/* tests/test_binary.c - every line of ops/binary.def, broadcasting, where. */
+#include "tests/test.h"
+
+#define BINARY(op, ...) \
+    static gr_tensor *op##_of(gr_tape *t, gr_tensor *const *in, void *argument) { (void)argument; return gr_##op(t, in[0], in[1]); }
+#define COMPARE BINARY
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+
+typedef struct { const char *name; gr_gradcheck_function *f; double low_a, high_a, low_b, high_b; } binary;
+static const binary ops[] = {
+#define BINARY(op, y, da, db, ...) { #op, op##_of, __VA_ARGS__ },
+#define COMPARE(...)
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+};
+static const binary comparisons[] = {
+#define BINARY(...)
+#define COMPARE(op, holds) { #op, op##_of, -2, 2, -2, 2 },
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+};
+
+static const gr_real specials[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1, -1, 0x1p-126f, -0x1p-127f, 0x1p-149f, 0x1p127f, -0x1p127f,
+                                    2, 3, -3, 0.5f, -0.5f, 1e20f, 88.7f, -104, 16777217, 1e9f };
+
+static const struct { gr_shape a, b; } shapes[] = {
+    { { 0 }, { 0 } },                                         { { 1, { 5 } }, { 0 } },
+    { { 2, { 3, 17 } }, { 2, { 3, 17 } } },                   { { 2, { 3, 17 } }, { 1, { 17 } } },
+    { { 1, { 17 } }, { 2, { 3, 17 } } },                      { { 2, { 3, 17 } }, { 2, { 3, 1 } } },
+    { { 2, { 3, 1 } }, { 2, { 1, 5 } } },                     { { 3, { 2, 1, 4 } }, { 2, { 3, 1 } } },
+    { { 4, { 4, 1, 1, 3 } }, { 3, { 2, 5, 1 } } },            { { 3, { 2, 3, 1 } }, { 3, { 1, 1, 33 } } },
+    { { 1, { 1 } }, { 4, { 1, 1, 1, 1 } } },                  { { 5, { 2, 1, 2, 1, 2 } }, { 5, { 1, 2, 1, 2, 1 } } },
+};
+
+static size_t len_of(gr_shape s)
+{
+    size_t n = 1;
+    for (int k = 0; k < s.rank; k++) n *= s.dim[k];
+    return n;
+}
+
+/* Values of [low, high) on a lattice: odd places for one input, even ones for the other, so that they never come near each other. */
+static gr_real *lattice(gr_stream *s, size_t n, double low, double high, int odd)
+{
+    gr_real *x = malloc((n + 1) * sizeof *x);
+    for (size_t i = 0; i < n; i++) x[i] = (gr_real)(low + (high - low) * (2 * (double)gr_stream_below(s, 8) + odd) / 16);
+    return x;
+}
+
+static void gradients_match_finite_differences(void **state)
+{
+    (void)state;
+    gr_stream s = gr_stream_new(1, "lattice");
+    for (size_t k = 0; k < COUNT(ops); k++)
+        for (size_t i = 0; i < COUNT(shapes); i++) {
+            gr_real *a = lattice(&s, len_of(shapes[i].a), ops[k].low_a, ops[k].high_a, 0);
+            gr_real *b = lattice(&s, len_of(shapes[i].b), ops[k].low_b, ops[k].high_b, 1);
+            const gr_gradcheck_input in[] = { { .shape = shapes[i].a, .values = a }, { .shape = shapes[i].b, .values = b } };
+            assert_true(gr_gradcheck(stderr, ops[k].name, ops[k].f, NULL, in, 2, NULL));
+            free(a), free(b);
+        }
+}
+
+/* Values and derivatives that PyTorch 2 gives in float64. */
+static const struct { const char *name; double a, b, y, da, db; } known[] = {
+    { "add", 1, 2, 3, 1, 1 },
+    { "sub", 1, 2.5, -1.5, 1, -1 },
+    { "mul", 3, -2, -6, -2, 3 },
+    { "div", 3, -2, -1.5, -0.5, -0.75 },
+    { "div", 1, 0, INFINITY, INFINITY, -INFINITY },
+    { "div", 0, 0, NAN, INFINITY, NAN },
+    { "maximum", 1, 2, 2, 0, 1 },
+    { "maximum", 2, 1, 2, 1, 0 },
+    { "maximum", 3, 3, 3, 0.5, 0.5 },
+    { "maximum", NAN, 1, NAN, 1, 1 },
+    { "maximum", 1, NAN, NAN, 1, 1 },
+    { "minimum", 1, 2, 1, 1, 0 },
+    { "minimum", 2, 1, 1, 0, 1 },
+    { "minimum", 3, 3, 3, 0.5, 0.5 },
+    { "minimum", NAN, 1, NAN, 1, 1 },
+    { "minimum", 1, NAN, NAN, 1, 1 },
+    { "pow", 2, 3, 8, 12, 5.5451774444795623 },
+    { "pow", -2, 3, -8, 12, NAN },
+    { "pow", 2, 0.5, 1.4142135623730951, 0.35355339059327379, 0.98025814346854723 },
+    { "pow", 0, 0, 1, 0, 0 },
+    { "pow", 0, 2, 0, 0, 0 },
+    { "pow", 0, 1, 0, 1, 0 },
+    { "pow", 0, -1, INFINITY, -INFINITY, -INFINITY },
+    { "pow", 3, 0, 1, 0, 1.0986122886681098 },
+    { "pow", -3, 0, 1, 0, NAN },
+    { "pow", -2, 0.5, NAN, NAN, NAN },
+};
+
+static void values_and_derivatives_are_the_known_ones(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        size_t seen = 0;
+        for (size_t k = 0; k < COUNT(known); k++) {
+            if (strcmp(known[k].name, ops[i].name)) continue;
+            gr_tape_reset(t);
+            gr_tensor *in[] = { gr_want_grad(t, gr_scalar(t, known[k].a)), gr_want_grad(t, gr_scalar(t, known[k].b)) };
+            gr_tensor *y = ops[i].f(t, in, NULL);
+            assert_true(gr_backward(t, y));
+            assert_values(y, 1e-6, (gr_real)known[k].y);
+            assert_close(gr_grad(t, in[0]), (&(gr_real){ (gr_real)known[k].da }), 1, 1e-6);
+            assert_close(gr_grad(t, in[1]), (&(gr_real){ (gr_real)known[k].db }), 1, 1e-6);
+            seen++;
+        }
+        if (!seen) fail_msg("no known value of %s", ops[i].name);
+    }
+    gr_tape_free(t);
+}
+
+/* ---- Broadcasting ---- */
+
+/* The place in small of element i of a shape that small broadcasts to, index by index. */
+static size_t place(gr_shape large, gr_shape small, size_t i)
+{
+    size_t at = 0, stride = 1;
+    for (int k = 1; k <= large.rank; k++) {
+        const size_t index = i % large.dim[large.rank - k];
+        i /= large.dim[large.rank - k];
+        if (k > small.rank) continue;
+        if (small.dim[small.rank - k] != 1) at += index * stride;
+        stride *= small.dim[small.rank - k];
+    }
+    return at;
+}
+
+/* Rows longer and shorter than a block, and of its size; more than one chunk; runs of axes inside one another. */
+static void broadcasting_matches_indexing(void **state)
+{
+    (void)state;
+    static const struct { gr_shape a, b, y; } large[] = {
+        { { 2, { 40, 1024 } }, { 1, { 1024 } }, { 2, { 40, 1024 } } },      { { 1, { 700 } }, { 2, { 60, 700 } }, { 2, { 60, 700 } } },
+        { { 2, { 9000, 3 } }, { 1, { 3 } }, { 2, { 9000, 3 } } },            { { 2, { 9000, 3 } }, { 2, { 9000, 1 } }, { 2, { 9000, 3 } } },
+        { { 3, { 20, 30, 40 } }, { 2, { 30, 1 } }, { 3, { 20, 30, 40 } } },  { { 3, { 5, 1, 7000 } }, { 2, { 3, 1 } }, { 3, { 5, 3, 7000 } } },
+        { { 2, { 300, 1 } }, { 1, { 100 } }, { 2, { 300, 100 } } },          { { 1, { 40000 } }, { 0 }, { 1, { 40000 } } },
+        { { 2, { 130, 512 } }, { 2, { 1, 512 } }, { 2, { 130, 512 } } },     { { 4, { 3, 1, 50, 1 } }, { 4, { 1, 7, 1, 60 } }, { 4, { 3, 7, 50, 60 } } },
+        { { 2, { 20000, 2 } }, { 2, { 1, 1 } }, { 2, { 20000, 2 } } },       { { 2, { 3, 20000 } }, { 1, { 20000 } }, { 2, { 3, 20000 } } },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(large); k++) {
+        gr_tape_reset(t);
+        const size_t n = len_of(large[k].y);
+        gr_tensor *a = gr_want_grad(t, gr_rand(t, large[k].a, -1, 1, "a")), *b = gr_want_grad(t, gr_rand(t, large[k].b, -1, 1, "b"));
+        gr_tensor *y = gr_mul(t, a, b);
+        gr_tensor *dy = gr_rand(t, large[k].y, -1, 1, "dy");
+        assert_true(y && y->len == n && gr_backward_from(t, y, dy->data));
+        double *da = calloc(a->len, sizeof *da), *db = calloc(b->len, sizeof *db);
+        for (size_t i = 0; i < n; i++) {
+            const size_t at_a = place(large[k].y, large[k].a, i), at_b = place(large[k].y, large[k].b, i);
+            assert_true(y->data[i] == a->data[at_a] * b->data[at_b]);
+            da[at_a] += (double)dy->data[i] * (double)b->data[at_b];
+            db[at_b] += (double)dy->data[i] * (double)a->data[at_a];
+        }
+        for (size_t i = 0; i < a->len; i++) assert_true(fabs((double)gr_grad(t, a)[i] - da[i]) < 1e-4);
+        for (size_t i = 0; i < b->len; i++) assert_true(fabs((double)gr_grad(t, b)[i] - db[i]) < 1e-4);
+        free(da), free(db);
+    }
+    gr_tape_free(t);
+}
+
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    const gr_shape b[] = { GR_SHAPE(301, 133), GR_SHAPE(133), GR_SHAPE(301, 1), GR_SCALAR };
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        for (size_t i = 0; i < COUNT(b); i++) {
+            const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(301, 133), .low = ops[k].low_a, .high = ops[k].high_a },
+                                              { .shape = b[i], .low = ops[k].low_b, .high = ops[k].high_b } };
+            assert_bits_stay(ops[k].f, NULL, in, 2);
+        }
+        const gr_gradcheck_input each_with_each[] = { { .shape = GR_SHAPE(COUNT(specials)), .values = specials },
+                                                      { .shape = GR_SHAPE(COUNT(specials), 1), .values = specials } };
+        assert_bits_stay(ops[k].f, NULL, each_with_each, 2);
+    }
+}
+
+static void a_row_gets_the_same_bits_alone_and_in_a_batch(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        gr_tape_reset(t);
+        gr_tensor *a = gr_want_grad(t, gr_rand(t, GR_SHAPE(9, 43), ops[k].low_a, ops[k].high_a, "a"));
+        gr_tensor *b = gr_rand(t, GR_SHAPE(43), ops[k].low_b, ops[k].high_b, "b"), *dy = gr_rand(t, GR_SHAPE(9, 43), -1, 1, "dy");
+        gr_tensor *y = ops[k].f(t, (gr_tensor *[]){ a, b }, NULL);
+        assert_true(gr_backward_from(t, y, dy->data));
+        gr_tape *alone = gr_tape_new(1);
+        gr_tensor *row = gr_want_grad(alone, gr_input(alone, a->data + 5 * 43, GR_SHAPE(1, 43)));
+        gr_tensor *z = ops[k].f(alone, (gr_tensor *[]){ row, b }, NULL);
+        assert_true(gr_backward_from(alone, z, dy->data + 5 * 43));
+        assert_same_bits(z->data, y->data + 5 * 43, 43);
+        assert_same_bits(gr_grad(alone, row), gr_grad(t, a) + 5 * 43, 43);
+        gr_tape_free(alone);
+    }
+    gr_tape_free(t);
+}
+
+static void one_tensor_may_be_both_inputs(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, -3 }, GR_SHAPE(3)));
+    assert_true(gr_backward_from(t, gr_mul(t, x, x), (gr_real[]){ 1, 1, 10 }));
+    assert_close(gr_grad(t, x), ((gr_real[]){ 2, 4, -60 }), 3, 0);
+    gr_tape_free(t);
+}
+
+static void no_values_give_no_values_and_no_gradient(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        gr_tape_reset(t);
+        gr_tensor *a = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 0))), *b = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 1)));
+        gr_tensor *y = ops[k].f(t, (gr_tensor *[]){ a, b }, NULL);
+        assert_true(gr_same_shape(y, a) && gr_backward_from(t, y, (gr_real[]){ 0 }));
+        assert_close(gr_grad(t, b), ((gr_real[]){ 0, 0 }), 2, 0);
+    }
+    gr_tape_free(t);
+}
+
+static void shapes_that_do_not_broadcast_are_reported(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *in[] = { gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(2, 1, 2)) };
+    for (size_t k = 0; k < COUNT(ops) + COUNT(comparisons); k++) {
+        const binary *op = k < COUNT(ops) ? &ops[k] : &comparisons[k - COUNT(ops)];
+        char message[160];
+        gr_tape_recover(t);
+        in[0] = gr_zeros(t, GR_SHAPE(2, 3)), in[1] = gr_zeros(t, GR_SHAPE(2, 1, 2));
+        assert_null(op->f(t, in, NULL));
+        snprintf(message, sizeof message, "%s: a [2, 3] and b [2, 1, 2] do not broadcast: counted from the last axis, sizes must be equal or 1",
+                 op->name);
+        assert_message(t, message);
+        gr_tape_recover(t);
+        assert_null(op->f(t, (gr_tensor *[]){ gr_scalar(t, 1), NULL }, NULL));
+        snprintf(message, sizeof message, "%s: argument 2 is NULL", op->name);
+        assert_message(t, message);
+    }
+    gr_tape_recover(t);
+    assert_null(gr_where(t, gr_zeros(t, GR_SHAPE(2)), gr_scalar(t, 0), gr_zeros(t, GR_SHAPE(3))));
+    assert_message(t, "where: cond [2], a [] and b [3] do not broadcast: counted from the last axis, sizes must be equal or 1");
+    gr_tape_free(t);
+}
+
+static void a_result_too_large_for_the_machine_is_reported(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor a = { .rank = 2, .dim = { SIZE_MAX / 4, 1 } }, b = { .rank = 1, .dim = { SIZE_MAX / 4 } }; /* never read */
+    assert_null(gr_add(t, &a, &b));
+    assert_message(t, "empty: [4611686018427387903, 4611686018427387903] is too large for this machine");
+    gr_tape_free(t);
+}
+
+/* ---- Comparisons, where ---- */
+
+static void comparisons_give_0_and_1_and_pass_no_gradient(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *a = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, NAN }, GR_SHAPE(3)));
+    gr_tensor *b = gr_want_grad(t, gr_input(t, (gr_real[]){ 2, 1, NAN }, GR_SHAPE(3, 1)));
+    assert_values(gr_eq(t, a, b), 0, 0, 1, 0, 1, 0, 0, 0, 0, 0);
+    assert_values(gr_ne(t, a, b), 0, 1, 0, 1, 0, 1, 1, 1, 1, 1);
+    assert_values(gr_lt(t, a, b), 0, 1, 0, 0, 0, 0, 0, 0, 0, 0);
+    assert_values(gr_le(t, a, b), 0, 1, 1, 0, 1, 0, 0, 0, 0, 0);
+    assert_values(gr_gt(t, a, b), 0, 0, 0, 0, 0, 1, 0, 0, 0, 0);
+    assert_values(gr_ge(t, a, b), 0, 0, 1, 0, 1, 1, 0, 0, 0, 0);
+    assert_int_equal(gr_tape_nodes(t), 0);
+    assert_ok(t);
+    assert_false(gr_backward_from(t, gr_lt(t, a, b), (gr_real[9]){ 0 }));
+    gr_tape_free(t);
+}
+
+static gr_tensor *where_of(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    return gr_where(t, in[0], in[1], in[2]);
+}
+
+static void where_has_the_right_gradient(void **state)
+{
+    (void)state;
+    const gr_real cond[] = { 1, 0, 0, 1, 1, -2, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0.5f, 0, 0, 1, 0 };
+    const gr_shape shape[][3] = { { GR_SHAPE(20), GR_SHAPE(20), GR_SHAPE(20) }, { GR_SHAPE(4, 5), GR_SCALAR, GR_SHAPE(5) },
+                                  { GR_SHAPE(4, 1), GR_SHAPE(1, 33), GR_SHAPE(2, 1, 1) }, { GR_SCALAR, GR_SHAPE(3, 2), GR_SHAPE(3, 2) } };
+    for (size_t k = 0; k < COUNT(shape); k++) {
+        const gr_gradcheck_input in[] = { { .shape = shape[k][0], .values = cond, .no_grad = true }, { .shape = shape[k][1] }, { .shape = shape[k][2] } };
+        assert_true(gr_gradcheck(stderr, "where", where_of, NULL, in, 3, NULL));
+    }
+    const gr_gradcheck_input large[] = { { .shape = GR_SHAPE(2, 3, 1), .values = cond }, { .shape = GR_SHAPE(2, 3, 7001) }, { .shape = GR_SHAPE(7001) } };
+    assert_bits_stay(where_of, NULL, large, 3);
+}
+
+static void where_keeps_out_what_it_does_not_choose(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, -1 }, GR_SHAPE(3)));
+    gr_tensor *cond = gr_want_grad(t, gr_gt(t, x, gr_scalar(t, 0)));
+    gr_tensor *y = gr_where(t, cond, x, gr_scalar(t, NAN));
+    assert_values(y, 0, 4, NAN, NAN);
+    assert_true(gr_backward_from(t, y, (gr_real[]){ 2, NAN, INFINITY }));
+    assert_close(gr_grad(t, x), ((gr_real[]){ 2, 0, 0 }), 3, 0);
+    assert_null(gr_grad(t, cond));
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_match_finite_differences),
+        cmocka_unit_test(values_and_derivatives_are_the_known_ones),
+        cmocka_unit_test(broadcasting_matches_indexing),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(a_row_gets_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(one_tensor_may_be_both_inputs),
+        cmocka_unit_test(no_values_give_no_values_and_no_gradient),
+        cmocka_unit_test(shapes_that_do_not_broadcast_are_reported),
+        cmocka_unit_test(a_result_too_large_for_the_machine_is_reported),
+        cmocka_unit_test(comparisons_give_0_and_1_and_pass_no_gradient),
+        cmocka_unit_test(where_has_the_right_gradient),
+        cmocka_unit_test(where_keeps_out_what_it_does_not_choose),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
