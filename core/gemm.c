@@ -180,6 +180,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     }
 }
 
+/* scalar kernel gemm_run: it cuts; the arithmetic is in gemm_tile_1_1 and the others. */
 KERNEL(void, gemm_run, const gemm_job *g, gemm_work *work) { gemm_product(g, work); }
 
 #if GR_HOST

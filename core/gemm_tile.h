@@ -9,6 +9,7 @@
  *          A[2][k] --+----+----+----+          its chains, and fit the registers with one row of B and one element of A. */
 #ifndef GR_GEMM_TILE_H
 #define GR_GEMM_TILE_H
+#include "core/gemm.h"
 #include "core/simd.h"
 
 /* Rows that a tile of 1, 2, 3, 4 vectors can have at most; 32 registers, or 16. ROWS(X, v) expands X for each height. */

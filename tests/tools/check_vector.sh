@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_vector.sh DIR: every kernel that was compiled for AVX2 or AVX-512 holds packed arithmetic in the wide registers. One that cannot
-# says so in its source, by name and with the reason:  /* scalar kernel NAME: why */
+# check_vector.sh DIR: every kernel that was compiled for AVX2 or AVX-512, and every other function named for its instruction set by
+# GR_NAME, holds packed arithmetic in the wide registers. One that cannot says so in its source, by name and with the reason:
+#     /* scalar kernel NAME: why */
 dir=$1
 exempt=$(sed -n 's/.*scalar kernel \([a-z0-9_]*\): ..*/\1/p' core/*.c ops/*.c nn/*.c optim/*.c 2> /dev/null | tr '\n' ' ')
 found=$(mktemp) || exit 2
@@ -12,7 +13,7 @@ for o in $(find "$dir/core" "$dir/ops" "$dir/nn" "$dir/optim" -name '*.avx2.o' -
         /^[0-9a-f]+ <.*>:$/ {
             close_kernel(); packed = 0; name = $2
             gsub(/[<>:]/, "", name)
-            if (name !~ "^gr__.*_" isa "$") name = ""
+            if (name !~ "_" isa "$") name = ""
             sub(/^gr__/, "", name); sub("_" isa "$", "", name)
         }
         $0 ~ wide && /\tv(f?n?m(add|sub|addsub|subadd)[0-9]*|add|sub|mul|div|sqrt|max|min|cmp[a-z_]*|blend[a-z]*|and|andn)p[sd] / { packed++ }
