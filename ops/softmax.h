@@ -1,0 +1,121 @@
+/* ops/softmax.h - what softmax, log_softmax and cross_entropy share: max m and sum of exp(x - m) along an axis.
+ *
+ * x is seen as [outer, C, inner]. With inner = 1 a fibre is a row of neighbours. Else 16 fibres that lie side by side are taken at
+ * once, as a tile, and class c of each goes to lane c % 16 of its own sum: so both ways give the same bits, and a sample's result
+ * does not depend on what lies beside it. */
+#ifndef GR_SOFTMAX_H
+#define GR_SOFTMAX_H
+#include "core/maths.h"
+
+/* Before a loop over 16 lanes of which some may be missing: becomes one masked load or store. */
+#ifdef __clang__
+#define MASK_LOOP _Pragma("clang loop unroll(disable)")
+#else
+#define MASK_LOOP KEEP_LOOP
+#endif
+
+/* Sixteen values from x on; past n, as if x were -inf. */
+INLINE r_lanes softmax_load(const gr_real *x, size_t n)
+{
+    r_lanes v;
+    MASK_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = l < n ? x[l] : -(gr_real)INFINITY;
+    return v;
+}
+INLINE void softmax_store(gr_real *y, const r_lanes *v, size_t n)
+{
+    MASK_LOOP for (size_t l = 0; l < 16; l++) if (l < n) y[l] = v->v[l];
+}
+
+/* max x. A NaN may go unnoticed, but not in exp(x - m). */
+INLINE gr_real softmax_max(const gr_real *x, size_t C)
+{
+    r_lanes m = softmax_load(x, C);
+    for (size_t c = 16; c < C; c += 16) {
+        const gr_real *const block = x + (c + 16 < C ? c : C - 16);
+        KEEP_LOOP for (size_t l = 0; l < 16; l++) m.v[l] = r_max(m.v[l], block[l]);
+    }
+    for (int half = 8; half; half /= 2)
+        KEEP_LOOP for (int l = 0; l < half; l++) m.v[l] = r_max(m.v[l], m.v[l + half]);
+    return m.v[0];
+}
+
+/* The sum of exp(x[i] - m), i < C; the terms themselves go to e, unless it is NULL. */
+INLINE gr_real softmax_sum(gr_real *restrict e, const gr_real *restrict x, gr_real m, size_t C)
+{
+    gr_real block[256];
+    r_lanes s = { { 0 } };
+    size_t c = 0;
+    for (const size_t full = C - C % 16; c < full;) {
+        const size_t n = full - c < 256 ? full - c : 256;
+        gr_real *const b = e ? e + c : block;
+        for (size_t i = 0; i < n; i++) b[i] = r_exp(x[c + i] - m);
+        for (size_t i = 0; i < n; i += 16)
+            KEEP_LOOP for (size_t l = 0; l < 16; l++) s.v[l] += b[i + l];
+        c += n;
+    }
+    if (c < C) {
+        r_lanes v = softmax_load(x + c, C - c);
+        KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp(v.v[l] - m);
+        KEEP_LOOP for (size_t l = 0; l < 16; l++) s.v[l] += v.v[l];
+        if (e) softmax_store(e + c, &v, C - c);
+    }
+    return r_tree(s);
+}
+
+/* Column sums of s in r_tree's order. */
+INLINE r_lanes softmax_tree(r_lanes s[16])
+{
+    for (int half = 8; half; half /= 2)
+        for (int l = 0; l < half; l++)
+            KEEP_LOOP for (int j = 0; j < 16; j++) s[l].v[j] += s[l + half].v[j];
+    return s[0];
+}
+
+/* The same for the n <= 16 fibres x[j], x[inner + j], x[2 inner + j] ..: their maxima and sums. */
+INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t inner,
+                         size_t n)
+{
+    r_lanes m, s[16] = { { { 0 } } };
+    for (int j = 0; j < 16; j++) m.v[j] = -(gr_real)INFINITY;
+    for (size_t c = 0; c < C; c++) {
+        const r_lanes v = softmax_load(x + c * inner, n);
+        KEEP_LOOP for (int j = 0; j < 16; j++) m.v[j] = r_larger(m.v[j], v.v[j]);
+    }
+    for (size_t c = 0; c < C; c++) {
+        r_lanes v = softmax_load(x + c * inner, n), *const lane = s + c % 16;
+        KEEP_LOOP for (int j = 0; j < 16; j++) v.v[j] = r_exp(v.v[j] - m.v[j]);
+        KEEP_LOOP for (int j = 0; j < 16; j++) lane->v[j] += v.v[j];
+        if (e) softmax_store(e + c * inner, &v, n);
+    }
+    *max = m, *sum = softmax_tree(s);
+}
+
+/* Group g of fibres: where its first value lies, and how many fibres it has. */
+typedef struct { size_t C, inner, groups, chunk; } softmax_axis; /* chunk: groups to a chunk */
+INLINE size_t softmax_group(const softmax_axis *a, size_t g, size_t *fibres)
+{
+    if (a->inner == 1) return *fibres = 1, g * a->C;
+    const size_t tiles = (a->inner + 15) / 16, j = g % tiles * 16;
+    *fibres = a->inner - j < 16 ? a->inner - j : 16;
+    return g / tiles * a->C * a->inner + j;
+}
+
+#if GR_HOST
+#include "core/op.h"
+static inline softmax_axis softmax_axis_of(const gr_tensor *x, int axis)
+{
+    softmax_axis a = { x->dim[axis], 1, 1, 1 };
+    for (int i = 0; i < axis; i++) a.groups *= x->dim[i];
+    for (int i = axis + 1; i < x->rank; i++) a.inner *= x->dim[i];
+    const size_t tiles = a.inner == 1 ? 1 : (a.inner + 15) / 16, values = a.C * (a.inner == 1 ? 1 : 16);
+    a.groups = x->len ? a.groups * tiles : 0;
+    a.chunk = values && values < 4096 ? 4096 / values : 1;
+    return a;
+}
+static inline size_t softmax_chunks(const softmax_axis *a) { return (a->groups + a->chunk - 1) / a->chunk; }
+static inline size_t softmax_end(const softmax_axis *a, size_t chunk) /* one past the last group of a chunk */
+{
+    return a->groups - chunk * a->chunk < a->chunk ? a->groups : (chunk + 1) * a->chunk;
+}
+#endif
+#endif
