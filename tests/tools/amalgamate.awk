@@ -29,7 +29,7 @@ function write_source(    i, n) {
     say(source, " * -DGR_REAL_DOUBLE, here and where gradus.h is included, makes gr_real double. MIT licence. */")
     say(source, "#ifndef GR_ISA\n#define _GNU_SOURCE")
     say(source, "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#else")
-    say(source, "#pragma GCC optimize(\"O3,no-math-errno,no-trapping-math,fp-contract=off\")\n#endif")
+    say(source, "#pragma GCC optimize(\"O3,no-math-errno,no-trapping-math,no-thread-jumps,fp-contract=off\")\n#endif")
     say(source, "#include \"gradus.h\"")
     for (i = 1; i <= n_headers; i++) if (!(headers[i] in per_pass)) copy_once(headers[i], source)
     say(source, "#endif")
