@@ -59,8 +59,8 @@ static double logarithm(double x)
     return 2 * z * p - k * 0.69314718055994531;
 }
 
-/* cos(2 pi u) for u in [0, 1), by the Taylor series on an eighth of the circle. */
-static double cosine_of_turn(double u)
+/* By the Taylor series on an eighth of the circle. */
+double gr__cosine_of_turn(double u)
 {
     if (u > 0.5) u = 1 - u;
     const double sign = u > 0.25 ? -1 : 1, v = u > 0.25 ? 0.5 - u : u; /* v in [0, 1/4] */
@@ -73,7 +73,7 @@ static double cosine_of_turn(double u)
 double gr_stream_normal(gr_stream *s, double mean, double std)
 {
     const double u = 1 - unit(s), turn = unit(s);
-    return mean + std * (__builtin_sqrt(-2 * logarithm(u)) * cosine_of_turn(turn));
+    return mean + std * (__builtin_sqrt(-2 * logarithm(u)) * gr__cosine_of_turn(turn));
 }
 
 size_t gr_stream_below(gr_stream *s, size_t n)

@@ -110,6 +110,8 @@ bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
     return true;
 }
 
+void gr__undo_forget(gr_tape *t) { t->undo = NULL; }
+
 void gr_tape_recover(gr_tape *t)
 {
     if (!t) return;

@@ -17,8 +17,8 @@ size_t gr__slot_bytes(const gr_module *m, const gr_slot *s);
 /* Where s is found from m on: its path without m's. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
 
-/* The tensor that m keeps under that name, made as zeros of that shape when there is none yet. */
-gr_tensor *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape);
+/* What m keeps under that name; when it keeps nothing there, memory of that shape for it. */
+gr_slot *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape);
 
 /* A state_dict in three steps. The items to save; items NULL: only their number. */
 size_t gr__state_items(const gr_module *m, gr_safetensors_item *items);

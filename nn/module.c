@@ -129,12 +129,12 @@ static gr_slot *slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_
     return *end = s;
 }
 
-/* The newest slot of its owner again, after its making has failed. */
-static void *slot_remove_last(gr_slot *s)
+/* After its making has failed. */
+static void *slot_remove(gr_slot *s)
 {
     gr_slot **link = &s->owner->slots;
     while (*link != s) link = &(*link)->next;
-    *link = NULL;
+    *link = s->next;
     slot_free(s);
     return NULL;
 }
@@ -145,9 +145,9 @@ static gr_tensor *slot_tensor(gr_tape *t, gr_slot *s, gr_shape shape)
     size_t len = 1;
     bool fits = shape.rank >= 0 && shape.rank <= GR_MAX_RANK;
     for (int i = 0; fits && i < shape.rank; i++) fits = !shape.dim[i] || gr_size_mul(len, shape.dim[i], &len);
-    if (!fits) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape)), slot_remove_last(s);
+    if (!fits) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape)), slot_remove(s);
     s->tensor = gr__tensor_new_home(&s->owner->memory, shape);
-    if (!s->tensor) return module_no_memory(t, s->path), slot_remove_last(s);
+    if (!s->tensor) return module_no_memory(t, s->path), slot_remove(s);
     s->tensor->path = s->path;
     return s->tensor;
 }
@@ -158,7 +158,7 @@ gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, 
     gr_tensor *const x = slot_tensor(t, s, shape);
     if (!x) return NULL;
     s->init = init;
-    if (!gr__init_draw(t, s)) return slot_remove_last(s);
+    if (!gr__init_draw(t, s)) return slot_remove(s);
     s->is_norm_or_bias = x->rank < 2 || !strncmp(name, "bias", 4) || strstr(m->kind, "Norm");
     gr__wants_grad(x, true);
     return x;
@@ -170,7 +170,7 @@ gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape,
     gr_tensor *const x = slot_tensor(t, s, shape);
     if (!x) return NULL;
     s->init = gr_constant(value);
-    return gr__init_draw(t, s) ? x : slot_remove_last(s);
+    return gr__init_draw(t, s) ? x : slot_remove(s);
 }
 
 int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name)
@@ -291,7 +291,7 @@ gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x)
     return m->forward(t, m, x);
 }
 
-/* ---- States that outlive a reset ---- */
+/* ---- States that outlive a reset. A slot whose count is 0 has memory, but keeps nothing yet. ---- */
 
 static gr_slot *kept_slot(const gr_module *m, const char *name)
 {
@@ -303,23 +303,29 @@ static gr_slot *kept_slot(const gr_module *m, const char *name)
 gr_tensor *gr_kept(const gr_module *m, const char *name)
 {
     const gr_slot *const s = kept_slot(m, name);
-    return s ? s->tensor : NULL;
+    return s && s->count ? s->tensor : NULL;
 }
 
-gr_tensor *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape)
+gr_slot *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape)
 {
-    gr_tensor *const kept = gr_kept(m, name);
-    return kept ? kept : slot_tensor(t, slot_append(t, m, name, GR_KEPT), shape);
+    gr_slot *s = kept_slot(m, name);
+    const bool fits = s && s->tensor->rank == shape.rank && !memcmp(s->tensor->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
+    if (s && (s->count || fits)) return s;
+    if (s) slot_remove(s);
+    s = slot_append(t, m, name, GR_KEPT);
+    return slot_tensor(t, s, shape) ? s : NULL;
 }
 
 gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x)
 {
     static const gr_op op = { .name = "detach_keep" };
     if (!gr_ready(t, &op, (gr_tensor *)x)) return NULL;
-    gr_tensor *const kept = gr__keep(t, m, name, gr_shape_of(x));
-    if (!kept) return NULL;
+    gr_slot *const s = gr__keep(t, m, name, gr_shape_of(x));
+    if (!s) return NULL;
+    gr_tensor *const kept = s->tensor;
     if (!gr_same_shape(kept, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", kept->path, gr_shape_text(t, kept), gr_shape_text(t, x));
-    if (!gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
+    if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
     memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
+    s->count = 1;
     return kept;
 }

@@ -15,8 +15,8 @@ struct gr_slot {
     const char *name;      /* "weight" */
     const char *path;      /* "fc1.weight": the key in a state_dict */
     gr_slot_kind kind;
-    gr_tensor *tensor;     /* of a counter NULL */
-    int64_t count;         /* of a counter: its value */
+    gr_tensor *tensor;     /* NULL in a counter */
+    int64_t count;         /* of a counter: its value; of a kept state: whether there is one */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
     bool frozen;           /* by gr_requires_grad */
     bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */

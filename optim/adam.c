@@ -1,0 +1,66 @@
+/* optim/adam.c - Adam and AdamW.
+ *
+ *     g = dx + decay x                             Adam's weight decay; AdamW's is keep = 1 - lr weight_decay
+ *     m = m + (1 - beta1) (g - m)
+ *     v = beta2 v + (1 - beta2) g^2
+ *     x = keep x - rate m / (sqrt(v) root + eps)   rate = lr / (1 - beta1^k), root = 1 / sqrt(1 - beta2^k)
+ *
+ * beta^k is a running product in double. m and v below 2^-100 become 0. A g below 2^-58 squares to 0: its square, which would be
+ * subnormal at times, is less than half a unit of a v that is not 0. */
+#include "core/kernel.h"
+#include "core/op.h"
+#include "optim/internal.h"
+
+KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict m, gr_real *restrict v, size_t n,
+       const gr_real *c)
+{
+    const gr_real decay = c[0], keep = c[1], gain1 = c[2], beta2 = c[3], gain2 = c[4], rate = c[5], root = c[6], eps = c[7];
+    for (size_t i = 0; i < n; i++) {
+        const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain2 * g * g;
+        m[i] = r_flush(m[i] + gain1 * (g - m[i]));
+        v[i] = r_flush(beta2 * v[i] + square);
+        x[i] = keep * x[i] - rate * m[i] / (r_sqrt(v[i]) * root + eps);
+    }
+}
+
+#if GR_HOST
+static void adam_constants_of(gr_optim *o, size_t entry, double lr, double decay, double keep)
+{
+    double *const power = o->power + 2 * entry;
+    if (!o->step[entry]++) power[0] = power[1] = 1;
+    power[0] *= o->beta1, power[1] *= o->beta2;
+    const double c[OPTIM_CONSTANTS] = { decay, keep, 1 - o->beta1, o->beta2, 1 - o->beta2, lr / (1 - power[0]),
+                                        1 / __builtin_sqrt(1 - power[1]), o->eps };
+    for (int i = 0; i < OPTIM_CONSTANTS; i++) o->entry[entry].constants[i] = (gr_real)c[i];
+}
+static void adam_constants(gr_optim *o, size_t entry, double lr) { adam_constants_of(o, entry, lr, o->entry[entry].weight_decay, 1); }
+static void adamw_constants(gr_optim *o, size_t entry, double lr)
+{
+    adam_constants_of(o, entry, lr, 0, 1 - lr * o->entry[entry].weight_decay);
+}
+
+static void adam_run(int isa, gr_real *x, const gr_real *dx, gr_real *m, gr_real *v, size_t n, const gr_real *c)
+{
+    adam_step[isa](x, dx, m, v, n, c);
+}
+
+static const optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_run };
+static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adamw_constants, adam_run };
+
+static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config, const optim_rule *rule, double default_decay)
+{
+    const gr_adam_config c = config ? *config : (gr_adam_config){ 0 };
+    const double beta1 = c.beta1 == GR_NONE ? 0 : c.beta1 == 0 ? 0.9 : c.beta1, beta2 = c.beta2 == GR_NONE ? 0 : c.beta2 == 0 ? 0.999 : c.beta2;
+    const double eps = c.eps == GR_NONE ? 0 : c.eps == 0 ? 1e-8 : c.eps;
+    if (gr_failed(t)) return NULL;
+    if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1))
+        return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, beta1, beta2);
+    if (!(eps >= 0)) return gr_fail(t, NULL, "%s: eps must be 0 or more; got %g", rule->name, eps);
+    gr_optim *o = gr__optim_new(t, m, rule);
+    if (!o) return NULL;
+    o->beta1 = beta1, o->beta2 = beta2, o->eps = eps, o->refuse_nonfinite = c.refuse_nonfinite;
+    return gr__optim_ready(t, o, c.lr, c.weight_decay == GR_NONE ? 0 : c.weight_decay == 0 ? default_decay : c.weight_decay, c.decay_all);
+}
+gr_optim *gr_adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adam_rule, 0); }
+gr_optim *gr_adamw_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adamw_rule, 0.01); }
+#endif

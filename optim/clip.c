@@ -1,0 +1,102 @@
+/* optim/clip.c - gradients of no more than a given size: their common norm, or each value. */
+#include "core/kernel.h"
+#include "core/op.h"
+#include "optim/internal.h"
+
+/* In double, in 16 lanes and one tree. */
+KERNEL(double, square_sum, const gr_real *x, size_t n)
+{
+    double lane[16] = { 0 };
+    size_t i = 0;
+    for (const size_t full = n - n % 16; i < full; i += 16)
+        KEEP_LOOP for (size_t l = 0; l < 16; l++) lane[l] += (double)x[i + l] * (double)x[i + l];
+    for (size_t l = 0; i < n; l++, i++) lane[l] += (double)x[i] * (double)x[i];
+    for (size_t width = 8; width; width /= 2)
+        for (size_t l = 0; l < width; l++) lane[l] += lane[l + width];
+    return lane[0];
+}
+
+KERNEL(void, scale_all, gr_real *x, size_t n, gr_real factor)
+{
+    for (size_t i = 0; i < n; i++) x[i] *= factor;
+}
+
+KERNEL(void, clamp_all, gr_real *x, size_t n, gr_real max)
+{
+    for (size_t i = 0; i < n; i++) x[i] = r_max(-max, r_min(max, x[i])); /* a NaN stays one */
+}
+
+#if GR_HOST
+typedef struct { gr_tape *t; gr_optim *o; gr_real number; } clip_work;
+
+static gr_real *clip_chunk(const clip_work *w, size_t i, size_t *n)
+{
+    const optim_chunk *const c = &w->o->chunk[i];
+    gr_real *const dx = gr__optim_grad(w->t, &w->o->entry[c->entry]);
+    *n = dx ? c->n : 0;
+    return dx ? dx + c->start : NULL;
+}
+
+static void clip_sum_chunk(void *argument, size_t i, int thread)
+{
+    const clip_work *const w = argument;
+    size_t n;
+    const gr_real *const dx = clip_chunk(w, i, &n);
+    (void)thread;
+    w->o->partial[i] = square_sum[gr_isa(w->t)](dx, n);
+}
+
+static void clip_scale_chunk(void *argument, size_t i, int thread)
+{
+    const clip_work *const w = argument;
+    size_t n;
+    gr_real *const dx = clip_chunk(w, i, &n);
+    (void)thread;
+    scale_all[gr_isa(w->t)](dx, n, w->number);
+}
+
+static void clip_clamp_chunk(void *argument, size_t i, int thread)
+{
+    const clip_work *const w = argument;
+    size_t n;
+    gr_real *const dx = clip_chunk(w, i, &n);
+    (void)thread;
+    clamp_all[gr_isa(w->t)](dx, n, w->number);
+}
+
+/* The sum of all chunks' in their order; the parameter where it stops being finite is the error. */
+static double clip_total(gr_tape *t, const gr_optim *o)
+{
+    double sum = 0;
+    for (size_t i = 0; i < o->chunks; i++) {
+        sum += o->partial[i];
+        if (sum < HUGE_VAL) continue;
+        gr_fail_as(t, GR_NOT_FINITE, "", "the gradient norm is %s at %s: nothing was clipped", sum > 0 ? "infinite" : "NaN",
+                   o->entry[o->chunk[i].entry].slot->path);
+        return (double)NAN;
+    }
+    return sum;
+}
+
+double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
+{
+    if (!gr__optim_is(t, o, "clip_grad_norm")) return (double)NAN;
+    if (!(max >= 0)) gr_fail(t, NULL, "clip_grad_norm: the largest norm must be 0 or more; got %g", max);
+    if (gr_failed(t)) return (double)NAN;
+    clip_work w = { t, o, 1 };
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_sum_chunk, &w);
+    const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* PyTorch's */
+    if (gr_failed(t) || factor >= 1) return norm;
+    w.number = (gr_real)factor;
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_scale_chunk, &w);
+    return norm;
+}
+
+bool gr_clip_grad_value(gr_tape *t, gr_optim *o, double max)
+{
+    if (!gr__optim_is(t, o, "clip_grad_value")) return false;
+    if (!(max >= 0)) return gr_fail(t, NULL, "clip_grad_value: the largest value must be 0 or more; got %g", max);
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_clamp_chunk, &(clip_work){ t, o, (gr_real)max });
+    return true;
+}
+#endif

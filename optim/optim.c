@@ -1,0 +1,192 @@
+/* optim/optim.c - what all optimizers share: the list of parameters, cut into chunks of a fixed size, and the step over them as
+ * one parallel region. */
+#include "core/kernel.h"
+#include "core/op.h"
+#include "nn/internal.h"
+#include "optim/internal.h"
+
+/* 0 when every value is finite, else NaN. */
+KERNEL(gr_real, finite_check, const gr_real *x, size_t n) { return SUM(i, n, x[i] - x[i]); }
+
+#if GR_HOST
+/* ---- Life ---- */
+
+static size_t optim_chunks_of(size_t len) { return len / OPTIM_CHUNK + (len % OPTIM_CHUNK != 0); }
+
+static void optim_count(gr_optim *o, gr_module *m)
+{
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
+        o->entries++;
+        o->chunks += optim_chunks_of(s->tensor->len);
+        o->state_len += (s->tensor->len + 15) / 16 * 16; /* each begins on a cache line */
+    }
+}
+
+static void optim_list(gr_optim *o, gr_module *m)
+{
+    optim_entry *e = o->entry;
+    optim_chunk *c = o->chunk;
+    size_t offset = 0;
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
+        const size_t len = s->tensor->len;
+        *e = (optim_entry){ .slot = s, .x = s->tensor, .offset = offset, .lr_scale = 1 };
+        for (size_t start = 0; start < len; start += OPTIM_CHUNK)
+            *c++ = (optim_chunk){ (size_t)(e - o->entry), start, len - start < OPTIM_CHUNK ? len - start : OPTIM_CHUNK };
+        e++, offset += (len + 15) / 16 * 16;
+    }
+}
+
+gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
+{
+    if (gr_failed(t)) return NULL;
+    if (!m) return gr_fail(t, NULL, "%s: the module is NULL", rule->name);
+    const gr_allocator *const memory = gr_tape_allocator(t);
+    gr_optim *o = gr_memory_new(memory, sizeof *o);
+    if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
+    o->memory = *memory, o->rule = rule, o->rate.plateau_scale = 1, o->rate.best = HUGE_VAL;
+    optim_count(o, m);
+    o->entry = gr_memory_new(memory, o->entries * sizeof *o->entry);
+    o->chunk = gr_memory_new(memory, o->chunks * sizeof *o->chunk);
+    o->partial = gr_memory_new(memory, o->chunks * sizeof *o->partial);
+    o->step = gr_memory_new(memory, o->entries * sizeof *o->step);
+    o->power = gr_memory_new(memory, o->entries * 2 * sizeof *o->power);
+    bool made = o->entry && o->chunk && o->partial && o->step && o->power;
+    for (int k = 0; k < 2 && rule->state[k]; k++) {
+        o->state[k] = gr_memory_new(memory, o->state_len * sizeof(gr_real));
+        made = made && o->state[k];
+    }
+    if (made) optim_list(o, m);
+    else gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
+    if (made) return o;
+    gr_optim_free(o);
+    return NULL;
+}
+
+void gr_optim_free(gr_optim *o)
+{
+    if (!o) return;
+    const gr_allocator memory = o->memory;
+    gr_memory_free(&memory, o->entry, o->entries * sizeof *o->entry);
+    gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
+    gr_memory_free(&memory, o->partial, o->chunks * sizeof *o->partial);
+    gr_memory_free(&memory, o->step, o->entries * sizeof *o->step);
+    gr_memory_free(&memory, o->power, o->entries * 2 * sizeof *o->power);
+    for (int k = 0; k < 2; k++) gr_memory_free(&memory, o->state[k], o->state_len * sizeof(gr_real));
+    gr_memory_free(&memory, o, sizeof *o);
+}
+
+gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_decay, bool decay_all)
+{
+    o->rate.lr = lr == 0 ? 1e-3 : lr;
+    o->weight_decay = weight_decay;
+    if (!(o->rate.lr > 0)) gr_fail(t, NULL, "%s: the learning rate must be positive; got %g", o->rule->name, lr);
+    else if (!(weight_decay >= 0)) gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", o->rule->name, weight_decay);
+    for (size_t i = 0; i < o->entries; i++)
+        if (decay_all || !o->entry[i].slot->is_norm_or_bias) o->entry[i].weight_decay = weight_decay;
+    if (!gr_failed(t)) return o;
+    gr_optim_free(o);
+    return NULL;
+}
+
+bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who)
+{
+    if (gr_failed(t)) return false;
+    return o || gr_fail_as(t, GR_MISUSE, who, "the optimizer is NULL");
+}
+
+/* ---- Groups ---- */
+
+static bool optim_is_under(const gr_module *m, const gr_slot *s)
+{
+    const gr_module *at = s->owner;
+    while (at && at != m) at = at->parent;
+    return at;
+}
+
+bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_group group)
+{
+    if (!gr__optim_is(t, o, "optim_set_group")) return false;
+    if (!m) return gr_fail(t, NULL, "optim_set_group: the module is NULL");
+    const double scale = group.lr_scale == GR_NONE ? 0 : group.lr_scale == 0 ? 1 : group.lr_scale;
+    const double decay = group.weight_decay == GR_NONE ? 0 : group.weight_decay == 0 ? o->weight_decay : group.weight_decay;
+    if (!(scale >= 0 && decay >= 0))
+        return gr_fail(t, NULL, "optim_set_group: lr_scale and weight_decay must be 0 or more; got %g and %g", group.lr_scale, group.weight_decay);
+    size_t found = 0;
+    for (size_t i = 0; i < o->entries; i++) {
+        optim_entry *const e = &o->entry[i];
+        if (!optim_is_under(m, e->slot)) continue;
+        e->lr_scale = scale, e->weight_decay = group.decay_all || !e->slot->is_norm_or_bias ? decay : 0;
+        found++;
+    }
+    return found || gr_fail(t, NULL, "optim_set_group: the optimizer has no parameter under %s", *m->path ? m->path : "this root");
+}
+
+/* ---- A step ---- */
+
+gr_real *gr__optim_grad(const gr_tape *t, const optim_entry *e) { return gr_grad(t, e->x); }
+
+void gr_optim_zero_grad(gr_optim *o)
+{
+    for (size_t i = 0; o && i < o->entries; i++) gr__grad_clear(o->entry[i].x);
+}
+
+typedef struct { gr_tape *t; gr_optim *o; } optim_work;
+
+static void optim_check_chunk(void *argument, size_t i, int thread)
+{
+    const optim_work *const w = argument;
+    const optim_chunk *const c = &w->o->chunk[i];
+    const gr_real *const dx = gr__optim_grad(w->t, &w->o->entry[c->entry]);
+    (void)thread;
+    w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->start, c->n) : 0;
+}
+
+static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
+{
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ t, o });
+    for (size_t i = 0; i < o->chunks; i++)
+        if (o->partial[i] != 0)
+            return gr_fail_as(t, GR_NOT_FINITE, "", "the gradient of %s holds a NaN or an infinity: the step is refused",
+                              o->entry[o->chunk[i].entry].slot->path);
+    return true;
+}
+
+static void optim_step_chunk(void *argument, size_t i, int thread)
+{
+    const optim_work *const w = argument;
+    gr_optim *const o = w->o;
+    const optim_chunk *const c = &o->chunk[i];
+    const optim_entry *const e = &o->entry[c->entry];
+    const gr_real *const dx = gr__optim_grad(w->t, e);
+    const size_t at = e->offset + c->start;
+    (void)thread;
+    if (!dx) return;
+    o->rule->run(gr_isa(w->t), e->x->data + c->start, dx + c->start, o->state[0] ? o->state[0] + at : NULL,
+                 o->state[1] ? o->state[1] + at : NULL, c->n, e->constants);
+}
+
+static bool optim_was_reached(gr_tape *t, const gr_optim *o)
+{
+    const char *wanting = NULL;
+    for (size_t i = 0; i < o->entries; i++) {
+        if (gr__optim_grad(t, &o->entry[i])) return true;
+        if (!wanting && !o->entry[i].slot->frozen) wanting = o->entry[i].slot->path;
+    }
+    if (wanting) return gr_fail(t, NULL, "%s has no gradient: gr_backward must come before gr_optim_step", wanting);
+    return gr_fail(t, NULL, "optim_step: all %zu parameters are frozen", o->entries);
+}
+
+bool gr_optim_step(gr_tape *t, gr_optim *o)
+{
+    if (!gr__optim_is(t, o, "optim_step") || !optim_was_reached(t, o)) return false;
+    if (o->refuse_nonfinite && !optim_gradients_are_finite(t, o)) return false;
+    for (size_t i = 0; i < o->entries; i++)
+        if (gr__optim_grad(t, &o->entry[i])) o->rule->constants(o, i, gr_optim_lr(o) * o->entry[i].lr_scale);
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o });
+    o->count.steps++;
+    gr__undo_forget(t);
+    return true;
+}
+#endif
