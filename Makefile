@@ -2,6 +2,7 @@
 REAL    ?= float
 B       ?= build
 PREFIX  ?= /usr/local
+PYTHON  ?= python3
 CFLAGS  ?= -g
 comma   := ,
 $(if $(filter float double,$(REAL)),,$(error REAL is float or double))
@@ -67,6 +68,7 @@ tests: $(TESTS)
 test: ; +@tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
 	tests/tools/run_tests.sh $(B)/$(CONFIG)
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
+interchange: all $(DIR)/tests/interchange/logits ; @$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 
 # Gates: what is true of the sources and of the objects.
@@ -121,6 +123,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make bench            the benchmarks                             ARGS= for their arguments
+#: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config      make uninstall
@@ -131,7 +134,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test bench check both check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
+.PHONY: all library tests test bench interchange check both check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
 	$(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

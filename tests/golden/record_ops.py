@@ -61,7 +61,8 @@ case("pow_scalar", lambda x: torch.pow(x, 2.5), draw(*S, low=0.1, high=3))
 for name, f in dict(add=torch.add, sub=torch.sub, mul=torch.mul, div=torch.div, maximum=torch.maximum, minimum=torch.minimum).items():
     case(name, f, draw(*S), away(draw(*S), 0))
     case(name + "_broadcast", f, draw(2, 1, 5), away(draw(3, 1), 0))
-case("pow", torch.pow, draw(*S, low=0.2, high=3), draw(7))
+case("pow", torch.pow, draw(*S, low=0.2, high=3), draw(*S))
+case("pow_broadcast", torch.pow, draw(*S, low=0.2, high=3), draw(7))
 case("where", lambda a, b: torch.where(a > b, a * 2, b), draw(*S), draw(*S))
 
 # ---- Reductions ----
