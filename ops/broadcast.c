@@ -2,35 +2,44 @@
 #include "ops/broadcast.h"
 #include "core/kernel.h"
 
-enum { PIECE = 4096, ROWS = 64, COLUMNS = 256 };
+enum { PIECE = 1024, BLOCK = 64, COLUMNS = 256 };
 
-/* y [rows] += the sums of x [rows, n] */
+/* y [rows] += the sums of x [rows, n]: pieces, then BLOCK piece sums, then the sums of those */
 KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t left = n; left;) {
-            const size_t m = left < PIECE ? left : PIECE;
-            y[r] += SUM(i, m, x[i]);
-            x += m, left -= m;
+            gr_real block = 0;
+            for (int b = 0; left && b < BLOCK; b++) {
+                const size_t m = left < PIECE ? left : PIECE;
+                block += SUM(i, m, x[i]);
+                x += m, left -= m;
+            }
+            y[r] += block;
         }
 }
 
-/* y [columns] += the sums of x [rows, columns] over its rows, which are stride apart; columns <= COLUMNS */
-KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t columns, size_t stride)
+/* y [columns] += the sums of x [n, columns] over its rows, which are stride apart: BLOCK rows, then BLOCK such sums, then the sums
+ * of those; columns <= COLUMNS */
+KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t n, size_t columns, size_t stride)
 {
-    gr_real block[COLUMNS];
-    while (rows) {
-        const size_t m = rows < ROWS ? rows : ROWS;
-        for (size_t i = 0; i < columns; i++) block[i] = x[i];
-        for (size_t r = 1; r < m; r++)
-            for (size_t i = 0; i < columns; i++) block[i] += x[r * stride + i];
-        for (size_t i = 0; i < columns; i++) y[i] += block[i];
-        x += m * stride, rows -= m;
+    gr_real rows[COLUMNS], blocks[COLUMNS];
+    while (n) {
+        for (size_t i = 0; i < columns; i++) blocks[i] = 0;
+        for (int b = 0; n && b < BLOCK; b++) {
+            const size_t m = n < BLOCK ? n : BLOCK;
+            for (size_t i = 0; i < columns; i++) rows[i] = x[i];
+            for (size_t r = 1; r < m; r++)
+                for (size_t i = 0; i < columns; i++) rows[i] += x[r * stride + i];
+            for (size_t i = 0; i < columns; i++) blocks[i] += rows[i];
+            x += m * stride, n -= m;
+        }
+        for (size_t i = 0; i < columns; i++) y[i] += blocks[i];
     }
 }
 
 #if GR_HOST
-enum { CHUNK = 16384, BLOCK = 1024, MAX_IN = 4 };
+enum { CHUNK = 16384, AT_ONCE = 1024, MAX_IN = 4 };
 
 /* ---- Runs ---- */
 
@@ -169,7 +178,7 @@ static void map_task(void *argument, size_t chunk, int thread)
     const map_call *c = argument;
     (void)thread;
     const size_t begin = chunk * CHUNK, end = c->len - begin < CHUNK ? c->len : begin + CHUNK;
-    _Alignas(64) gr_real buffer[MAX_IN][BLOCK];
+    _Alignas(64) gr_real buffer[MAX_IN][AT_ONCE];
     const gr_real *in[MAX_IN];
     for (size_t i = begin; i < end; i += c->block) {
         const size_t n = end - i < c->block ? end - i : c->block;
@@ -190,8 +199,8 @@ static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *i
         c->runs[k] = gr__runs_in(shape, in[k]);
         c->in[k] = in[k]->data;
         if (keeps_all(r)) continue;
-        const bool row = r->n == 2 && r->kept[1] && r->size[1] <= BLOCK;
-        if (c->block == CHUNK) c->block = row ? BLOCK / r->size[1] * r->size[1] : BLOCK;
+        const bool row = r->n == 2 && r->kept[1] && r->size[1] <= AT_ONCE;
+        if (c->block == CHUNK) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
         c->repeats[k] = r->n == 1 || (row && c->block % r->size[1] == 0);
     }
     gr_parallel(t, (c->len + CHUNK - 1) / CHUNK, (double)c->len * 0.5, map_task, c);

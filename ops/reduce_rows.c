@@ -123,7 +123,7 @@ ROWS_BACKWARD(norm_2_backward)
 ROWS_FORWARD(norm_inf_forward)
 {
     (void)p;
-    for (size_t r = 0; r < rows; r++, x += n) y[r] = MAX(i, n, r_abs(x[i]));
+    for (size_t r = 0; r < rows; r++, x += n) y[r] = r_max(0, MAX(i, n, r_abs(x[i])));
 }
 ROWS_BACKWARD(norm_inf_backward)
 {
