@@ -2,19 +2,22 @@
 #include "tests/test.h"
 #include "examples/kit/kit_flags.h"
 
-typedef struct { bool quiet; const char *save; uint64_t hidden, seed; double lr, clip; int norm; } options;
+typedef struct {
+    bool quiet;
+    const char *save;
+    uint64_t hidden, seed;
+    double lr, clip;
+    int norm;
+} options;
 
 /* Parse argv (NULL ends it) into o; text gets what went to out and err. */
-static int parse(options *o, char *text, char *const *argv)
+static int parse(options *o, char *text, const char *const *argv)
 {
     *o = (options){ .hidden = 128, .seed = 42, .lr = 0.5, .clip = 1, .norm = 1 };
     const kit_flag flag[] = {
-        { "quiet", KIT_SWITCH, &o->quiet, NULL, "say less", 0, 0 },
-        { "save", KIT_TEXT, &o->save, "FILE", "weights go here", 0, 0 },
-        { "hidden", KIT_COUNT, &o->hidden, "N", "units", 1, 4096 },
-        { "seed", KIT_COUNT, &o->seed, "N", "random numbers", 0, 0 },
-        { "lr", KIT_NUMBER, &o->lr, "X", "learning rate", 1e-9, 10 },
-        { "clip", KIT_NUMBER, &o->clip, "X", "largest norm", 0, 0 },
+        { "quiet", KIT_SWITCH, &o->quiet, NULL, "say less", 0, 0 },    { "save", KIT_TEXT, &o->save, "FILE", "weights go here", 0, 0 },
+        { "hidden", KIT_COUNT, &o->hidden, "N", "units", 1, 4096 },    { "seed", KIT_COUNT, &o->seed, "N", "random numbers", 0, 0 },
+        { "lr", KIT_NUMBER, &o->lr, "X", "learning rate", 1e-9, 10 },  { "clip", KIT_NUMBER, &o->clip, "X", "largest norm", 0, 0 },
         { "norm", KIT_CHOICE, &o->norm, "none|layer", "where", 0, 0 },
     };
     const kit_flags flags = { "prog", "does things", flag, COUNT(flag) };
@@ -27,15 +30,16 @@ static int parse(options *o, char *text, char *const *argv)
     fclose(f);
     return code;
 }
-#define PARSE(o, text, ...) parse(o, text, (char *const[]){ "prog", __VA_ARGS__, NULL })
+#define PARSE(o, text, ...) parse(o, text, (const char *const[]){ "prog", __VA_ARGS__, NULL })
 
 static void values_follow_their_flag_or_an_equals_sign(void **state)
 {
     (void)state;
     options o;
     char text[4096];
-    assert_int_equal(PARSE(&o, text, "--hidden", "64", "--lr=2e-3", "--norm", "none", "--quiet", "--save=a=b", "--seed=18446744073709551615"),
-                     KIT_GO_ON);
+    assert_int_equal(
+        PARSE(&o, text, "--hidden", "64", "--lr=2e-3", "--norm", "none", "--quiet", "--save=a=b", "--seed=18446744073709551615"),
+        KIT_GO_ON);
     assert_true(o.quiet && o.hidden == 64 && o.lr == 2e-3 && o.norm == 0 && o.seed == UINT64_MAX);
     assert_string_equal(o.save, "a=b");
     assert_string_equal(text, "");
@@ -85,13 +89,16 @@ static void an_unknown_flag_is_answered_with_the_nearest(void **state)
 static void a_bad_value_is_named_with_what_is_allowed(void **state)
 {
     (void)state;
-    static const struct { const char *arg, *text; } bad[] = {
+    static const struct {
+        const char *arg, *text;
+    } bad[] = {
         { "--hidden=0", "prog: --hidden needs a whole number from 1 to 4096; got \"0\"\n" },
         { "--hidden=-1", "prog: --hidden needs a whole number from 1 to 4096; got \"-1\"\n" },
         { "--hidden= 5", "prog: --hidden needs a whole number from 1 to 4096; got \" 5\"\n" },
         { "--hidden=5x", "prog: --hidden needs a whole number from 1 to 4096; got \"5x\"\n" },
         { "--hidden=1e2", "prog: --hidden needs a whole number from 1 to 4096; got \"1e2\"\n" },
-        { "--seed=18446744073709551616", "prog: --seed needs a whole number from 0 to 18446744073709551615; got \"18446744073709551616\"\n" },
+        { "--seed=18446744073709551616",
+          "prog: --seed needs a whole number from 0 to 18446744073709551615; got \"18446744073709551616\"\n" },
         { "--lr=0", "prog: --lr needs a number from 1e-09 to 10; got \"0\"\n" },
         { "--lr=nan", "prog: --lr needs a number from 1e-09 to 10; got \"nan\"\n" },
         { "--lr=0x1", "prog: --lr needs a number from 1e-09 to 10; got \"0x1\"\n" },
@@ -111,7 +118,7 @@ static void a_bad_value_is_named_with_what_is_allowed(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         options o;
         char text[4096];
-        assert_int_equal(PARSE(&o, text, (char *)(uintptr_t)bad[i].arg), 2);
+        assert_int_equal(PARSE(&o, text, bad[i].arg), 2);
         assert_string_equal(text, bad[i].text);
     }
 }

@@ -156,7 +156,8 @@ static void a_header_that_lies_is_refused_before_memory_is_asked_for(void **stat
     memset(huge + 16, 0, sizeof huge - 16); /* so that gzip gives the same length everywhere */
     put("images", huge, sizeof huge), zip("images");
     char message[128];
-    snprintf(message, sizeof message, "images.gz: its header claims 4294967295 items of 784 bytes; the file cannot hold more than %zu bytes",
+    snprintf(message, sizeof message,
+             "images.gz: its header claims 4294967295 items of 784 bytes; the file cannot hold more than %zu bytes",
              size_of("images.gz") * 1032);
     assert_refused("images", 28, message);
 }

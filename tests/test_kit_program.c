@@ -38,9 +38,11 @@ static const char *text_of(const char *path)
 static void the_exit_code_follows_the_error(void **state)
 {
     (void)state;
-    static const struct { gr_error error; int before, after; } cases[] = {
-        { GR_MISUSE, 2, 2 },   { GR_NO_MEMORY, 3, 3 },  { GR_BAD_FILE, 2, 2 },
-        { GR_IO_FAILED, 2, 3 }, { GR_NOT_FINITE, 1, 1 },
+    static const struct {
+        gr_error error;
+        int before, after;
+    } cases[] = {
+        { GR_MISUSE, 2, 2 }, { GR_NO_MEMORY, 3, 3 }, { GR_BAD_FILE, 2, 2 }, { GR_IO_FAILED, 2, 3 }, { GR_NOT_FINITE, 1, 1 },
     };
     const int spoken = dup(2);
     assert_non_null(freopen(in_dir("stderr"), "w", stderr));
@@ -151,13 +153,14 @@ static void the_log_begins_with_what_the_run_was(void **state)
     double lr = 2e-3;
     int norm = 1;
     const kit_flag flag[] = {
-        { "quiet", KIT_SWITCH, &quiet, NULL, "", 0, 0 },      { "save", KIT_TEXT, &save, "FILE", "", 0, 0 },
-        { "load", KIT_TEXT, &load, "FILE", "", 0, 0 },        { "seed", KIT_COUNT, &seed, "N", "", 0, 0 },
-        { "lr", KIT_NUMBER, &lr, "X", "", 0, 0 },             { "norm", KIT_CHOICE, &norm, "none|layer", "", 0, 0 },
+        { "quiet", KIT_SWITCH, &quiet, NULL, "", 0, 0 }, { "save", KIT_TEXT, &save, "FILE", "", 0, 0 },
+        { "load", KIT_TEXT, &load, "FILE", "", 0, 0 },   { "seed", KIT_COUNT, &seed, "N", "", 0, 0 },
+        { "lr", KIT_NUMBER, &lr, "X", "", 0, 0 },        { "norm", KIT_CHOICE, &norm, "none|layer", "", 0, 0 },
     };
     gr_tape *t = gr_tape_new(1);
     kit_log log = kit_log_open(t, in_dir("log"), false);
-    kit_log_header(t, &log, &(kit_flags){ "prog", "", flag, COUNT(flag) }, "\n\x01 \xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82 \xff\xc3 \xc0\xaf \xed\xa0\x80\\");
+    kit_log_header(t, &log, &(kit_flags){ "prog", "", flag, COUNT(flag) },
+                   "\n\x01 \xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82 \xff\xc3 \xc0\xaf \xed\xa0\x80\\");
     kit_log_close(t, &log);
     assert_ok(t);
     char cpu[128], want[1024];
@@ -227,7 +230,7 @@ static void on_a_terminal_it_is_one_line_that_changes(void **state)
     p.live = true;
     kit_progress_step(&p, 1, 64, &(kit_score){ 16, 48, 64 });
     kit_progress_step(&p, 1, 64, &(kit_score){ 0 }); /* too soon to be drawn */
-    kit_progress_wipe(&p), kit_progress_epoch(&p, 1);
+    kit_progress_epoch(&p, 1), kit_progress_go_on(&p);
     fclose(f);
     const char *const text = text_of(in_dir("progress"));
     assert_int_equal(strncmp(text, "\repoch 2/5  loss 0.2500  accuracy 75.00 %  ", 43), 0);

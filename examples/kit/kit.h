@@ -4,3 +4,4 @@
 #include "examples/kit/kit_log.h"
 #include "examples/kit/kit_program.h"
 #include "examples/kit/kit_progress.h"
+#include "examples/kit/kit_resume.h"

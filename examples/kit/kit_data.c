@@ -1,6 +1,7 @@
 /* examples/kit/kit_data.c - data sets and batches. */
 #include "examples/kit/kit_data.h"
 #include "core/op.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -46,6 +47,13 @@ void kit_data_free(gr_tape *t, kit_data *d)
 {
     kit_idx_free(t, &d->train.images), kit_idx_free(t, &d->train.labels);
     kit_idx_free(t, &d->test.images), kit_idx_free(t, &d->test.labels);
+}
+
+const char *kit_data_name(const kit_data *d, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%zu and %zu images: %s", d->train.images.n, d->test.images.n,
+             d->dir ? d->dir : "drawn digits (examples/fetch_mnist.sh fetches the real MNIST)");
+    return text;
 }
 
 kit_batches kit_batches_new(gr_tape *t, const kit_set *set, size_t batch, bool shuffled)

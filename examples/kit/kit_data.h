@@ -12,6 +12,8 @@ typedef struct { kit_set train, test; const char *dir; } kit_data; /* dir NULL: 
  * tape's seed and the streams digits/train and digits/test. Errors are on t. Free with kit_data_free before the tape. */
 kit_data kit_data_open(gr_tape *t, const char *dir);
 void kit_data_free(gr_tape *t, kit_data *d);
+/* One line that says which data these are, put into text. */
+const char *kit_data_name(const kit_data *d, char *text, size_t bytes);
 
 /* The walk over a set in batches, in its own order or shuffled anew for every epoch by the stream train/shuffle. Where it stands is a
  * function of the number of batches taken: to go on where another run stopped, set taken. */

@@ -39,6 +39,12 @@ bool kit_can_write(gr_tape *t, const char *flag, const char *path)
     return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: cannot be written: %s", flag, path, strerror(errno));
 }
 
+bool kit_check_stdout(gr_tape *t)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    return gr_fail_as(t, GR_IO_FAILED, "", "cannot write to stdout: %s", strerror(errno ? errno : EIO));
+}
+
 static volatile sig_atomic_t interrupted;
 
 static void note(int signal_number) { interrupted = signal_number; }

@@ -19,6 +19,9 @@ int kit_exit_code(const gr_tape *t, const char *program, bool started);
  * NULL. An error on t names the flag. */
 bool kit_can_write(gr_tape *t, const char *flag, const char *path);
 
+/* Whether all that was printed has arrived: an error on t when not. */
+bool kit_check_stdout(gr_tape *t);
+
 /* From now on Ctrl-C and SIGTERM only set kit_interrupted: a second one ends the program at once. */
 void kit_catch_interrupts(void);
 bool kit_interrupted(void);

@@ -33,9 +33,11 @@ void kit_progress_wipe(const kit_progress *p)
     if (p->live) fprintf(p->to, "\r\033[K"), fflush(p->to);
 }
 
-void kit_progress_epoch(kit_progress *p, size_t epoch)
+void kit_progress_epoch(const kit_progress *p, size_t epoch)
 {
+    kit_progress_wipe(p);
     if (p->to && !p->live)
         fprintf(p->to, "epoch %zu/%zu  %zu steps  %.1f s  %.0f images/s\n", epoch + 1, p->epochs, p->steps, p->busy, rate(p));
-    p->since = kit_seconds();
 }
+
+void kit_progress_go_on(kit_progress *p) { p->since = kit_seconds(); }

@@ -21,7 +21,10 @@ double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit
 /* Wipe the changing line, because something else is to be printed. */
 void kit_progress_wipe(const kit_progress *p);
 
-/* An epoch has ended, also its evaluation, whose time does not count. */
-void kit_progress_epoch(kit_progress *p, size_t epoch);
+/* An epoch has ended: wipes the changing line; elsewhere than on a terminal, prints one. */
+void kit_progress_epoch(const kit_progress *p, size_t epoch);
+
+/* The next step begins here: what came since the last one, an evaluation, does not count. */
+void kit_progress_go_on(kit_progress *p);
 
 #endif
