@@ -7,7 +7,7 @@ typedef struct {
     const char *save;
     uint64_t hidden, seed;
     double lr, clip;
-    int norm;
+    int norm, kind;
 } options;
 
 /* Parse argv (NULL ends it) into o; text gets what went to out and err. */
@@ -19,6 +19,7 @@ static int parse(options *o, char *text, const char *const *argv)
         { "hidden", KIT_COUNT, &o->hidden, "N", "units", 1, 4096 },    { "seed", KIT_COUNT, &o->seed, "N", "random numbers", 0, 0 },
         { "lr", KIT_NUMBER, &o->lr, "X", "learning rate", 1e-9, 10 },  { "clip", KIT_NUMBER, &o->clip, "X", "largest norm", 0, 0 },
         { "norm", KIT_CHOICE, &o->norm, "none|layer", "where", 0, 0 },
+        { "kind", KIT_CHOICE, &o->kind, "a-long-word|a-longer-one", "what", 0, 0 },
     };
     const kit_flags flags = { "prog", "does things", flag, COUNT(flag) };
     int argc = 0;
@@ -61,14 +62,16 @@ static void help_prints_the_table_and_ends_with_0(void **state)
     char text[4096];
     assert_int_equal(PARSE(&o, text, "--hidden=64", "--help", "--nonsense"), 0);
     assert_string_equal(text, "prog - does things\n\n"
-                              "  --quiet                   say less\n"
-                              "  --save FILE               weights go here\n"
-                              "  --hidden N                units (64)\n"
-                              "  --seed N                  random numbers (42)\n"
-                              "  --lr X                    learning rate (0.5)\n"
-                              "  --clip X                  largest norm (1)\n"
-                              "  --norm none|layer         where (layer)\n"
-                              "  --help                    this page\n");
+                              "  --quiet                    say less\n"
+                              "  --save FILE                weights go here\n"
+                              "  --hidden N                 units (64)\n"
+                              "  --seed N                   random numbers (42)\n"
+                              "  --lr X                     learning rate (0.5)\n"
+                              "  --clip X                   largest norm (1)\n"
+                              "  --norm none|layer          where (layer)\n"
+                              "  --kind a-long-word|a-longer-one\n"
+                              "                             what (a-long-word)\n"
+                              "  --help                     this page\n");
 }
 
 static void an_unknown_flag_is_answered_with_the_nearest(void **state)

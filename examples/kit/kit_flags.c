@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 32 }; /* names that a typing error is sought for */
+enum { LONGEST = 32, HELP_AT = 29 }; /* names that a typing error is sought for; the column of explanations */
 
 const char *kit_flags_choice(const kit_flag *f, char *word, size_t bytes)
 {
@@ -37,11 +37,12 @@ static void print_help(const kit_flags *flags, FILE *out)
     for (size_t i = 0; i < flags->n; i++) {
         const kit_flag *const f = &flags->flag[i];
         const int width = fprintf(out, "  --%s%s%s", f->name, f->takes ? " " : "", f->takes ? f->takes : "");
-        fprintf(out, "%*s%s", width < 28 ? 28 - width : 1, "", f->help);
+        if (width < HELP_AT) fprintf(out, "%*s%s", HELP_AT - width, "", f->help);
+        else fprintf(out, "\n%*s%s", HELP_AT, "", f->help);
         print_default(f, out);
         fputc('\n', out);
     }
-    fprintf(out, "  %-26s%s\n", "--help", "this page");
+    fprintf(out, "  %-*s%s\n", HELP_AT - 2, "--help", "this page");
 }
 
 /* ---- The nearest known flag ---- */
