@@ -1,71 +1,9 @@
-/* tests/test_lstm.c - the LSTM sequence operator and its twin. */
-#include "core/kernel.h"
+/* tests/test_lstm.c - the LSTM operator: gradients, its twin, values, edges, messages. */
 #include "ops/composed.h"
-#include "tests/test.h"
+#include "tests/lstm_case.h"
 #include <stdio.h>
 
-/* ---- What is tested: sizes, norms and options, and the inputs that go with them ---- */
-
-typedef gr_lstm_out sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_lstm_options *o);
-typedef struct {
-    unsigned norm;
-    bool batch_first, reverse, initial;
-    const int *lengths;
-    size_t T, B, I, H;
-    sequence *f;
-    bool only_h;   /* the result is h alone; else y, h and c together */
-    double eps;
-} lstm_case;
-
-enum { MOST_INPUTS = 15 };
-
-static const unsigned placements[] = {
-    0, GR_LSTM_LN_X, GR_LSTM_LN_H, GR_LSTM_LN_X | GR_LSTM_LN_H, GR_LSTM_LN_SUM, GR_LSTM_LN_X | GR_LSTM_LN_SUM, GR_LSTM_LN_H | GR_LSTM_LN_SUM,
-    GR_LSTM_LN_X | GR_LSTM_LN_H | GR_LSTM_LN_SUM, GR_LSTM_LN_C, GR_LSTM_LN_BA2016, GR_LSTM_LN_SUM | GR_LSTM_LN_C,
-    GR_LSTM_LN_BA2016 | GR_LSTM_LN_SUM, GR_LSTM_LN_BA2016 | GR_LSTM_LN_PER_GATE, GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE,
-    GR_LSTM_LN_BA2016 | GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE,
-};
-
-/* x, w_ih, w_hh, b_ih, b_hh, two for each norm, h0 and c0 if initial. Returns how many. */
-static size_t inputs_of(const lstm_case *c, gr_gradcheck_input *in)
-{
-    const size_t G = 4 * c->H;
-    size_t n = 0;
-    in[n++] = (gr_gradcheck_input){ .shape = c->batch_first ? GR_SHAPE(c->B, c->T, c->I) : GR_SHAPE(c->T, c->B, c->I) };
-    in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G, c->I), .low = -1, .high = 1 };
-    in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G, c->H), .low = -1, .high = 1 };
-    for (int i = 0; i < 2; i++) in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G), .low = -1, .high = 1 };
-    for (unsigned bit = GR_LSTM_LN_X; bit <= GR_LSTM_LN_C; bit *= 2) {
-        if (!(c->norm & bit)) continue;
-        const gr_shape shape = GR_SHAPE(bit == GR_LSTM_LN_C ? c->H : G);
-        in[n++] = (gr_gradcheck_input){ .shape = shape, .low = 0.5, .high = 1.5 };
-        in[n++] = (gr_gradcheck_input){ .shape = shape, .low = -1, .high = 1 };
-    }
-    for (int i = 0; i < 2 && c->initial; i++) in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->H), .low = -1, .high = 1 };
-    return n;
-}
-
-static gr_lstm_out run(gr_tape *t, gr_tensor *const *in, const lstm_case *c)
-{
-    gr_lstm_weights w = { .norm = c->norm, .w_ih = in[1], .w_hh = in[2], .b_ih = in[3], .b_hh = in[4] };
-    size_t n = 5;
-    gr_lstm_ln *const ln[] = { &w.ln_ih, &w.ln_hh, &w.ln_sum, &w.ln_c };
-    for (int k = 0; k < 4; k++)
-        if (c->norm >> k & 1) ln[k]->weight = in[n++], ln[k]->bias = in[n++];
-    const gr_lstm_options o = { .h0 = c->initial ? in[n] : NULL, .c0 = c->initial ? in[n + 1] : NULL, .batch_first = c->batch_first, .eps = c->eps,
-                                .reverse = c->reverse, .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
-    return (c->f ? c->f : gr_lstm_sequence)(t, in[0], &w, &o);
-}
-
-/* One tensor of y, h and c, in which each has a gradient of its own. */
-static gr_tensor *result(gr_tape *t, gr_tensor *const *in, void *argument)
-{
-    const lstm_case *c = argument;
-    const gr_lstm_out s = run(t, in, c);
-    if (c->only_h) return s.h;
-    gr_tensor *last = gr_add(t, s.h, gr_square(t, s.c));
-    return gr_add(t, s.y, c->batch_first ? gr_reshape(t, last, GR_SHAPE(c->B, 1, c->H)) : last);
-}
+/* ---- Gradients ---- */
 
 /* With eps 0.1: norms of a few values that happen to be close are too curved for finite differences. */
 static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
@@ -105,19 +43,6 @@ static void gradient_when_only_the_last_state_is_used(void **state)
 }
 
 /* ---- The twin ---- */
-
-/* Values of the inputs as in test_hash_of, so that two tapes hold the same. */
-static void fill(gr_tape *t, const lstm_case *c, gr_tensor **in)
-{
-    gr_gradcheck_input spec[MOST_INPUTS];
-    const size_t n = inputs_of(c, spec);
-    gr_stream values = gr_stream_new(1, "values");
-    for (size_t k = 0; k < n; k++) {
-        in[k] = gr_want_grad(t, gr_empty(t, spec[k].shape));
-        for (size_t i = 0; i < in[k]->len; i++)
-            in[k]->data[i] = (gr_real)gr_stream_uniform(&values, spec[k].low < spec[k].high ? spec[k].low : -2, spec[k].low < spec[k].high ? spec[k].high : 2);
-    }
-}
 
 static void agree(gr_tape *t, lstm_case c, gr_tape *u, lstm_case d, double tolerance)
 {
@@ -193,141 +118,6 @@ static void norms_by_hand(void **state)
     assert_values(gr_lstm_sequence(t, x, &w, NULL).h, 1e-6, (gr_real)(o * tanh(0.5)));
     assert_values(gr_lstm_sequence(t, x, &w, NULL).c, 1e-6, (gr_real)c);
     assert_ok(t);
-    gr_tape_free(t);
-}
-
-/* ---- Lengths and directions ---- */
-
-static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
-
-static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
-{
-    (void)state;
-    gr_tape *t = gr_tape_new(1);
-    lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
-    gr_tensor *in[MOST_INPUTS];
-    fill(t, &c, in);
-    const gr_lstm_out s = run(t, in, &c);
-    gr_gradcheck_input spec[MOST_INPUTS];
-    const gr_real *h0 = in[inputs_of(&c, spec) - 2]->data;
-    const gr_real zeros[7] = { 0 };
-    for (size_t b = 0; b < 10; b++) {
-        const size_t n = (size_t)some_lengths[b];
-        assert_same_bits(s.h->data + b * 7, n ? s.y->data + ((n - 1) * 10 + b) * 7 : h0 + b * 7, 7);
-        for (size_t time = n; time < 5; time++) assert_same_bits(s.y->data + (time * 10 + b) * 7, zeros, 7);
-    }
-    gr_tape_free(t);
-}
-
-/* What the padding holds reaches nothing: neither results nor gradients. */
-static void padding_does_not_matter(void **state)
-{
-    (void)state;
-    const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
-    uint64_t want = 0;
-    for (int reverse = 0; reverse < 2; reverse++)
-        for (size_t k = 0; k < COUNT(contents); k++) {
-            gr_tape *t = gr_tape_new(1);
-            lstm_case c = { .norm = GR_LSTM_LN_BA2016, .reverse = reverse, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
-            gr_tensor *in[MOST_INPUTS];
-            gr_gradcheck_input spec[MOST_INPUTS];
-            fill(t, &c, in);
-            for (size_t time = 0; time < 5; time++)
-                for (size_t b = 0; b < 10; b++)
-                    for (size_t i = 0; i < 3 && time >= (size_t)some_lengths[b]; i++) in[0]->data[(time * 10 + b) * 3 + i] = contents[k];
-            gr_tensor *y = result(t, in, &c);
-            assert_true(gr_backward(t, gr_sum(t, gr_square(t, y), GR_ALL_AXES, false)));
-            uint64_t hash = hash_reals(1, y->data, y->len);
-            for (size_t n = 0; n < inputs_of(&c, spec); n++) hash = hash_reals(hash, gr_grad(t, in[n]), in[n]->len);
-            if (!k) want = hash;
-            assert_true(hash == want);
-            gr_tape_free(t);
-        }
-}
-
-/* In reverse, a sequence of length n is its first n steps walked from the last. */
-static void reverse_is_forward_on_the_flipped_sequence(void **state)
-{
-    (void)state;
-    gr_tape *t = gr_tape_new(1);
-    lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
-    gr_tensor *in[MOST_INPUTS];
-    fill(t, &c, in);
-    c.reverse = true;
-    const gr_lstm_out r = run(t, in, &c);
-    gr_tensor *flipped = gr_zeros(t, GR_SHAPE(5, 10, 3));
-    for (size_t b = 0; b < 10; b++)
-        for (size_t n = (size_t)some_lengths[b], k = 0; k < n; k++)
-            memcpy(flipped->data + (k * 10 + b) * 3, in[0]->data + ((n - 1 - k) * 10 + b) * 3, 3 * sizeof(gr_real));
-    in[0] = flipped, c.reverse = false;
-    const gr_lstm_out f = run(t, in, &c);
-    assert_same_bits(r.h->data, f.h->data, 70);
-    assert_same_bits(r.c->data, f.c->data, 70);
-    for (size_t b = 0; b < 10; b++)
-        for (size_t n = (size_t)some_lengths[b], k = 0; k < n; k++)
-            assert_same_bits(r.y->data + ((n - 1 - k) * 10 + b) * 7, f.y->data + (k * 10 + b) * 7, 7);
-    gr_tape_free(t);
-}
-
-/* ---- Bits ---- */
-
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
-{
-    (void)state;
-    const int lengths[] = { 3, 3, 2, 1, 0, 3, 3, 2, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3 };
-    for (size_t p = 0; p < COUNT(placements); p += 3) {
-        lstm_case c = { .norm = placements[p], .lengths = lengths, .initial = true, .T = 3, .B = 23, .I = 5, .H = 19 };
-        gr_gradcheck_input in[MOST_INPUTS];
-        assert_bits_stay(result, &c, in, inputs_of(&c, in));
-    }
-}
-
-/* Row 0 of the batch, by itself; and with recording off. */
-static void a_sequence_gives_the_same_bits_alone(void **state)
-{
-    (void)state;
-    for (size_t p = 0; p < COUNT(placements); p++) {
-        gr_tape *t = gr_tape_new(1);
-        lstm_case c = { .norm = placements[p], .batch_first = true, .T = 3, .B = 20, .I = 5, .H = 19 };
-        gr_tensor *in[MOST_INPUTS];
-        fill(t, &c, in);
-        const gr_lstm_out all = run(t, in, &c);
-        const size_t bytes = gr_tape_nodes(t);
-        in[0] = gr_slice(t, in[0], 19, 1), c.B = 1;
-        gr_tape_set_recording(t, false);
-        const gr_lstm_out one = run(t, in, &c);
-        assert_int_equal(gr_tape_nodes(t), bytes);
-        assert_same_bits(one.y->data, all.y->data + (size_t)19 * 3 * 19, 3 * 19);
-        assert_same_bits(one.h->data, all.h->data + (size_t)19 * 19, 19);
-        assert_same_bits(one.c->data, all.c->data + (size_t)19 * 19, 19);
-        gr_tape_free(t);
-    }
-}
-
-/* ---- Decay: nothing subnormal, ever ---- */
-
-static void assert_no_dust(const gr_real *x, size_t n, double least)
-{
-    for (size_t i = 0; i < n; i++) assert_true(x[i] == 0 || fabs((double)x[i]) >= least);
-}
-
-/* Gates closed by their biases, so that state and gradient shrink by 0.12 a step: from 1 to 0 within 784, and nothing between
- * 2^-100 and 0 on the way (the gradient of x: times a weight of 1/4). */
-static void state_and_gradient_that_vanish_become_zero(void **state)
-{
-    (void)state;
-    enum { T = 784, H = 4 };
-    gr_tape *t = gr_tape_new(1);
-    gr_tensor *b = gr_full(t, GR_SHAPE(4 * H), -2), *c0 = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, H)));
-    const gr_lstm_weights w = { .w_ih = gr_full(t, GR_SHAPE(4 * H, 1), 0.25), .w_hh = gr_zeros(t, GR_SHAPE(4 * H, H)), .b_ih = b };
-    for (int j = 2 * H; j < 3 * H; j++) b->data[j] = 0;
-    gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(T, 1, 1)));
-    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .c0 = c0 });
-    assert_true(gr_backward(t, gr_sum(t, gr_add(t, s.h, s.c), GR_ALL_AXES, false)));
-    assert_true(s.c->data[0] == 0 && s.h->data[0] == 0 && s.y->data[0] > R(0.01));
-    assert_no_dust(s.y->data, s.y->len, 0x1p-100);
-    assert_true(gr_grad(t, x)[0] == 0 && gr_grad(t, c0)[0] == 0 && gr_grad(t, x)[T - 1] > 0);
-    assert_no_dust(gr_grad(t, x), T, 0x1p-102);
     gr_tape_free(t);
 }
 
@@ -416,12 +206,6 @@ int main(void)
         cmocka_unit_test(agrees_with_its_composed_twin),
         cmocka_unit_test(one_unit_by_hand),
         cmocka_unit_test(norms_by_hand),
-        cmocka_unit_test(past_its_end_a_sequence_keeps_its_state_and_y_is_0),
-        cmocka_unit_test(padding_does_not_matter),
-        cmocka_unit_test(reverse_is_forward_on_the_flipped_sequence),
-        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
-        cmocka_unit_test(a_sequence_gives_the_same_bits_alone),
-        cmocka_unit_test(state_and_gradient_that_vanish_become_zero),
         cmocka_unit_test(sizes_of_zero),
         cmocka_unit_test(frozen_weights_and_a_missing_bias),
         cmocka_unit_test(errors_say_what_was_given_and_what_was_needed),

@@ -1,0 +1,81 @@
+/* tests/lstm_case.h - what the tests of the LSTM operator share: sizes, norms and options, and the inputs that go with them. */
+#ifndef LSTM_CASE_H
+#define LSTM_CASE_H
+#include "core/kernel.h"
+#include "tests/test.h"
+
+typedef gr_lstm_out sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_lstm_options *o);
+typedef struct {
+    unsigned norm;
+    bool batch_first, reverse, initial;
+    const int *lengths;
+    size_t T, B, I, H;
+    sequence *f;
+    bool only_h;   /* the result is h alone; else y, h and c together */
+    double eps;
+} lstm_case;
+
+enum { MOST_INPUTS = 15 };
+
+static const unsigned placements[] = {
+    0, GR_LSTM_LN_X, GR_LSTM_LN_H, GR_LSTM_LN_X | GR_LSTM_LN_H, GR_LSTM_LN_SUM, GR_LSTM_LN_X | GR_LSTM_LN_SUM, GR_LSTM_LN_H | GR_LSTM_LN_SUM,
+    GR_LSTM_LN_X | GR_LSTM_LN_H | GR_LSTM_LN_SUM, GR_LSTM_LN_C, GR_LSTM_LN_BA2016, GR_LSTM_LN_SUM | GR_LSTM_LN_C,
+    GR_LSTM_LN_BA2016 | GR_LSTM_LN_SUM, GR_LSTM_LN_BA2016 | GR_LSTM_LN_PER_GATE, GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE,
+    GR_LSTM_LN_BA2016 | GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE,
+};
+
+/* x, w_ih, w_hh, b_ih, b_hh, two for each norm, h0 and c0 if initial. Returns how many. */
+static inline size_t inputs_of(const lstm_case *c, gr_gradcheck_input *in)
+{
+    const size_t G = 4 * c->H;
+    size_t n = 0;
+    in[n++] = (gr_gradcheck_input){ .shape = c->batch_first ? GR_SHAPE(c->B, c->T, c->I) : GR_SHAPE(c->T, c->B, c->I) };
+    in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G, c->I), .low = -1, .high = 1 };
+    in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G, c->H), .low = -1, .high = 1 };
+    for (int i = 0; i < 2; i++) in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G), .low = -1, .high = 1 };
+    for (unsigned bit = GR_LSTM_LN_X; bit <= GR_LSTM_LN_C; bit *= 2) {
+        if (!(c->norm & bit)) continue;
+        const gr_shape shape = GR_SHAPE(bit == GR_LSTM_LN_C ? c->H : G);
+        in[n++] = (gr_gradcheck_input){ .shape = shape, .low = 0.5, .high = 1.5 };
+        in[n++] = (gr_gradcheck_input){ .shape = shape, .low = -1, .high = 1 };
+    }
+    for (int i = 0; i < 2 && c->initial; i++) in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->H), .low = -1, .high = 1 };
+    return n;
+}
+
+static inline gr_lstm_out run(gr_tape *t, gr_tensor *const *in, const lstm_case *c)
+{
+    gr_lstm_weights w = { .norm = c->norm, .w_ih = in[1], .w_hh = in[2], .b_ih = in[3], .b_hh = in[4] };
+    size_t n = 5;
+    gr_lstm_ln *const ln[] = { &w.ln_ih, &w.ln_hh, &w.ln_sum, &w.ln_c };
+    for (int k = 0; k < 4; k++)
+        if (c->norm >> k & 1) ln[k]->weight = in[n++], ln[k]->bias = in[n++];
+    const gr_lstm_options o = { .h0 = c->initial ? in[n] : NULL, .c0 = c->initial ? in[n + 1] : NULL, .batch_first = c->batch_first, .eps = c->eps,
+                                .reverse = c->reverse, .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
+    return (c->f ? c->f : gr_lstm_sequence)(t, in[0], &w, &o);
+}
+
+/* One tensor of y, h and c, in which each has a gradient of its own. */
+static inline gr_tensor *result(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const lstm_case *c = argument;
+    const gr_lstm_out s = run(t, in, c);
+    if (c->only_h) return s.h;
+    gr_tensor *last = gr_add(t, s.h, gr_square(t, s.c));
+    return gr_add(t, s.y, c->batch_first ? gr_reshape(t, last, GR_SHAPE(c->B, 1, c->H)) : last);
+}
+
+/* Values of the inputs as in test_hash_of, so that two tapes hold the same. */
+static inline void fill(gr_tape *t, const lstm_case *c, gr_tensor **in)
+{
+    gr_gradcheck_input spec[MOST_INPUTS];
+    const size_t n = inputs_of(c, spec);
+    gr_stream values = gr_stream_new(1, "values");
+    for (size_t k = 0; k < n; k++) {
+        in[k] = gr_want_grad(t, gr_empty(t, spec[k].shape));
+        for (size_t i = 0; i < in[k]->len; i++)
+            in[k]->data[i] = (gr_real)gr_stream_uniform(&values, spec[k].low < spec[k].high ? spec[k].low : -2, spec[k].low < spec[k].high ? spec[k].high : 2);
+    }
+}
+
+#endif
