@@ -246,7 +246,8 @@ static int entry_by_offset(const void *a, const void *b)
 {
     const gr_safetensors_entry *const x = a, *const y = b;
     if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+    return strcmp(x->name, y->name);
 }
 static int entry_by_name(const void *a, const void *b)
 {

@@ -1,0 +1,438 @@
+/* tests/test_safetensors.c - files of named tensors: what is read, what is refused and with which words, what is written. */
+#define FAILING_FILES
+#include "tests/failing.h"
+#include <sys/stat.h>
+
+#define GOLDEN "tests/golden/types.safetensors"
+
+/* A file in memory: 8 bytes of length, the header, and n bytes of data 0, 1, 2, ... */
+static gr_safetensors *parse(gr_tape *t, const char *header, size_t n)
+{
+    const size_t length = strlen(header);
+    unsigned char *bytes = calloc(8 + length + n + 1, 1);
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(length >> 8 * i);
+    memcpy(bytes + 8, header, length);
+    for (size_t i = 0; i < n; i++) bytes[8 + length + i] = (unsigned char)i;
+    gr_safetensors *f = gr_safetensors_parse(t, "x", bytes, 8 + length + n);
+    free(bytes);
+    return f;
+}
+
+static void assert_refused(const char *header, size_t n, const char *message)
+{
+    gr_tape *t = gr_tape_new(1);
+    assert_null(parse(t, header, n));
+    assert_message(t, message);
+    assert_int_equal(gr_error_code(t), GR_BAD_FILE);
+    gr_tape_free(t);
+}
+
+#define T4 "\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"
+
+/* ---- Reading ---- */
+
+static const gr_real values[] = { 0, -0.0f, 1, -2.5f, 65504, (gr_real)6e-8 };
+
+static void assert_entry(const gr_safetensors *f, const char *name, gr_dtype dtype, size_t len, double tolerance)
+{
+    gr_real out[8];
+    const gr_safetensors_entry *e = gr_safetensors_find(f, name);
+    assert_non_null(e);
+    assert_int_equal(e->dtype, dtype);
+    assert_int_equal(e->len, len);
+    gr_safetensors_reals(e, out);
+    for (size_t i = 0; i < len; i++)
+        if (fabs((double)out[i] - (double)values[i]) > tolerance * fabs((double)values[i])) fail_msg("%s: value %zu is %g", name, i, (double)out[i]);
+}
+
+static void reads_every_type_that_the_python_package_wrote(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
+    assert_ok(t);
+    assert_int_equal(f->count, 11);
+    assert_entry(f, "f64", GR_F64, 6, 6e-8);
+    assert_entry(f, "f32", GR_F32, 6, 6e-8);
+    assert_entry(f, "f16", GR_F16, 6, 7e-3); /* 6e-8 is one unit of the last place */
+    assert_entry(f, "bf16", GR_BF16, 6, 4e-3);
+    int64_t whole[3];
+    gr_safetensors_integers(gr_safetensors_find(f, "i64"), whole);
+    assert_true(whole[0] == 1 && whole[1] == -2 && whole[2] == (int64_t)1 << 40);
+    gr_safetensors_integers(gr_safetensors_find(f, "i32"), whole);
+    assert_true(whole[0] == 7 && whole[1] == -8);
+    gr_real x[5];
+    gr_safetensors_reals(gr_safetensors_find(f, "i32"), x);
+    assert_true(x[0] == 7 && x[1] == -8);
+    gr_safetensors_reals(gr_safetensors_find(f, "f16.special"), x);
+    assert_true(x[0] == (gr_real)HUGE_VAL && x[1] == -(gr_real)HUGE_VAL && isnan(x[2]) && x[3] == (gr_real)0x1p-24 && x[4] == (gr_real)-0x1p-14);
+    gr_safetensors_reals(gr_safetensors_find(f, "bf16.special"), x);
+    assert_true(x[0] == (gr_real)HUGE_VAL && x[1] == -(gr_real)HUGE_VAL && isnan(x[2]) && x[3] == (gr_real)0x1p-133 && x[4] > (gr_real)3.38e38);
+    assert_int_equal(gr_safetensors_find(f, "scalar")->shape.rank, 0);
+    assert_int_equal(gr_safetensors_find(f, "empty")->len, 0);
+    assert_int_equal(gr_safetensors_find(f, "näme \"quoted\"")->shape.rank, 3);
+    assert_string_equal(gr_safetensors_note_of(f, "written by"), "the Python package ✓");
+    assert_null(gr_safetensors_find(f, "F64"));
+    assert_null(gr_safetensors_note_of(f, "format"));
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+}
+
+static void names_may_be_written_with_escapes(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_safetensors *f = parse(t, "{ \"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\" : {" T4 "} }\n\t\r ", 4);
+    assert_ok(t);
+    assert_string_equal(f->entry[0].name, "Aé€😀\"\\/\b\f\n\r\t");
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+}
+
+static void a_file_without_tensors_is_one(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_safetensors *f = parse(t, "{}", 0);
+    assert_ok(t);
+    assert_int_equal(f->count, 0);
+    assert_null(gr_safetensors_find(f, "x"));
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+}
+
+/* ---- What is refused ---- */
+
+static void json_that_is_none_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    assert_refused("", 0, "x: header byte 0: a header begins with '{'");
+    assert_refused(" {}", 0, "x: header byte 0: a header begins with '{'");
+    assert_refused("{", 0, "x: header byte 1: expected a string");
+    assert_refused("{\"a\"}", 0, "x: header byte 4: expected ':'");
+    assert_refused("{\"a\":{" T4 "}", 4, "x: header byte 53: expected ',' or '}'");
+    assert_refused("{\"a\":{" T4 "},}", 4, "x: header byte 54: expected a string");
+    assert_refused("{\"a\":{" T4 "}}x", 4, "x: header byte 54: something follows the header's last '}'");
+    assert_refused("{\"a", 0, "x: header byte 3: the header ends inside a string");
+    assert_refused("{\"\xff\":1}", 0, "x: header byte 2: neither text nor an escape in a string (it must be UTF-8)");
+    assert_refused("{\"\xed\xa0\x80\":1}", 0, "x: header byte 2: neither text nor an escape in a string (it must be UTF-8)");
+    assert_refused("{\"\xc0\x80\":1}", 0, "x: header byte 2: neither text nor an escape in a string (it must be UTF-8)");
+    assert_refused("{\"a\nb\":1}", 0, "x: header byte 3: neither text nor an escape in a string (it must be UTF-8)");
+    assert_refused("{\"\\x\":1}", 0, "x: header byte 3: a bad escape");
+    assert_refused("{\"\\u0000\":1}", 0, "x: header byte 8: a bad \\u escape");
+    assert_refused("{\"\\udc00\":1}", 0, "x: header byte 8: a bad \\u escape");
+    assert_refused("{\"\\ud800x\":1}", 0, "x: header byte 8: a bad \\u escape");
+    assert_refused("{\"a\":[]}", 0, "x: header byte 5: expected '{': dtype, shape and data_offsets of a tensor");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1]}}", 0, "x: header byte 29: expected a whole number, 0 or more");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5]}}", 0, "x: header byte 30: expected ',' or ']'");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[01]}}", 0, "x: header byte 31: a number with leading zeros");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[18446744073709551616]}}", 0, "x: header byte 48: a number too large");
+}
+
+static void what_is_nested_too_deep_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("{\"a\":{\"dtype\":{}}}", 0, "x: header byte 14: nested deeper than 2");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]]}}", 0, "x: header byte 29: nested deeper than 2");
+    assert_refused("{\"__metadata__\":{\"a\":[]}}", 0, "x: header byte 21: nested deeper than 2");
+}
+
+static void entries_that_do_not_add_up_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+                   "x: 'a' is of type BOOL; F64, F32, F16, BF16, I64 and I32 can be read");
+    assert_refused("{\"a\":{}}", 0, "x: header byte 7: a tensor has dtype, shape and data_offsets, each once");
+    assert_refused("{\"a\":{" T4 ",\"dtype\":\"F32\"}}", 4, "x: header byte 61: a tensor has dtype, shape and data_offsets, each once");
+    assert_refused("{\"a\":{" T4 ",\"kind\":1}}", 4, "x: header byte 60: a tensor has dtype, shape and data_offsets, each once");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]}}", 4, "x: header byte 50: data_offsets are two numbers");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4,
+                   "x: header byte 45: too many numbers in a list (a shape has at most 8, data_offsets 2)");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "x: 'a': its type and shape do not fill its bytes 0 .. 4");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 4, "x: 'a': its type and shape do not fill its bytes 4 .. 0");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,16],\"data_offsets\":[0,0]}}", 0,
+                   "x: 'a': its type and shape do not fill its bytes 0 .. 0");
+    assert_refused("{\"a\":{" T4 "},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "x: 'a' appears twice");
+    assert_refused("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0, "x: 'a' appears twice in __metadata__");
+    assert_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "x: header byte 34: __metadata__ appears twice");
+}
+
+static void holes_and_overlaps_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "x: 'a' begins at byte 4, but the data before it ends at 0");
+    assert_refused("{\"a\":{" T4 "},\"b\":{" T4 "}}", 4, "x: 'b' begins at byte 0, but the data before it ends at 4");
+    assert_refused("{\"a\":{" T4 "}}", 5, "x: the header tells of 4 bytes of data, but 5 follow it");
+    assert_refused("{\"a\":{" T4 "}}", 3, "x: the header tells of 4 bytes of data, but 3 follow it");
+    assert_refused("{\"a\":{\"dtype\":\"I64\",\"shape\":[1152921504606846976],\"data_offsets\":[0,9223372036854775808]}}", 8,
+                   "x: the header tells of 9223372036854775808 bytes of data, but 8 follow it");
+}
+
+static void lengths_that_lie_are_refused_before_memory_is_asked_for(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    assert_null(gr_safetensors_parse(t, "x", "1234567", 7));
+    assert_message(t, "x: 7 bytes are no safetensors file");
+    gr_tape_recover(t);
+    assert_null(gr_safetensors_parse(t, "x", "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10));
+    assert_message(t, "x: its header should be 18446744073709551615 bytes long, but the file ends before");
+    gr_tape_recover(t);
+    const int fd = open(in_folder("sparse"), O_CREAT | O_RDWR, 0600); /* 101 MB that take no place on the disk */
+    assert_int_equal(ftruncate(fd, 101000008), 0);
+    assert_int_equal(pwrite(fd, "\x40\x23\x05\x06", 4, 0), 4);
+    close(fd);
+    failing_memory memory = { 0 };
+    const gr_allocator allocator = { failing_alloc, failing_release, &memory };
+    gr_tape *counted = gr_tape_new_with(1, (&(gr_tape_config){ .allocator = &allocator }));
+    const size_t before = memory.calls;
+    assert_null(gr_safetensors_open(counted, in_folder("sparse")));
+    char message[600];
+    snprintf(message, sizeof message, "%s: its header should be 101000000 bytes long, but 100000000 are the most that is read", in_folder("sparse"));
+    assert_message(counted, message);
+    assert_int_equal(memory.calls, before);
+    gr_tape_free(counted);
+    unlink(in_folder("sparse"));
+    gr_tape_free(t);
+}
+
+static void no_prefix_and_no_changed_byte_of_a_file_is_a_danger(void **state)
+{
+    (void)state;
+    size_t n;
+    unsigned char *bytes = file_bytes(GOLDEN, &n);
+    gr_tape *t = gr_tape_new(1);
+    for (size_t length = 0; length < n; length++) {
+        unsigned char *exact = malloc(length + !length); /* a byte read past its end is seen by AddressSanitizer */
+        memcpy(exact, bytes, length);
+        assert_null(gr_safetensors_parse(t, "x", exact, length));
+        gr_tape_recover(t);
+        free(exact);
+    }
+    for (size_t at = 0; at < n; at++)
+        for (int k = 0; k < 4; k++) {
+            const unsigned char old = bytes[at];
+            bytes[at] ^= (unsigned char[]){ 1, 2, 16, 128 }[k];
+            gr_safetensors *f = gr_safetensors_parse(t, "x", bytes, n);
+            assert_true(f || gr_error_code(t) == GR_BAD_FILE);
+            gr_safetensors_free(f);
+            gr_tape_recover(t);
+            bytes[at] = old;
+        }
+    free(bytes);
+    gr_tape_free(t);
+}
+
+static void a_path_that_is_no_file_is_an_error(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    char message[600];
+    assert_null(gr_safetensors_open(t, in_folder("none")));
+    snprintf(message, sizeof message, "cannot open '%s': No such file or directory", in_folder("none"));
+    assert_message(t, message);
+    assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+    gr_tape_recover(t);
+    assert_null(gr_safetensors_open(t, test_folder));
+    snprintf(message, sizeof message, "cannot read '%s': it is not a regular file", test_folder);
+    assert_message(t, message);
+    gr_tape_recover(t);
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    assert_null(gr_safetensors_open(t, in_folder("fifo")));
+    gr_tape_recover(t);
+    assert_false(gr_safetensors_write(t, in_folder("fifo"), NULL, 0, NULL));
+    snprintf(message, sizeof message, "cannot write '%s': it is not a regular file", in_folder("fifo"));
+    assert_message(t, message);
+    gr_tape_recover(t);
+    unlink(in_folder("fifo"));
+    assert_null(gr_safetensors_open(t, NULL));
+    assert_message(t, "the path of a file to read is NULL");
+    assert_null(gr_safetensors_open(t, GOLDEN)); /* a tape in error does nothing */
+    assert_null(gr_safetensors_open(NULL, GOLDEN));
+    assert_null(gr_safetensors_parse(NULL, "x", "", 0));
+    assert_false(gr_safetensors_write(NULL, in_folder("none"), NULL, 0, NULL));
+    gr_safetensors_free(NULL);
+    gr_tape_free(t);
+}
+
+/* ---- Writing ---- */
+
+/* All of file f to path. */
+static bool write_again(gr_tape *t, const gr_safetensors *f, const char *path)
+{
+    gr_safetensors_item item[16];
+    const char *note[] = { f->notes ? f->note[0].key : NULL, f->notes ? f->note[0].value : NULL, NULL };
+    for (size_t i = 0; i < f->count; i++)
+        item[i] = (gr_safetensors_item){ f->entry[i].name, f->entry[i].dtype, f->entry[i].shape, f->entry[i].data };
+    return gr_safetensors_write(t, path, item, f->count, note);
+}
+
+static void writes_the_bytes_that_the_python_package_writes(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    size_t n;
+    unsigned char *bytes = file_bytes(GOLDEN, &n);
+    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
+    assert_true(write_again(t, f, in_folder("again")));
+    assert_file_holds(in_folder("again"), bytes, n);
+    gr_safetensors_free(f);
+    unlink(in_folder("again"));
+    free(bytes);
+    gr_tape_free(t);
+}
+
+static void names_survive_the_file(void **state)
+{
+    (void)state;
+    const char *name = "\x01\x1f\" \\ / \b\f\n\r\t é 😀";
+    gr_tape *t = gr_tape_new(1);
+    assert_true(gr_safetensors_write(t, in_folder("names"), &(gr_safetensors_item){ name, GR_I32, GR_SHAPE(1), &(int){ 5 } }, 1,
+                                     (const char *[]){ name, name, NULL }));
+    gr_safetensors *f = gr_safetensors_open(t, in_folder("names"));
+    assert_ok(t);
+    assert_non_null(gr_safetensors_find(f, name));
+    assert_string_equal(gr_safetensors_note_of(f, name), name);
+    gr_safetensors_free(f);
+    unlink(in_folder("names"));
+    gr_tape_free(t);
+}
+
+static void names_that_cannot_be_read_again_are_not_written(void **state)
+{
+    (void)state;
+    const gr_real x = 1;
+    const gr_safetensors_item a = { "a", GR_REAL_DTYPE, GR_SCALAR, &x }, whole = { "a", GR_I32, GR_SCALAR, &x }, bad = { "\xff", GR_REAL_DTYPE, GR_SCALAR, &x },
+                              meta = { "__metadata__", GR_REAL_DTYPE, GR_SCALAR, &x };
+    const struct { gr_safetensors_item item[2]; const char *const *notes; const char *message; } c[] = {
+        { { a, whole }, NULL, "cannot write 'never': 'a' appears twice" },
+        { { a, meta }, NULL, "cannot write 'never': no tensor may be called __metadata__" },
+        { { a, bad }, NULL, "cannot write 'never': '\xff' is not UTF-8" },
+        { { a, a }, (const char *[]){ "k", NULL }, "cannot write 'never': the note 'k' has no value" },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t i = 0; i < COUNT(c); i++) {
+        assert_false(gr_safetensors_write(t, "never", c[i].item, 2, c[i].notes));
+        assert_message(t, c[i].message);
+        gr_tape_recover(t);
+    }
+    assert_false(gr_safetensors_write(t, NULL, NULL, 0, NULL));
+    assert_message(t, "the path of a file to write is NULL");
+    gr_tape_free(t);
+}
+
+static void a_replaced_file_keeps_its_permissions(void **state)
+{
+    (void)state;
+    struct stat s;
+    gr_tape *t = gr_tape_new(1);
+    assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
+    chmod(in_folder("mode"), 0640);
+    assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
+    assert_int_equal(stat(in_folder("mode"), &s), 0);
+    assert_int_equal(s.st_mode & 07777, 0640);
+    unlink(in_folder("mode"));
+    assert_false(gr_safetensors_write(t, in_folder("no such folder/x"), NULL, 0, NULL));
+    char message[600];
+    snprintf(message, sizeof message, "cannot write '%s': No such file or directory", in_folder("no such folder/x"));
+    assert_message(t, message);
+    gr_tape_free(t);
+}
+
+/* ---- Failures ---- */
+
+static void every_file_call_may_fail(void **state)
+{
+    (void)state;
+    size_t n;
+    unsigned char *old = file_bytes(GOLDEN, &n);
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("target"));
+    for (int for_ever = 0; for_ever < 2; for_ever++)
+        for (int at = 1, failed = 1; failed; at++) {
+            gr_tape *t = gr_tape_new(1);
+            gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
+            assert_true(write_again(t, f, path));
+            failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = ENOSPC, failing_files.for_ever = for_ever;
+            const bool written = gr_safetensors_write(t, path, &(gr_safetensors_item){ "x", GR_I32, GR_SHAPE(1), &(int){ 5 } }, 1, NULL);
+            failed = failing_files.calls >= at, failing_files.fail_at = 0;
+            assert_int_equal(written, !failed);
+            const bool in_place = failed && strstr(gr_message(t), "the folder of");
+            if (failed) assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+            if (failed) assert_non_null(strstr(gr_message(t), "No space left on device"));
+            if (failed && !in_place) assert_file_holds(path, old, n);
+            gr_safetensors_free(f);
+            gr_tape_free(t);
+        }
+    for (int at = 1, failed = 1; failed; at++) { /* reading */
+        gr_tape *t = gr_tape_new(1);
+        failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = EIO, failing_files.for_ever = true;
+        gr_safetensors *f = gr_safetensors_open(t, path);
+        failed = failing_files.calls >= at, failing_files.fail_at = 0;
+        assert_int_equal(!f, failed);
+        if (failed) assert_non_null(strstr(gr_message(t), "Input/output error"));
+        gr_safetensors_free(f);
+        gr_tape_free(t);
+    }
+    unlink(path);
+    free(old);
+}
+
+static void short_and_interrupted_calls_are_continued(void **state)
+{
+    (void)state;
+    size_t n;
+    unsigned char *old = file_bytes(GOLDEN, &n);
+    gr_tape *t = gr_tape_new(1);
+    failing_files.little = true;
+    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
+    assert_ok(t);
+    assert_true(write_again(t, f, in_folder("little")));
+    failing_files.little = false;
+    assert_file_holds(in_folder("little"), old, n);
+    unlink(in_folder("little"));
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+    free(old);
+}
+
+static bool read_and_write(gr_tape *t, void *path)
+{
+    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
+    const bool well = f && write_again(t, f, path);
+    gr_safetensors_free(f);
+    return well;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("memory"));
+    fail_every_allocation(read_and_write, path);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_every_type_that_the_python_package_wrote),
+        cmocka_unit_test(names_may_be_written_with_escapes),
+        cmocka_unit_test(a_file_without_tensors_is_one),
+        cmocka_unit_test(json_that_is_none_is_refused_with_its_place),
+        cmocka_unit_test(what_is_nested_too_deep_is_refused),
+        cmocka_unit_test(entries_that_do_not_add_up_are_refused),
+        cmocka_unit_test(holes_and_overlaps_are_refused),
+        cmocka_unit_test(lengths_that_lie_are_refused_before_memory_is_asked_for),
+        cmocka_unit_test(no_prefix_and_no_changed_byte_of_a_file_is_a_danger),
+        cmocka_unit_test(a_path_that_is_no_file_is_an_error),
+        cmocka_unit_test(writes_the_bytes_that_the_python_package_writes),
+        cmocka_unit_test(names_survive_the_file),
+        cmocka_unit_test(names_that_cannot_be_read_again_are_not_written),
+        cmocka_unit_test(a_replaced_file_keeps_its_permissions),
+        cmocka_unit_test(every_file_call_may_fail),
+        cmocka_unit_test(short_and_interrupted_calls_are_continued),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
