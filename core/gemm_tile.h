@@ -45,10 +45,8 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
     r_vec c[GEMM_MOST_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
-            c[r][v] = (r_vec){ 0 };
-            if (!t->start) continue;
-            const gr_real *start = t->start + (size_t)r * t->start_row + v * R_WIDTH;
-            c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
+            const size_t at = (size_t)r * t->start_row + (size_t)v * R_WIDTH;
+            c[r][v] = !t->start ? v_set(0) : v < vectors - 1 ? v_load(t->start + at) : v_load_part(t->start + at, t->last);
         }
     const size_t K = t->K, a_row = t->a_row, a_col = t->a_col, b_row = t->b_row, next_row = t->next_row;
     const gr_real *A = t->A, *B = t->B;
