@@ -2,40 +2,48 @@
 #include "ops/broadcast.h"
 #include "core/kernel.h"
 
-enum { PIECE = 1024, BLOCK = 64, COLUMNS = 256 };
+enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, COLUMNS = 128 };
 
-/* y [rows] += the sums of x [rows, n]: pieces, then BLOCK piece sums, then the sums of those */
-KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
+/* Long sums stay accurate when no accumulator takes more than BLOCK terms: of each level, BLOCK sums make one of the next, as a
+ * counter carries. sum[level] is width values; sum[0] is now the count-th of its level. */
+INLINE void carry(gr_real *sum, size_t width, size_t count)
 {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t left = n; left;) {
-            gr_real block = 0;
-            for (int b = 0; left && b < BLOCK; b++) {
-                const size_t m = left < PIECE ? left : PIECE;
-                block += SUM(i, m, x[i]);
-                x += m, left -= m;
-            }
-            y[r] += block;
-        }
+    for (int level = 1; level < LEVELS; level++, sum += width, count /= BLOCK) {
+        for (size_t i = 0; i < width; i++) sum[width + i] += sum[i], sum[i] = 0;
+        if (count % BLOCK) return;
+    }
 }
 
-/* y [columns] += the sums of x [n, columns] over its rows, which are stride apart: BLOCK rows, then BLOCK such sums, then the sums
- * of those; columns <= COLUMNS */
+/* y [rows] += the sums of x [rows, n]; level 0 is PIECE values in 16 lanes */
+KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
+{
+    for (size_t r = 0; r < rows; r++) {
+        gr_real sum[LEVELS] = { 0 };
+        for (size_t left = n, count = 1; left; count++) {
+            const size_t m = left < PIECE ? left : PIECE;
+            sum[0] = SUM(i, m, x[i]);
+            x += m, left -= m;
+            carry(sum, 1, count);
+        }
+        for (int level = 1; level < LEVELS; level++) y[r] += sum[level];
+    }
+}
+
+/* y [columns] += the sums of x [n, columns] over its rows, which are stride apart; level 0 is BLOCK rows; columns <= COLUMNS */
 KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t n, size_t columns, size_t stride)
 {
-    gr_real rows[COLUMNS], blocks[COLUMNS];
-    while (n) {
-        for (size_t i = 0; i < columns; i++) blocks[i] = 0;
-        for (int b = 0; n && b < BLOCK; b++) {
-            const size_t m = n < BLOCK ? n : BLOCK;
-            for (size_t i = 0; i < columns; i++) rows[i] = x[i];
-            for (size_t r = 1; r < m; r++)
-                for (size_t i = 0; i < columns; i++) rows[i] += x[r * stride + i];
-            for (size_t i = 0; i < columns; i++) blocks[i] += rows[i];
-            x += m * stride, n -= m;
-        }
-        for (size_t i = 0; i < columns; i++) y[i] += blocks[i];
+    gr_real sum[LEVELS * COLUMNS];
+    for (size_t i = 0; i < LEVELS * columns; i++) sum[i] = 0;
+    for (size_t count = 1; n; count++) {
+        const size_t m = n < BLOCK ? n : BLOCK;
+        for (size_t i = 0; i < columns; i++) sum[i] = x[i];
+        for (size_t r = 1; r < m; r++)
+            for (size_t i = 0; i < columns; i++) sum[i] += x[r * stride + i];
+        x += m * stride, n -= m;
+        carry(sum, columns, count);
     }
+    for (size_t level = 1; level < LEVELS; level++)
+        for (size_t i = 0; i < columns; i++) y[i] += sum[level * columns + i];
 }
 
 #if GR_HOST

@@ -15,8 +15,8 @@ gr__runs gr__runs_in(gr_shape large, const gr_tensor *small);          /* small 
 void gr__runs_spread(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *out);
 
 /* small += large summed over the axes that small lacks: the one place where broadcasting is undone, and gr_sum. The order is a
- * function of the shapes. A last run: pieces of 1024 in 16 lanes; another: row by row. Of those 64 make a block, 64 blocks a larger one,
- * so that long sums stay accurate. Runs further out: one index after the other. */
+ * function of the shapes: of a last run, pieces of 1024 in 16 lanes, of another, blocks of 64 rows; 64 such sums make one, and 64 of
+ * these again, so that long sums stay accurate. Runs further out: one index after the other. */
 void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small);
 
 /* An elementwise kernel over n elements: out[i] from in[0][i], in[1][i] ..; p are the operator's parameters. */
