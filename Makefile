@@ -16,9 +16,9 @@ MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 endif
 
 # BITS: without contraction the bits stay; the others change no result and let loops vectorise (gcc's two: at -O2 as well). gcc's jump
-# threading copies what follows two related ?: and computes both copies: 2 to 4 times the time for some kernels.
+# threading copies what follows two related ?: and computes both copies: 2 to 4 times the time for some kernels. (One warning of gcc needs it.)
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wdouble-promotion -Wmissing-prototypes -Wstrict-prototypes $(if $(WERROR),-Werror)
-BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps)
+BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps -Wno-maybe-uninitialized)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
            $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS) $(BITS)
@@ -45,6 +45,8 @@ EXAMPLES  := $(patsubst %.c,%,$(wildcard examples/*.c))
 TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
 BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
 CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
+TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
+TESTKIT   := $(TESTKIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(TESTKIT))))
 
 all: library $(EXAMPLES:%=$(DIR)/%)
 	@for e in $(EXAMPLES); do cmp -s $(DIR)/$$e $$e || cp $(DIR)/$$e $$e || exit; done
@@ -59,7 +61,10 @@ $(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s -
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS) && echo "  $@"
 $(DIR)/libkit.a: $(KIT) ; @rm -f $@ && $(AR) rcs $@ $^
-$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/libtests.a: $(TESTKIT) ; @rm -f $@ && $(AR) rcs $@ $^
+$(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-ffast-math -march=native $(if $(CLANG),-fveclib=libmvec))
+$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.

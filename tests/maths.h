@@ -1,0 +1,48 @@
+/* tests/maths.h - core/maths.h and the reductions of core/kernel.h as kernels for every instruction set, for test_maths and campaign/ulp. */
+#ifndef GR_TEST_MATHS_H
+#define GR_TEST_MATHS_H
+#include "core/real.h"
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    void (*const *kernel)(gr_real *restrict y, const gr_real *restrict x, size_t n); /* a table, by instruction set */
+    void (*reference)(double *restrict y, const double *restrict x, size_t n);       /* fast; for finite x and results */
+    double (*exact)(double x);
+    double ulp;
+    bool monotone;
+} maths_function;
+enum { MATHS_FUNCTIONS = 10 };
+extern const maths_function maths_functions[MATHS_FUNCTIONS];
+
+typedef void maths_kernel_2(gr_real *restrict z, const gr_real *restrict x, const gr_real *restrict y, size_t n);
+typedef void maths_kernel_3(gr_real *restrict z, const gr_real *restrict a, const gr_real *restrict b, const gr_real *restrict c, size_t n);
+extern maths_kernel_2 *const *const maths_pow_kernel;
+extern maths_kernel_3 *const *const maths_fma_kernel;
+void maths_pow_reference(double *restrict z, const double *restrict x, const double *restrict y, size_t n);
+
+/* sum, dot, sum of x and of y in one pass, maximum, minimum, product of x. */
+enum { MATHS_REDUCTIONS = 7 };
+extern void (*const *const maths_reduce_kernel)(gr_real out[MATHS_REDUCTIONS], const gr_real *x, const gr_real *y, size_t n);
+
+static inline uint32_t float_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
+static inline float float_of(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+
+/* The distance of y from the truth in units of the last place of the float nearest to it. Beyond the floats both count as 2^128. */
+static inline double ulps(double y, double truth)
+{
+    y = y > 0x1p128 ? 0x1p128 : y < -0x1p128 ? -0x1p128 : y;
+    truth = truth > 0x1p128 ? 0x1p128 : truth < -0x1p128 ? -0x1p128 : truth;
+    uint64_t u;
+    memcpy(&u, &truth, sizeof u);
+    const uint64_t exponent = u >> 52 & 0x7ff, least = 1023 - 126;
+    const uint64_t inverse = (1023 + 1023 + 23 - (exponent > least ? exponent : least)) << 52;
+    double scale;
+    memcpy(&scale, &inverse, sizeof scale);
+    return fabs(y - truth) * scale;
+}
+#endif
