@@ -37,9 +37,10 @@ INLINE double r_cos_large(double x) { return cos(x); }
 #else
 
 /* ==== In float ====
- * Adding 1.5 * 2^23 rounds to an integer, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND, and 2^n times a
- * number is its bits plus (bits of k) << 23. A clamp has the constant on the left, so that NaN stays NaN. */
+ * Adding 1.5 * 2^23 rounds to an integer n, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND. NaN must stay NaN: so a
+ * clamp has its constant on the left, and a number is scaled by multiplying, not through its bits. */
 #define R_ROUND 0x1.8p23f
+INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
 
 /* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; e^r = 1 + t, t = r + r^2 q(r). 2^n in two factors: the result may be subnormal. */
 INLINE float r_exp(float x)
@@ -120,7 +121,7 @@ INLINE float r_tanh(float x)
     q = r_fma(q, r, 0x1.fffffcp+0f);
     q = r_fma(q, r, 2);
     q = r_fma(q, r, 1);
-    const float far = 1 - 2 / (r_from_bits(r_bits(q) + (r_bits(k) << 23)) + 1);
+    const float far = 1 - 2 / r_fma(q, r_two_to(k), 1);
     return __builtin_copysignf(a < 1 ? near : far, x);
 }
 
@@ -152,7 +153,7 @@ INLINE float r_erf(float x)
     q = r_fma(q, f, 0x1.ebfbdcp-3f);
     q = r_fma(q, f, 0x1.62e430p-1f);
     q = r_fma(q, f, 1);
-    const float far = 1 - r_from_bits(r_bits(q) + (r_bits(k) << 23));
+    const float far = r_fma(-q, r_two_to(k), 1);
     return __builtin_copysignf(a < 0.98f ? near : far, x);
 }
 
@@ -161,7 +162,7 @@ INLINE float r_erf(float x)
 #define R_ROUND64 0x1.8p52
 INLINE uint64_t r_bits64(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
 INLINE double r_from_bits64(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
-INLINE double r_two_to(double k) { return r_from_bits64((r_bits64(k) + 1023) << 52); } /* 2^n of k = n + R_ROUND64 */
+INLINE double r_two_to64(double k) { return r_from_bits64((r_bits64(k) + 1023) << 52); } /* 2^n of k = n + R_ROUND64 */
 
 /* As r_exp: e^x - 1 = 2^n t + (2^n - 1). */
 INLINE float r_expm1(float x)
@@ -176,7 +177,7 @@ INLINE float r_expm1(float x)
     q = q * r + 0x1.5555555c87148p-5;
     q = q * r + 0x1.55555567532adp-3;
     q = q * r + 0.5;
-    const double t = r + r * r * q, s = r_two_to(k);
+    const double t = r + r * r * q, s = r_two_to64(k);
     return x == 0 ? x : (float)(s * t + (s - 1)); /* -0 stays -0 */
 }
 
@@ -231,7 +232,7 @@ INLINE float r_pow(float x, float y)
     p = p * r + 0x1.c6b08d884178cp-5;
     p = p * r + 0x1.ebfbe04600c97p-3;
     p = p * r + 0x1.62e42fefa39efp-1;
-    float w = (float)((1 + r * p) * r_two_to(k));
+    float w = (float)((1 + r * p) * r_two_to64(k));
     const double i = (double)r_min(0x1p30f, r_abs(y)), j = i + R_ROUND64; /* from 2^24 on all floats are even numbers */
     const int whole = j - R_ROUND64 == i, odd = whole & (int)(r_bits64(j) & 1);
     w = (a == 1 && y == y) || y == 0 ? 1 : w; /* (+-1)^inf; x^0, also of NaN */

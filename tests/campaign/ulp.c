@@ -87,8 +87,7 @@ static void compare(task *t)
         judge(r, f, t->x[i], t->z[i], (double)t->y[i], fast ? t->truth[i] : exact(f, t->x[i], t->z[i]));
     }
     if (!f->monotone) return;
-    const gr_real sign = signbit(t->x[0]) ? -1 : 1;
-    for (size_t i = 0; i < CHUNK; i++) down += sign * t->y[i + 1] < sign * t->y[i];
+    for (size_t i = 0; i < CHUNK; i++) down += t->x[i] < t->x[i + 1] ? t->y[i] > t->y[i + 1] : t->x[i] > t->x[i + 1] && t->y[i] < t->y[i + 1];
     r->down += down;
 }
 
