@@ -79,7 +79,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
     gr_mat A = g->A, B = g->B;
-    if (panels > 1 && M > 8 && (A.col != 1 || A.row % 1024 == 0)) {
+    if (M > 8 && ((panels > 1 && A.row % 1024 == 0) || (A.col != 1 && (panels > 2 || A.col % 1024 == 0)))) {
         const size_t row = gemm_round(K, 2 * GEMM_LINE) + GEMM_LINE;
         gemm_copy(M, K, K, A, work->rows, row);
         A = (gr_mat){ work->rows, row, 1 };
@@ -89,7 +89,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v];
         gr_real *P = g->packed ? g->packed + j * K : work->panel;
-        const bool in_place = !g->ready && B.col == 1 && n == width && M, keep = in_place && (tiles > 2 || g->packed);
+        const bool in_place = !g->ready && B.col == 1 && n == width && M, keep = in_place && (tiles > 12 || g->packed);
         if (!g->ready && !in_place) gemm_copy(K, n, width, gemm_at(B, 0, j), P, width);
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0; x < tiles; x++) {

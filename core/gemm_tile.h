@@ -12,21 +12,20 @@
 #include "core/gemm.h"
 #include "core/simd.h"
 
-/* Rows that a tile of 1, 2, 3, 4 vectors can have at most; 32 registers, or 16. ROWS(X, v) expands X for each height. */
+/* The rows that a tile of 1, 2, 3, 4 vectors has at most, with 32 registers or 16. GEMM_TILES(X): X(vectors, rows) for every tile. */
 #define GEMM_UP_TO_6(X, v) X(v, 1) X(v, 2) X(v, 3) X(v, 4) X(v, 5) X(v, 6)
 #define GEMM_UP_TO_9(X, v) GEMM_UP_TO_6(X, v) X(v, 7) X(v, 8) X(v, 9)
 #define GEMM_UP_TO_12(X, v) GEMM_UP_TO_9(X, v) X(v, 10) X(v, 11) X(v, 12)
-#define GEMM_UP_TO_14(X, v) GEMM_UP_TO_12(X, v) X(v, 13) X(v, 14)
 #if GR_VECTOR_BYTES == 64 || defined __aarch64__
-#define GEMM_TILES(X) GEMM_UP_TO_14(X, 1) GEMM_UP_TO_12(X, 2) GEMM_UP_TO_9(X, 3) GEMM_UP_TO_6(X, 4)
+#define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) GEMM_UP_TO_12(X, 2) GEMM_UP_TO_9(X, 3) GEMM_UP_TO_6(X, 4)
 enum { GEMM_VECTORS = 4 };
-static const unsigned char gemm_rows[] = { 0, 14, 12, 9, 6 };
+static const unsigned char gemm_rows[] = { 0, 12, 12, 9, 6 };
 #else
 #define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) GEMM_UP_TO_6(X, 2)
 enum { GEMM_VECTORS = 2 };
 static const unsigned char gemm_rows[] = { 0, 12, 6 };
 #endif
-enum { GEMM_MOST_ROWS = 14 };
+enum { GEMM_ROWS = 12 };
 
 typedef struct {
     size_t K;
@@ -42,14 +41,18 @@ typedef struct {
 
 INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
 {
-    r_vec c[GEMM_MOST_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
+    r_vec c[GEMM_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            const size_t at = (size_t)r * t->start_row + (size_t)v * R_WIDTH;
-            c[r][v] = !t->start ? v_set(0) : v < vectors - 1 ? v_load(t->start + at) : v_load_part(t->start + at, t->last);
-        }
+        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = (r_vec){ 0 };
+    if (t->start)
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++) {
+                const gr_real *start = t->start + (size_t)r * t->start_row + v * R_WIDTH;
+                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
+            }
     const size_t K = t->K, a_row = t->a_row, a_col = t->a_col, b_row = t->b_row, next_row = t->next_row;
-    const gr_real *A = t->A, *B = t->B;
+    const gr_real *A[GEMM_ROWS / 4], *B = t->B; /* A: of every fourth row, for a pointer per row would be too many registers */
+    UNROLL for (int g = 0; g < GEMM_ROWS / 4; g++) A[g] = t->A + 4 * (size_t)g * a_row;
     gr_real *panel = t->panel;
     uintptr_t next = t->next;
     for (size_t k = 0; k < K; k++) {
@@ -63,10 +66,11 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
             next += next_row;
         }
         UNROLL for (int r = 0; r < rows; r++) {
-            const r_vec a = v_set(A[(size_t)r * a_row]);
+            const r_vec a = v_set(A[r / 4][(size_t)(r % 4) * a_row]);
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v], c[r][v]);
         }
-        A += a_col, B += b_row;
+        UNROLL for (int g = 0; g < GEMM_ROWS / 4; g++) A[g] += a_col;
+        B += b_row;
     }
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
@@ -80,7 +84,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
 #define GEMM_FUNCTION(v, r) static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, t); }
 #define GEMM_ENTRY(v, r) [v][r] = GR_NAME(gemm_tile_##v##_##r),
 GEMM_TILES(GEMM_FUNCTION)
-static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_MOST_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
+static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
 
 /* P [m, width] = S [m, n], with columns n .. width-1 zero: a panel of B, or a copy of A. width is n, or n rounded up to vectors. */
 static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
@@ -93,16 +97,12 @@ static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, si
             for (size_t c = 0; c < whole; c += R_WIDTH) v_store(p + c, v_load(s + c));
             if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), width - whole);
         }
-    } else if (S.row == 1 && m >= 4 && n >= R_WIDTH) { /* stored by columns: 4 rows of a vector at a time, the last ones overlapping */
-        for (size_t c = 0; c < n; c += R_WIDTH) {
-            const size_t column = c + R_WIDTH <= n ? c : n - R_WIDTH;
+    } else if (S.row == 1 && m >= 4 && n >= R_WIDTH) { /* stored by columns: the last rows and columns overlap those before */
+        for (size_t c = 0; c < n; c += R_WIDTH)
             for (size_t r = 0; r < m; r += 4) {
-                const size_t at = r + 4 <= m ? r : m - 4;
-                r_vec row[4];
-                v_load_columns(row, S.data + column * S.col + at, S.col);
-                UNROLL for (size_t i = 0; i < 4; i++) v_store(P + (at + i) * p_row + column, row[i]);
+                const size_t row = r + 4 <= m ? r : m - 4, column = c + R_WIDTH <= n ? c : n - R_WIDTH;
+                v_turn(P + row * p_row + column, p_row, S.data + column * S.col + row, S.col);
             }
-        }
         for (size_t r = 0; r < m && n < width; r++) memset(P + r * p_row + n, 0, (width - n) * sizeof *P);
     } else {
         for (size_t r = 0; r < m; r++)

@@ -32,25 +32,57 @@ INLINE r_vec v_load(const gr_real *p) { r_vec v; memcpy(&v, p, sizeof v); return
 INLINE void v_store(gr_real *p, r_vec v) { memcpy(p, &v, sizeof v); }
 INLINE r_vec v_set(gr_real x) { return x - (r_vec){ 0 }; } /* minus, not plus: -0 stays -0 */
 
-/*  v_fma(a, b, c)                 a * b + c, rounded once
- *  v_load_part(p, n)              lanes 0 .. n-1 from p, the rest 0; v_store_part(p, v, n) writes them; 1 <= n <= R_WIDTH
- *  v_load_columns(row, p, s)      row[r] lane l = p[l * s + r], r = 0 .. 3: four rows of a matrix that is stored by columns */
-#if GR_VECTOR_BYTES == 64 && !defined GR_REAL_DOUBLE
+/*  v_fma(a, b, c)           a * b + c, rounded once
+ *  v_load_part(p, n)        lanes 0 .. n-1 from p, the rest 0; v_store_part(p, v, n) writes them; 1 <= n <= R_WIDTH
+ *  v_turn(d, d_row, p, s)   d[r * d_row + l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns */
+#ifdef GR_REAL_DOUBLE
 
+INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* what r_fma is there */
+INLINE void v_turn(gr_real *d, size_t d_row, const gr_real *p, size_t s)
+{
+    for (size_t r = 0; r < 4; r++)
+        for (size_t l = 0; l < R_WIDTH; l++) d[r * d_row + l] = p[l * s + r];
+}
+
+#elif GR_VECTOR_BYTES == 16
+
+#ifdef __aarch64__
+INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return vfmaq_f32(c, a, b); }
+#else
+INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c)
+{
+    for (int l = 0; l < R_WIDTH; l++) c[l] = r_fma(a[l], b[l], c[l]);
+    return c;
+}
+#endif
+INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s)
+{
+    const r_vec c0 = v_load(p), c1 = v_load(p + s), c2 = v_load(p + 2 * s), c3 = v_load(p + 3 * s);
+    const r_vec low01 = __builtin_shufflevector(c0, c1, 0, 4, 1, 5), high01 = __builtin_shufflevector(c0, c1, 2, 6, 3, 7);
+    const r_vec low23 = __builtin_shufflevector(c2, c3, 0, 4, 1, 5), high23 = __builtin_shufflevector(c2, c3, 2, 6, 3, 7);
+    v_store(d, __builtin_shufflevector(low01, low23, 0, 1, 4, 5)), v_store(d + d_row, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+    v_store(d + 2 * d_row, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+    v_store(d + 3 * d_row, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
+}
+
+#else
+
+INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from either of columns 0 and 4 */
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * s), 1);
+}
+#if GR_VECTOR_BYTES == 64
+#define V_(name) _mm512_##name##_ps
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm512_fmadd_ps(a, b, c); }
 INLINE r_vec v_load_part(const float *p, size_t n) { return _mm512_maskz_loadu_ps((__mmask16)(0xffff >> (16 - n)), p); }
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, (__mmask16)(0xffff >> (16 - n)), v); }
-INLINE __m512 v_load_quarters(const float *p, size_t s) /* four lanes each from columns 0, 4, 8 and 12 */
+INLINE r_vec v_load_fours(const float *p, size_t s) /* from columns 0, 4, 8 and 12 */
 {
-    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
-    v = _mm512_insertf32x4(v, _mm_loadu_ps(p + 4 * s), 1);
-    v = _mm512_insertf32x4(v, _mm_loadu_ps(p + 8 * s), 2);
-    return _mm512_insertf32x4(v, _mm_loadu_ps(p + 12 * s), 3);
+    return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(v_load_two(p, s))),
+                                               _mm256_castps_pd(v_load_two(p + 8 * s, s)), 1));
 }
-#define V_TRANSPOSE(name) _mm512_##name##_ps
-
-#elif GR_VECTOR_BYTES == 32 && !defined GR_REAL_DOUBLE
-
+#else
+#define V_(name) _mm256_##name##_ps
 INLINE __m256i v_mask(size_t n) /* all ones in lanes 0 .. n-1 */
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -58,14 +90,19 @@ INLINE __m256i v_mask(size_t n) /* all ones in lanes 0 .. n-1 */
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm256_fmadd_ps(a, b, c); }
 INLINE r_vec v_load_part(const float *p, size_t n) { return _mm256_maskload_ps(p, v_mask(n)); }
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm256_maskstore_ps(p, v_mask(n), v); }
-INLINE __m256 v_load_quarters(const float *p, size_t s) /* four lanes each from columns 0 and 4 */
+INLINE r_vec v_load_fours(const float *p, size_t s) { return v_load_two(p, s); }
+#endif
+INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) /* 4 x 4 transpositions, side by side */
 {
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * s), 1);
+    const r_vec c0 = v_load_fours(p, s), c1 = v_load_fours(p + s, s), c2 = v_load_fours(p + 2 * s, s), c3 = v_load_fours(p + 3 * s, s);
+    const r_vec low01 = V_(unpacklo)(c0, c1), high01 = V_(unpackhi)(c0, c1), low23 = V_(unpacklo)(c2, c3), high23 = V_(unpackhi)(c2, c3);
+    v_store(d, V_(shuffle)(low01, low23, 0x44)), v_store(d + d_row, V_(shuffle)(low01, low23, 0xee));
+    v_store(d + 2 * d_row, V_(shuffle)(high01, high23, 0x44)), v_store(d + 3 * d_row, V_(shuffle)(high01, high23, 0xee));
 }
-#define V_TRANSPOSE(name) _mm256_##name##_ps
 
-#else
+#endif
 
+#if defined GR_REAL_DOUBLE || GR_VECTOR_BYTES == 16
 INLINE r_vec v_load_part(const gr_real *p, size_t n)
 {
     r_vec v = { 0 };
@@ -75,47 +112,6 @@ INLINE r_vec v_load_part(const gr_real *p, size_t n)
 INLINE void v_store_part(gr_real *p, r_vec v, size_t n)
 {
     for (size_t l = 0; l < n; l++) p[l] = v[l];
-}
-#if defined __aarch64__ && !defined GR_REAL_DOUBLE
-INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return vfmaq_f32(c, a, b); }
-#elif defined GR_REAL_DOUBLE
-INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* what r_fma is there */
-#else
-INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c)
-{
-    for (int l = 0; l < R_WIDTH; l++) c[l] = r_fma(a[l], b[l], c[l]);
-    return c;
-}
-#endif
-#endif
-
-#ifdef GR_REAL_DOUBLE
-INLINE void v_load_columns(r_vec row[4], const gr_real *p, size_t s)
-{
-    for (size_t r = 0; r < 4; r++) {
-        gr_real lane[R_WIDTH];
-        for (size_t l = 0; l < R_WIDTH; l++) lane[l] = p[l * s + r];
-        row[r] = v_load(lane);
-    }
-}
-#elif GR_VECTOR_BYTES == 16
-INLINE void v_load_columns(r_vec row[4], const float *p, size_t s)
-{
-    const r_vec c0 = v_load(p), c1 = v_load(p + s), c2 = v_load(p + 2 * s), c3 = v_load(p + 3 * s);
-    const r_vec low01 = __builtin_shufflevector(c0, c1, 0, 4, 1, 5), high01 = __builtin_shufflevector(c0, c1, 2, 6, 3, 7);
-    const r_vec low23 = __builtin_shufflevector(c2, c3, 0, 4, 1, 5), high23 = __builtin_shufflevector(c2, c3, 2, 6, 3, 7);
-    row[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5), row[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-    row[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5), row[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
-}
-#else
-INLINE void v_load_columns(r_vec row[4], const float *p, size_t s) /* 4 x 4 transpositions within the 128-bit quarters */
-{
-    const r_vec c0 = v_load_quarters(p, s), c1 = v_load_quarters(p + s, s);
-    const r_vec c2 = v_load_quarters(p + 2 * s, s), c3 = v_load_quarters(p + 3 * s, s);
-    const r_vec low01 = V_TRANSPOSE(unpacklo)(c0, c1), high01 = V_TRANSPOSE(unpackhi)(c0, c1);
-    const r_vec low23 = V_TRANSPOSE(unpacklo)(c2, c3), high23 = V_TRANSPOSE(unpackhi)(c2, c3);
-    row[0] = V_TRANSPOSE(shuffle)(low01, low23, 0x44), row[1] = V_TRANSPOSE(shuffle)(low01, low23, 0xee);
-    row[2] = V_TRANSPOSE(shuffle)(high01, high23, 0x44), row[3] = V_TRANSPOSE(shuffle)(high01, high23, 0xee);
 }
 #endif
 #endif
