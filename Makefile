@@ -3,6 +3,7 @@ REAL    ?= float
 B       ?= build
 PREFIX  ?= /usr/local
 PYTHON  ?= python3
+CROSS   ?= aarch64-linux-gnu-
 CFLAGS  ?= -g
 comma   := ,
 $(if $(filter float double,$(REAL)),,$(error REAL is float or double))
@@ -91,6 +92,9 @@ check-readme: ; @tests/tools/check_readme.sh
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
 check-one: one ; +@$(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
 	tests/tools/check_one.sh "$(CC)" $(B)/$(CONFIG) $(B)/one
+check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
+neon: ; +@$(BOTH) CC='$(CROSS)gcc' AR=$(CROSS)ar LDFLAGS=-static ISAS= $$($(BOTH) -s CC='$(CROSS)gcc' LDFLAGS=-static where)/tests/bits/fingerprint && \
+	tests/tools/check_bits.sh $$($(BOTH) -s CC='$(CROSS)gcc' LDFLAGS=-static where) qemu-aarch64
 one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 
@@ -127,6 +131,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make test             all tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
 #: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
+#: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
 #: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
@@ -139,7 +144,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test bench interchange check both check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
+.PHONY: all library tests test bench interchange check both check-bits neon check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
 	$(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)
