@@ -1,0 +1,166 @@
+/* ops/loss.c - losses of x against a target of the same shape, element by element: one line each.
+ *
+ *     LOSS(name, loss, its derivative by x, by y)      in x, the target y and w, a weight that repeats along the last axis
+ *
+ * w is delta in huber, pos_weight in bce_with_logits, and unused in the others. At the kink of l1 the derivative is 0; huber's has none.
+ * bce_with_logits: with s(x) the sigmoid, -log s(x) = softplus(-x) and -log(1 - s(x)) = softplus(x), which neither overflow nor cancel.
+ * Saved: w. All else is x and y. */
+#define LOSSES \
+    LOSS(mse, r_square(x - y), 2 * (x - y), 2 * (y - x)) \
+    LOSS(l1, r_abs(x - y), (gr_real)(x > y) - (gr_real)(x < y), (gr_real)(y > x) - (gr_real)(y < x)) \
+    LOSS(huber, r_abs(x - y) <= w ? r_square(x - y) / 2 : w * (r_abs(x - y) - w / 2), r_min(w, r_max(-w, x - y)), r_min(w, r_max(-w, y - x))) \
+    LOSS(bce_with_logits, w * y * r_softplus(-x) + (1 - y) * r_softplus(x), (1 - y) * r_sigmoid(x) - w * y * r_sigmoid(-x), \
+         w * r_softplus(-x) - r_softplus(x))
+#include "core/maths.h"
+#include "core/op.h"
+#include "ops/ops.h"
+
+/* A chunk of n elements: each loss, or their sum. g is the gradient of each, or NULL: then it is scale for all. dx or dy may be NULL. */
+#define XYW const gr_real x = xs[i], y = ys[i], w = ws[i]; (void)x, (void)y, (void)w
+#define LOSS(op, loss, by_x, by_y) \
+    KERNEL(void, op##_each, gr_real *restrict out, const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
+    { \
+        for (size_t i = 0; i < n; i++) { XYW; out[i] = (loss); } \
+    } \
+    KERNEL(gr_real, op##_sum, const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
+    { \
+        return SUM(i, n, __extension__({ XYW; (loss); })); \
+    } \
+    KERNEL(void, op##_backward, gr_real *restrict dx, gr_real *restrict dy, const gr_real *restrict g, gr_real scale, \
+           const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
+    { \
+        for (size_t i = 0; dx && i < n; i++) { XYW; dx[i] += (g ? g[i] : scale) * (by_x); } \
+        for (size_t i = 0; dy && i < n; i++) { XYW; dy[i] += (g ? g[i] : scale) * (by_y); } \
+    }
+LOSSES
+#undef LOSS
+#undef XYW
+
+KERNEL(gr_real, loss_add, const gr_real *restrict sum, size_t n) { return SUM(i, n, sum[i]); }
+
+#if GR_HOST
+typedef struct {
+    const gr_real *w; /* of one chunk, the same for each */
+    size_t chunk;     /* a multiple of the last axis, where w repeats */
+    gr_reduction reduction;
+} loss_saved;
+
+/* The kernels of one loss, for one instruction set. */
+typedef struct {
+    void (*each)(gr_real *restrict, const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
+    gr_real (*sum)(const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
+    void (*backward)(gr_real *restrict, gr_real *restrict, const gr_real *restrict, gr_real, const gr_real *restrict, const gr_real *restrict,
+                     const gr_real *restrict, size_t);
+} loss_kernels;
+
+typedef struct {
+    const loss_kernels *k;
+    const loss_saved *s;
+    const gr_real *x, *y, *g;
+    gr_real *each, *sums, *dx, *dy, scale;
+    size_t len;
+} loss_run;
+
+static void loss_chunk(void *argument, size_t chunk, int thread)
+{
+    const loss_run *r = argument;
+    const size_t i = chunk * r->s->chunk, n = r->len - i < r->s->chunk ? r->len - i : r->s->chunk;
+    (void)thread;
+    if (r->each) r->k->each(r->each + i, r->x + i, r->y + i, r->s->w, n);
+    else if (r->sums) r->sums[chunk] = r->k->sum(r->x + i, r->y + i, r->s->w, n);
+    else r->k->backward(r->dx ? r->dx + i : NULL, r->dy ? r->dy + i : NULL, r->g ? r->g + i : NULL, r->scale, r->x + i, r->y + i, r->s->w, n);
+}
+
+static size_t loss_chunks(const loss_run *r) { return (r->len + r->s->chunk - 1) / r->s->chunk; }
+
+static void loss_node(gr_tape *t, const gr_node *n, const loss_kernels *k)
+{
+    const loss_saved *s = n->saved;
+    const gr_real *g = gr_grad(t, n->out[0]);
+    loss_run r = { .k = k, .s = s, .x = n->in[0]->data, .y = n->in[1]->data, .dx = gr_grad(t, n->in[0]), .dy = gr_grad(t, n->in[1]),
+                   .len = n->in[0]->len };
+    if (s->reduction == GR_REDUCE_NONE) r.g = g;
+    else r.scale = s->reduction == GR_REDUCE_MEAN ? g[0] / (gr_real)r.len : g[0];
+    gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+}
+
+/* w repeated up to a whole chunk: a multiple of its own length, so that every chunk starts with w[0]. */
+static const gr_real *loss_weights(gr_tape *t, const gr_real *w, size_t n, size_t *chunk)
+{
+    enum { LOSS_CHUNK = 4096 };
+    *chunk = n < LOSS_CHUNK ? LOSS_CHUNK / n * n : n;
+    gr_real *all = gr_save_reals(t, *chunk);
+    for (size_t i = 0, k = 0; all && i < *chunk; i++, k = k + 1 < n ? k + 1 : 0) all[i] = w[k];
+    return all;
+}
+
+static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, gr_tensor *x, gr_tensor *target, const gr_real *w, size_t n,
+                            gr_reduction reduction)
+{
+    if (!gr_same_shape(x, target)) return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));
+    if (reduction > GR_REDUCE_NONE) return gr_fail(t, op, "there is no reduction %d", (int)reduction);
+    loss_saved s = { .reduction = reduction };
+    s.w = loss_weights(t, w, n, &s.chunk);
+    gr_tensor *out = reduction == GR_REDUCE_NONE ? gr_empty_like(t, x) : gr_empty(t, GR_SCALAR);
+    if (!out) return NULL;
+
+    loss_run r = { .k = k, .s = &s, .x = x->data, .y = target->data, .len = x->len };
+    const gr_mark mark = gr_tape_mark(t);
+    if (reduction == GR_REDUCE_NONE) r.each = out->data;
+    else if (!(r.sums = gr_save_reals(t, loss_chunks(&r)))) return NULL;
+    gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    if (r.sums) out->data[0] = loss_add[gr_isa(t)](r.sums, loss_chunks(&r));
+    if (reduction == GR_REDUCE_MEAN) out->data[0] /= (gr_real)x->len;
+    gr_tape_rewind(t, mark);
+    return gr_record(t, op, &s, sizeof s, GR_OUT(out), GR_IN(x, target));
+}
+
+#define LOSS(op, ...) \
+    static loss_kernels op##_kernels(const gr_tape *t) \
+    { \
+        return (loss_kernels){ op##_each[gr_isa(t)], op##_sum[gr_isa(t)], op##_backward[gr_isa(t)] }; \
+    } \
+    static void op##_node(gr_tape *t, const gr_node *n) { const loss_kernels k = op##_kernels(t); loss_node(t, n, &k); } \
+    static const gr_op op##_op = { .name = #op, .backward = op##_node };
+LOSSES
+#undef LOSS
+
+gr_tensor *gr_mse_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
+{
+    if (!gr_ready(t, &mse_op, x, target)) return NULL;
+    const loss_kernels k = mse_kernels(t);
+    return loss_make(t, &mse_op, &k, x, target, &(gr_real){ 1 }, 1, reduction);
+}
+
+gr_tensor *gr_l1_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
+{
+    if (!gr_ready(t, &l1_op, x, target)) return NULL;
+    const loss_kernels k = l1_kernels(t);
+    return loss_make(t, &l1_op, &k, x, target, &(gr_real){ 1 }, 1, reduction);
+}
+
+gr_tensor *gr_huber_with(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
+{
+    if (!gr_ready(t, &huber_op, x, target)) return NULL;
+    if (!(delta > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
+    const loss_kernels k = huber_kernels(t);
+    return loss_make(t, &huber_op, &k, x, target, &(gr_real){ (gr_real)delta }, 1, reduction);
+}
+
+gr_tensor *gr_bce_with_logits_with(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction)
+{
+    if (!gr_ready(t, &bce_with_logits_op, x, target)) return NULL;
+    const size_t last = x->rank ? x->dim[x->rank - 1] : 1;
+    if (pos_weight && pos_weight->len != 1 && pos_weight->len != last)
+        return gr_fail(t, &bce_with_logits_op, "x is %s, so pos_weight must hold 1 or %zu values; got %s", gr_shape_text(t, x), last,
+                       gr_shape_text(t, pos_weight));
+    const loss_kernels k = bce_with_logits_kernels(t);
+    const bool weighted = pos_weight && pos_weight->len;
+    return loss_make(t, &bce_with_logits_op, &k, x, target, weighted ? pos_weight->data : &(gr_real){ 1 }, weighted ? pos_weight->len : 1, reduction);
+}
+
+gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_mse_with(t, x, target, GR_REDUCE_MEAN); }
+gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_l1_with(t, x, target, GR_REDUCE_MEAN); }
+gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta) { return gr_huber_with(t, x, target, delta, GR_REDUCE_MEAN); }
+gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_bce_with_logits_with(t, x, target, NULL, GR_REDUCE_MEAN); }
+#endif
