@@ -8,6 +8,7 @@
  * Saved: m and s of each sample. The probabilities are recomputed.
  *
  * nll: loss = -w_k x_k, and dx_k = -g w_k. */
+#include "ops/index.h"
 #include "ops/ops.h"
 #include "ops/softmax.h"
 
@@ -130,9 +131,7 @@ static bool cross_entropy_targets(gr_tape *t, const gr_op *op, const gr_ints *ta
     for (size_t i = 0; i < target->len; i++) {
         const int k = target->data[i];
         if ((k >= 0 && (size_t)k < s->axis.C) || cross_entropy_ignores(s, i)) continue;
-        gr_shape at = { .rank = target->rank };
-        for (size_t axis = (size_t)at.rank, rest = i; axis-- > 0; rest /= target->dim[axis]) at.dim[axis] = rest % target->dim[axis];
-        return gr_fail(t, op, "target%s is %d; it must be 0 .. %lld, or ignore_index (%d)", gr_shape_name(t, at), k,
+        return gr_fail(t, op, "target%s is %d; it must be 0 .. %lld, or ignore_index (%d)", index_place(t, target, i), k,
                        (long long)s->axis.C - 1, s->ignore[0]);
     }
     return true;
@@ -145,9 +144,7 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
     const gr_cross_entropy_config c = config ? *config : (gr_cross_entropy_config){ 0 };
     if (!target) return gr_fail(t, op, "target is NULL");
     if (!x->rank) return gr_fail(t, op, "%s is [], but needs an axis of classes: [N, C], [N, C, d1 ..] or [C]", name);
-    const gr_shape want = cross_entropy_shape(x);
-    gr_shape got = { .rank = target->rank };
-    memcpy(got.dim, target->dim, sizeof got.dim);
+    const gr_shape want = cross_entropy_shape(x), got = index_shape(target);
     if (got.rank != want.rank || memcmp(got.dim, want.dim, (size_t)want.rank * sizeof *want.dim))
         return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want), gr_shape_name(t, got));
     s->axis = softmax_axis_of(x, x->rank > 1);
