@@ -1,0 +1,296 @@
+/* tests/test_optim.c - optimizers against PyTorch's recorded steps, groups, clipping, schedules, what is refused, the bits. */
+#include "tests/failing.h"
+
+enum { N = 37, STEPS = 6 };
+static const double close_enough = sizeof(gr_real) == 4 ? 1e-6 : 1e-12;
+
+/* The recorded values of that name, as gr_real. */
+static const gr_real *golden(const char *name)
+{
+    static gr_real x[STEPS * N];
+    gr_tape *t = gr_tape_new(1);
+    gr_safetensors *f = gr_safetensors_open(t, "tests/golden/optim.safetensors");
+    const gr_safetensors_entry *e = gr_safetensors_find(f, name);
+    if (!e || e->len > COUNT(x)) fail_msg("%s: nothing recorded under %s", gr_message(t), name);
+    gr_safetensors_reals(e, x);
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+    return x;
+}
+
+/* Give x the gradient dx: that of sum(x dx). */
+static void give(gr_tape *t, gr_tensor *x, const gr_real *dx)
+{
+    gr_tape_reset(t);
+    gr_backward(t, gr_sum(t, gr_mul(t, x, gr_input(t, dx, gr_shape_of(x))), GR_ALL_AXES, false));
+}
+
+static gr_tensor *parameter(gr_tape *t, gr_module *m, const char *name, gr_shape shape, const gr_real *values)
+{
+    gr_tensor *x = gr_param(t, m, name, shape, gr_constant(1));
+    if (x && values) memcpy(x->data, values, x->len * sizeof *values);
+    return x;
+}
+
+/* ---- Against PyTorch ---- */
+
+#define SGD(...) gr_sgd_new(t, net, &(gr_sgd_config){ __VA_ARGS__ })
+#define ADAM(...) gr_adam_new(t, net, &(gr_adam_config){ __VA_ARGS__ })
+#define ADAMW(...) gr_adamw_new(t, net, &(gr_adam_config){ __VA_ARGS__ })
+
+static gr_optim *recorded_case(gr_tape *t, gr_module *net, int k, const char **name)
+{
+    static const char *const names[] = { "sgd", "sgd.decay", "sgd.momentum", "sgd.dampening", "sgd.nesterov", "adam", "adam.decay",
+                                         "adam.betas", "adam.no.beta1", "adamw", "adamw.decay" };
+    if (k == COUNT(names)) return NULL;
+    *name = names[k];
+    switch (k) {
+    case 0: return SGD(.lr = 0.1);
+    case 1: return SGD(.lr = 0.1, .weight_decay = 0.05);
+    case 2: return SGD(.lr = 0.1, .momentum = 0.9);
+    case 3: return SGD(.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.05);
+    case 4: return SGD(.lr = 0.1, .momentum = 0.8, .nesterov = true, .weight_decay = 0.05);
+    case 5: return gr_adam_new(t, net, NULL);
+    case 6: return ADAM(.lr = 0.05, .weight_decay = 0.1);
+    case 7: return ADAM(.lr = 0.05, .beta1 = 0.5, .beta2 = 0.9, .eps = 1e-3);
+    case 8: return ADAM(.lr = 0.05, .beta1 = GR_NONE, .beta2 = 0.99);
+    case 9: return ADAMW(.lr = 0.05);
+    default: return ADAMW(.lr = 0.05, .weight_decay = 0.3);
+    }
+}
+
+static void steps_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    bool more = true;
+    for (int k = 0; more; k++) {
+        const char *name = NULL;
+        gr_tape *t = gr_tape_new(1);
+        gr_module *net = gr_module_new(t);
+        gr_tensor *x = parameter(t, net, "x", GR_SHAPE(N, 1), golden("x"));
+        gr_optim *o = recorded_case(t, net, k, &name);
+        for (int step = 0; o && step < STEPS; step++) {
+            gr_optim_zero_grad(o);
+            give(t, x, golden("dx") + step * N);
+            assert_true(gr_optim_step(t, o));
+            assert_close(x->data, golden(name) + step * N, N, close_enough);
+        }
+        more = name;
+        gr_optim_free(o);
+        gr_module_free(net);
+        gr_tape_free(t);
+    }
+}
+
+static void clipping_is_that_of_pytorch(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *x = parameter(t, net, "x", GR_SHAPE(N, 1), golden("x"));
+    gr_optim *o = gr_adam_new(t, net, NULL);
+    give(t, x, golden("dx"));
+    const double norm = gr_clip_grad_norm(t, o, 1.5);
+    assert_true(fabs(norm - (double)*golden("norm")) < 1e-6 * norm);
+    assert_close(gr_grad(t, x), golden("clip.norm"), N, close_enough);
+    assert_true(fabs(gr_clip_grad_norm(t, o, 1) - 1.5) < 1e-5);
+    gr_optim_zero_grad(o);
+    give(t, x, golden("dx"));
+    assert_true(gr_clip_grad_norm(t, o, HUGE_VAL) == norm && gr_clip_grad_norm(t, o, norm * 1.001) == norm);
+    assert_same_bits(gr_grad(t, x), golden("dx"), N);
+    assert_true(gr_clip_grad_value(t, o, 0.25));
+    assert_close(gr_grad(t, x), golden("clip.value"), N, 0);
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+static void schedules_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    const struct { const char *name; gr_schedule schedule; } c[] = {
+        { "lr.step", gr_schedule_step(4, 0.3) },
+        { "lr.cosine", gr_schedule_cosine(13, 0.1) },
+        { "lr.linear", gr_schedule_linear(10, 0.25) },
+        { "lr.plateau", gr_schedule_plateau(0.5, 2) },
+    };
+    gr_real losses[14], rate[14];
+    memcpy(losses, golden("losses"), sizeof losses);
+    for (size_t k = 0; k < COUNT(c); k++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_module *net = gr_module_new(t);
+        gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1), NULL);
+        gr_optim *o = SGD(.lr = 0.4);
+        assert_true(gr_optim_schedule(t, o, c[k].schedule));
+        for (size_t step = 0; step < 14; step++) {
+            assert_int_equal(gr_optim_steps(o), step);
+            rate[step] = (gr_real)gr_optim_lr(o);
+            give(t, x, (gr_real[]){ 1 });
+            assert_true(gr_optim_step(t, o));
+            gr_optim_observe(o, (double)losses[step]);
+        }
+        assert_close(rate, golden(c[k].name), 14, close_enough);
+        gr_optim_free(o);
+        gr_module_free(net);
+        gr_tape_free(t);
+    }
+}
+
+/* ---- Schedules ---- */
+
+static void warm_up_rises_to_where_the_schedule_begins(void **state)
+{
+    (void)state;
+    const gr_schedule s = gr_schedule_warmup(4, gr_schedule_linear(2, 0));
+    const double want[] = { 0.25, 0.5, 0.75, 1, 1, 0.5, 0, 0 };
+    for (size_t i = 0; i < COUNT(want); i++) assert_true(gr_schedule_scale(s, i) == want[i]);
+    assert_true(gr_schedule_scale(gr_schedule_constant(), 12345) == 1);
+    assert_true(gr_schedule_scale(gr_schedule_cosine(0, 0.5), 0) == 0.5); /* a schedule of no steps is at its end */
+    assert_true(gr_schedule_scale(gr_schedule_cosine(2, 0), 1) == 0.5);
+    assert_true(gr_schedule_scale(gr_schedule_step(3, 0.5), 11) == 0.125);
+}
+
+static void the_base_of_the_learning_rate_can_be_set(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_optim *o = SGD(.lr = 0.5);
+    gr_optim_schedule(t, o, gr_schedule_warmup(2, gr_schedule_constant()));
+    assert_true(gr_optim_lr(o) == 0.25);
+    gr_optim_set_lr(o, 3);
+    assert_true(gr_optim_lr(o) == 1.5);
+    assert_false(gr_optim_schedule(t, o, gr_schedule_step(0, 0.5)));
+    assert_message(t, "optim_schedule: the period must be 1 step or more");
+    gr_tape_recover(t);
+    assert_false(gr_optim_schedule(t, o, gr_schedule_linear(3, -1)));
+    assert_message(t, "optim_schedule: the factor must be 0 or more; got -1");
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+/* ---- Which parameters move ---- */
+
+static void biases_and_norm_gains_do_not_decay(void **state)
+{
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "LayerNorm", sizeof *norm);
+        gr_tensor *x[] = { parameter(t, net, "weight", GR_SHAPE(1, 1), NULL), parameter(t, net, "bias", GR_SHAPE(1), NULL),
+                           parameter(t, norm, "weight", GR_SHAPE(1, 1), NULL) };
+        gr_optim *o = SGD(.lr = 0.5, .weight_decay = 0.5, .decay_all = all);
+        gr_tensor *sum = gr_add(t, gr_add(t, x[0], x[1]), x[2]);
+        gr_backward(t, gr_sum(t, gr_mul(t, sum, gr_zeros(t, GR_SCALAR)), GR_ALL_AXES, false));
+        assert_true(gr_optim_step(t, o));
+        for (int k = 0; k < 3; k++) assert_true(x[k]->data[0] == (k && !all ? 1 : (gr_real)(0.75)));
+        gr_optim_free(o);
+        gr_module_free(net);
+        gr_tape_free(t);
+    }
+}
+
+static void a_group_has_its_own_rate_and_decay(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a), *b = gr_module_make(t, a, "b", "Thing", sizeof *b);
+    gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1, 1), NULL), *y = parameter(t, a, "y", GR_SHAPE(1), NULL), *z = parameter(t, b, "z", GR_SHAPE(1, 1), NULL);
+    gr_optim *o = SGD(.lr = 0.5, .weight_decay = 0.25);
+    assert_true(gr_optim_set_group(t, o, a, (gr_optim_group){ .lr_scale = 0.5, .decay_all = true }));
+    assert_true(gr_optim_set_group(t, o, b, (gr_optim_group){ .lr_scale = GR_NONE, .weight_decay = 3 }));
+    gr_requires_grad(b, false);
+    char text[600];
+    FILE *f = tmpfile();
+    gr_optim_print(f, o), gr_optim_print(f, NULL);
+    rewind(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(text, "sgd, 3 parameters, step 0\n"
+                              "parameter          lr  weight decay  shape\n"
+                              "x                 0.5          0.25  [1, 1]\n"
+                              "a.y              0.25          0.25  [1]\n"
+                              "a.b.z               0             3  [1, 1]  frozen\n"
+                              "NULL\n");
+    gr_requires_grad(b, true);
+    gr_backward(t, gr_sum(t, gr_add(t, gr_add(t, x, y), z), GR_ALL_AXES, false));
+    assert_true(gr_optim_step(t, o));
+    assert_true(x->data[0] == (gr_real)(0.375) && y->data[0] == (gr_real)(0.6875) && z->data[0] == 1);
+    assert_false(gr_optim_set_group(t, o, gr_module_make(t, net, "c", "Thing", sizeof(gr_module)), (gr_optim_group){ 0 }));
+    assert_message(t, "optim_set_group: the optimizer has no parameter under c");
+    gr_tape_recover(t);
+    assert_false(gr_optim_set_group(t, o, a, (gr_optim_group){ .lr_scale = -2 }));
+    assert_message(t, "optim_set_group: lr_scale and weight_decay must be 0 or more; got -2 and 0");
+    gr_tape_recover(t);
+    assert_false(gr_optim_set_group(t, o, NULL, (gr_optim_group){ 0 }));
+    assert_message(t, "optim_set_group: the module is NULL");
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+static void what_no_gradient_reached_stays(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
+    gr_tensor *x = parameter(t, net, "x", GR_SHAPE(2), NULL), *y = parameter(t, a, "y", GR_SHAPE(2), NULL), *none = parameter(t, a, "none", GR_SHAPE(0), NULL);
+    gr_optim *o = ADAMW(.lr = 0.5, .decay_all = true);
+    gr_requires_grad(a, false);
+    assert_false(gr_optim_step(t, o));
+    assert_message(t, "x has no gradient: gr_backward must come before gr_optim_step");
+    gr_tape_recover(t);
+    give(t, x, (gr_real[]){ 1, 2 });
+    assert_true(gr_optim_step(t, o));
+    assert_values(y, 0, 1, 1);
+    gr_optim_zero_grad(o);
+    assert_false(gr_optim_step(t, o));
+    assert_message(t, "x has no gradient: gr_backward must come before gr_optim_step");
+    gr_tape_recover(t);
+    gr_requires_grad(a, true);
+    gr_tensor *both = gr_add(t, gr_sum(t, y, GR_ALL_AXES, false), gr_sum(t, none, GR_ALL_AXES, false));
+    assert_true(gr_backward(t, both)); /* thawed: its first step has the bias correction of a first step */
+    assert_true(gr_optim_step(t, o));
+    assert_values(y, 1e-6, (gr_real)(0.495), (gr_real)(0.495));
+    gr_requires_grad(net, false);
+    assert_false(gr_optim_step(t, o));
+    assert_message(t, "optim_step: all 3 parameters are frozen");
+    assert_int_equal(gr_optim_steps(o), 2);
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+static void a_tied_parameter_moves_once(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
+    gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1), NULL);
+    gr_tie(t, a, "x", x);
+    gr_optim *o = SGD(.lr = 1), *part = gr_sgd_new(t, a, &(gr_sgd_config){ .lr = 1 });
+    give(t, x, (gr_real[]){ 3 });
+    assert_true(gr_clip_grad_norm(t, o, 100) == 3);
+    assert_true(gr_optim_step(t, o) && x->data[0] == -2);
+    assert_true(gr_optim_step(t, part) && x->data[0] == -5);
+    gr_optim_free(o), gr_optim_free(part);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_those_of_pytorch),
+        cmocka_unit_test(clipping_is_that_of_pytorch),
+        cmocka_unit_test(schedules_are_those_of_pytorch),
+        cmocka_unit_test(warm_up_rises_to_where_the_schedule_begins),
+        cmocka_unit_test(the_base_of_the_learning_rate_can_be_set),
+        cmocka_unit_test(biases_and_norm_gains_do_not_decay),
+        cmocka_unit_test(a_group_has_its_own_rate_and_decay),
+        cmocka_unit_test(what_no_gradient_reached_stays),
+        cmocka_unit_test(a_tied_parameter_moves_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

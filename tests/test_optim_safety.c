@@ -1,0 +1,318 @@
+/* tests/test_optim_safety.c - optimizers: what is refused and changes nothing, dead parameters, the bits, memory. */
+#include "optim/internal.h"
+#include "tests/failing.h"
+#include <time.h>
+
+static const gr_init one = { GR_INIT_CONSTANT, 1, 0, GR_FAN_IN };
+
+/* Give x the gradient dx: that of sum(x dx). */
+static bool give(gr_tape *t, gr_tensor *x, const gr_real *dx)
+{
+    gr_tape_reset(t);
+    return gr_backward(t, gr_sum(t, gr_mul(t, x, gr_input(t, dx, gr_shape_of(x))), GR_ALL_AXES, false));
+}
+
+/* ---- Misuse ---- */
+
+static void bad_settings_are_refused(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_param(t, net, "w", GR_SHAPE(2), one);
+    const struct { gr_sgd_config config; const char *message; } sgd[] = {
+        { { .lr = -1 }, "sgd: the learning rate must be positive; got -1" },
+        { { .momentum = -1 }, "sgd: momentum must be 0 or more; got -1" },
+        { { .weight_decay = -1 }, "sgd: weight_decay must be 0 or more; got -1" },
+        { { .nesterov = true }, "sgd: nesterov needs a momentum and no dampening; got 0 and 0" },
+        { { .nesterov = true, .momentum = 0.5, .dampening = 0.5 }, "sgd: nesterov needs a momentum and no dampening; got 0.5 and 0.5" },
+    };
+    const struct { gr_adam_config config; const char *message; } adam[] = {
+        { { .lr = (double)NAN }, "adam: the learning rate must be positive; got nan" },
+        { { .beta1 = 1 }, "adam: beta1 and beta2 must be in [0, 1); got 1 and 0.999" },
+        { { .beta2 = -2 }, "adam: beta1 and beta2 must be in [0, 1); got 0.9 and -2" },
+        { { .eps = -2 }, "adam: eps must be 0 or more; got -2" },
+    };
+    for (size_t k = 0; k < COUNT(sgd); k++) {
+        assert_null(gr_sgd_new(t, net, &sgd[k].config));
+        assert_message(t, sgd[k].message);
+        gr_tape_recover(t);
+    }
+    for (size_t k = 0; k < COUNT(adam); k++) {
+        assert_null(gr_adam_new(t, net, &adam[k].config));
+        assert_message(t, adam[k].message);
+        gr_tape_recover(t);
+    }
+    assert_null(gr_adamw_new(t, NULL, NULL));
+    assert_message(t, "adamw: the module is NULL");
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+static void null_is_taken_everywhere(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    assert_null(gr_sgd_new(NULL, NULL, NULL));
+    assert_null(gr_adam_new(NULL, NULL, NULL));
+    gr_optim_free(NULL), gr_optim_zero_grad(NULL), gr_optim_set_lr(NULL, 1), gr_optim_observe(NULL, 1);
+    assert_true(isnan(gr_optim_lr(NULL)));
+    assert_int_equal(gr_optim_steps(NULL), 0);
+    assert_false(gr_optim_step(NULL, NULL));
+    assert_false(gr_optim_schedule(NULL, NULL, gr_schedule_constant()));
+    assert_false(gr_optim_set_group(NULL, NULL, NULL, (gr_optim_group){ 0 }));
+    assert_true(isnan(gr_clip_grad_norm(NULL, NULL, 1)));
+    assert_false(gr_clip_grad_value(NULL, NULL, 1));
+    assert_false(gr_optim_step(t, NULL));
+    assert_message(t, "optim_step: the optimizer is NULL");
+    gr_tape_recover(t);
+    assert_true(isnan(gr_clip_grad_norm(t, NULL, 1)));
+    assert_message(t, "clip_grad_norm: the optimizer is NULL");
+    gr_tape_recover(t);
+    assert_false(gr_clip_grad_value(t, NULL, 1));
+    assert_message(t, "clip_grad_value: the optimizer is NULL");
+    gr_tape_free(t);
+}
+
+static void a_module_without_parameters_can_be_optimized(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_optim *o = gr_adam_new(t, net, NULL);
+    assert_true(gr_clip_grad_norm(t, o, 1) == 0);
+    assert_false(gr_optim_step(t, o));
+    assert_message(t, "optim_step: all 0 parameters are frozen");
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+/* ---- Errors change nothing ---- */
+
+static void a_step_on_a_tape_in_error_changes_nothing(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), one);
+    gr_optim *o = gr_adam_new(t, net, NULL);
+    give(t, w, (gr_real[]){ 3, 4 });
+    gr_fail(t, NULL, "stop");
+    assert_false(gr_optim_step(t, o));
+    assert_true(isnan(gr_clip_grad_norm(t, o, 1)));
+    assert_false(gr_clip_grad_value(t, o, 1));
+    assert_message(t, "stop");
+    assert_values(w, 0, 1, 1);
+    assert_close(gr_grad(t, w), ((gr_real[]){ 3, 4 }), 2, 0);
+    assert_int_equal(gr_optim_steps(o), 0);
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+static void gradients_that_are_not_finite_are_refused_when_asked(void **state)
+{
+    (void)state;
+    const gr_real bad[] = { (gr_real)NAN, (gr_real)HUGE_VAL, -(gr_real)HUGE_VAL };
+    for (size_t k = 0; k < COUNT(bad); k++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_module *net = gr_module_new(t);
+        gr_tensor *v = gr_param(t, net, "v", GR_SHAPE(20), one), *w = gr_param(t, net, "w", GR_SHAPE(40), one);
+        gr_optim *careful = gr_sgd_new(t, net, &(gr_sgd_config){ .refuse_nonfinite = true }), *plain = gr_sgd_new(t, net, NULL);
+        gr_real dx[40] = { 0 };
+        dx[37] = bad[k];
+        gr_backward(t, gr_add(t, gr_sum(t, v, GR_ALL_AXES, false), gr_sum(t, gr_mul(t, w, gr_input(t, dx, GR_SHAPE(40))), GR_ALL_AXES, false)));
+        assert_false(gr_optim_step(t, careful));
+        assert_message(t, "the gradient of w holds a NaN or an infinity: the step is refused");
+        assert_int_equal(gr_error_code(t), GR_NOT_FINITE);
+        for (size_t i = 0; i < 20; i++) assert_true(v->data[i] == 1 && w->data[i] == 1);
+        gr_tape_recover(t);
+        gr_backward(t, gr_add(t, gr_sum(t, v, GR_ALL_AXES, false), gr_sum(t, gr_mul(t, w, gr_input(t, dx, GR_SHAPE(40))), GR_ALL_AXES, false)));
+        assert_true(isnan(gr_clip_grad_norm(t, plain, 1)));
+        assert_message(t, k ? "the gradient norm is infinite at w: nothing was clipped" : "the gradient norm is NaN at w: nothing was clipped");
+        assert_true(gr_grad(t, v)[0] == 1);
+        gr_tape_recover(t);
+        gr_backward(t, gr_add(t, gr_sum(t, v, GR_ALL_AXES, false), gr_sum(t, gr_mul(t, w, gr_input(t, dx, GR_SHAPE(40))), GR_ALL_AXES, false)));
+        assert_true(gr_clip_grad_value(t, plain, 0.5)); /* a NaN stays one, an infinity does not */
+        assert_true(k ? gr_grad(t, w)[37] == (bad[k] > 0 ? (gr_real)0.5 : (gr_real)-0.5) : isnan(gr_grad(t, w)[37]));
+        assert_true(gr_optim_step(t, plain));
+        assert_false(gr_clip_grad_value(t, plain, -1));
+        assert_message(t, "clip_grad_value: the largest value must be 0 or more; got -1");
+        gr_tape_recover(t);
+        assert_true(isnan(gr_clip_grad_norm(t, plain, (double)NAN)));
+        assert_message(t, "clip_grad_norm: the largest norm must be 0 or more; got nan");
+        gr_optim_free(careful), gr_optim_free(plain);
+        gr_module_free(net);
+        gr_tape_free(t);
+    }
+}
+
+static void a_norm_beyond_the_range_of_float_is_right(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), one);
+    gr_optim *o = gr_sgd_new(t, net, NULL);
+    give(t, w, (gr_real[]){ (gr_real)3e30, (gr_real)4e30 });
+    assert_true(fabs(gr_clip_grad_norm(t, o, 1) / 5e30 - 1) < 1e-6);
+    assert_close(gr_grad(t, w), ((gr_real[]){ (gr_real)0.6, (gr_real)0.8 }), 2, 1e-6);
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+static void recover_goes_back_no_further_than_the_step(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), one);
+    gr_optim *o = gr_sgd_new(t, net, NULL);
+    for (int stepped = 0; stepped < 2; stepped++) {
+        give(t, w, (gr_real[]){ 1, 1 });
+        gr_detach_keep(t, net, "h", w);
+        if (stepped) gr_optim_step(t, o);
+        gr_fail(t, NULL, "later");
+        gr_tape_recover(t);
+        assert_int_equal(gr_kept(net, "h") != NULL, stepped);
+    }
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+/* ---- Dead parameters ---- */
+
+enum { MANY = 1 << 18 };
+
+/* Seconds of the fastest of some steps. */
+static double fastest(gr_tape *t, gr_optim *o)
+{
+    double best = HUGE_VAL;
+    for (int i = 0; i < 30; i++) {
+        struct timespec a, b;
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        gr_optim_step(t, o);
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        best = fmin(best, (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
+    }
+    return best;
+}
+
+static void dead_parameters_leave_no_subnormal_number_and_cost_no_time(void **state)
+{
+    (void)state;
+    gr_real *live = malloc(MANY * sizeof *live), *dead = calloc(MANY, sizeof *dead);
+    for (size_t i = 0; i < MANY; i++) live[i] = (gr_real)0.01 * (gr_real)(i % 7 + 1), dead[i] = i % 2 ? 0 : (gr_real)0x1p-130;
+    for (int rule = 0; rule < 2; rule++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_module *net = gr_module_new(t);
+        gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(MANY), one);
+        gr_optim *o = rule ? gr_adam_new(t, net, NULL) : gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9 });
+        give(t, w, live);
+        const double normal = fastest(t, o);
+        gr_optim_zero_grad(o);
+        give(t, w, dead);
+        double after = fastest(t, o);
+        gr_real before = 0;
+        for (int i = 0; i < 2000; i++) before = w->data[0], gr_optim_step(t, o);
+        assert_true(w->data[0] == before);
+        for (size_t i = 0; i < MANY; i++)
+            for (int k = 0; k <= rule; k++) assert_true(o->state[k][i] == 0 || o->state[k][i] >= (gr_real)0x1p-100);
+        for (int k = 0; k < 3 && after > 1.1 * normal; k++) after = fastest(t, o); /* the machine may be busy */
+        if (after > 1.1 * normal) fail_msg("a step took %.3g s, and with dead parameters %.3g s", normal, after);
+        gr_optim_free(o);
+        gr_module_free(net);
+        gr_tape_free(t);
+    }
+    free(live), free(dead);
+}
+
+/* ---- Bits and memory ---- */
+
+static uint64_t hash_of_training(int threads, const char *isa)
+{
+    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
+    gr_module *net = gr_module_new(t);
+    gr_tensor *x[] = { gr_param(t, net, "a", GR_SHAPE(211, 173), gr_normal(0, 1)), gr_param(t, net, "b", GR_SHAPE(7), gr_normal(0, 1)),
+                       gr_param(t, net, "c", GR_SHAPE(16384, 2), gr_normal(0, 1)) };
+    gr_optim *o[] = { gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.1, .weight_decay = 0.1, .refuse_nonfinite = true }), gr_adamw_new(t, net, NULL),
+                      gr_sgd_new(t, net, NULL), gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9, .nesterov = true, .weight_decay = 0.1 }) };
+    uint64_t hash = 0;
+    for (int step = 0; step < 3; step++)
+        for (size_t k = 0; k < COUNT(o); k++) {
+            gr_tape_reset(t);
+            gr_optim_zero_grad(o[k]);
+            gr_tensor *loss = gr_sum(t, gr_mul(t, x[0], gr_randn(t, gr_shape_of(x[0]), 0, 1, "dx")), GR_ALL_AXES, false);
+            loss = gr_add(t, loss, gr_sum(t, gr_mul(t, x[1], x[1]), GR_ALL_AXES, false));
+            loss = gr_add(t, loss, gr_sum(t, gr_mul(t, x[2], gr_randn(t, gr_shape_of(x[2]), 0, 1, "dx")), GR_ALL_AXES, false));
+            gr_backward(t, loss);
+            const gr_real norm[] = { (gr_real)gr_clip_grad_norm(t, o[k], 1) };
+            gr_clip_grad_value(t, o[k], 0.01);
+            assert_true(gr_optim_step(t, o[k]));
+            hash = hash_reals(hash, norm, 1);
+        }
+    for (size_t k = 0; k < COUNT(x); k++) hash = hash_reals(hash, x[k]->data, x[k]->len);
+    for (size_t k = 0; k < COUNT(o); k++) gr_optim_free(o[k]);
+    gr_module_free(net);
+    gr_tape_free(t);
+    return hash;
+}
+
+static void the_bits_are_the_same_for_threads_and_instruction_sets(void **state)
+{
+    (void)state;
+    const char *last = gr__isa_name(gr__isa_choose(NULL));
+    const uint64_t want = hash_of_training(1, last);
+    EACH_ISA(isa)
+    {
+        if (sizeof(gr_real) == sizeof(double) && strcmp(isa, last)) continue;
+        for (int threads = 1; threads <= 4; threads *= 2) assert_true(hash_of_training(threads, isa) == want);
+    }
+}
+
+static bool train(gr_tape *t, void *argument)
+{
+    size_t *const calls_after_the_first = argument;
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(20000), one);
+    gr_optim *o = gr_adamw_new(t, net, NULL);
+    bool well = o;
+    for (int step = 0; step < 3 && well; step++) {
+        gr_tape_reset(t);
+        gr_optim_zero_grad(o);
+        gr_backward(t, gr_sum(t, gr_mul(t, w, w), GR_ALL_AXES, false));
+        gr_clip_grad_norm(t, o, 1);
+        well = gr_optim_step(t, o);
+        if (step == 0 && well) *calls_after_the_first = ((failing_memory *)gr_tape_allocator(t)->context)->calls;
+    }
+    if (well) assert_int_equal(((failing_memory *)gr_tape_allocator(t)->context)->calls, *calls_after_the_first);
+    if (!well && w) assert_true(w->data[0] == 1); /* it was the first step that failed */
+    gr_optim_free(o);
+    gr_module_free(net);
+    return well;
+}
+static void every_allocation_may_fail_and_the_second_step_makes_none(void **state)
+{
+    (void)state;
+    fail_every_allocation(train, &(size_t){ 0 });
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_settings_are_refused),
+        cmocka_unit_test(null_is_taken_everywhere),
+        cmocka_unit_test(a_module_without_parameters_can_be_optimized),
+        cmocka_unit_test(a_step_on_a_tape_in_error_changes_nothing),
+        cmocka_unit_test(gradients_that_are_not_finite_are_refused_when_asked),
+        cmocka_unit_test(a_norm_beyond_the_range_of_float_is_right),
+        cmocka_unit_test(recover_goes_back_no_further_than_the_step),
+        cmocka_unit_test(dead_parameters_leave_no_subnormal_number_and_cost_no_time),
+        cmocka_unit_test(the_bits_are_the_same_for_threads_and_instruction_sets),
+        cmocka_unit_test(every_allocation_may_fail_and_the_second_step_makes_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
