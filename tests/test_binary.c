@@ -25,7 +25,7 @@ static const binary comparisons[] = {
 };
 
 static const gr_real specials[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1, -1, 0x1p-126f, -0x1p-127f, 0x1p-149f, 0x1p127f, -0x1p127f,
-                                    2, 3, -3, 0.5f, -0.5f, 1e20f, 88.7f, -104, 16777217, 1e9f };
+                                    2, 3, -3, 0.5f, -0.5f, 1e20f, 88.7f, -104, 16777217.0f, 1e9f };
 
 static const struct { gr_shape a, b; } shapes[] = {
     { { 0 }, { 0 } },                                         { { 1, { 5 } }, { 0 } },
