@@ -8,6 +8,16 @@ GR_BEGIN
 /* gr_linear_op: a product, and the bias added. */
 GR_API gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
 
+/* gr_softmax and gr_log_softmax: the largest value subtracted, exp, sum, division or log. */
+GR_API gr_tensor *gr_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
+GR_API gr_tensor *gr_log_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
+
+/* gr_cross_entropy: log_softmax, the targets' values picked, weighted, averaged. Here an ignored sample must be finite. */
+GR_API gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
+
+/* gr_layer_norm: x - mean, its mean square, a root, a division, a product, a sum. eps above 0. */
+GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
+
 /* gr_lstm_sequence, step by step: about 20 nodes each. */
 GR_API gr_lstm_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
 
