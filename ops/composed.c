@@ -1,5 +1,6 @@
 /* ops/composed.c - the twins of the fused operators, from plain ones. */
 #include "ops/composed.h"
+#include "core/op.h"
 
 gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
 {
@@ -38,7 +39,8 @@ gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_int
     const gr_cross_entropy_config c = config ? *config : (gr_cross_entropy_config){ 0 };
     const int axis = logits->rank > 1;
     const size_t C = logits->rank ? logits->dim[axis] : 0;
-    if (C * target->len != logits->len) return gr_fail(t, NULL, "cross_entropy_composed: logits are %s, but there are %zu targets", gr_shape_text(t, logits), target->len);
+    if (C * target->len != logits->len)
+        return gr_fail(t, NULL, "cross_entropy_composed: logits is %s; got %zu targets", gr_shape_text(t, logits), target->len);
 
     /* Shapes: of the logits; of one value for each sample, with an axis for its class; and of one value for each class. */
     const gr_shape whole = gr_shape_of(logits), classes = { .rank = logits->rank - axis, .dim = { C, 1, 1, 1, 1, 1, 1, 1 } };
