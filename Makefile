@@ -66,6 +66,7 @@ $(DIR)/libtests.a: $(TESTKIT) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-ffast-math -march=native $(if $(CLANG),-fveclib=libmvec))
 $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/tests/test_main_job: | $(DIR)/examples/seq_mnist_lstm
 $(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
@@ -78,7 +79,7 @@ interchange: all $(DIR)/tests/interchange/logits ; @$(PYTHON) tests/interchange/
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 
 # Gates: what is true of the sources and of the objects.
-CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme
+CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme check-fetch
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
 check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
@@ -89,6 +90,7 @@ check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: ; @tests/tools/check_readme.sh
+check-fetch: ; @tests/tools/check_fetch.sh
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
 check-one: one ; +@$(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
 	tests/tools/check_one.sh "$(CC)" $(B)/$(CONFIG) $(B)/one

@@ -1,11 +1,11 @@
 #!/bin/sh
-# test_fetch.sh: examples/fetch_mnist.sh against mirrors that are folders. What a wrong, a cut or a missing file leaves behind is nothing
+# check_fetch.sh: examples/fetch_mnist.sh against mirrors that are folders. What a wrong, a cut or a missing file leaves behind is nothing
 # under the real name. The last case needs $GRADUS_DATA/mnist or data/mnist. Exit 1 if anything is not as it should be.
 here=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 failed=0
-check() { if eval "$2"; then :; else echo "test_fetch.sh: $1"; failed=1; fi; }
+check() { if eval "$2"; then :; else echo "check_fetch.sh: $1"; failed=1; fi; }
 run() { MNIST_MIRRORS=$1 sh "$here/examples/fetch_mnist.sh" "$work/out dir" > "$work/log" 2>&1; }
 
 have() { command -v "$1" > /dev/null 2>&1; }
@@ -33,5 +33,5 @@ if [ -f "$data/train-images-idx3-ubyte.gz" ]; then
 else
     echo "not run: fetching the real MNIST, there is no $data"
 fi
-[ $failed = 0 ] && echo "test_fetch.sh: ok"
+[ $failed = 0 ] && echo "check_fetch.sh: ok"
 exit $failed

@@ -1,0 +1,228 @@
+/* examples/seq_mnist_lstm.c - an LSTM reads handwritten digits row by row, 28 steps of 28 pixels, and then says which it saw.
+ *
+ * Shows: a whole program: modules, one tape reset per step, clipping, a schedule, evaluation, weights in a file, going on after a stop.
+ * Run:   examples/seq_mnist_lstm                 digits that it draws itself: 99 % within a minute; MNIST, once
+ *        sh examples/fetch_mnist.sh              has fetched it into data/mnist: 98.9 %
+ *        examples/seq_mnist_lstm --norm none     how much longer it takes without LayerNorm
+ *        examples/seq_mnist_lstm --help          all flags
+ * Exit:  0, or 1 --check missed its target, or the loss left the finite numbers; 2 a bad flag, path or file of data; 3 out of memory or
+ *        disk full on the way; 130 interrupted, once the step was ended and the checkpoint written.
+ */
+#include "examples/kit/kit.h"
+#include "gradus.h"
+#include <math.h>
+#include <string.h>
+
+static struct {
+    const char *data, *save, *load, *checkpoint, *log;
+    uint64_t hidden, layers, batch, epochs, steps, seed, threads, eval_every;
+    double lr, clip;
+    int norm, placement, optimizer, schedule;
+    bool eval, resume, quiet, check, standardize;
+} o = { .hidden = 128, .layers = 1, .batch = 64, .epochs = 5, .seed = 42, .lr = 2e-3, .clip = 1, .norm = 1, .schedule = 1 };
+
+static const kit_flag flag[] = {
+    { "data", KIT_TEXT, &o.data, "DIR|none", "folder of the four MNIST files; none: drawn digits (data/mnist, else none)", 0, 0 },
+    { "norm", KIT_CHOICE, &o.norm, "none|layer", "layer norm in the LSTM, or none", 0, 0 },
+    { "placement", KIT_CHOICE, &o.placement, "paper|gates|sum|cell|sum-cell|per-gate", "where it sits", 0, 0 },
+    { "hidden", KIT_COUNT, &o.hidden, "N", "size of the state", 1, 1 << 16 },
+    { "layers", KIT_COUNT, &o.layers, "N", "LSTM layers", 1, 64 },
+    { "batch", KIT_COUNT, &o.batch, "N", "images in a step", 1, 1 << 20 },
+    { "epochs", KIT_COUNT, &o.epochs, "N", "times through the training set; sets the schedule", 1, 1e6 },
+    { "steps", KIT_COUNT, &o.steps, "N", "stop after so many steps; 0: at the end", 0, 1e12 },
+    { "optimizer", KIT_CHOICE, &o.optimizer, "adam|sgd", "sgd has momentum 0.9", 0, 0 },
+    { "lr", KIT_NUMBER, &o.lr, "X", "learning rate", 1e-12, 1e6 },
+    { "schedule", KIT_CHOICE, &o.schedule, "constant|cosine", "of the learning rate", 0, 0 },
+    { "clip", KIT_NUMBER, &o.clip, "X", "largest norm of the gradient; 0: any", 0, 1e12 },
+    { "seed", KIT_COUNT, &o.seed, "N", "of weights, shuffles and drawn digits", 0, 0 },
+    { "threads", KIT_COUNT, &o.threads, "N", "any number gives the same bits", 1, 256 },
+    { "standardize", KIT_SWITCH, &o.standardize, NULL, "pixels of mean 0 and variance 1 instead of 0 to 1", 0, 0 },
+    { "save", KIT_TEXT, &o.save, "FILE", "write the weights at the end (safetensors)", 0, 0 },
+    { "load", KIT_TEXT, &o.load, "FILE", "start from these weights", 0, 0 },
+    { "eval", KIT_SWITCH, &o.eval, NULL, "do not train, only evaluate what --load names", 0, 0 },
+    { "eval-every", KIT_COUNT, &o.eval_every, "N", "evaluate every so many steps, for the log; 0: not", 0, 1e12 },
+    { "checkpoint", KIT_TEXT, &o.checkpoint, "FILE", "write all that going on needs, after each epoch and at a stop", 0, 0 },
+    { "resume", KIT_SWITCH, &o.resume, NULL, "go on from --checkpoint", 0, 0 },
+    { "log", KIT_TEXT, &o.log, "FILE", "write a record of each step and epoch (JSON lines)", 0, 0 },
+    { "quiet", KIT_SWITCH, &o.quiet, NULL, "print the last line only", 0, 0 },
+    { "check", KIT_SWITCH, &o.check, NULL, "exit 1 unless 95 % of the test images are right; of MNIST 98.5 %", 0, 0 },
+};
+static const kit_flags flags = { "seq_mnist_lstm", "an LSTM reads handwritten digits row by row", flag, sizeof flag / sizeof *flag };
+
+/* In the order of --placement. */
+static const unsigned placements[] = {
+    GR_LSTM_LN_BA2016, GR_LSTM_LN_X | GR_LSTM_LN_H,   GR_LSTM_LN_SUM,
+    GR_LSTM_LN_C,      GR_LSTM_LN_SUM | GR_LSTM_LN_C, GR_LSTM_LN_BA2016 | GR_LSTM_LN_PER_GATE,
+};
+
+enum { TEST_BATCH = 200, FIXED = 5 };
+
+typedef struct {
+    gr_module *net;
+    gr_lstm *lstm;
+    gr_linear *fc;
+    gr_optim *optim;
+    kit_data data;
+    kit_batches train, test;
+    kit_fixed fixed[FIXED]; /* what a run that goes on must have in common */
+    kit_log log;
+} job;
+
+/* All that can go wrong beforehand goes wrong here. */
+static void prepare(gr_tape *t, job *j)
+{
+    if (o.eval && !o.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
+    if (o.resume && !o.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
+    kit_can_write(t, "save", o.save), kit_can_write(t, "checkpoint", o.checkpoint);
+
+    j->data = kit_data_open(t, o.data);
+    j->train = kit_batches_new(t, &j->data.train, o.batch, true);
+    j->test = kit_batches_new(t, &j->data.test, TEST_BATCH, false);
+    if (o.standardize) j->train.mean = j->test.mean = 0.1307, j->train.std = j->test.std = 0.3081; /* MNIST's */
+
+    const gr_lstm_config lstm = { .norm = o.norm ? placements[o.placement] : 0, .layers = o.layers, .batch_first = true, .forget_bias = 1 };
+    j->net = gr_module_new(t);
+    j->lstm = gr_lstm_new(t, j->net, "lstm", KIT_SIDE, o.hidden, &lstm);
+    j->fc = gr_linear_new(t, j->net, "fc", o.hidden, 10, NULL);
+    if (o.load) gr_state_load(t, j->net, o.load);
+
+    j->optim = o.optimizer ? gr_sgd_new(t, j->net, &(gr_sgd_config){ .lr = o.lr, .momentum = 0.9 })
+                           : gr_adam_new(t, j->net, &(gr_adam_config){ .lr = o.lr });
+    if (o.schedule) gr_optim_schedule(t, j->optim, gr_schedule_cosine(o.epochs * j->train.per_epoch, 0));
+    memcpy(j->fixed,
+           (kit_fixed[]){ { "--seed", o.seed },
+                          { "--batch", o.batch },
+                          { "--epochs", o.epochs },
+                          { "--standardize", o.standardize },
+                          { "training images", j->data.train.images.n } },
+           sizeof j->fixed);
+    if (o.resume) kit_checkpoint_load(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
+    j->log = kit_log_open(t, o.log, o.resume);
+}
+
+/* pixels [B, 28, 28] to scores [B, 10] of the ten digits, from the state after the last row. */
+static gr_tensor *forward(gr_tape *t, const job *j, kit_batch b)
+{
+    gr_tensor *x = gr_input(t, b.pixels, GR_SHAPE(b.n, KIT_SIDE, KIT_SIDE));
+    const gr_lstm_out s = gr_lstm_forward(t, j->lstm, x, NULL);
+    return gr_linear_forward(t, j->fc, gr_select(t, s.h, 0, -1));
+}
+
+static kit_score evaluate(gr_tape *t, job *j)
+{
+    kit_score score = { 0 };
+    gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
+    for (j->test.taken = 0; j->test.taken < j->test.per_epoch && !gr_failed(t);) {
+        const kit_batch b = kit_next(t, &j->test);
+        gr_tape_reset(t);
+        gr_tensor *z = forward(t, j, b);
+        gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);
+        if (loss) kit_score_add(&score, loss, z, b.labels);
+    }
+    gr_tape_set_training(t, true), gr_tape_set_recording(t, true);
+    return score;
+}
+
+static void save_checkpoint(gr_tape *t, const job *j)
+{
+    kit_checkpoint_save(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, j->train.taken);
+}
+
+static void end_epoch(gr_tape *t, const job *j, kit_progress *progress, const kit_score *trained, const kit_score *tested)
+{
+    const size_t epoch = j->train.taken / j->train.per_epoch;
+    kit_log_write(t, &j->log, "epoch", { "epoch", epoch }, { "step", j->train.taken }, { "train_loss", kit_loss(trained) },
+                  { "train_accuracy", kit_accuracy(trained) }, { "test_loss", kit_loss(tested) },
+                  { "test_accuracy", kit_accuracy(tested) });
+    save_checkpoint(t, j);
+    if (o.quiet || gr_failed(t)) return;
+    kit_progress_epoch(progress, epoch - 1);
+    printf("epoch %zu/%llu  train loss %.4f accuracy %.2f %%  test loss %.4f accuracy %.2f %%\n", epoch, (unsigned long long)o.epochs,
+           kit_loss(trained), kit_accuracy(trained), kit_loss(tested), kit_accuracy(tested));
+    fflush(stdout);
+}
+
+/* Train to the end, to --steps or to Ctrl-C. Returns how the weights then do on the test set. */
+static kit_score train(gr_tape *t, job *j)
+{
+    const size_t total = o.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
+    kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, o.epochs, end > j->train.taken ? end - j->train.taken : 0);
+    kit_score trained = { 0 }, tested = { 0 };
+
+    while (j->train.taken < end && !kit_interrupted()) {
+        const size_t epoch = j->train.taken / j->train.per_epoch;
+        const kit_batch b = kit_next(t, &j->train);
+        const double lr = gr_optim_lr(j->optim);
+
+        gr_tape_reset(t);
+        gr_tensor *z = forward(t, j, b);
+        gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);
+        gr_optim_zero_grad(j->optim);
+        gr_backward(t, loss);
+        const double norm = gr_clip_grad_norm(t, j->optim, o.clip > 0 ? o.clip : HUGE_VAL);
+        gr_optim_step(t, j->optim);
+        if (gr_failed(t)) return tested;
+
+        const size_t step = j->train.taken;
+        kit_score_add(&trained, loss, z, b.labels);
+        const double rate = kit_progress_step(&progress, epoch, b.n, &trained);
+        kit_log_write(t, &j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
+                      { "images_per_s", rate });
+
+        const bool whole = step % j->train.per_epoch == 0, look = o.eval_every && step % o.eval_every == 0;
+        tested = whole || look ? evaluate(t, j) : (kit_score){ 0 };
+        if (look)
+            kit_log_write(t, &j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
+                          { "test_accuracy", kit_accuracy(&tested) });
+        if (whole) end_epoch(t, j, &progress, &trained, &tested), trained = (kit_score){ 0 };
+        kit_progress_go_on(&progress);
+    }
+    kit_progress_wipe(&progress);
+    if (trained.images) save_checkpoint(t, j);
+    return tested.images ? tested : evaluate(t, j);
+}
+
+/* The last line, and the exit code. */
+static int report(gr_tape *t, const job *j, const kit_score *score)
+{
+    if (!gr_failed(t) && kit_interrupted()) {
+        fprintf(stderr, "%s: interrupted after step %zu%s\n", flags.name, j->train.taken, o.checkpoint ? "; --resume goes on" : "");
+        return KIT_INTERRUPTED;
+    }
+    if (o.save) gr_state_save(t, j->net, o.save, NULL);
+    if (!gr_failed(t))
+        printf("test accuracy %.2f %%  loss %.4f  images %zu  seed %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score),
+               score->images, (unsigned long long)o.seed, (unsigned long long)kit_fingerprint(j->net));
+    kit_check_stdout(t);
+    const double target = j->data.dir ? 98.5 : 95;
+    if (gr_failed(t) || !o.check || kit_accuracy(score) >= target) return kit_exit_code(t, flags.name, true);
+    fprintf(stderr, "%s: --check: needed %g %% of the test images, got %.2f %%\n", flags.name, target, kit_accuracy(score));
+    return KIT_MISSED;
+}
+
+int main(int argc, char **argv)
+{
+    o.threads = (uint64_t)(kit_cores() < 4 ? kit_cores() : 4);
+    int code = kit_flags_parse(&flags, argc, argv, stdout, stderr);
+    if (code != KIT_GO_ON) return code;
+
+    gr_tape *t = gr_tape_new_with(o.seed, (&(gr_tape_config){ .threads = (int)o.threads }));
+    job j = { 0 };
+    prepare(t, &j);
+    code = kit_exit_code(t, flags.name, false);
+    if (code == KIT_DONE) {
+        char data[4200];
+        kit_catch_interrupts();
+        kit_log_header(t, &j.log, &flags, kit_data_name(&j.data, data, sizeof data));
+        if (!o.quiet)
+            printf("%s\n%zu parameters, %d threads, %s\n", data, gr_module_parameters(j.net), gr_tape_threads(t), gr_tape_isa(t)),
+                fflush(stdout);
+        const kit_score score = o.eval ? evaluate(t, &j) : train(t, &j);
+        kit_log_close(t, &j.log);
+        code = report(t, &j, &score);
+    }
+    kit_log_close(t, &j.log);
+    kit_batches_free(t, &j.train), kit_batches_free(t, &j.test), kit_data_free(t, &j.data);
+    gr_optim_free(j.optim), gr_module_free(j.net), gr_tape_free(t);
+    return code;
+}

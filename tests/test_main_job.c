@@ -1,0 +1,384 @@
+/* tests/test_main_job.c - examples/seq_mnist_lstm as its users see it: what it prints, what it leaves behind, how it ends.
+ * Most runs are on a small folder of drawn digits in MNIST's format. */
+#include "tests/test.h"
+#include "examples/kit/kit.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[64], program[4096], out[1 << 16], err[1 << 16]; /* a folder of our own; what the last run printed */
+
+static const char *in_dir(const char *name)
+{
+    static char path[4][128];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", dir, name);
+    return path[next];
+}
+
+static void slurp(const char *path, char *text, size_t bytes)
+{
+    FILE *const f = fopen(path, "r");
+    text[f ? fread(text, 1, bytes - 1, f) : 0] = 0;
+    if (f) fclose(f);
+}
+
+/* Start the program, its output in files. isa: NULL or a value for GRADUS_ISA. */
+static pid_t start(const char *isa, const char *to, const char *const *argv)
+{
+    const pid_t child = fork();
+    if (child) return child;
+    if (isa) setenv("GRADUS_ISA", isa, 1);
+    if (!freopen(to, "w", stdout) || !freopen(in_dir("err"), "w", stderr)) _exit(99);
+    execv(program, (char *const *)(uintptr_t)argv);
+    _exit(99);
+}
+
+static int ended(pid_t child)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    slurp(in_dir("out"), out, sizeof out), slurp(in_dir("err"), err, sizeof err);
+    if (WIFSIGNALED(status)) print_error("%s died of signal %d\n%s", program, WTERMSIG(status), err);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define ARGV(...) \
+    (const char *const[]) { program, __VA_ARGS__, NULL }
+#define RUN(...) ended(start(NULL, in_dir("out"), ARGV(__VA_ARGS__)))
+#define SMALL "--data", data, "--hidden=16", "--batch=32", "--epochs=2", "--threads=1"
+#define assert_run(...) \
+    do { \
+        if (RUN(__VA_ARGS__) != 0) fail_msg("%s", err); \
+    } while (0)
+
+static char data[80]; /* 200 training and 100 test images */
+
+static void put_idx(const char *name, size_t n, bool images)
+{
+    uint8_t pixels[KIT_PIXELS], head[16] = { 0, 0, 8, images ? 3 : 1, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28 };
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    FILE *const f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(head, 1, images ? 16 : 8, f);
+    for (size_t i = 0; i < n; i++) {
+        const int label = kit_digit(1, name[1] == 'r' ? "train" : "test", i, pixels);
+        if (images) fwrite(pixels, 1, sizeof pixels, f);
+        else fputc(label, f);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 64);
+    if (n <= 0) return -1;
+    program[n] = 0;
+    for (int up = 0; up < 2; up++) *strrchr(program, '/') = 0; /* build/../tests/test_main_job */
+    strcat(program, "/examples/seq_mnist_lstm");
+    unsetenv("GRADUS_ISA");
+
+    strcpy(dir, "/tmp/gradus-main-XXXXXX");
+    if (!mkdtemp(dir)) return -1;
+    snprintf(data, sizeof data, "%s/some \"digits'", dir);
+    if (mkdir(data, 0700) != 0) return -1;
+    put_idx("train-images-idx3-ubyte", 200, true), put_idx("train-labels-idx1-ubyte", 200, false);
+    put_idx("t10k-images-idx3-ubyte", 100, true), put_idx("t10k-labels-idx1-ubyte", 100, false);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+                                         "t10k-labels-idx1-ubyte" };
+    char path[160];
+    for (size_t i = 0; i < COUNT(names); i++) snprintf(path, sizeof path, "%s/%s", data, names[i]), unlink(path);
+    rmdir(data), unlink(in_dir("out")), unlink(in_dir("err"));
+    return rmdir(dir); /* fails if a run left anything behind */
+}
+
+/* The line that every good run ends with; returns its fingerprint. */
+static const char *last_line(void)
+{
+    double accuracy, loss;
+    unsigned long long images, seed;
+    static char fingerprint[32];
+    const char *line = out;
+    for (const char *p = out; (p = strstr(p, "test accuracy ")); p++)
+        if (p == out || p[-1] == '\n') line = p;
+    int used = 0;
+    const int got = sscanf(line, "test accuracy %lf %%  loss %lf  images %llu  seed %llu  fingerprint %16[0-9a-f]%n", &accuracy, &loss,
+                           &images, &seed, fingerprint, &used);
+    if (got != 5 || strlen(fingerprint) != 16 || strcmp(line + used, "\n") != 0)
+        fail_msg("the last line is not as it should be:\n%s%s", out, err);
+    assert_true(accuracy >= 0 && accuracy <= 100 && loss > 0);
+    return fingerprint;
+}
+
+static void help_lists_the_flags(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("--help"), 0);
+    assert_string_equal(err, "");
+    static const char *const names[] = { "data",      "norm",       "placement", "hidden", "layers", "batch",   "epochs", "steps",
+                                         "optimizer", "lr",         "schedule",  "clip",   "seed",   "threads", "save",   "load",
+                                         "eval",      "checkpoint", "resume",    "log",    "quiet",  "check",   "help" };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char line[32];
+        snprintf(line, sizeof line, "\n  --%s ", names[i]);
+        if (!strstr(out, line)) fail_msg("--help does not list --%s", names[i]);
+    }
+}
+
+static void quiet_prints_the_last_line_only(void **state)
+{
+    (void)state;
+    assert_run(SMALL, "--quiet");
+    assert_string_equal(err, "");
+    assert_int_equal(strncmp(out, "test accuracy ", 14), 0);
+    last_line();
+    assert_non_null(strstr(out, "images 100  seed 42 "));
+}
+
+static void an_epoch_is_a_line_of_figures_on_stdout(void **state)
+{
+    (void)state;
+    assert_run(SMALL);
+    last_line();
+    assert_non_null(strstr(out, "\nepoch 1/2  train loss "));
+    assert_non_null(strstr(out, "\nepoch 2/2  train loss "));
+    assert_non_null(strstr(out, data));
+    assert_non_null(strstr(err, "epoch 2/2  14 steps"));
+    assert_null(strchr(err, '\r'));
+}
+
+static void the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_set(void **state)
+{
+    (void)state;
+    char want[1 << 10];
+    assert_run(SMALL, "--quiet", "--steps=5");
+    strcpy(want, out);
+    assert_run("--data", data, "--hidden=16", "--batch=32", "--epochs=2", "--threads=2", "--quiet", "--steps=5");
+    assert_string_equal(out, want);
+    assert_run("--data", data, "--hidden=16", "--batch=32", "--epochs=2", "--threads=4", "--quiet", "--steps=5");
+    assert_string_equal(out, want);
+    EACH_ISA(isa)
+    {
+        if (sizeof(gr_real) == sizeof(double)) continue; /* promises no bits */
+        assert_int_equal(ended(start(isa, in_dir("out"), ARGV(SMALL, "--quiet", "--steps=5"))), 0);
+        assert_string_equal(out, want);
+    }
+    assert_run(SMALL, "--quiet", "--steps=5", "--seed=43");
+    assert_string_not_equal(last_line(), strstr(want, "fingerprint ") + 12);
+}
+
+static void saved_weights_load_and_evaluate_to_the_same(void **state)
+{
+    (void)state;
+    char trained[1 << 10];
+    assert_run(SMALL, "--quiet", "--save", in_dir("weights"));
+    strcpy(trained, out);
+    assert_run(SMALL, "--quiet", "--eval", "--load", in_dir("weights"));
+    assert_string_equal(out, trained);
+    assert_int_equal(RUN("--data", data, "--hidden=17", "--eval", "--load", in_dir("weights")), 2);
+    assert_non_null(strstr(err, in_dir("weights")));
+    assert_int_equal(truncate(in_dir("weights"), 100), 0);
+    assert_int_equal(RUN(SMALL, "--eval", "--load", in_dir("weights")), 2);
+    assert_non_null(strstr(err, in_dir("weights")));
+    assert_int_equal(unlink(in_dir("weights")), 0);
+}
+
+static void a_run_stopped_at_any_step_goes_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    static const char *const stops[] = { "--steps=1", "--steps=6", "--steps=7", "--steps=8", "--steps=13", "--steps=14" };
+    char whole[1 << 10];
+    assert_run(SMALL, "--quiet");
+    strcpy(whole, out);
+    for (size_t i = 0; i < COUNT(stops); i++) {
+        assert_run(SMALL, "--quiet", stops[i], "--checkpoint", in_dir("checkpoint"));
+        assert_run(SMALL, "--quiet", "--checkpoint", in_dir("checkpoint"), "--resume");
+        assert_string_equal(out, whole);
+        assert_int_equal(RUN(SMALL, "--batch=16", "--checkpoint", in_dir("checkpoint"), "--resume"), 2);
+        assert_non_null(strstr(err, "/checkpoint: its run had --batch 32, and this one has 16\n"));
+        assert_int_equal(unlink(in_dir("checkpoint")), 0);
+    }
+}
+
+static void every_optimizer_schedule_and_placement_trains(void **state)
+{
+    (void)state;
+    static const char *const runs[][2] = {
+        { "--norm=none", "--lr=1e-3" },
+        { "--placement=gates", "--layers=2" },
+        { "--placement=sum", "--clip=0" },
+        { "--placement=cell", "--schedule=constant" },
+        { "--placement=sum-cell", "--standardize" },
+        { "--placement=per-gate", "--optimizer=sgd" },
+    };
+    char seen[COUNT(runs)][20];
+    for (size_t i = 0; i < COUNT(runs); i++) {
+        assert_run(SMALL, "--quiet", "--steps=3", runs[i][0], runs[i][1]);
+        strcpy(seen[i], last_line());
+        for (size_t k = 0; k < i; k++) assert_string_not_equal(seen[i], seen[k]);
+    }
+}
+
+static void the_log_has_a_record_of_the_run_of_each_step_and_each_epoch(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    int steps = 0, epochs = 0, evaluations = 0;
+    assert_run(SMALL, "--quiet", "--eval-every=5", "--log", in_dir("log"));
+    slurp(in_dir("log"), text, sizeof text);
+    static const char first[] = "{\"kind\": \"run\", \"program\": \"seq_mnist_lstm\", \"version\": \"" GR_VERSION_TEXT "\", \"flags\": {";
+    assert_int_equal(strncmp(text, first, sizeof first - 1), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        assert_int_equal(line[0], '{');
+        assert_int_equal(line[strlen(line) - 1], '}');
+        steps += !strncmp(line, "{\"kind\": \"step\", \"step\": ", 25) && strstr(line, "\"loss\": ") && strstr(line, "\"lr\": ") &&
+                 strstr(line, "\"grad_norm\": ") && strstr(line, "\"images_per_s\": ");
+        evaluations += !strncmp(line, "{\"kind\": \"eval\", \"step\": ", 25) && strstr(line, "\"test_accuracy\": ");
+        epochs += !strncmp(line, "{\"kind\": \"epoch\", \"epoch\": ", 27) && strstr(line, "\"train_loss\": ") &&
+                  strstr(line, "\"test_accuracy\": ");
+    }
+    assert_int_equal(steps, 14);
+    assert_int_equal(evaluations, 2);
+    assert_int_equal(epochs, 2);
+    assert_int_equal(unlink(in_dir("log")), 0);
+}
+
+/* Exit code 2 before training, one line that says what and where, and (tear_down sees to it) nothing left behind. */
+#define assert_refused(text, ...) \
+    do { \
+        char want_[600]; \
+        snprintf(want_, sizeof want_, "seq_mnist_lstm: %s\n", text); \
+        assert_int_equal(RUN(__VA_ARGS__), 2); \
+        assert_string_equal(err, want_); \
+        assert_null(strstr(out, "epoch")); \
+    } while (0)
+
+static const char *joined(const char *before, const char *path, const char *after)
+{
+    static char text[512];
+    snprintf(text, sizeof text, "%s%s%s", before, path, after);
+    return text;
+}
+
+static void bad_flags_and_paths_are_refused_before_training(void **state)
+{
+    (void)state;
+    assert_refused("--hidden needs a whole number from 1 to 65536; got \"0\"", "--hidden=0");
+    assert_refused("unknown flag --hiden; did you mean --hidden? --help lists all", "--hiden=3");
+    assert_refused("--eval needs --load", SMALL, "--eval");
+    assert_refused("--resume needs --checkpoint", SMALL, "--resume");
+    assert_refused(
+        joined("", in_dir("none"), "/train-images-idx3-ubyte: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)"),
+        "--data", in_dir("none"));
+    assert_refused(joined("", dir, "/train-images-idx3-ubyte: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)"),
+                   "--data", dir);
+    assert_refused(joined("--save ", in_dir("none/w"), ": cannot be written: No such file or directory"), SMALL, "--save",
+                   in_dir("none/w"));
+    assert_refused(joined("--checkpoint ", dir, ": is a folder"), SMALL, "--checkpoint", dir);
+    assert_refused(joined("", in_dir("none/l"), ": cannot open the log: No such file or directory"), SMALL, "--log", in_dir("none/l"));
+    assert_int_equal(RUN(SMALL, "--load", in_dir("none/w")), 2);
+    assert_non_null(strstr(err, in_dir("none/w")));
+    assert_int_equal(RUN(SMALL, "--resume", "--checkpoint", in_dir("c")), 2);
+    assert_non_null(strstr(err, in_dir("c")));
+}
+
+static void check_ends_with_1_when_the_target_is_missed(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(SMALL, "--steps=1", "--quiet", "--check"), 1);
+    last_line();
+    assert_non_null(strstr(err, "seq_mnist_lstm: --check: "));
+}
+
+static void a_full_disk_ends_with_3(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0) printf("not run: a full disk, there is no /dev/full\n"), skip();
+    assert_int_equal(RUN(SMALL, "--log", "/dev/full"), 3);
+    assert_string_equal(err, "seq_mnist_lstm: /dev/full: cannot write the log: No space left on device\n");
+    assert_int_equal(ended(start(NULL, "/dev/full", ARGV(SMALL, "--quiet"))), 3);
+    assert_string_equal(err, "seq_mnist_lstm: cannot write to stdout: No space left on device\n");
+}
+
+static void an_interrupted_run_goes_on_to_the_same_bits(void **state)
+{
+    (void)state;
+    size_t step = 0;
+    char until[32], resumed[1 << 10];
+    const pid_t child = start(NULL, in_dir("out"), ARGV(SMALL, "--epochs=100000", "--checkpoint", in_dir("checkpoint")));
+    for (int i = 0; i < 3000 && access(in_dir("checkpoint"), F_OK) != 0; i++) usleep(10000); /* until the first epoch has ended */
+    kill(child, SIGINT);
+    assert_int_equal(ended(child), 130);
+    const char *const message = strstr(err, "seq_mnist_lstm: interrupted after step ");
+    assert_non_null(message);
+    assert_int_equal(sscanf(message, "seq_mnist_lstm: interrupted after step %zu; --resume goes on\n", &step), 1);
+    assert_true(step >= 7);
+
+    snprintf(until, sizeof until, "--steps=%zu", step + 3);
+    assert_run(SMALL, "--quiet", "--epochs=100000", "--checkpoint", in_dir("checkpoint"), "--resume", until);
+    strcpy(resumed, out);
+    assert_run(SMALL, "--quiet", "--epochs=100000", until);
+    assert_string_equal(out, resumed);
+    assert_int_equal(unlink(in_dir("checkpoint")), 0);
+}
+
+/* Eleven blank rows, as the emptiest of MNIST's images have: each multiplies the gradient of a cell that stays 0 by 1 / sqrt(eps). */
+static void the_first_gradient_on_blank_rows_is_small(void **state)
+{
+    (void)state;
+    enum { B = 64, BLANK = 11 };
+    static gr_real pixels[B * KIT_PIXELS];
+    static int labels[B];
+    for (size_t i = 0; i < B; i++) {
+        uint8_t image[KIT_PIXELS];
+        labels[i] = kit_digit(1, "digits/train", i, image);
+        for (int k = BLANK * KIT_SIDE; k < KIT_PIXELS; k++) pixels[i * KIT_PIXELS + k] = (gr_real)(image[k] / 255.0);
+    }
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        gr_tape *t = gr_tape_new(seed);
+        gr_module *net = gr_module_new(t);
+        const gr_lstm_config config = { .norm = GR_LSTM_LN_BA2016, .batch_first = true, .forget_bias = 1 };
+        gr_lstm *lstm = gr_lstm_new(t, net, "lstm", KIT_SIDE, 128, &config);
+        gr_linear *fc = gr_linear_new(t, net, "fc", 128, 10, NULL);
+        gr_optim *adam = gr_adam_new(t, net, NULL);
+        gr_tensor *h = gr_lstm_forward(t, lstm, gr_input(t, pixels, GR_SHAPE(B, KIT_SIDE, KIT_SIDE)), NULL).h;
+        gr_tensor *z = gr_linear_forward(t, fc, gr_select(t, h, 0, -1));
+        gr_backward(t, gr_cross_entropy(t, z, gr_ints_new(t, labels, GR_SHAPE(B)), NULL));
+        const double norm = gr_clip_grad_norm(t, adam, 1);
+        assert_ok(t);
+        assert_true(norm > 0.01 && norm < 100);
+        gr_optim_free(adam), gr_module_free(net), gr_tape_free(t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_lists_the_flags),
+        cmocka_unit_test(quiet_prints_the_last_line_only),
+        cmocka_unit_test(an_epoch_is_a_line_of_figures_on_stdout),
+        cmocka_unit_test(the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_set),
+        cmocka_unit_test(saved_weights_load_and_evaluate_to_the_same),
+        cmocka_unit_test(a_run_stopped_at_any_step_goes_on_to_the_same_bits),
+        cmocka_unit_test(every_optimizer_schedule_and_placement_trains),
+        cmocka_unit_test(the_log_has_a_record_of_the_run_of_each_step_and_each_epoch),
+        cmocka_unit_test(bad_flags_and_paths_are_refused_before_training),
+        cmocka_unit_test(check_ends_with_1_when_the_target_is_missed),
+        cmocka_unit_test(a_full_disk_ends_with_3),
+        cmocka_unit_test(an_interrupted_run_goes_on_to_the_same_bits),
+        cmocka_unit_test(the_first_gradient_on_blank_rows_is_small),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
