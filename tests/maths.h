@@ -32,17 +32,15 @@ extern void (*const *const maths_reduce_kernel)(gr_real out[MATHS_REDUCTIONS], c
 static inline uint32_t float_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
 static inline float float_of(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
 
-/* The distance of y from the truth in units of the last place of the float nearest to it. Beyond the floats both count as 2^128. */
+/* The distance of y from the truth in units of the last place of a float near it. Beyond the floats both count as 2^128. */
 static inline double ulps(double y, double truth)
 {
     y = y > 0x1p128 ? 0x1p128 : y < -0x1p128 ? -0x1p128 : y;
     truth = truth > 0x1p128 ? 0x1p128 : truth < -0x1p128 ? -0x1p128 : truth;
     uint64_t u;
-    memcpy(&u, &truth, sizeof u);
-    const uint64_t exponent = u >> 52 & 0x7ff, least = 1023 - 126;
-    const uint64_t inverse = (1023 + 1023 + 23 - (exponent > least ? exponent : least)) << 52;
-    double scale;
-    memcpy(&scale, &inverse, sizeof scale);
-    return fabs(y - truth) * scale;
+    memcpy(&u, &truth, sizeof u), u &= 0x7ff0000000000000;
+    double power;
+    memcpy(&power, &u, sizeof power);
+    return fabs(y - truth) / (power > 0x1p-126 ? power : 0x1p-126) * 0x1p23;
 }
 #endif
