@@ -185,18 +185,19 @@ static void recover_goes_back_no_further_than_the_step(void **state)
 
 /* ---- Dead parameters ---- */
 
-enum { MANY = 1 << 18 };
+enum { MANY = 1 << 16 };
 
-/* Seconds of the fastest of some steps. */
-static double fastest(gr_tape *t, gr_optim *o)
+/* Seconds of the fastest of so many steps, the last 20 of which are timed. */
+static double fastest_step(gr_tape *t, gr_optim *o, int steps)
 {
     double best = HUGE_VAL;
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < steps; i++) {
         struct timespec a, b;
         clock_gettime(CLOCK_MONOTONIC, &a);
-        gr_optim_step(t, o);
+        assert_true(gr_optim_step(t, o));
         clock_gettime(CLOCK_MONOTONIC, &b);
-        best = fmin(best, (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
+        const double seconds = (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+        if (i >= steps - 20) best = fmin(best, seconds);
     }
     return best;
 }
@@ -211,18 +212,21 @@ static void dead_parameters_leave_no_subnormal_number_and_cost_no_time(void **st
         gr_module *net = gr_module_new(t);
         gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(MANY), one);
         gr_optim *o = rule ? gr_adam_new(t, net, NULL) : gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9 });
-        give(t, w, live);
-        const double normal = fastest(t, o);
-        gr_optim_zero_grad(o);
-        give(t, w, dead);
-        double after = fastest(t, o);
-        gr_real before = 0;
-        for (int i = 0; i < 2000; i++) before = w->data[0], gr_optim_step(t, o);
+        double alive = HUGE_VAL, after = HUGE_VAL;
+        for (int round = 0; round < 2 || (after > 1.1 * alive && round < 10); round++) { /* more when the machine is busy */
+            gr_optim_zero_grad(o);
+            give(t, w, live);
+            alive = fmin(alive, fastest_step(t, o, 30));
+            gr_optim_zero_grad(o);
+            give(t, w, dead);
+            after = fmin(after, fastest_step(t, o, 2000));
+        }
+        const gr_real before = w->data[0];
+        gr_optim_step(t, o);
         assert_true(w->data[0] == before);
         for (size_t i = 0; i < MANY; i++)
             for (int k = 0; k <= rule; k++) assert_true(o->state[k][i] == 0 || o->state[k][i] >= (gr_real)0x1p-100);
-        for (int k = 0; k < 3 && after > 1.1 * normal; k++) after = fastest(t, o); /* the machine may be busy */
-        if (after > 1.1 * normal) fail_msg("a step took %.3g s, and with dead parameters %.3g s", normal, after);
+        if (after > 1.1 * alive) fail_msg("a step takes %.3g s, and with dead parameters %.3g s", alive, after);
         gr_optim_free(o);
         gr_module_free(net);
         gr_tape_free(t);
