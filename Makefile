@@ -18,7 +18,7 @@ endif
 
 # BITS: without contraction the bits stay; the others change no result and let loops vectorise (gcc's two: at -O2 as well). gcc's jump
 # threading copies what follows two related ?: and computes both copies: 2 to 4 times the time for some kernels.
-WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-prototypes $(if $(CLANG),,-Wdouble-promotion) $(if $(WERROR),-Werror)
+WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wno-missing-field-initializers $(if $(CLANG),,-Wdouble-promotion) $(if $(WERROR),-Werror)
 BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \

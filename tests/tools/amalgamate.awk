@@ -143,7 +143,7 @@ function collect(file, names,    line, i, c, level, hidden, in_comment, in_defin
             in_define = line ~ /\\$/
             continue
         }
-        if (hidden || (level == 0 && line ~ /^ *[A-Z][A-Z_0-9]*\(.*\) *$/)) continue # a macro makes what follows
+        if (hidden || (level == 0 && line ~ /^ *[A-Z][A-Z_0-9]*(\(.*\))? *$/)) continue # a macro makes what follows
         for (i = 1; i <= length(line); i++) {
             c = substr(line, i, 1)
             if (c == "{" && level++ == 0) { is_enum = text ~ /^ *(typedef )? *enum/; opened(text, names) }
@@ -165,7 +165,7 @@ function opened(text, names) { # before a brace: a function, a table
     if (text ~ /^ *[A-Za-z_0-9]+ *\(/ || text ~ /^ *(typedef *)?(struct|union|enum)/) return # KERNEL and the like; no name, or one for all
     if (match(text, /\( *\*( *const)? *[A-Za-z_0-9]+/) && text ~ /= *$/) add(last_word(substr(text, 1, RSTART + RLENGTH - 1)), names)
     else if (text ~ /= *$/) { sub(/ *(\[[^]]*\] *)*= *$/, "", text); add(last_word(text), names) }
-    else { sub(/\(.*/, "", text); add(last_word(text), names) }
+    else { sub(/\(.*/, "", text); if (last_word(text) !~ /^[A-Z_0-9]+$/) add(last_word(text), names) }
 }
 
 function closed(text, names) { # before a semicolon: a typedef, a constant
