@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Training steps of an LSTM classifier beside PyTorch: the same weights, data, optimizer and clipping, one thread each.
+
+usage: compare_lstm.py [--rounds 7] [--seconds 0.5] [--threads 1] BENCH      BENCH: the built tests/bench/lstm_bench
+
+In each round both sides run one after the other, in turns first; the ratio is formed within the round, and its median over the rounds is what
+counts: noise of the machine then hits both. The losses after 20 steps from the same weights must agree, so that
+a fast wrong answer cannot win. Needs torch and safetensors. Exit 1 when a ratio is below its goal or the losses differ.
+"""
+import argparse, json, os, statistics, subprocess, sys, tempfile, time
+import torch, torch.nn as nn, torch.nn.functional as F
+from safetensors.torch import load_file
+
+T, I, H, CLASSES = 28, 28, 128, 10
+# workload: norm, batch, the least ratio PyTorch / gradus
+WORKLOADS = {'lnlstm_b64': ('layer', 64, 1.3), 'lstm_b64': ('none', 64, 0.8), 'lnlstm_b8': ('layer', 8, None), 'lnlstm_b1': ('layer', 1, 10), 'lstm_b1': ('none', 1, None)}
+
+
+class LNLSTM(nn.Module):
+    """The cell of Ba, Kiros, Hinton 2016, eq. 20-22, written out in eager mode, one step after the other."""
+    def __init__(self):
+        super().__init__()
+        p = lambda *shape: nn.Parameter(torch.zeros(*shape))
+        self.weight_ih_l0, self.weight_hh_l0, self.bias_l0 = p(4 * H, I), p(4 * H, H), p(4 * H)
+        self.ln_ih_l0, self.ln_hh_l0, self.ln_c_l0 = nn.LayerNorm(4 * H), nn.LayerNorm(4 * H), nn.LayerNorm(H)
+
+    def forward(self, x):
+        h = c = x.new_zeros(x.shape[0], H)
+        for t in range(T):
+            a = self.ln_ih_l0(F.linear(x[:, t], self.weight_ih_l0)) + self.ln_hh_l0(F.linear(h, self.weight_hh_l0)) + self.bias_l0
+            i, f, g, o = a.chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(self.ln_c_l0(c))
+        return h
+
+
+class Classifier(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        self.lstm = LNLSTM() if norm == 'layer' else nn.LSTM(I, H, batch_first=True)
+        self.fc = nn.Linear(H, CLASSES)
+
+    def forward(self, x):
+        y = self.lstm(x)
+        return self.fc(y if isinstance(y, torch.Tensor) else y[1][0][-1])
+
+
+def torch_step(norm, batch, weights):
+    net = Classifier(norm)
+    net.load_state_dict(load_file(weights), strict=True)
+    adam = torch.optim.Adam(net.parameters(), lr=1e-3)
+    x = (torch.arange(batch * T * I) * 37 % 101 / 101).reshape(batch, T, I).float()
+    y = torch.arange(batch) * 7 % CLASSES
+
+    def step():
+        adam.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        adam.step()
+        return loss
+    return step
+
+
+def run_torch(step, seconds):
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < 5 or time.perf_counter() < end:
+        begin = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - begin)
+    return 1e6 * min(times)
+
+
+def run_gradus(args, norm, batch, *more):
+    out = subprocess.run([args.bench, '--norm', norm, '--batch', str(batch), '--threads', str(args.threads), '--seconds', str(args.seconds), *more],
+                         check=True, capture_output=True, text=True).stdout
+    return json.loads(out)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument('--rounds', type=int, default=7)
+    ap.add_argument('--seconds', type=float, default=0.5)
+    ap.add_argument('--threads', type=int, default=1)
+    ap.add_argument('bench')
+    args = ap.parse_args()
+    torch.set_num_threads(args.threads)
+    good = True
+    print(f'PyTorch {torch.__version__}, {args.threads} thread(s); fastest step of each side, median [least, most] of the ratios within {args.rounds} rounds')
+    for name, (norm, batch, goal) in WORKLOADS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            weights = os.path.join(folder, 'first.safetensors')
+            loss = run_gradus(args, norm, batch, '--save', weights)['loss20']
+            step = torch_step(norm, batch, weights)
+        other = float([step() for _ in range(20)][-1])
+        ours, theirs = [], []
+        for r in range(args.rounds):
+            for side in ((0, 1), (1, 0))[r % 2]:
+                if side == 0: ours.append(run_gradus(args, norm, batch)['us_min'])
+                else: theirs.append(run_torch(step, args.seconds))
+        ratios = [b / a for a, b in zip(ours, theirs)]
+        ratio, same = statistics.median(ratios), abs(loss - other) <= 1e-3 * abs(other)
+        passed = same and (goal is None or ratio >= goal)
+        good &= passed
+        print(f'{name:11s} gradus {min(ours):9.1f} us   PyTorch {min(theirs):9.1f} us   ratio {ratio:6.2f} [{min(ratios):.2f}, {max(ratios):.2f}]'
+              f'   goal {goal or "-":>4}   loss {loss:.6f} and {other:.6f}   {"passed" if passed else "FAILED"}', flush=True)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == '__main__':
+    main()
