@@ -162,6 +162,7 @@ static const gr_real *layer_norm_values(gr_tape *t, const gr_tensor *given, size
 gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     if (!gr_ready(t, &layer_norm_op, x)) return NULL;
+    if (!x->rank) return gr_fail(t, &layer_norm_op, "x is [], which has no axis to normalize");
     if (axes < 1 || axes > x->rank)
         return gr_fail(t, &layer_norm_op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, axes);
     layer_norm_saved s = { .rows = 1, .N = 1 };
