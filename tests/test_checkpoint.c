@@ -1,0 +1,321 @@
+/* tests/test_checkpoint.c - a run that is stopped at any step and resumed ends with the same bits; what does not fit is refused. */
+#define FAILING_FILES
+#include "tests/failing.h"
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static char path[512];
+static int make_path(void **state)
+{
+    const int made = make_folder(state);
+    snprintf(path, sizeof path, "%s", in_folder("run.checkpoint"));
+    return made;
+}
+static int remove_path(void **state)
+{
+    unlink(path);
+    return remove_folder(state);
+}
+
+/* A run with all kinds of state: moments, dropout masks, a counter, a kept state, a plateau, its own stream and order. */
+enum { SAMPLES = 6, STEPS = 9 };
+typedef struct {
+    gr_tape *t;
+    gr_module *net;
+    gr_linear *in, *out;
+    gr_dropout_module *drop;
+    gr_optim *o;
+    gr_stream shuffle;
+    int64_t order[SAMPLES], position;
+    double mean_loss;
+} run;
+
+static bool run_new(run *r, gr_tape *t, int rule)
+{
+    *r = (run){ .t = t, .net = gr_module_new(t), .position = SAMPLES };
+    r->in = gr_linear_new(t, r->net, "in", 3, 8, NULL), r->drop = gr_dropout_new(t, r->net, "drop", 0.3), r->out = gr_linear_new(t, r->net, "out", 8, 1, NULL);
+    gr_counter(t, r->net, "seen");
+    r->o = rule == 0   ? gr_adam_new(t, r->net, &(gr_adam_config){ .lr = 0.05 })
+           : rule == 1 ? gr_sgd_new(t, r->net, &(gr_sgd_config){ .lr = 0.05, .momentum = 0.9 })
+                       : gr_sgd_new(t, r->net, NULL);
+    if (gr_failed(t)) return false;
+    gr_optim_schedule(t, r->o, rule ? gr_schedule_plateau(0.5, 0) : gr_schedule_warmup(3, gr_schedule_cosine(7, 0)));
+    r->shuffle = gr_stream_new(1, "train/shuffle");
+    return !gr_failed(t);
+}
+
+static void run_free(run *r)
+{
+    gr_optim_free(r->o);
+    gr_module_free(r->net);
+}
+
+static bool run_step(run *r)
+{
+    gr_tape *const t = r->t;
+    gr_tape_reset(t);
+    if (r->position == SAMPLES) {
+        size_t order[SAMPLES];
+        gr_stream_permutation(&r->shuffle, order, SAMPLES);
+        for (int i = 0; i < SAMPLES; i++) r->order[i] = (int64_t)order[i];
+        r->position = 0;
+    }
+    const gr_real sample = (gr_real)r->order[r->position++];
+    gr_tensor *x = gr_input(t, (gr_real[]){ sample, 1, -sample }, GR_SHAPE(1, 3)), *kept = gr_kept(r->net, "h");
+    gr_tensor *h = gr_tanh(t, gr_linear_forward(t, r->in, x));
+    if (kept) h = gr_add(t, h, kept);
+    gr_tensor *loss = gr_square(t, gr_linear_forward(t, r->out, gr_dropout_forward(t, r->drop, gr_add(t, h, gr_randn(t, GR_SHAPE(1, 8), 0, 0.1, "noise")))));
+    gr_optim_zero_grad(r->o);
+    gr_backward(t, gr_sum(t, loss, GR_ALL_AXES, false));
+    gr_clip_grad_norm(t, r->o, 1);
+    gr_detach_keep(t, r->net, "h", h);
+    if (!gr_optim_step(t, r->o)) return false;
+    gr_slot_find(r->net, "seen")->count++;
+    r->mean_loss = 0.9 * r->mean_loss + 0.1 * (double)loss->data[0];
+    gr_optim_observe(r->o, r->mean_loss);
+    return true;
+}
+
+static uint64_t run_hash(const run *r)
+{
+    uint64_t hash = (uint64_t)gr_slot_find(r->net, "seen")->count ^ r->shuffle.counter ^ (uint64_t)r->position << 8;
+    for (gr_slot *s = gr_slot_first(r->net); s; s = gr_slot_next(r->net, s))
+        if (s->tensor && (s->kind != GR_KEPT || s->count)) hash = hash_reals(hash, s->tensor->data, s->tensor->len);
+    return hash_reals(hash, (gr_real[]){ (gr_real)r->mean_loss, (gr_real)gr_optim_lr(r->o) }, 2);
+}
+
+#define VALUES(r) \
+    (gr_checkpoint_value[]){ { "shuffle", GR_I64, 2, &(r)->shuffle }, { "order", GR_I64, SAMPLES, (r)->order }, \
+                             { "position", GR_I64, 1, &(r)->position }, { "mean loss", GR_F64, 1, &(r)->mean_loss } }, 4
+static bool run_save(run *r) { return gr_checkpoint_save(r->t, path, r->net, r->o, VALUES(r)); }
+static bool run_load(run *r) { return gr_checkpoint_load(r->t, path, r->net, r->o, VALUES(r)); }
+
+/* ---- Resuming ---- */
+
+static void a_run_resumed_at_any_step_ends_with_the_same_bits(void **state)
+{
+    (void)state;
+    for (int rule = 0; rule < 3; rule++) {
+        run whole;
+        assert_true(run_new(&whole, gr_tape_new(11), rule));
+        for (int i = 0; i < STEPS; i++) assert_true(run_step(&whole));
+        for (int stop = 0; stop <= STEPS; stop++) {
+            run before, after;
+            assert_true(run_new(&before, gr_tape_new(11), rule));
+            for (int i = 0; i < stop; i++) assert_true(run_step(&before));
+            assert_true(run_save(&before));
+            assert_true(run_new(&after, gr_tape_new(11), rule));
+            for (int i = 0; i < stop % 3; i++) assert_true(run_step(&after)); /* into a run that has gone its own way, too */
+            assert_true(run_load(&after));
+            assert_int_equal(gr_optim_steps(after.o), stop);
+            for (int i = stop; i < STEPS; i++) assert_true(run_step(&after));
+            assert_true(run_hash(&after) == run_hash(&whole));
+            run_free(&before), run_free(&after);
+            gr_tape_free(before.t), gr_tape_free(after.t);
+        }
+        run_free(&whole);
+        gr_tape_free(whole.t);
+    }
+}
+
+static void the_weights_of_a_checkpoint_are_a_state_dict(void **state)
+{
+    (void)state;
+    run r, other;
+    assert_true(run_new(&r, gr_tape_new(11), 0) && run_step(&r) && run_save(&r));
+    assert_true(run_new(&other, gr_tape_new(12), 0));
+    assert_true(gr_state_load(other.t, other.net, path));
+    assert_same_bits(other.in->weight->data, r.in->weight->data, 24);
+    assert_int_equal(gr_optim_steps(other.o), 0);
+    run_free(&other);
+    gr_tape_free(other.t);
+    assert_true(run_new(&other, gr_tape_new(11), 1));
+    assert_true(gr_checkpoint_load(other.t, path, other.net, NULL, NULL, 0)); /* without the optimizer's part */
+    assert_same_bits(other.in->weight->data, r.in->weight->data, 24);
+    run_free(&r), run_free(&other);
+    gr_tape_free(r.t), gr_tape_free(other.t);
+}
+
+/* ---- What does not fit ---- */
+
+static void assert_refused(run *r, const gr_checkpoint_value *values, size_t n, const char *message)
+{
+    const uint64_t before = run_hash(r);
+    char full[700];
+    snprintf(full, sizeof full, message, path);
+    assert_false(gr_checkpoint_load(r->t, path, r->net, r->o, values, n));
+    assert_message(r->t, full);
+    assert_true(run_hash(r) == before);
+    gr_tape_recover(r->t);
+}
+
+static void a_checkpoint_of_another_run_is_refused(void **state)
+{
+    (void)state;
+    run r, seed, rule;
+    assert_true(run_new(&r, gr_tape_new(11), 0) && run_step(&r) && run_save(&r));
+    assert_true(run_new(&seed, gr_tape_new(12), 0) && run_new(&rule, gr_tape_new(11), 1));
+    assert_refused(&seed, VALUES(&seed), "%s: belongs to a tape of seed 11; this one's is 12");
+    assert_refused(&rule, VALUES(&rule), "%s: was made with optimizer adam; this one is sgd with momentum");
+    assert_refused(&r, &(gr_checkpoint_value){ "epoch", GR_I64, 1, &r.position }, 1, "%s: value/epoch is missing");
+    assert_refused(&r, &(gr_checkpoint_value){ "order", GR_I64, 2, r.order }, 1, "%s: value/order is I64 [6] and should be I64 [2]");
+    assert_refused(&r, &(gr_checkpoint_value){ "order", GR_F64, 6, r.order }, 1, "%s: value/order is I64 [6] and should be F64 [6]");
+    gr_param(r.t, r.net, "more", GR_SHAPE(2), gr_constant(0));
+    assert_refused(&r, NULL, 0, "%s: does not fit the module: more [2] is missing");
+    assert_true(gr_state_save(seed.t, seed.net, path, NULL));
+    assert_refused(&seed, NULL, 0, "%s: is no 'gradus checkpoint 1'");
+    run_free(&r), run_free(&seed), run_free(&rule);
+    gr_tape_free(r.t), gr_tape_free(seed.t), gr_tape_free(rule.t);
+}
+
+/* Every tensor of the file in turn left out, cut short, or of another type: either it does not matter, or nothing changes. */
+static void any_part_of_a_checkpoint_may_be_wrong(void **state)
+{
+    (void)state;
+    run r;
+    assert_true(run_new(&r, gr_tape_new(11), 0) && run_step(&r) && run_save(&r));
+    gr_safetensors *f = gr_safetensors_open(r.t, path);
+    const char *const notes[] = { "format", "gradus checkpoint 1", "seed", "11", "optimizer", "adam", NULL };
+    for (size_t skip = 0; skip < f->count; skip++)
+        for (int how = 0; how < 3; how++) {
+            gr_safetensors_item item[64];
+            size_t n = 0;
+            for (size_t i = 0; i < f->count; i++) {
+                item[n] = (gr_safetensors_item){ f->entry[i].name, f->entry[i].dtype, f->entry[i].shape, f->entry[i].data };
+                if (i == skip && how == 1) item[n].shape = GR_SHAPE(0);
+                if (i == skip && how == 2) item[n].dtype = GR_F16;
+                n += i != skip || how;
+            }
+            assert_true(gr_safetensors_write(r.t, path, item, n, notes));
+            run other;
+            assert_true(run_new(&other, gr_tape_new(11), 0) && run_step(&other) && run_step(&other));
+            const uint64_t before = run_hash(&other);
+            const bool may_lack = !how && (!strncmp(f->entry[skip].name, "stream/", 7) || !strncmp(f->entry[skip].name, "kept/", 5));
+            assert_int_equal(run_load(&other), may_lack);
+            if (!may_lack) assert_int_equal(gr_error_code(other.t), GR_BAD_FILE);
+            if (!may_lack) assert_true(run_hash(&other) == before);
+            run_free(&other);
+            gr_tape_free(other.t);
+        }
+    gr_safetensors_free(f);
+    run_free(&r);
+    gr_tape_free(r.t);
+}
+
+static void entries_of_nobody_are_refused_or_named(void **state)
+{
+    (void)state;
+    run r;
+    assert_true(run_new(&r, gr_tape_new(11), 2));
+    const char *const notes[] = { "format", "gradus checkpoint 1", "seed", "11", "optimizer", "sgd", NULL };
+    const int64_t two[2] = { 5, 6 };
+    const gr_real one = 1;
+    const struct { gr_safetensors_item item; const char *message; } c[] = {
+        { { "kept/nobody.h", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/nobody.h: there is no such module" },
+        { { "kept/in", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "'in' under the root: there is one already" },
+        { { "stream/noise", GR_I64, GR_SHAPE(2), two }, "%s: stream/noise has another key than this tape's" },
+    };
+    gr_safetensors_item item[16];
+    for (size_t k = 0; k < COUNT(c); k++) {
+        size_t n = 0;
+        for (gr_slot *s = gr_slot_first(r.net); s; s = gr_slot_next(r.net, s)) {
+            if (s->tensor) item[n++] = (gr_safetensors_item){ s->path, GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data };
+            else item[n++] = (gr_safetensors_item){ s->path, GR_I64, GR_SCALAR, &s->count };
+        }
+        item[n++] = c[k].item;
+        item[n++] = (gr_safetensors_item){ "optim/step", GR_I64, GR_SHAPE(4), (int64_t[4]){ 0 } };
+        item[n++] = (gr_safetensors_item){ "optim/power", GR_F64, GR_SHAPE(4, 2), (double[8]){ 0 } };
+        item[n++] = (gr_safetensors_item){ "optim/rate", GR_F64, GR_SHAPE(3), (double[3]){ 0 } };
+        item[n++] = (gr_safetensors_item){ "optim/count", GR_I64, GR_SHAPE(2), two };
+        assert_true(gr_safetensors_write(r.t, path, item, n, notes));
+        assert_refused(&r, NULL, 0, c[k].message);
+        assert_null(gr_kept(r.net, "h"));
+    }
+    run_free(&r);
+    gr_tape_free(r.t);
+}
+
+static void misuse_is_an_error(void **state)
+{
+    (void)state;
+    run r;
+    assert_true(run_new(&r, gr_tape_new(11), 0));
+    assert_false(gr_checkpoint_save(NULL, path, r.net, r.o, NULL, 0));
+    assert_false(gr_checkpoint_load(NULL, path, r.net, r.o, NULL, 0));
+    assert_false(gr_checkpoint_save(r.t, NULL, r.net, r.o, NULL, 0));
+    assert_message(r.t, "checkpoint_save: the path is NULL");
+    gr_tape_recover(r.t);
+    assert_false(gr_checkpoint_load(r.t, path, NULL, r.o, NULL, 0));
+    assert_message(r.t, "checkpoint_load: the module is NULL");
+    gr_tape_recover(r.t);
+    assert_false(gr_checkpoint_save(r.t, path, r.net, r.o, &(gr_checkpoint_value){ .name = "x" }, 1));
+    assert_message(r.t, "checkpoint_save: value 0 needs a name, a type and data");
+    run_free(&r);
+    gr_tape_free(r.t);
+}
+
+/* ---- Failures ---- */
+
+static bool save_and_resume(gr_tape *t, void *unused)
+{
+    (void)unused;
+    run r, other;
+    gr_tape *const second = gr_tape_new(gr_tape_seed(t)); /* of its own memory, which does not fail: it prepares the file */
+    if (run_new(&other, second, 0) && run_step(&other)) run_save(&other);
+    bool well = run_new(&r, t, 0);
+    const uint64_t before = well ? run_hash(&r) : 0;
+    const bool loaded = well && run_load(&r);
+    if (well && !loaded) assert_true(run_hash(&r) == before && !gr_kept(r.net, "h"));
+    well = loaded && run_save(&r);
+    run_free(&r), run_free(&other);
+    gr_tape_free(second);
+    return well;
+}
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_every_allocation(save_and_resume, NULL);
+}
+
+static void a_kill_leaves_the_old_file_or_the_new(void **state)
+{
+    (void)state;
+    run r;
+    assert_true(run_new(&r, gr_tape_new(11), 0) && run_save(&r));
+    for (int kills = 0; kills < 25; kills++) {
+        const pid_t child = fork();
+        if (!child)
+            for (;;) run_step(&r), run_save(&r);
+        usleep((useconds_t)(1000 + kills * 137));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        run after;
+        assert_true(run_new(&after, gr_tape_new(11), 0));
+        if (!run_load(&after)) fail_msg("%s", gr_message(after.t));
+        assert_int_equal(gr_slot_find(after.net, "seen")->count, gr_optim_steps(after.o));
+        run_free(&after);
+        gr_tape_free(after.t);
+    }
+    DIR *d = opendir(test_folder); /* a killed program cannot take its unfinished file away */
+    for (struct dirent *e; (e = readdir(d));)
+        if (strstr(e->d_name, ".tmp")) unlink(in_folder(e->d_name));
+    closedir(d);
+    run_free(&r);
+    gr_tape_free(r.t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_resumed_at_any_step_ends_with_the_same_bits),
+        cmocka_unit_test(the_weights_of_a_checkpoint_are_a_state_dict),
+        cmocka_unit_test(a_checkpoint_of_another_run_is_refused),
+        cmocka_unit_test(any_part_of_a_checkpoint_may_be_wrong),
+        cmocka_unit_test(entries_of_nobody_are_refused_or_named),
+        cmocka_unit_test(misuse_is_an_error),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_kill_leaves_the_old_file_or_the_new),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}
