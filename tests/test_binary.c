@@ -1,6 +1,9 @@
 /* tests/test_binary.c - every line of ops/binary.def, broadcasting, where. */
 #include "tests/test.h"
 
+#define NaN ((gr_real)NAN)
+#define INF ((gr_real)INFINITY)
+
 #define BINARY(op, ...) \
     static gr_tensor *op##_of(gr_tape *t, gr_tensor *const *in, void *argument) { (void)argument; return gr_##op(t, in[0], in[1]); }
 #define COMPARE BINARY
@@ -24,8 +27,8 @@ static const binary comparisons[] = {
 #undef COMPARE
 };
 
-static const gr_real specials[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1, -1, 0x1p-126f, -0x1p-127f, 0x1p-149f, 0x1p127f, -0x1p127f,
-                                    2, 3, -3, 0.5f, -0.5f, 1e20f, 88.7f, -104, 16777217.0f, 1e9f };
+static const gr_real specials[] = { NaN, INF, -INF, 0, -0.0, 1, -1, 0x1p-126, -0x1p-127, 0x1p-149, 0x1p127, -0x1p127,
+                                    2, 3, -3, 0.5, -0.5, 1e20, 88.7, -104, 16777217.0, 1e9 };
 
 static const struct { gr_shape a, b; } shapes[] = {
     { { 0 }, { 0 } },                                         { { 1, { 5 } }, { 0 } },
@@ -66,33 +69,33 @@ static void gradients_match_finite_differences(void **state)
 }
 
 /* Values and derivatives that PyTorch 2 gives in float64. */
-static const struct { const char *name; double a, b, y, da, db; } known[] = {
+static const struct { const char *name; gr_real a, b, y, da, db; } known[] = {
     { "add", 1, 2, 3, 1, 1 },
     { "sub", 1, 2.5, -1.5, 1, -1 },
     { "mul", 3, -2, -6, -2, 3 },
     { "div", 3, -2, -1.5, -0.5, -0.75 },
-    { "div", 1, 0, INFINITY, INFINITY, -INFINITY },
-    { "div", 0, 0, NAN, INFINITY, NAN },
+    { "div", 1, 0, INF, INF, -INF },
+    { "div", 0, 0, NaN, INF, NaN },
     { "maximum", 1, 2, 2, 0, 1 },
     { "maximum", 2, 1, 2, 1, 0 },
     { "maximum", 3, 3, 3, 0.5, 0.5 },
-    { "maximum", NAN, 1, NAN, 1, 1 },
-    { "maximum", 1, NAN, NAN, 1, 1 },
+    { "maximum", NaN, 1, NaN, 1, 1 },
+    { "maximum", 1, NaN, NaN, 1, 1 },
     { "minimum", 1, 2, 1, 1, 0 },
     { "minimum", 2, 1, 1, 0, 1 },
     { "minimum", 3, 3, 3, 0.5, 0.5 },
-    { "minimum", NAN, 1, NAN, 1, 1 },
-    { "minimum", 1, NAN, NAN, 1, 1 },
+    { "minimum", NaN, 1, NaN, 1, 1 },
+    { "minimum", 1, NaN, NaN, 1, 1 },
     { "pow", 2, 3, 8, 12, 5.5451774444795623 },
-    { "pow", -2, 3, -8, 12, NAN },
+    { "pow", -2, 3, -8, 12, NaN },
     { "pow", 2, 0.5, 1.4142135623730951, 0.35355339059327379, 0.98025814346854723 },
     { "pow", 0, 0, 1, 0, 0 },
     { "pow", 0, 2, 0, 0, 0 },
     { "pow", 0, 1, 0, 1, 0 },
-    { "pow", 0, -1, INFINITY, -INFINITY, -INFINITY },
+    { "pow", 0, -1, INF, -INF, -INF },
     { "pow", 3, 0, 1, 0, 1.0986122886681098 },
-    { "pow", -3, 0, 1, 0, NAN },
-    { "pow", -2, 0.5, NAN, NAN, NAN },
+    { "pow", -3, 0, 1, 0, NaN },
+    { "pow", -2, 0.5, NaN, NaN, NaN },
 };
 
 static void values_and_derivatives_are_the_known_ones(void **state)
@@ -104,12 +107,12 @@ static void values_and_derivatives_are_the_known_ones(void **state)
         for (size_t k = 0; k < COUNT(known); k++) {
             if (strcmp(known[k].name, ops[i].name)) continue;
             gr_tape_reset(t);
-            gr_tensor *in[] = { gr_want_grad(t, gr_scalar(t, known[k].a)), gr_want_grad(t, gr_scalar(t, known[k].b)) };
+            gr_tensor *in[] = { gr_want_grad(t, gr_scalar(t, (double)known[k].a)), gr_want_grad(t, gr_scalar(t, (double)known[k].b)) };
             gr_tensor *y = ops[i].f(t, in, NULL);
             assert_true(gr_backward(t, y));
-            assert_values(y, 1e-6, (gr_real)known[k].y);
-            assert_close(gr_grad(t, in[0]), (&(gr_real){ (gr_real)known[k].da }), 1, 1e-6);
-            assert_close(gr_grad(t, in[1]), (&(gr_real){ (gr_real)known[k].db }), 1, 1e-6);
+            assert_values(y, 1e-6, known[k].y);
+            assert_close(gr_grad(t, in[0]), &known[k].da, 1, 1e-6);
+            assert_close(gr_grad(t, in[1]), &known[k].db, 1, 1e-6);
             seen++;
         }
         if (!seen) fail_msg("no known value of %s", ops[i].name);
@@ -269,8 +272,8 @@ static void comparisons_give_0_and_1_and_pass_no_gradient(void **state)
 {
     (void)state;
     gr_tape *t = gr_tape_new(1);
-    gr_tensor *a = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, NAN }, GR_SHAPE(3)));
-    gr_tensor *b = gr_want_grad(t, gr_input(t, (gr_real[]){ 2, 1, NAN }, GR_SHAPE(3, 1)));
+    gr_tensor *a = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, NaN }, GR_SHAPE(3)));
+    gr_tensor *b = gr_want_grad(t, gr_input(t, (gr_real[]){ 2, 1, NaN }, GR_SHAPE(3, 1)));
     assert_values(gr_eq(t, a, b), 0, 0, 1, 0, 1, 0, 0, 0, 0, 0);
     assert_values(gr_ne(t, a, b), 0, 1, 0, 1, 0, 1, 1, 1, 1, 1);
     assert_values(gr_lt(t, a, b), 0, 1, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -292,7 +295,7 @@ static gr_tensor *where_of(gr_tape *t, gr_tensor *const *in, void *argument)
 static void where_has_the_right_gradient(void **state)
 {
     (void)state;
-    const gr_real cond[] = { 1, 0, 0, 1, 1, -2, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0.5f, 0, 0, 1, 0 };
+    const gr_real cond[] = { 1, 0, 0, 1, 1, -2, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0.5, 0, 0, 1, 0 };
     const gr_shape shape[][3] = { { GR_SHAPE(20), GR_SHAPE(20), GR_SHAPE(20) }, { GR_SHAPE(4, 5), GR_SCALAR, GR_SHAPE(5) },
                                   { GR_SHAPE(4, 1), GR_SHAPE(1, 33), GR_SHAPE(2, 1, 1) }, { GR_SCALAR, GR_SHAPE(3, 2), GR_SHAPE(3, 2) } };
     for (size_t k = 0; k < COUNT(shape); k++) {
@@ -309,9 +312,9 @@ static void where_keeps_out_what_it_does_not_choose(void **state)
     gr_tape *t = gr_tape_new(1);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, -1 }, GR_SHAPE(3)));
     gr_tensor *cond = gr_want_grad(t, gr_gt(t, x, gr_scalar(t, 0)));
-    gr_tensor *y = gr_where(t, cond, x, gr_scalar(t, NAN));
-    assert_values(y, 0, 4, NAN, NAN);
-    assert_true(gr_backward_from(t, y, (gr_real[]){ 2, NAN, INFINITY }));
+    gr_tensor *y = gr_where(t, cond, x, gr_scalar(t, (double)NaN));
+    assert_values(y, 0, 4, NaN, NaN);
+    assert_true(gr_backward_from(t, y, (gr_real[]){ 2, NaN, INF }));
     assert_close(gr_grad(t, x), ((gr_real[]){ 2, 0, 0 }), 3, 0);
     assert_null(gr_grad(t, cond));
     gr_tape_free(t);

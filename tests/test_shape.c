@@ -43,17 +43,17 @@ static void check(gr_gradcheck_function *f, call c)
 static void gradients_match_finite_differences(void **state)
 {
     (void)state;
-    check(permute_of, (call){ "permute", GR_SHAPE(3, 5), GR_AXES(1, 0) });
-    check(permute_of, (call){ "permute", GR_SHAPE(17, 33), GR_AXES(-1, 0) });
-    check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 4), GR_AXES(1, 0, 2) });
-    check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 4), GR_AXES(2, 0, 1) });
-    check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 1, 5), GR_AXES(3, 1, 0, 2) });
-    check(permute_of, (call){ "permute", GR_SCALAR, GR_ALL_AXES });
+    check(permute_of, (call){ "permute", GR_SHAPE(3, 5), .axes = GR_AXES(1, 0) });
+    check(permute_of, (call){ "permute", GR_SHAPE(17, 33), .axes = GR_AXES(-1, 0) });
+    check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 4), .axes = GR_AXES(1, 0, 2) });
+    check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 4), .axes = GR_AXES(2, 0, 1) });
+    check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 1, 5), .axes = GR_AXES(3, 1, 0, 2) });
+    check(permute_of, (call){ "permute", GR_SCALAR, .axes = GR_ALL_AXES });
     check(transpose_of, (call){ "transpose", GR_SHAPE(3, 4, 5), .axis = 0, .other = -1 });
     check(transpose_of, (call){ "transpose", GR_SHAPE(7), .axis = 0, .other = 0 });
-    check(flip_of, (call){ "flip", GR_SHAPE(3, 4, 5), GR_AXES(0, 2) });
-    check(flip_of, (call){ "flip", GR_SHAPE(3, 4, 5), GR_AXES(1) });
-    check(flip_of, (call){ "flip", GR_SHAPE(18), GR_ALL_AXES });
+    check(flip_of, (call){ "flip", GR_SHAPE(3, 4, 5), .axes = GR_AXES(0, 2) });
+    check(flip_of, (call){ "flip", GR_SHAPE(3, 4, 5), .axes = GR_AXES(1) });
+    check(flip_of, (call){ "flip", GR_SHAPE(18), .axes = GR_ALL_AXES });
     check(narrow_of, (call){ "narrow", GR_SHAPE(4, 5, 6), .axis = 1, .start = 1, .count = 3 });
     check(narrow_of, (call){ "narrow", GR_SHAPE(4, 21), .axis = -1, .start = 2, .count = 17 });
     check(select_of, (call){ "select", GR_SHAPE(4, 5, 6), .axis = 0, .index = -1 });
@@ -101,8 +101,8 @@ static void values_are_where_they_should_be(void **state)
     assert_values(gr_cat(t, (gr_tensor *[]){ x, gr_narrow(t, x, 1, 0, 1) }, 2, 1), 0, 0, 1, 2, 0, 3, 4, 5, 3);
     assert_values(gr_cat(t, &x, 1, 0), 0, 0, 1, 2, 3, 4, 5);
     gr_tensor *both[] = { x, gr_neg(t, x) };
-    assert_values(gr_stack(t, both, 2, -1), 0, 0, -0.0f, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5);
-    assert_values(gr_stack(t, both, 2, 1), 0, 0, 1, 2, -0.0f, -1, -2, 3, 4, 5, -3, -4, -5);
+    assert_values(gr_stack(t, both, 2, -1), 0, 0, -0.0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5);
+    assert_values(gr_stack(t, both, 2, 1), 0, 0, 1, 2, -0.0, -1, -2, 3, 4, 5, -3, -4, -5);
     assert_true(gr_same_shape(gr_stack(t, both, 2, 1), gr_zeros(t, GR_SHAPE(2, 2, 3))));
     assert_true(gr_split(t, x, -1, (size_t[]){ 1, 2 }, 2, part));
     assert_values(part[0], 0, 0, 3);

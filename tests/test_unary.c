@@ -1,6 +1,9 @@
 /* tests/test_unary.c - every line of ops/unary.def. */
 #include "tests/test.h"
 
+#define NaN ((gr_real)NAN)
+#define INF ((gr_real)INFINITY)
+
 /* ---- The operators, from their lines: the function under test, and the gr_gradcheck_input it asks for ---- */
 
 #define UNARY(op, y, dx, low, ...) UNARY_TEST(op, gr_##op(t, in[0]))
@@ -24,8 +27,8 @@ static const struct { const char *name; gr_gradcheck_function *f; gr_gradcheck_i
 #include "ops/unary.def"
 };
 
-static const gr_real specials[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, 1, -1, 0x1p-126f, -0x1p-127f, 0x1p-149f, 0x1p127f, -0x1p127f, 0x1p17f,
-                                    0x1.000002p17f, -3e6f, 1e20f, 88.7f, 89, -87.4f, -104, 20, -20, 0.5f, -0.5f };
+static const gr_real specials[] = { NaN, INF, -INF, 0, -0.0, 1, -1, 0x1p-126, -0x1p-127, 0x1p-149, 0x1p127, -0x1p127, 0x1p17,
+                                    0x1.000002p17, -3e6, 1e20, 88.7, 89, -87.4, -104, 20, -20, 0.5, -0.5 };
 
 /* ---- The tests ---- */
 
@@ -54,28 +57,28 @@ static void clamp_has_its_gradient_at_the_lower_bound_too(void **state)
 }
 
 /* Values and derivatives that PyTorch 2 gives in float64. */
-static const struct { const char *name; double p[2], x, y, dx; } known[] = {
+static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[] = {
     { "neg", { 0 }, 1.5, -1.5, -1 },
     { "abs", { 0 }, -1.5, 1.5, -1 },
     { "abs", { 0 }, 0, 0, 0 },
     { "square", { 0 }, -1.5, 2.25, -3 },
     { "sqrt", { 0 }, 2, 1.4142135623730951, 0.35355339059327373 },
-    { "sqrt", { 0 }, 0, 0, INFINITY },
-    { "sqrt", { 0 }, -1, NAN, NAN },
+    { "sqrt", { 0 }, 0, 0, INF },
+    { "sqrt", { 0 }, -1, NaN, NaN },
     { "rsqrt", { 0 }, 2, 0.7071067811865475, -0.17677669529663684 },
-    { "rsqrt", { 0 }, 0, INFINITY, -INFINITY },
-    { "rsqrt", { 0 }, INFINITY, 0, 0 },
+    { "rsqrt", { 0 }, 0, INF, -INF },
+    { "rsqrt", { 0 }, INF, 0, 0 },
     { "exp", { 0 }, 1, 2.718281828459045, 2.718281828459045 },
-    { "exp", { 0 }, -INFINITY, 0, 0 },
-    { "exp", { 0 }, INFINITY, INFINITY, INFINITY },
+    { "exp", { 0 }, -INF, 0, 0 },
+    { "exp", { 0 }, INF, INF, INF },
     { "log", { 0 }, 2, 0.6931471805599453, 0.5 },
-    { "log", { 0 }, 0, -INFINITY, INFINITY },
-    { "log", { 0 }, -1, NAN, -1 },
+    { "log", { 0 }, 0, -INF, INF },
+    { "log", { 0 }, -1, NaN, -1 },
     { "erf", { 0 }, 0.5, 0.5204998778130465, 0.8787825789354448 },
-    { "erf", { 0 }, -INFINITY, -1, 0 },
+    { "erf", { 0 }, -INF, -1, 0 },
     { "sin", { 0 }, 2, 0.9092974268256817, -0.4161468365471424 },
     { "sin", { 0 }, 1000000, -0.34999350217129294, 0.9367521275331447 },
-    { "sin", { 0 }, INFINITY, NAN, NAN },
+    { "sin", { 0 }, INF, NaN, NaN },
     { "cos", { 0 }, 2, -0.4161468365471424, -0.9092974268256817 },
     { "cos", { 0 }, -1000000, 0.9367521275331447, -0.34999350217129294 },
     { "tanh", { 0 }, 0.5, 0.46211715726000974, 0.7864477329659274 },
@@ -94,7 +97,7 @@ static const struct { const char *name; double p[2], x, y, dx; } known[] = {
     { "relu", { 0 }, 1.5, 1.5, 1 },
     { "relu", { 0 }, 0, 0, 0 },
     { "relu", { 0 }, -1, 0, 0 },
-    { "relu", { 0 }, NAN, NAN, 1 },
+    { "relu", { 0 }, NaN, NaN, 1 },
     { "leaky_relu", { 0.25 }, 2, 2, 1 },
     { "leaky_relu", { 0.25 }, 0, 0, 0.25 },
     { "leaky_relu", { 0.25 }, -2, -0.5, 0.25 },
@@ -106,7 +109,7 @@ static const struct { const char *name; double p[2], x, y, dx; } known[] = {
     { "clamp", { -1, 2 }, 0.5, 0.5, 1 },
     { "clamp", { -1, 2 }, 2, 2, 1 },
     { "clamp", { -1, 2 }, 3, 2, 0 },
-    { "clamp", { -1, 2 }, NAN, NAN, 0 },
+    { "clamp", { -1, 2 }, NaN, NaN, 0 },
     { "clamp", { 2, -1 }, 0, -1, 0 },
 };
 
@@ -132,14 +135,14 @@ static void values_and_derivatives_are_the_known_ones(void **state)
     gr_tape *t = gr_tape_new(1);
     for (size_t k = 0; k < COUNT(known); k++) {
         gr_tape_reset(t);
-        const gr_real want[2] = { (gr_real)known[k].y, (gr_real)known[k].dx };
-        gr_tensor *x = gr_want_grad(t, gr_scalar(t, known[k].x)), *y = by_name(t, known[k].name, x, known[k].p);
+        const gr_real want[2] = { known[k].y, known[k].dx };
+        gr_tensor *x = gr_want_grad(t, gr_scalar(t, (double)known[k].x)), *y = by_name(t, known[k].name, x, known[k].p);
         assert_true(gr_backward(t, y));
         for (int i = 0; i < 2; i++) {
             const gr_real got = i ? *gr_grad(t, x) : *y->data;
             const bool same = got == want[i] || (isnan(got) && isnan(want[i]));
             if (!same && !(fabs((double)(got - want[i])) <= 1e-6 * fabs((double)want[i])))
-                fail_msg("%s(%g): %s is %.9g, and should be %.9g", known[k].name, known[k].x, i ? "the derivative" : "the value",
+                fail_msg("%s(%g): %s is %.9g, and should be %.9g", known[k].name, (double)known[k].x, i ? "the derivative" : "the value",
                          (double)got, (double)want[i]);
         }
     }
