@@ -46,6 +46,7 @@ EXAMPLES  := $(patsubst %.c,%,$(wildcard examples/*.c))
 TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
 BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
 CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
+FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/*.c))
 TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
 TESTKIT   := $(TESTKIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(TESTKIT))))
 
@@ -78,6 +79,7 @@ test: ; +@tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float t
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
 interchange: all $(DIR)/tests/interchange/logits ; @$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
+fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
 
 # Gates: what is true of the sources and of the objects.
 CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme check-fetch
@@ -138,6 +140,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make bench            the benchmarks                             ARGS= for their arguments
 #: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
+#: make fuzz             mutated files into the readers: use SAN=address,undefined
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config      make uninstall
 #: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
@@ -147,7 +150,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test bench interchange check both check-bits neon check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
+.PHONY: all library tests test fuzz bench interchange check both check-bits neon check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
 	$(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)
