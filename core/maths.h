@@ -233,12 +233,12 @@ INLINE float r_pow(float x, float y)
     p = p * r + 0x1.ebfbe04600c97p-3;
     p = p * r + 0x1.62e42fefa39efp-1;
     float w = (float)((1 + r * p) * r_two_to64(k));
-    /* How far y and y / 2 are from whole numbers: from 2^24 on 0, as all floats there are even; of infinity NaN. */
+    /* How far y and y / 2 are from whole numbers. From 2^24 on floats are even: 0, or near 2^106, where R_ROUND64 itself is rounded, too much. */
     const double i = (double)y, h = i / 2;
     const float broken = r_abs((float)(i - (i + R_ROUND64 - R_ROUND64))), odd = r_abs((float)(h - (h + R_ROUND64 - R_ROUND64)));
     w = (a == 1 && y == y) || y == 0 ? 1 : w; /* (+-1)^inf; x^0, also of NaN */
     w = odd == 0.5f ? __builtin_copysignf(w, x) : w;
-    w = broken > 0 && x < 0 && a < INFINITY ? NAN : w;
+    w = broken > 0 && broken < 1 && x < 0 && a < INFINITY ? NAN : w;
     return x == 1 ? 1 : w;      /* also 1^NaN */
 }
 

@@ -5,7 +5,10 @@
 #define MATHS(name, y_of_x, ...) \
     KERNEL(void, maths_##name, gr_real *restrict y, const gr_real *restrict in, size_t n) \
     { \
-        for (size_t i = 0; i < n; i++) { const gr_real x = in[i]; y[i] = (y_of_x); } \
+        for (size_t i = 0; i < n; i++) { \
+            const gr_real x = in[i]; \
+            y[i] = (y_of_x); \
+        } \
     }
 #include "tests/maths.def"
 #undef MATHS

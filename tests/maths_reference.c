@@ -6,7 +6,10 @@
     void maths_##name##_reference(double *restrict y, const double *restrict in, size_t n); \
     void maths_##name##_reference(double *restrict y, const double *restrict in, size_t n) \
     { \
-        for (size_t i = 0; i < n; i++) { const double x = in[i]; y[i] = truth; } \
+        for (size_t i = 0; i < n; i++) { \
+            const double x = in[i]; \
+            y[i] = truth; \
+        } \
     }
 #include "tests/maths.def"
 

@@ -17,7 +17,7 @@ enum { CHUNK = 8192, MAX_THREADS = 64, COARSE = 97 };
 
 typedef struct {
     double worst;
-    gr_real x, z;          /* where; z is pow's exponent */
+    gr_real x, z;                                      /* where; z is pow's exponent */
     uint64_t judged, wrong, over, special, down, hash; /* wrong: not correctly rounded; special: inf, NaN or a zero's sign not as in C */
 } result;
 
@@ -73,7 +73,8 @@ static void compare(task *t)
 {
     const maths_function *f = t->f;
     result *r = &t->result;
-    for (size_t i = 0; i < CHUNK; i++) t->xd[i] = isfinite(t->x[i]) ? (double)t->x[i] : 1, t->zd[i] = isfinite(t->z[i]) ? (double)t->z[i] : 1;
+    for (size_t i = 0; i < CHUNK; i++)
+        t->xd[i] = isfinite(t->x[i]) ? (double)t->x[i] : 1, t->zd[i] = isfinite(t->z[i]) ? (double)t->z[i] : 1;
     if (is_pow(f)) maths_pow_reference(t->truth, t->xd, t->zd, CHUNK);
     else f->reference(t->truth, t->xd, CHUNK);
     const double limit = r->worst;
@@ -171,12 +172,14 @@ static bool report(const maths_function *f, uint64_t step, int isa, bool with_re
     const result r = run_all(f, step, isa, with_reference);
     const uint64_t want = recorded(f->name, step);
     printf("%-9s %-7s step %-3" PRIu64 " hash %016" PRIx64 " %s", f->name, gr__isa_name(isa), step, r.hash,
-           !want ? "not recorded" : want == r.hash ? "as recorded" : "NOT AS RECORDED");
+           !want            ? "not recorded"
+           : want == r.hash ? "as recorded"
+                            : "NOT AS RECORDED");
     if (with_reference) {
         printf("; max %.4f ulp at %a", r.worst, (double)r.x);
         if (is_pow(f)) printf(", %a", (double)r.z);
-        printf("; %.3f %% not correctly rounded; %" PRIu64 " over %g ulp; %" PRIu64 " bad specials", 100 * (double)r.wrong / (double)r.judged,
-               r.over, f->ulp, r.special);
+        printf("; %.3f %% not correctly rounded; %" PRIu64 " over %g ulp; %" PRIu64 " bad specials",
+               100 * (double)r.wrong / (double)r.judged, r.over, f->ulp, r.special);
         if (f->monotone) printf("; %" PRIu64 " steps down", r.down);
     }
     puts("");
