@@ -2,9 +2,9 @@
  *
  *     columns of C, N            at most `columns` at a time: their part of B, packed, is the slab (2 MiB)
  *       rows of C, M             128 at a time: their part of C stays in L2 while
- *         K                      runs in steps of at most 128
- *           panels of B          of up to 4 vectors: 128 rows of it fill L1
- *             tiles              of up to 14 rows of A: registers (core/gemm_tile.h)
+ *         K                      runs in steps of at most 160
+ *           panels of B          of up to 4 vectors: 160 rows of it fill L1
+ *             tiles              of up to 12 rows of A: registers (core/gemm_tile.h)
  *
  * A panel that is used by more than two tiles is read in place by the first, which leaves a copy, dense and aligned, for the others; so packing costs
  * next to nothing. What is not stored by rows, or ends within a vector, is copied first. All cuts are even: 9 vectors are three panels of 3, not two of 4
@@ -16,7 +16,7 @@
 #include "core/gemm_tile.h"
 
 enum {
-    GEMM_STEP = 512 / sizeof(gr_real), /* of K */
+    GEMM_STEP = 640 / sizeof(gr_real), /* of K: a panel of B takes 40 KiB, about L1 */
     GEMM_BLOCK = 128,                  /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(float), /* elements */
@@ -36,7 +36,6 @@ typedef struct {
     gr_real slab[GEMM_SLAB];
 } gemm_work;
 
-INLINE size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
 INLINE size_t gemm_round(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 /* n cut evenly into the fewest parts of at most `most`, each but the last a multiple of unit (which divides most). */
 INLINE size_t gemm_part(size_t n, size_t most, size_t unit)
@@ -136,7 +135,7 @@ static void gemm_deep(const gemm_job *g, gemm_work *work)
     const size_t unit = GEMM_VECTORS * R_WIDTH, M = g->M, N = g->N, K = g->K;
     const size_t most = K ? gemm_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS;
     const size_t columns = gemm_part(N, most, unit), rows = gemm_part(M, GEMM_BLOCK, 1);
-    const size_t step = gemm_part(K, g->packed || M > gemm_rows[GEMM_VECTORS] ? GEMM_STEP : 32, 8);
+    const size_t step = gemm_part(K, g->packed || g->B.col != 1 || M > gemm_rows[GEMM_VECTORS] ? GEMM_STEP : 32, 8);
     for (size_t j = 0; j < N; j += columns) {
         const size_t n = gemm_min(columns, N - j), padded = gemm_round(n, R_WIDTH);
         const bool beside = K > 2 * step && M * N > 65536;

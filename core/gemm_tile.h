@@ -86,27 +86,37 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
 GEMM_TILES(GEMM_FUNCTION)
 static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
 
+INLINE size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
+
 /* P [m, width] = S [m, n], with columns n .. width-1 zero: a panel of B, or a copy of A. width is n, or n rounded up to vectors. */
 static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
 {
+    for (size_t r = 0; r < m && n < width; r++) v_store(P + r * p_row + width - R_WIDTH, v_set(0));
+    const size_t whole = n - n % R_WIDTH;
     if (S.col == 1) {
-        const size_t whole = n - n % R_WIDTH;
         for (size_t r = 0; r < m; r++) {
             const gr_real *s = S.data + r * S.row;
             gr_real *p = P + r * p_row;
             for (size_t c = 0; c < whole; c += R_WIDTH) v_store(p + c, v_load(s + c));
-            if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), width - whole);
+            if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), n - whole);
         }
-    } else if (S.row == 1 && m >= 4 && n >= R_WIDTH) { /* stored by columns: the last rows and columns overlap those before */
-        for (size_t c = 0; c < n; c += R_WIDTH)
-            for (size_t r = 0; r < m; r += 4) {
-                const size_t row = r + 4 <= m ? r : m - 4, column = c + R_WIDTH <= n ? c : n - R_WIDTH;
-                v_turn(P + row * p_row + column, p_row, S.data + column * S.col + row, S.col);
+    } else if (S.row == 1 && m >= 4) { /* stored by columns: four rows at a time, the last four overlapping those before */
+        for (size_t c = 0; c < whole; c += R_WIDTH)
+            for (size_t i = 0; i < m; i += 4) {
+                const size_t r = gemm_min(i, m - 4);
+                v_turn(P + r * p_row + c, p_row, S.data + c * S.col + r, S.col);
             }
-        for (size_t r = 0; r < m && n < width; r++) memset(P + r * p_row + n, 0, (width - n) * sizeof *P);
+        for (size_t c = whole; c < n; c += c + 4 <= n ? 4 : 1)
+            for (size_t i = 0; i < m; i += 4) {
+                const size_t r = gemm_min(i, m - 4);
+                const gr_real *s = S.data + c * S.col + r;
+                gr_real *p = P + r * p_row + c;
+                if (c + 4 <= n) v_turn_four(p, p_row, s, S.col);
+                else UNROLL for (size_t k = 0; k < 4; k++) p[k * p_row] = s[k];
+            }
     } else {
         for (size_t r = 0; r < m; r++)
-            for (size_t c = 0; c < width; c++) P[r * p_row + c] = c < n ? S.data[r * S.row + c * S.col] : 0;
+            for (size_t c = 0; c < n; c++) P[r * p_row + c] = S.data[r * S.row + c * S.col];
     }
 }
 #endif

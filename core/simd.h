@@ -34,17 +34,42 @@ INLINE r_vec v_set(gr_real x) { return x - (r_vec){ 0 }; } /* minus, not plus: -
 
 /*  v_fma(a, b, c)           a * b + c, rounded once
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, the rest 0; v_store_part(p, v, n) writes them; 1 <= n <= R_WIDTH
- *  v_turn(d, d_row, p, s)   d[r * d_row + l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns */
+ *  v_turn(d, d_row, p, s)   d[r * d_row + l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns;
+ *                           v_turn_four: the same for l < 4 */
 #ifdef GR_REAL_DOUBLE
 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* what r_fma is there */
-INLINE void v_turn(gr_real *d, size_t d_row, const gr_real *p, size_t s)
+INLINE void v_turn_four(gr_real *d, size_t d_row, const gr_real *p, size_t s)
 {
     for (size_t r = 0; r < 4; r++)
-        for (size_t l = 0; l < R_WIDTH; l++) d[r * d_row + l] = p[l * s + r];
+        for (size_t l = 0; l < 4; l++) d[r * d_row + l] = p[l * s + r];
+}
+INLINE void v_turn(gr_real *d, size_t d_row, const gr_real *p, size_t s)
+{
+    for (size_t l = 0; l < R_WIDTH; l += 4) v_turn_four(d + l, d_row, p + l * s, s);
 }
 
-#elif GR_VECTOR_BYTES == 16
+#else
+
+typedef float r_four __attribute__((vector_size(16)));
+typedef int r_index __attribute__((vector_size(16)));
+INLINE r_four v_load_four(const float *p) { r_four v; memcpy(&v, p, sizeof v); return v; }
+INLINE void v_store_four(float *p, r_four v) { memcpy(p, &v, sizeof v); }
+#ifdef __clang__
+#define V_PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define V_PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (r_index){ i, j, k, l })
+#endif
+INLINE void v_turn_four(float *d, size_t d_row, const float *p, size_t s)
+{
+    const r_four c0 = v_load_four(p), c1 = v_load_four(p + s), c2 = v_load_four(p + 2 * s), c3 = v_load_four(p + 3 * s);
+    const r_four low01 = V_PICK(c0, c1, 0, 4, 1, 5), high01 = V_PICK(c0, c1, 2, 6, 3, 7);
+    const r_four low23 = V_PICK(c2, c3, 0, 4, 1, 5), high23 = V_PICK(c2, c3, 2, 6, 3, 7);
+    v_store_four(d, V_PICK(low01, low23, 0, 1, 4, 5)), v_store_four(d + d_row, V_PICK(low01, low23, 2, 3, 6, 7));
+    v_store_four(d + 2 * d_row, V_PICK(high01, high23, 0, 1, 4, 5)), v_store_four(d + 3 * d_row, V_PICK(high01, high23, 2, 3, 6, 7));
+}
+
+#if GR_VECTOR_BYTES == 16
 
 #ifdef __aarch64__
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return vfmaq_f32(c, a, b); }
@@ -55,15 +80,7 @@ INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c)
     return c;
 }
 #endif
-INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s)
-{
-    const r_vec c0 = v_load(p), c1 = v_load(p + s), c2 = v_load(p + 2 * s), c3 = v_load(p + 3 * s);
-    const r_vec low01 = __builtin_shufflevector(c0, c1, 0, 4, 1, 5), high01 = __builtin_shufflevector(c0, c1, 2, 6, 3, 7);
-    const r_vec low23 = __builtin_shufflevector(c2, c3, 0, 4, 1, 5), high23 = __builtin_shufflevector(c2, c3, 2, 6, 3, 7);
-    v_store(d, __builtin_shufflevector(low01, low23, 0, 1, 4, 5)), v_store(d + d_row, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
-    v_store(d + 2 * d_row, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
-    v_store(d + 3 * d_row, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
-}
+INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) { v_turn_four(d, d_row, p, s); }
 
 #else
 
@@ -89,7 +106,11 @@ INLINE __m256i v_mask(size_t n) /* all ones in lanes 0 .. n-1 */
 }
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm256_fmadd_ps(a, b, c); }
 INLINE r_vec v_load_part(const float *p, size_t n) { return _mm256_maskload_ps(p, v_mask(n)); }
-INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm256_maskstore_ps(p, v_mask(n), v); }
+INLINE void v_store_part(float *p, r_vec v, size_t n)
+{
+    if (n == R_WIDTH) v_store(p, v);
+    else _mm256_maskstore_ps(p, v_mask(n), v); /* tens of cycles on some AMD cores */
+}
 INLINE r_vec v_load_fours(const float *p, size_t s) { return v_load_two(p, s); }
 #endif
 INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) /* 4 x 4 transpositions, side by side */
@@ -100,6 +121,7 @@ INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) /* 4 x 4 tr
     v_store(d + 2 * d_row, V_(shuffle)(high01, high23, 0x44)), v_store(d + 3 * d_row, V_(shuffle)(high01, high23, 0xee));
 }
 
+#endif
 #endif
 
 #if defined GR_REAL_DOUBLE || GR_VECTOR_BYTES == 16
