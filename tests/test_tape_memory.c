@@ -159,6 +159,22 @@ static void an_undo_note_survives_a_rewind(void **state)
     gr_tape_free(t);
 }
 
+static void a_stale_tensor_is_poisoned_under_address_sanitizer(void **state)
+{
+    (void)state;
+#ifdef GR__ASAN
+    gr_tape *t = gr_tape_new(1);
+    const gr_tensor *x = leaf(t, 100, 0);
+    const gr_real *data = x->data;
+    assert_false(__asan_address_is_poisoned(data));
+    gr_tape_reset(t);
+    assert_true(__asan_address_is_poisoned(data) && __asan_address_is_poisoned(x));
+    gr_tape_free(t);
+#else
+    print_message("not run: poisoning, this build has no AddressSanitizer\n");
+#endif
+}
+
 static void modes_are_kept_over_resets(void **state)
 {
     (void)state;
@@ -182,6 +198,7 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_rewind_gives_back_what_came_after_the_mark),
         cmocka_unit_test(an_undo_note_survives_a_rewind),
+        cmocka_unit_test(a_stale_tensor_is_poisoned_under_address_sanitizer),
         cmocka_unit_test(modes_are_kept_over_resets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
