@@ -2,11 +2,11 @@
 #include "tests/test.h"
 #include <pthread.h>
 
-typedef struct { const gr_lstm *lstm; const gr_linear *fc; gr_real first[10]; bool good; } job;
+typedef struct { const gr_lstm *lstm; const gr_linear *fc; gr_real first[10]; bool good; } classification;
 
 static void *classify(void *argument)
 {
-    job *j = argument;
+    classification *j = argument;
     gr_tape *t = gr_tape_new_with(3, &(gr_tape_config){ .threads = 2 });
     for (int step = 0; step < 20; step++) {
         gr_tape_reset(t);
@@ -27,7 +27,7 @@ static void forward_passes_side_by_side_give_the_same_bits(void **state)
     gr_module *net = gr_module_new(t);
     const gr_lstm *lstm = gr_lstm_new(t, net, "lstm", 5, 16, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
     const gr_linear *fc = gr_linear_new(t, net, "fc", 16, 10, NULL);
-    job job[3] = { { lstm, fc, { 0 }, false }, { lstm, fc, { 0 }, false }, { lstm, fc, { 0 }, false } };
+    classification job[3] = { { lstm, fc, { 0 }, false }, { lstm, fc, { 0 }, false }, { lstm, fc, { 0 }, false } };
     pthread_t thread[2];
     assert_ok(t);
     for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&thread[i], NULL, classify, &job[i]), 0);

@@ -1,0 +1,244 @@
+/* tests/test_failures.c - a whole program with every allocation, thread, open, read, write, fsync and rename failed in turn: once, and
+ * from then on for ever. No crash, no leak, an error that says so, nothing half-written; and after gr_tape_recover a retry of the
+ * stage that failed leads to the same bits as if nothing had happened. */
+#include "tests/test.h"
+
+#include "tests/faults.h"
+#include <dirent.h>
+#include <sys/stat.h>
+
+static char folder[] = "/tmp/gradus-failures-XXXXXX", weights_file[64], state_file[64], checkpoint_file[64];
+
+enum { B = 17, T = 4, I = 3, H = 5, C = 3 };
+
+/* ---- The program: an LN-LSTM with dropout that loads, trains, saves, checkpoints, resumes ---- */
+
+typedef struct {
+    gr_tape *t;
+    gr_module *net;
+    gr_lstm *lstm;
+    gr_linear *fc;
+    gr_dropout_module *drop;
+    gr_optim *adam;
+    int64_t epoch;
+} program;
+
+static bool start(program *p)
+{
+    p->t = gr_tape_new_with(11, &(gr_tape_config){ .threads = 2, .allocator = &fault_allocator });
+    return !gr_failed(p->t);
+}
+
+static bool build(program *p)
+{
+    p->net = gr_module_new(p->t);
+    p->lstm = gr_lstm_new(p->t, p->net, "lstm", I, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .batch_first = true, .layers = 2 });
+    p->drop = gr_dropout_new(p->t, p->net, "drop", 0.25);
+    p->fc = gr_linear_new(p->t, p->net, "fc", H, C, NULL);
+    p->adam = gr_adam_new(p->t, p->net, &(gr_adam_config){ .lr = 0.01 });
+    if (!gr_failed(p->t)) return true;
+    gr_optim_free(p->adam), gr_module_free(p->net);
+    p->adam = NULL, p->net = NULL;
+    return false;
+}
+
+static bool load(program *p) { return gr_state_load(p->t, p->net, weights_file); }
+
+static bool step(program *p)
+{
+    gr_tape *t = p->t;
+    int labels[B];
+    gr_tape_reset(t);
+    gr_tensor *x = gr_randn(t, GR_SHAPE(B, T, I), 0, 1, "data");
+    for (int i = 0; i < B; i++) labels[i] = i % C;
+    gr_tensor *h = gr_select(t, gr_lstm_forward(t, p->lstm, x, NULL).h, 0, -1);
+    gr_tensor *z = gr_linear_forward(t, p->fc, gr_dropout_forward(t, p->drop, h));
+    gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, labels, GR_SHAPE(B)), NULL);
+    gr_optim_zero_grad(p->adam);
+    gr_backward(t, loss);
+    gr_clip_grad_norm(t, p->adam, 1);
+    return gr_optim_step(t, p->adam);
+}
+
+static bool save(program *p) { return gr_state_save(p->t, p->net, state_file, NULL); }
+
+/* Values that a checkpoint restores are changed before it is loaded, so that a load that does nothing is seen. */
+static bool checkpoint(program *p)
+{
+    const gr_checkpoint_value epoch = { "epoch", GR_I64, 1, &p->epoch };
+    return gr_checkpoint_save(p->t, checkpoint_file, p->net, p->adam, &epoch, 1);
+}
+static bool resume(program *p)
+{
+    const gr_checkpoint_value epoch = { "epoch", GR_I64, 1, &p->epoch };
+    p->epoch++;
+    if (gr_checkpoint_load(p->t, checkpoint_file, p->net, p->adam, &epoch, 1)) return true;
+    p->epoch--;
+    return false;
+}
+
+static bool (*const stages[])(program *) = { start, build, load, step, step, save, checkpoint, step, resume, step, step };
+
+static uint64_t fingerprint(const program *p)
+{
+    uint64_t hash = 0xcbf29ce484222325u + (uint64_t)p->epoch;
+    for (const gr_slot *s = gr_slot_first(p->net); s; s = gr_slot_next(p->net, s)) hash = hash_reals(hash, s->tensor->data, s->tensor->len);
+    return hash;
+}
+
+static void finish(program *p)
+{
+    gr_optim_free(p->adam), gr_module_free(p->net), gr_tape_free(p->t);
+}
+
+/* ---- What must hold around it ---- */
+
+static size_t leftovers(void) /* files that are none of the three */
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; (e = readdir(d));) n += !!strstr(e->d_name, ".tmp");
+    closedir(d);
+    return n;
+}
+
+/* Whatever has failed, a file that is there is complete. */
+static void assert_files_are_whole(void)
+{
+    const char *const file[] = { weights_file, state_file, checkpoint_file };
+    struct stat s;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t i = 0; i < COUNT(file); i++) {
+        if (stat(file[i], &s)) continue;
+        gr_safetensors *whole = gr_safetensors_open(t, file[i]);
+        assert_ok(t);
+        gr_safetensors_free(whole);
+    }
+    gr_tape_free(t);
+}
+
+static void assert_error_says_so(const program *p, fault_kind kind)
+{
+    if (!p->t) {
+        assert_int_equal(kind, FAULT_ALLOCATION);
+        return;
+    }
+    const gr_error want = kind == FAULT_ALLOCATION ? GR_NO_MEMORY : GR_IO_FAILED;
+    if (gr_error_code(p->t) != want) fail_msg("%s failed, and the tape says: %s", fault_name[kind], gr_message(p->t));
+    assert_non_null(strstr(gr_message(p->t), want == GR_NO_MEMORY ? "out of memory" : "cannot"));
+}
+
+/* Run the program with one call of a kind failing; a stage that fails is tried once more. Returns the fingerprint; *met tells
+ * whether the call was ever made. */
+static uint64_t run(fault_kind kind, size_t at, bool for_ever, bool *met)
+{
+    program p = { .epoch = 7 };
+    memset(&faults, 0, sizeof faults);
+    faults.at[kind] = at, faults.for_ever = for_ever;
+    bool good = true;
+    for (size_t i = 0; i < COUNT(stages) && good; i++) {
+        if (stages[i](&p)) continue;
+        assert_error_says_so(&p, kind);
+        if (for_ever) faults.at[kind] = 0; /* the trouble is over */
+        if (i == 0) gr_tape_free(p.t), p.t = NULL;
+        else gr_tape_recover(p.t);
+        good = stages[i](&p);
+        if (!good) fail_msg("%s %zu, stage %zu, again: %s", fault_name[kind], at, i, gr_message(p.t));
+    }
+    const uint64_t hash = fingerprint(&p);
+    *met = faults.calls[kind] >= at;
+    finish(&p);
+    assert_int_equal(faults.bytes, 0);
+    assert_int_equal(faults.files, 0);
+    assert_int_equal(leftovers(), 0);
+    return hash;
+}
+
+/* The same, but the trouble lasts: the program gives up at the first failed stage. */
+static void run_into_the_wall(fault_kind kind, size_t at)
+{
+    program p = { .epoch = 7 };
+    memset(&faults, 0, sizeof faults);
+    faults.at[kind] = at, faults.for_ever = true;
+    for (size_t i = 0; i < COUNT(stages); i++)
+        if (!stages[i](&p)) {
+            assert_error_says_so(&p, kind);
+            break;
+        }
+    finish(&p);
+    faults.at[kind] = 0;
+    assert_int_equal(faults.bytes, 0);
+    assert_int_equal(faults.files, 0);
+    assert_int_equal(leftovers(), 0);
+    assert_files_are_whole();
+}
+
+static void fail_each(fault_kind kind)
+{
+    bool met;
+    const uint64_t want = run(kind, 0, false, &met);
+    size_t at = 1;
+    for (;; at++) {
+        const uint64_t once = run(kind, at, false, &met);
+        if (once != want) fail_msg("%s %zu failed, and other bits came out", fault_name[kind], at);
+        if (!met) break;
+        const uint64_t lasting = run(kind, at, true, &met);
+        if (lasting != want) fail_msg("%s failed from %zu on for a while, and other bits came out", fault_name[kind], at);
+        run_into_the_wall(kind, at);
+    }
+    print_message("%s: %zu calls failed in turn\n", fault_name[kind], at - 1);
+    assert_true(at > 1);
+}
+
+static void every_allocation(void **state) { (void)state, fail_each(FAULT_ALLOCATION); }
+static void every_open(void **state) { (void)state, fail_each(FAULT_OPEN); }
+static void every_read(void **state) { (void)state, fail_each(FAULT_READ); }
+static void every_write(void **state) { (void)state, fail_each(FAULT_WRITE); }
+static void every_fsync(void **state) { (void)state, fail_each(FAULT_FSYNC); }
+static void every_rename(void **state) { (void)state, fail_each(FAULT_RENAME); }
+static void every_thread(void **state) { (void)state, fail_each(FAULT_THREAD); }
+
+static void steps_after_the_first_allocate_nothing(void **state)
+{
+    (void)state;
+    program p = { .epoch = 7 };
+    memset(&faults, 0, sizeof faults);
+    assert_true(start(&p) && build(&p) && step(&p));
+    const size_t calls = faults.calls[FAULT_ALLOCATION];
+    for (int i = 0; i < 20; i++) assert_true(step(&p));
+    assert_int_equal(faults.calls[FAULT_ALLOCATION], calls);
+    finish(&p);
+}
+
+static int make_files(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder)) return 1;
+    snprintf(weights_file, sizeof weights_file, "%s/weights.safetensors", folder);
+    snprintf(state_file, sizeof state_file, "%s/state.safetensors", folder);
+    snprintf(checkpoint_file, sizeof checkpoint_file, "%s/checkpoint.safetensors", folder);
+    program p = { .epoch = 7 };
+    const bool good = start(&p) && build(&p) && step(&p) && gr_state_save(p.t, p.net, weights_file, NULL);
+    finish(&p);
+    return !good;
+}
+static int remove_files(void **state)
+{
+    (void)state;
+    return remove(weights_file) | remove(state_file) | remove(checkpoint_file) | rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_allocation),
+        cmocka_unit_test(every_open),
+        cmocka_unit_test(every_read),
+        cmocka_unit_test(every_write),
+        cmocka_unit_test(every_fsync),
+        cmocka_unit_test(every_rename),
+        cmocka_unit_test(every_thread),
+        cmocka_unit_test(steps_after_the_first_allocate_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}

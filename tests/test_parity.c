@@ -1,0 +1,260 @@
+/* tests/test_parity.c - the operators and three training steps against PyTorch. The values were recorded in float64 by
+ * tests/golden/record_ops.py and record_training.py; inputs are exact in float. */
+#include "core/safetensors.h"
+#include "tests/test.h"
+#include <stdio.h>
+
+static gr_safetensors *golden;
+static gr_tape *tape;
+
+/* ---- A case of the file ---- */
+
+typedef struct { gr_tensor *in[4]; size_t ins; gr_ints *ints; const gr_tensor *weight; } inputs;
+
+static const gr_safetensors_entry *find(const char *name, const char *what, size_t i)
+{
+    char key[256];
+    snprintf(key, sizeof key, i == SIZE_MAX ? "%s/%s" : "%s/%s%zu", name, what, i);
+    return gr_safetensors_find(golden, key);
+}
+
+static gr_tensor *tensor_of(const gr_safetensors_entry *e)
+{
+    gr_tensor *x = e ? gr_empty(tape, e->shape) : NULL;
+    if (x) gr_safetensors_reals(e, x->data);
+    return x;
+}
+
+static gr_ints *ints_of(const gr_safetensors_entry *e)
+{
+    gr_ints *x = e ? gr_ints_new(tape, NULL, e->shape) : NULL;
+    int64_t *wide = e ? gr_save(tape, (e->len + 1) * sizeof *wide) : NULL;
+    if (!wide) return NULL;
+    gr_safetensors_integers(e, wide);
+    for (size_t i = 0; i < e->len; i++) x->data[i] = (int)wide[i];
+    return x;
+}
+
+/* ---- What the cases call ---- */
+
+#define CASE(name) static gr_tensor *case_##name(gr_tape *t, const inputs *c)
+#define A c->in[0]
+#define B c->in[1]
+#define C c->in[2]
+
+#define UNARY(name, ...) CASE(name) { return gr_##name(t, A); }
+#define UNARY_FAR UNARY
+#define UNARY_1(name, ...)
+#define UNARY_2(name, ...)
+#include "ops/unary.def"
+#undef UNARY
+#undef UNARY_FAR
+#undef UNARY_1
+#undef UNARY_2
+#define BINARY(name, ...) \
+    CASE(name) { return gr_##name(t, A, B); } \
+    CASE(name##_broadcast) { return gr_##name(t, A, B); }
+#define COMPARE(name, ...)
+#include "ops/binary.def"
+#undef BINARY
+#undef COMPARE
+
+CASE(leaky_relu) { return gr_leaky_relu(t, A, 0.1); }
+CASE(elu) { return gr_elu(t, A, 0.7); }
+CASE(clamp) { return gr_clamp(t, A, -1, 0.5); }
+CASE(pow_scalar) { return gr_pow(t, A, gr_scalar(t, 2.5)); }
+CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_mul(t, A, gr_scalar(t, 2)), B); }
+
+static gr_tensor *norm_2(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_norm(t, x, 2, axes, keepdim); }
+static gr_tensor *var_1(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_var(t, x, axes, 1, keepdim); }
+#define REDUCTIONS(X) X(sum, gr_sum) X(mean, gr_mean) X(var, var_1) X(max, gr_max) X(min, gr_min) X(logsumexp, gr_logsumexp) X(norm, norm_2)
+#define OVER(X, name, f) \
+    X(name##_all, f, GR_ALL_AXES, false) X(name##_last, f, GR_AXES(2), false) X(name##_first, f, GR_AXES(0), false) \
+    X(name##_middle, f, GR_AXES(-2), false) X(name##_outer, f, GR_AXES(2, 0), false) X(name##_all_keep, f, GR_AXES(0, 1, 2), true) \
+    X(name##_last_keep, f, GR_AXES(-1), true) X(name##_first_keep, f, GR_AXES(-3), true) X(name##_middle_keep, f, GR_AXES(1), true) \
+    X(name##_outer_keep, f, GR_AXES(0, -1), true)
+#define REDUCE(name, f, axes, keepdim) CASE(name) { return f(t, c->in[0], axes, keepdim); }
+#define REDUCTION(name, f) OVER(REDUCE, name, f)
+REDUCTIONS(REDUCTION)
+CASE(prod_last) { return gr_prod(t, A, GR_AXES(2), false); }
+CASE(argmax_last)
+{
+    const gr_ints *where = gr_argmax(t, A, 2, false);
+    gr_tensor *y = where ? gr_empty(t, GR_SHAPE(where->dim[0], where->dim[1])) : NULL;
+    for (size_t i = 0; y && i < y->len; i++) y->data[i] = (gr_real)where->data[i];
+    return y;
+}
+
+CASE(permute) { return gr_permute(t, A, GR_AXES(2, 0, 1)); }
+CASE(transpose) { return gr_transpose(t, A, 0, 2); }
+CASE(narrow) { return gr_narrow(t, A, 1, 1, 2); }
+CASE(select) { return gr_select(t, A, 1, -1); }
+CASE(cat) { return gr_cat(t, c->in, 2, 1); }
+CASE(stack) { return gr_stack(t, c->in, 2, 1); }
+CASE(expand) { return gr_expand(t, A, GR_SHAPE(4, 2, 3)); }
+CASE(flip) { return gr_flip(t, A, GR_AXES(0, 2)); }
+CASE(matmul) { return gr_matmul(t, A, B); }
+CASE(matmul_batched) { return gr_matmul(t, A, B); }
+CASE(linear) { return gr_linear_op(t, A, B, C); }
+
+CASE(softmax) { return gr_softmax(t, A, -1); }
+CASE(softmax_axis1) { return gr_softmax(t, A, 1); }
+CASE(log_softmax) { return gr_log_softmax(t, A, -1); }
+CASE(cross_entropy) { return gr_cross_entropy(t, A, c->ints, NULL); }
+CASE(cross_entropy_smooth) { return gr_cross_entropy(t, A, c->ints, &(gr_cross_entropy_config){ .label_smoothing = 0.1 }); }
+CASE(cross_entropy_weight)
+{
+    return gr_cross_entropy(t, A, c->ints, &(gr_cross_entropy_config){ .weight = c->weight, .label_smoothing = 0.2 });
+}
+CASE(cross_entropy_sum) { return gr_cross_entropy(t, A, c->ints, &(gr_cross_entropy_config){ .reduction = GR_REDUCE_SUM }); }
+CASE(cross_entropy_none) { return gr_cross_entropy(t, A, c->ints, &(gr_cross_entropy_config){ .reduction = GR_REDUCE_NONE }); }
+CASE(nll) { return gr_nll(t, gr_log_softmax(t, A, 1), c->ints, NULL); }
+CASE(mse) { return gr_mse(t, A, B); }
+CASE(l1) { return gr_l1(t, A, B); }
+CASE(huber) { return gr_huber(t, A, B, 0.7); }
+CASE(bce_with_logits) { return gr_bce_with_logits(t, A, gr_detach(t, B)); }
+CASE(embedding) { return gr_embedding(t, A, c->ints, GR_NONE); }
+CASE(gather) { return gr_gather(t, A, 1, c->ints); }
+CASE(layer_norm) { return gr_layer_norm(t, A, 1, B, C, 1e-5); }
+CASE(layer_norm_2d) { return gr_layer_norm(t, A, 2, B, C, 1e-5); }
+CASE(layer_norm_plain) { return gr_layer_norm(t, A, 1, NULL, NULL, 1e-5); }
+
+typedef gr_tensor *case_function(gr_tape *t, const inputs *c);
+static const struct { const char *name; case_function *f; } cases[] = {
+#define ROW(name) { #name, case_##name },
+#define UNARY(name, ...) ROW(name)
+#define UNARY_FAR UNARY
+#define UNARY_1 UNARY
+#define UNARY_2 UNARY
+#include "ops/unary.def"
+#define BINARY(name, ...) ROW(name) ROW(name##_broadcast)
+#define COMPARE(name, ...)
+#include "ops/binary.def"
+#define REDUCE_ROW(name, ...) ROW(name)
+#define REDUCTION_ROWS(name, f) OVER(REDUCE_ROW, name, f)
+    REDUCTIONS(REDUCTION_ROWS) ROW(prod_last) ROW(argmax_last)
+    ROW(pow_scalar) ROW(where) ROW(permute) ROW(transpose) ROW(narrow) ROW(select) ROW(cat) ROW(stack) ROW(expand) ROW(flip)
+    ROW(matmul) ROW(matmul_batched) ROW(linear) ROW(softmax) ROW(softmax_axis1) ROW(log_softmax) ROW(cross_entropy)
+    ROW(cross_entropy_smooth) ROW(cross_entropy_weight) ROW(cross_entropy_sum) ROW(cross_entropy_none) ROW(nll) ROW(mse) ROW(l1) ROW(huber)
+    ROW(bce_with_logits) ROW(embedding) ROW(gather) ROW(layer_norm) ROW(layer_norm_2d) ROW(layer_norm_plain)
+};
+
+static void compare_case(const char *name, case_function *f, double tolerance)
+{
+    gr_tape_reset(tape);
+    inputs c = { .ints = ints_of(find(name, "int", 0)), .weight = tensor_of(find(name, "weight", SIZE_MAX)) };
+    for (gr_tensor *x; c.ins < COUNT(c.in) && (x = tensor_of(find(name, "in", c.ins))); c.ins++)
+        c.in[c.ins] = find(name, "d", c.ins) ? gr_want_grad(tape, x) : x;
+    if (!c.ins) fail_msg("%s is not in the file", name);
+    gr_tensor *y = f(tape, &c), *want = tensor_of(find(name, "y", SIZE_MAX)), *dy = tensor_of(find(name, "dy", SIZE_MAX));
+    assert_ok(tape);
+    assert_tensors_close(y, want, tolerance);
+    if (!dy) return;
+    assert_true(gr_backward_from(tape, y, dy->data));
+    for (size_t i = 0; i < c.ins; i++) {
+        const gr_tensor *d = tensor_of(find(name, "d", i));
+        if (d) assert_close(gr_grad(tape, c.in[i]), d->data, d->len, tolerance);
+    }
+}
+
+static void every_operator_agrees(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        print_message("%s\n", cases[i].name);
+        compare_case(cases[i].name, cases[i].f, sizeof(gr_real) == 8 ? 1e-12 : 1e-5);
+    }
+}
+
+/* ---- Three training steps: forward, cross-entropy, backward, clip by global norm, Adam ---- */
+
+static gr_tensor *last_of_layer_norm(gr_tape *t, const gr_lstm *lstm, gr_tensor *x)
+{
+    return gr_select(t, gr_lstm_forward(t, lstm, x, NULL).h, 0, -1);
+}
+static gr_tensor *last_of_plain(gr_tape *t, const gr_lstm *lstm, gr_tensor *x)
+{
+    return gr_select(t, gr_lstm_forward(t, lstm, x, NULL).y, 1, -1);
+}
+
+static void compare_parameters(const char *name, const char *when, const gr_module *net, bool fill, double tolerance)
+{
+    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) {
+        char key[128];
+        snprintf(key, sizeof key, "%s/%s", when, s->path);
+        const gr_tensor *want = tensor_of(find(name, key, SIZE_MAX));
+        if (!want) fail_msg("the file lacks %s/%s", name, key);
+        assert_true(gr_same_shape(s->tensor, want));
+        if (fill) memcpy(s->tensor->data, want->data, want->len * sizeof *want->data);
+        else assert_tensors_close(s->tensor, want, tolerance);
+    }
+}
+
+static void train(const char *name, const gr_lstm_config *config, gr_tensor *(*last)(gr_tape *, const gr_lstm *, gr_tensor *))
+{
+    const double tolerance = sizeof(gr_real) == 8 ? 1e-9 : 2e-5;
+    gr_module *net = gr_module_new(tape);
+    const gr_safetensors_entry *fc_weight = find(name, "start/fc.weight", SIZE_MAX), *x_entry = find(name, "x", SIZE_MAX);
+    assert_true(fc_weight && x_entry);
+    gr_lstm *lstm = gr_lstm_new(tape, net, "lstm", x_entry->shape.dim[3], 9, config);
+    gr_linear *fc = gr_linear_new(tape, net, "fc", fc_weight->shape.dim[1], fc_weight->shape.dim[0], NULL);
+    gr_optim *adam = gr_adam_new(tape, net, &(gr_adam_config){ .lr = 0.02 });
+    assert_ok(tape);
+    compare_parameters(name, "start", net, true, 0);
+    for (size_t step = 0; step < x_entry->shape.dim[0]; step++) {
+        gr_tape_reset(tape);
+        gr_tensor *all = tensor_of(x_entry), *losses = tensor_of(find(name, "loss", SIZE_MAX)), *norms = tensor_of(find(name, "norm", SIZE_MAX));
+        gr_tensor *x = gr_reshape(tape, gr_slice(tape, all, step, 1), GR_SHAPE(all->dim[1], all->dim[2], all->dim[3]));
+        const gr_ints *labels = ints_of(find(name, "labels", SIZE_MAX));
+        gr_tensor *z = gr_linear_forward(tape, fc, last(tape, lstm, x));
+        gr_tensor *loss = gr_cross_entropy(tape, z, gr_ints_new(tape, labels->data + step * all->dim[1], GR_SHAPE(all->dim[1])), NULL);
+        gr_optim_zero_grad(adam);
+        gr_backward(tape, loss);
+        const gr_real norm = (gr_real)gr_clip_grad_norm(tape, adam, 0.5);
+        gr_optim_step(tape, adam);
+        assert_ok(tape);
+        assert_close(loss->data, losses->data + step, 1, tolerance);
+        assert_close(&norm, norms->data + step, 1, tolerance);
+    }
+    compare_parameters(name, "end", net, false, tolerance);
+    gr_optim_free(adam), gr_module_free(net);
+}
+
+static void three_steps_of_the_layer_norm_lstm_agree(void **state)
+{
+    (void)state;
+    train("layer_norm", &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .batch_first = true }, last_of_layer_norm);
+}
+
+static void three_steps_of_a_plain_lstm_agree(void **state)
+{
+    (void)state;
+    train("plain", &(gr_lstm_config){ .layers = 2, .bidirectional = true, .batch_first = true }, last_of_plain);
+}
+
+static int open_file(const char *path)
+{
+    tape = gr_tape_new(1);
+    golden = gr_safetensors_open(tape, path);
+    if (!golden) print_error("%s\n", gr_message(tape));
+    return !golden;
+}
+static int open_ops(void **state) { return (void)state, open_file("tests/golden/ops.safetensors"); }
+static int open_training(void **state) { return (void)state, open_file("tests/golden/training.safetensors"); }
+static int close_file(void **state)
+{
+    (void)state;
+    gr_safetensors_free(golden);
+    gr_tape_free(tape);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_operator_agrees, open_ops, close_file),
+        cmocka_unit_test_setup_teardown(three_steps_of_the_layer_norm_lstm_agree, open_training, close_file),
+        cmocka_unit_test_setup_teardown(three_steps_of_a_plain_lstm_agree, open_training, close_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
