@@ -55,7 +55,7 @@ static void list_optim(checkpoint_list *l, const gr_optim *o)
 /* All but the module's state_dict. What is loaded is found by this list too. */
 static void list_all(checkpoint_list *l, const gr_tape *t, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
 {
-    const char *name;
+    const char *name = NULL;
     gr_stream *stream;
     l->items = l->text_bytes = 0;
     if (o) list_optim(l, o);
