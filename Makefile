@@ -61,7 +61,7 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $@
 $(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
-$(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME) $^ -o $@ $(LIBS) && echo "  $@"
+$(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME)$(if $(SAN),,$(comma)--no-undefined) $^ -o $@ $(LIBS) && echo "  $@"
 $(DIR)/libkit.a: $(KIT) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/libtests.a: $(TESTKIT) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),-fveclib=libmvec))
@@ -95,7 +95,8 @@ check-lines: ; @tests/tools/check_lines.sh
 check-readme: ; @tests/tools/check_readme.sh
 check-fetch: ; @tests/tools/check_fetch.sh
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
-check-one: one ; +@$(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
+check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fingerprint $(B)/$(CONFIG)/float/examples/seq_mnist_lstm && \
+	$(BOTH) REAL=double tests && \
 	tests/tools/check_one.sh "$(CC)" $(B)/$(CONFIG) $(B)/one
 check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
 neon: ; +@$(BOTH) CC='$(CROSS)gcc' AR=$(CROSS)ar LDFLAGS=-static ISAS= $$($(BOTH) -s CC='$(CROSS)gcc' LDFLAGS=-static where)/tests/bits/fingerprint && \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_one.sh CC DIR ONE: ONE/gradus.c compiles alone, without a warning, in float and in double; and the tests that watch bits pass with it
-# and see the bits of the normal build in DIR.
+# check_one.sh CC DIR ONE: ONE/gradus.c compiles alone, without a warning, in float and in double; the tests that watch bits pass with it and
+# see the bits of the normal build in DIR; and the programs of check_bits.sh give the same fingerprints.
 cc=$1 built=$2 one=$3 bad=0
 for real in float double; do
     flags='-std=c11 -O2 -Wall -Wextra -Werror'
@@ -10,12 +10,17 @@ for real in float double; do
     for source in $(grep -l assert_bits_stay tests/test_*.c); do
         name=$(basename "$source" .c)
         flags=$(pkg-config --libs cmocka 2> /dev/null || echo -lcmocka)
-        $cc "$built/$real/tests/$name.o" "$built/$real/libkit.a" "$one/$real.o" -o "$one/$name" $flags -lm -pthread || exit 1
+        $cc "$built/$real/tests/$name.o" "$built/$real/libkit.a" "$built/$real/libtests.a" "$one/$real.o" -o "$one/$name" $flags -lm -pthread || exit 1
         GRADUS_BITS=$one/$real.bits.normal "$built/$real/tests/$name" > "$one/log" 2>&1 || { cat "$one/log"; bad=1; }
         GRADUS_BITS=$one/$real.bits "$one/$name" > "$one/log" 2>&1 || { echo "with the one-file build:"; cat "$one/log"; bad=1; }
     done
     [ -s "$one/$real.bits" ] || { echo "no test has watched any bits"; exit 1; }
     diff "$one/$real.bits.normal" "$one/$real.bits" || { echo "the one-file build gives other bits in $real"; bad=1; }
 done
+mkdir -p "$one/tests/bits" "$one/examples"
+for program in tests/bits/fingerprint examples/seq_mnist_lstm; do
+    $cc "$built/float/$program.o" "$built/float/libkit.a" "$one/float.o" -o "$one/$program" -lm -pthread || exit 1
+done
+tests/tools/check_bits.sh "$one" || bad=1
 [ $bad = 0 ] && echo "check-one: compiles alone, $(sort -u "$one/float.bits" | wc -l) results with the bits of the normal build"
 exit $bad
