@@ -1,0 +1,230 @@
+/* tests/test_loss.c - mse, l1, huber, bce_with_logits: gradients by x and by the target, PyTorch's values, plain-operator twins, bits. */
+#include "tests/compare.h"
+#include <stdio.h>
+
+enum { IN_DOUBLE = sizeof(gr_real) == 8 };
+
+static gr_tensor *weight_of(gr_tape *t, const gr_tensor *x) /* 0.5, 2, 3.5 .. along the last axis */
+{
+    gr_tensor *w = gr_empty(t, GR_SHAPE(x->rank ? x->dim[x->rank - 1] : 1));
+    for (size_t i = 0; w && i < w->len; i++) w->data[i] = (gr_real)(0.5 + 1.5 * (double)(i % 4));
+    return w;
+}
+
+#define LOSS(name, call) \
+    static gr_tensor *name(gr_tape *t, gr_tensor *const *in, void *argument) \
+    { \
+        gr_tensor *x = in[0], *y = in[1]; \
+        const gr_reduction r = *(gr_reduction *)argument; \
+        return call; \
+    }
+LOSS(mse, gr_mse_with(t, x, y, r))
+LOSS(l1, gr_l1_with(t, x, y, r))
+LOSS(huber, gr_huber_with(t, x, y, 1.5, r))
+LOSS(bce, gr_bce_with_logits_with(t, x, y, NULL, r))
+LOSS(bce_weighted, gr_bce_with_logits_with(t, x, y, weight_of(t, x), r))
+
+/* The same from plain operators. */
+static gr_tensor *reduce(gr_tape *t, gr_tensor *x, gr_reduction r)
+{
+    return r == GR_REDUCE_MEAN ? gr_mean(t, x, GR_ALL_AXES, false) : r == GR_REDUCE_SUM ? gr_sum(t, x, GR_ALL_AXES, false) : x;
+}
+static gr_tensor *plain_huber(gr_tape *t, gr_tensor *d, gr_tensor *delta)
+{
+    gr_tensor *a = gr_abs(t, d), *half = gr_scalar(t, 0.5);
+    return gr_where(t, gr_le(t, a, delta), gr_mul(t, half, gr_square(t, d)), gr_mul(t, delta, gr_sub(t, a, gr_mul(t, half, delta))));
+}
+static gr_tensor *plain_bce(gr_tape *t, gr_tensor *x, gr_tensor *y, gr_tensor *w)
+{
+    gr_tensor *one = gr_scalar(t, 1), *s = gr_sigmoid(t, x);
+    gr_tensor *hit = gr_mul(t, w, gr_mul(t, y, gr_log(t, s))), *miss = gr_mul(t, gr_sub(t, one, y), gr_log(t, gr_sub(t, one, s)));
+    return gr_neg(t, gr_add(t, hit, miss));
+}
+LOSS(mse_plain, reduce(t, gr_square(t, gr_sub(t, x, y)), r))
+LOSS(l1_plain, reduce(t, gr_abs(t, gr_sub(t, x, y)), r))
+LOSS(huber_plain, reduce(t, plain_huber(t, gr_sub(t, x, y), gr_scalar(t, 1.5)), r))
+LOSS(bce_plain, reduce(t, plain_bce(t, x, y, gr_scalar(t, 1)), r))
+LOSS(bce_weighted_plain, reduce(t, plain_bce(t, x, y, weight_of(t, x)), r))
+
+/* Values, and gradients of their sum, for x and y below: PyTorch's, float64. pos_weight 0.5, 2, 3.5. */
+static const gr_real xs[] = { 0.5, -1, 2, 3, 0, -4 }, ys[] = { 1, 0.25, 0, 1, 0.5, 0 };
+static const struct {
+    const char *name;
+    gr_gradcheck_function *f, *plain;
+    gr_gradcheck_input in[2]; /* where the kinks are far */
+    gr_real each[6], dx[6], dy[6];
+} losses[] = {
+    { "mse", mse, mse_plain, { { .low = -2, .high = 2 }, { .low = -2, .high = 2 } },
+      { 0.25, 1.5625, 4, 4, 0.25, 16 }, { -1, -2.5, 4, 4, -1, -8 }, { 1, 2.5, -4, -4, 1, 8 } },
+    { "l1", l1, l1_plain, { { .low = -2, .high = -0.5 }, { .low = 0.5, .high = 2 } },
+      { 0.5, 1.25, 2, 2, 0.5, 4 }, { -1, -1, 1, 1, -1, -1 }, { 1, 1, -1, -1, 1, 1 } },
+    { "huber, near", huber, huber_plain, { { .low = -0.5, .high = 0.5 }, { .low = -0.5, .high = 0.5 } },
+      { 0.125, 0.78125, 1.875, 1.875, 0.125, 4.875 }, { -0.5, -1.25, 1.5, 1.5, -0.5, -1.5 }, { 0.5, 1.25, -1.5, -1.5, 0.5, 1.5 } },
+    { "huber, far", huber, huber_plain, { { .low = 2, .high = 3 }, { .low = -1, .high = 0 } },
+      { 0.125, 0.78125, 1.875, 1.875, 0.125, 4.875 }, { -0.5, -1.25, 1.5, 1.5, -0.5, -1.5 }, { 0.5, 1.25, -1.5, -1.5, 0.5, 1.5 } },
+    { "bce_with_logits", bce, bce_plain, { { .low = -3, .high = 3 }, { .low = 0, .high = 1 } },
+      { 0.474076984, 0.563261688, 2.126928011, 0.048587352, 0.693147181, 0.018149928 },
+      { -0.377540669, 0.018941421, 0.880797078, -0.047425873, 0, 0.01798621 }, { -0.5, 1, -2, -3, 0, 4 } },
+    { "bce_with_logits, weighted", bce_weighted, bce_weighted_plain, { { .low = -3, .high = 3 }, { .low = 0, .high = 1 } },
+      { 0.237038492, 0.891577109, 2.126928011, 0.024293676, 1.039720771, 0.018149928 },
+      { -0.188770334, -0.163823223, 0.880797078, -0.023712937, -0.25, 0.01798621 },
+      { -0.737038492, 2.313261688, -1.682679972, -3.024293676, 0.693147181, 14.04537482 } },
+};
+
+static void gradients_match_finite_differences(void **state)
+{
+    (void)state;
+    const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(17), GR_SHAPE(3, 5), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
+    for (size_t k = 0; k < COUNT(losses); k++)
+        for (size_t s = 0; s < COUNT(shapes); s++)
+            for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++)
+                for (int wanted = 1; wanted < 4; wanted++) {
+                    gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
+                    in[0].shape = in[1].shape = shapes[s];
+                    in[0].no_grad = !(wanted & 1), in[1].no_grad = !(wanted & 2);
+                    if (!gr_gradcheck(stderr, losses[k].name, losses[k].f, &r, in, 2, NULL)) fail_msg("%s, shape %zu, reduction %d", losses[k].name, s, r);
+                }
+}
+
+static void agree_with_plain_operators(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(losses); k++)
+        for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
+            gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
+            in[0].shape = in[1].shape = GR_SHAPE(130, 33);
+            assert_agree(losses[k].f, losses[k].plain, &r, in, 2, IN_DOUBLE ? 1e-13 : 2e-6);
+        }
+}
+
+static void values_and_gradients_are_pytorchs(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(losses); k++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_tensor *in[] = { gr_want_grad(t, gr_input(t, xs, GR_SHAPE(2, 3))), gr_want_grad(t, gr_input(t, ys, GR_SHAPE(2, 3))) };
+        gr_tensor *each = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_NONE }), *sum = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_SUM });
+        gr_tensor *mean = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_MEAN });
+        gr_real total = 0;
+        for (int i = 0; i < 6; i++) total += losses[k].each[i];
+        assert_close(each->data, losses[k].each, 6, 3e-7);
+        assert_values(sum, 3e-7, total);
+        assert_values(mean, 3e-7, total / 6);
+        assert_true(gr_backward(t, sum));
+        assert_close(gr_grad(t, in[0]), losses[k].dx, 6, 3e-7);
+        assert_close(gr_grad(t, in[1]), losses[k].dy, 6, 3e-7);
+        gr_tape_free(t);
+    }
+}
+
+static void the_short_forms_are_means(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *in[] = { gr_input(t, xs, GR_SHAPE(6)), gr_input(t, ys, GR_SHAPE(6)) };
+    gr_reduction mean = GR_REDUCE_MEAN;
+    assert_same_bits(gr_mse(t, in[0], in[1])->data, mse(t, in, &mean)->data, 1);
+    assert_same_bits(gr_l1(t, in[0], in[1])->data, l1(t, in, &mean)->data, 1);
+    assert_same_bits(gr_huber(t, in[0], in[1], 1.5)->data, huber(t, in, &mean)->data, 1);
+    assert_same_bits(gr_bce_with_logits(t, in[0], in[1])->data, bce(t, in, &mean)->data, 1);
+    assert_values(gr_bce_with_logits_with(t, in[0], in[1], gr_full(t, GR_SHAPE(1), 1), mean), 1e-7, bce(t, in, &mean)->data[0]);
+    gr_tape_free(t);
+}
+
+static void kinks_and_extremes(void **state)
+{
+    (void)state;
+    gr_reduction sum = GR_REDUCE_SUM, none = GR_REDUCE_NONE;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *in[] = { gr_want_grad(t, gr_input(t, (gr_real[]){ 2 }, GR_SHAPE(1))), gr_want_grad(t, gr_input(t, (gr_real[]){ 2 }, GR_SHAPE(1))) };
+    assert_true(gr_backward(t, l1(t, in, &sum)));
+    assert_true(gr_grad(t, in[0])[0] == 0 && gr_grad(t, in[1])[0] == 0);
+    gr_tape_reset(t); /* a confident logit: neither infinite, nor 0 where it is merely small */
+    gr_tensor *far[] = { gr_want_grad(t, gr_input(t, (gr_real[]){ 1e30, -1e30, -40, 40 }, GR_SHAPE(4))), gr_input(t, (gr_real[]){ 0, 0, 0, 1 }, GR_SHAPE(4)) };
+    gr_tensor *loss = bce(t, far, &none);
+    assert_close(loss->data, ((gr_real[]){ 1e30, 0 }), 2, 1e-7);
+    assert_close(loss->data + 2, ((gr_real[]){ 4.248354e-18, 4.248354e-18 }), 2, 1e-6);
+    assert_true(gr_backward_from(t, loss, (gr_real[]){ 1, 1, 1, 1 }));
+    assert_close(gr_grad(t, far[0]), ((gr_real[]){ 1, 0 }), 2, 0);
+    assert_close(gr_grad(t, far[0]) + 2, ((gr_real[]){ 4.248354e-18, -4.248354e-18 }), 2, 1e-6);
+    gr_tape_free(t);
+}
+
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    const gr_shape large[] = { GR_SHAPE(30011), GR_SHAPE(171, 301), GR_SHAPE(3, 5003) };
+    for (size_t k = 0; k < COUNT(losses); k++)
+        for (size_t s = 0; s < COUNT(large); s++)
+            for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
+                gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
+                in[0].shape = in[1].shape = large[s];
+                assert_bits_stay(losses[k].f, &r, in, 2);
+            }
+}
+
+static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(losses); k++) {
+        gr_tensor *in[] = { gr_rand(t, GR_SHAPE(9, 701), -1, 1, "x"), gr_rand(t, GR_SHAPE(9, 701), 0, 1, "y") };
+        gr_tensor *whole = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_NONE });
+        for (size_t i = 0; i < 9; i++) {
+            gr_tensor *one[] = { gr_slice(t, in[0], i, 1), gr_slice(t, in[1], i, 1) };
+            assert_same_bits(losses[k].f(t, one, &(gr_reduction){ GR_REDUCE_NONE })->data, whole->data + 701 * i, 701);
+        }
+    }
+    gr_tape_free(t);
+}
+
+static void nothing_has_the_sum_0_and_no_mean(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(losses); k++)
+        for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
+            compared c = compare_start(losses[k].f, &r, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(2, 0) }, { .shape = GR_SHAPE(2, 0) } }, 2);
+            if (r == GR_REDUCE_SUM) assert_true(c.y->data[0] == 0);
+            if (r == GR_REDUCE_MEAN) assert_true(isnan(c.y->data[0]));
+            if (r == GR_REDUCE_NONE) assert_int_equal(c.y->len, 0);
+            compare_backward(&c, &(gr_real){ 1 });
+            gr_tape_free(c.t);
+        }
+}
+
+static void bad_arguments_are_reported(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    assert_null(gr_mse(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(3))));
+    assert_message(t, "mse: x is [2, 3], so target must be [2, 3]; got [3]");
+    gr_tape_recover(t);
+    assert_null(gr_l1(t, gr_zeros(t, GR_SHAPE(2)), NULL));
+    assert_message(t, "l1: argument 2 is NULL");
+    gr_tape_recover(t);
+    assert_null(gr_huber(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 0));
+    assert_message(t, "huber: delta must be above 0; got 0");
+    gr_tape_recover(t);
+    assert_null(gr_bce_with_logits_with(t, gr_zeros(t, GR_SHAPE(4, 2)), gr_zeros(t, GR_SHAPE(4, 2)), gr_ones(t, GR_SHAPE(4)), GR_REDUCE_SUM));
+    assert_message(t, "bce_with_logits: x is [4, 2], so pos_weight must hold 1 or 2 values; got [4]");
+    gr_tape_recover(t);
+    assert_null(gr_l1_with(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), (gr_reduction)7));
+    assert_message(t, "l1: there is no reduction 7");
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_match_finite_differences),
+        cmocka_unit_test(agree_with_plain_operators),
+        cmocka_unit_test(values_and_gradients_are_pytorchs),
+        cmocka_unit_test(the_short_forms_are_means),
+        cmocka_unit_test(kinks_and_extremes),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(nothing_has_the_sum_0_and_no_mean),
+        cmocka_unit_test(bad_arguments_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
