@@ -277,14 +277,6 @@ static bool lstm_shape_is(const gr_tensor *x, gr_shape shape)
     return same;
 }
 
-/* An input of the given shape; `because` is printed with the shape of the tensor that asks for it. */
-static bool lstm_check(gr_tape *t, const lstm_saved *s, int input, gr_shape shape, int because)
-{
-    if (lstm_shape_is(s->in[input], shape)) return true;
-    return gr_fail(t, &lstm_op, "%s is %s, so %s must be %s; got %s", lstm_input_name[because], gr_shape_text(t, s->in[because]),
-                   lstm_input_name[input], gr_shape_name(t, shape), gr_shape_text(t, s->in[input]));
-}
-
 static bool lstm_check_norms(gr_tape *t, const lstm_saved *s)
 {
     static const char *const bit[] = { "GR_LSTM_LN_X", "GR_LSTM_LN_H", "GR_LSTM_LN_SUM", "GR_LSTM_LN_C" };
@@ -325,9 +317,12 @@ static bool lstm_understand(gr_tape *t, lstm_saved *s, const gr_lstm_options *o)
     if (!w || w->rank != 2 || !w->dim[0] || w->dim[0] % 4 || w->dim[1] != s->I)
         return gr_fail(t, &lstm_op, "x is %s, so w_ih must be [4H, %zu]; got %s", gr_shape_text(t, x), s->I, gr_shape_text(t, w));
     const size_t H = s->H = w->dim[0] / 4;
-    if (!lstm_check(t, s, W_HH, GR_SHAPE(4 * H, H), W_IH)) return false;
-    for (int i = B_IH; i <= B_HH; i++)
-        if (s->in[i] && !lstm_check(t, s, i, GR_SHAPE(4 * H), W_IH)) return false;
+    for (int i = W_HH; i <= B_HH; i++) {
+        const gr_shape shape = i == W_HH ? GR_SHAPE(4 * H, H) : GR_SHAPE(4 * H);
+        if ((i != W_HH && !s->in[i]) || lstm_shape_is(s->in[i], shape)) continue;
+        return gr_fail(t, &lstm_op, "w_ih is %s, so %s must be %s; got %s", gr_shape_text(t, w), lstm_input_name[i], gr_shape_name(t, shape),
+                       gr_shape_text(t, s->in[i]));
+    }
     if (!lstm_check_norms(t, s)) return false;
     for (int i = H0; i <= C0; i++)
         if (s->in[i] && !lstm_shape_is(s->in[i], GR_SHAPE(s->B, H)))
