@@ -24,7 +24,7 @@ enum { NORM_X, NORM_H, NORM_SUM, NORM_C, NORMS }; /* norm n has bit 1 << n and t
 typedef struct {
     size_t T, B, I, H, shards, groups;
     size_t of_time, of_row;                     /* in x and y: time t of sequence b is row t of_time + b of_row */
-    size_t kept;                                /* steps that are kept: T when recording, else 1 */
+    size_t kept;                                /* steps that are kept: all when recording, else 1 */
     bool reverse;
     unsigned norm;
     gr_real eps;
@@ -385,7 +385,7 @@ gr_lstm_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w,
     if (!lstm_understand(t, &s, &o)) return failed;
 
     const bool recording = gr_will_record(t, s.in, INPUTS);
-    s.kept = recording ? s.T : 1;
+    s.kept = recording && s.T ? s.T : 1;
     s.y = gr_empty(t, o.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
     s.h_n = gr_empty(t, GR_SHAPE(s.B, s.H)), s.c_n = gr_empty(t, GR_SHAPE(s.B, s.H));
     gr_mark mark = gr_tape_mark(t);
