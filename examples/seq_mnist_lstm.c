@@ -89,13 +89,12 @@ static void prepare(gr_tape *t, job *j)
     j->optim = o.optimizer ? gr_sgd_new(t, j->net, &(gr_sgd_config){ .lr = o.lr, .momentum = 0.9 })
                            : gr_adam_new(t, j->net, &(gr_adam_config){ .lr = o.lr });
     if (o.schedule) gr_optim_schedule(t, j->optim, gr_schedule_cosine(o.epochs * j->train.per_epoch, 0));
-    memcpy(j->fixed,
-           (kit_fixed[]){ { "--seed", o.seed },
-                          { "--batch", o.batch },
-                          { "--epochs", o.epochs },
-                          { "--standardize", o.standardize },
-                          { "training images", j->data.train.images.n } },
-           sizeof j->fixed);
+    const kit_fixed fixed[FIXED] = { { "--seed", o.seed },
+                                     { "--batch", o.batch },
+                                     { "--epochs", o.epochs },
+                                     { "--standardize", o.standardize },
+                                     { "training images", j->data.train.images.n } };
+    memcpy(j->fixed, fixed, sizeof fixed);
     if (o.resume) kit_checkpoint_load(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
     j->log = kit_log_open(t, o.log, o.resume);
 }
@@ -161,7 +160,7 @@ static kit_score train(gr_tape *t, job *j)
         gr_backward(t, loss);
         const double norm = gr_clip_grad_norm(t, j->optim, o.clip > 0 ? o.clip : HUGE_VAL);
         gr_optim_step(t, j->optim);
-        if (gr_failed(t)) return tested;
+        if (gr_failed(t)) break;
 
         const size_t step = j->train.taken;
         kit_score_add(&trained, loss, z, b.labels);
@@ -179,7 +178,7 @@ static kit_score train(gr_tape *t, job *j)
     }
     kit_progress_wipe(&progress);
     if (trained.images) save_checkpoint(t, j);
-    return tested.images ? tested : evaluate(t, j);
+    return tested.images || kit_interrupted() ? tested : evaluate(t, j);
 }
 
 /* The last line, and the exit code. */
@@ -214,9 +213,8 @@ int main(int argc, char **argv)
         char data[4200];
         kit_catch_interrupts();
         kit_log_header(t, &j.log, &flags, kit_data_name(&j.data, data, sizeof data));
-        if (!o.quiet)
-            printf("%s\n%zu parameters, %d threads, %s\n", data, gr_module_parameters(j.net), gr_tape_threads(t), gr_tape_isa(t)),
-                fflush(stdout);
+        if (!o.quiet) printf("%s\n%zu parameters, %d threads, %s\n", data, gr_module_parameters(j.net), gr_tape_threads(t), gr_tape_isa(t));
+        fflush(stdout);
         const kit_score score = o.eval ? evaluate(t, &j) : train(t, &j);
         kit_log_close(t, &j.log);
         code = report(t, &j, &score);

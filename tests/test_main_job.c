@@ -302,6 +302,21 @@ static void check_ends_with_1_when_the_target_is_missed(void **state)
     assert_non_null(strstr(err, "seq_mnist_lstm: --check: "));
 }
 
+static void numbers_that_leave_the_finite_end_with_1(void **state)
+{
+    (void)state;
+    assert_run(SMALL, "--quiet", "--steps=1", "--save", in_dir("weights"));
+    FILE *const f = fopen(in_dir("weights"), "r+b");
+    assert_non_null(f);
+    fseek(f, -(long)sizeof(gr_real), SEEK_END);
+    for (size_t i = 0; i < sizeof(gr_real); i++) fputc(255, f); /* a NaN */
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(RUN(SMALL, "--quiet", "--load", in_dir("weights")), 1);
+    assert_string_equal(out, "");
+    assert_non_null(strstr(err, "seq_mnist_lstm: gr_clip_grad_norm: "));
+    assert_int_equal(unlink(in_dir("weights")), 0);
+}
+
 static void a_full_disk_ends_with_3(void **state)
 {
     (void)state;
@@ -376,6 +391,7 @@ int main(void)
         cmocka_unit_test(the_log_has_a_record_of_the_run_of_each_step_and_each_epoch),
         cmocka_unit_test(bad_flags_and_paths_are_refused_before_training),
         cmocka_unit_test(check_ends_with_1_when_the_target_is_missed),
+        cmocka_unit_test(numbers_that_leave_the_finite_end_with_1),
         cmocka_unit_test(a_full_disk_ends_with_3),
         cmocka_unit_test(an_interrupted_run_goes_on_to_the_same_bits),
         cmocka_unit_test(the_first_gradient_on_blank_rows_is_small),
