@@ -1,7 +1,7 @@
-/* tests/compare.h - a function against its twin, and a sample alone against the same in a batch; values and gradients of both. */
+/* tests/compare.h - a function against its twin, a sample alone against the same in a batch, and a function without memory. */
 #ifndef GR_COMPARE_H
 #define GR_COMPARE_H
-#include "tests/test.h"
+#include "tests/failing.h"
 
 typedef struct { gr_tape *t; gr_tensor *x[8], *y; } compared;
 
@@ -59,5 +59,21 @@ static inline void assert_alone_as_in_batch(gr_gradcheck_function *f, void *argu
         gr_tape_free(t);
     }
     gr_tape_free(a.t);
+}
+
+/* With every allocation failing in turn, f and backward end in an error and leak nothing. */
+typedef struct { gr_gradcheck_function *f; void *argument; const gr_gradcheck_input *in; size_t n; } compare_call;
+static inline bool compare_program(gr_tape *t, void *argument)
+{
+    const compare_call *c = argument;
+    gr_tensor *x[8];
+    for (size_t k = 0; k < c->n; k++)
+        if (!(x[k] = gr_want_grad(t, gr_rand(t, c->in[k].shape, -1, 1, "x")))) return false;
+    gr_tensor *y = c->f(t, x, c->argument), *dy = y ? gr_ones(t, gr_shape_of(y)) : NULL;
+    return dy && gr_backward_from(t, y, dy->data);
+}
+static inline void assert_survives_failing_memory(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+{
+    fail_every_allocation(compare_program, &(compare_call){ f, argument, in, n });
 }
 #endif

@@ -242,6 +242,16 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
     gr_tape_free(t);
 }
 
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    for (int r = 0; r < 3; r++) {
+        problem p = { .reduction = (gr_reduction)r, .weighted = true, .smoothing = 0 };
+        assert_survives_failing_memory(fused, &p, &(gr_gradcheck_input){ .shape = GR_SHAPE(90000, 3) }, 1);
+        assert_survives_failing_memory(nll, &p, &(gr_gradcheck_input){ .shape = GR_SHAPE(90000, 3) }, 1);
+    }
+}
+
 /* ---- Messages ---- */
 
 static void bad_arguments_are_reported(void **state)
@@ -294,6 +304,7 @@ int main(void)
         cmocka_unit_test(no_samples_go_through),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(bad_arguments_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,6 +208,14 @@ static void a_tensor_of_size_0_goes_through(void **state)
     }
 }
 
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    norm n = { 1, true, false, 1e-5 };
+    gr_gradcheck_input in[3];
+    assert_survives_failing_memory(fused, &n, in, inputs_of(&n, GR_SHAPE(90, 3000), in)); /* large enough for blocks of its own */
+}
+
 static void a_nan_spoils_its_own_row_only(void **state)
 {
     (void)state;
@@ -262,6 +270,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(a_tensor_of_size_0_goes_through),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(a_nan_spoils_its_own_row_only),
         cmocka_unit_test(bad_arguments_are_reported),
     };

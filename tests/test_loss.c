@@ -192,6 +192,13 @@ static void nothing_has_the_sum_0_and_no_mean(void **state)
         }
 }
 
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(200000) }, { .shape = GR_SHAPE(200000) } };
+    for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) assert_survives_failing_memory(bce_weighted, &r, in, 2);
+}
+
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
@@ -224,6 +231,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(nothing_has_the_sum_0_and_no_mean),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(bad_arguments_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

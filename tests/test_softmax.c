@@ -140,6 +140,12 @@ static void a_tensor_of_size_0_goes_through(void **state)
             }
 }
 
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(ops); k++) assert_survives_failing_memory(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300, 1000) }, 1);
+}
+
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
@@ -176,6 +182,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(a_tensor_of_size_0_goes_through),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(bad_arguments_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

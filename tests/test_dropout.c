@@ -1,0 +1,162 @@
+/* tests/test_dropout.c - dropout: the mask is the stream's, its gradient, p of 0 and 1, evaluation, rollback, bits, messages. */
+#include "tests/compare.h"
+#include <stdio.h>
+
+/* Every call draws from the start of the stream, so that it can be repeated. */
+typedef struct { double p; uint64_t counter; } dropping;
+static gr_tensor *dropout(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const dropping *d = argument;
+    gr_stream *s = gr_tape_stream(t, "mask");
+    if (s) s->counter = d->counter;
+    return gr_dropout(t, in[0], d->p, "mask");
+}
+
+static void gradient_matches_finite_differences(void **state)
+{
+    (void)state;
+    const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(63), GR_SHAPE(5, 27), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
+    for (size_t s = 0; s < COUNT(shapes); s++)
+        for (int i = 1; i < 4; i++)
+            assert_true(gr_gradcheck(stderr, "dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i }, &(gr_gradcheck_input){ .shape = shapes[s] }, 1, NULL));
+}
+
+/* Element i is dropped when draw counter + i is below p 2^32: at every offset into a block, across 2^32 blocks, for backward too. */
+static void the_mask_is_the_streams_draws(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    const uint64_t counters[] = { 0, 1, 2, 3, 63, 4 * ((1ull << 32) - 7) + 1 };
+    for (size_t c = 0; c < COUNT(counters); c++)
+        for (int isa = 0; isa < 2; isa++) {
+            gr_tape *t = gr_tape_new_with(5, (&(gr_tape_config){ .isa = isa ? NULL : gr__isa_name(0) }));
+            gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(N), 1, 2, "x")), *y = dropout(t, &x, &(dropping){ 0.3, counters[c] });
+            assert_true(gr_backward_from(t, y, x->data));
+            gr_stream s = gr_stream_new(5, "mask");
+            s.counter = counters[c];
+            for (size_t i = 0; i < N; i++) {
+                const bool dropped = gr_stream_bits(&s) < 0.3 * 0x1p32;
+                assert_true(y->data[i] == (dropped ? 0 : x->data[i] * (gr_real)(1 / 0.7)));
+                assert_true(gr_grad(t, x)[i] == y->data[i]);
+            }
+            assert_true(gr_tape_stream(t, "mask")->counter == counters[c] + N);
+            gr_tape_free(t);
+        }
+}
+
+static void the_share_that_is_dropped_is_p_and_the_mean_stays(void **state)
+{
+    (void)state;
+    enum { N = 1000000 };
+    gr_tape *t = gr_tape_new(1);
+    for (double p = 0.1; p < 1; p += 0.4) {
+        gr_tape_reset(t);
+        const gr_tensor *y = gr_dropout(t, gr_ones(t, GR_SHAPE(N)), p, "mask");
+        double dropped = 0, sum = 0;
+        for (size_t i = 0; i < N; i++) dropped += y->data[i] == 0, sum += (double)y->data[i];
+        assert_true(fabs(dropped / N - p) < 5 * sqrt(p * (1 - p) / N));
+        assert_true(fabs(sum / N - 1) < 5 * sqrt(p / (1 - p) / N));
+    }
+    gr_tape_free(t);
+}
+
+static void p_of_0_and_evaluation_change_nothing_and_draw_nothing(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_randn(t, GR_SHAPE(40), 0, 1, "x");
+    assert_ptr_equal(gr_dropout(t, x, 0, "mask"), x);
+    gr_tape_set_training(t, false);
+    assert_ptr_equal(gr_dropout(t, x, 0.5, "mask"), x);
+    assert_ptr_equal(gr_dropout(t, x, 1, "mask"), x);
+    gr_tape_set_training(t, true);
+    assert_true(gr_tape_stream(t, "mask")->counter == 0);
+    gr_tape_free(t);
+}
+
+static void p_of_1_drops_everything_infinities_too(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(70), INFINITY)), *y = gr_dropout(t, x, 1, "mask");
+    assert_true(gr_backward_from(t, y, x->data));
+    for (size_t i = 0; i < 70; i++) assert_true(y->data[i] == 0 && gr_grad(t, x)[i] == 0);
+    gr_tape_free(t);
+}
+
+static void a_failed_step_draws_the_same_mask_again(void **state)
+{
+    (void)state;
+    gr_real first[50];
+    gr_tape *t = gr_tape_new(1);
+    for (int step = 0; step < 2; step++) {
+        const gr_tensor *y = gr_dropout(t, gr_ones(t, GR_SHAPE(50)), 0.5, "mask");
+        if (step) assert_same_bits(y->data, first, 50);
+        memcpy(first, y->data, sizeof first);
+        assert_null(gr_dropout(t, NULL, 0.5, "mask"));
+        gr_tape_recover(t);
+    }
+    const gr_tensor *y = gr_dropout(t, gr_ones(t, GR_SHAPE(50)), 0.5, "mask"), *z = gr_dropout(t, gr_ones(t, GR_SHAPE(50)), 0.5, "mask");
+    assert_same_bits(y->data, first, 50);
+    assert_memory_not_equal(z->data, first, sizeof first);
+    gr_tape_free(t);
+}
+
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    for (uint64_t counter = 0; counter < 5; counter += 2)
+        assert_bits_stay(dropout, (&(dropping){ 0.4, counter }), &(gr_gradcheck_input){ .shape = GR_SHAPE(70001) }, 1);
+}
+
+static void nothing_goes_through(void **state)
+{
+    (void)state;
+    compared c = compare_start(dropout, &(dropping){ 0.5, 3 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 0) }, 1);
+    assert_true(gr_same_shape(c.y, c.x[0]));
+    compare_backward(&c, &(gr_real){ 1 });
+    gr_tape_free(c.t);
+}
+
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    assert_survives_failing_memory(dropout, &(dropping){ 0.5, 3 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300000) }, 1);
+}
+
+static void bad_arguments_are_reported(void **state)
+{
+    (void)state;
+    const struct { double p; const char *text; } bad[] = {
+        { -0.1, "dropout: p must be in 0 .. 1; got -0.1" }, { 1.5, "dropout: p must be in 0 .. 1; got 1.5" }, { NAN, "dropout: p must be in 0 .. 1; got nan" },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(bad); k++) {
+        assert_null(gr_dropout(t, gr_ones(t, GR_SHAPE(2)), bad[k].p, "mask"));
+        assert_message(t, bad[k].text);
+        gr_tape_recover(t);
+    }
+    assert_null(gr_dropout(t, gr_ones(t, GR_SHAPE(2)), 0.5, NULL));
+    assert_message(t, "dropout: stream is NULL");
+    gr_tape_recover(t);
+    assert_null(gr_dropout(t, NULL, 0.5, "mask"));
+    assert_message(t, "dropout: argument 1 is NULL");
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradient_matches_finite_differences),
+        cmocka_unit_test(the_mask_is_the_streams_draws),
+        cmocka_unit_test(the_share_that_is_dropped_is_p_and_the_mean_stays),
+        cmocka_unit_test(p_of_0_and_evaluation_change_nothing_and_draw_nothing),
+        cmocka_unit_test(p_of_1_drops_everything_infinities_too),
+        cmocka_unit_test(a_failed_step_draws_the_same_mask_again),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(nothing_goes_through),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
+        cmocka_unit_test(bad_arguments_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
