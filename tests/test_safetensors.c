@@ -1,6 +1,6 @@
-/* tests/test_safetensors.c - files of named tensors: what is read, what is refused and with which words, what is written. */
-#define FAILING_FILES
+/* tests/test_safetensors.c - files of named tensors: what is read, and what is refused, with which words. */
 #include "tests/failing.h"
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #define GOLDEN "tests/golden/types.safetensors"
@@ -255,164 +255,6 @@ static void a_path_that_is_no_file_is_an_error(void **state)
     gr_tape_free(t);
 }
 
-/* ---- Writing ---- */
-
-/* All of file f to path. */
-static bool write_again(gr_tape *t, const gr_safetensors *f, const char *path)
-{
-    gr_safetensors_item item[16];
-    const char *note[] = { f->notes ? f->note[0].key : NULL, f->notes ? f->note[0].value : NULL, NULL };
-    for (size_t i = 0; i < f->count; i++)
-        item[i] = (gr_safetensors_item){ f->entry[i].name, f->entry[i].dtype, f->entry[i].shape, f->entry[i].data };
-    return gr_safetensors_write(t, path, item, f->count, note);
-}
-
-static void writes_the_bytes_that_the_python_package_writes(void **state)
-{
-    (void)state;
-    gr_tape *t = gr_tape_new(1);
-    size_t n;
-    unsigned char *bytes = file_bytes(GOLDEN, &n);
-    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
-    assert_true(write_again(t, f, in_folder("again")));
-    assert_file_holds(in_folder("again"), bytes, n);
-    gr_safetensors_free(f);
-    unlink(in_folder("again"));
-    free(bytes);
-    gr_tape_free(t);
-}
-
-static void names_survive_the_file(void **state)
-{
-    (void)state;
-    const char *name = "\x01\x1f\" \\ / \b\f\n\r\t é 😀";
-    gr_tape *t = gr_tape_new(1);
-    assert_true(gr_safetensors_write(t, in_folder("names"), &(gr_safetensors_item){ name, GR_I32, GR_SHAPE(1), &(int){ 5 } }, 1,
-                                     (const char *[]){ name, name, NULL }));
-    gr_safetensors *f = gr_safetensors_open(t, in_folder("names"));
-    assert_ok(t);
-    assert_non_null(gr_safetensors_find(f, name));
-    assert_string_equal(gr_safetensors_note_of(f, name), name);
-    gr_safetensors_free(f);
-    unlink(in_folder("names"));
-    gr_tape_free(t);
-}
-
-static void names_that_cannot_be_read_again_are_not_written(void **state)
-{
-    (void)state;
-    const gr_real x = 1;
-    const gr_safetensors_item a = { "a", GR_REAL_DTYPE, GR_SCALAR, &x }, whole = { "a", GR_I32, GR_SCALAR, &x }, bad = { "\xff", GR_REAL_DTYPE, GR_SCALAR, &x },
-                              meta = { "__metadata__", GR_REAL_DTYPE, GR_SCALAR, &x };
-    const struct { gr_safetensors_item item[2]; const char *const *notes; const char *message; } c[] = {
-        { { a, whole }, NULL, "cannot write 'never': 'a' appears twice" },
-        { { a, meta }, NULL, "cannot write 'never': no tensor may be called __metadata__" },
-        { { a, bad }, NULL, "cannot write 'never': '\xff' is not UTF-8" },
-        { { a, a }, (const char *[]){ "k", NULL }, "cannot write 'never': the note 'k' has no value" },
-    };
-    gr_tape *t = gr_tape_new(1);
-    for (size_t i = 0; i < COUNT(c); i++) {
-        assert_false(gr_safetensors_write(t, "never", c[i].item, 2, c[i].notes));
-        assert_message(t, c[i].message);
-        gr_tape_recover(t);
-    }
-    assert_false(gr_safetensors_write(t, NULL, NULL, 0, NULL));
-    assert_message(t, "the path of a file to write is NULL");
-    gr_tape_free(t);
-}
-
-static void a_replaced_file_keeps_its_permissions(void **state)
-{
-    (void)state;
-    struct stat s;
-    gr_tape *t = gr_tape_new(1);
-    assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
-    chmod(in_folder("mode"), 0640);
-    assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
-    assert_int_equal(stat(in_folder("mode"), &s), 0);
-    assert_int_equal(s.st_mode & 07777, 0640);
-    unlink(in_folder("mode"));
-    assert_false(gr_safetensors_write(t, in_folder("no such folder/x"), NULL, 0, NULL));
-    char message[600];
-    snprintf(message, sizeof message, "cannot write '%s': No such file or directory", in_folder("no such folder/x"));
-    assert_message(t, message);
-    gr_tape_free(t);
-}
-
-/* ---- Failures ---- */
-
-static void every_file_call_may_fail(void **state)
-{
-    (void)state;
-    size_t n;
-    unsigned char *old = file_bytes(GOLDEN, &n);
-    char path[512];
-    snprintf(path, sizeof path, "%s", in_folder("target"));
-    for (int for_ever = 0; for_ever < 2; for_ever++)
-        for (int at = 1, failed = 1; failed; at++) {
-            gr_tape *t = gr_tape_new(1);
-            gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
-            assert_true(write_again(t, f, path));
-            failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = ENOSPC, failing_files.for_ever = for_ever;
-            const bool written = gr_safetensors_write(t, path, &(gr_safetensors_item){ "x", GR_I32, GR_SHAPE(1), &(int){ 5 } }, 1, NULL);
-            failed = failing_files.calls >= at, failing_files.fail_at = 0;
-            assert_int_equal(written, !failed);
-            const bool in_place = failed && strstr(gr_message(t), "the folder of");
-            if (failed) assert_int_equal(gr_error_code(t), GR_IO_FAILED);
-            if (failed) assert_non_null(strstr(gr_message(t), "No space left on device"));
-            if (failed && !in_place) assert_file_holds(path, old, n);
-            gr_safetensors_free(f);
-            gr_tape_free(t);
-        }
-    for (int at = 1, failed = 1; failed; at++) { /* reading */
-        gr_tape *t = gr_tape_new(1);
-        failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = EIO, failing_files.for_ever = true;
-        gr_safetensors *f = gr_safetensors_open(t, path);
-        failed = failing_files.calls >= at, failing_files.fail_at = 0;
-        assert_int_equal(!f, failed);
-        if (failed) assert_non_null(strstr(gr_message(t), "Input/output error"));
-        gr_safetensors_free(f);
-        gr_tape_free(t);
-    }
-    unlink(path);
-    free(old);
-}
-
-static void short_and_interrupted_calls_are_continued(void **state)
-{
-    (void)state;
-    size_t n;
-    unsigned char *old = file_bytes(GOLDEN, &n);
-    gr_tape *t = gr_tape_new(1);
-    failing_files.little = true;
-    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
-    assert_ok(t);
-    assert_true(write_again(t, f, in_folder("little")));
-    failing_files.little = false;
-    assert_file_holds(in_folder("little"), old, n);
-    unlink(in_folder("little"));
-    gr_safetensors_free(f);
-    gr_tape_free(t);
-    free(old);
-}
-
-static bool read_and_write(gr_tape *t, void *path)
-{
-    gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
-    const bool well = f && write_again(t, f, path);
-    gr_safetensors_free(f);
-    return well;
-}
-
-static void every_allocation_may_fail(void **state)
-{
-    (void)state;
-    char path[512];
-    snprintf(path, sizeof path, "%s", in_folder("memory"));
-    fail_every_allocation(read_and_write, path);
-    unlink(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,13 +268,6 @@ int main(void)
         cmocka_unit_test(lengths_that_lie_are_refused_before_memory_is_asked_for),
         cmocka_unit_test(no_prefix_and_no_changed_byte_of_a_file_is_a_danger),
         cmocka_unit_test(a_path_that_is_no_file_is_an_error),
-        cmocka_unit_test(writes_the_bytes_that_the_python_package_writes),
-        cmocka_unit_test(names_survive_the_file),
-        cmocka_unit_test(names_that_cannot_be_read_again_are_not_written),
-        cmocka_unit_test(a_replaced_file_keeps_its_permissions),
-        cmocka_unit_test(every_file_call_may_fail),
-        cmocka_unit_test(short_and_interrupted_calls_are_continued),
-        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
