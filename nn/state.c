@@ -122,7 +122,7 @@ bool gr_state_load(gr_tape *t, gr_module *m, const char *path)
     if (!f) return false;
     const char *const format = gr_safetensors_note_of(f, "format");
     const bool fits = gr__state_check(t, f, m, path, false, format && !strcmp(format, GR__CHECKPOINT));
-    if (fits) gr__state_fill(f, m);
+    if (fits) gr__state_fill(f, m), gr__undo_forget(t);
     gr_safetensors_free(f);
     return fits;
 }
