@@ -135,7 +135,7 @@ INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict
         i[j] = r_flush(d * G * I * (1 - I));
         f[j] = r_flush(d * c_prev[j] * F * (1 - F));
         g[j] = r_flush(d * I * (1 - G * G));
-        dc[j] = r_flush(d * F);
+        dc[j] = d * F;
     }
 }
 

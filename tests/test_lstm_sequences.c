@@ -116,24 +116,49 @@ static void assert_no_dust(const gr_real *x, size_t n, double least)
     for (size_t i = 0; i < n; i++) assert_true(x[i] == 0 || fabs((double)x[i]) >= least);
 }
 
-/* Gates closed by their biases, so that state and gradient shrink by 0.12 a step: from 1 to 0 within 784, and nothing between
- * 2^-100 and 0 on the way (the gradient of x: times a weight of 1/4). */
+/* Gates closed by their biases, so that state and gradient shrink by 0.12 a step: past 2^-100 after 33 steps, to 0 by any
+ * reckoning after 784; and nothing smaller than 2^-100 on the way (the gradient of x: times a weight of 1/4). */
 static void state_and_gradient_that_vanish_become_zero(void **state)
 {
     (void)state;
-    enum { T = 784, H = 4 };
-    gr_tape *t = gr_tape_new(1);
-    gr_tensor *b = gr_full(t, GR_SHAPE(4 * H), -2), *c0 = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, H)));
-    const gr_lstm_weights w = { .w_ih = gr_full(t, GR_SHAPE(4 * H, 1), 0.25), .w_hh = gr_zeros(t, GR_SHAPE(4 * H, H)), .b_ih = b };
-    for (int j = 2 * H; j < 3 * H; j++) b->data[j] = 0;
-    gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(T, 1, 1)));
-    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .c0 = c0 });
-    assert_true(gr_backward(t, gr_sum(t, gr_add(t, s.h, s.c), GR_ALL_AXES, false)));
-    assert_true(s.c->data[0] == 0 && s.h->data[0] == 0 && s.y->data[0] > R(0.01));
-    assert_no_dust(s.y->data, s.y->len, 0x1p-100);
-    assert_true(gr_grad(t, x)[0] == 0 && gr_grad(t, c0)[0] == 0 && gr_grad(t, x)[T - 1] > 0);
-    assert_no_dust(gr_grad(t, x), T, 0x1p-102);
-    gr_tape_free(t);
+    enum { H = 4 };
+    const size_t steps[] = { 36, 40, 784 };
+    for (size_t k = 0; k < COUNT(steps); k++) {
+        const size_t T = steps[k];
+        gr_tape *t = gr_tape_new(1);
+        gr_tensor *b = gr_full(t, GR_SHAPE(4 * H), -2), *c0 = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, H)));
+        const gr_lstm_weights w = { .w_ih = gr_full(t, GR_SHAPE(4 * H, 1), 0.25), .w_hh = gr_zeros(t, GR_SHAPE(4 * H, H)), .b_ih = b };
+        for (int j = 2 * H; j < 3 * H; j++) b->data[j] = 0;
+        gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(T, 1, 1)));
+        const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .c0 = c0 });
+        assert_true(gr_backward(t, gr_sum(t, gr_add(t, s.h, s.c), GR_ALL_AXES, false)));
+        assert_true(s.c->data[0] == 0 && s.h->data[0] == 0 && s.y->data[0] > R(0.01));
+        assert_no_dust(s.y->data, s.y->len, 0x1p-100);
+        assert_true(gr_grad(t, x)[0] == 0 && gr_grad(t, c0)[0] == 0 && gr_grad(t, x)[T - 1] > 0);
+        assert_no_dust(gr_grad(t, x), T, 0x1p-102);
+        gr_tape_free(t);
+    }
+}
+
+/* x reaches one gate alone, so that its gradient is that gate's: small factors of it, or a small gain, make no dust either. */
+static void the_gradient_of_a_gate_becomes_zero(void **state)
+{
+    (void)state;
+    enum { T = 60, H = 1 };
+    for (unsigned norm = 0; norm <= GR_LSTM_LN_SUM; norm += GR_LSTM_LN_SUM)
+        for (int gate = 0; gate < 3; gate++) {
+            gr_tape *t = gr_tape_new(1);
+            gr_tensor *w_ih = gr_zeros(t, GR_SHAPE(4 * H, 1)), *b = gr_full(t, GR_SHAPE(4 * H), -2), *gain = gr_full(t, GR_SHAPE(4 * H), 0x1p-20);
+            for (int j = 0; j < H; j++) w_ih->data[gate * H + j] = R(0.25), b->data[2 * H + j] = R(0.5);
+            gr_lstm_weights w = { .norm = norm, .w_ih = w_ih, .w_hh = gr_zeros(t, GR_SHAPE(4 * H, H)), .b_ih = b };
+            if (norm) w.ln_sum = (gr_lstm_ln){ gain, gr_zeros(t, GR_SHAPE(4 * H)) };
+            gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(T, 1, 1)));
+            const gr_lstm_out s = gr_lstm_sequence(t, x, &w, NULL);
+            assert_true(gr_backward(t, gr_sum(t, s.h, GR_ALL_AXES, false)));
+            assert_true(gr_grad(t, x)[0] == 0 && gr_grad(t, x)[T - 2] != 0);
+            assert_no_dust(gr_grad(t, x), T, 0x1p-102);
+            gr_tape_free(t);
+        }
 }
 
 int main(void)
@@ -145,6 +170,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sequence_gives_the_same_bits_alone),
         cmocka_unit_test(state_and_gradient_that_vanish_become_zero),
+        cmocka_unit_test(the_gradient_of_a_gate_becomes_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
