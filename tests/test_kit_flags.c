@@ -64,7 +64,7 @@ static void help_prints_the_table_and_ends_with_0(void **state)
     assert_string_equal(text, "prog - does things\n\n"
                               "  --quiet                    say less\n"
                               "  --save FILE                weights go here\n"
-                              "  --hidden N                 units (64)\n"
+                              "  --hidden N                 units (128)\n"
                               "  --seed N                   random numbers (42)\n"
                               "  --lr X                     learning rate (0.5)\n"
                               "  --clip X                   largest norm (1)\n"

@@ -69,7 +69,7 @@ static void an_output_file_is_tried_without_leaving_a_trace(void **state)
     assert_true(kit_can_write(t, "save", NULL));
     assert_true(kit_can_write(t, "save", in_dir("weights"))); /* remove_dir proves that the folder is empty */
     assert_false(kit_can_write(t, "save", dir));
-    snprintf(want, sizeof want, "--save %s: is a folder", dir);
+    snprintf(want, sizeof want, "--save %s: is not a regular file", dir);
     assert_message(t, want);
     gr_tape_recover(t);
     snprintf(path, sizeof path, "%s", in_dir("none/weights"));

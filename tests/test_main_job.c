@@ -286,7 +286,7 @@ static void bad_flags_and_paths_are_refused_before_training(void **state)
                    "--data", dir);
     assert_refused(joined("--save ", in_dir("none/w"), ": cannot be written: No such file or directory"), SMALL, "--save",
                    in_dir("none/w"));
-    assert_refused(joined("--checkpoint ", dir, ": is a folder"), SMALL, "--checkpoint", dir);
+    assert_refused(joined("--checkpoint ", dir, ": is not a regular file"), SMALL, "--checkpoint", dir);
     assert_refused(joined("", in_dir("none/l"), ": cannot open the log: No such file or directory"), SMALL, "--log", in_dir("none/l"));
     assert_int_equal(RUN(SMALL, "--load", in_dir("none/w")), 2);
     assert_non_null(strstr(err, in_dir("none/w")));

@@ -51,7 +51,7 @@ void kit_data_free(gr_tape *t, kit_data *d)
 
 const char *kit_data_name(const kit_data *d, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%zu and %zu images: %s", d->train.images.n, d->test.images.n,
+    snprintf(text, bytes, "%zu training and %zu test images: %s", d->train.images.n, d->test.images.n,
              d->dir ? d->dir : "drawn digits (examples/fetch_mnist.sh fetches the real MNIST)");
     return text;
 }

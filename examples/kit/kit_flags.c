@@ -138,6 +138,11 @@ static const kit_flag *find(const kit_flags *flags, const char *name, size_t len
 
 int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FILE *err)
 {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) {
+            print_help(flags, out);
+            return 0;
+        }
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0 || !argv[i][2]) {
             fprintf(err, "%s: \"%s\" is no flag: flags begin with --, and --help lists them\n", flags->name, argv[i]);
@@ -145,10 +150,6 @@ int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FI
         }
         const char *const name = argv[i] + 2;
         const size_t length = strcspn(name, "=");
-        if (length == 4 && memcmp(name, "help", 4) == 0) {
-            print_help(flags, out);
-            return 0;
-        }
         const kit_flag *const f = find(flags, name, length);
         if (!f) return unknown(flags, name, length, err);
 

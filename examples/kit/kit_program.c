@@ -30,7 +30,7 @@ bool kit_can_write(gr_tape *t, const char *flag, const char *path)
     char trial[4096];
     struct stat st;
     if (!path || gr_failed(t)) return !gr_failed(t);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: is a folder", flag, path);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: is not a regular file", flag, path);
     if (snprintf(trial, sizeof trial, "%s.XXXXXX", path) >= (int)sizeof trial) errno = ENAMETOOLONG;
     else {
         const int fd = mkstemp(trial);
