@@ -78,11 +78,11 @@ void gr__file_abandon(gr_tape *t, gr__file *f)
 }
 
 /* A name beside path that no other process and no other file of this one has: path.<process>.<number>.tmp */
-static bool file_open_temporary(gr_tape *t, gr__file *f)
+static bool file_open_temporary(gr_tape *t, gr__file *f, mode_t mode)
 {
     for (unsigned number = 0; f->fd < 0; number++) {
         snprintf(f->temporary, f->temporary_bytes, "%s.%ld.%u.tmp", f->path, (long)getpid(), number);
-        f->fd = file_open_patiently(f->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        f->fd = file_open_patiently(f->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
         if (f->fd < 0 && (errno != EEXIST || number == 1000)) return file_failed_to(t, "write", f->path);
     }
     return true;
@@ -99,14 +99,12 @@ bool gr__file_create(gr_tape *t, gr__file *f, const char *path)
     f->temporary_bytes = strlen(path) + sizeof ".-9223372036854775808.4294967295.tmp";
     f->temporary = gr_memory_new(gr_tape_allocator(t), f->temporary_bytes);
     if (!f->temporary) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
-    if (!file_open_temporary(t, f)) {
+    if (!file_open_temporary(t, f, replaces ? old.st_mode & 0777 : 0666)) {
         file_release_name(t, f);
         return false;
     }
-    if (!replaces || !fchmod(f->fd, old.st_mode & 07777)) return true;
-    file_failed_to(t, "keep the permissions of", path);
-    gr__file_abandon(t, f);
-    return false;
+    if (replaces) (void)!fchmod(f->fd, old.st_mode & 07777); /* what the umask took away; not every file system can */
+    return true;
 }
 
 bool gr__file_write(gr_tape *t, gr__file *f, const void *p, size_t bytes)
