@@ -31,10 +31,12 @@ typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides
 
 static void copy_block(gr_real *y, const gr_real *x, span a, span b, bool add)
 {
-    if (b.y == 1 && b.x == 1) {
+    if (b.y == 1 && (b.x == 1 || b.x == -1)) {
         for (size_t i = 0; i < a.n; i++, y += a.y, x += a.x) {
-            if (!add) memcpy(y, x, b.n * sizeof *y);
-            else for (size_t j = 0; j < b.n; j++) y[j] += x[j];
+            if (b.x == -1 && add) for (size_t j = 0; j < b.n; j++) y[j] += x[-(ptrdiff_t)j];
+            else if (b.x == -1) for (size_t j = 0; j < b.n; j++) y[j] = x[-(ptrdiff_t)j];
+            else if (add) for (size_t j = 0; j < b.n; j++) y[j] += x[j];
+            else memcpy(y, x, b.n * sizeof *y);
         }
         return;
     }
@@ -79,6 +81,16 @@ static void strided_task(void *argument, size_t chunk, int thread)
     }
 }
 
+/* Walk every axis so that y moves forward. */
+static void turn(gr__layout *l, gr_real **y, const gr_real **x)
+{
+    for (int k = 0; k < l->rank; k++) {
+        if (l->y[k] >= 0 || !l->dim[k]) continue;
+        *y += (ptrdiff_t)(l->dim[k] - 1) * l->y[k], *x += (ptrdiff_t)(l->dim[k] - 1) * l->x[k];
+        l->y[k] = -l->y[k], l->x[k] = -l->x[k];
+    }
+}
+
 /* Drop axes of size 1 and merge neighbours that are one axis on both sides. */
 static void merge(gr__layout *l)
 {
@@ -108,8 +120,9 @@ static span take(gr__layout *l, const ptrdiff_t *strides)
 
 static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add)
 {
-    strided_call c = { .y = y, .x = x, .add = add };
+    turn(&l, &y, &x);
     merge(&l);
+    strided_call c = { .y = y, .x = x, .add = add };
     c.b = take(&l, l.y);
     c.a = take(&l, l.x);
     c.l = l;
