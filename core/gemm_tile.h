@@ -32,7 +32,7 @@ typedef struct {
     const gr_real *A, *B;           /* B: rows of whole vectors */
     size_t a_row, a_col, b_row;
     gr_real *panel;                 /* where to leave the rows of B, one after the other; NULL: nowhere */
-    uintptr_t next;                 /* what to fetch towards the core meanwhile, `vectors` lines from here, then next + next_row, and so on; */
+    uintptr_t next;                 /* what to fetch into L2 meanwhile: a row of B from here, then from next + next_row, and so on; */
     size_t next_row;                /* an address as a number, for it may lie outside the matrix; 0: nothing */
     const gr_real *start;           /* of the chains; NULL: zero */
     gr_real *C;
@@ -62,7 +62,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
             panel += vectors * R_WIDTH;
         }
         if (next) {
-            UNROLL for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)(next + (size_t)v * GR_VECTOR_BYTES), 0, 2);
+            UNROLL for (int at = 0; at < vectors * GR_VECTOR_BYTES; at += 64) __builtin_prefetch((const void *)(next + (size_t)at), 0, 2);
             next += next_row;
         }
         UNROLL for (int r = 0; r < rows; r++) {
