@@ -190,7 +190,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
     if (!first) return gr_fail(t, NULL, "'%s' is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", gr_shape_text(t, tensor));
     gr_slot *const s = slot_append(t, m, name, GR_PARAMETER);
     if (!s) return NULL;
-    s->tensor = tensor, s->tied = first, s->init = first->init, s->is_norm_or_bias = first->is_norm_or_bias;
+    s->tensor = tensor, s->tied = first, s->init = first->init, s->is_norm_or_bias = first->is_norm_or_bias, s->frozen = first->frozen;
     return tensor;
 }
 
@@ -256,7 +256,8 @@ void gr_requires_grad(gr_module *m, bool wanted)
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER) continue;
         gr__wants_grad(s->tensor, wanted);
-        (s->tied ? s->tied : s)->frozen = !wanted;
+        s->frozen = !wanted;
+        if (s->tied) s->tied->frozen = !wanted;
     }
 }
 

@@ -274,6 +274,12 @@ static void a_tied_parameter_moves_once(void **state)
     assert_true(gr_clip_grad_norm(t, o, 100) == 3);
     assert_true(gr_optim_step(t, o) && x->data[0] == -2);
     assert_true(gr_optim_step(t, part) && x->data[0] == -5);
+    gr_requires_grad(a, false);
+    assert_false(gr_optim_step(t, o));
+    assert_message(t, "optim_step: all 1 parameters are frozen");
+    gr_tape_recover(t);
+    assert_false(gr_optim_step(t, part));
+    assert_message(t, "optim_step: all 1 parameters are frozen");
     gr_optim_free(o), gr_optim_free(part);
     gr_module_free(net);
     gr_tape_free(t);
