@@ -7,7 +7,12 @@
 /* ---- Parameters ---- */
 
 enum { LSTM_NAME = 64 };
-typedef struct { gr_tape *t; gr_lstm *l; double bound; char suffix[LSTM_NAME / 2]; } lstm_maker;
+typedef struct {
+    gr_tape *t;
+    gr_lstm *l;
+    double bound;
+    char suffix[LSTM_NAME / 2];
+} lstm_maker;
 
 static const char *lstm_name(const lstm_maker *m, char *name, const char *stem)
 {
@@ -59,8 +64,11 @@ gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t inp
     gr_lstm *l = gr_module_make(t, parent, name, "LSTM", bytes);
     if (!l) return NULL;
     if (!hidden) gr_fail(t, NULL, "%s: an LSTM needs at least one hidden unit", l->module.path);
-    if (c.norm && c.no_bias) gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes", l->module.path);
-    if (!(c.dropout >= 0 && c.dropout <= 1)) gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", l->module.path, c.dropout);
+    if (c.norm && c.no_bias)
+        gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes",
+                l->module.path);
+    if (!(c.dropout >= 0 && c.dropout <= 1))
+        gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", l->module.path, c.dropout);
     l->input = input, l->hidden = hidden, l->layers = c.layers, l->directions = directions, l->config = c;
     l->weights = (gr_lstm_weights *)(l + 1), l->stream = (char *)(l->weights + count);
     snprintf(l->stream, room, "%s/dropout", l->module.path);
@@ -81,7 +89,8 @@ static bool lstm_check_state(gr_tape *t, const gr_lstm *l, const gr_op *op, cons
     const size_t B = x->dim[!l->config.batch_first], n = l->layers * l->directions;
     if (!state || (state->rank == 3 && state->dim[0] == n && state->dim[1] == B && state->dim[2] == l->hidden)) return true;
     return gr_fail(t, op, "x is %s and %s has %zu layers of %zu directions and %zu units, so %s must be %s; got %s", gr_shape_text(t, x),
-                   l->module.path, l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)), gr_shape_text(t, state));
+                   l->module.path, l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)),
+                   gr_shape_text(t, state));
 }
 
 /* Number k of the states in [layers D, B, H]. */
@@ -106,15 +115,21 @@ gr_lstm_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr
     const size_t D = l->directions, n = l->layers * D;
     if (!gr_ready(t, &op, x)) return failed;
     if (x->rank != 3 || x->dim[2] != l->input)
-        return gr_fail(t, &op, "x must be %s, %zu] for %s; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, l->module.path, gr_shape_text(t, x)), failed;
+        return gr_fail(t, &op, "x must be %s, %zu] for %s; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, l->module.path,
+                       gr_shape_text(t, x)),
+               failed;
     if (!lstm_check_state(t, l, &op, "h0", x, in.h0) || !lstm_check_state(t, l, &op, "c0", x, in.c0)) return failed;
     gr_tensor **h = gr_save(t, n * sizeof *h), **last_c = gr_save(t, n * sizeof *h);
     for (size_t layer = 0; layer < l->layers && !gr_failed(t); layer++) {
         gr_tensor *y[2] = { NULL, NULL };
         for (size_t d = 0; d < D; d++) {
             const size_t k = layer * D + d;
-            const gr_lstm_options o = { .h0 = lstm_state_of(t, in.h0, k), .c0 = lstm_state_of(t, in.c0, k), .lengths = in.lengths,
-                                        .batch_first = c->batch_first, .reverse = d, .eps = c->eps };
+            const gr_lstm_options o = { .h0 = lstm_state_of(t, in.h0, k),
+                                        .c0 = lstm_state_of(t, in.c0, k),
+                                        .lengths = in.lengths,
+                                        .batch_first = c->batch_first,
+                                        .reverse = d,
+                                        .eps = c->eps };
             const gr_lstm_out s = gr_lstm_sequence(t, x, &l->weights[k], &o);
             y[d] = s.y, h[k] = s.h, last_c[k] = s.c;
         }

@@ -11,7 +11,9 @@ static gr_tensor *lstm_twin_norm(gr_tape *t, gr_tensor *a, const gr_lstm_weights
     return gr_add(t, gr_mul(t, xhat, ln.weight), ln.bias);
 }
 
-typedef struct { gr_tensor *h, *c; } lstm_twin_state;
+typedef struct {
+    gr_tensor *h, *c;
+} lstm_twin_state;
 
 static lstm_twin_state lstm_twin_step(gr_tape *t, gr_tensor *x, lstm_twin_state s, const gr_lstm_weights *w, size_t H, double eps)
 {

@@ -15,59 +15,50 @@
  * W x and W h in the place of what it no longer needs: a tape is walked once. */
 #include "core/gemm.h"
 #include "ops/lstm_cell.h"
-#include "ops/ops.h"
+#include "ops/lstm_check.h"
 #include <string.h>
 
-enum { X, W_IH, W_HH, B_IH, B_HH, LN_IH, LN_IH_SHIFT, LN_HH, LN_HH_SHIFT, LN_SUM, LN_SUM_SHIFT, LN_C, LN_C_SHIFT, H0, C0, INPUTS };
-enum { NORM_X, NORM_H, NORM_SUM, NORM_C, NORMS }; /* norm n has bit 1 << n and the inputs LN_IH + 2n and the next */
-
-typedef struct {
-    size_t T, B, I, H, shards, groups;
-    size_t of_time, of_row;                     /* in x and y: time t of sequence b is row t of_time + b of_row */
-    size_t kept;                                /* steps that are kept: all when recording, else 1 */
-    bool reverse;
-    unsigned norm;
-    gr_real eps;
-    const int *lengths;
-    gr_tensor *in[INPUTS], *y, *h_n, *c_n;
-    gr_real *x, *gates, *tanh_c;                /* [shards][kept][rows of the shard][I], [4H], [H] */
-    gr_real *h, *c;                             /* [shards][kept + 1]..: step k makes number k + 1 from number k */
-    gr_real *normed[NORMS], *moments[NORMS];    /* as gates, and as the moments of ops/lstm_cell.h; the cell is in c */
-} lstm_saved;
-
-static size_t lstm_begin(const lstm_saved *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
-static size_t lstm_rows(const lstm_saved *s, size_t shard) { return lstm_begin(s, shard + 1) - lstm_begin(s, shard); }
+static size_t lstm_begin(const gr__lstm *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
+static size_t lstm_rows(const gr__lstm *s, size_t shard) { return lstm_begin(s, shard + 1) - lstm_begin(s, shard); }
 
 /* The row at which number k of a shard begins, where `kept` numbers are kept. */
-static size_t lstm_at(const lstm_saved *s, size_t shard, size_t k, size_t kept)
+static size_t lstm_at(const gr__lstm *s, size_t shard, size_t k, size_t kept)
 {
     return lstm_begin(s, shard) * kept + k % kept * lstm_rows(s, shard);
 }
 
-static bool lstm_has(const lstm_saved *s, int norm) { return s->norm >> norm & 1; }
-
 /* The norm of rows that begin at number `at` of x; of all rows these are from number `row` on. */
-static gr__lstm_norm lstm_norm_at(const lstm_saved *s, int norm, gr_real *x, size_t at, size_t row)
+static gr__lstm_norm lstm_norm_at(const gr__lstm *s, int norm, gr_real *x, size_t at, size_t row)
 {
-    if (!lstm_has(s, norm)) return (gr__lstm_norm){ .x = NULL };
-    const size_t groups = norm == NORM_C ? 1 : s->groups;
-    return (gr__lstm_norm){ .x = x + at, .moments = s->moments[norm] + row * groups * 2, .gain = s->in[LN_IH + 2 * norm]->data,
-                            .shift = s->in[LN_IH + 2 * norm + 1]->data };
+    if (!gr__lstm_has(s, norm)) return (gr__lstm_norm){ .x = NULL };
+    const size_t groups = norm == LSTM_NORM_C ? 1 : s->groups;
+    return (gr__lstm_norm){ .x = x + at,
+                            .moments = s->moments[norm] + row * groups * 2,
+                            .gain = s->in[LSTM_LN_IH + 2 * norm]->data,
+                            .shift = s->in[LSTM_LN_IH + 2 * norm + 1]->data };
 }
 
-static gr__lstm_rows lstm_step(const lstm_saved *s, size_t shard, size_t k)
+static gr__lstm_rows lstm_step(const gr__lstm *s, size_t shard, size_t k)
 {
     const size_t H = s->H, row = lstm_at(s, shard, k, s->kept), at = row * 4 * H;
     const size_t now = lstm_at(s, shard, k, s->kept + 1) * H, next = lstm_at(s, shard, k + 1, s->kept + 1) * H;
     return (gr__lstm_rows){
-        .R = lstm_rows(s, shard), .H = H, .groups = s->groups, .eps = s->eps,
-        .time = s->reverse ? s->T - 1 - k : k, .lengths = s->lengths ? s->lengths + lstm_begin(s, shard) : NULL,
-        .ln_x = lstm_norm_at(s, NORM_X, s->normed[NORM_X], at, row),
-        .ln_h = lstm_norm_at(s, NORM_H, s->normed[NORM_H], at, row),
-        .ln_sum = lstm_norm_at(s, NORM_SUM, s->normed[NORM_SUM], at, row),
-        .ln_c = lstm_norm_at(s, NORM_C, s->c, next, row),
-        .gates = s->gates + at, .tanh_c = s->tanh_c + row * H,
-        .h_prev = s->h + now, .c_prev = s->c + now, .h = s->h + next, .c = s->c + next,
+        .R = lstm_rows(s, shard),
+        .H = H,
+        .groups = s->groups,
+        .eps = s->eps,
+        .time = s->reverse ? s->T - 1 - k : k,
+        .lengths = s->lengths ? s->lengths + lstm_begin(s, shard) : NULL,
+        .ln_x = lstm_norm_at(s, LSTM_NORM_X, s->normed[LSTM_NORM_X], at, row),
+        .ln_h = lstm_norm_at(s, LSTM_NORM_H, s->normed[LSTM_NORM_H], at, row),
+        .ln_sum = lstm_norm_at(s, LSTM_NORM_SUM, s->normed[LSTM_NORM_SUM], at, row),
+        .ln_c = lstm_norm_at(s, LSTM_NORM_C, s->c, next, row),
+        .gates = s->gates + at,
+        .tanh_c = s->tanh_c + row * H,
+        .h_prev = s->h + now,
+        .c_prev = s->c + now,
+        .h = s->h + next,
+        .c = s->c + next,
     };
 }
 
@@ -77,15 +68,15 @@ static bool lstm_past_end(const gr__lstm_rows *step, size_t r) { return step->le
 
 typedef struct {
     gr_tape *t;
-    const lstm_saved *s;
-    gr_real *w_ih, *w_hh;               /* transposed and packed */
-    const gr_real *chain_bias, *bias;   /* b_ih + b_hh: where the chains start, or for the cell to add */
+    const gr__lstm *s;
+    gr_real *w_ih, *w_hh;             /* transposed and packed */
+    const gr_real *chain_bias, *bias; /* b_ih + b_hh: where the chains start, or for the cell to add */
 } lstm_forward_job;
 
 /* W x and W h of a step, each to its norm, or to the sum of what has none. */
 static void lstm_products(const lstm_forward_job *f, const gr__lstm_rows *step, const gr_real *x, void *work)
 {
-    const lstm_saved *s = f->s;
+    const gr__lstm *s = f->s;
     const size_t G = 4 * s->H;
     gr_real *sum = step->ln_sum.x ? step->ln_sum.x : step->gates;
     gr_real *wx = step->ln_x.x ? step->ln_x.x : sum, *wh = step->ln_h.x ? step->ln_h.x : sum;
@@ -93,18 +84,19 @@ static void lstm_products(const lstm_forward_job *f, const gr__lstm_rows *step, 
     const gr_start zero = { NULL, 0 };
     gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->I, (gr_mat){ x, s->I, 1 }, f->w_ih, wx, G, wx == sum ? start : zero, work);
     if (wx == sum) start = (gr_start){ sum, G };
-    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->H, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : zero, work);
+    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->H, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : zero,
+                           work);
 }
 
 /* number 0 of a state: h0 or c0, or zeros; and the last to h_n or c_n */
-static void lstm_state_in(const lstm_saved *s, size_t shard, gr_real *state, const gr_tensor *initial)
+static void lstm_state_in(const gr__lstm *s, size_t shard, gr_real *state, const gr_tensor *initial)
 {
     const size_t n = lstm_rows(s, shard) * s->H;
     gr_real *first = state + lstm_at(s, shard, 0, s->kept + 1) * s->H;
     if (initial) memcpy(first, initial->data + lstm_begin(s, shard) * s->H, n * sizeof *first);
     else memset(first, 0, n * sizeof *first);
 }
-static void lstm_state_out(const lstm_saved *s, size_t shard, const gr_real *state, gr_tensor *final)
+static void lstm_state_out(const gr__lstm *s, size_t shard, const gr_real *state, gr_tensor *final)
 {
     memcpy(final->data + lstm_begin(s, shard) * s->H, state + lstm_at(s, shard, s->T, s->kept + 1) * s->H,
            lstm_rows(s, shard) * s->H * sizeof *state);
@@ -113,17 +105,17 @@ static void lstm_state_out(const lstm_saved *s, size_t shard, const gr_real *sta
 static void lstm_forward_shard(void *argument, size_t shard, int thread)
 {
     const lstm_forward_job *f = argument;
-    const lstm_saved *s = f->s;
+    const gr__lstm *s = f->s;
     const size_t I = s->I, H = s->H, b = lstm_begin(s, shard);
-    lstm_state_in(s, shard, s->h, s->in[H0]);
-    lstm_state_in(s, shard, s->c, s->in[C0]);
+    lstm_state_in(s, shard, s->h, s->in[LSTM_H0]);
+    lstm_state_in(s, shard, s->c, s->in[LSTM_C0]);
     for (size_t k = 0; k < s->T; k++) {
         gr__lstm_rows step = lstm_step(s, shard, k);
         gr_real *x = s->x + lstm_at(s, shard, k, s->kept) * I;
         for (size_t r = 0; r < step.R; r++) {
             const size_t row = step.time * s->of_time + (b + r) * s->of_row;
             if (lstm_past_end(&step, r)) memset(x + r * I, 0, I * sizeof *x);
-            else memcpy(x + r * I, s->in[X]->data + row * I, I * sizeof *x);
+            else memcpy(x + r * I, s->in[LSTM_X]->data + row * I, I * sizeof *x);
         }
         lstm_products(f, &step, x, gr__work(f->t, thread));
         step.bias = f->bias;
@@ -138,7 +130,7 @@ static void lstm_forward_shard(void *argument, size_t shard, int thread)
     lstm_state_out(s, shard, s->c, s->c_n);
 }
 
-static double lstm_nanoseconds(const lstm_saved *s) /* of forward, about */
+static double lstm_nanoseconds(const gr__lstm *s) /* of forward, about */
 {
     return (double)s->T * (double)s->B * (double)s->H * (0.08 * (double)(s->I + s->H) + 5);
 }
@@ -146,9 +138,11 @@ static double lstm_nanoseconds(const lstm_saved *s) /* of forward, about */
 /* ---- Backward ---- */
 
 /* What backward wants as scratch: places, in values. A shard's partial sums lie together. */
-typedef struct { size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total; } lstm_scratch_plan;
+typedef struct {
+    size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total;
+} lstm_scratch_plan;
 
-static lstm_scratch_plan lstm_plan(const lstm_saved *s)
+static lstm_scratch_plan lstm_plan(const gr__lstm *s)
 {
     const size_t G = 4 * s->H, I = s->I, H = s->H;
     lstm_scratch_plan p = { .w_ih = 0, .w_hh = gr__gemm_packed_len(I, G), .partials_of_shard = G * (I + H) + 5 * G + 2 * H };
@@ -161,35 +155,43 @@ static size_t lstm_scratch(const gr_node *n) { return lstm_plan(n->saved).total 
 
 /* Where among a shard's partial sums that of an input's gradient is. All shifts but that of the cell's norm add up the same rows
  * as the bias does, or, before a norm of the sum, the same among themselves. */
-static size_t lstm_partial(const lstm_saved *s, int input)
+static size_t lstm_partial(const gr__lstm *s, int input)
 {
     const size_t G = 4 * s->H, vectors = G * (s->I + s->H);
     switch (input) {
-    case W_IH: return 0;
-    case W_HH: return G * s->I;
-    case LN_IH: return vectors + G;
-    case LN_HH: return vectors + 2 * G;
-    case LN_SUM: return vectors + 3 * G;
-    case LN_IH_SHIFT: case LN_HH_SHIFT: return lstm_has(s, NORM_SUM) ? vectors + 4 * G : vectors;
-    case LN_C: return vectors + 5 * G;
-    case LN_C_SHIFT: return vectors + 5 * G + s->H;
-    default: return vectors; /* B_IH, B_HH, LN_SUM_SHIFT */
+    case LSTM_W_IH: return 0;
+    case LSTM_W_HH: return G * s->I;
+    case LSTM_LN_IH: return vectors + G;
+    case LSTM_LN_HH: return vectors + 2 * G;
+    case LSTM_LN_SUM: return vectors + 3 * G;
+    case LSTM_LN_IH_SHIFT:
+    case LSTM_LN_HH_SHIFT: return gr__lstm_has(s, LSTM_NORM_SUM) ? vectors + 4 * G : vectors;
+    case LSTM_LN_C: return vectors + 5 * G;
+    case LSTM_LN_C_SHIFT: return vectors + 5 * G + s->H;
+    default: return vectors; /* the biases and the shift of LN_sum */
     }
 }
 
-typedef struct { gr_tape *t; const gr_node *n; const lstm_saved *s; lstm_scratch_plan plan; gr_real *scratch; } lstm_backward_job;
+typedef struct {
+    gr_tape *t;
+    const gr_node *n;
+    const gr__lstm *s;
+    lstm_scratch_plan plan;
+    gr_real *scratch;
+} lstm_backward_job;
 
-static void lstm_connect(const lstm_saved *s, gr__lstm_rows *step, gr_real *partials)
+static void lstm_connect(const gr__lstm *s, gr__lstm_rows *step, gr_real *partials)
 {
-    gr__lstm_norm *norm[NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
-    for (int n = 0; n < NORMS; n++) norm[n]->dgain = partials + lstm_partial(s, LN_IH + 2 * n);
-    step->dbias = partials + lstm_partial(s, B_IH);
-    step->ln_c.dshift = partials + lstm_partial(s, LN_C_SHIFT);
-    if (lstm_has(s, NORM_SUM)) (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + lstm_partial(s, LN_IH_SHIFT);
+    gr__lstm_norm *norm[LSTM_NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
+    for (int n = 0; n < LSTM_NORMS; n++) norm[n]->dgain = partials + lstm_partial(s, LSTM_LN_IH + 2 * n);
+    step->dbias = partials + lstm_partial(s, LSTM_B_IH);
+    step->ln_c.dshift = partials + lstm_partial(s, LSTM_LN_C_SHIFT);
+    if (gr__lstm_has(s, LSTM_NORM_SUM)) (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + lstm_partial(s, LSTM_LN_IH_SHIFT);
 }
 
 /* dW = the sum over the rows of dA^T x:   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
-static void lstm_weight_gradient(const lstm_backward_job *f, size_t shard, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW, void *work)
+static void lstm_weight_gradient(const lstm_backward_job *f, size_t shard, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW,
+                                 void *work)
 {
     const size_t G = 4 * f->s->H, rows = f->s->T * lstm_rows(f->s, shard);
     gr__gemm_serial(gr_isa(f->t), G, N, rows, (gr_mat){ dA, 1, G }, (gr_mat){ x, N, 1 }, dW, N, (gr_start){ NULL, 0 }, work);
@@ -198,12 +200,12 @@ static void lstm_weight_gradient(const lstm_backward_job *f, size_t shard, const
 static void lstm_backward_shard(void *argument, size_t shard, int thread)
 {
     const lstm_backward_job *f = argument;
-    const lstm_saved *s = f->s;
+    const gr__lstm *s = f->s;
     const size_t I = s->I, H = s->H, G = 4 * H, b = lstm_begin(s, shard), n = lstm_rows(s, shard) * H;
     const int isa = gr_isa(f->t);
     void *work = gr__work(f->t, thread);
     gr_tensor *const *in = f->n->in, *const *out = f->n->out;
-    gr_real *dh = f->scratch + f->plan.dh + b * H, *dc = f->scratch + f->plan.dc + b * H, *dx = gr_grad(f->t, in[X]);
+    gr_real *dh = f->scratch + f->plan.dh + b * H, *dc = f->scratch + f->plan.dc + b * H, *dx = gr_grad(f->t, in[LSTM_X]);
     gr_real *partials = f->scratch + f->plan.partials + shard * f->plan.partials_of_shard;
     const gr_real *dy = gr_grad(f->t, out[0]);
     memcpy(dh, gr_grad(f->t, out[1]) + b * H, n * sizeof *dh);
@@ -219,7 +221,7 @@ static void lstm_backward_shard(void *argument, size_t shard, int thread)
         gr__lstm_rows_backward(isa, &step);
         gr_real *sum = step.ln_sum.x ? step.ln_sum.x : step.gates;
         dwx = step.ln_x.x ? step.ln_x.x : sum, dwh = step.ln_h.x ? step.ln_h.x : sum;
-        if (k || gr_grad(f->t, in[H0]))
+        if (k || gr_grad(f->t, in[LSTM_H0]))
             gr__gemm_serial_packed(isa, step.R, H, G, (gr_mat){ dwh, G, 1 }, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, work);
         gr_real *dx_row = dx ? dx + row * I : NULL;
         if (dx)
@@ -228,14 +230,19 @@ static void lstm_backward_shard(void *argument, size_t shard, int thread)
     }
     /* the loop ended at step 0, where the shard's rows begin */
     gr_real *x = s->x + lstm_at(s, shard, 0, s->kept) * I, *h = s->h + lstm_at(s, shard, 0, s->kept + 1) * H;
-    if (gr_grad(f->t, in[W_IH])) lstm_weight_gradient(f, shard, dwx, x, I, partials + lstm_partial(s, W_IH), work);
-    if (gr_grad(f->t, in[W_HH])) lstm_weight_gradient(f, shard, dwh, h, H, partials + lstm_partial(s, W_HH), work);
-    if (gr_grad(f->t, in[H0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[H0]) + b * H, dh, 1, 0, n);
-    if (gr_grad(f->t, in[C0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[C0]) + b * H, dc, 1, 0, n);
+    if (gr_grad(f->t, in[LSTM_W_IH])) lstm_weight_gradient(f, shard, dwx, x, I, partials + lstm_partial(s, LSTM_W_IH), work);
+    if (gr_grad(f->t, in[LSTM_W_HH])) lstm_weight_gradient(f, shard, dwh, h, H, partials + lstm_partial(s, LSTM_W_HH), work);
+    if (gr_grad(f->t, in[LSTM_H0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[LSTM_H0]) + b * H, dh, 1, 0, n);
+    if (gr_grad(f->t, in[LSTM_C0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[LSTM_C0]) + b * H, dc, 1, 0, n);
 }
 
 enum { LSTM_CHUNK = 16384 };
-typedef struct { int isa; gr_real *to; const gr_real *from; size_t shards, stride, n; } lstm_sum_job;
+typedef struct {
+    int isa;
+    gr_real *to;
+    const gr_real *from;
+    size_t shards, stride, n;
+} lstm_sum_job;
 
 static void lstm_sum_chunk(void *argument, size_t chunk, int thread)
 {
@@ -247,19 +254,20 @@ static void lstm_sum_chunk(void *argument, size_t chunk, int thread)
 
 static void lstm_backward(gr_tape *t, const gr_node *n)
 {
-    const lstm_saved *s = n->saved;
+    const gr__lstm *s = n->saved;
     const size_t G = 4 * s->H;
     lstm_backward_job f = { t, n, s, lstm_plan(s), gr_scratch(t) };
     if (!s->B) return;
-    if (gr_grad(t, n->in[X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
-    gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
+    if (gr_grad(t, n->in[LSTM_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[LSTM_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
+    gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[LSTM_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
     gr_parallel(t, s->shards, 2 * lstm_nanoseconds(s), lstm_backward_shard, &f);
-    for (int input = W_IH; input <= LN_C_SHIFT; input++) {
+    for (int input = LSTM_W_IH; input <= LSTM_LN_C_SHIFT; input++) {
         gr_real *to = gr_grad(t, n->in[input]);
         if (!to) continue;
         const size_t len = n->in[input]->len;
         gr_parallel(t, (len + LSTM_CHUNK - 1) / LSTM_CHUNK, 0.1 * (double)(len * s->shards), lstm_sum_chunk,
-                    &(lstm_sum_job){ gr_isa(t), to, f.scratch + f.plan.partials + lstm_partial(s, input), s->shards, f.plan.partials_of_shard, len });
+                    &(lstm_sum_job){ gr_isa(t), to, f.scratch + f.plan.partials + lstm_partial(s, input), s->shards,
+                                     f.plan.partials_of_shard, len });
     }
 }
 
@@ -267,78 +275,7 @@ static const gr_op lstm_op = { .name = "lstm", .backward = lstm_backward, .scrat
 
 /* ---- The public function ---- */
 
-static const char *const lstm_input_name[] = { "x", "w_ih", "w_hh", "b_ih", "b_hh", "ln_ih.weight", "ln_ih.bias", "ln_hh.weight",
-                                               "ln_hh.bias", "ln_sum.weight", "ln_sum.bias", "ln_c.weight", "ln_c.bias", "h0", "c0" };
-
-static bool lstm_shape_is(const gr_tensor *x, gr_shape shape)
-{
-    bool same = x && x->rank == shape.rank;
-    for (int i = 0; same && i < shape.rank; i++) same = x->dim[i] == shape.dim[i];
-    return same;
-}
-
-static bool lstm_check_norms(gr_tape *t, const lstm_saved *s)
-{
-    static const char *const bit[] = { "GR_LSTM_LN_X", "GR_LSTM_LN_H", "GR_LSTM_LN_SUM", "GR_LSTM_LN_C" };
-    if (s->norm >= 2 * GR_LSTM_LN_PER_GATE) return gr_fail(t, &lstm_op, "norm is %u, which is no sum of GR_LSTM_LN_...", s->norm);
-    for (int i = LN_IH; i <= LN_C_SHIFT; i++) {
-        const int norm = (i - LN_IH) / 2;
-        const gr_shape shape = GR_SHAPE(norm == NORM_C ? s->H : 4 * s->H);
-        if (lstm_has(s, norm) ? lstm_shape_is(s->in[i], shape) : !s->in[i]) continue;
-        return lstm_has(s, norm) ? gr_fail(t, &lstm_op, "norm has %s, so %s must be %s; got %s", bit[norm], lstm_input_name[i],
-                                           gr_shape_name(t, shape), gr_shape_text(t, s->in[i]))
-                                 : gr_fail(t, &lstm_op, "%s is given, but norm lacks %s", lstm_input_name[i], bit[norm]);
-    }
-    return true;
-}
-
-static bool lstm_check_lengths(gr_tape *t, const lstm_saved *s, const gr_ints *lengths)
-{
-    if (!lengths) return true;
-    if (lengths->rank != 1 || lengths->len != s->B) {
-        gr_shape shape = { .rank = lengths->rank };
-        memcpy(shape.dim, lengths->dim, sizeof shape.dim);
-        return gr_fail(t, &lstm_op, "x holds %zu sequences, so lengths must be [%zu]; got %s", s->B, s->B, gr_shape_name(t, shape));
-    }
-    for (size_t b = 0; b < s->B; b++)
-        if (lengths->data[b] < 0 || (size_t)lengths->data[b] > s->T)
-            return gr_fail(t, &lstm_op, "x holds %zu steps, so lengths[%zu] must be in 0 .. %zu; got %d", s->T, b, s->T, lengths->data[b]);
-    return true;
-}
-
-/* Sizes and flags into s; false, and the error on the tape, when anything does not fit. */
-static bool lstm_understand(gr_tape *t, lstm_saved *s, const gr_lstm_options *o)
-{
-    const gr_tensor *x = s->in[X], *w = s->in[W_IH];
-    if (!gr_ready(t, &lstm_op, s->in[X])) return false;
-    if (x->rank != 3)
-        return gr_fail(t, &lstm_op, "x must be %s; got %s", o->batch_first ? "[B, T, I]" : "[T, B, I]", gr_shape_text(t, x));
-    s->T = x->dim[o->batch_first], s->B = x->dim[!o->batch_first], s->I = x->dim[2];
-    if (!w || w->rank != 2 || !w->dim[0] || w->dim[0] % 4 || w->dim[1] != s->I)
-        return gr_fail(t, &lstm_op, "x is %s, so w_ih must be [4H, %zu]; got %s", gr_shape_text(t, x), s->I, gr_shape_text(t, w));
-    const size_t H = s->H = w->dim[0] / 4;
-    for (int i = W_HH; i <= B_HH; i++) {
-        const gr_shape shape = i == W_HH ? GR_SHAPE(4 * H, H) : GR_SHAPE(4 * H);
-        if ((i != W_HH && !s->in[i]) || lstm_shape_is(s->in[i], shape)) continue;
-        return gr_fail(t, &lstm_op, "w_ih is %s, so %s must be %s; got %s", gr_shape_text(t, w), lstm_input_name[i], gr_shape_name(t, shape),
-                       gr_shape_text(t, s->in[i]));
-    }
-    if (!lstm_check_norms(t, s)) return false;
-    for (int i = H0; i <= C0; i++)
-        if (s->in[i] && !lstm_shape_is(s->in[i], GR_SHAPE(s->B, H)))
-            return gr_fail(t, &lstm_op, "x holds %zu sequences and w_ih is %s, so %s must be [%zu, %zu]; got %s", s->B, gr_shape_text(t, w),
-                           lstm_input_name[i], s->B, H, gr_shape_text(t, s->in[i]));
-    if (!lstm_check_lengths(t, s, o->lengths)) return false;
-    s->lengths = o->lengths ? o->lengths->data : NULL;
-    s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
-    s->shards = (s->B + 7) / 8 < 8 ? (s->B + 7) / 8 : 8;
-    s->groups = s->norm & GR_LSTM_LN_PER_GATE ? 4 : 1;
-    s->reverse = o->reverse;
-    s->eps = (gr_real)(o->eps == GR_NONE ? 0 : o->eps ? o->eps : 1e-5);
-    return true;
-}
-
-static gr_real *lstm_save(gr_tape *t, const lstm_saved *s, size_t steps, size_t width)
+static gr_real *lstm_save(gr_tape *t, const gr__lstm *s, size_t steps, size_t width)
 {
     size_t rows, n;
     if (gr_failed(t)) return NULL;
@@ -346,31 +283,33 @@ static gr_real *lstm_save(gr_tape *t, const lstm_saved *s, size_t steps, size_t 
     return gr_fail_as(t, GR_NO_MEMORY, "lstm", "out of memory: %zu steps of %zu sequences of %zu values", steps, s->B, width);
 }
 
-static void lstm_save_steps(gr_tape *t, lstm_saved *s)
+static void lstm_save_steps(gr_tape *t, gr__lstm *s)
 {
     const size_t H = s->H, G = 4 * H;
     s->x = lstm_save(t, s, s->kept, s->I);
     s->gates = lstm_save(t, s, s->kept, G), s->tanh_c = lstm_save(t, s, s->kept, H);
     s->h = lstm_save(t, s, s->kept + 1, H), s->c = lstm_save(t, s, s->kept + 1, H);
-    for (int n = 0; n < NORMS; n++) {
-        if (!lstm_has(s, n)) continue;
-        s->moments[n] = lstm_save(t, s, s->kept, 2 * (n == NORM_C ? 1 : s->groups));
-        if (n != NORM_C) s->normed[n] = lstm_save(t, s, s->kept, G);
+    for (int n = 0; n < LSTM_NORMS; n++) {
+        if (!gr__lstm_has(s, n)) continue;
+        s->moments[n] = lstm_save(t, s, s->kept, 2 * (n == LSTM_NORM_C ? 1 : s->groups));
+        if (n != LSTM_NORM_C) s->normed[n] = lstm_save(t, s, s->kept, G);
     }
 }
 
 /* Pack the weights, add the biases, run. */
-static void lstm_forward(gr_tape *t, const lstm_saved *s)
+static void lstm_forward(gr_tape *t, const gr__lstm *s)
 {
     const size_t G = 4 * s->H;
-    lstm_forward_job f = { t, s, gr_save_reals(t, gr__gemm_packed_len(G, s->I)), gr_save_reals(t, gr__gemm_packed_len(G, s->H)), NULL, NULL };
-    gr_real *bias = s->in[B_IH] || s->in[B_HH] ? gr_save_zeros(t, G * sizeof *bias) : NULL;
+    lstm_forward_job f = {
+        t, s, gr_save_reals(t, gr__gemm_packed_len(G, s->I)), gr_save_reals(t, gr__gemm_packed_len(G, s->H)), NULL, NULL
+    };
+    gr_real *bias = s->in[LSTM_B_IH] || s->in[LSTM_B_HH] ? gr_save_zeros(t, G * sizeof *bias) : NULL;
     if (gr_failed(t)) return;
-    gr__gemm_pack(gr_isa(t), G, s->I, (gr_mat){ s->in[W_IH]->data, 1, s->I }, f.w_ih);
-    gr__gemm_pack(gr_isa(t), G, s->H, (gr_mat){ s->in[W_HH]->data, 1, s->H }, f.w_hh);
-    for (int i = B_IH; i <= B_HH; i++)
+    gr__gemm_pack(gr_isa(t), G, s->I, (gr_mat){ s->in[LSTM_W_IH]->data, 1, s->I }, f.w_ih);
+    gr__gemm_pack(gr_isa(t), G, s->H, (gr_mat){ s->in[LSTM_W_HH]->data, 1, s->H }, f.w_hh);
+    for (int i = LSTM_B_IH; i <= LSTM_B_HH; i++)
         if (s->in[i]) gr__lstm_add_partials(gr_isa(t), bias, s->in[i]->data, 1, 0, G);
-    const bool in_cell = lstm_has(s, NORM_SUM) || (lstm_has(s, NORM_X) && lstm_has(s, NORM_H));
+    const bool in_cell = gr__lstm_has(s, LSTM_NORM_SUM) || (gr__lstm_has(s, LSTM_NORM_X) && gr__lstm_has(s, LSTM_NORM_H));
     *(in_cell ? &f.bias : &f.chain_bias) = bias;
     gr_parallel(t, s->shards, lstm_nanoseconds(s), lstm_forward_shard, &f);
 }
@@ -380,11 +319,12 @@ gr_lstm_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w,
     const gr_lstm_out failed = { NULL, NULL, NULL };
     const gr_lstm_options o = options ? *options : (gr_lstm_options){ 0 };
     if (!w) return gr_ready(t, &lstm_op, x) ? (gr_fail(t, &lstm_op, "weights is NULL"), failed) : failed;
-    lstm_saved s = { .norm = w->norm, .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
-                                              w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o.h0, o.c0 } };
-    if (!lstm_understand(t, &s, &o)) return failed;
+    gr__lstm s = { .norm = w->norm,
+                   .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
+                           w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o.h0, o.c0 } };
+    if (!gr__lstm_understand(t, &lstm_op, &s, &o)) return failed;
 
-    const bool recording = gr_will_record(t, s.in, INPUTS);
+    const bool recording = gr_will_record(t, s.in, LSTM_INPUTS);
     s.kept = recording && s.T ? s.T : 1;
     s.y = gr_empty(t, o.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
     s.h_n = gr_empty(t, GR_SHAPE(s.B, s.H)), s.c_n = gr_empty(t, GR_SHAPE(s.B, s.H));
@@ -393,5 +333,5 @@ gr_lstm_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w,
     if (recording) mark = gr_tape_mark(t);
     if (!gr_failed(t)) lstm_forward(t, &s);
     gr_tape_rewind(t, mark);
-    return gr_record(t, &lstm_op, &s, sizeof s, GR_OUT(s.y, s.h_n, s.c_n), s.in, INPUTS) ? (gr_lstm_out){ s.y, s.h_n, s.c_n } : failed;
+    return gr_record(t, &lstm_op, &s, sizeof s, GR_OUT(s.y, s.h_n, s.c_n), s.in, LSTM_INPUTS) ? (gr_lstm_out){ s.y, s.h_n, s.c_n } : failed;
 }

@@ -106,10 +106,8 @@ KERNEL(void, lstm_rows_forward, const gr__lstm_rows *s)
         if (s->bias) lstm_add(4 * H, a, s->bias);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
-        if (s->ln_c.x)
-            lstm_norm(&s->ln_c, r, 1, H, s->eps, tanh_c, false);
-        else
-            memcpy(tanh_c, c, H * sizeof *c);
+        if (s->ln_c.x) lstm_norm(&s->ln_c, r, 1, H, s->eps, tanh_c, false);
+        else memcpy(tanh_c, c, H * sizeof *c);
         lstm_output(H, h, tanh_c, a + 3 * H);
     }
 }

@@ -22,8 +22,16 @@ static void gradients_of_every_placement_and_option(void **state)
     const int lengths[] = { 3, 1, 0 };
     for (size_t p = 0; p < COUNT(placements); p++)
         for (int o = 0; o < 16; o++)
-            check_gradient((lstm_case){ .norm = placements[p], .batch_first = o & 1, .reverse = o & 2, .initial = o & 4,
-                                         .lengths = o & 8 ? lengths : NULL, .T = 3, .B = 3, .I = 2, .H = 3 }, NULL);
+            check_gradient((lstm_case){ .norm = placements[p],
+                                        .batch_first = o & 1,
+                                        .reverse = o & 2,
+                                        .initial = o & 4,
+                                        .lengths = o & 8 ? lengths : NULL,
+                                        .T = 3,
+                                        .B = 3,
+                                        .I = 2,
+                                        .H = 3 },
+                           NULL);
 }
 
 static void gradients_across_shards_and_vectors(void **state)
@@ -65,8 +73,16 @@ static void agrees_with_its_composed_twin(void **state)
     gr_tape *t = gr_tape_new(1), *u = gr_tape_new(1);
     for (size_t p = 0; p < COUNT(placements); p++)
         for (int o = 0; o < 16; o++) {
-            lstm_case c = { .norm = placements[p], .batch_first = o & 1, .reverse = o & 2, .initial = o & 4, .lengths = o & 8 ? lengths : NULL,
-                            .T = 4, .B = 9, .I = 6, .H = 10 }, d = c;
+            lstm_case c = { .norm = placements[p],
+                            .batch_first = o & 1,
+                            .reverse = o & 2,
+                            .initial = o & 4,
+                            .lengths = o & 8 ? lengths : NULL,
+                            .T = 4,
+                            .B = 9,
+                            .I = 6,
+                            .H = 10 },
+                      d = c;
             d.f = gr_lstm_composed;
             agree(t, c, u, d, sizeof(gr_real) == 4 ? 1e-4 : 1e-11);
             assert_ok(t);
@@ -108,7 +124,9 @@ static void norms_by_hand(void **state)
 {
     (void)state;
     gr_tape *t = gr_tape_new(1);
-    gr_lstm_weights w = { .norm = GR_LSTM_LN_X, .w_ih = INPUT(GR_SHAPE(4, 1), 1, 2, 3, 4), .w_hh = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1),
+    gr_lstm_weights w = { .norm = GR_LSTM_LN_X,
+                          .w_ih = INPUT(GR_SHAPE(4, 1), 1, 2, 3, 4),
+                          .w_hh = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1),
                           .ln_ih = { INPUT(GR_SHAPE(4), 1, 1, 1, 1), INPUT(GR_SHAPE(4), 0, 0, 0, 0) } };
     gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1);
     const double c = tanh(0.4472118) / (1 + exp(1.3416354)), o = 1 / (1 + exp(-1.3416354));
@@ -185,11 +203,13 @@ static void errors_say_what_was_given_and_what_was_needed(void **state)
     w = good, w.w_hh = ZEROS(8, 3), refuse(t, x, &w, NULL, "lstm: w_ih is [8, 3], so w_hh must be [8, 2]; got [8, 3]");
     w = good, w.b_hh = ZEROS(4), refuse(t, x, &w, NULL, "lstm: w_ih is [8, 3], so b_hh must be [8]; got [4]");
     w = good, w.norm = 32, refuse(t, x, &w, NULL, "lstm: norm is 32, which is no sum of GR_LSTM_LN_...");
-    w.norm = GR_LSTM_LN_C, w.ln_c.weight = ZEROS(2), refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_C, so ln_c.bias must be [2]; got NULL");
+    w.norm = GR_LSTM_LN_C, w.ln_c.weight = ZEROS(2),
+    refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_C, so ln_c.bias must be [2]; got NULL");
     w.norm = GR_LSTM_LN_X, refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_X, so ln_ih.weight must be [8]; got NULL");
     w.norm = 0, refuse(t, x, &w, NULL, "lstm: ln_c.weight is given, but norm lacks GR_LSTM_LN_C");
     w = good;
-    refuse(t, x, &w, &(gr_lstm_options){ .c0 = ZEROS(1, 2) }, "lstm: x holds 2 sequences and w_ih is [8, 3], so c0 must be [2, 2]; got [1, 2]");
+    refuse(t, x, &w, &(gr_lstm_options){ .c0 = ZEROS(1, 2) },
+           "lstm: x holds 2 sequences and w_ih is [8, 3], so c0 must be [2, 2]; got [1, 2]");
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 5, 6, 0 }, GR_SHAPE(3));
     refuse(t, x, &w, &(gr_lstm_options){ .lengths = lengths }, "lstm: x holds 2 sequences, so lengths must be [2]; got [3]");
     lengths = gr_ints_new(t, (int[]){ 5, 6 }, GR_SHAPE(2));

@@ -23,9 +23,10 @@ static void names_and_shapes_are_those_of_pytorch(void **state)
     gr_module *net = gr_module_new(t);
     const gr_lstm *l = gr_lstm_new(t, net, "rnn", 5, 3, &(gr_lstm_config){ .layers = 2, .bidirectional = true });
     assert_ok(t);
-    NAMES(net, "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0", "rnn.bias_hh_l0", "rnn.weight_ih_l0_reverse", "rnn.weight_hh_l0_reverse",
-          "rnn.bias_ih_l0_reverse", "rnn.bias_hh_l0_reverse", "rnn.weight_ih_l1", "rnn.weight_hh_l1", "rnn.bias_ih_l1", "rnn.bias_hh_l1",
-          "rnn.weight_ih_l1_reverse", "rnn.weight_hh_l1_reverse", "rnn.bias_ih_l1_reverse", "rnn.bias_hh_l1_reverse");
+    NAMES(net, "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0", "rnn.bias_hh_l0", "rnn.weight_ih_l0_reverse",
+          "rnn.weight_hh_l0_reverse", "rnn.bias_ih_l0_reverse", "rnn.bias_hh_l0_reverse", "rnn.weight_ih_l1", "rnn.weight_hh_l1",
+          "rnn.bias_ih_l1", "rnn.bias_hh_l1", "rnn.weight_ih_l1_reverse", "rnn.weight_hh_l1_reverse", "rnn.bias_ih_l1_reverse",
+          "rnn.bias_hh_l1_reverse");
     assert_string_equal(gr_shape_text(t, l->weights[0].w_ih), "[12, 5]");
     assert_string_equal(gr_shape_text(t, l->weights[2].w_ih), "[12, 6]");
     assert_string_equal(gr_shape_text(t, l->weights[3].w_hh), "[12, 3]");
@@ -42,8 +43,8 @@ static void a_norm_brings_one_bias_and_its_gain_and_shift(void **state)
     const gr_lstm *l = gr_lstm_new(t, a, "l", 5, 3, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
     gr_lstm_new(t, b, "l", 5, 3, &(gr_lstm_config){ .norm = GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE, .bidirectional = true });
     gr_lstm_new(t, c, "l", 5, 3, &(gr_lstm_config){ .no_bias = true });
-    NAMES(a, "l.weight_ih_l0", "l.weight_hh_l0", "l.bias_l0", "l.ln_ih_l0.weight", "l.ln_ih_l0.bias", "l.ln_hh_l0.weight", "l.ln_hh_l0.bias",
-          "l.ln_c_l0.weight", "l.ln_c_l0.bias");
+    NAMES(a, "l.weight_ih_l0", "l.weight_hh_l0", "l.bias_l0", "l.ln_ih_l0.weight", "l.ln_ih_l0.bias", "l.ln_hh_l0.weight",
+          "l.ln_hh_l0.bias", "l.ln_c_l0.weight", "l.ln_c_l0.bias");
     NAMES(b, "l.weight_ih_l0", "l.weight_hh_l0", "l.bias_l0", "l.weight_ih_l0_reverse", "l.weight_hh_l0_reverse", "l.bias_l0_reverse",
           "l.ln_sum_l0.weight", "l.ln_sum_l0.bias", "l.ln_sum_l0_reverse.weight", "l.ln_sum_l0_reverse.bias");
     NAMES(c, "l.weight_ih_l0", "l.weight_hh_l0");
@@ -82,12 +83,15 @@ static void layers_and_directions_are_sequences_put_together(void **state)
     gr_tape *t = gr_tape_new(1);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 5, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .layers = 2, .bidirectional = true });
-    gr_tensor *x = gr_randn(t, GR_SHAPE(T, B, 5), 0, 1, "x"), *h0 = gr_randn(t, GR_SHAPE(4, B, H), 0, 1, "h0"), *c0 = gr_randn(t, GR_SHAPE(4, B, H), 0, 1, "c0");
+    gr_tensor *x = gr_randn(t, GR_SHAPE(T, B, 5), 0, 1, "x"), *h0 = gr_randn(t, GR_SHAPE(4, B, H), 0, 1, "h0"),
+              *c0 = gr_randn(t, GR_SHAPE(4, B, H), 0, 1, "c0");
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 4, 1, 2 }, GR_SHAPE(B));
     const gr_lstm_out got = gr_lstm_forward(t, l, x, &(gr_lstm_input){ h0, c0, lengths });
     gr_tensor *y[2];
     for (size_t k = 0; k < 4; k++) {
-        const gr_lstm_options o = { .h0 = gr_select(t, h0, 0, (ptrdiff_t)k), .c0 = gr_select(t, c0, 0, (ptrdiff_t)k), .lengths = lengths, .reverse = k % 2 };
+        const gr_lstm_options o = {
+            .h0 = gr_select(t, h0, 0, (ptrdiff_t)k), .c0 = gr_select(t, c0, 0, (ptrdiff_t)k), .lengths = lengths, .reverse = k % 2
+        };
         const gr_lstm_out s = gr_lstm_sequence(t, x, &l->weights[k], &o);
         y[k % 2] = s.y;
         assert_same_bits(gr_select(t, got.h, 0, (ptrdiff_t)k)->data, s.h->data, B * H);
@@ -181,7 +185,10 @@ static void blank_rows_leave_the_gradient_small(void **state)
 
 /* ---- Memory that fails ---- */
 
-typedef struct { int left; size_t held; } failing; /* allocations until one fails; bytes held */
+typedef struct {
+    int left;
+    size_t held;
+} failing; /* allocations until one fails; bytes held */
 
 static void *failing_alloc(void *context, size_t bytes)
 {
@@ -209,7 +216,8 @@ static uint64_t work(gr_tape *t, gr_module **net, gr_lstm **l)
     if (!*l) return 0;
     for (gr_slot *s = gr_slot_first(*net); s; s = gr_slot_next(*net, s)) gr__grad_clear(s->tensor);
     const gr_lstm_out o = gr_lstm_forward(t, *l, gr_ones(t, GR_SHAPE(300, 9, 3)), NULL);
-    if (!gr_backward(t, gr_sum(t, gr_add(t, gr_sum(t, o.y, GR_ALL_AXES, false), gr_sum(t, o.c, GR_ALL_AXES, false)), GR_ALL_AXES, false))) return 0;
+    if (!gr_backward(t, gr_sum(t, gr_add(t, gr_sum(t, o.y, GR_ALL_AXES, false), gr_sum(t, o.c, GR_ALL_AXES, false)), GR_ALL_AXES, false)))
+        return 0;
     return hash_reals(hash_reals(1, o.y->data, o.y->len), gr_grad(t, (*l)->weights->w_ih), (*l)->weights->w_ih->len);
 }
 

@@ -148,7 +148,8 @@ static void the_gradient_of_a_gate_becomes_zero(void **state)
     for (unsigned norm = 0; norm <= GR_LSTM_LN_SUM; norm += GR_LSTM_LN_SUM)
         for (int gate = 0; gate < 3; gate++) {
             gr_tape *t = gr_tape_new(1);
-            gr_tensor *w_ih = gr_zeros(t, GR_SHAPE(4 * H, 1)), *b = gr_full(t, GR_SHAPE(4 * H), -2), *gain = gr_full(t, GR_SHAPE(4 * H), 0x1p-20);
+            gr_tensor *w_ih = gr_zeros(t, GR_SHAPE(4 * H, 1)), *b = gr_full(t, GR_SHAPE(4 * H), -2),
+                      *gain = gr_full(t, GR_SHAPE(4 * H), 0x1p-20);
             for (int j = 0; j < H; j++) w_ih->data[gate * H + j] = R(0.25), b->data[2 * H + j] = R(0.5);
             gr_lstm_weights w = { .norm = norm, .w_ih = w_ih, .w_hh = gr_zeros(t, GR_SHAPE(4 * H, H)), .b_ih = b };
             if (norm) w.ln_sum = (gr_lstm_ln){ gain, gr_zeros(t, GR_SHAPE(4 * H)) };

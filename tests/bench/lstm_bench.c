@@ -13,7 +13,16 @@
 
 enum { T = 28, I = 28, CLASSES = 10, CHECKED = 10, MOST_STEPS = 100000 };
 
-typedef struct { gr_tape *t; gr_lstm *lstm; gr_linear *fc; gr_optim *adam; size_t batch; bool twin; gr_real *pixels; int *labels; } job;
+typedef struct {
+    gr_tape *t;
+    gr_lstm *lstm;
+    gr_linear *fc;
+    gr_optim *adam;
+    size_t batch;
+    bool twin;
+    gr_real *pixels;
+    int *labels;
+} job;
 
 static double seconds(void)
 {
@@ -43,7 +52,13 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-typedef struct { uint64_t batch, hidden, threads; double seconds; int norm; bool twin; const char *save; } options;
+typedef struct {
+    uint64_t batch, hidden, threads;
+    double seconds;
+    int norm;
+    bool twin;
+    const char *save;
+} options;
 
 static void measure(const job *j, const options *o)
 {
@@ -57,7 +72,8 @@ static void measure(const job *j, const options *o)
     }
     if (time) qsort(time, n, sizeof *time, ascending);
     if (time && !gr_failed(j->t))
-        printf("{\"w\": \"%s%s_b%zu\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.1f, \"us_med\": %.1f, \"loss10\": %.7f, \"MB\": %.1f}\n",
+        printf("{\"w\": \"%s%s_b%zu\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.1f, \"us_med\": %.1f, \"loss10\": %.7f, \"MB\": "
+               "%.1f}\n",
                o->norm ? "lnlstm" : "lstm", o->twin ? "_twin" : "", j->batch, gr_tape_threads(j->t), gr_tape_isa(j->t), 1e6 * time[0],
                1e6 * time[n / 2], loss, (double)gr_tape_bytes(j->t) / 1e6);
     free(time);
