@@ -17,14 +17,17 @@
 
 enum {
     GEMM_STEP = 640 / sizeof(gr_real), /* of K: a panel of B takes 40 KiB, about L1 */
-    GEMM_BLOCK = 128,                  /* rows of C */
+    GEMM_SHORT_STEP = 32,
+    GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(float), /* elements */
     GEMM_DEEP = 2048,                      /* a longer K is done in parts, the next one starting from C */
     GEMM_PANEL = 4 * 64 / sizeof(float),   /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
     GEMM_PAD = 3 * GEMM_LINE, /* keeps rows of copies from falling into the same few sets of a cache */
-    GEMM_STRIP = 1024,        /* of the transposed C */
+    GEMM_STRIP = 1024,        /* rows of a narrow C that are computed transposed at a time */
+    GEMM_FEW = 12,            /* tiles that gain nothing from a copy of the panel they share */
+    GEMM_INLINE = 5000,       /* nanoseconds of work that are not worth a second thread */
 };
 
 /* A thread's scratch. */
@@ -55,51 +58,55 @@ typedef struct {
     gr_start start;
 } gemm_job;
 
-INLINE gr_mat gemm_at(gr_mat X, size_t i, size_t j) { return (gr_mat){ X.data + i * X.row + j * X.col, X.row, X.col }; }
-INLINE gr_start gemm_start_at(gr_start s, size_t i, size_t j) { return s.data ? (gr_start){ s.data + i * s.row + j, s.row } : s; }
-
-/* The part of g from row i, column j and step k on; its panels are at `packed`. */
-INLINE gemm_job gemm_sub(const gemm_job *g, size_t i, size_t j, size_t k, size_t M, size_t N, size_t K, gr_real *packed)
+/* The M x N x K part of g from row i, column j and step k on; the caller says where its panels are. */
+INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, size_t M, size_t N, size_t K, gr_real *packed)
 {
-    return (gemm_job){ M,
-                       N,
-                       K,
-                       gemm_at(g->A, i, k),
-                       gemm_at(g->B, k, j),
-                       packed,
-                       g->ready,
-                       g->C + i * g->c_row + j,
-                       g->c_row,
-                       gemm_start_at(g->start, i, j) };
+    gemm_job part = *g;
+    part.M = M, part.N = N, part.K = K, part.packed = packed;
+    part.A.data += i * g->A.row + k * g->A.col;
+    part.B.data += k * g->B.row + j * g->B.col;
+    part.C += i * g->c_row + j;
+    if (g->start.data) part.start.data += i * g->start.row + j;
+    return part;
 }
 
-/* One step over K of at most GEMM_BLOCK rows and g.columns columns. */
+/* Whether copying A to rows pays: when it is read for several panels, and its rows or columns are a multiple of 4 KiB apart, where few sets of L1
+ * must hold them all, or it is stored by columns. */
+INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
+{
+    if (M <= 8) return false;
+    return A.col == 1 ? panels > 1 && A.row % 1024 == 0 : panels > 2 || A.col % 1024 == 0;
+}
+
+/* One step over K, for at most GEMM_BLOCK rows: panel after panel of B, and for each all of A. */
 static void gemm_step(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
     gr_mat A = g->A, B = g->B;
-    if (M > 8 && ((panels > 1 && A.row % 1024 == 0) || (A.col != 1 && (panels > 2 || A.col % 1024 == 0)))) {
+    if (gemm_copies_a(A, M, panels)) {
         const size_t row = gemm_round(K, 2 * GEMM_LINE) + GEMM_LINE;
         gemm_copy(M, K, K, A, work->rows, row);
         A = (gr_mat){ work->rows, row, 1 };
     }
-    gemm_tile t = { .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row };
+    gemm_tile t = {
+        .K = K, .a_row = A.row, .a_col = A.col, .next_row = B.row * sizeof(gr_real), .start_row = g->start.row, .c_row = g->c_row
+    };
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v];
         gr_real *P = g->packed ? g->packed + j * K : work->panel;
-        const bool in_place = !g->ready && B.col == 1 && n == width && M, keep = in_place && (tiles > 12 || g->packed);
-        if (!g->ready && !in_place) gemm_copy(K, n, width, gemm_at(B, 0, j), P, width);
+        const bool in_place = tiles && !g->ready && B.col == 1 && n == width, keep = in_place && (tiles > GEMM_FEW || g->packed);
+        if (!in_place && !g->ready) gemm_copy(K, n, width, (gr_mat){ B.data + j * B.col, B.row, B.col }, P, width);
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0; x < tiles; x++) {
-            const size_t rows = M / tiles + (x < M % tiles), here = in_place && (x == 0 || !keep);
-            const gr_start start = gemm_start_at(g->start, i, j);
-            t.A = A.data + i * A.row, t.start = start.data, t.C = g->C + i * g->c_row + j;
-            t.B = here ? B.data + j : P, t.b_row = here ? B.row : width;
+            const size_t rows = M / tiles + (x < M % tiles);
+            const bool reads_b = in_place && (x == 0 || !keep), fetches = in_place && x == (tiles > 1) && p + 1 < panels;
+            t.A = A.data + i * A.row;
+            t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            t.next = 0;
-            if (in_place && x == gemm_min(1, tiles - 1) && p + 1 < panels)
-                t.next = (uintptr_t)(B.data + j) + width * sizeof(gr_real), t.next_row = B.row * sizeof(gr_real);
+            t.next = fetches ? (uintptr_t)(B.data + j) + width * sizeof(gr_real) : 0; /* the next panel, if it is read in place too */
+            t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
+            t.C = g->C + i * g->c_row + j;
             gemm_tiles[v][rows](&t);
             i += rows;
         }
@@ -109,72 +116,81 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
 
 static void gemm_product(const gemm_job *g, gemm_work *work);
 
-/* Few columns waste lanes: compute C transposed, its rows along the lanes. */
+/* C is narrower than a vector, but tall: compute it transposed, rows along the lanes. */
 static void gemm_narrow(const gemm_job *g, gemm_work *work)
 {
     const size_t row = GEMM_STRIP + GEMM_LINE;
     const gr_mat B = g->ready ? (gr_mat){ g->packed, R_WIDTH, 1 } : g->B;
     for (size_t i = 0; i < g->M; i += GEMM_STRIP) {
         const size_t m = gemm_min(GEMM_STRIP, g->M - i);
-        gemm_job part = {
-            g->N,        m,   g->K,         { B.data, B.col, B.row }, { g->A.data + i * g->A.row, g->A.col, g->A.row }, NULL, false,
-            work->strip, row, { NULL, row }
-        };
+        const gr_mat A = { g->A.data + i * g->A.row, g->A.row, g->A.col };
+        gemm_job turned = { .M = g->N, .N = m, .K = g->K, .A = { B.data, B.col, B.row }, .B = { A.data, A.col, A.row } };
+        turned.C = work->strip, turned.c_row = turned.start.row = row;
         if (g->start.data) {
+            turned.start.data = work->strip;
             gemm_copy(g->N, m, m, (gr_mat){ g->start.data + i * g->start.row, 1, g->start.row }, work->strip, row);
-            part.start.data = work->strip;
         }
-        gemm_product(&part, work);
+        gemm_product(&turned, work);
         gemm_copy(m, g->N, g->N, (gr_mat){ work->strip, 1, row }, g->C + i * g->c_row, g->c_row);
     }
 }
 
-/* All columns, at most GEMM_DEEP of K. */
-static void gemm_deep(const gemm_job *g, gemm_work *work)
+/* All rows of some columns. With more rows than a block, the first block leaves the panels of B for the others. */
+static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
 {
-    const size_t unit = GEMM_VECTORS * R_WIDTH, M = g->M, N = g->N, K = g->K;
-    const size_t most = K ? gemm_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS;
-    const size_t columns = gemm_part(N, most, unit), rows = gemm_part(M, GEMM_BLOCK, 1);
-    const size_t step = gemm_part(K, g->packed || g->B.col != 1 || M > gemm_rows[GEMM_VECTORS] ? GEMM_STEP : 32, 8);
-    for (size_t j = 0; j < N; j += columns) {
-        const size_t n = gemm_min(columns, N - j), padded = gemm_round(n, R_WIDTH);
-        const bool beside = K > 2 * step && M * N > 65536;
-        gr_real *packed = g->packed ? g->packed + j * K : M > rows ? work->slab : NULL;
-        size_t i = 0;
+    const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH),
+                 c_row = padded + GEMM_LINE;
+    const bool beside = K > 2 * step && M * N > 65536; /* C waits in a block of L2 between the steps */
+    gr_real *packed = g->packed ? g->packed : M > rows ? work->slab : NULL;
+    size_t i = 0;
+    do {
+        size_t k = 0;
         do {
-            size_t k = 0;
-            do {
-                gemm_job s = gemm_sub(g, i, j, k, gemm_min(rows, M - i), n, gemm_min(step, K - k), packed ? packed + k * padded : NULL);
-                s.ready |= i > 0;
-                if (k) s.start = beside ? (gr_start){ work->block, padded + GEMM_LINE } : (gr_start){ s.C, s.c_row };
-                if (beside && k + step < K) s.C = work->block, s.c_row = padded + GEMM_LINE;
-                gemm_step(&s, work);
-                k += step;
-            } while (k < K);
-            i += rows;
-        } while (i < M);
+            gemm_job s = gemm_part_of(g, i, 0, k, gemm_min(rows, M - i), N, gemm_min(step, K - k), packed ? packed + k * padded : NULL);
+            s.ready = g->ready || i > 0;
+            if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
+            if (beside && k + step < K) s.C = work->block, s.c_row = c_row;
+            gemm_step(&s, work);
+            k += step;
+        } while (k < K);
+        i += rows;
+    } while (i < M);
+}
+
+/* K is at most GEMM_DEEP, so that the slab holds a few panels at least. */
+static void gemm_columns(const gemm_job *g, gemm_work *work)
+{
+    const size_t M = g->M, N = g->N, K = g->K, unit = GEMM_VECTORS * R_WIDTH;
+    const size_t columns = gemm_part(N, K ? gemm_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS, unit);
+    const bool once = !g->packed && g->B.col == 1 && M <= gemm_rows[GEMM_VECTORS]; /* B is read once: in short steps, along its rows */
+    const size_t step = gemm_part(K, once ? GEMM_SHORT_STEP : GEMM_STEP, 8);
+    for (size_t j = 0; j < N; j += columns) {
+        const gemm_job part = gemm_part_of(g, 0, j, 0, M, gemm_min(columns, N - j), K, g->packed ? g->packed + j * K : NULL);
+        gemm_slab(&part, step, work);
     }
 }
 
+/* Also packs: without rows, all that is left of a product is to leave the panels of B. */
 static void gemm_product(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, tail = N % R_WIDTH, whole = N - tail;
     const bool tall = M > 2 * R_WIDTH;
     if (tall && N < R_WIDTH) {
         gemm_narrow(g, work);
-    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) {
-        const gemm_job a = gemm_sub(g, 0, 0, 0, M, whole, K, g->packed),
-                       b = gemm_sub(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
-        gemm_product(&a, work);
-        gemm_product(&b, work);
+    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* a tail that would waste most of a vector goes alone */
+        const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
+        const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
+        gemm_product(&most, work);
+        gemm_product(&rest, work);
     } else {
-        const size_t part = gemm_part(K, GEMM_DEEP, 8);
+        const size_t deep = gemm_part(K, GEMM_DEEP, 8);
         size_t k = 0;
         do {
-            gemm_job deep = gemm_sub(g, 0, 0, k, M, N, gemm_min(part, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
-            if (k) deep.start = (gr_start){ g->C, g->c_row };
-            gemm_deep(&deep, work);
-            k += part;
+            gemm_job part =
+                gemm_part_of(g, 0, 0, k, M, N, gemm_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
+            if (k) part.start = (gr_start){ g->C, g->c_row };
+            gemm_columns(&part, work);
+            k += deep;
         } while (k < K);
     }
 }
@@ -188,8 +204,7 @@ size_t gr__gemm_packed_len(size_t N, size_t K) { return gemm_round(N, 16) * K; }
 
 void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 {
-    static const gr_real none[1];
-    if (N && K) gemm_run[isa](&(gemm_job){ 0, N, K, { none, 0, 0 }, B, P, false, P, 0, { NULL, 0 } }, NULL);
+    if (N && K) gemm_run[isa](&(gemm_job){ .N = N, .K = K, .A.data = P, .B = B, .packed = P, .C = P }, NULL);
 }
 
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work)
@@ -205,31 +220,33 @@ void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, con
     if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start }, work);
 }
 
-/* The longer side of C, cut evenly over the threads; what is not cut is read by all. */
+/* The longer side of C, cut evenly over the threads; the operand of the other side is read by all. */
 typedef struct {
     gr_tape *t;
     gemm_job g;
     size_t rows, columns;
-} gemm_parts;
+} gemm_cut;
 
-static void gemm_one_part(void *argument, size_t chunk, int thread)
+static void gemm_task(void *argument, size_t chunk, int thread)
 {
-    const gemm_parts *p = argument;
-    const gemm_job *g = &p->g;
-    const size_t i = p->rows < g->M ? chunk * p->rows : 0, j = p->rows < g->M ? 0 : chunk * p->columns;
-    const gemm_job part = gemm_sub(g, i, j, 0, gemm_min(p->rows, g->M - i), gemm_min(p->columns, g->N - j), g->K, NULL);
-    gemm_run[gr_isa(p->t)](&part, gr__work(p->t, thread));
+    const gemm_cut *cut = argument;
+    const gemm_job *g = &cut->g;
+    const size_t i = cut->rows < g->M ? chunk * cut->rows : 0, j = cut->columns < g->N ? chunk * cut->columns : 0;
+    const gemm_job part = gemm_part_of(g, i, j, 0, gemm_min(cut->rows, g->M - i), gemm_min(cut->columns, g->N - j), g->K, NULL);
+    gemm_run[gr_isa(cut->t)](&part, gr__work(cut->t, thread));
 }
 
 void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start)
 {
     if (!M || !N) return;
     if (!K) A.data = B.data = C;
-    const size_t threads = (size_t)gr_tape_threads(t);
-    gemm_parts p = { t, { M, N, K, A, B, NULL, false, C, ldc, start }, M, N };
-    if (M >= N) p.rows = gemm_round((M + threads - 1) / threads, 8);
-    else p.columns = gemm_round((N + threads - 1) / threads, GEMM_PANEL);
-    const size_t chunks = M >= N ? (M + p.rows - 1) / p.rows : (N + p.columns - 1) / p.columns;
-    gr_parallel(t, chunks, (double)M * (double)N * (double)K / 50, gemm_one_part, &p);
+#ifdef GR_OPENBLAS
+    if (gr__gemm_blas(M, N, K, A, B, C, ldc, start)) return;
+#endif
+    const double work = (double)M * (double)N * (double)K / 50;
+    const size_t threads = work < GEMM_INLINE ? 1 : (size_t)gr_tape_threads(t), longer = M > N ? M : N, unit = M > N ? 8 : GEMM_PANEL;
+    const size_t part = gemm_round((longer + threads - 1) / threads, unit);
+    gemm_cut cut = { t, { M, N, K, A, B, NULL, false, C, ldc, start }, M > N ? part : M, M > N ? N : part };
+    gr_parallel(t, (longer + part - 1) / part, work, gemm_task, &cut);
 }
 #endif

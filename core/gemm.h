@@ -20,11 +20,17 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
 /* On the calling thread, inside a gr_parallel task: work is gr__work(t, thread). */
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work);
 
-/* B packed once for many products (the weights of a recurrent layer): gr__gemm_packed_len reals at P, 64-aligned, made by gr__gemm_pack. */
+/* B packed once for many products (the weights of a recurrent layer): gr__gemm_packed_len reals at P, 64-aligned, made by gr__gemm_pack
+ * for the same instruction set. */
 size_t gr__gemm_packed_len(size_t N, size_t K);
 void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P);
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
                             void *work);
+
+#ifdef GR_OPENBLAS
+/* The same as gr__gemm by OpenBLAS; false, and nothing done, for strides and sizes that it does not know. */
+bool gr__gemm_blas(size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start);
+#endif
 
 /* Bytes of scratch that one thread needs, the same for every shape. */
 size_t gr__work_bytes(void);

@@ -167,6 +167,10 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 static void a_sample_has_the_same_bits_in_any_batch(void **state)
 {
     (void)state;
+#ifdef GR_OPENBLAS
+    printf("not run: a sample's bits in any batch, OpenBLAS does not promise them\n");
+    return;
+#endif
     enum { B = 67, I = 93, O = 41 };
     gr_tape *t = gr_tape_new(5);
     gr_tensor *x = gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"), *w = gr_randn(t, GR_SHAPE(O, I), 0, 1, "w"),
