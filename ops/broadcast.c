@@ -47,7 +47,7 @@ KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t
 }
 
 #if GR_HOST
-enum { CHUNK = 16384, AT_ONCE = 1024, MAX_IN = 4 };
+enum { CHUNK = 16384, AT_ONCE = 512, MAX_IN = 4 };
 
 /* ---- Runs ---- */
 

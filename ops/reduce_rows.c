@@ -198,7 +198,7 @@ static void rows_node(gr_tape *t, const gr_node *n)
     const rows_saved *s = n->saved;
     const gr_tensor *x = n->in[0];
     gr_real *dx = gr_grad(t, x), *scratch = gr_scratch(t);
-    if (!dx) return;
+    if (!dx || !x->len) return;
     rows_call c = { .s = s, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .dx = dx };
     c.x = gr__reduction_rows(t, &s->r, x, scratch);
     if (!s->r.in_rows) c.dx = memset(scratch + x->len, 0, x->len * sizeof *dx);
