@@ -1,14 +1,15 @@
-/* core/gemm.c - the matrix product: how it is cut into tiles that find their operands in the nearest cache.
+/* core/gemm.c - the matrix product: how it is cut into tiles that find their operands in a near cache.
  *
- *     columns of C, N            at most `columns` at a time: their part of B, packed, is the slab (2 MiB)
- *       rows of C, M             128 at a time: their part of C stays in L2 while
- *         K                      runs in steps of at most 160
- *           panels of B          of up to 4 vectors: 160 rows of it fill L1
- *             tiles              of up to 12 rows of A: registers (core/gemm_tile.h)
+ *     columns of C, N        up to 1024 at a time, so that their part of B fits the slab (2 MiB)
+ *       rows of C, M         up to 128 at a time: their part of C stays in L2 while
+ *         K                  runs in steps of up to 160
+ *           panels of B      of up to 4 vectors: 160 rows of it take 40 KiB, about L1
+ *             tiles          of up to 12 rows of A: registers (core/gemm_tile.h)
  *
- * A panel that is used by more than two tiles is read in place by the first, which leaves a copy, dense and aligned, for the others; so packing costs
- * next to nothing. What is not stored by rows, or ends within a vector, is copied first. All cuts are even: 9 vectors are three panels of 3, not two of 4
- * and a sliver.
+ * A panel of B is read where it lies, if it is stored by rows. When more than a few tiles share it, the first leaves a copy for the
+ * others, dense and aligned; so packing costs next to nothing. What is stored by columns or ends within a vector is copied first.
+ * With more rows than a block, all panels are kept in the slab, and the later blocks find them there. All cuts are even: 9 vectors are
+ * three panels of 3, not two of 4 and a sliver.
  *
  * Every output is one chain over k (core/gemm.h). A step over K ends by writing the chains to C, or to a block beside it, and the next
  * one reads them again: that is exact, so no cut can change a bit. */
@@ -20,9 +21,9 @@ enum {
     GEMM_SHORT_STEP = 32,
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
-    GEMM_SLAB = (2 << 20) / sizeof(float), /* elements */
-    GEMM_DEEP = 2048,                      /* a longer K is done in parts, the next one starting from C */
-    GEMM_PANEL = 4 * 64 / sizeof(float),   /* columns, at most */
+    GEMM_SLAB = (2 << 20) / sizeof(gr_real),
+    GEMM_DEEP = 2048,                    /* a longer K is done in parts, the next one starting from C */
+    GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
     GEMM_PAD = 3 * GEMM_LINE, /* keeps rows of copies from falling into the same few sets of a cache */
     GEMM_STRIP = 1024,        /* rows of a narrow C that are computed transposed at a time */
@@ -70,12 +71,12 @@ INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, si
     return part;
 }
 
-/* Whether copying A to rows pays: when it is read for several panels, and its rows or columns are a multiple of 4 KiB apart, where few sets of L1
- * must hold them all, or it is stored by columns. */
+/* Whether a copy of A by rows pays: when several panels read it, and it is stored by columns, or with rows or columns a multiple of
+ * 4 KiB apart, which all fall into the same few sets of L1. */
 INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
 {
-    if (M <= 8) return false;
-    return A.col == 1 ? panels > 1 && A.row % 1024 == 0 : panels > 2 || A.col % 1024 == 0;
+    const bool far = (A.col == 1 ? A.row : A.col) % (4096 / sizeof(gr_real)) == 0;
+    return M > 8 && (far ? panels > 1 : panels > 2 && A.col != 1);
 }
 
 /* One step over K, for at most GEMM_BLOCK rows: panel after panel of B, and for each all of A. */

@@ -51,11 +51,11 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
                 c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
             }
     const size_t K = t->K, a_row = t->a_row, a_col = t->a_col, b_row = t->b_row, next_row = t->next_row;
-    const gr_real *A[GEMM_ROWS / 4], *B = t->B; /* A: of every fourth row, for a pointer per row would be too many registers */
-    UNROLL for (int g = 0; g < GEMM_ROWS / 4; g++) A[g] = t->A + 4 * (size_t)g * a_row;
+    const gr_real *A[GEMM_ROWS / 4], *B = t->B; /* A: every fourth row, a pointer for each would be too many registers */
+    UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t->A + (size_t)r * a_row;
     gr_real *panel = t->panel;
     uintptr_t next = t->next;
-    for (size_t k = 0; k < K; k++) {
+    for (size_t k = 0; k < K;) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + v * R_WIDTH);
         if (panel) {
             UNROLL for (int v = 0; v < vectors; v++) v_store(panel + v * R_WIDTH, b[v]);
@@ -69,7 +69,8 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
             const r_vec a = v_set(A[r / 4][(size_t)(r % 4) * a_row]);
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v], c[r][v]);
         }
-        UNROLL for (int g = 0; g < GEMM_ROWS / 4; g++) A[g] += a_col;
+        if (++k == K) break; /* no pointer leaves its matrix */
+        UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += a_col;
         B += b_row;
     }
     UNROLL for (int r = 0; r < rows; r++)

@@ -4,8 +4,9 @@
  *                da = dc b'     db = a' dc
  *     linear     y = x w' + bias     x [rows, I]   w [O, I]   bias [O]   y [rows, O]
  *                dx = dy w      dw = dy' x      dbias = the sum of dy's rows
- * All by core/gemm.h: the bias is where linear's chains start, and a gradient where the chains of backward start, so adding costs no pass. An operand
- * that is broadcast over a batch adds up its gradient over the batch in ascending order: one chain again. Saved: the sizes. */
+ * All by core/gemm.h: the bias is where linear's chains start, and a gradient where the chains of backward start, so adding costs no
+ * pass. An operand that is broadcast over a batch adds up its gradient over the batch in ascending order: one chain again.
+ * Saved: the sizes. */
 #include "core/gemm.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"
@@ -60,7 +61,7 @@ static gr_mat matmul_matrix(const gr_real *data, size_t i, size_t rows, size_t c
     return transposed ? (gr_mat){ data, 1, rows } : (gr_mat){ data, columns, 1 };
 }
 
-/* One of c, da and db, matrix by matrix: the matrices of it are independent. One alone is shared among the threads; several are handed out. */
+/* One of c, da and db, matrix by matrix, each independent of the others. One alone is shared among the threads; several are handed out. */
 typedef struct matmul_call {
     gr_tape *t;
     const matmul_saved *s;

@@ -2,8 +2,8 @@
  *
  *     gemm_bench [--peak GFLOPS] [--rounds N] [PART_OF_A_CELL'S_NAME]
  *
- * The libraries are loaded when they are there: $GRADUS_OPENBLAS (libopenblas.so.0), $GRADUS_MKL (libmkl_rt.so.2; PyTorch's libtorch_cpu.so holds
- * MKL too). All take turns, round after round, in one process, and each is judged by its fastest round: what disturbs one, disturbs all.
+ * The libraries are loaded when they are there: $GRADUS_OPENBLAS (libopenblas.so.0), $GRADUS_MKL (libmkl_rt.so.2; PyTorch's
+ * libtorch_cpu.so holds MKL too). All take turns, round after round, in one process, and each is judged by its fastest round.
  * A cell is M x K x N and how A and B are stored: NN by rows, NT: B by columns, TN: A by columns, NP: B packed beforehand.
  * Columns: GFLOP/s of each; ours in percent of the peak, when that is given; ours over the better of the others. */
 #include "core/gemm.h"
@@ -17,7 +17,7 @@
 typedef void blas_gemm(const char *, const char *, const int *, const int *, const int *, const gr_real *, const gr_real *, const int *,
                        const gr_real *, const int *, const gr_real *, gr_real *, const int *);
 
-enum { GRADUS, OPENBLAS, MKL, CONTENDERS, MOST_ROUNDS = 99 };
+enum { GRADUS, OPENBLAS, MKL, CONTENDERS };
 typedef struct {
     size_t M, K, N;
     const char *what;
