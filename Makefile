@@ -18,7 +18,8 @@ endif
 
 # BITS: without contraction the bits stay; the others change no result and let loops vectorise (gcc's two: at -O2 as well). gcc's jump
 # threading copies what follows two related ?: and computes both copies: 2 to 4 times the time for some kernels.
-WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wno-missing-field-initializers $(if $(CLANG),,-Wdouble-promotion) $(if $(WERROR),-Werror)
+WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wno-missing-field-initializers \
+           $(if $(CLANG),,-Wdouble-promotion) $(if $(WERROR),-Werror)
 BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
@@ -77,7 +78,8 @@ tests: $(TESTS)
 test: ; +@tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
 	tests/tools/run_tests.sh $(B)/$(CONFIG)
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
-interchange: all $(DIR)/tests/interchange/logits ; @$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
+interchange: all $(DIR)/tests/interchange/logits
+	@$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
 
@@ -99,8 +101,8 @@ check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fing
 	$(BOTH) REAL=double tests && \
 	tests/tools/check_one.sh "$(CC)" $(B)/$(CONFIG) $(B)/one
 check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
-neon: ; +@$(BOTH) CC='$(CROSS)gcc' AR=$(CROSS)ar LDFLAGS=-static ISAS= $$($(BOTH) -s CC='$(CROSS)gcc' LDFLAGS=-static where)/tests/bits/fingerprint && \
-	tests/tools/check_bits.sh $$($(BOTH) -s CC='$(CROSS)gcc' LDFLAGS=-static where) qemu-aarch64
+neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$(CROSS)gcc/float/tests/bits/fingerprint && \
+	tests/tools/check_bits.sh $(B)/$(CROSS)gcc/float qemu-aarch64
 one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 
@@ -124,7 +126,8 @@ uninstall:
 SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/kit/*.c tests/*.c tests/*/*.c)
 F       ?= $(shell git diff --name-only HEAD -- '*.c')
 format: ; @for f in $(F); do clang-format -i $$f && echo "  $$f"; done
-lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. -j2 $(LIBRARY) $(wildcard examples/*.c examples/kit/*.c)
+lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. \
+	$(LIBRARY) $(wildcard examples/*.c examples/kit/*.c)
 loc: ; @tests/tools/loc.sh
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
@@ -151,7 +154,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test fuzz bench interchange check both check-bits neon check-one check-install one install install-one uninstall format lint loc clean where help FORCE \
-	$(CHECKS) $(CAMPAIGNS)
+.PHONY: all library tests test fuzz bench interchange check both check-bits neon check-one check-install one install install-one uninstall \
+	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

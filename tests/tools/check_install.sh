@@ -39,7 +39,8 @@ for name in gradus gradus-double; do
     flags=$(sed -n "s|\${prefix}|$dir/usr|; s/^Cflags: //p" "$pc")
     if command -v pkg-config > /dev/null; then
         said=$(PKG_CONFIG_PATH=$dir/usr/lib/pkgconfig pkg-config --cflags "$name" | sed 's/ *$//')
-        [ "$(echo $said | tr ' ' '\n' | sort)" = "$(echo $flags | tr ' ' '\n' | sort)" ] || { echo "pkg-config --cflags $name says $said"; bad=1; }
+        [ "$(echo $said | tr ' ' '\n' | sort)" = "$(echo $flags | tr ' ' '\n' | sort)" ] ||
+            { echo "pkg-config --cflags $name says $said"; bad=1; }
     fi
     warn='-Wall -Wextra -Wpedantic -Werror'
     try "$name, static, C" $cc -std=c11 $warn $flags program.c "usr/lib/lib$library.a" -lm -pthread

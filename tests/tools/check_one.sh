@@ -10,7 +10,8 @@ for real in float double; do
     for source in $(grep -l assert_bits_stay tests/test_*.c); do
         name=$(basename "$source" .c)
         flags=$(pkg-config --libs cmocka 2> /dev/null || echo -lcmocka)
-        $cc "$built/$real/tests/$name.o" "$built/$real/libkit.a" "$built/$real/libtests.a" "$one/$real.o" -o "$one/$name" $flags -lm -pthread || exit 1
+        $cc "$built/$real/tests/$name.o" "$built/$real/libkit.a" "$built/$real/libtests.a" "$one/$real.o" -o "$one/$name" \
+            $flags -lm -pthread || exit 1
         GRADUS_BITS=$one/$real.bits.normal "$built/$real/tests/$name" > "$one/log" 2>&1 || { cat "$one/log"; bad=1; }
         GRADUS_BITS=$one/$real.bits "$one/$name" > "$one/log" 2>&1 || { echo "with the one-file build:"; cat "$one/log"; bad=1; }
     done
