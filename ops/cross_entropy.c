@@ -14,12 +14,12 @@
 
 typedef struct {
     softmax_axis axis;
-    const gr_real *weight;     /* [C] */
-    gr_real smooth, weights;   /* e, and the sum of w */
+    const gr_real *weight;   /* [C] */
+    gr_real smooth, weights; /* e, and the sum of w */
     const int *target;
     int ignore[2];
-    gr_real *max, *sum;        /* m and s of each sample */
-    double total;              /* what a mean divides by */
+    gr_real *max, *sum; /* m and s of each sample */
+    double total;       /* what a mean divides by */
     gr_reduction reduction;
 } cross_entropy_saved;
 
@@ -146,11 +146,14 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
     if (!x->rank) return gr_fail(t, op, "%s is [], but needs an axis of classes: [N, C], [N, C, d1 ..] or [C]", name);
     const gr_shape want = cross_entropy_shape(x), got = index_shape(target);
     if (got.rank != want.rank || memcmp(got.dim, want.dim, (size_t)want.rank * sizeof *want.dim))
-        return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want), gr_shape_name(t, got));
+        return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want),
+                       gr_shape_name(t, got));
     s->axis = softmax_axis_of(x, x->rank > 1);
     if (c.weight && c.weight->len != s->axis.C)
-        return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C, gr_shape_text(t, c.weight));
-    if (!(c.label_smoothing >= 0 && c.label_smoothing <= 1)) return gr_fail(t, op, "label_smoothing must be in 0 .. 1; got %g", c.label_smoothing);
+        return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C,
+                       gr_shape_text(t, c.weight));
+    if (!(c.label_smoothing >= 0 && c.label_smoothing <= 1))
+        return gr_fail(t, op, "label_smoothing must be in 0 .. 1; got %g", c.label_smoothing);
     if (c.reduction > GR_REDUCE_NONE) return gr_fail(t, op, "there is no reduction %d", (int)c.reduction);
     s->target = target->data, s->smooth = (gr_real)c.label_smoothing, s->reduction = c.reduction;
     s->ignore[0] = c.ignore_index ? c.ignore_index : -100, s->ignore[1] = c.ignore_class_0 ? 0 : s->ignore[0];
@@ -187,21 +190,32 @@ static gr_real cross_entropy_scale(const cross_entropy_saved *s) { return s->red
 enum { CROSS_ENTROPY_VALUES = 4096 }; /* about so many logits to a chunk */
 
 static size_t cross_entropy_blocks(const softmax_axis *a) { return a->inner == 1 ? (a->groups + 15) / 16 : a->groups; }
-static size_t cross_entropy_step(const softmax_axis *a) { return a->C * 16 < CROSS_ENTROPY_VALUES && a->C ? CROSS_ENTROPY_VALUES / 16 / a->C : 1; }
-static size_t cross_entropy_chunks(const softmax_axis *a) { return (cross_entropy_blocks(a) + cross_entropy_step(a) - 1) / cross_entropy_step(a); }
+static size_t cross_entropy_step(const softmax_axis *a)
+{
+    return a->C * 16 < CROSS_ENTROPY_VALUES && a->C ? CROSS_ENTROPY_VALUES / 16 / a->C : 1;
+}
+static size_t cross_entropy_chunks(const softmax_axis *a)
+{
+    return (cross_entropy_blocks(a) + cross_entropy_step(a) - 1) / cross_entropy_step(a);
+}
 
 static void cross_entropy_chunk(void *argument, size_t chunk, int thread)
 {
     const cross_entropy_run *r = argument;
     const size_t blocks = cross_entropy_blocks(&r->s->axis), step = cross_entropy_step(&r->s->axis);
     (void)thread;
-    for (size_t b = chunk * step; b < blocks && b < (chunk + 1) * step; b++) (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, b);
+    for (size_t b = chunk * step; b < blocks && b < (chunk + 1) * step; b++)
+        (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, b);
 }
 
 static void cross_entropy_node(gr_tape *t, const gr_node *n)
 {
     const cross_entropy_saved *s = n->saved;
-    cross_entropy_run r = { .s = s, .x = n->in[0]->data, .g = gr_grad(t, n->out[0]), .dx = gr_grad(t, n->in[0]), .scale = cross_entropy_scale(s),
+    cross_entropy_run r = { .s = s,
+                            .x = n->in[0]->data,
+                            .g = gr_grad(t, n->out[0]),
+                            .dx = gr_grad(t, n->in[0]),
+                            .scale = cross_entropy_scale(s),
                             .isa = gr_isa(t) };
     if (r.dx) gr_parallel(t, cross_entropy_chunks(&s->axis), 0.7 * (double)n->in[0]->len, cross_entropy_chunk, &r);
 }
@@ -211,7 +225,8 @@ static const gr_op cross_entropy_op = { .name = "cross_entropy", .backward = cro
 gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config)
 {
     cross_entropy_saved s = { 0 };
-    if (!gr_ready(t, &cross_entropy_op, logits) || !cross_entropy_check(t, &cross_entropy_op, "logits", logits, target, config, &s)) return NULL;
+    if (!gr_ready(t, &cross_entropy_op, logits) || !cross_entropy_check(t, &cross_entropy_op, "logits", logits, target, config, &s))
+        return NULL;
     const size_t samples = target->len;
     s.max = gr_save_reals(t, samples), s.sum = gr_save_reals(t, samples);
     gr_tensor *y = cross_entropy_result(t, logits, s.reduction);
@@ -243,7 +258,8 @@ static void nll_node(gr_tape *t, const gr_node *n)
     const gr_real *g = gr_grad(t, n->out[0]), scale = cross_entropy_scale(s);
     gr_real *dx = gr_grad(t, n->in[0]);
     for (size_t i = 0, samples = nll_samples(n->in[0], &s->axis); dx && i < samples; i++)
-        if (!cross_entropy_ignores(s, i)) dx[nll_place(s, i)] -= scale * (s->reduction == GR_REDUCE_NONE ? g[i] : g[0]) * s->weight[s->target[i]];
+        if (!cross_entropy_ignores(s, i))
+            dx[nll_place(s, i)] -= scale * (s->reduction == GR_REDUCE_NONE ? g[i] : g[0]) * s->weight[s->target[i]];
 }
 
 static const gr_op nll_op = { .name = "nll", .backward = nll_node };
@@ -259,7 +275,8 @@ gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_c
     gr_real *loss = y && s.reduction == GR_REDUCE_NONE ? y->data : gr_save_reals(t, samples);
     if (!loss) return NULL;
 
-    for (size_t i = 0; i < samples; i++) loss[i] = cross_entropy_ignores(&s, i) ? 0 : -s.weight[target->data[i]] * logp->data[nll_place(&s, i)];
+    for (size_t i = 0; i < samples; i++)
+        loss[i] = cross_entropy_ignores(&s, i) ? 0 : -s.weight[target->data[i]] * logp->data[nll_place(&s, i)];
     cross_entropy_reduce(t, &s, y, loss, samples);
     gr_tape_rewind(t, mark);
     return gr_record(t, &nll_op, &s, sizeof s, GR_OUT(y), GR_IN(logp));

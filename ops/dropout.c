@@ -7,15 +7,19 @@
 #include "core/op.h"
 #include "ops/ops.h"
 
-typedef struct { uint64_t key, counter; uint32_t last; gr_real scale; } dropout_saved; /* a draw up to last drops */
+typedef struct {
+    uint64_t key, counter;
+    uint32_t last;
+    gr_real scale;
+} dropout_saved; /* a draw up to last drops */
 
 /* Draws 4 block .. 4 block + 63: sixteen Philox4x32-10 blocks side by side, as gr_philox makes one. */
 INLINE void dropout_draws(uint32_t *restrict draw, uint64_t key, uint64_t block)
 {
     uint32_t a[16], b[16], c[16], d[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (size_t l = 0; l < 16; l++) a[l] = (uint32_t)(block + l), b[l] = (uint32_t)((block + l) >> 32), c[l] = d[l] = 0;
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-        KEEP_LOOP for (size_t l = 0; l < 16; l++) {
+    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) KEEP_LOOP for (size_t l = 0; l < 16; l++)
+        {
             const uint64_t p = 0xD2511F53ull * a[l], q = 0xCD9E8D57ull * c[l];
             a[l] = (uint32_t)(q >> 32) ^ b[l] ^ k0, b[l] = (uint32_t)q;
             c[l] = (uint32_t)(p >> 32) ^ d[l] ^ k1, d[l] = (uint32_t)p;
@@ -69,7 +73,10 @@ static void dropout_chunk(void *argument, size_t chunk, int thread)
     r->kernel(r->to + i, r->from + i, r->s, i, n);
 }
 
-static void dropout_all(gr_tape *t, dropout_run r) { gr_parallel(t, (r.len + DROPOUT_CHUNK - 1) / DROPOUT_CHUNK, 1.0 * (double)r.len, dropout_chunk, &r); }
+static void dropout_all(gr_tape *t, dropout_run r)
+{
+    gr_parallel(t, (r.len + DROPOUT_CHUNK - 1) / DROPOUT_CHUNK, 1.0 * (double)r.len, dropout_chunk, &r);
+}
 
 static void dropout_node(gr_tape *t, const gr_node *n)
 {

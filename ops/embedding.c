@@ -10,8 +10,8 @@
 #include "ops/ops.h"
 
 /* Columns first .. first + count - 1 of dweight [V, D], from dy [n, D]. */
-KERNEL(void, embedding_backward, gr_real *restrict dweight, const gr_real *restrict dy, const int *restrict ids, size_t n, int padding, size_t D,
-       size_t first, size_t count)
+KERNEL(void, embedding_backward, gr_real *restrict dweight, const gr_real *restrict dy, const int *restrict ids, size_t n, int padding,
+       size_t D, size_t first, size_t count)
 {
     for (size_t i = 0; i < n; i++) {
         if (ids[i] == padding) continue;
@@ -26,7 +26,11 @@ KERNEL(void, embedding_backward, gr_real *restrict dweight, const gr_real *restr
 
 enum { EMBEDDING_VALUES = 16384, EMBEDDING_COLUMNS = 64 }; /* about so many values to a chunk forward, columns to a chunk backward */
 
-typedef struct { const int *ids; size_t n, D; int padding; } embedding_saved;
+typedef struct {
+    const int *ids;
+    size_t n, D;
+    int padding;
+} embedding_saved;
 typedef struct {
     const embedding_saved *s;
     gr_real *to;
@@ -67,7 +71,8 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (!gr_ready(t, &embedding_op, weight)) return NULL;
     if (weight->rank != 2) return gr_fail(t, &embedding_op, "weight must be [V, D]; got %s", gr_shape_text(t, weight));
     if (!ids) return gr_fail(t, &embedding_op, "ids is NULL");
-    if (ids->rank == GR_MAX_RANK) return gr_fail(t, &embedding_op, "ids is %s, and the result would have an axis more", gr_shape_name(t, index_shape(ids)));
+    if (ids->rank == GR_MAX_RANK)
+        return gr_fail(t, &embedding_op, "ids is %s, and the result would have an axis more", gr_shape_name(t, index_shape(ids)));
     const size_t V = weight->dim[0], D = weight->dim[1];
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= V)
@@ -88,12 +93,21 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
 
 /* ---- gather ---- */
 
-typedef struct { const int *ids; size_t dim[GR_MAX_RANK], stride[GR_MAX_RANK]; int rank, axis; } gather_saved;
+typedef struct {
+    const int *ids;
+    size_t dim[GR_MAX_RANK], stride[GR_MAX_RANK];
+    int rank, axis;
+} gather_saved;
 
 /* A walk over the ids in their order: at is the position on every axis but the gathered one, and base its offset in x. */
-typedef struct { size_t at[GR_MAX_RANK], base; } gather_walk;
+typedef struct {
+    size_t at[GR_MAX_RANK], base;
+} gather_walk;
 
-static size_t gather_offset(const gather_saved *s, const gather_walk *w, size_t i) { return w->base + (size_t)s->ids[i] * s->stride[s->axis]; }
+static size_t gather_offset(const gather_saved *s, const gather_walk *w, size_t i)
+{
+    return w->base + (size_t)s->ids[i] * s->stride[s->axis];
+}
 
 static void gather_next(const gather_saved *s, gather_walk *w)
 {
@@ -126,8 +140,8 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     bool fits = ids->rank == x->rank;
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)
-        return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger but on axis %d; got %s", gr_shape_text(t, x), x->rank, axis,
-                       gr_shape_name(t, index_shape(ids)));
+        return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger but on axis %d; got %s", gr_shape_text(t, x),
+                       x->rank, axis, gr_shape_name(t, index_shape(ids)));
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= x->dim[axis])
             return gr_fail(t, &gather_op, "ids%s is %d, but x is %s: on axis %d it must be 0 .. %lld", index_place(t, ids, i), ids->data[i],

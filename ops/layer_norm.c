@@ -136,8 +136,8 @@ static void layer_norm_node(gr_tape *t, const gr_node *n)
 {
     const layer_norm_saved *s = n->saved;
     const size_t chunks = layer_norm_chunks(s);
-    layer_norm_back a = { s, gr_grad(t, n->in[0]), gr_grad(t, n->in[1]), gr_grad(t, n->in[2]), NULL, gr_grad(t, n->out[0]), n->in[0]->data,
-                          gr_isa(t) };
+    layer_norm_back a = { s,    gr_grad(t, n->in[0]),  gr_grad(t, n->in[1]), gr_grad(t, n->in[2]),
+                          NULL, gr_grad(t, n->out[0]), n->in[0]->data,       gr_isa(t) };
     if (a.dgamma || a.dbeta) a.part = gr_scratch(t);
     gr_parallel(t, chunks, 0.5 * (double)(s->rows * s->N), layer_norm_chunk_back, &a);
     if (a.part) gr_parallel(t, (s->N + LAYER_NORM_COLUMNS - 1) / LAYER_NORM_COLUMNS, 0.1 * (double)(chunks * s->N), layer_norm_columns, &a);
@@ -164,7 +164,8 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, g
     if (!gr_ready(t, &layer_norm_op, x)) return NULL;
     if (!x->rank) return gr_fail(t, &layer_norm_op, "x is [], which has no axis to normalize");
     if (axes < 1 || axes > x->rank)
-        return gr_fail(t, &layer_norm_op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, axes);
+        return gr_fail(t, &layer_norm_op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank,
+                       axes);
     layer_norm_saved s = { .rows = 1, .N = 1 };
     for (int i = 0; i < x->rank; i++) *(i < x->rank - axes ? &s.rows : &s.N) *= x->dim[i];
     if (!s.N) s.rows = 0;

@@ -5,16 +5,19 @@
  * w is delta in huber, pos_weight in bce_with_logits, and unused in the others. At the kink of l1 the derivative is 0; huber's has none.
  * bce_with_logits: with s(x) the sigmoid, -log s(x) = softplus(-x) and -log(1 - s(x)) = softplus(x), which neither overflow nor cancel.
  * Saved: w. All else is x and y. */
+/* clang-format off */
 #define LOSSES \
     LOSS(mse, r_square(x - y), 2 * (x - y), 2 * (y - x)) \
     LOSS(l1, r_abs(x - y), (gr_real)(x > y) - (gr_real)(x < y), (gr_real)(y > x) - (gr_real)(y < x)) \
     LOSS(huber, r_abs(x - y) <= w ? r_square(x - y) / 2 : w * (r_abs(x - y) - w / 2), r_min(w, r_max(-w, x - y)), r_min(w, r_max(-w, y - x))) \
     LOSS(bce_with_logits, w * y * r_softplus(-x) + (1 - y) * r_softplus(x), (1 - y) * r_sigmoid(x) - w * y * r_sigmoid(-x), \
          w * r_softplus(-x) - r_softplus(x))
+/* clang-format on */
 #include "core/maths.h"
 #include "core/op.h"
 #include "ops/ops.h"
 
+/* clang-format off */
 /* A chunk of n elements: each loss, or their sum. g is the gradient of each, or NULL: then it is scale for all. dx or dy may be NULL. */
 #define XYW const gr_real x = xs[i], y = ys[i], w = ws[i]; (void)x, (void)y, (void)w
 #define LOSS(op, loss, by_x, by_y) \
@@ -35,6 +38,7 @@
 LOSSES
 #undef LOSS
 #undef XYW
+/* clang-format on */
 
 KERNEL(gr_real, loss_add, const gr_real *restrict sum, size_t n) { return SUM(i, n, sum[i]); }
 
@@ -49,8 +53,8 @@ typedef struct {
 typedef struct {
     void (*each)(gr_real *restrict, const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
     gr_real (*sum)(const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
-    void (*backward)(gr_real *restrict, gr_real *restrict, const gr_real *restrict, gr_real, const gr_real *restrict, const gr_real *restrict,
-                     const gr_real *restrict, size_t);
+    void (*backward)(gr_real *restrict, gr_real *restrict, const gr_real *restrict, gr_real, const gr_real *restrict,
+                     const gr_real *restrict, const gr_real *restrict, size_t);
 } loss_kernels;
 
 typedef struct {
@@ -68,7 +72,9 @@ static void loss_chunk(void *argument, size_t chunk, int thread)
     (void)thread;
     if (r->each) r->k->each(r->each + i, r->x + i, r->y + i, r->s->w, n);
     else if (r->sums) r->sums[chunk] = r->k->sum(r->x + i, r->y + i, r->s->w, n);
-    else r->k->backward(r->dx ? r->dx + i : NULL, r->dy ? r->dy + i : NULL, r->g ? r->g + i : NULL, r->scale, r->x + i, r->y + i, r->s->w, n);
+    const gr_real *const g = r->g ? r->g + i : NULL; /* one at a time: x and y may be one tensor */
+    if (r->dx) r->k->backward(r->dx + i, NULL, g, r->scale, r->x + i, r->y + i, r->s->w, n);
+    if (r->dy) r->k->backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, r->s->w, n);
 }
 
 static size_t loss_chunks(const loss_run *r) { return (r->len + r->s->chunk - 1) / r->s->chunk; }
@@ -77,7 +83,12 @@ static void loss_node(gr_tape *t, const gr_node *n, const loss_kernels *k)
 {
     const loss_saved *s = n->saved;
     const gr_real *g = gr_grad(t, n->out[0]);
-    loss_run r = { .k = k, .s = s, .x = n->in[0]->data, .y = n->in[1]->data, .dx = gr_grad(t, n->in[0]), .dy = gr_grad(t, n->in[1]),
+    loss_run r = { .k = k,
+                   .s = s,
+                   .x = n->in[0]->data,
+                   .y = n->in[1]->data,
+                   .dx = gr_grad(t, n->in[0]),
+                   .dy = gr_grad(t, n->in[1]),
                    .len = n->in[0]->len };
     if (s->reduction == GR_REDUCE_NONE) r.g = g;
     else r.scale = s->reduction == GR_REDUCE_MEAN ? g[0] / (gr_real)r.len : g[0];
@@ -97,7 +108,8 @@ static const gr_real *loss_weights(gr_tape *t, const gr_real *w, size_t n, size_
 static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, gr_tensor *x, gr_tensor *target, const gr_real *w, size_t n,
                             gr_reduction reduction)
 {
-    if (!gr_same_shape(x, target)) return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));
+    if (!gr_same_shape(x, target))
+        return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));
     if (reduction > GR_REDUCE_NONE) return gr_fail(t, op, "there is no reduction %d", (int)reduction);
     loss_saved s = { .reduction = reduction };
     s.w = loss_weights(t, w, n, &s.chunk);
@@ -120,7 +132,11 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, 
     { \
         return (loss_kernels){ op##_each[gr_isa(t)], op##_sum[gr_isa(t)], op##_backward[gr_isa(t)] }; \
     } \
-    static void op##_node(gr_tape *t, const gr_node *n) { const loss_kernels k = op##_kernels(t); loss_node(t, n, &k); } \
+    static void op##_node(gr_tape *t, const gr_node *n) \
+    { \
+        const loss_kernels k = op##_kernels(t); \
+        loss_node(t, n, &k); \
+    } \
     static const gr_op op##_op = { .name = #op, .backward = op##_node };
 LOSSES
 #undef LOSS
@@ -156,11 +172,18 @@ gr_tensor *gr_bce_with_logits_with(gr_tape *t, gr_tensor *x, gr_tensor *target, 
                        gr_shape_text(t, pos_weight));
     const loss_kernels k = bce_with_logits_kernels(t);
     const bool weighted = pos_weight && pos_weight->len;
-    return loss_make(t, &bce_with_logits_op, &k, x, target, weighted ? pos_weight->data : &(gr_real){ 1 }, weighted ? pos_weight->len : 1, reduction);
+    return loss_make(t, &bce_with_logits_op, &k, x, target, weighted ? pos_weight->data : &(gr_real){ 1 }, weighted ? pos_weight->len : 1,
+                     reduction);
 }
 
 gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_mse_with(t, x, target, GR_REDUCE_MEAN); }
 gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_l1_with(t, x, target, GR_REDUCE_MEAN); }
-gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta) { return gr_huber_with(t, x, target, delta, GR_REDUCE_MEAN); }
-gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_bce_with_logits_with(t, x, target, NULL, GR_REDUCE_MEAN); }
+gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta)
+{
+    return gr_huber_with(t, x, target, delta, GR_REDUCE_MEAN);
+}
+gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target)
+{
+    return gr_bce_with_logits_with(t, x, target, NULL, GR_REDUCE_MEAN);
+}
 #endif

@@ -104,14 +104,20 @@ static void softmax_chunk(void *argument, size_t chunk, int thread)
 
 static void softmax_node(gr_tape *t, const gr_node *n)
 {
-    softmax_run r = { .backward = softmax_backward[gr_isa(t)], .axis = n->saved, .y = n->out[0]->data, .dx = gr_grad(t, n->in[0]),
+    softmax_run r = { .backward = softmax_backward[gr_isa(t)],
+                      .axis = n->saved,
+                      .y = n->out[0]->data,
+                      .dx = gr_grad(t, n->in[0]),
                       .dy = gr_grad(t, n->out[0]) };
     if (r.dx) gr_parallel(t, softmax_chunks(r.axis), 0.3 * (double)n->out[0]->len, softmax_chunk, &r);
 }
 
 static void log_softmax_node(gr_tape *t, const gr_node *n)
 {
-    softmax_run r = { .backward = log_softmax_backward[gr_isa(t)], .axis = n->saved, .y = n->out[0]->data, .dx = gr_grad(t, n->in[0]),
+    softmax_run r = { .backward = log_softmax_backward[gr_isa(t)],
+                      .axis = n->saved,
+                      .y = n->out[0]->data,
+                      .dx = gr_grad(t, n->in[0]),
                       .dy = gr_grad(t, n->out[0]) };
     if (r.dx) gr_parallel(t, softmax_chunks(r.axis), 0.8 * (double)n->out[0]->len, softmax_chunk, &r);
 }

@@ -3,7 +3,10 @@
 #include <stdio.h>
 
 /* Every call draws from the start of the stream, so that it can be repeated. */
-typedef struct { double p; uint64_t counter; } dropping;
+typedef struct {
+    double p;
+    uint64_t counter;
+} dropping;
 static gr_tensor *dropout(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const dropping *d = argument;
@@ -18,7 +21,8 @@ static void gradient_matches_finite_differences(void **state)
     const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(63), GR_SHAPE(5, 27), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int i = 1; i < 4; i++)
-            assert_true(gr_gradcheck(stderr, "dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i }, &(gr_gradcheck_input){ .shape = shapes[s] }, 1, NULL));
+            assert_true(gr_gradcheck(stderr, "dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i },
+                                     &(gr_gradcheck_input){ .shape = shapes[s] }, 1, NULL));
 }
 
 /* Element i is dropped when draw counter + i is below p 2^32: at every offset into a block, across 2^32 blocks, for backward too. */
@@ -127,8 +131,13 @@ static void out_of_memory_is_an_error_anywhere(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    const struct { double p; const char *text; } bad[] = {
-        { -0.1, "dropout: p must be in 0 .. 1; got -0.1" }, { 1.5, "dropout: p must be in 0 .. 1; got 1.5" }, { NAN, "dropout: p must be in 0 .. 1; got nan" },
+    const struct {
+        double p;
+        const char *text;
+    } bad[] = {
+        { -0.1, "dropout: p must be in 0 .. 1; got -0.1" },
+        { 1.5, "dropout: p must be in 0 .. 1; got 1.5" },
+        { NAN, "dropout: p must be in 0 .. 1; got nan" },
     };
     gr_tape *t = gr_tape_new(1);
     for (size_t k = 0; k < COUNT(bad); k++) {

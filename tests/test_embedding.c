@@ -5,7 +5,10 @@
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
 /* Ids below a limit, made up, some of them twice. */
-typedef struct { gr_shape shape; int limit, padding, axis; } ids;
+typedef struct {
+    gr_shape shape;
+    int limit, padding, axis;
+} ids;
 
 static gr_ints *ids_of(gr_tape *t, const ids *d)
 {
@@ -33,7 +36,10 @@ static gr_tensor *one_hot_product(gr_tape *t, gr_tensor *const *in, void *argume
 static void gradient_of_embedding_matches_finite_differences(void **state)
 {
     (void)state;
-    ids cases[] = { { { 0, { 0 } }, 3, GR_NONE, 0 }, { { 1, { 1 } }, 1, GR_NONE, 0 }, { { 1, { 9 } }, 4, GR_NONE, 0 }, { { 2, { 3, 5 } }, 7, GR_NONE, 0 },
+    ids cases[] = { { { 0, { 0 } }, 3, GR_NONE, 0 },
+                    { { 1, { 1 } }, 1, GR_NONE, 0 },
+                    { { 1, { 9 } }, 4, GR_NONE, 0 },
+                    { { 2, { 3, 5 } }, 7, GR_NONE, 0 },
                     { { 3, { 2, 3, 2 } }, 3, GR_NONE, 0 } };
     for (size_t k = 0; k < COUNT(cases); k++)
         for (size_t D = 1; D < 20; D += 8)
@@ -46,8 +52,8 @@ static void agrees_with_a_one_hot_product(void **state)
     (void)state;
     for (int padding = GR_NONE; padding < 7; padding += 4)
         for (size_t D = 1; D < 200; D += 66)
-            assert_agree(embedding, one_hot_product, &(ids){ { 2, { 5, 40 } }, 7, padding, 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(7, D) }, 1,
-                         IN_DOUBLE ? 1e-14 : 2e-6);
+            assert_agree(embedding, one_hot_product, &(ids){ { 2, { 5, 40 } }, 7, padding, 0 },
+                         &(gr_gradcheck_input){ .shape = GR_SHAPE(7, D) }, 1, IN_DOUBLE ? 1e-14 : 2e-6);
 }
 
 static void the_padding_row_is_read_but_not_trained(void **state)
@@ -66,9 +72,14 @@ static void the_padding_row_is_read_but_not_trained(void **state)
 static void gradient_of_gather_matches_finite_differences(void **state)
 {
     (void)state;
-    const struct { gr_shape x; ids d; } cases[] = {
-        { { 1, { 4 } }, { { 1, { 7 } }, 4, 0, 0 } },          { { 2, { 3, 5 } }, { { 2, { 3, 2 } }, 5, 0, 1 } },
-        { { 2, { 3, 5 } }, { { 2, { 6, 4 } }, 3, 0, -2 } },   { { 3, { 2, 3, 4 } }, { { 3, { 2, 5, 3 } }, 3, 0, 1 } },
+    const struct {
+        gr_shape x;
+        ids d;
+    } cases[] = {
+        { { 1, { 4 } }, { { 1, { 7 } }, 4, 0, 0 } },
+        { { 2, { 3, 5 } }, { { 2, { 3, 2 } }, 5, 0, 1 } },
+        { { 2, { 3, 5 } }, { { 2, { 6, 4 } }, 3, 0, -2 } },
+        { { 3, { 2, 3, 4 } }, { { 3, { 2, 5, 3 } }, 3, 0, 1 } },
         { { 4, { 2, 3, 2, 3 } }, { { 4, { 1, 3, 2, 6 } }, 3, 0, -1 } },
     };
     for (size_t k = 0; k < COUNT(cases); k++) {
@@ -96,7 +107,8 @@ static void gather_picks_what_the_formula_says(void **state)
                     assert_true(y->data[i] == x->data[(at[0] * 3 + at[1]) * 4 + at[2]]);
                 }
     }
-    gr_tensor *y = gr_gather(t, gr_want_grad(t, gr_reshape(t, x, GR_SHAPE(6, 4))), 1, gr_ints_new(t, (int[]){ 2, 2, 0, 3 }, GR_SHAPE(2, 2)));
+    gr_tensor *y =
+        gr_gather(t, gr_want_grad(t, gr_reshape(t, x, GR_SHAPE(6, 4))), 1, gr_ints_new(t, (int[]){ 2, 2, 0, 3 }, GR_SHAPE(2, 2)));
     assert_values(y, 0, 2, 2, 4, 7);
     assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 10, 100, 1000 }));
     assert_close(gr_grad(t, x), ((gr_real[]){ 0, 0, 11, 0, 100, 0, 0, 1000, 0, 0 }), 10, 0);
@@ -144,15 +156,18 @@ static void bad_arguments_are_reported(void **state)
     REPORTED(gr_embedding(t, X(5), IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: weight must be [V, D]; got [5]");
     REPORTED(gr_embedding(t, NULL, IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: argument 1 is NULL");
     REPORTED(gr_embedding(t, X(5, 2), NULL, GR_NONE), "embedding: ids is NULL");
-    REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(2, 2), 0, 1, 4, 5), GR_NONE), "embedding: ids[1, 1] is 5, but weight is [5, 2]: it must be 0 .. 4");
+    REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(2, 2), 0, 1, 4, 5), GR_NONE),
+             "embedding: ids[1, 1] is 5, but weight is [5, 2]: it must be 0 .. 4");
     REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), -1), GR_NONE), "embedding: ids[0] is -1, but weight is [5, 2]: it must be 0 .. 4");
     REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), 0), 5), "embedding: padding must be 0 .. 4, or GR_NONE; got 5");
     REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1), 0), GR_NONE),
              "embedding: ids is [1, 1, 1, 1, 1, 1, 1, 1], and the result would have an axis more");
     REPORTED(gr_gather(t, X(2, 3), 2, IDS(GR_SHAPE(1, 1), 0)), "gather: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     REPORTED(gr_gather(t, X(2, 3), 1, NULL), "gather: ids is NULL");
-    REPORTED(gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(2), 0, 0)), "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [2]");
-    REPORTED(gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(3, 1), 0, 0, 0)), "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [3, 1]");
+    REPORTED(gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(2), 0, 0)),
+             "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [2]");
+    REPORTED(gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(3, 1), 0, 0, 0)),
+             "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [3, 1]");
     REPORTED(gr_gather(t, X(2, 3), -1, IDS(GR_SHAPE(2, 1), 0, 3)), "gather: ids[1, 0] is 3, but x is [2, 3]: on axis 1 it must be 0 .. 2");
     gr_tape_free(t);
 }

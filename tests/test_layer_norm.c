@@ -6,7 +6,11 @@
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
 /* in: x, then gamma and beta where there are any. */
-typedef struct { int axes; bool gamma, beta; double eps; } norm;
+typedef struct {
+    int axes;
+    bool gamma, beta;
+    double eps;
+} norm;
 typedef gr_tensor *layer_norm_function(gr_tape *, gr_tensor *, int, gr_tensor *, gr_tensor *, double);
 
 static gr_tensor *call(layer_norm_function *f, gr_tape *t, gr_tensor *const *in, const norm *n)
@@ -24,9 +28,13 @@ static size_t inputs_of(const norm *n, gr_shape x, gr_gradcheck_input *in)
     return 1u + n->gamma + n->beta;
 }
 
-static const struct { gr_shape x; int axes; } cases[] = {
-    { { 1, { 1 } }, 1 }, { { 1, { 5 } }, 1 }, { { 2, { 3, 2 } }, 1 }, { { 2, { 5, 16 } }, 1 }, { { 2, { 7, 17 } }, 1 }, { { 2, { 3, 5 } }, 2 },
-    { { 3, { 2, 3, 5 } }, 1 }, { { 3, { 2, 3, 11 } }, 2 }, { { 4, { 3, 2, 3, 5 } }, 3 }, { { 4, { 2, 1, 3, 4 } }, 1 }, { { 2, { 130, 33 } }, 1 },
+static const struct {
+    gr_shape x;
+    int axes;
+} cases[] = {
+    { { 1, { 1 } }, 1 },          { { 1, { 5 } }, 1 },          { { 2, { 3, 2 } }, 1 },    { { 2, { 5, 16 } }, 1 },
+    { { 2, { 7, 17 } }, 1 },      { { 2, { 3, 5 } }, 2 },       { { 3, { 2, 3, 5 } }, 1 }, { { 3, { 2, 3, 11 } }, 2 },
+    { { 4, { 3, 2, 3, 5 } }, 3 }, { { 4, { 2, 1, 3, 4 } }, 1 }, { { 2, { 130, 33 } }, 1 },
 };
 
 /* ---- Gradients ---- */
@@ -91,7 +99,8 @@ static void a_row_of_equal_values_gives_beta_and_a_finite_gradient(void **state)
     for (size_t v = 0; v < COUNT(values); v++)
         for (size_t e = 0; e < COUNT(eps); e++) {
             gr_tape_reset(t);
-            gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(3, 37), values[v])), *gamma = gr_want_grad(t, gr_randn(t, GR_SHAPE(37), 0, 1, "g"));
+            gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(3, 37), values[v])),
+                      *gamma = gr_want_grad(t, gr_randn(t, GR_SHAPE(37), 0, 1, "g"));
             gr_tensor *beta = gr_want_grad(t, gr_randn(t, GR_SHAPE(37), 0, 1, "b")), *dy = gr_randn(t, GR_SHAPE(3, 37), 0, 1, "dy");
             gr_tensor *y = gr_layer_norm(t, x, 1, gamma, beta, eps[e]);
             for (size_t r = 0; r < 3; r++) assert_same_bits(y->data + 37 * r, beta->data, 37);
@@ -170,7 +179,10 @@ static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
 static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 {
     (void)state;
-    const struct { gr_shape x; int axes; } large[] = { { { 2, { 301, 67 } }, 1 }, { { 3, { 7, 13, 130 } }, 2 }, { { 2, { 65, 128 } }, 1 }, { { 2, { 3, 2050 } }, 1 } };
+    const struct {
+        gr_shape x;
+        int axes;
+    } large[] = { { { 2, { 301, 67 } }, 1 }, { { 3, { 7, 13, 130 } }, 2 }, { { 2, { 65, 128 } }, 1 }, { { 2, { 3, 2050 } }, 1 } };
     for (size_t k = 0; k < COUNT(large); k++)
         for (int affine = 0; affine < 4; affine++) {
             norm n = { large[k].axes, affine & 1, affine & 2, 1e-5 };
@@ -195,7 +207,10 @@ static void a_row_has_the_same_bits_alone_and_in_a_batch(void **state)
 static void a_tensor_of_size_0_goes_through(void **state)
 {
     (void)state;
-    const struct { gr_shape x; int axes; } empty[] = { { { 2, { 0, 3 } }, 1 }, { { 2, { 3, 0 } }, 1 }, { { 1, { 0 } }, 1 }, { { 3, { 2, 0, 3 } }, 2 } };
+    const struct {
+        gr_shape x;
+        int axes;
+    } empty[] = { { { 2, { 0, 3 } }, 1 }, { { 2, { 3, 0 } }, 1 }, { { 1, { 0 } }, 1 }, { { 3, { 2, 0, 3 } }, 2 } };
     for (size_t k = 0; k < COUNT(empty); k++) {
         norm n = { empty[k].axes, true, true, 1e-5 };
         gr_gradcheck_input in[3];

@@ -12,13 +12,16 @@ ALONG(log_softmax, gr_log_softmax)
 ALONG(softmax_composed, gr_softmax_composed)
 ALONG(log_softmax_composed, gr_log_softmax_composed)
 
-static const struct { const char *name; gr_gradcheck_function *f, *twin; } ops[] = {
+static const struct {
+    const char *name;
+    gr_gradcheck_function *f, *twin;
+} ops[] = {
     { "softmax", softmax, softmax_composed },
     { "log_softmax", log_softmax, log_softmax_composed },
 };
 static const gr_shape shapes[] = {
-    { 1, { 1 } }, { 1, { 2 } }, { 1, { 16 } }, { 1, { 37 } }, { 2, { 3, 5 } }, { 2, { 17, 4 } }, { 2, { 5, 33 } }, { 3, { 2, 3, 5 } }, { 3, { 3, 18, 2 } },
-    { 4, { 2, 3, 2, 4 } },
+    { 1, { 1 } },     { 1, { 2 } },     { 1, { 16 } },      { 1, { 37 } },       { 2, { 3, 5 } },
+    { 2, { 17, 4 } }, { 2, { 5, 33 } }, { 3, { 2, 3, 5 } }, { 3, { 3, 18, 2 } }, { 4, { 2, 3, 2, 4 } },
 };
 
 static void gradients_match_finite_differences_on_every_axis(void **state)
@@ -111,7 +114,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     const gr_shape large[] = { GR_SHAPE(700, 10), GR_SHAPE(33, 1000), GR_SHAPE(19, 67, 35) };
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t s = 0; s < COUNT(large); s++)
-            for (int axis = 0; axis < large[s].rank; axis++) assert_bits_stay(ops[k].f, &axis, &(gr_gradcheck_input){ .shape = large[s] }, 1);
+            for (int axis = 0; axis < large[s].rank; axis++)
+                assert_bits_stay(ops[k].f, &axis, &(gr_gradcheck_input){ .shape = large[s] }, 1);
 }
 
 static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
@@ -143,7 +147,8 @@ static void a_tensor_of_size_0_goes_through(void **state)
 static void out_of_memory_is_an_error_anywhere(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < COUNT(ops); k++) assert_survives_failing_memory(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300, 1000) }, 1);
+    for (size_t k = 0; k < COUNT(ops); k++)
+        assert_survives_failing_memory(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300, 1000) }, 1);
 }
 
 static void bad_arguments_are_reported(void **state)
