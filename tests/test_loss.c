@@ -131,6 +131,15 @@ static void the_short_forms_are_means(void **state)
     gr_tape_free(t);
 }
 
+LOSS(bce_of_itself, gr_bce_with_logits_with(t, x, x, weight_of(t, x), ((void)y, r)))
+static void the_target_may_be_x_itself(void **state)
+{
+    (void)state;
+    gr_reduction sum = GR_REDUCE_SUM;
+    const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(5, 7) }, { .shape = GR_SHAPE(1), .no_grad = true } };
+    assert_true(gr_gradcheck(stderr, "bce_with_logits", bce_of_itself, &sum, in, 2, NULL));
+}
+
 static void kinks_and_extremes(void **state)
 {
     (void)state;
@@ -227,6 +236,7 @@ int main(void)
         cmocka_unit_test(agree_with_plain_operators),
         cmocka_unit_test(values_and_gradients_are_pytorchs),
         cmocka_unit_test(the_short_forms_are_means),
+        cmocka_unit_test(the_target_may_be_x_itself),
         cmocka_unit_test(kinks_and_extremes),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
