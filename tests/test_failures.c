@@ -1,13 +1,48 @@
 /* tests/test_failures.c - a whole program with every allocation, thread, open, read, write, fsync and rename failed in turn: once, and
  * from then on for ever. No crash, no leak, an error that says so, nothing half-written; and after gr_tape_recover a retry of the
  * stage that failed leads to the same bits as if nothing had happened. */
-#include "tests/test.h"
-
-#include "tests/faults.h"
+#define FAILING_FILES
+#include "tests/failing.h"
 #include <dirent.h>
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
-static char folder[] = "/tmp/gradus-failures-XXXXXX", weights_file[64], state_file[64], checkpoint_file[64];
+/* ---- What can fail: the n-th call, or it and all after it ---- */
+
+typedef enum { MEMORY, FILES, THREADS } thing;
+static const char *const thing_name[] = { "allocation", "open, read, write, fsync or rename", "thread" };
+static failing_memory memory;
+static struct { size_t calls, fail_at; } threads;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*f)(void *), void *argument)
+{
+    typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    create *real;
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return ++threads.calls == threads.fail_at ? EAGAIN : real(thread, attributes, f, argument);
+}
+
+static void arrange(thing what, size_t at, bool for_ever)
+{
+    memory = (failing_memory){ .fail_at = what == MEMORY ? at : 0, .for_ever = for_ever, .live = memory.live };
+    memset(&failing_files, 0, sizeof failing_files);
+    failing_files.fail_at = what == FILES ? (int)at : 0, failing_files.error = ENOSPC, failing_files.for_ever = for_ever;
+    threads.calls = 0, threads.fail_at = what == THREADS ? at : 0;
+}
+static void trouble_is_over(void) { memory.fail_at = 0, failing_files.fail_at = 0, threads.fail_at = 0; }
+static size_t calls_of(thing what) { return what == MEMORY ? memory.calls : what == FILES ? (size_t)failing_files.calls : threads.calls; }
+
+static size_t entries_of(const char *folder, const char *holding)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && (e = readdir(d));) n += !!strstr(e->d_name, holding);
+    closedir(d);
+    return n;
+}
+
+static char weights_file[512], state_file[512], checkpoint_file[512];
 
 enum { B = 17, T = 4, I = 3, H = 5, C = 3 };
 
@@ -25,7 +60,7 @@ typedef struct {
 
 static bool start(program *p)
 {
-    p->t = gr_tape_new_with(11, &(gr_tape_config){ .threads = 2, .allocator = &fault_allocator });
+    p->t = gr_tape_new_with(11, &(gr_tape_config){ .threads = 2, .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } });
     return !gr_failed(p->t);
 }
 
@@ -93,15 +128,6 @@ static void finish(program *p)
 
 /* ---- What must hold around it ---- */
 
-static size_t leftovers(void) /* files that are none of the three */
-{
-    size_t n = 0;
-    DIR *d = opendir(folder);
-    for (const struct dirent *e; (e = readdir(d));) n += !!strstr(e->d_name, ".tmp");
-    closedir(d);
-    return n;
-}
-
 /* Whatever has failed, a file that is there is complete. */
 static void assert_files_are_whole(void)
 {
@@ -117,106 +143,104 @@ static void assert_files_are_whole(void)
     gr_tape_free(t);
 }
 
-static void assert_error_says_so(const program *p, fault_kind kind)
+static size_t files_at_first;
+static void assert_nothing_is_left(void)
+{
+    assert_int_equal(memory.live, 0);
+    assert_int_equal(entries_of("/proc/self/fd", ""), files_at_first);
+    assert_int_equal(entries_of(test_folder, ".tmp"), 0);
+}
+
+static void assert_error_says_so(const program *p, thing what)
 {
     if (!p->t) {
-        assert_int_equal(kind, FAULT_ALLOCATION);
+        assert_int_equal(what, MEMORY);
         return;
     }
-    const gr_error want = kind == FAULT_ALLOCATION ? GR_NO_MEMORY : GR_IO_FAILED;
-    if (gr_error_code(p->t) != want) fail_msg("%s failed, and the tape says: %s", fault_name[kind], gr_message(p->t));
+    const gr_error want = what == MEMORY ? GR_NO_MEMORY : GR_IO_FAILED;
+    if (gr_error_code(p->t) != want) fail_msg("%s failed, and the tape says: %s", thing_name[what], gr_message(p->t));
     assert_non_null(strstr(gr_message(p->t), want == GR_NO_MEMORY ? "out of memory" : "cannot"));
 }
 
 /* Run the program with one call of a kind failing; a stage that fails is tried once more. Returns the fingerprint; *met tells
  * whether the call was ever made. */
-static uint64_t run(fault_kind kind, size_t at, bool for_ever, bool *met)
+static uint64_t run(thing what, size_t at, bool for_ever, bool *met)
 {
     program p = { .epoch = 7 };
-    memset(&faults, 0, sizeof faults);
-    faults.at[kind] = at, faults.for_ever = for_ever;
+    arrange(what, at, for_ever);
     bool good = true;
     for (size_t i = 0; i < COUNT(stages) && good; i++) {
         if (stages[i](&p)) continue;
-        assert_error_says_so(&p, kind);
-        if (for_ever) faults.at[kind] = 0; /* the trouble is over */
+        assert_error_says_so(&p, what);
+        if (for_ever) trouble_is_over();
         if (i == 0) gr_tape_free(p.t), p.t = NULL;
         else gr_tape_recover(p.t);
         good = stages[i](&p);
-        if (!good) fail_msg("%s %zu, stage %zu, again: %s", fault_name[kind], at, i, gr_message(p.t));
+        if (!good) fail_msg("%s %zu, stage %zu, again: %s", thing_name[what], at, i, gr_message(p.t));
     }
     const uint64_t hash = fingerprint(&p);
-    *met = faults.calls[kind] >= at;
+    *met = calls_of(what) >= at;
     finish(&p);
-    assert_int_equal(faults.bytes, 0);
-    assert_int_equal(faults.files, 0);
-    assert_int_equal(leftovers(), 0);
+    assert_nothing_is_left();
     return hash;
 }
 
 /* The same, but the trouble lasts: the program gives up at the first failed stage. */
-static void run_into_the_wall(fault_kind kind, size_t at)
+static void run_into_the_wall(thing what, size_t at)
 {
     program p = { .epoch = 7 };
-    memset(&faults, 0, sizeof faults);
-    faults.at[kind] = at, faults.for_ever = true;
+    arrange(what, at, true);
     for (size_t i = 0; i < COUNT(stages); i++)
         if (!stages[i](&p)) {
-            assert_error_says_so(&p, kind);
+            assert_error_says_so(&p, what);
             break;
         }
     finish(&p);
-    faults.at[kind] = 0;
-    assert_int_equal(faults.bytes, 0);
-    assert_int_equal(faults.files, 0);
-    assert_int_equal(leftovers(), 0);
+    trouble_is_over();
+    assert_nothing_is_left();
     assert_files_are_whole();
 }
 
-static void fail_each(fault_kind kind)
+static void fail_each(thing what)
 {
     bool met;
-    const uint64_t want = run(kind, 0, false, &met);
+    const uint64_t want = run(what, 0, false, &met);
     size_t at = 1;
     for (;; at++) {
-        const uint64_t once = run(kind, at, false, &met);
-        if (once != want) fail_msg("%s %zu failed, and other bits came out", fault_name[kind], at);
+        const uint64_t once = run(what, at, false, &met);
+        if (once != want) fail_msg("%s %zu failed, and other bits came out", thing_name[what], at);
         if (!met) break;
-        const uint64_t lasting = run(kind, at, true, &met);
-        if (lasting != want) fail_msg("%s failed from %zu on for a while, and other bits came out", fault_name[kind], at);
-        run_into_the_wall(kind, at);
+        const uint64_t lasting = run(what, at, true, &met);
+        if (lasting != want) fail_msg("%s failed from %zu on for a while, and other bits came out", thing_name[what], at);
+        run_into_the_wall(what, at);
     }
-    print_message("%s: %zu calls failed in turn\n", fault_name[kind], at - 1);
+    print_message("%s: %zu calls failed in turn\n", thing_name[what], at - 1);
     assert_true(at > 1);
 }
 
-static void every_allocation(void **state) { (void)state, fail_each(FAULT_ALLOCATION); }
-static void every_open(void **state) { (void)state, fail_each(FAULT_OPEN); }
-static void every_read(void **state) { (void)state, fail_each(FAULT_READ); }
-static void every_write(void **state) { (void)state, fail_each(FAULT_WRITE); }
-static void every_fsync(void **state) { (void)state, fail_each(FAULT_FSYNC); }
-static void every_rename(void **state) { (void)state, fail_each(FAULT_RENAME); }
-static void every_thread(void **state) { (void)state, fail_each(FAULT_THREAD); }
+static void every_allocation(void **state) { (void)state, fail_each(MEMORY); }
+static void every_file_call(void **state) { (void)state, fail_each(FILES); }
+static void every_thread(void **state) { (void)state, fail_each(THREADS); }
 
 static void steps_after_the_first_allocate_nothing(void **state)
 {
     (void)state;
     program p = { .epoch = 7 };
-    memset(&faults, 0, sizeof faults);
+    arrange(MEMORY, 0, false);
     assert_true(start(&p) && build(&p) && step(&p));
-    const size_t calls = faults.calls[FAULT_ALLOCATION];
+    const size_t calls = memory.calls;
     for (int i = 0; i < 20; i++) assert_true(step(&p));
-    assert_int_equal(faults.calls[FAULT_ALLOCATION], calls);
+    assert_int_equal(memory.calls, calls);
     finish(&p);
 }
 
 static int make_files(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder)) return 1;
-    snprintf(weights_file, sizeof weights_file, "%s/weights.safetensors", folder);
-    snprintf(state_file, sizeof state_file, "%s/state.safetensors", folder);
-    snprintf(checkpoint_file, sizeof checkpoint_file, "%s/checkpoint.safetensors", folder);
+    if (make_folder(state)) return 1;
+    snprintf(weights_file, sizeof weights_file, "%s", in_folder("weights.safetensors"));
+    snprintf(state_file, sizeof state_file, "%s", in_folder("state.safetensors"));
+    snprintf(checkpoint_file, sizeof checkpoint_file, "%s", in_folder("checkpoint.safetensors"));
+    files_at_first = entries_of("/proc/self/fd", "");
     program p = { .epoch = 7 };
     const bool good = start(&p) && build(&p) && step(&p) && gr_state_save(p.t, p.net, weights_file, NULL);
     finish(&p);
@@ -224,19 +248,14 @@ static int make_files(void **state)
 }
 static int remove_files(void **state)
 {
-    (void)state;
-    return remove(weights_file) | remove(state_file) | remove(checkpoint_file) | rmdir(folder);
+    return remove(weights_file) | remove(state_file) | remove(checkpoint_file) | remove_folder(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation),
-        cmocka_unit_test(every_open),
-        cmocka_unit_test(every_read),
-        cmocka_unit_test(every_write),
-        cmocka_unit_test(every_fsync),
-        cmocka_unit_test(every_rename),
+        cmocka_unit_test(every_file_call),
         cmocka_unit_test(every_thread),
         cmocka_unit_test(steps_after_the_first_allocate_nothing),
     };
