@@ -24,10 +24,11 @@ typedef struct {
     int *labels;
 } job;
 
-static double seconds(void)
+/* Of the processor while one thread works, so that other programs disturb less; else of the clock. */
+static double seconds(const job *j)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(gr_tape_threads(j->t) == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -65,10 +66,10 @@ static void measure(const job *j, const options *o)
     double loss = 0, *time = malloc(MOST_STEPS * sizeof *time);
     size_t n = 0;
     for (int i = 0; i < CHECKED; i++) loss = step(j);
-    for (const double end = seconds() + o->seconds; time && n < MOST_STEPS && (n < 5 || seconds() < end); n++) {
-        const double begin = seconds();
+    for (const double end = seconds(j) + o->seconds; time && n < MOST_STEPS && (n < 5 || seconds(j) < end); n++) {
+        const double begin = seconds(j);
         step(j);
-        time[n] = seconds() - begin;
+        time[n] = seconds(j) - begin;
     }
     if (time) qsort(time, n, sizeof *time, ascending);
     if (time && !gr_failed(j->t))
