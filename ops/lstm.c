@@ -73,19 +73,18 @@ typedef struct {
     const gr_real *chain_bias, *bias; /* b_ih + b_hh: where the chains start, or for the cell to add */
 } lstm_forward_job;
 
-/* W x and W h of a step, each to its norm, or to the sum of what has none. */
-static void lstm_products(const lstm_forward_job *f, const gr__lstm_rows *step, const gr_real *x, void *work)
+/* W x and W h of step k, each to its norm, or to the sum of what has none. Where the first h is 0, W h is too: a product over nothing. */
+static void lstm_products(const lstm_forward_job *f, const gr__lstm_rows *step, size_t k, const gr_real *x, void *work)
 {
     const gr__lstm *s = f->s;
-    const size_t G = 4 * s->H;
+    const size_t G = 4 * s->H, K = k || s->in[LSTM_H0] ? s->H : 0;
     gr_real *sum = step->ln_sum.x ? step->ln_sum.x : step->gates;
     gr_real *wx = step->ln_x.x ? step->ln_x.x : sum, *wh = step->ln_h.x ? step->ln_h.x : sum;
     gr_start start = { f->chain_bias, 0 };
     const gr_start zero = { NULL, 0 };
     gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->I, (gr_mat){ x, s->I, 1 }, f->w_ih, wx, G, wx == sum ? start : zero, work);
     if (wx == sum) start = (gr_start){ sum, G };
-    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->H, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : zero,
-                           work);
+    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : zero, work);
 }
 
 /* number 0 of a state: h0 or c0, or zeros; and the last to h_n or c_n */
@@ -117,7 +116,7 @@ static void lstm_forward_shard(void *argument, size_t shard, int thread)
             if (lstm_past_end(&step, r)) memset(x + r * I, 0, I * sizeof *x);
             else memcpy(x + r * I, s->in[LSTM_X]->data + row * I, I * sizeof *x);
         }
-        lstm_products(f, &step, x, gr__work(f->t, thread));
+        lstm_products(f, &step, k, x, gr__work(f->t, thread));
         step.bias = f->bias;
         gr__lstm_rows_forward(gr_isa(f->t), &step);
         for (size_t r = 0; r < step.R; r++) {
@@ -189,12 +188,13 @@ static void lstm_connect(const gr__lstm *s, gr__lstm_rows *step, gr_real *partia
     if (gr__lstm_has(s, LSTM_NORM_SUM)) (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + lstm_partial(s, LSTM_LN_IH_SHIFT);
 }
 
-/* dW = the sum over the rows of dA^T x:   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
-static void lstm_weight_gradient(const lstm_backward_job *f, size_t shard, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW,
-                                 void *work)
+/* dW = the sum over all rows from a step on of dA^T x:   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
+static void lstm_weight_gradient(const lstm_backward_job *f, size_t shard, size_t from, const gr_real *dA, const gr_real *x, size_t N,
+                                 gr_real *dW, void *work)
 {
-    const size_t G = 4 * f->s->H, rows = f->s->T * lstm_rows(f->s, shard);
-    gr__gemm_serial(gr_isa(f->t), G, N, rows, (gr_mat){ dA, 1, G }, (gr_mat){ x, N, 1 }, dW, N, (gr_start){ NULL, 0 }, work);
+    const size_t G = 4 * f->s->H, R = lstm_rows(f->s, shard), rows = (f->s->T - from) * R;
+    gr__gemm_serial(gr_isa(f->t), G, N, rows, (gr_mat){ dA + from * R * G, 1, G }, (gr_mat){ x + from * R * N, N, 1 }, dW, N,
+                    (gr_start){ NULL, 0 }, work);
 }
 
 static void lstm_backward_shard(void *argument, size_t shard, int thread)
@@ -228,10 +228,11 @@ static void lstm_backward_shard(void *argument, size_t shard, int thread)
             gr__gemm_serial_packed(isa, step.R, I, G, (gr_mat){ dwx, G, 1 }, f->scratch + f->plan.w_ih, dx_row, s->of_row * I,
                                    (gr_start){ dx_row, s->of_row * I }, work);
     }
-    /* the loop ended at step 0, where the shard's rows begin */
+    /* the loop ended at step 0, where the shard's rows begin; a first h of 0 adds nothing */
     gr_real *x = s->x + lstm_at(s, shard, 0, s->kept) * I, *h = s->h + lstm_at(s, shard, 0, s->kept + 1) * H;
-    if (gr_grad(f->t, in[LSTM_W_IH])) lstm_weight_gradient(f, shard, dwx, x, I, partials + lstm_partial(s, LSTM_W_IH), work);
-    if (gr_grad(f->t, in[LSTM_W_HH])) lstm_weight_gradient(f, shard, dwh, h, H, partials + lstm_partial(s, LSTM_W_HH), work);
+    if (gr_grad(f->t, in[LSTM_W_IH])) lstm_weight_gradient(f, shard, 0, dwx, x, I, partials + lstm_partial(s, LSTM_W_IH), work);
+    if (gr_grad(f->t, in[LSTM_W_HH]))
+        lstm_weight_gradient(f, shard, s->T && !in[LSTM_H0], dwh, h, H, partials + lstm_partial(s, LSTM_W_HH), work);
     if (gr_grad(f->t, in[LSTM_H0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[LSTM_H0]) + b * H, dh, 1, 0, n);
     if (gr_grad(f->t, in[LSTM_C0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[LSTM_C0]) + b * H, dc, 1, 0, n);
 }
