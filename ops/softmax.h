@@ -47,7 +47,8 @@ INLINE gr_real softmax_sum(gr_real *restrict e, const gr_real *restrict x, gr_re
     size_t c = 0;
     for (const size_t full = C - C % 16; c < full;) {
         const size_t n = full - c < 256 ? full - c : 256;
-        gr_real *const b = e ? e + c : block;
+        gr_real *b = block;
+        if (e) b = e + c;
         for (size_t i = 0; i < n; i++) b[i] = r_exp(x[c + i] - m);
         for (size_t i = 0; i < n; i += 16)
             KEEP_LOOP for (size_t l = 0; l < 16; l++) s.v[l] += b[i + l];
