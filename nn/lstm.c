@@ -67,6 +67,7 @@ gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t inp
     if (c.norm && c.no_bias)
         gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes",
                 l->module.path);
+    if (c.forget_bias != 0 && c.no_bias) gr_fail(t, NULL, "%s: forget_bias needs a bias; got no_bias", l->module.path);
     if (!(c.dropout >= 0 && c.dropout <= 1))
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", l->module.path, c.dropout);
     l->input = input, l->hidden = hidden, l->layers = c.layers, l->directions = directions, l->config = c;

@@ -19,14 +19,16 @@
 #include "ops/lstm_cell.h"
 #include <stdbool.h>
 
-/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d (0, but for rounding). */
+/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d (0, but for rounding). Where
+ * var + eps is 0, rstd is 0 by definition. */
 INLINE void lstm_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
 {
     const gr_real n = (gr_real)N, m = SUM(i, N, x[i]) / n;
     gr_real d, dd;
     SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
+    const gr_real v = r_max(0, (dd - d * d / n) / n) + eps;
     moments[0] = m + d / n;
-    moments[1] = 1 / r_sqrt((dd - d * d / n) / n + eps);
+    moments[1] = v == 0 ? 0 : 1 / r_sqrt(v);
 }
 
 /* y = LN(row r), or y += LN(row r). */

@@ -63,6 +63,7 @@ bool gr__lstm_understand(gr_tape *t, const gr_op *op, gr__lstm *s, const gr_lstm
             return gr_fail(t, op, "x holds %zu sequences and w_ih is %s, so %s must be [%zu, %zu]; got %s", s->B, gr_shape_text(t, w),
                            lstm_input_name[i], s->B, H, gr_shape_text(t, s->in[i]));
     if (!lstm_check_lengths(t, op, s, o->lengths)) return false;
+    if (!(o->eps >= 0) && o->eps != GR_NONE) return gr_fail(t, op, "eps must not be negative; got %g", o->eps);
     s->lengths = o->lengths ? o->lengths->data : NULL;
     s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
     s->shards = (s->B + 7) / 8 < 8 ? (s->B + 7) / 8 : 8;

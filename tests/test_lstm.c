@@ -165,6 +165,20 @@ static void sizes_of_zero(void **state)
     gr_tape_free(t);
 }
 
+/* Equal values under a norm without eps: their shift, and no gradient. */
+static void a_norm_without_eps_of_equal_values(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_lstm_weights w = { .norm = GR_LSTM_LN_X, .w_ih = INPUT(GR_SHAPE(4, 1), 3, 3, 3, 3), .w_hh = INPUT(GR_SHAPE(4, 1), 0, 0, 0, 0) };
+    w.ln_ih = (gr_lstm_ln){ INPUT(GR_SHAPE(4), 5, 5, 5, 5), INPUT(GR_SHAPE(4), 0, 0, 1, 0) };
+    gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1);
+    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .eps = GR_NONE });
+    assert_values(s.c, 1e-6, R(0.3807970780)); /* sigmoid(0) tanh(1) */
+    assert_true(gr_backward(t, s.h) && gr_grad(t, x)[0] == 0 && gr_grad(t, w.ln_ih.bias)[2] > 0);
+    gr_tape_free(t);
+}
+
 static void frozen_weights_and_a_missing_bias(void **state)
 {
     (void)state;
@@ -214,6 +228,7 @@ static void errors_say_what_was_given_and_what_was_needed(void **state)
     refuse(t, x, &w, &(gr_lstm_options){ .lengths = lengths }, "lstm: x holds 2 sequences, so lengths must be [2]; got [3]");
     lengths = gr_ints_new(t, (int[]){ 5, 6 }, GR_SHAPE(2));
     refuse(t, x, &w, &(gr_lstm_options){ .lengths = lengths }, "lstm: x holds 5 steps, so lengths[1] must be in 0 .. 5; got 6");
+    refuse(t, x, &w, &(gr_lstm_options){ .eps = -0.5 }, "lstm: eps must not be negative; got -0.5");
     gr_tape_free(t);
 }
 
@@ -227,6 +242,7 @@ int main(void)
         cmocka_unit_test(one_unit_by_hand),
         cmocka_unit_test(norms_by_hand),
         cmocka_unit_test(sizes_of_zero),
+        cmocka_unit_test(a_norm_without_eps_of_equal_values),
         cmocka_unit_test(frozen_weights_and_a_missing_bias),
         cmocka_unit_test(errors_say_what_was_given_and_what_was_needed),
     };

@@ -271,6 +271,9 @@ static void messages(void **state)
     gr_tape *t = gr_tape_new(1);
     gr_module *net = gr_module_new(t);
     refuse_config(t, net, 0, (gr_lstm_config){ 0 }, "l: an LSTM needs at least one hidden unit");
+    refuse_config(t, net, 2, (gr_lstm_config){ .layers = SIZE_MAX },
+                  "l: an LSTM of 18446744073709551615 layers is too large for this machine");
+    refuse_config(t, net, 2, (gr_lstm_config){ .forget_bias = 1, .no_bias = true }, "l: forget_bias needs a bias; got no_bias");
     refuse_config(t, net, 2, (gr_lstm_config){ .dropout = 1.5 }, "l: the probability of dropout must be in [0, 1]; got 1.5");
     refuse_config(t, net, 2, (gr_lstm_config){ .norm = GR_LSTM_LN_C, .no_bias = true },
                   "l: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes");
