@@ -22,7 +22,13 @@
 typedef gr_real r_vec __attribute__((vector_size(GR_VECTOR_BYTES)));
 enum { R_WIDTH = GR_VECTOR_BYTES / sizeof(gr_real) };
 
-#ifdef __clang__
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define UNROLL /* clang would take minutes */
+#endif
+#endif
+#ifdef UNROLL
+#elif defined __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
