@@ -79,7 +79,10 @@ function copy(file, to,    line, name, in_struct) {
         if (name ~ /\.def$/) copy(name, to)
         else if (name != "") copy_once(name, to)
         else if (!(file in per_pass) || !is_guard(file, line)) {
-            if ((file in per_pass || file in in_kernels) && line ~ /^(typedef )?(struct|union)( [A-Za-z_0-9]+)? *{/) { say(to, "#if GR_HOST"); in_struct = 1 }
+            if ((file in per_pass || file in in_kernels) && line ~ /^(typedef )?(struct|union)( [A-Za-z_0-9]+)? *[{]/) {
+                say(to, "#if GR_HOST")
+                in_struct = 1
+            }
             say(to, line)
             if (in_struct && line ~ /(^}|^[a-z].*}).*;/) { say(to, "#endif"); in_struct = 0 }
         }

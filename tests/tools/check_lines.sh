@@ -5,7 +5,7 @@ find core ops nn optim examples tests gradus.h Makefile -name '*.[ch]' -o -name 
     FNR == 1 { close_file(); file = FILENAME; start = 0; head = "" }
     { lines = FNR }
     /^[A-Za-z].*\(/ { head = $0; sub(/\(.*/, "", head); sub(/.*[ *]/, "", head) }
-    /^{/ { start = FNR }
+    /^[{]/ { start = FNR }
     /^}/ && start && FNR - start > 61 { printf "%s:%d: %s has %d lines\n", FILENAME, start, head, FNR - start - 1; found = 1 }
     /^}/ { start = 0 }
     END { close_file(); exit found }'
