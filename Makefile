@@ -16,14 +16,14 @@ ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 endif
 
-# BITS: without contraction the bits stay; the others change no result and let loops vectorise (gcc's two: at -O2 as well). gcc's jump
-# threading copies what follows two related ?: and computes both copies: 2 to 4 times the time for some kernels.
+# BITS: without contraction the bits stay; the others change no result and let loops vectorise (as does -O3: an -O2 in CFLAGS becomes that).
+# gcc's jump threading copies what follows two related ?: and computes both copies: 2 to 4 times the time for some kernels.
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wno-missing-field-initializers \
            $(if $(CLANG),,-Wdouble-promotion) $(if $(WERROR),-Werror)
 BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
-           $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS) $(BITS)
+           $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS:-O2=-O3) $(BITS)
 LINK     = $(CC) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
 LIBS    := $(if $(BLAS),-l$(BLAS)) -lm -pthread
 CMOCKA  := $(shell pkg-config --cflags --libs cmocka 2>/dev/null || echo -lcmocka)
