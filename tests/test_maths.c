@@ -227,7 +227,25 @@ static void every_instruction_set_gives_the_same_bits(void **state)
         }
 }
 
-/* Sums at a tie or a hair beside it, far cancellations, subnormal results: where a product and a sum in double go wrong. */
+/* Where a sum in double, rounded to float, goes wrong, or might: far cancellation, a product near half an ulp of the sum, subnormal results, and
+ * sums so near to a tie that double takes them for one: 2^e (1 + 2^-j)(1 - 2^-j) is 2^-2j short of half an ulp of an odd c. */
+static void draw_fma(gr_stream *s, gr_real *a, gr_real *b, gr_real *c)
+{
+    const uint32_t r = gr_stream_bits(s), mantissa = gr_stream_bits(s) & 0xffff, sign = r & 2 ? 0x80000000u : 0;
+    const int shift = (int)(r >> 8 & 31), j = 12 + (int)(r >> 16) % 12;
+    const float x = (float)(1 + mantissa * (r & 1 ? 1 : 127)), y = (float)(1 + (gr_stream_bits(s) & 0x1ff));
+    float fa = x, fb = y, fc = float_of(gr_stream_bits(s));
+    if (r % 5 == 0) fc = -x * y * (r & 4 ? 1 : 1 + 0x1p-23f);
+    else if (r % 5 == 1) fc = ldexpf(1 + (float)(r >> 16) * 0x1p-16f, 24 + shift);
+    else if (r % 5 == 2) fa = ldexpf(x, -80), fb = ldexpf(y, -80 + shift), fc = float_of(gr_stream_bits(s) & 0x80ffffff);
+    else if (r % 5 == 3) {
+        const bool small = r & 4; /* then c is subnormal, and odd too */
+        fa = ldexpf(1 + ldexpf(1, -j), small ? -75 : shift), fb = ldexpf(1 - ldexpf(1, -j), small ? -75 : 0);
+        fc = small ? float_of(0x400001 + 2 * mantissa) : ldexpf((float)(0x800001 + 2 * mantissa), shift + 1);
+    } else fa = float_of(gr_stream_bits(s)), fb = float_of(gr_stream_bits(s));
+    *a = fa, *b = float_of(float_bits(fb) ^ sign), *c = fc;
+}
+
 static void fused_multiply_add_rounds_once(void **state)
 {
     (void)state;
@@ -236,20 +254,7 @@ static void fused_multiply_add_rounds_once(void **state)
     enum { N = 4096 };
     static gr_real a[N], b[N], c[N], got[N];
     for (int round = 0; round < 64; round++) {
-        for (size_t i = 0; i < N; i++) {
-            const uint32_t r = gr_stream_bits(&s);
-            const int shift = (int)(r >> 8 & 31);
-            const float few_a = (float)(1 + (gr_stream_bits(&s) & 0xffff) * (r & 1 ? 1u : 127u)),
-                        few_b = (float)(1 + (gr_stream_bits(&s) & 0x1ff));
-            const float product = few_a * few_b;
-            a[i] = few_a, b[i] = r & 2 ? few_b : -few_b;
-            if (r % 5 == 0) c[i] = -product * (r & 4 ? 1 : 1 + 0x1p-23f);                    /* cancels */
-            else if (r % 5 == 1) c[i] = ldexpf(1 + (float)(r >> 16) * 0x1p-16f, 24 + shift); /* the product is near half an ulp of it */
-            else if (r % 5 == 2)
-                a[i] = ldexpf(few_a, -80), b[i] = ldexpf(few_b, -80 + shift), c[i] = float_of(gr_stream_bits(&s) & 0x80ffffff);
-            else if (r % 5 == 3) a[i] = ldexpf(1, shift), b[i] = 1 + 0x1p-23f, c[i] = ldexpf(1, shift + 24 + (int)(r >> 16 & 1));
-            else a[i] = float_of(gr_stream_bits(&s)), b[i] = float_of(gr_stream_bits(&s)), c[i] = float_of(gr_stream_bits(&s));
-        }
+        for (size_t i = 0; i < N; i++) draw_fma(&s, a + i, b + i, c + i);
         EACH_ISA(isa)
         {
             maths_fma_kernel[isa_index(isa)](got, a, b, c, N);
