@@ -8,7 +8,7 @@ typedef struct {
     gr_real *x;                  /* [R, groups N]; backward leaves its gradient here. NULL: there is no norm in this place */
     gr_real *moments;            /* [R, groups, 2]: mean and rstd */
     const gr_real *gain, *shift; /* [groups N] */
-    gr_real *dgain, *dshift;     /* [groups N]: backward adds its rows' parts; dshift NULL: it is the same sum as dbias */
+    gr_real *dgain, *dshift;     /* [groups N]: backward adds its rows' parts; dshift NULL: another sum is the same */
 } gr__lstm_norm;
 
 typedef struct {
