@@ -127,7 +127,7 @@ static void one_report_lists_all_that_does_not_fit(void **state)
 static void a_long_report_ends_with_a_number(void **state)
 {
     (void)state;
-    char name[200][8];
+    char name[200][16];
     gr_safetensors_item item[204] = { WEIGHT, BIAS, MEAN, BATCHES };
     for (int i = 0; i < 200; i++) {
         snprintf(name[i], sizeof name[i], "x%03d", i);
