@@ -123,5 +123,10 @@ void kit_score_add(kit_score *s, const gr_tensor *loss, const gr_tensor *logits,
     s->loss += gr_item(loss) * (double)n;
 }
 
+void kit_score_sum(kit_score *s, const kit_score *more)
+{
+    s->loss += more->loss, s->hits += more->hits, s->images += more->images;
+}
+
 double kit_loss(const kit_score *s) { return s->images ? s->loss / (double)s->images : 0; }
 double kit_accuracy(const kit_score *s) { return s->images ? 100.0 * (double)s->hits / (double)s->images : 0; }

@@ -36,6 +36,7 @@ kit_batch kit_next(const gr_tape *t, kit_batches *b);
 /* How well a run of batches went. */
 typedef struct { double loss; size_t hits, images; } kit_score; /* loss: summed over images */
 void kit_score_add(kit_score *s, const gr_tensor *loss, const gr_tensor *logits, const int *labels);
+void kit_score_sum(kit_score *s, const kit_score *more);
 double kit_loss(const kit_score *s);     /* the mean */
 double kit_accuracy(const kit_score *s); /* in percent */
 

@@ -73,7 +73,8 @@ void kit_log_fields(gr_tape *t, const kit_log *log, const char *kind, const kit_
     fprintf(log->file, "{\"kind\": \"%s\"", kind);
     for (size_t i = 0; i < n; i++) {
         fprintf(log->file, ", \"%s\": ", field[i].key);
-        print_number(log->file, field[i].number);
+        if (field[i].text) print_text(log->file, field[i].text);
+        else print_number(log->file, field[i].number);
     }
     end_line(t, log);
 }

@@ -10,22 +10,40 @@ kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps)
 
 static double rate(const kit_progress *p) { return p->busy > 0 ? (double)p->images / p->busy : 0; }
 
-static void draw(kit_progress *p, size_t epoch, const kit_score *score)
+static void draw(const kit_progress *p, const char *text)
 {
     const double eta = p->busy / (double)p->steps * (double)p->left;
-    fprintf(p->to, "\repoch %zu/%zu  loss %.4f  accuracy %.2f %%  %.0f images/s  %d:%02d left\033[K", epoch + 1, p->epochs, kit_loss(score),
-            kit_accuracy(score), rate(p), (int)eta / 60, (int)eta % 60);
+    fprintf(p->to, "\r%s  %.0f images/s  %d:%02d left\033[K", text, rate(p), (int)eta / 60, (int)eta % 60);
     fflush(p->to);
 }
 
-double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit_score *score)
+/* A step has ended now. Returns its images per second; *due: whether the line is to be drawn anew. */
+static double end_step(kit_progress *p, size_t images, bool *due)
 {
     const double now = kit_seconds(), took = now - p->since;
     p->since = now, p->busy += took;
     p->steps++, p->images += images;
     if (p->left > 0) p->left--;
-    if (p->live && now - p->drawn > 0.1) p->drawn = now, draw(p, epoch, score);
+    *due = p->live && now - p->drawn > 0.1;
+    if (*due) p->drawn = now;
     return took > 0 ? (double)images / took : 0;
+}
+
+double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit_score *score)
+{
+    char text[128];
+    bool due;
+    const double images_per_s = end_step(p, images, &due);
+    snprintf(text, sizeof text, "epoch %zu/%zu  loss %.4f  accuracy %.2f %%", epoch + 1, p->epochs, kit_loss(score), kit_accuracy(score));
+    if (due) draw(p, text);
+    return images_per_s;
+}
+
+void kit_progress_show(kit_progress *p, size_t images, const char *text)
+{
+    bool due;
+    end_step(p, images, &due);
+    if (due) draw(p, text);
 }
 
 void kit_progress_wipe(const kit_progress *p)

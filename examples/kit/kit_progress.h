@@ -18,6 +18,9 @@ kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps);
 /* A step with that many images has ended; epoch counts from 0, score is that of the epoch so far. Returns the step's images per second. */
 double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit_score *score);
 
+/* The same with a text in the place of epoch and score. */
+void kit_progress_show(kit_progress *p, size_t images, const char *text);
+
 /* Wipe the changing line, because something else is to be printed. */
 void kit_progress_wipe(const kit_progress *p);
 
