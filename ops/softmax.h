@@ -80,7 +80,7 @@ INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *
     for (int j = 0; j < 16; j++) m.v[j] = -(gr_real)INFINITY;
     for (size_t c = 0; c < C; c++) {
         const r_lanes v = softmax_load(x + c * inner, n);
-        KEEP_LOOP for (int j = 0; j < 16; j++) m.v[j] = r_larger(m.v[j], v.v[j]);
+        KEEP_LOOP for (int j = 0; j < 16; j++) m.v[j] = r_max(m.v[j], v.v[j]); /* as softmax_max */
     }
     for (size_t c = 0; c < C; c++) {
         r_lanes v = softmax_load(x + c * inner, n), *const lane = s + c % 16;

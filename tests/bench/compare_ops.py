@@ -25,6 +25,7 @@ CASES = {
     "logsumexp_rows": lambda x: x.logsumexp(1), "norm_rows": lambda x: torch.linalg.vector_norm(x, 2, 1),
     "transpose": lambda x: x.t().contiguous(), "permute_102": lambda x: x.view(16, 32, COLUMNS).permute(1, 0, 2).contiguous(),
     "flip": lambda x: x.flip(1), "narrow": lambda x: x.narrow(1, 32, 64).contiguous(), "cat": lambda x: torch.cat([x, x], 1),
+    "softmax_rows": lambda x: x.softmax(1), "softmax_columns": lambda x: x.softmax(0), "log_softmax_rows": lambda x: x.log_softmax(1),
 }
 WITH_MORE = {
     "mul_row": lambda x, row, column: x * row, "mul_column": lambda x, row, column: x * column,
