@@ -70,6 +70,7 @@ $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=nati
 $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job: | $(DIR)/examples/seq_mnist_lstm
+$(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.

@@ -1,107 +1,14 @@
 /* tests/test_main_job.c - examples/seq_mnist_lstm as its users see it: what it prints, what it leaves behind, how it ends.
  * Most runs are on a small folder of drawn digits in MNIST's format. */
-#include "tests/test.h"
-#include "examples/kit/kit.h"
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/program.h"
 
-static char dir[64], program[4096], out[1 << 16], err[1 << 16]; /* a folder of our own; what the last run printed */
-
-static const char *in_dir(const char *name)
-{
-    static char path[4][128];
-    static int next;
-    next = (next + 1) % 4;
-    snprintf(path[next], sizeof path[next], "%s/%s", dir, name);
-    return path[next];
-}
-
-static void slurp(const char *path, char *text, size_t bytes)
-{
-    FILE *const f = fopen(path, "r");
-    text[f ? fread(text, 1, bytes - 1, f) : 0] = 0;
-    if (f) fclose(f);
-}
-
-/* Start the program, its output in files. isa: NULL or a value for GRADUS_ISA. */
-static pid_t start(const char *isa, const char *to, const char *const *argv)
-{
-    const pid_t child = fork();
-    if (child) return child;
-    if (isa) setenv("GRADUS_ISA", isa, 1);
-    if (!freopen(to, "w", stdout) || !freopen(in_dir("err"), "w", stderr)) _exit(99);
-    execv(program, (char *const *)(uintptr_t)argv);
-    _exit(99);
-}
-
-static int ended(pid_t child)
-{
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    slurp(in_dir("out"), out, sizeof out), slurp(in_dir("err"), err, sizeof err);
-    if (WIFSIGNALED(status)) print_error("%s died of signal %d\n%s", program, WTERMSIG(status), err);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-#define ARGV(...) \
-    (const char *const[]) { program, __VA_ARGS__, NULL }
-#define RUN(...) ended(start(NULL, in_dir("out"), ARGV(__VA_ARGS__)))
 #define SMALL "--data", data, "--hidden=16", "--batch=32", "--epochs=2", "--threads=1"
-#define assert_run(...) \
-    do { \
-        if (RUN(__VA_ARGS__) != 0) fail_msg("%s", err); \
-    } while (0)
-
-static char data[80]; /* 200 training and 100 test images */
-
-static void put_idx(const char *name, size_t n, bool images)
-{
-    uint8_t pixels[KIT_PIXELS], head[16] = { 0, 0, 8, images ? 3 : 1, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28 };
-    char path[160];
-    snprintf(path, sizeof path, "%s/%s", data, name);
-    FILE *const f = fopen(path, "wb");
-    assert_non_null(f);
-    fwrite(head, 1, images ? 16 : 8, f);
-    for (size_t i = 0; i < n; i++) {
-        const int label = kit_digit(1, name[1] == 'r' ? "train" : "test", i, pixels);
-        if (images) fwrite(pixels, 1, sizeof pixels, f);
-        else fputc(label, f);
-    }
-    assert_int_equal(fclose(f), 0);
-}
 
 static int set_up(void **state)
 {
-    (void)state;
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 64);
-    if (n <= 0) return -1;
-    program[n] = 0;
-    for (int up = 0; up < 2; up++) *strrchr(program, '/') = 0; /* build/../tests/test_main_job */
-    strcat(program, "/examples/seq_mnist_lstm");
-    unsetenv("GRADUS_ISA");
-
-    strcpy(dir, "/tmp/gradus-main-XXXXXX");
-    if (!mkdtemp(dir)) return -1;
-    snprintf(data, sizeof data, "%s/some \"digits'", dir);
-    if (mkdir(data, 0700) != 0) return -1;
-    put_idx("train-images-idx3-ubyte", 200, true), put_idx("train-labels-idx1-ubyte", 200, false);
-    put_idx("t10k-images-idx3-ubyte", 100, true), put_idx("t10k-labels-idx1-ubyte", 100, false);
+    if (program_set_up(state) != 0) return -1;
+    put_digits();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    static const char *const names[] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
-                                         "t10k-labels-idx1-ubyte" };
-    char path[160];
-    for (size_t i = 0; i < COUNT(names); i++) snprintf(path, sizeof path, "%s/%s", data, names[i]), unlink(path);
-    rmdir(data), unlink(in_dir("out")), unlink(in_dir("err"));
-    return rmdir(dir); /* fails if a run left anything behind */
 }
 
 /* The line that every good run ends with; returns its fingerprint. */
@@ -255,7 +162,7 @@ static void the_log_has_a_record_of_the_run_of_each_step_and_each_epoch(void **s
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-/* Exit code 2 before training, one line that says what and where, and (tear_down sees to it) nothing left behind. */
+/* Exit code 2 before training, one line that says what and where, and (program_tear_down sees to it) nothing left behind. */
 #define assert_refused(text, ...) \
     do { \
         char want_[600]; \
@@ -396,5 +303,5 @@ int main(void)
         cmocka_unit_test(an_interrupted_run_goes_on_to_the_same_bits),
         cmocka_unit_test(the_first_gradient_on_blank_rows_is_small),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, program_tear_down);
 }

@@ -1,0 +1,120 @@
+/* tests/program.h - programs as their users see them: start one, read what it printed, how it ended, what it left behind. A test of
+ * examples/NAME is tests/test_program_NAME.c, which make builds after the program; its group has program_set_up and program_tear_down. */
+#ifndef GR_TEST_PROGRAM_H
+#define GR_TEST_PROGRAM_H
+#include "examples/kit/kit.h"
+#include "tests/test.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The program; a folder of our own, a folder in it for data; what the last run printed. */
+static char program[4096], dir[64], data[80], out[1 << 16], err[1 << 16];
+
+/* A path in the folder; good for the next four calls. */
+static inline const char *in_dir(const char *name)
+{
+    static char path[4][128];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", dir, name);
+    return path[next];
+}
+
+static inline void slurp(const char *path, char *text, size_t bytes)
+{
+    FILE *const f = fopen(path, "r");
+    text[f ? fread(text, 1, bytes - 1, f) : 0] = 0;
+    if (f) fclose(f);
+}
+
+/* Start the program, its output in files. isa: NULL or a value for GRADUS_ISA. */
+static inline pid_t start(const char *isa, const char *to, const char *const *argv)
+{
+    const pid_t child = fork();
+    if (child) return child;
+    if (isa) setenv("GRADUS_ISA", isa, 1);
+    if (!freopen(to, "w", stdout) || !freopen(in_dir("err"), "w", stderr)) _exit(99);
+    execv(program, (char *const *)(uintptr_t)argv);
+    _exit(99);
+}
+
+static inline int ended(pid_t child)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    slurp(in_dir("out"), out, sizeof out), slurp(in_dir("err"), err, sizeof err);
+    if (WIFSIGNALED(status)) print_error("%s died of signal %d\n%s", program, WTERMSIG(status), err);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+#define ARGV(...) \
+    (const char *const[]) { program, __VA_ARGS__, NULL }
+/* RUN("--steps=3", "--quiet"): its exit code. */
+#define RUN(...) ended(start(NULL, in_dir("out"), ARGV(__VA_ARGS__)))
+#define assert_run(...) \
+    do { \
+        if (RUN(__VA_ARGS__) != 0) fail_msg("%s", err); \
+    } while (0)
+/* It ends with this code, and says this and nothing else on stderr. */
+#define assert_ends(code, text, ...) \
+    do { \
+        assert_int_equal(RUN(__VA_ARGS__), code); \
+        assert_string_equal(err, text); \
+    } while (0)
+
+static inline void put_idx(const char *name, size_t n, bool images)
+{
+    uint8_t pixels[KIT_PIXELS], head[16] = { 0, 0, 8, images ? 3 : 1, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28 };
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    FILE *const f = fopen(path, "wb");
+    assert_non_null(f);
+    fwrite(head, 1, images ? 16 : 8, f);
+    for (size_t i = 0; i < n; i++) {
+        const int label = kit_digit(1, name[1] == 'r' ? "train" : "test", i, pixels);
+        if (images) fwrite(pixels, 1, sizeof pixels, f);
+        else fputc(label, f);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static const char *const digit_files[] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+                                           "t10k-labels-idx1-ubyte" };
+
+/* In data: 200 training and 100 test images in MNIST's format. program_tear_down removes them. */
+static inline void put_digits(void)
+{
+    for (int i = 0; i < 4; i++) put_idx(digit_files[i], i < 2 ? 200 : 100, i % 2 == 0);
+}
+
+static inline int program_set_up(void **state)
+{
+    (void)state;
+    char name[64];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 64);
+    if (n <= 0) return -1;
+    program[n] = 0;
+    char *const self = strrchr(program, '/') + 1; /* build/../tests/test_program_NAME */
+    snprintf(name, sizeof name, "%s", strncmp(self, "test_program_", 13) ? "seq_mnist_lstm" : self + 13);
+    for (int up = 0; up < 2; up++) *strrchr(program, '/') = 0;
+    strcat(program, "/examples/"), strcat(program, name);
+    unsetenv("GRADUS_ISA");
+
+    strcpy(dir, "/tmp/gradus-main-XXXXXX");
+    if (!mkdtemp(dir)) return -1;
+    snprintf(data, sizeof data, "%s/some \"digits'", dir);
+    return mkdir(data, 0700);
+}
+
+static inline int program_tear_down(void **state)
+{
+    (void)state;
+    char path[160];
+    for (size_t i = 0; i < COUNT(digit_files); i++) snprintf(path, sizeof path, "%s/%s", data, digit_files[i]), unlink(path);
+    rmdir(data), unlink(in_dir("out")), unlink(in_dir("err"));
+    return rmdir(dir); /* fails if a run left anything behind */
+}
+#endif
