@@ -1,0 +1,374 @@
+/* examples/layernorm_by_hand.c - LayerNorm step by step on small vectors, as one would write it on paper, and every line checked.
+ *
+ * Shows: the formula forward and backward with all that lies between, what epsilon, gamma and beta do, which elements share a mean in 2-D,
+ *        3-D and 4-D, why a sample does not see its batch, and BatchNorm beside it.
+ * Run:   examples/layernorm_by_hand                      all parts
+ *        examples/layernorm_by_hand --list               their names; --example backward shows one
+ *        examples/layernorm_by_hand --x 1,2,4 --dy 1,0,0 --gamma 2,1,1 --eps 0        your own vector
+ * Each line is worked out here in double and compared with the library, which does it with its operators. Exit 1 when one differs.
+ */
+#include "examples/kit/kit_hand.h"
+#include "examples/kit/kit_run.h"
+#include "examples/kit/kit_program.h"
+#include "gradus.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kit_options common = { .seed = 42, .threads = 1 };
+static struct {
+    const char *example, *x, *gamma, *beta, *dy;
+    double eps;
+    bool list;
+} o = { .eps = 1e-5 };
+
+static const kit_flag flag[] = {
+    { "example", KIT_TEXT, &o.example, "NAME", "one part only", 0, 0 },
+    { "list", KIT_SWITCH, &o.list, NULL, "the names of the parts", 0, 0 },
+    { "x", KIT_TEXT, &o.x, "1,2,3", "your own vector, up to 64 numbers", 0, 0 },
+    { "gamma", KIT_TEXT, &o.gamma, "1,1,1", "its scale", 0, 0 },
+    { "beta", KIT_TEXT, &o.beta, "0,0,0", "its shift", 0, 0 },
+    { "dy", KIT_TEXT, &o.dy, "1,0,0", "the gradient that comes from above; 1,0,0,.. without it", 0, 0 },
+    { "eps", KIT_NUMBER, &o.eps, "X", "epsilon, inside the root, of your own vector", 0, 1e6 },
+    KIT_FLAGS_RUN(common, "exit 1 unless every line is as the library has it (so it is anyway)"),
+};
+static const kit_flags flags = { "layernorm_by_hand", "LayerNorm on paper, checked line by line", flag, sizeof flag / sizeof *flag };
+
+/* ---- The parts ---- */
+
+#define VECTOR(...) \
+    .N = sizeof((double[]){ __VA_ARGS__ }) / sizeof(double), .x = (double[]) { __VA_ARGS__ }
+#define VALUES(...) \
+    (const double[]) { __VA_ARGS__ }
+#define SAY(...) kit_paper_text(p, __VA_ARGS__)
+
+static void part_forward(kit_paper *p)
+{
+    SAY("Subtract the mean, divide by the standard deviation.\n\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3), .eps = 1e-5 });
+    SAY("\nTwice the vector, or the vector and 10: the same xhat (but for eps).\n\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(2, 4, 6), .eps = 1e-5 });
+    SAY("\nFour values.\n\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3, 4), .eps = 1e-5 });
+}
+
+static void part_backward(kit_paper *p)
+{
+    SAY("The gradient has three terms: the direct one, one through the mean, one through the deviation. It sums\n"
+        "to 0, since a shift of x changes nothing; and with eps 0 it is at right angles to xhat, since a scale of\n"
+        "x changes nothing.\n\n");
+    const kit_given a = { VECTOR(1, 2, 4), .dy = VALUES(1, 0, 0) };
+    kit_hand_forward(p, &a), SAY("\n"), kit_hand_backward(p, &a, common.seed);
+    SAY("\nWith a gamma, which scales what comes from above.\n\n");
+    kit_hand_backward(
+        p, &(kit_given){ VECTOR(1, 2, 4), .gamma = VALUES(2, 1, 0.5), .beta = VALUES(0, 0, 1), .dy = VALUES(1, -1, 2), .eps = 1e-5 },
+        common.seed);
+}
+
+static void part_epsilon(kit_paper *p)
+{
+    SAY("Equal values: the deviation is 0, and only epsilon keeps 0 / 0 away. y is beta, and the gradient is\n"
+        "multiplied by 1 / sqrt(eps) = 316.\n\n");
+    const kit_given constant = { VECTOR(5, 5, 5), .gamma = VALUES(1, 2, 3), .beta = VALUES(0.5, 0, -0.5), .dy = VALUES(1, 0, 0),
+                                 .eps = 1e-5 };
+    kit_hand_forward(p, &constant), SAY("\n"), kit_hand_backward(p, &constant, common.seed);
+    SAY("\nA row of zeros, an empty word or a blank line of an image, likewise.\n\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(0, 0, 0), .gamma = VALUES(1, 1, 1), .beta = VALUES(0.5, 0, -0.5), .eps = 1e-5 });
+    SAY("\nA variance far below epsilon: xhat is not of variance 1 any more, but what may be noise is not blown up\n"
+        "either. The larger epsilon is, the smaller is xhat.\n\n");
+    const double tiny[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 }, eps[] = { 1e-3, 1e-5, 1e-8, 1e-12, 0 };
+    kit_hand_forward(p, &(kit_given){ .N = 5, .x = tiny, .eps = 1e-5 });
+    for (size_t k = 0; k < sizeof eps / sizeof *eps; k++) {
+        const kit_given a = { .N = 5, .x = tiny, .eps = eps[k] };
+        const kit_row r = kit_hand(&a);
+        char label[64];
+        gr_tape_reset(p->t);
+        snprintf(label, sizeof label, "xhat with eps = %g", eps[k]);
+        kit_paper_line(p, label, r.xhat, 5, 0, kit_of(gr_layer_norm(p->t, kit_put(p->t, tiny, GR_SHAPE(5)), 1, NULL, NULL, eps[k])));
+    }
+}
+
+static void part_affine(kit_paper *p)
+{
+    SAY("gamma and beta give each feature the scale and the shift that the next layer wants; they start as 1\n"
+        "and 0.\n\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3, 4), .gamma = VALUES(2, 1, 0.5, 0), .beta = VALUES(0, 10, 0, -1), .eps = 1e-5 });
+    SAY("\nbeta alone: every mean moves. gamma alone: 0 switches a feature off.\n\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3), .beta = VALUES(1, 1, 1), .eps = 1e-5 }), SAY("\n");
+    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3), .gamma = VALUES(0, 3, -1), .eps = 1e-5 });
+}
+
+static void part_identity(kit_paper *p)
+{
+    SAY("With gamma = sqrt(var + eps) and beta = mean the norm gives x back.\n\n");
+    kit_given a = { VECTOR(3, -1, 4, 10), .eps = 1e-5 };
+    const kit_row r = kit_hand(&a);
+    double gamma[4], beta[4];
+    for (int i = 0; i < 4; i++) gamma[i] = r.sigma, beta[i] = r.mean;
+    a.gamma = gamma, a.beta = beta;
+    kit_hand_forward(p, &a);
+    kit_paper_line(p, "x again", a.x, 4, 0,
+                   kit_of(gr_layer_norm(p->t, kit_put(p->t, a.x, GR_SHAPE(4)), 1, kit_put(p->t, gamma, GR_SHAPE(4)),
+                                        kit_put(p->t, beta, GR_SHAPE(4)), a.eps)));
+}
+
+static void part_small(kit_paper *p)
+{
+    SAY("One value is its own mean: y is beta, whatever x is, and no gradient passes.\n\n");
+    const kit_given one = { VECTOR(7), .gamma = VALUES(2), .beta = VALUES(0.5), .dy = VALUES(1), .eps = 1e-5 };
+    kit_hand_forward(p, &one), SAY("\n"), kit_hand_backward(p, &one, common.seed);
+    SAY("\nTwo values become -1 and 1, whatever they are; with eps 0 no gradient passes.\n\n");
+    const kit_given two = { VECTOR(3, 8), .dy = VALUES(1, 0) };
+    kit_hand_forward(p, &two), SAY("\n"), kit_hand_backward(p, &two, common.seed);
+}
+
+/* x, and for each of its values the letter of the mean that it shares; then xhat. */
+static void grid(kit_paper *p, gr_shape shape, int axes)
+{
+    double x[KIT_HAND], mean[KIT_HAND];
+    size_t N = 1, rows = 1;
+    char label[96];
+    for (int k = 0; k < shape.rank; k++) *(k < shape.rank - axes ? &rows : &N) *= shape.dim[k];
+    for (size_t i = 0; i < rows * N; i++) x[i] = (double)((5 * i * i + 3 * i) % 13);
+    gr_tape_reset(p->t);
+    gr_tensor *whole = kit_put(p->t, x, shape), *xhat = gr_layer_norm(p->t, whole, axes, NULL, NULL, 1e-5);
+    const gr_tensor *means = gr_mean(p->t, gr_reshape(p->t, whole, GR_SHAPE(rows, N)), GR_AXES(1), false);
+
+    const size_t C = shape.dim[shape.rank - 1];
+    p->columns = N > rows ? N : rows;
+    SAY("\n  %s, axes = %d: %zu mean%s of %zu values\n", gr_shape_name(p->t, shape), axes, rows, rows == 1 ? "" : "s", N);
+    for (size_t i = 0; i < rows * N; i += C) {
+        size_t below = rows * N;
+        SAY("  x");
+        for (int k = 0; k + 1 < shape.rank; k++) below /= shape.dim[k], SAY("[%zu]", i / below % shape.dim[k]);
+        SAY("  ");
+        for (size_t c = 0; c < C; c++) SAY(" %c", 'a' + (int)(i / N));
+        SAY("  ");
+        for (size_t c = 0; c < C; c++) SAY("%5g", x[i + c]);
+        SAY("\n");
+    }
+    for (size_t r = 0; r < rows; r++) {
+        const kit_row h = kit_hand(&(kit_given){ .N = N, .x = x + r * N, .eps = 1e-5 });
+        mean[r] = h.mean;
+        snprintf(label, sizeof label, "xhat of %c", 'a' + (int)r);
+        kit_paper_line(p, label, h.xhat, N, 0, xhat ? xhat->data + r * N : NULL);
+    }
+    kit_paper_line(p, rows == 1 ? "mean of a" : "means of a, b, ..", mean, rows, 0, kit_of(means));
+}
+
+static void part_shapes(kit_paper *p)
+{
+    SAY("Elements of one letter share a mean and a deviation. The norm goes over the last axes.\n\n"
+        "2-D, [batch, features]: one mean for each sample.\n");
+    grid(p, GR_SHAPE(2, 3), 1);
+    SAY("\n3-D, [batch, words, features]: one for each word, as in a Transformer; over the last two axes, one for\n"
+        "each sentence.\n");
+    grid(p, GR_SHAPE(2, 2, 3), 1), grid(p, GR_SHAPE(2, 2, 3), 2);
+    SAY("\n4-D, [batch, channels, height, width]: over the last three, one for each image; over the last one, each\n"
+        "row of pixels for itself, which is seldom what is meant.\n");
+    grid(p, GR_SHAPE(2, 2, 1, 2), 3), grid(p, GR_SHAPE(2, 2, 1, 2), 1);
+}
+
+static void part_batch(kit_paper *p)
+{
+    SAY("Whatever the other row holds, and without it, the first row has the same bits.\n\n");
+    const double with[2][3] = { { 1, 2, 3 }, { 10, 20, 60 } }, other[2][3] = { { 1, 2, 3 }, { -5, 0, 1e6 } };
+    gr_tape *t = p->t;
+    gr_tape_reset(t);
+    const gr_tensor *y = gr_layer_norm(t, kit_put(t, with[0], GR_SHAPE(2, 3)), 1, NULL, NULL, 1e-5);
+    const gr_tensor *z = gr_layer_norm(t, kit_put(t, other[0], GR_SHAPE(2, 3)), 1, NULL, NULL, 1e-5);
+    const gr_tensor *alone = gr_layer_norm(t, kit_put(t, with[0], GR_SHAPE(1, 3)), 1, NULL, NULL, 1e-5);
+    p->columns = 3;
+    for (int k = 0; k < 2; k++) {
+        const kit_row r = kit_hand(&(kit_given){ .N = 3, .x = with[k], .eps = 1e-5 }),
+                      s = kit_hand(&(kit_given){ .N = 3, .x = other[k], .eps = 1e-5 });
+        kit_paper_line(p, k ? "second row" : "first row", with[k], 3, 0, NULL);
+        kit_paper_line(p, "its xhat", r.xhat, 3, 0, y ? y->data + 3 * k : NULL);
+        if (k)
+            kit_paper_line(p, "another second row", other[k], 3, 0, NULL),
+                kit_paper_line(p, "its xhat", s.xhat, 3, 0, z ? z->data + 3 : NULL);
+    }
+    kit_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data), "the first row's bits beside another second row");
+    kit_paper_holds(p, y && alone && !memcmp(y->data, alone->data, 3 * sizeof *y->data), "the first row's bits alone");
+}
+
+/* Column c of x [rows, C], and of the library's y. */
+static void column(kit_paper *p, const char *label, const double *x, size_t rows, size_t C, size_t c, const gr_tensor *y)
+{
+    double v[KIT_HAND];
+    gr_real library[KIT_HAND];
+    for (size_t r = 0; r < rows; r++) v[r] = x[r * C + c], library[r] = y ? y->data[r * C + c] : 0;
+    const kit_row h = kit_hand(&(kit_given){ .N = rows, .x = v, .eps = 1e-5 });
+    kit_paper_line(p, label, h.xhat, rows, 0, library);
+}
+
+/* BatchNorm is LayerNorm of the transposed matrix. */
+static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x)
+{
+    return gr_transpose(t, gr_layer_norm(t, gr_transpose(t, x, 0, 1), 1, NULL, NULL, 1e-5), 0, 1);
+}
+
+static void part_batch_norm(kit_paper *p)
+{
+    static const double x[] = { 1, 2, 3, 4, 6, 11, 7, 1, 5, 0, 3, -7 };
+    static const double words[] = { 1, 2, 3, 2, 4, 6, 3, 6, 9, 4, 8, 12, 5, 10, 15, 6, 12, 18, 7, 13, 19, 0, 0, 0 };
+    char label[64];
+    gr_tape *t = p->t;
+    gr_tape_reset(t);
+    gr_tensor *m = kit_put(t, x, GR_SHAPE(4, 3)), *w = kit_put(t, words, GR_SHAPE(8, 3));
+    const gr_tensor *ln = gr_layer_norm(t, m, 1, NULL, NULL, 1e-5), *bn = batch_norm(t, m);
+    p->columns = 4;
+    SAY("One matrix, [4 samples, 3 features]. LayerNorm goes along each row, BatchNorm (in training) down each\n"
+        "column.\n\n");
+    for (size_t r = 0; r < 4; r++) {
+        const kit_row h = kit_hand(&(kit_given){ .N = 3, .x = x + 3 * r, .eps = 1e-5 });
+        snprintf(label, sizeof label, "sample %zu", r + 1), kit_paper_line(p, label, x + 3 * r, 3, 0, NULL);
+        kit_paper_line(p, "  LayerNorm, of this row", h.xhat, 3, 0, ln ? ln->data + 3 * r : NULL);
+    }
+    for (size_t c = 0; c < 3; c++) snprintf(label, sizeof label, "  BatchNorm, of column %zu", c + 1), column(p, label, x, 4, 3, c, bn);
+
+    SAY("\nTwo sentences in one batch, of four words and of three, filled up with zeros: feature one is 1 2 3 4 and\n"
+        "5 6 7 0. BatchNorm counts the zero: mean 3.5, deviation 2.29, so that \"I\", the first word, becomes -1.09,\n"
+        "and \"powerful\", the last, 1.5275. With a mask, of mean 4 and deviation 2, they are -1.5 and 1.5. LayerNorm\n"
+        "makes [-1.2247, 0, 1.2247] of \"I\" in any company, and beta of padding.\n\n");
+    p->columns = 8;
+    const gr_tensor *poisoned = batch_norm(t, w), *masked = batch_norm(t, gr_slice(t, w, 0, 7)),
+                    *own = gr_layer_norm(t, w, 1, NULL, NULL, 1e-5);
+    const double zero[3] = { 0, 0, 0 };
+    column(p, "feature one, padding counted", words, 8, 3, 0, poisoned);
+    column(p, "feature one, masked", words, 7, 3, 0, masked);
+    const kit_row i = kit_hand(&(kit_given){ .N = 3, .x = words, .eps = 1e-5 });
+    kit_paper_line(p, "LayerNorm of \"I\"", i.xhat, 3, 0, kit_of(own));
+    kit_paper_line(p, "LayerNorm of the padding", zero, 3, 0, own ? own->data + 21 : NULL);
+}
+
+/* (x - mean) / sigma for the four meanings of sigma; x [N]. */
+static void four_ways(kit_paper *p, const double *x, size_t N, double eps)
+{
+    static const char *const label[] = { "N, inside", "N - 1, inside", "N, outside", "N - 1, outside" };
+    gr_tape *t = p->t;
+    const kit_row r = kit_hand(&(kit_given){ .N = N, .x = x });
+    gr_tape_reset(t);
+    gr_tensor *in = kit_put(t, x, GR_SHAPE(N)), *d = gr_sub(t, in, gr_mean(t, in, GR_ALL_AXES, false)), *small = gr_scalar(t, eps);
+    p->columns = N;
+    kit_paper_line(p, "x", x, N, 0, NULL);
+    for (int k = 0; k < 4; k++) {
+        const double var = r.squares / (double)(N - (k & 1)), sigma = k & 2 ? sqrt(var) + eps : sqrt(var + eps);
+        double y[KIT_HAND];
+        gr_tensor *v = gr_var(t, in, GR_ALL_AXES, k & 1, false);
+        const gr_tensor *library = gr_div(t, d, k & 2 ? gr_add(t, gr_sqrt(t, v), small) : gr_sqrt(t, gr_add(t, v, small)));
+        for (size_t i = 0; i < N; i++) y[i] = r.d[i] / sigma;
+        kit_paper_line(p, label[k], y, N, 0, k ? kit_of(library) : kit_of(gr_layer_norm(t, in, 1, NULL, NULL, eps)));
+    }
+}
+
+static void part_conventions(kit_paper *p)
+{
+    SAY("Copies of LayerNorm disagree: the variance divided by N or by N - 1, epsilon inside the root or outside,\n"
+        "added to it. The first is PyTorch's and ours, the last that of the Annotated Transformer. Eps is 1e-5.\n\n");
+    four_ways(p, (const double[]){ 1, 0, 0, 0 }, 4, 1e-5);
+    SAY("\nWhere the variance is as small as epsilon, inside and outside differ as well.\n\n");
+    four_ways(p, (const double[]){ 0.01, 0, 0, 0 }, 4, 1e-5);
+}
+
+/* ---- The whole ---- */
+
+static const struct {
+    const char *name, *about;
+    void (*show)(kit_paper *p);
+} parts[] = {
+    { "forward", "the formula, step by step", part_forward },
+    { "backward", "the gradient's three terms, dgamma, dbeta", part_backward },
+    { "epsilon", "a row of equal values, a tiny variance", part_epsilon },
+    { "affine", "gamma and beta", part_affine },
+    { "identity", "gamma and beta that give x back", part_identity },
+    { "small", "one value, two values", part_small },
+    { "shapes", "2-D, 3-D, 4-D: which elements share a mean", part_shapes },
+    { "batch", "a sample does not see its batch", part_batch },
+    { "batch-norm", "rows against columns, and what padding does", part_batch_norm },
+    { "conventions", "N or N - 1, epsilon inside or outside", part_conventions },
+};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+/* "1,2,3" as numbers into v [KIT_HAND]; returns how many. */
+static size_t numbers(gr_tape *t, const char *name, const char *text, double *v)
+{
+    size_t n = 0;
+    for (const char *s = text; s; n++) {
+        char *end;
+        const double d = n < KIT_HAND ? strtod(s, &end) : 0;
+        if (n == KIT_HAND) return gr_fail_as(t, GR_MISUSE, "", "--%s takes up to %d numbers", name, KIT_HAND), 0;
+        if (end == s || (*end && *end != ',') || !(fabs(d) <= 1e6))
+            return gr_fail_as(t, GR_MISUSE, "", "--%s needs numbers from -1e6 to 1e6 with commas between them; got \"%s\"", name, text), 0;
+        v[n] = d, s = *end ? end + 1 : NULL;
+    }
+    return n;
+}
+
+/* The reader's own vector. */
+typedef struct {
+    double x[KIT_HAND], gamma[KIT_HAND], beta[KIT_HAND], dy[KIT_HAND];
+    kit_given a;
+} own;
+
+static void own_read(gr_tape *t, own *w)
+{
+    const struct {
+        const char *name, *text;
+        double *v;
+    } more[] = { { "gamma", o.gamma, w->gamma }, { "beta", o.beta, w->beta }, { "dy", o.dy, w->dy } };
+    w->a = (kit_given){ numbers(t, "x", o.x, w->x), w->x, o.gamma ? w->gamma : NULL, o.beta ? w->beta : NULL, w->dy, o.eps };
+    memset(w->dy, 0, sizeof w->dy), w->dy[0] = 1;
+    for (int k = 0; k < 3; k++) {
+        const size_t n = more[k].text ? numbers(t, more[k].name, more[k].text, more[k].v) : w->a.N;
+        if (n != w->a.N) gr_fail_as(t, GR_MISUSE, "", "--%s has %zu numbers, but --x has %zu", more[k].name, n, w->a.N);
+    }
+}
+
+static void own_show(kit_paper *p, const own *w)
+{
+    SAY("\n");
+    kit_hand_forward(p, &w->a);
+    SAY("\n");
+    kit_hand_backward(p, &w->a, common.seed);
+}
+
+static void show(kit_paper *p, const kit_log *log)
+{
+    for (int k = 0; k < PARTS; k++) {
+        if (o.example && strcmp(o.example, parts[k].name)) continue;
+        const kit_paper before = *p;
+        SAY("\n\n%s - %s\n\n", parts[k].name, parts[k].about);
+        parts[k].show(p);
+        kit_log_write(p->t, log, "part", { "part", k + 1 }, { "lines", (double)(p->lines - before.lines) },
+                      { "wrong", (double)(p->wrong - before.wrong) });
+    }
+}
+
+static void check_flags(gr_tape *t)
+{
+    bool found = !o.example;
+    for (int k = 0; k < PARTS; k++) found |= !found && !strcmp(o.example, parts[k].name);
+    if (!found) gr_fail_as(t, GR_MISUSE, "", "--example %s: there is no such part; --list names them", o.example);
+    if (o.example && o.x) gr_fail_as(t, GR_MISUSE, "", "--example and --x exclude each other");
+    if (!o.x && (o.gamma || o.beta || o.dy)) gr_fail_as(t, GR_MISUSE, "", "--gamma, --beta and --dy need --x");
+}
+
+int main(int argc, char **argv)
+{
+    kit_run r;
+    const int code = kit_run_start(&r, &flags, &common, argc, argv);
+    if (code != KIT_GO_ON) return code;
+    for (int k = 0; k < PARTS && o.list; k++) printf("%-12s %s\n", parts[k].name, parts[k].about);
+    kit_paper p = { .t = r.tape, .out = common.quiet ? NULL : stdout };
+    own mine;
+    check_flags(r.tape);
+    if (o.x) own_read(r.tape, &mine);
+    if (!o.list && kit_run_begin(&r, o.x ? "your own vector" : "the vectors of this program")) {
+        if (o.x) own_show(&p, &mine);
+        else show(&p, &r.log);
+        if (!gr_failed(r.tape)) printf("%s%zu lines checked against the library, %zu differ\n", common.quiet ? "" : "\n", p.lines, p.wrong);
+        r.missed = p.wrong > 0;
+    }
+    return kit_run_end(&r);
+}
