@@ -5,6 +5,7 @@
 #define GR_NN_H
 #include "nn/lstm.h" /* LSTM */
 #include "nn/module.h"
+#include "nn/norms.h"  /* BatchNorm, GroupNorm, InstanceNorm, RMSNorm, and any by its kind */
 #include "ops/ops.h"
 GR_BEGIN
 

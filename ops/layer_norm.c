@@ -59,6 +59,32 @@ KERNEL(void, layer_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma
 #undef XHAT
 }
 
+/* ---- RMS norm: y = gamma * x * rstd, rstd = 1 / sqrt(mean(x^2) + eps);  dx = rstd * (g - xhat * mean(g * xhat)).  stat [rows] ---- */
+
+KERNEL(void, rms_norm_forward, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
+       size_t rows, size_t N, gr_real eps)
+{
+    for (size_t r = 0; r < rows; r++, x += N, y += N) {
+        const gr_real v = SUM(i, N, r_square(x[i])) / (gr_real)N + eps, rstd = stat[r] = v == 0 ? 0 : 1 / r_sqrt(v);
+        for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (x[i] * rstd);
+    }
+}
+
+/* dx or dgamma may be NULL. */
+KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, const gr_real *restrict dy, const gr_real *restrict stat,
+       const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
+{
+    for (size_t r = 0; r < rows; r++, x += N, dy += N) {
+        const gr_real rstd = stat[r];
+        if (dgamma)
+            for (size_t i = 0; i < N; i++) dgamma[i] += dy[i] * (x[i] * rstd);
+        if (!dx) continue;
+        const gr_real gx = SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N;
+        for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx);
+        dx += N;
+    }
+}
+
 /* sum[i] += part[0][i] + part[1][i] + ..., in this order. */
 KERNEL(void, layer_norm_add, gr_real *restrict sum, const gr_real *restrict part, size_t parts, size_t stride, size_t n)
 {
@@ -71,6 +97,7 @@ typedef struct {
     gr_real *stat;
     const gr_real *gamma;  /* the caller's values, or ones */
     size_t rows, N, chunk; /* chunk: rows to a chunk */
+    bool rms;
 } layer_norm_saved;
 
 /* ---- Forward ---- */
@@ -89,7 +116,8 @@ static void layer_norm_chunk(void *argument, size_t chunk, int thread)
     const layer_norm_saved *s = a->s;
     const size_t r = chunk * s->chunk, rows = s->rows - r < s->chunk ? s->rows - r : s->chunk;
     (void)thread;
-    layer_norm_forward[a->isa](a->y + r * s->N, s->stat + 3 * r, a->x + r * s->N, s->gamma, a->beta, rows, s->N, a->eps);
+    if (s->rms) rms_norm_forward[a->isa](a->y + r * s->N, s->stat + r, a->x + r * s->N, s->gamma, rows, s->N, a->eps);
+    else layer_norm_forward[a->isa](a->y + r * s->N, s->stat + 3 * r, a->x + r * s->N, s->gamma, a->beta, rows, s->N, a->eps);
 }
 
 /* ---- Backward: each chunk of rows adds up its own part of dgamma and dbeta; the parts are added in order ---- */
@@ -119,8 +147,10 @@ static void layer_norm_chunk_back(void *argument, size_t chunk, int thread)
     const size_t N = s->N, r = chunk * s->chunk, rows = s->rows - r < s->chunk ? s->rows - r : s->chunk;
     gr_real *part = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *part) : NULL;
     (void)thread;
-    layer_norm_backward[a->isa](a->dx ? a->dx + r * N : NULL, part, part ? part + N : NULL, a->dy + r * N, s->stat + 3 * r, a->x + r * N,
-                                s->gamma, rows, N);
+    if (s->rms) rms_norm_backward[a->isa](a->dx ? a->dx + r * N : NULL, part, a->dy + r * N, s->stat + r, a->x + r * N, s->gamma, rows, N);
+    else
+        layer_norm_backward[a->isa](a->dx ? a->dx + r * N : NULL, part, part ? part + N : NULL, a->dy + r * N, s->stat + 3 * r,
+                                    a->x + r * N, s->gamma, rows, N);
 }
 
 static void layer_norm_columns(void *argument, size_t block, int thread)
@@ -136,8 +166,13 @@ static void layer_norm_node(gr_tape *t, const gr_node *n)
 {
     const layer_norm_saved *s = n->saved;
     const size_t chunks = layer_norm_chunks(s);
-    layer_norm_back a = { s,    gr_grad(t, n->in[0]),  gr_grad(t, n->in[1]), gr_grad(t, n->in[2]),
-                          NULL, gr_grad(t, n->out[0]), n->in[0]->data,       gr_isa(t) };
+    layer_norm_back a = { .s = s,
+                          .dx = gr_grad(t, n->in[0]),
+                          .dgamma = gr_grad(t, n->in[1]),
+                          .dy = gr_grad(t, n->out[0]),
+                          .x = n->in[0]->data,
+                          .isa = gr_isa(t) };
+    if (!s->rms) a.dbeta = gr_grad(t, n->in[2]);
     if (a.dgamma || a.dbeta) a.part = gr_scratch(t);
     gr_parallel(t, chunks, 0.5 * (double)(s->rows * s->N), layer_norm_chunk_back, &a);
     if (a.part) gr_parallel(t, (s->N + LAYER_NORM_COLUMNS - 1) / LAYER_NORM_COLUMNS, 0.1 * (double)(chunks * s->N), layer_norm_columns, &a);
@@ -146,10 +181,11 @@ static void layer_norm_node(gr_tape *t, const gr_node *n)
 static size_t layer_norm_scratch(const gr_node *n)
 {
     const layer_norm_saved *s = n->saved;
-    return n->in[1] || n->in[2] ? layer_norm_chunks(s) * 2 * s->N * sizeof(gr_real) : 0;
+    return n->in[1] || (!s->rms && n->in[2]) ? layer_norm_chunks(s) * 2 * s->N * sizeof(gr_real) : 0;
 }
 
 static const gr_op layer_norm_op = { .name = "layer_norm", .backward = layer_norm_node, .scratch = layer_norm_scratch };
+static const gr_op rms_norm_op = { .name = "rms_norm", .backward = layer_norm_node, .scratch = layer_norm_scratch };
 
 static const gr_real *layer_norm_values(gr_tape *t, const gr_tensor *given, size_t N, gr_real otherwise)
 {
@@ -159,22 +195,28 @@ static const gr_real *layer_norm_values(gr_tape *t, const gr_tensor *given, size
     return v;
 }
 
+/* x's sizes; false when there are no such axes. */
+static bool layer_norm_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, int axes, layer_norm_saved *s)
+{
+    if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
+    if (axes < 1 || axes > x->rank)
+        return gr_fail(t, op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, axes);
+    s->rows = s->N = 1;
+    for (int i = 0; i < x->rank; i++) *(i < x->rank - axes ? &s->rows : &s->N) *= x->dim[i];
+    if (!s->N) s->rows = 0;
+    s->chunk = layer_norm_chunk_rows(s->rows, s->N);
+    return true;
+}
+
 gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
-    if (!gr_ready(t, &layer_norm_op, x)) return NULL;
-    if (!x->rank) return gr_fail(t, &layer_norm_op, "x is [], which has no axis to normalize");
-    if (axes < 1 || axes > x->rank)
-        return gr_fail(t, &layer_norm_op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank,
-                       axes);
-    layer_norm_saved s = { .rows = 1, .N = 1 };
-    for (int i = 0; i < x->rank; i++) *(i < x->rank - axes ? &s.rows : &s.N) *= x->dim[i];
-    if (!s.N) s.rows = 0;
+    layer_norm_saved s = { 0 };
+    if (!gr_ready(t, &layer_norm_op, x) || !layer_norm_sizes(t, &layer_norm_op, x, axes, &s)) return NULL;
     if ((gamma && gamma->len != s.N) || (beta && beta->len != s.N))
         return gr_fail(t, &layer_norm_op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), s.N,
                        gr_shape_text(t, gamma), gr_shape_text(t, beta));
     if (!(eps >= 0)) return gr_fail(t, &layer_norm_op, "eps must be 0 or more; got %g", eps);
 
-    s.chunk = layer_norm_chunk_rows(s.rows, s.N);
     s.stat = gr_save_reals(t, 3 * s.rows);
     s.gamma = layer_norm_values(t, gamma, s.N, 1);
     const gr_real *shift = layer_norm_values(t, beta, s.N, 0);
@@ -184,5 +226,24 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, g
     layer_norm_run a = { &s, y->data, x->data, shift, (gr_real)eps, gr_isa(t) };
     gr_parallel(t, layer_norm_chunks(&s), 0.3 * (double)x->len, layer_norm_chunk, &a);
     return gr_record(t, &layer_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
+}
+
+gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
+{
+    layer_norm_saved s = { .rms = true };
+    if (!gr_ready(t, &rms_norm_op, x) || !layer_norm_sizes(t, &rms_norm_op, x, axes, &s)) return NULL;
+    if (gamma && gamma->len != s.N)
+        return gr_fail(t, &rms_norm_op, "x is %s, so gamma must hold %zu values; got %s", gr_shape_text(t, x), s.N,
+                       gr_shape_text(t, gamma));
+    if (!(eps >= 0)) return gr_fail(t, &rms_norm_op, "eps must be 0 or more; got %g", eps);
+
+    s.stat = gr_save_reals(t, s.rows);
+    s.gamma = layer_norm_values(t, gamma, s.N, 1);
+    gr_tensor *y = gr_empty_like(t, x);
+    if (!y) return NULL;
+
+    layer_norm_run a = { &s, y->data, x->data, NULL, (gr_real)eps, gr_isa(t) };
+    gr_parallel(t, layer_norm_chunks(&s), 0.2 * (double)x->len, layer_norm_chunk, &a);
+    return gr_record(t, &rms_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma));
 }
 #endif

@@ -180,6 +180,8 @@ GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *str
  * Gradients reach x, gamma and beta. Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. */
 GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
 
+#include "ops/norm.h" /* batch, group, instance and RMS norm, and any axes */
+
 /* ==== Recurrent ==== */
 
 /* Where the layer norms of an LSTM sit: a sum of these, 0 for none. */

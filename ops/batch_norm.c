@@ -1,0 +1,169 @@
+/* ops/batch_norm.c - one mean and variance for each channel.                                 The maths: ops/norm_groups.h, ops/norm.h
+ *
+ * Saved: the statistics of each channel. In evaluation mode with running statistics they are constants, and
+ *     dx = gamma * rstd * dy.
+ * The running ones move last, when nothing can fail any more but the note for gr_tape_recover. */
+#include "core/kernel.h"
+#include "ops/norm_groups.h"
+
+static void batch_norm_node(gr_tape *t, const gr_node *n)
+{
+    gr__norm_backward(t, n->saved, n->in[0]->data, gr_grad(t, n->out[0]), gr_grad(t, n->in[0]), gr_grad(t, n->in[1]), gr_grad(t, n->in[2]));
+}
+static size_t batch_norm_scratch(const gr_node *n) { return gr__norm_scratch(n->saved); }
+static const gr_op batch_norm_op = { .name = "batch_norm", .backward = batch_norm_node, .scratch = batch_norm_scratch };
+
+/* ---- What is real: positions, which are all but the channel, in order ---- */
+
+typedef struct {
+    const int *lengths;
+    const gr_real *mask;
+    size_t L;
+} batch_norm_real;
+
+static bool batch_norm_is_real(const batch_norm_real *r, size_t position)
+{
+    if (r->lengths && position % r->L >= (size_t)r->lengths[position / r->L]) return false;
+    return !r->mask || r->mask[position] != 0;
+}
+
+/* The real positions as runs, written to run unless that is NULL. A run of planes stays in its sample. Returns their number. */
+static size_t batch_norm_runs(const gr__norm *s, const batch_norm_real *r, gr__norm_run *run)
+{
+    size_t runs = 0;
+    bool open = false;
+    for (size_t p = 0; p < s->R * s->I; p++) {
+        const bool real = batch_norm_is_real(r, p);
+        if (s->I > 1 && p % s->I == 0) open = false;
+        if (real && !open && run) run[runs] = (gr__norm_run){ p / s->I * s->K * s->I + p % s->I, 0 };
+        runs += real && !open, open = real;
+        if (real && run) run[runs - 1].n++;
+    }
+    return runs;
+}
+
+static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm *s, const batch_norm_real *r)
+{
+    if (!r->lengths && !r->mask) return gr__norm_all(t, s);
+    gr__norm_run *run = gr_save(t, (s->runs = batch_norm_runs(s, r, NULL)) * sizeof *run);
+    if (run) batch_norm_runs(s, r, run);
+    for (size_t k = s->count = 0; run && k < s->runs; k++) s->count += run[k].n;
+    return s->run = run;
+}
+
+/* ---- Checks ---- */
+
+static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
+
+static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_ints *lengths, batch_norm_real *r, int axis)
+{
+    if (!lengths) return true;
+    if (x->rank != 3) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for 3 axes: use a mask", gr_shape_text(t, x));
+    r->lengths = lengths->data, r->L = x->dim[3 - axis];
+    if (lengths->rank != 1 || lengths->len != x->dim[0]) {
+        gr_shape shape = { .rank = lengths->rank };
+        memcpy(shape.dim, lengths->dim, sizeof shape.dim);
+        return gr_fail(t, &batch_norm_op, "x is %s, so lengths must be [%zu]; got %s", gr_shape_text(t, x), x->dim[0],
+                       gr_shape_name(t, shape));
+    }
+    for (size_t n = 0; n < lengths->len; n++)
+        if (lengths->data[n] < 0 || (size_t)lengths->data[n] > r->L)
+            return gr_fail(t, &batch_norm_op, "x is %s, so lengths[%zu] must be in 0 .. %zu; got %d", gr_shape_text(t, x), n, r->L,
+                           lengths->data[n]);
+    return true;
+}
+
+static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tensor *mask, batch_norm_real *r, int axis)
+{
+    if (!mask) return true;
+    gr_shape want = { .rank = x->rank - 1 };
+    for (int i = 0, k = 0; i < x->rank; i++)
+        if (i != axis) want.dim[k++] = x->dim[i];
+    bool same = mask->rank == want.rank;
+    for (int i = 0; same && i < want.rank; i++) same = mask->dim[i] == want.dim[i];
+    if (!same)
+        return gr_fail(t, &batch_norm_op, "x is %s and its channels are axis %d, so mask must be %s; got %s", gr_shape_text(t, x), axis,
+                       gr_shape_name(t, want), gr_shape_text(t, mask));
+    r->mask = mask->data;
+    return true;
+}
+
+/* x, its axis, the affine and the running tensors; fills in s's sizes. */
+static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr_tensor *gamma, const gr_tensor *beta,
+                             const gr_batch_norm_options *o, gr__norm *s)
+{
+    if (x->rank < 2) return gr_fail(t, &batch_norm_op, "x is %s, and must have 2 axes or more", gr_shape_text(t, x));
+    if ((*axis = gr_axis(t, &batch_norm_op, x, *axis)) < 0) return false;
+    *s = (gr__norm){ .P = 1, .R = 1, .K = x->dim[*axis], .I = 1, .groups = x->dim[*axis], .of_groups = x->dim[*axis], .per_group = 1 };
+    for (int i = 0; i < x->rank; i++)
+        if (i != *axis) *(i < *axis ? &s->R : &s->I) *= x->dim[i];
+    const size_t C = s->K;
+    if (!batch_norm_holds(gamma, C) || !batch_norm_holds(beta, C))
+        return gr_fail(t, &batch_norm_op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), C,
+                       gr_shape_text(t, gamma), gr_shape_text(t, beta));
+    if (!o->running_mean != !o->running_var)
+        return gr_fail(t, &batch_norm_op, "running_mean and running_var go together; got %s and %s", gr_shape_text(t, o->running_mean),
+                       gr_shape_text(t, o->running_var));
+    if (!batch_norm_holds(o->running_mean, C) || !batch_norm_holds(o->running_var, C))
+        return gr_fail(t, &batch_norm_op, "x is %s, so running_mean and running_var must hold %zu values; got %s and %s",
+                       gr_shape_text(t, x), C, gr_shape_text(t, o->running_mean), gr_shape_text(t, o->running_var));
+    if (o->momentum != GR_NONE && !(o->momentum >= 0 && o->momentum <= 1))
+        return gr_fail(t, &batch_norm_op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
+    if (o->momentum == GR_NONE && o->running_mean && !o->batches)
+        return gr_fail(t, &batch_norm_op, "momentum is GR_NONE, the average over all batches, so batches must count them; got NULL");
+    if (o->eps != GR_NONE && !(o->eps >= 0)) return gr_fail(t, &batch_norm_op, "eps must not be negative; got %g", o->eps);
+    s->eps = (gr_real)(o->eps == GR_NONE ? 0 : o->eps ? o->eps : 1e-5);
+    return true;
+}
+
+/* ---- Statistics ---- */
+
+static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_options *o)
+{
+    const size_t C = s->groups;
+    for (size_t c = 0; c < C; c++) {
+        const gr_real v = o->running_var->data[c] + s->eps;
+        s->stat[c] = o->running_mean->data[c], s->stat[C + c] = 0, s->stat[2 * C + c] = v == 0 ? 0 : 1 / r_sqrt(v);
+    }
+}
+
+static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_options *o)
+{
+    const size_t C = s->groups, bytes = C * sizeof(gr_real);
+    if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
+    if (o->batches && !gr_undo_note(t, o->batches, sizeof *o->batches)) return false;
+    if (o->batches) ++*o->batches;
+    const double momentum = o->momentum == GR_NONE ? 1 / (double)*o->batches : o->momentum ? o->momentum : 0.1;
+    const gr_real w = (gr_real)momentum, keep = (gr_real)(1 - momentum), unbiased = (gr_real)s->count / (gr_real)(s->count - 1);
+    for (size_t c = 0; c < C; c++) {
+        gr_real *const mean = o->running_mean->data + c, *const var = o->running_var->data + c;
+        *mean = r_flush(keep * *mean + w * (s->stat[c] + s->stat[C + c]));
+        *var = r_flush(keep * *var + w * (s->stat[3 * C + c] * unbiased));
+    }
+    return true;
+}
+
+gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_options *options)
+{
+    const gr_batch_norm_options o = options ? *options : (gr_batch_norm_options){ 0 };
+    batch_norm_real real = { 0 };
+    gr__norm s;
+    if (!gr_ready(t, &batch_norm_op, x) || !batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
+    if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
+    if (!batch_norm_real_runs(t, &s, &real)) return NULL;
+    s.fixed = o.running_mean && !gr_tape_training(t);
+    if (x->len && s.count < 2 && !s.fixed)
+        return gr_fail(t, &batch_norm_op,
+                       "x is %s and %zu value%s of each channel %s real, which %s no variance: leave out the last, smaller "
+                       "batch, or normalize by gr_layer_norm",
+                       gr_shape_text(t, x), s.count, s.count == 1 ? "" : "s", s.count == 1 ? "is" : "are", s.count == 1 ? "has" : "have");
+
+    s.stat = gr_save_reals(t, 4 * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
+    gr_tensor *y = real.lengths || real.mask ? gr_zeros(t, gr_shape_of(x)) : gr_empty_like(t, x);
+    if (!y || !s.stat) return NULL;
+    if (s.fixed) batch_norm_use_running(&s, &o);
+    gr__norm_forward(t, &s, x->data, y->data);
+    y = gr_record(t, &batch_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
+    const bool moves = y && x->len && o.running_mean && gr_tape_training(t);
+    return !moves || batch_norm_move(t, &s, &o) ? y : NULL;
+}

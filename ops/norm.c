@@ -1,0 +1,116 @@
+/* ops/norm.c - group norm, instance norm, and the norm over any axes.                    The maths: ops/norm_groups.h, ops/norm.h */
+#include "ops/norm_groups.h"
+#include "ops/strided.h"
+
+static void norm_node(gr_tape *t, const gr_node *n)
+{
+    gr__norm_backward(t, n->saved, n->in[0]->data, gr_grad(t, n->out[0]), gr_grad(t, n->in[0]), gr_grad(t, n->in[1]), gr_grad(t, n->in[2]));
+}
+static size_t norm_scratch(const gr_node *n) { return gr__norm_scratch(n->saved); }
+static const gr_op group_norm_op = { .name = "group_norm", .backward = norm_node, .scratch = norm_scratch };
+static const gr_op instance_norm_op = { .name = "instance_norm", .backward = norm_node, .scratch = norm_scratch };
+static const gr_op norm_axes_op = { .name = "norm_axes", .backward = norm_node, .scratch = norm_scratch };
+
+static bool norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n)
+{
+    if ((!gamma || gamma->len == n) && (!beta || beta->len == n)) return true;
+    return gr_fail(t, op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), n, gr_shape_text(t, gamma),
+                   gr_shape_text(t, beta));
+}
+
+static bool norm_check_eps(gr_tape *t, const gr_op *op, double eps)
+{
+    return eps >= 0 || gr_fail(t, op, "eps must be 0 or more; got %g", eps);
+}
+
+static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm s, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    s.groups = s.P * s.K, s.eps = (gr_real)eps;
+    s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
+    gr__norm_all(t, &s);
+    s.stat = gr_save_reals(t, 4 * s.groups);
+    gr_tensor *y = gr_empty_like(t, x);
+    if (!s.run || !s.stat || !y) return NULL;
+    gr__norm_forward(t, &s, x->data, y->data);
+    return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
+}
+
+/* y = gamma * y + beta with both of that shape, in a node of its own each. */
+static gr_tensor *norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
+{
+    if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
+    return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
+}
+
+gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    const gr_op *op = &group_norm_op;
+    if (!gr_ready(t, op, x)) return NULL;
+    if (x->rank < 2) return gr_fail(t, op, "x is %s, and must be [N, C] or [N, C, ..]", gr_shape_text(t, x));
+    const size_t N = x->dim[0], C = x->dim[1];
+    if (!groups || C % groups) return gr_fail(t, op, "x is %s, so its %zu channels cannot make %zu groups", gr_shape_text(t, x), C, groups);
+    if (!norm_check_affine(t, op, x, gamma, beta, C) || !norm_check_eps(t, op, eps)) return NULL;
+    size_t L = 1;
+    for (int i = 2; i < x->rank; i++) L *= x->dim[i];
+    if (L == 1) { /* rows, whose gains differ from value to value */
+        gr_tensor *rows = gr_layer_norm(t, gr_reshape(t, x, GR_SHAPE(N, groups, C / groups)), 1, NULL, NULL, eps);
+        gr_shape last = gr_shape_of(x);
+        last.dim[0] = 1;
+        return norm_affine(t, gr_reshape(t, rows, gr_shape_of(x)), gamma, beta, last);
+    }
+    const gr__norm s = { .P = N * groups, .R = C / groups, .K = 1, .I = L, .of_groups = groups, .per_group = C / groups };
+    return norm_over(t, op, s, x, gamma, beta, eps);
+}
+
+gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    const gr_op *op = &instance_norm_op;
+    if (!gr_ready(t, op, x)) return NULL;
+    if (x->rank < 3)
+        return gr_fail(t, op, "x is %s, and must have 3 axes or more: samples, channels, and what is normalized", gr_shape_text(t, x));
+    const int at = gr_axis(t, op, x, axis);
+    if (at < 0) return NULL;
+    if (at != 1 && at != x->rank - 1) return gr_fail(t, op, "x is %s, so axis must be 1 or -1; got %d", gr_shape_text(t, x), axis);
+    const size_t N = x->dim[0], C = x->dim[at];
+    if (!norm_check_affine(t, op, x, gamma, beta, C) || !norm_check_eps(t, op, eps)) return NULL;
+    size_t L = 1;
+    for (int i = 1; i < x->rank; i++) L *= i == at ? 1 : x->dim[i];
+    if (L == 1 && x->len)
+        return gr_fail(t, op, "x is %s, so each channel of a sample has 1 value, which has no variance: normalize by gr_layer_norm",
+                       gr_shape_text(t, x));
+    gr__norm s = { .P = N, .R = L, .K = C, .I = 1, .of_groups = C, .per_group = 1 };
+    if (at == 1) s.P = N * C, s.R = 1, s.K = 1, s.I = L;
+    return norm_over(t, op, s, x, gamma, beta, eps);
+}
+
+/* ---- Any axes ---- */
+
+gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    const gr_op *op = &norm_axes_op;
+    bool goes[GR_MAX_RANK], has[GR_MAX_RANK];
+    if (!gr_ready(t, op, x) || !gr__axes_marked(t, op, x, over, goes) || !gr__axes_marked(t, op, x, affine, has)) return NULL;
+    gr_shape shape = gr_shape_of(x);
+    size_t n = 1;
+    for (int i = 0; i < x->rank; i++) n *= shape.dim[i] = has[i] ? x->dim[i] : 1;
+    if (!norm_check_affine(t, op, x, gamma, beta, n) || !norm_check_eps(t, op, eps)) return NULL;
+
+    gr__norm s = { .P = 1, .R = 1, .K = 1, .I = 1, .of_groups = 1, .per_group = 1 };
+    int turn = 0; /* kept, over, kept, over: P, R, K, I */
+    for (int i = 0; i < x->rank; i++) {
+        if (x->dim[i] == 1) continue;
+        turn += (turn % 2 == 1) != goes[i];
+        if (turn < 4) *(size_t *[]){ &s.P, &s.R, &s.K, &s.I }[turn] *= x->dim[i];
+    }
+    if (turn == 1) s.I = s.R, s.R = 1;
+    gr_tensor *y;
+    if (turn < 4) y = norm_over(t, op, s, x, NULL, NULL, eps);
+    else { /* what is kept to the front, and back */ gr_axes order = { .count = x->rank }, back = order;
+        for (int pass = 0, k = 0; pass < 2; pass++)
+            for (int i = 0; i < x->rank; i++)
+                if (goes[i] == pass) order.axis[k] = i, back.axis[i] = k++;
+        y = gr_layer_norm(t, gr_permute(t, x, order), over.count, NULL, NULL, eps);
+        y = gr_permute(t, y, back);
+    }
+    return norm_affine(t, y, gamma, beta, shape);
+}

@@ -1,0 +1,299 @@
+/* ops/norm_groups.c - the kernels of the norms over groups of axes. The maths and the names are in ops/norm_groups.h. */
+#include "ops/norm_groups.h"
+#include "core/maths.h"
+
+enum { NORM_COLUMNS = 64, NORM_ROWS = 64, NORM_VALUES = 4096 };
+
+/* ---- Planes: a group is made of runs of neighbours. The sums of 64 runs make one sum, and these are added ---- */
+
+/* Where group g begins. */
+INLINE size_t norm_place(const gr__norm *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
+
+/* Half of the statistics, given the sums of x - m and of its square. */
+INLINE void norm_finish(const gr__norm *s, size_t g, gr_real m, gr_real d, gr_real dd)
+{
+    const gr_real per = 1 / (gr_real)s->count, e = d * per, var = r_max(0, dd * per - e * e), v = var + s->eps;
+    gr_real *const stat = s->stat;
+    stat[g] = m, stat[s->groups + g] = e, stat[2 * s->groups + g] = v == 0 ? 0 : 1 / r_sqrt(v), stat[3 * s->groups + g] = var;
+}
+
+KERNEL(void, norm_planes_stat, const gr__norm *s, const gr_real *restrict x, size_t first, size_t last)
+{
+    for (size_t g = first; g < last; g++) {
+        const gr_real *const z = x + norm_place(s, g), z0 = z[s->run->at];
+        gr_real m = 0, d = 0, dd = 0, a = 0, b = 0;
+        for (size_t k = 0; k < s->runs; k++) {
+            const gr_real *const u = z + s->run[k].at;
+            a += SUM(i, s->run[k].n, u[i] - z0);
+            if (k % NORM_ROWS == NORM_ROWS - 1) m += a, a = 0;
+        }
+        m = z0 + (m + a) / (gr_real)s->count, a = 0;
+        for (size_t k = 0; k < s->runs; k++) {
+            const gr_real *const u = z + s->run[k].at;
+            gr_real p, q;
+            SUM2(i, s->run[k].n, p, u[i] - m, q, r_square(u[i] - m));
+            a += p, b += q;
+            if (k % NORM_ROWS == NORM_ROWS - 1) d += a, dd += b, a = b = 0;
+        }
+        norm_finish(s, g, m, d + a, dd + b);
+    }
+}
+
+KERNEL(void, norm_planes_forward, const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t first, size_t last)
+{
+    for (size_t g = first; g < last; g++) {
+        const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
+        const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
+        for (size_t k = 0; k < s->runs; k++) {
+            const size_t at = place + s->run[k].at, j = affine + (s->per_group > 1 ? k : 0);
+            const gr_real gamma = s->gamma ? s->gamma[j] : 1, beta = s->beta ? s->beta[j] : 0;
+            for (size_t i = 0, n = s->run[k].n; i < n; i++) y[at + i] = gamma * ((x[at + i] - m - e) * rstd) + beta;
+        }
+    }
+}
+
+/* sums [2, groups * per_group] */
+KERNEL(void, norm_planes_sums, const gr__norm *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x,
+       size_t first, size_t last)
+{
+    const size_t half = s->groups * s->per_group;
+    for (size_t g = first; g < last; g++) {
+        const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
+        const size_t place = norm_place(s, g), j = g * s->per_group;
+        gr_real s1 = 0, s2 = 0, a = 0, b = 0;
+        for (size_t k = 0; k < s->runs; k++) {
+            const gr_real *const z = x + place + s->run[k].at, *const dz = dy + place + s->run[k].at;
+            gr_real p, q;
+            SUM2(i, s->run[k].n, p, dz[i], q, dz[i] * (z[i] - m - e));
+            if (s->per_group > 1) sums[j + k] = p, sums[half + j + k] = q * rstd;
+            a += p, b += q;
+            if (k % NORM_ROWS == NORM_ROWS - 1) s1 += a, s2 += b, a = b = 0;
+        }
+        if (s->per_group == 1) sums[j] = s1 + a, sums[half + j] = (s2 + b) * rstd;
+    }
+}
+
+KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+       const gr_real *restrict x, size_t first, size_t last)
+{
+    const size_t half = s->groups * s->per_group;
+    const gr_real per = s->fixed ? 0 : 1 / (gr_real)s->count;
+    for (size_t g = first; g < last; g++) {
+        const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
+        const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
+        gr_real mean = 0, slope = 0;
+        for (size_t j = 0; j < s->per_group && !s->fixed; j++) {
+            const gr_real gamma = s->gamma ? s->gamma[affine + j] : 1;
+            mean += gamma * sums[g * s->per_group + j], slope += gamma * sums[half + g * s->per_group + j];
+        }
+        mean *= per, slope *= per;
+        for (size_t k = 0; k < s->runs; k++) {
+            const size_t at = place + s->run[k].at;
+            const gr_real gamma = s->gamma ? s->gamma[affine + (s->per_group > 1 ? k : 0)] : 1;
+            for (size_t i = 0, n = s->run[k].n; i < n; i++)
+                dx[at + i] += rstd * (gamma * dy[at + i] - mean - (x[at + i] - m - e) * rstd * slope);
+        }
+    }
+}
+
+/* ---- Columns: n of them, at most NORM_COLUMNS, from group g on; the rows K apart. 64 rows make one sum, and these are added ---- */
+
+#define NORM_EACH_ROW(row) \
+    for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
+        for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
+#define NORM_FOLD(sum, part) \
+    for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
+
+KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
+{
+    gr_real m[NORM_COLUMNS] = { 0 }, a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, d[NORM_COLUMNS] = { 0 }, dd[NORM_COLUMNS] = { 0 };
+    const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
+    size_t left = NORM_ROWS;
+    NORM_EACH_ROW(row)
+    {
+        for (size_t c = 0; c < n; c++) a[c] += z[row + c] - z0[c];
+        if (!--left) {
+            NORM_FOLD(m, a);
+            left = NORM_ROWS;
+        }
+    }
+    NORM_FOLD(m, a);
+    for (size_t c = 0; c < n; c++) m[c] = z0[c] + m[c] / (gr_real)s->count;
+    left = NORM_ROWS;
+    NORM_EACH_ROW(row)
+    {
+        for (size_t c = 0; c < n; c++) a[c] += z[row + c] - m[c];
+        for (size_t c = 0; c < n; c++) b[c] += r_square(z[row + c] - m[c]);
+        if (!--left) {
+            NORM_FOLD(d, a);
+            NORM_FOLD(dd, b);
+            left = NORM_ROWS;
+        }
+    }
+    NORM_FOLD(d, a);
+    NORM_FOLD(dd, b);
+    for (size_t c = 0; c < n; c++) norm_finish(s, g + c, m[c], d[c], dd[c]);
+}
+
+KERNEL(void, norm_columns_forward, const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
+{
+    const size_t place = norm_place(s, g);
+    const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
+    gr_real gamma[NORM_COLUMNS], beta[NORM_COLUMNS];
+    for (size_t c = 0; c < n; c++) gamma[c] = s->gamma ? s->gamma[(g + c) % s->of_groups] : 1;
+    for (size_t c = 0; c < n; c++) beta[c] = s->beta ? s->beta[(g + c) % s->of_groups] : 0;
+    NORM_EACH_ROW(row)
+    {
+        const gr_real *const z = x + place + row;
+        gr_real *const to = y + place + row;
+        for (size_t c = 0; c < n; c++) to[c] = gamma[c] * ((z[c] - m[c] - e[c]) * rstd[c]) + beta[c];
+    }
+}
+
+KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x, size_t g,
+       size_t n)
+{
+    const size_t place = norm_place(s, g);
+    const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
+    gr_real a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, *const s1 = sums + g, *const s2 = s1 + s->groups;
+    size_t left = NORM_ROWS;
+    for (size_t c = 0; c < n; c++) s1[c] = s2[c] = 0;
+    NORM_EACH_ROW(row)
+    {
+        const gr_real *const z = x + place + row, *const dz = dy + place + row;
+        for (size_t c = 0; c < n; c++) a[c] += dz[c];
+        for (size_t c = 0; c < n; c++) b[c] += dz[c] * (z[c] - m[c] - e[c]);
+        if (!--left) {
+            NORM_FOLD(s1, a);
+            NORM_FOLD(s2, b);
+            left = NORM_ROWS;
+        }
+    }
+    NORM_FOLD(s1, a);
+    NORM_FOLD(s2, b);
+    for (size_t c = 0; c < n; c++) s2[c] *= rstd[c];
+}
+
+KERNEL(void, norm_columns_backward, const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+       const gr_real *restrict x, size_t g, size_t n)
+{
+    const size_t place = norm_place(s, g);
+    const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
+    const gr_real per = s->fixed ? 0 : 1 / (gr_real)s->count;
+    gr_real gamma[NORM_COLUMNS], mean[NORM_COLUMNS], slope[NORM_COLUMNS];
+    for (size_t c = 0; c < n; c++) gamma[c] = s->gamma ? s->gamma[(g + c) % s->of_groups] : 1;
+    for (size_t c = 0; c < n; c++) mean[c] = s->fixed ? 0 : gamma[c] * sums[g + c] * per;
+    for (size_t c = 0; c < n; c++) slope[c] = s->fixed ? 0 : gamma[c] * sums[s->groups + g + c] * per;
+    NORM_EACH_ROW(row)
+    {
+        const gr_real *const z = x + place + row, *const dz = dy + place + row;
+        gr_real *const to = dx + place + row;
+        for (size_t c = 0; c < n; c++) to[c] += rstd[c] * (gamma[c] * dz[c] - mean[c] - (z[c] - m[c] - e[c]) * rstd[c] * slope[c]);
+    }
+}
+
+/* sum[i] += part[0][i] + part[1][i] + ..., in this order. */
+KERNEL(void, norm_add, gr_real *restrict sum, const gr_real *restrict part, size_t parts, size_t n)
+{
+    for (size_t p = 0; p < parts; p++, part += n)
+        for (size_t i = 0; i < n; i++) sum[i] += part[i];
+}
+
+#if GR_HOST
+/* A unit of work: a group of planes, or a block of columns. A chunk has as many as make it worth a thread's while. */
+typedef struct {
+    const gr__norm *s;
+    const gr_real *x, *dy;
+    gr_real *y, *dx, *sums;
+    size_t blocks, units, per_chunk;
+    int isa;
+} norm_call;
+
+static norm_call norm_call_of(gr_tape *t, const gr__norm *s, const gr_real *x)
+{
+    norm_call c = { .s = s, .x = x, .isa = gr_isa(t) };
+    c.blocks = s->I == 1 ? (s->K + NORM_COLUMNS - 1) / NORM_COLUMNS : s->K;
+    c.units = s->P * c.blocks;
+    const size_t values = s->R * s->I * (s->I == 1 ? NORM_COLUMNS : 1);
+    c.per_chunk = values && values < NORM_VALUES ? (NORM_VALUES + values - 1) / values : 1;
+    return c;
+}
+
+static void norm_run_chunks(gr_tape *t, norm_call *c, gr_task *f, double each)
+{
+    gr_parallel(t, (c->units + c->per_chunk - 1) / c->per_chunk, each * (double)(c->s->groups * c->s->count), f, c);
+}
+
+#define NORM_UNITS(c, chunk) \
+    const size_t first = chunk * c->per_chunk, last = first + c->per_chunk < c->units ? first + c->per_chunk : c->units
+#define NORM_EACH_BLOCK(c, g, n) \
+    for (size_t u_ = first, g, n; \
+         u_ < last && (g = u_ / c->blocks * c->s->K + u_ % c->blocks * NORM_COLUMNS, n = c->s->K - u_ % c->blocks * NORM_COLUMNS, \
+                      n = n < NORM_COLUMNS ? n : NORM_COLUMNS, true); \
+         u_++)
+
+static void norm_forward_chunk(void *argument, size_t chunk, int thread)
+{
+    const norm_call *c = argument;
+    const gr__norm *s = c->s;
+    NORM_UNITS(c, chunk);
+    (void)thread;
+    if (s->I == 1) NORM_EACH_BLOCK(c, g, n)
+        {
+            if (!s->fixed) norm_columns_stat[c->isa](s, c->x, g, n);
+            norm_columns_forward[c->isa](s, c->y, c->x, g, n);
+        }
+    else
+        for (size_t g = first; g < last; g++) {
+            if (!s->fixed) norm_planes_stat[c->isa](s, c->x, g, g + 1);
+            norm_planes_forward[c->isa](s, c->y, c->x, g, g + 1);
+        }
+}
+
+static void norm_backward_chunk(void *argument, size_t chunk, int thread)
+{
+    const norm_call *c = argument;
+    const gr__norm *s = c->s;
+    NORM_UNITS(c, chunk);
+    (void)thread;
+    if (s->I == 1) NORM_EACH_BLOCK(c, g, n)
+        {
+            norm_columns_sums[c->isa](s, c->sums, c->dy, c->x, g, n);
+            if (c->dx) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, n);
+        }
+    else
+        for (size_t g = first; g < last; g++) {
+            norm_planes_sums[c->isa](s, c->sums, c->dy, c->x, g, g + 1);
+            if (c->dx) norm_planes_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, g + 1);
+        }
+}
+
+const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s)
+{
+    s->runs = s->I == 1 ? 1 : s->R;
+    gr__norm_run *run = gr_save(t, s->runs * sizeof *run);
+    for (size_t r = 0; run && r < s->runs; r++) run[r] = (gr__norm_run){ r * s->K * s->I, s->I == 1 ? s->R : s->I };
+    s->count = s->R * s->I;
+    return s->run = run;
+}
+
+void gr__norm_forward(gr_tape *t, const gr__norm *s, const gr_real *x, gr_real *y)
+{
+    norm_call c = norm_call_of(t, s, x);
+    c.y = y;
+    if (s->count) norm_run_chunks(t, &c, norm_forward_chunk, 0.3);
+}
+
+void gr__norm_backward(gr_tape *t, const gr__norm *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta)
+{
+    norm_call c = norm_call_of(t, s, x);
+    const size_t n = s->of_groups * s->per_group, half = s->groups * s->per_group;
+    c.dy = dy, c.dx = dx, c.sums = gr_scratch(t);
+    if (!s->count || !half) return;
+    norm_run_chunks(t, &c, norm_backward_chunk, 0.5);
+    if (dbeta) norm_add[c.isa](dbeta, c.sums, half / n, n);
+    if (dgamma) norm_add[c.isa](dgamma, c.sums + half, half / n, n);
+}
+
+size_t gr__norm_scratch(const gr__norm *s) { return 2 * s->groups * s->per_group * sizeof(gr_real); }
+#endif

@@ -1,0 +1,43 @@
+/* ops/norm_groups.h - what batch, group, instance and channel norm share: x seen as groups of elements with one mean each.
+ *
+ * x is [P, R, K, I], and group (p, k) holds x[p][r][k][i] for all r and i: group number p * K + k of P * K.
+ *     batch norm of [N, C, L]      P 1       R N         K C   I L        instance norm of [N, C, L]   P N * C   R 1   K 1   I L
+ *     batch norm of [.., C]        P 1       R all rows  K C   I 1        instance norm of [N, L, C]   P N       R L   K C   I 1
+ *     group norm of [N, C, L]      P N * G   R C / G     K 1   I L        channel norm of [N, C, L]    P N       R C   K L   I 1
+ * With I > 1 a group is made of runs of neighbours (planes); with I = 1 neighbours are of different groups (columns). Which values of a
+ * group are real is a list of runs, the same for each group, so no kernel knows a mask. Per group g with its mean in two parts m + e
+ * (see ops/layer_norm.c):
+ *     xhat = (x - m - e) * rstd         y = gamma * xhat + beta
+ *     s1 = sum of dy, s2 = sum of dy * xhat, for each of the group's gammas: these are dbeta and dgamma, and weighted by gamma
+ *     dx = rstd * (gamma * dy - mean(gamma * dy) - xhat * mean(gamma * dy * xhat))
+ * where a group of fixed statistics (evaluation mode) lacks the two means. */
+#ifndef GR_NORM_GROUPS_H
+#define GR_NORM_GROUPS_H
+#include "core/op.h"
+#include "ops/ops.h"
+
+/* n neighbours from at on, counted from the group's first element; of columns: n rows. */
+typedef struct { size_t at, n; } gr__norm_run;
+
+typedef struct {
+    size_t P, R, K, I, groups, count;  /* count: real values in a group */
+    const gr__norm_run *run;
+    size_t runs;
+    bool fixed;                        /* the statistics are constants */
+    gr_real *stat;                     /* [4, groups]: m, e, rstd, and the variance */
+    gr_real eps;
+    const gr_real *gamma, *beta;       /* or NULL; group g's are number g % of_groups * per_group .. */
+    size_t of_groups, per_group;       /* per_group: one for each of its runs; or 1 */
+} gr__norm;
+
+/* One run for each r. NULL when out of memory. */
+const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s);
+
+/* y of the real values, and the statistics unless they are fixed. */
+void gr__norm_forward(gr_tape *t, const gr__norm *s, const gr_real *x, gr_real *y);
+
+/* Adds to dx, dgamma, dbeta, each NULL when nobody asked. scratch: gr__norm_scratch bytes. */
+void gr__norm_backward(gr_tape *t, const gr__norm *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta);
+size_t gr__norm_scratch(const gr__norm *s);
+
+#endif
