@@ -83,3 +83,39 @@ gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor 
     if (beta) y = gr_add(t, y, gr_reshape(t, beta, shape));
     return y;
 }
+
+/* ---- Attention ---- */
+
+/* [B, T, heads d] to [B, heads, T, d]. */
+static gr_tensor *composed_heads(gr_tape *t, gr_tensor *x, size_t heads)
+{
+    return gr_permute(t, gr_reshape(t, x, GR_SHAPE(x->dim[0], x->dim[1], heads, x->dim[2] / heads)), GR_AXES(0, 2, 1, 3));
+}
+
+/* [B, 1, Tq, Tk]: 1 where query i of sample b may see key j. */
+static gr_tensor *composed_seen(gr_tape *t, size_t B, size_t Tq, size_t Tk, const gr_attention_options *o)
+{
+    gr_tensor *seen = gr_ones(t, GR_SHAPE(B, 1, Tq, Tk));
+    const gr_tensor *m = o->mask;
+    for (size_t n = 0; seen && n < seen->len; n++) {
+        const size_t j = n % Tk, i = n / Tk % Tq, b = n / Tk / Tq;
+        const size_t row = m && m->rank == 2 ? b : m && m->dim[0] == 1 ? i : b * Tq + i;
+        const bool far = o->lengths && j >= (size_t)o->lengths->data[b];
+        if ((o->causal && j > i) || far || (m && m->data[row * Tk + j] == 0)) seen->data[n] = 0;
+    }
+    return seen;
+}
+
+gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_options *options)
+{
+    if (gr_failed(t) || !q || !k || !v) return NULL;
+    const gr_attention_options o = options ? *options : (gr_attention_options){ 0 };
+    const size_t heads = o.heads ? o.heads : 1, B = q->dim[0], Tq = q->dim[1], Tk = k->dim[1], d = q->dim[2] / heads;
+    const double scale = o.scale > 0 ? o.scale : d ? 1 / __builtin_sqrt((double)d) : 1;
+    gr_tensor *seen = composed_seen(t, B, Tq, Tk, &o), *s = gr_matmul_t(t, composed_heads(t, q, heads), false, composed_heads(t, k, heads), true);
+    s = gr_where(t, seen, gr_mul(t, s, gr_scalar(t, scale)), gr_scalar(t, -1e30)); /* which exp makes 0, unless there is nothing else */
+    gr_tensor *p = gr_mul(t, gr_softmax(t, s, -1), seen);
+    if (o.dropout > 0) p = gr_dropout(t, p, o.dropout, o.stream);
+    gr_tensor *y = gr_permute(t, gr_matmul(t, p, composed_heads(t, v, heads)), GR_AXES(0, 2, 1, 3));
+    return gr_reshape(t, y, GR_SHAPE(B, Tq, v->dim[2]));
+}

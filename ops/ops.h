@@ -4,6 +4,7 @@
 #ifndef GR_OPS_H
 #define GR_OPS_H
 #include "core/tensor.h"
+#include "ops/attention.h" /* attention */
 GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
