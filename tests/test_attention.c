@@ -1,61 +1,5 @@
-/* tests/test_attention.c - attention: gradients, its twin, what is not seen, values by hand, bits, messages. */
-#include "ops/composed.h"
-#include "tests/compare.h"
-#include <stdio.h>
-
-enum { IN_DOUBLE = sizeof(gr_real) == 8 };
-
-/* in: q, k and v, or qkv alone. */
-typedef struct {
-    size_t B, Tq, Tk, d, e;
-    gr_attention_options o;
-    int *lengths;  /* of the options, on whatever tape */
-    int mask_rank; /* every third key of the sample, or of the query, is unseen; 1: [1, Tq, Tk] */
-} attention_case;
-
-static const gr_attention_options *options_of(gr_tape *t, const attention_case *c, gr_attention_options *o)
-{
-    *o = c->o;
-    if (c->lengths) o->lengths = gr_ints_new(t, c->lengths, GR_SHAPE(c->B));
-    if (!c->mask_rank) return o;
-    gr_tensor *m = c->mask_rank == 2 ? gr_ones(t, GR_SHAPE(c->B, c->Tk)) : gr_ones(t, GR_SHAPE(c->mask_rank == 1 ? 1 : c->B, c->Tq, c->Tk));
-    for (size_t i = 0; m && i < m->len; i++) m->data[i] = (i * 7 + i / 5) % 3 != 0;
-    o->mask = m;
-    return o;
-}
-static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *c)
-{
-    return gr_attention(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_options){ 0 }));
-}
-static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *c)
-{
-    return gr_attention_composed(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_options){ 0 }));
-}
-static gr_tensor *packed(gr_tape *t, gr_tensor *const *in, void *c)
-{
-    return gr_attention_packed(t, in[0], options_of(t, c, &(gr_attention_options){ 0 }));
-}
-static gr_tensor *packed_composed(gr_tape *t, gr_tensor *const *in, void *argument)
-{
-    const attention_case *c = argument;
-    const size_t E = c->d * (c->o.heads ? c->o.heads : 1);
-    gr_tensor *part[3];
-    gr_split(t, in[0], -1, (size_t[]){ E, E, E }, 3, part);
-    return gr_attention_composed(t, part[0], part[1], part[2], options_of(t, c, &(gr_attention_options){ 0 }));
-}
-
-static size_t inputs_of(const attention_case *c, gr_gradcheck_input *in)
-{
-    const size_t heads = c->o.heads ? c->o.heads : 1;
-    in[0] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tq, heads * c->d) };
-    in[1] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tk, heads * c->d) };
-    in[2] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tk, heads * c->e) };
-    return 3;
-}
-static gr_gradcheck_input packed_input_of(const attention_case *c)
-{
-    return (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tq, 3 * (c->o.heads ? c->o.heads : 1) * c->d) };
-}
+/* tests/test_attention.c - attention: gradients, its twin, values by hand, bits, messages. */
+#include "tests/attention_case.h"
 
 static int few[] = { 2, 0, 5 }, some[] = { 17, 1, 9 };
 static attention_case cases[] = {
@@ -183,96 +127,6 @@ static void scores_of_any_size_do_not_overflow(void **state)
     gr_tape_free(t);
 }
 
-/* ---- What is not seen ---- */
-
-static void a_query_that_sees_nothing_gives_0_and_passes_nothing(void **state)
-{
-    (void)state;
-    attention_case c = { 3, 4, 5, 3, 2, { .heads = 2 }, (int[]){ 3, 0, 5 }, 0 };
-    gr_gradcheck_input in[3];
-    inputs_of(&c, in);
-    compared a = compare_start(fused, &c, in, 3);
-    gr_tensor *dy = gr_rand(a.t, gr_shape_of(a.y), -1, 1, "dy");
-    compare_backward(&a, dy->data);
-    for (size_t x = 0; x < 3; x++) {
-        const size_t n = a.x[x]->len / 3;
-        for (size_t i = 0; i < a.x[x]->len; i++) assert_true((gr_grad(a.t, a.x[x])[i] == 0) == (i / n == 1 || (x && i / n == 0 && i % n >= n / 5 * 3)));
-    }
-    for (size_t i = 0; i < a.y->len; i++) assert_true((a.y->data[i] == 0) == (i / (a.y->len / 3) == 1));
-    gr_tape_free(a.t);
-    gr_tape *t = gr_tape_new(1); /* by a mask, and without a key at all */
-    gr_tensor *q = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, 2, 3))), *mask = gr_zeros(t, GR_SHAPE(1, 2, 2)), *none = gr_zeros(t, GR_SHAPE(1, 0, 3));
-    mask->data[3] = 1;
-    gr_tensor *y = gr_attention(t, q, q, q, (&(gr_attention_options){ .mask = mask }));
-    assert_values(y, 0, 0, 0, 0, 1, 1, 1);
-    assert_values(gr_attention(t, q, none, none, NULL), 0, 0, 0, 0, 0, 0, 0);
-    assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 2, 3, 4, 5, 6 }));
-    assert_close(gr_grad(t, q), ((gr_real[]){ 0, 0, 0, 4, 5, 6 }), 6, 1e-6);
-    gr_tape_free(t);
-}
-
-/* Two runs that differ in what the unseen keys hold: y, dq, and the gradients of the seen keys have the same bits. */
-static uint64_t run_with(const attention_case *c, double unseen, const int *lengths)
-{
-    gr_tape *t = gr_tape_new(1);
-    attention_case own = *c;
-    own.lengths = NULL;
-    gr_attention_options o;
-    options_of(t, &own, &o);
-    gr_tensor *q = gr_want_grad(t, gr_randn(t, GR_SHAPE(c->B, c->Tq, c->d), 0, 1, "q")), *k = gr_want_grad(t, gr_randn(t, GR_SHAPE(c->B, c->Tk, c->d), 0, 1, "k"));
-    gr_tensor *v = gr_want_grad(t, gr_randn(t, GR_SHAPE(c->B, c->Tk, c->e), 0, 1, "v")), *dy = gr_randn(t, GR_SHAPE(c->B, c->Tq, c->e), 0, 1, "dy");
-    if (lengths) o.lengths = gr_ints_new(t, lengths, GR_SHAPE(c->B));
-    for (size_t n = 0; n < c->B * c->Tk; n++) {
-        const bool out = lengths ? n % c->Tk >= (size_t)lengths[n / c->Tk] : o.mask->data[n] == 0;
-        for (size_t i = 0; out && i < c->d; i++) k->data[n * c->d + i] = (gr_real)unseen;
-        for (size_t i = 0; out && i < c->e; i++) v->data[n * c->e + i] = (gr_real)-unseen;
-    }
-    gr_tensor *y = gr_attention(t, q, k, v, &o);
-    assert_true(gr_backward_from(t, y, dy->data));
-    uint64_t hash = hash_reals(1, y->data, y->len);
-    hash = hash_reals(hash, gr_grad(t, q), q->len), hash = hash_reals(hash, gr_grad(t, k), k->len), hash = hash_reals(hash, gr_grad(t, v), v->len);
-    for (size_t i = 0; i < y->len; i++) assert_true(isfinite(y->data[i]));
-    for (size_t i = 0; i < q->len; i++) assert_true(isfinite(gr_grad(t, q)[i]));
-    gr_tape_free(t);
-    return hash;
-}
-
-static void what_unseen_keys_hold_never_matters(void **state)
-{
-    (void)state;
-    const double others[] = { 1e6, -3e38, HUGE_VAL, (double)NAN };
-    const attention_case c = { 3, 7, 17, 5, 4, { .heads = 1 }, NULL, 2 };
-    for (size_t i = 0; i < COUNT(others); i++) {
-        assert_true(run_with(&c, others[i], NULL) == run_with(&c, 0, NULL));
-        assert_true(run_with(&c, others[i], some) == run_with(&c, 0, some));
-    }
-}
-
-static void what_comes_later_never_matters_when_causal(void **state)
-{
-    (void)state;
-    enum { T = 70, AT = 66, W = 12 };
-    gr_tape *t = gr_tape_new(1);
-    gr_tensor *x = gr_randn(t, GR_SHAPE(1, T, 3 * W), 0, 1, "x"), *other = gr_input(t, x->data, gr_shape_of(x));
-    for (size_t i = AT * 3 * W; i < x->len; i++) other->data[i] = i % 2 ? (gr_real)NAN : (gr_real)1e30;
-    const gr_attention_options o = { .heads = 3, .causal = true };
-    assert_same_bits(gr_attention_packed(t, x, &o)->data, gr_attention_packed(t, other, &o)->data, AT * W);
-    gr_tape_free(t);
-}
-
-static void a_nan_that_is_seen_is_not_hidden(void **state)
-{
-    (void)state;
-    gr_tape *t = gr_tape_new(1);
-    gr_tensor *q = gr_ones(t, GR_SHAPE(1, 2, 1)), *mask = gr_zeros(t, GR_SHAPE(1, 2, 20));
-    mask->data[3] = mask->data[20 + 4] = 1;
-    gr_tensor *k = gr_ones(t, GR_SHAPE(1, 20, 1)), *v = gr_ones(t, GR_SHAPE(1, 20, 1));
-    k->data[3] = (gr_real)NAN;
-    gr_tensor *y = gr_attention(t, q, k, v, (&(gr_attention_options){ .mask = mask }));
-    assert_true(isnan(y->data[0]) && y->data[1] == 1);
-    gr_tape_free(t);
-}
-
 /* ---- Dropout ---- */
 
 static void dropout_keeps_the_mean_and_rests_in_evaluation(void **state)
@@ -324,21 +178,6 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
     attention_case c = { 5, 71, 71, 6, 6, { .heads = 2, .causal = true }, NULL, 0 };
     const gr_gradcheck_input in = packed_input_of(&c);
     assert_alone_as_in_batch(of_batch, &c, &in, 1, 0);
-}
-
-static void padding_does_not_change_a_bit(void **state)
-{
-    (void)state;
-    enum { B = 3, T = 75, W = 8 };
-    const int lengths[B] = { 75, 33, 1 };
-    gr_tape *t = gr_tape_new(1);
-    gr_tensor *x = gr_randn(t, GR_SHAPE(B, T, 3 * W), 0, 1, "x");
-    gr_tensor *y = gr_attention_packed(t, x, (&(gr_attention_options){ .heads = 2, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) }));
-    for (size_t b = 0; b < B; b++) {
-        gr_tensor *alone = gr_narrow(t, gr_slice(t, x, b, 1), 1, 0, (size_t)lengths[b]);
-        assert_same_bits(y->data + b * T * W, gr_attention_packed(t, alone, (&(gr_attention_options){ .heads = 2 }))->data, (size_t)lengths[b] * W);
-    }
-    gr_tape_free(t);
 }
 
 static void nothing_recorded_gives_the_same_bits(void **state)
@@ -422,14 +261,9 @@ int main(void)
         cmocka_unit_test(equal_scores_average_and_their_gradient_sums_to_0),
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(scores_of_any_size_do_not_overflow),
-        cmocka_unit_test(a_query_that_sees_nothing_gives_0_and_passes_nothing),
-        cmocka_unit_test(what_unseen_keys_hold_never_matters),
-        cmocka_unit_test(what_comes_later_never_matters_when_causal),
-        cmocka_unit_test(a_nan_that_is_seen_is_not_hidden),
         cmocka_unit_test(dropout_keeps_the_mean_and_rests_in_evaluation),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
-        cmocka_unit_test(padding_does_not_change_a_bit),
         cmocka_unit_test(nothing_recorded_gives_the_same_bits),
         cmocka_unit_test(a_tensor_of_size_0_goes_through),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),

@@ -1,0 +1,60 @@
+/* tests/attention_case.h - an attention to be checked: sizes, options, what is not seen; and calls of it as gr_gradcheck wants them. */
+#ifndef GR_ATTENTION_CASE_H
+#define GR_ATTENTION_CASE_H
+#include "ops/composed.h"
+#include "tests/compare.h"
+
+enum { IN_DOUBLE = sizeof(gr_real) == 8 };
+
+/* in: q, k and v, or qkv alone. */
+typedef struct {
+    size_t B, Tq, Tk, d, e;
+    gr_attention_options o;
+    int *lengths;  /* of the options, on whatever tape */
+    int mask_rank; /* every third key of the sample, or of the query, is unseen; 1: [1, Tq, Tk] */
+} attention_case;
+
+static inline const gr_attention_options *options_of(gr_tape *t, const attention_case *c, gr_attention_options *o)
+{
+    *o = c->o;
+    if (c->lengths) o->lengths = gr_ints_new(t, c->lengths, GR_SHAPE(c->B));
+    if (!c->mask_rank) return o;
+    gr_tensor *m = c->mask_rank == 2 ? gr_ones(t, GR_SHAPE(c->B, c->Tk)) : gr_ones(t, GR_SHAPE(c->mask_rank == 1 ? 1 : c->B, c->Tq, c->Tk));
+    for (size_t i = 0; m && i < m->len; i++) m->data[i] = (i * 7 + i / 5) % 3 != 0;
+    o->mask = m;
+    return o;
+}
+static inline gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *c)
+{
+    return gr_attention(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_options){ 0 }));
+}
+static inline gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *c)
+{
+    return gr_attention_composed(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_options){ 0 }));
+}
+static inline gr_tensor *packed(gr_tape *t, gr_tensor *const *in, void *c)
+{
+    return gr_attention_packed(t, in[0], options_of(t, c, &(gr_attention_options){ 0 }));
+}
+static inline gr_tensor *packed_composed(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const attention_case *c = argument;
+    const size_t E = c->d * (c->o.heads ? c->o.heads : 1);
+    gr_tensor *part[3];
+    gr_split(t, in[0], -1, (size_t[]){ E, E, E }, 3, part);
+    return gr_attention_composed(t, part[0], part[1], part[2], options_of(t, c, &(gr_attention_options){ 0 }));
+}
+
+static inline size_t inputs_of(const attention_case *c, gr_gradcheck_input *in)
+{
+    const size_t heads = c->o.heads ? c->o.heads : 1;
+    in[0] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tq, heads * c->d) };
+    in[1] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tk, heads * c->d) };
+    in[2] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tk, heads * c->e) };
+    return 3;
+}
+static inline gr_gradcheck_input packed_input_of(const attention_case *c)
+{
+    return (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->Tq, 3 * (c->o.heads ? c->o.heads : 1) * c->d) };
+}
+#endif
