@@ -38,7 +38,8 @@ avx512  := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma -mprefer-vector-widt
 LIBRARY := $(wildcard core/*.c ops/*.c nn/*.c optim/*.c)
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
-KIT     := $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/kit/*.c))
+KIT     := $(wildcard examples/kit/*.c)
+KIT     := $(KIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(KIT))))
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
 SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)

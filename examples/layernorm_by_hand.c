@@ -340,7 +340,7 @@ static void show(kit_paper *p, const kit_log *log)
         const kit_paper before = *p;
         SAY("\n\n%s - %s\n\n", parts[k].name, parts[k].about);
         parts[k].show(p);
-        kit_log_write(p->t, log, "part", { "part", k + 1 }, { "lines", (double)(p->lines - before.lines) },
+        kit_log_write(p->t, log, "part", { "part", .text = parts[k].name }, { "lines", (double)(p->lines - before.lines) },
                       { "wrong", (double)(p->wrong - before.wrong) });
     }
 }

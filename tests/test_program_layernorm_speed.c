@@ -1,0 +1,115 @@
+/* tests/test_program_layernorm_speed.c - the other ways of LayerNorm are right where they can be, and the program that compares them. */
+#include "tests/compare.h"
+#include "tests/program.h"
+#include "examples/kit/kit_norm.h"
+
+static gr_tensor *other(gr_tape *t, gr_tensor *const *in, void *kind) { return kit_norm(t, in[0], in[1], in[2], kind); }
+
+/* The same from plain operators. */
+static gr_tensor *plain(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const kit_norm_kind *k = argument;
+    gr_tensor *d = gr_sub(t, in[0], gr_mean(t, in[0], GR_AXES(-1), true)), *var = gr_var(t, in[0], GR_AXES(-1), k->unbiased, true);
+    gr_tensor *eps = gr_scalar(t, k->eps), *sigma = k->outside ? gr_add(t, gr_sqrt(t, var), eps) : gr_sqrt(t, gr_add(t, var, eps));
+    return gr_add(t, gr_mul(t, gr_div(t, d, sigma), in[1]), in[2]);
+}
+
+static const kit_norm_kind kinds[] = {
+    { KIT_NORM_ONE_PASS, 1e-3, false, false }, { KIT_NORM_TWO_PASS, 1e-3, true, false }, { KIT_NORM_WELFORD, 1e-3, false, true },
+    { KIT_NORM_RESIDUAL, 1e-1, true, true },   { KIT_NORM_WELFORD, 1e-1, true, false },
+};
+
+#define INPUTS(rows, N) \
+    { \
+        { .shape = GR_SHAPE(rows, N), .high = 3 }, { .shape = GR_SHAPE(N) }, { .shape = GR_SHAPE(N) } \
+    }
+
+static void gradients_match_finite_differences(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(kinds); k++)
+        for (size_t N = 3; N < 40; N += 7) {
+            const gr_gradcheck_input in[] = INPUTS(3, N);
+            assert_true(gr_gradcheck(stderr, "kit_norm", other, (void *)(uintptr_t)&kinds[k], in, 3, NULL));
+        }
+}
+
+static void all_ways_agree_with_plain_operators(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(kinds); k++)
+        for (size_t N = 3; N < 70; N++) {
+            const gr_gradcheck_input in[] = INPUTS(5, N);
+            void *const kind = (void *)(uintptr_t)&kinds[k];
+            assert_agree(other, plain, kind, in, 3, sizeof(gr_real) == 8 ? 1e-11 : 1e-4);
+        }
+}
+
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        const gr_gradcheck_input in[] = INPUTS(301, 67);
+        assert_bits_stay(other, (void *)(uintptr_t)&kinds[k], in, 3);
+    }
+}
+
+static void bad_shapes_are_reported(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *one = gr_ones(t, GR_SHAPE(3));
+    assert_null(kit_norm(t, gr_zeros(t, GR_SHAPE(2, 4)), one, one, &kinds[0]));
+    assert_message(t, "kit_norm: x is [2, 4]; got [3] and [3]");
+    gr_tape_free(t);
+}
+
+/* ---- The program ---- */
+
+static size_t records(const char *text, const char *kind)
+{
+    char start_of[64];
+    size_t n = 0;
+    snprintf(start_of, sizeof start_of, "{\"kind\": \"%s\"", kind);
+    for (const char *p = text; (p = strstr(p, start_of)); p++) n++;
+    return n;
+}
+
+static char first_log[1 << 16], second_log[1 << 16];
+
+static void errors_have_the_same_bits_for_any_threads_and_meet_the_check(void **state)
+{
+    (void)state;
+    assert_run("--rows=8", "--cols=32", "--rounds=2", "--threads=1", "--check", "--log", in_dir("log"));
+    assert_non_null(strstr(out, "8 x 32 "));
+    slurp(in_dir("log"), first_log, sizeof first_log);
+    assert_int_equal(records(first_log, "time"), 6);
+    assert_int_equal(records(first_log, "error"), 6 * (8 + 12));
+    assert_int_equal(records(first_log, "convention"), 3 * 12);
+    assert_run("--rows=8", "--cols=32", "--rounds=1", "--threads=3", "--quiet", "--log", in_dir("log"));
+    assert_non_null(strstr(out, "at mean / sd 1e4 y is off by "));
+    assert_int_equal(strchr(out, '\n')[1], 0);
+    slurp(in_dir("log"), second_log, sizeof second_log);
+    assert_string_equal(strstr(first_log, "{\"kind\": \"error\""), strstr(second_log, "{\"kind\": \"error\""));
+    unlink(in_dir("log"));
+}
+
+static void bad_flags_are_refused(void **state)
+{
+    (void)state;
+    assert_ends(2, "layernorm_speed: --quick and --full exclude each other\n", "--quick", "--full");
+    assert_ends(2, "layernorm_speed: --rounds needs a whole number from 0 to 99; got \"100\"\n", "--rounds=100");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_match_finite_differences),
+        cmocka_unit_test(all_ways_agree_with_plain_operators),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(bad_shapes_are_reported),
+        cmocka_unit_test(errors_have_the_same_bits_for_any_threads_and_meet_the_check),
+        cmocka_unit_test(bad_flags_are_refused),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
