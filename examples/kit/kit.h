@@ -3,6 +3,7 @@
 #include "examples/kit/kit_data.h"
 #include "examples/kit/kit_flags.h"
 #include "examples/kit/kit_log.h"
+#include "examples/kit/kit_names.h"
 #include "examples/kit/kit_program.h"
 #include "examples/kit/kit_progress.h"
 #include "examples/kit/kit_resume.h"

@@ -101,10 +101,15 @@ static const char *standing(const kit_arms *a, size_t step, char *text, size_t b
     return text;
 }
 
+size_t kit_steps(const kit_options *o, double epochs, size_t per_epoch)
+{
+    return o->steps ? o->steps : (size_t)fmax(1, floor(epochs * (double)per_epoch + 0.5));
+}
+
 static bool build(kit_run *r, kit_arms *a)
 {
     const kit_options *const o = r->o;
-    if (!a->steps) a->steps = o->steps ? o->steps : (size_t)fmax(1, floor(o->epochs * (double)a->source.train + 0.5));
+    if (!a->steps) a->steps = kit_steps(o, o->epochs, a->source.train);
     if (!a->every) a->every = o->eval_every ? o->eval_every : (a->steps + 9) / 10;
     for (size_t i = 0; i < a->n && !gr_failed(r->tape); i++) {
         kit_arm *const arm = &a->arm[i];
@@ -122,6 +127,7 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
     size_t step = 0, living = a->n;
     if (gr_failed(r->tape) || !build(r, a)) return false;
     kit_progress progress = kit_progress_new(r->o->quiet ? NULL : stderr, 1, a->steps);
+    if (a->source.unit) progress.unit = a->source.unit;
     while (step < a->steps && living && !kit_interrupted() && !gr_failed(r->tape)) {
         size_t samples;
         const void *const batch = a->source.batch(a->source.data, true, step, &samples);
@@ -213,4 +219,4 @@ static const void *image_batch(void *data, bool training, size_t number, size_t 
     return &i->batch;
 }
 
-kit_source kit_images_source(kit_images *i) { return (kit_source){ i->train.per_epoch, i->test.per_epoch, image_batch, i }; }
+kit_source kit_images_source(kit_images *i) { return (kit_source){ i->train.per_epoch, i->test.per_epoch, image_batch, i, NULL }; }

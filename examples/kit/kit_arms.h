@@ -1,7 +1,7 @@
 /* examples/kit/kit_arms.h - a comparison: arms that differ in one thing train in lockstep on the same batches.
  *
- * Each arm has a tape of its own, all of one seed: streams have the names of modules, so weights, masks and shuffles that two arms both have
- * are the same bits. The threads are shared. An arm's clock counts its own training steps only, and the arms take turns in going
+ * Each arm has a tape of its own, all of one seed: streams have the names of modules, so weights, masks and shuffles that two arms both
+ * have are the same bits. The threads are shared. An arm's clock counts its own training steps only, and the arms take turns in going
  * first. One whose loss leaves the finite numbers stops, with the weights from before, and the others go on.
  *
  *     kit_arms a = { .title = "batch 128", .source = kit_images_source(&images), .build = build, .loss = loss, .mark = { 90, 95, 97 } };
@@ -24,6 +24,7 @@ typedef struct {
     size_t train, test; /* batches in an epoch, and in the test set */
     const void *(*batch)(void *data, bool training, size_t number, size_t *samples);
     void *data;
+    const char *unit;   /* what samples are, for the line of progress; NULL: images */
 } kit_source;
 
 typedef struct kit_arm {
@@ -49,7 +50,7 @@ typedef struct {
      * and, with the tape in evaluation mode and recording off, for the test set. */
     gr_tensor *(*loss)(kit_arm *arm, const void *batch, kit_score *score);
     void *user;
-    size_t steps, every;         /* in all; between evaluations. 0: as the flags say */
+    size_t steps, every;         /* in all; between evaluations. 0: as --steps or --epochs, and --eval-every say */
     double clip;                 /* largest norm of the gradient; 0: any */
     double mark[KIT_MARKS];      /* test accuracies in percent that are worth noting, in rising order; 0: none */
     bool marks_are_losses;       /* or test losses, in falling order */
@@ -64,6 +65,9 @@ void kit_arms_add(kit_arms *a, const char *name, int kind);
  * progress where stderr is a terminal; writes records "step", "eval" and "arm" to the log. Returns false on an error, which is then on
  * r->tape. */
 bool kit_arms_run(kit_run *r, kit_arms *a);
+
+/* What --steps says, else so many epochs in steps, at least one. */
+size_t kit_steps(const kit_options *o, double epochs, size_t per_epoch);
 
 /* A line an arm: losses, accuracy, the gap (test loss less the training loss since the evaluation before), steps and seconds to the
  * marks, time of a step. */

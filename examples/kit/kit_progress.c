@@ -5,7 +5,9 @@
 
 kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps)
 {
-    return (kit_progress){ .to = to, .live = to && isatty(fileno(to)), .epochs = epochs, .left = steps, .since = kit_seconds() };
+    return (kit_progress){
+        .to = to, .live = to && isatty(fileno(to)), .epochs = epochs, .left = steps, .since = kit_seconds(), .unit = "images"
+    };
 }
 
 static double rate(const kit_progress *p) { return p->busy > 0 ? (double)p->images / p->busy : 0; }
@@ -13,7 +15,7 @@ static double rate(const kit_progress *p) { return p->busy > 0 ? (double)p->imag
 static void draw(const kit_progress *p, const char *text)
 {
     const double eta = p->busy / (double)p->steps * (double)p->left;
-    fprintf(p->to, "\r%s  %.0f images/s  %d:%02d left\033[K", text, rate(p), (int)eta / 60, (int)eta % 60);
+    fprintf(p->to, "\r%s  %.0f %s/s  %d:%02d left\033[K", text, rate(p), p->unit, (int)eta / 60, (int)eta % 60);
     fflush(p->to);
 }
 

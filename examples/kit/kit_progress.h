@@ -11,6 +11,7 @@ typedef struct {
     double since, busy;  /* the clock at the end of the last step; seconds spent in steps */
     double drawn;        /* when the line was last drawn */
     size_t steps, images; /* of this run so far */
+    const char *unit;     /* "images" */
 } kit_progress;
 
 kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps);

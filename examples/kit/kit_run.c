@@ -17,10 +17,11 @@ int kit_run_start(kit_run *r, const kit_flags *flags, kit_options *o, int argc, 
 
 bool kit_run_begin(kit_run *r, const char *data)
 {
-    kit_log_header(r->tape, &r->log, r->flags, data);
     if (gr_failed(r->tape)) return false;
     r->started = true;
     kit_catch_interrupts();
+    kit_log_header(r->tape, &r->log, r->flags, data);
+    if (gr_failed(r->tape)) return false;
     if (!r->o->quiet)
         printf("%s\nseed %llu, %d threads, %s\n", data, (unsigned long long)r->o->seed, gr_tape_threads(r->tape), gr_tape_isa(r->tape));
     fflush(stdout);

@@ -1,0 +1,120 @@
+/* examples/mlp_norms.c - a network of two hidden layers on digits, without a norm, with BatchNorm and with LayerNorm, at two batch sizes.
+ *
+ * Shows: Figure 6 of the LayerNorm paper (Ba, Kiros, Hinton 2016), and the control that it lacks. There BatchNorm also normalizes the
+ *        logits and LayerNorm does not, so the figure compares two places as well as two norms: "BN hidden" has LayerNorm's places.
+ * Run:   examples/mlp_norms                                    256 units, drawn digits, half a minute
+ *        examples/mlp_norms --paper --epochs 0.6 --small-epochs 0.2 --data data/mnist
+ *                                                              784-1000-1000-10 on 55,000 images of MNIST, the size of the paper's
+ * See:   with He's initial weights and Adam the plain network is well conditioned, and LayerNorm gains little or nothing on it. What the
+ *        figure shows as its lead is BatchNorm on the logits, and batches of 4. At 128, BN hidden is ahead of BN all; at 4, both BatchNorms fall far
+ *        behind, and LayerNorm does not. (The paper takes the unbiased variance at batch 4, here it is the biased one.)
+ * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ */
+#include "examples/kit/kit.h"
+#include "gradus.h"
+
+static kit_options o = { .batch = 128, .epochs = 2, .lr = 1e-3, .seed = 42 };
+static struct {
+    uint64_t hidden, small_batch, cases;
+    double small_epochs;
+    bool paper;
+} own = { .hidden = 256, .small_batch = 4, .small_epochs = 0.3 };
+
+static const kit_flag flag[] = {
+    KIT_FLAG_DIGITS(o),
+    { "paper", KIT_SWITCH, &own.paper, NULL, "--hidden 1000 --cases 55000", 0, 0 },
+    { "hidden", KIT_COUNT, &own.hidden, "N", "units of each hidden layer", 1, 1 << 16 },
+    { "cases", KIT_COUNT, &own.cases, "N", "train on the first N images; 0: on all", 0, 1e9 },
+    KIT_FLAGS_TRAINING(o),
+    { "small-batch", KIT_COUNT, &own.small_batch, "N", "and once more with this batch; 0: not", 0, 1 << 20 },
+    { "small-epochs", KIT_NUMBER, &own.small_epochs, "X", "for so long", 1e-6, 1e6 },
+    KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm on the logits is behind at 128, and all BatchNorm at 4"),
+};
+static const kit_flags flags = { "mlp_norms", "no norm, BatchNorm and LayerNorm in a network on digits", flag, sizeof flag / sizeof *flag };
+
+enum { NONE, BATCH_ALL, BATCH_HIDDEN, LAYER_HIDDEN, ARMS };
+static const struct {
+    const char *name;
+    gr_norm_kind hidden, logits;
+} arm_of[ARMS] = {
+    { "none", GR_NORM_NONE, GR_NORM_NONE },
+    { "BN all", GR_NORM_BATCH, GR_NORM_BATCH },
+    { "BN hidden", GR_NORM_BATCH, GR_NORM_NONE },
+    { "LN hidden", GR_NORM_LAYER, GR_NORM_NONE },
+};
+
+static void layer(kit_arm *arm, gr_module *net, const char *name, size_t in, size_t out, const char *norm_name, gr_norm_kind norm)
+{
+    gr_tape *const t = arm->tape;
+    gr_linear *l = gr_linear_new(t, net, name, in, out, NULL);
+    if (!l) return;
+    gr_param_init(t, &l->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+    gr_param_init(t, &l->module, "bias", gr_constant(0));
+    gr_norm_new(t, net, norm_name, norm, out, NULL);
+}
+
+static void build(kit_arm *arm)
+{
+    gr_tape *const t = arm->tape;
+    gr_module *net = gr_sequential_new(t, arm->net, "mlp");
+    layer(arm, net, "fc1", KIT_PIXELS, own.hidden, "norm1", arm_of[arm->kind].hidden);
+    gr_activation_new(t, net, "relu1", "ReLU", gr_relu);
+    layer(arm, net, "fc2", own.hidden, own.hidden, "norm2", arm_of[arm->kind].hidden);
+    gr_activation_new(t, net, "relu2", "ReLU", gr_relu);
+    layer(arm, net, "fc3", own.hidden, 10, "norm3", arm_of[arm->kind].logits);
+    arm->model = net;
+    arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
+}
+
+static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
+{
+    const kit_batch *const b = batch;
+    gr_tensor *x = gr_input(arm->tape, b->pixels, GR_SHAPE(b->n, KIT_PIXELS));
+    return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), b->labels, score);
+}
+
+/* The four arms with this batch, and their table. The mean training losses go to losses. */
+static void compare(kit_run *r, const kit_data *d, size_t batch, double epochs, double losses[ARMS])
+{
+    char title[32];
+    kit_images images = kit_images_new(r->tape, d, batch);
+    snprintf(title, sizeof title, "batch %zu", batch);
+    kit_arms a = { .title = title, .source = kit_images_source(&images), .build = build, .loss = loss, .mark = { 90, 95, 97 } };
+    for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
+    a.steps = kit_steps(&o, epochs, a.source.train);
+    if (kit_arms_run(r, &a)) putchar('\n'), kit_arms_table(stdout, &a), putchar('\n'), fflush(stdout);
+    for (int i = 0; i < ARMS; i++) losses[i] = kit_loss(&a.arm[i].whole);
+    kit_arms_free(&a), kit_images_free(&images);
+}
+
+static void run(kit_run *r, const kit_data *d)
+{
+    double large[ARMS], small[ARMS];
+    compare(r, d, o.batch, o.epochs, large);
+    kit_run_need(r, large[BATCH_HIDDEN] < large[BATCH_ALL],
+                 "batch %llu: the training loss of BN hidden, %.4f, is not below that of BN all, %.4f", (unsigned long long)o.batch,
+                 large[BATCH_HIDDEN], large[BATCH_ALL]);
+    if (!own.small_batch || gr_failed(r->tape) || kit_interrupted()) return;
+    compare(r, d, own.small_batch, own.small_epochs, small);
+    for (int i = BATCH_ALL; i <= BATCH_HIDDEN; i++)
+        kit_run_need(r, small[LAYER_HIDDEN] < 0.8 * small[i],
+                     "batch %llu: the training loss of LN hidden, %.4f, is not below 0.8 of %s, %.4f", (unsigned long long)own.small_batch,
+                     small[LAYER_HIDDEN], arm_of[i].name, small[i]);
+}
+
+int main(int argc, char **argv)
+{
+    kit_run r;
+    char text[4400], data[4200];
+    const int code = kit_run_start(&r, &flags, &o, argc, argv);
+    if (code != KIT_GO_ON) return code;
+    if (own.paper) own.hidden = 1000, own.cases = 55000;
+    kit_data all = kit_data_open(r.tape, o.data), d = all; /* d: a view of those that are used */
+    if (own.cases && own.cases < d.train.images.n) d.train.images.n = d.train.labels.n = own.cases;
+    snprintf(text, sizeof text,
+             "%s\n784-%llu-%llu-10, ReLU, weights as He et al., biases 0, Adam, lr %g constant, pixels 0 to 1, norm before ReLU",
+             kit_data_name(&d, data, sizeof data), (unsigned long long)own.hidden, (unsigned long long)own.hidden, o.lr);
+    if (kit_run_begin(&r, text)) run(&r, &d);
+    kit_data_free(r.tape, &all);
+    return kit_run_end(&r);
+}

@@ -1,0 +1,245 @@
+/* examples/names_rnn.c - an LSTM learns to spell names, and padding finds its way into BatchNorm.
+ *
+ * Names differ in length, so a batch of them is padded. BatchNorm that counts the padding among its values is poisoned: what it makes of a
+ * name depends on how far the others are padded. With lengths it counts real characters alone (masked). LayerNorm sees one
+ * character at a time: it cannot be poisoned.
+ *
+ * Shows: variable lengths, gr_batch_norm_forward with lengths, running statistics, a loss over real positions, sampling.
+ * Run:   examples/names_rnn                               names of four invented languages, under a minute
+ *        examples/names_rnn --data names.txt              one a line, any bytes
+ * See:   the table at the end: one name and its log-probability, among the same others padded more and more. In training it moves under
+ *        poisoned BatchNorm. All three learn about as well: poison makes a prediction depend on what it should not, and its noise can even
+ *        pass for a help. In evaluation running statistics are used, and nothing moves; they count the padding all the same.
+ * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ */
+#include "examples/kit/kit.h"
+#include "core/op.h"
+#include "gradus.h"
+#include <math.h>
+#include <string.h>
+
+static kit_options o = { .batch = 64, .epochs = 2, .lr = 5e-3, .seed = 42 };
+static struct {
+    uint64_t hidden, embedding, samples;
+} own = { .hidden = 64, .embedding = 24, .samples = 8 };
+
+static const kit_flag flag[] = {
+    { "data", KIT_TEXT, &o.data, "FILE|none", "names, one a line; none: 8,000 of four invented languages (none)", 0, 0 },
+    { "hidden", KIT_COUNT, &own.hidden, "N", "size of the LSTM's state", 1, 1 << 14 },
+    { "embedding", KIT_COUNT, &own.embedding, "N", "numbers for each character", 1, 1 << 14 },
+    { "samples", KIT_COUNT, &own.samples, "N", "names to make up at the end", 0, 1000 },
+    KIT_FLAGS_TRAINING(o),
+    KIT_FLAGS_RUN(o, "exit 1 unless padding moves the poisoned BatchNorm only, and all arms have learned"),
+};
+static const kit_flags flags = { "names_rnn", "an LSTM spells names: masked BatchNorm, poisoned BatchNorm, LayerNorm", flag,
+                                 sizeof flag / sizeof *flag };
+
+enum { NONE, POISONED, MASKED, LAYER, ARMS };
+static const struct {
+    const char *name;
+    gr_norm_kind norm;
+} arm_of[ARMS] = {
+    { "none", GR_NORM_NONE },
+    { "BN poisoned", GR_NORM_BATCH },
+    { "BN masked", GR_NORM_BATCH },
+    { "LN", GR_NORM_LAYER },
+};
+
+typedef struct {
+    gr_embedding_module *embedding;
+    gr_module *norm_in, *norm_out;
+    gr_lstm *lstm;
+    gr_linear *fc;
+} speller;
+static speller spellers[ARMS];
+
+static void build(kit_arm *arm)
+{
+    const kit_names *const c = arm->user;
+    gr_tape *const t = arm->tape;
+    speller *const s = arm->model = &spellers[arm->kind];
+    s->embedding = gr_embedding_new(t, arm->net, "embedding", c->letters + 1, own.embedding,
+                                    &(gr_embedding_config){ .padded = true, .padding = c->letters });
+    s->norm_in = gr_norm_new(t, arm->net, "norm_in", arm_of[arm->kind].norm, own.embedding, NULL);
+    s->lstm = gr_lstm_new(t, arm->net, "lstm", own.embedding, own.hidden, &(gr_lstm_config){ .batch_first = true, .forget_bias = 1 });
+    s->norm_out = gr_norm_new(t, arm->net, "norm_out", arm_of[arm->kind].norm, own.hidden, NULL);
+    s->fc = gr_linear_new(t, arm->net, "fc", own.hidden, c->letters, NULL);
+    arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
+}
+
+static gr_tensor *normalize(const kit_arm *arm, gr_module *norm, gr_tensor *x, const gr_ints *lengths)
+{
+    if (arm->kind != MASKED) return gr_forward(arm->tape, norm, x);
+    return gr_batch_norm_forward(arm->tape, (gr_batch_norm_module *)norm, x, &(gr_batch_norm_input){ .lengths = lengths });
+}
+
+/* Scores [B, T, letters] of the next character. */
+static gr_tensor *forward(const kit_arm *arm, const kit_names *c)
+{
+    gr_tape *const t = arm->tape;
+    const speller *const s = arm->model;
+    const gr_ints *const lengths = gr_ints_new(t, c->length, GR_SHAPE(c->B));
+    gr_tensor *x = gr_embedding_forward(t, s->embedding, gr_ints_new(t, c->in, GR_SHAPE(c->B, c->T)));
+    x = normalize(arm, s->norm_in, x, lengths);
+    x = gr_lstm_forward(t, s->lstm, x, &(gr_lstm_input){ .lengths = lengths }).y;
+    return gr_linear_forward(t, s->fc, normalize(arm, s->norm_out, x, lengths));
+}
+
+/* Cross-entropy of the real positions; padding has target -100, which counts for nothing. */
+static gr_tensor *loss_of(kit_arm *arm, const void *batch, kit_score *score)
+{
+    const kit_names *const c = batch;
+    gr_tape *const t = arm->tape;
+    gr_tensor *z = gr_reshape(t, forward(arm, c), GR_SHAPE(c->B * c->T, c->letters));
+    gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, c->target, GR_SHAPE(c->B * c->T)), NULL);
+    if (!loss) return NULL;
+    kit_score real = { .images = 0 };
+    for (size_t i = 0; i < c->B * c->T; i++) {
+        const gr_real *const row = z->data + i * c->letters;
+        size_t best = 0;
+        for (size_t k = 1; k < c->letters; k++)
+            if (row[k] > row[best]) best = k;
+        real.images += c->target[i] >= 0, real.hits += c->target[i] == (int)best;
+    }
+    real.loss = gr_item(loss) * (double)real.images;
+    kit_score_sum(score, &real);
+    return loss;
+}
+
+/* ==== What padding does ==== */
+
+enum { MATES = 7, ROWS = 7 };
+static const struct {
+    const char *what;
+    bool training, alone, other;
+    size_t extra;
+} row_of[ROWS] = {
+    { "training, among 7 others", true, false, false, 0 },
+    { "          the same, padded 3 further", true, false, false, 3 },
+    { "          the same, padded 12 further", true, false, false, KIT_NAMES_EXTRA },
+    { "          one of them another", true, false, true, 0 },
+    { "evaluation, alone", false, true, false, 0 },
+    { "          among the 7", false, false, false, 0 },
+    { "          padded 12 further", false, false, false, KIT_NAMES_EXTRA },
+};
+
+/* The logarithm of the probability that this arm gives to the first name of the test set. */
+static double log_probability(kit_run *r, kit_arm *arm, kit_names *c, size_t row)
+{
+    gr_tape *const t = arm->tape;
+    size_t which[1 + MATES];
+    double sum = 0;
+    for (size_t i = 0; i <= MATES; i++) which[i] = c->train + i;
+    if (row_of[row].other) which[MATES] = c->train + MATES + 1;
+    kit_names_put(c, which, row_of[row].alone ? 1 : 1 + MATES, row_of[row].extra);
+    gr_tape_set_training(t, row_of[row].training), gr_tape_set_recording(t, false);
+    gr_tape_reset(t);
+    const gr_tensor *const logp = gr_log_softmax(t, forward(arm, c), -1);
+    for (size_t k = 0; logp && k < (size_t)c->length[0]; k++) sum += (double)logp->data[k * c->letters + (size_t)c->target[k]];
+    if (!logp) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", arm->name, gr_message(t));
+    gr_tape_recover(t); /* puts back the running statistics, which a look in training mode has moved */
+    gr_tape_set_training(t, true), gr_tape_set_recording(t, true);
+    return sum;
+}
+
+static void print_name(const kit_names *c, const kit_name *w)
+{
+    for (size_t k = 0; k < w->length; k++) putchar(c->letter[w->id[k]]);
+}
+
+static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
+{
+    double p[ROWS][ARMS] = { { 0 } };
+    size_t real = 0, all = 0;
+    for (size_t b = 0; b < 20; b++) {
+        size_t n;
+        a->source.batch(c, true, b, &n);
+        for (size_t i = 0; i < n; i++) real += (size_t)c->length[i];
+        all += n * c->T;
+    }
+    printf("%.0f %% of a training batch is padding. The logarithm of the probability of \"", 100 * (1 - (double)real / (double)all));
+    print_name(c, &c->name[c->train]);
+    printf("\":\n%-38s", "");
+    for (size_t i = 0; i < ARMS; i++) printf("%14s", a->arm[i].name);
+    for (size_t k = 0; k < ROWS; k++) {
+        printf("\n%-38s", row_of[k].what);
+        for (size_t i = 0; i < ARMS && !gr_failed(r->tape); i++) printf("%14.6f", p[k][i] = log_probability(r, &a->arm[i], c, k));
+        kit_log_write(r->tape, &r->log, "padding", { "row", .text = row_of[k].what }, { "none", p[k][NONE] },
+                      { "poisoned", p[k][POISONED] }, { "masked", p[k][MASKED] }, { "layer", p[k][LAYER] });
+    }
+    putchar('\n');
+    for (size_t k = 1; k < ROWS; k++) {
+        kit_run_need(r, p[k][NONE] == p[0][NONE] && p[k][LAYER] == p[0][LAYER], "\"%s\" moves an arm without batch statistics",
+                     row_of[k].what);
+        if (k != 3 && k != 4) kit_run_need(r, p[k][MASKED] == p[k - 1][MASKED], "\"%s\" moves BN masked", row_of[k].what);
+        if (k > 4) kit_run_need(r, p[k][POISONED] == p[k - 1][POISONED], "\"%s\" moves BN poisoned in evaluation", row_of[k].what);
+    }
+    const double moved = fabs(p[2][POISONED] - p[0][POISONED]);
+    kit_run_need(r, moved > 0.05, "padding moves BN poisoned by %g only", moved);
+    kit_run_need(r, p[3][MASKED] != p[0][MASKED], "BN masked does not see that one of the others is another");
+}
+
+/* A name drawn from what the arm has learned, a character at a time. */
+static void sample(kit_run *r, kit_arm *arm, kit_names *c, size_t number)
+{
+    gr_tape *const t = arm->tape;
+    gr_stream s = gr_stream_new(o.seed, "samples");
+    s.counter = (uint64_t)number << 20;
+    gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
+    c->B = 1, c->in[0] = 0;
+    for (c->T = 1; c->T <= KIT_NAMES_LONGEST; c->T++) {
+        c->length[0] = (int)c->T;
+        gr_tape_reset(t);
+        const gr_tensor *const p = gr_softmax(t, forward(arm, c), -1);
+        if (!p) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", arm->name, gr_message(t));
+        if (!p) return;
+        double u = gr_stream_uniform(&s, 0, 1);
+        size_t next = c->letters - 1;
+        for (size_t k = 0; k < c->letters; k++)
+            if ((u -= (double)p->data[(c->T - 1) * c->letters + k]) < 0) {
+                next = k;
+                break;
+            }
+        if (next == 0) break;
+        putchar(c->letter[next]);
+        c->in[c->T] = (int)next;
+    }
+    putchar(number + 1 < own.samples ? ' ' : '\n');
+}
+
+static void run(kit_run *r, kit_names *c)
+{
+    kit_arms a = {
+        .title = "names", .build = build, .loss = loss_of, .user = c, .mark = { 2, 1.5, 1.45 }, .marks_are_losses = true, .clip = 1
+    };
+    a.source = kit_names_source(c);
+    for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
+    if (kit_arms_run(r, &a) && !kit_interrupted()) {
+        size_t best = 0;
+        putchar('\n'), kit_arms_table(stdout, &a), putchar('\n');
+        for (size_t i = 0; i < ARMS; i++) {
+            kit_run_need(r, kit_loss(&a.arm[i].tested) < 0.75 * log((double)c->letters), "%s: the test loss is %.4f", a.arm[i].name,
+                         kit_loss(&a.arm[i].tested));
+            if (kit_loss(&a.arm[i].tested) < kit_loss(&a.arm[best].tested)) best = i;
+        }
+        show_padding(r, &a, c);
+        if (own.samples && !gr_failed(r->tape)) printf("\nmade up by %s: ", a.arm[best].name);
+        for (size_t i = 0; i < own.samples && !gr_failed(r->tape); i++) sample(r, &a.arm[best], c, i);
+    }
+    kit_arms_free(&a);
+}
+
+int main(int argc, char **argv)
+{
+    kit_run r;
+    char text[4400];
+    const int code = kit_run_start(&r, &flags, &o, argc, argv);
+    if (code != KIT_GO_ON) return code;
+    const char *const data = o.data && strcmp(o.data, "none") ? o.data : NULL;
+    kit_names c = kit_names_open(r.tape, data, o.batch);
+    snprintf(text, sizeof text, "%zu names to train on, %zu to test, %zu characters: %s", c.train, c.n - c.train, c.letters - 1,
+             data ? data : "four invented languages");
+    if (kit_run_begin(&r, text)) run(&r, &c);
+    kit_names_free(&c);
+    return kit_run_end(&r);
+}

@@ -1,0 +1,117 @@
+/* tests/test_program_mlp_norms.c - examples/mlp_norms as its users see it, on a small folder of drawn digits. */
+#include "tests/program.h"
+
+#define SMALL "--data", data, "--hidden=16", "--batch=32", "--steps=6", "--threads=1"
+
+static int set_up(void **state)
+{
+    if (program_set_up(state) != 0) return -1;
+    put_digits();
+    return 0;
+}
+
+/* The rows of the tables that begin with an arm's name, without their times. */
+static void arms_of(char *text, size_t bytes)
+{
+    text[0] = 0;
+    for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n"))
+        if (!strncmp(line, "none ", 5) || !strncmp(line, "BN ", 3) || !strncmp(line, "LN ", 3))
+            snprintf(text + strlen(text), bytes - strlen(text), "%.50s\n", line);
+}
+
+static void two_comparisons_of_four_arms_have_a_table_each(void **state)
+{
+    (void)state;
+    assert_run(SMALL);
+    assert_string_equal(err, "");
+    assert_non_null(strstr(out, "784-16-16-10, ReLU, weights as He et al., biases 0, Adam, lr 0.001 constant, pixels 0 to 1"));
+    assert_non_null(strstr(out, "\nbatch 32  step      6   none "));
+    assert_non_null(strstr(out, "\nbatch 32, 6 steps\n"));
+    assert_non_null(strstr(out, "\nbatch 4, 6 steps\n"));
+    static const char *const rows[] = { "\nnone ", "\nBN all ", "\nBN hidden ", "\nLN hidden " };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *const first = strstr(out, rows[i]);
+        assert_non_null(first);
+        assert_non_null(strstr(first + 1, rows[i]));
+    }
+}
+
+static void the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set(void **state)
+{
+    (void)state;
+    char want[1024], got[1024];
+    assert_run(SMALL, "--quiet");
+    arms_of(want, sizeof want);
+    assert_int_equal(strlen(want), 8 * 51);
+    assert_run("--data", data, "--hidden=16", "--batch=32", "--steps=6", "--threads=3", "--quiet");
+    arms_of(got, sizeof got);
+    assert_string_equal(got, want);
+    EACH_ISA(isa)
+    {
+        if (sizeof(gr_real) == sizeof(double)) continue;
+        assert_int_equal(ended(start(isa, in_dir("out"), ARGV(SMALL, "--quiet"))), 0);
+        arms_of(got, sizeof got);
+        assert_string_equal(got, want);
+    }
+    assert_run(SMALL, "--quiet", "--seed=43");
+    arms_of(got, sizeof got);
+    assert_string_not_equal(got, want);
+}
+
+static void the_log_has_steps_evaluations_and_arms(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    int steps = 0, evaluations = 0, arms = 0;
+    assert_run(SMALL, "--quiet", "--eval-every=3", "--log", in_dir("log"));
+    slurp(in_dir("log"), text, sizeof text);
+    assert_int_equal(strncmp(text, "{\"kind\": \"run\", \"program\": \"mlp_norms\"", 38), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        steps += !strncmp(line, "{\"kind\": \"step\", \"run\": \"batch 4\", \"arm\": \"LN hidden\", ", 55);
+        evaluations += !strncmp(line, "{\"kind\": \"eval\", \"run\": \"batch 32\", \"arm\": \"BN all\", ", 53);
+        arms += !strncmp(line, "{\"kind\": \"arm\", ", 16) && strstr(line, "\"fingerprint\": \"");
+    }
+    assert_int_equal(steps, 6), assert_int_equal(evaluations, 2), assert_int_equal(arms, 8);
+    assert_int_equal(unlink(in_dir("log")), 0);
+}
+
+static void a_missed_target_ends_with_1_and_says_which(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(SMALL, "--quiet", "--steps=1", "--check"), 1);
+    assert_non_null(strstr(err, "mlp_norms: --check: batch 4: the training loss of LN hidden, "));
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    char want[256];
+    assert_ends(2, "mlp_norms: --hidden needs a whole number from 1 to 65536; got \"0\"\n", "--hidden=0");
+    snprintf(want, sizeof want,
+             "mlp_norms: %s/train-images-idx3-ubyte: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)\n", dir);
+    assert_ends(2, want, "--data", dir);
+    assert_string_equal(out, "");
+}
+
+static void an_interrupted_run_ends_with_130(void **state)
+{
+    (void)state;
+    const pid_t child = start(NULL, in_dir("out"), ARGV("--data", data, "--hidden=16", "--steps=1000000", "--eval-every=1", "--threads=1"));
+    for (int i = 0; i < 3000 && (slurp(in_dir("out"), out, sizeof out), !strstr(out, "step ")); i++) usleep(10000);
+    kill(child, SIGINT);
+    assert_int_equal(ended(child), 130);
+    assert_string_equal(err, "mlp_norms: interrupted\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_comparisons_of_four_arms_have_a_table_each),
+        cmocka_unit_test(the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set),
+        cmocka_unit_test(the_log_has_steps_evaluations_and_arms),
+        cmocka_unit_test(a_missed_target_ends_with_1_and_says_which),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(an_interrupted_run_ends_with_130),
+    };
+    return cmocka_run_group_tests(tests, set_up, program_tear_down);
+}

@@ -1,0 +1,83 @@
+/* tests/test_program_names_rnn.c - examples/names_rnn as its users see it. */
+#include "tests/program.h"
+
+#define SMALL "--hidden=8", "--embedding=6", "--steps=4", "--threads=1"
+enum { ARMS = 4, ROWS = 7 };
+
+/* The table of what padding does: rows by arms none, poisoned, masked, LN. */
+static void read_padding(double p[ROWS][ARMS])
+{
+    const char *line = strstr(out, "of a training batch is padding.");
+    assert_non_null(line);
+    line = strchr(strchr(line, '\n') + 1, '\n') + 1;
+    for (int k = 0; k < ROWS; k++, line = strchr(line, '\n') + 1)
+        assert_int_equal(sscanf(line + 38, "%lf %lf %lf %lf", &p[k][0], &p[k][1], &p[k][2], &p[k][3]), ARMS);
+}
+
+static void padding_moves_the_poisoned_norm_alone(void **state)
+{
+    (void)state;
+    double p[ROWS][ARMS];
+    assert_run(SMALL, "--steps=60");
+    assert_string_equal(err, "");
+    read_padding(p);
+    for (int k = 1; k < ROWS; k++) assert_true(p[k][0] == p[0][0] && p[k][3] == p[0][3]);
+    assert_true(p[1][1] != p[0][1] && p[2][1] != p[1][1]);                              /* poisoned: by how far it is padded */
+    assert_true(p[1][2] == p[0][2] && p[2][2] == p[0][2] && p[3][2] != p[0][2]);        /* masked: by who else is there, as it must */
+    for (int a = 1; a <= 2; a++) assert_true(p[5][a] == p[4][a] && p[6][a] == p[4][a]); /* evaluation: by neither */
+}
+
+static void names_are_made_up_from_letters_that_occur(void **state)
+{
+    (void)state;
+    assert_run(SMALL, "--quiet", "--samples=5");
+    const char *const made = strstr(out, "\nmade up by ");
+    assert_non_null(made);
+    assert_int_equal(strspn(strchr(made, ':') + 1, " abcdefghijklmnopqrstuvwxyz"), strlen(strchr(made, ':') + 1) - 1);
+    assert_run(SMALL, "--quiet", "--samples=0");
+    assert_null(strstr(out, "made up"));
+}
+
+static void the_same_seed_gives_the_same_text_for_any_threads(void **state)
+{
+    (void)state;
+    static char want[1 << 14];
+    assert_run(SMALL, "--quiet");
+    strcpy(want, strstr(out, "% of a training batch"));
+    assert_run("--hidden=8", "--embedding=6", "--steps=4", "--threads=2", "--quiet");
+    assert_string_equal(strstr(out, "% of a training batch"), want);
+}
+
+static void a_file_of_names_is_read(void **state)
+{
+    (void)state;
+    FILE *const f = fopen(in_dir("names"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < 200; i++) fprintf(f, "%.*s\n", i % 9 + 1, "Jean-Luc.");
+    assert_int_equal(fclose(f), 0);
+    assert_run(SMALL, "--data", in_dir("names"));
+    assert_non_null(strstr(out, "180 names to train on, 20 to test, 9 characters: "));
+    assert_int_equal(unlink(in_dir("names")), 0);
+    char want[256];
+    snprintf(want, sizeof want, "names_rnn: --data %s: cannot be read: No such file or directory\n", in_dir("names"));
+    assert_ends(2, want, "--data", in_dir("names"));
+}
+
+static void a_missed_target_ends_with_1(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(SMALL, "--quiet", "--check"), 1);
+    assert_non_null(strstr(err, "names_rnn: --check: none: the test loss is "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(padding_moves_the_poisoned_norm_alone),
+        cmocka_unit_test(names_are_made_up_from_letters_that_occur),
+        cmocka_unit_test(the_same_seed_gives_the_same_text_for_any_threads),
+        cmocka_unit_test(a_file_of_names_is_read),
+        cmocka_unit_test(a_missed_target_ends_with_1),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
