@@ -323,7 +323,9 @@ gr_lstm_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w,
     gr__lstm s = { .norm = w->norm,
                    .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
                            w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o.h0, o.c0 } };
+    s.bn[LSTM_NORM_X] = w->bn_ih, s.bn[LSTM_NORM_H] = w->bn_hh, s.bn[LSTM_NORM_C] = w->bn_c;
     if (!gr__lstm_understand(t, &lstm_op, &s, &o)) return failed;
+    if (s.norm == GR_LSTM_BN) return gr__lstm_bn(t, &s, o.batch_first);
 
     const bool recording = gr_will_record(t, s.in, LSTM_INPUTS);
     s.kept = recording && s.T ? s.T : 1;

@@ -18,6 +18,8 @@ typedef struct {
     unsigned norm;
     gr_real eps;
     const int *lengths;
+    gr_lstm_bn bn[LSTM_NORMS];                  /* X, H, C; their gains and shifts are in[] too, in the places of the layer norms' */
+    double momentum;
     gr_tensor *in[LSTM_INPUTS], *y, *h_n, *c_n;
     gr_real *x, *gates, *tanh_c;                /* [shards][kept][rows of the shard][I], [4H], [H] */
     gr_real *h, *c;                             /* [shards][kept + 1]..: step k makes number k + 1 from number k */
@@ -25,9 +27,13 @@ typedef struct {
 } gr__lstm;
 
 static inline bool gr__lstm_has(const gr__lstm *s, int norm) { return s->norm >> norm & 1; }
+static inline bool gr__lstm_past_end(const int *lengths, size_t r, size_t time) { return lengths && (size_t)lengths[r] <= time; }
 
 /* Fill in all of s but what the operator saves, from s->in, s->norm and the options. False, with an error, when something does
  * not fit. */
 bool gr__lstm_understand(gr_tape *t, const gr_op *op, gr__lstm *s, const gr_lstm_options *o);
+
+/* What ops/lstm_bn.c does: the rest of gr_lstm_sequence with GR_LSTM_BN. */
+gr_lstm_out gr__lstm_bn(gr_tape *t, gr__lstm *s, bool batch_first);
 
 #endif

@@ -216,7 +216,7 @@ static void errors_say_what_was_given_and_what_was_needed(void **state)
     w.w_ih = NULL, refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got NULL");
     w = good, w.w_hh = ZEROS(8, 3), refuse(t, x, &w, NULL, "lstm: w_ih is [8, 3], so w_hh must be [8, 2]; got [8, 3]");
     w = good, w.b_hh = ZEROS(4), refuse(t, x, &w, NULL, "lstm: w_ih is [8, 3], so b_hh must be [8]; got [4]");
-    w = good, w.norm = 32, refuse(t, x, &w, NULL, "lstm: norm is 32, which is no sum of GR_LSTM_LN_...");
+    w = good, w.norm = 64, refuse(t, x, &w, NULL, "lstm: norm is 64, which is neither a sum of GR_LSTM_LN_... nor GR_LSTM_BN");
     w.norm = GR_LSTM_LN_C, w.ln_c.weight = ZEROS(2),
     refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_C, so ln_c.bias must be [2]; got NULL");
     w.norm = GR_LSTM_LN_X, refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_X, so ln_ih.weight must be [8]; got NULL");

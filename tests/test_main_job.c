@@ -184,6 +184,7 @@ static void bad_flags_and_paths_are_refused_before_training(void **state)
     (void)state;
     assert_refused("--hidden needs a whole number from 1 to 65536; got \"0\"", "--hidden=0");
     assert_refused("unknown flag --hiden; did you mean --hidden? --help lists all", "--hiden=3");
+    assert_refused("--placement goes with --norm layer", SMALL, "--norm", "batch", "--placement", "sum");
     assert_refused("--eval needs --load", SMALL, "--eval");
     assert_refused("--resume needs --checkpoint", SMALL, "--resume");
     assert_refused(

@@ -1,0 +1,37 @@
+/* ops/lstm_bn.h - one time step of an LSTM with batch norms, on some units: between ops/lstm_bn.c, which walks through time, and
+ * ops/lstm_bn_step.c. */
+#ifndef GR_LSTM_BN_H
+#define GR_LSTM_BN_H
+#include "core/op.h"
+
+enum { LSTM_BN_UNITS = 32 }; /* of a chunk, at most */
+
+/* Columns of some rows, and what their norm has: of all that follows, entry j is column j. */
+typedef struct {
+    gr_real *x;                  /* rows of stride `row`; backward leaves the gradient here */
+    size_t row, N;
+    gr_real *mean, *rstd, *var;
+    const gr_real *gain, *shift;
+    gr_real *dgain, *dshift;     /* backward adds; dshift NULL: not here */
+} gr__lstm_bn_norm;
+
+/* A step of a chunk: u units, all B rows. */
+typedef struct {
+    size_t B, u, H, time, live;  /* live: rows that are not past their end */
+    gr_real eps;
+    bool of_batch;               /* statistics of the batch, not the running ones */
+    const int *lengths;
+    gr__lstm_bn_norm x, h_norm, cell; /* of W x, W h [B, 4u], of the cell [B, u] */
+    const gr_real *bias;         /* [4u] */
+    gr_real *gates;              /* [B, 4u] in rows of 4H */
+    const gr_real *h_prev, *c_prev; /* [B, u] in rows of H; so are the others */
+    gr_real *h, *tanh_c;
+    const gr_real *dy;
+    size_t dy_row;
+    gr_real *dh, *dc, *dbias;
+} gr__lstm_bn_step;
+
+void gr__lstm_bn_forward(int isa, const gr__lstm_bn_step *s);
+void gr__lstm_bn_backward(int isa, const gr__lstm_bn_step *s);
+
+#endif

@@ -1,0 +1,123 @@
+/* ops/lstm_bn_step.c - one time step of an LSTM with batch norms, on some units and all rows; the maths is in ops/lstm_bn.c. */
+#include "core/maths.h"
+#include "ops/lstm_bn.h"
+
+INLINE bool lstm_bn_past_end(const gr__lstm_bn_step *s, size_t r) { return s->lengths && (size_t)s->lengths[r] <= s->time; }
+
+/* Two passes, the second about a mean that it corrects. The first row is taken off first, so that equal values have variance 0. */
+INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n)
+{
+    gr_real first[4 * LSTM_BN_UNITS], e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
+    gr_real *restrict mean = n->mean, *restrict rstd = n->rstd, *restrict var = n->var;
+    const gr_real per = s->live ? 1 / (gr_real)s->live : 0;
+    size_t r = 0;
+    while (s->live && lstm_bn_past_end(s, r)) r++;
+    for (size_t j = 0; j < n->N; j++) first[j] = n->x[r * n->row + j];
+    for (r = 0; r < s->B; r++) {
+        const gr_real *restrict x = n->x + r * n->row;
+        if (lstm_bn_past_end(s, r)) continue;
+        for (size_t j = 0; j < n->N; j++) e[j] += x[j] - first[j];
+    }
+    for (size_t j = 0; j < n->N; j++) mean[j] = first[j] + e[j] * per, e[j] = 0;
+    for (r = 0; r < s->B; r++) {
+        const gr_real *restrict x = n->x + r * n->row;
+        if (lstm_bn_past_end(s, r)) continue;
+        for (size_t j = 0; j < n->N; j++) e[j] += x[j] - mean[j], q[j] += r_square(x[j] - mean[j]);
+    }
+    for (size_t j = 0; j < n->N; j++) {
+        const gr_real d = e[j] * per, v = r_max(0, q[j] * per - d * d), root = v + s->eps;
+        mean[j] += d, var[j] = v;
+        rstd[j] = root == 0 ? 0 : 1 / r_sqrt(root);
+    }
+}
+
+KERNEL(void, lstm_bn_forward, const gr__lstm_bn_step *s)
+{
+    const size_t u = s->u, N = 4 * u, H = s->H;
+    const gr__lstm_bn_norm *x = &s->x, *w = &s->h_norm, *n = &s->cell;
+    const gr_real *restrict bias = s->bias;
+    if (s->of_batch) lstm_bn_moments(s, x), lstm_bn_moments(s, w);
+    for (size_t r = 0; r < s->B; r++) {
+        gr_real *restrict a = s->gates + r * 4 * H, *restrict c = n->x + r * H;
+        const gr_real *restrict wx = x->x + r * x->row, *restrict wh = w->x + r * w->row, *restrict c_prev = s->c_prev + r * H;
+        if (lstm_bn_past_end(s, r)) {
+            memcpy(c, c_prev, u * sizeof *c);
+            memcpy(s->h + r * H, s->h_prev + r * H, u * sizeof *c);
+            continue;
+        }
+        for (size_t j = 0; j < N; j++)
+            a[j] = x->gain[j] * ((wx[j] - x->mean[j]) * x->rstd[j]) + w->gain[j] * ((wh[j] - w->mean[j]) * w->rstd[j]) + bias[j];
+        for (size_t j = 0; j < 2 * u; j++) a[j] = r_sigmoid(a[j]);
+        for (size_t j = 2 * u; j < 3 * u; j++) a[j] = r_tanh(a[j]);
+        for (size_t j = 3 * u; j < N; j++) a[j] = r_sigmoid(a[j]);
+        for (size_t j = 0; j < u; j++) c[j] = r_flush(a[u + j] * c_prev[j] + a[j] * a[2 * u + j]);
+    }
+    if (s->of_batch) lstm_bn_moments(s, n);
+    for (size_t r = 0; r < s->B; r++) {
+        gr_real *restrict h = s->h + r * H, *restrict tanh_c = s->tanh_c + r * H;
+        const gr_real *restrict c = n->x + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
+        if (lstm_bn_past_end(s, r)) continue;
+        for (size_t j = 0; j < u; j++) tanh_c[j] = r_tanh(n->gain[j] * ((c[j] - n->mean[j]) * n->rstd[j]) + n->shift[j]);
+        for (size_t j = 0; j < u; j++) h[j] = r_flush(o[j] * tanh_c[j]);
+    }
+}
+
+/* The gradient of x in its place, from dy in rows of stride dy_row. */
+INLINE void lstm_bn_norm_backward(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n, const gr_real *dy, size_t dy_row)
+{
+    gr_real e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
+    const gr_real *restrict mean = n->mean, *restrict rstd = n->rstd, *restrict gain = n->gain;
+    for (size_t r = 0; r < s->B; r++) {
+        const gr_real *restrict x = n->x + r * n->row, *restrict d = dy + r * dy_row;
+        if (lstm_bn_past_end(s, r)) continue;
+        for (size_t j = 0; j < n->N; j++) e[j] += d[j], q[j] += d[j] * ((x[j] - mean[j]) * rstd[j]);
+    }
+    for (size_t j = 0; j < n->N; j++) n->dgain[j] += q[j];
+    for (size_t j = 0; n->dshift && j < n->N; j++) n->dshift[j] += e[j];
+    const gr_real per = s->of_batch && s->live ? 1 / (gr_real)s->live : 0;
+    for (size_t j = 0; j < n->N; j++) e[j] *= per, q[j] *= per;
+    for (size_t r = 0; r < s->B; r++) {
+        gr_real *restrict x = n->x + r * n->row;
+        const gr_real *restrict d = dy + r * dy_row;
+        if (lstm_bn_past_end(s, r)) memset(x, 0, n->N * sizeof *x);
+        else
+            for (size_t j = 0; j < n->N; j++) x[j] = r_flush(rstd[j] * gain[j] * (d[j] - e[j] - (x[j] - mean[j]) * rstd[j] * q[j]));
+    }
+}
+
+KERNEL(void, lstm_bn_backward, const gr__lstm_bn_step *s)
+{
+    const size_t u = s->u, H = s->H;
+    for (size_t r = 0; r < s->B; r++) { /* tanh_c becomes the gradient of BN_c(c), o that of a_o; dh goes on through the gates */
+        gr_real *restrict dh = s->dh + r * H, *restrict tanh_c = s->tanh_c + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
+        const gr_real *restrict dy = s->dy + r * s->dy_row;
+        if (lstm_bn_past_end(s, r)) continue;
+        for (size_t j = 0; j < u; j++) {
+            const gr_real d = r_flush(dh[j] + dy[j]), O = o[j], y = tanh_c[j];
+            o[j] = r_flush(d * y * O * (1 - O));
+            tanh_c[j] = d * O * (1 - y * y);
+            dh[j] = 0;
+        }
+    }
+    lstm_bn_norm_backward(s, &s->cell, s->tanh_c, H);
+    for (size_t r = 0; r < s->B; r++) {
+        gr_real *restrict dc = s->dc + r * H, *restrict i = s->gates + r * 4 * H, *restrict dbias = s->dbias;
+        const gr_real *restrict c_prev = s->c_prev + r * H, *restrict dn = s->cell.x + r * H;
+        if (lstm_bn_past_end(s, r)) continue;
+        for (size_t j = 0; j < u; j++) {
+            const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = i[u + j], G = i[2 * u + j];
+            i[j] = r_flush(d * G * I * (1 - I));
+            i[u + j] = r_flush(d * c_prev[j] * F * (1 - F));
+            i[2 * u + j] = r_flush(d * I * (1 - G * G));
+            dc[j] = d * F;
+        }
+        for (size_t j = 0; j < 4 * u; j++) dbias[j] += i[j];
+    }
+    lstm_bn_norm_backward(s, &s->x, s->gates, 4 * H);
+    lstm_bn_norm_backward(s, &s->h_norm, s->gates, 4 * H);
+}
+
+#if GR_HOST
+void gr__lstm_bn_forward(int isa, const gr__lstm_bn_step *s) { lstm_bn_forward[isa](s); }
+void gr__lstm_bn_backward(int isa, const gr__lstm_bn_step *s) { lstm_bn_backward[isa](s); }
+#endif
