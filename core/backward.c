@@ -2,14 +2,13 @@
  * order, so when a node is met, everything that uses its outputs has been met before. */
 #include "core/internal.h"
 
-/* The tensor that holds x's data and gradient: of a view, its base. */
-static gr_tensor *owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
+gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
 
 gr_real *gr_grad(const gr_tape *t, const gr_tensor *x)
 {
     (void)t;
     if (!x || !(x->flags & GR__WANTS_GRAD)) return NULL;
-    const gr_tensor *base = owner(x);
+    const gr_tensor *base = gr__owner(x);
     return base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
 }
 
@@ -17,75 +16,81 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
 {
     if (gr_failed(t) || !x) return NULL;
     x->flags |= GR__WANTS_GRAD;
-    owner(x)->flags |= GR__WANTS_GRAD;
+    gr__owner(x)->flags |= GR__WANTS_GRAD;
     return x;
 }
 
 /* Give x a gradient of zeros, or keep what a parameter has from an earlier backward. That a parameter was reached is undone
- * by gr_tape_recover. */
-static bool reach(gr_tape *t, gr_tensor *view)
+ * by gr_tape_recover. In a rehearsal, what lies outside of the segment is left alone: the backward around it reaches that. */
+bool gr__reach(gr_tape *t, gr_tensor *view)
 {
-    gr_tensor *x = owner(view);
-    if (x->flags & GR__HAS_GRAD) return true;
+    gr_tensor *x = gr__owner(view);
+    if (x->flags & GR__HAS_GRAD || (t->rehearsing && !gr__arena_holds(&t->arena[t->level], x))) return true;
     const size_t bytes = x->len * sizeof(gr_real);
     if (x->home && !gr_undo_note(t, &x->flags, sizeof x->flags)) return false;
     if (!x->grad) x->grad = x->home ? x->home->alloc(x->home->context, bytes ? bytes : 1) : gr_save(t, bytes);
     if (!x->grad) return gr_fail_as(t, GR_NO_MEMORY, "backward", "out of memory: a gradient of %zu values", x->len);
-    memset(x->grad, 0, bytes);
+    if (!t->rehearsing) memset(x->grad, 0, bytes);
     x->flags |= GR__HAS_GRAD;
     return true;
 }
 
-static bool reached(const gr_node *n)
+bool gr__reached(const gr_node *n)
 {
     for (unsigned i = 0; i < n->outs; i++)
-        if (n->out[i] && owner(n->out[i])->flags & GR__HAS_GRAD) return true;
+        if (n->out[i] && gr__owner(n->out[i])->flags & GR__HAS_GRAD) return true;
     return false;
 }
 
 /* Sweep 1: mark and allocate. An output that no gradient reached gets zeros when another output of its node was reached. */
-static bool mark_and_allocate(gr_tape *t)
+bool gr__mark_and_allocate(gr_tape *t)
 {
     size_t scratch = 0;
-    for (gr_node *n = t->last; n; n = n->prev) {
-        if (!reached(n)) continue;
+    for (gr_node *n = t->now.last; n; n = n->prev) {
+        if (!gr__reached(n)) continue;
         for (unsigned i = 0; i < n->outs; i++)
-            if (n->out[i] && !reach(t, n->out[i])) return false;
+            if (n->out[i] && !gr__reach(t, n->out[i])) return false;
         for (unsigned i = 0; i < n->ins; i++)
-            if (n->in[i] && n->in[i]->flags & GR__WANTS_GRAD && !reach(t, n->in[i])) return false;
+            if (n->in[i] && n->in[i]->flags & GR__WANTS_GRAD && !gr__reach(t, n->in[i])) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;
     }
-    t->scratch = scratch ? gr_save(t, scratch) : NULL;
+    t->now.scratch = scratch ? gr_save(t, scratch) : NULL;
     return !gr_failed(t);
 }
 
-/* Sweep 2: compute. */
-static void compute(gr_tape *t)
+/* Sweep 2: compute. An error here is an anomaly, or a segment that does not do again what it did. */
+void gr__compute(gr_tape *t)
 {
-    for (gr_node *n = t->last; n; n = n->prev)
-        if (reached(n)) n->op->backward(t, n);
+    for (gr_node *n = t->now.last; n && !t->error; n = n->prev) {
+        if (!gr__reached(n)) continue;
+        n->op->backward(t, n);
+        if (t->watch & GR__ANOMALY) gr__check_gradients(t, n);
+    }
 }
 
-void *gr_scratch(gr_tape *t) { return t->scratch; }
+void *gr_scratch(gr_tape *t) { return t->now.scratch; }
 
 bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
 {
     if (gr_failed(t)) return false;
+    if (gr__in_segment(t, "gr_backward")) return false;
     if (!y || !dy) return gr_fail(t, NULL, "backward: %s is NULL", y ? "dy" : "the tensor");
-    if (t->walked)
+    if (t->now.walked)
         return gr_fail(t, NULL, "backward: this tape was already walked; its gradients are in place, and a second walk would add "
                                 "them twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
+    t->now.loss = y;
     if (!(y->flags & GR__WANTS_GRAD))
         return gr_fail(t, NULL, "backward: %s depends on nothing that wants a gradient (recording off, everything frozen or "
                                 "detached, or no parameter involved)", gr_shape_text(t, y));
-    if (!reach(t, y) || !mark_and_allocate(t)) return false;
+    if (!gr__reach(t, y) || !gr__mark_and_allocate(t)) return false;
+    if (t->watch & GR__ANOMALY && !gr__check_before_backward(t, y, dy)) return false;
     gr_real *g = gr_grad(t, y);
     for (size_t i = 0; i < y->len; i++) g[i] += dy[i];
-    t->walked = true;
-    t->epoch++; /* marks from before do not know of the gradients */
-    compute(t);
-    return true;
+    t->now.walked = true;
+    t->now.epoch = ++t->epochs; /* marks from before do not know of the gradients */
+    gr__compute(t);
+    return !t->error;
 }
 
 bool gr_backward(gr_tape *t, gr_tensor *loss)

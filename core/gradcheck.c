@@ -181,7 +181,7 @@ static bool check_input(check *c, size_t k)
 static void report_operators(const gr_tape *t)
 {
     const char *path = getenv("GRADUS_CHECKED");
-    for (const gr_node *n = t->last; path && *path && n; n = n->prev) gr__append_line(path, n->op->name);
+    for (const gr_node *n = t->now.last; path && *path && n; n = n->prev) gr__append_line(path, n->op->name);
 }
 
 static bool run(check *c)

@@ -2,6 +2,7 @@
 #ifndef GR_INTERNAL_H
 #define GR_INTERNAL_H
 #include "core/op.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,19 +18,44 @@ void gr__arena_free(gr__arena *a);
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
 typedef struct gr__named_stream { struct gr__named_stream *next; gr_stream stream; char name[]; } gr__named_stream;
 
-struct gr_tape {
-    gr_allocator memory;
-    gr__arena arena;
+/* A call of gr_record, kept while tracing; each knows its neighbours in time. */
+typedef struct gr__trace {
+    struct gr__trace *prev, *next;
+    const gr_op *op;
+    const char *place;
+    gr_tensor **in, **out;
+    unsigned ins, outs;
+    bool recorded, was_off, leads; /* whether it is on the tape; recording was off; leads to the loss (while gr__cut_of runs) */
+} gr__trace;
+
+/* What a run on the tape leaves behind. A segment of gr_recompute has one of its own, in the next arena. */
+typedef struct {
     gr_node *last;                /* the newest recorded node; each knows the one before */
     size_t nodes;
     gr__undo *undo;
+    gr__trace *first_trace, *last_trace;
+    gr_tensor *loss;              /* from which a backward has started */
+    void *scratch;                /* of the running backward */
+    size_t epoch;                 /* so that an old mark is told from a new one */
+    bool walked;
+} gr__level;
+enum { GR__LEVELS = 8 };
+enum { GR__ANOMALY = 1, GR__TRACING = 2 };
+
+struct gr_tape {
+    gr_allocator memory;
+    gr__arena arena[GR__LEVELS];  /* of the run itself, of a segment in it, of a segment in that */
+    gr__level now;
+    int level;                    /* 0, or of the segment that runs */
+    bool rehearsing;              /* gr_recompute allocates what the backward of its segment will need */
     gr__named_stream *streams;    /* in order of first use */
     gr_pool *pool;
-    bool owns_pool, recording, training, walked;
+    bool owns_pool, recording, training;
+    unsigned watch;               /* GR__ANOMALY, GR__TRACING */
+    const char *place;            /* path of the module that runs; NULL outside */
     int isa;
     uint64_t seed;
-    size_t epoch;                 /* counts resets and backwards, so that an old mark is told from a new one */
-    void *scratch;                /* of the running backward */
+    size_t epochs;                /* counts resets, backwards and segments */
     char *work;                   /* gemm's, gr__work_bytes() for each thread */
     size_t work_bytes;
     gr_error error;
@@ -39,7 +65,26 @@ struct gr_tape {
 enum { /* gr_tensor.flags */
     GR__WANTS_GRAD = 1, /* a gradient is to flow into it */
     GR__HAS_GRAD = 2,   /* a backward has reached it since its gradient was last cleared */
+    GR__LEADS = 4,      /* the loss depends on it, and */
+    GR__TOUCHED = 8,    /* it depends on the tensor in question: while gr__cut_of runs */
 };
+
+bool gr__arena_holds(const gr__arena *a, const void *p);
+gr_tensor *gr__owner(const gr_tensor *x); /* the tensor that holds x's data and gradient: of a view, its base */
+
+/* The parts of a backward: give x a gradient; sweep 1, from what has one; sweep 2. */
+bool gr__reach(gr_tape *t, gr_tensor *x);
+bool gr__reached(const gr_node *n);
+bool gr__mark_and_allocate(gr_tape *t);
+void gr__compute(gr_tape *t);
+bool gr__in_segment(gr_tape *t, const char *call); /* what may not be called there becomes the error */
+
+/* core/anomaly.c: false when a value is not finite, which is then the error */
+bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
+bool gr__check_gradients(gr_tape *t, const gr_node *n);
+bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy);
+/* core/trace.c: false when out of memory */
+bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
 
 int gr__isa_choose(const char *wanted); /* NULL: the best; -1: not in this build, or not on this CPU */
 const char *gr__isa_name(int isa);

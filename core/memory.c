@@ -100,6 +100,13 @@ void *gr__arena_alloc(gr__arena *a, size_t bytes)
     return block_memory(b);
 }
 
+bool gr__arena_holds(const gr__arena *a, const void *p)
+{
+    for (gr__block *b = a->first; b; b = b->next)
+        if ((uintptr_t)p - (uintptr_t)block_memory(b) < b->bytes) return true;
+    return false;
+}
+
 void gr__arena_rewind(gr__arena *a, size_t index, size_t used)
 {
     gr__block *b = a->first;

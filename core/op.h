@@ -28,7 +28,8 @@ typedef struct gr_node gr_node;
 
 typedef struct gr_op {
     const char *name;                                  /* as messages say it: "layer_norm" */
-    void (*backward)(gr_tape *t, const gr_node *node); /* adds to gr_grad of the inputs; cannot fail, allocates nothing */
+    void (*backward)(gr_tape *t, const gr_node *node); /* adds to gr_grad of the inputs; cannot fail, allocates nothing. NULL:
+                                                          no gradient passes, and gr_record records nothing */
     size_t (*scratch)(const gr_node *node);            /* bytes that backward wants from gr_scratch; NULL: none */
 } gr_op;
 
@@ -38,6 +39,7 @@ struct gr_node {
     void *saved;            /* the copy of what gr_record was given */
     gr_tensor **in, **out;  /* as given; in[i] may be NULL */
     unsigned ins, outs;
+    const char *place;      /* path of the module in which it was recorded; NULL outside of all */
 };
 
 #ifdef __cplusplus

@@ -86,13 +86,13 @@ static int by_address(const void *a, const void *b)
 
 static bool graph_read(gr_tape *t, graph *g)
 {
-    *g = (graph){ .nodes = t->nodes };
-    for (const gr_node *n = t->last; n; n = n->prev) g->outputs += n->outs;
+    *g = (graph){ .nodes = t->now.nodes };
+    for (const gr_node *n = t->now.last; n; n = n->prev) g->outputs += n->outs;
     g->node = gr_save(t, g->nodes * sizeof *g->node);
     g->made = gr_save(t, g->outputs * sizeof *g->made);
     if (!g->made) return false;
     size_t i = g->nodes, k = 0;
-    for (gr_node *n = t->last; n; n = n->prev) {
+    for (gr_node *n = t->now.last; n; n = n->prev) {
         g->node[--i] = n;
         for (unsigned o = 0; o < n->outs; o++) g->made[k++] = (producer){ n->out[o], i };
     }

@@ -65,7 +65,8 @@ gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t
     const gr_allocator memory = c.allocator ? *c.allocator : gr_default_allocator();
     gr_tape *t = gr_memory_new(&memory, sizeof *t);
     if (!t) return NULL;
-    t->memory = t->arena.memory = memory;
+    t->memory = memory;
+    for (int i = 0; i < GR__LEVELS; i++) t->arena[i].memory = memory;
     t->seed = seed, t->recording = t->training = true;
     tape_start(t, &c);
     t->work_bytes = (size_t)gr_pool_threads(t->pool) * gr__work_bytes();
@@ -79,7 +80,7 @@ void gr_tape_free(gr_tape *t)
 {
     if (!t) return;
     const gr_allocator memory = t->memory;
-    gr__arena_free(&t->arena);
+    for (int i = 0; i < GR__LEVELS; i++) gr__arena_free(&t->arena[i]);
     for (gr__named_stream *s = t->streams, *next; s; s = next) {
         next = s->next;
         gr_memory_free(&memory, s, sizeof *s + strlen(s->name) + 1);
@@ -93,10 +94,15 @@ void gr_tape_free(gr_tape *t)
 
 void gr_tape_reset(gr_tape *t)
 {
-    if (!t) return;
-    t->last = NULL, t->undo = NULL, t->nodes = 0, t->walked = false, t->scratch = NULL;
-    t->epoch++;
-    gr__arena_rewind(&t->arena, 0, 0);
+    if (!t || gr__in_segment(t, "gr_tape_reset")) return;
+    t->now = (gr__level){ .epoch = ++t->epochs };
+    gr__arena_rewind(&t->arena[0], 0, 0);
+}
+
+bool gr__in_segment(gr_tape *t, const char *call)
+{
+    if (t->level) gr_fail(t, NULL, "recompute: the function must not call %s", call);
+    return t->level;
 }
 
 bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
@@ -104,18 +110,18 @@ bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
     size_t whole;
     gr__undo *u = gr_size_add(sizeof *u, bytes, &whole) ? gr_save(t, whole) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
     if (!u) return false;
-    *u = (gr__undo){ t->undo, p, bytes };
+    *u = (gr__undo){ t->now.undo, p, bytes };
     memcpy(u + 1, p, bytes);
-    t->undo = u;
+    t->now.undo = u;
     return true;
 }
 
-void gr__undo_forget(gr_tape *t) { t->undo = NULL; }
+void gr__undo_forget(gr_tape *t) { t->now.undo = NULL; }
 
 void gr_tape_recover(gr_tape *t)
 {
-    if (!t) return;
-    for (const gr__undo *u = t->undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
+    if (!t || gr__in_segment(t, "gr_tape_recover")) return;
+    for (const gr__undo *u = t->now.undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
     t->error = GR_OK, t->message[0] = 0;
     gr_tape_reset(t);
 }
@@ -123,19 +129,22 @@ void gr_tape_recover(gr_tape *t)
 gr_mark gr_tape_mark(const gr_tape *t)
 {
     if (!t) return (gr_mark){ 0 };
-    return (gr_mark){ t->arena.index, t->arena.used, t->epoch, t->nodes, t->last, t->undo };
+    const gr__arena *a = &t->arena[t->level];
+    return (gr_mark){ a->index, a->used, t->now.epoch, t->now.nodes, t->now.last, t->now.undo, t->now.last_trace };
 }
 
 void gr_tape_rewind(gr_tape *t, gr_mark mark)
 {
     if (!t) return;
-    if (mark.epoch != t->epoch) {
+    if (mark.epoch != t->now.epoch) {
         gr_fail(t, NULL, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward");
         return;
     }
-    t->last = mark.node, t->nodes = mark.nodes;
-    if (t->undo != mark.undo) return; /* the undo log lies in the arena and must outlive the rewind: keep the memory until reset */
-    gr__arena_rewind(&t->arena, mark.block, mark.used);
+    t->now.last = mark.node, t->now.nodes = mark.nodes, t->now.last_trace = mark.trace;
+    if (t->now.last_trace) t->now.last_trace->next = NULL;
+    else t->now.first_trace = NULL;
+    if (t->now.undo != mark.undo) return; /* the undo log lies in the arena and must outlive the rewind: keep the memory until reset */
+    gr__arena_rewind(&t->arena[t->level], mark.block, mark.used);
 }
 
 /* ---- Memory of the step ---- */
@@ -143,8 +152,8 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
 void *gr_save(gr_tape *t, size_t bytes)
 {
     if (gr_failed(t)) return NULL;
-    void *p = gr__arena_alloc(&t->arena, bytes);
-    return p ? p : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu", bytes, t->arena.total);
+    void *p = gr__arena_alloc(&t->arena[t->level], bytes);
+    return p ? p : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu", bytes, gr_tape_bytes(t));
 }
 void *gr_save_zeros(gr_tape *t, size_t bytes)
 {
@@ -180,18 +189,20 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
                      gr_tensor *const *in, size_t ins)
 {
     if (gr_failed(t)) return NULL;
-    if (!gr_will_record(t, in, ins)) return out[0];
+    if (t->watch & GR__TRACING && !gr__trace_add(t, op, out, outs, in, ins)) return NULL;
+    if (t->watch & GR__ANOMALY && !gr__check_outputs(t, op, out, outs, in, ins)) return NULL;
+    if (!op->backward || !gr_will_record(t, in, ins)) return out[0];
     gr_node *n = gr_save(t, sizeof *n + (outs + ins) * sizeof(gr_tensor *));
     void *copy = saved_bytes ? gr_save(t, saved_bytes) : NULL;
     if (gr_failed(t)) return NULL;
     gr_tensor **links = (gr_tensor **)(n + 1);
-    *n = (gr_node){ op, t->last, copy, links + outs, links, (unsigned)ins, (unsigned)outs };
+    *n = (gr_node){ op, t->now.last, copy, links + outs, links, (unsigned)ins, (unsigned)outs, t->place };
     memcpy(links, out, outs * sizeof *out);
     memcpy(links + outs, in, ins * sizeof *in);
     if (copy) memcpy(copy, saved, saved_bytes);
     for (size_t i = 0; i < outs; i++)
         if (out[i]) out[i]->flags |= GR__WANTS_GRAD;
-    t->last = n, t->nodes++;
+    t->now.last = n, t->now.nodes++;
     return out[0];
 }
 
@@ -201,12 +212,26 @@ void gr_tape_set_training(gr_tape *t, bool training) { if (t) t->training = trai
 bool gr_tape_training(const gr_tape *t) { return t && t->training; }
 void gr_tape_set_recording(gr_tape *t, bool recording) { if (t) t->recording = recording; }
 bool gr_tape_recording(const gr_tape *t) { return t && t->recording; }
+static void watch(gr_tape *t, unsigned what, bool on) { if (t) t->watch = on ? t->watch | what : t->watch & ~what; }
+void gr_tape_set_anomaly(gr_tape *t, bool on) { watch(t, GR__ANOMALY, on); }
+void gr_tape_set_tracing(gr_tape *t, bool on) { watch(t, GR__TRACING, on); }
+const char *gr_tape_set_place(gr_tape *t, const char *path)
+{
+    const char *const before = t ? t->place : NULL;
+    if (t) t->place = path;
+    return before;
+}
 uint64_t gr_tape_seed(const gr_tape *t) { return t ? t->seed : 0; }
 const gr_allocator *gr_tape_allocator(const gr_tape *t) { return t ? &t->memory : NULL; }
 int gr_tape_threads(const gr_tape *t) { return t ? gr_pool_threads(t->pool) : 1; }
 const char *gr_tape_isa(const gr_tape *t) { return t ? gr__isa_name(t->isa) : ""; }
-size_t gr_tape_bytes(const gr_tape *t) { return t ? t->arena.total : 0; }
-size_t gr_tape_nodes(const gr_tape *t) { return t ? t->nodes : 0; }
+size_t gr_tape_bytes(const gr_tape *t)
+{
+    size_t sum = 0;
+    for (int i = 0; t && i < GR__LEVELS; i++) sum += t->arena[i].total;
+    return sum;
+}
+size_t gr_tape_nodes(const gr_tape *t) { return t ? t->now.nodes : 0; }
 int gr_isa(const gr_tape *t) { return t->isa; }
 void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * gr__work_bytes(); }
 

@@ -52,7 +52,7 @@ GR_API void gr_tape_recover(gr_tape *t);
 
 /* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step
  * without recording more and more. A mark from before a gr_tape_reset or gr_backward is an error. */
-typedef struct { size_t block, used, epoch, nodes; void *node, *undo; } gr_mark;
+typedef struct { size_t block, used, epoch, nodes; void *node, *undo, *trace; } gr_mark;
 GR_API gr_mark gr_tape_mark(const gr_tape *t);
 GR_API void gr_tape_rewind(gr_tape *t, gr_mark mark);
 
@@ -62,6 +62,21 @@ GR_API void gr_tape_set_training(gr_tape *t, bool training);   /* training: drop
 GR_API bool gr_tape_training(const gr_tape *t);
 GR_API void gr_tape_set_recording(gr_tape *t, bool recording); /* off: operators only compute, no gradient will flow */
 GR_API bool gr_tape_recording(const gr_tape *t);
+
+/* ---- Watching, to find faults. Off on a new tape, and then it costs nothing. ---- */
+
+/* Anomaly mode: the first value that an operator makes and that is not finite becomes the tape's error, GR_NOT_FINITE. It names the
+ * operator, its module, where the value is, and the inputs with their shapes and ranges:
+ *     anomaly: log in head made -inf at [0, 1] of output 1 [2, 3], 1 of 6 values; input 1 [2, 3] is within [0, 3], there 0
+ * Forward, a NaN is always named; an infinity when no input holds one, so that a mask of -inf made by gr_full passes through where,
+ * add and softmax, and exp(-inf) = 0. Backward, each gradient must be finite; gr_backward stops at the first that is not, and what
+ * the gradients hold then is of no use. */
+GR_API void gr_tape_set_anomaly(gr_tape *t, bool on);
+/* Keep what becomes of every tensor, also where no gradient will pass, until the next reset: turned on before a forward, it lets
+ * gr_audit say why a gradient did not reach a parameter. */
+GR_API void gr_tape_set_tracing(gr_tape *t, bool on);
+/* The path of the module that runs, for what is said about its operators: returns the one before. See GR_WITHIN. */
+GR_API const char *gr_tape_set_place(gr_tape *t, const char *path);
 
 /* ---- Errors: the first one stays until gr_tape_recover ---- */
 
@@ -102,7 +117,7 @@ GR_API uint64_t gr_tape_seed(const gr_tape *t);
 GR_API const gr_allocator *gr_tape_allocator(const gr_tape *t);
 GR_API int gr_tape_threads(const gr_tape *t);
 GR_API const char *gr_tape_isa(const gr_tape *t);
-GR_API size_t gr_tape_bytes(const gr_tape *t);   /* bytes of the arena's blocks */
+GR_API size_t gr_tape_bytes(const gr_tape *t);   /* bytes of the blocks of its arena, and of those of gr_recompute's segments */
 GR_API size_t gr_tape_nodes(const gr_tape *t);   /* recorded operators since the last reset */
 
 /* The random stream of that name, from (seed, name, 0) on when first asked for. It stays until the tape is freed; its counter

@@ -207,5 +207,5 @@ gr_tensor *gr_detach(gr_tape *t, gr_tensor *x)
     if (!gr_ready(t, &op, x)) return NULL;
     gr_tensor *y = view(t, x, gr_shape_of(x), 0, x->len);
     if (y) y->base = NULL, y->flags = 0;
-    return y;
+    return gr_record(t, &op, NULL, 0, GR_OUT(y), GR_IN(x));
 }

@@ -29,6 +29,7 @@ gr_tensor *gr_layer_norm_forward(gr_tape *t, const gr_layer_norm_module *l, gr_t
     static const gr_op op = { .name = "layer_norm" };
     if (!l) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x)) return NULL;
+    GR_WITHIN(t, &l->module);
     const int k = l->shape.rank;
     if (x->rank < k || memcmp(x->dim + x->rank - k, l->shape.dim, (size_t)k * sizeof *x->dim) != 0)
         return gr_fail(t, &op, "x is %s, but %s normalizes last axes of %s", gr_shape_text(t, x), l->module.path, gr_shape_name(t, l->shape));

@@ -18,5 +18,6 @@ gr_linear *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t
 gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear *l, gr_tensor *x)
 {
     if (!l) return gr_fail(t, NULL, "linear: the module is NULL");
+    GR_WITHIN(t, &l->module);
     return gr_linear_op(t, x, l->weight, l->bias);
 }

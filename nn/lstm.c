@@ -144,6 +144,7 @@ gr_lstm_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr
     const gr_lstm_config *c = &l->config;
     const size_t D = l->directions, n = l->layers * D;
     if (!gr_ready(t, &op, x)) return failed;
+    GR_WITHIN(t, &l->module);
     if (x->rank != 3 || x->dim[2] != l->input)
         return gr_fail(t, &op, "x must be %s, %zu] for %s; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, l->module.path,
                        gr_shape_text(t, x)),

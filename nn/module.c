@@ -289,6 +289,7 @@ gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x)
     if (!m->forward)
         return gr_fail(t, NULL, "forward: %s (%s) does not make one tensor from one tensor; call its own forward function",
                        m->parent ? m->path : "the root", m->kind);
+    GR_WITHIN(t, m);
     return m->forward(t, m, x);
 }
 
@@ -328,5 +329,5 @@ gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_t
     if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
     memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
     s->count = 1;
-    return kept;
+    return gr_record(t, &op, NULL, 0, GR_OUT(kept), GR_IN((gr_tensor *)x));
 }

@@ -51,6 +51,17 @@ GR_API gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x);
 GR_API void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes);
 GR_API bool gr_module_ready(gr_tape *t, gr_module *m);
 
+/* From here to the end of the block, operators run in m: so say the tape's anomalies and gr_audit. It stands in every forward, after
+ * the check that m is not NULL: GR_WITHIN(t, &l->module); */
+#define GR_WITHIN(t, m) __attribute__((cleanup(gr__leave), unused)) const gr__within gr__here = gr__enter(t, (m)->path)
+typedef struct { gr_tape *t; const char *before; } gr__within;
+static inline gr__within gr__enter(gr_tape *t, const char *path)
+{
+    const gr__within here = { t, gr_tape_set_place(t, path) };
+    return here;
+}
+static inline void gr__leave(const gr__within *here) { gr_tape_set_place(here->t, here->before); }
+
 /* Register a tensor under m, with initial values from the stream "<path>/init". Parameters want gradients; buffers are saved
  * but not trained; a counter is an integer that is saved. Owned by m. NULL on error. */
 GR_API gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_init init);

@@ -49,8 +49,8 @@
 #define COMPARE(op, ...) \
     gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
     { \
-        static const gr_op compare = { .name = #op }; /* for messages: it is never recorded */ \
-        return gr__map_values(t, &compare, op##_forward, GR_IN(a, b), NULL); \
+        static const gr_op compare = { .name = #op }; /* no gradient passes: it is never recorded */ \
+        return gr__map_op(t, &compare, op##_forward, GR_IN(a, b), NULL, 0); \
     }
 #include "ops/binary.def"
 #undef BINARY

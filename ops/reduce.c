@@ -96,7 +96,7 @@ static void argmax_task(void *argument, size_t chunk, int thread)
 
 gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
 {
-    static const gr_op op = { .name = "argmax" }; /* for messages: it is never recorded */
+    static const gr_op op = { .name = "argmax" }; /* no gradient passes: it is never recorded */
     gr__reduction r;
     if (!gr_ready(t, &op, (gr_tensor *)x) || !gr__reduction_of(t, &op, x, GR_AXES(axis), keepdim, &r)) return NULL;
     if (!r.n) return gr_fail(t, &op, "x is %s, and a largest of no values does not exist", gr_shape_text(t, x));
@@ -107,6 +107,7 @@ gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
     argmax_call c = { gr_isa(t), y->data, rows, r.rows, r.n, gr__reduction_chunk(&r) };
     gr_parallel(t, (r.rows + c.rows_per_chunk - 1) / c.rows_per_chunk, (double)x->len, argmax_task, &c);
     gr_tape_rewind(t, mark);
-    return y;
+    gr_record(t, &op, NULL, 0, GR_OUT(NULL), GR_IN((gr_tensor *)x));
+    return gr_failed(t) ? NULL : y;
 }
 #endif

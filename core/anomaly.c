@@ -1,0 +1,147 @@
+/* core/anomaly.c - anomaly mode: which operator made the first value that is not finite, and from what. */
+#include "core/internal.h"
+#include <math.h>
+
+/* The message, as far as there is room for it. */
+typedef struct {
+    char text[900];
+    size_t length;
+} anomaly_text;
+
+static void __attribute__((format(printf, 2, 3))) say(anomaly_text *a, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(a->text + a->length, sizeof a->text - a->length, format, arguments);
+    va_end(arguments);
+    if (n > 0) a->length += (size_t)n;
+    if (a->length > sizeof a->text - 1) a->length = sizeof a->text - 1;
+}
+
+static void say_value(anomaly_text *a, gr_real x)
+{
+    if (isnan(x)) say(a, "NaN");
+    else if (isinf(x)) say(a, x < 0 ? "-inf" : "inf");
+    else say(a, "%.4g", (double)x);
+}
+
+/* As in [2, 0]: the place of value i in x. */
+static void say_index(anomaly_text *a, const gr_tensor *x, size_t i)
+{
+    size_t rest = x->len;
+    say(a, "[");
+    for (int k = 0; k < x->rank; k++) {
+        rest /= x->dim[k];
+        say(a, "%s%zu", k ? ", " : "", i / rest);
+        i %= rest;
+    }
+    say(a, "]");
+}
+
+static void say_shape(anomaly_text *a, const gr_tensor *x)
+{
+    say(a, "[");
+    for (int k = 0; k < x->rank; k++) say(a, "%s%zu", k ? ", " : "", x->dim[k]);
+    say(a, "]");
+}
+
+typedef struct {
+    size_t count, nan, inf;
+} bad_values; /* how many; the first NaN and infinity, n when there is none */
+static bad_values look_for_bad(const gr_real *x, size_t n)
+{
+    bad_values b = { 0, n, n };
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(x[i])) continue;
+        size_t *const first = isnan(x[i]) ? &b.nan : &b.inf;
+        if (*first == n) *first = i;
+        b.count++;
+    }
+    return b;
+}
+static size_t first_bad(bad_values b) { return b.nan < b.inf ? b.nan : b.inf; }
+
+/* What the values of a tensor of like's shape are: "; input 1 fc.weight [2, 3] is within [0, 3], there 0". at: see below. */
+static void say_values(anomaly_text *a, const char *what, unsigned number, const gr_tensor *x, const gr_real *value, const gr_tensor *like,
+                       size_t at)
+{
+    const bad_values b = look_for_bad(value, x->len);
+    const char *const path = gr__owner(x)->path;
+    say(a, "; %s %u %s%s", what, number, path ? path : "", path ? " " : "");
+    say_shape(a, x);
+    if (b.count) {
+        say(a, " was not finite before: "), say_value(a, value[first_bad(b)]);
+        say(a, " at "), say_index(a, x, first_bad(b));
+    } else if (x->len) {
+        gr_real low = value[0], high = value[0];
+        for (size_t i = 1; i < x->len; i++) low = value[i] < low ? value[i] : low, high = value[i] > high ? value[i] : high;
+        say(a, " is within [%.4g, %.4g]", (double)low, (double)high);
+    }
+    if (like->len > 1 && gr_same_shape(x, like)) say(a, ", there "), say_value(a, value[at]);
+}
+
+/* "backward of log in head made inf at [1] of the gradient of input 1 [4], 1 of 4 values" */
+static void say_finding(anomaly_text *a, const char *direction, const gr_op *op, const char *place, const char *what, size_t number,
+                        const gr_tensor *x, const gr_real *value, size_t at)
+{
+    say(a, "%s of %s", direction, op->name);
+    if (place && *place) say(a, " in %s", place);
+    say(a, " made "), say_value(a, value[at]);
+    say(a, " at "), say_index(a, x, at);
+    say(a, " of %s %zu ", what, number), say_shape(a, x);
+    say(a, ", %zu of %zu values", look_for_bad(value, x->len).count, x->len);
+}
+
+bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins)
+{
+    bool infinite_input = false;
+    for (size_t i = 0; i < ins; i++) infinite_input |= in[i] && look_for_bad(in[i]->data, in[i]->len).inf < in[i]->len;
+    for (size_t o = 0; o < outs; o++) {
+        const gr_tensor *const y = out[o];
+        if (!y) continue;
+        const bad_values b = look_for_bad(y->data, y->len);
+        const size_t at = b.nan < y->len ? b.nan : infinite_input ? y->len : b.inf;
+        if (at == y->len) continue;
+        anomaly_text a = { "", 0 };
+        say_finding(&a, "forward", op, t->place, "output", o + 1, y, y->data, at);
+        for (size_t i = 0; i < ins; i++)
+            if (in[i]) say_values(&a, "input", (unsigned)i + 1, in[i], in[i]->data, y, at);
+        return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "%s", a.text);
+    }
+    return true;
+}
+
+bool gr__check_gradients(gr_tape *t, const gr_node *n)
+{
+    for (unsigned k = 0; k < n->ins && !t->error; k++) {
+        const gr_tensor *const x = n->in[k];
+        const gr_real *const dx = x ? gr_grad(t, x) : NULL;
+        const size_t at = dx ? first_bad(look_for_bad(dx, x->len)) : 0;
+        if (!dx || at == x->len) continue;
+        anomaly_text a = { "", 0 };
+        say_finding(&a, "backward", n->op, n->place, "the gradient of input", k + 1, x, dx, at);
+        for (unsigned i = 0; i < n->ins; i++)
+            if (n->in[i]) say_values(&a, "input", i + 1, n->in[i], n->in[i]->data, x, at);
+        for (unsigned o = 0; o < n->outs; o++)
+            if (n->out[o]) say_values(&a, "the gradient of output", o + 1, n->out[o], gr_grad(t, n->out[o]), x, at);
+        gr_fail_as(t, GR_NOT_FINITE, "anomaly", "%s", a.text);
+    }
+    return !t->error;
+}
+
+bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy)
+{
+    anomaly_text a = { "", 0 };
+    if (first_bad(look_for_bad(dy, y->len)) < y->len) {
+        say_values(&a, "dy of", 1, y, dy, y, 0);
+        return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "backward starts from a dy that is not finite%s", a.text);
+    }
+    for (const gr_node *n = t->now.last; n; n = n->prev)
+        for (unsigned i = 0; i < n->ins; i++) {
+            const gr_real *const dx = n->in[i] && gr__owner(n->in[i])->home ? gr_grad(t, n->in[i]) : NULL;
+            if (!dx || first_bad(look_for_bad(dx, n->in[i]->len)) == n->in[i]->len) continue;
+            say_values(&a, "the gradient of input", i + 1, n->in[i], dx, n->in[i], 0);
+            return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "before this backward%s", a.text);
+        }
+    return true;
+}

@@ -1,0 +1,199 @@
+/* core/recompute.c - a segment of the forward whose intermediates are not kept, but made again in backward.
+ *
+ * A segment runs on a level of its own: another arena, another list of nodes, another undo log; mode, streams, threads are the
+ * tape's. Its inputs are leaves there, over the same values; their gradients, in the second run, are those of the inputs themselves, so that
+ * every sum is added up in the order of the plain tape, and the bits are the same.
+ * Forward also rehearses sweep 1 of the segment's backward: then the arena's blocks suffice for the second run, which asks for the same
+ * memory in the same order and finds it at the same places. So sweep 2 cannot run out of memory here either.
+ * Saved: the function and its argument, and the old bytes of all state that it moved. */
+#include "core/recompute.h"
+#include "core/internal.h"
+
+typedef struct {
+    gr_segment *f;
+    void *argument;
+    size_t ins, outs; /* of f; the node's inputs go on with what else f uses */
+    bool training;
+    const gr__undo *state, *state_end; /* what f noted, newest first; behind its old bytes each has room for as many */
+} segment;
+
+static void recompute_node(gr_tape *t, const gr_node *n);
+static const gr_op recompute_op = { .name = "recompute", .backward = recompute_node };
+
+static gr__level segment_enter(gr_tape *t)
+{
+    const gr__level outer = t->now;
+    t->level++;
+    t->now = (gr__level){ .epoch = ++t->epochs };
+    return outer;
+}
+static void segment_leave(gr_tape *t, gr__level outer)
+{
+    gr__arena_rewind(&t->arena[t->level], 0, 0);
+    t->level--;
+    t->now = outer;
+}
+
+static void segment_no_output(gr_tape *t, const segment *s, size_t o)
+{
+    gr_fail(t, &recompute_op, "the function left output %zu of %zu NULL", o + 1, s->outs);
+}
+
+/* f's outputs, on the segment's level; NULL on an error. */
+static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *in)
+{
+    gr_tensor **const leaf = gr_save_zeros(t, s->ins * sizeof *leaf), **const out = gr_save_zeros(t, s->outs * sizeof *out);
+    for (size_t i = 0; i < s->ins && !gr_failed(t); i++) {
+        gr_tensor *const x = in[i] ? gr_save(t, sizeof *x) : NULL;
+        if (!x) continue;
+        *x = *in[i];
+        x->base = NULL, x->path = gr__owner(in[i])->path, x->home = NULL;
+        x->flags = in[i]->flags & GR__WANTS_GRAD ? GR__WANTS_GRAD | GR__HAS_GRAD : 0;
+        x->grad = gr_grad(t, in[i]);
+        leaf[i] = x;
+    }
+    if (!gr_failed(t)) s->f(t, leaf, out, s->argument);
+    for (size_t o = 0; o < s->outs && !gr_failed(t); o++)
+        if (!out[o]) segment_no_output(t, s, o);
+    return gr_failed(t) ? NULL : out;
+}
+
+static bool segment_reach(gr_tape *t, const segment *s, gr_tensor **out)
+{
+    for (size_t o = 0; o < s->outs; o++)
+        if (out[o]->flags & GR__WANTS_GRAD && !gr__reach(t, out[o])) return false;
+    return gr__mark_and_allocate(t);
+}
+
+/* ---- Backward ---- */
+
+static bool segment_is_as_before(gr_tape *t, const gr_node *n, gr_tensor **out)
+{
+    const segment *s = n->saved;
+    for (size_t o = 0; out && o < s->outs; o++) {
+        if (gr_same_shape(out[o], n->out[o]) && !memcmp(out[o]->data, n->out[o]->data, out[o]->len * sizeof(gr_real))) continue;
+        return gr_fail(t, &recompute_op,
+                       "output %zu, %s, is not what it was when the function ran first, %s; it must depend on its "
+                       "inputs and argument alone",
+                       o + 1, gr_shape_text(t, out[o]), gr_shape_text(t, n->out[o]));
+    }
+    return out;
+}
+
+static void recompute_node(gr_tape *t, const gr_node *n)
+{
+    const segment *s = n->saved;
+    const bool training = t->training, recording = t->recording;
+    const char *const place = t->place;
+    for (const gr__undo *u = s->state; u != s->state_end; u = u->prev) memcpy((char *)(u + 1) + u->bytes, u->place, u->bytes);
+    for (const gr__undo *u = s->state; u != s->state_end; u = u->prev) memcpy(u->place, u + 1, u->bytes);
+
+    const gr__level outer = segment_enter(t);
+    t->training = s->training, t->recording = true, t->place = n->place;
+    gr_tensor **const out = segment_run(t, s, n->in);
+    for (const gr__undo *u = s->state; u != s->state_end; u = u->prev) memcpy(u->place, (char *)(u + 1) + u->bytes, u->bytes);
+    if (segment_is_as_before(t, n, out) && segment_reach(t, s, out)) {
+        for (size_t o = 0; o < s->outs; o++) {
+            gr_real *const dx = gr_grad(t, out[o]);
+            const gr_real *const dy = gr_grad(t, n->out[o]);
+            for (size_t i = 0; dx && i < out[o]->len; i++) dx[i] += dy[i];
+        }
+        gr__compute(t);
+    }
+    t->training = training, t->recording = recording, t->place = place;
+    segment_leave(t, outer);
+}
+
+/* ---- Forward ---- */
+
+static gr__undo *log_turned(gr__undo *log)
+{
+    gr__undo *turned = NULL;
+    for (gr__undo *u = log, *next; u; u = next) next = u->prev, u->prev = turned, turned = u;
+    return turned;
+}
+
+/* Bring what was noted on the segment's level to the level around it, oldest first, with room for other bytes. When that fails, or f has
+ * failed, undo it. */
+static bool segment_state(gr_tape *t, gr__undo *log)
+{
+    gr__undo *const oldest = log_turned(log);
+    for (const gr__undo *u = oldest; u && !gr_failed(t); u = u->prev) {
+        size_t bytes;
+        const bool fits = gr_size_mul(u->bytes, 2, &bytes) && gr_size_add(bytes, sizeof *u, &bytes);
+        gr__undo *const copy = gr_save(t, fits ? bytes : SIZE_MAX);
+        if (!copy) break;
+        *copy = (gr__undo){ t->now.undo, u->place, u->bytes };
+        memcpy(copy + 1, u + 1, u->bytes);
+        t->now.undo = copy;
+    }
+    if (!gr_failed(t)) return true;
+    for (const gr__undo *u = log_turned(oldest); u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
+    return false;
+}
+
+typedef struct {
+    gr_tensor **x;
+    size_t n;
+} tensor_list;
+
+static void list_outside(gr_tape *t, tensor_list *list, gr_tensor *x)
+{
+    if (!x || !(x->flags & GR__WANTS_GRAD) || gr__arena_holds(&t->arena[t->level], gr__owner(x))) return;
+    for (size_t i = 0; i < list->n; i++)
+        if (list->x[i] == gr__owner(x)) return;
+    list->x[list->n++] = gr__owner(x);
+}
+
+/* in, and then what else of the world outside the segment its backward reaches. At the end of the segment's arena. */
+static tensor_list segment_inputs(gr_tape *t, const segment *s, gr_tensor *const *in, gr_tensor *const *out)
+{
+    size_t most = s->ins + s->outs;
+    for (const gr_node *m = t->now.last; m; m = m->prev) most += m->ins;
+    tensor_list list = { gr_save(t, most * sizeof *list.x), s->ins };
+    if (!list.x) return list;
+    for (size_t i = 0; i < s->ins; i++) list.x[i] = in[i];
+    for (const gr_node *m = t->now.last; m; m = m->prev)
+        for (unsigned i = 0; i < m->ins && gr__reached(m); i++) list_outside(t, &list, m->in[i]);
+    for (size_t o = 0; o < s->outs; o++) list_outside(t, &list, out[o]);
+    return list;
+}
+
+/* f is simply called. */
+static bool segment_plainly(gr_tape *t, const segment *s, gr_tensor *const *in, gr_tensor **out)
+{
+    s->f(t, in, out, s->argument);
+    for (size_t o = 0; o < s->outs && !gr_failed(t); o++)
+        if (!out[o]) segment_no_output(t, s, o);
+    return !gr_failed(t);
+}
+
+bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out,
+                  size_t outs)
+{
+    for (size_t o = 0; out && o < outs; o++) out[o] = NULL;
+    if (gr_failed(t)) return false;
+    if (!f) return gr_fail(t, &recompute_op, "the function is NULL");
+    if (!out || !outs) return gr_fail(t, &recompute_op, "the function must have an output");
+    segment s = { .f = f, .argument = (void *)argument, .ins = ins, .outs = outs, .training = t->training, .state_end = t->now.undo };
+    if (argument_bytes && (s.argument = gr_save(t, argument_bytes))) memcpy(s.argument, argument, argument_bytes);
+    if (gr_failed(t)) return false;
+    if (!t->recording || t->watch & GR__TRACING || t->level + 1 == GR__LEVELS) return segment_plainly(t, &s, in, out);
+
+    const gr__level outer = segment_enter(t);
+    gr_tensor **const made = segment_run(t, &s, in);
+    t->rehearsing = true;
+    if (made) segment_reach(t, &s, made);
+    t->rehearsing = false;
+    const tensor_list all = made ? segment_inputs(t, &s, in, made) : (tensor_list){ NULL, 0 };
+    gr__undo *const log = t->now.undo;
+    t->now = outer, t->level--; /* the segment's arena stays as it is for the moment */
+    gr_tensor **const kept = gr_save(t, outs * sizeof *kept);
+    for (size_t o = 0; o < outs && !gr_failed(t); o++)
+        if ((kept[o] = gr_empty_like(t, made[o]))) memcpy(kept[o]->data, made[o]->data, made[o]->len * sizeof(gr_real));
+    const bool good = segment_state(t, log);
+    s.state = t->now.undo;
+    if (good && gr_record(t, &recompute_op, &s, sizeof s, kept, outs, all.x, all.n)) memcpy(out, kept, outs * sizeof *kept);
+    gr__arena_rewind(&t->arena[t->level + 1], 0, 0);
+    return !gr_failed(t);
+}

@@ -1,0 +1,74 @@
+/* core/trace.c - what became of a tensor: while tracing, every call of gr_record is kept, recorded or not. */
+#include "core/trace.h"
+#include "core/internal.h"
+
+bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins)
+{
+    gr__trace *e = gr_save(t, sizeof *e + (outs + ins) * sizeof(gr_tensor *));
+    if (!e) return false;
+    gr_tensor **const links = (gr_tensor **)(e + 1);
+    *e = (gr__trace){ .prev = t->now.last_trace,
+                      .op = op,
+                      .place = t->place,
+                      .in = links + outs,
+                      .out = links,
+                      .ins = (unsigned)ins,
+                      .outs = (unsigned)outs,
+                      .recorded = op->backward && gr_will_record(t, in, ins),
+                      .was_off = !t->recording };
+    memcpy(links, out, outs * sizeof *out);
+    memcpy(links + outs, in, ins * sizeof *in);
+    *(t->now.last_trace ? &t->now.last_trace->next : &t->now.first_trace) = e;
+    t->now.last_trace = e;
+    return true;
+}
+
+static bool trace_has(gr_tensor *const *x, unsigned n, unsigned flag)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (x[i] && gr__owner(x[i])->flags & flag) return true;
+    return false;
+}
+static const unsigned TRACE_MARKS = GR__LEADS | GR__TOUCHED;
+static void trace_clear(gr_tensor *const *x, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (x[i]) gr__owner(x[i])->flags &= ~TRACE_MARKS;
+}
+static void trace_set(gr_tensor *const *x, unsigned n, unsigned flag)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (x[i]) gr__owner(x[i])->flags |= flag;
+}
+
+static gr_cut_kind trace_cut_at(const gr__trace *e)
+{
+    if (!e->leads) return GR_CUT_ASTRAY;
+    if (e->recorded) return GR_CUT_NONE;
+    return e->was_off && e->op->backward ? GR_CUT_RECORDING_OFF : GR_CUT_BY_OP;
+}
+
+gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
+{
+    gr_cut cut = { GR_CUT_UNKNOWN, NULL, NULL };
+    if (!t || !x || !t->now.first_trace) return cut;
+    if (!t->now.loss) return cut.kind = GR_CUT_NO_BACKWARD, cut;
+    gr__owner(t->now.loss)->flags |= GR__LEADS;
+    for (gr__trace *e = t->now.last_trace; e; e = e->prev) {
+        e->leads = trace_has(e->out, e->outs, GR__LEADS);
+        if (e->leads) trace_set(e->in, e->ins, GR__LEADS);
+    }
+    cut.kind = GR_CUT_UNUSED;
+    gr__owner(x)->flags |= GR__TOUCHED;
+    for (const gr__trace *e = t->now.first_trace; e; e = e->next) {
+        if (!trace_has(e->in, e->ins, GR__TOUCHED)) continue;
+        trace_set(e->out, e->outs, GR__TOUCHED);
+        const gr_cut_kind here = trace_cut_at(e);
+        const bool found = cut.kind == GR_CUT_BY_OP || cut.kind == GR_CUT_RECORDING_OFF;
+        if (!found && (here != GR_CUT_ASTRAY || cut.kind != GR_CUT_NONE)) cut = (gr_cut){ here, e->op->name, e->place };
+    }
+    if (cut.kind == GR_CUT_NONE) cut.op = cut.place = NULL;
+    gr__owner(x)->flags &= ~TRACE_MARKS, gr__owner(t->now.loss)->flags &= ~TRACE_MARKS;
+    for (gr__trace *e = t->now.first_trace; e; e = e->next) trace_clear(e->in, e->ins), trace_clear(e->out, e->outs);
+    return cut;
+}
