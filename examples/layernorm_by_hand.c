@@ -1,7 +1,7 @@
 /* examples/layernorm_by_hand.c - LayerNorm step by step on small vectors, as one would write it on paper, and every line checked.
  *
  * Shows: the formula forward and backward with all that lies between, what epsilon, gamma and beta do, which elements share a mean in 2-D,
- *        3-D and 4-D, why a sample does not see its batch, and BatchNorm beside it.
+ *        3-D and 4-D, why a sample does not see its batch, and its relatives beside it.
  * Run:   examples/layernorm_by_hand                      all parts
  *        examples/layernorm_by_hand --list               their names; --example backward shows one
  *        examples/layernorm_by_hand --x 1,2,4 --dy 1,0,0 --gamma 2,1,1 --eps 0        your own vector
@@ -122,51 +122,17 @@ static void part_small(kit_paper *p)
     kit_hand_forward(p, &two), SAY("\n"), kit_hand_backward(p, &two, common.seed);
 }
 
-/* x, and for each of its values the letter of the mean that it shares; then xhat. */
-static void grid(kit_paper *p, gr_shape shape, int axes)
-{
-    double x[KIT_HAND], mean[KIT_HAND];
-    size_t N = 1, rows = 1;
-    char label[96];
-    for (int k = 0; k < shape.rank; k++) *(k < shape.rank - axes ? &rows : &N) *= shape.dim[k];
-    for (size_t i = 0; i < rows * N; i++) x[i] = (double)((5 * i * i + 3 * i) % 13);
-    gr_tape_reset(p->t);
-    gr_tensor *whole = kit_put(p->t, x, shape), *xhat = gr_layer_norm(p->t, whole, axes, NULL, NULL, 1e-5);
-    const gr_tensor *means = gr_mean(p->t, gr_reshape(p->t, whole, GR_SHAPE(rows, N)), GR_AXES(1), false);
-
-    const size_t C = shape.dim[shape.rank - 1];
-    p->columns = N > rows ? N : rows;
-    SAY("\n  %s, axes = %d: %zu mean%s of %zu values\n", gr_shape_name(p->t, shape), axes, rows, rows == 1 ? "" : "s", N);
-    for (size_t i = 0; i < rows * N; i += C) {
-        size_t below = rows * N;
-        SAY("  x");
-        for (int k = 0; k + 1 < shape.rank; k++) below /= shape.dim[k], SAY("[%zu]", i / below % shape.dim[k]);
-        SAY("  ");
-        for (size_t c = 0; c < C; c++) SAY(" %c", 'a' + (int)(i / N));
-        SAY("  ");
-        for (size_t c = 0; c < C; c++) SAY("%5g", x[i + c]);
-        SAY("\n");
-    }
-    for (size_t r = 0; r < rows; r++) {
-        const kit_row h = kit_hand(&(kit_given){ .N = N, .x = x + r * N, .eps = 1e-5 });
-        mean[r] = h.mean;
-        snprintf(label, sizeof label, "xhat of %c", 'a' + (int)r);
-        kit_paper_line(p, label, h.xhat, N, 0, xhat ? xhat->data + r * N : NULL);
-    }
-    kit_paper_line(p, rows == 1 ? "mean of a" : "means of a, b, ..", mean, rows, 0, kit_of(means));
-}
-
 static void part_shapes(kit_paper *p)
 {
     SAY("Elements of one letter share a mean and a deviation. The norm goes over the last axes.\n\n"
         "2-D, [batch, features]: one mean for each sample.\n");
-    grid(p, GR_SHAPE(2, 3), 1);
+    kit_hand_shape(p, GR_SHAPE(2, 3), 1);
     SAY("\n3-D, [batch, words, features]: one for each word, as in a Transformer; over the last two axes, one for\n"
         "each sentence.\n");
-    grid(p, GR_SHAPE(2, 2, 3), 1), grid(p, GR_SHAPE(2, 2, 3), 2);
+    kit_hand_shape(p, GR_SHAPE(2, 2, 3), 1), kit_hand_shape(p, GR_SHAPE(2, 2, 3), 2);
     SAY("\n4-D, [batch, channels, height, width]: over the last three, one for each image; over the last one, each\n"
         "row of pixels for itself, which is seldom what is meant.\n");
-    grid(p, GR_SHAPE(2, 2, 1, 2), 3), grid(p, GR_SHAPE(2, 2, 1, 2), 1);
+    kit_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 3), kit_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 1);
 }
 
 static void part_batch(kit_paper *p)
@@ -202,12 +168,6 @@ static void column(kit_paper *p, const char *label, const double *x, size_t rows
     kit_paper_line(p, label, h.xhat, rows, 0, library);
 }
 
-/* BatchNorm is LayerNorm of the transposed matrix. */
-static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x)
-{
-    return gr_transpose(t, gr_layer_norm(t, gr_transpose(t, x, 0, 1), 1, NULL, NULL, 1e-5), 0, 1);
-}
-
 static void part_batch_norm(kit_paper *p)
 {
     static const double x[] = { 1, 2, 3, 4, 6, 11, 7, 1, 5, 0, 3, -7 };
@@ -216,7 +176,7 @@ static void part_batch_norm(kit_paper *p)
     gr_tape *t = p->t;
     gr_tape_reset(t);
     gr_tensor *m = kit_put(t, x, GR_SHAPE(4, 3)), *w = kit_put(t, words, GR_SHAPE(8, 3));
-    const gr_tensor *ln = gr_layer_norm(t, m, 1, NULL, NULL, 1e-5), *bn = batch_norm(t, m);
+    const gr_tensor *ln = gr_layer_norm(t, m, 1, NULL, NULL, 1e-5), *bn = gr_batch_norm(t, m, -1, NULL, NULL, NULL);
     p->columns = 4;
     SAY("One matrix, [4 samples, 3 features]. LayerNorm goes along each row, BatchNorm (in training) down each\n"
         "column.\n\n");
@@ -232,14 +192,45 @@ static void part_batch_norm(kit_paper *p)
         "and \"powerful\", the last, 1.5275. With a mask, of mean 4 and deviation 2, they are -1.5 and 1.5. LayerNorm\n"
         "makes [-1.2247, 0, 1.2247] of \"I\" in any company, and beta of padding.\n\n");
     p->columns = 8;
-    const gr_tensor *poisoned = batch_norm(t, w), *masked = batch_norm(t, gr_slice(t, w, 0, 7)),
-                    *own = gr_layer_norm(t, w, 1, NULL, NULL, 1e-5);
+    const gr_tensor *poisoned = gr_batch_norm(t, w, -1, NULL, NULL, NULL), *own = gr_layer_norm(t, w, 1, NULL, NULL, 1e-5);
+    const gr_tensor *mask = kit_put(t, (const double[]){ 1, 1, 1, 1, 1, 1, 1, 0 }, GR_SHAPE(8));
+    const gr_tensor *masked = gr_batch_norm(t, w, -1, NULL, NULL, &(gr_batch_norm_options){ .mask = mask });
     const double zero[3] = { 0, 0, 0 };
     column(p, "feature one, padding counted", words, 8, 3, 0, poisoned);
     column(p, "feature one, masked", words, 7, 3, 0, masked);
     const kit_row i = kit_hand(&(kit_given){ .N = 3, .x = words, .eps = 1e-5 });
     kit_paper_line(p, "LayerNorm of \"I\"", i.xhat, 3, 0, kit_of(own));
     kit_paper_line(p, "LayerNorm of the padding", zero, 3, 0, own ? own->data + 21 : NULL);
+}
+
+static void part_relatives(kit_paper *p)
+{
+    gr_tape *t = p->t;
+    const double x[] = { 3, 4 }, root = sqrt(12.5), maps[] = { 1, 3, 2, 8, -1, 0, 5, 7 };
+    gr_tape_reset(t);
+    p->columns = 2;
+    SAY("RMSNorm leaves the mean alone: y = x / sqrt(mean(x^2) + eps), here with eps 0.\n\n");
+    gr_tensor *in = kit_put(t, x, GR_SHAPE(2));
+    kit_paper_line(p, "x", x, 2, 0, NULL);
+    kit_paper_line(p, "mean(x^2)", (const double[]){ 12.5 }, 1, 0, kit_of(gr_mean(t, gr_square(t, in), GR_ALL_AXES, false)));
+    kit_paper_line(p, "y", (const double[]){ 3 / root, 4 / root }, 2, 0, kit_of(gr_rms_norm(t, in, 1, NULL, 0)));
+
+    SAY("\nGroupNorm cuts the channels into groups: with one group it is LayerNorm over all of an image, with one\n"
+        "for each channel InstanceNorm. One image, [1, 4 channels, 2].\n\n");
+    gr_tensor *image = kit_put(t, maps, GR_SHAPE(1, 4, 2));
+    p->columns = 8;
+    kit_paper_line(p, "x", maps, 8, 0, NULL);
+    for (size_t groups = 1; groups <= 4; groups *= 2) {
+        double y[8];
+        char label[64];
+        const size_t N = 8 / groups;
+        for (size_t k = 0; k < groups; k++)
+            memcpy(y + k * N, kit_hand(&(kit_given){ .N = N, .x = maps + k * N, .eps = 1e-5 }).xhat, N * sizeof *y);
+        snprintf(label, sizeof label, "%zu group%s", groups, groups > 1 ? "s" : "");
+        kit_paper_line(p, label, y, 8, 0, kit_of(gr_group_norm(t, image, groups, NULL, NULL, 1e-5)));
+        if (groups == 1) kit_paper_line(p, "LayerNorm", y, 8, 0, kit_of(gr_layer_norm(t, image, 2, NULL, NULL, 1e-5)));
+        if (groups == 4) kit_paper_line(p, "InstanceNorm", y, 8, 0, kit_of(gr_instance_norm(t, image, 1, NULL, NULL, 1e-5)));
+    }
 }
 
 /* (x - mean) / sigma for the four meanings of sigma; x [N]. */
@@ -286,6 +277,7 @@ static const struct {
     { "shapes", "2-D, 3-D, 4-D: which elements share a mean", part_shapes },
     { "batch", "a sample does not see its batch", part_batch },
     { "batch-norm", "rows against columns, and what padding does", part_batch_norm },
+    { "relatives", "RMSNorm, GroupNorm, InstanceNorm", part_relatives },
     { "conventions", "N or N - 1, epsilon inside or outside", part_conventions },
 };
 enum { PARTS = sizeof parts / sizeof *parts };

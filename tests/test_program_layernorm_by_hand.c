@@ -21,8 +21,8 @@ static void every_part_is_printed_as_recorded(void **state)
 static void one_part_alone_is_printed_as_among_all(void **state)
 {
     (void)state;
-    static const char *const name[] = { "forward", "backward", "epsilon", "affine",     "identity",
-                                        "small",   "shapes",   "batch",   "batch-norm", "conventions" };
+    static const char *const name[] = { "forward", "backward", "epsilon",    "affine",    "identity",   "small",
+                                        "shapes",  "batch",    "batch-norm", "relatives", "conventions" };
     slurp("tests/golden/layernorm_by_hand.txt", want, sizeof want);
     for (size_t k = 0; k < COUNT(name); k++) {
         assert_run("--example", name[k]);
@@ -44,6 +44,8 @@ static void published_numbers_are_there(void **state)
         "  dx = 1 + 2 + 3                    0.2291   -0.3436    0.1145   ok\n",
         "  N, inside                         1.7320   -0.5773   -0.5773   -0.5773   ok\n",
         "  N - 1, outside                    1.5000   -0.5000   -0.5000   -0.5000   ok\n",
+        "  y                                 0.8485    1.1314   ok\n",
+        "  feature one, masked              -1.5000   -1.0000   -0.5000    0.0000    0.5000    1.0000    1.5000             ok\n",
         "  feature one, padding counted     -1.0911   -0.6547   -0.2182    0.2182    0.6547    1.0911    1.5275   -1.5275   ok\n",
     };
     assert_run("--quiet");

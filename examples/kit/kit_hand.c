@@ -136,3 +136,36 @@ void kit_hand_backward(kit_paper *p, const kit_given *a, uint64_t seed)
     if (a->eps == 0) NUMBER("sum of dx * xhat (eps is 0)", sums[1], r.of_dx, kit_of(gr_scalar(t, 0)));
     finite_differences(p, a, &r, seed);
 }
+
+void kit_hand_shape(kit_paper *p, gr_shape shape, int axes)
+{
+    double x[KIT_HAND], mean[KIT_HAND];
+    size_t N = 1, rows = 1;
+    char label[96];
+    for (int k = 0; k < shape.rank; k++) *(k < shape.rank - axes ? &rows : &N) *= shape.dim[k];
+    for (size_t i = 0; i < rows * N; i++) x[i] = (double)((5 * i * i + 3 * i) % 13);
+    gr_tape_reset(p->t);
+    gr_tensor *whole = kit_put(p->t, x, shape), *xhat = gr_layer_norm(p->t, whole, axes, NULL, NULL, 1e-5);
+    const gr_tensor *means = gr_mean(p->t, gr_reshape(p->t, whole, GR_SHAPE(rows, N)), GR_AXES(1), false);
+
+    const size_t C = shape.dim[shape.rank - 1];
+    p->columns = N > rows ? N : rows;
+    kit_paper_text(p, "\n  %s, axes = %d: %zu mean%s of %zu values\n", gr_shape_name(p->t, shape), axes, rows, rows == 1 ? "" : "s", N);
+    for (size_t i = 0; i < rows * N; i += C) {
+        size_t below = rows * N;
+        kit_paper_text(p, "  x");
+        for (int k = 0; k + 1 < shape.rank; k++) below /= shape.dim[k], kit_paper_text(p, "[%zu]", i / below % shape.dim[k]);
+        kit_paper_text(p, "  ");
+        for (size_t c = 0; c < C; c++) kit_paper_text(p, " %c", 'a' + (int)(i / N));
+        kit_paper_text(p, "  ");
+        for (size_t c = 0; c < C; c++) kit_paper_text(p, "%5g", x[i + c]);
+        kit_paper_text(p, "\n");
+    }
+    for (size_t r = 0; r < rows; r++) {
+        const kit_row h = kit_hand(&(kit_given){ .N = N, .x = x + r * N, .eps = 1e-5 });
+        mean[r] = h.mean;
+        snprintf(label, sizeof label, "xhat of %c", 'a' + (int)r);
+        kit_paper_line(p, label, h.xhat, N, 0, xhat ? xhat->data + r * N : NULL);
+    }
+    kit_paper_line(p, rows == 1 ? "mean of a" : "means of a, b, ..", mean, rows, 0, kit_of(means));
+}

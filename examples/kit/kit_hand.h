@@ -24,6 +24,10 @@ kit_row kit_hand(const kit_given *a);
 void kit_hand_forward(kit_paper *p, const kit_given *a);
 void kit_hand_backward(kit_paper *p, const kit_given *a, uint64_t seed);
 
+/* Some x of that shape, KIT_HAND values at most, and for each value the letter of the mean that it shares when the last axes are normalized;
+ * then xhat, and the means. */
+void kit_hand_shape(kit_paper *p, gr_shape shape, int axes);
+
 /* v as a tensor; NULL for NULL. The values of x, NULL of none. */
 gr_tensor *kit_put(gr_tape *t, const double *v, gr_shape shape);
 const gr_real *kit_of(const gr_tensor *x);
