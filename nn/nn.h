@@ -6,6 +6,7 @@
 #include "nn/lstm.h" /* LSTM */
 #include "nn/module.h"
 #include "nn/norms.h"  /* BatchNorm, GroupNorm, InstanceNorm, RMSNorm, and any by its kind */
+#include "nn/transformer.h" /* multi-head attention, Transformer layers, positions */
 #include "ops/ops.h"
 GR_BEGIN
 
@@ -81,6 +82,9 @@ GR_API gr_tensor *gr_layer_norm_forward(gr_tape *t, const gr_layer_norm_module *
  *     gr_linear_new(t, net, NULL, 64, 10, NULL);
  *     gr_tensor *y = gr_forward(t, net, x);                                                                              */
 GR_API gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name);
+
+/* y = x + f(x), f the modules made under it, one after the other.                                     He et al. 2016 */
+GR_API gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name);
 
 /* An operator of one tensor as a module without parameters. kind is for the summary, and outlives the module (a literal). */
 typedef gr_tensor *gr_function(gr_tape *t, gr_tensor *x);

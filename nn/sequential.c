@@ -17,6 +17,21 @@ gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name)
     return m;
 }
 
+static gr_tensor *residual_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+{
+    gr_tensor *y = sequential_forward(t, m, x);
+    if (y && !gr_same_shape(x, y))
+        return gr_fail(t, NULL, "residual: %s makes %s of %s, and the shapes must be equal", m->path, gr_shape_text(t, y), gr_shape_text(t, x));
+    return gr_add(t, x, y);
+}
+
+gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name)
+{
+    gr_module *m = gr_module_make(t, parent, name, "Residual", sizeof *m);
+    if (m) m->forward = residual_forward;
+    return m;
+}
+
 static gr_tensor *activation_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return ((activation *)m)->f(t, x); }
 
 gr_module *gr_activation_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function *f)

@@ -1,0 +1,55 @@
+/* nn/position.c - where in a sequence a row is: waves of many lengths, or a learned row for each position */
+#include "core/op.h"
+#include "nn/nn.h"
+
+/* 10000^(-1 / n), n at least 1: e^-x = (e^(-x / 32))^32, in plain double arithmetic, the same on every machine. */
+static double position_ratio(size_t n)
+{
+    const double x = 9.2103403719761836 / (double)n / 32;
+    double e = 0;
+    for (int k = 20; k >= 1; k--) e = (1 + e) * -x / k;
+    e += 1;
+    for (int i = 0; i < 5; i++) e *= e;
+    return e;
+}
+
+gr_tensor *gr_add_positions(gr_tape *t, gr_tensor *x)
+{
+    static const gr_op op = { .name = "add_positions" };
+    if (!gr_ready(t, &op, x)) return NULL;
+    if (x->rank < 2) return gr_fail(t, &op, "x must be [.., T, size]; got %s", gr_shape_text(t, x));
+    const size_t T = gr_size(x, -2), size = gr_size(x, -1);
+    gr_tensor *table = gr_empty(t, GR_SHAPE(T, size));
+    if (!table) return NULL;
+    const double ratio = size ? position_ratio(size)  : 1;
+    double turns = 0.15915494309189534; /* 1 / (2 pi): of a circle, from a position to the next */
+    for (size_t i = 0; i < size; i += 2, turns *= ratio * ratio)
+        for (size_t p = 0; p < T; p++) {
+            const double whole = (double)p * turns, u = whole - (double)(size_t)whole; /* sin is cos a quarter turn earlier */
+            table->data[p * size + i] = (gr_real)gr__cosine_of_turn(u < 0.25 ? u + 0.75 : u - 0.25);
+            if (i + 1 < size) table->data[p * size + i + 1] = (gr_real)gr__cosine_of_turn(u);
+        }
+    return gr_add(t, x, table);
+}
+
+static gr_tensor *positions_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_positions_forward(t, (gr_positions *)m, x); }
+
+gr_positions *gr_positions_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size)
+{
+    gr_positions *m = gr_module_make(t, parent, name, "Positions", sizeof *m);
+    if (!m) return NULL;
+    m->weight = gr_param(t, &m->module, "weight", GR_SHAPE(count, size), gr_normal(0, 1));
+    m->module.forward = positions_module_forward;
+    return gr_module_ready(t, &m->module) ? m : NULL;
+}
+
+gr_tensor *gr_positions_forward(gr_tape *t, const gr_positions *m, gr_tensor *x)
+{
+    static const gr_op op = { .name = "positions" };
+    if (!m) return gr_fail(t, &op, "the module is NULL");
+    if (!gr_ready(t, &op, x)) return NULL;
+    if (x->rank < 2 || gr_size(x, -2) > m->weight->dim[0] || gr_size(x, -1) != m->weight->dim[1])
+        return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu for %s; got %s", m->weight->dim[1], m->weight->dim[0], m->module.path,
+                       gr_shape_text(t, x));
+    return gr_add(t, x, gr_slice(t, m->weight, 0, gr_size(x, -2)));
+}

@@ -1,0 +1,107 @@
+/* nn/transformer.c - a Transformer's layers: attention and two linears, each beside a residual, with norms before or after */
+#include "core/op.h"
+#include "nn/nn.h"
+
+static const gr_op transformer = { .name = "transformer" };
+
+/* ---- A layer ---- */
+
+static gr_tensor *transformer_layer_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+{
+    return gr_transformer_layer_forward(t, (gr_transformer_layer *)m, x, NULL);
+}
+
+static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t size, const gr_transformer_config *c)
+{
+    const gr_norm_kind kind = c->no_norm ? GR_NORM_NONE : c->norm == GR_NORM_NONE ? GR_NORM_LAYER : c->norm;
+    return gr_norm_new(t, parent, name, kind, size, NULL);
+}
+static gr_module *transformer_linear(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out)
+{
+    gr_linear *l = gr_linear_new(t, parent, name, in, out, NULL);
+    return l ? &l->module : NULL;
+}
+static gr_module *transformer_dropout(gr_tape *t, gr_module *parent, const char *name, double p)
+{
+    gr_dropout_module *d = gr_dropout_new(t, parent, name, p);
+    return d ? &d->module : NULL;
+}
+
+gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
+                                               const gr_transformer_config *config)
+{
+    gr_transformer_layer *l = gr_module_make(t, parent, name, "TransformerLayer", sizeof *l);
+    if (!l) return NULL;
+    gr_transformer_config *c = &l->config;
+    gr_module *m = &l->module;
+    if (config) *c = *config;
+    if (!c->feedforward) c->feedforward = 4 * size;
+    if (!c->activation) c->activation = gr_relu;
+    l->self_attn = gr_multihead_attention_new(t, m, "self_attn", size, heads,
+                                              &(gr_multihead_attention_config){ .causal = c->causal, .dropout = c->dropout });
+    l->linear1 = transformer_linear(t, m, "linear1", size, c->feedforward);
+    l->dropout = transformer_dropout(t, m, "dropout", c->dropout);
+    l->linear2 = transformer_linear(t, m, "linear2", c->feedforward, size);
+    l->norm1 = transformer_norm_new(t, m, "norm1", size, c), l->norm2 = transformer_norm_new(t, m, "norm2", size, c);
+    l->dropout1 = transformer_dropout(t, m, "dropout1", c->dropout), l->dropout2 = transformer_dropout(t, m, "dropout2", c->dropout);
+    m->forward = transformer_layer_module_forward;
+    return gr_module_ready(t, m) ? l : NULL;
+}
+
+/* BatchNorm alone mixes positions, so it alone must know which are real. */
+static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, gr_module *norm, gr_tensor *x, const gr_attention_input *in)
+{
+    if (c->no_norm || c->norm != GR_NORM_BATCH || !in) return gr_forward(t, norm, x);
+    const gr_batch_norm_input real = { in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL };
+    return gr_batch_norm_forward(t, (gr_batch_norm_module *)norm, x, &real);
+}
+
+gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)
+{
+    if (!l) return gr_fail(t, &transformer, "the layer is NULL");
+    if (!gr_ready(t, &transformer, x)) return NULL;
+    const gr_transformer_config *c = &l->config;
+    const size_t size = l->self_attn->size;
+    if (x->rank != 3 || x->dim[2] != size)
+        return gr_fail(t, &transformer, "x must be [B, T, %zu] for %s; got %s", size, l->module.path, gr_shape_text(t, x));
+    gr_tensor *a = c->norm_first ? transformer_norm(t, c, l->norm1, x, input) : x;
+    a = gr_forward(t, l->dropout1, gr_multihead_attention_forward(t, l->self_attn, a, NULL, NULL, input));
+    x = gr_add(t, x, a);
+    if (!c->norm_first) x = transformer_norm(t, c, l->norm1, x, input);
+    gr_tensor *f = c->norm_first ? transformer_norm(t, c, l->norm2, x, input) : x;
+    f = gr_forward(t, l->dropout, c->activation(t, gr_forward(t, l->linear1, f)));
+    x = gr_add(t, x, gr_forward(t, l->dropout2, gr_forward(t, l->linear2, f)));
+    return c->norm_first ? x : transformer_norm(t, c, l->norm2, x, input);
+}
+
+/* ---- A stack ---- */
+
+static gr_tensor *transformer_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+{
+    return gr_transformer_forward(t, (gr_transformer *)m, x, NULL);
+}
+
+gr_transformer *gr_transformer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads, size_t layers,
+                                   const gr_transformer_config *config)
+{
+    size_t bytes;
+    const gr_transformer_config c = config ? *config : (gr_transformer_config){ 0 };
+    if (!gr_size_mul(layers, sizeof(gr_transformer_layer *), &bytes) || !gr_size_add(bytes, sizeof(gr_transformer), &bytes))
+        return gr_fail(t, NULL, "%s: too many layers: %zu", name ? name : "transformer", layers);
+    gr_transformer *m = gr_module_make(t, parent, name, "Transformer", bytes);
+    if (!m) return NULL;
+    m->layers = layers, m->layer = (gr_transformer_layer **)(m + 1);
+    gr_module *list = gr_sequential_new(t, &m->module, "layers");
+    for (size_t i = 0; i < layers && !gr_failed(t); i++) m->layer[i] = gr_transformer_layer_new(t, list, NULL, size, heads, &c);
+    if (c.final_norm) m->norm = transformer_norm_new(t, &m->module, "norm", size, &c);
+    m->module.forward = transformer_module_forward;
+    return gr_module_ready(t, &m->module) ? m : NULL;
+}
+
+gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor *x, const gr_attention_input *input)
+{
+    if (!m) return gr_fail(t, &transformer, "the module is NULL");
+    if (!gr_ready(t, &transformer, x)) return NULL;
+    for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
+    return m->norm && m->layers ? transformer_norm(t, &m->layer[0]->config, m->norm, x, input) : x;
+}

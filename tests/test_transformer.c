@@ -1,0 +1,212 @@
+/* tests/test_transformer.c - multi-head attention, Transformer layers and a stack against PyTorch: values, gradients, its state_dict, three
+ * training steps. Recorded in float64 by tests/golden/record_transformer.py; inputs are exact in float. */
+#define FAILING_FILES
+#include "tests/failing.h"
+
+static gr_safetensors *golden;
+static gr_tape *tape;
+static const double tolerance = sizeof(gr_real) == 8 ? 1e-12 : 1e-5;
+
+static const gr_safetensors_entry *find(const char *name, const char *what, const char *key)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s%s", name, what, key);
+    return gr_safetensors_find(golden, path);
+}
+static gr_tensor *tensor_of(const char *name, const char *what, const char *key)
+{
+    const gr_safetensors_entry *e = find(name, what, key);
+    gr_tensor *x = e ? gr_empty(tape, e->shape) : NULL;
+    if (x) gr_safetensors_reals(e, x->data);
+    return x;
+}
+static gr_ints *ints_of(const char *name, const char *what)
+{
+    const gr_safetensors_entry *e = find(name, what, "");
+    gr_ints *x = e ? gr_ints_new(tape, NULL, e->shape) : NULL;
+    int64_t wide[64];
+    if (!x || e->len > COUNT(wide)) return NULL;
+    gr_safetensors_integers(e, wide);
+    for (size_t i = 0; i < e->len; i++) x->data[i] = (int)wide[i];
+    return x;
+}
+
+/* The state_dict of the file into m: every name there is in m, and the other way round. */
+static void fill(const char *name, const char *what, const gr_module *m)
+{
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        const gr_tensor *from = tensor_of(name, what, s->path + (strncmp(s->path, "m.", 2) ? 0 : 2));
+        if (!from) fail_msg("%s: the file has no %s", name, s->path);
+        assert_true(gr_same_shape(from, s->tensor));
+        memcpy(s->tensor->data, from->data, from->len * sizeof(gr_real));
+    }
+}
+
+enum { E = 8, HEADS = 2, FF = 12 };
+
+/* ---- Values and gradients ---- */
+
+typedef gr_tensor *case_function(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input);
+
+static void compare_case(const char *name, gr_module *root, gr_module *m, case_function *call)
+{
+    assert_ok(tape);
+    assert_non_null(m);
+    fill(name, "p/", root);
+    gr_tensor *x = gr_want_grad(tape, tensor_of(name, "x", "")), *memory = tensor_of(name, "memory", ""), *dy = tensor_of(name, "dy", "");
+    if (memory) gr_want_grad(tape, memory);
+    gr_tensor *y = call(m, x, memory, &(gr_attention_input){ .lengths = ints_of(name, "lengths") });
+    assert_ok(tape);
+    print_message("%s\n", name);
+    assert_tensors_close(y, tensor_of(name, "y", ""), tolerance);
+    assert_true(gr_backward_from(tape, y, dy->data));
+    assert_close(gr_grad(tape, x), tensor_of(name, "dx", "")->data, x->len, tolerance);
+    if (memory) assert_close(gr_grad(tape, memory), tensor_of(name, "dmemory", "")->data, memory->len, tolerance);
+    for (const gr_slot *s = gr_slot_first(root); s; s = gr_slot_next(root, s)) {
+        const gr_tensor *want = tensor_of(name, "g/", s->path + 2);
+        assert_close(gr_grad(tape, s->tensor), want->data, want->len, tolerance);
+    }
+    gr_module_free(root);
+    gr_tape_reset(tape);
+}
+
+static gr_tensor *call_attention(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input)
+{
+    return gr_multihead_attention_forward(tape, (gr_multihead_attention *)m, x, memory, NULL, input);
+}
+static gr_tensor *call_layer(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input)
+{
+    (void)memory;
+    return gr_transformer_layer_forward(tape, (gr_transformer_layer *)m, x, input);
+}
+static gr_tensor *call_any(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input)
+{
+    (void)memory, (void)input;
+    return gr_forward(tape, m, x);
+}
+
+static void multihead_attention_agrees(void **state)
+{
+    (void)state;
+    const struct { const char *name; gr_multihead_attention_config c; } cases[] = {
+        { "mha", { 0 } }, { "mha_causal", { .no_bias = true, .causal = true } }, { "mha_padded", { 0 } }, { "mha_cross", { 0 } }
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        gr_module *root = gr_module_new(tape);
+        gr_multihead_attention *m = gr_multihead_attention_new(tape, root, "m", E, HEADS, &cases[i].c);
+        compare_case(cases[i].name, root, &m->module, call_attention);
+    }
+}
+
+static void layers_agree(void **state)
+{
+    (void)state;
+    const struct { const char *name; gr_transformer_config c; } cases[] = {
+        { "layer_post_relu", { FF } },
+        { "layer_post_gelu", { FF, .activation = gr_gelu } },
+        { "layer_post_masked", { FF, .causal = true } },
+        { "layer_pre_relu", { FF, .norm_first = true, .norm = GR_NORM_LAYER } },
+        { "layer_pre_gelu", { FF, .norm_first = true, .activation = gr_gelu } },
+        { "layer_pre_masked", { FF, .norm_first = true, .causal = true } },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        gr_module *root = gr_module_new(tape);
+        gr_transformer_layer *l = gr_transformer_layer_new(tape, root, "m", E, HEADS, &cases[i].c);
+        compare_case(cases[i].name, root, &l->module, call_layer);
+    }
+}
+
+static const gr_transformer_config stack = { FF, .norm_first = true, .causal = true, .activation = gr_gelu, .final_norm = true };
+
+static void a_stack_agrees(void **state)
+{
+    (void)state;
+    gr_module *root = gr_module_new(tape);
+    compare_case("stack", root, &gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack)->module, call_any);
+}
+
+/* ---- state_dict: PyTorch's file is read as it is, and written again it is the same ---- */
+
+static void the_state_dict_of_pytorch_loads(void **state)
+{
+    (void)state;
+    gr_module *root = gr_module_new(tape);
+    gr_transformer *m = gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack);
+    assert_true(gr_state_load(tape, &m->module, "tests/golden/transformer_state.safetensors"));
+    gr_tensor *x = tensor_of("stack", "x", "");
+    assert_tensors_close(gr_transformer_forward(tape, m, x, NULL), tensor_of("stack", "y", ""), tolerance);
+    assert_true(gr_state_save(tape, &m->module, in_folder("state"), NULL));
+    gr_safetensors *a = gr_safetensors_open(tape, "tests/golden/transformer_state.safetensors"), *b = gr_safetensors_open(tape, in_folder("state"));
+    assert_ok(tape);
+    for (const gr_slot *s = gr_slot_first(&m->module); s; s = gr_slot_next(&m->module, s)) {
+        const gr_safetensors_entry *theirs = gr_safetensors_find(a, s->path + 2), *ours = gr_safetensors_find(b, s->path + 2);
+        assert_true(theirs && ours && theirs->len == ours->len && theirs->shape.rank == ours->shape.rank);
+        if (sizeof(gr_real) == sizeof(float)) assert_memory_equal(theirs->data, ours->data, ours->bytes);
+    }
+    gr_safetensors_free(a), gr_safetensors_free(b);
+    unlink(in_folder("state"));
+    gr_module_free(root);
+    gr_tape_reset(tape);
+}
+
+/* ---- Three steps of Adam on a causal character model ---- */
+
+static void three_training_steps_agree(void **state)
+{
+    (void)state;
+    enum { STEPS = 3, B = 3, T = 5, V = 7 };
+    gr_module *net = gr_module_new(tape);
+    gr_embedding_module *token = gr_embedding_new(tape, net, "token", V, E, NULL);
+    gr_positions *position = gr_positions_new(tape, net, "position", T, E);
+    gr_transformer *body = gr_transformer_new(tape, net, "body", E, HEADS, 2, &stack);
+    gr_linear *head = gr_linear_new(tape, net, "head", E, V, NULL);
+    gr_optim *adam = gr_adam_new(tape, net, &(gr_adam_config){ .lr = 0.01 });
+    assert_ok(tape);
+    fill("train", "p/", net);
+    for (int step = 0; step < STEPS; step++) {
+        int in[B * T], next[B * T];
+        gr_tape_reset(tape);
+        const gr_ints *ids = ints_of("train", "ids");
+        assert_non_null(ids);
+        for (int i = 0; i < B * T; i++) in[i] = ids->data[(step * B + i / T) * (T + 1) + i % T], next[i] = ids->data[(step * B + i / T) * (T + 1) + i % T + 1];
+        gr_tensor *x = gr_positions_forward(tape, position, gr_embedding_forward(tape, token, gr_ints_new(tape, in, GR_SHAPE(B, T))));
+        gr_tensor *z = gr_reshape(tape, gr_linear_forward(tape, head, gr_transformer_forward(tape, body, x, NULL)), GR_SHAPE(B * T, V));
+        gr_tensor *loss = gr_cross_entropy(tape, z, gr_ints_new(tape, next, GR_SHAPE(B * T)), NULL);
+        gr_optim_zero_grad(adam);
+        assert_true(gr_backward(tape, loss) && gr_optim_step(tape, adam));
+        assert_close(loss->data, tensor_of("train", "loss", "")->data + step, 1, sizeof(gr_real) == 8 ? 1e-9 : 1e-5);
+    }
+    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) {
+        const gr_tensor *want = tensor_of("train", "after/", s->path);
+        const size_t keys = strstr(s->path, "in_proj_bias") && sizeof(gr_real) == 4 ? E : 0; /* whose gradient is rounding: Adam makes steps of it */
+        assert_close(s->tensor->data + 2 * keys, want->data + 2 * keys, want->len - 2 * keys, sizeof(gr_real) == 8 ? 1e-7 : 1e-4);
+    }
+    gr_optim_free(adam), gr_module_free(net);
+    gr_tape_reset(tape);
+}
+
+static int open_golden(void **state)
+{
+    tape = gr_tape_new(1);
+    golden = gr_safetensors_open(tape, "tests/golden/transformer.safetensors");
+    if (!golden) print_error("%s\n", gr_message(tape));
+    return !golden || make_folder(state);
+}
+static int close_golden(void **state)
+{
+    gr_safetensors_free(golden);
+    gr_tape_free(tape);
+    return remove_folder(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(multihead_attention_agrees),
+        cmocka_unit_test(layers_agree),
+        cmocka_unit_test(a_stack_agrees),
+        cmocka_unit_test(the_state_dict_of_pytorch_loads),
+        cmocka_unit_test(three_training_steps_agree),
+    };
+    return cmocka_run_group_tests(tests, open_golden, close_golden);
+}
