@@ -27,6 +27,11 @@ static void *broken(gr_tape *t, const source *s, const char *doing)
     return gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot %s: %s", s->path, doing, strerror(errno));
 }
 
+static void no_gzip(gr_tape *t, const source *s, int wrong)
+{
+    gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot run gzip: %s; install gzip, or unpack the file", s->path, strerror(wrong));
+}
+
 /* Put `gzip -dc` between the file and s->fd. Without a shell, so that no name needs quoting. */
 static bool unzip(gr_tape *t, source *s)
 {
@@ -45,7 +50,7 @@ static bool unzip(gr_tape *t, source *s)
     s->fd = ends[0];
     if (!wrong) return true;
     s->gzip = 0;
-    gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot run gzip: %s; install gzip, or unpack the file", s->path, strerror(wrong));
+    no_gzip(t, s, wrong);
     return false;
 }
 
@@ -98,7 +103,11 @@ static size_t read_bytes(gr_tape *t, source *s, uint8_t *to, size_t n)
         if (r <= 0) break;
         got += (size_t)r;
     }
-    if (got < n && s->gzip && !gr_failed(t) && reap(s) != 0) bad(t, s, "gzip cannot unpack it: cut off, or not a gzip file");
+    if (got < n && s->gzip && !gr_failed(t)) {
+        const int status = reap(s);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) no_gzip(t, s, ENOENT); /* so POSIX lets posix_spawnp report it */
+        else if (status != 0) bad(t, s, "gzip cannot unpack it: cut off, or not a gzip file");
+    }
     return got;
 }
 
