@@ -29,7 +29,8 @@ static void *broken(gr_tape *t, const source *s, const char *doing)
 
 static void no_gzip(gr_tape *t, const source *s, int wrong)
 {
-    gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot run gzip: %s; install gzip, or unpack the file", s->path, strerror(wrong));
+    const char *const why = wrong == ENOENT || wrong == EACCES ? "PATH has none that may be run" : strerror(wrong);
+    gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot run gzip: %s; install gzip, or unpack the file", s->path, why);
 }
 
 /* Put `gzip -dc` between the file and s->fd. Without a shell, so that no name needs quoting. */
