@@ -150,6 +150,7 @@ static void print_name(const kit_names *c, const kit_name *w)
 static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
 {
     double p[ROWS][ARMS] = { { 0 } };
+    const uint64_t before = kit_fingerprint(a->arm[POISONED].net);
     size_t real = 0, all = 0;
     for (size_t b = 0; b < 20; b++) {
         size_t n;
@@ -168,6 +169,7 @@ static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
                       { "poisoned", p[k][POISONED] }, { "masked", p[k][MASKED] }, { "layer", p[k][LAYER] });
     }
     putchar('\n');
+    kit_run_need(r, kit_fingerprint(a->arm[POISONED].net) == before, "a look in training mode has moved the running statistics");
     for (size_t k = 1; k < ROWS; k++) {
         kit_run_need(r, p[k][NONE] == p[0][NONE] && p[k][LAYER] == p[0][LAYER], "\"%s\" moves an arm without batch statistics",
                      row_of[k].what);

@@ -125,6 +125,133 @@ static void marks_are_the_first_evaluation_that_passed_them(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
+/* An arm whose accuracies in evaluation are written down beforehand. */
+static gr_tensor *scripted(kit_arm *arm, const void *batch, kit_score *score)
+{
+    static const size_t hits[] = { 50, 89, 90, 80, 95, 94 };
+    kit_score own = { 0 };
+    gr_tensor *loss = loss_of(arm, batch, &own);
+    kit_score_sum(score, &own);
+    if (!gr_tape_recording(arm->tape))
+        *score = (kit_score){ 2.0 * (double)score->images, hits[arm->steps - 1] * score->images / 100, score->images };
+    return loss;
+}
+
+static void a_mark_is_passed_when_reached_and_passed_once(void **state)
+{
+    (void)state;
+    points p = { .calls = 0 };
+    kit_options o = { .steps = 6, .eval_every = 1, .seed = 3, .quiet = true };
+    kit_run r = start(&o);
+    kit_arms a = comparison(&p);
+    a.loss = scripted, a.source.test = 50, a.mark[0] = 50, a.mark[1] = 90, a.mark[2] = 95;
+    kit_arms_add(&a, "arm", PLAIN);
+    assert_true(kit_arms_run(&r, &a));
+    assert_int_equal(a.arm[0].mark[0].step, 1), assert_int_equal(a.arm[0].mark[1].step, 3), assert_int_equal(a.arm[0].mark[2].step, 5);
+    assert_true(kit_accuracy(&a.arm[0].tested) == 94);
+    kit_arms_free(&a);
+    a = comparison(&p);
+    a.loss = scripted, a.marks_are_losses = true, a.mark[0] = 2.5, a.mark[1] = 2, a.mark[2] = 1.999;
+    kit_arms_add(&a, "arm", PLAIN);
+    assert_true(kit_arms_run(&r, &a));
+    assert_int_equal(a.arm[0].mark[0].step, 1), assert_int_equal(a.arm[0].mark[1].step, 1), assert_int_equal(a.arm[0].mark[2].step, 0);
+    kit_arms_free(&a);
+    assert_int_equal(kit_run_end(&r), 0);
+}
+
+static void the_test_set_is_seen_in_evaluation_mode(void **state)
+{
+    (void)state;
+    points p = { .calls = 0 };
+    kit_options o = { .steps = 9, .eval_every = 4, .seed = 3, .quiet = true };
+    kit_run r = start(&o);
+    kit_arms a = comparison(&p);
+    kit_arms_add(&a, "arm", PLAIN);
+    assert_true(kit_arms_run(&r, &a));
+    kit_arm *const arm = &a.arm[0];
+    assert_true(gr_tape_training(arm->tape) && gr_tape_recording(arm->tape));
+    kit_score want = { 0 };
+    gr_tape_set_training(arm->tape, false); /* or dropout would drop */
+    for (size_t b = 0, samples; b < 5; b++) gr_tape_reset(arm->tape), loss_of(arm, next_points(&p, false, b, &samples), &want);
+    assert_true(want.loss == arm->tested.loss && want.hits == arm->tested.hits && want.images == arm->tested.images);
+    kit_arms_free(&a);
+    assert_int_equal(kit_run_end(&r), 0);
+}
+
+static void clip_bounds_a_step(void **state)
+{
+    (void)state;
+    points p = { .calls = 0 };
+    kit_options o = { .steps = 1, .seed = 3, .quiet = true };
+    kit_run r = start(&o);
+    double moved = 0;
+    kit_arms a = comparison(&p);
+    a.clip = 1e-3;
+    kit_arms_add(&a, "arm", PLAIN);
+    assert_true(kit_arms_run(&r, &a));
+    kit_arm fresh = { .tape = gr_tape_new(3) };
+    fresh.net = gr_module_new(fresh.tape);
+    build(&fresh);
+    const gr_slot *b = gr_slot_first(fresh.net);
+    for (const gr_slot *s = gr_slot_first(a.arm[0].net); s; s = gr_slot_next(a.arm[0].net, s), b = gr_slot_next(fresh.net, b))
+        for (size_t i = 0; i < s->tensor->len; i++) moved += pow((double)s->tensor->data[i] - (double)b->tensor->data[i], 2);
+    assert_true(fabs(sqrt(moved) - 0.5e-3) < 1e-6); /* lr times clip */
+    gr_optim_free(fresh.optim), gr_module_free(fresh.net), gr_tape_free(fresh.tape), kit_arms_free(&a);
+    assert_int_equal(kit_run_end(&r), 0);
+}
+
+static void images_are_a_source_of_any_batch(void **state)
+{
+    (void)state;
+    static uint8_t pixels[50 * KIT_PIXELS], labels[50];
+    for (size_t i = 0; i < 50; i++) labels[i] = (uint8_t)(i % 10), pixels[i * KIT_PIXELS] = (uint8_t)i;
+    const kit_set set = { { pixels, 50, KIT_PIXELS }, { labels, 50, 1 } };
+    const kit_data data = { set, set, NULL };
+    gr_tape *t = gr_tape_new(1);
+    kit_images images = kit_images_new(t, &data, 8);
+    const kit_source s = kit_images_source(&images);
+    assert_int_equal(s.train, 7), assert_int_equal(s.test, 1);
+    gr_real first[8];
+    size_t n;
+    const kit_batch *b = s.batch(s.data, true, 9, &n);
+    for (size_t i = 0; i < 8; i++) first[i] = b->pixels[i * KIT_PIXELS];
+    b = s.batch(s.data, true, 6, &n);
+    assert_int_equal(n, 2), assert_int_equal(b->n, 2);
+    b = s.batch(s.data, true, 9, &n);
+    for (size_t i = 0; i < 8; i++) assert_true(first[i] == b->pixels[i * KIT_PIXELS]);
+    b = s.batch(s.data, false, 0, &n);
+    assert_int_equal(n, 50), assert_true(b->pixels[49 * KIT_PIXELS] == (gr_real)(49 / 255.0) && b->labels[49] == 9);
+    kit_images_free(&images), gr_tape_free(t);
+}
+
+/* A source that fails, as one that reads would. */
+static const void *no_batch(void *source, bool training, size_t number, size_t *samples)
+{
+    (void)training, *samples = 0;
+    if (number == 2) gr_fail_as(source, GR_IO_FAILED, "", "the data are gone");
+    return NULL;
+}
+
+static gr_tensor *constant(kit_arm *arm, const void *batch, kit_score *score)
+{
+    (void)batch, (void)score;
+    assert_true(arm->steps < 2); /* never after the failure */
+    return gr_mean(arm->tape, gr_slot_first(arm->net)->tensor, GR_ALL_AXES, false);
+}
+
+static void an_error_of_the_source_ends_the_run(void **state)
+{
+    (void)state;
+    kit_options o = { .steps = 5, .quiet = true };
+    kit_run r = start(&o);
+    kit_arms a = { .title = "", .source = { 1, 1, no_batch, r.tape, NULL }, .build = build, .loss = constant, .every = 9 };
+    kit_arms_add(&a, "arm", PLAIN);
+    assert_false(kit_arms_run(&r, &a));
+    assert_message(r.tape, "the data are gone");
+    kit_arms_free(&a), gr_tape_recover(r.tape);
+    assert_int_equal(kit_run_end(&r), 0);
+}
+
 static void an_arm_that_diverges_stops_alone(void **state)
 {
     (void)state;
@@ -211,9 +338,17 @@ static void a_missed_target_ends_with_1_only_with_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arm_trains_as_if_it_were_alone), cmocka_unit_test(marks_are_the_first_evaluation_that_passed_them),
-        cmocka_unit_test(an_arm_that_diverges_stops_alone),  cmocka_unit_test(an_error_of_one_arm_ends_all_and_names_it),
-        cmocka_unit_test(the_log_names_run_and_arm),         cmocka_unit_test(a_missed_target_ends_with_1_only_with_check),
+        cmocka_unit_test(an_arm_trains_as_if_it_were_alone),
+        cmocka_unit_test(marks_are_the_first_evaluation_that_passed_them),
+        cmocka_unit_test(a_mark_is_passed_when_reached_and_passed_once),
+        cmocka_unit_test(the_test_set_is_seen_in_evaluation_mode),
+        cmocka_unit_test(clip_bounds_a_step),
+        cmocka_unit_test(images_are_a_source_of_any_batch),
+        cmocka_unit_test(an_error_of_the_source_ends_the_run),
+        cmocka_unit_test(an_arm_that_diverges_stops_alone),
+        cmocka_unit_test(an_error_of_one_arm_ends_all_and_names_it),
+        cmocka_unit_test(the_log_names_run_and_arm),
+        cmocka_unit_test(a_missed_target_ends_with_1_only_with_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,17 +63,17 @@ static void evaluate(kit_run *r, kit_arms *a)
     for (size_t b = 0; b < a->source.test && !gr_failed(r->tape); b++) {
         size_t samples;
         const void *const batch = a->source.batch(a->source.data, false, b, &samples);
-        for (size_t i = 0; i < a->n; i++) {
+        for (size_t i = 0; i < a->n && !gr_failed(r->tape); i++) {
             kit_arm *const arm = &a->arm[i];
             if (arm->diverged) continue;
             gr_tape_set_training(arm->tape, false), gr_tape_set_recording(arm->tape, false);
             gr_tape_reset(arm->tape);
             a->loss(arm, batch, &arm->tested);
             gr_tape_set_training(arm->tape, true), gr_tape_set_recording(arm->tape, true);
-            if (!arm_is_well(r, arm)) return;
+            arm_is_well(r, arm);
         }
     }
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < a->n && !gr_failed(r->tape); i++) {
         kit_arm *const arm = &a->arm[i];
         if (arm->diverged) continue;
         note_marks(a, arm);
@@ -131,6 +131,7 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
     while (step < a->steps && living && !kit_interrupted() && !gr_failed(r->tape)) {
         size_t samples;
         const void *const batch = a->source.batch(a->source.data, true, step, &samples);
+        if (gr_failed(r->tape)) break;
         living = 0;
         for (size_t k = 0; k < a->n && !gr_failed(r->tape); k++) {
             kit_arm *const arm = &a->arm[(step + k) % a->n];
