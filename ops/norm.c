@@ -85,32 +85,61 @@ gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma
 
 /* ---- Any axes ---- */
 
+enum { NORM_P = 1, NORM_R = 2, NORM_K = 4, NORM_I = 8 };
+
+/* x's axes as runs that are kept, go, are kept and go: P, R, K, I. part[axis]: whose run it is in; 0 where its size is 1. False: there are more. */
+static bool norm_runs_of(const gr_tensor *x, const bool *goes, gr__norm *s, int part[GR_MAX_RANK])
+{
+    int turn = 0;
+    *s = (gr__norm){ .P = 1, .R = 1, .K = 1, .I = 1, .of_groups = 1, .per_group = 1 };
+    for (int i = 0; i < x->rank; i++) {
+        part[i] = 0;
+        if (x->dim[i] == 1) continue;
+        turn += (turn % 2 == 1) != goes[i];
+        if (turn > 3) return false;
+        *(size_t *[]){ &s->P, &s->R, &s->K, &s->I }[turn] *= x->dim[i], part[i] = 1 << turn;
+    }
+    if (turn > 1) return true;
+    for (int i = 0; i < x->rank; i++) part[i] = part[i] == NORM_R ? NORM_I : part[i];
+    s->I = s->R, s->R = 1;
+    return true;
+}
+
+/* Whether the kernels know such gains: how they go over the groups. */
+static bool norm_runs_affine(const gr_tensor *x, const bool *has, const int *part, gr__norm *s)
+{
+    int whole = 0, lacking = 0;
+    for (int i = 0; i < x->rank; i++) *(has[i] ? &whole : &lacking) |= part[i];
+    if (whole & lacking || whole & NORM_I) return false;
+    if (whole == NORM_R) s->per_group = s->R;
+    else if (whole & NORM_R) return false;
+    else if (whole & NORM_P && lacking & NORM_K) return false;
+    else s->of_groups = (whole & NORM_K ? s->K : 1) * (whole & NORM_P ? s->P : 1);
+    return true;
+}
+
 gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     const gr_op *op = &norm_axes_op;
     bool goes[GR_MAX_RANK], has[GR_MAX_RANK];
+    int part[GR_MAX_RANK];
     if (!gr_ready(t, op, x) || !gr__axes_marked(t, op, x, over, goes) || !gr__axes_marked(t, op, x, affine, has)) return NULL;
     gr_shape shape = gr_shape_of(x);
     size_t n = 1;
     for (int i = 0; i < x->rank; i++) n *= shape.dim[i] = has[i] ? x->dim[i] : 1;
     if (!norm_check_affine(t, op, x, gamma, beta, n) || !norm_check_eps(t, op, eps)) return NULL;
 
-    gr__norm s = { .P = 1, .R = 1, .K = 1, .I = 1, .of_groups = 1, .per_group = 1 };
-    int turn = 0; /* kept, over, kept, over: P, R, K, I */
-    for (int i = 0; i < x->rank; i++) {
-        if (x->dim[i] == 1) continue;
-        turn += (turn % 2 == 1) != goes[i];
-        if (turn < 4) *(size_t *[]){ &s.P, &s.R, &s.K, &s.I }[turn] *= x->dim[i];
-    }
-    if (turn == 1) s.I = s.R, s.R = 1;
+    gr__norm s;
     gr_tensor *y;
-    if (turn < 4) y = norm_over(t, op, s, x, NULL, NULL, eps);
-    else { /* what is kept to the front, and back */ gr_axes order = { .count = x->rank }, back = order;
+    if (norm_runs_of(x, goes, &s, part)) {
+        if (norm_runs_affine(x, has, part, &s)) return norm_over(t, op, s, x, gamma, beta, eps);
+        y = norm_over(t, op, s, x, NULL, NULL, eps);
+    } else { /* what is kept to the front, and back */
+        gr_axes order = { .count = x->rank }, back = order;
         for (int pass = 0, k = 0; pass < 2; pass++)
             for (int i = 0; i < x->rank; i++)
                 if (goes[i] == pass) order.axis[k] = i, back.axis[i] = k++;
-        y = gr_layer_norm(t, gr_permute(t, x, order), over.count, NULL, NULL, eps);
-        y = gr_permute(t, y, back);
+        y = gr_permute(t, gr_layer_norm(t, gr_permute(t, x, order), over.count, NULL, NULL, eps), back);
     }
     return norm_affine(t, y, gamma, beta, shape);
 }

@@ -21,17 +21,19 @@ KERNEL(void, norm_planes_stat, const gr__norm *s, const gr_real *restrict x, siz
 {
     for (size_t g = first; g < last; g++) {
         const gr_real *const z = x + norm_place(s, g), z0 = z[s->run->at];
+        const gr__norm_run whole = { 0, s->R * s->I }, *const run = s->per_group > 1 && s->K == 1 ? &whole : s->run;
+        const size_t runs = run == &whole ? 1 : s->runs;
         gr_real m = 0, d = 0, dd = 0, a = 0, b = 0;
-        for (size_t k = 0; k < s->runs; k++) {
-            const gr_real *const u = z + s->run[k].at;
-            a += SUM(i, s->run[k].n, u[i] - z0);
+        for (size_t k = 0; k < runs; k++) {
+            const gr_real *const u = z + run[k].at;
+            a += SUM(i, run[k].n, u[i] - z0);
             if (k % NORM_ROWS == NORM_ROWS - 1) m += a, a = 0;
         }
         m = z0 + (m + a) / (gr_real)s->count, a = 0;
-        for (size_t k = 0; k < s->runs; k++) {
-            const gr_real *const u = z + s->run[k].at;
+        for (size_t k = 0; k < runs; k++) {
+            const gr_real *const u = z + run[k].at;
             gr_real p, q;
-            SUM2(i, s->run[k].n, p, u[i] - m, q, r_square(u[i] - m));
+            SUM2(i, run[k].n, p, u[i] - m, q, r_square(u[i] - m));
             a += p, b += q;
             if (k % NORM_ROWS == NORM_ROWS - 1) d += a, dd += b, a = b = 0;
         }
@@ -87,7 +89,7 @@ KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, cons
             mean += gamma * sums[g * s->per_group + j], slope += gamma * sums[half + g * s->per_group + j];
         }
         mean *= per, slope *= per;
-        for (size_t k = 0; k < s->runs; k++) {
+        for (size_t k = s->runs; k-- > 0;) { /* backwards: what norm_planes_sums read last is still in the cache */
             const size_t at = place + s->run[k].at;
             const gr_real gamma = s->gamma ? s->gamma[affine + (s->per_group > 1 ? k : 0)] : 1;
             for (size_t i = 0, n = s->run[k].n; i < n; i++)
@@ -96,7 +98,8 @@ KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, cons
     }
 }
 
-/* ---- Columns: n of them, at most NORM_COLUMNS, from group g on; the rows K apart. 64 rows make one sum, and these are added ---- */
+/* ---- Columns: n of them, at most NORM_COLUMNS, from group g on; the rows K apart. 64 rows make one sum, and these are added ----
+ * gamma and beta are the column's or, with per_group > 1, the row's: the others are 1 and 0. */
 
 #define NORM_EACH_ROW(row) \
     for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
@@ -104,30 +107,36 @@ KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, cons
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
 
+INLINE void norm_of_columns(const gr__norm *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
+{
+    const bool given = from && s->per_group == 1;
+    for (size_t c = 0; c < n; c++) to[c] = given ? from[(g + c) % s->of_groups] : otherwise;
+}
+INLINE gr_real norm_of_row(const gr__norm *s, const gr_real *from, gr_real otherwise, size_t r)
+{
+    return from && s->per_group > 1 ? from[r] : otherwise;
+}
+
 KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
 {
     gr_real m[NORM_COLUMNS] = { 0 }, a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, d[NORM_COLUMNS] = { 0 }, dd[NORM_COLUMNS] = { 0 };
     const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
-    size_t left = NORM_ROWS;
+    size_t r = 0;
     NORM_EACH_ROW(row)
     {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - z0[c];
-        if (!--left) {
-            NORM_FOLD(m, a);
-            left = NORM_ROWS;
-        }
+        if (++r % NORM_ROWS == 0) NORM_FOLD(m, a);
     }
     NORM_FOLD(m, a);
     for (size_t c = 0; c < n; c++) m[c] = z0[c] + m[c] / (gr_real)s->count;
-    left = NORM_ROWS;
+    r = 0;
     NORM_EACH_ROW(row)
     {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - m[c];
         for (size_t c = 0; c < n; c++) b[c] += r_square(z[row + c] - m[c]);
-        if (!--left) {
+        if (++r % NORM_ROWS == 0) {
             NORM_FOLD(d, a);
             NORM_FOLD(dd, b);
-            left = NORM_ROWS;
         }
     }
     NORM_FOLD(d, a);
@@ -140,33 +149,35 @@ KERNEL(void, norm_columns_forward, const gr__norm *s, gr_real *restrict y, const
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
     gr_real gamma[NORM_COLUMNS], beta[NORM_COLUMNS];
-    for (size_t c = 0; c < n; c++) gamma[c] = s->gamma ? s->gamma[(g + c) % s->of_groups] : 1;
-    for (size_t c = 0; c < n; c++) beta[c] = s->beta ? s->beta[(g + c) % s->of_groups] : 0;
+    norm_of_columns(s, gamma, s->gamma, 1, g, n), norm_of_columns(s, beta, s->beta, 0, g, n);
+    size_t r = 0;
     NORM_EACH_ROW(row)
     {
-        const gr_real *const z = x + place + row;
+        const gr_real *const z = x + place + row, w = norm_of_row(s, s->gamma, 1, r), b = norm_of_row(s, s->beta, 0, r);
         gr_real *const to = y + place + row;
-        for (size_t c = 0; c < n; c++) to[c] = gamma[c] * ((z[c] - m[c] - e[c]) * rstd[c]) + beta[c];
+        for (size_t c = 0; c < n; c++) to[c] = w * gamma[c] * ((z[c] - m[c] - e[c]) * rstd[c]) + (b + beta[c]);
+        r++;
     }
 }
 
-KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x, size_t g,
-       size_t n)
+/* s1, s2 of the columns, [2, groups]; rows: of each row over these columns, [2, per_group], or NULL. */
+KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
+       const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
     gr_real a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, *const s1 = sums + g, *const s2 = s1 + s->groups;
-    size_t left = NORM_ROWS;
+    size_t r = 0;
     for (size_t c = 0; c < n; c++) s1[c] = s2[c] = 0;
     NORM_EACH_ROW(row)
     {
-        const gr_real *const z = x + place + row, *const dz = dy + place + row;
-        for (size_t c = 0; c < n; c++) a[c] += dz[c];
-        for (size_t c = 0; c < n; c++) b[c] += dz[c] * (z[c] - m[c] - e[c]);
-        if (!--left) {
+        const gr_real *const z = x + place + row, *const dz = dy + place + row, w = norm_of_row(s, s->gamma, 1, r);
+        for (size_t c = 0; c < n; c++) a[c] += w * dz[c];
+        for (size_t c = 0; c < n; c++) b[c] += w * dz[c] * (z[c] - m[c] - e[c]);
+        if (rows) SUM2(c, n, rows[r], dz[c], rows[s->per_group + r], dz[c] * ((z[c] - m[c] - e[c]) * rstd[c]));
+        if (++r % NORM_ROWS == 0) {
             NORM_FOLD(s1, a);
             NORM_FOLD(s2, b);
-            left = NORM_ROWS;
         }
     }
     NORM_FOLD(s1, a);
@@ -181,21 +192,23 @@ KERNEL(void, norm_columns_backward, const gr__norm *s, gr_real *restrict dx, con
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
     const gr_real per = s->fixed ? 0 : 1 / (gr_real)s->count;
     gr_real gamma[NORM_COLUMNS], mean[NORM_COLUMNS], slope[NORM_COLUMNS];
-    for (size_t c = 0; c < n; c++) gamma[c] = s->gamma ? s->gamma[(g + c) % s->of_groups] : 1;
+    norm_of_columns(s, gamma, s->gamma, 1, g, n);
     for (size_t c = 0; c < n; c++) mean[c] = s->fixed ? 0 : gamma[c] * sums[g + c] * per;
     for (size_t c = 0; c < n; c++) slope[c] = s->fixed ? 0 : gamma[c] * sums[s->groups + g + c] * per;
+    size_t r = 0;
     NORM_EACH_ROW(row)
     {
-        const gr_real *const z = x + place + row, *const dz = dy + place + row;
+        const gr_real *const z = x + place + row, *const dz = dy + place + row, w = norm_of_row(s, s->gamma, 1, r);
         gr_real *const to = dx + place + row;
-        for (size_t c = 0; c < n; c++) to[c] += rstd[c] * (gamma[c] * dz[c] - mean[c] - (z[c] - m[c] - e[c]) * rstd[c] * slope[c]);
+        for (size_t c = 0; c < n; c++) to[c] += rstd[c] * (w * gamma[c] * dz[c] - mean[c] - (z[c] - m[c] - e[c]) * rstd[c] * slope[c]);
+        r++;
     }
 }
 
 /* sum[i] += part[0][i] + part[1][i] + ..., in this order. */
-KERNEL(void, norm_add, gr_real *restrict sum, const gr_real *restrict part, size_t parts, size_t n)
+KERNEL(void, norm_add, gr_real *restrict sum, const gr_real *restrict part, size_t parts, size_t stride, size_t n)
 {
-    for (size_t p = 0; p < parts; p++, part += n)
+    for (size_t p = 0; p < parts; p++, part += stride)
         for (size_t i = 0; i < n; i++) sum[i] += part[i];
 }
 
@@ -204,7 +217,7 @@ KERNEL(void, norm_add, gr_real *restrict sum, const gr_real *restrict part, size
 typedef struct {
     const gr__norm *s;
     const gr_real *x, *dy;
-    gr_real *y, *dx, *sums;
+    gr_real *y, *dx, *sums, *rows; /* rows [units, 2, per_group]: of columns with per_group > 1 */
     size_t blocks, units, per_chunk;
     int isa;
 } norm_call;
@@ -258,7 +271,7 @@ static void norm_backward_chunk(void *argument, size_t chunk, int thread)
     (void)thread;
     if (s->I == 1) NORM_EACH_BLOCK(c, g, n)
         {
-            norm_columns_sums[c->isa](s, c->sums, c->dy, c->x, g, n);
+            norm_columns_sums[c->isa](s, c->sums, c->rows ? c->rows + u_ * 2 * s->per_group : NULL, c->dy, c->x, g, n);
             if (c->dx) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, n);
         }
     else
@@ -284,16 +297,26 @@ void gr__norm_forward(gr_tape *t, const gr__norm *s, const gr_real *x, gr_real *
     if (s->count) norm_run_chunks(t, &c, norm_forward_chunk, 0.3);
 }
 
-void gr__norm_backward(gr_tape *t, const gr__norm *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta)
+/* Columns whose gammas are the rows' have sums of the columns, then sums of the rows of each unit; all else sums for each gamma. */
+static bool norm_has_rows(const gr__norm *s) { return s->I == 1 && s->per_group > 1; }
+
+size_t gr__norm_scratch(const gr__norm *s)
 {
-    norm_call c = norm_call_of(t, s, x);
-    const size_t n = s->of_groups * s->per_group, half = s->groups * s->per_group;
-    c.dy = dy, c.dx = dx, c.sums = gr_scratch(t);
-    if (!s->count || !half) return;
-    norm_run_chunks(t, &c, norm_backward_chunk, 0.5);
-    if (dbeta) norm_add[c.isa](dbeta, c.sums, half / n, n);
-    if (dgamma) norm_add[c.isa](dgamma, c.sums + half, half / n, n);
+    const size_t units = s->P * ((s->K + NORM_COLUMNS - 1) / NORM_COLUMNS);
+    return 2 * (norm_has_rows(s) ? s->groups + units * s->per_group : s->groups * s->per_group) * sizeof(gr_real);
 }
 
-size_t gr__norm_scratch(const gr__norm *s) { return 2 * s->groups * s->per_group * sizeof(gr_real); }
+void gr__norm_backward(gr_tape *t, const gr__norm *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta)
+{
+    const bool rows = norm_has_rows(s);
+    norm_call c = norm_call_of(t, s, x);
+    c.dy = dy, c.dx = dx, c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
+    if (!s->count || !s->groups) return;
+    norm_run_chunks(t, &c, norm_backward_chunk, 0.5);
+    const size_t n = s->of_groups * s->per_group, all = s->groups * s->per_group; /* sums [2, all / n, n], or rows [units, 2, n] */
+    const size_t parts = rows ? c.units : all / n, stride = rows ? 2 * n : n;
+    const gr_real *const s1 = rows ? c.rows : c.sums, *const s2 = s1 + (rows ? n : all);
+    if (dbeta) norm_add[c.isa](dbeta, s1, parts, stride, n);
+    if (dgamma) norm_add[c.isa](dgamma, s2, parts, stride, n);
+}
 #endif
