@@ -9,6 +9,7 @@
 #include "ops/ops.h"          /* the operators */
 #include "nn/nn.h"            /* modules with parameters */
 #include "optim/optim.h"      /* optimizers, schedules, clipping, checkpoints */
+#include "optim/audit.h"      /* does every parameter learn? */
 #include "core/safetensors.h" /* files of named tensors */
 #include "core/op.h"          /* operators of your own */
 #include "core/gradcheck.h"   /* their gradient check */

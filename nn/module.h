@@ -96,9 +96,6 @@ GR_API size_t gr_module_bytes(const gr_module *m);
 GR_API void gr_summary(FILE *out, const gr_module *m);
 /* Print the rule by which each parameter got its first values. */
 GR_API void gr_print_init(FILE *out, const gr_module *m);
-/* After a backward, print for each parameter the norm of its gradient, or why there is none: it is frozen, or no gradient reached it
- * (it was not used, or something on the way to the loss lets no gradient pass). A gradient of nothing but zeros is named, too. */
-GR_API void gr_print_gradients(FILE *out, const gr_tape *t, const gr_module *m);
 
 GR_END
 #endif

@@ -89,20 +89,3 @@ void gr_print_init(FILE *out, const gr_module *m)
         else print_rule(out, s->init);
     }
 }
-
-void gr_print_gradients(FILE *out, const gr_tape *t, const gr_module *m)
-{
-    const int width = widest_path(m);
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
-        if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
-        const gr_real *const dx = gr_grad(t, s->tensor);
-        double square = 0;
-        size_t zeros = 0;
-        for (size_t i = 0; dx && i < s->tensor->len; i++) square += (double)dx[i] * (double)dx[i], zeros += dx[i] == 0;
-        fprintf(out, "%-*s  ", width, s->path);
-        if (s->frozen) fputs("frozen\n", out);
-        else if (!dx) fputs("no gradient reached it\n", out);
-        else if (zeros == s->tensor->len) fprintf(out, "all %zu values are 0\n", zeros);
-        else fprintf(out, "norm %.4g, zeros %zu of %zu\n", __builtin_sqrt(square), zeros, s->tensor->len);
-    }
-}

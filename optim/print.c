@@ -1,4 +1,6 @@
 /* optim/print.c - the parameters of an optimizer as text, to a FILE of the caller's. */
+#include "nn/internal.h"
+#include "optim/audit.h"
 #include "optim/internal.h"
 #include <string.h>
 
@@ -21,4 +23,52 @@ void gr_optim_print(FILE *out, const gr_optim *o)
         for (int k = 0; k < e->x->rank; k++) fprintf(out, k ? ", %zu" : "%zu", e->x->dim[k]);
         fprintf(out, "]%s\n", e->slot->frozen ? "  frozen" : "");
     }
+}
+
+static void print_cut(FILE *out, gr_cut c)
+{
+    const char *const in = c.place && *c.place ? " in " : "", *const place = *in ? c.place : "";
+    fputs("not reached: ", out);
+    switch (c.kind) {
+    case GR_CUT_UNKNOWN: fputs("gr_tape_set_tracing(t, true) before the forward will tell why", out); break;
+    case GR_CUT_NO_BACKWARD: fputs("there was no backward", out); break;
+    case GR_CUT_UNUSED: fputs("unused in this forward", out); break;
+    case GR_CUT_ASTRAY: fprintf(out, "what it leads to ends with %s%s%s, and not in the loss", c.op, in, place); break;
+    case GR_CUT_BY_OP: fprintf(out, "%s%s%s lets no gradient pass", c.op, in, place); break;
+    case GR_CUT_RECORDING_OFF: fprintf(out, "recording was off while %s%s%s ran", c.op, in, place); break;
+    case GR_CUT_NONE: fputs("backward failed, or the gradient was cleared since", out); break;
+    }
+}
+
+static void print_audit_entry(FILE *out, const gr_audit_entry *e, size_t len)
+{
+    switch (e->kind) {
+    case GR_AUDIT_REACHED: fprintf(out, "norm %.4g, zeros %zu of %zu", e->norm, e->zeros, len); break;
+    case GR_AUDIT_ZERO: fprintf(out, "all %zu values are 0", len); break;
+    case GR_AUDIT_FROZEN: fputs("frozen", out); break;
+    case GR_AUDIT_NOT_REACHED: print_cut(out, e->cut); break;
+    }
+    fputs(e->not_held && e->kind != GR_AUDIT_FROZEN ? "; the optimizer does not hold it\n" : "\n", out);
+}
+
+size_t gr_print_audit(FILE *out, gr_tape *t, const gr_module *m, const gr_optim *o)
+{
+    int width = 0;
+    size_t all = 0, frozen = 0, idle = 0;
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        const size_t length = strlen(s->path);
+        if (s->kind == GR_PARAMETER && length < 60 && (int)length > width) width = (int)length;
+    }
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
+        const gr_audit_entry e = gr_audit(t, s, o);
+        all++;
+        if (e.kind == GR_AUDIT_FROZEN) frozen++;
+        else idle += e.kind != GR_AUDIT_REACHED || e.not_held;
+        if (!out) continue;
+        fprintf(out, "%-*s  ", width, s->path);
+        print_audit_entry(out, &e, s->tensor->len);
+    }
+    if (out) fprintf(out, "%zu of %zu parameters learn, %zu frozen\n", all - idle - frozen, all, frozen);
+    return idle;
 }
