@@ -61,7 +61,7 @@ static bad_values look_for_bad(const gr_real *x, size_t n)
 }
 static size_t first_bad(bad_values b) { return b.nan < b.inf ? b.nan : b.inf; }
 
-/* What the values of a tensor of like's shape are: "; input 1 fc.weight [2, 3] is within [0, 3], there 0". at: see below. */
+/* "; input 1 fc.weight [2, 3] is within [0, 3], there 0": there is at, in a tensor like that one */
 static void say_values(anomaly_text *a, const char *what, unsigned number, const gr_tensor *x, const gr_real *value, const gr_tensor *like,
                        size_t at)
 {
@@ -129,19 +129,26 @@ bool gr__check_gradients(gr_tape *t, const gr_node *n)
     return !t->error;
 }
 
+/* "backward starts from dy [2], which holds NaN at [1]": false, and the error, when x->len values are not all finite. */
+static bool all_finite(gr_tape *t, const char *when, const char *what, const gr_tensor *x, const gr_real *value)
+{
+    const size_t at = first_bad(look_for_bad(value, x->len));
+    if (at == x->len) return true;
+    const char *const path = gr__owner(x)->path;
+    anomaly_text a = { "", 0 };
+    say(&a, "%s %s%s ", when, what, path ? path : ""), say_shape(&a, x);
+    say(&a, ", which holds "), say_value(&a, value[at]);
+    say(&a, " at "), say_index(&a, x, at);
+    return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "%s", a.text);
+}
+
 bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy)
 {
-    anomaly_text a = { "", 0 };
-    if (first_bad(look_for_bad(dy, y->len)) < y->len) {
-        say_values(&a, "dy of", 1, y, dy, y, 0);
-        return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "backward starts from a dy that is not finite%s", a.text);
-    }
-    for (const gr_node *n = t->now.last; n; n = n->prev)
-        for (unsigned i = 0; i < n->ins; i++) {
+    bool good = all_finite(t, "backward starts from", "dy", y, dy);
+    for (const gr_node *n = t->now.last; n && good; n = n->prev)
+        for (unsigned i = 0; i < n->ins && good; i++) {
             const gr_real *const dx = n->in[i] && gr__owner(n->in[i])->home ? gr_grad(t, n->in[i]) : NULL;
-            if (!dx || first_bad(look_for_bad(dx, n->in[i]->len)) == n->in[i]->len) continue;
-            say_values(&a, "the gradient of input", i + 1, n->in[i], dx, n->in[i], 0);
-            return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "before this backward%s", a.text);
+            if (dx) good = all_finite(t, "backward adds to", "the gradient of ", n->in[i], dx);
         }
-    return true;
+    return good;
 }
