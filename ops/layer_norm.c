@@ -44,18 +44,22 @@ KERNEL(void, layer_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma
        const gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
 {
 #define XHAT(i) ((x[i] - m - e) * rstd)
+#define DX(i) (rstd * (gamma[i] * dy[i] - g - XHAT(i) * gx))
     const gr_real per = 1 / (gr_real)N;
     for (size_t r = 0; r < rows; r++, x += N, dy += N, stat += 3) {
         const gr_real m = stat[0], e = stat[1], rstd = stat[2];
-        if (dgamma)
-            for (size_t i = 0; i < N; i++) dgamma[i] += dy[i] * XHAT(i), dbeta[i] += dy[i];
-        if (!dx) continue;
-        gr_real g, gx;
-        SUM2(i, N, g, gamma[i] * dy[i], gx, gamma[i] * dy[i] * XHAT(i));
+        gr_real g = 0, gx = 0;
+        if (dx) SUM2(i, N, g, gamma[i] * dy[i], gx, gamma[i] * dy[i] * XHAT(i));
         g *= per, gx *= per;
-        for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - g - XHAT(i) * gx);
-        dx += N;
+        if (dx && dgamma)
+            for (size_t i = 0; i < N; i++) dx[i] += DX(i), dgamma[i] += dy[i] * XHAT(i), dbeta[i] += dy[i];
+        else if (dx)
+            for (size_t i = 0; i < N; i++) dx[i] += DX(i);
+        else if (dgamma)
+            for (size_t i = 0; i < N; i++) dgamma[i] += dy[i] * XHAT(i), dbeta[i] += dy[i];
+        if (dx) dx += N;
     }
+#undef DX
 #undef XHAT
 }
 
@@ -75,13 +79,14 @@ KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, 
        const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
 {
     for (size_t r = 0; r < rows; r++, x += N, dy += N) {
-        const gr_real rstd = stat[r];
-        if (dgamma)
+        const gr_real rstd = stat[r], gx = dx ? SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
+        if (dx && dgamma)
+            for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx), dgamma[i] += dy[i] * (x[i] * rstd);
+        else if (dx)
+            for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx);
+        else if (dgamma)
             for (size_t i = 0; i < N; i++) dgamma[i] += dy[i] * (x[i] * rstd);
-        if (!dx) continue;
-        const gr_real gx = SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N;
-        for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx);
-        dx += N;
+        if (dx) dx += N;
     }
 }
 
