@@ -1,0 +1,286 @@
+/* tests/test_conv.c - convolution: gradients, its twin, exact facts, bits, messages. */
+#include "ops/composed.h"
+#include "tests/compare.h"
+
+enum { IN_DOUBLE = sizeof(gr_real) == 8 };
+
+/* in: x, weight, and bias where there is one. One axis when x has three. */
+typedef struct {
+    size_t N, C, H, W, O, kH, kW; /* H 0: one axis */
+    bool bias;
+    gr_conv_config c;
+} conv_case;
+
+static const conv_case cases[] = {
+    { 2, 1, 5, 5, 1, 3, 3, true, { 0 } },
+    { 1, 1, 1, 1, 1, 1, 1, true, { 0 } },
+    { 2, 3, 4, 6, 5, 1, 1, true, { 0 } },
+    { 3, 2, 7, 6, 4, 3, 3, true, { .padding = 1 } },
+    { 2, 2, 8, 9, 3, 3, 2, false, { .stride = 2 } },
+    { 2, 3, 9, 7, 2, 3, 3, true, { .stride = 2, .padding = 1 } },
+    { 2, 2, 9, 11, 2, 3, 3, true, { .dilation = 2, .padding = 2 } },
+    { 1, 2, 11, 10, 3, 3, 3, false, { .stride = 3, .dilation = 2, .padding = 3 } },
+    { 2, 4, 6, 5, 6, 3, 3, true, { .groups = 2, .padding = 1 } },
+    { 2, 5, 6, 7, 5, 3, 3, true, { .groups = 5, .padding = 1 } },
+    { 2, 3, 5, 6, 6, 2, 3, false, { .groups = 3, .stride = 2, .padding = 1 } },
+    { 2, 2, 7, 8, 3, 4, 1, true, { .stride = 3, .stride_w = 2, .padding = 2, .padding_w = GR_NONE, .dilation_w = 2 } },
+    { 2, 2, 6, 5, 3, 2, 5, true, { .stride = 1, .stride_w = 4, .padding = 1, .padding_w = 3, .dilation = 3, .dilation_w = 1 } },
+    { 1, 1, 3, 2, 2, 1, 1, true, { .stride = 5, .padding = 1 } },
+    { 1, 2, 3, 20, 2, 2, 2, true, { .padding = 5 } },
+    { 3, 2, 0, 9, 4, 1, 3, true, { .padding = 1 } },
+    { 2, 4, 0, 17, 2, 1, 4, false, { .stride = 2, .dilation = 3, .groups = 2, .padding = 4 } },
+    { 2, 3, 0, 33, 3, 1, 5, true, { .groups = 3 } },
+    { 2, 2, 0, 6, 3, 1, 1, true, { .stride = 4 } },
+};
+
+static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const conv_case *c = argument;
+    return (c->H ? gr_conv2d : gr_conv1d)(t, in[0], in[1], c->bias ? in[2] : NULL, &c->c);
+}
+
+static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const conv_case *c = argument;
+    gr_conv_config config = c->c;
+    if (c->H) return gr_conv2d_composed(t, in[0], in[1], c->bias ? in[2] : NULL, &config);
+    config.stride_w = config.stride, config.dilation_w = config.dilation, config.padding_w = config.padding ? config.padding : GR_NONE;
+    config.stride = config.dilation = 1, config.padding = 0;
+    gr_tensor *x = gr_reshape(t, in[0], GR_SHAPE(c->N, c->C, 1, c->W)), *w = gr_reshape(t, in[1], GR_SHAPE(c->O, in[1]->dim[1], 1, c->kW));
+    gr_tensor *y = gr_conv2d_composed(t, x, w, c->bias ? in[2] : NULL, &config);
+    return y ? gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER)) : NULL;
+}
+
+static size_t inputs_of(const conv_case *c, gr_gradcheck_input *in)
+{
+    const size_t groups = c->c.groups ? (size_t)c->c.groups : 1;
+    memset(in, 0, 3 * sizeof *in);
+    in[0].shape = c->H ? GR_SHAPE(c->N, c->C, c->H, c->W) : GR_SHAPE(c->N, c->C, c->W);
+    in[1].shape = c->H ? GR_SHAPE(c->O, c->C / groups, c->kH, c->kW) : GR_SHAPE(c->O, c->C / groups, c->kW);
+    in[2].shape = GR_SHAPE(c->O);
+    return 2u + c->bias;
+}
+
+static void gradient_matches_finite_differences(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        gr_gradcheck_input in[3];
+        const size_t n = inputs_of(&cases[k], in);
+        if (!gr_gradcheck(stderr, "conv", fused, (void *)&cases[k], in, n, NULL)) fail_msg("case %zu", k);
+    }
+}
+
+static void gradient_is_right_when_only_some_inputs_want_it(void **state)
+{
+    (void)state;
+    const conv_case *c = &cases[3];
+    for (int wanted = 1; wanted < 8; wanted++) {
+        gr_gradcheck_input in[3];
+        inputs_of(c, in);
+        for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
+        assert_true(gr_gradcheck(stderr, "conv", fused, (void *)c, in, 3, &(gr_gradcheck_config){ .threads = 2 }));
+    }
+}
+
+static void agrees_with_its_composed_twin(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        gr_gradcheck_input in[3];
+        const size_t n = inputs_of(&cases[k], in);
+        assert_agree(fused, composed, (void *)&cases[k], in, n, IN_DOUBLE ? 1e-13 : 5e-6);
+    }
+}
+
+/* ---- Exact facts ---- */
+
+static void values_match_hand_computed_ones(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, GR_SHAPE(1, 1, 3, 3));
+    gr_tensor *w = gr_input(t, (gr_real[]){ 1, -1, 2, 0 }, GR_SHAPE(1, 1, 2, 2)), *b = gr_full(t, GR_SHAPE(1), 10);
+    assert_values(gr_conv2d(t, x, w, NULL, NULL), 0, 7, 9, 13, 15);
+    assert_values(gr_conv2d(t, x, w, b, &(gr_conv_config){ .padding = 1, .stride = 2 }), 0, 10, 14, 6, 25);
+    assert_values(gr_conv2d(t, x, w, b, &(gr_conv_config){ .dilation = 2 }), 0, 22);
+    gr_tensor *line = gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(1, 1, 4)), *k = gr_input(t, (gr_real[]){ 1, 0, -1 }, GR_SHAPE(1, 1, 3));
+    assert_values(gr_conv1d(t, line, k, NULL, NULL), 0, -2, -2);
+    assert_values(gr_conv1d(t, line, k, NULL, &(gr_conv_config){ .padding = 1 }), 0, -2, -2, -2, 3);
+    gr_tensor *pair = gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(1, 2, 2)), *scale = gr_input(t, (gr_real[]){ 10, 100 }, GR_SHAPE(2, 1, 1));
+    assert_values(gr_conv1d(t, pair, scale, NULL, &(gr_conv_config){ .groups = 2 }), 0, 10, 20, 300, 400);
+    gr_tape_free(t);
+}
+
+/* A kernel of one 1 is the identity, shifted: no bit changes. */
+static void a_kernel_of_one_1_shifts(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_randn(t, GR_SHAPE(3, 1, 11, 23), 0, 1, "x"), *w = gr_zeros(t, GR_SHAPE(1, 1, 3, 5));
+    w->data[2 * 5 + 1] = 1;
+    const gr_tensor *y = gr_conv2d(t, x, w, NULL, &(gr_conv_config){ .padding = 1, .padding_w = 2 });
+    for (size_t n = 0; n < 3; n++)
+        for (size_t i = 0; i < 11; i++)
+            for (size_t j = 0; j < 23; j++)
+                assert_true(y->data[(n * 11 + i) * 23 + j] == (i == 10 || j == 0 ? 0 : x->data[(n * 11 + i + 1) * 23 + j - 1]));
+    gr_tape_free(t);
+}
+
+/* ---- Bits. The last two do not fit one tile: rows are cut, and so is a row. ---- */
+
+static const conv_case large[] = {
+    { 37, 3, 28, 28, 16, 3, 3, true, { .padding = 1 } },    { 5, 16, 14, 14, 33, 5, 5, true, { .padding = 2 } },
+    { 9, 6, 13, 17, 4, 3, 3, false, { .stride = 2, .groups = 2 } }, { 4, 19, 9, 9, 19, 3, 3, true, { .groups = 19, .padding = 1 } },
+    { 3, 24, 40, 41, 5, 3, 3, true, { .padding = 1, .stride = 2, .dilation = 2 } }, { 2, 7, 0, 5003, 6, 1, 9, true, { .padding = 4 } },
+};
+
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(large); k++) {
+        gr_gradcheck_input in[3];
+        const size_t n = inputs_of(&large[k], in);
+        assert_bits_stay(fused, (void *)&large[k], in, n);
+    }
+}
+
+static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(large); k++) {
+        gr_gradcheck_input in[3];
+        const size_t n = inputs_of(&large[k], in);
+        in[1].no_grad = in[2].no_grad = true;
+        assert_alone_as_in_batch(fused, (void *)&large[k], in, n, 0);
+    }
+}
+
+static void tiles_agree_with_the_twin(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(large); k++) {
+        gr_gradcheck_input in[3];
+        const size_t n = inputs_of(&large[k], in);
+        assert_agree(fused, composed, (void *)&large[k], in, n, IN_DOUBLE ? 1e-12 : 1e-5);
+    }
+}
+
+/* ---- Edges ---- */
+
+static void sizes_of_0_go_through(void **state)
+{
+    (void)state;
+    const conv_case empty[] = {
+        { 0, 3, 5, 5, 2, 3, 3, true, { 0 } }, { 2, 3, 5, 5, 0, 3, 3, true, { 0 } }, { 0, 1, 0, 4, 2, 1, 3, false, { 0 } },
+        { 2, 0, 5, 5, 3, 2, 2, true, { 0 } }, { 2, 0, 5, 5, 3, 2, 2, false, { 0 } },
+    };
+    for (size_t k = 0; k < COUNT(empty); k++) {
+        const conv_case *c = &empty[k];
+        gr_gradcheck_input in[3];
+        const size_t n = inputs_of(c, in);
+        compared a = compare_start(fused, (void *)c, in, n);
+        assert_int_equal(a.y->dim[0], c->N);
+        assert_int_equal(a.y->dim[1], c->O);
+        gr_tensor *dy = gr_ones(a.t, gr_shape_of(a.y));
+        compare_backward(&a, dy->data);
+        for (size_t i = 0; i < a.y->len; i++) assert_true(a.y->data[i] == (c->bias ? a.x[2]->data[i / (a.y->len / 6) % 3] : 0)); /* no channels */
+        for (size_t i = 0; i < a.x[1]->len; i++) assert_true(gr_grad(a.t, a.x[1])[i] == 0);
+        for (size_t i = 0; c->bias && i < c->O; i++) assert_true(gr_grad(a.t, a.x[2])[i] == (gr_real)(c->N * 16));
+        gr_tape_free(a.t);
+    }
+}
+
+static void what_is_past_the_last_stride_does_not_matter(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 6, 6), 1)), *w = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 2, 2), 1));
+    for (size_t i = 0; i < 36; i++)
+        if (i % 6 == 5 || i / 6 == 5) x->data[i] = (gr_real)NAN;
+    gr_tensor *y = gr_conv2d(t, x, w, NULL, &(gr_conv_config){ .stride = 3 });
+    assert_values(y, 0, 4, 4, 4, 4);
+    assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 2, 3, 4 }));
+    assert_close(gr_grad(t, w), ((gr_real[]){ 10, 10, 10, 10 }), 4, 0);
+    for (size_t i = 0; i < 36; i++) assert_true((gr_grad(t, x)[i] == 0) == (i % 6 % 3 == 2 || i / 6 % 3 == 2));
+    gr_tape_free(t);
+}
+
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    const conv_case c = { 3, 24, 50, 40, 5, 3, 3, true, { .padding = 1 } };
+    gr_gradcheck_input in[3];
+    assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&c, in));
+    gr_tape *t = gr_tape_new(1);
+    const int far = 2000000000;
+    assert_null(gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &(gr_conv_config){ .padding = far }));
+    assert_message(t, "empty: [1, 1, 4000000001, 4000000001] is too large for this machine");
+    gr_tape_free(t);
+}
+
+static void bad_arguments_are_reported(void **state)
+{
+    (void)state;
+    const struct { gr_shape x, w; size_t bias; gr_conv_config c; const char *message; } wrong[] = {
+        { { 2, { 3, 4 } }, { 4, { 1, 1, 1, 1 } }, 0, { 0 }, "conv2d: x must be [N, C, H, W]; got [3, 4]" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .stride = -1 }, "conv2d: stride must be 1 or more; got -1" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .padding = -2 }, "conv2d: padding must be 0 or more; got -2" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .dilation = -3 }, "conv2d: dilation must be 1 or more; got -3" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .stride_w = -1 }, "conv2d: stride_w must be 1 or more; got -1" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .padding_w = -2 }, "conv2d: padding_w must be 0 or more; got -2" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .dilation_w = -3 }, "conv2d: dilation_w must be 1 or more; got -3" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .groups = -1 }, "conv2d: groups must be 1 or more; got -1" },
+        { { 4, { 1, 3, 4, 4 } }, { 4, { 2, 1, 3, 3 } }, 0, { .groups = 2 }, "conv2d: x is [1, 3, 4, 4]: its 3 channels do not fall into 2 groups" },
+        { { 4, { 1, 4, 4, 4 } }, { 4, { 2, 4, 3, 3 } }, 0, { .groups = 2 },
+          "conv2d: x is [1, 4, 4, 4] and groups is 2, so weight must be [O, 2, kH, kW]; got [2, 4, 3, 3]" },
+        { { 4, { 1, 4, 4, 4 } }, { 3, { 2, 4, 3 } }, 0, { 0 },
+          "conv2d: x is [1, 4, 4, 4] and groups is 1, so weight must be [O, 4, kH, kW]; got [2, 4, 3]" },
+        { { 4, { 1, 4, 4, 4 } }, { 4, { 3, 2, 3, 3 } }, 0, { .groups = 2 },
+          "conv2d: weight is [3, 2, 3, 3]: its 3 outputs do not fall into 2 groups" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 5, 1, 3, 3 } }, 4, { 0 }, "conv2d: weight is [5, 1, 3, 3], so bias must be [5]; got [4]" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 5, 1, 3, 0 } }, 5, { 0 }, "conv2d: weight is [5, 1, 3, 0]: a kernel of size 0" },
+        { { 4, { 1, 1, 6, 2 } }, { 4, { 1, 1, 3, 3 } }, 0, { .dilation = 2, .padding = 1 },
+          "conv2d: x is [1, 1, 6, 2], so with padding 1 axis 3 has 4 values; a kernel of 3 with dilation 2 needs 5" },
+        { { 4, { 0, 1, 2, 6 } }, { 4, { 1, 1, 3, 3 } }, 0, { 0 },
+          "conv2d: x is [0, 1, 2, 6], so with padding 0 axis 2 has 2 values; a kernel of 3 with dilation 1 needs 3" },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(wrong); k++) {
+        gr_tensor *bias = wrong[k].bias ? gr_zeros(t, GR_SHAPE(wrong[k].bias)) : NULL;
+        assert_null(gr_relu(t, gr_conv2d(t, gr_zeros(t, wrong[k].x), gr_zeros(t, wrong[k].w), bias, &wrong[k].c)));
+        assert_message(t, wrong[k].message);
+        gr_tape_recover(t);
+    }
+    assert_null(gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2)), gr_zeros(t, GR_SHAPE(1, 2, 1)), NULL, NULL));
+    assert_message(t, "conv1d: x must be [N, C, L]; got [1, 2]");
+    gr_tape_recover(t);
+    assert_null(gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 3, 1)), NULL, NULL));
+    assert_message(t, "conv1d: x is [1, 2, 5] and groups is 1, so weight must be [O, 2, kL]; got [1, 3, 1]");
+    gr_tape_recover(t);
+    assert_null(gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 2, 6)), NULL, NULL));
+    assert_message(t, "conv1d: x is [1, 2, 5], so with padding 0 axis 2 has 5 values; a kernel of 6 with dilation 1 needs 6");
+    gr_tape_recover(t);
+    assert_null(gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 2, 5, 5)), NULL, NULL, NULL));
+    assert_message(t, "conv2d: argument 2 is NULL");
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradient_matches_finite_differences),
+        cmocka_unit_test(gradient_is_right_when_only_some_inputs_want_it),
+        cmocka_unit_test(agrees_with_its_composed_twin),
+        cmocka_unit_test(values_match_hand_computed_ones),
+        cmocka_unit_test(a_kernel_of_one_1_shifts),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(tiles_agree_with_the_twin),
+        cmocka_unit_test(sizes_of_0_go_through),
+        cmocka_unit_test(what_is_past_the_last_stride_does_not_matter),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
+        cmocka_unit_test(bad_arguments_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

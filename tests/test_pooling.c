@@ -1,0 +1,276 @@
+/* tests/test_pooling.c - pooling: gradients, twins, exact facts, bits, messages. */
+#include "ops/composed.h"
+#include "tests/compare.h"
+
+enum { IN_DOUBLE = sizeof(gr_real) == 8 };
+
+typedef enum { MAX, AVG } kind;
+typedef struct {
+    size_t N, C, H, W; /* H 0: one axis */
+    gr_pool_config c;
+    kind kind;
+    size_t h, w;       /* adaptive: so many windows */
+} pool_case;
+
+#define BOTH(...) { __VA_ARGS__, .kind = MAX }, { __VA_ARGS__, .kind = AVG }
+static const pool_case cases[] = {
+    BOTH(1, 1, 2, 2, { .kernel = 2 }),
+    BOTH(2, 3, 4, 6, { .kernel = 2 }),
+    BOTH(1, 2, 7, 37, { .kernel = 2 }),
+    BOTH(2, 2, 6, 5, { .kernel = 1 }),
+    BOTH(2, 1, 7, 8, { .kernel = 3, .stride = 2, .padding = 1 }),
+    BOTH(2, 2, 6, 7, { .kernel = 3, .stride = 1, .exclude_padding = true, .padding = 1 }),
+    BOTH(1, 2, 9, 8, { .kernel = 4, .kernel_w = 3, .stride = 3, .stride_w = 1, .padding = 2, .padding_w = GR_NONE }),
+    BOTH(1, 2, 5, 9, { .kernel = 2, .kernel_w = 5, .padding = 1, .padding_w = 2 }),
+    BOTH(2, 2, 3, 3, { .kernel = 3 }),
+    BOTH(2, 3, 0, 9, { .kernel = 2 }),
+    BOTH(3, 2, 0, 11, { .kernel = 4, .stride = 3, .padding = 2 }),
+    BOTH(2, 1, 0, 5, { .kernel = 3, .padding = 1, .exclude_padding = true }),
+    BOTH(2, 3, 5, 7, { 0 }, .h = 1, .w = 1),
+    BOTH(2, 2, 5, 7, { 0 }, .h = 3, .w = 2),
+    BOTH(1, 2, 3, 4, { 0 }, .h = 5, .w = 4),
+    BOTH(2, 3, 0, 33, { 0 }, .w = 1),
+    BOTH(2, 3, 0, 10, { 0 }, .w = 4),
+};
+
+static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const pool_case *c = argument;
+    if (c->h) return (c->kind == MAX ? gr_adaptive_max_pool2d : gr_adaptive_avg_pool2d)(t, in[0], c->h, c->w);
+    if (c->w) return (c->kind == MAX ? gr_adaptive_max_pool1d : gr_adaptive_avg_pool1d)(t, in[0], c->w);
+    if (c->H) return (c->kind == MAX ? gr_max_pool2d : gr_avg_pool2d)(t, in[0], &c->c);
+    return (c->kind == MAX ? gr_max_pool1d : gr_avg_pool1d)(t, in[0], &c->c);
+}
+
+/* Of adaptive pooling: window after window. */
+static gr_tensor *composed_adaptive(gr_tape *t, gr_tensor *x, const pool_case *c)
+{
+    gr_tensor *y[32];
+    const size_t h = c->h ? c->h : 1, H = x->dim[2], W = x->dim[3];
+    for (size_t i = 0; i < h * c->w; i++) {
+        const size_t r = i / c->w, q = i % c->w, top = r * H / h, left = q * W / c->w;
+        gr_tensor *window = gr_narrow(t, gr_narrow(t, x, 2, top, ((r + 1) * H + h - 1) / h - top), 3, left, ((q + 1) * W + c->w - 1) / c->w - left);
+        y[i] = (c->kind == MAX ? gr_max : gr_mean)(t, window, GR_AXES(2, 3), false);
+    }
+    return gr_reshape(t, gr_stack(t, y, h * c->w, 2), GR_SHAPE(c->N, c->C, h, c->w));
+}
+
+static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const pool_case *c = argument;
+    gr_pool_config config = c->c;
+    gr_tensor *x = in[0], *y;
+    if (!c->H) {
+        x = gr_reshape(t, x, GR_SHAPE(c->N, c->C, 1, c->W)), config.padding_w = config.padding ? config.padding : GR_NONE;
+        config.kernel_w = config.kernel, config.stride_w = config.stride, config.kernel = config.stride = 1, config.padding = 0;
+        if (!config.stride_w) config.stride_w = config.kernel_w;
+    }
+    if (c->w) y = composed_adaptive(t, x, c);
+    else y = (c->kind == MAX ? gr_max_pool2d_composed : gr_avg_pool2d_composed)(t, x, &config);
+    return c->H || !y ? y : gr_reshape(t, y, GR_SHAPE(c->N, c->C, GR_INFER));
+}
+
+static gr_gradcheck_input input_of(const pool_case *c)
+{
+    return (gr_gradcheck_input){ .shape = c->H ? GR_SHAPE(c->N, c->C, c->H, c->W) : GR_SHAPE(c->N, c->C, c->W), .distinct = c->kind == MAX };
+}
+
+static void gradient_matches_finite_differences(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(cases); k++)
+        if (!gr_gradcheck(stderr, "pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL)) fail_msg("case %zu", k);
+}
+
+static void agrees_with_its_composed_twin(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(cases); k++)
+        assert_agree(fused, composed, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, IN_DOUBLE ? 1e-14 : 1e-6);
+}
+
+/* ---- Exact facts ---- */
+
+static void values_match_hand_computed_ones(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_input(t, (gr_real[]){ 1, 5, 2, 0, 3, -4, 7, 8, 9 }, GR_SHAPE(1, 1, 3, 3));
+    assert_values(gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2 }), 0, 5);
+    assert_values(gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .stride = 1 }), 0, 5, 5, 8, 9);
+    assert_values(gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .padding = 1 }), 0, 1, 5, 7, 9);
+    assert_values(gr_avg_pool2d(t, x, &(gr_pool_config){ .kernel = 2 }), 0, 2.25);
+    assert_values(gr_avg_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .padding = 1 }), 1e-7, 0.25, 1.75, 1.75, 4);
+    assert_values(gr_avg_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .padding = 1, .exclude_padding = true }), 1e-7, 1, 3.5, 3.5, 4);
+    assert_values(gr_adaptive_avg_pool2d(t, x, 1, 1), 1e-7, 31.0 / 9);
+    assert_values(gr_adaptive_max_pool2d(t, x, 2, 1), 0, 5, 9);
+    gr_tensor *line = gr_input(t, (gr_real[]){ 1, -2, 3, -1 }, GR_SHAPE(1, 1, 4));
+    assert_values(gr_max_pool1d(t, line, &(gr_pool_config){ .kernel = 3, .stride = 1, .padding = 1 }), 0, 1, 3, 3, 3);
+    assert_values(gr_avg_pool1d(t, line, &(gr_pool_config){ .kernel = 2 }), 0, -0.5, 1);
+    assert_values(gr_adaptive_avg_pool1d(t, line, 3), 0, -0.5, 0.5, 1);
+    gr_tape_free(t);
+}
+
+/* -inf around x: what is smaller than 0 still wins; and a window of nothing but -inf gives that, with a gradient to its first. */
+static void padding_never_wins(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 2, 2), -INFINITY));
+    x->data[3] = -5;
+    gr_tensor *y = gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .padding = 1, .stride = 1 });
+    const gr_real low = -INFINITY;
+    assert_values(y, 0, low, low, low, low, -5, -5, low, -5, -5);
+    assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 2, 4, 8, 16, 32, 64, 128, 256 }));
+    assert_close(gr_grad(t, x), ((gr_real[]){ 1 + 2 + 8, 4, 64, 16 + 32 + 128 + 256 }), 4, 0);
+    gr_tape_free(t);
+}
+
+static void the_first_of_equals_gets_the_gradient(void **state)
+{
+    (void)state;
+    const gr_real nan = (gr_real)NAN;
+    const struct { int stride; gr_real x[4]; size_t winner; } c[] = {
+        { 2, { 3, 3, 3, 3 }, 0 }, { 2, { 1, 3, 3, 3 }, 1 }, { 2, { 1, 2, 3, 3 }, 2 }, { 2, { 1, 2, 0, 3 }, 3 }, { 2, { -0.0, 0, 0, 0 }, 0 },
+        { 2, { 1, nan, 9, nan }, 1 }, { 2, { 1, 2, 9, nan }, 3 }, { 2, { nan, 1, 9, nan }, 0 }, { 2, { 9, 1, nan, 9 }, 2 },
+        { 1, { 3, 3, 3, 3 }, 0 }, { 1, { 1, 2, 3, 3 }, 2 }, { 1, { 1, nan, 9, nan }, 1 }, { 1, { 1, 2, 9, nan }, 3 },
+    };
+    for (size_t k = 0; k < COUNT(c); k++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_tensor *x = gr_want_grad(t, gr_input(t, c[k].x, GR_SHAPE(1, 1, 2, 2)));
+        gr_tensor *y = gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .stride = c[k].stride });
+        assert_same_bits(y->data, &c[k].x[c[k].winner], 1);
+        assert_true(gr_backward_from(t, y, (gr_real[]){ 7 }));
+        for (size_t i = 0; i < 4; i++) assert_true(gr_grad(t, x)[i] == (i == c[k].winner ? 7 : 0));
+        gr_tape_free(t);
+    }
+}
+
+static void a_nan_spoils_its_own_windows_only(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_tensor *x = gr_randn(t, input_of(&cases[k]).shape, 0, 1, "x");
+        x->data[x->len / 2] = 1e9;
+        const gr_tensor *clean = fused(t, &x, (void *)&cases[k]);
+        gr_tensor *spoilt = gr_input(t, x->data, gr_shape_of(x));
+        spoilt->data[x->len / 2] = (gr_real)NAN;
+        const gr_tensor *y = fused(t, &spoilt, (void *)&cases[k]);
+        assert_ok(t);
+        for (size_t i = 0; i < y->len; i++) assert_true(!!isnan(y->data[i]) == (clean->data[i] > 1000000)); /* the windows that saw it */
+        gr_tape_free(t);
+    }
+}
+
+/* ---- Bits ---- */
+
+static const pool_case large[] = {
+    BOTH(17, 5, 28, 28, { .kernel = 2 }),
+    BOTH(9, 3, 31, 45, { .kernel = 3, .stride = 2, .padding = 1 }),
+    BOTH(3, 2, 0, 9001, { .kernel = 5, .stride = 3 }),
+    BOTH(9, 16, 19, 21, { 0 }, .h = 1, .w = 1),
+};
+
+static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(large); k++) assert_bits_stay(fused, (void *)&large[k], (gr_gradcheck_input[]){ input_of(&large[k]) }, 1);
+}
+
+static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(large); k++) assert_alone_as_in_batch(fused, (void *)&large[k], (gr_gradcheck_input[]){ input_of(&large[k]) }, 1, 0);
+}
+
+/* ---- Edges ---- */
+
+static void a_batch_of_size_0_goes_through(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(cases); k++)
+        for (int without = 0; without < 2; without++) { /* samples, or channels */
+            pool_case c = cases[k];
+            *(without ? &c.C : &c.N) = 0;
+            compared a = compare_start(fused, &c, (gr_gradcheck_input[]){ input_of(&c) }, 1);
+            assert_int_equal(a.y->len, 0);
+            assert_int_equal(a.y->dim[1], c.C);
+            compare_backward(&a, &(gr_real){ 1 });
+            gr_tape_free(a.t);
+        }
+}
+
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    assert_survives_failing_memory(fused, (void *)&large[0], (gr_gradcheck_input[]){ input_of(&large[0]) }, 1);
+    gr_tape *t = gr_tape_new(1);
+    assert_null(gr_adaptive_avg_pool1d(t, gr_zeros(t, GR_SHAPE(0, 1, 3)), SIZE_MAX / 2));
+    assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
+    gr_tape_free(t);
+}
+
+static void bad_arguments_are_reported(void **state)
+{
+    (void)state;
+    const struct { gr_shape x; gr_pool_config c; const char *message; } wrong[] = {
+        { { 2, { 3, 4 } }, { .kernel = 2 }, "max_pool2d: x must be [N, C, H, W]; got [3, 4]" },
+        { { 4, { 1, 1, 4, 0 } }, { .kernel = 2 }, "max_pool2d: x is [1, 1, 4, 0]: there is nothing to pool on axis 3" },
+        { { 4, { 1, 1, 4, 4 } }, { 0 }, "max_pool2d: kernel must be 1 or more; got 0" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride = -1 }, "max_pool2d: stride must be 0 or more; got -1" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .padding = -1 }, "max_pool2d: padding must be 0 or more; got -1" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .kernel_w = -3 }, "max_pool2d: kernel_w must be 0 or more; got -3" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride_w = -2 }, "max_pool2d: stride_w must be 0 or more; got -2" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .padding_w = -2 }, "max_pool2d: padding_w must be 0 or more; got -2" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 3, .padding = 2 }, "max_pool2d: padding can be at most half of the kernel; got 2 for a kernel of 3" },
+        { { 4, { 1, 1, 9, 4 } }, { .kernel = 4, .kernel_w = 7, .padding = 1 },
+          "max_pool2d: x is [1, 1, 9, 4], so with padding 1 axis 3 has 6 values; a kernel of 7 is larger" },
+        { { 4, { 0, 1, 2, 4 } }, { .kernel = 3 }, "max_pool2d: x is [0, 1, 2, 4], so with padding 0 axis 2 has 2 values; a kernel of 3 is larger" },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(wrong); k++) {
+        assert_null(gr_relu(t, gr_max_pool2d(t, gr_zeros(t, wrong[k].x), &wrong[k].c)));
+        assert_message(t, wrong[k].message);
+        gr_tape_recover(t);
+    }
+    assert_null(gr_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 2)), &(gr_pool_config){ .kernel = 2 }));
+    assert_message(t, "avg_pool1d: x must be [N, C, L]; got [1, 2]");
+    gr_tape_recover(t);
+    assert_null(gr_avg_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), NULL));
+    assert_message(t, "avg_pool2d: config is NULL: it holds the size of the kernel");
+    gr_tape_recover(t);
+    assert_null(gr_max_pool1d(t, NULL, &(gr_pool_config){ .kernel = 2 }));
+    assert_message(t, "max_pool1d: argument 1 is NULL");
+    gr_tape_recover(t);
+    assert_null(gr_adaptive_avg_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), 1, 0));
+    assert_message(t, "adaptive_avg_pool2d: width must be 1 or more; got 0");
+    gr_tape_recover(t);
+    assert_null(gr_adaptive_max_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), 0, 1));
+    assert_message(t, "adaptive_max_pool2d: height must be 1 or more; got 0");
+    gr_tape_recover(t);
+    assert_null(gr_adaptive_max_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 2)), 0));
+    assert_message(t, "adaptive_max_pool1d: length must be 1 or more; got 0");
+    gr_tape_recover(t);
+    assert_null(gr_adaptive_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 0)), 1));
+    assert_message(t, "adaptive_avg_pool1d: x is [1, 1, 0]: there is nothing to pool on axis 2");
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradient_matches_finite_differences),
+        cmocka_unit_test(agrees_with_its_composed_twin),
+        cmocka_unit_test(values_match_hand_computed_ones),
+        cmocka_unit_test(padding_never_wins),
+        cmocka_unit_test(the_first_of_equals_gets_the_gradient),
+        cmocka_unit_test(a_nan_spoils_its_own_windows_only),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(a_batch_of_size_0_goes_through),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
+        cmocka_unit_test(bad_arguments_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
