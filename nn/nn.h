@@ -3,6 +3,7 @@
  * returned on an error, and then nothing was made. Each begins with its gr_module: &fc1->module. */
 #ifndef GR_NN_H
 #define GR_NN_H
+#include "nn/conv.h" /* Conv1d, Conv2d, pooling, Flatten */
 #include "nn/lstm.h" /* LSTM */
 #include "nn/module.h"
 #include "nn/norms.h"  /* BatchNorm, GroupNorm, InstanceNorm, RMSNorm, and any by its kind */

@@ -23,12 +23,11 @@ typedef struct {
     size_t plane[2], planes, K1, P, line;         /* a plane's sizes; values of a channel's planes; rows of col, with the ones; outputs of
                                                      a sample; reals from one row of col to the next */
     bool bias;
-    size_t threads, chunk;                        /* chunk: samples to a part of dweight */
+    size_t threads, chunk; /* chunk: samples to a part of dweight */
 } conv_plan;
 
 /* The outputs of a tile. */
 typedef struct { size_t at[2], n[2]; } conv_tile;
-
 /* Where kernel position (a, b) of an output is in its channel's planes, counted from the output's own place. */
 INLINE size_t conv_shift(const conv_plan *p, size_t a, size_t b)
 {
@@ -292,26 +291,23 @@ static const gr_op conv2d_op = { .name = "conv2d", .backward = conv_node, .scrat
 
 /* ---- The public functions ---- */
 
-/* Negative settings are errors, and so is a stride of GR_NONE. */
 static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, bool two, conv_plan *p)
 {
-    const struct { const char *name; int value, otherwise, least; size_t *to; } setting[] = {
-        { "stride", c->stride, 1, 1, &p->stride[1] },
-        { "padding", c->padding, 0, 0, &p->padding[1] },
-        { "dilation", c->dilation, 1, 1, &p->dilation[1] },
-        { "stride_w", two ? c->stride_w : 0, 0, 1, &p->stride[1] },
-        { "padding_w", !two ? 0 : c->padding_w, 0, 0, &p->padding[1] },
-        { "dilation_w", two ? c->dilation_w : 0, 0, 1, &p->dilation[1] },
-        { "groups", c->groups, 1, 1, &p->G },
+    const int padding_w = two && c->padding_w != GR_NONE ? c->padding_w : 0;
+    const struct { const char *name; int value, least; } s[] = {
+        { "stride", c->stride, 1 },      { "padding", c->padding, 0 }, { "dilation", c->dilation, 1 }, { "stride_w", two ? c->stride_w : 0, 1 },
+        { "padding_w", padding_w, 0 },   { "dilation_w", two ? c->dilation_w : 0, 1 }, { "groups", c->groups, 1 },
     };
-    for (size_t i = 0; i < sizeof setting / sizeof *setting; i++) {
-        const bool along_w = i >= 3 && i < 6, none = i == 4 && setting[i].value == GR_NONE;
-        if (setting[i].value < 0 && !none)
-            return gr_fail(t, op, "%s must be %d or more; got %d", setting[i].name, setting[i].least, setting[i].value);
-        if (!along_w) *setting[i].to = (size_t)(setting[i].value ? setting[i].value : setting[i].otherwise);
-        else if (setting[i].value) *setting[i].to = none ? 0 : (size_t)setting[i].value;
-        if (i == 2) p->stride[0] = two ? p->stride[1] : 1, p->padding[0] = two ? p->padding[1] : 0, p->dilation[0] = two ? p->dilation[1] : 1;
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+        if (s[i].value < 0) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
+    for (int k = 0; k < 2; k++) {
+        const bool w = k == 1 && two;
+        const int stride = w && c->stride_w ? c->stride_w : c->stride, dilation = w && c->dilation_w ? c->dilation_w : c->dilation;
+        p->stride[k] = stride ? (size_t)stride : 1, p->dilation[k] = dilation ? (size_t)dilation : 1;
+        p->padding[k] = (size_t)(w && c->padding_w ? padding_w : c->padding);
+        if (k == 0 && !two) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0;
     }
+    p->G = c->groups ? (size_t)c->groups : 1;
     return true;
 }
 
@@ -354,7 +350,7 @@ static void conv_cut(conv_plan *p)
     p->planes = conv_times(conv_times(p->plane[0], p->plane[1]), conv_times(p->stride[0], p->stride[1]));
     p->P = conv_times(p->out[0], p->out[1]);
     p->line = conv_round(p->tile[0] * p->tile[1]);
-    if (p->line % 1024 == 0) p->line += CONV_LINE; /* rows 4 KiB apart would share a few sets of the cache */
+    p->line += p->line % 1024 ? 0 : CONV_LINE; /* rows 4 KiB apart would share a few sets of the cache */
     const size_t len = conv_weight_len(p), parts = len ? CONV_PARTS_VALUES / len : CONV_PARTS;
     p->chunk = conv_over(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
 }
@@ -373,10 +369,9 @@ static const gr_real *conv_rows(gr_tape *t, const conv_plan *p, const gr_tensor 
 
 static gr_tensor *conv(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
 {
-    if (!gr_ready(t, op, x, weight)) return NULL;
-    if (x->rank != axes + 2)
-        return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     conv_plan plan = { .threads = (size_t)gr_tape_threads(t) }, *const p = &plan;
+    if (!gr_ready(t, op, x, weight)) return NULL;
+    if (x->rank != axes + 2) return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, axes == 2, p)) return NULL;
     if (!conv_shapes(t, op, x, weight, bias, axes, p)) return NULL;
     conv_cut(p);

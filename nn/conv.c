@@ -1,0 +1,102 @@
+/* nn/conv.c - convolution, pooling, flatten */
+#include "core/op.h"
+#include "nn/nn.h"
+
+static gr_tensor *conv_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }
+
+static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name, int axes, size_t in, size_t out, size_t kernel,
+                                const gr_conv_config *config)
+{
+    gr_conv_module *m = gr_module_make(t, parent, name, axes == 1 ? "Conv1d" : "Conv2d", sizeof *m);
+    if (!m) return NULL;
+    const gr_conv_config c = m->config = config ? *config : (gr_conv_config){ 0 };
+    const char *path = m->module.path;
+    const size_t groups = c.groups > 0 ? (size_t)c.groups : 1;
+    if (c.stride < 0 || c.padding < 0 || c.dilation < 0 || c.stride_w < 0 || c.padding_w < GR_NONE || c.dilation_w < 0 || c.groups < 0 || c.kernel_w < 0)
+        gr_fail(t, NULL, "%s: stride, padding, dilation, kernel and groups must not be negative", path);
+    if (!kernel) gr_fail(t, NULL, "%s: the kernel must be 1 or more; got 0", path);
+    if (in % groups || out % groups) gr_fail(t, NULL, "%s: %zu channels in and %zu out do not fall into %zu groups", path, in, out, groups);
+    gr_shape shape = GR_SHAPE(out, in / groups, kernel, c.kernel_w > 0 ? (size_t)c.kernel_w : kernel);
+    shape.rank = axes + 2, m->axes = axes;
+    size_t fan = 1;
+    for (int i = 1; i < shape.rank; i++) gr_size_mul(fan, shape.dim[i], &fan);
+    const double bound = fan ? 1 / __builtin_sqrt((double)fan) : 0; /* PyTorch's default */
+    m->weight = gr_param(t, &m->module, "weight", shape, gr_uniform(-bound, bound));
+    if (!c.no_bias) m->bias = gr_param(t, &m->module, "bias", GR_SHAPE(out), gr_uniform(-bound, bound));
+    m->module.multiply_adds = fan * out, m->module.forward = conv_module_forward;
+    return gr_module_ready(t, &m->module) ? m : NULL;
+}
+
+gr_conv_module *gr_conv1d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel, const gr_conv_config *config)
+{
+    return conv_new(t, parent, name, 1, in, out, kernel, config);
+}
+gr_conv_module *gr_conv2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel, const gr_conv_config *config)
+{
+    return conv_new(t, parent, name, 2, in, out, kernel, config);
+}
+
+gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
+{
+    if (!c) return gr_fail(t, NULL, "conv: the module is NULL");
+    return (c->axes == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
+}
+
+/* ---- Pooling: a function, and what it is told ---- */
+
+typedef gr_tensor *pool_function(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
+typedef struct {
+    gr_module module;
+    pool_function *slide;
+    gr_pool_config config;
+    gr_tensor *(*adapt1)(gr_tape *t, gr_tensor *x, size_t length);
+    gr_tensor *(*adapt2)(gr_tape *t, gr_tensor *x, size_t height, size_t width);
+    size_t height, width;
+} pool_module;
+
+static gr_tensor *pool_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+{
+    const pool_module *p = (pool_module *)m;
+    return p->slide ? p->slide(t, x, &p->config) : p->adapt1 ? p->adapt1(t, x, p->width) : p->adapt2(t, x, p->height, p->width);
+}
+
+static gr_module *pool_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, const gr_pool_config *config, pool_module made)
+{
+    pool_module *p = gr_module_make(t, parent, name, kind, sizeof *p);
+    if (!p) return NULL;
+    made.module = p->module;
+    *p = made;
+    p->module.forward = pool_module_forward;
+    if (p->slide && (!config || config->kernel < 1))
+        gr_fail(t, NULL, "%s: a %s needs a kernel of 1 or more; got %d", p->module.path, kind, config ? config->kernel : 0);
+    if (!p->slide && (!p->width || !p->height)) gr_fail(t, NULL, "%s: %s to 0 values", p->module.path, kind);
+    if (config) p->config = *config;
+    return gr_module_ready(t, &p->module) ? &p->module : NULL;
+}
+
+#define SLIDE(name, kind) \
+    gr_module *gr_##name##_new(gr_tape *t, gr_module *parent, const char *called, const gr_pool_config *config) \
+    { \
+        return pool_new(t, parent, called, kind, config, (pool_module){ .slide = gr_##name }); \
+    }
+SLIDE(max_pool1d, "MaxPool1d")
+SLIDE(max_pool2d, "MaxPool2d")
+SLIDE(avg_pool1d, "AvgPool1d")
+SLIDE(avg_pool2d, "AvgPool2d")
+#undef SLIDE
+
+#define ADAPT(name, kind) \
+    gr_module *gr_##name##1d_new(gr_tape *t, gr_module *parent, const char *called, size_t length) \
+    { \
+        return pool_new(t, parent, called, kind "1d", NULL, (pool_module){ .adapt1 = gr_##name##1d, .height = 1, .width = length }); \
+    } \
+    gr_module *gr_##name##2d_new(gr_tape *t, gr_module *parent, const char *called, size_t height, size_t width) \
+    { \
+        return pool_new(t, parent, called, kind "2d", NULL, (pool_module){ .adapt2 = gr_##name##2d, .height = height, .width = width }); \
+    }
+ADAPT(adaptive_max_pool, "AdaptiveMaxPool")
+ADAPT(adaptive_avg_pool, "AdaptiveAvgPool")
+#undef ADAPT
+
+static gr_tensor *flatten_rest(gr_tape *t, gr_tensor *x) { return gr_flatten(t, x, 1); }
+gr_module *gr_flatten_new(gr_tape *t, gr_module *parent, const char *name) { return gr_activation_new(t, parent, name, "Flatten", flatten_rest); }

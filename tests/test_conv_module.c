@@ -1,0 +1,209 @@
+/* tests/test_conv_module.c - the modules of convolution and pooling, and a small CNN: parameters, initial values, a training step with
+ * every allocation failed in turn. */
+#include "tests/failing.h"
+
+/* conv - norm - ReLU - pool, twice, and a linear layer on top, as the child of a root: x [N, 1, 8, 8]. */
+static gr_module *cnn(gr_tape *t, gr_norm_kind norm)
+{
+    gr_module *root = gr_module_new(t), *net = gr_sequential_new(t, root, "net");
+    gr_conv2d_new(t, net, "conv1", 1, 4, 3, &(gr_conv_config){ .padding = 1 });
+    gr_norm_new(t, net, "norm1", norm, 4, &(gr_norm_config){ .channels_first = true, .groups = 2 });
+    gr_activation_new(t, net, NULL, "ReLU", gr_relu);
+    gr_max_pool2d_new(t, net, "pool1", &(gr_pool_config){ .kernel = 2 });
+    gr_conv2d_new(t, net, "conv2", 4, 6, 3, &(gr_conv_config){ .groups = 2, .no_bias = true });
+    gr_activation_new(t, net, NULL, "ReLU", gr_relu);
+    gr_avg_pool2d_new(t, net, "pool2", &(gr_pool_config){ .kernel = 2, .padding = 1 });
+    gr_flatten_new(t, net, "flatten");
+    gr_linear_new(t, net, "fc", 24, 3, NULL);
+    return root;
+}
+
+static void names_shapes_and_initial_values_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(3);
+    gr_module *root = gr_module_new(t);
+    gr_conv_module *c = gr_conv2d_new(t, root, "c", 6, 32, 5, &(gr_conv_config){ .groups = 2, .kernel_w = 3 });
+    gr_conv_module *line = gr_conv1d_new(t, root, "line", 4, 8, 3, &(gr_conv_config){ .no_bias = true });
+    assert_ok(t);
+    assert_ptr_equal(gr_slot_find(root, "c.weight")->tensor, c->weight);
+    assert_ptr_equal(gr_slot_find(root, "c.bias")->tensor, c->bias);
+    assert_string_equal(gr_shape_text(t, c->weight), "[32, 3, 5, 3]");
+    assert_string_equal(gr_shape_text(t, line->weight), "[8, 4, 3]");
+    assert_null(line->bias);
+    assert_int_equal(c->module.multiply_adds, 32 * 45);
+    const double bound = 1 / sqrt(45);
+    double largest = 0, square = 0;
+    for (size_t i = 0; i < c->weight->len; i++) {
+        largest = fmax(largest, fabs((double)c->weight->data[i]));
+        square += (double)c->weight->data[i] * (double)c->weight->data[i] / (double)c->weight->len;
+    }
+    for (size_t i = 0; i < c->bias->len; i++) assert_true(fabs((double)c->bias->data[i]) <= bound);
+    assert_true(largest <= bound && largest > 0.99 * bound);
+    assert_true(fabs(square / (bound * bound / 3) - 1) < 0.1);
+    gr_module_free(root), gr_tape_free(t);
+}
+
+static void each_module_calls_its_operator(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(3);
+    gr_module *net = gr_module_new(t);
+    const gr_pool_config p = { .kernel = 3, .stride = 2, .padding = 1 };
+    gr_tensor *image = gr_randn(t, GR_SHAPE(2, 4, 7, 9), 0, 1, "image"), *line = gr_randn(t, GR_SHAPE(2, 4, 11), 0, 1, "line");
+    const struct { gr_module *m; gr_tensor *x, *y; } c[] = {
+        { gr_max_pool2d_new(t, net, NULL, &p), image, gr_max_pool2d(t, image, &p) },
+        { gr_avg_pool2d_new(t, net, NULL, &p), image, gr_avg_pool2d(t, image, &p) },
+        { gr_max_pool1d_new(t, net, NULL, &p), line, gr_max_pool1d(t, line, &p) },
+        { gr_avg_pool1d_new(t, net, NULL, &p), line, gr_avg_pool1d(t, line, &p) },
+        { gr_adaptive_max_pool2d_new(t, net, NULL, 3, 2), image, gr_adaptive_max_pool2d(t, image, 3, 2) },
+        { gr_adaptive_avg_pool2d_new(t, net, NULL, 1, 4), image, gr_adaptive_avg_pool2d(t, image, 1, 4) },
+        { gr_adaptive_max_pool1d_new(t, net, NULL, 3), line, gr_adaptive_max_pool1d(t, line, 3) },
+        { gr_adaptive_avg_pool1d_new(t, net, NULL, 2), line, gr_adaptive_avg_pool1d(t, line, 2) },
+        { gr_flatten_new(t, net, NULL), image, gr_flatten(t, image, 1) },
+    };
+    assert_ok(t);
+    for (size_t i = 0; i < COUNT(c); i++) assert_tensors_close(gr_forward(t, c[i].m, c[i].x), c[i].y, 0);
+    const gr_conv_config two = { .stride = 2, .groups = 2, .padding = 1 };
+    gr_conv_module *conv = gr_conv2d_new(t, net, "conv", 4, 6, 3, &two), *along = gr_conv1d_new(t, net, "along", 4, 6, 3, &two);
+    assert_tensors_close(gr_forward(t, &conv->module, image), gr_conv2d(t, image, conv->weight, conv->bias, &two), 0);
+    assert_tensors_close(gr_forward(t, &along->module, line), gr_conv1d(t, line, along->weight, along->bias, &two), 0);
+    gr_module_free(net), gr_tape_free(t);
+}
+
+static void bad_arguments_are_reported(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(3);
+    gr_module *net = gr_module_new(t);
+    assert_null(gr_conv2d_new(t, net, "c", 3, 4, 3, &(gr_conv_config){ .groups = 2 }));
+    assert_message(t, "c: 3 channels in and 4 out do not fall into 2 groups");
+    gr_tape_recover(t);
+    assert_null(gr_conv1d_new(t, net, "c", 3, 4, 0, NULL));
+    assert_message(t, "c: the kernel must be 1 or more; got 0");
+    gr_tape_recover(t);
+    assert_null(gr_conv1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .padding = -1 }));
+    assert_message(t, "c: stride, padding, dilation, kernel and groups must not be negative");
+    gr_tape_recover(t);
+    assert_null(gr_max_pool2d_new(t, net, "p", NULL));
+    assert_message(t, "p: a MaxPool2d needs a kernel of 1 or more; got 0");
+    gr_tape_recover(t);
+    assert_null(gr_adaptive_avg_pool2d_new(t, net, "p", 1, 0));
+    assert_message(t, "p: AdaptiveAvgPool2d to 0 values");
+    gr_tape_recover(t);
+    assert_null(gr_conv_forward(t, NULL, gr_zeros(t, GR_SHAPE(1, 1, 1))));
+    assert_message(t, "conv: the module is NULL");
+    assert_null(net->child);
+    gr_module_free(net), gr_tape_free(t);
+}
+
+static void a_cnn_learns(void **state)
+{
+    (void)state;
+    for (gr_norm_kind norm = GR_NORM_NONE; norm <= GR_NORM_INSTANCE; norm++) {
+        if (norm == GR_NORM_RMS) continue;
+        gr_tape *t = gr_tape_new(3);
+        gr_module *net = cnn(t, norm);
+        gr_optim *adam = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.01 });
+        double loss = 0;
+        for (int step = 0; step < 60; step++) {
+            int labels[12];
+            gr_tape_reset(t);
+            gr_tensor *x = gr_rand(t, GR_SHAPE(12, 1, 8, 8), -0.2, 0.2, "noise");
+            for (size_t i = 0; x && i < 12; i++) { /* a bright row, column or corner */
+                labels[i] = (int)i % 3;
+                for (size_t k = 0; k < 8; k++) x->data[64 * i + (i % 3 == 0 ? 8 * (i / 3 + 2) + k : i % 3 == 1 ? 8 * k + i / 3 + 2 : k % 3 + 8 * (k / 3))] += 1;
+            }
+            gr_tensor *l = gr_cross_entropy(t, gr_forward(t, net->child, x), gr_ints_new(t, labels, GR_SHAPE(12)), NULL);
+            gr_optim_zero_grad(adam);
+            gr_backward(t, l);
+            gr_optim_step(t, adam);
+            loss = gr_item(l);
+        }
+        assert_ok(t);
+        if (!(loss < 0.1)) fail_msg("norm %d: the loss is %g", (int)norm, loss);
+        gr_optim_free(adam), gr_module_free(net), gr_tape_free(t);
+    }
+}
+
+/* ---- A training step without memory ---- */
+
+static uint64_t weights_of(const gr_module *net)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) {
+        if (s->tensor) hash = hash_reals(hash, s->tensor->data, s->tensor->len);
+        else hash += (uint64_t)s->count;
+    }
+    return hash;
+}
+
+static bool cnn_step(gr_tape *t, gr_module *net, gr_optim *adam)
+{
+    const int labels[] = { 0, 1, 2, 0, 1 };
+    gr_tape_reset(t);
+    gr_tensor *x = gr_randn(t, GR_SHAPE(5, 1, 8, 8), 0, 1, "x");
+    gr_tensor *loss = gr_cross_entropy(t, gr_forward(t, net->child, x), gr_ints_new(t, labels, GR_SHAPE(5)), NULL);
+    gr_optim_zero_grad(adam);
+    gr_backward(t, loss);
+    return gr_optim_step(t, adam);
+}
+
+/* Made, trained and freed. A step that fails is tried again after the one allocation that does; *hash is what comes out. */
+static bool cnn_program(gr_tape *t, uint64_t *hash)
+{
+    gr_module *net = cnn(t, GR_NORM_BATCH);
+    gr_optim *adam = gr_adam_new(t, net, NULL);
+    bool good = !gr_failed(t);
+    for (int step = 0; good && step < 3; step++) {
+        if (cnn_step(t, net, adam)) continue;
+        assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
+        if (!hash) good = false;
+        else gr_tape_recover(t), good = cnn_step(t, net, adam);
+    }
+    if (good && hash) *hash = weights_of(net);
+    gr_optim_free(adam), gr_module_free(net);
+    return good;
+}
+static bool cnn_without_memory(gr_tape *t, void *nothing) { return (void)nothing, cnn_program(t, NULL); }
+
+static void out_of_memory_is_an_error_anywhere(void **state)
+{
+    (void)state;
+    fail_every_allocation(cnn_without_memory, NULL);
+}
+
+/* After gr_tape_recover a retry ends with the same weights and running statistics as if nothing had happened. */
+static void a_step_that_failed_leaves_no_trace(void **state)
+{
+    (void)state;
+    uint64_t want = 0;
+    size_t retried = 0;
+    for (size_t at = 0;; at++) {
+        failing_memory memory = { .fail_at = at };
+        const gr_allocator allocator = { failing_alloc, failing_release, &memory };
+        gr_tape *t = gr_tape_new_with(7, (&(gr_tape_config){ .allocator = &allocator, .threads = 2 }));
+        uint64_t hash = 0;
+        const bool good = cnn_program(t, &hash);
+        gr_tape_free(t);
+        assert_int_equal(memory.live, 0);
+        if (!at) want = hash;
+        else if (good && memory.calls >= at) retried++;
+        if (good && hash != want) fail_msg("allocation %zu failed, and other bits came out", at);
+        if (at > memory.calls) break;
+    }
+    assert_true(retried > 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_shapes_and_initial_values_are_those_of_pytorch),
+        cmocka_unit_test(each_module_calls_its_operator),
+        cmocka_unit_test(bad_arguments_are_reported),
+        cmocka_unit_test(a_cnn_learns),
+        cmocka_unit_test(out_of_memory_is_an_error_anywhere),
+        cmocka_unit_test(a_step_that_failed_leaves_no_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
