@@ -21,14 +21,13 @@ GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_
 /* gr_attention: heads to an axis of their own, scores, where, softmax, dropout, product. Here what k and v hold must be finite. */
 GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_options *options);
 
-/* gr_lstm_sequence, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
 /* gr_conv2d: x with its zeros, unfolded into the values that each output sees, times the weight. And pooling: unfolded, then the largest or
  * the mean; of stride, padding and kernel alone. */
 GR_API gr_tensor *gr_conv2d_composed(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_max_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 GR_API gr_tensor *gr_avg_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 
-/* gr_lstm_sequence, step by step: about 20 nodes each. */
+/* gr_lstm_sequence, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
 GR_API gr_lstm_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
 
 GR_END

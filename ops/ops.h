@@ -5,7 +5,7 @@
 #define GR_OPS_H
 #include "core/tensor.h"
 #include "ops/attention.h" /* attention */
-#include "ops/conv.h"
+#include "ops/conv.h"      /* convolution, pooling */
 GR_BEGIN
 
 /* ==== Elementwise, one input ==== */

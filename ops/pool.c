@@ -42,6 +42,9 @@ KERNEL(void, pool_max_forward, gr_real *restrict y, const gr_real *restrict x, c
     }
 }
 
+/* Whether x is the maximum m, which is NaN where any x is. */
+#define POOL_IS(x, m) ((x) == (m) || (x) != (x))
+
 KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
        const pool_plan *p, size_t planes)
 {
@@ -52,12 +55,12 @@ KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy
                 const gr_real *const row = x + 2 * i * W, *const below = row + W;
                 gr_real *const d = dx + 2 * i * W, *const d_below = d + W;
                 for (size_t j = 0; j < n; j++) {
-                    const gr_real m = y[j], g = dy[j], a = row[2 * j], b = row[2 * j + 1], c = below[2 * j];
-                    const int nan = m != m, is_a = nan ? a != a : a == m, is_b = nan ? b != b : b == m, is_c = nan ? c != c : c == m;
-                    d[2 * j] += is_a ? g : 0;
-                    d[2 * j + 1] += is_a ? 0 : is_b ? g : 0;
-                    d_below[2 * j] += is_a | is_b ? 0 : is_c ? g : 0;
-                    d_below[2 * j + 1] += is_a | is_b | is_c ? 0 : g;
+                    const gr_real m = y[j], a = row[2 * j], b = row[2 * j + 1], c = below[2 * j];
+                    gr_real g = dy[j];
+                    d[2 * j] += POOL_IS(a, m) ? g : 0, g = POOL_IS(a, m) ? 0 : g;
+                    d[2 * j + 1] += POOL_IS(b, m) ? g : 0, g = POOL_IS(b, m) ? 0 : g;
+                    d_below[2 * j] += POOL_IS(c, m) ? g : 0, g = POOL_IS(c, m) ? 0 : g;
+                    d_below[2 * j + 1] += g;
                 }
             }
             continue;
@@ -67,7 +70,7 @@ KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy
             bool found = false;
             for (size_t i = h->start; i < h->end && !found; i++)
                 for (size_t j = w->start; j < w->end && !found; j++)
-                    if ((found = m != m ? x[i * W + j] != x[i * W + j] : x[i * W + j] == m)) dx[i * W + j] += g;
+                    if ((found = POOL_IS(x[i * W + j], m))) dx[i * W + j] += g;
         }
     }
 }
