@@ -83,10 +83,318 @@ static void segments_give_the_same_bits_for_less_memory(void **state)
     assert_true(3 * bytes[0] < bytes[1]);
 }
 
+/* ---- Gradients ---- */
+
+static void two_outputs(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    gr_tensor *h = gr_tanh(t, gr_mul(t, in[0], in[1]));
+    out[0] = gr_mul(t, h, gr_scalar(t, *(double *)argument));
+    out[1] = gr_sum(t, gr_mul(t, h, in[0]), GR_ALL_AXES, false);
+}
+static gr_tensor *through_a_segment(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    gr_tensor *out[2];
+    if (!gr_recompute(t, two_outputs, argument, sizeof(double), in, 2, out, 2)) return NULL;
+    return gr_add(t, gr_mul(t, out[0], in[0]), gr_exp(t, gr_tanh(t, out[1])));
+}
+
+static void inside(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *a) { out[0] = gr_sigmoid(t, gr_mul(t, in[0], in[1])), (void)a; }
+/* Depths 1 and 2, and one output that is the input itself. */
+static void outside(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    gr_tensor *a = NULL;
+    gr_recompute(t, inside, NULL, 0, in, 2, &a, 1);
+    out[0] = gr_mul(t, a, gr_tanh(t, in[1]));
+    out[1] = gr_reshape(t, in[0], GR_SHAPE(in[0]->len));
+    out[2] = argument;
+}
+static gr_tensor *through_nested_segments(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    gr_tensor *out[3], *captured = gr_exp(t, in[1]);
+    if (!gr_recompute(t, outside, captured, 0, in, 2, out, 3)) return NULL;
+    return gr_add(t, gr_mul(t, out[0], out[2]), gr_reshape(t, gr_square(t, out[1]), gr_shape_of(in[0])));
+}
+
+static void gradient_matches_finite_differences(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 1, 3, 16, 33 };
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(2, sizes[i]) }, { .shape = GR_SHAPE(2, sizes[i]) } };
+        assert_true(gr_gradcheck(stderr, "recompute", through_a_segment, &(double){ 1.5 }, in, 2, NULL));
+        assert_true(gr_gradcheck(stderr, "nested recompute", through_nested_segments, NULL, in, 2, NULL));
+    }
+    const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(0, 3) }, { .shape = GR_SHAPE(0, 3) } };
+    assert_true(gr_gradcheck(stderr, "recompute of nothing", through_a_segment, &(double){ 1.5 }, in, 2, NULL));
+    const gr_gradcheck_input one[] = { { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(2, 3), .no_grad = true } };
+    assert_true(gr_gradcheck(stderr, "recompute for one", through_nested_segments, NULL, one, 2, NULL));
+}
+
+static void the_bits_stay(void **state)
+{
+    (void)state;
+    const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(70, 333) }, { .shape = GR_SHAPE(70, 333) } };
+    assert_bits_stay(through_nested_segments, NULL, in, 2);
+}
+
+/* ---- State outside the tape ---- */
+
+typedef struct {
+    gr_batch_norm_module *bn;
+    gr_dropout_module *drop;
+    gr_linear *fc;
+    int depth;
+    bool plainly, fails;
+} stack;
+
+/* depth + 1 blocks in each other: linear, BatchNorm, dropout, and what is further in. */
+static void stack_block(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    stack s = *(stack *)argument;
+    gr_tensor *h = gr_batch_norm_forward(t, s.bn, gr_linear_forward(t, s.fc, in[0]), NULL);
+    h = gr_relu(t, gr_dropout_forward(t, s.drop, h));
+    gr_detach_keep(t, &s.bn->module, "last", h);
+    if (s.depth-- == 0) out[0] = s.fails ? gr_linear_forward(t, NULL, h) : h;
+    else if (s.plainly) stack_block(t, &h, out, &s);
+    else gr_recompute(t, stack_block, &s, sizeof s, &h, 1, out, 1);
+}
+
+typedef struct {
+    uint64_t hash;
+    size_t bytes, nodes;
+} outcome;
+static outcome stack_train(gr_tape *t, int depth, bool plainly, bool evaluate_between)
+{
+    outcome o = { 0xcbf29ce484222325u, 0, 0 };
+    gr_module *net = gr_module_new(t);
+    stack s = { .bn = gr_batch_norm_new(t, net, "bn", 6, NULL),
+                .drop = gr_dropout_new(t, net, "drop", 0.5),
+                .fc = gr_linear_new(t, net, "fc", 6, 6, NULL),
+                .depth = depth,
+                .plainly = plainly };
+    gr_optim *adam = gr_adam_new(t, net, NULL);
+    for (int step = 0; step < 4; step++) {
+        gr_tape_reset(t);
+        gr_tensor *x = gr_randn(t, GR_SHAPE(20, 6), 0, 1, "x"), *y[2] = { NULL, NULL };
+        for (int twice = 0; twice < 2; twice++) /* the second segment moves on what the first has moved */
+            if (plainly) stack_block(t, &x, &y[twice], &s);
+            else gr_recompute(t, stack_block, &s, sizeof s, &x, 1, &y[twice], 1);
+        gr_tensor *loss = gr_mean(t, gr_square(t, gr_sub(t, gr_add(t, y[0], gr_dropout_forward(t, s.drop, y[1])), x)), GR_ALL_AXES, false);
+        o.nodes = gr_tape_nodes(t);
+        gr_optim_zero_grad(adam);
+        if (evaluate_between) gr_tape_set_training(t, false);
+        gr_backward(t, loss);
+        gr_tape_set_training(t, true);
+        gr_optim_step(t, adam);
+        if (loss) o.hash = hash_reals(o.hash, loss->data, 1);
+    }
+    for (gr_slot *at = gr_slot_first(net); at; at = gr_slot_next(net, at))
+        if (at->tensor) o.hash = hash_reals(o.hash, at->tensor->data, at->tensor->len);
+    if (s.bn) o.hash += (uint64_t)*s.bn->batches + (gr_tape_stream(t, "drop/mask") ? gr_tape_stream(t, "drop/mask")->counter : 0);
+    o.bytes = gr_tape_bytes(t);
+    gr_optim_free(adam), gr_module_free(net);
+    return o;
+}
+
+static void masks_are_the_same_and_statistics_move_once(void **state)
+{
+    (void)state;
+    for (int depth = 0; depth < 10; depth += 3) {
+        gr_tape *t[3] = { gr_tape_new(1), gr_tape_new(1), gr_tape_new_with(1, &(gr_tape_config){ .threads = 2 }) };
+        const outcome want = stack_train(t[0], depth, true, false), got = stack_train(t[1], depth, false, false),
+                      also = stack_train(t[2], depth, false, true);
+        for (int i = 0; i < 3; i++) {
+            assert_ok(t[i]);
+            gr_tape_free(t[i]);
+        }
+        assert_true(want.hash == got.hash && want.hash == also.hash);
+        assert_int_equal(got.nodes, 7); /* two segments, and what lies outside of them */
+        assert_true(want.nodes > got.nodes);
+    }
+}
+
+/* A step that fails in the middle of a segment, and its retry. */
+static void a_failed_segment_changes_nothing(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    stack s = { .bn = gr_batch_norm_new(t, net, "bn", 6, NULL),
+                .drop = gr_dropout_new(t, net, "drop", 0.5),
+                .fc = gr_linear_new(t, net, "fc", 6, 6, NULL),
+                .depth = 2 };
+    gr_tensor *x = gr_randn(t, GR_SHAPE(20, 6), 0, 1, "x"), *y;
+    assert_true(gr_recompute(t, stack_block, &s, sizeof s, &x, 1, &y, 1));
+    gr_real mean[6], first[6];
+    memcpy(mean, s.bn->running_mean->data, sizeof mean);
+    const uint64_t counter = gr_tape_stream(t, "drop/mask")->counter;
+    gr_tape_reset(t);
+    x = gr_randn(t, GR_SHAPE(20, 6), 0, 1, "x"), memcpy(first, x->data, sizeof first);
+    s.fails = true;
+    assert_false(gr_recompute(t, stack_block, &s, sizeof s, &x, 1, &y, 1));
+    assert_null(y);
+    assert_message(t, "linear: the module is NULL");
+    assert_same_bits(s.bn->running_mean->data, mean, 6);
+    assert_int_equal(*s.bn->batches, 3);
+    gr_tape_recover(t);
+    assert_same_bits(s.bn->running_mean->data, mean, 6);
+    assert_int_equal(*s.bn->batches, 3);
+    assert_int_equal(gr_tape_stream(t, "drop/mask")->counter, counter);
+    assert_same_bits(gr_randn(t, GR_SHAPE(20, 6), 0, 1, "x")->data, first, 6);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+/* ---- Memory ---- */
+
+static bool stack_program(gr_tape *t, void *argument)
+{
+    (void)argument;
+    stack_train(t, 2, false, false);
+    return !gr_failed(t);
+}
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_every_allocation(stack_program, NULL);
+}
+
+/* Once forward is through, backward through segments allocates nothing but the gradients of parameters. */
+static void the_second_run_needs_no_new_memory(void **state)
+{
+    (void)state;
+    failing_memory memory = { 0 };
+    gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } });
+    reader r = reader_new(t);
+    gr_tensor *loss = read_all(t, &r, gr_randn(t, GR_SHAPE(T, N, I), 0, 1, "x"));
+    size_t parameters = 0;
+    for (gr_slot *s = gr_slot_first(r.net); s; s = gr_slot_next(r.net, s)) parameters += s->kind == GR_PARAMETER;
+    const size_t before = memory.calls, bytes = gr_tape_bytes(t);
+    assert_true(gr_backward(t, loss));
+    assert_true(memory.calls - before <= parameters + (gr_tape_bytes(t) > bytes));
+    const size_t after = memory.calls;
+    gr_tape_reset(t);
+    assert_true(gr_backward(t, read_all(t, &r, gr_randn(t, GR_SHAPE(T, N, I), 0, 1, "x"))));
+    assert_int_equal(memory.calls, after);
+    gr_module_free(r.net);
+    gr_tape_free(t);
+    assert_int_equal(memory.live, 0);
+}
+
+/* ---- Where it is simply called ---- */
+
+static void nothing_is_recorded_when_nobody_wants_a_gradient(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3)), *out[2];
+        if (how) gr_want_grad(t, x);
+        if (how == 1) gr_tape_set_recording(t, false);
+        if (how == 2) gr_tape_set_tracing(t, true);
+        assert_true(gr_recompute(t, two_outputs, &(double){ 2 }, sizeof(double), GR_IN(x, x), out, 2));
+        assert_int_equal(gr_tape_nodes(t), how == 2 ? 5 : 0);
+        assert_values(out[1], 1e-5, (gr_real)4.56956535);
+        gr_tape_free(t);
+    }
+}
+
+static void marks_work_inside_and_outside(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))), *out[2];
+    for (int i = 0; i < 3; i++) {
+        const gr_mark mark = gr_tape_mark(t);
+        assert_true(gr_recompute(t, two_outputs, &(double){ 2 }, sizeof(double), GR_IN(x, x), out, 2));
+        assert_int_equal(gr_tape_nodes(t), 1);
+        gr_tape_rewind(t, mark);
+        assert_ok(t);
+        assert_int_equal(gr_tape_nodes(t), 0);
+    }
+    gr_tape_free(t);
+}
+
+/* ---- Errors ---- */
+
+static void calls(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *what)
+{
+    out[0] = gr_neg(t, in[0]);
+    if (what && !strcmp(what, "reset")) gr_tape_reset(t);
+    if (what && !strcmp(what, "recover")) gr_tape_recover(t);
+    if (what && !strcmp(what, "backward")) gr_backward_from(t, out[0], out[0]->data);
+}
+static void changes(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    out[0] = gr_mul(t, in[0], gr_scalar(t, ++*(int *)argument));
+}
+static void grows(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    out[0] = gr_sum(t, gr_square(t, in[0]), GR_AXES(0), ++*(int *)argument % 2);
+}
+
+static void what_goes_wrong_is_said(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))), *y[2] = { x, x };
+#define SAYS(call, text) (assert_false(call), assert_message(t, text), gr_tape_recover(t), x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))))
+    SAYS(gr_recompute(t, NULL, NULL, 0, &x, 1, y, 1), "recompute: the function is NULL");
+    assert_null(y[0]);
+    SAYS(gr_recompute(t, calls, NULL, 0, &x, 1, NULL, 0), "recompute: the function must have an output");
+    SAYS(gr_recompute(t, calls, NULL, 0, &x, 1, y, 2), "recompute: the function left output 2 of 2 NULL");
+    SAYS(gr_recompute(t, calls, "reset", 0, &x, 1, y, 1), "recompute: the function must not call gr_tape_reset");
+    SAYS(gr_recompute(t, calls, "recover", 0, &x, 1, y, 1), "recompute: the function must not call gr_tape_recover");
+    SAYS(gr_recompute(t, calls, "backward", 0, &x, 1, y, 1), "recompute: the function must not call gr_backward");
+    assert_false(gr_recompute(NULL, calls, NULL, 0, &x, 1, y, 1));
+    gr_tape_set_recording(t, false);
+    SAYS(gr_recompute(t, calls, NULL, 0, &x, 1, y, 2), "recompute: the function left output 2 of 2 NULL");
+    gr_tape_set_recording(t, true);
+    int runs = 0;
+    assert_true(gr_recompute(t, changes, &runs, 0, &x, 1, y, 1));
+    SAYS(gr_backward_from(t, y[0], y[0]->data),
+         "recompute: output 1, [2, 3], is not what it was when the function ran first, [2, 3]; it must depend "
+         "on its inputs and argument alone");
+    runs = 0;
+    assert_true(gr_recompute(t, grows, &runs, 0, &x, 1, y, 1));
+    SAYS(gr_backward_from(t, y[0], y[0]->data),
+         "recompute: output 1, [3], is not what it was when the function ran first, [1, 3]; it must depend on its "
+         "inputs and argument alone");
+    gr_tape_free(t);
+}
+
+static void roots(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = gr_sqrt(t, in[0]), (void)argument; }
+static void an_anomaly_inside_is_named(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tape_set_anomaly(t, true), gr_tape_set_place(t, "here");
+    gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2))), *y;
+    assert_true(gr_recompute(t, roots, NULL, 0, &x, 1, &y, 1));
+    gr_tape_set_place(t, NULL);
+    assert_false(gr_backward_from(t, y, (gr_real[]){ 1, 1 }));
+    assert_message(t, "anomaly: backward of sqrt in here made inf at [0] of the gradient of input 1 [2], 2 of 2 values; input 1 [2] is "
+                      "within [0, 0], there "
+                      "0; the gradient of output 1 [2] is within [1, 1], there 1");
+    assert_null(gr_tape_set_place(t, NULL));
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_give_the_same_bits_for_less_memory),
+        cmocka_unit_test(gradient_matches_finite_differences),
+        cmocka_unit_test(the_bits_stay),
+        cmocka_unit_test(masks_are_the_same_and_statistics_move_once),
+        cmocka_unit_test(a_failed_segment_changes_nothing),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(the_second_run_needs_no_new_memory),
+        cmocka_unit_test(nothing_is_recorded_when_nobody_wants_a_gradient),
+        cmocka_unit_test(marks_work_inside_and_outside),
+        cmocka_unit_test(what_goes_wrong_is_said),
+        cmocka_unit_test(an_anomaly_inside_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
