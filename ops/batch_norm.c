@@ -59,6 +59,7 @@ static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_in
 {
     if (!lengths) return true;
     if (x->rank != 3) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for 3 axes: use a mask", gr_shape_text(t, x));
+    if (!axis) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for samples on axis 0: use a mask", gr_shape_text(t, x));
     r->lengths = lengths->data, r->L = x->dim[3 - axis];
     if (lengths->rank != 1 || lengths->len != x->dim[0]) {
         gr_shape shape = { .rank = lengths->rank };

@@ -27,6 +27,16 @@ GR_API gr_tensor *gr_conv2d_composed(gr_tape *t, gr_tensor *x, gr_tensor *weight
 GR_API gr_tensor *gr_max_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 GR_API gr_tensor *gr_avg_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 
+/* gr_norm_axes, gr_group_norm, gr_instance_norm: the same over other axes. gr_rms_norm: the same without a mean. eps above 0. */
+GR_API gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps);
+GR_API gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps);
+GR_API gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps);
+GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps);
+
+/* gr_batch_norm: sums over what is real, divided by how much that is. */
+GR_API gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta,
+                                         const gr_batch_norm_options *options);
+
 /* gr_lstm_sequence, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
 GR_API gr_lstm_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
 

@@ -1,0 +1,109 @@
+/* ops/composed_norm.c - the twins of batch, group, instance and RMS norm, and of the norm over any axes. */
+#include "core/op.h"
+#include "ops/composed.h"
+
+/* gamma * y + beta, both of a shape that broadcasts to y's. */
+static gr_tensor *composed_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
+{
+    if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
+    return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
+}
+
+/* The shape of x with 1 for every axis that axes lacks, or has. */
+static gr_shape composed_ones(const gr_tensor *x, gr_axes axes, bool has)
+{
+    gr_shape shape = gr_shape_of(x);
+    for (int i = 0; i < x->rank; i++) {
+        bool found = !axes.count;
+        for (int k = 0; k < axes.count; k++) found |= (axes.axis[k] + x->rank) % x->rank == i;
+        if (found == has) shape.dim[i] = 1;
+    }
+    return shape;
+}
+
+gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    if (gr_failed(t) || !x) return NULL;
+    gr_tensor *d = gr_sub(t, x, gr_mean(t, x, over, true));
+    gr_tensor *var = gr_mean(t, gr_square(t, d), over, true);
+    gr_tensor *y = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps))));
+    return composed_affine(t, y, gamma, beta, composed_ones(x, affine, false));
+}
+
+gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    if (gr_failed(t) || !x || x->rank < 2) return NULL;
+    gr_tensor *rows = gr_reshape(t, x, GR_SHAPE(x->dim[0], groups, GR_INFER));
+    gr_tensor *y = gr_norm_axes_composed(t, rows, GR_AXES(2), GR_AXES(2), NULL, NULL, eps);
+    return composed_affine(t, gr_reshape(t, y, gr_shape_of(x)), gamma, beta, composed_ones(x, GR_AXES(1), false));
+}
+
+gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    if (gr_failed(t) || !x || x->rank < 3) return NULL;
+    gr_axes over = { 0 };
+    for (int i = 1; i < x->rank; i++)
+        if (i != (axis + x->rank) % x->rank) over.axis[over.count++] = i;
+    return gr_norm_axes_composed(t, x, over, GR_AXES(axis), gamma, beta, eps);
+}
+
+gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
+{
+    if (gr_failed(t) || !x) return NULL;
+    gr_axes last = { .count = axes };
+    for (int i = 0; i < axes; i++) last.axis[i] = i - axes;
+    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), last, true), gr_scalar(t, eps)));
+    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, last, false));
+}
+
+/* ---- Batch norm ---- */
+
+/* 1 where x is real, with 1 for the channel axis. */
+static gr_tensor *composed_real(gr_tape *t, const gr_tensor *x, int axis, const gr_batch_norm_options *o)
+{
+    gr_tensor *real = gr_ones(t, composed_ones(x, GR_AXES(axis), true));
+    for (size_t p = 0; real && p < real->len; p++) {
+        const size_t L = x->dim[x->rank - 1 - (axis == x->rank - 1)]; /* of the last axis that is not the channels' */
+        if (o->lengths && p % L >= (size_t)o->lengths->data[p / L]) real->data[p] = 0;
+        if (o->mask && o->mask->data[p] == 0) real->data[p] = 0;
+    }
+    return real;
+}
+
+/* to = (1 - momentum) to + momentum from */
+static void composed_move(gr_tape *t, gr_tensor *to, const gr_tensor *from, double momentum)
+{
+    if (!gr_undo_note(t, to->data, to->len * sizeof *to->data)) return;
+    for (size_t c = 0; c < to->len; c++) to->data[c] = (gr_real)((1 - momentum) * (double)to->data[c] + momentum * (double)from->data[c]);
+}
+
+gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_options *options)
+{
+    const gr_batch_norm_options o = options ? *options : (gr_batch_norm_options){ 0 };
+    if (gr_failed(t) || !x || x->rank < 2) return NULL;
+    axis = (axis + x->rank) % x->rank;
+    gr_axes over = { 0 };
+    for (int i = 0; i < x->rank; i++)
+        if (i != axis) over.axis[over.count++] = i;
+    const gr_shape channels = composed_ones(x, GR_AXES(axis), false);
+    gr_tensor *real = composed_real(t, x, axis, &o), *none = gr_scalar(t, 0), *n = gr_sum(t, real, GR_ALL_AXES, false);
+    gr_tensor *mean, *var;
+    if (o.running_mean && !gr_tape_training(t)) {
+        mean = gr_reshape(t, gr_detach(t, o.running_mean), channels), var = gr_reshape(t, gr_detach(t, o.running_var), channels);
+    } else {
+        mean = gr_div(t, gr_sum(t, gr_where(t, real, x, none), over, true), n);
+        gr_tensor *d = gr_where(t, real, gr_sub(t, x, mean), none);
+        var = gr_div(t, gr_sum(t, gr_square(t, d), over, true), n);
+    }
+    gr_tensor *root = gr_sqrt(t, gr_add(t, var, gr_scalar(t, o.eps == GR_NONE ? 0 : o.eps ? o.eps : 1e-5)));
+    gr_tensor *y = gr_div(t, gr_where(t, real, gr_sub(t, x, mean), none), root);
+    y = gr_where(t, real, composed_affine(t, y, gamma, beta, channels), none);
+    if (!y || !o.running_mean || !gr_tape_training(t)) return y;
+
+    gr_tensor *unbiased = gr_mul(t, gr_detach(t, var), gr_div(t, n, gr_sub(t, n, gr_scalar(t, 1))));
+    if (!unbiased) return NULL;
+    if (o.batches && gr_undo_note(t, o.batches, sizeof *o.batches)) ++*o.batches;
+    const double momentum = o.momentum == GR_NONE ? 1 / (double)*o.batches : o.momentum ? o.momentum : 0.1;
+    composed_move(t, o.running_mean, mean, momentum), composed_move(t, o.running_var, unbiased, momentum);
+    return y;
+}

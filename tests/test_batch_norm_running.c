@@ -1,0 +1,111 @@
+/* tests/test_batch_norm_running.c - the running statistics of batch_norm: how they move, and that a failed step leaves no trace. */
+#include "tests/failing.h"
+
+static void running_statistics_are_averages(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    const double momentum[] = { 0, 0.25, 1, GR_NONE };
+    for (size_t k = 0; k < COUNT(momentum); k++) {
+        gr_tensor *mean = gr_zeros(t, GR_SHAPE(1)), *var = gr_ones(t, GR_SHAPE(1));
+        int64_t batches = 0;
+        double want_mean = 0, want_var = 1;
+        for (int step = 1; step <= 4; step++) {
+            const gr_real a = (gr_real)step, x[] = { a, 3 * a };
+            const double w = momentum[k] == GR_NONE ? 1.0 / step : k ? momentum[k] : 0.1;
+            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL, &(gr_batch_norm_options){ mean, var, &batches, momentum[k] });
+            want_mean += w * (2 * (double)a - want_mean), want_var += w * (2 * (double)(a * a) - want_var);
+        }
+        assert_ok(t);
+        assert_int_equal(batches, 4);
+        assert_true(fabs((double)mean->data[0] - want_mean) < 1e-5 && fabs((double)var->data[0] - want_var) < 1e-5);
+    }
+    gr_tape_free(t);
+}
+
+static void evaluation_normalizes_by_them_and_moves_nothing(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tape_set_training(t, false);
+    gr_tensor *mean = gr_full(t, GR_SHAPE(1), 2), *var = gr_full(t, GR_SHAPE(1), 4), *x = gr_input(t, (gr_real[]){ 6 }, GR_SHAPE(1, 1));
+    int64_t batches = 3;
+    const gr_batch_norm_options o = { mean, var, &batches, .eps = GR_NONE };
+    assert_values(gr_batch_norm(t, x, 1, NULL, NULL, &o), 0, 2); /* one value is enough here */
+    assert_true(mean->data[0] == 2 && var->data[0] == 4 && batches == 3);
+    var->data[0] = 0;
+    assert_values(gr_batch_norm(t, x, 1, NULL, gr_full(t, GR_SHAPE(1), 7), &o), 0, 7);
+    gr_tape_free(t);
+}
+
+static void what_decays_becomes_0(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *mean = gr_full(t, GR_SHAPE(1), 1), *var = gr_full(t, GR_SHAPE(1), 1), *x = gr_zeros(t, GR_SHAPE(3, 1));
+    for (int step = 0; step < 800 && !gr_failed(t); step++) {
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ mean, var });
+        assert_true(mean->data[0] == 0 || (double)mean->data[0] >= 0x1p-100);
+        assert_true(var->data[0] == 0 || (double)var->data[0] >= 0x1p-100);
+    }
+    assert_ok(t);
+    assert_true(mean->data[0] == 0 && var->data[0] == 0);
+    gr_tape_free(t);
+}
+
+static void recover_puts_them_back(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *mean = gr_buffer(t, net, "mean", GR_SHAPE(3), 0.5), *var = gr_buffer(t, net, "var", GR_SHAPE(3), 2);
+    int64_t *batches = gr_counter(t, net, "batches");
+    gr_real first[3] = { 0 };
+    for (int turn = 0; turn < 2; turn++) {
+        gr_tensor *x = gr_randn(t, GR_SHAPE(4, 3), 0, 1, "x");
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ mean, var, batches });
+        if (!turn) memcpy(first, var->data, sizeof first);
+        else assert_same_bits(var->data, first, 3);
+        assert_int_equal(*batches, 1);
+        gr_add(t, x, gr_zeros(t, GR_SHAPE(2))); /* fails */
+        gr_tape_recover(t);
+        assert_int_equal(*batches, 0);
+        for (size_t c = 0; c < 3; c++) assert_true(mean->data[c] == (gr_real)0.5 && var->data[c] == 2);
+    }
+    gr_module_free(net), gr_tape_free(t);
+}
+
+/* Buffers of a module, and every allocation of a step failing in turn: after recover they are as they were. */
+static void a_failed_step_leaves_them_as_they_were(void **state)
+{
+    (void)state;
+    for (size_t at = 1;; at++) {
+        failing_memory memory = { 0 };
+        const gr_allocator allocator = { failing_alloc, failing_release, &memory };
+        gr_tape *t = gr_tape_new_with(7, (&(gr_tape_config){ .allocator = &allocator })), *outer = gr_tape_new(1);
+        gr_tensor *mean = gr_full(outer, GR_SHAPE(3), 0.5), *var = gr_full(outer, GR_SHAPE(3), 2);
+        int64_t batches = 4;
+        memory.fail_at = memory.calls + at;
+        gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(4000, 3), -1, 1, "x"));
+        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ mean, var, &batches });
+        const bool failed = memory.calls >= memory.fail_at;
+        if (failed) assert_null(y);
+        if (failed) gr_tape_recover(t);
+        for (size_t c = 0; c < 3; c++) assert_true((mean->data[c] == (gr_real)0.5 && var->data[c] == 2) == failed);
+        assert_int_equal(batches, failed ? 4 : 5);
+        gr_tape_free(t), gr_tape_free(outer);
+        if (!failed) break;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(running_statistics_are_averages),
+        cmocka_unit_test(evaluation_normalizes_by_them_and_moves_nothing),
+        cmocka_unit_test(what_decays_becomes_0),
+        cmocka_unit_test(recover_puts_them_back),
+        cmocka_unit_test(a_failed_step_leaves_them_as_they_were),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
