@@ -25,7 +25,8 @@ static const void *next_points(void *data, bool training, size_t number, size_t 
     return p;
 }
 
-enum { PLAIN, OTHER_RATE, EXPLODES, FAILS };
+enum { PLAIN, OTHER_RATE, EXPLODES, FAILS, IDLE };
+static int turns[64], taken; /* the kinds of arms in the order of their training steps */
 
 static void build(kit_arm *arm)
 {
@@ -34,6 +35,7 @@ static void build(kit_arm *arm)
     gr_activation_new(arm->tape, net, "tanh", "Tanh", gr_tanh);
     gr_dropout_new(arm->tape, net, "drop", 0.1);
     gr_linear_new(arm->tape, net, "out", 8, arm->kind == FAILS ? 0 : 4, NULL);
+    if (arm->kind == IDLE) gr_linear_new(arm->tape, arm->net, "spare", 2, 2, NULL);
     arm->model = net;
     arm->optim = gr_sgd_new(arm->tape, arm->net, &(gr_sgd_config){ .lr = arm->kind == OTHER_RATE ? 0.05 : 0.5 });
 }
@@ -41,6 +43,7 @@ static void build(kit_arm *arm)
 static gr_tensor *loss_of(kit_arm *arm, const void *batch, kit_score *score)
 {
     const points *const p = batch;
+    if (gr_tape_recording(arm->tape)) turns[taken++ % 64] = arm->kind;
     gr_tensor *x = gr_input(arm->tape, p->x[0], GR_SHAPE(16, 2));
     if (arm->kind == EXPLODES && arm->steps == 5)
         x = gr_log(arm->tape, gr_scalar(arm->tape, -1)), x = gr_expand(arm->tape, x, GR_SHAPE(16, 2));
@@ -121,6 +124,51 @@ static void marks_are_the_first_evaluation_that_passed_them(void **state)
     kit_arms_add(&a, "fast", PLAIN);
     assert_true(kit_arms_run(&r, &a));
     assert_true(a.arm[0].mark[0].step && a.arm[0].mark[0].step <= a.arm[0].mark[1].step && !a.arm[0].mark[2].step);
+    kit_arms_free(&a);
+    assert_int_equal(kit_run_end(&r), 0);
+}
+
+static void arms_take_turns_in_going_first(void **state)
+{
+    (void)state;
+    static const int want[] = { PLAIN, OTHER_RATE, IDLE, OTHER_RATE, IDLE, PLAIN, IDLE, PLAIN, OTHER_RATE, PLAIN, OTHER_RATE, IDLE };
+    points p = { .calls = 0 };
+    kit_options o = { .steps = 4, .eval_every = 4, .seed = 3, .quiet = true };
+    kit_run r = start(&o);
+    kit_arms a = comparison(&p);
+    kit_arms_add(&a, "a", PLAIN), kit_arms_add(&a, "b", OTHER_RATE), kit_arms_add(&a, "c", IDLE);
+    taken = 0;
+    assert_true(kit_arms_run(&r, &a));
+    assert_int_equal(taken, COUNT(want));
+    assert_memory_equal(turns, want, sizeof want);
+    kit_arms_free(&a);
+    assert_int_equal(kit_run_end(&r), 0);
+}
+
+static void a_parameter_that_does_not_learn_is_named_at_the_first_step(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/gradus-arms-XXXXXX", text[4096] = "";
+    close(mkstemp(path));
+    points p = { .calls = 0 };
+    kit_options o = { .steps = 2, .eval_every = 9, .seed = 3 };
+    kit_run r = start(&o);
+    kit_arms a = comparison(&p);
+    kit_arms_add(&a, "good", PLAIN), kit_arms_add(&a, "idle", IDLE);
+    fflush(stdout);
+    const int spoken = dup(2), printed = dup(1);
+    assert_non_null(freopen(path, "w", stderr));
+    assert_non_null(freopen("/dev/null", "w", stdout));
+    assert_true(kit_arms_run(&r, &a));
+    fflush(stderr), dup2(spoken, 2), close(spoken);
+    fflush(stdout), dup2(printed, 1), close(printed);
+    FILE *const f = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f), unlink(path);
+    assert_int_equal(strncmp(text, "idle:\n", 6), 0);
+    assert_non_null(strstr(text, "spare.weight"));
+    assert_null(strstr(text + 6, "idle:\n"));
+    assert_null(strstr(text, "good"));
     kit_arms_free(&a);
     assert_int_equal(kit_run_end(&r), 0);
 }
@@ -340,6 +388,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arm_trains_as_if_it_were_alone),
         cmocka_unit_test(marks_are_the_first_evaluation_that_passed_them),
+        cmocka_unit_test(arms_take_turns_in_going_first),
+        cmocka_unit_test(a_parameter_that_does_not_learn_is_named_at_the_first_step),
         cmocka_unit_test(a_mark_is_passed_when_reached_and_passed_once),
         cmocka_unit_test(the_test_set_is_seen_in_evaluation_mode),
         cmocka_unit_test(clip_bounds_a_step),

@@ -3,6 +3,7 @@
 #include "core/op.h"
 #include "examples/kit/kit_program.h"
 #include "examples/kit/kit_progress.h"
+#include "optim/audit.h"
 #include <assert.h>
 #include <math.h>
 
@@ -27,16 +28,31 @@ static bool arm_is_well(kit_run *r, kit_arm *arm)
     return !gr_failed(r->tape);
 }
 
+/* After the first backward: a parameter that will not learn is worth a word. */
+static void audit(const kit_run *r, kit_arm *arm)
+{
+    gr_tape_set_tracing(arm->tape, false);
+    if (r->o->quiet || gr_failed(arm->tape) || !gr_print_audit(NULL, arm->tape, arm->net, arm->optim)) return;
+    fprintf(stderr, "%s:\n", arm->name);
+    gr_print_audit(stderr, arm->tape, arm->net, arm->optim);
+}
+
 static void train(kit_run *r, kit_arms *a, kit_arm *arm, const void *batch)
 {
     gr_tape *const t = arm->tape;
     kit_score score = { 0 };
-    const double began = kit_seconds(), lr = gr_optim_lr(arm->optim);
-    gr_tape_reset(t);
+    double began = kit_seconds();
+    const double lr = gr_optim_lr(arm->optim);
+    gr_tape_reset(t), gr_tape_set_tracing(t, arm->steps == 0);
     gr_tensor *loss = a->loss(arm, batch, &score);
     if (loss && !isfinite(gr_item(loss))) gr_fail_as(t, GR_NOT_FINITE, "", "the loss is %g", gr_item(loss));
     gr_optim_zero_grad(arm->optim);
     gr_backward(t, loss);
+    if (arm->steps == 0) {
+        const double before = kit_seconds();
+        audit(r, arm);
+        began += kit_seconds() - before;
+    }
     if (a->clip > 0) gr_clip_grad_norm(t, arm->optim, a->clip);
     gr_optim_step(t, arm->optim);
     arm->seconds += kit_seconds() - began;

@@ -61,8 +61,8 @@ typedef struct {
 /* One more arm, KIT_ARMS at most. */
 void kit_arms_add(kit_arms *a, const char *name, int kind);
 
-/* Build the arms and train them to the end or to Ctrl-C; the test set comes last, too. Prints a line an evaluation unless --quiet, and
- * progress where stderr is a terminal; writes records "step", "eval" and "arm" to the log. Returns false on an error, which is then on
+/* Build the arms and train them to the end or to Ctrl-C; the test set comes last, too. Unless --quiet, prints a line an evaluation, progress
+ * where stderr is a terminal, and to stderr the audit of the first step of an arm that has parameters which do not learn; writes records "step", "eval" and "arm" to the log. Returns false on an error, which is then on
  * r->tape. */
 bool kit_arms_run(kit_run *r, kit_arms *a);
 
