@@ -4,10 +4,13 @@
 #include <float.h>
 #include <string.h>
 
+/* "a BatchNorm", "an InstanceNorm" */
+static const char *norms_a(const char *kind) { return *kind == 'I' ? "an" : "a"; }
+
 /* Checks what all have, and registers weight and bias. */
 static double norms_make(gr_tape *t, gr_module *m, size_t features, bool affine, double eps, gr_tensor **weight, gr_tensor **bias)
 {
-    if (!features) gr_fail(t, NULL, "%s: a %s needs 1 feature or more; got 0", m->path, m->kind);
+    if (!features) gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", m->path, norms_a(m->kind), m->kind);
     if (!(eps >= 0) && eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", m->path, eps);
     if (affine) *weight = gr_param(t, m, "weight", GR_SHAPE(features), gr_constant(1));
     if (affine) *bias = gr_param(t, m, "bias", GR_SHAPE(features), gr_constant(0));
@@ -23,6 +26,23 @@ static bool norms_fits(gr_tape *t, const gr_op *op, const gr_module *m, const gr
                    last ? "last" : "second");
 }
 
+/* The kind of a BatchNorm or an InstanceNorm with that many axes beside samples and channels. */
+static const char *norms_kind(const char *const kinds[3], int dims) { return kinds[dims == 1 || dims == 2 ? dims : 0]; }
+static void norms_check_dims(gr_tape *t, const gr_module *m, int dims)
+{
+    if (dims < 0 || dims > 2) gr_fail(t, NULL, "%s: dims must be 1, 2, or 0 for any; got %d", m->path, dims);
+}
+
+/* dims 2: rank 4; 1: rank 3, or also 2; 0: any. */
+static bool norms_fits_dims(gr_tape *t, const gr_op *op, const gr_module *m, const gr_tensor *x, int dims, bool also_2)
+{
+    if (!dims || x->rank == dims + 2 || (dims == 1 && also_2 && x->rank == 2)) return true;
+    return gr_fail(t, op, "x is %s, but %s is %s %s, for x of rank %s", gr_shape_text(t, x), m->path, norms_a(m->kind), m->kind,
+                   dims == 2 ? "4"
+                   : also_2  ? "2 or 3"
+                             : "3");
+}
+
 /* ---- BatchNorm ---- */
 
 static gr_tensor *batch_norm_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
@@ -34,8 +54,10 @@ gr_batch_norm_module *gr_batch_norm_new(gr_tape *t, gr_module *parent, const cha
                                         const gr_batch_norm_config *config)
 {
     const gr_batch_norm_config c = config ? *config : (gr_batch_norm_config){ 0 };
-    gr_batch_norm_module *b = gr_module_make(t, parent, name, "BatchNorm", sizeof *b);
+    static const char *const kinds[] = { "BatchNorm", "BatchNorm1d", "BatchNorm2d" };
+    gr_batch_norm_module *b = gr_module_make(t, parent, name, norms_kind(kinds, c.dims), sizeof *b);
     if (!b) return NULL;
+    norms_check_dims(t, &b->module, c.dims);
     b->eps = norms_make(t, &b->module, features, !c.no_affine, c.eps, &b->weight, &b->bias);
     if (c.momentum != GR_NONE && !(c.momentum >= 0 && c.momentum <= 1))
         gr_fail(t, NULL, "%s: momentum must be in 0 .. 1, or GR_NONE; got %g", b->module.path, c.momentum);
@@ -44,7 +66,7 @@ gr_batch_norm_module *gr_batch_norm_new(gr_tape *t, gr_module *parent, const cha
         b->running_var = gr_buffer(t, &b->module, "running_var", GR_SHAPE(features), 1);
         b->batches = gr_counter(t, &b->module, "num_batches_tracked");
     }
-    b->features = features, b->features_last = c.features_last, b->momentum = c.momentum;
+    b->features = features, b->features_last = c.features_last, b->dims = c.dims, b->momentum = c.momentum;
     b->module.forward = batch_norm_module_forward;
     return gr_module_ready(t, &b->module) ? b : NULL;
 }
@@ -54,6 +76,7 @@ gr_tensor *gr_batch_norm_forward(gr_tape *t, const gr_batch_norm_module *b, gr_t
     static const gr_op op = { .name = "batch_norm" };
     if (!b) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x) || !norms_fits(t, &op, &b->module, x, b->features_last, b->features)) return NULL;
+    if (!norms_fits_dims(t, &op, &b->module, x, b->dims, true)) return NULL;
     const gr_batch_norm_options o = {
         .running_mean = b->running_mean,
         .running_var = b->running_var,
@@ -107,10 +130,12 @@ gr_instance_norm_module *gr_instance_norm_new(gr_tape *t, gr_module *parent, con
                                               const gr_instance_norm_config *config)
 {
     const gr_instance_norm_config c = config ? *config : (gr_instance_norm_config){ 0 };
-    gr_instance_norm_module *i = gr_module_make(t, parent, name, "InstanceNorm", sizeof *i);
+    static const char *const kinds[] = { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" };
+    gr_instance_norm_module *i = gr_module_make(t, parent, name, norms_kind(kinds, c.dims), sizeof *i);
     if (!i) return NULL;
+    norms_check_dims(t, &i->module, c.dims);
     i->eps = norms_make(t, &i->module, features, c.affine, c.eps, &i->weight, &i->bias);
-    i->features = features, i->features_last = c.features_last;
+    i->features = features, i->features_last = c.features_last, i->dims = c.dims;
     i->module.forward = instance_norm_module_forward;
     return gr_module_ready(t, &i->module) ? i : NULL;
 }
@@ -120,6 +145,7 @@ gr_tensor *gr_instance_norm_forward(gr_tape *t, const gr_instance_norm_module *i
     static const gr_op op = { .name = "instance_norm" };
     if (!i) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x) || !norms_fits(t, &op, &i->module, x, i->features_last, i->features)) return NULL;
+    if (!norms_fits_dims(t, &op, &i->module, x, i->dims, false)) return NULL;
     return gr_instance_norm(t, x, i->features_last ? -1 : 1, i->weight, i->bias, i->eps);
 }
 
@@ -190,7 +216,7 @@ gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_
         return g ? &g->module : NULL;
     }
     case GR_NORM_RMS: {
-        if (c.channels_first) return gr_fail(t, NULL, "norm: RMS is over the last axis; got channels_first");
+        if (c.channels_first) return gr_fail(t, NULL, "%s: an RMSNorm is over the last axis; got channels_first", name ? name : "norm");
         gr_rms_norm_module *r = gr_rms_norm_new(t, parent, name, GR_SHAPE(features), &(gr_rms_norm_config){ .eps = c.eps });
         return r ? &r->module : NULL;
     }
@@ -204,5 +230,5 @@ gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_
         return i ? &i->module : NULL;
     }
     }
-    return gr_fail(t, NULL, "norm: kind is %d, which is no gr_norm_kind", (int)kind);
+    return gr_fail(t, NULL, "%s: kind is %d, which is no gr_norm_kind", name ? name : "norm", (int)kind);
 }

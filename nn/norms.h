@@ -12,6 +12,7 @@ typedef struct {
     bool no_affine;      /* neither weight nor bias */
     bool no_running;     /* the batch's statistics in evaluation mode, too */
     bool features_last;  /* x is [.., C], not [N, C, ..] */
+    int dims;            /* 1: a BatchNorm1d, for x of rank 2 or 3; 2: a BatchNorm2d, for rank 4; 0: a BatchNorm, for any */
     double momentum;     /* 0: 0.1; GR_NONE: the average over all batches so far */
     double eps;          /* 0: 1e-5; GR_NONE: none */
 } gr_batch_norm_config;
@@ -22,6 +23,7 @@ typedef struct {
     int64_t *batches;                      /* num_batches_tracked, or NULL */
     size_t features;
     bool features_last;
+    int dims;
     double momentum, eps;
 } gr_batch_norm_module;
 
@@ -61,6 +63,7 @@ GR_API gr_tensor *gr_group_norm_forward(gr_tape *t, const gr_group_norm_module *
 typedef struct {
     bool affine;         /* with weight and bias; off by default, as in PyTorch */
     bool features_last;  /* x is [N, .., C], not [N, C, ..] */
+    int dims;            /* 1: an InstanceNorm1d, for x of rank 3; 2: an InstanceNorm2d, for rank 4; 0: an InstanceNorm, for any */
     double eps;          /* 0: 1e-5; GR_NONE: none */
 } gr_instance_norm_config;
 typedef struct {
@@ -68,6 +71,7 @@ typedef struct {
     gr_tensor *weight, *bias; /* [C], or NULL */
     size_t features;
     bool features_last;
+    int dims;
     double eps;
 } gr_instance_norm_module;
 

@@ -207,11 +207,35 @@ static void hand_computed_values(void **state)
     gr_tape *t = gr_tape_new(1);
     gr_tensor *x = gr_input(t, (gr_real[]){ 3, 4 }, GR_SHAPE(2));
     assert_values(gr_rms_norm(t, x, 1, NULL, 0), 1e-6, (gr_real)0.8485281, (gr_real)1.1313708);
+    const gr_real third = (gr_real)0.57735027;
+    assert_values(gr_layer_norm(t, gr_input(t, (gr_real[]){ 1, 0, 0, 0 }, GR_SHAPE(4)), 1, NULL, NULL, 0), 1e-6, 3 * third, -third, -third, -third);
     const gr_real one_to_8[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, a = (gr_real)1.3416408, b = (gr_real)0.4472136;
     assert_values(gr_group_norm(t, gr_input(t, one_to_8, GR_SHAPE(1, 4, 2)), 2, NULL, NULL, 0), 1e-6, -a, -b, b, a, -a, -b, b, a);
     assert_values(gr_instance_norm(t, gr_input(t, one_to_8, GR_SHAPE(1, 4, 2)), 1, NULL, NULL, 0), 1e-6, -1, 1, -1, 1, -1, 1, -1, 1);
     assert_values(gr_norm_axes(t, gr_input(t, one_to_8, GR_SHAPE(1, 2, 4)), GR_AXES(1), GR_AXES(1), NULL, NULL, 0), 1e-6, -1, -1, -1, -1, 1,
                   1, 1, 1);
+    gr_tape_free(t);
+}
+
+/* Two values are +1 and -1 whatever they were, so nothing passes: layer norm of 2 features, group norm of 2 channels, instance norm of 2 pixels. */
+static void two_values_give_plus_and_minus_1_and_pass_nothing(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    for (int k = 0; k < 4; k++) {
+        gr_tape_reset(t);
+        gr_tensor *x = gr_want_grad(t, gr_randn(t, k == 3 ? GR_SHAPE(5, 2, 9) : GR_SHAPE(5, 9, 2), 5, 3, "x"));
+        gr_tensor *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
+        gr_tensor *y = k == 0   ? gr_layer_norm(t, x, 1, NULL, NULL, 0)
+                       : k == 1 ? gr_instance_norm(t, x, 1, NULL, NULL, 0)
+                       : k == 2 ? gr_group_norm(t, x, 9, NULL, NULL, 0)
+                                : gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, 0);
+        assert_true(gr_backward_from(t, y, dy->data));
+        for (size_t i = 0; i < x->len; i++) {
+            assert_true(fabs(fabs((double)y->data[i]) - 1) < 1e-6);
+            assert_true(fabs((double)gr_grad(t, x)[i]) < 2e-5);
+        }
+    }
     gr_tape_free(t);
 }
 
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test(memory_that_fails_is_an_error),
         cmocka_unit_test(sizes_of_0_give_nothing),
         cmocka_unit_test(hand_computed_values),
+        cmocka_unit_test(two_values_give_plus_and_minus_1_and_pass_nothing),
         cmocka_unit_test(group_norm_lies_between_layer_and_instance_norm),
         cmocka_unit_test(equal_values_give_beta_and_a_finite_gradient),
         cmocka_unit_test(rms_norm_of_zeros_is_0_and_its_gradient_finite),

@@ -1,0 +1,282 @@
+/* tests/test_norm_modules.c - the modules of normalization: first values, names, gr_norm_new, the summary, state_dict, messages. */
+#define FAILING_FILES
+#include "tests/failing.h"
+
+static gr_tape *tape;
+static gr_module *net;
+static int start(void **state)
+{
+    (void)state;
+    tape = gr_tape_new(3), net = gr_module_new(tape);
+    return gr_failed(tape);
+}
+static int finish(void **state)
+{
+    (void)state;
+    gr_module_free(net), gr_tape_free(tape);
+    return 0;
+}
+
+static gr_tensor *ramp(gr_shape shape)
+{
+    gr_tensor *x = gr_empty(tape, shape);
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] = (gr_real)(i * i % 19) - (gr_real)(i % 7);
+    return x;
+}
+
+/* ---- First values ---- */
+
+static void they_start_as_pytorch_does(void **state)
+{
+    (void)state;
+    gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 2, NULL);
+    gr_group_norm_module *g = gr_group_norm_new(tape, net, "gn", 2, 4, NULL);
+    gr_instance_norm_module *i = gr_instance_norm_new(tape, net, "in", 2, NULL);
+    gr_rms_norm_module *r = gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2, 2), NULL);
+    assert_ok(tape);
+    assert_values(b->weight, 0, 1, 1);
+    assert_values(b->bias, 0, 0, 0);
+    assert_values(b->running_mean, 0, 0, 0);
+    assert_values(b->running_var, 0, 1, 1);
+    assert_true(*b->batches == 0 && b->eps == 1e-5);
+    assert_values(g->weight, 0, 1, 1, 1, 1);
+    assert_values(g->bias, 0, 0, 0, 0, 0);
+    assert_true(g->eps == 1e-5 && i->eps == 1e-5 && !i->weight && !i->bias);
+    assert_values(r->weight, 0, 1, 1, 1, 1);
+    assert_true(r->eps == (sizeof(gr_real) == 4 ? 0x1p-23 : 0x1p-52));
+    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) assert_true(s->is_norm_or_bias || s->kind != GR_PARAMETER);
+
+    b = gr_batch_norm_new(tape, net, "plain", 2, &(gr_batch_norm_config){ .no_affine = true, .no_running = true, .eps = GR_NONE });
+    g = gr_group_norm_new(tape, net, "plain_gn", 1, 4, &(gr_group_norm_config){ .no_affine = true, .eps = 0.5 });
+    i = gr_instance_norm_new(tape, net, "affine", 2, &(gr_instance_norm_config){ .affine = true, .eps = GR_NONE });
+    r = gr_rms_norm_new(tape, net, "plain_rms", GR_SHAPE(2), &(gr_rms_norm_config){ .no_affine = true, .eps = 0.25 });
+    assert_ok(tape);
+    assert_true(!b->weight && !b->bias && !b->running_mean && !b->running_var && !b->batches && b->eps == 0);
+    assert_true(!g->weight && g->eps == 0.5 && i->weight && i->bias && i->eps == 0 && !r->weight && r->eps == 0.25);
+    const gr_slot *s = gr_slot_find(net, "plain");
+    assert_null(s);
+}
+
+static void a_summary_shows_the_names_of_pytorch(void **state)
+{
+    (void)state;
+    gr_batch_norm_new(tape, net, "a", 3, &(gr_batch_norm_config){ .dims = 1 });
+    gr_batch_norm_new(tape, net, "b", 3, &(gr_batch_norm_config){ .dims = 2, .no_running = true });
+    gr_instance_norm_new(tape, net, "c", 3, &(gr_instance_norm_config){ .dims = 2, .affine = true });
+    gr_norm_new(tape, net, "d", GR_NORM_NONE, 3, NULL);
+    assert_ok(tape);
+    const int n = (int)sizeof(gr_real);
+    char want[2000], text[2000];
+    snprintf(want, sizeof want,
+             "module  kind            parameters  multiply-adds       bytes  tensors\n"
+             "(root)  Module                   0              0           0\n"
+             "a       BatchNorm1d              6              3  %10d  weight [3]  bias [3]  running_mean [3] (buffer)  running_var [3] "
+             "(buffer)  num_batches_tracked (counter)\n"
+             "b       BatchNorm2d              6              3  %10d  weight [3]  bias [3]\n"
+             "c       InstanceNorm2d           6              3  %10d  weight [3]  bias [3]\n"
+             "d       Identity                 0              0           0\n"
+             "total                           18              9  %10d  multiply-adds are for one row of each module's input\n",
+             12 * n + 8, 6 * n, 6 * n, 24 * n + 8);
+    FILE *f = tmpfile();
+    gr_summary(f, net);
+    rewind(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(text, want);
+}
+
+/* ---- Any norm by its kind ---- */
+
+static void any_norm_is_the_operator_of_its_kind(void **state)
+{
+    (void)state;
+    gr_tensor *rows = ramp(GR_SHAPE(5, 3, 8)), *images = ramp(GR_SHAPE(4, 8, 3, 2));
+    const gr_norm_config first = { .channels_first = true, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
+    const gr_batch_norm_options o = { .eps = 0.1 };
+    const struct {
+        gr_norm_kind kind;
+        const char *name;
+        gr_tensor *of_rows, *of_images;
+    } kinds[] = {
+        { GR_NORM_NONE, "Identity", rows, images },
+        { GR_NORM_BATCH, "BatchNorm", gr_batch_norm(tape, rows, -1, NULL, NULL, &o), gr_batch_norm(tape, images, 1, NULL, NULL, &o) },
+        { GR_NORM_LAYER, "LayerNorm", gr_layer_norm(tape, rows, 1, NULL, NULL, 0.1), gr_group_norm(tape, images, 1, NULL, NULL, 0.1) },
+        { GR_NORM_RMS, "RMSNorm", gr_rms_norm(tape, rows, 1, NULL, 0.1), NULL },
+        { GR_NORM_GROUP, "GroupNorm", gr_layer_norm(tape, gr_reshape(tape, rows, GR_SHAPE(5, 3, 2, 4)), 1, NULL, NULL, 0.1),
+          gr_group_norm(tape, images, 4, NULL, NULL, 0.1) },
+        { GR_NORM_INSTANCE, "InstanceNorm", gr_instance_norm(tape, rows, -1, NULL, NULL, 0.1),
+          gr_instance_norm(tape, images, 1, NULL, NULL, 0.1) },
+    };
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        gr_module *of_rows = gr_norm_new(tape, net, NULL, kinds[k].kind, 8, &last);
+        gr_tensor *y = gr_forward(tape, of_rows, rows);
+        assert_ok(tape);
+        assert_true(gr_same_shape(y, rows));
+        assert_string_equal(of_rows->kind, kinds[k].name);
+        assert_same_bits(y->data, kinds[k].of_rows->data, y->len);
+        assert_int_equal(gr_module_parameters(of_rows), kinds[k].kind == GR_NORM_NONE ? 0 : kinds[k].kind == GR_NORM_RMS ? 8 : 16);
+        if (!kinds[k].of_images) continue;
+        gr_module *of_images = gr_norm_new(tape, net, NULL, kinds[k].kind, 8, &first);
+        y = gr_forward(tape, of_images, images);
+        assert_ok(tape);
+        assert_same_bits(y->data, kinds[k].of_images->data, y->len);
+        assert_int_equal(gr_module_parameters(of_images), kinds[k].kind == GR_NORM_NONE ? 0 : 16);
+    }
+}
+
+static void groups_are_chosen_by_the_number_of_features(void **state)
+{
+    (void)state;
+    const size_t features[] = { 64, 48, 32, 6, 7, 2, 1 }, want[] = { 32, 16, 16, 2, 1, 1, 1 };
+    for (size_t k = 0; k < COUNT(features); k++)
+        assert_int_equal(((gr_group_norm_module *)gr_norm_new(tape, net, NULL, GR_NORM_GROUP, features[k], NULL))->groups, want[k]);
+}
+
+static void a_norm_hands_its_momentum_and_defaults_on(void **state)
+{
+    (void)state;
+    gr_batch_norm_module *b =
+        (gr_batch_norm_module *)gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .momentum = GR_NONE });
+    for (int step = 1; step <= 3; step++) gr_forward(tape, &b->module, gr_full(tape, GR_SHAPE(4, 2), step));
+    assert_ok(tape);
+    assert_int_equal(*b->batches, 3);
+    assert_values(b->running_mean, 1e-6, 2, 2);
+    assert_true(b->features_last && b->eps == 1e-5);
+}
+
+/* ---- Evaluation, files ---- */
+
+static void a_loaded_module_evaluates_to_the_same_bits(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("bn.safetensors"));
+    gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 3, NULL);
+    for (int step = 0; step < 3; step++) gr_forward(tape, &b->module, ramp(GR_SHAPE(7, 3)));
+    gr_tape_set_training(tape, false);
+    gr_tensor *x = ramp(GR_SHAPE(2, 3)), *y = gr_forward(tape, &b->module, x);
+    assert_true(gr_state_save(tape, net, path, NULL));
+    gr_module *other = gr_module_new(tape);
+    gr_batch_norm_module *c = gr_batch_norm_new(tape, other, "bn", 3, NULL);
+    assert_true(gr_state_load(tape, other, path));
+    assert_int_equal(*c->batches, 3);
+    assert_same_bits(gr_forward(tape, &c->module, x)->data, y->data, y->len);
+    gr_module_free(other);
+    unlink(path);
+}
+
+static void lengths_reach_the_module(void **state)
+{
+    (void)state;
+    gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .features_last = true });
+    const gr_batch_norm_input input = { .lengths = gr_ints_new(tape, (int[]){ 2, 3 }, GR_SHAPE(2)) };
+    gr_tensor *x = ramp(GR_SHAPE(2, 3, 2)), *y = gr_batch_norm_forward(tape, b, x, &input);
+    assert_ok(tape);
+    assert_same_bits(y->data, gr_batch_norm(tape, x, -1, NULL, NULL, &(gr_batch_norm_options){ .lengths = input.lengths })->data, y->len);
+    assert_values(gr_slice(tape, gr_reshape(tape, y, GR_SHAPE(6, 2)), 2, 1), 0, 0, 0);
+}
+
+/* ---- Failures ---- */
+
+static bool build_and_run(gr_tape *t, void *unused)
+{
+    (void)unused;
+    gr_module *root = gr_module_new(t), *seq = gr_sequential_new(t, root, "seq");
+    for (int kind = GR_NORM_NONE; kind <= GR_NORM_INSTANCE; kind++)
+        gr_norm_new(t, seq, NULL, (gr_norm_kind)kind, 4, &(gr_norm_config){ .channels_first = kind != GR_NORM_RMS });
+    const bool well = gr_backward(t, gr_sum(t, gr_forward(t, seq, gr_randn(t, GR_SHAPE(2, 4, 4), 0, 1, "x")), GR_ALL_AXES, false));
+    for (gr_module *m = root; m; m = gr_module_next(root, m)) { /* no half-made module stays */
+        if (!strcmp(m->kind, "BatchNorm")) assert_true(((gr_batch_norm_module *)m)->bias && ((gr_batch_norm_module *)m)->batches);
+        if (!strcmp(m->kind, "GroupNorm")) assert_true(((gr_group_norm_module *)m)->weight && ((gr_group_norm_module *)m)->bias);
+    }
+    gr_module_free(root);
+    return well;
+}
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_every_allocation(build_and_run, NULL);
+}
+
+static void bad_arguments_are_reported(void **state)
+{
+    (void)state;
+#define REFUSES(call, text) \
+    do { \
+        assert_null(call); \
+        assert_message(tape, text); \
+        assert_null(net->child); \
+        tape->error = GR_OK, tape->message[0] = 0; \
+    } while (0)
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 0, NULL), "bn: a BatchNorm needs 1 feature or more; got 0");
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .eps = -2 }), "bn: eps must not be negative; got -2");
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .momentum = 2 }),
+            "bn: momentum must be in 0 .. 1, or GR_NONE; got 2");
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .dims = 3 }), "bn: dims must be 1, 2, or 0 for any; got 3");
+    REFUSES(gr_group_norm_new(tape, net, "gn", 2, 0, NULL), "gn: a GroupNorm needs 1 feature or more; got 0");
+    REFUSES(gr_group_norm_new(tape, net, "gn", 3, 4, NULL), "gn: 4 features cannot make 3 groups");
+    REFUSES(gr_group_norm_new(tape, net, "gn", 0, 4, NULL), "gn: 4 features cannot make 0 groups");
+    REFUSES(gr_group_norm_new(tape, net, "gn", 2, 4, &(gr_group_norm_config){ .eps = NAN }), "gn: eps must not be negative; got nan");
+    REFUSES(gr_instance_norm_new(tape, net, "in", 0, &(gr_instance_norm_config){ .dims = 1 }),
+            "in: an InstanceNorm1d needs 1 feature or more; got 0");
+    REFUSES(gr_instance_norm_new(tape, net, "in", 2, &(gr_instance_norm_config){ .eps = -2 }), "in: eps must not be negative; got -2");
+    REFUSES(gr_instance_norm_new(tape, net, "in", 2, &(gr_instance_norm_config){ .dims = -1 }),
+            "in: dims must be 1, 2, or 0 for any; got -1");
+    REFUSES(gr_rms_norm_new(tape, net, "rms", GR_SCALAR, NULL), "rms: an RMSNorm needs the sizes of at least one axis; got []");
+    REFUSES(gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2), &(gr_rms_norm_config){ .eps = -2 }), "rms: eps must not be negative; got -2");
+    REFUSES(gr_norm_new(tape, net, "n", GR_NORM_RMS, 2, &(gr_norm_config){ .channels_first = true }),
+            "n: an RMSNorm is over the last axis; got channels_first");
+    REFUSES(gr_norm_new(tape, net, "n", (gr_norm_kind)17, 2, NULL), "n: kind is 17, which is no gr_norm_kind");
+    REFUSES(gr_batch_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2)), NULL), "batch_norm: the module is NULL");
+    REFUSES(gr_group_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2))), "group_norm: the module is NULL");
+    REFUSES(gr_instance_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2))), "instance_norm: the module is NULL");
+    REFUSES(gr_rms_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2))), "rms_norm: the module is NULL");
+#undef REFUSES
+#define REFUSES(call, text) \
+    do { \
+        assert_null(call); \
+        assert_message(tape, text); \
+        tape->error = GR_OK, tape->message[0] = 0; \
+    } while (0)
+    gr_tensor *x = ramp(GR_SHAPE(2, 3, 5));
+    gr_batch_norm_module *b1 = gr_batch_norm_new(tape, net, "b1", 3, &(gr_batch_norm_config){ .dims = 1 });
+    gr_batch_norm_module *b2 = gr_batch_norm_new(tape, net, "b2", 3, &(gr_batch_norm_config){ .dims = 2 });
+    gr_instance_norm_module *i1 = gr_instance_norm_new(tape, net, "i1", 3, &(gr_instance_norm_config){ .dims = 1 });
+    gr_instance_norm_module *last = gr_instance_norm_new(tape, net, "last", 3, &(gr_instance_norm_config){ .features_last = true });
+    gr_group_norm_module *g = gr_group_norm_new(tape, net, "g", 2, 4, NULL);
+    gr_rms_norm_module *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
+    REFUSES(gr_batch_norm_forward(tape, b1, NULL, NULL), "batch_norm: argument 1 is NULL");
+    REFUSES(gr_batch_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
+            "batch_norm: x is [3, 2], but b1 normalizes 3 features on its second axis");
+    REFUSES(gr_batch_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),
+            "batch_norm: x is [3], but b1 normalizes 3 features on its second axis");
+    REFUSES(gr_batch_norm_forward(tape, b1, ramp(GR_SHAPE(2, 3, 2, 2)), NULL),
+            "batch_norm: x is [2, 3, 2, 2], but b1 is a BatchNorm1d, for x of rank 2 or 3");
+    REFUSES(gr_batch_norm_forward(tape, b2, x, NULL), "batch_norm: x is [2, 3, 5], but b2 is a BatchNorm2d, for x of rank 4");
+    REFUSES(gr_instance_norm_forward(tape, i1, ramp(GR_SHAPE(2, 3))),
+            "instance_norm: x is [2, 3], but i1 is an InstanceNorm1d, for x of rank 3");
+    REFUSES(gr_instance_norm_forward(tape, last, x), "instance_norm: x is [2, 3, 5], but last normalizes 3 features on its last axis");
+    REFUSES(gr_group_norm_forward(tape, g, x), "group_norm: x is [2, 3, 5], but g normalizes 4 features on its second axis");
+    REFUSES(gr_rms_norm_forward(tape, r, x), "rms_norm: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
+    assert_non_null(gr_forward(tape, &b1->module, ramp(GR_SHAPE(2, 3))));
+}
+
+static int start_in_folder(void **state) { return start(state) || make_folder(state); }
+static int finish_in_folder(void **state) { return finish(state) || remove_folder(state); }
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, start, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(they_start_as_pytorch_does),
+        TEST(a_summary_shows_the_names_of_pytorch),
+        TEST(any_norm_is_the_operator_of_its_kind),
+        TEST(groups_are_chosen_by_the_number_of_features),
+        TEST(a_norm_hands_its_momentum_and_defaults_on),
+        cmocka_unit_test_setup_teardown(a_loaded_module_evaluates_to_the_same_bits, start_in_folder, finish_in_folder),
+        TEST(lengths_reach_the_module),
+        cmocka_unit_test(every_allocation_may_fail),
+        TEST(bad_arguments_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
