@@ -61,6 +61,12 @@ static kit_run start(kit_options *o)
     return r;
 }
 
+static void finish(kit_run *r, kit_arms *a)
+{
+    kit_arms_free(a);
+    assert_int_equal(kit_run_end(r), 0);
+}
+
 static kit_arms comparison(points *p)
 {
     return (
@@ -76,8 +82,7 @@ static uint64_t trained_alone(int kind, int threads)
     kit_arms_add(&a, "arm", kind);
     assert_true(kit_arms_run(&r, &a));
     const uint64_t hash = kit_fingerprint(a.arm[0].net);
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
     return hash;
 }
 
@@ -96,8 +101,7 @@ static void an_arm_trains_as_if_it_were_alone(void **state)
     assert_int_equal(kit_fingerprint(a.arm[0].net), trained_alone(PLAIN, 1));
     assert_int_equal(kit_fingerprint(a.arm[1].net), trained_alone(OTHER_RATE, 4));
     assert_int_not_equal(kit_fingerprint(a.arm[0].net), kit_fingerprint(a.arm[1].net));
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 static void marks_are_the_first_evaluation_that_passed_them(void **state)
@@ -124,8 +128,7 @@ static void marks_are_the_first_evaluation_that_passed_them(void **state)
     kit_arms_add(&a, "fast", PLAIN);
     assert_true(kit_arms_run(&r, &a));
     assert_true(a.arm[0].mark[0].step && a.arm[0].mark[0].step <= a.arm[0].mark[1].step && !a.arm[0].mark[2].step);
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 static void arms_take_turns_in_going_first(void **state)
@@ -141,8 +144,7 @@ static void arms_take_turns_in_going_first(void **state)
     assert_true(kit_arms_run(&r, &a));
     assert_int_equal(taken, COUNT(want));
     assert_memory_equal(turns, want, sizeof want);
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 static void a_parameter_that_does_not_learn_is_named_at_the_first_step(void **state)
@@ -169,8 +171,7 @@ static void a_parameter_that_does_not_learn_is_named_at_the_first_step(void **st
     assert_non_null(strstr(text, "spare.weight"));
     assert_null(strstr(text + 6, "idle:\n"));
     assert_null(strstr(text, "good"));
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 /* An arm whose accuracies in evaluation are written down beforehand. */
@@ -203,8 +204,7 @@ static void a_mark_is_passed_when_reached_and_passed_once(void **state)
     kit_arms_add(&a, "arm", PLAIN);
     assert_true(kit_arms_run(&r, &a));
     assert_int_equal(a.arm[0].mark[0].step, 1), assert_int_equal(a.arm[0].mark[1].step, 1), assert_int_equal(a.arm[0].mark[2].step, 0);
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 static void the_test_set_is_seen_in_evaluation_mode(void **state)
@@ -222,8 +222,7 @@ static void the_test_set_is_seen_in_evaluation_mode(void **state)
     gr_tape_set_training(arm->tape, false); /* or dropout would drop */
     for (size_t b = 0, samples; b < 5; b++) gr_tape_reset(arm->tape), loss_of(arm, next_points(&p, false, b, &samples), &want);
     assert_true(want.loss == arm->tested.loss && want.hits == arm->tested.hits && want.images == arm->tested.images);
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 static void clip_bounds_a_step(void **state)
@@ -322,8 +321,7 @@ static void an_arm_that_diverges_stops_alone(void **state)
     fclose(f);
     assert_int_equal(strncmp(text, "four corners, 20 steps\n      train loss  test loss  accuracy      gap", 69), 0);
     assert_non_null(strstr(text, "\nbad   diverged at step 6\ngood  "));
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
 }
 
 static void an_error_of_one_arm_ends_all_and_names_it(void **state)
@@ -354,8 +352,7 @@ static void the_log_names_run_and_arm(void **state)
     kit_arms a = comparison(&p);
     kit_arms_add(&a, "x", PLAIN), kit_arms_add(&a, "y", OTHER_RATE);
     assert_true(kit_arms_run(&r, &a));
-    kit_arms_free(&a);
-    assert_int_equal(kit_run_end(&r), 0);
+    finish(&r, &a);
     FILE *const f = fopen(path, "r");
     int runs = 0, steps = 0, evaluations = 0, ends = 0;
     while (fgets(line, sizeof line, f)) {
