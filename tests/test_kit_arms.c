@@ -1,4 +1,4 @@
-/* tests/test_kit_arms.c - comparisons: arms in lockstep, marks, divergence, the table, the log; the frame of a program. */
+/* tests/test_kit_arms.c - comparisons: arms in lockstep, marks, divergence, the table, the log. */
 #include "tests/test.h"
 #include "examples/kit/kit.h"
 #include <stdio.h>
@@ -365,21 +365,6 @@ static void the_log_names_run_and_arm(void **state)
     assert_int_equal(runs, 1), assert_int_equal(steps, 4), assert_int_equal(evaluations, 2), assert_int_equal(ends, 2);
 }
 
-static void a_missed_target_ends_with_1_only_with_check(void **state)
-{
-    (void)state;
-    for (int check = 0; check < 2; check++) {
-        kit_options o = { .check = check, .quiet = true };
-        kit_run r = start(&o);
-        const int spoken = dup(2);
-        assert_non_null(freopen("/dev/null", "w", stderr));
-        assert_true(kit_run_need(&r, true, "nothing"));
-        assert_false(kit_run_need(&r, false, "%d is not %d", 1, 2));
-        fflush(stderr), dup2(spoken, 2), close(spoken);
-        assert_int_equal(kit_run_end(&r), check);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,7 +380,6 @@ int main(void)
         cmocka_unit_test(an_arm_that_diverges_stops_alone),
         cmocka_unit_test(an_error_of_one_arm_ends_all_and_names_it),
         cmocka_unit_test(the_log_names_run_and_arm),
-        cmocka_unit_test(a_missed_target_ends_with_1_only_with_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
