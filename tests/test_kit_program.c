@@ -1,8 +1,10 @@
 /* tests/test_kit_program.c - exit codes, output files, interruption, the fingerprint; the log; progress. */
 #include "tests/test.h"
 #include "examples/kit/kit.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -238,6 +240,29 @@ static void on_a_terminal_it_is_one_line_that_changes(void **state)
     assert_int_equal(unlink(in_dir("progress")), 0);
 }
 
+static void a_narrow_terminal_gets_a_shorter_line(void **state)
+{
+    (void)state;
+    char got[256] = "", name[64];
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master < 0 || grantpt(master) || unlockpt(master) || ptsname_r(master, name, sizeof name))
+        printf("not run: progress on a terminal, there is no pseudo-terminal\n"), skip();
+    FILE *const terminal = fopen(name, "w");
+    assert_non_null(terminal);
+    assert_int_equal(ioctl(master, TIOCSWINSZ, &(struct winsize){ .ws_row = 24, .ws_col = 40 }), 0);
+    kit_progress p = kit_progress_new(terminal, 1, 2);
+    assert_true(p.live);
+    p.unit = "names";
+    kit_progress_show(&p, 64, "a line that is far too long for so small a terminal");
+    const ssize_t n = read(master, got, sizeof got - 1);
+    assert_true(n > 0);
+    assert_int_equal(strncmp(got, "\ra line", 7), 0);
+    const char *const end = strstr(got, " names/s  0:00 left\033[K");
+    assert_non_null(end);
+    assert_int_equal(strchr(end, 27) - got, 40); /* the return, and 39 of 40 columns */
+    fclose(terminal), close(master);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so),
         cmocka_unit_test(away_from_a_terminal_progress_is_a_line_an_epoch),
         cmocka_unit_test(on_a_terminal_it_is_one_line_that_changes),
+        cmocka_unit_test(a_narrow_terminal_gets_a_shorter_line),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
