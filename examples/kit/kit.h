@@ -8,3 +8,4 @@
 #include "examples/kit/kit_progress.h"
 #include "examples/kit/kit_resume.h"
 #include "examples/kit/kit_run.h"
+#include "examples/kit/kit_text.h"

@@ -1,0 +1,178 @@
+/* examples/transformer_norms.c - a small causal Transformer learns text character by character: without norm, with BatchNorm, LayerNorm and
+ * RMSNorm; norms before each part (pre) or after each sum (post); with a warm-up of the learning rate and without.
+ *
+ * Shows: attention, Transformer layers, positions, arms in lockstep, text made one character at a time with mark and rewind.
+ * Run:   examples/transformer_norms                  sentences of a small grammar, half a minute
+ *        examples/transformer_norms --large --data data/text --arms LN --epochs 4 --sample 500
+ *                                                    tiny Shakespeare, 128 units, windows of 64: loss 1.6 or so after 2,000 steps
+ * See:   post-norm without warm-up is the one that suffers (Xiong et al. 2020): at its start the gradients of the last layers are large. BatchNorm
+ *        averages over all positions, also later ones, so its training loss may profit from what it is to predict; its test loss, with
+ *        running statistics, does not.
+ * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ */
+#include "examples/kit/kit.h"
+#include "gradus.h"
+#include <string.h>
+
+static kit_options o = { .batch = 16, .epochs = 3, .lr = 3e-3, .seed = 42 };
+static struct {
+    uint64_t size, heads, layers, context, sample, warmup;
+    double dropout, temperature;
+    int arms;
+    bool large;
+} own = { .size = 32, .heads = 4, .layers = 2, .context = 32, .sample = 300, .temperature = 0.8 };
+
+static const kit_flag flag[] = {
+    { "data", KIT_TEXT, &o.data, "PATH", "a file of text, or a folder with tinyshakespeare.txt; without: made-up sentences", 0, 0 },
+    { "large", KIT_SWITCH, &own.large, NULL, "--size 128 --context 64 --batch 32 --lr 1e-3", 0, 0 },
+    { "arms", KIT_CHOICE, &own.arms, "all|LN", "all, then pre and post without warm-up; or LN pre alone", 0, 0 },
+    { "size", KIT_COUNT, &own.size, "N", "of each position's vector", 1, 1 << 14 },
+    { "heads", KIT_COUNT, &own.heads, "N", "of attention; divides the size", 1, 1 << 10 },
+    { "layers", KIT_COUNT, &own.layers, "N", "attention and two linears each", 0, 256 },
+    { "context", KIT_COUNT, &own.context, "N", "characters of a window", 1, 1 << 14 },
+    { "dropout", KIT_NUMBER, &own.dropout, "P", "probability of dropout", 0, 1 },
+    { "warmup", KIT_COUNT, &own.warmup, "N", "steps in which the learning rate rises; 0: a tenth. Then it falls, a cosine", 0, 1e12 },
+    { "sample", KIT_COUNT, &own.sample, "N", "at the end let LN pre write so many characters", 0, 1e9 },
+    { "temperature", KIT_NUMBER, &own.temperature, "X", "of the sample: below 1 likelier, above 1 wilder", 1e-6, 1e6 },
+    KIT_FLAGS_TRAINING(o),
+    KIT_FLAGS_RUN(o, "exit 1 unless LN and RMS, pre and post, end below none and below 0.75 (of sentences; 2.0 of other text)"),
+};
+static const kit_flags flags = { "transformer_norms", "norms in a Transformer that learns text", flag, sizeof flag / sizeof *flag };
+
+enum { NONE, BN_PRE, LN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST, ARMS };
+static const struct {
+    const char *name;
+    gr_norm_kind norm;
+    bool first;
+} arm_of[ARMS] = {
+    { "none", GR_NORM_NONE, true },     { "BN pre", GR_NORM_BATCH, true },   { "LN pre", GR_NORM_LAYER, true },  { "RMS pre", GR_NORM_RMS, true },
+    { "BN post", GR_NORM_BATCH, false }, { "LN post", GR_NORM_LAYER, false }, { "RMS post", GR_NORM_RMS, false },
+};
+
+typedef struct { const kit_text *text; size_t steps, warmup; } plan;
+typedef struct {
+    gr_embedding_module *token;
+    gr_positions *position;
+    gr_transformer *body;
+    gr_linear *head;
+} model;
+
+static void build(kit_arm *arm)
+{
+    gr_tape *const t = arm->tape;
+    const plan *const p = arm->user;
+    const gr_norm_kind norm = arm_of[arm->kind].norm;
+    const bool first = arm_of[arm->kind].first;
+    const gr_transformer_config c = { .norm = norm, .no_norm = norm == GR_NORM_NONE, .norm_first = first, .final_norm = first, .causal = true,
+                                      .activation = gr_gelu, .dropout = own.dropout };
+    model *const m = arm->model;
+    m->token = gr_embedding_new(t, arm->net, "token", p->text->letters, own.size, NULL);
+    m->position = gr_positions_new(t, arm->net, "position", own.context, own.size);
+    m->body = gr_transformer_new(t, arm->net, "body", own.size, own.heads, own.layers, &c);
+    m->head = gr_linear_new(t, arm->net, "head", own.size, p->text->letters, NULL);
+    arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
+    const gr_schedule cosine = gr_schedule_cosine(p->steps - p->warmup, 0);
+    gr_optim_schedule(t, arm->optim, p->warmup ? gr_schedule_warmup(p->warmup, cosine) : cosine);
+}
+
+/* ids [B, T] to logits [B T, letters] of what comes next. */
+static gr_tensor *logits(gr_tape *t, const model *m, const int *ids, size_t B, size_t T)
+{
+    gr_tensor *x = gr_embedding_forward(t, m->token, gr_ints_new(t, ids, GR_SHAPE(B, T)));
+    x = gr_transformer_forward(t, m->body, gr_positions_forward(t, m->position, x), NULL);
+    return gr_reshape(t, gr_linear_forward(t, m->head, x), GR_SHAPE(B * T, GR_INFER));
+}
+
+static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
+{
+    const kit_text *const b = batch;
+    return kit_classify(arm->tape, logits(arm->tape, arm->model, b->in, b->B, b->T), b->next, score);
+}
+
+/* The letter after n ids, drawn by softmax(logits / temperature). */
+static int draw(gr_tape *t, const model *m, const int *ids, size_t n, size_t letters)
+{
+    gr_tensor *z = gr_slice(t, logits(t, m, ids, 1, n), n - 1, 1), *p = gr_softmax(t, gr_mul(t, z, gr_scalar(t, 1 / own.temperature)), -1);
+    gr_stream *s = gr_tape_stream(t, "sample");
+    if (!p || !s) return 0;
+    double left = gr_stream_uniform(s, 0, 1);
+    int letter = 0;
+    while ((size_t)letter + 1 < letters && (left -= (double)p->data[letter]) > 0) letter++;
+    return letter;
+}
+
+/* A window of the last characters slides along; what one step made on the tape is gone before the next. */
+static void write_sample(kit_arm *arm, const kit_text *text)
+{
+    gr_tape *const t = arm->tape;
+    int *const ids = gr_save(t, own.context * sizeof *ids);
+    size_t n = 1;
+    if (!ids || arm->diverged) return;
+    gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
+    ids[0] = text->of['\n'] >= 0 ? text->of['\n'] : 0;
+    printf("\nwritten by %s:\n", arm->name);
+    for (uint64_t i = 0; i < own.sample && !kit_interrupted(); i++) {
+        const gr_mark mark = gr_tape_mark(t);
+        const int next = draw(t, arm->model, ids, n, text->letters);
+        gr_tape_rewind(t, mark);
+        if (gr_failed(t)) break;
+        putchar(text->letter[next]);
+        if (n == own.context) memmove(ids, ids + 1, --n * sizeof *ids);
+        ids[n++] = next;
+    }
+    putchar('\n');
+}
+
+static void compare(kit_run *r, kit_text *text, const char *title, const int *kinds, size_t n, bool warms, double losses[ARMS])
+{
+    model models[ARMS];
+    plan p = { .text = text };
+    kit_arms a = { .title = title, .source = kit_text_source(text), .build = build, .loss = loss, .user = &p, .clip = 1, .mark = { 40, 50, 60 } };
+    p.steps = a.steps = kit_steps(&o, o.epochs, a.source.train);
+    p.warmup = warms ? own.warmup ? own.warmup : a.steps / 10 : 0;
+    if (p.warmup > p.steps) p.warmup = p.steps;
+    for (size_t i = 0; i < n; i++) kit_arms_add(&a, arm_of[kinds[i]].name, kinds[i]), a.arm[i].model = &models[i];
+    if (kit_arms_run(r, &a)) putchar('\n'), kit_arms_table(stdout, &a), fflush(stdout);
+    for (size_t i = 0; i < n; i++) {
+        losses[kinds[i]] = a.arm[i].diverged ? 99 : kit_loss(&a.arm[i].tested);
+        if (kinds[i] == LN_PRE && warms && own.sample && !gr_failed(r->tape)) write_sample(&a.arm[i], text);
+        if (gr_failed(a.arm[i].tape) && !a.arm[i].diverged && !gr_failed(r->tape))
+            gr_fail_as(r->tape, gr_error_code(a.arm[i].tape), "", "%s", gr_message(a.arm[i].tape));
+    }
+    putchar('\n'), fflush(stdout);
+    kit_arms_free(&a);
+}
+
+static void run(kit_run *r, kit_text *text)
+{
+    static const int all[ARMS] = { NONE, BN_PRE, LN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST }, cold[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST },
+                     one[] = { LN_PRE }, good[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST };
+    double warm[ARMS], unused[ARMS];
+    const double target = text->path ? 2.0 : 0.75;
+    if (own.arms) compare(r, text, "with warm-up", one, 1, true, warm);
+    else compare(r, text, "with warm-up", all, ARMS, true, warm);
+    for (size_t i = 0; i < (own.arms ? 1 : 4); i++) {
+        const double l = warm[good[i]];
+        kit_run_need(r, l < target, "%s: the test loss is %.4f, not below %g", arm_of[good[i]].name, l, target);
+        if (!own.arms) kit_run_need(r, l < warm[NONE], "%s: the test loss is %.4f, not below that without norm, %.4f", arm_of[good[i]].name, l, warm[NONE]);
+    }
+    if (!own.arms && !gr_failed(r->tape) && !kit_interrupted()) compare(r, text, "without", cold, 4, false, unused);
+}
+
+int main(int argc, char **argv)
+{
+    kit_run r;
+    char about[4400];
+    const int code = kit_run_start(&r, &flags, &o, argc, argv);
+    if (code != KIT_GO_ON) return code;
+    if (own.large) own.size = 128, own.context = 64, o.batch = 32, o.lr = 1e-3;
+    if (own.size % own.heads && !gr_failed(r.tape))
+        gr_fail_as(r.tape, GR_MISUSE, "", "--heads must divide --size; got %llu and %llu", (unsigned long long)own.heads, (unsigned long long)own.size);
+    kit_text text = kit_text_open(r.tape, o.data, o.batch, own.context);
+    snprintf(about, sizeof about, "%s: %zu characters to train on, %zu to test, %zu letters\n%llu layers of %llu, %llu heads, GELU, windows of %llu, Adam, lr %g",
+             o.data ? o.data : "made-up sentences", text.train, text.n - text.train, text.letters, (unsigned long long)own.layers,
+             (unsigned long long)own.size, (unsigned long long)own.heads, (unsigned long long)own.context, o.lr);
+    if (kit_run_begin(&r, about)) run(&r, &text);
+    kit_text_free(&text);
+    return kit_run_end(&r);
+}
