@@ -3,29 +3,30 @@
  *
  * Shows: attention, Transformer layers, positions, arms in lockstep, text made one character at a time with mark and rewind.
  * Run:   examples/transformer_norms                  sentences of a small grammar, half a minute
- *        examples/transformer_norms --large --data data/text --arms LN --epochs 4 --sample 500
- *                                                    tiny Shakespeare, 128 units, windows of 64: loss 1.6 or so after 2,000 steps
- * See:   post-norm without warm-up is the one that suffers (Xiong et al. 2020): at its start the gradients of the last layers are large. BatchNorm
- *        averages over all positions, also later ones, so its training loss may profit from what it is to predict; its test loss, with
- *        running statistics, does not.
+ *        examples/transformer_norms --large --arms LN --data data/text --epochs 3 --sample 500
+ *                                                    tiny Shakespeare, 2 layers of 128, windows of 64: minutes
+ * See:   the learning rate is high on purpose. Without warm-up the post-norm networks learn nothing but how frequent letters are, and the pre-norm
+ *        ones hardly notice (Xiong et al. 2020). With warm-up all arms learn; the network without norm is not the worst: with small initial
+ *        weights, residuals, Adam and clipping, six layers do not need a norm. BatchNorm averages over all positions, later ones too, so in
+ *        training it may see what it is to predict; its test loss is with running statistics.
  * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
 #include "gradus.h"
 #include <string.h>
 
-static kit_options o = { .batch = 16, .epochs = 3, .lr = 3e-3, .seed = 42 };
+static kit_options o = { .batch = 16, .epochs = 0.8, .lr = 2e-2, .seed = 42 };
 static struct {
     uint64_t size, heads, layers, context, sample, warmup;
     double dropout, temperature;
     int arms;
     bool large;
-} own = { .size = 32, .heads = 4, .layers = 2, .context = 32, .sample = 300, .temperature = 0.8 };
+} own = { .size = 32, .heads = 4, .layers = 6, .context = 32, .sample = 300, .temperature = 0.8 };
 
 static const kit_flag flag[] = {
     { "data", KIT_TEXT, &o.data, "PATH", "a file of text, or a folder with tinyshakespeare.txt; without: made-up sentences", 0, 0 },
-    { "large", KIT_SWITCH, &own.large, NULL, "--size 128 --context 64 --batch 32 --lr 1e-3", 0, 0 },
-    { "arms", KIT_CHOICE, &own.arms, "all|LN", "all, then pre and post without warm-up; or LN pre alone", 0, 0 },
+    { "large", KIT_SWITCH, &own.large, NULL, "--size 128 --layers 2 --context 64 --batch 32 --lr 1e-3", 0, 0 },
+    { "arms", KIT_CHOICE, &own.arms, "all|LN", "all, then some without warm-up; or LN pre alone", 0, 0 },
     { "size", KIT_COUNT, &own.size, "N", "of each position's vector", 1, 1 << 14 },
     { "heads", KIT_COUNT, &own.heads, "N", "of attention; divides the size", 1, 1 << 10 },
     { "layers", KIT_COUNT, &own.layers, "N", "attention and two linears each", 0, 256 },
@@ -35,7 +36,7 @@ static const kit_flag flag[] = {
     { "sample", KIT_COUNT, &own.sample, "N", "at the end let LN pre write so many characters", 0, 1e9 },
     { "temperature", KIT_NUMBER, &own.temperature, "X", "of the sample: below 1 likelier, above 1 wilder", 1e-6, 1e6 },
     KIT_FLAGS_TRAINING(o),
-    KIT_FLAGS_RUN(o, "exit 1 unless LN and RMS, pre and post, end below none and below 0.75 (of sentences; 2.0 of other text)"),
+    KIT_FLAGS_RUN(o, "exit 1 unless LN pre learns, and without warm-up LN post does not"),
 };
 static const kit_flags flags = { "transformer_norms", "norms in a Transformer that learns text", flag, sizeof flag / sizeof *flag };
 
@@ -127,7 +128,7 @@ static void compare(kit_run *r, kit_text *text, const char *title, const int *ki
 {
     model models[ARMS];
     plan p = { .text = text };
-    kit_arms a = { .title = title, .source = kit_text_source(text), .build = build, .loss = loss, .user = &p, .clip = 1, .mark = { 40, 50, 60 } };
+    kit_arms a = { .title = title, .source = kit_text_source(text), .build = build, .loss = loss, .user = &p, .clip = 1, .mark = { 40, 50 } };
     p.steps = a.steps = kit_steps(&o, o.epochs, a.source.train);
     p.warmup = warms ? own.warmup ? own.warmup : a.steps / 10 : 0;
     if (p.warmup > p.steps) p.warmup = p.steps;
@@ -145,18 +146,15 @@ static void compare(kit_run *r, kit_text *text, const char *title, const int *ki
 
 static void run(kit_run *r, kit_text *text)
 {
-    static const int all[ARMS] = { NONE, BN_PRE, LN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST }, cold[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST },
-                     one[] = { LN_PRE }, good[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST };
-    double warm[ARMS], unused[ARMS];
-    const double target = text->path ? 2.0 : 0.75;
-    if (own.arms) compare(r, text, "with warm-up", one, 1, true, warm);
-    else compare(r, text, "with warm-up", all, ARMS, true, warm);
-    for (size_t i = 0; i < (own.arms ? 1 : 4); i++) {
-        const double l = warm[good[i]];
-        kit_run_need(r, l < target, "%s: the test loss is %.4f, not below %g", arm_of[good[i]].name, l, target);
-        if (!own.arms) kit_run_need(r, l < warm[NONE], "%s: the test loss is %.4f, not below that without norm, %.4f", arm_of[good[i]].name, l, warm[NONE]);
-    }
-    if (!own.arms && !gr_failed(r->tape) && !kit_interrupted()) compare(r, text, "without", cold, 4, false, unused);
+    static const int warm[ARMS] = { LN_PRE, NONE, BN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST }, cold[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST };
+    double losses[ARMS];
+    const double target = text->path ? 2.2 : 1.6;
+    compare(r, text, "with warm-up", warm, own.arms ? 1 : ARMS, true, losses);
+    kit_run_need(r, losses[LN_PRE] < target, "LN pre: the test loss is %.4f, not below %g", losses[LN_PRE], target);
+    if (own.arms || gr_failed(r->tape) || kit_interrupted()) return;
+    compare(r, text, "without", cold, 4, false, losses);
+    kit_run_need(r, losses[LN_POST] > 1.2 * losses[LN_PRE], "without warm-up: the test loss of LN post, %.4f, is not 1.2 times that of LN pre, %.4f",
+                 losses[LN_POST], losses[LN_PRE]);
 }
 
 int main(int argc, char **argv)
@@ -165,11 +163,13 @@ int main(int argc, char **argv)
     char about[4400];
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
-    if (own.large) own.size = 128, own.context = 64, o.batch = 32, o.lr = 1e-3;
+    if (own.large) own.size = 128, own.layers = 2, own.context = 64, o.batch = 32, o.lr = 1e-3;
     if (own.size % own.heads && !gr_failed(r.tape))
-        gr_fail_as(r.tape, GR_MISUSE, "", "--heads must divide --size; got %llu and %llu", (unsigned long long)own.heads, (unsigned long long)own.size);
+        gr_fail_as(r.tape, GR_MISUSE, "", "--heads must divide --size; got %llu and %llu", (unsigned long long)own.heads,
+                   (unsigned long long)own.size);
     kit_text text = kit_text_open(r.tape, o.data, o.batch, own.context);
-    snprintf(about, sizeof about, "%s: %zu characters to train on, %zu to test, %zu letters\n%llu layers of %llu, %llu heads, GELU, windows of %llu, Adam, lr %g",
+    snprintf(about, sizeof about,
+             "%s: %zu characters to train on, %zu to test, %zu letters\n%llu layers of %llu, %llu heads, GELU, windows of %llu, Adam, lr %g",
              o.data ? o.data : "made-up sentences", text.train, text.n - text.train, text.letters, (unsigned long long)own.layers,
              (unsigned long long)own.size, (unsigned long long)own.heads, (unsigned long long)own.context, o.lr);
     if (kit_run_begin(&r, about)) run(&r, &text);

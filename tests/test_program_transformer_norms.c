@@ -1,0 +1,87 @@
+/* tests/test_program_transformer_norms.c - examples/transformer_norms as its users see it. */
+#include "tests/program.h"
+
+#define SMALL "--size=8", "--heads=2", "--layers=1", "--context=8", "--batch=4", "--steps=4", "--threads=1"
+
+static void two_comparisons_have_a_table_each(void **state)
+{
+    (void)state;
+    assert_run(SMALL, "--sample=0");
+    assert_string_equal(err, "");
+    assert_non_null(strstr(out, "1 layers of 8, 2 heads, GELU, windows of 8, Adam, lr 0.02"));
+    assert_non_null(strstr(out, "\nwith warm-up, 4 steps\n"));
+    assert_non_null(strstr(out, "\nwithout, 4 steps\n"));
+    static const char *const rows[] = { "\nnone ", "\nBN pre ", "\nLN pre ", "\nRMS pre ", "\nBN post ", "\nLN post ", "\nRMS post " };
+    for (size_t i = 0; i < COUNT(rows); i++) assert_non_null(strstr(out, rows[i]));
+    assert_null(strstr(out, "written by"));
+}
+
+static void the_sample_is_the_same_for_any_threads_and_instruction_set(void **state)
+{
+    (void)state;
+    char want[256];
+    assert_run(SMALL, "--arms=LN", "--sample=60", "--quiet");
+    const char *const made = strstr(out, "\nwritten by LN pre:\n");
+    assert_non_null(made);
+    assert_true(strlen(made) < sizeof want);
+    strcpy(want, made);
+    assert_int_equal(strspn(strchr(made + 1, '\n'), " .\nabcdefghijklmnopqrstuvwxyz"), strlen(strchr(made + 1, '\n')));
+    assert_int_equal(strlen(strchr(made + 1, '\n')), 1 + 60 + 2);
+    EACH_ISA(isa)
+    {
+        if (sizeof(gr_real) == sizeof(double)) continue;
+        assert_int_equal(ended(start(isa, in_dir("out"), ARGV(SMALL, "--threads=3", "--arms=LN", "--sample=60", "--quiet"))), 0);
+        assert_string_equal(strstr(out, "\nwritten by"), want);
+    }
+    assert_run(SMALL, "--arms=LN", "--sample=60", "--quiet", "--seed=43");
+    assert_string_not_equal(strstr(out, "\nwritten by"), want);
+}
+
+static void a_file_of_text_is_read_by_its_name_or_its_folder(void **state)
+{
+    (void)state;
+    char path[160], want[256];
+    snprintf(path, sizeof path, "%s/tinyshakespeare.txt", data);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 100; i++) fputs("To be, or not to be.\n", f);
+    assert_int_equal(fclose(f), 0);
+    for (int folder = 0; folder < 2; folder++) {
+        assert_run(SMALL, "--data", folder ? data : path, "--arms=LN");
+        assert_non_null(strstr(out, ": 1890 characters to train on, 210 to test, 11 letters\n"));
+    }
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("too short", f);
+    assert_int_equal(fclose(f), 0);
+    snprintf(want, sizeof want, "transformer_norms: %s: a tenth of the text must hold more than a window of 8 characters; it has 0\n", path);
+    assert_ends(2, want, SMALL, "--data", path);
+    assert_int_equal(unlink(path), 0);
+    snprintf(want, sizeof want, "transformer_norms: --data %s: cannot be read: No such file or directory\n", path);
+    assert_ends(2, want, SMALL, "--data", path);
+}
+
+static void heads_must_divide_the_size(void **state)
+{
+    (void)state;
+    assert_ends(2, "transformer_norms: --heads must divide --size; got 3 and 8\n", SMALL, "--heads=3");
+}
+
+static void a_missed_target_ends_with_1(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(SMALL, "--arms=LN", "--quiet", "--check"), 1);
+    assert_non_null(strstr(err, "transformer_norms: --check: LN pre: the test loss is "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_comparisons_have_a_table_each),
+        cmocka_unit_test(the_sample_is_the_same_for_any_threads_and_instruction_set),
+        cmocka_unit_test(a_file_of_text_is_read_by_its_name_or_its_folder),
+        cmocka_unit_test(heads_must_divide_the_size),
+        cmocka_unit_test(a_missed_target_ends_with_1),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
