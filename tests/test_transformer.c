@@ -168,7 +168,10 @@ static void three_training_steps_agree(void **state)
         gr_tape_reset(tape);
         const gr_ints *ids = ints_of("train", "ids");
         assert_non_null(ids);
-        for (int i = 0; i < B * T; i++) in[i] = ids->data[(step * B + i / T) * (T + 1) + i % T], next[i] = ids->data[(step * B + i / T) * (T + 1) + i % T + 1];
+        for (int i = 0; i < B * T; i++) {
+            const int *at = ids->data + (step * B + i / T) * (T + 1) + i % T;
+            in[i] = at[0], next[i] = at[1];
+        }
         gr_tensor *x = gr_positions_forward(tape, position, gr_embedding_forward(tape, token, gr_ints_new(tape, in, GR_SHAPE(B, T))));
         gr_tensor *z = gr_reshape(tape, gr_linear_forward(tape, head, gr_transformer_forward(tape, body, x, NULL)), GR_SHAPE(B * T, V));
         gr_tensor *loss = gr_cross_entropy(tape, z, gr_ints_new(tape, next, GR_SHAPE(B * T)), NULL);

@@ -93,13 +93,13 @@ static void a_layer_is_what_it_says(void **state)
     for (int first = 0; first < 2; first++) {
         gr_tape *t = gr_tape_new(3);
         gr_module *net = gr_module_new(t);
-        gr_transformer_layer *l = gr_transformer_layer_new(t, net, "l", 12, 3, &(gr_transformer_config){ .norm_first = first, .causal = true, .activation = gr_gelu });
+        const gr_transformer_config c = { .norm_first = first, .causal = true, .activation = gr_gelu };
+        gr_transformer_layer *l = gr_transformer_layer_new(t, net, "l", 12, 3, &c);
         gr_tensor *x = gr_randn(t, GR_SHAPE(2, 7, 12), 0, 1, "x"), *y = gr_transformer_layer_forward(t, l, x, NULL);
         assert_ok(t);
         assert_tensors_close(y, written_out(t, l, x, first), IN_DOUBLE ? 1e-14 : 1e-6);
         assert_same_bits(gr_forward(t, &l->module, x)->data, y->data, y->len);
-        gr_module_free(net);
-        gr_tape_free(t);
+        gr_module_free(net), gr_tape_free(t);
     }
 }
 
@@ -112,7 +112,7 @@ static void any_norm_makes_a_layer_whose_parameters_all_learn(void **state)
         for (int first = 0; first < 2; first++) {
             gr_tape *t = gr_tape_new(3);
             gr_module *net = gr_module_new(t);
-            const gr_transformer_config c = { .norm = kinds[k], .no_norm = kinds[k] == GR_NORM_NONE, .norm_first = first, .final_norm = first, .dropout = 0.1 };
+            const gr_transformer_config c = { .norm = kinds[k], .no_norm = !k, .norm_first = first, .final_norm = first, .dropout = 0.1 };
             gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 2, &c);
             gr_tensor *x = gr_randn(t, GR_SHAPE(3, 5, 8), 0, 1, "x"), *dy = gr_randn(t, GR_SHAPE(3, 5, 8), 0, 1, "dy");
             gr_tensor *y = gr_transformer_forward(t, m, x, NULL);
@@ -126,8 +126,7 @@ static void any_norm_makes_a_layer_whose_parameters_all_learn(void **state)
                 for (size_t i = 0; i < s->tensor->len; i++) sum += fabs((double)dx[i]);
                 if (!(sum > 0 && isfinite(sum))) fail_msg("norm %d: %s has a gradient of %g", (int)kinds[k], s->path, sum);
             }
-            gr_module_free(net);
-            gr_tape_free(t);
+            gr_module_free(net), gr_tape_free(t);
         }
 }
 
@@ -234,7 +233,7 @@ static void a_residual_adds_its_input(void **state)
     gr_tape_free(t);
 }
 
-/* ---- What theory says of |x|^2 in a stack at its start (Xiong et al. 2020, lemmas 1 and 2): there attention averages and W_V, W_O are Xavier ---- */
+/* ---- What theory says of |x|^2 in a stack at its start: Xiong et al. 2020, lemmas 1 and 2 ---- */
 
 static double mean_square(const gr_tensor *x)
 {
@@ -252,7 +251,8 @@ static void sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm(void **stat
     assert_true(fabs(mean_square(gr_relu(t, gr_randn(t, GR_SHAPE(200000), 0, 1, "x"))) - 0.5) < 0.005); /* lemma 1 */
     for (int first = 0; first < 2; first++) {
         gr_module *net = gr_module_new(t);
-        gr_transformer *m = gr_transformer_new(t, net, first ? "pre" : "post", D, 1, LAYERS, &(gr_transformer_config){ .norm_first = first, .feedforward = D });
+        const gr_transformer_config c = { .norm_first = first, .feedforward = D };
+        gr_transformer *m = gr_transformer_new(t, net, first ? "pre" : "post", D, 1, LAYERS, &c);
         gr_tensor *x = plain_norm(t, gr_randn(t, GR_SHAPE(4, 16, D), 0, 1, "x"));
         for (size_t l = 0; l < LAYERS; l++) {
             gr_multihead_attention *a = m->layer[l]->self_attn; /* the paper's start: W_Q, W_K zero, the others Xavier, biases 0 */
@@ -302,7 +302,8 @@ static bool train(gr_tape *t, int steps, uint64_t *hash)
         gr_clip_grad_norm(t, adam, 1);
         well = gr_optim_step(t, adam);
     }
-    for (const gr_slot *s = well && hash ? gr_slot_first(net) : NULL; s; s = gr_slot_next(net, s)) *hash = hash_reals(*hash, s->tensor->data, s->tensor->len);
+    for (const gr_slot *s = well && hash ? gr_slot_first(net) : NULL; s; s = gr_slot_next(net, s))
+        *hash = hash_reals(*hash, s->tensor->data, s->tensor->len);
     gr_optim_free(adam), gr_module_free(net);
     return well;
 }
@@ -373,8 +374,7 @@ static void bad_arguments_are_reported(void **state)
     gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 4, 6));
     assert_true(gr_transformer_forward(t, body, x, NULL) == x); /* no layers */
     assert_int_equal(gr_module_parameters(net), gr_module_parameters(&m->module) + gr_module_parameters(&l->module) + 18);
-    gr_module_free(net);
-    gr_tape_free(t);
+    gr_module_free(net), gr_tape_free(t);
 }
 
 int main(void)
