@@ -1,0 +1,122 @@
+/* examples/cnn_norms.c - a convolutional network on digits without a norm, with BatchNorm, LayerNorm and GroupNorm, at batches of 2 to 128.
+ *
+ * Shows: what each norm is worth where the batch is large, and what BatchNorm loses where it is small (Wu and He 2018): with 2 images a
+ *        statistic of the last hidden layer is taken from 2 values, and training sees another network than the test does (the gap).
+ * Run:   examples/cnn_norms                                          drawn digits, half a minute
+ *        examples/cnn_norms --data data/mnist --smallest 128 --epochs 5        5 epochs of MNIST: above 99 % with BatchNorm
+ * See:   a table for each batch, and one of all: accuracy on the test images, and its gap, the test loss less that of training.
+ * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ */
+#include "examples/kit/kit.h"
+#include "gradus.h"
+
+static kit_options o = { .batch = 128, .epochs = 0.5, .lr = 1e-3, .seed = 42 };
+static struct { uint64_t smallest, factor; } own = { .smallest = 2, .factor = 4 };
+
+static const kit_flag flag[] = {
+    KIT_FLAG_DIGITS(o),
+    KIT_FLAGS_TRAINING(o),
+    { "smallest", KIT_COUNT, &own.smallest, "N", "the smallest batch; --batch is the largest", 1, 1 << 20 },
+    { "factor", KIT_COUNT, &own.factor, "N", "from one batch to the next", 2, 1 << 20 },
+    KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm leads at the largest batch and falls behind GroupNorm at the smallest"),
+};
+static const kit_flags flags = { "cnn_norms", "norms in a convolutional network, at small and large batches", flag, sizeof flag / sizeof *flag };
+
+enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 16 };
+static const struct { const char *name; gr_norm_kind norm; } arm_of[ARMS] = {
+    { "none", GR_NORM_NONE }, { "BN", GR_NORM_BATCH }, { "LN", GR_NORM_LAYER }, { "GN", GR_NORM_GROUP },
+};
+
+/* conv1 (16) - pool - conv2 (32) - pool - fc1 (128) - fc2, a norm before each ReLU. */
+static void build(kit_arm *arm)
+{
+    gr_tape *const t = arm->tape;
+    const gr_norm_kind norm = arm_of[arm->kind].norm;
+    gr_module *net = gr_sequential_new(t, arm->net, "cnn");
+    for (int k = 0; k < 2; k++) {
+        const size_t out = k ? 32 : 16;
+        gr_conv2d_new(t, net, k ? "conv2" : "conv1", k ? 16 : 1, out, 3, &(gr_conv_config){ .padding = 1 });
+        gr_norm_new(t, net, k ? "norm2" : "norm1", norm, out, &(gr_norm_config){ .channels_first = true, .groups = 4 });
+        gr_activation_new(t, net, k ? "relu2" : "relu1", "ReLU", gr_relu);
+        gr_max_pool2d_new(t, net, k ? "pool2" : "pool1", &(gr_pool_config){ .kernel = 2 });
+    }
+    gr_flatten_new(t, net, "flatten");
+    gr_linear_new(t, net, "fc1", 32 * 7 * 7, 128, NULL);
+    gr_norm_new(t, net, "norm3", norm, 128, &(gr_norm_config){ .groups = 4 });
+    gr_activation_new(t, net, "relu3", "ReLU", gr_relu);
+    gr_linear_new(t, net, "fc2", 128, 10, NULL);
+    arm->model = net;
+    arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
+    gr_optim_schedule(t, arm->optim, gr_schedule_cosine(((const kit_arms *)arm->user)->steps, 0));
+}
+
+static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
+{
+    const kit_batch *const b = batch;
+    gr_tensor *x = gr_input(arm->tape, b->pixels, GR_SHAPE(b->n, 1, KIT_SIDE, KIT_SIDE));
+    return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), b->labels, score);
+}
+
+/* Of each batch size and arm: percent, losses of the test and of training in its last part. */
+typedef struct { size_t batch; double accuracy[ARMS], tested[ARMS], trained[ARMS]; } outcome;
+
+static bool compare(kit_run *r, const kit_data *d, size_t batch, outcome *result)
+{
+    char title[32];
+    kit_images images = kit_images_new(r->tape, d, batch);
+    snprintf(title, sizeof title, "batch %zu", batch);
+    kit_arms a = { .title = title, .source = kit_images_source(&images), .build = build, .loss = loss, .user = &a, .mark = { 90, 95, 97 } };
+    for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
+    a.steps = kit_steps(&o, o.epochs, a.source.train);
+    const bool done = kit_arms_run(r, &a);
+    if (done) putchar('\n'), kit_arms_table(stdout, &a), putchar('\n'), fflush(stdout);
+    result->batch = batch;
+    for (int i = 0; i < ARMS; i++) {
+        result->accuracy[i] = kit_accuracy(&a.arm[i].tested);
+        result->tested[i] = kit_loss(&a.arm[i].tested), result->trained[i] = kit_loss(&a.arm[i].recent);
+    }
+    kit_arms_free(&a), kit_images_free(&images);
+    return done && !kit_interrupted();
+}
+
+static void print_all(const outcome *result, size_t n)
+{
+    printf("%-8s", "batch");
+    for (int i = 0; i < ARMS; i++) printf("  %20s", arm_of[i].name);
+    for (size_t k = 0; k < n; k++) {
+        printf("\n%-8zu", result[k].batch);
+        for (int i = 0; i < ARMS; i++) printf("  %8.2f %%  %+8.4f", result[k].accuracy[i], result[k].tested[i] - result[k].trained[i]);
+    }
+    printf("\naccuracy, and the test loss less the training loss of the last part\n");
+}
+
+static void run(kit_run *r, const kit_data *d)
+{
+    static outcome all[SIZES];
+    size_t n = 0, batch = own.smallest;
+    for (bool last = false; !last && n < SIZES; batch *= own.factor) {
+        last = batch >= o.batch;
+        if (!compare(r, d, last ? o.batch : batch, &all[n++])) return;
+    }
+    print_all(all, n);
+    const outcome *const large = &all[n - 1], *const small = &all[0];
+    kit_run_need(r, large->tested[BATCH] < large->tested[NONE], "batch %zu: the test loss of BN, %.4f, is not below that of no norm, %.4f",
+                 large->batch, large->tested[BATCH], large->tested[NONE]);
+    kit_run_need(r, large->batch == small->batch || small->tested[BATCH] > 1.5 * small->tested[GROUP],
+                 "batch %zu: the test loss of BN, %.4f, is not above 1.5 times that of GN, %.4f", small->batch, small->tested[BATCH],
+                 small->tested[GROUP]);
+}
+
+int main(int argc, char **argv)
+{
+    kit_run r;
+    char text[4400], name[4200];
+    const int code = kit_run_start(&r, &flags, &o, argc, argv);
+    if (code != KIT_GO_ON) return code;
+    kit_data d = kit_data_open(r.tape, o.data);
+    snprintf(text, sizeof text, "%s\nconv16-pool-conv32-pool-fc128-fc10, norm before ReLU, Adam, lr %g, cosine, pixels 0 to 1",
+             kit_data_name(&d, name, sizeof name), o.lr);
+    if (kit_run_begin(&r, text)) run(&r, &d);
+    kit_data_free(r.tape, &d);
+    return kit_run_end(&r);
+}
