@@ -39,7 +39,7 @@ static void a_missed_target_ends_with_1(void **state)
 {
     (void)state;
     assert_int_equal(RUN(TINY, "--quiet", "--check"), 1);
-    assert_non_null(strstr(err, "cnn_norms: batch 2: the test loss of BN, "));
+    assert_non_null(strstr(err, "cnn_norms: --check: batch 2: the test loss of BN, "));
 }
 
 static void what_cannot_be_is_refused(void **state)
