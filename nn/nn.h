@@ -4,9 +4,9 @@
 #ifndef GR_NN_H
 #define GR_NN_H
 #include "nn/conv.h" /* Conv1d, Conv2d, pooling, Flatten */
-#include "nn/lstm.h" /* LSTM */
 #include "nn/module.h"
 #include "nn/norms.h"  /* BatchNorm, GroupNorm, InstanceNorm, RMSNorm, and any by its kind */
+#include "nn/recurrent.h" /* LSTM, GRU, RNN */
 #include "nn/transformer.h" /* multi-head attention, Transformer layers, positions */
 #include "ops/ops.h"
 GR_BEGIN

@@ -37,8 +37,10 @@ GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_te
 GR_API gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta,
                                          const gr_batch_norm_options *options);
 
-/* gr_lstm_sequence, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
-GR_API gr_lstm_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
+/* gr_lstm_sequence and the others, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
+GR_API gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+GR_API gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+GR_API gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
 
 GR_END
 #endif

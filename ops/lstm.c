@@ -1,340 +1,125 @@
-/* ops/lstm.c - an LSTM over whole sequences, all steps in one node. The maths of a step is in ops/lstm_cell.c; here are time and gemm.
+/* ops/lstm.c - an LSTM over whole sequences, with layer norms where they are wanted: one time step of it. Time and gemm are in
+ * ops/sequence.c, batch norms in ops/lstm_bn.c.
  *
- * Forward, a step: W x and W h by gemm (what is not normalized in one chain, which starts at the bias), then the cell. The weights
- * are packed once for all steps. Backward walks the steps the other way, with one gemm each for the gradient of the h before; that
- * of a weight is one gemm over all steps at the end.
+ * Of each row, W x and W h [4H] are there; LN is y = gain xhat + shift, xhat = (x - mean) rstd, and the identity where there is no norm:
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. What shards add to the
- * gradients of the weights are partial sums, added in the order of the shards; everything else is a row's own business. So no bit
- * depends on the threads, nor what a sequence gives on the rest of the batch.
+ *     s = LN_x(W x) + LN_h(W h),   a = LN_sum(s) + b                      four blocks of H: a_i a_f a_g a_o
+ *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
+ *     c = f c_prev + i g                                                  Ba, Kiros, Hinton 2016, eq. 20-22, of whose norms
+ *     h = o tanh(LN_c(c))                                                 LN_sum is not one
  *
- * Steps are counted as they are walked: step k is time k, or T-1-k in reverse. A sequence that is past its end at that time keeps its
- * state: in reverse that is so before its first real step. Thus both directions are the same code.
+ * Backward, with dh and dc holding what later steps and the output asked for, n = LN_c(c):
+ *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += the gradient of LN_c at dn
+ *     da_i = dc g i (1 - i),  da_f = dc c_prev f (1 - f),  da_g = dc i (1 - g^2),  da_o = do o (1 - o),   dc_prev = dc f
+ *     ds = the gradient of LN_sum at da;   d(W x), d(W h) = those of LN_x, LN_h at ds;   db = da, summed over rows
+ * where the gradient of LN at dy is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
  *
- * Saved when recording: x as it is walked (zeros past the ends), h, and what ops/lstm_cell.c names. Backward leaves the gradients of
- * W x and W h in the place of what it no longer needs: a tape is walked once. */
-#include "core/gemm.h"
-#include "ops/lstm_cell.h"
-#include "ops/lstm_check.h"
-#include <string.h>
+ * Saved: i f g o, c, tanh(n), and of each norm its argument with mean and rstd; xhat is recomputed. What falls below 2^-100 in the
+ * state or in its gradient becomes 0 (r_flush). A row past its end keeps its state, and passes its gradient on. */
+#include "ops/cell_norm.h"
+#include "ops/sequence.h"
 
-static size_t lstm_begin(const gr__lstm *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
-static size_t lstm_rows(const gr__lstm *s, size_t shard) { return lstm_begin(s, shard + 1) - lstm_begin(s, shard); }
-
-/* The row at which number k of a shard begins, where `kept` numbers are kept. */
-static size_t lstm_at(const gr__lstm *s, size_t shard, size_t k, size_t kept)
+/* a [4H] becomes i, f, g, o. */
+INLINE void lstm_gates(size_t H, gr_real *restrict a)
 {
-    return lstm_begin(s, shard) * kept + k % kept * lstm_rows(s, shard);
+    for (size_t j = 0; j < 2 * H; j++) a[j] = r_sigmoid(a[j]);
+    for (size_t j = 2 * H; j < 3 * H; j++) a[j] = r_tanh(a[j]);
+    for (size_t j = 3 * H; j < 4 * H; j++) a[j] = r_sigmoid(a[j]);
 }
 
-/* The norm of rows that begin at number `at` of x; of all rows these are from number `row` on. */
-static gr__lstm_norm lstm_norm_at(const gr__lstm *s, int norm, gr_real *x, size_t at, size_t row)
+INLINE void lstm_cell(size_t H, gr_real *restrict c, const gr_real *restrict c_prev, const gr_real *restrict gates)
 {
-    if (!gr__lstm_has(s, norm)) return (gr__lstm_norm){ .x = NULL };
-    const size_t groups = norm == LSTM_NORM_C ? 1 : s->groups;
-    return (gr__lstm_norm){ .x = x + at,
-                            .moments = s->moments[norm] + row * groups * 2,
-                            .gain = s->in[LSTM_LN_IH + 2 * norm]->data,
-                            .shift = s->in[LSTM_LN_IH + 2 * norm + 1]->data };
+    const gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
+    for (size_t j = 0; j < H; j++) c[j] = r_flush(f[j] * c_prev[j] + i[j] * g[j]);
 }
 
-static gr__lstm_rows lstm_step(const gr__lstm *s, size_t shard, size_t k)
+/* tanh_c comes with LN_c(c). */
+INLINE void lstm_output(size_t H, gr_real *restrict h, gr_real *restrict tanh_c, const gr_real *restrict o)
 {
-    const size_t H = s->H, row = lstm_at(s, shard, k, s->kept), at = row * 4 * H;
-    const size_t now = lstm_at(s, shard, k, s->kept + 1) * H, next = lstm_at(s, shard, k + 1, s->kept + 1) * H;
-    return (gr__lstm_rows){
-        .R = lstm_rows(s, shard),
-        .H = H,
-        .groups = s->groups,
-        .eps = s->eps,
-        .time = s->reverse ? s->T - 1 - k : k,
-        .lengths = s->lengths ? s->lengths + lstm_begin(s, shard) : NULL,
-        .ln_x = lstm_norm_at(s, LSTM_NORM_X, s->normed[LSTM_NORM_X], at, row),
-        .ln_h = lstm_norm_at(s, LSTM_NORM_H, s->normed[LSTM_NORM_H], at, row),
-        .ln_sum = lstm_norm_at(s, LSTM_NORM_SUM, s->normed[LSTM_NORM_SUM], at, row),
-        .ln_c = lstm_norm_at(s, LSTM_NORM_C, s->c, next, row),
-        .gates = s->gates + at,
-        .tanh_c = s->tanh_c + row * H,
-        .h_prev = s->h + now,
-        .c_prev = s->c + now,
-        .h = s->h + next,
-        .c = s->c + next,
-    };
+    for (size_t j = 0; j < H; j++) tanh_c[j] = r_tanh(tanh_c[j]);
+    for (size_t j = 0; j < H; j++) h[j] = r_flush(o[j] * tanh_c[j]);
 }
 
-static bool lstm_past_end(const gr__lstm_rows *step, size_t r) { return step->lengths && (size_t)step->lengths[r] <= step->time; }
-
-/* ---- Forward ---- */
-
-typedef struct {
-    gr_tape *t;
-    const gr__lstm *s;
-    gr_real *w_ih, *w_hh;             /* transposed and packed */
-    const gr_real *chain_bias, *bias; /* b_ih + b_hh: where the chains start, or for the cell to add */
-} lstm_forward_job;
-
-/* W x and W h of step k, each to its norm, or to the sum of what has none. Where the first h is 0, W h is too: a product over nothing. */
-static void lstm_products(const lstm_forward_job *f, const gr__lstm_rows *step, size_t k, const gr_real *x, void *work)
+KERNEL(void, lstm_forward, const gr__cell *s)
 {
-    const gr__lstm *s = f->s;
-    const size_t G = 4 * s->H, K = k || s->in[LSTM_H0] ? s->H : 0;
-    gr_real *sum = step->ln_sum.x ? step->ln_sum.x : step->gates;
-    gr_real *wx = step->ln_x.x ? step->ln_x.x : sum, *wh = step->ln_h.x ? step->ln_h.x : sum;
-    gr_start start = { f->chain_bias, 0 };
-    const gr_start zero = { NULL, 0 };
-    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->I, (gr_mat){ x, s->I, 1 }, f->w_ih, wx, G, wx == sum ? start : zero, work);
-    if (wx == sum) start = (gr_start){ sum, G };
-    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : zero, work);
-}
-
-/* number 0 of a state: h0 or c0, or zeros; and the last to h_n or c_n */
-static void lstm_state_in(const gr__lstm *s, size_t shard, gr_real *state, const gr_tensor *initial)
-{
-    const size_t n = lstm_rows(s, shard) * s->H;
-    gr_real *first = state + lstm_at(s, shard, 0, s->kept + 1) * s->H;
-    if (initial) memcpy(first, initial->data + lstm_begin(s, shard) * s->H, n * sizeof *first);
-    else memset(first, 0, n * sizeof *first);
-}
-static void lstm_state_out(const gr__lstm *s, size_t shard, const gr_real *state, gr_tensor *final)
-{
-    memcpy(final->data + lstm_begin(s, shard) * s->H, state + lstm_at(s, shard, s->T, s->kept + 1) * s->H,
-           lstm_rows(s, shard) * s->H * sizeof *state);
-}
-
-static void lstm_forward_shard(void *argument, size_t shard, int thread)
-{
-    const lstm_forward_job *f = argument;
-    const gr__lstm *s = f->s;
-    const size_t I = s->I, H = s->H, b = lstm_begin(s, shard);
-    lstm_state_in(s, shard, s->h, s->in[LSTM_H0]);
-    lstm_state_in(s, shard, s->c, s->in[LSTM_C0]);
-    for (size_t k = 0; k < s->T; k++) {
-        gr__lstm_rows step = lstm_step(s, shard, k);
-        gr_real *x = s->x + lstm_at(s, shard, k, s->kept) * I;
-        for (size_t r = 0; r < step.R; r++) {
-            const size_t row = step.time * s->of_time + (b + r) * s->of_row;
-            if (lstm_past_end(&step, r)) memset(x + r * I, 0, I * sizeof *x);
-            else memcpy(x + r * I, s->in[LSTM_X]->data + row * I, I * sizeof *x);
+    const size_t H = s->H;
+    for (size_t r = 0; r < s->R; r++) {
+        gr_real *c = s->c + r * H, *h = s->h + r * H, *tanh_c = s->more + r * H;
+        if (cell_past_end(s, r)) {
+            memcpy(c, s->c_prev + r * H, H * sizeof *c);
+            memcpy(h, s->h_prev + r * H, H * sizeof *h);
+            continue;
         }
-        lstm_products(f, &step, k, x, gr__work(f->t, thread));
-        step.bias = f->bias;
-        gr__lstm_rows_forward(gr_isa(f->t), &step);
-        for (size_t r = 0; r < step.R; r++) {
-            gr_real *y = s->y->data + (step.time * s->of_time + (b + r) * s->of_row) * H;
-            if (lstm_past_end(&step, r)) memset(y, 0, H * sizeof *y);
-            else memcpy(y, step.h + r * H, H * sizeof *y);
+        gr_real *a = cell_sums(s, r);
+        lstm_gates(H, a);
+        lstm_cell(H, c, s->c_prev + r * H, a);
+        if (s->ln_c.x) cell_norm(&s->ln_c, r, H, 1, 0, 0, H, s->eps, tanh_c, false);
+        else memcpy(tanh_c, c, H * sizeof *c);
+        lstm_output(H, h, tanh_c, a + 3 * H);
+    }
+}
+
+/* dh + dy becomes the gradient of LN_c(c), o that of a_o. */
+INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict o, const gr_real *restrict tanh_c,
+                                 const gr_real *restrict dy)
+{
+    for (size_t j = 0; j < H; j++) {
+        const gr_real d = r_flush(dh[j] + dy[j]), O = o[j];
+        o[j] = r_flush(d * tanh_c[j] * O * (1 - O));
+        dh[j] = d * O * (1 - tanh_c[j] * tanh_c[j]);
+    }
+}
+
+/* dc + dn becomes the gradient of c_prev, i f g those of a_i a_f a_g; dh becomes 0: its way goes on through the gates. */
+INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
+                               const gr_real *restrict dn)
+{
+    gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
+    for (size_t j = 0; j < H; j++) {
+        const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = f[j], G = g[j];
+        i[j] = r_flush(d * G * I * (1 - I));
+        f[j] = r_flush(d * c_prev[j] * F * (1 - F));
+        g[j] = r_flush(d * I * (1 - G * G));
+        dc[j] = d * F;
+    }
+}
+
+KERNEL(void, lstm_backward, const gr__cell *s)
+{
+    const size_t H = s->H;
+    for (size_t r = 0; r < s->R; r++) {
+        gr_real *da = s->gates + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
+        const gr_real *dy = s->dy + r * s->dy_row, *dn = s->ln_c.x ? s->ln_c.x + r * H : dh;
+        if (cell_past_end(s, r)) {
+            cell_no_gradient(s, r);
+            continue;
         }
-    }
-    lstm_state_out(s, shard, s->h, s->h_n);
-    lstm_state_out(s, shard, s->c, s->c_n);
-}
-
-static double lstm_nanoseconds(const gr__lstm *s) /* of forward, about */
-{
-    return (double)s->T * (double)s->B * (double)s->H * (0.08 * (double)(s->I + s->H) + 5);
-}
-
-/* ---- Backward ---- */
-
-/* What backward wants as scratch: places, in values. A shard's partial sums lie together. */
-typedef struct {
-    size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total;
-} lstm_scratch_plan;
-
-static lstm_scratch_plan lstm_plan(const gr__lstm *s)
-{
-    const size_t G = 4 * s->H, I = s->I, H = s->H;
-    lstm_scratch_plan p = { .w_ih = 0, .w_hh = gr__gemm_packed_len(I, G), .partials_of_shard = G * (I + H) + 5 * G + 2 * H };
-    p.dh = p.w_hh + gr__gemm_packed_len(H, G), p.dc = p.dh + s->B * H, p.partials = p.dc + s->B * H;
-    p.total = p.partials + s->shards * p.partials_of_shard;
-    return p;
-}
-
-static size_t lstm_scratch(const gr_node *n) { return lstm_plan(n->saved).total * sizeof(gr_real); }
-
-/* Where among a shard's partial sums that of an input's gradient is. All shifts but that of the cell's norm add up the same rows
- * as the bias does, or, before a norm of the sum, the same among themselves. */
-static size_t lstm_partial(const gr__lstm *s, int input)
-{
-    const size_t G = 4 * s->H, vectors = G * (s->I + s->H);
-    switch (input) {
-    case LSTM_W_IH: return 0;
-    case LSTM_W_HH: return G * s->I;
-    case LSTM_LN_IH: return vectors + G;
-    case LSTM_LN_HH: return vectors + 2 * G;
-    case LSTM_LN_SUM: return vectors + 3 * G;
-    case LSTM_LN_IH_SHIFT:
-    case LSTM_LN_HH_SHIFT: return gr__lstm_has(s, LSTM_NORM_SUM) ? vectors + 4 * G : vectors;
-    case LSTM_LN_C: return vectors + 5 * G;
-    case LSTM_LN_C_SHIFT: return vectors + 5 * G + s->H;
-    default: return vectors; /* the biases and the shift of LN_sum */
+        cell_square(s->dh_squares, H, dh, dy);
+        lstm_output_backward(H, dh, da + 3 * H, s->more + r * H, dy);
+        if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);
+        cell_square(s->dc_squares, H, dc, dn);
+        lstm_cell_backward(H, dc, da, s->c_prev + r * H, dn);
+        memset(dh, 0, H * sizeof *dh);
+        cell_sums_backward(s, r);
     }
 }
 
-typedef struct {
-    gr_tape *t;
-    const gr_node *n;
-    const gr__lstm *s;
-    lstm_scratch_plan plan;
-    gr_real *scratch;
-} lstm_backward_job;
+#if GR_HOST
+static void lstm_rows_forward(int isa, const gr__cell *s) { lstm_forward[isa](s); }
+static void lstm_rows_backward(int isa, const gr__cell *s) { lstm_backward[isa](s); }
 
-static void lstm_connect(const gr__lstm *s, gr__lstm_rows *step, gr_real *partials)
+static const gr_op lstm_op = { .name = "lstm", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
+static const gr__kind lstm_kind = { .op = &lstm_op,
+                                    .prefix = "GR_LSTM",
+                                    .gates = 4,
+                                    .norms = 2 * GR_LSTM_BN - 1,
+                                    .has_c = true,
+                                    .nanoseconds = 5,
+                                    .forward = lstm_rows_forward,
+                                    .backward = lstm_rows_backward };
+
+gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
 {
-    gr__lstm_norm *norm[LSTM_NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
-    for (int n = 0; n < LSTM_NORMS; n++) norm[n]->dgain = partials + lstm_partial(s, LSTM_LN_IH + 2 * n);
-    step->dbias = partials + lstm_partial(s, LSTM_B_IH);
-    step->ln_c.dshift = partials + lstm_partial(s, LSTM_LN_C_SHIFT);
-    if (gr__lstm_has(s, LSTM_NORM_SUM)) (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + lstm_partial(s, LSTM_LN_IH_SHIFT);
+    return gr__sequence_run(t, &lstm_kind, x, w, options);
 }
-
-/* dW = the sum over all rows from a step on of dA^T x:   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
-static void lstm_weight_gradient(const lstm_backward_job *f, size_t shard, size_t from, const gr_real *dA, const gr_real *x, size_t N,
-                                 gr_real *dW, void *work)
-{
-    const size_t G = 4 * f->s->H, R = lstm_rows(f->s, shard), rows = (f->s->T - from) * R;
-    gr__gemm_serial(gr_isa(f->t), G, N, rows, (gr_mat){ dA + from * R * G, 1, G }, (gr_mat){ x + from * R * N, N, 1 }, dW, N,
-                    (gr_start){ NULL, 0 }, work);
-}
-
-static void lstm_backward_shard(void *argument, size_t shard, int thread)
-{
-    const lstm_backward_job *f = argument;
-    const gr__lstm *s = f->s;
-    const size_t I = s->I, H = s->H, G = 4 * H, b = lstm_begin(s, shard), n = lstm_rows(s, shard) * H;
-    const int isa = gr_isa(f->t);
-    void *work = gr__work(f->t, thread);
-    gr_tensor *const *in = f->n->in, *const *out = f->n->out;
-    gr_real *dh = f->scratch + f->plan.dh + b * H, *dc = f->scratch + f->plan.dc + b * H, *dx = gr_grad(f->t, in[LSTM_X]);
-    gr_real *partials = f->scratch + f->plan.partials + shard * f->plan.partials_of_shard;
-    const gr_real *dy = gr_grad(f->t, out[0]);
-    memcpy(dh, gr_grad(f->t, out[1]) + b * H, n * sizeof *dh);
-    memcpy(dc, gr_grad(f->t, out[2]) + b * H, n * sizeof *dc);
-    memset(partials + G * (I + H), 0, (5 * G + 2 * H) * sizeof *partials);
-
-    gr_real *dwx = s->gates, *dwh = s->gates;
-    for (size_t k = s->T; k-- > 0;) {
-        gr__lstm_rows step = lstm_step(s, shard, k);
-        const size_t row = step.time * s->of_time + b * s->of_row;
-        lstm_connect(s, &step, partials);
-        step.dh = dh, step.dc = dc, step.dy = dy + row * H, step.dy_row = s->of_row * H;
-        gr__lstm_rows_backward(isa, &step);
-        gr_real *sum = step.ln_sum.x ? step.ln_sum.x : step.gates;
-        dwx = step.ln_x.x ? step.ln_x.x : sum, dwh = step.ln_h.x ? step.ln_h.x : sum;
-        if (k || gr_grad(f->t, in[LSTM_H0]))
-            gr__gemm_serial_packed(isa, step.R, H, G, (gr_mat){ dwh, G, 1 }, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, work);
-        gr_real *dx_row = dx ? dx + row * I : NULL;
-        if (dx)
-            gr__gemm_serial_packed(isa, step.R, I, G, (gr_mat){ dwx, G, 1 }, f->scratch + f->plan.w_ih, dx_row, s->of_row * I,
-                                   (gr_start){ dx_row, s->of_row * I }, work);
-    }
-    /* the loop ended at step 0, where the shard's rows begin; a first h of 0 adds nothing */
-    gr_real *x = s->x + lstm_at(s, shard, 0, s->kept) * I, *h = s->h + lstm_at(s, shard, 0, s->kept + 1) * H;
-    if (gr_grad(f->t, in[LSTM_W_IH])) lstm_weight_gradient(f, shard, 0, dwx, x, I, partials + lstm_partial(s, LSTM_W_IH), work);
-    if (gr_grad(f->t, in[LSTM_W_HH]))
-        lstm_weight_gradient(f, shard, s->T && !in[LSTM_H0], dwh, h, H, partials + lstm_partial(s, LSTM_W_HH), work);
-    if (gr_grad(f->t, in[LSTM_H0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[LSTM_H0]) + b * H, dh, 1, 0, n);
-    if (gr_grad(f->t, in[LSTM_C0])) gr__lstm_add_partials(isa, gr_grad(f->t, in[LSTM_C0]) + b * H, dc, 1, 0, n);
-}
-
-enum { LSTM_CHUNK = 16384 };
-typedef struct {
-    int isa;
-    gr_real *to;
-    const gr_real *from;
-    size_t shards, stride, n;
-} lstm_sum_job;
-
-static void lstm_sum_chunk(void *argument, size_t chunk, int thread)
-{
-    const lstm_sum_job *j = argument;
-    const size_t at = chunk * LSTM_CHUNK;
-    (void)thread;
-    gr__lstm_add_partials(j->isa, j->to + at, j->from + at, j->shards, j->stride, j->n - at < LSTM_CHUNK ? j->n - at : LSTM_CHUNK);
-}
-
-static void lstm_backward(gr_tape *t, const gr_node *n)
-{
-    const gr__lstm *s = n->saved;
-    const size_t G = 4 * s->H;
-    lstm_backward_job f = { t, n, s, lstm_plan(s), gr_scratch(t) };
-    if (!s->B) return;
-    if (gr_grad(t, n->in[LSTM_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[LSTM_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
-    gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[LSTM_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
-    gr_parallel(t, s->shards, 2 * lstm_nanoseconds(s), lstm_backward_shard, &f);
-    for (int input = LSTM_W_IH; input <= LSTM_LN_C_SHIFT; input++) {
-        gr_real *to = gr_grad(t, n->in[input]);
-        if (!to) continue;
-        const size_t len = n->in[input]->len;
-        gr_parallel(t, (len + LSTM_CHUNK - 1) / LSTM_CHUNK, 0.1 * (double)(len * s->shards), lstm_sum_chunk,
-                    &(lstm_sum_job){ gr_isa(t), to, f.scratch + f.plan.partials + lstm_partial(s, input), s->shards,
-                                     f.plan.partials_of_shard, len });
-    }
-}
-
-static const gr_op lstm_op = { .name = "lstm", .backward = lstm_backward, .scratch = lstm_scratch };
-
-/* ---- The public function ---- */
-
-static gr_real *lstm_save(gr_tape *t, const gr__lstm *s, size_t steps, size_t width)
-{
-    size_t rows, n;
-    if (gr_failed(t)) return NULL;
-    if (gr_size_mul(steps, s->B, &rows) && gr_size_mul(rows, width, &n)) return gr_save_reals(t, n);
-    return gr_fail_as(t, GR_NO_MEMORY, "lstm", "out of memory: %zu steps of %zu sequences of %zu values", steps, s->B, width);
-}
-
-static void lstm_save_steps(gr_tape *t, gr__lstm *s)
-{
-    const size_t H = s->H, G = 4 * H;
-    s->x = lstm_save(t, s, s->kept, s->I);
-    s->gates = lstm_save(t, s, s->kept, G), s->tanh_c = lstm_save(t, s, s->kept, H);
-    s->h = lstm_save(t, s, s->kept + 1, H), s->c = lstm_save(t, s, s->kept + 1, H);
-    for (int n = 0; n < LSTM_NORMS; n++) {
-        if (!gr__lstm_has(s, n)) continue;
-        s->moments[n] = lstm_save(t, s, s->kept, 2 * (n == LSTM_NORM_C ? 1 : s->groups));
-        if (n != LSTM_NORM_C) s->normed[n] = lstm_save(t, s, s->kept, G);
-    }
-}
-
-/* Pack the weights, add the biases, run. */
-static void lstm_forward(gr_tape *t, const gr__lstm *s)
-{
-    const size_t G = 4 * s->H;
-    lstm_forward_job f = {
-        t, s, gr_save_reals(t, gr__gemm_packed_len(G, s->I)), gr_save_reals(t, gr__gemm_packed_len(G, s->H)), NULL, NULL
-    };
-    gr_real *bias = s->in[LSTM_B_IH] || s->in[LSTM_B_HH] ? gr_save_zeros(t, G * sizeof *bias) : NULL;
-    if (gr_failed(t)) return;
-    gr__gemm_pack(gr_isa(t), G, s->I, (gr_mat){ s->in[LSTM_W_IH]->data, 1, s->I }, f.w_ih);
-    gr__gemm_pack(gr_isa(t), G, s->H, (gr_mat){ s->in[LSTM_W_HH]->data, 1, s->H }, f.w_hh);
-    for (int i = LSTM_B_IH; i <= LSTM_B_HH; i++)
-        if (s->in[i]) gr__lstm_add_partials(gr_isa(t), bias, s->in[i]->data, 1, 0, G);
-    const bool in_cell = gr__lstm_has(s, LSTM_NORM_SUM) || (gr__lstm_has(s, LSTM_NORM_X) && gr__lstm_has(s, LSTM_NORM_H));
-    *(in_cell ? &f.bias : &f.chain_bias) = bias;
-    gr_parallel(t, s->shards, lstm_nanoseconds(s), lstm_forward_shard, &f);
-}
-
-gr_lstm_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_lstm_options *options)
-{
-    const gr_lstm_out failed = { NULL, NULL, NULL };
-    const gr_lstm_options o = options ? *options : (gr_lstm_options){ 0 };
-    if (!w) return gr_ready(t, &lstm_op, x) ? (gr_fail(t, &lstm_op, "weights is NULL"), failed) : failed;
-    gr__lstm s = { .norm = w->norm,
-                   .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
-                           w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o.h0, o.c0 } };
-    s.bn[LSTM_NORM_X] = w->bn_ih, s.bn[LSTM_NORM_H] = w->bn_hh, s.bn[LSTM_NORM_C] = w->bn_c;
-    if (!gr__lstm_understand(t, &lstm_op, &s, &o)) return failed;
-    if (s.norm == GR_LSTM_BN) return gr__lstm_bn(t, &s, o.batch_first);
-
-    const bool recording = gr_will_record(t, s.in, LSTM_INPUTS);
-    s.kept = recording && s.T ? s.T : 1;
-    s.y = gr_empty(t, o.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
-    s.h_n = gr_empty(t, GR_SHAPE(s.B, s.H)), s.c_n = gr_empty(t, GR_SHAPE(s.B, s.H));
-    gr_mark mark = gr_tape_mark(t);
-    lstm_save_steps(t, &s);
-    if (recording) mark = gr_tape_mark(t);
-    if (!gr_failed(t)) lstm_forward(t, &s);
-    gr_tape_rewind(t, mark);
-    return gr_record(t, &lstm_op, &s, sizeof s, GR_OUT(s.y, s.h_n, s.c_n), s.in, LSTM_INPUTS) ? (gr_lstm_out){ s.y, s.h_n, s.c_n } : failed;
-}
+#endif

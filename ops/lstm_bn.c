@@ -6,7 +6,7 @@
  *     BN(z) = gain xhat + shift,  xhat = (z - mean) rstd,  rstd = 1 / sqrt(var + eps), where only BN_c has a shift
  *
  * Mean and var are, for every column, those of the n rows (sequences) that are not past their end at this step; in evaluation they are the
- * running ones. Backward is that of ops/lstm_cell.c, but for
+ * running ones. Backward is that of ops/lstm.c, but for
  *     dz = rstd gain (dy - sum(dy) / n - xhat sum(dy xhat) / n)           in evaluation: rstd gain dy
  *     dgain = sum(dy xhat),  dshift = sum(dy)                             sums over rows, one after the other
  *
@@ -20,13 +20,13 @@
 #include "core/gemm.h"
 #include "core/kernel.h"
 #include "ops/lstm_bn.h"
-#include "ops/lstm_check.h"
+#include "ops/sequence.h"
 
 typedef struct {
-    gr__lstm s;
+    gr__sequence s;
     bool of_batch;
     gr_real *w_ih, *w_hh, *vectors; /* rearranged: [4H, I], [4H, H]; gains of W x and W h, bias [3, 4H] */
-    gr_real *stat[LSTM_NORMS];      /* [T][mean, rstd, var] of 4H or H columns */
+    gr_real *stat[SEQ_NORMS];       /* [T][mean, rstd, var] of 4H or H columns */
 } lstm_bn_saved;
 
 static size_t lstm_bn_chunks(size_t H) { return (H + LSTM_BN_UNITS - 1) / LSTM_BN_UNITS; }
@@ -49,10 +49,10 @@ static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
     return W == H ? H : lstm_bn_units(H, n / (4 * LSTM_BN_UNITS));
 }
 
-static size_t lstm_bn_live(const gr__lstm *s, size_t time)
+static size_t lstm_bn_live(const gr__sequence *s, size_t time)
 {
     size_t live = 0;
-    for (size_t r = 0; r < s->B; r++) live += !gr__lstm_past_end(s->lengths, r, time);
+    for (size_t r = 0; r < s->B; r++) live += !gr__past_end(s->lengths, r, time);
     return live;
 }
 
@@ -71,11 +71,11 @@ typedef struct {
 static gr__lstm_bn_norm lstm_bn_norm_at(const lstm_bn_job *f, int norm, gr_real *x, size_t at, size_t u)
 {
     const lstm_bn_saved *b = f->b;
-    const size_t H = b->s.H, G = 4 * H, W = norm == LSTM_NORM_C ? H : G, i = (size_t)norm;
+    const size_t H = b->s.H, G = 4 * H, W = norm == SEQ_NORM_C ? H : G, i = (size_t)norm;
     gr_real *stat = b->stat[norm] + f->k * 3 * W + at, *sums = f->sums;
     gr__lstm_bn_norm n = { .x = x + at, .row = W, .N = W == H ? u : 4 * u, .mean = stat, .rstd = stat + W, .var = stat + 2 * W };
-    if (norm == LSTM_NORM_C) {
-        n.gain = b->s.in[LSTM_LN_C]->data + at, n.shift = b->s.in[LSTM_LN_C_SHIFT]->data + at;
+    if (norm == SEQ_NORM_C) {
+        n.gain = b->s.in[SEQ_LN_C]->data + at, n.shift = b->s.in[SEQ_LN_C_SHIFT]->data + at;
         if (sums) n.dgain = sums + 3 * G + at, n.dshift = sums + 3 * G + H + at;
     } else {
         n.gain = b->vectors + i * G + at;
@@ -86,27 +86,28 @@ static gr__lstm_bn_norm lstm_bn_norm_at(const lstm_bn_job *f, int norm, gr_real 
 
 static gr__lstm_bn_step lstm_bn_step_of(const lstm_bn_job *f, size_t chunk)
 {
-    const gr__lstm *s = &f->b->s;
+    const gr__sequence *s = &f->b->s;
     const size_t H = s->H, G = 4 * H, u = lstm_bn_units(H, chunk), j = chunk * LSTM_BN_UNITS, rows = f->k * s->B;
-    const size_t time = s->reverse ? s->T - 1 - f->k : f->k, now = rows * H + j, next = now + s->B * H;
+    const size_t time = gr__sequence_time(s, f->k), now = rows * H + j, next = now + s->B * H;
     gr__lstm_bn_step p = { .B = s->B, .u = u, .H = H, .time = time, .live = f->live, .eps = s->eps, .of_batch = f->b->of_batch };
     p.lengths = s->lengths, p.bias = f->b->vectors + 2 * G + 4 * j, p.gates = s->gates + rows * G + 4 * j;
-    p.x = lstm_bn_norm_at(f, LSTM_NORM_X, s->normed[LSTM_NORM_X] + rows * G, 4 * j, u);
-    p.h_norm = lstm_bn_norm_at(f, LSTM_NORM_H, s->normed[LSTM_NORM_H] + rows * G, 4 * j, u);
-    p.cell = lstm_bn_norm_at(f, LSTM_NORM_C, s->c + (rows + s->B) * H, j, u);
-    p.h_prev = s->h + now, p.c_prev = s->c + now, p.h = s->h + next, p.tanh_c = s->tanh_c + now;
+    p.x = lstm_bn_norm_at(f, SEQ_NORM_X, s->normed[SEQ_NORM_X] + rows * G, 4 * j, u);
+    p.h_norm = lstm_bn_norm_at(f, SEQ_NORM_H, s->normed[SEQ_NORM_H] + rows * G, 4 * j, u);
+    p.cell = lstm_bn_norm_at(f, SEQ_NORM_C, s->c + (rows + s->B) * H, j, u);
+    p.h_prev = s->h + now, p.c_prev = s->c + now, p.h = s->h + next, p.tanh_c = s->more + now;
     if (!f->sums) return p;
     p.dh = f->dh + j, p.dc = f->dc + j, p.dbias = f->sums + 2 * G + 4 * j;
     p.dy = f->dy + time * s->of_time * H + j, p.dy_row = s->of_row * H;
+    if (s->squares) p.dh_squares = s->squares + 2 * chunk * s->T + time, p.dc_squares = p.dh_squares + s->T;
     return p;
 }
 
 static void lstm_bn_forward_chunk(void *argument, size_t chunk, int thread)
 {
     const lstm_bn_job *f = argument;
-    const gr__lstm *s = &f->b->s;
+    const gr__sequence *s = &f->b->s;
     const gr__lstm_bn_step p = lstm_bn_step_of(f, chunk);
-    const size_t H = s->H, K = f->k || s->in[LSTM_H0] ? H : 0; /* where the first h is 0, W h is too: a product over nothing */
+    const size_t H = s->H, K = f->k || s->in[SEQ_H0] ? H : 0; /* where the first h is 0, W h is too: a product over nothing */
     gr__gemm_serial_packed(gr_isa(f->t), s->B, 4 * p.u, K, (gr_mat){ s->h + f->k * s->B * H, H, 1 }, f->packed + chunk * f->packed_of_chunk,
                            p.h_norm.x, 4 * H, (gr_start){ NULL, 0 }, gr__work(f->t, thread));
     gr__lstm_bn_forward(gr_isa(f->t), &p);
@@ -115,10 +116,10 @@ static void lstm_bn_forward_chunk(void *argument, size_t chunk, int thread)
 /* The chunk's columns of dh += d(W h) W_hh, d(W h) of step k. */
 static void lstm_bn_through(const lstm_bn_job *f, size_t chunk, size_t k, int thread)
 {
-    const gr__lstm *s = &f->b->s;
+    const gr__sequence *s = &f->b->s;
     const size_t H = s->H, G = 4 * H;
     gr_real *dh = f->dh + chunk * LSTM_BN_UNITS;
-    gr__gemm_serial_packed(gr_isa(f->t), s->B, lstm_bn_units(H, chunk), G, (gr_mat){ s->normed[LSTM_NORM_H] + k * s->B * G, G, 1 },
+    gr__gemm_serial_packed(gr_isa(f->t), s->B, lstm_bn_units(H, chunk), G, (gr_mat){ s->normed[SEQ_NORM_H] + k * s->B * G, G, 1 },
                            f->packed + chunk * f->packed_of_chunk, dh, H, (gr_start){ dh, H }, gr__work(f->t, thread));
 }
 
@@ -132,7 +133,7 @@ static void lstm_bn_backward_chunk(void *argument, size_t chunk, int thread)
 
 static void lstm_bn_first_chunk(void *argument, size_t chunk, int thread) { lstm_bn_through(argument, chunk, 0, thread); }
 
-static double lstm_bn_nanoseconds(const gr__lstm *s) /* of a step forward, about */
+static double lstm_bn_nanoseconds(const gr__sequence *s) /* of a step forward, about */
 {
     return (double)s->B * (double)s->H * (0.08 * (double)s->H + 8);
 }
@@ -151,7 +152,7 @@ typedef struct {
     size_t dh, dc, sums, dw, packed, packed_of_chunk, total;
 } lstm_bn_plan;
 
-static lstm_bn_plan lstm_bn_plan_of(const gr__lstm *s)
+static lstm_bn_plan lstm_bn_plan_of(const gr__sequence *s)
 {
     const size_t H = s->H, G = 4 * H;
     lstm_bn_plan p = { .packed_of_chunk = gr__gemm_packed_len(LSTM_BN_UNITS, G) };
@@ -163,7 +164,7 @@ static lstm_bn_plan lstm_bn_plan_of(const gr__lstm *s)
 static size_t lstm_bn_scratch(const gr_node *n) { return lstm_bn_plan_of(&((const lstm_bn_saved *)n->saved)->s).total * sizeof(gr_real); }
 
 /* dW = dA^T x over all steps from one on:   dA [rows, 4H]   x [rows, N] */
-static void lstm_bn_weight_gradient(gr_tape *t, const gr__lstm *s, size_t from, const gr_real *dA, const gr_real *x, size_t N,
+static void lstm_bn_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, const gr_real *dA, const gr_real *x, size_t N,
                                     const gr_tensor *w, gr_real *dw)
 {
     const size_t G = 4 * s->H, first = from * s->B;
@@ -181,34 +182,38 @@ static void lstm_bn_add(gr_real *to, const gr_real *from, size_t n)
 static void lstm_bn_node(gr_tape *t, const gr_node *n)
 {
     const lstm_bn_saved *b = n->saved;
-    const gr__lstm *s = &b->s;
+    const gr__sequence *s = &b->s;
     const size_t H = s->H, G = 4 * H, I = s->I, state = s->B * H, chunks = lstm_bn_chunks(H);
     const lstm_bn_plan p = lstm_bn_plan_of(s);
-    gr_real *scratch = gr_scratch(t), *sums = scratch + p.sums, *dw = scratch + p.dw, *dx = gr_grad(t, n->in[LSTM_X]);
+    gr_real *scratch = gr_scratch(t), *sums = scratch + p.sums, *dw = scratch + p.dw, *dx = gr_grad(t, n->in[SEQ_X]);
     lstm_bn_job f = { .t = t, .b = b, .packed = scratch, .packed_of_chunk = p.packed_of_chunk, .dh = scratch + p.dh, .dc = scratch + p.dc };
-    if (!s->B) return;
+    if (!s->B) {
+        gr__sequence_norms(s, 0);
+        return;
+    }
     f.sums = memset(sums, 0, (3 * G + 2 * H) * sizeof *sums), f.dy = gr_grad(t, n->out[0]);
     memcpy(f.dh, gr_grad(t, n->out[1]), state * sizeof *f.dh);
     memcpy(f.dc, gr_grad(t, n->out[2]), state * sizeof *f.dc);
     for (size_t c = 0; c < chunks; c++)
         gr__gemm_pack(gr_isa(t), lstm_bn_units(H, c), G, (gr_mat){ b->w_hh + c * LSTM_BN_UNITS, H, 1 }, scratch + c * p.packed_of_chunk);
     for (f.k = s->T; f.k-- > 0;) {
-        const size_t time = s->reverse ? s->T - 1 - f.k : f.k;
+        const size_t time = gr__sequence_time(s, f.k);
         f.live = lstm_bn_live(s, time);
         gr_parallel(t, chunks, 2 * lstm_bn_nanoseconds(s), lstm_bn_backward_chunk, &f);
         gr_real *dx_row = dx ? dx + time * s->of_time * I : NULL;
         if (dx)
-            gr__gemm(t, s->B, I, G, (gr_mat){ s->normed[LSTM_NORM_X] + f.k * s->B * G, G, 1 }, (gr_mat){ b->w_ih, I, 1 }, dx_row,
+            gr__gemm(t, s->B, I, G, (gr_mat){ s->normed[SEQ_NORM_X] + f.k * s->B * G, G, 1 }, (gr_mat){ b->w_ih, I, 1 }, dx_row,
                      s->of_row * I, (gr_start){ dx_row, s->of_row * I });
     }
-    if (s->T && gr_grad(t, n->in[LSTM_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
-    lstm_bn_add(gr_grad(t, n->in[LSTM_H0]), f.dh, state);
-    lstm_bn_add(gr_grad(t, n->in[LSTM_C0]), f.dc, state);
-    lstm_bn_weight_gradient(t, s, 0, s->normed[LSTM_NORM_X], s->x, I, n->in[LSTM_W_IH], dw);
-    lstm_bn_weight_gradient(t, s, s->T && !n->in[LSTM_H0], s->normed[LSTM_NORM_H], s->h, H, n->in[LSTM_W_HH], dw);
-    for (int i = LSTM_B_IH; i <= LSTM_B_HH; i++) lstm_bn_give(t, n->in[i], sums + 2 * G, H, 1);
-    lstm_bn_give(t, n->in[LSTM_LN_IH], sums, H, 1), lstm_bn_give(t, n->in[LSTM_LN_HH], sums + G, H, 1);
-    lstm_bn_add(gr_grad(t, n->in[LSTM_LN_C]), sums + 3 * G, H), lstm_bn_add(gr_grad(t, n->in[LSTM_LN_C_SHIFT]), sums + 3 * G + H, H);
+    gr__sequence_norms(s, chunks);
+    if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
+    lstm_bn_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
+    lstm_bn_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
+    lstm_bn_weight_gradient(t, s, 0, s->normed[SEQ_NORM_X], s->x, I, n->in[SEQ_W_IH], dw);
+    lstm_bn_weight_gradient(t, s, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, n->in[SEQ_W_HH], dw);
+    for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++) lstm_bn_give(t, n->in[i], sums + 2 * G, H, 1);
+    lstm_bn_give(t, n->in[SEQ_LN_IH], sums, H, 1), lstm_bn_give(t, n->in[SEQ_LN_HH], sums + G, H, 1);
+    lstm_bn_add(gr_grad(t, n->in[SEQ_LN_C]), sums + 3 * G, H), lstm_bn_add(gr_grad(t, n->in[SEQ_LN_C_SHIFT]), sums + 3 * G + H, H);
 }
 
 static const gr_op lstm_bn_op = { .name = "lstm", .backward = lstm_bn_node, .scratch = lstm_bn_scratch };
@@ -218,11 +223,11 @@ static const gr_op lstm_bn_op = { .name = "lstm", .backward = lstm_bn_node, .scr
 /* The statistics that evaluation reads, as if steps had made them. */
 static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
 {
-    const gr__lstm *s = &b->s;
+    const gr__sequence *s = &b->s;
     const gr_tensor *mean = s->bn[norm].running_mean, *var = s->bn[norm].running_var;
     const size_t W = mean->dim[1], steps = mean->dim[0];
     for (size_t k = 0; k < s->T; k++) {
-        const size_t time = s->reverse ? s->T - 1 - k : k, row = (time < steps ? time : steps - 1) * W;
+        const size_t time = gr__sequence_time(s, k), row = (time < steps ? time : steps - 1) * W;
         gr_real *stat = b->stat[norm] + k * 3 * W;
         for (size_t n = 0, from, run; n < W; n += run) {
             run = lstm_bn_together(s->H, W, n, &from), from += row;
@@ -237,13 +242,13 @@ static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
 /* running = (1 - momentum) running + momentum new. False, with nothing changed, when it cannot be noted. */
 static bool lstm_bn_remember(gr_tape *t, const lstm_bn_saved *b, int norm)
 {
-    const gr__lstm *s = &b->s;
+    const gr__sequence *s = &b->s;
     gr_tensor *mean = s->bn[norm].running_mean, *var = s->bn[norm].running_var;
     const size_t W = mean->dim[1], steps = mean->dim[0] < s->T ? mean->dim[0] : s->T, bytes = steps * W * sizeof *mean->data;
     if (!gr_undo_note(t, mean->data, bytes) || !gr_undo_note(t, var->data, bytes)) return false;
     for (size_t time = 0; time < steps; time++) {
         const size_t live = lstm_bn_live(s, time);
-        const gr_real *stat = b->stat[norm] + (s->reverse ? s->T - 1 - time : time) * 3 * W, keep = (gr_real)(1 - s->momentum);
+        const gr_real *stat = b->stat[norm] + gr__sequence_time(s, time) * 3 * W, keep = (gr_real)(1 - s->momentum);
         const gr_real m = (gr_real)s->momentum, v = live > 1 ? m * ((gr_real)live / (gr_real)(live - 1)) : 0;
         for (size_t n = 0, to, run; live > 1 && n < W; n += run) {
             run = lstm_bn_together(s->H, W, n, &to), to += time * W;
@@ -256,72 +261,66 @@ static bool lstm_bn_remember(gr_tape *t, const lstm_bn_saved *b, int norm)
     return true;
 }
 
-static gr_real *lstm_bn_save(gr_tape *t, size_t a, size_t b, size_t c)
-{
-    size_t n;
-    if (gr_failed(t)) return NULL;
-    if (gr_size_mul(a, b, &n) && gr_size_mul(n, c, &n)) return gr_save_reals(t, n);
-    return gr_fail_as(t, GR_NO_MEMORY, "lstm", "out of memory: %zu steps of %zu sequences of %zu values", a, b, c);
-}
-
 static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
 {
-    gr__lstm *s = &b->s;
+    gr__sequence *s = &b->s;
     const size_t H = s->H, G = 4 * H, T = s->T;
-    s->x = lstm_bn_save(t, T, s->B, s->I), s->gates = lstm_bn_save(t, T, s->B, G), s->tanh_c = lstm_bn_save(t, T, s->B, H);
-    s->h = lstm_bn_save(t, T + 1, s->B, H), s->c = lstm_bn_save(t, T + 1, s->B, H);
-    s->normed[LSTM_NORM_X] = lstm_bn_save(t, T, s->B, G), s->normed[LSTM_NORM_H] = lstm_bn_save(t, T, s->B, G);
-    b->stat[LSTM_NORM_X] = lstm_bn_save(t, T, 3, G), b->stat[LSTM_NORM_H] = lstm_bn_save(t, T, 3, G);
-    b->stat[LSTM_NORM_C] = lstm_bn_save(t, T, 3, H);
-    b->w_ih = lstm_bn_save(t, 1, G, s->I), b->w_hh = lstm_bn_save(t, 1, G, H), b->vectors = gr_save_zeros(t, 3 * G * sizeof(gr_real));
+    s->x = gr__sequence_save(t, s, T, s->I), s->gates = gr__sequence_save(t, s, T, G), s->more = gr__sequence_save(t, s, T, H);
+    s->h = gr__sequence_save(t, s, T + 1, H), s->c = gr__sequence_save(t, s, T + 1, H);
+    for (int n = 0; n < SEQ_NORMS; n++) {
+        if (n == SEQ_NORM_SUM) continue;
+        if (n != SEQ_NORM_C) s->normed[n] = gr__sequence_save(t, s, T, G);
+        b->stat[n] = gr_save_reals(t, s->B ? 3 * T * (n == SEQ_NORM_C ? H : G) : 0);
+    }
+    b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H), b->vectors = gr_save_zeros(t, 3 * G * sizeof(gr_real));
     return !gr_failed(t);
 }
 
 /* Rearrange weights, gains and biases; x as it is walked, zeros past the ends; the first state. */
 static void lstm_bn_prepare(const lstm_bn_saved *b)
 {
-    const gr__lstm *s = &b->s;
+    const gr__sequence *s = &b->s;
     const size_t H = s->H, G = 4 * H, I = s->I, bytes = s->B * H * sizeof(gr_real);
     for (size_t n = 0; n < G; n++) {
         const size_t row = lstm_bn_row(H, n);
-        memcpy(b->w_ih + n * I, s->in[LSTM_W_IH]->data + row * I, I * sizeof(gr_real));
-        memcpy(b->w_hh + n * H, s->in[LSTM_W_HH]->data + row * H, H * sizeof(gr_real));
-        b->vectors[n] = s->in[LSTM_LN_IH]->data[row], b->vectors[G + n] = s->in[LSTM_LN_HH]->data[row];
-        for (int i = LSTM_B_IH; i <= LSTM_B_HH; i++)
+        memcpy(b->w_ih + n * I, s->in[SEQ_W_IH]->data + row * I, I * sizeof(gr_real));
+        memcpy(b->w_hh + n * H, s->in[SEQ_W_HH]->data + row * H, H * sizeof(gr_real));
+        b->vectors[n] = s->in[SEQ_LN_IH]->data[row], b->vectors[G + n] = s->in[SEQ_LN_HH]->data[row];
+        for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++)
             if (s->in[i]) b->vectors[2 * G + n] += s->in[i]->data[row];
     }
     for (size_t k = 0; k < s->T; k++)
         for (size_t r = 0; r < s->B; r++) {
-            const size_t time = s->reverse ? s->T - 1 - k : k;
+            const size_t time = gr__sequence_time(s, k);
             gr_real *x = s->x + (k * s->B + r) * I;
-            if (gr__lstm_past_end(s->lengths, r, time)) memset(x, 0, I * sizeof *x);
-            else memcpy(x, s->in[LSTM_X]->data + (time * s->of_time + r * s->of_row) * I, I * sizeof *x);
+            if (gr__past_end(s->lengths, r, time)) memset(x, 0, I * sizeof *x);
+            else memcpy(x, s->in[SEQ_X]->data + (time * s->of_time + r * s->of_row) * I, I * sizeof *x);
         }
-    if (s->in[LSTM_H0]) memcpy(s->h, s->in[LSTM_H0]->data, bytes);
+    if (s->in[SEQ_H0]) memcpy(s->h, s->in[SEQ_H0]->data, bytes);
     else memset(s->h, 0, bytes);
-    if (s->in[LSTM_C0]) memcpy(s->c, s->in[LSTM_C0]->data, bytes);
+    if (s->in[SEQ_C0]) memcpy(s->c, s->in[SEQ_C0]->data, bytes);
     else memset(s->c, 0, bytes);
 }
 
 static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)
 {
-    const gr__lstm *s = &b->s;
+    const gr__sequence *s = &b->s;
     const size_t H = s->H, G = 4 * H, I = s->I, chunks = lstm_bn_chunks(H);
     lstm_bn_job f = { .t = t, .b = b, .packed = packed, .packed_of_chunk = gr__gemm_packed_len(4 * LSTM_BN_UNITS, H) };
     lstm_bn_prepare(b);
     for (size_t c = 0; c < chunks; c++)
         gr__gemm_pack(gr_isa(t), 4 * lstm_bn_units(H, c), H, (gr_mat){ b->w_hh + c * 4 * LSTM_BN_UNITS * H, 1, H },
                       packed + c * f.packed_of_chunk);
-    gr__gemm(t, s->T * s->B, G, I, (gr_mat){ s->x, I, 1 }, (gr_mat){ b->w_ih, 1, I }, s->normed[LSTM_NORM_X], G, (gr_start){ NULL, 0 });
-    for (int n = 0; n < LSTM_NORMS; n++)
+    gr__gemm(t, s->T * s->B, G, I, (gr_mat){ s->x, I, 1 }, (gr_mat){ b->w_ih, 1, I }, s->normed[SEQ_NORM_X], G, (gr_start){ NULL, 0 });
+    for (int n = 0; n < SEQ_NORMS; n++)
         if (!b->of_batch && b->stat[n]) lstm_bn_recall(b, n);
     for (f.k = 0; f.k < s->T; f.k++) {
-        const size_t time = s->reverse ? s->T - 1 - f.k : f.k;
+        const size_t time = gr__sequence_time(s, f.k);
         f.live = lstm_bn_live(s, time);
         gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_forward_chunk, &f);
         for (size_t r = 0; r < s->B; r++) {
             gr_real *y = s->y->data + (time * s->of_time + r * s->of_row) * H;
-            if (gr__lstm_past_end(s->lengths, r, time)) memset(y, 0, H * sizeof *y);
+            if (gr__past_end(s->lengths, r, time)) memset(y, 0, H * sizeof *y);
             else memcpy(y, s->h + ((f.k + 1) * s->B + r) * H, H * sizeof *y);
         }
     }
@@ -329,21 +328,21 @@ static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)
     memcpy(s->c_n->data, s->c + s->T * s->B * H, s->B * H * sizeof(gr_real));
 }
 
-gr_lstm_out gr__lstm_bn(gr_tape *t, gr__lstm *given, bool batch_first)
+gr_recurrent_out gr__lstm_bn(gr_tape *t, gr__sequence *given, bool batch_first)
 {
-    const gr_lstm_out failed = { NULL, NULL, NULL };
+    const gr_recurrent_out failed = { NULL, NULL, NULL };
     lstm_bn_saved b = { .s = *given, .of_batch = gr_tape_training(t) };
-    gr__lstm *s = &b.s;
-    s->y = gr_empty(t, batch_first ? GR_SHAPE(s->B, s->T, s->H) : GR_SHAPE(s->T, s->B, s->H));
-    s->h_n = gr_empty(t, GR_SHAPE(s->B, s->H)), s->c_n = gr_empty(t, GR_SHAPE(s->B, s->H));
+    gr__sequence *s = &b.s;
+    gr__sequence_outputs(t, s, batch_first, s->B ? lstm_bn_chunks(s->H) : 0);
     gr_mark mark = gr_tape_mark(t);
     bool good = lstm_bn_allocate(t, &b);
-    if (gr_will_record(t, s->in, LSTM_INPUTS)) mark = gr_tape_mark(t);
+    if (gr_will_record(t, s->in, SEQ_INPUTS)) mark = gr_tape_mark(t);
     gr_real *packed = good ? gr_save_reals(t, lstm_bn_chunks(s->H) * gr__gemm_packed_len(4 * LSTM_BN_UNITS, s->H)) : NULL;
-    if (packed) lstm_bn_run(t, &b, packed);
-    for (int n = 0; packed && n < LSTM_NORMS && good; n++)
+    if (packed && s->B) lstm_bn_run(t, &b, packed);
+    for (int n = 0; packed && s->B && n < SEQ_NORMS && good; n++)
         if (b.of_batch && s->momentum > 0 && b.stat[n]) good = lstm_bn_remember(t, &b, n);
     gr_tape_rewind(t, mark);
-    return gr_record(t, &lstm_bn_op, &b, sizeof b, GR_OUT(s->y, s->h_n, s->c_n), s->in, LSTM_INPUTS) ? (gr_lstm_out){ s->y, s->h_n, s->c_n }
-                                                                                                     : failed;
+    return gr_record(t, &lstm_bn_op, &b, sizeof b, GR_OUT(s->y, s->h_n, s->c_n), s->in, SEQ_INPUTS)
+               ? (gr_recurrent_out){ s->y, s->h_n, s->c_n }
+               : failed;
 }

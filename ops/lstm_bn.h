@@ -29,6 +29,7 @@ typedef struct {
     const gr_real *dy;
     size_t dy_row;
     gr_real *dh, *dc, *dbias;
+    double *dh_squares, *dc_squares; /* the sums of squares of the gradients of h and c go there; NULL: not asked for */
 } gr__lstm_bn_step;
 
 void gr__lstm_bn_forward(int isa, const gr__lstm_bn_step *s);

@@ -1,5 +1,5 @@
 /* ops/lstm_bn_step.c - one time step of an LSTM with batch norms, on some units and all rows; the maths is in ops/lstm_bn.c. */
-#include "core/maths.h"
+#include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
 
 INLINE bool lstm_bn_past_end(const gr__lstm_bn_step *s, size_t r) { return s->lengths && (size_t)s->lengths[r] <= s->time; }
@@ -88,10 +88,12 @@ INLINE void lstm_bn_norm_backward(const gr__lstm_bn_step *s, const gr__lstm_bn_n
 KERNEL(void, lstm_bn_backward, const gr__lstm_bn_step *s)
 {
     const size_t u = s->u, H = s->H;
+    if (s->dh_squares) *s->dh_squares = *s->dc_squares = 0;
     for (size_t r = 0; r < s->B; r++) { /* tanh_c becomes the gradient of BN_c(c), o that of a_o; dh goes on through the gates */
         gr_real *restrict dh = s->dh + r * H, *restrict tanh_c = s->tanh_c + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
         const gr_real *restrict dy = s->dy + r * s->dy_row;
         if (lstm_bn_past_end(s, r)) continue;
+        cell_square(s->dh_squares, u, dh, dy);
         for (size_t j = 0; j < u; j++) {
             const gr_real d = r_flush(dh[j] + dy[j]), O = o[j], y = tanh_c[j];
             o[j] = r_flush(d * y * O * (1 - O));
@@ -104,6 +106,7 @@ KERNEL(void, lstm_bn_backward, const gr__lstm_bn_step *s)
         gr_real *restrict dc = s->dc + r * H, *restrict i = s->gates + r * 4 * H, *restrict dbias = s->dbias;
         const gr_real *restrict c_prev = s->c_prev + r * H, *restrict dn = s->cell.x + r * H;
         if (lstm_bn_past_end(s, r)) continue;
+        cell_square(s->dc_squares, u, dc, dn);
         for (size_t j = 0; j < u; j++) {
             const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = i[u + j], G = i[2 * u + j];
             i[j] = r_flush(d * G * I * (1 - I));

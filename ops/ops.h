@@ -6,6 +6,7 @@
 #include "core/tensor.h"
 #include "ops/attention.h" /* attention */
 #include "ops/conv.h"      /* convolution, pooling */
+#include "ops/recurrent.h" /* LSTM, GRU, plain RNN */
 GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
@@ -183,68 +184,6 @@ GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *str
 GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 #include "ops/norm.h" /* batch, group, instance and RMS norm, and any axes */
-
-/* ==== Recurrent ==== */
-
-/* Where the norms of an LSTM sit: a sum of the layer norms, 0 for none, or GR_LSTM_BN alone. */
-enum {
-    GR_LSTM_LN_X = 1,         /* W x, over its 4H values */
-    GR_LSTM_LN_H = 2,         /* W h, likewise */
-    GR_LSTM_LN_SUM = 4,       /* W x + W h (each after its own norm, if it has one) */
-    GR_LSTM_LN_C = 8,         /* the cell, over its H values, on its way to h; the cell that the next step sees is not normalized */
-    GR_LSTM_LN_PER_GATE = 16, /* the first three: four norms over H, one for each gate, in the place of one over 4H */
-    GR_LSTM_LN_BA2016 = GR_LSTM_LN_X | GR_LSTM_LN_H | GR_LSTM_LN_C, /* the paper */
-    GR_LSTM_BN = 32,          /* batch norms of W x, W h and the cell on its way to h, with statistics of its own for each step */
-};
-
-/* What one layer and direction learns. Blocks of H rows are the gates i, f, g, o, as in PyTorch. A norm has both its tensors exactly when
- * norm asks for it. The gates see b_ih + b_hh + (the shifts of their norms): redundant, but that is how PyTorch and the paper
- * have it (the paper has one b: b_ih). */
-typedef struct { gr_tensor *weight, *bias; } gr_lstm_ln; /* gain and shift: [4H], of ln_c [H] */
-typedef struct {
-    gr_tensor *weight, *bias;              /* gain [4H], no shift; of bn_c both [H] */
-    gr_tensor *running_mean, *running_var; /* [steps, 4H], of bn_c [steps, H]; steps is 1 or more and the same for all three */
-} gr_lstm_bn;
-typedef struct {
-    unsigned norm;                         /* GR_LSTM_... */
-    gr_tensor *w_ih, *w_hh;                /* [4H, I], [4H, H] */
-    gr_tensor *b_ih, *b_hh;                /* [4H] or NULL */
-    gr_lstm_ln ln_ih, ln_hh, ln_sum, ln_c; /* of W x, W h, their sum, the cell */
-    gr_lstm_bn bn_ih, bn_hh, bn_c;
-} gr_lstm_weights;
-
-typedef struct {
-    gr_tensor *h0, *c0;    /* [B, H]: the state before the first step; NULL: zeros */
-    const gr_ints *lengths; /* [B], each 0 to T: how many steps of each sequence are real; NULL: all */
-    bool batch_first;      /* x is [B, T, I] and y [B, T, H] */
-    bool reverse;          /* from the last real step of each sequence to its first */
-    double eps;            /* of the norms; 0 means 1e-5, GR_NONE none */
-    double momentum;       /* of the batch norms: the weight of a new batch in the running buffers; 0 means 0.1, GR_NONE: they stay */
-} gr_lstm_options;
-
-typedef struct { gr_tensor *y, *h, *c; } gr_lstm_out;
-
-/* One layer of an LSTM in one direction over whole sequences, all steps in one node. With LN the identity where there is no norm:
- *     a = LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh
- *     i, f, g, o = sigmoid(a_i), sigmoid(a_f), tanh(a_g), sigmoid(a_o)
- *     c = f c + i g,   h = o tanh(LN_c(c))       Hochreiter, Schmidhuber 1997; Gers et al. 2000; Ba, Kiros, Hinton 2016, eq. 20-22
- * LN(z) = weight (z - mean) / sqrt(var + eps) + bias, var the biased variance.
- *
- *   x       [T, B, I]   any of these may be 0
- *   y       [T, B, H]   h of every step; 0 past a sequence's end
- *   h, c    [B, H]      the state after the last step: past its end a sequence keeps its state
- *
- * Gradients reach x, all weights, h0 and c0, from y, h and c. What x holds past a sequence's end, NaN included, does not matter.
- * A value of the state, or of its gradient, below 2^-100 becomes 0. options may be NULL. On an error all three are NULL.
- *
- * With GR_LSTM_BN, at time t, where BN(z) = weight (z - mean) / sqrt(var + eps) + bias:
- *     a = BN_ih(w_ih x) + BN_hh(w_hh h) + b_ih + b_hh,   h = o tanh(BN_c(c))                Cooijmans et al. 2016, eq. 6-8
- * In training mean and var (biased) are those of the sequences that are not past their end at t, and go into row t of the running buffers,
- * var unbiased; steps beyond the buffers are in none. In evaluation they are read there, beyond the last row from the last. A step with one
- * sequence left gives the shift (no gradient passes through its norms) and, like one with none, leaves the buffers alone: so sequences
- * of a batch should be about as long as each other. A value that is the same in all sequences (blank first rows with h0 = 0) has variance
- * 0, and its gradient is multiplied by weight / sqrt(eps) at each such step: begin from a little noise in h0. */
-GR_API gr_lstm_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *weights, const gr_lstm_options *options);
 
 GR_END
 #endif

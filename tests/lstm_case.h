@@ -1,4 +1,4 @@
-/* tests/lstm_case.h - what the tests of the LSTM operator share: sizes, norms and options, and the inputs that go with them. */
+/* tests/lstm_case.h - what the tests of the recurrent operators share: sizes, norms and options, and the inputs that go with them. */
 #ifndef LSTM_CASE_H
 #define LSTM_CASE_H
 #include "core/kernel.h"
@@ -13,6 +13,9 @@ typedef struct {
     sequence *f;
     bool only_h;   /* the result is h alone; else y, h and c together */
     double eps;
+    size_t gates;  /* 0, 4: an LSTM; 3: a GRU; 1: an RNN */
+    bool relu;
+    double *dh_norm, *dc_norm;
 } lstm_case;
 
 enum { MOST_INPUTS = 15 };
@@ -25,9 +28,10 @@ static const unsigned placements[] = {
 };
 
 /* x, w_ih, w_hh, b_ih, b_hh, two for each norm, h0 and c0 if initial. Returns how many. */
+static inline bool is_lstm(const lstm_case *c) { return !c->gates || c->gates == 4; }
 static inline size_t inputs_of(const lstm_case *c, gr_gradcheck_input *in)
 {
-    const size_t G = 4 * c->H;
+    const size_t G = (c->gates ? c->gates : 4) * c->H;
     size_t n = 0;
     in[n++] = (gr_gradcheck_input){ .shape = c->batch_first ? GR_SHAPE(c->B, c->T, c->I) : GR_SHAPE(c->T, c->B, c->I) };
     in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(G, c->I), .low = -1, .high = 1 };
@@ -39,7 +43,7 @@ static inline size_t inputs_of(const lstm_case *c, gr_gradcheck_input *in)
         in[n++] = (gr_gradcheck_input){ .shape = shape, .low = 0.5, .high = 1.5 };
         in[n++] = (gr_gradcheck_input){ .shape = shape, .low = -1, .high = 1 };
     }
-    for (int i = 0; i < 2 && c->initial; i++) in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->H), .low = -1, .high = 1 };
+    for (int i = 0; i < 1 + is_lstm(c) && c->initial; i++) in[n++] = (gr_gradcheck_input){ .shape = GR_SHAPE(c->B, c->H), .low = -1, .high = 1 };
     return n;
 }
 
@@ -50,9 +54,9 @@ static inline gr_lstm_out run(gr_tape *t, gr_tensor *const *in, const lstm_case 
     gr_lstm_ln *const ln[] = { &w.ln_ih, &w.ln_hh, &w.ln_sum, &w.ln_c };
     for (int k = 0; k < 4; k++)
         if (c->norm >> k & 1) ln[k]->weight = in[n++], ln[k]->bias = in[n++];
-    const gr_lstm_options o = { .h0 = c->initial ? in[n] : NULL, .c0 = c->initial ? in[n + 1] : NULL, .batch_first = c->batch_first, .eps = c->eps,
-                                .reverse = c->reverse, .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
-    return (c->f ? c->f : gr_lstm_sequence)(t, in[0], &w, &o);
+    const gr_lstm_options o = { .h0 = c->initial ? in[n] : NULL, .c0 = c->initial && is_lstm(c) ? in[n + 1] : NULL, .batch_first = c->batch_first, .eps = c->eps,
+                                .reverse = c->reverse, .relu = c->relu, .dh_norm = c->dh_norm, .dc_norm = c->dc_norm, .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
+    return (c->f ? c->f : is_lstm(c) ? gr_lstm_sequence : c->gates == 3 ? gr_gru_sequence : gr_rnn_sequence)(t, in[0], &w, &o);
 }
 
 /* One tensor of y, h and c, in which each has a gradient of its own. */
@@ -61,7 +65,7 @@ static inline gr_tensor *result(gr_tape *t, gr_tensor *const *in, void *argument
     const lstm_case *c = argument;
     const gr_lstm_out s = run(t, in, c);
     if (c->only_h) return s.h;
-    gr_tensor *last = gr_add(t, s.h, gr_square(t, s.c));
+    gr_tensor *last = s.c ? gr_add(t, s.h, gr_square(t, s.c)) : s.h;
     return gr_add(t, s.y, c->batch_first ? gr_reshape(t, last, GR_SHAPE(c->B, 1, c->H)) : last);
 }
 

@@ -1,0 +1,106 @@
+/* ops/cell_norm.h - what the kernels of the cells share: layer norms of a row, and the sums of W x and W h. */
+#ifndef GR_CELL_NORM_H
+#define GR_CELL_NORM_H
+#include "core/maths.h"
+#include "ops/cell.h"
+
+INLINE bool cell_past_end(const gr__cell *s, size_t r) { return s->lengths && (size_t)s->lengths[r] <= s->time; }
+
+/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d (0, but for rounding). Where
+ * var + eps is 0, rstd is 0 by definition. */
+INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
+{
+    const gr_real n = (gr_real)N, m = SUM(i, N, x[i]) / n;
+    gr_real d, dd;
+    SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
+    const gr_real v = r_max(0, (dd - d * d / n) / n) + eps;
+    moments[0] = m + d / n;
+    moments[1] = v == 0 ? 0 : 1 / r_sqrt(v);
+}
+
+/* y = LN, or y += LN, of N values of row r from `at` on, group k of groups; the row has G. */
+INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real eps,
+                      gr_real *restrict y, bool add)
+{
+    const gr_real *restrict x = n->x + r * G + at, *restrict gain = n->gain + at, *restrict shift = n->shift + at;
+    gr_real *moments = n->moments + (r * groups + k) * 2;
+    cell_moments(moments, x, N, eps);
+    const gr_real mean = moments[0], rstd = moments[1];
+    if (add)
+        for (size_t i = 0; i < N; i++) y[i] += gain[i] * ((x[i] - mean) * rstd) + shift[i];
+    else
+        for (size_t i = 0; i < N; i++) y[i] = gain[i] * ((x[i] - mean) * rstd) + shift[i];
+}
+
+/* x = the gradient of x; dgain and dshift grow. */
+INLINE void cell_norm_backward(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N,
+                               const gr_real *restrict dy)
+{
+    gr_real *restrict x = n->x + r * G + at, *restrict dgain = n->dgain + at, *restrict dshift = n->dshift;
+    const gr_real *restrict gain = n->gain + at, *moments = n->moments + (r * groups + k) * 2;
+    const gr_real mean = moments[0], rstd = moments[1];
+    for (size_t i = 0; dshift && i < N; i++) dshift[at + i] += dy[i];
+    gr_real e, ex;
+    SUM2(i, N, e, gain[i] * dy[i], ex, gain[i] * dy[i] * ((x[i] - mean) * rstd));
+    e /= (gr_real)N, ex /= (gr_real)N;
+    for (size_t i = 0; i < N; i++) {
+        const gr_real xhat = (x[i] - mean) * rstd;
+        dgain[i] += dy[i] * xhat;
+        x[i] = r_flush(rstd * (gain[i] * dy[i] - e - xhat * ex));
+    }
+}
+
+/* All groups of a row. */
+INLINE void cell_norm_row(const gr__cell *s, const gr__cell_norm *n, size_t r, gr_real *restrict y, bool add)
+{
+    for (size_t k = 0, at = 0, N = s->first; k < s->groups; k++, at += N, N = s->rest)
+        cell_norm(n, r, s->G, s->groups, k, at, N, s->eps, y + at, add);
+}
+INLINE void cell_norm_row_backward(const gr__cell *s, const gr__cell_norm *n, size_t r, const gr_real *restrict dy)
+{
+    for (size_t k = 0, at = 0, N = s->first; k < s->groups; k++, at += N, N = s->rest)
+        cell_norm_backward(n, r, s->G, s->groups, k, at, N, dy + at);
+}
+
+INLINE void cell_add(size_t n, gr_real *restrict y, const gr_real *restrict x)
+{
+    for (size_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+/* LN_sum(LN_x(W x) + LN_h(W h)) + b of row r, in its place among the gates. */
+INLINE gr_real *cell_sums(const gr__cell *s, size_t r)
+{
+    gr_real *a = s->gates + r * s->G, *sum = s->ln_sum.x ? s->ln_sum.x + r * s->G : a;
+    if (s->ln_x.x) cell_norm_row(s, &s->ln_x, r, sum, !s->ln_h.x);
+    if (s->ln_h.x) cell_norm_row(s, &s->ln_h, r, sum, true);
+    if (s->ln_sum.x) cell_norm_row(s, &s->ln_sum, r, a, false);
+    if (s->bias) cell_add(s->G, a, s->bias);
+    return a;
+}
+
+INLINE void cell_sums_backward(const gr__cell *s, size_t r)
+{
+    const gr_real *da = s->gates + r * s->G, *ds = s->ln_sum.x ? s->ln_sum.x + r * s->G : da;
+    cell_add(s->G, s->dbias, da);
+    if (s->ln_sum.x) cell_norm_row_backward(s, &s->ln_sum, r, da);
+    if (s->ln_x.x) cell_norm_row_backward(s, &s->ln_x, r, ds);
+    if (s->ln_h.x) cell_norm_row_backward(s, &s->ln_h, r, ds);
+}
+
+/* A row past its end: the products get no gradient. */
+INLINE void cell_no_gradient(const gr__cell *s, size_t r)
+{
+    gr_real *const place[] = { s->gates, s->wh, s->ln_x.x, s->ln_h.x, s->ln_sum.x };
+    for (int i = 0; i < 5; i++)
+        if (place[i]) memset(place[i] + r * s->G, 0, s->G * sizeof *place[i]);
+}
+
+/* The sum of squares of what reaches a state from two sides, in double: no gradient is too large or too small for it. */
+INLINE void cell_square(double *sum, size_t H, const gr_real *restrict a, const gr_real *restrict b)
+{
+    double s = 0;
+    for (size_t j = 0; sum && j < H; j++) s += (double)r_flush(a[j] + b[j]) * (double)r_flush(a[j] + b[j]);
+    if (sum) *sum += s;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* ops/gru.c - a GRU over whole sequences, with layer norms where they are wanted: one time step of it. Time and gemm are in
+ * ops/sequence.c.
+ *
+ * Of each row, W x and W h [3H] are there; LN is the identity where there is no norm:
+ *
+ *     a = LN_x(W x) + b,   u = LN_h(W h) + b_h                            three blocks of H: r z n
+ *     r = sigmoid(a_r + u_r),  z = sigmoid(a_z + u_z)                     Cho et al. 2014, in the form of cuDNN and PyTorch,
+ *     n = tanh(a_n + r u_n)                                               where r comes after the product with W_hn
+ *     h = (1 - z) n + z h_prev = n + z (h_prev - n)
+ * A norm is two: one of r and z together over 2H, one of n over H     (Ba, Kiros, Hinton 2016, supplementary material, of skip-thoughts).
+ *
+ * Backward, with dh holding what later steps and the output asked for:
+ *     da_n = dh (1 - z) (1 - n^2),   da_r = da_n u_n r (1 - r),   da_z = dh (h_prev - n) z (1 - z)
+ *     du_r, du_z = da_r, da_z,   du_n = da_n r,   dh_prev = dh z and what comes through W h
+ *     d(W x), d(W h) = the gradients of LN_x at da, LN_h at du;   db = da, db_h = du, summed over rows
+ *
+ * Saved: r z n, u_n, and of each norm its argument with mean and rstd. What falls below 2^-100 in the state or in its gradient becomes 0.
+ * A row past its end keeps its state, and passes its gradient on. */
+#include "ops/cell_norm.h"
+#include "ops/sequence.h"
+
+/* rz += u_rz, and un = u_n */
+INLINE void gru_sums(const gr__cell *s, size_t r, gr_real *restrict a, gr_real *restrict un)
+{
+    const size_t H = s->H;
+    const gr_real *restrict u = s->wh + r * 3 * H;
+    if (s->ln_x.x) cell_norm_row(s, &s->ln_x, r, a, false);
+    if (s->bias) cell_add(3 * H, a, s->bias);
+    if (s->ln_h.x) {
+        cell_norm(&s->ln_h, r, 3 * H, 2, 0, 0, 2 * H, s->eps, a, true);
+        cell_norm(&s->ln_h, r, 3 * H, 2, 1, 2 * H, H, s->eps, un, false);
+    } else {
+        cell_add(2 * H, a, u);
+        memcpy(un, u + 2 * H, H * sizeof *un);
+    }
+    if (s->bias_h) cell_add(2 * H, a, s->bias_h), cell_add(H, un, s->bias_h + 2 * H);
+}
+
+INLINE void gru_step(size_t H, gr_real *restrict h, gr_real *restrict a, const gr_real *restrict un, const gr_real *restrict h_prev)
+{
+    gr_real *const r = a, *const z = a + H, *const n = a + 2 * H;
+    for (size_t j = 0; j < 2 * H; j++) a[j] = r_sigmoid(a[j]);
+    for (size_t j = 0; j < H; j++) n[j] = r_tanh(n[j] + r[j] * un[j]);
+    for (size_t j = 0; j < H; j++) h[j] = r_flush(n[j] + z[j] * (h_prev[j] - n[j]));
+}
+
+KERNEL(void, gru_forward, const gr__cell *s)
+{
+    const size_t H = s->H;
+    for (size_t r = 0; r < s->R; r++) {
+        gr_real *h = s->h + r * H, *a = s->gates + r * 3 * H, *un = s->more + r * H;
+        if (cell_past_end(s, r)) {
+            memcpy(h, s->h_prev + r * H, H * sizeof *h);
+            continue;
+        }
+        gru_sums(s, r, a, un);
+        gru_step(H, h, a, un, s->h_prev + r * H);
+    }
+}
+
+/* The gates become the gradients of their arguments, un that of u_n, dh its part that goes straight to h_prev. */
+INLINE void gru_step_backward(size_t H, gr_real *restrict dh, gr_real *restrict a, gr_real *restrict un, const gr_real *restrict dy,
+                              const gr_real *restrict h_prev)
+{
+    gr_real *const r = a, *const z = a + H, *const n = a + 2 * H;
+    for (size_t j = 0; j < H; j++) {
+        const gr_real d = r_flush(dh[j] + dy[j]), R = r[j], Z = z[j], N = n[j], dn = r_flush(d * (1 - Z) * (1 - N * N));
+        r[j] = r_flush(dn * un[j] * R * (1 - R));
+        z[j] = r_flush(d * (h_prev[j] - N) * Z * (1 - Z));
+        n[j] = dn;
+        un[j] = r_flush(dn * R);
+        dh[j] = d * Z;
+    }
+}
+
+KERNEL(void, gru_backward, const gr__cell *s)
+{
+    const size_t H = s->H;
+    for (size_t r = 0; r < s->R; r++) {
+        gr_real *a = s->gates + r * 3 * H, *u = s->wh + r * 3 * H, *un = s->more + r * H, *dh = s->dh + r * H;
+        const gr_real *dy = s->dy + r * s->dy_row;
+        if (cell_past_end(s, r)) {
+            cell_no_gradient(s, r);
+            continue;
+        }
+        cell_square(s->dh_squares, H, dh, dy);
+        gru_step_backward(H, dh, a, un, dy, s->h_prev + r * H);
+        cell_add(3 * H, s->dbias, a);
+        cell_add(2 * H, s->dbias_h, a), cell_add(H, s->dbias_h + 2 * H, un);
+        if (s->ln_x.x) cell_norm_row_backward(s, &s->ln_x, r, a);
+        if (s->ln_h.x) {
+            cell_norm_backward(&s->ln_h, r, 3 * H, 2, 0, 0, 2 * H, a);
+            cell_norm_backward(&s->ln_h, r, 3 * H, 2, 1, 2 * H, H, un);
+        } else {
+            memcpy(u, a, 2 * H * sizeof *u);
+            memcpy(u + 2 * H, un, H * sizeof *u);
+        }
+    }
+}
+
+#if GR_HOST
+static void gru_rows_forward(int isa, const gr__cell *s) { gru_forward[isa](s); }
+static void gru_rows_backward(int isa, const gr__cell *s) { gru_backward[isa](s); }
+
+static const gr_op gru_op = { .name = "gru", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
+static const gr__kind gru_kind = { .op = &gru_op,
+                                   .prefix = "GR_GRU",
+                                   .gates = 3,
+                                   .norms = GR_GRU_LN_BA2016,
+                                   .apart = true,
+                                   .nanoseconds = 4,
+                                   .forward = gru_rows_forward,
+                                   .backward = gru_rows_backward };
+
+gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+{
+    return gr__sequence_run(t, &gru_kind, x, w, options);
+}
+#endif

@@ -1,0 +1,72 @@
+/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms where they are wanted: one time step of it. Time and gemm
+ * are in ops/sequence.c.
+ *
+ *     h = f(LN_sum(LN_x(W x) + LN_h(W h)) + b),   f = tanh or relu        Elman 1990; LN_sum: Ba, Kiros, Hinton 2016, eq. 4
+ *
+ * Backward: da = dh f', with f' = 1 - h^2, or 1 where h > 0; then as in ops/lstm.c. Saved: h, and of each norm its argument with mean and
+ * rstd. What falls below 2^-100 in the state or in its gradient becomes 0. A row past its end keeps its state, and passes its
+ * gradient on. */
+#include "ops/cell_norm.h"
+#include "ops/sequence.h"
+
+INLINE void rnn_step(size_t H, gr_real *restrict h, const gr_real *restrict a, bool relu)
+{
+    if (relu)
+        for (size_t j = 0; j < H; j++) h[j] = a[j] <= 0 ? 0 : r_flush(a[j]);
+    else
+        for (size_t j = 0; j < H; j++) h[j] = r_flush(r_tanh(a[j]));
+}
+
+KERNEL(void, rnn_forward, const gr__cell *s)
+{
+    const size_t H = s->H;
+    for (size_t r = 0; r < s->R; r++) {
+        if (cell_past_end(s, r)) memcpy(s->h + r * H, s->h_prev + r * H, H * sizeof *s->h);
+        else rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
+    }
+}
+
+INLINE void rnn_step_backward(size_t H, gr_real *restrict a, const gr_real *restrict h, const gr_real *restrict dh,
+                              const gr_real *restrict dy, bool relu)
+{
+    if (relu)
+        for (size_t j = 0; j < H; j++) a[j] = h[j] > 0 ? r_flush(dh[j] + dy[j]) : 0;
+    else
+        for (size_t j = 0; j < H; j++) a[j] = r_flush((dh[j] + dy[j]) * (1 - h[j] * h[j]));
+}
+
+KERNEL(void, rnn_backward, const gr__cell *s)
+{
+    const size_t H = s->H;
+    for (size_t r = 0; r < s->R; r++) {
+        gr_real *dh = s->dh + r * H;
+        const gr_real *dy = s->dy + r * s->dy_row;
+        if (cell_past_end(s, r)) {
+            cell_no_gradient(s, r);
+            continue;
+        }
+        cell_square(s->dh_squares, H, dh, dy);
+        rnn_step_backward(H, s->gates + r * H, s->h + r * H, dh, dy, s->relu);
+        memset(dh, 0, H * sizeof *dh);
+        cell_sums_backward(s, r);
+    }
+}
+
+#if GR_HOST
+static void rnn_rows_forward(int isa, const gr__cell *s) { rnn_forward[isa](s); }
+static void rnn_rows_backward(int isa, const gr__cell *s) { rnn_backward[isa](s); }
+
+static const gr_op rnn_op = { .name = "rnn", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
+static const gr__kind rnn_kind = { .op = &rnn_op,
+                                   .prefix = "GR_RNN",
+                                   .gates = 1,
+                                   .norms = GR_RNN_LN_X | GR_RNN_LN_H | GR_RNN_LN_SUM,
+                                   .nanoseconds = 2,
+                                   .forward = rnn_rows_forward,
+                                   .backward = rnn_rows_backward };
+
+gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+{
+    return gr__sequence_run(t, &rnn_kind, x, w, options);
+}
+#endif

@@ -1,0 +1,387 @@
+/* ops/sequence.c - a recurrent layer over whole sequences, all steps in one node. The maths of a step is in ops/lstm.c, ops/gru.c and
+ * ops/rnn.c; here are time and gemm.
+ *
+ * Forward, a step: W x and W h by gemm (what is not normalized in one chain, which starts at the bias), then the cell. The weights
+ * are packed once for all steps. Backward walks the steps the other way, with one gemm each for the gradient of the h before; that
+ * of a weight is one gemm over all steps at the end.
+ *
+ * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. What shards add to the
+ * gradients of the weights are partial sums, added in the order of the shards; everything else is a row's own business. So no bit
+ * depends on the threads, nor what a sequence gives on the rest of the batch.
+ *
+ * Steps are counted as they are walked: step k is time k, or T-1-k in reverse. A sequence that is past its end at that time keeps its
+ * state: in reverse that is so before its first real step. Thus both directions are the same code.
+ *
+ * Saved when recording: x as it is walked (zeros past the ends), h, and what the cells name. Backward leaves the gradients of
+ * W x and W h in the place of what it no longer needs: a tape is walked once. */
+#include "core/gemm.h"
+#include "ops/cell_norm.h"
+#include "ops/sequence.h"
+
+/* y += each of S vectors of n values, at x, x + stride and so on, in that order. */
+KERNEL(void, sequence_add, gr_real *restrict y, const gr_real *restrict x, size_t S, size_t stride, size_t n)
+{
+    enum { BLOCK = 1024 }; /* of y stays in the first cache */
+    for (size_t at = 0; at < n; at += BLOCK)
+        for (size_t s = 0; s < S; s++) cell_add(n - at < BLOCK ? n - at : BLOCK, y + at, x + s * stride + at);
+}
+
+#if GR_HOST
+
+static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
+static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
+
+/* The row at which number k of a shard begins, where `kept` numbers are kept. */
+static size_t sequence_at(const gr__sequence *s, size_t shard, size_t k, size_t kept)
+{
+    return sequence_begin(s, shard) * kept + k % kept * sequence_rows(s, shard);
+}
+
+/* The norm of rows that begin at number `at` of x; of all rows these are from number `row` on. */
+static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *x, size_t at, size_t row)
+{
+    if (!gr__sequence_has(s, norm)) return (gr__cell_norm){ .x = NULL };
+    const size_t groups = norm == SEQ_NORM_C ? 1 : s->groups;
+    return (gr__cell_norm){ .x = x + at,
+                            .moments = s->moments[norm] + row * groups * 2,
+                            .gain = s->in[SEQ_LN_IH + 2 * norm]->data,
+                            .shift = s->in[SEQ_LN_IH + 2 * norm + 1]->data };
+}
+
+static gr__cell sequence_step(const gr__sequence *s, size_t shard, size_t k)
+{
+    const size_t H = s->H, row = sequence_at(s, shard, k, s->kept), at = row * s->G;
+    const size_t now = sequence_at(s, shard, k, s->kept + 1) * H, next = sequence_at(s, shard, k + 1, s->kept + 1) * H;
+    gr__cell p = {
+        .R = sequence_rows(s, shard),
+        .H = H,
+        .G = s->G,
+        .groups = s->groups,
+        .first = s->first,
+        .rest = s->rest,
+        .eps = s->eps,
+        .relu = s->relu,
+        .time = gr__sequence_time(s, k),
+        .lengths = s->lengths ? s->lengths + sequence_begin(s, shard) : NULL,
+        .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row),
+        .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
+        .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row),
+        .ln_c = sequence_norm_at(s, SEQ_NORM_C, s->c, next, row),
+        .gates = s->gates + at,
+        .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL,
+        .more = s->more + row * H,
+        .h_prev = s->h + now,
+        .h = s->h + next,
+    };
+    if (s->kind->has_c) p.c_prev = s->c + now, p.c = s->c + next;
+    return p;
+}
+
+/* ---- Forward ---- */
+
+typedef struct {
+    gr_tape *t;
+    const gr__sequence *s;
+    gr_real *w_ih, *w_hh;             /* transposed and packed */
+    const gr_real *chain_x, *chain_h; /* where the chains of W x (or the sum) and of W h apart start: at biases */
+    const gr_real *bias, *bias_h;     /* what the cell is to add instead */
+} sequence_forward_job;
+
+/* Where W x and W h go, or their gradients are: each to its norm or its own place, or to the sum of what has none. */
+static gr_real *sequence_wx(const gr__cell *p) { return p->ln_x.x ? p->ln_x.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
+static gr_real *sequence_wh(const gr__cell *p) { return p->wh ? p->wh : p->ln_h.x ? p->ln_h.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
+
+/* W x and W h of step k. Where the first h is 0, W h is too: a product over nothing. */
+static void sequence_products(const sequence_forward_job *f, const gr__cell *step, size_t k, const gr_real *x, void *work)
+{
+    const gr__sequence *s = f->s;
+    const size_t G = s->G, K = k || s->in[SEQ_H0] ? s->H : 0;
+    gr_real *sum = step->ln_sum.x ? step->ln_sum.x : step->gates, *wx = sequence_wx(step), *wh = sequence_wh(step);
+    gr_start start = { f->chain_x, 0 };
+    const gr_start apart = { f->chain_h, 0 }, zero = { NULL, 0 };
+    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->I, (gr_mat){ x, s->I, 1 }, f->w_ih, wx, G, wx == sum ? start : zero, work);
+    if (wx == sum) start = (gr_start){ sum, G };
+    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : apart, work);
+}
+
+/* number 0 of a state: h0 or c0, or zeros; and the last to h_n or c_n */
+static void sequence_state_in(const gr__sequence *s, size_t shard, gr_real *state, const gr_tensor *initial)
+{
+    const size_t n = sequence_rows(s, shard) * s->H;
+    gr_real *first = state + sequence_at(s, shard, 0, s->kept + 1) * s->H;
+    if (initial) memcpy(first, initial->data + sequence_begin(s, shard) * s->H, n * sizeof *first);
+    else memset(first, 0, n * sizeof *first);
+}
+static void sequence_state_out(const gr__sequence *s, size_t shard, const gr_real *state, gr_tensor *final)
+{
+    memcpy(final->data + sequence_begin(s, shard) * s->H, state + sequence_at(s, shard, s->T, s->kept + 1) * s->H,
+           sequence_rows(s, shard) * s->H * sizeof *state);
+}
+
+static void sequence_forward_shard(void *argument, size_t shard, int thread)
+{
+    const sequence_forward_job *f = argument;
+    const gr__sequence *s = f->s;
+    const size_t I = s->I, H = s->H, b = sequence_begin(s, shard);
+    sequence_state_in(s, shard, s->h, s->in[SEQ_H0]);
+    if (s->c) sequence_state_in(s, shard, s->c, s->in[SEQ_C0]);
+    for (size_t k = 0; k < s->T; k++) {
+        gr__cell step = sequence_step(s, shard, k);
+        gr_real *x = s->x + sequence_at(s, shard, k, s->kept) * I;
+        for (size_t r = 0; r < step.R; r++) {
+            const size_t row = step.time * s->of_time + (b + r) * s->of_row;
+            if (gr__past_end(step.lengths, r, step.time)) memset(x + r * I, 0, I * sizeof *x);
+            else memcpy(x + r * I, s->in[SEQ_X]->data + row * I, I * sizeof *x);
+        }
+        sequence_products(f, &step, k, x, gr__work(f->t, thread));
+        step.bias = f->bias, step.bias_h = f->bias_h;
+        s->kind->forward(gr_isa(f->t), &step);
+        for (size_t r = 0; r < step.R; r++) {
+            gr_real *y = s->y->data + (step.time * s->of_time + (b + r) * s->of_row) * H;
+            if (gr__past_end(step.lengths, r, step.time)) memset(y, 0, H * sizeof *y);
+            else memcpy(y, step.h + r * H, H * sizeof *y);
+        }
+    }
+    sequence_state_out(s, shard, s->h, s->h_n);
+    if (s->c) sequence_state_out(s, shard, s->c, s->c_n);
+}
+
+static double sequence_nanoseconds(const gr__sequence *s) /* of forward, about */
+{
+    return (double)s->T * (double)s->B * (double)s->H * (0.02 * (double)s->kind->gates * (double)(s->I + s->H) + s->kind->nanoseconds);
+}
+
+/* ---- Backward ---- */
+
+/* What backward wants as scratch: places, in values. A shard's partial sums lie together. */
+typedef struct {
+    size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total;
+} sequence_scratch_plan;
+
+static sequence_scratch_plan sequence_plan(const gr__sequence *s)
+{
+    const size_t G = s->G, I = s->I, H = s->H;
+    sequence_scratch_plan p = { .w_ih = 0, .w_hh = gr__gemm_packed_len(I, G), .partials_of_shard = G * (I + H) + 5 * G + 2 * H };
+    p.dh = p.w_hh + gr__gemm_packed_len(H, G), p.dc = p.dh + s->B * H, p.partials = p.dc + s->B * H;
+    p.total = p.partials + s->shards * p.partials_of_shard;
+    return p;
+}
+
+size_t gr__sequence_scratch(const gr_node *n) { return sequence_plan(n->saved).total * sizeof(gr_real); }
+
+/* Where among a shard's partial sums that of an input's gradient is. All shifts but that of the cell's norm add up the same rows as the
+ * bias does, or, before a norm of the sum, the same among themselves; where W h is apart, so are its bias and shift. */
+static size_t sequence_partial(const gr__sequence *s, int input)
+{
+    const size_t G = s->G, vectors = G * (s->I + s->H), other = vectors + 4 * G;
+    const bool apart = s->kind->apart, sum = gr__sequence_has(s, SEQ_NORM_SUM);
+    switch (input) {
+    case SEQ_W_IH: return 0;
+    case SEQ_W_HH: return G * s->I;
+    case SEQ_B_HH: return apart ? other : vectors;
+    case SEQ_LN_IH: return vectors + G;
+    case SEQ_LN_HH: return vectors + 2 * G;
+    case SEQ_LN_SUM: return vectors + 3 * G;
+    case SEQ_LN_IH_SHIFT: return sum ? other : vectors;
+    case SEQ_LN_HH_SHIFT: return sum || apart ? other : vectors;
+    case SEQ_LN_C: return vectors + 5 * G;
+    case SEQ_LN_C_SHIFT: return vectors + 5 * G + s->H;
+    default: return vectors; /* b_ih and the shift of LN_sum */
+    }
+}
+
+typedef struct {
+    gr_tape *t;
+    const gr_node *n;
+    const gr__sequence *s;
+    sequence_scratch_plan plan;
+    gr_real *scratch;
+} sequence_backward_job;
+
+static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *partials)
+{
+    gr__cell_norm *norm[SEQ_NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
+    for (int n = 0; n < SEQ_NORMS; n++) norm[n]->dgain = partials + sequence_partial(s, SEQ_LN_IH + 2 * n);
+    step->dbias = partials + sequence_partial(s, SEQ_B_IH), step->dbias_h = partials + sequence_partial(s, SEQ_B_HH);
+    step->ln_c.dshift = partials + sequence_partial(s, SEQ_LN_C_SHIFT);
+    if (gr__sequence_has(s, SEQ_NORM_SUM))
+        (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + sequence_partial(s, SEQ_LN_IH_SHIFT);
+}
+
+/* dW = the sum over all rows from a step on of dA^T x:   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
+static void sequence_weight_gradient(const sequence_backward_job *f, size_t shard, size_t from, const gr_real *dA, const gr_real *x,
+                                     size_t N, gr_real *dW, void *work)
+{
+    const size_t G = f->s->G, R = sequence_rows(f->s, shard), rows = (f->s->T - from) * R;
+    gr__gemm_serial(gr_isa(f->t), G, N, rows, (gr_mat){ dA + from * R * G, 1, G }, (gr_mat){ x + from * R * N, N, 1 }, dW, N,
+                    (gr_start){ NULL, 0 }, work);
+}
+
+static void sequence_backward_shard(void *argument, size_t shard, int thread)
+{
+    const sequence_backward_job *f = argument;
+    const gr__sequence *s = f->s;
+    const size_t I = s->I, H = s->H, G = s->G, b = sequence_begin(s, shard), n = sequence_rows(s, shard) * H;
+    const int isa = gr_isa(f->t);
+    void *work = gr__work(f->t, thread);
+    gr_tensor *const *in = f->n->in, *const *out = f->n->out;
+    gr_real *dh = f->scratch + f->plan.dh + b * H, *dc = f->scratch + f->plan.dc + b * H, *dx = gr_grad(f->t, in[SEQ_X]);
+    gr_real *partials = f->scratch + f->plan.partials + shard * f->plan.partials_of_shard;
+    const gr_real *dy = gr_grad(f->t, out[0]);
+    memcpy(dh, gr_grad(f->t, out[1]) + b * H, n * sizeof *dh);
+    if (s->c) memcpy(dc, gr_grad(f->t, out[2]) + b * H, n * sizeof *dc);
+    memset(partials + G * (I + H), 0, (5 * G + 2 * H) * sizeof *partials);
+
+    gr_real *dwx = s->gates, *dwh = s->gates;
+    for (size_t k = s->T; k-- > 0;) {
+        gr__cell step = sequence_step(s, shard, k);
+        const size_t row = step.time * s->of_time + b * s->of_row;
+        sequence_connect(s, &step, partials);
+        step.dh = dh, step.dc = dc, step.dy = dy + row * H, step.dy_row = s->of_row * H;
+        if (s->squares) {
+            step.dh_squares = s->squares + 2 * shard * s->T + step.time, step.dc_squares = step.dh_squares + s->T;
+            *step.dh_squares = *step.dc_squares = 0;
+        }
+        s->kind->backward(isa, &step);
+        dwx = sequence_wx(&step), dwh = sequence_wh(&step);
+        if (k || gr_grad(f->t, in[SEQ_H0]))
+            gr__gemm_serial_packed(isa, step.R, H, G, (gr_mat){ dwh, G, 1 }, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, work);
+        gr_real *dx_row = dx ? dx + row * I : NULL;
+        if (dx)
+            gr__gemm_serial_packed(isa, step.R, I, G, (gr_mat){ dwx, G, 1 }, f->scratch + f->plan.w_ih, dx_row, s->of_row * I,
+                                   (gr_start){ dx_row, s->of_row * I }, work);
+    }
+    /* the loop ended at step 0, where the shard's rows begin; a first h of 0 adds nothing */
+    gr_real *x = s->x + sequence_at(s, shard, 0, s->kept) * I, *h = s->h + sequence_at(s, shard, 0, s->kept + 1) * H;
+    if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + sequence_partial(s, SEQ_W_IH), work);
+    if (gr_grad(f->t, in[SEQ_W_HH]))
+        sequence_weight_gradient(f, shard, s->T && !in[SEQ_H0], dwh, h, H, partials + sequence_partial(s, SEQ_W_HH), work);
+    if (gr_grad(f->t, in[SEQ_H0])) sequence_add[isa](gr_grad(f->t, in[SEQ_H0]) + b * H, dh, 1, 0, n);
+    if (gr_grad(f->t, in[SEQ_C0])) sequence_add[isa](gr_grad(f->t, in[SEQ_C0]) + b * H, dc, 1, 0, n);
+}
+
+enum { SEQ_CHUNK = 16384 };
+typedef struct {
+    int isa;
+    gr_real *to;
+    const gr_real *from;
+    size_t shards, stride, n;
+} sequence_sum_job;
+
+static void sequence_sum_chunk(void *argument, size_t chunk, int thread)
+{
+    const sequence_sum_job *j = argument;
+    const size_t at = chunk * SEQ_CHUNK;
+    (void)thread;
+    sequence_add[j->isa](j->to + at, j->from + at, j->shards, j->stride, j->n - at < SEQ_CHUNK ? j->n - at : SEQ_CHUNK);
+}
+
+void gr__sequence_backward(gr_tape *t, const gr_node *n)
+{
+    const gr__sequence *s = n->saved;
+    const size_t G = s->G;
+    sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t) };
+    if (!s->B) {
+        gr__sequence_norms(s, 0);
+        return;
+    }
+    if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[SEQ_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
+    gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[SEQ_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
+    gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);
+    gr__sequence_norms(s, s->shards);
+    for (int input = SEQ_W_IH; input <= SEQ_LN_C_SHIFT; input++) {
+        gr_real *to = gr_grad(t, n->in[input]);
+        if (!to) continue;
+        const size_t len = n->in[input]->len;
+        gr_parallel(t, (len + SEQ_CHUNK - 1) / SEQ_CHUNK, 0.1 * (double)(len * s->shards), sequence_sum_chunk,
+                    &(sequence_sum_job){ gr_isa(t), to, f.scratch + f.plan.partials + sequence_partial(s, input), s->shards,
+                                         f.plan.partials_of_shard, len });
+    }
+}
+
+/* ---- The operator ---- */
+
+gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width)
+{
+    size_t rows, n;
+    if (gr_failed(t)) return NULL;
+    if (gr_size_mul(steps, s->B, &rows) && gr_size_mul(rows, width, &n)) return gr_save_reals(t, n);
+    return gr_fail_as(t, GR_NO_MEMORY, s->kind->op->name, "out of memory: %zu steps of %zu sequences of %zu values", steps, s->B, width);
+}
+
+void gr__sequence_outputs(gr_tape *t, gr__sequence *s, bool batch_first, size_t parts)
+{
+    s->y = gr_empty(t, batch_first ? GR_SHAPE(s->B, s->T, s->H) : GR_SHAPE(s->T, s->B, s->H));
+    s->h_n = gr_empty(t, GR_SHAPE(s->B, s->H));
+    if (s->kind->has_c) s->c_n = gr_empty(t, GR_SHAPE(s->B, s->H));
+    if (s->dh_norm || s->dc_norm) s->squares = gr_save_zeros(t, 2 * parts * s->T * sizeof *s->squares);
+}
+
+void gr__sequence_norms(const gr__sequence *s, size_t parts)
+{
+    double *const norm[] = { s->dh_norm, s->dc_norm };
+    for (size_t i = 0; s->squares && i < 2; i++)
+        for (size_t time = 0; norm[i] && time < s->T; time++) {
+            double sum = 0;
+            for (size_t p = 0; p < parts; p++) sum += s->squares[(2 * p + i) * s->T + time];
+            norm[i][time] = __builtin_sqrt(sum);
+        }
+}
+
+static void sequence_save_steps(gr_tape *t, gr__sequence *s)
+{
+    const size_t H = s->H, G = s->G;
+    s->x = gr__sequence_save(t, s, s->kept, s->I);
+    s->gates = gr__sequence_save(t, s, s->kept, G), s->more = gr__sequence_save(t, s, s->kept, H);
+    s->h = gr__sequence_save(t, s, s->kept + 1, H);
+    if (s->kind->has_c) s->c = gr__sequence_save(t, s, s->kept + 1, H);
+    for (int n = 0; n < SEQ_NORMS; n++) {
+        const bool has = gr__sequence_has(s, n);
+        if (has) s->moments[n] = gr__sequence_save(t, s, s->kept, 2 * (n == SEQ_NORM_C ? 1 : s->groups));
+        if ((has && n != SEQ_NORM_C) || (n == SEQ_NORM_H && s->kind->apart)) s->normed[n] = gr__sequence_save(t, s, s->kept, G);
+    }
+}
+
+/* Pack the weights, add the biases or, where W h is apart, leave each to its product; run. */
+static void sequence_forward(gr_tape *t, const gr__sequence *s)
+{
+    const size_t G = s->G;
+    sequence_forward_job f = {
+        .t = t, .s = s, .w_ih = gr_save_reals(t, gr__gemm_packed_len(G, s->I)), .w_hh = gr_save_reals(t, gr__gemm_packed_len(G, s->H))
+    };
+    const gr_tensor *b_ih = s->in[SEQ_B_IH], *b_hh = s->in[SEQ_B_HH];
+    const bool x = gr__sequence_has(s, SEQ_NORM_X), h = gr__sequence_has(s, SEQ_NORM_H), apart = s->kind->apart;
+    gr_real *bias = !apart && (b_ih || b_hh) ? gr_save_zeros(t, G * sizeof *bias) : NULL;
+    if (gr_failed(t)) return;
+    gr__gemm_pack(gr_isa(t), G, s->I, (gr_mat){ s->in[SEQ_W_IH]->data, 1, s->I }, f.w_ih);
+    gr__gemm_pack(gr_isa(t), G, s->H, (gr_mat){ s->in[SEQ_W_HH]->data, 1, s->H }, f.w_hh);
+    for (int i = SEQ_B_IH; bias && i <= SEQ_B_HH; i++)
+        if (s->in[i]) sequence_add[gr_isa(t)](bias, s->in[i]->data, 1, 0, G);
+    if (apart && b_ih) *(x ? &f.bias : &f.chain_x) = b_ih->data;
+    if (apart && b_hh) *(h ? &f.bias_h : &f.chain_h) = b_hh->data;
+    if (!apart) *(gr__sequence_has(s, SEQ_NORM_SUM) || (x && h) ? &f.bias : &f.chain_x) = bias;
+    gr_parallel(t, s->shards, sequence_nanoseconds(s), sequence_forward_shard, &f);
+}
+
+gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
+                                  const gr_recurrent_options *options)
+{
+    const gr_recurrent_out failed = { NULL, NULL, NULL };
+    const gr_recurrent_options o = options ? *options : (gr_recurrent_options){ 0 };
+    gr__sequence s;
+    if (!gr__sequence_understand(t, &s, kind, x, w, &o)) return failed;
+    if (s.norm == GR_LSTM_BN) return gr__lstm_bn(t, &s, o.batch_first);
+
+    const bool recording = gr_will_record(t, s.in, SEQ_INPUTS);
+    s.kept = recording && s.T ? s.T : 1;
+    gr__sequence_outputs(t, &s, o.batch_first, s.shards);
+    gr_mark mark = gr_tape_mark(t);
+    sequence_save_steps(t, &s);
+    if (recording) mark = gr_tape_mark(t);
+    if (!gr_failed(t)) sequence_forward(t, &s);
+    gr_tape_rewind(t, mark);
+    gr_tensor *const out[] = { s.y, s.h_n, s.c_n };
+    return gr_record(t, kind->op, &s, sizeof s, out, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? (gr_recurrent_out){ s.y, s.h_n, s.c_n }
+                                                                                            : failed;
+}
+#endif

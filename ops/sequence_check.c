@@ -1,0 +1,136 @@
+/* ops/sequence_check.c - the arguments of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, in their order. */
+#include "ops/sequence.h"
+#include <string.h>
+
+static const char *const sequence_input_name[] = {
+    "x",          "w_ih",          "w_hh",        "b_ih",        "b_hh",      "ln_ih.weight", "ln_ih.bias", "ln_hh.weight",
+    "ln_hh.bias", "ln_sum.weight", "ln_sum.bias", "ln_c.weight", "ln_c.bias", "h0",           "c0"
+};
+
+static bool sequence_shape_is(const gr_tensor *x, gr_shape shape)
+{
+    bool same = x && x->rank == shape.rank;
+    for (int i = 0; same && i < shape.rank; i++) same = x->dim[i] == shape.dim[i];
+    return same;
+}
+
+static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
+{
+    static const char *const bit[] = { "X", "H", "SUM", "C" };
+    const gr_op *op = s->kind->op;
+    const char *prefix = s->kind->prefix, *lstm = s->kind->has_c ? " nor GR_LSTM_BN" : "";
+    if (s->norm & ~s->kind->norms || (s->norm & GR_LSTM_BN && s->norm != GR_LSTM_BN))
+        return gr_fail(t, op, "norm is %u, which is %s sum of %s_LN_...%s", s->norm, s->kind->has_c ? "neither a" : "no", prefix, lstm);
+    for (int i = SEQ_LN_IH; i <= SEQ_LN_C_SHIFT; i++) {
+        const int norm = (i - SEQ_LN_IH) / 2;
+        const gr_shape shape = GR_SHAPE(norm == SEQ_NORM_C ? s->H : s->G);
+        if (!gr__sequence_has(s, norm) && s->in[i])
+            return gr_fail(t, op, "%s is given, but norm lacks %s_LN_%s", sequence_input_name[i], prefix, bit[norm]);
+        if (gr__sequence_has(s, norm) && !sequence_shape_is(s->in[i], shape))
+            return gr_fail(t, op, "norm has %s_LN_%s, so %s must be %s; got %s", prefix, bit[norm], sequence_input_name[i],
+                           gr_shape_name(t, shape), gr_shape_text(t, s->in[i]));
+    }
+    return true;
+}
+
+static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s)
+{
+    static const char *const norm[] = { "bn_ih", "bn_hh", NULL, "bn_c" };
+    static const char *const part[] = { "weight", "bias", "running_mean", "running_var" };
+    const gr_tensor *first = s->bn[SEQ_NORM_X].running_mean;
+    const size_t steps = first && first->rank == 2 && first->dim[0] ? first->dim[0] : 1;
+    for (int n = 0; n < SEQ_NORMS; n++) {
+        const gr_tensor *const has[] = { s->bn[n].weight, s->bn[n].bias, s->bn[n].running_mean, s->bn[n].running_var };
+        const size_t N = n == SEQ_NORM_C ? s->H : s->G;
+        for (int i = 0; i < 4 && norm[n]; i++) {
+            const bool wanted = s->norm == GR_LSTM_BN && (i != 1 || n == SEQ_NORM_C);
+            const gr_shape shape = i < 2 ? GR_SHAPE(N) : GR_SHAPE(steps, N);
+            if (!wanted && has[i])
+                return gr_fail(
+                    t, op, s->norm == GR_LSTM_BN ? "%s.%s is given, but only bn_c has one" : "%s.%s is given, but norm lacks GR_LSTM_BN",
+                    norm[n], part[i]);
+            if (wanted && !sequence_shape_is(has[i], shape))
+                return gr_fail(t, op, "norm is GR_LSTM_BN, so %s.%s must be %s; got %s", norm[n], part[i], gr_shape_name(t, shape),
+                               gr_shape_text(t, has[i]));
+        }
+    }
+    return true;
+}
+
+static bool sequence_check_lengths(gr_tape *t, const gr_op *op, const gr__sequence *s, const gr_ints *lengths)
+{
+    if (!lengths) return true;
+    if (lengths->rank != 1 || lengths->len != s->B) {
+        gr_shape shape = { .rank = lengths->rank };
+        memcpy(shape.dim, lengths->dim, sizeof shape.dim);
+        return gr_fail(t, op, "x holds %zu sequences, so lengths must be [%zu]; got %s", s->B, s->B, gr_shape_name(t, shape));
+    }
+    for (size_t b = 0; b < s->B; b++)
+        if (lengths->data[b] < 0 || (size_t)lengths->data[b] > s->T)
+            return gr_fail(t, op, "x holds %zu steps, so lengths[%zu] must be in 0 .. %zu; got %d", s->T, b, s->T, lengths->data[b]);
+    return true;
+}
+
+/* h0 and c0, where a state fits x and H. */
+static bool sequence_check_states(gr_tape *t, const gr__sequence *s)
+{
+    const gr_op *op = s->kind->op;
+    if (!s->kind->has_c && s->in[SEQ_C0]) return gr_fail(t, op, "c0 is given, but only an LSTM has a cell");
+    for (int i = SEQ_H0; i <= SEQ_C0; i++)
+        if (s->in[i] && !sequence_shape_is(s->in[i], GR_SHAPE(s->B, s->H)))
+            return gr_fail(t, op, "x holds %zu sequences and w_ih is %s, so %s must be [%zu, %zu]; got %s", s->B,
+                           gr_shape_text(t, s->in[SEQ_W_IH]), sequence_input_name[i], s->B, s->H, gr_shape_text(t, s->in[i]));
+    return true;
+}
+
+static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_recurrent_options *o)
+{
+    const gr_op *op = s->kind->op;
+    const gr_tensor *x = s->in[SEQ_X], *w = s->in[SEQ_W_IH];
+    const size_t gates = s->kind->gates;
+    char G[24] = "H";
+    if (gates > 1) G[0] = (char)('0' + gates), G[1] = 'H', G[2] = 0;
+    if (x->rank != 3) return gr_fail(t, op, "x must be %s; got %s", o->batch_first ? "[B, T, I]" : "[T, B, I]", gr_shape_text(t, x));
+    s->T = x->dim[o->batch_first], s->B = x->dim[!o->batch_first], s->I = x->dim[2];
+    if (!w || w->rank != 2 || !w->dim[0] || w->dim[0] % gates || w->dim[1] != s->I)
+        return gr_fail(t, op, "x is %s, so w_ih must be [%s, %zu]; got %s", gr_shape_text(t, x), G, s->I, gr_shape_text(t, w));
+    s->G = w->dim[0], s->H = s->G / gates;
+    for (int i = SEQ_W_HH; i <= SEQ_B_HH; i++) {
+        const gr_shape shape = i == SEQ_W_HH ? GR_SHAPE(s->G, s->H) : GR_SHAPE(s->G);
+        if ((i != SEQ_W_HH && !s->in[i]) || sequence_shape_is(s->in[i], shape)) continue;
+        return gr_fail(t, op, "w_ih is %s, so %s must be %s; got %s", gr_shape_text(t, w), sequence_input_name[i], gr_shape_name(t, shape),
+                       gr_shape_text(t, s->in[i]));
+    }
+    return true;
+}
+
+bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
+                             const gr_recurrent_options *o)
+{
+    const gr_op *op = kind->op;
+    if (!gr_ready(t, op, x)) return false;
+    if (!w) return gr_fail(t, op, "weights is NULL");
+    *s = (gr__sequence){ .kind = kind,
+                         .norm = w->norm,
+                         .bn = { [SEQ_NORM_X] = w->bn_ih, [SEQ_NORM_H] = w->bn_hh, [SEQ_NORM_C] = w->bn_c },
+                         .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
+                                 w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o->h0, o->c0 } };
+    if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
+        !sequence_check_lengths(t, op, s, o->lengths))
+        return false;
+    if (!(o->eps >= 0) && o->eps != GR_NONE) return gr_fail(t, op, "eps must not be negative; got %g", o->eps);
+    if (!(o->momentum >= 0 && o->momentum <= 1) && o->momentum != GR_NONE)
+        return gr_fail(t, op, "momentum must be in [0, 1]; got %g", o->momentum);
+    for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
+        s->in[SEQ_LN_IH + 2 * n] = s->bn[n].weight, s->in[SEQ_LN_IH_SHIFT + 2 * n] = s->bn[n].bias;
+    s->momentum = o->momentum == GR_NONE ? 0 : o->momentum == 0 ? 0.1 : o->momentum;
+    s->lengths = o->lengths ? o->lengths->data : NULL;
+    s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
+    s->shards = (s->B + 7) / 8 < 8 ? (s->B + 7) / 8 : 8;
+    s->groups = kind->apart ? 2 : s->norm & GR_LSTM_LN_PER_GATE ? 4 : 1;
+    s->first = kind->apart ? 2 * s->H : s->G / s->groups, s->rest = s->H;
+    s->reverse = o->reverse, s->relu = o->relu;
+    s->dh_norm = o->dh_norm, s->dc_norm = kind->has_c ? o->dc_norm : NULL;
+    s->eps = (gr_real)(o->eps == GR_NONE ? 0 : o->eps ? o->eps : 1e-5);
+    return true;
+}
