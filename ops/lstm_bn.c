@@ -330,7 +330,7 @@ static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)
 
 gr_recurrent_out gr__lstm_bn(gr_tape *t, gr__sequence *given, bool batch_first)
 {
-    const gr_recurrent_out failed = { NULL, NULL, NULL };
+    const gr_recurrent_out failed = { 0 };
     lstm_bn_saved b = { .s = *given, .of_batch = gr_tape_training(t) };
     gr__sequence *s = &b.s;
     gr__sequence_outputs(t, s, batch_first, s->B ? lstm_bn_chunks(s->H) : 0);
@@ -343,6 +343,6 @@ gr_recurrent_out gr__lstm_bn(gr_tape *t, gr__sequence *given, bool batch_first)
         if (b.of_batch && s->momentum > 0 && b.stat[n]) good = lstm_bn_remember(t, &b, n);
     gr_tape_rewind(t, mark);
     return gr_record(t, &lstm_bn_op, &b, sizeof b, GR_OUT(s->y, s->h_n, s->c_n), s->in, SEQ_INPUTS)
-               ? (gr_recurrent_out){ s->y, s->h_n, s->c_n }
+               ? (gr_recurrent_out){ .y = s->y, .h = s->h_n, .c = s->c_n }
                : failed;
 }

@@ -366,7 +366,7 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
                                   const gr_recurrent_options *options)
 {
-    const gr_recurrent_out failed = { NULL, NULL, NULL };
+    const gr_recurrent_out failed = { 0 };
     const gr_recurrent_options o = options ? *options : (gr_recurrent_options){ 0 };
     gr__sequence s;
     if (!gr__sequence_understand(t, &s, kind, x, w, &o)) return failed;
@@ -381,7 +381,7 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     if (!gr_failed(t)) sequence_forward(t, &s);
     gr_tape_rewind(t, mark);
     gr_tensor *const out[] = { s.y, s.h_n, s.c_n };
-    return gr_record(t, kind->op, &s, sizeof s, out, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? (gr_recurrent_out){ s.y, s.h_n, s.c_n }
+    return gr_record(t, kind->op, &s, sizeof s, out, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? (gr_recurrent_out){ .y = s.y, .h = s.h_n, .c = s.c_n }
                                                                                             : failed;
 }
 #endif
