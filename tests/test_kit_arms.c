@@ -169,6 +169,7 @@ static void a_parameter_that_does_not_learn_is_named_at_the_first_step(void **st
     fclose(f), unlink(path);
     assert_int_equal(strncmp(text, "idle:\n", 6), 0);
     assert_non_null(strstr(text, "spare.weight"));
+    assert_non_null(strstr(text, "unused in this forward"));
     assert_null(strstr(text + 6, "idle:\n"));
     assert_null(strstr(text, "good"));
     finish(&r, &a);

@@ -147,7 +147,6 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
     while (step < a->steps && living && !kit_interrupted() && !gr_failed(r->tape)) {
         size_t samples;
         const void *const batch = a->source.batch(a->source.data, true, step, &samples);
-        if (gr_failed(r->tape)) break;
         living = 0;
         for (size_t k = 0; k < a->n && !gr_failed(r->tape); k++) {
             kit_arm *const arm = &a->arm[(step + k) % a->n];
