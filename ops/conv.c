@@ -8,119 +8,14 @@
  * First the part of x that a tile sees is laid out with its zeros, one plane for each remainder of a position by the strides: in
  * those planes every kernel position (a, b) is a shift, whatever the stride. A row of col is a plane shifted; so is what weight' dy
  * adds to, where dy's rows are spread to the planes' width, zeros between them.
+ * A group of one channel in and one out (depthwise) is summed kernel position by kernel position; its dweight are dot products in lanes.
  * Tiles are as large as the cache likes, a function of one sample's shape. A sample's y and dx are its own; dweight is summed
  * over chunks of samples, and the chunks in order.
  * Saved: the plan. col is made again. */
 #include "core/gemm.h"
 #include "core/kernel.h"
 #include "ops/conv.h"
-
-/* All sizes are of one group, and along H and W. */
-typedef struct {
-    size_t N, G, C, O, H[2], kernel[2], out[2];   /* H: of the input */
-    size_t stride[2], padding[2], dilation[2];
-    size_t tile[2], tiles[2];                     /* outputs of a tile, and how many tiles; H is cut first */
-    size_t plane[2], planes, K1, P, line;         /* a plane's sizes; values of a channel's planes; rows of col, with the ones; outputs of
-                                                     a sample; reals from one row of col to the next */
-    bool bias;
-    size_t threads, chunk; /* chunk: samples to a part of dweight */
-} conv_plan;
-
-/* The outputs of a tile. */
-typedef struct { size_t at[2], n[2]; } conv_tile;
-/* Where kernel position (a, b) of an output is in its channel's planes, counted from the output's own place. */
-INLINE size_t conv_shift(const conv_plan *p, size_t a, size_t b)
-{
-    const size_t i = a * p->dilation[0], j = b * p->dilation[1], s = p->stride[0], r = p->stride[1];
-    return ((i % s * r + j % r) * p->plane[0] + i / s) * p->plane[1] + j / r;
-}
-
-INLINE void conv_copy(gr_real *restrict y, const gr_real *restrict x, size_t n) /* the last step overlaps the one before */
-{
-#define STEPS(m) \
-    { \
-        for (size_t i = 0; i + m <= n; i += m) memcpy(y + i, x + i, m * sizeof *y); \
-        if (n % m) memcpy(y + n - m, x + n - m, m * sizeof *y); \
-    }
-    if (n >= 16) STEPS(16)
-    else if (n >= 8) STEPS(8)
-    else if (n >= 4) STEPS(4)
-    else for (size_t i = 0; i < n; i++) y[i] = x[i];
-#undef STEPS
-}
-
-/* Row i of plane (r, q) holds x's row (at + i) stride + r - padding; of its places j = first .. end - 1 are inside x. */
-typedef struct { ptrdiff_t row, start; size_t first, end; } conv_row;
-INLINE conv_row conv_row_of(const conv_plan *p, const conv_tile *tile, size_t r, size_t q, size_t i)
-{
-    const ptrdiff_t s = (ptrdiff_t)p->stride[1], W = (ptrdiff_t)p->H[1];
-    conv_row c = { .row = (ptrdiff_t)((tile->at[0] + i) * p->stride[0] + r) - (ptrdiff_t)p->padding[0],
-                   .start = (ptrdiff_t)(tile->at[1] * p->stride[1] + q) - (ptrdiff_t)p->padding[1] };
-    const ptrdiff_t first = c.start < 0 ? (-c.start + s - 1) / s : 0, end = c.start < W ? (W - c.start + s - 1) / s : 0;
-    const size_t width = p->plane[1];
-    c.first = (size_t)first < width ? (size_t)first : width, c.end = (size_t)end < width ? (size_t)end : width;
-    if (c.end < c.first || c.row < 0 || c.row >= (ptrdiff_t)p->H[0]) c.row = -1, c.end = c.first;
-    return c;
-}
-
-/* scalar kernel conv_fill: it copies. */
-KERNEL(void, conv_fill, gr_real *restrict to, const gr_real *restrict x, const conv_plan *p, const conv_tile *tile)
-{
-    const size_t width = p->plane[1], s = p->stride[1];
-    for (size_t c = 0; c < p->C; c++, x += p->H[0] * p->H[1])
-        for (size_t r = 0; r < p->stride[0]; r++)
-            for (size_t q = 0; q < s; q++)
-                for (size_t i = 0; i < p->plane[0]; i++, to += width) {
-                    const conv_row w = conv_row_of(p, tile, r, q, i);
-                    const gr_real *from = x + w.row * (ptrdiff_t)p->H[1] + w.start;
-                    for (size_t j = 0; j < w.first; j++) to[j] = 0;
-                    if (s == 1) conv_copy(to + w.first, from + w.first, w.end - w.first);
-                    else for (size_t j = w.first; j < w.end; j++) to[j] = from[j * s];
-                    for (size_t j = w.end; j < width; j++) to[j] = 0;
-                }
-}
-
-/* The reverse: what the planes hold is added to dx. */
-KERNEL(void, conv_unfill, gr_real *restrict dx, const gr_real *restrict from, const conv_plan *p, const conv_tile *tile)
-{
-    const size_t s = p->stride[1];
-    for (size_t c = 0; c < p->C; c++, dx += p->H[0] * p->H[1])
-        for (size_t r = 0; r < p->stride[0]; r++)
-            for (size_t q = 0; q < s; q++)
-                for (size_t i = 0; i < p->plane[0]; i++, from += p->plane[1]) {
-                    const conv_row w = conv_row_of(p, tile, r, q, i);
-                    gr_real *to = dx + w.row * (ptrdiff_t)p->H[1] + w.start;
-                    if (s == 1) for (size_t j = w.first; j < w.end; j++) to[j] += from[j];
-                    else for (size_t j = w.first; j < w.end; j++) to[j * s] += from[j];
-                }
-}
-
-/* scalar kernel conv_columns: it copies. */
-KERNEL(void, conv_columns, gr_real *restrict col, const gr_real *restrict from, const conv_plan *p, const conv_tile *tile)
-{
-    const size_t rows = tile->n[0], n = tile->n[1], width = p->plane[1];
-    if (p->bias) {
-        for (size_t i = 0; i < rows * n; i++) col[i] = 1;
-        col += p->line;
-    }
-    for (size_t c = 0; c < p->C; c++, from += p->planes)
-        for (size_t a = 0; a < p->kernel[0]; a++)
-            for (size_t b = 0; b < p->kernel[1]; b++, col += p->line) {
-                const gr_real *x = from + conv_shift(p, a, b);
-                for (size_t i = 0; i < rows; i++) conv_copy(col + i * n, x + i * width, n);
-            }
-}
-
-/* scalar kernel conv_spread: it copies. Rows of dy as far apart as those of the planes. */
-KERNEL(void, conv_spread, gr_real *restrict to, const gr_real *restrict dy, const conv_plan *p, const conv_tile *tile, size_t line)
-{
-    const size_t n = tile->n[1], width = p->plane[1];
-    for (size_t o = 0; o < p->O; o++, to += line, dy += p->P)
-        for (size_t i = 0; i < tile->n[0]; i++) {
-            conv_copy(to + i * width, dy + i * p->out[1], n);
-            for (size_t j = n; i + 1 < tile->n[0] && j < width; j++) to[i * width + j] = 0;
-        }
-}
+#include "ops/conv_planes.h"
 
 /* part[0] += part[1], part[2] .. in this order. */
 KERNEL(void, conv_sum, gr_real *restrict sum, size_t parts, size_t stride, size_t n)
@@ -138,30 +33,36 @@ static size_t conv_round(size_t n) { return conv_over(n, CONV_LINE) * CONV_LINE;
 /* SIZE_MAX when that is too large: then memory is out. */
 static size_t conv_times(size_t a, size_t b) { return gr_size_mul(a, b, &a), a; }
 
-static size_t conv_planes_len(const conv_plan *p) { return conv_round(conv_times(p->C, p->planes)); }
-static size_t conv_weight_len(const conv_plan *p) { return conv_times(conv_times(p->G, p->O), p->K1); }
-static size_t conv_spread_line(const conv_plan *p) { return conv_round(p->tile[0] * p->plane[1]); }
+static size_t conv_planes_len(const gr__conv_plan *p) { return conv_round(conv_times(p->C, p->planes)); }
+static size_t conv_weight_len(const gr__conv_plan *p) { return conv_times(conv_times(p->G, p->O), p->K1); }
+static size_t conv_spread_line(const gr__conv_plan *p) { return conv_round(p->tile[0] * p->plane[1]); }
 /* Of one thread: the planes, then col or the spread dy. */
-static size_t conv_scratch_len(const conv_plan *p)
+static size_t conv_scratch_len(const gr__conv_plan *p)
 {
     const size_t col = conv_times(p->K1, p->line), spread = conv_times(p->O, conv_spread_line(p)), larger = col > spread ? col : spread;
     size_t len;
     return gr_size_add(conv_planes_len(p), conv_round(conv_min(larger, SIZE_MAX / 2)), &len) && larger <= SIZE_MAX / 2 ? len : SIZE_MAX;
 }
-static size_t conv_chunks(const conv_plan *p) { return p->P && p->O ? conv_over(p->N, p->chunk) : 0; }
+static size_t conv_chunks(const gr__conv_plan *p) { return p->P && p->O ? conv_over(p->N, p->chunk) : 0; }
 
-static conv_tile conv_tile_of(const conv_plan *p, size_t i)
+static gr__conv_tile conv_tile_of(const gr__conv_plan *p, size_t i)
 {
-    conv_tile c = { .at = { i / p->tiles[1] * p->tile[0], i % p->tiles[1] * p->tile[1] } };
+    gr__conv_tile c = { .at = { i / p->tiles[1] * p->tile[0], i % p->tiles[1] * p->tile[1] } };
     for (int k = 0; k < 2; k++) c.n[k] = conv_min(p->tile[k], p->out[k] - c.at[k]);
     return c;
 }
+
+/* Of a line that holds the rows of a tile, as far apart as those of the planes. */
+static size_t conv_reach(const gr__conv_plan *p, const gr__conv_tile *tile) { return (tile->n[0] - 1) * p->plane[1] + tile->n[1]; }
+
+/* One channel in and one out has loops of its own, since a matrix of one row is none. */
+static bool conv_is_deep(const gr__conv_plan *p) { return p->C == 1 && p->O == 1; }
 
 /* ---- Forward ---- */
 
 typedef struct {
     gr_tape *t;
-    const conv_plan *p;
+    const gr__conv_plan *p;
     const gr_real *x, *weight, *dy;    /* weight: rows of bias and weight; in backward [G, kH kW, C, O] */
     gr_real *y, *dx, *part, *scratch;  /* part: of [dbias, dweight]', [chunks, G, K1, O] */
     size_t scratch_len;
@@ -171,16 +72,21 @@ typedef struct {
 static void conv_forward_tile(void *argument, size_t task, int thread)
 {
     const conv_run *c = argument;
-    const conv_plan *p = c->p;
+    const gr__conv_plan *p = c->p;
     const size_t tiles = p->tiles[0] * p->tiles[1], sample = task / tiles;
-    const conv_tile tile = conv_tile_of(p, task % tiles);
+    const gr__conv_tile tile = conv_tile_of(p, task % tiles);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
     for (size_t g = 0; g < p->G; g++) {
         const size_t group = sample * p->G + g;
-        conv_fill[c->isa](planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
-        conv_columns[c->isa](col, planes, p, &tile);
-        gr__gemm_serial(c->isa, p->O, tile.n[0] * tile.n[1], p->K1, (gr_mat){ c->weight + g * p->O * p->K1, p->K1, 1 },
-                        (gr_mat){ col, p->line, 1 }, c->y + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1], p->P,
+        const gr_real *weight = c->weight + g * p->O * p->K1;
+        gr_real *y = c->y + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1];
+        gr__conv_fill(c->isa, planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
+        if (conv_is_deep(p)) {
+            gr__conv_deep_forward(c->isa, y, col, planes, weight, p, &tile);
+            continue;
+        }
+        gr__conv_columns(c->isa, col, planes, p, &tile);
+        gr__gemm_serial(c->isa, p->O, tile.n[0] * tile.n[1], p->K1, (gr_mat){ weight, p->K1, 1 }, (gr_mat){ col, p->line, 1 }, y, p->P,
                         (gr_start){ NULL, 0 }, gr__work(c->t, thread));
     }
 }
@@ -189,17 +95,22 @@ static void conv_forward_tile(void *argument, size_t task, int thread)
 
 static void conv_dweight(const conv_run *c, size_t chunk, int thread)
 {
-    const conv_plan *p = c->p;
+    const gr__conv_plan *p = c->p;
     const size_t tiles = p->tiles[0] * p->tiles[1], first = chunk * p->chunk, end = conv_min(first + p->chunk, p->N);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
     for (size_t i = first * tiles; i < end * tiles; i++)
         for (size_t g = 0; g < p->G; g++) {
-            const conv_tile tile = conv_tile_of(p, i % tiles);
+            const gr__conv_tile tile = conv_tile_of(p, i % tiles);
             const size_t group = i / tiles * p->G + g;
             const gr_real *dy = c->dy + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1];
             gr_real *part = c->part + (chunk * p->G + g) * p->K1 * p->O;
-            conv_fill[c->isa](planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
-            conv_columns[c->isa](col, planes, p, &tile);
+            gr__conv_fill(c->isa, planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
+            if (conv_is_deep(p)) {
+                gr__conv_spread(c->isa, col, dy, p, &tile, 0);
+                gr__conv_deep_dw(c->isa, part, col, planes, p, conv_reach(p, &tile), i > first * tiles);
+                continue;
+            }
+            gr__conv_columns(c->isa, col, planes, p, &tile);
             gr__gemm_serial(c->isa, p->K1, p->O, tile.n[0] * tile.n[1], (gr_mat){ col, p->line, 1 }, (gr_mat){ dy, 1, p->P }, part, p->O,
                             (gr_start){ i == first * tiles ? NULL : part, p->O }, gr__work(c->t, thread));
         }
@@ -207,22 +118,23 @@ static void conv_dweight(const conv_run *c, size_t chunk, int thread)
 
 static void conv_dx(const conv_run *c, size_t chunk, int thread)
 {
-    const conv_plan *p = c->p;
+    const gr__conv_plan *p = c->p;
     const size_t tiles = p->tiles[0] * p->tiles[1], first = chunk * p->chunk, end = conv_min(first + p->chunk, p->N);
     const size_t kernel = p->kernel[0] * p->kernel[1], line = conv_spread_line(p);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *spread = planes + conv_planes_len(p);
     for (size_t i = first * tiles; i < end * tiles; i++)
         for (size_t g = 0; g < p->G; g++) {
-            const conv_tile tile = conv_tile_of(p, i % tiles);
-            const size_t group = i / tiles * p->G + g, n = (tile.n[0] - 1) * p->plane[1] + tile.n[1];
+            const gr__conv_tile tile = conv_tile_of(p, i % tiles);
+            const size_t group = i / tiles * p->G + g, n = conv_reach(p, &tile);
             memset(planes, 0, p->C * p->planes * sizeof *planes);
-            conv_spread[c->isa](spread, c->dy + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1], p, &tile, line);
-            for (size_t k = 0; k < kernel; k++) {
-                gr_real *shifted = planes + conv_shift(p, k / p->kernel[1], k % p->kernel[1]);
+            gr__conv_spread(c->isa, spread, c->dy + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1], p, &tile, line);
+            if (conv_is_deep(p)) gr__conv_deep_dx(c->isa, planes, spread, c->weight + g * kernel, p, n);
+            for (size_t k = 0; k < kernel && !conv_is_deep(p); k++) {
+                gr_real *shifted = planes + gr__conv_shift(p, k / p->kernel[1], k % p->kernel[1]);
                 gr__gemm_serial(c->isa, p->C, n, p->O, (gr_mat){ c->weight + (g * kernel + k) * p->C * p->O, p->O, 1 },
                                 (gr_mat){ spread, line, 1 }, shifted, p->planes, (gr_start){ shifted, p->planes }, gr__work(c->t, thread));
             }
-            conv_unfill[c->isa](c->dx + group * p->C * p->H[0] * p->H[1], planes, p, &tile);
+            gr__conv_unfill(c->isa, c->dx + group * p->C * p->H[0] * p->H[1], planes, p, &tile);
         }
 }
 
@@ -243,7 +155,7 @@ static void conv_columns_of_parts(void *argument, size_t block, int thread)
 }
 
 /* weight[g O + o][c][k] to [g][k][c][o]. */
-static void conv_turn(const conv_plan *p, const gr_real *weight, gr_real *turned)
+static void conv_turn(const gr__conv_plan *p, const gr_real *weight, gr_real *turned)
 {
     const size_t kernel = p->kernel[0] * p->kernel[1];
     for (size_t g = 0; g < p->G; g++)
@@ -252,7 +164,7 @@ static void conv_turn(const conv_plan *p, const gr_real *weight, gr_real *turned
                 for (size_t k = 0; k < kernel; k++) turned[((g * kernel + k) * p->C + c) * p->O + o] = *weight++;
 }
 
-static void conv_add_dweight(const conv_plan *p, const gr_real *sum, gr_real *dweight, gr_real *dbias)
+static void conv_add_dweight(const gr__conv_plan *p, const gr_real *sum, gr_real *dweight, gr_real *dbias)
 {
     for (size_t g = 0; g < p->G; g++, sum += p->K1 * p->O)
         for (size_t o = 0; o < p->O; o++) {
@@ -263,7 +175,7 @@ static void conv_add_dweight(const conv_plan *p, const gr_real *sum, gr_real *dw
 
 static void conv_node(gr_tape *t, const gr_node *n)
 {
-    const conv_plan *p = n->saved;
+    const gr__conv_plan *p = n->saved;
     const size_t chunks = conv_chunks(p), len = conv_weight_len(p);
     gr_real *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *turned = gr_scratch(t);
     if (!chunks) return;
@@ -279,7 +191,7 @@ static void conv_node(gr_tape *t, const gr_node *n)
 
 static size_t conv_scratch(const gr_node *n)
 {
-    const conv_plan *p = n->saved;
+    const gr__conv_plan *p = n->saved;
     const size_t len = conv_weight_len(p), parts = conv_times(conv_chunks(p), len), threads = conv_times(p->threads, conv_scratch_len(p));
     size_t sum;
     if (!gr_size_add(conv_round(len), threads, &sum) || !gr_size_add(sum, parts, &sum)) return SIZE_MAX;
@@ -291,7 +203,7 @@ static const gr_op conv2d_op = { .name = "conv2d", .backward = conv_node, .scrat
 
 /* ---- The public functions ---- */
 
-static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, bool two, conv_plan *p)
+static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, bool two, gr__conv_plan *p)
 {
     const int padding_w = two && c->padding_w != GR_NONE ? c->padding_w : 0;
     const struct { const char *name; int value, least; } s[] = {
@@ -311,7 +223,7 @@ static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, 
     return true;
 }
 
-static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int axes, conv_plan *p)
+static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int axes, gr__conv_plan *p)
 {
     const size_t channels = x->dim[1], outputs = w->dim[0], G = p->G;
     if (channels % G) return gr_fail(t, op, "x is %s: its %zu channels do not fall into %zu groups", gr_shape_text(t, x), channels, G);
@@ -336,7 +248,7 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
 }
 
 /* Tiles of whole rows; where one row is too much for the cache already, of parts of it. */
-static void conv_cut(conv_plan *p)
+static void conv_cut(gr__conv_plan *p)
 {
     p->K1 = conv_times(p->C, conv_times(p->kernel[0], p->kernel[1])) + p->bias;
     const size_t row = conv_times(p->K1 ? p->K1 : 1, p->out[1]), all = conv_times(row, p->out[0]);
@@ -356,7 +268,7 @@ static void conv_cut(conv_plan *p)
 }
 
 /* weight with its bias in front of each row: [O, 1 + K]. */
-static const gr_real *conv_rows(gr_tape *t, const conv_plan *p, const gr_tensor *weight, const gr_tensor *bias)
+static const gr_real *conv_rows(gr_tape *t, const gr__conv_plan *p, const gr_tensor *weight, const gr_tensor *bias)
 {
     if (!bias) return weight->data;
     gr_real *rows = gr_save_reals(t, conv_weight_len(p));
@@ -369,7 +281,7 @@ static const gr_real *conv_rows(gr_tape *t, const conv_plan *p, const gr_tensor 
 
 static gr_tensor *conv(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
 {
-    conv_plan plan = { .threads = (size_t)gr_tape_threads(t) }, *const p = &plan;
+    gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t) }, *const p = &plan;
     if (!gr_ready(t, op, x, weight)) return NULL;
     if (x->rank != axes + 2) return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, axes == 2, p)) return NULL;
