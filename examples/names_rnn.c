@@ -1,4 +1,4 @@
-/* examples/names_rnn.c - an LSTM learns to spell names, and padding finds its way into BatchNorm.
+/* examples/names_rnn.c - a recurrent network learns to spell names, and padding finds its way into BatchNorm.
  *
  * Names differ in length, so a batch of them is padded. BatchNorm that counts the padding among its values is poisoned: what it makes of a
  * name depends on how far the others are padded. With lengths it counts real characters alone (masked). LayerNorm sees one
@@ -21,18 +21,27 @@
 static kit_options o = { .batch = 64, .epochs = 2, .lr = 5e-3, .seed = 42 };
 static struct {
     uint64_t hidden, embedding, samples;
+    int cell;
 } own = { .hidden = 64, .embedding = 24, .samples = 8 };
 
 static const kit_flag flag[] = {
     { "data", KIT_TEXT, &o.data, "FILE|none", "names, one a line; none: 8,000 of four invented languages (none)", 0, 0 },
-    { "hidden", KIT_COUNT, &own.hidden, "N", "size of the LSTM's state", 1, 1 << 14 },
+    { "cell", KIT_CHOICE, &own.cell, "lstm|gru|rnn", "the recurrent layer", 0, 0 },
+    { "hidden", KIT_COUNT, &own.hidden, "N", "size of its state", 1, 1 << 14 },
     { "embedding", KIT_COUNT, &own.embedding, "N", "numbers for each character", 1, 1 << 14 },
     { "samples", KIT_COUNT, &own.samples, "N", "names to make up at the end", 0, 1000 },
     KIT_FLAGS_TRAINING(o),
     KIT_FLAGS_RUN(o, "exit 1 unless padding moves the poisoned BatchNorm only, and all arms have learned"),
 };
-static const kit_flags flags = { "names_rnn", "an LSTM spells names: masked BatchNorm, poisoned BatchNorm, LayerNorm", flag,
+static const kit_flags flags = { "names_rnn", "a recurrent network spells names: masked BatchNorm, poisoned BatchNorm, LayerNorm", flag,
                                  sizeof flag / sizeof *flag };
+
+/* In the order of --cell. */
+static const struct {
+    const char *name;
+    gr_recurrent *(*make)(gr_tape *, gr_module *, const char *, size_t, size_t, const gr_recurrent_config *);
+    gr_recurrent_out (*forward)(gr_tape *, const gr_recurrent *, gr_tensor *, const gr_recurrent_input *);
+} cell[] = { { "lstm", gr_lstm_new, gr_lstm_forward }, { "gru", gr_gru_new, gr_gru_forward }, { "rnn", gr_rnn_new, gr_rnn_forward } };
 
 enum { NONE, POISONED, MASKED, LAYER, ARMS };
 static const struct {
@@ -48,7 +57,7 @@ static const struct {
 typedef struct {
     gr_embedding_module *embedding;
     gr_module *norm_in, *norm_out;
-    gr_lstm *lstm;
+    gr_recurrent *rnn;
     gr_linear *fc;
 } speller;
 static speller spellers[ARMS];
@@ -58,10 +67,11 @@ static void build(kit_arm *arm)
     const kit_names *const c = arm->user;
     gr_tape *const t = arm->tape;
     speller *const s = arm->model = &spellers[arm->kind];
+    const gr_recurrent_config config = { .batch_first = true, .forget_bias = own.cell == 0 };
     s->embedding = gr_embedding_new(t, arm->net, "embedding", c->letters + 1, own.embedding,
                                     &(gr_embedding_config){ .padded = true, .padding = c->letters });
     s->norm_in = gr_norm_new(t, arm->net, "norm_in", arm_of[arm->kind].norm, own.embedding, NULL);
-    s->lstm = gr_lstm_new(t, arm->net, "lstm", own.embedding, own.hidden, &(gr_lstm_config){ .batch_first = true, .forget_bias = 1 });
+    s->rnn = cell[own.cell].make(t, arm->net, cell[own.cell].name, own.embedding, own.hidden, &config);
     s->norm_out = gr_norm_new(t, arm->net, "norm_out", arm_of[arm->kind].norm, own.hidden, NULL);
     s->fc = gr_linear_new(t, arm->net, "fc", own.hidden, c->letters, NULL);
     arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
@@ -81,7 +91,7 @@ static gr_tensor *forward(const kit_arm *arm, const kit_names *c)
     const gr_ints *const lengths = gr_ints_new(t, c->length, GR_SHAPE(c->B));
     gr_tensor *x = gr_embedding_forward(t, s->embedding, gr_ints_new(t, c->in, GR_SHAPE(c->B, c->T)));
     x = normalize(arm, s->norm_in, x, lengths);
-    x = gr_lstm_forward(t, s->lstm, x, &(gr_lstm_input){ .lengths = lengths }).y;
+    x = cell[own.cell].forward(t, s->rnn, x, &(gr_recurrent_input){ .lengths = lengths }).y;
     return gr_linear_forward(t, s->fc, normalize(arm, s->norm_out, x, lengths));
 }
 
@@ -264,12 +274,12 @@ int main(int argc, char **argv)
     if (code != KIT_GO_ON) return code;
     const char *const data = o.data && strcmp(o.data, "none") ? o.data : NULL;
     kit_names c = kit_names_open(r.tape, data, o.batch);
-    snprintf(text, sizeof text,
-             "%zu names to train on, %zu to test, %zu characters: %s\nembedding %llu - norm - LSTM %llu - norm - linear, weights as in "
-             "PyTorch, forget "
-             "bias +1, Adam, lr %g constant, clip 1",
-             c.train, c.n - c.train, c.letters - 1, data ? data : "four invented languages", (unsigned long long)own.embedding,
-             (unsigned long long)own.hidden, o.lr);
+    snprintf(
+        text, sizeof text,
+        "%zu names to train on, %zu to test, %zu characters: %s\nembedding %llu - norm - %s %llu - norm - linear, weights as in PyTorch%s, "
+        "Adam, lr %g constant, clip 1",
+        c.train, c.n - c.train, c.letters - 1, data ? data : "four invented languages", (unsigned long long)own.embedding,
+        cell[own.cell].name, (unsigned long long)own.hidden, own.cell == 0 ? ", forget bias +1" : "", o.lr);
     if (kit_run_begin(&r, text)) run(&r, &c);
     kit_names_free(&c);
     return kit_run_end(&r);

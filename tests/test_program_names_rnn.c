@@ -48,6 +48,20 @@ static void the_same_seed_gives_the_same_text_for_any_threads(void **state)
     assert_string_equal(strstr(out, "% of a training batch"), want);
 }
 
+static void every_cell_trains(void **state)
+{
+    (void)state;
+    static const char *const cells[] = { "--cell=lstm", "--cell=gru", "--cell=rnn" };
+    double p[3][ROWS][ARMS];
+    for (int i = 0; i < 3; i++) {
+        assert_run(SMALL, "--quiet", cells[i]);
+        assert_string_equal(err, "");
+        read_padding(p[i]);
+        for (int k = 0; k < i; k++) assert_true(p[i][0][0] != p[k][0][0]);
+        assert_true(p[i][2][2] == p[i][0][2] && p[i][2][1] != p[i][0][1]);
+    }
+}
+
 static void a_file_of_names_is_read(void **state)
 {
     (void)state;
@@ -77,6 +91,7 @@ int main(void)
         cmocka_unit_test(padding_moves_the_poisoned_norm_alone),
         cmocka_unit_test(names_are_made_up_from_letters_that_occur),
         cmocka_unit_test(the_same_seed_gives_the_same_text_for_any_threads),
+        cmocka_unit_test(every_cell_trains),
         cmocka_unit_test(a_file_of_names_is_read),
         cmocka_unit_test(a_missed_target_ends_with_1),
     };
