@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Training steps of an LSTM classifier beside PyTorch: the same weights, data, optimizer and clipping, one thread each.
+"""Training steps of recurrent classifiers beside PyTorch: the same weights, data, optimizer and clipping, one thread each.
 
-usage: compare_lstm.py [--rounds 7] [--seconds 0.5] [--threads 1] BENCH      BENCH: the built tests/bench/lstm_bench
+usage: compare_lstm.py [--rounds 7] [--seconds 0.5] [--threads 1] [--only gru] BENCH      BENCH: the built tests/bench/lstm_bench
 
 In each round both sides run one after the other, in turns first; the ratio is formed within the round, and its median over
 the rounds is what counts: noise of the machine then hits both. The losses after 10 steps from the same weights must agree, so
@@ -12,10 +12,12 @@ import torch, torch.nn as nn, torch.nn.functional as F
 from safetensors.torch import load_file
 
 T, I, H, CLASSES = 28, 28, 128, 10
-# workload: norm, batch, the least ratio PyTorch / gradus
+# workload: kind, norm, batch, the least ratio PyTorch / gradus
 WORKLOADS = {
-    'lnlstm_b64': ('layer', 64, 1.3), 'lstm_b64': ('none', 64, 0.8), 'lnlstm_b8': ('layer', 8, None),
-    'lnlstm_b1': ('layer', 1, 10), 'lstm_b1': ('none', 1, None),
+    'lnlstm_b64': ('lstm', 'layer', 64, 1.3), 'lstm_b64': ('lstm', 'none', 64, 0.8), 'lnlstm_b8': ('lstm', 'layer', 8, None),
+    'lnlstm_b1': ('lstm', 'layer', 1, 10), 'lstm_b1': ('lstm', 'none', 1, None),
+    'gru_b64': ('gru', 'none', 64, 1.0), 'gru_b1': ('gru', 'none', 1, 1.0),
+    'rnn_b64': ('rnn', 'none', 64, None), 'rnn_b1': ('rnn', 'none', 1, None),
 }
 
 
@@ -38,18 +40,20 @@ class LNLSTM(nn.Module):
 
 
 class Classifier(nn.Module):
-    def __init__(self, norm):
+    def __init__(self, kind, norm):
         super().__init__()
-        self.lstm = LNLSTM() if norm == 'layer' else nn.LSTM(I, H, batch_first=True)
+        layer = {'lstm': nn.LSTM, 'gru': nn.GRU, 'rnn': nn.RNN}[kind]
+        self.lstm = LNLSTM() if norm == 'layer' else layer(I, H, batch_first=True)
         self.fc = nn.Linear(H, CLASSES)
 
     def forward(self, x):
         y = self.lstm(x)
-        return self.fc(y if isinstance(y, torch.Tensor) else y[1][0][-1])
+        if not isinstance(y, torch.Tensor): y = (y[1][0] if isinstance(y[1], tuple) else y[1])[-1]
+        return self.fc(y)
 
 
-def torch_step(norm, batch, weights):
-    net = Classifier(norm)
+def torch_step(kind, norm, batch, weights):
+    net = Classifier(kind, norm)
     net.load_state_dict(load_file(weights), strict=True)
     adam = torch.optim.Adam(net.parameters(), lr=1e-3)
     x = ((torch.arange(batch * T * I) + 1) ** 2 % 1009 / 1009).reshape(batch, T, I).float()
@@ -75,8 +79,8 @@ def run_torch(args, step):
     return 1e6 * min(times)
 
 
-def run_gradus(args, norm, batch, *more):
-    command = [args.bench, '--norm', norm, '--batch', str(batch), '--threads', str(args.threads), '--seconds', str(args.seconds), *more]
+def run_gradus(args, kind, norm, batch, *more):
+    command = [args.bench, '--kind', kind, '--norm', norm, '--batch', str(batch), '--threads', str(args.threads), '--seconds', str(args.seconds), *more]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(out)
 
@@ -86,22 +90,24 @@ def main():
     ap.add_argument('--rounds', type=int, default=7)
     ap.add_argument('--seconds', type=float, default=0.5)
     ap.add_argument('--threads', type=int, default=1)
+    ap.add_argument('--only', help='workloads whose names begin so')
     ap.add_argument('bench')
     args = ap.parse_args()
     torch.set_num_threads(args.threads)
     good = True
     print(f'PyTorch {torch.__version__}, {args.threads} thread(s): fastest step of each side; '
           f'median [least, most] of the ratios of {args.rounds} rounds')
-    for name, (norm, batch, goal) in WORKLOADS.items():
+    for name, (kind, norm, batch, goal) in WORKLOADS.items():
+        if args.only and not name.startswith(args.only): continue
         with tempfile.TemporaryDirectory() as folder:
             weights = os.path.join(folder, 'first.safetensors')
-            loss = run_gradus(args, norm, batch, '--save', weights)['loss10']
-            step = torch_step(norm, batch, weights)
+            loss = run_gradus(args, kind, norm, batch, '--save', weights)['loss10']
+            step = torch_step(kind, norm, batch, weights)
         other = float([step() for _ in range(10)][-1])
         ours, theirs = [], []
         for r in range(args.rounds):
             for side in ((0, 1), (1, 0))[r % 2]:
-                if side == 0: ours.append(run_gradus(args, norm, batch)['us_min'])
+                if side == 0: ours.append(run_gradus(args, kind, norm, batch)['us_min'])
                 else: theirs.append(run_torch(args, step))
         ratios = [b / a for a, b in zip(ours, theirs)]
         ratio, same = statistics.median(ratios), abs(loss - other) <= 1e-4 * abs(other)

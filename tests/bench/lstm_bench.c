@@ -1,4 +1,4 @@
-/* tests/bench/lstm_bench.c - training steps of an LSTM classifier of rows: 28 steps of 28 values, 10 classes, Adam, gradients clipped to 1.
+/* tests/bench/lstm_bench.c - training steps of a recurrent classifier of rows: 28 steps of 28 values, 10 classes, Adam, gradients clipped to 1.
  *
  *     lstm_bench --help
  *
@@ -20,6 +20,7 @@ typedef struct {
     gr_optim *adam;
     size_t batch;
     bool twin;
+    int kind;
     gr_real *pixels;
     int *labels;
 } job;
@@ -32,13 +33,21 @@ static double seconds(const job *j)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+typedef gr_recurrent *maker(gr_tape *, gr_module *, const char *, size_t, size_t, const gr_recurrent_config *);
+typedef gr_recurrent_out module(gr_tape *, const gr_recurrent *, gr_tensor *, const gr_recurrent_input *);
+typedef gr_recurrent_out twin(gr_tape *, gr_tensor *, const gr_recurrent_weights *, const gr_recurrent_options *);
+static maker *const make[] = { gr_lstm_new, gr_gru_new, gr_rnn_new };
+static module *const forward[] = { gr_lstm_forward, gr_gru_forward, gr_rnn_forward };
+static twin *const composed[] = { gr_lstm_composed, gr_gru_composed, gr_rnn_composed };
+static const unsigned norms[][3] = { { 0, GR_LSTM_LN_BA2016, GR_LSTM_BN }, { 0, GR_GRU_LN_BA2016, GR_LSTM_BN }, { 0, GR_RNN_LN_SUM, GR_LSTM_BN } };
+
 static double step(const job *j)
 {
     gr_tape *t = j->t;
     gr_tape_reset(t);
     gr_tensor *x = gr_input(t, j->pixels, GR_SHAPE(j->batch, T, I));
-    gr_tensor *h = j->twin ? gr_lstm_composed(t, x, j->lstm->weights, &(gr_lstm_options){ .batch_first = true }).h
-                           : gr_select(t, gr_lstm_forward(t, j->lstm, x, NULL).h, 0, -1);
+    gr_tensor *h = j->twin ? composed[j->kind](t, x, j->lstm->weights, &(gr_lstm_options){ .batch_first = true }).h
+                           : gr_select(t, forward[j->kind](t, j->lstm, x, NULL).h, 0, -1);
     gr_tensor *loss = gr_cross_entropy(t, gr_linear_forward(t, j->fc, h), gr_ints_new(t, j->labels, GR_SHAPE(j->batch)), NULL);
     gr_optim_zero_grad(j->adam);
     gr_backward(t, loss);
@@ -56,13 +65,14 @@ static int ascending(const void *a, const void *b)
 typedef struct {
     uint64_t batch, hidden, threads;
     double seconds;
-    int norm;
+    int norm, kind;
     bool twin;
     const char *save;
 } options;
 
 static void measure(const job *j, const options *o)
 {
+    static const char *const norm[] = { "", "ln", "bn" }, *const kind[] = { "lstm", "gru", "rnn" };
     double loss = 0, *time = malloc(MOST_STEPS * sizeof *time);
     size_t n = 0;
     for (int i = 0; i < CHECKED; i++) loss = step(j);
@@ -73,9 +83,9 @@ static void measure(const job *j, const options *o)
     }
     if (time) qsort(time, n, sizeof *time, ascending);
     if (time && !gr_failed(j->t))
-        printf("{\"w\": \"%s%s_b%zu\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.1f, \"us_med\": %.1f, \"loss10\": %.7f, \"MB\": "
+        printf("{\"w\": \"%s%s%s_b%zu\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.1f, \"us_med\": %.1f, \"loss10\": %.7f, \"MB\": "
                "%.1f}\n",
-               o->norm ? "lnlstm" : "lstm", o->twin ? "_twin" : "", j->batch, gr_tape_threads(j->t), gr_tape_isa(j->t), 1e6 * time[0],
+               norm[o->norm], kind[o->kind], o->twin ? "_twin" : "", j->batch, gr_tape_threads(j->t), gr_tape_isa(j->t), 1e6 * time[0],
                1e6 * time[n / 2], loss, (double)gr_tape_bytes(j->t) / 1e6);
     free(time);
 }
@@ -84,7 +94,8 @@ int main(int argc, char **argv)
 {
     options o = { .batch = 64, .hidden = 128, .threads = 1, .seconds = 0.5, .norm = 1 };
     const kit_flag flag[] = {
-        { "norm", KIT_CHOICE, &o.norm, "none|layer", "where the norms sit: nowhere, or as in the paper", 0, 0 },
+        { "kind", KIT_CHOICE, &o.kind, "lstm|gru|rnn", "what it is", 0, 0 },
+        { "norm", KIT_CHOICE, &o.norm, "none|layer|batch", "where the norms sit: nowhere, or as in the papers", 0, 0 },
         { "twin", KIT_SWITCH, &o.twin, NULL, "the LSTM from plain operators", 0, 0 },
         { "batch", KIT_COUNT, &o.batch, "N", "sequences in a step", 1, 65536 },
         { "hidden", KIT_COUNT, &o.hidden, "N", "units", 1, 8192 },
@@ -92,15 +103,15 @@ int main(int argc, char **argv)
         { "seconds", KIT_NUMBER, &o.seconds, "X", "how long to measure", 0, 3600 },
         { "save", KIT_TEXT, &o.save, "FILE", "write the first weights there", 0, 0 },
     };
-    const kit_flags flags = { "lstm_bench", "training steps of an LSTM classifier of rows", flag, sizeof flag / sizeof *flag };
+    const kit_flags flags = { "lstm_bench", "training steps of a recurrent classifier of rows", flag, sizeof flag / sizeof *flag };
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (exit_now != KIT_GO_ON) return exit_now;
 
     gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = (int)o.threads }));
     gr_module *net = gr_module_new(t);
-    const gr_lstm_config config = { .norm = o.norm ? GR_LSTM_LN_BA2016 : 0, .batch_first = true, .forget_bias = 1 };
-    job j = { .t = t, .batch = o.batch, .twin = o.twin };
-    j.lstm = gr_lstm_new(t, net, "lstm", I, o.hidden, &config), j.fc = gr_linear_new(t, net, "fc", o.hidden, CLASSES, NULL);
+    const gr_lstm_config config = { .norm = norms[o.kind][o.norm], .bn_steps = T, .batch_first = true, .forget_bias = o.kind ? 0 : 1 };
+    job j = { .t = t, .batch = o.batch, .twin = o.twin, .kind = o.kind };
+    j.lstm = make[o.kind](t, net, "lstm", I, o.hidden, &config), j.fc = gr_linear_new(t, net, "fc", o.hidden, CLASSES, NULL);
     j.adam = gr_adam_new(t, net, NULL);
     j.pixels = malloc(j.batch * T * I * sizeof *j.pixels), j.labels = malloc(j.batch * sizeof *j.labels);
     if (!j.pixels || !j.labels) return 3;

@@ -1,5 +1,5 @@
-/* tests/bits/fingerprint.c - a few training steps of the main job's network and of a CNN on drawn digits, and a hash of the weights:
- * small enough for the scalar code and for an emulated processor, plain enough to be built anywhere.
+/* tests/bits/fingerprint.c - a few training steps of the main job's network, of other recurrent layers and of a CNN on drawn digits, and a hash of the
+ * weights: small enough for the scalar code and for an emulated processor, plain enough to be built anywhere.
  *
  *     fingerprint [THREADS]          prints the hash of tests/golden/fingerprint; $GRADUS_ISA chooses the instruction set */
 #include "examples/kit/kit_digits.h"
@@ -44,6 +44,28 @@ static gr_tensor *lstm_forward(gr_tape *t, const gr_module *net, gr_tensor *x)
 {
     if (gr_failed(t)) return NULL;
     return gr_forward(t, net->child->next, gr_select(t, gr_lstm_forward(t, (gr_lstm *)net->child, x, NULL).h, 0, -1));
+}
+
+static gr_module *recurrent_new(gr_tape *t)
+{
+    gr_module *net = gr_module_new(t);
+    gr_lstm_new(t, net, "bn_lstm", KIT_SIDE, 40, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 20, .batch_first = true });
+    gr_gru_new(t, net, "ln_gru", 40, 24, &(gr_gru_config){ .norm = GR_GRU_LN_BA2016, .batch_first = true });
+    gr_gru_new(t, net, "gru", 24, 12, &(gr_gru_config){ .bidirectional = true, .batch_first = true });
+    gr_rnn_new(t, net, "rnn", 24, 20, &(gr_rnn_config){ .norm = GR_RNN_LN_SUM, .relu = true, .batch_first = true });
+    gr_linear_new(t, net, "fc", 20, 10, NULL);
+    return net;
+}
+static gr_tensor *recurrent_forward(gr_tape *t, const gr_module *net, gr_tensor *x)
+{
+    int length[BATCH];
+    if (gr_failed(t)) return NULL;
+    for (int i = 0; i < BATCH; i++) length[i] = KIT_SIDE - i / 2;
+    const gr_recurrent_input in = { .lengths = gr_ints_new(t, length, GR_SHAPE(BATCH)) };
+    const gr_module *bn_lstm = net->child, *ln_gru = bn_lstm->next, *gru = ln_gru->next, *rnn = gru->next;
+    x = gr_lstm_forward(t, (const gr_lstm *)bn_lstm, x, &in).y;
+    x = gr_gru_forward(t, (const gr_gru *)gru, gr_gru_forward(t, (const gr_gru *)ln_gru, x, &in).y, NULL).y;
+    return gr_forward(t, rnn->next, gr_select(t, gr_rnn_forward(t, (const gr_rnn *)rnn, x, &in).h, 0, -1));
 }
 
 static gr_module *cnn_new(gr_tape *t)
@@ -91,6 +113,7 @@ int main(int argc, char **argv)
 {
     gr_tape *t = gr_tape_new_with(42, &(gr_tape_config){ .threads = argc > 1 ? atoi(argv[1]) : 1 });
     uint64_t hash = train(t, 0xcbf29ce484222325u, lstm_new(t), lstm_forward);
+    hash = train(t, hash, recurrent_new(t), recurrent_forward);
     hash = train(t, hash, cnn_new(t), cnn_forward);
     const bool good = !gr_failed(t);
     if (good) printf("%016" PRIx64 "\n", hash);
