@@ -8,6 +8,7 @@
 #include "core/print.h"       /* printing tensors and graphs */
 #include "ops/ops.h"          /* the operators */
 #include "nn/nn.h"            /* modules with parameters */
+#include "nn/inspect.h"       /* seeing inside normalizations */
 #include "optim/optim.h"      /* optimizers, schedules, clipping, checkpoints */
 #include "optim/audit.h"      /* does every parameter learn? */
 #include "core/safetensors.h" /* files of named tensors */

@@ -72,3 +72,10 @@ gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
     for (gr__trace *e = t->now.first_trace; e; e = e->next) trace_clear(e->in, e->ins), trace_clear(e->out, e->outs);
     return cut;
 }
+
+gr_tensor *gr_traced_input(const gr_tape *t, const char *op, const char *place)
+{
+    for (const gr__trace *e = t ? t->now.last_trace : NULL; e; e = e->prev)
+        if (e->place && e->ins && !strcmp(e->op->name, op) && !strcmp(e->place, place)) return e->in[0];
+    return NULL;
+}

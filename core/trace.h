@@ -22,5 +22,8 @@ typedef struct {
 /* Follow x through what was traced since the last reset, to the place where the way to the loss is cut. Works on a tape in error. */
 GR_API gr_cut gr_cut_of(gr_tape *t, gr_tensor *x);
 
+/* The first input of the last operator of that name that was traced in the module of that path; NULL when there is none. */
+GR_API gr_tensor *gr_traced_input(const gr_tape *t, const char *op, const char *place);
+
 GR_END
 #endif

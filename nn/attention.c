@@ -53,6 +53,7 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
 {
     if (!m) return gr_fail(t, &multihead, "the module is NULL");
     if (!gr_ready(t, &multihead, query)) return NULL;
+    GR_WITHIN(t, &m->module);
     if (!key) key = query;
     if (!value) value = key;
     if (!multihead_fits(t, m, "query", query) || !multihead_fits(t, m, "key", key) || !multihead_fits(t, m, "value", value)) return NULL;

@@ -331,3 +331,20 @@ gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_t
     s->count = 1;
     return gr_record(t, &op, NULL, 0, GR_OUT(kept), GR_IN((gr_tensor *)x));
 }
+
+gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name)
+{
+    const gr_tensor *const kept = gr_kept(m, name);
+    return kept ? gr_input(t, kept->data, gr_shape_of(kept)) : NULL;
+}
+
+bool gr_forget(gr_tape *t, gr_module *m)
+{
+    if (gr_failed(t)) return false;
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_KEPT || !s->count) continue;
+        if (!gr_undo_note(t, &s->count, sizeof s->count)) return false;
+        s->count = 0;
+    }
+    return true;
+}

@@ -87,6 +87,14 @@ GR_API void gr_requires_grad(gr_module *m, bool wanted);
  * it again: NULL when nothing was kept under that name. It is no part of a state_dict, but of a checkpoint. */
 GR_API gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x);
 GR_API gr_tensor *gr_kept(const gr_module *m, const char *name);
+/* Truncated back-propagation, chunk after chunk of a long sequence: start from the state that the last chunk has ended with.
+ *     const gr_lstm_input from = { .h0 = gr_carried(t, &lstm->module, "h"), .c0 = gr_carried(t, &lstm->module, "c") };
+ *     const gr_lstm_out s = gr_lstm_forward(t, lstm, chunk, &from);
+ *     gr_detach_keep(t, &lstm->module, "h", s.h), gr_detach_keep(t, &lstm->module, "c", s.c);
+ * gr_carried copies what was kept onto the tape, so that keeping anew spoils no backward; NULL at the start of a sequence. gr_forget ends the
+ * sequence: whatever modules under m keep is forgotten, and may have another shape next time (recover brings it back). */
+GR_API gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name);
+GR_API bool gr_forget(gr_tape *t, gr_module *m);
 
 /* How many numbers the parameters under m hold, tied ones once; and the bytes of all that it saves. */
 GR_API size_t gr_module_parameters(const gr_module *m);

@@ -77,6 +77,7 @@ gr_tensor *gr_batch_norm_forward(gr_tape *t, const gr_batch_norm_module *b, gr_t
     if (!b) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x) || !norms_fits(t, &op, &b->module, x, b->features_last, b->features)) return NULL;
     if (!norms_fits_dims(t, &op, &b->module, x, b->dims, true)) return NULL;
+    GR_WITHIN(t, &b->module);
     const gr_batch_norm_options o = {
         .running_mean = b->running_mean,
         .running_var = b->running_var,
@@ -114,6 +115,7 @@ gr_tensor *gr_group_norm_forward(gr_tape *t, const gr_group_norm_module *g, gr_t
     static const gr_op op = { .name = "group_norm" };
     if (!g) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x) || !norms_fits(t, &op, &g->module, x, g->features_last, g->features)) return NULL;
+    GR_WITHIN(t, &g->module);
     if (!g->features_last) return gr_group_norm(t, x, g->groups, g->weight, g->bias, g->eps);
     gr_tensor *rows = gr_reshape(t, x, GR_SHAPE(x->len / g->features, g->features));
     return gr_reshape(t, gr_group_norm(t, rows, g->groups, g->weight, g->bias, g->eps), gr_shape_of(x));
@@ -146,6 +148,7 @@ gr_tensor *gr_instance_norm_forward(gr_tape *t, const gr_instance_norm_module *i
     if (!i) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x) || !norms_fits(t, &op, &i->module, x, i->features_last, i->features)) return NULL;
     if (!norms_fits_dims(t, &op, &i->module, x, i->dims, false)) return NULL;
+    GR_WITHIN(t, &i->module);
     return gr_instance_norm(t, x, i->features_last ? -1 : 1, i->weight, i->bias, i->eps);
 }
 
@@ -177,6 +180,7 @@ gr_tensor *gr_rms_norm_forward(gr_tape *t, const gr_rms_norm_module *r, gr_tenso
     static const gr_op op = { .name = "rms_norm" };
     if (!r) return gr_fail(t, &op, "the module is NULL");
     if (!gr_ready(t, &op, x)) return NULL;
+    GR_WITHIN(t, &r->module);
     const int k = r->shape.rank;
     if (x->rank < k || memcmp(x->dim + x->rank - k, r->shape.dim, (size_t)k * sizeof *x->dim) != 0)
         return gr_fail(t, &op, "x is %s, but %s normalizes last axes of %s", gr_shape_text(t, x), r->module.path,

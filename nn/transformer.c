@@ -60,6 +60,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
 {
     if (!l) return gr_fail(t, &transformer, "the layer is NULL");
     if (!gr_ready(t, &transformer, x)) return NULL;
+    GR_WITHIN(t, &l->module);
     const gr_transformer_config *c = &l->config;
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
@@ -102,6 +103,7 @@ gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor
 {
     if (!m) return gr_fail(t, &transformer, "the module is NULL");
     if (!gr_ready(t, &transformer, x)) return NULL;
+    GR_WITHIN(t, &m->module);
     for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
     return m->norm && m->layers ? transformer_norm(t, &m->layer[0]->config, m->norm, x, input) : x;
 }
