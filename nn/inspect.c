@@ -1,14 +1,16 @@
 /* nn/inspect.c - the statistics of a norm module as a map over x, and what follows from it. */
 #include "nn/inspect.h"
 #include "core/op.h"
+#include "nn/internal.h"
 #include <math.h>
 #include <string.h>
 
 /* ---- The map ---- */
 
 static const gr_op norm_map_op = { .name = "norm_map" };
-/* Not somebody's own module of that name. */
-static bool is_kind(const gr_module *m, const char *kind, size_t bytes) { return !strcmp(m->kind, kind) && m->bytes == bytes; }
+/* BatchNorm, BatchNorm1d, BatchNorm2d; but not somebody's own module of that name. */
+static bool is_kind(const gr_module *m, const char *kind, size_t bytes) { return !strncmp(m->kind, kind, strlen(kind)) && m->bytes == bytes; }
+bool gr__is_batch_norm(const gr_module *m) { return is_kind(m, "BatchNorm", sizeof(gr_batch_norm_module)); }
 
 /* The last axes, of that shape. */
 static bool map_rows(gr_tape *t, const gr_module *m, gr_shape shape, gr_norm_map *map)
@@ -48,7 +50,7 @@ static bool map_axes(gr_tape *t, const gr_module *m, gr_norm_map *map)
         map->weight = r->weight, map->eps = r->eps, map->has_mean = false;
         return map_rows(t, m, r->shape, map);
     }
-    if (is_kind(m, "BatchNorm", sizeof(gr_batch_norm_module))) {
+    if (gr__is_batch_norm(m)) {
         const gr_batch_norm_module *const b = (const gr_batch_norm_module *)m;
         map->weight = b->weight, map->eps = b->eps;
         return map_channels(t, m, b->features_last, b->features, b->features, false, false, map);

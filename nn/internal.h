@@ -17,6 +17,8 @@ size_t gr__slot_bytes(const gr_module *m, const gr_slot *s);
 /* Where s is found from m on: its path without m's. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
 
+bool gr__is_batch_norm(const gr_module *m);
+
 /* What m keeps under that name; when it keeps nothing there, memory of that shape for it. */
 gr_slot *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape);
 

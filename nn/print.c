@@ -190,7 +190,7 @@ bool gr_norm_explain(FILE *out, gr_tape *t, const gr_module *m, gr_shape x)
     fprintf(out, ", each over %zu values\n", map.values);
     print_shares(out, &map);
     print_affine(out, m, &map);
-    if (!strcmp(m->kind, "BatchNorm") && ((const gr_batch_norm_module *)m)->running_mean)
+    if (gr__is_batch_norm(m) && ((const gr_batch_norm_module *)m)->running_mean)
         fputs("in evaluation mode running_mean and running_var instead\n", out);
     if (x.rank < 5) print_picture(out, &map);
     return true;
@@ -232,7 +232,7 @@ size_t gr_print_batch_norms(FILE *out, gr_tape *t, const gr_module *root)
                 "gap");
     for (const gr_module *m = root; m && !gr_failed(t); m = gr_module_next(root, m)) {
         const gr_batch_norm_module *const b = (const gr_batch_norm_module *)m;
-        if (strcmp(m->kind, "BatchNorm")) continue;
+        if (!gr__is_batch_norm(m)) continue;
         gr_tensor *const x = gr_traced_input(t, "batch_norm", m->path);
         if (out) fprintf(out, "%-*s", width, m->path);
         if (!x && out) fputs("  did not run, or gr_tape_set_tracing(t, true) did not come before\n", out);

@@ -124,7 +124,7 @@ static void group_instance_and_rms_norm(void **state)
     (void)state;
     gr_group_norm_module *gn = gr_group_norm_new(t, net, "gn", 2, 4, NULL),
                          *rows = gr_group_norm_new(t, net, "rows", 2, 4, &(gr_group_norm_config){ .features_last = true });
-    gr_instance_norm_module *in = gr_instance_norm_new(t, net, "in", 2, NULL);
+    gr_instance_norm_module *in = gr_instance_norm_new(t, net, "in", 2, &(gr_instance_norm_config){ .dims = 1 });
     gr_rms_norm_module *rms = gr_rms_norm_new(t, net, "rms", GR_SHAPE(10), NULL);
     assert_explains(&gn->module, GR_SHAPE(2, 4, 3),
                     "gn (GroupNorm) on [2, 4, 3]: 4 means and 4 variances, each over 6 values\n"
@@ -140,7 +140,7 @@ static void group_instance_and_rms_norm(void **state)
                     "axis 0 down, axis 1 across, axis 2 within a block:\n"
                     "    AABB CCDD\n");
     assert_explains(&in->module, GR_SHAPE(2, 2, 3),
-                    "in (InstanceNorm) on [2, 2, 3]: 4 means and 4 variances, each over 3 values\n"
+                    "in (InstanceNorm1d) on [2, 2, 3]: 4 means and 4 variances, each over 3 values\n"
                     "one for each index of axis 0 and each index of axis 1\n"
                     "no parameters\n"
                     "axis 0 down, axis 1 across, axis 2 within a block:\n"
@@ -295,7 +295,7 @@ static void all_batch_norms_are_printed(void **state)
 {
     (void)state;
     gr_batch_norm_module *good = gr_batch_norm_new(t, net, "good", 2, NULL), *small = gr_batch_norm_new(t, net, "small", 2, NULL);
-    gr_batch_norm_module *fresh = gr_batch_norm_new(t, net, "fresh", 2, NULL),
+    gr_batch_norm_module *fresh = gr_batch_norm_new(t, net, "fresh", 2, &(gr_batch_norm_config){ .dims = 1 }),
                          *none = gr_batch_norm_new(t, net, "none", 2, &(gr_batch_norm_config){ .no_running = true });
     gr_batch_norm_new(t, net, "idle", 2, NULL);
     gr_real flat[40];
