@@ -1,7 +1,7 @@
 /* examples/invariance.c - what a normalized layer does not notice: Table 1 of the LayerNorm paper, measured.
  *
- * y = norm(X W^T) for batch, weight, layer and RMS norm, of random X and W. Six transformations of W or X; theory says for each norm whether
- * y stays (Ba, Kiros, Hinton 2016, Table 1; Zhang, Sennrich 2019). For each of the 24 cells three numbers:
+ * y = norm(X W^T) for batch, weight, layer and RMS norm, of random X and W. Six transformations of W or X; theory says for each norm
+ * whether y stays (Ba, Kiros, Hinton 2016, Table 1; Zhang, Sennrich 2019). For each of the 24 cells three numbers:
  *     output     how far y moved, relative to its largest value
  *     gradient   how far the other gradient moved: dX if W was transformed, else dW
  *     along      the cosine between the gradient and the direction of the transformation: where y does not notice, no step is taken
@@ -81,7 +81,7 @@ static void scale_case(problem *p) { scale(p->x + (size_t)CASE * D, D); }
 
 /* ---- The table of theory ---- */
 
-/* Along which directions of its matrix a transformation moves: the matrix itself, each of its rows, or for each column a one in all rows. */
+/* Along which directions of its matrix a transformation moves: the matrix itself, each of its rows, or ones in each of its columns. */
 typedef enum { WHOLE, ROWS, COLUMNS } directions;
 enum { METHODS = 4, CHANGES = 6 };
 static const struct {

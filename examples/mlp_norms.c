@@ -5,9 +5,9 @@
  * Run:   examples/mlp_norms                                    256 units, drawn digits, half a minute
  *        examples/mlp_norms --paper --epochs 0.6 --small-epochs 0.2 --data data/mnist
  *                                                              784-1000-1000-10 on 55,000 images of MNIST, the size of the paper's
- * See:   with He's initial weights and Adam the plain network is well conditioned, and LayerNorm gains little or nothing on it. What the
- *        figure shows as its lead is BatchNorm on the logits, and batches of 4. At 128, BN hidden is ahead of BN all; at 4, both BatchNorms fall far
- *        behind, and LayerNorm does not. (The paper takes the unbiased variance at batch 4, here it is the biased one.)
+ * See:   with He's initial weights and Adam the plain network is well conditioned, and on MNIST LayerNorm gains nothing on it. What the
+ *        figure shows as its lead is BatchNorm on the logits, and batches of 4. At 128, BN hidden is ahead of BN all; at 4, both BatchNorms
+ *        fall far behind, and LayerNorm does not. (The paper takes the unbiased variance at batch 4; here it is the biased one.)
  * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"

@@ -6,7 +6,7 @@
  *
  * Shows: variable lengths, gr_batch_norm_forward with lengths, running statistics, a loss over real positions, sampling.
  * Run:   examples/names_rnn                               names of four invented languages, under a minute
- *        examples/names_rnn --data names.txt              one a line, any bytes
+ *        examples/names_rnn --data names.txt --cell gru   one a line, any bytes
  * See:   the table at the end: one name and its log-probability, among the same others padded more and more. In training it moves under
  *        poisoned BatchNorm. All three learn about as well: poison makes a prediction depend on what it should not, and its noise can even
  *        pass for a help. In evaluation running statistics are used, and nothing moves; but they are too small by the padding's share.
