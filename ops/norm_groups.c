@@ -2,7 +2,7 @@
 #include "ops/norm_groups.h"
 #include "core/maths.h"
 
-enum { NORM_COLUMNS = 64, NORM_ROWS = 64, NORM_VALUES = 4096 };
+enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 
 /* ---- Planes: a group is made of runs of neighbours. The sums of 64 runs make one sum, and these are added ---- */
 
@@ -104,6 +104,8 @@ KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, cons
 #define NORM_EACH_ROW(row) \
     for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
         for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
+/* A block is whole more often than not: then n is a constant, and the loops are half as long. */
+#define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f(__VA_ARGS__, NORM_COLUMNS) : f(__VA_ARGS__, n)
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
 
@@ -117,7 +119,7 @@ INLINE gr_real norm_of_row(const gr__norm *s, const gr_real *from, gr_real other
     return from && s->per_group > 1 ? from[r] : otherwise;
 }
 
-KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
+INLINE void norm_columns_stat_of(const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
 {
     gr_real m[NORM_COLUMNS] = { 0 }, a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, d[NORM_COLUMNS] = { 0 }, dd[NORM_COLUMNS] = { 0 };
     const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
@@ -143,8 +145,12 @@ KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, si
     NORM_FOLD(dd, b);
     for (size_t c = 0; c < n; c++) norm_finish(s, g + c, m[c], d[c], dd[c]);
 }
+KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
+{
+    NORM_BLOCK(norm_columns_stat_of, s, x, g);
+}
 
-KERNEL(void, norm_columns_forward, const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
+INLINE void norm_columns_forward_of(const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
@@ -159,10 +165,14 @@ KERNEL(void, norm_columns_forward, const gr__norm *s, gr_real *restrict y, const
         r++;
     }
 }
+KERNEL(void, norm_columns_forward, const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
+{
+    NORM_BLOCK(norm_columns_forward_of, s, y, x, g);
+}
 
 /* s1, s2 of the columns, [2, groups]; rows: of each row over these columns, [2, per_group], or NULL. */
-KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
-       const gr_real *restrict x, size_t g, size_t n)
+INLINE void norm_columns_sums_of(const gr__norm *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
+                                 const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
@@ -184,9 +194,14 @@ KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, gr_re
     NORM_FOLD(s2, b);
     for (size_t c = 0; c < n; c++) s2[c] *= rstd[c];
 }
-
-KERNEL(void, norm_columns_backward, const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
        const gr_real *restrict x, size_t g, size_t n)
+{
+    NORM_BLOCK(norm_columns_sums_of, s, sums, rows, dy, x, g);
+}
+
+INLINE void norm_columns_backward_of(const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+                                     const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
@@ -203,6 +218,11 @@ KERNEL(void, norm_columns_backward, const gr__norm *s, gr_real *restrict dx, con
         for (size_t c = 0; c < n; c++) to[c] += rstd[c] * (w * gamma[c] * dz[c] - mean[c] - (z[c] - m[c] - e[c]) * rstd[c] * slope[c]);
         r++;
     }
+}
+KERNEL(void, norm_columns_backward, const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+       const gr_real *restrict x, size_t g, size_t n)
+{
+    NORM_BLOCK(norm_columns_backward_of, s, dx, sums, dy, x, g);
 }
 
 /* sum[i] += part[0][i] + part[1][i] + ..., in this order. */

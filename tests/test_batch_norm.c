@@ -219,19 +219,23 @@ static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
     for (size_t k = 0; k < 2 * COUNT(means); k++) {
         const bool last = k % 2;
         gr_tape *t = gr_tape_new(1);
-        gr_tensor *x = gr_randn(t, last ? GR_SHAPE(N, C) : GR_SHAPE(4, C, N / 4), means[k / 2], 1, "x");
-        gr_tensor *y = plain(t, x, 1e-5);
+        gr_tensor *x = gr_want_grad(t, gr_randn(t, last ? GR_SHAPE(N, C) : GR_SHAPE(4, C, N / 4), means[k / 2], 1, "x"));
+        gr_tensor *y = plain(t, x, 1e-5), *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
+        assert_true(gr_backward_from(t, y, dy->data));
         for (size_t c = 0; c < C; c++) {
-            long double mean = 0, var = 0;
+            long double mean = 0, var = 0, g = 0, gx = 0;
 #define OF_CHANNEL(i) \
     for (size_t i = 0; i < x->len; i++) \
         if ((last ? i % C : i / (N / 4) % C) == c)
             OF_CHANNEL(i) mean += (long double)x->data[i] / N;
             OF_CHANNEL(i) var += ((long double)x->data[i] - mean) * ((long double)x->data[i] - mean) / N;
+#define XHAT(i) (((long double)x->data[i] - mean) / sqrtl(var + 1e-5L))
+            OF_CHANNEL(i) g += (long double)dy->data[i] / N, gx += (long double)dy->data[i] * XHAT(i) / N;
             OF_CHANNEL(i)
             {
-                const long double want = ((long double)x->data[i] - mean) / sqrtl(var + 1e-5L);
-                assert_true(fabsl((long double)y->data[i] - want) <= (IN_DOUBLE ? 1e-10L : 2e-5L));
+                const long double want = ((long double)dy->data[i] - g - XHAT(i) * gx) / sqrtl(var + 1e-5L);
+                assert_true(fabsl((long double)y->data[i] - XHAT(i)) <= (IN_DOUBLE ? 1e-10L : 2e-5L));
+                assert_true(fabsl((long double)gr_grad(t, x)[i] - want) <= (IN_DOUBLE ? 1e-10L : 2e-5L));
             }
         }
         gr_tape_free(t);
