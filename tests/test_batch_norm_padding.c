@@ -74,7 +74,7 @@ static const gr_real rests[] = { 0, 1000000, (gr_real)NAN, (gr_real)-INFINITY };
 static void padding_and_what_it_holds_do_not_change_a_bit(void **state)
 {
     (void)state;
-    enum { N = 70, C = 19, LONG = 33 };
+    enum { N = 150, C = 19, LONG = 33 }; /* more than 64 sequences that are not empty */
     for (int longest = 1; longest <= 31; longest += 6)
         for (int last = 0; last < 2; last++) {
             int lengths[N];

@@ -38,6 +38,24 @@ static void evaluation_normalizes_by_them_and_moves_nothing(void **state)
     gr_tape_free(t);
 }
 
+/* In evaluation mode samples do not meet: one that holds a NaN, and a cotangent that does, spoil nothing but themselves. */
+static void evaluation_keeps_a_nan_in_its_sample(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tape_set_training(t, false);
+    for (int columns = 0; columns < 2; columns++) {
+        gr_tape_reset(t);
+        gr_tensor *x = gr_want_grad(t, gr_ones(t, columns ? GR_SHAPE(3, 40) : GR_SHAPE(3, 2, 20))), *dy = gr_ones(t, gr_shape_of(x));
+        const gr_shape C = GR_SHAPE(x->dim[1]);
+        x->data[45] = (gr_real)NAN, dy->data[50] = (gr_real)INFINITY;
+        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ gr_zeros(t, C), gr_ones(t, C) });
+        assert_true(gr_backward_from(t, y, dy->data));
+        for (size_t i = 0; i < x->len; i++) assert_true((isfinite(y->data[i]) && isfinite(gr_grad(t, x)[i])) || i / 40 == 1);
+    }
+    gr_tape_free(t);
+}
+
 static void what_decays_becomes_0(void **state)
 {
     (void)state;
@@ -103,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(running_statistics_are_averages),
         cmocka_unit_test(evaluation_normalizes_by_them_and_moves_nothing),
+        cmocka_unit_test(evaluation_keeps_a_nan_in_its_sample),
         cmocka_unit_test(what_decays_becomes_0),
         cmocka_unit_test(recover_puts_them_back),
         cmocka_unit_test(a_failed_step_leaves_them_as_they_were),
