@@ -81,6 +81,50 @@ INLINE float r_log(float x)
     return x < 0 ? NAN : y;
 }
 
+/* e^x - 1 = 2 (h + S (e^r - 1)) with S = 2^(n - 1), h = S - 1/2. What rounding takes from r, from h and from h + S r is added last. A small x
+ * is its own result, so that subnormals and -0 stay what they are. */
+INLINE float r_expm1(float x)
+{
+    const float z = r_max(-18.0f, r_min(89.0f, x));
+    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
+    const float a = r_fma(n, -0x1.62e4p-1f, z), b = n * 0x1.7f7d1cp-20f, r = a - b;
+    float q = 0x1.9dfba6p-13f;
+    q = r_fma(q, r, 0x1.6d4cbcp-10f);
+    q = r_fma(q, r, 0x1.11130ep-7f);
+    q = r_fma(q, r, 0x1.5554e8p-5f);
+    q = r_fma(q, r, 0x1.555554p-3f);
+    q = r_fma(q, r, 0.5f);
+    const float t = r_fma(r * r, q, (a - r) - b); /* e^r - 1 - r */
+    const float S = r_from_bits((r_bits(k) << 23) + r_bits(0.5f)), h = S - 0.5f, y = h + S * r;
+    const float rest = (S * r - (y - h)) + ((S - h) - 0.5f);
+    return r_abs(x) < 0x1p-25f ? x : 2 * (y + r_fma(S, t, rest));
+}
+
+/* log(1 + x) = log(u + c), where u = 1 + x as rounded: 2^k (m + d), d small, is k ln 2 + f + f^2 g(f) + d / m, f = m - 1, as in r_log; 1 / m is
+ * 1 - f + f^2 here. f is x itself where k = 0. */
+INLINE float r_log1p(float x)
+{
+    const float u = 1 + x, v = u - 1, c = (1 - (u - v)) + (x - v);
+    const uint32_t e = (r_bits(u) - r_bits(0x1.555556p-1f)) & 0xff800000u;
+    const float f = e == 0 ? x : r_from_bits(r_bits(u) - e) - 1, k = (float)(int32_t)e * 0x1p-23f;
+    const float d = e == 0 || x > 0x1p30f ? 0 : c * r_from_bits(r_bits(1) - e);
+    float g = -0x1.07c48ap-3f;
+    g = r_fma(g, f, 0x1.1e6ccap-3f);
+    g = r_fma(g, f, -0x1.f332b8p-4f);
+    g = r_fma(g, f, 0x1.1ed562p-3f);
+    g = r_fma(g, f, -0x1.559c66p-3f);
+    g = r_fma(g, f, 0x1.99d050p-3f);
+    g = r_fma(g, f, -0x1.fffefap-3f);
+    g = r_fma(g, f, 0x1.555506p-2f);
+    g = r_fma(g, f, -0.5f);
+    const float t = r_fma(f * f, g, r_fma(-f, r_fma(-f, d, d), d)), l = k * 0x1.62e4p-1f, s = l + f;
+    float y = s + ((f - (s - l)) + r_fma(k, 0x1.7f7d1cp-20f, t));
+    y = r_abs(x) < 0x1p-25f ? x : y; /* subnormals and -0 stay what they are */
+    y = x == -1 ? -INFINITY : y;
+    y = x < -1 ? NAN : y;
+    return x < INFINITY ? y : x; /* +inf and NaN are themselves */
+}
+
 /* 1 / D with D = 1 + e^-x = 1 + 2^n (1 + t), all of it times 2^-32, since D itself would overflow. d is what D loses in its two roundings; the
  * quotient's remainder takes it back in. t is as in r_exp. */
 INLINE float r_sigmoid(float x)
@@ -164,23 +208,6 @@ INLINE uint64_t r_bits64(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
 INLINE double r_from_bits64(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
 INLINE double r_two_to64(double k) { return r_from_bits64((r_bits64(k) + 1023) << 52); } /* 2^n of k = n + R_ROUND64 */
 
-/* As r_exp: e^x - 1 = 2^n t + (2^n - 1). */
-INLINE float r_expm1(float x)
-{
-    const double z = (double)r_max(-18.0f, r_min(89.0f, x));
-    const double k = z * 0x1.71547652b82fep+0 + R_ROUND64, n = k - R_ROUND64;
-    const double r = (z - n * 0x1.62e42fefp-1) - n * 0x1.473de6af278edp-34;
-    double q = 0x1.a1132015ba37ep-16;
-    q = q * r + 0x1.a15179d80ae96p-13;
-    q = q * r + 0x1.6c16858b7acb9p-10;
-    q = q * r + 0x1.1110c632a3088p-7;
-    q = q * r + 0x1.5555555c87148p-5;
-    q = q * r + 0x1.55555567532adp-3;
-    q = q * r + 0.5;
-    const double t = r + r * r * q, s = r_two_to64(k);
-    return x == 0 ? x : (float)(s * t + (s - 1)); /* -0 stays -0 */
-}
-
 /* x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt 2), for x > 0; log(1 + f) = 2 atanh(s), s = f / (2 + f). The conversion of k to double is
  * by bits, since AVX2 has no other. */
 typedef struct { double k, f; } r_split;
@@ -200,18 +227,6 @@ INLINE double r_log_half(double f) /* log(1 + f) / 2 */
     q = q * z + 0x1.9999999b86f7ep-3;
     q = q * z + 0x1.55555555553b8p-2;
     return s + s * (z * q);
-}
-
-/* f is x itself where k = 0, so that nothing of a small x is lost in 1 + x. */
-INLINE float r_log1p(float x)
-{
-    const double d = (double)x;
-    const r_split v = r_log_split(1 + d);
-    float y = (float)(v.k * 0x1.62e42fefa39efp-1 + 2 * r_log_half(v.k == 0 ? d : v.f));
-    y = x == 0 ? x : y;         /* -0 stays -0 */
-    y = x == -1 ? -INFINITY : y;
-    y = x < -1 ? NAN : y;
-    return x < INFINITY ? y : x; /* +inf and NaN are themselves */
 }
 
 /* |x|^y = 2^t, t = y log2|x|; then the sign, and what C99 F.9.4.4 asks for. */
