@@ -150,6 +150,44 @@ static void sum_task(void *argument, size_t chunk, int thread)
     }
 }
 
+/* A sum so long that one unit alone would hold up the other threads: pieces that end where level 1 carries are summed apart, each into a
+ * part of its own, and what the levels above would do with them is done here, in the same order: the bits are those of one walk. */
+enum { PARTS = 2048, LONGEST = BLOCK * PIECE, HIGHEST = BLOCK * BLOCK };
+
+typedef struct { const sum_call *c; const gr_real *x; size_t n, m; gr_real *part; } part_call; /* each part is n rows of m columns, or n values */
+
+static void part_task(void *argument, size_t k, int thread)
+{
+    const part_call *p = argument;
+    gr_real *y = memset(p->part + k * p->m, 0, p->m * sizeof *y);
+    (void)thread;
+    if (p->c->columns) sum_columns[p->c->isa](y, p->x + k * p->n * p->m, p->n, p->m, p->m);
+    else sum_rows[p->c->isa](y, p->x + k * p->n, 1, p->n);
+}
+
+static void sum_in_parts(gr_tape *t, const sum_call *c)
+{
+    const size_t m = c->width;
+    gr_real part[PARTS], level[2][COLUMNS] = { { 0 } };
+    part_call p = { c, c->large, c->columns ? HIGHEST : LONGEST, m, part };
+    const size_t whole = c->n / p.n, at_once = PARTS / m;
+    for (size_t k = 0; k < whole;) {
+        const size_t parts = whole - k < at_once ? whole - k : at_once;
+        gr_parallel(t, parts, 0.1 * (double)(parts * p.n * m), part_task, &p);
+        p.x += parts * p.n * m;
+        for (const gr_real *from = part; from < part + parts * m; from += m) {
+            const bool carries = ++k % BLOCK == 0;
+            for (size_t i = 0; i < m; i++) {
+                level[0][i] += from[i];
+                if (carries) level[1][i] += level[0][i], level[0][i] = 0;
+            }
+        }
+    }
+    p.n = c->n % p.n;
+    if (p.n) part_task(&p, 0, 0);
+    for (size_t i = 0; i < m; i++) c->small[i] = ((c->small[i] + (p.n ? part[i] : 0)) + level[0][i]) + level[1][i];
+}
+
 void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small)
 {
     sum_call c = { .r = r, .large = large, .small = small, .isa = gr_isa(t), .n = 1, .width = 1, .lacking = 1 };
@@ -164,6 +202,10 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
     if (c.tile > c.width) c.tile = c.width;
     c.tiles = (c.width + c.tile - 1) / c.tile;
     c.units = keeping * c.tiles;
+    if (c.units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {
+        sum_in_parts(t, &c);
+        return;
+    }
     c.units_per_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
     gr_parallel(t, (c.units + c.units_per_chunk - 1) / c.units_per_chunk, 0.1 * (double)(each * keeping * c.width), sum_task, &c);
 }

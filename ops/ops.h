@@ -60,7 +60,7 @@ typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
  *     sum, mean, prod     over nothing: 0, NaN, 1
  *     var                 sum of (x - mean)^2 / (n - correction); PyTorch's default correction is 1; NaN where n <= correction
  *     max, min            over nothing: an error. A NaN wins. Equal extremes share the gradient evenly, as in PyTorch's amax
- *     logsumexp           log of the sum of exp(x), without overflow; -inf where all x are
+ *     logsumexp           log of the sum of exp(x), without overflow; -inf where all x are, and there it passes no gradient (PyTorch: NaN)
  *     norm                (sum of |x|^p)^(1/p), p > 0 or INFINITY. Where the norm is 0 it passes no gradient            */
 GR_API gr_tensor *gr_sum(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);

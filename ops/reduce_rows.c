@@ -4,7 +4,7 @@
  *     var         m = mean of x       y = sum of (x - m)^2 / (n - c)           dx = dy 2 (x - m) / (n - c)
  *     max, min                                                                 dx = dy / k where x = y, for k such x
  *     prod                                                                     dx = dy times the product of the other x
- *     logsumexp                       y = log(sum of exp(x))                   dx = dy exp(x - y)
+ *     logsumexp                       y = log(sum of exp(x))                   dx = dy exp(x - y), 0 where y is -inf
  *     norm        p = 1               y = sum of |x|                           dx = dy sign(x)
  *                 p = 2               y = sqrt(sum of x^2)                     dx = dy x / y
  *                 p = inf             y = max of |x|                           dx = dy sign(x) / k where |x| = y

@@ -181,6 +181,23 @@ static void long_sums_stay_accurate(void **state)
     gr_tape_free(t);
 }
 
+/* A long sum alone is cut into parts; of two, each is walked through by one thread. */
+static void a_long_sum_has_the_bits_of_one_walk(void **state)
+{
+    (void)state;
+    const size_t sizes[][2] = { { 131072, 1 }, { 131073, 1 }, { 64 * 65536, 1 }, { 65 * 65536 + 70000, 1 }, { 8192, 5 },
+                                { 9001, 128 }, { 65 * 4096 + 5000, 2 }, { 20000, 3 } };
+    for (size_t k = 0; k < COUNT(sizes); k++)
+        for (int threads = 1; threads < 4; threads += 2) {
+            gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads }));
+            gr_tensor *x = gr_rand(t, GR_SHAPE(2, sizes[k][0], sizes[k][1]), -1, 2, "x");
+            const gr_tensor *both = gr_sum(t, x, GR_AXES(1), false), *one = gr_sum(t, gr_slice(t, x, 1, 1), GR_AXES(1), false);
+            assert_ok(t);
+            assert_same_bits(one->data, both->data + sizes[k][1], sizes[k][1]);
+            gr_tape_free(t);
+        }
+}
+
 static void the_variance_of_values_far_from_0_is_accurate(void **state)
 {
     (void)state;
@@ -360,6 +377,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_gets_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(long_sums_stay_accurate),
+        cmocka_unit_test(a_long_sum_has_the_bits_of_one_walk),
         cmocka_unit_test(the_variance_of_values_far_from_0_is_accurate),
         cmocka_unit_test(conventions_are_the_documented_ones),
         cmocka_unit_test(a_nan_is_not_lost),
