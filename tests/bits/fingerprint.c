@@ -1,5 +1,5 @@
-/* tests/bits/fingerprint.c - a few training steps of the main job's network, of other recurrent layers and of a CNN on drawn digits, and a hash of the
- * weights: small enough for the scalar code and for an emulated processor, plain enough to be built anywhere.
+/* tests/bits/fingerprint.c - a few training steps of the main job's network, of other recurrent layers, of a CNN and of a Transformer on drawn
+ * digits, and a hash of the weights: small enough for the scalar code and for an emulated processor, plain enough to be built anywhere.
  *
  *     fingerprint [THREADS]          prints the hash of tests/golden/fingerprint; $GRADUS_ISA chooses the instruction set */
 #include "examples/kit/kit_digits.h"
@@ -88,6 +88,22 @@ static gr_tensor *cnn_forward(gr_tape *t, const gr_module *net, gr_tensor *x)
     return gr_forward(t, net->child, gr_reshape(t, x, GR_SHAPE(BATCH, 1, KIT_SIDE, KIT_SIDE)));
 }
 
+static gr_module *transformer_new(gr_tape *t)
+{
+    gr_module *root = gr_module_new(t), *net = gr_sequential_new(t, root, "rows");
+    const gr_transformer_config c = { .norm_first = true, .causal = true, .final_norm = true, .activation = gr_gelu, .dropout = 0.1 };
+    gr_linear_new(t, net, "in", KIT_SIDE, HIDDEN, NULL);
+    gr_activation_new(t, net, "position", "Positions", gr_add_positions);
+    gr_transformer_new(t, net, "body", HIDDEN, 4, 1, &c);
+    gr_linear_new(t, net, "out", HIDDEN, 10, NULL);
+    return root;
+}
+static gr_tensor *transformer_forward(gr_tape *t, const gr_module *net, gr_tensor *x)
+{
+    if (gr_failed(t)) return NULL;
+    return gr_select(t, gr_forward(t, net->child, x), 1, -1); /* of the last row, which has seen all */
+}
+
 /* Train net, hash it, and free it. */
 static uint64_t train(gr_tape *t, uint64_t hash, gr_module *net, network *forward)
 {
@@ -115,6 +131,7 @@ int main(int argc, char **argv)
     uint64_t hash = train(t, 0xcbf29ce484222325u, lstm_new(t), lstm_forward);
     hash = train(t, hash, recurrent_new(t), recurrent_forward);
     hash = train(t, hash, cnn_new(t), cnn_forward);
+    hash = train(t, hash, transformer_new(t), transformer_forward);
     const bool good = !gr_failed(t);
     if (good) printf("%016" PRIx64 "\n", hash);
     else fprintf(stderr, "fingerprint: %s\n", gr_message(t));
