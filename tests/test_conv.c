@@ -127,12 +127,13 @@ static void a_kernel_of_one_1_shifts(void **state)
     gr_tape_free(t);
 }
 
-/* ---- Bits. The last two do not fit one tile: rows are cut, and so is a row. ---- */
+/* ---- Bits. Samples share a chunk in some; some do not fit one tile: rows are cut, and so is a row. ---- */
 
 static const conv_case large[] = {
     { 37, 3, 28, 28, 16, 3, 3, true, { .padding = 1 } },    { 5, 16, 14, 14, 33, 5, 5, true, { .padding = 2 } },
     { 9, 6, 13, 17, 4, 3, 3, false, { .stride = 2, .groups = 2 } }, { 4, 19, 9, 9, 19, 3, 3, true, { .groups = 19, .padding = 1 } },
     { 3, 24, 40, 41, 5, 3, 3, true, { .padding = 1, .stride = 2, .dilation = 2 } }, { 2, 7, 0, 5003, 6, 1, 9, true, { .padding = 4 } },
+    { 40, 2, 6, 5, 2, 3, 3, true, { .padding = 1, .groups = 2 } },  { 3, 1, 90, 89, 1, 3, 3, true, { .padding = 1 } },
 };
 
 static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
