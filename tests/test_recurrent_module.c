@@ -117,6 +117,24 @@ static void norms_of_the_cell_are_those_of_plain_operators(void **state)
     gr_tape_free(t);
 }
 
+/* Where the forget gate is 1, the gradient of c0 is that of the cell, through its norm as well. */
+static void the_norm_of_a_normalized_cell(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    double dc[1], want[1];
+    lstm_case c = { .norm = GR_LSTM_LN_C, .initial = true, .T = 1, .B = B, .I = I, .H = H, .dc_norm = dc };
+    gr_tensor *in[MOST_INPUTS];
+    gr_gradcheck_input spec[MOST_INPUTS];
+    fill(t, &c, in);
+    for (size_t j = H; j < 2 * H; j++) in[3]->data[j] = 100;
+    gr_tensor *w = gr_randn(t, GR_SHAPE(1, B, H), 0, 1, "w");
+    assert_true(gr_backward(t, gr_sum(t, gr_mul(t, w, run(t, in, &c).y), GR_ALL_AXES, false)));
+    want[0] = norm_of(gr_grad(t, in[inputs_of(&c, spec) - 1]), NULL, 0, B, H);
+    assert_norms(dc, want, 1);
+    gr_tape_free(t);
+}
+
 static void a_module_gives_the_norms_of_each_layer_and_direction(void **state)
 {
     (void)state;
@@ -214,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norms_of_h_are_those_of_the_twin),
         cmocka_unit_test(norms_of_the_cell_are_those_of_plain_operators),
+        cmocka_unit_test(the_norm_of_a_normalized_cell),
         cmocka_unit_test(a_module_gives_the_norms_of_each_layer_and_direction),
         cmocka_unit_test(names_and_shapes),
         cmocka_unit_test(every_allocation_may_fail),
