@@ -144,7 +144,7 @@ static bool all_finite(gr_tape *t, const char *when, const char *what, const gr_
 
 bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy)
 {
-    bool good = all_finite(t, "backward starts from", "dy", y, dy);
+    bool good = !dy || all_finite(t, "backward starts from", "dy", y, dy);
     for (const gr_node *n = t->now.last; n && good; n = n->prev)
         for (unsigned i = 0; i < n->ins && good; i++) {
             const gr_real *const dx = n->in[i] && gr__owner(n->in[i])->home ? gr_grad(t, n->in[i]) : NULL;

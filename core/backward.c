@@ -71,11 +71,10 @@ void gr__compute(gr_tape *t)
 
 void *gr_scratch(gr_tape *t) { return t->now.scratch; }
 
-bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
+static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL: ones */
 {
-    if (gr_failed(t)) return false;
     if (gr__in_segment(t, "gr_backward")) return false;
-    if (!y || !dy) return gr_fail(t, NULL, "backward: %s is NULL", y ? "dy" : "the tensor");
+    if (!y) return gr_fail(t, NULL, "backward: the tensor is NULL");
     if (t->now.walked)
         return gr_fail(t, NULL, "backward: this tape was already walked; its gradients are in place, and a second walk would add "
                                 "them twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
@@ -86,11 +85,18 @@ bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
     if (!gr__reach(t, y) || !gr__mark_and_allocate(t)) return false;
     if (t->watch & GR__ANOMALY && !gr__check_before_backward(t, y, dy)) return false;
     gr_real *g = gr_grad(t, y);
-    for (size_t i = 0; i < y->len; i++) g[i] += dy[i];
+    for (size_t i = 0; i < y->len; i++) g[i] += dy ? dy[i] : 1;
     t->now.walked = true;
     t->now.epoch = ++t->epochs; /* marks from before do not know of the gradients */
     gr__compute(t);
     return !t->error;
+}
+
+bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
+{
+    if (gr_failed(t)) return false;
+    if (y && !dy) return gr_fail(t, NULL, "backward: dy is NULL");
+    return walk(t, y, dy);
 }
 
 bool gr_backward(gr_tape *t, gr_tensor *loss)
@@ -99,7 +105,7 @@ bool gr_backward(gr_tape *t, gr_tensor *loss)
     if (loss && loss->len != 1)
         return gr_fail(t, NULL, "backward: the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
                                 "gr_backward_from", gr_shape_text(t, loss));
-    return gr_backward_from(t, loss, &(gr_real){ 1 });
+    return walk(t, loss, NULL);
 }
 
 /* ---- Tensors that outlive the tape ---- */

@@ -82,7 +82,7 @@ bool gr__in_segment(gr_tape *t, const char *call); /* what may not be called the
 /* core/anomaly.c: false when a value is not finite, which is then the error */
 bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
 bool gr__check_gradients(gr_tape *t, const gr_node *n);
-bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy);
+bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy); /* dy NULL: ones */
 /* core/trace.c: false when out of memory */
 bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
 

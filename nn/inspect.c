@@ -7,7 +7,7 @@
 
 /* ---- The map ---- */
 
-static const gr_op norm_map_op = { .name = "norm_map" };
+static const gr_op norm_map = { .name = "norm_map" };
 /* BatchNorm, BatchNorm1d, BatchNorm2d; but not somebody's own module of that name. */
 static bool is_kind(const gr_module *m, const char *kind, size_t bytes) { return !strncmp(m->kind, kind, strlen(kind)) && m->bytes == bytes; }
 bool gr__is_batch_norm(const gr_module *m) { return is_kind(m, "BatchNorm", sizeof(gr_batch_norm_module)); }
@@ -17,7 +17,7 @@ static bool map_rows(gr_tape *t, const gr_module *m, gr_shape shape, gr_norm_map
 {
     const int lead = map->x.rank - shape.rank;
     if (lead < 0 || memcmp(map->x.dim + lead, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
-        return gr_fail(t, &norm_map_op, "x is %s, but %s normalizes last axes of %s", gr_shape_name(t, map->x), m->path,
+        return gr_fail(t, &norm_map, "x is %s, but %s normalizes last axes of %s", gr_shape_name(t, map->x), m->path,
                        gr_shape_name(t, shape));
     for (int k = 0; k < map->x.rank; k++) map->parts[k] = k < lead ? map->x.dim[k] : 1;
     map->gain_axis = lead, map->gain_axes = shape.rank;
@@ -30,7 +30,7 @@ static bool map_channels(gr_tape *t, const gr_module *m, bool last, size_t featu
 {
     const int axis = last ? map->x.rank - 1 : 1;
     if (map->x.rank < 2 || map->x.dim[axis] != features)
-        return gr_fail(t, &norm_map_op, "x is %s, but %s normalizes %zu features on its %s axis", gr_shape_name(t, map->x), m->path,
+        return gr_fail(t, &norm_map, "x is %s, but %s normalizes %zu features on its %s axis", gr_shape_name(t, map->x), m->path,
                        features, last ? "last" : "second");
     for (int k = 0; k < map->x.rank; k++) map->parts[k] = by_all || (by_sample && !k) ? map->x.dim[k] : 1;
     map->parts[axis] = parts;
@@ -65,15 +65,15 @@ static bool map_axes(gr_tape *t, const gr_module *m, gr_norm_map *map)
         map->weight = i->weight, map->eps = i->eps;
         return map_channels(t, m, i->features_last, i->features, i->features, true, false, map);
     }
-    return gr_fail(t, &norm_map_op, "%s (%s) is no norm", m->parent ? m->path : "the root", m->kind);
+    return gr_fail(t, &norm_map, "%s (%s) is no norm", m->parent ? m->path : "the root", m->kind);
 }
 
 bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map)
 {
     if (gr_failed(t)) return false;
-    if (!m) return gr_fail(t, &norm_map_op, "the module is NULL");
+    if (!m) return gr_fail(t, &norm_map, "the module is NULL");
     *map = (gr_norm_map){ .x = x, .statistics = 1, .values = 1, .has_mean = true };
-    if (x.rank < 1 || x.rank > GR_MAX_RANK) return gr_fail(t, &norm_map_op, "x is %s", gr_shape_name(t, x));
+    if (x.rank < 1 || x.rank > GR_MAX_RANK) return gr_fail(t, &norm_map, "x is %s", gr_shape_name(t, x));
     if (!map_axes(t, m, map)) return false;
     for (int k = 0; k < x.rank; k++) map->statistics *= map->parts[k], map->values *= map->parts[k] ? x.dim[k] / map->parts[k] : 0;
     return true;

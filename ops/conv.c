@@ -236,12 +236,13 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
     p->N = x->dim[0], p->C = channels / G, p->O = outputs / G, p->bias = bias != NULL;
     p->H[0] = p->kernel[0] = p->out[0] = 1;
     for (int k = 2 - axes; k < 2; k++) {
-        size_t reach, padded;
+        size_t padded;
         p->H[k] = x->dim[k + axes], p->kernel[k] = w->dim[k + axes];
         if (!p->kernel[k]) return gr_fail(t, op, "weight is %s: a kernel of size 0", gr_shape_text(t, w));
-        if (!gr_size_mul(p->kernel[k] - 1, p->dilation[k], &reach) || !gr_size_add(p->H[k], 2 * p->padding[k], &padded) || reach >= padded)
+        const size_t reach = conv_times(p->kernel[k] - 1, p->dilation[k]);
+        if (!gr_size_add(p->H[k], 2 * p->padding[k], &padded) || reach >= padded)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu with dilation %zu needs %zu",
-                           gr_shape_text(t, x), p->padding[k], k + axes, padded, p->kernel[k], p->dilation[k], reach + 1);
+                           gr_shape_text(t, x), p->padding[k], k + axes, padded, p->kernel[k], p->dilation[k], reach + (reach < SIZE_MAX));
         p->out[k] = (padded - reach - 1) / p->stride[k] + 1;
     }
     return true;

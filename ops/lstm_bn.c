@@ -216,7 +216,7 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     lstm_bn_add(gr_grad(t, n->in[SEQ_LN_C]), sums + 3 * G, H), lstm_bn_add(gr_grad(t, n->in[SEQ_LN_C_SHIFT]), sums + 3 * G + H, H);
 }
 
-static const gr_op lstm_bn_op = { .name = "lstm", .backward = lstm_bn_node, .scratch = lstm_bn_scratch };
+static const gr_op lstm_bn_op = { .name = "lstm_bn", .backward = lstm_bn_node, .scratch = lstm_bn_scratch };
 
 /* ---- Forward ---- */
 
