@@ -45,6 +45,20 @@ KERNEL(void, pool_max_forward, gr_real *restrict y, const gr_real *restrict x, c
 /* Whether x is the maximum m, which is NaN where any x is. */
 #define POOL_IS(x, m) ((x) == (m) || (x) != (x))
 
+/* A row of windows of 2 by 2. */
+INLINE void pool_max_quarters(gr_real *restrict d, gr_real *restrict d_below, const gr_real *restrict dy, const gr_real *restrict y,
+                              const gr_real *restrict row, const gr_real *restrict below, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        const gr_real m = y[j], a = row[2 * j], b = row[2 * j + 1], c = below[2 * j];
+        gr_real g = dy[j];
+        d[2 * j] += POOL_IS(a, m) ? g : 0, g = POOL_IS(a, m) ? 0 : g;
+        d[2 * j + 1] += POOL_IS(b, m) ? g : 0, g = POOL_IS(b, m) ? 0 : g;
+        d_below[2 * j] += POOL_IS(c, m) ? g : 0, g = POOL_IS(c, m) ? 0 : g;
+        d_below[2 * j + 1] += g;
+    }
+}
+
 KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
        const pool_plan *p, size_t planes)
 {
@@ -52,16 +66,8 @@ KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy
     for (; planes--; x += p->H[0] * W, dx += p->H[0] * W) {
         if (p->halves) {
             for (size_t i = 0; i < p->out[0]; i++, y += n, dy += n) {
-                const gr_real *const row = x + 2 * i * W, *const below = row + W;
-                gr_real *const d = dx + 2 * i * W, *const d_below = d + W;
-                for (size_t j = 0; j < n; j++) {
-                    const gr_real m = y[j], a = row[2 * j], b = row[2 * j + 1], c = below[2 * j];
-                    gr_real g = dy[j];
-                    d[2 * j] += POOL_IS(a, m) ? g : 0, g = POOL_IS(a, m) ? 0 : g;
-                    d[2 * j + 1] += POOL_IS(b, m) ? g : 0, g = POOL_IS(b, m) ? 0 : g;
-                    d_below[2 * j] += POOL_IS(c, m) ? g : 0, g = POOL_IS(c, m) ? 0 : g;
-                    d_below[2 * j + 1] += g;
-                }
+                const gr_real *const row = x + 2 * i * W;
+                pool_max_quarters(dx + 2 * i * W, dx + (2 * i + 1) * W, dy, y, row, row + W, n);
             }
             continue;
         }
