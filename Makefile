@@ -72,7 +72,8 @@ $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(DIR)/libtests.a $(S
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
-$(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/examples/deep_dive: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c))
+$(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
 BOTH    := $(MAKE) --no-print-directory
@@ -125,11 +126,11 @@ uninstall:
 	rm -f $(LIB)/libgradus.* $(LIB)/libgradus_double.* $(LIB)/pkgconfig/gradus.pc $(LIB)/pkgconfig/gradus-double.pc
 
 # For those who work on it.
-SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/kit/*.c tests/*.c tests/*/*.c)
+SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/*/*.c tests/*.c tests/*/*.c)
 F       ?= $(shell git diff --name-only HEAD -- '*.c')
 format: ; @for f in $(F); do clang-format -i $$f && echo "  $$f"; done
 lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. \
-	$(LIBRARY) $(wildcard examples/*.c examples/kit/*.c)
+	$(LIBRARY) $(wildcard examples/*.c examples/*/*.c)
 loc: ; @tests/tools/loc.sh
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \

@@ -29,10 +29,9 @@ static bool arm_is_well(kit_run *r, kit_arm *arm)
 }
 
 /* After the first backward: a parameter that will not learn is worth a word. */
-static void audit(const kit_run *r, kit_arm *arm)
+static void audit(kit_arm *arm)
 {
-    gr_tape_set_tracing(arm->tape, false);
-    if (r->o->quiet || gr_failed(arm->tape) || !gr_print_audit(NULL, arm->tape, arm->net, arm->optim)) return;
+    if (gr_failed(arm->tape) || !gr_print_audit(NULL, arm->tape, arm->net, arm->optim)) return;
     fprintf(stderr, "%s:\n", arm->name);
     gr_print_audit(stderr, arm->tape, arm->net, arm->optim);
 }
@@ -50,7 +49,8 @@ static void train(kit_run *r, kit_arms *a, kit_arm *arm, const void *batch)
     gr_backward(t, loss);
     if (arm->steps == 0) {
         const double before = kit_seconds();
-        audit(r, arm);
+        if (!r->o->quiet && !a->watch) audit(arm);
+        gr_tape_set_tracing(t, false);
         began += kit_seconds() - before;
     }
     if (a->clip > 0) gr_clip_grad_norm(t, arm->optim, a->clip);
@@ -129,7 +129,7 @@ static bool build(kit_run *r, kit_arms *a)
     if (!a->every) a->every = o->eval_every ? o->eval_every : (a->steps + 9) / 10;
     for (size_t i = 0; i < a->n && !gr_failed(r->tape); i++) {
         kit_arm *const arm = &a->arm[i];
-        arm->tape = gr_tape_new_with(o->seed, (&(gr_tape_config){ .pool = r->pool }));
+        arm->tape = gr_tape_new_with(a->seed ? a->seed : o->seed, (&(gr_tape_config){ .pool = r->pool }));
         arm->net = gr_module_new(arm->tape);
         a->build(arm);
         arm_is_well(r, arm);
@@ -137,32 +137,21 @@ static bool build(kit_run *r, kit_arms *a)
     return !gr_failed(r->tape);
 }
 
-bool kit_arms_run(kit_run *r, kit_arms *a)
+/* A step of all arms that live, of which the first to go changes. Returns how many live on. */
+static size_t take_step(kit_run *r, kit_arms *a, size_t step, size_t *samples)
 {
-    char text[512];
-    size_t step = 0, living = a->n;
-    if (gr_failed(r->tape) || !build(r, a)) return false;
-    kit_progress progress = kit_progress_new(r->o->quiet ? NULL : stderr, 1, a->steps);
-    if (a->source.unit) progress.unit = a->source.unit;
-    while (step < a->steps && living && !kit_interrupted() && !gr_failed(r->tape)) {
-        size_t samples;
-        const void *const batch = a->source.batch(a->source.data, true, step, &samples);
-        living = 0;
-        for (size_t k = 0; k < a->n && !gr_failed(r->tape); k++) {
-            kit_arm *const arm = &a->arm[(step + k) % a->n];
-            if (!arm->diverged) train(r, a, arm, batch);
-            living += !arm->diverged;
-        }
-        step++;
-        kit_progress_show(&progress, samples, progress.live ? standing(a, step, text, sizeof text) : "");
-        if (step % a->every && step < a->steps && living) continue;
-        evaluate(r, a);
-        kit_progress_wipe(&progress);
-        if (!r->o->quiet && !gr_failed(r->tape)) print_evaluation(a, step);
-        for (size_t i = 0; i < a->n && step < a->steps; i++) a->arm[i].recent = (kit_score){ 0 };
-        kit_progress_go_on(&progress);
+    const void *const batch = a->source.batch(a->source.data, true, step, samples);
+    size_t living = 0;
+    for (size_t k = 0; k < a->n && !gr_failed(r->tape); k++) {
+        kit_arm *const arm = &a->arm[(step + k) % a->n];
+        if (!arm->diverged) train(r, a, arm, batch);
+        living += !arm->diverged;
     }
-    kit_progress_wipe(&progress);
+    return living;
+}
+
+static void log_arms(kit_run *r, const kit_arms *a)
+{
     for (size_t i = 0; i < a->n; i++) {
         char fingerprint[32];
         const kit_arm *const arm = &a->arm[i];
@@ -172,6 +161,32 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
                       { "test_loss", kit_loss(&arm->tested) }, { "test_accuracy", kit_accuracy(&arm->tested) }, { "seconds", arm->seconds },
                       { "fingerprint", .text = fingerprint });
     }
+}
+
+bool kit_arms_run(kit_run *r, kit_arms *a)
+{
+    char text[512];
+    size_t step = 0, living = a->n;
+    if (gr_failed(r->tape) || !build(r, a)) return false;
+    const bool prints = !r->o->quiet && !a->watch;
+    kit_progress progress = kit_progress_new(prints ? stderr : NULL, 1, a->steps);
+    if (a->source.unit) progress.unit = a->source.unit;
+    if (a->watch) evaluate(r, a), living = a->watch(a, 0, true) ? living : 0;
+    while (step < a->steps && living && !kit_interrupted() && !gr_failed(r->tape)) {
+        size_t samples;
+        living = take_step(r, a, step++, &samples);
+        kit_progress_show(&progress, samples, progress.live ? standing(a, step, text, sizeof text) : "");
+        if (a->watch && !gr_failed(r->tape) && !a->watch(a, step, false)) break;
+        if (step % a->every && step < a->steps && living) continue;
+        evaluate(r, a);
+        kit_progress_wipe(&progress);
+        if (prints && !gr_failed(r->tape)) print_evaluation(a, step);
+        if (a->watch && !gr_failed(r->tape) && !a->watch(a, step, true)) break;
+        for (size_t i = 0; i < a->n && step < a->steps; i++) a->arm[i].recent = (kit_score){ 0 };
+        kit_progress_go_on(&progress);
+    }
+    kit_progress_wipe(&progress);
+    log_arms(r, a);
     return !gr_failed(r->tape);
 }
 

@@ -41,7 +41,7 @@ typedef struct kit_arm {
     struct { size_t step; double seconds; } mark[KIT_MARKS]; /* the first evaluation that passed it; step 0: none did */
 } kit_arm;
 
-typedef struct {
+typedef struct kit_arms {
     const char *title; /* which comparison of the program's this is, for tables and the log */
     kit_source source;
     /* Make the modules under arm->net, and arm->optim. Errors are arm->tape's. */
@@ -54,6 +54,10 @@ typedef struct {
     double clip;                 /* largest norm of the gradient; 0: any */
     double mark[KIT_MARKS];      /* test accuracies in percent that are worth noting, in rising order; 0: none */
     bool marks_are_losses;       /* or test losses, in falling order */
+    uint64_t seed;               /* of the arms' tapes; 0: as --seed says */
+    /* If there is one, nothing is printed, and it is called after each step, when the arms' tapes still hold it, and then after each
+     * evaluation (evaluated), of which one more comes before the first step. Returns false to stop. */
+    bool (*watch)(struct kit_arms *a, size_t step, bool evaluated);
     kit_arm arm[KIT_ARMS];
     size_t n;
 } kit_arms;

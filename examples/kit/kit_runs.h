@@ -1,0 +1,53 @@
+/* examples/kit/kit_runs.h - the numbers behind pictures: runs.jsonl, from which alone they are drawn.
+ *
+ * A file of records, one JSON object a line. An array:
+ *     {"figure": "loss", "name": "mlp/LN/42/test_loss", "shape": [20], "values": [2.3, 1.9, ..]}
+ * numbers as %.9g, null where not finite; and, after a figure's arrays, the line that says it is whole, and what it is of:
+ *     {"figure": "loss", "done": {"settings": "quick, seeds 42 43, drawn digits, ..", "seconds": 41.2, "program": .., "cpu": .., "threads": 2}}
+ * The file is replaced as a whole after each figure, so that an interrupted run loses the figure that it was at. */
+#ifndef KIT_RUNS_H
+#define KIT_RUNS_H
+#include "core/tensor.h"
+
+typedef struct kit_record {
+    struct kit_record *next;
+    const char *figure, *name;
+    gr_shape shape;
+    size_t n;
+    double *values;                /* [n] */
+} kit_record;
+
+typedef struct kit_done {          /* a figure that is whole */
+    struct kit_done *next;
+    const char *figure, *settings;
+    double seconds;
+    const char *cpu;
+    double threads;
+} kit_done;
+
+typedef struct {
+    gr_tape *t;                    /* holds all of it */
+    const char *path;
+    kit_record *first, **last;
+    kit_done *done, **last_done;
+} kit_runs;
+
+/* Read path, when it is there. A line that is no record is an error on t that names it. t is not to be reset while r is in use. */
+kit_runs kit_runs_open(gr_tape *t, const char *path);
+
+/* Whether figure is whole and was measured with these settings. */
+const kit_done *kit_runs_done(const kit_runs *r, const char *figure, const char *settings);
+
+/* Forget figure, before it is measured anew. */
+void kit_runs_drop(kit_runs *r, const char *figure);
+
+/* Note an array of that shape; name as printf has it. */
+void kit_runs_put(kit_runs *r, const char *figure, gr_shape shape, const double *values, const char *name, ...) __attribute__((format(printf, 5, 6)));
+/* Figure is whole: say so, and write the file. False with an error on t. */
+bool kit_runs_end(kit_runs *r, const char *figure, const char *settings, double seconds);
+
+/* The array of that name, or NULL; kit_runs_value: its first value, NaN when there is none. */
+const kit_record *kit_runs_get(const kit_runs *r, const char *figure, const char *name, ...) __attribute__((format(printf, 3, 4)));
+double kit_runs_value(const kit_runs *r, const char *figure, const char *name, ...) __attribute__((format(printf, 3, 4)));
+
+#endif
