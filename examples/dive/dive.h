@@ -1,0 +1,73 @@
+/* examples/dive/dive.h - the deep dive: what its figures share.
+ *
+ * A figure is a file here, with three functions, and a line in DIVE_FIGURES. measure trains or computes, and puts numbers into d->runs, and
+ * nothing else; draw makes the figure, and claims judges statements, from d->runs alone. So a figure is drawn again without training. */
+#ifndef DIVE_H
+#define DIVE_H
+#include "examples/kit/kit_arms.h"
+#include "examples/kit/kit_figure.h"
+#include "examples/kit/kit_program.h"
+#include "examples/kit/kit_progress.h"
+#include "examples/kit/kit_runs.h"
+
+/* In the order of the page: name, and about how many seconds of --quick it takes, for the time that is left. */
+#define DIVE_FIGURES(F)
+
+/* TINY: --check alone, a few steps of everything. */
+typedef enum { DIVE_TINY, DIVE_QUICK, DIVE_FULL } dive_mode;
+
+typedef struct dive {
+    kit_run *r;                /* its tape holds data, runs and figures: never reset; errors go to it */
+    dive_mode mode;
+    size_t seeds;              /* of a comparison that is repeated: o->seed, o->seed + 1, .. */
+    kit_data data;             /* images: MNIST or drawn */
+    const char *text;          /* path of a text, NULL: made-up sentences */
+    const char *preprocessing; /* for captions: "drawn digits, 28x28, pixels 0 to 1" */
+    kit_runs runs;
+    const char *figure;        /* the name of the one that is being measured */
+    kit_progress progress;
+} dive;
+
+/* One of three numbers, by mode. */
+size_t dive_pick(const dive *d, size_t tiny, size_t quick, size_t full);
+uint64_t dive_seed(const dive *d, size_t k); /* the k-th seed */
+
+/* In measure: how far this figure is, 0 to 1, and at what; shows progress. False when it is time to stop: Ctrl-C or an error. */
+bool dive_tick(dive *d, double share, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* In measure: kit_runs_put of the figure being measured. In draw and claims: kit_runs_get and _value by the figure's name. */
+#define dive_put(d, shape, values, ...) kit_runs_put(&(d)->runs, (d)->figure, shape, values, __VA_ARGS__)
+
+/* A statement of a paper or of the documents, and what became of it here. Texts may be temporary. */
+typedef enum { DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS } dive_verdict;
+typedef struct {
+    const char *statement, *source; /* "LayerNorm is invariant to scaling the weights"; "Ba et al. 2016, table 1" */
+    const char *measured, *control; /* with numbers; what it is held against */
+    const char *why;                /* for FAIL and DIFFERS: why; else "" */
+    dive_verdict verdict;
+    bool exact;                     /* it is mathematics: --check wants it to PASS */
+} dive_claim;
+typedef struct dive_claims { kit_figure *f; dive_claim *claim[96]; size_t n; } dive_claims;
+void dive_claim_add(dive_claims *c, const dive_claim *claim);
+
+typedef struct {
+    const char *name;
+    double seconds;
+    void (*measure)(dive *d);
+    void (*draw)(const dive *d, kit_figure *f); /* f is new: sets title, says and panels */
+    void (*claims)(const dive *d, dive_claims *c);
+} dive_figure;
+
+#define DIVE_DECLARE(name, seconds) \
+    void dive_##name##_measure(dive *d); \
+    void dive_##name##_draw(const dive *d, kit_figure *f); \
+    void dive_##name##_claims(const dive *d, dive_claims *c);
+DIVE_FIGURES(DIVE_DECLARE)
+#undef DIVE_DECLARE
+
+/* The three arms of every comparison, in this order: "none", "BN", "LN"; their names, norms and inks. */
+enum { DIVE_ARMS = 3 };
+extern const char *const dive_arm_name[DIVE_ARMS];
+extern const gr_norm_kind dive_arm_norm[DIVE_ARMS];
+
+#endif
