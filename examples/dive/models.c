@@ -1,0 +1,281 @@
+/* examples/dive/models.c - the four architectures. All arms have the same streams, so what two of them both have starts as the same bits. */
+#include "examples/dive/models.h"
+#include "core/op.h"
+#include <string.h>
+
+const char *const dive_arch_name[DIVE_ARCHS] = { "MLP", "LSTM", "CNN", "Transformer" };
+
+enum { CLASSES = 10, HEADS = 4 };
+static const double H0_NOISE = 0.1; /* the module's default: blank first rows have variance 0 without it */
+
+static dive_spec with_defaults(dive_spec s)
+{
+    static const size_t hidden[DIVE_ARCHS] = { 128, 64, 16, 32 };
+    if (!s.hidden) s.hidden = hidden[s.arch];
+    if (!s.depth) s.depth = 2;
+    if (!(s.lr > 0)) s.lr = 1e-3;
+    return s;
+}
+
+/* ---- Building ---- */
+
+static gr_linear *he_linear(kit_arm *arm, const char *name, size_t in, size_t out)
+{
+    gr_linear *l = gr_linear_new(arm->tape, arm->net, name, in, out, NULL);
+    if (!l) return NULL;
+    gr_param_init(arm->tape, &l->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+    gr_param_init(arm->tape, &l->module, "bias", gr_constant(0));
+    return l;
+}
+
+static void build_mlp(kit_arm *arm, dive_model *m)
+{
+    const dive_spec *const s = &m->spec;
+    char name[32];
+    for (size_t k = 0; k < s->depth; k++) {
+        snprintf(name, sizeof name, "fc%zu", k + 1);
+        m->in[k] = he_linear(arm, name, k ? s->hidden : KIT_PIXELS, s->hidden);
+        snprintf(name, sizeof name, "norm%zu", k + 1);
+        m->norm[k] = gr_norm_new(arm->tape, arm->net, name, (gr_norm_kind)arm->kind, s->hidden, NULL);
+    }
+    m->out = he_linear(arm, "out", s->hidden, CLASSES);
+    if (s->logits) m->norm[s->depth] = gr_norm_new(arm->tape, arm->net, "norm_out", (gr_norm_kind)arm->kind, CLASSES, NULL);
+}
+
+static void build_lstm(kit_arm *arm, dive_model *m)
+{
+    static const unsigned norms[] = { [GR_NORM_NONE] = 0, [GR_NORM_BATCH] = GR_LSTM_BN, [GR_NORM_LAYER] = GR_LSTM_LN_BA2016 };
+    const size_t side = m->spec.pooled ? KIT_SIDE / m->spec.pooled : KIT_SIDE, steps = m->spec.pooled ? side * side : side;
+    if ((size_t)arm->kind >= sizeof norms / sizeof *norms) {
+        gr_fail_as(arm->tape, GR_MISUSE, "", "an LSTM has no norm, batch norm or layer norm; got kind %d", arm->kind);
+        return;
+    }
+    const gr_lstm_config c = { .norm = norms[arm->kind], .bn_steps = steps, .batch_first = true, .forget_bias = 1, .h0_noise = GR_NONE };
+    m->lstm = gr_lstm_new(arm->tape, arm->net, "lstm", m->spec.pooled ? 1 : KIT_SIDE, m->spec.hidden, &c);
+    m->out = gr_linear_new(arm->tape, arm->net, "out", m->spec.hidden, CLASSES, NULL);
+}
+
+static void build_cnn(kit_arm *arm, dive_model *m)
+{
+    gr_tape *const t = arm->tape;
+    const gr_norm_kind norm = (gr_norm_kind)arm->kind;
+    const size_t c = m->spec.hidden;
+    for (size_t k = 0; k < 2; k++) {
+        m->conv[k] = gr_conv2d_new(t, arm->net, k ? "conv2" : "conv1", k ? c : 1, (k + 1) * c, 3, &(gr_conv_config){ .padding = 1 });
+        m->norm[k] =
+            gr_norm_new(t, arm->net, k ? "norm2" : "norm1", norm, (k + 1) * c, &(gr_norm_config){ .channels_first = true, .groups = 4 });
+    }
+    m->in[0] = gr_linear_new(t, arm->net, "fc1", 2 * c * 7 * 7, 8 * c, NULL);
+    m->norm[2] = gr_norm_new(t, arm->net, "norm3", m->spec.convs ? GR_NORM_NONE : norm, 8 * c, &(gr_norm_config){ .groups = 4 });
+    m->out = gr_linear_new(t, arm->net, "out", 8 * c, CLASSES, NULL);
+}
+
+static void build_transformer(kit_arm *arm, dive_model *m)
+{
+    gr_tape *const t = arm->tape;
+    const dive_spec *const s = &m->spec;
+    const gr_norm_kind norm = (gr_norm_kind)arm->kind;
+    const gr_transformer_config c = {
+        .norm = norm, .no_norm = norm == GR_NORM_NONE, .norm_first = !s->post, .final_norm = !s->post, .causal = true, .activation = gr_gelu
+    };
+    if (!s->text) {
+        gr_fail_as(t, GR_MISUSE, "", "a Transformer needs the text that it is to read");
+        return;
+    }
+    m->token = gr_embedding_new(t, arm->net, "token", s->text->letters, s->hidden, NULL);
+    m->position = gr_positions_new(t, arm->net, "position", s->text->T, s->hidden);
+    m->body = gr_transformer_new(t, arm->net, "body", s->hidden, HEADS, s->depth, &c);
+    m->out = gr_linear_new(t, arm->net, "out", s->hidden, s->text->letters, NULL);
+}
+
+static void fill(gr_tensor *x, double value)
+{
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] = (gr_real)value;
+}
+
+static void add(gr_tensor *x, double value)
+{
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] += (gr_real)value;
+}
+
+/* The initial gamma and beta. The LSTM's gates have one beta, b: that of the norms before it does the same. */
+static void set_norms(kit_arm *arm, const dive_model *m)
+{
+    const dive_spec *const s = &m->spec;
+    for (gr_slot *p = gr_slot_first(arm->net); p; p = gr_slot_next(arm->net, p)) {
+        if (p->kind != GR_PARAMETER || !strstr(p->owner->kind, "Norm")) continue;
+        if (s->gain > 0 && !strcmp(p->name, "weight")) fill(p->tensor, s->gain);
+        if (!m->lstm && !strcmp(p->name, "bias")) add(p->tensor, s->shift);
+    }
+    if (!m->lstm || !m->lstm->weights->norm) return;
+    const gr_recurrent_weights *const w = m->lstm->weights;
+    add(w->b_ih, s->shift), add(w->ln_c.bias, s->shift), add(w->bn_c.bias, s->shift);
+}
+
+void dive_build(kit_arm *arm)
+{
+    static void (*const build[DIVE_ARCHS])(kit_arm *, dive_model *) = { build_mlp, build_lstm, build_cnn, build_transformer };
+    if (gr_failed(arm->tape)) return;
+    dive_model *const m = arm->model = gr_memory_new(gr_tape_allocator(arm->tape), sizeof *m);
+    if (!m) {
+        gr_fail_as(arm->tape, GR_NO_MEMORY, "", "no memory for a model");
+        return;
+    }
+    m->spec = with_defaults(*(const dive_spec *)arm->user);
+    if (m->spec.depth >= DIVE_DEPTH)
+        gr_fail_as(arm->tape, GR_MISUSE, "", "a model has up to %d layers; got %zu", DIVE_DEPTH - 1, m->spec.depth);
+    else build[m->spec.arch](arm, m);
+    if (gr_failed(arm->tape)) return;
+    set_norms(arm, m);
+    arm->optim = m->spec.sgd ? gr_sgd_new(arm->tape, arm->net, &(gr_sgd_config){ .lr = m->spec.lr })
+                             : gr_adam_new(arm->tape, arm->net, &(gr_adam_config){ .lr = m->spec.lr });
+}
+
+void dive_arms_add(kit_arms *a)
+{
+    for (int i = 0; i < DIVE_ARMS; i++) kit_arms_add(a, dive_arm_name[i], (int)dive_arm_norm[i]);
+}
+
+void dive_arms_free(kit_arms *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->arm[i].model) gr_memory_free(gr_tape_allocator(a->arm[i].tape), a->arm[i].model, sizeof(dive_model));
+    kit_arms_free(a);
+}
+
+/* ---- Forward ---- */
+
+static gr_tensor *run_mlp(gr_tape *t, dive_model *m, const kit_batch *b)
+{
+    gr_tensor *x = gr_input(t, b->pixels, GR_SHAPE(b->n, KIT_PIXELS));
+    for (size_t k = 0; k < m->spec.depth; k++) {
+        m->raw[k] = gr_linear_forward(t, m->in[k], x);
+        m->pre[k] = gr_forward(t, m->norm[k], m->raw[k]);
+        x = gr_relu(t, m->pre[k]);
+    }
+    x = gr_linear_forward(t, m->out, x);
+    return m->spec.logits ? gr_forward(t, m->norm[m->spec.depth], x) : x;
+}
+
+static gr_tensor *run_lstm(gr_tape *t, dive_model *m, const kit_batch *b)
+{
+    const size_t pooled = m->spec.pooled, side = pooled ? KIT_SIDE / pooled : KIT_SIDE;
+    m->x = gr_input(t, b->pixels, GR_SHAPE(b->n, 1, KIT_SIDE, KIT_SIDE));
+    if (pooled) m->x = gr_avg_pool2d(t, m->x, &(gr_pool_config){ .kernel = pooled });
+    m->x = gr_reshape(t, m->x, pooled ? GR_SHAPE(b->n, side * side, 1) : GR_SHAPE(b->n, side, side));
+    const bool noise = m->lstm->config.norm == GR_LSTM_BN && gr_tape_training(t);
+    m->h0 = noise ? gr_randn(t, GR_SHAPE(1, b->n, m->spec.hidden), 0, H0_NOISE, "lstm/h0") : NULL;
+    m->state = gr_lstm_forward(t, m->lstm, m->x, &(gr_lstm_input){ .h0 = m->h0, .grad_norms = gr_tape_recording(t) });
+    return gr_linear_forward(t, m->out, gr_select(t, m->state.h, 0, -1));
+}
+
+static gr_tensor *run_cnn(gr_tape *t, dive_model *m, const kit_batch *b)
+{
+    gr_tensor *x = gr_input(t, b->pixels, GR_SHAPE(b->n, 1, KIT_SIDE, KIT_SIDE));
+    for (size_t k = 0; k < 2; k++) {
+        x = gr_relu(t, gr_forward(t, m->norm[k], gr_conv_forward(t, m->conv[k], x)));
+        x = gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2 });
+    }
+    x = gr_linear_forward(t, m->in[0], gr_flatten(t, x, 1));
+    return gr_linear_forward(t, m->out, gr_relu(t, gr_forward(t, m->norm[2], x)));
+}
+
+static gr_tensor *run_transformer(gr_tape *t, dive_model *m, const kit_text *b)
+{
+    gr_tensor *x = gr_embedding_forward(t, m->token, gr_ints_new(t, b->in, GR_SHAPE(b->B, b->T)));
+    x = gr_positions_forward(t, m->position, x);
+    for (size_t k = 0; k < m->body->layers; k++) x = m->block[k] = gr_transformer_layer_forward(t, m->body->layer[k], x, NULL);
+    if (m->body->norm) x = gr_forward(t, m->body->norm, x);
+    return gr_reshape(t, gr_linear_forward(t, m->out, x), GR_SHAPE(b->B * b->T, GR_INFER));
+}
+
+gr_tensor *dive_logits(kit_arm *arm, const void *batch)
+{
+    dive_model *const m = arm->model;
+    if (gr_failed(arm->tape)) return NULL;
+    switch (m->spec.arch) {
+    case DIVE_MLP: return run_mlp(arm->tape, m, batch);
+    case DIVE_LSTM: return run_lstm(arm->tape, m, batch);
+    case DIVE_CNN: return run_cnn(arm->tape, m, batch);
+    default: return run_transformer(arm->tape, m, batch);
+    }
+}
+
+gr_tensor *dive_loss(kit_arm *arm, const void *batch, kit_score *score)
+{
+    gr_tensor *const logits = dive_logits(arm, batch);
+    if (!logits) return NULL;
+    const bool text = ((const dive_model *)arm->model)->spec.arch == DIVE_TRANSFORMER;
+    return kit_classify(arm->tape, logits, text ? ((const kit_text *)batch)->next : ((const kit_batch *)batch)->labels, score);
+}
+
+/* ---- Inside the LSTM ---- */
+
+/* Recurrent BatchNorm of a [B, 4H] at that step: the batch's statistics in training, else the running ones of the step. */
+static gr_tensor *step_norm(gr_tape *t, gr_tensor *a, const gr_lstm_bn *bn, size_t step)
+{
+    gr_batch_norm_options o = { .momentum = GR_NONE };
+    if (!gr_tape_training(t)) {
+        const size_t last = bn->running_mean->dim[0] - 1;
+        o.running_mean = gr_select(t, bn->running_mean, 0, (ptrdiff_t)(step < last ? step : last));
+        o.running_var = gr_select(t, bn->running_var, 0, (ptrdiff_t)(step < last ? step : last));
+        o.momentum = 0;
+    }
+    return gr_batch_norm(t, a, -1, bn->weight, NULL, &o);
+}
+
+gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step)
+{
+    gr_tape *const t = arm->tape;
+    const dive_model *const m = arm->model;
+    if (gr_failed(t)) return NULL;
+    const gr_recurrent_weights *const w = m->lstm->weights;
+    const bool recording = gr_tape_recording(t);
+    gr_tape_set_recording(t, false);
+    gr_tensor *wx = gr_linear_op(t, gr_select(t, m->x, 1, (ptrdiff_t)step), w->w_ih, NULL);
+    gr_tensor *h = step ? gr_select(t, m->state.y, 1, (ptrdiff_t)step - 1) : m->h0 ? gr_select(t, m->h0, 0, 0) : NULL;
+    gr_tensor *wh = h ? gr_linear_op(t, h, w->w_hh, NULL) : gr_zeros(t, GR_SHAPE(gr_size(wx, 0), gr_size(wx, 1)));
+    if (w->norm & GR_LSTM_LN_X) wx = gr_layer_norm(t, wx, 1, w->ln_ih.weight, w->ln_ih.bias, 1e-5);
+    if (w->norm & GR_LSTM_LN_H) wh = gr_layer_norm(t, wh, 1, w->ln_hh.weight, w->ln_hh.bias, 1e-5);
+    if (w->norm == GR_LSTM_BN) wx = step_norm(t, wx, &w->bn_ih, step), wh = step_norm(t, wh, &w->bn_hh, step);
+    gr_tensor *a = gr_add(t, gr_add(t, wx, wh), w->b_ih);
+    if (w->b_hh) a = gr_add(t, a, w->b_hh);
+    gr_tape_set_recording(t, recording);
+    return a;
+}
+
+/* ---- Words ---- */
+
+static const char *arch_text(kit_figure *f, const dive_spec *s)
+{
+    switch (s->arch) {
+    case DIVE_MLP:
+        return kit_figure_text(f, "784-%zu-%s10, ReLU, norm before ReLU on the hidden layers%s, He's weights, biases 0", s->hidden,
+                               s->depth == 2   ? kit_figure_text(f, "%zu-", s->hidden)
+                               : s->depth == 1 ? ""
+                                               : kit_figure_text(f, "(%zu hidden layers)-", s->depth),
+                               s->logits ? " and the logits" : "");
+    case DIVE_LSTM:
+        return kit_figure_text(
+            f,
+            "LSTM of %zu units over %s, uniform weights and biases, forget bias +1, LN as Ba et al. (W x, W h, cell), "
+            "BN as Cooijmans et al. (gains 0.1, statistics for each step)",
+            s->hidden,
+            s->pooled ? kit_figure_text(f, "%zu pixels, pooled %zu by %zu", KIT_PIXELS / s->pooled / s->pooled, s->pooled, s->pooled)
+                      : "28 rows of 28 pixels");
+    case DIVE_CNN:
+        return kit_figure_text(f, "conv%zu-pool-conv%zu-pool-fc%zu-fc10, norm before ReLU%s, uniform weights and biases", s->hidden,
+                               2 * s->hidden, 8 * s->hidden, s->convs ? " after convolutions only" : "");
+    default:
+        return kit_figure_text(
+            f, "causal Transformer, %zu blocks of %zu, %d heads, %s, GELU, windows of %zu characters, PyTorch's initial values", s->depth,
+            s->hidden, HEADS, s->post ? "post-norm" : "pre-norm", s->text ? s->text->T : 0);
+    }
+}
+
+const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)
+{
+    const dive_spec s = with_defaults(*spec);
+    const char *const arch = arch_text(f, &s);
+    return arch ? kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", arch, s.sgd ? "SGD" : "Adam", s.lr, batch) : NULL;
+}
