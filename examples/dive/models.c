@@ -246,36 +246,44 @@ gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step)
 
 /* ---- Words ---- */
 
-static const char *arch_text(kit_figure *f, const dive_spec *s)
+static void mlp_text(char *text, size_t bytes, const dive_spec *s)
 {
-    switch (s->arch) {
-    case DIVE_MLP:
-        return kit_figure_text(f, "784-%zu-%s10, ReLU, norm before ReLU on the hidden layers%s, He's weights, biases 0", s->hidden,
-                               s->depth == 2   ? kit_figure_text(f, "%zu-", s->hidden)
-                               : s->depth == 1 ? ""
-                                               : kit_figure_text(f, "(%zu hidden layers)-", s->depth),
-                               s->logits ? " and the logits" : "");
-    case DIVE_LSTM:
-        return kit_figure_text(
-            f,
-            "LSTM of %zu units over %s, uniform weights and biases, forget bias +1, LN as Ba et al. (W x, W h, cell), "
-            "BN as Cooijmans et al. (gains 0.1, statistics for each step)",
-            s->hidden,
-            s->pooled ? kit_figure_text(f, "%zu pixels, pooled %zu by %zu", KIT_PIXELS / s->pooled / s->pooled, s->pooled, s->pooled)
-                      : "28 rows of 28 pixels");
-    case DIVE_CNN:
-        return kit_figure_text(f, "conv%zu-pool-conv%zu-pool-fc%zu-fc10, norm before ReLU%s, uniform weights and biases", s->hidden,
-                               2 * s->hidden, 8 * s->hidden, s->convs ? " after convolutions only" : "");
-    default:
-        return kit_figure_text(
-            f, "causal Transformer, %zu blocks of %zu, %d heads, %s, GELU, windows of %zu characters, PyTorch's initial values", s->depth,
-            s->hidden, HEADS, s->post ? "post-norm" : "pre-norm", s->text ? s->text->T : 0);
-    }
+    char layers[32];
+    if (s->depth == 2) snprintf(layers, sizeof layers, "%zu-%zu", s->hidden, s->hidden);
+    else snprintf(layers, sizeof layers, "%zu times %zu", s->depth, s->hidden);
+    snprintf(text, bytes, "784-%s-10, ReLU, norm before ReLU on the hidden layers%s, He's weights, biases 0", layers,
+             s->logits ? " and on the logits" : "");
+}
+
+static void lstm_text(char *text, size_t bytes, const dive_spec *s)
+{
+    char steps[64] = "28 rows of 28 pixels";
+    const size_t side = s->pooled ? KIT_SIDE / s->pooled : 0;
+    if (side) snprintf(steps, sizeof steps, "%zu pixels, means of %zu by %zu", side * side, s->pooled, s->pooled);
+    snprintf(
+        text, bytes,
+        "LSTM of %zu units over %s, uniform weights and biases, forget bias +1, LN of W x, W h and the cell as in Ba et al., BN of the "
+        "same as in Cooijmans et al. (gains 0.1, statistics for each step)",
+        s->hidden, steps);
+}
+
+static void cnn_text(char *text, size_t bytes, const dive_spec *s)
+{
+    snprintf(text, bytes, "conv%zu-pool-conv%zu-pool-fc%zu-fc10, norm before ReLU%s, uniform weights and biases", s->hidden, 2 * s->hidden,
+             8 * s->hidden, s->convs ? " after the convolutions only" : "");
+}
+
+static void transformer_text(char *text, size_t bytes, const dive_spec *s)
+{
+    snprintf(text, bytes, "causal Transformer on characters, %zu blocks of %zu, %d heads, %s, GELU, PyTorch's initial values", s->depth,
+             s->hidden, HEADS, s->post ? "post-norm" : "pre-norm");
 }
 
 const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)
 {
+    static void (*const write[DIVE_ARCHS])(char *, size_t, const dive_spec *) = { mlp_text, lstm_text, cnn_text, transformer_text };
+    char text[400];
     const dive_spec s = with_defaults(*spec);
-    const char *const arch = arch_text(f, &s);
-    return arch ? kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", arch, s.sgd ? "SGD" : "Adam", s.lr, batch) : NULL;
+    write[s.arch](text, sizeof text, &s);
+    return kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, s.sgd ? "SGD" : "Adam", s.lr, batch);
 }
