@@ -7,11 +7,11 @@
 #include "examples/kit/kit_arms.h"
 #include "examples/kit/kit_figure.h"
 #include "examples/kit/kit_program.h"
-#include "examples/kit/kit_progress.h"
 #include "examples/kit/kit_runs.h"
 
-/* In the order of the page: name, and about how many seconds of --quick it takes, for the time that is left. */
-#define DIVE_FIGURES(F)
+/* In the order of the page: name, about how many seconds of --quick it takes, and what it is, for --list. */
+#define DIVE_FIGURES(F) \
+    F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error, on a row that hardly varies, a constant one, ordinary ones")
 
 /* TINY: --check alone, a few steps of everything. */
 typedef enum { DIVE_TINY, DIVE_QUICK, DIVE_FULL } dive_mode;
@@ -24,8 +24,9 @@ typedef struct dive {
     const char *text;          /* path of a text, NULL: made-up sentences */
     const char *preprocessing; /* for captions: "drawn digits, 28x28, pixels 0 to 1" */
     kit_runs runs;
+    const char *settings;      /* all on which the numbers depend, as runs.jsonl has it */
     const char *figure;        /* the name of the one that is being measured */
-    kit_progress progress;
+    struct { double began, total, before, weight, drawn; } progress; /* the clock; seconds of --quick in all, before this figure, of it */
 } dive;
 
 /* One of three numbers, by mode. */
@@ -34,6 +35,10 @@ uint64_t dive_seed(const dive *d, size_t k); /* the k-th seed */
 
 /* In measure: how far this figure is, 0 to 1, and at what; shows progress. False when it is time to stop: Ctrl-C or an error. */
 bool dive_tick(dive *d, double share, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* In measure: a tape of its own on the program's threads, and its end, which passes an error on. */
+gr_tape *dive_tape(const dive *d, uint64_t seed);
+void dive_tape_free(dive *d, gr_tape *t);
 
 /* In measure: kit_runs_put of the figure being measured. In draw and claims: kit_runs_get and _value by the figure's name. */
 #define dive_put(d, shape, values, ...) kit_runs_put(&(d)->runs, (d)->figure, shape, values, __VA_ARGS__)
@@ -51,14 +56,18 @@ typedef struct dive_claims { kit_figure *f; dive_claim *claim[96]; size_t n; } d
 void dive_claim_add(dive_claims *c, const dive_claim *claim);
 
 typedef struct {
-    const char *name;
+    const char *name, *what;
     double seconds;
     void (*measure)(dive *d);
     void (*draw)(const dive *d, kit_figure *f); /* f is new: sets title, says and panels */
     void (*claims)(const dive *d, dive_claims *c);
 } dive_figure;
+extern const dive_figure dive_figures[];
+extern const size_t dive_figures_n;
+/* Whether that figure is whole, with these settings. */
+bool dive_is_done(const dive *d, const dive_figure *figure);
 
-#define DIVE_DECLARE(name, seconds) \
+#define DIVE_DECLARE(name, seconds, what) \
     void dive_##name##_measure(dive *d); \
     void dive_##name##_draw(const dive *d, kit_figure *f); \
     void dive_##name##_claims(const dive *d, dive_claims *c);

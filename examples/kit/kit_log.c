@@ -41,7 +41,7 @@ static size_t utf8(const unsigned char *s)
     return n > 1 && (code < least[n] || code > 0x10ffff || code >> 11 == 27) ? 0 : n;
 }
 
-static void print_text(FILE *out, const char *text)
+void kit_log_text(FILE *out, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     fputc('"', out);
@@ -55,7 +55,7 @@ static void print_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void print_number(FILE *out, double v)
+void kit_log_number(FILE *out, double v)
 {
     if (!isfinite(v)) fputs("null", out);
     else fprintf(out, v == floor(v) && fabs(v) < 0x1p53 ? "%.0f" : "%.9g", v);
@@ -73,8 +73,8 @@ void kit_log_fields(gr_tape *t, const kit_log *log, const char *kind, const kit_
     fprintf(log->file, "{\"kind\": \"%s\"", kind);
     for (size_t i = 0; i < n; i++) {
         fprintf(log->file, ", \"%s\": ", field[i].key);
-        if (field[i].text) print_text(log->file, field[i].text);
-        else print_number(log->file, field[i].number);
+        if (field[i].text) kit_log_text(log->file, field[i].text);
+        else kit_log_number(log->file, field[i].number);
     }
     end_line(t, log);
 }
@@ -87,12 +87,12 @@ static void print_flag(FILE *out, const kit_flag *f)
     switch (f->kind) {
     case KIT_SWITCH: fputs(*(bool *)f->value ? "true" : "false", out); break;
     case KIT_TEXT:
-        if (text) print_text(out, text);
+        if (text) kit_log_text(out, text);
         else fputs("null", out);
         break;
     case KIT_COUNT: fprintf(out, "%llu", (unsigned long long)*(uint64_t *)f->value); break;
-    case KIT_NUMBER: print_number(out, *(double *)f->value); break;
-    case KIT_CHOICE: print_text(out, kit_flags_choice(f, word, sizeof word)); break;
+    case KIT_NUMBER: kit_log_number(out, *(double *)f->value); break;
+    case KIT_CHOICE: kit_log_text(out, kit_flags_choice(f, word, sizeof word)); break;
     }
 }
 
@@ -107,9 +107,9 @@ void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, cons
         print_flag(out, &flags->flag[i]);
     }
     fprintf(out, "}, \"data\": ");
-    print_text(out, data);
+    kit_log_text(out, data);
     fprintf(out, ", \"cpu\": ");
-    print_text(out, kit_cpu(cpu, sizeof cpu));
+    kit_log_text(out, kit_cpu(cpu, sizeof cpu));
     fprintf(out, ", \"isa\": \"%s\", \"threads\": %d, \"blas\": \"%s\"", gr_tape_isa(t), gr_tape_threads(t), KIT_BLAS);
     end_line(t, log);
 }

@@ -86,7 +86,7 @@ const char *kit_cpu(char *name, size_t bytes)
     return name;
 }
 
-static uint64_t fnv1a(uint64_t hash, const void *data, size_t n)
+uint64_t kit_hash(uint64_t hash, const void *data, size_t n)
 {
     for (const unsigned char *p = data, *end = p + n; p < end; p++) hash = (hash ^ *p) * 0x100000001b3;
     return hash;
@@ -94,11 +94,11 @@ static uint64_t fnv1a(uint64_t hash, const void *data, size_t n)
 
 uint64_t kit_fingerprint(const gr_module *m)
 {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = KIT_HASH;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
-        hash = fnv1a(hash, s->path, strlen(s->path) + 1);
-        if (s->tensor) hash = fnv1a(hash, s->tensor->data, s->tensor->len * sizeof *s->tensor->data);
-        else hash = fnv1a(hash, &s->count, sizeof s->count);
+        hash = kit_hash(hash, s->path, strlen(s->path) + 1);
+        if (s->tensor) hash = kit_hash(hash, s->tensor->data, s->tensor->len * sizeof *s->tensor->data);
+        else hash = kit_hash(hash, &s->count, sizeof s->count);
     }
     return hash;
 }

@@ -35,7 +35,10 @@ const char *kit_cpu(char *name, size_t bytes); /* as /proc/cpuinfo has it, else 
 #define KIT_BLAS "own"
 #endif
 
-/* A hash of all names and values under m (FNV-1a, 64 bits): the same bits, the same fingerprint. */
+/* A hash that goes on from hash over n bytes (FNV-1a, 64 bits); the first goes on from KIT_HASH. */
+#define KIT_HASH UINT64_C(0xcbf29ce484222325)
+uint64_t kit_hash(uint64_t hash, const void *data, size_t n);
+/* Of all names and values under m: the same bits, the same fingerprint. */
 uint64_t kit_fingerprint(const gr_module *m);
 
 #endif

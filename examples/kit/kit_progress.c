@@ -2,6 +2,7 @@
 #include "examples/kit/kit_progress.h"
 #include "examples/kit/kit_program.h"
 #include <limits.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,16 +15,21 @@ kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps)
 
 static double rate(const kit_progress *p) { return p->busy > 0 ? (double)p->images / p->busy : 0; }
 
-/* The line is cut to the terminal's width, or it would leave its beginning behind. */
+void kit_progress_line(FILE *to, const char *text, const char *end)
+{
+    struct winsize window;
+    const int n = (int)strlen(end);
+    const int room = ioctl(fileno(to), TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col - 1 - n : INT_MAX;
+    fprintf(to, "\r%.*s%s\033[K", room > 0 ? room : 0, text, end);
+    fflush(to);
+}
+
 static void draw(const kit_progress *p, const char *text)
 {
     char end[64];
-    struct winsize window;
     const double eta = p->busy / (double)p->steps * (double)p->left;
-    const int n = snprintf(end, sizeof end, "  %.0f %s/s  %d:%02d left", rate(p), p->unit, (int)eta / 60, (int)eta % 60);
-    const int room = ioctl(fileno(p->to), TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col - 1 - n : INT_MAX;
-    fprintf(p->to, "\r%.*s%s\033[K", room > 0 ? room : 0, text, end);
-    fflush(p->to);
+    snprintf(end, sizeof end, "  %.0f %s/s  %d:%02d left", rate(p), p->unit, (int)eta / 60, (int)eta % 60);
+    kit_progress_line(p->to, text, end);
 }
 
 /* A step has ended now. Returns its images per second; *due: whether the line is to be drawn anew. */

@@ -22,6 +22,9 @@ double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit
 /* The same with a text in the place of epoch and score. */
 void kit_progress_show(kit_progress *p, size_t images, const char *text);
 
+/* The changing line itself, on a terminal: text, cut so that end has room, and end. */
+void kit_progress_line(FILE *to, const char *text, const char *end);
+
 /* Wipe the changing line, because something else is to be printed. */
 void kit_progress_wipe(const kit_progress *p);
 

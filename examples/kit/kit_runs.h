@@ -21,7 +21,7 @@ typedef struct kit_done {          /* a figure that is whole */
     struct kit_done *next;
     const char *figure, *settings;
     double seconds;
-    const char *cpu;
+    const char *program, *cpu;     /* its version; the machine */
     double threads;
 } kit_done;
 

@@ -1,0 +1,71 @@
+/* examples/dive/dive.c - what the figures of the deep dive share: sizes by mode, seeds, progress, tapes, claims, the three arms. */
+#include "examples/dive/dive.h"
+#include "core/op.h"
+#include "examples/kit/kit_progress.h"
+#include <assert.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+const char *const dive_arm_name[DIVE_ARMS] = { "none", "BN", "LN" };
+const gr_norm_kind dive_arm_norm[DIVE_ARMS] = { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER };
+
+#define DIVE_ENTRY(name, seconds, what) { #name, what, seconds, dive_##name##_measure, dive_##name##_draw, dive_##name##_claims },
+const dive_figure dive_figures[] = { DIVE_FIGURES(DIVE_ENTRY) };
+#undef DIVE_ENTRY
+const size_t dive_figures_n = sizeof dive_figures / sizeof *dive_figures;
+
+size_t dive_pick(const dive *d, size_t tiny, size_t quick, size_t full)
+{
+    return d->mode == DIVE_TINY ? tiny : d->mode == DIVE_QUICK ? quick : full;
+}
+
+uint64_t dive_seed(const dive *d, size_t k) { return d->r->o->seed + k; }
+
+bool dive_is_done(const dive *d, const dive_figure *figure) { return kit_runs_done(&d->runs, figure->name, d->settings) != NULL; }
+
+/* Seconds that are left: what was done so far goes on as fast; a first guess counts as a twentieth. */
+static double left(const dive *d, double share, double now)
+{
+    const double total = d->progress.total, done = d->progress.before + share * d->progress.weight, guess = total / 20;
+    const double rate = (now - d->progress.began + guess * (double)dive_pick(d, 1, 1, 20)) / (done + guess);
+    return (total - done) * rate;
+}
+
+bool dive_tick(dive *d, double share, const char *format, ...)
+{
+    const double now = kit_seconds();
+    if (!d->r->o->quiet && isatty(STDERR_FILENO) && now - d->progress.drawn > 0.1) {
+        char text[256], end[64];
+        int used = snprintf(text, sizeof text, "%s %3.0f %%  ", d->figure, 100 * share);
+        va_list list;
+        va_start(list, format);
+        vsnprintf(text + used, sizeof text - (size_t)used, format, list);
+        va_end(list);
+        const double seconds = left(d, share, now);
+        snprintf(end, sizeof end, "  %d:%02d left", (int)seconds / 60, (int)seconds % 60);
+        kit_progress_line(stderr, text, end);
+        d->progress.drawn = now;
+    }
+    return !kit_interrupted() && !gr_failed(d->r->tape);
+}
+
+gr_tape *dive_tape(const dive *d, uint64_t seed) { return gr_tape_new_with(seed, (&(gr_tape_config){ .pool = d->r->pool })); }
+
+void dive_tape_free(dive *d, gr_tape *t)
+{
+    if (gr_failed(t))
+        gr_fail_as(d->r->tape, t ? gr_error_code(t) : GR_NO_MEMORY, "", "%s: %s", d->figure, t ? gr_message(t) : "out of memory");
+    gr_tape_free(t);
+}
+
+void dive_claim_add(dive_claims *c, const dive_claim *claim)
+{
+    gr_tape *const t = c->f ? c->f->t : NULL;
+    dive_claim *const p = gr_failed(t) ? NULL : gr_save(t, sizeof *p);
+    if (!p) return;
+    assert(c->n < sizeof c->claim / sizeof *c->claim);
+    *p = *claim;
+    const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->why };
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = kit_figure_text(c->f, "%s", *text[i] ? *text[i] : "");
+    c->claim[c->n++] = p;
+}

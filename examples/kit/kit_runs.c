@@ -1,0 +1,313 @@
+/* examples/kit/kit_runs.c - runs.jsonl: what is read is what was written, to the bit; a strict reader of our own lines. */
+#include "examples/kit/kit_runs.h"
+#include "core/op.h"
+#include "examples/kit/kit_log.h"
+#include "examples/kit/kit_page.h"
+#include "examples/kit/kit_program.h"
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 256 }; /* name of a record */
+
+static const char *copy(gr_tape *t, const char *text)
+{
+    char *const p = gr_save(t, strlen(text) + 1);
+    return p ? strcpy(p, text) : NULL;
+}
+
+static void add_record(kit_runs *r, const kit_record *record)
+{
+    kit_record *const p = gr_save(r->t, sizeof *p);
+    if (!p) return;
+    *p = *record, p->next = NULL;
+    *(r->last ? r->last : &r->first) = p;
+    r->last = &p->next;
+}
+
+static void add_done(kit_runs *r, const kit_done *done)
+{
+    kit_done *const p = gr_save(r->t, sizeof *p);
+    if (!p) return;
+    *p = *done, p->next = NULL;
+    *(r->last_done ? r->last_done : &r->done) = p;
+    r->last_done = &p->next;
+}
+
+/* ---- Reading ---- */
+
+typedef struct {
+    gr_tape *t;
+    const char *path, *p, *start; /* where it stands; where its line starts */
+    size_t line;
+} reader;
+
+static bool expected(reader *in, const char *what)
+{
+    gr_fail_as(in->t, GR_BAD_FILE, "", "%s: line %zu, column %zu: should be %s; without this file all is measured anew", in->path, in->line,
+               (size_t)(in->p - in->start) + 1, what);
+    return false;
+}
+
+/* The next thing is these characters. */
+static bool is(reader *in, const char *mark)
+{
+    in->p += strspn(in->p, " ");
+    const size_t n = strlen(mark);
+    if (strncmp(in->p, mark, n) != 0) return false;
+    in->p += n;
+    return true;
+}
+static bool need(reader *in, const char *mark) { return !gr_failed(in->t) && (is(in, mark) || expected(in, mark)); }
+static bool need_key(reader *in, const char *key) { return need(in, key) && need(in, ":"); }
+
+/* \u0000 to \uffff as UTF-8: how many bytes. */
+static size_t utf8_of(unsigned code, char *to)
+{
+    if (code < 0x80) return to[0] = (char)code, 1;
+    if (code < 0x800) return to[0] = (char)(0xc0 | code >> 6), to[1] = (char)(0x80 | (code & 63)), 2;
+    return to[0] = (char)(0xe0 | code >> 12), to[1] = (char)(0x80 | (code >> 6 & 63)), to[2] = (char)(0x80 | (code & 63)), 3;
+}
+
+static const char *need_text(reader *in)
+{
+    unsigned code;
+    int used = 0;
+    if (!need(in, "\"")) return NULL;
+    const size_t room = strcspn(in->p, "\n") + 1; /* what is escaped is longer than what it stands for */
+    char *const text = gr_save(in->t, room), *to = text;
+    if (!text) return NULL;
+    for (; *in->p != '"';) {
+        if ((unsigned char)*in->p < 0x20) return expected(in, "the end of a text"), NULL;
+        if (*in->p != '\\') *to++ = *in->p++;
+        else if (in->p[1] == '"' || in->p[1] == '\\') *to++ = in->p[1], in->p += 2;
+        else if (sscanf(in->p, "\\u%4x%n", &code, &used) == 1 && used == 6 && code) to += utf8_of(code, to), in->p += 6;
+        else return expected(in, "a text"), NULL;
+    }
+    in->p++, *to = 0;
+    return text;
+}
+
+/* A finite number, or null, which is NaN. */
+static double need_number(reader *in)
+{
+    char *end = NULL;
+    if (gr_failed(in->t) || is(in, "null")) return NAN;
+    const size_t span = strspn(in->p, "+-.0123456789eE");
+    const double v = strtod(in->p, &end);
+    if (!span || in->p[0] == '+' || end != in->p + span || !isfinite(v)) return expected(in, "a number"), NAN;
+    in->p = end;
+    return v;
+}
+
+static void read_values(reader *in, kit_record *record)
+{
+    for (size_t i = 0; i < record->n && !gr_failed(in->t); i++) {
+        if (i && !need(in, ",")) return;
+        record->values[i] = need_number(in);
+    }
+}
+
+static void read_record(reader *in, kit_runs *r, const char *figure)
+{
+    kit_record record = { .figure = figure, .name = need_text(in), .n = 1 };
+    need(in, ","), need_key(in, "\"shape\""), need(in, "[");
+    for (bool more = !gr_failed(in->t) && !is(in, "]"); more; more = need(in, ",")) {
+        const double size = need_number(in);
+        if (gr_failed(in->t)) return;
+        if (record.shape.rank == GR_MAX_RANK || !(size >= 0 && size < 0x1p40 && size == floor(size))) {
+            expected(in, "a size, the eighth at most");
+            return;
+        }
+        record.shape.dim[record.shape.rank++] = (size_t)size;
+        if (is(in, "]")) break;
+    }
+    for (int k = 0; k < record.shape.rank; k++) gr_size_mul(record.n, record.shape.dim[k], &record.n);
+    need(in, ","), need_key(in, "\"values\""), need(in, "[");
+    if (gr_failed(in->t)) return;
+    if (record.n > strlen(in->p)) { /* two characters each */
+        expected(in, "as many values as the shape says");
+        return;
+    }
+    record.values = gr_save(in->t, record.n * sizeof *record.values + 1);
+    if (record.values) read_values(in, &record);
+    if (need(in, "]") && need(in, "}")) add_record(r, &record);
+}
+
+static void read_done(reader *in, kit_runs *r, const char *figure)
+{
+    kit_done done = { .figure = figure };
+    need(in, "{"), need_key(in, "\"settings\""), done.settings = need_text(in);
+    need(in, ","), need_key(in, "\"seconds\""), done.seconds = need_number(in);
+    need(in, ","), need_key(in, "\"program\""), done.program = need_text(in);
+    need(in, ","), need_key(in, "\"cpu\""), done.cpu = need_text(in);
+    need(in, ","), need_key(in, "\"threads\""), done.threads = need_number(in);
+    if (need(in, "}") && need(in, "}")) add_done(r, &done);
+}
+
+static void read_line(reader *in, kit_runs *r)
+{
+    need(in, "{"), need_key(in, "\"figure\"");
+    const char *const figure = need_text(in);
+    if (!need(in, ",")) return;
+    if (is(in, "\"name\"") && need(in, ":")) read_record(in, r, figure);
+    else if (need_key(in, "\"done\"")) read_done(in, r, figure);
+    if (!gr_failed(in->t) && *in->p && *in->p != '\n') expected(in, "the end of the line");
+}
+
+/* The whole file and a 0; NULL when there is none, or on an error. */
+static char *read_file(gr_tape *t, const char *path, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *const f = fopen(path, "rbe");
+    if (!f && errno == ENOENT) return NULL;
+    const long n = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
+    if (n >= 0) {
+        rewind(f);
+        *bytes = (size_t)n + 1;
+        text = gr_memory_new(gr_tape_allocator(t), *bytes);
+        if (!text) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for %s, %ld bytes", path, n);
+    }
+    if (n < 0 || (text && fread(text, 1, (size_t)n, f) != (size_t)n))
+        gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
+    if (f) fclose(f);
+    return text;
+}
+
+kit_runs kit_runs_open(gr_tape *t, const char *path)
+{
+    kit_runs r = { .t = t, .path = path };
+    size_t bytes = 0;
+    if (gr_failed(t)) return r;
+    char *const text = read_file(t, path, &bytes);
+    reader in = { .t = t, .path = path, .p = text, .start = text, .line = 1 };
+    while (text && *in.p && !gr_failed(t)) {
+        read_line(&in, &r);
+        if (*in.p == '\n') in.start = ++in.p, in.line++;
+    }
+    if (text && !gr_failed(t) && in.p + 1 != text + bytes) expected(&in, "the end of the file");
+    gr_memory_free(gr_tape_allocator(t), text, bytes);
+    return r;
+}
+
+/* ---- What is held ---- */
+
+const kit_done *kit_runs_done(const kit_runs *r, const char *figure, const char *settings)
+{
+    for (const kit_done *d = r->done; d; d = d->next)
+        if (strcmp(d->figure, figure) == 0) return strcmp(d->settings, settings) == 0 ? d : NULL;
+    return NULL;
+}
+
+void kit_runs_drop(kit_runs *r, const char *figure)
+{
+    r->last = NULL, r->last_done = NULL;
+    for (kit_record **p = &r->first; *p;)
+        if (strcmp((*p)->figure, figure) == 0) *p = (*p)->next;
+        else p = r->last = &(*p)->next;
+    for (kit_done **p = &r->done; *p;)
+        if (strcmp((*p)->figure, figure) == 0) *p = (*p)->next;
+        else p = r->last_done = &(*p)->next;
+}
+
+/* As it will be read back: a picture that is drawn at once is the one that is drawn from the file. */
+static double as_written(double v)
+{
+    char text[32];
+    if (!isfinite(v)) return NAN;
+    snprintf(text, sizeof text, "%.9g", v);
+    return strtod(text, NULL);
+}
+
+void kit_runs_put(kit_runs *r, const char *figure, gr_shape shape, const double *values, const char *name, ...)
+{
+    char text[LONGEST];
+    kit_record record = { .shape = shape, .n = 1 };
+    va_list list;
+    va_start(list, name);
+    const int length = vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    if (gr_failed(r->t)) return;
+    if (length < 0 || length >= LONGEST) {
+        gr_fail_as(r->t, GR_MISUSE, "", "%s: a record's name is longer than %d: %s..", figure, LONGEST - 1, text);
+        return;
+    }
+    for (int k = 0; k < shape.rank; k++) record.n *= shape.dim[k];
+    record.figure = copy(r->t, figure), record.name = copy(r->t, text);
+    record.values = gr_save(r->t, record.n * sizeof *values + 1);
+    for (size_t i = 0; record.values && i < record.n; i++) record.values[i] = as_written(values[i]);
+    if (!gr_failed(r->t)) add_record(r, &record);
+}
+
+static const kit_record *find(const kit_runs *r, const char *figure, const char *name, va_list list)
+{
+    char text[LONGEST];
+    vsnprintf(text, sizeof text, name, list);
+    for (const kit_record *p = r->first; p; p = p->next)
+        if (strcmp(p->figure, figure) == 0 && strcmp(p->name, text) == 0) return p;
+    return NULL;
+}
+
+const kit_record *kit_runs_get(const kit_runs *r, const char *figure, const char *name, ...)
+{
+    va_list list;
+    va_start(list, name);
+    const kit_record *const p = find(r, figure, name, list);
+    va_end(list);
+    return p;
+}
+
+double kit_runs_value(const kit_runs *r, const char *figure, const char *name, ...)
+{
+    va_list list;
+    va_start(list, name);
+    const kit_record *const p = find(r, figure, name, list);
+    va_end(list);
+    return p && p->n ? p->values[0] : (double)NAN;
+}
+
+/* ---- Writing ---- */
+
+static void write_record(FILE *out, const kit_record *p)
+{
+    fputs("{\"figure\": ", out), kit_log_text(out, p->figure);
+    fputs(", \"name\": ", out), kit_log_text(out, p->name);
+    fputs(", \"shape\": [", out);
+    for (int k = 0; k < p->shape.rank; k++) fprintf(out, "%s%zu", k ? ", " : "", p->shape.dim[k]);
+    fputs("], \"values\": [", out);
+    for (size_t i = 0; i < p->n; i++) fputs(i ? ", " : "", out), kit_log_number(out, p->values[i]);
+    fputs("]}\n", out);
+}
+
+static void write_done(FILE *out, const kit_done *d)
+{
+    fputs("{\"figure\": ", out), kit_log_text(out, d->figure);
+    fputs(", \"done\": {\"settings\": ", out), kit_log_text(out, d->settings);
+    fputs(", \"seconds\": ", out), kit_log_number(out, d->seconds);
+    fputs(", \"program\": ", out), kit_log_text(out, d->program);
+    fputs(", \"cpu\": ", out), kit_log_text(out, d->cpu);
+    fputs(", \"threads\": ", out), kit_log_number(out, d->threads);
+    fputs("}}\n", out);
+}
+
+bool kit_runs_end(kit_runs *r, const char *figure, const char *settings, double seconds)
+{
+    char cpu[128];
+    if (gr_failed(r->t)) return false;
+    const kit_done done = { .figure = copy(r->t, figure),
+                            .settings = copy(r->t, settings),
+                            .seconds = as_written(seconds),
+                            .program = GR_VERSION_TEXT,
+                            .cpu = copy(r->t, kit_cpu(cpu, sizeof cpu)),
+                            .threads = gr_tape_threads(r->t) };
+    if (!gr_failed(r->t)) add_done(r, &done);
+    kit_file file = kit_file_begin(r->t, r->path);
+    for (const kit_done *d = r->done; file.out && d; d = d->next) {
+        for (const kit_record *p = r->first; p; p = p->next)
+            if (strcmp(p->figure, d->figure) == 0) write_record(file.out, p);
+        write_done(file.out, d);
+    }
+    return kit_file_end(r->t, &file);
+}
