@@ -65,10 +65,11 @@ $(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s -
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME)$(if $(SAN),,$(comma)--no-undefined) $^ -o $@ $(LIBS) && echo "  $@"
 $(DIR)/libkit.a: $(KIT) ; @rm -f $@ && $(AR) rcs $@ $^
+$(DIR)/libdive.a: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c)) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/libtests.a: $(TESTKIT) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),-fveclib=libmvec))
 $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=native)
-$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libdive.a $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
