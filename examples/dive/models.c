@@ -5,7 +5,7 @@
 
 const char *const dive_arch_name[DIVE_ARCHS] = { "MLP", "LSTM", "CNN", "Transformer" };
 
-enum { CLASSES = 10, HEADS = 4 };
+enum { CLASSES = 10, HEADS = 4, TEXT_WINDOW = 32 };
 static const double H0_NOISE = 0.1; /* the module's default: blank first rows have variance 0 without it */
 
 static dive_spec with_defaults(dive_spec s)
@@ -14,6 +14,7 @@ static dive_spec with_defaults(dive_spec s)
     if (!s.hidden) s.hidden = hidden[s.arch];
     if (!s.depth) s.depth = 2;
     if (!(s.lr > 0)) s.lr = 1e-3;
+    if (!(s.scale > 0)) s.scale = 1;
     return s;
 }
 
@@ -98,12 +99,19 @@ static void add(gr_tensor *x, double value)
     for (size_t i = 0; x && i < x->len; i++) x->data[i] += (gr_real)value;
 }
 
-/* The initial gamma and beta. The LSTM's gates have one beta, b: that of the norms before it does the same. */
-static void set_norms(kit_arm *arm, const dive_model *m)
+static void multiply(gr_tensor *x, double value)
+{
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] *= (gr_real)value;
+}
+
+/* The initial weights' scale, gamma and beta. The LSTM's gates have one beta, b: that of the norms before it does the same. */
+static void set_values(kit_arm *arm, const dive_model *m)
 {
     const dive_spec *const s = &m->spec;
     for (gr_slot *p = gr_slot_first(arm->net); p; p = gr_slot_next(arm->net, p)) {
-        if (p->kind != GR_PARAMETER || !strstr(p->owner->kind, "Norm")) continue;
+        if (p->kind != GR_PARAMETER) continue;
+        if (!p->is_norm_or_bias && s->scale != 1) multiply(p->tensor, s->scale);
+        if (!strstr(p->owner->kind, "Norm")) continue;
         if (s->gain > 0 && !strcmp(p->name, "weight")) fill(p->tensor, s->gain);
         if (!m->lstm && !strcmp(p->name, "bias")) add(p->tensor, s->shift);
     }
@@ -126,7 +134,7 @@ void dive_build(kit_arm *arm)
         gr_fail_as(arm->tape, GR_MISUSE, "", "a model has up to %d layers; got %zu", DIVE_DEPTH - 1, m->spec.depth);
     else build[m->spec.arch](arm, m);
     if (gr_failed(arm->tape)) return;
-    set_norms(arm, m);
+    set_values(arm, m);
     arm->optim = m->spec.sgd ? gr_sgd_new(arm->tape, arm->net, &(gr_sgd_config){ .lr = m->spec.lr })
                              : gr_adam_new(arm->tape, arm->net, &(gr_adam_config){ .lr = m->spec.lr });
 }
@@ -141,6 +149,31 @@ void dive_arms_free(kit_arms *a)
     for (size_t i = 0; i < a->n; i++)
         if (a->arm[i].model) gr_memory_free(gr_tape_allocator(a->arm[i].tape), a->arm[i].model, sizeof(dive_model));
     kit_arms_free(a);
+}
+
+bool dive_batches_open(dive *d, dive_batches *b, kit_arms *a, const dive_spec *spec, size_t batch, size_t k)
+{
+    gr_tape *const t = d->r->tape;
+    const bool text = spec->arch == DIVE_TRANSFORMER;
+    *b = (dive_batches){ .spec = *spec };
+    if (gr_failed(t)) return false;
+    b->tape = gr_tape_new(dive_seed(d, k));
+    if (!b->tape) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for a tape");
+    if (text) b->text = kit_text_open(t, d->text, batch, TEXT_WINDOW), b->text.tape = b->tape, b->spec.text = &b->text;
+    else b->images = kit_images_new(b->tape, &d->data, batch);
+    if (gr_failed(b->tape) && !gr_failed(t)) gr_fail_as(t, gr_error_code(b->tape), "", "%s", gr_message(b->tape));
+    if (gr_failed(t)) return false;
+    a->source = text ? kit_text_source(&b->text) : kit_images_source(&b->images);
+    a->build = dive_build, a->loss = dive_loss, a->user = &b->spec, a->seed = dive_seed(d, k);
+    a->clip = text || spec->arch == DIVE_LSTM ? 1 : 0;
+    return true;
+}
+
+void dive_batches_free(dive *d, dive_batches *b)
+{
+    if (b->text.tape) b->text.tape = d->r->tape, kit_text_free(&b->text);
+    kit_images_free(&b->images), gr_tape_free(b->tape);
+    *b = (dive_batches){ 0 };
 }
 
 /* ---- Forward ---- */
@@ -275,8 +308,9 @@ static void cnn_text(char *text, size_t bytes, const dive_spec *s)
 
 static void transformer_text(char *text, size_t bytes, const dive_spec *s)
 {
-    snprintf(text, bytes, "causal Transformer on characters, %zu blocks of %zu, %d heads, %s, GELU, PyTorch's initial values", s->depth,
-             s->hidden, HEADS, s->post ? "post-norm" : "pre-norm");
+    snprintf(text, bytes,
+             "causal Transformer on characters, %zu blocks of %zu, %d heads, %s, GELU, windows of %d, PyTorch's initial values", s->depth,
+             s->hidden, HEADS, s->post ? "post-norm" : "pre-norm", TEXT_WINDOW);
 }
 
 const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)

@@ -17,6 +17,7 @@ typedef struct {
     size_t depth;              /* hidden layers of the MLP, blocks of the Transformer: 2 */
     size_t pooled;             /* of the LSTM: 0: 28 rows of 28 pixels; 2: pixels pooled 2 by 2, 196 steps of one */
     double lr;                 /* constant: 1e-3 */
+    double scale;              /* all initial weights times that: 1 */
     double gain, shift;        /* initial gamma and beta: gain 0: what the layer has (1; in the BN-LSTM 0.1); shift is added: in the LSTM
                                   to the bias that its gates share (the paper's b) and to that of the cell's norm */
     bool post;                 /* of the Transformer: the norm after the residual sum */
@@ -53,6 +54,17 @@ void dive_arms_free(kit_arms *a);
 
 /* The three arms. */
 void dive_arms_add(kit_arms *a);
+
+/* The batches of a comparison's k-th seed, images or text as spec says. Free after the arms: the source is in use by kit_arms_run alone. */
+typedef struct {
+    gr_tape *tape;             /* of the seed */
+    dive_spec spec;            /* for .user: with the text */
+    kit_images images;
+    kit_text text;
+} dive_batches;
+/* Sets source, build, loss, user, seed and clip (1 for the LSTM and the Transformer, else none) of a. Errors are on d->r->tape. */
+bool dive_batches_open(dive *d, dive_batches *b, kit_arms *a, const dive_spec *spec, size_t batch, size_t k);
+void dive_batches_free(dive *d, dive_batches *b);
 
 /* What goes into the LSTM's gates at one time step of the forward just made: [B, 4H] in the order i, f, g, o, after the norms and with the
  * bias; on the arm's tape, not recorded. */
