@@ -23,4 +23,31 @@ typedef struct {
 /* y = gamma * (x - mean) / sigma + beta.   x [.., N], not empty   gamma, beta [N]. config is copied. */
 gr_tensor *kit_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, const kit_norm_kind *kind);
 
+/* ---- All ways side by side: the library's two, and those above ---- */
+
+typedef enum { KIT_WAY_FUSED, KIT_WAY_COMPOSED, KIT_WAY_ONE_PASS, KIT_WAY_TWO_PASS, KIT_WAY_WELFORD, KIT_WAY_RESIDUAL, KIT_WAYS } kit_way;
+extern const char *const kit_way_name[KIT_WAYS];
+gr_tensor *kit_way_norm(gr_tape *t, kit_way way, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps);
+
+/* rows x N values to normalize, and what comes back from above: memory of t's allocator. False with an error on t. */
+typedef struct { size_t rows, N; gr_real *x, *dy; } kit_rows;
+bool kit_rows_new(gr_tape *t, kit_rows *b, size_t rows, size_t N);
+void kit_rows_free(gr_tape *t, kit_rows *b);
+void kit_rows_fill(gr_tape *t, kit_rows *b, double mean, double sd); /* normal values; sd 0: equal ones */
+
+/* One forward and one backward with gamma 1 and beta 0; t is reset first. */
+typedef struct { const gr_tensor *y; const gr_real *dx; double seconds[2]; } kit_way_run;
+kit_way_run kit_way_once(gr_tape *t, kit_way way, const kit_rows *b, double eps);
+
+/* The largest |y - exact| and |dx - exact|, the latter beside the largest |dx|, against one more precision (double; long double in the
+ * double build); NaN when a value is not finite. */
+typedef struct { double y, dx; } kit_error;
+kit_error kit_way_error(gr_tape *t, kit_way way, const kit_rows *b, double eps);
+
+/* Forward and backward: medians over rounds, KIT_ROUNDS at most, in each of which every way takes its turn, another one first; a turn is
+ * the best of some calls. Ratios are to the fused one in the same round. False on an error or Ctrl-C. */
+enum { KIT_ROUNDS = 99 };
+typedef struct { double seconds[2], ratio[2]; } kit_way_time;
+bool kit_way_times(gr_tape *t, size_t rows, size_t N, size_t rounds, kit_way_time time[KIT_WAYS]);
+
 #endif
