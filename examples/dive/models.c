@@ -151,29 +151,28 @@ void dive_arms_free(kit_arms *a)
     kit_arms_free(a);
 }
 
+void dive_batches_free(dive *d, dive_batches *b)
+{
+    if (b->text.tape) b->text.tape = d->r->tape, kit_text_free(&b->text);
+    kit_images_free(&b->images);
+    if (b->tape) dive_tape_free(d, b->tape);
+    *b = (dive_batches){ 0 };
+}
+
 bool dive_batches_open(dive *d, dive_batches *b, kit_arms *a, const dive_spec *spec, size_t batch, size_t k)
 {
-    gr_tape *const t = d->r->tape;
     const bool text = spec->arch == DIVE_TRANSFORMER;
     *b = (dive_batches){ .spec = *spec };
-    if (gr_failed(t)) return false;
-    b->tape = gr_tape_new(dive_seed(d, k));
-    if (!b->tape) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for a tape");
-    if (text) b->text = kit_text_open(t, d->text, batch, TEXT_WINDOW), b->text.tape = b->tape, b->spec.text = &b->text;
+    if (gr_failed(d->r->tape)) return false;
+    b->tape = dive_tape(d, dive_seed(d, k));
+    if (!b->tape) return dive_tape_free(d, NULL), false;
+    if (text) b->text = kit_text_open(d->r->tape, d->text, batch, TEXT_WINDOW), b->text.tape = b->tape, b->spec.text = &b->text;
     else b->images = kit_images_new(b->tape, &d->data, batch);
-    if (gr_failed(b->tape) && !gr_failed(t)) gr_fail_as(t, gr_error_code(b->tape), "", "%s", gr_message(b->tape));
-    if (gr_failed(t)) return false;
+    if (gr_failed(b->tape) || gr_failed(d->r->tape)) return dive_batches_free(d, b), false;
     a->source = text ? kit_text_source(&b->text) : kit_images_source(&b->images);
     a->build = dive_build, a->loss = dive_loss, a->user = &b->spec, a->seed = dive_seed(d, k);
     a->clip = text || spec->arch == DIVE_LSTM ? 1 : 0;
     return true;
-}
-
-void dive_batches_free(dive *d, dive_batches *b)
-{
-    if (b->text.tape) b->text.tape = d->r->tape, kit_text_free(&b->text);
-    kit_images_free(&b->images), gr_tape_free(b->tape);
-    *b = (dive_batches){ 0 };
 }
 
 /* ---- Forward ---- */
