@@ -1,0 +1,285 @@
+/* examples/dive/loss.c - figure "loss": the four architectures with the three arms, against steps and against seconds, bands over seeds.
+ *
+ * Records, with a row for each seed: "steps" [frames]; "ARCH/ARM/train", "/accuracy", "/test" [seeds, frames]: the mean training loss since
+ * the evaluation before, test accuracy in percent and test loss; "/area": the training loss over all steps, "/error": 100 - the last
+ * accuracy, "/mark": steps to the mark [seeds]; "seconds/ARCH/ARM" [seeds, frames]: in training steps only. */
+#include "examples/dive/models.h"
+#include "examples/dive/seeds.h"
+#include <math.h>
+#include <string.h>
+
+static dive_spec spec_of(const dive *d, size_t arch)
+{
+    const size_t hidden[DIVE_ARCHS] = { dive_pick(d, 16, 128, 256), dive_pick(d, 16, 64, 128), dive_pick(d, 4, 8, 16),
+                                        dive_pick(d, 16, 32, 64) };
+    static const double lr[DIVE_ARCHS] = { 1e-3, 2e-3, 1e-3, 3e-3 };
+    return (dive_spec){ .arch = (dive_arch)arch, .hidden = hidden[arch], .lr = lr[arch] };
+}
+
+static size_t batch_of(const dive *d, size_t arch) { return arch == DIVE_TRANSFORMER ? dive_pick(d, 8, 16, 32) : dive_pick(d, 16, 32, 64); }
+
+static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* percent of the test set, characters in the Transformer */
+
+/* ---- Measuring ---- */
+
+typedef struct {
+    double *train, *accuracy, *test, *seconds, *area, *error, *mark;
+} curves;
+typedef struct {
+    dive *d;
+    curves arm[DIVE_ARMS];
+    size_t arch, seed, frames, frame;
+} job;
+
+static bool watch(kit_arms *a, size_t step, bool evaluated)
+{
+    job *const j = a->user;
+    const size_t at = j->seed * j->frames + j->frame;
+    for (size_t i = 0; evaluated && i < a->n; i++) {
+        const kit_arm *const arm = &a->arm[i];
+        const curves *const c = &j->arm[i];
+        c->seconds[at] = arm->seconds;
+        if (arm->diverged) continue;
+        if (step) c->train[at] = kit_loss(&arm->recent);
+        c->accuracy[at] = kit_accuracy(&arm->tested), c->test[at] = kit_loss(&arm->tested);
+    }
+    j->frame += evaluated;
+    const double share = (double)(j->arch * j->d->seeds + j->seed) + (double)step / (double)a->steps;
+    return dive_tick(j->d, share / (double)(DIVE_ARCHS * j->d->seeds), "%s, seed %zu, step %zu", dive_arch_name[j->arch], j->seed + 1,
+                     step);
+}
+
+/* Where the accuracy passes the mark for the first time, on the line between two evaluations. */
+static double step_of_mark(const double *accuracy, size_t frames, size_t every, double mark)
+{
+    for (size_t k = 1; k < frames; k++)
+        if (accuracy[k] >= mark)
+            return (double)every * ((double)(k - 1) + fmax(0, (mark - accuracy[k - 1]) / (accuracy[k] - accuracy[k - 1])));
+    return NAN;
+}
+
+static bool train(dive *d, job *j, size_t steps, size_t every)
+{
+    dive_batches b;
+    kit_arms a = { .title = dive_arch_name[j->arch], .steps = steps, .every = every, .watch = watch };
+    const dive_spec spec = spec_of(d, j->arch);
+    if (!dive_batches_open(d, &b, &a, &spec, batch_of(d, j->arch), j->seed)) return false;
+    const size_t tests = dive_pick(d, 1, 5, 25);
+    if (a.source.test > tests) a.source.test = tests;
+    dive_arms_add(&a);
+    a.user = j, j->frame = 0;
+    const bool done = kit_arms_run(d->r, &a) && !kit_interrupted();
+    for (size_t i = 0; done && i < a.n; i++) {
+        const curves *const c = &j->arm[i];
+        const double *const accuracy = c->accuracy + j->seed * j->frames;
+        c->mark[j->seed] = step_of_mark(accuracy, j->frames, every, mark_of[j->arch]);
+        if (!a.arm[i].diverged) c->area[j->seed] = kit_loss(&a.arm[i].whole), c->error[j->seed] = 100 - accuracy[j->frames - 1];
+    }
+    dive_arms_free(&a), dive_batches_free(d, &b);
+    return done;
+}
+
+static void put(dive *d, const job *j)
+{
+    const gr_shape curve = GR_SHAPE(d->seeds, j->frames), number = GR_SHAPE(d->seeds);
+    for (size_t i = 0; i < DIVE_ARMS; i++) {
+        const curves *const c = &j->arm[i];
+        const char *const arch = dive_arch_name[j->arch], *const arm = dive_arm_name[i];
+        dive_put(d, curve, c->train, "%s/%s/train", arch, arm), dive_put(d, curve, c->accuracy, "%s/%s/accuracy", arch, arm);
+        dive_put(d, curve, c->test, "%s/%s/test", arch, arm), dive_put(d, curve, c->seconds, "seconds/%s/%s", arch, arm);
+        dive_put(d, number, c->area, "%s/%s/area", arch, arm), dive_put(d, number, c->error, "%s/%s/error", arch, arm);
+        dive_put(d, number, c->mark, "%s/%s/mark", arch, arm);
+    }
+}
+
+void dive_loss_measure(dive *d)
+{
+    const size_t frames = dive_pick(d, 2, 20, 24), steps = dive_pick(d, 4, 400, 1200), every = steps / frames;
+    double at[32];
+    for (size_t k = 0; k <= frames; k++) at[k] = (double)(k * every);
+    dive_put(d, GR_SHAPE(frames + 1), at, "steps");
+    for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
+        job j = { .d = d, .arch = arch, .frames = frames + 1 };
+        for (size_t i = 0; i < DIVE_ARMS; i++) {
+            const size_t n = d->seeds * (frames + 1);
+            j.arm[i] = (curves){ dive_blank(d, n),        dive_blank(d, n),        dive_blank(d, n),       dive_blank(d, n),
+                                 dive_blank(d, d->seeds), dive_blank(d, d->seeds), dive_blank(d, d->seeds) };
+        }
+        for (j.seed = 0; j.seed < d->seeds; j.seed++)
+            if (gr_failed(d->r->tape) || !train(d, &j, steps, every)) return;
+        put(d, &j);
+    }
+}
+
+/* ---- Drawing ---- */
+
+static const kit_record *get(const dive *d, size_t arch, size_t arm, const char *what)
+{
+    return kit_runs_get(&d->runs, "loss", "%s/%s/%s", dive_arch_name[arch], dive_arm_name[arm], what);
+}
+
+static void add_curves(const dive *d, kit_panel *p, size_t arch, const char *what, const kit_record *steps)
+{
+    for (size_t i = 0; i < DIVE_ARMS && p && steps; i++) {
+        const dive_band y = dive_over_seeds(p->figure->t, get(d, arch, i, what));
+        kit_series_add(p, &(kit_series){ .name = dive_arm_name[i],
+                                         .ink = (kit_ink)(KIT_INK_NONE + i),
+                                         .n = y.n,
+                                         .x = steps->values,
+                                         .y = y.mean,
+                                         .low = y.low,
+                                         .high = y.high,
+                                         .reveal = true });
+    }
+}
+
+static void add_seconds(const dive *d, kit_panel *p, size_t arch)
+{
+    for (size_t i = 0; i < DIVE_ARMS && p; i++) {
+        const dive_band y = dive_over_seeds(p->figure->t, get(d, arch, i, "accuracy"));
+        const dive_band x =
+            dive_over_seeds(p->figure->t, kit_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
+        kit_series_add(p, &(kit_series){ .name = dive_arm_name[i],
+                                         .ink = (kit_ink)(KIT_INK_NONE + i),
+                                         .n = x.n < y.n ? x.n : y.n,
+                                         .x = x.mean,
+                                         .y = y.mean,
+                                         .low = y.low,
+                                         .high = y.high,
+                                         .reveal = true });
+    }
+}
+
+static double mean_of(const kit_record *r)
+{
+    double sum = 0;
+    for (size_t k = 0; r && k < r->n; k++) sum += r->values[k];
+    return r && r->n ? sum / (double)r->n : (double)NAN;
+}
+
+/* "410, 280, 205": of the three arms. */
+static const char *three(const dive *d, kit_figure *f, size_t arch, const char *what, int digits)
+{
+    char text[DIVE_ARMS][32];
+    for (size_t i = 0; i < DIVE_ARMS; i++) dive_number(text[i], sizeof text[i], mean_of(get(d, arch, i, what)), digits);
+    return kit_figure_text(f, "%s, %s, %s", text[0], text[1], text[2]);
+}
+
+void dive_loss_draw(const dive *d, kit_figure *f)
+{
+    const kit_record *const steps = kit_runs_get(&d->runs, "loss", "steps");
+    f->title = "Loss and accuracy of four architectures";
+    f->columns = 3;
+    if (!steps) return;
+    kit_figure_frames(f, "step", steps->values, steps->n);
+    for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
+        const char *const name = dive_arch_name[arch];
+        const char *const accuracy = arch == DIVE_TRANSFORMER ? "characters right, %" : "test accuracy, %";
+        kit_panel *p = kit_panel_new(
+            f, &(kit_panel){
+                   .title = name, .note = "training loss", .x = { .label = "step" }, .y = { .label = "training loss", .log = true } });
+        add_curves(d, p, arch, "train", steps);
+        p = kit_panel_new(f, &(kit_panel){ .title = name, .note = "test accuracy", .x = { .label = "step" }, .y = { .label = accuracy } });
+        add_curves(d, p, arch, "accuracy", steps);
+        p = kit_panel_new(
+            f, &(kit_panel){
+                   .title = name, .note = "against time", .x = { .label = "seconds in training steps" }, .y = { .label = accuracy } });
+        add_seconds(d, p, arch);
+    }
+    kit_figure_says(f, KIT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and does it end better?");
+    kit_figure_says(f, KIT_SAY_NUMBER, "%s steps to 90 %% in the LSTM: none, BN, LN", three(d, f, DIVE_LSTM, "mark", 0));
+    const char *words[DIVE_ARCHS];
+    for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
+        const dive_spec s = spec_of(d, arch);
+        words[arch] =
+            kit_figure_text(f, "%s: %s steps to %g %% (none, BN, LN), at the end %s %% wrong. [%s%s]", dive_arch_name[arch],
+                            three(d, f, arch, "mark", 0), mark_of[arch], three(d, f, arch, "error", 1),
+                            dive_spec_text(f, &s, batch_of(d, arch)), arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
+    }
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "Lines are means of %zu seeds, bands reach from the least to the largest. Arms train in lockstep on the same batches and differ in "
+        "the norm alone; a norm also costs time, so look at both axes. A training loss is the mean since the evaluation before; "
+        "accuracy is of %zu test images (in the Transformer of as many windows of the text as fit %zu batches). Images: %s. "
+        "Text: %s.  %s  %s  %s  %s",
+        d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), d->preprocessing, d->text ? "a file" : "made-up sentences",
+        words[0], words[1], words[2], words[3]);
+}
+
+/* ---- Claims ---- */
+
+/* A statement over all architectures: that `what` of arm is below that of no norm. */
+static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const char *what, int digits, const char *unit, dive_claim claim)
+{
+    dive_verdict v[DIVE_ARCHS];
+    char measured[600], holds[100] = "", other[100] = "", why[300];
+    size_t used = 0;
+    for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
+        char a[32], b[32];
+        const dive_pair p = dive_compare(get(d, arch, arm, what), get(d, arch, 0, what));
+        v[arch] = dive_is_below(&p);
+        char *const to = v[arch] == DIVE_PASS ? holds : other;
+        snprintf(to + strlen(to), sizeof holds - strlen(to), "%s%s", *to ? ", " : "", dive_arch_name[arch]);
+        used += (size_t)snprintf(measured + used, sizeof measured - used, "%s%s %s, without %s (lower in %zu of %zu seeds)",
+                                 arch ? "; " : "", dive_arch_name[arch], dive_number(a, sizeof a, p.a, digits),
+                                 dive_number(b, sizeof b, p.b, digits), p.below, p.seeds);
+    }
+    snprintf(why, sizeof why,
+             "in all seeds it holds in: %s; not in: %s. With these initial weights and Adam a small plain network trains well, too",
+             *holds ? holds : "none", *other ? other : "none");
+    claim.measured = kit_figure_text(c->f, "%s: %s", unit, measured), claim.verdict = dive_together(v, DIVE_ARCHS);
+    claim.why = claim.verdict == DIVE_PASS ? "" : why;
+    dive_claim_add(c, &claim);
+}
+
+static void claim_lstm(const dive *d, dive_claims *c)
+{
+    const dive_pair p = dive_compare(get(d, DIVE_LSTM, 2, "mark"), get(d, DIVE_LSTM, 0, "mark"));
+    const double ratio = p.a / p.b;
+    const dive_verdict below = dive_is_below(&p);
+    char a[32], b[32];
+    dive_claim_add(
+        c,
+        &(dive_claim){
+            .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 of the steps",
+            .source = "Ba et al. 2016, section 6 (LN9: the bound is ours)",
+            .measured = kit_figure_text(c->f, "%s steps to 90 %%, without norm %s: ratio %.2f, below in %zu of %zu seeds",
+                                        dive_number(a, sizeof a, p.a, 0), dive_number(b, sizeof b, p.b, 0), ratio, p.below, p.seeds),
+            .control = "same batches, learning rate, forget bias +1, pixels 0 to 1",
+            .why = "the ratio depends on the pixels' scale, the learning rate and the biases: standardized pixels help the plain LSTM most",
+            .verdict = below == DIVE_PASS && ratio <= 0.65 ? DIVE_PASS
+                       : below == DIVE_FAIL                ? DIVE_FAIL
+                                                           : DIVE_DIFFERS });
+}
+
+static void claim_cnn(const dive *d, dive_claims *c)
+{
+    const dive_pair ln = dive_compare(get(d, DIVE_CNN, 2, "area"), get(d, DIVE_CNN, 0, "area"));
+    const dive_pair bn = dive_compare(get(d, DIVE_CNN, 1, "area"), get(d, DIVE_CNN, 2, "area"));
+    const dive_verdict v[] = { dive_is_below(&ln), dive_is_below(&bn) };
+    dive_claim_add(
+        c,
+        &(dive_claim){ .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
+                       .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
+                       .measured = kit_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
+                       .control = kit_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
+                       .why = kit_figure_text(c->f, "LN below none in %zu, BN below LN in %zu of %zu seeds", ln.below, bn.below, ln.seeds),
+                       .verdict = dive_together(v, 2) });
+}
+
+void dive_loss_claims(const dive *d, dive_claims *c)
+{
+    const char *const control = "no norm: same batches, weights, learning rate";
+    claim_everywhere(
+        d, c, 2, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
+        (dive_claim){ .statement = "LayerNorm converges faster", .source = "the documents; Ba et al. 2016", .control = control });
+    claim_everywhere(
+        d, c, 1, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
+        (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4", .control = control });
+    claim_everywhere(d, c, 2, "error", 2, "percent wrong at the end",
+                     (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "the documents", .control = control });
+    claim_everywhere(d, c, 1, "error", 2, "percent wrong at the end",
+                     (dive_claim){ .statement = "BatchNorm ends at a higher accuracy", .source = "the documents", .control = control });
+    claim_lstm(d, c);
+    claim_cnn(d, c);
+}
