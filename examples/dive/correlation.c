@@ -1,0 +1,380 @@
+/* examples/dive/correlation.c - do hidden units say the same? Pearson's correlations of the pre-activations over test samples.
+ *
+ * LayerNorm takes each sample's mean over the units away, so its units are negatively correlated on average whatever they learned. What
+ * that alone does is seen on the plain network's own values put through it: the control. */
+#include "core/op.h"
+#include "examples/dive/numbers.h"
+#include "examples/dive/probe.h"
+#include <math.h>
+
+enum { MLP, LSTM1, LSTM14, LSTM28, SITES };       /* where */
+enum { CONTROL = DIVE_ARMS, VARIANTS };           /* the three arms, and the plain one's values through LayerNorm */
+enum { ABS_R, RANK, MEAN_R, CONSTANT, MEASURES }; /* what */
+enum { SHOWN = 32, FRAMES = 9 };
+static const char *const site_name[SITES] = { "mlp", "lstm1", "lstm14", "lstm28" };
+static const char *const site_title[SITES] = { "MLP", "LSTM, step 1", "LSTM, step 14", "LSTM, step 28" };
+static const size_t site_step[SITES] = { 0, 0, 13, 27 };
+static const char *const variant_name[VARIANTS] = { "none", "BN", "LN", "control" };
+static const char *const measure_name[MEASURES] = { "abs_r", "rank", "mean_r", "constant" };
+
+typedef struct {
+    size_t seeds, seed, frames, shown;
+    double *maps;        /* [SITES, arms, frames, shown, shown]: of the first seed */
+    double *numbers;     /* [SITES, VARIANTS, MEASURES, seeds, frames] */
+    double kept, forced; /* how much BN moved |r|; off-diagonal covariance under LN over what it must be, less 1: largest */
+} correlations;
+
+static double *number_at(const correlations *c, size_t site, size_t variant, size_t measure)
+{
+    return c->numbers + ((site * VARIANTS + variant) * MEASURES + measure) * c->seeds * c->frames;
+}
+
+static double *map_at(const correlations *c, size_t site, size_t arm)
+{
+    return c->maps + (site * DIVE_ARMS + arm) * c->frames * c->shown * c->shown;
+}
+
+static void note(gr_tape *t, const correlations *c, size_t site, size_t variant, size_t frame, const double *x, size_t n, size_t H)
+{
+    double *const r = x ? gr_save(t, H * H * sizeof *r) : NULL;
+    const size_t at = c->seed * c->frames + frame;
+    if (!r) return;
+    number_at(c, site, variant, CONSTANT)[at] = (double)dive_correlate(t, x, n, H, r);
+    number_at(c, site, variant, ABS_R)[at] = dive_mean_abs_r(r, H);
+    number_at(c, site, variant, MEAN_R)[at] = dive_mean_r(r, H);
+    number_at(c, site, variant, RANK)[at] = dive_effective_rank(t, r, H);
+    for (size_t i = 0; !c->seed && variant < DIVE_ARMS && i < c->shown; i++)
+        for (size_t j = 0; j < c->shown; j++) map_at(c, site, variant)[(frame * c->shown + i) * c->shown + j] = r[i * H + j];
+}
+
+/* x's rows as LayerNorm with gain 1 and shift 0 leaves them. */
+static gr_tensor *normalized(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t, x, 1, NULL, NULL, 1e-5); }
+
+/* What the plain LSTM's own sums would be with the paper's norms in their places: LN(W x) + LN(W h) + b. */
+static gr_tensor *normalized_gates(gr_tape *t, const dive_model *m, size_t step)
+{
+    const gr_recurrent_weights *const w = m->lstm->weights;
+    gr_tensor *a = normalized(t, gr_linear_op(t, gr_select(t, m->x, 1, (ptrdiff_t)step), w->w_ih, NULL));
+    if (step) a = gr_add(t, a, normalized(t, gr_linear_op(t, gr_select(t, m->state.y, 1, (ptrdiff_t)step - 1), w->w_hh, NULL)));
+    return gr_add(t, gr_add(t, a, w->b_ih), w->b_hh);
+}
+
+/* The largest |difference| of |r| before and after a norm. */
+static double moved(gr_tape *t, const double *before, const double *after, size_t n, size_t H)
+{
+    double *const a = gr_save(t, H * H * sizeof *a), *const b = gr_save(t, H * H * sizeof *b), worst = 0;
+    if (!a || !b || !before || !after) return NAN;
+    dive_correlate(t, before, n, H, a), dive_correlate(t, after, n, H, b);
+    for (size_t i = 0; i < H * H; i++)
+        if (!isnan(a[i]) && !isnan(b[i])) worst = fmax(worst, fabs(fabs(a[i]) - fabs(b[i])));
+    return worst;
+}
+
+/* LayerNorm's rows sum to 0, so the covariances of different units must average -1/(H-1) of the mean variance: what they are over that, less 1. */
+static double off_what_is_forced(gr_tape *t, const gr_tensor *raw, size_t n, size_t H)
+{
+    double *const x = dive_doubles(t, raw), *const mean = gr_save_zeros(t, H * sizeof *mean), trace = 0, off = 0;
+    if (!x || !mean) return NAN;
+    dive_normalize_rows(x, n, H, 1e-5, x);
+    for (size_t k = 0; k < n * H; k++) mean[k % H] += x[k] / (double)n;
+    for (size_t i = 0; i < H; i++)
+        for (size_t j = 0; j < H; j++)
+            for (size_t k = 0; k < n; k++) *(i == j ? &trace : &off) += (x[k * H + i] - mean[i]) * (x[k * H + j] - mean[j]);
+    return fabs(off / -trace - 1);
+}
+
+static void see_mlp(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
+{
+    gr_tape *const t = arm->tape;
+    correlations *const c = p->user;
+    const dive_model *const m = arm->model;
+    gr_tensor *const raw = m->raw[m->spec.depth - 1], *const pre = m->pre[m->spec.depth - 1];
+    const size_t H = m->spec.hidden, n = pre->len / H;
+    note(t, c, MLP, number, frame, dive_doubles(t, pre), n, H);
+    if (dive_arm_norm[number] == GR_NORM_NONE) note(t, c, MLP, CONTROL, frame, dive_doubles(t, normalized(t, raw)), n, H);
+    if (dive_arm_norm[number] == GR_NORM_BATCH) c->kept = fmax(c->kept, moved(t, dive_doubles(t, raw), dive_doubles(t, pre), n, H));
+    if (dive_arm_norm[number] == GR_NORM_LAYER) c->forced = fmax(c->forced, off_what_is_forced(t, raw, n, H));
+}
+
+/* What goes into the candidate, tanh(a_g): the third of four blocks. */
+static void see_lstm(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
+{
+    gr_tape *const t = arm->tape;
+    const correlations *const c = p->user;
+    const dive_model *const m = arm->model;
+    const size_t H = m->spec.hidden;
+    for (size_t site = LSTM1; site < SITES; site++) {
+        gr_tensor *const gates[] = { dive_lstm_gates(arm, site_step[site]), number ? NULL : normalized_gates(t, m, site_step[site]) };
+        for (size_t k = 0; k < 2; k++)
+            if (gates[k]) note(t, c, site, k ? CONTROL : number, frame, dive_columns(t, gates[k], 2 * H, H), gr_size(gates[k], 0), H);
+    }
+}
+
+/* Maps are in one order for all arms and frames of an architecture: along the first axis of the plain network's units before training. */
+static void order_units(gr_tape *t, const correlations *c, size_t site, size_t *order)
+{
+    const size_t S = c->shown;
+    double *const a = gr_save(t, S * S * sizeof *a), *const value = gr_save(t, S * sizeof *value), *const v = gr_save(t, S * S * sizeof *v);
+    for (size_t i = 0; i < S; i++) order[i] = i;
+    if (!a || !value || !v) return;
+    for (size_t i = 0; i < S * S; i++) a[i] = isnan(map_at(c, site, 0)[i]) ? 0 : map_at(c, site, 0)[i];
+    dive_eigen(t, a, S, value, v);
+    for (size_t i = 1; i < S; i++)
+        for (size_t k = i; k && v[order[k]] > v[order[k - 1]]; k--) {
+            const size_t other = order[k];
+            order[k] = order[k - 1], order[k - 1] = other;
+        }
+}
+
+static void put_maps(dive *d, const correlations *c, size_t site, const size_t *order)
+{
+    const size_t S = c->shown;
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        double *const percent = gr_save(d->r->tape, c->frames * S * S * sizeof *percent);
+        for (size_t k = 0; percent && k < c->frames * S * S; k++)
+            percent[k] = floor(100 * map_at(c, site, arm)[(k / S / S * S + order[k / S % S]) * S + order[k % S]] + 0.5);
+        if (percent) dive_put(d, GR_SHAPE(c->frames, S, S), percent, "%s/%s/map", site_name[site], dive_arm_name[arm]);
+    }
+}
+
+static dive_spec spec_of(const dive *d, dive_arch arch)
+{
+    return (dive_spec){ .arch = arch, .hidden = dive_pick(d, 16, 64, 128 >> (arch == DIVE_LSTM)), .lr = arch == DIVE_LSTM ? 2e-3 : 1e-3 };
+}
+enum { BATCH = 64 };
+
+static bool measure_arch(dive *d, correlations *c, dive_arch arch, double from, double to, double accuracy[DIVE_ARMS])
+{
+    const dive_spec spec = spec_of(d, arch);
+    dive_probe p = { .d = d,
+                     .title = dive_arch_name[arch],
+                     .spec = &spec,
+                     .steps = dive_pick(d, 3, 200, 2000),
+                     .batch = BATCH,
+                     .samples = dive_pick(d, 100, 1000, 1000),
+                     .seed = dive_seed(d, c->seed),
+                     .from = from,
+                     .to = to,
+                     .see = arch == DIVE_MLP ? see_mlp : see_lstm,
+                     .user = c };
+    double at[DIVE_FRAMES];
+    dive_frames(&p, c->frames, p.steps, false);
+    if (!dive_probe_run(&p)) return false;
+    if (!c->seed && arch == DIVE_MLP) dive_put(d, GR_SHAPE(p.frames), dive_frames_steps(&p, at), "steps");
+    for (size_t i = 0; i < DIVE_ARMS; i++) accuracy[i] = p.accuracy[i];
+    return true;
+}
+
+static void put_numbers(dive *d, const correlations *c)
+{
+    size_t order[SHOWN];
+    for (size_t site = 0; site < SITES; site++) {
+        order_units(d->r->tape, c, site == MLP ? MLP : LSTM28, order);
+        put_maps(d, c, site, order);
+        for (size_t v = 0; v < VARIANTS; v++)
+            for (size_t k = 0; k < MEASURES; k++)
+                dive_put(d, GR_SHAPE(c->seeds, c->frames), number_at(c, site, v, k), "%s/%s/%s", site_name[site], variant_name[v],
+                         measure_name[k]);
+    }
+    dive_put(d, GR_SHAPE(1), &c->kept, "mlp/BN/moved");
+    dive_put(d, GR_SHAPE(1), &c->forced, "mlp/LN/forced");
+}
+
+void dive_correlation_measure(dive *d)
+{
+    gr_tape *const t = d->r->tape;
+    correlations c = { .seeds = d->mode == DIVE_FULL ? d->seeds : 1,
+                       .frames = dive_pick(d, 3, FRAMES, FRAMES),
+                       .shown = dive_pick(d, 16, SHOWN, SHOWN) };
+    const size_t maps = SITES * DIVE_ARMS * c.frames * c.shown * c.shown, numbers = SITES * VARIANTS * MEASURES * c.seeds * c.frames;
+    double accuracy[2][DIVE_ARMS];
+    c.maps = gr_save(t, maps * sizeof *c.maps), c.numbers = gr_save(t, numbers * sizeof *c.numbers);
+    if (!c.maps || !c.numbers) return;
+    for (size_t i = 0; i < maps; i++) c.maps[i] = NAN;
+    for (size_t i = 0; i < numbers; i++) c.numbers[i] = NAN;
+    for (; c.seed < c.seeds; c.seed++) {
+        const double from = (double)c.seed / (double)c.seeds, to = (double)(c.seed + 1) / (double)c.seeds, between = 0.7 * from + 0.3 * to;
+        if (!measure_arch(d, &c, DIVE_MLP, from, between, accuracy[0]) || !measure_arch(d, &c, DIVE_LSTM, between, to, accuracy[1])) return;
+        if (!c.seed) dive_put(d, GR_SHAPE(2, DIVE_ARMS), &accuracy[0][0], "accuracy");
+    }
+    put_numbers(d, &c);
+}
+
+/* ---- What is seen ---- */
+
+typedef struct {
+    size_t seeds, frames;
+    double mean[DIVE_FRAMES], low[DIVE_FRAMES], high[DIVE_FRAMES], first, last;
+} course;
+
+/* One number's course over the frames: mean, least and most of the seeds. */
+static course course_of(const dive *d, size_t site, size_t variant, size_t measure)
+{
+    course c = { .first = NAN, .last = NAN };
+    const kit_record *const p =
+        kit_runs_get(&d->runs, "correlation", "%s/%s/%s", site_name[site], variant_name[variant], measure_name[measure]);
+    if (!p || p->shape.rank != 2 || p->shape.dim[1] > DIVE_FRAMES) return c;
+    c.seeds = p->shape.dim[0], c.frames = p->shape.dim[1];
+    for (size_t k = 0; k < c.frames; k++) {
+        c.mean[k] = 0, c.low[k] = HUGE_VAL, c.high[k] = -HUGE_VAL;
+        for (size_t s = 0; s < c.seeds; s++) {
+            const double v = p->values[s * c.frames + k];
+            c.mean[k] += v / (double)c.seeds, c.low[k] = fmin(c.low[k], v), c.high[k] = fmax(c.high[k], v);
+        }
+    }
+    if (c.frames) c.first = c.mean[0], c.last = c.mean[c.frames - 1];
+    return c;
+}
+
+static double last_of(const dive *d, size_t site, size_t variant, size_t measure) { return course_of(d, site, variant, measure).last; }
+static double first_of(const dive *d, size_t site, size_t variant, size_t measure) { return course_of(d, site, variant, measure).first; }
+
+static void draw_map(const dive *d, kit_figure *f, size_t site, size_t arm)
+{
+    static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
+    const kit_record *const map = kit_runs_get(&d->runs, "correlation", "%s/%s/map", site_name[site], dive_arm_name[arm]);
+    const double constant = last_of(d, site, arm, CONSTANT);
+    const char *note = NULL;
+    if (constant > 0) note = kit_figure_text(f, "%g units constant: no correlation", constant);
+    else note = kit_figure_text(f, "mean |r| %.3f to %.3f", first_of(d, site, arm, ABS_R), last_of(d, site, arm, ABS_R));
+    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s, %s", site_title[site], norm[arm]), .note = note });
+    if (!map || map->shape.rank != 3) return;
+    kit_map_set(p, &(kit_map){ .rows = map->shape.dim[1],
+                               .columns = map->shape.dim[2],
+                               .values = map->values,
+                               .moves = true,
+                               .diverging = true,
+                               .low = -100,
+                               .high = 100,
+                               .means = "correlation in percent" });
+}
+
+static void draw_curves(const dive *d, kit_figure *f, size_t site, size_t measure, const char *title, kit_axis y, const kit_axis *x)
+{
+    static const kit_ink ink[VARIANTS] = { KIT_INK_NONE, KIT_INK_BN, KIT_INK_LN, KIT_INK_QUIET };
+    static const char *const name[VARIANTS] = { "no norm", "BatchNorm", "LayerNorm", "no norm's values, put through LayerNorm" };
+    double at[DIVE_FRAMES];
+    for (size_t k = 0; k < DIVE_FRAMES; k++) at[k] = (double)k;
+    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });
+    for (size_t v = 0; v < VARIANTS; v++) {
+        const course c = course_of(d, site, v, measure);
+        kit_series_add(p, &(kit_series){ .name = name[v],
+                                         .ink = ink[v],
+                                         .mark = v < DIVE_ARMS ? KIT_LINE_DOTS : KIT_LINE,
+                                         .n = c.frames,
+                                         .x = at,
+                                         .y = c.mean,
+                                         .low = c.seeds > 1 ? c.low : NULL,
+                                         .high = c.seeds > 1 ? c.high : NULL,
+                                         .reveal = true });
+    }
+}
+
+static void says(const dive *d, kit_figure *f)
+{
+    const dive_spec mlp = spec_of(d, DIVE_MLP), lstm = spec_of(d, DIVE_LSTM);
+    const double none = last_of(d, MLP, 0, ABS_R), ln = last_of(d, MLP, 2, ABS_R), control = last_of(d, MLP, CONTROL, ABS_R);
+    const char *const mlp_text = dive_spec_text(f, &mlp, BATCH), *const lstm_text = dive_spec_text(f, &lstm, BATCH);
+    kit_figure_says(f, KIT_SAY_QUESTION, "Do the units of a layer say the same, and does a norm make them say different things?");
+    kit_figure_says(f, KIT_SAY_NUMBER, "%.3f, %.3f, %.3f mean |r| of the MLP's units after training: no norm, BatchNorm, LayerNorm", none,
+                    last_of(d, MLP, 1, ABS_R), ln);
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "Pearson's r between the pre-activations (after the norm, before the nonlinearity) of each two units over the same test samples: "
+        "the last "
+        "hidden layer of the MLP, the candidate's inputs of the LSTM. Maps show the first %d units in one order; numbers are of all units. "
+        "Purple "
+        "opposes, green goes along; strong colour means that two units say the same. BatchNorm shifts and scales each unit by itself, "
+        "which no |r| "
+        "sees: before training its maps are those of no norm in the MLP, and what differs later was learned. LayerNorm takes each sample's "
+        "mean and "
+        "scale away, which every |r| can see, without any learning: the quiet line is the plain network's own values put through "
+        "LayerNorm. In the "
+        "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the plain values through LayerNorm end "
+        "at %.3f: "
+        "%s. Rows of zero mean also force the mean of r under zero (about -1/(H-1), the last panel of the row). At step 1 the LSTM has "
+        "read one row of pixels: where it is blank in all samples every unit is constant and r does not exist (%.0f of %zu units at the "
+        "end, no "
+        "norm). %s; %s; %s.",
+        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control,
+        ln < 0.9 * control   ? "training with LayerNorm lowered it beyond what the formula alone does"
+        : ln > 1.1 * control ? "training with LayerNorm raised it above what the formula alone does"
+                             : "what differs from no norm is about what the formula alone does",
+        last_of(d, LSTM1, 0, CONSTANT), lstm.hidden, d->preprocessing, mlp_text ? mlp_text : "", lstm_text ? lstm_text : "");
+}
+
+void dive_correlation_draw(const dive *d, kit_figure *f)
+{
+    const kit_record *const steps = kit_runs_get(&d->runs, "correlation", "steps");
+    if (!steps || steps->n > DIVE_FRAMES) return;
+    const char *tick[DIVE_FRAMES];
+    f->title = "Correlation of hidden units", f->columns = 3;
+    kit_figure_frames(f, "step", steps->values, steps->n);
+    for (size_t k = 0; k < steps->n; k++) tick[k] = kit_figure_text(f, "%g", steps->values[k]);
+    const kit_axis x = { .label = "step", .tick = tick, .ticks = steps->n }, share = { .label = "mean |r|" };
+    says(d, f);
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) draw_map(d, f, MLP, arm);
+    draw_curves(d, f, MLP, ABS_R, "Mean |r|", share, &x);
+    draw_curves(d, f, MLP, RANK, "Effective rank", (kit_axis){ .label = "units' worth" }, &x);
+    draw_curves(d, f, MLP, MEAN_R, "Mean r", (kit_axis){ .label = "mean r" }, &x);
+    for (size_t site = LSTM1; site < SITES; site++)
+        for (size_t arm = 0; arm < DIVE_ARMS; arm++) draw_map(d, f, site, arm);
+    draw_curves(d, f, LSTM14, ABS_R, "Mean |r|", share, &x);
+    draw_curves(d, f, LSTM28, ABS_R, "Mean |r|", share, &x);
+    draw_curves(d, f, LSTM28, RANK, "Effective rank", (kit_axis){ .label = "units' worth" }, &x);
+}
+
+/* ---- What holds ---- */
+
+static void claim_exact(const dive *d, dive_claims *c)
+{
+    char measured[200];
+    const double moved = kit_runs_value(&d->runs, "correlation", "mlp/BN/moved");
+    snprintf(measured, sizeof measured, "largest change of |r| between a unit's values before and after BatchNorm %.1e, in evaluation mode",
+             moved);
+    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm leaves the correlation of units as it is: it shifts and scales each by itself",
+                                     .source = "follows from the formula",
+                                     .measured = measured,
+                                     .exact = true,
+                                     .control = "the same measure moves under LayerNorm: see the correlation figure",
+                                     .verdict = moved < 1e-3 ? DIVE_PASS : DIVE_FAIL,
+                                     .why = moved < 1e-3 ? "" : "larger than rounding" });
+    const double forced = kit_runs_value(&d->runs, "correlation", "mlp/LN/forced");
+    snprintf(measured, sizeof measured, "covariances of different units average -1/(H-1) of the mean variance to %.1e, at every step",
+             forced);
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm forces units to be negatively correlated on average: rows of zero mean",
+                                     .source = "follows from the formula",
+                                     .measured = measured,
+                                     .exact = true,
+                                     .control = "the plain network's values, put through LayerNorm",
+                                     .verdict = forced < 1e-9 ? DIVE_PASS : DIVE_FAIL,
+                                     .why = forced < 1e-9 ? "" : "larger than rounding" });
+}
+
+static void claim_decorrelates(const dive *d, dive_claims *c)
+{
+    static const size_t site[] = { MLP, LSTM14, LSTM28 };
+    char measured[400], control[400], why[400];
+    int used[2] = { 0, 0 };
+    size_t lower = 0, beyond = 0;
+    for (size_t i = 0; i < sizeof site / sizeof *site; i++) {
+        const double none = last_of(d, site[i], 0, ABS_R), ln = last_of(d, site[i], 2, ABS_R), same = last_of(d, site[i], CONTROL, ABS_R);
+        used[0] += snprintf(measured + used[0], sizeof measured - (size_t)used[0], "%s%s: mean |r| %.3f with LN, %.3f without",
+                            i ? "; " : "", site_title[site[i]], ln, none);
+        used[1] += snprintf(control + used[1], sizeof control - (size_t)used[1], "%s%.3f",
+                            i ? ", " : "the plain network's values through LayerNorm: ", same);
+        lower += ln < 0.9 * none, beyond += ln < 0.9 * same;
+    }
+    snprintf(why, sizeof why,
+             "lower by more than a tenth in %zu of 3 places, and in %zu lower than the formula alone makes it without training", lower,
+             beyond);
+    const dive_verdict verdict = lower == 3 && beyond == 3 ? DIVE_PASS : lower ? DIVE_DIFFERS : DIVE_FAIL;
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm reduces the correlation of hidden units",
+                                     .source = "the documents, heat maps",
+                                     .measured = measured,
+                                     .control = control,
+                                     .verdict = verdict,
+                                     .why = verdict == DIVE_PASS ? "" : why });
+}
+
+void dive_correlation_claims(const dive *d, dive_claims *c) { claim_exact(d, c), claim_decorrelates(d, c); }

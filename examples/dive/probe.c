@@ -1,0 +1,74 @@
+/* examples/dive/probe.c - looking into models while they train. */
+#include "examples/dive/probe.h"
+#include "core/op.h"
+#include <math.h>
+
+enum { SCORED = 1000 };
+
+void dive_frames(dive_probe *p, size_t n, size_t last, bool evenly)
+{
+    p->frames = 0;
+    for (size_t k = 0; k < n && k < DIVE_FRAMES; k++) {
+        const double share = n > 1 ? (double)k / (double)(n - 1) : 1;
+        const double step = evenly ? share * (double)last : k ? pow((double)last, share) : 0;
+        const size_t at = (size_t)(step + 0.5);
+        if (!p->frames || at > p->at[p->frames - 1]) p->at[p->frames++] = at;
+    }
+}
+
+double *dive_frames_steps(const dive_probe *p, double at[DIVE_FRAMES])
+{
+    for (size_t k = 0; k < p->frames; k++) at[k] = (double)p->at[k];
+    return at;
+}
+
+static void look(dive_probe *p, kit_arms *a)
+{
+    for (size_t i = 0; i < a->n && !gr_failed(p->d->r->tape); i++) {
+        kit_arm *const arm = &a->arm[i];
+        if (arm->diverged) continue;
+        gr_tape_set_training(arm->tape, false), gr_tape_set_recording(arm->tape, false);
+        gr_tape_reset(arm->tape);
+        if ((p->logits ? p->logits : dive_logits)(arm, &p->images)) p->see(p, arm, i, p->next);
+        gr_tape_set_training(arm->tape, true), gr_tape_set_recording(arm->tape, true);
+        if (gr_failed(arm->tape))
+            gr_fail_as(p->d->r->tape, gr_error_code(arm->tape), "", "%s %s: %s", p->title, arm->name, gr_message(arm->tape));
+    }
+    p->next++;
+}
+
+static bool watch(kit_arms *a, size_t step, bool evaluated)
+{
+    dive_probe *const p = a->user;
+    if (evaluated && step) return true;
+    if (p->next < p->frames && p->at[p->next] == step) look(p, a);
+    return dive_tick(p->d, p->from + (p->to - p->from) * (double)step / (double)p->steps, "%s, step %zu of %zu", p->title, step, p->steps);
+}
+
+bool dive_probe_run(dive_probe *p)
+{
+    gr_tape *const t = p->d->r->tape;
+    kit_images images = kit_images_new(t, &p->d->data, p->batch);
+    kit_batches seen = kit_batches_new(t, &p->d->data.test, p->samples, false);
+    kit_arms a = { .title = p->title,
+                   .source = kit_images_source(&images),
+                   .build = p->build ? p->build : dive_build,
+                   .loss = p->loss ? p->loss : dive_loss,
+                   .watch = watch,
+                   .steps = p->steps,
+                   .every = p->steps,
+                   .seed = p->seed };
+    const size_t batches = SCORED / (images.test.batch ? images.test.batch : 1);
+    if (a.source.test > batches) a.source.test = batches;
+    a.user = (void *)(uintptr_t)p->spec;
+    (p->add ? p->add : dive_arms_add)(&a);
+    a.user = p;
+    p->next = 0;
+    bool well = !gr_failed(t);
+    if (well) p->images = kit_next(t, &seen);
+    well = well && kit_arms_run(p->d->r, &a) && !kit_interrupted();
+    for (size_t i = 0; i < a.n; i++)
+        p->diverged[i] = a.arm[i].diverged, p->accuracy[i] = a.arm[i].diverged ? (double)NAN : kit_accuracy(&a.arm[i].tested);
+    dive_arms_free(&a), kit_batches_free(t, &seen), kit_images_free(&images);
+    return well;
+}
