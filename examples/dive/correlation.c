@@ -5,6 +5,7 @@
 #include "core/op.h"
 #include "examples/dive/numbers.h"
 #include "examples/dive/probe.h"
+#include "examples/dive/seeds.h"
 #include <math.h>
 
 enum { MLP, LSTM1, LSTM14, LSTM28, SITES };       /* where */
@@ -63,7 +64,7 @@ static gr_tensor *normalized_gates(gr_tape *t, const dive_model *m, size_t step)
 static double moved(gr_tape *t, const double *before, const double *after, size_t n, size_t H)
 {
     double *const a = gr_save(t, H * H * sizeof *a), *const b = gr_save(t, H * H * sizeof *b), worst = 0;
-    if (!a || !b || !before || !after) return NAN;
+    if (!a || !b || !before || !after) return (double)NAN;
     dive_correlate(t, before, n, H, a), dive_correlate(t, after, n, H, b);
     for (size_t i = 0; i < H * H; i++)
         if (!isnan(a[i]) && !isnan(b[i])) worst = fmax(worst, fabs(fabs(a[i]) - fabs(b[i])));
@@ -74,7 +75,7 @@ static double moved(gr_tape *t, const double *before, const double *after, size_
 static double off_what_is_forced(gr_tape *t, const gr_tensor *raw, size_t n, size_t H)
 {
     double *const x = dive_doubles(t, raw), *const mean = gr_save_zeros(t, H * sizeof *mean), trace = 0, off = 0;
-    if (!x || !mean) return NAN;
+    if (!x || !mean) return (double)NAN;
     dive_normalize_rows(x, n, H, 1e-5, x);
     for (size_t k = 0; k < n * H; k++) mean[k % H] += x[k] / (double)n;
     for (size_t i = 0; i < H; i++)
@@ -152,7 +153,7 @@ static bool measure_arch(dive *d, correlations *c, dive_arch arch, double from, 
                      .steps = dive_pick(d, 3, 200, 2000),
                      .batch = BATCH,
                      .samples = dive_pick(d, 100, 1000, 1000),
-                     .seed = dive_seed(d, c->seed),
+                     .seed = c->seed,
                      .from = from,
                      .to = to,
                      .see = arch == DIVE_MLP ? see_mlp : see_lstm,
@@ -182,16 +183,13 @@ static void put_numbers(dive *d, const correlations *c)
 
 void dive_correlation_measure(dive *d)
 {
-    gr_tape *const t = d->r->tape;
-    correlations c = { .seeds = d->mode == DIVE_FULL ? d->seeds : 1,
+    correlations c = { .seeds = d->mode != DIVE_FULL && d->seeds > 2 ? 2 : d->seeds,
                        .frames = dive_pick(d, 3, FRAMES, FRAMES),
                        .shown = dive_pick(d, 16, SHOWN, SHOWN) };
     const size_t maps = SITES * DIVE_ARMS * c.frames * c.shown * c.shown, numbers = SITES * VARIANTS * MEASURES * c.seeds * c.frames;
     double accuracy[2][DIVE_ARMS];
-    c.maps = gr_save(t, maps * sizeof *c.maps), c.numbers = gr_save(t, numbers * sizeof *c.numbers);
+    c.maps = dive_blank(d, maps), c.numbers = dive_blank(d, numbers);
     if (!c.maps || !c.numbers) return;
-    for (size_t i = 0; i < maps; i++) c.maps[i] = NAN;
-    for (size_t i = 0; i < numbers; i++) c.numbers[i] = NAN;
     for (; c.seed < c.seeds; c.seed++) {
         const double from = (double)c.seed / (double)c.seeds, to = (double)(c.seed + 1) / (double)c.seeds, between = 0.7 * from + 0.3 * to;
         if (!measure_arch(d, &c, DIVE_MLP, from, between, accuracy[0]) || !measure_arch(d, &c, DIVE_LSTM, between, to, accuracy[1])) return;
@@ -202,32 +200,23 @@ void dive_correlation_measure(dive *d)
 
 /* ---- What is seen ---- */
 
-typedef struct {
-    size_t seeds, frames;
-    double mean[DIVE_FRAMES], low[DIVE_FRAMES], high[DIVE_FRAMES], first, last;
-} course;
-
-/* One number's course over the frames: mean, least and most of the seeds. */
-static course course_of(const dive *d, size_t site, size_t variant, size_t measure)
+static dive_band course_of(const dive *d, size_t site, size_t variant, size_t measure)
 {
-    course c = { .first = NAN, .last = NAN };
-    const kit_record *const p =
-        kit_runs_get(&d->runs, "correlation", "%s/%s/%s", site_name[site], variant_name[variant], measure_name[measure]);
-    if (!p || p->shape.rank != 2 || p->shape.dim[1] > DIVE_FRAMES) return c;
-    c.seeds = p->shape.dim[0], c.frames = p->shape.dim[1];
-    for (size_t k = 0; k < c.frames; k++) {
-        c.mean[k] = 0, c.low[k] = HUGE_VAL, c.high[k] = -HUGE_VAL;
-        for (size_t s = 0; s < c.seeds; s++) {
-            const double v = p->values[s * c.frames + k];
-            c.mean[k] += v / (double)c.seeds, c.low[k] = fmin(c.low[k], v), c.high[k] = fmax(c.high[k], v);
-        }
-    }
-    if (c.frames) c.first = c.mean[0], c.last = c.mean[c.frames - 1];
-    return c;
+    return dive_over_seeds(
+        d->r->tape, kit_runs_get(&d->runs, "correlation", "%s/%s/%s", site_name[site], variant_name[variant], measure_name[measure]));
 }
 
-static double last_of(const dive *d, size_t site, size_t variant, size_t measure) { return course_of(d, site, variant, measure).last; }
-static double first_of(const dive *d, size_t site, size_t variant, size_t measure) { return course_of(d, site, variant, measure).first; }
+/* Before training and after it, the mean of the seeds. */
+static double first_of(const dive *d, size_t site, size_t variant, size_t measure)
+{
+    const dive_band c = course_of(d, site, variant, measure);
+    return c.n ? c.mean[0] : (double)NAN;
+}
+static double last_of(const dive *d, size_t site, size_t variant, size_t measure)
+{
+    const dive_band c = course_of(d, site, variant, measure);
+    return c.n ? c.mean[c.n - 1] : (double)NAN;
+}
 
 static void draw_map(const dive *d, kit_figure *f, size_t site, size_t arm)
 {
@@ -257,15 +246,15 @@ static void draw_curves(const dive *d, kit_figure *f, size_t site, size_t measur
     for (size_t k = 0; k < DIVE_FRAMES; k++) at[k] = (double)k;
     kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });
     for (size_t v = 0; v < VARIANTS; v++) {
-        const course c = course_of(d, site, v, measure);
+        const dive_band c = course_of(d, site, v, measure);
         kit_series_add(p, &(kit_series){ .name = name[v],
                                          .ink = ink[v],
                                          .mark = v < DIVE_ARMS ? KIT_LINE_DOTS : KIT_LINE,
-                                         .n = c.frames,
+                                         .n = c.n,
                                          .x = at,
                                          .y = c.mean,
-                                         .low = c.seeds > 1 ? c.low : NULL,
-                                         .high = c.seeds > 1 ? c.high : NULL,
+                                         .low = c.low,
+                                         .high = c.high,
                                          .reveal = true });
     }
 }

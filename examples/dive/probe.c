@@ -48,27 +48,19 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
 bool dive_probe_run(dive_probe *p)
 {
     gr_tape *const t = p->d->r->tape;
-    kit_images images = kit_images_new(t, &p->d->data, p->batch);
+    dive_batches b;
+    kit_arms a = { .title = p->title, .watch = watch, .steps = p->steps, .every = p->steps };
+    if (!dive_batches_open(p->d, &b, &a, p->spec, p->batch, p->seed)) return false;
     kit_batches seen = kit_batches_new(t, &p->d->data.test, p->samples, false);
-    kit_arms a = { .title = p->title,
-                   .source = kit_images_source(&images),
-                   .build = p->build ? p->build : dive_build,
-                   .loss = p->loss ? p->loss : dive_loss,
-                   .watch = watch,
-                   .steps = p->steps,
-                   .every = p->steps,
-                   .seed = p->seed };
-    const size_t batches = SCORED / (images.test.batch ? images.test.batch : 1);
-    if (a.source.test > batches) a.source.test = batches;
-    a.user = (void *)(uintptr_t)p->spec;
+    const size_t scored = SCORED / b.images.test.batch;
+    if (a.source.test > scored) a.source.test = scored;
+    if (p->build) a.build = p->build, a.loss = p->loss;
     (p->add ? p->add : dive_arms_add)(&a);
-    a.user = p;
-    p->next = 0;
-    bool well = !gr_failed(t);
-    if (well) p->images = kit_next(t, &seen);
-    well = well && kit_arms_run(p->d->r, &a) && !kit_interrupted();
+    a.user = p, p->next = 0;
+    if (!gr_failed(t)) p->images = kit_next(t, &seen);
+    const bool well = kit_arms_run(p->d->r, &a) && !kit_interrupted();
     for (size_t i = 0; i < a.n; i++)
         p->diverged[i] = a.arm[i].diverged, p->accuracy[i] = a.arm[i].diverged ? (double)NAN : kit_accuracy(&a.arm[i].tested);
-    dive_arms_free(&a), kit_batches_free(t, &seen), kit_images_free(&images);
+    dive_arms_free(&a), kit_batches_free(t, &seen), dive_batches_free(p->d, &b);
     return well;
 }

@@ -10,9 +10,9 @@ typedef struct dive_probe {
     const char *title;             /* what trains, for the line of progress */
     const dive_spec *spec;         /* of all arms */
     size_t steps, batch, samples;  /* of training; images that are looked at */
-    uint64_t seed;
+    size_t seed;                   /* the comparison's k-th */
     double from, to;               /* this training's part of the figure's progress */
-    /* Arms, model and loss; NULL: dive_arms_add, dive_build, dive_loss and dive_logits. Own ones, too, make arm->model a dive_model. */
+    /* NULL: dive_arms_add, dive_build, dive_loss and dive_logits. An own model, too, is a dive_model, and has its own loss and logits. */
     void (*add)(kit_arms *a);
     void (*build)(kit_arm *arm);
     gr_tensor *(*loss)(kit_arm *arm, const void *batch, kit_score *score);
