@@ -69,3 +69,9 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = kit_figure_text(c->f, "%s", *text[i] ? *text[i] : "");
     c->claim[c->n++] = p;
 }
+
+void dive_collect(const dive *d, dive_claims *c)
+{
+    for (size_t i = 0; i < dive_figures_n; i++)
+        if (dive_is_done(d, &dive_figures[i])) dive_figures[i].claims(d, c);
+}

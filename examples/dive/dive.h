@@ -66,6 +66,8 @@ typedef struct {
 } dive_figure;
 extern const dive_figure dive_figures[];
 extern const size_t dive_figures_n;
+/* The claims of all figures that are whole. */
+void dive_collect(const dive *d, dive_claims *c);
 /* Whether that figure is whole, with these settings. */
 bool dive_is_done(const dive *d, const dive_figure *figure);
 

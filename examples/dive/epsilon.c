@@ -1,0 +1,153 @@
+/* examples/dive/epsilon.c - what epsilon does: output, gradient and error against more precision, from 0 to 0.1, on three kinds of rows.
+ *
+ * Records: eps [13]; for each row `out`, `grad` [13], the largest |y| and |dx|; for each row and way `way/y`, `way/dx` [13], the errors. */
+#include "examples/dive/dive.h"
+#include "examples/kit/kit_norm.h"
+#include <math.h>
+
+enum { HARDLY, CONSTANT, ORDINARY, ROWS, EPS = 13 };
+static const char *const row_name[ROWS] = { "hardly varies", "constant", "ordinary" };
+static const kit_ink row_ink[ROWS] = { KIT_INK_RAMP0, KIT_INK_RAMP2, KIT_INK_RAMP4 };
+static const kit_way way_of[] = { KIT_WAY_FUSED, KIT_WAY_ONE_PASS };
+static const char *const eps_name[EPS] = { "0",    "10⁻¹²", "10⁻¹¹", "10⁻¹⁰", "10⁻⁹", "10⁻⁸", "10⁻⁷",
+                                           "10⁻⁶", "10⁻⁵",  "10⁻⁴",  "10⁻³",  "10⁻²", "0.1" };
+
+static double eps_at(size_t k) { return k ? pow(10, (double)k - EPS) : 0; }
+
+/* The row of the documents; the same without its differences; 64 of 64 normal values. */
+static void fill(gr_tape *t, kit_rows *b, int row)
+{
+    static const double hardly[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 };
+    if (!kit_rows_new(t, b, row == ORDINARY ? 64 : 1, row == ORDINARY ? 64 : 5)) return;
+    kit_rows_fill(t, b, row == ORDINARY ? 0 : 0.001, row == ORDINARY);
+    for (size_t i = 0; row == HARDLY && i < 5; i++) b->x[i] = (gr_real)hardly[i];
+}
+
+static double largest(const gr_real *v, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) most = isfinite(v[i]) ? fmax(most, fabs((double)v[i])) : (double)NAN;
+    return most;
+}
+
+static void measure_row(dive *d, gr_tape *t, int row)
+{
+    double out[EPS], grad[EPS], of_y[EPS], of_dx[EPS];
+    kit_rows b;
+    fill(t, &b, row);
+    for (size_t w = 0; w < sizeof way_of / sizeof *way_of && !gr_failed(t); w++) {
+        for (size_t k = 0; k < EPS && !gr_failed(t); k++) {
+            const kit_error e = kit_way_error(t, way_of[w], &b, eps_at(k));
+            of_y[k] = e.y, of_dx[k] = e.dx;
+            if (way_of[w] != KIT_WAY_FUSED) continue;
+            const kit_way_run run = kit_way_once(t, KIT_WAY_FUSED, &b, eps_at(k));
+            if (run.y) out[k] = largest(run.y->data, run.y->len), grad[k] = largest(run.dx, run.y->len);
+        }
+        if (gr_failed(t)) break;
+        dive_put(d, GR_SHAPE(EPS), of_y, "%s/%s/y", row_name[row], kit_way_name[way_of[w]]);
+        dive_put(d, GR_SHAPE(EPS), of_dx, "%s/%s/dx", row_name[row], kit_way_name[way_of[w]]);
+        if (way_of[w] == KIT_WAY_FUSED)
+            dive_put(d, GR_SHAPE(EPS), out, "%s/out", row_name[row]), dive_put(d, GR_SHAPE(EPS), grad, "%s/grad", row_name[row]);
+    }
+    kit_rows_free(t, &b);
+}
+
+void dive_epsilon_measure(dive *d)
+{
+    double eps[EPS];
+    gr_tape *const t = dive_tape(d, dive_seed(d, 0));
+    for (size_t k = 0; k < EPS; k++) eps[k] = eps_at(k);
+    dive_put(d, GR_SHAPE(EPS), eps, "eps");
+    for (int row = 0; row < ROWS && dive_tick(d, (double)row / ROWS, "%s", row_name[row]); row++) measure_row(d, t, row);
+    dive_tape_free(d, t);
+}
+
+/* ---- The figure ---- */
+
+static double at(const dive *d, size_t k, int row, const char *what)
+{
+    const kit_record *const p = kit_runs_get(&d->runs, "epsilon", "%s/%s", row_name[row], what);
+    return p && k < p->n ? p->values[k] : (double)NAN;
+}
+
+/* A curve over epsilon; what is 0 has no place on a log axis. */
+static void add(const dive *d, kit_panel *p, int row, const char *what, const char *name, kit_ink ink)
+{
+    double x[EPS], y[EPS];
+    for (size_t k = 0; k < EPS; k++) {
+        const double v = at(d, k, row, what);
+        x[k] = (double)k, y[k] = v > 0 ? v : (double)NAN;
+    }
+    kit_series_add(p, &(kit_series){ .name = name, .ink = ink, .mark = KIT_LINE_DOTS, .n = EPS, .x = x, .y = y });
+}
+
+void dive_epsilon_draw(const dive *d, kit_figure *f)
+{
+    static const struct {
+        const char *title, *note, *what, *y;
+        bool errors;
+    } panel[] = {
+        { "Output", "of a constant row it is 0", "out", "largest |y|", false },
+        { "Gradient", "of random dy, deviation 1", "grad", "largest |dx|", false },
+        { "Error of the output", "where it is 0 there is no dot", "fused/y", "|y - exact|", true },
+        { "Error of the gradient", "beside the largest |dx|", "fused/dx", "|dx - exact|", true },
+    };
+    if (!f) return;
+    f->title = "What epsilon does";
+    kit_figure_says(f, KIT_SAY_QUESTION, "When does the epsilon in sqrt(var + epsilon) matter, to the numbers and to their error?");
+    for (size_t i = 0; i < sizeof panel / sizeof *panel; i++) {
+        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = panel[i].title,
+                                                            .note = panel[i].note,
+                                                            .x = { "epsilon", .tick = eps_name, .ticks = EPS },
+                                                            .y = { panel[i].y, .log = true } });
+        for (int row = 0; row < ROWS; row++) add(d, p, row, panel[i].what, row_name[row], row_ink[row]);
+        if (panel[i].errors) add(d, p, HARDLY, i == 2 ? "one-pass/y" : "one-pass/dx", "hardly varies, variance in one pass", KIT_INK_QUIET);
+    }
+    enum { USUAL = 8 }; /* 1e-5 */
+    kit_figure_says(
+        f, KIT_SAY_NUMBER,
+        "%.3g, where it should be %.3g: the largest output of [0.001, 0.001, 0.0011, 0.0009, 0.001] with epsilon 1e-5, and with 0",
+        at(d, USUAL, HARDLY, "out"), at(d, 0, HARDLY, "out"));
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "Three kinds of rows: [0.001, 0.001, 0.0011, 0.0009, 0.001], whose variance is 4e-9; five times 0.001; 64 rows of 64 normal "
+        "values. Once epsilon passes a row's variance the row is no longer normalized: at 1e-5 the first is %.0f times too small, "
+        "the ordinary ones %.4f times. The gradient through a constant row is only bounded by 1/sqrt(epsilon): %.3g at 1e-12, "
+        "%.3g at 1e-5; with epsilon 0 the row is taken to have no deviation, and it is %g. The error of the library's operator, of "
+        "y on the first row, is %.2g at most; grey: the same row with the variance as mean(x^2) - mean(x)^2, %.2g at most. Norm "
+        "alone, gamma 1, beta 0, %s against one more precision.",
+        at(d, 0, HARDLY, "out") / at(d, USUAL, HARDLY, "out"), at(d, 0, ORDINARY, "out") / at(d, USUAL, ORDINARY, "out"),
+        at(d, 1, CONSTANT, "grad"), at(d, USUAL, CONSTANT, "grad"), at(d, 0, CONSTANT, "grad"),
+        fmax(at(d, 0, HARDLY, "fused/y"), at(d, 1, HARDLY, "fused/y")),
+        fmax(at(d, 0, HARDLY, "one-pass/y"), at(d, 1, HARDLY, "one-pass/y")), sizeof(gr_real) == sizeof(float) ? "float" : "double");
+}
+
+void dive_epsilon_claims(const dive *d, dive_claims *c)
+{
+    char measured[160], why[200];
+    double most = 0;
+    bool finite = true;
+    for (size_t k = 0; k < EPS; k++) {
+        const double out = at(d, k, CONSTANT, "out"), grad = at(d, k, CONSTANT, "grad");
+        most = fmax(most, out), finite &= isfinite(out) && isfinite(grad);
+    }
+    snprintf(measured, sizeof measured, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most,
+             finite ? "finite" : "not finite");
+    dive_claim_add(c, &(dive_claim){ .statement = "A row of equal values gives beta, and its gradient is finite",
+                                     .source = "documents; worked numbers",
+                                     .measured = measured,
+                                     .control = "beta 0",
+                                     .why = "a constant row did not become 0",
+                                     .verdict = most == 0 && finite ? DIVE_PASS : DIVE_FAIL,
+                                     .exact = true });
+    const double shrinks = at(d, 0, HARDLY, "out") / at(d, 8, HARDLY, "out"), theory = sqrt((4e-9 + 1e-5) / 4e-9);
+    snprintf(measured, sizeof measured, "%.5g times smaller with 1e-5 than with 0", shrinks);
+    snprintf(why, sizeof why, "%.5g by the formula", theory);
+    dive_claim_add(c, &(dive_claim){ .statement = "Rows of small variance are shrunk by sqrt((var + epsilon) / var)",
+                                     .source = "formula; [0.001, 0.001, 0.0011, 0.0009, 0.001]",
+                                     .measured = measured,
+                                     .control = why,
+                                     .why = "off by more than 1e-3",
+                                     .verdict = fabs(shrinks / theory - 1) < 1e-3 ? DIVE_PASS : DIVE_FAIL,
+                                     .exact = true });
+}
