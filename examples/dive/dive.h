@@ -12,6 +12,7 @@
 /* In the order of the page: name, about how many seconds of --quick it takes, and what it is, for --list. */
 #define DIVE_FIGURES(F) \
     F(correlation, 15, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
+    F(sphere, 8, "activations before and after LayerNorm in space: four units on a sphere, 64 on three principal axes") \
     F(loss, 40, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error, on a row that hardly varies, a constant one, ordinary ones")
 
