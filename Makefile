@@ -39,7 +39,7 @@ LIBRARY := $(wildcard core/*.c ops/*.c nn/*.c optim/*.c)
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
 KIT     := $(wildcard examples/kit/*.c)
-KIT     := $(KIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(KIT))))
+KIT     := $(KIT:%.c=$(DIR)/%.o) $(DIR)/examples/kit/page.o $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(KIT))))
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
 SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)
@@ -64,6 +64,10 @@ $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $
 $(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME)$(if $(SAN),,$(comma)--no-undefined) $^ -o $@ $(LIBS) && echo "  $@"
+$(DIR)/examples/kit/page.c: examples/kit/figure.css examples/kit/page.css examples/kit/page.js # each an array of its lines
+	@mkdir -p $(@D) && for f in $^; do echo "#include \"examples/kit/kit_draw.h\"" && echo "const char *const kit_$$(basename $$f | tr . _)[] = {" && \
+	sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $$f && echo 'NULL };'; done > $@
+$(DIR)/examples/kit/page.o: $(DIR)/examples/kit/page.c $(DIR)/flags ; @$(COMPILE) -MMD -MP -c $< -o $@
 $(DIR)/libkit.a: $(KIT) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/libdive.a: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c)) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/libtests.a: $(TESTKIT) ; @rm -f $@ && $(AR) rcs $@ $^

@@ -59,7 +59,7 @@ typedef struct {
     size_t n;
     const double *x, *y, *z;
     bool moves;
-    double reach;
+    double reach;                  /* 0: that of the data */
     const int *group;
     size_t groups;
     const char *axis[3], *means;   /* what the axes and the colour are */

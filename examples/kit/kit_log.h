@@ -13,12 +13,8 @@ void kit_log_close(gr_tape *t, kit_log *log);
 /* The first record: version, all flags, CPU, instruction set, threads, BLAS, and the name of the data. */
 void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, const char *data);
 
-/* A text and a number as JSON has them: a number that is not finite becomes null. */
-void kit_log_text(FILE *out, const char *text);
-void kit_log_number(FILE *out, double v);
-
 /* A record of numbers and texts: kit_log_write(t, &log, "step", { "arm", .text = "LN" }, { "step", 7 }, { "loss", 0.25 }). Each is flushed,
- * so that a full disk shows at once, as an error on t. */
+ * so that a full disk shows at once, as an error on t. A number that is not finite becomes null. */
 typedef struct { const char *key; double number; const char *text; } kit_field; /* text NULL: the number */
 void kit_log_fields(gr_tape *t, const kit_log *log, const char *kind, const kit_field *field, size_t n);
 #define kit_log_write(t, log, kind, ...) \

@@ -1,7 +1,7 @@
 /* examples/kit/kit_runs.c - runs.jsonl: what is read is what was written, to the bit; a strict reader of our own lines. */
 #include "examples/kit/kit_runs.h"
 #include "core/op.h"
-#include "examples/kit/kit_log.h"
+#include "examples/kit/kit_json.h"
 #include "examples/kit/kit_page.h"
 #include "examples/kit/kit_program.h"
 #include <errno.h>
@@ -63,18 +63,32 @@ static bool is(reader *in, const char *mark)
 static bool need(reader *in, const char *mark) { return !gr_failed(in->t) && (is(in, mark) || expected(in, mark)); }
 static bool need_key(reader *in, const char *key) { return need(in, key) && need(in, ":"); }
 
-/* \u0000 to \uffff as UTF-8: how many bytes. */
+/* A character as UTF-8: how many bytes. */
 static size_t utf8_of(unsigned code, char *to)
 {
-    if (code < 0x80) return to[0] = (char)code, 1;
-    if (code < 0x800) return to[0] = (char)(0xc0 | code >> 6), to[1] = (char)(0x80 | (code & 63)), 2;
-    return to[0] = (char)(0xe0 | code >> 12), to[1] = (char)(0x80 | (code >> 6 & 63)), to[2] = (char)(0x80 | (code & 63)), 3;
+    const size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    for (size_t i = n; i-- > 1; code >>= 6) to[i] = (char)(0x80 | (code & 63));
+    to[0] = (char)(lead[n] | code);
+    return n;
+}
+
+/* \u0001 to \uffff, or the two that stand for one beyond; 0 when it is neither. */
+static unsigned need_escape(reader *in)
+{
+    unsigned code = 0, low = 0;
+    int used = 0;
+    if (sscanf(in->p, "\\u%4x%n", &code, &used) != 1 || used != 6) return 0;
+    in->p += 6;
+    if (code >> 10 != 0x36) return code;
+    if (sscanf(in->p, "\\u%4x%n", &low, &used) != 1 || used != 6 || low >> 10 != 0x37) return 0;
+    in->p += 6;
+    return 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
 }
 
 static const char *need_text(reader *in)
 {
     unsigned code;
-    int used = 0;
     if (!need(in, "\"")) return NULL;
     const size_t room = strcspn(in->p, "\n") + 1; /* what is escaped is longer than what it stands for */
     char *const text = gr_save(in->t, room), *to = text;
@@ -83,7 +97,7 @@ static const char *need_text(reader *in)
         if ((unsigned char)*in->p < 0x20) return expected(in, "the end of a text"), NULL;
         if (*in->p != '\\') *to++ = *in->p++;
         else if (in->p[1] == '"' || in->p[1] == '\\') *to++ = in->p[1], in->p += 2;
-        else if (sscanf(in->p, "\\u%4x%n", &code, &used) == 1 && used == 6 && code) to += utf8_of(code, to), in->p += 6;
+        else if ((code = need_escape(in)) != 0) to += utf8_of(code, to);
         else return expected(in, "a text"), NULL;
     }
     in->p++, *to = 0;
@@ -272,23 +286,23 @@ double kit_runs_value(const kit_runs *r, const char *figure, const char *name, .
 
 static void write_record(FILE *out, const kit_record *p)
 {
-    fputs("{\"figure\": ", out), kit_log_text(out, p->figure);
-    fputs(", \"name\": ", out), kit_log_text(out, p->name);
+    fputs("{\"figure\": ", out), kit_json_text(out, p->figure);
+    fputs(", \"name\": ", out), kit_json_text(out, p->name);
     fputs(", \"shape\": [", out);
     for (int k = 0; k < p->shape.rank; k++) fprintf(out, "%s%zu", k ? ", " : "", p->shape.dim[k]);
     fputs("], \"values\": [", out);
-    for (size_t i = 0; i < p->n; i++) fputs(i ? ", " : "", out), kit_log_number(out, p->values[i]);
+    for (size_t i = 0; i < p->n; i++) fputs(i ? ", " : "", out), kit_json_number(out, p->values[i], 9);
     fputs("]}\n", out);
 }
 
 static void write_done(FILE *out, const kit_done *d)
 {
-    fputs("{\"figure\": ", out), kit_log_text(out, d->figure);
-    fputs(", \"done\": {\"settings\": ", out), kit_log_text(out, d->settings);
-    fputs(", \"seconds\": ", out), kit_log_number(out, d->seconds);
-    fputs(", \"program\": ", out), kit_log_text(out, d->program);
-    fputs(", \"cpu\": ", out), kit_log_text(out, d->cpu);
-    fputs(", \"threads\": ", out), kit_log_number(out, d->threads);
+    fputs("{\"figure\": ", out), kit_json_text(out, d->figure);
+    fputs(", \"done\": {\"settings\": ", out), kit_json_text(out, d->settings);
+    fputs(", \"seconds\": ", out), kit_json_number(out, d->seconds, 9);
+    fputs(", \"program\": ", out), kit_json_text(out, d->program);
+    fputs(", \"cpu\": ", out), kit_json_text(out, d->cpu);
+    fputs(", \"threads\": ", out), kit_json_number(out, d->threads, 9);
     fputs("}}\n", out);
 }
 

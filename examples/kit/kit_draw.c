@@ -1,0 +1,210 @@
+/* examples/kit/kit_draw.c - palette, places and words that both drawings of a figure and the page use. */
+#include "examples/kit/kit_draw.h"
+#include "examples/kit/kit_json.h"
+#include <math.h>
+#include <string.h>
+
+const kit_look kit_looks[KIT_INKS] = {
+    [KIT_INK_NONE] = { "none", "#6f6f6f", "dot" },      [KIT_INK_BN] = { "bn", "#c24e00", "dash" },
+    [KIT_INK_LN] = { "ln", "#0072b2", "solid" },        [KIT_INK_GN] = { "gn", "#00795a", "dashdot" },
+    [KIT_INK_RMS] = { "rms", "#a8478a", "longdash" },   [KIT_INK_RAMP0] = { "r0", "#2a1a5e", "solid" },
+    [KIT_INK_RAMP1] = { "r1", "#6b2d90", "longdash" },  [KIT_INK_RAMP2] = { "r2", "#a8407f", "dash" },
+    [KIT_INK_RAMP3] = { "r3", "#cc5f45", "dashdot" },   [KIT_INK_RAMP4] = { "r4", "#b58200", "dot" },
+    [KIT_INK_QUIET] = { "quiet", "#85888f", "solid" },
+};
+const char *const kit_diverging[KIT_LEVELS] = { "#762a83", "#9970ab", "#c2a5cf", "#e7d4e8", "#f7f7f7", "#d9f0d3", "#a6dba0", "#5aae61", "#1b7837" };
+const char *const kit_sequential[KIT_LEVELS] = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#a0c92f", "#dcc81d" };
+const char *const kit_groups[KIT_GROUPS] = { "#332288", "#88ccee", "#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255", "#aa4499", "#777777" };
+
+int kit_level(const kit_map *m, double v)
+{
+    if (!isfinite(v)) return -1;
+    const double share = m->high > m->low ? (v - m->low) / (m->high - m->low) : 0.5;
+    const double level = m->diverging ? round(share * (KIT_LEVELS - 1)) : floor(share * KIT_LEVELS);
+    return (int)fmax(0, fmin(KIT_LEVELS - 1, level));
+}
+
+bool kit_panel_moves(const kit_panel *p)
+{
+    for (size_t k = 0; k < p->n; k++)
+        if (p->series[k]->moves || p->series[k]->reveal) return true;
+    return (p->map && p->map->moves) || (p->cloud && p->cloud->moves);
+}
+
+/* ---- Texts ---- */
+
+size_t kit_characters(const char *text)
+{
+    size_t characters = 0;
+    for (size_t n; text && *text; text += n, characters++) kit_utf8(text, &n);
+    return characters;
+}
+
+size_t kit_line(const char *text, size_t most)
+{
+    const char *end = text, *space = NULL;
+    size_t n;
+    for (size_t i = 0; *end; end += n, i++) {
+        if (*end == ' ') space = end;
+        if (i == most) return (size_t)((space && space > text ? space : end) - text) + (space == text);
+        kit_utf8(end, &n);
+    }
+    return (size_t)(end - text);
+}
+
+void kit_table_columns(const kit_table *table, double w, size_t characters[KIT_COLUMNS])
+{
+    double want[KIT_COLUMNS], all = 0;
+    for (size_t c = 0; c < table->columns && c < KIT_COLUMNS; c++) {
+        size_t longest = kit_characters(table->head[c]);
+        for (size_t r = 0; r < table->rows; r++) {
+            const size_t n = kit_characters(table->text[r * table->columns + c]);
+            longest = n > longest ? n : longest;
+        }
+        want[c] = fmax(5, fmin(34, (double)longest) + 2), all += want[c];
+    }
+    const double room = w / 6.6, share = fmin(1.6, room / all);
+    for (size_t c = 0; c < table->columns && c < KIT_COLUMNS; c++) characters[c] = (size_t)fmax(4, floor(want[c] * share));
+}
+
+size_t kit_table_lines(const kit_table *table, size_t row, const size_t characters[KIT_COLUMNS])
+{
+    size_t most = 1;
+    for (size_t c = 0; c < table->columns && c < KIT_COLUMNS; c++) {
+        const char *text = row ? table->text[(row - 1) * table->columns + c] : table->head[c];
+        size_t lines = 0;
+        for (; *text; lines++) {
+            while (*text == ' ') text++;
+            text += kit_line(text, characters[c] - 2);
+        }
+        most = lines > most ? lines : most;
+    }
+    return most;
+}
+
+/* ---- Places ---- */
+
+size_t kit_columns(const kit_figure *f)
+{
+    size_t pictures = 0;
+    for (size_t k = 0; k < f->n; k++) pictures += !f->panel[k]->table;
+    return f->columns > 1 && pictures > 1 ? f->columns < pictures ? f->columns : pictures : 1;
+}
+
+static double figure_width(const kit_figure *f)
+{
+    for (size_t k = 0; k < f->n; k++)
+        if (f->panel[k]->table) return 960;
+    return kit_columns(f) > 1 ? 960 : 640;
+}
+
+double kit_panel_width(const kit_panel *p)
+{
+    const double columns = (double)kit_columns(p->figure);
+    return p->table ? figure_width(p->figure) : columns > 1 ? floor((960 - (columns - 1) * KIT_GAP) / columns) : 640;
+}
+
+/* The space that the ticks of an axis take beside it. */
+static double room_for(const kit_scale *s, bool vertical)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const size_t n = kit_characters(kit_scale_label(s, i));
+        longest = n > longest ? n : longest;
+    }
+    if (vertical) return fmin(130, 14 + 6.6 * (double)longest);
+    return s->slant ? fmin(110, 22 + 4.2 * (double)longest) : 22;
+}
+
+kit_frame kit_frame_of(const kit_panel *p)
+{
+    kit_frame f = { .w = kit_panel_width(p) };
+    if (p->table) {
+        size_t characters[KIT_COLUMNS];
+        kit_table_columns(p->table, f.w, characters);
+        for (size_t r = 0; r <= p->table->rows; r++) f.h += (double)kit_table_lines(p->table, r, characters) * KIT_LINE_HEIGHT + 7;
+        return f;
+    }
+    f.h = floor(f.w / (p->aspect > 0 ? p->aspect : p->map || p->cloud ? 1 : 1.6));
+    if (p->cloud || (p->map && !p->x.label && !p->y.label && !p->x.tick && !p->y.tick)) return f;
+    const kit_scale x = kit_scale_x(p), y = kit_scale_y(p);
+    f.l = room_for(&y, true) + (p->y.label ? 18 : 0), f.r = 18, f.t = 8;
+    f.b = room_for(&x, false) + (p->x.label ? 19 : 0);
+    return f;
+}
+
+kit_places kit_places_of(const kit_figure *f, double top)
+{
+    kit_places all = { .w = figure_width(f) };
+    const size_t columns = kit_columns(f);
+    double y = top, tallest = 0;
+    size_t column = 0;
+    for (size_t k = 0; k < f->n; k++) {
+        const kit_frame p = kit_frame_of(f->panel[k]);
+        if (column && (column == columns || f->panel[k]->table)) y += tallest + KIT_GAP, tallest = 0, column = 0;
+        all.at[k].x = (double)column * (p.w + KIT_GAP), all.at[k].y = y + KIT_HEAD;
+        tallest = fmax(tallest, p.h + KIT_HEAD);
+        column = f->panel[k]->table ? columns : column + 1;
+    }
+    all.h = y + tallest;
+    return all;
+}
+
+/* ---- Words ---- */
+
+size_t kit_key(const kit_figure *f, const kit_series **entry, size_t most)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < f->n; k++)
+        for (size_t i = 0; i < f->panel[k]->n; i++) {
+            const kit_series *const s = f->panel[k]->series[i];
+            bool known = !s->name;
+            for (size_t e = 0; e < n && !known; e++) known = !strcmp(entry[e]->name, s->name);
+            if (!known && n < most) entry[n++] = s;
+        }
+    return n;
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+
+bool kit_key_is_new(const kit_figure *f, size_t k)
+{
+    const kit_map *const m = f->panel[k]->map;
+    const kit_cloud *const c = f->panel[k]->cloud;
+    for (size_t i = 0; i < k; i++) {
+        const kit_map *const n = f->panel[i]->map;
+        const kit_cloud *const d = f->panel[i]->cloud;
+        if (m && n && m->low == n->low && m->high == n->high && m->diverging == n->diverging && same_text(m->means, n->means)) return false;
+        if (c && d && c->groups == d->groups && same_text(c->means, d->means)) return false;
+    }
+    return m || (c && c->group && c->groups);
+}
+
+static double last_value(const kit_panel *p, const kit_series *s)
+{
+    const double *const y = s->y ? kit_frame_row(s->y, s->moves, kit_last_frame(p->figure), s->n) : NULL;
+    for (size_t i = s->n; y && i > 0; i--)
+        if (isfinite(y[i - 1])) return y[i - 1];
+    return (double)NAN;
+}
+
+void kit_panel_describe(FILE *out, const kit_panel *p)
+{
+    const char *between = " Last values: ";
+    if (p->table) fprintf(out, "A table of %zu rows.", p->table->rows);
+    if (p->map) fprintf(out, "A map of %zu rows and %zu columns. Its colour is ", p->map->rows, p->map->columns), kit_markup(out, p->map->means),
+        fprintf(out, ", from %.3g to %.3g.", p->map->low, p->map->high);
+    if (p->cloud) {
+        fprintf(out, "%zu points in space. Axes: ", p->cloud->n);
+        for (int i = 0; i < 3; i++) kit_markup(out, p->cloud->axis[i]), fputs(i < 2 ? ", " : ".", out);
+    }
+    if (!p->n) return;
+    kit_markup(out, p->y.label ? p->y.label : "Values"), fputs(" against ", out), kit_markup(out, p->x.label ? p->x.label : "number"), fputc('.', out);
+    for (size_t k = 0; k < p->n; k++) {
+        const kit_series *const s = p->series[k];
+        if (!s->name || s->ghost || s->mark == KIT_BARS || !isfinite(last_value(p, s))) continue;
+        fputs(between, out), kit_markup(out, s->name), fprintf(out, " %.3g", last_value(p, s));
+        between = ", ";
+    }
+    if (*between == ',') fputc('.', out);
+}
