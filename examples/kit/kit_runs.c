@@ -78,12 +78,11 @@ static unsigned need_escape(reader *in)
 {
     unsigned code = 0, low = 0;
     int used = 0;
-    if (sscanf(in->p, "\\u%4x%n", &code, &used) != 1 || used != 6) return 0;
-    in->p += 6;
-    if (code >> 10 != 0x36) return code;
-    if (sscanf(in->p, "\\u%4x%n", &low, &used) != 1 || used != 6 || low >> 10 != 0x37) return 0;
-    in->p += 6;
-    return 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
+    if (sscanf(in->p, "\\u%4x%n", &code, &used) != 1 || used != 6 || !code) return 0;
+    const bool two = code >> 10 == 0x36;
+    if (two && (sscanf(in->p + 6, "\\u%4x%n", &low, &used) != 1 || used != 6 || low >> 10 != 0x37)) return 0;
+    in->p += two ? 12 : 6;
+    return !two ? code : 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
 }
 
 static const char *need_text(reader *in)
