@@ -1,6 +1,7 @@
 /* examples/dive/models.c - the four architectures. All arms have the same streams, so what two of them both have starts as the same bits. */
 #include "examples/dive/models.h"
 #include "core/op.h"
+#include <math.h>
 #include <string.h>
 
 const char *const dive_arch_name[DIVE_ARCHS] = { "MLP", "LSTM", "CNN", "Transformer" };
@@ -318,5 +319,6 @@ const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)
     char text[400];
     const dive_spec s = with_defaults(*spec);
     write[s.arch](text, sizeof text, &s);
+    if (isnan(spec->lr)) return kit_figure_text(f, "%s, %s, batch %zu", text, s.sgd ? "SGD" : "Adam", batch);
     return kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, s.sgd ? "SGD" : "Adam", s.lr, batch);
 }

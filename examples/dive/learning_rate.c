@@ -1,0 +1,256 @@
+/* examples/dive/learning_rate.c - figure "learning_rate": how far a learning rate, or the scale of the initial weights, may go.
+ *
+ * A sweep trains one network with eight values of one setting, in lockstep on the same batches, once for each arm and seed. Records:
+ * "SWEEP/values" [8]; "SWEEP/ARM/loss" [seeds, 8]: the mean training loss of the last fifth of the steps, NaN when it left the finite
+ * numbers on the way. A value trains when that is below half of ln 10, the loss of guessing, in every seed. */
+#include "examples/dive/models.h"
+#include "examples/dive/seeds.h"
+#include <math.h>
+
+enum { LSTM_ADAM, MLP_ADAM, MLP_SGD, MLP_SCALE, SWEEPS };
+enum { VALUES = KIT_ARMS };
+typedef struct {
+    const char *name, *title, *note, *axis;
+    dive_spec spec;
+    bool scale; /* the setting is the scale of the initial weights, else the learning rate */
+    double value[VALUES];
+} sweep;
+
+static const double guessing = 2.302585092994046; /* ln 10 */
+
+static sweep sweep_of(const dive *d, size_t k)
+{
+    const dive_spec mlp = { .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 256) },
+                    lstm = { .arch = DIVE_LSTM, .hidden = dive_pick(d, 8, 32, 128) };
+    const sweep all[SWEEPS] = {
+        { "lstm_adam", "LSTM, Adam", "learning rate", "learning rate", lstm, false, { 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3 } },
+        { "mlp_adam", "MLP, Adam", "learning rate", "learning rate", mlp, false, { 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1 } },
+        { "mlp_sgd", "MLP, SGD", "learning rate", "learning rate", mlp, false, { 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 } },
+        { "mlp_scale",
+          "MLP, Adam 0.001",
+          "initial weights",
+          "initial weights, times He's",
+          mlp,
+          true,
+          { 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 } },
+    };
+    sweep s = all[k];
+    s.spec.sgd = k == MLP_SGD;
+    return s;
+}
+static size_t steps_of(const dive *d, const sweep *s)
+{
+    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 120, 600) : dive_pick(d, 5, 250, 1000);
+}
+static size_t batch_of(const dive *d) { return dive_pick(d, 16, 32, 64); }
+
+/* ---- Measuring ---- */
+
+typedef struct {
+    dive *d;
+    const sweep *s;
+    size_t number, all;
+} job;
+
+static bool watch(kit_arms *a, size_t step, bool evaluated)
+{
+    const job *const j = a->user;
+    const double share = ((double)j->number + (double)step / (double)a->steps) / (double)j->all;
+    return evaluated || dive_tick(j->d, share, "%s, %s, step %zu", j->s->title, a->title, step);
+}
+
+/* The eight values with one norm and one seed, to loss [VALUES]. */
+static bool train(dive *d, job *j, size_t arm, size_t seed, double *loss)
+{
+    dive_batches b;
+    dive_spec spec[VALUES];
+    char name[VALUES][24];
+    const size_t steps = steps_of(d, j->s);
+    kit_arms a = { .title = dive_arm_name[arm], .steps = steps, .every = steps - steps / 5, .watch = watch };
+    if (!dive_batches_open(d, &b, &a, &j->s->spec, batch_of(d), seed)) return false;
+    a.source.test = 1;
+    for (size_t i = 0; i < VALUES; i++) {
+        spec[i] = j->s->spec;
+        *(j->s->scale ? &spec[i].scale : &spec[i].lr) = j->s->value[i];
+        snprintf(name[i], sizeof name[i], "%g", j->s->value[i]);
+        kit_arms_add(&a, name[i], (int)dive_arm_norm[arm]), a.arm[i].user = &spec[i];
+    }
+    a.user = j;
+    const bool done = kit_arms_run(d->r, &a) && !kit_interrupted();
+    for (size_t i = 0; i < VALUES; i++) loss[i] = a.arm[i].diverged ? (double)NAN : kit_loss(&a.arm[i].recent);
+    dive_arms_free(&a), dive_batches_free(d, &b);
+    return done;
+}
+
+void dive_learning_rate_measure(dive *d)
+{
+    job j = { .d = d, .all = SWEEPS * DIVE_ARMS * d->seeds };
+    for (size_t k = 0; k < SWEEPS; k++) {
+        const sweep s = sweep_of(d, k);
+        j.s = &s;
+        dive_put(d, GR_SHAPE(VALUES), s.value, "%s/values", s.name);
+        for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+            double *const loss = dive_blank(d, d->seeds * VALUES);
+            for (size_t seed = 0; seed < d->seeds; seed++, j.number++)
+                if (!loss || !train(d, &j, arm, seed, loss + seed * VALUES)) return;
+            dive_put(d, GR_SHAPE(d->seeds, VALUES), loss, "%s/%s/loss", s.name, dive_arm_name[arm]);
+        }
+    }
+}
+
+/* ---- What trains ---- */
+
+/* The least and largest value that trains, of each arm; NaN: none does. */
+typedef struct {
+    double least[DIVE_ARMS], largest[DIVE_ARMS];
+} span;
+
+static const kit_record *get(const dive *d, const sweep *s, size_t arm)
+{
+    return kit_runs_get(&d->runs, "learning_rate", "%s/%s/loss", s->name, dive_arm_name[arm]);
+}
+
+static bool trains(const kit_record *r, size_t value)
+{
+    const size_t seeds = r ? r->n / VALUES : 0;
+    for (size_t k = 0; k < seeds; k++)
+        if (!(r->values[k * VALUES + value] < guessing / 2)) return false;
+    return seeds > 0;
+}
+
+static span span_of(const dive *d, const sweep *s)
+{
+    span x;
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        const kit_record *const r = get(d, s, arm);
+        x.least[arm] = x.largest[arm] = NAN;
+        for (size_t i = 0; i < VALUES; i++)
+            if (trains(r, i)) x.largest[arm] = s->value[i], x.least[arm] = isnan(x.least[arm]) ? s->value[i] : x.least[arm];
+    }
+    return x;
+}
+
+/* "0.01 to 0.3" */
+static const char *span_text(kit_figure *f, const span *x, size_t arm)
+{
+    return isnan(x->least[arm]) ? "nothing" : kit_figure_text(f, "%g to %g", x->least[arm], x->largest[arm]);
+}
+
+static const char *spans_text(kit_figure *f, const span *x)
+{
+    return kit_figure_text(f, "none %s, BN %s, LN %s", span_text(f, x, 0), span_text(f, x, 1), span_text(f, x, 2));
+}
+
+/* ---- Drawing ---- */
+
+void dive_learning_rate_draw(const dive *d, kit_figure *f)
+{
+    const char *words[SWEEPS];
+    span x[SWEEPS];
+    f->title = "How far the learning rate may go";
+    for (size_t k = 0; k < SWEEPS; k++) {
+        const sweep s = sweep_of(d, k);
+        const double ends[] = { s.value[0], s.value[VALUES - 1] }, level[] = { guessing / 2, guessing / 2 };
+        x[k] = span_of(d, &s);
+        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = s.title,
+                                                            .note = s.note,
+                                                            .x = { .label = s.axis, .log = true },
+                                                            .y = { .label = "final training loss", .log = true } });
+        for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+            const dive_band y = dive_over_seeds(f->t, get(d, &s, arm));
+            for (size_t i = 0; i < y.n; i++)
+                if (y.high[i] > 2 * guessing) y.mean[i] = y.low[i] = y.high[i] = NAN;
+            kit_series_add(p, &(kit_series){ .name = dive_arm_name[arm],
+                                             .ink = (kit_ink)(KIT_INK_NONE + arm),
+                                             .mark = KIT_LINE_DOTS,
+                                             .n = y.n,
+                                             .x = s.value,
+                                             .y = y.mean,
+                                             .low = y.low,
+                                             .high = y.high });
+        }
+        kit_series_add(p, &(kit_series){ .name = "trains below", .ink = KIT_INK_QUIET, .n = 2, .x = ends, .y = level });
+        dive_spec shown = s.spec;
+        if (!s.scale) shown.lr = NAN;
+        words[k] = kit_figure_text(f, "%s trains at: %s. [%s, %zu steps%s]", s.title, spans_text(f, &x[k]),
+                                   dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s), s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
+    }
+    kit_figure_says(f, KIT_SAY_QUESTION, "Do networks with a norm stand larger learning rates, and worse initial weights?");
+    kit_figure_says(f, KIT_SAY_NUMBER, "%g, %g, %g is the largest learning rate that trains the MLP with SGD: none, BN, LN",
+                    x[MLP_SGD].largest[0], x[MLP_SGD].largest[1], x[MLP_SGD].largest[2]);
+    kit_figure_says(f, KIT_SAY_CAPTION,
+                    "Each point is a network of its own; lines are means of %zu seeds, bands reach from the least to the largest. The "
+                    "final loss is the "
+                    "mean training loss of the last fifth of the steps. A gap is a seed that left the finite numbers or ended above %.1f, "
+                    "twice the loss "
+                    "of guessing. A setting trains when its loss ends below %.2f (grey) in every seed. %s.  %s  %s  %s  %s",
+                    d->seeds, 2 * guessing, guessing / 2, d->preprocessing, words[0], words[1], words[2], words[3]);
+}
+
+/* ---- Claims ---- */
+
+/* How far the largest value that trains lies above that of no norm, and from there down to the least. */
+static double reach(const span *x, size_t arm)
+{
+    return isnan(x->largest[arm]) ? 0 : isnan(x->largest[0]) ? HUGE_VAL : x->largest[arm] / x->largest[0];
+}
+static double width(const span *x, size_t arm) { return isnan(x->largest[arm]) ? 0 : x->largest[arm] / x->least[arm]; }
+
+static dive_verdict more(double a, double b) { return a > b * (1 + 1e-9) ? DIVE_PASS : a < b * (1 - 1e-9) ? DIVE_FAIL : DIVE_DIFFERS; }
+
+static void claim_rates(const dive *d, dive_claims *c, size_t arm, dive_claim claim)
+{
+    dive_verdict v[MLP_SCALE];
+    const char *text[MLP_SCALE];
+    for (size_t k = 0; k < MLP_SCALE; k++) {
+        const sweep s = sweep_of(d, k);
+        const span x = span_of(d, &s);
+        v[k] = more(reach(&x, arm), 1);
+        text[k] = kit_figure_text(c->f, "%s: %s against %s", s.title, span_text(c->f, &x, arm), span_text(c->f, &x, 0));
+    }
+    claim.measured = kit_figure_text(c->f, "learning rates that train, against no norm: %s; %s; %s", text[0], text[1], text[2]);
+    claim.control = "no norm, same steps, batches and weights; rates a factor of about 3 apart";
+    claim.verdict = dive_together(v, MLP_SCALE);
+    claim.why = "not the largest rate everywhere: Adam's steps do not grow with the gradient, so it bears much without a norm";
+    dive_claim_add(c, &claim);
+}
+
+static void claim_five(const dive *d, dive_claims *c)
+{
+    const sweep s = sweep_of(d, MLP_SGD);
+    const span x = span_of(d, &s);
+    const double ratio = reach(&x, 1);
+    dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates 5 times as large and more",
+                                     .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
+                                     .measured = kit_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
+                                     .control = "no norm, same steps, batches and weights; rates a factor of about 3 apart",
+                                     .why = kit_figure_text(c->f, "%s",
+                                                            ratio > 1 ? "larger, but less than 5 times"
+                                                                      : "this network is shallow and has He's weights: it stands as much"),
+                                     .verdict = ratio >= 5  ? DIVE_PASS
+                                                : ratio > 1 ? DIVE_DIFFERS
+                                                            : DIVE_FAIL });
+}
+
+static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *statement, const char *source)
+{
+    const sweep s = sweep_of(d, MLP_SCALE);
+    const span x = span_of(d, &s);
+    dive_claim_add(c, &(dive_claim){ .statement = statement,
+                                     .source = source,
+                                     .measured = kit_figure_text(c->f, "trains with weights of %s times He's, without norm %s",
+                                                                 span_text(c->f, &x, arm), span_text(c->f, &x, 0)),
+                                     .control = "no norm, same steps, batches and learning rate",
+                                     .why = "of the scales tried; Adam's steps do not depend on the gradient's size",
+                                     .verdict = more(width(&x, arm), width(&x, 0)) });
+}
+
+void dive_learning_rate_claims(const dive *d, dive_claims *c)
+{
+    claim_rates(d, c, 2, (dive_claim){ .statement = "LayerNorm allows higher learning rates", .source = "the documents" });
+    claim_rates(d, c, 1,
+                (dive_claim){ .statement = "BatchNorm allows higher learning rates", .source = "Ioffe, Szegedy 2015, section 3.3" });
+    claim_five(d, c);
+    claim_scale(d, c, 2, "LayerNorm is robust to the scale of the initial weights", "the documents");
+    claim_scale(d, c, 1, "BatchNorm needs less careful initialization", "Ioffe, Szegedy 2015, abstract (BN6)");
+}
