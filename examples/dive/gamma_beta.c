@@ -1,0 +1,323 @@
+/* examples/dive/gamma_beta.c - figure "gamma_beta": what the initial gain and shift of a norm do: to the training of an LSTM, to the distribution
+ * that the nonlinearity sees, and to its slope.
+ *
+ * Records: "steps" [frames]; "ARM/loss" [seeds, betas, gammas, frames], the training loss since the evaluation before; "ARM/whole" [seeds, betas,
+ * gammas], over all steps; "bins" [bins], "histogram" [9, bins] in percent, "cut" and "saturated" [9], likewise, of gamma xhat + beta, beta
+ * after beta for each gamma; "slope/at" and "slope" [n]: E[tanh'(x)], x ~ N(0, s^2). */
+#include "core/op.h"
+#include "examples/dive/gradient_flow.h"
+#include "examples/dive/seeds.h"
+#include "gradus.h"
+#include <math.h>
+
+enum { BETAS = 3, GAMMAS = 4, SHAPES = 9, BINS = 64, SLOPES = 41 };
+static const double beta_of[BETAS] = { -1, 0, 1 }, gamma_of[GAMMAS] = { 0.1, 0.5, 1, 2 };
+static const double spread_of = 8; /* histograms go from -8 to 8 */
+
+/* ==== Measuring ==== */
+
+typedef struct {
+    dive *d;
+    size_t frames, frame, done, all; /* trainings that are done, of all */
+    double *loss;                    /* [gammas, frames] of this training */
+} job;
+
+static bool watch(kit_arms *a, size_t step, bool evaluated)
+{
+    job *const j = a->user;
+    if (evaluated && step && j->frame < j->frames) {
+        for (size_t i = 0; i < a->n; i++)
+            if (!a->arm[i].diverged) j->loss[i * j->frames + j->frame] = kit_loss(&a->arm[i].recent);
+        j->frame++;
+    }
+    return dive_tick(j->d, ((double)j->done + (double)step / (double)a->steps) / (double)j->all, "LSTM, step %zu", step);
+}
+
+/* The four gammas at one beta, on the same batches. */
+static bool train(job *j, gr_norm_kind norm, double beta, size_t seed, size_t every, double *whole)
+{
+    dive *const d = j->d;
+    dive_batches b;
+    dive_spec spec[GAMMAS];
+    kit_arms a = { .title = "gamma", .steps = every * j->frames, .every = every };
+    const dive_spec common = { .arch = DIVE_LSTM, .hidden = dive_pick(d, 8, 32, 64), .lr = 2e-3, .shift = beta };
+    if (!dive_batches_open(d, &b, &a, &common, 32, seed)) return false;
+    a.watch = watch, a.user = j, a.source.test = 0, j->frame = 0;
+    for (size_t i = 0; i < GAMMAS; i++) {
+        spec[i] = common, spec[i].gain = gamma_of[i];
+        kit_arms_add(&a, "LSTM", (int)norm), a.arm[i].user = &spec[i];
+    }
+    const bool done = kit_arms_run(d->r, &a) && !kit_interrupted();
+    for (size_t i = 0; i < GAMMAS && done; i++)
+        if (!a.arm[i].diverged) whole[i] = kit_loss(&a.arm[i].whole);
+    dive_arms_free(&a), dive_batches_free(d, &b);
+    j->done++;
+    return done;
+}
+
+static void measure_training(dive *d)
+{
+    const size_t most = dive_pick(d, 1, 1, 3), seeds = d->seeds < most ? d->seeds : most;
+    const size_t frames = dive_pick(d, 2, 15, 20), every = dive_pick(d, 2, 20, 60), cell = GAMMAS * frames;
+    double at[20];
+    job j = { .d = d, .frames = frames, .all = 2 * seeds * BETAS };
+    for (size_t k = 0; k < frames; k++) at[k] = (double)((k + 1) * every);
+    dive_put(d, GR_SHAPE(frames), at, "steps");
+    for (size_t i = 1; i < DIVE_ARMS; i++) {
+        double *const loss = dive_blank(d, seeds * BETAS * cell), *const whole = dive_blank(d, seeds * BETAS * GAMMAS);
+        for (size_t s = 0; s < seeds; s++)
+            for (size_t k = 0; k < BETAS && loss && whole; k++) {
+                j.loss = loss + (s * BETAS + k) * cell;
+                if (!train(&j, dive_arm_norm[i], beta_of[k], s, every, whole + (s * BETAS + k) * GAMMAS)) return;
+            }
+        if (!loss || !whole) return;
+        dive_put(d, GR_SHAPE(seeds, BETAS, GAMMAS, frames), loss, "%s/loss", dive_arm_name[i]);
+        dive_put(d, GR_SHAPE(seeds, BETAS, GAMMAS), whole, "%s/whole", dive_arm_name[i]);
+    }
+}
+
+/* gamma xhat + beta of the first hidden layer of an MLP on test images, before training. */
+static void measure_shapes(dive *d)
+{
+    enum { CASES = 128, UNITS = 128 };
+    gr_tape *const t = dive_tape(d, dive_seed(d, 0));
+    gr_module *const root = gr_module_new(t);
+    gr_linear *const fc = gr_linear_new(t, root, "fc", KIT_PIXELS, UNITS, NULL);
+    if (fc) gr_param_init(t, &fc->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+    kit_batches images = kit_batches_new(t, &d->data.test, CASES, false);
+    if (fc && !gr_failed(t)) {
+        const kit_batch b = kit_next(t, &images);
+        const gr_tensor *const x =
+            gr_layer_norm(t, gr_linear_forward(t, fc, gr_input(t, b.pixels, GR_SHAPE(b.n, KIT_PIXELS))), 1, NULL, NULL, 1e-5);
+        double bins[BINS], share[SHAPES][BINS] = { { 0 } }, cut[SHAPES] = { 0 }, saturated[SHAPES] = { 0 };
+        const double width = 2 * spread_of / BINS;
+        for (size_t k = 0; k < BINS; k++) bins[k] = -spread_of + width * ((double)k + 0.5);
+        for (size_t s = 0; s < SHAPES; s++)
+            for (size_t i = 0; x && i < x->len; i++) {
+                const double y = gamma_of[1 + s / BETAS] * (double)x->data[i] + beta_of[s % BETAS], one = 100 / (double)x->len;
+                const double bin = floor((y + spread_of) / width);
+                if (bin >= 0 && bin < BINS) share[s][(size_t)bin] += one;
+                if (y < 0) cut[s] += one;
+                if (fabs(y) > 2) saturated[s] += one;
+            }
+        dive_put(d, GR_SHAPE(BINS), bins, "bins"), dive_put(d, GR_SHAPE(SHAPES, BINS), share[0], "histogram");
+        dive_put(d, GR_SHAPE(SHAPES), cut, "cut"), dive_put(d, GR_SHAPE(SHAPES), saturated, "saturated");
+    }
+    kit_batches_free(t, &images), gr_module_free(root);
+    dive_tape_free(d, t);
+}
+
+void dive_gamma_beta_measure(dive *d)
+{
+    double at[SLOPES], slope[SLOPES];
+    for (size_t k = 0; k < SLOPES; k++) at[k] = 0.05 * pow(80, (double)k / (SLOPES - 1)), slope[k] = flow_tanh_slope(at[k]);
+    dive_put(d, GR_SHAPE(SLOPES), at, "slope/at"), dive_put(d, GR_SHAPE(SLOPES), slope, "slope");
+    const double paper[3] = { 0.1, 0.5, 1 };
+    double found[3];
+    for (size_t k = 0; k < 3; k++) found[k] = flow_tanh_slope(paper[k]);
+    dive_put(d, GR_SHAPE(3), paper, "slope/paper"), dive_put(d, GR_SHAPE(3), found, "slope/found");
+    if (dive_tick(d, 0, "shapes")) measure_shapes(d);
+    if (!gr_failed(d->r->tape)) measure_training(d);
+}
+
+/* ==== Drawing ==== */
+
+static const kit_record *get(const dive *d, const char *name) { return kit_runs_get(&d->runs, "gamma_beta", "%s", name); }
+
+/* The mean over the seeds of entry i of [seeds, n], n that of one seed. */
+static double mean_at(const kit_record *r, size_t i)
+{
+    const size_t seeds = r ? r->shape.dim[0] : 0, n = seeds ? r->n / seeds : 0;
+    double sum = 0;
+    for (size_t s = 0; s < seeds; s++) sum += r->values[s * n + i] / (double)seeds;
+    return seeds ? sum : (double)NAN;
+}
+
+/* The loss over all steps at a gamma and a beta. */
+static double whole(const dive *d, size_t arm, size_t gamma, size_t beta)
+{
+    return mean_at(kit_runs_get(&d->runs, "gamma_beta", "%s/whole", dive_arm_name[arm]), beta * GAMMAS + gamma);
+}
+
+/* The least and the largest of it over these gammas and betas. */
+typedef struct {
+    double low, high;
+} range;
+static range range_of(const dive *d, size_t arm, size_t gammas, size_t first_beta, size_t last_beta)
+{
+    range r = { HUGE_VAL, -HUGE_VAL };
+    for (size_t g = 0; g < gammas; g++)
+        for (size_t b = first_beta; b <= last_beta; b++) {
+            const double x = whole(d, arm, g, b);
+            r.low = isnan(x) ? x : fmin(r.low, x), r.high = isnan(x) ? x : fmax(r.high, x);
+        }
+    return r;
+}
+
+static void draw_curves(const dive *d, kit_figure *f, size_t arm)
+{
+    const kit_record *const steps = get(d, "steps"), *const r = kit_runs_get(&d->runs, "gamma_beta", "%s/loss", dive_arm_name[arm]);
+    kit_panel *const p = kit_panel_new(
+        f, &(kit_panel){
+               .title = kit_figure_text(f, "%s-LSTM", dive_arm_name[arm]), .note = "beta 0", .x = { "step" }, .y = { "training loss" } });
+    for (size_t g = 0; g < GAMMAS && steps && r && p; g++) {
+        double *const y = gr_save(f->t, steps->n * sizeof *y);
+        for (size_t k = 0; y && k < steps->n; k++) y[k] = mean_at(r, (GAMMAS + g) * steps->n + k);
+        kit_series_add(p, &(kit_series){ .name = kit_figure_text(f, "gamma %g", gamma_of[g]),
+                                         .ink = (kit_ink)(KIT_INK_RAMP0 + g),
+                                         .n = steps->n,
+                                         .x = steps->values,
+                                         .y = y });
+    }
+}
+
+static void draw_map(const dive *d, kit_figure *f, size_t arm, range both)
+{
+    static const char *const gammas[GAMMAS] = { "0.1", "0.5", "1", "2" }, *const betas[BETAS] = { "-1", "0", "1" };
+    double values[GAMMAS][BETAS];
+    for (size_t g = 0; g < GAMMAS; g++)
+        for (size_t b = 0; b < BETAS; b++) values[g][b] = whole(d, arm, g, b);
+    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s-LSTM", dive_arm_name[arm]),
+                                                        .note = "mean training loss",
+                                                        .x = { "beta", .tick = betas, .ticks = BETAS },
+                                                        .y = { "gamma", .tick = gammas, .ticks = GAMMAS },
+                                                        .aspect = 1.6 });
+    kit_map_set(p, &(kit_map){ .rows = GAMMAS,
+                               .columns = BETAS,
+                               .values = values[0],
+                               .low = both.low,
+                               .high = both.high,
+                               .means = "mean training loss, nats" });
+}
+
+/* Loss against gamma, a band over the betas. */
+static void draw_spread(const dive *d, kit_figure *f)
+{
+    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Both, over the first gamma",
+                                                        .note = "beta 0; band: beta -1 to 1",
+                                                        .x = { "gamma", .log = true },
+                                                        .y = { "mean training loss" } });
+    for (size_t i = 1; i < DIVE_ARMS; i++) {
+        double y[GAMMAS], low[GAMMAS], high[GAMMAS];
+        for (size_t g = 0; g < GAMMAS; g++) {
+            y[g] = low[g] = high[g] = whole(d, i, g, 1);
+            for (size_t b = 0; b < BETAS; b++) low[g] = fmin(low[g], whole(d, i, g, b)), high[g] = fmax(high[g], whole(d, i, g, b));
+        }
+        kit_series_add(p, &(kit_series){ .name = dive_arm_name[i],
+                                         .ink = (kit_ink)(KIT_INK_NONE + i),
+                                         .mark = KIT_LINE_DOTS,
+                                         .n = GAMMAS,
+                                         .x = gamma_of,
+                                         .y = y,
+                                         .low = low,
+                                         .high = high });
+    }
+}
+
+static void draw_slope(const dive *d, kit_figure *f)
+{
+    const kit_record *const at = get(d, "slope/at"), *const y = get(d, "slope"), *const paper = get(d, "slope/paper"),
+                            *const found = get(d, "slope/found");
+    if (!at || !y || !paper || !found) return;
+    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "What tanh lets through",
+                                                        .note = kit_figure_text(f, "%.3f, %.3f, %.3f at 0.1, 0.5, 1", found->values[0],
+                                                                                found->values[1], found->values[2]),
+                                                        .x = { "deviation of what it is given", .log = true },
+                                                        .y = { "mean slope", .low = 0, .high = 1 } });
+    kit_series_add(p, &(kit_series){ .ink = KIT_INK_QUIET, .n = at->n, .x = at->values, .y = y->values });
+    kit_series_add(p, &(kit_series){ .ink = KIT_INK_QUIET, .mark = KIT_DOTS, .n = paper->n, .x = paper->values, .y = found->values });
+}
+
+static void draw_shapes(const dive *d, kit_figure *f)
+{
+    const kit_record *const bins = get(d, "bins"), *const share = get(d, "histogram"), *const cut = get(d, "cut"),
+                            *const saturated = get(d, "saturated");
+    if (!bins || !share || !cut || !saturated) return;
+    for (size_t s = 0; s < SHAPES; s++) {
+        const char *const title = kit_figure_text(f, "gamma %g, beta %g", gamma_of[1 + s / BETAS], beta_of[s % BETAS]);
+        const char *const note = kit_figure_text(f, "ReLU cuts %.0f %%, tanh is flat for %.0f %%", cut->values[s], saturated->values[s]);
+        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title,
+                                                            .note = note,
+                                                            .x = { "gamma xhat + beta", .low = -spread_of, .high = spread_of },
+                                                            .y = { "% of values", .low = 0, .high = 25 } });
+        kit_series_add(
+            p, &(kit_series){ .ink = KIT_INK_LN, .mark = KIT_BARS, .n = bins->n, .x = bins->values, .y = share->values + s * bins->n });
+    }
+}
+
+void dive_gamma_beta_draw(const dive *d, kit_figure *f)
+{
+    const kit_record *const steps = get(d, "steps");
+    const range ln = range_of(d, 2, GAMMAS, 0, BETAS - 1), bn = range_of(d, 1, GAMMAS, 0, BETAS - 1), ln0 = range_of(d, 2, 3, 1, 1),
+                bn0 = range_of(d, 1, 3, 1, 1);
+    f->title = "The first gamma and beta";
+    f->columns = 3;
+    kit_figure_says(f, KIT_SAY_QUESTION, "A norm's gain and shift are learned: does it matter where they start?");
+    draw_curves(d, f, 2), draw_curves(d, f, 1), draw_spread(d, f);
+    draw_map(d, f, 2, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) }),
+        draw_map(d, f, 1, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) });
+    draw_slope(d, f), draw_shapes(d, f);
+    kit_figure_says(f, KIT_SAY_NUMBER, "%.2f and %.2f nats between the best and the worst of gamma 0.1, 0.5 and 1: BN, LN",
+                    bn0.high - bn0.low, ln0.high - ln0.low);
+    kit_figure_says(f, KIT_SAY_CAPTION,
+                    "An LSTM reads digits row by row, its norms beginning at four gammas and three betas (added to the bias of its gates "
+                    "and to that of the cell's norm). Its mean "
+                    "loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm. A small gamma keeps the "
+                    "gates where their slope is "
+                    "large (the curve of tanh, by quadrature), but hides the input; a large one pushes them to where it is flat. Below, "
+                    "what the nonlinearity "
+                    "gets: LayerNorm of the first hidden layer of an MLP, He's weights, test images; tanh counts as flat where its slope "
+                    "is below 0.07. Preprocessing: %s. "
+                    "LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
+                    steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, d->preprocessing);
+}
+
+/* ==== Claims ==== */
+
+void dive_gamma_beta_claims(const dive *d, dive_claims *c)
+{
+    const range ln = range_of(d, 2, 3, 1, 1), bn = range_of(d, 1, 3, 1, 1);
+    const bool less = ln.high - ln.low < bn.high - bn.low, never_worse = ln.high <= bn.low;
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm does not depend on its first gamma as recurrent BatchNorm does",
+                                     .source = "Ba et al. 2016, section 6; claims LN14",
+                                     .measured = kit_figure_text(
+                                         c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
+                                         ln.high, bn.low, bn.high),
+                                     .control = "the same batches; beta 0",
+                                     .verdict = less          ? DIVE_PASS
+                                                : never_worse ? DIVE_DIFFERS
+                                                              : DIVE_FAIL,
+                                     .why = less          ? ""
+                                            : never_worse ? "its worst is no worse than BatchNorm's best, but its spread is larger"
+                                                          : "its spread is larger" });
+    const range all = range_of(d, 2, GAMMAS, 0, BETAS - 1);
+    const double usual = whole(d, 2, 2, 1);
+    const bool robust = all.high <= 1.1 * usual, best = usual <= 1.02 * all.low;
+    dive_claim_add(
+        c,
+        &(dive_claim){ .statement = "LayerNorm is robust to how gamma and beta begin",
+                       .source = "the documents",
+                       .measured = kit_figure_text(
+                           c->f, "mean training loss %.3f with gamma 1 and beta 0; over gamma 0.1 to 2 and beta -1 to 1 it is %.3f to %.3f",
+                           usual, all.low, all.high),
+                       .control = "the worst within 10 % of the usual start",
+                       .verdict = robust ? DIVE_PASS
+                                  : best ? DIVE_DIFFERS
+                                         : DIVE_FAIL,
+                       .why = robust ? ""
+                              : best ? "the usual start is about the best, and far ones are slower"
+                                     : "gates that begin half closed or flat learn later" });
+    const kit_record *const found = get(d, "slope/found");
+    static const double paper[3] = { 0.990, 0.827, 0.606 };
+    double off = found ? 0 : (double)NAN;
+    for (size_t k = 0; found && k < 3; k++) off = fmax(off, fabs(found->values[k] - paper[k]));
+    if (!found) return;
+    dive_claim_add(c, &(dive_claim){ .statement = "The mean slope of tanh is 0.990, 0.827 and 0.606 for inputs of deviation 0.1, 0.5 and 1",
+                                     .source = "Cooijmans et al. 2016, figure 1b; claims RB3",
+                                     .measured = kit_figure_text(c->f, "%.4f, %.4f, %.4f by quadrature", found->values[0], found->values[1],
+                                                                 found->values[2]),
+                                     .control = "within 0.001",
+                                     .verdict = off < 1e-3 ? DIVE_PASS : DIVE_FAIL,
+                                     .why = off < 1e-3 ? "" : "other numbers",
+                                     .exact = true });
+}

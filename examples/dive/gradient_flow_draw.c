@@ -1,0 +1,380 @@
+/* examples/dive/gradient_flow_draw.c - the pictures and claims of gradient_flow. */
+#include "core/op.h"
+#include "examples/dive/gradient_flow.h"
+#include "examples/dive/seeds.h"
+#include <math.h>
+#include <string.h>
+
+/* ==== What the records say ==== */
+
+typedef struct {
+    size_t frames, places;
+    double *g;
+} flow; /* g [frames, places]; NULL: there is none */
+
+/* The geometric mean over the seeds: gradients go over decades. */
+static flow flow_of(const dive *d, gr_tape *t, size_t net, const char *arm, const char *what)
+{
+    const size_t seeds = (size_t)kit_runs_value(&d->runs, "gradient_flow", "seeds");
+    const char *const name = net == FLOW_POST && !strcmp(arm, "none") ? flow_nets[FLOW_PRE].name : flow_nets[net].name;
+    flow f = { .g = NULL };
+    for (size_t s = 0; s < seeds; s++) {
+        const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "%s/%s/%zu/%s", name, arm, s, what);
+        if (!r || r->shape.rank != 2) return (flow){ .g = NULL };
+        if (!s) f = (flow){ r->shape.dim[0], r->shape.dim[1], gr_save_zeros(t, r->n * sizeof *f.g) };
+        if (!f.g || r->n != f.frames * f.places) return (flow){ .g = NULL };
+        for (size_t i = 0; i < r->n; i++) f.g[i] += log(r->values[i]) / (double)seeds;
+    }
+    for (size_t i = 0; f.g && i < f.frames * f.places; i++) f.g[i] = exp(f.g[i]);
+    return f;
+}
+
+/* Decades of one frame; of the last one when it is beyond them. */
+static double decades(const flow *f, size_t frame)
+{
+    if (!f->g) return (double)NAN;
+    const size_t k = frame < f->frames ? frame : f->frames - 1;
+    return flow_decades(f->g + k * f->places, f->places);
+}
+
+/* The mean distance from 0 over all frames: how uneven. */
+static double unevenness(const flow *f)
+{
+    double sum = 0;
+    for (size_t k = 0; f->g && k < f->frames; k++) sum += fabs(decades(f, k)) / (double)f->frames;
+    return f->g ? sum : (double)NAN;
+}
+
+static double start_value(const dive *d, size_t i, const char *name)
+{
+    const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "start/%s", name);
+    return r && i < r->n ? r->values[i] : (double)NAN;
+}
+
+static double growth(const dive *d, size_t batch, size_t arm)
+{
+    const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "start/layers");
+    return r ? flow_growth(r->values + (batch * DIVE_ARMS + arm) * FLOW_LAYERS, FLOW_LAYERS, 5) : (double)NAN;
+}
+
+/* ==== Panels that move ==== */
+
+enum { MOVING = 8, LAST = SIZE_MAX >> 1 };
+static const struct {
+    size_t net;
+    const char *what, *title, *note, *x, *y;
+} moving[MOVING] = {
+    { FLOW_MLP, "grad", "MLP of 20 layers, He's weights", NULL, "layer, from the input", "|dL/d(W x + b)|" },
+    { FLOW_SMALL, "grad", "The same, weights too small", "times 0.41, as PyTorch's Linear starts", "layer, from the input",
+      "|dL/d(W x + b)|" },
+    { FLOW_PRE, "grad", "Transformer of 12 blocks, pre-norm", NULL, "block, from the input", "|dL/dW2|" },
+    { FLOW_POST, "grad", "The same, post-norm", NULL, "block, from the input", "|dL/dW2|" },
+    { FLOW_ROWS, "dh", "LSTM over 28 rows: the state", NULL, "row", "|dL/dh_t|" },
+    { FLOW_ROWS, "dc", "LSTM over 28 rows: the cell", NULL, "row", "|dL/dc_t|" },
+    { FLOW_PIXELS, "dh", "LSTM over 196 pixels: the state", NULL, "pixel", "|dL/dh_t|" },
+    { FLOW_PIXELS, "dc", "LSTM over 196 pixels: the cell", NULL, "pixel", "|dL/dc_t|" },
+};
+
+/* A moving line and the ghost of its first frame; of long sequences every second step, the last among them. */
+static void add_flow(kit_panel *p, const flow *f, const char *name, kit_ink ink)
+{
+    gr_tape *const t = p ? p->figure->t : NULL;
+    const size_t by = f->places > 100 ? 2 : 1, n = f->places / by;
+    double *const x = f->g ? gr_save(t, n * sizeof *x) : NULL, *const y = x ? gr_save(t, f->frames * n * sizeof *y) : NULL;
+    if (!y) return;
+    for (size_t k = 0; k < n; k++) x[k] = (double)(by * (k + 1));
+    for (size_t i = 0; i < f->frames * n; i++) y[i] = f->g[i / n * f->places + by * (i % n + 1) - 1];
+    kit_series_add(p, &(kit_series){ .ink = ink, .n = n, .x = x, .y = y, .ghost = true });
+    kit_series_add(
+        p, &(kit_series){ .name = name, .ink = ink, .mark = n < 30 ? KIT_LINE_DOTS : KIT_LINE, .n = n, .x = x, .y = y, .moves = true });
+}
+
+static void draw_moving(const dive *d, kit_figure *f)
+{
+    for (size_t m = 0; m < MOVING; m++) {
+        kit_panel *const p = kit_panel_new(
+            f, &(kit_panel){ .title = moving[m].title, .note = moving[m].note, .x = { moving[m].x }, .y = { moving[m].y, .log = true } });
+        for (size_t i = 0; i < DIVE_ARMS; i++) {
+            const flow w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
+            add_flow(p, &w, dive_arm_name[i], (kit_ink)(KIT_INK_NONE + i));
+        }
+        if (moving[m].net != FLOW_POST) continue;
+        const flow w = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
+        add_flow(p, &w, FLOW_WARM, KIT_INK_GN);
+    }
+}
+
+static void draw_table(const dive *d, kit_figure *f)
+{
+    static const char *const head[1 + DIVE_ARMS] = { "decades from last to first", "none", "BN", "LN" };
+    const char *text[MOVING][1 + DIVE_ARMS];
+    for (size_t m = 0; m < MOVING; m++) {
+        text[m][0] = kit_figure_text(f, "%s, %s", flow_nets[moving[m].net].title, moving[m].y);
+        for (size_t i = 0; i < DIVE_ARMS; i++) {
+            const flow w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
+            text[m][1 + i] = kit_figure_text(f, "%+.1f, then %+.1f", decades(&w, 0), decades(&w, LAST));
+        }
+    }
+    kit_panel *const p = kit_panel_new(
+        f, &(kit_panel){ .title = "In one number",
+                         .note = "before training, then at the end; above 0 it explodes on its way back, below it vanishes" });
+    kit_table_set(p, &(kit_table){ .rows = MOVING, .columns = 1 + DIVE_ARMS, .head = head, .text = text[0], .verdict = -1 });
+}
+
+/* ==== Panels of the start ==== */
+
+/* Row `row` of a record [.., n] against x, or against 1 .. n. */
+static void add_row(kit_panel *p, const kit_record *r, size_t row, size_t n, const double *x, const char *name, kit_ink ink)
+{
+    double *const count = p ? gr_save(p->figure->t, n * sizeof *count) : NULL;
+    if (!count || !r || r->n < (row + 1) * n) return;
+    for (size_t k = 0; k < n; k++) count[k] = (double)(k + 1);
+    kit_series_add(
+        p, &(kit_series){
+               .name = name, .ink = ink, .mark = n < 30 ? KIT_LINE_DOTS : KIT_LINE, .n = n, .x = x ? x : count, .y = r->values + row * n });
+}
+
+static void draw_start(const dive *d, kit_figure *f)
+{
+    const kit_runs *const r = &d->runs;
+    const char *const figure = f->name;
+    kit_panel *p = kit_panel_new(
+        f, &(kit_panel){ .title = "Before training: 30 layers, He's weights",
+                         .x = { "layer, from the input" },
+                         .y = { "|dL/d(W x + b)|", .log = true },
+                         .note = kit_figure_text(f, "batch %zu: squared, times %.2f a layer with BN", flow_batches[1], growth(d, 1, 1)) });
+    for (size_t i = 0; i < DIVE_ARMS; i++)
+        add_row(p, kit_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
+                (kit_ink)(KIT_INK_NONE + i));
+
+    static const struct {
+        const char *kind, *name;
+        kit_ink ink;
+    } kind[3] = { { "none", "none", KIT_INK_NONE }, { "pre", "LN, pre-norm", KIT_INK_LN }, { "post", "LN, post-norm", KIT_INK_RMS } };
+    const kit_record *const depths = kit_runs_get(r, figure, "start/depths");
+    p = kit_panel_new(f, &(kit_panel){ .title = "Before training: more and more blocks",
+                                       .x = { "blocks", .log = true },
+                                       .y = { "|dL/dW2| of the last block", .log = true } });
+    for (size_t i = 0; i < 3 && depths; i++)
+        add_row(p, kit_runs_get(r, figure, "start/last/%s", kind[i].kind), 0, depths->n, depths->values, kind[i].name, kind[i].ink);
+
+    for (size_t a = 1; a < DIVE_ARMS; a++) {
+        p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "Before training: gamma in the %s-LSTM", dive_arm_name[a]),
+                                           .x = { "pixel" },
+                                           .y = { "|dL/dh_t|", .log = true } });
+        for (size_t i = 0; i < FLOW_GAINS; i++)
+            add_row(p, kit_runs_get(r, figure, "start/gain/%s", dive_arm_name[a]), i, FLOW_PLACES, NULL,
+                    kit_figure_text(f, "gamma %g", flow_gains[i]), (kit_ink)(KIT_INK_RAMP0 + i));
+    }
+    p = kit_panel_new(f, &(kit_panel){ .title = "Before training: blank rows in the BN-LSTM",
+                                       .note = "its first state",
+                                       .x = { "row" },
+                                       .y = { "|dL/dh_t|", .log = true } });
+    add_row(p, kit_runs_get(r, figure, "start/noise"), 0, KIT_SIDE, NULL, "BN, from noise", KIT_INK_BN);
+    add_row(p, kit_runs_get(r, figure, "start/noise"), 1, KIT_SIDE, NULL, "BN, from zeros", KIT_INK_QUIET);
+}
+
+void dive_gradient_flow_draw(const dive *d, kit_figure *f)
+{
+    const kit_record *const frames = kit_runs_get(&d->runs, f->name, "frames");
+    f->title = "How far the gradient comes";
+    if (frames) kit_figure_frames(f, "step", frames->values, frames->n);
+    kit_figure_says(f, KIT_SAY_QUESTION,
+                    "The loss is at the last layer and the last time step: what of its gradient arrives at the first?");
+    draw_moving(d, f), draw_start(d, f), draw_table(d, f);
+    double first[DIVE_ARMS], last[DIVE_ARMS], small[DIVE_ARMS], depth[DIVE_ARMS];
+    for (size_t i = 0; i < DIVE_ARMS; i++) {
+        const flow w = flow_of(d, f->t, FLOW_PIXELS, dive_arm_name[i], "dh"), s = flow_of(d, f->t, FLOW_SMALL, dive_arm_name[i], "grad"),
+                   m = flow_of(d, f->t, FLOW_MLP, dive_arm_name[i], "grad");
+        first[i] = decades(&w, 0), last[i] = decades(&w, LAST), small[i] = decades(&s, 0), depth[i] = decades(&m, 0);
+    }
+    kit_figure_says(f, KIT_SAY_NUMBER, "%+.1f, %+.1f, %+.1f decades from the last of 196 steps to the first, before training: none, BN, LN",
+                    first[0], first[1], first[2]);
+    kit_figure_says(f, KIT_SAY_CAPTION,
+                    "A level line is a gradient that comes through; a pale one is where it began, before training. Over 196 pixels the "
+                    "plain LSTM's gradient goes "
+                    "%+.1f decades before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and %+.1f. "
+                    "In the MLP He's "
+                    "weights are made for no norm: %+.1f decades over 20 layers, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights "
+                    "too small it is "
+                    "%+.1f, %+.1f and %+.1f. Three batches a frame. Preprocessing: %s. Adam, learning rate 0.001, without warm-up but for "
+                    "one arm (%d steps); MLP and "
+                    "LSTM as in the other figures, batch 64, over pixels 32; Transformer on characters, %s, size 32, matrices from N(0, 2 "
+                    "/ (in + out)) as in Xiong et al. 2020, batch 12.",
+                    first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
+                    d->preprocessing, FLOW_WARM_STEPS, d->text ? "a text" : "made-up sentences");
+}
+
+/* ==== Claims ==== */
+
+static const char *const NOTES = "the documents: smoother gradients";
+
+/* That a gradient is more even with LN than without a norm: before training, and on average through it. */
+static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size_t n, const char *statement, const char *why)
+{
+    gr_tape *const t = c->f->t;
+    dive_verdict each[2 * MOVING];
+    const char *measured = "decades before training, and their mean size through it, none, BN, LN:";
+    for (size_t k = 0; k < n; k++) {
+        double start[DIVE_ARMS], through[DIVE_ARMS];
+        for (size_t i = 0; i < DIVE_ARMS; i++) {
+            const flow w = flow_of(d, t, moving[panels[k]].net, dive_arm_name[i], moving[panels[k]].what);
+            start[i] = decades(&w, 0), through[i] = unevenness(&w);
+        }
+        each[2 * k] = fabs(start[2]) < fabs(start[0]) ? DIVE_PASS : DIVE_FAIL,
+                 each[2 * k + 1] = through[2] < through[0] ? DIVE_PASS : DIVE_FAIL;
+        measured = kit_figure_text(c->f, "%s%s %s %+.1f, %+.1f, %+.1f and %.1f, %.1f, %.1f", measured, k ? ";" : "",
+                                   moving[panels[k]].title, start[0], start[1], start[2], through[0], through[1], through[2]);
+    }
+    const dive_verdict v = dive_together(each, 2 * n);
+    dive_claim_add(c, &(dive_claim){ .statement = statement,
+                                     .source = NOTES,
+                                     .measured = measured,
+                                     .control = "no norm, the same batches",
+                                     .why = v == DIVE_PASS ? "" : why,
+                                     .verdict = v });
+}
+
+static void claim_start(const dive *d, dive_claims *c)
+{
+    const double bn = growth(d, 1, 1), wide = growth(d, 2, 1), ln = growth(d, 1, 2), none = growth(d, 1, 0);
+    const bool explodes = bn > 1.3 && bn < 1.55 && wide > 1.3 && wide<1.55, even = ln> 0.9 && ln < 1.05;
+    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: by pi / (pi - 1) = 1.47 a "
+                                                  "layer, squared; LayerNorm does not",
+                                     .source = "Yang et al. 2019; claims CC3",
+                                     .measured = kit_figure_text(
+                                         c->f, "BN %.2f at batch %zu, %.2f at %zu, %.2f at %zu; LN %.2f, none %.2f at %zu", growth(d, 0, 1),
+                                         flow_batches[0], bn, flow_batches[1], wide, flow_batches[2], ln, none, flow_batches[1]),
+                                     .control = "30 layers, He's weights, the middle 20",
+                                     .verdict = explodes && even   ? DIVE_PASS
+                                                : explodes || even ? DIVE_DIFFERS
+                                                                   : DIVE_FAIL,
+                                     .why = explodes && even ? "" : "a factor lies outside 1.3 to 1.55 (BN) or 0.9 to 1.05 (LN)" });
+
+    const kit_record *const depths = kit_runs_get(&d->runs, "gradient_flow", "start/depths"),
+                            *const pre = kit_runs_get(&d->runs, "gradient_flow", "start/last/pre"),
+                            *const post = kit_runs_get(&d->runs, "gradient_flow", "start/last/post");
+    if (!depths || !pre || !post) return;
+    const double a = flow_exponent(depths->values, pre->values, depths->n), b = flow_exponent(depths->values, post->values, depths->n);
+    const bool falls = fabs(a + 0.5) <= 0.1, stays = fabs(b) <= 0.12, roughly = a < -0.2 && fabs(b) < 0.2;
+    dive_claim_add(
+        c, &(dive_claim){ .statement =
+                              "Before training the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and stays with post-norm",
+                          .source = "Xiong et al. 2020, theorem 1; claims PL5",
+                          .measured = kit_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks", a, b, depths->values[0],
+                                                      depths->values[depths->n - 1]),
+                          .control = "-0.5 within 0.1, 0 within 0.12",
+                          .verdict = falls && stays              ? DIVE_PASS
+                                     : falls || stays || roughly ? DIVE_DIFFERS
+                                                                 : DIVE_FAIL,
+                          .why = falls && stays ? ""
+                                                : "the theorem is of many wide blocks; here they are of size 32, and the sum of the first "
+                                                  "is not small beside what blocks add" });
+}
+
+static void claim_blocks(const dive *d, dive_claims *c)
+{
+    const size_t n = dive_pick(d, 8, 16, 16);
+    const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "start/blocks/%zu", n);
+    if (!r) return;
+    const double pre = r->values[2 * n - 1] / r->values[n], post = r->values[3 * n - 1] / r->values[2 * n];
+    const bool grows = post >= 2, flat = pre <= 1.5 && pre >= 1 / 1.5;
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = "Before training gradients grow with the block's number in post-norm, and are level in pre-norm",
+               .source = "Xiong et al. 2020, figure 3; claims PL6",
+               .measured = kit_figure_text(c->f, "last over first of %zu blocks: %.2f post-norm, %.2f pre-norm", n, post, pre),
+               .control = "2 or more; 1 within a factor of 1.5",
+               .verdict = grows && flat   ? DIVE_PASS
+                          : grows || flat ? DIVE_DIFFERS
+                                          : DIVE_FAIL,
+               .why = grows && flat
+                          ? ""
+                          : "seen on the second matrix of small causal blocks; the paper has an encoder and decoder for translation" });
+}
+
+static void claim_gains(const dive *d, dive_claims *c)
+{
+    enum { BACK = 100 };
+    const double small =
+        start_value(d, 2 * FLOW_PLACES + FLOW_PLACES - 1 - BACK, "gain/BN") / start_value(d, 3 * FLOW_PLACES - 1, "gain/BN");
+    const double one = start_value(d, 4 * FLOW_PLACES + FLOW_PLACES - 1 - BACK, "gain/BN") / start_value(d, 5 * FLOW_PLACES - 1, "gain/BN");
+    const bool keeps = small >= 0.1 && small <= 10, kills = one < 1e-3;
+    dive_claim_add(
+        c,
+        &(dive_claim){
+            .statement = "Recurrent BatchNorm: gamma 0.1 keeps the gradient over 100 steps, gamma 1 makes it vanish",
+            .source = "Cooijmans et al. 2016, figure 1a; claims RB2",
+            .measured = kit_figure_text(c->f, "100 steps back the gradient is %.2g of that at the last step with gamma 0.1, %.2g with 1",
+                                        small, one),
+            .control = "within a factor of 10; below 0.001",
+            .verdict = keeps && kills   ? DIVE_PASS
+                       : keeps || kills ? DIVE_DIFFERS
+                                        : DIVE_FAIL,
+            .why = keeps && kills
+                       ? ""
+                       : "the paper's figure is of a tanh RNN; this is an LSTM with a forget bias of 1 over pixels, most of them blank" });
+    const double noise = start_value(d, 0, "noise") / start_value(d, 8, "noise"),
+                 zeros = start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + 8, "noise");
+    const bool bursts = zeros >= 100, calm = noise <= 2;
+    dive_claim_add(
+        c,
+        &(dive_claim){
+            .statement =
+                "Recurrent BatchNorm: blank first rows have no variance and make the gradient explode; noise in the first state mends it",
+            .source = "Cooijmans et al. 2016, section 3; claims RB7",
+            .measured = kit_figure_text(c->f, "the gradient at row 1 over that at row 9: %.2g from zeros, %.2g from noise", zeros, noise),
+            .control = "100 or more; 2 or less",
+            .verdict = bursts && calm   ? DIVE_PASS
+                       : bursts || calm ? DIVE_DIFFERS
+                                        : DIVE_FAIL,
+            .why = bursts && calm ? "" : "with gamma 0.1 and a cell that no norm is in the way of, a blank row multiplies by little" });
+}
+
+static void claim_trained(const dive *d, dive_claims *c)
+{
+    const kit_runs *const r = &d->runs;
+    const char *const f = "gradient_flow";
+    const dive_pair p = dive_compare(kit_runs_get(r, f, "pixels/LN/tested"), kit_runs_get(r, f, "pixels/BN/tested"));
+    const double ln = kit_runs_value(r, f, "pixels/LN/accuracy"), bn = kit_runs_value(r, f, "pixels/BN/accuracy");
+    const bool learned = fmax(ln, bn) > 30;
+    const kit_record *const frames = kit_runs_get(r, f, "frames");
+    dive_claim_add(c,
+                   &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
+                                  .source = "the documents",
+                                  .measured = kit_figure_text(
+                                      c->f, "196 pixels, %g steps: test loss LN %.3f, BN %.3f, none %.3f; accuracy %.1f, %.1f, %.1f %%",
+                                      frames ? frames->values[frames->n - 1] + 1 : 0, p.a, p.b, kit_runs_value(r, f, "pixels/none/tested"),
+                                      ln, bn, kit_runs_value(r, f, "pixels/none/accuracy")),
+                                  .control = "BN has statistics of its own for each step",
+                                  .verdict = learned ? dive_is_below(&p) : DIVE_DIFFERS,
+                                  .why = !learned                         ? "after so few steps neither has learned much"
+                                         : dive_is_below(&p) == DIVE_PASS ? ""
+                                                                          : "recurrent BatchNorm has as good a gradient, and is ahead" });
+
+    const double cold = kit_runs_value(r, f, "post/LN/tested"), warm = kit_runs_value(r, f, "post/" FLOW_WARM "/tested"),
+                 pre = kit_runs_value(r, f, "pre/LN/tested");
+    const bool worse = !(cold <= 1.2 * pre), mended = warm < cold;
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "Post-norm needs a warm-up of the learning rate, pre-norm does not",
+                          .source = "Xiong et al. 2020; claims PL7",
+                          .measured = kit_figure_text(
+                              c->f, "test loss without warm-up: pre-norm %.2f, post-norm %.2f; post-norm warmed up over %d steps %.2f", pre,
+                              cold, FLOW_WARM_STEPS, warm),
+                          .control = "the same batches and weights; worse by 20 %",
+                          .verdict = worse && mended   ? DIVE_PASS
+                                     : worse || mended ? DIVE_DIFFERS
+                                                       : DIVE_FAIL,
+                          .why = worse && mended ? ""
+                                 : worse         ? "post-norm is worse, but this warm-up does not mend it"
+                                                 : "post-norm is not 20 % worse without" });
+}
+
+void dive_gradient_flow_claims(const dive *d, dive_claims *c)
+{
+    static const size_t layers[] = { 0, 1, 2 }, times[] = { 4, 6 };
+    claim_even(d, c, layers, 3, "With LayerNorm the gradient is more even over the layers",
+               "where the initial weights keep the gradient level by themselves, there is nothing to gain");
+    claim_even(d, c, times, 2, "With LayerNorm the gradient is more even over time", "the plain LSTM learns to carry its gradient, too");
+    claim_start(d, c), claim_blocks(d, c), claim_gains(d, c), claim_trained(d, c);
+}
