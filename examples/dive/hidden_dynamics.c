@@ -1,0 +1,367 @@
+/* examples/dive/hidden_dynamics.c - how what enters the nonlinearities moves: its 15th, 50th and 85th percentile over training and over time.
+ *
+ * Records, with a row for each seed: "share" [frames]: percent of the training; "mlp/ARM/low|median|high" [frames]: of one unit of the last
+ * hidden layer, first seed; "mlp/ARM/off", "/drift" [seeds]: the mean over units of |median| over training, and of how far it is at the end
+ * from where it began; TASK/ARM/low|median|high [frames, T]: of all inputs of the LSTM's candidates at each time step, first seed;
+ * "TASK/ARM/wander", "/swell" [seeds]: after training, how far the median moves from step 2 on, and the widest band over the narrowest. */
+#include "examples/dive/numbers.h"
+#include "examples/dive/probe.h"
+#include "examples/dive/recurrence.h"
+#include "examples/dive/seeds.h"
+#include "core/op.h"
+#include <math.h>
+
+enum {
+    LOW,
+    MEDIAN,
+    HIGH,
+    PERCENTILES,
+    ROWS = 0,
+    PIXELS,
+    TASKS,
+    FRAMES = 20,
+    STEPS = 196,
+    HIDDEN = 3,
+    UNITS = 100,
+    MLP_BATCH = 60,
+    LSTM_BATCH = 64
+};
+static const double percentile[PERCENTILES] = { 15, 50, 85 };
+static const char *const percentile_name[PERCENTILES] = { "low", "median", "high" }, *const task_name[TASKS] = { "rows", "pixels" };
+
+typedef struct {
+    size_t frames, seed, T;
+    double *band[DIVE_ARMS][PERCENTILES]; /* [frames], or [frames, T]: of the first seed */
+    double *median[DIVE_ARMS];            /* [frames, UNITS], of the MLP */
+    double *wander[DIVE_ARMS], *swell[DIVE_ARMS];
+} dynamics;
+
+/* ---- The network of Ioffe, Szegedy 2015, figure 1: three hidden layers of 100 sigmoids ---- */
+
+static const dive_spec sigmoid_spec = { .arch = DIVE_MLP, .hidden = UNITS, .depth = HIDDEN, .lr = 0.5, .sgd = true };
+
+static void build(kit_arm *arm)
+{
+    gr_tape *const t = arm->tape;
+    dive_model *const m = gr_failed(t) ? NULL : gr_memory_new(gr_tape_allocator(t), sizeof *m);
+    arm->model = m;
+    if (!m && !gr_failed(t)) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for a model");
+    for (size_t k = 0; k <= HIDDEN && !gr_failed(t); k++) {
+        char name[2][16];
+        snprintf(name[0], sizeof name[0], "fc%zu", k + 1), snprintf(name[1], sizeof name[1], "norm%zu", k + 1);
+        gr_linear *const l = *(k < HIDDEN ? &m->in[k] : &m->out) =
+            gr_linear_new(t, arm->net, name[0], k ? UNITS : KIT_PIXELS, k < HIDDEN ? UNITS : 10, NULL);
+        if (!l) return;
+        gr_param_init(t, &l->module, "weight", gr_normal(0, 0.1));
+        gr_param_init(t, &l->module, "bias", gr_constant(0));
+        if (k < HIDDEN) m->norm[k] = gr_norm_new(t, arm->net, name[1], (gr_norm_kind)arm->kind, UNITS, NULL);
+    }
+    if (!gr_failed(t)) arm->optim = gr_sgd_new(t, arm->net, &(gr_sgd_config){ .lr = sigmoid_spec.lr });
+}
+
+static gr_tensor *logits(kit_arm *arm, const void *batch)
+{
+    gr_tape *const t = arm->tape;
+    dive_model *const m = arm->model;
+    const kit_batch *const b = batch;
+    if (gr_failed(t)) return NULL;
+    gr_tensor *x = gr_input(t, b->pixels, GR_SHAPE(b->n, KIT_PIXELS));
+    for (size_t k = 0; k < HIDDEN; k++) {
+        m->raw[k] = gr_linear_forward(t, m->in[k], x);
+        m->pre[k] = gr_forward(t, m->norm[k], m->raw[k]);
+        x = gr_sigmoid(t, m->pre[k]);
+    }
+    return gr_linear_forward(t, m->out, x);
+}
+
+static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
+{
+    return kit_classify(arm->tape, logits(arm, batch), ((const kit_batch *)batch)->labels, score);
+}
+
+/* ---- Measuring ---- */
+
+static void see_mlp(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
+{
+    const dynamics *const s = p->user;
+    const gr_tensor *const pre = ((const dive_model *)arm->model)->pre[HIDDEN - 1];
+    for (size_t unit = 0; unit < UNITS; unit++) {
+        double *const x = dive_columns(arm->tape, pre, unit, 1);
+        if (!x) return;
+        s->median[number][frame * UNITS + unit] = dive_percentile(x, gr_size(pre, 0), 50);
+        for (size_t k = 0; !unit && !s->seed && k < PERCENTILES; k++)
+            s->band[number][k][frame] = dive_percentile(x, gr_size(pre, 0), percentile[k]);
+    }
+}
+
+static void see_lstm(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
+{
+    dynamics *const s = p->user;
+    double lowest = HUGE_VAL, highest = -HUGE_VAL, widest = 0, narrowest = HUGE_VAL;
+    for (size_t step = 0; step < s->T; step++) {
+        const gr_mark mark = gr_tape_mark(arm->tape);
+        const gr_tensor *const gates = dive_lstm_gates(arm, step);
+        const size_t H = gr_size(gates, -1) / 4;
+        double *const x = dive_columns(arm->tape, gates, 2 * H, H), at[PERCENTILES];
+        if (!x) return;
+        for (size_t k = 0; k < PERCENTILES; k++) {
+            at[k] = dive_percentile(x, gates->len / 4, percentile[k]);
+            if (!s->seed) s->band[number][k][frame * s->T + step] = at[k];
+        }
+        gr_tape_rewind(arm->tape, mark);
+        if (!step) continue; /* without a state yet */
+        lowest = fmin(lowest, at[MEDIAN]), highest = fmax(highest, at[MEDIAN]);
+        widest = fmax(widest, at[HIGH] - at[LOW]), narrowest = fmin(narrowest, at[HIGH] - at[LOW]);
+    }
+    s->wander[number][s->seed] = highest - lowest, s->swell[number][s->seed] = widest / narrowest;
+}
+
+/* FRAMES looks, evenly; none before training, when BatchNorm has not seen the statistics yet. */
+static void looks(dive_probe *p, const dynamics *s)
+{
+    for (p->frames = 0; p->frames < s->frames; p->frames++) p->at[p->frames] = (p->frames + 1) * p->steps / s->frames;
+}
+
+static void put_mlp(dive *d, const dynamics *s, size_t seeds, double *const off[], double *const drift[])
+{
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        for (size_t k = 0; k < PERCENTILES; k++)
+            dive_put(d, GR_SHAPE(s->frames), s->band[arm][k], "mlp/%s/%s", dive_arm_name[arm], percentile_name[k]);
+        dive_put(d, GR_SHAPE(seeds), off[arm], "mlp/%s/off", dive_arm_name[arm]);
+        dive_put(d, GR_SHAPE(seeds), drift[arm], "mlp/%s/drift", dive_arm_name[arm]);
+    }
+}
+
+static bool measure_mlp(dive *d, size_t seeds, double to)
+{
+    dynamics s = { .frames = dive_pick(d, 2, FRAMES, FRAMES) };
+    double *off[DIVE_ARMS], *drift[DIVE_ARMS];
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        for (size_t k = 0; k < PERCENTILES; k++) s.band[arm][k] = dive_blank(d, s.frames);
+        s.median[arm] = dive_blank(d, s.frames * UNITS), off[arm] = dive_blank(d, seeds), drift[arm] = dive_blank(d, seeds);
+    }
+    for (; s.seed < seeds && !gr_failed(d->r->tape); s.seed++) {
+        dive_probe p = { .d = d,
+                         .title = "sigmoids",
+                         .spec = &sigmoid_spec,
+                         .steps = dive_pick(d, 4, 2000, 20000),
+                         .batch = MLP_BATCH,
+                         .samples = 200,
+                         .seed = s.seed,
+                         .from = to * (double)s.seed / (double)seeds,
+                         .to = to * (double)(s.seed + 1) / (double)seeds,
+                         .build = build,
+                         .loss = loss,
+                         .logits = logits,
+                         .see = see_mlp,
+                         .user = &s };
+        looks(&p, &s);
+        if (!dive_probe_run(&p)) return false;
+        for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+            const double *const m = s.median[arm], *const end = m + (s.frames - 1) * UNITS;
+            double sum[2] = { 0, 0 };
+            for (size_t k = 0; k < s.frames * UNITS; k++) sum[0] += fabs(m[k]) / (double)(s.frames * UNITS);
+            for (size_t k = 0; k < UNITS; k++) sum[1] += fabs(end[k] - m[k]) / UNITS;
+            off[arm][s.seed] = sum[0], drift[arm][s.seed] = sum[1];
+        }
+    }
+    if (!gr_failed(d->r->tape)) put_mlp(d, &s, seeds, off, drift);
+    return !gr_failed(d->r->tape);
+}
+
+static dive_spec lstm_spec(const dive *d, size_t task)
+{
+    return (dive_spec){ .arch = DIVE_LSTM, .hidden = dive_pick(d, 16, 64, 64), .lr = 2e-3, .pooled = task == PIXELS ? 2 : 0 };
+}
+
+static bool measure_lstm(dive *d, size_t task, size_t seeds, double from, double to)
+{
+    dynamics s = { .frames = dive_pick(d, 2, FRAMES, FRAMES), .T = task == PIXELS ? STEPS : KIT_SIDE };
+    const dive_spec spec = lstm_spec(d, task);
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        for (size_t k = 0; k < PERCENTILES; k++) s.band[arm][k] = dive_blank(d, s.frames * s.T);
+        s.wander[arm] = dive_blank(d, seeds), s.swell[arm] = dive_blank(d, seeds);
+    }
+    for (; s.seed < seeds && !gr_failed(d->r->tape); s.seed++) {
+        dive_probe p = { .d = d,
+                         .title = task == PIXELS ? "LSTM, pixels" : "LSTM, rows",
+                         .spec = &spec,
+                         .samples = 100,
+                         .batch = LSTM_BATCH,
+                         .steps = task == PIXELS ? dive_pick(d, 4, 100, 400) : dive_pick(d, 4, 160, 1000),
+                         .seed = s.seed,
+                         .from = from + (to - from) * (double)s.seed / (double)seeds,
+                         .to = from + (to - from) * (double)(s.seed + 1) / (double)seeds,
+                         .see = see_lstm,
+                         .user = &s };
+        looks(&p, &s);
+        if (!dive_probe_run(&p)) return false;
+    }
+    if (gr_failed(d->r->tape)) return false;
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        for (size_t k = 0; k < PERCENTILES; k++)
+            dive_put(d, GR_SHAPE(s.frames, s.T), s.band[arm][k], "%s/%s/%s", task_name[task], dive_arm_name[arm], percentile_name[k]);
+        dive_put(d, GR_SHAPE(seeds), s.wander[arm], "%s/%s/wander", task_name[task], dive_arm_name[arm]);
+        dive_put(d, GR_SHAPE(seeds), s.swell[arm], "%s/%s/swell", task_name[task], dive_arm_name[arm]);
+    }
+    return true;
+}
+
+void dive_hidden_dynamics_measure(dive *d)
+{
+    const bool full = d->mode == DIVE_FULL;
+    const size_t frames = dive_pick(d, 2, FRAMES, FRAMES), seeds = !full && d->seeds > 1 ? 1 : d->seeds;
+    double share[FRAMES];
+    for (size_t k = 0; k < frames; k++) share[k] = 100 * (double)(k + 1) / (double)frames;
+    dive_put(d, GR_SHAPE(frames), share, "share");
+    dive_recurrence_measure(d, 0, 0.05);
+    if (gr_failed(d->r->tape) || !measure_mlp(d, seeds, full ? 0.3 : 0.5) ||
+        !measure_lstm(d, ROWS, seeds, full ? 0.3 : 0.5, full ? 0.6 : 1))
+        return;
+    if (full) measure_lstm(d, PIXELS, 1, 0.6, 1);
+}
+
+/* ---- What is seen ---- */
+
+static const kit_record *get(const dive *d, const char *task, size_t arm, const char *what)
+{
+    return kit_runs_get(&d->runs, "hidden_dynamics", "%s/%s/%s", task, dive_arm_name[arm], what);
+}
+
+static double mean_of(const dive *d, const char *task, size_t arm, const char *what)
+{
+    const kit_record *const r = get(d, task, arm, what);
+    return r ? dive_moments_of(r->values, r->n).mean : (double)NAN;
+}
+
+/* A panel for each arm with one range. across: the x of a band's points: steps of the training, or of time. */
+static void draw_bands(const dive *d, kit_figure *f, const char *task, const char *title, kit_axis x, bool over_time)
+{
+    static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
+    kit_axis y = { .label = "pre-activation", .low = HUGE_VAL, .high = -HUGE_VAL };
+    const kit_record *band[DIVE_ARMS][PERCENTILES];
+    double at[STEPS];
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++)
+        for (size_t k = 0; k < PERCENTILES; k++) {
+            const kit_record *const r = band[arm][k] = get(d, task, arm, percentile_name[k]);
+            for (size_t i = 0; r && i < r->n; i++) y.low = fmin(y.low, r->values[i]), y.high = fmax(y.high, r->values[i]);
+        }
+    const kit_record *const share = kit_runs_get(&d->runs, "hidden_dynamics", "share");
+    const double margin = 0.05 * (y.high - y.low);
+    y.low -= margin, y.high += margin;
+    if (!(y.low < y.high)) y.low = y.high = 0;
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s, %s", title, norm[arm]), .x = x, .y = y });
+        if (!band[arm][LOW] || !band[arm][MEDIAN] || !band[arm][HIGH] || !share) continue;
+        const size_t n = band[arm][LOW]->shape.dim[band[arm][LOW]->shape.rank - 1];
+        for (size_t i = 0; i < n && i < STEPS; i++) at[i] = over_time ? (double)(i + 1) : share->values[i];
+        kit_series_add(p, &(kit_series){ .name = norm[arm],
+                                         .ink = (kit_ink)(KIT_INK_NONE + arm),
+                                         .n = n,
+                                         .x = at,
+                                         .y = band[arm][MEDIAN]->values,
+                                         .low = band[arm][LOW]->values,
+                                         .high = band[arm][HIGH]->values,
+                                         .moves = over_time,
+                                         .reveal = !over_time });
+    }
+}
+
+static void says(const dive *d, kit_figure *f)
+{
+    double swell[DIVE_ARMS], off[DIVE_ARMS];
+    const dive_spec rows = lstm_spec(d, ROWS);
+    const char *const text = dive_spec_text(f, &rows, LSTM_BATCH);
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) swell[arm] = mean_of(d, "rows", arm, "swell"), off[arm] = mean_of(d, "mlp", arm, "off");
+    kit_figure_says(f, KIT_SAY_QUESTION,
+                    "Does what enters the nonlinearities stay where it was, over training and from one time step to the next?");
+    kit_figure_says(f, KIT_SAY_NUMBER,
+                    "%.1f, %.1f, %.1f times: the LSTM's widest band over its narrowest, steps 2 to 28, no norm, BatchNorm, LayerNorm",
+                    swell[0], swell[1], swell[2]);
+    kit_figure_says(f, KIT_SAY_CAPTION,
+                    "Line: the median; band: the 15th to the 85th percentile. First row: one sigmoid unit of the last hidden layer over "
+                    "training, as in figure 1 of "
+                    "Ioffe and Szegedy, over 200 test images. On the mean over units and training its median is %.2f from 0 without a "
+                    "norm, %.2f with BatchNorm and %.2f "
+                    "with LayerNorm: BatchNorm fixes each unit's distribution over samples, LayerNorm each sample's over units, so a "
+                    "single unit is free to sit "
+                    "aside. LSTM: all inputs of the candidates over 100 images, at each time step (play: training) and at the last over "
+                    "training. Without a norm "
+                    "the band widens as the state fills, %.1f times from the narrowest to the widest; with BatchNorm %.1f, with LayerNorm "
+                    "%.1f times. At step 1 "
+                    "there is no state and the row of pixels is mostly blank: what is seen is about the bias. Last row: no input, random W "
+                    "of 64 units, 16 random "
+                    "states. Without a norm the size goes with the spectral radius, up, down, out of the floats; tanh bounds it above "
+                    "alone. After LayerNorm it is 1 "
+                    "by its formula, whatever W is, and so W h before the norm, in grey, does not drift. %s. 784-100-100-100-10 sigmoids, "
+                    "weights normal with 0.1, "
+                    "biases 0, norm before the sigmoid, SGD, learning rate %g constant, batch %d. %s, clip 1.",
+                    off[0], off[1], off[2], swell[0], swell[1], swell[2], d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH,
+                    text ? text : "");
+}
+
+void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)
+{
+    const kit_record *const share = kit_runs_get(&d->runs, "hidden_dynamics", "share");
+    const kit_axis training = { .label = "percent of the training", .low = 0, .high = 100 };
+    f->title = "Dynamics of pre-activations", f->columns = 3;
+    if (!share) return;
+    kit_figure_frames(f, "percent of the training", share->values, share->n);
+    says(d, f);
+    draw_bands(d, f, "mlp", "Sigmoid unit", training, false);
+    draw_bands(d, f, "rows", "LSTM", (kit_axis){ .label = "time step" }, true);
+    if (get(d, "pixels", 0, "median")) draw_bands(d, f, "pixels", "LSTM, 196 steps", (kit_axis){ .label = "time step" }, true);
+    dive_recurrence_draw(d, f);
+}
+
+/* ---- What holds ---- */
+
+static void claim_percentiles(const dive *d, dive_claims *c)
+{
+    char measured[240], control[200];
+    const double none = mean_of(d, "mlp", 0, "off"), bn = mean_of(d, "mlp", 1, "off"), ln = mean_of(d, "mlp", 2, "off");
+    snprintf(measured, sizeof measured,
+             "mean |median| over units and training %.2f with BN, %.2f without (at most 0.6 of it wanted); it drifts by %.2f and %.2f", bn,
+             none, mean_of(d, "mlp", 1, "drift"), mean_of(d, "mlp", 0, "drift"));
+    snprintf(control, sizeof control, "no norm in the same places, same weights and batches; LN: %.2f, drift %.2f", ln,
+             mean_of(d, "mlp", 2, "drift"));
+    const dive_verdict verdict = bn <= 0.6 * none ? DIVE_PASS : bn < none ? DIVE_DIFFERS : DIVE_FAIL;
+    dive_claim_add(c, &(dive_claim){ .statement = "The percentiles of a sigmoid's input are more stable with BatchNorm",
+                                     .source = "Ioffe, Szegedy 2015, figure 1b, c",
+                                     .measured = measured,
+                                     .control = control,
+                                     .verdict = verdict,
+                                     .why = verdict == DIVE_PASS      ? ""
+                                            : verdict == DIVE_DIFFERS ? "closer to 0, but not by as much"
+                                                                      : "not closer to 0 here" });
+}
+
+static void claim_lstm(const dive *d, dive_claims *c)
+{
+    char measured[320], control[240];
+    dive_verdict verdict[TASKS];
+    size_t n = 0;
+    int used = 0;
+    for (size_t task = 0; task < TASKS; task++) {
+        if (!get(d, task_name[task], 0, "swell")) continue;
+        const dive_pair p = dive_compare(get(d, task_name[task], 2, "swell"), get(d, task_name[task], 0, "swell"));
+        verdict[n++] = dive_is_below(&p);
+        used += snprintf(measured + used, sizeof measured - (size_t)used,
+                         "%s%d steps: widest band over narrowest %.1f with LN, %.1f without (%zu of %zu seeds)", used ? "; " : "",
+                         task == PIXELS ? STEPS : KIT_SIDE, p.a, p.b, p.below, p.seeds);
+    }
+    if (!n) return;
+    snprintf(control, sizeof control, "BN %.1f; the median moves by %.2f with LN, %.2f without", mean_of(d, "rows", 1, "swell"),
+             mean_of(d, "rows", 2, "wander"), mean_of(d, "rows", 0, "wander"));
+    const dive_verdict all = dive_together(verdict, n);
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM",
+               .source = "the documents; Ba et al. 2016, section 3.1",
+               .measured = measured,
+               .control = control,
+               .verdict = all,
+               .why = all == DIVE_PASS ? "" : "the band of the plain LSTM's candidates is as even over the steps, at least in some runs" });
+}
+
+void dive_hidden_dynamics_claims(const dive *d, dive_claims *c) { claim_percentiles(d, c), dive_recurrence_claims(d, c), claim_lstm(d, c); }
