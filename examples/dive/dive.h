@@ -21,7 +21,8 @@
     F(learning_rate, 20, "final loss against learning rate and initial scale: the largest that trains") \
     F(padding, 3, "BatchNorm's statistics against the share of padding, plain and with lengths, and LayerNorm") \
     F(invariance, 1, "scaling and shifting of weights, inputs and one case: how far outputs and gradients move, under four norms") \
-    F(cost, 8, "LayerNorm in six ways: time forward and backward over sizes, and error")
+    F(cost, 8, "LayerNorm in six ways: time forward and backward over sizes, and error") \
+    F(claims, 1, "the table of all statements, what was measured, and whether it holds")
 
 /* TINY: --check alone, a few steps of everything. */
 typedef enum { DIVE_TINY, DIVE_QUICK, DIVE_FULL } dive_mode;

@@ -112,7 +112,7 @@ void dive_epsilon_draw(const dive *d, kit_figure *f)
         f, KIT_SAY_CAPTION,
         "Three kinds of rows: [0.001, 0.001, 0.0011, 0.0009, 0.001], whose variance is 4e-9; five times 0.001; 64 rows of 64 normal "
         "values. Once epsilon passes a row's variance the row is no longer normalized: at 1e-5 the first is %.0f times too small, "
-        "the ordinary ones %.4f times. The gradient through a constant row is only bounded by 1/sqrt(epsilon): %.3g at 1e-12, "
+        "the ordinary ones %.6f times. The gradient through a constant row is only bounded by 1/sqrt(epsilon): %.3g at 1e-12, "
         "%.3g at 1e-5; with epsilon 0 the row is taken to have no deviation, and it is %g. The error of the library's operator, of "
         "y on the first row, is %.2g at most; grey: the same row with the variance as mean(x^2) - mean(x)^2, %.2g at most. Norm "
         "alone, gamma 1, beta 0, %s against one more precision.",

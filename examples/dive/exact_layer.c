@@ -1,0 +1,265 @@
+/* examples/dive/exact_layer.c - mathematics of LayerNorm, measured. */
+#include "examples/dive/exact.h"
+
+/* ---- LayerNorm by itself ---- */
+
+static void zero_mean_unit_variance(gr_tape *t, double *v)
+{
+    const gr_tensor *y = layer_norm(t, normal(t, 128, 64, 3, 5, "x"), 0);
+    for (size_t i = 0; y && i < 128; i++) {
+        double mean, var;
+        moments(y->data + i * 64, 64, &mean, &var);
+        v[0] = fmax(v[0], fabs(mean)), v[1] = fmax(v[1], fabs(var - 1));
+    }
+}
+
+static void identity(gr_tape *t, double *v)
+{
+    double mean, var;
+    gr_tensor *x = normal(t, 1, 64, 3, 2, "x");
+    if (!x) return;
+    moments(x->data, 64, &mean, &var);
+    const gr_tensor *y = gr_layer_norm(t, x, 1, gr_full(t, GR_SHAPE(64), sqrt(var + 1e-5)), gr_full(t, GR_SHAPE(64), mean), 1e-5);
+    if (y) v[0] = apart(y->data, x->data, 64);
+}
+
+static void zero_row(gr_tape *t, double *v)
+{
+    gr_tensor *beta = gr_randn(t, GR_SHAPE(64), 0, 1, "beta");
+    const gr_tensor *y = gr_layer_norm(t, gr_zeros(t, GR_SHAPE(1, 64)), 1, gr_randn(t, GR_SHAPE(64), 0, 1, "gamma"), beta, 1e-5);
+    if (y) v[0] = other_bits(y->data, beta->data, 64);
+}
+
+static void alone_or_in_a_batch(gr_tape *t, double *v)
+{
+    gr_tensor *x = normal(t, 64, 32, 1, 2, "x");
+    const gr_tensor *all = layer_norm(t, x, 1e-5), *bn = batch_norm(t, x), *half = batch_norm(t, gr_slice(t, x, 0, 32));
+    for (size_t i = 0; all && i < 64; i++) {
+        const gr_tensor *one = layer_norm(t, gr_slice(t, x, i, 1), 1e-5);
+        if (one) v[0] += other_bits(one->data, all->data + i * 32, 32);
+    }
+    if (bn && half) v[1] = apart(half->data, bn->data, 32);
+}
+
+static void training_or_not(gr_tape *t, double *v)
+{
+    gr_tensor *x = normal(t, 64, 32, 1, 2, "x"), *y[2][2];
+    for (int training = 0; training < 2; training++) {
+        const gr_batch_norm_options running = { .running_mean = gr_zeros(t, GR_SHAPE(32)), .running_var = gr_ones(t, GR_SHAPE(32)) };
+        gr_tape_set_training(t, training);
+        y[0][training] = layer_norm(t, x, 1e-5), y[1][training] = gr_batch_norm(t, x, 1, NULL, NULL, &running);
+    }
+    if (!gr_failed(t)) v[0] = other_bits(y[0][0]->data, y[0][1]->data, 64 * 32), v[1] = apart(y[1][0]->data, y[1][1]->data, 64 * 32);
+}
+
+static void two_features(gr_tape *t, double *v)
+{
+    gr_tensor *x = normal(t, 64, 2, 1, 2, "x"), *y = layer_norm(t, x, 0);
+    const gr_real *const dx = grad(t, y, x);
+    for (size_t i = 0; dx && i < 128; i++) v[0] = fmax(v[0], fabs(fabs((double)y->data[i]) - 1));
+    v[1] = largest(dx, 128);
+}
+
+/* A number added to all summed inputs of a case. */
+static void shifted_case(gr_tape *t, double *v)
+{
+    gr_tensor *x = normal(t, 16, 64, 0, 1, "x"), *y = layer_norm(t, x, 1e-5), *z = layer_norm(t, gr_add(t, x, gr_scalar(t, 5)), 1e-5);
+    gr_tensor *rms = gr_rms_norm(t, x, 1, NULL, 1e-5), *moved = gr_rms_norm(t, gr_add(t, x, gr_scalar(t, 5)), 1, NULL, 1e-5);
+    if (gr_failed(t)) return;
+    v[0] = apart(z->data, y->data, y->len), v[1] = apart(moved->data, rms->data, y->len);
+}
+
+/* LN(a x) = LN(x) sqrt((var + eps) / (var + eps / a^2)). */
+static void scaled_up_to_eps(gr_tape *t, double *v)
+{
+    static const double eps = 1e-2;
+    double mean, var;
+    gr_tensor *x = normal(t, 1, 64, 0, 0.1, "x");
+    const gr_tensor *y = layer_norm(t, x, eps);
+    if (!y) return;
+    moments(x->data, 64, &mean, &var);
+    for (int k = 0; k < 6 && !gr_failed(t); k++) {
+        const double a = pow(10, k - 2);
+        const gr_tensor *z = layer_norm(t, gr_mul(t, x, gr_scalar(t, a)), eps);
+        const double ratio = sqrt((var + eps) / (var + eps / (a * a)));
+        for (size_t i = 0; z && i < 64; i++)
+            v[0] = fmax(v[0], fabs((double)z->data[i] / ratio - (double)y->data[i]) / largest(y->data, 64));
+        if (k == 5 && z) v[1] = ratio;
+    }
+}
+
+/* Take off the mean, stretch to the length sqrt(d). */
+static void projection(gr_tape *t, double *v)
+{
+    gr_tensor *x = normal(t, 1, 64, 3, 2, "x");
+    const gr_tensor *y = layer_norm(t, x, 0);
+    double p[64], squares = 0;
+    if (!y) return;
+    const double mean = dot(x->data, NULL, 64) / 64;
+    for (size_t i = 0; i < 64; i++) p[i] = (double)x->data[i] - mean, squares += p[i] * p[i];
+    for (size_t i = 0; i < 64; i++) v[0] = fmax(v[0], fabs((double)y->data[i] - p[i] * sqrt(64 / squares)));
+    v[1] = length(y->data, 64);
+}
+
+/* ---- Gradients ---- */
+
+static void centred_gradient(gr_tape *t, double *v)
+{
+    gr_tensor *x = normal(t, 32, 64, 1, 2, "x"), *y = layer_norm(t, x, 0);
+    const gr_real *const dx = grad(t, y, x);
+    for (size_t i = 0; dx && i < 32; i++) {
+        const gr_real *const d = dx + i * 64, *const xhat = y->data + i * 64;
+        v[0] = fmax(v[0], fabs(dot(d, NULL, 64)) / (length(d, 64) * 8)),
+        v[1] = fmax(v[1], fabs(dot(d, xhat, 64)) / (length(d, 64) * length(xhat, 64)));
+    }
+}
+
+/* A step turns weights twice as long a quarter as far, and lengthens them by its own square. */
+static void quarter_turn(gr_tape *t, double *v)
+{
+    enum { N = 24 * 16 };
+    gr_tensor *x = gr_randn(t, GR_SHAPE(32, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w");
+    gr_tensor *twice = gr_want_grad(t, gr_detach(t, gr_mul(t, w, gr_scalar(t, 2))));
+    gr_tensor *y = layer_norm(t, gr_linear_op(t, x, w, NULL), 0), *z = layer_norm(t, gr_linear_op(t, x, twice, NULL), 0);
+    const gr_real *const g = grad(t, gr_add(t, y, z), w), *const of[2] = { w ? w->data : NULL, twice ? twice->data : NULL };
+    const gr_real *const by[2] = { g, g ? gr_grad(t, twice) : NULL };
+    double tangent[2];
+    for (int k = 0; k < 2 && by[k]; k++) {
+        double after[N], along = 0, across = 0, squares = 0;
+        for (size_t i = 0; i < N; i++) after[i] = (double)of[k][i] - (double)by[k][i], along += after[i] * (double)of[k][i];
+        along /= dot(of[k], of[k], N);
+        for (size_t i = 0; i < N; i++) {
+            const double d = after[i] - along * (double)of[k][i];
+            across += d * d, squares += after[i] * after[i];
+        }
+        tangent[k] = sqrt(across) / (along * length(of[k], N));
+        v[1] = fmax(v[1], fabs((squares - dot(of[k], of[k], N)) / dot(by[k], by[k], N) - 1));
+    }
+    v[0] = by[1] ? tangent[1] / tangent[0] : HUGE_VAL;
+}
+
+/* The gradient of the gain, with the data 10 times as large; and that of the weights of a layer without norm. */
+static void gain_gradient(gr_tape *t, double *v)
+{
+    gr_tensor *x = gr_randn(t, GR_SHAPE(64, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w"), *ten = gr_mul(t, x, gr_scalar(t, 10));
+    gr_tensor *g[2] = { gr_want_grad(t, gr_ones(t, GR_SHAPE(24))), gr_want_grad(t, gr_ones(t, GR_SHAPE(24))) };
+    gr_tensor *u[2] = { normal(t, 24, 16, 0, 1, "u"), NULL };
+    u[1] = gr_want_grad(t, gr_detach(t, u[0]));
+    gr_tensor *y = gr_add(t, gr_layer_norm(t, gr_linear_op(t, x, w, NULL), 1, g[0], NULL, 0),
+                          gr_layer_norm(t, gr_linear_op(t, ten, w, NULL), 1, g[1], NULL, 0));
+    gr_tensor *plain = gr_add(t, gr_linear_op(t, x, u[0], NULL), gr_linear_op(t, ten, u[1], NULL));
+    if (!grad(t, gr_add(t, y, plain), g[0])) return;
+    v[0] = apart(gr_grad(t, g[1]), gr_grad(t, g[0]), 24);
+    v[1] = dot(gr_grad(t, u[1]), gr_grad(t, u[1]), u[1]->len) / dot(gr_grad(t, u[0]), gr_grad(t, u[0]), u[0]->len);
+}
+
+/* The largest stretch of the Jacobian, by power iteration: it is symmetric, so a backward multiplies by it. */
+static void jacobian(gr_tape *t, double *v)
+{
+    enum { N = 64, ITERATIONS = 100 };
+    double at[N], norm = 1, mean = 0;
+    gr_real x[N], dy[N];
+    gr_stream s = gr_stream_new(gr_tape_seed(t), "x");
+    for (size_t i = 0; i < N; i++) at[i] = gr_stream_normal(&s, 0, 3), mean += at[i] / N;
+    for (size_t i = 0; i < N; i++) x[i] = (gr_real)(at[i] - mean), dy[i] = (gr_real)gr_stream_normal(&s, 0, 1);
+    for (int k = 0; k < ITERATIONS && !gr_failed(t); k++) {
+        gr_tape_reset(t);
+        gr_tensor *in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(1, N)));
+        const double before = length(dy, N);
+        for (size_t i = 0; i < N; i++) dy[i] = (gr_real)((double)dy[i] / before);
+        if (!gr_backward_from(t, layer_norm(t, in, 0), dy)) return;
+        norm = length(gr_grad(t, in), N);
+        memcpy(dy, gr_grad(t, in), sizeof dy);
+    }
+    v[0] = norm, v[1] = 8 / length(x, N), v[2] = v[0] / v[1];
+}
+
+static const dive_exact exacts[] = {
+    { "zero_mean",
+      zero_mean_unit_variance,
+      "LayerNorm gives every sample mean 0 and variance 1",
+      "documents; Ba et al. 2016, eq. 3",
+      "|mean| at most %.1g, |variance - 1| at most %.1g",
+      "128 rows of 64 normal values, mean 3, deviation 5",
+      { { 0, 64, true }, { 0, 64, true } } },
+    { "identity",
+      identity,
+      "gamma = sqrt(var + epsilon) and beta = mean give the identity",
+      "documents",
+      "y is off by %.1g",
+      "x",
+      { { 0, 64, true } } },
+    { "zero_row", zero_row, "A row of zeros gives beta", "documents", "%.0f of 64 values have other bits", "beta", { { 0, 0, false } } },
+    { "alone",
+      alone_or_in_a_batch,
+      "LayerNorm gives the same at batch 1 and 64",
+      "documents; Ba et al. 2016 (LN3)",
+      "%.0f of 2,048 values have other bits",
+      "BatchNorm's y moves with half the batch, by 0.01 at least",
+      { { 0, 0, false }, { 0.01, 1e9, false } } },
+    { "modes",
+      training_or_not,
+      "LayerNorm computes the same in training and at test",
+      "documents; Ba et al. 2016 (LN3)",
+      "%.0f of 2,048 values have other bits; BatchNorm, after one batch, moves by %.2f",
+      "BatchNorm moves by 0.01 at least",
+      { { 0, 0, false }, { 0.01, 1e9, false } } },
+    { "two_features",
+      two_features,
+      "Of two features LayerNorm gives 1 and -1, and no gradient",
+      "worked numbers (BN11)",
+      "||y| - 1| at most %.1g, |dx| at most %.1g",
+      "epsilon 0",
+      { { 0, 8, true }, { 0, 1e-5, false } } },
+    { "shifted_case",
+      shifted_case,
+      "LayerNorm does not notice a shift of a case's summed inputs",
+      "Ba et al. 2016, 5.1",
+      "y moves by %.1g; RMSNorm's by %.2f",
+      "RMSNorm moves by 0.1 at least",
+      { { 0, 64, true }, { 0.1, 1e9, false } } },
+    { "up_to_eps",
+      scaled_up_to_eps,
+      "LN(a x) = LN(x) but for epsilon: by sqrt((var + eps) / (var + eps / a^2))",
+      "Zhang et al., d2l (CC5)",
+      "off by %.1g from this ratio, for a from 0.01 to 1,000, where it is %.3f",
+      "epsilon 0.01, variance about 0.01",
+      { { 0, 64, true }, { 1, 2, false } } },
+    { "projection",
+      projection,
+      "LayerNorm takes off the part along (1, .., 1) and stretches the rest to length sqrt(d)",
+      "Brody et al. 2023 (CC6)",
+      "off by %.1g from that; length %.6f",
+      "sqrt(64) = 8",
+      { { 0, 64, true }, { 7.99999, 8.00001, false } } },
+    { "centred",
+      centred_gradient,
+      "LayerNorm centres the gradient: sum dx = 0 and sum xhat dx = 0",
+      "Xu et al. 2019 (XU1)",
+      "cosines with (1, .., 1) and xhat at most %.1g and %.1g",
+      "0",
+      { { 0, 64, true }, { 0, 64, true } } },
+    { "quarter",
+      quarter_turn,
+      "With twice the weights a step turns them a quarter as far; it lengthens them by its square",
+      "Ba et al. 2016, 5.2.2 (LN5)",
+      "%.6f as far; length squared is off by %.1g",
+      "1/4; plain SGD without weight decay",
+      { { 0.249999, 0.250001, false }, { 0, 1e-4, false } } },
+    { "gain",
+      gain_gradient,
+      "What a gain learns does not depend on the scale of the data; what plain weights learn does",
+      "Ba et al. 2016, appendix (LN6)",
+      "data times 10: the gain's gradient moves by %.1g, the plain weights' Fisher entries are %.4f times as large",
+      "0, and 100",
+      { { 0, 64, true }, { 99.99, 100.01, false } } },
+    { "jacobian",
+      jacobian,
+      "LayerNorm's Jacobian stretches by sqrt(d) / |x| at most",
+      "Xiong et al. 2020, lemma 3 (PL4)",
+      "%.6f by power iteration, %.6f by the formula, ratio %.6f",
+      "x of mean 0",
+      { { 0, 1e9, false }, { 0, 1e9, false }, { 0.99, 1.01, false } } },
+};
+
+dive_exact_list dive_exact_layer(void) { return (dive_exact_list){ exacts, sizeof exacts / sizeof *exacts }; }
