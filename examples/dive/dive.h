@@ -18,6 +18,7 @@
     F(gradient_flow, 12, "norms of the gradient over layers, blocks and time steps, through training and before it: where it vanishes or explodes") \
     F(gamma_beta, 8, "the first gamma and beta: an LSTM's training with each, and what they make of a distribution") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error, on a row that hardly varies, a constant one, ordinary ones") \
+    F(batch_size, 18, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: accuracy, and training mode against evaluation mode") \
     F(learning_rate, 20, "final loss against learning rate and initial scale: the largest that trains") \
     F(padding, 3, "BatchNorm's statistics against the share of padding, plain and with lengths, and LayerNorm") \
     F(invariance, 1, "scaling and shifting of weights, inputs and one case: how far outputs and gradients move, under four norms") \

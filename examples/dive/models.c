@@ -61,14 +61,14 @@ static void build_cnn(kit_arm *arm, dive_model *m)
 {
     gr_tape *const t = arm->tape;
     const gr_norm_kind norm = (gr_norm_kind)arm->kind;
-    const size_t c = m->spec.hidden;
+    const size_t c = m->spec.hidden, groups = c < 8 ? 2 : 4;
     for (size_t k = 0; k < 2; k++) {
         m->conv[k] = gr_conv2d_new(t, arm->net, k ? "conv2" : "conv1", k ? c : 1, (k + 1) * c, 3, &(gr_conv_config){ .padding = 1 });
-        m->norm[k] =
-            gr_norm_new(t, arm->net, k ? "norm2" : "norm1", norm, (k + 1) * c, &(gr_norm_config){ .channels_first = true, .groups = 4 });
+        m->norm[k] = gr_norm_new(t, arm->net, k ? "norm2" : "norm1", norm, (k + 1) * c,
+                                 &(gr_norm_config){ .channels_first = true, .groups = groups });
     }
     m->in[0] = gr_linear_new(t, arm->net, "fc1", 2 * c * 7 * 7, 8 * c, NULL);
-    m->norm[2] = gr_norm_new(t, arm->net, "norm3", m->spec.convs ? GR_NORM_NONE : norm, 8 * c, &(gr_norm_config){ .groups = 4 });
+    m->norm[2] = gr_norm_new(t, arm->net, "norm3", m->spec.convs ? GR_NORM_NONE : norm, 8 * c, &(gr_norm_config){ .groups = groups });
     m->out = gr_linear_new(t, arm->net, "out", 8 * c, CLASSES, NULL);
 }
 
@@ -302,8 +302,10 @@ static void lstm_text(char *text, size_t bytes, const dive_spec *s)
 
 static void cnn_text(char *text, size_t bytes, const dive_spec *s)
 {
-    snprintf(text, bytes, "conv%zu-pool-conv%zu-pool-fc%zu-fc10, norm before ReLU%s, uniform weights and biases", s->hidden, 2 * s->hidden,
-             8 * s->hidden, s->convs ? " after the convolutions only" : "");
+    snprintf(text, bytes,
+             "conv%zu-pool-conv%zu-pool-fc%zu-fc10, norm before ReLU%s, LN over channels and pixels with a gain for each channel, "
+             "uniform weights and biases",
+             s->hidden, 2 * s->hidden, 8 * s->hidden, s->convs ? " after the convolutions only" : "");
 }
 
 static void transformer_text(char *text, size_t bytes, const dive_spec *s)
@@ -319,6 +321,8 @@ const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)
     char text[400];
     const dive_spec s = with_defaults(*spec);
     write[s.arch](text, sizeof text, &s);
-    if (isnan(spec->lr)) return kit_figure_text(f, "%s, %s, batch %zu", text, s.sgd ? "SGD" : "Adam", batch);
-    return kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, s.sgd ? "SGD" : "Adam", s.lr, batch);
+    const char *const optimizer = s.sgd ? "SGD" : "Adam";
+    if (isnan(spec->lr))
+        return batch ? kit_figure_text(f, "%s, %s, batch %zu", text, optimizer, batch) : kit_figure_text(f, "%s, %s", text, optimizer);
+    return kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, optimizer, s.lr, batch);
 }

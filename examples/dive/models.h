@@ -70,7 +70,7 @@ void dive_batches_free(dive *d, dive_batches *b);
  * bias; on the arm's tape, not recorded. */
 gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step);
 
-/* "784-128-128-10, ReLU, .., He's weights, biases 0, Adam, learning rate 0.001 constant, batch 128": for captions. lr NAN: without it. */
+/* "784-128-128-10, ReLU, .., He's weights, biases 0, Adam, learning rate 0.001 constant, batch 128": for captions. lr NAN and batch 0: without. */
 const char *dive_spec_text(kit_figure *f, const dive_spec *s, size_t batch);
 
 #endif
