@@ -13,7 +13,7 @@ enum { CONTROL = DIVE_ARMS, VARIANTS };           /* the three arms, and the pla
 enum { ABS_R, RANK, MEAN_R, CONSTANT, MEASURES }; /* what */
 enum { SHOWN = 32, FRAMES = 9 };
 static const char *const site_name[SITES] = { "mlp", "lstm1", "lstm14", "lstm28" };
-static const char *const site_title[SITES] = { "MLP", "LSTM, step 1", "LSTM, step 14", "LSTM, step 28" };
+static const char *const site_title[SITES] = { "MLP", "LSTM step 1", "LSTM step 14", "LSTM step 28" };
 static const size_t site_step[SITES] = { 0, 0, 13, 27 };
 static const char *const variant_name[VARIANTS] = { "none", "BN", "LN", "control" };
 static const char *const measure_name[MEASURES] = { "abs_r", "rank", "mean_r", "constant" };
@@ -111,14 +111,15 @@ static void see_lstm(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
     }
 }
 
-/* Maps are in one order for all arms and frames of an architecture: along the first axis of the plain network's units before training. */
+/* Maps are in one order for all arms and frames of an architecture: along the first axis of the plain network's units after training. */
 static void order_units(gr_tape *t, const correlations *c, size_t site, size_t *order)
 {
     const size_t S = c->shown;
     double *const a = gr_save(t, S * S * sizeof *a), *const value = gr_save(t, S * sizeof *value), *const v = gr_save(t, S * S * sizeof *v);
     for (size_t i = 0; i < S; i++) order[i] = i;
     if (!a || !value || !v) return;
-    for (size_t i = 0; i < S * S; i++) a[i] = isnan(map_at(c, site, 0)[i]) ? 0 : map_at(c, site, 0)[i];
+    const double *const last = map_at(c, site, 0) + (c->frames - 1) * S * S;
+    for (size_t i = 0; i < S * S; i++) a[i] = isnan(last[i]) ? 0 : last[i];
     dive_eigen(t, a, S, value, v);
     for (size_t i = 1; i < S; i++)
         for (size_t k = i; k && v[order[k]] > v[order[k - 1]]; k--) {
@@ -218,14 +219,16 @@ static double last_of(const dive *d, size_t site, size_t variant, size_t measure
     return c.n ? c.mean[c.n - 1] : (double)NAN;
 }
 
+/* Not where the pixels are blank in all images: all units are constant there. */
+static bool has_r(const dive *d, size_t site) { return !isnan(last_of(d, site, 0, ABS_R)); }
+
 static void draw_map(const dive *d, kit_figure *f, size_t site, size_t arm)
 {
     static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
     const kit_record *const map = kit_runs_get(&d->runs, "correlation", "%s/%s/map", site_name[site], dive_arm_name[arm]);
     const double constant = last_of(d, site, arm, CONSTANT);
-    const char *note = NULL;
-    if (constant > 0) note = kit_figure_text(f, "%g units constant: no correlation", constant);
-    else note = kit_figure_text(f, "mean |r| %.3f to %.3f", first_of(d, site, arm, ABS_R), last_of(d, site, arm, ABS_R));
+    const char *note = kit_figure_text(f, "mean |r| %.2f to %.2f", first_of(d, site, arm, ABS_R), last_of(d, site, arm, ABS_R));
+    if (constant > 0) note = kit_figure_text(f, "%g units constant", constant);
     kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s, %s", site_title[site], norm[arm]), .note = note });
     if (!map || map->shape.rank != 3) return;
     kit_map_set(p, &(kit_map){ .rows = map->shape.dim[1],
@@ -264,32 +267,28 @@ static void says(const dive *d, kit_figure *f)
     const dive_spec mlp = spec_of(d, DIVE_MLP), lstm = spec_of(d, DIVE_LSTM);
     const double none = last_of(d, MLP, 0, ABS_R), ln = last_of(d, MLP, 2, ABS_R), control = last_of(d, MLP, CONTROL, ABS_R);
     const char *const mlp_text = dive_spec_text(f, &mlp, BATCH), *const lstm_text = dive_spec_text(f, &lstm, BATCH);
+    const char *beyond = "what differs from no norm is about what the formula alone does", *blank = "";
+    if (ln < 0.9 * control) beyond = "training with LayerNorm lowered it beyond what the formula alone does";
+    if (ln > 1.1 * control) beyond = "training with LayerNorm raised it above what the formula alone does";
+    if (!has_r(d, LSTM1))
+        blank =
+            " At its step 1 the LSTM has read a row of pixels that is blank in all of these images: every unit is constant and has no r, "
+            "so there are no maps.";
     kit_figure_says(f, KIT_SAY_QUESTION, "Do the units of a layer say the same, and does a norm make them say different things?");
     kit_figure_says(f, KIT_SAY_NUMBER, "%.3f, %.3f, %.3f mean |r| of the MLP's units after training: no norm, BatchNorm, LayerNorm", none,
                     last_of(d, MLP, 1, ABS_R), ln);
     kit_figure_says(
         f, KIT_SAY_CAPTION,
-        "Pearson's r between the pre-activations (after the norm, before the nonlinearity) of each two units over the same test samples: "
-        "the last "
-        "hidden layer of the MLP, the candidate's inputs of the LSTM. Maps show the first %d units in one order; numbers are of all units. "
-        "Purple "
-        "opposes, green goes along; strong colour means that two units say the same. BatchNorm shifts and scales each unit by itself, "
-        "which no |r| "
-        "sees: before training its maps are those of no norm in the MLP, and what differs later was learned. LayerNorm takes each sample's "
-        "mean and "
-        "scale away, which every |r| can see, without any learning: the quiet line is the plain network's own values put through "
-        "LayerNorm. In the "
-        "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the plain values through LayerNorm end "
-        "at %.3f: "
-        "%s. Rows of zero mean also force the mean of r under zero (about -1/(H-1), the last panel of the row). At step 1 the LSTM has "
-        "read one row of pixels: where it is blank in all samples every unit is constant and r does not exist (%.0f of %zu units at the "
-        "end, no "
-        "norm). %s; %s; %s.",
-        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control,
-        ln < 0.9 * control   ? "training with LayerNorm lowered it beyond what the formula alone does"
-        : ln > 1.1 * control ? "training with LayerNorm raised it above what the formula alone does"
-                             : "what differs from no norm is about what the formula alone does",
-        last_of(d, LSTM1, 0, CONSTANT), lstm.hidden, d->preprocessing, mlp_text ? mlp_text : "", lstm_text ? lstm_text : "");
+        "Pearson's r of each two units over the same test images, of what enters the nonlinearity: in the last hidden layer of the "
+        "MLP, in the candidates of the LSTM. Strong colour: two units say the same (green) or the opposite (purple). Maps show the "
+        "first %d units, in the order of no norm after training, where the pattern is therefore clearest; what compares is how strong "
+        "they are. Numbers are of all units. BatchNorm shifts and scales each unit by itself, which no |r| sees: before training its MLP "
+        "is that without a norm, and what differs later was learned. LayerNorm takes each image's mean and scale away, which changes r "
+        "without any learning: the grey line, the plain network's own values put through LayerNorm, is what that alone does. In the "
+        "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows "
+        "of zero mean also force the mean of r below zero, by about -1/(H-1).%s Settings: %s; %s; %s, clip 1.",
+        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank, d->preprocessing,
+        mlp_text ? mlp_text : "", lstm_text ? lstm_text : "");
 }
 
 void dive_correlation_draw(const dive *d, kit_figure *f)
@@ -307,7 +306,7 @@ void dive_correlation_draw(const dive *d, kit_figure *f)
     draw_curves(d, f, MLP, RANK, "Effective rank", (kit_axis){ .label = "units' worth" }, &x);
     draw_curves(d, f, MLP, MEAN_R, "Mean r", (kit_axis){ .label = "mean r" }, &x);
     for (size_t site = LSTM1; site < SITES; site++)
-        for (size_t arm = 0; arm < DIVE_ARMS; arm++) draw_map(d, f, site, arm);
+        for (size_t arm = 0; arm < DIVE_ARMS && has_r(d, site); arm++) draw_map(d, f, site, arm);
     draw_curves(d, f, LSTM14, ABS_R, "Mean |r|", share, &x);
     draw_curves(d, f, LSTM28, ABS_R, "Mean |r|", share, &x);
     draw_curves(d, f, LSTM28, RANK, "Effective rank", (kit_axis){ .label = "units' worth" }, &x);

@@ -234,37 +234,43 @@ static double mean_of(const dive *d, const char *task, size_t arm, const char *w
     return r ? dive_moments_of(r->values, r->n).mean : (double)NAN;
 }
 
-/* A panel for each arm with one range. across: the x of a band's points: steps of the training, or of time. */
-static void draw_bands(const dive *d, kit_figure *f, const char *task, const char *title, kit_axis x, bool over_time)
+typedef enum { OVER_TRAINING, OVER_TIME, AT_THE_LAST /* step, over training */ } course;
+
+/* A panel for each arm, with one range. */
+static void draw_bands(const dive *d, kit_figure *f, const char *task, course over, const char *title, kit_axis x)
 {
     static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
-    kit_axis y = { .label = "pre-activation", .low = HUGE_VAL, .high = -HUGE_VAL };
-    const kit_record *band[DIVE_ARMS][PERCENTILES];
-    double at[STEPS];
-    for (size_t arm = 0; arm < DIVE_ARMS; arm++)
-        for (size_t k = 0; k < PERCENTILES; k++) {
-            const kit_record *const r = band[arm][k] = get(d, task, arm, percentile_name[k]);
-            for (size_t i = 0; r && i < r->n; i++) y.low = fmin(y.low, r->values[i]), y.high = fmax(y.high, r->values[i]);
-        }
     const kit_record *const share = kit_runs_get(&d->runs, "hidden_dynamics", "share");
+    kit_axis y = { .label = "pre-activation", .low = HUGE_VAL, .high = -HUGE_VAL };
+    kit_series series[DIVE_ARMS];
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        double *band[PERCENTILES], *at;
+        const kit_record *const any = get(d, task, arm, "median");
+        const size_t T = over == OVER_TRAINING ? 1 : any ? any->shape.dim[1] : 0, n = over == OVER_TIME ? T : share->n;
+        for (size_t k = 0; k < PERCENTILES; k++) {
+            const kit_record *const r = get(d, task, arm, percentile_name[k]);
+            band[k] = r ? gr_save(f->t, r->n * sizeof *band[k]) : NULL;
+            if (!band[k]) return;
+            for (size_t i = 0; i < r->n; i++) y.low = fmin(y.low, r->values[i]), y.high = fmax(y.high, r->values[i]);
+            for (size_t i = 0; i < (over == OVER_TIME ? r->n : n); i++) band[k][i] = r->values[over == AT_THE_LAST ? i * T + T - 1 : i];
+        }
+        at = gr_save(f->t, n * sizeof *at);
+        for (size_t i = 0; at && i < n; i++) at[i] = over == OVER_TIME ? (double)(i + 1) : share->values[i];
+        series[arm] = (kit_series){ .name = norm[arm],
+                                    .ink = (kit_ink)(KIT_INK_NONE + arm),
+                                    .n = at ? n : 0,
+                                    .x = at,
+                                    .y = band[MEDIAN],
+                                    .low = band[LOW],
+                                    .high = band[HIGH],
+                                    .moves = over == OVER_TIME,
+                                    .reveal = over != OVER_TIME };
+    }
     const double margin = 0.05 * (y.high - y.low);
     y.low -= margin, y.high += margin;
     if (!(y.low < y.high)) y.low = y.high = 0;
-    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s, %s", title, norm[arm]), .x = x, .y = y });
-        if (!band[arm][LOW] || !band[arm][MEDIAN] || !band[arm][HIGH] || !share) continue;
-        const size_t n = band[arm][LOW]->shape.dim[band[arm][LOW]->shape.rank - 1];
-        for (size_t i = 0; i < n && i < STEPS; i++) at[i] = over_time ? (double)(i + 1) : share->values[i];
-        kit_series_add(p, &(kit_series){ .name = norm[arm],
-                                         .ink = (kit_ink)(KIT_INK_NONE + arm),
-                                         .n = n,
-                                         .x = at,
-                                         .y = band[arm][MEDIAN]->values,
-                                         .low = band[arm][LOW]->values,
-                                         .high = band[arm][HIGH]->values,
-                                         .moves = over_time,
-                                         .reveal = !over_time });
-    }
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++)
+        kit_series_add(kit_panel_new(f, &(kit_panel){ .title = title, .note = norm[arm], .x = x, .y = y, .aspect = 1.2 }), &series[arm]);
 }
 
 static void says(const dive *d, kit_figure *f)
@@ -278,26 +284,19 @@ static void says(const dive *d, kit_figure *f)
     kit_figure_says(f, KIT_SAY_NUMBER,
                     "%.1f, %.1f, %.1f times: the LSTM's widest band over its narrowest, steps 2 to 28, no norm, BatchNorm, LayerNorm",
                     swell[0], swell[1], swell[2]);
-    kit_figure_says(f, KIT_SAY_CAPTION,
-                    "Line: the median; band: the 15th to the 85th percentile. First row: one sigmoid unit of the last hidden layer over "
-                    "training, as in figure 1 of "
-                    "Ioffe and Szegedy, over 200 test images. On the mean over units and training its median is %.2f from 0 without a "
-                    "norm, %.2f with BatchNorm and %.2f "
-                    "with LayerNorm: BatchNorm fixes each unit's distribution over samples, LayerNorm each sample's over units, so a "
-                    "single unit is free to sit "
-                    "aside. LSTM: all inputs of the candidates over 100 images, at each time step (play: training) and at the last over "
-                    "training. Without a norm "
-                    "the band widens as the state fills, %.1f times from the narrowest to the widest; with BatchNorm %.1f, with LayerNorm "
-                    "%.1f times. At step 1 "
-                    "there is no state and the row of pixels is mostly blank: what is seen is about the bias. Last row: no input, random W "
-                    "of 64 units, 16 random "
-                    "states. Without a norm the size goes with the spectral radius, up, down, out of the floats; tanh bounds it above "
-                    "alone. After LayerNorm it is 1 "
-                    "by its formula, whatever W is, and so W h before the norm, in grey, does not drift. %s. 784-100-100-100-10 sigmoids, "
-                    "weights normal with 0.1, "
-                    "biases 0, norm before the sigmoid, SGD, learning rate %g constant, batch %d. %s, clip 1.",
-                    off[0], off[1], off[2], swell[0], swell[1], swell[2], d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH,
-                    text ? text : "");
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "Line: the median; band: the 15th to the 85th percentile. First row: a sigmoid unit of the last hidden layer over training, as in "
+        "figure 1 of Ioffe and Szegedy. On the mean over units and training the median is %.2f from 0 without a norm, %.2f with BatchNorm "
+        "and %.2f with LayerNorm: BatchNorm fixes each unit's distribution over samples; LayerNorm fixes each sample's over units, and "
+        "leaves a single unit free to sit aside. LSTM: all inputs of the candidates over 100 images. From step 2 to 28 the band's widest "
+        "is %.1f times its narrowest without a norm, %.1f with BatchNorm (its gains start at 0.1, so the band is narrow), %.1f with "
+        "LayerNorm. At step 1 there is no state, and the first row of pixels is mostly blank. Last row: no input, random W of 64 units "
+        "with spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a norm the size goes with the radius, "
+        "up or down without end; tanh bounds it above alone. After LayerNorm it stays 1 by its formula, whatever W is, and so does about "
+        "W h, in grey, of which the norm is taken. Settings: %s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm "
+        "before the sigmoid, SGD, learning rate %g constant, batch %d; %s, clip 1.",
+        off[0], off[1], off[2], swell[0], swell[1], swell[2], d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text ? text : "");
 }
 
 void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)
@@ -308,9 +307,11 @@ void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)
     if (!share) return;
     kit_figure_frames(f, "percent of the training", share->values, share->n);
     says(d, f);
-    draw_bands(d, f, "mlp", "Sigmoid unit", training, false);
-    draw_bands(d, f, "rows", "LSTM", (kit_axis){ .label = "time step" }, true);
-    if (get(d, "pixels", 0, "median")) draw_bands(d, f, "pixels", "LSTM, 196 steps", (kit_axis){ .label = "time step" }, true);
+    draw_bands(d, f, "mlp", OVER_TRAINING, "One sigmoid unit", training);
+    draw_bands(d, f, "rows", AT_THE_LAST, "LSTM, step 28", training);
+    draw_bands(d, f, "rows", OVER_TIME, "LSTM, 28 steps", (kit_axis){ .label = "time step", .low = 1, .high = KIT_SIDE });
+    if (get(d, "pixels", 0, "median"))
+        draw_bands(d, f, "pixels", OVER_TIME, "LSTM, 196 steps", (kit_axis){ .label = "time step", .low = 1, .high = STEPS });
     dive_recurrence_draw(d, f);
 }
 

@@ -117,15 +117,16 @@ void dive_recurrence_measure(dive *d, double from, double to)
 
 static void draw_one(const dive *d, kit_figure *f, int fn)
 {
-    static const char *const title[FS] = { "Left to itself: h = W h", "Left to itself: h = relu(W h)", "Left to itself: h = tanh(W h)" };
+    static const char *const title[FS] = { "h = W h", "h = relu(W h)", "h = tanh(W h)" };
     static const char *const kind[] = { "none", "LN_raw", "LN" }, *const name[] = { "no norm", "W h before LayerNorm", "LayerNorm" };
     static const kit_ink ink[] = { KIT_INK_NONE, KIT_INK_QUIET, KIT_INK_LN };
     const kit_record *const steps = kit_runs_get(&d->runs, "hidden_dynamics", "recurrence/steps");
     kit_panel *const p =
         kit_panel_new(f, &(kit_panel){ .title = title[fn],
-                                       .note = "spectral radius of W 0.5, 0.9, 1, 1.1, 2",
+                                       .note = "left to itself",
                                        .x = { .label = "step", .log = true, .low = 1, .high = 784 },
-                                       .y = { .label = "size over that at step 1", .log = true, .low = 1e-3, .high = 1e3 } });
+                                       .aspect = 1.2,
+                                       .y = { .label = "size, over that at step 1", .log = true, .low = 1e-3, .high = 1e3 } });
     for (size_t k = 0; k < 3 && steps; k++) {
         const kit_record *const r = kit_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s", f_name[fn], kind[k]);
         for (size_t radius = 0; r && radius < RADII; radius++) {

@@ -210,6 +210,17 @@ static double value(const dive *d, size_t place, const char *what)
     return kit_runs_value(&d->runs, "sphere", "%s/%s", place_name[place], what);
 }
 
+/* How far out the points are: all of the last frame, and of the others all but one in 200. */
+static double reach_of(gr_tape *t, const kit_record *r)
+{
+    double *const x = gr_save(t, r->n * sizeof *x), last = 0;
+    for (size_t i = 0; x && i < r->n; i++) {
+        x[i] = fabs(r->values[i]);
+        if (i + r->shape.dim[1] >= r->n) last = fmax(last, x[i]);
+    }
+    return x ? fmax(last, dive_percentile(x, r->n, 99.5)) : 0;
+}
+
 static void draw_cloud(const dive *d, kit_figure *f, size_t place, size_t side)
 {
     const kit_record *at[AXES], *const digit = kit_runs_get(&d->runs, "sphere", "digit"), *const share = get(d, place, side, "share");
@@ -224,7 +235,7 @@ static void draw_cloud(const dive *d, kit_figure *f, size_t place, size_t side)
     for (size_t k = 0; k < AXES; k++) {
         at[k] = get(d, place, side, axis_name[k]);
         if (!at[k] || !digit || digit->n > POINTS) return;
-        for (size_t i = 0; i < at[k]->n; i++) reach = fmax(reach, fabs(at[k]->values[i]));
+        reach = fmax(reach, reach_of(f->t, at[k]));
     }
     for (size_t i = 0; i < digit->n; i++) group[i] = (int)digit->values[i];
     kit_cloud c = { .n = digit->n,
@@ -278,21 +289,15 @@ void dive_sphere_draw(const dive *d, kit_figure *f)
         after->values[0], after->values[1], before->values[0], before->values[1]);
     kit_figure_says(
         f, KIT_SAY_CAPTION,
-        "%zu test images at the same steps of one training; colour is the digit; turn the clouds. LayerNorm subtracts a "
-        "sample's mean over its units, "
-        "which takes it off the direction (1, .., 1), and divides by its standard deviation, which brings it to the distance "
-        "sqrt(H var / (var + eps)) "
-        "from there: all that is left is a direction. Of four units that leaves a sphere of radius 2 = sqrt(4) in three "
-        "dimensions, which Helmert's "
-        "basis turns to h1, h2, h3, lengths and angles kept; samples of small variance are shrunk by eps = 1e-5, here by %.2g "
-        "at most. The digits must "
-        "find places on it, since the logits are linear in what is drawn: %.1f %% of 1,000 test images are right after %.0f "
-        "steps. Of 64 units the three "
-        "principal axes of the last frame are seen, the same in all frames; they lie on a sphere of radius 8 in 63 dimensions, "
-        "of which a shadow is seen. "
-        "The bars are of %.0f images: spread before, one spike at 1 after. gamma is 1 and beta 0: gamma would make an ellipsoid of the "
-        "sphere, beta move it. %s; "
-        "784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
+        "%zu test images at some steps of one training; colour is the digit; the clouds turn. LayerNorm subtracts a sample's mean over "
+        "its units, which takes it off the direction (1, .., 1), and divides by its standard deviation, which brings it to the distance "
+        "sqrt(H var / (var + eps)) from there: a direction is all that is left. For four units that is a sphere of radius 2 = sqrt(4) in "
+        "three dimensions, which Helmert's basis turns to h1, h2, h3, lengths and angles kept; eps = 1e-5 shrinks samples of small "
+        "variance, here by %.2g at most. The logits are linear in what is drawn, so the digits must find places on it: %.1f %% of 1,000 "
+        "test images are right after %.0f steps. 64 units are seen along the three principal axes of the last frame, each frame about its "
+        "mean; after the norm they lie on a sphere of radius 8 in 63 dimensions, of which this is a shadow. Bars, over %.0f images: spread "
+        "before, one spike at 1 after. gamma is 1 and beta 0 here; gamma would make an ellipsoid of the sphere, and beta move it. "
+        "Settings: %s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
         get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
         kit_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], kit_runs_value(&d->runs, "sphere", "samples"),
         d->preprocessing, spec.lr, (int)BATCH);
