@@ -65,6 +65,7 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
     if (!p) return;
     assert(c->n < sizeof c->claim / sizeof *c->claim);
     *p = *claim;
+    if (p->verdict == DIVE_PASS) p->why = NULL;
     const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->why };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = kit_figure_text(c->f, "%s", *text[i] ? *text[i] : "");
     c->claim[c->n++] = p;

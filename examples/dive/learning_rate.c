@@ -40,7 +40,7 @@ static sweep sweep_of(const dive *d, size_t k)
 }
 static size_t steps_of(const dive *d, const sweep *s)
 {
-    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 120, 600) : dive_pick(d, 5, 250, 1000);
+    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 200, 600) : dive_pick(d, 5, 250, 1000);
 }
 static size_t batch_of(const dive *d) { return dive_pick(d, 16, 32, 64); }
 
