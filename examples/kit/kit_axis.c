@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIXELS_X = 76, PIXELS_Y = 46 }; /* of a tick, at least */
+enum { PIXELS_X = 70, PIXELS_Y = 44 }; /* of a tick, at least */
 
 /* ---- Numbers as words ---- */
 
@@ -65,6 +65,7 @@ static double nice(double v)
 static void linear_ticks(kit_scale *s, double low, double high, double most, bool whole)
 {
     double step = nice((high / 2 - low / 2) / most * 2);
+    if (floor(high / step) - ceil(low / step) < 1) step = nice(step * 0.4); /* two ticks at least */
     if (whole && step < 1) step = 1;
     for (double k = ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && s->n < KIT_TICKS; k++) tick_add(s, k == 0 ? 0 : k * step, step);
 }
@@ -77,7 +78,8 @@ static void log_ticks(kit_scale *s, double most)
         return;
     }
     const bool wide = decades >= 2.2;
-    const double every = wide ? nice(fmax(1, decades / most)) : 1;
+    double every = wide ? nice(fmax(1, decades / most)) : 1;
+    if (every > 1 && floor(s->high / every) - ceil(s->low / every) < 1) every = ceil(nice(every * 0.4));
     for (double e = floor(s->low / every) * every; e <= s->high; e += every)
         for (int m = 1; m <= 5; m += m == 1 ? 1 : 3) {
             const double at = e + log10(m), v = m * pow(10, e);

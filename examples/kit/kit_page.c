@@ -5,6 +5,7 @@
 #include "examples/kit/kit_json.h"
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* That of plotly 7.1.0 on PyPI, and its SHA-256. tests/report/check_report.py holds them against the package. */
@@ -43,7 +44,7 @@ static void key(FILE *out, const kit_figure *f)
         if (!kit_key_is_new(f, k)) continue;
         fputs("<ul class=\"key\"><li>", out), kit_markup(out, m ? m->means : c->means), fputs("</li>", out);
         if (m) {
-            fprintf(out, "<li>%.3g <svg class=\"ramp\" viewBox=\"0 0 9 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">", m->low);
+            fprintf(out, "<li>%s%.3g <svg class=\"ramp\" viewBox=\"0 0 9 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">", m->low < 0 ? "\xe2\x88\x92" : "", fabs(m->low));
             for (int i = 0; i < KIT_LEVELS; i++) fprintf(out, "<path class=\"%c%d\" d=\"M%d 0h1v1h-1z\"/>", m->diverging ? 'q' : 's', i, i);
             fprintf(out, "</svg> %.3g</li>", m->high);
         }
@@ -116,7 +117,7 @@ static void figure(FILE *out, const kit_figure *f, size_t number)
     if (has_plots(f)) fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
     fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[KIT_SAY_QUESTION]);
     element(out, "p", "said", f->says[KIT_SAY_NUMBER]);
-    fputs("<div class=\"bar\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", kit_columns(f), kit_columns(f));
+    fputs("<div class=\"controls\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", kit_columns(f), kit_columns(f));
     for (size_t k = 0; k < f->n; k++) panel(out, f, k);
     fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[KIT_SAY_CAPTION]), fputs("</figcaption></figure>\n", out);
 }

@@ -23,14 +23,15 @@ static void comma(writer *w)
     w->begun = true;
 }
 
-static void numbers(writer *w, const char *key, const double *v, size_t n, int digits)
+/* What has no place on a log axis is a gap there. */
+static void numbers(writer *w, const char *key, const double *v, size_t n, const kit_scale *s)
 {
     put(w, ",\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
         if (i) fputc(',', w->out);
-        kit_json_number(w->out, v[i], digits);
+        kit_json_number(w->out, s->log && v[i] <= 0 ? (double)NAN : v[i], s->digits);
     }
-    fputc(']', w->out);
+    fputs(n ? "]" : "null]", w->out); /* Plotly would leave out a trace without values, and those after it would have other numbers */
 }
 
 static void rounded(writer *w, const char *key, const double *v, size_t n, double step)
@@ -56,12 +57,11 @@ static axis_name nth(const char *word, size_t k)
 
 /* ---- Series: a band is two traces, then the curve, then the head of one that is revealed ---- */
 
-typedef struct { const double *x, *y, *low, *high; size_t n; int dx, dy; } view; /* what a frame shows of a series */
+typedef struct { const double *x, *y, *low, *high; size_t n; kit_scale on_x, on_y; } view; /* what a frame shows of a series */
 
 static view view_of(const kit_panel *p, const kit_series *s, size_t frame)
 {
-    const kit_scale x = kit_scale_x(p), y = kit_scale_y(p);
-    view v = { s->x, NULL, NULL, NULL, s->x && s->y ? s->reveal ? frame + 1 : s->n : 0, x.digits, y.digits };
+    view v = { s->x, NULL, NULL, NULL, s->x && s->y ? s->reveal ? frame + 1 : s->n : 0, kit_scale_x(p), kit_scale_y(p) };
     if (v.n) v.y = kit_frame_row(s->y, s->moves, frame, s->n);
     if (v.n && s->low && s->high)
         v.low = kit_frame_row(s->low, s->moves, frame, s->n), v.high = kit_frame_row(s->high, s->moves, frame, s->n);
@@ -71,7 +71,7 @@ static view view_of(const kit_panel *p, const kit_series *s, size_t frame)
 static void newest(writer *w, const view *v)
 {
     const size_t before = v->n ? v->n - 1 : 0;
-    numbers(w, "x", v->x + before, v->n - before, v->dx), numbers(w, "y", v->y + before, v->n - before, v->dy);
+    numbers(w, "x", v->x + before, v->n - before, &v->on_x), numbers(w, "y", v->y + before, v->n - before, &v->on_y);
 }
 
 static void look(writer *w, const kit_series *s)
@@ -94,12 +94,12 @@ static void series_data(writer *w, const kit_panel *p, size_t k, const kit_serie
     const axis_name x = nth("x", k), y = nth("y", k);
     for (int side = 0; v.low && side < 2; side++) { /* the whole band, in all frames unless it moves */
         comma(w), put(w, "{\"type\":\"scatter\",\"mode\":\"lines\",\"xaxis\":\"%s\",\"yaxis\":\"%s\"", x.word, y.word);
-        numbers(w, "x", s->x, s->n, v.dx), numbers(w, "y", side ? v.high : v.low, s->n, v.dy);
+        numbers(w, "x", s->x, s->n, &v.on_x), numbers(w, "y", side ? v.high : v.low, s->n, &v.on_y);
         put(w, ",\"line\":{\"width\":0},\"hoverinfo\":\"skip\",\"showlegend\":false");
         put(w, side ? ",\"fill\":\"tonexty\",\"fillcolor\":\"%s29\"}" : "}", kit_looks[s->ink].hex);
     }
     comma(w), put(w, "{\"type\":\"%s\",\"xaxis\":\"%s\",\"yaxis\":\"%s\"", s->mark == KIT_BARS ? "bar" : "scatter", x.word, y.word);
-    numbers(w, "x", v.x, v.n, v.dx), numbers(w, "y", v.y, v.n, v.dy), look(w, s);
+    numbers(w, "x", v.x, v.n, &v.on_x), numbers(w, "y", v.y, v.n, &v.on_y), look(w, s);
     if (s->name) text(w, "name", s->name), text(w, "legendgroup", s->name);
     put(w, ",\"showlegend\":%s}", s->name && first ? "true" : "false");
     if (!s->reveal || s->mark != KIT_LINE) return;
@@ -114,11 +114,11 @@ static void series_frame(writer *w, const kit_panel *p, const kit_series *s, siz
     const view v = view_of(p, s, frame);
     const char *const type = s->mark == KIT_BARS ? "bar" : "scatter";
     for (int side = 0; v.low && s->moves && side < 2; side++)
-        comma(w), put(w, "{\"type\":\"scatter\""), numbers(w, "y", side ? v.high : v.low, s->n, v.dy), fputc('}', w->out);
+        comma(w), put(w, "{\"type\":\"scatter\""), numbers(w, "y", side ? v.high : v.low, s->n, &v.on_y), fputc('}', w->out);
     if (!s->moves && !s->reveal) return;
     comma(w), put(w, "{\"type\":\"%s\"", type);
-    if (s->reveal) numbers(w, "x", v.x, v.n, v.dx);
-    numbers(w, "y", v.y, v.n, v.dy), fputc('}', w->out);
+    if (s->reveal) numbers(w, "x", v.x, v.n, &v.on_x);
+    numbers(w, "y", v.y, v.n, &v.on_y), fputc('}', w->out);
     if (!s->reveal || s->mark != KIT_LINE) return;
     comma(w), put(w, "{\"type\":\"scatter\""), newest(w, &v), fputc('}', w->out);
 }
@@ -239,7 +239,7 @@ static void axis(writer *w, const kit_panel *p, size_t k, bool vertical, double 
         put(w, ",\"visible\":false}");
         return;
     }
-    put(w, ",\"showgrid\":%s,\"gridcolor\":\"" KIT_RULE "\",\"linecolor\":\"" KIT_RULE "\",\"automargin\":true,\"title\":{\"standoff\":6", p->map ? "false" : "true");
+    put(w, ",\"ticks\":\"\",\"showgrid\":%s,\"gridcolor\":\"" KIT_RULE "\",\"linecolor\":\"" KIT_RULE "\",\"automargin\":true,\"title\":{\"standoff\":6", p->map ? "false" : "true");
     text(w, "text", label), put(w, "},\"tickangle\":%d,\"tickvals\":[", s.slant ? -38 : 0);
     for (size_t i = 0; i < s.n; i++) fputs(i ? "," : "", w->out), kit_json_number(w->out, s.at[i], 7);
     put(w, "],\"ticktext\":[");
@@ -256,7 +256,7 @@ static void scene(writer *w, const kit_panel *p, size_t k, double x0, double x1,
                "\"showspikes\":false,\"title\":{\"text\":");
         kit_json_text(w->out, p->cloud->axis[i] ? p->cloud->axis[i] : ""), put(w, "}}");
     }
-    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.45,\"y\":-1.4,\"z\":0.85},\"center\":{\"x\":0,\"y\":0,\"z\":-0.13}}}");
+    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.22,\"y\":-1.18,\"z\":0.72},\"center\":{\"x\":0,\"y\":0,\"z\":-0.1}}}");
 }
 
 static void titles(writer *w, const kit_places *at, double h)
@@ -290,7 +290,7 @@ static void controls(writer *w)
            "\"transition\":{\"duration\":0},\"frame\":{\"duration\":0,\"redraw\":false}}]}]}]");
 }
 
-static void layout(writer *w, const kit_places *at, double h)
+static void layout(writer *w, const kit_places *at, double h, bool names)
 {
     const kit_figure *const f = w->f;
     bool flat = false, bars = false;
@@ -299,8 +299,8 @@ static void layout(writer *w, const kit_places *at, double h)
     put(w, ",\"title\":{\"x\":0,\"xref\":\"paper\",\"y\":1,\"yref\":\"paper\",\"yanchor\":\"top\""), text(w, "text", f->title);
     put(w, "},\"paper_bgcolor\":\"" KIT_PAPER "\"%s,\"font\":{\"color\":\"" KIT_SOFT "\",\"size\":12,\"family\":\"Helvetica Neue, Segoe UI, Roboto, Arial, Liberation Sans, sans-serif\"}",
         flat ? ",\"plot_bgcolor\":\"" KIT_PAPER "\"" : "");
-    put(w, ",\"legend\":{\"orientation\":\"h\",\"x\":0,\"y\":%.5f,\"yanchor\":\"top\"},\"hovermode\":\"closest\",\"dragmode\":false,\"uirevision\":\"keep\"%s", 1 - 30 / h,
-        bars ? ",\"barmode\":\"overlay\",\"bargap\":0" : "");
+    if (names) put(w, ",\"legend\":{\"orientation\":\"h\",\"x\":0,\"y\":%.5f,\"yanchor\":\"top\"}", 1 - 30 / h);
+    put(w, ",\"hovermode\":\"closest\",\"dragmode\":false,\"uirevision\":\"keep\"%s", bars ? ",\"barmode\":\"overlay\",\"bargap\":0" : "");
     put(w, ",\"hoverlabel\":{\"bgcolor\":\"" KIT_PAPER "\",\"bordercolor\":\"" KIT_RULE "\",\"font\":{\"color\":\"" KIT_TEXT_INK "\"}}");
     for (size_t k = 0; k < f->n; k++) {
         const kit_panel *const p = f->panel[k];
@@ -359,7 +359,7 @@ void kit_figure_json(FILE *out, const kit_figure *f)
         if (p->cloud) cloud_data(&w, p, k);
         if (p->table) table_data(&w, p, k, &at, at.h);
     }
-    layout(&w, &at, at.h);
+    layout(&w, &at, at.h, names > 0);
     put(&w, ",\n\"frames\":[");
     for (size_t k = 0; k < f->frames; k++) fputs(k ? ",\n" : "", out), frame(&w, k);
     put(&w, "]}\n");

@@ -75,7 +75,7 @@
     bar.append(play, range, out);
     fig.redo = () => show(+range.value);
     label();
-    fig.querySelector('.bar').prepend(bar);
+    fig.querySelector('.controls').prepend(bar);
     return show(last);
   }
 
@@ -98,7 +98,7 @@
       const b = make('button', { type: 'button', textContent: text, title: name, onclick: () => turn(a) });
       b.setAttribute('aria-label', name + ': ' + fig.querySelector('h2').textContent); bar.append(b, ' ');
     }
-    fig.querySelector('.bar').prepend(bar);
+    fig.querySelector('.controls').prepend(bar);
   }
 
   async function all(first) {

@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""Opens a report as its readers do, in Chromium: mouse, keyboard, phone, dark, print, no network, no Plotly, no WebGL, no scripts.
+check_report.py FOLDER PLOTLY [--short] [--shots FOLDER]: FOLDER/report.html, with Plotly in it or without; the other of the two is made from it."""
+import argparse
+import base64
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+from playwright.sync_api import sync_playwright
+
+ap = argparse.ArgumentParser()
+ap.add_argument('folder', type=pathlib.Path)
+ap.add_argument('plotly', type=pathlib.Path)
+ap.add_argument('--short', action='store_true')
+ap.add_argument('--shots', type=pathlib.Path)
+args = ap.parse_args()
+args.folder = args.folder.resolve()
+FLAGS = ['--no-sandbox', '--enable-unsafe-swiftshader', '--force-color-profile=srgb', '--hide-scrollbars']
+WEB = re.compile('^https?:')  # 'https://**' does not match https://host/file
+NOISE = re.compile(r'GPU stall due to ReadPixels|willReadFrequently')  # software GL only
+CHROMIUM = os.environ.get('CHROMIUM') or shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
+fails, began = [], time.time()
+
+
+def check(ok, what):
+    print(('ok    ' if ok else 'FAIL  ') + what, flush=True)
+    if not ok:
+        fails.append(what)
+    return ok
+
+
+def until(page, js, limit=30):  # not wait_for_function: that one needs eval, which the page's own policy forbids
+    t = time.time()
+    while not page.evaluate(js):
+        if time.time() - t > limit:
+            return check(False, f'within {limit} s: {js}')
+        time.sleep(.05)
+    return True
+
+
+class Reader:
+    """A page that remembers everything that went wrong."""
+
+    def __init__(self, browser, **context):
+        self.ctx = browser.new_context(**{'viewport': {'width': 1400, 'height': 900}, **context})
+        self.page = self.ctx.new_page()
+        self.said, self.asked = [], []
+        self.page.on('console', lambda m: m.type in ('error', 'warning') and not NOISE.search(m.text) and self.said.append(m.type + ': ' + m.text))
+        self.page.on('pageerror', lambda e: self.said.append('page error: ' + str(e)))
+        self.page.on('request', lambda r: not r.url.startswith(('file:', 'data:', 'blob:')) and self.asked.append(r.url))
+
+    def open(self, path, ready=True):
+        self.page.goto(path.as_uri())
+        if ready:
+            until(self.page, "document.documentElement.dataset.ready === 'yes'", 240)
+        return self.page
+
+    def shot(self, name):
+        if args.shots:
+            self.page.screenshot(path=args.shots / (name + '.png'), full_page=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.ctx.close()
+
+
+COLOURS = '''async b64 => { const i = new Image(); i.src = 'data:image/png;base64,' + b64; await i.decode();
+  const c = new OffscreenCanvas(i.width, i.height), g = c.getContext('2d'); g.drawImage(i, 0, 0);
+  const d = new Uint32Array(g.getImageData(0, 0, i.width, i.height).data.buffer), n = new Map(); for (const v of d) n.set(v, (n.get(v) || 0) + 1);
+  return [n.size, 1 - Math.max(...n.values()) / d.length]; }'''
+OVER = '''() => [document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('svg')).slice(0, 3).map(e => e.tagName + '.' + e.className)]'''
+VALIDATE = '''() => [...document.querySelectorAll('script[type="application/json"]')].flatMap(s => { const f = JSON.parse(s.textContent);
+  return (Plotly.validate(f.data, f.layout) || []).filter(m => !/\\.args\\[/.test(m.msg)).map(m => s.id + ': ' + m.msg) })'''
+STILL = '''() => [...document.querySelectorAll('.box > svg')].every(s => getComputedStyle(s).visibility === 'visible' && s.getBoundingClientRect().width > 50)'''
+UNNAMED = '''() => [...document.querySelectorAll('[role=img],button,input')].filter(e => !e.closest('[aria-hidden=true]') && !(e.ariaLabel || e.textContent.trim())).map(e => e.outerHTML.slice(0, 80))'''
+CUT = '''() => [...document.querySelectorAll('.live > .plot')].flatMap(p => { const box = p.getBoundingClientRect();
+  return [...p.querySelectorAll('.xtick text, .ytick text, .g-xtitle text, .g-ytitle text')].filter(e => { const r = e.getBoundingClientRect();
+    return r.width && (r.left < box.left - 1 || r.right > box.right + 1 || r.bottom > box.bottom + 1 || r.top < box.top - 1) }).map(e => p.id + ': ' + e.textContent) }).slice(0, 5)'''
+CROWDED = '''() => [...document.querySelectorAll('.live > .plot')].flatMap(p => ['.xtick text', '.ytick text'].flatMap(s => { const r = [...p.querySelectorAll(s)].filter(e => !/rotate\\((?!0)/.test(e.getAttribute('transform') || '')).map(e => e.getBoundingClientRect());
+  return r.some((a, i) => r.some((b, j) => j > i && a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)) ? [p.id + ' ' + s] : [] })).slice(0, 5)'''
+EYE = '''id => { const e = document.getElementById(id)._fullLayout.scene._scene.getCamera().eye; return [e.x, e.y, e.z].map(v => +v.toFixed(4)) }'''
+
+
+def pages(folder):
+    """The page with Plotly in it, and the page without; the one that is not there is made from the other."""
+    page = args.folder / 'report.html'
+    text, library = page.read_text(encoding='utf-8'), args.plotly.read_text(encoding='utf-8')
+    tag, body = '<script>' + library + '</script>\n', re.search(r'<body[^>]*>', text).group()
+    sri = 'sha256-' + base64.b64encode(hashlib.sha256(args.plotly.read_bytes()).digest()).decode()
+    other = folder / 'other.html'
+    if tag in text:
+        cdn = args.folder / 'report_cdn.html'
+        if not cdn.exists():
+            cdn = other
+            csp = text.replace("script-src 'unsafe-inline'", "script-src 'unsafe-inline' https://cdn.plot.ly", 1)
+            cdn.write_text(csp.replace(tag, '').replace('<body>', f'<body data-plotly="https://cdn.plot.ly/plotly-4.1.1.min.js" data-sri="{sri}">', 1), encoding='utf-8')
+        return page, cdn
+    check(f'data-sri="{sri}"' in body, 'the integrity is that of the package on PyPI')
+    at = text.rindex('<script>\n')
+    other.write_text(text[:at].replace(body, '<body>', 1) + tag + text[at:], encoding='utf-8')
+    return other, page
+
+
+def looks(r, p):
+    """Silent, no network, everything drawn, nothing cut off."""
+    plots = p.query_selector_all('.plot')
+    check(len(plots) > 0 and p.locator('.live > .plot').count() == len(plots), f'{p.locator(".live > .plot").count()} of {len(plots)} plots live')
+    bad = p.evaluate(VALIDATE)
+    check(not bad, f'Plotly.validate finds nothing {bad[:5]}')
+    low = []
+    for e in plots:
+        n, ink = p.evaluate(COLOURS, base64.b64encode(e.screenshot()).decode())
+        if n < 8 or ink < .004:
+            low.append((e.get_attribute('id'), n, round(ink, 4)))
+    check(not low, f'every plot has ink {low}')
+    cut, crowded = p.evaluate(CUT), p.evaluate(CROWDED)
+    check(not cut, f'no label of an axis is cut off {cut}')
+    check(not crowded, f'no labels of an axis lie over each other {crowded}')
+    links = p.evaluate("[...document.querySelectorAll('.contents a')].map(a => !!document.querySelector(a.hash))")
+    check(len(links) == p.locator('.fig').count() and all(links), f'{len(links)} figures are listed at the top')
+    r.shot('light_1400')
+    return len(plots)
+
+
+def plays(p, fig):
+    """Slider and Play by keyboard."""
+    frame = lambda: int(p.evaluate(f"document.querySelector('{fig} input').value"))
+    drawn = lambda: p.get_attribute(fig, 'data-frame')
+    slider, first = p.locator(fig + ' input[type=range]'), p.locator(fig + ' .live > .plot').first
+    first.scroll_into_view_if_needed()
+    last, pic = drawn(), first.screenshot()
+    slider.focus()
+    p.keyboard.press('Home')
+    until(p, f"document.querySelector('{fig} input').value === '0' && document.querySelector('{fig}').dataset.frame !== '{last}'")
+    zero, value = drawn(), slider.get_attribute('aria-valuetext')
+    p.wait_for_timeout(200)
+    check(first.screenshot() != pic and ' of ' in value, f'{fig}: Home shows the first frame, "{value}"')
+    p.keyboard.press('ArrowRight')
+    until(p, f"document.querySelector('{fig}').dataset.frame !== '{zero}'")
+    check(frame() == 1, f'{fig}: an arrow moves one frame, to {drawn()}')
+    p.keyboard.press('Home')
+    until(p, f"document.querySelector('{fig}').dataset.frame === '{zero}'")
+    button = p.locator(fig + ' .player button')
+    button.focus()
+    p.keyboard.press('Enter')
+    pressed = until(p, f"+document.querySelector('{fig} input').value > 1") and button.get_attribute('aria-pressed')
+    p.keyboard.press('Enter')
+    p.wait_for_timeout(500)
+    at = frame()
+    p.wait_for_timeout(700)
+    ended = at == int(slider.get_attribute('max'))
+    check((pressed == 'true' or ended) and button.get_attribute('aria-pressed') == 'false' and frame() == at, f'{fig}: Play runs, and stays paused at {drawn()}')
+    slider.focus()
+    p.keyboard.press('End')
+    until(p, f"document.querySelector('{fig}').dataset.frame === '{last}'")
+
+
+def turns(p, fig):
+    """Clouds by mouse, after a resize (Plotly forgets there); all follow; the camera survives a change of frame; the wheel is the page's."""
+    ids = [i for i in p.evaluate(f"[...document.querySelectorAll('{fig} .live > .plot')].filter(p => p.layout.scene).map(p => p.id)")]
+    a, other = ids[0], ids[-1]
+    p.set_viewport_size({'width': 1400, 'height': 950})
+    p.wait_for_timeout(600)
+    p.locator('#' + a).evaluate("e => e.scrollIntoView({ block: 'center' })")
+    p.wait_for_timeout(300)
+    e0, pic, box = p.evaluate(EYE, a), p.locator('#' + a).screenshot(), p.locator('#' + a).bounding_box()
+    x, y = box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
+    p.mouse.move(x, y)
+    p.mouse.down()
+    p.mouse.move(x + 60, y + 15, steps=6)
+    p.mouse.move(x + 110, y + 25, steps=6)
+    p.mouse.up()
+    p.wait_for_timeout(800)
+    e1 = p.evaluate(EYE, a)
+    check(e1 != e0 and p.locator('#' + a).screenshot() != pic, f'{fig}: a drag turns the cloud {e0} -> {e1}')
+    check(p.evaluate(EYE, other) == e1, f'{fig}: the other clouds follow')
+    if p.locator(fig + ' input').count():
+        p.locator(fig + ' input').focus()
+        p.keyboard.press('Home')
+        p.wait_for_timeout(800)
+        p.keyboard.press('End')
+        p.wait_for_timeout(800)
+        check(p.evaluate(EYE, a) == e1, f'{fig}: the camera stays when the frame changes')
+    p.locator(fig).get_by_role('button', name='Turn left').focus()
+    p.keyboard.press('Space')
+    p.wait_for_timeout(800)
+    check(p.evaluate(EYE, a) != e1 and p.evaluate(EYE, other) == p.evaluate(EYE, a), f'{fig}: Turn left by keyboard')
+    p.locator('#' + a).evaluate("e => e.scrollIntoView({ block: 'center' })")
+    top = p.evaluate('scrollY')
+    p.mouse.move(x, y)
+    p.mouse.wheel(0, 200)
+    p.wait_for_timeout(400)
+    check(p.evaluate('scrollY') > top, f'{fig}: the wheel scrolls the page, not the cloud')
+    return a
+
+
+def accessible(p, what):
+    unnamed = p.evaluate(UNNAMED)
+    check(not unnamed, f'every image, button and slider has a name {unnamed[:2]}')
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        return print('not run: axe-core, there is no axe-playwright-python')
+    found = Axe().run(p).response['violations']
+    check(not found, f'axe-core, {what}: ' + '; '.join(f"{i['id']} x{len(i['nodes'])} {i['nodes'][0]['target']}" for i in found))
+
+
+def themes(r, p, cloud):
+    """Dark, switched while open: camera kept; print: still drawings on light paper although the reader's theme is dark."""
+    before = cloud and p.evaluate(EYE, cloud)
+    accessible(p, 'light')
+    p.evaluate("delete document.documentElement.dataset.ready")
+    p.evaluate("document.documentElement.dataset.ready = ''")
+    p.emulate_media(color_scheme='light')
+    p.evaluate("document.documentElement.dataset.ready = 'yes'")
+    p.emulate_media(color_scheme='dark')
+    stroke = "[...document.querySelectorAll('.plot path.js-line')].some(e => getComputedStyle(e).stroke === 'rgb(93, 184, 242)')"
+    until(p, stroke, 60)
+    until(p, "getComputedStyle([...document.querySelectorAll('.plot .main-svg')].pop()).background.includes('21, 23, 26') || [...document.querySelectorAll('.plot')].pop().layout.paper_bgcolor === '#15171a'", 120)
+    p.wait_for_timeout(1500)
+    check(p.evaluate('getComputedStyle(document.body).backgroundColor') == 'rgb(21, 23, 26)', 'dark: dark paper')
+    check(p.evaluate("[...document.querySelectorAll('.live > .plot')].every(p => p.layout.paper_bgcolor === '#15171a')"), 'dark: every plot is')
+    if cloud:
+        check(p.evaluate(EYE, cloud) == before, 'dark: the camera stays')
+    accessible(p, 'dark')
+    r.shot('dark_1400')
+    p.emulate_media(media='print', color_scheme='dark')
+    hidden = p.evaluate("[...document.querySelectorAll('.plot')].every(e => getComputedStyle(e).display === 'none')")
+    check(hidden and p.evaluate(STILL), 'print: still drawings instead of plots')
+    check(p.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')") == '#ffffff' and not p.locator('.player').first.is_visible(), 'print: light, no controls')
+    pdf = p.pdf(path=args.shots / 'print.pdf' if args.shots else None, format='A4', print_background=True)
+    check(0 < len(re.findall(rb'/Type /Page[^s]', pdf)) < 60, f'PDF of {len(pdf)} bytes, {len(re.findall(rb"/Type /Page[^s]", pdf))} pages')
+    p.emulate_media(media='screen', color_scheme='light')
+    p.wait_for_timeout(1500)
+
+
+def widths(browser, inlined):
+    for w in (320, 1400) if args.short else (320, 400, 768, 1400):
+        with Reader(browser, viewport={'width': w, 'height': 800}, color_scheme='dark' if w == 400 else 'light') as r:
+            over, who = r.open(inlined).evaluate(OVER)
+            check(over <= 0 and not who, f'{w} px: no sideways scroll ({over} {who})')
+            cut, crowded = r.page.evaluate(CUT), r.page.evaluate(CROWDED)
+            check(not cut and not crowded, f'{w} px: labels of axes are whole and apart {cut} {crowded}')
+            r.shot(f'width_{w}')
+
+
+def calm(browser, inlined, fig):
+    with Reader(browser, reduced_motion='reduce') as r:
+        p = r.open(inlined)
+        value = lambda: int(p.evaluate(f"document.querySelector('{fig} input').value"))
+        check(value() == int(p.get_attribute(fig + ' input', 'max')), 'nothing plays by itself')
+        p.locator(fig + ' .player button').click()
+        p.wait_for_timeout(600)
+        a = value()
+        p.wait_for_timeout(2000)
+        check(a == 0 and value() in (1, 2), f'reduced motion: about one frame a second ({a} -> {value()})')
+
+
+def without_plotly(browser, cdn, count):
+    with Reader(browser) as r:
+        r.ctx.route(WEB, lambda q: q.abort())
+        p = r.open(cdn, ready=False)
+        p.wait_for_selector('#notice:visible')
+        check(len(r.asked) == 1 and r.asked[0].startswith('https://cdn.plot.ly/'), f'one request {r.asked}')
+        check(len(r.said) <= 1 and all('ERR_FAILED' in s for s in r.said), f'and only its failure is logged {r.said}')
+        check(p.evaluate(STILL), 'CDN refused: all still drawings show')
+        check(p.locator('.player').count() == 0 and p.locator('button').count() == 0, 'CDN refused: no dead controls')
+        r.shot('still_1400')
+        if not args.short:
+            accessible(p, 'still drawings')
+    answer = {'content_type': 'text/javascript', 'headers': {'Access-Control-Allow-Origin': '*'}}
+    with Reader(browser) as r:
+        r.ctx.route(WEB, lambda q: q.fulfill(body='alert(1)', **answer))
+        p = r.open(cdn, ready=False)
+        p.wait_for_selector('#notice:visible')
+        check(any('integrity' in s for s in r.said) and p.evaluate(STILL), 'a changed Plotly is refused')
+    with Reader(browser, java_script_enabled=False) as r:
+        p = r.open(cdn, ready=False)
+        check(p.locator('noscript p').count() == 1 and p.locator('.box > svg').first.is_visible() and not r.said, 'scripts off: still drawings')
+    if args.short:
+        return
+    with Reader(browser) as r:
+        r.ctx.route(WEB, lambda q: q.fulfill(path=args.plotly, **answer))
+        p = r.open(cdn)
+        check(not r.said and p.locator('.live').count() == count, f'CDN answered: all live {r.said[:2]}')
+
+
+def main(pw, folder):
+    launch = lambda *extra: pw.chromium.launch(executable_path=CHROMIUM, args=FLAGS + list(extra))
+    inlined, cdn = pages(folder)
+    check(inlined.stat().st_size <= 8e6 and cdn.stat().st_size <= 3e6, f'{inlined.stat().st_size:,} bytes with Plotly, {cdn.stat().st_size:,} without')
+    browser = launch()
+    print('      Chromium', browser.version)
+    cloud = None
+    with Reader(browser) as r:
+        t = time.time()
+        p = r.open(inlined)
+        print(f'      ready in {time.time() - t:.1f} s')
+        count = looks(r, p)
+        moving = p.evaluate("[...document.querySelectorAll('.fig')].filter(f => f.querySelector('.player')).map(f => '#' + f.id)")
+        turning = p.evaluate("[...document.querySelectorAll('.fig')].filter(f => f.querySelector('[title=\"Turn left\"]')).map(f => '#' + f.id)")
+        scenes = p.evaluate("[...document.querySelectorAll('.plot')].filter(p => p.layout.scene).length")
+        check(len(moving) > 0 and len(turning) > 0, f'{len(moving)} figures play, {len(turning)} turn')
+        for fig in moving[:2] if args.short else moving:
+            plays(p, fig)
+        for fig in turning:
+            cloud = turns(p, fig)
+        if not args.short:
+            themes(r, p, cloud)
+        check(not r.said, f'no console error, no page error {r.said[:3]}')
+        check(not r.asked, f'no network request {r.asked[:3]}')
+    without_plotly(browser, cdn, count)
+    if not args.short:
+        widths(browser, inlined)
+        calm(browser, inlined, moving[0])
+    browser.close()
+    if not args.short:
+        browser = launch('--disable-3d-apis')
+        with Reader(browser) as r:
+            p = r.open(inlined)
+            live = p.locator('.live').count()
+            check(live == count - scenes and p.locator(turning[0] + ' .box > svg').first.is_visible() and not [s for s in r.said if 'page error' in s],
+                  f'no WebGL: {live} plots live, {scenes} clouds stay drawn {r.said[:2]}')
+        browser.close()
+
+
+if not CHROMIUM:
+    sys.exit('not run: there is no chromium; apt-get install chromium')
+if args.shots:
+    args.shots.mkdir(parents=True, exist_ok=True)
+with sync_playwright() as playwright, tempfile.TemporaryDirectory() as made:
+    main(playwright, pathlib.Path(made))
+print(f'{args.folder}: ' + (f'{len(fails)} checks FAILED' if fails else 'all checks passed') + f', {time.time() - began:.0f} s')
+sys.exit(bool(fails))
