@@ -167,7 +167,7 @@ static kit_scale scale_of(const kit_panel *p, const kit_axis *a, bool vertical, 
     if (a->tick) word_ticks(&s, a, vertical ? 0 : pixels);
     else if (s.log) log_ticks(&s, ticks);
     else linear_ticks(&s, fmin(s.low, s.high), fmax(s.low, s.high), ticks, r.whole);
-    const double span = fabs(s.high / 2 - s.low / 2) * 2, digits = s.log ? 4 : 4 + ceil(log10(fmax(fabs(s.low), fabs(s.high)) / span));
+    const double span = fabs(s.high / 2 - s.low / 2) * 2, digits = s.log ? 4 : 4 + ceil(log10(fmax(fabs(s.low), fabs(s.high)) / span) - 0.3);
     s.digits = digits > 4 ? digits < 12 ? (int)digits : 12 : 4;
     return s;
 }

@@ -52,19 +52,36 @@ size_t kit_line(const char *text, size_t most)
     return (size_t)(end - text);
 }
 
+const kit_verdict *kit_verdict_of(const kit_table *table, size_t row, size_t column)
+{
+    static const kit_verdict known[] = { { "PASS", "pass", "\xe2\x9c\x93" }, { "FAIL", "fail", "\xe2\x9c\x97" }, { "DIFFERS", "differs", "\xe2\x89\xa0" } };
+    for (size_t i = 0; (int)column == table->verdict && i < sizeof known / sizeof *known; i++)
+        if (!strcmp(table->text[row * table->columns + column], known[i].word)) return &known[i];
+    return NULL;
+}
+
+static size_t longest_word(const char *text)
+{
+    size_t longest = 0;
+    for (const char *s = text; *s; s += strcspn(s, " "), s += *s == ' ') longest = strcspn(s, " ") > longest ? strcspn(s, " ") : longest;
+    return longest;
+}
+
 void kit_table_columns(const kit_table *table, double w, size_t characters[KIT_COLUMNS])
 {
-    double want[KIT_COLUMNS], all = 0;
+    double least[KIT_COLUMNS], want[KIT_COLUMNS], all_least = 0, all = 0;
     for (size_t c = 0; c < table->columns && c < KIT_COLUMNS; c++) {
-        size_t longest = kit_characters(table->head[c]);
+        size_t longest = kit_characters(table->head[c]), word = longest_word(table->head[c]);
         for (size_t r = 0; r < table->rows; r++) {
-            const size_t n = kit_characters(table->text[r * table->columns + c]);
-            longest = n > longest ? n : longest;
+            const char *const text = table->text[r * table->columns + c];
+            const size_t n = kit_characters(text), m = longest_word(text) + (kit_verdict_of(table, r, c) ? 4 : 0);
+            longest = n > longest ? n : longest, word = m > word ? m : word;
         }
-        want[c] = fmax(5, fmin(34, (double)longest) + 2), all += want[c];
+        least[c] = fmin(16, (double)word) + 3, want[c] = fmax(0, fmin(40, (double)longest) + 2 - least[c]);
+        all_least += least[c], all += want[c];
     }
-    const double room = w / 6.6, share = fmin(1.6, room / all);
-    for (size_t c = 0; c < table->columns && c < KIT_COLUMNS; c++) characters[c] = (size_t)fmax(4, floor(want[c] * share));
+    const double room = fmax(0, w / 6.6 - all_least), share = all > 0 ? fmin(1.6, room / all) : 0;
+    for (size_t c = 0; c < table->columns && c < KIT_COLUMNS; c++) characters[c] = (size_t)floor(least[c] + want[c] * share);
 }
 
 size_t kit_table_lines(const kit_table *table, size_t row, const size_t characters[KIT_COLUMNS])

@@ -58,6 +58,9 @@ size_t kit_characters(const char *text);
 enum { KIT_COLUMNS = 12, KIT_LINE_HEIGHT = 17 };
 void kit_table_columns(const kit_table *table, double w, size_t characters[KIT_COLUMNS]);
 size_t kit_table_lines(const kit_table *table, size_t row, const size_t characters[KIT_COLUMNS]);
+/* What a cell of the body is when it holds a verdict: its class in figure.css and its sign; NULL when it holds none. */
+typedef struct { const char *word, *css, *sign; } kit_verdict;
+const kit_verdict *kit_verdict_of(const kit_table *table, size_t row, size_t column);
 
 /* One sentence or two on what a panel shows, for those who do not see it. Texts are escaped. */
 void kit_panel_describe(FILE *out, const kit_panel *p);

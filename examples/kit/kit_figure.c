@@ -148,6 +148,7 @@ void kit_cloud_set(kit_panel *p, const kit_cloud *c)
     mine->group = copied(t, c->group, c->n, sizeof *c->group);
     if (gr_failed(t)) return;
     if (!(isfinite(c->reach) && c->reach > 0)) mine->reach = largest(largest(largest(0, c->x, n), c->y, n), c->z, n);
+    mine->reach = fmax(1e-100, fmin(1e100, mine->reach)); /* what is drawn stays finite */
     p->cloud = mine;
 }
 

@@ -59,17 +59,17 @@ static void key(FILE *out, const kit_figure *f)
 static void cell(FILE *out, const kit_table *t, size_t r, size_t c)
 {
     const char *const text = t->text[r * t->columns + c];
-    const char *const signs[][3] = { { "PASS", "pass", "\xe2\x9c\x93 " }, { "FAIL", "fail", "\xe2\x9c\x97 " }, { "DIFFERS", "differs", "\xe2\x89\xa0 " } };
     if (c == 0) {
         fputs("<th scope=\"row\">", out), kit_markup(out, text), fputs("</th>", out);
         return;
     }
-    const char *const *sign = NULL;
-    for (int i = 0; i < 3 && (int)c == t->verdict; i++)
-        if (!strcmp(text, signs[i][0])) sign = signs[i];
-    fprintf(out, sign ? "<td class=\"v %s\"" : "<td", sign ? sign[1] : "");
-    if (!sign && *text) fputs(" data-l=\"", out), kit_markup(out, t->head[c]), fputs("\"", out);
-    fprintf(out, ">%s", sign ? sign[2] : ""), kit_markup(out, text), fputs("</td>", out);
+    const kit_verdict *const verdict = kit_verdict_of(t, r, c);
+    if (verdict) fprintf(out, "<td class=\"v %s\">%s %s</td>", verdict->css, verdict->sign, verdict->word);
+    else {
+        fputs("<td", out);
+        if (*text) fputs(" data-l=\"", out), kit_markup(out, t->head[c]), fputs("\"", out);
+        fputs(">", out), kit_markup(out, text), fputs("</td>", out);
+    }
 }
 
 static void table(FILE *out, const kit_panel *p)
@@ -111,13 +111,22 @@ static bool has_plots(const kit_figure *f)
     return false;
 }
 
+/* Whether some panel has axes with labels, which need room. */
+static bool has_axes(const kit_figure *f)
+{
+    for (size_t k = 0; k < f->n; k++)
+        if (kit_frame_of(f->panel[k]).l > 0) return true;
+    return false;
+}
+
 static void figure(FILE *out, const kit_figure *f, size_t number)
 {
     fprintf(out, "<figure class=\"fig\" id=\"%s\"", f->name);
     if (has_plots(f)) fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
     fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[KIT_SAY_QUESTION]);
     element(out, "p", "said", f->says[KIT_SAY_NUMBER]);
-    fputs("<div class=\"controls\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", kit_columns(f), kit_columns(f));
+    fputs("<div class=\"controls\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu%s\" style=\"--columns:%zu\">\n", kit_columns(f),
+        has_axes(f) ? " charts" : "", kit_columns(f));
     for (size_t k = 0; k < f->n; k++) panel(out, f, k);
     fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[KIT_SAY_CAPTION]), fputs("</figcaption></figure>\n", out);
 }

@@ -162,9 +162,10 @@ static void map_data(writer *w, const kit_panel *p, size_t k)
     put(w, ",\"xaxis\":\"%s\",\"yaxis\":\"%s\",\"zmin\":", nth("x", k).word, nth("y", k).word), kit_json_number(w->out, m->low, 6);
     put(w, ",\"zmax\":"), kit_json_number(w->out, m->high, 6);
     colours(w, m->diverging ? kit_diverging : kit_sequential, KIT_LEVELS, false);
-    put(w, ",\"showscale\":%s,\"colorbar\":{\"orientation\":\"h\",\"thickness\":10,\"len\":0.3,\"x\":1,\"xanchor\":\"right\",\"y\":1,\"yanchor\":\"top\",\"title\":{\"side\":\"top\"",
-        kit_key_is_new(w->f, k) ? "true" : "false");
-    text(w, "text", m->means), put(w, "}},\"hovertemplate\":\"%%{x}, %%{y}: %%{z}<extra></extra>\"}");
+    const bool shown = kit_key_is_new(w->f, k);
+    put(w, ",\"showscale\":%s,\"hovertemplate\":\"%%{x}, %%{y}: %%{z}\\u003cextra>\\u003c/extra>\"", shown ? "true" : "false");
+    if (shown) put(w, ",\"colorbar\":{\"orientation\":\"h\",\"thickness\":10,\"len\":0.3,\"x\":1,\"xanchor\":\"right\",\"y\":1,\"yanchor\":\"top\",\"title\":{\"side\":\"top\""), text(w, "text", m->means), put(w, "}}");
+    put(w, "}");
 }
 
 static void cloud_values(writer *w, const kit_cloud *c, size_t frame)
@@ -234,12 +235,12 @@ static void axis(writer *w, const kit_panel *p, size_t k, bool vertical, double 
     put(w, ",\n\"%s\":{\"anchor\":\"%s\",\"domain\":[%.5f,%.5f],\"range\":[", nth(vertical ? "yaxis" : "xaxis", k).word,
         nth(vertical ? "x" : "y", k).word, from, to);
     kit_json_number(w->out, s.low, 7), fputc(',', w->out), kit_json_number(w->out, s.high, 7), fputc(']', w->out);
-    put(w, ",\"type\":\"%s\",\"fixedrange\":true,\"zeroline\":false", s.log ? "log" : "linear");
+    put(w, ",\"type\":\"%s\",\"fixedrange\":true", s.log ? "log" : "linear");
     if (bare) {
         put(w, ",\"visible\":false}");
         return;
     }
-    put(w, ",\"ticks\":\"\",\"showgrid\":%s,\"gridcolor\":\"" KIT_RULE "\",\"linecolor\":\"" KIT_RULE "\",\"automargin\":true,\"title\":{\"standoff\":6", p->map ? "false" : "true");
+    put(w, ",\"zeroline\":false,\"ticks\":\"\",\"showgrid\":%s,\"gridcolor\":\"" KIT_RULE "\",\"linecolor\":\"" KIT_RULE "\",\"automargin\":true,\"title\":{\"standoff\":6", p->map ? "false" : "true");
     text(w, "text", label), put(w, "},\"tickangle\":%d,\"tickvals\":[", s.slant ? -38 : 0);
     for (size_t i = 0; i < s.n; i++) fputs(i ? "," : "", w->out), kit_json_number(w->out, s.at[i], 7);
     put(w, "],\"ticktext\":[");
@@ -256,7 +257,7 @@ static void scene(writer *w, const kit_panel *p, size_t k, double x0, double x1,
                "\"showspikes\":false,\"title\":{\"text\":");
         kit_json_text(w->out, p->cloud->axis[i] ? p->cloud->axis[i] : ""), put(w, "}}");
     }
-    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.22,\"y\":-1.18,\"z\":0.72},\"center\":{\"x\":0,\"y\":0,\"z\":-0.1}}}");
+    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.34,\"y\":-1.29,\"z\":0.79},\"center\":{\"x\":0,\"y\":0,\"z\":-0.13}}}");
 }
 
 static void titles(writer *w, const kit_places *at, double h)

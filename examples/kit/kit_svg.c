@@ -47,7 +47,7 @@ void kit_svg_cloud(FILE *out, const kit_panel *p)
 {
     const kit_cloud *const c = p->cloud;
     const kit_frame f = kit_frame_of(p);
-    const double k = fmin(f.w, f.h) * 0.36 / c->reach;
+    const double k = fmin(f.w, f.h) * 0.42 / c->reach;
     const size_t frame = kit_last_frame(p->figure);
     const double *const at[3] = { kit_frame_row(c->x, c->moves, frame, c->n), kit_frame_row(c->y, c->moves, frame, c->n),
                                   kit_frame_row(c->z, c->moves, frame, c->n) };
@@ -80,13 +80,14 @@ static void table(FILE *out, const kit_panel *p)
         double x = 0;
         for (size_t c = 0; c < t->columns && c < KIT_COLUMNS; c++) {
             const char *text = r ? t->text[(r - 1) * t->columns + c] : t->head[c];
-            const bool strong = !r || (int)c == t->verdict;
+            const kit_verdict *const verdict = r ? kit_verdict_of(t, r - 1, c) : NULL;
             for (size_t line = 1; *text; line++) {
                 while (*text == ' ') text++;
                 const size_t n = kit_line(text, characters[c] - 2);
                 char piece[256];
                 snprintf(piece, sizeof piece, "%.*s", (int)(n < 255 ? n : 255), text);
-                fprintf(out, "<text class=\"cell%s\" x=\"%.1f\" y=\"%.1f\">", strong ? " strong" : "", x, y + (double)line * KIT_LINE_HEIGHT);
+                fprintf(out, "<text class=\"cell %s\" x=\"%.1f\" y=\"%.1f\">", r ? verdict ? verdict->css : "" : "strong", x, y + (double)line * KIT_LINE_HEIGHT);
+                if (verdict) fprintf(out, "%s ", verdict->sign);
                 kit_markup(out, piece), fputs("</text>", out);
                 text += n;
             }

@@ -77,7 +77,7 @@ COLOURS = '''async b64 => { const i = new Image(); i.src = 'data:image/png;base6
   const d = new Uint32Array(g.getImageData(0, 0, i.width, i.height).data.buffer), n = new Map(); for (const v of d) n.set(v, (n.get(v) || 0) + 1);
   return [n.size, 1 - Math.max(...n.values()) / d.length]; }'''
 OVER = '''() => [document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('svg')).slice(0, 3).map(e => e.tagName + '.' + e.className)]'''
+  [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('svg, thead')).slice(0, 3).map(e => e.tagName + '.' + e.className)]'''
 VALIDATE = '''() => [...document.querySelectorAll('script[type="application/json"]')].flatMap(s => { const f = JSON.parse(s.textContent);
   return (Plotly.validate(f.data, f.layout) || []).filter(m => !/\\.args\\[/.test(m.msg)).map(m => s.id + ': ' + m.msg) })'''
 STILL = '''() => [...document.querySelectorAll('.box > svg')].every(s => getComputedStyle(s).visibility === 'visible' && s.getBoundingClientRect().width > 50)'''
