@@ -12,7 +12,7 @@
 
 enum { BETAS = 3, GAMMAS = 4, SHAPES = 9, BINS = 64, SLOPES = 41 };
 static const double beta_of[BETAS] = { -1, 0, 1 }, gamma_of[GAMMAS] = { 0.1, 0.5, 1, 2 };
-static const double spread_of = 8; /* histograms go from -8 to 8 */
+static const double spread_of = 7; /* histograms go from -7 to 7 */
 
 /* ==== Measuring ==== */
 
@@ -193,10 +193,9 @@ static void draw_map(const dive *d, kit_figure *f, size_t arm, range both)
 /* Loss against gamma, a band over the betas. */
 static void draw_spread(const dive *d, kit_figure *f)
 {
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Both, over the first gamma",
-                                                        .note = "beta 0; band: beta -1 to 1",
-                                                        .x = { "gamma", .log = true },
-                                                        .y = { "mean training loss" } });
+    kit_panel *const p = kit_panel_new(
+        f,
+        &(kit_panel){ .title = "By gamma", .note = "beta 0; band: -1 to 1", .x = { "gamma", .log = true }, .y = { "mean training loss" } });
     for (size_t i = 1; i < DIVE_ARMS; i++) {
         double y[GAMMAS], low[GAMMAS], high[GAMMAS];
         for (size_t g = 0; g < GAMMAS; g++) {
@@ -220,8 +219,6 @@ static void draw_slope(const dive *d, kit_figure *f)
                             *const found = get(d, "slope/found");
     if (!at || !y || !paper || !found) return;
     kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "What tanh lets through",
-                                                        .note = kit_figure_text(f, "%.3f, %.3f, %.3f at 0.1, 0.5, 1", found->values[0],
-                                                                                found->values[1], found->values[2]),
                                                         .x = { "deviation of what it is given", .log = true },
                                                         .y = { "mean slope", .low = 0, .high = 1 } });
     kit_series_add(p, &(kit_series){ .ink = KIT_INK_QUIET, .n = at->n, .x = at->values, .y = y->values });
@@ -235,7 +232,7 @@ static void draw_shapes(const dive *d, kit_figure *f)
     if (!bins || !share || !cut || !saturated) return;
     for (size_t s = 0; s < SHAPES; s++) {
         const char *const title = kit_figure_text(f, "gamma %g, beta %g", gamma_of[1 + s / BETAS], beta_of[s % BETAS]);
-        const char *const note = kit_figure_text(f, "ReLU cuts %.0f %%, tanh is flat for %.0f %%", cut->values[s], saturated->values[s]);
+        const char *const note = kit_figure_text(f, "%.0f %% cut, %.0f %% flat", cut->values[s], saturated->values[s]);
         kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title,
                                                             .note = note,
                                                             .x = { "gamma xhat + beta", .low = -spread_of, .high = spread_of },
@@ -259,17 +256,19 @@ void dive_gamma_beta_draw(const dive *d, kit_figure *f)
     draw_slope(d, f), draw_shapes(d, f);
     kit_figure_says(f, KIT_SAY_NUMBER, "%.2f and %.2f nats between the best and the worst of gamma 0.1, 0.5 and 1: BN, LN",
                     bn0.high - bn0.low, ln0.high - ln0.low);
-    kit_figure_says(f, KIT_SAY_CAPTION,
-                    "An LSTM reads digits row by row, its norms beginning at four gammas and three betas (added to the bias of its gates "
-                    "and to that of the cell's norm). Its mean "
-                    "loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm. A small gamma keeps the "
-                    "gates where their slope is "
-                    "large (the curve of tanh, by quadrature), but hides the input; a large one pushes them to where it is flat. Below, "
-                    "what the nonlinearity "
-                    "gets: LayerNorm of the first hidden layer of an MLP, He's weights, test images; tanh counts as flat where its slope "
-                    "is below 0.07. Preprocessing: %s. "
-                    "LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
-                    steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, d->preprocessing);
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "An LSTM reads digits row by row, its norms beginning at four gammas and three betas (added to the bias of its gates and to that "
+        "of "
+        "the cell's norm). Its mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; "
+        "dark is lower in the maps. The larger gamma, the flatter tanh where its inputs lie: its mean slope is %.2f for inputs of "
+        "deviation 0.5 and "
+        "%.2f for 1. Below, what a nonlinearity gets: LayerNorm of the first hidden "
+        "layer of an MLP, He's weights, test images. Cut is what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is "
+        "below 0.07. "
+        "Preprocessing: %s. LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
+        steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, flow_tanh_slope(0.5), flow_tanh_slope(1),
+        d->preprocessing);
 }
 
 /* ==== Claims ==== */

@@ -68,7 +68,7 @@ static const struct {
     { FLOW_SMALL, "grad", "The same, weights too small", "times 0.41, as PyTorch's Linear starts", "layer, from the input",
       "|dL/d(W x + b)|" },
     { FLOW_PRE, "grad", "Transformer of 12 blocks, pre-norm", NULL, "block, from the input", "|dL/dW2|" },
-    { FLOW_POST, "grad", "The same, post-norm", NULL, "block, from the input", "|dL/dW2|" },
+    { FLOW_POST, "grad", "The same, post-norm", "without a norm it is the one before", "block, from the input", "|dL/dW2|" },
     { FLOW_ROWS, "dh", "LSTM over 28 rows: the state", NULL, "row", "|dL/dh_t|" },
     { FLOW_ROWS, "dc", "LSTM over 28 rows: the cell", NULL, "row", "|dL/dc_t|" },
     { FLOW_PIXELS, "dh", "LSTM over 196 pixels: the state", NULL, "pixel", "|dL/dh_t|" },
@@ -94,7 +94,7 @@ static void draw_moving(const dive *d, kit_figure *f)
     for (size_t m = 0; m < MOVING; m++) {
         kit_panel *const p = kit_panel_new(
             f, &(kit_panel){ .title = moving[m].title, .note = moving[m].note, .x = { moving[m].x }, .y = { moving[m].y, .log = true } });
-        for (size_t i = 0; i < DIVE_ARMS; i++) {
+        for (size_t i = moving[m].net == FLOW_POST; i < DIVE_ARMS; i++) {
             const flow w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
             add_flow(p, &w, dive_arm_name[i], (kit_ink)(KIT_INK_NONE + i));
         }
@@ -138,11 +138,10 @@ static void draw_start(const dive *d, kit_figure *f)
 {
     const kit_runs *const r = &d->runs;
     const char *const figure = f->name;
-    kit_panel *p = kit_panel_new(
-        f, &(kit_panel){ .title = "Before training: 30 layers, He's weights",
-                         .x = { "layer, from the input" },
-                         .y = { "|dL/d(W x + b)|", .log = true },
-                         .note = kit_figure_text(f, "batch %zu: squared, times %.2f a layer with BN", flow_batches[1], growth(d, 1, 1)) });
+    kit_panel *p = kit_panel_new(f, &(kit_panel){ .title = "Before training: 30 layers",
+                                                  .x = { "layer, from the input" },
+                                                  .y = { "|dL/d(W x + b)|", .log = true },
+                                                  .note = kit_figure_text(f, "BN: squared, times %.2f a layer", growth(d, 1, 1)) });
     for (size_t i = 0; i < DIVE_ARMS; i++)
         add_row(p, kit_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
                 (kit_ink)(KIT_INK_NONE + i));

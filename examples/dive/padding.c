@@ -62,7 +62,7 @@ static seen look(gr_tape *t, int way, size_t L)
     seen s = { 0 };
     const double n = (double)(SENTENCES * (way == PLAIN ? L : WORDS)), biased = (n - 1) / n;
     gr_module *const root = gr_module_new(t), *const norm = gr_norm_new(t, root, "norm", way_of[way].norm, FEATURES, NULL);
-    gr_batch_norm_module *const bn = way == LAYER ? NULL : (gr_batch_norm_module *)norm;
+    gr_batch_norm_module *const bn = way == LAYER || way == NONE ? NULL : (gr_batch_norm_module *)norm;
     gr_tape_set_recording(t, false);
     for (size_t b = 0; b < BATCHES && !gr_failed(t); b++) {
         gr_tape_reset(t);
@@ -72,9 +72,10 @@ static seen look(gr_tape *t, int way, size_t L)
         if (!y || b) continue;
         s.out = (double)y->data[0];
         if (bn) s.mean = (double)bn->running_mean->data[0], s.deviation = sqrt((double)bn->running_var->data[0] * biased);
-        for (size_t f = 0; !bn && f < FEATURES; f++) s.mean += (double)x->data[f] / FEATURES;
-        for (size_t f = 0; !bn && f < FEATURES; f++) s.deviation += pow((double)x->data[f] - s.mean, 2) / FEATURES;
-        if (!bn) s.deviation = sqrt(s.deviation);
+        if (way == NONE) s.deviation = 1; /* it subtracts nothing */
+        for (size_t f = 0; way == LAYER && f < FEATURES; f++) s.mean += (double)x->data[f] / FEATURES;
+        for (size_t f = 0; way == LAYER && f < FEATURES; f++) s.deviation += pow((double)x->data[f] - s.mean, 2) / FEATURES;
+        if (way == LAYER) s.deviation = sqrt(s.deviation);
     }
     gr_tape_reset(t), gr_tape_set_training(t, false);
     const gr_tensor *const y = normalize(t, way, norm, sentences(t, 0, 1, WORDS), lengths_of(t, 1));
@@ -90,7 +91,7 @@ static void measure_statistics(dive *d, gr_tape *t)
     double alone[WAYS][SHARES] = { { 0 } };
     for (size_t k = 0; k < SHARES && dive_tick(d, 0.3 * (double)k / SHARES, "statistics"); k++) {
         share[k] = 100 * (1 - (double)WORDS / (double)padded_to[k]);
-        for (int w = PLAIN; w < WAYS; w++) {
+        for (int w = NONE; w < WAYS; w++) {
             const seen s = look(t, w, padded_to[k]);
             mean[w][k] = s.mean, deviation[w][k] = s.deviation, out[w][k] = s.out, alone[w][k] = s.alone;
         }
@@ -259,11 +260,11 @@ void dive_padding_measure(dive *d)
 
 /* ==== The pictures ==== */
 
-/* A line for each way from `first` on: the rows of record [WAYS, n] against those of x [n]. */
-static void lines(const dive *d, kit_panel *p, const char *x, const char *record, size_t first)
+/* A line for each way: the rows of record [WAYS, n] against x [n]. */
+static void lines(const dive *d, kit_panel *p, const char *x, const char *record)
 {
     const kit_record *const at = kit_runs_get(&d->runs, "padding", "%s", x), *const r = kit_runs_get(&d->runs, "padding", "%s", record);
-    for (size_t w = first; at && r && r->n == WAYS * at->n && w < WAYS; w++)
+    for (size_t w = 0; at && r && r->n == WAYS * at->n && w < WAYS; w++)
         kit_series_add(p, &(kit_series){ way_of[w].name, way_of[w].ink, KIT_LINE_DOTS, at->n, at->values, r->values + w * at->n });
 }
 
@@ -273,13 +274,17 @@ static void draw_lesson(const dive *d, kit_figure *f)
     static const char *const head[COLUMNS] = { "word", "feature one", "BN", "BN with lengths", "LN" };
     static const char *const word[LESSON] = { "1, \"I\"", "2", "3", "4", "5", "6", "7, \"powerful\"", "padding" };
     const char *text[LESSON][COLUMNS];
-    const kit_record *const r = kit_runs_get(&d->runs, "padding", "lesson");
-    if (!r || r->n < (size_t)WAYS * LESSON) return;
+    const kit_record *const r = kit_runs_get(&d->runs, "padding", "lesson"), *const s =
+                                                                                 kit_runs_get(&d->runs, "padding", "lesson/statistics");
+    if (!r || !s || r->n < (size_t)WAYS * LESSON || s->n < 4) return;
     for (size_t i = 0; i < LESSON; i++) {
         text[i][0] = word[i], text[i][1] = kit_figure_text(f, "%g", r->values[i]);
         for (size_t w = PLAIN; w < WAYS; w++) text[i][1 + w] = kit_figure_text(f, "%.2f", r->values[w * LESSON + i]);
     }
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Two sentences, by hand", .note = "of four words and of three" });
+    const char *const note =
+        kit_figure_text(f, "of four and three words: BN's mean is %.2f, its deviation %.2f; with lengths %.2f and %.2f", s->values[0],
+                        s->values[2], s->values[1], s->values[3]);
+    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Two sentences, by hand", .note = note });
     kit_table_set(p, &(kit_table){ .rows = LESSON, .columns = COLUMNS, .head = head, .text = text[0], .verdict = -1 });
 }
 
@@ -302,23 +307,21 @@ void dive_padding_draw(const dive *d, kit_figure *f)
 {
     static const struct {
         const char *title, *note, *x, *y, *share, *record;
-        int first;
     } panel[] = {
-        { "The mean that is subtracted", "from feature one of a word", "padding, %", "mean", "share", "mean", PLAIN },
-        { "The deviation that it is divided by", NULL, "padding, %", "deviation", "share", "deviation", PLAIN },
-        { "What becomes of one real word", "in training", "padding, %", "feature one, after the norm", "share", "out", PLAIN },
+        { "The mean that is subtracted", "from feature one of a word", "padding, %", "mean", "share", "mean" },
+        { "The deviation that it is divided by", NULL, "padding, %", "deviation", "share", "deviation" },
+        { "What becomes of one real word", "in training", "padding, %", "feature one, after the norm", "share", "out" },
         { "The same word later, without padding", "in evaluation", "padding in training, %", "feature one, after the norm", "share",
-          "alone", PLAIN },
-        { "A trained network, the same names", "by the batch's statistics", "padding, %", "loss, nats a letter", "look/share", "look",
-          NONE },
-        { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats a letter", "train/share", "train", NONE },
+          "alone" },
+        { "A trained network, the same names", "by the batch's statistics", "padding, %", "loss, nats a letter", "look/share", "look" },
+        { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats a letter", "train/share", "train" },
     };
     f->title = "Padding moves BatchNorm";
     kit_figure_says(f, KIT_SAY_QUESTION, "Sentences differ in length, and a batch of them is filled up with zeros: who counts the zeros?");
     for (size_t k = 0; k < sizeof panel / sizeof *panel; k++) {
         kit_panel *const p =
             kit_panel_new(f, &(kit_panel){ .title = panel[k].title, .note = panel[k].note, .x = { panel[k].x }, .y = { panel[k].y } });
-        lines(d, p, panel[k].share, panel[k].record, panel[k].first);
+        lines(d, p, panel[k].share, panel[k].record);
     }
     draw_lesson(d, f);
 

@@ -1,0 +1,60 @@
+/* tests/test_dive_flow.c - how a row of gradients is put into one number. */
+#include "tests/test.h"
+#include "examples/dive/gradient_flow.h"
+
+static bool near(double a, double b, double tolerance) { return fabs(a - b) <= tolerance; }
+
+static void decades_go_from_the_last_to_the_first(void **state)
+{
+    (void)state;
+    assert_true(near(flow_decades((const double[]){ 1e-12, 5, 1 }, 3), -12, 1e-12)); /* vanishes on its way back */
+    assert_true(near(flow_decades((const double[]){ 1000, 0.1, 10 }, 3), 2, 1e-12)); /* explodes */
+    assert_true(flow_decades((const double[]){ 0.7 }, 1) == 0);
+    assert_true(isnan(flow_decades(NULL, 0)));
+    assert_true(isinf(flow_decades((const double[]){ 0, 1 }, 2)));
+}
+
+static void growth_is_a_layers_share_of_the_squared_norm(void **state)
+{
+    (void)state;
+    double g[12];
+    for (int k = 0; k < 12; k++) g[k] = 3 * pow(1.5, 0.5 * (11 - k)); /* from layer to layer towards the input the square grows by 1.5 */
+    g[0] = 99, g[11] = 1e-9;                                         /* the ends are another matter */
+    assert_true(near(flow_growth(g, 12, 1), 1.5, 1e-12));
+    assert_true(near(flow_growth(g, 12, 3), 1.5, 1e-12));
+    assert_true(near(flow_growth((const double[]){ 2, 1 }, 2, 0), 4, 1e-12));
+    assert_true(isnan(flow_growth(g, 3, 1)));
+}
+
+static void the_exponent_is_that_of_a_power(void **state)
+{
+    (void)state;
+    const double x[] = { 2, 4, 8, 16, 31 };
+    double y[5];
+    for (int k = 0; k < 5; k++) y[k] = 7 * pow(x[k], -0.5);
+    assert_true(near(flow_exponent(x, y, 5), -0.5, 1e-12));
+    assert_true(isnan(flow_exponent(x, y, 1)));
+    /* numpy.polyfit(log(x), log([1, 2, 2, 3, 3]), 1)[0] */
+    assert_true(near(flow_exponent(x, (const double[]){ 1, 2, 2, 3, 3 }, 5), 0.379860927595, 1e-9));
+}
+
+/* numpy: 2000 nodes of Gauss and Legendre over tanh's slope and the normal density; the paper (Cooijmans et al. 2016, figure 1b) has three digits. */
+static void the_mean_slope_of_tanh_is_the_papers(void **state)
+{
+    (void)state;
+    assert_true(near(flow_tanh_slope(0.1), 0.990, 1e-3) && near(flow_tanh_slope(0.5), 0.827, 1e-3) && near(flow_tanh_slope(1), 0.606, 1e-3));
+    assert_true(near(flow_tanh_slope(1), 0.60570550960209, 1e-12));
+    assert_true(near(flow_tanh_slope(4), 0.19460072053625, 1e-11));
+    assert_true(near(flow_tanh_slope(0), 1, 1e-12));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decades_go_from_the_last_to_the_first),
+        cmocka_unit_test(growth_is_a_layers_share_of_the_squared_norm),
+        cmocka_unit_test(the_exponent_is_that_of_a_power),
+        cmocka_unit_test(the_mean_slope_of_tanh_is_the_papers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
