@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LONGEST = 256 }; /* name of a record */
 
@@ -174,17 +175,18 @@ static void read_line(reader *in, kit_runs *r)
 static char *read_file(gr_tape *t, const char *path, size_t *bytes)
 {
     char *text = NULL;
+    struct stat st;
     FILE *const f = fopen(path, "rbe");
     if (!f && errno == ENOENT) return NULL;
-    const long n = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    if (n >= 0) {
-        rewind(f);
-        *bytes = (size_t)n + 1;
+    if (!f || fstat(fileno(f), &st) != 0) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode)) gr_fail_as(t, GR_IO_FAILED, "", "%s: is not a regular file", path);
+    else {
+        *bytes = (size_t)st.st_size + 1;
         text = gr_memory_new(gr_tape_allocator(t), *bytes);
-        if (!text) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for %s, %ld bytes", path, n);
+        if (!text) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for %s, %zu bytes", path, *bytes - 1);
+        else if (fread(text, 1, *bytes - 1, f) != *bytes - 1)
+            gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(ferror(f) ? errno : EIO));
     }
-    if (n < 0 || (text && fread(text, 1, (size_t)n, f) != (size_t)n))
-        gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
     if (f) fclose(f);
     return text;
 }
