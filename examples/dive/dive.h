@@ -11,9 +11,9 @@
 
 /* In the order of the page: name, about how many seconds of --quick it takes, and what it is, for --list. */
 #define DIVE_FIGURES(F) \
-    F(correlation, 15, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
-    F(sphere, 8, "activations before and after LayerNorm in space: four units on a sphere, 64 on three principal axes") \
-    F(hidden_dynamics, 10, "percentiles of what enters the nonlinearities, over training and over time; a recurrence left to itself") \
+    F(correlation, 11, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
+    F(sphere, 1, "activations before and after LayerNorm in space: four units on a sphere, 64 on three principal axes") \
+    F(hidden_dynamics, 6, "percentiles of what enters the nonlinearities, over training and over time; a recurrence left to itself") \
     F(loss, 40, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
     F(gradient_flow, 12, "norms of the gradient over layers, blocks and time steps, through training and before it: where it vanishes or explodes") \
     F(gamma_beta, 8, "the first gamma and beta: an LSTM's training with each, and what they make of a distribution") \

@@ -357,7 +357,7 @@ static void claim_lstm(const dive *d, dive_claims *c)
     const dive_verdict all = dive_together(verdict, n);
     dive_claim_add(
         c, &(dive_claim){
-               .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM",
+               .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM: the size of what enters its candidates",
                .source = "the documents; Ba et al. 2016, section 3.1",
                .measured = measured,
                .control = control,

@@ -156,7 +156,7 @@ static double extreme(const dive *d, int f, const char *kind, const char *which,
 
 void dive_recurrence_claims(const dive *d, dive_claims *c)
 {
-    char measured[320], control[320];
+    char measured[320], control[320], text[40];
     double most = 0, least = HUGE_VAL, raw_most = 0, raw_least = HUGE_VAL;
     for (int f = 0; f < FS; f++) {
         most = fmax(most, extreme(d, f, "LN", "most", 0, RADII)), least = fmin(least, extreme(d, f, "LN", "least", 0, RADII));
@@ -170,8 +170,9 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
              "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the first with LN; W h before the norm "
              "%.2f to %.2f times",
              least, most, raw_least, raw_most);
-    snprintf(control, sizeof control, "without, linear: down to %.0e times at 0.5, up to %s at 2; with tanh at 2 up to %.2f times", down,
-             up < 1e38 ? "more than 10" : "beyond the floats", tanh_up);
+    snprintf(text, sizeof text, "%.1g times", up);
+    snprintf(control, sizeof control, "without, linear: down to %.1g times at 0.5, up to %s at 2; with tanh at 2 to %.2f times", down,
+             up < LOST ? text : "beyond the floats", tanh_up);
     dive_claim_add(
         c,
         &(dive_claim){ .statement = "The size of what enters a recurrent unit neither grows nor shrinks with LayerNorm, and does without",
