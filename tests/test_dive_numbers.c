@@ -175,6 +175,16 @@ static void without_memory_there_are_no_numbers(void **state)
     gr_tape_free(t);
 }
 
+/* numpy: 2000 nodes of Gauss and Legendre over tanh's slope and the normal density; the paper (Cooijmans et al. 2016, figure 1b) has three digits. */
+static void the_mean_slope_of_tanh_is_the_papers(void **state)
+{
+    (void)state;
+    assert_true(fabs(dive_tanh_slope(0.1) - 0.990) < 1e-3 && fabs(dive_tanh_slope(0.5) - 0.827) < 1e-3 && fabs(dive_tanh_slope(1) - 0.606) < 1e-3);
+    assert_true(fabs(dive_tanh_slope(1) - 0.60570550960209) < 1e-12);
+    assert_true(fabs(dive_tanh_slope(4) - 0.19460072053625) < 1e-11);
+    assert_true(fabs(dive_tanh_slope(0) - 1) < 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +197,7 @@ int main(void)
         cmocka_unit_test(helmert_keeps_lengths_and_loses_the_mean),
         cmocka_unit_test(rows_have_mean_0_and_variance_1),
         cmocka_unit_test(columns_of_a_tensor_are_taken_out),
+        cmocka_unit_test(the_mean_slope_of_tanh_is_the_papers),
         cmocka_unit_test(without_memory_there_are_no_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* examples/dive/exact_other.c - mathematics of BatchNorm, RMSNorm and activations, measured. */
 #include "examples/dive/exact.h"
+#include "examples/dive/numbers.h"
 
 /* ---- BatchNorm ---- */
 
@@ -68,22 +69,10 @@ static void rms_of_zero_mean(gr_tape *t, double *v)
 
 /* ---- Activations and depth ---- */
 
-/* E[1 - tanh(x)^2] of normal x with deviation s: Simpson's rule over 12 deviations. */
-static double mean_slope(double s)
-{
-    enum { STEPS = 4000 };
-    const double h = 24.0 / STEPS;
-    double sum = 0;
-    for (int i = 0; i <= STEPS; i++) {
-        const double z = -12 + i * h, tanhx = tanh(s * z), density = exp(-z * z / 2) / sqrt(2 * 3.14159265358979324);
-        sum += (i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2) * (1 - tanhx * tanhx) * density;
-    }
-    return sum * h / 3;
-}
 static void tanh_slope(gr_tape *t, double *v)
 {
     (void)t;
-    v[0] = mean_slope(0.1), v[1] = mean_slope(0.5), v[2] = mean_slope(1);
+    v[0] = dive_tanh_slope(0.1), v[1] = dive_tanh_slope(0.5), v[2] = dive_tanh_slope(1);
 }
 
 static void relu_length(gr_tape *t, double *v)

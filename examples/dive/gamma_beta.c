@@ -5,7 +5,8 @@
  * gammas], over all steps; "bins" [bins], "histogram" [9, bins] in percent, "cut" and "saturated" [9], likewise, of gamma xhat + beta, beta
  * after beta for each gamma; "slope/at" and "slope" [n]: E[tanh'(x)], x ~ N(0, s^2). */
 #include "core/op.h"
-#include "examples/dive/gradient_flow.h"
+#include "examples/dive/models.h"
+#include "examples/dive/numbers.h"
 #include "examples/dive/seeds.h"
 #include "gradus.h"
 #include <math.h>
@@ -110,11 +111,11 @@ static void measure_shapes(dive *d)
 void dive_gamma_beta_measure(dive *d)
 {
     double at[SLOPES], slope[SLOPES];
-    for (size_t k = 0; k < SLOPES; k++) at[k] = 0.05 * pow(80, (double)k / (SLOPES - 1)), slope[k] = flow_tanh_slope(at[k]);
+    for (size_t k = 0; k < SLOPES; k++) at[k] = 0.05 * pow(80, (double)k / (SLOPES - 1)), slope[k] = dive_tanh_slope(at[k]);
     dive_put(d, GR_SHAPE(SLOPES), at, "slope/at"), dive_put(d, GR_SHAPE(SLOPES), slope, "slope");
     const double paper[3] = { 0.1, 0.5, 1 };
     double found[3];
-    for (size_t k = 0; k < 3; k++) found[k] = flow_tanh_slope(paper[k]);
+    for (size_t k = 0; k < 3; k++) found[k] = dive_tanh_slope(paper[k]);
     dive_put(d, GR_SHAPE(3), paper, "slope/paper"), dive_put(d, GR_SHAPE(3), found, "slope/found");
     if (dive_tick(d, 0, "shapes")) measure_shapes(d);
     if (!gr_failed(d->r->tape)) measure_training(d);
@@ -267,7 +268,7 @@ void dive_gamma_beta_draw(const dive *d, kit_figure *f)
         "layer of an MLP, He's weights, test images. Cut is what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is "
         "below 0.07. "
         "Preprocessing: %s. LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
-        steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, flow_tanh_slope(0.5), flow_tanh_slope(1),
+        steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1),
         d->preprocessing);
 }
 
@@ -278,7 +279,7 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     const range ln = range_of(d, 2, 3, 1, 1), bn = range_of(d, 1, 3, 1, 1);
     const bool less = ln.high - ln.low < bn.high - bn.low, never_worse = ln.high <= bn.low;
     dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm does not depend on its first gamma as recurrent BatchNorm does",
-                                     .source = "Ba et al. 2016, section 6; claims LN14",
+                                     .source = "Ba et al. 2016, section 6 (LN14)",
                                      .measured = kit_figure_text(
                                          c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
                                          ln.high, bn.low, bn.high),
@@ -289,34 +290,19 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
                                      .why = less          ? ""
                                             : never_worse ? "its worst is no worse than BatchNorm's best, but its spread is larger"
                                                           : "its spread is larger" });
-    const range all = range_of(d, 2, GAMMAS, 0, BETAS - 1);
+    const range all = range_of(d, 2, GAMMAS, 0, BETAS - 1), other = range_of(d, 1, GAMMAS, 0, BETAS - 1);
     const double usual = whole(d, 2, 2, 1);
-    const bool robust = all.high <= 1.1 * usual, best = usual <= 1.02 * all.low;
-    dive_claim_add(
-        c,
-        &(dive_claim){ .statement = "LayerNorm is robust to how gamma and beta begin",
-                       .source = "the documents",
-                       .measured = kit_figure_text(
-                           c->f, "mean training loss %.3f with gamma 1 and beta 0; over gamma 0.1 to 2 and beta -1 to 1 it is %.3f to %.3f",
-                           usual, all.low, all.high),
-                       .control = "the worst within 10 % of the usual start",
-                       .verdict = robust ? DIVE_PASS
-                                  : best ? DIVE_DIFFERS
-                                         : DIVE_FAIL,
-                       .why = robust ? ""
-                              : best ? "the usual start is about the best, and far ones are slower"
-                                     : "gates that begin half closed or flat learn later" });
-    const kit_record *const found = get(d, "slope/found");
-    static const double paper[3] = { 0.990, 0.827, 0.606 };
-    double off = found ? 0 : (double)NAN;
-    for (size_t k = 0; found && k < 3; k++) off = fmax(off, fabs(found->values[k] - paper[k]));
-    if (!found) return;
-    dive_claim_add(c, &(dive_claim){ .statement = "The mean slope of tanh is 0.990, 0.827 and 0.606 for inputs of deviation 0.1, 0.5 and 1",
-                                     .source = "Cooijmans et al. 2016, figure 1b; claims RB3",
-                                     .measured = kit_figure_text(c->f, "%.4f, %.4f, %.4f by quadrature", found->values[0], found->values[1],
-                                                                 found->values[2]),
-                                     .control = "within 0.001",
-                                     .verdict = off < 1e-3 ? DIVE_PASS : DIVE_FAIL,
-                                     .why = off < 1e-3 ? "" : "other numbers",
-                                     .exact = true });
+    const bool robust = all.high <= 1.1 * usual, less_bad = all.high < other.high;
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to how gamma and beta begin",
+                                     .source = "documents",
+                                     .measured = kit_figure_text(
+                                         c->f,
+                                         "mean training loss %.3f with gamma 1 and beta 0; over gamma 0.1 to 2 and beta -1 to 1 it is "
+                                         "%.3f to %.3f, of BN %.3f to %.3f",
+                                         usual, all.low, all.high, other.low, other.high),
+                                     .control = "the worst within 10 % of the usual start",
+                                     .verdict = robust     ? DIVE_PASS
+                                                : less_bad ? DIVE_DIFFERS
+                                                           : DIVE_FAIL,
+                                     .why = robust ? "" : "in so many steps a far start learns less" });
 }

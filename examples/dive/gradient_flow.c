@@ -34,18 +34,6 @@ double flow_exponent(const double *x, const double *y, size_t n)
     return xx > 0 ? xy / xx : (double)NAN;
 }
 
-double flow_tanh_slope(double s)
-{
-    enum { STEPS = 2000 };
-    const double reach = 10, h = 2 * reach / STEPS, root = sqrt(2 * acos(-1));
-    double sum = 0;
-    for (int i = 0; i <= STEPS; i++) {
-        const double z = -reach + h * i, slope = 1 - pow(tanh(s * z), 2);
-        sum += (i == 0 || i == STEPS ? h / 2 : h) * slope * exp(-z * z / 2) / root;
-    }
-    return sum;
-}
-
 /* ==== Training ==== */
 
 double flow_norm(const gr_tape *t, const gr_tensor *x)

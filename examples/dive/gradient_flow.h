@@ -37,7 +37,5 @@ double flow_decades(const double *gradient, size_t n);
 double flow_growth(const double *gradient, size_t n, size_t edge);
 /* The exponent a of y = c x^a, by least squares of the logarithms. */
 double flow_exponent(const double *x, const double *y, size_t n);
-/* The mean of tanh'(x) over x ~ N(0, s^2), by quadrature. */
-double flow_tanh_slope(double s);
 
 #endif

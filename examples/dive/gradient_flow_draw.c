@@ -37,6 +37,9 @@ static double decades(const flow *f, size_t frame)
     return flow_decades(f->g + k * f->places, f->places);
 }
 
+/* To print with one digit: no -0.0. */
+static double tenths(double x) { return floor(10 * x + 0.5) / 10; }
+
 /* The mean distance from 0 over all frames: how uneven. */
 static double unevenness(const flow *f)
 {
@@ -112,7 +115,7 @@ static void draw_table(const dive *d, kit_figure *f)
         text[m][0] = kit_figure_text(f, "%s, %s", flow_nets[moving[m].net].title, moving[m].y);
         for (size_t i = 0; i < DIVE_ARMS; i++) {
             const flow w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
-            text[m][1 + i] = kit_figure_text(f, "%+.1f, then %+.1f", decades(&w, 0), decades(&w, LAST));
+            text[m][1 + i] = kit_figure_text(f, "%+.1f, then %+.1f", tenths(decades(&w, 0)), tenths(decades(&w, LAST)));
         }
     }
     kit_panel *const p = kit_panel_new(
@@ -185,7 +188,8 @@ void dive_gradient_flow_draw(const dive *d, kit_figure *f)
     for (size_t i = 0; i < DIVE_ARMS; i++) {
         const flow w = flow_of(d, f->t, FLOW_PIXELS, dive_arm_name[i], "dh"), s = flow_of(d, f->t, FLOW_SMALL, dive_arm_name[i], "grad"),
                    m = flow_of(d, f->t, FLOW_MLP, dive_arm_name[i], "grad");
-        first[i] = decades(&w, 0), last[i] = decades(&w, LAST), small[i] = decades(&s, 0), depth[i] = decades(&m, 0);
+        first[i] = tenths(decades(&w, 0)), last[i] = tenths(decades(&w, LAST)), small[i] = tenths(decades(&s, 0)),
+        depth[i] = tenths(decades(&m, 0));
     }
     kit_figure_says(f, KIT_SAY_NUMBER, "%+.1f, %+.1f, %+.1f decades from the last of 196 steps to the first, before training: none, BN, LN",
                     first[0], first[1], first[2]);
@@ -206,14 +210,14 @@ void dive_gradient_flow_draw(const dive *d, kit_figure *f)
 
 /* ==== Claims ==== */
 
-static const char *const NOTES = "the documents: smoother gradients";
+static const char *const DOCUMENTS = "documents: smoother gradients over layers and time";
 
 /* That a gradient is more even with LN than without a norm: before training, and on average through it. */
 static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size_t n, const char *statement, const char *why)
 {
     gr_tape *const t = c->f->t;
     dive_verdict each[2 * MOVING];
-    const char *measured = "decades before training, and their mean size through it, none, BN, LN:";
+    const char *measured = "decades for none, BN and LN before training (mean size through it):";
     for (size_t k = 0; k < n; k++) {
         double start[DIVE_ARMS], through[DIVE_ARMS];
         for (size_t i = 0; i < DIVE_ARMS; i++) {
@@ -222,12 +226,13 @@ static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size
         }
         each[2 * k] = fabs(start[2]) < fabs(start[0]) ? DIVE_PASS : DIVE_FAIL,
                  each[2 * k + 1] = through[2] < through[0] ? DIVE_PASS : DIVE_FAIL;
-        measured = kit_figure_text(c->f, "%s%s %s %+.1f, %+.1f, %+.1f and %.1f, %.1f, %.1f", measured, k ? ";" : "",
-                                   moving[panels[k]].title, start[0], start[1], start[2], through[0], through[1], through[2]);
+        measured = kit_figure_text(c->f, "%s%s %s %+.1f, %+.1f, %+.1f (%.1f, %.1f, %.1f)", measured, k ? ";" : "",
+                                   flow_nets[moving[panels[k]].net].title, tenths(start[0]), tenths(start[1]), tenths(start[2]), through[0],
+                                   through[1], through[2]);
     }
     const dive_verdict v = dive_together(each, 2 * n);
     dive_claim_add(c, &(dive_claim){ .statement = statement,
-                                     .source = NOTES,
+                                     .source = DOCUMENTS,
                                      .measured = measured,
                                      .control = "no norm, the same batches",
                                      .why = v == DIVE_PASS ? "" : why,
@@ -240,7 +245,7 @@ static void claim_start(const dive *d, dive_claims *c)
     const bool explodes = bn > 1.3 && bn < 1.55 && wide > 1.3 && wide<1.55, even = ln> 0.9 && ln < 1.05;
     dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: by pi / (pi - 1) = 1.47 a "
                                                   "layer, squared; LayerNorm does not",
-                                     .source = "Yang et al. 2019; claims CC3",
+                                     .source = "Yang et al. 2019 (CC3)",
                                      .measured = kit_figure_text(
                                          c->f, "BN %.2f at batch %zu, %.2f at %zu, %.2f at %zu; LN %.2f, none %.2f at %zu", growth(d, 0, 1),
                                          flow_batches[0], bn, flow_batches[1], wide, flow_batches[2], ln, none, flow_batches[1]),
@@ -259,7 +264,7 @@ static void claim_start(const dive *d, dive_claims *c)
     dive_claim_add(
         c, &(dive_claim){ .statement =
                               "Before training the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and stays with post-norm",
-                          .source = "Xiong et al. 2020, theorem 1; claims PL5",
+                          .source = "Xiong et al. 2020, theorem 1 (PL5)",
                           .measured = kit_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks", a, b, depths->values[0],
                                                       depths->values[depths->n - 1]),
                           .control = "-0.5 within 0.1, 0 within 0.12",
@@ -281,7 +286,7 @@ static void claim_blocks(const dive *d, dive_claims *c)
     dive_claim_add(
         c, &(dive_claim){
                .statement = "Before training gradients grow with the block's number in post-norm, and are level in pre-norm",
-               .source = "Xiong et al. 2020, figure 3; claims PL6",
+               .source = "Xiong et al. 2020, figure 3 (PL6)",
                .measured = kit_figure_text(c->f, "last over first of %zu blocks: %.2f post-norm, %.2f pre-norm", n, post, pre),
                .control = "2 or more; 1 within a factor of 1.5",
                .verdict = grows && flat   ? DIVE_PASS
@@ -303,7 +308,7 @@ static void claim_gains(const dive *d, dive_claims *c)
         c,
         &(dive_claim){
             .statement = "Recurrent BatchNorm: gamma 0.1 keeps the gradient over 100 steps, gamma 1 makes it vanish",
-            .source = "Cooijmans et al. 2016, figure 1a; claims RB2",
+            .source = "Cooijmans et al. 2016, figure 1a (RB2)",
             .measured = kit_figure_text(c->f, "100 steps back the gradient is %.2g of that at the last step with gamma 0.1, %.2g with 1",
                                         small, one),
             .control = "within a factor of 10; below 0.001",
@@ -321,7 +326,7 @@ static void claim_gains(const dive *d, dive_claims *c)
         &(dive_claim){
             .statement =
                 "Recurrent BatchNorm: blank first rows have no variance and make the gradient explode; noise in the first state mends it",
-            .source = "Cooijmans et al. 2016, section 3; claims RB7",
+            .source = "Cooijmans et al. 2016, section 3 (RB7)",
             .measured = kit_figure_text(c->f, "the gradient at row 1 over that at row 9: %.2g from zeros, %.2g from noise", zeros, noise),
             .control = "100 or more; 2 or less",
             .verdict = bursts && calm   ? DIVE_PASS
@@ -340,7 +345,7 @@ static void claim_trained(const dive *d, dive_claims *c)
     const kit_record *const frames = kit_runs_get(r, f, "frames");
     dive_claim_add(c,
                    &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
-                                  .source = "the documents",
+                                  .source = "documents",
                                   .measured = kit_figure_text(
                                       c->f, "196 pixels, %g steps: test loss LN %.3f, BN %.3f, none %.3f; accuracy %.1f, %.1f, %.1f %%",
                                       frames ? frames->values[frames->n - 1] + 1 : 0, p.a, p.b, kit_runs_value(r, f, "pixels/none/tested"),
@@ -356,7 +361,7 @@ static void claim_trained(const dive *d, dive_claims *c)
     const bool worse = !(cold <= 1.2 * pre), mended = warm < cold;
     dive_claim_add(
         c, &(dive_claim){ .statement = "Post-norm needs a warm-up of the learning rate, pre-norm does not",
-                          .source = "Xiong et al. 2020; claims PL7",
+                          .source = "Xiong et al. 2020 (PL7)",
                           .measured = kit_figure_text(
                               c->f, "test loss without warm-up: pre-norm %.2f, post-norm %.2f; post-norm warmed up over %d steps %.2f", pre,
                               cold, FLOW_WARM_STEPS, warm),

@@ -40,4 +40,7 @@ dive_moments dive_moments_of(const double *x, size_t n);
 /* y = (x - mean) / sqrt(var + eps) for each row of x [n, H]; y may be x. */
 void dive_normalize_rows(const double *x, size_t n, size_t H, double eps, double *y);
 
+/* The mean of tanh'(x) over x ~ N(0, s^2), by Simpson's rule. */
+double dive_tanh_slope(double s);
+
 #endif
