@@ -13,9 +13,9 @@
 #define DIVE_FIGURES(F) \
     F(correlation, 11, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
     F(sphere, 1, "activations before and after LayerNorm in space: four units on a sphere, 64 on three principal axes") \
-    F(hidden_dynamics, 6, "percentiles of what enters the nonlinearities, over training and over time; a recurrence left to itself") \
     F(loss, 40, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
     F(gradient_flow, 12, "norms of the gradient over layers, blocks and time steps, through training and before it: where it vanishes or explodes") \
+    F(hidden_dynamics, 6, "percentiles of what enters the nonlinearities, over training and over time; a recurrence left to itself") \
     F(gamma_beta, 8, "the first gamma and beta: an LSTM's training with each, and what they make of a distribution") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error, on a row that hardly varies, a constant one, ordinary ones") \
     F(batch_size, 18, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: accuracy, and training mode against evaluation mode") \

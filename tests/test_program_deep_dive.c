@@ -1,0 +1,189 @@
+/* tests/test_program_deep_dive.c - examples/deep_dive as its users see it: its messages, what it writes, that it goes on where it was, that what
+ * it writes does not depend on threads. */
+#include "examples/dive/dive.h"
+#include "tests/failing.h"
+#include "tests/program.h"
+
+#define NAME(name, seconds, what) #name,
+static const char *const figures[] = { DIVE_FIGURES(NAME) };
+#define CHEAP "epsilon,invariance,claims"
+
+/* The files of a report in the folder NAME of ours, removed with it. */
+static void remove_report(const char *name)
+{
+    char path[256];
+    for (size_t i = 0; i < COUNT(figures); i++) {
+        snprintf(path, sizeof path, "%s/figures/%s.json", in_dir(name), figures[i]), unlink(path);
+        snprintf(path, sizeof path, "%s/figures/%s.svg", in_dir(name), figures[i]), unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/figures", in_dir(name)), rmdir(path);
+    snprintf(path, sizeof path, "%s/runs.jsonl", in_dir(name)), unlink(path);
+    snprintf(path, sizeof path, "%s/report.html", in_dir(name)), unlink(path);
+    assert_int_equal(rmdir(in_dir(name)), 0); /* nothing half-written, nothing left over */
+}
+
+/* A file of ours as text in malloc'ed memory; runs without the lines that hold times. */
+static char *text_of(const char *report, const char *file)
+{
+    char path[256];
+    size_t n;
+    snprintf(path, sizeof path, "%s/%s", in_dir(report), file);
+    char *const text = (char *)file_bytes(path, &n);
+    if (!text) fail_msg("there is no %s", path);
+    text[n] = 0;
+    for (char *at = text; (at = strstr(at, "\"done\": {"));) {
+        char *const end = strchr(at, '\n');
+        memmove(at, end, strlen(end) + 1);
+    }
+    return text;
+}
+
+static void assert_same_text(const char *a, const char *b, const char *file)
+{
+    char *const of_a = text_of(a, file), *const of_b = text_of(b, file);
+    if (strcmp(of_a, of_b)) fail_msg("%s differs between %s and %s", file, a, b);
+    free(of_a), free(of_b);
+}
+
+/* Pictures and numbers of these figures are the same in both. */
+static void assert_same_report(const char *a, const char *b, const char *only)
+{
+    char file[64];
+    assert_same_text(a, b, "runs.jsonl");
+    for (size_t i = 0; i < COUNT(figures); i++)
+        for (int svg = 0; svg < 2 && strstr(only, figures[i]); svg++)
+            snprintf(file, sizeof file, "figures/%s.%s", figures[i], svg ? "svg" : "json"), assert_same_text(a, b, file);
+}
+
+static void holds(const char *report, const char *file, const char *what)
+{
+    char *const text = text_of(report, file);
+    if (!strstr(text, what)) fail_msg("%s does not hold %s", file, what);
+    free(text);
+}
+
+static void lists_its_figures(void **state)
+{
+    (void)state;
+    put_digits();
+    assert_run("--list");
+    assert_string_equal(err, "");
+    for (size_t i = 0; i < COUNT(figures); i++) assert_non_null(strstr(out, figures[i]));
+    assert_non_null(strstr(out, "\nclaims              1 s  the table of all statements"));
+}
+
+static void bad_flags_and_folders_are_refused(void **state)
+{
+    (void)state;
+    char text[1024], all[512] = "";
+    for (size_t i = 0; i < COUNT(figures); i++) sprintf(all + strlen(all), "%s%s", i ? ", " : "", figures[i]);
+    snprintf(text, sizeof text, "deep_dive: --only: there is no figure \"epsilo\"; there are %s\n", all);
+    assert_ends(2, text, "--only", "claims,epsilo");
+    snprintf(text, sizeof text, "deep_dive: --only: there is no figure \"\"; there are %s\n", all);
+    assert_ends(2, text, "--only", "claims,");
+    assert_ends(2, "deep_dive: --quick and --full exclude each other\n", "--quick", "--full");
+    assert_ends(2, "deep_dive: --seeds needs a whole number from 0 to 100; got \"101\"\n", "--seeds", "101");
+    assert_ends(2, "deep_dive: --plotly /no/plotly.js: cannot be read: No such file or directory\n", "--plotly", "/no/plotly.js", "--data",
+                data);
+    snprintf(text, sizeof text, "deep_dive: --out %s: this folder cannot be made: Not a directory\n", in_dir("out"));
+    assert_ends(2, text, "--out", in_dir("out"), "--data", data);
+    snprintf(text, sizeof text, "deep_dive: --out %s/a/b: this folder cannot be made: Not a directory\n", in_dir("out"));
+    char path[200];
+    snprintf(path, sizeof path, "%s/a/b", in_dir("out"));
+    assert_ends(2, text, "--out", path, "--data", data);
+    assert_int_equal(RUN("--text", "/no/text", "--data", data), 2);
+    assert_int_equal(RUN("--data", "/no/data"), 2);
+}
+
+static void a_check_alone_leaves_nothing(void **state)
+{
+    (void)state;
+    setenv("TMPDIR", dir, 1);
+    assert_run("--check", "--quiet", "--data", data, "--only=" CHEAP);
+    unsetenv("TMPDIR");
+    assert_string_equal(out, ""), assert_string_equal(err, ""); /* that the folder is empty, program_tear_down sees */
+}
+
+static void draws_again_without_measuring(void **state)
+{
+    (void)state;
+    char copy[200], drawn[200], path[256];
+    assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=" CHEAP);
+    holds("a", "report.html", "What epsilon does"), holds("a", "report.html", "learning_rate");
+    holds("a", "figures/epsilon.json", "\"data\":"), holds("a", "figures/epsilon.svg", "</svg>");
+    char *const json = text_of("a", "figures/epsilon.json"), *const svg = text_of("a", "figures/claims.svg");
+    snprintf(drawn, sizeof drawn, "%s/figures/epsilon.json", in_dir("a")), unlink(drawn);
+    snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
+    snprintf(copy, sizeof copy, "%s", in_dir("runs"));
+    assert_int_equal(link(path, copy), 0); /* a file that is written anew is another one */
+
+    assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon");
+    assert_non_null(strstr(out, "epsilon           as measured before\n")), assert_null(strstr(out, "claims"));
+    struct stat was, is;
+    assert_int_equal(stat(copy, &was), 0), assert_int_equal(stat(path, &is), 0), assert_int_equal(was.st_ino, is.st_ino);
+    char *const again = text_of("a", "figures/epsilon.json"), *const svg_again = text_of("a", "figures/claims.svg");
+    assert_string_equal(json, again), assert_string_equal(svg, svg_again);
+
+    assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon", "--seed=43"); /* other settings, other numbers */
+    assert_null(strstr(out, "as measured before"));
+    free(json), free(again), free(svg), free(svg_again), unlink(copy), remove_report("a");
+}
+
+static void a_file_of_runs_that_is_none_is_refused_and_kept(void **state)
+{
+    (void)state;
+    char path[200], text[600];
+    assert_int_equal(mkdir(in_dir("a"), 0700), 0);
+    snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
+    FILE *const f = fopen(path, "w");
+    fputs("hello\n", f), fclose(f);
+    snprintf(text, sizeof text, "deep_dive: %s: line 1, column 1: should be {; without this file all is measured anew\n", path);
+    assert_ends(2, text, "--check", "--data", data, "--out", in_dir("a"), "--only=epsilon");
+    holds("a", "runs.jsonl", "hello\n");
+    remove_report("a");
+}
+
+static void threads_change_nothing_but_times(void **state)
+{
+    (void)state;
+    static const char only[] = "--only=correlation,gradient_flow,padding," CHEAP;
+    assert_run("--check", "--quiet", "--data=none", "--threads=1", "--out", in_dir("a"), only);
+    assert_run("--check", "--quiet", "--data=none", "--threads=2", "--out", in_dir("b"), only);
+    assert_same_report("a", "b", only);
+    remove_report("a"), remove_report("b");
+}
+
+/* The figure that is being measured is lost, those before it are drawn, and the next run goes on. */
+static void an_interrupted_run_goes_on(void **state)
+{
+    (void)state;
+    char path[200];
+    snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
+    const pid_t child = start(NULL, in_dir("out"), ARGV("--quick", "--data", data, "--out", in_dir("a"), "--only=epsilon,learning_rate"));
+    for (int i = 0; i < 6000 && access(path, R_OK) != 0; i++) usleep(10000);
+    usleep(200000), kill(child, SIGINT);
+    assert_int_equal(ended(child), 130);
+    assert_string_equal(err, "deep_dive: interrupted\n");
+    holds("a", "report.html", "What epsilon does");
+    char *const runs = text_of("a", "runs.jsonl");
+    assert_null(strstr(runs, "learning_rate"));
+    free(runs);
+    assert_run("--quick", "--data", data, "--out", in_dir("a"), "--only=epsilon,invariance");
+    assert_non_null(strstr(out, "epsilon           as measured before\ninvariance "));
+    holds("a", "report.html", "24 of 24 cells");
+    remove_report("a");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_its_figures),
+        cmocka_unit_test(bad_flags_and_folders_are_refused),
+        cmocka_unit_test(a_check_alone_leaves_nothing),
+        cmocka_unit_test(draws_again_without_measuring),
+        cmocka_unit_test(a_file_of_runs_that_is_none_is_refused_and_kept),
+        cmocka_unit_test(threads_change_nothing_but_times),
+        cmocka_unit_test(an_interrupted_run_goes_on),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
