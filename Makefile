@@ -88,6 +88,9 @@ test: ; +@tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float t
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
 interchange: all $(DIR)/tests/interchange/logits
 	@$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
+DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
+test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
+	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
 
@@ -151,6 +154,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
 #: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
+#: make test-report      a report in a browser, headless Chromium   PYTHON= one that has plotly and playwright, REPORT= its folder, ARGS=--short
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
 #: make fuzz             mutated files into the readers: use SAN=address,undefined
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
@@ -162,7 +166,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test fuzz bench interchange check both check-bits neon check-one check-install one install install-one uninstall \
+.PHONY: all library tests test fuzz bench interchange test-report check both check-bits neon check-one check-install one install install-one uninstall \
 	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -5,6 +5,7 @@
  *        sh examples/fetch_mnist.sh              has fetched it into data/mnist: 98.9 to 99.1 %
  *        examples/seq_mnist_lstm --norm none     without LayerNorm: twice as many steps to 90 %
  *        examples/seq_mnist_lstm --norm batch    recurrent BatchNorm: statistics of the batch, for each row of the image its own
+ *        examples/seq_mnist_lstm --report run.html     curves of the run, on a page
  *        examples/seq_mnist_lstm --help          all flags
  * Exit:  0, or 1 --check missed its target, or the loss left the finite numbers; 2 a bad flag, path or file of data; 3 out of memory or
  *        disk full on the way; 130 interrupted, once the step was ended and the checkpoint written.
@@ -15,7 +16,7 @@
 #include <string.h>
 
 static struct {
-    const char *data, *save, *load, *checkpoint, *log;
+    const char *data, *save, *load, *checkpoint, *log, *report;
     uint64_t hidden, layers, batch, epochs, steps, seed, threads, eval_every;
     double lr, clip;
     int norm, placement, optimizer, schedule;
@@ -45,6 +46,7 @@ static const kit_flag flag[] = {
     { "checkpoint", KIT_TEXT, &o.checkpoint, "FILE", "write all that going on needs, after each epoch and at a stop", 0, 0 },
     { "resume", KIT_SWITCH, &o.resume, NULL, "go on from --checkpoint", 0, 0 },
     { "log", KIT_TEXT, &o.log, "FILE", "write a record of each step and epoch (JSON lines)", 0, 0 },
+    { "report", KIT_TEXT, &o.report, "FILE", "write a page (HTML) with curves of the run", 0, 0 },
     { "quiet", KIT_SWITCH, &o.quiet, NULL, "print the last line only", 0, 0 },
     { "check", KIT_SWITCH, &o.check, NULL, "exit 1 unless 95 % of the test images are right; of MNIST 98.5 %", 0, 0 },
 };
@@ -67,6 +69,8 @@ typedef struct {
     kit_batches train, test;
     kit_fixed fixed[FIXED]; /* what a run that goes on must have in common */
     kit_log log;
+    kit_report report;
+    gr_tensor *y; /* of this step: the states of the last layer [B, T, H] */
 } job;
 
 /* All that can go wrong beforehand goes wrong here. */
@@ -74,8 +78,9 @@ static void prepare(gr_tape *t, job *j)
 {
     if (o.eval && !o.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
     if (o.norm != 1 && o.placement) gr_fail_as(t, GR_MISUSE, "", "--placement goes with --norm layer");
+    if (o.eval && o.report) gr_fail_as(t, GR_MISUSE, "", "--report is of training; --eval does none");
     if (o.resume && !o.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
-    kit_can_write(t, "save", o.save), kit_can_write(t, "checkpoint", o.checkpoint);
+    kit_can_write(t, "save", o.save), kit_can_write(t, "checkpoint", o.checkpoint), kit_can_write(t, "report", o.report);
 
     j->data = kit_data_open(t, o.data);
     j->train = kit_batches_new(t, &j->data.train, o.batch, true);
@@ -105,10 +110,11 @@ static void prepare(gr_tape *t, job *j)
 }
 
 /* pixels [B, 28, 28] to scores [B, 10] of the ten digits, from the state after the last row. */
-static gr_tensor *forward(gr_tape *t, const job *j, kit_batch b)
+static gr_tensor *forward(gr_tape *t, job *j, kit_batch b)
 {
     gr_tensor *x = gr_input(t, b.pixels, GR_SHAPE(b.n, KIT_SIDE, KIT_SIDE));
     const gr_lstm_out s = gr_lstm_forward(t, j->lstm, x, NULL);
+    j->y = s.y;
     return gr_linear_forward(t, j->fc, gr_select(t, s.h, 0, -1));
 }
 
@@ -146,10 +152,26 @@ static void end_epoch(gr_tape *t, const job *j, kit_progress *progress, const ki
     fflush(stdout);
 }
 
+static void note_step(gr_tape *t, job *j, double loss, double norm)
+{
+    kit_report *const r = &j->report;
+    kit_report_note(r, KIT_REPORT_LOSS, "training", j->train.taken, loss);
+    kit_report_note(r, KIT_REPORT_GRADIENT, "norm before clipping", j->train.taken, norm);
+    kit_report_weights(r, j->train.taken, j->net);
+    kit_report_recurrence(r, j->train.taken, t, j->lstm, j->y);
+}
+
+static void note_score(job *j, const char *name, const kit_score *score)
+{
+    kit_report_note(&j->report, KIT_REPORT_LOSS, name, j->train.taken, kit_loss(score));
+    kit_report_note(&j->report, KIT_REPORT_ACCURACY, name, j->train.taken, kit_accuracy(score));
+}
+
 /* Train to the end, to --steps or to Ctrl-C. Returns how the weights then do on the test set. */
 static kit_score train(gr_tape *t, job *j)
 {
     const size_t total = o.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
+    j->report = kit_report_new(o.report, end);
     kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, o.epochs, end > j->train.taken ? end - j->train.taken : 0);
     kit_score trained = { 0 }, tested = { 0 };
 
@@ -169,6 +191,7 @@ static kit_score train(gr_tape *t, job *j)
 
         const size_t step = j->train.taken;
         kit_score_add(&trained, loss, z, b.labels);
+        note_step(t, j, gr_item(loss), norm);
         const double rate = kit_progress_step(&progress, epoch, b.n, &trained);
         kit_log_write(t, &j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
                       { "images_per_s", rate });
@@ -178,12 +201,14 @@ static kit_score train(gr_tape *t, job *j)
         if (look)
             kit_log_write(t, &j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
                           { "test_accuracy", kit_accuracy(&tested) });
+        if (whole || look) note_score(j, "test", &tested);
         if (whole) end_epoch(t, j, &progress, &trained, &tested), trained = (kit_score){ 0 };
         kit_progress_go_on(&progress);
     }
     kit_progress_wipe(&progress);
     if (trained.images) save_checkpoint(t, j);
-    return tested.images || kit_interrupted() ? tested : evaluate(t, j);
+    if (!tested.images && !kit_interrupted()) tested = evaluate(t, j), note_score(j, "test", &tested);
+    return tested;
 }
 
 /* The last line, and the exit code. */
@@ -222,9 +247,10 @@ int main(int argc, char **argv)
         fflush(stdout);
         const kit_score score = o.eval ? evaluate(t, &j) : train(t, &j);
         kit_log_close(t, &j.log);
+        kit_report_write(t, &j.report, &flags, argc, argv, data);
         code = report(t, &j, &score);
     }
-    kit_log_close(t, &j.log);
+    kit_log_close(t, &j.log), kit_report_free(&j.report);
     kit_batches_free(t, &j.train), kit_batches_free(t, &j.test), kit_data_free(t, &j.data);
     gr_optim_free(j.optim), gr_module_free(j.net), gr_tape_free(t);
     return code;

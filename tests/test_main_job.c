@@ -36,7 +36,7 @@ static void help_lists_the_flags(void **state)
     assert_string_equal(err, "");
     static const char *const names[] = { "data",      "norm",       "placement", "hidden", "layers", "batch",   "epochs", "steps",
                                          "optimizer", "lr",         "schedule",  "clip",   "seed",   "threads", "save",   "load",
-                                         "eval",      "checkpoint", "resume",    "log",    "quiet",  "check",   "help" };
+                                         "eval",      "checkpoint", "resume",    "log",    "report", "quiet",   "check",  "help" };
     for (size_t i = 0; i < COUNT(names); i++) {
         char line[32];
         snprintf(line, sizeof line, "\n  --%s ", names[i]);
@@ -179,6 +179,27 @@ static const char *joined(const char *before, const char *path, const char *afte
     return text;
 }
 
+static void the_report_is_a_page_with_curves_of_the_run(void **state)
+{
+    (void)state;
+    static char page[1 << 18];
+    char want[1 << 10], flag[160];
+    assert_run(SMALL, "--quiet", "--steps=9");
+    strcpy(want, out);
+    snprintf(flag, sizeof flag, "--report=%s", in_dir("run.html"));
+    assert_run(SMALL, "--quiet", "--steps=9", "--eval-every=4", flag);
+    assert_string_equal(out, want); /* looking changes no bit */
+    slurp(in_dir("run.html"), page, sizeof page);
+    static const char *const part[] = { "<h1>seq_mnist_lstm: a training run</h1>", "id=\"loss\"", "id=\"accuracy\"", "id=\"gradient\"", "id=\"weights\"",
+                                        "lstm.weight_hh_l0</li>", "id=\"preactivations\"", "85 % below</li>", "--steps=9 --eval-every=4", "\"x\":[1,2,3,4,5,6,7,8,9]",
+                                        "\"x\":[4,7,8,9]", "</html>\n" };
+    for (size_t i = 0; i < COUNT(part); i++)
+        if (!strstr(page, part[i])) fail_msg("the report has no %s", part[i]);
+    assert_int_equal(unlink(in_dir("run.html")), 0);
+    assert_ends(2, "seq_mnist_lstm: --report is of training; --eval does none\n", SMALL, "--eval", "--load=x", flag);
+    assert_ends(2, "seq_mnist_lstm: --report /: is not a regular file\n", SMALL, "--report=/");
+}
+
 static void bad_flags_and_paths_are_refused_before_training(void **state)
 {
     (void)state;
@@ -297,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_run_stopped_at_any_step_goes_on_to_the_same_bits),
         cmocka_unit_test(every_optimizer_schedule_and_placement_trains),
         cmocka_unit_test(the_log_has_a_record_of_the_run_of_each_step_and_each_epoch),
+        cmocka_unit_test(the_report_is_a_page_with_curves_of_the_run),
         cmocka_unit_test(bad_flags_and_paths_are_refused_before_training),
         cmocka_unit_test(check_ends_with_1_when_the_target_is_missed),
         cmocka_unit_test(numbers_that_leave_the_finite_end_with_1),

@@ -6,6 +6,7 @@
 #include "examples/kit/kit_names.h"
 #include "examples/kit/kit_program.h"
 #include "examples/kit/kit_progress.h"
+#include "examples/kit/kit_report.h"
 #include "examples/kit/kit_resume.h"
 #include "examples/kit/kit_run.h"
 #include "examples/kit/kit_text.h"

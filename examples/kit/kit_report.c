@@ -1,0 +1,148 @@
+/* examples/kit/kit_report.c - what a training run notes, and the page of it. */
+#include "examples/kit/kit_report.h"
+#include "core/op.h"
+#include "examples/kit/kit_page.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct { const char *name, *title, *label; bool log; } panels[KIT_REPORT_PANELS] = {
+    [KIT_REPORT_LOSS] = { "loss", "Loss", "cross-entropy", true },
+    [KIT_REPORT_ACCURACY] = { "accuracy", "Accuracy", "right, %", false },
+    [KIT_REPORT_GRADIENT] = { "gradient", "Gradient", "norm before clipping", true },
+    [KIT_REPORT_WEIGHTS] = { "weights", "Weights", "norm of each matrix", false },
+    [KIT_REPORT_PREACTIVATIONS] = { "preactivations", "Recurrent pre-activations", "W h, last row", false },
+};
+
+kit_report kit_report_new(const char *path, size_t steps)
+{
+    kit_report r = { .path = path, .steps = steps, .every = steps / KIT_REPORT_POINTS + 1 };
+    if (path) r.t = gr_tape_new(0);
+    return r;
+}
+
+void kit_report_free(kit_report *r)
+{
+    gr_tape_free(r->t);
+    r->t = NULL;
+}
+
+static kit_report_curve *curve_of(kit_report *r, kit_report_panel panel, const char *name)
+{
+    kit_report_curve **at = &r->curve[panel];
+    while (*at && strcmp((*at)->name, name)) at = &(*at)->next;
+    if (*at) return *at;
+    kit_report_curve *const c = gr_save_zeros(r->t, sizeof *c);
+    char *const copy = gr_save(r->t, strlen(name) + 1);
+    if (!c || !copy) return NULL;
+    c->name = strcpy(copy, name), c->panel = panel;
+    return *at = c;
+}
+
+static size_t point_of(const kit_report *r, size_t step)
+{
+    const size_t k = (step ? step - 1 : 0) / r->every;
+    return k < KIT_REPORT_POINTS ? k : KIT_REPORT_POINTS - 1;
+}
+
+void kit_report_note(kit_report *r, kit_report_panel panel, const char *name, size_t step, double value)
+{
+    kit_report_curve *const c = r->path && isfinite(value) ? curve_of(r, panel, name) : NULL;
+    const size_t k = point_of(r, step);
+    if (c) c->n[k]++, c->step[k] += (double)step, c->value[k] += value;
+}
+
+/* Whether no curve of that panel has a value at step's point yet. */
+static bool is_due(const kit_report *r, kit_report_panel panel, size_t step)
+{
+    return r->path && !(r->curve[panel] && r->curve[panel]->n[point_of(r, step)]);
+}
+
+void kit_report_weights(kit_report *r, size_t step, const gr_module *net)
+{
+    if (!is_due(r, KIT_REPORT_WEIGHTS, step)) return;
+    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) {
+        double sum = 0;
+        if (!s->tensor || s->tensor->rank < 2) continue;
+        for (size_t i = 0; i < s->tensor->len; i++) sum += (double)s->tensor->data[i] * (double)s->tensor->data[i];
+        kit_report_note(r, KIT_REPORT_WEIGHTS, s->path, step, sqrt(sum));
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const gr_real x = *(const gr_real *)a, y = *(const gr_real *)b;
+    return (x > y) - (x < y);
+}
+
+void kit_report_recurrence(kit_report *r, size_t step, gr_tape *t, const gr_lstm *lstm, gr_tensor *y)
+{
+    static const struct { const char *name; double share; } line[] = { { "15 % below", 0.15 }, { "median", 0.5 }, { "85 % below", 0.85 } };
+    if (!is_due(r, KIT_REPORT_PREACTIVATIONS, step) || gr_failed(t) || gr_size(y, 1) < 2) return;
+    const bool recording = gr_tape_recording(t);
+    gr_tape_set_recording(t, false);
+    gr_tensor *h = gr_select(t, y, 1, (ptrdiff_t)gr_size(y, 1) - 2), *a = gr_linear_op(t, h, lstm->weights[lstm->layers - 1].w_hh, NULL);
+    gr_tape_set_recording(t, recording);
+    if (!a) return;
+    qsort(a->data, a->len, sizeof *a->data, by_value);
+    for (size_t i = 0; i < 3; i++)
+        kit_report_note(r, KIT_REPORT_PREACTIVATIONS, line[i].name, step, (double)a->data[(size_t)(line[i].share * (double)(a->len - 1))]);
+}
+
+/* ---- The page ---- */
+
+static void draw(kit_panel *p, const kit_report_curve *c)
+{
+    for (int i = 0; c; c = c->next, i++) {
+        double x[KIT_REPORT_POINTS], y[KIT_REPORT_POINTS];
+        size_t n = 0;
+        for (size_t k = 0; k < KIT_REPORT_POINTS; k++)
+            if (c->n[k]) x[n] = c->step[k] / (double)c->n[k], y[n++] = c->value[k] / (double)c->n[k];
+        const kit_mark mark = n < KIT_REPORT_POINTS / 10 ? KIT_LINE_DOTS : KIT_LINE;
+        kit_series_add(p, &(kit_series){ .name = c->name, .ink = KIT_INK_RAMP0 + (kit_ink)(i % 5), .mark = mark, .n = n, .x = x, .y = y });
+    }
+}
+
+static double last_of(const kit_report_curve *c, const char *name)
+{
+    double last = (double)NAN;
+    for (; c; c = c->next)
+        for (size_t k = 0; k < KIT_REPORT_POINTS && !strcmp(c->name, name); k++)
+            if (c->n[k]) last = c->value[k] / (double)c->n[k];
+    return last;
+}
+
+static kit_figure *figure(const kit_report *r, int k)
+{
+    kit_figure *const f = kit_figure_new(r->t, panels[k].name, panels[k].title);
+    const double loss = last_of(r->curve[KIT_REPORT_LOSS], "test"), accuracy = last_of(r->curve[KIT_REPORT_ACCURACY], "test");
+    draw(kit_panel_new(f, &(kit_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log }, .aspect = 2 }), r->curve[k]);
+    if (k == KIT_REPORT_LOSS && isfinite(loss)) kit_figure_says(f, KIT_SAY_NUMBER, "%.4f on the test set, at the last evaluation", loss);
+    if (k == KIT_REPORT_ACCURACY && isfinite(accuracy)) kit_figure_says(f, KIT_SAY_NUMBER, "%.2f %% of the test set, at the last evaluation", accuracy);
+    if (k >= KIT_REPORT_WEIGHTS) kit_figure_says(f, KIT_SAY_CAPTION, "Looked at once in %zu steps.", r->every);
+    else kit_figure_says(f, KIT_SAY_CAPTION, "Each point is the mean of what was noted in %zu steps.", r->every);
+    return f;
+}
+
+static const char *command_line(gr_tape *t, int argc, char **argv)
+{
+    size_t bytes = 1;
+    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
+    char *const text = gr_save_zeros(t, bytes);
+    for (int i = 0; text && i < argc; i++) strcat(strcat(text, i ? " " : ""), argv[i]);
+    return text;
+}
+
+bool kit_report_write(gr_tape *t, kit_report *r, const kit_flags *flags, int argc, char **argv, const char *data)
+{
+    char title[128];
+    if (!r->path || gr_failed(t)) return !gr_failed(t);
+    snprintf(title, sizeof title, "%s: a training run", flags->name);
+    const char *const fact[][2] = { { "command", command_line(r->t, argc, argv) }, { "data", data } };
+    kit_figure *f[KIT_REPORT_PANELS];
+    size_t n = 0;
+    for (int k = 0; k < KIT_REPORT_PANELS; k++)
+        if (r->curve[k]) f[n++] = figure(r, k);
+    if (!gr_failed(r->t) && kit_page_write(r->t, r->path, &(kit_page){ title, flags->about, NULL, fact, 2, NULL }, f, n)) return true;
+    return gr_fail_as(t, r->t ? gr_error_code(r->t) : GR_NO_MEMORY, "", "%s", r->t ? gr_message(r->t) : "out of memory");
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# run.sh DEMO DIVE [FOLDER]: the report in FOLDER, else that of DEMO and, when there is one, a tiny one of DIVE, in a browser.
+# PYTHON has playwright and plotly; ARGS go to check_report.py: --short. Ends with 77 when something is missing, and says how to get it.
+demo=$1 dive=$2 folder=$3 python=${PYTHON:-python3} out=${B:-build}/report
+missing() { echo "not run: the report in a browser, there is no $1; $2"; exit 77; }
+command -v "$python" > /dev/null || missing "$python" 'PYTHON= names one'
+"$python" -c 'import playwright, plotly' 2> /dev/null ||
+    missing 'playwright or plotly' "python3 -m venv venv && venv/bin/pip install plotly playwright axe-playwright-python, then PYTHON=venv/bin/python"
+command -v "${CHROMIUM:-chromium}" > /dev/null || missing chromium 'apt-get install chromium, or CHROMIUM= names one'
+plotly=$("$python" -c 'import os, plotly; print(os.path.dirname(plotly.__file__) + "/package_data/plotly.min.js")')
+if [ -z "$folder" ]; then
+    rm -rf "$out" && mkdir -p "$out/demo/figures" && "$demo" "$out/demo" "$plotly" || exit 1
+    set -- "$out/demo"
+    if [ -n "$dive" ]; then
+        "$dive" --check --quiet --plotly "$plotly" --out "$out/dive" || exit 1
+        set -- "$out/demo" "$out/dive"
+    fi
+else set -- "$folder"; fi
+"$python" tests/report/validate.py "$@" || exit 1
+for report; do
+    # shellcheck disable=SC2086
+    "$python" tests/report/check_report.py "$report" "$plotly" ${ARGS:-} || exit 1
+done
