@@ -175,11 +175,12 @@ static void without_memory_there_are_no_numbers(void **state)
     gr_tape_free(t);
 }
 
-/* numpy: 2000 nodes of Gauss and Legendre over tanh's slope and the normal density; the paper (Cooijmans et al. 2016, figure 1b) has three digits. */
+/* numpy: 2000 nodes of Gauss and Legendre. Cooijmans et al. 2016, figure 1b: three digits. */
 static void the_mean_slope_of_tanh_is_the_papers(void **state)
 {
     (void)state;
-    assert_true(fabs(dive_tanh_slope(0.1) - 0.990) < 1e-3 && fabs(dive_tanh_slope(0.5) - 0.827) < 1e-3 && fabs(dive_tanh_slope(1) - 0.606) < 1e-3);
+    assert_true(fabs(dive_tanh_slope(0.1) - 0.990) < 1e-3 && fabs(dive_tanh_slope(0.5) - 0.827) < 1e-3);
+    assert_true(fabs(dive_tanh_slope(1) - 0.606) < 1e-3);
     assert_true(fabs(dive_tanh_slope(1) - 0.60570550960209) < 1e-12);
     assert_true(fabs(dive_tanh_slope(4) - 0.19460072053625) < 1e-11);
     assert_true(fabs(dive_tanh_slope(0) - 1) < 1e-12);

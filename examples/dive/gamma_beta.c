@@ -1,9 +1,9 @@
-/* examples/dive/gamma_beta.c - figure "gamma_beta": what the initial gain and shift of a norm do: to the training of an LSTM, to the distribution
- * that the nonlinearity sees, and to its slope.
+/* examples/dive/gamma_beta.c - figure "gamma_beta": what the initial gain and shift of a norm do: to the training of an LSTM, to the
+ * distribution that the nonlinearity sees, and to its slope.
  *
- * Records: "steps" [frames]; "ARM/loss" [seeds, betas, gammas, frames], the training loss since the evaluation before; "ARM/whole" [seeds, betas,
- * gammas], over all steps; "bins" [bins], "histogram" [9, bins] in percent, "cut" and "saturated" [9], likewise, of gamma xhat + beta, beta
- * after beta for each gamma; "slope/at" and "slope" [n]: E[tanh'(x)], x ~ N(0, s^2). */
+ * Records: "steps" [frames]; "ARM/loss" [seeds, betas, gammas, frames], the training loss since the evaluation before; "ARM/whole"
+ * [seeds, betas, gammas], over all steps; "bins" [bins], "histogram" [9, bins] in percent, "cut" and "saturated" [9], likewise, of gamma
+ * xhat + beta, beta after beta for each gamma; "slope/at" and "slope" [n]: E[tanh'(x)], x ~ N(0, s^2). */
 #include "core/op.h"
 #include "examples/dive/models.h"
 #include "examples/dive/numbers.h"

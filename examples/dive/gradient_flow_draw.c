@@ -62,7 +62,7 @@ static double growth(const dive *d, size_t batch, size_t arm)
 
 /* ==== Panels that move ==== */
 
-enum { MOVING = 8, LAST = SIZE_MAX >> 1 };
+enum { MOVING = 8, LAST = FLOW_FRAMES /* see decades */ };
 static const struct {
     size_t net;
     const char *what, *title, *note, *x, *y;

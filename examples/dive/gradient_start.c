@@ -1,8 +1,8 @@
-/* examples/dive/gradient_start.c - gradients before the first step: over the layers of a deep MLP, over more and more blocks of a Transformer, and
- * through time for some gammas and for rows without variance.
+/* examples/dive/gradient_start.c - gradients before the first step: over the layers of a deep MLP, over more and more blocks of a
+ * Transformer, and through time for some gammas and for rows without variance.
  *
- * Records: start/layers [batches, arms, layers]; start/depths [n] and start/last/KIND [n]: the last block's second matrix; start/blocks/DEPTH
- * [none, pre, post; blocks]; start/gain/ARM [gains, 196] and start/noise [noise, zeros; 28] of the LSTM's state. */
+ * Records: start/layers [batches, arms, layers]; start/depths [n] and start/last/KIND [n]: the last block's second matrix;
+ * start/blocks/DEPTH [none, pre, post; blocks]; start/gain/ARM [gains, 196] and start/noise [noise, zeros; 28] of the LSTM's state. */
 #include "core/op.h"
 #include "examples/dive/gradient_flow.h"
 #include "gradus.h"

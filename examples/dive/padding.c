@@ -1,8 +1,9 @@
-/* examples/dive/padding.c - figure "padding": BatchNorm's statistics against the share of padding, counted and left out by lengths; LayerNorm beside it.
+/* examples/dive/padding.c - figure "padding": BatchNorm's statistics against the share of padding, counted and left out by lengths;
+ * LayerNorm beside it.
  *
- * The words stay the same bits, only the zeros after them grow: so what moves is moved by padding. Records, WAYS being none, BN, BN with lengths,
- * LN: "share" [shares]; "mean", "deviation", "out", "alone" [WAYS, shares] of feature one; "lesson" [WAYS, words], "lesson/statistics" [2, 2];
- * "look/share" [looks], "look" [WAYS, looks]; "train/share" [paddings], "train" [WAYS, paddings]. */
+ * The words stay the same bits, only the zeros after them grow: so what moves is moved by padding. Records, WAYS being none, BN, BN with
+ * lengths, LN: "share" [shares]; "mean", "deviation", "out", "alone" [WAYS, shares] of feature one; "lesson" [WAYS, words],
+ * "lesson/statistics" [2, 2]; "look/share" [looks], "look" [WAYS, looks]; "train/share" [paddings], "train" [WAYS, paddings]. */
 #include "core/op.h"
 #include "examples/dive/dive.h"
 #include "examples/kit/kit_names.h"
@@ -32,7 +33,7 @@ static gr_tensor *normalize(gr_tape *t, int way, gr_module *norm, gr_tensor *x, 
     return gr_batch_norm_forward(t, (gr_batch_norm_module *)norm, x, &(gr_batch_norm_input){ .lengths = lengths });
 }
 
-/* Batch `number` of sentences of ten words, padded with zeros to L positions. Feature one is around 2, the others around 0, all of deviation 1. */
+/* Batch `number` of n sentences of ten words, padded with zeros to L positions: feature one from N(2, 1), the others from N(0, 1). */
 static gr_tensor *sentences(gr_tape *t, size_t number, size_t n, size_t L)
 {
     gr_tensor *const x = gr_zeros(t, GR_SHAPE(n, L, FEATURES));
