@@ -21,7 +21,7 @@ extern const flow_net flow_nets[FLOW_NETS];
 enum { FLOW_WARM_STEPS = 60 };
 
 /* Before training: batches, blocks and gains that are tried. */
-enum { FLOW_BATCHES = 3, FLOW_DEPTHS = 5, FLOW_GAINS = 5, FLOW_LAYERS = 30 };
+enum { FLOW_BATCHES = 3, FLOW_DEPTHS = 5, FLOW_GAINS = 5, FLOW_LAYERS = 30, FLOW_BLANK = 4 /* rows */ };
 extern const size_t flow_batches[FLOW_BATCHES], flow_depths[FLOW_DEPTHS];
 extern const double flow_gains[FLOW_GAINS];
 

@@ -2,19 +2,21 @@
  * Transformer, and through time for some gammas and for rows without variance.
  *
  * Records: start/layers [batches, arms, layers]; start/depths [n] and start/last/KIND [n]: the last block's second matrix;
- * start/blocks/DEPTH [none, pre, post; blocks]; start/gain/ARM [gains, 196] and start/noise [noise, zeros; 28] of the LSTM's state. */
+ * start/blocks/DEPTH [none, pre, post; blocks]; start/gain/ARM [gains, 196] and start/noise [noise, zeros; 28] of the LSTM's state, the latter where the
+ * first rows are blank. */
 #include "core/op.h"
 #include "examples/dive/gradient_flow.h"
 #include "gradus.h"
 #include <math.h>
+#include <string.h>
 
 const size_t flow_batches[FLOW_BATCHES] = { 8, 64, 256 }, flow_depths[FLOW_DEPTHS] = { 2, 4, 8, 16, 31 };
 const double flow_gains[FLOW_GAINS] = { 0.01, 0.05, 0.1, 0.5, 1 };
 
 typedef struct {
     dive *d;
-    enum { ROWS, ZEROS } what; /* as flow_gradients gives them; of an LSTM whose first state is zeros */
-    double *out;               /* [arms, places]: added to */
+    gr_tensor *(*loss)(kit_arm *, const void *, kit_score *); /* NULL: dive_loss */
+    double *out;                                              /* [arms, places]: added to */
     size_t places;
 } looking;
 
@@ -31,11 +33,22 @@ static bool look(kit_arms *a, size_t step, bool evaluated)
     return true;
 }
 
-/* The loss from a state of zeros instead of noise, so that no case differs from another while rows are blank. */
-static gr_tensor *from_zeros(kit_arm *arm, const void *batch, kit_score *score)
+/* The loss on images whose first rows are blank, as MNIST's are: no case differs from another there. */
+static gr_tensor *blank_loss(kit_arm *arm, const void *batch, kit_score *score)
+{
+    kit_batch b = *(const kit_batch *)batch;
+    gr_tensor *const x = gr_input(arm->tape, b.pixels, GR_SHAPE(b.n, KIT_PIXELS));
+    for (size_t i = 0; x && i < b.n; i++) memset(x->data + i * KIT_PIXELS, 0, FLOW_BLANK * KIT_SIDE * sizeof *x->data);
+    if (x) b.pixels = x->data;
+    return dive_loss(arm, &b, score);
+}
+
+/* The same from a state of zeros instead of noise. */
+static gr_tensor *zeros_loss(kit_arm *arm, const void *batch, kit_score *score)
 {
     dive_model *const m = arm->model;
-    if (!dive_logits(arm, batch)) return NULL; /* for the input, as the LSTM reads it */
+    kit_score noise = { 0 };
+    if (!blank_loss(arm, batch, &noise)) return NULL; /* for the input, as the LSTM reads it */
     m->state = gr_lstm_forward(arm->tape, m->lstm, m->x, &(gr_lstm_input){ .grad_norms = true });
     gr_tensor *const logits = gr_linear_forward(arm->tape, m->out, gr_select(arm->tape, m->state.h, 0, -1));
     return kit_classify(arm->tape, logits, ((const kit_batch *)batch)->labels, score);
@@ -54,7 +67,7 @@ static void see(looking *l, const looked_arm *arm, size_t n, size_t batch, size_
     kit_arms a = { .title = "before training" };
     if (!dive_batches_open(l->d, &b, &a, &arm->spec, batch, k)) return;
     a.build = flow_build, a.watch = look, a.user = l, a.steps = a.every = 1, a.source.test = 0, a.clip = 0;
-    if (l->what == ZEROS) a.loss = from_zeros;
+    if (l->loss) a.loss = l->loss;
     for (size_t i = 0; i < n; i++) {
         spec[i] = arm[i].spec, spec[i].text = b.spec.text;
         kit_arms_add(&a, arm[i].name, (int)arm[i].norm), a.arm[i].user = &spec[i];
@@ -71,7 +84,7 @@ static void measure_layers(dive *d)
         arm[i] = (looked_arm){ dive_arm_name[i],
                                dive_arm_norm[i],
                                { .arch = DIVE_MLP, .hidden = dive_pick(d, 32, 128, 256), .depth = FLOW_LAYERS } };
-    for (size_t b = 0; b < FLOW_BATCHES; b++) see(&(looking){ d, ROWS, out[b][0], FLOW_LAYERS }, arm, DIVE_ARMS, flow_batches[b], 0);
+    for (size_t b = 0; b < FLOW_BATCHES; b++) see(&(looking){ d, NULL, out[b][0], FLOW_LAYERS }, arm, DIVE_ARMS, flow_batches[b], 0);
     dive_put(d, GR_SHAPE(FLOW_BATCHES, DIVE_ARMS, FLOW_LAYERS), out[0][0], "start/layers");
 }
 
@@ -87,7 +100,7 @@ static void measure_blocks(dive *d)
         const dive_spec pre = { .arch = DIVE_TRANSFORMER, .hidden = dive_pick(d, 32, 32, 128), .depth = n };
         looked_arm arm[KINDS] = { { "none", GR_NORM_NONE, pre }, { "pre", GR_NORM_LAYER, pre }, { "post", GR_NORM_LAYER, pre } };
         arm[2].spec.post = true;
-        for (size_t s = 0; s < seeds; s++) see(&(looking){ d, ROWS, out[0], n }, arm, KINDS, 8, s);
+        for (size_t s = 0; s < seeds; s++) see(&(looking){ d, NULL, out[0], n }, arm, KINDS, 8, s);
         for (size_t i = 0; i < KINDS; i++) {
             double *const row = out[0] + i * n;
             for (size_t j = 0; j < n; j++) row[j] /= (double)seeds;
@@ -108,7 +121,7 @@ static void measure_gains(dive *d, int which)
         arm[i] = (looked_arm){ dive_arm_name[which],
                                dive_arm_norm[which],
                                { .arch = DIVE_LSTM, .hidden = 32, .pooled = 2, .gain = flow_gains[i] } };
-    see(&(looking){ d, ROWS, out[0], FLOW_PLACES }, arm, FLOW_GAINS, 32, 0);
+    see(&(looking){ d, NULL, out[0], FLOW_PLACES }, arm, FLOW_GAINS, 32, 0);
     dive_put(d, GR_SHAPE(FLOW_GAINS, FLOW_PLACES), out[0], "start/gain/%s", dive_arm_name[which]);
 }
 
@@ -116,8 +129,8 @@ static void measure_noise(dive *d)
 {
     double out[2][KIT_SIDE] = { { 0 } };
     const looked_arm arm = { "BN", GR_NORM_BATCH, { .arch = DIVE_LSTM, .hidden = 48 } };
-    see(&(looking){ d, ROWS, out[0], KIT_SIDE }, &arm, 1, 64, 0);
-    see(&(looking){ d, ZEROS, out[1], KIT_SIDE }, &arm, 1, 64, 0);
+    see(&(looking){ d, blank_loss, out[0], KIT_SIDE }, &arm, 1, 64, 0);
+    see(&(looking){ d, zeros_loss, out[1], KIT_SIDE }, &arm, 1, 64, 0);
     dive_put(d, GR_SHAPE(2, KIT_SIDE), out[0], "start/noise");
 }
 
