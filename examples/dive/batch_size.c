@@ -34,13 +34,13 @@ static net net_of(const dive *d, size_t k)
                                 { "BN", GR_NORM_BATCH, KIT_INK_BN, false },
                                 { "LN", GR_NORM_LAYER, KIT_INK_LN, false },
                                 { "GN", GR_NORM_GROUP, KIT_INK_GN, false } };
-    const dive_spec conv = { .arch = DIVE_CNN, .hidden = dive_pick(d, 4, 4, 16) };
+    const dive_spec conv = { .arch = DIVE_CNN, .hidden = dive_pick(d, 4, 4, 8) };
     net all[NETS] = {
         { "cnn", "CNN, a norm in every layer", conv, true, { cnn[0], cnn[1], cnn[2], cnn[3] } },
         { "convs", "CNN, norms after convolutions", conv, false, { cnn[0], cnn[1], cnn[2], cnn[3] } },
         { "mlp",
           "MLP",
-          { .arch = DIVE_MLP, .hidden = dive_pick(d, 16, 64, 256) },
+          { .arch = DIVE_MLP, .hidden = dive_pick(d, 16, 64, 128) },
           true,
           { cnn[0], cnn[1], cnn[2], { "BN, logits too", GR_NORM_BATCH, KIT_INK_RMS, true } } },
     };
@@ -50,7 +50,7 @@ static net net_of(const dive *d, size_t k)
 
 /* As many samples in smaller batches are more steps: the learning rate goes with the root of the batch. */
 static double lr_of(size_t batch) { return 1e-3 * sqrt((double)batch / 4); }
-static size_t samples_of(const dive *d) { return dive_pick(d, 256, 3072, 60032); }
+static size_t samples_of(const dive *d) { return dive_pick(d, 256, 3072, 19968); }
 static size_t tested_of(const dive *d) { return dive_pick(d, 128, 512, 5120); }
 
 static bool is_impossible(const net *n, const net_arm *arm, size_t batch) { return batch == 1 && arm->norm == GR_NORM_BATCH && n->hidden; }

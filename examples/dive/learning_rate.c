@@ -20,8 +20,8 @@ static const double guessing = 2.302585092994046; /* ln 10 */
 
 static sweep sweep_of(const dive *d, size_t k)
 {
-    const dive_spec mlp = { .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 256) },
-                    lstm = { .arch = DIVE_LSTM, .hidden = dive_pick(d, 8, 32, 128) };
+    const dive_spec mlp = { .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 128) },
+                    lstm = { .arch = DIVE_LSTM, .hidden = dive_pick(d, 8, 32, 64) };
     const sweep all[SWEEPS] = {
         { "lstm_adam", "LSTM, Adam", "learning rate", "learning rate", lstm, false, { 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3 } },
         { "mlp_adam", "MLP, Adam", "learning rate", "learning rate", mlp, false, { 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1 } },
@@ -40,7 +40,7 @@ static sweep sweep_of(const dive *d, size_t k)
 }
 static size_t steps_of(const dive *d, const sweep *s)
 {
-    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 200, 600) : dive_pick(d, 5, 250, 1000);
+    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 200, 400) : dive_pick(d, 5, 250, 800);
 }
 static size_t batch_of(const dive *d) { return dive_pick(d, 16, 32, 64); }
 

@@ -19,7 +19,7 @@ static dive_spec spec_of(const dive *d, size_t arch)
 static size_t batch_of(const dive *d, size_t arch) { return arch == DIVE_TRANSFORMER ? dive_pick(d, 8, 16, 32) : dive_pick(d, 16, 32, 64); }
 
 static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* percent of the test set, in the Transformer of the characters */
-static size_t steps_of(const dive *d) { return dive_pick(d, 4, 600, 1200); }
+static size_t steps_of(const dive *d) { return dive_pick(d, 4, 600, 1000); }
 
 /* ---- Measuring ---- */
 
@@ -94,7 +94,7 @@ static void put(dive *d, const job *j)
 
 void dive_loss_measure(dive *d)
 {
-    const size_t frames = dive_pick(d, 2, 20, 24), steps = steps_of(d), every = steps / frames;
+    const size_t frames = dive_pick(d, 2, 20, 25), steps = steps_of(d), every = steps / frames;
     double at[32];
     for (size_t k = 0; k <= frames; k++) at[k] = (double)(k * every);
     dive_put(d, GR_SHAPE(frames + 1), at, "steps");
