@@ -167,7 +167,7 @@ static void begin(FILE *out, const kit_page *page)
     fputs("<link rel=\"icon\" href=\"data:,\">\n<style>\n", out), lines(out, kit_figure_css), lines(out, kit_page_css), fputs("</style>\n</head>\n", out);
     fputs(page->plotly ? "<body>\n<main>\n" : "<body data-plotly=\"" PLOTLY "\" data-sri=\"" PLOTLY_SHA "\">\n<main>\n", out);
     element(out, "h1", NULL, page->title), element(out, "p", "lead", page->lead);
-    fputs("<p class=\"notice\" id=\"notice\" hidden>These are still drawings: Plotly, which makes them move, could not be loaded. The end of the page says how to have it in the page.</p>\n"
+    fputs("<p class=\"notice\" id=\"notice\" hidden>These are still drawings: Plotly, which makes them move, could not be loaded. The end of the page says where it is.</p>\n"
           "<noscript><p class=\"notice\">Scripts are off: these are still drawings.</p></noscript>\n", out);
 }
 
@@ -188,10 +188,12 @@ static void facts(FILE *out, const kit_page *page)
     fputs("<section><h2>How to get this page again</h2>\n<dl>\n", out);
     for (size_t i = 0; i < page->facts; i++)
         fputs("<dt>", out), kit_markup(out, page->fact[i][0]), fputs("</dt><dd>", out), kit_markup(out, page->fact[i][1]), fputs("</dd>\n", out);
-    fprintf(out, "<dt>Plotly</dt><dd>%s</dd>\n</dl></section>\n</main>\n",
-            page->plotly ? "in this page, which needs no network"
-                         : "loaded from <code>" PLOTLY "</code>, and refused when it is not that very file. With that file, or <code>package_data/plotly.min.js</code> of PyPI's "
-                           "<code>plotly</code> package, <code>--plotly FILE</code> makes a page that needs no network.");
+    fputs("<dt>Plotly</dt><dd>", out);
+    if (page->plotly) fputs("in this page, which needs no network", out);
+    else fputs("loaded from <code>" PLOTLY "</code>, and refused when it is not that very file.", out);
+    if (!page->plotly && !page->has_no_flag)
+        fputs(" With it, or with <code>package_data/plotly.min.js</code> of PyPI's <code>plotly</code> package, <code>--plotly FILE</code> makes a page that needs no network.", out);
+    fputs("</dd>\n</dl></section>\n</main>\n", out);
 }
 
 bool kit_page_write(gr_tape *t, const char *path, const kit_page *page, kit_figure *const *figures, size_t n)

@@ -16,6 +16,7 @@ typedef struct {
     const char *const (*fact)[2];  /* [facts]: name and value, for the list at the end: command, data, machine, seeds */
     size_t facts;
     const char *skipped;           /* which figures are not there and why, or NULL */
+    bool has_no_flag;              /* the program takes no --plotly, and the page does not speak of it */
 } kit_page;
 
 /* Write the page to path. False with an error on t. */

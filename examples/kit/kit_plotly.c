@@ -82,8 +82,10 @@ static void look(writer *w, const kit_series *s)
         put(w, ",\"opacity\":0.6,\"marker\":{\"color\":\"%s\",\"line\":{\"width\":0}}", ink->hex);
         return;
     }
-    put(w, ",\"mode\":\"%s\",\"line\":{\"color\":\"%s\",\"width\":%s,\"dash\":\"%s\"}", mode[s->mark], ink->hex,
-        s->ghost ? "1.2" : s->ink == KIT_INK_QUIET ? "1.4" : "2.2", s->ghost ? "solid" : ink->dash);
+    put(w, ",\"mode\":\"%s\"", mode[s->mark]);
+    if (s->mark != KIT_DOTS)
+        put(w, ",\"line\":{\"color\":\"%s\",\"width\":%s,\"dash\":\"%s\"}", ink->hex, s->ghost ? "1.2" : s->ink == KIT_INK_QUIET ? "1.4" : "2.2",
+            s->ghost ? "solid" : ink->dash);
     if (s->ghost) put(w, ",\"opacity\":0.45,\"hoverinfo\":\"skip\"");
     if (s->mark != KIT_LINE) put(w, ",\"marker\":{\"color\":\"%s\",\"size\":6}", ink->hex);
 }
@@ -240,7 +242,8 @@ static void axis(writer *w, const kit_panel *p, size_t k, bool vertical, double 
         put(w, ",\"visible\":false}");
         return;
     }
-    put(w, ",\"zeroline\":false,\"ticks\":\"\",\"showgrid\":%s,\"gridcolor\":\"" KIT_RULE "\",\"linecolor\":\"" KIT_RULE "\",\"automargin\":true,\"title\":{\"standoff\":6", p->map ? "false" : "true");
+    put(w, ",\"zeroline\":false,\"ticks\":\"\",%s,\"linecolor\":\"" KIT_RULE "\",\"automargin\":true,\"title\":{\"standoff\":6",
+        p->map ? "\"showgrid\":false" : "\"gridcolor\":\"" KIT_RULE "\"");
     text(w, "text", label), put(w, "},\"tickangle\":%d,\"tickvals\":[", s.slant ? -38 : 0);
     for (size_t i = 0; i < s.n; i++) fputs(i ? "," : "", w->out), kit_json_number(w->out, s.at[i], 7);
     put(w, "],\"ticktext\":[");
@@ -257,7 +260,7 @@ static void scene(writer *w, const kit_panel *p, size_t k, double x0, double x1,
                "\"showspikes\":false,\"title\":{\"text\":");
         kit_json_text(w->out, p->cloud->axis[i] ? p->cloud->axis[i] : ""), put(w, "}}");
     }
-    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.34,\"y\":-1.29,\"z\":0.79},\"center\":{\"x\":0,\"y\":0,\"z\":-0.13}}}");
+    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.45,\"y\":-1.4,\"z\":0.85},\"center\":{\"x\":0,\"y\":0,\"z\":-0.13}}}");
 }
 
 static void titles(writer *w, const kit_places *at, double h)

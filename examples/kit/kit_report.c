@@ -119,8 +119,9 @@ static kit_figure *figure(const kit_report *r, int k)
     draw(kit_panel_new(f, &(kit_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log }, .aspect = 2 }), r->curve[k]);
     if (k == KIT_REPORT_LOSS && isfinite(loss)) kit_figure_says(f, KIT_SAY_NUMBER, "%.4f on the test set, at the last evaluation", loss);
     if (k == KIT_REPORT_ACCURACY && isfinite(accuracy)) kit_figure_says(f, KIT_SAY_NUMBER, "%.2f %% of the test set, at the last evaluation", accuracy);
-    if (k >= KIT_REPORT_WEIGHTS) kit_figure_says(f, KIT_SAY_CAPTION, "Looked at once in %zu steps.", r->every);
-    else kit_figure_says(f, KIT_SAY_CAPTION, "Each point is the mean of what was noted in %zu steps.", r->every);
+    const char *const how = k >= KIT_REPORT_WEIGHTS ? "one look in" : "the mean over";
+    if (r->every == 1) kit_figure_says(f, KIT_SAY_CAPTION, "Each point is one step%s.", k > KIT_REPORT_ACCURACY ? "" : ", or one evaluation");
+    else kit_figure_says(f, KIT_SAY_CAPTION, "Each point is %s %zu steps.", how, r->every);
     return f;
 }
 
@@ -143,6 +144,6 @@ bool kit_report_write(gr_tape *t, kit_report *r, const kit_flags *flags, int arg
     size_t n = 0;
     for (int k = 0; k < KIT_REPORT_PANELS; k++)
         if (r->curve[k]) f[n++] = figure(r, k);
-    if (!gr_failed(r->t) && kit_page_write(r->t, r->path, &(kit_page){ title, flags->about, NULL, fact, 2, NULL }, f, n)) return true;
+    if (!gr_failed(r->t) && kit_page_write(r->t, r->path, &(kit_page){ title, flags->about, NULL, fact, 2, NULL, true }, f, n)) return true;
     return gr_fail_as(t, r->t ? gr_error_code(r->t) : GR_NO_MEMORY, "", "%s", r->t ? gr_message(r->t) : "out of memory");
 }

@@ -54,7 +54,7 @@ static kit_figure *flow(gr_tape *t)
             for (int k = 0; k < FRAMES; k++)
                 for (int i = 0; i < LAYERS; i++) y[k][i] = pow(10, -1 - 0.2 * a - (0.5 - 0.2 * a) * (LAYERS - i) / (1 + 0.2 * k) + noise(0.1));
             kit_series_add(p, &(kit_series){ .ink = ink[a], .n = LAYERS, .x = x, .y = y[0], .ghost = true });
-            kit_series_add(p, &(kit_series){ .name = arm[a], .ink = ink[a], .mark = KIT_LINE_DOTS, .n = LAYERS, .x = x, .y = y[0], .moves = true });
+            kit_series_add(p, &(kit_series){ .name = arm[a], .ink = ink[a], .mark = m ? KIT_LINE_DOTS : KIT_DOTS, .n = LAYERS, .x = x, .y = y[0], .moves = true });
         }
     }
     return f;
