@@ -1,7 +1,7 @@
 /* tests/test_dive_models.c - the deep dive's models: what arms have in common, what is seen inside them, bands and verdicts over seeds. */
 #include "examples/dive/models.h"
 #include "examples/dive/seeds.h"
-#include "tests/test.h"
+#include "tests/failing.h"
 
 enum { IMAGES = 40, BATCH = 8 };
 static uint8_t pixels[IMAGES * KIT_PIXELS], labels[IMAGES];
@@ -270,6 +270,34 @@ static void wrong_models_are_named(void **state)
     assert_message(arm.tape, "a model has up to 31 layers; got 32"), unbuild(&arm);
 }
 
+static bool one_step(gr_tape *t, void *spec)
+{
+    static gr_real x[2 * KIT_PIXELS];
+    static const int label[] = { 3, 7 };
+    for (size_t i = 0; i < COUNT(x); i++) x[i] = (gr_real)(i % 7) / 7;
+    const kit_batch batch = { 2, x, label };
+    kit_arm arm = { .name = "arm", .kind = GR_NORM_BATCH, .user = spec, .tape = t };
+    kit_score score = { 0 };
+    arm.net = gr_module_new(t);
+    dive_build(&arm);
+    gr_optim_zero_grad(arm.optim);
+    bool well = gr_backward(t, dive_loss(&arm, &batch, &score));
+    if (well && ((dive_spec *)spec)->arch == DIVE_LSTM) well = dive_lstm_gates(&arm, 1) != NULL;
+    well = gr_optim_step(t, arm.optim) && well;
+    if (arm.model) gr_memory_free(gr_tape_allocator(t), arm.model, sizeof(dive_model));
+    gr_optim_free(arm.optim), gr_module_free(arm.net);
+    return well;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (size_t arch = 0; arch < DIVE_TRANSFORMER; arch++) {
+        dive_spec spec = small[arch];
+        fail_every_allocation(one_step, &spec);
+    }
+}
+
 static void a_spec_in_words(void **state)
 {
     (void)state;
@@ -326,10 +354,15 @@ static void bands_and_verdicts_over_seeds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arms_start_from_the_same_weights), cmocka_unit_test(gates_make_the_state_that_follows),
-        cmocka_unit_test(gain_shift_and_scale_land),        cmocka_unit_test(the_bits_do_not_depend_on_threads),
-        cmocka_unit_test(what_is_inside_is_there),          cmocka_unit_test(batches_are_those_of_the_seed),
-        cmocka_unit_test(wrong_models_are_named),           cmocka_unit_test(a_spec_in_words),
+        cmocka_unit_test(arms_start_from_the_same_weights),
+        cmocka_unit_test(gates_make_the_state_that_follows),
+        cmocka_unit_test(gain_shift_and_scale_land),
+        cmocka_unit_test(the_bits_do_not_depend_on_threads),
+        cmocka_unit_test(what_is_inside_is_there),
+        cmocka_unit_test(batches_are_those_of_the_seed),
+        cmocka_unit_test(wrong_models_are_named),
+        cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(a_spec_in_words),
         cmocka_unit_test(bands_and_verdicts_over_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

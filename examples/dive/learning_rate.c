@@ -130,6 +130,8 @@ static span span_of(const dive *d, const sweep *s)
     return x;
 }
 
+static const char *number(kit_figure *f, double x) { return isnan(x) ? "not one" : kit_figure_text(f, "%g", x); }
+
 /* "0.01 to 0.3" */
 static const char *span_text(kit_figure *f, const span *x, size_t arm)
 {
@@ -176,8 +178,9 @@ void dive_learning_rate_draw(const dive *d, kit_figure *f)
                                    dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s), s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
     }
     kit_figure_says(f, KIT_SAY_QUESTION, "Do networks with a norm stand larger learning rates, and worse initial weights?");
-    kit_figure_says(f, KIT_SAY_NUMBER, "%g, %g, %g is the largest learning rate that trains the MLP with SGD: none, BN, LN",
-                    x[MLP_SGD].largest[0], x[MLP_SGD].largest[1], x[MLP_SGD].largest[2]);
+    const double *const largest = x[MLP_SGD].largest;
+    kit_figure_says(f, KIT_SAY_NUMBER, "%s, %s, %s is the largest learning rate that trains the MLP with SGD: none, BN, LN",
+                    number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
     kit_figure_says(f, KIT_SAY_CAPTION,
                     "Each point is a network of its own; lines are means of %zu seeds, bands reach from the least to the largest. The "
                     "final loss is the "
