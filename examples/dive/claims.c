@@ -4,7 +4,7 @@
  * Records: NAME [3], see exact.h. */
 #include "examples/dive/exact.h"
 
-enum { LISTS = 2, MOST = 96 };
+enum { LISTS = 2 };
 static dive_exact_list list_of(size_t i) { return i ? dive_exact_other() : dive_exact_layer(); }
 
 void dive_claims_measure(dive *d)
@@ -61,7 +61,7 @@ void dive_claims_draw(const dive *d, kit_figure *f)
     enum { COLUMNS = 6 };
     static const char *const head[COLUMNS] = { "Statement", "Source", "Measured here", "Held against", "Verdict", "Why" };
     static const char *const word[] = { "PASS", "FAIL", "DIFFERS" };
-    const char *text[MOST + 32][COLUMNS];
+    const char *text[DIVE_CLAIMS + 64][COLUMNS];
     size_t rows = 0, count[3] = { 0 }, exact = 0, missing = 0;
     dive_claims c = { .f = f };
     if (!f) return;
@@ -90,7 +90,9 @@ void dive_claims_draw(const dive *d, kit_figure *f)
     kit_figure_says(
         f, KIT_SAY_CAPTION,
         "%zu statements are mathematics, and must hold to rounding, on any machine; the others speak of training, and what was measured "
-        "holds for the runs of this page: %zu seeds, %s. PASS: as stated. DIFFERS: true only in part, or by less than stated. FAIL: not so "
+        "holds for the runs of this page: %zu seed%s, %s. PASS: as stated. DIFFERS: true only in part, or by less than stated. FAIL: not "
+        "so "
         "here, and why. Codes such as LN1 number the papers' claims.%s",
-        exact, d->seeds, d->preprocessing, missing ? " Figures that were not measured with these settings are named at the end." : "");
+        exact, d->seeds, d->seeds == 1 ? "" : "s", d->preprocessing,
+        missing ? " Figures that were not measured with these settings are named at the end." : "");
 }

@@ -2,7 +2,6 @@
 #include "examples/dive/dive.h"
 #include "core/op.h"
 #include "examples/kit/kit_progress.h"
-#include <assert.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -62,8 +61,8 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
 {
     gr_tape *const t = c->f ? c->f->t : NULL;
     dive_claim *const p = gr_failed(t) ? NULL : gr_save(t, sizeof *p);
-    if (!p) return;
-    assert(c->n < sizeof c->claim / sizeof *c->claim);
+    if (p && c->n == DIVE_CLAIMS) gr_fail_as(t, GR_MISUSE, "", "there are more than %d claims", DIVE_CLAIMS);
+    if (!p || gr_failed(t)) return;
     *p = *claim;
     if (p->verdict == DIVE_PASS) p->why = NULL;
     const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->why };

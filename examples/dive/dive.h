@@ -64,7 +64,8 @@ typedef struct {
     dive_verdict verdict;
     bool exact;                     /* it is mathematics: --check wants it to PASS */
 } dive_claim;
-typedef struct dive_claims { kit_figure *f; dive_claim *claim[96]; size_t n; } dive_claims;
+enum { DIVE_CLAIMS = 160 };
+typedef struct dive_claims { kit_figure *f; dive_claim *claim[DIVE_CLAIMS]; size_t n; } dive_claims;
 void dive_claim_add(dive_claims *c, const dive_claim *claim);
 
 typedef struct {

@@ -67,13 +67,7 @@ static void rms_of_zero_mean(gr_tape *t, double *v)
     if (rms && ln) v[0] = apart(rms->data, ln->data, x->len);
 }
 
-/* ---- Activations and depth ---- */
-
-static void tanh_slope(gr_tape *t, double *v)
-{
-    (void)t;
-    v[0] = dive_tanh_slope(0.1), v[1] = dive_tanh_slope(0.5), v[2] = dive_tanh_slope(1);
-}
+/* ---- Activations ---- */
 
 static void relu_length(gr_tape *t, double *v)
 {
@@ -118,13 +112,6 @@ static const dive_exact exacts[] = {
       "apart by %.1g",
       "rows of mean 0 exactly",
       { { 0, 4, true } } },
-    { "tanh",
-      tanh_slope,
-      "The mean slope of tanh falls with the deviation of its input: 0.990, 0.827, 0.606 at 0.1, 0.5, 1",
-      "Cooijmans et al. 2017, figure 1b (RB3)",
-      "%.4f, %.4f, %.4f",
-      "Simpson's rule",
-      { { 0.989, 0.991, false }, { 0.826, 0.828, false }, { 0.605, 0.607, false } } },
     { "relu",
       relu_length,
       "E|ReLU(x)|^2 = sigma^2 d / 2",
