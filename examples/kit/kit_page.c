@@ -89,7 +89,7 @@ static void table(FILE *out, const kit_panel *p)
 static void panel(FILE *out, const kit_figure *f, size_t k)
 {
     const kit_panel *const p = f->panel[k];
-    fprintf(out, "<div class=\"panel%s\">", p->table ? " wide" : "");
+    fprintf(out, "<div class=\"panel%s\">", p->table ? " wide" : kit_frame_of(p).l > 0 ? " axes" : "");
     if (p->title || (p->note && !p->table)) {
         fputs("<h3>", out), kit_markup(out, p->title);
         if (p->note && !p->table) fputs(" <small>", out), kit_markup(out, p->note), fputs("</small>", out);
@@ -111,22 +111,13 @@ static bool has_plots(const kit_figure *f)
     return false;
 }
 
-/* Whether some panel has axes with labels, which need room. */
-static bool has_axes(const kit_figure *f)
-{
-    for (size_t k = 0; k < f->n; k++)
-        if (kit_frame_of(f->panel[k]).l > 0) return true;
-    return false;
-}
-
 static void figure(FILE *out, const kit_figure *f, size_t number)
 {
     fprintf(out, "<figure class=\"fig\" id=\"%s\"", f->name);
     if (has_plots(f)) fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
     fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[KIT_SAY_QUESTION]);
     element(out, "p", "said", f->says[KIT_SAY_NUMBER]);
-    fputs("<div class=\"controls\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu%s\" style=\"--columns:%zu\">\n", kit_columns(f),
-        has_axes(f) ? " charts" : "", kit_columns(f));
+    fputs("<div class=\"controls\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", kit_columns(f), kit_columns(f));
     for (size_t k = 0; k < f->n; k++) panel(out, f, k);
     fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[KIT_SAY_CAPTION]), fputs("</figcaption></figure>\n", out);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Opens a report as its readers do, in Chromium: mouse, keyboard, phone, dark, print, no network, no Plotly, no WebGL, no scripts.
-check_report.py FOLDER PLOTLY [--short] [--shots FOLDER]: FOLDER/report.html, with Plotly in it or without; the other of the two is made from it."""
+check_report.py FOLDER PLOTLY [--short] [--only PART,..] [--shots FOLDER]: FOLDER/report.html, with Plotly in it or without; the other of the two is made from it."""
 import argparse
 import base64
 import hashlib
@@ -18,6 +18,7 @@ ap = argparse.ArgumentParser()
 ap.add_argument('folder', type=pathlib.Path)
 ap.add_argument('plotly', type=pathlib.Path)
 ap.add_argument('--short', action='store_true')
+ap.add_argument('--only', help='parts: looks,plays,turns,themes,still,widths,calm,flat')
 ap.add_argument('--shots', type=pathlib.Path)
 args = ap.parse_args()
 args.folder = args.folder.resolve()
@@ -26,6 +27,7 @@ WEB = re.compile('^https?:')  # 'https://**' does not match https://host/file
 NOISE = re.compile(r'GPU stall due to ReadPixels|willReadFrequently')  # software GL only
 CHROMIUM = os.environ.get('CHROMIUM') or shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 fails, began = [], time.time()
+parts = (args.only or 'looks,plays,turns,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
 
 
 def check(ok, what):
@@ -128,7 +130,6 @@ def looks(r, p):
     links = p.evaluate("[...document.querySelectorAll('.contents a')].map(a => !!document.querySelector(a.hash))")
     check(len(links) == p.locator('.fig').count() and all(links), f'{len(links)} figures are listed at the top')
     r.shot('light_1400')
-    return len(plots)
 
 
 def plays(p, fig):
@@ -303,25 +304,29 @@ def main(pw, folder):
         t = time.time()
         p = r.open(inlined)
         print(f'      ready in {time.time() - t:.1f} s')
-        count = looks(r, p)
+        count = p.locator('.plot').count()
+        if 'looks' in parts:
+            looks(r, p)
         moving = p.evaluate("[...document.querySelectorAll('.fig')].filter(f => f.querySelector('.player')).map(f => '#' + f.id)")
         turning = p.evaluate("[...document.querySelectorAll('.fig')].filter(f => f.querySelector('[title=\"Turn left\"]')).map(f => '#' + f.id)")
         scenes = p.evaluate("[...document.querySelectorAll('.plot')].filter(p => p.layout.scene).length")
         check(len(moving) > 0 and len(turning) > 0, f'{len(moving)} figures play, {len(turning)} turn')
-        for fig in moving[:2] if args.short else moving:
+        for fig in moving[:(2 if args.short else None) if 'plays' in parts else 0]:
             plays(p, fig)
-        for fig in turning:
+        for fig in turning if 'turns' in parts else []:
             cloud = turns(p, fig)
-        if not args.short:
+        if 'themes' in parts:
             themes(r, p, cloud)
         check(not r.said, f'no console error, no page error {r.said[:3]}')
         check(not r.asked, f'no network request {r.asked[:3]}')
-    without_plotly(browser, cdn, count)
-    if not args.short:
+    if 'still' in parts:
+        without_plotly(browser, cdn, count)
+    if 'widths' in parts:
         widths(browser, inlined)
+    if 'calm' in parts:
         calm(browser, inlined, moving[0])
     browser.close()
-    if not args.short:
+    if 'flat' in parts:
         browser = launch('--disable-3d-apis')
         with Reader(browser) as r:
             p = r.open(inlined)

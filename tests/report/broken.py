@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Breaks a report in ways that a check must see, each alone: broken.py FOLDER PLOTLY. Ends with 1 when one goes unseen."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+folder, plotly = pathlib.Path(sys.argv[1]), sys.argv[2]
+page = (folder / 'report.html').read_text(encoding='utf-8')
+# what, from, to, what the check says then, and which part of it
+WAYS = [
+    ('a remote image', '<h1>', '<img src="https://example.org/x.png" alt="x"><h1>', 'no network request', 'looks'),
+    ('a blank plot', 'return { data, layout', "data.forEach(d => { d.visible = d.type !== 'heatmap' }); return { data, layout", 'every plot has ink', 'looks'),
+    ('a wide box', '<p class="lead">', '<p class="lead" style="width:1600px;max-width:none">', 'no sideways scroll', 'widths'),
+    ('unnamed sliders', "range.setAttribute('aria-label'", "range.setAttribute('data-label'", 'axe-core', 'themes'),
+    ('a dead Play', 'play.onclick =', 'play.onclick2 =', 'within', 'plays'),
+    ('clouds that are not linked', 'if (busy || !camera) return;', 'return;', 'the other clouds follow', 'turns'),
+    ('an error in the console', "'use strict';", "'use strict'; console.error('broken');", 'no console error', 'looks'),
+    ('a page that plays by itself', 'return show(last);', 'return show(last).then(() => play.onclick());', 'nothing plays by itself', 'calm'),
+    ('still drawings that hide', '.plot { visibility: hidden }', '.plot, .box > svg { visibility: hidden }', 'still drawings show', 'still'),
+    ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
+    ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
+    ('plots on paper', '.plot, .player, .notice { display: none !important }', '', 'print: still', 'themes'),
+]
+unseen = []
+for what, old, new, says, part in WAYS:
+    with tempfile.TemporaryDirectory() as made:
+        if old not in page:
+            unseen.append(what + ' (cannot be made)')
+            continue
+        pathlib.Path(made, 'report.html').write_text(page.replace(old, new), encoding='utf-8')
+        run = subprocess.run([sys.executable, 'tests/report/check_report.py', made, plotly, '--short', '--only', part], capture_output=True, text=True)
+        red = [line for line in run.stdout.splitlines() if line.startswith('FAIL')]
+        seen = run.returncode == 1 and any(says in line for line in red)
+        print(('seen    ' if seen else 'UNSEEN  ') + what + ': ' + '; '.join(line[6:90] for line in red[:3]) + run.stderr[-200:], flush=True)
+        if not seen:
+            unseen.append(what)
+print(f'{len(WAYS) - len(unseen)} of {len(WAYS)} ways seen', unseen or '')
+sys.exit(bool(unseen))
