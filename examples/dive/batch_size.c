@@ -210,14 +210,14 @@ void dive_batch_size_draw(const dive *d, kit_figure *f)
     kit_figure_says(
         f, KIT_SAY_CAPTION,
         "All see %zu samples, in batches of 1 to 128 (%zu steps to %zu), at learning rate 0.001 sqrt(batch / 4), constant; means and "
-        "ranges of %zu "
-        "seeds. On the right the test set is shown in training mode, in batches of that size, as the network saw its training batches: "
+        "ranges of %zu seeds. On the right the test set is shown in training mode, in batches of that size, as the network saw its "
+        "training batches: "
         "only BatchNorm is another network then. Where there are few steps its running statistics lag behind, which costs it in "
         "evaluation mode. At batch 1 a hidden unit has one value and BatchNorm no statistics: normalized, it would be beta whatever "
         "the input, and the module refuses (no point). After a convolution a channel has height times width values even of one image: "
-        "norms there alone (middle) work at batch 1. GN: groups of channels or units of one image. %zu test images. %s.  Above: %s.  "
-        "Middle: %s.  Below: %s.",
-        samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d), d->preprocessing, words[0], words[1], words[2]);
+        "norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images. %s.  CNN: %s; "
+        "once more with norms after the convolutions only. MLP: %s.",
+        samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d), d->preprocessing, words[CNN], words[MLP]);
 }
 
 /* ---- Claims ---- */
