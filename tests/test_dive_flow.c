@@ -19,7 +19,7 @@ static void growth_is_a_layers_share_of_the_squared_norm(void **state)
     (void)state;
     double g[12];
     for (int k = 0; k < 12; k++) g[k] = 3 * pow(1.5, 0.5 * (11 - k)); /* from layer to layer towards the input the square grows by 1.5 */
-    g[0] = 99, g[11] = 1e-9;                                         /* the ends are another matter */
+    g[0] = 99, g[11] = 1e-9;                                          /* the ends are another matter */
     assert_true(near(flow_growth(g, 12, 1), 1.5, 1e-12));
     assert_true(near(flow_growth(g, 12, 3), 1.5, 1e-12));
     assert_true(near(flow_growth((const double[]){ 2, 1 }, 2, 0), 4, 1e-12));
