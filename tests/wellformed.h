@@ -11,9 +11,11 @@
 static inline bool json_value(const char **s);
 static inline void json_space(const char **s) { *s += strspn(*s, " \n"); }
 
+static inline bool takes_char(const char **s, char c) { return **s == c && (++*s, true); }
+
 static inline bool json_string(const char **s)
 {
-    if (*(*s)++ != '"') return false;
+    if (!takes_char(s, '"')) return false;
     for (; **s != '"'; ++*s) {
         if (**s < 0x20 || **s == 0x7f) return false; /* ASCII: the rest is negative, or should be escaped */
         if (**s != '\\') continue;
@@ -52,7 +54,7 @@ static inline bool json_members(const char **s, char end)
         json_space(s);
         if (end == '}') {
             if (!json_string(s)) return false;
-            if (json_space(s), *(*s)++ != ':') return false;
+            if (json_space(s), !takes_char(s, ':')) return false;
         }
         if (!json_value(s)) return false;
         if (json_space(s), **s == end) return ++*s, true;
@@ -109,13 +111,13 @@ static inline const char *not_xml(const char *s)
         if (!closes) open[depth++] = s;
         for (s += n; *s == ' ';) {
             s++, s += strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-");
-            if (*s++ != '=' || *s++ != '"') return s;
+            if (!takes_char(&s, '=') || !takes_char(&s, '"')) return s;
             const char *const quote = s + strcspn(s, "\"<");
             if (*quote != '"' || not_xml_text(s, quote)) return s;
             s = quote + 1;
         }
         if (*s == '/' && !closes) depth--, s++;
-        if (*s++ != '>') return s;
+        if (!takes_char(&s, '>')) return s;
     }
     return depth ? "the end" : NULL;
 }

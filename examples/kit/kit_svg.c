@@ -2,8 +2,10 @@
 #include "examples/kit/kit_svg.h"
 #include "core/op.h"
 #include "examples/kit/kit_json.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- A cloud: seen from a fixed place, the near over the far ---- */
 
@@ -18,14 +20,18 @@ static int by_depth(const void *a, const void *b)
     return p->depth != q->depth ? p->depth < q->depth ? -1 : 1 : p->i < q->i ? -1 : 1;
 }
 
-static void cloud_axes(FILE *out, const kit_cloud *c, double w, double h, double k)
+/* Lines lie under the points, words over them. */
+static void cloud_axes(FILE *out, const kit_cloud *c, double w, double h, double k, bool words)
 {
     for (int i = 0; i < 3; i++) {
         double v[3] = { 0, 0, 0 };
         v[i] = c->reach;
         const double x = k * along(right, v), y = k * along(up, v);
-        fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fL%.1f %.1f\"/><text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", w / 2 - x, h / 2 + y, w / 2 + x, h / 2 - y,
-                fmax(50, fmin(w - 50, w / 2 + x * 1.1)), h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
+        if (!words) {
+            fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fL%.1f %.1f\"/>", w / 2 - x, h / 2 + y, w / 2 + x, h / 2 - y);
+            continue;
+        }
+        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(50, fmin(w - 50, w / 2 + x * 1.1)), h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
         kit_markup(out, c->axis[i]), fputs("</text>", out);
     }
 }
@@ -60,11 +66,12 @@ void kit_svg_cloud(FILE *out, const kit_panel *p)
     }
     if (!points) return;
     qsort(points, n, sizeof *points, by_depth);
-    cloud_axes(out, c, f.w, f.h, k);
+    cloud_axes(out, c, f.w, f.h, k, false);
     if (c->circles > 0) cloud_circles(out, c, f.w, f.h, k);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "<circle class=\"k%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", c->group ? abs(c->group[points[i].i] % KIT_GROUPS) : 0, points[i].x,
                 points[i].y, fmax(2, fmin(4.4, 3.2 + points[i].depth / c->reach * 0.7)));
+    cloud_axes(out, c, f.w, f.h, k, true);
 }
 
 /* ---- A table, as lines ---- */
@@ -197,7 +204,10 @@ void kit_figure_svg(FILE *out, const kit_figure *f)
 {
     if (!f || gr_failed(f->t)) return;
     FILE *const nowhere = fopen("/dev/null", "we");
-    if (!nowhere) return;
+    if (!nowhere) {
+        gr_fail_as(f->t, GR_IO_FAILED, "", "/dev/null: cannot be opened: %s", strerror(errno));
+        return;
+    }
     const double h = parts(nowhere, f), w = kit_places_of(f, 0).w;
     fclose(nowhere);
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-16 -4 %.0f %.0f\" role=\"img\">\n<title>", w + 32, h + 22), kit_markup(out, f->title);
