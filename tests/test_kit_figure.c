@@ -46,6 +46,9 @@ static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void
     assert_non_null(strstr(json, "\"text\":\"Loss & \\\"\\u003cmore>\\\" \\u03b3\""));
     assert_non_null(strstr(svg, "Loss &amp; &quot;&lt;more&gt;&quot; \xce\xb3"));
     assert_non_null(strstr(svg, "h0\"/>"));
+    const double below[] = { -1, 0, 10 };
+    kit_series_add(kit_panel_new(f, &(kit_panel){ .y = { "y", .log = true } }), &(kit_series){ .n = 3, .x = three, .y = below });
+    assert_non_null(strstr(written(kit_figure_json, f), "\"x\":[0,50,100],\"y\":[null,null,10]"));
     assert_drawn(f);
     gr_tape_free(t);
 }
@@ -105,9 +108,10 @@ static void frames_name_the_traces_that_change(void **state)
     kit_map_set(panel(f, "c"), &(kit_map){ .rows = 1, .columns = 2, .values = move[0], .moves = true, .low = 0, .high = 6, .means = "m" });
     kit_cloud_set(panel(f, "d"), &(kit_cloud){ .n = 2, .x = move[0], .y = move[0], .z = move[0], .moves = true, .reach = 6, .circles = 2, .axis = { "u", "v", "w" } });
     kit_map_set(panel(f, "e"), &(kit_map){ .rows = 1, .columns = 2, .values = move[0], .low = 0, .high = 6, .means = "m" });
+    kit_map_set(panel(f, "f"), &(kit_map){ .rows = 2, .columns = 1, .values = move[0], .moves = true, .low = 0, .high = 6, .means = "m" });
     const char *const json = written(kit_figure_json, f);
-    const char *const frame = "{\"name\":\"50\",\"traces\":[2,3,5,6,7],\"data\":[{\"type\":\"scatter\",\"x\":[0,50],\"y\":[1,2]},\n{\"type\":\"scatter\",\"x\":[50],\"y\":[2]},\n"
-                              "{\"type\":\"bar\",\"y\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3,4]]},\n{\"type\":\"scatter3d\",\"x\":[3,4],\"y\":[3,4],\"z\":[3,4]}]}";
+    const char *const frame = "{\"name\":\"50\",\"traces\":[2,3,5,6,7,10],\"data\":[{\"type\":\"scatter\",\"x\":[0,50],\"y\":[1,2]},\n{\"type\":\"scatter\",\"x\":[50],\"y\":[2]},\n"
+                              "{\"type\":\"bar\",\"y\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3,4]]},\n{\"type\":\"scatter3d\",\"x\":[3,4],\"y\":[3,4],\"z\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3],[4]]}]}";
     if (!strstr(json, frame)) fail_msg("frame 50 is not\n%s\nbut\n%.600s", frame, strstr(json, "{\"name\":\"50\""));
     assert_non_null(strstr(json, "\"sliders\":[{\"active\":2,\"currentvalue\":{\"prefix\":\"step \"}"));
     assert_drawn(f);

@@ -3,6 +3,7 @@
 #include "examples/kit/kit_page.h"
 #include "tests/failing.h"
 #include "tests/wellformed.h"
+#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -29,6 +30,16 @@ static const char *says(const char *path, const char *why)
     static char text[1024];
     snprintf(text, sizeof text, "%s: %s", path, why);
     return text;
+}
+
+static int files_there(void)
+{
+    int n = 0;
+    DIR *const folder = opendir(test_folder);
+    assert_non_null(folder);
+    for (const struct dirent *e; (e = readdir(folder));) n += e->d_name[0] != '.';
+    closedir(folder);
+    return n;
 }
 
 static bool nothing_beside(const char *name) { return access(in_folder(name), F_OK) != 0; }
@@ -108,6 +119,7 @@ static void calls_that_fail_leave_the_old_file(void **state)
         failing_files.fail_at = 0;
         assert_message(t, says(path, "cannot be written: Input/output error"));
         assert_file_holds(path, "old", 3);
+        assert_int_equal(files_there(), 1);
         gr_tape_recover(t);
     }
     assert_int_equal(unlink(path), 0);
@@ -217,7 +229,7 @@ static void plotly_is_put_in_byte_for_byte(void **state)
     const struct { const char *text, *why; } bad[] = {
         { "", "does not begin as a plotly.min.js does" },
         { "/* jquery, and a long text behind it */", "does not begin as a plotly.min.js does" },
-        { "/**\n* plotly.js v4.1.1\n*/ '<<</ScRipt>'", "holds \"</script\", and cannot be put into a page" },
+        { "/**\n* plotly.js v4.1.1\n*/ '<</ScRipt>'", "holds \"</script\", and cannot be put into a page" },
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         put(library, bad[i].text);

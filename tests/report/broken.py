@@ -16,7 +16,7 @@ WAYS = [
     ('a dead Play', 'play.onclick =', 'play.onclick2 =', 'within', 'plays'),
     ('clouds that are not linked', 'if (busy || !camera) return;', 'return;', 'the other clouds follow', 'turns'),
     ('an error in the console', "'use strict';", "'use strict'; console.error('broken');", 'no console error', 'looks'),
-    ('a page that plays by itself', 'return show(last);', 'return show(last).then(() => play.onclick());', 'nothing plays by itself', 'calm'),
+    ('a page that plays by itself', 'return show(last);', 'return show(last).then(() => { play.onclick(); });', 'nothing plays by itself', 'calm'),
     ('still drawings that hide', '.plot { visibility: hidden }', '.plot, .box > svg { visibility: hidden }', 'still drawings show', 'still'),
     ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
     ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
