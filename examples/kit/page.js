@@ -36,8 +36,9 @@
   async function draw(plot, whole) {
     const box = plot.parentNode, fig = part(whole, +plot.dataset.panel);
     if (fig.layout.scene && !webgl) return;        // the still drawing stays
-    const title = fig.layout.yaxis?.title?.text;   // a long one in a low panel is written smaller
-    if (title) fig.layout.yaxis.title.font = { size: Math.max(8, Math.min(14, 2 * (plot.clientHeight - 50) / title.length)) };
+    const title = fig.layout.yaxis?.title?.text, drawn = box.querySelector('svg'); // a long one in a low panel is written smaller
+    const below = drawn.viewBox.baseVal.height - drawn.querySelector('svg')?.height.baseVal.value;
+    if (title) fig.layout.yaxis.title.font = { size: Math.max(8, Math.min(14, 1.9 * (plot.clientHeight - below) / title.length)) };
     if (plot.layout?.scene) fig.layout.scene.camera = plot.layout.scene.camera;  // uirevision keeps only what a mouse did
     plot.setAttribute('role', 'img');
     plot.setAttribute('aria-label', box.querySelector('svg title').textContent + ': ' + box.querySelector('svg desc').textContent);
