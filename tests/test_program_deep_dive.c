@@ -3,6 +3,7 @@
 #include "examples/dive/dive.h"
 #include "tests/failing.h"
 #include "tests/program.h"
+#include <glob.h>
 
 #define NAME(name, seconds, what) #name,
 static const char *const figures[] = { DIVE_FIGURES(NAME) };
@@ -101,7 +102,10 @@ static void a_check_alone_leaves_nothing(void **state)
     setenv("TMPDIR", dir, 1);
     assert_run("--check", "--quiet", "--data", data, "--only=" CHEAP);
     unsetenv("TMPDIR");
-    assert_string_equal(out, ""), assert_string_equal(err, ""); /* that the folder is empty, program_tear_down sees */
+    assert_string_equal(out, ""), assert_string_equal(err, "");
+    glob_t left;
+    assert_int_equal(glob(in_dir("gradus-deep_dive-*"), 0, NULL, &left), GLOB_NOMATCH);
+    globfree(&left);
 }
 
 static void draws_again_without_measuring(void **state)
