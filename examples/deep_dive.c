@@ -215,9 +215,9 @@ static void open_data(dive *d, const char **data, const char **text)
         gr_fail_as(t, GR_IO_FAILED, "", "--plotly %s: cannot be read: %s", own.plotly, strerror(errno));
     d->data = gr_failed(t) ? (kit_data){ 0 } : kit_data_open(t, o.data);
     d->text = own.text ? own.text : !none && access(usual, R_OK) == 0 ? usual : NULL;
-    d->preprocessing = !d->data.dir                      ? "drawn digits, 28 x 28, pixels 0 to 1"
+    d->preprocessing = !d->data.dir                      ? "Drawn digits, 28 x 28, pixels 0 to 1"
                        : d->data.train.images.n == 60000 ? "MNIST, 28 x 28, pixels 0 to 1"
-                                                         : "digits in the format of MNIST, 28 x 28, pixels 0 to 1";
+                                                         : "Digits in the format of MNIST, 28 x 28, pixels 0 to 1";
     *text = gr_failed(t) ? "" : text_name(t, d->text);
     *data = gr_failed(t) ? "" : data_name(t, &d->data);
     d->settings = settings_of(d, *data, *text);

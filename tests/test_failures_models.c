@@ -53,7 +53,8 @@ static void *build_lstm(gr_tape *t, gr_module *net)
 }
 static void *build_gru(gr_tape *t, gr_module *net)
 {
-    return gr_gru_new(t, net, "gru", C, CLASSES, &(gr_gru_config){ .norm = GR_GRU_LN_X | GR_GRU_LN_H, .layers = 2, .dropout = 0.5, .batch_first = true });
+    return gr_gru_new(t, net, "gru", C, CLASSES,
+                      &(gr_gru_config){ .norm = GR_GRU_LN_X | GR_GRU_LN_H, .layers = 2, .dropout = 0.5, .batch_first = true });
 }
 static gr_tensor *last_of_lstm(gr_tape *t, void *body, gr_tensor *x)
 {
@@ -66,8 +67,9 @@ static gr_tensor *last_of_gru(gr_tape *t, void *body, gr_tensor *x)
 
 static void *build_pre_norm(gr_tape *t, gr_module *net)
 {
-    const gr_transformer_config config = { .feedforward = 9, .activation = gr_gelu, .norm_first = true, .causal = true, .final_norm = true,
-                                           .dropout = 0.25 };
+    const gr_transformer_config config = {
+        .feedforward = 9, .activation = gr_gelu, .norm_first = true, .causal = true, .final_norm = true, .dropout = 0.25
+    };
     return gr_transformer_new(t, net, "body", C, 2, 2, &config);
 }
 static void *build_post_norm(gr_tape *t, gr_module *net)
@@ -164,7 +166,8 @@ static void a_step_that_failed_leaves_no_trace(void **state)
         for (size_t at = 1; at <= calls; at++)
             for (int for_ever = 0; for_ever < 2; for_ever++) {
                 train(&models[k], at, for_ever, &got);
-                if (got != want) fail_msg("%s: allocation %zu%s failed, and other bits came out", models[k].name, at, for_ever ? " and on" : "");
+                if (got != want)
+                    fail_msg("%s: allocation %zu%s failed, and other bits came out", models[k].name, at, for_ever ? " and on" : "");
             }
         print_message("%s: %zu allocations failed in turn\n", models[k].name, calls);
     }

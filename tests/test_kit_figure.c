@@ -32,7 +32,10 @@ static void assert_drawn(const kit_figure *f)
     assert_null(strchr(json, '<'));
 }
 
-static kit_panel *panel(kit_figure *f, const char *title) { return kit_panel_new(f, &(kit_panel){ .title = title, .x = { "x" }, .y = { "y" } }); }
+static kit_panel *panel(kit_figure *f, const char *title)
+{
+    return kit_panel_new(f, &(kit_panel){ .title = title, .x = { "x" }, .y = { "y" } });
+}
 
 static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void **state)
 {
@@ -42,7 +45,9 @@ static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void
     const double y[] = { 1, nan_, 0.123456 };
     kit_series_add(panel(f, "MLP"), &(kit_series){ .name = "LN", .ink = KIT_INK_LN, .n = 3, .x = three, .y = y });
     const char *const json = written(kit_figure_json, f), *const svg = written(kit_figure_svg, f);
-    assert_non_null(strstr(json, "\"x\":[0,50,100],\"y\":[1,null,0.1235],\"mode\":\"lines\",\"line\":{\"color\":\"#0072b2\",\"width\":2.2,\"dash\":\"solid\"}"));
+    assert_non_null(strstr(
+        json,
+        "\"x\":[0,50,100],\"y\":[1,null,0.1235],\"mode\":\"lines\",\"line\":{\"color\":\"#0072b2\",\"width\":2.2,\"dash\":\"solid\"}"));
     assert_non_null(strstr(json, "\"text\":\"Loss & \\\"\\u003cmore>\\\" \\u03b3\""));
     assert_non_null(strstr(svg, "Loss &amp; &quot;&lt;more&gt;&quot; \xce\xb3"));
     assert_non_null(strstr(svg, "h0\"/>"));
@@ -63,10 +68,14 @@ static void what_is_passed_in_is_copied(void **state)
     kit_figure *f = kit_figure_new(t, "f", "F");
     kit_series_add(panel(f, "a"), &(kit_series){ .name = "s", .n = 2, .x = x, .y = y, .low = y, .high = y });
     kit_map_set(panel(f, "b"), &(kit_map){ .rows = 2, .columns = 2, .values = cell, .high = 4, .means = "m" });
-    kit_cloud_set(panel(f, "c"), &(kit_cloud){ .n = 2, .x = x, .y = x, .z = y, .group = group, .groups = 2, .axis = { "u", "v", "w" }, .means = "g" });
-    kit_table_set(panel(f, "d"), &(kit_table){ .rows = 1, .columns = 1, .head = (const char *const *)text, .text = (const char *const *)text, .verdict = -1 });
+    kit_cloud_set(panel(f, "c"),
+                  &(kit_cloud){ .n = 2, .x = x, .y = x, .z = y, .group = group, .groups = 2, .axis = { "u", "v", "w" }, .means = "g" });
+    kit_table_set(
+        panel(f, "d"),
+        &(kit_table){ .rows = 1, .columns = 1, .head = (const char *const *)text, .text = (const char *const *)text, .verdict = -1 });
     char before[2][1 << 16];
-    snprintf(before[0], sizeof before[0], "%s", written(kit_figure_json, f)), snprintf(before[1], sizeof before[1], "%s", written(kit_figure_svg, f));
+    snprintf(before[0], sizeof before[0], "%s", written(kit_figure_json, f)),
+        snprintf(before[1], sizeof before[1], "%s", written(kit_figure_svg, f));
     memset(x, 0, sizeof x), memset(y, 0, sizeof y), memset(cell, 0, sizeof cell), memset(group, 0, sizeof group), memset(word, 'x', 4);
     assert_string_equal(written(kit_figure_json, f), before[0]);
     assert_string_equal(written(kit_figure_svg, f), before[1]);
@@ -85,8 +94,13 @@ static void each_panel_has_its_axes_scene_or_domain(void **state)
     kit_map_set(panel(f, "c"), &(kit_map){ .rows = 1, .columns = 3, .values = three, .high = 100, .means = "m" });
     kit_table_set(panel(f, "d"), &(kit_table){ .rows = 1, .columns = 2, .head = text, .text = text, .verdict = 1 });
     const char *const json = written(kit_figure_json, f);
-    const char *const want[] = { "\"xaxis\":{\"anchor\":\"y\"", "\"scene2\":{\"domain\"", "\"xaxis3\":{\"anchor\":\"y3\"", "\"type\":\"heatmap\",\"z\":[[0,50,100]],\"xaxis\":\"x3\"",
-                                 "\"type\":\"table\",\"domain\"", "\"values\":[[\"a\"],[\"PASS\"]]", "\"frames\":[]" };
+    const char *const want[] = { "\"xaxis\":{\"anchor\":\"y\"",
+                                 "\"scene2\":{\"domain\"",
+                                 "\"xaxis3\":{\"anchor\":\"y3\"",
+                                 "\"type\":\"heatmap\",\"z\":[[0,50,100]],\"xaxis\":\"x3\"",
+                                 "\"type\":\"table\",\"domain\"",
+                                 "\"values\":[[\"a\"],[\"PASS\"]]",
+                                 "\"frames\":[]" };
     for (size_t i = 0; i < COUNT(want); i++)
         if (!strstr(json, want[i])) fail_msg("not there: %s", want[i]);
     assert_null(strstr(json, "\"sliders\""));
@@ -106,12 +120,17 @@ static void frames_name_the_traces_that_change(void **state)
     kit_series_add(f->panel[0], &(kit_series){ .n = 3, .x = three, .y = grow });
     kit_series_add(panel(f, "b"), &(kit_series){ .mark = KIT_BARS, .n = 2, .x = three, .y = move[0], .moves = true });
     kit_map_set(panel(f, "c"), &(kit_map){ .rows = 1, .columns = 2, .values = move[0], .moves = true, .low = 0, .high = 6, .means = "m" });
-    kit_cloud_set(panel(f, "d"), &(kit_cloud){ .n = 2, .x = move[0], .y = move[0], .z = move[0], .moves = true, .reach = 6, .circles = 2, .axis = { "u", "v", "w" } });
+    kit_cloud_set(
+        panel(f, "d"),
+        &(kit_cloud){
+            .n = 2, .x = move[0], .y = move[0], .z = move[0], .moves = true, .reach = 6, .circles = 2, .axis = { "u", "v", "w" } });
     kit_map_set(panel(f, "e"), &(kit_map){ .rows = 1, .columns = 2, .values = move[0], .low = 0, .high = 6, .means = "m" });
     kit_map_set(panel(f, "f"), &(kit_map){ .rows = 2, .columns = 1, .values = move[0], .moves = true, .low = 0, .high = 6, .means = "m" });
     const char *const json = written(kit_figure_json, f);
-    const char *const frame = "{\"name\":\"50\",\"traces\":[2,3,5,6,7,10],\"data\":[{\"type\":\"scatter\",\"x\":[0,50],\"y\":[1,2]},\n{\"type\":\"scatter\",\"x\":[50],\"y\":[2]},\n"
-                              "{\"type\":\"bar\",\"y\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3,4]]},\n{\"type\":\"scatter3d\",\"x\":[3,4],\"y\":[3,4],\"z\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3],[4]]}]}";
+    const char *const frame = "{\"name\":\"50\",\"traces\":[2,3,5,6,7,10],\"data\":[{\"type\":\"scatter\",\"x\":[0,50],\"y\":[1,2]},\n{"
+                              "\"type\":\"scatter\",\"x\":[50],\"y\":[2]},\n"
+                              "{\"type\":\"bar\",\"y\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3,4]]},\n{\"type\":\"scatter3d\",\"x\":[3,4],"
+                              "\"y\":[3,4],\"z\":[3,4]},\n{\"type\":\"heatmap\",\"z\":[[3],[4]]}]}";
     if (!strstr(json, frame)) fail_msg("frame 50 is not\n%s\nbut\n%.600s", frame, strstr(json, "{\"name\":\"50\""));
     assert_non_null(strstr(json, "\"sliders\":[{\"active\":2,\"currentvalue\":{\"prefix\":\"step \"}"));
     assert_drawn(f);
@@ -121,8 +140,17 @@ static void frames_name_the_traces_that_change(void **state)
 static void awkward_values_are_drawn_without_a_number_that_is_none(void **state)
 {
     (void)state;
-    const double rows[][4] = { { 0 }, { 7, 7, 7, 7 }, { nan_, nan_, nan_, nan_ }, { inf, 1, -inf, nan_ }, { -1e300, 1e300, 0, 1 }, { -1.7e308, 1.7e308, 0, 1 },
-                               { -1, -2, -3, -4 }, { 5e-324, 0, 1e-310, 0 }, { 1e-300, 1e300, 1, 2 }, { 1e15, 1e15 + 1, 1e15 + 2, 1e15 }, { 0.1, 0.1, 0.1, 0.1 } };
+    const double rows[][4] = { { 0 },
+                               { 7, 7, 7, 7 },
+                               { nan_, nan_, nan_, nan_ },
+                               { inf, 1, -inf, nan_ },
+                               { -1e300, 1e300, 0, 1 },
+                               { -1.7e308, 1.7e308, 0, 1 },
+                               { -1, -2, -3, -4 },
+                               { 5e-324, 0, 1e-310, 0 },
+                               { 1e-300, 1e300, 1, 2 },
+                               { 1e15, 1e15 + 1, 1e15 + 2, 1e15 },
+                               { 0.1, 0.1, 0.1, 0.1 } };
     gr_tape *t = gr_tape_new(1);
     for (size_t k = 0; k < COUNT(rows); k++)
         for (int which = 0; which < 24; which++) { /* with or without logs, 0 to 4 points, the range given or not */
@@ -130,12 +158,25 @@ static void awkward_values_are_drawn_without_a_number_that_is_none(void **state)
             const double low = which < 12 ? 0 : rows[k][0], high = which < 12 ? 0 : rows[k][1];
             kit_figure *f = kit_figure_new(t, "f", "F");
             for (int mark = KIT_LINE; mark <= KIT_BARS; mark++) {
-                const kit_panel p = { .title = "p", .x = { "x", .log = which / 3 % 2, low, high }, .y = { "y", .log = which / 6 % 2, low, high } };
-                kit_series_add(kit_panel_new(f, &p), &(kit_series){ .name = "s", .mark = mark, .n = n, .x = rows[k], .y = rows[k], .low = rows[k], .high = rows[k] });
+                const kit_panel p = { .title = "p",
+                                      .x = { "x", .log = which / 3 % 2, low, high },
+                                      .y = { "y", .log = which / 6 % 2, low, high } };
+                kit_series_add(
+                    kit_panel_new(f, &p),
+                    &(kit_series){ .name = "s", .mark = mark, .n = n, .x = rows[k], .y = rows[k], .low = rows[k], .high = rows[k] });
                 kit_series_add(f->panel[mark], &(kit_series){ .mark = mark, .n = n, .x = rows[1], .y = rows[k] });
             }
-            kit_map_set(panel(f, "m"), &(kit_map){ .rows = n > 1 ? 2 : 1, .columns = n > 1 ? 2 : n, .values = rows[k], .low = low, .high = high, .diverging = which % 2, .means = "m" });
-            kit_cloud_set(panel(f, "c"), &(kit_cloud){ .n = n, .x = rows[k], .y = rows[k], .z = rows[0], .reach = high, .circles = which % 2, .axis = { "u", "v", "w" } });
+            kit_map_set(panel(f, "m"), &(kit_map){ .rows = n > 1 ? 2 : 1,
+                                                   .columns = n > 1 ? 2 : n,
+                                                   .values = rows[k],
+                                                   .low = low,
+                                                   .high = high,
+                                                   .diverging = which % 2,
+                                                   .means = "m" });
+            kit_cloud_set(
+                panel(f, "c"),
+                &(kit_cloud){
+                    .n = n, .x = rows[k], .y = rows[k], .z = rows[0], .reach = high, .circles = which % 2, .axis = { "u", "v", "w" } });
             assert_drawn(f);
             gr_tape_reset(t);
         }
@@ -145,10 +186,28 @@ static void awkward_values_are_drawn_without_a_number_that_is_none(void **state)
 static void ticks_are_few_even_and_named(void **state)
 {
     (void)state;
-    static const struct { bool log; double low, high; const char *label[8]; } axis[] = {
+    static const struct {
+        bool log;
+        double low, high;
+        const char *label[8];
+    } axis[] = {
         { false, 0, 3000, { "0", "1,000", "2,000", "3,000" } },
-        { false, -0.3, 0.3, { "\xe2\x88\x92" "0.2", "0.0", "0.2" } },
-        { false, 0, 4e6, { "0", "10\xe2\x81\xb6", "2\xc3\x97" "10\xe2\x81\xb6", "3\xc3\x97" "10\xe2\x81\xb6", "4\xc3\x97" "10\xe2\x81\xb6" } },
+        { false,
+          -0.3,
+          0.3,
+          { "\xe2\x88\x92"
+            "0.2",
+            "0.0", "0.2" } },
+        { false,
+          0,
+          4e6,
+          { "0", "10\xe2\x81\xb6",
+            "2\xc3\x97"
+            "10\xe2\x81\xb6",
+            "3\xc3\x97"
+            "10\xe2\x81\xb6",
+            "4\xc3\x97"
+            "10\xe2\x81\xb6" } },
         { true, 0.1, 3, { "0.1", "0.2", "0.5", "1", "2" } },
         { true, 1e-6, 1, { "10\xe2\x81\xbb\xe2\x81\xb6", "10\xe2\x81\xbb\xe2\x81\xb4", "10\xe2\x81\xbb\xc2\xb2", "10\xe2\x81\xb0" } },
         { true, 90, 110, { "90", "95", "100", "105", "110" } },
@@ -160,7 +219,8 @@ static void ticks_are_few_even_and_named(void **state)
         panel(f, "other");
         const kit_scale s = kit_scale_y(kit_panel_new(f, &(kit_panel){ .y = { "y", .log = axis[k].log, axis[k].low, axis[k].high } }));
         for (size_t i = 0; i < s.n || axis[k].label[i]; i++) {
-            if (i >= s.n || !axis[k].label[i]) fail_msg("axis %zu has %zu ticks, the last is %s", k, s.n, s.n ? kit_scale_label(&s, s.n - 1) : "");
+            if (i >= s.n || !axis[k].label[i])
+                fail_msg("axis %zu has %zu ticks, the last is %s", k, s.n, s.n ? kit_scale_label(&s, s.n - 1) : "");
             assert_string_equal(kit_scale_label(&s, i), axis[k].label[i]);
         }
         assert_true(kit_scale_place(&s, axis[k].low) == 0 && kit_scale_place(&s, axis[k].high) == 1);
@@ -232,8 +292,10 @@ static bool a_figure(gr_tape *t, void *argument)
     kit_figure *f = kit_figure_new(t, "f", "F");
     kit_figure_frames(f, "step", three, 3);
     kit_figure_says(f, KIT_SAY_CAPTION, "seen: %d", 3);
-    kit_series_add(panel(f, kit_figure_text(f, "p%d", 1)), &(kit_series){ .name = "s", .n = 3, .x = three, .y = three, .low = three, .high = three, .reveal = true });
-    kit_map_set(kit_panel_new(f, &(kit_panel){ .x = { .tick = text, .ticks = 2 } }), &(kit_map){ .rows = 1, .columns = 2, .values = three, .means = "m" });
+    kit_series_add(panel(f, kit_figure_text(f, "p%d", 1)),
+                   &(kit_series){ .name = "s", .n = 3, .x = three, .y = three, .low = three, .high = three, .reveal = true });
+    kit_map_set(kit_panel_new(f, &(kit_panel){ .x = { .tick = text, .ticks = 2 } }),
+                &(kit_map){ .rows = 1, .columns = 2, .values = three, .means = "m" });
     kit_cloud_set(panel(f, "c"), &(kit_cloud){ .n = 3, .x = three, .y = three, .z = three, .axis = { "u", "v", "w" } });
     kit_table_set(panel(f, "d"), &(kit_table){ .rows = 1, .columns = 2, .head = text, .text = text, .verdict = 1 });
     char *bytes = NULL;
@@ -262,8 +324,10 @@ static void texts_and_numbers_are_written_for_strict_readers(void **state)
     const double r[][2] = { { 1.2345, 0.01 }, { 1, 0.01 }, { -0.001, 0.01 }, { 12345.6, 10 }, { 5e20, 0.1 }, { 0.5, 1e-300 } };
     for (size_t i = 0; i < COUNT(r); i++) kit_json_rounded(out, r[i][0], r[i][1]), fputc(' ', out);
     fclose(out);
-    assert_string_equal(text, "\"\\\"\\\\\\u000a\\u007f\\u003c\\u00e9\\ud83d\\ude42\\u00ff\"null a&lt;b&gt;&amp;&quot;c&quot; \xef\xbf\xbd\xef\xbf\xbd\xc3\xa9\n"
-                              "1 -0.5 1e+300 123456789 0.0001235 null null |1.23 1 0 1.235e+04 5e+20 0.5 ");
+    assert_string_equal(
+        text,
+        "\"\\\"\\\\\\u000a\\u007f\\u003c\\u00e9\\ud83d\\ude42\\u00ff\"null a&lt;b&gt;&amp;&quot;c&quot; \xef\xbf\xbd\xef\xbf\xbd\xc3\xa9\n"
+        "1 -0.5 1e+300 123456789 0.0001235 null null |1.23 1 0 1.235e+04 5e+20 0.5 ");
     assert_null(not_json("{\"a\": [1, -2.5e+10, null, true, \"\\u00e9\"]}"));
     const char *const bad[] = { "{", "[1,]", "[nan]", "{\"a\":01}", "[\"\n\"]", "[1 2]", "{1:2}", "[1]]", "[-]", "[1.]", "[1e]" };
     for (size_t i = 0; i < COUNT(bad); i++)

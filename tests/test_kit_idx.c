@@ -30,7 +30,8 @@ static int remove_dir(void **state)
     static const char *const names[] = { "images", "images.gz", "labels", "labels.gz", "gzip" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (unlink(in_dir(names[i])) != 0) rmdir(in_dir(names[i]));
-    return rmdir(dir);
+    if (rmdir(dir)) exit(1); /* cmocka would end with 0 */
+    return 0;
 }
 
 static void put(const char *name, const void *bytes, size_t n)

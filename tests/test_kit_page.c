@@ -84,7 +84,9 @@ static void a_place_that_cannot_be_written_is_named(void **state)
 {
     (void)state;
     char path[5000];
-    const struct { const char *path, *why; } bad[] = {
+    const struct {
+        const char *path, *why;
+    } bad[] = {
         { test_folder, "cannot be written: Is a directory" },
         { in_folder("none/file"), "cannot be written: No such file or directory" },
     };
@@ -164,7 +166,8 @@ static kit_figure *loss(gr_tape *t)
 {
     kit_figure *f = kit_figure_new(t, "loss", "Loss </script> & more");
     kit_figure_frames(f, "step", steps, 3);
-    kit_figure_says(f, KIT_SAY_QUESTION, "Which is faster?"), kit_figure_says(f, KIT_SAY_NUMBER, "0.12 < 0.3"), kit_figure_says(f, KIT_SAY_CAPTION, "See \"left\".");
+    kit_figure_says(f, KIT_SAY_QUESTION, "Which is faster?"), kit_figure_says(f, KIT_SAY_NUMBER, "0.12 < 0.3"),
+        kit_figure_says(f, KIT_SAY_CAPTION, "See \"left\".");
     kit_series_add(kit_panel_new(f, &(kit_panel){ .title = "MLP", .note = "small", .x = { "step" }, .y = { "loss", .log = true } }),
                    &(kit_series){ .name = "LayerNorm", .ink = KIT_INK_LN, .n = 3, .x = steps, .y = steps, .reveal = true });
     return f;
@@ -172,7 +175,8 @@ static kit_figure *loss(gr_tape *t)
 static kit_figure *claims(gr_tape *t)
 {
     kit_figure *f = kit_figure_new(t, "claims", "Claims");
-    kit_table_set(kit_panel_new(f, &(kit_panel){ .note = "All of them." }), &(kit_table){ .rows = 4, .columns = 2, .head = head, .text = rows, .verdict = 1 });
+    kit_table_set(kit_panel_new(f, &(kit_panel){ .note = "All of them." }),
+                  &(kit_table){ .rows = 4, .columns = 2, .head = head, .text = rows, .verdict = 1 });
     return f;
 }
 
@@ -196,13 +200,35 @@ static void the_page_holds_each_figure_as_drawing_and_as_json(void **state)
     kit_figure *const f[] = { loss(t), claims(t) };
     assert_true(kit_page_write(t, path, &(kit_page){ "T & U", "A lead.", NULL, fact, 2, "cost: not measured" }, f, 2));
     char *const page = text_of(path);
-    assert_parts(page, (const char *const[]){ "script-src 'unsafe-inline' https://cdn.plot.ly;", "<title>T &amp; U</title>", ":root { color-scheme", "<body data-plotly=\"https://cdn.plot.ly/plotly-",
-                                              " data-sri=\"sha256-", "<h1>T &amp; U</h1>", "id=\"notice\" hidden>", "<li><a href=\"#loss\">Loss &lt;/script&gt; &amp; more</a>0.12 &lt; 0.3</li>",
-                                              "<li><a href=\"#claims\">Claims</a></li>", "<figure class=\"fig\" id=\"loss\" data-json=\"json-loss\" data-unit=\"step\">", "Which is faster?",
-                                              "LayerNorm</li>", "<h3>MLP <small>small</small></h3>", "<div class=\"box\" style=\"aspect-ratio:640/400\"><svg viewBox=\"0 0 640 400\" role=\"img\"><title>MLP</title><desc>loss against step. Last values: LayerNorm 100.</desc>",
-                                              "data-panel=\"1\"", "<b>Figure 1.</b> See &quot;left&quot;.", "<figure class=\"fig\" id=\"claims\">", "<caption>All of them.</caption>",
-                                              "<th scope=\"col\">Verdict</th>", "<tr><th scope=\"row\">a &lt; b</th><td class=\"v pass\">\xe2\x9c\x93 PASS</td></tr>", "<td class=\"v differs\">\xe2\x89\xa0 DIFFERS</td>",
-                                              "<td class=\"v fail\">\xe2\x9c\x97 FAIL</td>", "<td></td>", "cost: not measured", "<dt>command</dt><dd>deep_dive --quick &amp; more</dd>", "id=\"json-loss\">", "</html>\n", NULL });
+    assert_parts(page, (const char *const[]){ "script-src 'unsafe-inline' https://cdn.plot.ly;",
+                                              "<title>T &amp; U</title>",
+                                              ":root { color-scheme",
+                                              "<body data-plotly=\"https://cdn.plot.ly/plotly-",
+                                              " data-sri=\"sha256-",
+                                              "<h1>T &amp; U</h1>",
+                                              "id=\"notice\" hidden>",
+                                              "<li><a href=\"#loss\">Loss &lt;/script&gt; &amp; more</a>0.12 &lt; 0.3</li>",
+                                              "<li><a href=\"#claims\">Claims</a></li>",
+                                              "<figure class=\"fig\" id=\"loss\" data-json=\"json-loss\" data-unit=\"step\">",
+                                              "Which is faster?",
+                                              "LayerNorm</li>",
+                                              "<h3>MLP <small>small</small></h3>",
+                                              "<div class=\"box\" style=\"aspect-ratio:640/400\"><svg viewBox=\"0 0 640 400\" "
+                                              "role=\"img\"><title>MLP</title><desc>loss against step. Last values: LayerNorm 100.</desc>",
+                                              "data-panel=\"1\"",
+                                              "<b>Figure 1.</b> See &quot;left&quot;.",
+                                              "<figure class=\"fig\" id=\"claims\">",
+                                              "<caption>All of them.</caption>",
+                                              "<th scope=\"col\">Verdict</th>",
+                                              "<tr><th scope=\"row\">a &lt; b</th><td class=\"v pass\">\xe2\x9c\x93 PASS</td></tr>",
+                                              "<td class=\"v differs\">\xe2\x89\xa0 DIFFERS</td>",
+                                              "<td class=\"v fail\">\xe2\x9c\x97 FAIL</td>",
+                                              "<td></td>",
+                                              "cost: not measured",
+                                              "<dt>command</dt><dd>deep_dive --quick &amp; more</dd>",
+                                              "id=\"json-loss\">",
+                                              "</html>\n",
+                                              NULL });
     FILE *const out = open_memstream(&json, &bytes);
     kit_figure_json(out, f[0]), fclose(out);
     assert_non_null(strstr(page, json)), assert_null(not_json(json));
@@ -222,11 +248,15 @@ static void plotly_is_put_in_byte_for_byte(void **state)
     kit_figure *f[] = { loss(t) };
     assert_true(kit_page_write(t, path, &(kit_page){ .title = "T", .plotly = library }, f, 1));
     char *const page = text_of(path);
-    assert_parts(page, (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network", "<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n(() => {", NULL });
+    assert_parts(page,
+                 (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network",
+                                        "<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n(() => {", NULL });
     free(page);
     assert_int_equal(unlink(path), 0);
 
-    const struct { const char *text, *why; } bad[] = {
+    const struct {
+        const char *text, *why;
+    } bad[] = {
         { "", "does not begin as a plotly.min.js does" },
         { "/* jquery, and a long text behind it */", "does not begin as a plotly.min.js does" },
         { "/**\n* plotly.js v4.1.1\n*/ '<</ScRipt>'", "holds \"</script\", and cannot be put into a page" },

@@ -17,7 +17,12 @@ static int make_dir(void **state)
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state) { return (void)state, rmdir(dir); }
+static int remove_dir(void **state)
+{
+    (void)state;
+    if (rmdir(dir)) exit(1); /* cmocka would end with 0 */
+    return 0;
+}
 
 static const char *in_dir(const char *name)
 {

@@ -211,13 +211,14 @@ void dive_batch_size_draw(const dive *d, kit_figure *f)
         f, KIT_SAY_CAPTION,
         "All see %zu samples, in batches of 1 to 128 (%zu steps to %zu), at learning rate 0.001 sqrt(batch / 4), constant; means and "
         "ranges of %zu seeds. On the right the test set is shown in training mode, in batches of that size, as the network saw its "
-        "training batches: "
-        "only BatchNorm is another network then. Where there are few steps its running statistics lag behind, which costs it in "
+        "training batches: only BatchNorm is another network then. Where there are few steps its running statistics lag behind, which "
+        "costs it in "
         "evaluation mode. At batch 1 a hidden unit has one value and BatchNorm no statistics: normalized, it would be beta whatever "
         "the input, and the module refuses (no point). After a convolution a channel has height times width values even of one image: "
-        "norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images. %s.  CNN: %s; "
-        "once more with norms after the convolutions only. MLP: %s.",
-        samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d), d->preprocessing, words[CNN], words[MLP]);
+        "norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images.",
+        samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d));
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s. CNN: %s; once more with norms after the convolutions only. MLP: %s.", d->preprocessing,
+                    words[CNN], words[MLP]);
 }
 
 /* ---- Claims ---- */
@@ -267,7 +268,7 @@ static void claim_modes(const dive *d, dive_claims *c)
     }
     add(c,
         (dive_claim){ .statement = "LayerNorm computes the same in training and in test",
-                      .source = "the documents; Ba et al. 2016, abstract",
+                      .source = "often said; Ba et al. 2016, abstract",
                       .measured =
                           kit_figure_text(c->f,
                                           "test error in training mode less in evaluation mode, the largest of all networks and batches: "
@@ -286,7 +287,7 @@ static void claim_small(const dive *d, dive_claims *c)
     const dive_verdict unstable[] = { dive_is_below(&none[0]), dive_is_below(&none[1]) };
     add(c,
         (dive_claim){ .statement = "BatchNorm is unstable at small batches",
-                      .source = "the documents; Wu, He 2018",
+                      .source = "often said; Wu, He 2018",
                       .measured = kit_figure_text(f, "%s, no norm against BN: %s; %s", small, pair_text(f, "CNN", &none[0]),
                                                   pair_text(f, "MLP", &none[1])),
                       .control = "no norm, same samples and learning rate" },
@@ -296,7 +297,7 @@ static void claim_small(const dive *d, dive_claims *c)
     const dive_verdict better[] = { dive_is_below(&ln[0]), dive_is_below(&ln[1]), dive_is_below(&ln[2]) };
     add(c,
         (dive_claim){ .statement = "LayerNorm is better than BatchNorm at small batches",
-                      .source = "the documents; Ba et al. 2016",
+                      .source = "often said; Ba et al. 2016",
                       .measured =
                           kit_figure_text(f, "%s, LN against BN: %s; %s; %s", small, pair_text(f, "CNN", &ln[0]),
                                           pair_text(f, "CNN with norms after convolutions only", &ln[1]), pair_text(f, "MLP", &ln[2])),
@@ -305,7 +306,7 @@ static void claim_small(const dive *d, dive_claims *c)
     const dive_pair one = compare(d, c, CONVS, 2, 1, "error", B1);
     add(c,
         (dive_claim){ .statement = "LayerNorm is better than BatchNorm online, at batch 1",
-                      .source = "the documents; Ba et al. 2016",
+                      .source = "often said; Ba et al. 2016",
                       .measured =
                           kit_figure_text(f, "in hidden layers BatchNorm is not possible; after convolutions only, %s 1, LN against BN: %s",
                                           errors, pair_text(f, "CNN", &one)),
@@ -321,7 +322,7 @@ static void claim_large(const dive *d, dive_claims *c)
     const dive_verdict v[] = { dive_is_below(&p[0]), dive_is_below(&p[1]) };
     add(c,
         (dive_claim){ .statement = "BatchNorm is better for convolutional networks with large batches",
-                      .source = "the documents; Ba et al. 2016, section 6.7",
+                      .source = "often said; Ba et al. 2016, section 6.7",
                       .measured =
                           kit_figure_text(f, "batch 128, BN against LN: %s; %s", pair_text(f, "training loss over all steps", &p[0]),
                                           pair_text(f, "percent wrong", &p[1])),

@@ -1,4 +1,4 @@
-/* examples/dive/claims.c - the table: every statement of the papers and of the documents, what was measured here, and whether it holds.
+/* examples/dive/claims.c - the table: every statement of the papers, and those often made, what was measured here, and whether it holds.
  *
  * Each figure judges its own statements; here those are measured that are mathematics and belong to none, and all are shown.
  * Records: NAME [3], see exact.h. */
@@ -84,15 +84,15 @@ void dive_claims_draw(const dive *d, kit_figure *f)
     kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Claims", .note = "FAIL and DIFFERS are results too" });
     kit_table_set(p, &(kit_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 4 });
     kit_figure_says(f, KIT_SAY_QUESTION,
-                    "Which statements of the papers and of the documents hold for these networks, these data and this program?");
+                    "Which statements of the papers, and which of those often made, hold for these networks, these data and this program?");
     kit_figure_says(f, KIT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not, %zu differ", count[DIVE_PASS], c.n, count[DIVE_FAIL],
                     count[DIVE_DIFFERS]);
     kit_figure_says(
         f, KIT_SAY_CAPTION,
         "%zu statements are mathematics, and must hold to rounding, on any machine; the others speak of training, and what was measured "
-        "holds for the runs of this page: %zu seed%s, %s. PASS: as stated. DIFFERS: true only in part, or by less than stated. FAIL: not "
-        "so "
+        "holds for the runs of this page. PASS: as stated. DIFFERS: true only in part, or by less than stated. FAIL: not so "
         "here, and why. Codes such as LN1 number the papers' claims.%s",
-        exact, d->seeds, d->seeds == 1 ? "" : "s", d->preprocessing,
-        missing ? " Figures that were not measured with these settings are named at the end." : "");
+        exact, missing ? " Figures that were not measured with these settings are named at the end." : "");
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; %zu seed%s; each figure names its own.", d->preprocessing, d->seeds,
+                    d->seeds == 1 ? "" : "s");
 }

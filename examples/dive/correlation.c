@@ -287,9 +287,9 @@ static void says(const dive *d, kit_figure *f)
         "is that without a norm, and what differs later was learned. LayerNorm takes each image's mean and scale away, which changes r "
         "without any learning: the grey line, the plain network's own values put through LayerNorm, is what that alone does. In the "
         "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows "
-        "of zero mean also force the mean of r below zero, by about -1/(H-1).%s Settings: %s; %s; %s, clip 1.",
-        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank, d->preprocessing,
-        mlp_text ? mlp_text : "", lstm_text ? lstm_text : "");
+        "of zero mean also force the mean of r below zero, by about -1/(H-1).%s",
+        (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank);
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text ? mlp_text : "", lstm_text ? lstm_text : "");
 }
 
 void dive_correlation_draw(const dive *d, kit_figure *f)
@@ -364,7 +364,7 @@ static void claim_decorrelates(const dive *d, dive_claims *c)
              beyond);
     const dive_verdict verdict = lower == 3 && beyond == 3 ? DIVE_PASS : lower ? DIVE_DIFFERS : DIVE_FAIL;
     dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm reduces the correlation of hidden units",
-                                     .source = "the documents, heat maps",
+                                     .source = "often said, with heat maps",
                                      .measured = measured,
                                      .control = control,
                                      .verdict = verdict,

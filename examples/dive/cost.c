@@ -173,7 +173,7 @@ void dive_cost_claims(const dive *d, dive_claims *c)
     snprintf(measured, sizeof measured, "%.1f times as fast forward, %.1f backward, mean over %zu size%s", forward, backward, sizes(d),
              sizes(d) == 1 ? "" : "s");
     dive_claim_add(c, &(dive_claim){ .statement = "One fused operator is faster than LayerNorm composed of plain ones",
-                                     .source = "documents",
+                                     .source = "often said",
                                      .measured = measured,
                                      .control = "composed, on the same threads",
                                      .why = "composed was not slower on this machine",

@@ -34,7 +34,7 @@ typedef struct dive {
     size_t seeds;              /* of a comparison that is repeated: o->seed, o->seed + 1, .. */
     kit_data data;             /* images: MNIST or drawn */
     const char *text;          /* path of a text, NULL: made-up sentences */
-    const char *preprocessing; /* for captions: "drawn digits, 28x28, pixels 0 to 1" */
+    const char *preprocessing; /* for settings: "Drawn digits, 28 x 28, pixels 0 to 1" */
     kit_runs runs;
     const char *settings;      /* all on which the numbers depend, as runs.jsonl has it */
     const char *figure;        /* the name of the one that is being measured */
@@ -55,7 +55,7 @@ void dive_tape_free(dive *d, gr_tape *t);
 /* In measure: kit_runs_put of the figure being measured. In draw and claims: kit_runs_get and _value by the figure's name. */
 #define dive_put(d, shape, values, ...) kit_runs_put(&(d)->runs, (d)->figure, shape, values, __VA_ARGS__)
 
-/* A statement of a paper or of the documents, and what became of it here. Texts may be temporary. */
+/* A statement of a paper, or one that is often made, and what became of it here. Texts may be temporary. */
 typedef enum { DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS } dive_verdict;
 typedef struct {
     const char *statement, *source; /* "LayerNorm is invariant to scaling the weights"; "Ba et al. 2016, table 1" */

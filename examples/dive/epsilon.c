@@ -14,7 +14,7 @@ static const char *const eps_name[EPS] = { "0",    "10⁻¹²", "10⁻¹¹", "10
 
 static double eps_at(size_t k) { return k ? pow(10, (double)k - EPS) : 0; }
 
-/* The row of the documents; the same without its differences; 64 of 64 normal values. */
+/* A row that hardly varies; the same without its differences; 64 of 64 normal values. */
 static void fill(gr_tape *t, kit_rows *b, int row)
 {
     static const double hardly[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 };
@@ -134,7 +134,7 @@ void dive_epsilon_claims(const dive *d, dive_claims *c)
     snprintf(measured, sizeof measured, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most,
              finite ? "finite" : "not finite");
     dive_claim_add(c, &(dive_claim){ .statement = "A row of equal values gives beta, and its gradient is finite",
-                                     .source = "documents; worked numbers",
+                                     .source = "often said; worked numbers",
                                      .measured = measured,
                                      .control = "beta 0",
                                      .why = "a constant row did not become 0",

@@ -80,7 +80,7 @@ static const dive_exact exacts[] = {
     { "batch_of_one",
       batch_of_one,
       "LayerNorm is defined for a batch of one; BatchNorm is not",
-      "documents; Ba et al. 2016 (LN4)",
+      "often said; Ba et al. 2016 (LN4)",
       "BatchNorm refused: %.0f of 1; LayerNorm's largest |y| %.2f",
       "a value that is its own mean has no variance",
       { { 1, 1, false }, { 1, 8, false } } },

@@ -263,13 +263,13 @@ void dive_gamma_beta_draw(const dive *d, kit_figure *f)
         "of "
         "the cell's norm). Its mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; "
         "dark is lower in the maps. The larger gamma, the flatter tanh where its inputs lie: its mean slope is %.2f for inputs of "
-        "deviation 0.5 and "
-        "%.2f for 1. Below, what a nonlinearity gets: LayerNorm of the first hidden "
-        "layer of an MLP, He's weights, test images. Cut is what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is "
-        "below 0.07. "
-        "Preprocessing: %s. LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
-        steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1),
-        d->preprocessing);
+        "deviation 0.5 and %.2f for 1. Below, what a nonlinearity gets: LayerNorm of the first hidden layer of an MLP, He's weights, test "
+        "images. Cut is what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is "
+        "below 0.07.",
+        steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
+    kit_figure_says(f, KIT_SAY_SETTINGS,
+                    "%s. LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
+                    d->preprocessing);
 }
 
 /* ==== Claims ==== */
@@ -294,7 +294,7 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     const double usual = whole(d, 2, 2, 1);
     const bool robust = all.high <= 1.1 * usual, less_bad = all.high < other.high;
     dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to how gamma and beta begin",
-                                     .source = "documents",
+                                     .source = "often said",
                                      .measured = kit_figure_text(
                                          c->f,
                                          "mean training loss %.3f with gamma 1 and beta 0; over gamma 0.1 to 2 and beta -1 to 1 it is "

@@ -194,34 +194,35 @@ void dive_gradient_flow_draw(const dive *d, kit_figure *f)
     kit_figure_says(f, KIT_SAY_NUMBER, "%+.1f, %+.1f, %+.1f decades from the last of 196 steps to the first, before training: none, BN, LN",
                     first[0], first[1], first[2]);
     const flow cold = flow_of(d, f->t, FLOW_POST, "LN", "grad"), warm = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
+    kit_figure_says(f, KIT_SAY_CAPTION,
+                    "A level line is a gradient that comes through; a pale one is where it began, before training. Over 196 pixels the "
+                    "plain LSTM's gradient "
+                    "goes %+.1f decades before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and "
+                    "%+.1f. In the MLP He's "
+                    "weights are made for no norm: %+.1f decades over 20 layers, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights "
+                    "too small it is "
+                    "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f when the learning rate is warmed up over "
+                    "%d steps. The panels of what is before training: BatchNorm multiplies the squared gradient by %.2f a layer, LayerNorm "
+                    "by %.2f; gamma decides "
+                    "how far it comes through time; where %d first rows are blank, BatchNorm from a state of zeros makes it %.1g times as "
+                    "large on the first as on the "
+                    "fifth, from noise %.1f times. "
+                    "Three batches a frame.",
+                    first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
+                    tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), FLOW_WARM_STEPS, growth(d, 1, 1), growth(d, 1, 2),
+                    FLOW_BLANK, start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
+                    start_value(d, 0, "noise") / start_value(d, FLOW_BLANK, "noise"));
     kit_figure_says(
-        f, KIT_SAY_CAPTION,
-        "A level line is a gradient that comes through; a pale one is where it began, before training. Over 196 pixels the "
-        "plain LSTM's gradient "
-        "goes %+.1f decades before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and "
-        "%+.1f. In the MLP He's "
-        "weights are made for no norm: %+.1f decades over 20 layers, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights "
-        "too small it is "
-        "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f when the learning rate is warmed up over "
-        "%d steps. The panels of "
-        "what is before training: BatchNorm multiplies the squared gradient by %.2f a layer, LayerNorm by %.2f; gamma decides "
-        "how far it comes "
-        "through time; where %d first rows are blank, BatchNorm from a state of zeros makes it %.1g times as large on the first as on the "
-        "fifth, from noise %.1f times. "
-        "Three batches a frame. Preprocessing: %s. Adam, learning rate 0.001; LSTM of 48 units, of 32 over pixels, weights and "
-        "biases uniform, forget "
-        "bias +1, clip 1, batch 64, over pixels 32; MLP of 64 units, biases 0, batch 64; Transformer on characters, %s, size "
-        "32, matrices from "
+        f, KIT_SAY_SETTINGS,
+        "%s. Adam, learning rate 0.001; LSTM of 48 units, of 32 over pixels, weights and biases uniform, forget bias +1, clip 1, "
+        "batch 64, over pixels 32; MLP of 64 units, biases 0, batch 64; Transformer on characters, %s, size 32, matrices from "
         "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 12.",
-        first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
-        tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), FLOW_WARM_STEPS, growth(d, 1, 1), growth(d, 1, 2), FLOW_BLANK,
-        start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
-        start_value(d, 0, "noise") / start_value(d, FLOW_BLANK, "noise"), d->preprocessing, d->text ? "a text" : "made-up sentences");
+        d->preprocessing, d->text ? "a text" : "made-up sentences");
 }
 
 /* ==== Claims ==== */
 
-static const char *const DOCUMENTS = "documents: smoother gradients over layers and time";
+static const char *const OFTEN_SAID = "often said: smoother gradients over layers and time";
 
 /* That a gradient is more even with LN than without a norm: before training, and on average through it. */
 static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size_t n, const char *statement, const char *why)
@@ -243,7 +244,7 @@ static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size
     }
     const dive_verdict v = dive_together(each, 2 * n);
     dive_claim_add(c, &(dive_claim){ .statement = statement,
-                                     .source = DOCUMENTS,
+                                     .source = OFTEN_SAID,
                                      .measured = measured,
                                      .control = "no norm, the same batches",
                                      .why = v == DIVE_PASS ? "" : why,
@@ -359,7 +360,7 @@ static void claim_trained(const dive *d, dive_claims *c)
     const kit_record *const frames = kit_runs_get(r, f, "frames");
     dive_claim_add(c,
                    &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
-                                  .source = "documents",
+                                  .source = "often said",
                                   .measured = kit_figure_text(
                                       c->f, "196 pixels, %g steps: test loss LN %.3f, BN %.3f, none %.3f; accuracy %.1f, %.1f, %.1f %%",
                                       frames ? frames->values[frames->n - 1] + 1 : 0, p.a, p.b, kit_runs_value(r, f, "pixels/none/tested"),

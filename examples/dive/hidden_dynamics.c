@@ -294,9 +294,12 @@ static void says(const dive *d, kit_figure *f)
         "LayerNorm. At step 1 there is no state, and the first row of pixels is mostly blank. Last row: no input, random W of 64 units "
         "with spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a norm the size goes with the radius, "
         "up or down without end; tanh bounds it above alone. After LayerNorm it stays 1 by its formula, whatever W is, and so does about "
-        "W h, in grey, of which the norm is taken. Settings: %s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm "
-        "before the sigmoid, SGD, learning rate %g constant, batch %d; %s, clip 1.",
-        off[0], off[1], off[2], swell[0], swell[1], swell[2], d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text ? text : "");
+        "W h, in grey, of which the norm is taken.",
+        off[0], off[1], off[2], swell[0], swell[1], swell[2]);
+    kit_figure_says(f, KIT_SAY_SETTINGS,
+                    "%s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
+                    "constant, batch %d; %s, clip 1.",
+                    d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text ? text : "");
 }
 
 void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)
@@ -358,7 +361,7 @@ static void claim_lstm(const dive *d, dive_claims *c)
     dive_claim_add(
         c, &(dive_claim){
                .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM: the size of what enters its candidates",
-               .source = "the documents; Ba et al. 2016, section 3.1",
+               .source = "often said; Ba et al. 2016, section 3.1",
                .measured = measured,
                .control = control,
                .verdict = all,

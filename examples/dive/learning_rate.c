@@ -147,7 +147,7 @@ static const char *spans_text(kit_figure *f, const span *x)
 
 void dive_learning_rate_draw(const dive *d, kit_figure *f)
 {
-    const char *words[SWEEPS];
+    const char *seen[SWEEPS], *settings[SWEEPS];
     span x[SWEEPS];
     f->title = "How far the learning rate may go";
     for (size_t k = 0; k < SWEEPS; k++) {
@@ -174,8 +174,9 @@ void dive_learning_rate_draw(const dive *d, kit_figure *f)
         kit_series_add(p, &(kit_series){ .name = "trains below", .ink = KIT_INK_QUIET, .n = 2, .x = ends, .y = level });
         dive_spec shown = s.spec;
         if (!s.scale) shown.lr = NAN;
-        words[k] = kit_figure_text(f, "%s trains at: %s. [%s, %zu steps%s]", s.title, spans_text(f, &x[k]),
-                                   dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s), s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
+        seen[k] = kit_figure_text(f, "%s trains at %s", s.title, spans_text(f, &x[k]));
+        settings[k] = kit_figure_text(f, "%s: %s, %zu steps%s", s.title, dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s),
+                                      s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
     }
     kit_figure_says(f, KIT_SAY_QUESTION, "Do networks with a norm stand larger learning rates, and worse initial weights?");
     const double *const largest = x[MLP_SGD].largest;
@@ -183,11 +184,11 @@ void dive_learning_rate_draw(const dive *d, kit_figure *f)
                     number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
     kit_figure_says(f, KIT_SAY_CAPTION,
                     "Each point is a network of its own; lines are means of %zu seeds, bands reach from the least to the largest. The "
-                    "final loss is the "
-                    "mean training loss of the last fifth of the steps. A gap is a seed that left the finite numbers or ended above %.1f, "
-                    "twice the loss "
-                    "of guessing. A setting trains when its loss ends below %.2f (grey) in every seed. %s.  %s  %s  %s  %s",
-                    d->seeds, 2 * guessing, guessing / 2, d->preprocessing, words[0], words[1], words[2], words[3]);
+                    "final loss is the mean training loss of the last fifth of the steps. A gap is a seed that left the finite numbers or "
+                    "ended above %.1f, "
+                    "twice the loss of guessing. A setting trains when its loss ends below %.2f (grey) in every seed. %s. %s. %s. %s.",
+                    d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2], settings[3]);
 }
 
 /* ---- Claims ---- */
@@ -250,10 +251,10 @@ static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *s
 
 void dive_learning_rate_claims(const dive *d, dive_claims *c)
 {
-    claim_rates(d, c, 2, (dive_claim){ .statement = "LayerNorm allows higher learning rates", .source = "the documents" });
+    claim_rates(d, c, 2, (dive_claim){ .statement = "LayerNorm allows higher learning rates", .source = "often said" });
     claim_rates(d, c, 1,
                 (dive_claim){ .statement = "BatchNorm allows higher learning rates", .source = "Ioffe, Szegedy 2015, section 3.3" });
     claim_five(d, c);
-    claim_scale(d, c, 2, "LayerNorm is robust to the scale of the initial weights", "the documents");
+    claim_scale(d, c, 2, "LayerNorm is robust to the scale of the initial weights", "often said");
     claim_scale(d, c, 1, "BatchNorm needs less careful initialization", "Ioffe, Szegedy 2015, abstract (BN6)");
 }

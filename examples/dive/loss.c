@@ -193,23 +193,24 @@ void dive_loss_draw(const dive *d, kit_figure *f)
     kit_figure_says(f, KIT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and does it end better?");
     kit_figure_says(f, KIT_SAY_NUMBER, "%s steps to %g %% in the LSTM: none, BN, LN", three(d, f, DIVE_LSTM, "mark", 0),
                     mark_of[DIVE_LSTM]);
-    const char *words[DIVE_ARCHS];
+    const char *seen[DIVE_ARCHS], *settings[DIVE_ARCHS];
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         const dive_spec s = spec_of(d, arch);
-        words[arch] =
-            kit_figure_text(f, "%s: %s steps to %g %% (none, BN, LN), at the end %s %% wrong. [%s%s]", dive_arch_name[arch],
-                            three(d, f, arch, "mark", 0), mark_of[arch], three(d, f, arch, "error", 1),
-                            dive_spec_text(f, &s, batch_of(d, arch)), arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
+        seen[arch] = kit_figure_text(f, "%s: %s steps to %g %%, at the end %s %% wrong", dive_arch_name[arch], three(d, f, arch, "mark", 0),
+                                     mark_of[arch], three(d, f, arch, "error", 1));
+        settings[arch] = kit_figure_text(f, "%s: %s%s", dive_arch_name[arch], dive_spec_text(f, &s, batch_of(d, arch)),
+                                         arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
     }
     kit_figure_says(
         f, KIT_SAY_CAPTION,
         "Lines are means of %zu seeds, bands reach from the least to the largest. Arms train in lockstep on the same batches and differ in "
         "the norm alone; a norm also costs time, so look at both axes. BatchNorm is tested with running statistics, which at first lag "
         "behind. A training loss is the mean since the evaluation before; "
-        "the test error is of %zu test images (in the Transformer of as many windows of the text as fit %zu batches). Images: %s. "
-        "Text: %s.  %s  %s  %s  %s",
-        d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), d->preprocessing, d->text ? "a file" : "made-up sentences",
-        words[0], words[1], words[2], words[3]);
+        "the test error is of %zu test images (in the Transformer of as many windows of the text as fit %zu batches). None, BN, LN: %s. "
+        "%s. %s. %s.",
+        d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), seen[0], seen[1], seen[2], seen[3]);
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
+                    settings[0], settings[1], settings[2], settings[3]);
 }
 
 /* ---- Claims ---- */
@@ -277,16 +278,15 @@ static void claim_cnn(const dive *d, dive_claims *c)
 void dive_loss_claims(const dive *d, dive_claims *c)
 {
     const char *const control = "no norm: same batches, weights, learning rate";
-    claim_everywhere(
-        d, c, 2, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
-        (dive_claim){ .statement = "LayerNorm converges faster", .source = "the documents; Ba et al. 2016", .control = control });
+    claim_everywhere(d, c, 2, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
+                     (dive_claim){ .statement = "LayerNorm converges faster", .source = "often said; Ba et al. 2016", .control = control });
     claim_everywhere(
         d, c, 1, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
         (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4", .control = control });
     claim_everywhere(d, c, 2, "error", 2, "percent wrong at the end",
-                     (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "the documents", .control = control });
+                     (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "often said", .control = control });
     claim_everywhere(d, c, 1, "error", 2, "percent wrong at the end",
-                     (dive_claim){ .statement = "BatchNorm ends at a higher accuracy", .source = "the documents", .control = control });
+                     (dive_claim){ .statement = "BatchNorm ends at a higher accuracy", .source = "often said", .control = control });
     claim_lstm(d, c);
     claim_cnn(d, c);
 }

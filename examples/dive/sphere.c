@@ -296,11 +296,11 @@ void dive_sphere_draw(const dive *d, kit_figure *f)
         "variance, here by %.2g at most. The logits are linear in what is drawn, so the digits must find places on it: %.1f %% of 1,000 "
         "test images are right after %.0f steps. 64 units are seen along the three principal axes of the last frame, each frame about its "
         "mean; after the norm they lie on a sphere of radius 8 in 63 dimensions, of which this is a shadow. Bars, over %.0f images: spread "
-        "before, one spike at 1 after. gamma is 1 and beta 0 here; gamma would make an ellipsoid of the sphere, and beta move it. "
-        "Settings: %s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
+        "before, one spike at 1 after. gamma is 1 and beta 0 here; gamma would make an ellipsoid of the sphere, and beta move it.",
         get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
-        kit_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], kit_runs_value(&d->runs, "sphere", "samples"),
-        d->preprocessing, spec.lr, (int)BATCH);
+        kit_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], kit_runs_value(&d->runs, "sphere", "samples"));
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
+                    d->preprocessing, spec.lr, (int)BATCH);
 }
 
 /* ---- What holds ---- */
@@ -326,7 +326,7 @@ void dive_sphere_claims(const dive *d, dive_claims *c)
              "layers of 4 and 64 units through training: |mean| at most %.1e, variance off var / (var + eps) by at most %.1e", mean, var);
     snprintf(control, sizeof control, "the 64 units' values through BatchNorm: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
              batch->values[0], batch->values[1], batch->values[2]);
-    claim(c, "LayerNorm keeps mean 0 and variance 1 for each sample (but for eps)", "the documents; Ba et al. 2016, eq. 3-4",
+    claim(c, "LayerNorm keeps mean 0 and variance 1 for each sample (but for eps)", "often said; Ba et al. 2016, eq. 3-4",
           mean < 1e-5 && var < 1e-5, measured, control);
     const double law = fmax(value(d, FOUR, "law"), value(d, MANY, "law"));
     snprintf(measured, sizeof measured, "distance off sqrt(H var / (var + eps)) by at most %.1e of sqrt(H), also after Helmert's turn",

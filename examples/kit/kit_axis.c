@@ -36,11 +36,16 @@ static void power_label(char *to, size_t bytes, double v)
 {
     char power[24];
     int exponent = v == 0 ? 0 : (int)floor(log10(fabs(v)) + 1e-9);
-    const double mantissa = v == 0 ? 0 : fabs(v) / pow(10, exponent > -300 ? exponent : -300) * (exponent > -300 ? 1 : pow(10, -300 - exponent));
+    const double mantissa =
+        v == 0 ? 0 : fabs(v) / pow(10, exponent > -300 ? exponent : -300) * (exponent > -300 ? 1 : pow(10, -300 - exponent));
     superscript(power, sizeof power, exponent);
     if (v == 0) snprintf(to, bytes, "0");
     else if (fabs(mantissa - 1) < 1e-6) snprintf(to, bytes, "%s10%s", v < 0 ? MINUS : "", power);
-    else snprintf(to, bytes, "%s%.3g\xc3\x97" "10%s", v < 0 ? MINUS : "", mantissa, power);
+    else
+        snprintf(to, bytes,
+                 "%s%.3g\xc3\x97"
+                 "10%s",
+                 v < 0 ? MINUS : "", mantissa, power);
 }
 
 static void tick_add(kit_scale *s, double v, double step)
@@ -67,7 +72,8 @@ static void linear_ticks(kit_scale *s, double low, double high, double most, boo
     double step = nice((high / 2 - low / 2) / most * 2);
     if (floor(high / step) - ceil(low / step) < 1) step = nice(step * 0.4); /* two ticks at least */
     if (whole && step < 1) step = 1;
-    for (double k = ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && s->n < KIT_TICKS; k++) tick_add(s, k == 0 ? 0 : k * step, step);
+    for (double k = ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && s->n < KIT_TICKS; k++)
+        tick_add(s, k == 0 ? 0 : k * step, step);
 }
 
 static void log_ticks(kit_scale *s, double most)
@@ -102,11 +108,17 @@ static void word_ticks(kit_scale *s, const kit_axis *a, double pixels)
     s->slant = pixels > 0 && (double)longest * 7 + 6 > pixels / (double)s->n;
 }
 
-const char *kit_scale_label(const kit_scale *s, size_t i) { return s->words ? s->words[i * s->every] ? s->words[i * s->every] : "" : s->label[i]; }
+const char *kit_scale_label(const kit_scale *s, size_t i)
+{
+    return s->words ? s->words[i * s->every] ? s->words[i * s->every] : "" : s->label[i];
+}
 
 /* ---- Ranges ---- */
 
-typedef struct { double low, high; bool whole; } range;
+typedef struct {
+    double low, high;
+    bool whole;
+} range;
 
 static void reach(range *r, bool log, const double *v, size_t n)
 {
@@ -128,8 +140,8 @@ static range reach_of(const kit_panel *p, bool log, bool vertical)
         else reach(&r, log, s->y, rows * s->n), reach(&r, log, s->low, rows * s->n), reach(&r, log, s->high, rows * s->n);
         if (s->mark != KIT_BARS || log) continue;
         if (vertical) r.low = fmin(r.low, 0), r.high = fmax(r.high, 0);
-        else if (s->n > 1 && isfinite(s->x[1] - s->x[0])) r.low = fmin(r.low, s->x[0] - (s->x[1] - s->x[0]) / 2),
-            r.high = fmax(r.high, s->x[s->n - 1] + (s->x[1] - s->x[0]) / 2);
+        else if (s->n > 1 && isfinite(s->x[1] - s->x[0]))
+            r.low = fmin(r.low, s->x[0] - (s->x[1] - s->x[0]) / 2), r.high = fmax(r.high, s->x[s->n - 1] + (s->x[1] - s->x[0]) / 2);
     }
     return r;
 }
@@ -167,7 +179,8 @@ static kit_scale scale_of(const kit_panel *p, const kit_axis *a, bool vertical, 
     if (a->tick) word_ticks(&s, a, vertical ? 0 : pixels);
     else if (s.log) log_ticks(&s, ticks);
     else linear_ticks(&s, fmin(s.low, s.high), fmax(s.low, s.high), ticks, r.whole);
-    const double span = fabs(s.high / 2 - s.low / 2) * 2, digits = s.log ? 4 : 4 + ceil(log10(fmax(fabs(s.low), fabs(s.high)) / span) - 0.3);
+    const double span = fabs(s.high / 2 - s.low / 2) * 2,
+                 digits = s.log ? 4 : 4 + ceil(log10(fmax(fabs(s.low), fabs(s.high)) / span) - 0.3);
     s.digits = digits > 4 ? digits < 12 ? (int)digits : 12 : 4;
     return s;
 }

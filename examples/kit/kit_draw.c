@@ -5,16 +5,19 @@
 #include <string.h>
 
 const kit_look kit_looks[KIT_INKS] = {
-    [KIT_INK_NONE] = { "none", "#6f6f6f", "dot" },      [KIT_INK_BN] = { "bn", "#c24e00", "dash" },
-    [KIT_INK_LN] = { "ln", "#0072b2", "solid" },        [KIT_INK_GN] = { "gn", "#00795a", "dashdot" },
-    [KIT_INK_RMS] = { "rms", "#a8478a", "longdash" },   [KIT_INK_RAMP0] = { "r0", "#2a1a5e", "solid" },
-    [KIT_INK_RAMP1] = { "r1", "#6b2d90", "longdash" },  [KIT_INK_RAMP2] = { "r2", "#a8407f", "dash" },
-    [KIT_INK_RAMP3] = { "r3", "#cc5f45", "dashdot" },   [KIT_INK_RAMP4] = { "r4", "#b58200", "dot" },
+    [KIT_INK_NONE] = { "none", "#6f6f6f", "dot" },     [KIT_INK_BN] = { "bn", "#c24e00", "dash" },
+    [KIT_INK_LN] = { "ln", "#0072b2", "solid" },       [KIT_INK_GN] = { "gn", "#00795a", "dashdot" },
+    [KIT_INK_RMS] = { "rms", "#a8478a", "longdash" },  [KIT_INK_RAMP0] = { "r0", "#2a1a5e", "solid" },
+    [KIT_INK_RAMP1] = { "r1", "#6b2d90", "longdash" }, [KIT_INK_RAMP2] = { "r2", "#a8407f", "dash" },
+    [KIT_INK_RAMP3] = { "r3", "#cc5f45", "dashdot" },  [KIT_INK_RAMP4] = { "r4", "#b58200", "dot" },
     [KIT_INK_QUIET] = { "quiet", "#85888f", "solid" },
 };
-const char *const kit_diverging[KIT_LEVELS] = { "#762a83", "#9970ab", "#c2a5cf", "#e7d4e8", "#f7f7f7", "#d9f0d3", "#a6dba0", "#5aae61", "#1b7837" };
-const char *const kit_sequential[KIT_LEVELS] = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#a0c92f", "#dcc81d" };
-const char *const kit_groups[KIT_GROUPS] = { "#332288", "#88ccee", "#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255", "#aa4499", "#777777" };
+const char *const kit_diverging[KIT_LEVELS] = { "#762a83", "#9970ab", "#c2a5cf", "#e7d4e8", "#f7f7f7",
+                                                "#d9f0d3", "#a6dba0", "#5aae61", "#1b7837" };
+const char *const kit_sequential[KIT_LEVELS] = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c",
+                                                 "#28ae80", "#5ec962", "#a0c92f", "#dcc81d" };
+const char *const kit_groups[KIT_GROUPS] = { "#332288", "#88ccee", "#44aa99", "#117733", "#999933",
+                                             "#ddcc77", "#cc6677", "#882255", "#aa4499", "#777777" };
 
 int kit_level(const kit_map *m, double v)
 {
@@ -54,7 +57,9 @@ size_t kit_line(const char *text, size_t most)
 
 const kit_verdict *kit_verdict_of(const kit_table *table, size_t row, size_t column)
 {
-    static const kit_verdict known[] = { { "PASS", "pass", "\xe2\x9c\x93" }, { "FAIL", "fail", "\xe2\x9c\x97" }, { "DIFFERS", "differs", "\xe2\x89\xa0" } };
+    static const kit_verdict known[] = { { "PASS", "pass", "\xe2\x9c\x93" },
+                                         { "FAIL", "fail", "\xe2\x9c\x97" },
+                                         { "DIFFERS", "differs", "\xe2\x89\xa0" } };
     for (size_t i = 0; (int)column == table->verdict && i < sizeof known / sizeof *known; i++)
         if (!strcmp(table->text[row * table->columns + column], known[i].word)) return &known[i];
     return NULL;
@@ -209,14 +214,16 @@ void kit_panel_describe(FILE *out, const kit_panel *p)
 {
     const char *between = " Last values: ";
     if (p->table) fprintf(out, "A table of %zu rows.", p->table->rows);
-    if (p->map) fprintf(out, "A map of %zu rows and %zu columns. Its colour is ", p->map->rows, p->map->columns), kit_markup(out, p->map->means),
-        fprintf(out, ", from %.3g to %.3g.", p->map->low, p->map->high);
+    if (p->map)
+        fprintf(out, "A map of %zu rows and %zu columns. Its colour is ", p->map->rows, p->map->columns), kit_markup(out, p->map->means),
+            fprintf(out, ", from %.3g to %.3g.", p->map->low, p->map->high);
     if (p->cloud) {
         fprintf(out, "%zu points in space. Axes: ", p->cloud->n);
         for (int i = 0; i < 3; i++) kit_markup(out, p->cloud->axis[i]), fputs(i < 2 ? ", " : ".", out);
     }
     if (!p->n) return;
-    kit_markup(out, p->y.label ? p->y.label : "Values"), fputs(" against ", out), kit_markup(out, p->x.label ? p->x.label : "number"), fputc('.', out);
+    kit_markup(out, p->y.label ? p->y.label : "Values"), fputs(" against ", out), kit_markup(out, p->x.label ? p->x.label : "number"),
+        fputc('.', out);
     for (size_t k = 0; k < p->n; k++) {
         const kit_series *const s = p->series[k];
         if (!s->name || s->ghost || s->mark == KIT_BARS || !isfinite(last_value(p, s))) continue;

@@ -10,7 +10,8 @@ static void *copied(gr_tape *t, const void *values, size_t n, size_t size)
 {
     size_t bytes;
     if (!values) return NULL;
-    void *const p = gr_size_mul(n, size, &bytes) ? gr_save(t, bytes ? bytes : 1) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu values", n);
+    void *const p =
+        gr_size_mul(n, size, &bytes) ? gr_save(t, bytes ? bytes : 1) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu values", n);
     return p && bytes ? memcpy(p, values, bytes) : p;
 }
 
@@ -82,7 +83,8 @@ static bool takes(const kit_panel *p, const char *what, bool moves)
     if (!p || gr_failed(p->figure->t)) return false;
     const kit_figure *const f = p->figure;
     const char *const title = p->title ? p->title : "";
-    if (p->map || p->cloud || p->table || (p->n && strcmp(what, "a series"))) return gr_fail(f->t, NULL, "figure %s, panel %s: holds one thing already", f->name, title);
+    if (p->map || p->cloud || p->table || (p->n && strcmp(what, "a series")))
+        return gr_fail(f->t, NULL, "figure %s, panel %s: holds one thing already", f->name, title);
     if (moves && !f->frames) return gr_fail(f->t, NULL, "figure %s, panel %s: %s moves, and there are no frames", f->name, title, what);
     return true;
 }

@@ -89,7 +89,8 @@ typedef struct kit_panel {
 
 typedef enum {
     KIT_SAY_QUESTION, /* one sentence under the title: what is asked */
-    KIT_SAY_CAPTION,  /* what to look for, what is seen, with which settings: preprocessing, learning rate, biases */
+    KIT_SAY_CAPTION,  /* what to look for, and what is seen */
+    KIT_SAY_SETTINGS, /* with which settings it was measured: preprocessing, learning rate, biases */
     KIT_SAY_NUMBER,   /* the number that sums it up, with what it is: "0.31, 0.28, 0.12 mean |r|: none, BN, LN" */
     KIT_SAYS,
 } kit_saying;

@@ -23,7 +23,8 @@ kit_file kit_file_begin(gr_tape *t, const char *path)
     int fd = -1;
     errno = EEXIST;
     for (int trial = 0; fd < 0 && errno == EEXIST && trial < 100; trial++) {
-        if (snprintf(f.made, sizeof f.made, "%s.%ld-%d.tmp", path, (long)getpid(), trial) >= (int)sizeof f.made) return fails(t, path, ENAMETOOLONG), f;
+        if (snprintf(f.made, sizeof f.made, "%s.%ld-%d.tmp", path, (long)getpid(), trial) >= (int)sizeof f.made)
+            return fails(t, path, ENAMETOOLONG), f;
         fd = open(f.made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? old.st_mode & 0777 : 0666);
     }
     if (fd >= 0) f.out = fdopen(fd, "w");

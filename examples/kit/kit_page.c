@@ -33,8 +33,8 @@ static void key(FILE *out, const kit_figure *f)
     if (n) fputs("<ul class=\"key\">", out);
     for (size_t i = 0; i < n; i++) {
         const bool bar = entry[i]->mark == KIT_BARS;
-        fprintf(out, "<li><svg class=\"line\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"%s %s\" d=\"%s\"/></svg>", bar ? "bar" : "curve",
-                kit_looks[entry[i]->ink].css, bar ? "M4 -2h22v12h-22z" : "M0 4H30");
+        fprintf(out, "<li><svg class=\"line\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"%s %s\" d=\"%s\"/></svg>",
+                bar ? "bar" : "curve", kit_looks[entry[i]->ink].css, bar ? "M4 -2h22v12h-22z" : "M0 4H30");
         kit_markup(out, entry[i]->name), fputs("</li>", out);
     }
     if (n) fputs("</ul>\n", out);
@@ -44,12 +44,16 @@ static void key(FILE *out, const kit_figure *f)
         if (!kit_key_is_new(f, k)) continue;
         fputs("<ul class=\"key\"><li>", out), kit_markup(out, m ? m->means : c->means), fputs("</li>", out);
         if (m) {
-            fprintf(out, "<li>%s%.3g <svg class=\"ramp\" viewBox=\"0 0 9 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">", m->low < 0 ? "\xe2\x88\x92" : "", fabs(m->low));
+            fprintf(out, "<li>%s%.3g <svg class=\"ramp\" viewBox=\"0 0 9 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+                    m->low < 0 ? "\xe2\x88\x92" : "", fabs(m->low));
             for (int i = 0; i < KIT_LEVELS; i++) fprintf(out, "<path class=\"%c%d\" d=\"M%d 0h1v1h-1z\"/>", m->diverging ? 'q' : 's', i, i);
             fprintf(out, "</svg> %.3g</li>", m->high);
         }
         for (size_t g = 0; c && g < c->groups && g < KIT_GROUPS; g++)
-            fprintf(out, "<li><svg class=\"spot\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><circle class=\"k%zu\" cx=\"5\" cy=\"5\" r=\"5\"/></svg>%zu</li>", g, g);
+            fprintf(out,
+                    "<li><svg class=\"spot\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><circle class=\"k%zu\" cx=\"5\" cy=\"5\" "
+                    "r=\"5\"/></svg>%zu</li>",
+                    g, g);
         fputs("</ul>\n", out);
     }
 }
@@ -114,12 +118,16 @@ static bool has_plots(const kit_figure *f)
 static void figure(FILE *out, const kit_figure *f, size_t number)
 {
     fprintf(out, "<figure class=\"fig\" id=\"%s\"", f->name);
-    if (has_plots(f)) fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
+    if (has_plots(f))
+        fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
     fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[KIT_SAY_QUESTION]);
     element(out, "p", "said", f->says[KIT_SAY_NUMBER]);
-    fputs("<div class=\"controls\">", out), key(out, f), fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", kit_columns(f), kit_columns(f));
+    fputs("<div class=\"controls\">", out), key(out, f),
+        fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", kit_columns(f), kit_columns(f));
     for (size_t k = 0; k < f->n; k++) panel(out, f, k);
-    fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[KIT_SAY_CAPTION]), fputs("</figcaption></figure>\n", out);
+    fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[KIT_SAY_CAPTION]);
+    if (f->says[KIT_SAY_SETTINGS]) fputs("<p><b>Settings.</b> ", out), kit_markup(out, f->says[KIT_SAY_SETTINGS]), fputs("</p>", out);
+    fputs("</figcaption></figure>\n", out);
 }
 
 /* ---- Plotly ---- */
@@ -151,15 +159,21 @@ static void inline_plotly(gr_tape *t, FILE *out, const char *path)
 
 static void begin(FILE *out, const kit_page *page)
 {
-    fprintf(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-            "script-src 'unsafe-inline'%s; style-src 'unsafe-inline'; img-src data: blob:\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+    fprintf(out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+            "content=\"default-src 'none'; "
+            "script-src 'unsafe-inline'%s; style-src 'unsafe-inline'; img-src data: blob:\">\n<meta name=\"viewport\" "
+            "content=\"width=device-width, initial-scale=1\">\n",
             page->plotly ? "" : " https://cdn.plot.ly");
     element(out, "title", NULL, page->title);
-    fputs("<link rel=\"icon\" href=\"data:,\">\n<style>\n", out), lines(out, kit_figure_css), lines(out, kit_page_css), fputs("</style>\n</head>\n", out);
+    fputs("<link rel=\"icon\" href=\"data:,\">\n<style>\n", out), lines(out, kit_figure_css), lines(out, kit_page_css),
+        fputs("</style>\n</head>\n", out);
     fputs(page->plotly ? "<body>\n<main>\n" : "<body data-plotly=\"" PLOTLY "\" data-sri=\"" PLOTLY_SHA "\">\n<main>\n", out);
     element(out, "h1", NULL, page->title), element(out, "p", "lead", page->lead);
-    fputs("<p class=\"notice\" id=\"notice\" hidden>These are still drawings: Plotly, which makes them move, could not be loaded. The end of the page says where it is.</p>\n"
-          "<noscript><p class=\"notice\">Scripts are off: these are still drawings.</p></noscript>\n", out);
+    fputs("<p class=\"notice\" id=\"notice\" hidden>These are still drawings: Plotly, which makes them move, could not be loaded. The end "
+          "of the page says where it is.</p>\n"
+          "<noscript><p class=\"notice\">Scripts are off: these are still drawings.</p></noscript>\n",
+          out);
 }
 
 static void contents(FILE *out, kit_figure *const *f, size_t n)
@@ -178,12 +192,15 @@ static void facts(FILE *out, const kit_page *page)
     element(out, "p", "notice", page->skipped);
     fputs("<section><h2>How to get this page again</h2>\n<dl>\n", out);
     for (size_t i = 0; i < page->facts; i++)
-        fputs("<dt>", out), kit_markup(out, page->fact[i][0]), fputs("</dt><dd>", out), kit_markup(out, page->fact[i][1]), fputs("</dd>\n", out);
+        fputs("<dt>", out), kit_markup(out, page->fact[i][0]), fputs("</dt><dd>", out), kit_markup(out, page->fact[i][1]),
+            fputs("</dd>\n", out);
     fputs("<dt>Plotly</dt><dd>", out);
     if (page->plotly) fputs("in this page, which needs no network", out);
     else fputs("loaded from <code>" PLOTLY "</code>, and refused when it is not that very file.", out);
     if (!page->plotly && !page->has_no_flag)
-        fputs(" With it, or with <code>package_data/plotly.min.js</code> of PyPI's <code>plotly</code> package, <code>--plotly FILE</code> makes a page that needs no network.", out);
+        fputs(" With it, or with <code>package_data/plotly.min.js</code> of PyPI's <code>plotly</code> package, <code>--plotly FILE</code> "
+              "makes a page that needs no network.",
+              out);
     fputs("</dd>\n</dl></section>\n</main>\n", out);
 }
 

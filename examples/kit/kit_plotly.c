@@ -7,7 +7,11 @@
 #include <string.h>
 
 /* An object or array in the making: between its members come commas. */
-typedef struct { FILE *out; const kit_figure *f; bool begun; } writer;
+typedef struct {
+    FILE *out;
+    const kit_figure *f;
+    bool begun;
+} writer;
 
 static void __attribute__((format(printf, 2, 3))) put(writer *w, const char *format, ...)
 {
@@ -57,7 +61,11 @@ static axis_name nth(const char *word, size_t k)
 
 /* ---- Series: a band is two traces, then the curve, then the head of one that is revealed ---- */
 
-typedef struct { const double *x, *y, *low, *high; size_t n; kit_scale on_x, on_y; } view; /* what a frame shows of a series */
+typedef struct {
+    const double *x, *y, *low, *high;
+    size_t n;
+    kit_scale on_x, on_y;
+} view; /* what a frame shows of a series */
 
 static view view_of(const kit_panel *p, const kit_series *s, size_t frame)
 {
@@ -77,6 +85,7 @@ static void newest(writer *w, const view *v)
 static void look(writer *w, const kit_series *s)
 {
     const kit_look *const ink = &kit_looks[s->ink];
+    const char *const width = s->ghost ? "1.2" : s->ink == KIT_INK_QUIET ? "1.4" : "2.2";
     static const char *const mode[] = { [KIT_LINE] = "lines", [KIT_DOTS] = "markers", [KIT_LINE_DOTS] = "lines+markers" };
     if (s->mark == KIT_BARS) {
         put(w, ",\"opacity\":0.6,\"marker\":{\"color\":\"%s\",\"line\":{\"width\":0}}", ink->hex);
@@ -84,8 +93,7 @@ static void look(writer *w, const kit_series *s)
     }
     put(w, ",\"mode\":\"%s\"", mode[s->mark]);
     if (s->mark != KIT_DOTS)
-        put(w, ",\"line\":{\"color\":\"%s\",\"width\":%s,\"dash\":\"%s\"}", ink->hex, s->ghost ? "1.2" : s->ink == KIT_INK_QUIET ? "1.4" : "2.2",
-            s->ghost ? "solid" : ink->dash);
+        put(w, ",\"line\":{\"color\":\"%s\",\"width\":%s,\"dash\":\"%s\"}", ink->hex, width, s->ghost ? "solid" : ink->dash);
     if (s->ghost) put(w, ",\"opacity\":0.45,\"hoverinfo\":\"skip\"");
     if (s->mark != KIT_LINE) put(w, ",\"marker\":{\"color\":\"%s\",\"size\":6}", ink->hex);
 }
@@ -139,7 +147,8 @@ static void colours(writer *w, const char *const *hex, size_t n, bool steps)
 {
     put(w, ",\"colorscale\":[");
     for (size_t i = 0; i < n; i++) {
-        if (steps) put(w, "%s[%.4g,\"%s\"],[%.4g,\"%s\"]", i ? "," : "", (double)i / (double)n, hex[i], (double)(i + 1) / (double)n, hex[i]);
+        if (steps)
+            put(w, "%s[%.4g,\"%s\"],[%.4g,\"%s\"]", i ? "," : "", (double)i / (double)n, hex[i], (double)(i + 1) / (double)n, hex[i]);
         else put(w, "%s[%.4g,\"%s\"]", i ? "," : "", (double)i / (double)(n - 1), hex[i]);
     }
     put(w, "]");
@@ -166,7 +175,10 @@ static void map_data(writer *w, const kit_panel *p, size_t k)
     colours(w, m->diverging ? kit_diverging : kit_sequential, KIT_LEVELS, false);
     const bool shown = kit_key_is_new(w->f, k);
     put(w, ",\"showscale\":%s,\"hovertemplate\":\"%%{x}, %%{y}: %%{z}\\u003cextra>\\u003c/extra>\"", shown ? "true" : "false");
-    if (shown) put(w, ",\"colorbar\":{\"orientation\":\"h\",\"thickness\":10,\"len\":0.3,\"x\":1,\"xanchor\":\"right\",\"y\":1,\"yanchor\":\"top\",\"title\":{\"side\":\"top\""), text(w, "text", m->means), put(w, "}}");
+    if (shown)
+        put(w, ",\"colorbar\":{\"orientation\":\"h\",\"thickness\":10,\"len\":0.3,\"x\":1,\"xanchor\":\"right\",\"y\":1,\"yanchor\":"
+               "\"top\",\"title\":{\"side\":\"top\""),
+            text(w, "text", m->means), put(w, "}}");
     put(w, "}");
 }
 
@@ -201,12 +213,16 @@ static void cloud_data(writer *w, const kit_panel *p, size_t k)
     const bool coloured = c->group && c->groups;
     const size_t groups = coloured ? c->groups < KIT_GROUPS ? c->groups : KIT_GROUPS : 1;
     cloud_values(w, c, kit_last_frame(w->f));
-    put(w, ",\"scene\":\"%s\",\"mode\":\"markers\",\"marker\":{\"size\":3.2,\"opacity\":0.9,\"line\":{\"width\":0},\"cmin\":-0.5,\"cmax\":%zu.5,\"showscale\":false,\"color\":[", scene.word, groups - 1);
+    put(w,
+        ",\"scene\":\"%s\",\"mode\":\"markers\",\"marker\":{\"size\":3.2,\"opacity\":0.9,\"line\":{\"width\":0},\"cmin\":-0.5,\"cmax\":%zu."
+        "5,\"showscale\":false,\"color\":[",
+        scene.word, groups - 1);
     for (size_t i = 0; i < c->n; i++) put(w, "%s%d", i ? "," : "", coloured ? c->group[i] % KIT_GROUPS : 0);
     put(w, "]"), colours(w, kit_groups, groups, true);
     put(w, "},\"showlegend\":false,\"hovertemplate\":");
     char hover[256];
-    snprintf(hover, sizeof hover, "(%%{x:.2f}, %%{y:.2f}, %%{z:.2f})%s%.100s%s<extra></extra>", coloured ? "<br>" : "", coloured && c->means ? c->means : "", coloured ? " %{marker.color}" : "");
+    snprintf(hover, sizeof hover, "(%%{x:.2f}, %%{y:.2f}, %%{z:.2f})%s%.100s%s<extra></extra>", coloured ? "<br>" : "",
+             coloured && c->means ? c->means : "", coloured ? " %{marker.color}" : "");
     kit_json_text(w->out, hover), put(w, "}");
     if (c->circles > 0) circles(w, c, scene.word);
 }
@@ -215,8 +231,8 @@ static void table_data(writer *w, const kit_panel *p, size_t k, const kit_places
 {
     const kit_table *const t = p->table;
     const kit_frame f = kit_frame_of(p);
-    comma(w), put(w, "{\"type\":\"table\",\"domain\":{\"x\":[%.5f,%.5f],\"y\":[%.5f,%.5f]},\"header\":{\"align\":\"left\",\"values\":[", at->at[k].x / at->w,
-                  (at->at[k].x + f.w) / at->w, fmax(0, 1 - (at->at[k].y + f.h) / h), 1 - at->at[k].y / h);
+    comma(w), put(w, "{\"type\":\"table\",\"domain\":{\"x\":[%.5f,%.5f],\"y\":[%.5f,%.5f]},\"header\":{\"align\":\"left\",\"values\":[",
+                  at->at[k].x / at->w, (at->at[k].x + f.w) / at->w, fmax(0, 1 - (at->at[k].y + f.h) / h), 1 - at->at[k].y / h);
     for (size_t c = 0; c < t->columns; c++) fputs(c ? "," : "", w->out), kit_json_text(w->out, t->head[c]);
     put(w, "]},\"cells\":{\"align\":\"left\",\"values\":[");
     for (size_t c = 0; c < t->columns; c++) {
@@ -255,12 +271,15 @@ static void scene(writer *w, const kit_panel *p, size_t k, double x0, double x1,
 {
     put(w, ",\n\"%s\":{\"domain\":{\"x\":[%.5f,%.5f],\"y\":[%.5f,%.5f]}", nth("scene", k).word, x0, x1, y0, y1);
     for (int i = 0; i < 3; i++) {
-        put(w, ",\"%caxis\":{\"range\":[", 'x' + i), kit_json_number(w->out, -p->cloud->reach, 6), fputc(',', w->out), kit_json_number(w->out, p->cloud->reach, 6);
-        put(w, "],\"nticks\":5,\"gridcolor\":\"" KIT_RULE "\",\"zerolinecolor\":\"" KIT_SOFT "\",\"linecolor\":\"" KIT_RULE "\",\"showbackground\":false,"
+        put(w, ",\"%caxis\":{\"range\":[", 'x' + i), kit_json_number(w->out, -p->cloud->reach, 6), fputc(',', w->out),
+            kit_json_number(w->out, p->cloud->reach, 6);
+        put(w, "],\"nticks\":5,\"gridcolor\":\"" KIT_RULE "\",\"zerolinecolor\":\"" KIT_SOFT "\",\"linecolor\":\"" KIT_RULE
+               "\",\"showbackground\":false,"
                "\"showspikes\":false,\"title\":{\"text\":");
         kit_json_text(w->out, p->cloud->axis[i] ? p->cloud->axis[i] : ""), put(w, "}}");
     }
-    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.45,\"y\":-1.4,\"z\":0.85},\"center\":{\"x\":0,\"y\":0,\"z\":-0.13}}}");
+    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.45,\"y\":-1.4,\"z\":0.85},\"center\":{\"x\":0,"
+           "\"y\":0,\"z\":-0.13}}}");
 }
 
 static void titles(writer *w, const kit_places *at, double h)
@@ -268,8 +287,10 @@ static void titles(writer *w, const kit_places *at, double h)
     put(w, ",\n\"annotations\":[");
     for (size_t k = 0; k < w->f->n; k++) {
         const kit_panel *const p = w->f->panel[k];
-        put(w, "%s{\"showarrow\":false,\"xref\":\"paper\",\"yref\":\"paper\",\"xanchor\":\"left\",\"yanchor\":\"bottom\",\"x\":%.5f,\"y\":%.5f,\"text\":", k ? "," : "", at->at[k].x / at->w,
-            1 - (at->at[k].y - 2) / h);
+        put(w,
+            "%s{\"showarrow\":false,\"xref\":\"paper\",\"yref\":\"paper\",\"xanchor\":\"left\",\"yanchor\":\"bottom\",\"x\":%.5f,\"y\":%."
+            "5f,\"text\":",
+            k ? "," : "", at->at[k].x / at->w, 1 - (at->at[k].y - 2) / h);
         char title[256];
         snprintf(title, sizeof title, "<b>%.120s</b> %.100s", p->title ? p->title : "", p->note ? p->note : "");
         kit_json_text(w->out, title), put(w, "}");
@@ -286,11 +307,16 @@ static void controls(writer *w)
     snprintf(prefix, sizeof prefix, "%.60s ", f->unit ? f->unit : "");
     kit_json_text(w->out, prefix), put(w, "},\"x\":0.2,\"len\":0.8,\"y\":0,\"pad\":{\"t\":36},\"steps\":[");
     for (size_t k = 0; k < f->frames; k++)
-        put(w, "%s{\"method\":\"animate\",\"label\":\"%s\",\"args\":[[\"%s\"],{\"mode\":\"immediate\",\"transition\":{\"duration\":0},\"frame\":{\"duration\":0,\"redraw\":true}}]}",
+        put(w,
+            "%s{\"method\":\"animate\",\"label\":\"%s\",\"args\":[[\"%s\"],{\"mode\":\"immediate\",\"transition\":{\"duration\":0},"
+            "\"frame\":{\"duration\":0,\"redraw\":true}}]}",
             k ? "," : "", f->frame[k], f->frame[k]);
-    put(w, "]}],\n\"updatemenus\":[{\"type\":\"buttons\",\"direction\":\"left\",\"showactive\":false,\"x\":0,\"y\":0,\"xanchor\":\"left\",\"yanchor\":\"top\",\"pad\":{\"t\":48},"
-           "\"buttons\":[{\"label\":\"Play\",\"method\":\"animate\",\"args\":[null,{\"mode\":\"immediate\",\"fromcurrent\":true,\"transition\":{\"duration\":0},"
-           "\"frame\":{\"duration\":140,\"redraw\":true}}]},{\"label\":\"Pause\",\"method\":\"animate\",\"args\":[[null],{\"mode\":\"immediate\","
+    put(w, "]}],\n\"updatemenus\":[{\"type\":\"buttons\",\"direction\":\"left\",\"showactive\":false,\"x\":0,\"y\":0,\"xanchor\":\"left\","
+           "\"yanchor\":\"top\",\"pad\":{\"t\":48},"
+           "\"buttons\":[{\"label\":\"Play\",\"method\":\"animate\",\"args\":[null,{\"mode\":\"immediate\",\"fromcurrent\":true,"
+           "\"transition\":{\"duration\":0},"
+           "\"frame\":{\"duration\":140,\"redraw\":true}}]},{\"label\":\"Pause\",\"method\":\"animate\",\"args\":[[null],{\"mode\":"
+           "\"immediate\","
            "\"transition\":{\"duration\":0},\"frame\":{\"duration\":0,\"redraw\":false}}]}]}]");
 }
 
@@ -299,9 +325,12 @@ static void layout(writer *w, const kit_places *at, double h, bool names)
     const kit_figure *const f = w->f;
     bool flat = false, bars = false;
     for (size_t k = 0; k < f->n; k++) flat |= !f->panel[k]->cloud, bars |= f->panel[k]->n && f->panel[k]->series[0]->mark == KIT_BARS;
-    put(w, "],\n\"layout\":{\"width\":%.0f,\"height\":%.0f,\"margin\":{\"l\":20,\"r\":20,\"t\":20,\"b\":%d}", at->w + 40, h + 40 + (f->frames ? 90 : 0), f->frames ? 110 : 20);
+    put(w, "],\n\"layout\":{\"width\":%.0f,\"height\":%.0f,\"margin\":{\"l\":20,\"r\":20,\"t\":20,\"b\":%d}", at->w + 40,
+        h + 40 + (f->frames ? 90 : 0), f->frames ? 110 : 20);
     put(w, ",\"title\":{\"x\":0,\"xref\":\"paper\",\"y\":1,\"yref\":\"paper\",\"yanchor\":\"top\""), text(w, "text", f->title);
-    put(w, "},\"paper_bgcolor\":\"" KIT_PAPER "\"%s,\"font\":{\"color\":\"" KIT_SOFT "\",\"size\":12,\"family\":\"Helvetica Neue, Segoe UI, Roboto, Arial, Liberation Sans, sans-serif\"}",
+    put(w,
+        "},\"paper_bgcolor\":\"" KIT_PAPER "\"%s,\"font\":{\"color\":\"" KIT_SOFT
+        "\",\"size\":12,\"family\":\"Helvetica Neue, Segoe UI, Roboto, Arial, Liberation Sans, sans-serif\"}",
         flat ? ",\"plot_bgcolor\":\"" KIT_PAPER "\"" : "");
     if (names) put(w, ",\"legend\":{\"orientation\":\"h\",\"x\":0,\"y\":%.5f,\"yanchor\":\"top\"}", 1 - 30 / h);
     put(w, ",\"hovermode\":\"closest\",\"dragmode\":false,\"uirevision\":\"keep\"%s", bars ? ",\"barmode\":\"overlay\",\"bargap\":0" : "");

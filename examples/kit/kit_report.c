@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { const char *name, *title, *label; bool log; } panels[KIT_REPORT_PANELS] = {
+static const struct {
+    const char *name, *title, *label;
+    bool log;
+} panels[KIT_REPORT_PANELS] = {
     [KIT_REPORT_LOSS] = { "loss", "Loss", "cross-entropy", true },
     [KIT_REPORT_ACCURACY] = { "accuracy", "Accuracy", "right, %", false },
     [KIT_REPORT_GRADIENT] = { "gradient", "Gradient", "norm before clipping", true },
@@ -77,7 +80,10 @@ static int by_value(const void *a, const void *b)
 
 void kit_report_recurrence(kit_report *r, size_t step, gr_tape *t, const gr_lstm *lstm, gr_tensor *y)
 {
-    static const struct { const char *name; double share; } line[] = { { "15 % below", 0.15 }, { "median", 0.5 }, { "85 % below", 0.85 } };
+    static const struct {
+        const char *name;
+        double share;
+    } line[] = { { "15 % below", 0.15 }, { "median", 0.5 }, { "85 % below", 0.85 } };
     if (!is_due(r, KIT_REPORT_PREACTIVATIONS, step) || gr_failed(t) || gr_size(y, 1) < 2) return;
     const bool recording = gr_tape_recording(t);
     gr_tape_set_recording(t, false);
@@ -118,9 +124,11 @@ static kit_figure *figure(const kit_report *r, int k)
     const double loss = last_of(r->curve[KIT_REPORT_LOSS], "test"), accuracy = last_of(r->curve[KIT_REPORT_ACCURACY], "test");
     draw(kit_panel_new(f, &(kit_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log }, .aspect = 2 }), r->curve[k]);
     if (k == KIT_REPORT_LOSS && isfinite(loss)) kit_figure_says(f, KIT_SAY_NUMBER, "%.4f on the test set, at the last evaluation", loss);
-    if (k == KIT_REPORT_ACCURACY && isfinite(accuracy)) kit_figure_says(f, KIT_SAY_NUMBER, "%.2f %% of the test set, at the last evaluation", accuracy);
+    if (k == KIT_REPORT_ACCURACY && isfinite(accuracy))
+        kit_figure_says(f, KIT_SAY_NUMBER, "%.2f %% of the test set, at the last evaluation", accuracy);
     const char *const how = k >= KIT_REPORT_WEIGHTS ? "one look in" : "the mean over";
-    if (r->every == 1) kit_figure_says(f, KIT_SAY_CAPTION, "Each point is one step%s.", k > KIT_REPORT_ACCURACY ? "" : ", or one evaluation");
+    if (r->every == 1)
+        kit_figure_says(f, KIT_SAY_CAPTION, "Each point is one step%s.", k > KIT_REPORT_ACCURACY ? "" : ", or one evaluation");
     else kit_figure_says(f, KIT_SAY_CAPTION, "Each point is %s %zu steps.", how, r->every);
     return f;
 }

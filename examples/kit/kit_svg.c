@@ -10,7 +10,10 @@
 /* ---- A cloud: seen from a fixed place, the near over the far ---- */
 
 static const double right[3] = { 0.6946, 0.7194, 0 }, up[3] = { -0.2802, 0.2705, 0.9211 }, eye[3] = { 0.6626, -0.6398, 0.3895 };
-typedef struct { double depth, x, y; size_t i; } point;
+typedef struct {
+    double depth, x, y;
+    size_t i;
+} point;
 
 static double along(const double axis[3], const double v[3]) { return axis[0] * v[0] + axis[1] * v[1] + axis[2] * v[2]; }
 
@@ -31,7 +34,8 @@ static void cloud_axes(FILE *out, const kit_cloud *c, double w, double h, double
             fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fL%.1f %.1f\"/>", w / 2 - x, h / 2 + y, w / 2 + x, h / 2 - y);
             continue;
         }
-        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(50, fmin(w - 50, w / 2 + x * 1.1)), h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
+        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(50, fmin(w - 50, w / 2 + x * 1.1)),
+                h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
         kit_markup(out, c->axis[i]), fputs("</text>", out);
     }
 }
@@ -42,7 +46,8 @@ static void cloud_circles(FILE *out, const kit_cloud *c, double w, double h, dou
         fputs("<path class=\"ghost ring\" d=\"M", out);
         for (int i = 0; i <= 36; i++) {
             double v[3] = { 0, 0, 0 };
-            v[(without + 1) % 3] = c->circles * cos(i * 0.17453292519943295), v[(without + 2) % 3] = c->circles * sin(i * 0.17453292519943295);
+            v[(without + 1) % 3] = c->circles * cos(i * 0.17453292519943295),
+                              v[(without + 2) % 3] = c->circles * sin(i * 0.17453292519943295);
             fprintf(out, "%s%.1f %.1f", i ? "L" : "", w / 2 + k * along(right, v), h / 2 - k * along(up, v));
         }
         fputs("\"/>", out);
@@ -69,8 +74,8 @@ void kit_svg_cloud(FILE *out, const kit_panel *p)
     cloud_axes(out, c, f.w, f.h, k, false);
     if (c->circles > 0) cloud_circles(out, c, f.w, f.h, k);
     for (size_t i = 0; i < n; i++)
-        fprintf(out, "<circle class=\"k%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", c->group ? abs(c->group[points[i].i] % KIT_GROUPS) : 0, points[i].x,
-                points[i].y, fmax(2, fmin(4.4, 3.2 + points[i].depth / c->reach * 0.7)));
+        fprintf(out, "<circle class=\"k%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", c->group ? abs(c->group[points[i].i] % KIT_GROUPS) : 0,
+                points[i].x, points[i].y, fmax(2, fmin(4.4, 3.2 + points[i].depth / c->reach * 0.7)));
     cloud_axes(out, c, f.w, f.h, k, true);
 }
 
@@ -93,7 +98,8 @@ static void table(FILE *out, const kit_panel *p)
                 const size_t n = kit_line(text, characters[c] - 2);
                 char piece[256];
                 snprintf(piece, sizeof piece, "%.*s", (int)(n < 255 ? n : 255), text);
-                fprintf(out, "<text class=\"cell %s\" x=\"%.1f\" y=\"%.1f\">", r ? verdict ? verdict->css : "" : "strong", x, y + (double)line * KIT_LINE_HEIGHT);
+                fprintf(out, "<text class=\"cell %s\" x=\"%.1f\" y=\"%.1f\">", r ? verdict ? verdict->css : "" : "strong", x,
+                        y + (double)line * KIT_LINE_HEIGHT);
                 if (verdict) fprintf(out, "%s ", verdict->sign);
                 kit_markup(out, piece), fputs("</text>", out);
                 text += n;
@@ -146,7 +152,8 @@ static double key(FILE *out, const kit_figure *f, double y, double w)
     for (size_t i = 0; i < n; i++) {
         const double wide = 52 + 7 * (double)kit_characters(entry[i]->name);
         if (x > 0 && x + wide > w) x = 0, y += 20;
-        fprintf(out, "<path class=\"curve %s\" d=\"M%.0f %.1fh30\"/><text x=\"%.0f\" y=\"%.1f\">", kit_looks[entry[i]->ink].css, x, y + 14, x + 37, y + 18.5);
+        fprintf(out, "<path class=\"curve %s\" d=\"M%.0f %.1fh30\"/><text x=\"%.0f\" y=\"%.1f\">", kit_looks[entry[i]->ink].css, x, y + 14,
+                x + 37, y + 18.5);
         kit_markup(out, entry[i]->name), fputs("</text>", out);
         x += wide;
     }
@@ -167,7 +174,8 @@ static double key(FILE *out, const kit_figure *f, double y, double w)
         } else {
             fputs("</text>", out);
             for (size_t g = 0; g < c->groups && g < KIT_GROUPS; g++, at += 26)
-                fprintf(out, "<circle class=\"k%zu\" cx=\"%.0f\" cy=\"%.1f\" r=\"5\"/><text x=\"%.0f\" y=\"%.1f\">%zu</text>", g, at, y + 14, at + 8, y + 18.5, g);
+                fprintf(out, "<circle class=\"k%zu\" cx=\"%.0f\" cy=\"%.1f\" r=\"5\"/><text x=\"%.0f\" y=\"%.1f\">%zu</text>", g, at,
+                        y + 14, at + 8, y + 18.5, g);
         }
         x += wide;
     }
@@ -210,7 +218,8 @@ void kit_figure_svg(FILE *out, const kit_figure *f)
     }
     const double h = parts(nowhere, f), w = kit_places_of(f, 0).w;
     fclose(nowhere);
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-16 -4 %.0f %.0f\" role=\"img\">\n<title>", w + 32, h + 22), kit_markup(out, f->title);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-16 -4 %.0f %.0f\" role=\"img\">\n<title>", w + 32, h + 22),
+        kit_markup(out, f->title);
     fputs("</title><desc>", out), kit_markup(out, f->says[KIT_SAY_CAPTION]), fputs("</desc>\n<style>\n", out);
     for (const char *const *line = kit_figure_css; *line; line++) fputs(*line, out);
     fprintf(out, "</style>\n<path class=\"paper\" d=\"M-16 -4h%.0fv%.0fh-%.0fz\"/>\n", w + 32, h + 22, w + 32);

@@ -3,7 +3,12 @@
 #include "examples/kit/kit_svg.h"
 #include <math.h>
 
-typedef struct { FILE *out; kit_frame f; kit_scale x, y; double w, h; } chart;
+typedef struct {
+    FILE *out;
+    kit_frame f;
+    kit_scale x, y;
+    double w, h;
+} chart;
 
 static double across(const chart *c, double v) { return kit_scale_place(&c->x, v) * c->w; }
 static double down(const chart *c, double v) { return (1 - kit_scale_place(&c->y, v)) * c->h; }
@@ -15,7 +20,8 @@ static void axes(const chart *c, const kit_panel *p)
     for (size_t i = 0; i < c->y.n; i++) {
         const double at = c->f.t + down(c, c->y.at[i]);
         if (!p->map) fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fh%.1f\"/>", left, at, c->w);
-        fprintf(out, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">", left - 7, at + 4.5), kit_markup(out, kit_scale_label(&c->y, i)), fputs("</text>", out);
+        fprintf(out, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">", left - 7, at + 4.5), kit_markup(out, kit_scale_label(&c->y, i)),
+            fputs("</text>", out);
     }
     for (size_t i = 0; i < c->x.n; i++) {
         const double at = left + across(c, c->x.at[i]);
@@ -24,14 +30,20 @@ static void axes(const chart *c, const kit_panel *p)
         else fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", at, bottom + 18);
         kit_markup(out, kit_scale_label(&c->x, i)), fputs("</text>", out);
     }
-    if (p->x.label) fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", left + c->w / 2, c->f.h - 5), kit_markup(out, p->x.label), fputs("</text>", out);
+    if (p->x.label)
+        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", left + c->w / 2, c->f.h - 5), kit_markup(out, p->x.label),
+            fputs("</text>", out);
     if (!p->y.label) return;
-    fprintf(out, "<text class=\"mid\" transform=\"translate(13 %.1f) rotate(-90)\">", c->f.t + c->h / 2), kit_markup(out, p->y.label), fputs("</text>", out);
+    fprintf(out, "<text class=\"mid\" transform=\"translate(13 %.1f) rotate(-90)\">", c->f.t + c->h / 2), kit_markup(out, p->y.label),
+        fputs("</text>", out);
 }
 
 /* ---- Series ---- */
 
-static bool has_place(const chart *c, double x, double y) { return isfinite(kit_scale_place(&c->x, x)) && isfinite(kit_scale_place(&c->y, y)); }
+static bool has_place(const chart *c, double x, double y)
+{
+    return isfinite(kit_scale_place(&c->x, x)) && isfinite(kit_scale_place(&c->y, y));
+}
 
 static void curve(const chart *c, const kit_series *s, const double *y)
 {
@@ -60,7 +72,8 @@ static void dots(const chart *c, const kit_series *s, const double *y, size_t fr
 {
     for (size_t i = from; i < s->n; i++)
         if (has_place(c, s->x[i], y[i]))
-            fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", kit_looks[s->ink].css, across(c, s->x[i]), down(c, y[i]), radius);
+            fprintf(c->out, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", kit_looks[s->ink].css, across(c, s->x[i]),
+                    down(c, y[i]), radius);
 }
 
 static void bars(const chart *c, const kit_series *s, const double *y)
@@ -111,8 +124,10 @@ void kit_svg_chart(FILE *out, const kit_panel *p)
     c.w = c.f.w - c.f.l - c.f.r, c.h = c.f.h - c.f.t - c.f.b;
     if (c.f.l > 0) axes(&c, p);
     if (p->map)
-        fprintf(out, "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" viewBox=\"0 0 %zu %zu\" preserveAspectRatio=\"none\" "
-                "shape-rendering=\"crispEdges\">", c.f.l, c.f.t, c.w, c.h, p->map->columns ? p->map->columns : 1, p->map->rows ? p->map->rows : 1);
+        fprintf(out,
+                "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" viewBox=\"0 0 %zu %zu\" preserveAspectRatio=\"none\" "
+                "shape-rendering=\"crispEdges\">",
+                c.f.l, c.f.t, c.w, c.h, p->map->columns ? p->map->columns : 1, p->map->rows ? p->map->rows : 1);
     else fprintf(out, "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">", c.f.l, c.f.t, c.w, c.h);
     if (p->map) cells(out, p);
     for (size_t k = 0; k < p->n; k++) series(&c, p, p->series[k]);

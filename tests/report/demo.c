@@ -20,17 +20,23 @@ static kit_figure *loss(gr_tape *t)
     kit_figure_frames(f, "step", steps, STEPS);
     kit_figure_says(f, KIT_SAY_QUESTION, "Does the network learn faster when a layer is normalized?");
     kit_figure_says(f, KIT_SAY_NUMBER, "0.31, 0.28, 0.12 training loss of the LSTM after 3,000 steps: none, BN, LN");
-    kit_figure_says(f, KIT_SAY_CAPTION, "Made-up training loss of four networks: mean of five runs, with the band from the best to the worst. Look at the left edge, where "
-                                        "the curves begin to fall; p < 0.05 & \"quotes\" are here to be escaped.");
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "Made-up training loss of four networks: mean of five runs, with the band from the best to the worst. Look at the left edge, where "
+        "the curves begin to fall; p < 0.05 & \"quotes\" are here to be escaped.");
     for (int m = 0; m < 4; m++) {
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = model[m], .note = "10 layers, digits", .x = { "training step" }, .y = { "training loss", .log = true } });
+        kit_panel *const p = kit_panel_new(
+            f, &(kit_panel){
+                   .title = model[m], .note = "10 layers, digits", .x = { "training step" }, .y = { "training loss", .log = true } });
         for (int a = 0; a < 3; a++) {
             double y[STEPS], low[STEPS], high[STEPS];
             for (int i = 0; i < STEPS; i++) {
                 y[i] = (0.05 + 0.1 * (2 - a) + 2.2 * exp(-steps[i] / (300.0 + 200 * m * (3 - a)))) * exp(noise(0.05));
                 low[i] = y[i] * 0.8, high[i] = y[i] * 1.25;
             }
-            kit_series_add(p, &(kit_series){ .name = arm[a], .ink = ink[a], .n = STEPS, .x = steps, .y = y, .low = low, .high = high, .reveal = true });
+            kit_series_add(
+                p,
+                &(kit_series){ .name = arm[a], .ink = ink[a], .n = STEPS, .x = steps, .y = y, .low = low, .high = high, .reveal = true });
         }
     }
     return f;
@@ -48,13 +54,19 @@ static kit_figure *flow(gr_tape *t)
     kit_figure_says(f, KIT_SAY_NUMBER, "10,000 times less reaches the first layer than the last, without a norm");
     kit_figure_says(f, KIT_SAY_CAPTION, "Norm of the gradient at each layer. Thin lines are the state before the first step.");
     for (int m = 0; m < 2; m++) {
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = m ? "Transformer" : "MLP", .x = { m ? NULL : "layer, input to output", .tick = m ? word : NULL, .ticks = m ? LAYERS : 0 },
-                                                            .y = { "gradient norm", .log = true } });
+        kit_panel *const p =
+            kit_panel_new(f, &(kit_panel){ .title = m ? "Transformer" : "MLP",
+                                           .x = { m ? NULL : "layer, input to output", .tick = m ? word : NULL, .ticks = m ? LAYERS : 0 },
+                                           .y = { "gradient norm", .log = true } });
         for (int a = 0; a < 3; a++) {
             for (int k = 0; k < FRAMES; k++)
-                for (int i = 0; i < LAYERS; i++) y[k][i] = pow(10, -1 - 0.2 * a - (0.5 - 0.2 * a) * (LAYERS - i) / (1 + 0.2 * k) + noise(0.1));
+                for (int i = 0; i < LAYERS; i++)
+                    y[k][i] = pow(10, -1 - 0.2 * a - (0.5 - 0.2 * a) * (LAYERS - i) / (1 + 0.2 * k) + noise(0.1));
             kit_series_add(p, &(kit_series){ .ink = ink[a], .n = LAYERS, .x = x, .y = y[0], .ghost = true });
-            kit_series_add(p, &(kit_series){ .name = arm[a], .ink = ink[a], .mark = m ? KIT_LINE_DOTS : KIT_DOTS, .n = LAYERS, .x = x, .y = y[0], .moves = true });
+            kit_series_add(
+                p,
+                &(kit_series){
+                    .name = arm[a], .ink = ink[a], .mark = m ? KIT_LINE_DOTS : KIT_DOTS, .n = LAYERS, .x = x, .y = y[0], .moves = true });
         }
     }
     return f;
@@ -70,16 +82,27 @@ static kit_figure *correlation(gr_tape *t)
     kit_figure_frames(f, "step", at, FRAMES);
     if (f) f->columns = 3;
     kit_figure_says(f, KIT_SAY_NUMBER, "0.31, 0.12, 0.09 mean |r|: none, BN, LN");
-    kit_figure_says(f, KIT_SAY_CAPTION, "Pearson correlation of 24 units over 1,000 samples; the last map has words at its axes and a cell that is not a number.");
+    kit_figure_says(
+        f, KIT_SAY_CAPTION,
+        "Pearson correlation of 24 units over 1,000 samples; the last map has words at its axes and a cell that is not a number.");
     for (int a = 0; a < 3; a++) {
         for (int k = 0; k < FRAMES; k++)
             for (int i = 0; i < UNITS; i++)
-                for (int j = 0; j <= i; j++) r[k][i][j] = r[k][j][i] = i == j ? 1 : fmax(-1, fmin(1, (i / 6 == j / 6 ? 0.25 * k / (1 + a) : 0) + noise(0.2)));
+                for (int j = 0; j <= i; j++)
+                    r[k][i][j] = r[k][j][i] = i == j ? 1 : fmax(-1, fmin(1, (i / 6 == j / 6 ? 0.25 * k / (1 + a) : 0) + noise(0.2)));
         kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = arm[a], .note = "mean |r| 0.12" });
-        kit_map_set(p, &(kit_map){ .rows = UNITS, .columns = UNITS, .values = r[0][0], .moves = true, .diverging = true, .low = -1, .high = 1, .means = "correlation" });
+        kit_map_set(p, &(kit_map){ .rows = UNITS,
+                                   .columns = UNITS,
+                                   .values = r[0][0],
+                                   .moves = true,
+                                   .diverging = true,
+                                   .low = -1,
+                                   .high = 1,
+                                   .means = "correlation" });
     }
     for (int i = 0; i < 24; i++) grid[i / 6][i % 6] = i == 9 ? (double)NAN : 0.05 * i;
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Loss", .x = { "learning rate", .tick = rate, .ticks = 6 }, .y = { "batch", .tick = size, .ticks = 4 } });
+    kit_panel *const p = kit_panel_new(
+        f, &(kit_panel){ .title = "Loss", .x = { "learning rate", .tick = rate, .ticks = 6 }, .y = { "batch", .tick = size, .ticks = 4 } });
     kit_map_set(p, &(kit_map){ .rows = 4, .columns = 6, .values = grid[0], .low = 0, .high = 1.2, .means = "loss" });
     return f;
 }
@@ -104,8 +127,17 @@ static kit_figure *sphere(gr_tape *t)
                 for (int d = 0; d < 3; d++) v[d][k][i] = after ? 2 * p[d] / sqrt(length) : p[d] + 0.5;
             }
         kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = after ? "After LayerNorm" : "Before", .aspect = 1.3 });
-        kit_cloud_set(p, &(kit_cloud){ .n = POINTS, .x = v[0][0], .y = v[1][0], .z = v[2][0], .moves = true, .reach = 3, .group = group, .groups = 10,
-                                       .axis = { "h1", "h2", "h3" }, .means = "digit", .circles = after ? 2 : 0 });
+        kit_cloud_set(p, &(kit_cloud){ .n = POINTS,
+                                       .x = v[0][0],
+                                       .y = v[1][0],
+                                       .z = v[2][0],
+                                       .moves = true,
+                                       .reach = 3,
+                                       .group = group,
+                                       .groups = 10,
+                                       .axis = { "h1", "h2", "h3" },
+                                       .means = "digit",
+                                       .circles = after ? 2 : 0 });
     }
     return f;
 }
@@ -118,14 +150,18 @@ static kit_figure *histograms(gr_tape *t)
     if (f) f->columns = 3;
     kit_figure_says(f, KIT_SAY_CAPTION, "Histograms of \xce\xb3 x\xcc\x82 + \xce\xb2, and curves of an ordered family.");
     for (int g = 0; g < 3; g++) {
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "\xce\xb3 = %g", 0.5 * pow(2, g)), .x = { "value", .low = -4, .high = 4 }, .y = { "share" } });
+        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "\xce\xb3 = %g", 0.5 * pow(2, g)),
+                                                            .x = { "value", .low = -4, .high = 4 },
+                                                            .y = { "share" } });
         for (int i = 0; i < BINS; i++) x[i] = -4 + 8 * (i + 0.5) / BINS, y[i] = exp(-x[i] * x[i] / 2 / pow(4, g - 1)) / pow(2, g - 1) / 10;
         kit_series_add(p, &(kit_series){ .name = "LayerNorm", .ink = KIT_INK_LN, .mark = KIT_BARS, .n = BINS, .x = x, .y = y });
     }
     kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Family", .x = { "x" }, .y = { "y" } });
     for (int k = 0; k < 5; k++) {
         for (int i = 0; i < BINS; i++) y[i] = sin(x[i] + 0.4 * k);
-        kit_series_add(p, &(kit_series){ .name = kit_figure_text(f, "\xce\xb3 %g", 0.1 * (k + 1)), .ink = KIT_INK_RAMP0 + k, .n = BINS, .x = x, .y = y });
+        kit_series_add(
+            p,
+            &(kit_series){ .name = kit_figure_text(f, "\xce\xb3 %g", 0.1 * (k + 1)), .ink = KIT_INK_RAMP0 + k, .n = BINS, .x = x, .y = y });
     }
     return f;
 }
@@ -135,7 +171,12 @@ static kit_figure *awkward(gr_tape *t)
 {
     enum { N = 6 };
     const double inf = HUGE_VAL, nan = (double)NAN, x[N] = { 1, 2, 3, 4, 5, 6 };
-    static const struct { const char *title; double y[6]; size_t n; bool log; } row[] = {
+    static const struct {
+        const char *title;
+        double y[6];
+        size_t n;
+        bool log;
+    } row[] = {
         { "empty", { 0 }, 0, false },
         { "one point", { 3 }, 1, false },
         { "constant", { 0.1, 0.1, 0.1, 0.1, 0.1, 0.1 }, N, false },
@@ -153,11 +194,19 @@ static kit_figure *awkward(gr_tape *t)
     kit_figure_says(f, KIT_SAY_CAPTION, "Empty, constant, huge, negative and not finite.");
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = row[k].title, .x = { "x" }, .y = { "y", .log = row[k].log } });
-        kit_series_add(p, &(kit_series){ .name = "y", .ink = KIT_INK_LN, .mark = KIT_LINE_DOTS, .n = row[k].n, .x = x, .y = row[k].y, .low = row[k].y, .high = row[k].y });
+        kit_series_add(p, &(kit_series){ .name = "y",
+                                         .ink = KIT_INK_LN,
+                                         .mark = KIT_LINE_DOTS,
+                                         .n = row[k].n,
+                                         .x = x,
+                                         .y = row[k].y,
+                                         .low = row[k].y,
+                                         .high = row[k].y });
     }
     const double odd[N] = { nan, 1, inf, 2, -inf, nan }, none[N] = { nan, nan, inf, -inf, nan, nan };
     kit_panel *p = kit_panel_new(f, &(kit_panel){ .title = "not finite", .x = { "x" }, .y = { "y" } });
-    kit_series_add(p, &(kit_series){ .name = "y", .ink = KIT_INK_LN, .mark = KIT_LINE_DOTS, .n = N, .x = x, .y = odd, .low = odd, .high = odd });
+    kit_series_add(
+        p, &(kit_series){ .name = "y", .ink = KIT_INK_LN, .mark = KIT_LINE_DOTS, .n = N, .x = x, .y = odd, .low = odd, .high = odd });
     kit_series_add(p, &(kit_series){ .name = "bars", .ink = KIT_INK_BN, .mark = KIT_BARS, .n = N, .x = x, .y = odd });
     p = kit_panel_new(f, &(kit_panel){ .title = "nothing finite", .x = { "x" }, .y = { "y" } });
     kit_series_add(p, &(kit_series){ .name = "y", .ink = KIT_INK_LN, .n = N, .x = none, .y = none });
@@ -168,9 +217,24 @@ static kit_figure *claims(gr_tape *t)
 {
     static const char *const head[] = { "Statement", "Source", "Measured", "Control", "Verdict", "Why" };
     static const char *const text[] = {
-        "LayerNorm is invariant to scaling of the weights, and the output stays as it was", "Ba et al. 2016, table 1", "2.4e-7 largest difference", "plain: 1.0", "PASS", "",
-        "LayerNorm reaches a higher final accuracy", "document 2", "98.1 % against 98.4 %", "same seeds", "FAIL", "the network without a norm is wide enough to learn all of it",
-        "BatchNorm is unstable at small batches", "document 1", "61 % at batch 2", "94 % at 128", "DIFFERS", "it learns, but more slowly & with < half the accuracy",
+        "LayerNorm is invariant to scaling of the weights, and the output stays as it was",
+        "Ba et al. 2016, table 1",
+        "2.4e-7 largest difference",
+        "plain: 1.0",
+        "PASS",
+        "",
+        "LayerNorm reaches a higher final accuracy",
+        "document 2",
+        "98.1 % against 98.4 %",
+        "same seeds",
+        "FAIL",
+        "the network without a norm is wide enough to learn all of it",
+        "BatchNorm is unstable at small batches",
+        "document 1",
+        "61 % at batch 2",
+        "94 % at 128",
+        "DIFFERS",
+        "it learns, but more slowly & with < half the accuracy",
     };
     kit_figure *const f = kit_figure_new(t, "claims", "Claims");
     kit_figure_says(f, KIT_SAY_NUMBER, "1 of 3 claims holds here");
