@@ -11,18 +11,18 @@
 
 /* In the order of the page: name, about how many seconds of --quick it takes, and what it is, for --list. */
 #define DIVE_FIGURES(F) \
-    F(correlation, 11, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
+    F(correlation, 9, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
     F(sphere, 1, "activations before and after LayerNorm in space: four units on a sphere, 64 on three principal axes") \
-    F(loss, 40, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
-    F(gradient_flow, 12, "norms of the gradient over layers, blocks and time steps, through training and before it: where it vanishes or explodes") \
-    F(hidden_dynamics, 6, "percentiles of what enters the nonlinearities, over training and over time; a recurrence left to itself") \
-    F(gamma_beta, 8, "the first gamma and beta: an LSTM's training with each, and what they make of a distribution") \
+    F(loss, 23, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
+    F(gradient_flow, 14, "norms of the gradient over layers, blocks and time steps, through training and before it: where it vanishes or explodes") \
+    F(hidden_dynamics, 4, "percentiles of what enters the nonlinearities, over training and over time; a recurrence left to itself") \
+    F(gamma_beta, 5, "the first gamma and beta: an LSTM's training with each, and what they make of a distribution") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error, on a row that hardly varies, a constant one, ordinary ones") \
-    F(batch_size, 18, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: accuracy, and training mode against evaluation mode") \
-    F(learning_rate, 20, "final loss against learning rate and initial scale: the largest that trains") \
-    F(padding, 3, "BatchNorm's statistics against the share of padding, plain and with lengths, and LayerNorm") \
+    F(batch_size, 15, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: accuracy, and training mode against evaluation mode") \
+    F(learning_rate, 13, "final loss against learning rate and initial scale: the largest that trains") \
+    F(padding, 2, "BatchNorm's statistics against the share of padding, plain and with lengths, and LayerNorm") \
     F(invariance, 1, "scaling and shifting of weights, inputs and one case: how far outputs and gradients move, under four norms") \
-    F(cost, 8, "LayerNorm in six ways: time forward and backward over sizes, and error") \
+    F(cost, 1, "LayerNorm in six ways: time forward and backward over sizes, and error") \
     F(claims, 1, "the table of all statements, what was measured, and whether it holds")
 
 /* TINY: --check alone, a few steps of everything. */

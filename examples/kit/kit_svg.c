@@ -205,7 +205,8 @@ static double parts(FILE *out, const kit_figure *f)
         kit_svg_body(out, f->panel[k]);
         fputs("</svg>\n", out);
     }
-    return lines(out, "soft", f->says[KIT_SAY_CAPTION], most, places.h + 12, 18);
+    y = lines(out, "soft", f->says[KIT_SAY_CAPTION], most, places.h + 12, 18);
+    return lines(out, "soft", f->says[KIT_SAY_SETTINGS], most, y + 8, 18);
 }
 
 void kit_figure_svg(FILE *out, const kit_figure *f)
