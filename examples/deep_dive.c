@@ -306,7 +306,8 @@ static void write_page(dive *d, kit_figure *const *figure, size_t n, const char 
             t,
             "Small networks without a norm, with BatchNorm and with LayerNorm train on the same batches from the same weights, and we look "
             "inside: for who trains networks, or teaches how they train, and wants to see which of the claims made for normalization hold. "
-            "%s Every number was measured by the command below; what does not hold here is shown as such.",
+            "%s Every number was measured by the command below; what does not hold here is shown as such. In the figures none, BN and LN are "
+            "the same arms in the same colours: no norm, BatchNorm, LayerNorm.",
             d->mode == DIVE_FULL    ? "These are the long runs."
             : d->mode == DIVE_QUICK ? "These are short runs of small networks: see --full for long ones."
                                     : "These are the tiny runs of a self-test: only what is exact means anything here."),

@@ -172,6 +172,31 @@ static void a_missing_file_is_empty_and_one_that_cannot_be_is_an_error(void **st
     gr_tape_free(t);
 }
 
+/* A picture is drawn from what was measured: not when a value was changed, or an array taken out. */
+static void a_figure_whose_arrays_changed_is_not_whole(void **state)
+{
+    (void)state;
+    const double values[] = { 0.25, 2, 3 };
+    const char *const path = path_in_folder(), *const change[][2] = { { "0.25", "0.75" }, { "\"first\"", "\"other\"" }, { "[3]", "[3, 1]" }, { "", "" } };
+    for (size_t i = 0; i < COUNT(change); i++) {
+        gr_tape *t = gr_tape_new(1);
+        size_t n;
+        kit_runs r = kit_runs_open(t, path);
+        kit_runs_put(&r, "a", GR_SHAPE(3), values, "first"), kit_runs_put(&r, "a", GR_SCALAR, values, "second");
+        assert_true(kit_runs_end(&r, "a", "s", 1));
+        assert_non_null(kit_runs_done(&r, "a", "s"));
+        char *const text = (char *)file_bytes(path, &n), *const at = strstr(text, change[i][0]), changed[2048];
+        text[n] = 0;
+        if (*change[i][0]) snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, change[i][1], at + strlen(change[i][0]));
+        else snprintf(changed, sizeof changed, "%s", strchr(text, '\n') + 1);
+        write_text(path, changed);
+        const kit_runs read = kit_runs_open(t, path);
+        assert_ok(t);
+        assert_null(kit_runs_done(&read, "a", "s"));
+        free(text), gr_tape_free(t), unlink(path);
+    }
+}
+
 static bool note_and_read(gr_tape *t, void *argument)
 {
     const double values[] = { 1, 2, 3 };
@@ -179,12 +204,12 @@ static bool note_and_read(gr_tape *t, void *argument)
     write_text(
         path,
         "{\"figure\": \"old\", \"name\": \"v\", \"shape\": [1], \"values\": [1]}\n"
-        "{\"figure\": \"old\", \"done\": {\"settings\": \"s\", \"seconds\": 1, \"program\": \"p\", \"cpu\": \"c\", \"threads\": 1}}\n");
+        "{\"figure\": \"old\", \"done\": {\"settings\": \"s\", \"seconds\": 1, \"program\": \"p\", \"cpu\": \"c\", \"threads\": 1, \"hash\": \"h\"}}\n");
     kit_runs r = kit_runs_open(t, path);
     kit_runs_put(&r, "a", GR_SHAPE(3), values, "v");
     const bool well = kit_runs_end(&r, "a", "s", 1);
     const kit_runs read = kit_runs_open(t, path);
-    return well && !gr_failed(t) && kit_runs_value(&read, "a", "v") == 1 && kit_runs_done(&read, "old", "s");
+    return well && !gr_failed(t) && kit_runs_value(&read, "a", "v") == 1 && kit_runs_done(&read, "a", "s");
 }
 
 static void any_allocation_may_fail(void **state)
@@ -204,6 +229,7 @@ int main(void)
         cmocka_unit_test(figures_are_dropped_and_half_ones_not_written),
         cmocka_unit_test(a_line_that_is_no_record_is_refused_with_its_place),
         cmocka_unit_test(a_missing_file_is_empty_and_one_that_cannot_be_is_an_error),
+        cmocka_unit_test(a_figure_whose_arrays_changed_is_not_whole),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

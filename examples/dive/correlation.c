@@ -245,7 +245,7 @@ static void draw_map(const dive *d, kit_figure *f, size_t site, size_t arm)
 static void draw_curves(const dive *d, kit_figure *f, size_t site, size_t measure, const char *title, kit_axis y, const kit_axis *x)
 {
     static const kit_ink ink[VARIANTS] = { KIT_INK_NONE, KIT_INK_BN, KIT_INK_LN, KIT_INK_QUIET };
-    static const char *const name[VARIANTS] = { "no norm", "BatchNorm", "LayerNorm", "no norm's values, put through LayerNorm" };
+    static const char *const name[VARIANTS] = { "none", "BN", "LN", "none, put through LN" };
     double at[DIVE_FRAMES];
     for (size_t k = 0; k < DIVE_FRAMES; k++) at[k] = (double)k;
     kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });

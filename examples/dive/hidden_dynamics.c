@@ -256,7 +256,7 @@ static void draw_bands(const dive *d, kit_figure *f, const char *task, course ov
         }
         at = gr_save(f->t, n * sizeof *at);
         for (size_t i = 0; at && i < n; i++) at[i] = over == OVER_TIME ? (double)(i + 1) : share->values[i];
-        series[arm] = (kit_series){ .name = norm[arm],
+        series[arm] = (kit_series){ .name = dive_arm_name[arm],
                                     .ink = (kit_ink)(KIT_INK_NONE + arm),
                                     .n = at ? n : 0,
                                     .x = at,

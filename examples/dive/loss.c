@@ -219,7 +219,7 @@ void dive_loss_draw(const dive *d, kit_figure *f)
 static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const char *what, int digits, const char *unit, dive_claim claim)
 {
     dive_verdict v[DIVE_ARCHS];
-    char measured[600], holds[100] = "", other[100] = "", why[300];
+    char measured[600], holds[100] = "", other[100] = "";
     size_t used = 0;
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         char a[32], b[32];
@@ -231,11 +231,10 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
                                  arch ? "; " : "", dive_arch_name[arch], dive_number(a, sizeof a, p.a, digits),
                                  dive_number(b, sizeof b, p.b, digits), p.below, p.seeds);
     }
-    snprintf(why, sizeof why,
-             "in all seeds it holds in: %s; not in: %s. With these initial weights and Adam a small plain network trains well, too",
-             *holds ? holds : "none", *other ? other : "none");
+    claim.why = kit_figure_text(
+        c->f, "in all seeds it holds in: %s; not in: %s. With these initial weights and Adam a small plain network trains well, too",
+        *holds ? holds : "none", *other ? other : "none");
     claim.measured = kit_figure_text(c->f, "%s: %s", unit, measured), claim.verdict = dive_together(v, DIVE_ARCHS);
-    claim.why = why;
     dive_claim_add(c, &claim);
 }
 

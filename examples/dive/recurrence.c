@@ -118,7 +118,7 @@ void dive_recurrence_measure(dive *d, double from, double to)
 static void draw_one(const dive *d, kit_figure *f, int fn)
 {
     static const char *const title[FS] = { "h = W h", "h = relu(W h)", "h = tanh(W h)" };
-    static const char *const kind[] = { "none", "LN_raw", "LN" }, *const name[] = { "no norm", "W h before LayerNorm", "LayerNorm" };
+    static const char *const kind[] = { "none", "LN_raw", "LN" }, *const name[] = { "none", "W h before LN", "LN" };
     static const kit_ink ink[] = { KIT_INK_NONE, KIT_INK_QUIET, KIT_INK_LN };
     const kit_record *const steps = kit_runs_get(&d->runs, "hidden_dynamics", "recurrence/steps");
     kit_panel *const p =

@@ -158,6 +158,7 @@ static void read_done(reader *in, kit_runs *r, const char *figure)
     need(in, ","), need_key(in, "\"program\""), done.program = need_text(in);
     need(in, ","), need_key(in, "\"cpu\""), done.cpu = need_text(in);
     need(in, ","), need_key(in, "\"threads\""), done.threads = need_number(in);
+    need(in, ","), need_key(in, "\"hash\""), done.hash = need_text(in);
     if (need(in, "}") && need(in, "}")) add_done(r, &done);
 }
 
@@ -209,10 +210,26 @@ kit_runs kit_runs_open(gr_tape *t, const char *path)
 
 /* ---- What is held ---- */
 
+/* Of a figure's arrays, in 16 digits. */
+static const char *hash_of(const kit_runs *r, const char *figure, char text[17])
+{
+    uint64_t hash = KIT_HASH;
+    for (const kit_record *p = r->first; p; p = p->next) {
+        if (strcmp(p->figure, figure) != 0) continue;
+        hash = kit_hash(hash, p->name, strlen(p->name) + 1), hash = kit_hash(hash, &p->shape.rank, sizeof p->shape.rank);
+        hash = kit_hash(hash, p->shape.dim, (size_t)p->shape.rank * sizeof *p->shape.dim);
+        hash = kit_hash(hash, p->values, p->n * sizeof *p->values);
+    }
+    snprintf(text, 17, "%016llx", (unsigned long long)hash);
+    return text;
+}
+
 const kit_done *kit_runs_done(const kit_runs *r, const char *figure, const char *settings)
 {
+    char hash[17];
     for (const kit_done *d = r->done; d; d = d->next)
-        if (strcmp(d->figure, figure) == 0) return strcmp(d->settings, settings) == 0 ? d : NULL;
+        if (strcmp(d->figure, figure) == 0)
+            return strcmp(d->settings, settings) == 0 && strcmp(d->hash, hash_of(r, figure, hash)) == 0 ? d : NULL;
     return NULL;
 }
 
@@ -304,19 +321,21 @@ static void write_done(FILE *out, const kit_done *d)
     fputs(", \"program\": ", out), kit_json_text(out, d->program);
     fputs(", \"cpu\": ", out), kit_json_text(out, d->cpu);
     fputs(", \"threads\": ", out), kit_json_number(out, d->threads, 9);
+    fputs(", \"hash\": ", out), kit_json_text(out, d->hash);
     fputs("}}\n", out);
 }
 
 bool kit_runs_end(kit_runs *r, const char *figure, const char *settings, double seconds)
 {
-    char cpu[128];
+    char cpu[128], hash[17];
     if (gr_failed(r->t)) return false;
     const kit_done done = { .figure = copy(r->t, figure),
                             .settings = copy(r->t, settings),
                             .seconds = as_written(seconds),
                             .program = GR_VERSION_TEXT,
                             .cpu = copy(r->t, kit_cpu(cpu, sizeof cpu)),
-                            .threads = gr_tape_threads(r->t) };
+                            .threads = gr_tape_threads(r->t),
+                            .hash = copy(r->t, hash_of(r, figure, hash)) };
     if (!gr_failed(r->t)) add_done(r, &done);
     kit_file file = kit_file_begin(r->t, r->path);
     for (const kit_done *d = r->done; file.out && d; d = d->next) {

@@ -3,7 +3,7 @@
  * A file of records, one JSON object a line. An array:
  *     {"figure": "loss", "name": "mlp/LN/42/test_loss", "shape": [20], "values": [2.3, 1.9, ..]}
  * numbers as %.9g, null where not finite; and, after a figure's arrays, the line that says it is whole, and what it is of:
- *     {"figure": "loss", "done": {"settings": "quick, seeds 42 43, drawn digits, ..", "seconds": 41.2, "program": .., "cpu": .., "threads": 2}}
+ *     {"figure": "loss", "done": {"settings": "quick, seeds 42 43, drawn digits, ..", "seconds": 41.2, .., "threads": 2, "hash": ..}}
  * The file is replaced as a whole after each figure, so that an interrupted run loses the figure that it was at. */
 #ifndef KIT_RUNS_H
 #define KIT_RUNS_H
@@ -23,6 +23,7 @@ typedef struct kit_done {          /* a figure that is whole */
     double seconds;
     const char *program, *cpu;     /* its version; the machine */
     double threads;
+    const char *hash;              /* of its arrays */
 } kit_done;
 
 typedef struct {
@@ -35,7 +36,7 @@ typedef struct {
 /* Read path, when it is there. A line that is no record is an error on t that names it. t is not to be reset while r is in use. */
 kit_runs kit_runs_open(gr_tape *t, const char *path);
 
-/* Whether figure is whole and was measured with these settings. */
+/* Whether figure is whole, was measured with these settings, and its arrays are those that were written: who draws it need not look. */
 const kit_done *kit_runs_done(const kit_runs *r, const char *figure, const char *settings);
 
 /* Forget figure, before it is measured anew. */
