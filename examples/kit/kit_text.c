@@ -73,7 +73,7 @@ static size_t read_text(gr_tape *t, const char *path, int *id)
     FILE *const f = open_text(path);
     for (int c; f && n < LARGEST && (c = fgetc(f)) != EOF; n++)
         if (id) id[n] = c;
-    if (!f || ferror(f)) gr_fail_as(t, GR_IO_FAILED, "", "--data %s: cannot be read: %s", path, strerror(errno));
+    if (!f || ferror(f)) gr_fail_as(t, GR_IO_FAILED, "", "%s: this text cannot be read: %s", path, strerror(errno));
     if (f) fclose(f);
     return n;
 }
@@ -113,7 +113,7 @@ kit_text kit_text_open(gr_tape *t, const char *path, size_t batch, size_t window
                    window, c.n / 10);
     c.id = room_for(t, c.n), c.in = room_for(t, batch * window), c.next = room_for(t, batch * window);
     if (gr_failed(t)) return c;
-    if (path && read_text(t, path, c.id) != c.n) gr_fail_as(t, GR_IO_FAILED, "", "--data %s: it changes while it is read", path);
+    if (path && read_text(t, path, c.id) != c.n) gr_fail_as(t, GR_IO_FAILED, "", "%s: this text changes while it is read", path);
     if (!path) make_text(t, c.id);
     if (!gr_failed(t)) number_letters(&c);
     return c;
