@@ -7,7 +7,7 @@
 
 #define NAME(name, seconds, what) #name,
 static const char *const figures[] = { DIVE_FIGURES(NAME) };
-#define CHEAP "epsilon,invariance,claims"
+#define CHEAP "epsilon,invariance"
 
 /* The files of a report in the folder NAME of ours, removed with it. */
 static void remove_report(const char *name)
@@ -115,17 +115,17 @@ static void draws_again_without_measuring(void **state)
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=" CHEAP);
     holds("a", "report.html", "What epsilon does"), holds("a", "report.html", "learning_rate");
     holds("a", "figures/epsilon.json", "\"data\":"), holds("a", "figures/epsilon.svg", "</svg>");
-    char *const json = text_of("a", "figures/epsilon.json"), *const svg = text_of("a", "figures/claims.svg");
+    char *const json = text_of("a", "figures/epsilon.json"), *const svg = text_of("a", "figures/invariance.svg");
     snprintf(drawn, sizeof drawn, "%s/figures/epsilon.json", in_dir("a")), unlink(drawn);
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
     snprintf(copy, sizeof copy, "%s", in_dir("runs"));
     assert_int_equal(link(path, copy), 0); /* a file that is written anew is another one */
 
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon");
-    assert_non_null(strstr(out, "epsilon           as measured before\n")), assert_null(strstr(out, "claims"));
+    assert_non_null(strstr(out, "epsilon           as measured before\n")), assert_null(strstr(out, "invariance"));
     struct stat was, is;
     assert_int_equal(stat(copy, &was), 0), assert_int_equal(stat(path, &is), 0), assert_int_equal(was.st_ino, is.st_ino);
-    char *const again = text_of("a", "figures/epsilon.json"), *const svg_again = text_of("a", "figures/claims.svg");
+    char *const again = text_of("a", "figures/epsilon.json"), *const svg_again = text_of("a", "figures/invariance.svg");
     assert_string_equal(json, again), assert_string_equal(svg, svg_again);
 
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon", "--seed=43"); /* other settings, other numbers */
@@ -150,7 +150,7 @@ static void a_file_of_runs_that_is_none_is_refused_and_kept(void **state)
 static void threads_change_nothing_but_times(void **state)
 {
     (void)state;
-    static const char only[] = "--only=correlation,gradient_flow,padding," CHEAP;
+    static const char only[] = "--only=correlation,gradient_flow,padding,claims," CHEAP;
     assert_run("--check", "--quiet", "--data=none", "--threads=1", "--out", in_dir("a"), only);
     assert_run("--check", "--quiet", "--data=none", "--threads=2", "--out", in_dir("b"), only);
     assert_same_report("a", "b", only);
