@@ -52,8 +52,8 @@ FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/*.c))
 TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
 TESTKIT   := $(TESTKIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(TESTKIT))))
 
-all: library $(EXAMPLES:%=$(DIR)/%)
-	@for e in $(EXAMPLES); do cmp -s $(DIR)/$$e $$e || cp $(DIR)/$$e $$e || exit; done
+all: library $(EXAMPLES)
+$(EXAMPLES): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
 library: $(STATIC) $(SHARED)
 
 define isa_rule

@@ -1,7 +1,7 @@
 /* examples/layernorm_speed.c - LayerNorm written in six ways: how fast each is, and how wrong.
  *
- * Shows: time forward and backward over sizes, as ratios to the library's fused operator of the same round; the error of y and dx against
- *        double where the mean is 1 to 1e6 deviations, and over epsilon; what N - 1, and epsilon outside the root, change.
+ * Shows: time forward and backward over sizes, and RMSNorm's, as ratios to the library's fused operator of the same round; the error of y
+ *        and dx against double where the mean is 1 to 1e6 deviations, and over epsilon; what N - 1, and epsilon outside the root, change.
  * Run:   examples/layernorm_speed                    half a minute
  *        examples/layernorm_speed --full             more sizes, more rounds, the whole grid of errors
  *        examples/layernorm_speed --rows 1792 --cols 512
@@ -41,10 +41,10 @@ enum { SIZES = sizeof sizes / sizeof *sizes, QUICK_SIZES = 5 };
 
 static void time_size(kit_run *r, size_t rows, size_t N, size_t rounds)
 {
-    kit_way_time time[KIT_WAYS];
+    kit_way_time time[KIT_TIMED];
     if (!kit_way_times(r->tape, rows, N, rounds, time)) return;
     if (!common.quiet) printf("\n%-16s %10s %9s %6s %12s %9s %6s\n", "", "forward us", "x fused", "GB/s", "backward us", "x fused", "GB/s");
-    for (int way = 0; way < KIT_WAYS; way++) {
+    for (int way = 0; way < KIT_TIMED; way++) {
         const double f = time[way].seconds[0], k = time[way].seconds[1], bytes = (double)(rows * N * sizeof(gr_real));
         const double of_f = time[way].ratio[0], of_k = time[way].ratio[1];
         char name[64];

@@ -26,24 +26,11 @@ static void growth_is_a_layers_share_of_the_squared_norm(void **state)
     assert_true(isnan(flow_growth(g, 3, 1)));
 }
 
-static void the_exponent_is_that_of_a_power(void **state)
-{
-    (void)state;
-    const double x[] = { 2, 4, 8, 16, 31 };
-    double y[5];
-    for (int k = 0; k < 5; k++) y[k] = 7 * pow(x[k], -0.5);
-    assert_true(near(flow_exponent(x, y, 5), -0.5, 1e-12));
-    assert_true(isnan(flow_exponent(x, y, 1)));
-    /* numpy.polyfit(log(x), log([1, 2, 2, 3, 3]), 1)[0] */
-    assert_true(near(flow_exponent(x, (const double[]){ 1, 2, 2, 3, 3 }, 5), 0.379860927595, 1e-9));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decades_go_from_the_last_to_the_first),
         cmocka_unit_test(growth_is_a_layers_share_of_the_squared_norm),
-        cmocka_unit_test(the_exponent_is_that_of_a_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

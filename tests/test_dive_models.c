@@ -91,6 +91,21 @@ static void arms_start_from_the_same_weights(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
+static void the_learning_rate_warms_up(void **state)
+{
+    (void)state;
+    kit_arm arm = built(&(dive_spec){ .arch = DIVE_MLP, .hidden = 4, .lr = 0.1, .warmup = 4 }, GR_NORM_LAYER);
+    const double rate[] = { 0.025, 0.05, 0.075, 0.1, 0.1 };
+    const kit_batch batch = { .n = 1, .pixels = (gr_real[KIT_PIXELS]){ 0 }, .labels = (int[]){ 3 } };
+    for (size_t k = 0; k < COUNT(rate); k++) {
+        kit_score score = { 0 };
+        assert_true(fabs(gr_optim_lr(arm.optim) - rate[k]) < 1e-12);
+        assert_true(gr_backward(arm.tape, dive_loss(&arm, &batch, &score)) && gr_optim_step(arm.tape, arm.optim));
+        gr_tape_reset(arm.tape);
+    }
+    unbuild(&arm);
+}
+
 /* What the cell's norm makes of c [B, H]. */
 static gr_tensor *cell_norm(gr_tape *t, gr_tensor *c, const gr_recurrent_weights *w, size_t step)
 {
@@ -342,6 +357,10 @@ static void bands_and_verdicts_over_seeds(void **state)
     assert_int_equal(dive_together((const dive_verdict[]){ DIVE_PASS, DIVE_PASS }, 2), DIVE_PASS);
     assert_int_equal(dive_together((const dive_verdict[]){ DIVE_FAIL, DIVE_FAIL }, 2), DIVE_FAIL);
     assert_int_equal(dive_together((const dive_verdict[]){ DIVE_PASS, DIVE_FAIL }, 2), DIVE_DIFFERS);
+    assert_int_equal(dive_both(true, true), DIVE_PASS);
+    assert_int_equal(dive_both(false, true), DIVE_DIFFERS);
+    assert_int_equal(dive_both(true, false), DIVE_DIFFERS);
+    assert_int_equal(dive_both(false, false), DIVE_FAIL);
     const dive_pair nobody = dive_compare(NULL, NULL);
     assert_int_equal(dive_is_below(&nobody), DIVE_FAIL);
     assert_true(isnan(nobody.a));
@@ -355,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arms_start_from_the_same_weights),
+        cmocka_unit_test(the_learning_rate_warms_up),
         cmocka_unit_test(gates_make_the_state_that_follows),
         cmocka_unit_test(gain_shift_and_scale_land),
         cmocka_unit_test(the_bits_do_not_depend_on_threads),

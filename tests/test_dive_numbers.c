@@ -186,6 +186,18 @@ static void the_mean_slope_of_tanh_is_the_papers(void **state)
     assert_true(fabs(dive_tanh_slope(0) - 1) < 1e-12);
 }
 
+static void the_exponent_is_that_of_a_power(void **state)
+{
+    (void)state;
+    const double x[] = { 2, 4, 8, 16, 31 };
+    double y[5];
+    for (int k = 0; k < 5; k++) y[k] = 7 * pow(x[k], -0.5);
+    assert_true(fabs(dive_exponent(x, y, 5) + 0.5) < 1e-12);
+    assert_true(isnan(dive_exponent(x, y, 1)));
+    /* numpy.polyfit(log(x), log([1, 2, 2, 3, 3]), 1)[0] */
+    assert_true(fabs(dive_exponent(x, (const double[]){ 1, 2, 2, 3, 3 }, 5) - 0.379860927595) < 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +211,7 @@ int main(void)
         cmocka_unit_test(rows_have_mean_0_and_variance_1),
         cmocka_unit_test(columns_of_a_tensor_are_taken_out),
         cmocka_unit_test(the_mean_slope_of_tanh_is_the_papers),
+        cmocka_unit_test(the_exponent_is_that_of_a_power),
         cmocka_unit_test(without_memory_there_are_no_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,8 +82,9 @@ static void errors_have_the_same_bits_for_any_threads_and_meet_the_check(void **
     (void)state;
     assert_run("--rows=8", "--cols=32", "--rounds=2", "--threads=1", "--check", "--log", in_dir("log"));
     assert_non_null(strstr(out, "8 x 32 "));
+    assert_non_null(strstr(out, "  RMSNorm\n"));
     slurp(in_dir("log"), first_log, sizeof first_log);
-    assert_int_equal(records(first_log, "time"), 6);
+    assert_int_equal(records(first_log, "time"), 7);
     assert_int_equal(records(first_log, "error"), 6 * (8 + 12));
     assert_int_equal(records(first_log, "convention"), 3 * 12);
     assert_run("--rows=8", "--cols=32", "--rounds=1", "--threads=3", "--quiet", "--log", in_dir("log"));

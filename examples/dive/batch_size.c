@@ -212,10 +212,9 @@ void dive_batch_size_draw(const dive *d, kit_figure *f)
         "All see %zu samples, in batches of 1 to 128 (%zu steps to %zu), at learning rate 0.001 sqrt(batch / 4), constant; means and "
         "ranges of %zu seeds. On the right the test set is shown in training mode, in batches of that size, as the network saw its "
         "training batches: only BatchNorm is another network then. Where there are few steps its running statistics lag behind, which "
-        "costs it in "
-        "evaluation mode. At batch 1 a hidden unit has one value and BatchNorm no statistics: normalized, it would be beta whatever "
-        "the input, and the module refuses (no point). After a convolution a channel has height times width values even of one image: "
-        "norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images.",
+        "costs it in evaluation mode. At batch 1 a hidden unit has one value and BatchNorm no statistics: normalized, it would be beta "
+        "whatever the input, and the module refuses (no point). After a convolution a channel has height times width values even of one "
+        "image: norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images.",
         samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d));
     kit_figure_says(f, KIT_SAY_SETTINGS, "%s. CNN: %s; once more with norms after the convolutions only. MLP: %s.", d->preprocessing,
                     words[CNN], words[MLP]);

@@ -4,8 +4,8 @@
  * Records: NAME [3], see exact.h. */
 #include "examples/dive/exact.h"
 
-enum { LISTS = 2 };
-static dive_exact_list list_of(size_t i) { return i ? dive_exact_other() : dive_exact_layer(); }
+enum { LISTS = 3 };
+static dive_exact_list list_of(size_t i) { return i == 0 ? dive_exact_layer() : i == 1 ? dive_exact_other() : dive_exact_transformer(); }
 
 void dive_claims_measure(dive *d)
 {

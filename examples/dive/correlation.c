@@ -317,58 +317,47 @@ void dive_correlation_draw(const dive *d, kit_figure *f)
 
 static void claim_exact(const dive *d, dive_claims *c)
 {
-    char measured[200], control[200];
     const kit_record *const moved = kit_runs_get(&d->runs, "correlation", "mlp/moved");
     const double forced = kit_runs_value(&d->runs, "correlation", "mlp/LN/forced");
     if (!moved || moved->n != DIVE_ARMS) return;
-    bool holds = moved->values[1] < 1e-3;
-    snprintf(measured, sizeof measured, "largest change of |r| by BatchNorm in evaluation mode %.1e, through training", moved->values[1]);
-    snprintf(control, sizeof control, "by LayerNorm in the same place %.2f", moved->values[2]);
-    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm leaves the correlation of units as it is: it shifts and scales each by itself",
-                                     .source = "follows from the formula",
-                                     .measured = measured,
-                                     .control = control,
-                                     .exact = true,
-                                     .verdict = holds ? DIVE_PASS : DIVE_FAIL,
-                                     .why = holds ? "" : "larger than rounding" });
-    holds = forced < 1e-9;
-    snprintf(measured, sizeof measured, "covariances of different units average -1/(H-1) of the mean variance to %.1e, through training",
-             forced);
-    snprintf(control, sizeof control, "mean r after training %.4f without a norm, %.4f of the same values put through LayerNorm",
-             last_of(d, MLP, 0, MEAN_R), last_of(d, MLP, CONTROL, MEAN_R));
-    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm forces units to be negatively correlated on average: rows of zero mean",
-                                     .source = "follows from the formula",
-                                     .measured = measured,
-                                     .control = control,
-                                     .exact = true,
-                                     .verdict = holds ? DIVE_PASS : DIVE_FAIL,
-                                     .why = holds ? "" : "larger than rounding" });
+    dive_claim_exact(
+        c, moved->values[1] < 1e-3, "BatchNorm leaves the correlation of units as it is: it shifts and scales each by itself",
+        "follows from the formula",
+        kit_figure_text(c->f, "largest change of |r| by BatchNorm in evaluation mode %.1e, through training", moved->values[1]),
+        kit_figure_text(c->f, "by LayerNorm in the same place %.2f", moved->values[2]), "larger than rounding");
+    dive_claim_exact(
+        c, forced < 1e-9, "LayerNorm forces units to be negatively correlated on average: rows of zero mean", "follows from the formula",
+        kit_figure_text(c->f, "covariances of different units average -1/(H-1) of the mean variance to %.1e, through training", forced),
+        kit_figure_text(c->f, "mean r after training %.4f without a norm, %.4f of the same values put through LayerNorm",
+                        last_of(d, MLP, 0, MEAN_R), last_of(d, MLP, CONTROL, MEAN_R)),
+        "larger than rounding");
 }
 
 static void claim_decorrelates(const dive *d, dive_claims *c)
 {
     static const size_t site[] = { MLP, LSTM14, LSTM28 };
-    char measured[400], control[400], why[400];
-    int used[2] = { 0, 0 };
+    kit_figure *const f = c->f;
+    const char *measured = "", *control = "the plain network's values through LayerNorm";
     size_t lower = 0, beyond = 0;
     for (size_t i = 0; i < sizeof site / sizeof *site; i++) {
         const double none = last_of(d, site[i], 0, ABS_R), ln = last_of(d, site[i], 2, ABS_R), same = last_of(d, site[i], CONTROL, ABS_R);
-        used[0] += snprintf(measured + used[0], sizeof measured - (size_t)used[0], "%s%s: mean |r| %.3f with LN, %.3f without",
-                            i ? "; " : "", site_title[site[i]], ln, none);
-        used[1] += snprintf(control + used[1], sizeof control - (size_t)used[1], "%s%.3f",
-                            i ? ", " : "the plain network's values through LayerNorm: ", same);
+        measured =
+            kit_figure_text(f, "%s%s%s: mean |r| %.3f with LN, %.3f without", measured, i ? "; " : "", site_title[site[i]], ln, none);
+        control = kit_figure_text(f, "%s%s %.3f", control, i ? "," : ":", same);
         lower += ln < 0.9 * none, beyond += ln < 0.9 * same;
     }
-    snprintf(why, sizeof why,
-             "lower by more than a tenth in %zu of 3 places, and in %zu lower than the formula alone makes it without training", lower,
-             beyond);
-    const dive_verdict verdict = lower == 3 && beyond == 3 ? DIVE_PASS : lower ? DIVE_DIFFERS : DIVE_FAIL;
-    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm reduces the correlation of hidden units",
-                                     .source = "often said, with heat maps",
-                                     .measured = measured,
-                                     .control = control,
-                                     .verdict = verdict,
-                                     .why = verdict == DIVE_PASS ? "" : why });
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = "LayerNorm reduces the correlation of hidden units",
+               .source = "often said, with heat maps",
+               .measured = measured,
+               .control = control,
+               .verdict = lower == 3 && beyond == 3 ? DIVE_PASS
+                          : lower                   ? DIVE_DIFFERS
+                                                    : DIVE_FAIL,
+               .why = kit_figure_text(
+                   f, "lower by more than a tenth in %zu of 3 places, and in %zu lower than the formula alone makes it without training",
+                   lower, beyond) });
 }
 
 void dive_correlation_claims(const dive *d, dive_claims *c) { claim_exact(d, c), claim_decorrelates(d, c); }

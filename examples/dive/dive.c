@@ -70,6 +70,20 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
     c->claim[c->n++] = p;
 }
 
+void dive_claim_exact(dive_claims *c, bool holds, const char *statement, const char *source, const char *measured, const char *control,
+                      const char *why)
+{
+    dive_claim_add(c, &(dive_claim){ .statement = statement,
+                                     .source = source,
+                                     .measured = measured,
+                                     .control = control,
+                                     .why = why,
+                                     .verdict = holds ? DIVE_PASS : DIVE_FAIL,
+                                     .exact = true });
+}
+
+dive_verdict dive_both(bool a, bool b) { return a && b ? DIVE_PASS : a || b ? DIVE_DIFFERS : DIVE_FAIL; }
+
 void dive_collect(const dive *d, dive_claims *c)
 {
     for (size_t i = 0; i < dive_figures_n; i++)

@@ -60,13 +60,18 @@ typedef enum { DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS } dive_verdict;
 typedef struct {
     const char *statement, *source; /* "LayerNorm is invariant to scaling the weights"; "Ba et al. 2016, table 1" */
     const char *measured, *control; /* with numbers; what it is held against */
-    const char *why;                /* for FAIL and DIFFERS: why; else "" */
+    const char *why;                /* of FAIL and DIFFERS alone */
     dive_verdict verdict;
     bool exact;                     /* it is mathematics: --check wants it to PASS */
 } dive_claim;
 enum { DIVE_CLAIMS = 160 };
 typedef struct dive_claims { kit_figure *f; dive_claim *claim[DIVE_CLAIMS]; size_t n; } dive_claims;
 void dive_claim_add(dive_claims *c, const dive_claim *claim);
+/* One that is mathematics. */
+void dive_claim_exact(dive_claims *c, bool holds, const char *statement, const char *source, const char *measured, const char *control,
+                      const char *why);
+/* PASS when both parts of a statement hold, DIFFERS when one does, else FAIL. */
+dive_verdict dive_both(bool a, bool b);
 
 typedef struct {
     const char *name, *what;

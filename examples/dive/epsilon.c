@@ -124,30 +124,19 @@ void dive_epsilon_draw(const dive *d, kit_figure *f)
 
 void dive_epsilon_claims(const dive *d, dive_claims *c)
 {
-    char measured[160], why[200];
     double most = 0;
     bool finite = true;
     for (size_t k = 0; k < EPS; k++) {
         const double out = at(d, k, CONSTANT, "out"), grad = at(d, k, CONSTANT, "grad");
         most = fmax(most, out), finite &= isfinite(out) && isfinite(grad);
     }
-    snprintf(measured, sizeof measured, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most,
-             finite ? "finite" : "not finite");
-    dive_claim_add(c, &(dive_claim){ .statement = "A row of equal values gives beta, and its gradient is finite",
-                                     .source = "often said; worked numbers",
-                                     .measured = measured,
-                                     .control = "beta 0",
-                                     .why = "a constant row did not become 0",
-                                     .verdict = most == 0 && finite ? DIVE_PASS : DIVE_FAIL,
-                                     .exact = true });
+    dive_claim_exact(
+        c, most == 0 && finite, "A row of equal values gives beta, and its gradient is finite", "often said; worked numbers",
+        kit_figure_text(c->f, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most, finite ? "finite" : "not finite"),
+        "beta 0", "a constant row did not become 0");
     const double shrinks = at(d, 0, HARDLY, "out") / at(d, 8, HARDLY, "out"), theory = sqrt((4e-9 + 1e-5) / 4e-9);
-    snprintf(measured, sizeof measured, "%.5g times smaller with 1e-5 than with 0", shrinks);
-    snprintf(why, sizeof why, "%.5g by the formula", theory);
-    dive_claim_add(c, &(dive_claim){ .statement = "Rows of small variance are shrunk by sqrt((var + epsilon) / var)",
-                                     .source = "formula; [0.001, 0.001, 0.0011, 0.0009, 0.001]",
-                                     .measured = measured,
-                                     .control = why,
-                                     .why = "off by more than 1e-3",
-                                     .verdict = fabs(shrinks / theory - 1) < 1e-3 ? DIVE_PASS : DIVE_FAIL,
-                                     .exact = true });
+    dive_claim_exact(c, fabs(shrinks / theory - 1) < 1e-3, "Rows of small variance are shrunk by sqrt((var + epsilon) / var)",
+                     "formula; [0.001, 0.001, 0.0011, 0.0009, 0.001]",
+                     kit_figure_text(c->f, "%.5g times smaller with 1e-5 than with 0", shrinks),
+                     kit_figure_text(c->f, "%.5g by the formula", theory), "off by more than 1e-3");
 }

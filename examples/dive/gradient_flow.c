@@ -26,14 +26,6 @@ double flow_growth(const double *gradient, size_t n, size_t edge)
     return pow(gradient[edge] / gradient[n - 1 - edge], 2 / (double)(n - 1 - 2 * edge));
 }
 
-double flow_exponent(const double *x, const double *y, size_t n)
-{
-    double mx = 0, my = 0, xx = 0, xy = 0;
-    for (size_t i = 0; i < n; i++) mx += log(x[i]) / (double)n, my += log(y[i]) / (double)n;
-    for (size_t i = 0; i < n; i++) xx += pow(log(x[i]) - mx, 2), xy += (log(x[i]) - mx) * (log(y[i]) - my);
-    return xx > 0 ? xy / xx : (double)NAN;
-}
-
 /* ==== Training ==== */
 
 double flow_norm(const gr_tape *t, const gr_tensor *x)
@@ -59,8 +51,6 @@ void flow_build(kit_arm *arm)
     }
     gr_param_init(arm->tape, &m->token->module, "weight", gr_normal(0, sqrt(0.5)));
     gr_param_init(arm->tape, &m->position->module, "weight", gr_normal(0, sqrt(0.5)));
-    if (!strcmp(arm->name, FLOW_WARM))
-        gr_optim_schedule(arm->tape, arm->optim, gr_schedule_warmup(FLOW_WARM_STEPS, gr_schedule_constant()));
 }
 
 size_t flow_gradients(const kit_arm *arm, double g[2][FLOW_PLACES])
@@ -155,7 +145,9 @@ static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e,
     if (a.source.test > tests) a.source.test = tests;
     for (int i = net->spec.post; i < DIVE_ARMS; i++)
         kit_arms_add(&a, dive_arm_name[i], (int)dive_arm_norm[i]), a.arm[a.n - 1].user = &b.spec;
-    if (net->spec.post) kit_arms_add(&a, FLOW_WARM, GR_NORM_LAYER), a.arm[a.n - 1].user = &b.spec;
+    dive_spec warm = b.spec;
+    warm.warmup = flow_warm_steps(d);
+    if (net->spec.post) kit_arms_add(&a, FLOW_WARM, GR_NORM_LAYER), a.arm[a.n - 1].user = &warm;
     if (w) {
         w->d = d, w->net = net, w->begun = begun, w->share = share;
         w->frames = choose_frames(d, w->at);

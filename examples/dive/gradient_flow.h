@@ -18,10 +18,10 @@ extern const flow_net flow_nets[FLOW_NETS];
 
 /* Of post-norm, a fourth arm: LN whose learning rate rises over so many steps. */
 #define FLOW_WARM "LN, warm-up"
-enum { FLOW_WARM_STEPS = 60 };
+static inline size_t flow_warm_steps(const dive *d) { return dive_pick(d, 2, 60, 400); }
 
 /* Before training: batches, blocks and gains that are tried. */
-enum { FLOW_BATCHES = 3, FLOW_DEPTHS = 5, FLOW_GAINS = 5, FLOW_LAYERS = 30, FLOW_BLANK = 4 /* rows */ };
+enum { FLOW_BATCHES = 3, FLOW_DEPTHS = 5, FLOW_GAINS = 5, FLOW_LAYERS = 30, FLOW_BLANK = 4 /* rows */, FLOW_THEOREM = 12 /* blocks */ };
 extern const size_t flow_batches[FLOW_BATCHES], flow_depths[FLOW_DEPTHS];
 extern const double flow_gains[FLOW_GAINS];
 
@@ -35,7 +35,5 @@ void flow_start(dive *d, double begun, double share);   /* measures what is seen
 double flow_decades(const double *gradient, size_t n);
 /* The factor by which the squared norm grows from layer to layer on its way back, fitted to the middle of n gradients, without `edge` on each side. */
 double flow_growth(const double *gradient, size_t n, size_t edge);
-/* The exponent a of y = c x^a, by least squares of the logarithms. */
-double flow_exponent(const double *x, const double *y, size_t n);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * Records: start/layers [batches, arms, layers]; start/depths [n] and start/last/KIND [n]: the last block's second matrix;
  * start/blocks/DEPTH [none, pre, post; blocks]; start/gain/ARM [gains, 196] and start/noise [noise, zeros; 28] of the LSTM's state, the latter where the
- * first rows are blank. */
+ * first rows are blank; start/theorem [pre, post; first, last of 12 blocks] in the theorems' setting; start/rnn [gains]: through 100 steps of an RNN, the first step's over the last's. */
 #include "core/op.h"
+#include "examples/dive/exact.h"
 #include "examples/dive/gradient_flow.h"
 #include "gradus.h"
 #include <math.h>
@@ -125,6 +126,37 @@ static void measure_gains(dive *d, int which)
     dive_put(d, GR_SHAPE(FLOW_GAINS, FLOW_PLACES), out[0], "start/gain/%s", dive_arm_name[which]);
 }
 
+static void measure_theorem(dive *d)
+{
+    double ends[2][2] = { { 0 } };
+    gr_tape *const t = dive_tape(d, dive_seed(d, 0));
+    for (int draw = 0; draw < 24; draw++)
+        for (int post = 0; post < 2; post++) {
+            const dive_ends e = dive_theorem_gradient(t, FLOW_THEOREM, post);
+            ends[post][0] += e.first, ends[post][1] += e.last;
+        }
+    dive_put(d, GR_SHAPE(2, 2), ends[0], "start/theorem");
+    dive_tape_free(d, t);
+}
+
+/* h = tanh(BN(W h)), gain gamma, from noise on, no input: what of a random gradient at the last step comes to the first. */
+static void measure_rnn(dive *d)
+{
+    enum { STEPS = 100, B = 64, H = 100 };
+    double back[FLOW_GAINS] = { 0 };
+    gr_tape *const t = dive_tape(d, dive_seed(d, 0));
+    for (size_t i = 0; i < FLOW_GAINS && !gr_failed(t); i++) {
+        gr_tape_reset(t);
+        gr_tensor *const w = gr_randn(t, GR_SHAPE(H, H), 0, 1 / sqrt(H), "w"), *const gamma = gr_full(t, GR_SHAPE(H), flow_gains[i]);
+        gr_tensor *const first = gr_want_grad(t, gr_randn(t, GR_SHAPE(B, H), 0, 0.1, "h0")), *h = first;
+        for (size_t k = 0; k < STEPS; k++) h = gr_tanh(t, gr_batch_norm(t, gr_linear_op(t, h, w, NULL), -1, gamma, NULL, NULL));
+        const gr_tensor *const dh = gr_randn(t, GR_SHAPE(B, H), 0, 1, "dh");
+        if (dh && gr_backward_from(t, h, dh->data)) back[i] = flow_norm(t, first) / sqrt((double)(B * H));
+    }
+    dive_put(d, GR_SHAPE(FLOW_GAINS), back, "start/rnn");
+    dive_tape_free(d, t);
+}
+
 static void measure_noise(dive *d)
 {
     double out[2][KIT_SIDE] = { { 0 } };
@@ -140,5 +172,5 @@ void flow_start(dive *d, double begun, double share)
     if (go_on) measure_layers(d);
     if (go_on && dive_tick(d, begun + 0.3 * share, "before training")) measure_blocks(d);
     for (int i = 1; i < DIVE_ARMS && go_on && dive_tick(d, begun + (0.5 + 0.2 * i) * share, "before training"); i++) measure_gains(d, i);
-    if (go_on) measure_noise(d);
+    if (go_on) measure_theorem(d), measure_rnn(d), measure_noise(d);
 }

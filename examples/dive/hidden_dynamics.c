@@ -322,50 +322,46 @@ void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)
 
 static void claim_percentiles(const dive *d, dive_claims *c)
 {
-    char measured[240], control[200];
     const double none = mean_of(d, "mlp", 0, "off"), bn = mean_of(d, "mlp", 1, "off"), ln = mean_of(d, "mlp", 2, "off");
-    snprintf(measured, sizeof measured,
-             "mean |median| over units and training %.2f with BN, %.2f without (at most 0.6 of it wanted); it drifts by %.2f and %.2f", bn,
-             none, mean_of(d, "mlp", 1, "drift"), mean_of(d, "mlp", 0, "drift"));
-    snprintf(control, sizeof control, "no norm in the same places, same weights and batches; LN: %.2f, drift %.2f", ln,
-             mean_of(d, "mlp", 2, "drift"));
-    const dive_verdict verdict = bn <= 0.6 * none ? DIVE_PASS : bn < none ? DIVE_DIFFERS : DIVE_FAIL;
-    dive_claim_add(c, &(dive_claim){ .statement = "The percentiles of a sigmoid's input are more stable with BatchNorm",
-                                     .source = "Ioffe, Szegedy 2015, figure 1b, c",
-                                     .measured = measured,
-                                     .control = control,
-                                     .verdict = verdict,
-                                     .why = verdict == DIVE_PASS      ? ""
-                                            : verdict == DIVE_DIFFERS ? "closer to 0, but not by as much"
-                                                                      : "not closer to 0 here" });
+    dive_claim_add(
+        c,
+        &(dive_claim){
+            .statement = "The percentiles of a sigmoid's input are more stable with BatchNorm",
+            .source = "Ioffe, Szegedy 2015, figure 1b, c (BN2)",
+            .measured = kit_figure_text(
+                c->f,
+                "mean |median| over units and training %.2f with BN, %.2f without (at most 0.6 of it wanted); it drifts by %.2f and %.2f",
+                bn, none, mean_of(d, "mlp", 1, "drift"), mean_of(d, "mlp", 0, "drift")),
+            .control = kit_figure_text(c->f, "no norm in the same places, same weights and batches; LN: %.2f, drift %.2f", ln,
+                                       mean_of(d, "mlp", 2, "drift")),
+            .verdict = bn <= 0.6 * none ? DIVE_PASS
+                       : bn < none      ? DIVE_DIFFERS
+                                        : DIVE_FAIL,
+            .why = bn < none ? "closer to 0, but not by as much" : "not closer to 0 here" });
 }
 
 static void claim_lstm(const dive *d, dive_claims *c)
 {
-    char measured[320], control[240];
+    const char *measured = "";
     dive_verdict verdict[TASKS];
     size_t n = 0;
-    int used = 0;
     for (size_t task = 0; task < TASKS; task++) {
         if (!get(d, task_name[task], 0, "swell")) continue;
         const dive_pair p = dive_compare(get(d, task_name[task], 2, "swell"), get(d, task_name[task], 0, "swell"));
+        measured = kit_figure_text(c->f, "%s%s%d steps: widest band over narrowest %.1f with LN, %.1f without (%zu of %zu seeds)", measured,
+                                   n ? "; " : "", task == PIXELS ? STEPS : KIT_SIDE, p.a, p.b, p.below, p.seeds);
         verdict[n++] = dive_is_below(&p);
-        used += snprintf(measured + used, sizeof measured - (size_t)used,
-                         "%s%d steps: widest band over narrowest %.1f with LN, %.1f without (%zu of %zu seeds)", used ? "; " : "",
-                         task == PIXELS ? STEPS : KIT_SIDE, p.a, p.b, p.below, p.seeds);
     }
     if (!n) return;
-    snprintf(control, sizeof control, "BN %.1f; the median moves by %.2f with LN, %.2f without", mean_of(d, "rows", 1, "swell"),
-             mean_of(d, "rows", 2, "wander"), mean_of(d, "rows", 0, "wander"));
-    const dive_verdict all = dive_together(verdict, n);
     dive_claim_add(
         c, &(dive_claim){
                .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM: the size of what enters its candidates",
                .source = "often said; Ba et al. 2016, section 3.1",
                .measured = measured,
-               .control = control,
-               .verdict = all,
-               .why = all == DIVE_PASS ? "" : "the band of the plain LSTM's candidates is as even over the steps, at least in some runs" });
+               .control = kit_figure_text(c->f, "BN %.1f; the median moves by %.2f with LN, %.2f without", mean_of(d, "rows", 1, "swell"),
+                                          mean_of(d, "rows", 2, "wander"), mean_of(d, "rows", 0, "wander")),
+               .verdict = dive_together(verdict, n),
+               .why = "the band of the plain LSTM's candidates is as even over the steps, at least in some runs" });
 }
 
 void dive_hidden_dynamics_claims(const dive *d, dive_claims *c) { claim_percentiles(d, c), dive_recurrence_claims(d, c), claim_lstm(d, c); }

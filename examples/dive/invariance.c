@@ -130,27 +130,15 @@ void dive_invariance_claims(const dive *d, dive_claims *c)
         "LayerNorm does not notice the scale and shift of all weights, the scale of the data or of one case; one unit's scale it does",
         "RMSNorm does not notice the scale of all weights, of the data or of one case; shifts it does",
     };
-    char measured[200];
     for (size_t m = 0; m < KIT_METHODS; m++) {
         double largest = 0, least = HUGE_VAL;
         const size_t good = count(d, m, &largest, &least);
-        snprintf(measured, sizeof measured, "%zu of %d cells, output and gradient: %.1g at most, %.2g at least", good, KIT_CHANGES, largest,
-                 least);
-        dive_claim_add(c, &(dive_claim){ .statement = statement[m],
-                                         .source = m == 3 ? "Zhang, Sennrich 2019, table 1 (RM1)" : "Ba et al. 2016, table 1 (LN1, LN2)",
-                                         .measured = measured,
-                                         .control = "each norm's other cells, which must move by 0.1",
-                                         .why = "a cell is not as theory says: see the figure invariance",
-                                         .verdict = good == KIT_CHANGES ? DIVE_PASS : DIVE_FAIL,
-                                         .exact = true });
+        dive_claim_exact(
+            c, good == KIT_CHANGES, statement[m], m == 3 ? "Zhang, Sennrich 2019, table 1 (RM1)" : "Ba et al. 2016, table 1 (LN1, LN2)",
+            kit_figure_text(c->f, "%zu of %d cells, output and gradient: %.1g at most, %.2g at least", good, KIT_CHANGES, largest, least),
+            "each norm's other cells, which must move by 0.1", "a cell is not as theory says: see the figure invariance");
     }
-    snprintf(measured, sizeof measured, "off by %.1g at most, of four norms", half(d));
-    dive_claim_add(c,
-                   &(dive_claim){ .statement = "Twice the weights, half the gradient",
-                                  .source = "Ba et al. 2016, 5.2.2 (LN5); Ioffe, Szegedy 2015, 3.3 (BN10); Zhang, Sennrich 2019, 4.2 (RM5)",
-                                  .measured = measured,
-                                  .control = "ratio 1/2",
-                                  .why = "more than rounding",
-                                  .verdict = kit_invariance_half_ok(half(d)) ? DIVE_PASS : DIVE_FAIL,
-                                  .exact = true });
+    dive_claim_exact(c, kit_invariance_half_ok(half(d)), "Twice the weights, half the gradient",
+                     "Ba et al. 2016, 5.2.2 (LN5); Ioffe, Szegedy 2015, 3.3 (BN10); Zhang, Sennrich 2019, 4.2 (RM5)",
+                     kit_figure_text(c->f, "off by %.1g at most, of four norms", half(d)), "ratio 1/2", "more than rounding");
 }

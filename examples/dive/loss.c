@@ -205,9 +205,8 @@ void dive_loss_draw(const dive *d, kit_figure *f)
         f, KIT_SAY_CAPTION,
         "Lines are means of %zu seeds, bands reach from the least to the largest. Arms train in lockstep on the same batches and differ in "
         "the norm alone; a norm also costs time, so look at both axes. BatchNorm is tested with running statistics, which at first lag "
-        "behind. A training loss is the mean since the evaluation before; "
-        "the test error is of %zu test images (in the Transformer of as many windows of the text as fit %zu batches). None, BN, LN: %s. "
-        "%s. %s. %s.",
+        "behind. A training loss is the mean since the evaluation before; the test error is of %zu test images (in the Transformer of as "
+        "many windows of the text as fit %zu batches). None, BN, LN: %s. %s. %s. %s.",
         d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), seen[0], seen[1], seen[2], seen[3]);
     kit_figure_says(f, KIT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
                     settings[0], settings[1], settings[2], settings[3]);

@@ -138,6 +138,7 @@ void dive_build(kit_arm *arm)
     set_values(arm, m);
     arm->optim = m->spec.sgd ? gr_sgd_new(arm->tape, arm->net, &(gr_sgd_config){ .lr = m->spec.lr })
                              : gr_adam_new(arm->tape, arm->net, &(gr_adam_config){ .lr = m->spec.lr });
+    if (m->spec.warmup) gr_optim_schedule(arm->tape, arm->optim, gr_schedule_warmup(m->spec.warmup, gr_schedule_constant()));
 }
 
 void dive_arms_add(kit_arms *a)

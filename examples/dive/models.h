@@ -17,6 +17,7 @@ typedef struct {
     size_t depth;              /* hidden layers of the MLP, blocks of the Transformer: 2 */
     size_t pooled;             /* of the LSTM: 0: 28 rows of 28 pixels; 2: pixels pooled 2 by 2, 196 steps of one */
     double lr;                 /* constant: 1e-3 */
+    size_t warmup;             /* steps in which it rises to that: 0 */
     double scale;              /* all initial weights times that: 1 */
     double gain, shift;        /* initial gamma and beta: gain 0: what the layer has (1; in the BN-LSTM 0.1); shift is added: in the LSTM
                                   to the bias that its gates share (the paper's b) and to that of the cell's norm */

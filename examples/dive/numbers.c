@@ -254,3 +254,11 @@ double dive_tanh_slope(double s)
     }
     return sum * h / 3;
 }
+
+double dive_exponent(const double *x, const double *y, size_t n)
+{
+    double mx = 0, my = 0, xx = 0, xy = 0;
+    for (size_t i = 0; i < n; i++) mx += log(x[i]) / (double)n, my += log(y[i]) / (double)n;
+    for (size_t i = 0; i < n; i++) xx += pow(log(x[i]) - mx, 2), xy += (log(x[i]) - mx) * (log(y[i]) - my);
+    return xx > 0 ? xy / xx : (double)NAN;
+}

@@ -43,4 +43,7 @@ void dive_normalize_rows(const double *x, size_t n, size_t H, double eps, double
 /* The mean of tanh'(x) over x ~ N(0, s^2), by Simpson's rule. */
 double dive_tanh_slope(double s);
 
+/* The exponent a of y = c x^a, by least squares of the logarithms. */
+double dive_exponent(const double *x, const double *y, size_t n);
+
 #endif

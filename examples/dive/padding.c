@@ -334,66 +334,64 @@ void dive_padding_draw(const dive *d, kit_figure *f)
         moves(d, "out", LAYER, SHARES));
     kit_figure_says(f, KIT_SAY_CAPTION,
                     "%d sentences of %d words and %d features, feature one from N(2, 1), the others from N(0, 1), then more and more "
-                    "zeros: the words are the same bits "
-                    "throughout. BatchNorm that counts the zeros subtracts %.2f at %.0f %% of padding and %.2f without; in evaluation, by "
-                    "running statistics "
-                    "over %d such batches, it still answers to a padding that is no longer there. With lengths it counts words alone; "
-                    "LayerNorm sees one "
-                    "word at a time. Below, a network that guesses the next letter of a made-up name from three (Adam, learning rate "
-                    "0.005, batch %d, PyTorch's "
-                    "initial values): judged by the statistics of its batch, as in training, the loss of the same names goes from %.3f to "
-                    "%.3f under BatchNorm when they are "
-                    "padded further. Trained on more padding and evaluated, it differs by at most %.3f: what follows the norm learns what "
-                    "its statistics are.",
+                    "zeros: the words are the same bits throughout. BatchNorm that counts the zeros subtracts %.2f at %.0f %% of padding "
+                    "and %.2f without; in evaluation, by running statistics over %d such batches, it still answers to a padding that is no "
+                    "longer there. With lengths it counts words alone; LayerNorm sees one word at a time. Below, a network that guesses "
+                    "the next letter of a made-up name from three (Adam, learning rate 0.005, batch %d, PyTorch's initial values): judged "
+                    "by the statistics of its batch, as in training, the loss of the same names goes from %.3f to %.3f under BatchNorm "
+                    "when they are padded further. Trained on more padding and evaluated, it differs by at most %.3f: what follows the "
+                    "norm learns what its statistics are.",
                     SENTENCES, WORDS, FEATURES, at_share(d, "mean", PLAIN, last), value(d, "share", last), at_share(d, "mean", PLAIN, 0),
                     BATCHES, BATCH, value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + far),
                     moves(d, "train", PLAIN, PADDINGS));
 }
 
-static void claim(dive_claims *c, const char *statement, bool holds, bool exact, const char *measured, const char *control, const char *why)
+static const char *const taught = "the lesson on padded sentences";
+
+static void claim_lesson(const dive *d, dive_claims *c)
 {
-    dive_claim_add(c, &(dive_claim){ .statement = statement,
-                                     .source = "the lesson on padded sentences",
-                                     .measured = measured,
-                                     .control = control,
-                                     .why = holds ? "" : why,
-                                     .verdict = holds ? DIVE_PASS : DIVE_FAIL,
-                                     .exact = exact });
+    const double mean[2] = { value(d, "lesson/statistics", 0), value(d, "lesson/statistics", 1) };
+    const double deviation[2] = { value(d, "lesson/statistics", 2), value(d, "lesson/statistics", 3) };
+    const double word = value(d, "lesson", PLAIN * LESSON);
+    const bool holds = fabs(mean[0] - 3.5) < 0.005 && fabs(deviation[0] - 2.29) < 0.005 && fabs(word + 1.09) < 0.005 &&
+                       fabs(mean[1] - 4) < 0.005 && fabs(deviation[1] - 2) < 0.005;
+    dive_claim_exact(c, holds, "Two padded sentences: mean 3.5, deviation 2.29, \"I\" -1.09; with lengths 4 and 2", taught,
+                     kit_figure_text(c->f, "mean %.2f, deviation %.2f, \"I\" %.2f; with lengths %.2f and %.2f", mean[0], deviation[0], word,
+                                     mean[1], deviation[1]),
+                     "the lesson's numbers", "other numbers");
+}
+
+static void claim_trained(const dive *d, dive_claims *c)
+{
+    const double look[2] = { value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + LOOKS - 1) };
+    dive_claim_add(c, &(dive_claim){ .statement = "A trained network with BatchNorm is disturbed by further padding, in training mode",
+                                     .source = taught,
+                                     .measured = kit_figure_text(
+                                         c->f, "loss of the same names %.3f padded by %.0f %%, %.3f by %.0f %%; LN %.3f and %.3f", look[0],
+                                         value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1),
+                                         value(d, "look", LAYER * LOOKS), value(d, "look", LAYER * LOOKS + LOOKS - 1)),
+                                     .control = "the same with lengths, with LayerNorm and without a norm",
+                                     .verdict = look[1] > look[0] + 1e-3 ? DIVE_PASS : DIVE_FAIL,
+                                     .why = "its loss did not rise" });
 }
 
 void dive_padding_claims(const dive *d, dive_claims *c)
 {
+    static const char *const same = "the same words, up to 90 % of padding", *const moved = "it moved";
+    kit_figure *const f = c->f;
     const size_t last = SHARES - 1;
-    char text[256];
     double off = 0;
     for (size_t k = 0; k < SHARES; k++)
         off = fmax(off, fabs(at_share(d, "mean", PLAIN, k) - (1 - value(d, "share", k) / 100) * at_share(d, "mean", MASKED, k)));
-    snprintf(text, sizeof text, "mean of feature one %.3f to %.3f, one word %.2f to %.2f from 0 to %.0f %% of padding",
-             at_share(d, "mean", PLAIN, 0), at_share(d, "mean", PLAIN, last), at_share(d, "out", PLAIN, 0), at_share(d, "out", PLAIN, last),
-             value(d, "share", last));
-    claim(c, "BatchNorm's statistics move with padding", off < 1e-5 && moves(d, "out", PLAIN, SHARES) > 0.5, true, text,
-          "the mean is that of the words times their share", "the mean is not that of the words times their share");
-    snprintf(text, sizeof text, "with lengths one word moves by %g, in the running statistics by %g", moves(d, "out", MASKED, SHARES),
-             moves(d, "alone", MASKED, SHARES));
-    claim(c, "Given lengths, BatchNorm does not see padding",
-          moves(d, "out", MASKED, SHARES) == 0 && moves(d, "alone", MASKED, SHARES) == 0, true, text,
-          "the same words, up to 90 % of padding", "it moved");
-    snprintf(text, sizeof text, "one word moves by %g", moves(d, "out", LAYER, SHARES));
-    claim(c, "LayerNorm does not see padding", moves(d, "out", LAYER, SHARES) == 0, true, text, "the same words, up to 90 % of padding",
-          "it moved");
-    const double mean[2] = { value(d, "lesson/statistics", 0), value(d, "lesson/statistics", 1) };
-    const double deviation[2] = { value(d, "lesson/statistics", 2), value(d, "lesson/statistics", 3) };
-    const double word = value(d, "lesson", PLAIN * LESSON);
-    snprintf(text, sizeof text, "mean %.2f, deviation %.2f, \"I\" %.2f; with lengths %.2f and %.2f", mean[0], deviation[0], word, mean[1],
-             deviation[1]);
-    claim(c, "Two padded sentences: mean 3.5, deviation 2.29, \"I\" -1.09; with lengths 4 and 2",
-          fabs(mean[0] - 3.5) < 0.005 && fabs(deviation[0] - 2.29) < 0.005 && fabs(word + 1.09) < 0.005 && fabs(mean[1] - 4) < 0.005 &&
-              fabs(deviation[1] - 2) < 0.005,
-          true, text, "the lesson's numbers", "other numbers");
-    const double look[2] = { value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + LOOKS - 1) };
-    snprintf(text, sizeof text, "loss of the same names %.3f padded by %.0f %%, %.3f by %.0f %%; LN %.3f and %.3f", look[0],
-             value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1), value(d, "look", LAYER * LOOKS),
-             value(d, "look", LAYER * LOOKS + LOOKS - 1));
-    claim(c, "A trained network with BatchNorm is disturbed by further padding, in training mode", look[1] > look[0] + 1e-3, false, text,
-          "the same with lengths, with LayerNorm and without a norm", "its loss did not rise");
+    dive_claim_exact(c, off < 1e-5 && moves(d, "out", PLAIN, SHARES) > 0.5, "BatchNorm's statistics move with padding", taught,
+                     kit_figure_text(f, "mean of feature one %.3f to %.3f, one word %.2f to %.2f from 0 to %.0f %% of padding",
+                                     at_share(d, "mean", PLAIN, 0), at_share(d, "mean", PLAIN, last), at_share(d, "out", PLAIN, 0),
+                                     at_share(d, "out", PLAIN, last), value(d, "share", last)),
+                     "the mean is that of the words times their share", "the mean is not that of the words times their share");
+    const double out = moves(d, "out", MASKED, SHARES), alone = moves(d, "alone", MASKED, SHARES), layer = moves(d, "out", LAYER, SHARES);
+    dive_claim_exact(c, out == 0 && alone == 0, "Given lengths, BatchNorm does not see padding", taught,
+                     kit_figure_text(f, "with lengths one word moves by %g, in the running statistics by %g", out, alone), same, moved);
+    dive_claim_exact(c, layer == 0, "LayerNorm does not see padding", taught, kit_figure_text(f, "one word moves by %g", layer), same,
+                     moved);
+    claim_lesson(d, c), claim_trained(d, c);
 }

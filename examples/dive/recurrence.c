@@ -156,7 +156,6 @@ static double extreme(const dive *d, int f, const char *kind, const char *which,
 
 void dive_recurrence_claims(const dive *d, dive_claims *c)
 {
-    char measured[320], control[320], text[40];
     double most = 0, least = HUGE_VAL, raw_most = 0, raw_least = HUGE_VAL;
     for (int f = 0; f < FS; f++) {
         most = fmax(most, extreme(d, f, "LN", "most", 0, RADII)), least = fmin(least, extreme(d, f, "LN", "least", 0, RADII));
@@ -166,23 +165,19 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
     const double down = extreme(d, LINEAR, "none", "least", 0, 1), up = extreme(d, LINEAR, "none", "most", RADII - 1, 1);
     const double tanh_up = extreme(d, TANH, "none", "most", RADII - 1, 1);
     const bool still = most < 1.05 && least > 0.95, grows = down < 0.1 && up > 10;
-    snprintf(measured, sizeof measured,
-             "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the first with LN; W h before the norm "
-             "%.2f to %.2f times",
-             least, most, raw_least, raw_most);
-    snprintf(text, sizeof text, "%.1g times", up);
-    snprintf(control, sizeof control, "without, linear: down to %.1g times at 0.5, up to %s at 2; with tanh at 2 to %.2f times", down,
-             up < LOST ? text : "beyond the floats", tanh_up);
     dive_claim_add(
-        c,
-        &(dive_claim){ .statement = "The size of what enters a recurrent unit neither grows nor shrinks with LayerNorm, and does without",
-                       .source = "Ba et al. 2016, section 3.1",
-                       .measured = measured,
-                       .control = control,
-                       .verdict = still && grows ? DIVE_PASS
-                                  : still        ? DIVE_DIFFERS
-                                                 : DIVE_FAIL,
-                       .why = still && grows ? ""
-                              : still        ? "the plain recurrence keeps its size, too"
-                                             : "it moves by more than 5 percent" });
+        c, &(dive_claim){
+               .statement = "The size of what enters a recurrent unit neither grows nor shrinks with LayerNorm, and does without",
+               .source = "Ba et al. 2016, section 3.1 (LN17)",
+               .measured = kit_figure_text(c->f,
+                                           "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the "
+                                           "first with LN; W h before the norm %.2f to %.2f times",
+                                           least, most, raw_least, raw_most),
+               .control = kit_figure_text(c->f, "without, linear: %s at 0.5, %s at 2; with tanh at 2 %.2f times",
+                                          down > 0 ? kit_figure_text(c->f, "down to %.1g times", down) : "down to 0, below the floats",
+                                          up < LOST ? kit_figure_text(c->f, "up to %.1g times", up) : "up beyond the floats", tanh_up),
+               .verdict = still && grows ? DIVE_PASS
+                          : still        ? DIVE_DIFFERS
+                                         : DIVE_FAIL,
+               .why = still ? "the plain recurrence keeps its size, too" : "it moves by more than 5 percent" });
 }

@@ -305,36 +305,28 @@ void dive_sphere_draw(const dive *d, kit_figure *f)
 
 /* ---- What holds ---- */
 
-static void claim(dive_claims *c, const char *statement, const char *source, bool holds, const char *measured, const char *control)
-{
-    dive_claim_add(c, &(dive_claim){ .statement = statement,
-                                     .source = source,
-                                     .measured = measured,
-                                     .control = control,
-                                     .exact = true,
-                                     .verdict = holds ? DIVE_PASS : DIVE_FAIL,
-                                     .why = holds ? "" : "larger than rounding in float" });
-}
-
 void dive_sphere_claims(const dive *d, dive_claims *c)
 {
-    char measured[320], control[320];
+    static const char *const why = "larger than rounding in float";
+    kit_figure *const f = c->f;
     const kit_record *const batch = kit_runs_get(&d->runs, "sphere", "many/batch_norm"), *const before = get(d, FOUR, BEFORE, "range");
     if (!batch || batch->n != 3 || !before || before->n != 2) return;
     const double mean = fmax(value(d, FOUR, "mean"), value(d, MANY, "mean")), var = fmax(value(d, FOUR, "var"), value(d, MANY, "var"));
-    snprintf(measured, sizeof measured,
-             "layers of 4 and 64 units through training: |mean| at most %.1e, variance off var / (var + eps) by at most %.1e", mean, var);
-    snprintf(control, sizeof control, "the 64 units' values through BatchNorm: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
-             batch->values[0], batch->values[1], batch->values[2]);
-    claim(c, "LayerNorm keeps mean 0 and variance 1 for each sample (but for eps)", "often said; Ba et al. 2016, eq. 3-4",
-          mean < 1e-5 && var < 1e-5, measured, control);
+    dive_claim_exact(
+        c, mean < 1e-5 && var < 1e-5, "LayerNorm keeps mean 0 and variance 1 for each sample (but for eps)",
+        "often said; Ba et al. 2016, eq. 3-4",
+        kit_figure_text(f, "layers of 4 and 64 units through training: |mean| at most %.1e, variance off var / (var + eps) by at most %.1e",
+                        mean, var),
+        kit_figure_text(f, "the 64 units' values through BatchNorm: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
+                        batch->values[0], batch->values[1], batch->values[2]),
+        why);
     const double law = fmax(value(d, FOUR, "law"), value(d, MANY, "law"));
-    snprintf(measured, sizeof measured, "distance off sqrt(H var / (var + eps)) by at most %.1e of sqrt(H), also after Helmert's turn",
-             law);
-    snprintf(control, sizeof control, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]);
-    claim(c, "LayerNorm puts every sample on a sphere of radius sqrt(H)", "follows from the formula", law < 1e-5, measured, control);
+    dive_claim_exact(
+        c, law < 1e-5, "LayerNorm puts every sample on a sphere of radius sqrt(H)", "follows from the formula",
+        kit_figure_text(f, "distance off sqrt(H var / (var + eps)) by at most %.1e of sqrt(H), also after Helmert's turn", law),
+        kit_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
     const double projection = fmax(value(d, FOUR, "projection"), value(d, MANY, "projection"));
-    snprintf(measured, sizeof measured, "off by at most %.1e in any unit of any sample", projection);
-    claim(c, "LayerNorm is the projection off (1, .., 1), then scaling to sqrt(H)", "Brody et al. 2023", projection < 2e-5, measured,
-          "eps in the length: H (var + eps)");
+    dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection off (1, .., 1), then scaling to sqrt(H)", "Brody et al. 2023 (CC6)",
+                     kit_figure_text(f, "off by at most %.1e in any unit of any sample", projection), "eps in the length: H (var + eps)",
+                     why);
 }

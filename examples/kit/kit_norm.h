@@ -25,8 +25,13 @@ gr_tensor *kit_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta,
 
 /* ---- All ways side by side: the library's two, and those above ---- */
 
-typedef enum { KIT_WAY_FUSED, KIT_WAY_COMPOSED, KIT_WAY_ONE_PASS, KIT_WAY_TWO_PASS, KIT_WAY_WELFORD, KIT_WAY_RESIDUAL, KIT_WAYS } kit_way;
-extern const char *const kit_way_name[KIT_WAYS];
+typedef enum {
+    KIT_WAY_FUSED, KIT_WAY_COMPOSED, KIT_WAY_ONE_PASS, KIT_WAY_TWO_PASS, KIT_WAY_WELFORD, KIT_WAY_RESIDUAL,
+    KIT_WAYS,
+    KIT_WAY_RMS = KIT_WAYS, /* not LayerNorm, but RMSNorm, with gamma alone: for its time */
+    KIT_TIMED,
+} kit_way;
+extern const char *const kit_way_name[KIT_TIMED];
 gr_tensor *kit_way_norm(gr_tape *t, kit_way way, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* rows x N values to normalize, and what comes back from above: memory of t's allocator. False with an error on t. */
@@ -48,6 +53,6 @@ kit_error kit_way_error(gr_tape *t, kit_way way, const kit_rows *b, double eps);
  * the best of some calls. Ratios are to the fused one in the same round. False on an error or Ctrl-C. */
 enum { KIT_ROUNDS = 99 };
 typedef struct { double seconds[2], ratio[2]; } kit_way_time;
-bool kit_way_times(gr_tape *t, size_t rows, size_t N, size_t rounds, kit_way_time time[KIT_WAYS]);
+bool kit_way_times(gr_tape *t, size_t rows, size_t N, size_t rounds, kit_way_time time[KIT_TIMED]);
 
 #endif

@@ -278,8 +278,8 @@ static void scene(writer *w, const kit_panel *p, size_t k, double x0, double x1,
                "\"showspikes\":false,\"title\":{\"text\":");
         kit_json_text(w->out, p->cloud->axis[i] ? p->cloud->axis[i] : ""), put(w, "}}");
     }
-    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.45,\"y\":-1.4,\"z\":0.85},\"center\":{\"x\":0,"
-           "\"y\":0,\"z\":-0.13}}}");
+    put(w, ",\"aspectmode\":\"cube\",\"dragmode\":\"orbit\",\"camera\":{\"eye\":{\"x\":1.64,\"y\":-1.58,\"z\":0.96},\"center\":{\"x\":0,"
+           "\"y\":0,\"z\":-0.16}}}");
 }
 
 static void titles(writer *w, const kit_places *at, double h)

@@ -1,4 +1,4 @@
-/* examples/kit/kit_ways.c - LayerNorm in six ways: how fast each is, and how wrong. */
+/* examples/kit/kit_ways.c - LayerNorm in six ways, and RMSNorm for its time: how fast each is, and how wrong. */
 #include "core/op.h"
 #include "examples/kit/kit_norm.h"
 #include "examples/kit/kit_program.h"
@@ -7,11 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const kit_way_name[KIT_WAYS] = { "fused", "composed", "one-pass", "two-pass", "Welford", "residual" };
+const char *const kit_way_name[KIT_TIMED] = { "fused", "composed", "one-pass", "two-pass", "Welford", "residual", "RMSNorm" };
 
 gr_tensor *kit_way_norm(gr_tape *t, kit_way way, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     if (way == KIT_WAY_FUSED) return gr_layer_norm(t, x, 1, gamma, beta, eps);
+    if (way == KIT_WAY_RMS) return gr_rms_norm(t, x, 1, gamma, eps);
     if (way == KIT_WAY_COMPOSED) return gr_layer_norm_composed(t, x, 1, gamma, beta, eps);
     return kit_norm(t, x, gamma, beta, &(kit_norm_kind){ .way = (kit_norm_way)(way - KIT_WAY_ONE_PASS), .eps = eps });
 }
@@ -106,15 +107,15 @@ static double median(const double *v, size_t n)
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-bool kit_way_times(gr_tape *t, size_t rows, size_t N, size_t rounds, kit_way_time time[KIT_WAYS])
+bool kit_way_times(gr_tape *t, size_t rows, size_t N, size_t rounds, kit_way_time time[KIT_TIMED])
 {
-    double s[KIT_WAYS][2][KIT_ROUNDS], ratio[KIT_WAYS][2][KIT_ROUNDS];
+    double s[KIT_TIMED][2][KIT_ROUNDS], ratio[KIT_TIMED][2][KIT_ROUNDS];
     const size_t calls = rows * N > 1 << 20 ? 2 : rows * N < 1 << 13 ? 256 : (1 << 21) / (rows * N);
     kit_rows b;
     if (kit_rows_new(t, &b, rows, N)) kit_rows_fill(t, &b, 0.5, 1);
     for (size_t round = 0; round < rounds && !gr_failed(t) && !kit_interrupted(); round++) {
-        for (size_t turn = 0; turn < KIT_WAYS; turn++) {
-            const size_t way = (turn + round) % KIT_WAYS;
+        for (size_t turn = 0; turn < KIT_TIMED; turn++) {
+            const size_t way = (turn + round) % KIT_TIMED;
             double best[2] = { HUGE_VAL, HUGE_VAL };
             for (size_t call = 0; call <= calls && !gr_failed(t); call++) {
                 const kit_way_run once = kit_way_once(t, (kit_way)way, &b, 1e-5);
@@ -122,12 +123,12 @@ bool kit_way_times(gr_tape *t, size_t rows, size_t N, size_t rounds, kit_way_tim
             }
             s[way][0][round] = best[0], s[way][1][round] = best[1];
         }
-        for (int way = 0; way < KIT_WAYS; way++)
+        for (int way = 0; way < KIT_TIMED; way++)
             for (int back = 0; back < 2; back++) ratio[way][back][round] = s[way][back][round] / s[KIT_WAY_FUSED][back][round];
     }
     kit_rows_free(t, &b);
     if (gr_failed(t) || kit_interrupted()) return false;
-    for (int way = 0; way < KIT_WAYS; way++)
+    for (int way = 0; way < KIT_TIMED; way++)
         for (int back = 0; back < 2; back++)
             time[way].seconds[back] = median(s[way][back], rounds), time[way].ratio[back] = median(ratio[way][back], rounds);
     return true;

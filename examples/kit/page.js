@@ -40,6 +40,7 @@
     const below = drawn.viewBox.baseVal.height - drawn.querySelector('svg')?.height.baseVal.value;
     if (title) fig.layout.yaxis.title.font = { size: Math.max(8, Math.min(14, 1.9 * (plot.clientHeight - below) / title.length)) };
     if (plot.layout?.scene) fig.layout.scene.camera = plot.layout.scene.camera;  // uirevision keeps only what a mouse did
+    else if (fig.layout.scene) for (const k of 'xyz') fig.layout.scene.camera.eye[k] *= Math.max(1, 430 / plot.clientWidth);  // room for titles
     plot.setAttribute('role', 'img');
     plot.setAttribute('aria-label', box.querySelector('svg title').textContent + ': ' + box.querySelector('svg desc').textContent);
     await Plotly.react(plot, fig);
