@@ -23,7 +23,7 @@
     F(padding, 2, "BatchNorm's statistics against the share of padding, plain and with lengths, and LayerNorm") \
     F(invariance, 1, "scaling and shifting of weights, inputs and one case: how far outputs and gradients move, under four norms") \
     F(cost, 1, "LayerNorm in six ways: time forward and backward over sizes, and error") \
-    F(claims, 1, "the table of all statements, what was measured, and whether it holds")
+    F(claims, 4, "the table of all statements, what was measured, and whether it holds")
 
 /* TINY: --check alone, a few steps of everything. */
 typedef enum { DIVE_TINY, DIVE_QUICK, DIVE_FULL } dive_mode;
