@@ -70,7 +70,7 @@ static void lists_its_figures(void **state)
     assert_run("--list");
     assert_string_equal(err, "");
     for (size_t i = 0; i < COUNT(figures); i++) assert_non_null(strstr(out, figures[i]));
-    assert_non_null(strstr(out, "\nclaims              1 s  the table of all statements"));
+    assert_non_null(strstr(out, "\nclaims              4 s  the table of all statements"));
 }
 
 static void bad_flags_and_folders_are_refused(void **state)
