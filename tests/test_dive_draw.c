@@ -1,0 +1,108 @@
+/* tests/test_dive_draw.c - figures are drawn and statements judged from records alone, of which any may be missing, in memory of which any part
+ * may be. */
+#include "examples/dive/dive.h"
+#include "tests/failing.h"
+
+static kit_run run;
+static kit_options options = { .seed = 3, .quiet = true };
+static dive whole; /* measured in the way of --check */
+static FILE *nowhere;
+
+static int measure_all(void **state)
+{
+    static const kit_flags flags = { "prog", "does things", NULL, 0 };
+    char name[] = "prog", *argv[] = { name, NULL };
+    static char runs[512];
+    if (make_folder(state) || kit_run_start(&run, &flags, &options, 1, argv) != KIT_GO_ON) return -1;
+    snprintf(runs, sizeof runs, "%s", in_folder("runs.jsonl"));
+    nowhere = fopen("/dev/null", "w");
+    whole = (dive){ .r = &run, .mode = DIVE_TINY, .seeds = 1, .data = kit_data_open(run.tape, "none"), .settings = "tiny" };
+    whole.preprocessing = "Drawn digits", whole.runs = kit_runs_open(run.tape, runs);
+    for (size_t i = 0; i + 1 < dive_figures_n; i++) { /* the last, claims, are seconds of mathematics, which --check has */
+        whole.figure = dive_figures[i].name;
+        dive_figures[i].measure(&whole);
+        kit_runs_end(&whole.runs, whole.figure, whole.settings, 1);
+    }
+    unlink(runs);
+    return gr_failed(run.tape) || !nowhere ? -1 : 0;
+}
+
+static int release_all(void **state)
+{
+    fclose(nowhere);
+    kit_data_free(run.tape, &whole.data);
+    if (kit_run_end(&run) != 0) print_error("a figure was measured with an error\n"), exit(1);
+    return remove_folder(state);
+}
+
+typedef struct {
+    const dive_figure *figure;
+    size_t pad; /* bytes that are gone from the tape's first block: where memory ends depends on them */
+} drawing;
+
+/* Draw the figure, judge its statements, write both forms. False when t is in error. */
+static bool draw(gr_tape *t, void *argument)
+{
+    const drawing *const a = argument;
+    const dive_figure *const f = a->figure;
+    if (a->pad && !gr_failed(t)) gr_save(t, a->pad);
+    kit_figure *const drawn = gr_failed(t) ? NULL : kit_figure_new(t, f->name, f->what);
+    dive_claims c = { .f = gr_failed(t) ? NULL : kit_figure_new(t, "claims", "") };
+    if (!drawn || !c.f) return false;
+    f->draw(&whole, drawn), f->claims(&whole, &c);
+    if (gr_failed(t)) return false;
+    kit_figure_json(nowhere, drawn), kit_figure_svg(nowhere, drawn);
+    return !gr_failed(t);
+}
+
+/* Who reads the file measures such a figure anew; if it is drawn all the same, it is drawn with a gap or refused. */
+static void any_record_may_be_missing(void **state)
+{
+    (void)state;
+    size_t records = 0;
+    for (size_t i = 0; i < dive_figures_n; i++)
+        for (kit_record **at = &whole.runs.first; *at; at = &(*at)->next) {
+            kit_record *const missing = *at;
+            if (strcmp(missing->figure, dive_figures[i].name)) continue;
+            *at = missing->next;
+            gr_tape *t = gr_tape_new(1);
+            if (!draw(t, &(drawing){ &dive_figures[i], 0 })) assert_non_null(strstr(gr_message(t), missing->figure));
+            gr_tape_free(t);
+            *at = missing, records++;
+        }
+    assert_true(records > 200);
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < dive_figures_n; i++)
+        for (size_t pad = 0; pad < 1 << 18; pad += 50001) fail_every_allocation(draw, &(drawing){ &dive_figures[i], pad });
+}
+
+static void statements_are_exact_and_hold_or_say_why(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    dive_claims c = { .f = kit_figure_new(t, "claims", "") };
+    dive_collect(&whole, &c);
+    assert_ok(t);
+    assert_true(c.n > 40);
+    for (size_t i = 0; i < c.n; i++) {
+        const dive_claim *const p = c.claim[i];
+        assert_true(*p->statement && *p->source && *p->measured && *p->control);
+        if (p->exact && p->verdict != DIVE_PASS) fail_msg("%s: %s; %s", p->statement, p->measured, p->why);
+        if ((p->verdict == DIVE_PASS) != !*p->why) fail_msg("%s: a reason when it does not hold, and none when it does", p->statement);
+    }
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statements_are_exact_and_hold_or_say_why),
+        cmocka_unit_test(any_record_may_be_missing),
+        cmocka_unit_test(any_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, measure_all, release_all);
+}
