@@ -34,6 +34,8 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
     return dive_tick(j->d, ((double)j->done + (double)step / (double)a->steps) / (double)j->all, "LSTM, step %zu", step);
 }
 
+static size_t units_of(const dive *d) { return dive_pick(d, 8, 32, 64); }
+
 /* The four gammas at one beta, on the same batches. */
 static bool train(job *j, gr_norm_kind norm, double beta, size_t seed, size_t every, double *whole)
 {
@@ -41,7 +43,7 @@ static bool train(job *j, gr_norm_kind norm, double beta, size_t seed, size_t ev
     dive_batches b;
     dive_spec spec[GAMMAS];
     kit_arms a = { .title = "gamma", .steps = every * j->frames, .every = every };
-    const dive_spec common = { .arch = DIVE_LSTM, .hidden = dive_pick(d, 8, 32, 64), .lr = 2e-3, .shift = beta };
+    const dive_spec common = { .arch = DIVE_LSTM, .hidden = units_of(d), .lr = 2e-3, .shift = beta };
     if (!dive_batches_open(d, &b, &a, &common, 32, seed)) return false;
     a.watch = watch, a.user = j, a.source.test = 0, j->frame = 0;
     for (size_t i = 0; i < GAMMAS; i++) {
@@ -265,9 +267,10 @@ void dive_gamma_beta_draw(const dive *d, kit_figure *f)
         "and %.2f for 1. Below, what a nonlinearity gets: LayerNorm of the first hidden layer of an MLP, He's weights, test images. Cut is "
         "what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is below 0.07.",
         steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
-    kit_figure_says(f, KIT_SAY_SETTINGS,
-                    "%s. LSTM: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
-                    d->preprocessing);
+    kit_figure_says(
+        f, KIT_SAY_SETTINGS,
+        "%s. LSTM of %zu units: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
+        d->preprocessing, units_of(d));
 }
 
 /* ==== Claims ==== */

@@ -22,6 +22,8 @@ static inline size_t flow_warm_steps(const dive *d) { return dive_pick(d, 2, 60,
 
 /* Before training: batches, blocks and gains that are tried. */
 enum { FLOW_BATCHES = 3, FLOW_DEPTHS = 5, FLOW_GAINS = 5, FLOW_LAYERS = 30, FLOW_BLANK = 4 /* rows */, FLOW_THEOREM = 12 /* blocks */ };
+static inline size_t flow_start_units(const dive *d) { return dive_pick(d, 32, 128, 256); } /* of the MLP */
+static inline size_t flow_start_size(const dive *d) { return dive_pick(d, 32, 32, 128); }   /* of the Transformers */
 extern const size_t flow_batches[FLOW_BATCHES], flow_depths[FLOW_DEPTHS];
 extern const double flow_gains[FLOW_GAINS];
 

@@ -82,9 +82,8 @@ static void measure_layers(dive *d)
     double out[FLOW_BATCHES][DIVE_ARMS][FLOW_LAYERS] = { { { 0 } } };
     looked_arm arm[DIVE_ARMS];
     for (int i = 0; i < DIVE_ARMS; i++)
-        arm[i] = (looked_arm){ dive_arm_name[i],
-                               dive_arm_norm[i],
-                               { .arch = DIVE_MLP, .hidden = dive_pick(d, 32, 128, 256), .depth = FLOW_LAYERS } };
+        arm[i] =
+            (looked_arm){ dive_arm_name[i], dive_arm_norm[i], { .arch = DIVE_MLP, .hidden = flow_start_units(d), .depth = FLOW_LAYERS } };
     for (size_t b = 0; b < FLOW_BATCHES; b++) see(&(looking){ d, NULL, out[b][0], FLOW_LAYERS }, arm, DIVE_ARMS, flow_batches[b], 0);
     dive_put(d, GR_SHAPE(FLOW_BATCHES, DIVE_ARMS, FLOW_LAYERS), out[0][0], "start/layers");
 }
@@ -98,7 +97,7 @@ static void measure_blocks(dive *d)
     for (size_t k = 0; k < depths; k++) {
         double out[KINDS][DIVE_DEPTH] = { { 0 } };
         const size_t n = flow_depths[k];
-        const dive_spec pre = { .arch = DIVE_TRANSFORMER, .hidden = dive_pick(d, 32, 32, 128), .depth = n };
+        const dive_spec pre = { .arch = DIVE_TRANSFORMER, .hidden = flow_start_size(d), .depth = n };
         looked_arm arm[KINDS] = { { "none", GR_NORM_NONE, pre }, { "pre", GR_NORM_LAYER, pre }, { "post", GR_NORM_LAYER, pre } };
         arm[2].spec.post = true;
         for (size_t s = 0; s < seeds; s++) see(&(looking){ d, NULL, out[0], n }, arm, KINDS, 8, s);
