@@ -44,22 +44,6 @@ static const kit_flag flag[] = {
 };
 static const kit_flags flags = { "deep_dive", "what normalization does, in pictures and numbers", flag, sizeof flag / sizeof *flag };
 
-/* printf into memory of the tape; "" when there is none. */
-static const char *say(gr_tape *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static const char *say(gr_tape *t, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const int n = vsnprintf(NULL, 0, format, list);
-    va_end(list);
-    char *const text = n < 0 || gr_failed(t) ? NULL : gr_save(t, (size_t)n + 1);
-    if (!text) return "";
-    va_start(list, format);
-    vsnprintf(text, (size_t)n + 1, format, list);
-    va_end(list);
-    return text;
-}
-
 /* ---- Which figures ---- */
 
 static void print_list(void)
@@ -86,7 +70,7 @@ static bool only_is_known(gr_tape *t)
         bool known = false;
         for (size_t i = 0; i < dive_figures_n; i++) {
             known |= strlen(dive_figures[i].name) == n && strncmp(p, dive_figures[i].name, n) == 0;
-            all = say(t, "%s%s%s", all, i ? ", " : "", dive_figures[i].name);
+            all = kit_say(t, "%s%s%s", all, i ? ", " : "", dive_figures[i].name);
         }
         if (!known) return gr_fail_as(t, GR_MISUSE, "", "--only: there is no figure \"%.*s\"; there are %s", (int)n, p, all);
     }
@@ -184,7 +168,7 @@ static const char *text_name(gr_tape *t, const char *path)
     const char *name = "";
     if (!gr_failed(t)) {
         const uint64_t hash = kit_hash(kit_hash(KIT_HASH, text.id, text.n * sizeof *text.id), text.letter, text.letters);
-        name = say(t, "%s, %zu characters, hash %016llx", path ? "text" : "made-up sentences", text.n, (unsigned long long)hash);
+        name = kit_say(t, "%s, %zu characters, hash %016llx", path ? "text" : "made-up sentences", text.n, (unsigned long long)hash);
     }
     kit_text_free(&text);
     return name;
@@ -193,15 +177,15 @@ static const char *text_name(gr_tape *t, const char *path)
 static const char *data_name(gr_tape *t, const kit_data *data)
 {
     const char *const what = !data->dir ? "drawn digits" : data->train.images.n == 60000 ? "MNIST" : "images in the format of MNIST";
-    return say(t, "%s, %zu training and %zu test images, hash %016llx", what, data->train.images.n, data->test.images.n,
-               (unsigned long long)hash_of(data));
+    return kit_say(t, "%s, %zu training and %zu test images, hash %016llx", what, data->train.images.n, data->test.images.n,
+                   (unsigned long long)hash_of(data));
 }
 
 static const char *settings_of(const dive *d, const char *data, const char *text)
 {
-    return say(d->r->tape, "%s; seed %llu, %zu in all; %s; %s; gradus %s, %s, matrix products: %s", mode_name[d->mode],
-               (unsigned long long)o.seed, d->seeds, data, text, GR_VERSION_TEXT, sizeof(gr_real) == sizeof(float) ? "float" : "double",
-               KIT_BLAS);
+    return kit_say(d->r->tape, "%s; seed %llu, %zu in all; %s; %s; gradus %s, %s, matrix products: %s", mode_name[d->mode],
+                   (unsigned long long)o.seed, d->seeds, data, text, GR_VERSION_TEXT, sizeof(gr_real) == sizeof(float) ? "float" : "double",
+                   KIT_BLAS);
 }
 
 static void open_data(dive *d, const char **data, const char **text)
@@ -272,13 +256,6 @@ static void write_figure(gr_tape *t, const kit_figure *f)
     }
 }
 
-static const char *command(gr_tape *t, int argc, char **argv)
-{
-    const char *all = flags.name;
-    for (int i = 1; i < argc; i++) all = say(t, "%s %s", all, argv[i]);
-    return all;
-}
-
 static void write_page(dive *d, kit_figure *const *figure, size_t n, const char *skipped, const char *const text[3])
 {
     gr_tape *const t = d->r->tape;
@@ -287,27 +264,27 @@ static void write_page(dive *d, kit_figure *const *figure, size_t n, const char 
     double sum = 0;
     for (const kit_done *p = d->runs.done; p; p = p->next)
         if (strcmp(p->settings, d->settings) == 0)
-            times = say(t, "%s%s%s %.1f", times, *times ? ", " : "", p->figure, p->seconds), sum += p->seconds;
+            times = kit_say(t, "%s%s%s %.1f", times, *times ? ", " : "", p->figure, p->seconds), sum += p->seconds;
     const char *const fact[][2] = {
         { "Command", text[0] },
         { "Images", text[1] },
         { "Text", text[2] },
-        { "Seeds", say(t, "%zu, from %llu on", d->seeds, (unsigned long long)o.seed) },
-        { "Program",
-          say(t, "gradus %s, %s, matrix products: %s", GR_VERSION_TEXT, sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
-        { "Machine", say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
-        { "Seconds", say(t, "%.1f in all: %s", sum, times) },
+        { "Seeds", kit_say(t, "%zu, from %llu on", d->seeds, (unsigned long long)o.seed) },
+        { "Program", kit_say(t, "gradus %s, %s, matrix products: %s", GR_VERSION_TEXT,
+                             sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
+        { "Machine", kit_say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
+        { "Seconds", kit_say(t, "%.1f in all: %s", sum, times) },
         { "Numbers",
           "runs.jsonl, beside this page, holds every number behind the figures; figures/ holds each for Plotly and as a drawing" },
     };
     const kit_page page = {
         .title = "What normalization does",
-        .lead = say(
+        .lead = kit_say(
             t,
             "Small networks without a norm, with BatchNorm and with LayerNorm train on the same batches from the same weights, and we look "
             "inside: for who trains networks, or teaches how they train, and wants to see which of the claims made for normalization hold. "
-            "%s Every number was measured by the command below; what does not hold here is shown as such. In the figures none, BN and LN are "
-            "the same arms in the same colours: no norm, BatchNorm, LayerNorm.",
+            "%s Every number was measured by the command below; what does not hold here is shown as such. In the figures none, BN and LN "
+            "are the same arms in the same colours: no norm, BatchNorm, LayerNorm.",
             d->mode == DIVE_FULL    ? "These are the long runs."
             : d->mode == DIVE_QUICK ? "These are short runs of small networks: see --full for long ones."
                                     : "These are the tiny runs of a self-test: only what is exact means anything here."),
@@ -332,7 +309,7 @@ static void draw_all(dive *d, const char *const text[3])
             figure[n] = kit_figure_new(t, f->name, f->what);
             f->draw(d, figure[n]);
             if (!gr_failed(t)) write_figure(t, figure[n++]);
-        } else skipped = say(t, "%s%s%s", skipped ? skipped : "Not measured with these settings: ", skipped ? ", " : "", f->name);
+        } else skipped = kit_say(t, "%s%s%s", skipped ? skipped : "Not measured with these settings: ", skipped ? ", " : "", f->name);
     }
     if (n) write_page(d, figure, n, skipped, text);
 }
@@ -360,9 +337,9 @@ int main(int argc, char **argv)
     if (own.quick && own.full) gr_fail_as(t, GR_MISUSE, "", "--quick and --full exclude each other");
     if (only_is_known(t)) open_data(&d, &text[1], &text[2]);
     const bool passing = open_folder(t);
-    if (!gr_failed(t)) d.runs = kit_runs_open(t, say(t, "%s", in_out(path, "runs.jsonl")));
-    text[0] = command(t, argc, argv);
-    if (kit_run_begin(&r, say(t, "%s: %s\n%s", mode_name[d.mode], text[1], text[2]))) {
+    if (!gr_failed(t)) d.runs = kit_runs_open(t, kit_say(t, "%s", in_out(path, "runs.jsonl")));
+    text[0] = kit_command(t, flags.name, argc, argv);
+    if (kit_run_begin(&r, kit_say(t, "%s: %s\n%s", mode_name[d.mode], text[1], text[2]))) {
         measure_all(&d);
         draw_all(&d, text);
         if (o.check && !kit_interrupted()) check(&d);

@@ -289,7 +289,7 @@ static void says(const dive *d, kit_figure *f)
         "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows "
         "of zero mean also force the mean of r below zero, by about -1/(H-1).%s",
         (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank);
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text ? mlp_text : "", lstm_text ? lstm_text : "");
+    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text, lstm_text);
 }
 
 void dive_correlation_draw(const dive *d, kit_figure *f)

@@ -150,7 +150,7 @@ void dive_cost_draw(const dive *d, kit_figure *f)
         mean_ratio(d, KIT_WAY_ONE_PASS, 0), mean_ratio(d, KIT_WAY_ONE_PASS, 1), mean_ratio(d, KIT_WAY_TWO_PASS, 0),
         mean_ratio(d, KIT_WAY_TWO_PASS, 1), mean_ratio(d, KIT_WAY_WELFORD, 0), mean_ratio(d, KIT_WAY_WELFORD, 1),
         mean_ratio(d, KIT_WAY_RESIDUAL, 0), mean_ratio(d, KIT_WAY_RESIDUAL, 1), mean_ratio(d, KIT_WAY_RMS, 0),
-        mean_ratio(d, KIT_WAY_RMS, 1), lost ? lost : "", fused);
+        mean_ratio(d, KIT_WAY_RMS, 1), lost, fused);
 }
 
 /* Forward and backward together: of RMSNorm's time what LayerNorm's is more, from the least size to the most, in percent of LayerNorm's. */

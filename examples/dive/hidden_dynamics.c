@@ -299,7 +299,7 @@ static void says(const dive *d, kit_figure *f)
     kit_figure_says(f, KIT_SAY_SETTINGS,
                     "%s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
                     "constant, batch %d; %s, clip 1.",
-                    d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text ? text : "");
+                    d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text);
 }
 
 void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)

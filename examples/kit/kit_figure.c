@@ -17,21 +17,30 @@ static void *copied(gr_tape *t, const void *values, size_t n, size_t size)
 
 static const char *text_of(gr_tape *t, const char *format, va_list arguments)
 {
+    if (gr_failed(t)) return "";
     va_list again;
     va_copy(again, arguments);
     const int n = vsnprintf(NULL, 0, format, again);
     va_end(again);
     char *const text = n < 0 ? gr_fail(t, NULL, "a text of a figure cannot be printed") : gr_save(t, (size_t)n + 1);
     if (text) vsnprintf(text, (size_t)n + 1, format, arguments);
+    return text ? text : "";
+}
+
+const char *kit_say(gr_tape *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *const text = text_of(t, format, arguments);
+    va_end(arguments);
     return text;
 }
 
 const char *kit_figure_text(kit_figure *f, const char *format, ...)
 {
     va_list arguments;
-    if (!f || gr_failed(f->t)) return NULL;
     va_start(arguments, format);
-    const char *const text = text_of(f->t, format, arguments);
+    const char *const text = text_of(f ? f->t : NULL, format, arguments);
     va_end(arguments);
     return text;
 }
@@ -55,12 +64,8 @@ kit_figure *kit_figure_new(gr_tape *t, const char *name, const char *title)
 void kit_figure_frames(kit_figure *f, const char *unit, const double *at, size_t n)
 {
     if (!f || gr_failed(f->t)) return;
-    char **const names = gr_save_zeros(f->t, (n ? n : 1) * sizeof *names);
-    for (size_t k = 0; k < n; k++) {
-        const char *const name = kit_figure_text(f, "%.10g", at[k]);
-        if (!name) return;
-        names[k] = (char *)(uintptr_t)name;
-    }
+    const char **const names = gr_save_zeros(f->t, (n ? n : 1) * sizeof *names);
+    for (size_t k = 0; names && k < n; k++) names[k] = kit_figure_text(f, "%.10g", at[k]);
     if (names) f->unit = unit, f->frame = names, f->frames = n;
 }
 

@@ -100,7 +100,7 @@ struct kit_figure {
     gr_tape *t;
     const char *name, *title, *says[KIT_SAYS];
     const char *unit;              /* what frames are named by: "step" */
-    char **frame;                  /* [frames] names */
+    const char **frame;            /* [frames] names */
     size_t frames;                 /* 0: it does not move */
     size_t columns;                /* panels beside each other on a wide page: 2 at first */
     kit_panel *panel[KIT_PANELS];
@@ -120,7 +120,8 @@ void kit_map_set(kit_panel *p, const kit_map *m);
 void kit_cloud_set(kit_panel *p, const kit_cloud *c);
 void kit_table_set(kit_panel *p, const kit_table *table);
 
-/* Copies for strings that are made up: snprintf into memory of the figure. NULL when there is none. */
+/* For strings that are made up: printf into memory of the tape, or of the figure's. "" when there is none. */
+const char *kit_say(gr_tape *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *kit_figure_text(kit_figure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As one Plotly figure, panel k on axes xk, yk or scene k, which plotly.io.read_json takes: JSON in ASCII with `<` escaped, numbers to 4 digits. */

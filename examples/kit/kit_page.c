@@ -204,6 +204,13 @@ static void facts(FILE *out, const kit_page *page)
     fputs("</dd>\n</dl></section>\n</main>\n", out);
 }
 
+const char *kit_command(gr_tape *t, const char *name, int argc, char **argv)
+{
+    const char *all = name;
+    for (int i = 1; i < argc; i++) all = kit_say(t, "%s %s", all, argv[i]);
+    return all;
+}
+
 bool kit_page_write(gr_tape *t, const char *path, const kit_page *page, kit_figure *const *figures, size_t n)
 {
     kit_file file = kit_file_begin(t, path);

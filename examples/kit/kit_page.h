@@ -19,6 +19,9 @@ typedef struct {
     bool has_no_flag;              /* the program takes no --plotly, and the page does not speak of it */
 } kit_page;
 
+/* For fact: the command line, beginning with the program's name. */
+const char *kit_command(gr_tape *t, const char *name, int argc, char **argv);
+
 /* Write the page to path. False with an error on t. */
 bool kit_page_write(gr_tape *t, const char *path, const kit_page *page, kit_figure *const *figure, size_t n);
 

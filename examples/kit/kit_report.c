@@ -133,21 +133,12 @@ static kit_figure *figure(const kit_report *r, int k)
     return f;
 }
 
-static const char *command_line(gr_tape *t, int argc, char **argv)
-{
-    size_t bytes = 1;
-    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
-    char *const text = gr_save_zeros(t, bytes);
-    for (int i = 0; text && i < argc; i++) strcat(strcat(text, i ? " " : ""), argv[i]);
-    return text;
-}
-
 bool kit_report_write(gr_tape *t, kit_report *r, const kit_flags *flags, int argc, char **argv, const char *data)
 {
     char title[128];
     if (!r->path || gr_failed(t)) return !gr_failed(t);
     snprintf(title, sizeof title, "%s: a training run", flags->name);
-    const char *const fact[][2] = { { "command", command_line(r->t, argc, argv) }, { "data", data } };
+    const char *const fact[][2] = { { "command", kit_command(r->t, flags->name, argc, argv) }, { "data", data } };
     kit_figure *f[KIT_REPORT_PANELS];
     size_t n = 0;
     for (int k = 0; k < KIT_REPORT_PANELS; k++)
