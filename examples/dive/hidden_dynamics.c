@@ -246,7 +246,8 @@ static void draw_bands(const dive *d, kit_figure *f, const char *task, course ov
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
         double *band[PERCENTILES], *at;
         const kit_record *const any = get(d, task, arm, "median");
-        const size_t T = over == OVER_TRAINING ? 1 : any ? any->shape.dim[1] : 0, n = over == OVER_TIME ? T : share->n;
+        if (!any || !share) return;
+        const size_t T = over == OVER_TRAINING ? 1 : any->shape.dim[1], n = over == OVER_TIME ? T : share->n;
         for (size_t k = 0; k < PERCENTILES; k++) {
             const kit_record *const r = get(d, task, arm, percentile_name[k]);
             band[k] = r ? gr_save(f->t, r->n * sizeof *band[k]) : NULL;
