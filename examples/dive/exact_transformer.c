@@ -22,12 +22,12 @@ static void post_norm_length(gr_tape *t, double *v)
 {
     for (int draw = 0; draw < DRAWS; draw++) {
         gr_tape_reset(t);
-        gr_tensor *x = layer_norm(t, normal(t, PLACES, D, 0, 1, "x"), 1e-5);
+        gr_tensor *x = layer_norm(t, gr_randn(t, GR_SHAPE(PLACES, D), 0, 1, "x"), 1e-5);
         for (int l = 0; l < BLOCKS; l++) {
-            gr_tensor *const middle = layer_norm(t, plus_attention(t, x, x), 1e-5), *const sum = plus_feedforward(t, middle, middle,
-                                                                                                                  matrix(t, "linear2"));
-            v[2 * l / BLOCKS] += mean_square(sum) / (DRAWS * BLOCKS / 2.0);
-            x = layer_norm(t, sum, 1e-5);
+            x = layer_norm(t, plus_attention(t, x, x), 1e-5);
+            x = plus_feedforward(t, x, x, matrix(t, "linear2"));
+            v[2 * l / BLOCKS] += mean_square(x) / (DRAWS * BLOCKS / 2.0);
+            x = layer_norm(t, x, 1e-5);
         }
     }
 }
@@ -38,7 +38,7 @@ static void pre_norm_length(gr_tape *t, double *v)
     double mean[BLOCKS] = { 0 };
     for (int draw = 0; draw < DRAWS; draw++) {
         gr_tape_reset(t);
-        gr_tensor *x = layer_norm(t, normal(t, PLACES, D, 0, 1, "x"), 1e-5);
+        gr_tensor *x = layer_norm(t, gr_randn(t, GR_SHAPE(PLACES, D), 0, 1, "x"), 1e-5);
         for (int l = 0; l < BLOCKS; l++) {
             x = plus_attention(t, x, layer_norm(t, x, 1e-5));
             x = plus_feedforward(t, x, layer_norm(t, x, 1e-5), matrix(t, "linear2"));
