@@ -112,8 +112,8 @@ check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fing
 	$(BOTH) REAL=double tests && \
 	tests/tools/check_one.sh "$(CC)" $(B)/$(CONFIG) $(B)/one
 check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
-neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$(CROSS)gcc/float/tests/bits/fingerprint && \
-	tests/tools/check_bits.sh $(B)/$(CROSS)gcc/float qemu-aarch64
+neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$(CROSS)gcc/float/tests/bits/fingerprint \
+	$(EXAMPLES:%=$(B)/$(CROSS)gcc/float/%) && tests/tools/check_bits.sh $(B)/$(CROSS)gcc/float qemu-aarch64
 one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 

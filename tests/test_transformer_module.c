@@ -9,7 +9,7 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 static double largest(const gr_tensor *x)
 {
     double most = 0;
-    for (size_t i = 0; i < x->len; i++) most = fmax(most, fabs((double)x->data[i]));
+    for (size_t i = 0; i < x->len; i++) most = larger(most, fabs((double)x->data[i]));
     return most;
 }
 

@@ -27,7 +27,7 @@ double dive_theorem_gradient(gr_tape *t, int n, int block, bool post);
 static inline double largest(const gr_real *v, size_t n)
 {
     double most = 0;
-    for (size_t i = 0; v && i < n; i++) most = fmax(most, isnan(v[i]) ? HUGE_VAL : fabs((double)v[i]));
+    for (size_t i = 0; v && i < n; i++) most = kit_larger(most, isnan(v[i]) ? HUGE_VAL : fabs((double)v[i]));
     return v ? most : HUGE_VAL;
 }
 
@@ -35,7 +35,7 @@ static inline double largest(const gr_real *v, size_t n)
 static inline double apart(const gr_real *a, const gr_real *b, size_t n)
 {
     double most = 0;
-    for (size_t i = 0; a && b && i < n; i++) most = fmax(most, isnan(a[i] - b[i]) ? HUGE_VAL : fabs((double)a[i] - (double)b[i]));
+    for (size_t i = 0; a && b && i < n; i++) most = kit_larger(most, isnan(a[i] - b[i]) ? HUGE_VAL : fabs((double)a[i] - (double)b[i]));
     return a && b && n ? most / largest(b, n) : HUGE_VAL;
 }
 

@@ -1,5 +1,6 @@
 /* examples/kit/kit_invariance.c - Table 1 of the LayerNorm paper, measured. */
 #include "examples/kit/kit_invariance.h"
+#include "examples/kit/kit_program.h"
 #include "ops/ops.h"
 #include <math.h>
 #include <string.h>
@@ -104,7 +105,8 @@ void kit_invariance_begin(gr_tape *t, kit_invariance *v, size_t m, uint64_t seed
 static double moved(const gr_real *a, const gr_real *b, size_t n)
 {
     double most = 0, largest = 0;
-    for (size_t i = 0; i < n; i++) most = fmax(most, fabs((double)a[i] - (double)b[i])), largest = fmax(largest, fabs((double)b[i]));
+    for (size_t i = 0; i < n; i++)
+        most = kit_larger(most, fabs((double)a[i] - (double)b[i])), largest = kit_larger(largest, fabs((double)b[i]));
     return most / largest;
 }
 
@@ -122,8 +124,8 @@ static double cosine(const gr_real *g, const gr_real *direction, size_t n, size_
 static double steepest(directions along, const gr_real *g, const gr_real *v, size_t rows)
 {
     double most = along == WHOLE ? cosine(g, v, rows * D, 1) : 0;
-    for (size_t i = 0; along == ROWS && i < rows; i++) most = fmax(most, cosine(g + i * D, v + i * D, D, 1));
-    for (size_t k = 0; along == COLUMNS && k < D; k++) most = fmax(most, cosine(g + k, NULL, rows, D));
+    for (size_t i = 0; along == ROWS && i < rows; i++) most = kit_larger(most, cosine(g + i * D, v + i * D, D, 1));
+    for (size_t k = 0; along == COLUMNS && k < D; k++) most = kit_larger(most, cosine(g + k, NULL, rows, D));
     return most;
 }
 

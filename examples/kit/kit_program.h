@@ -26,6 +26,9 @@ bool kit_check_stdout(gr_tape *t);
 void kit_catch_interrupts(void);
 bool kit_interrupted(void);
 
+/* The larger one. Over floats gcc 12 for ARM64 has an internal error where fmax stands in a loop. */
+static inline double kit_larger(double most, double x) { return x > most ? x : most; }
+
 double kit_seconds(void);                     /* a clock that only runs forward */
 int kit_cores(void);                          /* that this process may use */
 const char *kit_cpu(char *name, size_t bytes); /* as /proc/cpuinfo has it, else "unknown" */
