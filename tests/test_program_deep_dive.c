@@ -150,7 +150,7 @@ static void a_file_of_runs_that_is_none_is_refused_and_kept(void **state)
 static void threads_change_nothing_but_times(void **state)
 {
     (void)state;
-    static const char only[] = "--only=correlation,gradient_flow,padding," CHEAP;
+    static const char only[] = "--only=correlation,gradient_flow," CHEAP;
     assert_run("--check", "--quiet", "--data=none", "--threads=1", "--out", in_dir("a"), only);
     assert_run("--check", "--quiet", "--data=none", "--threads=2", "--out", in_dir("b"), only);
     assert_same_report("a", "b", only);

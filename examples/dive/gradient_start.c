@@ -129,7 +129,7 @@ static void measure_theorem(dive *d)
 {
     double ends[2][2] = { { 0 } };
     gr_tape *const t = dive_tape(d, dive_seed(d, 0));
-    for (int draw = 0; draw < 24; draw++)
+    for (size_t draw = 0; draw < dive_pick(d, 2, 24, 24); draw++)
         for (int post = 0; post < 2; post++)
             for (int end = 0; end < 2; end++) ends[post][end] += dive_theorem_gradient(t, FLOW_THEOREM, end ? FLOW_THEOREM - 1 : 0, post);
     dive_put(d, GR_SHAPE(2, 2), ends[0], "start/theorem");
