@@ -4,17 +4,17 @@
 
 gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
 
-gr_real *gr_grad(const gr_tape *t, const gr_tensor *x)
+gr_real *gr_grad(gr_tape *t, const gr_tensor *x)
 {
-    (void)t;
-    if (!x || !(x->flags & GR__WANTS_GRAD)) return NULL;
+    if (!x || (t && !gr__alive(t, x) && !gr__refuse_dead(t, "gr_grad", "x", 0, x)) || !(x->flags & GR__WANTS_GRAD)) return NULL;
     const gr_tensor *base = gr__owner(x);
     return base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
 }
 
+static const gr_op want_grad_call = { .name = "gr_want_grad" };
 gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
 {
-    if (gr_failed(t) || !x) return NULL;
+    if (gr_failed(t) || !x || !gr_alive(t, &want_grad_call, "x", x)) return NULL;
     x->flags |= GR__WANTS_GRAD;
     gr__owner(x)->flags |= GR__WANTS_GRAD;
     return x;
@@ -52,6 +52,7 @@ bool gr__mark_and_allocate(gr_tape *t)
             if (n->out[i] && !gr__reach(t, n->out[i])) return false;
         for (unsigned i = 0; i < n->ins; i++)
             if (n->in[i] && n->in[i]->flags & GR__WANTS_GRAD && !gr__reach(t, n->in[i])) return false;
+        if (!gr__versions_hold(t, n)) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;
     }
@@ -75,6 +76,7 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL: ones *
 {
     if (gr__in_segment(t, "gr_backward")) return false;
     if (!y) return gr_fail(t, NULL, "backward: the tensor is NULL");
+    if (!gr__alive(t, y)) return gr__refuse_dead(t, "backward", "the tensor", 0, y);
     if (t->now.walked)
         return gr_fail(t, NULL, "backward: this tape was already walked; its gradients are in place, and a second walk would add "
                                 "them twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");

@@ -9,10 +9,12 @@
 /* A chain of blocks that only grows. Allocation bumps through it and never goes back, reset starts at the first block again: a
  * step no larger than an earlier one finds room at or before the places that the earlier one used, so it allocates nothing. */
 typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /* the memory follows, at an offset of 64 */
-typedef struct { gr_allocator memory; gr__block *first, *now; size_t index, used, total; } gr__arena;
+typedef struct { size_t most, held; } gr__budget; /* bytes that all arenas of a tape may hold, 0: any number; what they hold */
+typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now; size_t index, used, total; } gr__arena;
 
 void *gr__arena_alloc(gr__arena *a, size_t bytes); /* aligned to 64, or 16 below 64 bytes; NULL when out of memory */
 void gr__arena_rewind(gr__arena *a, size_t index, size_t used);
+void gr__arena_fill(gr__arena *a, size_t index, size_t used); /* what is in use from there on: all bits 1, a NaN and no tensor's stamp */
 void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
@@ -39,12 +41,22 @@ typedef struct {
     size_t epoch;                 /* so that an old mark is told from a new one */
     bool walked;
 } gr__level;
-enum { GR__LEVELS = 8 };
+enum { GR__LEVELS = 8, GR__LEVEL_SHIFT = 56 };
 enum { GR__ANOMALY = 1, GR__TRACING = 2 };
+
+/* Of a level, the stamps from first on are alive, and those of the ranges, which are older and in order. core/life.c */
+typedef struct { uint64_t first, last; } gr__range;
+typedef struct { uint64_t first; gr__range *range; size_t ranges, room; } gr__life;
 
 struct gr_tape {
     gr_allocator memory;
     gr__arena arena[GR__LEVELS];  /* of the run itself, of a segment in it, of a segment in that */
+    gr__arena resting;            /* anomaly mode: the memory of the step before */
+    gr__budget budget;
+    gr__life life[GR__LEVELS];
+    uint64_t births, ended;       /* the newest stamp; the newest one that was dead after the last reset */
+    const char *ended_by;         /* gr_tape_reset or gr_tape_recover */
+    size_t operators;             /* calls of gr_record since then */
     gr__level now;
     int level;                    /* 0, or of the segment that runs */
     bool rehearsing;              /* gr_recompute allocates what the backward of its segment will need */
@@ -68,6 +80,15 @@ enum { /* gr_tensor.flags */
     GR__LEADS = 4,      /* the loss depends on it, and */
     GR__TOUCHED = 8,    /* it depends on the tensor in question: while gr__cut_of runs */
 };
+
+uint64_t gr__stamp(gr_tape *t); /* of a new tensor */
+bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp);
+void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x); /* the error: "what number [2, 3] was made .." */
+void gr__life_enter(gr_tape *t); /* a segment begins, on the next level; and ends */
+void gr__life_leave(gr_tape *t);
+void gr__life_free(gr_tape *t, gr__life *l);
+bool gr__versions_note(gr_tape *t, gr_node *n); /* of the inputs of a new node; false when out of memory */
+bool gr__versions_hold(gr_tape *t, const gr_node *n);
 
 bool gr__arena_holds(const gr__arena *a, const void *p);
 gr_tensor *gr__owner(const gr_tensor *x); /* the tensor that holds x's data and gradient: of a view, its base */
@@ -103,8 +124,18 @@ bool gr__shape_len(gr_shape shape, size_t *len); /* false when the rank is wrong
 #include <sanitizer/asan_interface.h>
 #define GR__POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define GR__UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#define GR__POISONED(p) __asan_address_is_poisoned(p)
 #else
 #define GR__POISON(p, n) ((void)(p), (void)(n))
 #define GR__UNPOISON(p, n) ((void)(p), (void)(n))
+#define GR__POISONED(p) 0
 #endif
+
+/* Whether x may be used on t: made on it and not dead, or a module's. */
+static inline bool gr__alive(const gr_tape *t, const gr_tensor *x)
+{
+    if (GR__POISONED(x)) return false;
+    if (x->tape == t && x->stamp >= t->life[t->level].first && x->stamp <= t->births) return true;
+    return x->tape ? gr__lives(t, x->tape, x->stamp) : x->home != NULL;
+}
 #endif

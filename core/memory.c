@@ -65,6 +65,11 @@ static gr__block *block_append(gr__arena *a, size_t bytes)
     size_t room = a->total < FIRST_BLOCK ? FIRST_BLOCK : a->total < LARGEST_STEP ? a->total : LARGEST_STEP, whole;
     if (room < bytes) room = bytes;
     if (!gr_size_add(room, HEAD, &whole)) return NULL;
+    if (a->budget->most) {
+        const size_t left = a->budget->most > a->budget->held ? a->budget->most - a->budget->held : 0;
+        if (bytes > left) return NULL;
+        if (room > left) room = left & ~(size_t)63, room = room < bytes ? bytes : room, whole = room + HEAD;
+    }
     gr__block *b = a->memory.alloc(a->memory.context, whole);
     if (!b) return NULL;
     *b = (gr__block){ NULL, room };
@@ -72,7 +77,7 @@ static gr__block *block_append(gr__arena *a, size_t bytes)
     gr__block **end = &a->first;
     while (*end) end = &(*end)->next;
     *end = b;
-    a->total += room;
+    a->total += room, a->budget->held += room;
     return b;
 }
 
@@ -115,8 +120,21 @@ void gr__arena_rewind(gr__arena *a, size_t index, size_t used)
     for (size_t from = used; b; b = b->next, from = 0) GR__POISON(block_memory(b) + from, b->bytes - from);
 }
 
+void gr__arena_fill(gr__arena *a, size_t index, size_t used)
+{
+    gr__block *b = a->first;
+    for (size_t i = 0; i < index && b; i++) b = b->next;
+    for (size_t from = used; b && a->now; b = b->next, from = 0) {
+        const size_t end = b == a->now ? a->used : b->bytes;
+        GR__UNPOISON(block_memory(b), b->bytes);
+        if (end > from) memset(block_memory(b) + from, 0xff, end - from);
+        if (b == a->now) return;
+    }
+}
+
 void gr__arena_free(gr__arena *a)
 {
+    a->budget->held -= a->total;
     for (gr__block *b = a->first, *next; b; b = next) {
         next = b->next;
         GR__UNPOISON(block_memory(b), b->bytes);

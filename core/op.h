@@ -40,6 +40,8 @@ struct gr_node {
     gr_tensor **in, **out;  /* as given; in[i] may be NULL */
     unsigned ins, outs;
     const char *place;      /* path of the module in which it was recorded; NULL outside of all */
+    uint64_t *versions;     /* of the inputs that outlive the tape, so that gr_backward sees a change; NULL when there are none */
+    bool by_contents;       /* anomaly mode: behind them, hashes of their values */
 };
 
 #ifdef __cplusplus
@@ -49,10 +51,13 @@ struct gr_node {
 #endif
 #define GR_OUT GR_IN
 
-/* True when t is not in error and no tensor of the list is NULL; a NULL on a good tape becomes the error. Optional inputs
- * are left out of the list. */
+/* True when t is not in error, no tensor of the list is NULL, and all are alive: made on t, after its last gr_tape_reset, or of a module.
+ * Otherwise what is wrong becomes the tape's error. Do not list inputs that may be NULL: gr_alive checks those, and gr_ints_alive
+ * integers; name is the argument's name in the message. gr_record checks all inputs of a node once more. */
 #define gr_ready(t, op, ...) gr_ready_list(t, op, GR_IN(__VA_ARGS__))
 GR_API bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n);
+GR_API bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x);
+GR_API bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x);
 
 /* Keep the first error: "name: message" with printf's conversions, code GR_MISUSE. Always returns NULL. op may be NULL. */
 GR_API void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -97,6 +102,7 @@ void *gr__work(gr_tape *t, int thread);
 gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape);
 void gr__tensor_free_home(gr_tensor *x);               /* with its gradient; NULL is fine */
 void gr__wants_grad(gr_tensor *x, bool wanted);
+void gr__was_written(gr_tensor *x);                    /* its values changed: gr_backward refuses a graph that used them before */
 bool gr__grad_reached(const gr_tensor *x);             /* by a backward since gr__grad_clear */
 void gr__grad_clear(gr_tensor *x);                     /* the next backward starts from 0 */
 

@@ -20,17 +20,22 @@ typedef struct {
 static void recompute_node(gr_tape *t, const gr_node *n);
 static const gr_op recompute_op = { .name = "recompute", .backward = recompute_node };
 
+static void segment_clear(gr_tape *t, int level)
+{
+    if (t->watch & GR__ANOMALY) gr__arena_fill(&t->arena[level], 0, 0);
+    gr__arena_rewind(&t->arena[level], 0, 0);
+}
 static gr__level segment_enter(gr_tape *t)
 {
     const gr__level outer = t->now;
-    t->level++;
+    gr__life_enter(t);
     t->now = (gr__level){ .epoch = ++t->epochs };
     return outer;
 }
 static void segment_leave(gr_tape *t, gr__level outer)
 {
-    gr__arena_rewind(&t->arena[t->level], 0, 0);
-    t->level--;
+    segment_clear(t, t->level);
+    gr__life_leave(t);
     t->now = outer;
 }
 
@@ -47,7 +52,7 @@ static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *i
         gr_tensor *const x = in[i] ? gr_save(t, sizeof *x) : NULL;
         if (!x) continue;
         *x = *in[i];
-        x->base = NULL, x->path = gr__owner(in[i])->path, x->home = NULL;
+        x->base = NULL, x->path = gr__owner(in[i])->path, x->home = NULL, x->tape = t, x->stamp = gr__stamp(t);
         x->flags = in[i]->flags & GR__WANTS_GRAD ? GR__WANTS_GRAD | GR__HAS_GRAD : 0;
         x->grad = gr_grad(t, in[i]);
         leaf[i] = x;
@@ -175,6 +180,8 @@ bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argume
     if (gr_failed(t)) return false;
     if (!f) return gr_fail(t, &recompute_op, "the function is NULL");
     if (!out || !outs) return gr_fail(t, &recompute_op, "the function must have an output");
+    for (size_t i = 0; in && i < ins; i++)
+        if (in[i] && !gr__alive(t, in[i])) return gr__refuse_dead(t, recompute_op.name, "input", i + 1, in[i]);
     segment s = { .f = f, .argument = (void *)argument, .ins = ins, .outs = outs, .training = t->training, .state_end = t->now.undo };
     if (argument_bytes && (s.argument = gr_save(t, argument_bytes))) memcpy(s.argument, argument, argument_bytes);
     if (gr_failed(t)) return false;
@@ -187,13 +194,13 @@ bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argume
     t->rehearsing = false;
     const tensor_list all = made ? segment_inputs(t, &s, in, made) : (tensor_list){ NULL, 0 };
     gr__undo *const log = t->now.undo;
-    t->now = outer, t->level--; /* the segment's arena stays as it is for the moment */
+    t->now = outer, gr__life_leave(t); /* the segment's arena stays as it is for the moment */
     gr_tensor **const kept = gr_save(t, outs * sizeof *kept);
     for (size_t o = 0; o < outs && !gr_failed(t); o++)
         if ((kept[o] = gr_empty_like(t, made[o]))) memcpy(kept[o]->data, made[o]->data, made[o]->len * sizeof(gr_real));
     const bool good = segment_state(t, log);
     s.state = t->now.undo;
     if (good && gr_record(t, &recompute_op, &s, sizeof s, kept, outs, all.x, all.n)) memcpy(out, kept, outs * sizeof *kept);
-    gr__arena_rewind(&t->arena[t->level + 1], 0, 0);
+    segment_clear(t, t->level + 1);
     return !gr_failed(t);
 }

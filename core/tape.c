@@ -1,4 +1,5 @@
-/* core/tape.c - the tape: life, errors, recording, the undo log, modes. Backward is in core/backward.c. */
+/* core/tape.c - the tape: making it, errors, recording, the undo log, modes. The life of tensors is in core/life.c, backward in
+ * core/backward.c. */
 #include "core/gemm.h"
 #include "core/internal.h"
 #include <stdarg.h>
@@ -66,7 +67,9 @@ gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t
     gr_tape *t = gr_memory_new(&memory, sizeof *t);
     if (!t) return NULL;
     t->memory = memory;
-    for (int i = 0; i < GR__LEVELS; i++) t->arena[i].memory = memory;
+    t->budget.most = c.max_bytes;
+    for (int i = 0; i < GR__LEVELS; i++) t->arena[i] = (gr__arena){ .memory = memory, .budget = &t->budget };
+    t->resting = t->arena[0];
     t->seed = seed, t->recording = t->training = true;
     tape_start(t, &c);
     t->work_bytes = (size_t)gr_pool_threads(t->pool) * gr__work_bytes();
@@ -80,7 +83,8 @@ void gr_tape_free(gr_tape *t)
 {
     if (!t) return;
     const gr_allocator memory = t->memory;
-    for (int i = 0; i < GR__LEVELS; i++) gr__arena_free(&t->arena[i]);
+    for (int i = 0; i < GR__LEVELS; i++) gr__arena_free(&t->arena[i]), gr__life_free(t, &t->life[i]);
+    gr__arena_free(&t->resting);
     for (gr__named_stream *s = t->streams, *next; s; s = next) {
         next = s->next;
         gr_memory_free(&memory, s, sizeof *s + strlen(s->name) + 1);
@@ -90,20 +94,7 @@ void gr_tape_free(gr_tape *t)
     gr_memory_free(&memory, t, sizeof *t);
 }
 
-/* ---- Reset, recover, mark, rewind ---- */
-
-void gr_tape_reset(gr_tape *t)
-{
-    if (!t || gr__in_segment(t, "gr_tape_reset")) return;
-    t->now = (gr__level){ .epoch = ++t->epochs };
-    gr__arena_rewind(&t->arena[0], 0, 0);
-}
-
-bool gr__in_segment(gr_tape *t, const char *call)
-{
-    if (t->level) gr_fail(t, NULL, "recompute: the function must not call %s", call);
-    return t->level;
-}
+/* ---- The undo log ---- */
 
 bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
 {
@@ -118,42 +109,21 @@ bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
 
 void gr__undo_forget(gr_tape *t) { t->now.undo = NULL; }
 
-void gr_tape_recover(gr_tape *t)
-{
-    if (!t || gr__in_segment(t, "gr_tape_recover")) return;
-    for (const gr__undo *u = t->now.undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
-    t->error = GR_OK, t->message[0] = 0;
-    gr_tape_reset(t);
-}
-
-gr_mark gr_tape_mark(const gr_tape *t)
-{
-    if (!t) return (gr_mark){ 0 };
-    const gr__arena *a = &t->arena[t->level];
-    return (gr_mark){ a->index, a->used, t->now.epoch, t->now.nodes, t->now.last, t->now.undo, t->now.last_trace };
-}
-
-void gr_tape_rewind(gr_tape *t, gr_mark mark)
-{
-    if (!t) return;
-    if (mark.epoch != t->now.epoch) {
-        gr_fail(t, NULL, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward");
-        return;
-    }
-    t->now.last = mark.node, t->now.nodes = mark.nodes, t->now.last_trace = mark.trace;
-    if (t->now.last_trace) t->now.last_trace->next = NULL;
-    else t->now.first_trace = NULL;
-    if (t->now.undo != mark.undo) return; /* the undo log lies in the arena and must outlive the rewind: keep the memory until reset */
-    gr__arena_rewind(&t->arena[t->level], mark.block, mark.used);
-}
-
 /* ---- Memory of the step ---- */
+
+static void *out_of_memory(gr_tape *t, size_t bytes)
+{
+    char most[60] = "";
+    if (t->budget.most) snprintf(most, sizeof most, " of max_bytes %zu", t->budget.most);
+    return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu%s; gr_tape_reset was not called since %zu "
+                      "operators", bytes, gr_tape_bytes(t), most, t->operators);
+}
 
 void *gr_save(gr_tape *t, size_t bytes)
 {
     if (gr_failed(t)) return NULL;
     void *p = gr__arena_alloc(&t->arena[t->level], bytes);
-    return p ? p : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu", bytes, gr_tape_bytes(t));
+    return p ? p : out_of_memory(t, bytes);
 }
 void *gr_save_zeros(gr_tape *t, size_t bytes)
 {
@@ -172,8 +142,10 @@ gr_real *gr_save_reals(gr_tape *t, size_t n)
 bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
 {
     if (gr_failed(t)) return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (!x[i]) return gr_fail(t, op, "argument %zu is NULL", i + 1);
+        if (!gr__alive(t, x[i])) return gr__refuse_dead(t, op ? op->name : "", "argument", i + 1, x[i]);
+    }
     return true;
 }
 
@@ -189,6 +161,9 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
                      gr_tensor *const *in, size_t ins)
 {
     if (gr_failed(t)) return NULL;
+    t->operators++;
+    for (size_t i = 0; i < ins; i++)
+        if (in[i] && !gr__alive(t, in[i])) return gr__refuse_dead(t, op->name, "input", i + 1, in[i]);
     if (t->watch & GR__TRACING && !gr__trace_add(t, op, out, outs, in, ins)) return NULL;
     if (t->watch & GR__ANOMALY && !gr__check_outputs(t, op, out, outs, in, ins)) return NULL;
     if (!op->backward || !gr_will_record(t, in, ins)) return out[0];
@@ -196,10 +171,12 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     void *copy = saved_bytes ? gr_save(t, saved_bytes) : NULL;
     if (gr_failed(t)) return NULL;
     gr_tensor **links = (gr_tensor **)(n + 1);
-    *n = (gr_node){ op, t->now.last, copy, links + outs, links, (unsigned)ins, (unsigned)outs, t->place };
+    *n = (gr_node){ .op = op, .prev = t->now.last, .saved = copy, .in = links + outs, .out = links, .ins = (unsigned)ins, .outs = (unsigned)outs,
+                    .place = t->place };
     memcpy(links, out, outs * sizeof *out);
     memcpy(links + outs, in, ins * sizeof *in);
     if (copy) memcpy(copy, saved, saved_bytes);
+    if (!gr__versions_note(t, n)) return NULL;
     for (size_t i = 0; i < outs; i++)
         if (out[i]) out[i]->flags |= GR__WANTS_GRAD;
     t->now.last = n, t->now.nodes++;
@@ -227,9 +204,7 @@ int gr_tape_threads(const gr_tape *t) { return t ? gr_pool_threads(t->pool) : 1;
 const char *gr_tape_isa(const gr_tape *t) { return t ? gr__isa_name(t->isa) : ""; }
 size_t gr_tape_bytes(const gr_tape *t)
 {
-    size_t sum = 0;
-    for (int i = 0; t && i < GR__LEVELS; i++) sum += t->arena[i].total;
-    return sum;
+    return t ? t->budget.held : 0;
 }
 size_t gr_tape_nodes(const gr_tape *t) { return t ? t->now.nodes : 0; }
 int gr_isa(const gr_tape *t) { return t->isa; }

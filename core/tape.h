@@ -27,6 +27,7 @@ typedef struct {
     gr_pool *pool;                 /* threads shared with other tapes of this thread; overrides threads; not owned */
     const gr_allocator *allocator; /* where all memory comes from; NULL: malloc */
     const char *isa;               /* "scalar", "avx2", "avx512", "neon"; NULL: $GRADUS_ISA, else the best of this CPU */
+    size_t max_bytes;              /* the most that gr_tape_bytes may reach: beyond it, GR_NO_MEMORY. 0: as much as the system gives */
 } gr_tape_config;
 
 /* A new tape. seed is the one number on which every random draw depends. Recording is on, the mode is training.
@@ -41,8 +42,9 @@ static inline gr_tape *gr_tape_new_with(uint64_t seed, const gr_tape_config *con
 static inline gr_tape *gr_tape_new(uint64_t seed) { return gr_tape_new_with(seed, NULL); }
 GR_API void gr_tape_free(gr_tape *t);
 
-/* End the step: every tensor made on t since the last reset dies, the memory stays for the next step. Keeps the error, the
- * mode and the random streams. Forgets what gr_tape_recover would roll back. */
+/* End the step: every tensor made on t since the last reset dies, and its memory is used again by the next step. A dead tensor that is
+ * given to a function of this library is an error; gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the
+ * mode and the random streams stay. What gr_tape_recover would roll back is forgotten. */
 GR_API void gr_tape_reset(gr_tape *t);
 
 /* After an error: reset, put back all state that operators changed outside the tape since the last reset (random streams,
@@ -51,8 +53,14 @@ GR_API void gr_tape_reset(gr_tape *t);
 GR_API void gr_tape_recover(gr_tape *t);
 
 /* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step
- * without recording more and more. A mark from before a gr_tape_reset or gr_backward is an error. */
-typedef struct { size_t block, used, epoch, nodes; void *node, *undo, *trace; } gr_mark;
+ * without recording more and more. It is an error to return to a mark of another tape, to one from before a gr_tape_reset or
+ * gr_backward, or to one that an earlier gr_tape_rewind went past. */
+typedef struct {
+    const gr_tape *tape;
+    size_t block, used, epoch, nodes;
+    uint64_t newest;
+    void *node, *undo, *trace;
+} gr_mark;
 GR_API gr_mark gr_tape_mark(const gr_tape *t);
 GR_API void gr_tape_rewind(gr_tape *t, gr_mark mark);
 
@@ -98,15 +106,16 @@ GR_API const char *gr_message(const gr_tape *t);    /* "" when there is no error
 /* Fill the gradients of everything that loss (one value) depends on: d loss / d x is added to the gradient of x. A first
  * sweep finds what a gradient reaches and allocates all that is needed; the second computes and cannot fail. Errors: loss
  * holds more than one value, was made with recording off or depends on nothing that wants a gradient, or this tape was
- * already walked since its last reset. Returns false, and changes nothing, on an error or on a tape already in error. */
+ * already walked since its last reset; or a parameter changed since the forward used it (gr_optim_step, gr_state_load ..; changes made
+ * directly to its data are seen in anomaly mode). Returns false, and changes nothing, on an error or on a tape already in error. */
 GR_API bool gr_backward(gr_tape *t, gr_tensor *loss);
 
 /* The same from any tensor y, with its cotangent dy (y->len values, copied). */
 GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
 
 /* The gradient of x: x->len values, or NULL when no backward has reached x. Valid until reset (of parameters: until the
- * optimizer's zero_grad). Of intermediates too; a view's is a part of its base's. */
-GR_API gr_real *gr_grad(const gr_tape *t, const gr_tensor *x);
+ * optimizer's zero_grad). Of intermediates too; a view's is a part of its base's. A dead x, or one of another tape, is an error. */
+GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
 /* Ask for the gradient of an input of this step (parameters want theirs anyway). Returns x. */
 GR_API gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x);

@@ -65,7 +65,17 @@ size_t gr_size(const gr_tensor *x, int axis)
     return x->dim[axis < 0 ? axis + x->rank : axis];
 }
 
-double gr_item(const gr_tensor *x) { return x && x->len == 1 ? (double)x->data[0] : (double)NAN; }
+double gr_item(const gr_tensor *x)
+{
+    if (!x) return (double)NAN;
+    const bool poisoned = GR__POISONED(x);
+    GR__UNPOISON(x, sizeof *x);
+    gr_tape *const t = x->tape;
+    if (t && (poisoned || !gr__alive(t, x))) gr__refuse_dead(t, "gr_item", "x", 0, x);
+    else if (x->len == 1) return (double)x->data[0];
+    else if (t) gr_fail_as(t, GR_MISUSE, "gr_item", "x must hold one value; got %s", gr_shape_text(t, x));
+    return (double)NAN;
+}
 
 /* ---- Making ---- */
 
@@ -78,7 +88,7 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
     gr_tensor *x = gr_save(t, sizeof *x);
     gr_real *data = gr_save_reals(t, len);
     if (!data) return NULL;
-    *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank };
+    *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank, .tape = t, .stamp = gr__stamp(t) };
     memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
     return x;
 }
@@ -94,15 +104,16 @@ gr_tensor *gr_input(gr_tape *t, const gr_real *values, gr_shape shape)
     return x;
 }
 
-gr_tensor *gr_full(gr_tape *t, gr_shape shape, double value)
+static gr_tensor *filled(gr_tape *t, gr_shape shape, double value, const char *who)
 {
-    gr_tensor *x = make(t, shape, "full");
+    gr_tensor *x = make(t, shape, who);
     for (size_t i = 0; x && i < x->len; i++) x->data[i] = (gr_real)value;
     return x;
 }
-gr_tensor *gr_zeros(gr_tape *t, gr_shape shape) { return gr_full(t, shape, 0); }
-gr_tensor *gr_ones(gr_tape *t, gr_shape shape) { return gr_full(t, shape, 1); }
-gr_tensor *gr_scalar(gr_tape *t, double value) { return gr_full(t, GR_SCALAR, value); }
+gr_tensor *gr_full(gr_tape *t, gr_shape shape, double value) { return filled(t, shape, value, "full"); }
+gr_tensor *gr_zeros(gr_tape *t, gr_shape shape) { return filled(t, shape, 0, "zeros"); }
+gr_tensor *gr_ones(gr_tape *t, gr_shape shape) { return filled(t, shape, 1, "ones"); }
+gr_tensor *gr_scalar(gr_tape *t, double value) { return filled(t, GR_SCALAR, value, "scalar"); }
 
 gr_tensor *gr_arange(gr_tape *t, size_t n)
 {
@@ -138,7 +149,7 @@ gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape)
     gr_ints *x = gr_save(t, sizeof *x);
     int *data = gr_save(t, len * sizeof *data);
     if (!data) return NULL;
-    *x = (gr_ints){ .data = data, .len = len, .rank = shape.rank };
+    *x = (gr_ints){ .data = data, .len = len, .rank = shape.rank, .tape = t, .stamp = gr__stamp(t) };
     memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
     if (values) memcpy(data, values, len * sizeof *data);
     else memset(data, 0, len * sizeof *data);
@@ -152,7 +163,7 @@ static gr_tensor *view(gr_tape *t, gr_tensor *x, gr_shape shape, size_t offset, 
     gr_tensor *y = gr_save(t, sizeof *y);
     if (!y) return NULL;
     *y = (gr_tensor){ .data = x->data + offset, .len = len, .rank = shape.rank, .flags = x->flags & GR__WANTS_GRAD,
-                      .base = x->base ? x->base : x };
+                      .base = x->base ? x->base : x, .tape = t, .stamp = gr__stamp(t) };
     memcpy(y->dim, shape.dim, (size_t)shape.rank * sizeof *y->dim);
     return y;
 }

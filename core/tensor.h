@@ -29,10 +29,12 @@ struct gr_tensor {
     gr_tensor *base;           /* of a view: the tensor that owns the data and the gradient; else NULL */
     const gr_allocator *home;  /* of a tensor that outlives the tape (parameters, buffers): its memory; else NULL */
     const char *path;          /* of a parameter or buffer: "fc1.weight"; else NULL */
+    gr_tape *tape;             /* that owns it; NULL when it outlives the tape */
+    uint64_t stamp;            /* the library's: which tensor of its tape it is; of one that outlives the tape: how often its values changed */
 };
 
-/* Integers: labels, tokens, lengths. */
-typedef struct { int *data; size_t len, dim[GR_MAX_RANK]; int rank; } gr_ints;
+/* Integers: labels, tokens, lengths. tape and stamp as above; a gr_ints of your own leaves both 0. */
+typedef struct { int *data; size_t len, dim[GR_MAX_RANK]; int rank; gr_tape *tape; uint64_t stamp; } gr_ints;
 
 /* ---- Making: owned by t, dead at gr_tape_reset(t). Errors: rank above 8, too large, out of memory. ---- */
 
@@ -59,7 +61,7 @@ GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);
 
 /* ---- Reading ---- */
 
-GR_API double gr_item(const gr_tensor *x);              /* the one value of x; NaN for NULL or when x holds not one value */
+GR_API double gr_item(const gr_tensor *x);              /* the one value of x; NaN for NULL. NaN and an error on its tape when it holds not one value, or is dead */
 GR_API size_t gr_size(const gr_tensor *x, int axis);    /* negative axes count from the end; 0 when there is no such axis */
 GR_API gr_shape gr_shape_of(const gr_tensor *x);
 GR_API bool gr_same_shape(const gr_tensor *a, const gr_tensor *b);

@@ -60,6 +60,7 @@ static bool draw_orthogonal(gr_tape *t, const gr_slot *s, gr_stream *stream)
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++) x->data[r * columns + c] = (gr_real)(s->init.a * (tall ? q[c * many + r] : q[r * many + c]));
     gr_memory_free(&s->owner->memory, q, bytes);
+    gr__was_written(x);
     return true;
 }
 
@@ -92,5 +93,6 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s)
                                                            : init.a;
         x->data[i] = (gr_real)value;
     }
+    gr__was_written(x);
     return true;
 }

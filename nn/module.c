@@ -328,6 +328,7 @@ gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_t
     if (!gr_same_shape(kept, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", kept->path, gr_shape_text(t, kept), gr_shape_text(t, x));
     if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
     memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
+    gr__was_written(kept);
     s->count = 1;
     return gr_record(t, &op, NULL, 0, GR_OUT(kept), GR_IN((gr_tensor *)x));
 }

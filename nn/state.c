@@ -109,7 +109,7 @@ void gr__state_fill(const gr_safetensors *f, gr_module *m)
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (!is_saved(m, s)) continue;
         const gr_safetensors_entry *const e = entry_for(f, m, s);
-        if (s->tensor) gr_safetensors_reals(e, s->tensor->data);
+        if (s->tensor) gr_safetensors_reals(e, s->tensor->data), gr__was_written(s->tensor);
         else gr_safetensors_integers(e, &s->count);
     }
 }

@@ -219,6 +219,7 @@ static const gr_op attention_op = { .name = "attention", .backward = attention_n
 static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attention_options *o)
 {
     const gr_tensor *m = o->mask;
+    if (!gr_alive(t, &attention_op, "mask", m) || !gr_ints_alive(t, &attention_op, "lengths", o->lengths)) return false;
     gr_shape lengths = { .rank = o->lengths ? o->lengths->rank : 1, .dim = { s->B } };
     if (o->lengths) memcpy(lengths.dim, o->lengths->dim, sizeof lengths.dim);
     if (lengths.rank != 1 || lengths.dim[0] != s->B)

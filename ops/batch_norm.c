@@ -55,6 +55,13 @@ static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm *s, const b
 
 static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
 
+static bool batch_norm_alive(gr_tape *t, const gr_tensor *gamma, const gr_tensor *beta, const gr_batch_norm_options *o)
+{
+    const gr_op *const op = &batch_norm_op;
+    return gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta) && gr_alive(t, op, "running_mean", o->running_mean) &&
+           gr_alive(t, op, "running_var", o->running_var) && gr_ints_alive(t, op, "lengths", o->lengths) && gr_alive(t, op, "mask", o->mask);
+}
+
 static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_ints *lengths, batch_norm_real *r, int axis)
 {
     if (!lengths) return true;
@@ -149,7 +156,7 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     const gr_batch_norm_options o = options ? *options : (gr_batch_norm_options){ 0 };
     batch_norm_real real = { 0 };
     gr__norm s;
-    if (!gr_ready(t, &batch_norm_op, x) || !batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
+    if (!gr_ready(t, &batch_norm_op, x) || !batch_norm_alive(t, gamma, beta, &o) || !batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
     if (!batch_norm_real_runs(t, &s, &real)) return NULL;
     s.fixed = o.running_mean && !gr_tape_training(t);

@@ -283,7 +283,7 @@ static const gr_real *conv_rows(gr_tape *t, const gr__conv_plan *p, const gr_ten
 static gr_tensor *conv(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
 {
     gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t) }, *const p = &plan;
-    if (!gr_ready(t, op, x, weight)) return NULL;
+    if (!gr_ready(t, op, x, weight) || !gr_alive(t, op, "bias", bias)) return NULL;
     if (x->rank != axes + 2) return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, axes == 2, p)) return NULL;
     if (!conv_shapes(t, op, x, weight, bias, axes, p)) return NULL;

@@ -71,6 +71,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (!gr_ready(t, &embedding_op, weight)) return NULL;
     if (weight->rank != 2) return gr_fail(t, &embedding_op, "weight must be [V, D]; got %s", gr_shape_text(t, weight));
     if (!ids) return gr_fail(t, &embedding_op, "ids is NULL");
+    if (!gr_ints_alive(t, &embedding_op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
         return gr_fail(t, &embedding_op, "ids is %s, and the result would have an axis more", gr_shape_name(t, index_shape(ids)));
     const size_t V = weight->dim[0], D = weight->dim[1];
@@ -137,6 +138,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
 {
     if (!gr_ready(t, &gather_op, x) || (axis = gr_axis(t, &gather_op, x, axis)) < 0) return NULL;
     if (!ids) return gr_fail(t, &gather_op, "ids is NULL");
+    if (!gr_ints_alive(t, &gather_op, "ids", ids)) return NULL;
     bool fits = ids->rank == x->rank;
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)

@@ -216,7 +216,8 @@ static bool layer_norm_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, in
 gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     layer_norm_saved s = { 0 };
-    if (!gr_ready(t, &layer_norm_op, x) || !layer_norm_sizes(t, &layer_norm_op, x, axes, &s)) return NULL;
+    if (!gr_ready(t, &layer_norm_op, x) || !gr_alive(t, &layer_norm_op, "gamma", gamma) || !gr_alive(t, &layer_norm_op, "beta", beta)) return NULL;
+    if (!layer_norm_sizes(t, &layer_norm_op, x, axes, &s)) return NULL;
     if ((gamma && gamma->len != s.N) || (beta && beta->len != s.N))
         return gr_fail(t, &layer_norm_op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), s.N,
                        gr_shape_text(t, gamma), gr_shape_text(t, beta));
@@ -236,7 +237,7 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, g
 gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
 {
     layer_norm_saved s = { .rms = true };
-    if (!gr_ready(t, &rms_norm_op, x) || !layer_norm_sizes(t, &rms_norm_op, x, axes, &s)) return NULL;
+    if (!gr_ready(t, &rms_norm_op, x) || !gr_alive(t, &rms_norm_op, "gamma", gamma) || !layer_norm_sizes(t, &rms_norm_op, x, axes, &s)) return NULL;
     if (gamma && gamma->len != s.N)
         return gr_fail(t, &rms_norm_op, "x is %s, so gamma must hold %zu values; got %s", gr_shape_text(t, x), s.N,
                        gr_shape_text(t, gamma));

@@ -212,7 +212,7 @@ static const gr_op linear_op = { .name = "linear", .backward = linear_node };
 
 gr_tensor *gr_linear_op(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
 {
-    if (!gr_ready(t, &linear_op, x, w)) return NULL;
+    if (!gr_ready(t, &linear_op, x, w) || !gr_alive(t, &linear_op, "b", b)) return NULL;
     if (!x->rank) return gr_fail(t, &linear_op, "x must have at least one axis; got []");
     const size_t I = gr_size(x, -1), O = gr_size(w, 0);
     if (w->rank != 2 || w->dim[1] != I)

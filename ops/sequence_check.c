@@ -43,6 +43,7 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
         const gr_tensor *const has[] = { s->bn[n].weight, s->bn[n].bias, s->bn[n].running_mean, s->bn[n].running_var };
         const size_t N = n == SEQ_NORM_C ? s->H : s->G;
         for (int i = 0; i < 4 && norm[n]; i++) {
+            if (has[i] && !gr_alive(t, op, norm[n], has[i])) return false;
             const bool wanted = s->norm == GR_LSTM_BN && (i != 1 || n == SEQ_NORM_C);
             const gr_shape shape = i < 2 ? GR_SHAPE(N) : GR_SHAPE(steps, N);
             if (!wanted && has[i])
@@ -60,6 +61,7 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
 static bool sequence_check_lengths(gr_tape *t, const gr_op *op, const gr__sequence *s, const gr_ints *lengths)
 {
     if (!lengths) return true;
+    if (!gr_ints_alive(t, op, "lengths", lengths)) return false;
     if (lengths->rank != 1 || lengths->len != s->B) {
         gr_shape shape = { .rank = lengths->rank };
         memcpy(shape.dim, lengths->dim, sizeof shape.dim);
@@ -115,6 +117,8 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
                          .bn = { [SEQ_NORM_X] = w->bn_ih, [SEQ_NORM_H] = w->bn_hh, [SEQ_NORM_C] = w->bn_c },
                          .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
                                  w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o->h0, o->c0 } };
+    for (int i = SEQ_W_IH; i < SEQ_INPUTS; i++)
+        if (!gr_alive(t, op, sequence_input_name[i], s->in[i])) return false;
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
         !sequence_check_lengths(t, op, s, o->lengths))
         return false;

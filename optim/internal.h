@@ -46,6 +46,6 @@ gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule);
 /* The optimizer's settings to all parameters; NULL after an error on the tape, and then o is freed. */
 gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_decay, bool decay_all);
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who); /* NULL on a good tape becomes the error */
-gr_real *gr__optim_grad(const gr_tape *t, const optim_entry *e);   /* NULL when it is to be left alone */
+gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e);   /* NULL when it is to be left alone */
 
 #endif

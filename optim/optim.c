@@ -125,7 +125,7 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
 
 /* ---- A step ---- */
 
-gr_real *gr__optim_grad(const gr_tape *t, const optim_entry *e) { return gr_grad(t, e->x); }
+gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e) { return gr_grad(t, e->x); }
 
 void gr_optim_zero_grad(gr_optim *o)
 {
@@ -185,6 +185,8 @@ bool gr_optim_step(gr_tape *t, gr_optim *o)
     for (size_t i = 0; i < o->entries; i++)
         if (gr__optim_grad(t, &o->entry[i])) o->rule->constants(o, i, gr_optim_lr(o) * o->entry[i].lr_scale);
     gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o });
+    for (size_t i = 0; i < o->entries; i++)
+        if (gr__optim_grad(t, &o->entry[i])) gr__was_written(o->entry[i].x);
     o->count.steps++;
     gr__undo_forget(t);
     return true;

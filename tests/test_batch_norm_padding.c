@@ -51,7 +51,8 @@ static outcome run_padded(size_t N, size_t C, size_t L, const int *lengths, cons
                 x->data[at] = (gr_real)(k * k % 251) / 50 + (gr_real)c, dy->data[at] = (gr_real)(k * k % 127) / 64 - 1;
             }
         }
-    gr_batch_norm_options o = { .running_mean = mean, .running_var = var, .mask = mask };
+    gr_batch_norm_options o = { .running_mean = mean, .running_var = var };
+    if (mask) o.mask = gr_input(t, mask->data, gr_shape_of(mask));
     if (given && lengths) o.lengths = gr_ints_new(t, lengths, GR_SHAPE(N));
     gr_tensor *y = gr_batch_norm(t, x, last ? -1 : 1, gamma, beta, &o);
     assert_ok(t);

@@ -101,7 +101,8 @@ static void a_failed_step_leaves_them_as_they_were(void **state)
         failing_memory memory = { 0 };
         const gr_allocator allocator = { failing_alloc, failing_release, &memory };
         gr_tape *t = gr_tape_new_with(7, (&(gr_tape_config){ .allocator = &allocator })), *outer = gr_tape_new(1);
-        gr_tensor *mean = gr_full(outer, GR_SHAPE(3), 0.5), *var = gr_full(outer, GR_SHAPE(3), 2);
+        gr_module *net = gr_module_new(outer);
+        gr_tensor *mean = gr_buffer(outer, net, "mean", GR_SHAPE(3), 0.5), *var = gr_buffer(outer, net, "var", GR_SHAPE(3), 2);
         int64_t batches = 4;
         memory.fail_at = memory.calls + at;
         gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(4000, 3), -1, 1, "x"));
@@ -111,7 +112,7 @@ static void a_failed_step_leaves_them_as_they_were(void **state)
         if (failed) gr_tape_recover(t);
         for (size_t c = 0; c < 3; c++) assert_true((mean->data[c] == (gr_real)0.5 && var->data[c] == 2) == failed);
         assert_int_equal(batches, failed ? 4 : 5);
-        gr_tape_free(t), gr_tape_free(outer);
+        gr_tape_free(t), gr_module_free(net), gr_tape_free(outer);
         if (!failed) break;
     }
 }

@@ -55,7 +55,7 @@ static void bad_shapes_are_refused(void **state)
 {
     (void)state;
     gr_tape *t = gr_tape_new(1);
-    assert_refused(t, gr_zeros(t, (gr_shape){ .rank = 9 }), "full: the rank must be 0 .. 8; got 9");
+    assert_refused(t, gr_zeros(t, (gr_shape){ .rank = 9 }), "zeros: the rank must be 0 .. 8; got 9");
     assert_refused(t, gr_empty(t, (gr_shape){ .rank = -1 }), "empty: the rank must be 0 .. 8; got -1");
     assert_refused(t, gr_empty(t, GR_SHAPE(SIZE_MAX / 2, 3)), "empty: [9223372036854775807, 3] is too large for this machine");
     assert_refused(t, gr_empty(t, GR_SHAPE(0, SIZE_MAX / 2, 3)), "empty: [0, 9223372036854775807, 3] is too large for this machine");

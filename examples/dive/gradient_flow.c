@@ -28,7 +28,7 @@ double flow_growth(const double *gradient, size_t n, size_t edge)
 
 /* ==== Training ==== */
 
-double flow_norm(const gr_tape *t, const gr_tensor *x)
+double flow_norm(gr_tape *t, const gr_tensor *x)
 {
     const gr_real *const g = x ? gr_grad(t, x) : NULL;
     double sum = 0;

@@ -30,7 +30,7 @@ extern const double flow_gains[FLOW_GAINS];
 void flow_build(kit_arm *arm); /* dive_build, and the Transformer's first weights */
 /* What an arm's last step has left: g[0] of each layer, block or time step, and of an LSTM g[1], of the cell. Returns how many there are. */
 size_t flow_gradients(const kit_arm *arm, double g[2][FLOW_PLACES]);
-double flow_norm(const gr_tape *t, const gr_tensor *x); /* of its gradient; NaN when there is none */
+double flow_norm(gr_tape *t, const gr_tensor *x); /* of its gradient; NaN when there is none */
 void flow_start(dive *d, double begun, double share);   /* measures what is seen before training */
 
 /* Decades from the last of n gradients to the first: above 0 they explode on their way back, below they vanish. */

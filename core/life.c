@@ -1,0 +1,240 @@
+/* core/life.c - which tensors are alive: what gr_tape_reset, gr_tape_recover, gr_tape_rewind and the end of a segment of gr_recompute
+ * end the life of, and the errors that name a tensor used after its end.
+ *
+ * Each tensor has a stamp: the level it was made on (in the top byte) and its number among all tensors of its tape. Numbers grow, so the
+ * living ones of a level are a few ranges: gr_tape_reset begins the only range anew, gr_tape_rewind cuts the newest one off behind its
+ * mark and begins another. The memory of a dead tensor is used again, and then its stamp is lost: anomaly mode keeps dead memory apart
+ * for a step, filled with NaN and stamps that no tensor has, and AddressSanitizer is told of it. */
+#include "core/internal.h"
+
+uint64_t gr__stamp(gr_tape *t) { return ++t->births; }
+
+static bool number_lives(const gr_tape *t, uint64_t number)
+{
+    const gr__life *const l = &t->life[number >> GR__LEVEL_SHIFT];
+    if (number >= l->first) return true;
+    size_t from = 0, end = l->ranges; /* the last range that begins at or before number */
+    while (from < end) {
+        const size_t middle = from + (end - from) / 2;
+        if (l->range[middle].first <= number) from = middle + 1;
+        else end = middle;
+    }
+    return from && number <= l->range[from - 1].last;
+}
+
+bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp)
+{
+    return owner == t && stamp >> GR__LEVEL_SHIFT <= (uint64_t)t->level && number_lives(t, stamp);
+}
+
+/* Why x cannot be used, and the remedy. what and number name it: "argument", 2; number 0: what alone. shape NULL: not known any more. */
+static void *refuse(gr_tape *t, const char *op, const char *what, size_t number, const char *shape, const gr_tape *owner, uint64_t stamp)
+{
+    char name[80];
+    snprintf(name, sizeof name, number ? "%s %zu" : "%s", what, number);
+    const char *const space = shape ? " " : "";
+    shape = shape ? shape : "";
+    if (owner != t)
+        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s belongs to another tape, or to a step that gr_tape_reset ended; gr_input copies the values of "
+                          "another tape's tensor, and gr_carried keeps a state over a reset", name, space, shape);
+    if (stamp >> GR__LEVEL_SHIFT)
+        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made inside a function that gr_recompute ran, and ended with it; only what the function "
+                          "returns in out outlives it", name, space, shape);
+    if (stamp <= t->ended)
+        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made before %s, which ended it; gr_carried keeps a state over a reset", name, space, shape,
+                          t->ended_by);
+    return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark",
+                      name, space, shape);
+}
+
+/* Of a tensor whose memory anomaly mode has filled: made before the last reset, or when there was none, after a mark. */
+static uint64_t overwritten_stamp(const gr_tape *t) { return t->ended_by ? t->ended : t->births + 1; }
+
+void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x)
+{
+    GR__UNPOISON(x, sizeof *x);
+    const bool overwritten = x->stamp == UINT64_MAX;
+    const char *const shape = overwritten || gr_failed(t) ? NULL : gr_shape_text(t, x);
+    return overwritten ? refuse(t, op, what, number, NULL, t, overwritten_stamp(t)) : refuse(t, op, what, number, shape, x->tape, x->stamp);
+}
+
+bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
+{
+    if (gr_failed(t)) return false;
+    return !x || gr__alive(t, x) || gr__refuse_dead(t, op ? op->name : "", name, 0, x);
+}
+
+bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x)
+{
+    if (gr_failed(t)) return false;
+    if (!x || (!GR__POISONED(x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
+    GR__UNPOISON(x, sizeof *x);
+    const bool overwritten = x->stamp == UINT64_MAX;
+    gr_shape shape = { .rank = x->rank };
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return refuse(t, op ? op->name : "", name, 0, overwritten ? NULL : gr_shape_name(t, shape), overwritten ? t : x->tape,
+                  overwritten ? overwritten_stamp(t) : x->stamp);
+}
+
+/* ---- The ends of a step ---- */
+
+/* In anomaly mode the memory of the step before becomes the next but one's. */
+static void end_step(gr_tape *t, const char *by)
+{
+    if (t->watch & GR__ANOMALY) {
+        gr__arena_fill(&t->arena[0], 0, 0);
+        gr__arena_rewind(&t->arena[0], 0, 0);
+        const gr__arena dead = t->arena[0];
+        t->arena[0] = t->resting, t->resting = dead;
+    }
+    gr__arena_rewind(&t->arena[0], 0, 0);
+    t->now = (gr__level){ .epoch = ++t->epochs };
+    t->life[0].first = t->births + 1, t->life[0].ranges = 0;
+    t->ended = t->births, t->ended_by = by, t->operators = 0;
+}
+
+void gr_tape_reset(gr_tape *t)
+{
+    if (t && !gr__in_segment(t, "gr_tape_reset")) end_step(t, "gr_tape_reset");
+}
+
+void gr_tape_recover(gr_tape *t)
+{
+    if (!t || gr__in_segment(t, "gr_tape_recover")) return;
+    for (const gr__undo *u = t->now.undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
+    t->error = GR_OK, t->message[0] = 0;
+    end_step(t, "gr_tape_recover");
+}
+
+bool gr__in_segment(gr_tape *t, const char *call)
+{
+    if (t->level) gr_fail(t, NULL, "recompute: the function must not call %s", call);
+    return t->level;
+}
+
+/* ---- Segments of gr_recompute ---- */
+
+void gr__life_enter(gr_tape *t)
+{
+    t->level++, t->births += (uint64_t)1 << GR__LEVEL_SHIFT;
+    t->life[t->level].first = t->births + 1, t->life[t->level].ranges = 0;
+}
+
+void gr__life_leave(gr_tape *t) { t->level--, t->births -= (uint64_t)1 << GR__LEVEL_SHIFT; }
+
+/* ---- Marks ---- */
+
+/* The newest living number; 0 when none lives. */
+static uint64_t newest(const gr_tape *t)
+{
+    const gr__life *const l = &t->life[t->level];
+    return t->births >= l->first ? t->births : l->ranges ? l->range[l->ranges - 1].last : 0;
+}
+
+gr_mark gr_tape_mark(const gr_tape *t)
+{
+    if (!t) return (gr_mark){ 0 };
+    const gr__arena *const a = &t->arena[t->level];
+    return (gr_mark){ .tape = t,
+                      .block = a->index,
+                      .used = a->used,
+                      .epoch = t->now.epoch,
+                      .nodes = t->now.nodes,
+                      .newest = newest(t),
+                      .node = t->now.last,
+                      .undo = t->now.undo,
+                      .trace = t->now.last_trace };
+}
+
+static bool life_has_room(gr_tape *t, gr__life *l)
+{
+    if (l->ranges < l->room) return true;
+    const size_t room = l->room ? 2 * l->room : 8;
+    gr__range *const wider = gr_memory_new(&t->memory, room * sizeof *wider);
+    if (!wider) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: gr_tape_rewind, for %zu bytes", room * sizeof *wider);
+    if (l->ranges) memcpy(wider, l->range, l->ranges * sizeof *wider);
+    gr__life_free(t, l);
+    l->range = wider, l->room = room;
+    return true;
+}
+
+/* Only what lived at the mark goes on living. */
+static void life_rewind(gr_tape *t, uint64_t last)
+{
+    gr__life *const l = &t->life[t->level];
+    while (l->ranges && l->range[l->ranges - 1].first > last) l->ranges--;
+    if (l->first <= last && life_has_room(t, l)) l->range[l->ranges++] = (gr__range){ l->first, last };
+    else if (l->ranges && l->range[l->ranges - 1].last > last) l->range[l->ranges - 1].last = last;
+    l->first = t->births + 1;
+}
+
+void gr__life_free(gr_tape *t, gr__life *l) { gr_memory_free(&t->memory, l->range, l->room * sizeof *l->range); }
+
+static bool mark_is_valid(gr_tape *t, const gr_mark *mark)
+{
+    const char *wrong = NULL;
+    if (mark->tape != t) wrong = "the mark is of another tape";
+    else if (mark->epoch != t->now.epoch) wrong = "the mark is from before the last gr_tape_reset or gr_backward";
+    else if (mark->newest && !number_lives(t, mark->newest)) wrong = "an earlier gr_tape_rewind went back to a place before this mark";
+    return !wrong || gr_fail_as(t, GR_MISUSE, "gr_tape_rewind", "%s", wrong);
+}
+
+void gr_tape_rewind(gr_tape *t, gr_mark mark)
+{
+    if (!t || !mark_is_valid(t, &mark)) return;
+    gr__arena *const a = &t->arena[t->level];
+    t->now.last = mark.node, t->now.nodes = mark.nodes, t->now.last_trace = mark.trace;
+    if (t->now.last_trace) t->now.last_trace->next = NULL;
+    else t->now.first_trace = NULL;
+    if (newest(t) != mark.newest) life_rewind(t, mark.newest);
+    if (t->now.undo != mark.undo) return; /* the undo log lies behind the mark and must outlive the rewind: keep the memory until reset */
+    if (t->watch & GR__ANOMALY) gr__arena_fill(a, mark.block, mark.used);
+    gr__arena_rewind(a, mark.block, mark.used);
+}
+
+/* ---- What outlives the tape: its values may change, but not between a forward and the backward through it ---- */
+
+void gr__was_written(gr_tensor *x) { x->stamp++; }
+
+static uint64_t contents_of(const gr_tensor *x) /* FNV-1a over the words */
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < x->len; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, &x->data[i], sizeof x->data[i]);
+        hash = (hash ^ bits) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+static const gr_tensor *of_a_module(const gr_tensor *x)
+{
+    const gr_tensor *const owner = x ? gr__owner(x) : NULL;
+    return owner && owner->home ? owner : NULL;
+}
+
+bool gr__versions_note(gr_tape *t, gr_node *n)
+{
+    const bool by_contents = t->watch & GR__ANOMALY;
+    for (unsigned i = 0; i < n->ins; i++) {
+        const gr_tensor *const x = of_a_module(n->in[i]);
+        if (!x) continue;
+        if (!n->versions && !(n->versions = gr_save_zeros(t, n->ins * (by_contents ? 2 : 1) * sizeof *n->versions))) return false;
+        n->versions[i] = x->stamp;
+        if (by_contents) n->versions[n->ins + i] = contents_of(x);
+    }
+    n->by_contents = by_contents;
+    return true;
+}
+
+bool gr__versions_hold(gr_tape *t, const gr_node *n)
+{
+    for (unsigned i = 0; n->versions && i < n->ins; i++) {
+        const gr_tensor *const x = of_a_module(n->in[i]);
+        if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
+        const bool within = n->place && *n->place;
+        return gr_fail(t, NULL, "backward: %s %s changed after %s%s%s used it, so its gradient would be wrong; step, load or initialize after "
+                       "gr_backward", x->path ? x->path : "input", gr_shape_text(t, x), n->op->name, within ? " in " : "", within ? n->place : "");
+    }
+    return true;
+}

@@ -1,0 +1,78 @@
+/* tests/test_versions.c - gr_backward refuses a graph whose parameters changed since the forward used them. */
+#include "gradus.h"
+#include "tests/test.h"
+
+static void assert_error(gr_tape *t, const char *message)
+{
+    assert_message(t, message);
+    assert_int_equal(gr_error_code(t), GR_MISUSE);
+    gr_tape_recover(t);
+}
+
+static void a_parameter_that_changed_since_the_forward_is_an_error(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_linear *fc = gr_linear_new(t, net, "fc", 2, 3, NULL);
+    gr_optim *sgd = gr_sgd_new(t, net, NULL);
+    const char *const message = "backward: fc.weight [3, 2] changed after linear in fc used it, so its gradient would be wrong; step, load or "
+                                "initialize after gr_backward";
+    for (int way = 0; way < 3; way++) {
+        gr_tape_reset(t);
+        gr_tensor *loss = gr_mean(t, gr_linear_forward(t, fc, gr_ones(t, GR_SHAPE(4, 2))), GR_ALL_AXES, false);
+        if (way == 0) assert_true(gr_param_init(t, &fc->module, "weight", gr_uniform(-1, 1)));
+        if (way == 1) assert_true(gr_param_init(t, &fc->module, "weight", gr_orthogonal(1)));
+        if (way == 2) {
+            gr_tape *other = gr_tape_new(1);
+            assert_true(gr_backward(other, gr_mean(other, gr_linear_forward(other, fc, gr_ones(other, GR_SHAPE(4, 2))), GR_ALL_AXES, false)));
+            assert_true(gr_optim_step(other, sgd));
+            gr_tape_free(other);
+        }
+        assert_false(gr_backward(t, loss));
+        assert_error(t, message);
+        loss = gr_mean(t, gr_linear_forward(t, fc, gr_ones(t, GR_SHAPE(4, 2))), GR_ALL_AXES, false);
+        assert_true(gr_backward(t, loss));
+    }
+    gr_optim_free(sgd), gr_module_free(net), gr_tape_free(t);
+}
+
+static void a_kept_state_that_changed_since_the_forward_is_an_error(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2)));
+    gr_tensor *kept = gr_detach_keep(t, net, "h", x), *y = gr_sum(t, gr_mul(t, x, kept), GR_ALL_AXES, false);
+    gr_detach_keep(t, net, "h", gr_zeros(t, GR_SHAPE(2)));
+    assert_false(gr_backward(t, y));
+    assert_error(t, "backward: h [2] changed after mul used it, so its gradient would be wrong; step, load or initialize after gr_backward");
+    gr_module_free(net), gr_tape_free(t);
+}
+
+static void anomaly_mode_sees_a_change_made_by_hand(void **state)
+{
+    (void)state;
+    for (int anomaly = 0; anomaly < 2; anomaly++) {
+        gr_tape *t = gr_tape_new(1);
+        gr_module *net = gr_module_new(t);
+        gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_constant(1));
+        gr_tape_set_anomaly(t, anomaly);
+        gr_tensor *y = gr_sum(t, gr_mul(t, w, w), GR_ALL_AXES, false);
+        w->data[1] = 99;
+        assert_int_equal(gr_backward(t, y), !anomaly);
+        if (anomaly)
+            assert_error(t, "backward: w [2] changed after mul used it, so its gradient would be wrong; step, load or initialize after gr_backward");
+        gr_module_free(net), gr_tape_free(t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_parameter_that_changed_since_the_forward_is_an_error),
+        cmocka_unit_test(a_kept_state_that_changed_since_the_forward_is_an_error),
+        cmocka_unit_test(anomaly_mode_sees_a_change_made_by_hand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
