@@ -124,17 +124,17 @@ bool gr__shape_len(gr_shape shape, size_t *len); /* false when the rank is wrong
 #include <sanitizer/asan_interface.h>
 #define GR__POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define GR__UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
-#define GR__POISONED(p) __asan_address_is_poisoned(p)
+#define GR__POISONED(p, n) (__asan_region_is_poisoned((void *)(p), n) != NULL)
 #else
 #define GR__POISON(p, n) ((void)(p), (void)(n))
 #define GR__UNPOISON(p, n) ((void)(p), (void)(n))
-#define GR__POISONED(p) 0
+#define GR__POISONED(p, n) 0
 #endif
 
 /* Whether x may be used on t: made on it and not dead, or a module's. */
 static inline bool gr__alive(const gr_tape *t, const gr_tensor *x)
 {
-    if (GR__POISONED(x)) return false;
+    if (GR__POISONED(x, sizeof *x)) return false;
     if (x->tape == t && x->stamp >= t->life[t->level].first && x->stamp <= t->births) return true;
     return x->tape ? gr__lives(t, x->tape, x->stamp) : x->home != NULL;
 }

@@ -67,7 +67,7 @@ bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
 bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x)
 {
     if (gr_failed(t)) return false;
-    if (!x || (!GR__POISONED(x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
+    if (!x || (!GR__POISONED(x, sizeof *x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
     GR__UNPOISON(x, sizeof *x);
     const bool overwritten = x->stamp == UINT64_MAX;
     gr_shape shape = { .rank = x->rank };

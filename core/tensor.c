@@ -68,7 +68,7 @@ size_t gr_size(const gr_tensor *x, int axis)
 double gr_item(const gr_tensor *x)
 {
     if (!x) return (double)NAN;
-    const bool poisoned = GR__POISONED(x);
+    const bool poisoned = GR__POISONED(x, sizeof *x);
     GR__UNPOISON(x, sizeof *x);
     gr_tape *const t = x->tape;
     if (t && (poisoned || !gr__alive(t, x))) gr__refuse_dead(t, "gr_item", "x", 0, x);

@@ -56,6 +56,7 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
     GR_WITHIN(t, &m->module);
     if (!key) key = query;
     if (!value) value = key;
+    if (!gr_alive(t, &multihead, "key", key) || !gr_alive(t, &multihead, "value", value)) return NULL;
     if (!multihead_fits(t, m, "query", query) || !multihead_fits(t, m, "key", key) || !multihead_fits(t, m, "value", value)) return NULL;
     const gr_attention_input in = input ? *input : (gr_attention_input){ 0 };
     const gr_attention_options o = { m->heads, m->causal, in.lengths, in.mask, 0, m->dropout, m->stream };

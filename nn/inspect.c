@@ -158,9 +158,13 @@ gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *
 /* ---- BatchNorm ---- */
 
 /* Of each element of x, whether it is real; NULL when all are, or on an error. */
-static const bool *real_of(gr_tape *t, const gr_tensor *x, bool features_last, const gr_batch_norm_input *input)
+static const bool *real_of(gr_tape *t, const gr_op *op, const gr_tensor *x, bool features_last, const gr_batch_norm_input *input)
 {
-    if (!input || (!input->lengths && !input->mask)) return NULL;
+    if (!input || (!input->lengths && !input->mask) || !x->len) return NULL;
+    const size_t positions = x->len / x->dim[features_last ? x->rank - 1 : 1];
+    if (!gr_alive(t, op, "mask", input->mask) || !gr_ints_alive(t, op, "lengths", input->lengths)) return NULL;
+    if ((input->mask && input->mask->len != positions) || (input->lengths && (x->rank != 3 || input->lengths->len != x->dim[0])))
+        return gr_fail(t, op, "x is %s, so mask must hold %zu values, and lengths, of 3 axes only, %zu", gr_shape_text(t, x), positions, x->dim[0]);
     bool *const real = gr_save(t, x->len * sizeof *real);
     const int axis = features_last ? x->rank - 1 : 1;
     size_t inner = 1;
@@ -181,7 +185,7 @@ gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_batch_norm_module 
     if (gr_failed(t)) return failed;
     if (!b) return gr_fail(t, &op, "the module is NULL"), failed;
     if (!gr_ready(t, &op, (gr_tensor *)x) || !gr_norm_map_of(t, &b->module, gr_shape_of(x), &map)) return failed;
-    const bool *const real = real_of(t, x, b->features_last, input);
+    const bool *const real = real_of(t, &op, x, b->features_last, input);
     const norm_sums *const sums = sums_of(t, &map, x, real);
     if (gr_failed(t)) return failed;
     gr_batch_norm_health h = { (size_t)(map.statistics ? sums->n : 0), b->batches ? *b->batches : -1, 0, HUGE_VAL, 0, 0, 0 };

@@ -144,6 +144,7 @@ static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op
                                   const gr_tensor *state)
 {
     const size_t B = x->dim[!l->config.batch_first], n = l->layers * l->directions;
+    if (!gr_alive(t, op, name, state)) return false;
     if (!state || (state->rank == 3 && state->dim[0] == n && state->dim[1] == B && state->dim[2] == l->hidden)) return true;
     return gr_fail(t, op, "x is %s and %s has %zu layers of %zu directions and %zu units, so %s must be %s; got %s", gr_shape_text(t, x),
                    l->module.path, l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)),

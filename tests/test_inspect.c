@@ -289,6 +289,8 @@ static void a_batch_norm_is_checked(void **state)
     h = gr_batch_norm_check(t, plain, x, NULL);
     assert_int_equal(h.updates, -1);
     assert_true(isnan(h.mean_off) && isnan(h.gap));
+    gr_batch_norm_check(t, bn, padded, &(gr_batch_norm_input){ .mask = gr_ones(t, GR_SHAPE(3)) });
+    assert_message(t, "batch_norm_check: x is [2, 2, 3], so mask must hold 6 values, and lengths, of 3 axes only, 2");
 }
 
 static void all_batch_norms_are_printed(void **state)

@@ -16,7 +16,7 @@ static void assert_error(gr_tape *t, const char *message)
 /* ---- Steps ---- */
 
 /* Each call that takes a tensor, given one of the step before. */
-typedef struct { gr_tensor *x; gr_ints *k; gr_module *net; gr_linear *fc; } things;
+typedef struct { gr_tensor *x; gr_ints *k; gr_module *net; gr_linear *fc; gr_multihead_attention *mha; gr_transformer *body; } things;
 typedef struct { const char *message; void (*call)(gr_tape *t, const things *s); } use;
 #define DEAD(what) what " [2, 2] was made before gr_tape_reset, which ended it; " CARRY
 #define DEAD_INTS(what) what " [2] was made before gr_tape_reset, which ended it; " CARRY
@@ -44,6 +44,8 @@ USE(use_conv, assert_null(gr_conv1d(t, gr_ones(t, GR_SHAPE(1, 1, 3)), gr_ones(t,
 USE(use_mask, assert_null(gr_attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_options){ .mask = x })))
 USE(use_h0, assert_null(gr_rnn_sequence(t, gr_ones(t, GR_SHAPE(1, 2, 2)), &(gr_recurrent_weights){ .w_ih = fresh(t), .w_hh = fresh(t) },
                                        &(gr_recurrent_options){ .h0 = x }).y))
+USE(use_key, assert_null(gr_multihead_attention_forward(t, s->mha, gr_ones(t, GR_SHAPE(2, 2, 2)), x, NULL, NULL)))
+USE(use_transformer, assert_null(gr_transformer_forward(t, s->body, gr_ones(t, GR_SHAPE(2, 2, 2)), &(gr_attention_input){ .mask = x })))
 USE(use_weight, assert_null(gr_cross_entropy(t, fresh(t), gr_ints_new(t, NULL, GR_SHAPE(2)), &(gr_cross_entropy_config){ .weight = x })))
 USE(use_recompute, gr_tensor *out; assert_false(gr_recompute(t, segment, NULL, 0, GR_IN(x), &out, 1)))
 USE(use_keep, assert_null(gr_detach_keep(t, s->net, "h", x)))
@@ -71,6 +73,8 @@ static const use uses[] = {
     { "conv1d: " DEAD("bias"), use_conv },
     { "attention: " DEAD("mask"), use_mask },
     { "rnn: " DEAD("h0"), use_h0 },
+    { "multihead_attention: " DEAD("key"), use_key },
+    { "transformer: " DEAD("mask"), use_transformer },
     { "cross_entropy: " DEAD("weight"), use_weight },
     { "recompute: " DEAD("input 1"), use_recompute },
     { "detach_keep: " DEAD("argument 1"), use_keep },
@@ -89,10 +93,12 @@ static void a_tensor_of_the_step_before_is_refused_everywhere(void **state)
     gr_tape *t = gr_tape_new(1);
     gr_module *net = gr_module_new(t);
     gr_linear *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
+    gr_multihead_attention *mha = gr_multihead_attention_new(t, net, "mha", 2, 1, NULL);
+    gr_transformer *body = gr_transformer_new(t, net, "body", 2, 1, 1, NULL);
     for (size_t i = 0; i < COUNT(uses); i++) {
         gr_tape_reset(t);
         gr_zeros(t, GR_SHAPE(1024)); /* what the next step makes first lies here, and not where these things are */
-        const things s = { gr_want_grad(t, fresh(t)), gr_ints_new(t, NULL, GR_SHAPE(2)), net, fc };
+        const things s = { gr_want_grad(t, fresh(t)), gr_ints_new(t, NULL, GR_SHAPE(2)), net, fc, mha, body };
         gr_tape_reset(t);
         uses[i].call(t, &s);
         assert_error(t, uses[i].message);
