@@ -52,7 +52,7 @@ bool gr__mark_and_allocate(gr_tape *t)
             if (n->out[i] && !gr__reach(t, n->out[i])) return false;
         for (unsigned i = 0; i < n->ins; i++)
             if (n->in[i] && n->in[i]->flags & GR__WANTS_GRAD && !gr__reach(t, n->in[i])) return false;
-        if (!gr__versions_hold(t, n)) return false;
+        if (n->versions && !gr__versions_hold(t, n)) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;
     }

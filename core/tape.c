@@ -111,7 +111,7 @@ void gr__undo_forget(gr_tape *t) { t->now.undo = NULL; }
 
 /* ---- Memory of the step ---- */
 
-static void *out_of_memory(gr_tape *t, size_t bytes)
+static __attribute__((cold, noinline)) void *out_of_memory(gr_tape *t, size_t bytes)
 {
     char most[60] = "";
     if (t->budget.most) snprintf(most, sizeof most, " of max_bytes %zu", t->budget.most);
@@ -162,8 +162,12 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
 {
     if (gr_failed(t)) return NULL;
     t->operators++;
-    for (size_t i = 0; i < ins; i++)
-        if (in[i] && !gr__alive(t, in[i])) return gr__refuse_dead(t, op->name, "input", i + 1, in[i]);
+    bool of_modules = false;
+    for (size_t i = 0; i < ins; i++) {
+        if (!in[i]) continue;
+        if (!gr__alive(t, in[i])) return gr__refuse_dead(t, op->name, "input", i + 1, in[i]);
+        of_modules |= gr__owner(in[i])->home != NULL;
+    }
     if (t->watch & GR__TRACING && !gr__trace_add(t, op, out, outs, in, ins)) return NULL;
     if (t->watch & GR__ANOMALY && !gr__check_outputs(t, op, out, outs, in, ins)) return NULL;
     if (!op->backward || !gr_will_record(t, in, ins)) return out[0];
@@ -176,7 +180,7 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     memcpy(links, out, outs * sizeof *out);
     memcpy(links + outs, in, ins * sizeof *in);
     if (copy) memcpy(copy, saved, saved_bytes);
-    if (!gr__versions_note(t, n)) return NULL;
+    if (of_modules && !gr__versions_note(t, n)) return NULL;
     for (size_t i = 0; i < outs; i++)
         if (out[i]) out[i]->flags |= GR__WANTS_GRAD;
     t->now.last = n, t->now.nodes++;
