@@ -51,7 +51,7 @@ static gr_cut_kind trace_cut_at(const gr__trace *e)
 gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
 {
     gr_cut cut = { GR_CUT_UNKNOWN, NULL, NULL };
-    if (!t || !x || !t->now.first_trace) return cut;
+    if (!t || !x || !gr__alive(t, x) || !t->now.first_trace) return cut;
     if (!t->now.loss) return cut.kind = GR_CUT_NO_BACKWARD, cut;
     gr__owner(t->now.loss)->flags |= GR__LEADS;
     for (gr__trace *e = t->now.last_trace; e; e = e->prev) {
