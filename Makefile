@@ -6,6 +6,8 @@ PYTHON  ?= python3
 CROSS   ?= aarch64-linux-gnu-
 CFLAGS  ?= -g
 comma   := ,
+open    := (
+brace   := {
 $(if $(filter float double,$(REAL)),,$(error REAL is float or double))
 CONFIG  := $(notdir $(lastword $(CC)))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(BLAS),-$(BLAS))
 DIR     := $(B)/$(CONFIG)/$(REAL)
@@ -117,21 +119,15 @@ neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$
 one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 
-# Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double.
+# Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double. PREFIX and DESTDIR are taken as they
+# stand, a $ and a quote included, unless they name another variable; they reach install.sh by the environment.
 HEADERS  = $(sort $(filter %.h %.def,$(shell $(CC) -MM -I. -x c gradus.h ops/composed.h)))
-INCLUDE := $(DESTDIR)$(PREFIX)/include/gradus
-LIB     := $(DESTDIR)$(PREFIX)/lib
-install: ; +@$(BOTH) REAL=float install-one && $(BOTH) REAL=double install-one
-install-one: library
-	@for h in $(HEADERS); do mkdir -p $(INCLUDE)/$$(dirname $$h) && cp $$h $(INCLUDE)/$$h && chmod 644 $(INCLUDE)/$$h || exit; done
-	@mkdir -p $(LIB)/pkgconfig && cp $(STATIC) $(SHARED) $(LIB) && chmod 644 $(LIB)/lib$(NAME).* && \
-	ln -sf $(notdir $(SHARED)) $(LIB)/$(SONAME) && ln -sf $(SONAME) $(LIB)/lib$(NAME).so
-	@printf '%s\n' 'prefix=$(PREFIX)' 'Name: $(subst _,-,$(NAME))' 'Description: a minimal autograd deep-learning framework' 'Version: $(VERSION)' \
-	'Cflags: -I$${prefix}/include/gradus$(if $(filter double,$(REAL)), -DGR_REAL_DOUBLE)' 'Libs: -L$${prefix}/lib -l$(NAME)' \
-	'Libs.private: $(LIBS)' > $(LIB)/pkgconfig/$(subst _,-,$(NAME)).pc
-uninstall:
-	rm -rf $(INCLUDE)
-	rm -f $(LIB)/libgradus.* $(LIB)/libgradus_double.* $(LIB)/pkgconfig/gradus.pc $(LIB)/pkgconfig/gradus-double.pc
+as_said  = $(if $(findstring $$$(open),$(value $1))$(findstring $$$(brace),$(value $1)),$($1),$(value $1))
+override PREFIX  := $(call as_said,PREFIX)
+override DESTDIR := $(call as_said,DESTDIR)
+export PREFIX DESTDIR
+install: both ; @tests/tools/install.sh $(B)/$(CONFIG) $(VERSION) '$(LIBS)' $(HEADERS)
+uninstall: ; @tests/tools/install.sh --remove
 
 # For those who work on it.
 SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/*/*.c tests/*.c tests/*/*.c)
@@ -166,7 +162,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/
 
-.PHONY: all library tests test fuzz bench interchange test-report check both check-bits neon check-one check-install one install install-one uninstall \
+.PHONY: all library tests test fuzz bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
 	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -1,0 +1,139 @@
+#!/bin/sh
+# install.sh BUILD VERSION LIBS HEADER...: copy the headers, and the libraries of both precisions from BUILD, to $DESTDIR$PREFIX.
+# install.sh --remove: remove what install.sh copied there, and nothing else.
+#
+# Both keep the list $PREFIX/share/gradus/installed. Its paths are relative to PREFIX, so that it still holds when a staged tree (DESTDIR)
+# was moved to its place. After a first line that says what it is:
+#     above 1             the number of folders above PREFIX that install made
+#     d include/gradus    a folder that install made; "d ." is PREFIX
+#     f lib/libgradus.a   a file
+# The list is written before the first file is copied, so that an install that was cut short can be removed as well.
+umask 022
+export LC_ALL=C
+newline='
+'
+title='gradus: installed files, version 1 of this list'
+root=${DESTDIR:-}${PREFIX:-}
+list=$root/share/gradus/installed
+
+fail() { printf '%s\n' "$*" >&2; exit 1; }
+
+# of_kind KIND FILE: the paths in the lines of this kind; none when there is no file.
+of_kind() { [ ! -f "$2" ] || sed -n "s/^$1 //p" "$2"; }
+
+# A list that make install wrote: no line leads out of PREFIX.
+is_a_list() {
+    awk -v title="$title" '
+        NR == 1 { if ($0 != title) bad = 1; next }
+        /^above [0-9][0-9]?$/ || $0 == "d ." { next }
+        !/^[df] (include|lib|share)(\/|$)/ || /\/\.\.?(\/|$)/ { bad = 1 }
+        END { exit bad || NR == 0 }' "$1"
+}
+
+remove_folders() { # the folders on stdin, from the innermost out; rmdir leaves alone what is not empty
+    sort -r | while read -r folder; do
+        if [ "$folder" = . ]; then rmdir "$root"; else rmdir "$root/$folder"; fi
+    done 2> /dev/null
+}
+
+case ${PREFIX:-} in /*) ;; *) fail "PREFIX must be an absolute path; got '${PREFIX:-}'" ;; esac
+case ${DESTDIR:-/} in /*) ;; *) fail "DESTDIR must be an absolute path; got '$DESTDIR'" ;; esac
+case $root in *"$newline"*) fail 'PREFIX and DESTDIR cannot hold a newline' ;; esac
+[ ! -e "$list" ] || is_a_list "$list" || fail "$list is not a list that make install wrote; nothing was changed"
+
+if [ "${1:-}" = --remove ]; then
+    [ -f "$list" ] || fail "there is no $list, where make install lists what it puts there; nothing was removed"
+    of_kind f "$list" | while read -r file; do rm -f "$root/$file" || exit 1; done || fail "not all was removed; the list is still $list"
+    echo "removed $(of_kind f "$list" | wc -l) files from $root"
+    above=$(of_kind above "$list") folders=$(of_kind d "$list") path=$root
+    rm -f "$list" || exit 1
+    echo "$folders" | remove_folders
+    while [ "${above:-0}" -gt 0 ] && path=$(dirname "$path") && rmdir "$path" 2> /dev/null; do above=$((above - 1)); done
+    exit 0
+fi
+
+# ---- The list ----
+
+build=$1 version=$2 libs=$3
+shift 3
+files=$(
+    for header; do echo "include/gradus/$header"; done
+    for name in gradus gradus_double; do
+        for end in a "so.$version" "so.${version%.*}" so; do echo "lib/lib$name.$end"; done
+    done
+    echo lib/pkgconfig/gradus.pc
+    echo lib/pkgconfig/gradus-double.pc
+)
+folders=$({ echo "$files"; echo share/gradus/installed; } | awk -F/ '{ path = ""; for (i = 1; i < NF; i++) print path = path (i > 1 ? "/" : "") $i }' | sort -u)
+
+# Folders that an earlier install made, and those that this one will make.
+made=$(
+    of_kind d "$list" | while read -r folder; do [ ! -d "$root/$folder" ] || echo "$folder"; done
+    for folder in . $folders; do [ -d "$root/$folder" ] || echo "$folder"; done
+)
+above=$(of_kind above "$list")
+path=$root above=${above:-0}
+while path=$(dirname "$path") && [ ! -d "$path" ]; do above=$((above + 1)); done
+
+old=$(of_kind f "$list")
+write_list() { # write_list FILES: the list, at once
+    { echo "$title"; echo "above $above"; echo "$made" | sort -u | sed -n 's/^./d &/p'; echo "$1" | sort -u | sed -n 's/^./f &/p'; } > "$list.new" &&
+        mv -f "$list.new" "$list" || fail "cannot write $list"
+}
+
+mkdir -p "$root/share/gradus" || exit 1
+write_list "$files$newline$old"
+
+# ---- The files: each takes its place at once, so that a program that runs with the old library goes on with it ----
+
+take_place() { # take_place FILE: FILE.new becomes FILE
+    if [ -d "$root/$1" ]; then rm -f "$root/$1.new"; fail "$root/$1 is a folder"; fi
+    mv -f "$root/$1.new" "$root/$1" || exit 1
+}
+put() { # put SOURCE FILE
+    cp "$1" "$root/$2.new" && chmod 644 "$root/$2.new" || { rm -f "$root/$2.new"; exit 1; }
+    take_place "$2"
+}
+put_link() { # put_link TARGET FILE
+    rm -f "$root/$2.new"
+    ln -s "$1" "$root/$2.new" && take_place "$2" || exit 1
+}
+# PREFIX in a file of pkg-config, within double quotes.
+quoted() { printf '%s\n' "$PREFIX" | sed 's/["#]/\\&/g'; }
+
+for folder in $folders; do mkdir -p "$root/$folder" || exit 1; done
+for header; do put "$header" "include/gradus/$header"; done
+for real in float double; do
+    name=gradus define=
+    [ $real = float ] || name=gradus_double define=' -DGR_REAL_DOUBLE'
+    pc=lib/pkgconfig/$(echo $name | tr _ -).pc
+    put "$build/$real/lib$name.a" "lib/lib$name.a"
+    put "$build/$real/lib$name.so.$version" "lib/lib$name.so.$version"
+    put_link "lib$name.so.$version" "lib/lib$name.so.${version%.*}"
+    put_link "lib$name.so.${version%.*}" "lib/lib$name.so"
+    {
+        printf 'prefix=%s\n' "$(quoted)"
+        echo "Name: $(basename $pc .pc)"
+        echo 'Description: a minimal autograd deep-learning framework'
+        echo "Version: $version"
+        printf 'Cflags: -I"${prefix}/include/gradus"%s\n' "$define"
+        printf 'Libs: -L"${prefix}/lib" -l%s\n' "$name"
+        echo "Libs.private: $libs"
+    } > "$root/$pc.new" || exit 1
+    take_place "$pc"
+done
+
+# What an older version had and this one has not.
+echo "$old" | while read -r file; do
+    case "$newline$files$newline" in *"$newline$file$newline"*) ;; *) [ -z "$file" ] || rm -f "$root/$file" ;; esac
+done
+of_kind d "$list" | while read -r folder; do
+    case "$newline.$newline$folders$newline" in *"$newline$folder$newline"*) ;; *) echo "$folder" ;; esac
+done | remove_folders
+made=$(echo "$made" | while read -r folder; do [ ! -d "$root/$folder" ] || echo "$folder"; done)
+write_list "$files"
+
+case $PREFIX in
+*[\$\\\`\(\)]*) echo "pkg-config gives no usable flags for a PREFIX with one of \$ \\ \` ( ): write -I$PREFIX/include/gradus and -L$PREFIX/lib yourself" >&2 ;;
+esac
+exit 0
