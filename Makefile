@@ -9,6 +9,7 @@ comma   := ,
 open    := (
 brace   := {
 $(if $(filter float double,$(REAL)),,$(error REAL is float or double))
+$(if $(filter 1,$(words $(B))),,$(error B must name one folder, without spaces; got '$(B)'))
 CONFIG  := $(notdir $(lastword $(CC)))$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(BLAS),-$(BLAS))
 DIR     := $(B)/$(CONFIG)/$(REAL)
 VERSION := $(shell awk '/define GR_VERSION_TEXT/ { gsub(/"/, "", $$3); print $$3 }' core/tape.h)
@@ -27,6 +28,7 @@ MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-saniti
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
            $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS:-O2=-O3) $(BITS)
 LINK     = $(CC) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+CLAIM    = . tests/tools/scratch.sh && claim $(B)
 LIBS    := $(if $(BLAS),-l$(BLAS)) -lm -pthread
 CMOCKA  := $(shell pkg-config --cflags --libs cmocka 2>/dev/null || echo -lcmocka)
 
@@ -63,10 +65,10 @@ $(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(COMPILE) $($(1)) -DGR
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $@
-$(DIR)/flags: FORCE ; @mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
+$(DIR)/flags: FORCE ; @$(CLAIM) && mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME)$(if $(SAN),,$(comma)--no-undefined) $^ -o $@ $(LIBS) && echo "  $@"
-$(DIR)/examples/kit/page.c: examples/kit/figure.css examples/kit/page.css examples/kit/page.js # each an array of its lines
+$(DIR)/examples/kit/page.c: examples/kit/figure.css examples/kit/page.css examples/kit/page.js | $(DIR)/flags # each an array of its lines
 	@mkdir -p $(@D) && for f in $^; do echo "#include \"examples/kit/kit_draw.h\"" && echo "const char *const kit_$$(basename $$f | tr . _)[] = {" && \
 	sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $$f && echo 'NULL };'; done > $@
 $(DIR)/examples/kit/page.o: $(DIR)/examples/kit/page.c $(DIR)/flags ; @$(COMPILE) -MMD -MP -c $< -o $@
@@ -97,7 +99,7 @@ $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
 
 # Gates: what is true of the sources and of the objects.
-CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme check-fetch
+CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme check-fetch check-remove
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
 check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
@@ -109,6 +111,7 @@ check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: ; @tests/tools/check_readme.sh
 check-fetch: ; @tests/tools/check_fetch.sh
+check-remove: ; @tests/tools/check_remove.sh '$(MAKE)'
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
 check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fingerprint $(B)/$(CONFIG)/float/examples/seq_mnist_lstm && \
 	$(BOTH) REAL=double tests && \
@@ -116,7 +119,7 @@ check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fing
 check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
 neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$(CROSS)gcc/float/tests/bits/fingerprint \
 	$(EXAMPLES:%=$(B)/$(CROSS)gcc/float/%) && tests/tools/check_bits.sh $(B)/$(CROSS)gcc/float qemu-aarch64
-one: ; @mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
+one: ; @$(CLAIM) && mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 
 # Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double. PREFIX and DESTDIR are taken as they
@@ -139,7 +142,7 @@ loc: ; @tests/tools/loc.sh
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
 	sed '$$s/,$$//'; echo ']'; } > $@
-clean: ; rm -rf $(B) $(EXAMPLES) compile_commands.json
+clean: ; @rm -f $(EXAMPLES) compile_commands.json && . tests/tools/scratch.sh && remove_claimed $(B)
 where: ; @echo $(DIR)
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 

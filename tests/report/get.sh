@@ -2,6 +2,8 @@
 # get.sh: what `make test-report` wants, installed where it is absent: Chromium, and a Python with Plotly, playwright and axe-core, whose path
 # it prints. B: the folder for it, build/.
 python=${PYTHON:-python3} venv=${B:-build}/venv
+. "$(dirname "$0")/../tools/scratch.sh"
+claim "${B:-build}"
 [ "$(id -u)" = 0 ] && sudo= || sudo=sudo
 if ! command -v "${CHROMIUM:-chromium}" > /dev/null; then
     { $sudo apt-get update && $sudo apt-get install -y chromium; } >&2 || exit 1

@@ -9,7 +9,7 @@ command -v "$python" > /dev/null || missing "$python" 'PYTHON= names one'
 command -v "${CHROMIUM:-chromium}" > /dev/null || missing chromium 'apt-get install chromium, or CHROMIUM= names one'
 plotly=$("$python" -c 'import os, plotly; print(os.path.dirname(plotly.__file__) + "/package_data/plotly.min.js")')
 if [ -z "$folder" ]; then
-    rm -rf "$out" && mkdir -p "$out/demo/figures" && "$demo" "$out/demo" "$plotly" || exit 1
+    . tests/tools/scratch.sh && remove_claimed "$out" && claim "$out" && mkdir -p "$out/demo/figures" && "$demo" "$out/demo" "$plotly" || exit 1
     set -- "$out/demo"
     if [ -n "$dive" ]; then
         "$dive" --check --quiet --plotly "$plotly" --out "$out/dive" || exit 1

@@ -2,8 +2,9 @@
 # check_fetch.sh: examples/fetch_mnist.sh against mirrors that are folders. What a wrong, a cut or a missing file leaves behind is nothing
 # under the real name. The last case needs $GRADUS_DATA/mnist or data/mnist. Exit 1 if anything is not as it should be.
 here=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+. "$here/tests/tools/scratch.sh"
+new_scratch
+work=$scratch
 failed=0
 check() { if eval "$2"; then :; else echo "check_fetch.sh: $1"; failed=1; fi; }
 run() { MNIST_MIRRORS=$1 sh "$here/examples/fetch_mnist.sh" "$work/out dir" > "$work/log" 2>&1; }

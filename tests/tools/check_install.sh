@@ -1,12 +1,25 @@
 #!/bin/sh
-# check_install.sh CC MAKE: install into an empty folder; build and run a program outside the tree against it, in C and in C++, static
-# and shared, in float and in double; uninstall leaves nothing behind.
-cc=$1 make=$2
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT
+# check_install.sh CC MAKE: install where the path holds spaces; build and run a program outside the tree against it, in C and in C++, static
+# and shared, in float and in double, with the flags of pkg-config; install again, over an older version, into a staged tree. Uninstall
+# removes what install put there and nothing else. The tree itself may lie in a path with spaces.
+cc=$1 make="$2 --no-print-directory"
+. "$(dirname "$0")/scratch.sh"
+new_scratch
+dir=$scratch bad=0
 case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
 
-$make --no-print-directory install PREFIX="$dir/usr" CC="$cc" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+wrong() { echo "$*"; bad=1; }
+inst() { $make install CC="$cc" "$@" > "$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }; }
+uninst() { $make uninstall "$@" > "$dir/log" 2>&1; }
+all_in() { find "$1" | sort; }
+says() { grep -qxF "$1" "$dir/log" || wrong "no message \"$1\", but: $(cat "$dir/log")"; }
+
+# ---- Programs outside the tree ----
+
+prefix="$dir/my prefix"
+mkdir -p "$dir/my" "$prefix/lib" "$prefix/include" && echo mine > "$dir/my/file" && echo mine > "$prefix/include/mine.h"
+before=$(all_in "$dir/my"; all_in "$prefix")
+inst PREFIX="$prefix"
 cat > "$dir/program.c" <<'END'
 #include <gradus.h>
 #include <stdio.h>
@@ -25,33 +38,85 @@ int main(void)
 }
 END
 cp "$dir/program.c" "$dir/program.cc"
-cd "$dir" || exit 2
 
-bad=0
-try() { # try WHAT COMMAND...: build ./program and run it
+try() { # try WHAT COMMAND...: build a program and run it
     what=$1
     shift
-    if "$@" -o program > log 2>&1 && ./program >> log 2>&1; then rm -f program; else echo "$what does not work:"; cat log; bad=1; fi
+    if "$@" -o "$dir/program" > "$dir/log" 2>&1 && "$dir/program" >> "$dir/log" 2>&1; then rm -f "$dir/program"
+    else wrong "$what does not work:"; cat "$dir/log"; fi
 }
-for name in gradus gradus-double; do
-    library=$(echo $name | tr - _)
-    pc=$dir/usr/lib/pkgconfig/$name.pc
-    flags=$(sed -n "s|\${prefix}|$dir/usr|; s/^Cflags: //p" "$pc")
-    if command -v pkg-config > /dev/null; then
-        said=$(PKG_CONFIG_PATH=$dir/usr/lib/pkgconfig pkg-config --cflags "$name" | sed 's/ *$//')
-        [ "$(echo $said | tr ' ' '\n' | sort)" = "$(echo $flags | tr ' ' '\n' | sort)" ] ||
-            { echo "pkg-config --cflags $name says $said"; bad=1; }
+pc() { # pc FLAG NAME: as pkg-config says it, quoted for a shell; without pkg-config, as the file says it
+    if command -v pkg-config > /dev/null; then PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config "$1" "$2"
+    else
+        at=$(sed -n 's/^prefix=//p' "$prefix/lib/pkgconfig/$2.pc") field=$(echo "$1" | sed 's/--c/C/; s/--l/L/')
+        sed -n "s/^$field: //p" "$prefix/lib/pkgconfig/$2.pc" | sed "s|\${prefix}|$at|"
     fi
-    warn='-Wall -Wextra -Wpedantic -Werror'
-    try "$name, static, C" $cc -std=c11 $warn $flags program.c "usr/lib/lib$library.a" -lm -pthread
-    try "$name, shared, C" $cc -std=c11 $warn $flags program.c -Lusr/lib -l$library -Wl,-rpath,"$dir/usr/lib"
-    command -v "$cxx" > /dev/null || { echo "not run: installed copy from C++, there is no $cxx"; continue; }
-    try "$name, static, C++" $cxx -std=c++17 $warn $flags program.cc "usr/lib/lib$library.a" -lm -pthread
-    try "$name, shared, C++" $cxx -std=c++17 $warn $flags program.cc -Lusr/lib -l$library -Wl,-rpath,"$dir/usr/lib"
+}
+command -v pkg-config > /dev/null || echo 'not run: the flags of pkg-config, which is not here'
+for name in gradus gradus-double; do
+    library=$prefix/lib/lib$(echo $name | tr - _).a
+    for language in C C++; do
+        if [ $language = C ]; then compile="$cc -std=c11" source=$dir/program.c; else compile="$cxx -std=c++17" source=$dir/program.cc; fi
+        command -v "${compile%% *}" > /dev/null || { echo "not run: installed copy from C++, there is no $cxx"; continue; }
+        eval "set -- $(pc --cflags $name) \"\$source\""
+        try "$name, static, $language" $compile -Wall -Wextra -Wpedantic -Werror "$@" "$library" -lm -pthread
+        eval "set -- \"\$@\" $(pc --libs $name)"
+        try "$name, shared, $language" $compile -Wall -Wextra -Wpedantic -Werror "$@" -Wl,-rpath,"$prefix/lib"
+    done
 done
-cd - > /dev/null || exit 2
-$make --no-print-directory uninstall PREFIX="$dir/usr" > /dev/null
-left=$(find "$dir/usr" ! -type d)
-[ -z "$left" ] || { echo "make uninstall leaves $left"; bad=1; }
-[ $bad = 0 ] && echo "check-install: C and C++, static and shared, float and double"
+
+# ---- Install again, over an older version; uninstall ----
+
+list=$prefix/share/gradus/installed
+cp "$list" "$dir/list"
+inst PREFIX="$prefix"
+cmp -s "$list" "$dir/list" || wrong 'a second install changes the list of what is installed'
+mkdir "$prefix/include/gradus/old" && echo old > "$prefix/include/gradus/old/old.h"
+printf 'd include/gradus/old\nf include/gradus/old/old.h\n' >> "$list"
+inst PREFIX="$prefix"
+[ ! -e "$prefix/include/gradus/old" ] || wrong 'what only an older version has is left behind'
+cmp -s "$list" "$dir/list" || wrong 'an install over an older version leaves another list'
+all_in "$prefix" | grep '[.]new$' && wrong 'install leaves a file with a temporary name'
+
+echo 'f ../my/file' >> "$list"
+all=$(all_in "$prefix")
+uninst PREFIX="$prefix" && wrong 'uninstall follows a list that leads out of PREFIX'
+says "$list is not a list that make install wrote; nothing was changed"
+[ "$all" = "$(all_in "$prefix")" ] || wrong 'uninstall removes something although the list is wrong'
+cp "$dir/list" "$list"
+uninst PREFIX="$prefix" || wrong "uninstall fails: $(cat "$dir/log")"
+[ "$before" = "$(all_in "$dir/my"; all_in "$prefix")" ] ||
+    wrong "install and uninstall do not leave what was there before, but: $(all_in "$dir/my"; all_in "$prefix")"
+uninst PREFIX="$prefix" && wrong 'uninstall without a list does not fail'
+says "there is no $list, where make install lists what it puts there; nothing was removed"
+[ "$before" = "$(all_in "$dir/my"; all_in "$prefix")" ] || wrong 'uninstall without a list removes something'
+
+# ---- A staged tree, and paths that a shell or make would read otherwise ----
+
+inst DESTDIR="$dir/a stage" PREFIX=/usr/local
+[ "$(sed -n 1p "$dir/a stage/usr/local/lib/pkgconfig/gradus.pc")" = prefix=/usr/local ] || wrong 'DESTDIR reaches gradus.pc'
+mkdir "$dir/root" && cp -R "$dir/a stage/usr" "$dir/root" && uninst DESTDIR="$dir/root" PREFIX=/usr/local || wrong 'a tree that was moved cannot be uninstalled'
+[ -z "$(find "$dir/root" ! -type d)" ] || wrong 'uninstall of a tree that was moved leaves files'
+[ "$(cd "$dir/root" && all_in . | tr '\n' ' ')" = '. ./usr ./usr/local ./usr/local/include ./usr/local/lib ./usr/local/lib/pkgconfig ./usr/local/share ' ] ||
+    wrong "uninstall of a tree that was moved removes folders of others, or leaves its own: $(all_in "$dir/root")"
+uninst DESTDIR="$dir/a stage" PREFIX=/usr/local || wrong "uninstall with DESTDIR fails: $(cat "$dir/log")"
+[ ! -e "$dir/a stage" ] || wrong "uninstall leaves empty folders that install made: $(all_in "$dir/a stage")"
+odd="/opt/it's \"\$x\""
+inst DESTDIR="$dir/a \$y" PREFIX="$odd"
+says "pkg-config gives no usable flags for a PREFIX with one of \$ \\ \` ( ): write -I$odd/include/gradus and -L$odd/lib yourself"
+[ -f "$dir/a \$y$odd/include/gradus/gradus.h" ] || wrong "install does not take PREFIX as it stands: $(all_in "$dir")"
+uninst DESTDIR="$dir/a \$y" PREFIX="$odd" && [ ! -e "$dir/a \$y" ] || wrong 'uninstall does not take PREFIX as it stands'
+for path in usr ''; do
+    uninst PREFIX="$path" && wrong "PREFIX='$path' is taken"
+    says "PREFIX must be an absolute path; got '$path'"
+done
+
+# ---- The tree in a path with spaces ----
+
+tree="$dir/a tree" built=$($make -s where CC="$cc") && mkdir -p "$tree/${built%/*}" &&
+    cp -pR Makefile gradus.h core ops nn optim examples tests "$tree" && cp -pR "${built%/*}/float" "${built%/*}/double" "$tree/${built%/*}" &&
+    touch "$tree/ops/unary.c" && $make -C "$tree" CC="$cc" library examples/quickstart > "$dir/log" 2>&1 &&
+    (cd "$tree" && examples/quickstart --check > /dev/null) || wrong "the tree cannot be built in a path with spaces: $(cat "$dir/log")"
+
+[ $bad = 0 ] && echo "check-install: C and C++, static and shared, float and double; uninstall removes what install made"
 exit $bad

@@ -1,7 +1,8 @@
 #!/bin/sh
 # have_cmocka.sh CC FLAGS: can a program be built with cmocka? If not, say how to get it.
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT
+. "$(dirname "$0")/scratch.sh"
+new_scratch
+dir=$scratch
 cat > "$dir/a.c" <<'END'
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #
 # Both keep the list $PREFIX/share/gradus/installed. Its paths are relative to PREFIX, so that it still holds when a staged tree (DESTDIR)
 # was moved to its place. After a first line that says what it is:
-#     above 1             the number of folders above PREFIX that install made
+#     at 1 /stage/usr     $DESTDIR$PREFIX when it was written, and the number of folders above it that install made
 #     d include/gradus    a folder that install made; "d ." is PREFIX
 #     f lib/libgradus.a   a file
 # The list is written before the first file is copied, so that an install that was cut short can be removed as well.
@@ -25,7 +25,7 @@ of_kind() { [ ! -f "$2" ] || sed -n "s/^$1 //p" "$2"; }
 is_a_list() {
     awk -v title="$title" '
         NR == 1 { if ($0 != title) bad = 1; next }
-        /^above [0-9][0-9]?$/ || $0 == "d ." { next }
+        /^at [0-9][0-9]? \// || $0 == "d ." { next }
         !/^[df] (include|lib|share)(\/|$)/ || /\/\.\.?(\/|$)/ { bad = 1 }
         END { exit bad || NR == 0 }' "$1"
 }
@@ -45,10 +45,12 @@ if [ "${1:-}" = --remove ]; then
     [ -f "$list" ] || fail "there is no $list, where make install lists what it puts there; nothing was removed"
     of_kind f "$list" | while read -r file; do rm -f "$root/$file" || exit 1; done || fail "not all was removed; the list is still $list"
     echo "removed $(of_kind f "$list" | wc -l) files from $root"
-    above=$(of_kind above "$list") folders=$(of_kind d "$list") path=$root
+    at=$(of_kind at "$list") folders=$(of_kind d "$list") path=$root above=0
+    if [ "${at#* }" = "$root" ]; then above=${at%% *}
+    else folders=$(echo "$folders" | grep gradus); fi # in a tree that was moved, who made the others is not known
     rm -f "$list" || exit 1
     echo "$folders" | remove_folders
-    while [ "${above:-0}" -gt 0 ] && path=$(dirname "$path") && rmdir "$path" 2> /dev/null; do above=$((above - 1)); done
+    while [ "$above" -gt 0 ] && path=$(dirname "$path") && rmdir "$path" 2> /dev/null; do above=$((above - 1)); done
     exit 0
 fi
 
@@ -71,13 +73,14 @@ made=$(
     of_kind d "$list" | while read -r folder; do [ ! -d "$root/$folder" ] || echo "$folder"; done
     for folder in . $folders; do [ -d "$root/$folder" ] || echo "$folder"; done
 )
-above=$(of_kind above "$list")
-path=$root above=${above:-0}
+at=$(of_kind at "$list")
+path=$root above=${at%% *}
+above=${above:-0}
 while path=$(dirname "$path") && [ ! -d "$path" ]; do above=$((above + 1)); done
 
 old=$(of_kind f "$list")
 write_list() { # write_list FILES: the list, at once
-    { echo "$title"; echo "above $above"; echo "$made" | sort -u | sed -n 's/^./d &/p'; echo "$1" | sort -u | sed -n 's/^./f &/p'; } > "$list.new" &&
+    { echo "$title"; printf 'at %s %s\n' "$above" "$root"; echo "$made" | sort -u | sed -n 's/^./d &/p'; echo "$1" | sort -u | sed -n 's/^./f &/p'; } > "$list.new" &&
         mv -f "$list.new" "$list" || fail "cannot write $list"
 }
 

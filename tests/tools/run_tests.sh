@@ -15,8 +15,9 @@ if [ "$1" = --one ]; then # --one LOG DIR REAL NAME
 fi
 
 export ASAN_OPTIONS="allocator_may_return_null=1:$ASAN_OPTIONS" # tests ask for more memory than there is
-log=$(mktemp -d) || exit 2
-trap 'rm -rf "$log"' EXIT
+. "$(dirname "$0")/scratch.sh"
+new_scratch
+log=$scratch
 for real in float double; do
     : > "$log/checked.$real"
     for source in tests/test_*.c; do echo "$real $(basename "$source" .c)"; done
