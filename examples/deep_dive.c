@@ -13,6 +13,7 @@
  * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/dive/dive.h"
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_page.h"
 #include "examples/kit/kit_text.h"
 #include "core/op.h"
@@ -195,8 +196,7 @@ static void open_data(dive *d, const char **data, const char **text)
     const bool none = o.data && strcmp(o.data, "none") == 0;
     d->mode = own.full ? DIVE_FULL : own.quick || !o.check ? DIVE_QUICK : DIVE_TINY;
     d->seeds = own.seeds ? own.seeds : dive_pick(d, 1, 2, 5);
-    if (own.plotly && access(own.plotly, R_OK) != 0)
-        gr_fail_as(t, GR_IO_FAILED, "", "--plotly %s: cannot be read: %s", own.plotly, strerror(errno));
+    d->plotly = own.plotly ? kit_plotly_read(t, own.plotly) : NULL;
     d->data = gr_failed(t) ? (kit_data){ 0 } : kit_data_open(t, o.data);
     d->text = own.text ? own.text : !none && access(usual, R_OK) == 0 ? usual : NULL;
     d->preprocessing = !d->data.dir                      ? "Drawn digits, 28 x 28, pixels 0 to 1"
@@ -288,7 +288,7 @@ static void write_page(dive *d, kit_figure *const *figure, size_t n, const char 
             d->mode == DIVE_FULL    ? "These are the long runs."
             : d->mode == DIVE_QUICK ? "These are short runs of small networks: see --full for long ones."
                                     : "These are the tiny runs of a self-test: only what is exact means anything here."),
-        .plotly = own.plotly,
+        .plotly = d->plotly,
         .fact = fact,
         .facts = sizeof fact / sizeof *fact,
         .skipped = skipped,

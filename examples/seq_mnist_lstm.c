@@ -69,6 +69,7 @@ typedef struct {
     kit_batches train, test;
     kit_fixed fixed[FIXED]; /* what a run that goes on must have in common */
     kit_log log;
+    gr_tape *logged; /* takes the errors of the log: a log that fails stops the run, which then still writes its checkpoint on its own tape */
     kit_report report;
     gr_tensor *y; /* of this step: the states of the last layer [B, T, H] */
 } job;
@@ -106,7 +107,8 @@ static void prepare(gr_tape *t, job *j)
                                      { "training images", j->data.train.images.n } };
     memcpy(j->fixed, fixed, sizeof fixed);
     if (o.resume) kit_checkpoint_load(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
-    j->log = kit_log_open(t, o.log, o.resume);
+    j->log = kit_log_open(t, o.log, o.resume), j->logged = gr_tape_new(0);
+    if (!j->logged) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
 }
 
 /* pixels [B, 28, 28] to scores [B, 10] of the ten digits, from the state after the last row. */
@@ -141,7 +143,7 @@ static void save_checkpoint(gr_tape *t, const job *j)
 static void end_epoch(gr_tape *t, const job *j, kit_progress *progress, const kit_score *trained, const kit_score *tested)
 {
     const size_t epoch = j->train.taken / j->train.per_epoch;
-    kit_log_write(t, &j->log, "epoch", { "epoch", epoch }, { "step", j->train.taken }, { "train_loss", kit_loss(trained) },
+    kit_log_write(j->logged, &j->log, "epoch", { "epoch", epoch }, { "step", j->train.taken }, { "train_loss", kit_loss(trained) },
                   { "train_accuracy", kit_accuracy(trained) }, { "test_loss", kit_loss(tested) },
                   { "test_accuracy", kit_accuracy(tested) });
     save_checkpoint(t, j);
@@ -175,7 +177,7 @@ static kit_score train(gr_tape *t, job *j)
     kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, o.epochs, end > j->train.taken ? end - j->train.taken : 0);
     kit_score trained = { 0 }, tested = { 0 };
 
-    while (j->train.taken < end && !kit_interrupted()) {
+    while (j->train.taken < end && !kit_interrupted() && !gr_failed(j->logged)) {
         const size_t epoch = j->train.taken / j->train.per_epoch;
         const kit_batch b = kit_next(t, &j->train);
         const double lr = gr_optim_lr(j->optim);
@@ -193,13 +195,13 @@ static kit_score train(gr_tape *t, job *j)
         kit_score_add(&trained, loss, z, b.labels);
         note_step(t, j, gr_item(loss), norm);
         const double rate = kit_progress_step(&progress, epoch, b.n, &trained);
-        kit_log_write(t, &j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
+        kit_log_write(j->logged, &j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
                       { "images_per_s", rate });
 
         const bool whole = step % j->train.per_epoch == 0, look = o.eval_every && step % o.eval_every == 0;
         tested = whole || look ? evaluate(t, j) : (kit_score){ 0 };
         if (look)
-            kit_log_write(t, &j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
+            kit_log_write(j->logged, &j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
                           { "test_accuracy", kit_accuracy(&tested) });
         if (whole || look) note_score(j, "test", &tested);
         if (whole) end_epoch(t, j, &progress, &trained, &tested), trained = (kit_score){ 0 };
@@ -207,21 +209,26 @@ static kit_score train(gr_tape *t, job *j)
     }
     kit_progress_wipe(&progress);
     if (trained.images) save_checkpoint(t, j);
+    kit_log_close(j->logged, &j->log);
+    if (gr_failed(j->logged)) gr_fail_as(t, gr_error_code(j->logged), "", "%s", gr_message(j->logged));
     if (!tested.images && !kit_interrupted()) tested = evaluate(t, j), note_score(j, "test", &tested);
     return tested;
 }
 
-/* The last line, and the exit code. */
-static int report(gr_tape *t, const job *j, const kit_score *score)
+/* The weights, the last line and the page, in this order, so that what fails to be written keeps nothing back that came before it; and the
+ * exit code. */
+static int report(gr_tape *t, job *j, const kit_score *score, int argc, char **argv, const char *data)
 {
-    if (!gr_failed(t) && kit_interrupted()) {
+    const bool stopped = kit_interrupted();
+    if (o.save && !stopped) gr_state_save(t, j->net, o.save, NULL);
+    if (!gr_failed(t) && !stopped)
+        printf("test accuracy %.2f %%  loss %.4f  images %zu  seed %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score),
+               score->images, (unsigned long long)o.seed, (unsigned long long)kit_fingerprint(j->net));
+    kit_report_write(t, &j->report, &flags, argc, argv, data);
+    if (!gr_failed(t) && stopped) {
         fprintf(stderr, "%s: interrupted after step %zu%s\n", flags.name, j->train.taken, o.checkpoint ? "; --resume goes on" : "");
         return KIT_INTERRUPTED;
     }
-    if (o.save) gr_state_save(t, j->net, o.save, NULL);
-    if (!gr_failed(t))
-        printf("test accuracy %.2f %%  loss %.4f  images %zu  seed %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score),
-               score->images, (unsigned long long)o.seed, (unsigned long long)kit_fingerprint(j->net));
     kit_check_stdout(t);
     const double target = j->data.dir ? 98.5 : 95;
     if (gr_failed(t) || !o.check || kit_accuracy(score) >= target) return kit_exit_code(t, flags.name, true);
@@ -231,6 +238,7 @@ static int report(gr_tape *t, const job *j, const kit_score *score)
 
 int main(int argc, char **argv)
 {
+    kit_program_start();
     o.threads = (uint64_t)(kit_cores() < 4 ? kit_cores() : 4);
     int code = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (code != KIT_GO_ON) return code;
@@ -244,13 +252,11 @@ int main(int argc, char **argv)
         kit_catch_interrupts();
         kit_log_header(t, &j.log, &flags, kit_data_name(&j.data, data, sizeof data));
         if (!o.quiet) printf("%s\n%zu parameters, %d threads, %s\n", data, gr_module_parameters(j.net), gr_tape_threads(t), gr_tape_isa(t));
-        fflush(stdout);
-        const kit_score score = o.eval ? evaluate(t, &j) : train(t, &j);
-        kit_log_close(t, &j.log);
-        kit_report_write(t, &j.report, &flags, argc, argv, data);
-        code = report(t, &j, &score);
+        kit_check_stdout(t);
+        const kit_score score = gr_failed(t) ? (kit_score){ 0 } : o.eval ? evaluate(t, &j) : train(t, &j);
+        code = report(t, &j, &score, argc, argv, data);
     }
-    kit_log_close(t, &j.log), kit_report_free(&j.report);
+    kit_log_close(t, &j.log), kit_report_free(&j.report), gr_tape_free(j.logged);
     kit_batches_free(t, &j.train), kit_batches_free(t, &j.test), kit_data_free(t, &j.data);
     gr_optim_free(j.optim), gr_module_free(j.net), gr_tape_free(t);
     return code;

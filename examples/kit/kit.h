@@ -1,6 +1,7 @@
 /* examples/kit/kit.h - what programs need and the library does not: flags, data, progress, a log, exit codes, comparisons. */
 #include "examples/kit/kit_arms.h"
 #include "examples/kit/kit_data.h"
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_flags.h"
 #include "examples/kit/kit_log.h"
 #include "examples/kit/kit_names.h"

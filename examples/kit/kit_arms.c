@@ -180,7 +180,7 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
         if (step % a->every && step < a->steps && living) continue;
         evaluate(r, a);
         kit_progress_wipe(&progress);
-        if (prints && !gr_failed(r->tape)) print_evaluation(a, step);
+        if (prints && !gr_failed(r->tape)) print_evaluation(a, step), kit_check_stdout(r->tape);
         if (a->watch && !gr_failed(r->tape) && !a->watch(a, step, true)) break;
         for (size_t i = 0; i < a->n && step < a->steps; i++) a->arm[i].recent = (kit_score){ 0 };
         kit_progress_go_on(&progress);

@@ -138,10 +138,13 @@ static const kit_flag *find(const kit_flags *flags, const char *name, size_t len
 
 int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FILE *err)
 {
+    errno = 0;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) {
             print_help(flags, out);
-            return 0;
+            if (fflush(out) == 0 && !ferror(out)) return 0;
+            fprintf(err, "%s: --help cannot be written: %s\n", flags->name, strerror(errno ? errno : EIO));
+            return 3;
         }
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0 || !argv[i][2]) {

@@ -32,8 +32,8 @@ typedef struct {
 
 enum { KIT_GO_ON = -1 };
 
-/* Fill the values from argv. Returns KIT_GO_ON, or the exit code to end with: 0 when --help is among it, which prints the table to out;
- * 2 after one line on err that names the flag, the value and what is allowed. The last of several wins. */
+/* Fill the values from argv. Returns KIT_GO_ON, or the exit code to end with: 0 when --help is among it, which prints the table to out,
+ * or 3 when it cannot be written; 2 after one line on err that names the flag, the value and what is allowed. The last of several wins. */
 int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FILE *err);
 
 /* The word that a choice stands at, copied into word. */

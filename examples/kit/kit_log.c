@@ -4,7 +4,9 @@
 #include "examples/kit/kit_json.h"
 #include "examples/kit/kit_program.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static void fails(gr_tape *t, const kit_log *log, const char *doing)
 {
@@ -13,23 +15,28 @@ static void fails(gr_tape *t, const kit_log *log, const char *doing)
 
 kit_log kit_log_open(gr_tape *t, const char *path, bool go_on)
 {
-    kit_log log = { NULL, path };
+    kit_log log = { NULL, path, go_on };
     if (!path || gr_failed(t)) return log;
-    log.file = fopen(path, go_on ? "ae" : "we");
-    if (!log.file) fails(t, &log, "open");
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (go_on ? O_APPEND : 0), 0666);
+    if (fd < 0 && errno == ENXIO) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot open the log: nobody reads this pipe", path);
+    else if (fd >= 0 && fcntl(fd, F_SETFL, go_on ? O_APPEND : 0) == 0) log.file = fdopen(fd, "w"); /* O_NONBLOCK was for open alone */
+    if (!log.file && !gr_failed(t)) fails(t, &log, "open");
+    if (!log.file && fd >= 0) close(fd);
+    kit_watch_fd(log.file ? fd : -1);
     return log;
 }
 
 void kit_log_close(gr_tape *t, kit_log *log)
 {
-    if (log->file && fclose(log->file) != 0) fails(t, log, "write");
+    if (log->file && fclose(log->file) != 0 && !kit_interrupted()) fails(t, log, "write");
     log->file = NULL;
+    kit_watch_fd(-1);
 }
 
 static void end_line(gr_tape *t, const kit_log *log)
 {
     fputs("}\n", log->file);
-    if (fflush(log->file) != 0) fails(t, log, "write");
+    if (fflush(log->file) != 0 && !kit_interrupted()) fails(t, log, "write"); /* an interrupt ends a write that waits */
 }
 
 void kit_log_fields(gr_tape *t, const kit_log *log, const char *kind, const kit_field *field, size_t n)
@@ -62,6 +69,7 @@ void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, cons
     char cpu[128];
     if (!log->file || gr_failed(t)) return;
     FILE *const out = log->file;
+    if (!log->go_on && ftruncate(fileno(out), 0) != 0 && errno != EINVAL) fails(t, log, "write"); /* EINVAL: no file, but a pipe or a device */
     fprintf(out, "{\"kind\": \"run\", \"program\": \"%s\", \"version\": \"%s\", \"flags\": {", flags->name, GR_VERSION_TEXT);
     for (size_t i = 0; i < flags->n; i++) {
         if (i) fputs(", ", out);

@@ -4,13 +4,15 @@
 #include "core/tape.h"
 #include "examples/kit/kit_flags.h"
 
-typedef struct { FILE *file; const char *path; } kit_log;
+typedef struct { FILE *file; const char *path; bool go_on; } kit_log;
 
-/* Start the file path anew, or go on at its end. path NULL: a log that keeps nothing. That it cannot be written is an error on t. */
+/* Open path, to start it anew with kit_log_header or to go on at its end. It may be anything that can be written: a pipe has a reader then,
+ * and a reader that stands still stops the run until Ctrl-C or SIGTERM. path NULL: a log that keeps nothing. That it cannot be written is an
+ * error on t. One log is open at a time. */
 kit_log kit_log_open(gr_tape *t, const char *path, bool go_on);
 void kit_log_close(gr_tape *t, kit_log *log);
 
-/* The first record: version, all flags, CPU, instruction set, threads, BLAS, and the name of the data. */
+/* What was in the file goes, unless the log goes on. Then the first record: version, all flags, CPU, instruction set, threads, BLAS, and the name of the data. */
 void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, const char *data);
 
 /* A record of numbers and texts: kit_log_write(t, &log, "step", { "arm", .text = "LN" }, { "step", 7 }, { "loss", 0.25 }). Each is flushed,

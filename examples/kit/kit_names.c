@@ -1,10 +1,10 @@
 /* examples/kit/kit_names.c - names. */
 #include "examples/kit/kit_names.h"
 #include "core/op.h"
-#include <errno.h>
+#include "examples/kit/kit_file.h"
 #include <string.h>
 
-enum { MADE = 8000, FEWEST = 100, TEST_BATCH = 128, STEPS = KIT_NAMES_LONGEST + 1 + KIT_NAMES_EXTRA };
+enum { LARGEST = 1 << 28, MADE = 8000, FEWEST = 100, TEST_BATCH = 128, STEPS = KIT_NAMES_LONGEST + 1 + KIT_NAMES_EXTRA };
 
 /* Languages by rule: syllables of onset, vowel and coda, then an ending. */
 static const struct {
@@ -35,9 +35,8 @@ static void make_up(char *text, uint64_t seed, size_t index)
     append(text, &s, language[k].end);
 }
 
-static void take(kit_names *c, const char *path, size_t line, const char *text)
+static void take(kit_names *c, const char *path, size_t line, const char *text, size_t n)
 {
-    const size_t n = strcspn(text, "\r\n");
     if (n < 1 || n > KIT_NAMES_LONGEST)
         gr_fail_as(c->tape, GR_BAD_FILE, "", "%s, line %zu: a name has 1 to %d bytes; this has %zu", path, line + 1, KIT_NAMES_LONGEST, n);
     if (gr_failed(c->tape)) return;
@@ -65,22 +64,38 @@ static void *room_for(gr_tape *t, size_t n, size_t bytes)
     return p;
 }
 
+/* The bytes of a line, which ends with \n, \r\n or the text. */
+static size_t line_of(const char *text, size_t left)
+{
+    const char *const end = memchr(text, '\n', left);
+    const size_t n = end ? (size_t)(end - text) : left;
+    return n && text[n - 1] == '\r' ? n - 1 : n;
+}
+
+static size_t lines_of(const kit_bytes *b)
+{
+    size_t n = b->n && b->data[b->n - 1] != '\n';
+    for (size_t i = 0; i < b->n; i++) n += b->data[i] == '\n';
+    return n;
+}
+
 static void read_names(kit_names *c, const char *path)
 {
     char text[256];
-    FILE *const f = path ? fopen(path, "re") : NULL;
-    if (path && !f) gr_fail_as(c->tape, GR_IO_FAILED, "", "--data %s: cannot be read: %s", path, strerror(errno));
-    for (c->n = path ? 0 : MADE; f && fgets(text, sizeof text, f);) c->n++;
-    if (c->n < FEWEST && !gr_failed(c->tape))
+    kit_bytes b = path ? kit_file_read(c->tape, path, LARGEST) : (kit_bytes){ 0 };
+    c->n = path ? lines_of(&b) : MADE;
+    if (path && c->n < FEWEST && !gr_failed(c->tape))
         gr_fail_as(c->tape, GR_BAD_FILE, "", "%s: %d names are needed; there are %zu", path, FEWEST, c->n);
     c->name = room_for(c->tape, c->n, sizeof *c->name);
-    if (f && !gr_failed(c->tape)) rewind(f);
+    const char *line = b.data, *const end = b.data + b.n;
     for (size_t i = 0; i < c->n && !gr_failed(c->tape); i++) {
-        if (!f) make_up(text, gr_tape_seed(c->tape), i);
-        else if (!fgets(text, sizeof text, f)) text[0] = 0;
-        take(c, path, i, text);
+        if (!path) make_up(text, gr_tape_seed(c->tape), i), take(c, path, i, text, strlen(text));
+        else {
+            take(c, path, i, line, line_of(line, (size_t)(end - line)));
+            line = memchr(line, '\n', (size_t)(end - line)), line = line ? line + 1 : end;
+        }
     }
-    if (f) fclose(f);
+    kit_bytes_free(c->tape, &b);
 }
 
 /* Read or make up names, and put them into one random order, whose end is the test set. */

@@ -2,15 +2,16 @@
 #include "examples/kit/kit_page.h"
 #include "core/op.h"
 #include "examples/kit/kit_draw.h"
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_json.h"
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 /* That of plotly 7.1.0 on PyPI, and its SHA-256. tests/report/check_report.py holds them against the package. */
 #define PLOTLY "https://cdn.plot.ly/plotly-4.1.1.min.js"
 #define PLOTLY_SHA "sha256-O24V1F27f8pb0glCkelh3cVHLNiHAJ5gCaVtq2aNch8="
+
+enum { LARGEST = 1 << 28 }; /* a plotly.min.js has 5 MB */
 
 static void lines(FILE *out, const char *const *line)
 {
@@ -132,27 +133,18 @@ static void figure(FILE *out, const kit_figure *f, size_t number)
 
 /* ---- Plotly ---- */
 
-/* The user's plotly.min.js into the page, byte for byte. */
-static void inline_plotly(gr_tape *t, FILE *out, const char *path)
+const char *kit_plotly_read(gr_tape *t, const char *path)
 {
-    static const char end[] = "</script";
-    char piece[1 << 16];
-    size_t matched = 0, n, all = 0;
-    bool known = false;
-    FILE *const in = fopen(path, "re");
-    errno = in ? 0 : errno;
-    fputs("<script>", out);
-    while (in && (n = fread(piece, 1, sizeof piece, in)) > 0) {
-        if (!all) known = n > 16 && memmem(piece, n < 512 ? n : 512, "plotly.js v", 11);
-        for (size_t i = 0; i < n && matched < sizeof end - 1; i++)
-            matched = tolower((unsigned char)piece[i]) == end[matched] ? matched + 1 : piece[i] == '<';
-        all += fwrite(piece, 1, n, out);
-    }
-    fputs("</script>\n", out);
-    if (!in || ferror(in)) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
-    else if (!known) gr_fail_as(t, GR_BAD_FILE, "", "%s: does not begin as a plotly.min.js does", path);
-    else if (matched == sizeof end - 1) gr_fail_as(t, GR_BAD_FILE, "", "%s: holds \"</script\", and cannot be put into a page", path);
-    if (in) fclose(in);
+    kit_bytes b = kit_file_read(t, path, LARGEST);
+    char *const text = b.data ? gr_save(t, b.n + 1) : NULL;
+    if (text && (b.n < 17 || !memmem(b.data, b.n < 512 ? b.n : 512, "plotly.js v", 11)))
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: does not begin as a plotly.min.js does", path);
+    else if (text && strlen(b.data) != b.n) gr_fail_as(t, GR_BAD_FILE, "", "%s: holds a byte 0, and cannot be put into a page", path);
+    else if (text && strcasestr(b.data, "</script"))
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: holds \"</script\", and cannot be put into a page", path);
+    if (text && !gr_failed(t)) memcpy(text, b.data, b.n + 1);
+    kit_bytes_free(t, &b);
+    return gr_failed(t) ? NULL : text;
 }
 
 /* ---- The page ---- */
@@ -223,7 +215,7 @@ bool kit_page_write(gr_tape *t, const char *path, const kit_page *page, kit_figu
         fprintf(file.out, "<script type=\"application/json\" id=\"json-%s\">", figures[i]->name);
         kit_figure_json(file.out, figures[i]), fputs("</script>\n", file.out);
     }
-    if (page->plotly) inline_plotly(t, file.out, page->plotly);
+    if (page->plotly) fputs("<script>", file.out), fputs(page->plotly, file.out), fputs("</script>\n", file.out);
     fputs("<script>\n", file.out), lines(file.out, kit_page_js), fputs("</script>\n</body>\n</html>\n", file.out);
     return kit_file_end(t, &file);
 }

@@ -2,11 +2,12 @@
 #include "examples/kit/kit_program.h"
 #include "core/op.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,35 +26,42 @@ int kit_exit_code(const gr_tape *t, const char *program, bool started)
     return KIT_BAD_INPUT;
 }
 
-bool kit_can_write(gr_tape *t, const char *flag, const char *path)
+void kit_program_start(void)
 {
-    char trial[4096];
-    struct stat st;
-    if (!path || gr_failed(t)) return !gr_failed(t);
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: is not a regular file", flag, path);
-    if (snprintf(trial, sizeof trial, "%s.XXXXXX", path) >= (int)sizeof trial) errno = ENAMETOOLONG;
-    else {
-        const int fd = mkstemp(trial);
-        if (fd >= 0) return close(fd), unlink(trial), true;
-    }
-    return gr_fail_as(t, GR_IO_FAILED, "", "--%s %s: cannot be written: %s", flag, path, strerror(errno));
+    for (int fd = 0; fd <= 2; fd++) /* open takes the lowest number that is free */
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) _exit(KIT_NO_ROOM);
+    signal(SIGPIPE, SIG_IGN);
 }
 
 bool kit_check_stdout(gr_tape *t)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || kit_interrupted()) return true;
+    if (!errno) (void)!write(STDOUT_FILENO, "\n", 1); /* says why an earlier write failed */
     return gr_fail_as(t, GR_IO_FAILED, "", "cannot write to stdout: %s", strerror(errno ? errno : EIO));
 }
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, watched = -1, nowhere = -1;
 
-static void note(int signal_number) { interrupted = signal_number; }
+static void note(int signal_number)
+{
+    const int error = errno, waits[] = { STDOUT_FILENO, STDERR_FILENO, watched };
+    interrupted = signal_number;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        struct pollfd pipe = { waits[i], POLLOUT, 0 };
+        if (waits[i] >= 0 && nowhere >= 0 && poll(&pipe, 1, 0) == 0) dup2(nowhere, waits[i]);
+    }
+    errno = error;
+}
 
 void kit_catch_interrupts(void)
 {
-    const struct sigaction a = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART };
+    const struct sigaction a = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND }; /* without SA_RESTART: a write that waits ends */
+    if (nowhere < 0) nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     sigaction(SIGINT, &a, NULL), sigaction(SIGTERM, &a, NULL);
 }
+
+void kit_watch_fd(int fd) { watched = fd; }
 
 bool kit_interrupted(void) { return interrupted; }
 

@@ -1,4 +1,4 @@
-/* examples/kit/kit_program.h - what a program as a whole needs: exit codes, output files tried beforehand, Ctrl-C, the machine. */
+/* examples/kit/kit_program.h - what a program as a whole needs: exit codes, its standard streams, Ctrl-C, the machine. */
 #ifndef KIT_PROGRAM_H
 #define KIT_PROGRAM_H
 #include "nn/module.h"
@@ -15,15 +15,18 @@ enum {
  * that cannot be read or written is no longer an input of the user's but a failure of the machine. */
 int kit_exit_code(const gr_tape *t, const char *program, bool started);
 
-/* Whether a file can be made at path, for a result that comes only at the end: tries it with a file of another name beside it. path may be
- * NULL. An error on t names the flag. */
-bool kit_can_write(gr_tape *t, const char *flag, const char *path);
+/* The first thing that a program does. A closed stdin, stdout or stderr becomes one that cannot be read or written, because a file that is
+ * opened later would get its number, and what is printed would go into that file. A pipe that nobody reads any more becomes an error of the
+ * write (EPIPE) instead of the signal SIGPIPE, so that a run can keep its files. */
+void kit_program_start(void);
 
-/* Whether all that was printed has arrived: an error on t when not. */
+/* Whether all that was printed has arrived: an error on t when not. Of a run that was interrupted, what did not arrive is no error. */
 bool kit_check_stdout(gr_tape *t);
 
-/* From now on Ctrl-C and SIGTERM only set kit_interrupted: a second one ends the program at once. */
+/* From now on Ctrl-C and SIGTERM only set kit_interrupted: a second one ends the program at once. They also end a write to stdout, stderr
+ * or fd that waits for the reader of a pipe; what would wait is lost from then on. */
 void kit_catch_interrupts(void);
+void kit_watch_fd(int fd); /* that of the log; -1: none */
 bool kit_interrupted(void);
 
 /* The larger one. Over floats gcc 12 for ARM64 has an internal error where fmax stands in a loop. */

@@ -6,6 +6,7 @@
 int kit_run_start(kit_run *r, const kit_flags *flags, kit_options *o, int argc, char **argv)
 {
     *r = (kit_run){ .flags = flags, .o = o };
+    kit_program_start();
     const int code = kit_flags_parse(flags, argc, argv, stdout, stderr);
     if (code != KIT_GO_ON) return code;
     if (!o->threads) o->threads = (uint64_t)(kit_cores() < 4 ? kit_cores() : 4);
@@ -24,8 +25,7 @@ bool kit_run_begin(kit_run *r, const char *data)
     if (gr_failed(r->tape)) return false;
     if (!r->o->quiet)
         printf("%s\nseed %llu, %d threads, %s\n", data, (unsigned long long)r->o->seed, gr_tape_threads(r->tape), gr_tape_isa(r->tape));
-    fflush(stdout);
-    return true;
+    return kit_check_stdout(r->tape);
 }
 
 bool kit_run_need(kit_run *r, bool ok, const char *format, ...)

@@ -1,17 +1,17 @@
 /* examples/kit/kit_runs.c - runs.jsonl: what is read is what was written, to the bit; a strict reader of our own lines. */
 #include "examples/kit/kit_runs.h"
 #include "core/op.h"
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_json.h"
-#include "examples/kit/kit_page.h"
 #include "examples/kit/kit_program.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-enum { LONGEST = 256 }; /* name of a record */
+enum { LONGEST = 256, LARGEST = 1 << 30 }; /* the name of a record; the file */
 
 static const char *copy(gr_tape *t, const char *text)
 {
@@ -172,39 +172,18 @@ static void read_line(reader *in, kit_runs *r)
     if (!gr_failed(in->t) && *in->p && *in->p != '\n') expected(in, "the end of the line");
 }
 
-/* The whole file and a 0; NULL when there is none, or on an error. */
-static char *read_file(gr_tape *t, const char *path, size_t *bytes)
-{
-    char *text = NULL;
-    struct stat st;
-    FILE *const f = fopen(path, "rbe");
-    if (!f && errno == ENOENT) return NULL;
-    if (!f || fstat(fileno(f), &st) != 0) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode)) gr_fail_as(t, GR_IO_FAILED, "", "%s: is not a regular file", path);
-    else {
-        *bytes = (size_t)st.st_size + 1;
-        text = gr_memory_new(gr_tape_allocator(t), *bytes);
-        if (!text) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for %s, %zu bytes", path, *bytes - 1);
-        else if (fread(text, 1, *bytes - 1, f) != *bytes - 1)
-            gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(ferror(f) ? errno : EIO));
-    }
-    if (f) fclose(f);
-    return text;
-}
-
 kit_runs kit_runs_open(gr_tape *t, const char *path)
 {
     kit_runs r = { .t = t, .path = path };
-    size_t bytes = 0;
-    if (gr_failed(t)) return r;
-    char *const text = read_file(t, path, &bytes);
-    reader in = { .t = t, .path = path, .p = text, .start = text, .line = 1 };
-    while (text && *in.p && !gr_failed(t)) {
+    if (gr_failed(t) || (access(path, F_OK) != 0 && errno == ENOENT)) return r;
+    kit_bytes text = kit_file_read(t, path, LARGEST);
+    reader in = { .t = t, .path = path, .p = text.data, .start = text.data, .line = 1 };
+    while (text.data && *in.p && !gr_failed(t)) {
         read_line(&in, &r);
         if (*in.p == '\n') in.start = ++in.p, in.line++;
     }
-    if (text && !gr_failed(t) && in.p + 1 != text + bytes) expected(&in, "the end of the file");
-    gr_memory_free(gr_tape_allocator(t), text, bytes);
+    if (text.data && !gr_failed(t) && in.p != text.data + text.n) expected(&in, "the end of the file");
+    kit_bytes_free(t, &text);
     return r;
 }
 

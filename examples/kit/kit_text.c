@@ -1,8 +1,9 @@
 /* examples/kit/kit_text.c - text. */
 #include "examples/kit/kit_text.h"
 #include "core/op.h"
-#include <errno.h>
+#include "examples/kit/kit_file.h"
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SENTENCES = 1600, LONGEST = 160, WORDS = 8, LARGEST = 1 << 28 };
 
@@ -58,26 +59,17 @@ static void *room_for(gr_tape *t, size_t n)
     return p;
 }
 
-static FILE *open_text(const char *path)
+/* The file at path, or tinyshakespeare.txt in the folder at path. */
+static kit_bytes read_text(gr_tape *t, const char *path)
 {
     char in_folder[4096];
+    struct stat st;
+    const bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     const int n = snprintf(in_folder, sizeof in_folder, "%s/tinyshakespeare.txt", path);
-    FILE *const f = n > 0 && (size_t)n < sizeof in_folder ? fopen(in_folder, "re") : NULL;
-    return f ? f : fopen(path, "re");
+    return kit_file_read(t, folder && (size_t)n < sizeof in_folder ? in_folder : path, LARGEST);
 }
 
-/* Bytes into id; id NULL: only their number. */
-static size_t read_text(gr_tape *t, const char *path, int *id)
-{
-    size_t n = 0;
-    FILE *const f = open_text(path);
-    for (int c; f && n < LARGEST && (c = fgetc(f)) != EOF; n++)
-        if (id) id[n] = c;
-    if (!f || ferror(f)) gr_fail_as(t, GR_IO_FAILED, "", "%s: this text cannot be read: %s", path, strerror(errno));
-    if (f) fclose(f);
-    return n;
-}
-
+/* Sentences into id; id NULL: only the number of their characters. */
 static size_t make_text(gr_tape *t, int *id)
 {
     char text[LONGEST];
@@ -106,16 +98,18 @@ kit_text kit_text_open(gr_tape *t, const char *path, size_t batch, size_t window
 {
     kit_text c = { .tape = t, .path = path, .batch = batch, .T = window };
     if (gr_failed(t)) return c;
-    c.n = path ? read_text(t, path, NULL) : make_text(t, NULL);
+    kit_bytes bytes = path ? read_text(t, path) : (kit_bytes){ 0 };
+    c.n = path ? bytes.n : make_text(t, NULL);
     c.train = c.n - c.n / 10;
     if (c.n / 10 <= window && !gr_failed(t))
         gr_fail_as(t, GR_BAD_FILE, "", "%s: a tenth of the text must hold more than a window of %zu characters; it has %zu", path ? path : "the text",
                    window, c.n / 10);
     c.id = room_for(t, c.n), c.in = room_for(t, batch * window), c.next = room_for(t, batch * window);
+    for (size_t i = 0; path && !gr_failed(t) && i < c.n; i++) c.id[i] = (unsigned char)bytes.data[i];
+    kit_bytes_free(t, &bytes);
     if (gr_failed(t)) return c;
-    if (path && read_text(t, path, c.id) != c.n) gr_fail_as(t, GR_IO_FAILED, "", "%s: this text changes while it is read", path);
     if (!path) make_text(t, c.id);
-    if (!gr_failed(t)) number_letters(&c);
+    number_letters(&c);
     return c;
 }
 

@@ -1,5 +1,6 @@
 /* tests/report/demo.c - a report of everything that the kit draws, from made-up numbers: demo FOLDER [PLOTLY] writes FOLDER/report.html, which
  * holds PLOTLY when that is given, FOLDER/report_cdn.html, which does not, and FOLDER/figures. For check_report.py; the folders are there. */
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_page.h"
 #include "examples/kit/kit_program.h"
 #include <math.h>
@@ -271,7 +272,7 @@ int main(int argc, char **argv)
     kit_page page = { "Everything that the kit draws", "A page of made-up numbers, for tests in a browser.", NULL, fact, 3, NULL };
     for (int i = 0; i < N && !gr_failed(t); i++) write_figure(t, argv[1], f[i]);
     snprintf(path, sizeof path, "%s/report_cdn.html", argv[1]), kit_page_write(t, path, &page, f, N);
-    page.plotly = argc > 2 ? argv[2] : NULL;
+    page.plotly = argc > 2 ? kit_plotly_read(t, argv[2]) : NULL;
     snprintf(path, sizeof path, "%s/report.html", argv[1]);
     if (page.plotly) kit_page_write(t, path, &page, f, N);
     const int code = kit_exit_code(t, "demo", true);
