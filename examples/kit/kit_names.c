@@ -89,7 +89,7 @@ static void read_names(kit_names *c, const char *path)
     c->name = room_for(c->tape, c->n, sizeof *c->name);
     const char *line = b.data, *const end = b.data + b.n;
     for (size_t i = 0; i < c->n && !gr_failed(c->tape); i++) {
-        if (!path) make_up(text, gr_tape_seed(c->tape), i), take(c, path, i, text, strlen(text));
+        if (!path) make_up(text, gr_tape_seed(c->tape), i), take(c, "made-up names", i, text, strlen(text));
         else {
             take(c, path, i, line, line_of(line, (size_t)(end - line)));
             line = memchr(line, '\n', (size_t)(end - line)), line = line ? line + 1 : end;
