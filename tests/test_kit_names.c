@@ -120,7 +120,7 @@ static void a_bad_file_is_refused_with_its_line(void **state)
     }
     gr_tape *t = gr_tape_new(1);
     kit_names c = kit_names_open(t, path, 16); /* gone */
-    snprintf(want, sizeof want, "--data %s: cannot be read: No such file or directory", path);
+    snprintf(want, sizeof want, "%s: cannot be read: No such file or directory", path);
     assert_message(t, want);
     kit_names_free(&c), gr_tape_free(t);
 }

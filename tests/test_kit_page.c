@@ -1,5 +1,6 @@
 /* tests/test_kit_page.c - the page, and files that appear whole or not at all. */
 #define FAILING_FILES
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_page.h"
 #include "tests/failing.h"
 #include "tests/wellformed.h"
@@ -29,6 +30,12 @@ static const char *says(const char *path, const char *why)
 {
     static char text[1024];
     snprintf(text, sizeof text, "%s: %s", path, why);
+    return text;
+}
+static const char *cannot(const char *what, const char *path, const char *why)
+{
+    static char text[1024];
+    snprintf(text, sizeof text, "cannot %s '%s': %s", what, path, why);
     return text;
 }
 
@@ -87,19 +94,17 @@ static void a_place_that_cannot_be_written_is_named(void **state)
     const struct {
         const char *path, *why;
     } bad[] = {
-        { test_folder, "cannot be written: Is a directory" },
-        { in_folder("none/file"), "cannot be written: No such file or directory" },
+        { test_folder, "it is not a regular file" },
+        { "/dev/null", "it is not a regular file" },
+        { in_folder("none/file"), "No such file or directory" },
     };
     gr_tape *t = gr_tape_new(1);
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_null(kit_file_begin(t, bad[i].path).out);
-        assert_message(t, says(bad[i].path, bad[i].why));
+        assert_message(t, cannot("write", bad[i].path, bad[i].why));
         assert_int_equal(gr_error_code(t), GR_IO_FAILED);
         gr_tape_recover(t);
     }
-    assert_null(kit_file_begin(t, "/dev/null").out);
-    assert_message(t, "/dev/null: is not a regular file");
-    gr_tape_recover(t);
     memset(path, 'a', sizeof path - 1), path[sizeof path - 1] = 0;
     assert_null(kit_file_begin(t, path).out);
     assert_int_equal(gr_error_code(t), GR_IO_FAILED);
@@ -113,13 +118,14 @@ static void calls_that_fail_leave_the_old_file(void **state)
     gr_tape *t = gr_tape_new(1);
     const char *const path = in_folder("file");
     put(path, "old");
+    static const char *const what[] = { "write", "write to the disk", "replace" };
     for (int at = 1; at <= 3; at++) {
         failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = EIO;
         kit_file f = kit_file_begin(t, path);
         if (f.out) fputs("new", f.out);
         assert_false(kit_file_end(t, &f));
         failing_files.fail_at = 0;
-        assert_message(t, says(path, "cannot be written: Input/output error"));
+        assert_message(t, cannot(what[at - 1], path, "Input/output error"));
         assert_file_holds(path, "old", 3);
         assert_int_equal(files_there(), 1);
         gr_tape_recover(t);
@@ -140,7 +146,7 @@ static void assert_fails_when_full(gr_tape *t, const char *path, rlim_t room)
     const bool well = kit_file_end(t, &f);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_false(well);
-    assert_message(t, says(path, "cannot be written: File too large"));
+    assert_message(t, cannot("write", path, "File too large"));
     gr_tape_recover(t);
 }
 
@@ -245,8 +251,10 @@ static void plotly_is_put_in_byte_for_byte(void **state)
     char path[512], library[512];
     snprintf(path, sizeof path, "%s", in_folder("report.html")), snprintf(library, sizeof library, "%s", in_folder("plotly.min.js"));
     put(library, "/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;");
-    kit_figure *f[] = { loss(t) };
-    assert_true(kit_page_write(t, path, &(kit_page){ .title = "T", .plotly = library }, f, 1));
+    kit_figure *const f[] = { loss(t) };
+    const char *const plotly = kit_plotly_read(t, library);
+    put(library, "changed meanwhile");
+    assert_true(kit_page_write(t, path, &(kit_page){ .title = "T", .plotly = plotly }, f, 1));
     char *const page = text_of(path);
     assert_parts(page,
                  (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network",
@@ -263,14 +271,19 @@ static void plotly_is_put_in_byte_for_byte(void **state)
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         put(library, bad[i].text);
-        assert_false(kit_page_write(t, path, &(kit_page){ .title = "T", .plotly = library }, f, 1));
+        assert_null(kit_plotly_read(t, library));
         assert_message(t, says(library, bad[i].why));
         assert_int_equal(gr_error_code(t), GR_BAD_FILE);
-        assert_true(nothing_beside("report.html"));
-        gr_tape_recover(t), f[0] = loss(t);
+        gr_tape_recover(t);
     }
+    FILE *const out = fopen(library, "w");
+    assert_non_null(out);
+    fwrite("/* plotly.js v4.1.1 */\0 window.Plotly = 1;", 1, 42, out), fclose(out);
+    assert_null(kit_plotly_read(t, library));
+    assert_message(t, says(library, "holds a byte 0, and cannot be put into a page"));
+    gr_tape_recover(t);
     assert_int_equal(unlink(library), 0);
-    assert_false(kit_page_write(t, path, &(kit_page){ .title = "T", .plotly = library }, f, 1));
+    assert_null(kit_plotly_read(t, library));
     assert_message(t, says(library, "cannot be read: No such file or directory"));
     gr_tape_free(t);
 }

@@ -159,7 +159,7 @@ static void a_missing_file_is_empty_and_one_that_cannot_be_is_an_error(void **st
     r = kit_runs_open(t, path);
     kit_runs_put(&r, "a", GR_SCALAR, &one, "v");
     assert_false(kit_runs_end(&r, "a", "s", 1));
-    snprintf(message, sizeof message, "%s: cannot be written: No such file or directory", path);
+    snprintf(message, sizeof message, "cannot write '%s': No such file or directory", path);
     assert_message(t, message);
     gr_tape_recover(t);
     r = kit_runs_open(t, test_folder);

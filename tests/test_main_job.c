@@ -197,7 +197,7 @@ static void the_report_is_a_page_with_curves_of_the_run(void **state)
         if (!strstr(page, part[i])) fail_msg("the report has no %s", part[i]);
     assert_int_equal(unlink(in_dir("run.html")), 0);
     assert_ends(2, "seq_mnist_lstm: --report is of training; --eval does none\n", SMALL, "--eval", "--load=x", flag);
-    assert_ends(2, "seq_mnist_lstm: --report /: is not a regular file\n", SMALL, "--report=/");
+    assert_ends(2, "seq_mnist_lstm: --report: cannot write '/': it is not a regular file\n", SMALL, "--report=/");
 }
 
 static void bad_flags_and_paths_are_refused_before_training(void **state)
@@ -213,9 +213,9 @@ static void bad_flags_and_paths_are_refused_before_training(void **state)
         "--data", in_dir("none"));
     assert_refused(joined("", dir, "/train-images-idx3-ubyte: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)"),
                    "--data", dir);
-    assert_refused(joined("--save ", in_dir("none/w"), ": cannot be written: No such file or directory"), SMALL, "--save",
+    assert_refused(joined("--save: cannot write '", in_dir("none/w"), "': No such file or directory"), SMALL, "--save",
                    in_dir("none/w"));
-    assert_refused(joined("--checkpoint ", dir, ": is not a regular file"), SMALL, "--checkpoint", dir);
+    assert_refused(joined("--checkpoint: cannot write '", dir, "': it is not a regular file"), SMALL, "--checkpoint", dir);
     assert_refused(joined("", in_dir("none/l"), ": cannot open the log: No such file or directory"), SMALL, "--log", in_dir("none/l"));
     assert_int_equal(RUN(SMALL, "--load", in_dir("none/w")), 2);
     assert_non_null(strstr(err, in_dir("none/w")));

@@ -84,8 +84,11 @@ static void bad_flags_and_folders_are_refused(void **state)
     assert_ends(2, text, "--only", "claims,");
     assert_ends(2, "deep_dive: --quick and --full exclude each other\n", "--quick", "--full");
     assert_ends(2, "deep_dive: --seeds needs a whole number from 0 to 100; got \"101\"\n", "--seeds", "101");
-    assert_ends(2, "deep_dive: --plotly /no/plotly.js: cannot be read: No such file or directory\n", "--plotly", "/no/plotly.js", "--data",
-                data);
+    assert_ends(2, "deep_dive: /no/plotly.js: cannot be read: No such file or directory\n", "--plotly", "/no/plotly.js", "--data", data);
+    assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--plotly", "/dev/zero", "--data", data);
+    assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--text", "/dev/zero", "--data", data);
+    snprintf(text, sizeof text, "deep_dive: %s: does not begin as a plotly.min.js does\n", in_dir("err"));
+    assert_ends(2, text, "--plotly", in_dir("err"), "--data", data); /* seen before anything is measured */
     snprintf(text, sizeof text, "deep_dive: --out %s: this folder cannot be made: Not a directory\n", in_dir("out"));
     assert_ends(2, text, "--out", in_dir("out"), "--data", data);
     snprintf(text, sizeof text, "deep_dive: --out %s/a/b: this folder cannot be made: Not a directory\n", in_dir("out"));
@@ -165,7 +168,7 @@ static void an_interrupted_run_goes_on(void **state)
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
     const pid_t child = start(NULL, in_dir("out"), ARGV("--quick", "--data", data, "--out", in_dir("a"), "--only=epsilon,learning_rate"));
     for (int i = 0; i < 6000 && access(path, R_OK) != 0; i++) usleep(10000);
-    usleep(200000), kill(child, SIGINT);
+    kill(child, SIGINT);
     assert_int_equal(ended(child), 130);
     assert_string_equal(err, "deep_dive: interrupted\n");
     holds("a", "report.html", "What epsilon does");

@@ -73,7 +73,7 @@ static void a_file_of_names_is_read(void **state)
     assert_non_null(strstr(out, "180 names to train on, 20 to test, 9 characters: "));
     assert_int_equal(unlink(in_dir("names")), 0);
     char want[256];
-    snprintf(want, sizeof want, "names_rnn: --data %s: cannot be read: No such file or directory\n", in_dir("names"));
+    snprintf(want, sizeof want, "names_rnn: %s: cannot be read: No such file or directory\n", in_dir("names"));
     assert_ends(2, want, "--data", in_dir("names"));
 }
 

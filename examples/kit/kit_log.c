@@ -13,6 +13,9 @@ static void fails(gr_tape *t, const kit_log *log, const char *doing)
     gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot %s the log: %s", log->path, doing, strerror(errno));
 }
 
+/* A write that waited for the reader of a pipe, until the run was interrupted. */
+static bool cut_short(void) { return errno == EINTR && kit_interrupted(); }
+
 kit_log kit_log_open(gr_tape *t, const char *path, bool go_on)
 {
     kit_log log = { NULL, path, go_on };
@@ -28,7 +31,7 @@ kit_log kit_log_open(gr_tape *t, const char *path, bool go_on)
 
 void kit_log_close(gr_tape *t, kit_log *log)
 {
-    if (log->file && fclose(log->file) != 0 && !kit_interrupted()) fails(t, log, "write");
+    if (log->file && fclose(log->file) != 0 && !cut_short()) fails(t, log, "write");
     log->file = NULL;
     kit_watch_fd(-1);
 }
@@ -36,7 +39,7 @@ void kit_log_close(gr_tape *t, kit_log *log)
 static void end_line(gr_tape *t, const kit_log *log)
 {
     fputs("}\n", log->file);
-    if (fflush(log->file) != 0 && !kit_interrupted()) fails(t, log, "write"); /* an interrupt ends a write that waits */
+    if (fflush(log->file) != 0 && !cut_short()) fails(t, log, "write");
 }
 
 void kit_log_fields(gr_tape *t, const kit_log *log, const char *kind, const kit_field *field, size_t n)

@@ -1,0 +1,148 @@
+/* tests/test_kit_text.c - text from files, which other programs may write to meanwhile: read once, and only from regular files. */
+#include "examples/kit/kit.h"
+#include "tests/failing.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* While `path` is watched, a second opening of it, and each of the first `reads` reads, come after more was written to it. */
+static struct { const char *path; int opened, reads; } watched;
+
+static void append(const char *path, size_t bytes)
+{
+    char text[10000];
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)('a' + i % 7);
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    assert_true(fd >= 0 && bytes <= sizeof text);
+    assert_int_equal(syscall(SYS_write, fd, text, bytes), bytes);
+    close(fd);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    const int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    if (watched.path && !strcmp(path, watched.path) && watched.opened++)
+        for (int i = 0; i < 50; i++) append(path, 9999);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+FILE *fopen(const char *path, const char *mode)
+{
+    const int fd = open(path, mode[0] == 'r' ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    return fd < 0 ? NULL : fdopen(fd, mode[0] == 'r' ? "r" : "w");
+}
+ssize_t read(int fd, void *p, size_t n)
+{
+    if (watched.path && watched.reads-- > 0) append(watched.path, 9999);
+    return syscall(SYS_read, fd, p, n);
+}
+
+static void a_file_that_grows_is_what_one_pass_read(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("text"));
+    for (int reads = 0; reads < 4; reads++) {
+        gr_tape *t = gr_tape_new(1);
+        unlink(path), append(path, 1000);
+        watched.path = path, watched.opened = 0, watched.reads = reads;
+        kit_text c = kit_text_open(t, path, 2, 8);
+        watched.path = NULL;
+        assert_ok(t);
+        assert_int_equal(watched.opened, 1);
+        assert_int_equal(c.n, 1000 + 9999 * reads), assert_int_equal(c.letters, 7), assert_int_equal(c.train, c.n - c.n / 10);
+        kit_text_free(&c), gr_tape_free(t);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+static void only_a_regular_file_is_read_and_nothing_is_waited_for(void **state)
+{
+    (void)state;
+    char path[512], want[600];
+    snprintf(path, sizeof path, "%s", in_folder("fifo"));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    const char *const bad[] = { path, "/dev/zero", "/dev/null", "/dev/stdin" };
+    alarm(60); /* ends the test where something waits or reads without end */
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        gr_tape *t = gr_tape_new(1);
+        if (i == 3 && freopen(path, "r+", stdin) == NULL) fail_msg("there is no stdin");
+        kit_text c = kit_text_open(t, bad[i], 2, 8);
+        snprintf(want, sizeof want, "%s: is not a regular file", bad[i]);
+        assert_message(t, want);
+        assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+        kit_text_free(&c), gr_tape_recover(t);
+        kit_names names = kit_names_open(t, bad[i], 4);
+        assert_message(t, want);
+        kit_names_free(&names), gr_tape_free(t);
+    }
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void a_file_of_more_than_it_may_hold_is_refused(void **state)
+{
+    (void)state;
+    char path[512], want[600];
+    snprintf(path, sizeof path, "%s", in_folder("text"));
+    append(path, 1000);
+    for (size_t most = 998; most < 1003; most++) {
+        gr_tape *t = gr_tape_new(1);
+        kit_bytes b = kit_file_read(t, path, most);
+        snprintf(want, sizeof want, "%s: holds more than %zu bytes", path, most);
+        if (most < 1000) {
+            assert_message(t, want);
+            assert_null(b.data), assert_int_equal(gr_error_code(t), GR_BAD_FILE);
+        } else {
+            assert_ok(t);
+            assert_int_equal(b.n, 1000), assert_int_equal(strlen(b.data), 1000);
+        }
+        kit_bytes_free(t, &b), gr_tape_free(t);
+    }
+    assert_int_equal(unlink(path), 0);
+}
+
+static void an_empty_file_is_too_short(void **state)
+{
+    (void)state;
+    char path[512], want[600];
+    snprintf(path, sizeof path, "%s", in_folder("text"));
+    append(path, 0);
+    gr_tape *t = gr_tape_new(1);
+    kit_text c = kit_text_open(t, path, 2, 8);
+    snprintf(want, sizeof want, "%s: a tenth of the text must hold more than a window of 8 characters; it has 0", path);
+    assert_message(t, want);
+    kit_text_free(&c), gr_tape_free(t);
+    assert_int_equal(unlink(path), 0);
+}
+
+static bool a_text(gr_tape *t, void *path)
+{
+    kit_text c = kit_text_open(t, path, 2, 8);
+    kit_text_free(&c);
+    return !gr_failed(t);
+}
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("text"));
+    append(path, 1000);
+    fail_every_allocation(a_text, path);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_that_grows_is_what_one_pass_read),
+        cmocka_unit_test(only_a_regular_file_is_read_and_nothing_is_waited_for),
+        cmocka_unit_test(a_file_of_more_than_it_may_hold_is_refused),
+        cmocka_unit_test(an_empty_file_is_too_short),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
