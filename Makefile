@@ -79,7 +79,7 @@ $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=n
 $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=native)
 $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libdive.a $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
-$(DIR)/tests/test_main_job: | $(DIR)/examples/seq_mnist_lstm
+$(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(DIR)/examples/deep_dive: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c))
 $(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(LIBS)
