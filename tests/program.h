@@ -50,6 +50,14 @@ static inline int ended(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Whether it has not ended yet. For loops that wait for what it does: they have no time limit, so that no machine is too slow. */
+static inline bool is_running(pid_t child)
+{
+    siginfo_t info = { 0 };
+    usleep(1000);
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
 #define ARGV(...) \
     (const char *const[]) { program, __VA_ARGS__, NULL }
 /* RUN("--steps=3", "--quiet"): its exit code. */

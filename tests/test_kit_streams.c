@@ -8,7 +8,6 @@ static int set_up(void **state)
     if (program_set_up(state) != 0) return -1;
     put_digits();
     setenv("FLAGS", "--hidden=8 --batch=32 --threads=1 --checkpoint=checkpoint", 1);
-    alarm(300); /* ends the test when a program waits for ever */
     return 0;
 }
 
@@ -96,9 +95,9 @@ static int reader_of(const char *name)
     assert_true(fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
     return fd;
 }
-static void wait_until_full(int fd)
+static void wait_until_full(int fd, pid_t child)
 {
-    for (struct pollfd pipe = { fd, POLLOUT, 0 }; poll(&pipe, 1, 0) != 0;) usleep(1000);
+    for (struct pollfd pipe = { fd, POLLOUT, 0 }; is_running(child) && poll(&pipe, 1, 0) != 0;) continue;
 }
 static void read_a_line(int fd)
 {
@@ -115,7 +114,7 @@ static void a_pipe_that_nobody_empties_does_not_keep_a_run_from_ending(void **st
         for (int signal_number = SIGINT; signal_number; signal_number = signal_number == SIGINT ? SIGTERM : 0) {
             const int fd = reader_of("pipe");
             const pid_t child = begin(command[i]);
-            wait_until_full(fd), kill(child, signal_number);
+            wait_until_full(fd, child), kill(child, signal_number);
             assert_int_equal(ended(child), 130);
             if (i < 2) assert_non_null(strstr(err, "seq_mnist_lstm: interrupted after step "));
             assert_int_equal(access(in_dir("checkpoint"), F_OK), 0);
@@ -150,7 +149,7 @@ static void a_reader_who_leaves_costs_no_file(void **state)
     (void)state;
     const int fd = reader_of("pipe");
     const pid_t child = begin("exec \"$0\" $FLAGS --data \"$D\" --epochs 100 --save weights > pipe");
-    read_a_line(fd), wait_until_full(fd), close(fd); /* 100 lines of 90 characters are more than the pipe holds */
+    read_a_line(fd), wait_until_full(fd, child), close(fd); /* 100 lines of 90 characters are more than the pipe holds */
     assert_int_equal(ended(child), 3);
     assert_non_null(strstr(err, "\nseq_mnist_lstm: cannot write to stdout: Broken pipe\n"));
     assert_int_equal(access(in_dir("weights"), F_OK), 0);

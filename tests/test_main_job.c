@@ -262,7 +262,7 @@ static void an_interrupted_run_goes_on_to_the_same_bits(void **state)
     size_t step = 0;
     char until[32], resumed[1 << 10];
     const pid_t child = start(NULL, in_dir("out"), ARGV(SMALL, "--epochs=100000", "--checkpoint", in_dir("checkpoint")));
-    for (int i = 0; i < 3000 && access(in_dir("checkpoint"), F_OK) != 0; i++) usleep(10000); /* until the first epoch has ended */
+    while (is_running(child) && access(in_dir("checkpoint"), F_OK) != 0) continue; /* until the first epoch has ended */
     kill(child, SIGINT);
     assert_int_equal(ended(child), 130);
     const char *const message = strstr(err, "seq_mnist_lstm: interrupted after step ");
