@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     const bool failed = gr_failed(t);                          /* the first error since gr_tape_new, if there was one */
     if (failed) fprintf(stderr, "%s\n", gr_message(t));
     gr_optim_free(adam), gr_module_free(net), gr_tape_free(t);
+    if (fflush(stdout) != 0 || ferror(stdout)) return perror("stdout"), 1; /* a full disk, say */
     if (argc > 1 && strcmp(argv[1], "--check") == 0) return failed || !(last < 1e-4);
     return failed;
 }

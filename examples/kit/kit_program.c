@@ -30,7 +30,7 @@ void kit_program_start(void)
 {
     for (int fd = 0; fd <= 2; fd++) /* open takes the lowest number that is free */
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) _exit(KIT_NO_ROOM);
-    signal(SIGPIPE, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN), signal(SIGXFSZ, SIG_IGN);
 }
 
 bool kit_check_stdout(gr_tape *t)

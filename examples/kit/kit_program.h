@@ -16,8 +16,8 @@ enum {
 int kit_exit_code(const gr_tape *t, const char *program, bool started);
 
 /* The first thing that a program does. A closed stdin, stdout or stderr becomes one that cannot be read or written, because a file that is
- * opened later would get its number, and what is printed would go into that file. A pipe that nobody reads any more becomes an error of the
- * write (EPIPE) instead of the signal SIGPIPE, so that a run can keep its files. */
+ * opened later would get its number, and what is printed would go into that file. A pipe that nobody reads any more, and a file that may not
+ * grow, become errors of the write (EPIPE, EFBIG) instead of signals that end the program, so that a run can keep its files. */
 void kit_program_start(void);
 
 /* Whether all that was printed has arrived: an error on t when not. Of a run that was interrupted, what did not arrive is no error. */
