@@ -162,10 +162,10 @@ static uint64_t hash_of(const kit_data *d)
     return hash;
 }
 
-/* Opens the text, to see that it can be, and says what it is. */
-static const char *text_name(gr_tape *t, const char *path)
+/* Makes a text of the bytes, to see that it can be made, and says what it is. */
+static const char *text_name(gr_tape *t, const char *path, const kit_bytes *bytes)
 {
-    kit_text text = kit_text_open(t, path, 1, 64);
+    kit_text text = kit_text_of(t, path, bytes, 1, 64);
     const char *name = "";
     if (!gr_failed(t)) {
         const uint64_t hash = kit_hash(kit_hash(KIT_HASH, text.id, text.n * sizeof *text.id), text.letter, text.letters);
@@ -202,7 +202,8 @@ static void open_data(dive *d, const char **data, const char **text)
     d->preprocessing = !d->data.dir                      ? "Drawn digits, 28 x 28, pixels 0 to 1"
                        : d->data.train.images.n == 60000 ? "MNIST, 28 x 28, pixels 0 to 1"
                                                          : "Digits in the format of MNIST, 28 x 28, pixels 0 to 1";
-    *text = gr_failed(t) ? "" : text_name(t, d->text);
+    d->read = d->text && !gr_failed(t) ? kit_text_read(t, d->text) : (kit_bytes){ 0 };
+    *text = gr_failed(t) ? "" : text_name(t, d->text, &d->read);
     *data = gr_failed(t) ? "" : data_name(t, &d->data);
     d->settings = settings_of(d, *data, *text);
 }
@@ -345,7 +346,7 @@ int main(int argc, char **argv)
         if (o.check && !kit_interrupted()) check(&d);
         if (!o.quiet && !gr_failed(t) && !passing) printf("%s/report.html\n", own.out);
     }
-    kit_data_free(t, &d.data);
+    kit_data_free(t, &d.data), kit_bytes_free(t, &d.read);
     code = kit_run_end(&r);
     if (passing) remove_folder();
     return code;

@@ -34,6 +34,7 @@ typedef struct dive {
     size_t seeds;              /* of a comparison that is repeated: o->seed, o->seed + 1, .. */
     kit_data data;             /* images: MNIST or drawn */
     const char *text;          /* path of a text, NULL: made-up sentences */
+    kit_bytes read;            /* what was in it */
     const char *plotly;        /* the text of a plotly.min.js for the page, or NULL */
     const char *preprocessing; /* for settings: "Drawn digits, 28 x 28, pixels 0 to 1" */
     kit_runs runs;

@@ -168,7 +168,7 @@ bool dive_batches_open(dive *d, dive_batches *b, kit_arms *a, const dive_spec *s
     if (gr_failed(d->r->tape)) return false;
     b->tape = dive_tape(d, dive_seed(d, k));
     if (!b->tape) return dive_tape_free(d, NULL), false;
-    if (text) b->text = kit_text_open(d->r->tape, d->text, batch, TEXT_WINDOW), b->text.tape = b->tape, b->spec.text = &b->text;
+    if (text) b->text = kit_text_of(d->r->tape, d->text, &d->read, batch, TEXT_WINDOW), b->text.tape = b->tape, b->spec.text = &b->text;
     else b->images = kit_images_new(b->tape, &d->data, batch);
     if (gr_failed(b->tape) || gr_failed(d->r->tape)) return dive_batches_free(d, b), false;
     a->source = text ? kit_text_source(&b->text) : kit_images_source(&b->images);

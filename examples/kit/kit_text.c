@@ -59,8 +59,7 @@ static void *room_for(gr_tape *t, size_t n)
     return p;
 }
 
-/* The file at path, or tinyshakespeare.txt in the folder at path. */
-static kit_bytes read_text(gr_tape *t, const char *path)
+kit_bytes kit_text_read(gr_tape *t, const char *path)
 {
     char in_folder[4096];
     struct stat st;
@@ -94,22 +93,28 @@ static void number_letters(kit_text *c)
     for (size_t i = 0; i < c->n; i++) c->id[i] = c->of[c->id[i]];
 }
 
-kit_text kit_text_open(gr_tape *t, const char *path, size_t batch, size_t window)
+kit_text kit_text_of(gr_tape *t, const char *path, const kit_bytes *bytes, size_t batch, size_t window)
 {
     kit_text c = { .tape = t, .path = path, .batch = batch, .T = window };
     if (gr_failed(t)) return c;
-    kit_bytes bytes = path ? read_text(t, path) : (kit_bytes){ 0 };
-    c.n = path ? bytes.n : make_text(t, NULL);
+    c.n = path ? bytes->n : make_text(t, NULL);
     c.train = c.n - c.n / 10;
     if (c.n / 10 <= window && !gr_failed(t))
         gr_fail_as(t, GR_BAD_FILE, "", "%s: a tenth of the text must hold more than a window of %zu characters; it has %zu", path ? path : "the text",
                    window, c.n / 10);
     c.id = room_for(t, c.n), c.in = room_for(t, batch * window), c.next = room_for(t, batch * window);
-    for (size_t i = 0; path && !gr_failed(t) && i < c.n; i++) c.id[i] = (unsigned char)bytes.data[i];
-    kit_bytes_free(t, &bytes);
     if (gr_failed(t)) return c;
+    for (size_t i = 0; path && i < c.n; i++) c.id[i] = (unsigned char)bytes->data[i];
     if (!path) make_text(t, c.id);
     number_letters(&c);
+    return c;
+}
+
+kit_text kit_text_open(gr_tape *t, const char *path, size_t batch, size_t window)
+{
+    kit_bytes bytes = path && !gr_failed(t) ? kit_text_read(t, path) : (kit_bytes){ 0 };
+    const kit_text c = kit_text_of(t, path, &bytes, batch, window);
+    kit_bytes_free(t, &bytes);
     return c;
 }
 

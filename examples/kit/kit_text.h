@@ -2,6 +2,7 @@
 #ifndef KIT_TEXT_H
 #define KIT_TEXT_H
 #include "examples/kit/kit_arms.h"
+#include "examples/kit/kit_file.h"
 
 typedef struct {
     int *id;              /* the text; from `train` on, its last tenth, it is the test set */
@@ -20,6 +21,10 @@ typedef struct {
 /* The text of a file, or of tinyshakespeare.txt if path is a folder that holds it. path NULL: some 70,000 characters of sentences, by the
  * tape's seed. Errors are on t. Free before the tape. */
 kit_text kit_text_open(gr_tape *t, const char *path, size_t batch, size_t window);
+
+/* The same in two steps, for several texts of one file that is read once: its bytes, to be freed with kit_bytes_free; the text of them. */
+kit_bytes kit_text_read(gr_tape *t, const char *path);
+kit_text kit_text_of(gr_tape *t, const char *path, const kit_bytes *bytes, size_t batch, size_t window);
 void kit_text_free(kit_text *c);
 
 /* As a source, whose batches are c itself. */

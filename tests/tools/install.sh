@@ -136,6 +136,7 @@ done | remove_folders
 made=$(echo "$made" | while read -r folder; do [ ! -d "$root/$folder" ] || echo "$folder"; done)
 write_list "$files"
 
+echo "installed $(echo "$files" | wc -l) files in $root"
 case $PREFIX in
 *[\$\\\`\(\)]*) echo "pkg-config gives no usable flags for a PREFIX with one of \$ \\ \` ( ): write -I$PREFIX/include/gradus and -L$PREFIX/lib yourself" >&2 ;;
 esac
