@@ -6,6 +6,7 @@
 #define DIVE_H
 #include "examples/kit/kit_arms.h"
 #include "examples/kit/kit_figure.h"
+#include "examples/kit/kit_file.h"
 #include "examples/kit/kit_program.h"
 #include "examples/kit/kit_runs.h"
 
