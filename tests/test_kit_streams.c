@@ -74,7 +74,7 @@ static void a_log_goes_into_a_pipe_that_somebody_reads(void **state)
     (void)state;
     char want[200];
     assert_int_equal(mkfifo(in_dir("pipe"), 0600), 0);
-    assert_int_equal(run("cat pipe > copy & \"$0\" $FLAGS --data \"$D\" --epochs 2 --log pipe && wait"), 0);
+    assert_int_equal(run("cat pipe > copy & exec 3> pipe; \"$0\" $FLAGS --data \"$D\" --epochs 2 --log pipe && exec 3>&- && wait"), 0);
     assert_is_log(text_of("copy"));
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --quiet --log /dev/stdout | cat > copy"), 0);
     assert_non_null(strstr(text_of("copy"), "{\"kind\": \"run\"")), assert_non_null(strstr(text_of("copy"), "\ntest accuracy "));
