@@ -76,7 +76,7 @@ kit_file kit_file_begin(gr_tape *t, const char *path)
     if (f.out) return f;
     fails(t, path, errno);
     if (fd >= 0) close(fd);
-    gr__file_abandon(t, &f.file);
+    gr__file_commit(t, &f.file); /* on a tape in error it gives the file up */
     return f;
 }
 
@@ -91,9 +91,7 @@ bool kit_file_end(gr_tape *t, kit_file *f)
     }
     if (fclose(f->out) != 0 && !gr_failed(t)) fails(t, f->file.path, errno);
     f->out = NULL;
-    if (!gr_failed(t)) return gr__file_commit(t, &f->file);
-    gr__file_abandon(t, &f->file);
-    return false;
+    return gr__file_commit(t, &f->file);
 }
 
 bool kit_can_write(gr_tape *t, const char *flag, const char *path)
@@ -101,7 +99,7 @@ bool kit_can_write(gr_tape *t, const char *flag, const char *path)
     gr__file f;
     if (!path || gr_failed(t)) return !gr_failed(t);
     gr_tape *const trial = gr_tape_new(0); /* for its message */
-    if (gr__file_create(trial, &f, path)) gr__file_abandon(trial, &f);
+    if (gr__file_create(trial, &f, path)) gr_fail(trial, NULL, "only a trial"), gr__file_commit(trial, &f);
     else if (trial) gr_fail_as(t, gr_error_code(trial), "", "--%s: %s", flag, gr_message(trial));
     else gr_fail_as(t, GR_NO_MEMORY, "", "--%s: out of memory", flag);
     gr_tape_free(trial);
