@@ -148,7 +148,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
 #: make                  the library, and every example beside its source: examples/NAME
 #: make test             all tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
-#: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README
+#: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README, removals
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
@@ -157,13 +157,14 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
 #: make fuzz             mutated files into the readers: use SAN=address,undefined
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
-#: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config      make uninstall
+#: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
+#: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
 #: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
 #:
 #: CC CFLAGS LDFLAGS AR  as everywhere, and
 #: REAL=double           gr_real is double         SAN=address,undefined | thread
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
-#: WERROR=1              warnings are errors       B=DIR       for build/
+#: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
 .PHONY: all library tests test fuzz bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
 	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)

@@ -138,6 +138,7 @@ static bool open_folder(gr_tape *t)
         own.out = passing;
     }
     if (!own.out) own.out = "deep_dive";
+    if (strlen(own.out) > PATH - 64) return gr_fail_as(t, GR_IO_FAILED, "", "--out: a path of %zu characters is too long", strlen(own.out));
     make_folder(t, own.out), make_folder(t, in_out(path, "figures"));
     each_file(try_file, t);
     return passes;

@@ -79,6 +79,12 @@ static void a_log_goes_into_a_pipe_that_somebody_reads(void **state)
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --quiet --log /dev/stdout | cat > copy"), 0);
     assert_non_null(strstr(text_of("copy"), "{\"kind\": \"run\"")), assert_non_null(strstr(text_of("copy"), "\ntest accuracy "));
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --log /dev/null"), 0);
+    for (int same = 0; same < 2; same++) { /* a file that stdout goes to gets both */
+        assert_int_equal(run(same ? "\"$0\" $FLAGS --data \"$D\" --epochs 2 --log copy > copy"
+                                  : "\"$0\" $FLAGS --data \"$D\" --epochs 2 --log /dev/stdout > copy"), 0);
+        assert_int_equal(strncmp(text_of("copy"), "{\"kind\": \"run\"", 14), 0);
+        assert_non_null(strstr(text_of("copy"), "}\nepoch 2/2  train loss ")), assert_non_null(strstr(text_of("copy"), "\ntest accuracy "));
+    }
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --log pipe"), 2);
     snprintf(want, sizeof want, "seq_mnist_lstm: pipe: cannot open the log: nobody reads this pipe\n");
     assert_string_equal(err, want);

@@ -95,6 +95,9 @@ static void bad_flags_and_folders_are_refused(void **state)
     char path[200];
     snprintf(path, sizeof path, "%s/a/b", in_dir("out"));
     assert_ends(2, text, "--out", path, "--data", data);
+    char far[4091] = "";
+    memset(far, '/', 4090);
+    assert_ends(2, "deep_dive: --out: a path of 4090 characters is too long\n", "--out", far, "--data", data);
     assert_int_equal(RUN("--text", "/no/text", "--data", data), 2);
     assert_int_equal(RUN("--data", "/no/data"), 2);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void fails(gr_tape *t, const kit_log *log, const char *doing)
@@ -16,13 +17,22 @@ static void fails(gr_tape *t, const kit_log *log, const char *doing)
 /* A write that waited for the reader of a pipe, until the run was interrupted. */
 static bool cut_short(void) { return errno == EINTR && kit_interrupted(); }
 
+/* stdout > FILE with --log /dev/stdout: two places in one file would overwrite one another. */
+static bool is_the_same_file(int fd, int stream)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && fstat(stream, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 kit_log kit_log_open(gr_tape *t, const char *path, bool go_on)
 {
     kit_log log = { NULL, path, go_on };
     if (!path || gr_failed(t)) return log;
-    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (go_on ? O_APPEND : 0), 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (go_on ? O_APPEND : 0), 0666);
+    for (int stream = 1; stream <= 2 && fd >= 0; stream++)
+        if (is_the_same_file(fd, stream)) close(fd), fd = fcntl(stream, F_DUPFD_CLOEXEC, 3), log.go_on = true;
     if (fd < 0 && errno == ENXIO) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot open the log: nobody reads this pipe", path);
-    else if (fd >= 0 && fcntl(fd, F_SETFL, go_on ? O_APPEND : 0) == 0) log.file = fdopen(fd, "w"); /* O_NONBLOCK was for open alone */
+    else if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) >= 0) log.file = fdopen(fd, "w"); /* O_NONBLOCK was for open alone */
     if (!log.file && !gr_failed(t)) fails(t, &log, "open");
     if (!log.file && fd >= 0) close(fd);
     kit_watch_fd(log.file ? fd : -1);

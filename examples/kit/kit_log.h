@@ -7,7 +7,7 @@
 typedef struct { FILE *file; const char *path; bool go_on; } kit_log;
 
 /* Open path, to start it anew with kit_log_header or to go on at its end. It may be anything that can be written: a pipe has a reader then,
- * and a reader that stands still stops the run until Ctrl-C or SIGTERM. path NULL: a log that keeps nothing. That it cannot be written is an
+ * and a reader that stands still stops the run until Ctrl-C or SIGTERM. The file that stdout or stderr goes to gets the records in between. path NULL: a log that keeps nothing. That it cannot be written is an
  * error on t. One log is open at a time. */
 kit_log kit_log_open(gr_tape *t, const char *path, bool go_on);
 void kit_log_close(gr_tape *t, kit_log *log);

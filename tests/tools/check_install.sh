@@ -111,6 +111,13 @@ for path in usr ''; do
     says "PREFIX must be an absolute path; got '$path'"
 done
 
+DESTDIR="$dir/half" PREFIX=/usr tests/tools/install.sh "$dir/no build" 1.2.3 '' gradus.h 2> /dev/null && wrong 'install works without a library'
+uninst DESTDIR="$dir/half" PREFIX=/usr && [ ! -e "$dir/half" ] || wrong "an install that failed cannot be uninstalled: $(cat "$dir/log")"
+mkdir -p "$dir/linked/include" && ln -s "$dir/my" "$dir/linked/include/gradus"
+inst_to_link="$dir/linked/include/gradus is a symbolic link, and what it leads to is not ours; nothing was changed"
+$make install CC="$cc" PREFIX="$dir/linked" > "$dir/log" 2>&1 && wrong 'install writes through a symbolic link'
+says "$inst_to_link"
+
 # ---- The tree in a path with spaces ----
 
 tree="$dir/a tree" built=$($make -s where CC="$cc") && mkdir -p "$tree/${built%/*}" &&

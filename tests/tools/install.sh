@@ -13,9 +13,6 @@ export LC_ALL=C
 newline='
 '
 title='gradus: installed files, version 1 of this list'
-root=${DESTDIR:-}${PREFIX:-}
-list=$root/share/gradus/installed
-
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
 # of_kind KIND FILE: the paths in the lines of this kind; none when there is no file.
@@ -37,8 +34,13 @@ remove_folders() { # the folders on stdin, from the innermost out; rmdir leaves 
 }
 
 case ${PREFIX:-} in /*) ;; *) fail "PREFIX must be an absolute path; got '${PREFIX:-}'" ;; esac
-case ${DESTDIR:-/} in /*) ;; *) fail "DESTDIR must be an absolute path; got '$DESTDIR'" ;; esac
+case ${DESTDIR:-/} in /*) ;; *) DESTDIR=$PWD/$DESTDIR ;; esac
+root=${DESTDIR:-}$PREFIX
+list=$root/share/gradus/installed
 case $root in *"$newline"*) fail 'PREFIX and DESTDIR cannot hold a newline' ;; esac
+for folder in include/gradus share/gradus; do
+    [ ! -L "$root/$folder" ] || fail "$root/$folder is a symbolic link, and what it leads to is not ours; nothing was changed"
+done
 [ ! -e "$list" ] || is_a_list "$list" || fail "$list is not a list that make install wrote; nothing was changed"
 
 if [ "${1:-}" = --remove ]; then
