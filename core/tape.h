@@ -23,7 +23,8 @@ typedef struct gr_tensor gr_tensor;
 /* ---- Life ---- */
 
 typedef struct {
-    int threads;                   /* 0 or 1: the caller's thread alone; n: it and n - 1 workers. The bits are the same. */
+    int threads;                   /* 0 or 1: the caller's thread alone; n: it and n - 1 workers. The bits are the same. A child of
+                                      fork() has the caller's thread alone: see core/pool.h. */
     gr_pool *pool;                 /* threads shared with other tapes of this thread; overrides threads; not owned */
     const gr_allocator *allocator; /* where all memory comes from; NULL: malloc */
     const char *isa;               /* "scalar", "avx2", "avx512", "neon"; NULL: $GRADUS_ISA, else the best of this CPU */

@@ -1,6 +1,12 @@
-/* tests/test_pool.c - threads: every chunk once, on the thread that owns it, over many regions, parked or not. */
+/* tests/test_pool.c - threads: every chunk once, on the thread that owns it, over many regions, parked or not; and after fork(). */
 #include "tests/test.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST = 1000 };
@@ -72,6 +78,105 @@ static void no_pool_is_the_callers_thread(void **state)
     assert_int_equal(gr_pool_threads(NULL), 1);
 }
 
+/* ---- After fork ---- */
+
+/* The library's madvise: with refuse_wipe it is that of a Linux before 4.14, which has no MADV_WIPEONFORK. */
+static bool refuse_wipe;
+int madvise(void *p, size_t bytes, int advice)
+{
+    if (refuse_wipe && advice == MADV_WIPEONFORK) return errno = EINVAL, -1;
+    return (int)syscall(SYS_madvise, p, bytes, advice);
+}
+
+/* Run f in a child, which has 20 seconds: it must end by itself with status 0. */
+static void assert_child_succeeds(int (*f)(void *argument), void *argument)
+{
+    int status = 0;
+    fflush(stdout), fflush(stderr);
+    const pid_t child = fork();
+    if (!child) {
+        alarm(20);
+        exit(f(argument)); /* not _exit: AddressSanitizer looks for leaks at exit */
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) fail_msg("the child ended by signal %d%s", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it hung" : "");
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+typedef struct { gr_tape *t; gr_real *want; size_t len; } forked_case;
+static gr_tensor *some_product(gr_tape *t)
+{
+    gr_tensor *a = gr_randn(t, GR_SHAPE(200, 300), 0, 1, "a"), *b = gr_randn(t, GR_SHAPE(300, 170), 0, 1, "b");
+    return gr_matmul(t, a, b);
+}
+static int child_multiplies_and_frees(void *argument)
+{
+    const forked_case *c = argument;
+    const gr_tensor *y = some_product(c->t);
+    if (!y || y->len != c->len || memcmp(y->data, c->want, c->len * sizeof *c->want)) return 1;
+    if (gr_tape_threads(c->t) != 1) return 2;
+    gr_tape_free(c->t), free(c->want);
+    return 0;
+}
+static int grandchild_multiplies(void *argument)
+{
+    const forked_case *c = argument;
+    assert_child_succeeds(child_multiplies_and_frees, argument);
+    gr_tape_free(c->t), free(c->want);
+    return 0;
+}
+
+static void a_child_runs_alone_with_the_same_bits(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        refuse_wipe = k % 2;
+        forked_case c = { .t = gr_tape_new(1) };
+        const gr_tensor *y = some_product(c.t);
+        c.len = y->len, c.want = malloc(c.len * sizeof *c.want);
+        memcpy(c.want, y->data, c.len * sizeof *c.want);
+        gr_tape_free(c.t);
+        c.t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = 3 }));
+        assert_child_succeeds(k < 2 ? child_multiplies_and_frees : grandchild_multiplies, &c);
+        y = some_product(c.t); /* the parent has its threads still */
+        assert_same_bits(y->data, c.want, c.len);
+        assert_int_equal(gr_tape_threads(c.t), 3);
+        gr_tape_free(c.t), free(c.want);
+    }
+    refuse_wipe = false;
+}
+
+typedef struct { gr_pool *pool; atomic_bool stop, begun; size_t sum[8]; } busy;
+static void *run_regions(void *argument)
+{
+    busy *b = argument;
+    while (!atomic_load(&b->stop)) gr_pool_run(b->pool, 8, add, b->sum), atomic_store(&b->begun, true);
+    return NULL;
+}
+static int child_uses_and_frees(void *argument)
+{
+    size_t sum[8] = { 0 };
+    busy *b = argument;
+    gr_pool_run(b->pool, 8, add, sum);
+    for (size_t i = 0; i < 8; i++)
+        if (sum[i] != i + 1) return 1;
+    gr_pool_free(b->pool);
+    _exit(0); /* without the look for leaks, which cannot know the threads of the parent */
+}
+
+static void a_fork_while_another_thread_runs_a_region(void **state)
+{
+    (void)state;
+    busy b = { .pool = gr_pool_new(3, NULL) };
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_regions, &b), 0);
+    while (!atomic_load(&b.begun)) usleep(100);
+    for (int i = 0; i < 20; i++) assert_child_succeeds(child_uses_and_frees, &b);
+    atomic_store(&b.stop, true);
+    pthread_join(thread, NULL);
+    gr_pool_free(b.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -79,6 +184,8 @@ int main(void)
         cmocka_unit_test(many_regions_with_and_without_parking_between),
         cmocka_unit_test(tapes_may_share_a_pool),
         cmocka_unit_test(no_pool_is_the_callers_thread),
+        cmocka_unit_test(a_child_runs_alone_with_the_same_bits),
+        cmocka_unit_test(a_fork_while_another_thread_runs_a_region),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
