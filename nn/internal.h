@@ -17,6 +17,14 @@ size_t gr__slot_bytes(const gr_module *m, const gr_slot *s);
 /* Where s is found from m on: its path without m's. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
 
+/* Learn of the end of m's root: root becomes NULL then. For whoever keeps pointers to slots. */
+typedef struct gr__watch {
+    struct gr__watch *next;
+    gr_module *root;
+} gr__watch;
+void gr__watch_start(gr__watch *w, gr_module *m);
+void gr__watch_stop(gr__watch *w);
+
 bool gr__is_batch_norm(const gr_module *m);
 
 /* What m keeps under that name; when it keeps nothing there, memory of that shape for it. */

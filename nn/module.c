@@ -73,6 +73,26 @@ void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char
     return *end = module_alloc(t, parent, name, kind, bytes);
 }
 
+static gr_module *root_of(gr_module *m)
+{
+    while (m->parent) m = m->parent;
+    return m;
+}
+
+void gr__watch_start(gr__watch *w, gr_module *m)
+{
+    w->root = root_of(m), w->next = w->root->watches;
+    w->root->watches = w;
+}
+
+void gr__watch_stop(gr__watch *w)
+{
+    gr__watch **link = w->root ? &w->root->watches : NULL;
+    while (link && *link != w) link = &(*link)->next;
+    if (link) *link = w->next;
+    w->root = NULL;
+}
+
 static void slot_free(gr_slot *s)
 {
     if (!s->tied) gr__tensor_free_home(s->tensor);
@@ -94,7 +114,9 @@ static void module_free_one(gr_module *m)
 void gr_module_free(gr_module *m)
 {
     if (!m) return;
+    for (gr__watch *w = m->watches; w; w = w->next) w->root = NULL;
     if (m->parent) {
+        root_of(m)->changes++;
         gr_module **link = &m->parent->child;
         while (*link != m) link = &(*link)->next;
         *link = m->next;
@@ -125,6 +147,7 @@ static gr_slot *slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_
     if (!s) return module_no_memory(t, name);
     s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
     s->kind = kind, s->owner = m;
+    if (kind == GR_PARAMETER) s->number = ++root_of(m)->changes;
     while (*end) end = &(*end)->next;
     return *end = s;
 }
@@ -183,8 +206,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
 {
     if (gr_failed(t)) return NULL;
     if (!tensor || !m) return gr_fail(t, NULL, "'%s' is to be tied, but the %s is NULL", name ? name : "NULL", m ? "tensor" : "module");
-    gr_module *root = m;
-    while (root->parent) root = root->parent;
+    gr_module *const root = root_of(m);
     gr_slot *first = gr_slot_first(root);
     while (first && (first->tensor != tensor || first->kind != GR_PARAMETER || first->tied)) first = gr_slot_next(root, first);
     if (!first) return gr_fail(t, NULL, "'%s' is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", gr_shape_text(t, tensor));

@@ -19,6 +19,8 @@ struct gr_slot {
     int64_t count;         /* of a counter: its value; of a kept state: whether there is one */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
     bool frozen;           /* by gr_requires_grad */
+    size_t number;         /* of a parameter: no other in the life of its tree has it */
+    unsigned optimizers;   /* how many hold it; counted in the slot that the others are tied to */
     bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */
     gr_init init;          /* how its values were drawn */
     gr_module *owner;
@@ -35,10 +37,15 @@ struct gr_module {
     size_t bytes;                   /* of the struct that this heads */
     size_t multiply_adds;           /* of its own work on one row of input (a sample, a time step): for gr_summary */
     gr_tensor *(*forward)(gr_tape *t, gr_module *m, gr_tensor *x); /* of modules from one tensor to one tensor; else NULL */
+    size_t changes;                 /* of a root: how many parameters were made and parts freed so far */
+    struct gr__watch *watches;      /* of a root: the optimizers that must learn of its end */
 };
 
 GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made under it */
-/* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then. */
+/* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then.
+ * An optimizer that holds a parameter of m becomes unusable, and says so. A tape cannot know: call gr_tape_reset first if operators that used m
+ * are still recorded, because gr_backward and gr_print_graph would read freed memory. So would every later use of m or of what was under
+ * it, also a second gr_module_free. */
 GR_API void gr_module_free(gr_module *m);
 
 /* Call a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. */

@@ -91,10 +91,11 @@ static void list_free(checkpoint_list *l, gr_tape *t, size_t extra)
 
 /* ---- Saving ---- */
 
-static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, const gr_module *m, const gr_checkpoint_value *values, size_t n)
+static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
 {
     if (gr_failed(t)) return false;
     if (!path || !m) return gr_fail_as(t, GR_MISUSE, who, "the %s is NULL", path ? "module" : "path");
+    if (o && !gr__optim_is(t, o, who)) return false;
     for (size_t i = 0; i < n; i++)
         if (!values[i].name || !values[i].data || values[i].dtype >= GR_DTYPES)
             return gr_fail_as(t, GR_MISUSE, who, "value %zu needs a name, a type and data", i);
@@ -104,7 +105,7 @@ static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, 
 bool gr_checkpoint_save(gr_tape *t, const char *path, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
 {
     checkpoint_list l;
-    if (!checkpoint_arguments(t, "checkpoint_save", path, m, values, n)) return false;
+    if (!checkpoint_arguments(t, "checkpoint_save", path, m, o, values, n)) return false;
     const size_t weights = gr__state_items(m, NULL);
     if (!list_make(&l, t, m, o, values, n, weights, false)) return false;
     gr__state_items(m, l.item - weights);
@@ -203,7 +204,7 @@ static bool checkpoint_restore(gr_tape *t, const gr_safetensors *f, const char *
 
 bool gr_checkpoint_load(gr_tape *t, const char *path, gr_module *m, gr_optim *o, const gr_checkpoint_value *values, size_t n)
 {
-    if (!checkpoint_arguments(t, "checkpoint_load", path, m, values, n)) return false;
+    if (!checkpoint_arguments(t, "checkpoint_load", path, m, o, values, n)) return false;
     gr_safetensors *const f = gr_safetensors_open(t, path);
     const bool restored = f && checkpoint_restore(t, f, path, m, o, values, n);
     gr_safetensors_free(f);

@@ -1,14 +1,16 @@
 /* optim/internal.h - the inside of an optimizer. */
 #ifndef GR_OPTIM_INTERNAL_H
 #define GR_OPTIM_INTERNAL_H
+#include "nn/internal.h"
 #include "optim/optim.h"
 
 enum { OPTIM_CHUNK = 16384, OPTIM_CONSTANTS = 8 };
 
 /* One parameter. */
 typedef struct {
-    gr_slot *slot;
+    gr_slot *slot;                        /* NULL, as x, once its module was freed */
     gr_tensor *x;
+    size_t number;                        /* the slot's */
     size_t offset;                        /* of its part of each state */
     double lr_scale, weight_decay;
     gr_real constants[OPTIM_CONSTANTS];   /* of the running step, for the kernel */
@@ -36,6 +38,10 @@ struct gr_optim {
     double *power;        /* of each entry: beta1^step, beta2^step */
     gr_real *state[2];
     size_t entries, chunks, state_len;
+    gr_module *module;    /* that it was made for */
+    gr__watch watch;      /* of the module's root */
+    size_t changes;       /* of the root when the entries were last compared with the tree: gr__optim_look */
+    size_t lost, late;    /* how many entries were freed; how many parameters under module are not among the entries */
     gr_schedule schedule;
     struct { double lr, plateau_scale, best; } rate; /* saved as three numbers, and as two: */
     struct { int64_t steps, bad; } count;
@@ -45,7 +51,13 @@ struct gr_optim {
 gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule);
 /* The optimizer's settings to all parameters; NULL after an error on the tape, and then o is freed. */
 gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_decay, bool decay_all);
-bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who); /* NULL on a good tape becomes the error */
-gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e);   /* NULL when it is to be left alone */
+/* optim/held.c: count o as a holder of its entries; no longer. */
+void gr__optim_hold(gr_optim *o, gr_module *m);
+void gr__optim_release(gr_optim *o);
+void gr__optim_look(const gr_optim *o); /* find which entries were freed and which parameters are new; at no cost when the tree is as it was */
+/* False, and the error, when o is NULL or holds parameters of a freed module. False on a tape in error. */
+bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
+bool gr__optim_misses_none(gr_tape *t, const gr_optim *o); /* else the error: parameters with a gradient that nobody holds */
+gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e); /* NULL when it is to be left alone */
 
 #endif

@@ -57,7 +57,7 @@ gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
         o->state[k] = gr_memory_new(memory, o->state_len * sizeof(gr_real));
         made = made && o->state[k];
     }
-    if (made) optim_list(o, m);
+    if (made) optim_list(o, m), gr__optim_hold(o, m);
     else gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
     if (made) return o;
     gr_optim_free(o);
@@ -68,6 +68,7 @@ void gr_optim_free(gr_optim *o)
 {
     if (!o) return;
     const gr_allocator memory = o->memory;
+    gr__optim_release(o);
     gr_memory_free(&memory, o->entry, o->entries * sizeof *o->entry);
     gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
     gr_memory_free(&memory, o->partial, o->chunks * sizeof *o->partial);
@@ -88,12 +89,6 @@ gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_deca
     if (!gr_failed(t)) return o;
     gr_optim_free(o);
     return NULL;
-}
-
-bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who)
-{
-    if (gr_failed(t)) return false;
-    return o || gr_fail_as(t, GR_MISUSE, who, "the optimizer is NULL");
 }
 
 /* ---- Groups ---- */
@@ -129,7 +124,9 @@ gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e) { return gr_grad(t, e-
 
 void gr_optim_zero_grad(gr_optim *o)
 {
-    for (size_t i = 0; o && i < o->entries; i++) gr__grad_clear(o->entry[i].x);
+    if (o) gr__optim_look(o);
+    for (size_t i = 0; o && i < o->entries; i++)
+        if (o->entry[i].x) gr__grad_clear(o->entry[i].x);
 }
 
 typedef struct { gr_tape *t; gr_optim *o; } optim_work;
@@ -180,7 +177,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
 
 bool gr_optim_step(gr_tape *t, gr_optim *o)
 {
-    if (!gr__optim_is(t, o, "optim_step") || !optim_was_reached(t, o)) return false;
+    if (!gr__optim_is(t, o, "optim_step") || !gr__optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
     if (o->refuse_nonfinite && !optim_gradients_are_finite(t, o)) return false;
     for (size_t i = 0; i < o->entries; i++)
         if (gr__optim_grad(t, &o->entry[i])) o->rule->constants(o, i, gr_optim_lr(o) * o->entry[i].lr_scale);

@@ -11,7 +11,8 @@
  *     }
  *     gr_optim_free(adam);
  *
- * An optimizer borrows the module's parameters, those that are there when it is made, tied ones once. Formulas and defaults are
+ * An optimizer borrows the module's parameters, those that are there when it is made, tied ones once. So make it last: gr_optim_step refuses
+ * to go on when a gradient reached a parameter under the module that was made later and that no other optimizer holds. Formulas and defaults are
  * PyTorch's, with two differences: norm gains and biases are exempt from weight decay unless decay_all asks for it, and momentum
  * and moments below 2^-100 are set to 0 (as subnormal numbers they would stay for ever, and make a step ten times as slow). */
 #ifndef GR_OPTIM_H
@@ -58,7 +59,7 @@ GR_API void gr_optim_free(gr_optim *o); /* NULL is fine; the module may be gone 
 GR_API void gr_optim_zero_grad(gr_optim *o);
 
 /* Move every parameter that a gradient reached since gr_optim_zero_grad; frozen ones, and those that no gradient reached, stay as
- * they are. Errors: no gradient reached any. Returns false, and changes nothing, on an error or on a tape already in error.
+ * they are. Errors: no gradient reached any; a gradient reached a parameter that was made after o; a module of o was freed. Returns false, and changes nothing, on an error or on a tape already in error.
  * What was done cannot be rolled back: gr_tape_recover goes back no further than the last step. */
 GR_API bool gr_optim_step(gr_tape *t, gr_optim *o);
 
