@@ -60,6 +60,7 @@ static void print_shape(FILE *out, const gr_tensor *x)
 
 void gr_print(FILE *out, const gr_tensor *x)
 {
+    if (!out) return;
     if (!x) {
         fputs("NULL\n", out);
         return;
@@ -119,7 +120,7 @@ void gr_print_graph(FILE *out, gr_tape *t)
 {
     graph g;
     const gr_mark mark = gr_tape_mark(t);
-    if (gr_failed(t) || !graph_read(t, &g)) return;
+    if (!out || gr_failed(t) || !graph_read(t, &g)) return;
     for (size_t i = 0; i < g.nodes; i++) {
         const gr_node *n = g.node[i];
         fprintf(out, "%4zu  %-16s ", i, n->op->name);
@@ -142,7 +143,7 @@ void gr_print_dot(FILE *out, gr_tape *t)
 {
     graph g;
     const gr_mark mark = gr_tape_mark(t);
-    if (gr_failed(t) || !graph_read(t, &g)) return;
+    if (!out || gr_failed(t) || !graph_read(t, &g)) return;
     fputs("digraph tape {\n    node [shape=box, fontname=\"sans-serif\"];\n", out);
     for (size_t i = 0; i < g.nodes; i++) {
         const gr_node *n = g.node[i];

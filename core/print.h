@@ -1,4 +1,4 @@
-/* core/print.h - tensors and graphs as text, to a FILE of the caller's. */
+/* core/print.h - tensors and graphs as text, to a FILE of the caller's; nothing is printed when out is NULL. */
 #ifndef GR_PRINT_H
 #define GR_PRINT_H
 #include "core/tensor.h"

@@ -37,7 +37,10 @@ void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format
 
 bool gr_failed(const gr_tape *t) { return !t || t->error; }
 gr_error gr_error_code(const gr_tape *t) { return t ? t->error : GR_NO_MEMORY; }
-const char *gr_message(const gr_tape *t) { return t ? t->message : "there is no tape: gr_tape_new returned NULL"; }
+const char *gr_message(const gr_tape *t)
+{
+    return t ? t->message : "there is no tape: gr_tape_new returned NULL, because memory is out or header and library differ (GR_REAL_DOUBLE, GR_VERSION)";
+}
 
 /* ---- Life ---- */
 

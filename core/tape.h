@@ -100,7 +100,7 @@ typedef enum {
 
 GR_API bool gr_failed(const gr_tape *t);            /* true for NULL */
 GR_API gr_error gr_error_code(const gr_tape *t);
-GR_API const char *gr_message(const gr_tape *t);    /* "" when there is no error; owned by t */
+GR_API const char *gr_message(const gr_tape *t);    /* "" when there is no error; for NULL: why gr_tape_new can fail; owned by t */
 
 /* ---- Backward ---- */
 

@@ -1,5 +1,6 @@
 /* nn/attention.c - attention with heads: q, k and v by one matrix, gr_attention, and a matrix for the result */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent
     gr_multihead_attention *m = gr_module_make(t, parent, name, "MultiheadAttention", sizeof *m + room);
     if (!m) return NULL;
     gr_module *self = &m->module;
+    gr__size_is_positive(t, self, "size", size);
     if (!heads || size % heads) gr_fail(t, NULL, "%s: the size must be a multiple of the heads; got %zu and %zu", self->path, size, heads);
     if (!(c.dropout >= 0 && c.dropout <= 1))
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", self->path, c.dropout);

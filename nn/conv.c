@@ -1,5 +1,6 @@
 /* nn/conv.c - convolution, pooling, flatten */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 
 static gr_tensor *conv_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }
@@ -12,6 +13,7 @@ static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name,
     const gr_conv_config c = m->config = config ? *config : (gr_conv_config){ 0 };
     const char *path = m->module.path;
     const size_t groups = c.groups > 0 ? (size_t)c.groups : 1;
+    if (gr__size_is_positive(t, &m->module, "in", in)) gr__size_is_positive(t, &m->module, "out", out);
     if (c.stride < 0 || c.padding < 0 || c.dilation < 0 || c.stride_w < 0 || c.padding_w < GR_NONE || c.dilation_w < 0 || c.groups < 0 || c.kernel_w < 0)
         gr_fail(t, NULL, "%s: stride, padding, dilation, kernel and groups must not be negative", path);
     if (!kernel) gr_fail(t, NULL, "%s: the kernel must be 1 or more; got 0", path);

@@ -25,6 +25,10 @@ typedef struct gr__watch {
 void gr__watch_start(gr__watch *w, gr_module *m);
 void gr__watch_stop(gr__watch *w);
 
+/* "fc: in must be 1 or more; got 0": the error, and false, when m was asked for a size of 0. */
+bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n);
+bool gr__sizes_are_positive(gr_tape *t, const gr_module *m, gr_shape shape); /* of a norm over last axes */
+
 bool gr__is_batch_norm(const gr_module *m);
 
 /* What m keeps under that name; when it keeps nothing there, memory of that shape for it. */

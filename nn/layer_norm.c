@@ -1,5 +1,6 @@
 /* nn/layer_norm.c - zero mean and unit variance over the last axes, then scale and shift */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 #include <string.h>
 
@@ -14,8 +15,8 @@ gr_layer_norm_module *gr_layer_norm_new(gr_tape *t, gr_module *parent, const cha
     const gr_layer_norm_config c = config ? *config : (gr_layer_norm_config){ 0 };
     gr_layer_norm_module *l = gr_module_make(t, parent, name, "LayerNorm", sizeof *l);
     if (!l) return NULL;
-    if (shape.rank < 1) gr_fail(t, NULL, "%s: a LayerNorm needs the sizes of at least one axis; got %s", l->module.path, gr_shape_name(t, shape));
-    if (c.eps < 0 && c.eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", l->module.path, c.eps);
+    gr__sizes_are_positive(t, &l->module, shape);
+    if (!(c.eps >= 0) && c.eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", l->module.path, c.eps);
     l->shape = shape, l->eps = c.eps == GR_NONE ? 0 : c.eps == 0 ? 1e-5 : c.eps;
     if (!c.no_affine) l->weight = gr_param(t, &l->module, "weight", shape, gr_constant(1));
     if (!c.no_affine && !c.no_bias) l->bias = gr_param(t, &l->module, "bias", shape, gr_constant(0));

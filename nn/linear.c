@@ -1,5 +1,6 @@
 /* nn/linear.c - y = x W^T + b */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 
 static gr_tensor *linear_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_linear_forward(t, (gr_linear *)m, x); }
@@ -8,6 +9,7 @@ gr_linear *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t
 {
     gr_linear *l = gr_module_make(t, parent, name, "Linear", sizeof *l);
     if (!l) return NULL;
+    if (gr__size_is_positive(t, &l->module, "in", in)) gr__size_is_positive(t, &l->module, "out", out);
     const double bound = in ? 1 / __builtin_sqrt((double)in) : 0; /* PyTorch's default */
     l->weight = gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_uniform(-bound, bound));
     if (!config || !config->no_bias) l->bias = gr_param(t, &l->module, "bias", GR_SHAPE(out), gr_uniform(-bound, bound));

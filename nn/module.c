@@ -63,7 +63,11 @@ gr_module *gr_module_new(gr_tape *t) { return gr_failed(t) ? NULL : module_alloc
 void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes)
 {
     if (gr_failed(t)) return NULL;
+    if (!kind) return gr_fail(t, NULL, "'%s': the kind is NULL", name ? name : "NULL");
     if (!parent) return gr_fail(t, NULL, "'%s' (%s): the parent is NULL", name ? name : "NULL", kind);
+    if (bytes < sizeof(gr_module))
+        return gr_fail(t, NULL, "'%s' (%s): a module begins with a gr_module of %zu bytes; got %zu", name ? name : "NULL", kind,
+                       sizeof(gr_module), bytes);
     char number[24];
     size_t children = 0;
     gr_module **end = &parent->child;
@@ -234,6 +238,7 @@ bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init)
 
 gr_module *gr_module_next(const gr_module *root, const gr_module *m)
 {
+    if (!root || !m) return NULL;
     if (m->child) return m->child;
     while (m != root && !m->next) m = m->parent;
     return m == root ? NULL : m->next;
@@ -248,6 +253,7 @@ static gr_slot *first_from(const gr_module *root, const gr_module *m)
 gr_slot *gr_slot_first(const gr_module *m) { return m ? first_from(m, m) : NULL; }
 gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s)
 {
+    if (!m || !s) return NULL;
     return s->next ? s->next : first_from(m, gr_module_next(m, s->owner));
 }
 

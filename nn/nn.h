@@ -1,5 +1,5 @@
 /* nn/nn.h - the modules. Made under a parent with a name (gr_linear_new(t, net, "fc1", ...)), freed with the root. Parameter
- * names, shapes and initial distributions are PyTorch's. A config of NULL is all defaults, and so is a field of 0. NULL is
+ * names, shapes and initial distributions are PyTorch's. Sizes of 0 are errors (PyTorch accepts some of them, with a warning). A config of NULL is all defaults, and so is a field of 0. NULL is
  * returned on an error, and then nothing was made. Each begins with its gr_module: &fc1->module. */
 #ifndef GR_NN_H
 #define GR_NN_H

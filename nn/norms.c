@@ -1,5 +1,6 @@
 /* nn/norms.c - BatchNorm, GroupNorm, InstanceNorm, RMSNorm, and any norm by its kind */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 #include <float.h>
 #include <string.h>
@@ -165,8 +166,7 @@ gr_rms_norm_module *gr_rms_norm_new(gr_tape *t, gr_module *parent, const char *n
     const double machine = sizeof(gr_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON;
     gr_rms_norm_module *r = gr_module_make(t, parent, name, "RMSNorm", sizeof *r);
     if (!r) return NULL;
-    if (shape.rank < 1)
-        gr_fail(t, NULL, "%s: an RMSNorm needs the sizes of at least one axis; got %s", r->module.path, gr_shape_name(t, shape));
+    gr__sizes_are_positive(t, &r->module, shape);
     if (!(c.eps >= 0) && c.eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", r->module.path, c.eps);
     r->shape = shape, r->eps = c.eps == GR_NONE ? 0 : c.eps ? c.eps : machine;
     if (!c.no_affine) r->weight = gr_param(t, &r->module, "weight", shape, gr_constant(1));

@@ -1,5 +1,6 @@
 /* nn/position.c - where in a sequence a row is: waves of many lengths, or a learned row for each position */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 
 /* 10000^(-1 / n), n at least 1: e^-x = (e^(-x / 32))^32, in plain double arithmetic, the same on every machine. */
@@ -38,6 +39,7 @@ gr_positions *gr_positions_new(gr_tape *t, gr_module *parent, const char *name, 
 {
     gr_positions *m = gr_module_make(t, parent, name, "Positions", sizeof *m);
     if (!m) return NULL;
+    if (gr__size_is_positive(t, &m->module, "count", count)) gr__size_is_positive(t, &m->module, "size", size);
     m->weight = gr_param(t, &m->module, "weight", GR_SHAPE(count, size), gr_normal(0, 1));
     m->module.forward = positions_module_forward;
     return gr_module_ready(t, &m->module) ? m : NULL;

@@ -31,6 +31,7 @@ static const char *name_in_summary(const gr_module *root, const gr_module *m) { 
 
 void gr_summary(FILE *out, const gr_module *m)
 {
+    if (!out) return;
     if (!m) {
         fputs("NULL\n", out);
         return;
@@ -83,6 +84,7 @@ static int widest_path(const gr_module *m)
 void gr_print_init(FILE *out, const gr_module *m)
 {
     const int width = widest_path(m);
+    if (!out) return;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER) continue;
         fprintf(out, "%-*s  ", width, s->path);
@@ -184,6 +186,7 @@ bool gr_norm_explain(FILE *out, gr_tape *t, const gr_module *m, gr_shape x)
 {
     gr_norm_map map;
     if (!gr_norm_map_of(t, m, x, &map)) return false;
+    if (!out) return true;
     fprintf(out, "%s (%s) on %s: ", m->path, m->kind, gr_shape_name(t, x));
     if (map.has_mean) fprintf(out, "%zu means and %zu variances", map.statistics, map.statistics);
     else fprintf(out, "%zu mean squares", map.statistics);

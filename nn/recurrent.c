@@ -1,5 +1,6 @@
 /* nn/recurrent.c - layers and directions of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence */
 #include "core/op.h"
+#include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdio.h>
 #include <string.h>
@@ -83,6 +84,7 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
 {
     const gr_recurrent_config *c = &l->config;
     const char *path = l->module.path, *kind = l->kind->kind;
+    gr__size_is_positive(t, &l->module, "input", l->input);
     if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, l->kind->article, kind);
     if (c->norm && c->no_bias)
         gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes", path);

@@ -125,7 +125,9 @@ gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
 bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out)
 {
     size_t sum = 0, at = 0, i = 0;
-    for (size_t k = 0; k < n; k++) out[k] = NULL;
+    for (size_t k = 0; out && k < n; k++) out[k] = NULL;
+    if (n && !sizes) return gr_fail(t, &split_op, "the list of sizes is NULL");
+    if (n && !out) return gr_fail(t, &split_op, "the list for the results is NULL");
     if (!gr_ready(t, &split_op, x) || (axis = gr_axis(t, &split_op, x, axis)) < 0) return false;
     for (size_t k = 0; k < n; k++) gr_size_add(sum, sizes[k], &sum);
     if (sum != x->dim[axis])
@@ -175,9 +177,15 @@ static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t 
     return gr_record(t, op, &(join_saved){ rows }, sizeof(join_saved), GR_OUT(y), x, n);
 }
 
+static bool join_has_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
+{
+    if (n && x) return true;
+    return n ? gr_fail(t, op, "the list of tensors is NULL") : gr_fail(t, op, "there is nothing to join: n is 0");
+}
+
 gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 {
-    if (!n && !gr_failed(t)) return gr_fail(t, &cat_op, "there is nothing to join: n is 0");
+    if (!join_has_list(t, &cat_op, x, n)) return NULL;
     if (!gr_ready_list(t, &cat_op, x, n) || (axis = gr_axis(t, &cat_op, x[0], axis)) < 0) return NULL;
     gr_shape shape = gr_shape_of(x[0]);
     for (size_t i = 1; i < n; i++) {
@@ -192,7 +200,7 @@ gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 
 gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 {
-    if (!n && !gr_failed(t)) return gr_fail(t, &stack_op, "there is nothing to join: n is 0");
+    if (!join_has_list(t, &stack_op, x, n)) return NULL;
     if (!gr_ready_list(t, &stack_op, x, n)) return NULL;
     const int rank = x[0]->rank + 1;
     if (axis < -rank || axis >= rank)

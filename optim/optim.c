@@ -145,7 +145,7 @@ static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ t, o });
     for (size_t i = 0; i < o->chunks; i++)
         if (o->partial[i] != 0)
-            return gr_fail_as(t, GR_NOT_FINITE, "", "the gradient of %s holds a NaN or an infinity: the step is refused",
+            return gr_fail_as(t, GR_NOT_FINITE, "", "the gradient of %s holds a NaN or an infinity: the step is refused; gr_tape_set_anomaly finds the operator",
                               o->entry[o->chunk[i].entry].slot->path);
     return true;
 }
@@ -171,7 +171,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
         if (gr__optim_grad(t, &o->entry[i])) return true;
         if (!wanting && !o->entry[i].slot->frozen) wanting = o->entry[i].slot->path;
     }
-    if (wanting) return gr_fail(t, NULL, "%s has no gradient: gr_backward must come before gr_optim_step", wanting);
+    if (wanting) return gr_fail(t, NULL, "%s has no gradient: gr_backward must come before gr_optim_step; gr_print_audit says why", wanting);
     return gr_fail(t, NULL, "optim_step: all %zu parameters are frozen", o->entries);
 }
 

@@ -6,6 +6,7 @@
 
 void gr_optim_print(FILE *out, const gr_optim *o)
 {
+    if (!out) return;
     if (!o) {
         fputs("NULL\n", out);
         return;

@@ -8,7 +8,7 @@ static void linear_starts_as_pytorch_does(void **state)
     (void)state;
     gr_tape *t = gr_tape_new(3);
     gr_module *net = gr_module_new(t);
-    gr_linear *l = gr_linear_new(t, net, "fc", 100, 50, NULL), *bare = gr_linear_new(t, net, "bare", 0, 2, &(gr_linear_config){ .no_bias = true });
+    gr_linear *l = gr_linear_new(t, net, "fc", 100, 50, NULL), *bare = gr_linear_new(t, net, "bare", 3, 2, &(gr_linear_config){ .no_bias = true });
     assert_ok(t);
     assert_true(l->weight->rank == 2 && l->weight->dim[0] == 50 && l->weight->dim[1] == 100 && l->bias->len == 50);
     assert_null(bare->bias);

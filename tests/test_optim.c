@@ -239,14 +239,14 @@ static void what_no_gradient_reached_stays(void **state)
     gr_optim *o = ADAMW(.lr = 0.5, .decay_all = true);
     gr_requires_grad(a, false);
     assert_false(gr_optim_step(t, o));
-    assert_message(t, "x has no gradient: gr_backward must come before gr_optim_step");
+    assert_message(t, "x has no gradient: gr_backward must come before gr_optim_step; gr_print_audit says why");
     gr_tape_recover(t);
     give(t, x, (gr_real[]){ 1, 2 });
     assert_true(gr_optim_step(t, o));
     assert_values(y, 0, 1, 1);
     gr_optim_zero_grad(o);
     assert_false(gr_optim_step(t, o));
-    assert_message(t, "x has no gradient: gr_backward must come before gr_optim_step");
+    assert_message(t, "x has no gradient: gr_backward must come before gr_optim_step; gr_print_audit says why");
     gr_tape_recover(t);
     gr_requires_grad(a, true);
     gr_tensor *both = gr_add(t, gr_sum(t, y, GR_ALL_AXES, false), gr_sum(t, none, GR_ALL_AXES, false));

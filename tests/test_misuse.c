@@ -1,0 +1,117 @@
+/* tests/test_misuse.c - NULL, 0 and nonsense, where a caller may put them by mistake: an error that says what was needed, or nothing printed. */
+#include "tests/test.h"
+#include <stdio.h>
+
+/* call returns NULL, false or 0, and the message is the tape's; then all goes on. */
+#define REFUSES(call, text) \
+    do { \
+        assert_false(call); \
+        assert_message(t, text); \
+        gr_tape_recover(t); \
+    } while (0)
+
+static void a_layer_of_size_0_is_refused(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    REFUSES(gr_linear_new(t, net, "fc", 0, 2, NULL), "fc: in must be 1 or more; got 0");
+    REFUSES(gr_linear_new(t, net, "fc", 2, 0, NULL), "fc: out must be 1 or more; got 0");
+    REFUSES(gr_conv1d_new(t, net, "c", 0, 2, 1, NULL), "c: in must be 1 or more; got 0");
+    REFUSES(gr_conv2d_new(t, net, "c", 2, 0, 1, NULL), "c: out must be 1 or more; got 0");
+    REFUSES(gr_embedding_new(t, net, "e", 0, 2, NULL), "e: count must be 1 or more; got 0");
+    REFUSES(gr_embedding_new(t, net, "e", 2, 0, NULL), "e: size must be 1 or more; got 0");
+    REFUSES(gr_positions_new(t, net, "p", 0, 2), "p: count must be 1 or more; got 0");
+    REFUSES(gr_positions_new(t, net, "p", 2, 0), "p: size must be 1 or more; got 0");
+    REFUSES(gr_lstm_new(t, net, "l", 0, 2, NULL), "l: input must be 1 or more; got 0");
+    REFUSES(gr_gru_new(t, net, "g", 0, 2, NULL), "g: input must be 1 or more; got 0");
+    REFUSES(gr_rnn_new(t, net, "r", 2, 0, NULL), "r: an RNN needs at least one hidden unit");
+    REFUSES(gr_multihead_attention_new(t, net, "m", 0, 1, NULL), "m: size must be 1 or more; got 0");
+    REFUSES(gr_transformer_layer_new(t, net, "t", 0, 1, NULL), "t.self_attn: size must be 1 or more; got 0");
+    REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(3, 0), NULL), "n: the sizes of a LayerNorm must be 1 or more; got [3, 0]");
+    REFUSES(gr_rms_norm_new(t, net, "n", GR_SHAPE(0), NULL), "n: the sizes of an RMSNorm must be 1 or more; got [0]");
+    REFUSES(gr_norm_new(t, net, "n", GR_NORM_LAYER, 0, NULL), "n: the sizes of a LayerNorm must be 1 or more; got [0]");
+    REFUSES(gr_layer_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_layer_norm_config){ .no_affine = true }),
+            "n: a LayerNorm has 1 to 8 axes; got rank 9");
+    REFUSES(gr_rms_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_rms_norm_config){ .no_affine = true }),
+            "n: an RMSNorm has 1 to 8 axes; got rank 9");
+    REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_layer_norm_config){ .eps = (double)NAN }), "n: eps must not be negative; got nan");
+    assert_null(net->child);
+    gr_module_free(net), gr_tape_free(t);
+}
+
+/* ---- NULL ---- */
+
+static void segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    (void)argument;
+    out[0] = gr_tanh(t, in[0]);
+}
+
+static void a_list_that_is_null_is_refused(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *out[2];
+#define X gr_ones(t, GR_SHAPE(2, 2))
+    REFUSES(gr_cat(t, NULL, 2, 0), "cat: the list of tensors is NULL");
+    REFUSES(gr_stack(t, NULL, 2, 0), "stack: the list of tensors is NULL");
+    REFUSES(gr_split(t, X, 0, NULL, 2, out), "split: the list of sizes is NULL");
+    assert_true(!out[0] && !out[1]);
+    REFUSES(gr_split(t, X, 0, (size_t[]){ 1, 1 }, 2, NULL), "split: the list for the results is NULL");
+    assert_true(gr_split(t, gr_ones(t, GR_SHAPE(0, 2)), 0, NULL, 0, NULL)); /* a list of nothing */
+    REFUSES(gr_recompute(t, NULL, NULL, 0, (gr_tensor *[]){ X }, 1, out, 1), "recompute: the function is NULL");
+    REFUSES(gr_recompute(t, segment, NULL, 0, NULL, 1, out, 1), "recompute: the list of inputs is NULL");
+    REFUSES(gr_recompute(t, segment, NULL, 8, (gr_tensor *[]){ X }, 1, out, 1), "recompute: the argument is NULL, and 8 bytes of it are to be copied");
+    REFUSES(gr_recompute(t, segment, NULL, 0, (gr_tensor *[]){ X }, 1, NULL, 1), "recompute: the function must have an output");
+    REFUSES(gr_activation_new(t, net, "a", NULL, gr_relu), "'a': the kind is NULL");
+    REFUSES(gr_module_make(t, net, "a", NULL, sizeof(gr_module)), "'a': the kind is NULL");
+    char text[80];
+    snprintf(text, sizeof text, "'a' (A): a module begins with a gr_module of %zu bytes; got 1", sizeof(gr_module));
+    REFUSES(gr_module_make(t, net, "a", "A", 1), text);
+    assert_null(net->child);
+    gr_module_free(net), gr_tape_free(t);
+}
+
+/* ---- Printers: without a file nothing is printed ---- */
+
+static void nothing_is_printed_without_a_file(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_module *net = gr_module_new(t);
+    gr_linear *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
+    gr_batch_norm_new(t, net, "bn", 2, NULL);
+    gr_optim *o = gr_adam_new(t, net, NULL);
+    gr_tensor *y = gr_linear_forward(t, fc, X);
+    gr_print(NULL, y), gr_print(NULL, NULL);
+    gr_print_graph(NULL, t), gr_print_graph(NULL, NULL), gr_print_dot(NULL, t), gr_print_dot(NULL, NULL);
+    gr_summary(NULL, net), gr_summary(NULL, NULL), gr_print_init(NULL, net), gr_print_init(NULL, NULL);
+    gr_optim_print(NULL, o), gr_optim_print(NULL, NULL);
+    assert_int_equal(gr_print_audit(NULL, t, net, o), 4); /* there was no backward */
+    assert_int_equal(gr_print_audit(NULL, t, NULL, o), 0);
+    assert_int_equal(gr_print_audit(NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(gr_print_batch_norms(NULL, t, net), 1);
+    assert_int_equal(gr_print_batch_norms(NULL, t, NULL), 0);
+    assert_true(gr_norm_explain(NULL, t, net->child->next, GR_SHAPE(4, 2)));
+    assert_ok(t);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    gr_print_graph(f, NULL), gr_print_dot(f, NULL), gr_print_init(f, NULL);
+    fclose(f);
+    assert_string_equal(text, "");
+    free(text);
+    gr_optim_free(o), gr_module_free(net), gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layer_of_size_0_is_refused),
+        cmocka_unit_test(a_list_that_is_null_is_refused),
+        cmocka_unit_test(nothing_is_printed_without_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
