@@ -1,5 +1,6 @@
 /* core/anomaly.c - anomaly mode: which operator made the first value that is not finite, and from what. */
 #include "core/internal.h"
+#include "core/text.h"
 #include <math.h>
 
 /* The message, as far as there is room for it. */
@@ -11,6 +12,7 @@ typedef struct {
 static void __attribute__((format(printf, 2, 3))) say(anomaly_text *a, const char *format, ...)
 {
     va_list arguments;
+    GR__C_LOCALE;
     va_start(arguments, format);
     const int n = vsnprintf(a->text + a->length, sizeof a->text - a->length, format, arguments);
     va_end(arguments);

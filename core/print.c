@@ -1,6 +1,7 @@
 /* core/print.c - tensors and graphs as text. */
 #include "core/print.h"
 #include "core/internal.h"
+#include "core/text.h"
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -65,6 +66,7 @@ void gr_print(FILE *out, const gr_tensor *x)
         fputs("NULL\n", out);
         return;
     }
+    GR__C_LOCALE;
     number_format f = { false, 0 };
     measure(x, 0, 0, x->len, &f);
     if (f.scientific) measure(x, 0, 0, x->len, &f); /* the widths, now that the format is known */
@@ -175,6 +177,7 @@ void gr_print_dot(FILE *out, gr_tape *t)
 void gr__print_line(FILE *out, const char *format, ...)
 {
     va_list arguments;
+    GR__C_LOCALE;
     va_start(arguments, format);
     if (out) vfprintf(out, format, arguments), fputc('\n', out);
     va_end(arguments);

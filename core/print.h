@@ -1,4 +1,5 @@
-/* core/print.h - tensors and graphs as text, to a FILE of the caller's; nothing is printed when out is NULL. */
+/* core/print.h - tensors and graphs as text, to a FILE of the caller's; nothing is printed when out is NULL. A decimal point
+ * is a point in every locale, here and in all that the library prints and says. */
 #ifndef GR_PRINT_H
 #define GR_PRINT_H
 #include "core/tensor.h"

@@ -2,6 +2,7 @@
  * core/backward.c. */
 #include "core/gemm.h"
 #include "core/internal.h"
+#include "core/text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 static void *fail(gr_tape *t, gr_error code, const char *name, const char *format, va_list arguments)
 {
     if (!t || t->error) return NULL;
+    GR__C_LOCALE;
     t->error = code;
     const int head = *name ? snprintf(t->message, sizeof t->message, "%s: ", name) : 0;
     if (head >= 0 && (size_t)head < sizeof t->message) vsnprintf(t->message + head, sizeof t->message - (size_t)head, format, arguments);

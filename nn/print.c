@@ -1,4 +1,5 @@
 /* nn/print.c - a module tree as text, to a FILE of the caller's. */
+#include "core/text.h"
 #include "nn/inspect.h"
 #include "nn/internal.h"
 #include <string.h>
@@ -85,6 +86,7 @@ void gr_print_init(FILE *out, const gr_module *m)
 {
     const int width = widest_path(m);
     if (!out) return;
+    GR__C_LOCALE;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER) continue;
         fprintf(out, "%-*s  ", width, s->path);
@@ -209,6 +211,7 @@ static void complain(FILE *out, bool *well, bool ill, const char *what)
 
 static bool print_batch_norm(FILE *out, const gr_batch_norm_health *h)
 {
+    GR__C_LOCALE;
     bool well = true;
     if (out) {
         fprintf(out, "  %8zu  ", h->values);

@@ -1,4 +1,5 @@
 /* optim/print.c - the parameters of an optimizer as text, to a FILE of the caller's. */
+#include "core/text.h"
 #include "nn/internal.h"
 #include "optim/audit.h"
 #include "optim/internal.h"
@@ -12,6 +13,7 @@ void gr_optim_print(FILE *out, const gr_optim *o)
         return;
     }
     int width = 9;
+    GR__C_LOCALE;
     gr__optim_look(o);
     for (size_t i = 0; i < o->entries; i++) {
         const size_t length = o->entry[i].slot ? strlen(o->entry[i].slot->path) : 0;
@@ -49,6 +51,7 @@ static void print_cut(FILE *out, gr_cut c)
 
 static void print_audit_entry(FILE *out, const gr_audit_entry *e, size_t len)
 {
+    GR__C_LOCALE;
     switch (e->kind) {
     case GR_AUDIT_REACHED: fprintf(out, "norm %.4g, zeros %zu of %zu", e->norm, e->zeros, len); break;
     case GR_AUDIT_ZERO: fprintf(out, "all %zu values are 0", len); break;

@@ -1,0 +1,21 @@
+/* core/text.h - text with numbers is the same in every locale. */
+#ifndef GR_TEXT_H
+#define GR_TEXT_H
+#include <locale.h>
+
+/* From here to the end of the block this thread formats numbers as in the "C" locale; setlocale and uselocale of the program stay as they
+ * are. It stands wherever the library formats a floating-point number. The C libraries on Linux allocate nothing for the locale "C". */
+#define GR__C_LOCALE __attribute__((cleanup(gr__locale_leave), unused)) const gr__locale gr__c_locale = gr__locale_enter()
+typedef struct { locale_t c, before; } gr__locale;
+static inline gr__locale gr__locale_enter(void)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const gr__locale l = { c, uselocale(c) }; /* 0 changes nothing */
+    return l;
+}
+static inline void gr__locale_leave(const gr__locale *l)
+{
+    uselocale(l->before);
+    if (l->c) freelocale(l->c);
+}
+#endif
