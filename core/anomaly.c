@@ -1,6 +1,6 @@
 /* core/anomaly.c - anomaly mode: which operator made the first value that is not finite, and from what. */
 #include "core/internal.h"
-#include "core/text.h"
+#include "core/locale.h"
 #include <math.h>
 
 /* The message, as far as there is room for it. */

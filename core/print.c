@@ -1,7 +1,7 @@
 /* core/print.c - tensors and graphs as text. */
 #include "core/print.h"
 #include "core/internal.h"
-#include "core/text.h"
+#include "core/locale.h"
 #include <stdarg.h>
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * core/backward.c. */
 #include "core/gemm.h"
 #include "core/internal.h"
-#include "core/text.h"
+#include "core/locale.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* nn/print.c - a module tree as text, to a FILE of the caller's. */
-#include "core/text.h"
+#include "core/locale.h"
 #include "nn/inspect.h"
 #include "nn/internal.h"
 #include <string.h>

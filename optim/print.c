@@ -1,5 +1,5 @@
 /* optim/print.c - the parameters of an optimizer as text, to a FILE of the caller's. */
-#include "core/text.h"
+#include "core/locale.h"
 #include "nn/internal.h"
 #include "optim/audit.h"
 #include "optim/internal.h"

@@ -1,6 +1,6 @@
-/* core/text.h - text with numbers is the same in every locale. */
-#ifndef GR_TEXT_H
-#define GR_TEXT_H
+/* core/locale.h - text with numbers is the same in every locale. */
+#ifndef GR_LOCALE_H
+#define GR_LOCALE_H
 #include <locale.h>
 
 /* From here to the end of the block this thread formats numbers as in the "C" locale; setlocale and uselocale of the program stay as they
