@@ -206,6 +206,8 @@ static bool run(check *c)
 bool gr_gradcheck(FILE *out, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                   const gr_gradcheck_config *config)
 {
+    if (!name) name = "gradcheck";
+    if (!f || (n && !in)) return gr__print_line(out, "%s: the %s NULL", name, f ? "list of inputs is" : "function is"), false;
     const gr_gradcheck_config g = config ? *config : (gr_gradcheck_config){ 0 };
     check c = { .out = out, .name = name, .f = f, .argument = argument, .spec = in, .n = n,
                 .tolerance = g.tolerance > 0 ? g.tolerance : IN_DOUBLE ? 1e-7 : 1e-3 };

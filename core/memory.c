@@ -41,15 +41,17 @@ void gr_memory_free(const gr_allocator *a, void *p, size_t bytes)
 
 bool gr_size_mul(size_t a, size_t b, size_t *out)
 {
-    const bool fits = !__builtin_mul_overflow(a, b, out);
-    if (!fits) *out = SIZE_MAX;
+    size_t product;
+    const bool fits = !__builtin_mul_overflow(a, b, &product);
+    if (out) *out = fits ? product : SIZE_MAX;
     return fits;
 }
 
 bool gr_size_add(size_t a, size_t b, size_t *out)
 {
-    const bool fits = !__builtin_add_overflow(a, b, out);
-    if (!fits) *out = SIZE_MAX;
+    size_t sum;
+    const bool fits = !__builtin_add_overflow(a, b, &sum);
+    if (out) *out = fits ? sum : SIZE_MAX;
     return fits;
 }
 

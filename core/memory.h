@@ -18,7 +18,7 @@ GR_API gr_allocator gr_default_allocator(void); /* the C library's */
 GR_API void *gr_memory_new(const gr_allocator *a, size_t bytes); /* zeroed; NULL when out of memory; bytes may be 0 */
 GR_API void gr_memory_free(const gr_allocator *a, void *p, size_t bytes); /* p may be NULL */
 
-/* Size arithmetic: false, and *out is SIZE_MAX, when the result does not fit. */
+/* Size arithmetic: false, and *out is SIZE_MAX, when the result does not fit. out may be NULL. */
 GR_API bool gr_size_mul(size_t a, size_t b, size_t *out);
 GR_API bool gr_size_add(size_t a, size_t b, size_t *out);
 

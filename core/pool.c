@@ -106,6 +106,7 @@ static void begin_region(gr_pool *p)
 
 void gr_pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
 {
+    if (!f) return;
     if (!p || p->threads == 1 || chunks < 2 || is_forked(p)) {
         for (size_t i = 0; i < chunks; i++) f(argument, i, 0);
         return;

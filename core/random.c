@@ -4,6 +4,7 @@
 /* Philox4x32-10: ten rounds of two 32 x 32 -> 64 bit products, the key stepped by two constants (Salmon et al. 2011, section 3.3). */
 void gr_philox(uint64_t key, uint64_t counter, uint32_t word[4])
 {
+    if (!word) return;
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
@@ -25,13 +26,14 @@ static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
 gr_stream gr_stream_new(uint64_t seed, const char *name)
 {
     uint64_t hash = 0xCBF29CE484222325ull; /* FNV-1a */
-    for (const char *c = name; *c; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
+    for (const char *c = name ? name : ""; *c; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
     return (gr_stream){ mix(mix(seed + 0x9E3779B97F4A7C15ull) ^ hash), 0 };
 }
 
 uint32_t gr_stream_bits(gr_stream *s)
 {
     uint32_t word[4];
+    if (!s) return 0;
     gr_philox(s->key, s->counter / 4, word);
     return word[s->counter++ % 4];
 }
@@ -78,7 +80,7 @@ double gr_stream_normal(gr_stream *s, double mean, double std)
 
 size_t gr_stream_below(gr_stream *s, size_t n)
 {
-    if (n < 2) return 0;
+    if (n < 2 || !s) return 0;
     const uint64_t reject = -(uint64_t)n % n; /* 2^64 mod n: the draws below it would favour small results */
     for (;;) {
         const uint64_t high = gr_stream_bits(s), x = high << 32 | gr_stream_bits(s);
@@ -88,8 +90,8 @@ size_t gr_stream_below(gr_stream *s, size_t n)
 
 void gr_stream_permutation(gr_stream *s, size_t *order, size_t n)
 {
-    for (size_t i = 0; i < n; i++) order[i] = i;
-    for (size_t i = n; i > 1; i--) {
+    for (size_t i = 0; order && i < n; i++) order[i] = i;
+    for (size_t i = n; s && order && i > 1; i--) {
         const size_t j = gr_stream_below(s, i), swap = order[i - 1];
         order[i - 1] = order[j], order[j] = swap;
     }

@@ -12,6 +12,8 @@ GR_BEGIN
  * the Philox block with counter i / 4 and this key. */
 typedef struct { uint64_t key, counter; } gr_stream;
 
+/* A name of NULL is ""; a stream of NULL draws zeros and orders nothing. */
+
 GR_API gr_stream gr_stream_new(uint64_t seed, const char *name); /* counter 0 */
 GR_API uint32_t gr_stream_bits(gr_stream *s);                    /* 32 random bits; moves the counter by 1 */
 GR_API double gr_stream_uniform(gr_stream *s, double low, double high); /* in [low, high), 53 bits; by 2 */

@@ -14,6 +14,7 @@ static void *fail(gr_tape *t, gr_error code, const char *name, const char *forma
     if (!t || t->error) return NULL;
     GR__C_LOCALE;
     t->error = code;
+    if (!name) name = "";
     const int head = *name ? snprintf(t->message, sizeof t->message, "%s: ", name) : 0;
     if (head >= 0 && (size_t)head < sizeof t->message) vsnprintf(t->message + head, sizeof t->message - (size_t)head, format, arguments);
     return NULL;
@@ -104,10 +105,11 @@ void gr_tape_free(gr_tape *t)
 bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
 {
     size_t whole;
+    if (!p && bytes) return gr_fail_as(t, GR_MISUSE, "undo_note", "the place is NULL");
     gr__undo *u = gr_size_add(sizeof *u, bytes, &whole) ? gr_save(t, whole) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
     if (!u) return false;
     *u = (gr__undo){ t->now.undo, p, bytes };
-    memcpy(u + 1, p, bytes);
+    if (bytes) memcpy(u + 1, p, bytes);
     t->now.undo = u;
     return true;
 }
@@ -147,6 +149,7 @@ gr_real *gr_save_reals(gr_tape *t, size_t n)
 bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
 {
     if (gr_failed(t)) return false;
+    if (n && !x) return gr_fail(t, op, "the list of arguments is NULL");
     for (size_t i = 0; i < n; i++) {
         if (!x[i]) return gr_fail(t, op, "argument %zu is NULL", i + 1);
         if (!gr__alive(t, x[i])) return gr__refuse_dead(t, op ? op->name : "", "argument", i + 1, x[i]);
@@ -157,7 +160,7 @@ bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
 bool gr_will_record(const gr_tape *t, gr_tensor *const *in, size_t ins)
 {
     if (gr_failed(t) || !t->recording) return false;
-    for (size_t i = 0; i < ins; i++)
+    for (size_t i = 0; in && i < ins; i++)
         if (in[i] && in[i]->flags & GR__WANTS_GRAD) return true;
     return false;
 }
@@ -166,6 +169,8 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
                      gr_tensor *const *in, size_t ins)
 {
     if (gr_failed(t)) return NULL;
+    if (!op || !out || !outs || (ins && !in) || (saved_bytes && !saved))
+        return gr_fail_as(t, GR_MISUSE, op ? op->name : "record", "gr_record needs an operator and an output, and no list may be NULL");
     t->operators++;
     bool of_modules = false;
     for (size_t i = 0; i < ins; i++) {
@@ -183,7 +188,7 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     *n = (gr_node){ .op = op, .prev = t->now.last, .saved = copy, .in = links + outs, .out = links, .ins = (unsigned)ins, .outs = (unsigned)outs,
                     .place = t->place };
     memcpy(links, out, outs * sizeof *out);
-    memcpy(links + outs, in, ins * sizeof *in);
+    if (ins) memcpy(links + outs, in, ins * sizeof *in);
     if (copy) memcpy(copy, saved, saved_bytes);
     if (of_modules && !gr__versions_note(t, n)) return NULL;
     for (size_t i = 0; i < outs; i++)
@@ -216,7 +221,7 @@ size_t gr_tape_bytes(const gr_tape *t)
     return t ? t->budget.held : 0;
 }
 size_t gr_tape_nodes(const gr_tape *t) { return t ? t->now.nodes : 0; }
-int gr_isa(const gr_tape *t) { return t->isa; }
+int gr_isa(const gr_tape *t) { return t ? t->isa : 0; }
 void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * gr__work_bytes(); }
 
 /* ---- Random streams ---- */
@@ -256,6 +261,7 @@ uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count)
 
 void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument)
 {
+    if (!t || !f) return;
     if (chunks > 1 && work >= 5000) gr_pool_run(t->pool, chunks, f, argument);
     else
         for (size_t i = 0; i < chunks; i++) f(argument, i, 0);

@@ -53,6 +53,7 @@ const char *gr_shape_text(gr_tape *t, const gr_tensor *x) { return x ? gr_shape_
 
 int gr_axis(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis)
 {
+    if (!x) return gr_fail(t, op, "x is NULL"), -1;
     if (axis >= -x->rank && axis < x->rank) return axis < 0 ? axis + x->rank : axis;
     if (x->rank) gr_fail(t, op, "x is %s, so an axis must be in %d .. %d; got %d", gr_shape_text(t, x), -x->rank, x->rank - 1, axis);
     else gr_fail(t, op, "x is [] and has no axis; got axis %d", axis);

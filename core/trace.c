@@ -17,7 +17,7 @@ bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t ou
                       .recorded = op->backward && gr_will_record(t, in, ins),
                       .was_off = !t->recording };
     memcpy(links, out, outs * sizeof *out);
-    memcpy(links + outs, in, ins * sizeof *in);
+    if (ins) memcpy(links + outs, in, ins * sizeof *in);
     *(t->now.last_trace ? &t->now.last_trace->next : &t->now.first_trace) = e;
     t->now.last_trace = e;
     return true;
@@ -75,7 +75,7 @@ gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
 
 gr_tensor *gr_traced_input(const gr_tape *t, const char *op, const char *place)
 {
-    for (const gr__trace *e = t ? t->now.last_trace : NULL; e; e = e->prev)
+    for (const gr__trace *e = t && op && place ? t->now.last_trace : NULL; e; e = e->prev)
         if (e->place && e->ins && !strcmp(e->op->name, op) && !strcmp(e->place, place)) return e->in[0];
     return NULL;
 }

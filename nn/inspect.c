@@ -72,9 +72,11 @@ bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map
 {
     if (gr_failed(t)) return false;
     if (!m) return gr_fail(t, &norm_map, "the module is NULL");
-    *map = (gr_norm_map){ .x = x, .statistics = 1, .values = 1, .has_mean = true };
+    if (!map) return gr_fail(t, &norm_map, "the map is NULL");
+    *map = (gr_norm_map){ 0 };
     if (x.rank < 1 || x.rank > GR_MAX_RANK) return gr_fail(t, &norm_map, "x is %s", gr_shape_name(t, x));
-    if (!map_axes(t, m, map)) return false;
+    *map = (gr_norm_map){ .x = x, .statistics = 1, .values = 1, .has_mean = true };
+    if (!map_axes(t, m, map)) return *map = (gr_norm_map){ 0 }, false;
     for (int k = 0; k < x.rank; k++) map->statistics *= map->parts[k], map->values *= map->parts[k] ? x.dim[k] / map->parts[k] : 0;
     return true;
 }
@@ -82,6 +84,7 @@ bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map
 size_t gr_norm_statistic(const gr_norm_map *map, size_t i)
 {
     size_t at = 0, weight = 1;
+    if (!map || !map->statistics || !map->values) return 0;
     for (int k = map->x.rank; k-- > 0;) {
         const size_t n = map->x.dim[k];
         at += weight * (i % n / (n / map->parts[k]));

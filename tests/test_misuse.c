@@ -48,6 +48,12 @@ static void segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *arg
     out[0] = gr_tanh(t, in[0]);
 }
 
+static gr_tensor *product(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    return gr_mul(t, in[0], in[0]);
+}
+
 static void a_list_that_is_null_is_refused(void **state)
 {
     (void)state;
@@ -70,8 +76,38 @@ static void a_list_that_is_null_is_refused(void **state)
     char text[80];
     snprintf(text, sizeof text, "'a' (A): a module begins with a gr_module of %zu bytes; got 1", sizeof(gr_module));
     REFUSES(gr_module_make(t, net, "a", "A", 1), text);
+    static const gr_op op = { .name = "own" };
+    REFUSES(gr_ready_list(t, &op, NULL, 1), "own: the list of arguments is NULL");
+    REFUSES(gr_record(t, NULL, NULL, 0, GR_OUT(NULL), GR_IN(NULL)), "record: gr_record needs an operator and an output, and no list may be NULL");
+    REFUSES(gr_record(t, &op, NULL, 0, GR_OUT(NULL), NULL, 1), "own: gr_record needs an operator and an output, and no list may be NULL");
+    REFUSES(gr_undo_note(t, NULL, 4), "undo_note: the place is NULL");
+    REFUSES(gr_axis(t, &op, NULL, 0) == 0, "own: x is NULL");
+    REFUSES(gr_fail_as(t, GR_MISUSE, NULL, "so"), "so");
+    REFUSES(gr_norm_map_of(t, net, GR_SHAPE(2), NULL), "norm_map: the map is NULL");
+    assert_true(!gr_will_record(t, NULL, 2) && !gr_isa(NULL) && !gr_traced_input(t, NULL, NULL) && !gr_norm_statistic(NULL, 3));
+    assert_true(!gr_slot_next(net, NULL) && !gr_slot_next(NULL, NULL) && !gr_module_next(NULL, NULL) && !gr_module_next(net, NULL));
     assert_null(net->child);
     gr_module_free(net), gr_tape_free(t);
+}
+
+static void what_has_no_tape_takes_null(void **state)
+{
+    (void)state;
+    gr_stream named = gr_stream_new(1, NULL), empty = gr_stream_new(1, "");
+    assert_true(named.key == empty.key);
+    assert_true(gr_stream_bits(NULL) == 0 && gr_stream_uniform(NULL, 1, 2) == 1 && gr_stream_below(NULL, 9) == 0 && gr_stream_normal(NULL, 3, 0) == 3);
+    gr_stream_permutation(&named, NULL, 9), gr_philox(1, 2, NULL);
+    assert_true(gr_size_add(1, 2, NULL) && gr_size_mul(1, 2, NULL) && !gr_size_mul(SIZE_MAX, 2, NULL));
+    gr_pool_run(NULL, 3, NULL, NULL);
+    gr_parallel(NULL, 3, 0, NULL, NULL);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    assert_false(gr_gradcheck(f, NULL, NULL, NULL, NULL, 0, NULL));
+    assert_false(gr_gradcheck(f, "g", product, NULL, NULL, 1, NULL));
+    fclose(f);
+    assert_string_equal(text, "gradcheck: the function is NULL\ng: the list of inputs is NULL\n");
+    free(text);
 }
 
 /* ---- Printers: without a file nothing is printed ---- */
@@ -111,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layer_of_size_0_is_refused),
         cmocka_unit_test(a_list_that_is_null_is_refused),
+        cmocka_unit_test(what_has_no_tape_takes_null),
         cmocka_unit_test(nothing_is_printed_without_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

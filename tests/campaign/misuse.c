@@ -8,7 +8,6 @@
  * tried: pointers to freed objects, buffers shorter than their count. Exit status 1 when a call failed so. */
 #include "core/internal.h"
 #include "gradus.h"
-#include "ops/composed.h"
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
