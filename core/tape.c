@@ -105,11 +105,12 @@ void gr_tape_free(gr_tape *t)
 bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
 {
     size_t whole;
-    if (!p && bytes) return gr_fail_as(t, GR_MISUSE, "undo_note", "the place is NULL");
+    if (!bytes) return !gr_failed(t);
+    if (!p) return gr_fail_as(t, GR_MISUSE, "undo_note", "the place is NULL");
     gr__undo *u = gr_size_add(sizeof *u, bytes, &whole) ? gr_save(t, whole) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
     if (!u) return false;
     *u = (gr__undo){ t->now.undo, p, bytes };
-    if (bytes) memcpy(u + 1, p, bytes);
+    memcpy(u + 1, p, bytes);
     t->now.undo = u;
     return true;
 }

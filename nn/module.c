@@ -240,8 +240,8 @@ gr_module *gr_module_next(const gr_module *root, const gr_module *m)
 {
     if (!root || !m) return NULL;
     if (m->child) return m->child;
-    while (m != root && !m->next) m = m->parent;
-    return m == root ? NULL : m->next;
+    while (m && m != root && !m->next) m = m->parent; /* NULL: m is not under root */
+    return !m || m == root ? NULL : m->next;
 }
 
 static gr_slot *first_from(const gr_module *root, const gr_module *m)

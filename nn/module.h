@@ -45,7 +45,7 @@ GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made und
 /* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then.
  * An optimizer that holds a parameter of m becomes unusable, and says so. A tape cannot know: call gr_tape_reset first if operators that used m
  * are still recorded, because gr_backward and gr_print_graph would read freed memory. So would every later use of m or of what was under
- * it, also a second gr_module_free. */
+ * it, also a second gr_module_free. A part of a layer that the library made (linear1 of a Transformer layer) is freed with the layer only. */
 GR_API void gr_module_free(gr_module *m);
 
 /* Call a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. */

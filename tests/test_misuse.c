@@ -86,8 +86,12 @@ static void a_list_that_is_null_is_refused(void **state)
     REFUSES(gr_norm_map_of(t, net, GR_SHAPE(2), NULL), "norm_map: the map is NULL");
     assert_true(!gr_will_record(t, NULL, 2) && !gr_isa(NULL) && !gr_traced_input(t, NULL, NULL) && !gr_norm_statistic(NULL, 3));
     assert_true(!gr_slot_next(net, NULL) && !gr_slot_next(NULL, NULL) && !gr_module_next(NULL, NULL) && !gr_module_next(net, NULL));
+    gr_module *other = gr_module_new(t);
+    assert_null(gr_module_next(other, net));
+    assert_true(gr_undo_note(t, NULL, 0));
+    gr_tape_recover(t);
     assert_null(net->child);
-    gr_module_free(net), gr_tape_free(t);
+    gr_module_free(net), gr_module_free(other), gr_tape_free(t);
 }
 
 static void what_has_no_tape_takes_null(void **state)

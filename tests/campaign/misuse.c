@@ -188,7 +188,9 @@ static void forget_modules(void)
 static void own_gr_module_free(void)
 {
     gr_module *const m = any_gr_module();
-    if (m == root && !one_in(5)) return;
+    bool tied = false; /* a part that others are tied to, and a part of a larger layer, must not be freed alone */
+    for (const gr_slot *s = gr_slot_first(root); s; s = gr_slot_next(root, s)) tied = tied || s->tied;
+    if (m && (m == root ? !one_in(5) : tied || m->parent != root)) return;
     gr_tape_recover(t);
     gr_module_free(m);
     forget_modules();
