@@ -66,6 +66,10 @@ void gr_print(FILE *out, const gr_tensor *x)
         fputs("NULL\n", out);
         return;
     }
+    if (x->tape && !gr__alive(x->tape, x)) {
+        fputs("dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n", out);
+        return;
+    }
     GR__C_LOCALE;
     number_format f = { false, 0 };
     measure(x, 0, 0, x->len, &f);

@@ -10,7 +10,7 @@ GR_BEGIN
  *     [2, 3]
  *     [[ 1.0000,  2.0000,  3.0000],
  *      [ 4.0000,  5.0000, -6.0000]]
- * x NULL prints "NULL". */
+ * x NULL prints "NULL", and a dead x the line that says so. */
 GR_API void gr_print(FILE *out, const gr_tensor *x);
 
 /* What the tape has recorded since its last reset, a line per operator in the order of execution: number, operator, shape of

@@ -182,6 +182,21 @@ static void an_item_of_several_values_is_an_error(void **state)
     gr_tape_free(t);
 }
 
+static void a_dead_tensor_prints_that_it_is_dead(void **state)
+{
+    (void)state;
+    char printed[200] = "";
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_ones(t, GR_SHAPE(2));
+    gr_tape_reset(t);
+    FILE *out = fmemopen(printed, sizeof printed, "w");
+    gr_print(out, x);
+    fclose(out);
+    assert_string_equal(printed, "dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n");
+    assert_ok(t);
+    gr_tape_free(t);
+}
+
 /* ---- Marks ---- */
 
 #define REWOUND " was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark"
@@ -346,27 +361,6 @@ static void anomaly_mode_tells_two_steps_at_one_place_apart(void **state)
 }
 #endif
 
-/* ---- Growth ---- */
-
-static void max_bytes_bounds_the_memory_of_a_tape(void **state)
-{
-    (void)state;
-    gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .max_bytes = 300000 });
-    gr_tensor *x = gr_ones(t, GR_SHAPE(1000));
-    for (int i = 0; i < 20; i++) assert_non_null(gr_tanh(t, x));
-    while (gr_save(t, 5000)) {}
-    char message[200];
-    snprintf(message, sizeof message, "out of memory: 5000 bytes for this step, which holds %zu of max_bytes 300000; gr_tape_reset was not called "
-                                      "since 20 operators", gr_tape_bytes(t));
-    assert_message(t, message);
-    assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
-    assert_in_range(gr_tape_bytes(t), 262144, 300000);
-    gr_tape_recover(t);
-    for (int step = 0; step < 100; step++) gr_tape_reset(t), gr_tanh(t, gr_ones(t, GR_SHAPE(1000)));
-    assert_ok(t);
-    gr_tape_free(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_state_is_carried_by_gr_carried_and_not_by_hand),
         cmocka_unit_test(a_tensor_of_another_tape_is_refused),
         cmocka_unit_test(integers_of_the_callers_own_need_no_tape),
+        cmocka_unit_test(a_dead_tensor_prints_that_it_is_dead),
         cmocka_unit_test(an_item_of_several_values_is_an_error),
         cmocka_unit_test(a_rewind_ends_what_was_made_after_the_mark_only),
         cmocka_unit_test(a_mark_that_was_rewound_past_is_refused),
@@ -385,7 +380,6 @@ int main(void)
         cmocka_unit_test(anomaly_mode_fills_what_is_dead_with_nan),
         cmocka_unit_test(anomaly_mode_tells_two_steps_at_one_place_apart),
 #endif
-        cmocka_unit_test(max_bytes_bounds_the_memory_of_a_tape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,6 +188,25 @@ static void modes_are_kept_over_resets(void **state)
     gr_tape_free(t);
 }
 
+static void max_bytes_bounds_the_memory_of_a_tape(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .max_bytes = 300000 });
+    gr_tensor *x = gr_ones(t, GR_SHAPE(1000));
+    for (int i = 0; i < 20; i++) assert_non_null(gr_tanh(t, x));
+    while (gr_save(t, 5000)) {}
+    char message[200];
+    snprintf(message, sizeof message, "out of memory: 5000 bytes for this step, which holds %zu of max_bytes 300000; gr_tape_reset was not called "
+                                      "since 20 operators", gr_tape_bytes(t));
+    assert_message(t, message);
+    assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
+    assert_in_range(gr_tape_bytes(t), 262144, 300000);
+    gr_tape_recover(t);
+    for (int step = 0; step < 100; step++) gr_tape_reset(t), gr_tanh(t, gr_ones(t, GR_SHAPE(1000)));
+    assert_ok(t);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_rewind_gives_back_what_came_after_the_mark),
         cmocka_unit_test(an_undo_note_survives_a_rewind),
         cmocka_unit_test(a_stale_tensor_is_poisoned_under_address_sanitizer),
+        cmocka_unit_test(max_bytes_bounds_the_memory_of_a_tape),
         cmocka_unit_test(modes_are_kept_over_resets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
