@@ -5,20 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Text and order, for the reader too ---- */
-
-size_t gr__utf8(const char *s, const char *end)
-{
-    const unsigned char *const u = (const unsigned char *)s;
-    const size_t left = (size_t)(end - s);
-    const size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
-    if (!n || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((u[i] & 0xc0) != 0x80) return 0;
-    const bool too_long = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);
-    const bool surrogate = u[0] == 0xed && u[1] > 0x9f, too_high = u[0] == 0xf4 && u[1] > 0x8f;
-    return too_long || surrogate || too_high ? 0 : n;
-}
+/* ---- Order, for the reader too ---- */
 
 static void sort_swap(char *a, char *b, size_t size)
 {

@@ -56,7 +56,7 @@ static void names_that_cannot_be_read_again_are_not_written(void **state)
     const struct { gr_safetensors_item item[2]; const char *const *notes; const char *message; } c[] = {
         { { a, whole }, NULL, "cannot write 'never': 'a' appears twice" },
         { { a, meta }, NULL, "cannot write 'never': no tensor may be called __metadata__" },
-        { { a, bad }, NULL, "cannot write 'never': '\xff' is not UTF-8" },
+        { { a, bad }, NULL, "cannot write 'never': '\\xff' is not UTF-8" },
         { { a, a }, (const char *[]){ "k", NULL }, "cannot write 'never': the note 'k' has no value" },
     };
     gr_tape *t = gr_tape_new(1);
