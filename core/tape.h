@@ -48,8 +48,8 @@ GR_API void gr_tape_free(gr_tape *t);
 GR_API void gr_tape_reset(gr_tape *t);
 
 /* After an error: reset, put back all state that operators changed outside the tape since the last reset (random streams,
- * running statistics), and clear the error. A retry gives the same bits as if nothing had happened. Modules whose state an
- * operator changed must still be alive. */
+ * running statistics), and clear the error. A retry gives the same bits as if nothing had happened. What operators changed
+ * must still be alive: call gr_tape_reset, which forgets the changes, before you free a module in the middle of a step. */
 GR_API void gr_tape_recover(gr_tape *t);
 
 /* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step

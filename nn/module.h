@@ -21,6 +21,7 @@ struct gr_slot {
     bool frozen;           /* by gr_requires_grad */
     bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */
     gr_init init;          /* how its values were drawn */
+    struct gr__version *versions; /* the library's: of a kept state, all its memory */
     gr_module *owner;
     gr_slot *next;
 };
@@ -38,7 +39,9 @@ struct gr_module {
 };
 
 GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made under it */
-/* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then. */
+/* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then.
+ * gr_backward and gr_tape_recover touch modules that ran since the last gr_tape_reset: call gr_tape_reset (or gr_tape_recover) first
+ * when one of these calls can still follow in this step. */
 GR_API void gr_module_free(gr_module *m);
 
 /* Call a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. */
@@ -82,7 +85,7 @@ GR_API gr_slot *gr_slot_find(const gr_module *m, const char *path);
 /* Freeze or thaw all parameters under m. */
 GR_API void gr_requires_grad(gr_module *m, bool wanted);
 
-/* Copy a state out of the tape into m's memory (made at the first call, of the same shape ever after), so that it outlives
+/* Copy a state out of the tape into m's memory (made at the first call; the shape stays until gr_forget), so that it outlives
  * gr_tape_reset: truncated back-propagation, moving averages. Returns the kept tensor, which no gradient enters. gr_kept finds
  * it again: NULL when nothing was kept under that name. It is no part of a state_dict, but of a checkpoint. */
 GR_API gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x);
@@ -92,7 +95,8 @@ GR_API gr_tensor *gr_kept(const gr_module *m, const char *name);
  *     const gr_lstm_out s = gr_lstm_forward(t, lstm, chunk, &from);
  *     gr_detach_keep(t, &lstm->module, "h", s.h), gr_detach_keep(t, &lstm->module, "c", s.c);
  * gr_carried copies what was kept onto the tape, so that keeping anew spoils no backward; NULL at the start of a sequence. gr_forget ends the
- * sequence: whatever modules under m keep is forgotten, and may have another shape next time (recover brings it back). */
+ * sequence: whatever modules under m keep is forgotten, and may have another shape next time. gr_tape_recover brings it back, also when
+ * a state of another shape was kept since: memory of the old shape stays at least until the step ends. */
 GR_API gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name);
 GR_API bool gr_forget(gr_tape *t, gr_module *m);
 
