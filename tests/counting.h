@@ -1,4 +1,4 @@
-/* tests/counting.h - how much work a call does, without a clock: this program's strcmp counts how often it is called, in the
+/* tests/counting.h - how much work a call does, without a clock: this program's strcmp and strncmp count how often they are called, in the
  * library too. A search through a list in a loop shows as a count that grows with the square. */
 #ifndef GR_COUNTING_H
 #define GR_COUNTING_H
@@ -11,6 +11,13 @@ int strcmp(const char *a, const char *b)
     comparisons++;
     for (; *a && *a == *b; a++) b++;
     return (unsigned char)*a - (unsigned char)*b;
+}
+
+int strncmp(const char *a, const char *b, size_t n)
+{
+    comparisons++;
+    for (; n && *a && *a == *b; a++, n--) b++;
+    return n ? (unsigned char)*a - (unsigned char)*b : 0;
 }
 
 /* Work for n and for 2 n, of a function that says how often it compared: it grows like n log n, not like n^2. */
