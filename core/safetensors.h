@@ -72,9 +72,9 @@ typedef struct {
  * key, value, ... NULL, or NULL. Names and notes are UTF-8, each name and each key is there once. No checksum is added, unless notes
  * has the key "checksum": then the file's checksum is the value that is written, whatever value was given.
  * Where path is a symbolic link, the file that it leads to is written, and the link stays.
- * While a file is written it is called path.0.tmp, or .1.tmp and so on (a short name where that is too long), and locked by flock. What
- * a killed program left there is removed by the next save of the same path, when it is not locked any more. On a network file
- * system whose locks other machines do not see, only one machine may save to a path at a time. */
+ * While a file is written it is called path.gradus-0.tmp, or -1 and so on to -31 (a short name where that is too long for the folder),
+ * and locked by flock. What a killed program left there is removed by the next save of the same path; what is locked never is. On a
+ * network file system whose locks other machines do not see, only one machine may save to a path at a time. */
 GR_API bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes);
 
 /* Bytes of the character of valid UTF-8 at s, 0 when there is none before end. */

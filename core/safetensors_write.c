@@ -172,7 +172,7 @@ static bool write_sorted(gr_tape *t, const char *path, const gr_safetensors_item
     header_put_all(&head, items, n, notes, &culprit);
     gr__file file;
     bool written = gr__file_create(t, &file, path);
-    if (written && !write_items(t, &file, &head, items, n)) gr__file_abandon(t, &file), written = false;
+    if (written && !write_items(t, &file, &head, items, n)) gr__file_abandon(&file), written = false;
     written = written && gr__file_commit(t, &file);
     gr_memory_free(memory, head.p, bytes);
     return written;
