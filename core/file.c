@@ -162,6 +162,7 @@ bool gr__file_create(gr_tape *t, gr__file *f, const char *path)
     f->fd = -1, f->path = path;
     if (gr_failed(t)) return false;
     if (!path) return gr_fail(t, NULL, "the path of a file to write is NULL");
+    if (!*path) return file_failed_to(t, "write", path, ENOENT);
     f->replaces = !stat(path, &old);
     if (!f->replaces && errno != ENOENT) return file_failed_to(t, "write", path, errno);
     if (f->replaces && !S_ISREG(old.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': it is not a regular file", path);
