@@ -128,13 +128,15 @@ static void what_a_living_writer_writes_is_left_alone(void **state)
         char name[256] = "x";
         if (form) memset(name, 'n', 255);
         gr_tape *t = gr_tape_new(1);
-        int ready[2];
-        assert_int_equal(pipe(ready), 0);
+        int ready[2], parent[2];
+        assert_int_equal(pipe(ready) | pipe(parent), 0);
         const pid_t child = fork();
         if (!child) {
             static gr__file f;
             if (gr__file_create(t, &f, name) && gr__file_write(t, &f, "half", 4)) (void)!write(ready[1], "", 1);
-            for (;;) pause();
+            close(parent[1]);
+            (void)!read(parent[0], name, 1); /* until it is killed, or this program ends */
+            _exit(1);
         }
         char byte;
         assert_int_equal(read(ready[0], &byte, 1), 1);
@@ -149,7 +151,7 @@ static void what_a_living_writer_writes_is_left_alone(void **state)
         assert_holds(name, 8);
         assert_int_equal(files("."), 1);
         unlink(name);
-        close(ready[0]), close(ready[1]);
+        close(ready[0]), close(ready[1]), close(parent[0]), close(parent[1]);
         gr_tape_free(t);
     }
 }
