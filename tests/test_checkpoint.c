@@ -225,7 +225,7 @@ static void entries_of_nobody_are_refused_and_named(void **state)
         { { "kept/nobody.h", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/nobody.h: there is no such module" },
         { { "kept/in.weight.h", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in.weight.h: there is no such module" },
         { { "kept/in", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in: the module has something else of that name" },
-        { { "kept/in.weight", GR_REAL_DTYPE, GR_SHAPE(8, 3), &one }, "%s: kept/in.weight: the module has something else of that name" },
+        { { "kept/in.weight", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in.weight: the module has something else of that name" },
         { { "kept/", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/ is no name of a kept state" },
         { { "kept/in.", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in. is no name of a kept state" },
         { { "kept/a/b", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/a/b is no name of a kept state" },

@@ -139,7 +139,7 @@ static void memory_that_runs_out_leaves_no_trace(void **state)
     gr_tape *u = gr_tape_new(1);
     gr_module *other = gr_module_new(u), *inner = gr_sequential_new(u, other, "inner");
     for (int i = 0; i < 20; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "s%d", i);
         gr_tape_stream(u, name);
         gr_detach_keep(u, i % 2 ? other : inner, name, gr_full(u, GR_SHAPE(3), i));
