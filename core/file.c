@@ -146,8 +146,9 @@ static bool file_open_temporary(gr_tape *t, gr__file *f, mode_t mode)
 {
     unsigned taken = 0;
     for (unsigned number = 0; number < MOST_WRITERS; number++) {
-        if (!file_name_temporary(f, number)) return file_failed_to(t, "write", f->path, errno);
-        if (!file_name_is_free(f) || f->fd >= 0) continue;
+        const bool named = file_name_temporary(f, number);
+        if (!named && f->fd < 0) return file_failed_to(t, "write", f->path, errno);
+        if (!named || !file_name_is_free(f) || f->fd >= 0) continue;
         f->fd = file_make_locked(f, mode);
         if (f->fd >= 0) taken = number;
         else if (errno != EEXIST) return file_failed_to(t, "write", f->path, errno);

@@ -51,10 +51,10 @@ GR_API gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path);
 GR_API gr_safetensors *gr_safetensors_parse(gr_tape *t, const char *path, const void *bytes, size_t n);
 GR_API void gr_safetensors_free(gr_safetensors *f);
 
-GR_API const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name); /* NULL when there is none */
+GR_API const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name); /* NULL when there is none, or for NULL */
 GR_API const char *gr_safetensors_note_of(const gr_safetensors *f, const char *key);              /* likewise */
 
-/* find and note_of return NULL for a NULL file or name, too. The values of e, converted to gr_real (rounded to nearest) or to int64_t (of I64 and I32 alone). */
+/* The values of e, converted to gr_real (rounded to nearest) or to int64_t (of I64 and I32 alone). */
 GR_API void gr_safetensors_reals(const gr_safetensors_entry *e, gr_real *out);
 GR_API void gr_safetensors_integers(const gr_safetensors_entry *e, int64_t *out);
 
