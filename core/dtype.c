@@ -7,8 +7,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "gradus reads and writ
 
 static const struct { char name[5]; unsigned char bytes; } dtypes[GR_DTYPES] = { { "F16", 2 }, { "BF16", 2 }, { "I32", 4 },
                                                                                   { "F32", 4 }, { "F64", 8 }, { "I64", 8 } };
-const char *gr_dtype_name(gr_dtype dtype) { return dtypes[dtype].name; }
-size_t gr_dtype_bytes(gr_dtype dtype) { return dtypes[dtype].bytes; }
+const char *gr_dtype_name(gr_dtype dtype) { return (unsigned)dtype < GR_DTYPES ? dtypes[dtype].name : "?"; }
+size_t gr_dtype_bytes(gr_dtype dtype) { return (unsigned)dtype < GR_DTYPES ? dtypes[dtype].bytes : 0; }
 
 static float float_of_bits(uint32_t bits)
 {
@@ -42,6 +42,7 @@ static gr_real real_at(const unsigned char *p, gr_dtype dtype)
 
 void gr_safetensors_reals(const gr_safetensors_entry *e, gr_real *out)
 {
+    if (!e || !out) return;
     const size_t step = gr_dtype_bytes(e->dtype);
     if (e->dtype == GR_REAL_DTYPE) memcpy(out, e->data, e->bytes);
     else
@@ -50,6 +51,7 @@ void gr_safetensors_reals(const gr_safetensors_entry *e, gr_real *out)
 
 void gr_safetensors_integers(const gr_safetensors_entry *e, int64_t *out)
 {
+    if (!e || !out) return;
     if (e->dtype == GR_I64) memcpy(out, e->data, e->bytes);
     for (size_t i = 0; e->dtype == GR_I32 && i < e->len; i++) {
         int32_t value;

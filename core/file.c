@@ -1,17 +1,26 @@
 /* core/file.c - reading in order, and replacing as a whole: a new file in the same folder, written to the end, fsync, rename,
- * fsync of the folder. A crash at any moment leaves the old file or the new one. */
+ * fsync of the folder. A crash at any moment leaves the old file or the new one.
+ *
+ * The new file's name is one of a few that belong to the path, and its writer holds a lock (flock) on it until it has its final name. The
+ * kernel drops the lock when the writer dies, however it dies. So a file of such a name without a lock is what a dead writer left, and
+ * the next writer of the same path removes it. A process number would not do: another process may have it by then, or it is
+ * one of another machine. Where locks do not work at all, nothing is removed. */
 #include "core/file.h"
 #include "core/op.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *file_failed_to(gr_tape *t, const char *what, const char *path)
+enum { MOST_WRITERS = 32, MOST_LINKS = 40 };
+
+/* error: errno, right after the call that has failed */
+static void *file_failed_to(gr_tape *t, const char *what, const char *path, int error)
 {
-    return gr_fail_as(t, GR_IO_FAILED, "", "cannot %s '%s': %s", what, path, strerror(errno));
+    return gr_fail_as(t, GR_IO_FAILED, "", "cannot %s '%s': %s", what, path, strerror(error));
 }
 
 static int file_open_patiently(const char *path, int flags, mode_t mode)
@@ -31,8 +40,8 @@ bool gr__file_open(gr_tape *t, gr__file *f, const char *path)
     if (gr_failed(t)) return false;
     if (!path) return gr_fail(t, NULL, "the path of a file to read is NULL");
     f->fd = file_open_patiently(path, O_RDONLY | O_NONBLOCK, 0); /* a FIFO without a writer would block for ever */
-    if (f->fd < 0) return file_failed_to(t, "open", path);
-    if (fstat(f->fd, &s) < 0) file_failed_to(t, "examine", path);
+    if (f->fd < 0) return file_failed_to(t, "open", path, errno);
+    if (fstat(f->fd, &s) < 0) file_failed_to(t, "examine", path, errno);
     else if (!S_ISREG(s.st_mode)) gr_fail_as(t, GR_IO_FAILED, "", "cannot read '%s': it is not a regular file", path);
     if (gr_failed(t)) {
         gr__file_close(f);
@@ -48,7 +57,7 @@ bool gr__file_read(gr_tape *t, gr__file *f, void *p, size_t bytes)
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = read(f->fd, (char *)p + done, bytes - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return file_failed_to(t, "read", f->path);
+        if (n < 0) return file_failed_to(t, "read", f->path, errno);
         if (!n) return gr_fail_as(t, GR_IO_FAILED, "", "cannot read '%s': it became shorter while it was read", f->path);
         done += (size_t)n;
     }
@@ -63,48 +72,104 @@ void gr__file_close(gr__file *f)
 
 /* ---- Writing ---- */
 
-static void file_release_name(gr_tape *t, gr__file *f)
+/* f->target: the path, or where it leads when it is a symbolic link; there need not be a file yet. False, and errno, on an error. */
+static bool file_follow_links(gr__file *f)
 {
-    gr_memory_free(gr_tape_allocator(t), f->temporary, f->temporary_bytes);
-    f->temporary = NULL;
+    char link[GR__PATH_BYTES];
+    if (strlen(f->path) >= sizeof f->target) return errno = ENAMETOOLONG, false;
+    memcpy(f->target, f->path, strlen(f->path) + 1);
+    for (int links = 0; links <= MOST_LINKS; links++) {
+        const ssize_t n = readlink(f->target, link, sizeof link - 1);
+        if (n < 0) return errno == EINVAL || errno == ENOENT; /* no link; nothing there */
+        link[n] = 0;
+        char *const slash = strrchr(f->target, '/'), *const end = *link == '/' || !slash ? f->target : slash + 1;
+        if ((size_t)(end - f->target) + (size_t)n >= sizeof f->target) return errno = ENAMETOOLONG, false;
+        memcpy(end, link, (size_t)n + 1);
+    }
+    return errno = ELOOP, false;
 }
 
-void gr__file_abandon(gr_tape *t, gr__file *f)
+/* Names beside the target that are this path's own: <name>.gradus-<number>.tmp, or when that is longer than the folder allows,
+ * gradus-<hash of the name>-<number>.tmp. */
+static bool file_name_temporary(gr__file *f, unsigned number)
 {
+    const char *const slash = strrchr(f->target, '/'), *const name = slash ? slash + 1 : f->target;
+    const size_t room = sizeof f->temporary;
+    struct stat s;
+    int n = snprintf(f->temporary, room, "%s.gradus-%u.tmp", f->target, number);
+    if (n >= 0 && (size_t)n < room && (!lstat(f->temporary, &s) || errno != ENAMETOOLONG)) return true;
+    uint64_t hash = 0xCBF29CE484222325ull; /* FNV-1a */
+    for (const char *c = name; *c; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
+    n = snprintf(f->temporary, room, "%.*sgradus-%016llx-%u.tmp", (int)(name - f->target), f->target, (unsigned long long)hash, number);
+    return (n >= 0 && (size_t)n < room) || (errno = ENAMETOOLONG, false);
+}
+
+static bool file_is_at(int fd, const char *path)
+{
+    struct stat a, b;
+    return !fstat(fd, &a) && !lstat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+void gr__file_abandon(gr__file *f)
+{
+    if (f->fd >= 0 && file_is_at(f->fd, f->temporary)) unlink(f->temporary); /* under the lock */
     gr__file_close(f);
-    if (!f->temporary) return;
-    unlink(f->temporary);
-    file_release_name(t, f);
 }
 
-/* A name beside path that no other process and no other file of this one has: path.<process>.<number>.tmp */
+/* Whether nothing has the name f->temporary; what a dead writer left under it is removed. */
+static bool file_name_is_free(const gr__file *f)
+{
+    struct stat s;
+    if (lstat(f->temporary, &s)) return errno == ENOENT;
+    const int fd = S_ISREG(s.st_mode) ? file_open_patiently(f->temporary, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0) : -1;
+    if (fd < 0) return false;
+    const bool removed = !flock(fd, LOCK_EX | LOCK_NB) && file_is_at(fd, f->temporary) && !unlink(f->temporary);
+    close(fd);
+    return removed;
+}
+
+/* Make the file f->temporary, with a lock; -1 and errno on an error, EEXIST when somebody was faster. A file system without locks is one
+ * on which nobody removes anything. */
+static int file_make_locked(const gr__file *f, mode_t mode)
+{
+    const int fd = file_open_patiently(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    if (fd < 0) return -1;
+    const bool locked = !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
+    if (locked && file_is_at(fd, f->temporary)) return fd;
+    close(fd); /* between the two calls, another writer took it for a dead one's */
+    errno = EEXIST;
+    return -1;
+}
+
+/* Take the first name that is free; look at all, to remove what is left under the others. */
 static bool file_open_temporary(gr_tape *t, gr__file *f, mode_t mode)
 {
-    for (unsigned number = 0; f->fd < 0; number++) {
-        snprintf(f->temporary, f->temporary_bytes, "%s.%ld.%u.tmp", f->path, (long)getpid(), number);
-        f->fd = file_open_patiently(f->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
-        if (f->fd < 0 && (errno != EEXIST || number == 1000)) return file_failed_to(t, "write", f->path);
+    unsigned taken = 0;
+    for (unsigned number = 0; number < MOST_WRITERS; number++) {
+        const bool named = file_name_temporary(f, number);
+        if (!named && f->fd < 0) return file_failed_to(t, "write", f->path, errno);
+        if (!named || !file_name_is_free(f) || f->fd >= 0) continue;
+        f->fd = file_make_locked(f, mode);
+        if (f->fd >= 0) taken = number;
+        else if (errno != EEXIST) return file_failed_to(t, "write", f->path, errno);
     }
-    return true;
+    if (f->fd < 0) return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': %d others are writing it", f->path, MOST_WRITERS);
+    return file_name_temporary(f, taken);
 }
 
 bool gr__file_create(gr_tape *t, gr__file *f, const char *path)
 {
     struct stat old;
-    *f = (gr__file){ .fd = -1, .path = path };
+    f->fd = -1, f->path = path;
     if (gr_failed(t)) return false;
     if (!path) return gr_fail(t, NULL, "the path of a file to write is NULL");
-    const bool replaces = !stat(path, &old);
-    if (replaces && !S_ISREG(old.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': it is not a regular file", path);
-    f->temporary_bytes = strlen(path) + sizeof ".-9223372036854775808.4294967295.tmp";
-    f->temporary = gr_memory_new(gr_tape_allocator(t), f->temporary_bytes);
-    if (!f->temporary) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
-    if (!file_open_temporary(t, f, replaces ? old.st_mode & 0777 : 0666)) {
-        file_release_name(t, f);
-        return false;
-    }
-    if (replaces) (void)!fchmod(f->fd, old.st_mode & 07777); /* what the umask took away; not every file system can */
-    return true;
+    if (!*path) return file_failed_to(t, "write", path, ENOENT);
+    f->replaces = !stat(path, &old);
+    if (!f->replaces && errno != ENOENT) return file_failed_to(t, "write", path, errno);
+    if (f->replaces && !S_ISREG(old.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': it is not a regular file", path);
+    f->mode = f->replaces ? old.st_mode & 07777 : 0;
+    if (!file_follow_links(f)) return file_failed_to(t, "write", path, errno);
+    return file_open_temporary(t, f, f->replaces ? 0600 : 0666);
 }
 
 bool gr__file_write(gr_tape *t, gr__file *f, const void *p, size_t bytes)
@@ -113,7 +178,7 @@ bool gr__file_write(gr_tape *t, gr__file *f, const void *p, size_t bytes)
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = write(f->fd, (const char *)p + done, bytes - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return file_failed_to(t, "write", f->path);
+        if (n < 0) return file_failed_to(t, "write", f->path, errno);
         done += (size_t)n;
     }
     return true;
@@ -128,30 +193,29 @@ static int file_sync_patiently(int fd)
 }
 
 /* The new name is on the disk when its folder is. A file system that cannot sync a folder says EINVAL. */
-static bool file_sync_folder(gr_tape *t, const gr__file *f)
+static bool file_sync_folder(gr_tape *t, gr__file *f)
 {
-    char *const slash = strrchr(f->temporary, '/');
+    char *const slash = strrchr(f->target, '/');
     const char *folder = ".";
-    if (slash) slash[slash == f->temporary] = 0, folder = f->temporary;
+    if (slash) slash[slash == f->target] = 0, folder = f->target;
     const int fd = file_open_patiently(folder, O_RDONLY | O_DIRECTORY, 0);
     const bool synced = fd >= 0 && (!file_sync_patiently(fd) || errno == EINVAL);
-    if (!synced) file_failed_to(t, "write to the disk the folder of", f->path);
+    if (!synced) file_failed_to(t, "write to the disk the folder of", f->path, errno);
     if (fd >= 0) close(fd);
     return synced;
 }
 
+/* The lock is held until the file has its name. */
 bool gr__file_commit(gr_tape *t, gr__file *f)
 {
-    if (!gr_failed(t) && file_sync_patiently(f->fd) < 0) file_failed_to(t, "write to the disk", f->path);
-    const int fd = f->fd;
-    f->fd = -1;
-    if (close(fd) < 0 && errno != EINTR) file_failed_to(t, "write", f->path);
-    if (!gr_failed(t) && rename(f->temporary, f->path) < 0) file_failed_to(t, "replace", f->path);
+    if (!gr_failed(t) && file_sync_patiently(f->fd) < 0) file_failed_to(t, "write to the disk", f->path, errno);
+    if (f->replaces) (void)!fchmod(f->fd, f->mode); /* not every file system can */
+    if (!gr_failed(t) && !file_is_at(f->fd, f->temporary)) file_failed_to(t, "replace", f->path, ENOENT); /* somebody has removed it */
+    if (!gr_failed(t) && rename(f->temporary, f->target) < 0) file_failed_to(t, "replace", f->path, errno);
     if (gr_failed(t)) {
-        gr__file_abandon(t, f);
+        gr__file_abandon(f);
         return false;
     }
-    const bool synced = file_sync_folder(t, f);
-    file_release_name(t, f);
-    return synced;
+    gr__file_close(f);
+    return file_sync_folder(t, f);
 }

@@ -18,7 +18,8 @@ void gr__arena_fill(gr__arena *a, size_t index, size_t used); /* what is in use 
 void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
-typedef struct gr__named_stream { struct gr__named_stream *next; gr_stream stream; char name[]; } gr__named_stream;
+typedef struct { gr_stream stream; bool dropped; char name[]; } gr__named_stream;
+typedef struct { gr__named_stream **at, **by_name; size_t count, room; } gr__streams; /* at: in order of first use */
 
 /* A call of gr_record, kept while tracing; each knows its neighbours in time. */
 typedef struct gr__trace {
@@ -60,7 +61,7 @@ struct gr_tape {
     gr__level now;
     int level;                    /* 0, or of the segment that runs */
     bool rehearsing;              /* gr_recompute allocates what the backward of its segment will need */
-    gr__named_stream *streams;    /* in order of first use */
+    gr__streams streams;
     gr_pool *pool;
     bool owns_pool, recording, training;
     unsigned watch;               /* GR__ANOMALY, GR__TRACING */
@@ -68,6 +69,7 @@ struct gr_tape {
     int isa;
     uint64_t seed;
     size_t epochs;                /* counts resets, backwards and segments */
+    size_t resets;
     char *work;                   /* gemm's, gr__work_bytes() for each thread */
     size_t work_bytes;
     gr_error error;
@@ -104,6 +106,10 @@ bool gr__in_segment(gr_tape *t, const char *call); /* what may not be called the
 bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
 bool gr__check_gradients(gr_tape *t, const gr_node *n);
 bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy); /* dy NULL: ones */
+void gr__tape_streams_free(gr_tape *t);
+/* core/text.c: text, made harmless for a terminal, in out, which has room bytes. Control characters, those that change the direction
+ * of writing, and bytes that are not UTF-8 become escapes: \x1b, \u202e. */
+void gr__text_for_terminal(char *out, size_t room, const char *text);
 /* core/trace.c: false when out of memory */
 bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
 

@@ -89,6 +89,7 @@ static void end_step(gr_tape *t, const char *by)
     }
     gr__arena_rewind(&t->arena[0], 0, 0);
     t->now = (gr__level){ .epoch = ++t->epochs };
+    t->resets++;
     t->life[0].first = t->births + 1, t->life[0].ranges = 0;
     t->ended = t->births, t->ended_by = by, t->operators = 0;
 }

@@ -84,6 +84,10 @@ GR_API void *gr_scratch(gr_tape *t);
 /* Note that bytes at p are about to change: gr_tape_recover puts them back. False when out of memory: then do not change. */
 GR_API bool gr_undo_note(gr_tape *t, void *p, size_t bytes);
 void gr__undo_forget(gr_tape *t); /* what was noted so far stays as it is now */
+size_t gr__tape_resets(const gr_tape *t); /* how often gr_tape_reset ended a step */
+/* How many random streams t has; and back to the first count of them: the others die, so only their maker may know them. */
+size_t gr__tape_streams(const gr_tape *t);
+void gr__tape_streams_cut(gr_tape *t, size_t count);
 /* Draw numbers n .. n + count - 1 of a tape's stream: returns n, moves the counter, notes it for recover. */
 GR_API uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count);
 

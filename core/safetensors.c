@@ -1,283 +1,10 @@
-/* core/safetensors.c - reading files of named tensors. The header is parsed once, from left to right, without recursion; the
- * first thing that is not as it should be is the error, with its place. Nothing is allocated by a number in the file that was not
- * compared with the file's size. Types are in core/dtype.c, the writer in core/safetensors_write.c. */
+/* core/safetensors.c - reading files of named tensors. The header's text is for core/safetensors_header.c, types are in core/dtype.c, the
+ * writer in core/safetensors_write.c. */
+#include "core/checksum.h"
 #include "core/file.h"
 #include "core/op.h"
 #include "core/safetensors.h"
 #include <string.h>
-
-enum { LARGEST_HEADER = 100000000 };
-
-/* ---- The JSON of a header ---- */
-
-typedef struct {
-    gr_tape *t;
-    gr_safetensors *f;
-    const char *path, *begin, *at, *end;
-    char *text; /* where the next decoded string goes: there is room for all of them, as none grows */
-} json_cursor;
-
-static void *json_bad(json_cursor *c, const char *what)
-{
-    return gr_fail_as(c->t, GR_BAD_FILE, c->path, "header byte %zu: %s", (size_t)(c->at - c->begin), what);
-}
-
-static char json_next(json_cursor *c) /* the next character that is no white space, still to be taken; 0 at the end */
-{
-    while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t' || *c->at == '\r')) c->at++;
-    return c->at < c->end ? *c->at : 0;
-}
-
-static bool json_accept(json_cursor *c, char wanted)
-{
-    if (json_next(c) != wanted) return false;
-    c->at++;
-    return true;
-}
-
-static bool json_expect(json_cursor *c, char wanted, const char *what)
-{
-    if (json_accept(c, wanted)) return true;
-    if (wanted != '{' && wanted != '[' && (json_next(c) == '{' || json_next(c) == '[')) what = "nested deeper than 2";
-    return json_bad(c, what);
-}
-
-static int json_hex(json_cursor *c) /* four digits, or -1 */
-{
-    int value = 0;
-    if (c->end - c->at < 4) return -1;
-    for (int i = 0; i < 4; i++, c->at++) {
-        const char d = *c->at;
-        if (d >= '0' && d <= '9') value = value * 16 + d - '0';
-        else if ((d | 32) >= 'a' && (d | 32) <= 'f') value = value * 16 + (d | 32) - 'a' + 10;
-        else return -1;
-    }
-    return value;
-}
-
-/* What follows \u, written as UTF-8. Characters beyond 0xffff come as a pair of surrogates. */
-static bool json_unicode(json_cursor *c)
-{
-    int u = json_hex(c);
-    if (u >= 0xd800 && u < 0xdc00) {
-        const bool pair = c->end - c->at >= 2 && c->at[0] == '\\' && c->at[1] == 'u';
-        if (pair) c->at += 2;
-        const int low = pair ? json_hex(c) : -1;
-        u = low >= 0xdc00 && low < 0xe000 ? 0x10000 + (u - 0xd800) * 1024 + low - 0xdc00 : -1;
-    }
-    if (u <= 0 || (u >= 0xdc00 && u < 0xe000)) return json_bad(c, "a bad \\u escape");
-    if (u < 0x80) *c->text++ = (char)u;
-    else {
-        const int more = u < 0x800 ? 1 : u < 0x10000 ? 2 : 3;
-        *c->text++ = (char)(0xff00 >> (more + 1) | u >> 6 * more);
-        for (int i = more - 1; i >= 0; i--) *c->text++ = (char)(0x80 | (u >> 6 * i & 0x3f));
-    }
-    return true;
-}
-
-static bool json_escape(json_cursor *c)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *const known = c->at < c->end && *c->at ? strchr(from, *c->at) : NULL;
-    if (known) *c->text++ = to[known - from];
-    else if (c->at >= c->end || *c->at != 'u') return json_bad(c, "a bad escape");
-    c->at++;
-    return known || json_unicode(c);
-}
-
-static bool json_string(json_cursor *c, const char **out)
-{
-    if (!json_expect(c, '"', "expected a string")) return false;
-    *out = c->text;
-    while (c->at < c->end && *c->at != '"') {
-        if (*c->at == '\\') {
-            c->at++;
-            if (!json_escape(c)) return false;
-            continue;
-        }
-        const size_t bytes = (unsigned char)*c->at < 0x20 ? 0 : gr__utf8(c->at, c->end);
-        if (!bytes) return json_bad(c, "neither text nor an escape in a string (it must be UTF-8)");
-        memcpy(c->text, c->at, bytes);
-        c->text += bytes, c->at += bytes;
-    }
-    if (c->at == c->end) return json_bad(c, "the header ends inside a string");
-    c->at++, *c->text++ = 0;
-    return true;
-}
-
-static bool json_number(json_cursor *c, size_t *out)
-{
-    const char first = json_next(c);
-    if (first == '{' || first == '[') return json_bad(c, "nested deeper than 2");
-    if (first < '0' || first > '9') return json_bad(c, "expected a whole number, 0 or more");
-    *out = 0;
-    const char *const start = c->at;
-    for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++)
-        if (!gr_size_mul(*out, 10, out) || !gr_size_add(*out, (size_t)(*c->at - '0'), out)) return json_bad(c, "a number too large");
-    if (*start == '0' && c->at - start > 1) return json_bad(c, "a number with leading zeros");
-    return true;
-}
-
-/* [n, n, ...] of at most room numbers */
-static bool json_numbers(json_cursor *c, size_t *out, int room, int *count)
-{
-    *count = 0;
-    if (!json_expect(c, '[', "expected a list of numbers")) return false;
-    for (bool more = json_next(c) != ']'; more; more = json_accept(c, ',')) {
-        if (*count == room) return json_bad(c, "too many numbers in a list (a shape has at most 8, data_offsets 2)");
-        if (!json_number(c, &out[(*count)++])) return false;
-    }
-    return json_expect(c, ']', "expected ',' or ']'");
-}
-
-/* ---- Entries ---- */
-
-/* Make room for one more of size bytes in a growing array. */
-static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, size_t size)
-{
-    void *old, *wider;
-    if (count < *room) return true;
-    memcpy(&old, array, sizeof old);
-    const size_t more = *room ? *room * 2 : 16;
-    wider = gr_memory_new(&c->f->memory, more * size);
-    if (!wider) return gr_fail_as(c->t, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
-    if (old) memcpy(wider, old, count * size);
-    gr_memory_free(&c->f->memory, old, *room * size);
-    memcpy(array, &wider, sizeof wider);
-    *room = more;
-    return true;
-}
-
-static bool read_notes(json_cursor *c)
-{
-    gr_safetensors *const f = c->f;
-    if (!json_expect(c, '{', "expected '{': __metadata__ holds strings")) return false;
-    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ',')) {
-        gr_safetensors_note note;
-        if (!json_string(c, &note.key) || !json_expect(c, ':', "expected ':'") || !json_string(c, &note.value)) return false;
-        if (!json_grow(c, &f->note, f->notes, &f->note_room, sizeof note)) return false;
-        f->note[f->notes++] = note;
-    }
-    return json_expect(c, '}', "expected ',' or '}'");
-}
-
-static bool read_dtype(json_cursor *c, gr_safetensors_entry *e)
-{
-    const char *name;
-    if (!json_string(c, &name)) return false;
-    int k = 0;
-    while (k < GR_DTYPES && strcmp(name, gr_dtype_name((gr_dtype)k)) != 0) k++;
-    if (k == GR_DTYPES)
-        return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' is of type %s; F64, F32, F16, BF16, I64 and I32 can be read", e->name, name);
-    e->dtype = (gr_dtype)k;
-    return true;
-}
-
-static bool sizes_agree(json_cursor *c, gr_safetensors_entry *e, const size_t offsets[2])
-{
-    bool fits = true;
-    e->len = 1;
-    for (int i = 0; fits && i < e->shape.rank; i++) fits = gr_size_mul(e->len, e->shape.dim[i], &e->len);
-    fits = fits && gr_size_mul(e->len, gr_dtype_bytes(e->dtype), &e->bytes) && offsets[0] <= offsets[1];
-    e->offset = offsets[0];
-    if (fits && offsets[1] - offsets[0] == e->bytes) return true;
-    return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s': its type and shape do not fill its bytes %zu .. %zu", e->name, offsets[0], offsets[1]);
-}
-
-/* One of dtype, shape and data_offsets; seen has a bit for each that was read. */
-static bool read_field(json_cursor *c, gr_safetensors_entry *e, size_t offsets[2], unsigned *seen)
-{
-    static const char *const known[] = { "dtype", "shape", "data_offsets" };
-    const char *key;
-    int k = 0, count = 0;
-    if (!json_string(c, &key) || !json_expect(c, ':', "expected ':'")) return false;
-    while (k < 3 && strcmp(key, known[k]) != 0) k++;
-    if (k == 3 || *seen & 1u << k) return json_bad(c, "a tensor has dtype, shape and data_offsets, each once");
-    *seen |= 1u << k;
-    if (k == 0) return read_dtype(c, e);
-    if (k == 1) return json_numbers(c, e->shape.dim, GR_MAX_RANK, &e->shape.rank);
-    if (!json_numbers(c, offsets, 2, &count)) return false;
-    return count == 2 || json_bad(c, "data_offsets are two numbers");
-}
-
-/* {"dtype": .., "shape": [..], "data_offsets": [.., ..]} in any order */
-static bool read_tensor(json_cursor *c, gr_safetensors_entry *e)
-{
-    size_t offsets[2];
-    unsigned seen = 0;
-    if (!json_expect(c, '{', "expected '{': dtype, shape and data_offsets of a tensor")) return false;
-    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
-        if (!read_field(c, e, offsets, &seen)) return false;
-    if (!json_expect(c, '}', "expected ',' or '}'")) return false;
-    if (seen != 7) return json_bad(c, "a tensor has dtype, shape and data_offsets, each once");
-    return sizes_agree(c, e, offsets);
-}
-
-static bool read_member(json_cursor *c, bool *noted)
-{
-    gr_safetensors *const f = c->f;
-    gr_safetensors_entry e = { 0 };
-    if (!json_string(c, &e.name) || !json_expect(c, ':', "expected ':'")) return false;
-    if (strcmp(e.name, "__metadata__") != 0) {
-        if (!read_tensor(c, &e) || !json_grow(c, &f->entry, f->count, &f->entry_room, sizeof e)) return false;
-        f->entry[f->count++] = e;
-        return true;
-    }
-    if (*noted) return json_bad(c, "__metadata__ appears twice");
-    *noted = true;
-    return read_notes(c);
-}
-
-static bool read_header(json_cursor *c)
-{
-    bool noted = false;
-    if (c->at == c->end || *c->at != '{') return json_bad(c, "a header begins with '{'");
-    c->at++;
-    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
-        if (!read_member(c, &noted)) return false;
-    if (!json_expect(c, '}', "expected ',' or '}'")) return false;
-    json_next(c);
-    return c->at == c->end || json_bad(c, "something follows the header's last '}'");
-}
-
-/* ---- The whole ---- */
-
-static int entry_by_offset(const void *a, const void *b)
-{
-    const gr_safetensors_entry *const x = a, *const y = b;
-    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-static int entry_by_name(const void *a, const void *b)
-{
-    return strcmp(((const gr_safetensors_entry *)a)->name, ((const gr_safetensors_entry *)b)->name);
-}
-static int note_by_key(const void *a, const void *b)
-{
-    return strcmp(((const gr_safetensors_note *)a)->key, ((const gr_safetensors_note *)b)->key);
-}
-
-/* The tensors fill the data one after the other, and every name is there once. Leaves both lists sorted. */
-static bool whole_is_sound(json_cursor *c)
-{
-    gr_safetensors *const f = c->f;
-    size_t end = 0;
-    gr__sort(f->entry, f->count, sizeof *f->entry, entry_by_offset);
-    for (size_t i = 0; i < f->count; end = f->entry[i].offset + f->entry[i].bytes, i++)
-        if (f->entry[i].offset != end)
-            return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' begins at byte %zu, but the data before it ends at %zu", f->entry[i].name,
-                              f->entry[i].offset, end);
-    if (end != f->data_bytes)
-        return gr_fail_as(c->t, GR_BAD_FILE, c->path, "the header tells of %zu bytes of data, but %zu follow it", end, f->data_bytes);
-    gr__sort(f->entry, f->count, sizeof *f->entry, entry_by_name);
-    gr__sort(f->note, f->notes, sizeof *f->note, note_by_key);
-    for (size_t i = 1; i < f->count; i++)
-        if (!entry_by_name(f->entry + i - 1, f->entry + i)) return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' appears twice", f->entry[i].name);
-    for (size_t i = 1; i < f->notes; i++)
-        if (!note_by_key(f->note + i - 1, f->note + i)) return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' appears twice in __metadata__", f->note[i].key);
-    return true;
-}
 
 void gr_safetensors_free(gr_safetensors *f)
 {
@@ -290,30 +17,47 @@ void gr_safetensors_free(gr_safetensors *f)
     gr_memory_free(&memory, f, sizeof *f);
 }
 
+/* What torch.save writes: a zip archive, or in old versions a pickle. As a length, either would be out of all reason. */
+static bool is_torch_file(const unsigned char first[8])
+{
+    static const unsigned char pickle[] = { 0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46 };
+    return !memcmp(first, "PK\3\4", 4) || !memcmp(first, pickle, sizeof pickle);
+}
+
 /* The length of the header from the first 8 bytes of a file; SIZE_MAX when it cannot be. */
 static size_t header_length(gr_tape *t, const char *path, const unsigned char first[8], size_t file_bytes)
 {
     uint64_t length = 0;
     for (int i = 8; i-- > 0;) length = length << 8 | first[i];
-    if (length <= LARGEST_HEADER && length <= file_bytes - 8) return (size_t)length;
-    gr_fail_as(t, GR_BAD_FILE, path, "its header should be %llu bytes long, but %s", (unsigned long long)length,
-               length > file_bytes - 8 ? "the file ends before" : "100000000 are the most that is read");
+    if (length <= GR__LARGEST_HEADER && length <= file_bytes - 8) return (size_t)length;
+    if (is_torch_file(first)) gr_fail_as(t, GR_BAD_FILE, path, "this is a torch.save file; write it with safetensors.torch.save_file");
+    else
+        gr_fail_as(t, GR_BAD_FILE, path, "its header should be %llu bytes long, but %s", (unsigned long long)length,
+                   length > file_bytes - 8 ? "the file ends before" : "100000000 are the most that is read");
     return SIZE_MAX;
 }
 
+/* A file on its way in. */
+typedef struct {
+    const char *path;
+    const unsigned char *first; /* its first 8 bytes */
+    const char *json;           /* the length bytes after them */
+    size_t length;
+    const char *digits;         /* in json: those of the checksum; NULL when there is none */
+} incoming;
+
 /* A file whose header is known; its data is still to be filled in. */
-static gr_safetensors *from_header(gr_tape *t, const char *path, const char *json, size_t length, size_t data_bytes)
+static gr_safetensors *from_header(gr_tape *t, incoming *in, size_t data_bytes)
 {
     const gr_allocator *const memory = gr_tape_allocator(t);
     gr_safetensors *f = gr_memory_new(memory, sizeof *f);
-    if (f) f->memory = *memory, f->text_bytes = length, f->text = gr_memory_new(memory, length);
-    if (!f || !f->text) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
+    if (f) f->memory = *memory, f->text_bytes = in->length, f->text = gr_memory_new(memory, in->length);
+    if (!f || !f->text) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: reading '%s'", in->path);
     else {
-        json_cursor c = { t, f, path, json, json, json + length, f->text };
         f->data_bytes = data_bytes;
-        if (read_header(&c) && whole_is_sound(&c)) {
+        if (gr__safetensors_header(t, f, in->path, in->json, in->length, &in->digits)) {
             f->data = memory->alloc(memory->context, data_bytes ? data_bytes : 1);
-            if (!f->data) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes of '%s'", data_bytes, path);
+            if (!f->data) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes of '%s'", data_bytes, in->path);
         }
     }
     if (gr_failed(t)) gr_safetensors_free(f), f = NULL;
@@ -321,16 +65,46 @@ static gr_safetensors *from_header(gr_tape *t, const char *path, const char *jso
     return f;
 }
 
+/* A file of another program need not have a checksum. */
+static bool checksum_holds(gr_tape *t, const gr_safetensors *f, const incoming *in)
+{
+    static const char zeros[GR__CHECKSUM_DIGITS + 1] = "0000000000000000";
+    const char *const format = gr_safetensors_note_of(f, "format");
+    if (!in->digits && format && !strncmp(format, "gradus ", 7))
+        return gr_fail_as(t, GR_BAD_FILE, in->path, "is a '%s' without a checksum: it is damaged, or written by an older version of gradus", format);
+    if (!in->digits) return true;
+    gr__checksum sum;
+    char found[GR__CHECKSUM_LENGTH + 1];
+    const char *const rest = in->digits + GR__CHECKSUM_DIGITS, *const wanted = gr_safetensors_note_of(f, GR__CHECKSUM_KEY);
+    gr__checksum_start(&sum);
+    gr__checksum_add(&sum, in->first, 8);
+    gr__checksum_add(&sum, in->json, (size_t)(in->digits - in->json));
+    gr__checksum_add(&sum, zeros, GR__CHECKSUM_DIGITS);
+    gr__checksum_add(&sum, rest, (size_t)(in->json + in->length - rest));
+    gr__checksum_add(&sum, f->data, f->data_bytes);
+    gr__checksum_text(gr__checksum_value(&sum), found);
+    if (!strcmp(found, wanted)) return true;
+    return gr_fail_as(t, GR_BAD_FILE, in->path, "is damaged: its checksum is %s and should be %s", found, wanted);
+}
+
+/* f, whose data is there now, if its checksum holds. */
+static gr_safetensors *verified(gr_tape *t, gr_safetensors *f, const incoming *in)
+{
+    if (f && !gr_failed(t) && checksum_holds(t, f, in)) return f;
+    gr_safetensors_free(f);
+    return NULL;
+}
+
 gr_safetensors *gr_safetensors_parse(gr_tape *t, const char *path, const void *bytes, size_t n)
 {
     if (gr_failed(t)) return NULL;
+    if (!path || (!bytes && n)) return gr_fail_as(t, GR_MISUSE, "safetensors_parse", "%s is NULL", path ? "bytes" : "path");
     if (n < 8) return gr_fail_as(t, GR_BAD_FILE, path, "%zu bytes are no safetensors file", n);
-    const size_t length = header_length(t, path, bytes, n);
-    if (length == SIZE_MAX) return NULL;
-    const char *const json = (const char *)bytes + 8;
-    gr_safetensors *const f = from_header(t, path, json, length, n - 8 - length);
-    if (f) memcpy(f->data, json + length, f->data_bytes);
-    return f;
+    incoming in = { .path = path, .first = bytes, .json = (const char *)bytes + 8, .length = header_length(t, path, bytes, n) };
+    if (in.length == SIZE_MAX) return NULL;
+    gr_safetensors *const f = from_header(t, &in, n - 8 - in.length);
+    if (f) memcpy(f->data, in.json + in.length, f->data_bytes);
+    return verified(t, f, &in);
 }
 
 static gr_safetensors *read_from(gr_tape *t, gr__file *file)
@@ -338,16 +112,16 @@ static gr_safetensors *read_from(gr_tape *t, gr__file *file)
     unsigned char first[8];
     if (file->bytes < 8) return gr_fail_as(t, GR_BAD_FILE, file->path, "%zu bytes are no safetensors file", file->bytes);
     if (!gr__file_read(t, file, first, 8)) return NULL;
-    const size_t length = header_length(t, file->path, first, file->bytes);
-    if (length == SIZE_MAX) return NULL;
-    char *const json = gr_memory_new(gr_tape_allocator(t), length);
+    incoming in = { .path = file->path, .first = first, .length = header_length(t, file->path, first, file->bytes) };
+    if (in.length == SIZE_MAX) return NULL;
+    char *const json = gr_memory_new(gr_tape_allocator(t), in.length);
     if (!json) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path);
-    gr_safetensors *f = NULL;
-    if (gr__file_read(t, file, json, length)) f = from_header(t, file->path, json, length, file->bytes - 8 - length);
-    gr_memory_free(gr_tape_allocator(t), json, length);
-    if (!f || gr__file_read(t, file, f->data, f->data_bytes)) return f;
-    gr_safetensors_free(f);
-    return NULL;
+    in.json = json;
+    gr_safetensors *f = gr__file_read(t, file, json, in.length) ? from_header(t, &in, file->bytes - 8 - in.length) : NULL;
+    if (f) gr__file_read(t, file, f->data, f->data_bytes);
+    f = verified(t, f, &in);
+    gr_memory_free(gr_tape_allocator(t), json, in.length);
+    return f;
 }
 
 gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path)
@@ -361,7 +135,7 @@ gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path)
 
 const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name)
 {
-    size_t low = 0, high = f ? f->count : 0;
+    size_t low = 0, high = f && name ? f->count : 0;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
         const int order = strcmp(name, f->entry[middle].name);
@@ -374,7 +148,7 @@ const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const c
 
 const char *gr_safetensors_note_of(const gr_safetensors *f, const char *key)
 {
-    for (size_t i = 0; f && i < f->notes; i++)
+    for (size_t i = 0; f && key && i < f->notes; i++)
         if (!strcmp(f->note[i].key, key)) return f->note[i].value;
     return NULL;
 }

@@ -1,24 +1,12 @@
 /* core/safetensors_write.c - writing files of named tensors, byte for byte as the Python package does. */
+#include "core/checksum.h"
 #include "core/file.h"
 #include "core/op.h"
 #include "core/safetensors.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Text and order, for the reader too ---- */
-
-size_t gr__utf8(const char *s, const char *end)
-{
-    const unsigned char *const u = (const unsigned char *)s;
-    const size_t left = (size_t)(end - s);
-    const size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
-    if (!n || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((u[i] & 0xc0) != 0x80) return 0;
-    const bool too_long = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);
-    const bool surrogate = u[0] == 0xed && u[1] > 0x9f, too_high = u[0] == 0xf4 && u[1] > 0x8f;
-    return too_long || surrogate || too_high ? 0 : n;
-}
+/* ---- Order, for the reader too ---- */
 
 static void sort_swap(char *a, char *b, size_t size)
 {
@@ -46,7 +34,7 @@ void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, c
 
 /* ---- The header: written twice, first to count its bytes ---- */
 
-typedef struct { char *p; size_t n; } header_text;
+typedef struct { char *p; size_t n, checksum; } header_text; /* checksum: where its text is, 0 when there is none */
 
 static void header_put(header_text *out, const char *s, size_t n)
 {
@@ -106,9 +94,12 @@ static bool header_put_all(header_text *out, const gr_safetensors_item *const *i
     if (notes) {
         header_put_text(out, "\"__metadata__\":{");
         for (size_t i = 0; notes[i]; i++) {
+            char zeros[GR__CHECKSUM_LENGTH + 1];
+            const bool is_checksum = i % 2 && !strcmp(notes[i - 1], GR__CHECKSUM_KEY);
             header_put(out, i % 2 ? ":" : ",", i > 0);
             *culprit = notes[i];
-            if (!header_put_string(out, notes[i])) return false;
+            if (is_checksum) gr__checksum_text(0, zeros), out->checksum = out->n + 1;
+            if (!header_put_string(out, is_checksum ? zeros : notes[i])) return false;
         }
         header_put(out, "}", 1);
     }
@@ -134,10 +125,24 @@ static int item_by_type_and_name(const void *a, const void *b)
     return x->dtype != y->dtype ? (x->dtype < y->dtype ? 1 : -1) : item_by_name(a, b);
 }
 
-static bool write_items(gr_tape *t, gr__file *file, const header_text *head, const gr_safetensors_item *const *items, size_t n)
+/* Put the checksum into the header, which has zeros there: the data is read once for it, and once more when it is written. */
+static void seal(header_text *head, const unsigned char length[8], const gr_safetensors_item *const *items, size_t n)
+{
+    gr__checksum sum;
+    char text[GR__CHECKSUM_LENGTH + 1];
+    gr__checksum_start(&sum);
+    gr__checksum_add(&sum, length, 8);
+    gr__checksum_add(&sum, head->p, head->n);
+    for (size_t i = 0; i < n; i++) gr__checksum_add(&sum, items[i]->data, item_bytes(items[i]));
+    gr__checksum_text(gr__checksum_value(&sum), text);
+    memcpy(head->p + head->checksum, text, GR__CHECKSUM_LENGTH);
+}
+
+static bool write_items(gr_tape *t, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
 {
     unsigned char length[8];
     for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)head->n >> 8 * i);
+    if (head->checksum) seal(head, length, items, n);
     if (!gr__file_write(t, file, length, 8) || !gr__file_write(t, file, head->p, head->n)) return false;
     for (size_t i = 0; i < n; i++)
         if (!gr__file_write(t, file, items[i]->data, item_bytes(items[i]))) return false;
@@ -158,6 +163,8 @@ static bool write_sorted(gr_tape *t, const char *path, const gr_safetensors_item
     header_text head = { 0 };
     const char *culprit = NULL;
     if (!header_put_all(&head, items, n, notes, &culprit)) return gr_fail(t, NULL, "cannot write '%s': '%s' is not UTF-8", path, culprit);
+    if (head.n > GR__LARGEST_HEADER)
+        return gr_fail(t, NULL, "cannot write '%s': its header would be %zu bytes long, and %d are the most that is read", path, head.n, GR__LARGEST_HEADER);
     const gr_allocator *const memory = gr_tape_allocator(t);
     const size_t bytes = head.n;
     head.p = gr_memory_new(memory, bytes);
@@ -165,20 +172,49 @@ static bool write_sorted(gr_tape *t, const char *path, const gr_safetensors_item
     header_put_all(&head, items, n, notes, &culprit);
     gr__file file;
     bool written = gr__file_create(t, &file, path);
-    if (written && !write_items(t, &file, &head, items, n)) gr__file_abandon(t, &file), written = false;
+    if (written && !write_items(t, &file, &head, items, n)) gr__file_abandon(&file), written = false;
     written = written && gr__file_commit(t, &file);
     gr_memory_free(memory, head.p, bytes);
     return written;
+}
+
+/* What the reader would refuse, and what has no memory, is not written. */
+static bool item_is_sound(gr_tape *t, const char *path, const gr_safetensors_item *item, size_t i, size_t *sum)
+{
+    if (!item->name) return gr_fail(t, NULL, "cannot write '%s': item %zu has no name", path, i);
+    if ((unsigned)item->dtype >= GR_DTYPES)
+        return gr_fail(t, NULL, "cannot write '%s': '%s' is of type %d; the types are 0 .. %d", path, item->name, (int)item->dtype, GR_DTYPES - 1);
+    if (item->shape.rank < 0 || item->shape.rank > GR_MAX_RANK)
+        return gr_fail(t, NULL, "cannot write '%s': '%s' is of rank %d; a rank is 0 .. %d", path, item->name, item->shape.rank, GR_MAX_RANK);
+    size_t bytes = 1;
+    bool fits = true;
+    for (int k = 0; fits && k < item->shape.rank; k++) fits = gr_size_mul(bytes, item->shape.dim[k], &bytes);
+    if (!fits || !gr_size_mul(bytes, gr_dtype_bytes(item->dtype), &bytes) || !gr_size_add(*sum, bytes, sum))
+        return gr_fail(t, NULL, "cannot write '%s': '%s', %s, is too large for this machine", path, item->name, gr_shape_name(t, item->shape));
+    if (!item->data && bytes) return gr_fail(t, NULL, "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name, gr_shape_name(t, item->shape));
+    return true;
+}
+
+static bool notes_are_sound(gr_tape *t, const char *path, const char *const *notes)
+{
+    for (size_t i = 0; notes && notes[i]; i += 2) {
+        if (!notes[i + 1]) return gr_fail(t, NULL, "cannot write '%s': the note '%s' has no value", path, notes[i]);
+        for (size_t k = 0; k < i; k += 2)
+            if (!strcmp(notes[k], notes[i])) return gr_fail(t, NULL, "cannot write '%s': the note '%s' appears twice", path, notes[i]);
+    }
+    return true;
 }
 
 bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes)
 {
     if (gr_failed(t)) return false;
     if (!path) return gr_fail(t, NULL, "the path of a file to write is NULL");
-    for (size_t i = 0; notes && notes[i]; i += 2)
-        if (!notes[i + 1]) return gr_fail(t, NULL, "cannot write '%s': the note '%s' has no value", path, notes[i]);
+    if (!items && n) return gr_fail(t, NULL, "cannot write '%s': items is NULL, but n is %zu", path, n);
+    size_t bytes, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!item_is_sound(t, path, &items[i], i, &sum)) return false;
+    if (!notes_are_sound(t, path, notes)) return false;
     const gr_allocator *const memory = gr_tape_allocator(t);
-    size_t bytes;
     const gr_safetensors_item **const sorted = gr_size_mul(n, sizeof *sorted, &bytes) ? gr_memory_new(memory, bytes) : NULL;
     if (!sorted) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
     for (size_t i = 0; i < n; i++) sorted[i] = &items[i];

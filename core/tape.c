@@ -15,8 +15,10 @@ static void *fail(gr_tape *t, gr_error code, const char *name, const char *forma
     GR__C_LOCALE;
     t->error = code;
     if (!name) name = "";
-    const int head = *name ? snprintf(t->message, sizeof t->message, "%s: ", name) : 0;
-    if (head >= 0 && (size_t)head < sizeof t->message) vsnprintf(t->message + head, sizeof t->message - (size_t)head, format, arguments);
+    char text[sizeof t->message];
+    const int head = snprintf(text, sizeof text, *name ? "%s: " : "%s", name);
+    if (head >= 0 && (size_t)head < sizeof text) vsnprintf(text + head, sizeof text - (size_t)head, format, arguments);
+    gr__text_for_terminal(t->message, sizeof t->message, text);
     return NULL;
 }
 
@@ -91,10 +93,7 @@ void gr_tape_free(gr_tape *t)
     const gr_allocator memory = t->memory;
     for (int i = 0; i < GR__LEVELS; i++) gr__arena_free(&t->arena[i]), gr__life_free(t, &t->life[i]);
     gr__arena_free(&t->resting);
-    for (gr__named_stream *s = t->streams, *next; s; s = next) {
-        next = s->next;
-        gr_memory_free(&memory, s, sizeof *s + strlen(s->name) + 1);
-    }
+    gr__tape_streams_free(t);
     gr_memory_free(&memory, t->work, t->work_bytes);
     if (t->owns_pool) gr_pool_free(t->pool);
     gr_memory_free(&memory, t, sizeof *t);
@@ -116,6 +115,7 @@ bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
 }
 
 void gr__undo_forget(gr_tape *t) { t->now.undo = NULL; }
+size_t gr__tape_resets(const gr_tape *t) { return t->resets; }
 
 /* ---- Memory of the step ---- */
 
@@ -224,39 +224,6 @@ size_t gr_tape_bytes(const gr_tape *t)
 size_t gr_tape_nodes(const gr_tape *t) { return t ? t->now.nodes : 0; }
 int gr_isa(const gr_tape *t) { return t ? t->isa : 0; }
 void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * gr__work_bytes(); }
-
-/* ---- Random streams ---- */
-
-gr_stream *gr_tape_stream(gr_tape *t, const char *name)
-{
-    if (gr_failed(t)) return NULL;
-    gr__named_stream **end = &t->streams;
-    for (; *end; end = &(*end)->next)
-        if (!strcmp((*end)->name, name)) return &(*end)->stream;
-    const size_t length = strlen(name) + 1;
-    gr__named_stream *s = gr_memory_new(&t->memory, sizeof *s + length);
-    if (!s) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: random stream '%s'", name);
-    s->stream = gr_stream_new(t->seed, name);
-    memcpy(s->name, name, length);
-    *end = s;
-    return &s->stream;
-}
-
-gr_stream *gr_tape_stream_at(const gr_tape *t, size_t i, const char **name)
-{
-    gr__named_stream *s = t ? t->streams : NULL;
-    while (s && i--) s = s->next;
-    if (s && name) *name = s->name;
-    return s ? &s->stream : NULL;
-}
-
-uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count)
-{
-    if (!s || !gr_undo_note(t, &s->counter, sizeof s->counter)) return 0;
-    const uint64_t first = s->counter;
-    s->counter += count;
-    return first;
-}
 
 /* ---- Threads ---- */
 

@@ -49,8 +49,8 @@ GR_API void gr_tape_free(gr_tape *t);
 GR_API void gr_tape_reset(gr_tape *t);
 
 /* After an error: reset, put back all state that operators changed outside the tape since the last reset (random streams,
- * running statistics), and clear the error. A retry gives the same bits as if nothing had happened. Modules whose state an
- * operator changed must still be alive. */
+ * running statistics), and clear the error. A retry gives the same bits as if nothing had happened. What operators changed
+ * must still be alive: call gr_tape_reset, which forgets the changes, before you free a module in the middle of a step. */
 GR_API void gr_tape_recover(gr_tape *t);
 
 /* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step
@@ -100,7 +100,9 @@ typedef enum {
 
 GR_API bool gr_failed(const gr_tape *t);            /* true for NULL */
 GR_API gr_error gr_error_code(const gr_tape *t);
-GR_API const char *gr_message(const gr_tape *t);    /* "" when there is no error; for NULL: why gr_tape_new can fail; owned by t */
+/* "" when there is no error; for NULL: why gr_tape_new can fail; owned by t. Text of files, paths and names that a terminal might obey is
+ * escaped: \x1b, \u202e. */
+GR_API const char *gr_message(const gr_tape *t);
 
 /* ---- Backward ---- */
 
@@ -131,7 +133,7 @@ GR_API size_t gr_tape_bytes(const gr_tape *t);   /* bytes of the blocks of its a
 GR_API size_t gr_tape_nodes(const gr_tape *t);   /* recorded operators since the last reset */
 
 /* The random stream of that name, from (seed, name, 0) on when first asked for. It stays until the tape is freed; its counter
- * is rolled back by gr_tape_recover if an operator drew from it through gr_stream_take. NULL on error. */
+ * is rolled back by gr_tape_recover if an operator drew from it through gr_stream_take. NULL on error, and a NULL name is one. */
 GR_API gr_stream *gr_tape_stream(gr_tape *t, const char *name);
 /* All streams in the order of their first use, for checkpoints: name and stream of number i, or NULL past the end. */
 GR_API gr_stream *gr_tape_stream_at(const gr_tape *t, size_t i, const char **name);

@@ -4,8 +4,9 @@
 #include "core/safetensors.h"
 #include "nn/module.h"
 
-/* The note that tells a checkpoint from a plain state_dict. */
-#define GR__CHECKPOINT "gradus checkpoint 1"
+/* The note "format" of our files: a checkpoint, a plain state_dict. A file with a format of gradus must have a checksum. */
+#define GR__CHECKPOINT "gradus checkpoint 2"
+#define GR__STATE "gradus state 1"
 
 /* Fill s's tensor by s->init. False, with an error, for a rule that the shape does not fit, or when out of memory. */
 bool gr__init_draw(gr_tape *t, const gr_slot *s);
@@ -31,14 +32,43 @@ bool gr__sizes_are_positive(gr_tape *t, const gr_module *m, gr_shape shape); /* 
 
 bool gr__is_batch_norm(const gr_module *m);
 
-/* What m keeps under that name; when it keeps nothing there, memory of that shape for it. */
-gr_slot *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape);
+/* ---- Slots and kept states ---- */
+
+/* A new slot: gr__slot_append checks the name and links it; gr__slot_new does neither. Remove unlinks and frees, and returns NULL. */
+gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
+gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
+void *gr__slot_remove(gr_slot *s);
+void gr__slot_free(gr_slot *s);
+bool gr__shape_fits(gr_shape shape); /* the rank is good, and the bytes can be counted */
+gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape); /* zeroed, with s's path; s does not have it yet */
+
+/* Memory of that shape among the versions of s, a kept state; made when it is not there. NULL, with an error, when out of memory. */
+gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape);
+/* From now on s keeps version, which gr__kept_memory gave. */
+void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
+void gr__kept_free(gr_slot *s); /* all versions */
+
+/* ---- All names under a module, sorted, so that many can be found in a short time ---- */
+
+typedef struct {
+    const char *key;    /* counted from the root of the search; "" for that root itself */
+    gr_slot *slot;      /* a slot, or */
+    gr_module *module;  /* a module, with */
+    gr_slot **end;      /* where its next slot is linked */
+} gr__named;
+typedef struct { gr__named *at; size_t count; } gr__names;
+
+bool gr__names_make(gr_tape *t, gr__names *names, gr_module *m); /* false when out of memory */
+gr__named *gr__names_find(const gr__names *names, const char *key, size_t length); /* length bytes of key; NULL when there is none */
+void gr__names_free(gr_tape *t, gr__names *names);
+
+/* ---- state_dict ---- */
 
 /* A state_dict in three steps. The items to save; items NULL: only their number. */
 size_t gr__state_items(const gr_module *m, gr_safetensors_item *items);
-/* Whether f fits m: otherwise one error lists all that does not. exact: gr_real as it was, no conversion. Entries with a '/' in
- * their name are no module's, and left over unless others is set. */
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others);
+/* Whether f fits m, whose names are given: otherwise one error lists all that does not. exact: gr_real as it was, no conversion. Entries
+ * with a '/' in their name are no module's, and left over unless others is set. */
+bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const gr__names *names, const char *path, bool exact, bool others);
 /* Fill m from f, which was checked. */
 void gr__state_fill(const gr_safetensors *f, gr_module *m);
 

@@ -1,4 +1,4 @@
-/* nn/module.c - the module tree: making, registering, walking, freeing. Modules and slots are chains in order of creation; a
+/* nn/module.c - the module tree: making, registering, walking, freeing (kept states are in nn/kept.c). Modules and slots are chains in order of creation; a
  * path is made once, when its owner is, and every name is the end of a path. */
 #include "core/op.h"
 #include "nn/internal.h"
@@ -97,9 +97,10 @@ void gr__watch_stop(gr__watch *w)
     w->root = NULL;
 }
 
-static void slot_free(gr_slot *s)
+void gr__slot_free(gr_slot *s)
 {
-    if (!s->tied) gr__tensor_free_home(s->tensor);
+    if (s->kind == GR_KEPT) gr__kept_free(s);
+    else if (!s->tied) gr__tensor_free_home(s->tensor);
     gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
 }
 
@@ -108,7 +109,7 @@ static void module_free_one(gr_module *m)
 {
     for (gr_slot *s = m->slots, *next; s; s = next) {
         next = s->next;
-        slot_free(s);
+        gr__slot_free(s);
     }
     const gr_allocator memory = m->memory;
     gr_memory_free(&memory, (char *)m->path, strlen(m->path) + 1);
@@ -142,50 +143,66 @@ bool gr_module_ready(gr_tape *t, gr_module *m)
 
 /* ---- Registering ---- */
 
-static gr_slot *slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind)
+gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind)
 {
-    if (gr_failed(t)) return NULL;
-    if (!m) return gr_fail(t, NULL, "'%s': the module is NULL", name ? name : "NULL");
-    if (!name_is_good(t, m, name)) return NULL;
-    gr_slot *s = gr_memory_new(&m->memory, sizeof *s + path_bytes(m, name)), **end = &m->slots;
+    gr_slot *s = gr_memory_new(&m->memory, sizeof *s + path_bytes(m, name));
     if (!s) return module_no_memory(t, name);
     s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
     s->kind = kind, s->owner = m;
     if (kind == GR_PARAMETER) s->number = ++root_of(m)->changes;
-    while (*end) end = &(*end)->next;
-    return *end = s;
+    return s;
 }
 
-/* After its making has failed. */
-static void *slot_remove(gr_slot *s)
+gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind)
+{
+    if (gr_failed(t)) return NULL;
+    if (!m) return gr_fail(t, NULL, "'%s': the module is NULL", name ? name : "NULL");
+    if (!name_is_good(t, m, name)) return NULL;
+    gr_slot **end = &m->slots;
+    while (*end) end = &(*end)->next;
+    return *end = gr__slot_new(t, m, name, kind);
+}
+
+void *gr__slot_remove(gr_slot *s)
 {
     gr_slot **link = &s->owner->slots;
     while (*link != s) link = &(*link)->next;
     *link = s->next;
-    slot_free(s);
+    gr__slot_free(s);
     return NULL;
+}
+
+bool gr__shape_fits(gr_shape shape)
+{
+    size_t len = sizeof(gr_real);
+    bool fits = shape.rank >= 0 && shape.rank <= GR_MAX_RANK;
+    for (int i = 0; fits && i < shape.rank; i++) fits = !shape.dim[i] || gr_size_mul(len, shape.dim[i], &len);
+    return fits;
+}
+
+gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape)
+{
+    if (!gr__shape_fits(shape)) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape));
+    gr_tensor *const x = gr__tensor_new_home(&s->owner->memory, shape);
+    if (!x) return module_no_memory(t, s->path);
+    x->path = s->path;
+    return x;
 }
 
 static gr_tensor *slot_tensor(gr_tape *t, gr_slot *s, gr_shape shape)
 {
     if (!s) return NULL;
-    size_t len = 1;
-    bool fits = shape.rank >= 0 && shape.rank <= GR_MAX_RANK;
-    for (int i = 0; fits && i < shape.rank; i++) fits = !shape.dim[i] || gr_size_mul(len, shape.dim[i], &len);
-    if (!fits) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape)), slot_remove(s);
-    s->tensor = gr__tensor_new_home(&s->owner->memory, shape);
-    if (!s->tensor) return module_no_memory(t, s->path), slot_remove(s);
-    s->tensor->path = s->path;
-    return s->tensor;
+    s->tensor = gr__slot_tensor(t, s, shape);
+    return s->tensor ? s->tensor : gr__slot_remove(s);
 }
 
 gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_init init)
 {
-    gr_slot *const s = slot_append(t, m, name, GR_PARAMETER);
+    gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
     gr_tensor *const x = slot_tensor(t, s, shape);
     if (!x) return NULL;
     s->init = init;
-    if (!gr__init_draw(t, s)) return slot_remove(s);
+    if (!gr__init_draw(t, s)) return gr__slot_remove(s);
     s->is_norm_or_bias = x->rank < 2 || !strncmp(name, "bias", 4) || strstr(m->kind, "Norm");
     gr__wants_grad(x, true);
     return x;
@@ -193,16 +210,16 @@ gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, 
 
 gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape, double value)
 {
-    gr_slot *const s = slot_append(t, m, name, GR_BUFFER);
+    gr_slot *const s = gr__slot_append(t, m, name, GR_BUFFER);
     gr_tensor *const x = slot_tensor(t, s, shape);
     if (!x) return NULL;
     s->init = gr_constant(value);
-    return gr__init_draw(t, s) ? x : slot_remove(s);
+    return gr__init_draw(t, s) ? x : gr__slot_remove(s);
 }
 
 int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name)
 {
-    gr_slot *const s = slot_append(t, m, name, GR_COUNTER);
+    gr_slot *const s = gr__slot_append(t, m, name, GR_COUNTER);
     return s ? &s->count : NULL;
 }
 
@@ -214,7 +231,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
     gr_slot *first = gr_slot_first(root);
     while (first && (first->tensor != tensor || first->kind != GR_PARAMETER || first->tied)) first = gr_slot_next(root, first);
     if (!first) return gr_fail(t, NULL, "'%s' is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", gr_shape_text(t, tensor));
-    gr_slot *const s = slot_append(t, m, name, GR_PARAMETER);
+    gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
     if (!s) return NULL;
     s->tensor = tensor, s->tied = first, s->init = first->init, s->is_norm_or_bias = first->is_norm_or_bias, s->frozen = first->frozen;
     return tensor;
@@ -319,61 +336,4 @@ gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x)
                        m->parent ? m->path : "the root", m->kind);
     GR_WITHIN(t, m);
     return m->forward(t, m, x);
-}
-
-/* ---- States that outlive a reset. A slot whose count is 0 has memory, but keeps nothing yet. ---- */
-
-static gr_slot *kept_slot(const gr_module *m, const char *name)
-{
-    gr_slot *s = m && name ? m->slots : NULL;
-    while (s && (s->kind != GR_KEPT || strcmp(s->name, name))) s = s->next;
-    return s;
-}
-
-gr_tensor *gr_kept(const gr_module *m, const char *name)
-{
-    const gr_slot *const s = kept_slot(m, name);
-    return s && s->count ? s->tensor : NULL;
-}
-
-gr_slot *gr__keep(gr_tape *t, gr_module *m, const char *name, gr_shape shape)
-{
-    gr_slot *s = kept_slot(m, name);
-    const bool fits = s && s->tensor->rank == shape.rank && !memcmp(s->tensor->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
-    if (s && (s->count || fits)) return s;
-    if (s) slot_remove(s);
-    s = slot_append(t, m, name, GR_KEPT);
-    return slot_tensor(t, s, shape) ? s : NULL;
-}
-
-gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x)
-{
-    static const gr_op op = { .name = "detach_keep" };
-    if (!gr_ready(t, &op, (gr_tensor *)x)) return NULL;
-    gr_slot *const s = gr__keep(t, m, name, gr_shape_of(x));
-    if (!s) return NULL;
-    gr_tensor *const kept = s->tensor;
-    if (!gr_same_shape(kept, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", kept->path, gr_shape_text(t, kept), gr_shape_text(t, x));
-    if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
-    memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
-    gr__was_written(kept);
-    s->count = 1;
-    return gr_record(t, &op, NULL, 0, GR_OUT(kept), GR_IN((gr_tensor *)x));
-}
-
-gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name)
-{
-    const gr_tensor *const kept = gr_kept(m, name);
-    return kept ? gr_input(t, kept->data, gr_shape_of(kept)) : NULL;
-}
-
-bool gr_forget(gr_tape *t, gr_module *m)
-{
-    if (gr_failed(t)) return false;
-    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
-        if (s->kind != GR_KEPT || !s->count) continue;
-        if (!gr_undo_note(t, &s->count, sizeof s->count)) return false;
-        s->count = 0;
-    }
-    return true;
 }

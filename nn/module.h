@@ -23,6 +23,7 @@ struct gr_slot {
     unsigned optimizers;   /* how many hold it; counted in the slot that the others are tied to */
     bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */
     gr_init init;          /* how its values were drawn */
+    struct gr__version *versions; /* the library's: of a kept state, all its memory */
     gr_module *owner;
     gr_slot *next;
 };
@@ -43,8 +44,8 @@ struct gr_module {
 
 GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made under it */
 /* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then.
- * An optimizer that holds a parameter of m becomes unusable, and says so. A tape cannot know: call gr_tape_reset first if operators that used m
- * are still recorded, because gr_backward and gr_print_graph would read freed memory. So would every later use of m or of what was under
+ * An optimizer that holds a parameter of m becomes unusable, and says so. A tape cannot know: call gr_tape_reset (or gr_tape_recover) first if m ran in this
+ * step, because gr_backward, gr_tape_recover and gr_print_graph would read freed memory. So would every later use of m or of what was under
  * it, also a second gr_module_free. A part of a layer that the library made (linear1 of a Transformer layer) is freed with the layer only. */
 GR_API void gr_module_free(gr_module *m);
 
@@ -89,7 +90,7 @@ GR_API gr_slot *gr_slot_find(const gr_module *m, const char *path);
 /* Freeze or thaw all parameters under m. */
 GR_API void gr_requires_grad(gr_module *m, bool wanted);
 
-/* Copy a state out of the tape into m's memory (made at the first call, of the same shape ever after), so that it outlives
+/* Copy a state out of the tape into m's memory (made at the first call; the shape stays until gr_forget), so that it outlives
  * gr_tape_reset: truncated back-propagation, moving averages. Returns the kept tensor, which no gradient enters. gr_kept finds
  * it again: NULL when nothing was kept under that name. It is no part of a state_dict, but of a checkpoint. */
 GR_API gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x);
@@ -99,7 +100,8 @@ GR_API gr_tensor *gr_kept(const gr_module *m, const char *name);
  *     const gr_lstm_out s = gr_lstm_forward(t, lstm, chunk, &from);
  *     gr_detach_keep(t, &lstm->module, "h", s.h), gr_detach_keep(t, &lstm->module, "c", s.c);
  * gr_carried copies what was kept onto the tape, so that keeping anew spoils no backward; NULL at the start of a sequence. gr_forget ends the
- * sequence: whatever modules under m keep is forgotten, and may have another shape next time (recover brings it back). */
+ * sequence: whatever modules under m keep is forgotten, and may have another shape next time. gr_tape_recover brings it back, also when
+ * a state of another shape was kept since: memory of the old shape stays at least until the step ends. */
 GR_API gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name);
 GR_API bool gr_forget(gr_tape *t, gr_module *m);
 

@@ -95,12 +95,13 @@ GR_API gr_module *gr_activation_new(gr_tape *t, gr_module *parent, const char *n
 
 /* Write all parameters, buffers and counters under m to a safetensors file, under their names counted from m. What is tied is
  * written once, under the name that came first. The file is replaced as a whole or not at all. notes: pairs of strings for the
- * file's metadata (key, value, key, value, ... NULL), or NULL. */
+ * file's metadata (key, value, key, value, ... NULL), or NULL. Two more, "format" and "checksum", are the library's: they tell that
+ * gradus wrote the file, and let gr_state_load refuse it when a bit has changed (see gr_safetensors_open). */
 GR_API bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char *const *notes);
 
 /* Read such a file, from here or from PyTorch, into the module. Every name, shape and type is checked first: when something is
  * missing, left over or of another shape, one error lists it all and nothing changes. Floating-point types are converted. Of
- * tied names one must be there; the others may. */
+ * tied names one must be there; the others may. A file of gradus must have its checksum; one of PyTorch has none, and loads. */
 GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path);
 
 GR_END

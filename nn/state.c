@@ -22,6 +22,22 @@ size_t gr__state_items(const gr_module *m, gr_safetensors_item *items)
     return n;
 }
 
+/* The library's notes before the caller's. */
+static bool state_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes)
+{
+    const char *const own[] = { "format", GR__STATE, "checksum", "" };
+    size_t count = 0;
+    while (notes && notes[count]) count++;
+    const size_t bytes = sizeof own + (count + 1) * sizeof *notes;
+    const char **const all = gr_memory_new(gr_tape_allocator(t), bytes);
+    if (!all) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: saving %zu tensors", n);
+    memcpy(all, own, sizeof own);
+    if (count) memcpy(all + sizeof own / sizeof *own, notes, count * sizeof *notes);
+    const bool written = gr_safetensors_write(t, path, items, n, all);
+    gr_memory_free(gr_tape_allocator(t), all, bytes);
+    return written;
+}
+
 bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char *const *notes)
 {
     if (gr_failed(t)) return false;
@@ -31,7 +47,7 @@ bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char 
     gr_safetensors_item *const items = gr_memory_new(memory, bytes);
     if (!items) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: saving %zu tensors", n);
     gr__state_items(m, items);
-    const bool saved = gr_safetensors_write(t, path, items, n, notes);
+    const bool saved = state_write(t, path, items, n, notes);
     gr_memory_free(memory, items, bytes);
     return saved;
 }
@@ -55,11 +71,18 @@ static const char *report_separator(const state_report *r) { return r->length ? 
 
 /* ---- Loading ---- */
 
-/* The entry that fills s: under its own name, or when that is missing, under one tied to it. */
-static const gr_safetensors_entry *entry_for(const gr_safetensors *f, const gr_module *m, const gr_slot *s)
+static bool any_is_tied(const gr_module *m)
+{
+    const gr_slot *s = gr_slot_first(m);
+    while (s && !s->tied) s = gr_slot_next(m, s);
+    return s;
+}
+
+/* The entry that fills s: under its own name, or when that is missing, under one tied to it. ties: any_is_tied. */
+static const gr_safetensors_entry *entry_for(const gr_safetensors *f, const gr_module *m, const gr_slot *s, bool ties)
 {
     const gr_safetensors_entry *e = gr_safetensors_find(f, gr__slot_key(m, s));
-    for (const gr_slot *other = gr_slot_first(m); !e && s->tensor && other; other = gr_slot_next(m, other))
+    for (const gr_slot *other = ties ? gr_slot_first(m) : NULL; !e && s->tensor && other; other = gr_slot_next(m, other))
         if (other->tensor == s->tensor) e = gr_safetensors_find(f, gr__slot_key(m, other));
     return e;
 }
@@ -74,30 +97,32 @@ static void check_entry(gr_tape *t, state_report *r, const gr_safetensors_entry 
                 gr_dtype_name(s->tensor ? GR_REAL_DTYPE : GR_I64), gr_shape_name(t, wanted));
 }
 
-static void check_slot(gr_tape *t, state_report *r, const gr_safetensors *f, const gr_module *m, const gr_slot *s, bool exact)
+static void check_slot(gr_tape *t, state_report *r, const gr_safetensors *f, const gr_module *m, const gr_slot *s, bool exact, bool ties)
 {
-    const gr_safetensors_entry *const e = gr_safetensors_find(f, gr__slot_key(m, s)), *const filling = entry_for(f, m, s);
+    const gr_safetensors_entry *const e = gr_safetensors_find(f, gr__slot_key(m, s)), *const filling = entry_for(f, m, s, ties);
     if (e) check_entry(t, r, e, s, exact);
     else if (!filling && is_saved(m, s))
         report_line(r, "%s%s %s is missing", report_separator(r), gr__slot_key(m, s), s->tensor ? gr_shape_text(t, s->tensor) : "(a counter)");
     if (!e || is_saved(m, s)) return;
     const gr_slot *first = gr_slot_first(m);
     while (!is_saved(m, first) || first->tensor != s->tensor) first = gr_slot_next(m, first);
-    const gr_safetensors_entry *const other = entry_for(f, m, first);
+    const gr_safetensors_entry *const other = entry_for(f, m, first, ties);
     if (other->dtype != e->dtype || other->bytes != e->bytes || memcmp(other->data, e->data, e->bytes) != 0)
         report_line(r, "%s%s and %s are tied, but differ", report_separator(r), other->name, e->name);
 }
 
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others)
+bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const gr__names *names, const char *path, bool exact, bool others)
 {
     state_report r = { .length = 0 };
+    const bool ties = any_is_tied(m);
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
-        if (s->kind != GR_KEPT) check_slot(t, &r, f, m, s, exact);
+        if (s->kind != GR_KEPT) check_slot(t, &r, f, m, s, exact, ties);
     for (size_t i = 0; i < f->count; i++) {
         const char *const name = f->entry[i].name;
-        const gr_slot *const s = gr_slot_find(m, name);
-        if ((!s || s->kind == GR_KEPT) && !(others && strchr(name, '/')))
-            report_line(&r, "%s%s %s is left over", report_separator(&r), name, gr_shape_name(t, f->entry[i].shape));
+        if (others && strchr(name, '/')) continue;
+        const gr__named *const own = gr__names_find(names, name, strlen(name));
+        if (!own || !own->slot || own->slot->kind == GR_KEPT)
+            report_line(&r, "%s%s %s is left over", report_separator(&r), name, r.more ? "" : gr_shape_name(t, f->entry[i].shape));
     }
     if (!r.length && !r.more) return !gr_failed(t);
     if (!r.more) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s", r.text);
@@ -106,9 +131,10 @@ bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, co
 
 void gr__state_fill(const gr_safetensors *f, gr_module *m)
 {
+    const bool ties = any_is_tied(m);
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (!is_saved(m, s)) continue;
-        const gr_safetensors_entry *const e = entry_for(f, m, s);
+        const gr_safetensors_entry *const e = entry_for(f, m, s, ties);
         if (s->tensor) gr_safetensors_reals(e, s->tensor->data), gr__was_written(s->tensor);
         else gr_safetensors_integers(e, &s->count);
     }
@@ -121,7 +147,12 @@ bool gr_state_load(gr_tape *t, gr_module *m, const char *path)
     gr_safetensors *const f = gr_safetensors_open(t, path);
     if (!f) return false;
     const char *const format = gr_safetensors_note_of(f, "format");
-    const bool fits = gr__state_check(t, f, m, path, false, format && !strcmp(format, GR__CHECKPOINT));
+    gr__names names;
+    bool fits = gr__names_make(t, &names, m);
+    if (fits) {
+        fits = gr__state_check(t, f, m, &names, path, false, format && !strcmp(format, GR__CHECKPOINT));
+        gr__names_free(t, &names);
+    }
     if (fits) gr__state_fill(f, m), gr__undo_forget(t);
     gr_safetensors_free(f);
     return fits;

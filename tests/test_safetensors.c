@@ -196,6 +196,50 @@ static void lengths_that_lie_are_refused_before_memory_is_asked_for(void **state
     gr_tape_free(t);
 }
 
+/* The beginning of a zip archive, and of the pickle that old versions wrote. */
+static void a_file_of_torch_save_is_recognized(void **state)
+{
+    (void)state;
+    static const char zip[] = "PK\3\4\0\0\x08\x08\0\0\0\0archive/data.pkl", pickle[] = "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.";
+    gr_tape *t = gr_tape_new(1);
+    for (int old = 0; old < 2; old++) {
+        assert_null(gr_safetensors_parse(t, "net.pt", old ? pickle : zip, old ? sizeof pickle : sizeof zip));
+        assert_message(t, "net.pt: this is a torch.save file; write it with safetensors.torch.save_file");
+        assert_int_equal(gr_error_code(t), GR_BAD_FILE);
+        gr_tape_recover(t);
+    }
+    gr_tape_free(t);
+}
+
+static void null_is_an_error_or_nothing(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    assert_null(gr_safetensors_parse(t, NULL, "12345678", 8));
+    assert_message(t, "safetensors_parse: path is NULL");
+    assert_int_equal(gr_error_code(t), GR_MISUSE);
+    gr_tape_recover(t);
+    assert_null(gr_safetensors_parse(t, "x", NULL, 16));
+    assert_message(t, "safetensors_parse: bytes is NULL");
+    gr_tape_recover(t);
+    assert_null(gr_safetensors_parse(t, "x", NULL, 0));
+    assert_message(t, "x: 0 bytes are no safetensors file");
+    gr_tape_recover(t);
+    gr_safetensors *f = parse(t, "{\"__metadata__\":{\"k\":\"v\"},\"a\":{" T4 "}}", 4);
+    assert_ok(t);
+    assert_null(gr_safetensors_find(f, NULL));
+    assert_null(gr_safetensors_note_of(f, NULL));
+    assert_null(gr_safetensors_find(NULL, "a"));
+    assert_null(gr_safetensors_note_of(NULL, "k"));
+    gr_real x = 5;
+    int64_t i = 6;
+    gr_safetensors_reals(NULL, &x), gr_safetensors_reals(&f->entry[0], NULL);
+    gr_safetensors_integers(NULL, &i), gr_safetensors_integers(&f->entry[0], NULL);
+    assert_true(x == 5 && i == 6);
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+}
+
 static void no_prefix_and_no_changed_byte_of_a_file_is_a_danger(void **state)
 {
     (void)state;
@@ -266,6 +310,8 @@ int main(void)
         cmocka_unit_test(entries_that_do_not_add_up_are_refused),
         cmocka_unit_test(holes_and_overlaps_are_refused),
         cmocka_unit_test(lengths_that_lie_are_refused_before_memory_is_asked_for),
+        cmocka_unit_test(a_file_of_torch_save_is_recognized),
+        cmocka_unit_test(null_is_an_error_or_nothing),
         cmocka_unit_test(no_prefix_and_no_changed_byte_of_a_file_is_a_danger),
         cmocka_unit_test(a_path_that_is_no_file_is_an_error),
     };

@@ -56,8 +56,9 @@ static void names_that_cannot_be_read_again_are_not_written(void **state)
     const struct { gr_safetensors_item item[2]; const char *const *notes; const char *message; } c[] = {
         { { a, whole }, NULL, "cannot write 'never': 'a' appears twice" },
         { { a, meta }, NULL, "cannot write 'never': no tensor may be called __metadata__" },
-        { { a, bad }, NULL, "cannot write 'never': '\xff' is not UTF-8" },
+        { { a, bad }, NULL, "cannot write 'never': '\\xff' is not UTF-8" },
         { { a, a }, (const char *[]){ "k", NULL }, "cannot write 'never': the note 'k' has no value" },
+        { { a, a }, (const char *[]){ "k", "1", "l", "2", "k", "3", NULL }, "cannot write 'never': the note 'k' appears twice" },
     };
     gr_tape *t = gr_tape_new(1);
     for (size_t i = 0; i < COUNT(c); i++) {
@@ -68,6 +69,56 @@ static void names_that_cannot_be_read_again_are_not_written(void **state)
     assert_false(gr_safetensors_write(t, NULL, NULL, 0, NULL));
     assert_message(t, "the path of a file to write is NULL");
     gr_tape_free(t);
+}
+
+/* What could not be read again, or lies outside of all memory: an error, and no file. */
+static void items_that_make_no_sense_are_not_written(void **state)
+{
+    (void)state;
+    const gr_real x = 1;
+    const size_t half = SIZE_MAX / 2 + 1;
+    const gr_safetensors_item good = { "a", GR_REAL_DTYPE, GR_SCALAR, &x };
+    const struct { gr_safetensors_item item; const char *message; } c[] = {
+        { { NULL, GR_REAL_DTYPE, GR_SCALAR, &x }, "cannot write 'never': item 1 has no name" },
+        { { "b", (gr_dtype)77, GR_SCALAR, &x }, "cannot write 'never': 'b' is of type 77; the types are 0 .. 5" },
+        { { "b", (gr_dtype)-1, GR_SCALAR, &x }, "cannot write 'never': 'b' is of type -1; the types are 0 .. 5" },
+        { { "b", GR_REAL_DTYPE, { 100, { 1 } }, &x }, "cannot write 'never': 'b' is of rank 100; a rank is 0 .. 8" },
+        { { "b", GR_REAL_DTYPE, { -1, { 1 } }, &x }, "cannot write 'never': 'b' is of rank -1; a rank is 0 .. 8" },
+        { { "b", GR_I64, { 2, { half, 4 } }, &x }, "cannot write 'never': 'b', [9223372036854775808, 4], is too large for this machine" },
+        { { "b", GR_I64, { 1, { half } }, &x }, "cannot write 'never': 'b', [9223372036854775808], is too large for this machine" },
+        { { "b", GR_F16, { 1, { half - 1 } }, &x }, "cannot write 'never': 'b', [9223372036854775807], is too large for this machine" }, /* with a */
+        { { "b", GR_I64, { 3, { half, 2, 0 } }, &x }, "cannot write 'never': 'b', [9223372036854775808, 2, 0], is too large for this machine" },
+        { { "b", GR_REAL_DTYPE, GR_SHAPE(4), NULL }, "cannot write 'never': 'b' is [4], but its data is NULL" },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t i = 0; i < COUNT(c); i++) {
+        assert_false(gr_safetensors_write(t, "never", (gr_safetensors_item[]){ good, c[i].item }, 2, NULL));
+        assert_message(t, c[i].message);
+        assert_int_equal(gr_error_code(t), GR_MISUSE);
+        assert_int_equal(access("never", F_OK), -1);
+        gr_tape_recover(t);
+    }
+    assert_false(gr_safetensors_write(t, "never", NULL, 3, NULL));
+    assert_message(t, "cannot write 'never': items is NULL, but n is 3");
+    gr_tape_recover(t);
+    assert_string_equal(gr_dtype_name((gr_dtype)77), "?");
+    assert_int_equal(gr_dtype_bytes((gr_dtype)77), 0);
+    assert_true(gr_safetensors_write(t, in_folder("empty"), &(gr_safetensors_item){ "b", GR_REAL_DTYPE, GR_SHAPE(0, 4), NULL }, 1, NULL));
+    unlink(in_folder("empty"));
+    gr_tape_free(t);
+}
+
+static void a_header_that_is_too_long_to_be_read_is_not_written(void **state)
+{
+    (void)state;
+    const size_t n = 100000001;
+    char *const name = malloc(n);
+    memset(name, 'x', n - 1), name[n - 1] = 0;
+    gr_tape *t = gr_tape_new(1);
+    assert_false(gr_safetensors_write(t, "never", NULL, 0, (const char *[]){ "a", name, NULL }));
+    assert_message(t, "cannot write 'never': its header would be 100000032 bytes long, and 100000000 are the most that is read");
+    gr_tape_free(t);
+    free(name);
 }
 
 static void a_replaced_file_keeps_its_permissions(void **state)
@@ -168,6 +219,8 @@ int main(void)
         cmocka_unit_test(writes_the_bytes_that_the_python_package_writes),
         cmocka_unit_test(names_survive_the_file),
         cmocka_unit_test(names_that_cannot_be_read_again_are_not_written),
+        cmocka_unit_test(items_that_make_no_sense_are_not_written),
+        cmocka_unit_test(a_header_that_is_too_long_to_be_read_is_not_written),
         cmocka_unit_test(a_replaced_file_keeps_its_permissions),
         cmocka_unit_test(every_file_call_may_fail),
         cmocka_unit_test(short_and_interrupted_calls_are_continued),

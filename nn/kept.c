@@ -1,0 +1,131 @@
+/* nn/kept.c - states of a module that outlive a reset.
+ *
+ * A slot whose count is 0 has memory, but keeps nothing yet. After gr_forget the shape may change. The undo log and the graph of the
+ * running step may still name the memory of the old shape, so it is not freed then: a slot owns all its versions, tensor points
+ * at the one in use, and gr_tape_recover puts the old pointer back. A version that is not in use is freed when memory of a new
+ * shape is wanted in a later step of the one tape that has used it. */
+#include "core/op.h"
+#include "nn/internal.h"
+#include <string.h>
+
+typedef struct gr__version {
+    struct gr__version *next;
+    gr_tensor *tensor;
+    const gr_tape *tape; /* that has used it; NULL when several have */
+    size_t resets;       /* of that tape, when it last did */
+} version;
+
+static gr_slot *kept_slot(const gr_module *m, const char *name)
+{
+    gr_slot *s = m && name ? m->slots : NULL;
+    while (s && (s->kind != GR_KEPT || strcmp(s->name, name))) s = s->next;
+    return s;
+}
+
+static void version_touch(const gr_tape *t, version *v)
+{
+    if (v->tape != t) v->tape = NULL;
+    v->resets = gr__tape_resets(t);
+}
+
+static void version_free(const gr_slot *s, version *v)
+{
+    gr__tensor_free_home(v->tensor);
+    gr_memory_free(&s->owner->memory, v, sizeof *v);
+}
+
+/* Free the versions that nothing can name any more: neither s, nor the undo log or the graph of a running step. */
+static void versions_prune(const gr_tape *t, gr_slot *s)
+{
+    for (version **link = &s->versions, *v; (v = *link);) {
+        if (v->tensor == s->tensor || v->tape != t || v->resets == gr__tape_resets(t)) {
+            link = &v->next;
+            continue;
+        }
+        *link = v->next;
+        version_free(s, v);
+    }
+}
+
+gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
+{
+    version *v = s->versions;
+    while (v && (v->tensor->rank != shape.rank || memcmp(v->tensor->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim))) v = v->next;
+    if (v) return version_touch(t, v), v->tensor;
+    versions_prune(t, s);
+    gr_tensor *const x = gr__slot_tensor(t, s, shape);
+    v = x ? gr_memory_new(&s->owner->memory, sizeof *v) : NULL;
+    if (!v) {
+        gr__tensor_free_home(x);
+        return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);
+    }
+    *v = (version){ s->versions, x, t, gr__tape_resets(t) };
+    s->versions = v;
+    return x;
+}
+
+void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *x)
+{
+    for (version *v = s->versions; v; v = v->next)
+        if (v->tensor == s->tensor) version_touch(t, v);
+    s->tensor = x;
+}
+
+void gr__kept_free(gr_slot *s)
+{
+    for (version *v = s->versions, *next; v; v = next) {
+        next = v->next;
+        version_free(s, v);
+    }
+}
+
+gr_tensor *gr_kept(const gr_module *m, const char *name)
+{
+    const gr_slot *const s = kept_slot(m, name);
+    return s && s->count ? s->tensor : NULL;
+}
+
+/* The slot of that name, made when there is none, and in *x its memory of that shape. */
+static gr_slot *kept_make(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_tensor **x)
+{
+    gr_slot *s = kept_slot(m, name);
+    if (!s) s = gr__slot_append(t, m, name, GR_KEPT);
+    if (!s) return NULL;
+    *x = gr__kept_memory(t, s, shape);
+    if (!s->tensor) s->tensor = *x;
+    if (*x) return s;
+    return s->tensor ? NULL : gr__slot_remove(s);
+}
+
+gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x)
+{
+    static const gr_op op = { .name = "detach_keep" };
+    if (!gr_ready(t, &op, (gr_tensor *)x)) return NULL;
+    gr_tensor *kept = gr_kept(m, name);
+    if (kept && !gr_same_shape(kept, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", kept->path, gr_shape_text(t, kept), gr_shape_text(t, x));
+    gr_slot *const s = kept_make(t, m, name, gr_shape_of(x), &kept);
+    if (!s || (s->tensor != kept && !gr_undo_note(t, &s->tensor, sizeof s->tensor))) return NULL;
+    if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
+    memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
+    gr__was_written(kept);
+    gr__kept_use(t, s, kept);
+    s->count = 1;
+    return gr_record(t, &op, NULL, 0, GR_OUT(kept), GR_IN((gr_tensor *)x));
+}
+
+gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name)
+{
+    const gr_tensor *const kept = gr_kept(m, name);
+    return kept ? gr_input(t, kept->data, gr_shape_of(kept)) : NULL;
+}
+
+bool gr_forget(gr_tape *t, gr_module *m)
+{
+    if (gr_failed(t)) return false;
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind != GR_KEPT || !s->count) continue;
+        if (!gr_undo_note(t, &s->count, sizeof s->count)) return false;
+        s->count = 0;
+    }
+    return true;
+}

@@ -1,0 +1,308 @@
+/* tests/test_files.c - where a saved file goes: through links, beside what killed programs left, under long names. */
+#include "core/file.h"
+#define FAILING_FILES
+#include "tests/failing.h"
+#include <dirent.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char here[512]; /* the working folder before */
+static int enter_folder(void **state)
+{
+    return make_folder(state) || !getcwd(here, sizeof here) || chdir(test_folder);
+}
+static int leave_folder(void **state) { return chdir(here) || remove_folder(state); }
+
+static bool save(gr_tape *t, const char *path, int value)
+{
+    return gr_safetensors_write(t, path, &(gr_safetensors_item){ "x", GR_I32, GR_SCALAR, &value }, 1, NULL);
+}
+static void assert_holds(const char *path, int value)
+{
+    gr_tape *t = gr_tape_new(1);
+    gr_safetensors *f = gr_safetensors_open(t, path);
+    int64_t found = 0;
+    assert_ok(t);
+    gr_safetensors_integers(&f->entry[0], &found);
+    assert_int_equal(found, value);
+    gr_safetensors_free(f);
+    gr_tape_free(t);
+}
+static void assert_link(const char *path, const char *to)
+{
+    char text[300] = "";
+    assert_true(readlink(path, text, sizeof text - 1) > 0);
+    assert_string_equal(text, to);
+}
+static size_t files(const char *folder)
+{
+    DIR *d = opendir(folder);
+    size_t n = 0;
+    for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+static void put(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* ---- Links ---- */
+
+static void a_link_stays_and_its_target_is_replaced(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    char absolute[300];
+    snprintf(absolute, sizeof absolute, "%s/deep/target", test_folder);
+    assert_int_equal(mkdir("deep", 0700) | mkdir("other", 0700), 0);
+    assert_true(save(t, "deep/target", 1));
+    const struct { const char *link, *to; } c[] = {
+        { "relative", "deep/target" }, { "other/up", "../deep/target" }, { "absolute", absolute }, { "chain", "other/up" }, { "folder", "deep" },
+    };
+    for (size_t i = 0; i < COUNT(c); i++) assert_int_equal(symlink(c[i].to, c[i].link), 0);
+    for (size_t i = 0; i < COUNT(c); i++) {
+        const int value = 10 + (int)i;
+        assert_true(save(t, i < 4 ? c[i].link : "folder/target", value));
+        assert_holds("deep/target", value);
+        for (size_t k = 0; k < COUNT(c); k++) assert_link(c[k].link, c[k].to);
+        assert_int_equal(files("deep"), 1);
+        assert_int_equal(files("other"), 1);
+    }
+    chmod("deep/target", 0640);
+    struct stat s;
+    assert_true(save(t, "chain", 20));
+    assert_true(!stat("deep/target", &s) && (s.st_mode & 07777) == 0640);
+    for (size_t i = 0; i < COUNT(c); i++) unlink(c[i].link);
+    unlink("deep/target");
+    assert_int_equal(rmdir("deep") | rmdir("other"), 0);
+    gr_tape_free(t);
+}
+
+static void a_link_to_nothing_makes_the_file_there(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    assert_int_equal(mkdir("deep", 0700) | symlink("deep/new", "dangling") | symlink("none/new", "lost") | symlink("loop", "loop"), 0);
+    assert_true(save(t, "dangling", 3));
+    assert_link("dangling", "deep/new");
+    assert_holds("deep/new", 3);
+    assert_false(save(t, "lost", 4));
+    assert_message(t, "cannot write 'lost': No such file or directory");
+    gr_tape_recover(t);
+    assert_false(save(t, "loop", 4));
+    assert_message(t, "cannot write 'loop': Too many levels of symbolic links");
+    assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+    unlink("dangling"), unlink("lost"), unlink("loop"), unlink("deep/new");
+    assert_int_equal(rmdir("deep"), 0);
+    gr_tape_free(t);
+}
+
+/* ---- What others are writing, and what the dead have left ---- */
+
+static void what_a_dead_writer_left_is_removed(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    put("x.gradus-0.tmp", "half"), put("x.gradus-3.tmp", "half"), put("x.gradus-31.tmp", "half");
+    put("y.gradus-0.tmp", "another path's"), put("x.gradus-32.tmp", "no name of ours"), put("x.0.tmp", "nor this");
+    assert_true(save(t, "x", 5));
+    assert_holds("x", 5);
+    assert_int_equal(files("."), 4);
+    assert_true(save(t, "y", 6));
+    assert_int_equal(files("."), 4);
+    unlink("x"), unlink("y"), unlink("x.gradus-32.tmp"), unlink("x.0.tmp");
+    gr_tape_free(t);
+}
+
+/* A writer that lives, in another process, and is then killed in the middle. */
+static void what_a_living_writer_writes_is_left_alone(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        char name[256] = "x";
+        if (form) memset(name, 'n', 255);
+        gr_tape *t = gr_tape_new(1);
+        int ready[2], parent[2];
+        assert_int_equal(pipe(ready) | pipe(parent), 0);
+        const pid_t child = fork();
+        if (!child) {
+            static gr__file f;
+            if (gr__file_create(t, &f, name) && gr__file_write(t, &f, "half", 4)) (void)!write(ready[1], "", 1);
+            close(parent[1]);
+            (void)!read(parent[0], name, 1); /* until it is killed, or this program ends */
+            _exit(1);
+        }
+        char byte;
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        assert_int_equal(files("."), 1);
+        assert_true(save(t, name, 7));
+        assert_holds(name, 7);
+        assert_int_equal(files("."), 2); /* the child's is still there */
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        assert_int_equal(files("."), 2);
+        assert_true(save(t, name, 8));
+        assert_holds(name, 8);
+        assert_int_equal(files("."), 1);
+        unlink(name);
+        close(ready[0]), close(ready[1]), close(parent[0]), close(parent[1]);
+        gr_tape_free(t);
+    }
+}
+
+static void two_writers_of_one_path_do_not_meet(void **state)
+{
+    (void)state;
+    static gr__file a, b;
+    gr_tape *t = gr_tape_new(1);
+    assert_true(gr__file_create(t, &a, "x") && gr__file_create(t, &b, "x"));
+    assert_true(gr__file_write(t, &a, "first", 5) && gr__file_write(t, &b, "second", 6));
+    assert_int_equal(files("."), 2);
+    assert_true(gr__file_commit(t, &b));
+    assert_file_holds("x", "second", 6);
+    assert_true(gr__file_commit(t, &a));
+    assert_file_holds("x", "first", 5);
+    assert_true(gr__file_create(t, &a, "x"));
+    gr__file_abandon(&a);
+    gr__file_abandon(&a);
+    assert_int_equal(files("."), 1);
+    unlink("x");
+    gr_tape_free(t);
+}
+
+static void only_so_many_may_write_at_a_time(void **state)
+{
+    (void)state;
+    static gr__file f[33];
+    gr_tape *t = gr_tape_new(1);
+    for (int i = 0; i < 32; i++) assert_true(gr__file_create(t, &f[i], "x"));
+    assert_false(gr__file_create(t, &f[32], "x"));
+    assert_message(t, "cannot write 'x': 32 others are writing it");
+    for (int i = 0; i < 33; i++) gr__file_abandon(&f[i]);
+    gr_tape_free(t);
+}
+
+/* Somebody takes the unfinished file away, or puts another in its place: an error, and that other file stays. */
+static void a_stolen_file_is_an_error(void **state)
+{
+    (void)state;
+    static gr__file f;
+    gr_tape *t = gr_tape_new(1);
+    assert_true(save(t, "x", 9));
+    for (int replaced = 0; replaced < 2; replaced++) {
+        assert_true(gr__file_create(t, &f, "x") && gr__file_write(t, &f, "half", 4));
+        unlink("x.gradus-0.tmp");
+        if (replaced) put("x.gradus-0.tmp", "foreign");
+        assert_false(gr__file_commit(t, &f));
+        assert_message(t, "cannot replace 'x': No such file or directory");
+        assert_holds("x", 9);
+        if (replaced) assert_file_holds("x.gradus-0.tmp", "foreign", 7);
+        gr_tape_recover(t);
+    }
+    unlink("x"), unlink("x.gradus-0.tmp");
+    gr_tape_free(t);
+}
+
+/* A folder or a link of such a name is nobody's leftover. */
+static void only_files_are_leftovers(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    put("precious", "data");
+    assert_int_equal(mkdir("x.gradus-0.tmp", 0700) | symlink("precious", "x.gradus-1.tmp"), 0);
+    assert_true(save(t, "x", 5));
+    assert_holds("x", 5);
+    assert_link("x.gradus-1.tmp", "precious");
+    assert_file_holds("precious", "data", 4);
+    unlink("x"), unlink("precious"), unlink("x.gradus-1.tmp");
+    assert_int_equal(rmdir("x.gradus-0.tmp"), 0);
+    gr_tape_free(t);
+}
+
+/* ---- Names and errors ---- */
+
+static void a_name_as_long_as_the_folder_allows_is_good(void **state)
+{
+    (void)state;
+    char name[300], message[600];
+    gr_tape *t = gr_tape_new(1);
+    for (size_t length = 230; length <= 255; length++) {
+        memset(name, 'n', length), name[length] = 0;
+        assert_true(save(t, name, (int)length));
+        assert_true(save(t, name, (int)length));
+        assert_holds(name, (int)length);
+        assert_int_equal(files("."), 1);
+        unlink(name);
+    }
+    for (size_t length = 256; length < 260; length++) {
+        memset(name, 'n', length), name[length] = 0;
+        assert_false(save(t, name, 1));
+        snprintf(message, sizeof message, "cannot write '%s': File name too long", name);
+        assert_message(t, message);
+        gr_tape_recover(t);
+    }
+    assert_int_equal(files("."), 0);
+    char *const deep = malloc(6000);
+    memset(deep, 0, 6000);
+    for (size_t i = 0; i < 5000; i += 2) memcpy(deep + i, "./", 2);
+    deep[5000] = 'x';
+    assert_false(save(t, deep, 1));
+    assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+    gr_tape_recover(t);
+    memset(deep, 0, 6000);
+    for (size_t i = 0; i < 4090; i += 2) memcpy(deep + i, "./", 2); /* the path is good, the longer one of the unfinished file is not */
+    strcpy(deep + 4090, "abc");
+    assert_false(save(t, deep, 1));
+    assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+    gr_tape_recover(t);
+    assert_false(save(t, "", 1));
+    assert_message(t, "cannot write '': No such file or directory");
+    assert_int_equal(files("."), 0);
+    free(deep);
+    gr_tape_free(t);
+}
+
+/* The reason is that of the call that has failed: a disk that may only be read, for instance. */
+static void the_message_has_the_reason_of_the_failed_call(void **state)
+{
+    (void)state;
+    static const int error[] = { EROFS, ENOSPC, EDQUOT, EIO };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t k = 0; k < COUNT(error); k++)
+        for (int at = 1, failed = 1; failed; at++) {
+            char end[100];
+            failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = error[k];
+            const bool saved = save(t, "x", 1);
+            failed = failing_files.calls >= at, failing_files.fail_at = 0;
+            assert_int_equal(saved, !failed);
+            snprintf(end, sizeof end, " 'x': %s", strerror(error[k]));
+            if (failed) assert_non_null(strstr(gr_message(t), end));
+            gr_tape_recover(t);
+        }
+    unlink("x");
+    assert_int_equal(files("."), 0);
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_stays_and_its_target_is_replaced),
+        cmocka_unit_test(a_link_to_nothing_makes_the_file_there),
+        cmocka_unit_test(what_a_dead_writer_left_is_removed),
+        cmocka_unit_test(what_a_living_writer_writes_is_left_alone),
+        cmocka_unit_test(two_writers_of_one_path_do_not_meet),
+        cmocka_unit_test(only_so_many_may_write_at_a_time),
+        cmocka_unit_test(a_stolen_file_is_an_error),
+        cmocka_unit_test(only_files_are_leftovers),
+        cmocka_unit_test(a_name_as_long_as_the_folder_allows_is_good),
+        cmocka_unit_test(the_message_has_the_reason_of_the_failed_call),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
