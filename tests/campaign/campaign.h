@@ -111,10 +111,11 @@ static inline uint64_t campaign_hash_reals(uint64_t hash, const gr_real *x, size
     }
     return hash;
 }
-/* All that a state_dict holds of m. */
+/* All that m holds: parameters, buffers, counters, and the states that it keeps. */
 static inline uint64_t campaign_hash_module(uint64_t hash, const gr_module *m)
 {
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
+        if (s->kind == GR_KEPT && !s->count) continue;
         hash = campaign_hash(hash, (uint64_t)s->count);
         if (s->tensor) hash = campaign_hash_reals(hash, s->tensor->data, s->tensor->len);
     }
