@@ -5,6 +5,7 @@
 #define GR_CAMPAIGN_H
 #include "core/internal.h"
 #include "gradus.h"
+#include "optim/internal.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
@@ -120,6 +121,25 @@ static inline uint64_t campaign_hash_module(uint64_t hash, const gr_module *m)
         if (s->tensor) hash = campaign_hash_reals(hash, s->tensor->data, s->tensor->len);
     }
     return hash;
+}
+/* The moments and counts of o; NULL is fine. */
+static inline uint64_t campaign_hash_doubles(uint64_t hash, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t u;
+        memcpy(&u, x + i, sizeof u);
+        hash = campaign_hash(hash, isnan(x[i]) ? CAMPAIGN_NAN : u);
+    }
+    return hash;
+}
+static inline uint64_t campaign_hash_optim(uint64_t hash, const gr_optim *o)
+{
+    if (!o) return hash;
+    for (int k = 0; k < 2 && o->state[k]; k++) hash = campaign_hash_reals(hash, o->state[k], o->state_len);
+    hash = campaign_hash_doubles(hash, o->power, 2 * o->entries);
+    for (size_t i = 0; i < o->entries; i++) hash = campaign_hash(hash, (uint64_t)o->step[i]);
+    hash = campaign_hash_doubles(hash, &o->rate.lr, 3);
+    return campaign_hash(campaign_hash(hash, (uint64_t)o->count.steps), (uint64_t)o->count.bad);
 }
 /* The streams that somebody has drawn from. */
 static inline uint64_t campaign_hash_streams(uint64_t hash, const gr_tape *t)

@@ -3,7 +3,6 @@
  * changes nothing, or what it loads is equal to the original.
  *
  *     make flips [ARGS="FILES [SEED]"]      2^20 files in some minutes; what must not be accepted is listed, and the exit status is 1     */
-#include "optim/internal.h"
 #include "tests/campaign/campaign.h"
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -54,16 +53,10 @@ static void train(run *r)
 /* All that a load may change. */
 static uint64_t state_of(const run *r)
 {
-    uint64_t hash = campaign_hash_streams(campaign_hash_module(CAMPAIGN_HASH, r->net), r->t), u;
-    const gr_optim *const o = r->adam;
+    uint64_t hash = campaign_hash_streams(campaign_hash_module(CAMPAIGN_HASH, r->net), r->t);
     const char *name;
     for (size_t i = 0; gr_tape_stream_at(r->t, i, &name); i++) hash = campaign_hash(hash, i);
-    for (int k = 0; k < 2; k++) hash = campaign_hash_reals(hash, o->state[k], o->state_len);
-    for (size_t i = 0; i < 2 * o->entries; i++) memcpy(&u, o->power + i, sizeof u), hash = campaign_hash(hash, u);
-    for (size_t i = 0; i < o->entries; i++) hash = campaign_hash(hash, (uint64_t)o->step[i]);
-    memcpy(&u, &o->rate.lr, sizeof u), hash = campaign_hash(hash, u);
-    hash = campaign_hash(hash, (uint64_t)o->count.steps);
-    for (size_t i = 0; i < COUNT(r->value); i++) memcpy(&u, r->value + i, sizeof u), hash = campaign_hash(hash, u);
+    hash = campaign_hash_doubles(campaign_hash_optim(hash, r->adam), r->value, COUNT(r->value));
     return hash;
 }
 
