@@ -141,13 +141,13 @@ static inline uint64_t campaign_hash_optim(uint64_t hash, const gr_optim *o)
     hash = campaign_hash_doubles(hash, &o->rate.lr, 3);
     return campaign_hash(campaign_hash(hash, (uint64_t)o->count.steps), (uint64_t)o->count.bad);
 }
-/* The streams that somebody has drawn from. */
-static inline uint64_t campaign_hash_streams(uint64_t hash, const gr_tape *t)
+/* The streams that somebody has drawn from, without the one of that name. */
+static inline uint64_t campaign_hash_streams(uint64_t hash, const gr_tape *t, const char *without)
 {
     const char *name = NULL;
     const gr_stream *s;
     for (size_t i = 0; (s = gr_tape_stream_at(t, i, &name)); i++) {
-        if (!s->counter) continue;
+        if (!s->counter || (without && !strcmp(name, without))) continue;
         for (const char *c = name; *c; c++) hash = campaign_hash(hash, (unsigned char)*c);
         hash = campaign_hash(hash, s->counter);
     }

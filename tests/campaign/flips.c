@@ -53,7 +53,7 @@ static void train(run *r)
 /* All that a load may change. */
 static uint64_t state_of(const run *r)
 {
-    uint64_t hash = campaign_hash_streams(campaign_hash_module(CAMPAIGN_HASH, r->net), r->t);
+    uint64_t hash = campaign_hash_streams(campaign_hash_module(CAMPAIGN_HASH, r->net), r->t, NULL);
     const char *name;
     for (size_t i = 0; gr_tape_stream_at(r->t, i, &name); i++) hash = campaign_hash(hash, i);
     hash = campaign_hash_doubles(campaign_hash_optim(hash, r->adam), r->value, COUNT(r->value));
