@@ -4,7 +4,7 @@
 #define GR_API_OPS_H
 #include "tests/campaign/campaign.h"
 
-typedef struct { gr_tensor *x; gr_shape shape; int tape; size_t born; } handle;
+typedef struct { gr_tensor *x; gr_shape shape; int tape; size_t born; uint64_t stamp; } handle;
 /* rank: of the first tensor, as the operator wants it; 0: any. mate: what the second is like. */
 typedef enum { ANY, ALIKE, ROWS, CLASSES, PLACES, KEYS } api_mate;
 typedef struct {
@@ -122,7 +122,7 @@ CALL(slice)
 }
 CALL(detach) { return (void)s, gr_detach(t, h[0].x); }
 CALL(cat) { return gr_cat(t, (gr_tensor *[]){ h[0].x, h[1].x, h[0].x }, 2 + gr_stream_below(s, 2), draw_axis(s, h)); }
-CALL(stack) { return gr_stack(t, (gr_tensor *[]){ h[0].x, h[0].x, h[1].x }, 2 + gr_stream_below(s, 2), draw_axis(s, h)); }
+CALL(stack) { return gr_stack(t, (gr_tensor *[]){ h[0].x, h[1].x, h[0].x }, 2 + gr_stream_below(s, 2), draw_axis(s, h)); }
 CALL(split)
 {
     gr_tensor *out[2] = { NULL };
