@@ -83,6 +83,7 @@ $(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/mis
 $(DIR)/tests/campaign/misuse.o: $(DIR)/tests/campaign/misuse_calls.h
 $(DIR)/tests/campaign/misuse.o: private override CFLAGS += -I$(DIR)/tests/campaign
 $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libdive.a $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/tests/campaign/allocations $(DIR)/tests/campaign/long_run: private LIBS := $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm

@@ -48,9 +48,8 @@ static gr_tensor *last_of_rnn(gr_tape *t, void *body, gr_tensor *x)
 typedef struct { gr_embedding_module *tokens; gr_positions *positions; gr_multihead_attention *attention; gr_linear *out; } reader;
 static void *build_reader(gr_tape *t, gr_module *net, unsigned variant)
 {
-    reader *const r = gr_save_zeros(t, sizeof *r);
     static reader kept;
-    (void)variant, (void)r;
+    (void)variant;
     kept.tokens = gr_embedding_new(t, net, "tokens", 9, C, &(gr_embedding_config){ .padded = true });
     kept.positions = gr_positions_new(t, net, "positions", T, C);
     kept.attention = gr_multihead_attention_new(t, net, "attention", C, 2, &(gr_multihead_attention_config){ .causal = true, .dropout = 0.25 });
