@@ -165,7 +165,9 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
 #: make test-report      a report in a browser, headless Chromium   PYTHON= one that has plotly and playwright, REPORT= its folder, ARGS=--short
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
-#: make fuzz             mutated files into the readers: use SAN=address,undefined
+#:                       allocations api_sequences flips kills long_run misuse ulp       ARGS= for their arguments
+#: make fuzz             mutated files into the readers: use SAN=address,undefined       make libfuzzer CC=clang SECONDS=60
+#: make msan CC=clang    the library's tests under MemorySanitizer
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
@@ -176,7 +178,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: all library tests test fuzz bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
+.PHONY: all library tests test fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
 	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)
