@@ -8,6 +8,7 @@
 #include "optim/internal.h"
 #include <dirent.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,21 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 
 static struct { const char *name; uint64_t rounds, seed, round; } campaign; /* round: the seed of the one that runs */
 
+/* Where a crash or a sanitizer's report ends the program, which round it was. */
+static void campaign_say_round(void)
+{
+    char text[256];
+    const int n = snprintf(text, sizeof text, "%s: seed %llu ends here; again: make %s ARGS=\"1 %llu\"\n", campaign.name,
+                           (unsigned long long)campaign.round, campaign.name, (unsigned long long)campaign.round);
+    (void)!write(2, text, (size_t)n);
+}
+static void campaign_crash(int signal_number)
+{
+    campaign_say_round();
+    signal(signal_number, SIG_DFL), raise(signal_number);
+}
+extern void __sanitizer_set_death_callback(void (*f)(void)) __attribute__((weak));
+
 static inline void campaign_start(int argc, char **argv, const char *name, uint64_t rounds)
 {
     char *end = "";
@@ -30,6 +46,8 @@ static inline void campaign_start(int argc, char **argv, const char *name, uint6
     if (argc > 2 && !*end) campaign.seed = strtoull(argv[2], &end, 10);
     if (*end || argc > 3 || !campaign.rounds) fprintf(stderr, "usage: %s [ROUNDS [FIRST_SEED]]\n", name), exit(2);
     campaign.round = campaign.seed;
+    if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(campaign_say_round);
+    else signal(SIGSEGV, campaign_crash), signal(SIGBUS, campaign_crash), signal(SIGFPE, campaign_crash), signal(SIGABRT, campaign_crash);
     setvbuf(stdout, NULL, _IOLBF, 0);
 }
 

@@ -4,7 +4,6 @@
  *
  *     make kills [ARGS="KILLS [SEED]"]                                                                                          */
 #include "tests/campaign/campaign.h"
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
