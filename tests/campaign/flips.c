@@ -146,6 +146,13 @@ static void write_all(const victim *v, const unsigned char *bytes, size_t n)
     write_bytes(v, bytes, 0, n);
 }
 
+static void check_undamaged(victim *v)
+{
+    const size_t equal = sum.equal;
+    load(v, "nothing", 0);
+    demand(sum.equal == equal + 1, "the undamaged checkpoint is not loaded as it was saved");
+}
+
 static void every_bit(victim *v)
 {
     for (size_t bit = 0; bit < 8 * v->n; bit++) {
@@ -184,10 +191,12 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", campaign_folder);
     snprintf(again_path, sizeof again_path, "%s/again.safetensors", campaign_folder);
     victim v = victim_new(4);
+    check_undamaged(&v);
     every_bit(&v);
     printf("flips: every bit of %zu bytes, %zu of them header\n", v.n, v.header);
     victim_free(&v);
     v = victim_new(32);
+    check_undamaged(&v);
     gr_stream s = gr_stream_new(campaign.seed, "flips");
     unsigned char *const bytes = malloc(v.n);
     while (bytes && sum.files < campaign.rounds) random_damage(&v, &s, bytes);
