@@ -199,6 +199,14 @@ static void recover(world *w)
 
 /* ---- Misuse: each must be an error ---- */
 
+/* Another tensor lies where a dead one was, so that nobody can tell them apart. */
+static bool address_lives_again(gr_tape *t, const handle *h)
+{
+    const bool again = h->x && gr__alive(t, h->x) && h->x->stamp != h->stamp;
+    sum.again += again;
+    return again;
+}
+
 static void use_badly(world *w, int tape, const handle *bad, const char **what)
 {
     gr_tape *const t = w->t[tape];
@@ -216,15 +224,11 @@ static void use_badly(world *w, int tape, const handle *bad, const char **what)
         *what = op->name;
         out = call_operator(w, &w->chance, tape, op, bad, gr_stream_below(&w->chance, bad->x ? op->tensors : 1));
     }
+    if (!gr_failed(t) && address_lives_again(t, bad)) { /* an operand that was made for this call */
+        gr_backward(t, learned(t, GR_SHAPE(2, 3)));
+        return;
+    }
     demand(!out, "%s of a tensor %s gives a tensor", *what, "that it must refuse");
-}
-
-/* Another tensor lies where a dead one was, so that nobody can tell them apart. */
-static bool address_lives_again(gr_tape *t, const handle *h)
-{
-    const bool again = gr__alive(t, h->x) && h->x->stamp != h->stamp;
-    sum.again += again;
-    return again;
 }
 
 /* False when there is nothing to misuse in this way now. */
