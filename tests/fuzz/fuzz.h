@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz.h - what the targets share. A target is a file tests/fuzz/fuzz_NAME.c that defines the four names below; its first files
+/* tests/fuzz/fuzz.h - what the targets share. A target is a file tests/fuzz/fuzz_NAME.c that defines the five names below; its first files
  * are in tests/fuzz/corpus/NAME. tests/fuzz/main.c mutates them, and so does libFuzzer:
  *
  *     make fuzz SAN=address,undefined [ARGS=ROUNDS]       the same files in every run
@@ -17,6 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);       /* reads it, a
 size_t fuzz_mend(uint8_t *bytes, size_t n, gr_stream *s);         /* gets a mutated file past the first checks; the new length */
 
 #define demand(what, text) ((what) ? (void)0 : (fprintf(stderr, "fuzz_%s: %s does not hold\n", fuzz_name, text), abort()))
+
+size_t fuzz_seed(uint8_t *bytes, size_t room);                    /* one more first file, made now; its length, 0: none */
 
 /* For readers that want a path: the number of a file in memory that holds these bytes, which /proc/self/fd has under this name. */
 const char *fuzz_number(const uint8_t *bytes, size_t n);

@@ -27,6 +27,24 @@ static size_t read_corpus(void)
     return seeds;
 }
 
+/* What the target makes now stands in the corpus as "made", in the float library's format. With write, it is written there. */
+static size_t add_made(size_t seeds, bool write)
+{
+    static uint8_t made[FUZZ_ROOM];
+    const size_t n = fuzz_seed(made, FUZZ_ROOM);
+    char path[128];
+    snprintf(path, sizeof path, "tests/fuzz/corpus/%s/made", fuzz_name);
+    FILE *const f = n && write ? fopen(path, "wb") : NULL;
+    if (f) demand(fwrite(made, 1, n, f) == n && !fclose(f), "writing the corpus");
+    for (size_t i = 0; n && !write && i < seeds && sizeof(gr_real) == sizeof(float); i++) {
+        if (strcmp(seed[i].name, "made") != 0 || (seed[i].n == n && !memcmp(seed[i].bytes, made, n))) continue;
+        fprintf(stderr, "fuzz_%s: %s is not what is written now: run this program with --write\n", fuzz_name, path);
+        exit(2);
+    }
+    if (n && seeds < MOST) memcpy(seed[seeds].bytes, made, n), seed[seeds++].n = n;
+    return seeds;
+}
+
 /* One change: a byte, a run of bytes moved over others, removed or doubled, or a number in the text. */
 static size_t mutate(gr_stream *s, uint8_t *bytes, size_t n)
 {
@@ -54,7 +72,9 @@ static size_t mutate(gr_stream *s, uint8_t *bytes, size_t n)
 int main(int argc, char **argv)
 {
     static uint8_t bytes[FUZZ_ROOM];
-    const size_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000, seeds = read_corpus();
+    const bool write = argc > 1 && !strcmp(argv[1], "--write");
+    const size_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000, seeds = add_made(read_corpus(), write);
+    if (write) return 0;
     if (!seeds) return fprintf(stderr, "fuzz_%s: there is no tests/fuzz/corpus/%s: run it from the root of the tree\n", fuzz_name, fuzz_name), 2;
     gr_stream s = gr_stream_new(1, "fuzz");
     for (size_t i = 0; i < seeds; i++) LLVMFuzzerTestOneInput(seed[i].bytes, seed[i].n);
