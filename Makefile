@@ -104,7 +104,7 @@ test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
-libfuzzer: ; +@tests/tools/libfuzzer.sh '$(CC)' '$(BOTH)' '$(or $(SECONDS),60)'
+libfuzzer: ; +@tests/tools/libfuzzer.sh '$(CC)' '$(BOTH)' '$(B)' '$(or $(SECONDS),60)'
 fuzzers: $(FUZZERS)
 msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
 

@@ -256,7 +256,10 @@ static bool do_misuse(world *w, misuse how, int tape, const char **what)
     case STALE_MARK: return w->has_stale[tape] ? gr_tape_rewind(t, w->stale[tape]), true : false;
     case BACKWARD_OF_MANY: return gr_backward(t, learned(t, GR_SHAPE(2, 3))), true;
     case BACKWARD_TWICE: return w->walked[tape] ? gr_backward(t, learned(t, GR_SCALAR)), true : false;
-    case RESET_IN_SEGMENT: return makes_segments(t) ? call_segment(w, &w->chance, tape, NULL, 1), true : false;
+    case RESET_IN_SEGMENT: {
+        const handle h = { makes_segments(t) ? learned(t, GR_SHAPE(2, 3)) : NULL, GR_SHAPE(2, 3), tape, 0, 0 };
+        return h.x ? call_segment(w, &w->chance, tape, &h, 1), true : false;
+    }
     case BAD_MODULE: return gr_linear_new(t, w->net[tape].root, gr_stream_below(&w->chance, 2) ? "a.b" : "0", WIDTH, WIDTH, NULL), true;
     default: return false;
     }

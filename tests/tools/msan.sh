@@ -8,8 +8,9 @@ fi
 names=$(cd tests && ls test_*.c | grep -v -e '^test_kit_' -e '^test_dive_' -e '^test_program_' -e '^test_main_job' | sed 's/[.]c$//')
 where=$($2 -s CC="$1" SAN=memory where)
 $2 CC="$1" SAN=memory $(for name in $names; do echo "$where/tests/$name"; done) || exit
-log=$(mktemp -d) || exit 2
-trap 'rm -rf "$log"' EXIT
+. "$(dirname "$0")/scratch.sh"
+new_scratch
+log=$scratch
 for name in $names; do echo "$name"; done | WHERE="$where/tests" LOG="$log" xargs -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)" -I NAME sh -c \
     '"$WHERE/NAME" > "$LOG/NAME" 2>&1 && mv "$LOG/NAME" "$LOG/NAME.ok" || { echo NAME:; tail -n 40 "$LOG/NAME"; }'
 passed=$(ls "$log" | grep -c '[.]ok$')
