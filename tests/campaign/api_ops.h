@@ -4,7 +4,7 @@
 #define GR_API_OPS_H
 #include "tests/campaign/campaign.h"
 
-typedef struct { gr_tensor *x; gr_shape shape; int tape; size_t born; uint64_t stamp; } handle;
+typedef struct { gr_tensor *x; gr_shape shape; int tape; uint64_t stamp; } handle;
 /* rank: of the first tensor, as the operator wants it; 0: any. mate: what the second is like. */
 typedef enum { ANY, ALIKE, ROWS, CLASSES, PLACES, KEYS } api_mate;
 typedef struct {

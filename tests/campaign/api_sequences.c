@@ -42,11 +42,11 @@ static uint64_t state_of(const world *w, const char *without)
 static bool any_failed(const world *w) { return gr_failed(w->t[0]) || gr_failed(w->t[1]); }
 
 static void bury(world *w, misuse why, handle h) { w->dead[why][w->deads[why]++ % MOST_DEAD] = h; }
-static void bury_those(world *w, misuse why, int tape, size_t born) /* of that tape (-1: all), made since */
+static void bury_those(world *w, misuse why, int tape, uint64_t after) /* of that tape (-1: all), made after that stamp */
 {
     size_t n = 0;
     for (size_t i = 0; i < w->lives; i++)
-        if ((tape < 0 || w->live[i].tape == tape) && w->live[i].born >= born) bury(w, why, w->live[i]);
+        if ((tape < 0 || w->live[i].tape == tape) && w->live[i].stamp > after) bury(w, why, w->live[i]);
         else w->live[n++] = w->live[i];
     w->lives = n;
 }
@@ -55,7 +55,7 @@ static void keep(world *w, int tape, gr_tensor *x)
 {
     if (!x) return;
     w->hash = campaign_hash_reals(campaign_hash(w->hash, x->len), x->data, x->len);
-    const handle h = { x, gr_shape_of(x), tape, w->born++, x->stamp };
+    const handle h = { x, gr_shape_of(x), tape, x->stamp };
     if (x->len > 4 * MOST_VALUES) return;
     if (w->lives < MOST_LIVE) w->live[w->lives++] = h;
     else w->live[gr_stream_below(&w->s, MOST_LIVE)] = h;
@@ -70,7 +70,7 @@ static const handle *pick(world *w, gr_stream *s, int tape, int rank)
     gr_shape shape = draw_shape(s);
     if (rank) shape = (gr_shape){ rank, { 1 + gr_stream_below(s, 9), 1 + gr_stream_below(s, 9), 5, 6 } };
     static handle made;
-    made = (handle){ learned(w->t[tape], shape), shape, tape, w->born };
+    made = (handle){ learned(w->t[tape], shape), shape, tape, 0 };
     return &made;
 }
 
@@ -106,13 +106,13 @@ static gr_tensor *call_segment(world *w, gr_stream *s, int tape, const handle *b
     gr_tensor *out = NULL;
     leaked = NULL;
     if (gr_recompute(w->t[tape], segment, &resets, sizeof resets, GR_IN(h.x), &out, 1) && makes_segments(w->t[tape]))
-        bury(w, DEAD_BY_SEGMENT, (handle){ leaked, h.shape, tape, 0, leaked_stamp });
+        bury(w, DEAD_BY_SEGMENT, (handle){ leaked, h.shape, tape, leaked_stamp });
     return out;
 }
 
 static void set_mark(world *w, int tape)
 {
-    if (w->marks < MOST_MARKS) w->mark[w->marks++] = (marked){ gr_tape_mark(w->t[tape]), tape, w->born };
+    if (w->marks < MOST_MARKS) w->mark[w->marks++] = (marked){ gr_tape_mark(w->t[tape]), tape, ++w->born };
 }
 static void drop_marks(world *w, int tape, size_t born)
 {
@@ -129,7 +129,7 @@ static void rewind_to_mark(world *w)
     for (int i = 0; i < NETS; i++)
         if (w->net[i].tape == m.tape) w->net[i].kept = NULL;
     gr_tape_rewind(w->t[m.tape], m.mark);
-    bury_those(w, DEAD_BY_REWIND, m.tape, m.born);
+    bury_those(w, DEAD_BY_REWIND, m.tape, m.mark.newest);
     drop_marks(w, m.tape, m.born);
 }
 
@@ -257,7 +257,7 @@ static bool do_misuse(world *w, misuse how, int tape, const char **what)
     case BACKWARD_OF_MANY: return gr_backward(t, learned(t, GR_SHAPE(2, 3))), true;
     case BACKWARD_TWICE: return w->walked[tape] ? gr_backward(t, learned(t, GR_SCALAR)), true : false;
     case RESET_IN_SEGMENT: {
-        const handle h = { makes_segments(t) ? learned(t, GR_SHAPE(2, 3)) : NULL, GR_SHAPE(2, 3), tape, 0, 0 };
+        const handle h = { makes_segments(t) ? learned(t, GR_SHAPE(2, 3)) : NULL, GR_SHAPE(2, 3), tape, 0 };
         return h.x ? call_segment(w, &w->chance, tape, &h, 1), true : false;
     }
     case BAD_MODULE: return gr_linear_new(t, w->net[tape].root, gr_stream_below(&w->chance, 2) ? "a.b" : "0", WIDTH, WIDTH, NULL), true;
