@@ -114,12 +114,13 @@ static void set_mark(world *w, int tape)
 {
     if (w->marks < MOST_MARKS) w->mark[w->marks++] = (marked){ gr_tape_mark(w->t[tape]), tape, ++w->born };
 }
-static void drop_marks(world *w, int tape, size_t born)
+/* Marks set after that one lead nowhere any more; an error it is to go back to one when tensors were made between them. */
+static void drop_marks(world *w, int tape, size_t born, uint64_t newest)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->marks; i++)
-        if (w->mark[i].tape == tape && w->mark[i].born > born) w->stale[tape] = w->mark[i].mark, w->has_stale[tape] = true;
-        else w->mark[n++] = w->mark[i];
+        if (w->mark[i].tape != tape || w->mark[i].born <= born) w->mark[n++] = w->mark[i];
+        else if (!born || w->mark[i].mark.newest > newest) w->stale[tape] = w->mark[i].mark, w->has_stale[tape] = true;
     w->marks = n;
 }
 static void rewind_to_mark(world *w)
@@ -130,7 +131,7 @@ static void rewind_to_mark(world *w)
         if (w->net[i].tape == m.tape) w->net[i].kept = NULL;
     gr_tape_rewind(w->t[m.tape], m.mark);
     bury_those(w, DEAD_BY_REWIND, m.tape, m.mark.newest);
-    drop_marks(w, m.tape, m.born);
+    drop_marks(w, m.tape, m.born, m.mark.newest);
 }
 
 static void call_anything(world *w)
@@ -167,7 +168,7 @@ static void learn(world *w, net *n)
     keep(w, n->tape, loss);
     if (!gr_backward(t, loss)) return;
     w->walked[n->tape] = true;
-    drop_marks(w, n->tape, 0);
+    drop_marks(w, n->tape, 0, 0);
     for (size_t i = 0; i < w->lives; i++) {
         const gr_real *const g = w->live[i].tape == n->tape ? gr_grad(t, w->live[i].x) : NULL;
         if (g) w->hash = campaign_hash_reals(w->hash, g, w->live[i].x->len);
