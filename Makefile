@@ -103,7 +103,7 @@ DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
 test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
-fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
+fuzz: $(FUZZERS) ; @bad=0; for f in $^; do $$f $(ARGS) || bad=1; done; exit $$bad
 libfuzzer: ; +@tests/tools/libfuzzer.sh '$(CC)' '$(BOTH)' '$(B)' '$(or $(SECONDS),60)'
 fuzzers: $(FUZZERS)
 msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
