@@ -5,6 +5,7 @@ if ! echo 'int main(void) { return 0; }' | $1 -x c - -fsanitize=memory -o /dev/n
     echo "not run: MemorySanitizer, $1 has no runtime for it: make msan CC=clang"
     exit 0
 fi
+export MSAN_OPTIONS="allocator_may_return_null=1:$MSAN_OPTIONS" # tests ask for more memory than there is
 names=$(cd tests && ls test_*.c | grep -v -e '^test_kit_' -e '^test_dive_' -e '^test_program_' -e '^test_main_job' | sed 's/[.]c$//')
 where=$($2 -s CC="$1" SAN=memory where)
 $2 CC="$1" SAN=memory $(for name in $names; do echo "$where/tests/$name"; done) || exit
