@@ -27,7 +27,7 @@ BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
            $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS:-O2=-O3) $(BITS)
-LINK     = $(CC) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+LINK     = $(CC) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN:fuzzer-no-link%=fuzzer%)) $(LDFLAGS)
 CLAIM    = . tests/tools/scratch.sh && claim $(B)
 LIBS    := $(if $(BLAS),-l$(BLAS)) -lm -pthread
 CMOCKA  := $(shell pkg-config --cflags --libs cmocka 2>/dev/null || echo -lcmocka)
@@ -52,7 +52,8 @@ EXAMPLES  := $(patsubst %.c,%,$(wildcard examples/*.c))
 TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
 BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
 CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
-FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/*.c))
+FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZKIT   := $(DIR)/tests/fuzz/memory_file.o $(if $(findstring fuzzer,$(SAN)),,$(DIR)/tests/fuzz/main.o)
 TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
 TESTKIT   := $(TESTKIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(TESTKIT))))
 
@@ -82,7 +83,9 @@ $(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/mis
 $(DIR)/tests/campaign/misuse.o: $(DIR)/tests/campaign/misuse_calls.h
 $(DIR)/tests/campaign/misuse.o: private override CFLAGS += -I$(DIR)/tests/campaign
 $(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libdive.a $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/tests/campaign/allocations $(DIR)/tests/campaign/long_run: private LIBS := $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(DIR)/examples/deep_dive: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c))
@@ -100,7 +103,10 @@ DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
 test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
-fuzz: $(FUZZERS) ; @for f in $^; do $$f $(ARGS) || exit; done
+fuzz: $(FUZZERS) ; @bad=0; for f in $^; do $$f $(ARGS) || bad=1; done; exit $$bad
+libfuzzer: ; +@tests/tools/libfuzzer.sh '$(CC)' '$(BOTH)' '$(B)' '$(or $(SECONDS),60)'
+fuzzers: $(FUZZERS)
+msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
 
 # Gates: what is true of the sources and of the objects.
 CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme check-fetch check-remove
@@ -159,7 +165,9 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
 #: make test-report      a report in a browser, headless Chromium   PYTHON= one that has plotly and playwright, REPORT= its folder, ARGS=--short
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
-#: make fuzz             mutated files into the readers: use SAN=address,undefined
+#:                       allocations api_sequences flips kills long_run misuse ulp       ARGS= for their arguments
+#: make fuzz             mutated files into the readers: use SAN=address,undefined       make libfuzzer CC=clang SECONDS=60
+#: make msan CC=clang    the library's tests under MemorySanitizer
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
@@ -170,7 +178,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: all library tests test fuzz bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
+.PHONY: all library tests test fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
 	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

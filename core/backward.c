@@ -104,7 +104,7 @@ bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
 bool gr_backward(gr_tape *t, gr_tensor *loss)
 {
     if (gr_failed(t)) return false;
-    if (loss && loss->len != 1)
+    if (loss && gr__alive(t, loss) && loss->len != 1)
         return gr_fail(t, NULL, "backward: the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
                                 "gr_backward_from", gr_shape_text(t, loss));
     return walk(t, loss, NULL);

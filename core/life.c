@@ -11,7 +11,9 @@ uint64_t gr__stamp(gr_tape *t) { return ++t->births; }
 
 static bool number_lives(const gr_tape *t, uint64_t number)
 {
+    const uint64_t count = ((uint64_t)1 << GR__LEVEL_SHIFT) - 1;
     const gr__life *const l = &t->life[number >> GR__LEVEL_SHIFT];
+    if ((number & count) > (t->births & count)) return false; /* no tensor has had it: other things lie where a dead one was */
     if (number >= l->first) return true;
     size_t from = 0, end = l->ranges; /* the last range that begins at or before number */
     while (from < end) {

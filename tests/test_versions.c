@@ -67,9 +67,25 @@ static void anomaly_mode_sees_a_change_made_by_hand(void **state)
     }
 }
 
+/* What lies in the memory of a dead tensor may look like one of this tape, with a number that no tensor has had yet. */
+static void a_number_that_no_tensor_has_had_is_refused(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor later = *gr_ones(t, GR_SHAPE(2));
+    later.stamp = 0xbf700006;
+    assert_null(gr_neg(t, &later));
+    assert_int_equal(gr_error_code(t), GR_MISUSE);
+    gr_tape_recover(t);
+    later.stamp = t->births + 1;
+    assert_null(gr_neg(t, &later));
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_that_no_tensor_has_had_is_refused),
         cmocka_unit_test(a_parameter_that_changed_since_the_forward_is_an_error),
         cmocka_unit_test(a_kept_state_that_changed_since_the_forward_is_an_error),
         cmocka_unit_test(anomaly_mode_sees_a_change_made_by_hand),

@@ -1,20 +1,18 @@
-/* tests/fuzz/fuzz_safetensors.c - mutated files into the safetensors reader: it refuses with GR_BAD_FILE, or what it returns is sound.
- *
- *     make fuzz SAN=address,undefined [ARGS=rounds]       mutations of the recorded file, the same in every run
- *     clang -fsanitize=fuzzer,address -DGR_LIBFUZZER ...  with libFuzzer                                                     */
-#include "gradus.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* tests/fuzz/fuzz_safetensors.c - files of tensors: refused with GR_BAD_FILE, or what is returned is sound. */
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+const char fuzz_name[] = "safetensors", fuzz_likely[] = "{}[]\",:\\u0123456789-. \n\xff\xc3";
 
-static void demand(bool what, const char *name)
+/* Half of them get a length of the header that fits the file. */
+size_t fuzz_mend(uint8_t *bytes, size_t n, gr_stream *s)
 {
-    if (what) return;
-    fprintf(stderr, "fuzz_safetensors: %s does not hold\n", name);
-    abort();
+    if (n <= 8 || gr_stream_below(s, 2)) return n;
+    const uint64_t length = gr_stream_below(s, 2) ? gr_stream_below(s, n - 7) : (uint64_t)bytes[0] | (uint64_t)bytes[1] << 8;
+    for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(length >> 8 * i);
+    return n;
 }
+
+size_t fuzz_seed(uint8_t *bytes, size_t room) { return (void)bytes, (void)room, 0; }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
@@ -41,59 +39,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     gr_tape_free(t);
     return 0;
 }
-
-#ifndef GR_LIBFUZZER
-enum { ROOM = 4096 };
-
-static void write_length(uint8_t *bytes, uint64_t length)
-{
-    for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(length >> 8 * i);
-}
-
-/* One change: a byte, a run of bytes moved over others, removed, or a number in the text grown. */
-static size_t mutate(gr_stream *s, uint8_t *bytes, size_t n)
-{
-    static const char likely[] = "{}[]\",:\\u0123456789-. \n\xff\xc3";
-    if (!n) return n;
-    const size_t at = gr_stream_below(s, n), length = gr_stream_below(s, n - at < 40 ? n - at : 40);
-    switch (gr_stream_below(s, 6)) {
-    case 0: bytes[at] ^= (uint8_t)(1u << gr_stream_below(s, 8)); return n;
-    case 1: bytes[at] = (uint8_t)likely[gr_stream_below(s, sizeof likely - 1)]; return n;
-    case 2: memmove(bytes + at, bytes + at + length, n - at - length); return n - length;
-    case 3: memmove(bytes + gr_stream_below(s, n - length + 1), bytes + at, length); return n;
-    case 4:
-        if (n + length > ROOM) return n;
-        memmove(bytes + at + length, bytes + at, n - at);
-        return n + length;
-    default:
-        for (size_t i = at; i < n; i++)
-            if (bytes[i] >= '0' && bytes[i] <= '9') {
-                bytes[i] = (uint8_t)('0' + gr_stream_below(s, 10));
-                break;
-            }
-        return n;
-    }
-}
-
-int main(int argc, char **argv)
-{
-    static uint8_t seed[ROOM], bytes[ROOM];
-    const size_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000;
-    FILE *f = fopen("tests/golden/types.safetensors", "rb");
-    const size_t n = f ? fread(seed, 1, ROOM, f) : 0;
-    if (f) fclose(f);
-    if (n < 16) return fprintf(stderr, "fuzz_safetensors: tests/golden/types.safetensors cannot be read: run it from the root of the tree\n"), 2;
-    gr_stream s = gr_stream_new(1, "fuzz");
-    for (size_t round = 0; round < rounds; round++) {
-        const size_t cut = gr_stream_below(&s, 4) ? n : gr_stream_below(&s, n), changes = 1 + gr_stream_below(&s, 6);
-        size_t length = cut;
-        memcpy(bytes, seed, n);
-        for (size_t i = 0; i < changes; i++) length = mutate(&s, bytes, length);
-        if (length > 8 && gr_stream_below(&s, 2)) write_length(bytes, gr_stream_below(&s, length - 7)); /* past the first check */
-        if (length >= n && gr_stream_below(&s, 2)) memcpy(bytes, seed, 8);
-        LLVMFuzzerTestOneInput(bytes, length);
-    }
-    printf("fuzz_safetensors: %zu files\n", rounds);
-    return 0;
-}
-#endif
