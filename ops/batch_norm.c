@@ -44,7 +44,7 @@ static size_t batch_norm_runs(const gr__norm *s, const batch_norm_real *r, gr__n
 
 static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm *s, const batch_norm_real *r)
 {
-    if (!r->lengths && !r->mask) return gr__norm_all(t, s);
+    if ((!r->lengths && !r->mask) || !s->groups || !s->R || !s->I) return gr__norm_all(t, s);
     gr__norm_run *run = gr_save(t, (s->runs = batch_norm_runs(s, r, NULL)) * sizeof *run);
     if (run) batch_norm_runs(s, r, run);
     for (size_t k = s->count = 0; run && k < s->runs; k++) s->count += run[k].n;

@@ -242,8 +242,8 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, g
 
     s.eps = (gr_real)eps;
     s.stat = gr_save_reals(t, 3 * s.rows), s.far = gr_save(t, layer_norm_chunks(&s) * sizeof *s.far);
-    s.gamma = layer_norm_values(t, gamma, s.N, 1);
-    const gr_real *shift = layer_norm_values(t, beta, s.N, 0);
+    s.gamma = layer_norm_values(t, gamma, s.rows ? s.N : 0, 1);
+    const gr_real *shift = layer_norm_values(t, beta, s.rows ? s.N : 0, 0);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
 
@@ -263,7 +263,7 @@ gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, dou
 
     s.eps = (gr_real)eps;
     s.stat = gr_save_reals(t, s.rows), s.far = gr_save(t, layer_norm_chunks(&s) * sizeof *s.far);
-    s.gamma = layer_norm_values(t, gamma, s.N, 1);
+    s.gamma = layer_norm_values(t, gamma, s.rows ? s.N : 0, 1);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
 

@@ -336,6 +336,7 @@ static void norm_backward_chunk(void *argument, size_t chunk, int thread)
 
 const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s)
 {
+    if (!s->groups || !s->R || !s->I) s->groups = s->R = 0;
     s->runs = s->I == 1 ? 1 : s->R;
     gr__norm_run *run = gr_save(t, s->runs * sizeof *run);
     for (size_t r = 0; run && r < s->runs; r++) run[r] = (gr__norm_run){ r * s->K * s->I, s->I == 1 ? s->R : s->I };
@@ -355,7 +356,7 @@ static bool norm_has_rows(const gr__norm *s) { return s->I == 1 && s->per_group 
 
 size_t gr__norm_scratch(const gr__norm *s)
 {
-    const size_t units = s->P * ((s->K + NORM_COLUMNS - 1) / NORM_COLUMNS);
+    const size_t units = s->groups ? s->P * ((s->K + NORM_COLUMNS - 1) / NORM_COLUMNS) : 0;
     return 2 * (norm_has_rows(s) ? s->groups + units * s->per_group : s->groups * s->per_group) * sizeof(gr_real);
 }
 

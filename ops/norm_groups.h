@@ -32,7 +32,7 @@ typedef struct {
     size_t of_groups, per_group;       /* per_group: one for each of its runs; or 1 */
 } gr__norm;
 
-/* One run for each r. NULL when out of memory. */
+/* One run for each r. NULL when out of memory. Where x is empty, whatever its axes, there are no groups and no runs: set groups first. */
 const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s);
 
 /* y of the real values, and the statistics unless they are fixed. */
