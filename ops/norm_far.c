@@ -76,6 +76,30 @@ void gr__far_row_backward(gr_real *dx, gr_real *dgamma, const gr_real *dy, const
     }
 }
 
+static bool far_row_moments(gr__far_moments *f, const gr_real *x, size_t N, bool centred)
+{
+    return gr__far_moments_of(f, &(gr__far_values){ x, &(gr__norm_run){ 0, N }, 1, 1, N }, 0, centred);
+}
+
+void gr__far_var(gr_real *y, const gr_real *x, size_t N, double correction)
+{
+    gr__far_moments f;
+    if (far_row_moments(&f, x, N, true)) *y = (gr_real)(f.var * ((double)N / ((double)N - correction)) / f.scale / f.scale);
+}
+
+void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, double factor)
+{
+    gr__far_moments f;
+    const bool finite = far_row_moments(&f, x, N, true);
+    for (size_t i = 0; i < N; i++) dx[i] += finite ? (gr_real)(factor * (f.scale * (double)x[i] - f.mean) / f.scale) : (gr_real)NAN;
+}
+
+void gr__far_norm_2(gr_real *y, const gr_real *x, size_t N)
+{
+    gr__far_moments f;
+    if (far_row_moments(&f, x, N, false)) *y = (gr_real)(__builtin_sqrt(f.var * (double)N) / f.scale);
+}
+
 /* ---- Groups ---- */
 
 static gr__far_values far_group_values(const gr__norm *s, const gr_real *x, size_t g, size_t *place)

@@ -38,4 +38,10 @@ gr_real gr__far_group_mean(const gr__norm *s, const gr_real *x, size_t g);
 void gr__far_group(const gr__norm *s, gr_real *y, const gr_real *x, size_t g);
 void gr__far_group_backward(const gr__norm *s, gr_real *dx, gr_real *sums, gr_real *rows, const gr_real *dy, const gr_real *x, size_t g);
 
+/* Rows of ops/reduce_rows.c: the variance, divided by N - correction; dx += factor (x - mean); the root of the sum of squares. Where x is not
+ * finite, y stays and dx becomes NaN. */
+void gr__far_var(gr_real *y, const gr_real *x, size_t N, double correction);
+void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, double factor);
+void gr__far_norm_2(gr_real *y, const gr_real *x, size_t N);
+
 #endif
