@@ -44,6 +44,9 @@ static const pool_case cases[] = {
     BOTH(2, 2, 5, 7, { 0 }, .h = 3, .w = 2),
     BOTH(1, 2, 3, 4, { 0 }, .h = 5, .w = 4),
     BOTH(1, 2, 9, 4, { 0 }, .h = 2, .w = 5),
+    /* windows of whole rows, which are one run, from a later row on */
+    BOTH(1, 2, 8, 3, { .kernel = 2, .kernel_w = 3 }),
+    BOTH(2, 2, 7, 4, { 0 }, .h = 3, .w = 1),
     BOTH(2, 3, 0, 33, { 0 }, .w = 1),
     BOTH(2, 3, 0, 10, { 0 }, .w = 4),
 };
