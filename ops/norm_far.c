@@ -100,6 +100,40 @@ void gr__far_norm_2(gr_real *y, const gr_real *x, size_t N)
     if (far_row_moments(&f, x, N, false)) *y = (gr_real)(__builtin_sqrt(f.var * (double)N) / f.scale);
 }
 
+/* ---- Recurrent cells ---- */
+
+void gr__far_cell(gr_real *moments, const gr_real *x, size_t N, gr_real eps)
+{
+    gr__far_moments f;
+    if (!gr__far_moments_of(&f, &(gr__far_values){ x, &(gr__norm_run){ 0, N }, 1, 1, N }, eps, true)) return;
+    moments[0] = (gr_real)(f.mean / f.scale), moments[1] = (gr_real)(f.rstd * f.scale);
+}
+
+void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean, gr_real *rstd, gr_real *var)
+{
+    double most = 0, m = 0, d = 0, dd = 0;
+    size_t first = 0;
+    for (size_t r = 0; r < c->B; r++) {
+        const double a = (double)r_abs(c->x[r * c->stride]);
+        if (c->lengths && (size_t)c->lengths[r] <= c->time) continue;
+        if (!(a < (double)INFINITY)) return;
+        most = a > most ? a : most, first = r;
+    }
+    const double S = gr__far_scale(most), n = (double)c->live;
+    m = S * (double)c->x[first * c->stride];
+    for (int pass = 0; pass < 2 && c->live; pass++) {
+        m += d / n, d = dd = 0;
+        for (size_t r = 0; r < c->B; r++) {
+            if (c->lengths && (size_t)c->lengths[r] <= c->time) continue;
+            const double z = S * (double)c->x[r * c->stride] - m;
+            d += z, dd += z * z;
+        }
+    }
+    if (!c->live) return;
+    const gr__far_moments f = gr__far_finish(S, m, d, dd, n, (double)eps);
+    *mean = (gr_real)(f.mean / S), *rstd = (gr_real)(f.rstd * S), *var = (gr_real)(f.var / S / S);
+}
+
 /* ---- Groups ---- */
 
 static gr__far_values far_group_values(const gr__norm *s, const gr_real *x, size_t g, size_t *place)

@@ -38,6 +38,12 @@ gr_real gr__far_group_mean(const gr__norm *s, const gr_real *x, size_t g);
 void gr__far_group(const gr__norm *s, gr_real *y, const gr_real *x, size_t g);
 void gr__far_group_backward(const gr__norm *s, gr_real *dx, gr_real *sums, gr_real *rows, const gr_real *dy, const gr_real *x, size_t g);
 
+/* The norms of the recurrent cells: mean and rstd of a row, and of every live one of B values stride apart (ops/lstm_bn_step.c). They serve as
+ * long as x - mean itself does not overflow. */
+void gr__far_cell(gr_real *moments, const gr_real *x, size_t N, gr_real eps);
+typedef struct { const gr_real *x; size_t B, stride, live, time; const int *lengths; } gr__far_column;
+void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean, gr_real *rstd, gr_real *var);
+
 /* Rows of ops/reduce_rows.c: the variance, divided by N - correction; dx += factor (x - mean); the root of the sum of squares. Where x is not
  * finite, y stays and dx becomes NaN. */
 void gr__far_var(gr_real *y, const gr_real *x, size_t N, double correction);

@@ -152,6 +152,51 @@ static void what_is_not_finite_gives_NaN(void **state)
     gr_tape_free(t);
 }
 
+/* W x is normalized, so that its size does not matter; its gradient with respect to x is divided by it. */
+typedef gr_recurrent_out sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, gr_real *y, gr_real *dx)
+{
+    enum { T = 3, B = 5, I = 4, H = 9 };
+    const size_t G = gates * H;
+    const int lengths[B] = { 3, 2, 3, 3, 2 };
+    gr_tape *t = gr_tape_new(1);
+    gr_tensor *x = gr_rand(t, GR_SHAPE(T, B, I), -1, 1, "x"), *dy = gr_rand(t, GR_SHAPE(T, B, H), -1, 1, "dy");
+    for (size_t i = 0; i < x->len; i++) x->data[i] *= (gr_real)factor;
+    gr_recurrent_weights w = { .norm = norm, .w_ih = gr_rand(t, GR_SHAPE(G, I), -1, 1, "w"), .w_hh = gr_rand(t, GR_SHAPE(G, H), -1, 1, "u") };
+    if (norm == GR_LSTM_BN) {
+        w.bn_ih = w.bn_hh = (gr_lstm_bn){ gr_ones(t, GR_SHAPE(G)), NULL, gr_zeros(t, GR_SHAPE(T, G)), gr_ones(t, GR_SHAPE(T, G)) };
+        w.bn_c = (gr_lstm_bn){ gr_ones(t, GR_SHAPE(H)), gr_zeros(t, GR_SHAPE(H)), gr_zeros(t, GR_SHAPE(T, H)), gr_ones(t, GR_SHAPE(T, H)) };
+        w.bn_hh.running_mean = gr_zeros(t, GR_SHAPE(T, G)), w.bn_hh.running_var = gr_ones(t, GR_SHAPE(T, G));
+    } else {
+        w.ln_ih = (gr_lstm_ln){ gr_ones(t, GR_SHAPE(G)), gr_zeros(t, GR_SHAPE(G)) };
+    }
+    gr_tensor *h0 = gr_rand(t, GR_SHAPE(B, H), -1, 1, "h"); /* without eps equal values of W h would pass nothing */
+    const gr_recurrent_options o = { .eps = GR_NONE, .h0 = h0, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) };
+    const gr_recurrent_out out = f(t, gr_want_grad(t, x), &w, &o);
+    assert_ok(t);
+    assert_true(gr_backward_from(t, out.y, dy->data));
+    memcpy(y, out.y->data, out.y->len * sizeof *y);
+    for (size_t i = 0; i < x->len; i++) dx[i] = gr_grad(t, x)[i] * (gr_real)factor;
+    gr_tape_free(t);
+}
+
+static void a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size(void **state)
+{
+    (void)state;
+    const struct { sequence *f; size_t gates; unsigned norm; } kinds[] = {
+        { gr_lstm_sequence, 4, GR_LSTM_LN_X }, { gr_lstm_sequence, 4, GR_LSTM_LN_X | GR_LSTM_LN_PER_GATE }, { gr_lstm_sequence, 4, GR_LSTM_BN },
+        { gr_gru_sequence, 3, GR_GRU_LN_X }, { gr_rnn_sequence, 1, GR_RNN_LN_X },
+    };
+    const int exponent = sizeof(gr_real) == 4 ? 70 : 540;
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        gr_real want[135], got[135], dwant[60], dgot[60];
+        recurrent(kinds[k].f, kinds[k].gates, kinds[k].norm, 1, want, dwant);
+        recurrent(kinds[k].f, kinds[k].gates, kinds[k].norm, ldexp(1, exponent), got, dgot);
+        assert_close(got, want, 135, 1e-5);
+        assert_close(dgot, dwant, 60, 1e-5);
+    }
+}
+
 static gr_tensor *bits_layer(gr_tape *t, gr_tensor *const *in, void *argument) { return (void)argument, gr_layer_norm(t, in[0], 1, in[1], in[2], 1e-5); }
 static gr_tensor *bits_batch(gr_tape *t, gr_tensor *const *in, void *argument)
 {
@@ -175,6 +220,7 @@ int main(void)
         cmocka_unit_test(near_the_largest_number_the_mean_does_not_overflow),
         cmocka_unit_test(running_statistics_follow_until_the_variance_is_infinite),
         cmocka_unit_test(what_is_not_finite_gives_NaN),
+        cmocka_unit_test(a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
