@@ -113,6 +113,7 @@ void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean,
 {
     double most = 0, m = 0, d = 0, dd = 0;
     size_t first = 0;
+    if (!c->live) return;
     for (size_t r = 0; r < c->B; r++) {
         const double a = (double)r_abs(c->x[r * c->stride]);
         if (c->lengths && (size_t)c->lengths[r] <= c->time) continue;
@@ -121,7 +122,7 @@ void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean,
     }
     const double S = gr__far_scale(most), n = (double)c->live;
     m = S * (double)c->x[first * c->stride];
-    for (int pass = 0; pass < 2 && c->live; pass++) {
+    for (int pass = 0; pass < 2; pass++) {
         m += d / n, d = dd = 0;
         for (size_t r = 0; r < c->B; r++) {
             if (c->lengths && (size_t)c->lengths[r] <= c->time) continue;
@@ -129,7 +130,6 @@ void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean,
             d += z, dd += z * z;
         }
     }
-    if (!c->live) return;
     const gr__far_moments f = gr__far_finish(S, m, d, dd, n, (double)eps);
     *mean = (gr_real)(f.mean / S), *rstd = (gr_real)(f.rstd * S), *var = (gr_real)(f.var / S / S);
 }
