@@ -1,5 +1,6 @@
 /* ops/norm_far.c - norms of values whose squares leave the range of gr_real. The maths and the names: ops/norm_far.h, ops/norm_groups.h */
 #include "ops/norm_far.h"
+#include "core/maths.h"
 
 #define FAR_EACH(v, k, i) \
     for (size_t k = 0; k < (v)->runs; k++) \

@@ -8,15 +8,7 @@
  * same bits everywhere. */
 #ifndef GR_NORM_FAR_H
 #define GR_NORM_FAR_H
-#include "core/maths.h"
 #include "ops/norm_groups.h"
-
-/* Not within [2^-60, 2^50] in float. */
-#ifdef GR_REAL_DOUBLE
-INLINE int far_from_1(double rstd) { return !(rstd >= 0x1p-500) | !(rstd <= 0x1p400); }
-#else
-INLINE int far_from_1(float rstd) { return r_bits(rstd) - r_bits(0x1p-60f) > r_bits(0x1p50f) - r_bits(0x1p-60f); }
-#endif
 
 typedef struct { const gr_real *x; const gr__norm_run *run; size_t runs, step, count; } gr__far_values; /* x[at + i step], i < n, of each run */
 typedef struct { double scale, mean, rstd, var; } gr__far_moments;
