@@ -319,4 +319,11 @@ INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r
 INLINE gr_real r_square(gr_real x) { return x * x; }
 INLINE gr_real r_normal_cdf(gr_real x) { return (1 + r_erf(x * R(0.70710678118654752440))) / 2; }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(-x * x / 2); }
+
+/* Of an rstd: not within [2^-60, 2^50] in float, or NaN. Then ops/norm_far.h has a better one. */
+#ifdef GR_REAL_DOUBLE
+INLINE int far_from_1(double rstd) { return !(rstd >= 0x1p-500) | !(rstd <= 0x1p400); }
+#else
+INLINE int far_from_1(float rstd) { return r_bits(rstd) - r_bits(0x1p-60f) > r_bits(0x1p50f) - r_bits(0x1p-60f); }
+#endif
 #endif

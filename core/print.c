@@ -26,8 +26,10 @@ static void measure(const gr_tensor *x, int axis, size_t offset, size_t len, num
         return;
     }
     const size_t n = x->dim[axis], step = n ? len / n : 0;
-    for (size_t i = 0; i < n; i++)
-        if (shown(i, n)) measure(x, axis + 1, offset + i * step, step, f);
+    for (size_t i = 0; i < n; i++) {
+        if (!shown(i, n)) i = n - EDGE;
+        measure(x, axis + 1, offset + i * step, step, f);
+    }
 }
 
 static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, size_t len, const number_format *f)
@@ -40,10 +42,9 @@ static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, s
     fputc('[', out);
     for (size_t i = 0; i < n; i++) {
         if (!shown(i, n)) {
-            if (i != EDGE) continue;
             fputs(axis + 1 == x->rank ? ", ..." : ",\n", out);
             if (axis + 1 < x->rank) fprintf(out, "%*s...", axis + 1, "");
-            continue;
+            i = n - EDGE;
         }
         if (i) fputs(axis + 1 == x->rank ? ", " : ",\n", out);
         if (i && axis + 1 < x->rank) fprintf(out, "%*s", axis + 1, "");

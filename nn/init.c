@@ -102,7 +102,7 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s)
     if (init.kind >= GR_INIT_ORTHOGONAL && x->rank < 2)
         return gr_fail(t, NULL, "%s: an orthogonal, Xavier or Kaiming start needs a rank of 2 or more; got %s", s->path, gr_shape_text(t, x));
     if (!init_stream(t, s, &stream)) return false;
-    if (init.kind == GR_INIT_ORTHOGONAL) return draw_orthogonal(t, s, &stream);
+    if (init.kind == GR_INIT_ORTHOGONAL) return !x->len || draw_orthogonal(t, s, &stream);
     if (init.kind > GR_INIT_ORTHOGONAL) init = init_resolve(init, x);
     for (size_t i = 0; i < x->len; i++) {
         const double value = init.kind == GR_INIT_UNIFORM  ? gr_stream_uniform(&stream, init.a, init.b)

@@ -250,6 +250,7 @@ static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attent
     const bool records = gr_will_record(t, in, ins);
     s->threads = (size_t)gr_tape_threads(t), s->drops = below, s->keep = 1, s->y_row = s->heads * s->e;
     gr_tensor *y = gr_empty(t, GR_SHAPE(s->B, s->Tq, s->y_row)), *p = NULL, *scratch = NULL;
+    if (y && !y->len) s->B = s->Tk = 0; /* nothing to compute, and no gradient */
     if (records || below) p = gr_empty(t, GR_SHAPE(s->B, s->heads, s->Tq, s->Tk));
     if (!records || below) scratch = gr_empty(t, GR_SHAPE(s->threads, ATTENTION_ROWS, s->Tk));
     gr_stream *draws = below ? gr_tape_stream(t, o->stream) : NULL;

@@ -4,7 +4,7 @@
  *     dx = gamma * rstd * dy.
  * The running ones move last, when nothing can fail any more but the note for gr_tape_recover. */
 #include "core/kernel.h"
-#include "ops/norm_groups.h"
+#include "ops/norm_far.h"
 
 static void batch_norm_node(gr_tape *t, const gr_node *n)
 {
@@ -44,7 +44,7 @@ static size_t batch_norm_runs(const gr__norm *s, const batch_norm_real *r, gr__n
 
 static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm *s, const batch_norm_real *r)
 {
-    if (!r->lengths && !r->mask) return gr__norm_all(t, s);
+    if ((!r->lengths && !r->mask) || !s->groups || !s->R || !s->I) return gr__norm_all(t, s);
     gr__norm_run *run = gr_save(t, (s->runs = batch_norm_runs(s, r, NULL)) * sizeof *run);
     if (run) batch_norm_runs(s, r, run);
     for (size_t k = s->count = 0; run && k < s->runs; k++) s->count += run[k].n;
@@ -135,7 +135,7 @@ static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_options *o)
     }
 }
 
-static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_options *o)
+static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_options *o, const gr_real *x)
 {
     const size_t C = s->groups, bytes = C * sizeof(gr_real);
     if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
@@ -145,7 +145,7 @@ static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_o
     const gr_real w = (gr_real)momentum, keep = (gr_real)(1 - momentum), unbiased = (gr_real)s->count / (gr_real)(s->count - 1);
     for (size_t c = 0; c < C; c++) {
         gr_real *const mean = o->running_mean->data + c, *const var = o->running_var->data + c;
-        *mean = r_flush(keep * *mean + w * (s->stat[c] + s->stat[C + c]));
+        *mean = r_flush(keep * *mean + w * gr__far_group_mean(s, x, c));
         *var = r_flush(keep * *var + w * (s->stat[3 * C + c] * unbiased));
     }
     return true;
@@ -166,12 +166,12 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
                        "batch, or normalize by gr_layer_norm",
                        gr_shape_text(t, x), s.count, s.count == 1 ? "" : "s", s.count == 1 ? "is" : "are", s.count == 1 ? "has" : "have");
 
-    s.stat = gr_save_reals(t, 4 * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
+    s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr_tensor *y = real.lengths || real.mask ? gr_zeros(t, gr_shape_of(x)) : gr_empty_like(t, x);
     if (!y || !s.stat) return NULL;
     if (s.fixed) batch_norm_use_running(&s, &o);
     gr__norm_forward(t, &s, x->data, y->data);
     y = gr_record(t, &batch_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
     const bool moves = y && x->len && o.running_mean && gr_tape_training(t);
-    return !moves || batch_norm_move(t, &s, &o) ? y : NULL;
+    return !moves || batch_norm_move(t, &s, &o, x->data) ? y : NULL;
 }

@@ -3,6 +3,7 @@
 #define GR_CELL_NORM_H
 #include "core/maths.h"
 #include "ops/cell.h"
+#include "ops/norm_far.h"
 
 INLINE bool cell_past_end(const gr__cell *s, size_t r) { return s->lengths && (size_t)s->lengths[r] <= s->time; }
 
@@ -16,6 +17,7 @@ INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, s
     const gr_real v = r_max(0, (dd - d * d / n) / n) + eps;
     moments[0] = m + d / n;
     moments[1] = v == 0 ? 0 : 1 / r_sqrt(v);
+    if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
 }
 
 /* y = LN, or y += LN, of N values of row r from `at` on, group k of groups; the row has G. */

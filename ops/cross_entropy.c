@@ -160,10 +160,11 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
     s->ignore[0] = c.ignore_index ? c.ignore_index : -100, s->ignore[1] = c.ignore_class_0 ? 0 : s->ignore[0];
     if (!cross_entropy_targets(t, op, target, s)) return false;
 
-    gr_real *w = gr_save_reals(t, s->axis.C);
+    const size_t C = target->len ? s->axis.C : 0; /* without samples nobody asks for weights */
+    gr_real *w = gr_save_reals(t, C);
     if (!w) return false;
     double weights = 0;
-    for (size_t k = 0; k < s->axis.C; k++) weights += (double)(w[k] = c.weight ? c.weight->data[k] : 1);
+    for (size_t k = 0; k < C; k++) weights += (double)(w[k] = c.weight ? c.weight->data[k] : 1);
     s->weight = w, s->weights = (gr_real)weights;
     for (size_t i = 0; i < target->len; i++)
         if (!cross_entropy_ignores(s, i)) s->total += (double)w[target->data[i]];

@@ -8,17 +8,19 @@
  * The mean is kept in two parts, m + e: m is near it, and e = mean(x - m) is what m misses. x - m is exact or nearly so, and
  * (x - m) - e is accurate even where the mean is a hundred thousand standard deviations. The variance, mean((x - m)^2) - e^2,
  * takes the same pass. m starts from x[0], so that a row of equal values has e = 0, variance 0 and xhat = 0 exactly. Where
- * var + eps is 0, rstd is 0 by definition.
- * Saved: m, e and rstd of each row. xhat is recomputed. */
+ * var + eps is 0, rstd is 0 by definition. A row whose variance is too large or too small for gr_real is taken again, scaled.
+ * Saved: m, e and rstd of each row, 0 where it was scaled. xhat is recomputed. */
 #include "core/maths.h"
 #include "core/op.h"
+#include "ops/norm_far.h"
 #include "ops/ops.h"
 
-/* Four rows at a time, so that the sums of one fill the waits of another; where fewer are left, the last one again. */
-KERNEL(void, layer_norm_forward, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
+/* Four rows at a time, so that the sums of one fill the waits of another; where fewer are left, the last one again. Not 0: a row is far. */
+KERNEL(int, layer_norm_forward, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
        const gr_real *restrict beta, size_t rows, size_t N, gr_real eps) /* x, y [rows, N]   stat [rows, 3] */
 {
     const gr_real per = 1 / (gr_real)N;
+    int far = 0;
     for (size_t r = 0; r < rows; r += 4, x += 4 * N, y += 4 * N, stat += 12) {
         const size_t left = rows - r;
         const gr_real *const x0 = x, *const x1 = x0 + (left > 1) * N, *const x2 = x1 + (left > 2) * N, *const x3 = x2 + (left > 3) * N;
@@ -35,8 +37,10 @@ KERNEL(void, layer_norm_forward, gr_real *restrict y, gr_real *restrict stat, co
             const gr_real e = d[k] * per, v = r_max(0, dd[k] * per - e * e) + eps, rstd = v == 0 ? 0 : 1 / r_sqrt(v);
             for (size_t i = 0; i < N; i++) y[k * N + i] = gamma[i] * ((x[k * N + i] - m[k] - e) * rstd) + beta[i];
             stat[3 * k] = m[k], stat[3 * k + 1] = e, stat[3 * k + 2] = rstd;
+            far |= far_from_1(rstd);
         }
     }
+    return far;
 }
 
 /* dx, or both of dgamma and dbeta, may be NULL. */
@@ -65,13 +69,16 @@ KERNEL(void, layer_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma
 
 /* ---- RMS norm: y = gamma * x * rstd, rstd = 1 / sqrt(mean(x^2) + eps);  dx = rstd * (g - xhat * mean(g * xhat)).  stat [rows] ---- */
 
-KERNEL(void, rms_norm_forward, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
+KERNEL(int, rms_norm_forward, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
        size_t rows, size_t N, gr_real eps)
 {
+    int far = 0;
     for (size_t r = 0; r < rows; r++, x += N, y += N) {
         const gr_real v = SUM(i, N, r_square(x[i])) / (gr_real)N + eps, rstd = stat[r] = v == 0 ? 0 : 1 / r_sqrt(v);
+        far |= far_from_1(rstd);
         for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (x[i] * rstd);
     }
+    return far;
 }
 
 /* dx or dgamma may be NULL. */
@@ -102,7 +109,8 @@ typedef struct {
     gr_real *stat;
     const gr_real *gamma;  /* the caller's values, or ones */
     size_t rows, N, chunk; /* chunk: rows to a chunk */
-    bool rms;
+    gr_real eps;
+    bool rms, *far;        /* [chunks]: whether one has rows that are far (ops/norm_far.h) */
 } layer_norm_saved;
 
 /* ---- Forward ---- */
@@ -111,7 +119,6 @@ typedef struct {
     const layer_norm_saved *s;
     gr_real *y;
     const gr_real *x, *beta;
-    gr_real eps;
     int isa;
 } layer_norm_run;
 
@@ -121,8 +128,15 @@ static void layer_norm_chunk(void *argument, size_t chunk, int thread)
     const layer_norm_saved *s = a->s;
     const size_t r = chunk * s->chunk, rows = s->rows - r < s->chunk ? s->rows - r : s->chunk;
     (void)thread;
-    if (s->rms) rms_norm_forward[a->isa](a->y + r * s->N, s->stat + r, a->x + r * s->N, s->gamma, rows, s->N, a->eps);
-    else layer_norm_forward[a->isa](a->y + r * s->N, s->stat + 3 * r, a->x + r * s->N, s->gamma, a->beta, rows, s->N, a->eps);
+    if (s->rms) s->far[chunk] = rms_norm_forward[a->isa](a->y + r * s->N, s->stat + r, a->x + r * s->N, s->gamma, rows, s->N, s->eps);
+    else
+        s->far[chunk] = layer_norm_forward[a->isa](a->y + r * s->N, s->stat + 3 * r, a->x + r * s->N, s->gamma, a->beta, rows, s->N, s->eps);
+    for (size_t i = r; s->far[chunk] && i < r + rows; i++) {
+        gr_real *const stat = s->stat + i * (s->rms ? 1 : 3), *const rstd = s->rms ? stat : stat + 2;
+        if (!far_from_1(*rstd) || !gr__far_row(a->y + i * s->N, a->x + i * s->N, s->gamma, a->beta, s->N, s->eps, s->rms)) continue;
+        stat[0] = *rstd = 0;
+        if (!s->rms) stat[1] = 0;
+    }
 }
 
 /* ---- Backward: each chunk of rows adds up its own part of dgamma and dbeta; the parts are added in order ---- */
@@ -156,6 +170,9 @@ static void layer_norm_chunk_back(void *argument, size_t chunk, int thread)
     else
         layer_norm_backward[a->isa](a->dx ? a->dx + r * N : NULL, part, part ? part + N : NULL, a->dy + r * N, s->stat + 3 * r,
                                     a->x + r * N, s->gamma, rows, N);
+    for (size_t i = r; s->far[chunk] && i < r + rows; i++)
+        if (s->stat[s->rms ? i : 3 * i + 2] == 0)
+            gr__far_row_backward(a->dx ? a->dx + i * N : NULL, part, a->dy + i * N, a->x + i * N, s->gamma, N, s->eps, s->rms);
 }
 
 static void layer_norm_columns(void *argument, size_t block, int thread)
@@ -223,13 +240,14 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, g
                        gr_shape_text(t, gamma), gr_shape_text(t, beta));
     if (!(eps >= 0)) return gr_fail(t, &layer_norm_op, "eps must be 0 or more; got %g", eps);
 
-    s.stat = gr_save_reals(t, 3 * s.rows);
-    s.gamma = layer_norm_values(t, gamma, s.N, 1);
-    const gr_real *shift = layer_norm_values(t, beta, s.N, 0);
+    s.eps = (gr_real)eps;
+    s.stat = gr_save_reals(t, 3 * s.rows), s.far = gr_save(t, layer_norm_chunks(&s) * sizeof *s.far);
+    s.gamma = layer_norm_values(t, gamma, s.rows ? s.N : 0, 1);
+    const gr_real *shift = layer_norm_values(t, beta, s.rows ? s.N : 0, 0);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
 
-    layer_norm_run a = { &s, y->data, x->data, shift, (gr_real)eps, gr_isa(t) };
+    layer_norm_run a = { &s, y->data, x->data, shift, gr_isa(t) };
     gr_parallel(t, layer_norm_chunks(&s), 0.3 * (double)x->len, layer_norm_chunk, &a);
     return gr_record(t, &layer_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
 }
@@ -243,12 +261,13 @@ gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, dou
                        gr_shape_text(t, gamma));
     if (!(eps >= 0)) return gr_fail(t, &rms_norm_op, "eps must be 0 or more; got %g", eps);
 
-    s.stat = gr_save_reals(t, s.rows);
-    s.gamma = layer_norm_values(t, gamma, s.N, 1);
+    s.eps = (gr_real)eps;
+    s.stat = gr_save_reals(t, s.rows), s.far = gr_save(t, layer_norm_chunks(&s) * sizeof *s.far);
+    s.gamma = layer_norm_values(t, gamma, s.rows ? s.N : 0, 1);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
 
-    layer_norm_run a = { &s, y->data, x->data, NULL, (gr_real)eps, gr_isa(t) };
+    layer_norm_run a = { &s, y->data, x->data, NULL, gr_isa(t) };
     gr_parallel(t, layer_norm_chunks(&s), 0.2 * (double)x->len, layer_norm_chunk, &a);
     return gr_record(t, &rms_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma));
 }

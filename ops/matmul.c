@@ -133,6 +133,7 @@ static void matmul_run(matmul_call *c, size_t matrices)
 static void matmul_node(gr_tape *t, const gr_node *n)
 {
     const matmul_saved *s = n->saved;
+    if (!n->out[0]->len) return; /* matrices without values, and perhaps very many */
     gr_real *da = gr_grad(t, n->in[0]), *db = gr_grad(t, n->in[1]);
     matmul_call c = { .t = t, .s = s, .a = n->in[0]->data, .b = n->in[1]->data, .dc = gr_grad(t, n->out[0]) };
     if (da) c.one = matmul_da, c.out = da, matmul_run(&c, matmul_count(s, s->a_has, true));
@@ -182,7 +183,7 @@ gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb)
     if (!s.ta && matmul_count(&s, s.b_has, true) == 1 && matmul_count(&s, s.a_has, false) == 1) /* one b for all: a is one tall matrix */
         s.M *= matmul_count(&s, s.a_has, true), s.axes = 0;
     matmul_call call = { .t = t, .s = &s, .a = a->data, .b = b->data, .out = c->data, .one = matmul_c };
-    matmul_run(&call, matmul_count(&s, s.a_has, true) * matmul_count(&s, s.a_has, false));
+    if (c->len) matmul_run(&call, matmul_count(&s, s.a_has, true) * matmul_count(&s, s.a_has, false));
     return gr_record(t, &matmul_op, &s, sizeof s, GR_OUT(c), GR_IN(a, b));
 }
 

@@ -33,7 +33,7 @@ static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm s, gr_tensor *
     s.groups = s.P * s.K, s.eps = (gr_real)eps;
     s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr__norm_all(t, &s);
-    s.stat = gr_save_reals(t, 4 * s.groups);
+    s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups);
     gr_tensor *y = gr_empty_like(t, x);
     if (!s.run || !s.stat || !y) return NULL;
     gr__norm_forward(t, &s, x->data, y->data);

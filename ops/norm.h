@@ -7,7 +7,8 @@
  *     group norm      n, group        over the group's C / groups channels and H, W
  *     layer norm      n               over C, H, W          (gr_layer_norm, or group norm with one group and a gain per channel)
  *     channel norm    n, h, w         over C                (gr_norm_axes)
- * RMS norm has no mean. gamma and beta may be NULL, for 1 and 0. Gradients reach x, gamma and beta. Equal values give exactly beta.
+ * RMS norm has no mean. gamma and beta may be NULL, for 1 and 0. Gradients reach x, gamma and beta. Equal values give exactly beta. Any finite
+ * x is normalized, also where its variance is beyond the largest number.
  * Where var + eps is 0, 1 / sqrt(var + eps) is 0 by definition. */
 #ifndef GR_NORM_H
 #define GR_NORM_H
@@ -25,7 +26,7 @@ typedef struct {
 
 /* One mean and variance for each channel, over all else that is real. In training those of the batch, and
  *     running = (1 - momentum) running + momentum (the batch's mean, or its unbiased variance)
- * where a value below 2^-100 becomes 0. In evaluation mode the running ones are used, and nothing moves; without running
+ * where a value below 2^-100 becomes 0, and a variance beyond the largest number infinity, which then stays. In evaluation mode the running ones are used, and nothing moves; without running
  * statistics those of the batch, always.                                                           Ioffe, Szegedy 2015
  *
  *   x      [N, C], [N, C, L], [N, C, H, W] ..: axis 1; or [.., C]: axis -1

@@ -1,6 +1,7 @@
 /* ops/norm_groups.c - the kernels of the norms over groups of axes. The maths and the names are in ops/norm_groups.h. */
 #include "ops/norm_groups.h"
 #include "core/maths.h"
+#include "ops/norm_far.h"
 
 enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 
@@ -9,12 +10,11 @@ enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 /* Where group g begins. */
 INLINE size_t norm_place(const gr__norm *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
 
-/* Half of the statistics, given the sums of x - m and of its square. */
-INLINE void norm_finish(const gr__norm *s, size_t g, gr_real m, gr_real d, gr_real dd)
+/* The statistics of group g, given the sums of x - m and of its square. */
+INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
-    const gr_real per = 1 / (gr_real)s->count, e = d * per, var = r_max(0, dd * per - e * e), v = var + s->eps;
-    gr_real *const stat = s->stat;
-    stat[g] = m, stat[s->groups + g] = e, stat[2 * s->groups + g] = v == 0 ? 0 : 1 / r_sqrt(v), stat[3 * s->groups + g] = var;
+    const gr_real e = d * per, var = r_max(0, dd * per - e * e), v = var + eps;
+    stat[0] = m, stat[1] = e, stat[2] = v == 0 ? 0 : 1 / r_sqrt(v), stat[3] = var;
 }
 
 KERNEL(void, norm_planes_stat, const gr__norm *s, const gr_real *restrict x, size_t first, size_t last)
@@ -37,7 +37,10 @@ KERNEL(void, norm_planes_stat, const gr__norm *s, const gr_real *restrict x, siz
             a += p, b += q;
             if (k % NORM_ROWS == NORM_ROWS - 1) d += a, dd += b, a = b = 0;
         }
-        norm_finish(s, g, m, d + a, dd + b);
+        gr_real stat[GR__NORM_STATS];
+        norm_finish(stat, 1 / (gr_real)s->count, s->eps, m, d + a, dd + b);
+        for (size_t i = 0; i < GR__NORM_STATS; i++) s->stat[i * s->groups + g] = stat[i];
+        if (far_from_1(stat[2])) gr__far_group_stat(s, x, g);
     }
 }
 
@@ -143,7 +146,19 @@ INLINE void norm_columns_stat_of(const gr__norm *s, const gr_real *restrict x, s
     }
     NORM_FOLD(d, a);
     NORM_FOLD(dd, b);
-    for (size_t c = 0; c < n; c++) norm_finish(s, g + c, m[c], d[c], dd[c]);
+    const gr_real per = 1 / (gr_real)s->count, eps = s->eps;
+    gr_real rstd[NORM_COLUMNS];
+    int far = 0;
+    for (size_t c = 0; c < n; c++) {
+        gr_real stat[GR__NORM_STATS];
+        norm_finish(stat, per, eps, m[c], d[c], dd[c]);
+        a[c] = stat[1], rstd[c] = stat[2], b[c] = stat[3];
+        far |= far_from_1(rstd[c]);
+    }
+    const gr_real *const of[GR__NORM_STATS] = { m, a, rstd, b };
+    for (size_t k = 0; k < GR__NORM_STATS; k++) memcpy(s->stat + k * s->groups + g, of[k], n * sizeof *m);
+    for (size_t c = 0; far && c < n; c++)
+        if (far_from_1(rstd[c])) gr__far_group_stat(s, x, g + c);
 }
 KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
 {
@@ -265,6 +280,14 @@ static void norm_run_chunks(gr_tape *t, norm_call *c, gr_task *f, double each)
                       n = n < NORM_COLUMNS ? n : NORM_COLUMNS, true); \
          u_++)
 
+static bool norm_far(const gr__norm *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
+static bool norm_any_far(const gr__norm *s, size_t g, size_t n)
+{
+    int far = 0;
+    for (size_t i = g; i < g + n; i++) far |= s->stat[2 * s->groups + i] == 0;
+    return far && !s->fixed;
+}
+
 static void norm_forward_chunk(void *argument, size_t chunk, int thread)
 {
     const norm_call *c = argument;
@@ -275,11 +298,14 @@ static void norm_forward_chunk(void *argument, size_t chunk, int thread)
         {
             if (!s->fixed) norm_columns_stat[c->isa](s, c->x, g, n);
             norm_columns_forward[c->isa](s, c->y, c->x, g, n);
+            for (size_t i = g; i < g + n && norm_any_far(s, g, n); i++)
+                if (norm_far(s, i)) gr__far_group(s, c->y, c->x, i);
         }
     else
         for (size_t g = first; g < last; g++) {
             if (!s->fixed) norm_planes_stat[c->isa](s, c->x, g, g + 1);
-            norm_planes_forward[c->isa](s, c->y, c->x, g, g + 1);
+            if (norm_far(s, g)) gr__far_group(s, c->y, c->x, g);
+            else norm_planes_forward[c->isa](s, c->y, c->x, g, g + 1);
         }
 }
 
@@ -291,11 +317,18 @@ static void norm_backward_chunk(void *argument, size_t chunk, int thread)
     (void)thread;
     if (s->I == 1) NORM_EACH_BLOCK(c, g, n)
         {
-            norm_columns_sums[c->isa](s, c->sums, c->rows ? c->rows + u_ * 2 * s->per_group : NULL, c->dy, c->x, g, n);
+            gr_real *const rows = c->rows ? c->rows + u_ * 2 * s->per_group : NULL;
+            norm_columns_sums[c->isa](s, c->sums, rows, c->dy, c->x, g, n);
+            for (size_t i = g; i < g + n && norm_any_far(s, g, n); i++)
+                if (norm_far(s, i)) gr__far_group_backward(s, c->dx, c->sums, rows, c->dy, c->x, i);
             if (c->dx) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, n);
         }
     else
         for (size_t g = first; g < last; g++) {
+            if (norm_far(s, g)) {
+                gr__far_group_backward(s, c->dx, c->sums, NULL, c->dy, c->x, g);
+                continue;
+            }
             norm_planes_sums[c->isa](s, c->sums, c->dy, c->x, g, g + 1);
             if (c->dx) norm_planes_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, g + 1);
         }
@@ -303,6 +336,7 @@ static void norm_backward_chunk(void *argument, size_t chunk, int thread)
 
 const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s)
 {
+    if (!s->groups || !s->R || !s->I) s->groups = s->R = 0;
     s->runs = s->I == 1 ? 1 : s->R;
     gr__norm_run *run = gr_save(t, s->runs * sizeof *run);
     for (size_t r = 0; run && r < s->runs; r++) run[r] = (gr__norm_run){ r * s->K * s->I, s->I == 1 ? s->R : s->I };
@@ -322,7 +356,7 @@ static bool norm_has_rows(const gr__norm *s) { return s->I == 1 && s->per_group 
 
 size_t gr__norm_scratch(const gr__norm *s)
 {
-    const size_t units = s->P * ((s->K + NORM_COLUMNS - 1) / NORM_COLUMNS);
+    const size_t units = s->groups ? s->P * ((s->K + NORM_COLUMNS - 1) / NORM_COLUMNS) : 0;
     return 2 * (norm_has_rows(s) ? s->groups + units * s->per_group : s->groups * s->per_group) * sizeof(gr_real);
 }
 

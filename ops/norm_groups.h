@@ -10,7 +10,8 @@
  *     xhat = (x - m - e) * rstd         y = gamma * xhat + beta
  *     s1 = sum of dy, s2 = sum of dy * xhat, for each of the group's gammas: these are dbeta and dgamma, and weighted by gamma
  *     dx = rstd * (gamma * dy - mean(gamma * dy) - xhat * mean(gamma * dy * xhat))
- * where a group of fixed statistics (evaluation mode) lacks the two means. */
+ * where a group of fixed statistics (evaluation mode) lacks the two means. A group whose variance is too large or too small for gr_real has
+ * m, e and rstd 0, and kernels of its own (ops/norm_far.h). */
 #ifndef GR_NORM_GROUPS_H
 #define GR_NORM_GROUPS_H
 #include "core/op.h"
@@ -19,18 +20,19 @@
 /* n neighbours from at on, counted from the group's first element; of columns: n rows. */
 typedef struct { size_t at, n; } gr__norm_run;
 
+enum { GR__NORM_STATS = 4 };
 typedef struct {
     size_t P, R, K, I, groups, count;  /* count: real values in a group */
     const gr__norm_run *run;
     size_t runs;
     bool fixed;                        /* the statistics are constants */
-    gr_real *stat;                     /* [4, groups]: m, e, rstd, and the variance */
+    gr_real *stat;                     /* [GR__NORM_STATS, groups]: m, e, rstd, and the variance */
     gr_real eps;
     const gr_real *gamma, *beta;       /* or NULL; group g's are number g % of_groups * per_group .. */
     size_t of_groups, per_group;       /* per_group: one for each of its runs; or 1 */
 } gr__norm;
 
-/* One run for each r. NULL when out of memory. */
+/* One run for each r. NULL when out of memory. Where x is empty, whatever its axes, there are no groups and no runs: set groups first. */
 const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s);
 
 /* y of the real values, and the statistics unless they are fixed. */

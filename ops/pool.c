@@ -240,8 +240,9 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int axes, gr_tensor *x
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu is larger", gr_shape_text(t, x),
                            a.padding, k + axes, p.H[k] + 2 * a.padding, a.kernel);
         p.out[k] = (p.H[k] + 2 * a.padding - a.kernel) / a.stride + 1;
-        pool_window *w = gr_save(t, p.out[k] * sizeof *w);
-        for (size_t i = 0; w && i < p.out[k]; i++) {
+        const size_t windows = p.planes ? p.out[k] : 0;
+        pool_window *w = gr_save(t, windows * sizeof *w);
+        for (size_t i = 0; w && i < windows; i++) {
             const size_t start = i * a.stride, end = start + a.kernel; /* in the padded x */
             w[i].start = start > a.padding ? start - a.padding : 0;
             w[i].end = end < p.H[k] + a.padding ? end - a.padding : p.H[k];
@@ -262,10 +263,11 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int axes, gr_tensor *x
     for (int k = 2 - axes; k < 2; k++) {
         if (!out[k]) return gr_fail(t, op, "%s must be 1 or more; got 0", axes == 1 ? "length" : k ? "width" : "height");
         size_t bytes = SIZE_MAX;
-        gr_size_mul(out[k], sizeof(pool_window), &bytes);
+        const size_t windows = p.planes ? out[k] : 0;
+        gr_size_mul(windows, sizeof(pool_window), &bytes);
         pool_window *w = gr_save(t, bytes);
         p.out[k] = out[k];
-        for (size_t i = 0; w && i < out[k]; i++) {
+        for (size_t i = 0; w && i < windows; i++) {
             const size_t H = p.H[k], n = out[k];
             w[i].start = i / n * H + i % n * H / n, w[i].end = ((i + 1) * H + n - 1) / n;
             w[i].count = w[i].end - w[i].start;

@@ -39,13 +39,14 @@ bool gr__reduction_of(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_axes a
     r->runs = gr__runs_of(gr_shape_of(x), kept);
     r->in_rows = r->runs.n < 2 || (r->runs.n == 2 && r->runs.kept[0]);
 
-    ptrdiff_t stride[GR_MAX_RANK], s = 1;
+    ptrdiff_t stride[GR_MAX_RANK];
+    size_t s = 1;
     gr__contiguous(gr_shape_of(x), stride);
     r->to_rows.rank = x->rank;
     for (int pass = 0, at = 0; pass < 2; pass++) /* kept axes, then dropped ones */
         for (int k = 0; k < x->rank; k++)
             if (dropped[k] == pass) r->to_rows.dim[at] = x->dim[k], r->to_rows.x[at++] = stride[k];
-    for (int k = x->rank - 1; k >= 0; k--) r->to_rows.y[k] = s, s *= (ptrdiff_t)r->to_rows.dim[k];
+    for (int k = x->rank - 1; k >= 0; k--) r->to_rows.y[k] = (ptrdiff_t)s, s *= r->to_rows.dim[k];
     return true;
 }
 

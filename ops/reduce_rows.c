@@ -9,8 +9,11 @@
  *                 p = 2               y = sqrt(sum of x^2)                     dx = dy x / y
  *                 p = inf             y = max of |x|                           dx = dy sign(x) / k where |x| = y
  *                 p                   y = (sum of |x|^p)^(1/p)                 dx = dy sign(x) (|x| / y)^(p - 1)
- * The variance is two-pass, with the sum of x - m, which rounding keeps from being 0, as a correction. */
+ * The variance is two-pass, with the sum of x - m, which rounding keeps from being 0, as a correction. Where squares or sums leave the range of
+ * gr_real, var and norm take the row again, scaled (ops/norm_far.h). logsumexp(x) of more than 1024 is too coarse for exp(x - y): there dx is made as
+ * softmax makes it. */
 #include "core/maths.h"
+#include "ops/norm_far.h"
 #include "ops/reduce.h"
 
 #define ROWS_FORWARD(op) \
@@ -27,15 +30,19 @@ ROWS_FORWARD(var_forward)
         gr_real d, dd;
         SUM2(i, n, d, x[i] - m, dd, r_square(x[i] - m));
         y[r] = count > p ? (dd - d * d / count) / (count - p) : R(NAN);
+        if (!(y[r] < R(INFINITY)) && count > p) gr__far_var(y + r, x, n, (double)p);
     }
 }
 ROWS_BACKWARD(var_backward)
 {
     const gr_real count = (gr_real)n;
-    (void)y;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real m = SUM(i, n, x[i]) / count, mean = m + SUM(i, n, x[i] - m) / count;
         const gr_real factor = 2 * dy[r] / (count - p);
+        if (count > p && (!(r_abs(mean) < R(INFINITY)) || !(y[r] < R(INFINITY)))) {
+            gr__far_var_backward(dx, x, n, (double)factor);
+            continue;
+        }
         for (size_t i = 0; i < n; i++) dx[i] += factor * (x[i] - mean);
     }
 }
@@ -87,7 +94,8 @@ ROWS_BACKWARD(logsumexp_backward)
 {
     (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
+        gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
+        if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= SUM(i, n, r_exp(x[i] - shift));
         for (size_t i = 0; i < n; i++) dx[i] += g * r_exp(x[i] - shift);
     }
 }
@@ -109,14 +117,21 @@ ROWS_BACKWARD(norm_1_backward)
 ROWS_FORWARD(norm_2_forward)
 {
     (void)p;
-    for (size_t r = 0; r < rows; r++, x += n) y[r] = r_sqrt(SUM(i, n, r_square(x[i])));
+    for (size_t r = 0; r < rows; r++, x += n) {
+        const gr_real sum = SUM(i, n, r_square(x[i]));
+        y[r] = r_sqrt(sum);
+        if (r_flush(sum) == 0 || !(sum < R(INFINITY))) gr__far_norm_2(y + r, x, n);
+    }
 }
 ROWS_BACKWARD(norm_2_backward)
 {
     (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real factor = y[r] == 0 ? 0 : dy[r] / y[r];
-        for (size_t i = 0; i < n; i++) dx[i] += factor * x[i];
+        const gr_real norm = y[r], g = norm == 0 ? 0 : dy[r], factor = norm == 0 ? 0 : g / norm;
+        if (r_flush(factor) == 0 || !(r_abs(factor) < R(INFINITY)))
+            for (size_t i = 0; i < n; i++) dx[i] += norm == 0 ? 0 : g * (x[i] / norm);
+        else
+            for (size_t i = 0; i < n; i++) dx[i] += factor * x[i];
     }
 }
 
@@ -136,7 +151,13 @@ ROWS_BACKWARD(norm_inf_backward)
 
 ROWS_FORWARD(norm_p_forward)
 {
-    for (size_t r = 0; r < rows; r++, x += n) y[r] = r_pow(SUM(i, n, r_pow(r_abs(x[i]), p)), 1 / p);
+    for (size_t r = 0; r < rows; r++, x += n) {
+        const gr_real sum = SUM(i, n, r_pow(r_abs(x[i]), p));
+        y[r] = r_pow(sum, 1 / p);
+        if (r_flush(sum) != 0 && sum < R(INFINITY)) continue;
+        const gr_real most = MAX(i, n, r_abs(x[i]));
+        if (most > 0 && most < R(INFINITY)) y[r] = most * r_pow(SUM(i, n, r_pow(r_abs(x[i]) / most, p)), 1 / p);
+    }
 }
 ROWS_BACKWARD(norm_p_backward)
 {

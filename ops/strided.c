@@ -8,8 +8,8 @@ enum { STRIDED_CHUNK = 16384, TILE = 16 };
 
 void gr__contiguous(gr_shape shape, ptrdiff_t *stride)
 {
-    ptrdiff_t s = 1;
-    for (int k = shape.rank - 1; k >= 0; k--) stride[k] = s, s *= (ptrdiff_t)shape.dim[k];
+    size_t s = 1; /* beside an axis of size 0 it may wrap around */
+    for (int k = shape.rank - 1; k >= 0; k--) stride[k] = (ptrdiff_t)s, s *= shape.dim[k];
 }
 
 bool gr__axes_marked(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_axes axes, bool marked[GR_MAX_RANK])
@@ -120,6 +120,8 @@ static span take(gr__layout *l, const ptrdiff_t *strides)
 
 static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add)
 {
+    for (int k = 0; k < l.rank; k++)
+        if (!l.dim[k]) return;
     turn(&l, &y, &x);
     merge(&l);
     strided_call c = { .y = y, .x = x, .add = add };

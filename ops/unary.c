@@ -10,8 +10,8 @@ INLINE gr_real gelu_tanh_gate(gr_real x) { return r_sigmoid(TWO_U * (x + R(0.044
 INLINE gr_real gelu_tanh_of(gr_real x) { return x * gelu_tanh_gate(x); }
 INLINE gr_real gelu_tanh_slope(gr_real x)
 {
-    const gr_real s = gelu_tanh_gate(x);
-    return s + x * (s * (1 - s)) * (TWO_U * (1 + R(0.134145) * (x * x)));
+    const gr_real s = gelu_tanh_gate(x), z = r_max(-64, r_min(64, x)); /* beyond, s is 0 or 1; z * z does not overflow */
+    return s + z * (s * (1 - s)) * (TWO_U * (1 + R(0.134145) * (z * z)));
 }
 
 #define UNARY(op, y_of_x, dx_of_xy, ...) UNARY_KERNELS(op, (void)p, y_of_x, dx_of_xy)

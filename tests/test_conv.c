@@ -25,6 +25,10 @@ static const conv_case cases[] = {
     { 2, 3, 5, 6, 6, 2, 3, false, { .groups = 3, .stride = 2, .padding = 1 } },
     { 2, 2, 7, 8, 3, 4, 1, true, { .stride = 3, .stride_w = 2, .padding = 2, .padding_w = GR_NONE, .dilation_w = 2 } },
     { 2, 2, 6, 5, 3, 2, 5, true, { .stride = 1, .stride_w = 4, .padding = 1, .padding_w = 3, .dilation = 3, .dilation_w = 1 } },
+    { 2, 2, 9, 8, 3, 2, 3, true, { .stride = 1, .stride_w = 2, .dilation = 2, .dilation_w = 1, .padding = 1, .padding_w = 2 } },
+    { 1, 2, 8, 11, 2, 3, 2, false, { .stride = 3, .stride_w = 2, .dilation = 1, .dilation_w = 3, .padding_w = 1 } },
+    { 2, 3, 9, 7, 3, 2, 3, true, { .groups = 3, .stride = 2, .stride_w = 1, .dilation = 3, .dilation_w = 2, .padding = 3, .padding_w = 1 } },
+    { 1, 2, 7, 12, 2, 3, 4, false, { .groups = 2, .stride = 1, .stride_w = 3, .dilation = 1, .dilation_w = 2, .padding = 1, .padding_w = 2 } },
     { 1, 1, 3, 2, 2, 1, 1, true, { .stride = 5, .padding = 1 } },
     { 1, 2, 3, 20, 2, 2, 2, true, { .padding = 5 } },
     { 3, 2, 0, 9, 4, 1, 3, true, { .padding = 1 } },
@@ -134,6 +138,10 @@ static const conv_case large[] = {
     { 9, 6, 13, 17, 4, 3, 3, false, { .stride = 2, .groups = 2 } }, { 4, 19, 9, 9, 19, 3, 3, true, { .groups = 19, .padding = 1 } },
     { 3, 24, 40, 41, 5, 3, 3, true, { .padding = 1, .stride = 2, .dilation = 2 } }, { 2, 7, 0, 5003, 6, 1, 9, true, { .padding = 4 } },
     { 40, 2, 6, 5, 2, 3, 3, true, { .padding = 1, .groups = 2 } },  { 3, 1, 90, 89, 1, 3, 3, true, { .padding = 1 } },
+    /* tiles of rows, and of parts of rows, whose axes differ */
+    { 2, 4, 60, 70, 3, 3, 5, true, { .stride_w = 2, .padding = 2, .padding_w = 1, .dilation = 2, .dilation_w = 1 } },
+    { 1, 2, 5, 3001, 2, 3, 7, true, { .stride = 2, .stride_w = 1, .padding = 1, .padding_w = GR_NONE, .dilation = 1, .dilation_w = 2 } },
+    { 2, 2, 95, 140, 2, 7, 3, false, { .groups = 2, .stride = 1, .stride_w = 2, .padding_w = 1, .dilation = 3, .dilation_w = 2 } },
 };
 
 static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
