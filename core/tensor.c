@@ -85,6 +85,8 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
     size_t len;
     if (gr_failed(t)) return NULL;
     if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return gr_fail_as(t, GR_MISUSE, who, "the rank must be 0 .. %d; got %d", GR_MAX_RANK, shape.rank);
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.dim[i] > PTRDIFF_MAX) return gr_fail_as(t, GR_MISUSE, who, "sizes must be 0 or more; size %d is %td", i, (ptrdiff_t)shape.dim[i]);
     if (!gr__shape_len(shape, &len)) return gr_fail_as(t, GR_MISUSE, who, "%s is too large for this machine", gr_shape_name(t, shape));
     gr_tensor *x = gr_save(t, sizeof *x);
     gr_real *data = gr_save_reals(t, len);

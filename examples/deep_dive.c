@@ -118,7 +118,8 @@ static bool make_folder(gr_tape *t, const char *path)
         if (*p == '/' || !*p) {
             const char end = *p;
             *p = 0;
-            if (mkdir(part, 0777) != 0 && (stat(part, &st) != 0 || !S_ISDIR(st.st_mode))) error = errno == EEXIST ? ENOTDIR : errno;
+            const int failed = mkdir(part, 0777) ? errno : 0; /* stat sets errno, too */
+            if (failed && (stat(part, &st) != 0 || !S_ISDIR(st.st_mode))) error = failed == EEXIST ? ENOTDIR : failed;
             *p = end;
         }
     return !error || gr_fail_as(t, GR_IO_FAILED, "", "--out %s: this folder cannot be made: %s", path, strerror(error));

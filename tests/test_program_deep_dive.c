@@ -3,6 +3,7 @@
 #include "examples/dive/dive.h"
 #include "tests/failing.h"
 #include "tests/program.h"
+#include <errno.h>
 #include <glob.h>
 
 #define NAME(name, seconds, what) #name,
@@ -91,6 +92,10 @@ static void bad_flags_and_folders_are_refused(void **state)
     assert_ends(2, text, "--plotly", in_dir("err"), "--data", data); /* seen before anything is measured */
     snprintf(text, sizeof text, "deep_dive: --out %s: this folder cannot be made: Not a directory\n", in_dir("out"));
     assert_ends(2, text, "--out", in_dir("out"), "--data", data);
+    if (mkdir("/sys/gradus-test", 0777) && errno != ENOENT) { /* no folder can be made there, and the reason is not that one lacks */
+        snprintf(text, sizeof text, "deep_dive: --out /sys/gradus-test: this folder cannot be made: %s\n", strerror(errno));
+        assert_ends(2, text, "--out", "/sys/gradus-test", "--data", data);
+    } else puts("not run: the reason why a folder cannot be made, /sys is not as usual");
     snprintf(text, sizeof text, "deep_dive: --out %s/a/b: this folder cannot be made: Not a directory\n", in_dir("out"));
     char path[200];
     snprintf(path, sizeof path, "%s/a/b", in_dir("out"));

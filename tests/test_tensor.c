@@ -57,6 +57,7 @@ static void bad_shapes_are_refused(void **state)
     gr_tape *t = gr_tape_new(1);
     assert_refused(t, gr_zeros(t, (gr_shape){ .rank = 9 }), "zeros: the rank must be 0 .. 8; got 9");
     assert_refused(t, gr_empty(t, (gr_shape){ .rank = -1 }), "empty: the rank must be 0 .. 8; got -1");
+    assert_refused(t, gr_zeros(t, GR_SHAPE(5, (size_t)-3)), "zeros: sizes must be 0 or more; size 1 is -3");
     assert_refused(t, gr_empty(t, GR_SHAPE(SIZE_MAX / 2, 3)), "empty: [9223372036854775807, 3] is too large for this machine");
     assert_refused(t, gr_empty(t, GR_SHAPE(0, SIZE_MAX / 2, 3)), "empty: [0, 9223372036854775807, 3] is too large for this machine");
     assert_refused(t, gr_input(t, NULL, GR_SHAPE(1)), "input: values is NULL");
