@@ -58,6 +58,7 @@ struct gr_tape {
     uint64_t births, ended;       /* the newest stamp; the newest one that was dead after the last reset */
     const char *ended_by;         /* gr_tape_reset or gr_tape_recover */
     size_t operators;             /* calls of gr_record since then */
+    bool traced_late;             /* tracing began after some of them */
     gr__level now;
     int level;                    /* 0, or of the segment that runs */
     bool rehearsing;              /* gr_recompute allocates what the backward of its segment will need */
@@ -84,6 +85,7 @@ enum { /* gr_tensor.flags */
 };
 
 uint64_t gr__stamp(gr_tape *t); /* of a new tensor */
+#define GR__OVERWRITTEN UINT64_MAX /* the stamp that gr__arena_fill leaves */
 bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp);
 void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x); /* the error: "what number [2, 3] was made .." */
 void gr__life_enter(gr_tape *t); /* a segment begins, on the next level; and ends */

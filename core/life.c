@@ -29,35 +29,36 @@ bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp)
     return owner == t && stamp >> GR__LEVEL_SHIFT <= (uint64_t)t->level && number_lives(t, stamp);
 }
 
+#define KEEP "gr_detach_keep before the reset and gr_carried after it keep a state"
+
 /* Why x cannot be used, and the remedy. what and number name it: "argument", 2; number 0: what alone. shape NULL: not known any more. */
-static void *refuse(gr_tape *t, const char *op, const char *what, size_t number, const char *shape, const gr_tape *owner, uint64_t stamp)
+static void *refuse(gr_tape *t, const char *op, const char *what, size_t number, const char *shape, const gr_tape *owner, uint64_t stamp,
+                    const char *remedy)
 {
     char name[80];
     snprintf(name, sizeof name, number ? "%s %zu" : "%s", what, number);
     const char *const space = shape ? " " : "";
     shape = shape ? shape : "";
+    if (stamp == GR__OVERWRITTEN)
+        return gr_fail_as(t, GR_MISUSE, op, "%s was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; %s",
+                          name, remedy);
     if (owner != t)
-        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s belongs to another tape, or to a step that gr_tape_reset ended; gr_input copies the values of "
-                          "another tape's tensor, and gr_carried keeps a state over a reset", name, space, shape);
+        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s belongs to another tape, whose values gr_input copies, or to a step that is over: %s", name, space,
+                          shape, remedy);
     if (stamp >> GR__LEVEL_SHIFT)
         return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made inside a function that gr_recompute ran, and ended with it; only what the function "
                           "returns in out outlives it", name, space, shape);
     if (stamp <= t->ended)
-        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made before %s, which ended it; gr_carried keeps a state over a reset", name, space, shape,
-                          t->ended_by);
-    return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark",
-                      name, space, shape);
+        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made before %s, which ended it; %s", name, space, shape, t->ended_by, remedy);
+    return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark, "
+                      "or keep it by gr_detach_keep", name, space, shape);
 }
-
-/* Of a tensor whose memory anomaly mode has filled: made before the last reset, or when there was none, after a mark. */
-static uint64_t overwritten_stamp(const gr_tape *t) { return t->ended_by ? t->ended : t->births + 1; }
 
 void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x)
 {
     GR__UNPOISON(x, sizeof *x);
-    const bool overwritten = x->stamp == UINT64_MAX;
-    const char *const shape = overwritten || gr_failed(t) ? NULL : gr_shape_text(t, x);
-    return overwritten ? refuse(t, op, what, number, NULL, t, overwritten_stamp(t)) : refuse(t, op, what, number, shape, x->tape, x->stamp);
+    const bool known = x->stamp != GR__OVERWRITTEN && !gr_failed(t);
+    return refuse(t, op, what, number, known ? gr_shape_text(t, x) : NULL, x->tape, x->stamp, KEEP);
 }
 
 bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
@@ -71,11 +72,10 @@ bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints 
     if (gr_failed(t)) return false;
     if (!x || (!GR__POISONED(x, sizeof *x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
     GR__UNPOISON(x, sizeof *x);
-    const bool overwritten = x->stamp == UINT64_MAX;
     gr_shape shape = { .rank = x->rank };
     memcpy(shape.dim, x->dim, sizeof shape.dim);
-    return refuse(t, op ? op->name : "", name, 0, overwritten ? NULL : gr_shape_name(t, shape), overwritten ? t : x->tape,
-                  overwritten ? overwritten_stamp(t) : x->stamp);
+    return refuse(t, op ? op->name : "", name, 0, x->stamp != GR__OVERWRITTEN ? gr_shape_name(t, shape) : NULL, x->tape, x->stamp,
+                  "make it anew in each step");
 }
 
 /* ---- The ends of a step ---- */
@@ -93,7 +93,7 @@ static void end_step(gr_tape *t, const char *by)
     t->now = (gr__level){ .epoch = ++t->epochs };
     t->resets++;
     t->life[0].first = t->births + 1, t->life[0].ranges = 0;
-    t->ended = t->births, t->ended_by = by, t->operators = 0;
+    t->ended = t->births, t->ended_by = by, t->operators = 0, t->traced_late = false;
 }
 
 void gr_tape_reset(gr_tape *t)
@@ -177,7 +177,7 @@ static bool mark_is_valid(gr_tape *t, const gr_mark *mark)
 {
     const char *wrong = NULL;
     if (mark->tape != t) wrong = "the mark is of another tape";
-    else if (mark->epoch != t->now.epoch) wrong = "the mark is from before the last gr_tape_reset or gr_backward";
+    else if (mark->epoch != t->now.epoch) wrong = "the mark is from before the last gr_tape_reset or gr_backward; take a new one";
     else if (mark->newest && !number_lives(t, mark->newest)) wrong = "an earlier gr_tape_rewind went back to a place before this mark";
     return !wrong || gr_fail_as(t, GR_MISUSE, "gr_tape_rewind", "%s", wrong);
 }
@@ -189,9 +189,11 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
     t->now.last = mark.node, t->now.nodes = mark.nodes, t->now.last_trace = mark.trace;
     if (t->now.last_trace) t->now.last_trace->next = NULL;
     else t->now.first_trace = NULL;
-    if (newest(t) != mark.newest) life_rewind(t, mark.newest);
+    const bool ends_some = newest(t) != mark.newest;
+    if (ends_some) life_rewind(t, mark.newest);
     if (t->now.undo != mark.undo) return; /* the undo log lies behind the mark and must outlive the rewind: keep the memory until reset */
     if (t->watch & GR__ANOMALY) gr__arena_fill(a, mark.block, mark.used);
+    if (t->watch & GR__ANOMALY && ends_some) return; /* so that no new tensor takes a dead one's place */
     gr__arena_rewind(a, mark.block, mark.used);
 }
 
@@ -236,7 +238,7 @@ bool gr__versions_hold(gr_tape *t, const gr_node *n)
         const gr_tensor *const x = of_a_module(n->in[i]);
         if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
         const bool within = n->place && *n->place;
-        return gr_fail(t, NULL, "backward: %s %s changed after %s%s%s used it, so its gradient would be wrong; step, load or initialize after "
+        return gr_fail(t, NULL, "backward: %s %s changed after %s%s%s used it, so its gradient would be wrong; step, load, initialize or keep after "
                        "gr_backward", x->path ? x->path : "input", gr_shape_text(t, x), n->op->name, within ? " in " : "", within ? n->place : "");
     }
     return true;

@@ -67,7 +67,7 @@ void gr_print(FILE *out, const gr_tensor *x)
         fputs("NULL\n", out);
         return;
     }
-    if (x->tape && !gr__alive(x->tape, x)) {
+    if (GR__POISONED(x, sizeof *x) || (x->tape && !gr__alive(x->tape, x))) {
         fputs("dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n", out);
         return;
     }

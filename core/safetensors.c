@@ -32,7 +32,7 @@ static size_t header_length(gr_tape *t, const char *path, const unsigned char fi
     if (length <= GR__LARGEST_HEADER && length <= file_bytes - 8) return (size_t)length;
     if (is_torch_file(first)) gr_fail_as(t, GR_BAD_FILE, path, "this is a torch.save file; write it with safetensors.torch.save_file");
     else
-        gr_fail_as(t, GR_BAD_FILE, path, "its header should be %llu bytes long, but %s", (unsigned long long)length,
+        gr_fail_as(t, GR_BAD_FILE, path, "is no safetensors file, or damaged: its header should be %llu bytes long, but %s", (unsigned long long)length,
                    length > file_bytes - 8 ? "the file ends before" : "100000000 are the most that is read");
     return SIZE_MAX;
 }

@@ -71,7 +71,8 @@ typedef struct {
  * so is each byte: larger types first, then by name; the header is padded with spaces to a multiple of 8 bytes. notes: key, value,
  * key, value, ... NULL, or NULL. Names and notes are UTF-8, each name and each key is there once. No checksum is added, unless notes
  * has the key "checksum": then the file's checksum is the value that is written, whatever value was given.
- * Where path is a symbolic link, the file that it leads to is written, and the link stays.
+ * Where path is a symbolic link, the file that it leads to is written, and the link stays. Replacing asks for the permission to write in the
+ * folder; the file's own permissions are kept, and do not protect it.
  * While a file is written it is called path.gradus-0.tmp, or -1 and so on to -31 (a short name where that is too long for the folder),
  * and locked by flock. What a killed program left there is removed by the next save of the same path; what is locked never is. On a
  * network file system whose locks other machines do not see, only one machine may save to a path at a time. */

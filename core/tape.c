@@ -121,10 +121,10 @@ size_t gr__tape_resets(const gr_tape *t) { return t->resets; }
 
 static __attribute__((cold, noinline)) void *out_of_memory(gr_tape *t, size_t bytes)
 {
-    char most[60] = "";
+    char most[60] = "", since[80] = "";
     if (t->budget.most) snprintf(most, sizeof most, " of max_bytes %zu", t->budget.most);
-    return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu%s; gr_tape_reset was not called since %zu "
-                      "operators", bytes, gr_tape_bytes(t), most, t->operators);
+    if (t->operators) snprintf(since, sizeof since, "; gr_tape_reset was not called since %zu operators", t->operators);
+    return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu%s%s", bytes, gr_tape_bytes(t), most, since);
 }
 
 void *gr_save(gr_tape *t, size_t bytes)
@@ -206,7 +206,11 @@ void gr_tape_set_recording(gr_tape *t, bool recording) { if (t) t->recording = r
 bool gr_tape_recording(const gr_tape *t) { return t && t->recording; }
 static void watch(gr_tape *t, unsigned what, bool on) { if (t) t->watch = on ? t->watch | what : t->watch & ~what; }
 void gr_tape_set_anomaly(gr_tape *t, bool on) { watch(t, GR__ANOMALY, on); }
-void gr_tape_set_tracing(gr_tape *t, bool on) { watch(t, GR__TRACING, on); }
+void gr_tape_set_tracing(gr_tape *t, bool on)
+{
+    if (t && on && !(t->watch & GR__TRACING) && t->operators) t->traced_late = true;
+    watch(t, GR__TRACING, on);
+}
 const char *gr_tape_set_place(gr_tape *t, const char *path)
 {
     const char *const before = t ? t->place : NULL;

@@ -34,7 +34,9 @@ typedef struct {
 /* A new tape. seed is the one number on which every random draw depends. Recording is on, the mode is training.
  * NULL when memory is out or the header is not the library's (float against double, another version); every other call
  * accepts a NULL tape and treats it as one in error. An instruction set that this CPU or build lacks, or threads outside
- * 0 .. 256, is an error on the tape. config may be NULL. Free with gr_tape_free. */
+ * 0 .. 256, is an error on the tape. config may be NULL.
+ * gr_tape_free frees the tape with all its tensors: using one of them afterwards, also on another tape, is undefined. Modules and optimizers may be
+ * freed before or after it. */
 GR_API gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version);
 static inline gr_tape *gr_tape_new_with(uint64_t seed, const gr_tape_config *config)
 {
@@ -44,8 +46,9 @@ static inline gr_tape *gr_tape_new(uint64_t seed) { return gr_tape_new_with(seed
 GR_API void gr_tape_free(gr_tape *t);
 
 /* End the step: every tensor made on t since the last reset dies, and its memory is used again by the next step. A dead tensor that is
- * given to a function of this library is an error; gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the
- * mode and the random streams stay. What gr_tape_recover would roll back is forgotten. */
+ * given to a function that takes a tape is an error, as long as no new tensor lies in its place; anomaly mode keeps the place free for one more
+ * step. gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay. What
+ * gr_tape_recover would roll back is forgotten. */
 GR_API void gr_tape_reset(gr_tape *t);
 
 /* After an error: reset, put back all state that operators changed outside the tape since the last reset (random streams,
@@ -79,7 +82,10 @@ GR_API bool gr_tape_recording(const gr_tape *t);
  *     anomaly: log in head made -inf at [0, 1] of output 1 [2, 3], 1 of 6 values; input 1 [2, 3] is within [0, 3], there 0
  * Forward, a NaN is always named; an infinity when no input holds one, so that a mask of -inf made by gr_full passes through where,
  * add and softmax, and exp(-inf) = 0. Backward, each gradient must be finite; gr_backward stops at the first that is not, and what
- * the gradients hold then is of no use. */
+ * the gradients hold then is of no use.
+ * Dead tensors rest in this mode: gr_tape_reset fills the memory of the step with NaN and leaves it alone for one step, gr_tape_rewind until the
+ * next reset. So a stale pointer is seen even where the next step would have put a new tensor in the same place. The tape takes up to twice
+ * the memory, and more in loops that rewind. Parameters that were changed by hand since the forward used them are seen, too. */
 GR_API void gr_tape_set_anomaly(gr_tape *t, bool on);
 /* Keep what becomes of every tensor, also where no gradient will pass, until the next reset: turned on before a forward, it lets
  * gr_audit say why a gradient did not reach a parameter. */

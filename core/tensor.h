@@ -61,7 +61,8 @@ GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);
 
 /* ---- Reading ---- */
 
-GR_API double gr_item(const gr_tensor *x);              /* the one value of x; NaN for NULL. NaN and an error on its tape when it holds not one value, or is dead */
+GR_API double gr_item(const gr_tensor *x);              /* the one value of x; NaN for NULL. NaN and an error on its tape when it holds not one value,
+                                                        or is dead; a parameter or buffer has no tape: NaN alone */
 GR_API size_t gr_size(const gr_tensor *x, int axis);    /* negative axes count from the end; 0 when there is no such axis */
 GR_API gr_shape gr_shape_of(const gr_tensor *x);
 GR_API bool gr_same_shape(const gr_tensor *a, const gr_tensor *b);

@@ -67,6 +67,7 @@ gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
         const bool found = cut.kind == GR_CUT_BY_OP || cut.kind == GR_CUT_RECORDING_OFF;
         if (!found && (here != GR_CUT_ASTRAY || cut.kind != GR_CUT_NONE)) cut = (gr_cut){ here, e->op->name, e->place };
     }
+    if (cut.kind == GR_CUT_UNUSED && t->traced_late) cut.kind = GR_CUT_UNKNOWN;
     if (cut.kind == GR_CUT_NONE) cut.op = cut.place = NULL;
     gr__owner(x)->flags &= ~TRACE_MARKS, gr__owner(t->now.loss)->flags &= ~TRACE_MARKS;
     for (gr__trace *e = t->now.first_trace; e; e = e->next) trace_clear(e->in, e->ins), trace_clear(e->out, e->outs);

@@ -5,7 +5,7 @@
 GR_BEGIN
 
 typedef enum {
-    GR_CUT_UNKNOWN,       /* nothing was traced: gr_tape_set_tracing(t, true) belongs before the forward */
+    GR_CUT_UNKNOWN,       /* nothing was traced, or not from the start: gr_tape_set_tracing(t, true) belongs before the forward */
     GR_CUT_NO_BACKWARD,   /* none was run since the last reset */
     GR_CUT_UNUSED,        /* no operator took x */
     GR_CUT_ASTRAY,        /* nothing that depends on x leads to the loss; op is the last that does */

@@ -115,6 +115,8 @@ gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_t
 
 gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name)
 {
+    if (gr_failed(t)) return NULL;
+    if (!m || !name) return gr_fail_as(t, GR_MISUSE, "carried", "the %s is NULL", m ? "name" : "module");
     const gr_tensor *const kept = gr_kept(m, name);
     return kept ? gr_input(t, kept->data, gr_shape_of(kept)) : NULL;
 }

@@ -152,7 +152,7 @@ static bool checkpoint_notes_fit(gr_tape *t, const gr_safetensors *f, const char
     snprintf(own, sizeof own, "%llu", (unsigned long long)gr_tape_seed(t));
     snprintf(count, sizeof count, "%zu", f->count);
     if (!format || strcmp(format, GR__CHECKPOINT) != 0 || !seed || !rule || !tensors || !gr_safetensors_note_of(f, "checksum"))
-        return gr_fail_as(t, GR_BAD_FILE, path, "is no '%s'", GR__CHECKPOINT);
+        return gr_fail_as(t, GR_BAD_FILE, path, "is no '%s'; gr_state_load reads files of weights alone", GR__CHECKPOINT);
     if (strcmp(seed, own) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "belongs to a tape of seed %s; this one's is %s", seed, own);
     if (o && strcmp(rule, o->rule->name) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "was made with optimizer %s; this one is %s", rule, o->rule->name);
     if (strcmp(tensors, count) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "holds %s tensors and should hold %s", count, tensors);

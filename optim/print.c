@@ -54,7 +54,7 @@ static void print_audit_entry(FILE *out, const gr_audit_entry *e, size_t len)
     GR__C_LOCALE;
     switch (e->kind) {
     case GR_AUDIT_REACHED: fprintf(out, "norm %.4g, zeros %zu of %zu", e->norm, e->zeros, len); break;
-    case GR_AUDIT_ZERO: fprintf(out, "all %zu values are 0", len); break;
+    case GR_AUDIT_ZERO: fprintf(out, "the gradient is 0 in all %zu values", len); break;
     case GR_AUDIT_FROZEN: fputs("frozen", out); break;
     case GR_AUDIT_NOT_REACHED: print_cut(out, e->cut); break;
     }

@@ -80,7 +80,7 @@ static void each_parameter_is_told_why_it_does_not_learn(void **state)
     memset(gr_grad(z.t, z.used->bias), 0, 2 * sizeof(gr_real));
     assert_int_equal(audit_text(&z, &z.used->module, NULL, text, sizeof text), 1);
     assert_string_equal(text, "used.weight  norm 6, zeros 3 of 4\n"
-                              "used.bias    all 2 values are 0\n"
+                              "used.bias    the gradient is 0 in all 2 values\n"
                               "1 of 2 parameters learn, 0 frozen\n");
     gr_optim_zero_grad(z.sgd);
     assert_int_equal(gr_audit(z.t, gr_slot_find(z.net, "used.bias"), NULL).cut.kind, GR_CUT_NONE);
@@ -134,6 +134,18 @@ static void without_tracing_the_audit_says_how_to_know_more(void **state)
     audit_text(&z, &z.far->module, NULL, text, sizeof text);
     assert_string_equal(text, "far.weight  not reached: gr_tape_set_tracing(t, true) before the forward will tell why\n"
                               "0 of 1 parameters learn, 0 frozen\n");
+
+    gr_tape_reset(z.t); /* tracing that begins after the operator is no proof that there was none */
+    gr_tensor *y = zoo_forward(&z);
+    gr_tape_set_tracing(z.t, true);
+    assert_true(gr_backward_from(z.t, gr_neg(z.t, y), (gr_real[]){ 2, 0 }));
+    audit_text(&z, &z.far->module, NULL, text, sizeof text);
+    assert_string_equal(text, "far.weight  not reached: gr_tape_set_tracing(t, true) before the forward will tell why\n"
+                              "0 of 1 parameters learn, 0 frozen\n");
+    gr_tape_reset(z.t); /* and from the next step on it is one */
+    assert_true(gr_backward_from(z.t, zoo_forward(&z), (gr_real[]){ 2, 0 }));
+    audit_text(&z, &z.far->module, NULL, text, sizeof text);
+    assert_null(strstr(text, "will tell why"));
     zoo_free(z);
 }
 

@@ -3,8 +3,8 @@
 #include "gradus.h"
 #include "tests/test.h"
 
-#define CARRY "gr_carried keeps a state over a reset"
-#define OTHER " belongs to another tape, or to a step that gr_tape_reset ended; gr_input copies the values of another tape's tensor, and " CARRY
+#define CARRY "gr_detach_keep before the reset and gr_carried after it keep a state"
+#define OTHER " belongs to another tape, whose values gr_input copies, or to a step that is over: "
 
 static void assert_error(gr_tape *t, const char *message)
 {
@@ -19,7 +19,7 @@ static void assert_error(gr_tape *t, const char *message)
 typedef struct { gr_tensor *x; gr_ints *k; gr_module *net; gr_linear *fc; gr_multihead_attention *mha; gr_transformer *body; } things;
 typedef struct { const char *message; void (*call)(gr_tape *t, const things *s); } use;
 #define DEAD(what) what " [2, 2] was made before gr_tape_reset, which ended it; " CARRY
-#define DEAD_INTS(what) what " [2] was made before gr_tape_reset, which ended it; " CARRY
+#define DEAD_INTS(what) what " [2] was made before gr_tape_reset, which ended it; make it anew in each step"
 #define USE(name, ...) static void name(gr_tape *t, const things *s) { gr_tensor *const x = s->x; (void)t, (void)x, (void)s; __VA_ARGS__; }
 
 static gr_tensor *fresh(gr_tape *t) { return gr_ones(t, GR_SHAPE(2, 2)); }
@@ -150,13 +150,13 @@ static void a_tensor_of_another_tape_is_refused(void **state)
     gr_tensor *x = gr_want_grad(other, gr_ones(other, GR_SHAPE(2)));
     gr_ints *k = gr_ints_new(other, NULL, GR_SHAPE(2));
     assert_null(gr_relu(t, x));
-    assert_error(t, "relu: argument 1 [2]" OTHER);
+    assert_error(t, "relu: argument 1 [2]" OTHER CARRY);
     assert_null(gr_embedding(t, gr_ones(t, GR_SHAPE(3, 2)), k, GR_NONE));
-    assert_error(t, "embedding: ids [2]" OTHER);
+    assert_error(t, "embedding: ids [2]" OTHER "make it anew in each step");
     assert_false(gr_backward(t, gr_sum(other, x, GR_ALL_AXES, false)));
-    assert_error(t, "backward: the tensor []" OTHER);
+    assert_error(t, "backward: the tensor []" OTHER CARRY);
     assert_null(gr_grad(t, x));
-    assert_error(t, "gr_grad: x [2]" OTHER);
+    assert_error(t, "gr_grad: x [2]" OTHER CARRY);
     assert_ok(other);
     assert_non_null(gr_relu(t, gr_input(t, x->data, gr_shape_of(x))));
     gr_tape_free(t), gr_tape_free(other);
@@ -177,7 +177,7 @@ static void an_item_of_several_values_is_an_error(void **state)
     gr_tape *t = gr_tape_new(1);
     const double v = gr_item(gr_ones(t, GR_SHAPE(2, 3)));
     assert_true(v != v);
-    assert_error(t, "gr_item: x must hold one value; got [2, 3]");
+    assert_error(t, "gr_item: x must hold one value; got [2, 3]. Reduce it with gr_mean or gr_sum, or read its data");
     assert_true(gr_item(NULL) != gr_item(NULL));
     gr_tape_free(t);
 }
@@ -199,7 +199,7 @@ static void a_dead_tensor_prints_that_it_is_dead(void **state)
 
 /* ---- Marks ---- */
 
-#define REWOUND " was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark"
+#define REWOUND " was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark, or keep it by gr_detach_keep"
 #define DEAD_MARK "gr_tape_rewind: an earlier gr_tape_rewind went back to a place before this mark"
 
 static void a_rewind_ends_what_was_made_after_the_mark_only(void **state)
@@ -219,7 +219,7 @@ static void a_rewind_ends_what_was_made_after_the_mark_only(void **state)
         assert_null(gr_tanh(t, y));
         assert_error(t, "tanh: argument 1 [2]" REWOUND);
         gr_tape_rewind(t, mark);
-        assert_error(t, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward");
+        assert_error(t, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward; take a new one");
         (void)z;
     }
     gr_tape_free(t);
@@ -319,6 +319,7 @@ static void a_tensor_of_a_segment_that_is_over_is_refused(void **state)
 
 /* ---- Anomaly mode: dead memory rests for a step ---- */
 
+#define FILLED "was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; "
 #ifndef GR__ASAN /* which reports the read itself */
 static void anomaly_mode_fills_what_is_dead_with_nan(void **state)
 {
@@ -333,13 +334,16 @@ static void anomaly_mode_fills_what_is_dead_with_nan(void **state)
         gr_tensor *y = gr_zeros(t, GR_SHAPE(50));
         for (int i = 0; i < 50; i++) assert_true(values[i] != values[i]);
         assert_null(gr_add(t, y, x));
-        assert_error(t, "add: argument 2 was made before gr_tape_reset, which ended it; " CARRY);
+        assert_error(t, "add: argument 2 " FILLED CARRY);
     }
     const gr_mark mark = gr_tape_mark(t);
     gr_tensor *x = gr_ones(t, GR_SHAPE(50));
     const gr_real *const values = x->data;
     gr_tape_rewind(t, mark);
+    assert_non_null(gr_ones(t, GR_SHAPE(50))); /* takes no dead tensor's place */
     assert_true(values[7] != values[7]);
+    assert_null(gr_tanh(t, x));
+    assert_error(t, "tanh: argument 1 " FILLED CARRY);
     gr_tape_free(t);
 }
 
@@ -356,7 +360,7 @@ static void anomaly_mode_tells_two_steps_at_one_place_apart(void **state)
     assert_ptr_not_equal(old, same);
     assert_non_null(gr_tanh(t, same));
     assert_null(gr_tanh(t, old));
-    assert_error(t, "tanh: argument 1 was made before gr_tape_reset, which ended it; " CARRY);
+    assert_error(t, "tanh: argument 1 " FILLED CARRY);
     gr_tape_free(t);
 }
 #endif

@@ -140,7 +140,7 @@ static void a_rewind_gives_back_what_came_after_the_mark(void **state)
     const gr_mark old = gr_tape_mark(t);
     assert_true(gr_backward_from(t, scale(t, x, 1), x->data));
     gr_tape_rewind(t, old);
-    assert_message(t, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward");
+    assert_message(t, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward; take a new one");
     gr_tape_free(t);
 }
 
@@ -200,6 +200,10 @@ static void max_bytes_bounds_the_memory_of_a_tape(void **state)
                                       "since 20 operators", gr_tape_bytes(t));
     assert_message(t, message);
     assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
+    gr_tape_recover(t);
+    assert_null(gr_save(t, 400000)); /* a step that is too large as it is */
+    snprintf(message, sizeof message, "out of memory: 400000 bytes for this step, which holds %zu of max_bytes 300000", gr_tape_bytes(t));
+    assert_message(t, message);
     assert_in_range(gr_tape_bytes(t), 262144, 300000);
     gr_tape_recover(t);
     for (int step = 0; step < 100; step++) gr_tape_reset(t), gr_tanh(t, gr_ones(t, GR_SHAPE(1000)));

@@ -110,8 +110,12 @@ static void what_is_forgotten_may_change_its_shape_and_comes_back(void **state)
     assert_non_null(gr_detach_keep(t, inner, "h", gr_full(t, GR_SHAPE(3), 8)));
     assert_values(gr_carried(t, inner, "h"), 0, 8, 8, 8);
     assert_false(gr_forget(NULL, net));
-    assert_null(gr_carried(t, NULL, "h"));
     assert_true(gr_forget(t, NULL));
+    assert_null(gr_carried(t, NULL, "h"));
+    assert_message(t, "carried: the module is NULL");
+    gr_tape_recover(t);
+    assert_null(gr_carried(t, inner, NULL));
+    assert_message(t, "carried: the name is NULL");
     gr_module_free(net), gr_tape_free(t);
 }
 

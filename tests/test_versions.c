@@ -16,8 +16,8 @@ static void a_parameter_that_changed_since_the_forward_is_an_error(void **state)
     gr_module *net = gr_module_new(t);
     gr_linear *fc = gr_linear_new(t, net, "fc", 2, 3, NULL);
     gr_optim *sgd = gr_sgd_new(t, net, NULL);
-    const char *const message = "backward: fc.weight [3, 2] changed after linear in fc used it, so its gradient would be wrong; step, load or "
-                                "initialize after gr_backward";
+    const char *const message = "backward: fc.weight [3, 2] changed after linear in fc used it, so its gradient would be wrong; step, load, "
+                                "initialize or keep after gr_backward";
     for (int way = 0; way < 3; way++) {
         gr_tape_reset(t);
         gr_tensor *loss = gr_mean(t, gr_linear_forward(t, fc, gr_ones(t, GR_SHAPE(4, 2))), GR_ALL_AXES, false);
@@ -46,7 +46,7 @@ static void a_kept_state_that_changed_since_the_forward_is_an_error(void **state
     gr_tensor *kept = gr_detach_keep(t, net, "h", x), *y = gr_sum(t, gr_mul(t, x, kept), GR_ALL_AXES, false);
     gr_detach_keep(t, net, "h", gr_zeros(t, GR_SHAPE(2)));
     assert_false(gr_backward(t, y));
-    assert_error(t, "backward: h [2] changed after mul used it, so its gradient would be wrong; step, load or initialize after gr_backward");
+    assert_error(t, "backward: h [2] changed after mul used it, so its gradient would be wrong; step, load, initialize or keep after gr_backward");
     gr_module_free(net), gr_tape_free(t);
 }
 
@@ -62,7 +62,7 @@ static void anomaly_mode_sees_a_change_made_by_hand(void **state)
         w->data[1] = 99;
         assert_int_equal(gr_backward(t, y), !anomaly);
         if (anomaly)
-            assert_error(t, "backward: w [2] changed after mul used it, so its gradient would be wrong; step, load or initialize after gr_backward");
+            assert_error(t, "backward: w [2] changed after mul used it, so its gradient would be wrong; step, load, initialize or keep after gr_backward");
         gr_module_free(net), gr_tape_free(t);
     }
 }
