@@ -114,6 +114,9 @@ static void a_line_that_is_no_record_is_refused_with_its_place(void **state)
           "line 2, column 2: should be \"figure\"" },
         { "{\"figure\": \"a", "line 1, column 14: should be the end of a text" },
         { "{\"figure\": \"\\x\"", "line 1, column 13: should be a text" },
+        { "{\"figure\": \"\\u\n\n11\"", "line 1, column 13: should be a text" }, /* four digits, and nothing that a reader of numbers skips */
+        { "{\"figure\": \"\\u0x1\"", "line 1, column 13: should be a text" },
+        { "{\"figure\": \"\\ud83d\\u 111\"", "line 1, column 13: should be a text" },
         { "{\"figure\": \"a\", \"nam\": 1", "line 1, column 17: should be \"done\"" },
         { "{\"figure\": \"a\", \"name\": \"v\", \"shape\": [1.5], \"values\": [1]}",
           "line 1, column 43: should be a size, the eighth at most" },

@@ -4,6 +4,7 @@
 #include "examples/kit/kit_file.h"
 #include "examples/kit/kit_json.h"
 #include "examples/kit/kit_program.h"
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -74,14 +75,27 @@ static size_t utf8_of(unsigned code, char *to)
     return n;
 }
 
+/* The number in \u1234, of exactly four digits; 0 when p is none. */
+static unsigned escape_at(const char *p)
+{
+    unsigned code = 0;
+    if (p[0] != '\\' || p[1] != 'u') return 0;
+    for (int i = 2; i < 6; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *const d = p[i] ? strchr(digits, tolower((unsigned char)p[i])) : NULL;
+        if (!d) return 0;
+        code = code * 16 + (unsigned)(d - digits);
+    }
+    return code;
+}
+
 /* \u0001 to \uffff, or the two that stand for one beyond; 0 when it is neither. */
 static unsigned need_escape(reader *in)
 {
-    unsigned code = 0, low = 0;
-    int used = 0;
-    if (sscanf(in->p, "\\u%4x%n", &code, &used) != 1 || used != 6 || !code) return 0;
+    const unsigned code = escape_at(in->p);
     const bool two = code >> 10 == 0x36;
-    if (two && (sscanf(in->p + 6, "\\u%4x%n", &low, &used) != 1 || used != 6 || low >> 10 != 0x37)) return 0;
+    const unsigned low = two ? escape_at(in->p + 6) : 0;
+    if (!code || (two && low >> 10 != 0x37)) return 0;
     in->p += two ? 12 : 6;
     return !two ? code : 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
 }

@@ -94,6 +94,7 @@ put("runs", "more_than_there_is", '{"figure": "a", "name": "b", "shape": [100000
 put("runs", "overflow", '{"figure": "a", "name": "b", "shape": [1099511627775, 1099511627775, 16777216], "values": [1]}\n')
 put("runs", "numbers", '{"figure": "a", "name": "b", "shape": [4], "values": [1e999, 0x10, nan, +1]}\n')
 put("runs", "surrogates", '{"figure": "\\ud83d\\ude00", "name": "\\ud83d", "shape": [], "values": [1]}\n')
+put("runs", "escape_over_lines", '{"figure": "\\u\n\n11\\u\n\n11\\u\n\n11"\n')
 put("runs", "nul", one.encode() + b"\0" + one.encode())
 put("runs", "no_newline", one[:-1])
 put("runs", "empty", b"")
