@@ -42,8 +42,9 @@ avx512  := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma -mprefer-vector-widt
 LIBRARY := $(wildcard core/*.c ops/*.c nn/*.c optim/*.c)
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
-KIT     := $(wildcard examples/kit/*.c)
-KIT     := $(KIT:%.c=$(DIR)/%.o) $(DIR)/examples/kit/page.o $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(KIT))))
+objects  = $(patsubst %.c,$(DIR)/%.o,$1) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$1)))
+PARTS   := dive plot norms kit# what examples share: each calls only those to its right
+SHARING := $(PARTS:%=$(DIR)/lib%.a)
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
 SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)
@@ -55,7 +56,6 @@ CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
 FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZKIT   := $(DIR)/tests/fuzz/memory_file.o $(if $(findstring fuzzer,$(SAN)),,$(DIR)/tests/fuzz/main.o)
 TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
-TESTKIT   := $(TESTKIT:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$(TESTKIT))))
 
 all: library $(EXAMPLES)
 $(EXAMPLES): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
@@ -69,27 +69,27 @@ $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $
 $(DIR)/flags: FORCE ; @$(CLAIM) && mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME)$(if $(SAN),,$(comma)--no-undefined) $^ -o $@ $(LIBS) && echo "  $@"
-$(DIR)/examples/kit/page.c: examples/kit/figure.css examples/kit/page.css examples/kit/page.js | $(DIR)/flags # each an array of its lines
-	@mkdir -p $(@D) && for f in $^; do echo "#include \"examples/kit/kit_draw.h\"" && echo "const char *const kit_$$(basename $$f | tr . _)[] = {" && \
+$(DIR)/examples/plot/style.c: examples/plot/figure.css examples/plot/page.css examples/plot/page.js | $(DIR)/flags # each an array of its lines
+	@mkdir -p $(@D) && for f in $^; do echo "#include \"examples/plot/draw.h\"" && echo "const char *const plot_$$(basename $$f | tr . _)[] = {" && \
 	sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $$f && echo 'NULL };'; done > $@
-$(DIR)/examples/kit/page.o: $(DIR)/examples/kit/page.c $(DIR)/flags ; @$(COMPILE) -MMD -MP -c $< -o $@
-$(DIR)/libkit.a: $(KIT) ; @rm -f $@ && $(AR) rcs $@ $^
-$(DIR)/libdive.a: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c)) ; @rm -f $@ && $(AR) rcs $@ $^
-$(DIR)/libtests.a: $(TESTKIT) ; @rm -f $@ && $(AR) rcs $@ $^
+$(DIR)/examples/plot/style.o: $(DIR)/examples/plot/style.c $(DIR)/flags ; @$(COMPILE) -MMD -MP -c $< -o $@
+$(DIR)/libplot.a: $(DIR)/examples/plot/style.o
+$(SHARING): $(DIR)/lib%.a: ; @rm -f $@ && $(AR) rcs $@ $^
+$(foreach part,$(PARTS),$(eval $(DIR)/lib$(part).a: $(call objects,$(wildcard examples/$(part)/*.c))))
+$(DIR)/libtests.a: $(call objects,$(TESTKIT)) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),-fveclib=libmvec))
 $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=native)
 $(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/misuse.awk $(wildcard gradus.h */*.h ops/*.def) $(DIR)/flags
 	@mkdir -p $(@D) && echo '#include "gradus.h"' | $(COMPILE) -E -P -x c - | awk -f tests/campaign/misuse.awk $< - > $@
 $(DIR)/tests/campaign/misuse.o: $(DIR)/tests/campaign/misuse_calls.h
 $(DIR)/tests/campaign/misuse.o: private override CFLAGS += -I$(DIR)/tests/campaign
-$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(DIR)/libdive.a $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(SHARING) $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/allocations $(DIR)/tests/campaign/long_run: private LIBS := $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
-$(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
-$(DIR)/examples/deep_dive: $(patsubst %.c,$(DIR)/%.o,$(wildcard examples/dive/*.c))
-$(DIR)/%: $(DIR)/%.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $(filter %.o,$^) $(filter %.a,$^) -o $@ $(LIBS)
+$(DIR)/%: $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
 BOTH    := $(MAKE) --no-print-directory

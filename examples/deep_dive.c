@@ -13,9 +13,9 @@
  * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/dive/dive.h"
-#include "examples/kit/kit_file.h"
-#include "examples/kit/kit_page.h"
-#include "examples/kit/kit_text.h"
+#include "examples/kit/file.h"
+#include "examples/plot/page.h"
+#include "examples/kit/text.h"
 #include "core/op.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static bool only_is_known(gr_tape *t)
         bool known = false;
         for (size_t i = 0; i < dive_figures_n; i++) {
             known |= strlen(dive_figures[i].name) == n && strncmp(p, dive_figures[i].name, n) == 0;
-            all = kit_say(t, "%s%s%s", all, i ? ", " : "", dive_figures[i].name);
+            all = plot_say(t, "%s%s%s", all, i ? ", " : "", dive_figures[i].name);
         }
         if (!known) return gr_fail_as(t, GR_MISUSE, "", "--only: there is no figure \"%.*s\"; there are %s", (int)n, p, all);
     }
@@ -171,7 +171,7 @@ static const char *text_name(gr_tape *t, const char *path, const kit_bytes *byte
     const char *name = "";
     if (!gr_failed(t)) {
         const uint64_t hash = kit_hash(kit_hash(KIT_HASH, text.id, text.n * sizeof *text.id), text.letter, text.letters);
-        name = kit_say(t, "%s, %zu characters, hash %016llx", path ? "text" : "made-up sentences", text.n, (unsigned long long)hash);
+        name = plot_say(t, "%s, %zu characters, hash %016llx", path ? "text" : "made-up sentences", text.n, (unsigned long long)hash);
     }
     kit_text_free(&text);
     return name;
@@ -180,15 +180,15 @@ static const char *text_name(gr_tape *t, const char *path, const kit_bytes *byte
 static const char *data_name(gr_tape *t, const kit_data *data)
 {
     const char *const what = !data->dir ? "drawn digits" : data->train.images.n == 60000 ? "MNIST" : "images in the format of MNIST";
-    return kit_say(t, "%s, %zu training and %zu test images, hash %016llx", what, data->train.images.n, data->test.images.n,
-                   (unsigned long long)hash_of(data));
+    return plot_say(t, "%s, %zu training and %zu test images, hash %016llx", what, data->train.images.n, data->test.images.n,
+                    (unsigned long long)hash_of(data));
 }
 
 static const char *settings_of(const dive *d, const char *data, const char *text)
 {
-    return kit_say(d->r->tape, "%s; seed %llu, %zu in all; %s; %s; gradus %s, %s, matrix products: %s", mode_name[d->mode],
-                   (unsigned long long)o.seed, d->seeds, data, text, GR_VERSION_TEXT, sizeof(gr_real) == sizeof(float) ? "float" : "double",
-                   KIT_BLAS);
+    return plot_say(d->r->tape, "%s; seed %llu, %zu in all; %s; %s; gradus %s, %s, matrix products: %s", mode_name[d->mode],
+                    (unsigned long long)o.seed, d->seeds, data, text, GR_VERSION_TEXT,
+                    sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS);
 }
 
 static void open_data(dive *d, const char **data, const char **text)
@@ -198,7 +198,7 @@ static void open_data(dive *d, const char **data, const char **text)
     const bool none = o.data && strcmp(o.data, "none") == 0;
     d->mode = own.full ? DIVE_FULL : own.quick || !o.check ? DIVE_QUICK : DIVE_TINY;
     d->seeds = own.seeds ? own.seeds : dive_pick(d, 1, 2, 5);
-    d->plotly = own.plotly ? kit_plotly_read(t, own.plotly) : NULL;
+    d->plotly = own.plotly ? plot_plotly_read(t, own.plotly) : NULL;
     d->data = gr_failed(t) ? (kit_data){ 0 } : kit_data_open(t, o.data);
     d->text = own.text ? own.text : !none && access(usual, R_OK) == 0 ? usual : NULL;
     d->preprocessing = !d->data.dir                      ? "Drawn digits, 28 x 28, pixels 0 to 1"
@@ -217,13 +217,13 @@ static void measure(dive *d, const dive_figure *f)
     gr_tape *const t = d->r->tape;
     const double began = kit_seconds();
     d->figure = f->name;
-    kit_runs_drop(&d->runs, f->name);
+    plot_runs_drop(&d->runs, f->name);
     dive_tick(d, 0, "begins");
     f->measure(d);
     if (!o.quiet && isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
     if (gr_failed(t) || kit_interrupted()) return;
     const double seconds = kit_seconds() - began;
-    kit_runs_end(&d->runs, f->name, d->settings, seconds);
+    plot_runs_end(&d->runs, f->name, d->settings, seconds);
     kit_log_write(t, &d->r->log, "figure", { "name", .text = f->name }, { "seconds", seconds });
     if (!o.quiet) printf("%-16s %7.1f s\n", f->name, seconds), fflush(stdout);
 }
@@ -247,9 +247,9 @@ static void measure_all(dive *d)
 
 /* ---- The page ---- */
 
-static void write_figure(gr_tape *t, const kit_figure *f)
+static void write_figure(gr_tape *t, const plot_figure *f)
 {
-    static void (*const writer[])(FILE * out, const kit_figure *f) = { kit_figure_json, kit_figure_svg };
+    static void (*const writer[])(FILE * out, const plot_figure *f) = { plot_figure_json, plot_figure_svg };
     static const char *const ending[] = { "json", "svg" };
     char path[PATH];
     for (size_t k = 0; k < 2; k++) {
@@ -259,30 +259,30 @@ static void write_figure(gr_tape *t, const kit_figure *f)
     }
 }
 
-static void write_page(dive *d, kit_figure *const *figure, size_t n, const char *skipped, const char *const text[3])
+static void write_page(dive *d, plot_figure *const *figure, size_t n, const char *skipped, const char *const text[3])
 {
     gr_tape *const t = d->r->tape;
     char cpu[128], path[PATH];
     const char *times = "";
     double sum = 0;
-    for (const kit_done *p = d->runs.done; p; p = p->next)
+    for (const plot_done *p = d->runs.done; p; p = p->next)
         if (strcmp(p->settings, d->settings) == 0)
-            times = kit_say(t, "%s%s%s %.1f", times, *times ? ", " : "", p->figure, p->seconds), sum += p->seconds;
+            times = plot_say(t, "%s%s%s %.1f", times, *times ? ", " : "", p->figure, p->seconds), sum += p->seconds;
     const char *const fact[][2] = {
         { "Command", text[0] },
         { "Images", text[1] },
         { "Text", text[2] },
-        { "Seeds", kit_say(t, "%zu, from %llu on", d->seeds, (unsigned long long)o.seed) },
-        { "Program", kit_say(t, "gradus %s, %s, matrix products: %s", GR_VERSION_TEXT,
-                             sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
-        { "Machine", kit_say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
-        { "Seconds", kit_say(t, "%.1f in all: %s", sum, times) },
+        { "Seeds", plot_say(t, "%zu, from %llu on", d->seeds, (unsigned long long)o.seed) },
+        { "Program", plot_say(t, "gradus %s, %s, matrix products: %s", GR_VERSION_TEXT,
+                              sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
+        { "Machine", plot_say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
+        { "Seconds", plot_say(t, "%.1f in all: %s", sum, times) },
         { "Numbers",
           "runs.jsonl, beside this page, holds every number behind the figures; figures/ holds each for Plotly and as a drawing" },
     };
-    const kit_page page = {
+    const plot_page page = {
         .title = "What normalization does",
-        .lead = kit_say(
+        .lead = plot_say(
             t,
             "Small networks without a norm, with BatchNorm and with LayerNorm train on the same batches from the same weights, and we look "
             "inside: for who trains networks, or teaches how they train, and wants to see which of the claims made for normalization hold. "
@@ -296,30 +296,30 @@ static void write_page(dive *d, kit_figure *const *figure, size_t n, const char 
         .facts = sizeof fact / sizeof *fact,
         .skipped = skipped,
     };
-    kit_page_write(t, in_out(path, "report.html"), &page, figure, n);
+    plot_page_write(t, in_out(path, "report.html"), &page, figure, n);
 }
 
 /* All figures that are whole, as pictures, and the page with them. */
 static void draw_all(dive *d, const char *const text[3])
 {
     gr_tape *const t = d->r->tape;
-    kit_figure *figure[64];
+    plot_figure *figure[64];
     const char *skipped = NULL;
     size_t n = 0;
     for (size_t i = 0; i < dive_figures_n && !gr_failed(t); i++) {
         const dive_figure *const f = &dive_figures[i];
         if (dive_is_done(d, f)) {
-            figure[n] = kit_figure_new(t, f->name, f->what);
+            figure[n] = plot_figure_new(t, f->name, f->what);
             f->draw(d, figure[n]);
             if (!gr_failed(t)) write_figure(t, figure[n++]);
-        } else skipped = kit_say(t, "%s%s%s", skipped ? skipped : "Not measured with these settings: ", skipped ? ", " : "", f->name);
+        } else skipped = plot_say(t, "%s%s%s", skipped ? skipped : "Not measured with these settings: ", skipped ? ", " : "", f->name);
     }
     if (n) write_page(d, figure, n, skipped, text);
 }
 
 static void check(dive *d)
 {
-    dive_claims c = { .f = kit_figure_new(d->r->tape, "check", "") };
+    dive_claims c = { .f = plot_figure_new(d->r->tape, "check", "") };
     dive_collect(d, &c);
     for (size_t i = 0; i < c.n; i++)
         if (c.claim[i]->exact)
@@ -340,9 +340,9 @@ int main(int argc, char **argv)
     if (own.quick && own.full) gr_fail_as(t, GR_MISUSE, "", "--quick and --full exclude each other");
     if (only_is_known(t)) open_data(&d, &text[1], &text[2]);
     const bool passing = open_folder(t);
-    if (!gr_failed(t)) d.runs = kit_runs_open(t, kit_say(t, "%s", in_out(path, "runs.jsonl")));
-    text[0] = kit_command(t, flags.name, argc, argv);
-    if (kit_run_begin(&r, kit_say(t, "%s: %s\n%s", mode_name[d.mode], text[1], text[2]))) {
+    if (!gr_failed(t)) d.runs = plot_runs_open(t, plot_say(t, "%s", in_out(path, "runs.jsonl")));
+    text[0] = plot_command(t, flags.name, argc, argv);
+    if (kit_run_begin(&r, plot_say(t, "%s: %s\n%s", mode_name[d.mode], text[1], text[2]))) {
         measure_all(&d);
         draw_all(&d, text);
         if (o.check && !kit_interrupted()) check(&d);

@@ -14,7 +14,7 @@
  * Exit:  0, or 1 when a cell is not as theory says; 2 a bad flag.
  */
 #include "examples/kit/kit.h"
-#include "examples/kit/kit_invariance.h"
+#include "examples/norms/invariance.h"
 #include "gradus.h"
 
 static kit_options o = { .seed = 42 };
@@ -27,26 +27,26 @@ static const kit_flag flag[] = {
 static const kit_flags flags = { "invariance", "what a normalized layer does not notice", flag, sizeof flag / sizeof *flag };
 
 /* One cell: print and log it. Returns whether it is as theory says. */
-static bool test_cell(kit_run *r, const kit_invariance *v, size_t c)
+static bool test_cell(kit_run *r, const norms_invariance *v, size_t c)
 {
-    const kit_moved moved = kit_invariance_move(r->tape, v, c);
-    const char *const method = kit_method_name[v->method];
-    const bool yes = kit_invariant(v->method, c), ok = kit_invariance_ok(v->method, c, &moved);
+    const norms_moved moved = norms_invariance_move(r->tape, v, c);
+    const char *const method = norms_method_name[v->method];
+    const bool yes = norms_invariant(v->method, c), ok = norms_invariance_ok(v->method, c, &moved);
     if (gr_failed(r->tape)) return false;
     if (!r->o->quiet || !ok)
-        printf("%-12s  %-24s  %-3s  %9.2g  %9.2g  %9.2g  %s\n", method, kit_change_name[c], yes ? "yes" : "no", moved.output,
+        printf("%-12s  %-24s  %-3s  %9.2g  %9.2g  %9.2g  %s\n", method, norms_change_name[c], yes ? "yes" : "no", moved.output,
                moved.gradient, moved.along, ok ? "PASS" : "FAIL");
-    kit_log_write(r->tape, &r->log, "cell", { "method", .text = method }, { "change", .text = kit_change_name[c] }, { "invariant", yes },
+    kit_log_write(r->tape, &r->log, "cell", { "method", .text = method }, { "change", .text = norms_change_name[c] }, { "invariant", yes },
                   { "output", moved.output }, { "gradient", moved.gradient }, { "along", moved.along }, { "ok", ok });
     return ok;
 }
 
-static bool test_half(kit_run *r, const kit_invariance *v)
+static bool test_half(kit_run *r, const norms_invariance *v)
 {
-    const double off = kit_invariance_half(r->tape, v);
-    const bool ok = kit_invariance_half_ok(off);
+    const double off = norms_invariance_half(r->tape, v);
+    const bool ok = norms_invariance_half_ok(off);
     if (!r->o->quiet || !ok)
-        printf("%-12s  twice the weights, half the gradient: off by %.2g  %s\n", kit_method_name[v->method], off, ok ? "PASS" : "FAIL");
+        printf("%-12s  twice the weights, half the gradient: off by %.2g  %s\n", norms_method_name[v->method], off, ok ? "PASS" : "FAIL");
     return ok;
 }
 
@@ -56,20 +56,20 @@ int main(int argc, char **argv)
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
 
-    kit_invariance v;
+    norms_invariance v;
     char what[128];
     size_t good = 0;
-    snprintf(what, sizeof what, "%d cases of %d values, %d units, %s, epsilon %g", KIT_CASES, KIT_INPUTS, KIT_UNITS,
+    snprintf(what, sizeof what, "%d cases of %d values, %d units, %s, epsilon %g", NORMS_CASES, NORMS_INPUTS, NORMS_UNITS,
              sizeof(gr_real) == sizeof(double) ? "double" : "float", eps);
     if (kit_run_begin(&r, what)) {
         if (!o.quiet) printf("\n%-12s  %-24s  %-3s  %9s  %9s  %9s\n", "", "", "", "output", "gradient", "along");
-        for (size_t m = 0; m < KIT_METHODS && !gr_failed(r.tape); m++) {
-            kit_invariance_begin(r.tape, &v, m, o.seed, eps);
-            for (size_t c = 0; c < KIT_CHANGES && !gr_failed(r.tape); c++) good += test_cell(&r, &v, c);
+        for (size_t m = 0; m < NORMS_METHODS && !gr_failed(r.tape); m++) {
+            norms_invariance_begin(r.tape, &v, m, o.seed, eps);
+            for (size_t c = 0; c < NORMS_CHANGES && !gr_failed(r.tape); c++) good += test_cell(&r, &v, c);
             good += test_half(&r, &v);
         }
-        r.missed = good < KIT_METHODS * (KIT_CHANGES + 1);
-        if (!gr_failed(r.tape)) printf("%zu of %d are as theory says\n", good, KIT_METHODS * (KIT_CHANGES + 1));
+        r.missed = good < NORMS_METHODS * (NORMS_CHANGES + 1);
+        if (!gr_failed(r.tape)) printf("%zu of %d are as theory says\n", good, NORMS_METHODS * (NORMS_CHANGES + 1));
     }
     return kit_run_end(&r);
 }

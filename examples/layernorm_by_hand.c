@@ -7,9 +7,9 @@
  *        examples/layernorm_by_hand --x 1,2,4 --dy 1,0,0 --gamma 2,1,1 --eps 0        your own vector
  * Each line is worked out here in double and compared with the library, which does it with its operators. Exit 1 when one differs.
  */
-#include "examples/kit/kit_hand.h"
-#include "examples/kit/kit_run.h"
-#include "examples/kit/kit_program.h"
+#include "examples/norms/hand.h"
+#include "examples/kit/run.h"
+#include "examples/kit/program.h"
 #include "gradus.h"
 #include <math.h>
 #include <stdlib.h>
@@ -40,150 +40,151 @@ static const kit_flags flags = { "layernorm_by_hand", "LayerNorm on paper, check
     .N = sizeof((double[]){ __VA_ARGS__ }) / sizeof(double), .x = (double[]) { __VA_ARGS__ }
 #define VALUES(...) \
     (const double[]) { __VA_ARGS__ }
-#define SAY(...) kit_paper_text(p, __VA_ARGS__)
+#define SAY(...) norms_paper_text(p, __VA_ARGS__)
 
-static void part_forward(kit_paper *p)
+static void part_forward(norms_paper *p)
 {
     SAY("Subtract the mean, divide by the standard deviation.\n\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3), .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3), .eps = 1e-5 });
     SAY("\nTwice the vector, or the vector and 10: the same xhat (but for eps).\n\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(2, 4, 6), .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ VECTOR(2, 4, 6), .eps = 1e-5 });
     SAY("\nFour values.\n\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3, 4), .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3, 4), .eps = 1e-5 });
 }
 
-static void part_backward(kit_paper *p)
+static void part_backward(norms_paper *p)
 {
     SAY("The gradient has three terms: the direct one, one through the mean, one through the deviation. It sums\n"
         "to 0, since a shift of x changes nothing; and with eps 0 it is at right angles to xhat, since a scale of\n"
         "x changes nothing.\n\n");
-    const kit_given a = { VECTOR(1, 2, 4), .dy = VALUES(1, 0, 0) };
-    kit_hand_forward(p, &a), SAY("\n"), kit_hand_backward(p, &a, common.seed);
+    const norms_given a = { VECTOR(1, 2, 4), .dy = VALUES(1, 0, 0) };
+    norms_hand_forward(p, &a), SAY("\n"), norms_hand_backward(p, &a, common.seed);
     SAY("\nWith a gamma, which scales what comes from above.\n\n");
-    kit_hand_backward(
-        p, &(kit_given){ VECTOR(1, 2, 4), .gamma = VALUES(2, 1, 0.5), .beta = VALUES(0, 0, 1), .dy = VALUES(1, -1, 2), .eps = 1e-5 },
+    norms_hand_backward(
+        p, &(norms_given){ VECTOR(1, 2, 4), .gamma = VALUES(2, 1, 0.5), .beta = VALUES(0, 0, 1), .dy = VALUES(1, -1, 2), .eps = 1e-5 },
         common.seed);
 }
 
-static void part_epsilon(kit_paper *p)
+static void part_epsilon(norms_paper *p)
 {
     SAY("Equal values: the deviation is 0, and only epsilon keeps 0 / 0 away. y is beta, and the gradient is\n"
         "multiplied by 1 / sqrt(eps) = 316.\n\n");
-    const kit_given constant = { VECTOR(5, 5, 5), .gamma = VALUES(1, 2, 3), .beta = VALUES(0.5, 0, -0.5), .dy = VALUES(1, 0, 0),
-                                 .eps = 1e-5 };
-    kit_hand_forward(p, &constant), SAY("\n"), kit_hand_backward(p, &constant, common.seed);
+    const norms_given constant = { VECTOR(5, 5, 5), .gamma = VALUES(1, 2, 3), .beta = VALUES(0.5, 0, -0.5), .dy = VALUES(1, 0, 0),
+                                   .eps = 1e-5 };
+    norms_hand_forward(p, &constant), SAY("\n"), norms_hand_backward(p, &constant, common.seed);
     SAY("\nA row of zeros, an empty word or a blank line of an image, likewise.\n\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(0, 0, 0), .gamma = VALUES(1, 1, 1), .beta = VALUES(0.5, 0, -0.5), .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ VECTOR(0, 0, 0), .gamma = VALUES(1, 1, 1), .beta = VALUES(0.5, 0, -0.5), .eps = 1e-5 });
     SAY("\nA variance far below epsilon: xhat is not of variance 1 any more, but what may be noise is not blown up\n"
         "either. The larger epsilon is, the smaller is xhat.\n\n");
     const double tiny[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 }, eps[] = { 1e-3, 1e-5, 1e-8, 1e-12, 0 };
-    kit_hand_forward(p, &(kit_given){ .N = 5, .x = tiny, .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ .N = 5, .x = tiny, .eps = 1e-5 });
     for (size_t k = 0; k < sizeof eps / sizeof *eps; k++) {
-        const kit_given a = { .N = 5, .x = tiny, .eps = eps[k] };
-        const kit_row r = kit_hand(&a);
+        const norms_given a = { .N = 5, .x = tiny, .eps = eps[k] };
+        const norms_row r = norms_hand(&a);
         char label[64];
         gr_tape_reset(p->t);
         snprintf(label, sizeof label, "xhat with eps = %g", eps[k]);
-        kit_paper_line(p, label, r.xhat, 5, 0, kit_of(gr_layer_norm(p->t, kit_put(p->t, tiny, GR_SHAPE(5)), 1, NULL, NULL, eps[k])));
+        norms_paper_line(p, label, r.xhat, 5, 0,
+                         norms_values(gr_layer_norm(p->t, norms_put(p->t, tiny, GR_SHAPE(5)), 1, NULL, NULL, eps[k])));
     }
 }
 
-static void part_affine(kit_paper *p)
+static void part_affine(norms_paper *p)
 {
     SAY("gamma and beta give each feature the scale and the shift that the next layer wants; they start as 1\n"
         "and 0.\n\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3, 4), .gamma = VALUES(2, 1, 0.5, 0), .beta = VALUES(0, 10, 0, -1), .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3, 4), .gamma = VALUES(2, 1, 0.5, 0), .beta = VALUES(0, 10, 0, -1), .eps = 1e-5 });
     SAY("\nbeta alone: every mean moves. gamma alone: 0 switches a feature off.\n\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3), .beta = VALUES(1, 1, 1), .eps = 1e-5 }), SAY("\n");
-    kit_hand_forward(p, &(kit_given){ VECTOR(1, 2, 3), .gamma = VALUES(0, 3, -1), .eps = 1e-5 });
+    norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3), .beta = VALUES(1, 1, 1), .eps = 1e-5 }), SAY("\n");
+    norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3), .gamma = VALUES(0, 3, -1), .eps = 1e-5 });
 }
 
-static void part_identity(kit_paper *p)
+static void part_identity(norms_paper *p)
 {
     SAY("With gamma = sqrt(var + eps) and beta = mean the norm gives x back.\n\n");
-    kit_given a = { VECTOR(3, -1, 4, 10), .eps = 1e-5 };
-    const kit_row r = kit_hand(&a);
+    norms_given a = { VECTOR(3, -1, 4, 10), .eps = 1e-5 };
+    const norms_row r = norms_hand(&a);
     double gamma[4], beta[4];
     for (int i = 0; i < 4; i++) gamma[i] = r.sigma, beta[i] = r.mean;
     a.gamma = gamma, a.beta = beta;
-    kit_hand_forward(p, &a);
-    kit_paper_line(p, "x again", a.x, 4, 0,
-                   kit_of(gr_layer_norm(p->t, kit_put(p->t, a.x, GR_SHAPE(4)), 1, kit_put(p->t, gamma, GR_SHAPE(4)),
-                                        kit_put(p->t, beta, GR_SHAPE(4)), a.eps)));
+    norms_hand_forward(p, &a);
+    norms_paper_line(p, "x again", a.x, 4, 0,
+                     norms_values(gr_layer_norm(p->t, norms_put(p->t, a.x, GR_SHAPE(4)), 1, norms_put(p->t, gamma, GR_SHAPE(4)),
+                                                norms_put(p->t, beta, GR_SHAPE(4)), a.eps)));
 }
 
-static void part_small(kit_paper *p)
+static void part_small(norms_paper *p)
 {
     SAY("One value is its own mean: y is beta, whatever x is, and no gradient passes.\n\n");
-    const kit_given one = { VECTOR(7), .gamma = VALUES(2), .beta = VALUES(0.5), .dy = VALUES(1), .eps = 1e-5 };
-    kit_hand_forward(p, &one), SAY("\n"), kit_hand_backward(p, &one, common.seed);
+    const norms_given one = { VECTOR(7), .gamma = VALUES(2), .beta = VALUES(0.5), .dy = VALUES(1), .eps = 1e-5 };
+    norms_hand_forward(p, &one), SAY("\n"), norms_hand_backward(p, &one, common.seed);
     SAY("\nTwo values become -1 and 1, whatever they are; with eps 0 no gradient passes.\n\n");
-    const kit_given two = { VECTOR(3, 8), .dy = VALUES(1, 0) };
-    kit_hand_forward(p, &two), SAY("\n"), kit_hand_backward(p, &two, common.seed);
+    const norms_given two = { VECTOR(3, 8), .dy = VALUES(1, 0) };
+    norms_hand_forward(p, &two), SAY("\n"), norms_hand_backward(p, &two, common.seed);
 }
 
-static void part_shapes(kit_paper *p)
+static void part_shapes(norms_paper *p)
 {
     SAY("Elements of one letter share a mean and a deviation. The norm goes over the last axes.\n\n"
         "2-D, [batch, features]: one mean for each sample.\n");
-    kit_hand_shape(p, GR_SHAPE(2, 3), 1);
+    norms_hand_shape(p, GR_SHAPE(2, 3), 1);
     SAY("\n3-D, [batch, words, features]: one for each word, as in a Transformer; over the last two axes, one for\n"
         "each sentence.\n");
-    kit_hand_shape(p, GR_SHAPE(2, 2, 3), 1), kit_hand_shape(p, GR_SHAPE(2, 2, 3), 2);
+    norms_hand_shape(p, GR_SHAPE(2, 2, 3), 1), norms_hand_shape(p, GR_SHAPE(2, 2, 3), 2);
     SAY("\n4-D, [batch, channels, height, width]: over the last three, one for each image; over the last one, each\n"
         "row of pixels for itself, which is seldom what is meant.\n");
-    kit_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 3), kit_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 1);
+    norms_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 3), norms_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 1);
 }
 
-static void part_batch(kit_paper *p)
+static void part_batch(norms_paper *p)
 {
     SAY("Whatever the other row holds, and without it, the first row has the same bits.\n\n");
     const double with[2][3] = { { 1, 2, 3 }, { 10, 20, 60 } }, other[2][3] = { { 1, 2, 3 }, { -5, 0, 1e6 } };
     gr_tape *t = p->t;
     gr_tape_reset(t);
-    const gr_tensor *y = gr_layer_norm(t, kit_put(t, with[0], GR_SHAPE(2, 3)), 1, NULL, NULL, 1e-5);
-    const gr_tensor *z = gr_layer_norm(t, kit_put(t, other[0], GR_SHAPE(2, 3)), 1, NULL, NULL, 1e-5);
-    const gr_tensor *alone = gr_layer_norm(t, kit_put(t, with[0], GR_SHAPE(1, 3)), 1, NULL, NULL, 1e-5);
+    const gr_tensor *y = gr_layer_norm(t, norms_put(t, with[0], GR_SHAPE(2, 3)), 1, NULL, NULL, 1e-5);
+    const gr_tensor *z = gr_layer_norm(t, norms_put(t, other[0], GR_SHAPE(2, 3)), 1, NULL, NULL, 1e-5);
+    const gr_tensor *alone = gr_layer_norm(t, norms_put(t, with[0], GR_SHAPE(1, 3)), 1, NULL, NULL, 1e-5);
     p->columns = 3;
     for (int k = 0; k < 2; k++) {
-        const kit_row r = kit_hand(&(kit_given){ .N = 3, .x = with[k], .eps = 1e-5 }),
-                      s = kit_hand(&(kit_given){ .N = 3, .x = other[k], .eps = 1e-5 });
-        kit_paper_line(p, k ? "second row" : "first row", with[k], 3, 0, NULL);
-        kit_paper_line(p, "its xhat", r.xhat, 3, 0, y ? y->data + 3 * k : NULL);
+        const norms_row r = norms_hand(&(norms_given){ .N = 3, .x = with[k], .eps = 1e-5 }),
+                        s = norms_hand(&(norms_given){ .N = 3, .x = other[k], .eps = 1e-5 });
+        norms_paper_line(p, k ? "second row" : "first row", with[k], 3, 0, NULL);
+        norms_paper_line(p, "its xhat", r.xhat, 3, 0, y ? y->data + 3 * k : NULL);
         if (k)
-            kit_paper_line(p, "another second row", other[k], 3, 0, NULL),
-                kit_paper_line(p, "its xhat", s.xhat, 3, 0, z ? z->data + 3 : NULL);
+            norms_paper_line(p, "another second row", other[k], 3, 0, NULL),
+                norms_paper_line(p, "its xhat", s.xhat, 3, 0, z ? z->data + 3 : NULL);
     }
-    kit_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data), "the first row's bits beside another second row");
-    kit_paper_holds(p, y && alone && !memcmp(y->data, alone->data, 3 * sizeof *y->data), "the first row's bits alone");
+    norms_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data), "the first row's bits beside another second row");
+    norms_paper_holds(p, y && alone && !memcmp(y->data, alone->data, 3 * sizeof *y->data), "the first row's bits alone");
 }
 
 /* Column c of x [rows, C], and of the library's y. */
-static void column(kit_paper *p, const char *label, const double *x, size_t rows, size_t C, size_t c, const gr_tensor *y)
+static void column(norms_paper *p, const char *label, const double *x, size_t rows, size_t C, size_t c, const gr_tensor *y)
 {
-    double v[KIT_HAND];
-    gr_real library[KIT_HAND];
+    double v[NORMS_HAND];
+    gr_real library[NORMS_HAND];
     for (size_t r = 0; r < rows; r++) v[r] = x[r * C + c], library[r] = y ? y->data[r * C + c] : 0;
-    const kit_row h = kit_hand(&(kit_given){ .N = rows, .x = v, .eps = 1e-5 });
-    kit_paper_line(p, label, h.xhat, rows, 0, library);
+    const norms_row h = norms_hand(&(norms_given){ .N = rows, .x = v, .eps = 1e-5 });
+    norms_paper_line(p, label, h.xhat, rows, 0, library);
 }
 
-static void part_batch_norm(kit_paper *p)
+static void part_batch_norm(norms_paper *p)
 {
     static const double x[] = { 1, 2, 3, 4, 6, 11, 7, 1, 5, 0, 3, -7 };
     static const double words[] = { 1, 2, 3, 2, 4, 6, 3, 6, 9, 4, 8, 12, 5, 10, 15, 6, 12, 18, 7, 13, 19, 0, 0, 0 };
     char label[64];
     gr_tape *t = p->t;
     gr_tape_reset(t);
-    gr_tensor *m = kit_put(t, x, GR_SHAPE(4, 3)), *w = kit_put(t, words, GR_SHAPE(8, 3));
+    gr_tensor *m = norms_put(t, x, GR_SHAPE(4, 3)), *w = norms_put(t, words, GR_SHAPE(8, 3));
     const gr_tensor *ln = gr_layer_norm(t, m, 1, NULL, NULL, 1e-5), *bn = gr_batch_norm(t, m, -1, NULL, NULL, NULL);
     p->columns = 4;
     SAY("One matrix, [4 samples, 3 features]. LayerNorm goes along each row, BatchNorm (in training) down each\n"
         "column.\n\n");
     for (size_t r = 0; r < 4; r++) {
-        const kit_row h = kit_hand(&(kit_given){ .N = 3, .x = x + 3 * r, .eps = 1e-5 });
-        snprintf(label, sizeof label, "sample %zu", r + 1), kit_paper_line(p, label, x + 3 * r, 3, 0, NULL);
-        kit_paper_line(p, "  LayerNorm, of this row", h.xhat, 3, 0, ln ? ln->data + 3 * r : NULL);
+        const norms_row h = norms_hand(&(norms_given){ .N = 3, .x = x + 3 * r, .eps = 1e-5 });
+        snprintf(label, sizeof label, "sample %zu", r + 1), norms_paper_line(p, label, x + 3 * r, 3, 0, NULL);
+        norms_paper_line(p, "  LayerNorm, of this row", h.xhat, 3, 0, ln ? ln->data + 3 * r : NULL);
     }
     for (size_t c = 0; c < 3; c++) snprintf(label, sizeof label, "  BatchNorm, of column %zu", c + 1), column(p, label, x, 4, 3, c, bn);
 
@@ -193,67 +194,67 @@ static void part_batch_norm(kit_paper *p)
         "makes [-1.2247, 0, 1.2247] of \"I\" in any company, and beta of padding.\n\n");
     p->columns = 8;
     const gr_tensor *poisoned = gr_batch_norm(t, w, -1, NULL, NULL, NULL), *own = gr_layer_norm(t, w, 1, NULL, NULL, 1e-5);
-    const gr_tensor *mask = kit_put(t, (const double[]){ 1, 1, 1, 1, 1, 1, 1, 0 }, GR_SHAPE(8));
+    const gr_tensor *mask = norms_put(t, (const double[]){ 1, 1, 1, 1, 1, 1, 1, 0 }, GR_SHAPE(8));
     const gr_tensor *masked = gr_batch_norm(t, w, -1, NULL, NULL, &(gr_batch_norm_options){ .mask = mask });
     const double zero[3] = { 0, 0, 0 };
     column(p, "feature one, padding counted", words, 8, 3, 0, poisoned);
     column(p, "feature one, masked", words, 7, 3, 0, masked);
-    const kit_row i = kit_hand(&(kit_given){ .N = 3, .x = words, .eps = 1e-5 });
-    kit_paper_line(p, "LayerNorm of \"I\"", i.xhat, 3, 0, kit_of(own));
-    kit_paper_line(p, "LayerNorm of the padding", zero, 3, 0, own ? own->data + 21 : NULL);
+    const norms_row i = norms_hand(&(norms_given){ .N = 3, .x = words, .eps = 1e-5 });
+    norms_paper_line(p, "LayerNorm of \"I\"", i.xhat, 3, 0, norms_values(own));
+    norms_paper_line(p, "LayerNorm of the padding", zero, 3, 0, own ? own->data + 21 : NULL);
 }
 
-static void part_relatives(kit_paper *p)
+static void part_relatives(norms_paper *p)
 {
     gr_tape *t = p->t;
     const double x[] = { 3, 4 }, root = sqrt(12.5), maps[] = { 1, 3, 2, 8, -1, 0, 5, 7 };
     gr_tape_reset(t);
     p->columns = 2;
     SAY("RMSNorm leaves the mean alone: y = x / sqrt(mean(x^2) + eps), here with eps 0.\n\n");
-    gr_tensor *in = kit_put(t, x, GR_SHAPE(2));
-    kit_paper_line(p, "x", x, 2, 0, NULL);
-    kit_paper_line(p, "mean(x^2)", (const double[]){ 12.5 }, 1, 0, kit_of(gr_mean(t, gr_square(t, in), GR_ALL_AXES, false)));
-    kit_paper_line(p, "y", (const double[]){ 3 / root, 4 / root }, 2, 0, kit_of(gr_rms_norm(t, in, 1, NULL, 0)));
+    gr_tensor *in = norms_put(t, x, GR_SHAPE(2));
+    norms_paper_line(p, "x", x, 2, 0, NULL);
+    norms_paper_line(p, "mean(x^2)", (const double[]){ 12.5 }, 1, 0, norms_values(gr_mean(t, gr_square(t, in), GR_ALL_AXES, false)));
+    norms_paper_line(p, "y", (const double[]){ 3 / root, 4 / root }, 2, 0, norms_values(gr_rms_norm(t, in, 1, NULL, 0)));
 
     SAY("\nGroupNorm cuts the channels into groups: with one group it is LayerNorm over all of an image, with one\n"
         "for each channel InstanceNorm. One image, [1, 4 channels, 2].\n\n");
-    gr_tensor *image = kit_put(t, maps, GR_SHAPE(1, 4, 2));
+    gr_tensor *image = norms_put(t, maps, GR_SHAPE(1, 4, 2));
     p->columns = 8;
-    kit_paper_line(p, "x", maps, 8, 0, NULL);
+    norms_paper_line(p, "x", maps, 8, 0, NULL);
     for (size_t groups = 1; groups <= 4; groups *= 2) {
         double y[8];
         char label[64];
         const size_t N = 8 / groups;
         for (size_t k = 0; k < groups; k++)
-            memcpy(y + k * N, kit_hand(&(kit_given){ .N = N, .x = maps + k * N, .eps = 1e-5 }).xhat, N * sizeof *y);
+            memcpy(y + k * N, norms_hand(&(norms_given){ .N = N, .x = maps + k * N, .eps = 1e-5 }).xhat, N * sizeof *y);
         snprintf(label, sizeof label, "%zu group%s", groups, groups > 1 ? "s" : "");
-        kit_paper_line(p, label, y, 8, 0, kit_of(gr_group_norm(t, image, groups, NULL, NULL, 1e-5)));
-        if (groups == 1) kit_paper_line(p, "LayerNorm", y, 8, 0, kit_of(gr_layer_norm(t, image, 2, NULL, NULL, 1e-5)));
-        if (groups == 4) kit_paper_line(p, "InstanceNorm", y, 8, 0, kit_of(gr_instance_norm(t, image, 1, NULL, NULL, 1e-5)));
+        norms_paper_line(p, label, y, 8, 0, norms_values(gr_group_norm(t, image, groups, NULL, NULL, 1e-5)));
+        if (groups == 1) norms_paper_line(p, "LayerNorm", y, 8, 0, norms_values(gr_layer_norm(t, image, 2, NULL, NULL, 1e-5)));
+        if (groups == 4) norms_paper_line(p, "InstanceNorm", y, 8, 0, norms_values(gr_instance_norm(t, image, 1, NULL, NULL, 1e-5)));
     }
 }
 
 /* (x - mean) / sigma for the four meanings of sigma; x [N]. */
-static void four_ways(kit_paper *p, const double *x, size_t N, double eps)
+static void four_ways(norms_paper *p, const double *x, size_t N, double eps)
 {
     static const char *const label[] = { "N, inside", "N - 1, inside", "N, outside", "N - 1, outside" };
     gr_tape *t = p->t;
-    const kit_row r = kit_hand(&(kit_given){ .N = N, .x = x });
+    const norms_row r = norms_hand(&(norms_given){ .N = N, .x = x });
     gr_tape_reset(t);
-    gr_tensor *in = kit_put(t, x, GR_SHAPE(N)), *d = gr_sub(t, in, gr_mean(t, in, GR_ALL_AXES, false)), *small = gr_scalar(t, eps);
+    gr_tensor *in = norms_put(t, x, GR_SHAPE(N)), *d = gr_sub(t, in, gr_mean(t, in, GR_ALL_AXES, false)), *small = gr_scalar(t, eps);
     p->columns = N;
-    kit_paper_line(p, "x", x, N, 0, NULL);
+    norms_paper_line(p, "x", x, N, 0, NULL);
     for (int k = 0; k < 4; k++) {
         const double var = r.squares / (double)(N - (k & 1)), sigma = k & 2 ? sqrt(var) + eps : sqrt(var + eps);
-        double y[KIT_HAND];
+        double y[NORMS_HAND];
         gr_tensor *v = gr_var(t, in, GR_ALL_AXES, k & 1, false);
         const gr_tensor *library = gr_div(t, d, k & 2 ? gr_add(t, gr_sqrt(t, v), small) : gr_sqrt(t, gr_add(t, v, small)));
         for (size_t i = 0; i < N; i++) y[i] = r.d[i] / sigma;
-        kit_paper_line(p, label[k], y, N, 0, k ? kit_of(library) : kit_of(gr_layer_norm(t, in, 1, NULL, NULL, eps)));
+        norms_paper_line(p, label[k], y, N, 0, k ? norms_values(library) : norms_values(gr_layer_norm(t, in, 1, NULL, NULL, eps)));
     }
 }
 
-static void part_conventions(kit_paper *p)
+static void part_conventions(norms_paper *p)
 {
     SAY("Copies of LayerNorm disagree: the variance divided by N or by N - 1, epsilon inside the root or outside,\n"
         "added to it. The first is PyTorch's and ours, the last that of the Annotated Transformer. Eps is 1e-5.\n\n");
@@ -266,7 +267,7 @@ static void part_conventions(kit_paper *p)
 
 static const struct {
     const char *name, *about;
-    void (*show)(kit_paper *p);
+    void (*show)(norms_paper *p);
 } parts[] = {
     { "forward", "the formula, step by step", part_forward },
     { "backward", "the gradient's three terms, dgamma, dbeta", part_backward },
@@ -282,14 +283,14 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* "1,2,3" as numbers into v [KIT_HAND]; returns how many. */
+/* "1,2,3" as numbers into v [NORMS_HAND]; returns how many. */
 static size_t numbers(gr_tape *t, const char *name, const char *text, double *v)
 {
     size_t n = 0;
     for (const char *s = text; s; n++) {
         char *end;
-        const double d = n < KIT_HAND ? strtod(s, &end) : 0;
-        if (n == KIT_HAND) return gr_fail_as(t, GR_MISUSE, "", "--%s takes up to %d numbers", name, KIT_HAND), 0;
+        const double d = n < NORMS_HAND ? strtod(s, &end) : 0;
+        if (n == NORMS_HAND) return gr_fail_as(t, GR_MISUSE, "", "--%s takes up to %d numbers", name, NORMS_HAND), 0;
         if (end == s || (*end && *end != ',') || !(fabs(d) <= 1e6))
             return gr_fail_as(t, GR_MISUSE, "", "--%s needs numbers from -1e6 to 1e6 with commas between them; got \"%s\"", name, text), 0;
         v[n] = d, s = *end ? end + 1 : NULL;
@@ -299,8 +300,8 @@ static size_t numbers(gr_tape *t, const char *name, const char *text, double *v)
 
 /* The reader's own vector. */
 typedef struct {
-    double x[KIT_HAND], gamma[KIT_HAND], beta[KIT_HAND], dy[KIT_HAND];
-    kit_given a;
+    double x[NORMS_HAND], gamma[NORMS_HAND], beta[NORMS_HAND], dy[NORMS_HAND];
+    norms_given a;
 } own;
 
 static void own_read(gr_tape *t, own *w)
@@ -309,7 +310,7 @@ static void own_read(gr_tape *t, own *w)
         const char *name, *text;
         double *v;
     } more[] = { { "gamma", o.gamma, w->gamma }, { "beta", o.beta, w->beta }, { "dy", o.dy, w->dy } };
-    w->a = (kit_given){ numbers(t, "x", o.x, w->x), w->x, o.gamma ? w->gamma : NULL, o.beta ? w->beta : NULL, w->dy, o.eps };
+    w->a = (norms_given){ numbers(t, "x", o.x, w->x), w->x, o.gamma ? w->gamma : NULL, o.beta ? w->beta : NULL, w->dy, o.eps };
     memset(w->dy, 0, sizeof w->dy), w->dy[0] = 1;
     for (int k = 0; k < 3; k++) {
         const size_t n = more[k].text ? numbers(t, more[k].name, more[k].text, more[k].v) : w->a.N;
@@ -317,19 +318,19 @@ static void own_read(gr_tape *t, own *w)
     }
 }
 
-static void own_show(kit_paper *p, const own *w)
+static void own_show(norms_paper *p, const own *w)
 {
     SAY("\n");
-    kit_hand_forward(p, &w->a);
+    norms_hand_forward(p, &w->a);
     SAY("\n");
-    kit_hand_backward(p, &w->a, common.seed);
+    norms_hand_backward(p, &w->a, common.seed);
 }
 
-static void show(kit_paper *p, const kit_log *log)
+static void show(norms_paper *p, const kit_log *log)
 {
     for (int k = 0; k < PARTS; k++) {
         if (o.example && strcmp(o.example, parts[k].name)) continue;
-        const kit_paper before = *p;
+        const norms_paper before = *p;
         SAY("\n\n%s - %s\n\n", parts[k].name, parts[k].about);
         parts[k].show(p);
         kit_log_write(p->t, log, "part", { "part", .text = parts[k].name }, { "lines", (double)(p->lines - before.lines) },
@@ -352,7 +353,7 @@ int main(int argc, char **argv)
     const int code = kit_run_start(&r, &flags, &common, argc, argv);
     if (code != KIT_GO_ON) return code;
     for (int k = 0; k < PARTS && o.list; k++) printf("%-12s %s\n", parts[k].name, parts[k].about);
-    kit_paper p = { .t = r.tape, .out = common.quiet ? NULL : stdout };
+    norms_paper p = { .t = r.tape, .out = common.quiet ? NULL : stdout };
     own mine;
     check_flags(r.tape);
     if (o.x) own_read(r.tape, &mine);

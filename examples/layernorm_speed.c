@@ -5,12 +5,12 @@
  * Run:   examples/layernorm_speed                    half a minute
  *        examples/layernorm_speed --full             more sizes, more rounds, the whole grid of errors
  *        examples/layernorm_speed --rows 1792 --cols 512
- * The other ways are in examples/kit/kit_norm_kernels.c, as operators of the same make: only the statistics differ. All run on the same
+ * The other ways are in examples/norms/norm_kernels.c, as operators of the same make: only the statistics differ. All run on the same
  * threads and instruction set. --check looks at errors only: times depend on what else the machine does.
  */
-#include "examples/kit/kit_norm.h"
-#include "examples/kit/kit_program.h"
-#include "examples/kit/kit_run.h"
+#include "examples/norms/norm.h"
+#include "examples/kit/program.h"
+#include "examples/kit/run.h"
 #include "gradus.h"
 #include <math.h>
 #include <unistd.h>
@@ -41,18 +41,18 @@ enum { SIZES = sizeof sizes / sizeof *sizes, QUICK_SIZES = 5 };
 
 static void time_size(kit_run *r, size_t rows, size_t N, size_t rounds)
 {
-    kit_way_time time[KIT_TIMED];
-    if (!kit_way_times(r->tape, rows, N, rounds, time)) return;
+    norms_way_time time[NORMS_TIMED];
+    if (!norms_way_times(r->tape, rows, N, rounds, time)) return;
     if (!common.quiet) printf("\n%-16s %10s %9s %6s %12s %9s %6s\n", "", "forward us", "x fused", "GB/s", "backward us", "x fused", "GB/s");
-    for (int way = 0; way < KIT_TIMED; way++) {
+    for (int way = 0; way < NORMS_TIMED; way++) {
         const double f = time[way].seconds[0], k = time[way].seconds[1], bytes = (double)(rows * N * sizeof(gr_real));
         const double of_f = time[way].ratio[0], of_k = time[way].ratio[1];
         char name[64];
         snprintf(name, sizeof name, "%zu x %zu", rows, N);
         if (!common.quiet)
             printf("%-16s %10.1f %9.2f %6.1f %12.1f %9.2f %6.1f  %s\n", way ? "" : name, 1e6 * f, of_f, 2e-9 * bytes / f, 1e6 * k, of_k,
-                   4e-9 * bytes / k, kit_way_name[way]);
-        kit_log_write(r->tape, &r->log, "time", { "way", .text = kit_way_name[way] }, { "rows", (double)rows }, { "cols", (double)N },
+                   4e-9 * bytes / k, norms_way_name[way]);
+        kit_log_write(r->tape, &r->log, "time", { "way", .text = norms_way_name[way] }, { "rows", (double)rows }, { "cols", (double)N },
                       { "rounds", (double)rounds }, { "forward_s", f }, { "forward_ratio", of_f }, { "backward_s", k },
                       { "backward_ratio", of_k });
     }
@@ -80,15 +80,15 @@ static void times(kit_run *r)
 
 typedef struct {
     double ratio, sd, eps;
-    kit_error of[KIT_WAYS];
+    norms_error of[NORMS_WAYS];
 } rung; /* ratio: mean / sd; sd 0: equal values of 0.1 */
 
-static void climb(kit_run *r, kit_rows *b, rung *g)
+static void climb(kit_run *r, norms_rows *b, rung *g)
 {
-    kit_rows_fill(r->tape, b, g->sd > 0 ? g->ratio * g->sd : 0.1, g->sd);
-    for (int way = 0; way < KIT_WAYS && !gr_failed(r->tape); way++) {
-        g->of[way] = kit_way_error(r->tape, (kit_way)way, b, g->eps);
-        kit_log_write(r->tape, &r->log, "error", { "way", .text = kit_way_name[way] }, { "mean_over_sd", g->ratio }, { "sd", g->sd },
+    norms_rows_fill(r->tape, b, g->sd > 0 ? g->ratio * g->sd : 0.1, g->sd);
+    for (int way = 0; way < NORMS_WAYS && !gr_failed(r->tape); way++) {
+        g->of[way] = norms_way_error(r->tape, (norms_way)way, b, g->eps);
+        kit_log_write(r->tape, &r->log, "error", { "way", .text = norms_way_name[way] }, { "mean_over_sd", g->ratio }, { "sd", g->sd },
                       { "eps", g->eps }, { "y", g->of[way].y }, { "dx", g->of[way].dx });
     }
 }
@@ -97,11 +97,11 @@ static void print_rungs(const rung *g, size_t n, bool by_eps, bool of_dx)
 {
     if (common.quiet) return;
     printf("\n%-6s%12s", of_dx ? "dx" : "y", by_eps ? "eps" : "mean / sd");
-    for (int way = 0; way < KIT_WAYS; way++) printf(" %10s", kit_way_name[way]);
+    for (int way = 0; way < NORMS_WAYS; way++) printf(" %10s", norms_way_name[way]);
     for (size_t k = 0; k < n; k++) {
         if (!by_eps && g[k].sd == 0) printf("\n%18s", "equal values");
         else printf("\n%18.0e", by_eps ? g[k].eps : g[k].ratio);
-        for (int way = 0; way < KIT_WAYS; way++) printf(" %10.1e", of_dx ? g[k].of[way].dx : g[k].of[way].y);
+        for (int way = 0; way < NORMS_WAYS; way++) printf(" %10.1e", of_dx ? g[k].of[way].dx : g[k].of[way].y);
     }
     printf("\n");
 }
@@ -112,17 +112,17 @@ static void check_rungs(kit_run *r, const rung *g, size_t n)
 {
     const double unit = sizeof(gr_real) == sizeof(float) ? 0x1p-24 : 0x1p-53;
     for (size_t k = 0; k < n; k++) {
-        const kit_error fused = g[k].of[KIT_WAY_FUSED], two = g[k].of[KIT_WAY_TWO_PASS];
+        const norms_error fused = g[k].of[NORMS_WAY_FUSED], two = g[k].of[NORMS_WAY_TWO_PASS];
         kit_run_need(r, fused.y <= 64 * unit, "the fused y is off by %g at mean / sd %g", fused.y, g[k].ratio);
         kit_run_need(r, fused.dx <= 64 * unit, "the fused dx is off by %g at mean / sd %g", fused.dx, g[k].ratio);
         kit_run_need(r, fused.y <= fmax(two.y, 16 * unit), "at mean / sd %g the fused y is off by %g, two-pass by %g", g[k].ratio, fused.y,
                      two.y);
         if (g[k].ratio == 1)
-            for (int way = 0; way < KIT_WAYS; way++)
-                kit_run_need(r, g[k].of[way].y <= 64 * unit, "%s is off by %g at mean / sd 1", kit_way_name[way], g[k].of[way].y);
+            for (int way = 0; way < NORMS_WAYS; way++)
+                kit_run_need(r, g[k].of[way].y <= 64 * unit, "%s is off by %g at mean / sd 1", norms_way_name[way], g[k].of[way].y);
         if (g[k].ratio == 1e4)
-            kit_run_need(r, !(g[k].of[KIT_WAY_ONE_PASS].y <= 1e4 * fused.y), "one-pass should fail at mean / sd 1e4, and is off by %g",
-                         g[k].of[KIT_WAY_ONE_PASS].y);
+            kit_run_need(r, !(g[k].of[NORMS_WAY_ONE_PASS].y <= 1e4 * fused.y), "one-pass should fail at mean / sd 1e4, and is off by %g",
+                         g[k].of[NORMS_WAY_ONE_PASS].y);
     }
 }
 
@@ -130,8 +130,8 @@ static void ladders(kit_run *r)
 {
     enum { RATIOS = 8, EPS = 12 };
     rung up[RATIOS], over[EPS];
-    kit_rows b;
-    if (!kit_rows_new(r->tape, &b, 64, 512)) kit_rows_free(r->tape, &b);
+    norms_rows b;
+    if (!norms_rows_new(r->tape, &b, 64, 512)) norms_rows_free(r->tape, &b);
     if (gr_failed(r->tape)) return;
     if (!common.quiet)
         printf("\nError: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, and of dx beside the largest |dx|. nan: a "
@@ -151,8 +151,8 @@ static void ladders(kit_run *r)
     }
     if (!gr_failed(r->tape))
         printf("%sat mean / sd 1e4 y is off by %.1e fused, %.1e two-pass, %.1e one-pass\n", common.quiet ? "" : "\n",
-               up[4].of[KIT_WAY_FUSED].y, up[4].of[KIT_WAY_TWO_PASS].y, up[4].of[KIT_WAY_ONE_PASS].y);
-    kit_rows_free(r->tape, &b);
+               up[4].of[NORMS_WAY_FUSED].y, up[4].of[NORMS_WAY_TWO_PASS].y, up[4].of[NORMS_WAY_ONE_PASS].y);
+    norms_rows_free(r->tape, &b);
 }
 
 /* ---- Conventions ---- */
@@ -169,22 +169,22 @@ static void conventions(kit_run *r)
     for (int k = 0; k < 3 && !common.quiet; k++) printf(" %15s", name[k]);
     for (int d = 0; d < 3; d++)
         for (int n = 0; n < 4 && !gr_failed(r->tape); n++) {
-            kit_rows b;
+            norms_rows b;
             double change[3] = { 0 };
-            if (kit_rows_new(r->tape, &b, 256, Ns[n])) kit_rows_fill(r->tape, &b, 0, sds[d]);
+            if (norms_rows_new(r->tape, &b, 256, Ns[n])) norms_rows_fill(r->tape, &b, 0, sds[d]);
             gr_tape_reset(r->tape);
             gr_tensor *x = gr_input(r->tape, b.x, GR_SHAPE(b.rows, b.N)), *one = gr_ones(r->tape, GR_SHAPE(b.N)),
                       *zero = gr_zeros(r->tape, GR_SHAPE(b.N));
-            const gr_tensor *ours = kit_way_norm(r->tape, KIT_WAY_FUSED, x, one, zero, 1e-5);
+            const gr_tensor *ours = norms_way_norm(r->tape, NORMS_WAY_FUSED, x, one, zero, 1e-5);
             for (int k = 0; k < 3; k++) {
-                const kit_norm_kind kind = { .way = KIT_NORM_RESIDUAL, .eps = 1e-5, .unbiased = k != 1, .outside = k > 0 };
-                const gr_tensor *y = kit_norm(r->tape, x, one, zero, &kind);
+                const norms_layer_norm_kind kind = { .way = NORMS_RESIDUAL, .eps = 1e-5, .unbiased = k != 1, .outside = k > 0 };
+                const gr_tensor *y = norms_layer_norm(r->tape, x, one, zero, &kind);
                 for (size_t i = 0; y && i < y->len; i++) change[k] = fmax(change[k], fabs((double)(y->data[i] - ours->data[i])));
                 kit_log_write(r->tape, &r->log, "convention", { "name", .text = name[k] }, { "sd", sds[d] }, { "cols", (double)b.N },
                               { "change", change[k] });
             }
             if (!common.quiet) printf("\n%-10g%8zu %15.4f %15.4f %15.4f", sds[d], Ns[n], change[0], change[1], change[2]);
-            kit_rows_free(r->tape, &b);
+            norms_rows_free(r->tape, &b);
         }
     if (!common.quiet) printf("\n");
 }

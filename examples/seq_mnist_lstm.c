@@ -11,6 +11,7 @@
  *        disk full on the way; 130 interrupted, once the step was ended and the checkpoint written.
  */
 #include "examples/kit/kit.h"
+#include "examples/plot/report.h"
 #include "gradus.h"
 #include <math.h>
 #include <string.h>
@@ -70,7 +71,7 @@ typedef struct {
     kit_fixed fixed[FIXED]; /* what a run that goes on must have in common */
     kit_log log;
     gr_tape *logged; /* takes the errors of the log: a log that fails stops the run, which then still writes its checkpoint on its own tape */
-    kit_report report;
+    plot_report report;
     gr_tensor *y; /* of this step: the states of the last layer [B, T, H] */
 } job;
 
@@ -156,24 +157,24 @@ static void end_epoch(gr_tape *t, const job *j, kit_progress *progress, const ki
 
 static void note_step(gr_tape *t, job *j, double loss, double norm)
 {
-    kit_report *const r = &j->report;
-    kit_report_note(r, KIT_REPORT_LOSS, "training", j->train.taken, loss);
-    kit_report_note(r, KIT_REPORT_GRADIENT, "norm before clipping", j->train.taken, norm);
-    kit_report_weights(r, j->train.taken, j->net);
-    kit_report_recurrence(r, j->train.taken, t, j->lstm, j->y);
+    plot_report *const r = &j->report;
+    plot_report_note(r, PLOT_REPORT_LOSS, "training", j->train.taken, loss);
+    plot_report_note(r, PLOT_REPORT_GRADIENT, "norm before clipping", j->train.taken, norm);
+    plot_report_weights(r, j->train.taken, j->net);
+    plot_report_recurrence(r, j->train.taken, t, j->lstm, j->y);
 }
 
 static void note_score(job *j, const char *name, const kit_score *score)
 {
-    kit_report_note(&j->report, KIT_REPORT_LOSS, name, j->train.taken, kit_loss(score));
-    kit_report_note(&j->report, KIT_REPORT_ACCURACY, name, j->train.taken, kit_accuracy(score));
+    plot_report_note(&j->report, PLOT_REPORT_LOSS, name, j->train.taken, kit_loss(score));
+    plot_report_note(&j->report, PLOT_REPORT_ACCURACY, name, j->train.taken, kit_accuracy(score));
 }
 
 /* Train to the end, to --steps or to Ctrl-C. Returns how the weights then do on the test set. */
 static kit_score train(gr_tape *t, job *j)
 {
     const size_t total = o.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
-    j->report = kit_report_new(o.report, end);
+    j->report = plot_report_new(o.report, end);
     kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, o.epochs, end > j->train.taken ? end - j->train.taken : 0);
     kit_score trained = { 0 }, tested = { 0 };
 
@@ -224,7 +225,7 @@ static int report(gr_tape *t, job *j, const kit_score *score, int argc, char **a
     if (!gr_failed(t) && !stopped)
         printf("test accuracy %.2f %%  loss %.4f  images %zu  seed %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score),
                score->images, (unsigned long long)o.seed, (unsigned long long)kit_fingerprint(j->net));
-    kit_report_write(t, &j->report, &flags, argc, argv, data);
+    plot_report_write(t, &j->report, &flags, argc, argv, data);
     if (!gr_failed(t) && stopped) {
         fprintf(stderr, "%s: interrupted after step %zu%s\n", flags.name, j->train.taken, o.checkpoint ? "; --resume goes on" : "");
         return KIT_INTERRUPTED;
@@ -256,7 +257,7 @@ int main(int argc, char **argv)
         const kit_score score = gr_failed(t) ? (kit_score){ 0 } : o.eval ? evaluate(t, &j) : train(t, &j);
         code = report(t, &j, &score, argc, argv, data);
     }
-    kit_log_close(t, &j.log), kit_report_free(&j.report), gr_tape_free(j.logged);
+    kit_log_close(t, &j.log), plot_report_free(&j.report), gr_tape_free(j.logged);
     kit_batches_free(t, &j.train), kit_batches_free(t, &j.test), kit_data_free(t, &j.data);
     gr_optim_free(j.optim), gr_module_free(j.net), gr_tape_free(t);
     return code;

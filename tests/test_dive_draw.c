@@ -17,11 +17,11 @@ static int measure_all(void **state)
     snprintf(runs, sizeof runs, "%s", in_folder("runs.jsonl"));
     nowhere = fopen("/dev/null", "w");
     whole = (dive){ .r = &run, .mode = DIVE_TINY, .seeds = 1, .data = kit_data_open(run.tape, "none"), .settings = "tiny" };
-    whole.preprocessing = "Drawn digits", whole.runs = kit_runs_open(run.tape, runs);
+    whole.preprocessing = "Drawn digits", whole.runs = plot_runs_open(run.tape, runs);
     for (size_t i = 0; i + 1 < dive_figures_n; i++) { /* the last, claims, are seconds of mathematics, which --check has */
         whole.figure = dive_figures[i].name;
         dive_figures[i].measure(&whole);
-        kit_runs_end(&whole.runs, whole.figure, whole.settings, 1);
+        plot_runs_end(&whole.runs, whole.figure, whole.settings, 1);
     }
     unlink(runs);
     return gr_failed(run.tape) || !nowhere ? -1 : 0;
@@ -47,12 +47,12 @@ static bool draw(gr_tape *t, void *argument)
     const drawing *const a = argument;
     const dive_figure *const f = a->figure;
     if (a->pad && !gr_failed(t)) gr_save(t, a->pad);
-    kit_figure *const drawn = gr_failed(t) ? NULL : kit_figure_new(t, f->name, f->what);
-    dive_claims c = { .f = gr_failed(t) ? NULL : kit_figure_new(t, "claims", "") };
+    plot_figure *const drawn = gr_failed(t) ? NULL : plot_figure_new(t, f->name, f->what);
+    dive_claims c = { .f = gr_failed(t) ? NULL : plot_figure_new(t, "claims", "") };
     if (!drawn || !c.f) return false;
     f->draw(&whole, drawn), f->claims(&whole, &c);
     if (gr_failed(t)) return false;
-    if (a->written) kit_figure_json(nowhere, drawn), kit_figure_svg(nowhere, drawn);
+    if (a->written) plot_figure_json(nowhere, drawn), plot_figure_svg(nowhere, drawn);
     return !gr_failed(t);
 }
 
@@ -62,8 +62,8 @@ static void any_record_may_be_missing(void **state)
     (void)state;
     size_t records = 0;
     for (size_t i = 0; i < dive_figures_n; i++)
-        for (kit_record **at = &whole.runs.first; *at; at = &(*at)->next) {
-            kit_record *const missing = *at;
+        for (plot_record **at = &whole.runs.first; *at; at = &(*at)->next) {
+            plot_record *const missing = *at;
             if (strcmp(missing->figure, dive_figures[i].name)) continue;
             *at = missing->next;
             gr_tape *t = gr_tape_new(1);
@@ -85,7 +85,7 @@ static void statements_are_exact_and_hold_or_say_why(void **state)
 {
     (void)state;
     gr_tape *t = gr_tape_new(1);
-    dive_claims c = { .f = kit_figure_new(t, "claims", "") };
+    dive_claims c = { .f = plot_figure_new(t, "claims", "") };
     dive_collect(&whole, &c);
     assert_ok(t);
     assert_true(c.n > 40);

@@ -317,7 +317,7 @@ static void a_spec_in_words(void **state)
 {
     (void)state;
     gr_tape *t = gr_tape_new(1);
-    kit_figure *f = kit_figure_new(t, "x", "x");
+    plot_figure *f = plot_figure_new(t, "x", "x");
     assert_string_equal(dive_spec_text(f, &(dive_spec){ .arch = DIVE_MLP }, 32),
                         "784-128-128-10, ReLU, norm before ReLU on the hidden layers, He's weights, biases 0, Adam, learning rate 0.001 "
                         "constant, batch 32");
@@ -336,7 +336,7 @@ static void bands_and_verdicts_over_seeds(void **state)
     (void)state;
     gr_tape *t = gr_tape_new(1);
     double curve[] = { 1, 2, (double)NAN, 3, 6, 1 };
-    const dive_band b = dive_over_seeds(t, &(kit_record){ .shape = GR_SHAPE(2, 3), .n = 6, .values = curve });
+    const dive_band b = dive_over_seeds(t, &(plot_record){ .shape = GR_SHAPE(2, 3), .n = 6, .values = curve });
     assert_int_equal(b.n, 3);
     assert_true(b.mean[0] == 2 && b.low[0] == 1 && b.high[0] == 3 && b.mean[1] == 4 && isnan(b.mean[2]) && isnan(b.low[2]) &&
                 isnan(b.high[2]));
@@ -350,7 +350,7 @@ static void bands_and_verdicts_over_seeds(void **state)
         { { 1, 2 }, { 2, NAN }, DIVE_PASS }, { { 1, NAN }, { 2, NAN }, DIVE_DIFFERS }, { { NAN, NAN }, { NAN, 1 }, DIVE_FAIL },
     };
     for (size_t i = 0; i < COUNT(pair); i++) {
-        const kit_record x = { .n = 2, .values = (double *)pair[i].a }, y = { .n = 2, .values = (double *)pair[i].b };
+        const plot_record x = { .n = 2, .values = (double *)pair[i].a }, y = { .n = 2, .values = (double *)pair[i].b };
         const dive_pair p = dive_compare(&x, &y);
         assert_int_equal(dive_is_below(&p), pair[i].verdict);
     }

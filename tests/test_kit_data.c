@@ -1,6 +1,6 @@
 /* tests/test_kit_data.c - data sets, batches and scores of the examples' kit. */
 #include "tests/test.h"
-#include "examples/kit/kit_data.h"
+#include "examples/kit/data.h"
 #include <stdio.h>
 #include <unistd.h>
 

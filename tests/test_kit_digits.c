@@ -1,6 +1,6 @@
 /* tests/test_kit_digits.c - the digits that programs draw themselves. */
 #include "tests/test.h"
-#include "examples/kit/kit_digits.h"
+#include "examples/kit/digits.h"
 
 static void a_digit_is_a_function_of_seed_name_and_index(void **state)
 {

@@ -1,6 +1,6 @@
 /* tests/test_kit_flags.c - the command line of the examples: values, --help, and what the messages say. */
 #include "tests/test.h"
-#include "examples/kit/kit_flags.h"
+#include "examples/kit/flags.h"
 
 typedef struct {
     bool quiet;

@@ -1,6 +1,6 @@
 /* tests/test_kit_idx.c - IDX files, good and bad: read whole, or refused with a message that says what and where. */
 #include "tests/test.h"
-#include "examples/kit/kit_idx.h"
+#include "examples/kit/idx.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* tests/test_program_layernorm_by_hand.c - the worked calculation, word for word, and the paper that it is written on. */
 #include "tests/program.h"
-#include "examples/kit/kit_hand.h"
+#include "examples/norms/hand.h"
 
 static char want[1 << 16];
 
@@ -134,8 +134,8 @@ static size_t written(char *text, size_t n, const double *v, double scale, const
     FILE *const f = fmemopen(text, 512, "w");
     assert_non_null(f);
     gr_tape *t = gr_tape_new(1);
-    kit_paper p = { .t = t, .out = f, .columns = n };
-    kit_paper_line(&p, "v", v, n, scale, library);
+    norms_paper p = { .t = t, .out = f, .columns = n };
+    norms_paper_line(&p, "v", v, n, scale, library);
     gr_tape_free(t), fclose(f);
     return p.wrong;
 }
@@ -160,16 +160,16 @@ static void a_hand_that_errs_is_caught(void **state)
 {
     (void)state;
     gr_tape *t = gr_tape_new(1);
-    kit_paper p = { .t = t };
+    norms_paper p = { .t = t };
     const double x[] = { 1, 2, 4 }, dy[] = { 1, 0, 0 };
-    kit_given a = { .N = 3, .x = x, .dy = dy, .eps = 1e-5 };
-    kit_hand_forward(&p, &a), kit_hand_backward(&p, &a, 1);
+    norms_given a = { .N = 3, .x = x, .dy = dy, .eps = 1e-5 };
+    norms_hand_forward(&p, &a), norms_hand_backward(&p, &a, 1);
     assert_int_equal(p.wrong, 0);
     assert_int_equal(p.lines, 9 + 12);
-    kit_paper_holds(&p, false, "this");
+    norms_paper_holds(&p, false, "this");
     assert_int_equal(p.wrong, 1);
     gr_fail(t, NULL, "an error");
-    kit_hand_forward(&p, &a), kit_hand_backward(&p, &a, 1), kit_paper_holds(&p, false, "that");
+    norms_hand_forward(&p, &a), norms_hand_backward(&p, &a, 1), norms_paper_holds(&p, false, "that");
     assert_int_equal(p.lines, 9 + 12 + 1);
     gr_tape_free(t);
 }

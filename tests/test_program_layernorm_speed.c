@@ -1,22 +1,22 @@
 /* tests/test_program_layernorm_speed.c - the other ways of LayerNorm are right where they can be, and the program that compares them. */
 #include "tests/compare.h"
 #include "tests/program.h"
-#include "examples/kit/kit_norm.h"
+#include "examples/norms/norm.h"
 
-static gr_tensor *other(gr_tape *t, gr_tensor *const *in, void *kind) { return kit_norm(t, in[0], in[1], in[2], kind); }
+static gr_tensor *other(gr_tape *t, gr_tensor *const *in, void *kind) { return norms_layer_norm(t, in[0], in[1], in[2], kind); }
 
 /* The same from plain operators. */
 static gr_tensor *plain(gr_tape *t, gr_tensor *const *in, void *argument)
 {
-    const kit_norm_kind *k = argument;
+    const norms_layer_norm_kind *k = argument;
     gr_tensor *d = gr_sub(t, in[0], gr_mean(t, in[0], GR_AXES(-1), true)), *var = gr_var(t, in[0], GR_AXES(-1), k->unbiased, true);
     gr_tensor *eps = gr_scalar(t, k->eps), *sigma = k->outside ? gr_add(t, gr_sqrt(t, var), eps) : gr_sqrt(t, gr_add(t, var, eps));
     return gr_add(t, gr_mul(t, gr_div(t, d, sigma), in[1]), in[2]);
 }
 
-static const kit_norm_kind kinds[] = {
-    { KIT_NORM_ONE_PASS, 1e-3, false, false }, { KIT_NORM_TWO_PASS, 1e-3, true, false }, { KIT_NORM_WELFORD, 1e-3, false, true },
-    { KIT_NORM_RESIDUAL, 1e-1, true, true },   { KIT_NORM_WELFORD, 1e-1, true, false },
+static const norms_layer_norm_kind kinds[] = {
+    { NORMS_ONE_PASS, 1e-3, false, false }, { NORMS_TWO_PASS, 1e-3, true, false }, { NORMS_WELFORD, 1e-3, false, true },
+    { NORMS_RESIDUAL, 1e-1, true, true },   { NORMS_WELFORD, 1e-1, true, false },
 };
 
 #define INPUTS(rows, N) \
@@ -30,7 +30,7 @@ static void gradients_match_finite_differences(void **state)
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (size_t N = 3; N < 40; N += 7) {
             const gr_gradcheck_input in[] = INPUTS(3, N);
-            assert_true(gr_gradcheck(stderr, "kit_norm", other, (void *)(uintptr_t)&kinds[k], in, 3, NULL));
+            assert_true(gr_gradcheck(stderr, "norms_layer_norm", other, (void *)(uintptr_t)&kinds[k], in, 3, NULL));
         }
 }
 
@@ -59,8 +59,8 @@ static void bad_shapes_are_reported(void **state)
     (void)state;
     gr_tape *t = gr_tape_new(1);
     gr_tensor *one = gr_ones(t, GR_SHAPE(3));
-    assert_null(kit_norm(t, gr_zeros(t, GR_SHAPE(2, 4)), one, one, &kinds[0]));
-    assert_message(t, "kit_norm: x is [2, 4]; got [3] and [3]");
+    assert_null(norms_layer_norm(t, gr_zeros(t, GR_SHAPE(2, 4)), one, one, &kinds[0]));
+    assert_message(t, "norms_layer_norm: x is [2, 4]; got [3] and [3]");
     gr_tape_free(t);
 }
 

@@ -17,7 +17,7 @@ enum { B1, B2, B4, B8, B32, B128 };
 typedef struct {
     const char *name;
     gr_norm_kind norm;
-    kit_ink ink;
+    plot_ink ink;
     bool logits;
 } net_arm;
 typedef struct {
@@ -30,10 +30,10 @@ enum { CNN, CONVS, MLP };
 
 static net net_of(const dive *d, size_t k)
 {
-    const net_arm cnn[ARMS] = { { "none", GR_NORM_NONE, KIT_INK_NONE, false },
-                                { "BN", GR_NORM_BATCH, KIT_INK_BN, false },
-                                { "LN", GR_NORM_LAYER, KIT_INK_LN, false },
-                                { "GN", GR_NORM_GROUP, KIT_INK_GN, false } };
+    const net_arm cnn[ARMS] = { { "none", GR_NORM_NONE, PLOT_INK_NONE, false },
+                                { "BN", GR_NORM_BATCH, PLOT_INK_BN, false },
+                                { "LN", GR_NORM_LAYER, PLOT_INK_LN, false },
+                                { "GN", GR_NORM_GROUP, PLOT_INK_GN, false } };
     const dive_spec conv = { .arch = DIVE_CNN, .hidden = dive_pick(d, 4, 4, 8) };
     net all[NETS] = {
         { "cnn", "CNN, a norm in every layer", conv, true, { cnn[0], cnn[1], cnn[2], cnn[3] } },
@@ -42,7 +42,7 @@ static net net_of(const dive *d, size_t k)
           "MLP",
           { .arch = DIVE_MLP, .hidden = dive_pick(d, 16, 64, 128) },
           true,
-          { cnn[0], cnn[1], cnn[2], { "BN, logits too", GR_NORM_BATCH, KIT_INK_RMS, true } } },
+          { cnn[0], cnn[1], cnn[2], { "BN, logits too", GR_NORM_BATCH, PLOT_INK_RMS, true } } },
     };
     all[CONVS].spec.convs = true;
     return all[k];
@@ -149,54 +149,54 @@ void dive_batch_size_measure(dive *d)
 
 /* ---- Drawing ---- */
 
-static const kit_record *get(const dive *d, const net *n, size_t arm, const char *what)
+static const plot_record *get(const dive *d, const net *n, size_t arm, const char *what)
 {
-    return kit_runs_get(&d->runs, "batch_size", "%s/%s/%s", n->name, n->arm[arm].name, what);
+    return plot_runs_get(&d->runs, "batch_size", "%s/%s/%s", n->name, n->arm[arm].name, what);
 }
 
 static const double places[BATCHES] = { 0, 1, 2, 3, 4, 5 };
 static const char *const place_name[BATCHES] = { "1", "2", "4", "8", "32", "128" };
 
 /* a - b, [seeds, n], of two records of one shape; NULL when one is missing. */
-static const kit_record *difference(gr_tape *t, const kit_record *a, const kit_record *b)
+static const plot_record *difference(gr_tape *t, const plot_record *a, const plot_record *b)
 {
-    kit_record *const r = a && b && a->n == b->n ? gr_save(t, sizeof *r) : NULL;
+    plot_record *const r = a && b && a->n == b->n ? gr_save(t, sizeof *r) : NULL;
     if (!r) return NULL;
     *r = *a, r->values = gr_save(t, r->n * sizeof *r->values);
     for (size_t i = 0; r->values && i < r->n; i++) r->values[i] = a->values[i] - b->values[i];
     return r->values ? r : NULL;
 }
 
-static void add_band(kit_panel *p, const net_arm *arm, const kit_record *r)
+static void add_band(plot_panel *p, const net_arm *arm, const plot_record *r)
 {
     if (!p) return;
     const dive_band y = dive_over_seeds(p->figure->t, r);
-    kit_series_add(
+    plot_series_add(
         p,
-        &(kit_series){
-            .name = arm->name, .ink = arm->ink, .mark = KIT_LINE_DOTS, .n = y.n, .x = places, .y = y.mean, .low = y.low, .high = y.high });
+        &(plot_series){
+            .name = arm->name, .ink = arm->ink, .mark = PLOT_LINE_DOTS, .n = y.n, .x = places, .y = y.mean, .low = y.low, .high = y.high });
 }
 
-static double mean_at(const kit_record *r, size_t size)
+static double mean_at(const plot_record *r, size_t size)
 {
     double sum = 0;
     for (size_t k = size; r && k < r->n; k += BATCHES) sum += r->values[k];
     return r && r->n ? sum / (double)(r->n / BATCHES) : (double)NAN;
 }
 
-void dive_batch_size_draw(const dive *d, kit_figure *f)
+void dive_batch_size_draw(const dive *d, plot_figure *f)
 {
-    const kit_axis x = { .label = "batch", .tick = place_name, .ticks = BATCHES };
+    const plot_axis x = { .label = "batch", .tick = place_name, .ticks = BATCHES };
     const char *words[NETS];
     f->title = "Small batches and large ones";
     for (size_t k = 0; k < NETS; k++) {
         const net n = net_of(d, k);
-        kit_panel *const error = kit_panel_new(
-            f, &(kit_panel){ .title = n.title, .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
-        kit_panel *const gap = kit_panel_new(f, &(kit_panel){ .title = n.title,
-                                                              .note = "training mode less evaluation mode",
-                                                              .x = x,
-                                                              .y = { .label = "test error, difference in points" } });
+        plot_panel *const error = plot_panel_new(
+            f, &(plot_panel){ .title = n.title, .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
+        plot_panel *const gap = plot_panel_new(f, &(plot_panel){ .title = n.title,
+                                                                 .note = "training mode less evaluation mode",
+                                                                 .x = x,
+                                                                 .y = { .label = "test error, difference in points" } });
         for (size_t i = 0; i < ARMS; i++) {
             add_band(error, &n.arm[i], get(d, &n, i, "error"));
             add_band(gap, &n.arm[i], difference(f->t, get(d, &n, i, "shown"), get(d, &n, i, "error")));
@@ -204,11 +204,11 @@ void dive_batch_size_draw(const dive *d, kit_figure *f)
         words[k] = dive_spec_text(f, &(dive_spec){ .arch = n.spec.arch, .hidden = n.spec.hidden, .convs = n.spec.convs, .lr = NAN }, 0);
     }
     const net cnn = net_of(d, CNN);
-    kit_figure_says(f, KIT_SAY_QUESTION, "Which norm needs the batch, and what does it lose when the batch is small?");
-    kit_figure_says(f, KIT_SAY_NUMBER, "%.1f, %.1f, %.1f %% of the test set wrong after training the CNN at batch 2: BN, LN, GN",
-                    mean_at(get(d, &cnn, 1, "error"), B2), mean_at(get(d, &cnn, 2, "error"), B2), mean_at(get(d, &cnn, 3, "error"), B2));
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Which norm needs the batch, and what does it lose when the batch is small?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%.1f, %.1f, %.1f %% of the test set wrong after training the CNN at batch 2: BN, LN, GN",
+                     mean_at(get(d, &cnn, 1, "error"), B2), mean_at(get(d, &cnn, 2, "error"), B2), mean_at(get(d, &cnn, 3, "error"), B2));
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "All see %zu samples, in batches of 1 to 128 (%zu steps to %zu), at learning rate 0.001 sqrt(batch / 4), constant; means and "
         "ranges of %zu seeds. On the right the test set is shown in training mode, in batches of that size, as the network saw its "
         "training batches: only BatchNorm is another network then. Where there are few steps its running statistics lag behind, which "
@@ -216,16 +216,16 @@ void dive_batch_size_draw(const dive *d, kit_figure *f)
         "whatever the input, and the module refuses (no point). After a convolution a channel has height times width values even of one "
         "image: norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images.",
         samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d));
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s. CNN: %s; once more with norms after the convolutions only. MLP: %s.", d->preprocessing,
-                    words[CNN], words[MLP]);
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. CNN: %s; once more with norms after the convolutions only. MLP: %s.", d->preprocessing,
+                     words[CNN], words[MLP]);
 }
 
 /* ---- Claims ---- */
 
 /* One batch size of a record, [seeds]. */
-static const kit_record *at(gr_tape *t, const kit_record *r, size_t size)
+static const plot_record *at(gr_tape *t, const plot_record *r, size_t size)
 {
-    kit_record *const c = r ? gr_save(t, sizeof *c) : NULL;
+    plot_record *const c = r ? gr_save(t, sizeof *c) : NULL;
     if (!c) return NULL;
     *c = *r, c->n = r->n / BATCHES, c->shape = GR_SHAPE(c->n), c->values = gr_save(t, c->n * sizeof *c->values);
     for (size_t k = 0; c->values && k < c->n; k++) c->values[k] = r->values[k * BATCHES + size];
@@ -240,9 +240,9 @@ static dive_pair compare(const dive *d, dive_claims *c, size_t k, size_t a, size
     return dive_compare(at(t, get(d, &n, a, what), size), at(t, get(d, &n, b, what), size));
 }
 
-static const char *pair_text(kit_figure *f, const char *where, const dive_pair *p)
+static const char *pair_text(plot_figure *f, const char *where, const dive_pair *p)
 {
-    return kit_figure_text(f, "%s %.2f against %.2f (below in %zu of %zu seeds)", where, p->a, p->b, p->below, p->seeds);
+    return plot_figure_text(f, "%s %.2f against %.2f (below in %zu of %zu seeds)", where, p->a, p->b, p->below, p->seeds);
 }
 
 static void add(dive_claims *c, dive_claim claim, dive_verdict v, const char *why)
@@ -260,7 +260,7 @@ static void claim_modes(const dive *d, dive_claims *c)
     for (size_t k = 0; k < NETS; k++) {
         const net n = net_of(d, k);
         for (size_t i = 0; i < ARMS; i++) {
-            const kit_record *const r = difference(c->f->t, get(d, &n, i, "shown"), get(d, &n, i, "error"));
+            const plot_record *const r = difference(c->f->t, get(d, &n, i, "shown"), get(d, &n, i, "error"));
             double *const to = &largest[n.arm[i].norm == GR_NORM_BATCH ? 1 : i];
             for (size_t j = 0; r && j < r->n; j++) *to = fmax(*to, fabs(r->values[j]));
         }
@@ -269,26 +269,26 @@ static void claim_modes(const dive *d, dive_claims *c)
         (dive_claim){ .statement = "LayerNorm computes the same in training and in test",
                       .source = "often said; Ba et al. 2016, abstract",
                       .measured =
-                          kit_figure_text(c->f,
-                                          "test error in training mode less in evaluation mode, the largest of all networks and batches: "
-                                          "LN %g, GN %g",
-                                          largest[2], largest[3]),
-                      .control = kit_figure_text(c->f, "BatchNorm: %.1f points", largest[1]),
+                          plot_figure_text(c->f,
+                                           "test error in training mode less in evaluation mode, the largest of all networks and batches: "
+                                           "LN %g, GN %g",
+                                           largest[2], largest[3]),
+                      .control = plot_figure_text(c->f, "BatchNorm: %.1f points", largest[1]),
                       .exact = true },
         !(largest[2] > 0) ? DIVE_PASS : DIVE_FAIL, "the modes differ");
 }
 
 static void claim_small(const dive *d, dive_claims *c)
 {
-    kit_figure *const f = c->f;
-    const char *const small = kit_figure_text(f, "%s 2", errors), *const mixed = "not in every network and seed: see the figure";
+    plot_figure *const f = c->f;
+    const char *const small = plot_figure_text(f, "%s 2", errors), *const mixed = "not in every network and seed: see the figure";
     const dive_pair none[] = { compare(d, c, CNN, 0, 1, "error", B2), compare(d, c, MLP, 0, 1, "error", B2) };
     const dive_verdict unstable[] = { dive_is_below(&none[0]), dive_is_below(&none[1]) };
     add(c,
         (dive_claim){ .statement = "BatchNorm is unstable at small batches",
                       .source = "often said; Wu, He 2018",
-                      .measured = kit_figure_text(f, "%s, no norm against BN: %s; %s", small, pair_text(f, "CNN", &none[0]),
-                                                  pair_text(f, "MLP", &none[1])),
+                      .measured = plot_figure_text(f, "%s, no norm against BN: %s; %s", small, pair_text(f, "CNN", &none[0]),
+                                                   pair_text(f, "MLP", &none[1])),
                       .control = "no norm, same samples and learning rate" },
         dive_together(unstable, 2), mixed);
     const dive_pair ln[] = { compare(d, c, CNN, 2, 1, "error", B2), compare(d, c, CONVS, 2, 1, "error", B2),
@@ -298,33 +298,33 @@ static void claim_small(const dive *d, dive_claims *c)
         (dive_claim){ .statement = "LayerNorm is better than BatchNorm at small batches",
                       .source = "often said; Ba et al. 2016",
                       .measured =
-                          kit_figure_text(f, "%s, LN against BN: %s; %s; %s", small, pair_text(f, "CNN", &ln[0]),
-                                          pair_text(f, "CNN with norms after convolutions only", &ln[1]), pair_text(f, "MLP", &ln[2])),
+                          plot_figure_text(f, "%s, LN against BN: %s; %s; %s", small, pair_text(f, "CNN", &ln[0]),
+                                           pair_text(f, "CNN with norms after convolutions only", &ln[1]), pair_text(f, "MLP", &ln[2])),
                       .control = "same places, samples and learning rate" },
         dive_together(better, 3), "after a convolution BatchNorm has many values even of two images; in a hidden layer it has two");
     const dive_pair one = compare(d, c, CONVS, 2, 1, "error", B1);
     add(c,
-        (dive_claim){ .statement = "LayerNorm is better than BatchNorm online, at batch 1",
-                      .source = "often said; Ba et al. 2016",
-                      .measured =
-                          kit_figure_text(f, "in hidden layers BatchNorm is not possible; after convolutions only, %s 1, LN against BN: %s",
-                                          errors, pair_text(f, "CNN", &one)),
-                      .control = "same places, samples and learning rate" },
+        (dive_claim){
+            .statement = "LayerNorm is better than BatchNorm online, at batch 1",
+            .source = "often said; Ba et al. 2016",
+            .measured = plot_figure_text(f, "in hidden layers BatchNorm is not possible; after convolutions only, %s 1, LN against BN: %s",
+                                         errors, pair_text(f, "CNN", &one)),
+            .control = "same places, samples and learning rate" },
         dive_is_below(&one) == DIVE_PASS ? DIVE_PASS : DIVE_DIFFERS,
         "in a hidden layer BatchNorm does not exist at batch 1; after a convolution it is an instance norm, which works here");
 }
 
 static void claim_large(const dive *d, dive_claims *c)
 {
-    kit_figure *const f = c->f;
+    plot_figure *const f = c->f;
     const dive_pair p[] = { compare(d, c, CNN, 1, 2, "area", B128), compare(d, c, CNN, 1, 2, "error", B128) };
     const dive_verdict v[] = { dive_is_below(&p[0]), dive_is_below(&p[1]) };
     add(c,
         (dive_claim){ .statement = "BatchNorm is better for convolutional networks with large batches",
                       .source = "often said; Ba et al. 2016, section 6.7",
                       .measured =
-                          kit_figure_text(f, "batch 128, BN against LN: %s; %s", pair_text(f, "training loss over all steps", &p[0]),
-                                          pair_text(f, "percent wrong", &p[1])),
+                          plot_figure_text(f, "batch 128, BN against LN: %s; %s", pair_text(f, "training loss over all steps", &p[0]),
+                                           pair_text(f, "percent wrong", &p[1])),
                       .control = "same places, samples and learning rate" },
         dive_together(v, 2),
         "the running statistics lag behind where there are few steps: test error in evaluation mode is above that in training mode");
@@ -334,13 +334,13 @@ static void claim_large(const dive *d, dive_claims *c)
 static void claim_penalty(const dive *d, dive_claims *c)
 {
     const net n = net_of(d, CNN);
-    const kit_record *const bn = get(d, &n, 1, "error"), *const gn = get(d, &n, 3, "error");
+    const plot_record *const bn = get(d, &n, 1, "error"), *const gn = get(d, &n, 3, "error");
     const double loss_bn = mean_at(bn, B2) - mean_at(bn, B32), loss_gn = mean_at(gn, B2) - mean_at(gn, B32);
     const bool holds = loss_bn > 0 && loss_bn >= 3 * loss_gn;
     add(c,
         (dive_claim){ .statement = "A batch of 2 costs BatchNorm at least three times what it costs GroupNorm",
                       .source = "Wu, He 2018: 10.6 points on ImageNet (CC4: the bound is ours)",
-                      .measured = kit_figure_text(c->f, "percent wrong at batch 2 less at batch 32: BN %+.2f, GN %+.2f", loss_bn, loss_gn),
+                      .measured = plot_figure_text(c->f, "percent wrong at batch 2 less at batch 32: BN %+.2f, GN %+.2f", loss_bn, loss_gn),
                       .control = "GroupNorm in the same CNN, same samples" },
         holds               ? DIVE_PASS
         : loss_bn > loss_gn ? DIVE_DIFFERS
@@ -351,25 +351,25 @@ static void claim_penalty(const dive *d, dive_claims *c)
 /* Figure 6 of the LayerNorm paper. */
 static void claim_figure_six(const dive *d, dive_claims *c)
 {
-    kit_figure *const f = c->f;
+    plot_figure *const f = c->f;
     const dive_pair large = compare(d, c, MLP, 2, 3, "area", B128), control = compare(d, c, MLP, 2, 1, "area", B128);
     const dive_pair small[] = { compare(d, c, MLP, 2, 3, "area", B4), compare(d, c, MLP, 2, 1, "area", B4) };
     const dive_verdict v[] = { dive_is_below(&small[0]), dive_is_below(&small[1]) };
     add(c,
-        (dive_claim){ .statement = "MLP at batch 128: LayerNorm (hidden layers) trains faster than BatchNorm (all layers)",
-                      .source = "Ba et al. 2016, figure 6 left (LN7)",
-                      .measured = kit_figure_text(f, "training loss over all steps, LN against BN: %s", pair_text(f, "logits too", &large)),
-                      .control =
-                          kit_figure_text(f, "the same places, which the paper lacks: %s", pair_text(f, "hidden layers", &control)) },
+        (dive_claim){
+            .statement = "MLP at batch 128: LayerNorm (hidden layers) trains faster than BatchNorm (all layers)",
+            .source = "Ba et al. 2016, figure 6 left (LN7)",
+            .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s", pair_text(f, "logits too", &large)),
+            .control = plot_figure_text(f, "the same places, which the paper lacks: %s", pair_text(f, "hidden layers", &control)) },
         dive_is_below(&large),
-        kit_figure_text(f, "the order depends on the data, the learning rate (here %.1e) and how long one trains (%zu steps)", lr_of(128),
-                        samples_of(d) / 128));
+        plot_figure_text(f, "the order depends on the data, the learning rate (here %.1e) and how long one trains (%zu steps)", lr_of(128),
+                         samples_of(d) / 128));
     add(c,
         (dive_claim){ .statement = "MLP at batch 4: BatchNorm degrades, LayerNorm does not",
                       .source = "Ba et al. 2016, figure 6 right (LN8; there with the unbiased variance)",
-                      .measured = kit_figure_text(f, "training loss over all steps, LN against BN: %s; %s",
-                                                  pair_text(f, "logits too", &small[0]), pair_text(f, "hidden layers", &small[1])),
-                      .control = kit_figure_text(f, "batch 128: %.2f against %.2f and %.2f", large.a, large.b, control.b) },
+                      .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s; %s",
+                                                   pair_text(f, "logits too", &small[0]), pair_text(f, "hidden layers", &small[1])),
+                      .control = plot_figure_text(f, "batch 128: %.2f against %.2f and %.2f", large.a, large.b, control.b) },
         dive_together(v, 2), "not in all seeds");
 }
 

@@ -39,7 +39,7 @@ void dive_claims_claims(const dive *d, dive_claims *c)
         const dive_exact_list list = list_of(i);
         for (size_t k = 0; k < list.n; k++) {
             const dive_exact *const e = &list.exact[k];
-            const kit_record *const p = kit_runs_get(&d->runs, "claims", "%s", e->name);
+            const plot_record *const p = plot_runs_get(&d->runs, "claims", "%s", e->name);
             char measured[256];
             if (!p || p->n != DIVE_VALUES) continue;
             snprintf(measured, sizeof measured, e->format, p->values[0], p->values[1], p->values[2]);
@@ -56,7 +56,7 @@ void dive_claims_claims(const dive *d, dive_claims *c)
 
 /* ---- The figure ---- */
 
-void dive_claims_draw(const dive *d, kit_figure *f)
+void dive_claims_draw(const dive *d, plot_figure *f)
 {
     enum { COLUMNS = 6 };
     static const char *const head[COLUMNS] = { "Statement", "Source", "Measured here", "Held against", "Verdict", "Why" };
@@ -76,23 +76,24 @@ void dive_claims_draw(const dive *d, kit_figure *f)
     for (size_t i = 0; i < dive_figures_n; i++) {
         if (dive_is_done(d, &dive_figures[i])) continue;
         const char *const row[COLUMNS] = {
-            kit_figure_text(f, "What the figure %s judges", dive_figures[i].name), "", "not measured", "", "", ""
+            plot_figure_text(f, "What the figure %s judges", dive_figures[i].name), "", "not measured", "", "", ""
         };
         memcpy(text[rows++], row, sizeof row), missing++;
     }
     f->title = "What is said of normalization, and what holds here", f->columns = 1;
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Claims", .note = "FAIL and DIFFERS are results too" });
-    kit_table_set(p, &(kit_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 4 });
-    kit_figure_says(f, KIT_SAY_QUESTION,
-                    "Which statements of the papers, and which of those often made, hold for these networks, these data and this program?");
-    kit_figure_says(f, KIT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not, %zu differ", count[DIVE_PASS], c.n, count[DIVE_FAIL],
-                    count[DIVE_DIFFERS]);
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Claims", .note = "FAIL and DIFFERS are results too" });
+    plot_table_set(p, &(plot_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 4 });
+    plot_figure_says(
+        f, PLOT_SAY_QUESTION,
+        "Which statements of the papers, and which of those often made, hold for these networks, these data and this program?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not, %zu differ", count[DIVE_PASS], c.n, count[DIVE_FAIL],
+                     count[DIVE_DIFFERS]);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "%zu statements are mathematics, and must hold to rounding, on any machine; the others speak of training, and what was measured "
         "holds for the runs of this page. PASS: as stated. DIFFERS: true only in part, or by less than stated. FAIL: not so "
         "here, and why. Codes such as LN1 number the papers' claims.%s",
         exact, missing ? " Figures that were not measured with these settings are named at the end." : "");
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; %zu seed%s; each figure names its own.", d->preprocessing, d->seeds,
-                    d->seeds == 1 ? "" : "s");
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %zu seed%s; each figure names its own.", d->preprocessing, d->seeds,
+                     d->seeds == 1 ? "" : "s");
 }

@@ -205,7 +205,7 @@ void dive_correlation_measure(dive *d)
 static dive_band course_of(const dive *d, size_t site, size_t variant, size_t measure)
 {
     return dive_over_seeds(
-        d->r->tape, kit_runs_get(&d->runs, "correlation", "%s/%s/%s", site_name[site], variant_name[variant], measure_name[measure]));
+        d->r->tape, plot_runs_get(&d->runs, "correlation", "%s/%s/%s", site_name[site], variant_name[variant], measure_name[measure]));
 }
 
 /* Before training and after it, the mean of the seeds. */
@@ -223,47 +223,48 @@ static double last_of(const dive *d, size_t site, size_t variant, size_t measure
 /* Not where the pixels are blank in all images: all units are constant there. */
 static bool has_r(const dive *d, size_t site) { return !isnan(last_of(d, site, 0, ABS_R)); }
 
-static void draw_map(const dive *d, kit_figure *f, size_t site, size_t arm)
+static void draw_map(const dive *d, plot_figure *f, size_t site, size_t arm)
 {
     static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
-    const kit_record *const map = kit_runs_get(&d->runs, "correlation", "%s/%s/map", site_name[site], dive_arm_name[arm]);
+    const plot_record *const map = plot_runs_get(&d->runs, "correlation", "%s/%s/map", site_name[site], dive_arm_name[arm]);
     const double constant = last_of(d, site, arm, CONSTANT);
-    const char *note = kit_figure_text(f, "mean |r| %.2f to %.2f", first_of(d, site, arm, ABS_R), last_of(d, site, arm, ABS_R));
-    if (constant > 0) note = kit_figure_text(f, "%g units constant", constant);
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s, %s", site_title[site], norm[arm]), .note = note });
+    const char *note = plot_figure_text(f, "mean |r| %.2f to %.2f", first_of(d, site, arm, ABS_R), last_of(d, site, arm, ABS_R));
+    if (constant > 0) note = plot_figure_text(f, "%g units constant", constant);
+    plot_panel *const p =
+        plot_panel_new(f, &(plot_panel){ .title = plot_figure_text(f, "%s, %s", site_title[site], norm[arm]), .note = note });
     if (!map || map->shape.rank != 3) return;
-    kit_map_set(p, &(kit_map){ .rows = map->shape.dim[1],
-                               .columns = map->shape.dim[2],
-                               .values = map->values,
-                               .moves = true,
-                               .diverging = true,
-                               .low = -100,
-                               .high = 100,
-                               .means = "correlation in percent" });
+    plot_map_set(p, &(plot_map){ .rows = map->shape.dim[1],
+                                 .columns = map->shape.dim[2],
+                                 .values = map->values,
+                                 .moves = true,
+                                 .diverging = true,
+                                 .low = -100,
+                                 .high = 100,
+                                 .means = "correlation in percent" });
 }
 
-static void draw_curves(const dive *d, kit_figure *f, size_t site, size_t measure, const char *title, kit_axis y, const kit_axis *x)
+static void draw_curves(const dive *d, plot_figure *f, size_t site, size_t measure, const char *title, plot_axis y, const plot_axis *x)
 {
-    static const kit_ink ink[VARIANTS] = { KIT_INK_NONE, KIT_INK_BN, KIT_INK_LN, KIT_INK_QUIET };
+    static const plot_ink ink[VARIANTS] = { PLOT_INK_NONE, PLOT_INK_BN, PLOT_INK_LN, PLOT_INK_QUIET };
     static const char *const name[VARIANTS] = { "none", "BN", "LN", "none, put through LN" };
     double at[DIVE_FRAMES];
     for (size_t k = 0; k < DIVE_FRAMES; k++) at[k] = (double)k;
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });
     for (size_t v = 0; v < VARIANTS; v++) {
         const dive_band c = course_of(d, site, v, measure);
-        kit_series_add(p, &(kit_series){ .name = name[v],
-                                         .ink = ink[v],
-                                         .mark = v < DIVE_ARMS ? KIT_LINE_DOTS : KIT_LINE,
-                                         .n = c.n,
-                                         .x = at,
-                                         .y = c.mean,
-                                         .low = c.low,
-                                         .high = c.high,
-                                         .reveal = true });
+        plot_series_add(p, &(plot_series){ .name = name[v],
+                                           .ink = ink[v],
+                                           .mark = v < DIVE_ARMS ? PLOT_LINE_DOTS : PLOT_LINE,
+                                           .n = c.n,
+                                           .x = at,
+                                           .y = c.mean,
+                                           .low = c.low,
+                                           .high = c.high,
+                                           .reveal = true });
     }
 }
 
-static void says(const dive *d, kit_figure *f)
+static void says(const dive *d, plot_figure *f)
 {
     const dive_spec mlp = spec_of(d, DIVE_MLP), lstm = spec_of(d, DIVE_LSTM);
     const double none = last_of(d, MLP, 0, ABS_R), ln = last_of(d, MLP, 2, ABS_R), control = last_of(d, MLP, CONTROL, ABS_R);
@@ -275,11 +276,11 @@ static void says(const dive *d, kit_figure *f)
         blank =
             " At its step 1 the LSTM has read a row of pixels that is blank in all of these images: every unit is constant and has no r, "
             "so there are no maps.";
-    kit_figure_says(f, KIT_SAY_QUESTION, "Do the units of a layer say the same, and does a norm make them say different things?");
-    kit_figure_says(f, KIT_SAY_NUMBER, "%.3f, %.3f, %.3f mean |r| of the MLP's units after training: no norm, BatchNorm, LayerNorm", none,
-                    last_of(d, MLP, 1, ABS_R), ln);
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Do the units of a layer say the same, and does a norm make them say different things?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%.3f, %.3f, %.3f mean |r| of the MLP's units after training: no norm, BatchNorm, LayerNorm", none,
+                     last_of(d, MLP, 1, ABS_R), ln);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "Pearson's r of each two units over the same test images, of what enters the nonlinearity: in the last hidden layer of the "
         "MLP, in the candidates of the LSTM. Strong colour: two units say the same (green) or the opposite (purple). Maps show the "
         "first %d units, in the order of no norm after training, where the pattern is therefore clearest; what compares is how strong "
@@ -289,61 +290,61 @@ static void says(const dive *d, kit_figure *f)
         "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows "
         "of zero mean also force the mean of r below zero, by about -1/(H-1).%s",
         (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank);
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text, lstm_text);
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text, lstm_text);
 }
 
-void dive_correlation_draw(const dive *d, kit_figure *f)
+void dive_correlation_draw(const dive *d, plot_figure *f)
 {
-    const kit_record *const steps = kit_runs_get(&d->runs, "correlation", "steps");
+    const plot_record *const steps = plot_runs_get(&d->runs, "correlation", "steps");
     if (!steps || steps->n > DIVE_FRAMES) return;
     const char *tick[DIVE_FRAMES];
     f->title = "Correlation of hidden units", f->columns = 3;
-    kit_figure_frames(f, "step", steps->values, steps->n);
-    for (size_t k = 0; k < steps->n; k++) tick[k] = kit_figure_text(f, "%g", steps->values[k]);
-    const kit_axis x = { .label = "step", .tick = tick, .ticks = steps->n }, share = { .label = "mean |r|" };
+    plot_figure_frames(f, "step", steps->values, steps->n);
+    for (size_t k = 0; k < steps->n; k++) tick[k] = plot_figure_text(f, "%g", steps->values[k]);
+    const plot_axis x = { .label = "step", .tick = tick, .ticks = steps->n }, share = { .label = "mean |r|" };
     says(d, f);
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) draw_map(d, f, MLP, arm);
     draw_curves(d, f, MLP, ABS_R, "Mean |r|", share, &x);
-    draw_curves(d, f, MLP, RANK, "Effective rank", (kit_axis){ .label = "units' worth" }, &x);
-    draw_curves(d, f, MLP, MEAN_R, "Mean r", (kit_axis){ .label = "mean r" }, &x);
+    draw_curves(d, f, MLP, RANK, "Effective rank", (plot_axis){ .label = "units' worth" }, &x);
+    draw_curves(d, f, MLP, MEAN_R, "Mean r", (plot_axis){ .label = "mean r" }, &x);
     for (size_t site = LSTM1; site < SITES; site++)
         for (size_t arm = 0; arm < DIVE_ARMS && has_r(d, site); arm++) draw_map(d, f, site, arm);
     draw_curves(d, f, LSTM14, ABS_R, "Mean |r|", share, &x);
     draw_curves(d, f, LSTM28, ABS_R, "Mean |r|", share, &x);
-    draw_curves(d, f, LSTM28, RANK, "Effective rank", (kit_axis){ .label = "units' worth" }, &x);
+    draw_curves(d, f, LSTM28, RANK, "Effective rank", (plot_axis){ .label = "units' worth" }, &x);
 }
 
 /* ---- What holds ---- */
 
 static void claim_exact(const dive *d, dive_claims *c)
 {
-    const kit_record *const moved = kit_runs_get(&d->runs, "correlation", "mlp/moved");
-    const double forced = kit_runs_value(&d->runs, "correlation", "mlp/LN/forced");
+    const plot_record *const moved = plot_runs_get(&d->runs, "correlation", "mlp/moved");
+    const double forced = plot_runs_value(&d->runs, "correlation", "mlp/LN/forced");
     if (!moved || moved->n != DIVE_ARMS) return;
     dive_claim_exact(
         c, moved->values[1] < 1e-3, "BatchNorm leaves the correlation of units as it is: it shifts and scales each by itself",
         "follows from the formula",
-        kit_figure_text(c->f, "largest change of |r| by BatchNorm in evaluation mode %.1e, through training", moved->values[1]),
-        kit_figure_text(c->f, "by LayerNorm in the same place %.2f", moved->values[2]), "larger than rounding");
+        plot_figure_text(c->f, "largest change of |r| by BatchNorm in evaluation mode %.1e, through training", moved->values[1]),
+        plot_figure_text(c->f, "by LayerNorm in the same place %.2f", moved->values[2]), "larger than rounding");
     dive_claim_exact(
         c, forced < 1e-9, "LayerNorm forces units to be negatively correlated on average: rows of zero mean", "follows from the formula",
-        kit_figure_text(c->f, "covariances of different units average -1/(H-1) of the mean variance to %.1e, through training", forced),
-        kit_figure_text(c->f, "mean r after training %.4f without a norm, %.4f of the same values put through LayerNorm",
-                        last_of(d, MLP, 0, MEAN_R), last_of(d, MLP, CONTROL, MEAN_R)),
+        plot_figure_text(c->f, "covariances of different units average -1/(H-1) of the mean variance to %.1e, through training", forced),
+        plot_figure_text(c->f, "mean r after training %.4f without a norm, %.4f of the same values put through LayerNorm",
+                         last_of(d, MLP, 0, MEAN_R), last_of(d, MLP, CONTROL, MEAN_R)),
         "larger than rounding");
 }
 
 static void claim_decorrelates(const dive *d, dive_claims *c)
 {
     static const size_t site[] = { MLP, LSTM14, LSTM28 };
-    kit_figure *const f = c->f;
+    plot_figure *const f = c->f;
     const char *measured = "", *control = "the plain network's values through LayerNorm";
     size_t lower = 0, beyond = 0;
     for (size_t i = 0; i < sizeof site / sizeof *site; i++) {
         const double none = last_of(d, site[i], 0, ABS_R), ln = last_of(d, site[i], 2, ABS_R), same = last_of(d, site[i], CONTROL, ABS_R);
         measured =
-            kit_figure_text(f, "%s%s%s: mean |r| %.3f with LN, %.3f without", measured, i ? "; " : "", site_title[site[i]], ln, none);
-        control = kit_figure_text(f, "%s%s %.3f", control, i ? "," : ":", same);
+            plot_figure_text(f, "%s%s%s: mean |r| %.3f with LN, %.3f without", measured, i ? "; " : "", site_title[site[i]], ln, none);
+        control = plot_figure_text(f, "%s%s %.3f", control, i ? "," : ":", same);
         lower += ln < 0.9 * none, beyond += ln < 0.9 * same;
     }
     dive_claim_add(
@@ -355,7 +356,7 @@ static void claim_decorrelates(const dive *d, dive_claims *c)
                .verdict = lower == 3 && beyond == 3 ? DIVE_PASS
                           : lower                   ? DIVE_DIFFERS
                                                     : DIVE_FAIL,
-               .why = kit_figure_text(
+               .why = plot_figure_text(
                    f, "lower by more than a tenth in %zu of 3 places, and in %zu lower than the formula alone makes it without training",
                    lower, beyond) });
 }

@@ -4,7 +4,7 @@
  * Records: `seconds/WAY/forward`, `/backward`, `ratio/WAY/forward`, `/backward` [sizes], which are times and differ from run to run;
  * `values` [sizes]; `error/WAY/y`, `/dx` [8], at means of 1 to 1e6 deviations, and of equal values. */
 #include "examples/dive/dive.h"
-#include "examples/kit/kit_norm.h"
+#include "examples/norms/norm.h"
 #include <math.h>
 
 static const struct {
@@ -15,48 +15,48 @@ static const struct {
 enum { SIZES = sizeof size_of / sizeof *size_of, RATIOS = 8 };
 static const char *const pass_name[] = { "forward", "backward" };
 static const char *const ratio_name[RATIOS] = { "1", "10", "100", "1000", "10⁴", "10⁵", "10⁶", "equal" };
-static const kit_ink way_ink[KIT_TIMED] = { KIT_INK_LN,    KIT_INK_NONE,  KIT_INK_RAMP4, KIT_INK_RAMP2,
-                                            KIT_INK_RAMP1, KIT_INK_RAMP0, KIT_INK_RMS };
+static const plot_ink way_ink[NORMS_TIMED] = { PLOT_INK_LN,    PLOT_INK_NONE,  PLOT_INK_RAMP4, PLOT_INK_RAMP2,
+                                               PLOT_INK_RAMP1, PLOT_INK_RAMP0, PLOT_INK_RMS };
 
 /* ---- Measuring ---- */
 
 static void measure_times(dive *d, gr_tape *t)
 {
-    double seconds[KIT_TIMED][2][SIZES], ratio[KIT_TIMED][2][SIZES], values[SIZES];
+    double seconds[NORMS_TIMED][2][SIZES], ratio[NORMS_TIMED][2][SIZES], values[SIZES];
     const size_t n = dive_pick(d, 1, 5, SIZES);
     for (size_t k = 0; k < n; k++) {
-        kit_way_time time[KIT_TIMED];
+        norms_way_time time[NORMS_TIMED];
         if (!dive_tick(d, 0.9 * (double)k / (double)n, "%s", size_of[k].name)) return;
-        if (!kit_way_times(t, size_of[k].rows, size_of[k].N, dive_pick(d, 1, 3, 15), time)) return;
+        if (!norms_way_times(t, size_of[k].rows, size_of[k].N, dive_pick(d, 1, 3, 15), time)) return;
         values[k] = (double)(size_of[k].rows * size_of[k].N);
-        for (int way = 0; way < KIT_TIMED; way++)
+        for (int way = 0; way < NORMS_TIMED; way++)
             for (int p = 0; p < 2; p++) seconds[way][p][k] = time[way].seconds[p], ratio[way][p][k] = time[way].ratio[p];
     }
     dive_put(d, GR_SHAPE(n), values, "values");
-    for (int way = 0; way < KIT_TIMED; way++)
+    for (int way = 0; way < NORMS_TIMED; way++)
         for (int p = 0; p < 2; p++) {
-            dive_put(d, GR_SHAPE(n), seconds[way][p], "seconds/%s/%s", kit_way_name[way], pass_name[p]);
-            dive_put(d, GR_SHAPE(n), ratio[way][p], "ratio/%s/%s", kit_way_name[way], pass_name[p]);
+            dive_put(d, GR_SHAPE(n), seconds[way][p], "seconds/%s/%s", norms_way_name[way], pass_name[p]);
+            dive_put(d, GR_SHAPE(n), ratio[way][p], "ratio/%s/%s", norms_way_name[way], pass_name[p]);
         }
 }
 
 static void measure_errors(dive *d, gr_tape *t)
 {
-    double y[KIT_WAYS][RATIOS], dx[KIT_WAYS][RATIOS];
-    kit_rows b;
-    if (!kit_rows_new(t, &b, 64, 512)) return;
+    double y[NORMS_WAYS][RATIOS], dx[NORMS_WAYS][RATIOS];
+    norms_rows b;
+    if (!norms_rows_new(t, &b, 64, 512)) return;
     for (int k = 0; k < RATIOS && !gr_failed(t); k++) {
-        kit_rows_fill(t, &b, k < 7 ? pow(10, k) : 0.1, k < 7);
-        for (int way = 0; way < KIT_WAYS; way++) {
-            const kit_error e = kit_way_error(t, (kit_way)way, &b, 1e-5);
+        norms_rows_fill(t, &b, k < 7 ? pow(10, k) : 0.1, k < 7);
+        for (int way = 0; way < NORMS_WAYS; way++) {
+            const norms_error e = norms_way_error(t, (norms_way)way, &b, 1e-5);
             y[way][k] = e.y, dx[way][k] = e.dx;
         }
     }
-    for (int way = 0; way < KIT_WAYS && !gr_failed(t); way++) {
-        dive_put(d, GR_SHAPE(RATIOS), y[way], "error/%s/y", kit_way_name[way]);
-        dive_put(d, GR_SHAPE(RATIOS), dx[way], "error/%s/dx", kit_way_name[way]);
+    for (int way = 0; way < NORMS_WAYS && !gr_failed(t); way++) {
+        dive_put(d, GR_SHAPE(RATIOS), y[way], "error/%s/y", norms_way_name[way]);
+        dive_put(d, GR_SHAPE(RATIOS), dx[way], "error/%s/dx", norms_way_name[way]);
     }
-    kit_rows_free(t, &b);
+    norms_rows_free(t, &b);
 }
 
 void dive_cost_measure(dive *d)
@@ -71,13 +71,13 @@ void dive_cost_measure(dive *d)
 
 static double at(const dive *d, size_t k, const char *kind, int way, const char *what)
 {
-    const kit_record *const p = kit_runs_get(&d->runs, "cost", "%s/%s/%s", kind, kit_way_name[way], what);
+    const plot_record *const p = plot_runs_get(&d->runs, "cost", "%s/%s/%s", kind, norms_way_name[way], what);
     return p && k < p->n ? p->values[k] : (double)NAN;
 }
 
 static size_t sizes(const dive *d)
 {
-    const kit_record *const p = kit_runs_get(&d->runs, "cost", "values");
+    const plot_record *const p = plot_runs_get(&d->runs, "cost", "values");
     return p && p->n <= SIZES ? p->n : 0;
 }
 
@@ -90,67 +90,68 @@ static double mean_ratio(const dive *d, int way, int pass)
     return n ? exp(sum / (double)n) : (double)NAN;
 }
 
-static void draw_times(const dive *d, kit_figure *f, int pass)
+static void draw_times(const dive *d, plot_figure *f, int pass)
 {
     static const char *const title[] = { "Time, forward", "Time, backward" };
     static const char *name[SIZES];
     const size_t n = sizes(d);
     for (size_t k = 0; k < SIZES; k++) name[k] = size_of[k].name;
-    kit_panel *const p =
-        kit_panel_new(f, &(kit_panel){ .title = title[pass],
-                                       .note = "differs from run to run",
-                                       .x = { "rows × values", .low = -0.3, .high = (double)n - 0.7, .tick = name, .ticks = n },
-                                       .y = { "nanoseconds a value", .log = true } });
-    for (int way = 0; way < KIT_TIMED; way++) {
+    plot_panel *const p =
+        plot_panel_new(f, &(plot_panel){ .title = title[pass],
+                                         .note = "differs from run to run",
+                                         .x = { "rows × values", .low = -0.3, .high = (double)n - 0.7, .tick = name, .ticks = n },
+                                         .y = { "nanoseconds a value", .log = true } });
+    for (int way = 0; way < NORMS_TIMED; way++) {
         double x[SIZES], y[SIZES];
         for (size_t k = 0; k < n; k++)
             x[k] = (double)k, y[k] = 1e9 * at(d, k, "seconds", way, pass_name[pass]) / (double)(size_of[k].rows * size_of[k].N);
-        kit_series_add(p, &(kit_series){ .name = kit_way_name[way], .ink = way_ink[way], .mark = KIT_LINE_DOTS, .n = n, .x = x, .y = y });
+        plot_series_add(p,
+                        &(plot_series){ .name = norms_way_name[way], .ink = way_ink[way], .mark = PLOT_LINE_DOTS, .n = n, .x = x, .y = y });
     }
 }
 
-static void draw_errors(const dive *d, kit_figure *f, const char *what, const char *title, const char *label)
+static void draw_errors(const dive *d, plot_figure *f, const char *what, const char *title, const char *label)
 {
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title,
-                                                        .note = "what is not finite, or 0, has no dot",
-                                                        .x = { "mean in deviations", .tick = ratio_name, .ticks = RATIOS },
-                                                        .y = { label, .log = true } });
-    for (int way = 0; way < KIT_WAYS; way++) {
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title,
+                                                           .note = "what is not finite, or 0, has no dot",
+                                                           .x = { "mean in deviations", .tick = ratio_name, .ticks = RATIOS },
+                                                           .y = { label, .log = true } });
+    for (int way = 0; way < NORMS_WAYS; way++) {
         double x[RATIOS], y[RATIOS];
         for (size_t k = 0; k < RATIOS; k++) {
             const double v = at(d, k, "error", way, what);
             x[k] = (double)k, y[k] = v > 0 ? v : (double)NAN;
         }
-        kit_series_add(p,
-                       &(kit_series){ .name = kit_way_name[way], .ink = way_ink[way], .mark = KIT_LINE_DOTS, .n = RATIOS, .x = x, .y = y });
+        plot_series_add(
+            p, &(plot_series){ .name = norms_way_name[way], .ink = way_ink[way], .mark = PLOT_LINE_DOTS, .n = RATIOS, .x = x, .y = y });
     }
 }
 
-void dive_cost_draw(const dive *d, kit_figure *f)
+void dive_cost_draw(const dive *d, plot_figure *f)
 {
     if (!f) return;
     f->title = "What LayerNorm costs, and how exact it is";
     draw_times(d, f, 0), draw_times(d, f, 1);
     draw_errors(d, f, "y", "Error of the output", "|y - exact|");
     draw_errors(d, f, "dx", "Error of the gradient", "|dx - exact|");
-    kit_figure_says(f, KIT_SAY_QUESTION,
-                    "One operator or several, one pass over the values or more: what does it save, and what does it cost in digits?");
-    kit_figure_says(f, KIT_SAY_NUMBER,
-                    "%.1f and %.1f times the time of the fused operator, forward and backward: LayerNorm composed of plain operators",
-                    mean_ratio(d, KIT_WAY_COMPOSED, 0), mean_ratio(d, KIT_WAY_COMPOSED, 1));
-    const double one = at(d, 4, "error", KIT_WAY_ONE_PASS, "y"), fused = at(d, 4, "error", KIT_WAY_FUSED, "y");
-    const char *const lost = isfinite(one) ? kit_figure_text(f, "off by %.2g", one) : "not a number, for the variance is below 0";
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "One operator or several, one pass over the values or more: what does it save, and what does it cost in digits?");
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "%.1f and %.1f times the time of the fused operator, forward and backward: LayerNorm composed of plain operators",
+                     mean_ratio(d, NORMS_WAY_COMPOSED, 0), mean_ratio(d, NORMS_WAY_COMPOSED, 1));
+    const double one = at(d, 4, "error", NORMS_WAY_ONE_PASS, "y"), fused = at(d, 4, "error", NORMS_WAY_FUSED, "y");
+    const char *const lost = isfinite(one) ? plot_figure_text(f, "off by %.2g", one) : "not a number, for the variance is below 0";
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "Means over sizes, in times of the fused operator, forward and backward: one-pass %.2f and %.2f, two-pass %.2f and %.2f, Welford "
         "%.2f and %.2f, residual %.2f and %.2f; RMSNorm, which leaves the mean where it is, %.2f and %.2f. All but composed share the "
         "idiom of the library's kernels, its chunks, threads and instruction set; only the statistics differ. Errors: 64 x 512 values of "
         "deviation 1, epsilon 1e-5, against one more precision. At a mean of 10,000 deviations y is %s with the variance as mean(x^2) - "
         "mean(x)^2, and off by %.2g with the fused one. Times hold for this machine alone.",
-        mean_ratio(d, KIT_WAY_ONE_PASS, 0), mean_ratio(d, KIT_WAY_ONE_PASS, 1), mean_ratio(d, KIT_WAY_TWO_PASS, 0),
-        mean_ratio(d, KIT_WAY_TWO_PASS, 1), mean_ratio(d, KIT_WAY_WELFORD, 0), mean_ratio(d, KIT_WAY_WELFORD, 1),
-        mean_ratio(d, KIT_WAY_RESIDUAL, 0), mean_ratio(d, KIT_WAY_RESIDUAL, 1), mean_ratio(d, KIT_WAY_RMS, 0),
-        mean_ratio(d, KIT_WAY_RMS, 1), lost, fused);
+        mean_ratio(d, NORMS_WAY_ONE_PASS, 0), mean_ratio(d, NORMS_WAY_ONE_PASS, 1), mean_ratio(d, NORMS_WAY_TWO_PASS, 0),
+        mean_ratio(d, NORMS_WAY_TWO_PASS, 1), mean_ratio(d, NORMS_WAY_WELFORD, 0), mean_ratio(d, NORMS_WAY_WELFORD, 1),
+        mean_ratio(d, NORMS_WAY_RESIDUAL, 0), mean_ratio(d, NORMS_WAY_RESIDUAL, 1), mean_ratio(d, NORMS_WAY_RMS, 0),
+        mean_ratio(d, NORMS_WAY_RMS, 1), lost, fused);
 }
 
 /* Forward and backward together: of RMSNorm's time what LayerNorm's is more, from the least size to the most, in percent of LayerNorm's. */
@@ -160,14 +161,14 @@ static void claim_rms(const dive *d, dive_claims *c)
     for (size_t k = 0; k < sizes(d); k++) {
         double sum[2] = { 0 };
         for (int p = 0; p < 2; p++)
-            sum[0] += at(d, k, "seconds", KIT_WAY_FUSED, pass_name[p]), sum[1] += at(d, k, "seconds", KIT_WAY_RMS, pass_name[p]);
+            sum[0] += at(d, k, "seconds", NORMS_WAY_FUSED, pass_name[p]), sum[1] += at(d, k, "seconds", NORMS_WAY_RMS, pass_name[p]);
         const double saved = 100 * (1 - sum[1] / sum[0]);
         least = fmin(least, saved), most = fmax(most, saved);
     }
     dive_claim_add(c, &(dive_claim){ .statement = "RMSNorm takes 7 to 64 % less time than LayerNorm",
                                      .source = "Zhang, Sennrich 2019, abstract: of whole models (RM4)",
-                                     .measured = kit_figure_text(c->f, "forward and backward take %.0f to %.0f %% less over %zu size%s",
-                                                                 least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
+                                     .measured = plot_figure_text(c->f, "forward and backward take %.0f to %.0f %% less over %zu size%s",
+                                                                  least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
                                      .control = "the fused LayerNorm in the same rounds",
                                      .verdict = least >= 7 ? DIVE_PASS
                                                 : most > 0 ? DIVE_DIFFERS
@@ -177,20 +178,20 @@ static void claim_rms(const dive *d, dive_claims *c)
 
 void dive_cost_claims(const dive *d, dive_claims *c)
 {
-    const double unit = sizeof(gr_real) == sizeof(float) ? 0x1p-24 : 0x1p-53, one = at(d, 4, "error", KIT_WAY_ONE_PASS, "y");
+    const double unit = sizeof(gr_real) == sizeof(float) ? 0x1p-24 : 0x1p-53, one = at(d, 4, "error", NORMS_WAY_ONE_PASS, "y");
     double most = 0;
     for (size_t k = 0; k < RATIOS; k++)
-        most = fmax(most, fmax(at(d, k, "error", KIT_WAY_FUSED, "y"), at(d, k, "error", KIT_WAY_FUSED, "dx")));
+        most = fmax(most, fmax(at(d, k, "error", NORMS_WAY_FUSED, "y"), at(d, k, "error", NORMS_WAY_FUSED, "dx")));
     dive_claim_exact(c, most <= 64 * unit, "With two passes and the mean's rest, a mean of a million deviations costs no digits",
-                     "the library's definition of LayerNorm", kit_figure_text(c->f, "y and dx are off by %.2g at most", most),
-                     kit_figure_text(c->f, "mean(x^2) - mean(x)^2 at 10,000 deviations: %s",
-                                     isfinite(one) ? kit_figure_text(c->f, "%.2g", one) : "below 0, no number"),
+                     "the library's definition of LayerNorm", plot_figure_text(c->f, "y and dx are off by %.2g at most", most),
+                     plot_figure_text(c->f, "mean(x^2) - mean(x)^2 at 10,000 deviations: %s",
+                                      isfinite(one) ? plot_figure_text(c->f, "%.2g", one) : "below 0, no number"),
                      "more than 64 roundings");
-    const double forward = mean_ratio(d, KIT_WAY_COMPOSED, 0), backward = mean_ratio(d, KIT_WAY_COMPOSED, 1);
+    const double forward = mean_ratio(d, NORMS_WAY_COMPOSED, 0), backward = mean_ratio(d, NORMS_WAY_COMPOSED, 1);
     dive_claim_add(c, &(dive_claim){ .statement = "One fused operator is faster than LayerNorm composed of plain ones",
                                      .source = "often said",
-                                     .measured = kit_figure_text(c->f, "%.1f times as fast forward, %.1f backward, mean over %zu size%s",
-                                                                 forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
+                                     .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f backward, mean over %zu size%s",
+                                                                  forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
                                      .control = "composed, on the same threads",
                                      .why = "composed was not slower on this machine",
                                      .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });

@@ -1,7 +1,7 @@
 /* examples/dive/dive.c - what the figures of the deep dive share: sizes by mode, seeds, progress, tapes, claims, the three arms. */
 #include "examples/dive/dive.h"
 #include "core/op.h"
-#include "examples/kit/kit_progress.h"
+#include "examples/kit/progress.h"
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ size_t dive_pick(const dive *d, size_t tiny, size_t quick, size_t full)
 
 uint64_t dive_seed(const dive *d, size_t k) { return d->r->o->seed + k; }
 
-bool dive_is_done(const dive *d, const dive_figure *figure) { return kit_runs_done(&d->runs, figure->name, d->settings) != NULL; }
+bool dive_is_done(const dive *d, const dive_figure *figure) { return plot_runs_done(&d->runs, figure->name, d->settings) != NULL; }
 
 /* Seconds that are left: what was done so far goes on as fast; a first guess counts as a twentieth. */
 static double left(const dive *d, double share, double now)
@@ -66,7 +66,7 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
     *p = *claim;
     if (p->verdict == DIVE_PASS) p->why = NULL;
     const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->why };
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = kit_figure_text(c->f, "%s", *text[i] ? *text[i] : "");
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = plot_figure_text(c->f, "%s", *text[i] ? *text[i] : "");
     c->claim[c->n++] = p;
 }
 

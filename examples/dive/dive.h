@@ -4,11 +4,11 @@
  * nothing else; draw makes the figure, and claims judges statements, from d->runs alone. So a figure is drawn again without training. */
 #ifndef DIVE_H
 #define DIVE_H
-#include "examples/kit/kit_arms.h"
-#include "examples/kit/kit_figure.h"
-#include "examples/kit/kit_file.h"
-#include "examples/kit/kit_program.h"
-#include "examples/kit/kit_runs.h"
+#include "examples/kit/arms.h"
+#include "examples/plot/figure.h"
+#include "examples/kit/file.h"
+#include "examples/kit/program.h"
+#include "examples/plot/runs.h"
 
 /* In the order of the page: name, about how many seconds of --quick it takes, and what it is, for --list. */
 #define DIVE_FIGURES(F) \
@@ -38,7 +38,7 @@ typedef struct dive {
     kit_bytes read;            /* what was in it */
     const char *plotly;        /* the text of a plotly.min.js for the page, or NULL */
     const char *preprocessing; /* for settings: "Drawn digits, 28 x 28, pixels 0 to 1" */
-    kit_runs runs;
+    plot_runs runs;
     const char *settings;      /* all on which the numbers depend, as runs.jsonl has it */
     const char *figure;        /* the name of the one that is being measured */
     struct { double began, total, before, weight, drawn; } progress; /* the clock; seconds of --quick in all, before this figure, of it */
@@ -55,8 +55,8 @@ bool dive_tick(dive *d, double share, const char *format, ...) __attribute__((fo
 gr_tape *dive_tape(const dive *d, uint64_t seed);
 void dive_tape_free(dive *d, gr_tape *t);
 
-/* In measure: kit_runs_put of the figure being measured. In draw and claims: kit_runs_get and _value by the figure's name. */
-#define dive_put(d, shape, values, ...) kit_runs_put(&(d)->runs, (d)->figure, shape, values, __VA_ARGS__)
+/* In measure: plot_runs_put of the figure being measured. In draw and claims: plot_runs_get and _value by the figure's name. */
+#define dive_put(d, shape, values, ...) plot_runs_put(&(d)->runs, (d)->figure, shape, values, __VA_ARGS__)
 
 /* A statement of a paper, or one that is often made, and what became of it here. Texts may be temporary. */
 typedef enum { DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS } dive_verdict;
@@ -68,7 +68,7 @@ typedef struct {
     bool exact;                     /* it is mathematics: --check wants it to PASS */
 } dive_claim;
 enum { DIVE_CLAIMS = 160 };
-typedef struct dive_claims { kit_figure *f; dive_claim *claim[DIVE_CLAIMS]; size_t n; } dive_claims;
+typedef struct dive_claims { plot_figure *f; dive_claim *claim[DIVE_CLAIMS]; size_t n; } dive_claims;
 void dive_claim_add(dive_claims *c, const dive_claim *claim);
 /* One that is mathematics. */
 void dive_claim_exact(dive_claims *c, bool holds, const char *statement, const char *source, const char *measured, const char *control,
@@ -80,7 +80,7 @@ typedef struct {
     const char *name, *what;
     double seconds;
     void (*measure)(dive *d);
-    void (*draw)(const dive *d, kit_figure *f); /* f is new: sets title, says and panels */
+    void (*draw)(const dive *d, plot_figure *f); /* f is new: sets title, says and panels */
     void (*claims)(const dive *d, dive_claims *c);
 } dive_figure;
 extern const dive_figure dive_figures[];
@@ -92,7 +92,7 @@ bool dive_is_done(const dive *d, const dive_figure *figure);
 
 #define DIVE_DECLARE(name, seconds, what) \
     void dive_##name##_measure(dive *d); \
-    void dive_##name##_draw(const dive *d, kit_figure *f); \
+    void dive_##name##_draw(const dive *d, plot_figure *f); \
     void dive_##name##_claims(const dive *d, dive_claims *c);
 DIVE_FIGURES(DIVE_DECLARE)
 #undef DIVE_DECLARE

@@ -2,24 +2,24 @@
  *
  * Records: eps [13]; for each row `out`, `grad` [13], the largest |y| and |dx|; for each row and way `way/y`, `way/dx` [13], the errors. */
 #include "examples/dive/dive.h"
-#include "examples/kit/kit_norm.h"
+#include "examples/norms/norm.h"
 #include <math.h>
 
 enum { HARDLY, CONSTANT, ORDINARY, ROWS, EPS = 13 };
 static const char *const row_name[ROWS] = { "hardly varies", "constant", "ordinary" };
-static const kit_ink row_ink[ROWS] = { KIT_INK_RAMP0, KIT_INK_RAMP2, KIT_INK_RAMP4 };
-static const kit_way way_of[] = { KIT_WAY_FUSED, KIT_WAY_ONE_PASS };
+static const plot_ink row_ink[ROWS] = { PLOT_INK_RAMP0, PLOT_INK_RAMP2, PLOT_INK_RAMP4 };
+static const norms_way way_of[] = { NORMS_WAY_FUSED, NORMS_WAY_ONE_PASS };
 static const char *const eps_name[EPS] = { "0",    "10⁻¹²", "10⁻¹¹", "10⁻¹⁰", "10⁻⁹", "10⁻⁸", "10⁻⁷",
                                            "10⁻⁶", "10⁻⁵",  "10⁻⁴",  "10⁻³",  "10⁻²", "0.1" };
 
 static double eps_at(size_t k) { return k ? pow(10, (double)k - EPS) : 0; }
 
 /* A row that hardly varies; the same without its differences; 64 of 64 normal values. */
-static void fill(gr_tape *t, kit_rows *b, int row)
+static void fill(gr_tape *t, norms_rows *b, int row)
 {
     static const double hardly[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 };
-    if (!kit_rows_new(t, b, row == ORDINARY ? 64 : 1, row == ORDINARY ? 64 : 5)) return;
-    kit_rows_fill(t, b, row == ORDINARY ? 0 : 0.001, row == ORDINARY);
+    if (!norms_rows_new(t, b, row == ORDINARY ? 64 : 1, row == ORDINARY ? 64 : 5)) return;
+    norms_rows_fill(t, b, row == ORDINARY ? 0 : 0.001, row == ORDINARY);
     for (size_t i = 0; row == HARDLY && i < 5; i++) b->x[i] = (gr_real)hardly[i];
 }
 
@@ -33,23 +33,23 @@ static double largest(const gr_real *v, size_t n)
 static void measure_row(dive *d, gr_tape *t, int row)
 {
     double out[EPS], grad[EPS], of_y[EPS], of_dx[EPS];
-    kit_rows b;
+    norms_rows b;
     fill(t, &b, row);
     for (size_t w = 0; w < sizeof way_of / sizeof *way_of && !gr_failed(t); w++) {
         for (size_t k = 0; k < EPS && !gr_failed(t); k++) {
-            const kit_error e = kit_way_error(t, way_of[w], &b, eps_at(k));
+            const norms_error e = norms_way_error(t, way_of[w], &b, eps_at(k));
             of_y[k] = e.y, of_dx[k] = e.dx;
-            if (way_of[w] != KIT_WAY_FUSED) continue;
-            const kit_way_run run = kit_way_once(t, KIT_WAY_FUSED, &b, eps_at(k));
+            if (way_of[w] != NORMS_WAY_FUSED) continue;
+            const norms_way_run run = norms_way_once(t, NORMS_WAY_FUSED, &b, eps_at(k));
             if (run.y) out[k] = largest(run.y->data, run.y->len), grad[k] = largest(run.dx, run.y->len);
         }
         if (gr_failed(t)) break;
-        dive_put(d, GR_SHAPE(EPS), of_y, "%s/%s/y", row_name[row], kit_way_name[way_of[w]]);
-        dive_put(d, GR_SHAPE(EPS), of_dx, "%s/%s/dx", row_name[row], kit_way_name[way_of[w]]);
-        if (way_of[w] == KIT_WAY_FUSED)
+        dive_put(d, GR_SHAPE(EPS), of_y, "%s/%s/y", row_name[row], norms_way_name[way_of[w]]);
+        dive_put(d, GR_SHAPE(EPS), of_dx, "%s/%s/dx", row_name[row], norms_way_name[way_of[w]]);
+        if (way_of[w] == NORMS_WAY_FUSED)
             dive_put(d, GR_SHAPE(EPS), out, "%s/out", row_name[row]), dive_put(d, GR_SHAPE(EPS), grad, "%s/grad", row_name[row]);
     }
-    kit_rows_free(t, &b);
+    norms_rows_free(t, &b);
 }
 
 void dive_epsilon_measure(dive *d)
@@ -66,22 +66,22 @@ void dive_epsilon_measure(dive *d)
 
 static double at(const dive *d, size_t k, int row, const char *what)
 {
-    const kit_record *const p = kit_runs_get(&d->runs, "epsilon", "%s/%s", row_name[row], what);
+    const plot_record *const p = plot_runs_get(&d->runs, "epsilon", "%s/%s", row_name[row], what);
     return p && k < p->n ? p->values[k] : (double)NAN;
 }
 
 /* A curve over epsilon; what is 0 has no place on a log axis. */
-static void add(const dive *d, kit_panel *p, int row, const char *what, const char *name, kit_ink ink)
+static void add(const dive *d, plot_panel *p, int row, const char *what, const char *name, plot_ink ink)
 {
     double x[EPS], y[EPS];
     for (size_t k = 0; k < EPS; k++) {
         const double v = at(d, k, row, what);
         x[k] = (double)k, y[k] = v > 0 ? v : (double)NAN;
     }
-    kit_series_add(p, &(kit_series){ .name = name, .ink = ink, .mark = KIT_LINE_DOTS, .n = EPS, .x = x, .y = y });
+    plot_series_add(p, &(plot_series){ .name = name, .ink = ink, .mark = PLOT_LINE_DOTS, .n = EPS, .x = x, .y = y });
 }
 
-void dive_epsilon_draw(const dive *d, kit_figure *f)
+void dive_epsilon_draw(const dive *d, plot_figure *f)
 {
     static const struct {
         const char *title, *note, *what, *y;
@@ -94,22 +94,23 @@ void dive_epsilon_draw(const dive *d, kit_figure *f)
     };
     if (!f) return;
     f->title = "What epsilon does";
-    kit_figure_says(f, KIT_SAY_QUESTION, "When does the epsilon in sqrt(var + epsilon) matter, to the numbers and to their error?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "When does the epsilon in sqrt(var + epsilon) matter, to the numbers and to their error?");
     for (size_t i = 0; i < sizeof panel / sizeof *panel; i++) {
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = panel[i].title,
-                                                            .note = panel[i].note,
-                                                            .x = { "epsilon", .tick = eps_name, .ticks = EPS },
-                                                            .y = { panel[i].y, .log = true } });
+        plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = panel[i].title,
+                                                               .note = panel[i].note,
+                                                               .x = { "epsilon", .tick = eps_name, .ticks = EPS },
+                                                               .y = { panel[i].y, .log = true } });
         for (int row = 0; row < ROWS; row++) add(d, p, row, panel[i].what, row_name[row], row_ink[row]);
-        if (panel[i].errors) add(d, p, HARDLY, i == 2 ? "one-pass/y" : "one-pass/dx", "hardly varies, variance in one pass", KIT_INK_QUIET);
+        if (panel[i].errors)
+            add(d, p, HARDLY, i == 2 ? "one-pass/y" : "one-pass/dx", "hardly varies, variance in one pass", PLOT_INK_QUIET);
     }
     enum { USUAL = 8 }; /* 1e-5 */
-    kit_figure_says(
-        f, KIT_SAY_NUMBER,
+    plot_figure_says(
+        f, PLOT_SAY_NUMBER,
         "%.3g, where it should be %.3g: the largest output of [0.001, 0.001, 0.0011, 0.0009, 0.001] with epsilon 1e-5, and with 0",
         at(d, USUAL, HARDLY, "out"), at(d, 0, HARDLY, "out"));
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "Three kinds of rows: [0.001, 0.001, 0.0011, 0.0009, 0.001], whose variance is 4e-9; five times 0.001; 64 rows of 64 normal "
         "values. Once epsilon passes a row's variance the row is no longer normalized: at 1e-5 the first is %.0f times too small, "
         "the ordinary ones %.6f times. The gradient through a constant row is only bounded by 1/sqrt(epsilon): %.3g at 1e-12, "
@@ -132,11 +133,11 @@ void dive_epsilon_claims(const dive *d, dive_claims *c)
     }
     dive_claim_exact(
         c, most == 0 && finite, "A row of equal values gives beta, and its gradient is finite", "often said; worked numbers",
-        kit_figure_text(c->f, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most, finite ? "finite" : "not finite"),
+        plot_figure_text(c->f, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most, finite ? "finite" : "not finite"),
         "beta 0", "a constant row did not become 0");
     const double shrinks = at(d, 0, HARDLY, "out") / at(d, 8, HARDLY, "out"), theory = sqrt((4e-9 + 1e-5) / 4e-9);
     dive_claim_exact(c, fabs(shrinks / theory - 1) < 1e-3, "Rows of small variance are shrunk by sqrt((var + epsilon) / var)",
                      "formula; [0.001, 0.001, 0.0011, 0.0009, 0.001]",
-                     kit_figure_text(c->f, "%.5g times smaller with 1e-5 than with 0", shrinks),
-                     kit_figure_text(c->f, "%.5g by the formula", theory), "off by more than 1e-3");
+                     plot_figure_text(c->f, "%.5g times smaller with 1e-5 than with 0", shrinks),
+                     plot_figure_text(c->f, "%.5g by the formula", theory), "off by more than 1e-3");
 }

@@ -125,10 +125,10 @@ void dive_gamma_beta_measure(dive *d)
 
 /* ==== Drawing ==== */
 
-static const kit_record *get(const dive *d, const char *name) { return kit_runs_get(&d->runs, "gamma_beta", "%s", name); }
+static const plot_record *get(const dive *d, const char *name) { return plot_runs_get(&d->runs, "gamma_beta", "%s", name); }
 
 /* The mean over the seeds of entry i of [seeds, n], n that of one seed. */
-static double mean_at(const kit_record *r, size_t i)
+static double mean_at(const plot_record *r, size_t i)
 {
     const size_t seeds = r ? r->shape.dim[0] : 0, n = seeds ? r->n / seeds : 0;
     double sum = 0;
@@ -139,7 +139,7 @@ static double mean_at(const kit_record *r, size_t i)
 /* The loss over all steps at a gamma and a beta. */
 static double whole(const dive *d, size_t arm, size_t gamma, size_t beta)
 {
-    return mean_at(kit_runs_get(&d->runs, "gamma_beta", "%s/whole", dive_arm_name[arm]), beta * GAMMAS + gamma);
+    return mean_at(plot_runs_get(&d->runs, "gamma_beta", "%s/whole", dive_arm_name[arm]), beta * GAMMAS + gamma);
 }
 
 /* The least and the largest of it over these gammas and betas. */
@@ -157,118 +157,118 @@ static range range_of(const dive *d, size_t arm, size_t gammas, size_t first_bet
     return r;
 }
 
-static void draw_curves(const dive *d, kit_figure *f, size_t arm)
+static void draw_curves(const dive *d, plot_figure *f, size_t arm)
 {
-    const kit_record *const steps = get(d, "steps"), *const r = kit_runs_get(&d->runs, "gamma_beta", "%s/loss", dive_arm_name[arm]);
-    kit_panel *const p = kit_panel_new(
-        f, &(kit_panel){
-               .title = kit_figure_text(f, "%s-LSTM", dive_arm_name[arm]), .note = "beta 0", .x = { "step" }, .y = { "training loss" } });
+    const plot_record *const steps = get(d, "steps"), *const r = plot_runs_get(&d->runs, "gamma_beta", "%s/loss", dive_arm_name[arm]);
+    plot_panel *const p = plot_panel_new(
+        f, &(plot_panel){
+               .title = plot_figure_text(f, "%s-LSTM", dive_arm_name[arm]), .note = "beta 0", .x = { "step" }, .y = { "training loss" } });
     for (size_t g = 0; g < GAMMAS && steps && r && p; g++) {
         double *const y = gr_save(f->t, steps->n * sizeof *y);
         for (size_t k = 0; y && k < steps->n; k++) y[k] = mean_at(r, (GAMMAS + g) * steps->n + k);
-        kit_series_add(p, &(kit_series){ .name = kit_figure_text(f, "gamma %g", gamma_of[g]),
-                                         .ink = (kit_ink)(KIT_INK_RAMP0 + g),
-                                         .n = steps->n,
-                                         .x = steps->values,
-                                         .y = y });
+        plot_series_add(p, &(plot_series){ .name = plot_figure_text(f, "gamma %g", gamma_of[g]),
+                                           .ink = (plot_ink)(PLOT_INK_RAMP0 + g),
+                                           .n = steps->n,
+                                           .x = steps->values,
+                                           .y = y });
     }
 }
 
-static void draw_map(const dive *d, kit_figure *f, size_t arm, range both)
+static void draw_map(const dive *d, plot_figure *f, size_t arm, range both)
 {
     static const char *const gammas[GAMMAS] = { "0.1", "0.5", "1", "2" }, *const betas[BETAS] = { "-1", "0", "1" };
     double values[GAMMAS][BETAS];
     for (size_t g = 0; g < GAMMAS; g++)
         for (size_t b = 0; b < BETAS; b++) values[g][b] = whole(d, arm, g, b);
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%s-LSTM", dive_arm_name[arm]),
-                                                        .note = "mean training loss",
-                                                        .x = { "beta", .tick = betas, .ticks = BETAS },
-                                                        .y = { "gamma", .tick = gammas, .ticks = GAMMAS },
-                                                        .aspect = 1.6 });
-    kit_map_set(p, &(kit_map){ .rows = GAMMAS,
-                               .columns = BETAS,
-                               .values = values[0],
-                               .low = both.low,
-                               .high = both.high,
-                               .means = "mean training loss, nats" });
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = plot_figure_text(f, "%s-LSTM", dive_arm_name[arm]),
+                                                           .note = "mean training loss",
+                                                           .x = { "beta", .tick = betas, .ticks = BETAS },
+                                                           .y = { "gamma", .tick = gammas, .ticks = GAMMAS },
+                                                           .aspect = 1.6 });
+    plot_map_set(p, &(plot_map){ .rows = GAMMAS,
+                                 .columns = BETAS,
+                                 .values = values[0],
+                                 .low = both.low,
+                                 .high = both.high,
+                                 .means = "mean training loss, nats" });
 }
 
 /* Loss against gamma, a band over the betas. */
-static void draw_spread(const dive *d, kit_figure *f)
+static void draw_spread(const dive *d, plot_figure *f)
 {
-    kit_panel *const p = kit_panel_new(
-        f,
-        &(kit_panel){ .title = "By gamma", .note = "beta 0; band: -1 to 1", .x = { "gamma", .log = true }, .y = { "mean training loss" } });
+    plot_panel *const p = plot_panel_new(
+        f, &(plot_panel){
+               .title = "By gamma", .note = "beta 0; band: -1 to 1", .x = { "gamma", .log = true }, .y = { "mean training loss" } });
     for (size_t i = 1; i < DIVE_ARMS; i++) {
         double y[GAMMAS], low[GAMMAS], high[GAMMAS];
         for (size_t g = 0; g < GAMMAS; g++) {
             y[g] = low[g] = high[g] = whole(d, i, g, 1);
             for (size_t b = 0; b < BETAS; b++) low[g] = fmin(low[g], whole(d, i, g, b)), high[g] = fmax(high[g], whole(d, i, g, b));
         }
-        kit_series_add(p, &(kit_series){ .name = dive_arm_name[i],
-                                         .ink = (kit_ink)(KIT_INK_NONE + i),
-                                         .mark = KIT_LINE_DOTS,
-                                         .n = GAMMAS,
-                                         .x = gamma_of,
-                                         .y = y,
-                                         .low = low,
-                                         .high = high });
+        plot_series_add(p, &(plot_series){ .name = dive_arm_name[i],
+                                           .ink = (plot_ink)(PLOT_INK_NONE + i),
+                                           .mark = PLOT_LINE_DOTS,
+                                           .n = GAMMAS,
+                                           .x = gamma_of,
+                                           .y = y,
+                                           .low = low,
+                                           .high = high });
     }
 }
 
-static void draw_slope(const dive *d, kit_figure *f)
+static void draw_slope(const dive *d, plot_figure *f)
 {
-    const kit_record *const at = get(d, "slope/at"), *const y = get(d, "slope"), *const paper = get(d, "slope/paper"),
-                            *const found = get(d, "slope/found");
+    const plot_record *const at = get(d, "slope/at"), *const y = get(d, "slope"), *const paper = get(d, "slope/paper"),
+                             *const found = get(d, "slope/found");
     if (!at || !y || !paper || !found) return;
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "What tanh lets through",
-                                                        .x = { "deviation of what it is given", .log = true },
-                                                        .y = { "mean slope", .low = 0, .high = 1 } });
-    kit_series_add(p, &(kit_series){ .ink = KIT_INK_QUIET, .n = at->n, .x = at->values, .y = y->values });
-    kit_series_add(p, &(kit_series){ .ink = KIT_INK_QUIET, .mark = KIT_DOTS, .n = paper->n, .x = paper->values, .y = found->values });
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "What tanh lets through",
+                                                           .x = { "deviation of what it is given", .log = true },
+                                                           .y = { "mean slope", .low = 0, .high = 1 } });
+    plot_series_add(p, &(plot_series){ .ink = PLOT_INK_QUIET, .n = at->n, .x = at->values, .y = y->values });
+    plot_series_add(p, &(plot_series){ .ink = PLOT_INK_QUIET, .mark = PLOT_DOTS, .n = paper->n, .x = paper->values, .y = found->values });
 }
 
-static void draw_shapes(const dive *d, kit_figure *f)
+static void draw_shapes(const dive *d, plot_figure *f)
 {
-    const kit_record *const bins = get(d, "bins"), *const share = get(d, "histogram"), *const cut = get(d, "cut"),
-                            *const saturated = get(d, "saturated");
+    const plot_record *const bins = get(d, "bins"), *const share = get(d, "histogram"), *const cut = get(d, "cut"),
+                             *const saturated = get(d, "saturated");
     if (!bins || !share || !cut || !saturated) return;
     for (size_t s = 0; s < SHAPES; s++) {
-        const char *const title = kit_figure_text(f, "gamma %g, beta %g", gamma_of[1 + s / BETAS], beta_of[s % BETAS]);
-        const char *const note = kit_figure_text(f, "%.0f %% cut, %.0f %% flat", cut->values[s], saturated->values[s]);
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = title,
-                                                            .note = note,
-                                                            .x = { "gamma xhat + beta", .low = -spread_of, .high = spread_of },
-                                                            .y = { "% of values", .low = 0, .high = 25 } });
-        kit_series_add(
-            p, &(kit_series){ .ink = KIT_INK_LN, .mark = KIT_BARS, .n = bins->n, .x = bins->values, .y = share->values + s * bins->n });
+        const char *const title = plot_figure_text(f, "gamma %g, beta %g", gamma_of[1 + s / BETAS], beta_of[s % BETAS]);
+        const char *const note = plot_figure_text(f, "%.0f %% cut, %.0f %% flat", cut->values[s], saturated->values[s]);
+        plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title,
+                                                               .note = note,
+                                                               .x = { "gamma xhat + beta", .low = -spread_of, .high = spread_of },
+                                                               .y = { "% of values", .low = 0, .high = 25 } });
+        plot_series_add(
+            p, &(plot_series){ .ink = PLOT_INK_LN, .mark = PLOT_BARS, .n = bins->n, .x = bins->values, .y = share->values + s * bins->n });
     }
 }
 
-void dive_gamma_beta_draw(const dive *d, kit_figure *f)
+void dive_gamma_beta_draw(const dive *d, plot_figure *f)
 {
-    const kit_record *const steps = get(d, "steps");
+    const plot_record *const steps = get(d, "steps");
     const range ln = range_of(d, 2, GAMMAS, 0, BETAS - 1), bn = range_of(d, 1, GAMMAS, 0, BETAS - 1), ln0 = range_of(d, 2, 3, 1, 1),
                 bn0 = range_of(d, 1, 3, 1, 1);
     f->title = "The first gamma and beta";
     f->columns = 3;
-    kit_figure_says(f, KIT_SAY_QUESTION, "A norm's gain and shift are learned: does it matter where they start?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "A norm's gain and shift are learned: does it matter where they start?");
     draw_curves(d, f, 2), draw_curves(d, f, 1), draw_spread(d, f);
     draw_map(d, f, 2, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) }),
         draw_map(d, f, 1, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) });
     draw_slope(d, f), draw_shapes(d, f);
-    kit_figure_says(f, KIT_SAY_NUMBER, "%.2f and %.2f nats between the best and the worst of gamma 0.1, 0.5 and 1: BN, LN",
-                    bn0.high - bn0.low, ln0.high - ln0.low);
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%.2f and %.2f nats between the best and the worst of gamma 0.1, 0.5 and 1: BN, LN",
+                     bn0.high - bn0.low, ln0.high - ln0.low);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "An LSTM reads digits row by row, its norms beginning at four gammas and three betas (added to the bias of its gates and to that "
         "of the cell's norm). Its mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; dark "
         "is lower in the maps. The larger gamma, the flatter tanh where its inputs lie: its mean slope is %.2f for inputs of deviation 0.5 "
         "and %.2f for 1. Below, what a nonlinearity gets: LayerNorm of the first hidden layer of an MLP, He's weights, test images. Cut is "
         "what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is below 0.07.",
         steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
-    kit_figure_says(
-        f, KIT_SAY_SETTINGS,
+    plot_figure_says(
+        f, PLOT_SAY_SETTINGS,
         "%s. LSTM of %zu units: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
         d->preprocessing, units_of(d));
 }
@@ -283,8 +283,8 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
         c, &(dive_claim){
                .statement = "LayerNorm does not depend on its first gamma as recurrent BatchNorm does",
                .source = "Ba et al. 2016, section 6 (LN14)",
-               .measured = kit_figure_text(c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
-                                           ln.high, bn.low, bn.high),
+               .measured = plot_figure_text(c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
+                                            ln.high, bn.low, bn.high),
                .control = "the same batches; beta 0",
                .verdict = less          ? DIVE_PASS
                           : never_worse ? DIVE_DIFFERS
@@ -295,7 +295,7 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     const bool robust = all.high <= 1.1 * usual, less_bad = all.high < other.high;
     dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to how gamma and beta begin",
                                      .source = "often said",
-                                     .measured = kit_figure_text(
+                                     .measured = plot_figure_text(
                                          c->f,
                                          "mean training loss %.3f with gamma 1 and beta 0; over gamma 0.1 to 2 and beta -1 to 1 it is "
                                          "%.3f to %.3f, of BN %.3f to %.3f",

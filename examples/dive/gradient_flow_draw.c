@@ -16,11 +16,11 @@ typedef struct {
 /* The geometric mean over the seeds: gradients go over decades. */
 static flow flow_of(const dive *d, gr_tape *t, size_t net, const char *arm, const char *what)
 {
-    const size_t seeds = (size_t)kit_runs_value(&d->runs, "gradient_flow", "seeds");
+    const size_t seeds = (size_t)plot_runs_value(&d->runs, "gradient_flow", "seeds");
     const char *const name = net == FLOW_POST && !strcmp(arm, "none") ? flow_nets[FLOW_PRE].name : flow_nets[net].name;
     flow f = { .g = NULL };
     for (size_t s = 0; s < seeds; s++) {
-        const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "%s/%s/%zu/%s", name, arm, s, what);
+        const plot_record *const r = plot_runs_get(&d->runs, "gradient_flow", "%s/%s/%zu/%s", name, arm, s, what);
         if (!r || r->shape.rank != 2) return (flow){ .g = NULL };
         if (!s) f = (flow){ r->shape.dim[0], r->shape.dim[1], gr_save_zeros(t, r->n * sizeof *f.g) };
         if (!f.g || r->n != f.frames * f.places) return (flow){ .g = NULL };
@@ -41,7 +41,7 @@ static double decades(const flow *f, size_t frame)
 /* To print with one digit: no -0.0. */
 static double tenths(double x) { return floor(10 * x + 0.5) / 10; }
 
-static const char *decades_text(kit_figure *f, double x) { return isnan(x) ? "diverged" : kit_figure_text(f, "%+.1f", tenths(x)); }
+static const char *decades_text(plot_figure *f, double x) { return isnan(x) ? "diverged" : plot_figure_text(f, "%+.1f", tenths(x)); }
 
 /* The mean distance from 0 over all frames: how uneven; NaN when a seed diverged. */
 static double unevenness(const flow *f)
@@ -53,13 +53,13 @@ static double unevenness(const flow *f)
 
 static double start_value(const dive *d, size_t i, const char *name)
 {
-    const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "start/%s", name);
+    const plot_record *const r = plot_runs_get(&d->runs, "gradient_flow", "start/%s", name);
     return r && i < r->n ? r->values[i] : (double)NAN;
 }
 
 static double growth(const dive *d, size_t batch, size_t arm)
 {
-    const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "start/layers");
+    const plot_record *const r = plot_runs_get(&d->runs, "gradient_flow", "start/layers");
     return r ? flow_growth(r->values + (batch * DIVE_ARMS + arm) * FLOW_LAYERS, FLOW_LAYERS, 5) : (double)NAN;
 }
 
@@ -82,7 +82,7 @@ static const struct {
 };
 
 /* A moving line and the ghost of its first frame; of long sequences every second step, the last among them. */
-static void add_flow(kit_panel *p, const flow *f, const char *name, kit_ink ink)
+static void add_flow(plot_panel *p, const flow *f, const char *name, plot_ink ink)
 {
     gr_tape *const t = p ? p->figure->t : NULL;
     const size_t by = f->places > 100 ? 2 : 1, n = f->places / by;
@@ -90,104 +90,105 @@ static void add_flow(kit_panel *p, const flow *f, const char *name, kit_ink ink)
     if (!y) return;
     for (size_t k = 0; k < n; k++) x[k] = (double)(by * (k + 1));
     for (size_t i = 0; i < f->frames * n; i++) y[i] = f->g[i / n * f->places + by * (i % n + 1) - 1];
-    kit_series_add(p, &(kit_series){ .ink = ink, .n = n, .x = x, .y = y, .ghost = true });
-    kit_series_add(
-        p, &(kit_series){ .name = name, .ink = ink, .mark = n < 30 ? KIT_LINE_DOTS : KIT_LINE, .n = n, .x = x, .y = y, .moves = true });
+    plot_series_add(p, &(plot_series){ .ink = ink, .n = n, .x = x, .y = y, .ghost = true });
+    plot_series_add(
+        p, &(plot_series){ .name = name, .ink = ink, .mark = n < 30 ? PLOT_LINE_DOTS : PLOT_LINE, .n = n, .x = x, .y = y, .moves = true });
 }
 
-static void draw_moving(const dive *d, kit_figure *f)
+static void draw_moving(const dive *d, plot_figure *f)
 {
     for (size_t m = 0; m < MOVING; m++) {
         const flow none = flow_of(d, f->t, moving[m].net, dive_arm_name[0], moving[m].what);
         const char *const note = moving[m].note ? moving[m].note : isnan(decades(&none, LAST)) ? "without a norm it diverges" : NULL;
-        kit_panel *const p = kit_panel_new(
-            f, &(kit_panel){ .title = moving[m].title, .note = note, .x = { moving[m].x }, .y = { moving[m].y, .log = true } });
+        plot_panel *const p = plot_panel_new(
+            f, &(plot_panel){ .title = moving[m].title, .note = note, .x = { moving[m].x }, .y = { moving[m].y, .log = true } });
         for (size_t i = moving[m].net == FLOW_POST; i < DIVE_ARMS; i++) {
             const flow w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
-            add_flow(p, &w, dive_arm_name[i], (kit_ink)(KIT_INK_NONE + i));
+            add_flow(p, &w, dive_arm_name[i], (plot_ink)(PLOT_INK_NONE + i));
         }
         if (moving[m].net != FLOW_POST) continue;
         const flow w = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
-        add_flow(p, &w, FLOW_WARM, KIT_INK_GN);
+        add_flow(p, &w, FLOW_WARM, PLOT_INK_GN);
     }
 }
 
-static void draw_table(const dive *d, kit_figure *f)
+static void draw_table(const dive *d, plot_figure *f)
 {
     static const char *const head[1 + DIVE_ARMS] = { "decades from last to first", "none", "BN", "LN" };
     const char *text[MOVING][1 + DIVE_ARMS];
     for (size_t m = 0; m < MOVING; m++) {
-        text[m][0] = kit_figure_text(f, "%s, %s", flow_nets[moving[m].net].title, moving[m].y);
+        text[m][0] = plot_figure_text(f, "%s, %s", flow_nets[moving[m].net].title, moving[m].y);
         for (size_t i = 0; i < DIVE_ARMS; i++) {
             const flow w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
-            text[m][1 + i] = kit_figure_text(f, "%s, then %s", decades_text(f, decades(&w, 0)), decades_text(f, decades(&w, LAST)));
+            text[m][1 + i] = plot_figure_text(f, "%s, then %s", decades_text(f, decades(&w, 0)), decades_text(f, decades(&w, LAST)));
         }
     }
-    kit_panel *const p = kit_panel_new(
-        f, &(kit_panel){ .title = "In one number",
-                         .note = "before training, then at the end; above 0 it explodes on its way back, below it vanishes" });
-    kit_table_set(p, &(kit_table){ .rows = MOVING, .columns = 1 + DIVE_ARMS, .head = head, .text = text[0], .verdict = -1 });
+    plot_panel *const p = plot_panel_new(
+        f, &(plot_panel){ .title = "In one number",
+                          .note = "before training, then at the end; above 0 it explodes on its way back, below it vanishes" });
+    plot_table_set(p, &(plot_table){ .rows = MOVING, .columns = 1 + DIVE_ARMS, .head = head, .text = text[0], .verdict = -1 });
 }
 
 /* ==== Panels of the start ==== */
 
 /* Row `row` of a record [.., n] against x, or against 1 .. n. */
-static void add_row(kit_panel *p, const kit_record *r, size_t row, size_t n, const double *x, const char *name, kit_ink ink)
+static void add_row(plot_panel *p, const plot_record *r, size_t row, size_t n, const double *x, const char *name, plot_ink ink)
 {
     double *const count = p ? gr_save(p->figure->t, n * sizeof *count) : NULL;
     if (!count || !r || r->n < (row + 1) * n) return;
     for (size_t k = 0; k < n; k++) count[k] = (double)(k + 1);
-    kit_series_add(
-        p, &(kit_series){
-               .name = name, .ink = ink, .mark = n < 30 ? KIT_LINE_DOTS : KIT_LINE, .n = n, .x = x ? x : count, .y = r->values + row * n });
+    plot_series_add(
+        p,
+        &(plot_series){
+            .name = name, .ink = ink, .mark = n < 30 ? PLOT_LINE_DOTS : PLOT_LINE, .n = n, .x = x ? x : count, .y = r->values + row * n });
 }
 
-static void draw_start(const dive *d, kit_figure *f)
+static void draw_start(const dive *d, plot_figure *f)
 {
-    const kit_runs *const r = &d->runs;
+    const plot_runs *const r = &d->runs;
     const char *const figure = f->name;
-    kit_panel *p = kit_panel_new(f, &(kit_panel){ .title = "Before training: 30 layers",
-                                                  .x = { "layer, from the input" },
-                                                  .y = { "|dL/d(W x + b)|", .log = true },
-                                                  .note = kit_figure_text(f, "BN: squared, times %.2f a layer", growth(d, 1, 1)) });
+    plot_panel *p = plot_panel_new(f, &(plot_panel){ .title = "Before training: 30 layers",
+                                                     .x = { "layer, from the input" },
+                                                     .y = { "|dL/d(W x + b)|", .log = true },
+                                                     .note = plot_figure_text(f, "BN: squared, times %.2f a layer", growth(d, 1, 1)) });
     for (size_t i = 0; i < DIVE_ARMS; i++)
-        add_row(p, kit_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
-                (kit_ink)(KIT_INK_NONE + i));
+        add_row(p, plot_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
+                (plot_ink)(PLOT_INK_NONE + i));
 
     static const struct {
         const char *kind, *name;
-        kit_ink ink;
-    } kind[3] = { { "none", "none", KIT_INK_NONE }, { "pre", "LN, pre-norm", KIT_INK_LN }, { "post", "LN, post-norm", KIT_INK_RMS } };
-    const kit_record *const depths = kit_runs_get(r, figure, "start/depths");
-    p = kit_panel_new(f, &(kit_panel){ .title = "Before training: more and more blocks",
-                                       .x = { "blocks", .log = true },
-                                       .y = { "|dL/dW2| of the last block", .log = true } });
+        plot_ink ink;
+    } kind[3] = { { "none", "none", PLOT_INK_NONE }, { "pre", "LN, pre-norm", PLOT_INK_LN }, { "post", "LN, post-norm", PLOT_INK_RMS } };
+    const plot_record *const depths = plot_runs_get(r, figure, "start/depths");
+    p = plot_panel_new(f, &(plot_panel){ .title = "Before training: more and more blocks",
+                                         .x = { "blocks", .log = true },
+                                         .y = { "|dL/dW2| of the last block", .log = true } });
     for (size_t i = 0; i < 3 && depths; i++)
-        add_row(p, kit_runs_get(r, figure, "start/last/%s", kind[i].kind), 0, depths->n, depths->values, kind[i].name, kind[i].ink);
+        add_row(p, plot_runs_get(r, figure, "start/last/%s", kind[i].kind), 0, depths->n, depths->values, kind[i].name, kind[i].ink);
 
     for (size_t a = 1; a < DIVE_ARMS; a++) {
-        p = kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "Before training: gamma in the %s-LSTM", dive_arm_name[a]),
-                                           .x = { "pixel" },
-                                           .y = { "|dL/dh_t|", .log = true } });
+        p = plot_panel_new(f, &(plot_panel){ .title = plot_figure_text(f, "Before training: gamma in the %s-LSTM", dive_arm_name[a]),
+                                             .x = { "pixel" },
+                                             .y = { "|dL/dh_t|", .log = true } });
         for (size_t i = 0; i < FLOW_GAINS; i++)
-            add_row(p, kit_runs_get(r, figure, "start/gain/%s", dive_arm_name[a]), i, FLOW_PLACES, NULL,
-                    kit_figure_text(f, "gamma %g", flow_gains[i]), (kit_ink)(KIT_INK_RAMP0 + i));
+            add_row(p, plot_runs_get(r, figure, "start/gain/%s", dive_arm_name[a]), i, FLOW_PLACES, NULL,
+                    plot_figure_text(f, "gamma %g", flow_gains[i]), (plot_ink)(PLOT_INK_RAMP0 + i));
     }
-    p = kit_panel_new(f, &(kit_panel){ .title = "Before training: blank rows in the BN-LSTM",
-                                       .note = kit_figure_text(f, "rows 1 to %d", FLOW_BLANK),
-                                       .x = { "row" },
-                                       .y = { "|dL/dh_t|", .log = true } });
-    add_row(p, kit_runs_get(r, figure, "start/noise"), 0, KIT_SIDE, NULL, "BN, from noise", KIT_INK_BN);
-    add_row(p, kit_runs_get(r, figure, "start/noise"), 1, KIT_SIDE, NULL, "BN, from zeros", KIT_INK_QUIET);
+    p = plot_panel_new(f, &(plot_panel){ .title = "Before training: blank rows in the BN-LSTM",
+                                         .note = plot_figure_text(f, "rows 1 to %d", FLOW_BLANK),
+                                         .x = { "row" },
+                                         .y = { "|dL/dh_t|", .log = true } });
+    add_row(p, plot_runs_get(r, figure, "start/noise"), 0, KIT_SIDE, NULL, "BN, from noise", PLOT_INK_BN);
+    add_row(p, plot_runs_get(r, figure, "start/noise"), 1, KIT_SIDE, NULL, "BN, from zeros", PLOT_INK_QUIET);
 }
 
-void dive_gradient_flow_draw(const dive *d, kit_figure *f)
+void dive_gradient_flow_draw(const dive *d, plot_figure *f)
 {
-    const kit_record *const frames = kit_runs_get(&d->runs, f->name, "frames");
+    const plot_record *const frames = plot_runs_get(&d->runs, f->name, "frames");
     f->title = "How far the gradient comes";
-    if (frames) kit_figure_frames(f, "step", frames->values, frames->n);
-    kit_figure_says(f, KIT_SAY_QUESTION,
-                    "The loss is at the last layer and the last time step: what of its gradient arrives at the first?");
+    if (frames) plot_figure_frames(f, "step", frames->values, frames->n);
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "The loss is at the last layer and the last time step: what of its gradient arrives at the first?");
     draw_moving(d, f), draw_start(d, f), draw_table(d, f);
     double first[DIVE_ARMS], last[DIVE_ARMS], small[DIVE_ARMS], depth[DIVE_ARMS];
     for (size_t i = 0; i < DIVE_ARMS; i++) {
@@ -196,24 +197,26 @@ void dive_gradient_flow_draw(const dive *d, kit_figure *f)
         first[i] = tenths(decades(&w, 0)), last[i] = tenths(decades(&w, LAST)), small[i] = tenths(decades(&s, 0)),
         depth[i] = tenths(decades(&m, 0));
     }
-    kit_figure_says(f, KIT_SAY_NUMBER, "%+.1f, %+.1f, %+.1f decades from the last of 196 steps to the first, before training: none, BN, LN",
-                    first[0], first[1], first[2]);
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "%+.1f, %+.1f, %+.1f decades from the last of 196 steps to the first, before training: none, BN, LN", first[0],
+                     first[1], first[2]);
     const flow cold = flow_of(d, f->t, FLOW_POST, "LN", "grad"), warm = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
-    kit_figure_says(f, KIT_SAY_CAPTION,
-                    "A level line is a gradient that comes through; a pale one is where it began, before training. Over 196 pixels the "
-                    "plain LSTM's gradient goes %+.1f decades before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with "
-                    "LayerNorm %+.1f and %+.1f. In the MLP He's weights are made for no norm: %+.1f decades over 20 layers, with BatchNorm "
-                    "%+.1f, with LayerNorm %+.1f; with weights too small it is %+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at "
-                    "%+.1f, and at %+.1f when the learning rate is warmed up over %zu steps. The panels of what is before training: "
-                    "BatchNorm multiplies the squared gradient by %.2f a layer, LayerNorm by %.2f; gamma decides how far it comes through "
-                    "time; where %d first rows are blank, BatchNorm from a state of zeros makes it %.1g times as large on the first as on "
-                    "the fifth, from noise %.1f times. Three batches a frame.",
-                    first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
-                    tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), flow_warm_steps(d), growth(d, 1, 1), growth(d, 1, 2),
-                    FLOW_BLANK, start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
-                    start_value(d, 0, "noise") / start_value(d, FLOW_BLANK, "noise"));
-    kit_figure_says(
-        f, KIT_SAY_SETTINGS,
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
+        "A level line is a gradient that comes through; a pale one is where it began, before training. Over 196 pixels the "
+        "plain LSTM's gradient goes %+.1f decades before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with "
+        "LayerNorm %+.1f and %+.1f. In the MLP He's weights are made for no norm: %+.1f decades over 20 layers, with BatchNorm "
+        "%+.1f, with LayerNorm %+.1f; with weights too small it is %+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at "
+        "%+.1f, and at %+.1f when the learning rate is warmed up over %zu steps. The panels of what is before training: "
+        "BatchNorm multiplies the squared gradient by %.2f a layer, LayerNorm by %.2f; gamma decides how far it comes through "
+        "time; where %d first rows are blank, BatchNorm from a state of zeros makes it %.1g times as large on the first as on "
+        "the fifth, from noise %.1f times. Three batches a frame.",
+        first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
+        tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), flow_warm_steps(d), growth(d, 1, 1), growth(d, 1, 2), FLOW_BLANK,
+        start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
+        start_value(d, 0, "noise") / start_value(d, FLOW_BLANK, "noise"));
+    plot_figure_says(
+        f, PLOT_SAY_SETTINGS,
         "%s. Adam, learning rate 0.001; LSTM of 48 units, of 32 over pixels, weights and biases uniform, forget bias +1, clip 1, "
         "batch 64, over pixels 32; MLP of 64 units, biases 0, batch 64; Transformer on characters, %s, size 32, matrices from "
         "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 12. Before training: MLP of %zu units, batch %zu; Transformers of size %zu, "
@@ -240,10 +243,10 @@ static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size
         each[2 * k] = fabs(start[2]) < fabs(start[0]) ? DIVE_PASS : DIVE_FAIL,
                  each[2 * k + 1] = !(through[2] >= through[0]) ? DIVE_PASS : DIVE_FAIL;
         const char *size[DIVE_ARMS];
-        for (size_t i = 0; i < DIVE_ARMS; i++) size[i] = isnan(through[i]) ? "diverged" : kit_figure_text(c->f, "%.1f", through[i]);
-        measured = kit_figure_text(c->f, "%s%s %s %+.1f, %+.1f, %+.1f (%s, %s, %s)", measured, k ? ";" : "",
-                                   flow_nets[moving[panels[k]].net].title, tenths(start[0]), tenths(start[1]), tenths(start[2]), size[0],
-                                   size[1], size[2]);
+        for (size_t i = 0; i < DIVE_ARMS; i++) size[i] = isnan(through[i]) ? "diverged" : plot_figure_text(c->f, "%.1f", through[i]);
+        measured = plot_figure_text(c->f, "%s%s %s %+.1f, %+.1f, %+.1f (%s, %s, %s)", measured, k ? ";" : "",
+                                    flow_nets[moving[panels[k]].net].title, tenths(start[0]), tenths(start[1]), tenths(start[2]), size[0],
+                                    size[1], size[2]);
     }
     dive_claim_add(c, &(dive_claim){ .statement = statement,
                                      .source = OFTEN_SAID,
@@ -260,16 +263,16 @@ static void claim_start(const dive *d, dive_claims *c)
     dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: by pi / (pi - 1) = 1.47 a "
                                                   "layer, squared; LayerNorm does not",
                                      .source = "Yang et al. 2019 (CC3)",
-                                     .measured = kit_figure_text(
+                                     .measured = plot_figure_text(
                                          c->f, "BN %.2f at batch %zu, %.2f at %zu, %.2f at %zu; LN %.2f, none %.2f at %zu", growth(d, 0, 1),
                                          flow_batches[0], bn, flow_batches[1], wide, flow_batches[2], ln, none, flow_batches[1]),
                                      .control = "30 layers, He's weights, the middle 20",
                                      .verdict = dive_both(explodes, even),
                                      .why = "a factor lies outside 1.3 to 1.55 (BN) or 0.9 to 1.05 (LN)" });
 
-    const kit_record *const depths = kit_runs_get(&d->runs, "gradient_flow", "start/depths"),
-                            *const pre = kit_runs_get(&d->runs, "gradient_flow", "start/last/pre"),
-                            *const post = kit_runs_get(&d->runs, "gradient_flow", "start/last/post");
+    const plot_record *const depths = plot_runs_get(&d->runs, "gradient_flow", "start/depths"),
+                             *const pre = plot_runs_get(&d->runs, "gradient_flow", "start/last/pre"),
+                             *const post = plot_runs_get(&d->runs, "gradient_flow", "start/last/post");
     if (!depths || !pre || !post) return;
     const double a = dive_exponent(depths->values, pre->values, depths->n), b = dive_exponent(depths->values, post->values, depths->n);
     const bool falls = fabs(a + 0.5) <= 0.1, stays = fabs(b) <= 0.12;
@@ -279,8 +282,8 @@ static void claim_start(const dive *d, dive_claims *c)
                    "Before training the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and stays with post-norm: in a "
                    "Transformer on characters, too",
                .source = "Xiong et al. 2020, theorem 1 (PL5)",
-               .measured = kit_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks of size %zu", a, b, depths->values[0],
-                                           depths->values[depths->n - 1], flow_start_size(d)),
+               .measured = plot_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks of size %zu", a, b, depths->values[0],
+                                            depths->values[depths->n - 1], flow_start_size(d)),
                .control = "-0.5 within 0.1, 0 within 0.12",
                .verdict = dive_both(falls, stays),
                .why = "in the theorem's own setting it holds, see below; this network has positions, causal heads that weigh unevenly, and "
@@ -290,7 +293,7 @@ static void claim_start(const dive *d, dive_claims *c)
 static void claim_blocks(const dive *d, dive_claims *c)
 {
     const size_t n = dive_pick(d, 8, 16, 16);
-    const kit_record *const r = kit_runs_get(&d->runs, "gradient_flow", "start/blocks/%zu", n);
+    const plot_record *const r = plot_runs_get(&d->runs, "gradient_flow", "start/blocks/%zu", n);
     if (!r) return;
     const double pre = r->values[2 * n - 1] / r->values[n], post = r->values[3 * n - 1] / r->values[2 * n];
     const bool grows = post >= 2, flat = pre <= 1.5 && pre >= 1 / 1.5;
@@ -298,15 +301,15 @@ static void claim_blocks(const dive *d, dive_claims *c)
         c, &(dive_claim){
                .statement = "Before training gradients grow with the block's number in post-norm, and are level in pre-norm",
                .source = "Xiong et al. 2020, figure 3 (PL6)",
-               .measured = kit_figure_text(c->f, "last over first of %zu blocks of size %zu: %.2f post-norm, %.2f pre-norm", n,
-                                           flow_start_size(d), post, pre),
+               .measured = plot_figure_text(c->f, "last over first of %zu blocks of size %zu: %.2f post-norm, %.2f pre-norm", n,
+                                            flow_start_size(d), post, pre),
                .control = "2 or more; 1 within a factor of 1.5",
                .verdict = dive_both(grows, flat),
-               .why = kit_figure_text(c->f,
-                                      "neither is it so in the theorems' setting: %.2f and %.2f over %d blocks; the paper saw it in "
-                                      "an encoder and decoder for translation",
-                                      start_value(d, 3, "theorem") / start_value(d, 2, "theorem"),
-                                      start_value(d, 1, "theorem") / start_value(d, 0, "theorem"), FLOW_THEOREM) });
+               .why = plot_figure_text(c->f,
+                                       "neither is it so in the theorems' setting: %.2f and %.2f over %d blocks; the paper saw it in "
+                                       "an encoder and decoder for translation",
+                                       start_value(d, 3, "theorem") / start_value(d, 2, "theorem"),
+                                       start_value(d, 1, "theorem") / start_value(d, 0, "theorem"), FLOW_THEOREM) });
 }
 
 static void claim_gains(const dive *d, dive_claims *c)
@@ -320,10 +323,10 @@ static void claim_gains(const dive *d, dive_claims *c)
         c, &(dive_claim){
                .statement = "Recurrent BatchNorm: gamma 0.1 keeps the gradient over 100 steps, gamma 1 makes it vanish",
                .source = "Cooijmans et al. 2016, figure 1a (RB2)",
-               .measured = kit_figure_text(c->f, "100 steps back the gradient is %.2g of that at the last step with gamma 0.1, %.2g with 1",
-                                           small, one),
-               .control = kit_figure_text(c->f, "within a factor of 10; below 0.001. An RNN of tanh(BN(W h)) without input: %.2g and %.2g",
-                                          start_value(d, 2, "rnn"), start_value(d, 4, "rnn")),
+               .measured = plot_figure_text(
+                   c->f, "100 steps back the gradient is %.2g of that at the last step with gamma 0.1, %.2g with 1", small, one),
+               .control = plot_figure_text(c->f, "within a factor of 10; below 0.001. An RNN of tanh(BN(W h)) without input: %.2g and %.2g",
+                                           start_value(d, 2, "rnn"), start_value(d, 4, "rnn")),
                .verdict = dive_both(keeps, kills),
                .why = "with gamma 1 the gradient grows on its way back, as it does through the layers of a deep network with BatchNorm; "
                       "the paper's "
@@ -337,8 +340,8 @@ static void claim_gains(const dive *d, dive_claims *c)
             .statement =
                 "Recurrent BatchNorm: blank first rows have no variance and make the gradient explode; noise in the first state mends it",
             .source = "Cooijmans et al. 2016, section 3 (RB7)",
-            .measured = kit_figure_text(c->f, "over %d blank rows the gradient grows %.2g times from zeros, %.2g times from noise of 0.1",
-                                        FLOW_BLANK, zeros, noise),
+            .measured = plot_figure_text(c->f, "over %d blank rows the gradient grows %.2g times from zeros, %.2g times from noise of 0.1",
+                                         FLOW_BLANK, zeros, noise),
             .control = "100 or more; 2 or less",
             .verdict = dive_both(bursts, calm),
             .why = bursts ? "noise mends most of it" : "it does not explode here" });
@@ -346,30 +349,31 @@ static void claim_gains(const dive *d, dive_claims *c)
 
 static void claim_trained(const dive *d, dive_claims *c)
 {
-    const kit_runs *const r = &d->runs;
+    const plot_runs *const r = &d->runs;
     const char *const f = "gradient_flow";
-    const dive_pair p = dive_compare(kit_runs_get(r, f, "pixels/LN/tested"), kit_runs_get(r, f, "pixels/BN/tested"));
-    const double ln = kit_runs_value(r, f, "pixels/LN/accuracy"), bn = kit_runs_value(r, f, "pixels/BN/accuracy");
+    const dive_pair p = dive_compare(plot_runs_get(r, f, "pixels/LN/tested"), plot_runs_get(r, f, "pixels/BN/tested"));
+    const double ln = plot_runs_value(r, f, "pixels/LN/accuracy"), bn = plot_runs_value(r, f, "pixels/BN/accuracy");
     const bool learned = fmax(ln, bn) > 30;
-    const kit_record *const frames = kit_runs_get(r, f, "frames");
-    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
-                                     .source = "often said",
-                                     .measured = kit_figure_text(
-                                         c->f, "196 pixels, %g steps: test loss LN %.3f, BN %.3f, none %.3f; accuracy %.1f, %.1f, %.1f %%",
-                                         frames ? frames->values[frames->n - 1] + 1 : 0, p.a, p.b,
-                                         kit_runs_value(r, f, "pixels/none/tested"), ln, bn, kit_runs_value(r, f, "pixels/none/accuracy")),
-                                     .control = "BN has statistics of its own for each step",
-                                     .verdict = learned ? dive_is_below(&p) : DIVE_DIFFERS,
-                                     .why = learned ? "recurrent BatchNorm has as good a gradient, and is ahead"
-                                                    : "after so few steps neither has learned much" });
+    const plot_record *const frames = plot_runs_get(r, f, "frames");
+    dive_claim_add(c,
+                   &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
+                                  .source = "often said",
+                                  .measured = plot_figure_text(
+                                      c->f, "196 pixels, %g steps: test loss LN %.3f, BN %.3f, none %.3f; accuracy %.1f, %.1f, %.1f %%",
+                                      frames ? frames->values[frames->n - 1] + 1 : 0, p.a, p.b, plot_runs_value(r, f, "pixels/none/tested"),
+                                      ln, bn, plot_runs_value(r, f, "pixels/none/accuracy")),
+                                  .control = "BN has statistics of its own for each step",
+                                  .verdict = learned ? dive_is_below(&p) : DIVE_DIFFERS,
+                                  .why = learned ? "recurrent BatchNorm has as good a gradient, and is ahead"
+                                                 : "after so few steps neither has learned much" });
 
-    const double cold = kit_runs_value(r, f, "post/LN/tested"), warm = kit_runs_value(r, f, "post/" FLOW_WARM "/tested"),
-                 pre = kit_runs_value(r, f, "pre/LN/tested");
+    const double cold = plot_runs_value(r, f, "post/LN/tested"), warm = plot_runs_value(r, f, "post/" FLOW_WARM "/tested"),
+                 pre = plot_runs_value(r, f, "pre/LN/tested");
     const bool worse = !(cold <= 1.2 * pre), mended = !(warm - pre >= (cold - pre) / 2);
     dive_claim_add(
         c, &(dive_claim){ .statement = "Post-norm needs a warm-up of the learning rate, pre-norm does not",
                           .source = "Xiong et al. 2020 (PL7)",
-                          .measured = kit_figure_text(
+                          .measured = plot_figure_text(
                               c->f, "test loss without warm-up: pre-norm %.2f, post-norm %.2f; post-norm warmed up over %zu steps %.2f",
                               pre, cold, flow_warm_steps(d), warm),
                           .control = "the same batches and weights; worse by 20 %, of which a warm-up takes half",

@@ -223,33 +223,33 @@ void dive_hidden_dynamics_measure(dive *d)
 
 /* ---- What is seen ---- */
 
-static const kit_record *get(const dive *d, const char *task, size_t arm, const char *what)
+static const plot_record *get(const dive *d, const char *task, size_t arm, const char *what)
 {
-    return kit_runs_get(&d->runs, "hidden_dynamics", "%s/%s/%s", task, dive_arm_name[arm], what);
+    return plot_runs_get(&d->runs, "hidden_dynamics", "%s/%s/%s", task, dive_arm_name[arm], what);
 }
 
 static double mean_of(const dive *d, const char *task, size_t arm, const char *what)
 {
-    const kit_record *const r = get(d, task, arm, what);
+    const plot_record *const r = get(d, task, arm, what);
     return r ? dive_moments_of(r->values, r->n).mean : (double)NAN;
 }
 
 typedef enum { OVER_TRAINING, OVER_TIME, AT_THE_LAST /* step, over training */ } course;
 
 /* A panel for each arm, with one range. */
-static void draw_bands(const dive *d, kit_figure *f, const char *task, course over, const char *title, kit_axis x)
+static void draw_bands(const dive *d, plot_figure *f, const char *task, course over, const char *title, plot_axis x)
 {
     static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
-    const kit_record *const share = kit_runs_get(&d->runs, "hidden_dynamics", "share");
-    kit_axis y = { .label = "pre-activation", .low = HUGE_VAL, .high = -HUGE_VAL };
-    kit_series series[DIVE_ARMS];
+    const plot_record *const share = plot_runs_get(&d->runs, "hidden_dynamics", "share");
+    plot_axis y = { .label = "pre-activation", .low = HUGE_VAL, .high = -HUGE_VAL };
+    plot_series series[DIVE_ARMS];
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
         double *band[PERCENTILES], *at;
-        const kit_record *const any = get(d, task, arm, "median");
+        const plot_record *const any = get(d, task, arm, "median");
         if (!any || !share) return;
         const size_t T = over == OVER_TRAINING ? 1 : any->shape.dim[1], n = over == OVER_TIME ? T : share->n;
         for (size_t k = 0; k < PERCENTILES; k++) {
-            const kit_record *const r = get(d, task, arm, percentile_name[k]);
+            const plot_record *const r = get(d, task, arm, percentile_name[k]);
             band[k] = r ? gr_save(f->t, r->n * sizeof *band[k]) : NULL;
             if (!band[k]) return;
             for (size_t i = 0; i < r->n; i++) y.low = fmin(y.low, r->values[i]), y.high = fmax(y.high, r->values[i]);
@@ -257,36 +257,36 @@ static void draw_bands(const dive *d, kit_figure *f, const char *task, course ov
         }
         at = gr_save(f->t, n * sizeof *at);
         for (size_t i = 0; at && i < n; i++) at[i] = over == OVER_TIME ? (double)(i + 1) : share->values[i];
-        series[arm] = (kit_series){ .name = dive_arm_name[arm],
-                                    .ink = (kit_ink)(KIT_INK_NONE + arm),
-                                    .n = at ? n : 0,
-                                    .x = at,
-                                    .y = band[MEDIAN],
-                                    .low = band[LOW],
-                                    .high = band[HIGH],
-                                    .moves = over == OVER_TIME,
-                                    .reveal = over != OVER_TIME };
+        series[arm] = (plot_series){ .name = dive_arm_name[arm],
+                                     .ink = (plot_ink)(PLOT_INK_NONE + arm),
+                                     .n = at ? n : 0,
+                                     .x = at,
+                                     .y = band[MEDIAN],
+                                     .low = band[LOW],
+                                     .high = band[HIGH],
+                                     .moves = over == OVER_TIME,
+                                     .reveal = over != OVER_TIME };
     }
     const double margin = 0.05 * (y.high - y.low);
     y.low -= margin, y.high += margin;
     if (!(y.low < y.high)) y.low = y.high = 0;
     for (size_t arm = 0; arm < DIVE_ARMS; arm++)
-        kit_series_add(kit_panel_new(f, &(kit_panel){ .title = title, .note = norm[arm], .x = x, .y = y, .aspect = 1.2 }), &series[arm]);
+        plot_series_add(plot_panel_new(f, &(plot_panel){ .title = title, .note = norm[arm], .x = x, .y = y, .aspect = 1.2 }), &series[arm]);
 }
 
-static void says(const dive *d, kit_figure *f)
+static void says(const dive *d, plot_figure *f)
 {
     double swell[DIVE_ARMS], off[DIVE_ARMS];
     const dive_spec rows = lstm_spec(d, ROWS);
     const char *const text = dive_spec_text(f, &rows, LSTM_BATCH);
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) swell[arm] = mean_of(d, "rows", arm, "swell"), off[arm] = mean_of(d, "mlp", arm, "off");
-    kit_figure_says(f, KIT_SAY_QUESTION,
-                    "Does what enters the nonlinearities stay where it was, over training and from one time step to the next?");
-    kit_figure_says(f, KIT_SAY_NUMBER,
-                    "%.1f, %.1f, %.1f times: the LSTM's widest band over its narrowest, steps 2 to 28, no norm, BatchNorm, LayerNorm",
-                    swell[0], swell[1], swell[2]);
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Does what enters the nonlinearities stay where it was, over training and from one time step to the next?");
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "%.1f, %.1f, %.1f times: the LSTM's widest band over its narrowest, steps 2 to 28, no norm, BatchNorm, LayerNorm",
+                     swell[0], swell[1], swell[2]);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "Line: the median; band: the 15th to the 85th percentile. First row: a sigmoid unit of the last hidden layer over training, as in "
         "figure 1 of Ioffe and Szegedy. On the mean over units and training the median is %.2f from 0 without a norm, %.2f with BatchNorm "
         "and %.2f with LayerNorm: BatchNorm fixes each unit's distribution over samples; LayerNorm fixes each sample's over units, and "
@@ -297,25 +297,25 @@ static void says(const dive *d, kit_figure *f)
         "up or down without end; tanh bounds it above alone. After LayerNorm it stays 1 by its formula, whatever W is, and so does about "
         "W h, in grey, of which the norm is taken.",
         off[0], off[1], off[2], swell[0], swell[1], swell[2]);
-    kit_figure_says(f, KIT_SAY_SETTINGS,
-                    "%s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
-                    "constant, batch %d; %s, clip 1.",
-                    d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text);
+    plot_figure_says(f, PLOT_SAY_SETTINGS,
+                     "%s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
+                     "constant, batch %d; %s, clip 1.",
+                     d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text);
 }
 
-void dive_hidden_dynamics_draw(const dive *d, kit_figure *f)
+void dive_hidden_dynamics_draw(const dive *d, plot_figure *f)
 {
-    const kit_record *const share = kit_runs_get(&d->runs, "hidden_dynamics", "share");
-    const kit_axis training = { .label = "percent of the training", .low = 0, .high = 100 };
+    const plot_record *const share = plot_runs_get(&d->runs, "hidden_dynamics", "share");
+    const plot_axis training = { .label = "percent of the training", .low = 0, .high = 100 };
     f->title = "Dynamics of pre-activations", f->columns = 3;
     if (!share) return;
-    kit_figure_frames(f, "percent of the training", share->values, share->n);
+    plot_figure_frames(f, "percent of the training", share->values, share->n);
     says(d, f);
     draw_bands(d, f, "mlp", OVER_TRAINING, "One sigmoid unit", training);
     draw_bands(d, f, "rows", AT_THE_LAST, "LSTM, step 28", training);
-    draw_bands(d, f, "rows", OVER_TIME, "LSTM, 28 steps", (kit_axis){ .label = "time step", .low = 1, .high = KIT_SIDE });
+    draw_bands(d, f, "rows", OVER_TIME, "LSTM, 28 steps", (plot_axis){ .label = "time step", .low = 1, .high = KIT_SIDE });
     if (get(d, "pixels", 0, "median"))
-        draw_bands(d, f, "pixels", OVER_TIME, "LSTM, 196 steps", (kit_axis){ .label = "time step", .low = 1, .high = STEPS });
+        draw_bands(d, f, "pixels", OVER_TIME, "LSTM, 196 steps", (plot_axis){ .label = "time step", .low = 1, .high = STEPS });
     dive_recurrence_draw(d, f);
 }
 
@@ -329,12 +329,12 @@ static void claim_percentiles(const dive *d, dive_claims *c)
         &(dive_claim){
             .statement = "The percentiles of a sigmoid's input are more stable with BatchNorm",
             .source = "Ioffe, Szegedy 2015, figure 1b, c (BN2)",
-            .measured = kit_figure_text(
+            .measured = plot_figure_text(
                 c->f,
                 "mean |median| over units and training %.2f with BN, %.2f without (at most 0.6 of it wanted); it drifts by %.2f and %.2f",
                 bn, none, mean_of(d, "mlp", 1, "drift"), mean_of(d, "mlp", 0, "drift")),
-            .control = kit_figure_text(c->f, "no norm in the same places, same weights and batches; LN: %.2f, drift %.2f", ln,
-                                       mean_of(d, "mlp", 2, "drift")),
+            .control = plot_figure_text(c->f, "no norm in the same places, same weights and batches; LN: %.2f, drift %.2f", ln,
+                                        mean_of(d, "mlp", 2, "drift")),
             .verdict = bn <= 0.6 * none ? DIVE_PASS
                        : bn < none      ? DIVE_DIFFERS
                                         : DIVE_FAIL,
@@ -349,8 +349,8 @@ static void claim_lstm(const dive *d, dive_claims *c)
     for (size_t task = 0; task < TASKS; task++) {
         if (!get(d, task_name[task], 0, "swell")) continue;
         const dive_pair p = dive_compare(get(d, task_name[task], 2, "swell"), get(d, task_name[task], 0, "swell"));
-        measured = kit_figure_text(c->f, "%s%s%d steps: widest band over narrowest %.1f with LN, %.1f without (%zu of %zu seeds)", measured,
-                                   n ? "; " : "", task == PIXELS ? STEPS : KIT_SIDE, p.a, p.b, p.below, p.seeds);
+        measured = plot_figure_text(c->f, "%s%s%d steps: widest band over narrowest %.1f with LN, %.1f without (%zu of %zu seeds)",
+                                    measured, n ? "; " : "", task == PIXELS ? STEPS : KIT_SIDE, p.a, p.b, p.below, p.seeds);
         verdict[n++] = dive_is_below(&p);
     }
     if (!n) return;
@@ -359,8 +359,8 @@ static void claim_lstm(const dive *d, dive_claims *c)
                .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM: the size of what enters its candidates",
                .source = "often said; Ba et al. 2016, section 3.1",
                .measured = measured,
-               .control = kit_figure_text(c->f, "BN %.1f; the median moves by %.2f with LN, %.2f without", mean_of(d, "rows", 1, "swell"),
-                                          mean_of(d, "rows", 2, "wander"), mean_of(d, "rows", 0, "wander")),
+               .control = plot_figure_text(c->f, "BN %.1f; the median moves by %.2f with LN, %.2f without", mean_of(d, "rows", 1, "swell"),
+                                           mean_of(d, "rows", 2, "wander"), mean_of(d, "rows", 0, "wander")),
                .verdict = dive_together(verdict, n),
                .why = "the band of the plain LSTM's candidates is as even over the steps, at least in some runs" });
 }

@@ -105,12 +105,12 @@ typedef struct {
     double least[DIVE_ARMS], largest[DIVE_ARMS];
 } span;
 
-static const kit_record *get(const dive *d, const sweep *s, size_t arm)
+static const plot_record *get(const dive *d, const sweep *s, size_t arm)
 {
-    return kit_runs_get(&d->runs, "learning_rate", "%s/%s/loss", s->name, dive_arm_name[arm]);
+    return plot_runs_get(&d->runs, "learning_rate", "%s/%s/loss", s->name, dive_arm_name[arm]);
 }
 
-static bool trains(const kit_record *r, size_t value)
+static bool trains(const plot_record *r, size_t value)
 {
     const size_t seeds = r ? r->n / VALUES : 0;
     for (size_t k = 0; k < seeds; k++)
@@ -122,7 +122,7 @@ static span span_of(const dive *d, const sweep *s)
 {
     span x;
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
-        const kit_record *const r = get(d, s, arm);
+        const plot_record *const r = get(d, s, arm);
         x.least[arm] = x.largest[arm] = NAN;
         for (size_t i = 0; i < VALUES; i++)
             if (trains(r, i)) x.largest[arm] = s->value[i], x.least[arm] = isnan(x.least[arm]) ? s->value[i] : x.least[arm];
@@ -130,22 +130,22 @@ static span span_of(const dive *d, const sweep *s)
     return x;
 }
 
-static const char *number(kit_figure *f, double x) { return isnan(x) ? "not one" : kit_figure_text(f, "%g", x); }
+static const char *number(plot_figure *f, double x) { return isnan(x) ? "not one" : plot_figure_text(f, "%g", x); }
 
 /* "0.01 to 0.3" */
-static const char *span_text(kit_figure *f, const span *x, size_t arm)
+static const char *span_text(plot_figure *f, const span *x, size_t arm)
 {
-    return isnan(x->least[arm]) ? "nothing" : kit_figure_text(f, "%g to %g", x->least[arm], x->largest[arm]);
+    return isnan(x->least[arm]) ? "nothing" : plot_figure_text(f, "%g to %g", x->least[arm], x->largest[arm]);
 }
 
-static const char *spans_text(kit_figure *f, const span *x)
+static const char *spans_text(plot_figure *f, const span *x)
 {
-    return kit_figure_text(f, "none %s, BN %s, LN %s", span_text(f, x, 0), span_text(f, x, 1), span_text(f, x, 2));
+    return plot_figure_text(f, "none %s, BN %s, LN %s", span_text(f, x, 0), span_text(f, x, 1), span_text(f, x, 2));
 }
 
 /* ---- Drawing ---- */
 
-void dive_learning_rate_draw(const dive *d, kit_figure *f)
+void dive_learning_rate_draw(const dive *d, plot_figure *f)
 {
     const char *seen[SWEEPS], *settings[SWEEPS];
     span x[SWEEPS];
@@ -154,41 +154,41 @@ void dive_learning_rate_draw(const dive *d, kit_figure *f)
         const sweep s = sweep_of(d, k);
         const double ends[] = { s.value[0], s.value[VALUES - 1] }, level[] = { guessing / 2, guessing / 2 };
         x[k] = span_of(d, &s);
-        kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = s.title,
-                                                            .note = s.note,
-                                                            .x = { .label = s.axis, .log = true },
-                                                            .y = { .label = "final training loss", .log = true } });
+        plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = s.title,
+                                                               .note = s.note,
+                                                               .x = { .label = s.axis, .log = true },
+                                                               .y = { .label = "final training loss", .log = true } });
         for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
             const dive_band y = dive_over_seeds(f->t, get(d, &s, arm));
             for (size_t i = 0; i < y.n; i++)
                 if (y.high[i] > 2 * guessing) y.mean[i] = y.low[i] = y.high[i] = NAN;
-            kit_series_add(p, &(kit_series){ .name = dive_arm_name[arm],
-                                             .ink = (kit_ink)(KIT_INK_NONE + arm),
-                                             .mark = KIT_LINE_DOTS,
-                                             .n = y.n,
-                                             .x = s.value,
-                                             .y = y.mean,
-                                             .low = y.low,
-                                             .high = y.high });
+            plot_series_add(p, &(plot_series){ .name = dive_arm_name[arm],
+                                               .ink = (plot_ink)(PLOT_INK_NONE + arm),
+                                               .mark = PLOT_LINE_DOTS,
+                                               .n = y.n,
+                                               .x = s.value,
+                                               .y = y.mean,
+                                               .low = y.low,
+                                               .high = y.high });
         }
-        kit_series_add(p, &(kit_series){ .name = "trains below", .ink = KIT_INK_QUIET, .n = 2, .x = ends, .y = level });
+        plot_series_add(p, &(plot_series){ .name = "trains below", .ink = PLOT_INK_QUIET, .n = 2, .x = ends, .y = level });
         dive_spec shown = s.spec;
         if (!s.scale) shown.lr = NAN;
-        seen[k] = kit_figure_text(f, "%s trains at %s", s.title, spans_text(f, &x[k]));
-        settings[k] = kit_figure_text(f, "%s: %s, %zu steps%s", s.title, dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s),
-                                      s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
+        seen[k] = plot_figure_text(f, "%s trains at %s", s.title, spans_text(f, &x[k]));
+        settings[k] = plot_figure_text(f, "%s: %s, %zu steps%s", s.title, dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s),
+                                       s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
     }
-    kit_figure_says(f, KIT_SAY_QUESTION, "Do networks with a norm stand larger learning rates, and worse initial weights?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Do networks with a norm stand larger learning rates, and worse initial weights?");
     const double *const largest = x[MLP_SGD].largest;
-    kit_figure_says(f, KIT_SAY_NUMBER, "%s, %s, %s is the largest learning rate that trains the MLP with SGD: none, BN, LN",
-                    number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
-    kit_figure_says(f, KIT_SAY_CAPTION,
-                    "Each point is a network of its own; lines are means of %zu seeds, bands reach from the least to the largest. The "
-                    "final loss is the mean training loss of the last fifth of the steps. A gap is a seed that left the finite numbers or "
-                    "ended above %.1f, "
-                    "twice the loss of guessing. A setting trains when its loss ends below %.2f (grey) in every seed. %s. %s. %s. %s.",
-                    d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2], settings[3]);
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%s, %s, %s is the largest learning rate that trains the MLP with SGD: none, BN, LN",
+                     number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
+    plot_figure_says(f, PLOT_SAY_CAPTION,
+                     "Each point is a network of its own; lines are means of %zu seeds, bands reach from the least to the largest. The "
+                     "final loss is the mean training loss of the last fifth of the steps. A gap is a seed that left the finite numbers or "
+                     "ended above %.1f, "
+                     "twice the loss of guessing. A setting trains when its loss ends below %.2f (grey) in every seed. %s. %s. %s. %s.",
+                     d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2], settings[3]);
 }
 
 /* ---- Claims ---- */
@@ -210,9 +210,9 @@ static void claim_rates(const dive *d, dive_claims *c, size_t arm, dive_claim cl
         const sweep s = sweep_of(d, k);
         const span x = span_of(d, &s);
         v[k] = more(reach(&x, arm), 1);
-        text[k] = kit_figure_text(c->f, "%s: %s against %s", s.title, span_text(c->f, &x, arm), span_text(c->f, &x, 0));
+        text[k] = plot_figure_text(c->f, "%s: %s against %s", s.title, span_text(c->f, &x, arm), span_text(c->f, &x, 0));
     }
-    claim.measured = kit_figure_text(c->f, "learning rates that train, against no norm: %s; %s; %s", text[0], text[1], text[2]);
+    claim.measured = plot_figure_text(c->f, "learning rates that train, against no norm: %s; %s; %s", text[0], text[1], text[2]);
     claim.control = "no norm, same steps, batches and weights; rates a factor of about 3 apart";
     claim.verdict = dive_together(v, MLP_SCALE);
     claim.why = "not the largest rate everywhere: Adam's steps do not grow with the gradient, so it bears much without a norm";
@@ -226,11 +226,11 @@ static void claim_five(const dive *d, dive_claims *c)
     const double ratio = reach(&x, 1);
     dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates 5 times as large and more",
                                      .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
-                                     .measured = kit_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
+                                     .measured = plot_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
                                      .control = "no norm, same steps, batches and weights; rates a factor of about 3 apart",
-                                     .why = kit_figure_text(c->f, "%s",
-                                                            ratio > 1 ? "larger, but less than 5 times"
-                                                                      : "this network is shallow and has He's weights: it stands as much"),
+                                     .why = plot_figure_text(c->f, "%s",
+                                                             ratio > 1 ? "larger, but less than 5 times"
+                                                                       : "this network is shallow and has He's weights: it stands as much"),
                                      .verdict = ratio >= 5  ? DIVE_PASS
                                                 : ratio > 1 ? DIVE_DIFFERS
                                                             : DIVE_FAIL });
@@ -242,8 +242,8 @@ static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *s
     const span x = span_of(d, &s);
     dive_claim_add(c, &(dive_claim){ .statement = statement,
                                      .source = source,
-                                     .measured = kit_figure_text(c->f, "trains with weights of %s times He's, without norm %s",
-                                                                 span_text(c->f, &x, arm), span_text(c->f, &x, 0)),
+                                     .measured = plot_figure_text(c->f, "trains with weights of %s times He's, without norm %s",
+                                                                  span_text(c->f, &x, arm), span_text(c->f, &x, 0)),
                                      .control = "no norm, same steps, batches and learning rate",
                                      .why = "of the scales tried; Adam's steps do not depend on the gradient's size",
                                      .verdict = more(width(&x, arm), width(&x, 0)) });

@@ -113,44 +113,44 @@ void dive_loss_measure(dive *d)
 
 /* ---- Drawing ---- */
 
-static const kit_record *get(const dive *d, size_t arch, size_t arm, const char *what)
+static const plot_record *get(const dive *d, size_t arch, size_t arm, const char *what)
 {
-    return kit_runs_get(&d->runs, "loss", "%s/%s/%s", dive_arch_name[arch], dive_arm_name[arm], what);
+    return plot_runs_get(&d->runs, "loss", "%s/%s/%s", dive_arch_name[arch], dive_arm_name[arm], what);
 }
 
-static void add_curves(const dive *d, kit_panel *p, size_t arch, const char *what, const kit_record *steps)
+static void add_curves(const dive *d, plot_panel *p, size_t arch, const char *what, const plot_record *steps)
 {
     for (size_t i = 0; i < DIVE_ARMS && p && steps; i++) {
         const dive_band y = dive_over_seeds(p->figure->t, get(d, arch, i, what));
-        kit_series_add(p, &(kit_series){ .name = dive_arm_name[i],
-                                         .ink = (kit_ink)(KIT_INK_NONE + i),
-                                         .n = y.n,
-                                         .x = steps->values,
-                                         .y = y.mean,
-                                         .low = y.low,
-                                         .high = y.high,
-                                         .reveal = true });
+        plot_series_add(p, &(plot_series){ .name = dive_arm_name[i],
+                                           .ink = (plot_ink)(PLOT_INK_NONE + i),
+                                           .n = y.n,
+                                           .x = steps->values,
+                                           .y = y.mean,
+                                           .low = y.low,
+                                           .high = y.high,
+                                           .reveal = true });
     }
 }
 
-static void add_seconds(const dive *d, kit_panel *p, size_t arch)
+static void add_seconds(const dive *d, plot_panel *p, size_t arch)
 {
     for (size_t i = 0; i < DIVE_ARMS && p; i++) {
         const dive_band y = dive_over_seeds(p->figure->t, get(d, arch, i, "wrong"));
         const dive_band x =
-            dive_over_seeds(p->figure->t, kit_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
-        kit_series_add(p, &(kit_series){ .name = dive_arm_name[i],
-                                         .ink = (kit_ink)(KIT_INK_NONE + i),
-                                         .n = x.n < y.n ? x.n : y.n,
-                                         .x = x.mean,
-                                         .y = y.mean,
-                                         .low = y.low,
-                                         .high = y.high,
-                                         .reveal = true });
+            dive_over_seeds(p->figure->t, plot_runs_get(&d->runs, "loss", "seconds/%s/%s", dive_arch_name[arch], dive_arm_name[i]));
+        plot_series_add(p, &(plot_series){ .name = dive_arm_name[i],
+                                           .ink = (plot_ink)(PLOT_INK_NONE + i),
+                                           .n = x.n < y.n ? x.n : y.n,
+                                           .x = x.mean,
+                                           .y = y.mean,
+                                           .low = y.low,
+                                           .high = y.high,
+                                           .reveal = true });
     }
 }
 
-static double mean_of(const kit_record *r)
+static double mean_of(const plot_record *r)
 {
     double sum = 0;
     for (size_t k = 0; r && k < r->n; k++) sum += r->values[k];
@@ -158,58 +158,58 @@ static double mean_of(const kit_record *r)
 }
 
 /* "410, 280, 205": of the three arms. */
-static const char *three(const dive *d, kit_figure *f, size_t arch, const char *what, int digits)
+static const char *three(const dive *d, plot_figure *f, size_t arch, const char *what, int digits)
 {
     char text[DIVE_ARMS][32];
     for (size_t i = 0; i < DIVE_ARMS; i++) dive_number(text[i], sizeof text[i], mean_of(get(d, arch, i, what)), digits);
-    return kit_figure_text(f, "%s, %s, %s", text[0], text[1], text[2]);
+    return plot_figure_text(f, "%s, %s, %s", text[0], text[1], text[2]);
 }
 
-void dive_loss_draw(const dive *d, kit_figure *f)
+void dive_loss_draw(const dive *d, plot_figure *f)
 {
-    const kit_record *const steps = kit_runs_get(&d->runs, "loss", "steps");
+    const plot_record *const steps = plot_runs_get(&d->runs, "loss", "steps");
     f->title = "Loss and accuracy of four architectures";
     f->columns = 3;
     if (!steps) return;
-    kit_figure_frames(f, "step", steps->values, steps->n);
+    plot_figure_frames(f, "step", steps->values, steps->n);
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         const char *const name = dive_arch_name[arch];
         const char *const wrong = arch == DIVE_TRANSFORMER ? "characters wrong, %" : "test error, %";
-        kit_panel *p = kit_panel_new(
-            f, &(kit_panel){
+        plot_panel *p = plot_panel_new(
+            f, &(plot_panel){
                    .title = name, .note = "training loss", .x = { .label = "step" }, .y = { .label = "training loss", .log = true } });
         add_curves(d, p, arch, "train", steps);
-        p = kit_panel_new(f, &(kit_panel){ .title = name,
-                                           .note = "test error: 100 % less accuracy",
-                                           .x = { .label = "step" },
-                                           .y = { .label = wrong, .log = true } });
+        p = plot_panel_new(f, &(plot_panel){ .title = name,
+                                             .note = "test error: 100 % less accuracy",
+                                             .x = { .label = "step" },
+                                             .y = { .label = wrong, .log = true } });
         add_curves(d, p, arch, "wrong", steps);
-        p = kit_panel_new(f, &(kit_panel){ .title = name,
-                                           .note = "against time",
-                                           .x = { .label = "seconds in training steps" },
-                                           .y = { .label = wrong, .log = true } });
+        p = plot_panel_new(f, &(plot_panel){ .title = name,
+                                             .note = "against time",
+                                             .x = { .label = "seconds in training steps" },
+                                             .y = { .label = wrong, .log = true } });
         add_seconds(d, p, arch);
     }
-    kit_figure_says(f, KIT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and does it end better?");
-    kit_figure_says(f, KIT_SAY_NUMBER, "%s steps to %g %% in the LSTM: none, BN, LN", three(d, f, DIVE_LSTM, "mark", 0),
-                    mark_of[DIVE_LSTM]);
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and does it end better?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%s steps to %g %% in the LSTM: none, BN, LN", three(d, f, DIVE_LSTM, "mark", 0),
+                     mark_of[DIVE_LSTM]);
     const char *seen[DIVE_ARCHS], *settings[DIVE_ARCHS];
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         const dive_spec s = spec_of(d, arch);
-        seen[arch] = kit_figure_text(f, "%s: %s steps to %g %%, at the end %s %% wrong", dive_arch_name[arch], three(d, f, arch, "mark", 0),
-                                     mark_of[arch], three(d, f, arch, "error", 1));
-        settings[arch] = kit_figure_text(f, "%s: %s%s", dive_arch_name[arch], dive_spec_text(f, &s, batch_of(d, arch)),
-                                         arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
+        seen[arch] = plot_figure_text(f, "%s: %s steps to %g %%, at the end %s %% wrong", dive_arch_name[arch],
+                                      three(d, f, arch, "mark", 0), mark_of[arch], three(d, f, arch, "error", 1));
+        settings[arch] = plot_figure_text(f, "%s: %s%s", dive_arch_name[arch], dive_spec_text(f, &s, batch_of(d, arch)),
+                                          arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
     }
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "Lines are means of %zu seeds, bands reach from the least to the largest. Arms train in lockstep on the same batches and differ in "
         "the norm alone; a norm also costs time, so look at both axes. BatchNorm is tested with running statistics, which at first lag "
         "behind. A training loss is the mean since the evaluation before; the test error is of %zu test images (in the Transformer of as "
         "many windows of the text as fit %zu batches). None, BN, LN: %s. %s. %s. %s.",
         d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), seen[0], seen[1], seen[2], seen[3]);
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
-                    settings[0], settings[1], settings[2], settings[3]);
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
+                     settings[0], settings[1], settings[2], settings[3]);
 }
 
 /* ---- Claims ---- */
@@ -230,10 +230,10 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
                                  arch ? "; " : "", dive_arch_name[arch], dive_number(a, sizeof a, p.a, digits),
                                  dive_number(b, sizeof b, p.b, digits), p.below, p.seeds);
     }
-    claim.why = kit_figure_text(
+    claim.why = plot_figure_text(
         c->f, "in all seeds it holds in: %s; not in: %s. With these initial weights and Adam a small plain network trains well, too",
         *holds ? holds : "none", *other ? other : "none");
-    claim.measured = kit_figure_text(c->f, "%s: %s", unit, measured), claim.verdict = dive_together(v, DIVE_ARCHS);
+    claim.measured = plot_figure_text(c->f, "%s: %s", unit, measured), claim.verdict = dive_together(v, DIVE_ARCHS);
     dive_claim_add(c, &claim);
 }
 
@@ -248,9 +248,9 @@ static void claim_lstm(const dive *d, dive_claims *c)
         &(dive_claim){
             .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 of the steps",
             .source = "Ba et al. 2016, section 6 (LN9: the bound is ours)",
-            .measured = kit_figure_text(c->f, "%s steps to %g %%, without norm %s: ratio %s%.2f, below in %zu of %zu seeds",
-                                        dive_number(a, sizeof a, p.a, 0), mark_of[DIVE_LSTM], dive_number(b, sizeof b, p.b, 0),
-                                        isnan(p.b) ? "at most " : "", ratio, p.below, p.seeds),
+            .measured = plot_figure_text(c->f, "%s steps to %g %%, without norm %s: ratio %s%.2f, below in %zu of %zu seeds",
+                                         dive_number(a, sizeof a, p.a, 0), mark_of[DIVE_LSTM], dive_number(b, sizeof b, p.b, 0),
+                                         isnan(p.b) ? "at most " : "", ratio, p.below, p.seeds),
             .control = "same batches, learning rate, forget bias +1, pixels 0 to 1",
             .why = "the ratio depends on the pixels' scale, the learning rate and the biases: standardized pixels help the plain LSTM most",
             .verdict = below == DIVE_PASS && ratio <= 0.65 ? DIVE_PASS
@@ -267,9 +267,9 @@ static void claim_cnn(const dive *d, dive_claims *c)
         c,
         &(dive_claim){ .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
                        .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
-                       .measured = kit_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
-                       .control = kit_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
-                       .why = kit_figure_text(c->f, "LN below none in %zu, BN below LN in %zu of %zu seeds", ln.below, bn.below, ln.seeds),
+                       .measured = plot_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
+                       .control = plot_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
+                       .why = plot_figure_text(c->f, "LN below none in %zu, BN below LN in %zu of %zu seeds", ln.below, bn.below, ln.seeds),
                        .verdict = dive_together(v, 2) });
 }
 

@@ -316,7 +316,7 @@ static void transformer_text(char *text, size_t bytes, const dive_spec *s)
              s->hidden, HEADS, s->post ? "post-norm" : "pre-norm", TEXT_WINDOW);
 }
 
-const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)
+const char *dive_spec_text(plot_figure *f, const dive_spec *spec, size_t batch)
 {
     static void (*const write[DIVE_ARCHS])(char *, size_t, const dive_spec *) = { mlp_text, lstm_text, cnn_text, transformer_text };
     char text[400];
@@ -324,6 +324,6 @@ const char *dive_spec_text(kit_figure *f, const dive_spec *spec, size_t batch)
     write[s.arch](text, sizeof text, &s);
     const char *const optimizer = s.sgd ? "SGD" : "Adam";
     if (isnan(spec->lr))
-        return batch ? kit_figure_text(f, "%s, %s, batch %zu", text, optimizer, batch) : kit_figure_text(f, "%s, %s", text, optimizer);
-    return kit_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, optimizer, s.lr, batch);
+        return batch ? plot_figure_text(f, "%s, %s, batch %zu", text, optimizer, batch) : plot_figure_text(f, "%s, %s", text, optimizer);
+    return plot_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, optimizer, s.lr, batch);
 }

@@ -2,7 +2,7 @@
 #ifndef DIVE_MODELS_H
 #define DIVE_MODELS_H
 #include "examples/dive/dive.h"
-#include "examples/kit/kit_text.h"
+#include "examples/kit/text.h"
 #include "nn/conv.h"
 #include "nn/recurrent.h"
 #include "nn/transformer.h"
@@ -72,6 +72,6 @@ void dive_batches_free(dive *d, dive_batches *b);
 gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step);
 
 /* "784-128-128-10, ReLU, .., He's weights, biases 0, Adam, learning rate 0.001 constant, batch 128": for captions. lr NAN and batch 0: without. */
-const char *dive_spec_text(kit_figure *f, const dive_spec *s, size_t batch);
+const char *dive_spec_text(plot_figure *f, const dive_spec *s, size_t batch);
 
 #endif

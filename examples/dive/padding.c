@@ -6,7 +6,7 @@
  * "lesson/statistics" [2, 2]; "look/share" [looks], "look" [WAYS, looks]; "train/share" [paddings], "train" [WAYS, paddings]. */
 #include "core/op.h"
 #include "examples/dive/dive.h"
-#include "examples/kit/kit_names.h"
+#include "examples/kit/names.h"
 #include "gradus.h"
 #include <math.h>
 
@@ -14,12 +14,12 @@ enum { NONE, PLAIN, MASKED, LAYER, WAYS };
 static const struct {
     const char *name;
     gr_norm_kind norm;
-    kit_ink ink;
+    plot_ink ink;
 } way_of[WAYS] = {
-    { "none", GR_NORM_NONE, KIT_INK_NONE },
-    { "BN", GR_NORM_BATCH, KIT_INK_BN },
-    { "BN with lengths", GR_NORM_BATCH, KIT_INK_GN },
-    { "LN", GR_NORM_LAYER, KIT_INK_LN },
+    { "none", GR_NORM_NONE, PLOT_INK_NONE },
+    { "BN", GR_NORM_BATCH, PLOT_INK_BN },
+    { "BN with lengths", GR_NORM_BATCH, PLOT_INK_GN },
+    { "LN", GR_NORM_LAYER, PLOT_INK_LN },
 };
 
 enum { SHARES = 10, SENTENCES = 32, WORDS = 10, FEATURES = 16, BATCHES = 60, LESSON = 8 };
@@ -262,36 +262,36 @@ void dive_padding_measure(dive *d)
 /* ==== The pictures ==== */
 
 /* A line for each way: the rows of record [WAYS, n] against x [n]. */
-static void lines(const dive *d, kit_panel *p, const char *x, const char *record)
+static void lines(const dive *d, plot_panel *p, const char *x, const char *record)
 {
-    const kit_record *const at = kit_runs_get(&d->runs, "padding", "%s", x), *const r = kit_runs_get(&d->runs, "padding", "%s", record);
+    const plot_record *const at = plot_runs_get(&d->runs, "padding", "%s", x), *const r = plot_runs_get(&d->runs, "padding", "%s", record);
     for (size_t w = 0; at && r && r->n == WAYS * at->n && w < WAYS; w++)
-        kit_series_add(p, &(kit_series){ way_of[w].name, way_of[w].ink, KIT_LINE_DOTS, at->n, at->values, r->values + w * at->n });
+        plot_series_add(p, &(plot_series){ way_of[w].name, way_of[w].ink, PLOT_LINE_DOTS, at->n, at->values, r->values + w * at->n });
 }
 
-static void draw_lesson(const dive *d, kit_figure *f)
+static void draw_lesson(const dive *d, plot_figure *f)
 {
     enum { COLUMNS = 5 };
     static const char *const head[COLUMNS] = { "word", "feature one", "BN", "BN with lengths", "LN" };
     static const char *const word[LESSON] = { "1, \"I\"", "2", "3", "4", "5", "6", "7, \"powerful\"", "padding" };
     const char *text[LESSON][COLUMNS];
-    const kit_record *const r = kit_runs_get(&d->runs, "padding", "lesson"), *const s =
-                                                                                 kit_runs_get(&d->runs, "padding", "lesson/statistics");
+    const plot_record *const r = plot_runs_get(&d->runs, "padding", "lesson"), *const s =
+                                                                                   plot_runs_get(&d->runs, "padding", "lesson/statistics");
     if (!r || !s || r->n < (size_t)WAYS * LESSON || s->n < 4) return;
     for (size_t i = 0; i < LESSON; i++) {
-        text[i][0] = word[i], text[i][1] = kit_figure_text(f, "%g", r->values[i]);
-        for (size_t w = PLAIN; w < WAYS; w++) text[i][1 + w] = kit_figure_text(f, "%.2f", r->values[w * LESSON + i]);
+        text[i][0] = word[i], text[i][1] = plot_figure_text(f, "%g", r->values[i]);
+        for (size_t w = PLAIN; w < WAYS; w++) text[i][1 + w] = plot_figure_text(f, "%.2f", r->values[w * LESSON + i]);
     }
     const char *const note =
-        kit_figure_text(f, "of four and three words: BN's mean is %.2f, its deviation %.2f; with lengths %.2f and %.2f", s->values[0],
-                        s->values[2], s->values[1], s->values[3]);
-    kit_panel *const p = kit_panel_new(f, &(kit_panel){ .title = "Two sentences, by hand", .note = note });
-    kit_table_set(p, &(kit_table){ .rows = LESSON, .columns = COLUMNS, .head = head, .text = text[0], .verdict = -1 });
+        plot_figure_text(f, "of four and three words: BN's mean is %.2f, its deviation %.2f; with lengths %.2f and %.2f", s->values[0],
+                         s->values[2], s->values[1], s->values[3]);
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Two sentences, by hand", .note = note });
+    plot_table_set(p, &(plot_table){ .rows = LESSON, .columns = COLUMNS, .head = head, .text = text[0], .verdict = -1 });
 }
 
 static double value(const dive *d, const char *record, size_t i)
 {
-    const kit_record *const r = kit_runs_get(&d->runs, "padding", "%s", record);
+    const plot_record *const r = plot_runs_get(&d->runs, "padding", "%s", record);
     return r && i < r->n ? r->values[i] : (double)NAN;
 }
 static double at_share(const dive *d, const char *record, size_t way, size_t k) { return value(d, record, way * SHARES + k); }
@@ -304,7 +304,7 @@ static double moves(const dive *d, const char *record, size_t way, size_t n)
     return most;
 }
 
-void dive_padding_draw(const dive *d, kit_figure *f)
+void dive_padding_draw(const dive *d, plot_figure *f)
 {
     static const struct {
         const char *title, *note, *x, *y, *share, *record;
@@ -318,32 +318,33 @@ void dive_padding_draw(const dive *d, kit_figure *f)
         { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats a letter", "train/share", "train" },
     };
     f->title = "Padding moves BatchNorm";
-    kit_figure_says(f, KIT_SAY_QUESTION, "Sentences differ in length, and a batch of them is filled up with zeros: who counts the zeros?");
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Sentences differ in length, and a batch of them is filled up with zeros: who counts the zeros?");
     for (size_t k = 0; k < sizeof panel / sizeof *panel; k++) {
-        kit_panel *const p =
-            kit_panel_new(f, &(kit_panel){ .title = panel[k].title, .note = panel[k].note, .x = { panel[k].x }, .y = { panel[k].y } });
+        plot_panel *const p =
+            plot_panel_new(f, &(plot_panel){ .title = panel[k].title, .note = panel[k].note, .x = { panel[k].x }, .y = { panel[k].y } });
         lines(d, p, panel[k].share, panel[k].record);
     }
     draw_lesson(d, f);
 
     const size_t last = SHARES - 1, far = LOOKS - 1;
-    kit_figure_says(
-        f, KIT_SAY_NUMBER,
+    plot_figure_says(
+        f, PLOT_SAY_NUMBER,
         "%.2f to %.2f: feature one of the same word under BN, from no padding to %.0f %%; with lengths it moves by %g, with LN by %g",
         at_share(d, "out", PLAIN, 0), at_share(d, "out", PLAIN, last), value(d, "share", last), moves(d, "out", MASKED, SHARES),
         moves(d, "out", LAYER, SHARES));
-    kit_figure_says(f, KIT_SAY_CAPTION,
-                    "%d sentences of %d words and %d features, feature one from N(2, 1), the others from N(0, 1), then more and more "
-                    "zeros: the words are the same bits throughout. BatchNorm that counts the zeros subtracts %.2f at %.0f %% of padding "
-                    "and %.2f without; in evaluation, by running statistics over %d such batches, it still answers to a padding that is no "
-                    "longer there. With lengths it counts words alone; LayerNorm sees one word at a time. Below, a network that guesses "
-                    "the next letter of a made-up name from three (Adam, learning rate 0.005, batch %d, PyTorch's initial values): judged "
-                    "by the statistics of its batch, as in training, the loss of the same names goes from %.3f to %.3f under BatchNorm "
-                    "when they are padded further. Trained on more padding and evaluated, it differs by at most %.3f: what follows the "
-                    "norm learns what its statistics are.",
-                    SENTENCES, WORDS, FEATURES, at_share(d, "mean", PLAIN, last), value(d, "share", last), at_share(d, "mean", PLAIN, 0),
-                    BATCHES, BATCH, value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + far),
-                    moves(d, "train", PLAIN, PADDINGS));
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
+        "%d sentences of %d words and %d features, feature one from N(2, 1), the others from N(0, 1), then more and more "
+        "zeros: the words are the same bits throughout. BatchNorm that counts the zeros subtracts %.2f at %.0f %% of padding "
+        "and %.2f without; in evaluation, by running statistics over %d such batches, it still answers to a padding that is no "
+        "longer there. With lengths it counts words alone; LayerNorm sees one word at a time. Below, a network that guesses "
+        "the next letter of a made-up name from three (Adam, learning rate 0.005, batch %d, PyTorch's initial values): judged "
+        "by the statistics of its batch, as in training, the loss of the same names goes from %.3f to %.3f under BatchNorm "
+        "when they are padded further. Trained on more padding and evaluated, it differs by at most %.3f: what follows the "
+        "norm learns what its statistics are.",
+        SENTENCES, WORDS, FEATURES, at_share(d, "mean", PLAIN, last), value(d, "share", last), at_share(d, "mean", PLAIN, 0), BATCHES,
+        BATCH, value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + far), moves(d, "train", PLAIN, PADDINGS));
 }
 
 static const char *const taught = "the lesson on padded sentences";
@@ -356,8 +357,8 @@ static void claim_lesson(const dive *d, dive_claims *c)
     const bool holds = fabs(mean[0] - 3.5) < 0.005 && fabs(deviation[0] - 2.29) < 0.005 && fabs(word + 1.09) < 0.005 &&
                        fabs(mean[1] - 4) < 0.005 && fabs(deviation[1] - 2) < 0.005;
     dive_claim_exact(c, holds, "Two padded sentences: mean 3.5, deviation 2.29, \"I\" -1.09; with lengths 4 and 2", taught,
-                     kit_figure_text(c->f, "mean %.2f, deviation %.2f, \"I\" %.2f; with lengths %.2f and %.2f", mean[0], deviation[0], word,
-                                     mean[1], deviation[1]),
+                     plot_figure_text(c->f, "mean %.2f, deviation %.2f, \"I\" %.2f; with lengths %.2f and %.2f", mean[0], deviation[0],
+                                      word, mean[1], deviation[1]),
                      "the lesson's numbers", "other numbers");
 }
 
@@ -366,7 +367,7 @@ static void claim_trained(const dive *d, dive_claims *c)
     const double look[2] = { value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + LOOKS - 1) };
     dive_claim_add(c, &(dive_claim){ .statement = "A trained network with BatchNorm is disturbed by further padding, in training mode",
                                      .source = taught,
-                                     .measured = kit_figure_text(
+                                     .measured = plot_figure_text(
                                          c->f, "loss of the same names %.3f padded by %.0f %%, %.3f by %.0f %%; LN %.3f and %.3f", look[0],
                                          value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1),
                                          value(d, "look", LAYER * LOOKS), value(d, "look", LAYER * LOOKS + LOOKS - 1)),
@@ -378,20 +379,20 @@ static void claim_trained(const dive *d, dive_claims *c)
 void dive_padding_claims(const dive *d, dive_claims *c)
 {
     static const char *const same = "the same words, up to 90 % of padding", *const moved = "it moved";
-    kit_figure *const f = c->f;
+    plot_figure *const f = c->f;
     const size_t last = SHARES - 1;
     double off = 0;
     for (size_t k = 0; k < SHARES; k++)
         off = fmax(off, fabs(at_share(d, "mean", PLAIN, k) - (1 - value(d, "share", k) / 100) * at_share(d, "mean", MASKED, k)));
     dive_claim_exact(c, off < 1e-5 && moves(d, "out", PLAIN, SHARES) > 0.5, "BatchNorm's statistics move with padding", taught,
-                     kit_figure_text(f, "mean of feature one %.3f to %.3f, one word %.2f to %.2f from 0 to %.0f %% of padding",
-                                     at_share(d, "mean", PLAIN, 0), at_share(d, "mean", PLAIN, last), at_share(d, "out", PLAIN, 0),
-                                     at_share(d, "out", PLAIN, last), value(d, "share", last)),
+                     plot_figure_text(f, "mean of feature one %.3f to %.3f, one word %.2f to %.2f from 0 to %.0f %% of padding",
+                                      at_share(d, "mean", PLAIN, 0), at_share(d, "mean", PLAIN, last), at_share(d, "out", PLAIN, 0),
+                                      at_share(d, "out", PLAIN, last), value(d, "share", last)),
                      "the mean is that of the words times their share", "the mean is not that of the words times their share");
     const double out = moves(d, "out", MASKED, SHARES), alone = moves(d, "alone", MASKED, SHARES), layer = moves(d, "out", LAYER, SHARES);
     dive_claim_exact(c, out == 0 && alone == 0, "Given lengths, BatchNorm does not see padding", taught,
-                     kit_figure_text(f, "with lengths one word moves by %g, in the running statistics by %g", out, alone), same, moved);
-    dive_claim_exact(c, layer == 0, "LayerNorm does not see padding", taught, kit_figure_text(f, "one word moves by %g", layer), same,
+                     plot_figure_text(f, "with lengths one word moves by %g, in the running statistics by %g", out, alone), same, moved);
+    dive_claim_exact(c, layer == 0, "LayerNorm does not see padding", taught, plot_figure_text(f, "one word moves by %g", layer), same,
                      moved);
     claim_lesson(d, c), claim_trained(d, c);
 }

@@ -115,32 +115,32 @@ void dive_recurrence_measure(dive *d, double from, double to)
 
 /* ---- What is seen, and what holds ---- */
 
-static void draw_one(const dive *d, kit_figure *f, int fn)
+static void draw_one(const dive *d, plot_figure *f, int fn)
 {
     static const char *const title[FS] = { "h = W h", "h = relu(W h)", "h = tanh(W h)" };
     static const char *const kind[] = { "none", "LN_raw", "LN" }, *const name[] = { "none", "W h before LN", "LN" };
-    static const kit_ink ink[] = { KIT_INK_NONE, KIT_INK_QUIET, KIT_INK_LN };
-    const kit_record *const steps = kit_runs_get(&d->runs, "hidden_dynamics", "recurrence/steps");
-    kit_panel *const p =
-        kit_panel_new(f, &(kit_panel){ .title = title[fn],
-                                       .note = "left to itself",
-                                       .x = { .label = "step", .log = true, .low = 1, .high = 784 },
-                                       .aspect = 1.2,
-                                       .y = { .label = "size, over that at step 1", .log = true, .low = 1e-3, .high = 1e3 } });
+    static const plot_ink ink[] = { PLOT_INK_NONE, PLOT_INK_QUIET, PLOT_INK_LN };
+    const plot_record *const steps = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/steps");
+    plot_panel *const p =
+        plot_panel_new(f, &(plot_panel){ .title = title[fn],
+                                         .note = "left to itself",
+                                         .x = { .label = "step", .log = true, .low = 1, .high = 784 },
+                                         .aspect = 1.2,
+                                         .y = { .label = "size, over that at step 1", .log = true, .low = 1e-3, .high = 1e3 } });
     for (size_t k = 0; k < 3 && steps; k++) {
-        const kit_record *const r = kit_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s", f_name[fn], kind[k]);
+        const plot_record *const r = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s", f_name[fn], kind[k]);
         for (size_t radius = 0; r && radius < RADII; radius++) {
             double y[POINTS];
             for (size_t i = 0; i < steps->n && i < POINTS; i++) {
                 const double v = r->values[radius * steps->n + i];
                 y[i] = v >= 1e-3 && v <= 1e3 ? v : (double)NAN;
             }
-            kit_series_add(p, &(kit_series){ .name = radius ? NULL : name[k], .ink = ink[k], .n = steps->n, .x = steps->values, .y = y });
+            plot_series_add(p, &(plot_series){ .name = radius ? NULL : name[k], .ink = ink[k], .n = steps->n, .x = steps->values, .y = y });
         }
     }
 }
 
-void dive_recurrence_draw(const dive *d, kit_figure *f)
+void dive_recurrence_draw(const dive *d, plot_figure *f)
 {
     for (int fn = 0; fn < FS; fn++) draw_one(d, f, fn);
 }
@@ -148,7 +148,7 @@ void dive_recurrence_draw(const dive *d, kit_figure *f)
 /* The extremes of what enters f over all radii, or of one. */
 static double extreme(const dive *d, int f, const char *kind, const char *which, size_t first, size_t count)
 {
-    const kit_record *const r = kit_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s/%s", f_name[f], kind, which);
+    const plot_record *const r = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s/%s", f_name[f], kind, which);
     double x = which[0] == 'm' ? 0 : HUGE_VAL;
     for (size_t k = first; r && k < first + count && k < r->n; k++) x = which[0] == 'm' ? fmax(x, r->values[k]) : fmin(x, r->values[k]);
     return r ? x : (double)NAN;
@@ -169,13 +169,13 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
         c, &(dive_claim){
                .statement = "The size of what enters a recurrent unit neither grows nor shrinks with LayerNorm, and does without",
                .source = "Ba et al. 2016, section 3.1 (LN17)",
-               .measured = kit_figure_text(c->f,
-                                           "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the "
-                                           "first with LN; W h before the norm %.2f to %.2f times",
-                                           least, most, raw_least, raw_most),
-               .control = kit_figure_text(c->f, "without, linear: %s at 0.5, %s at 2; with tanh at 2 %.2f times",
-                                          down > 0 ? kit_figure_text(c->f, "down to %.1g times", down) : "down to 0, below the floats",
-                                          up < LOST ? kit_figure_text(c->f, "up to %.1g times", up) : "up beyond the floats", tanh_up),
+               .measured = plot_figure_text(c->f,
+                                            "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the "
+                                            "first with LN; W h before the norm %.2f to %.2f times",
+                                            least, most, raw_least, raw_most),
+               .control = plot_figure_text(c->f, "without, linear: %s at 0.5, %s at 2; with tanh at 2 %.2f times",
+                                           down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0, below the floats",
+                                           up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up beyond the floats", tanh_up),
                .verdict = still && grows ? DIVE_PASS
                           : still        ? DIVE_DIFFERS
                                          : DIVE_FAIL,

@@ -8,7 +8,7 @@
  * those steps, sqrt(mean of its squares), over that at step 1; "recurrence/F/LN_raw": of W h before the norm; of each, under "most" and
  * "least", the extremes over all steps [radii]. What left the floats' range is NaN, and 1e38 as an extreme. */
 void dive_recurrence_measure(dive *d, double from, double to);
-void dive_recurrence_draw(const dive *d, kit_figure *f);
+void dive_recurrence_draw(const dive *d, plot_figure *f);
 void dive_recurrence_claims(const dive *d, dive_claims *c);
 
 #endif

@@ -10,7 +10,7 @@ double *dive_blank(dive *d, size_t n)
     return x;
 }
 
-dive_band dive_over_seeds(gr_tape *t, const kit_record *r)
+dive_band dive_over_seeds(gr_tape *t, const plot_record *r)
 {
     const size_t rows = r && r->shape.rank == 2 ? r->shape.dim[0] : 1, n = r ? r->n / rows : 0;
     dive_band b = {
@@ -28,7 +28,7 @@ dive_band dive_over_seeds(gr_tape *t, const kit_record *r)
     return b;
 }
 
-dive_pair dive_compare(const kit_record *a, const kit_record *b)
+dive_pair dive_compare(const plot_record *a, const plot_record *b)
 {
     dive_pair p = { .a = 0, .b = 0 };
     for (size_t k = 0; a && b && k < a->n && k < b->n; k++) {

@@ -10,14 +10,14 @@ double *dive_blank(dive *d, size_t n);
 
 /* Over the rows of r: mean, least and largest of each column, [n], on t; gaps where a row has one. Of NULL, nothing: n is 0. */
 typedef struct { size_t n; double *mean, *low, *high; } dive_band;
-dive_band dive_over_seeds(gr_tape *t, const kit_record *r);
+dive_band dive_over_seeds(gr_tape *t, const plot_record *r);
 
 /* Seed by seed: a against b. What is NaN is beyond all numbers; of both, neither is below. */
 typedef struct {
     double a, b;             /* means; NaN when one is */
     size_t seeds, below;     /* with both; in which a is below b */
 } dive_pair;
-dive_pair dive_compare(const kit_record *a, const kit_record *b);
+dive_pair dive_compare(const plot_record *a, const plot_record *b);
 /* That a is below b: PASS when it is so in every seed, FAIL when in none, else DIFFERS. */
 dive_verdict dive_is_below(const dive_pair *p);
 

@@ -200,18 +200,18 @@ void dive_sphere_measure(dive *d)
 
 /* ---- What is seen ---- */
 
-static const kit_record *get(const dive *d, size_t place, size_t side, const char *what)
+static const plot_record *get(const dive *d, size_t place, size_t side, const char *what)
 {
-    return kit_runs_get(&d->runs, "sphere", "%s/%s/%s", place_name[place], side_name[side], what);
+    return plot_runs_get(&d->runs, "sphere", "%s/%s/%s", place_name[place], side_name[side], what);
 }
 
 static double value(const dive *d, size_t place, const char *what)
 {
-    return kit_runs_value(&d->runs, "sphere", "%s/%s", place_name[place], what);
+    return plot_runs_value(&d->runs, "sphere", "%s/%s", place_name[place], what);
 }
 
 /* How far out the points are: all of the last frame, and of the others all but one in 200. */
-static double reach_of(gr_tape *t, const kit_record *r)
+static double reach_of(gr_tape *t, const plot_record *r)
 {
     double *const x = gr_save(t, r->n * sizeof *x), last = 0;
     for (size_t i = 0; x && i < r->n; i++) {
@@ -221,74 +221,74 @@ static double reach_of(gr_tape *t, const kit_record *r)
     return x ? fmax(last, dive_percentile(x, r->n, 99.5)) : 0;
 }
 
-static void draw_cloud(const dive *d, kit_figure *f, size_t place, size_t side)
+static void draw_cloud(const dive *d, plot_figure *f, size_t place, size_t side)
 {
-    const kit_record *at[AXES], *const digit = kit_runs_get(&d->runs, "sphere", "digit"), *const share = get(d, place, side, "share");
+    const plot_record *at[AXES], *const digit = plot_runs_get(&d->runs, "sphere", "digit"), *const share = get(d, place, side, "share");
     int group[POINTS];
     double reach = 0;
     const char *note = side == AFTER ? "on a sphere of radius 2: nothing is left out" : "without the mean over the four";
     if (place == MANY && share)
-        note = kit_figure_text(f, "three principal axes, %.0f %% of the variance",
-                               100 * (share->values[0] + share->values[1] + share->values[2]));
-    kit_panel *const p = kit_panel_new(
-        f, &(kit_panel){ .title = kit_figure_text(f, "%zu units, %s the norm", units[place], side_name[side]), .note = note });
+        note = plot_figure_text(f, "three principal axes, %.0f %% of the variance",
+                                100 * (share->values[0] + share->values[1] + share->values[2]));
+    plot_panel *const p = plot_panel_new(
+        f, &(plot_panel){ .title = plot_figure_text(f, "%zu units, %s the norm", units[place], side_name[side]), .note = note });
     for (size_t k = 0; k < AXES; k++) {
         at[k] = get(d, place, side, axis_name[k]);
         if (!at[k] || !digit || digit->n > POINTS) return;
         reach = fmax(reach, reach_of(f->t, at[k]));
     }
     for (size_t i = 0; i < digit->n; i++) group[i] = (int)digit->values[i];
-    kit_cloud c = { .n = digit->n,
-                    .x = at[0]->values,
-                    .y = at[1]->values,
-                    .z = at[2]->values,
-                    .moves = true,
-                    .reach = 1.05 * reach,
-                    .group = group,
-                    .groups = 10,
-                    .axis = { "h1", "h2", "h3" },
-                    .means = "digit",
-                    .circles = place == FOUR && side == AFTER ? 2 : 0 };
+    plot_cloud c = { .n = digit->n,
+                     .x = at[0]->values,
+                     .y = at[1]->values,
+                     .z = at[2]->values,
+                     .moves = true,
+                     .reach = 1.05 * reach,
+                     .group = group,
+                     .groups = 10,
+                     .axis = { "h1", "h2", "h3" },
+                     .means = "digit",
+                     .circles = place == FOUR && side == AFTER ? 2 : 0 };
     if (place == FOUR && side == AFTER) c.reach = 2.2;
     if (place == MANY) c.axis[0] = "PC 1", c.axis[1] = "PC 2", c.axis[2] = "PC 3";
-    kit_cloud_set(p, &c);
+    plot_cloud_set(p, &c);
 }
 
-static void draw_radii(const dive *d, kit_figure *f, size_t place, size_t side)
+static void draw_radii(const dive *d, plot_figure *f, size_t place, size_t side)
 {
-    const kit_record *const share = get(d, place, side, "radius"), *const bins = get(d, place, side, "bins");
-    kit_panel *const p =
-        kit_panel_new(f, &(kit_panel){ .title = kit_figure_text(f, "%zu units, %s: distance from the mean", units[place], side_name[side]),
-                                       .x = { .label = "|x - mean| / sqrt(H)" },
-                                       .y = { .label = "percent of samples" },
-                                       .aspect = 2.2 });
+    const plot_record *const share = get(d, place, side, "radius"), *const bins = get(d, place, side, "bins");
+    plot_panel *const p = plot_panel_new(
+        f, &(plot_panel){ .title = plot_figure_text(f, "%zu units, %s: distance from the mean", units[place], side_name[side]),
+                          .x = { .label = "|x - mean| / sqrt(H)" },
+                          .y = { .label = "percent of samples" },
+                          .aspect = 2.2 });
     if (share && bins)
-        kit_series_add(p, &(kit_series){ .ink = side == AFTER ? KIT_INK_LN : KIT_INK_NONE,
-                                         .mark = KIT_BARS,
-                                         .n = bins->n,
-                                         .x = bins->values,
-                                         .y = share->values,
-                                         .moves = true });
+        plot_series_add(p, &(plot_series){ .ink = side == AFTER ? PLOT_INK_LN : PLOT_INK_NONE,
+                                           .mark = PLOT_BARS,
+                                           .n = bins->n,
+                                           .x = bins->values,
+                                           .y = share->values,
+                                           .moves = true });
 }
 
-void dive_sphere_draw(const dive *d, kit_figure *f)
+void dive_sphere_draw(const dive *d, plot_figure *f)
 {
-    const kit_record *const steps = kit_runs_get(&d->runs, "sphere", "steps"), *const before = get(d, FOUR, BEFORE, "range"),
-                            *const after = get(d, FOUR, AFTER, "range");
+    const plot_record *const steps = plot_runs_get(&d->runs, "sphere", "steps"), *const before = get(d, FOUR, BEFORE, "range"),
+                             *const after = get(d, FOUR, AFTER, "range");
     f->title = "LayerNorm puts samples on a sphere";
     if (!steps || !before || !after) return;
-    kit_figure_frames(f, "step", steps->values, steps->n);
+    plot_figure_frames(f, "step", steps->values, steps->n);
     for (size_t place = 0; place < PLACES; place++) {
         for (size_t side = 0; side < SIDES; side++) draw_cloud(d, f, place, side);
         for (size_t side = 0; side < SIDES; side++) draw_radii(d, f, place, side);
     }
-    kit_figure_says(f, KIT_SAY_QUESTION, "What does LayerNorm do to the shape of a layer's activations?");
-    kit_figure_says(
-        f, KIT_SAY_NUMBER,
+    plot_figure_says(f, PLOT_SAY_QUESTION, "What does LayerNorm do to the shape of a layer's activations?");
+    plot_figure_says(
+        f, PLOT_SAY_NUMBER,
         "%.4f to %.4f times sqrt(H): the distance of every sample from its mean after the norm of four units (before: %.2g to %.3g)",
         after->values[0], after->values[1], before->values[0], before->values[1]);
-    kit_figure_says(
-        f, KIT_SAY_CAPTION,
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
         "%zu test images at some steps of one training; colour is the digit; the clouds turn. LayerNorm subtracts a sample's mean over "
         "its units, which takes it off the direction (1, .., 1), and divides by its standard deviation, which brings it to the distance "
         "sqrt(H var / (var + eps)) from there: a direction is all that is left. For four units that is a sphere of radius 2 = sqrt(4) in "
@@ -298,9 +298,9 @@ void dive_sphere_draw(const dive *d, kit_figure *f)
         "mean; after the norm they lie on a sphere of radius 8 in 63 dimensions, of which this is a shadow. Bars, over %.0f images: spread "
         "before, one spike at 1 after. gamma is 1 and beta 0 here; gamma would make an ellipsoid of the sphere, and beta move it.",
         get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
-        kit_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], kit_runs_value(&d->runs, "sphere", "samples"));
-    kit_figure_says(f, KIT_SAY_SETTINGS, "%s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
-                    d->preprocessing, spec.lr, (int)BATCH);
+        plot_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], plot_runs_value(&d->runs, "sphere", "samples"));
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
+                     d->preprocessing, spec.lr, (int)BATCH);
 }
 
 /* ---- What holds ---- */
@@ -308,25 +308,25 @@ void dive_sphere_draw(const dive *d, kit_figure *f)
 void dive_sphere_claims(const dive *d, dive_claims *c)
 {
     static const char *const why = "larger than rounding in float";
-    kit_figure *const f = c->f;
-    const kit_record *const batch = kit_runs_get(&d->runs, "sphere", "many/batch_norm"), *const before = get(d, FOUR, BEFORE, "range");
+    plot_figure *const f = c->f;
+    const plot_record *const batch = plot_runs_get(&d->runs, "sphere", "many/batch_norm"), *const before = get(d, FOUR, BEFORE, "range");
     if (!batch || batch->n != 3 || !before || before->n != 2) return;
     const double mean = fmax(value(d, FOUR, "mean"), value(d, MANY, "mean")), var = fmax(value(d, FOUR, "var"), value(d, MANY, "var"));
     dive_claim_exact(
         c, mean < 1e-5 && var < 1e-5, "LayerNorm keeps mean 0 and variance 1 for each sample (but for eps)",
         "often said; Ba et al. 2016, eq. 3-4",
-        kit_figure_text(f, "layers of 4 and 64 units through training: |mean| at most %.1e, variance off var / (var + eps) by at most %.1e",
-                        mean, var),
-        kit_figure_text(f, "the 64 units' values through BatchNorm: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
-                        batch->values[0], batch->values[1], batch->values[2]),
+        plot_figure_text(
+            f, "layers of 4 and 64 units through training: |mean| at most %.1e, variance off var / (var + eps) by at most %.1e", mean, var),
+        plot_figure_text(f, "the 64 units' values through BatchNorm: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
+                         batch->values[0], batch->values[1], batch->values[2]),
         why);
     const double law = fmax(value(d, FOUR, "law"), value(d, MANY, "law"));
     dive_claim_exact(
         c, law < 1e-5, "LayerNorm puts every sample on a sphere of radius sqrt(H)", "follows from the formula",
-        kit_figure_text(f, "distance off sqrt(H var / (var + eps)) by at most %.1e of sqrt(H), also after Helmert's turn", law),
-        kit_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
+        plot_figure_text(f, "distance off sqrt(H var / (var + eps)) by at most %.1e of sqrt(H), also after Helmert's turn", law),
+        plot_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
     const double projection = fmax(value(d, FOUR, "projection"), value(d, MANY, "projection"));
     dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection off (1, .., 1), then scaling to sqrt(H)", "Brody et al. 2023 (CC6)",
-                     kit_figure_text(f, "off by at most %.1e in any unit of any sample", projection), "eps in the length: H (var + eps)",
+                     plot_figure_text(f, "off by at most %.1e in any unit of any sample", projection), "eps in the length: H (var + eps)",
                      why);
 }

@@ -2,7 +2,7 @@
  * digits, and a hash of the weights: small enough for the scalar code and for an emulated processor, plain enough to be built anywhere.
  *
  *     fingerprint [THREADS]          prints the hash of tests/golden/fingerprint; $GRADUS_ISA chooses the instruction set */
-#include "examples/kit/kit_digits.h"
+#include "examples/kit/digits.h"
 #include "gradus.h"
 #include <inttypes.h>
 #include <stdlib.h>

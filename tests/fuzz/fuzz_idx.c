@@ -1,5 +1,5 @@
 /* tests/fuzz/fuzz_idx.c - IDX files, as images and as labels: refused with GR_BAD_FILE, or n items are there. */
-#include "examples/kit/kit_idx.h"
+#include "examples/kit/idx.h"
 #include "tests/fuzz/fuzz.h"
 
 const char fuzz_name[] = "idx", fuzz_likely[] = "\x01\x03\x08\x09\x0a\x1c\x7f\x80\xff";

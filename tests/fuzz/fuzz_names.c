@@ -1,5 +1,5 @@
 /* tests/fuzz/fuzz_names.c - files of names: refused with GR_BAD_FILE, or batches of them hold ids that a model may look up. */
-#include "examples/kit/kit_names.h"
+#include "examples/kit/names.h"
 #include "tests/fuzz/fuzz.h"
 
 const char fuzz_name[] = "names", fuzz_likely[] = "\n\n\n\r\t az\x01\xff\xc3";

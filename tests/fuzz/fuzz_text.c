@@ -1,5 +1,5 @@
 /* tests/fuzz/fuzz_text.c - text files: refused with GR_BAD_FILE, or windows of them hold ids that a model may look up. */
-#include "examples/kit/kit_text.h"
+#include "examples/kit/text.h"
 #include "tests/fuzz/fuzz.h"
 
 const char fuzz_name[] = "text", fuzz_likely[] = "\n \t.az\x01\x7f\x80\xff";

@@ -1,16 +1,24 @@
 #!/bin/sh
-# check_layers.sh DIR: includes, and calls between the objects in DIR, run one way: core <- ops <- nn <- optim <- examples, tests.
-# core/internal.h belongs to core (and to tests).
+# check_layers.sh DIR: includes, and calls between the objects in DIR, run one way: core <- ops <- nn <- optim <- examples <- tests, and in
+# examples kit <- plot <- dive, kit <- norms <- dive, all <- the programs. core/internal.h belongs to core (and to tests).
 bad=0
 
 find core ops nn optim examples -name '*.[ch]' -exec awk '
-    BEGIN { rank["core"] = 1; rank["ops"] = 2; rank["nn"] = 3; rank["optim"] = 4; rank["examples"] = rank["gradus.h"] = 5; rank["tests"] = 6 }
+    BEGIN {
+        n = split("core ops nn optim gradus.h examples/kit examples/plot examples/norms examples/dive examples tests", order, " ")
+        for (i = 1; i <= n; i++) rank[order[i]] = i
+        apart["examples/norms", "examples/plot"] = 1
+    }
+    function room(path,    part, n) {
+        n = split(path, part, "/")
+        return part[1] == "examples" && n > 2 ? part[1] "/" part[2] : part[1]
+    }
     /^[ \t]*#[ \t]*include[ \t]*"/ {
-        split($0, quoted, "\""); from = to = ""
-        split(FILENAME, a, "/"); from = a[1]
-        split(quoted[2], b, "/"); to = b[1]
-        if (!(to in rank)) why = "is not written from the root of the tree"
-        else if (rank[to] > rank[from]) why = "runs against core <- ops <- nn <- optim <- examples, tests"
+        split($0, quoted, "\"")
+        from = room(FILENAME); to = room(quoted[2])
+        if (!(to in rank) || !(from in rank)) why = "is not written from the root of the tree"
+        else if (rank[to] > rank[from] || (from, to) in apart) why = "runs against " (from ~ /examples/ && to ~ /examples/ ? \
+            "kit <- plot, norms <- dive <- the programs" : "core <- ops <- nn <- optim <- examples <- tests")
         else if (quoted[2] == "core/internal.h" && from != "core") why = "is for core alone"
         else next
         printf "%s:%d: the include of %s %s\n", FILENAME, FNR, quoted[2], why; found = 1

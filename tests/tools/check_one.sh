@@ -2,6 +2,7 @@
 # check_one.sh CC DIR ONE: ONE/gradus.c compiles alone, without a warning, in float and in double; the tests that watch bits (not those of programs) pass with it and
 # see the bits of the normal build in DIR; and the programs of check_bits.sh give the same fingerprints.
 cc=$1 built=$2 one=$3 bad=0
+parts() { for part in plot norms kit; do echo "$built/$1/lib$part.a"; done; }
 for real in float double; do
     flags='-std=c11 -O2 -Wall -Wextra -Werror'
     [ $real = double ] && flags="$flags -DGR_REAL_DOUBLE"
@@ -10,7 +11,7 @@ for real in float double; do
     for source in $(grep -l assert_bits_stay tests/test_*.c | grep -v test_program_); do
         name=$(basename "$source" .c)
         flags=$(pkg-config --libs cmocka 2> /dev/null || echo -lcmocka)
-        $cc "$built/$real/tests/$name.o" "$built/$real/libkit.a" "$built/$real/libtests.a" "$one/$real.o" -o "$one/$name" \
+        $cc "$built/$real/tests/$name.o" $(parts $real) "$built/$real/libtests.a" "$one/$real.o" -o "$one/$name" \
             $flags -lm -pthread || exit 1
         GRADUS_BITS=$one/$real.bits.normal "$built/$real/tests/$name" > "$one/log" 2>&1 || { cat "$one/log"; bad=1; }
         GRADUS_BITS=$one/$real.bits "$one/$name" > "$one/log" 2>&1 || { echo "with the one-file build:"; cat "$one/log"; bad=1; }
@@ -20,7 +21,7 @@ for real in float double; do
 done
 mkdir -p "$one/tests/bits" "$one/examples"
 for program in tests/bits/fingerprint examples/seq_mnist_lstm; do
-    $cc "$built/float/$program.o" "$built/float/libkit.a" "$one/float.o" -o "$one/$program" -lm -pthread || exit 1
+    $cc "$built/float/$program.o" $(parts float) "$one/float.o" -o "$one/$program" -lm -pthread || exit 1
 done
 tests/tools/check_bits.sh "$one" || bad=1
 [ $bad = 0 ] && echo "check-one: compiles alone, $(sort -u "$one/float.bits" | wc -l) results with the bits of the normal build"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# msan.sh CC MAKE: the tests of the library under MemorySanitizer, in float. CC must be a clang with its runtime. The kit's tests and the
-# programs' are left out: what they call in the C library's stdio and in child processes says nothing of the library.
+# msan.sh CC MAKE: the tests of the library under MemorySanitizer, in float. CC must be a clang with its runtime. The tests of the examples
+# are left out: what they call in the C library's stdio and in child processes says nothing of the library.
 if ! echo 'int main(void) { return 0; }' | $1 -x c - -fsanitize=memory -o /dev/null 2> /dev/null; then
     echo "not run: MemorySanitizer, $1 has no runtime for it: make msan CC=clang"
     exit 0
 fi
 export MSAN_OPTIONS="allocator_may_return_null=1:$MSAN_OPTIONS" # tests ask for more memory than there is
-names=$(cd tests && ls test_*.c | grep -v -e '^test_kit_' -e '^test_dive_' -e '^test_program_' -e '^test_main_job' | sed 's/[.]c$//')
+names=$(cd tests && ls test_*.c | grep -v -e '^test_kit_' -e '^test_plot_' -e '^test_dive_' -e '^test_program_' -e '^test_main_job' | sed 's/[.]c$//')
 where=$($2 -s CC="$1" SAN=memory where)
 $2 CC="$1" SAN=memory $(for name in $names; do echo "$where/tests/$name"; done) || exit
 . "$(dirname "$0")/scratch.sh"

@@ -1,0 +1,107 @@
+/* examples/kit/file.c - files, read once; written as the library writes its own (core/file.h). */
+#include "examples/kit/file.h"
+#include "core/op.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Reading ---- */
+
+/* Room for twice as much, at least for `least` bytes. */
+static bool grow(gr_tape *t, kit_bytes *b, const char *path, size_t least)
+{
+    const size_t room = b->room * 2 > least ? b->room * 2 : least;
+    char *const data = gr_memory_new(gr_tape_allocator(t), room);
+    if (!data) return gr_fail_as(t, GR_NO_MEMORY, "", "%s: no memory for %zu bytes", path, room);
+    if (b->n) memcpy(data, b->data, b->n);
+    gr_memory_free(gr_tape_allocator(t), b->data, b->room);
+    b->data = data, b->room = room;
+    return true;
+}
+
+static void read_all(gr_tape *t, int fd, kit_bytes *b, const char *path, size_t most)
+{
+    for (;;) {
+        if (b->n + 1 >= b->room && !grow(t, b, path, b->n + 2)) return;
+        const ssize_t n = read(fd, b->data + b->n, b->room - 1 - b->n);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
+        if (n <= 0) break;
+        b->n += (size_t)n;
+        if (b->n > most) {
+            gr_fail_as(t, GR_BAD_FILE, "", "%s: holds more than %zu bytes", path, most);
+            return;
+        }
+    }
+    b->data[b->n] = 0;
+}
+
+kit_bytes kit_file_read(gr_tape *t, const char *path, size_t most)
+{
+    kit_bytes b = { 0 };
+    struct stat st;
+    if (gr_failed(t)) return b;
+    int fd;
+    do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a named pipe is refused below, not waited for */
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0 || fstat(fd, &st) != 0) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode)) gr_fail_as(t, GR_IO_FAILED, "", "%s: is not a regular file", path);
+    else if (grow(t, &b, path, ((uint64_t)st.st_size < most ? (size_t)st.st_size : most) + 2)) read_all(t, fd, &b, path, most);
+    if (fd >= 0) close(fd);
+    if (gr_failed(t)) kit_bytes_free(t, &b);
+    return b;
+}
+
+void kit_bytes_free(gr_tape *t, kit_bytes *b)
+{
+    gr_memory_free(gr_tape_allocator(t), b->data, b->room);
+    *b = (kit_bytes){ 0 };
+}
+
+/* ---- Writing ---- */
+
+static bool fails(gr_tape *t, const char *path, int error)
+{
+    return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': %s", path, strerror(error ? error : EIO));
+}
+
+kit_file kit_file_begin(gr_tape *t, const char *path)
+{
+    kit_file f = { 0 };
+    if (!gr__file_create(t, &f.file, path)) return f;
+    const int fd = fcntl(f.file.fd, F_DUPFD_CLOEXEC, 3);
+    f.out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (f.out) return f;
+    fails(t, path, errno);
+    if (fd >= 0) close(fd);
+    gr__file_commit(t, &f.file); /* on a tape in error it gives the file up */
+    return f;
+}
+
+bool kit_file_end(gr_tape *t, kit_file *f)
+{
+    if (!f->out) return false;
+    if (!gr_failed(t)) {
+        errno = 0;
+        const bool well = fflush(f->out) == 0 && !ferror(f->out);
+        if (!well && !errno) (void)!write(fileno(f->out), "", 1); /* says why earlier ones failed */
+        if (!well) fails(t, f->file.path, errno);
+    }
+    if (fclose(f->out) != 0 && !gr_failed(t)) fails(t, f->file.path, errno);
+    f->out = NULL;
+    return gr__file_commit(t, &f->file);
+}
+
+bool kit_can_write(gr_tape *t, const char *flag, const char *path)
+{
+    gr__file f;
+    if (!path || gr_failed(t)) return !gr_failed(t);
+    gr_tape *const trial = gr_tape_new(0); /* for its message */
+    if (gr__file_create(trial, &f, path)) gr_fail(trial, NULL, "only a trial"), gr__file_commit(trial, &f);
+    else if (trial) gr_fail_as(t, gr_error_code(trial), "", "--%s: %s", flag, gr_message(trial));
+    else gr_fail_as(t, GR_NO_MEMORY, "", "--%s: out of memory", flag);
+    gr_tape_free(trial);
+    return !gr_failed(t);
+}

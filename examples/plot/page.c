@@ -1,0 +1,222 @@
+/* examples/plot/page.c - the page: one HTML file with its style, its script, every figure as a drawing and as Plotly's JSON. */
+#include "examples/plot/page.h"
+#include "core/op.h"
+#include "examples/plot/draw.h"
+#include "examples/kit/file.h"
+#include "examples/kit/json.h"
+#include <math.h>
+#include <string.h>
+
+/* That of plotly 7.1.0 on PyPI, and its SHA-256. tests/report/check_report.py holds them against the package. */
+#define PLOTLY "https://cdn.plot.ly/plotly-4.1.1.min.js"
+#define PLOTLY_SHA "sha256-O24V1F27f8pb0glCkelh3cVHLNiHAJ5gCaVtq2aNch8="
+
+enum { LARGEST = 1 << 28 }; /* a plotly.min.js has 5 MB */
+
+static void lines(FILE *out, const char *const *line)
+{
+    for (; *line; line++) fputs(*line, out);
+}
+
+/* <tag>text</tag>, or nothing without a text. */
+static void element(FILE *out, const char *tag, const char *class, const char *text)
+{
+    if (!text) return;
+    fprintf(out, class ? "<%s class=\"%s\">" : "<%s>", tag, class), kit_markup(out, text), fprintf(out, "</%s>\n", tag);
+}
+
+/* ---- The key ---- */
+
+static void key(FILE *out, const plot_figure *f)
+{
+    const plot_series *entry[64];
+    const size_t n = plot_key(f, entry, 64);
+    if (n) fputs("<ul class=\"key\">", out);
+    for (size_t i = 0; i < n; i++) {
+        const bool bar = entry[i]->mark == PLOT_BARS;
+        fprintf(out, "<li><svg class=\"line\" viewBox=\"0 0 30 8\" aria-hidden=\"true\"><path class=\"%s %s\" d=\"%s\"/></svg>",
+                bar ? "bar" : "curve", plot_looks[entry[i]->ink].css, bar ? "M4 -2h22v12h-22z" : "M0 4H30");
+        kit_markup(out, entry[i]->name), fputs("</li>", out);
+    }
+    if (n) fputs("</ul>\n", out);
+    for (size_t k = 0; k < f->n; k++) {
+        const plot_map *const m = f->panel[k]->map;
+        const plot_cloud *const c = f->panel[k]->cloud;
+        if (!plot_key_is_new(f, k)) continue;
+        fputs("<ul class=\"key\"><li>", out), kit_markup(out, m ? m->means : c->means), fputs("</li>", out);
+        if (m) {
+            fprintf(out, "<li>%s%.3g <svg class=\"ramp\" viewBox=\"0 0 9 1\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+                    m->low < 0 ? "\xe2\x88\x92" : "", fabs(m->low));
+            for (int i = 0; i < PLOT_LEVELS; i++)
+                fprintf(out, "<path class=\"%c%d\" d=\"M%d 0h1v1h-1z\"/>", m->diverging ? 'q' : 's', i, i);
+            fprintf(out, "</svg> %.3g</li>", m->high);
+        }
+        for (size_t g = 0; c && g < c->groups && g < PLOT_GROUPS; g++)
+            fprintf(out,
+                    "<li><svg class=\"spot\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><circle class=\"k%zu\" cx=\"5\" cy=\"5\" "
+                    "r=\"5\"/></svg>%zu</li>",
+                    g, g);
+        fputs("</ul>\n", out);
+    }
+}
+
+/* ---- Panels ---- */
+
+static void cell(FILE *out, const plot_table *t, size_t r, size_t c)
+{
+    const char *const text = t->text[r * t->columns + c];
+    if (c == 0) {
+        fputs("<th scope=\"row\">", out), kit_markup(out, text), fputs("</th>", out);
+        return;
+    }
+    const plot_verdict *const verdict = plot_verdict_of(t, r, c);
+    if (verdict) fprintf(out, "<td class=\"v %s\">%s %s</td>", verdict->css, verdict->sign, verdict->word);
+    else {
+        fputs("<td", out);
+        if (*text) fputs(" data-l=\"", out), kit_markup(out, t->head[c]), fputs("\"", out);
+        fputs(">", out), kit_markup(out, text), fputs("</td>", out);
+    }
+}
+
+static void table(FILE *out, const plot_panel *p)
+{
+    const plot_table *const t = p->table;
+    fputs("<table>\n", out), element(out, "caption", NULL, p->note), fputs("<thead><tr>", out);
+    for (size_t c = 0; c < t->columns; c++) fputs("<th scope=\"col\">", out), kit_markup(out, t->head[c]), fputs("</th>", out);
+    fputs("</tr></thead>\n<tbody>\n", out);
+    for (size_t r = 0; r < t->rows; r++) {
+        fputs("<tr>", out);
+        for (size_t c = 0; c < t->columns; c++) cell(out, t, r, c);
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table>\n", out);
+}
+
+static void panel(FILE *out, const plot_figure *f, size_t k)
+{
+    const plot_panel *const p = f->panel[k];
+    fprintf(out, "<div class=\"panel%s\">", p->table ? " wide" : plot_frame_of(p).l > 0 ? " axes" : "");
+    if (p->title || (p->note && !p->table)) {
+        fputs("<h3>", out), kit_markup(out, p->title);
+        if (p->note && !p->table) fputs(" <small>", out), kit_markup(out, p->note), fputs("</small>", out);
+        fputs("</h3>", out);
+    }
+    if (p->table) table(out, p);
+    else {
+        const plot_frame s = plot_frame_of(p);
+        fprintf(out, "<div class=\"box\" style=\"aspect-ratio:%.0f/%.0f\">", s.w, s.h), plot_panel_svg(out, p);
+        fprintf(out, "<div class=\"plot\" id=\"plot-%s-%zu\" data-panel=\"%zu\"></div></div>", f->name, k + 1, k + 1);
+    }
+    fputs("</div>\n", out);
+}
+
+static bool has_plots(const plot_figure *f)
+{
+    for (size_t k = 0; k < f->n; k++)
+        if (!f->panel[k]->table) return true;
+    return false;
+}
+
+static void figure(FILE *out, const plot_figure *f, size_t number)
+{
+    fprintf(out, "<figure class=\"fig\" id=\"%s\"", f->name);
+    if (has_plots(f))
+        fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
+    fputs(">\n", out), element(out, "h2", NULL, f->title), element(out, "p", "ask", f->says[PLOT_SAY_QUESTION]);
+    element(out, "p", "said", f->says[PLOT_SAY_NUMBER]);
+    fputs("<div class=\"controls\">", out), key(out, f),
+        fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", plot_columns(f), plot_columns(f));
+    for (size_t k = 0; k < f->n; k++) panel(out, f, k);
+    fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[PLOT_SAY_CAPTION]);
+    if (f->says[PLOT_SAY_SETTINGS]) fputs("<p><b>Settings.</b> ", out), kit_markup(out, f->says[PLOT_SAY_SETTINGS]), fputs("</p>", out);
+    fputs("</figcaption></figure>\n", out);
+}
+
+/* ---- Plotly ---- */
+
+const char *plot_plotly_read(gr_tape *t, const char *path)
+{
+    kit_bytes b = kit_file_read(t, path, LARGEST);
+    char *const text = b.data ? gr_save(t, b.n + 1) : NULL;
+    if (text && (b.n < 17 || !memmem(b.data, b.n < 512 ? b.n : 512, "plotly.js v", 11)))
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: does not begin as a plotly.min.js does", path);
+    else if (text && strlen(b.data) != b.n) gr_fail_as(t, GR_BAD_FILE, "", "%s: holds a byte 0, and cannot be put into a page", path);
+    else if (text && strcasestr(b.data, "</script"))
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: holds \"</script\", and cannot be put into a page", path);
+    if (text && !gr_failed(t)) memcpy(text, b.data, b.n + 1);
+    kit_bytes_free(t, &b);
+    return gr_failed(t) ? NULL : text;
+}
+
+/* ---- The page ---- */
+
+static void begin(FILE *out, const plot_page *page)
+{
+    fprintf(out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+            "content=\"default-src 'none'; "
+            "script-src 'unsafe-inline'%s; style-src 'unsafe-inline'; img-src data: blob:\">\n<meta name=\"viewport\" "
+            "content=\"width=device-width, initial-scale=1\">\n",
+            page->plotly ? "" : " https://cdn.plot.ly");
+    element(out, "title", NULL, page->title);
+    fputs("<link rel=\"icon\" href=\"data:,\">\n<style>\n", out), lines(out, plot_figure_css), lines(out, plot_page_css),
+        fputs("</style>\n</head>\n", out);
+    fputs(page->plotly ? "<body>\n<main>\n" : "<body data-plotly=\"" PLOTLY "\" data-sri=\"" PLOTLY_SHA "\">\n<main>\n", out);
+    element(out, "h1", NULL, page->title), element(out, "p", "lead", page->lead);
+    fputs("<p class=\"notice\" id=\"notice\" hidden>These are still drawings: Plotly, which makes them move, could not be loaded. The end "
+          "of the page says where it is.</p>\n"
+          "<noscript><p class=\"notice\">Scripts are off: these are still drawings.</p></noscript>\n",
+          out);
+}
+
+static void contents(FILE *out, plot_figure *const *f, size_t n)
+{
+    fputs("<nav aria-label=\"Figures\"><ol class=\"contents\">\n", out);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, "<li><a href=\"#%s\">", f[i]->name), kit_markup(out, f[i]->title), fputs("</a>", out);
+        if (f[i]->says[PLOT_SAY_NUMBER]) kit_markup(out, f[i]->says[PLOT_SAY_NUMBER]);
+        fputs("</li>\n", out);
+    }
+    fputs("</ol></nav>\n", out);
+}
+
+static void facts(FILE *out, const plot_page *page)
+{
+    element(out, "p", "notice", page->skipped);
+    fputs("<section><h2>How to get this page again</h2>\n<dl>\n", out);
+    for (size_t i = 0; i < page->facts; i++)
+        fputs("<dt>", out), kit_markup(out, page->fact[i][0]), fputs("</dt><dd>", out), kit_markup(out, page->fact[i][1]),
+            fputs("</dd>\n", out);
+    fputs("<dt>Plotly</dt><dd>", out);
+    if (page->plotly) fputs("in this page, which needs no network", out);
+    else fputs("loaded from <code>" PLOTLY "</code>, and refused when it is not that very file.", out);
+    if (!page->plotly && !page->has_no_flag)
+        fputs(" With it, or with <code>package_data/plotly.min.js</code> of PyPI's <code>plotly</code> package, <code>--plotly FILE</code> "
+              "makes a page that needs no network.",
+              out);
+    fputs("</dd>\n</dl></section>\n</main>\n", out);
+}
+
+const char *plot_command(gr_tape *t, const char *name, int argc, char **argv)
+{
+    const char *all = name;
+    for (int i = 1; i < argc; i++) all = plot_say(t, "%s %s", all, argv[i]);
+    return all;
+}
+
+bool plot_page_write(gr_tape *t, const char *path, const plot_page *page, plot_figure *const *figures, size_t n)
+{
+    kit_file file = kit_file_begin(t, path);
+    if (!file.out) return false;
+    begin(file.out, page), contents(file.out, figures, n);
+    for (size_t i = 0; i < n; i++) figure(file.out, figures[i], i + 1);
+    facts(file.out, page);
+    for (size_t i = 0; i < n; i++) {
+        if (!has_plots(figures[i])) continue;
+        fprintf(file.out, "<script type=\"application/json\" id=\"json-%s\">", figures[i]->name);
+        plot_figure_json(file.out, figures[i]), fputs("</script>\n", file.out);
+    }
+    if (page->plotly) fputs("<script>", file.out), fputs(page->plotly, file.out), fputs("</script>\n", file.out);
+    fputs("<script>\n", file.out), lines(file.out, plot_page_js), fputs("</script>\n</body>\n</html>\n", file.out);
+    return kit_file_end(t, &file);
+}

@@ -1,0 +1,229 @@
+/* examples/plot/svg.c - drawings: clouds and tables, a panel's drawing, and that of a figure as a whole. */
+#include "examples/plot/svg.h"
+#include "core/op.h"
+#include "examples/kit/json.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- A cloud: seen from a fixed place, the near over the far ---- */
+
+static const double right[3] = { 0.6946, 0.7194, 0 }, up[3] = { -0.2802, 0.2705, 0.9211 }, eye[3] = { 0.6626, -0.6398, 0.3895 };
+typedef struct {
+    double depth, x, y;
+    size_t i;
+} point;
+
+static double along(const double axis[3], const double v[3]) { return axis[0] * v[0] + axis[1] * v[1] + axis[2] * v[2]; }
+
+static int by_depth(const void *a, const void *b)
+{
+    const point *const p = a, *const q = b;
+    return p->depth != q->depth ? p->depth < q->depth ? -1 : 1 : p->i < q->i ? -1 : 1;
+}
+
+/* Lines lie under the points, words over them. */
+static void cloud_axes(FILE *out, const plot_cloud *c, double w, double h, double k, bool words)
+{
+    for (int i = 0; i < 3; i++) {
+        double v[3] = { 0, 0, 0 };
+        v[i] = c->reach;
+        const double x = k * along(right, v), y = k * along(up, v);
+        if (!words) {
+            fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fL%.1f %.1f\"/>", w / 2 - x, h / 2 + y, w / 2 + x, h / 2 - y);
+            continue;
+        }
+        fprintf(out, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">", fmax(50, fmin(w - 50, w / 2 + x * 1.1)),
+                h / 2 - y * 1.1 + (i == 2 ? -4 : 10));
+        kit_markup(out, c->axis[i]), fputs("</text>", out);
+    }
+}
+
+static void cloud_circles(FILE *out, const plot_cloud *c, double w, double h, double k)
+{
+    for (int without = 0; without < 3; without++) {
+        fputs("<path class=\"ghost ring\" d=\"M", out);
+        for (int i = 0; i <= 36; i++) {
+            double v[3] = { 0, 0, 0 };
+            v[(without + 1) % 3] = c->circles * cos(i * 0.17453292519943295),
+                              v[(without + 2) % 3] = c->circles * sin(i * 0.17453292519943295);
+            fprintf(out, "%s%.1f %.1f", i ? "L" : "", w / 2 + k * along(right, v), h / 2 - k * along(up, v));
+        }
+        fputs("\"/>", out);
+    }
+}
+
+void plot_svg_cloud(FILE *out, const plot_panel *p)
+{
+    const plot_cloud *const c = p->cloud;
+    const plot_frame f = plot_frame_of(p);
+    const double k = fmin(f.w, f.h) * 0.42 / c->reach;
+    const size_t frame = plot_last_frame(p->figure);
+    const double *const at[3] = { plot_frame_row(c->x, c->moves, frame, c->n), plot_frame_row(c->y, c->moves, frame, c->n),
+                                  plot_frame_row(c->z, c->moves, frame, c->n) };
+    point *const points = gr_save(p->figure->t, (c->n + 1) * sizeof *points);
+    size_t n = 0;
+    for (size_t i = 0; points && i < c->n; i++) {
+        const double v[3] = { at[0][i], at[1][i], at[2][i] };
+        const point q = { along(eye, v), f.w / 2 + k * along(right, v), f.h / 2 - k * along(up, v), i };
+        if (isfinite(q.depth) && fabs(q.x) < 1e6 && fabs(q.y) < 1e6) points[n++] = q;
+    }
+    if (!points) return;
+    qsort(points, n, sizeof *points, by_depth);
+    cloud_axes(out, c, f.w, f.h, k, false);
+    if (c->circles > 0) cloud_circles(out, c, f.w, f.h, k);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "<circle class=\"k%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", c->group ? abs(c->group[points[i].i] % PLOT_GROUPS) : 0,
+                points[i].x, points[i].y, fmax(2, fmin(4.4, 3.2 + points[i].depth / c->reach * 0.7)));
+    cloud_axes(out, c, f.w, f.h, k, true);
+}
+
+/* ---- A table, as lines ---- */
+
+static void table(FILE *out, const plot_panel *p)
+{
+    const plot_table *const t = p->table;
+    const double w = plot_panel_width(p);
+    size_t characters[PLOT_COLUMNS];
+    double y = 0;
+    plot_table_columns(t, w, characters);
+    for (size_t r = 0; r <= t->rows; r++) {
+        double x = 0;
+        for (size_t c = 0; c < t->columns && c < PLOT_COLUMNS; c++) {
+            const char *text = r ? t->text[(r - 1) * t->columns + c] : t->head[c];
+            const plot_verdict *const verdict = r ? plot_verdict_of(t, r - 1, c) : NULL;
+            for (size_t line = 1; *text; line++) {
+                while (*text == ' ') text++;
+                const size_t n = plot_line(text, characters[c] - 2);
+                char piece[256];
+                snprintf(piece, sizeof piece, "%.*s", (int)(n < 255 ? n : 255), text);
+                fprintf(out, "<text class=\"cell %s\" x=\"%.1f\" y=\"%.1f\">", r ? verdict ? verdict->css : "" : "strong", x,
+                        y + (double)line * PLOT_LINE_HEIGHT);
+                if (verdict) fprintf(out, "%s ", verdict->sign);
+                kit_markup(out, piece), fputs("</text>", out);
+                text += n;
+            }
+            x += (double)characters[c] * 6.6;
+        }
+        y += (double)plot_table_lines(t, r, characters) * PLOT_LINE_HEIGHT + 7;
+        fprintf(out, "<path class=\"g\" d=\"M0 %.1fH%.0f\"/>", y - 1, w);
+    }
+}
+
+/* ---- A panel, a figure ---- */
+
+void plot_svg_body(FILE *out, const plot_panel *p)
+{
+    fputs("<title>", out), kit_markup(out, p->title ? p->title : p->figure->title), fputs("</title><desc>", out);
+    plot_panel_describe(out, p), fputs("</desc>", out);
+    if (p->table) table(out, p);
+    else if (p->cloud) plot_svg_cloud(out, p);
+    else plot_svg_chart(out, p);
+}
+
+void plot_panel_svg(FILE *out, const plot_panel *p)
+{
+    if (!p) return;
+    const plot_frame f = plot_frame_of(p);
+    fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\">", f.w, f.h), plot_svg_body(out, p), fputs("</svg>", out);
+}
+
+/* Lines of at most so many characters from y on; returns where the next one would be. */
+static double lines(FILE *out, const char *class, const char *text, size_t most, double y, double height)
+{
+    char piece[1024];
+    while (text && *text) {
+        while (*text == ' ') text++;
+        const size_t n = plot_line(text, most);
+        snprintf(piece, sizeof piece, "%.*s", (int)(n < 1023 ? n : 1023), text);
+        fprintf(out, "<text class=\"%s\" x=\"0\" y=\"%.1f\">", class, y += height), kit_markup(out, piece), fputs("</text>\n", out);
+        text += n;
+    }
+    return y;
+}
+
+/* The key, from y on, w wide; returns where it ends. */
+static double key(FILE *out, const plot_figure *f, double y, double w)
+{
+    const plot_series *entry[64];
+    const size_t n = plot_key(f, entry, 64);
+    double x = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double wide = 52 + 7 * (double)plot_characters(entry[i]->name);
+        if (x > 0 && x + wide > w) x = 0, y += 20;
+        fprintf(out, "<path class=\"curve %s\" d=\"M%.0f %.1fh30\"/><text x=\"%.0f\" y=\"%.1f\">", plot_looks[entry[i]->ink].css, x, y + 14,
+                x + 37, y + 18.5);
+        kit_markup(out, entry[i]->name), fputs("</text>", out);
+        x += wide;
+    }
+    for (size_t k = 0; k < f->n; k++) {
+        const plot_map *const m = f->panel[k]->map;
+        const plot_cloud *const c = f->panel[k]->cloud;
+        if (!plot_key_is_new(f, k)) continue;
+        const char *const means = m ? m->means : c->means;
+        const double wide = 40 + 7 * (double)plot_characters(means) + (m ? 220 : 26 * (double)c->groups);
+        if (x > 0 && x + wide > w) x = 0, y += 20;
+        fprintf(out, "<text x=\"%.0f\" y=\"%.1f\">", x, y + 18.5), kit_markup(out, means);
+        double at = x + 10 + 7 * (double)plot_characters(means);
+        if (m) {
+            fprintf(out, "</text><text class=\"end\" x=\"%.0f\" y=\"%.1f\">%.3g</text>", at + 34, y + 18.5, m->low);
+            for (int i = 0; i < PLOT_LEVELS; i++)
+                fprintf(out, "<path class=\"%c%d\" d=\"M%.0f %.1fh12v10h-12z\"/>", m->diverging ? 'q' : 's', i, at + 40 + 12 * i, y + 9);
+            fprintf(out, "<text x=\"%.0f\" y=\"%.1f\">%.3g</text>", at + 154, y + 18.5, m->high);
+        } else {
+            fputs("</text>", out);
+            for (size_t g = 0; g < c->groups && g < PLOT_GROUPS; g++, at += 26)
+                fprintf(out, "<circle class=\"k%zu\" cx=\"%.0f\" cy=\"%.1f\" r=\"5\"/><text x=\"%.0f\" y=\"%.1f\">%zu</text>", g, at,
+                        y + 14, at + 8, y + 18.5, g);
+        }
+        x += wide;
+    }
+    return x > 0 ? y + 28 : y;
+}
+
+static void head(FILE *out, const plot_panel *p, double x, double y)
+{
+    fprintf(out, "<text class=\"head\" x=\"%.1f\" y=\"%.1f\">", x, y), kit_markup(out, p->title);
+    if (p->note) fputs(" <tspan class=\"note\">", out), kit_markup(out, p->note), fputs("</tspan>", out);
+    fputs("</text>\n", out);
+}
+
+/* The height is known at the end: parts are written twice, the first time to nowhere. */
+static double parts(FILE *out, const plot_figure *f)
+{
+    const double w = plot_places_of(f, 0).w;
+    const size_t most = (size_t)(w / 6.6);
+    double y = lines(out, "title", f->title, most * 2 / 3, 0, 25);
+    y = lines(out, "said", f->says[PLOT_SAY_NUMBER], most, y + 3, 18);
+    y = key(out, f, y + 6, w);
+    const plot_places places = plot_places_of(f, y);
+    for (size_t k = 0; k < f->n; k++) {
+        const plot_frame p = plot_frame_of(f->panel[k]);
+        head(out, f->panel[k], places.at[k].x, places.at[k].y - 8);
+        fprintf(out, "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.0f\">", places.at[k].x, places.at[k].y, p.w, p.h);
+        plot_svg_body(out, f->panel[k]);
+        fputs("</svg>\n", out);
+    }
+    y = lines(out, "soft", f->says[PLOT_SAY_CAPTION], most, places.h + 12, 18);
+    return lines(out, "soft", f->says[PLOT_SAY_SETTINGS], most, y + 8, 18);
+}
+
+void plot_figure_svg(FILE *out, const plot_figure *f)
+{
+    if (!f || gr_failed(f->t)) return;
+    FILE *const nowhere = fopen("/dev/null", "we");
+    if (!nowhere) {
+        gr_fail_as(f->t, GR_IO_FAILED, "", "/dev/null: cannot be opened: %s", strerror(errno));
+        return;
+    }
+    const double h = parts(nowhere, f), w = plot_places_of(f, 0).w;
+    fclose(nowhere);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"-16 -4 %.0f %.0f\" role=\"img\">\n<title>", w + 32, h + 22),
+        kit_markup(out, f->title);
+    fputs("</title><desc>", out), kit_markup(out, f->says[PLOT_SAY_CAPTION]), fputs("</desc>\n<style>\n", out);
+    for (const char *const *line = plot_figure_css; *line; line++) fputs(*line, out);
+    fprintf(out, "</style>\n<path class=\"paper\" d=\"M-16 -4h%.0fv%.0fh-%.0fz\"/>\n", w + 32, h + 22, w + 32);
+    parts(out, f);
+    fputs("</svg>\n", out);
+}

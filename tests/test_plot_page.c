@@ -1,0 +1,320 @@
+/* tests/test_plot_page.c - the page, and files that appear whole or not at all. */
+#define FAILING_FILES
+#include "examples/kit/file.h"
+#include "examples/plot/page.h"
+#include "tests/failing.h"
+#include "tests/wellformed.h"
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+static char *text_of(const char *path) /* to be freed */
+{
+    size_t n;
+    char *const text = (char *)file_bytes(path, &n);
+    assert_non_null(text);
+    text[n] = 0;
+    return text;
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *const f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static const char *says(const char *path, const char *why)
+{
+    static char text[1024];
+    snprintf(text, sizeof text, "%s: %s", path, why);
+    return text;
+}
+static const char *cannot(const char *what, const char *path, const char *why)
+{
+    static char text[1024];
+    snprintf(text, sizeof text, "cannot %s '%s': %s", what, path, why);
+    return text;
+}
+
+static int files_there(void)
+{
+    int n = 0;
+    DIR *const folder = opendir(test_folder);
+    assert_non_null(folder);
+    for (const struct dirent *e; (e = readdir(folder));) n += e->d_name[0] != '.';
+    closedir(folder);
+    return n;
+}
+
+static bool nothing_beside(const char *name) { return access(in_folder(name), F_OK) != 0; }
+
+/* ---- Files ---- */
+
+static void a_file_comes_whole_and_replaces_what_was_there(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    const char *const path = in_folder("file");
+    put(path, "old"), chmod(path, 0640);
+    kit_file f = kit_file_begin(t, path);
+    assert_ok(t);
+    fputs("new", f.out);
+    assert_file_holds(path, "old", 3);
+    assert_true(kit_file_end(t, &f));
+    assert_null(f.out), assert_false(kit_file_end(t, &f));
+    assert_file_holds(path, "new", 3);
+    struct stat now;
+    assert_int_equal(stat(path, &now), 0);
+    assert_int_equal(now.st_mode & 0777, 0640);
+    assert_int_equal(unlink(path), 0);
+    gr_tape_free(t);
+}
+
+static void a_tape_in_error_gives_the_file_up(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    const char *const path = in_folder("file");
+    kit_file f = kit_file_begin(t, path);
+    gr_fail_as(t, GR_NO_MEMORY, "", "something else");
+    assert_false(kit_file_end(t, &f));
+    assert_message(t, "something else");
+    assert_true(nothing_beside("file"));
+    assert_null(kit_file_begin(t, path).out);
+    gr_tape_free(t);
+}
+
+static void a_place_that_cannot_be_written_is_named(void **state)
+{
+    (void)state;
+    char path[5000];
+    const struct {
+        const char *path, *why;
+    } bad[] = {
+        { test_folder, "it is not a regular file" },
+        { "/dev/null", "it is not a regular file" },
+        { in_folder("none/file"), "No such file or directory" },
+    };
+    gr_tape *t = gr_tape_new(1);
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        assert_null(kit_file_begin(t, bad[i].path).out);
+        assert_message(t, cannot("write", bad[i].path, bad[i].why));
+        assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+        gr_tape_recover(t);
+    }
+    memset(path, 'a', sizeof path - 1), path[sizeof path - 1] = 0;
+    assert_null(kit_file_begin(t, path).out);
+    assert_int_equal(gr_error_code(t), GR_IO_FAILED);
+    gr_tape_free(t);
+}
+
+/* open, fsync and rename in turn; write has a full disk, below. */
+static void calls_that_fail_leave_the_old_file(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    const char *const path = in_folder("file");
+    put(path, "old");
+    static const char *const what[] = { "write", "write to the disk", "replace" };
+    for (int at = 1; at <= 3; at++) {
+        failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = EIO;
+        kit_file f = kit_file_begin(t, path);
+        if (f.out) fputs("new", f.out);
+        assert_false(kit_file_end(t, &f));
+        failing_files.fail_at = 0;
+        assert_message(t, cannot(what[at - 1], path, "Input/output error"));
+        assert_file_holds(path, "old", 3);
+        assert_int_equal(files_there(), 1);
+        gr_tape_recover(t);
+    }
+    assert_int_equal(unlink(path), 0);
+    gr_tape_free(t);
+}
+
+/* A limit on the size of files is to this program what a full disk is. */
+static void assert_fails_when_full(gr_tape *t, const char *path, rlim_t room)
+{
+    struct rlimit old, small;
+    getrlimit(RLIMIT_FSIZE, &old);
+    small = old, small.rlim_cur = room;
+    signal(SIGXFSZ, SIG_IGN), setrlimit(RLIMIT_FSIZE, &small);
+    kit_file f = kit_file_begin(t, path);
+    for (int i = 0; f.out && i < 5000; i++) fputs("a line of text\n", f.out);
+    const bool well = kit_file_end(t, &f);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_false(well);
+    assert_message(t, cannot("write", path, "File too large"));
+    gr_tape_recover(t);
+}
+
+static void a_full_disk_leaves_the_old_file(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    const char *const path = in_folder("file");
+    put(path, "old");
+    for (rlim_t room = 0; room < 75000; room += 7411) assert_fails_when_full(t, path, room); /* in the middle, and with the last flush */
+    assert_file_holds(path, "old", 3);
+    assert_int_equal(unlink(path), 0);
+    gr_tape_free(t);
+}
+
+/* ---- The page ---- */
+
+static const double steps[] = { 0, 50, 100 };
+static const char *const head[] = { "Statement", "Verdict" }, *const rows[] = { "a < b", "PASS", "c", "DIFFERS", "d", "FAIL", "e", "" };
+static const char *const fact[][2] = { { "command", "deep_dive --quick & more" }, { "seeds", "42 43" } };
+
+static plot_figure *loss(gr_tape *t)
+{
+    plot_figure *f = plot_figure_new(t, "loss", "Loss </script> & more");
+    plot_figure_frames(f, "step", steps, 3);
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Which is faster?"), plot_figure_says(f, PLOT_SAY_NUMBER, "0.12 < 0.3"),
+        plot_figure_says(f, PLOT_SAY_CAPTION, "See \"left\".");
+    plot_series_add(plot_panel_new(f, &(plot_panel){ .title = "MLP", .note = "small", .x = { "step" }, .y = { "loss", .log = true } }),
+                    &(plot_series){ .name = "LayerNorm", .ink = PLOT_INK_LN, .n = 3, .x = steps, .y = steps, .reveal = true });
+    return f;
+}
+static plot_figure *claims(gr_tape *t)
+{
+    plot_figure *f = plot_figure_new(t, "claims", "Claims");
+    plot_table_set(plot_panel_new(f, &(plot_panel){ .note = "All of them." }),
+                   &(plot_table){ .rows = 4, .columns = 2, .head = head, .text = rows, .verdict = 1 });
+    return f;
+}
+
+/* Once each, and in this order. */
+static void assert_parts(const char *text, const char *const *part)
+{
+    for (const char *at = text; *part; part++) {
+        const char *const found = strstr(at, *part);
+        if (!found) fail_msg("%s: %s", strstr(text, *part) ? "not in its place" : "not there", *part);
+        at = found + strlen(*part);
+    }
+}
+
+static void the_page_holds_each_figure_as_drawing_and_as_json(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    char path[512], *json = NULL;
+    size_t bytes;
+    snprintf(path, sizeof path, "%s", in_folder("report.html"));
+    plot_figure *const f[] = { loss(t), claims(t) };
+    assert_true(plot_page_write(t, path, &(plot_page){ "T & U", "A lead.", NULL, fact, 2, "cost: not measured" }, f, 2));
+    char *const page = text_of(path);
+    assert_parts(page, (const char *const[]){ "script-src 'unsafe-inline' https://cdn.plot.ly;",
+                                              "<title>T &amp; U</title>",
+                                              ":root { color-scheme",
+                                              "<body data-plotly=\"https://cdn.plot.ly/plotly-",
+                                              " data-sri=\"sha256-",
+                                              "<h1>T &amp; U</h1>",
+                                              "id=\"notice\" hidden>",
+                                              "<li><a href=\"#loss\">Loss &lt;/script&gt; &amp; more</a>0.12 &lt; 0.3</li>",
+                                              "<li><a href=\"#claims\">Claims</a></li>",
+                                              "<figure class=\"fig\" id=\"loss\" data-json=\"json-loss\" data-unit=\"step\">",
+                                              "Which is faster?",
+                                              "LayerNorm</li>",
+                                              "<h3>MLP <small>small</small></h3>",
+                                              "<div class=\"box\" style=\"aspect-ratio:640/400\"><svg viewBox=\"0 0 640 400\" "
+                                              "role=\"img\"><title>MLP</title><desc>loss against step. Last values: LayerNorm 100.</desc>",
+                                              "data-panel=\"1\"",
+                                              "<b>Figure 1.</b> See &quot;left&quot;.",
+                                              "<figure class=\"fig\" id=\"claims\">",
+                                              "<caption>All of them.</caption>",
+                                              "<th scope=\"col\">Verdict</th>",
+                                              "<tr><th scope=\"row\">a &lt; b</th><td class=\"v pass\">\xe2\x9c\x93 PASS</td></tr>",
+                                              "<td class=\"v differs\">\xe2\x89\xa0 DIFFERS</td>",
+                                              "<td class=\"v fail\">\xe2\x9c\x97 FAIL</td>",
+                                              "<td></td>",
+                                              "cost: not measured",
+                                              "<dt>command</dt><dd>deep_dive --quick &amp; more</dd>",
+                                              "id=\"json-loss\">",
+                                              "</html>\n",
+                                              NULL });
+    FILE *const out = open_memstream(&json, &bytes);
+    plot_figure_json(out, f[0]), fclose(out);
+    assert_non_null(strstr(page, json)), assert_null(not_json(json));
+    assert_null(strstr(page, "json-claims"));
+    free(json), free(page);
+    assert_int_equal(unlink(path), 0);
+    gr_tape_free(t);
+}
+
+static void plotly_is_put_in_byte_for_byte(void **state)
+{
+    (void)state;
+    gr_tape *t = gr_tape_new(1);
+    char path[512], library[512];
+    snprintf(path, sizeof path, "%s", in_folder("report.html")), snprintf(library, sizeof library, "%s", in_folder("plotly.min.js"));
+    put(library, "/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;");
+    plot_figure *const f[] = { loss(t) };
+    const char *const plotly = plot_plotly_read(t, library);
+    put(library, "changed meanwhile");
+    assert_true(plot_page_write(t, path, &(plot_page){ .title = "T", .plotly = plotly }, f, 1));
+    char *const page = text_of(path);
+    assert_parts(page,
+                 (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network",
+                                        "<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n(() => {", NULL });
+    free(page);
+    assert_int_equal(unlink(path), 0);
+
+    const struct {
+        const char *text, *why;
+    } bad[] = {
+        { "", "does not begin as a plotly.min.js does" },
+        { "/* jquery, and a long text behind it */", "does not begin as a plotly.min.js does" },
+        { "/**\n* plotly.js v4.1.1\n*/ '<</ScRipt>'", "holds \"</script\", and cannot be put into a page" },
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        put(library, bad[i].text);
+        assert_null(plot_plotly_read(t, library));
+        assert_message(t, says(library, bad[i].why));
+        assert_int_equal(gr_error_code(t), GR_BAD_FILE);
+        gr_tape_recover(t);
+    }
+    FILE *const out = fopen(library, "w");
+    assert_non_null(out);
+    fwrite("/* plotly.js v4.1.1 */\0 window.Plotly = 1;", 1, 42, out), fclose(out);
+    assert_null(plot_plotly_read(t, library));
+    assert_message(t, says(library, "holds a byte 0, and cannot be put into a page"));
+    gr_tape_recover(t);
+    assert_int_equal(unlink(library), 0);
+    assert_null(plot_plotly_read(t, library));
+    assert_message(t, says(library, "cannot be read: No such file or directory"));
+    gr_tape_free(t);
+}
+
+static bool a_page(gr_tape *t, void *path)
+{
+    plot_figure *const f[] = { loss(t), claims(t) };
+    const bool well = f[0] && f[1] && plot_page_write(t, path, &(plot_page){ "T", "L", NULL, fact, 2, NULL }, f, 2);
+    if (well == (access(path, F_OK) != 0)) fail_msg("a page is there although it should not, or the other way round");
+    unlink(path);
+    return well;
+}
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("report.html"));
+    fail_every_allocation(a_page, path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_comes_whole_and_replaces_what_was_there),
+        cmocka_unit_test(a_tape_in_error_gives_the_file_up),
+        cmocka_unit_test(a_place_that_cannot_be_written_is_named),
+        cmocka_unit_test(calls_that_fail_leave_the_old_file),
+        cmocka_unit_test(a_full_disk_leaves_the_old_file),
+        cmocka_unit_test(the_page_holds_each_figure_as_drawing_and_as_json),
+        cmocka_unit_test(plotly_is_put_in_byte_for_byte),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
