@@ -108,7 +108,7 @@ bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_
         say_finding(&a, "forward", op, t->place, "output", o + 1, y, y->data, at);
         for (size_t i = 0; i < ins; i++)
             if (in[i]) say_values(&a, "input", (unsigned)i + 1, in[i], in[i]->data, y, at);
-        return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "%s", a.text);
+        return gr_fail_as(t, GR_NOT_FINITE, "", "anomaly: %s", a.text);
     }
     return true;
 }
@@ -126,7 +126,7 @@ bool gr__check_gradients(gr_tape *t, const gr_node *n)
             if (n->in[i]) say_values(&a, "input", i + 1, n->in[i], n->in[i]->data, x, at);
         for (unsigned o = 0; o < n->outs; o++)
             if (n->out[o]) say_values(&a, "the gradient of output", o + 1, n->out[o], gr_grad(t, n->out[o]), x, at);
-        gr_fail_as(t, GR_NOT_FINITE, "anomaly", "%s", a.text);
+        gr_fail_as(t, GR_NOT_FINITE, "", "anomaly: %s", a.text);
     }
     return !t->error;
 }
@@ -141,7 +141,7 @@ static bool all_finite(gr_tape *t, const char *when, const char *what, const gr_
     say(&a, "%s %s%s ", when, what, path ? path : ""), say_shape(&a, x);
     say(&a, ", which holds "), say_value(&a, value[at]);
     say(&a, " at "), say_index(&a, x, at);
-    return gr_fail_as(t, GR_NOT_FINITE, "anomaly", "%s", a.text);
+    return gr_fail_as(t, GR_NOT_FINITE, "", "anomaly: %s", a.text);
 }
 
 bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy)

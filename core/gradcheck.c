@@ -203,15 +203,15 @@ static bool run(check *c)
     return all;
 }
 
-bool gr_gradcheck(FILE *out, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
-                  const gr_gradcheck_config *config)
+bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
+                  const gr_gradcheck_config *config, FILE *out)
 {
     if (!name) name = "gradcheck";
     if (!f || (n && !in)) return gr__print_line(out, "%s: the %s NULL", name, f ? "list of inputs is" : "function is"), false;
     const gr_gradcheck_config g = config ? *config : (gr_gradcheck_config){ 0 };
     check c = { .out = out, .name = name, .f = f, .argument = argument, .spec = in, .n = n,
                 .tolerance = g.tolerance > 0 ? g.tolerance : IN_DOUBLE ? 1e-7 : 1e-3 };
-    c.t = gr_tape_new_with(g.seed ? g.seed : 1, &(gr_tape_config){ .threads = g.threads, .isa = g.isa });
+    c.t = gr_tape_new(g.seed ? g.seed : 1, &(gr_tape_config){ .threads = g.threads, .isa = g.isa });
     c.random = gr_stream_new(g.seed ? g.seed : 1, "gradcheck");
     const gr_allocator memory = gr_default_allocator();
     c.leaves = gr_memory_new(&memory, n * sizeof *c.leaves);

@@ -32,8 +32,8 @@ typedef struct {
  * In the float library the derivative along a random direction for each input, h = 0.02 and a floor of tol max|w|. Returns true when all agree; otherwise, and on
  * an error of f, prints one line to out (NULL: nowhere): the worst element with both numbers. Appends the names of the operators that it
  * saw to the file $GRADUS_CHECKED, when that is set. config may be NULL. */
-GR_API bool gr_gradcheck(FILE *out, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in,
-                         size_t n, const gr_gradcheck_config *config);
+GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
+                         const gr_gradcheck_config *config, FILE *out);
 
 GR_END
 #endif

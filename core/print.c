@@ -60,7 +60,7 @@ static void print_shape(FILE *out, const gr_tensor *x)
     fputc(']', out);
 }
 
-void gr_print(FILE *out, const gr_tensor *x)
+void gr_print(const gr_tensor *x, FILE *out)
 {
     if (!out) return;
     if (!x) {
@@ -92,13 +92,13 @@ static int by_address(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool graph_read(gr_tape *t, graph *g)
+static bool graph_read(const gr_tape *t, graph *g)
 {
     *g = (graph){ .nodes = t->now.nodes };
     for (const gr_node *n = t->now.last; n; n = n->prev) g->outputs += n->outs;
-    g->node = gr_save(t, g->nodes * sizeof *g->node);
-    g->made = gr_save(t, g->outputs * sizeof *g->made);
+    g->made = gr_memory_new(&t->memory, g->outputs * sizeof *g->made + g->nodes * sizeof *g->node);
     if (!g->made) return false;
+    g->node = (gr_node **)(g->made + g->outputs);
     size_t i = g->nodes, k = 0;
     for (gr_node *n = t->now.last; n; n = n->prev) {
         g->node[--i] = n;
@@ -106,6 +106,11 @@ static bool graph_read(gr_tape *t, graph *g)
     }
     qsort(g->made, g->outputs, sizeof *g->made, by_address);
     return true;
+}
+
+static void graph_free(const gr_tape *t, graph *g)
+{
+    gr_memory_free(&t->memory, g->made, g->outputs * sizeof *g->made + g->nodes * sizeof *g->node);
 }
 
 /* The number of the node that made x, or of the one that made x's base; SIZE_MAX when no recorded node did. */
@@ -123,10 +128,9 @@ static const char *leaf_name(const gr_tensor *x)
     return owner->path ? owner->path : "input";
 }
 
-void gr_print_graph(FILE *out, gr_tape *t)
+void gr_print_graph(const gr_tape *t, FILE *out)
 {
     graph g;
-    const gr_mark mark = gr_tape_mark(t);
     if (!out || gr_failed(t) || !graph_read(t, &g)) return;
     for (size_t i = 0; i < g.nodes; i++) {
         const gr_node *n = g.node[i];
@@ -143,13 +147,12 @@ void gr_print_graph(FILE *out, gr_tape *t)
         }
         fputc('\n', out);
     }
-    gr_tape_rewind(t, mark);
+    graph_free(t, &g);
 }
 
-void gr_print_dot(FILE *out, gr_tape *t)
+void gr_print_dot(const gr_tape *t, FILE *out)
 {
     graph g;
-    const gr_mark mark = gr_tape_mark(t);
     if (!out || gr_failed(t) || !graph_read(t, &g)) return;
     fputs("digraph tape {\n    node [shape=box, fontname=\"sans-serif\"];\n", out);
     for (size_t i = 0; i < g.nodes; i++) {
@@ -174,7 +177,7 @@ void gr_print_dot(FILE *out, gr_tape *t)
         }
     }
     fputs("}\n", out);
-    gr_tape_rewind(t, mark);
+    graph_free(t, &g);
 }
 
 /* ---- For core/gradcheck.c ---- */

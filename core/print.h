@@ -11,14 +11,14 @@ GR_BEGIN
  *     [[ 1.0000,  2.0000,  3.0000],
  *      [ 4.0000,  5.0000, -6.0000]]
  * x NULL prints "NULL", and a dead x the line that says so. */
-GR_API void gr_print(FILE *out, const gr_tensor *x);
+GR_API void gr_print(const gr_tensor *x, FILE *out);
 
 /* What the tape has recorded since its last reset, a line per operator in the order of execution: number, operator, shape of
  * its outputs, and where its inputs come from (a number, a parameter's name, or "input"). */
-GR_API void gr_print_graph(FILE *out, gr_tape *t);
+GR_API void gr_print_graph(const gr_tape *t, FILE *out);
 
-/* The same as a graph for Graphviz: gr_print_dot(f, t), then dot -Tsvg. */
-GR_API void gr_print_dot(FILE *out, gr_tape *t);
+/* The same as a graph for Graphviz: gr_print_dot(t, f), then dot -Tsvg. */
+GR_API void gr_print_dot(const gr_tape *t, FILE *out);
 
 GR_END
 #endif

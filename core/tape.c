@@ -14,9 +14,9 @@ static void *fail(gr_tape *t, gr_error code, const char *name, const char *forma
     if (!t || t->error) return NULL;
     GR__C_LOCALE;
     t->error = code;
-    if (!name) name = "";
+    const char *const place = name && *name && t->place ? t->place : "";
     char text[sizeof t->message];
-    const int head = snprintf(text, sizeof text, *name ? "%s: " : "%s", name);
+    const int head = snprintf(text, sizeof text, "%s%s%s%s", name ? name : "", *place ? " in " : "", place, name && *name ? ": " : "");
     if (head >= 0 && (size_t)head < sizeof text) vsnprintf(text + head, sizeof text - (size_t)head, format, arguments);
     gr__text_for_terminal(t->message, sizeof t->message, text);
     return NULL;

@@ -38,11 +38,10 @@ typedef struct {
  * gr_tape_free frees the tape with all its tensors: using one of them afterwards, also on another tape, is undefined. Modules and optimizers may be
  * freed before or after it. */
 GR_API gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version);
-static inline gr_tape *gr_tape_new_with(uint64_t seed, const gr_tape_config *config)
+static inline gr_tape *gr_tape_new(uint64_t seed, const gr_tape_config *config)
 {
     return gr_tape_new_checked(seed, config, sizeof(gr_real), GR_VERSION);
 }
-static inline gr_tape *gr_tape_new(uint64_t seed) { return gr_tape_new_with(seed, NULL); }
 GR_API void gr_tape_free(gr_tape *t);
 
 /* End the step: every tensor made on t since the last reset dies, and its memory is used again by the next step. A dead tensor that is

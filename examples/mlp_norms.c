@@ -46,10 +46,10 @@ static const struct {
 static void layer(kit_arm *arm, gr_module *net, const char *name, size_t in, size_t out, const char *norm_name, gr_norm_kind norm)
 {
     gr_tape *const t = arm->tape;
-    gr_linear *l = gr_linear_new(t, net, name, in, out, NULL);
+    gr_linear_module *l = gr_linear_new(t, net, name, in, out, NULL);
     if (!l) return;
-    gr_param_init(t, &l->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
-    gr_param_init(t, &l->module, "bias", gr_constant(0));
+    gr_param_init(t, &l->module, "weight", gr_init_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+    gr_param_init(t, &l->module, "bias", gr_init_constant(0));
     gr_norm_new(t, net, norm_name, norm, out, NULL);
 }
 

@@ -36,12 +36,7 @@ static const kit_flag flag[] = {
 static const kit_flags flags = { "names_rnn", "a recurrent network spells names: masked BatchNorm, poisoned BatchNorm, LayerNorm", flag,
                                  sizeof flag / sizeof *flag };
 
-/* In the order of --cell. */
-static const struct {
-    const char *name;
-    gr_recurrent *(*make)(gr_tape *, gr_module *, const char *, size_t, size_t, const gr_recurrent_config *);
-    gr_recurrent_out (*forward)(gr_tape *, const gr_recurrent *, gr_tensor *, const gr_recurrent_input *);
-} cell[] = { { "lstm", gr_lstm_new, gr_lstm_forward }, { "gru", gr_gru_new, gr_gru_forward }, { "rnn", gr_rnn_new, gr_rnn_forward } };
+static const char *const cell_name[] = { [GR_LSTM] = "lstm", [GR_GRU] = "gru", [GR_RNN] = "rnn" }; /* in the order of --cell */
 
 enum { NONE, POISONED, MASKED, LAYER, ARMS };
 static const struct {
@@ -58,7 +53,7 @@ typedef struct {
     gr_embedding_module *embedding;
     gr_module *norm_in, *norm_out;
     gr_recurrent *rnn;
-    gr_linear *fc;
+    gr_linear_module *fc;
 } speller;
 static speller spellers[ARMS];
 
@@ -71,7 +66,7 @@ static void build(kit_arm *arm)
     s->embedding = gr_embedding_new(t, arm->net, "embedding", c->letters + 1, own.embedding,
                                     &(gr_embedding_config){ .padded = true, .padding = c->letters });
     s->norm_in = gr_norm_new(t, arm->net, "norm_in", arm_of[arm->kind].norm, own.embedding, NULL);
-    s->rnn = cell[own.cell].make(t, arm->net, cell[own.cell].name, own.embedding, own.hidden, &config);
+    s->rnn = gr_recurrent_new(t, arm->net, cell_name[own.cell], (gr_recurrent_kind)own.cell, own.embedding, own.hidden, &config);
     s->norm_out = gr_norm_new(t, arm->net, "norm_out", arm_of[arm->kind].norm, own.hidden, NULL);
     s->fc = gr_linear_new(t, arm->net, "fc", own.hidden, c->letters, NULL);
     arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
@@ -91,7 +86,7 @@ static gr_tensor *forward(const kit_arm *arm, const kit_names *c)
     const gr_ints *const lengths = gr_ints_new(t, c->length, GR_SHAPE(c->B));
     gr_tensor *x = gr_embedding_forward(t, s->embedding, gr_ints_new(t, c->in, GR_SHAPE(c->B, c->T)));
     x = normalize(arm, s->norm_in, x, lengths);
-    x = cell[own.cell].forward(t, s->rnn, x, &(gr_recurrent_input){ .lengths = lengths }).y;
+    x = gr_recurrent_forward(t, s->rnn, x, &(gr_recurrent_input){ .lengths = lengths }).y;
     return gr_linear_forward(t, s->fc, normalize(arm, s->norm_out, x, lengths));
 }
 
@@ -279,7 +274,7 @@ int main(int argc, char **argv)
         "%zu names to train on, %zu to test, %zu characters: %s\nembedding %llu - norm - %s %llu - norm - linear, weights as in PyTorch%s, "
         "Adam, lr %g constant, clip 1",
         c.train, c.n - c.train, c.letters - 1, data ? data : "four invented languages", (unsigned long long)own.embedding,
-        cell[own.cell].name, (unsigned long long)own.hidden, own.cell == 0 ? ", forget bias +1" : "", o.lr);
+        cell_name[own.cell], (unsigned long long)own.hidden, own.cell == 0 ? ", forget bias +1" : "", o.lr);
     if (kit_run_begin(&r, text)) run(&r, &c);
     kit_names_free(&c);
     return kit_run_end(&r);

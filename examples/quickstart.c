@@ -11,10 +11,10 @@ int main(int argc, char **argv)
 {
     const gr_real xs[] = { 0, 0, 0, 1, 1, 0, 1, 1 }, ys[] = { 0, 1, 1, 0 };
 
-    gr_tape *t = gr_tape_new(42);                              /* the context: seed, memory, first error */
+    gr_tape *t = gr_tape_new(42, NULL);                              /* the context: seed, memory, first error */
     gr_module *net = gr_module_new(t);                         /* owns what is made under it */
-    gr_linear *fc1 = gr_linear_new(t, net, "fc1", 2, 16, NULL);
-    gr_linear *fc2 = gr_linear_new(t, net, "fc2", 16, 1, NULL);
+    gr_linear_module *fc1 = gr_linear_new(t, net, "fc1", 2, 16, NULL);
+    gr_linear_module *fc2 = gr_linear_new(t, net, "fc2", 16, 1, NULL);
     gr_optim *adam = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.01 });
     double last = 0;
 
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
         gr_tensor *x = gr_input(t, xs, GR_SHAPE(4, 2));
         gr_tensor *y = gr_input(t, ys, GR_SHAPE(4, 1));
         gr_tensor *h = gr_tanh(t, gr_linear_forward(t, fc1, x));
-        gr_tensor *loss = gr_mse(t, gr_linear_forward(t, fc2, h), y);
+        gr_tensor *loss = gr_mse(t, gr_linear_forward(t, fc2, h), y, GR_REDUCE_MEAN);
         gr_optim_zero_grad(adam);
         gr_backward(t, loss);
         gr_optim_step(t, adam);                                /* does nothing on a tape in error */

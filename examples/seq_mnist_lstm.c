@@ -64,7 +64,7 @@ enum { TEST_BATCH = 200, FIXED = 5 };
 typedef struct {
     gr_module *net;
     gr_lstm *lstm;
-    gr_linear *fc;
+    gr_linear_module *fc;
     gr_optim *optim;
     kit_data data;
     kit_batches train, test;
@@ -108,7 +108,7 @@ static void prepare(gr_tape *t, job *j)
                                      { "training images", j->data.train.images.n } };
     memcpy(j->fixed, fixed, sizeof fixed);
     if (o.resume) kit_checkpoint_load(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
-    j->log = kit_log_open(t, o.log, o.resume), j->logged = gr_tape_new(0);
+    j->log = kit_log_open(t, o.log, o.resume), j->logged = gr_tape_new(0, NULL);
     if (!j->logged) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
 }
 
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     int code = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (code != KIT_GO_ON) return code;
 
-    gr_tape *t = gr_tape_new_with(o.seed, (&(gr_tape_config){ .threads = (int)o.threads }));
+    gr_tape *t = gr_tape_new(o.seed, (&(gr_tape_config){ .threads = (int)o.threads }));
     job j = { 0 };
     prepare(t, &j);
     code = kit_exit_code(t, flags.name, false);

@@ -55,7 +55,7 @@ typedef struct {
     gr_embedding_module *token;
     gr_positions *position;
     gr_transformer *body;
-    gr_linear *head;
+    gr_linear_module *head;
 } model;
 
 static void build(kit_arm *arm)

@@ -7,7 +7,7 @@
 
 static const gr_op multihead = { .name = "multihead_attention" };
 
-static gr_tensor *multihead_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *multihead_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_multihead_attention_forward(t, (gr_multihead_attention *)m, x, NULL, NULL, NULL);
 }
@@ -27,10 +27,10 @@ gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", self->path, c.dropout);
     m->size = size, m->heads = heads, m->causal = c.causal, m->dropout = c.dropout, m->stream = (char *)(m + 1);
     snprintf(m->stream, room, "%s/mask", self->path);
-    m->in_proj_weight = gr_param(t, self, "in_proj_weight", GR_SHAPE(3 * size, size), gr_xavier_uniform(1));
-    if (!c.no_bias) m->in_proj_bias = gr_param(t, self, "in_proj_bias", GR_SHAPE(3 * size), gr_constant(0));
-    const gr_linear *out = gr_linear_new(t, self, "out_proj", size, size, &(gr_linear_config){ .no_bias = c.no_bias });
-    if (out && out->bias) gr_param_init(t, self->child, "bias", gr_constant(0));
+    m->in_proj_weight = gr_param(t, self, "in_proj_weight", GR_SHAPE(3 * size, size), gr_init_xavier_uniform(1));
+    if (!c.no_bias) m->in_proj_bias = gr_param(t, self, "in_proj_bias", GR_SHAPE(3 * size), gr_init_constant(0));
+    const gr_linear_module *out = gr_linear_new(t, self, "out_proj", size, size, &(gr_linear_config){ .no_bias = c.no_bias });
+    if (out && out->bias) gr_param_init(t, self->child, "bias", gr_init_constant(0));
     if (out) m->out_weight = out->weight, m->out_bias = out->bias;
     self->multiply_adds = 3 * size * size, self->forward = multihead_module_forward;
     return gr_module_ready(t, self) ? m : NULL;
@@ -39,7 +39,7 @@ gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent
 static bool multihead_fits(gr_tape *t, const gr_multihead_attention *m, const char *name, const gr_tensor *x)
 {
     if (x->rank == 3 && x->dim[2] == m->size) return true;
-    return gr_fail(t, &multihead, "%s must be [B, T, %zu] for %s; got %s", name, m->size, m->module.path, gr_shape_text(t, x));
+    return gr_fail(t, &multihead, "%s must be [B, T, %zu]; got %s", name, m->size, gr_shape_text(t, x));
 }
 
 /* x by part 0, 1 or 2 of in_proj, that of query, key or value. */
@@ -47,7 +47,7 @@ static gr_tensor *multihead_project(gr_tape *t, const gr_multihead_attention *m,
 {
     const size_t n = m->size;
     gr_tensor *w = gr_slice(t, m->in_proj_weight, part * n, n), *b = m->in_proj_bias ? gr_slice(t, m->in_proj_bias, part * n, n) : NULL;
-    return gr_linear_op(t, x, w, b);
+    return gr_linear(t, x, w, b);
 }
 
 gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attention *m, gr_tensor *query, gr_tensor *key, gr_tensor *value,
@@ -61,13 +61,13 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
     if (!gr_alive(t, &multihead, "key", key) || !gr_alive(t, &multihead, "value", value)) return NULL;
     if (!multihead_fits(t, m, "query", query) || !multihead_fits(t, m, "key", key) || !multihead_fits(t, m, "value", value)) return NULL;
     const gr_attention_input in = input ? *input : (gr_attention_input){ 0 };
-    const gr_attention_options o = { m->heads, m->causal, in.lengths, in.mask, 0, m->dropout, m->stream };
+    const gr_attention_config o = { m->heads, m->causal, in.lengths, in.mask, 0, m->dropout, m->stream };
     gr_tensor *y;
     if (key == query && value == query) {
-        y = gr_attention_packed(t, gr_linear_op(t, query, m->in_proj_weight, m->in_proj_bias), &o);
+        y = gr_attention_packed(t, gr_linear(t, query, m->in_proj_weight, m->in_proj_bias), &o);
     } else {
         gr_tensor *q = multihead_project(t, m, query, 0), *k = multihead_project(t, m, key, 1), *v = multihead_project(t, m, value, 2);
         y = gr_attention(t, q, k, v, &o);
     }
-    return gr_linear_op(t, y, m->out_weight, m->out_bias);
+    return gr_linear(t, y, m->out_weight, m->out_bias);
 }

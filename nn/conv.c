@@ -3,7 +3,7 @@
 #include "nn/internal.h"
 #include "nn/nn.h"
 
-static gr_tensor *conv_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }
+static gr_tensor *conv_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }
 
 static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name, int axes, size_t in, size_t out, size_t kernel,
                                 const gr_conv_config *config)
@@ -23,8 +23,8 @@ static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name,
     size_t fan = 1;
     for (int i = 1; i < shape.rank; i++) gr_size_mul(fan, shape.dim[i], &fan);
     const double bound = fan ? 1 / __builtin_sqrt((double)fan) : 0; /* PyTorch's default */
-    m->weight = gr_param(t, &m->module, "weight", shape, gr_uniform(-bound, bound));
-    if (!c.no_bias) m->bias = gr_param(t, &m->module, "bias", GR_SHAPE(out), gr_uniform(-bound, bound));
+    m->weight = gr_param(t, &m->module, "weight", shape, gr_init_uniform(-bound, bound));
+    if (!c.no_bias) m->bias = gr_param(t, &m->module, "bias", GR_SHAPE(out), gr_init_uniform(-bound, bound));
     m->module.multiply_adds = fan * out, m->module.forward = conv_module_forward;
     return gr_module_ready(t, &m->module) ? m : NULL;
 }
@@ -57,7 +57,7 @@ typedef struct {
     size_t height, width;
 } pool_module;
 
-static gr_tensor *pool_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *pool_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     const pool_module *p = (pool_module *)m;
     return p->slide ? p->slide(t, x, &p->config) : p->adapt1 ? p->adapt1(t, x, p->width) : p->adapt2(t, x, p->height, p->width);

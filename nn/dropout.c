@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static gr_tensor *dropout_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_dropout_forward(t, (gr_dropout_module *)m, x); }
+static gr_tensor *dropout_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_dropout_forward(t, (gr_dropout_module *)m, x); }
 
 gr_dropout_module *gr_dropout_new(gr_tape *t, gr_module *parent, const char *name, double p)
 {

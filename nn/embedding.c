@@ -16,7 +16,7 @@ gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char 
     if (padded && config->padding >= count)
         gr_fail(t, NULL, "%s: padding must be 0 .. %zu; got %zu", e->module.path, count ? count - 1 : 0, config->padding);
     e->padding = padded ? (int)config->padding : GR_NONE;
-    e->weight = gr_param(t, &e->module, "weight", GR_SHAPE(count, size), gr_normal(0, 1));
+    e->weight = gr_param(t, &e->module, "weight", GR_SHAPE(count, size), gr_init_normal(0, 1));
     if (e->weight && padded) memset(e->weight->data + config->padding * size, 0, size * sizeof(gr_real));
     return gr_module_ready(t, &e->module) ? e : NULL;
 }

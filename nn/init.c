@@ -3,14 +3,14 @@
 #include "nn/internal.h"
 #include <string.h>
 
-gr_init gr_constant(double value) { return (gr_init){ GR_INIT_CONSTANT, value, 0, GR_FAN_IN }; }
-gr_init gr_uniform(double low, double high) { return (gr_init){ GR_INIT_UNIFORM, low, high, GR_FAN_IN }; }
-gr_init gr_normal(double mean, double std) { return (gr_init){ GR_INIT_NORMAL, mean, std, GR_FAN_IN }; }
-gr_init gr_orthogonal(double gain) { return (gr_init){ GR_INIT_ORTHOGONAL, gain, 0, GR_FAN_IN }; }
-gr_init gr_xavier_uniform(double gain) { return (gr_init){ GR_INIT_XAVIER_UNIFORM, gain, 0, GR_FAN_IN }; }
-gr_init gr_xavier_normal(double gain) { return (gr_init){ GR_INIT_XAVIER_NORMAL, gain, 0, GR_FAN_IN }; }
-gr_init gr_kaiming_uniform(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_UNIFORM, gain, 0, fan }; }
-gr_init gr_kaiming_normal(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_NORMAL, gain, 0, fan }; }
+gr_init gr_init_constant(double value) { return (gr_init){ GR_INIT_CONSTANT, value, 0, GR_FAN_IN }; }
+gr_init gr_init_uniform(double low, double high) { return (gr_init){ GR_INIT_UNIFORM, low, high, GR_FAN_IN }; }
+gr_init gr_init_normal(double mean, double std) { return (gr_init){ GR_INIT_NORMAL, mean, std, GR_FAN_IN }; }
+gr_init gr_init_orthogonal(double gain) { return (gr_init){ GR_INIT_ORTHOGONAL, gain, 0, GR_FAN_IN }; }
+gr_init gr_init_xavier_uniform(double gain) { return (gr_init){ GR_INIT_XAVIER_UNIFORM, gain, 0, GR_FAN_IN }; }
+gr_init gr_init_xavier_normal(double gain) { return (gr_init){ GR_INIT_XAVIER_NORMAL, gain, 0, GR_FAN_IN }; }
+gr_init gr_init_kaiming_uniform(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_UNIFORM, gain, 0, fan }; }
+gr_init gr_init_kaiming_normal(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_NORMAL, gain, 0, fan }; }
 
 /* A rule that depends on the shape, as uniform or normal. x has rank 2 or more: [out, in, ...] */
 static gr_init init_resolve(gr_init init, const gr_tensor *x)
@@ -21,7 +21,7 @@ static gr_init init_resolve(gr_init init, const gr_tensor *x)
     const double fan = xavier ? (in + out) / 2 : init.fan == GR_FAN_IN ? in : out;
     const double std = fan > 0 ? init.a / __builtin_sqrt(fan) : 0, bound = __builtin_sqrt(3) * std;
     const bool uniform = init.kind == GR_INIT_XAVIER_UNIFORM || init.kind == GR_INIT_KAIMING_UNIFORM;
-    return uniform ? gr_uniform(-bound, bound) : gr_normal(0, std);
+    return uniform ? gr_init_uniform(-bound, bound) : gr_init_normal(0, std);
 }
 
 bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n)

@@ -31,7 +31,7 @@ GR_API size_t gr_norm_statistic(const gr_norm_map *map, size_t i); /* which one 
  *     axis 0 down, axis 1 across, axis 2 within a block:
  *         AAA AAA BBB BBB
  *         CCC CCC DDD DDD                                                                                                 */
-GR_API bool gr_norm_explain(FILE *out, gr_tape *t, const gr_module *m, gr_shape x);
+GR_API bool gr_print_norm(gr_tape *t, const gr_module *m, gr_shape x, FILE *out);
 
 /* ==== What its gradient is made of ==== */
 
@@ -63,7 +63,7 @@ GR_API gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_batch_norm_
 /* A line for each BatchNorm under root, on what it was given since the last reset, with gr_tape_set_tracing(t, true) before; what is
  * padded there counts as real. Returns how many are not well: never updated, fewer than 16 values, constant channels, a mean more than a
  * deviation off or a deviation off by more than 2, or not run. out NULL: nowhere. */
-GR_API size_t gr_print_batch_norms(FILE *out, gr_tape *t, const gr_module *root);
+GR_API size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out);
 
 GR_END
 #endif

@@ -4,7 +4,7 @@
 #include "nn/nn.h"
 #include <string.h>
 
-static gr_tensor *layer_norm_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *layer_norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_layer_norm_forward(t, (gr_layer_norm_module *)m, x);
 }
@@ -18,8 +18,8 @@ gr_layer_norm_module *gr_layer_norm_new(gr_tape *t, gr_module *parent, const cha
     gr__sizes_are_positive(t, &l->module, shape);
     if (!(c.eps >= 0) && c.eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", l->module.path, c.eps);
     l->shape = shape, l->eps = c.eps == GR_NONE ? 0 : c.eps == 0 ? 1e-5 : c.eps;
-    if (!c.no_affine) l->weight = gr_param(t, &l->module, "weight", shape, gr_constant(1));
-    if (!c.no_affine && !c.no_bias) l->bias = gr_param(t, &l->module, "bias", shape, gr_constant(0));
+    if (!c.no_affine) l->weight = gr_param(t, &l->module, "weight", shape, gr_init_constant(1));
+    if (!c.no_affine && !c.no_bias) l->bias = gr_param(t, &l->module, "bias", shape, gr_init_constant(0));
     if (l->weight) l->module.multiply_adds = l->weight->len;
     l->module.forward = layer_norm_module_forward;
     return gr_module_ready(t, &l->module) ? l : NULL;

@@ -3,23 +3,23 @@
 #include "nn/internal.h"
 #include "nn/nn.h"
 
-static gr_tensor *linear_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_linear_forward(t, (gr_linear *)m, x); }
+static gr_tensor *linear_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_linear_forward(t, (gr_linear_module *)m, x); }
 
-gr_linear *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, const gr_linear_config *config)
+gr_linear_module *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, const gr_linear_config *config)
 {
-    gr_linear *l = gr_module_make(t, parent, name, "Linear", sizeof *l);
+    gr_linear_module *l = gr_module_make(t, parent, name, "Linear", sizeof *l);
     if (!l) return NULL;
     if (gr__size_is_positive(t, &l->module, "in", in)) gr__size_is_positive(t, &l->module, "out", out);
     const double bound = in ? 1 / __builtin_sqrt((double)in) : 0; /* PyTorch's default */
-    l->weight = gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_uniform(-bound, bound));
-    if (!config || !config->no_bias) l->bias = gr_param(t, &l->module, "bias", GR_SHAPE(out), gr_uniform(-bound, bound));
+    l->weight = gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_init_uniform(-bound, bound));
+    if (!config || !config->no_bias) l->bias = gr_param(t, &l->module, "bias", GR_SHAPE(out), gr_init_uniform(-bound, bound));
     l->module.multiply_adds = in * out, l->module.forward = linear_module_forward;
     return gr_module_ready(t, &l->module) ? l : NULL;
 }
 
-gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear *l, gr_tensor *x)
+gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear_module *l, gr_tensor *x)
 {
     if (!l) return gr_fail(t, NULL, "linear: the module is NULL");
     GR_WITHIN(t, &l->module);
-    return gr_linear_op(t, x, l->weight, l->bias);
+    return gr_linear(t, x, l->weight, l->bias);
 }

@@ -213,7 +213,7 @@ gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape,
     gr_slot *const s = gr__slot_append(t, m, name, GR_BUFFER);
     gr_tensor *const x = slot_tensor(t, s, shape);
     if (!x) return NULL;
-    s->init = gr_constant(value);
+    s->init = gr_init_constant(value);
     return gr__init_draw(t, s) ? x : gr__slot_remove(s);
 }
 
@@ -327,7 +327,7 @@ size_t gr_module_bytes(const gr_module *m)
     return sum;
 }
 
-gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     if (gr_failed(t)) return NULL;
     if (!m) return gr_fail(t, NULL, "forward: the module is NULL");

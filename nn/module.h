@@ -36,8 +36,8 @@ struct gr_module {
     gr_allocator memory;            /* a copy of the tape's */
     uint64_t seed;                  /* the tape's */
     size_t bytes;                   /* of the struct that this heads */
-    size_t multiply_adds;           /* of its own work on one row of input (a sample, a time step): for gr_summary */
-    gr_tensor *(*forward)(gr_tape *t, gr_module *m, gr_tensor *x); /* of modules from one tensor to one tensor; else NULL */
+    size_t multiply_adds;           /* of its own work on one row of input (a sample, a time step): for gr_print_summary */
+    gr_tensor *(*forward)(gr_tape *t, const gr_module *m, gr_tensor *x); /* of modules from one tensor to one tensor; else NULL */
     size_t changes;                 /* of a root: how many parameters were made and parts freed so far */
     struct gr__watch *watches;      /* of a root: the optimizers that must learn of its end */
 };
@@ -50,7 +50,7 @@ GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made und
 GR_API void gr_module_free(gr_module *m);
 
 /* Call a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. */
-GR_API gr_tensor *gr_forward(gr_tape *t, gr_module *m, gr_tensor *x);
+GR_API gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x);
 
 /* For modules of your own: gr_module_make first, then gr_param and others, then `return gr_module_ready(t, &l->module) ? l : NULL;`,
  * which on an error removes and frees the half-made module. gr_module_make returns bytes zeroed bytes that begin with the
@@ -110,9 +110,9 @@ GR_API size_t gr_module_parameters(const gr_module *m);
 GR_API size_t gr_module_bytes(const gr_module *m);
 
 /* Print the tree, one line a module: kind, parameters with shapes, their number, multiply-adds for one row of input, bytes. */
-GR_API void gr_summary(FILE *out, const gr_module *m);
+GR_API void gr_print_summary(const gr_module *m, FILE *out);
 /* Print the rule by which each parameter got its first values. */
-GR_API void gr_print_init(FILE *out, const gr_module *m);
+GR_API void gr_print_init(const gr_module *m, FILE *out);
 
 GR_END
 #endif

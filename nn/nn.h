@@ -18,11 +18,11 @@ typedef struct {
     gr_module module;
     gr_tensor *weight; /* [out, in]   both uniform within 1 / sqrt(in) */
     gr_tensor *bias;   /* [out], or NULL */
-} gr_linear;
+} gr_linear_module;
 
 /* y = x W^T + b.   x [.., in]   return [.., out] */
-GR_API gr_linear *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, const gr_linear_config *config);
-GR_API gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear *l, gr_tensor *x);
+GR_API gr_linear_module *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, const gr_linear_config *config);
+GR_API gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear_module *l, gr_tensor *x);
 
 /* ==== Embedding ==== */
 

@@ -13,8 +13,8 @@ static double norms_make(gr_tape *t, gr_module *m, size_t features, bool affine,
 {
     if (!features) gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", m->path, norms_a(m->kind), m->kind);
     if (!(eps >= 0) && eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", m->path, eps);
-    if (affine) *weight = gr_param(t, m, "weight", GR_SHAPE(features), gr_constant(1));
-    if (affine) *bias = gr_param(t, m, "bias", GR_SHAPE(features), gr_constant(0));
+    if (affine) *weight = gr_param(t, m, "weight", GR_SHAPE(features), gr_init_constant(1));
+    if (affine) *bias = gr_param(t, m, "bias", GR_SHAPE(features), gr_init_constant(0));
     m->multiply_adds = affine ? features : 0;
     return eps == GR_NONE ? 0 : eps ? eps : 1e-5;
 }
@@ -46,7 +46,7 @@ static bool norms_fits_dims(gr_tape *t, const gr_op *op, const gr_module *m, con
 
 /* ---- BatchNorm ---- */
 
-static gr_tensor *batch_norm_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *batch_norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_batch_norm_forward(t, (gr_batch_norm_module *)m, x, NULL);
 }
@@ -79,7 +79,7 @@ gr_tensor *gr_batch_norm_forward(gr_tape *t, const gr_batch_norm_module *b, gr_t
     if (!gr_ready(t, &op, x) || !norms_fits(t, &op, &b->module, x, b->features_last, b->features)) return NULL;
     if (!norms_fits_dims(t, &op, &b->module, x, b->dims, true)) return NULL;
     GR_WITHIN(t, &b->module);
-    const gr_batch_norm_options o = {
+    const gr_batch_norm_settings o = {
         .running_mean = b->running_mean,
         .running_var = b->running_var,
         .batches = b->batches,
@@ -93,7 +93,7 @@ gr_tensor *gr_batch_norm_forward(gr_tape *t, const gr_batch_norm_module *b, gr_t
 
 /* ---- GroupNorm ---- */
 
-static gr_tensor *group_norm_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *group_norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_group_norm_forward(t, (gr_group_norm_module *)m, x);
 }
@@ -124,7 +124,7 @@ gr_tensor *gr_group_norm_forward(gr_tape *t, const gr_group_norm_module *g, gr_t
 
 /* ---- InstanceNorm ---- */
 
-static gr_tensor *instance_norm_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *instance_norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_instance_norm_forward(t, (gr_instance_norm_module *)m, x);
 }
@@ -155,7 +155,7 @@ gr_tensor *gr_instance_norm_forward(gr_tape *t, const gr_instance_norm_module *i
 
 /* ---- RMSNorm ---- */
 
-static gr_tensor *rms_norm_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *rms_norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_rms_norm_forward(t, (gr_rms_norm_module *)m, x);
 }
@@ -169,7 +169,7 @@ gr_rms_norm_module *gr_rms_norm_new(gr_tape *t, gr_module *parent, const char *n
     gr__sizes_are_positive(t, &r->module, shape);
     if (!(c.eps >= 0) && c.eps != GR_NONE) gr_fail(t, NULL, "%s: eps must not be negative; got %g", r->module.path, c.eps);
     r->shape = shape, r->eps = c.eps == GR_NONE ? 0 : c.eps ? c.eps : machine;
-    if (!c.no_affine) r->weight = gr_param(t, &r->module, "weight", shape, gr_constant(1));
+    if (!c.no_affine) r->weight = gr_param(t, &r->module, "weight", shape, gr_init_constant(1));
     if (r->weight) r->module.multiply_adds = r->weight->len;
     r->module.forward = rms_norm_module_forward;
     return gr_module_ready(t, &r->module) ? r : NULL;

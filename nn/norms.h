@@ -27,7 +27,7 @@ typedef struct {
     double momentum, eps;
 } gr_batch_norm_module;
 
-/* Which values are real, where x is padded: both as in gr_batch_norm_options; either may be NULL. */
+/* Which values are real, where x is padded: both as in gr_batch_norm_settings; either may be NULL. */
 typedef struct {
     const gr_ints *lengths;  /* [N]: of x [N, C, L], or [N, L, C] with features_last */
     const gr_tensor *mask;   /* x without its channel axis, 0 or 1 */

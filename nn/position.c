@@ -33,14 +33,14 @@ gr_tensor *gr_add_positions(gr_tape *t, gr_tensor *x)
     return gr_add(t, x, table);
 }
 
-static gr_tensor *positions_module_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return gr_positions_forward(t, (gr_positions *)m, x); }
+static gr_tensor *positions_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_positions_forward(t, (gr_positions *)m, x); }
 
 gr_positions *gr_positions_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size)
 {
     gr_positions *m = gr_module_make(t, parent, name, "Positions", sizeof *m);
     if (!m) return NULL;
     if (gr__size_is_positive(t, &m->module, "count", count)) gr__size_is_positive(t, &m->module, "size", size);
-    m->weight = gr_param(t, &m->module, "weight", GR_SHAPE(count, size), gr_normal(0, 1));
+    m->weight = gr_param(t, &m->module, "weight", GR_SHAPE(count, size), gr_init_normal(0, 1));
     m->module.forward = positions_module_forward;
     return gr_module_ready(t, &m->module) ? m : NULL;
 }
@@ -52,7 +52,7 @@ gr_tensor *gr_positions_forward(gr_tape *t, const gr_positions *m, gr_tensor *x)
     if (!gr_ready(t, &op, x)) return NULL;
     GR_WITHIN(t, &m->module);
     if (x->rank < 2 || gr_size(x, -2) > m->weight->dim[0] || gr_size(x, -1) != m->weight->dim[1])
-        return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu for %s; got %s", m->weight->dim[1], m->weight->dim[0], m->module.path,
+        return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu; got %s", m->weight->dim[1], m->weight->dim[0],
                        gr_shape_text(t, x));
     return gr_add(t, x, gr_slice(t, m->weight, 0, gr_size(x, -2)));
 }

@@ -30,7 +30,7 @@ static void widen(int *width, const char *text)
 
 static const char *name_in_summary(const gr_module *root, const gr_module *m) { return m == root ? "(root)" : m->path; }
 
-void gr_summary(FILE *out, const gr_module *m)
+void gr_print_summary(const gr_module *m, FILE *out)
 {
     if (!out) return;
     if (!m) {
@@ -82,7 +82,7 @@ static int widest_path(const gr_module *m)
     return width;
 }
 
-void gr_print_init(FILE *out, const gr_module *m)
+void gr_print_init(const gr_module *m, FILE *out)
 {
     const int width = widest_path(m);
     if (!out) return;
@@ -184,7 +184,7 @@ static void print_affine(FILE *out, const gr_module *m, const gr_norm_map *map)
     fputc('\n', out);
 }
 
-bool gr_norm_explain(FILE *out, gr_tape *t, const gr_module *m, gr_shape x)
+bool gr_print_norm(gr_tape *t, const gr_module *m, gr_shape x, FILE *out)
 {
     gr_norm_map map;
     if (!gr_norm_map_of(t, m, x, &map)) return false;
@@ -228,7 +228,7 @@ static bool print_batch_norm(FILE *out, const gr_batch_norm_health *h)
     return well;
 }
 
-size_t gr_print_batch_norms(FILE *out, gr_tape *t, const gr_module *root)
+size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
 {
     int width = 9;
     size_t unwell = 0;

@@ -7,16 +7,16 @@
 
 /* ---- Parameters ---- */
 
-typedef struct gr__layer_kind {
+typedef struct {
     const char *kind, *article; /* "LSTM" */
     gr_op op;                   /* for messages alone */
     size_t gates;
-    gr_recurrent_out (*run)(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *o);
+    gr_recurrent_out (*run)(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
 } layer_kind;
 static const layer_kind layer_kinds[] = {
-    { "LSTM", "an", { .name = "lstm" }, 4, gr_lstm_sequence },
-    { "GRU", "a", { .name = "gru" }, 3, gr_gru_sequence },
-    { "RNN", "an", { .name = "rnn" }, 1, gr_rnn_sequence },
+    [GR_LSTM] = { "LSTM", "an", { .name = "lstm" }, 4, gr_lstm_sequence },
+    [GR_GRU] = { "GRU", "a", { .name = "gru" }, 3, gr_gru_sequence },
+    [GR_RNN] = { "RNN", "an", { .name = "rnn" }, 1, gr_rnn_sequence },
 };
 
 enum { RECURRENT_NAME = 64 };
@@ -36,7 +36,7 @@ static const char *recurrent_name(const recurrent_maker *m, char *name, const ch
 static gr_tensor *recurrent_param(const recurrent_maker *m, const char *stem, gr_shape shape)
 {
     char name[RECURRENT_NAME];
-    return gr_param(m->t, &m->l->module, recurrent_name(m, name, stem), shape, gr_uniform(-m->bound, m->bound));
+    return gr_param(m->t, &m->l->module, recurrent_name(m, name, stem), shape, gr_init_uniform(-m->bound, m->bound));
 }
 
 static gr_lstm_ln recurrent_ln(const recurrent_maker *m, const char *stem, unsigned bit, size_t size)
@@ -55,8 +55,8 @@ static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_
     if (m->l->config.norm != GR_LSTM_BN) return bn;
     gr_module *module = gr_module_make(m->t, &m->l->module, recurrent_name(m, name, stem), "RecurrentBatchNorm", sizeof *module);
     const gr_shape shape = GR_SHAPE(size), steps = GR_SHAPE(m->l->config.bn_steps, size);
-    bn.weight = gr_param(m->t, module, "weight", shape, gr_constant(0.1));
-    if (shift) bn.bias = gr_param(m->t, module, "bias", shape, gr_constant(0));
+    bn.weight = gr_param(m->t, module, "weight", shape, gr_init_constant(0.1));
+    if (shift) bn.bias = gr_param(m->t, module, "bias", shape, gr_init_constant(0));
     bn.running_mean = gr_buffer(m->t, module, "running_mean", steps, 0);
     bn.running_var = gr_buffer(m->t, module, "running_var", steps, 1);
     return bn;
@@ -65,7 +65,7 @@ static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_
 static gr_recurrent_weights recurrent_weights(const recurrent_maker *m, size_t input)
 {
     const gr_recurrent_config *c = &m->l->config;
-    const size_t H = m->l->hidden, G = m->l->kind->gates * H;
+    const size_t H = m->l->hidden, G = layer_kinds[m->l->kind].gates * H;
     gr_recurrent_weights w = { .norm = c->norm };
     w.w_ih = recurrent_param(m, "weight_ih", GR_SHAPE(G, input));
     w.w_hh = recurrent_param(m, "weight_hh", GR_SHAPE(G, H));
@@ -83,14 +83,15 @@ static gr_recurrent_weights recurrent_weights(const recurrent_maker *m, size_t i
 static void recurrent_check(gr_tape *t, const gr_recurrent *l)
 {
     const gr_recurrent_config *c = &l->config;
-    const char *path = l->module.path, *kind = l->kind->kind;
+    const layer_kind *const kind = &layer_kinds[l->kind];
+    const char *path = l->module.path;
     gr__size_is_positive(t, &l->module, "input", l->input);
-    if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, l->kind->article, kind);
+    if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, kind->article, kind->kind);
     if (c->norm && c->no_bias)
         gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes", path);
-    if (c->relu && strcmp(kind, "RNN")) gr_fail(t, NULL, "%s: relu is for an RNN, not for %s %s", path, l->kind->article, kind);
-    if (c->forget_bias != 0 && strcmp(kind, "LSTM"))
-        gr_fail(t, NULL, "%s: forget_bias is for an LSTM, not for %s %s", path, l->kind->article, kind);
+    if (c->relu && l->kind != GR_RNN) gr_fail(t, NULL, "%s: relu is for an RNN, not for %s %s", path, kind->article, kind->kind);
+    if (c->forget_bias != 0 && l->kind != GR_LSTM)
+        gr_fail(t, NULL, "%s: forget_bias is for an LSTM, not for %s %s", path, kind->article, kind->kind);
     if (c->forget_bias != 0 && c->no_bias) gr_fail(t, NULL, "%s: forget_bias needs a bias; got no_bias", path);
     if (c->norm == GR_LSTM_BN && !c->bn_steps)
         gr_fail(t, NULL, "%s: batch norms need bn_steps, the number of time steps that have statistics of their own", path);
@@ -99,9 +100,13 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", path, c->dropout);
 }
 
-static gr_recurrent *recurrent_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden,
-                                   const gr_recurrent_config *config, const layer_kind *kind)
+gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, gr_recurrent_kind which, size_t input, size_t hidden,
+                               const gr_recurrent_config *config)
 {
+    if (gr_failed(t)) return NULL;
+    if ((unsigned)which > GR_RNN)
+        return gr_fail(t, NULL, "%s: the kind must be GR_LSTM, GR_GRU or GR_RNN; got %d", name ? name : "NULL", (int)which);
+    const layer_kind *const kind = &layer_kinds[which];
     gr_recurrent_config c = config ? *config : (gr_recurrent_config){ 0 };
     if (!c.layers) c.layers = 1;
     const size_t directions = c.bidirectional ? 2 : 1;
@@ -113,7 +118,7 @@ static gr_recurrent *recurrent_new(gr_tape *t, gr_module *parent, const char *na
                        kind->kind, c.layers);
     gr_recurrent *l = gr_module_make(t, parent, name, kind->kind, bytes);
     if (!l) return NULL;
-    l->kind = kind, l->input = input, l->hidden = hidden, l->layers = c.layers, l->directions = directions, l->config = c;
+    l->kind = which, l->input = input, l->hidden = hidden, l->layers = c.layers, l->directions = directions, l->config = c;
     l->weights = (gr_recurrent_weights *)(l + 1), l->stream = (char *)(l->weights + count), l->noise = l->stream + room;
     snprintf(l->stream, room, "%s/dropout", l->module.path), snprintf(l->noise, room, "%s/h0", l->module.path);
     recurrent_check(t, l);
@@ -129,15 +134,15 @@ static gr_recurrent *recurrent_new(gr_tape *t, gr_module *parent, const char *na
 
 gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_lstm_config *config)
 {
-    return recurrent_new(t, parent, name, input, hidden, config, &layer_kinds[0]);
+    return (gr_lstm *)gr_recurrent_new(t, parent, name, GR_LSTM, input, hidden, config);
 }
 gr_gru *gr_gru_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_gru_config *config)
 {
-    return recurrent_new(t, parent, name, input, hidden, config, &layer_kinds[1]);
+    return (gr_gru *)gr_recurrent_new(t, parent, name, GR_GRU, input, hidden, config);
 }
 gr_rnn *gr_rnn_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_rnn_config *config)
 {
-    return recurrent_new(t, parent, name, input, hidden, config, &layer_kinds[2]);
+    return (gr_rnn *)gr_recurrent_new(t, parent, name, GR_RNN, input, hidden, config);
 }
 
 /* ---- Forward ---- */
@@ -148,8 +153,8 @@ static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op
     const size_t B = x->dim[!l->config.batch_first], n = l->layers * l->directions;
     if (!gr_alive(t, op, name, state)) return false;
     if (!state || (state->rank == 3 && state->dim[0] == n && state->dim[1] == B && state->dim[2] == l->hidden)) return true;
-    return gr_fail(t, op, "x is %s and %s has %zu layers of %zu directions and %zu units, so %s must be %s; got %s", gr_shape_text(t, x),
-                   l->module.path, l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)),
+    return gr_fail(t, op, "x is %s, and there are %zu layers of %zu directions and %zu units, so %s must be %s; got %s", gr_shape_text(t, x),
+                   l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)),
                    gr_shape_text(t, state));
 }
 
@@ -182,20 +187,19 @@ static double *recurrent_record(gr_tape *t, const gr_op *op, size_t n, size_t T)
 }
 
 static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input,
-                                          const layer_kind *kind)
+                                          gr_recurrent_kind which)
 {
+    const layer_kind *const kind = &layer_kinds[which];
     const gr_op *op = &kind->op;
     const gr_recurrent_out failed = { 0 };
     if (!l) return gr_fail(t, op, "the module is NULL"), failed;
-    if (l->kind != kind) return gr_fail(t, op, "%s is %s %s", l->module.path, l->kind->article, l->kind->kind), failed;
     const gr_recurrent_input in = input ? *input : (gr_recurrent_input){ 0 };
     const gr_recurrent_config *c = &l->config;
     const size_t D = l->directions, n = l->layers * D;
     if (!gr_ready(t, op, x)) return failed;
     GR_WITHIN(t, &l->module);
     if (x->rank != 3 || x->dim[2] != l->input)
-        return gr_fail(t, op, "x must be %s, %zu] for %s; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, l->module.path,
-                       gr_shape_text(t, x)),
+        return gr_fail(t, op, "x must be %s, %zu]; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, gr_shape_text(t, x)),
                failed;
     if (!recurrent_check_state(t, l, op, "h0", x, in.h0) || !recurrent_check_state(t, l, op, "c0", x, in.c0)) return failed;
     const size_t T = x->dim[c->batch_first];
@@ -209,16 +213,16 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
         gr_tensor *y[2] = { NULL, NULL };
         for (size_t d = 0; d < D; d++) {
             const size_t k = layer * D + d;
-            const gr_recurrent_options o = { .h0 = recurrent_state_of(t, h0, k),
-                                             .c0 = recurrent_state_of(t, in.c0, k),
-                                             .lengths = in.lengths,
-                                             .batch_first = c->batch_first,
-                                             .reverse = d,
-                                             .relu = c->relu,
-                                             .eps = c->eps,
-                                             .momentum = c->momentum,
-                                             .dh_norm = out.dh_norm ? out.dh_norm + k * T : NULL,
-                                             .dc_norm = out.dc_norm ? out.dc_norm + k * T : NULL };
+            const gr_sequence_config o = { .h0 = recurrent_state_of(t, h0, k),
+                                           .c0 = recurrent_state_of(t, in.c0, k),
+                                           .lengths = in.lengths,
+                                           .batch_first = c->batch_first,
+                                           .reverse = d,
+                                           .relu = c->relu,
+                                           .eps = c->eps,
+                                           .momentum = c->momentum,
+                                           .dh_norm = out.dh_norm ? out.dh_norm + k * T : NULL,
+                                           .dc_norm = out.dc_norm ? out.dc_norm + k * T : NULL };
             const gr_recurrent_out s = kind->run(t, x, &l->weights[k], &o);
             y[d] = s.y, h[k] = s.h, last_c[k] = s.c;
         }
@@ -232,13 +236,17 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
 
 gr_recurrent_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr_recurrent_input *input)
 {
-    return recurrent_forward(t, l, x, input, &layer_kinds[0]);
+    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_LSTM);
 }
 gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x, const gr_recurrent_input *input)
 {
-    return recurrent_forward(t, l, x, input, &layer_kinds[1]);
+    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_GRU);
 }
 gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input)
 {
-    return recurrent_forward(t, l, x, input, &layer_kinds[2]);
+    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_RNN);
+}
+gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input)
+{
+    return recurrent_forward(t, l, x, input, l ? l->kind : GR_LSTM);
 }

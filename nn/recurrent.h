@@ -30,20 +30,27 @@ typedef struct {
  * for n in a GRU): they are the paper's, and stay. Biases must not start all equal under a norm: on rows of zeros (the first of a drawn
  * digit) the state would stay 0 for ever, and each such step multiply the gradient by 1 / sqrt(eps), in an LSTM twice. So no_bias with
  * norms is an error. */
+typedef enum { GR_LSTM, GR_GRU, GR_RNN } gr_recurrent_kind;
 typedef struct {
     gr_module module;
-    const struct gr__layer_kind *kind;
+    gr_recurrent_kind kind;
     size_t input, hidden, layers, directions;
     gr_recurrent_config config;
     gr_recurrent_weights *weights; /* [layers * directions]; they are the tree's */
     char *stream, *noise;          /* "lstm/dropout", "lstm/h0" */
 } gr_recurrent;
 
-typedef gr_recurrent gr_lstm, gr_gru, gr_rnn;
+/* One type for each kind, so that a compiler sees a GRU where an LSTM is wanted. &lstm->recurrent has the fields above. */
+typedef struct { union { gr_module module; gr_recurrent recurrent; }; } gr_lstm;
+typedef struct { union { gr_module module; gr_recurrent recurrent; }; } gr_gru;
+typedef struct { union { gr_module module; gr_recurrent recurrent; }; } gr_rnn;
 typedef gr_recurrent_config gr_lstm_config, gr_gru_config, gr_rnn_config;
 GR_API gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_lstm_config *config);
 GR_API gr_gru *gr_gru_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_gru_config *config);
 GR_API gr_rnn *gr_rnn_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_rnn_config *config);
+/* Any of them, for programs that choose the kind when they run; gr_recurrent_forward calls it. */
+GR_API gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, gr_recurrent_kind kind, size_t input, size_t hidden,
+                                      const gr_recurrent_config *config);
 
 typedef struct {
     gr_tensor *h0, *c0;     /* [layers D, B, H]: the state before the first step; NULL: zeros. c0: of an LSTM */
@@ -62,6 +69,7 @@ typedef gr_recurrent_input gr_lstm_input;
 GR_API gr_recurrent_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input);
+GR_API gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input);
 
 GR_END
 #endif

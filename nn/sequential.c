@@ -4,7 +4,7 @@
 
 typedef struct { gr_module module; gr_function *f; } activation;
 
-static gr_tensor *sequential_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *sequential_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     for (gr_module *child = m->child; child; child = child->next) x = gr_forward(t, child, x);
     return x;
@@ -17,7 +17,7 @@ gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name)
     return m;
 }
 
-static gr_tensor *residual_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *residual_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     gr_tensor *y = sequential_forward(t, m, x);
     if (y && !gr_same_shape(x, y))
@@ -32,7 +32,7 @@ gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name)
     return m;
 }
 
-static gr_tensor *activation_forward(gr_tape *t, gr_module *m, gr_tensor *x) { return ((activation *)m)->f(t, x); }
+static gr_tensor *activation_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return ((activation *)m)->f(t, x); }
 
 gr_module *gr_activation_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function *f)
 {

@@ -6,7 +6,7 @@ static const gr_op transformer = { .name = "transformer" };
 
 /* ---- A layer ---- */
 
-static gr_tensor *transformer_layer_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *transformer_layer_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_transformer_layer_forward(t, (gr_transformer_layer *)m, x, NULL);
 }
@@ -18,7 +18,7 @@ static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char
 }
 static gr_module *transformer_linear(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out)
 {
-    gr_linear *l = gr_linear_new(t, parent, name, in, out, NULL);
+    gr_linear_module *l = gr_linear_new(t, parent, name, in, out, NULL);
     return l ? &l->module : NULL;
 }
 static gr_module *transformer_dropout(gr_tape *t, gr_module *parent, const char *name, double p)
@@ -64,7 +64,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     const gr_transformer_config *c = &l->config;
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
-        return gr_fail(t, &transformer, "x must be [B, T, %zu] for %s; got %s", size, l->module.path, gr_shape_text(t, x));
+        return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
     gr_tensor *a = c->norm_first ? transformer_norm(t, c, l->norm1, x, input) : x;
     a = gr_forward(t, l->dropout1, gr_multihead_attention_forward(t, l->self_attn, a, NULL, NULL, input));
     x = gr_add(t, x, a);
@@ -77,7 +77,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
 
 /* ---- A stack ---- */
 
-static gr_tensor *transformer_module_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *transformer_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     return gr_transformer_forward(t, (gr_transformer *)m, x, NULL);
 }

@@ -28,7 +28,7 @@ typedef struct {
 GR_API gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
                                                           const gr_multihead_attention_config *config);
 
-/* Which keys are real. Both as in gr_attention_options: there 0 is what may not be seen (PyTorch's key_padding_mask is the opposite). */
+/* Which keys are real. Both as in gr_attention_config: there 0 is what may not be seen (PyTorch's key_padding_mask is the opposite). */
 typedef struct {
     const gr_ints *lengths; /* [B]; NULL: all */
     const gr_tensor *mask;  /* [B, Tk] or [B, Tq, Tk] or [1, Tq, Tk]; NULL: all */

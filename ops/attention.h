@@ -12,7 +12,7 @@ typedef struct {
     double scale;           /* above 0; 0: 1 / sqrt(d) */
     double dropout;         /* in training, each probability becomes 0 with this one, else p / (1 - dropout) */
     const char *stream;     /* of the tape, for dropout's B heads Tq Tk draws */
-} gr_attention_options;
+} gr_attention_config;
 
 /* Scaled dot-product attention, for each sample and head:
  *     y = softmax(scale q k^T) v          the softmax over the keys that a query may see      Vaswani et al. 2017, eq. 1
@@ -26,11 +26,11 @@ typedef struct {
  * no gradient (in PyTorch NaN). A key of probability 0, unseen ones first of all, adds nothing, whatever k and v hold there, NaN
  * included. A sample has the same bits alone, in any batch, and with any padding beyond its length. options may be NULL.
  * What is kept for backward is B heads Tq Tk probabilities. */
-GR_API gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_options *options);
+GR_API gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options);
 
 /* Self-attention of q, k and v that lie side by side, as one product makes them.
  *   qkv  [B, T, 3 heads d]     return  [B, T, heads d]                                                                      */
-GR_API gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_options *options);
+GR_API gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *options);
 
 GR_END
 #endif

@@ -55,7 +55,7 @@ static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm *s, const b
 
 static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
 
-static bool batch_norm_alive(gr_tape *t, const gr_tensor *gamma, const gr_tensor *beta, const gr_batch_norm_options *o)
+static bool batch_norm_alive(gr_tape *t, const gr_tensor *gamma, const gr_tensor *beta, const gr_batch_norm_settings *o)
 {
     const gr_op *const op = &batch_norm_op;
     return gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta) && gr_alive(t, op, "running_mean", o->running_mean) &&
@@ -98,7 +98,7 @@ static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tenso
 
 /* x, its axis, the affine and the running tensors; fills in s's sizes. */
 static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr_tensor *gamma, const gr_tensor *beta,
-                             const gr_batch_norm_options *o, gr__norm *s)
+                             const gr_batch_norm_settings *o, gr__norm *s)
 {
     if (x->rank < 2) return gr_fail(t, &batch_norm_op, "x is %s, and must have 2 axes or more", gr_shape_text(t, x));
     if ((*axis = gr_axis(t, &batch_norm_op, x, *axis)) < 0) return false;
@@ -126,7 +126,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
 
 /* ---- Statistics ---- */
 
-static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_options *o)
+static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_settings *o)
 {
     const size_t C = s->groups;
     for (size_t c = 0; c < C; c++) {
@@ -135,7 +135,7 @@ static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_options *o)
     }
 }
 
-static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_options *o, const gr_real *x)
+static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_settings *o, const gr_real *x)
 {
     const size_t C = s->groups, bytes = C * sizeof(gr_real);
     if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
@@ -151,9 +151,9 @@ static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_o
     return true;
 }
 
-gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_options *options)
+gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_settings *options)
 {
-    const gr_batch_norm_options o = options ? *options : (gr_batch_norm_options){ 0 };
+    const gr_batch_norm_settings o = options ? *options : (gr_batch_norm_settings){ 0 };
     batch_norm_real real = { 0 };
     gr__norm s;
     if (!gr_ready(t, &batch_norm_op, x) || !batch_norm_alive(t, gamma, beta, &o) || !batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;

@@ -93,7 +93,7 @@ static gr_tensor *composed_heads(gr_tape *t, gr_tensor *x, size_t heads)
 }
 
 /* [B, 1, Tq, Tk]: 1 where query i of sample b may see key j. */
-static gr_tensor *composed_seen(gr_tape *t, size_t B, size_t Tq, size_t Tk, const gr_attention_options *o)
+static gr_tensor *composed_seen(gr_tape *t, size_t B, size_t Tq, size_t Tk, const gr_attention_config *o)
 {
     gr_tensor *seen = gr_ones(t, GR_SHAPE(B, 1, Tq, Tk));
     const gr_tensor *m = o->mask;
@@ -106,10 +106,10 @@ static gr_tensor *composed_seen(gr_tape *t, size_t B, size_t Tq, size_t Tk, cons
     return seen;
 }
 
-gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_options *options)
+gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options)
 {
     if (gr_failed(t) || !q || !k || !v) return NULL;
-    const gr_attention_options o = options ? *options : (gr_attention_options){ 0 };
+    const gr_attention_config o = options ? *options : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1, B = q->dim[0], Tq = q->dim[1], Tk = k->dim[1], d = q->dim[2] / heads;
     const double scale = o.scale > 0 ? o.scale : d ? 1 / __builtin_sqrt((double)d) : 1;
     gr_tensor *seen = composed_seen(t, B, Tq, Tk, &o), *s = gr_matmul_t(t, composed_heads(t, q, heads), false, composed_heads(t, k, heads), true);

@@ -6,7 +6,7 @@
 #include "ops/ops.h"
 GR_BEGIN
 
-/* gr_linear_op: a product, and the bias added. */
+/* gr_linear: a product, and the bias added. */
 GR_API gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
 
 /* gr_softmax and gr_log_softmax: the largest value subtracted, exp, sum, division or log. */
@@ -20,7 +20,7 @@ GR_API gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const
 GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* gr_attention: heads to an axis of their own, scores, where, softmax, dropout, product. Here what k and v hold must be finite. */
-GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_options *options);
+GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options);
 
 /* gr_conv2d: x with its zeros, unfolded into the values that each output sees, times the weight. And pooling: unfolded, then the largest or
  * the mean; of stride, padding and kernel alone. */
@@ -36,12 +36,12 @@ GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_te
 
 /* gr_batch_norm: sums over what is real, divided by how much that is. */
 GR_API gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta,
-                                         const gr_batch_norm_options *options);
+                                         const gr_batch_norm_settings *options);
 
 /* gr_lstm_sequence and the others, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
-GR_API gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
-GR_API gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
-GR_API gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+GR_API gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
+GR_API gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
+GR_API gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 
 GR_END
 #endif

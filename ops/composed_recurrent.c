@@ -108,10 +108,10 @@ static twin_state twin_rnn(gr_tape *t, const twin_step *p, twin_state s)
     return (twin_state){ p->relu ? gr_relu(t, a) : gr_tanh(t, a), s.c };
 }
 
-static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options,
+static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options,
                                  twin_cell *cell)
 {
-    const gr_recurrent_options o = options ? *options : (gr_recurrent_options){ 0 };
+    const gr_sequence_config o = options ? *options : (gr_sequence_config){ 0 };
     const gr_recurrent_out failed = { 0 };
     if (!gr_ready(t, NULL, x, w->w_ih, w->w_hh)) return failed;
     const size_t T = x->dim[o.batch_first], B = x->dim[!o.batch_first], H = w->w_hh->dim[1];
@@ -127,8 +127,8 @@ static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_we
                               .eps = eps,
                               .relu = o.relu,
                               .real = real,
-                              .wx = gr_linear_op(t, gr_select(t, x, o.batch_first, (ptrdiff_t)time), w->w_ih, NULL),
-                              .wh = gr_linear_op(t, s.h, w->w_hh, NULL) };
+                              .wx = gr_linear(t, gr_select(t, x, o.batch_first, (ptrdiff_t)time), w->w_ih, NULL),
+                              .wh = gr_linear(t, s.h, w->w_hh, NULL) };
         const twin_state next = cell(t, &p, s);
         s = (twin_state){ gr_where(t, real, next.h, s.h), gr_where(t, real, next.c, s.c) };
         h[time] = gr_where(t, real, next.h, zeros);
@@ -137,15 +137,15 @@ static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_we
     return gr_failed(t) ? failed : (gr_recurrent_out){ .y = y, .h = s.h, .c = cell == twin_lstm ? s.c : NULL };
 }
 
-gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {
     return twin_run(t, x, w, options, twin_lstm);
 }
-gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {
     return twin_run(t, x, w, options, twin_gru);
 }
-gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {
     return twin_run(t, x, w, options, twin_rnn);
 }

@@ -226,10 +226,12 @@ static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, 
 static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int axes, gr__conv_plan *p)
 {
     const size_t channels = x->dim[1], outputs = w->dim[0], G = p->G;
+    if (w->rank != axes + 2)
+        return gr_fail(t, op, "weight must be [O, C / groups, %s]; got %s", axes == 2 ? "kH, kW" : "kL", gr_shape_text(t, w));
     if (channels % G) return gr_fail(t, op, "x is %s: its %zu channels do not fall into %zu groups", gr_shape_text(t, x), channels, G);
-    if (w->rank != axes + 2 || w->dim[1] != channels / G)
-        return gr_fail(t, op, "x is %s and groups is %zu, so weight must be [O, %zu, %s]; got %s", gr_shape_text(t, x), G, channels / G,
-                       axes == 2 ? "kH, kW" : "kL", gr_shape_text(t, w));
+    if (w->dim[1] != channels / G)
+        return gr_fail(t, op, "weight is %s and groups is %zu, so x must be [N, %zu, %s]; got %s", gr_shape_text(t, w), G, conv_times(w->dim[1], G),
+                       axes == 2 ? "H, W" : "L", gr_shape_text(t, x));
     if (outputs % G) return gr_fail(t, op, "weight is %s: its %zu outputs do not fall into %zu groups", gr_shape_text(t, w), outputs, G);
     if (bias && (bias->rank != 1 || bias->len != outputs))
         return gr_fail(t, op, "weight is %s, so bias must be [%zu]; got %s", gr_shape_text(t, w), outputs, gr_shape_text(t, bias));

@@ -141,21 +141,21 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, 
 LOSSES
 #undef LOSS
 
-gr_tensor *gr_mse_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
+gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
 {
     if (!gr_ready(t, &mse_op, x, target)) return NULL;
     const loss_kernels k = mse_kernels(t);
     return loss_make(t, &mse_op, &k, x, target, &(gr_real){ 1 }, 1, reduction);
 }
 
-gr_tensor *gr_l1_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
+gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
 {
     if (!gr_ready(t, &l1_op, x, target)) return NULL;
     const loss_kernels k = l1_kernels(t);
     return loss_make(t, &l1_op, &k, x, target, &(gr_real){ 1 }, 1, reduction);
 }
 
-gr_tensor *gr_huber_with(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
+gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
 {
     if (!gr_ready(t, &huber_op, x, target)) return NULL;
     if (!(delta > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
@@ -163,7 +163,7 @@ gr_tensor *gr_huber_with(gr_tape *t, gr_tensor *x, gr_tensor *target, double del
     return loss_make(t, &huber_op, &k, x, target, &(gr_real){ (gr_real)delta }, 1, reduction);
 }
 
-gr_tensor *gr_bce_with_logits_with(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction)
+gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction)
 {
     if (!gr_ready(t, &bce_with_logits_op, x, target)) return NULL;
     const size_t last = x->rank ? x->dim[x->rank - 1] : 1;
@@ -174,16 +174,5 @@ gr_tensor *gr_bce_with_logits_with(gr_tape *t, gr_tensor *x, gr_tensor *target, 
     const bool weighted = pos_weight && pos_weight->len;
     return loss_make(t, &bce_with_logits_op, &k, x, target, weighted ? pos_weight->data : &(gr_real){ 1 }, weighted ? pos_weight->len : 1,
                      reduction);
-}
-
-gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_mse_with(t, x, target, GR_REDUCE_MEAN); }
-gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target) { return gr_l1_with(t, x, target, GR_REDUCE_MEAN); }
-gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta)
-{
-    return gr_huber_with(t, x, target, delta, GR_REDUCE_MEAN);
-}
-gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target)
-{
-    return gr_bce_with_logits_with(t, x, target, NULL, GR_REDUCE_MEAN);
 }
 #endif

@@ -118,7 +118,7 @@ static const gr__kind lstm_kind = { .op = &lstm_op,
                                     .forward = lstm_rows_forward,
                                     .backward = lstm_rows_backward };
 
-gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {
     return gr__sequence_run(t, &lstm_kind, x, w, options);
 }

@@ -102,7 +102,7 @@ GR_API gr_tensor *gr_matmul(gr_tape *t, gr_tensor *a, gr_tensor *b);
 GR_API gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb);
 
 /* y = x w^T + b.   x [.., I]   w [O, I]   b [O], or NULL   return [.., O] */
-GR_API gr_tensor *gr_linear_op(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
+GR_API gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
 
 /* ==== Softmax and losses ==== */
 
@@ -134,21 +134,16 @@ GR_API gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints 
 /* The same from log-probabilities, such as gr_log_softmax gives over axis 1: loss = -w[target] logp[target]. */
 GR_API gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* Element by element, x and target of one shape; gradients reach both. The short forms return the mean.
+/* Element by element, x and target of one shape; gradients reach both.
  *     mse     (x - target)^2
  *     l1      |x - target|                                      with derivative 0 at 0
  *     huber   d^2 / 2 for |d| <= delta, else delta (|d| - delta / 2), d = x - target       Huber 1964; delta > 0
  *     bce_with_logits   -(w target log s(x) + (1 - target) log(1 - s(x))), s the sigmoid; w = pos_weight, which holds one value or
  *                       one for each element of the last axis, and gets no gradient; NULL: 1                               */
-GR_API gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target);
-GR_API gr_tensor *gr_mse_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
-GR_API gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target);
-GR_API gr_tensor *gr_l1_with(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
-GR_API gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta);
-GR_API gr_tensor *gr_huber_with(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction);
-GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target);
-GR_API gr_tensor *gr_bce_with_logits_with(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight,
-                                          gr_reduction reduction);
+GR_API gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
+GR_API gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
+GR_API gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction);
+GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction);
 
 /* ==== Embedding, gather, dropout ==== */
 

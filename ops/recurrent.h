@@ -52,7 +52,7 @@ typedef struct {
     double *dh_norm, *dc_norm; /* [T] of the caller's, or NULL: gr_backward writes there, for each time, the norm over all sequences of
                                   the gradient of h (of the cell), with all that comes from later steps. Past its end a sequence
                                   does not count. They must live as long as the tape may walk; what was not reached stays */
-} gr_recurrent_options;
+} gr_sequence_config;
 
 typedef struct {
     gr_tensor *y, *h, *c;      /* c: of an LSTM, else NULL */
@@ -61,7 +61,7 @@ typedef struct {
 
 /* The same under the LSTM's name. */
 typedef gr_recurrent_weights gr_lstm_weights;
-typedef gr_recurrent_options gr_lstm_options;
+typedef gr_sequence_config gr_sequence_config;
 typedef gr_recurrent_out gr_lstm_out;
 
 /* One layer of an LSTM in one direction over whole sequences, all steps in one node. With LN the identity where there is no norm:
@@ -84,18 +84,18 @@ typedef gr_recurrent_out gr_lstm_out;
  * sequence left gives the shift (no gradient passes through its norms) and, like one with none, leaves the buffers alone: so sequences
  * of a batch should be about as long as each other. A value that is the same in all sequences (blank first rows with h0 = 0) has variance
  * 0, and its gradient is multiplied by weight / sqrt(eps) at each such step: begin from a little noise in h0. */
-GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 
 /* The same of a GRU. With LN the identity where there is no norm, * element by element, and blocks r, z, n of a and u:
  *     a = LN_ih(w_ih x) + b_ih,   u = LN_hh(w_hh h) + b_hh
  *     r, z = sigmoid(a_r + u_r), sigmoid(a_z + u_z),   n = tanh(a_n + r * u_n),   h = (1 - z) * n + z * h
  * Cho et al. 2014 in PyTorch's form, where r multiplies after w_hh; the norms are those of Ba, Kiros, Hinton 2016, supplementary
  * material (of skip-thoughts): r and z share a mean, n has its own. */
-GR_API gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+GR_API gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 
 /* The same of a plain RNN:   h = f(LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh),   f = tanh, or relu.    Elman 1990; LN_sum is
  * Ba, Kiros, Hinton 2016, eq. 4 */
-GR_API gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+GR_API gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 
 GR_END
 #endif

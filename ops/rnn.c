@@ -65,7 +65,7 @@ static const gr__kind rnn_kind = { .op = &rnn_op,
                                    .forward = rnn_rows_forward,
                                    .backward = rnn_rows_backward };
 
-gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *options)
+gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {
     return gr__sequence_run(t, &rnn_kind, x, w, options);
 }

@@ -364,10 +364,10 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
 }
 
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                                  const gr_recurrent_options *options)
+                                  const gr_sequence_config *options)
 {
     const gr_recurrent_out failed = { 0 };
-    const gr_recurrent_options o = options ? *options : (gr_recurrent_options){ 0 };
+    const gr_sequence_config o = options ? *options : (gr_sequence_config){ 0 };
     gr__sequence s;
     if (!gr__sequence_understand(t, &s, kind, x, w, &o)) return failed;
     if (s.norm == GR_LSTM_BN) return gr__lstm_bn(t, &s, o.batch_first);

@@ -48,10 +48,10 @@ static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return
 
 /* Fill in all of s but what the operator saves. False, with an error, when something does not fit. */
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_recurrent_options *o);
+                             const gr_sequence_config *o);
 
 /* The whole operator: what a kind's public function does, and its node's backward and scratch. */
-gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_recurrent_options *o);
+gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 

@@ -85,7 +85,7 @@ static bool sequence_check_states(gr_tape *t, const gr__sequence *s)
     return true;
 }
 
-static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_recurrent_options *o)
+static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_sequence_config *o)
 {
     const gr_op *op = s->kind->op;
     const gr_tensor *x = s->in[SEQ_X], *w = s->in[SEQ_W_IH];
@@ -107,7 +107,7 @@ static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_recurre
 }
 
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_recurrent_options *o)
+                             const gr_sequence_config *o)
 {
     const gr_op *op = kind->op;
     if (!gr_ready(t, op, x)) return false;

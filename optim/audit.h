@@ -2,7 +2,7 @@
  *
  *     gr_tape_set_tracing(t, step == 0);                  // before the forward, so that the audit can say why not
  *     ... forward, gr_optim_zero_grad, gr_backward ...
- *     if (step == 0 && gr_print_audit(NULL, t, net, adam)) gr_print_audit(stderr, t, net, adam);                             */
+ *     if (step == 0 && gr_print_audit(t, net, adam, NULL)) gr_print_audit(t, net, adam, stderr);                             */
 #ifndef GR_AUDIT_H
 #define GR_AUDIT_H
 #include "core/trace.h"
@@ -29,7 +29,7 @@ GR_API gr_audit_entry gr_audit(gr_tape *t, const gr_slot *s, const gr_optim *o);
 
 /* The same for all parameters under m, a line each, and one with their numbers; out NULL: nowhere. Returns how many do not learn: zero,
  * not reached, or not held, frozen ones left out. */
-GR_API size_t gr_print_audit(FILE *out, gr_tape *t, const gr_module *m, const gr_optim *o);
+GR_API size_t gr_print_audit(gr_tape *t, const gr_module *m, const gr_optim *o, FILE *out);
 
 GR_END
 #endif

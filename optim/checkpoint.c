@@ -103,7 +103,7 @@ static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, 
     return true;
 }
 
-bool gr_checkpoint_save(gr_tape *t, const char *path, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
+bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n)
 {
     checkpoint_list l;
     if (!checkpoint_arguments(t, "checkpoint_save", path, m, o, values, n)) return false;
@@ -310,7 +310,7 @@ static bool checkpoint_read(checkpoint_reader *r)
     return fits;
 }
 
-bool gr_checkpoint_load(gr_tape *t, const char *path, gr_module *m, gr_optim *o, const gr_checkpoint_value *values, size_t n)
+bool gr_checkpoint_load(gr_tape *t, gr_module *m, gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n)
 {
     if (!checkpoint_arguments(t, "checkpoint_load", path, m, o, values, n)) return false;
     gr_safetensors *const f = gr_safetensors_open(t, path);

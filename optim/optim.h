@@ -81,7 +81,7 @@ typedef struct {
 GR_API bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_group group);
 
 /* A line for each parameter: learning rate, weight decay, shape, and whether it is frozen. */
-GR_API void gr_optim_print(FILE *out, const gr_optim *o);
+GR_API void gr_print_optim(const gr_optim *o, FILE *out);
 
 /* ---- Learning rate: lr = base * scale(steps done) ---- */
 
@@ -124,8 +124,7 @@ typedef struct {
 /* Write all that a run goes on from: the module's state_dict and kept states, the optimizer's moments, counts and learning rate,
  * the tape's random streams, and n values of the program's (the place in the epoch, its own streams). One safetensors file, with a
  * checksum (see gr_safetensors_open), replaced as a whole or not at all. o may be NULL. */
-GR_API bool gr_checkpoint_save(gr_tape *t, const char *path, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values,
-                               size_t n);
+GR_API bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n);
 /* Put it all back, bit for bit, into a module and an optimizer made as those were, on a tape of the same seed. o NULL leaves the
  * optimizer's part of the file alone, and values that the program does not ask for are left alone. All is checked first: an error
  * changes nothing, and makes nothing. Errors: a name that no checkpoint holds, a tensor that is missing, of another type or shape, a
@@ -133,7 +132,7 @@ GR_API bool gr_checkpoint_save(gr_tape *t, const char *path, const gr_module *m,
  * The file holds every random stream and kept state that there was when it was saved. So what it does not hold did not exist then:
  * a stream of this tape that is not in the file goes back to its beginning, and a kept state is forgotten.
  * gr_state_load reads the weights of a checkpoint too. */
-GR_API bool gr_checkpoint_load(gr_tape *t, const char *path, gr_module *m, gr_optim *o, const gr_checkpoint_value *values, size_t n);
+GR_API bool gr_checkpoint_load(gr_tape *t, gr_module *m, gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n);
 
 GR_END
 #endif

@@ -5,7 +5,7 @@
 #include "optim/internal.h"
 #include <string.h>
 
-void gr_optim_print(FILE *out, const gr_optim *o)
+void gr_print_optim(const gr_optim *o, FILE *out)
 {
     if (!out) return;
     if (!o) {
@@ -61,7 +61,7 @@ static void print_audit_entry(FILE *out, const gr_audit_entry *e, size_t len)
     fputs(e->not_held && e->kind != GR_AUDIT_FROZEN ? "; the optimizer does not hold it\n" : "\n", out);
 }
 
-size_t gr_print_audit(FILE *out, gr_tape *t, const gr_module *m, const gr_optim *o)
+size_t gr_print_audit(gr_tape *t, const gr_module *m, const gr_optim *o, FILE *out)
 {
     int width = 0;
     size_t all = 0, frozen = 0, idle = 0;

@@ -9,12 +9,12 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 /* in: q, k and v, or qkv alone. */
 typedef struct {
     size_t B, Tq, Tk, d, e;
-    gr_attention_options o;
+    gr_attention_config o;
     int *lengths;  /* of the options, on whatever tape */
     int mask_rank; /* every third key of the sample, or of the query, is unseen; 1: [1, Tq, Tk] */
 } attention_case;
 
-static inline const gr_attention_options *options_of(gr_tape *t, const attention_case *c, gr_attention_options *o)
+static inline const gr_attention_config *options_of(gr_tape *t, const attention_case *c, gr_attention_config *o)
 {
     *o = c->o;
     if (c->lengths) o->lengths = gr_ints_new(t, c->lengths, GR_SHAPE(c->B));
@@ -26,15 +26,15 @@ static inline const gr_attention_options *options_of(gr_tape *t, const attention
 }
 static inline gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_options){ 0 }));
+    return gr_attention(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 static inline gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention_composed(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_options){ 0 }));
+    return gr_attention_composed(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 static inline gr_tensor *packed(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention_packed(t, in[0], options_of(t, c, &(gr_attention_options){ 0 }));
+    return gr_attention_packed(t, in[0], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 static inline gr_tensor *packed_composed(gr_tape *t, gr_tensor *const *in, void *argument)
 {
@@ -42,7 +42,7 @@ static inline gr_tensor *packed_composed(gr_tape *t, gr_tensor *const *in, void 
     const size_t E = c->d * (c->o.heads ? c->o.heads : 1);
     gr_tensor *part[3];
     gr_split(t, in[0], -1, (size_t[]){ E, E, E }, 3, part);
-    return gr_attention_composed(t, part[0], part[1], part[2], options_of(t, c, &(gr_attention_options){ 0 }));
+    return gr_attention_composed(t, part[0], part[1], part[2], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 
 static inline size_t inputs_of(const attention_case *c, gr_gradcheck_input *in)

@@ -15,7 +15,7 @@ static inline void compare_backward(compared *c, const gr_real *dy)
 /* Inputs drawn from one stream, and f of them. */
 static inline compared compare_start(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
 {
-    compared c = { .t = gr_tape_new(1) };
+    compared c = { .t = gr_tape_new(1, NULL) };
     for (size_t k = 0; k < n; k++) {
         const bool given = in[k].low != 0 || in[k].high != 0;
         c.x[k] = gr_rand(c.t, in[k].shape, given ? in[k].low : -2, given ? in[k].high : 2, "x");
@@ -50,7 +50,7 @@ static inline void assert_alone_as_in_batch(gr_gradcheck_function *f, void *argu
     compare_backward(&a, dy->data);
     gr_tensor *dx = gr_input(a.t, gr_grad(a.t, a.x[0]), gr_shape_of(a.x[0]));
     for (size_t i = 0; i < a.x[0]->dim[batch]; i++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x[8] = { 0 };
         for (size_t k = 1; k < n; k++) x[k] = on_tape(t, a.x[k]);
         x[0] = gr_want_grad(t, gr_narrow(t, on_tape(t, a.x[0]), batch, i, 1));

@@ -44,7 +44,7 @@ static inline void fail_every_allocation(failing_program *f, void *argument)
         for (size_t at = 1;; at++) {
             failing_memory memory = { .fail_at = at, .for_ever = for_ever };
             const gr_allocator allocator = { failing_alloc, failing_release, &memory };
-            gr_tape *t = gr_tape_new_with(7, (&(gr_tape_config){ .allocator = &allocator }));
+            gr_tape *t = gr_tape_new(7, (&(gr_tape_config){ .allocator = &allocator }));
             const bool well = f(t, argument), failed = memory.calls >= at;
             if (well == failed) fail_msg("allocation %zu of %zu failed, and the program went on", at, memory.calls);
             if (failed) assert_int_equal(gr_error_code(t), GR_NO_MEMORY);

@@ -4,7 +4,7 @@
 #include "core/kernel.h"
 #include "tests/test.h"
 
-typedef gr_lstm_out sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_lstm_options *o);
+typedef gr_lstm_out sequence(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_sequence_config *o);
 typedef struct {
     unsigned norm;
     bool batch_first, reverse, initial;
@@ -54,7 +54,7 @@ static inline gr_lstm_out run(gr_tape *t, gr_tensor *const *in, const lstm_case 
     gr_lstm_ln *const ln[] = { &w.ln_ih, &w.ln_hh, &w.ln_sum, &w.ln_c };
     for (int k = 0; k < 4; k++)
         if (c->norm >> k & 1) ln[k]->weight = in[n++], ln[k]->bias = in[n++];
-    const gr_lstm_options o = { .h0 = c->initial ? in[n] : NULL, .c0 = c->initial && is_lstm(c) ? in[n + 1] : NULL, .batch_first = c->batch_first, .eps = c->eps,
+    const gr_sequence_config o = { .h0 = c->initial ? in[n] : NULL, .c0 = c->initial && is_lstm(c) ? in[n + 1] : NULL, .batch_first = c->batch_first, .eps = c->eps,
                                 .reverse = c->reverse, .relu = c->relu, .dh_norm = c->dh_norm, .dc_norm = c->dc_norm, .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
     return (c->f ? c->f : is_lstm(c) ? gr_lstm_sequence : c->gates == 3 ? gr_gru_sequence : gr_rnn_sequence)(t, in[0], &w, &o);
 }

@@ -68,8 +68,8 @@ static inline size_t models_train(const model *m, size_t at, bool for_ever, uint
 {
     failing_memory memory = { .fail_at = at, .for_ever = for_ever };
     const gr_tape_config config = { .threads = 2, .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } };
-    run r = { .m = m, .t = gr_tape_new_with(3, &config) };
-    if (gr_failed(r.t)) gr_tape_free(r.t), memory.fail_at = 0, r.t = gr_tape_new_with(3, &config);
+    run r = { .m = m, .t = gr_tape_new(3, &config) };
+    if (gr_failed(r.t)) gr_tape_free(r.t), memory.fail_at = 0, r.t = gr_tape_new(3, &config);
     for (int i = -1; i < MOST_STAGES; i++) {
         stage *const now = i < 0 ? models_build : m->stages[0] ? m->stages[i] : i < 2 ? models_step : NULL;
         if (!now) break;

@@ -109,7 +109,7 @@ static inline const char *test_isa_after(const char *last)
 static inline uint64_t test_hash_of(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n, int threads,
                                     const char *isa, const char *file, int line)
 {
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
     gr_tensor *x[16] = { NULL };
     gr_stream values = gr_stream_new(1, "values");
     for (size_t k = 0; k < n && k < COUNT(x); k++) {

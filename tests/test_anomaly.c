@@ -3,7 +3,7 @@
 
 static gr_tape *watching(void)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_anomaly(t, true);
     return t;
 }
@@ -27,7 +27,7 @@ static void the_module_and_its_parameters_are_named(void **state)
     (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t), *block = gr_sequential_new(t, net, "block");
-    gr_linear *fc = gr_linear_new(t, block, "fc", 2, 2, NULL);
+    gr_linear_module *fc = gr_linear_new(t, block, "fc", 2, 2, NULL);
     memcpy(fc->weight->data, (gr_real[]){ 1, 2, 3, (gr_real)NAN }, 4 * sizeof(gr_real));
     memset(fc->bias->data, 0, 2 * sizeof(gr_real));
     assert_null(gr_forward(t, block, gr_ones(t, GR_SHAPE(3, 2))));
@@ -85,7 +85,7 @@ static void infinities_that_were_put_in_pass_through(void **state)
 static void it_watches_with_recording_off_too_and_only_while_it_is_on(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *zero = gr_zeros(t, GR_SHAPE(1));
     assert_non_null(gr_log(t, zero));
     gr_tape_set_anomaly(t, true), gr_tape_set_recording(t, false);
@@ -139,7 +139,7 @@ static void what_was_bad_before_backward_is_said_to_be_so(void **state)
     (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);
-    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_constant(1));
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_init_constant(1));
     assert_false(gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, (gr_real)HUGE_VAL }));
     assert_message(t, "anomaly: backward starts from dy [2], which holds inf at [1]");
     gr_tape_recover(t);
@@ -159,7 +159,7 @@ static void a_step_in_error_moves_no_weight_and_recovers(void **state)
     (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);
-    gr_linear *fc = gr_linear_new(t, net, "fc", 2, 1, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 1, NULL);
     gr_optim *sgd = gr_sgd_new(t, net, NULL);
     const gr_real first = fc->weight->data[0];
     for (int bad = 1; bad >= 0; bad--) {
@@ -189,7 +189,7 @@ static void a_long_message_is_cut(void **state)
     gr_module *net = gr_module_new(t);
     memset(name, 'm', sizeof name), name[sizeof name - 1] = 0;
     gr_lstm *lstm = gr_lstm_new(t, net, name, 2, 3, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
-    lstm->weights->w_hh->data[4] = (gr_real)NAN;
+    lstm->recurrent.weights->w_hh->data[4] = (gr_real)NAN;
     assert_null(gr_lstm_forward(t, lstm, gr_ones(t, GR_SHAPE(2, 1, 2)), NULL).y);
     assert_int_equal(strncmp(gr_message(t), "anomaly: forward of lstm in mmm", 31), 0);
     assert_int_equal(strlen(gr_message(t)), 908);

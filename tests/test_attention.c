@@ -37,14 +37,14 @@ static void gradient_matches_finite_differences(void **state)
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_gradcheck_input in[3];
         inputs_of(&cases[k], in);
-        if (!gr_gradcheck(stderr, "attention", fused_with_one_mask, &cases[k], in, 3, NULL)) fail_msg("case %zu", k);
+        if (!gr_gradcheck("attention", fused_with_one_mask, &cases[k], in, 3, NULL, stderr)) fail_msg("case %zu", k);
         if (cases[k].Tq != cases[k].Tk || cases[k].d != cases[k].e) continue;
         in[0] = packed_input_of(&cases[k]);
-        if (!gr_gradcheck(stderr, "attention", packed_with_one_mask, &cases[k], in, 1, NULL)) fail_msg("case %zu, packed", k);
+        if (!gr_gradcheck("attention", packed_with_one_mask, &cases[k], in, 1, NULL, stderr)) fail_msg("case %zu, packed", k);
     }
     attention_case self = { 2, 9, 9, 5, 5, { .heads = 2, .causal = true, .dropout = 0.4, .stream = "m" }, NULL, 3 };
     const gr_gradcheck_input in = packed_input_of(&self);
-    assert_true(gr_gradcheck(stderr, "attention", packed_with_one_mask, &self, &in, 1, NULL));
+    assert_true(gr_gradcheck("attention", packed_with_one_mask, &self, &in, 1, NULL, stderr));
 }
 
 static void gradient_is_right_when_only_some_inputs_want_it(void **state)
@@ -54,18 +54,18 @@ static void gradient_is_right_when_only_some_inputs_want_it(void **state)
         gr_gradcheck_input in[3];
         inputs_of(&cases[6], in);
         for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck(stderr, "attention", fused, &cases[6], in, 3, NULL));
+        assert_true(gr_gradcheck("attention", fused, &cases[6], in, 3, NULL, stderr));
     }
 }
 
 static gr_tensor *of_itself(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention(t, in[0], in[0], in[0], options_of(t, c, &(gr_attention_options){ 0 }));
+    return gr_attention(t, in[0], in[0], in[0], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 static void one_tensor_may_be_q_k_and_v(void **state)
 {
     (void)state;
-    assert_true(gr_gradcheck(stderr, "attention", of_itself, &cases[3], &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 5, 4) }, 1, NULL));
+    assert_true(gr_gradcheck("attention", of_itself, &cases[3], &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 5, 4) }, 1, NULL, stderr));
 }
 
 static void agrees_with_its_composed_twin(void **state)
@@ -91,7 +91,7 @@ static void agrees_with_its_composed_twin(void **state)
 static void equal_scores_average_and_their_gradient_sums_to_0(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_want_grad(t, gr_zeros(t, GR_SHAPE(1, 2, 2))), *k = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(1, 2, 2)));
     gr_tensor *v = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 3, 5, 11 }, GR_SHAPE(1, 2, 2)));
     gr_tensor *y = gr_attention(t, q, k, v, NULL);
@@ -107,20 +107,20 @@ static void equal_scores_average_and_their_gradient_sums_to_0(void **state)
 static void values_match_hand_computed_ones(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_input(t, (gr_real[]){ 1, 2 }, GR_SHAPE(1, 2, 1)), *k = gr_input(t, (gr_real[]){ 0, 1 }, GR_SHAPE(1, 2, 1));
     gr_tensor *v = gr_input(t, (gr_real[]){ 0, 1 }, GR_SHAPE(1, 2, 1));
     assert_values(gr_attention(t, q, k, v, NULL), 1e-6, 0.73105858, 0.88079708); /* sigmoid of 1 and 2 */
-    assert_values(gr_attention(t, q, k, v, (&(gr_attention_options){ .scale = 0.5 })), 1e-6, 0.62245933, 0.73105858);
-    assert_values(gr_attention(t, q, k, v, (&(gr_attention_options){ .causal = true })), 1e-6, 0, 0.88079708);
-    assert_values(gr_attention(t, q, k, v, (&(gr_attention_options){ .mask = gr_input(t, (gr_real[]){ 0, 1, 1, 0 }, GR_SHAPE(1, 2, 2)) })), 1e-6, 1, 0);
+    assert_values(gr_attention(t, q, k, v, (&(gr_attention_config){ .scale = 0.5 })), 1e-6, 0.62245933, 0.73105858);
+    assert_values(gr_attention(t, q, k, v, (&(gr_attention_config){ .causal = true })), 1e-6, 0, 0.88079708);
+    assert_values(gr_attention(t, q, k, v, (&(gr_attention_config){ .mask = gr_input(t, (gr_real[]){ 0, 1, 1, 0 }, GR_SHAPE(1, 2, 2)) })), 1e-6, 1, 0);
     gr_tape_free(t);
 }
 
 static void scores_of_any_size_do_not_overflow(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_input(t, (gr_real[]){ 1e30, -1e30 }, GR_SHAPE(1, 2, 1)), *k = gr_input(t, (gr_real[]){ 1, 2, -3 }, GR_SHAPE(1, 3, 1));
     gr_tensor *v = gr_input(t, (gr_real[]){ 10, 20, 30 }, GR_SHAPE(1, 3, 1));
     assert_values(gr_attention(t, q, k, v, NULL), 0, 20, 30);
@@ -132,9 +132,9 @@ static void scores_of_any_size_do_not_overflow(void **state)
 static void dropout_keeps_the_mean_and_rests_in_evaluation(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_zeros(t, GR_SHAPE(2, 40, 3)), *k = gr_zeros(t, GR_SHAPE(2, 300, 3)), *v = gr_ones(t, GR_SHAPE(2, 300, 1));
-    const gr_attention_options o = { .dropout = 0.25, .stream = "m" };
+    const gr_attention_config o = { .dropout = 0.25, .stream = "m" };
     double sum = 0;
     gr_tensor *y = gr_attention(t, q, k, v, &o);
     for (size_t i = 0; i < y->len; i++) sum += (double)y->data[i], assert_true(y->data[i] != 1);
@@ -183,9 +183,9 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
 static void nothing_recorded_gives_the_same_bits(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(2, 90, 24), 0, 1, "x"));
-    const gr_attention_options o = { .heads = 2, .causal = true };
+    const gr_attention_config o = { .heads = 2, .causal = true };
     gr_tensor *y = gr_attention_packed(t, x, &o);
     gr_tape_set_recording(t, false);
     assert_same_bits(gr_attention_packed(t, x, &o)->data, y->data, y->len);
@@ -219,7 +219,7 @@ static void out_of_memory_is_an_error_anywhere(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
 #define BAD(message, ...) \
     do { \
         gr_tensor *q = gr_zeros(t, GR_SHAPE(2, 3, 6)), *k = gr_zeros(t, GR_SHAPE(2, 5, 6)), *v = gr_zeros(t, GR_SHAPE(2, 5, 4)); \
@@ -229,7 +229,7 @@ static void bad_arguments_are_reported(void **state)
         assert_message(t, "attention: " message); \
         gr_tape_recover(t); \
     } while (0)
-#define WITH(...) (&(gr_attention_options){ __VA_ARGS__ })
+#define WITH(...) (&(gr_attention_config){ __VA_ARGS__ })
     BAD("argument 2 is NULL", gr_attention(t, q, NULL, v, NULL));
     BAD("q must be [B, Tq, a multiple of 4], the heads; got [2, 3, 6]", gr_attention(t, q, k, v, WITH(.heads = 4)));
     BAD("q must be [B, Tq, a multiple of 1], the heads; got [6]", gr_attention(t, gr_zeros(t, GR_SHAPE(6)), k, v, NULL));

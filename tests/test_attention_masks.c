@@ -16,10 +16,10 @@ static void a_query_that_sees_nothing_gives_0_and_passes_nothing(void **state)
     }
     for (size_t i = 0; i < a.y->len; i++) assert_true((a.y->data[i] == 0) == (i / (a.y->len / 3) == 1));
     gr_tape_free(a.t);
-    gr_tape *t = gr_tape_new(1); /* by a mask, and without a key at all */
+    gr_tape *t = gr_tape_new(1, NULL); /* by a mask, and without a key at all */
     gr_tensor *q = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, 2, 3))), *mask = gr_zeros(t, GR_SHAPE(1, 2, 2)), *none = gr_zeros(t, GR_SHAPE(1, 0, 3));
     mask->data[3] = 1;
-    gr_tensor *y = gr_attention(t, q, q, q, (&(gr_attention_options){ .mask = mask }));
+    gr_tensor *y = gr_attention(t, q, q, q, (&(gr_attention_config){ .mask = mask }));
     assert_values(y, 0, 0, 0, 0, 1, 1, 1);
     assert_values(gr_attention(t, q, none, none, NULL), 0, 0, 0, 0, 0, 0, 0);
     assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 2, 3, 4, 5, 6 }));
@@ -30,10 +30,10 @@ static void a_query_that_sees_nothing_gives_0_and_passes_nothing(void **state)
 /* Two runs that differ in what the unseen keys hold: y, dq, and the gradients of the seen keys have the same bits. */
 static uint64_t run_with(const attention_case *c, double unseen, const int *lengths)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     attention_case own = *c;
     own.lengths = NULL;
-    gr_attention_options o;
+    gr_attention_config o;
     options_of(t, &own, &o);
     gr_tensor *q = gr_want_grad(t, gr_randn(t, GR_SHAPE(c->B, c->Tq, c->d), 0, 1, "q")), *k = gr_want_grad(t, gr_randn(t, GR_SHAPE(c->B, c->Tk, c->d), 0, 1, "k"));
     gr_tensor *v = gr_want_grad(t, gr_randn(t, GR_SHAPE(c->B, c->Tk, c->e), 0, 1, "v")), *dy = gr_randn(t, GR_SHAPE(c->B, c->Tq, c->e), 0, 1, "dy");
@@ -69,10 +69,10 @@ static void what_comes_later_never_matters_when_causal(void **state)
 {
     (void)state;
     enum { T = 70, AT = 66, W = 12 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(1, T, 3 * W), 0, 1, "x"), *other = gr_input(t, x->data, gr_shape_of(x));
     for (size_t i = AT * 3 * W; i < x->len; i++) other->data[i] = i % 2 ? (gr_real)NAN : (gr_real)1e30;
-    const gr_attention_options o = { .heads = 3, .causal = true };
+    const gr_attention_config o = { .heads = 3, .causal = true };
     assert_same_bits(gr_attention_packed(t, x, &o)->data, gr_attention_packed(t, other, &o)->data, AT * W);
     gr_tape_free(t);
 }
@@ -80,12 +80,12 @@ static void what_comes_later_never_matters_when_causal(void **state)
 static void a_nan_that_is_seen_is_not_hidden(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_ones(t, GR_SHAPE(1, 2, 1)), *mask = gr_zeros(t, GR_SHAPE(1, 2, 20));
     mask->data[3] = mask->data[20 + 4] = 1;
     gr_tensor *k = gr_ones(t, GR_SHAPE(1, 20, 1)), *v = gr_ones(t, GR_SHAPE(1, 20, 1));
     k->data[3] = (gr_real)NAN;
-    gr_tensor *y = gr_attention(t, q, k, v, (&(gr_attention_options){ .mask = mask }));
+    gr_tensor *y = gr_attention(t, q, k, v, (&(gr_attention_config){ .mask = mask }));
     assert_true(isnan(y->data[0]) && y->data[1] == 1);
     gr_tape_free(t);
 }
@@ -95,12 +95,12 @@ static void padding_does_not_change_a_bit(void **state)
     (void)state;
     enum { B = 3, T = 75, W = 8 };
     const int lengths[B] = { 75, 33, 1 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(B, T, 3 * W), 0, 1, "x");
-    gr_tensor *y = gr_attention_packed(t, x, (&(gr_attention_options){ .heads = 2, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) }));
+    gr_tensor *y = gr_attention_packed(t, x, (&(gr_attention_config){ .heads = 2, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) }));
     for (size_t b = 0; b < B; b++) {
         gr_tensor *alone = gr_narrow(t, gr_slice(t, x, b, 1), 1, 0, (size_t)lengths[b]);
-        assert_same_bits(y->data + b * T * W, gr_attention_packed(t, alone, (&(gr_attention_options){ .heads = 2 }))->data, (size_t)lengths[b] * W);
+        assert_same_bits(y->data + b * T * W, gr_attention_packed(t, alone, (&(gr_attention_config){ .heads = 2 }))->data, (size_t)lengths[b] * W);
     }
     gr_tape_free(t);
 }

@@ -4,18 +4,18 @@
 typedef struct {
     gr_tape *t;
     gr_module *net;
-    gr_linear *used, *frozen, *far, *off, *unused, *astray, *guess, *kept;
+    gr_linear_module *used, *frozen, *far, *off, *unused, *astray, *guess, *kept;
     gr_optim *sgd;
 } zoo;
 
-static gr_linear *layer(zoo *z, const char *name)
+static gr_linear_module *layer(zoo *z, const char *name)
 {
     return gr_linear_new(z->t, z->net, name, 2, 2, &(gr_linear_config){ .no_bias = true });
 }
 
 static zoo zoo_new(void)
 {
-    zoo z = { .t = gr_tape_new(3) };
+    zoo z = { .t = gr_tape_new(3, NULL) };
     z.net = gr_module_new(z.t);
     z.used = gr_linear_new(z.t, z.net, "used", 2, 2, NULL);
     z.frozen = layer(&z, "frozen"), z.far = layer(&z, "far"), z.off = layer(&z, "off"), z.unused = layer(&z, "unused");
@@ -49,8 +49,8 @@ static gr_tensor *zoo_forward(zoo *z)
 static size_t audit_text(zoo *z, const gr_module *m, const gr_optim *o, char *text, size_t room)
 {
     FILE *f = tmpfile();
-    const size_t idle = gr_print_audit(f, z->t, m, o);
-    assert_int_equal(gr_print_audit(NULL, z->t, m, o), idle);
+    const size_t idle = gr_print_audit(z->t, m, o, f);
+    assert_int_equal(gr_print_audit(z->t, m, o, NULL), idle);
     rewind(f);
     text[fread(text, 1, room - 1, f)] = 0;
     fclose(f);
@@ -111,7 +111,7 @@ static void the_place_is_that_of_the_innermost_module(void **state)
     (void)state;
     zoo z = zoo_new();
     gr_module *block = gr_sequential_new(z.t, z.net, "block");
-    gr_linear *fc = gr_linear_new(z.t, block, NULL, 2, 2, NULL);
+    gr_linear_module *fc = gr_linear_new(z.t, block, NULL, 2, 2, NULL);
     gr_activation_new(z.t, block, NULL, "Detach", gr_detach);
     gr_tape_set_tracing(z.t, true);
     gr_tensor *x = gr_ones(z.t, GR_SHAPE(1, 2));
@@ -196,13 +196,13 @@ static bool traced_step(gr_tape *t, void *argument)
 {
     (void)argument;
     gr_module *net = gr_module_new(t);
-    gr_linear *fc = gr_linear_new(t, net, "fc", 2000, 20, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 2000, 20, NULL);
     gr_tape_set_tracing(t, true);
     gr_tensor *y = gr_linear_forward(t, fc, gr_rand(t, GR_SHAPE(40, 2000), 0, 1, "x"));
     for (int i = 0; i < 4000; i++) y = gr_detach(t, y);
     gr_backward(t, gr_sum(t, gr_linear_forward(t, fc, gr_matmul(t, y, gr_ones(t, GR_SHAPE(20, 2000)))), GR_ALL_AXES, false));
     const bool good = !gr_failed(t);
-    gr_print_audit(NULL, t, net, NULL);
+    gr_print_audit(t, net, NULL, NULL);
     gr_module_free(net);
     return good;
 }

@@ -12,7 +12,7 @@ typedef struct {
     bool gamma, beta, running;
     double eps;
 } batch;
-typedef gr_tensor *batch_norm_function(gr_tape *, gr_tensor *, int, gr_tensor *, gr_tensor *, const gr_batch_norm_options *);
+typedef gr_tensor *batch_norm_function(gr_tape *, gr_tensor *, int, gr_tensor *, gr_tensor *, const gr_batch_norm_settings *);
 
 static size_t axis_of(const gr_tensor *x, int axis) { return (size_t)(axis < 0 ? axis + x->rank : axis); }
 
@@ -37,7 +37,7 @@ static gr_tensor *some_mask(gr_tape *t, const gr_tensor *x, int axis)
 static gr_tensor *call(batch_norm_function *f, gr_tape *t, gr_tensor *const *in, const batch *b)
 {
     const size_t C = in[0]->dim[axis_of(in[0], b->axis)];
-    gr_batch_norm_options o = { .eps = b->eps };
+    gr_batch_norm_settings o = { .eps = b->eps };
     if (b->pad & LENGTHS) o.lengths = some_lengths(t, in[0], b->axis);
     if (b->pad & MASK) o.mask = some_mask(t, in[0], b->axis);
     if (b->running) o.running_mean = gr_full(t, GR_SHAPE(C), 0.25), o.running_var = gr_full(t, GR_SHAPE(C), 1.5);
@@ -81,7 +81,7 @@ static void check_gradient(gr_shape x, batch b)
     const size_t n = inputs_of(&b, x, in);
     for (int mode = 0; mode < 3; mode++) { /* training; evaluation with and without running statistics */
         b.running = mode < 2;
-        if (gr_gradcheck(stderr, "batch_norm", fused, &b, in, n, &(gr_gradcheck_config){ .eval = mode > 0 })) continue;
+        if (gr_gradcheck("batch_norm", fused, &b, in, n, &(gr_gradcheck_config){ .eval = mode > 0 }, stderr)) continue;
         fail_msg("x [%zu, %zu, ..], axis %d, gamma %d, beta %d, padding %d, mode %d", x.dim[0], x.dim[1], b.axis, b.gamma, b.beta, b.pad,
                  mode);
     }
@@ -97,7 +97,7 @@ static void gradient_is_right_when_only_some_inputs_want_it(void **state)
             gr_gradcheck_input in[3];
             inputs_of(&b, columns ? GR_SHAPE(9, 20) : GR_SHAPE(4, 3, 5), in);
             for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-            assert_true(gr_gradcheck(stderr, "batch_norm", fused, &b, in, 3, NULL));
+            assert_true(gr_gradcheck("batch_norm", fused, &b, in, 3, NULL, stderr));
         }
 }
 
@@ -112,7 +112,7 @@ static void agrees_with_its_composed_twin(void **state) { (void)state, each_case
 static void no_samples_and_no_channels_give_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(0, 3), GR_SHAPE(2, 0), GR_SHAPE(2, 3, 0), GR_SHAPE(0, 3, 4, 4), GR_SHAPE(2, 0, 5) };
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int training = 0; training < 2; training++) {
@@ -120,7 +120,7 @@ static void no_samples_and_no_channels_give_nothing(void **state)
             int64_t batches = 0;
             gr_tape_reset(t), gr_tape_set_training(t, training);
             gr_tensor *x = gr_want_grad(t, gr_zeros(t, shapes[k])), *gamma = gr_want_grad(t, gr_ones(t, C)), *mean = gr_full(t, C, 3);
-            gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_options){ mean, gr_ones(t, C), &batches });
+            gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_settings){ mean, gr_ones(t, C), &batches });
             assert_ok(t);
             assert_int_equal(y->len, 0);
             assert_int_equal(batches, 0);
@@ -134,17 +134,17 @@ static void no_samples_and_no_channels_give_nothing(void **state)
 
 static gr_tensor *plain(gr_tape *t, gr_tensor *x, double eps)
 {
-    return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ .eps = eps ? eps : GR_NONE });
+    return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .eps = eps ? eps : GR_NONE });
 }
 
 /* PyTorch's issue 60528: the forward divides by N, the buffer by N - 1. */
 static void the_buffer_gets_the_unbiased_variance(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_empty(t, GR_SHAPE(4, 3, 4)), *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_ones(t, GR_SHAPE(3));
     for (size_t i = 0; i < x->len; i++) x->data[i] = (gr_real)(1 + i / 12 + i % 12);
-    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ .running_mean = mean, .running_var = var });
+    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var });
     for (size_t n = 0; n < 4; n++)
         for (size_t c = 0; c < 3; c++)
             for (size_t l = 0; l < 4; l++)
@@ -157,7 +157,7 @@ static void the_buffer_gets_the_unbiased_variance(void **state)
 static void two_samples_give_plus_and_minus_1_and_pass_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t C = 1; C < 70; C += 17) {
         gr_tape_reset(t);
         gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(2, C), 5, 3, "x")), *dy = gr_randn(t, GR_SHAPE(2, C), 0, 1, "dy");
@@ -175,14 +175,14 @@ static void equal_values_give_beta_and_a_finite_gradient(void **state)
 {
     (void)state;
     const double values[] = { 0, 0.1, -1e4 / 3, 3e38, 1e-40 }, eps[] = { 1e-5, GR_NONE };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t v = 0; v < COUNT(values); v++)
         for (size_t e = 0; e < 4; e++) {
             gr_tape_reset(t);
             const int axis = e < 2 ? 1 : -1;
             gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(3, 37, 37), values[v])), *beta = gr_randn(t, GR_SHAPE(37), 0, 1, "b");
             gr_tensor *gamma = gr_want_grad(t, gr_randn(t, GR_SHAPE(37), 0, 1, "g")), *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
-            gr_tensor *y = gr_batch_norm(t, x, axis, gamma, beta, &(gr_batch_norm_options){ .eps = eps[e % 2] });
+            gr_tensor *y = gr_batch_norm(t, x, axis, gamma, beta, &(gr_batch_norm_settings){ .eps = eps[e % 2] });
             for (size_t i = 0; i < y->len; i++) assert_true(y->data[i] == beta->data[axis == 1 ? i / 37 % 37 : i % 37]);
             assert_true(gr_backward_from(t, y, dy->data));
             for (size_t i = 0; i < x->len; i++) assert_true(isfinite(gr_grad(t, x)[i]));
@@ -195,10 +195,10 @@ static void equal_values_give_beta_and_a_finite_gradient(void **state)
 static void the_gradient_of_a_channel_sums_to_0(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(20, 5, 9), 3, 2, "x")), *gamma = gr_randn(t, GR_SHAPE(5), 0, 1, "g");
     gr_tensor *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
-    gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_options){ .eps = GR_NONE });
+    gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_settings){ .eps = GR_NONE });
     assert_true(gr_backward_from(t, y, dy->data));
     for (size_t c = 0; c < 5; c++) {
         double sum = 0, along = 0, size = 0;
@@ -218,7 +218,7 @@ static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
     const double means[] = { 100, 1e4, 1e5, -1e6 };
     for (size_t k = 0; k < 2 * COUNT(means); k++) {
         const bool last = k % 2;
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_want_grad(t, gr_randn(t, last ? GR_SHAPE(N, C) : GR_SHAPE(4, C, N / 4), means[k / 2], 1, "x"));
         gr_tensor *y = plain(t, x, 1e-5), *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
         assert_true(gr_backward_from(t, y, dy->data));
@@ -273,7 +273,7 @@ static void memory_that_fails_is_an_error(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3)), *x3 = gr_ones(t, GR_SHAPE(2, 3, 4)), *three = gr_ones(t, GR_SHAPE(3)),
               *two = gr_ones(t, GR_SHAPE(2));
 #define REFUSES(text, ...) \
@@ -282,7 +282,7 @@ static void bad_arguments_are_reported(void **state)
         assert_message(t, "batch_norm: " text); \
         t->error = GR_OK, t->message[0] = 0; \
     } while (0)
-#define OPTIONS(...) &(gr_batch_norm_options){ __VA_ARGS__ }
+#define OPTIONS(...) &(gr_batch_norm_settings){ __VA_ARGS__ }
     REFUSES("argument 1 is NULL", NULL, 1, three, three, NULL);
     REFUSES("x is [3], and must have 2 axes or more", three, 0, three, three, NULL);
     REFUSES("x is [2, 3], so an axis must be in -2 .. 1; got 2", x, 2, three, three, NULL);

@@ -8,10 +8,10 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 static void a_padded_sentence_moves_the_mean(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_real words[] = { 1, 2, 3, 2, 4, 6, 3, 6, 9, 4, 8, 12, 5, 10, 15, 6, 12, 18, 7, 13, 19, 0, 0, 0 };
     gr_tensor *x = gr_input(t, words, GR_SHAPE(2, 4, 3)), *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_zeros(t, GR_SHAPE(3));
-    gr_batch_norm_options o = { .running_mean = mean, .running_var = var, .momentum = 1, .eps = GR_NONE };
+    gr_batch_norm_settings o = { .running_mean = mean, .running_var = var, .momentum = 1, .eps = GR_NONE };
     gr_tensor *poisoned = gr_batch_norm(t, x, -1, NULL, NULL, &o);
     assert_ok(t);
     assert_close(mean->data, ((gr_real[]){ 3.5, 6.875, 10.25 }), 3, 1e-6);
@@ -37,7 +37,7 @@ typedef struct {
 /* A batch of N sequences of up to L positions and C channels, the real values numbered through; the rest holds `rest`. */
 static outcome run_padded(size_t N, size_t C, size_t L, const int *lengths, const gr_tensor *mask, gr_real rest, bool last, bool given)
 {
-    outcome r = { .t = gr_tape_new(3), .n = N * C * L };
+    outcome r = { .t = gr_tape_new(3, NULL), .n = N * C * L };
     gr_tape *t = r.t;
     gr_tensor *x = gr_want_grad(t, gr_full(t, last ? GR_SHAPE(N, L, C) : GR_SHAPE(N, C, L), (double)rest)),
               *dy = gr_full(t, gr_shape_of(x), 9);
@@ -51,7 +51,7 @@ static outcome run_padded(size_t N, size_t C, size_t L, const int *lengths, cons
                 x->data[at] = (gr_real)(k * k % 251) / 50 + (gr_real)c, dy->data[at] = (gr_real)(k * k % 127) / 64 - 1;
             }
         }
-    gr_batch_norm_options o = { .running_mean = mean, .running_var = var };
+    gr_batch_norm_settings o = { .running_mean = mean, .running_var = var };
     if (mask) o.mask = gr_input(t, mask->data, gr_shape_of(mask));
     if (given && lengths) o.lengths = gr_ints_new(t, lengths, GR_SHAPE(N));
     gr_tensor *y = gr_batch_norm(t, x, last ? -1 : 1, gamma, beta, &o);
@@ -116,7 +116,7 @@ static void a_mask_that_says_the_same_as_lengths_gives_the_same_bits(void **stat
 {
     (void)state;
     const int lengths[] = { 20, 3, 0, 33, 16 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mask = gr_zeros(t, GR_SHAPE(5, 33));
     for (size_t p = 0; p < mask->len; p++) mask->data[p] = (int)(p % 33) < lengths[p / 33];
     for (int last = 0; last < 2; last++) {
@@ -135,7 +135,7 @@ static void random_masks_are_as_good_as_gathering(void **state)
 {
     (void)state;
     enum { C = 5 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_stream draw = gr_stream_new(5, "masks");
     for (int turn = 0; turn < 60; turn++) {
         gr_tape_reset(t);
@@ -163,7 +163,7 @@ static void random_masks_are_as_good_as_gathering(void **state)
                 const size_t k = 1009 * (p / L) + 37 * (p % L) + 7 * c;
                 x->data[row * C + c] = (gr_real)(k * k % 251) / 50 + (gr_real)c, row += c == C - 1;
             }
-        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ .running_mean = mean, .running_var = var });
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var });
         assert_ok(t);
         assert_same_bits(mean->data, last.mean, C);
         assert_same_bits(var->data, last.var, C);

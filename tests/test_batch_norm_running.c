@@ -4,7 +4,7 @@
 static void running_statistics_are_averages(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const double momentum[] = { 0, 0.25, 1, GR_NONE };
     for (size_t k = 0; k < COUNT(momentum); k++) {
         gr_tensor *mean = gr_zeros(t, GR_SHAPE(1)), *var = gr_ones(t, GR_SHAPE(1));
@@ -13,7 +13,7 @@ static void running_statistics_are_averages(void **state)
         for (int step = 1; step <= 4; step++) {
             const gr_real a = (gr_real)step, x[] = { a, 3 * a };
             const double w = momentum[k] == GR_NONE ? 1.0 / step : k ? momentum[k] : 0.1;
-            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL, &(gr_batch_norm_options){ mean, var, &batches, momentum[k] });
+            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var, &batches, momentum[k] });
             want_mean += w * (2 * (double)a - want_mean), want_var += w * (2 * (double)(a * a) - want_var);
         }
         assert_ok(t);
@@ -26,11 +26,11 @@ static void running_statistics_are_averages(void **state)
 static void evaluation_normalizes_by_them_and_moves_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_training(t, false);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 2), *var = gr_full(t, GR_SHAPE(1), 4), *x = gr_input(t, (gr_real[]){ 6 }, GR_SHAPE(1, 1));
     int64_t batches = 3;
-    const gr_batch_norm_options o = { mean, var, &batches, .eps = GR_NONE };
+    const gr_batch_norm_settings o = { mean, var, &batches, .eps = GR_NONE };
     assert_values(gr_batch_norm(t, x, 1, NULL, NULL, &o), 0, 2); /* one value is enough here */
     assert_true(mean->data[0] == 2 && var->data[0] == 4 && batches == 3);
     var->data[0] = 0;
@@ -42,14 +42,14 @@ static void evaluation_normalizes_by_them_and_moves_nothing(void **state)
 static void evaluation_keeps_a_nan_in_its_sample(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_training(t, false);
     for (int columns = 0; columns < 2; columns++) {
         gr_tape_reset(t);
         gr_tensor *x = gr_want_grad(t, gr_ones(t, columns ? GR_SHAPE(3, 40) : GR_SHAPE(3, 2, 20))), *dy = gr_ones(t, gr_shape_of(x));
         const gr_shape C = GR_SHAPE(x->dim[1]);
         x->data[45] = (gr_real)NAN, dy->data[50] = (gr_real)INFINITY;
-        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ gr_zeros(t, C), gr_ones(t, C) });
+        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ gr_zeros(t, C), gr_ones(t, C) });
         assert_true(gr_backward_from(t, y, dy->data));
         for (size_t i = 0; i < x->len; i++) assert_true((isfinite(y->data[i]) && isfinite(gr_grad(t, x)[i])) || i / 40 == 1);
     }
@@ -59,10 +59,10 @@ static void evaluation_keeps_a_nan_in_its_sample(void **state)
 static void what_decays_becomes_0(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 1), *var = gr_full(t, GR_SHAPE(1), 1), *x = gr_zeros(t, GR_SHAPE(3, 1));
     for (int step = 0; step < 800 && !gr_failed(t); step++) {
-        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ mean, var });
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var });
         assert_true(mean->data[0] == 0 || (double)mean->data[0] >= 0x1p-100);
         assert_true(var->data[0] == 0 || (double)var->data[0] >= 0x1p-100);
     }
@@ -74,14 +74,14 @@ static void what_decays_becomes_0(void **state)
 static void recover_puts_them_back(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *mean = gr_buffer(t, net, "mean", GR_SHAPE(3), 0.5), *var = gr_buffer(t, net, "var", GR_SHAPE(3), 2);
     int64_t *batches = gr_counter(t, net, "batches");
     gr_real first[3] = { 0 };
     for (int turn = 0; turn < 2; turn++) {
         gr_tensor *x = gr_randn(t, GR_SHAPE(4, 3), 0, 1, "x");
-        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ mean, var, batches });
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var, batches });
         if (!turn) memcpy(first, var->data, sizeof first);
         else assert_same_bits(var->data, first, 3);
         assert_int_equal(*batches, 1);
@@ -100,13 +100,13 @@ static void a_failed_step_leaves_them_as_they_were(void **state)
     for (size_t at = 1;; at++) {
         failing_memory memory = { 0 };
         const gr_allocator allocator = { failing_alloc, failing_release, &memory };
-        gr_tape *t = gr_tape_new_with(7, (&(gr_tape_config){ .allocator = &allocator })), *outer = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(7, (&(gr_tape_config){ .allocator = &allocator })), *outer = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(outer);
         gr_tensor *mean = gr_buffer(outer, net, "mean", GR_SHAPE(3), 0.5), *var = gr_buffer(outer, net, "var", GR_SHAPE(3), 2);
         int64_t batches = 4;
         memory.fail_at = memory.calls + at;
         gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(4000, 3), -1, 1, "x"));
-        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ mean, var, &batches });
+        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var, &batches });
         const bool failed = memory.calls >= memory.fail_at;
         if (failed) assert_null(y);
         if (failed) gr_tape_recover(t);

@@ -63,7 +63,7 @@ static void gradients_match_finite_differences(void **state)
             gr_real *a = lattice(&s, len_of(shapes[i].a), ops[k].low_a, ops[k].high_a, 0);
             gr_real *b = lattice(&s, len_of(shapes[i].b), ops[k].low_b, ops[k].high_b, 1);
             const gr_gradcheck_input in[] = { { .shape = shapes[i].a, .values = a }, { .shape = shapes[i].b, .values = b } };
-            assert_true(gr_gradcheck(stderr, ops[k].name, ops[k].f, NULL, in, 2, NULL));
+            assert_true(gr_gradcheck(ops[k].name, ops[k].f, NULL, in, 2, NULL, stderr));
             free(a), free(b);
         }
 }
@@ -101,7 +101,7 @@ static const struct { const char *name; gr_real a, b, y, da, db; } known[] = {
 static void values_and_derivatives_are_the_known_ones(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(ops); i++) {
         size_t seen = 0;
         for (size_t k = 0; k < COUNT(known); k++) {
@@ -148,7 +148,7 @@ static void broadcasting_matches_indexing(void **state)
         { { 2, { 130, 512 } }, { 2, { 1, 512 } }, { 2, { 130, 512 } } },     { { 4, { 3, 1, 50, 1 } }, { 4, { 1, 7, 1, 60 } }, { 4, { 3, 7, 50, 60 } } },
         { { 2, { 20000, 2 } }, { 2, { 1, 1 } }, { 2, { 20000, 2 } } },       { { 2, { 3, 20000 } }, { 1, { 20000 } }, { 2, { 3, 20000 } } },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(large); k++) {
         gr_tape_reset(t);
         const size_t n = len_of(large[k].y);
@@ -189,14 +189,14 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 static void a_row_gets_the_same_bits_alone_and_in_a_batch(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_tape_reset(t);
         gr_tensor *a = gr_want_grad(t, gr_rand(t, GR_SHAPE(9, 43), ops[k].low_a, ops[k].high_a, "a"));
         gr_tensor *b = gr_rand(t, GR_SHAPE(43), ops[k].low_b, ops[k].high_b, "b"), *dy = gr_rand(t, GR_SHAPE(9, 43), -1, 1, "dy");
         gr_tensor *y = ops[k].f(t, (gr_tensor *[]){ a, b }, NULL);
         assert_true(gr_backward_from(t, y, dy->data));
-        gr_tape *alone = gr_tape_new(1);
+        gr_tape *alone = gr_tape_new(1, NULL);
         gr_tensor *row = gr_want_grad(alone, gr_input(alone, a->data + 5 * 43, GR_SHAPE(1, 43)));
         gr_tensor *z = ops[k].f(alone, (gr_tensor *[]){ row, gr_input(alone, b->data, GR_SHAPE(43)) }, NULL);
         assert_true(gr_backward_from(alone, z, dy->data + 5 * 43));
@@ -210,7 +210,7 @@ static void a_row_gets_the_same_bits_alone_and_in_a_batch(void **state)
 static void one_tensor_may_be_both_inputs(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, -3 }, GR_SHAPE(3)));
     assert_true(gr_backward_from(t, gr_mul(t, x, x), (gr_real[]){ 1, 1, 10 }));
     assert_close(gr_grad(t, x), ((gr_real[]){ 2, 4, -60 }), 3, 0);
@@ -220,7 +220,7 @@ static void one_tensor_may_be_both_inputs(void **state)
 static void no_values_give_no_values_and_no_gradient(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_tape_reset(t);
         gr_tensor *a = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 0))), *b = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 1)));
@@ -234,7 +234,7 @@ static void no_values_give_no_values_and_no_gradient(void **state)
 static void shapes_that_do_not_broadcast_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[] = { gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(2, 1, 2)) };
     for (size_t k = 0; k < COUNT(ops) + COUNT(comparisons); k++) {
         const binary *op = k < COUNT(ops) ? &ops[k] : &comparisons[k - COUNT(ops)];
@@ -259,7 +259,7 @@ static void shapes_that_do_not_broadcast_are_reported(void **state)
 static void a_result_too_large_for_the_machine_is_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor a = *gr_zeros(t, GR_SHAPE(1, 1)), b = *gr_zeros(t, GR_SHAPE(1)); /* never read */
     a.dim[0] = b.dim[0] = SIZE_MAX / 4;
     assert_null(gr_add(t, &a, &b));
@@ -272,7 +272,7 @@ static void a_result_too_large_for_the_machine_is_reported(void **state)
 static void comparisons_give_0_and_1_and_pass_no_gradient(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *a = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, NaN }, GR_SHAPE(3)));
     gr_tensor *b = gr_want_grad(t, gr_input(t, (gr_real[]){ 2, 1, NaN }, GR_SHAPE(3, 1)));
     assert_values(gr_eq(t, a, b), 0, 0, 1, 0, 1, 0, 0, 0, 0, 0);
@@ -301,7 +301,7 @@ static void where_has_the_right_gradient(void **state)
                                   { GR_SHAPE(4, 1), GR_SHAPE(1, 33), GR_SHAPE(2, 1, 1) }, { GR_SCALAR, GR_SHAPE(3, 2), GR_SHAPE(3, 2) } };
     for (size_t k = 0; k < COUNT(shape); k++) {
         const gr_gradcheck_input in[] = { { .shape = shape[k][0], .values = cond, .no_grad = true }, { .shape = shape[k][1] }, { .shape = shape[k][2] } };
-        assert_true(gr_gradcheck(stderr, "where", where_of, NULL, in, 3, NULL));
+        assert_true(gr_gradcheck("where", where_of, NULL, in, 3, NULL, stderr));
     }
     const gr_gradcheck_input large[] = { { .shape = GR_SHAPE(2, 3, 1), .values = cond }, { .shape = GR_SHAPE(2, 3, 7001) }, { .shape = GR_SHAPE(7001) } };
     assert_bits_stay(where_of, NULL, large, 3);
@@ -310,7 +310,7 @@ static void where_has_the_right_gradient(void **state)
 static void where_keeps_out_what_it_does_not_choose(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, -1 }, GR_SHAPE(3)));
     gr_tensor *cond = gr_want_grad(t, gr_gt(t, x, gr_scalar(t, 0)));
     gr_tensor *y = gr_where(t, cond, x, gr_scalar(t, (double)NaN));

@@ -21,7 +21,7 @@ static gr_module *cnn(gr_tape *t, gr_norm_kind norm)
 static void names_shapes_and_initial_values_are_those_of_pytorch(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *root = gr_module_new(t);
     gr_conv_module *c = gr_conv2d_new(t, root, "c", 6, 32, 5, &(gr_conv_config){ .groups = 2, .kernel_w = 3 });
     gr_conv_module *line = gr_conv1d_new(t, root, "line", 4, 8, 3, &(gr_conv_config){ .no_bias = true });
@@ -47,7 +47,7 @@ static void names_shapes_and_initial_values_are_those_of_pytorch(void **state)
 static void each_module_calls_its_operator(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     const gr_pool_config p = { .kernel = 3, .stride = 2, .padding = 1 };
     gr_tensor *image = gr_randn(t, GR_SHAPE(2, 4, 7, 9), 0, 1, "image"), *line = gr_randn(t, GR_SHAPE(2, 4, 11), 0, 1, "line");
@@ -74,7 +74,7 @@ static void each_module_calls_its_operator(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     assert_null(gr_conv2d_new(t, net, "c", 3, 4, 3, &(gr_conv_config){ .groups = 2 }));
     assert_message(t, "c: 3 channels in and 4 out do not fall into 2 groups");
@@ -102,7 +102,7 @@ static void a_cnn_learns(void **state)
     (void)state;
     for (gr_norm_kind norm = GR_NORM_NONE; norm <= GR_NORM_INSTANCE; norm++) {
         if (norm == GR_NORM_RMS) continue;
-        gr_tape *t = gr_tape_new(3);
+        gr_tape *t = gr_tape_new(3, NULL);
         gr_module *net = cnn(t, norm);
         gr_optim *adam = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.01 });
         double loss = 0;

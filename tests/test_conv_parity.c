@@ -145,7 +145,7 @@ static void three_steps_of_a_cnn_agree(void **state)
 static int open_file(void **state)
 {
     (void)state;
-    tape = gr_tape_new(1);
+    tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, "tests/golden/conv.safetensors");
     return !golden;
 }

@@ -71,9 +71,9 @@ static void for_all_problems(void (*check)(problem *p, const gr_gradcheck_input 
 
 static void check_gradient(problem *p, const gr_gradcheck_input *in)
 {
-    if (!gr_gradcheck(stderr, "cross_entropy", fused, p, in, 1, NULL))
+    if (!gr_gradcheck("cross_entropy", fused, p, in, 1, NULL, stderr))
         fail_msg("reduction %d, weighted %d, ignoring %d, smoothing %g", p->reduction, p->weighted, p->ignoring, p->smoothing);
-    if (!(p->smoothing > 0)) assert_true(gr_gradcheck(stderr, "nll", nll, p, in, 1, NULL));
+    if (!(p->smoothing > 0)) assert_true(gr_gradcheck("nll", nll, p, in, 1, NULL, stderr));
 }
 static void gradients_match_finite_differences(void **state) { (void)state, for_all_problems(check_gradient); }
 
@@ -104,7 +104,7 @@ static void values_and_gradients_are_pytorchs(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(torch); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_want_grad(t, gr_input(t, logits, GR_SHAPE(3, 4)));
         const gr_ints *target = gr_ints_new(t, classes, GR_SHAPE(3));
         gr_cross_entropy_config c = { .weight = torch[k].weighted ? gr_input(t, weights, GR_SHAPE(4)) : NULL, .label_smoothing = torch[k].smoothing };
@@ -123,7 +123,7 @@ static void values_and_gradients_are_pytorchs(void **state)
 static void defaults_are_those_of_no_config(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, logits, GR_SHAPE(3, 4));
     const gr_ints *target = gr_ints_new(t, classes, GR_SHAPE(3));
     assert_values(gr_cross_entropy(t, x, target, NULL), 3e-7, torch[0].mean);
@@ -137,7 +137,7 @@ static void defaults_are_those_of_no_config(void **state)
 static void huge_logits_neither_overflow_nor_lose_the_loss(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1e30, -1e30, 0, 90 }, GR_SHAPE(2, 2)));
     gr_tensor *loss = gr_cross_entropy(t, x, gr_ints_new(t, (int[]){ 0, 0 }, GR_SHAPE(2)), &(gr_cross_entropy_config){ .reduction = GR_REDUCE_NONE });
     assert_values(loss, 0, 0, 90);
@@ -152,7 +152,7 @@ static void an_ignored_sample_counts_for_nothing_whatever_its_logits(void **stat
     gr_real x[40];
     for (int inner = 1; inner <= 4; inner += 3) /* rows, then a tile */
         for (int kind = 0; kind < 4; kind++) {
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             const int ignored = kind == 0 ? -100 : kind == 1 ? 3 : kind == 2 ? -1 : 0;
             for (int i = 0; i < 40; i++) x[i] = (gr_real)(i % 7);
             for (int c = 0; c < 5; c++) x[inner == 1 ? 5 + c : 4 * c + 1] = c % 2 ? (gr_real)NAN : (gr_real)INFINITY; /* all of sample 1 */
@@ -172,7 +172,7 @@ static void an_ignored_sample_counts_for_nothing_whatever_its_logits(void **stat
 static void nothing_but_ignored_samples_gives_nan_and_no_gradient(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 3)));
     const gr_ints *target = gr_ints_new(t, (int[]){ -100, -100 }, GR_SHAPE(2));
     gr_tensor *loss = gr_cross_entropy(t, x, target, NULL);
@@ -221,7 +221,7 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     problem p = { .reduction = GR_REDUCE_NONE, .weighted = true, .smoothing = 0.1 };
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(21, 37), 0, 3, "x")), *y = fused(t, &x, &p);
     gr_tensor *x3 = gr_want_grad(t, gr_reshape(t, gr_detach(t, gr_transpose(t, x, 0, 1)), GR_SHAPE(1, 37, 21))), *y3 = fused(t, &x3, &p);
@@ -229,7 +229,7 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
     assert_same_bits(y3->data, y->data, 21);
     assert_true(gr_backward(t, gr_sum(t, gr_add(t, gr_mul(t, y, dy), gr_mul(t, gr_reshape(t, y3, GR_SHAPE(21)), dy)), GR_ALL_AXES, false)));
     for (size_t i = 0; i < 21; i++) {
-        gr_tape *u = gr_tape_new(1);
+        gr_tape *u = gr_tape_new(1, NULL);
         gr_tensor *xi = gr_want_grad(u, gr_input(u, x->data + 37 * i, GR_SHAPE(1, 37)));
         p.samples_before = (int)i;
         gr_tensor *yi = fused(u, &xi, &p);
@@ -268,7 +268,7 @@ static void bad_arguments_are_reported(void **state)
         { { 2, { 2, 3 } }, { 1, { 2 } }, { 0 }, { .label_smoothing = 1.5 }, 0, "cross_entropy: label_smoothing must be in 0 .. 1; got 1.5" },
         { { 2, { 2, 3 } }, { 1, { 2 } }, { 0 }, { .reduction = (gr_reduction)3 }, 0, "cross_entropy: there is no reduction 3" },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(bad); k++) {
         gr_tape_recover(t);
         gr_cross_entropy_config c = bad[k].c;

@@ -66,7 +66,7 @@ static void any_record_may_be_missing(void **state)
             plot_record *const missing = *at;
             if (strcmp(missing->figure, dive_figures[i].name)) continue;
             *at = missing->next;
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             if (!draw(t, &(drawing){ &dive_figures[i], 0, false })) assert_non_null(strstr(gr_message(t), missing->figure));
             gr_tape_free(t);
             *at = missing, records++;
@@ -84,7 +84,7 @@ static void any_allocation_may_fail(void **state)
 static void statements_are_exact_and_hold_or_say_why(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     dive_claims c = { .f = plot_figure_new(t, "claims", "") };
     dive_collect(&whole, &c);
     assert_ok(t);

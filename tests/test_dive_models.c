@@ -48,7 +48,7 @@ static void done(dive *d, dive_batches *b, kit_arms *a)
 /* One arm that is built and nothing more. */
 static kit_arm built(const dive_spec *spec, int kind)
 {
-    kit_arm arm = { .name = "arm", .kind = kind, .user = (void *)spec, .tape = gr_tape_new(5) };
+    kit_arm arm = { .name = "arm", .kind = kind, .user = (void *)spec, .tape = gr_tape_new(5, NULL) };
     arm.net = gr_module_new(arm.tape);
     dive_build(&arm);
     return arm;
@@ -111,7 +111,7 @@ static gr_tensor *cell_norm(gr_tape *t, gr_tensor *c, const gr_recurrent_weights
 {
     if (w->norm & GR_LSTM_LN_C) return gr_layer_norm(t, c, 1, w->ln_c.weight, w->ln_c.bias, 1e-5);
     if (w->norm != GR_LSTM_BN) return c;
-    gr_batch_norm_options o = { .momentum = GR_NONE };
+    gr_batch_norm_settings o = { .momentum = GR_NONE };
     if (!gr_tape_training(t)) {
         o.running_mean = gr_select(t, w->bn_c.running_mean, 0, (ptrdiff_t)step), o.momentum = 0;
         o.running_var = gr_select(t, w->bn_c.running_var, 0, (ptrdiff_t)step);
@@ -133,7 +133,7 @@ static void check_gates(kit_arm *arm, const void *batch, bool training)
         gr_tensor *const i = gr_sigmoid(t, gr_narrow(t, a, 1, 0, H)), *const f = gr_sigmoid(t, gr_narrow(t, a, 1, H, H));
         gr_tensor *const g = gr_tanh(t, gr_narrow(t, a, 1, 2 * H, H)), *const o = gr_sigmoid(t, gr_narrow(t, a, 1, 3 * H, H));
         c = gr_add(t, gr_mul(t, f, c), gr_mul(t, i, g));
-        gr_tensor *const h = gr_mul(t, o, gr_tanh(t, cell_norm(t, c, m->lstm->weights, step)));
+        gr_tensor *const h = gr_mul(t, o, gr_tanh(t, cell_norm(t, c, m->lstm->recurrent.weights, step)));
         assert_ok(t);
         assert_tensors_close(h, gr_select(t, m->state.y, 1, (ptrdiff_t)step), 1e-4);
     }
@@ -188,7 +188,7 @@ static void gain_shift_and_scale_land(void **state)
         const dive_spec shifted = { .arch = DIVE_LSTM, .hidden = 9, .gain = 2, .shift = 0.5 };
         const int kind = k ? GR_NORM_BATCH : GR_NORM_LAYER;
         arm = built(&shifted, kind), old = built(&small[DIVE_LSTM], kind);
-        const gr_recurrent_weights *const x = ((dive_model *)arm.model)->lstm->weights, *const y = ((dive_model *)old.model)->lstm->weights;
+        const gr_recurrent_weights *const x = ((dive_model *)arm.model)->lstm->recurrent.weights, *const y = ((dive_model *)old.model)->lstm->recurrent.weights;
         for (size_t i = 0; i < x->b_ih->len; i++) assert_true(fabs((double)(x->b_ih->data[i] - y->b_ih->data[i]) - 0.5) < 1e-6);
         assert_all(k ? x->bn_c.bias : x->ln_c.bias, 0.5), assert_all(k ? y->bn_ih.weight : y->ln_ih.weight, k ? 0.1 : 1);
         assert_all(k ? x->bn_hh.weight : x->ln_hh.weight, 2), assert_all(k ? x->bn_c.weight : x->ln_c.weight, 2);
@@ -316,7 +316,7 @@ static void any_allocation_may_fail(void **state)
 static void a_spec_in_words(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "x", "x");
     assert_string_equal(dive_spec_text(f, &(dive_spec){ .arch = DIVE_MLP }, 32),
                         "784-128-128-10, ReLU, norm before ReLU on the hidden layers, He's weights, biases 0, Adam, learning rate 0.001 "
@@ -334,7 +334,7 @@ static void a_spec_in_words(void **state)
 static void bands_and_verdicts_over_seeds(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double curve[] = { 1, 2, (double)NAN, 3, 6, 1 };
     const dive_band b = dive_over_seeds(t, &(plot_record){ .shape = GR_SHAPE(2, 3), .n = 6, .values = curve });
     assert_int_equal(b.n, 3);

@@ -23,7 +23,7 @@ static void assert_near(const double *got, const double *want, size_t n)
 static void correlations_are_those_of_numpy(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double x[N * H], r[H * H];
     fill_sample(x);
     assert_int_equal(dive_correlate(t, x, N, H, r), 0);
@@ -39,7 +39,7 @@ static void correlations_are_those_of_numpy(void **state)
 static void correlation_sees_neither_scale_nor_shift_but_sign(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double x[5 * 3], r[9];
     for (int i = 0; i < 5; i++) x[i * 3] = i * i, x[i * 3 + 1] = 1e6 + 3.0 * i * i, x[i * 3 + 2] = 7 - 0.25 * i * i;
     assert_int_equal(dive_correlate(t, x, 5, 3, r), 0);
@@ -51,7 +51,7 @@ static void correlation_sees_neither_scale_nor_shift_but_sign(void **state)
 static void columns_without_variance_have_no_correlation(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double r[9];
     assert_int_equal(dive_correlate(t, (const double[]){ 1, 5, 2, 2, 5, 1, 3, 5, 3, 4, 5, 4 }, 4, 3, r), 1);
     for (int k = 0; k < 3; k++) assert_true(isnan(r[3 + k]) && isnan(r[3 * k + 1]));
@@ -67,7 +67,7 @@ static void columns_without_variance_have_no_correlation(void **state)
 static void eigenvalues_fall_and_vectors_turn_the_matrix_diagonal(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double a[] = { 2, 1, 0, 1, 2, 0, 0, 0, 5 }, value[3], vector[9];
     assert_true(dive_eigen(t, a, 3, value, vector));
     NEAR(value, 5, 3, 1);
@@ -94,7 +94,7 @@ static void eigenvalues_fall_and_vectors_turn_the_matrix_diagonal(void **state)
 static void principal_axes_are_those_of_numpy(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double x[N * H], mean[H], axes[2 * H], share[2], y[N * 2];
     fill_sample(x);
     assert_true(dive_principal(t, x, N, H, 2, mean, axes, share));
@@ -151,7 +151,7 @@ static void rows_have_mean_0_and_variance_1(void **state)
 static void columns_of_a_tensor_are_taken_out(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_reshape(t, gr_arange(t, 12), GR_SHAPE(2, 6));
     NEAR(dive_columns(t, x, 2, 3), 2, 3, 4, 8, 9, 10);
     NEAR(dive_doubles(t, x), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
@@ -166,7 +166,7 @@ static void without_memory_there_are_no_numbers(void **state)
     (void)state;
     double x[N * H], r[H * H];
     fill_sample(x);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
     assert_int_equal(dive_correlate(t, x, N, H, r), H);
     assert_true(isnan(r[0]) && isnan(dive_effective_rank(t, (const double[]){ 1 }, 1)));

@@ -21,8 +21,8 @@ static void gradient_matches_finite_differences(void **state)
     const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(63), GR_SHAPE(5, 27), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int i = 1; i < 4; i++)
-            assert_true(gr_gradcheck(stderr, "dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i },
-                                     &(gr_gradcheck_input){ .shape = shapes[s] }, 1, NULL));
+            assert_true(gr_gradcheck("dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i }, &(gr_gradcheck_input){ .shape = shapes[s] },
+                                     1, NULL, stderr));
 }
 
 /* Element i is dropped when draw counter + i is below p 2^32: at every offset into a block, across 2^32 blocks, for backward too. */
@@ -33,7 +33,7 @@ static void the_mask_is_the_streams_draws(void **state)
     const uint64_t counters[] = { 0, 1, 2, 3, 63, 4 * ((1ull << 32) - 7) + 1 };
     for (size_t c = 0; c < COUNT(counters); c++)
         for (int isa = 0; isa < 2; isa++) {
-            gr_tape *t = gr_tape_new_with(5, (&(gr_tape_config){ .isa = isa ? NULL : gr__isa_name(0) }));
+            gr_tape *t = gr_tape_new(5, (&(gr_tape_config){ .isa = isa ? NULL : gr__isa_name(0) }));
             gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(N), 1, 2, "x")), *y = dropout(t, &x, &(dropping){ 0.3, counters[c] });
             assert_true(gr_backward_from(t, y, x->data));
             gr_stream s = gr_stream_new(5, "mask");
@@ -52,7 +52,7 @@ static void the_share_that_is_dropped_is_p_and_the_mean_stays(void **state)
 {
     (void)state;
     enum { N = 1000000 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (double p = 0.1; p < 1; p += 0.4) {
         gr_tape_reset(t);
         const gr_tensor *y = gr_dropout(t, gr_ones(t, GR_SHAPE(N)), p, "mask");
@@ -67,7 +67,7 @@ static void the_share_that_is_dropped_is_p_and_the_mean_stays(void **state)
 static void p_of_0_and_evaluation_change_nothing_and_draw_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(40), 0, 1, "x");
     assert_ptr_equal(gr_dropout(t, x, 0, "mask"), x);
     gr_tape_set_training(t, false);
@@ -81,7 +81,7 @@ static void p_of_0_and_evaluation_change_nothing_and_draw_nothing(void **state)
 static void p_of_1_drops_everything_infinities_too(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(70), INFINITY)), *y = gr_dropout(t, x, 1, "mask");
     assert_true(gr_backward_from(t, y, x->data));
     for (size_t i = 0; i < 70; i++) assert_true(y->data[i] == 0 && gr_grad(t, x)[i] == 0);
@@ -92,7 +92,7 @@ static void a_failed_step_draws_the_same_mask_again(void **state)
 {
     (void)state;
     gr_real first[50];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (int step = 0; step < 2; step++) {
         const gr_tensor *y = gr_dropout(t, gr_ones(t, GR_SHAPE(50)), 0.5, "mask");
         if (step) assert_same_bits(y->data, first, 50);
@@ -139,7 +139,7 @@ static void bad_arguments_are_reported(void **state)
         { 1.5, "dropout: p must be in 0 .. 1; got 1.5" },
         { NAN, "dropout: p must be in 0 .. 1; got nan" },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(bad); k++) {
         assert_null(gr_dropout(t, gr_ones(t, GR_SHAPE(2)), bad[k].p, "mask"));
         assert_message(t, bad[k].text);

@@ -88,7 +88,7 @@ static void one_input(void **state)
 {
     (void)state;
     const double factors[] = { 1, -3, 1e-30, 1e25 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_real x[POINTS * COUNT(factors)], dy[POINTS * COUNT(factors)];
     const size_t n = COUNT(x);
     int wrong = 0;
@@ -131,12 +131,12 @@ static void each_operator_is_in_the_list(void **state)
 
 /* ---- Two inputs: a over all points, b over all points, or a target in 0 .. 1 ---- */
 
-static gr_tensor *mse_of(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_mse_with(t, a, b, GR_REDUCE_NONE); }
-static gr_tensor *l1_of(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_l1_with(t, a, b, GR_REDUCE_NONE); }
-static gr_tensor *huber_of(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_huber_with(t, a, b, 1.5, GR_REDUCE_NONE); }
+static gr_tensor *mse_of(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_mse(t, a, b, GR_REDUCE_NONE); }
+static gr_tensor *l1_of(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_l1(t, a, b, GR_REDUCE_NONE); }
+static gr_tensor *huber_of(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_huber(t, a, b, 1.5, GR_REDUCE_NONE); }
 static gr_tensor *bce_of(gr_tape *t, gr_tensor *a, gr_tensor *b)
 {
-    return gr_bce_with_logits_with(t, a, b, gr_full(t, GR_SHAPE(1), 2.5), GR_REDUCE_NONE);
+    return gr_bce_with_logits(t, a, b, gr_full(t, GR_SHAPE(1), 2.5), GR_REDUCE_NONE);
 }
 
 static real sign(real x) { return (real)((x > 0) - (x < 0)); }
@@ -174,7 +174,7 @@ static void two_inputs(void **state)
     static gr_real a[POINTS * POINTS], b[POINTS * POINTS], ones[POINTS * POINTS];
     const gr_real targets[] = { 0, (gr_real)SMALLEST, (gr_real)1e-10, (gr_real)0.1, 0.5, 1 };
     const char *const what[] = { "", ", by a", ", by b" };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     int wrong = 0;
     for (size_t k = 0; k < COUNT(pairs); k++) {
         const bool bce = !strcmp(pairs[k].name, "bce");

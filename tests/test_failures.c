@@ -52,7 +52,7 @@ typedef struct {
     gr_tape *t;
     gr_module *net;
     gr_lstm *lstm;
-    gr_linear *fc;
+    gr_linear_module *fc;
     gr_dropout_module *drop;
     gr_optim *adam;
     int64_t epoch;
@@ -60,7 +60,7 @@ typedef struct {
 
 static bool start(program *p)
 {
-    p->t = gr_tape_new_with(11, &(gr_tape_config){ .threads = 2, .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } });
+    p->t = gr_tape_new(11, &(gr_tape_config){ .threads = 2, .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } });
     return !gr_failed(p->t);
 }
 
@@ -101,13 +101,13 @@ static bool save(program *p) { return gr_state_save(p->t, p->net, state_file, NU
 static bool checkpoint(program *p)
 {
     const gr_checkpoint_value epoch = { "epoch", GR_I64, 1, &p->epoch };
-    return gr_checkpoint_save(p->t, checkpoint_file, p->net, p->adam, &epoch, 1);
+    return gr_checkpoint_save(p->t, p->net, p->adam, checkpoint_file, &epoch, 1);
 }
 static bool resume(program *p)
 {
     const gr_checkpoint_value epoch = { "epoch", GR_I64, 1, &p->epoch };
     p->epoch++;
-    if (gr_checkpoint_load(p->t, checkpoint_file, p->net, p->adam, &epoch, 1)) return true;
+    if (gr_checkpoint_load(p->t, p->net, p->adam, checkpoint_file, &epoch, 1)) return true;
     p->epoch--;
     return false;
 }
@@ -133,7 +133,7 @@ static void assert_files_are_whole(void)
 {
     const char *const file[] = { weights_file, state_file, checkpoint_file };
     struct stat s;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(file); i++) {
         if (stat(file[i], &s)) continue;
         gr_safetensors *whole = gr_safetensors_open(t, file[i]);

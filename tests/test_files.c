@@ -21,7 +21,7 @@ static bool save(gr_tape *t, const char *path, int value)
 }
 static void assert_holds(const char *path, int value)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = gr_safetensors_open(t, path);
     int64_t found = 0;
     assert_ok(t);
@@ -57,7 +57,7 @@ static void put(const char *path, const char *text)
 static void a_link_stays_and_its_target_is_replaced(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     char absolute[300];
     snprintf(absolute, sizeof absolute, "%s/deep/target", test_folder);
     assert_int_equal(mkdir("deep", 0700) | mkdir("other", 0700), 0);
@@ -87,7 +87,7 @@ static void a_link_stays_and_its_target_is_replaced(void **state)
 static void a_link_to_nothing_makes_the_file_there(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_int_equal(mkdir("deep", 0700) | symlink("deep/new", "dangling") | symlink("none/new", "lost") | symlink("loop", "loop"), 0);
     assert_true(save(t, "dangling", 3));
     assert_link("dangling", "deep/new");
@@ -108,7 +108,7 @@ static void a_link_to_nothing_makes_the_file_there(void **state)
 static void what_a_dead_writer_left_is_removed(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     put("x.gradus-0.tmp", "half"), put("x.gradus-3.tmp", "half"), put("x.gradus-31.tmp", "half");
     put("y.gradus-0.tmp", "another path's"), put("x.gradus-32.tmp", "no name of ours"), put("x.0.tmp", "nor this");
     assert_true(save(t, "x", 5));
@@ -127,7 +127,7 @@ static void what_a_living_writer_writes_is_left_alone(void **state)
     for (int form = 0; form < 2; form++) {
         char name[256] = "x";
         if (form) memset(name, 'n', 255);
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         int ready[2], parent[2];
         assert_int_equal(pipe(ready) | pipe(parent), 0);
         const pid_t child = fork();
@@ -160,7 +160,7 @@ static void two_writers_of_one_path_do_not_meet(void **state)
 {
     (void)state;
     static gr__file a, b;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr__file_create(t, &a, "x") && gr__file_create(t, &b, "x"));
     assert_true(gr__file_write(t, &a, "first", 5) && gr__file_write(t, &b, "second", 6));
     assert_int_equal(files("."), 2);
@@ -180,7 +180,7 @@ static void only_so_many_may_write_at_a_time(void **state)
 {
     (void)state;
     static gr__file f[33];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (int i = 0; i < 32; i++) assert_true(gr__file_create(t, &f[i], "x"));
     assert_false(gr__file_create(t, &f[32], "x"));
     assert_message(t, "cannot write 'x': 32 others are writing it");
@@ -193,7 +193,7 @@ static void a_stolen_file_is_an_error(void **state)
 {
     (void)state;
     static gr__file f;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_true(save(t, "x", 9));
     for (int replaced = 0; replaced < 2; replaced++) {
         assert_true(gr__file_create(t, &f, "x") && gr__file_write(t, &f, "half", 4));
@@ -213,7 +213,7 @@ static void a_stolen_file_is_an_error(void **state)
 static void only_files_are_leftovers(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     put("precious", "data");
     assert_int_equal(mkdir("x.gradus-0.tmp", 0700) | symlink("precious", "x.gradus-1.tmp"), 0);
     assert_true(save(t, "x", 5));
@@ -231,7 +231,7 @@ static void a_name_as_long_as_the_folder_allows_is_good(void **state)
 {
     (void)state;
     char name[300], message[600];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t length = 230; length <= 255; length++) {
         memset(name, 'n', length), name[length] = 0;
         assert_true(save(t, name, (int)length));
@@ -273,7 +273,7 @@ static void the_message_has_the_reason_of_the_failed_call(void **state)
 {
     (void)state;
     static const int error[] = { EROFS, ENOSPC, EDQUOT, EIO };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(error); k++)
         for (int at = 1, failed = 1; failed; at++) {
             char end[100];

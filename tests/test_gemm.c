@@ -149,7 +149,7 @@ static void threads_change_no_bit(void **state)
     (void)state;
     random_state = 2;
     for (int threads = 1; threads <= 4; threads++) {
-        gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads }));
+        gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
         assert_ok(t);
         for (int i = 0; i < 40; i++) {
             product p;

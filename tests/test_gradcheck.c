@@ -35,7 +35,7 @@ static char *check(gr_gradcheck_function *f, void *argument, const gr_gradcheck_
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    *good = gr_gradcheck(out, "it", f, argument, in, n, NULL);
+    *good = gr_gradcheck("it", f, argument, in, n, NULL, out);
     fclose(out);
     return text;
 }
@@ -116,11 +116,11 @@ static void values_are_drawn_as_asked(void **state)
 {
     (void)state;
     gr_gradcheck_input in = { .shape = GR_SHAPE(40), .low = 0.5, .high = 3 };
-    assert_true(gr_gradcheck(stderr, "range", looks_at_its_values, &(wanted){ 0.5, 3, 0, false, false }, &in, 1, NULL));
+    assert_true(gr_gradcheck("range", looks_at_its_values, &(wanted){ 0.5, 3, 0, false, false }, &in, 1, NULL, stderr));
     in = (gr_gradcheck_input){ .shape = GR_SHAPE(40), .kink = 1, .has_kink = true };
-    assert_true(gr_gradcheck(stderr, "kink", looks_at_its_values, &(wanted){ -2, 2, 1, true, false }, &in, 1, NULL));
+    assert_true(gr_gradcheck("kink", looks_at_its_values, &(wanted){ -2, 2, 1, true, false }, &in, 1, NULL, stderr));
     in = (gr_gradcheck_input){ .shape = GR_SHAPE(20), .low = -1, .high = 1, .distinct = true };
-    assert_true(gr_gradcheck(stderr, "distinct", looks_at_its_values, &(wanted){ -1, 10, 0, false, true }, &in, 1, NULL));
+    assert_true(gr_gradcheck("distinct", looks_at_its_values, &(wanted){ -1, 10, 0, false, true }, &in, 1, NULL, stderr));
 }
 
 static gr_tensor *adds_noise(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -131,7 +131,7 @@ static gr_tensor *adds_noise(gr_tape *t, gr_tensor *const *in, void *argument)
 static void random_operators_see_the_same_draws_each_time(void **state)
 {
     (void)state;
-    assert_true(gr_gradcheck(stderr, "noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL));
+    assert_true(gr_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr));
 }
 
 static void the_operators_seen_are_written_down(void **state)
@@ -142,7 +142,7 @@ static void the_operators_seen_are_written_down(void **state)
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     setenv("GRADUS_CHECKED", path, 1);
-    const bool good = gr_gradcheck(stderr, "noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL);
+    const bool good = gr_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr);
     if (before) setenv("GRADUS_CHECKED", before, 1);
     else unsetenv("GRADUS_CHECKED");
     const ssize_t n = read(fd, text, sizeof text - 1);

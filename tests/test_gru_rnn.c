@@ -48,7 +48,7 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     const size_t n = inputs_of(&c, in);
     bool good = false;
     for (g.seed = 1; !good && g.seed < (c.relu ? 6 : 2); g.seed++)
-        good = gr_gradcheck(g.seed < 5 && c.relu ? NULL : stderr, name, result, &c, in, n, &g);
+        good = gr_gradcheck(name, result, &c, in, n, &g, g.seed < 5 && c.relu ? NULL : stderr);
     if (!good) fail_msg("%s", name);
 }
 
@@ -77,7 +77,7 @@ static void agree_with_their_composed_twins(void **state)
     const double tolerance = sizeof(gr_real) == 4 ? 1e-4 : 1e-11;
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int o = 0; o < 16; o++) {
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             lstm_case c = case_of(k, o, lengths, 4, 9, 6, 10), d = c;
             gr_tensor *a[MOST_INPUTS], *b[MOST_INPUTS];
             gr_gradcheck_input spec[MOST_INPUTS];
@@ -102,12 +102,12 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 static void a_gru_unit_by_hand(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_recurrent_weights w = { .w_ih = INPUT(GR_SHAPE(3, 1), 1, -1, 1),
                                      .w_hh = INPUT(GR_SHAPE(3, 1), 1, 1, 0.5),
                                      .b_hh = INPUT(GR_SHAPE(3), 1, 0, 3) };
     gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1), *h0 = INPUT(GR_SHAPE(1, 1), 2);
-    const gr_recurrent_out s = gr_gru_sequence(t, x, &w, &(gr_recurrent_options){ .h0 = h0 });
+    const gr_recurrent_out s = gr_gru_sequence(t, x, &w, &(gr_sequence_config){ .h0 = h0 });
     const double r = 1 / (1 + exp(-4)), z = 1 / (1 + exp(-1)), n = tanh(1 + 4 * r);
     assert_values(s.h, 1e-6, (gr_real)((1 - z) * n + z * 2));
     assert_null(s.c);
@@ -123,13 +123,13 @@ static void a_gru_unit_by_hand(void **state)
 static void an_rnn_step_by_hand(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_recurrent_weights w = { .norm = GR_RNN_LN_SUM,
                                .w_ih = INPUT(GR_SHAPE(2, 1), 1, 3),
                                .w_hh = INPUT(GR_SHAPE(2, 2), 1, 2, 3, 4),
                                .ln_sum = { INPUT(GR_SHAPE(2), 1, 2), INPUT(GR_SHAPE(2), 0, 0.5) } };
     gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1);
-    gr_recurrent_options o = { .eps = GR_NONE };
+    gr_sequence_config o = { .eps = GR_NONE };
     assert_values(gr_rnn_sequence(t, x, &w, &o).h, 1e-6, (gr_real)tanh(-1), (gr_real)tanh(2.5));
     o.relu = true;
     assert_values(gr_rnn_sequence(t, x, &w, &o).h, 1e-6, 0, 2.5);
@@ -148,7 +148,7 @@ static void padding_does_not_matter(void **state)
         for (int reverse = 0; reverse < 2; reverse++) {
             uint64_t want = 0;
             for (size_t k = 0; k < COUNT(contents); k++) {
-                gr_tape *t = gr_tape_new(1);
+                gr_tape *t = gr_tape_new(1, NULL);
                 lstm_case c = case_of(kind, 8 + 2 * reverse, some_lengths, 5, 10, 3, 7);
                 gr_tensor *in[MOST_INPUTS];
                 gr_gradcheck_input spec[MOST_INPUTS];
@@ -173,7 +173,7 @@ static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
     (void)state;
     const gr_real zeros[7] = { 0 };
     for (size_t kind = 0; kind < COUNT(kinds); kind++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         lstm_case c = case_of(kind, 12, some_lengths, 5, 10, 3, 7);
         gr_tensor *in[MOST_INPUTS];
         gr_gradcheck_input spec[MOST_INPUTS];
@@ -204,7 +204,7 @@ static void a_sequence_gives_the_same_bits_alone(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         lstm_case c = case_of(k, 1, NULL, 3, 20, 5, 19);
         gr_tensor *in[MOST_INPUTS];
         fill(t, &c, in);
@@ -223,7 +223,7 @@ static void sizes_of_zero(void **state)
     (void)state;
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < COUNT(sizes) * COUNT(kinds); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *in[MOST_INPUTS];
         lstm_case c =
             case_of(k % COUNT(kinds), 4, NULL, sizes[k / COUNT(kinds)][0], sizes[k / COUNT(kinds)][1], sizes[k / COUNT(kinds)][2], 5);
@@ -244,11 +244,11 @@ static void what_vanishes_becomes_zero(void **state)
     enum { T = 300 };
     for (size_t k = 0; k < COUNT(kinds); k++) {
         if (kinds[k].norm) continue;
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         const size_t G = kinds[k].gates;
         const gr_recurrent_weights w = { .w_ih = gr_zeros(t, GR_SHAPE(G, 1)), .w_hh = gr_full(t, GR_SHAPE(G, 1), G == 1 ? 0.5 : 0) };
         gr_tensor *h0 = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, 1))), *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(T, 1, 1)));
-        const gr_recurrent_options o = { .h0 = h0, .relu = kinds[k].relu };
+        const gr_sequence_config o = { .h0 = h0, .relu = kinds[k].relu };
         const gr_recurrent_out s = (G == 3 ? gr_gru_sequence : gr_rnn_sequence)(t, x, &w, &o);
         assert_true(gr_backward(t, gr_sum(t, s.h, GR_ALL_AXES, false)));
         assert_true(s.h->data[0] == 0 && s.y->data[0] > R(0.1) && gr_grad(t, h0)[0] == 0);
@@ -269,13 +269,13 @@ static void refuse(gr_tape *t, gr_recurrent_out s, const char *message)
 static void errors_say_what_was_given_and_what_was_needed(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
 #define ZEROS(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     gr_tensor *x = ZEROS(5, 2, 3);
     gr_recurrent_weights w = { .w_ih = ZEROS(6, 3), .w_hh = ZEROS(6, 2) };
     refuse(t, gr_gru_sequence(t, NULL, &w, NULL), "gru: argument 1 is NULL");
     refuse(t, gr_rnn_sequence(t, x, NULL, NULL), "rnn: weights is NULL");
-    refuse(t, gr_gru_sequence(t, x, &w, &(gr_recurrent_options){ .c0 = ZEROS(2, 2) }), "gru: c0 is given, but only an LSTM has a cell");
+    refuse(t, gr_gru_sequence(t, x, &w, &(gr_sequence_config){ .c0 = ZEROS(2, 2) }), "gru: c0 is given, but only an LSTM has a cell");
     refuse(t, gr_rnn_sequence(t, x, &w, NULL), "rnn: w_ih is [6, 3], so w_hh must be [6, 6]; got [6, 2]");
     w.w_ih = ZEROS(8, 3), refuse(t, gr_gru_sequence(t, x, &w, NULL), "gru: x is [5, 2, 3], so w_ih must be [3H, 3]; got [8, 3]");
     w.w_ih = ZEROS(8, 4), refuse(t, gr_rnn_sequence(t, x, &w, NULL), "rnn: x is [5, 2, 3], so w_ih must be [H, 3]; got [8, 4]");

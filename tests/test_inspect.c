@@ -6,7 +6,7 @@ static gr_module *net;
 static int begin(void **state)
 {
     (void)state;
-    t = gr_tape_new(3), net = gr_module_new(t);
+    t = gr_tape_new(3, NULL), net = gr_module_new(t);
     return 0;
 }
 static int end(void **state)
@@ -30,7 +30,7 @@ static void read_paper(FILE *f)
 #define assert_explains(m, x, text) \
     do { \
         FILE *f_ = paper(); \
-        const bool good_ = gr_norm_explain(f_, t, m, x); \
+        const bool good_ = gr_print_norm(t, m, x, f_); \
         read_paper(f_); \
         assert_ok(t); \
         assert_true(good_); \
@@ -309,8 +309,8 @@ static void all_batch_norms_are_printed(void **state)
     gr_tape_set_training(t, false);
     gr_batch_norm_forward(t, fresh, x, NULL);
     FILE *f = paper();
-    assert_int_equal(gr_print_batch_norms(f, t, net), 3);
-    assert_int_equal(gr_print_batch_norms(NULL, t, net), 3);
+    assert_int_equal(gr_print_batch_norms(t, net, f), 3);
+    assert_int_equal(gr_print_batch_norms(t, net, NULL), 3);
     read_paper(f);
     assert_ok(t);
     assert_string_equal(printed,
@@ -329,7 +329,7 @@ static void all_batch_norms_are_printed(void **state)
 static void what_is_no_norm_or_does_not_fit_is_refused(void **state)
 {
     (void)state;
-    gr_linear *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
     gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
     gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 4, NULL);
     gr_norm_map map;
@@ -337,7 +337,7 @@ static void what_is_no_norm_or_does_not_fit_is_refused(void **state)
 #define SAYS(call, text) ((void)(call), assert_message(t, text), gr_tape_recover(t), x = gr_ones(t, GR_SHAPE(2, 3)))
     SAYS(gr_norm_map_of(t, NULL, GR_SHAPE(2), &map), "norm_map: the module is NULL");
     SAYS(gr_norm_map_of(t, net, GR_SHAPE(2), &map), "norm_map: the root (Module) is no norm");
-    SAYS(gr_norm_explain(stderr, t, &fc->module, GR_SHAPE(2, 2)), "norm_map: fc (Linear) is no norm");
+    SAYS(gr_print_norm(t, &fc->module, GR_SHAPE(2, 2), stderr), "norm_map: fc (Linear) is no norm");
     SAYS(gr_norm_map_of(t, &ln->module, GR_SCALAR, &map), "norm_map: x is []");
     SAYS(gr_norm_map_of(t, &ln->module, GR_SHAPE(2, 3), &map), "norm_map: x is [2, 3], but ln normalizes last axes of [4]");
     SAYS(gr_norm_map_of(t, &bn->module, GR_SHAPE(2, 3), &map), "norm_map: x is [2, 3], but bn normalizes 4 features on its second axis");

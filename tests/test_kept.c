@@ -22,7 +22,7 @@ static void assert_keeps(const gr_module *m, gr_shape shape, double value)
 static void recover_brings_back_the_old_shape(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     keep(t, m, GR_SHAPE(2, 3), 7);
     gr_tape_reset(t);
@@ -48,7 +48,7 @@ static void recover_brings_back_the_old_shape(void **state)
 static void recover_after_a_first_keep_keeps_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     keep(t, m, GR_SHAPE(3), 7);
     any_error(t);
@@ -66,18 +66,18 @@ static void a_checkpoint_may_hold_another_shape(void **state)
     (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("kept"));
-    gr_tape *saver = gr_tape_new(1), *t = gr_tape_new(1);
+    gr_tape *saver = gr_tape_new(1, NULL), *t = gr_tape_new(1, NULL);
     gr_module *saved = gr_module_new(saver), *m = gr_module_new(t);
     keep(saver, saved, GR_SHAPE(5, 3), 5);
-    assert_true(gr_checkpoint_save(saver, path, saved, NULL, NULL, 0));
+    assert_true(gr_checkpoint_save(saver, saved, NULL, path, NULL, 0));
     keep(t, m, GR_SHAPE(2, 3), 7);
     gr_tape_reset(t);
     assert_true(gr_forget(t, m));
     int64_t run = 0;
-    assert_false(gr_checkpoint_load(t, path, m, NULL, &(gr_checkpoint_value){ "run", GR_I64, 1, &run }, 1));
+    assert_false(gr_checkpoint_load(t, m, NULL, path, &(gr_checkpoint_value){ "run", GR_I64, 1, &run }, 1));
     gr_tape_recover(t);
     assert_keeps(m, GR_SHAPE(2, 3), 7);
-    assert_true(gr_checkpoint_load(t, path, m, NULL, NULL, 0));
+    assert_true(gr_checkpoint_load(t, m, NULL, path, NULL, 0));
     assert_keeps(m, GR_SHAPE(5, 3), 5);
     any_error(t);
     gr_tape_recover(t); /* goes back no further than the load */
@@ -91,7 +91,7 @@ static void a_checkpoint_may_hold_another_shape(void **state)
 static void a_backward_may_follow_a_change_of_shape(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(2, 2), 3));
     keep(t, m, GR_SHAPE(2, 2), 4);
@@ -117,7 +117,7 @@ static void a_recomputed_segment_may_change_the_shape(void **state)
 {
     (void)state;
     for (size_t rows = 1; rows < 4; rows++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *m = gr_module_new(t);
         keep(t, m, GR_SHAPE(2, 3), 7);
         gr_tape_reset(t);
@@ -141,7 +141,7 @@ static void old_shapes_are_freed_in_later_steps(void **state)
     (void)state;
     failing_memory memory = { 0 };
     const gr_allocator allocator = { failing_alloc, failing_release, &memory };
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .allocator = &allocator }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &allocator }));
     gr_module *m = gr_module_new(t);
     size_t live = 0;
     for (size_t step = 0; step < 400; step++) {
@@ -161,7 +161,7 @@ static void old_shapes_are_freed_in_later_steps(void **state)
 static void two_tapes_may_keep_in_one_module(void **state)
 {
     (void)state;
-    gr_tape *a = gr_tape_new(1), *b = gr_tape_new(2);
+    gr_tape *a = gr_tape_new(1, NULL), *b = gr_tape_new(2, NULL);
     gr_module *m = gr_module_new(a);
     keep(a, m, GR_SHAPE(2), 1);
     for (size_t step = 0; step < 20; step++) {
@@ -192,10 +192,10 @@ static bool program(gr_tape *t, void *path)
     gr_forget(t, m);
     gr_detach_keep(t, m, "h", gr_zeros(t, GR_SHAPE(3)));
     gr_detach_keep(t, m, "g", gr_zeros(t, GR_SHAPE(1)));
-    gr_checkpoint_save(t, path, m, NULL, NULL, 0);
+    gr_checkpoint_save(t, m, NULL, path, NULL, 0);
     gr_forget(t, m);
     gr_detach_keep(t, m, "h", gr_zeros(t, GR_SHAPE(4)));
-    const bool well = gr_checkpoint_load(t, path, m, NULL, NULL, 0);
+    const bool well = gr_checkpoint_load(t, m, NULL, path, NULL, 0);
     if (well) assert_true(gr_kept(m, "h")->len == 3 && gr_kept(m, "g"));
     if (!well && before) {
         gr_tape_recover(t);

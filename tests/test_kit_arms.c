@@ -167,7 +167,7 @@ static void clip_bounds_a_step(void **state)
     a.clip = 1e-3;
     kit_arms_add(&a, "arm", PLAIN);
     assert_true(kit_arms_run(&r, &a));
-    kit_arm fresh = { .tape = gr_tape_new(3) };
+    kit_arm fresh = { .tape = gr_tape_new(3, NULL) };
     fresh.net = gr_module_new(fresh.tape);
     build(&fresh);
     const gr_slot *b = gr_slot_first(fresh.net);
@@ -185,7 +185,7 @@ static void images_are_a_source_of_any_batch(void **state)
     for (size_t i = 0; i < 50; i++) labels[i] = (uint8_t)(i % 10), pixels[i * KIT_PIXELS] = (uint8_t)i;
     const kit_set set = { { pixels, 50, KIT_PIXELS }, { labels, 50, 1 } };
     const kit_data data = { set, set, NULL };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_images images = kit_images_new(t, &data, 8);
     const kit_source s = kit_images_source(&images);
     assert_int_equal(s.train, 7), assert_int_equal(s.test, 1);

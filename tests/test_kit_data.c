@@ -19,7 +19,7 @@ static void free_set(gr_tape *t, kit_set *s) { kit_idx_free(t, &s->images), kit_
 static void without_shuffling_batches_walk_through_in_order(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_set s = ten(t);
     kit_batches b = kit_batches_new(t, &s, 4, false);
     assert_ok(t);
@@ -40,7 +40,7 @@ static void without_shuffling_batches_walk_through_in_order(void **state)
 static void pixels_can_be_standardized(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_set s = ten(t);
     kit_batches b = kit_batches_new(t, &s, 100, false);
     s.images.data[0] = 255;
@@ -54,7 +54,7 @@ static void pixels_can_be_standardized(void **state)
 static void an_epoch_shows_every_image_once_in_an_order_of_its_own(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(5);
+    gr_tape *t = gr_tape_new(5, NULL);
     kit_set s = ten(t);
     kit_batches b = kit_batches_new(t, &s, 3, true);
     int order[2][10];
@@ -73,7 +73,7 @@ static void an_epoch_shows_every_image_once_in_an_order_of_its_own(void **state)
 static void setting_taken_goes_on_where_another_run_stopped(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(5), *u = gr_tape_new(5);
+    gr_tape *t = gr_tape_new(5, NULL), *u = gr_tape_new(5, NULL);
     kit_set s = ten(t);
     kit_batches whole = kit_batches_new(t, &s, 3, true);
     for (size_t stop = 0; stop < 9; stop++) {
@@ -94,7 +94,7 @@ static void setting_taken_goes_on_where_another_run_stopped(void **state)
 static void none_means_drawn_digits(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(9);
+    gr_tape *t = gr_tape_new(9, NULL);
     uint8_t pixels[KIT_PIXELS];
     kit_data d = kit_data_open(t, "none");
     assert_ok(t);
@@ -126,7 +126,7 @@ static void images_and_labels_must_be_as_many(void **state)
     assert_non_null(mkdtemp(dir));
     put(dir, "train-images-idx3-ubyte", (uint8_t[]){ 0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28 }, 16, 2 * 784);
     put(dir, "train-labels-idx1-ubyte", (uint8_t[]){ 0, 0, 8, 1, 0, 0, 0, 3 }, 8, 3);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_data d = kit_data_open(t, dir);
     snprintf(want, sizeof want, "%s: train-images-idx3-ubyte holds 2 images and train-labels-idx1-ubyte 3 labels", dir);
     assert_message(t, want);
@@ -143,7 +143,7 @@ static void the_real_mnist_is_read(void **state)
     const char *const data = getenv("GRADUS_DATA");
     snprintf(dir, sizeof dir, "%s/mnist", data ? data : "data");
     if (access(dir, R_OK) != 0) printf("not run: reading MNIST, there is no %s\n", dir), skip();
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_data d = kit_data_open(t, dir);
     assert_ok(t);
     assert_true(d.train.images.n == 60000 && d.test.images.n == 10000);
@@ -157,7 +157,7 @@ static void the_real_mnist_is_read(void **state)
 static void a_score_counts_hits_and_weighs_losses_by_images(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_score s = { 0 };
     assert_true(kit_loss(&s) == 0 && kit_accuracy(&s) == 0);
     kit_score_add(&s, gr_scalar(t, 2), gr_input(t, (gr_real[]){ 1, 3, 2, 5, 4, 4, 0, 0, -1 }, GR_SHAPE(3, 3)), (int[]){ 1, 0, 2 });

@@ -82,7 +82,7 @@ static void put_images(void)
 #define assert_refused(name, side, message) \
     do { \
         char want_[512]; \
-        gr_tape *t_ = gr_tape_new(1); \
+        gr_tape *t_ = gr_tape_new(1, NULL); \
         const kit_idx x_ = kit_idx_read(t_, dir, name, side); \
         snprintf(want_, sizeof want_, "%s/%s", dir, message); \
         assert_message(t_, want_); \
@@ -93,7 +93,7 @@ static void put_images(void)
 
 static void assert_reads_both(void)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_idx x = kit_idx_read(t, dir, "images", 28), y = kit_idx_read(t, dir, "labels", 0);
     assert_ok(t);
     assert_true(x.n == N && x.item == 784 && y.n == N && y.item == 1);
@@ -234,7 +234,7 @@ static void a_missing_gzip_is_said(void **state)
 static void a_failed_tape_reads_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     put_images();
     gr_fail(t, NULL, "an earlier error");
     assert_null(kit_idx_read(t, dir, "images", 28).data);
@@ -248,7 +248,7 @@ static void running_out_of_memory_is_said(void **state)
 {
     (void)state;
     gr_allocator none = gr_default_allocator();
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .allocator = &none }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &none }));
     put_images();
     assert_ok(t);
     ((gr_allocator *)(uintptr_t)gr_tape_allocator(t))->alloc = refuse;

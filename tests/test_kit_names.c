@@ -26,7 +26,7 @@ static int id_of(const kit_names *c, char byte)
 static void made_up_names_depend_on_the_seed_alone(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1), *other = gr_tape_new(2);
+    gr_tape *t = gr_tape_new(1, NULL), *other = gr_tape_new(2, NULL);
     kit_names a = kit_names_open(t, NULL, 64), b = kit_names_open(t, NULL, 1), c = kit_names_open(other, NULL, 64);
     assert_ok(t);
     assert_ok(other);
@@ -48,7 +48,7 @@ static void a_batch_is_padded_to_its_longest_and_further_on_demand(void **state)
 {
     (void)state;
     write_file(100, "");
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_names c = kit_names_open(t, path, 16);
     assert_ok(t);
     assert_int_equal(c.letters, 8); /* g r a d u s, a byte beyond ASCII, and the end */
@@ -72,7 +72,7 @@ static void an_epoch_shows_every_training_name_once(void **state)
 {
     (void)state;
     write_file(100, "");
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_names c = kit_names_open(t, path, 16);
     const kit_source s = kit_names_source(&c);
     assert_int_equal(s.train, 6), assert_int_equal(s.test, 1);
@@ -111,14 +111,14 @@ static void a_bad_file_is_refused_with_its_line(void **state)
     char want[160];
     for (size_t i = 0; i < COUNT(bad); i++) {
         write_file(bad[i].lines, bad[i].last);
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         kit_names c = kit_names_open(t, path, 16);
         snprintf(want, sizeof want, bad[i].message, path);
         assert_message(t, want);
         assert_int_equal(gr_error_code(t), GR_BAD_FILE);
         kit_names_free(&c), gr_tape_free(t), unlink(path);
     }
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_names c = kit_names_open(t, path, 16); /* gone */
     snprintf(want, sizeof want, "%s: cannot be read: No such file or directory", path);
     assert_message(t, want);

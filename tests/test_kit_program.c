@@ -53,7 +53,7 @@ static void the_exit_code_follows_the_error(void **state)
     };
     const int spoken = dup(2);
     assert_non_null(freopen(in_dir("stderr"), "w", stderr));
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_int_equal(kit_exit_code(t, "prog", true), 0);
     assert_int_equal(kit_exit_code(NULL, "prog", false), 3);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -72,7 +72,7 @@ static void an_output_file_is_tried_without_leaving_a_trace(void **state)
 {
     (void)state;
     char want[256], path[128];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_true(kit_can_write(t, "save", NULL));
     assert_true(kit_can_write(t, "save", in_dir("weights"))); /* remove_dir proves that the folder is empty */
     assert_false(kit_can_write(t, "save", dir));
@@ -93,9 +93,9 @@ static void the_trial_of_a_name_says_what_the_write_will_say(void **state)
 {
     (void)state;
     char path[512];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    gr_param(t, net, "w", GR_SHAPE(2), gr_constant(1));
+    gr_param(t, net, "w", GR_SHAPE(2), gr_init_constant(1));
     for (size_t length = 200; length < 270; length++) {
         snprintf(path, sizeof path, "%s/%0*d", dir, (int)length, 0);
         const bool can = kit_can_write(t, "save", path);
@@ -138,10 +138,10 @@ static void the_machine_has_a_core_and_a_name(void **state)
 static void the_fingerprint_sees_every_bit_and_name(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t);
-    gr_tensor *x = gr_param(t, a, "x", GR_SHAPE(2), gr_constant(1));
-    gr_param(t, b, "y", GR_SHAPE(2), gr_constant(1));
+    gr_tensor *x = gr_param(t, a, "x", GR_SHAPE(2), gr_init_constant(1));
+    gr_param(t, b, "y", GR_SHAPE(2), gr_init_constant(1));
     assert_ok(t);
     const uint64_t whole = kit_fingerprint(a);
     assert_int_equal(kit_fingerprint(a), whole);
@@ -155,7 +155,7 @@ static void the_fingerprint_sees_every_bit_and_name(void **state)
 static void the_log_is_one_json_object_a_line(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_log log = kit_log_open(t, in_dir("log"), false);
     kit_log_write(t, &log, "step", { "step", 7 }, { "loss", 0.25 }, { "lr", 2e-3 }, { "big", 4294967296 });
     kit_log_write(t, &log, "odd", { "nan", (double)NAN }, { "inf", -HUGE_VAL });
@@ -189,7 +189,7 @@ static void the_log_begins_with_what_the_run_was(void **state)
         { "load", KIT_TEXT, &load, "FILE", "", 0, 0 },   { "seed", KIT_COUNT, &seed, "N", "", 0, 0 },
         { "lr", KIT_NUMBER, &lr, "X", "", 0, 0 },        { "norm", KIT_CHOICE, &norm, "none|layer", "", 0, 0 },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_log log = kit_log_open(t, in_dir("log"), false);
     kit_log_header(t, &log, &(kit_flags){ "prog", "", flag, COUNT(flag) },
                    "\n\x01 \xc3\xa9 \xe2\x82\xac \xf0\x9f\x99\x82 \xff\xc3 \xc0\xaf \xed\xa0\x80\\");
@@ -211,7 +211,7 @@ static void a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so(void *
 {
     (void)state;
     char want[256];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_log log = kit_log_open(t, NULL, false);
     kit_log_header(t, &log, &(kit_flags){ "prog", "", NULL, 0 }, "");
     kit_log_write(t, &log, "a", { "a", 1 });

@@ -45,7 +45,7 @@ static void a_file_that_grows_is_what_one_pass_read(void **state)
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("text"));
     for (int reads = 0; reads < 4; reads++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         unlink(path), append(path, 1000);
         watched.path = path, watched.opened = 0, watched.reads = reads;
         kit_text c = kit_text_open(t, path, 2, 8);
@@ -66,7 +66,7 @@ static void only_a_regular_file_is_read_and_nothing_is_waited_for(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     const char *const bad[] = { path, "/dev/zero", "/dev/null", "/dev/stdin" };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         if (i == 3 && freopen(path, "r+", stdin) == NULL) fail_msg("there is no stdin");
         kit_text c = kit_text_open(t, bad[i], 2, 8);
         snprintf(want, sizeof want, "%s: is not a regular file", bad[i]);
@@ -87,7 +87,7 @@ static void a_file_of_more_than_it_may_hold_is_refused(void **state)
     snprintf(path, sizeof path, "%s", in_folder("text"));
     append(path, 1000);
     for (size_t most = 998; most < 1003; most++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         kit_bytes b = kit_file_read(t, path, most);
         snprintf(want, sizeof want, "%s: holds more than %zu bytes", path, most);
         if (most < 1000) {
@@ -108,7 +108,7 @@ static void an_empty_file_is_too_short(void **state)
     char path[512], want[600];
     snprintf(path, sizeof path, "%s", in_folder("text"));
     append(path, 0);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_text c = kit_text_open(t, path, 2, 8);
     snprintf(want, sizeof want, "%s: a tenth of the text must hold more than a window of 8 characters; it has 0", path);
     assert_message(t, want);

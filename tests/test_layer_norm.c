@@ -48,7 +48,7 @@ static void gradient_matches_finite_differences(void **state)
             norm n = { cases[k].axes, affine & 1, affine & 2, 0.1 };
             gr_gradcheck_input in[3];
             const size_t ins = inputs_of(&n, cases[k].x, in);
-            if (!gr_gradcheck(stderr, "layer_norm", fused, &n, in, ins, NULL)) fail_msg("case %zu, affine %d", k, affine);
+            if (!gr_gradcheck("layer_norm", fused, &n, in, ins, NULL, stderr)) fail_msg("case %zu, affine %d", k, affine);
         }
 }
 
@@ -60,7 +60,7 @@ static void gradient_is_right_when_only_some_inputs_want_it(void **state)
         gr_gradcheck_input in[3];
         inputs_of(&n, GR_SHAPE(9, 20), in);
         for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck(stderr, "layer_norm", fused, &n, in, 3, NULL));
+        assert_true(gr_gradcheck("layer_norm", fused, &n, in, 3, NULL, stderr));
     }
 }
 
@@ -81,7 +81,7 @@ static void agrees_with_its_composed_twin(void **state)
 static void values_match_hand_computed_ones(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_real x[] = { 1, 2, 3, 4 }, dy[] = { 1, 0, 0 };
     assert_values(gr_layer_norm(t, gr_input(t, x, GR_SHAPE(3)), 1, NULL, NULL, 1e-12), 1e-6, -1.2247449, 0, 1.2247449);
     assert_values(gr_layer_norm(t, gr_input(t, x, GR_SHAPE(4)), 1, NULL, NULL, 1e-5), 1e-6, -1.3416354, -0.4472118, 0.4472118, 1.3416354);
@@ -95,7 +95,7 @@ static void a_row_of_equal_values_gives_beta_and_a_finite_gradient(void **state)
 {
     (void)state;
     const double values[] = { 0, 0.1, -1e4 / 3, 3e38, 1e-40 }, eps[] = { 1e-5, 0 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t v = 0; v < COUNT(values); v++)
         for (size_t e = 0; e < COUNT(eps); e++) {
             gr_tape_reset(t);
@@ -114,7 +114,7 @@ static void a_row_of_equal_values_gives_beta_and_a_finite_gradient(void **state)
 static void one_value_alone_gives_beta_and_passes_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(9, 1), 5, 3, "x")), *gamma = gr_want_grad(t, gr_full(t, GR_SHAPE(1), 1.7));
     gr_tensor *beta = gr_want_grad(t, gr_full(t, GR_SHAPE(1), 0.3)), *dy = gr_randn(t, GR_SHAPE(9, 1), 0, 1, "dy");
     gr_tensor *y = gr_layer_norm(t, x, 1, gamma, beta, 1e-5);
@@ -129,7 +129,7 @@ static void one_value_alone_gives_beta_and_passes_nothing(void **state)
 static void a_shift_of_x_changes_nothing_so_its_gradient_sums_to_0(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(50, 77), 3, 2, "x")), *gamma = gr_randn(t, GR_SHAPE(77), 0, 1, "g");
     gr_tensor *dy = gr_randn(t, GR_SHAPE(50, 77), 0, 1, "dy");
     assert_true(gr_backward_from(t, gr_layer_norm(t, x, 1, gamma, NULL, 1e-5), dy->data));
@@ -163,7 +163,7 @@ static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
     gr_real want_y[N], want_dx[N];
     const double means[] = { 0, 100, 1e4, 1e5, -1e6 };
     for (size_t m = 0; m < COUNT(means); m++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(1, N), means[m], 1, "x")), *dy = gr_randn(t, GR_SHAPE(1, N), 0, 1, "dy");
         gr_tensor *y = gr_layer_norm(t, x, 1, NULL, NULL, 1e-5);
         assert_true(gr_backward_from(t, y, dy->data));
@@ -234,7 +234,7 @@ static void out_of_memory_is_an_error_anywhere(void **state)
 static void a_nan_spoils_its_own_row_only(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(3, 20), 0, 1, "x");
     x->data[33] = (gr_real)NAN;
     const gr_tensor *y = gr_layer_norm(t, x, 1, NULL, NULL, 0);
@@ -245,7 +245,7 @@ static void a_nan_spoils_its_own_row_only(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 3)), *g = gr_zeros(t, GR_SHAPE(2));
     assert_null(gr_layer_norm(t, gr_layer_norm(t, x, 1, g, g, 1e-5), 1, NULL, NULL, 1e-5));
     assert_message(t, "layer_norm: x is [2, 3], so gamma and beta must hold 3 values; got [2] and [2]");

@@ -33,7 +33,7 @@ static gr_module *tree_new(gr_tape *t, size_t n, bool with_state)
         snprintf(name, sizeof name, "n%zu", i * 40503 % n);
         if (of == STREAMS && with_state) gr_tape_stream(t, name);
         if (of == KEPT && with_state) gr_detach_keep(t, m, name, gr_zeros(t, GR_SHAPE(1)));
-        if (of == PARAMETERS) gr_param(t, m, name, GR_SHAPE(1), gr_constant(1));
+        if (of == PARAMETERS) gr_param(t, m, name, GR_SHAPE(1), gr_init_constant(1));
         if (of == LAYERS) last = &gr_linear_new(t, i % 16 ? last : m, name, 1, 1, NULL)->module;
     }
     return m;
@@ -41,7 +41,7 @@ static gr_module *tree_new(gr_tape *t, size_t n, bool with_state)
 
 static size_t comparisons_of_loading(size_t n)
 {
-    gr_tape *t = gr_tape_new(1), *u = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(1, NULL);
     gr_module *m = tree_new(t, n, true), *other = tree_new(u, n, there);
     gr_optim *o = gr_adam_new(t, m, NULL), *optim = gr_adam_new(u, other, NULL);
     value_name = calloc(n, sizeof *value_name), value = calloc(n, sizeof *value);
@@ -50,9 +50,9 @@ static size_t comparisons_of_loading(size_t n)
         value[i] = (gr_checkpoint_value){ value_name[i], GR_I64, 1, number };
     }
     const size_t values = of == VALUES ? n : 0;
-    if (!gr_checkpoint_save(t, path, m, o, value, values)) fail_msg("%s", gr_message(t));
+    if (!gr_checkpoint_save(t, m, o, path, value, values)) fail_msg("%s", gr_message(t));
     comparisons = 0;
-    if (!gr_checkpoint_load(u, path, other, optim, value, values)) fail_msg("%s", gr_message(u));
+    if (!gr_checkpoint_load(u, other, optim, path, value, values)) fail_msg("%s", gr_message(u));
     if (!gr_state_load(u, other, path)) fail_msg("%s", gr_message(u));
     const size_t count = comparisons;
     free(value), free(value_name);
@@ -76,7 +76,7 @@ static void a_checkpoint_loads_in_proportion_to_its_size(void **state)
 /* Refused files with many names, too. */
 static size_t comparisons_of_refusing(size_t n)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     of = PARAMETERS;
     gr_module *large = tree_new(t, n, false);
@@ -104,26 +104,26 @@ static void a_refused_checkpoint_leaves_no_trace(void **state)
     size_t before, after;
     int64_t run = 0;
     const gr_checkpoint_value v = { "run", GR_I64, 1, &run };
-    gr_tape *t = gr_tape_new(1), *u = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t), *other = gr_module_new(u);
     gr_linear_new(t, m, "fc", 2, 2, NULL), gr_linear_new(u, other, "fc", 2, 2, NULL);
     gr_tape_stream(u, "evil")->counter = 5;
     gr_detach_keep(u, other, "h", gr_zeros(u, GR_SHAPE(3)));
-    assert_true(gr_checkpoint_save(t, path, m, NULL, &v, 1));
+    assert_true(gr_checkpoint_save(t, m, NULL, path, &v, 1));
     unsigned char *const bytes = file_bytes(path, &before);
-    assert_true(gr_checkpoint_save(u, path, other, NULL, NULL, 0));
-    assert_false(gr_checkpoint_load(t, path, m, NULL, &v, 1));
+    assert_true(gr_checkpoint_save(u, other, NULL, path, NULL, 0));
+    assert_false(gr_checkpoint_load(t, m, NULL, path, &v, 1));
     char message[600];
     snprintf(message, sizeof message, "%s: value/run is missing", path);
     assert_message(t, message);
     gr_tape_recover(t);
     assert_null(gr_tape_stream_at(t, 0, NULL));
     assert_null(gr_slot_find(m, "h"));
-    assert_non_null(gr_param(t, m, "h", GR_SHAPE(1), gr_constant(0))); /* the name is free */
+    assert_non_null(gr_param(t, m, "h", GR_SHAPE(1), gr_init_constant(0))); /* the name is free */
     gr_module_free(m);
     m = gr_module_new(t);
     gr_linear_new(t, m, "fc", 2, 2, NULL);
-    assert_true(gr_checkpoint_save(t, path, m, NULL, &v, 1));
+    assert_true(gr_checkpoint_save(t, m, NULL, path, &v, 1));
     free(file_bytes(path, &after));
     assert_int_equal(after, before);
     assert_file_holds(path, bytes, before);
@@ -136,7 +136,7 @@ static void a_refused_checkpoint_leaves_no_trace(void **state)
 static void memory_that_runs_out_leaves_no_trace(void **state)
 {
     (void)state;
-    gr_tape *u = gr_tape_new(1);
+    gr_tape *u = gr_tape_new(1, NULL);
     gr_module *other = gr_module_new(u), *inner = gr_sequential_new(u, other, "inner");
     for (int i = 0; i < 20; i++) {
         char name[16];
@@ -144,17 +144,17 @@ static void memory_that_runs_out_leaves_no_trace(void **state)
         gr_tape_stream(u, name);
         gr_detach_keep(u, i % 2 ? other : inner, name, gr_full(u, GR_SHAPE(3), i));
     }
-    assert_true(gr_checkpoint_save(u, path, other, NULL, NULL, 0));
+    assert_true(gr_checkpoint_save(u, other, NULL, path, NULL, 0));
     bool failed = true;
     for (size_t at = 1; failed; at++) {
         failing_memory memory = { 0 };
         const gr_allocator allocator = { failing_alloc, failing_release, &memory };
-        gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .allocator = &allocator }));
+        gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &allocator }));
         gr_module *m = gr_module_new(t);
         gr_sequential_new(t, m, "inner");
         gr_tape_stream(t, "mine")->counter = 3;
         memory.fail_at = memory.calls + at;
-        failed = !gr_checkpoint_load(t, path, m, NULL, NULL, 0);
+        failed = !gr_checkpoint_load(t, m, NULL, path, NULL, 0);
         memory.fail_at = 0;
         const char *name;
         if (failed) {
@@ -163,7 +163,7 @@ static void memory_that_runs_out_leaves_no_trace(void **state)
             assert_int_equal(gr_tape_stream_at(t, 0, &name)->counter, 3);
             assert_null(gr_tape_stream_at(t, 1, NULL));
             assert_null(gr_slot_first(m));
-            assert_true(gr_checkpoint_load(t, path, m, NULL, NULL, 0)); /* and there is nothing in the way of another attempt */
+            assert_true(gr_checkpoint_load(t, m, NULL, path, NULL, 0)); /* and there is nothing in the way of another attempt */
         }
         assert_non_null(gr_tape_stream_at(t, 20, NULL));
         assert_values(gr_kept(m, "s7"), 0, 7, 7, 7);

@@ -29,21 +29,21 @@ static gr_tensor *wrong_gradient(gr_tape *t, gr_tensor *const *in, void *argumen
 /* All that prints numbers with a decimal point, and then the messages. */
 static void print_all(FILE *out)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    gr_linear *fc = gr_linear_new(t, net, "fc", 3, 2, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 3, 2, NULL);
     gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 2, NULL);
     gr_optim *o = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.25 });
     gr_tape_set_tracing(t, true);
     gr_tensor *x = gr_randn(t, GR_SHAPE(4, 3), 0, 1, "x");
     gr_backward(t, gr_sum(t, gr_batch_norm_forward(t, bn, gr_linear_forward(t, fc, x), NULL), GR_ALL_AXES, false));
-    gr_print(out, gr_input(t, (gr_real[]){ (gr_real)1.5, (gr_real)-0.25 }, GR_SHAPE(2)));
-    gr_print(out, gr_input(t, (gr_real[]){ (gr_real)1.5e9, (gr_real)-0.25 }, GR_SHAPE(2)));
-    gr_print_init(out, net);
-    gr_print_batch_norms(out, t, net);
-    gr_optim_print(out, o);
-    gr_print_audit(out, t, net, o);
-    gr_gradcheck(out, "wrong", wrong_gradient, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(2) }, 1, NULL);
+    gr_print(gr_input(t, (gr_real[]){ (gr_real)1.5, (gr_real)-0.25 }, GR_SHAPE(2)), out);
+    gr_print(gr_input(t, (gr_real[]){ (gr_real)1.5e9, (gr_real)-0.25 }, GR_SHAPE(2)), out);
+    gr_print_init(net, out);
+    gr_print_batch_norms(t, net, out);
+    gr_print_optim(o, out);
+    gr_print_audit(t, net, o, out);
+    gr_gradcheck("wrong", wrong_gradient, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(2) }, 1, NULL, out);
     gr_clip_grad_norm(t, o, -0.5);
     fprintf(out, "%s\n", gr_message(t));
     gr_tape_recover(t);

@@ -13,7 +13,7 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     gr_gradcheck_input in[MOST_INPUTS];
     snprintf(name, sizeof name, "lstm: norm %u, batch_first %d, reverse %d, initial %d, lengths %d", c.norm, c.batch_first, c.reverse,
              c.initial, c.lengths != NULL);
-    assert_true(gr_gradcheck(stderr, name, result, &c, in, inputs_of(&c, in), config));
+    assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
 static void gradients_of_every_placement_and_option(void **state)
@@ -70,7 +70,7 @@ static void agrees_with_its_composed_twin(void **state)
 {
     (void)state;
     const int lengths[] = { 4, 1, 0, 3, 4, 2, 4, 4, 3 };
-    gr_tape *t = gr_tape_new(1), *u = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(1, NULL);
     for (size_t p = 0; p < COUNT(placements); p++)
         for (int o = 0; o < 16; o++) {
             lstm_case c = { .norm = placements[p],
@@ -102,10 +102,10 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 static void one_unit_by_hand(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_lstm_weights w = { .w_ih = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1), .w_hh = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1) };
     gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1), *h0 = INPUT(GR_SHAPE(1, 1), 1), *c0 = INPUT(GR_SHAPE(1, 1), 1);
-    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .h0 = h0, .c0 = c0 });
+    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .h0 = h0, .c0 = c0 });
     assert_values(s.h, 1e-6, R(0.8271083280));
     assert_values(s.c, 1e-6, R(1.7299097536));
     assert_same_bits(s.y->data, s.h->data, 1);
@@ -123,7 +123,7 @@ static void one_unit_by_hand(void **state)
 static void norms_by_hand(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_lstm_weights w = { .norm = GR_LSTM_LN_X,
                           .w_ih = INPUT(GR_SHAPE(4, 1), 1, 2, 3, 4),
                           .w_hh = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1),
@@ -144,7 +144,7 @@ static void norms_by_hand(void **state)
 static void sizes_of_zero(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[MOST_INPUTS];
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < COUNT(sizes); k++)
@@ -169,11 +169,11 @@ static void sizes_of_zero(void **state)
 static void a_norm_without_eps_of_equal_values(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_lstm_weights w = { .norm = GR_LSTM_LN_X, .w_ih = INPUT(GR_SHAPE(4, 1), 3, 3, 3, 3), .w_hh = INPUT(GR_SHAPE(4, 1), 0, 0, 0, 0) };
     w.ln_ih = (gr_lstm_ln){ INPUT(GR_SHAPE(4), 5, 5, 5, 5), INPUT(GR_SHAPE(4), 0, 0, 1, 0) };
     gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1);
-    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .eps = GR_NONE });
+    const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .eps = GR_NONE });
     assert_values(s.c, 1e-6, R(0.3807970780)); /* sigmoid(0) tanh(1) */
     assert_true(gr_backward(t, s.h) && gr_grad(t, x)[0] == 0 && gr_grad(t, w.ln_ih.bias)[2] > 0);
     gr_tape_free(t);
@@ -182,7 +182,7 @@ static void a_norm_without_eps_of_equal_values(void **state)
 static void frozen_weights_and_a_missing_bias(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *b = gr_want_grad(t, gr_zeros(t, GR_SHAPE(8)));
     const gr_lstm_weights w = { .w_ih = gr_ones(t, GR_SHAPE(8, 3)), .w_hh = gr_ones(t, GR_SHAPE(8, 2)), .b_hh = b };
     const gr_lstm_out s = gr_lstm_sequence(t, gr_ones(t, GR_SHAPE(2, 9, 3)), &w, NULL);
@@ -191,7 +191,7 @@ static void frozen_weights_and_a_missing_bias(void **state)
     gr_tape_free(t);
 }
 
-static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_lstm_options *o, const char *message)
+static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_sequence_config *o, const char *message)
 {
     const gr_lstm_out s = gr_lstm_sequence(t, x, w, o);
     assert_true(!s.y && !s.h && !s.c);
@@ -202,7 +202,7 @@ static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_
 static void errors_say_what_was_given_and_what_was_needed(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
 #define ZEROS(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     gr_tensor *x = ZEROS(5, 2, 3);
     const gr_lstm_weights good = { .w_ih = ZEROS(8, 3), .w_hh = ZEROS(8, 2) };
@@ -210,7 +210,7 @@ static void errors_say_what_was_given_and_what_was_needed(void **state)
     refuse(t, NULL, &w, NULL, "lstm: argument 1 is NULL");
     refuse(t, x, NULL, NULL, "lstm: weights is NULL");
     refuse(t, ZEROS(2, 3), &w, NULL, "lstm: x must be [T, B, I]; got [2, 3]");
-    refuse(t, ZEROS(2, 3), &w, &(gr_lstm_options){ .batch_first = true }, "lstm: x must be [B, T, I]; got [2, 3]");
+    refuse(t, ZEROS(2, 3), &w, &(gr_sequence_config){ .batch_first = true }, "lstm: x must be [B, T, I]; got [2, 3]");
     w.w_ih = ZEROS(8, 4), refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got [8, 4]");
     w.w_ih = ZEROS(0, 3), refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got [0, 3]");
     w.w_ih = NULL, refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got NULL");
@@ -222,13 +222,13 @@ static void errors_say_what_was_given_and_what_was_needed(void **state)
     w.norm = GR_LSTM_LN_X, refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_X, so ln_ih.weight must be [8]; got NULL");
     w.norm = 0, refuse(t, x, &w, NULL, "lstm: ln_c.weight is given, but norm lacks GR_LSTM_LN_C");
     w = good;
-    refuse(t, x, &w, &(gr_lstm_options){ .c0 = ZEROS(1, 2) },
+    refuse(t, x, &w, &(gr_sequence_config){ .c0 = ZEROS(1, 2) },
            "lstm: x holds 2 sequences and w_ih is [8, 3], so c0 must be [2, 2]; got [1, 2]");
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 5, 6, 0 }, GR_SHAPE(3));
-    refuse(t, x, &w, &(gr_lstm_options){ .lengths = lengths }, "lstm: x holds 2 sequences, so lengths must be [2]; got [3]");
+    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x holds 2 sequences, so lengths must be [2]; got [3]");
     lengths = gr_ints_new(t, (int[]){ 5, 6 }, GR_SHAPE(2));
-    refuse(t, x, &w, &(gr_lstm_options){ .lengths = lengths }, "lstm: x holds 5 steps, so lengths[1] must be in 0 .. 5; got 6");
-    refuse(t, x, &w, &(gr_lstm_options){ .eps = -0.5 }, "lstm: eps must not be negative; got -0.5");
+    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x holds 5 steps, so lengths[1] must be in 0 .. 5; got 6");
+    refuse(t, x, &w, &(gr_sequence_config){ .eps = -0.5 }, "lstm: eps must not be negative; got -0.5");
     gr_tape_free(t);
 }
 

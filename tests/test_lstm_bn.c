@@ -9,7 +9,7 @@ typedef struct {
     size_t T, B, I, H, steps;
     bool batch_first, reverse, initial, eval;
     const int *lengths;
-    gr_lstm_out (*f)(gr_tape *, gr_tensor *, const gr_lstm_weights *, const gr_lstm_options *);
+    gr_lstm_out (*f)(gr_tape *, gr_tensor *, const gr_lstm_weights *, const gr_sequence_config *);
     double eps, momentum;
     gr_tensor *running[6]; /* of the last run */
 } bn_case;
@@ -50,13 +50,13 @@ static gr_lstm_out run(gr_tape *t, gr_tensor *const *in, bn_case *c)
                                 .bn_ih = { in[5], NULL, r[0], r[1] },
                                 .bn_hh = { in[6], NULL, r[2], r[3] },
                                 .bn_c = { in[7], in[8], r[4], r[5] } };
-    const gr_lstm_options o = { .h0 = c->initial ? in[9] : NULL,
-                                .c0 = c->initial ? in[10] : NULL,
-                                .batch_first = c->batch_first,
-                                .reverse = c->reverse,
-                                .eps = c->eps,
-                                .momentum = c->momentum,
-                                .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
+    const gr_sequence_config o = { .h0 = c->initial ? in[9] : NULL,
+                                   .c0 = c->initial ? in[10] : NULL,
+                                   .batch_first = c->batch_first,
+                                   .reverse = c->reverse,
+                                   .eps = c->eps,
+                                   .momentum = c->momentum,
+                                   .lengths = c->lengths ? gr_ints_new(t, c->lengths, GR_SHAPE(c->B)) : NULL };
     return (c->f ? c->f : gr_lstm_sequence)(t, in[0], &w, &o);
 }
 
@@ -94,7 +94,7 @@ static void check_gradient(bn_case c, const gr_gradcheck_config *config)
     c.eps = 0.5;
     snprintf(name, sizeof name, "lstm_bn: batch_first %d, reverse %d, initial %d, lengths %d, eval %d", c.batch_first, c.reverse, c.initial,
              c.lengths != NULL, c.eval);
-    assert_true(gr_gradcheck(stderr, name, result, &c, in, inputs_of(&c, in), config));
+    assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
 static void gradients_match_finite_differences(void **state)
@@ -131,7 +131,7 @@ static void agrees_with_its_composed_twin(void **state)
     const int lengths[] = { 4, 1, 0, 3, 4, 2, 4, 4, 3 };
     const double tolerance = sizeof(gr_real) == 4 ? 2e-4 : 1e-10;
     for (int o = 0; o < 32; o++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         bn_case c = { .batch_first = o & 1,
                       .reverse = o & 2,
                       .initial = o & 4,
@@ -165,7 +165,7 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 static void statistics_by_hand(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = INPUT(GR_SHAPE(3, 2, 1), 1, 3, 5, NAN, NAN, NAN);
     gr_tensor *mean = gr_zeros(t, GR_SHAPE(2, 4)), *var = gr_ones(t, GR_SHAPE(2, 4)), *rest[4];
     for (int i = 0; i < 4; i++) rest[i] = gr_full(t, GR_SHAPE(2, i < 2 ? 4 : 1), i % 2);
@@ -176,7 +176,7 @@ static void statistics_by_hand(void **state)
                                 .bn_ih = { gr_ones(t, GR_SHAPE(4)), NULL, mean, var },
                                 .bn_hh = { gr_ones(t, GR_SHAPE(4)), NULL, rest[0], rest[1] },
                                 .bn_c = { gr_ones(t, GR_SHAPE(1)), gr_zeros(t, GR_SHAPE(1)), rest[2], rest[3] } };
-    gr_lstm_options o = { .lengths = gr_ints_new(t, (int[]){ 2, 1 }, GR_SHAPE(2)), .eps = GR_NONE };
+    gr_sequence_config o = { .lengths = gr_ints_new(t, (int[]){ 2, 1 }, GR_SHAPE(2)), .eps = GR_NONE };
     const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &o);
     const double g = tanh(1), i0 = 1 / (1 + exp(1)), i1 = 1 / (1 + exp(-1)), c = i0 * g / 2 + g / 2;
     assert_values(s.y, 1e-6, (gr_real)(tanh(-1) / 2), (gr_real)(tanh(1) / 2), 0, 0, 0, 0); /* then one sequence: BN(c) is the shift */
@@ -201,7 +201,7 @@ static void statistics_by_hand(void **state)
 static void evaluation_goes_on_with_the_last_statistics(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     bn_case c = { .T = 5, .B = 4, .I = 3, .H = 6, .steps = 2, .eval = true };
     gr_tensor *in[INPUTS];
     fill(t, &c, in);
@@ -237,7 +237,7 @@ static void padding_does_not_matter(void **state)
     for (int reverse = 0; reverse < 2; reverse++) {
         uint64_t want = 0;
         for (size_t k = 0; k < COUNT(contents) + 1; k++) { /* the last: three more steps of padding */
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             bn_case c = { .reverse = reverse, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7, .steps = 5 };
             gr_tensor *in[INPUTS];
             gr_gradcheck_input spec[INPUTS];
@@ -279,7 +279,7 @@ static void sizes_of_zero(void **state)
     (void)state;
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < 2 * COUNT(sizes); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *in[INPUTS];
         bn_case c = { .initial = true, .eval = k % 2, .T = sizes[k / 2][0], .B = sizes[k / 2][1], .I = sizes[k / 2][2], .H = 5 };
         fill(t, &c, in);
@@ -292,7 +292,7 @@ static void sizes_of_zero(void **state)
 
 /* ---- Messages ---- */
 
-static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_lstm_options *o, const char *message)
+static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_sequence_config *o, const char *message)
 {
     const gr_lstm_out s = gr_lstm_sequence(t, x, w, o);
     assert_true(!s.y && !s.h && !s.c);
@@ -303,7 +303,7 @@ static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_
 static void errors_say_what_was_given_and_what_was_needed(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
 #define ZEROS(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     gr_tensor *x = ZEROS(5, 2, 3);
     const gr_lstm_weights good = { .norm = GR_LSTM_BN,
@@ -322,7 +322,7 @@ static void errors_say_what_was_given_and_what_was_needed(void **state)
     refuse(t, x, &w, NULL, "lstm: norm is GR_LSTM_BN, so bn_c.running_var must be [5, 2]; got [4, 2]");
     w = good, w.ln_c.weight = ZEROS(2), refuse(t, x, &w, NULL, "lstm: ln_c.weight is given, but norm lacks GR_LSTM_LN_C");
     w = good, w.norm = 0, refuse(t, x, &w, NULL, "lstm: bn_ih.weight is given, but norm lacks GR_LSTM_BN");
-    refuse(t, x, &good, &(gr_lstm_options){ .momentum = 1.5 }, "lstm: momentum must be in [0, 1]; got 1.5");
+    refuse(t, x, &good, &(gr_sequence_config){ .momentum = 1.5 }, "lstm: momentum must be in [0, 1]; got 1.5");
     gr_tape_free(t);
 }
 

@@ -4,7 +4,7 @@
 /* Rows 0 to 3 of every image are blank. From h0 = 0 the variances there are 0, and each such step multiplies the gradient (RB7). */
 static double gradient_of_h0_before_blank_rows(double noise)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 4, 16, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 8, .h0_noise = noise });
     gr_tensor *x = gr_randn(t, GR_SHAPE(8, 20, 4), 0, 1, "x"), *h0 = gr_want_grad(t, gr_zeros(t, GR_SHAPE(1, 20, 16)));
@@ -38,7 +38,7 @@ static void names_shapes_and_first_values(void **state)
         { "l.bn_c_l0.weight", 0, 5, 0.1 },    { "l.bn_c_l0.bias", 0, 5, 0 },           { "l.bn_c_l0.running_mean", 7, 5, 0 },
         { "l.bn_c_l0.running_var", 7, 5, 1 },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm_new(t, net, "l", 3, 5, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 7 });
     assert_ok(t);
@@ -59,7 +59,7 @@ static void names_shapes_and_first_values(void **state)
 static void noise_is_of_a_stream_and_in_training_only(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 3, 5, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 2, .layers = 2, .bidirectional = true });
     gr_tensor *x = gr_randn(t, GR_SHAPE(2, 4, 3), 0, 1, "x");
@@ -90,22 +90,22 @@ static void every_allocation_may_fail(void **state) { (void)state, fail_every_al
 static void recover_puts_the_buffers_back(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 3, 5, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 4 });
     gr_tensor *x = gr_randn(t, GR_SHAPE(3, 6, 3), 0, 1, "x");
     gr_lstm_forward(t, l, x, NULL);
-    assert_true(l->weights->bn_c.running_var->data[0] != 1 && l->weights->bn_ih.running_mean->data[0] != 0);
+    assert_true(l->recurrent.weights->bn_c.running_var->data[0] != 1 && l->recurrent.weights->bn_ih.running_mean->data[0] != 0);
     gr_fail(t, NULL, "on purpose");
     gr_tape_recover(t);
-    for (int i = 0; i < 5; i++) assert_true(l->weights->bn_c.running_var->data[i] == 1 && l->weights->bn_ih.running_mean->data[i] == 0);
+    for (int i = 0; i < 5; i++) assert_true(l->recurrent.weights->bn_c.running_var->data[i] == 1 && l->recurrent.weights->bn_ih.running_mean->data[i] == 0);
     gr_module_free(net), gr_tape_free(t);
 }
 
 static void messages(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     assert_null(gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .norm = GR_LSTM_BN }));
     assert_message(t, "l: batch norms need bn_steps, the number of time steps that have statistics of their own");

@@ -19,7 +19,7 @@ static void assert_names(const gr_module *root, const char *const *want, size_t 
 static void names_and_shapes_are_those_of_pytorch(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     const gr_lstm *l = gr_lstm_new(t, net, "rnn", 5, 3, &(gr_lstm_config){ .layers = 2, .bidirectional = true });
     assert_ok(t);
@@ -27,10 +27,10 @@ static void names_and_shapes_are_those_of_pytorch(void **state)
           "rnn.weight_hh_l0_reverse", "rnn.bias_ih_l0_reverse", "rnn.bias_hh_l0_reverse", "rnn.weight_ih_l1", "rnn.weight_hh_l1",
           "rnn.bias_ih_l1", "rnn.bias_hh_l1", "rnn.weight_ih_l1_reverse", "rnn.weight_hh_l1_reverse", "rnn.bias_ih_l1_reverse",
           "rnn.bias_hh_l1_reverse");
-    assert_string_equal(gr_shape_text(t, l->weights[0].w_ih), "[12, 5]");
-    assert_string_equal(gr_shape_text(t, l->weights[2].w_ih), "[12, 6]");
-    assert_string_equal(gr_shape_text(t, l->weights[3].w_hh), "[12, 3]");
-    assert_string_equal(gr_shape_text(t, l->weights[1].b_hh), "[12]");
+    assert_string_equal(gr_shape_text(t, l->recurrent.weights[0].w_ih), "[12, 5]");
+    assert_string_equal(gr_shape_text(t, l->recurrent.weights[2].w_ih), "[12, 6]");
+    assert_string_equal(gr_shape_text(t, l->recurrent.weights[3].w_hh), "[12, 3]");
+    assert_string_equal(gr_shape_text(t, l->recurrent.weights[1].b_hh), "[12]");
     assert_int_equal(l->module.multiply_adds, 2 * 12 * (5 + 3) + 2 * 12 * (6 + 3));
     gr_module_free(net), gr_tape_free(t);
 }
@@ -38,7 +38,7 @@ static void names_and_shapes_are_those_of_pytorch(void **state)
 static void a_norm_brings_one_bias_and_its_gain_and_shift(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t), *c = gr_module_new(t);
     const gr_lstm *l = gr_lstm_new(t, a, "l", 5, 3, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
     gr_lstm_new(t, b, "l", 5, 3, &(gr_lstm_config){ .norm = GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE, .bidirectional = true });
@@ -48,8 +48,8 @@ static void a_norm_brings_one_bias_and_its_gain_and_shift(void **state)
     NAMES(b, "l.weight_ih_l0", "l.weight_hh_l0", "l.bias_l0", "l.weight_ih_l0_reverse", "l.weight_hh_l0_reverse", "l.bias_l0_reverse",
           "l.ln_sum_l0.weight", "l.ln_sum_l0.bias", "l.ln_sum_l0_reverse.weight", "l.ln_sum_l0_reverse.bias");
     NAMES(c, "l.weight_ih_l0", "l.weight_hh_l0");
-    assert_string_equal(gr_shape_text(t, l->weights->ln_ih.weight), "[12]");
-    assert_string_equal(gr_shape_text(t, l->weights->ln_c.bias), "[3]");
+    assert_string_equal(gr_shape_text(t, l->recurrent.weights->ln_ih.weight), "[12]");
+    assert_string_equal(gr_shape_text(t, l->recurrent.weights->ln_c.bias), "[3]");
     for (const gr_slot *s = gr_slot_first(a); s; s = gr_slot_next(a, s)) assert_true(s->is_norm_or_bias == !strstr(s->name, "weight_"));
     gr_module_free(a), gr_module_free(b), gr_module_free(c), gr_tape_free(t);
 }
@@ -58,9 +58,9 @@ static void first_values(void **state)
 {
     (void)state;
     enum { H = 16 };
-    gr_tape *t = gr_tape_new(7);
+    gr_tape *t = gr_tape_new(7, NULL);
     gr_module *net = gr_module_new(t);
-    const gr_lstm_weights *w = gr_lstm_new(t, net, "l", 5, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .forget_bias = 1 })->weights;
+    const gr_lstm_weights *w = gr_lstm_new(t, net, "l", 5, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .forget_bias = 1 })->recurrent.weights;
     for (size_t i = 0; i < w->w_ih->len; i++) assert_true(r_abs(w->w_ih->data[i]) <= R(0.25));
     for (size_t j = 0; j < 4 * H; j++) {
         const gr_real b = w->b_ih->data[j] - (j / H == 1);
@@ -69,7 +69,7 @@ static void first_values(void **state)
     }
     /* the same name and seed: the same weights, with or without norms */
     gr_module *other = gr_module_new(t);
-    const gr_lstm_weights *v = gr_lstm_new(t, other, "l", 5, H, NULL)->weights;
+    const gr_lstm_weights *v = gr_lstm_new(t, other, "l", 5, H, NULL)->recurrent.weights;
     assert_same_bits(v->w_hh->data, w->w_hh->data, v->w_hh->len);
     gr_module_free(net), gr_module_free(other), gr_tape_free(t);
 }
@@ -80,7 +80,7 @@ static void layers_and_directions_are_sequences_put_together(void **state)
 {
     (void)state;
     enum { T = 4, B = 3, H = 2 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 5, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .layers = 2, .bidirectional = true });
     gr_tensor *x = gr_randn(t, GR_SHAPE(T, B, 5), 0, 1, "x"), *h0 = gr_randn(t, GR_SHAPE(4, B, H), 0, 1, "h0"),
@@ -89,10 +89,10 @@ static void layers_and_directions_are_sequences_put_together(void **state)
     const gr_lstm_out got = gr_lstm_forward(t, l, x, &(gr_lstm_input){ h0, c0, lengths });
     gr_tensor *y[2];
     for (size_t k = 0; k < 4; k++) {
-        const gr_lstm_options o = {
+        const gr_sequence_config o = {
             .h0 = gr_select(t, h0, 0, (ptrdiff_t)k), .c0 = gr_select(t, c0, 0, (ptrdiff_t)k), .lengths = lengths, .reverse = k % 2
         };
-        const gr_lstm_out s = gr_lstm_sequence(t, x, &l->weights[k], &o);
+        const gr_lstm_out s = gr_lstm_sequence(t, x, &l->recurrent.weights[k], &o);
         y[k % 2] = s.y;
         assert_same_bits(gr_select(t, got.h, 0, (ptrdiff_t)k)->data, s.h->data, B * H);
         assert_same_bits(gr_select(t, got.c, 0, (ptrdiff_t)k)->data, s.c->data, B * H);
@@ -116,12 +116,12 @@ static void gradients_pass_through_layers_and_directions(void **state)
     (void)state;
     const unsigned norms[] = { 0, GR_LSTM_LN_BA2016, GR_LSTM_LN_SUM };
     for (size_t k = 0; k < COUNT(norms); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
         const gr_lstm_config config = { .norm = norms[k], .layers = 2, .bidirectional = true, .batch_first = true, .eps = 0.1 };
         gr_lstm *l = gr_lstm_new(t, net, "l", 3, 4, &config);
         const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(2, 3, 3) }, { .shape = GR_SHAPE(4, 2, 4) }, { .shape = GR_SHAPE(4, 2, 4) } };
-        assert_true(gr_gradcheck(stderr, "gr_lstm", stacked, l, in, COUNT(in), NULL));
+        assert_true(gr_gradcheck("gr_lstm", stacked, l, in, COUNT(in), NULL, stderr));
         gr_module_free(net), gr_tape_free(t);
     }
 }
@@ -129,7 +129,7 @@ static void gradients_pass_through_layers_and_directions(void **state)
 static void one_layer_gives_h_for_the_head(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 3, 4, &(gr_lstm_config){ .batch_first = true });
     const gr_lstm_out s = gr_lstm_forward(t, l, gr_ones(t, GR_SHAPE(2, 5, 3)), NULL);
@@ -143,13 +143,13 @@ static void one_layer_gives_h_for_the_head(void **state)
 static void dropout_is_between_layers_and_in_training_only(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t);
     gr_lstm *with = gr_lstm_new(t, a, "l", 3, 4, &(gr_lstm_config){ .layers = 2, .dropout = 1 });
     gr_lstm *without = gr_lstm_new(t, b, "l", 3, 4, &(gr_lstm_config){ .layers = 2 });
     gr_tensor *x = gr_ones(t, GR_SHAPE(5, 2, 3)), *zeros = gr_zeros(t, GR_SHAPE(5, 2, 4));
     const gr_lstm_out dropped = gr_lstm_forward(t, with, x, NULL);
-    assert_same_bits(dropped.y->data, gr_lstm_sequence(t, zeros, &with->weights[1], NULL).y->data, 5 * 2 * 4);
+    assert_same_bits(dropped.y->data, gr_lstm_sequence(t, zeros, &with->recurrent.weights[1], NULL).y->data, 5 * 2 * 4);
     gr_tape_set_training(t, false);
     assert_same_bits(gr_lstm_forward(t, with, x, NULL).y->data, gr_lstm_forward(t, without, x, NULL).y->data, 5 * 2 * 4);
     assert_ok(t);
@@ -165,11 +165,11 @@ static void blank_rows_leave_the_gradient_small(void **state)
     enum { B = 16, BLANK = 11 };
     for (uint64_t seed = 1; seed <= 5; seed++)
         for (int forget = 0; forget < 2; forget++) {
-            gr_tape *t = gr_tape_new(seed);
+            gr_tape *t = gr_tape_new(seed, NULL);
             gr_module *net = gr_module_new(t);
             const gr_lstm_config config = { .norm = GR_LSTM_LN_BA2016, .batch_first = true, .forget_bias = forget };
             gr_lstm *l = gr_lstm_new(t, net, "lstm", 28, 128, &config);
-            gr_linear *fc = gr_linear_new(t, net, "fc", 128, 10, NULL);
+            gr_linear_module *fc = gr_linear_new(t, net, "fc", 128, 10, NULL);
             gr_tensor *x = gr_rand(t, GR_SHAPE(B, 28, 28), 0, 1, "x");
             for (size_t b = 0; b < B; b++) memset(x->data + b * 28 * 28, 0, BLANK * 28 * sizeof *x->data);
             gr_tensor *z = gr_linear_forward(t, fc, gr_select(t, gr_lstm_forward(t, l, x, NULL).h, 0, -1));
@@ -218,7 +218,7 @@ static uint64_t work(gr_tape *t, gr_module **net, gr_lstm **l)
     const gr_lstm_out o = gr_lstm_forward(t, *l, gr_ones(t, GR_SHAPE(70, 4, 3)), NULL);
     if (!gr_backward(t, gr_sum(t, gr_add(t, gr_sum(t, o.y, GR_ALL_AXES, false), gr_sum(t, o.c, GR_ALL_AXES, false)), GR_ALL_AXES, false)))
         return 0;
-    return hash_reals(hash_reals(1, o.y->data, o.y->len), gr_grad(t, (*l)->weights->w_ih), (*l)->weights->w_ih->len);
+    return hash_reals(hash_reals(1, o.y->data, o.y->len), gr_grad(t, (*l)->recurrent.weights->w_ih), (*l)->recurrent.weights->w_ih->len);
 }
 
 static void every_allocation_may_fail(void **state)
@@ -229,7 +229,7 @@ static void every_allocation_may_fail(void **state)
     uint64_t want = 0;
     for (int n = -1, failed = 1; failed; n++) {
         f.left = n;
-        gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .allocator = &memory }));
+        gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &memory }));
         gr_module *net = NULL;
         gr_lstm *l = NULL;
         uint64_t got = work(t, &net, &l);
@@ -268,7 +268,7 @@ static void refuse_input(gr_tape *t, const gr_lstm *l, gr_shape x, gr_shape h0, 
 static void messages(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     refuse_config(t, net, 0, (gr_lstm_config){ 0 }, "l: an LSTM needs at least one hidden unit");
     refuse_config(t, net, 2, (gr_lstm_config){ .layers = SIZE_MAX },
@@ -278,9 +278,9 @@ static void messages(void **state)
     refuse_config(t, net, 2, (gr_lstm_config){ .norm = GR_LSTM_LN_C, .no_bias = true },
                   "l: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes");
     const gr_lstm *l = gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .layers = 2, .batch_first = true });
-    refuse_input(t, l, GR_SHAPE(4, 5, 2), GR_SHAPE(2, 4, 2), "lstm: x must be [B, T, 3] for l; got [4, 5, 2]");
+    refuse_input(t, l, GR_SHAPE(4, 5, 2), GR_SHAPE(2, 4, 2), "lstm in l: x must be [B, T, 3]; got [4, 5, 2]");
     refuse_input(t, l, GR_SHAPE(4, 5, 3), GR_SHAPE(1, 4, 2),
-                 "lstm: x is [4, 5, 3] and l has 2 layers of 1 directions and 2 units, so h0 must be [2, 4, 2]; got [1, 4, 2]");
+                 "lstm in l: x is [4, 5, 3], and there are 2 layers of 1 directions and 2 units, so h0 must be [2, 4, 2]; got [1, 4, 2]");
     assert_null(gr_lstm_forward(t, NULL, NULL, NULL).y);
     assert_message(t, "lstm: the module is NULL");
     gr_module_free(net), gr_tape_free(t);

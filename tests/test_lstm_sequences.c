@@ -8,7 +8,7 @@ static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
     gr_tensor *in[MOST_INPUTS];
     fill(t, &c, in);
@@ -32,7 +32,7 @@ static void padding_does_not_matter(void **state)
     uint64_t want = 0;
     for (int reverse = 0; reverse < 2; reverse++)
         for (size_t k = 0; k < COUNT(contents); k++) {
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             lstm_case c = { .norm = GR_LSTM_LN_BA2016, .reverse = reverse, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
             gr_tensor *in[MOST_INPUTS];
             gr_gradcheck_input spec[MOST_INPUTS];
@@ -54,7 +54,7 @@ static void padding_does_not_matter(void **state)
 static void reverse_is_forward_on_the_flipped_sequence(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
     gr_tensor *in[MOST_INPUTS];
     fill(t, &c, in);
@@ -92,7 +92,7 @@ static void a_sequence_gives_the_same_bits_alone(void **state)
 {
     (void)state;
     for (size_t p = 0; p < COUNT(placements); p++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         lstm_case c = { .norm = placements[p], .batch_first = true, .T = 3, .B = 20, .I = 5, .H = 19 };
         gr_tensor *in[MOST_INPUTS];
         fill(t, &c, in);
@@ -125,12 +125,12 @@ static void state_and_gradient_that_vanish_become_zero(void **state)
     const size_t steps[] = { 36, 40, 784 };
     for (size_t k = 0; k < COUNT(steps); k++) {
         const size_t T = steps[k];
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *b = gr_full(t, GR_SHAPE(4 * H), -2), *c0 = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, H)));
         const gr_lstm_weights w = { .w_ih = gr_full(t, GR_SHAPE(4 * H, 1), 0.25), .w_hh = gr_zeros(t, GR_SHAPE(4 * H, H)), .b_ih = b };
         for (int j = 2 * H; j < 3 * H; j++) b->data[j] = 0;
         gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(T, 1, 1)));
-        const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_lstm_options){ .c0 = c0 });
+        const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .c0 = c0 });
         assert_true(gr_backward(t, gr_sum(t, gr_add(t, s.h, s.c), GR_ALL_AXES, false)));
         assert_true(s.c->data[0] == 0 && s.h->data[0] == 0 && s.y->data[0] > R(0.01));
         assert_no_dust(s.y->data, s.y->len, 0x1p-100);
@@ -147,7 +147,7 @@ static void the_gradient_of_a_gate_becomes_zero(void **state)
     enum { T = 60, H = 1 };
     for (unsigned norm = 0; norm <= GR_LSTM_LN_SUM; norm += GR_LSTM_LN_SUM)
         for (int gate = 0; gate < 3; gate++) {
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             gr_tensor *w_ih = gr_zeros(t, GR_SHAPE(4 * H, 1)), *b = gr_full(t, GR_SHAPE(4 * H), -2),
                       *gain = gr_full(t, GR_SHAPE(4 * H), 0x1p-20);
             for (int j = 0; j < H; j++) w_ih->data[gate * H + j] = R(0.25), b->data[2 * H + j] = R(0.5);

@@ -235,7 +235,7 @@ static void numbers_that_leave_the_finite_end_with_1(void **state)
 {
     (void)state;
     assert_run(SMALL, "--quiet", "--steps=1", "--save", in_dir("weights"));
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *const f = gr_safetensors_open(t, in_dir("weights"));
     assert_ok(t);
     gr_safetensors_item items[64];
@@ -296,11 +296,11 @@ static void the_first_gradient_on_blank_rows_is_small(void **state)
         for (int k = BLANK * KIT_SIDE; k < KIT_PIXELS; k++) pixels[i * KIT_PIXELS + k] = (gr_real)(image[k] / 255.0);
     }
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        gr_tape *t = gr_tape_new(seed);
+        gr_tape *t = gr_tape_new(seed, NULL);
         gr_module *net = gr_module_new(t);
         const gr_lstm_config config = { .norm = GR_LSTM_LN_BA2016, .batch_first = true, .forget_bias = 1 };
         gr_lstm *lstm = gr_lstm_new(t, net, "lstm", KIT_SIDE, 128, &config);
-        gr_linear *fc = gr_linear_new(t, net, "fc", 128, 10, NULL);
+        gr_linear_module *fc = gr_linear_new(t, net, "fc", 128, 10, NULL);
         gr_optim *adam = gr_adam_new(t, net, NULL);
         gr_tensor *h = gr_lstm_forward(t, lstm, gr_input(t, pixels, GR_SHAPE(B, KIT_SIDE, KIT_SIDE)), NULL).h;
         gr_tensor *z = gr_linear_forward(t, fc, gr_select(t, h, 0, -1));

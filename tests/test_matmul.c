@@ -11,7 +11,7 @@ static gr_tensor *matmul(gr_tape *t, gr_tensor *const *in, void *argument)
     const flags *f = argument;
     return gr_matmul_t(t, in[0], f->ta, in[1], f->tb);
 }
-static gr_tensor *linear(gr_tape *t, gr_tensor *const *in, void *bias) { return gr_linear_op(t, in[0], in[1], bias ? in[2] : NULL); }
+static gr_tensor *linear(gr_tape *t, gr_tensor *const *in, void *bias) { return gr_linear(t, in[0], in[1], bias ? in[2] : NULL); }
 static gr_tensor *linear_twin(gr_tape *t, gr_tensor *const *in, void *bias)
 {
     return gr_linear_composed(t, in[0], in[1], bias ? in[2] : NULL);
@@ -29,15 +29,15 @@ static gr_shape stored(gr_shape s, bool transposed)
 static void products_are_those_by_hand(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_real six[] = { 1, 2, 3, 4, 5, 6 }, other[] = { 1, -1, 0, 2, 3, 1 };
     gr_tensor *a = gr_input(t, six, GR_SHAPE(2, 3)), *b = gr_input(t, other, GR_SHAPE(3, 2));
     assert_values(gr_matmul(t, a, b), 0, 10, 6, 22, 12);
     assert_values(gr_matmul_t(t, a, true, b, true), 0, -3, 8, 7, -3, 10, 11, -3, 12, 15);
     assert_values(gr_matmul(t, gr_input(t, six, GR_SHAPE(3)), b), 0, 10, 6);
     assert_values(gr_matmul(t, a, gr_input(t, other, GR_SHAPE(3))), 0, -1, -1);
-    assert_values(gr_linear_op(t, a, gr_input(t, other, GR_SHAPE(2, 3)), gr_input(t, six, GR_SHAPE(2))), 0, 0, 13, 0, 31);
-    assert_values(gr_linear_op(t, gr_input(t, six, GR_SHAPE(3)), gr_input(t, other, GR_SHAPE(2, 3)), NULL), 0, -1, 11);
+    assert_values(gr_linear(t, a, gr_input(t, other, GR_SHAPE(2, 3)), gr_input(t, six, GR_SHAPE(2))), 0, 0, 13, 0, 31);
+    assert_values(gr_linear(t, gr_input(t, six, GR_SHAPE(3)), gr_input(t, other, GR_SHAPE(2, 3)), NULL), 0, -1, 11);
     gr_tensor *number = gr_matmul(t, gr_input(t, six, GR_SHAPE(3)), gr_input(t, other, GR_SHAPE(3)));
     assert_values(number, 0, -1);
     assert_int_equal(number->rank, 0);
@@ -59,7 +59,7 @@ static void shapes_are_pytorchs(void **state)
         { GR_SHAPE(0, 2, 3), GR_SHAPE(1, 3, 4), GR_SHAPE(0, 2, 4) },
         { GR_SHAPE(1, 1, 1, 1, 1, 1, 2, 3), GR_SHAPE(3, 4), GR_SHAPE(1, 1, 1, 1, 1, 1, 2, 4) },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int f = 0; f < 4; f++) {
             gr_tensor *a = gr_ones(t, stored(cases[i].a, f & 1)), *b = gr_ones(t, stored(cases[i].b, f & 2));
@@ -97,10 +97,10 @@ static void gradients_match_finite_differences(void **state)
         for (int f = 0; f < 4; f++) {
             flags flag = { f & 1, f & 2 };
             const gr_gradcheck_input in[] = { { .shape = stored(cases[i].a, flag.ta) }, { .shape = stored(cases[i].b, flag.tb) } };
-            assert_true(gr_gradcheck(stdout, "matmul", matmul, &flag, in, 2, &(gr_gradcheck_config){ .seed = i + 1 }));
+            assert_true(gr_gradcheck("matmul", matmul, &flag, in, 2, &(gr_gradcheck_config){ .seed = i + 1 }, stdout));
         }
     const gr_gradcheck_input frozen[] = { { .shape = GR_SHAPE(2, 3), .no_grad = true }, { .shape = GR_SHAPE(3, 2) } };
-    assert_true(gr_gradcheck(stdout, "matmul, a frozen", matmul, &(flags){ 0 }, frozen, 2, NULL));
+    assert_true(gr_gradcheck("matmul, a frozen", matmul, &(flags){ 0 }, frozen, 2, NULL, stdout));
 }
 
 static void gradients_of_linear_match_finite_differences(void **state)
@@ -119,14 +119,14 @@ static void gradients_of_linear_match_finite_differences(void **state)
             const gr_gradcheck_input in[] = { { .shape = cases[i].x },
                                               { .shape = GR_SHAPE(cases[i].O, cases[i].I) },
                                               { .shape = GR_SHAPE(cases[i].O) } };
-            assert_true(gr_gradcheck(stdout, "linear", linear, bias ? &bias : NULL, in, inputs, NULL));
+            assert_true(gr_gradcheck("linear", linear, bias ? &bias : NULL, in, inputs, NULL, stdout));
         }
 }
 
 /* y and the gradients of in[0 .. n-1] from f, with a cotangent of one kind, copied to one array. */
 static size_t values_and_gradients(gr_gradcheck_function *f, void *argument, const gr_shape *shape, size_t n, gr_real *out)
 {
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_tensor *in[3];
     for (size_t k = 0; k < n; k++) in[k] = gr_want_grad(t, gr_randn(t, shape[k], 0, 1, "in"));
     gr_tensor *y = f(t, in, argument);
@@ -172,15 +172,15 @@ static void a_sample_has_the_same_bits_in_any_batch(void **state)
     return;
 #endif
     enum { B = 67, I = 93, O = 41 };
-    gr_tape *t = gr_tape_new(5);
+    gr_tape *t = gr_tape_new(5, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"), *w = gr_randn(t, GR_SHAPE(O, I), 0, 1, "w"),
               *b = gr_randn(t, GR_SHAPE(O), 0, 1, "b");
-    gr_tensor *all = gr_linear_op(t, x, w, b), *product = gr_matmul_t(t, x, false, w, true);
+    gr_tensor *all = gr_linear(t, x, w, b), *product = gr_matmul_t(t, x, false, w, true);
     gr_tensor *groups = gr_matmul_t(t, gr_reshape(t, x, GR_SHAPE(B, 1, I)), false, gr_reshape(t, w, GR_SHAPE(1, O, I)), true);
     for (size_t first = 0; first < B; first++) {
         const size_t rows = first + 5 < B ? 1 + first % 5 : 1;
         gr_tensor *some = gr_slice(t, x, first, rows);
-        assert_same_bits(gr_linear_op(t, some, w, b)->data, all->data + first * O, rows * O);
+        assert_same_bits(gr_linear(t, some, w, b)->data, all->data + first * O, rows * O);
         assert_same_bits(gr_matmul_t(t, some, false, w, true)->data, product->data + first * O, rows * O);
     }
     assert_same_bits(groups->data, product->data, product->len);
@@ -190,7 +190,7 @@ static void a_sample_has_the_same_bits_in_any_batch(void **state)
 static void messages_name_the_shapes(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
 #define FAILS(call, text) (assert_null(call), assert_message(t, text), gr_tape_recover(t))
 #define NEW(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     FAILS(gr_matmul(t, NEW(2, 3), NEW(4, 5)), "matmul: a is [2, 3] and b is [4, 5]: a row of a holds 3 values, a column of b 4");
@@ -203,11 +203,11 @@ static void messages_name_the_shapes(void **state)
           "matmul: a is [2, 3, 4] and b is [3, 4, 5]: the axes before the matrices do not broadcast: "
           "counted from the last, sizes must be equal or 1");
     FAILS(gr_matmul(t, NULL, NEW(4)), "matmul: argument 1 is NULL");
-    FAILS(gr_linear_op(t, gr_scalar(t, 1), NEW(4, 3), NULL), "linear: x must have at least one axis; got []");
-    FAILS(gr_linear_op(t, NEW(2, 3), NEW(4, 5), NULL), "linear: x is [2, 3], so w must be [O, 3]; got [4, 5]");
-    FAILS(gr_linear_op(t, NEW(2, 3), NEW(3), NULL), "linear: x is [2, 3], so w must be [O, 3]; got [3]");
-    FAILS(gr_linear_op(t, NEW(2, 3), NEW(4, 3), NEW(3)), "linear: w is [4, 3], so b must be [4]; got [3]");
-    FAILS(gr_linear_op(t, NEW(2, 3), NEW(4, 3), NEW(1, 4)), "linear: w is [4, 3], so b must be [4]; got [1, 4]");
+    FAILS(gr_linear(t, gr_scalar(t, 1), NEW(4, 3), NULL), "linear: x must have at least one axis; got []");
+    FAILS(gr_linear(t, NEW(2, 3), NEW(4, 5), NULL), "linear: w is [4, 5], so x must be [.., 5]; got [2, 3]");
+    FAILS(gr_linear(t, NEW(2, 3), NEW(3), NULL), "linear: w must be [O, I]; got [3]");
+    FAILS(gr_linear(t, NEW(2, 3), NEW(4, 3), NEW(3)), "linear: w is [4, 3], so b must be [4]; got [3]");
+    FAILS(gr_linear(t, NEW(2, 3), NEW(4, 3), NEW(1, 4)), "linear: w is [4, 3], so b must be [4]; got [1, 4]");
     gr_tape_free(t);
 }
 
@@ -222,7 +222,7 @@ static void nothing_gives_nothing(void **state)
     for (size_t i = 0; i < COUNT(shapes); i++) {
         const gr_gradcheck_input in[] = { { .shape = shapes[i][0] }, { .shape = shapes[i][1] }, { .shape = shapes[i][2] } };
         values_and_gradients(linear, &bias, shapes[i], 3, got);
-        assert_true(gr_gradcheck(stdout, "linear of nothing", linear, &bias, in, 3, NULL));
+        assert_true(gr_gradcheck("linear of nothing", linear, &bias, in, 3, NULL, stdout));
     }
 }
 

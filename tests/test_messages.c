@@ -3,7 +3,7 @@
 
 static void assert_shown(const char *text, const char *message)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_fail_as(t, GR_BAD_FILE, "", "%s", text);
     assert_message(t, message);
     gr_tape_free(t);
@@ -38,7 +38,7 @@ static void a_long_message_is_cut_between_characters(void **state)
             char text[4096] = "";
             memset(text, 'x', shift);
             for (size_t n = shift; n + 8 < sizeof text; n += strlen(unit[k])) strcpy(text + n, unit[k]);
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             gr_fail_as(t, GR_BAD_FILE, "", "%s", text);
             const char *const message = gr_message(t);
             const size_t length = strlen(message), wide = k < 3 ? strlen(unit[k]) : k == 3 ? 4 : 6;
@@ -58,7 +58,7 @@ static void a_hostile_name_reaches_no_terminal(void **state)
     FILE *f = fopen(in_folder("\x1b[31m"), "wb");
     fwrite(bytes, 1, 8 + sizeof header - 1 + 4, f);
     fclose(f);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     assert_false(gr_state_load(t, m, in_folder("\x1b[31m")));
     char message[600];

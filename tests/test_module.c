@@ -14,7 +14,7 @@ static gr_module *child(gr_tape *t, gr_module *parent, const char *name)
 static void paths_are_made_of_names(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, a, "b"), *number = child(t, net, NULL);
     gr_tensor *w = gr_param(t, b, "weight", GR_SHAPE(2, 3), zero), *root = gr_param(t, net, "scale", GR_SCALAR, zero);
     assert_ok(t);
@@ -36,7 +36,7 @@ static void paths_are_made_of_names(void **state)
 static void a_bad_name_is_an_error_and_leaves_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     gr_param(t, a, "w", GR_SHAPE(1), zero);
     const struct { gr_module *parent; const char *name, *message; } c[] = {
@@ -77,7 +77,7 @@ static void a_bad_name_is_an_error_and_leaves_nothing(void **state)
 static void null_is_taken_everywhere(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_module_new(NULL));
     assert_null(gr_module_make(NULL, NULL, "a", "Thing", sizeof(gr_module)));
     assert_false(gr_module_ready(NULL, NULL));
@@ -103,7 +103,7 @@ static void null_is_taken_everywhere(void **state)
 static void the_walk_is_depth_first_in_order_of_creation(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, net, "b"), *aa = child(t, a, "aa");
     child(t, a, "empty");
     gr_param(t, b, "1", GR_SCALAR, zero), gr_param(t, aa, "2", GR_SCALAR, zero), gr_buffer(t, a, "3", GR_SCALAR, 1), gr_counter(t, a, "4");
@@ -128,7 +128,7 @@ static void the_walk_is_depth_first_in_order_of_creation(void **state)
 static void a_deep_tree_is_freed_without_recursion(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *m = net;
     for (int i = 0; i < 2000; i++) m = child(t, m, "m");
     gr_param(t, m, "w", GR_SHAPE(4), zero);
@@ -154,16 +154,16 @@ static void rules_give_the_spread_that_their_papers_say(void **state)
     (void)state;
     const double fan_in = 20 * 3, fan_out = 100 * 3;
     const struct { gr_init init; double std, bound; } c[] = {
-        { gr_uniform(-0.5, 0.5), 1 / sqrt(12), 0.5 },
-        { gr_normal(0, 0.1), 0.1, 1 },
-        { gr_xavier_uniform(GR_GAIN_TANH), 5.0 / 3 * sqrt(2 / (fan_in + fan_out)), 5.0 / 3 * sqrt(6 / (fan_in + fan_out)) },
-        { gr_xavier_normal(1), sqrt(2 / (fan_in + fan_out)), 1 },
-        { gr_kaiming_uniform(GR_GAIN_RELU, GR_FAN_IN), sqrt(2 / fan_in), sqrt(6 / fan_in) },
-        { gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_OUT), sqrt(2 / fan_out), 1 },
+        { gr_init_uniform(-0.5, 0.5), 1 / sqrt(12), 0.5 },
+        { gr_init_normal(0, 0.1), 0.1, 1 },
+        { gr_init_xavier_uniform(GR_GAIN_TANH), 5.0 / 3 * sqrt(2 / (fan_in + fan_out)), 5.0 / 3 * sqrt(6 / (fan_in + fan_out)) },
+        { gr_init_xavier_normal(1), sqrt(2 / (fan_in + fan_out)), 1 },
+        { gr_init_kaiming_uniform(GR_GAIN_RELU, GR_FAN_IN), sqrt(2 / fan_in), sqrt(6 / fan_in) },
+        { gr_init_kaiming_normal(GR_GAIN_RELU, GR_FAN_OUT), sqrt(2 / fan_out), 1 },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(100, 20, 3), gr_constant(7));
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(100, 20, 3), gr_init_constant(7));
     for (size_t i = 0; i < w->len; i++) assert_true(w->data[i] == 7);
     for (size_t k = 0; k < COUNT(c); k++) {
         double mean, std, largest = 0;
@@ -182,11 +182,11 @@ static void orthogonal_rows_or_columns_are(void **state)
 {
     (void)state;
     const struct { size_t rows, columns; } c[] = { { 7, 19 }, { 19, 7 }, { 16, 16 }, { 1, 5 }, { 0, 4 }, { 4, 0 } };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     for (size_t k = 0; k < COUNT(c); k++) {
         const size_t R = c[k].rows, C = c[k].columns, n = R < C ? R : C;
-        gr_tensor *w = gr_param(t, net, (const char[]){ (char)('a' + k), 0 }, GR_SHAPE(R, C), gr_orthogonal(2));
+        gr_tensor *w = gr_param(t, net, (const char[]){ (char)('a' + k), 0 }, GR_SHAPE(R, C), gr_init_orthogonal(2));
         assert_ok(t);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) {
@@ -203,18 +203,18 @@ static void orthogonal_rows_or_columns_are(void **state)
 static void rules_with_a_fan_need_two_axes(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    assert_null(gr_param(t, net, "w", GR_SHAPE(3), gr_xavier_normal(1)));
+    assert_null(gr_param(t, net, "w", GR_SHAPE(3), gr_init_xavier_normal(1)));
     assert_message(t, "w: an orthogonal, Xavier or Kaiming start needs a rank of 2 or more; got [3]");
     assert_null(net->slots);
     gr_tape_recover(t);
-    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(3), gr_constant(2));
-    assert_false(gr_param_init(t, net, "w", gr_orthogonal(1)));
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(3), gr_init_constant(2));
+    assert_false(gr_param_init(t, net, "w", gr_init_orthogonal(1)));
     assert_values(w, 0, 2, 2, 2);
     assert_int_equal(net->slots->init.kind, GR_INIT_CONSTANT);
     gr_tape_recover(t);
-    assert_false(gr_param_init(t, net, "x", gr_constant(1)));
+    assert_false(gr_param_init(t, net, "x", gr_init_constant(1)));
     assert_message(t, "the root has no parameter 'x' to initialize");
     gr_module_free(net);
     gr_tape_free(t);
@@ -225,12 +225,12 @@ static void values_depend_on_the_path_and_the_seed_alone(void **state)
     (void)state;
     gr_real w[3][6];
     for (int k = 0; k < 3; k++) {
-        gr_tape *t = gr_tape_new(k == 2 ? 6 : 5);
+        gr_tape *t = gr_tape_new(k == 2 ? 6 : 5, NULL);
         gr_module *net = gr_module_new(t);
-        if (k == 1) gr_param(t, child(t, net, "before"), "weight", GR_SHAPE(100), gr_normal(0, 1));
+        if (k == 1) gr_param(t, child(t, net, "before"), "weight", GR_SHAPE(100), gr_init_normal(0, 1));
         gr_module *a = child(t, net, "a");
-        if (k == 1) gr_param(t, a, "another", GR_SHAPE(3), gr_normal(0, 1));
-        memcpy(w[k], gr_param(t, a, "weight", GR_SHAPE(2, 3), gr_normal(0, 1))->data, sizeof w[k]);
+        if (k == 1) gr_param(t, a, "another", GR_SHAPE(3), gr_init_normal(0, 1));
+        memcpy(w[k], gr_param(t, a, "weight", GR_SHAPE(2, 3), gr_init_normal(0, 1))->data, sizeof w[k]);
         gr_module_free(net);
         gr_tape_free(t);
     }
@@ -243,7 +243,7 @@ static void values_depend_on_the_path_and_the_seed_alone(void **state)
 static void frozen_parameters_get_no_gradient(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     gr_tensor *w = gr_param(t, a, "w", GR_SHAPE(2), zero), *v = gr_param(t, net, "v", GR_SHAPE(2), zero);
     gr_requires_grad(a, false);
@@ -263,14 +263,14 @@ static void frozen_parameters_get_no_gradient(void **state)
 static void a_tied_parameter_is_one(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *first = child(t, net, "first"), *second = child(t, net, "second");
-    gr_tensor *w = gr_param(t, second, "weight", GR_SHAPE(4), gr_constant(3));
+    gr_tensor *w = gr_param(t, second, "weight", GR_SHAPE(4), gr_init_constant(3));
     assert_ptr_equal(gr_tie(t, first, "weight", w), w);
     assert_ptr_equal(gr_slot_find(net, "first.weight")->tied, gr_slot_find(net, "second.weight"));
     assert_int_equal(gr_module_parameters(net), 4);
     assert_int_equal(gr_module_parameters(first), 4); /* alone, it counts what it uses */
-    assert_true(gr_param_init(t, first, "weight", gr_constant(5)));
+    assert_true(gr_param_init(t, first, "weight", gr_init_constant(5)));
     assert_values(w, 0, 5, 5, 5, 5);
     assert_null(gr_tie(t, first, "other", gr_zeros(t, GR_SHAPE(1))));
     assert_message(t, "'other' is to be tied to [1], which is no parameter of this tree");
@@ -284,7 +284,7 @@ static void a_tied_parameter_is_one(void **state)
 static void norms_and_biases_are_marked(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "LayerNorm", sizeof *norm);
     gr_param(t, net, "weight", GR_SHAPE(2, 2), zero), gr_param(t, net, "bias", GR_SHAPE(2, 2), zero), gr_param(t, net, "gain", GR_SHAPE(2), zero);
     gr_param(t, norm, "weight", GR_SHAPE(2, 2), zero);
@@ -300,7 +300,7 @@ static void norms_and_biases_are_marked(void **state)
 static void a_kept_state_outlives_the_reset(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     assert_null(gr_kept(a, "h"));
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(2), 3)), *h = gr_detach_keep(t, a, "h", x);
@@ -323,7 +323,7 @@ static void a_kept_state_outlives_the_reset(void **state)
 static void recover_puts_a_kept_state_back(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_detach_keep(t, net, "h", gr_full(t, GR_SHAPE(2), 3));
     gr_tape_recover(t);
@@ -345,7 +345,7 @@ static bool build(gr_tape *t, void *unused)
 {
     (void)unused;
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, a, "b");
-    gr_tensor *w = gr_param(t, b, "w", GR_SHAPE(3, 3), gr_orthogonal(1));
+    gr_tensor *w = gr_param(t, b, "w", GR_SHAPE(3, 3), gr_init_orthogonal(1));
     gr_buffer(t, a, "mean", GR_SHAPE(3), 0), gr_counter(t, a, "steps"), gr_tie(t, a, "w", w);
     const bool well = gr_detach_keep(t, a, "h", w);
     if (!well && net) /* what was registered is whole */

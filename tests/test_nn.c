@@ -6,9 +6,9 @@
 static void linear_starts_as_pytorch_does(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
-    gr_linear *l = gr_linear_new(t, net, "fc", 100, 50, NULL), *bare = gr_linear_new(t, net, "bare", 3, 2, &(gr_linear_config){ .no_bias = true });
+    gr_linear_module *l = gr_linear_new(t, net, "fc", 100, 50, NULL), *bare = gr_linear_new(t, net, "bare", 3, 2, &(gr_linear_config){ .no_bias = true });
     assert_ok(t);
     assert_true(l->weight->rank == 2 && l->weight->dim[0] == 50 && l->weight->dim[1] == 100 && l->bias->len == 50);
     assert_null(bare->bias);
@@ -24,9 +24,9 @@ static void linear_starts_as_pytorch_does(void **state)
 static void linear_is_x_times_w_transposed_plus_b(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
-    gr_linear *l = gr_linear_new(t, net, "fc", 2, 3, NULL);
+    gr_linear_module *l = gr_linear_new(t, net, "fc", 2, 3, NULL);
     memcpy(l->weight->data, ((gr_real[]){ 1, 2, 3, 4, 5, 6 }), 6 * sizeof(gr_real));
     memcpy(l->bias->data, ((gr_real[]){ 10, 20, 30 }), 3 * sizeof(gr_real));
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 1, 2, -1 }, GR_SHAPE(1, 2, 2)), *y = gr_linear_forward(t, l, x);
@@ -41,7 +41,7 @@ static void linear_is_x_times_w_transposed_plus_b(void **state)
 
 static gr_tensor *linear_of(gr_tape *t, gr_tensor *const *in, void *with_bias)
 {
-    return gr_linear_forward(t, &(gr_linear){ .weight = in[1], .bias = with_bias ? in[2] : NULL }, in[0]);
+    return gr_linear_forward(t, &(gr_linear_module){ .weight = in[1], .bias = with_bias ? in[2] : NULL }, in[0]);
 }
 
 /* ---- LayerNorm ---- */
@@ -49,7 +49,7 @@ static gr_tensor *linear_of(gr_tape *t, gr_tensor *const *in, void *with_bias)
 static void layer_norm_starts_with_ones_and_zeros(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_layer_norm_module *l = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL);
     gr_layer_norm_module *plain = gr_layer_norm_new(t, net, "plain", GR_SHAPE(2, 2), &(gr_layer_norm_config){ .no_affine = true, .eps = GR_NONE });
@@ -63,7 +63,7 @@ static void layer_norm_starts_with_ones_and_zeros(void **state)
     assert_values(gr_layer_norm_forward(t, plain, x), 1e-6, -1, 1, -1, 1, -1, -1, 1, 1);
     assert_true(gr_slot_find(net, "gain.weight")->is_norm_or_bias);
     assert_null(gr_layer_norm_forward(t, plain, gr_zeros(t, GR_SHAPE(2, 3))));
-    assert_message(t, "layer_norm: x is [2, 3], but plain normalizes last axes of [2, 2]");
+    assert_message(t, "layer_norm in plain: x is [2, 3], but plain normalizes last axes of [2, 2]");
     gr_tape_recover(t);
     assert_null(gr_layer_norm_new(t, net, "bad", GR_SCALAR, NULL));
     assert_message(t, "bad: a LayerNorm needs the sizes of at least one axis; got []");
@@ -90,7 +90,7 @@ static gr_tensor *layer_norm_of(gr_tape *t, gr_tensor *const *in, void *unused)
 static void embedding_gives_rows_and_keeps_its_padding(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_embedding_module *e = gr_embedding_new(t, net, "e", 4, 2, &(gr_embedding_config){ .padded = true, .padding = 1 });
     gr_embedding_module *plain = gr_embedding_new(t, net, "plain", 400, 25, NULL);
@@ -125,7 +125,7 @@ static gr_tensor *embedding_of(gr_tape *t, gr_tensor *const *in, void *unused)
 static void dropout_draws_from_its_own_stream(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *block = gr_sequential_new(t, net, "block");
     gr_dropout_module *d = gr_dropout_new(t, block, "drop", 0.25), *numbered = gr_dropout_new(t, block, NULL, 1);
     assert_string_equal(d->stream, "block.drop/mask");
@@ -161,11 +161,11 @@ static void dropout_draws_from_its_own_stream(void **state)
 static void sequential_calls_one_after_the_other(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *seq = gr_sequential_new(t, net, "net");
-    gr_linear *first = gr_linear_new(t, seq, NULL, 2, 5, NULL);
+    gr_linear_module *first = gr_linear_new(t, seq, NULL, 2, 5, NULL);
     gr_activation_new(t, seq, NULL, "ReLU", gr_relu);
-    gr_linear *last = gr_linear_new(t, seq, NULL, 5, 3, NULL);
+    gr_linear_module *last = gr_linear_new(t, seq, NULL, 5, 3, NULL);
     assert_ok(t);
     assert_string_equal(last->weight->path, "net.2.weight");
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, -2, 3, 4 }, GR_SHAPE(2, 2));
@@ -196,11 +196,11 @@ static void gradients_match_finite_differences(void **state)
     const gr_gradcheck_input norm[] = { { .shape = GR_SHAPE(2, 3, 5) }, { .shape = GR_SHAPE(3, 5) }, { .shape = GR_SHAPE(3, 5) } };
     const gr_gradcheck_input table[] = { { .shape = GR_SHAPE(3, 7) } };
     int yes = 1;
-    assert_true(gr_gradcheck(stderr, "Linear", linear_of, &yes, linear, 3, NULL));
-    assert_true(gr_gradcheck(stderr, "Linear without bias", linear_of, NULL, linear, 2, NULL));
-    assert_true(gr_gradcheck(stderr, "Linear of rank 4", linear_of, &yes, deep, 3, NULL));
-    assert_true(gr_gradcheck(stderr, "LayerNorm", layer_norm_of, NULL, norm, 3, NULL));
-    assert_true(gr_gradcheck(stderr, "Embedding", embedding_of, NULL, table, 1, NULL));
+    assert_true(gr_gradcheck("Linear", linear_of, &yes, linear, 3, NULL, stderr));
+    assert_true(gr_gradcheck("Linear without bias", linear_of, NULL, linear, 2, NULL, stderr));
+    assert_true(gr_gradcheck("Linear of rank 4", linear_of, &yes, deep, 3, NULL, stderr));
+    assert_true(gr_gradcheck("LayerNorm", layer_norm_of, NULL, norm, 3, NULL, stderr));
+    assert_true(gr_gradcheck("Embedding", embedding_of, NULL, table, 1, NULL, stderr));
 }
 
 /* ---- Print ---- */
@@ -209,21 +209,21 @@ static gr_module *tied_net(gr_tape *t)
 {
     gr_module *net = gr_module_new(t);
     gr_embedding_module *e = gr_embedding_new(t, net, "embedding", 10, 4, NULL);
-    gr_linear *fc = gr_linear_new(t, net, "fc", 4, 10, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 4, 10, NULL);
     gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
     if (!e || !fc || !ln) return net;
     gr_tie(t, &ln->module, "tied", e->weight), gr_buffer(t, &ln->module, "mean", GR_SHAPE(2, 2), 0), gr_counter(t, &ln->module, "steps");
-    gr_param_init(t, &fc->module, "weight", gr_kaiming_normal(2, GR_FAN_OUT));
-    gr_param_init(t, &e->module, "weight", gr_orthogonal(1));
+    gr_param_init(t, &fc->module, "weight", gr_init_kaiming_normal(2, GR_FAN_OUT));
+    gr_param_init(t, &e->module, "weight", gr_init_orthogonal(1));
     gr_requires_grad(&fc->module, false);
     return net;
 }
 
-static void assert_prints(void (*print)(FILE *, const gr_module *), const gr_module *m, const char *want)
+static void assert_prints(void (*print)(const gr_module *, FILE *), const gr_module *m, const char *want)
 {
     char text[2000];
     FILE *f = tmpfile();
-    print(f, m);
+    print(m, f);
     rewind(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
@@ -233,7 +233,7 @@ static void assert_prints(void (*print)(FILE *, const gr_module *), const gr_mod
 static void the_summary_shows_all(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = tied_net(t);
     assert_ok(t);
     const int n = (int)sizeof(gr_real);
@@ -246,8 +246,8 @@ static void the_summary_shows_all(void **state)
              "ln         LayerNorm           8              4  %10d  weight [4]  bias [4]  tied [10, 4] (tied to embedding.weight)  mean [2, 2] (buffer)  steps (counter)\n"
              "total                         98             44  %10d  multiply-adds are for one row of each module's input\n",
              40 * n, 50 * n, 12 * n + 8, 102 * n + 8);
-    assert_prints(gr_summary, net, want);
-    assert_prints(gr_summary, NULL, "NULL\n");
+    assert_prints(gr_print_summary, net, want);
+    assert_prints(gr_print_summary, NULL, "NULL\n");
     assert_prints(gr_print_init, net,
                   "embedding.weight  [10, 4]  orthogonal, gain 1\n"
                   "fc.weight         [10, 4]  Kaiming normal, gain 2, fan out\n"
@@ -269,7 +269,7 @@ static bool build_and_run(gr_tape *t, void *unused)
     gr_linear_new(t, seq, NULL, 4, 1, NULL);
     const bool well = gr_backward(t, gr_sum(t, gr_forward(t, seq, gr_ones(t, GR_SHAPE(5, 3))), GR_ALL_AXES, false));
     for (gr_module *m = net; m; m = gr_module_next(net, m)) /* no half-made module stays */
-        if (!strcmp(m->kind, "Linear")) assert_true(((gr_linear *)m)->weight && ((gr_linear *)m)->bias);
+        if (!strcmp(m->kind, "Linear")) assert_true(((gr_linear_module *)m)->weight && ((gr_linear_module *)m)->bias);
     gr_module_free(net);
     return well;
 }

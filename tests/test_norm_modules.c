@@ -7,7 +7,7 @@ static gr_module *net;
 static int start(void **state)
 {
     (void)state;
-    tape = gr_tape_new(3), net = gr_module_new(tape);
+    tape = gr_tape_new(3, NULL), net = gr_module_new(tape);
     return gr_failed(tape);
 }
 static int finish(void **state)
@@ -78,7 +78,7 @@ static void a_summary_shows_the_names_of_pytorch(void **state)
              "total                           18              9  %10d  multiply-adds are for one row of each module's input\n",
              12 * n + 8, 6 * n, 6 * n, 24 * n + 8);
     FILE *f = tmpfile();
-    gr_summary(f, net);
+    gr_print_summary(net, f);
     rewind(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
@@ -92,7 +92,7 @@ static void any_norm_is_the_operator_of_its_kind(void **state)
     (void)state;
     gr_tensor *rows = ramp(GR_SHAPE(5, 3, 8)), *images = ramp(GR_SHAPE(4, 8, 3, 2));
     const gr_norm_config first = { .channels_first = true, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
-    const gr_batch_norm_options o = { .eps = 0.1 };
+    const gr_batch_norm_settings o = { .eps = 0.1 };
     const struct {
         gr_norm_kind kind;
         const char *name;
@@ -172,7 +172,7 @@ static void lengths_reach_the_module(void **state)
     const gr_batch_norm_input input = { .lengths = gr_ints_new(tape, (int[]){ 2, 3 }, GR_SHAPE(2)) };
     gr_tensor *x = ramp(GR_SHAPE(2, 3, 2)), *y = gr_batch_norm_forward(tape, b, x, &input);
     assert_ok(tape);
-    assert_same_bits(y->data, gr_batch_norm(tape, x, -1, NULL, NULL, &(gr_batch_norm_options){ .lengths = input.lengths })->data, y->len);
+    assert_same_bits(y->data, gr_batch_norm(tape, x, -1, NULL, NULL, &(gr_batch_norm_settings){ .lengths = input.lengths })->data, y->len);
     assert_values(gr_slice(tape, gr_reshape(tape, y, GR_SHAPE(6, 2)), 2, 1), 0, 0, 0);
 }
 
@@ -257,7 +257,7 @@ static void bad_arguments_are_reported(void **state)
             "instance_norm: x is [2, 3], but i1 is an InstanceNorm1d, for x of rank 3");
     REFUSES(gr_instance_norm_forward(tape, last, x), "instance_norm: x is [2, 3, 5], but last normalizes 3 features on its last axis");
     REFUSES(gr_group_norm_forward(tape, g, x), "group_norm: x is [2, 3, 5], but g normalizes 4 features on its second axis");
-    REFUSES(gr_rms_norm_forward(tape, r, x), "rms_norm: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
+    REFUSES(gr_rms_norm_forward(tape, r, x), "rms_norm in r: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
     assert_non_null(gr_forward(tape, &b1->module, ramp(GR_SHAPE(2, 3))));
 }
 

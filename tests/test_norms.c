@@ -113,7 +113,7 @@ static bool takes_long(const norms *n) { return IN_DOUBLE && n->x.dim[0] * n->x.
 static void check_gradient(const norms *n, const gr_gradcheck_input *in, size_t ins)
 {
     if (takes_long(n)) return;
-    if (!gr_gradcheck(stderr, "norm", fused, (void *)n, in, ins, NULL))
+    if (!gr_gradcheck("norm", fused, (void *)n, in, ins, NULL, stderr))
         fail_msg("kind %d, x of rank %d [%zu, ..], gamma %d, beta %d", (int)n->kind, n->x.rank, n->x.dim[0], n->gamma, n->beta);
 }
 static void gradient_matches_finite_differences(void **state) { (void)state, each_case(0.1, check_gradient); }
@@ -123,7 +123,7 @@ static void check_some(const norms *n, const gr_gradcheck_input *in, size_t ins)
     for (int wanted = 1; wanted < 1 << ins && !takes_long(n); wanted++) {
         gr_gradcheck_input some[3];
         for (size_t i = 0; i < ins; i++) some[i] = in[i], some[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck(stderr, "norm", fused, (void *)n, some, ins, NULL));
+        assert_true(gr_gradcheck("norm", fused, (void *)n, some, ins, NULL, stderr));
     }
 }
 static void gradient_is_right_when_only_some_inputs_want_it(void **state) { (void)state, each_case(0.1, check_some); }
@@ -179,7 +179,7 @@ static void memory_that_fails_is_an_error(void **state)
 static void sizes_of_0_give_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(0, 4, 3), GR_SHAPE(2, 4, 0), GR_SHAPE(0, 4, 0) };
     for (size_t k = 0; k < COUNT(shapes); k++) {
         gr_tensor *gamma = gr_want_grad(t, gr_ones(t, GR_SHAPE(4)));
@@ -210,7 +210,7 @@ static gr_tensor *some(gr_tape *t, gr_shape shape)
 static void hand_computed_values(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 3, 4 }, GR_SHAPE(2));
     assert_values(gr_rms_norm(t, x, 1, NULL, 0), 1e-6, (gr_real)0.8485281, (gr_real)1.1313708);
     const gr_real third = (gr_real)0.57735027;
@@ -227,7 +227,7 @@ static void hand_computed_values(void **state)
 static void two_values_give_plus_and_minus_1_and_pass_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 4; k++) {
         gr_tape_reset(t);
         gr_tensor *x = gr_want_grad(t, gr_randn(t, k == 3 ? GR_SHAPE(5, 2, 9) : GR_SHAPE(5, 9, 2), 5, 3, "x"));
@@ -249,7 +249,7 @@ static void two_values_give_plus_and_minus_1_and_pass_nothing(void **state)
 static void group_norm_lies_between_layer_and_instance_norm(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = some(t, GR_SHAPE(3, 6, 5, 4)), *gamma = some(t, GR_SHAPE(6)), *beta = some(t, GR_SHAPE(6));
     const double tolerance = IN_DOUBLE ? 1e-14 : 1e-6;
     gr_tensor *one = gr_group_norm(t, x, 1, NULL, NULL, 1e-5), *each = gr_group_norm(t, x, 6, gamma, beta, 1e-5);
@@ -267,7 +267,7 @@ static void equal_values_give_beta_and_a_finite_gradient(void **state)
 {
     (void)state;
     const double values[] = { 0, 0.1, -1e4 / 3, 3e38, 1e-40 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t v = 0; v < COUNT(values); v++)
         for (int k = 0; k < 8; k++) {
             const double eps = k < 4 ? 1e-5 : 0;
@@ -289,7 +289,7 @@ static void equal_values_give_beta_and_a_finite_gradient(void **state)
 static void rms_norm_of_zeros_is_0_and_its_gradient_finite(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 2; k++) {
         gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(3, 20))), *dy = gr_randn(t, GR_SHAPE(3, 20), 0, 1, "dy");
         gr_tensor *y = gr_rms_norm(t, x, 1, NULL, k ? 0 : 1e-5);
@@ -304,7 +304,7 @@ static void rms_norm_of_zeros_is_0_and_its_gradient_finite(void **state)
 static void rms_norm_is_layer_norm_of_a_row_whose_mean_is_0(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_empty(t, GR_SHAPE(4, 66)), *scaled = gr_empty_like(t, x), *shifted = gr_empty_like(t, x);
     for (size_t i = 0; i < x->len; i++) x->data[i] = (i & 1 ? -1 : 1) * two_of(i / 2 + 3);
     for (size_t i = 0; i < x->len; i++) scaled->data[i] = 1000 * x->data[i], shifted->data[i] = x->data[i] + 5;
@@ -322,7 +322,7 @@ static void rms_norm_is_layer_norm_of_a_row_whose_mean_is_0(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 4, 3)), *two = gr_ones(t, GR_SHAPE(2)), *four = gr_ones(t, GR_SHAPE(4));
 #define REFUSES(call, text) \
     do { \

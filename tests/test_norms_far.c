@@ -17,9 +17,9 @@ typedef gr_tensor *norm_function(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_
     static gr_tensor *name(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, const gr_tensor *mask) { return (void)beta, (void)mask, call; }
 NORM(layer, gr_layer_norm(t, x, 1, gamma, beta, 0))
 NORM(rms, gr_rms_norm(t, x, 1, gamma, 0))
-NORM(batch, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_options){ .eps = GR_NONE })))
-NORM(batch_last, gr_batch_norm(t, x, -1, gamma, beta, (&(gr_batch_norm_options){ .eps = GR_NONE })))
-NORM(batch_masked, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_options){ .eps = GR_NONE, .mask = mask })))
+NORM(batch, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_settings){ .eps = GR_NONE })))
+NORM(batch_last, gr_batch_norm(t, x, -1, gamma, beta, (&(gr_batch_norm_settings){ .eps = GR_NONE })))
+NORM(batch_masked, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_settings){ .eps = GR_NONE, .mask = mask })))
 NORM(group, gr_group_norm(t, x, 3, gamma, beta, 0))
 NORM(instance, gr_instance_norm(t, x, 1, gamma, beta, 0))
 NORM(instance_last, gr_instance_norm(t, x, -1, gamma, beta, 0))
@@ -62,7 +62,7 @@ typedef struct { gr_tape *t; gr_tensor *x, *gamma, *beta, *y; } norm_run;
 
 static norm_run run(const norm_case *c, bool far, int threads)
 {
-    norm_run r = { .t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads })) };
+    norm_run r = { .t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads })) };
     gr_stream s = gr_stream_new(1, "values");
     r.x = gr_empty(r.t, c->shape);
     gr_shape positions = c->shape; /* of a mask: x without axis 1 */
@@ -103,7 +103,7 @@ static void near_the_largest_number_the_mean_does_not_overflow(void **state)
 {
     (void)state;
     const gr_real top = (gr_real)ldexp(1, TOP), x[] = { 3 * top, 3 * top, 3 * top, -3 * top, 3 * top, 3 * top, 2 * top, 3 * top };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *rows = gr_input(t, x, GR_SHAPE(2, 4)), *columns = gr_transpose(t, rows, 0, 1);
     const double a = 1 / sqrt(3), b = -3 / sqrt(3);
     assert_values(gr_layer_norm(t, rows, 1, NULL, NULL, 1e-5), 2e-6, a, a, a, b, a, a, b, a);
@@ -121,10 +121,10 @@ static void running_statistics_follow_until_the_variance_is_infinite(void **stat
 {
     (void)state;
     const gr_real one = 1, far = (gr_real)ldexp(1, TOP / 2 - 4), top = (gr_real)ldexp(1, TOP);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_ones(t, GR_SHAPE(3));
     gr_tensor *x = gr_input(t, (gr_real[]){ 1 * one, 1 * far, 2 * top, 3 * one, 3 * far, 3 * top }, GR_SHAPE(2, 3));
-    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ .running_mean = mean, .running_var = var, .momentum = 0.5 });
+    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var, .momentum = 0.5 });
     assert_close(y->data, ((gr_real[]){ -1, -1, -1, 1, 1, 1 }), 6, 1e-5);
     assert_values(mean, 1e-6, 1, far, (gr_real)(1.25 * (double)top));
     for (int i = 0; i < 2; i++) assert_close(mean->data + i, ((gr_real[]){ one, far } + i), 1, 1e-6);
@@ -132,7 +132,7 @@ static void running_statistics_follow_until_the_variance_is_infinite(void **stat
     assert_close(var->data + 1, ((gr_real[]){ far * far }), 1, 1e-6);
     assert_true(isinf(var->data[2]) && var->data[2] > 0);
     gr_tape_set_training(t, false);
-    y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_options){ .running_mean = mean, .running_var = var });
+    y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var });
     assert_true(y->data[2] == 0 && y->data[5] == 0); /* (x - mean) / infinity */
     gr_tape_free(t);
 }
@@ -141,7 +141,7 @@ static void what_is_not_finite_gives_NaN(void **state)
 {
     (void)state;
     const gr_real bad[] = { (gr_real)NAN, (gr_real)INFINITY, -(gr_real)INFINITY };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 3; k++) {
         gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, bad[k], 4, 5, 6, 7, 9 }, GR_SHAPE(2, 4)));
         gr_tensor *y = gr_layer_norm(t, x, 1, NULL, NULL, 1e-5), *z = gr_batch_norm(t, x, 1, NULL, NULL, NULL);
@@ -153,13 +153,13 @@ static void what_is_not_finite_gives_NaN(void **state)
 }
 
 /* W x is normalized, so that its size does not matter; its gradient with respect to x is divided by it. */
-typedef gr_recurrent_out sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_recurrent_options *options);
+typedef gr_recurrent_out sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, gr_real *y, gr_real *dx)
 {
     enum { T = 3, B = 5, I = 4, H = 9 };
     const size_t G = gates * H;
     const int lengths[B] = { 3, 2, 3, 3, 2 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_rand(t, GR_SHAPE(T, B, I), -1, 1, "x"), *dy = gr_rand(t, GR_SHAPE(T, B, H), -1, 1, "dy");
     for (size_t i = 0; i < x->len; i++) x->data[i] *= (gr_real)factor;
     gr_recurrent_weights w = { .norm = norm, .w_ih = gr_rand(t, GR_SHAPE(G, I), -1, 1, "w"), .w_hh = gr_rand(t, GR_SHAPE(G, H), -1, 1, "u") };
@@ -171,7 +171,7 @@ static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, g
         w.ln_ih = (gr_lstm_ln){ gr_ones(t, GR_SHAPE(G)), gr_zeros(t, GR_SHAPE(G)) };
     }
     gr_tensor *h0 = gr_rand(t, GR_SHAPE(B, H), -1, 1, "h"); /* without eps equal values of W h would pass nothing */
-    const gr_recurrent_options o = { .eps = GR_NONE, .h0 = h0, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) };
+    const gr_sequence_config o = { .eps = GR_NONE, .h0 = h0, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) };
     const gr_recurrent_out out = f(t, gr_want_grad(t, x), &w, &o);
     assert_ok(t);
     assert_true(gr_backward_from(t, out.y, dy->data));

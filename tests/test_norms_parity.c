@@ -136,7 +136,7 @@ RMS(rms_no_affine, GR_SHAPE(16), .no_affine = true, .eps = sizeof(gr_real) == 8 
 
 /* The channel norm has no module: one of its own. */
 typedef struct { gr_module module; gr_tensor *weight, *bias; } channel_norm;
-static gr_tensor *channel_forward(gr_tape *t, gr_module *m, gr_tensor *x)
+static gr_tensor *channel_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     const channel_norm *c = (channel_norm *)m;
     return gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), c->weight, c->bias, 1e-6);
@@ -145,8 +145,8 @@ static gr_module *channel(gr_tape *t, gr_module *p)
 {
     channel_norm *c = gr_module_make(t, p, "norm", "ChannelNorm", sizeof *c);
     if (!c) return NULL;
-    c->weight = gr_param(t, &c->module, "weight", GR_SHAPE(6), gr_constant(1));
-    c->bias = gr_param(t, &c->module, "bias", GR_SHAPE(6), gr_constant(0));
+    c->weight = gr_param(t, &c->module, "weight", GR_SHAPE(6), gr_init_constant(1));
+    c->bias = gr_param(t, &c->module, "bias", GR_SHAPE(6), gr_init_constant(0));
     c->module.forward = channel_forward;
     return gr_module_ready(t, &c->module) ? &c->module : NULL;
 }
@@ -164,7 +164,7 @@ static void every_module_agrees(void **state)
 static int open_golden(void **state)
 {
     (void)state;
-    tape = gr_tape_new(1);
+    tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, "tests/golden/norms.safetensors");
     if (!golden) print_error("%s\n", gr_message(tape));
     return !golden;

@@ -8,7 +8,7 @@ static const double close_enough = sizeof(gr_real) == 4 ? 1e-6 : 1e-12;
 static const gr_real *golden(const char *name)
 {
     static gr_real x[STEPS * N];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = gr_safetensors_open(t, "tests/golden/optim.safetensors");
     const gr_safetensors_entry *e = gr_safetensors_find(f, name);
     if (!e || e->len > COUNT(x)) fail_msg("%s: nothing recorded under %s", gr_message(t), name);
@@ -27,7 +27,7 @@ static void give(gr_tape *t, gr_tensor *x, const gr_real *dx)
 
 static gr_tensor *parameter(gr_tape *t, gr_module *m, const char *name, gr_shape shape, const gr_real *values)
 {
-    gr_tensor *x = gr_param(t, m, name, shape, gr_constant(1));
+    gr_tensor *x = gr_param(t, m, name, shape, gr_init_constant(1));
     if (x && values) memcpy(x->data, values, x->len * sizeof *values);
     return x;
 }
@@ -65,7 +65,7 @@ static void steps_are_those_of_pytorch(void **state)
     bool more = true;
     for (int k = 0; more; k++) {
         const char *name = NULL;
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
         gr_tensor *x = parameter(t, net, "x", GR_SHAPE(N, 1), golden("x"));
         gr_optim *o = recorded_case(t, net, k, &name);
@@ -85,7 +85,7 @@ static void steps_are_those_of_pytorch(void **state)
 static void clipping_is_that_of_pytorch(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(N, 1), golden("x"));
     gr_optim *o = gr_adam_new(t, net, NULL);
@@ -117,7 +117,7 @@ static void schedules_are_those_of_pytorch(void **state)
     gr_real losses[14], rate[14];
     memcpy(losses, golden("losses"), sizeof losses);
     for (size_t k = 0; k < COUNT(c); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
         gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1), NULL);
         gr_optim *o = SGD(.lr = 0.4);
@@ -153,7 +153,7 @@ static void warm_up_rises_to_where_the_schedule_begins(void **state)
 static void the_base_of_the_learning_rate_can_be_set(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_optim *o = SGD(.lr = 0.5);
     gr_optim_schedule(t, o, gr_schedule_warmup(2, gr_schedule_constant()));
@@ -176,7 +176,7 @@ static void biases_and_norm_gains_do_not_decay(void **state)
 {
     (void)state;
     for (int all = 0; all < 2; all++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "LayerNorm", sizeof *norm);
         gr_tensor *x[] = { parameter(t, net, "weight", GR_SHAPE(1, 1), NULL), parameter(t, net, "bias", GR_SHAPE(1), NULL),
                            parameter(t, norm, "weight", GR_SHAPE(1, 1), NULL) };
@@ -194,7 +194,7 @@ static void biases_and_norm_gains_do_not_decay(void **state)
 static void a_group_has_its_own_rate_and_decay(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a), *b = gr_module_make(t, a, "b", "Thing", sizeof *b);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1, 1), NULL), *y = parameter(t, a, "y", GR_SHAPE(1), NULL), *z = parameter(t, b, "z", GR_SHAPE(1, 1), NULL);
     gr_optim *o = SGD(.lr = 0.5, .weight_decay = 0.25);
@@ -203,7 +203,7 @@ static void a_group_has_its_own_rate_and_decay(void **state)
     gr_requires_grad(b, false);
     char text[600];
     FILE *f = tmpfile();
-    gr_optim_print(f, o), gr_optim_print(f, NULL);
+    gr_print_optim(o, f), gr_print_optim(NULL, f);
     rewind(f);
     text[fread(text, 1, sizeof text - 1, f)] = 0;
     fclose(f);
@@ -233,7 +233,7 @@ static void a_group_has_its_own_rate_and_decay(void **state)
 static void what_no_gradient_reached_stays(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(2), NULL), *y = parameter(t, a, "y", GR_SHAPE(2), NULL), *none = parameter(t, a, "none", GR_SHAPE(0), NULL);
     gr_optim *o = ADAMW(.lr = 0.5, .decay_all = true);
@@ -265,7 +265,7 @@ static void what_no_gradient_reached_stays(void **state)
 static void a_tied_parameter_moves_once(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1), NULL);
     gr_tie(t, a, "x", x);

@@ -3,10 +3,10 @@
 #include "tests/test.h"
 #include <stdio.h>
 
-typedef struct { gr_tape *t; gr_module *net; gr_linear *fc; gr_optim *sgd; } model;
+typedef struct { gr_tape *t; gr_module *net; gr_linear_module *fc; gr_optim *sgd; } model;
 static model model_of(void)
 {
-    model m = { .t = gr_tape_new(1) };
+    model m = { .t = gr_tape_new(1, NULL) };
     m.net = gr_module_new(m.t), m.fc = gr_linear_new(m.t, m.net, "fc", 2, 2, NULL), m.sgd = gr_sgd_new(m.t, m.net, NULL);
     return m;
 }
@@ -17,7 +17,7 @@ static void model_free(model m)
     gr_tape_free(m.t);
 }
 /* A step forward and back through a and b. */
-static bool run(model m, gr_linear *a, gr_linear *b)
+static bool run(model m, gr_linear_module *a, gr_linear_module *b)
 {
     gr_tape_recover(m.t);
     gr_optim_zero_grad(m.sgd);
@@ -30,7 +30,7 @@ static void a_parameter_made_after_the_optimizer_is_found(void **state)
 {
     (void)state;
     model m = model_of();
-    gr_linear *late = gr_linear_new(m.t, m.net, "late", 2, 2, NULL);
+    gr_linear_module *late = gr_linear_new(m.t, m.net, "late", 2, 2, NULL);
     assert_true(run(m, m.fc, NULL)); /* nothing reaches it */
     assert_true(gr_optim_step(m.t, m.sgd));
     const gr_real before = m.fc->weight->data[0];
@@ -53,7 +53,7 @@ static void a_parameter_made_after_the_optimizer_is_found(void **state)
     for (int i = 0; i < 4; i++) {
         char name[16];
         snprintf(name, sizeof name, "p%d", i);
-        gr_tensor *x = gr_param(m.t, m.net, name, GR_SHAPE(1), gr_constant(1));
+        gr_tensor *x = gr_param(m.t, m.net, name, GR_SHAPE(1), gr_init_constant(1));
         gr_tape_reset(m.t);
         gr_backward(m.t, gr_sum(m.t, x, GR_ALL_AXES, false));
     }
@@ -71,7 +71,7 @@ static void other_optimizers_frozen_and_tied_parameters_are_no_error(void **stat
 {
     (void)state;
     model m = model_of();
-    gr_linear *late = gr_linear_new(m.t, m.net, "late", 2, 2, NULL);
+    gr_linear_module *late = gr_linear_new(m.t, m.net, "late", 2, 2, NULL);
     gr_optim *own = gr_sgd_new(m.t, &late->module, NULL);
     assert_true(run(m, m.fc, late) && gr_optim_step(m.t, m.sgd)); /* another optimizer holds it */
     assert_true(gr_optim_step(m.t, own));
@@ -92,9 +92,9 @@ static void two_optimizers_over_two_modules_leave_each_other_alone(void **state)
     (void)state;
     model m = model_of();
     gr_optim_free(m.sgd);
-    gr_linear *critic = gr_linear_new(m.t, m.net, "critic", 2, 2, NULL);
+    gr_linear_module *critic = gr_linear_new(m.t, m.net, "critic", 2, 2, NULL);
     m.sgd = gr_sgd_new(m.t, &m.fc->module, NULL);
-    gr_linear *later = gr_linear_new(m.t, m.net, "later", 2, 2, NULL); /* outside of fc */
+    gr_linear_module *later = gr_linear_new(m.t, m.net, "later", 2, 2, NULL); /* outside of fc */
     gr_optim *o = gr_sgd_new(m.t, &critic->module, NULL);
     assert_true(run(m, m.fc, critic) && gr_optim_step(m.t, m.sgd) && gr_optim_step(m.t, o));
     assert_true(run(m, m.fc, later) && gr_optim_step(m.t, m.sgd) && gr_optim_step(m.t, o));
@@ -108,7 +108,7 @@ static void a_freed_child_is_an_error(void **state)
     (void)state;
     for (int again = 0; again < 2; again++) {
         model m = model_of();
-        gr_linear *part = gr_linear_new(m.t, m.net, "part", 2, 2, NULL);
+        gr_linear_module *part = gr_linear_new(m.t, m.net, "part", 2, 2, NULL);
         gr_optim *all = gr_adam_new(m.t, m.net, NULL), *one = gr_sgd_new(m.t, &part->module, NULL);
         gr_module_free(&part->module);
         if (again) gr_linear_new(m.t, m.net, "part", 2, 2, NULL); /* likely at the same address */
@@ -123,17 +123,17 @@ static void a_freed_child_is_an_error(void **state)
         assert_false(gr_optim_set_group(m.t, all, m.net, (gr_optim_group){ 0 }));
         assert_message(m.t, "optim_set_group: " FREED("2"));
         gr_tape_recover(m.t);
-        assert_false(gr_checkpoint_save(m.t, "/nowhere/at/all", m.net, all, NULL, 0));
+        assert_false(gr_checkpoint_save(m.t, m.net, all, "/nowhere/at/all", NULL, 0));
         assert_message(m.t, "checkpoint_save: " FREED("2"));
         gr_tape_recover(m.t);
-        assert_false(gr_checkpoint_load(m.t, "/nowhere/at/all", m.net, all, NULL, 0));
+        assert_false(gr_checkpoint_load(m.t, m.net, all, "/nowhere/at/all", NULL, 0));
         assert_message(m.t, "checkpoint_load: " FREED("2"));
         gr_tape_recover(m.t);
         assert_true(run(m, m.fc, NULL) && gr_optim_step(m.t, m.sgd)); /* which never held it */
         char *text = NULL;
         size_t bytes = 0;
         FILE *f = open_memstream(&text, &bytes);
-        gr_optim_print(f, one), fclose(f);
+        gr_print_optim(one, f), fclose(f);
         assert_non_null(strstr(text, "\n(freed)  "));
         free(text);
         assert_true(gr_audit(m.t, gr_slot_find(m.net, "fc.weight"), one).not_held);

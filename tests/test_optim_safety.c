@@ -18,7 +18,7 @@ static bool give(gr_tape *t, gr_tensor *x, const gr_real *dx)
 static void bad_settings_are_refused(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_param(t, net, "w", GR_SHAPE(2), one);
     const struct { gr_sgd_config config; const char *message; } sgd[] = {
@@ -53,7 +53,7 @@ static void bad_settings_are_refused(void **state)
 static void null_is_taken_everywhere(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_sgd_new(NULL, NULL, NULL));
     assert_null(gr_adam_new(NULL, NULL, NULL));
     gr_optim_free(NULL), gr_optim_zero_grad(NULL), gr_optim_set_lr(NULL, 1), gr_optim_observe(NULL, 1);
@@ -78,7 +78,7 @@ static void null_is_taken_everywhere(void **state)
 static void a_module_without_parameters_can_be_optimized(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_optim *o = gr_adam_new(t, net, NULL);
     assert_true(gr_clip_grad_norm(t, o, 1) == 0);
@@ -94,7 +94,7 @@ static void a_module_without_parameters_can_be_optimized(void **state)
 static void a_step_on_a_tape_in_error_changes_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), one);
     gr_optim *o = gr_adam_new(t, net, NULL);
@@ -117,7 +117,7 @@ static void gradients_that_are_not_finite_are_refused_when_asked(void **state)
     (void)state;
     const gr_real bad[] = { (gr_real)NAN, (gr_real)HUGE_VAL, -(gr_real)HUGE_VAL };
     for (size_t k = 0; k < COUNT(bad); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
         gr_tensor *v = gr_param(t, net, "v", GR_SHAPE(20), one), *w = gr_param(t, net, "w", GR_SHAPE(40), one);
         gr_optim *careful = gr_sgd_new(t, net, &(gr_sgd_config){ .refuse_nonfinite = true }), *plain = gr_sgd_new(t, net, NULL);
@@ -152,7 +152,7 @@ static void gradients_that_are_not_finite_are_refused_when_asked(void **state)
 static void a_norm_beyond_the_range_of_float_is_right(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), one);
     gr_optim *o = gr_sgd_new(t, net, NULL);
@@ -167,7 +167,7 @@ static void a_norm_beyond_the_range_of_float_is_right(void **state)
 static void recover_goes_back_no_further_than_the_step(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), one);
     gr_optim *o = gr_sgd_new(t, net, NULL);
@@ -210,7 +210,7 @@ static void dead_parameters_make_no_subnormal_number(void **state)
     assert_true(fetestexcept(FE_UNDERFLOW)); /* the flag works here */
     for (size_t i = 0; i < MANY; i++) live[i] = (gr_real)0.01 * (gr_real)(i % 7 + 1), dead[i] = i % 2 ? 0 : (gr_real)0x1p-130;
     for (int rule = 0; rule < 2; rule++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
         gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(MANY), one);
         gr_optim *o = rule ? gr_adam_new(t, net, &(gr_adam_config){ .beta2 = 0.9 }) : gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9 });
@@ -238,10 +238,10 @@ static void dead_parameters_make_no_subnormal_number(void **state)
 
 static uint64_t hash_of_training(int threads, const char *isa)
 {
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
     gr_module *net = gr_module_new(t);
-    gr_tensor *x[] = { gr_param(t, net, "a", GR_SHAPE(211, 173), gr_normal(0, 1)), gr_param(t, net, "b", GR_SHAPE(7), gr_normal(0, 1)),
-                       gr_param(t, net, "c", GR_SHAPE(16384, 2), gr_normal(0, 1)) };
+    gr_tensor *x[] = { gr_param(t, net, "a", GR_SHAPE(211, 173), gr_init_normal(0, 1)), gr_param(t, net, "b", GR_SHAPE(7), gr_init_normal(0, 1)),
+                       gr_param(t, net, "c", GR_SHAPE(16384, 2), gr_init_normal(0, 1)) };
     gr_optim *o[] = { gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.1, .weight_decay = 0.1, .refuse_nonfinite = true }), gr_adamw_new(t, net, NULL),
                       gr_sgd_new(t, net, NULL), gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9, .nesterov = true, .weight_decay = 0.1 }) };
     uint64_t hash = 0;

@@ -95,7 +95,7 @@ CASE(expand) { return gr_expand(t, A, GR_SHAPE(4, 2, 3)); }
 CASE(flip) { return gr_flip(t, A, GR_AXES(0, 2)); }
 CASE(matmul) { return gr_matmul(t, A, B); }
 CASE(matmul_batched) { return gr_matmul(t, A, B); }
-CASE(linear) { return gr_linear_op(t, A, B, C); }
+CASE(linear) { return gr_linear(t, A, B, C); }
 
 CASE(softmax) { return gr_softmax(t, A, -1); }
 CASE(softmax_axis1) { return gr_softmax(t, A, 1); }
@@ -109,10 +109,10 @@ CASE(cross_entropy_weight)
 CASE(cross_entropy_sum) { return gr_cross_entropy(t, A, c->ints, &(gr_cross_entropy_config){ .reduction = GR_REDUCE_SUM }); }
 CASE(cross_entropy_none) { return gr_cross_entropy(t, A, c->ints, &(gr_cross_entropy_config){ .reduction = GR_REDUCE_NONE }); }
 CASE(nll) { return gr_nll(t, gr_log_softmax(t, A, 1), c->ints, NULL); }
-CASE(mse) { return gr_mse(t, A, B); }
-CASE(l1) { return gr_l1(t, A, B); }
-CASE(huber) { return gr_huber(t, A, B, 0.7); }
-CASE(bce_with_logits) { return gr_bce_with_logits(t, A, gr_detach(t, B)); }
+CASE(mse) { return gr_mse(t, A, B, GR_REDUCE_MEAN); }
+CASE(l1) { return gr_l1(t, A, B, GR_REDUCE_MEAN); }
+CASE(huber) { return gr_huber(t, A, B, 0.7, GR_REDUCE_MEAN); }
+CASE(bce_with_logits) { return gr_bce_with_logits(t, A, gr_detach(t, B), NULL, GR_REDUCE_MEAN); }
 CASE(embedding) { return gr_embedding(t, A, c->ints, GR_NONE); }
 CASE(gather) { return gr_gather(t, A, 1, c->ints); }
 CASE(layer_norm) { return gr_layer_norm(t, A, 1, B, C, 1e-5); }
@@ -197,7 +197,7 @@ static void train(const char *name, const gr_lstm_config *config, gr_tensor *(*l
     const gr_safetensors_entry *fc_weight = find(name, "start/fc.weight", SIZE_MAX), *x_entry = find(name, "x", SIZE_MAX);
     assert_true(fc_weight && x_entry);
     gr_lstm *lstm = gr_lstm_new(tape, net, "lstm", x_entry->shape.dim[3], 9, config);
-    gr_linear *fc = gr_linear_new(tape, net, "fc", fc_weight->shape.dim[1], fc_weight->shape.dim[0], NULL);
+    gr_linear_module *fc = gr_linear_new(tape, net, "fc", fc_weight->shape.dim[1], fc_weight->shape.dim[0], NULL);
     gr_optim *adam = gr_adam_new(tape, net, &(gr_adam_config){ .lr = 0.02 });
     assert_ok(tape);
     compare_parameters(name, "start", net, true, 0);
@@ -234,7 +234,7 @@ static void three_steps_of_a_plain_lstm_agree(void **state)
 
 static int open_file(const char *path)
 {
-    tape = gr_tape_new(1);
+    tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, path);
     if (!golden) print_error("%s\n", gr_message(tape));
     return !golden;

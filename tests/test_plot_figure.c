@@ -40,7 +40,7 @@ static plot_panel *panel(plot_figure *f, const char *title)
 static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "loss", "Loss & \"<more>\" \xce\xb3");
     const double y[] = { 1, nan_, 0.123456 };
     plot_series_add(panel(f, "MLP"), &(plot_series){ .name = "LN", .ink = PLOT_INK_LN, .n = 3, .x = three, .y = y });
@@ -61,7 +61,7 @@ static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void
 static void what_is_passed_in_is_copied(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double x[] = { 1, 2 }, y[] = { 3, 4 }, cell[] = { 1, 2, 3, 4 };
     int group[] = { 0, 1 };
     char word[] = "cell", *const text[] = { word };
@@ -86,7 +86,7 @@ static void what_is_passed_in_is_copied(void **state)
 static void each_panel_has_its_axes_scene_or_domain(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const char *const text[] = { "a", "PASS" };
     plot_figure *f = plot_figure_new(t, "f", "F");
     plot_series_add(panel(f, "a"), &(plot_series){ .n = 3, .x = three, .y = three });
@@ -112,7 +112,7 @@ static void each_panel_has_its_axes_scene_or_domain(void **state)
 static void frames_name_the_traces_that_change(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const double grow[] = { 1, 2, 3 }, move[3][2] = { { 1, 2 }, { 3, 4 }, { 5, 6 } };
     plot_figure *f = plot_figure_new(t, "f", "F");
     plot_figure_frames(f, "step", three, 3);
@@ -153,7 +153,7 @@ static void awkward_values_are_drawn_without_a_number_that_is_none(void **state)
                                { 1e-300, 1e300, 1, 2 },
                                { 1e15, 1e15 + 1, 1e15 + 2, 1e15 },
                                { 0.1, 0.1, 0.1, 0.1 } };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(rows); k++)
         for (int which = 0; which < 24; which++) { /* with or without logs, 0 to 4 points, the range given or not */
             const size_t n = which % 3 == 2 ? 4 : (size_t)(which % 3);
@@ -214,7 +214,7 @@ static void ticks_are_few_even_and_named(void **state)
         { true, 1e-6, 1, { "10\xe2\x81\xbb\xe2\x81\xb6", "10\xe2\x81\xbb\xe2\x81\xb4", "10\xe2\x81\xbb\xc2\xb2", "10\xe2\x81\xb0" } },
         { true, 90, 110, { "90", "95", "100", "105", "110" } },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(axis); k++) {
         plot_figure *f = plot_figure_new(t, "f", "F");
         f->columns = 2;
@@ -250,7 +250,7 @@ static void the_palette_is_that_of_the_style(void **state)
 static void what_does_not_fit_is_said(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "loss", "Loss");
     plot_series_add(panel(f, "MLP"), &(plot_series){ .n = 3, .x = three, .y = three, .moves = true });
     assert_message(t, "figure loss, panel MLP: a series moves, and there are no frames");

@@ -56,7 +56,7 @@ static bool nothing_beside(const char *name) { return access(in_folder(name), F_
 static void a_file_comes_whole_and_replaces_what_was_there(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old"), chmod(path, 0640);
     kit_file f = kit_file_begin(t, path);
@@ -76,7 +76,7 @@ static void a_file_comes_whole_and_replaces_what_was_there(void **state)
 static void a_tape_in_error_gives_the_file_up(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     kit_file f = kit_file_begin(t, path);
     gr_fail_as(t, GR_NO_MEMORY, "", "something else");
@@ -98,7 +98,7 @@ static void a_place_that_cannot_be_written_is_named(void **state)
         { "/dev/null", "it is not a regular file" },
         { in_folder("none/file"), "No such file or directory" },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_null(kit_file_begin(t, bad[i].path).out);
         assert_message(t, cannot("write", bad[i].path, bad[i].why));
@@ -115,7 +115,7 @@ static void a_place_that_cannot_be_written_is_named(void **state)
 static void calls_that_fail_leave_the_old_file(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old");
     static const char *const what[] = { "write", "write to the disk", "replace" };
@@ -153,7 +153,7 @@ static void assert_fails_when_full(gr_tape *t, const char *path, rlim_t room)
 static void a_full_disk_leaves_the_old_file(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old");
     for (rlim_t room = 0; room < 75000; room += 7411) assert_fails_when_full(t, path, room); /* in the middle, and with the last flush */
@@ -199,7 +199,7 @@ static void assert_parts(const char *text, const char *const *part)
 static void the_page_holds_each_figure_as_drawing_and_as_json(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     char path[512], *json = NULL;
     size_t bytes;
     snprintf(path, sizeof path, "%s", in_folder("report.html"));
@@ -247,7 +247,7 @@ static void the_page_holds_each_figure_as_drawing_and_as_json(void **state)
 static void plotly_is_put_in_byte_for_byte(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     char path[512], library[512];
     snprintf(path, sizeof path, "%s", in_folder("report.html")), snprintf(library, sizeof library, "%s", in_folder("plotly.min.js"));
     put(library, "/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;");

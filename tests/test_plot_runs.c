@@ -30,7 +30,7 @@ static void floats_come_back_to_the_bit(void **state)
     (void)state;
     enum { N = 4000 };
     static double values[N];
-    gr_tape *t = gr_tape_new(1), *again = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL), *again = gr_tape_new(1, NULL);
     const char *const path = path_in_folder();
     gr_stream s = gr_stream_new(3, "bits");
     for (size_t i = 0; i < N; i++) { /* of every size, subnormal ones too */
@@ -61,7 +61,7 @@ static void what_is_not_finite_becomes_nan_and_texts_stay(void **state)
     (void)state;
     const double values[] = { HUGE_VAL, -HUGE_VAL, (double)NAN, 1 };
     const char *const settings = "a \"b\" \\ c\n\xc3\xa9 \xe2\x88\x92 <d>", *const path = path_in_folder();
-    gr_tape *t = gr_tape_new(1), *again = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL), *again = gr_tape_new(1, NULL);
     plot_runs r = plot_runs_open(t, path);
     plot_runs_put(&r, "fig", GR_SHAPE(4), values, "v"), plot_runs_put(&r, "fig", GR_SCALAR, values + 3, "one");
     plot_runs_put(&r, "fig", GR_SHAPE(0), NULL, "none");
@@ -86,7 +86,7 @@ static void figures_are_dropped_and_half_ones_not_written(void **state)
     (void)state;
     const double one = 1, two = 2;
     const char *const path = path_in_folder();
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     plot_runs r = plot_runs_open(t, path);
     plot_runs_put(&r, "a", GR_SCALAR, &one, "v"), assert_true(plot_runs_end(&r, "a", "s", 1));
     plot_runs_put(&r, "b", GR_SCALAR, &one, "v"), assert_true(plot_runs_end(&r, "b", "s", 1));
@@ -138,7 +138,7 @@ static void a_line_that_is_no_record_is_refused_with_its_place(void **state)
     const char *const path = path_in_folder();
     for (size_t i = 0; i < COUNT(bad); i++) {
         char message[700];
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         write_text(path, bad[i].text);
         plot_runs_open(t, path);
         snprintf(message, sizeof message, "%s: %s; without this file all is measured anew", path, bad[i].place);
@@ -154,7 +154,7 @@ static void a_missing_file_is_empty_and_one_that_cannot_be_is_an_error(void **st
     (void)state;
     const double one = 1;
     char path[600], message[700];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     plot_runs r = plot_runs_open(t, path_in_folder());
     assert_ok(t);
     assert_null(r.first);
@@ -182,7 +182,7 @@ static void a_figure_whose_arrays_changed_is_not_whole(void **state)
     const double values[] = { 0.25, 2, 3 };
     const char *const path = path_in_folder(), *const change[][2] = { { "0.25", "0.75" }, { "\"first\"", "\"other\"" }, { "[3]", "[3, 1]" }, { "", "" } };
     for (size_t i = 0; i < COUNT(change); i++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         size_t n;
         plot_runs r = plot_runs_open(t, path);
         plot_runs_put(&r, "a", GR_SHAPE(3), values, "first"), plot_runs_put(&r, "a", GR_SCALAR, values, "second");

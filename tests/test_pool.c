@@ -59,7 +59,7 @@ static void tapes_may_share_a_pool(void **state)
     (void)state;
     gr_pool *p = gr_pool_new(2, NULL);
     const gr_tape_config config = { .pool = p };
-    gr_tape *a = gr_tape_new_with(1, &config), *b = gr_tape_new_with(1, &config);
+    gr_tape *a = gr_tape_new(1, &config), *b = gr_tape_new(1, &config);
     size_t sum[4] = { 0 };
     assert_int_equal(gr_tape_threads(b), 2);
     gr_parallel(a, 4, 1e6, add, sum), gr_parallel(b, 4, 1e6, add, sum), gr_parallel(b, 4, 1, add, sum);
@@ -131,12 +131,12 @@ static void a_child_runs_alone_with_the_same_bits(void **state)
     (void)state;
     for (int k = 0; k < 4; k++) {
         refuse_wipe = k % 2;
-        forked_case c = { .t = gr_tape_new(1) };
+        forked_case c = { .t = gr_tape_new(1, NULL) };
         const gr_tensor *y = some_product(c.t);
         c.len = y->len, c.want = malloc(c.len * sizeof *c.want);
         memcpy(c.want, y->data, c.len * sizeof *c.want);
         gr_tape_free(c.t);
-        c.t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = 3, .allocator = &(gr_allocator){ failing_alloc, failing_release, &c.memory } }));
+        c.t = gr_tape_new(1, (&(gr_tape_config){ .threads = 3, .allocator = &(gr_allocator){ failing_alloc, failing_release, &c.memory } }));
         assert_child_succeeds(k < 2 ? child_multiplies_and_frees : grandchild_multiplies, &c);
         y = some_product(c.t); /* the parent has its threads still */
         assert_same_bits(y->data, c.want, c.len);

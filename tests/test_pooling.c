@@ -97,7 +97,7 @@ static void gradient_matches_finite_differences(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(cases); k++)
-        if (!gr_gradcheck(stderr, "pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL)) fail_msg("case %zu", k);
+        if (!gr_gradcheck("pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL, stderr)) fail_msg("case %zu", k);
 }
 
 static void agrees_with_its_composed_twin(void **state)
@@ -112,7 +112,7 @@ static void agrees_with_its_composed_twin(void **state)
 static void values_match_hand_computed_ones(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 5, 2, 0, 3, -4, 7, 8, 9 }, GR_SHAPE(1, 1, 3, 3));
     assert_values(gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2 }), 0, 5);
     assert_values(gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .stride = 1 }), 0, 5, 5, 8, 9);
@@ -133,7 +133,7 @@ static void values_match_hand_computed_ones(void **state)
 static void padding_never_wins(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 2, 2), -INFINITY));
     x->data[3] = -5;
     gr_tensor *y = gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .padding = 1, .stride = 1 });
@@ -154,7 +154,7 @@ static void the_first_of_equals_gets_the_gradient(void **state)
         { 1, { 3, 3, 3, 3 }, 0 }, { 1, { 1, 2, 3, 3 }, 2 }, { 1, { 1, nan, 9, nan }, 1 }, { 1, { 1, 2, 9, nan }, 3 },
     };
     for (size_t k = 0; k < COUNT(c); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_want_grad(t, gr_input(t, c[k].x, GR_SHAPE(1, 1, 2, 2)));
         gr_tensor *y = gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2, .stride = c[k].stride });
         assert_same_bits(y->data, &c[k].x[c[k].winner], 1);
@@ -168,7 +168,7 @@ static void a_nan_spoils_its_own_windows_only(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(cases); k++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_randn(t, input_of(&cases[k]).shape, 0, 1, "x");
         x->data[x->len / 2] = 1e9;
         const gr_tensor *clean = fused(t, &x, (void *)&cases[k]);
@@ -223,7 +223,7 @@ static void out_of_memory_is_an_error_anywhere(void **state)
 {
     (void)state;
     assert_survives_failing_memory(fused, (void *)&large[0], (gr_gradcheck_input[]){ input_of(&large[0]) }, 1);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_adaptive_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 3)), SIZE_MAX / 2));
     assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
     gr_tape_free(t);
@@ -246,7 +246,7 @@ static void bad_arguments_are_reported(void **state)
           "max_pool2d: x is [1, 1, 9, 4], so with padding 1 axis 3 has 6 values; a kernel of 7 is larger" },
         { { 4, { 0, 1, 2, 4 } }, { .kernel = 3 }, "max_pool2d: x is [0, 1, 2, 4], so with padding 0 axis 2 has 2 values; a kernel of 3 is larger" },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(wrong); k++) {
         assert_null(gr_relu(t, gr_max_pool2d(t, gr_zeros(t, wrong[k].x), &wrong[k].c)));
         assert_message(t, wrong[k].message);

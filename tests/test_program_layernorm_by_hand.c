@@ -133,7 +133,7 @@ static size_t written(char *text, size_t n, const double *v, double scale, const
 {
     FILE *const f = fmemopen(text, 512, "w");
     assert_non_null(f);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     norms_paper p = { .t = t, .out = f, .columns = n };
     norms_paper_line(&p, "v", v, n, scale, library);
     gr_tape_free(t), fclose(f);
@@ -159,7 +159,7 @@ static void a_line_that_differs_is_marked_and_counted(void **state)
 static void a_hand_that_errs_is_caught(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     norms_paper p = { .t = t };
     const double x[] = { 1, 2, 4 }, dy[] = { 1, 0, 0 };
     norms_given a = { .N = 3, .x = x, .dy = dy, .eps = 1e-5 };

@@ -30,7 +30,7 @@ static void gradients_match_finite_differences(void **state)
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (size_t N = 3; N < 40; N += 7) {
             const gr_gradcheck_input in[] = INPUTS(3, N);
-            assert_true(gr_gradcheck(stderr, "norms_layer_norm", other, (void *)(uintptr_t)&kinds[k], in, 3, NULL));
+            assert_true(gr_gradcheck("norms_layer_norm", other, (void *)(uintptr_t)&kinds[k], in, 3, NULL, stderr));
         }
 }
 
@@ -57,7 +57,7 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 static void bad_shapes_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *one = gr_ones(t, GR_SHAPE(3));
     assert_null(norms_layer_norm(t, gr_zeros(t, GR_SHAPE(2, 4)), one, one, &kinds[0]));
     assert_message(t, "norms_layer_norm: x is [2, 4]; got [3] and [3]");

@@ -32,7 +32,7 @@ static void norms_of_h_are_those_of_the_twin(void **state)
     } kinds[] = { { 4, 0 }, { 4, GR_LSTM_LN_BA2016 }, { 3, 0 }, { 3, GR_GRU_LN_BA2016 }, { 1, 0 }, { 1, GR_RNN_LN_SUM } };
     const int lengths[B] = { 5, 2, 0, 1, 5, 4, 3, 5, 2 };
     for (size_t k = 0; k < 2 * COUNT(kinds); k++) {
-        gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .threads = 2 });
+        gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .threads = 2 });
         double got[T], want[T];
         lstm_case c = { .gates = kinds[k / 2].gates,
                         .norm = kinds[k / 2].norm,
@@ -50,7 +50,7 @@ static void norms_of_h_are_those_of_the_twin(void **state)
         const size_t first = inputs_of(&c, spec) - 1 - is_lstm(&c);
         assert_true(gr_backward(t, gr_sum(t, gr_mul(t, w, run(t, in, &c).y), GR_ALL_AXES, false)));
 
-        gr_tape *u = gr_tape_new(1);
+        gr_tape *u = gr_tape_new(1, NULL);
         fill(u, &d, in);
         w = gr_randn(u, GR_SHAPE(T, B, H), 0, 1, "w"), loss = gr_zeros(u, GR_SHAPE(1));
         d.f = c.gates == 4 ? gr_lstm_composed : c.gates == 3 ? gr_gru_composed : gr_rnn_composed, d.T = 1, d.dh_norm = NULL;
@@ -79,15 +79,15 @@ static void norms_of_h_are_those_of_the_twin(void **state)
 static void norms_of_the_cell_are_those_of_plain_operators(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double dh[T], dc[T], want_h[T], want_c[T], other[T];
     lstm_case c = { .T = T, .B = B, .I = I, .H = H, .dh_norm = dh, .dc_norm = dc };
     gr_tensor *in[MOST_INPUTS], *w = gr_randn(t, GR_SHAPE(T, B, H), 0, 1, "w"), *h[T], *cell[T], *loss = gr_scalar(t, 0);
     fill(t, &c, in);
     gr_tensor *fused = gr_sum(t, gr_mul(t, w, run(t, in, &c).y), GR_ALL_AXES, false);
     for (size_t time = 0; time < T; time++) {
-        gr_tensor *a = gr_add(t, gr_linear_op(t, gr_select(t, in[0], 0, (ptrdiff_t)time), in[1], in[3]),
-                              gr_linear_op(t, time ? h[time - 1] : gr_zeros(t, GR_SHAPE(B, H)), in[2], in[4]));
+        gr_tensor *a = gr_add(t, gr_linear(t, gr_select(t, in[0], 0, (ptrdiff_t)time), in[1], in[3]),
+                              gr_linear(t, time ? h[time - 1] : gr_zeros(t, GR_SHAPE(B, H)), in[2], in[4]));
         gr_tensor *gate[4];
         for (size_t k = 0; k < 4; k++) gate[k] = (k == 2 ? gr_tanh : gr_sigmoid)(t, gr_narrow(t, a, 1, k * H, H));
         gr_tensor *kept = time ? gr_mul(t, gate[1], cell[time - 1]) : gr_zeros(t, GR_SHAPE(B, H));
@@ -121,7 +121,7 @@ static void norms_of_the_cell_are_those_of_plain_operators(void **state)
 static void the_norm_of_a_normalized_cell(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double dc[1], want[1];
     lstm_case c = { .norm = GR_LSTM_LN_C, .initial = true, .T = 1, .B = B, .I = I, .H = H, .dc_norm = dc };
     gr_tensor *in[MOST_INPUTS];
@@ -138,7 +138,7 @@ static void the_norm_of_a_normalized_cell(void **state)
 static void a_module_gives_the_norms_of_each_layer_and_direction(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x;
     for (int norm = 0; norm < 2; norm++) {
@@ -168,7 +168,7 @@ static void a_module_gives_the_norms_of_each_layer_and_direction(void **state)
 static void names_and_shapes(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_gru_new(t, net, "g", 3, 4, &(gr_gru_config){ .layers = 2, .bidirectional = true });
     gr_rnn_new(t, net, "r", 3, 4, &(gr_rnn_config){ .norm = GR_RNN_LN_SUM });
@@ -194,14 +194,14 @@ static bool steps_of_training(gr_tape *t, void *argument)
 {
     const bool gru = argument;
     gr_module *net = gr_module_new(t);
-    gr_recurrent *l = gru ? gr_gru_new(t, net, "l", 3, 17, &(gr_gru_config){ .norm = GR_GRU_LN_BA2016, .bidirectional = true })
-                          : gr_rnn_new(t, net, "l", 3, 17, &(gr_rnn_config){ .layers = 2, .dropout = 0.5 });
+    gr_recurrent *l = gru ? gr_recurrent_new(t, net, "l", GR_GRU, 3, 17, &(gr_gru_config){ .norm = GR_GRU_LN_BA2016, .bidirectional = true })
+                          : gr_recurrent_new(t, net, "l", GR_RNN, 3, 17, &(gr_rnn_config){ .layers = 2, .dropout = 0.5 });
     bool good = l;
     for (int step = 0; good && step < 2; step++) {
         gr_tape_reset(t);
         gr_tensor *x = gr_ones(t, GR_SHAPE(100, 9, 3));
         const gr_recurrent_input in = { .grad_norms = true };
-        good = gr_backward(t, gr_sum(t, (gru ? gr_gru_forward : gr_rnn_forward)(t, l, x, &in).y, GR_ALL_AXES, false));
+        good = gr_backward(t, gr_sum(t, gr_recurrent_forward(t, l, x, &in).y, GR_ALL_AXES, false));
     }
     gr_module_free(net);
     return good;
@@ -214,16 +214,17 @@ static void every_allocation_may_fail(void **state)
 static void messages(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
 #define REFUSED(call, text) (assert_null(call), assert_message(t, text), gr_tape_recover(t))
     REFUSED(gr_gru_new(t, net, "g", 3, 0, NULL), "g: a GRU needs at least one hidden unit");
     REFUSED(gr_rnn_new(t, net, "r", 3, 2, &(gr_rnn_config){ .forget_bias = 1 }), "r: forget_bias is for an LSTM, not for an RNN");
     REFUSED(gr_gru_new(t, net, "g", 3, 2, &(gr_gru_config){ .relu = true }), "g: relu is for an RNN, not for a GRU");
     gr_gru *g = gr_gru_new(t, net, "g", 3, 2, NULL);
-    REFUSED(gr_lstm_forward(t, g, gr_zeros(t, GR_SHAPE(1, 1, 3)), NULL).y, "lstm: g is a GRU");
+    REFUSED(gr_recurrent_new(t, net, "q", (gr_recurrent_kind)3, 3, 2, NULL), "q: the kind must be GR_LSTM, GR_GRU or GR_RNN; got 3");
+    REFUSED(gr_recurrent_forward(t, NULL, NULL, NULL).y, "lstm: the module is NULL");
     REFUSED(gr_gru_forward(t, NULL, NULL, NULL).y, "gru: the module is NULL");
-    REFUSED(gr_gru_forward(t, g, gr_zeros(t, GR_SHAPE(1, 1, 2)), NULL).y, "gru: x must be [T, B, 3] for g; got [1, 1, 2]");
+    REFUSED(gr_gru_forward(t, g, gr_zeros(t, GR_SHAPE(1, 1, 2)), NULL).y, "gru in g: x must be [T, B, 3]; got [1, 1, 2]");
     gr_module_free(net), gr_tape_free(t);
 }
 

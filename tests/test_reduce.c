@@ -86,12 +86,12 @@ static void gradients_match_finite_differences(void **state)
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_gradcheck_input in = ops[k].in;
         in.shape = GR_SCALAR;
-        assert_true(gr_gradcheck(stderr, ops[k].name, ops[k].f, &(how){ GR_ALL_AXES, false }, &in, 1, NULL));
+        assert_true(gr_gradcheck(ops[k].name, ops[k].f, &(how){ GR_ALL_AXES, false }, &in, 1, NULL, stderr));
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (unsigned axes = 1; axes < 1u << shapes[s].rank; axes++) {
                 how h = how_of(shapes[s].rank, axes, axes & 1);
                 in.shape = shapes[s];
-                if (!gr_gradcheck(stderr, ops[k].name, ops[k].f, &h, &in, 1, NULL)) fail_msg("op %zu shape %zu axes %x", k, s, axes);
+                if (!gr_gradcheck(ops[k].name, ops[k].f, &h, &in, 1, NULL, stderr)) fail_msg("op %zu shape %zu axes %x", k, s, axes);
             }
     }
 }
@@ -101,7 +101,7 @@ static void values_and_shapes_match_a_plain_loop(void **state)
     (void)state;
     const gr_shape shapes[] = { GR_SHAPE(3, 4, 5, 2), GR_SHAPE(40, 3, 300), GR_SHAPE(130, 70), GR_SHAPE(9001) };
     double *values = malloc(40000 * sizeof *values);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (unsigned axes = 1; axes < 1u << shapes[s].rank; axes++)
             for (size_t k = 0; k < COUNT(ops); k++) {
@@ -158,7 +158,7 @@ static void a_sample_gets_the_same_bits_alone_and_in_a_batch(void **state)
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t a = 0; a < COUNT(axes); a++) {
             how h = how_of(3, axes[a], false);
-            gr_tape *t = gr_tape_new(1), *alone = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL), *alone = gr_tape_new(1, NULL);
             gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(7, 70, 43), 0.9, 1.1, "x")), *y = ops[k].f(t, &x, &h);
             gr_tensor *sample = gr_want_grad(alone, gr_input(alone, x->data + 5 * 70 * 43, GR_SHAPE(1, 70, 43)));
             gr_tensor *z = ops[k].f(alone, &sample, &h), *dy = gr_rand(t, gr_shape_of(y), -1, 1, "dy");
@@ -174,7 +174,7 @@ static void a_sample_gets_the_same_bits_alone_and_in_a_batch(void **state)
 static void long_sums_stay_accurate(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_full(t, GR_SHAPE(1000, 4000), 0.1);
     assert_true(fabs(gr_item(gr_sum(t, x, GR_ALL_AXES, false)) / 4e5 - 1) < 1e-6);
     assert_true(fabs((double)gr_mean(t, gr_reshape(t, x, GR_SHAPE(2000000, 2)), GR_AXES(0), false)->data[1] - 0.1) < 1e-7);
@@ -189,7 +189,7 @@ static void a_long_sum_has_the_bits_of_one_walk(void **state)
                                 { 9001, 128 }, { 65 * 4096 + 5000, 2 }, { 20000, 3 } };
     for (size_t k = 0; k < COUNT(sizes); k++)
         for (int threads = 1; threads < 4; threads += 2) {
-            gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads }));
+            gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
             gr_tensor *x = gr_rand(t, GR_SHAPE(2, sizes[k][0], sizes[k][1]), -1, 2, "x");
             const gr_tensor *both = gr_sum(t, x, GR_AXES(1), false), *one = gr_sum(t, gr_slice(t, x, 1, 1), GR_AXES(1), false);
             assert_ok(t);
@@ -201,7 +201,7 @@ static void a_long_sum_has_the_bits_of_one_walk(void **state)
 static void the_variance_of_values_far_from_0_is_accurate(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_real x[1024];
     for (int i = 0; i < 1024; i++) x[i] = (gr_real)(10000 + i % 2); /* exact in float; variance 1/4 */
     assert_values(gr_var(t, gr_input(t, x, GR_SHAPE(1024)), GR_AXES(0), 0, false), 1e-6, 0.25);
@@ -214,7 +214,7 @@ static void the_variance_of_values_far_from_0_is_accurate(void **state)
 
 static void known(gr_tensor *f(gr_tape *t, gr_tensor *const *in, void *argument), size_t n, const gr_real *x, gr_real y, const gr_real *dx)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(n))), *out = f(t, &in, &(how){ GR_AXES(0), false });
     assert_true(gr_backward(t, out));
     assert_values(out, 1e-6, y);
@@ -251,7 +251,7 @@ static void conventions_are_the_documented_ones(void **state)
 static void a_nan_is_not_lost(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_real x[70];
     for (int at = 0; at < 70; at++) {
         for (int i = 0; i < 70; i++) x[i] = i == at ? NaN : (gr_real)i;
@@ -265,7 +265,7 @@ static void a_nan_is_not_lost(void **state)
 static void an_odd_correction_gives_nan_where_too_few_values_are(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_arange(t, 3);
     assert_values(gr_var(t, x, GR_ALL_AXES, 1, false), 1e-6, 1);
     assert_values(gr_var(t, x, GR_ALL_AXES, 3, false), 0, NaN);
@@ -278,7 +278,7 @@ static void an_odd_correction_gives_nan_where_too_few_values_are(void **state)
 static void reductions_of_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_real want[] = { 0, NaN, NaN, NaN, NaN, 1, -INF, 0, 0, 0, 0 };
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_tape_reset(t);
@@ -306,7 +306,7 @@ static void reductions_of_nothing(void **state)
 static void argmax_finds_the_first_largest(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, V(1, 5, 5, 2, 0, -1, 7, NaN, NaN, -INF, -INF, -INF), GR_SHAPE(4, 3));
     const gr_ints *rows = gr_argmax(t, x, -1, false), *columns = gr_argmax(t, x, 0, true);
     assert_true(rows->rank == 1 && rows->len == 4);
@@ -337,7 +337,7 @@ static void argmax_finds_the_first_largest(void **state)
 static void bad_axes_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         const struct { gr_axes axes; const char *text; } bad[] = {
             { GR_AXES(2), "x is [2, 3], so an axis must be in -2 .. 1; got 2" },

@@ -32,7 +32,7 @@ static void a_norm_of_any_size_is_that_of_an_ordinary_row(void **state)
 {
     (void)state;
     const gr_real units[] = { TOP / 4, SQUARE, SMALL, TINY }, base[] = { 3, -4, 0, 12 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(units); k++) {
         gr_real x[4], dx[4], y;
         for (int i = 0; i < 4; i++) x[i] = base[i] * units[k];
@@ -55,7 +55,7 @@ static void a_variance_does_not_overflow_on_its_way(void **state)
 {
     (void)state;
     gr_real dx[4], y;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_real same[] = { 3 * TOP, 3 * TOP, 3 * TOP, 3 * TOP };
     assert_true(reduced(t, var_of, same, 4, dx) == 0 && dx[0] == 0 && dx[3] == 0);
     gr_real many[400]; /* the sum of their squares overflows, the variance does not */
@@ -74,7 +74,7 @@ static void the_gradient_of_a_large_logsumexp_adds_up_to_1(void **state)
 {
     (void)state;
     const gr_real at[] = { 0, 1000, 0x1p24f, -0x1p24f, 1e10f, TOP, -TOP };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(at); k++) {
         gr_real dx[3];
         const gr_real y = reduced(t, logsumexp_of, (const gr_real[]){ at[k], at[k], -3 * TOP }, 3, dx);

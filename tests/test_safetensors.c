@@ -20,7 +20,7 @@ static gr_safetensors *parse(gr_tape *t, const char *header, size_t n)
 
 static void assert_refused(const char *header, size_t n, const char *message)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_null(parse(t, header, n));
     assert_message(t, message);
     assert_int_equal(gr_error_code(t), GR_BAD_FILE);
@@ -48,7 +48,7 @@ static void assert_entry(const gr_safetensors *f, const char *name, gr_dtype dty
 static void reads_every_type_that_the_python_package_wrote(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
     assert_ok(t);
     assert_int_equal(f->count, 11);
@@ -81,7 +81,7 @@ static void reads_every_type_that_the_python_package_wrote(void **state)
 static void names_may_be_written_with_escapes(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{ \"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\" : {" T4 "} }\n\t\r ", 4);
     assert_ok(t);
     assert_string_equal(f->entry[0].name, "Aé€😀\"\\/\b\f\n\r\t");
@@ -92,7 +92,7 @@ static void names_may_be_written_with_escapes(void **state)
 static void a_file_without_tensors_is_one(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{}", 0);
     assert_ok(t);
     assert_int_equal(f->count, 0);
@@ -171,7 +171,7 @@ static void holes_and_overlaps_are_refused(void **state)
 static void lengths_that_lie_are_refused_before_memory_is_asked_for(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_safetensors_parse(t, "x", "1234567", 7));
     assert_message(t, "x: 7 bytes are no safetensors file");
     gr_tape_recover(t);
@@ -184,7 +184,7 @@ static void lengths_that_lie_are_refused_before_memory_is_asked_for(void **state
     close(fd);
     failing_memory memory = { 0 };
     const gr_allocator allocator = { failing_alloc, failing_release, &memory };
-    gr_tape *counted = gr_tape_new_with(1, (&(gr_tape_config){ .allocator = &allocator }));
+    gr_tape *counted = gr_tape_new(1, (&(gr_tape_config){ .allocator = &allocator }));
     const size_t before = memory.calls;
     assert_null(gr_safetensors_open(counted, in_folder("sparse")));
     char message[800];
@@ -202,7 +202,7 @@ static void a_file_of_torch_save_is_recognized(void **state)
 {
     (void)state;
     static const char zip[] = "PK\3\4\0\0\x08\x08\0\0\0\0archive/data.pkl", pickle[] = "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.";
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (int old = 0; old < 2; old++) {
         assert_null(gr_safetensors_parse(t, "net.pt", old ? pickle : zip, old ? sizeof pickle : sizeof zip));
         assert_message(t, "net.pt: this is a torch.save file; write it with safetensors.torch.save_file");
@@ -215,7 +215,7 @@ static void a_file_of_torch_save_is_recognized(void **state)
 static void null_is_an_error_or_nothing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_safetensors_parse(t, NULL, "12345678", 8));
     assert_message(t, "safetensors_parse: path is NULL");
     assert_int_equal(gr_error_code(t), GR_MISUSE);
@@ -246,7 +246,7 @@ static void no_prefix_and_no_changed_byte_of_a_file_is_a_danger(void **state)
     (void)state;
     size_t n;
     unsigned char *bytes = file_bytes(GOLDEN, &n);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t length = 0; length < n; length++) {
         unsigned char *exact = malloc(length + !length); /* a byte read past its end is seen by AddressSanitizer */
         memcpy(exact, bytes, length);
@@ -271,7 +271,7 @@ static void no_prefix_and_no_changed_byte_of_a_file_is_a_danger(void **state)
 static void a_path_that_is_no_file_is_an_error(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     char message[600];
     assert_null(gr_safetensors_open(t, in_folder("none")));
     snprintf(message, sizeof message, "cannot open '%s': No such file or directory", in_folder("none"));

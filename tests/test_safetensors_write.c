@@ -19,7 +19,7 @@ static bool write_again(gr_tape *t, const gr_safetensors *f, const char *path)
 static void writes_the_bytes_that_the_python_package_writes(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     size_t n;
     unsigned char *bytes = file_bytes(GOLDEN, &n);
     gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
@@ -35,7 +35,7 @@ static void names_survive_the_file(void **state)
 {
     (void)state;
     const char *name = "\x01\x1f\" \\ / \b\f\n\r\t é 😀";
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr_safetensors_write(t, in_folder("names"), &(gr_safetensors_item){ name, GR_I32, GR_SHAPE(1), &(int){ 5 } }, 1,
                                      (const char *[]){ name, name, NULL }));
     gr_safetensors *f = gr_safetensors_open(t, in_folder("names"));
@@ -60,7 +60,7 @@ static void names_that_cannot_be_read_again_are_not_written(void **state)
         { { a, a }, (const char *[]){ "k", NULL }, "cannot write 'never': the note 'k' has no value" },
         { { a, a }, (const char *[]){ "k", "1", "l", "2", "k", "3", NULL }, "cannot write 'never': the note 'k' appears twice" },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(c); i++) {
         assert_false(gr_safetensors_write(t, "never", c[i].item, 2, c[i].notes));
         assert_message(t, c[i].message);
@@ -90,7 +90,7 @@ static void items_that_make_no_sense_are_not_written(void **state)
         { { "b", GR_I64, { 3, { half, 2, 0 } }, &x }, "cannot write 'never': 'b', [9223372036854775808, 2, 0], is too large for this machine" },
         { { "b", GR_REAL_DTYPE, GR_SHAPE(4), NULL }, "cannot write 'never': 'b' is [4], but its data is NULL" },
     };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(c); i++) {
         assert_false(gr_safetensors_write(t, "never", (gr_safetensors_item[]){ good, c[i].item }, 2, NULL));
         assert_message(t, c[i].message);
@@ -114,7 +114,7 @@ static void a_header_that_is_too_long_to_be_read_is_not_written(void **state)
     const size_t n = 100000001;
     char *const name = malloc(n);
     memset(name, 'x', n - 1), name[n - 1] = 0;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_false(gr_safetensors_write(t, "never", NULL, 0, (const char *[]){ "a", name, NULL }));
     assert_message(t, "cannot write 'never': its header would be 100000032 bytes long, and 100000000 are the most that is read");
     gr_tape_free(t);
@@ -125,7 +125,7 @@ static void a_replaced_file_keeps_its_permissions(void **state)
 {
     (void)state;
     struct stat s;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
     chmod(in_folder("mode"), 0640);
     assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
@@ -150,7 +150,7 @@ static void every_file_call_may_fail(void **state)
     snprintf(path, sizeof path, "%s", in_folder("target"));
     for (int for_ever = 0; for_ever < 2; for_ever++)
         for (int at = 1, failed = 1; failed; at++) {
-            gr_tape *t = gr_tape_new(1);
+            gr_tape *t = gr_tape_new(1, NULL);
             gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
             assert_true(write_again(t, f, path));
             failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = ENOSPC, failing_files.for_ever = for_ever;
@@ -165,7 +165,7 @@ static void every_file_call_may_fail(void **state)
             gr_tape_free(t);
         }
     for (int at = 1, failed = 1; failed; at++) { /* reading */
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = EIO, failing_files.for_ever = true;
         gr_safetensors *f = gr_safetensors_open(t, path);
         failed = failing_files.calls >= at, failing_files.fail_at = 0;
@@ -183,7 +183,7 @@ static void short_and_interrupted_calls_are_continued(void **state)
     (void)state;
     size_t n;
     unsigned char *old = file_bytes(GOLDEN, &n);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     failing_files.little = true;
     gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
     assert_ok(t);

@@ -37,7 +37,7 @@ static gr_tensor *split_of(gr_tape *t, gr_tensor *const *in, void *a)
 static void check(gr_gradcheck_function *f, call c)
 {
     const gr_gradcheck_input in = { .shape = c.x };
-    assert_true(gr_gradcheck(stderr, c.name, f, &c, &in, 1, NULL));
+    assert_true(gr_gradcheck(c.name, f, &c, &in, 1, NULL, stderr));
 }
 
 static void gradients_match_finite_differences(void **state)
@@ -73,10 +73,10 @@ static void gradients_of_joins_match_finite_differences(void **state)
     const gr_gradcheck_input rows[] = { { .shape = GR_SHAPE(2, 3, 4) }, { .shape = GR_SHAPE(1, 3, 4) }, { .shape = GR_SHAPE(5, 3, 4), .no_grad = true } };
     const gr_gradcheck_input last[] = { { .shape = GR_SHAPE(2, 3, 1) }, { .shape = GR_SHAPE(2, 3, 17) }, { .shape = GR_SHAPE(2, 3, 0) } };
     const gr_gradcheck_input same[] = { { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(2, 3) } };
-    assert_true(gr_gradcheck(stderr, "cat", cat_of, &(call){ .axis = 0, .count = 3 }, rows, 3, NULL));
-    assert_true(gr_gradcheck(stderr, "cat", cat_of, &(call){ .axis = -1, .count = 3 }, last, 3, NULL));
+    assert_true(gr_gradcheck("cat", cat_of, &(call){ .axis = 0, .count = 3 }, rows, 3, NULL, stderr));
+    assert_true(gr_gradcheck("cat", cat_of, &(call){ .axis = -1, .count = 3 }, last, 3, NULL, stderr));
     for (int axis = -3; axis < 3; axis++)
-        assert_true(gr_gradcheck(stderr, "stack", stack_of, &(call){ .axis = axis, .count = 3 }, same, 3, NULL));
+        assert_true(gr_gradcheck("stack", stack_of, &(call){ .axis = axis, .count = 3 }, same, 3, NULL, stderr));
 }
 
 /* ---- Values, by hand ---- */
@@ -86,7 +86,7 @@ static gr_tensor *count_up(gr_tape *t, gr_shape shape) { return gr_reshape(t, gr
 static void values_are_where_they_should_be(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = count_up(t, GR_SHAPE(2, 3)), *part[2];
     assert_values(gr_permute(t, x, GR_AXES(1, 0)), 0, 0, 3, 1, 4, 2, 5);
     assert_values(gr_transpose(t, x, -1, 0), 0, 0, 3, 1, 4, 2, 5);
@@ -115,7 +115,7 @@ static void values_are_where_they_should_be(void **state)
 static void permute_matches_indexing(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(3, 1, 5, 4), GR_SHAPE(7, 20, 33, 17), GR_SHAPE(2, 150, 3, 70) };
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int code = 0; code < 256; code++) {
@@ -145,7 +145,7 @@ static void permute_matches_indexing(void **state)
 static void what_one_operator_does_another_undoes(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_rand(t, GR_SHAPE(70, 33, 90), 0, 1, "x"), *part[3];
     for (int axis = 0; axis < 3; axis++) {
         const size_t n = x->dim[axis];
@@ -166,7 +166,7 @@ static void what_one_operator_does_another_undoes(void **state)
 static void gradients_add_where_parts_overlap(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_arange(t, 4)), *a = gr_narrow(t, x, 0, 0, 3), *b = gr_flip(t, gr_narrow(t, x, 0, 1, 3), GR_AXES(0));
     gr_tensor *y = gr_cat(t, (gr_tensor *[]){ a, b, a }, 3, 0);
     assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 2, 3, 10, 20, 30, 100, 200, 300 }));
@@ -196,7 +196,7 @@ static void bits_do_not_depend_on_threads(void **state)
 static void sizes_of_zero_work_everywhere(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 0, 3))), *part[2];
     assert_true(gr_same_shape(gr_permute(t, x, GR_AXES(2, 1, 0)), gr_zeros(t, GR_SHAPE(3, 0, 2))));
     assert_true(gr_same_shape(gr_flip(t, x, GR_ALL_AXES), x));
@@ -223,7 +223,7 @@ static gr_tensor *x23(gr_tape *t) { return gr_zeros(t, GR_SHAPE(2, 3)); }
 static void bad_axes_indices_and_orders_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     refused(t, gr_permute(t, x23(t), GR_AXES(1)), "permute: x is [2, 3], so the order must name 2 axes; got 1");
     refused(t, gr_permute(t, x23(t), GR_AXES(1, -1)), "permute: axis 1 is given twice");
     refused(t, gr_permute(t, x23(t), GR_AXES(1, 2)), "permute: x is [2, 3], so an axis must be in -2 .. 1; got 2");
@@ -249,7 +249,7 @@ static void bad_axes_indices_and_orders_are_reported(void **state)
 static void bad_splits_and_joins_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *part[2] = { gr_scalar(t, 0), gr_scalar(t, 0) };
     assert_false(gr_split(t, x23(t), 1, (size_t[]){ 2, 2 }, 2, part));
     assert_true(!part[0] && !part[1]);
@@ -277,7 +277,7 @@ static void bad_splits_and_joins_are_reported(void **state)
 static void null_passes_through(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *none = NULL;
     call c = { .axes = GR_AXES(0), .count = 1 };
     const struct { gr_gradcheck_function *f; const char *message; } all[] = {

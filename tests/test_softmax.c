@@ -30,7 +30,7 @@ static void gradients_match_finite_differences_on_every_axis(void **state)
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (int axis = -1; axis < shapes[s].rank; axis++)
-                if (!gr_gradcheck(stderr, ops[k].name, ops[k].f, &axis, &(gr_gradcheck_input){ .shape = shapes[s] }, 1, NULL))
+                if (!gr_gradcheck(ops[k].name, ops[k].f, &axis, &(gr_gradcheck_input){ .shape = shapes[s] }, 1, NULL, stderr))
                     fail_msg("%s, shape %zu, axis %d", ops[k].name, s, axis);
 }
 
@@ -46,7 +46,7 @@ static void agree_with_their_composed_twins(void **state)
 static void values_match_hand_computed_ones(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 3 }, GR_SHAPE(3));
     assert_values(gr_softmax(t, x, 0), 3e-7, 0.09003057, 0.24472847, 0.66524096);
     assert_values(gr_log_softmax(t, x, 0), 3e-7, -2.40760596, -1.40760596, -0.40760596);
@@ -59,7 +59,7 @@ static void values_match_hand_computed_ones(void **state)
 static void probabilities_add_up_to_1(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *y = gr_softmax(t, gr_rand(t, GR_SHAPE(40, 999), -80, 80, "x"), 1);
     for (size_t r = 0; r < 40; r++) {
         double sum = 0;
@@ -75,7 +75,7 @@ static void huge_logits_do_not_overflow_and_minus_infinity_has_no_share(void **s
 {
     (void)state;
     const gr_real inf = (gr_real)INFINITY, x[] = { 1e30, -inf, 1e30, -1e30 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *row = gr_want_grad(t, gr_input(t, x, GR_SHAPE(4))), *column = gr_want_grad(t, gr_input(t, x, GR_SHAPE(4, 1, 1)));
     gr_tensor *wide = gr_expand(t, column, GR_SHAPE(4, 1, 3)); /* the same along an axis that is not the last */
     assert_values(gr_softmax(t, row, 0), 0, 0.5, 0, 0.5, 0);
@@ -91,7 +91,7 @@ static void nothing_but_minus_infinity_or_a_nan_gives_nan_in_its_own_row_only(vo
 {
     (void)state;
     const gr_real inf = (gr_real)INFINITY, x[] = { -inf, -inf, 0, 0, (gr_real)NAN, 0, inf, 0 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++)
         for (int axis = 0; axis < 2; axis++) { /* rows of the matrix, then columns of its transpose */
             gr_tensor *m = gr_input(t, x, GR_SHAPE(4, 2)), *y = axis ? m : gr_transpose(t, m, 0, 1);
@@ -155,7 +155,7 @@ static void bad_arguments_are_reported(void **state)
 {
     (void)state;
     char message[100];
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_tape_recover(t);
         gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 3)), *none = NULL;

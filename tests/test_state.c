@@ -16,7 +16,7 @@ static int remove_path(void **state)
 }
 
 /* Two layers, a buffer, a counter; the tie comes first in the walk. */
-typedef struct { gr_module *root, *first; gr_linear *fc; gr_tensor *mean; int64_t *count; } net;
+typedef struct { gr_module *root, *first; gr_linear_module *fc; gr_tensor *mean; int64_t *count; } net;
 static net net_new(gr_tape *t)
 {
     net n = { .root = gr_module_new(t) };
@@ -39,7 +39,7 @@ static uint64_t hash_net(const net *n)
 static void what_is_saved_comes_back(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1), *u = gr_tape_new(2);
+    gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(2, NULL);
     net n = net_new(t), m = net_new(u);
     *n.count = -5, n.mean->data[1] = (gr_real)HUGE_VAL, n.fc->bias->data[0] = (gr_real)NAN, n.fc->bias->data[1] = (gr_real)0x1p-140;
     gr_detach_keep(t, n.root, "h", n.mean); /* is no part of it */
@@ -64,11 +64,11 @@ static void what_is_saved_comes_back(void **state)
 static void a_part_of_a_tree_is_saved_under_its_own_names(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     assert_true(gr_state_save(t, &n.fc->module, path, NULL));
     gr_module *other = gr_module_new(t);
-    gr_linear *l = gr_linear_new(t, other, "some", 2, 3, NULL);
+    gr_linear_module *l = gr_linear_new(t, other, "some", 2, 3, NULL);
     assert_true(gr_state_load(t, &l->module, path));
     assert_same_bits(l->weight->data, n.fc->weight->data, 6);
     assert_true(gr_state_save(t, n.first, path, NULL)); /* what is tied to a parameter elsewhere is saved here too */
@@ -93,7 +93,7 @@ static const int64_t whole = 9;
 
 static void assert_misfit(const gr_safetensors_item *item, size_t count, const char *report)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     const uint64_t before = hash_net(&n);
     char message[1100];
@@ -143,7 +143,7 @@ static void a_long_report_ends_with_a_number(void **state)
 static void other_floating_types_are_converted(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     const uint16_t half[] = { 0x3c00, 0xc000, 0x0001 }, brain[] = { 0x3f80, 0xc000 };
     const int batches = 12;
@@ -162,7 +162,7 @@ static void other_floating_types_are_converted(void **state)
 static void tied_names_may_all_be_there_if_they_agree(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     const gr_safetensors_item tied = { "first.weight", GR_REAL_DTYPE, GR_SHAPE(3, 2), numbers };
     assert_true(write_items(t, (gr_safetensors_item[]){ WEIGHT, tied, BIAS, MEAN, BATCHES }, 5));
@@ -182,7 +182,7 @@ static void tied_names_may_all_be_there_if_they_agree(void **state)
 static void misuse_is_an_error(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     assert_false(gr_state_save(NULL, m, path, NULL));
     assert_false(gr_state_load(NULL, m, path));
@@ -225,7 +225,7 @@ static void a_read_that_fails_changes_no_weight(void **state)
 {
     (void)state;
     for (int at = 1, failed = 1; failed; at++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         net n = net_new(t);
         assert_true(gr_state_save(t, n.root, path, NULL));
         memset(n.fc->weight->data, 0, 6 * sizeof(gr_real));

@@ -7,7 +7,7 @@ static void streams_keep_their_order_and_their_addresses(void **state)
     enum { N = 500 };
     gr_stream *made[N];
     char name[24];
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     for (int i = 0; i < N; i++) {
         snprintf(name, sizeof name, "stream %d", i * 7919 % N);
         made[i] = gr_tape_stream(t, name);
@@ -32,7 +32,7 @@ static void streams_keep_their_order_and_their_addresses(void **state)
 static void a_stream_without_a_name_is_an_error(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     assert_non_null(gr_tape_stream(t, "")); /* the empty name is one */
     assert_null(gr_tape_stream(t, NULL));
     assert_message(t, "tape_stream: the stream's name is NULL");
@@ -42,7 +42,7 @@ static void a_stream_without_a_name_is_an_error(void **state)
 
 static size_t comparisons_of_streams(size_t n)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     comparisons = 0;
     for (size_t i = 0; i < n; i++) {
         char name[24];

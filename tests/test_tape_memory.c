@@ -7,7 +7,7 @@
 static void recover_puts_back_what_was_noted_and_reset_forgets_it(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     double running[2] = { 1, 2 };
     assert_true(gr_undo_note(t, running, sizeof running));
     running[0] = 10;
@@ -27,7 +27,7 @@ static void recover_puts_back_what_was_noted_and_reset_forgets_it(void **state)
 static void recover_takes_streams_and_parameter_gradients_back(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(7);
+    gr_tape *t = gr_tape_new(7, NULL);
     gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(1));
     gr__wants_grad(w, true);
     gr_real first[4];
@@ -45,7 +45,7 @@ static void recover_takes_streams_and_parameter_gradients_back(void **state)
 static void streams_go_on_over_resets_and_are_listed(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(7);
+    gr_tape *t = gr_tape_new(7, NULL);
     const char *name = NULL;
     gr_stream *a = gr_tape_stream(t, "a"), *b = gr_tape_stream(t, "b");
     assert_int_equal(gr_stream_take(t, a, 10), 0);
@@ -78,7 +78,7 @@ static void steps_no_larger_than_the_first_allocate_nothing(void **state)
 {
     (void)state;
     counter c = { 0 };
-    gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .allocator = &(gr_allocator){ counting_alloc, counting_release, &c } });
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &(gr_allocator){ counting_alloc, counting_release, &c } });
     size_t after_first = 0;
     gr_stream s = gr_stream_new(3, "sizes");
     for (int step = 0; step < 50; step++) {
@@ -102,7 +102,7 @@ static void every_allocation_may_fail(void **state)
     for (size_t fail_at = 1;; fail_at++) {
         counter c = { .fail_at = fail_at };
         const gr_allocator memory = { counting_alloc, counting_release, &c };
-        gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .allocator = &memory, .threads = 2 });
+        gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &memory, .threads = 2 });
         gr_tensor *x = leaf(t, 200000, 1), *noise = gr_rand(t, GR_SHAPE(200000), 0, 1, "noise");
         gr_tensor *y = inner(t, scale(t, x, 2), noise);
         const bool good = gr_backward(t, y);
@@ -125,7 +125,7 @@ static void every_allocation_may_fail(void **state)
 static void a_rewind_gives_back_what_came_after_the_mark(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 1000, 1);
     size_t bytes = 0;
     for (int i = 0; i < 10000; i++) {
@@ -147,7 +147,7 @@ static void a_rewind_gives_back_what_came_after_the_mark(void **state)
 static void an_undo_note_survives_a_rewind(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     int outside = 1;
     const gr_mark mark = gr_tape_mark(t);
     assert_true(gr_undo_note(t, &outside, sizeof outside));
@@ -163,7 +163,7 @@ static void a_stale_tensor_is_poisoned_under_address_sanitizer(void **state)
 {
     (void)state;
 #ifdef GR__ASAN
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const gr_tensor *x = leaf(t, 100, 0);
     const gr_real *data = x->data;
     assert_false(__asan_address_is_poisoned(data));
@@ -178,7 +178,7 @@ static void a_stale_tensor_is_poisoned_under_address_sanitizer(void **state)
 static void modes_are_kept_over_resets(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(5);
+    gr_tape *t = gr_tape_new(5, NULL);
     assert_true(gr_tape_training(t) && gr_tape_recording(t));
     gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
     gr_tape_reset(t);
@@ -191,7 +191,7 @@ static void modes_are_kept_over_resets(void **state)
 static void max_bytes_bounds_the_memory_of_a_tape(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new_with(1, &(gr_tape_config){ .max_bytes = 300000 });
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .max_bytes = 300000 });
     gr_tensor *x = gr_ones(t, GR_SHAPE(1000));
     for (int i = 0; i < 20; i++) assert_non_null(gr_tanh(t, x));
     while (gr_save(t, 5000)) {}

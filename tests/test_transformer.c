@@ -159,7 +159,7 @@ static void three_training_steps_agree(void **state)
     gr_embedding_module *token = gr_embedding_new(tape, net, "token", V, E, NULL);
     gr_positions *position = gr_positions_new(tape, net, "position", T, E);
     gr_transformer *body = gr_transformer_new(tape, net, "body", E, HEADS, 2, &stack);
-    gr_linear *head = gr_linear_new(tape, net, "head", E, V, NULL);
+    gr_linear_module *head = gr_linear_new(tape, net, "head", E, V, NULL);
     gr_optim *adam = gr_adam_new(tape, net, &(gr_adam_config){ .lr = 0.01 });
     assert_ok(tape);
     fill("train", "p/", net);
@@ -190,7 +190,7 @@ static void three_training_steps_agree(void **state)
 
 static int open_golden(void **state)
 {
-    tape = gr_tape_new(1);
+    tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, "tests/golden/transformer.safetensors");
     if (!golden) print_error("%s\n", gr_message(tape));
     return !golden || make_folder(state);

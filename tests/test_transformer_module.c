@@ -16,7 +16,7 @@ static double largest(const gr_tensor *x)
 static void attention_starts_as_pytorch_does(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     const gr_multihead_attention *m = gr_multihead_attention_new(t, net, "attn", 48, 4, NULL);
     const gr_multihead_attention *bare = gr_multihead_attention_new(t, net, "bare", 6, 2, &(gr_multihead_attention_config){ .no_bias = true });
@@ -43,7 +43,7 @@ static void a_layer_has_pytorchs_names_in_its_order(void **state)
         "body.layers.0.norm1.bias",               "body.layers.0.norm2.weight",           "body.layers.0.norm2.bias",
         "body.norm.weight",                       "body.norm.bias",
     };
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     const gr_transformer *m = gr_transformer_new(t, net, "body", 6, 2, 1, &(gr_transformer_config){ .final_norm = true });
     assert_ok(t);
@@ -58,7 +58,7 @@ static void a_layer_has_pytorchs_names_in_its_order(void **state)
 static void the_summary_counts_multiply_adds(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_transformer_new(t, net, "body", 6, 2, 1, &(gr_transformer_config){ .feedforward = 10, .no_norm = true });
     size_t work = 0;
@@ -77,10 +77,10 @@ static gr_tensor *plain_norm(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t,
 static gr_tensor *written_out(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, bool first)
 {
     const gr_multihead_attention *m = l->self_attn;
-    const gr_linear *l1 = (const gr_linear *)l->linear1, *l2 = (const gr_linear *)l->linear2;
-    gr_tensor *a = gr_attention_packed(t, gr_linear_op(t, first ? plain_norm(t, x) : x, m->in_proj_weight, m->in_proj_bias),
-                                       &(gr_attention_options){ .heads = m->heads, .causal = m->causal });
-    x = gr_add(t, x, gr_linear_op(t, a, m->out_weight, m->out_bias));
+    const gr_linear_module *l1 = (const gr_linear_module *)l->linear1, *l2 = (const gr_linear_module *)l->linear2;
+    gr_tensor *a = gr_attention_packed(t, gr_linear(t, first ? plain_norm(t, x) : x, m->in_proj_weight, m->in_proj_bias),
+                                       &(gr_attention_config){ .heads = m->heads, .causal = m->causal });
+    x = gr_add(t, x, gr_linear(t, a, m->out_weight, m->out_bias));
     if (!first) x = plain_norm(t, x);
     gr_tensor *f = gr_linear_forward(t, l2, gr_gelu(t, gr_linear_forward(t, l1, first ? plain_norm(t, x) : x)));
     x = gr_add(t, x, f);
@@ -91,7 +91,7 @@ static void a_layer_is_what_it_says(void **state)
 {
     (void)state;
     for (int first = 0; first < 2; first++) {
-        gr_tape *t = gr_tape_new(3);
+        gr_tape *t = gr_tape_new(3, NULL);
         gr_module *net = gr_module_new(t);
         const gr_transformer_config c = { .norm_first = first, .causal = true, .activation = gr_gelu };
         gr_transformer_layer *l = gr_transformer_layer_new(t, net, "l", 12, 3, &c);
@@ -110,7 +110,7 @@ static void any_norm_makes_a_layer_whose_parameters_all_learn(void **state)
     (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int first = 0; first < 2; first++) {
-            gr_tape *t = gr_tape_new(3);
+            gr_tape *t = gr_tape_new(3, NULL);
             gr_module *net = gr_module_new(t);
             const gr_transformer_config c = { .norm = kinds[k], .no_norm = !k, .norm_first = first, .final_norm = first, .dropout = 0.1 };
             gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 2, &c);
@@ -133,7 +133,7 @@ static void any_norm_makes_a_layer_whose_parameters_all_learn(void **state)
 static void batch_norm_counts_real_positions_only(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 1, &(gr_transformer_config){ .norm = GR_NORM_BATCH, .norm_first = true });
     gr_tensor *x = gr_randn(t, GR_SHAPE(2, 5, 8), 0, 1, "x"), *other = gr_input(t, x->data, gr_shape_of(x));
@@ -148,7 +148,7 @@ static void batch_norm_counts_real_positions_only(void **state)
 static void attention_to_others_is_cross_attention(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 8, 2, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(2, 5, 8), 0, 1, "x"), *copy = gr_input(t, x->data, gr_shape_of(x));
@@ -162,7 +162,7 @@ static void attention_to_others_is_cross_attention(void **state)
 static void dropout_has_a_stream_for_each_place(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 1, &(gr_transformer_config){ .dropout = 0.5 });
     gr_tensor *x = gr_randn(t, GR_SHAPE(2, 5, 8), 0, 1, "x");
@@ -185,7 +185,7 @@ static void positions_are_waves(void **state)
     (void)state;
     const size_t sizes[] = { 1, 2, 5, 128 };
     for (size_t k = 0; k < COUNT(sizes); k++) {
-        gr_tape *t = gr_tape_new(3);
+        gr_tape *t = gr_tape_new(3, NULL);
         gr_tensor *y = gr_add_positions(t, gr_zeros(t, GR_SHAPE(2, 300, sizes[k])));
         assert_ok(t);
         for (size_t n = 0; n < y->len; n++) {
@@ -200,7 +200,7 @@ static void positions_are_waves(void **state)
 static void learned_positions_are_rows_that_are_added(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_positions *m = gr_positions_new(t, net, "pos", 4, 2);
     memcpy(m->weight->data, ((gr_real[]){ 1, 2, 3, 4, 5, 6, 7, 8 }), 8 * sizeof(gr_real));
@@ -216,7 +216,7 @@ static void learned_positions_are_rows_that_are_added(void **state)
 static void a_residual_adds_its_input(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(3);
+    gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *r = gr_residual_new(t, net, "r");
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, -2 }, GR_SHAPE(2)));
     assert_values(gr_forward(t, r, x), 0, 2, -4); /* nothing under it: f is the identity */
@@ -247,7 +247,7 @@ static void sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm(void **stat
     (void)state;
     enum { D = 64, LAYERS = 16 };
     double average = 0;
-    gr_tape *t = gr_tape_new(5);
+    gr_tape *t = gr_tape_new(5, NULL);
     assert_true(fabs(mean_square(gr_relu(t, gr_randn(t, GR_SHAPE(200000), 0, 1, "x"))) - 0.5) < 0.005); /* lemma 1 */
     for (int first = 0; first < 2; first++) {
         gr_module *net = gr_module_new(t);
@@ -259,8 +259,8 @@ static void sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm(void **stat
             memset(a->in_proj_weight->data, 0, 2 * D * D * sizeof(gr_real));
             const gr_real wider = (gr_real)sqrt(2); /* Xavier of W_V by itself, not of the three together */
             for (size_t i = 2 * D * D; i < a->in_proj_weight->len; i++) a->in_proj_weight->data[i] *= wider;
-            gr_param_init(t, m->layer[l]->linear1, "weight", gr_xavier_uniform(1)), gr_param_init(t, m->layer[l]->linear1, "bias", gr_constant(0));
-            gr_param_init(t, m->layer[l]->linear2, "weight", gr_xavier_uniform(1)), gr_param_init(t, m->layer[l]->linear2, "bias", gr_constant(0));
+            gr_param_init(t, m->layer[l]->linear1, "weight", gr_init_xavier_uniform(1)), gr_param_init(t, m->layer[l]->linear1, "bias", gr_init_constant(0));
+            gr_param_init(t, m->layer[l]->linear2, "weight", gr_init_xavier_uniform(1)), gr_param_init(t, m->layer[l]->linear2, "bias", gr_init_constant(0));
             const double depth = (double)l + 1;
             gr_tensor *mid = gr_forward(t, m->layer[l]->norm1, gr_add(t, x, gr_multihead_attention_forward(t, a, x, NULL, NULL, NULL)));
             gr_tensor *sum = gr_add(t, mid, gr_forward(t, m->layer[l]->linear2, gr_relu(t, gr_forward(t, m->layer[l]->linear1, mid))));
@@ -286,7 +286,7 @@ static bool train(gr_tape *t, int steps, uint64_t *hash)
     gr_module *net = gr_module_new(t);
     gr_embedding_module *token = gr_embedding_new(t, net, "token", V, SIZE, NULL);
     gr_transformer *body = gr_transformer_new(t, net, "body", SIZE, 4, 2, &small);
-    gr_linear *head = gr_linear_new(t, net, "head", SIZE, V, NULL);
+    gr_linear_module *head = gr_linear_new(t, net, "head", SIZE, V, NULL);
     gr_optim *adam = gr_adam_new(t, net, NULL);
     int ids[B * T], next[B * T];
     bool well = !gr_failed(t);
@@ -316,7 +316,7 @@ static void training_has_the_same_bits_on_any_threads_and_instruction_set(void *
         for (int threads = 1; threads <= 4; threads += 3) {
             uint64_t hash = 1;
             if (IN_DOUBLE && test_isa_after(isa)) continue;
-            gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
+            gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads, .isa = isa }));
             assert_true(train(t, 3, &hash));
             assert_true(!want || hash == want);
             want = hash;
@@ -336,7 +336,7 @@ static void out_of_memory_is_an_error_anywhere(void **state)
 static void bad_arguments_are_reported(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 6, 2, NULL);
     gr_transformer_layer *l = gr_transformer_layer_new(t, net, "l", 6, 2, NULL);
@@ -360,17 +360,17 @@ static void bad_arguments_are_reported(void **state)
     BAD("bad: too many layers: 18446744073709551615", gr_transformer_new(t, net, "bad", 6, 2, SIZE_MAX, NULL));
     BAD("multihead_attention: the module is NULL", gr_multihead_attention_forward(t, NULL, x, NULL, NULL, NULL));
     BAD("multihead_attention: argument 1 is NULL", gr_multihead_attention_forward(t, m, NULL, NULL, NULL, NULL));
-    BAD("multihead_attention: query must be [B, T, 6] for m; got [2, 4, 5]", gr_multihead_attention_forward(t, m, y, NULL, NULL, NULL));
-    BAD("multihead_attention: key must be [B, T, 6] for m; got [2, 4, 5]", gr_multihead_attention_forward(t, m, x, y, NULL, NULL));
-    BAD("multihead_attention: value must be [B, T, 6] for m; got [2, 4, 5]", gr_multihead_attention_forward(t, m, x, x, y, NULL));
+    BAD("multihead_attention in m: query must be [B, T, 6]; got [2, 4, 5]", gr_multihead_attention_forward(t, m, y, NULL, NULL, NULL));
+    BAD("multihead_attention in m: key must be [B, T, 6]; got [2, 4, 5]", gr_multihead_attention_forward(t, m, x, y, NULL, NULL));
+    BAD("multihead_attention in m: value must be [B, T, 6]; got [2, 4, 5]", gr_multihead_attention_forward(t, m, x, x, y, NULL));
     BAD("transformer: the layer is NULL", gr_transformer_layer_forward(t, NULL, x, NULL));
     BAD("transformer: argument 1 is NULL", gr_transformer_layer_forward(t, l, NULL, NULL));
-    BAD("transformer: x must be [B, T, 6] for l; got [2, 4, 5]", gr_transformer_layer_forward(t, l, y, NULL));
+    BAD("transformer in l: x must be [B, T, 6]; got [2, 4, 5]", gr_transformer_layer_forward(t, l, y, NULL));
     BAD("transformer: the module is NULL", gr_transformer_forward(t, NULL, x, NULL));
     BAD("transformer: argument 1 is NULL", gr_transformer_forward(t, body, NULL, NULL));
     BAD("add_positions: x must be [.., T, size]; got [3]", gr_add_positions(t, gr_zeros(t, GR_SHAPE(3))));
     BAD("positions: the module is NULL", gr_positions_forward(t, NULL, x));
-    BAD("positions: x must be [.., T, 6] with T at most 3 for p; got [2, 4, 6]", gr_positions_forward(t, p, x));
+    BAD("positions in p: x must be [.., T, 6] with T at most 3; got [2, 4, 6]", gr_positions_forward(t, p, x));
     gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 4, 6));
     assert_true(gr_transformer_forward(t, body, x, NULL) == x); /* no layers */
     assert_int_equal(gr_module_parameters(net), gr_module_parameters(&m->module) + gr_module_parameters(&l->module) + 18);

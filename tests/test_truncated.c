@@ -37,7 +37,7 @@ static void one_chunk_is_plain_back_propagation(void **state)
     (void)state;
     gr_real x[T * N * I];
     fill(x);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     rnn plain = rnn_new(t), cut = rnn_new(t);
     const gr_lstm_out s = gr_lstm_forward(t, plain.lstm, gr_input(t, x, GR_SHAPE(T, N, I)), NULL);
     assert_true(gr_backward(t, gr_sum(t, gr_square(t, s.y), GR_ALL_AXES, false)));
@@ -56,7 +56,7 @@ static void chunks_go_on_where_the_last_has_ended(void **state)
     (void)state;
     gr_real x[T * N * I], y[T * N * H];
     fill(x);
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     rnn r = rnn_new(t);
     memcpy(y, gr_lstm_forward(t, r.lstm, gr_input(t, x, GR_SHAPE(T, N, I)), NULL).y->data, sizeof y);
     size_t bytes = 0;
@@ -80,9 +80,9 @@ static void keeping_before_backward_spoils_nothing(void **state)
     (void)state;
     gr_real dw[2] = { 0, 0 };
     for (int early = 0; early < 2; early++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
-        gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(1), gr_constant(3));
+        gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(1), gr_init_constant(3));
         gr_detach_keep(t, net, "h", gr_full(t, GR_SHAPE(1), 2));
         gr_tape_reset(t);
         gr_tensor *h = gr_mul(t, w, gr_carried(t, net, "h"));
@@ -97,7 +97,7 @@ static void keeping_before_backward_spoils_nothing(void **state)
 static void what_is_forgotten_may_change_its_shape_and_comes_back(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *inner = gr_sequential_new(t, net, "inner");
     gr_detach_keep(t, inner, "h", gr_full(t, GR_SHAPE(2), 7));
     gr_tape_reset(t);

@@ -2,12 +2,12 @@
 #include "tests/test.h"
 #include <pthread.h>
 
-typedef struct { const gr_lstm *lstm; const gr_linear *fc; gr_real first[10]; bool good; } classification;
+typedef struct { const gr_lstm *lstm; const gr_linear_module *fc; gr_real first[10]; bool good; } classification;
 
 static void *classify(void *argument)
 {
     classification *j = argument;
-    gr_tape *t = gr_tape_new_with(3, &(gr_tape_config){ .threads = 2 });
+    gr_tape *t = gr_tape_new(3, &(gr_tape_config){ .threads = 2 });
     for (int step = 0; step < 20; step++) {
         gr_tape_reset(t);
         gr_tape_set_recording(t, step % 2);
@@ -23,10 +23,10 @@ static void *classify(void *argument)
 static void forward_passes_side_by_side_give_the_same_bits(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     const gr_lstm *lstm = gr_lstm_new(t, net, "lstm", 5, 16, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
-    const gr_linear *fc = gr_linear_new(t, net, "fc", 16, 10, NULL);
+    const gr_linear_module *fc = gr_linear_new(t, net, "fc", 16, 10, NULL);
     classification job[3] = { { lstm, fc, { 0 }, false }, { lstm, fc, { 0 }, false }, { lstm, fc, { 0 }, false } };
     pthread_t thread[2];
     assert_ok(t);
@@ -44,9 +44,9 @@ typedef struct { uint64_t hash; } trained;
 static void *train(void *argument)
 {
     trained *r = argument;
-    gr_tape *t = gr_tape_new(5);
+    gr_tape *t = gr_tape_new(5, NULL);
     gr_module *net = gr_module_new(t);
-    gr_linear *fc = gr_linear_new(t, net, "fc", 7, 3, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 7, 3, NULL);
     gr_optim *sgd = gr_sgd_new(t, net, &(gr_sgd_config){ .lr = 0.1, .momentum = 0.9 });
     for (int step = 0; step < 30; step++) {
         gr_tape_reset(t);

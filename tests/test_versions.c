@@ -13,9 +13,9 @@ static void assert_error(gr_tape *t, const char *message)
 static void a_parameter_that_changed_since_the_forward_is_an_error(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    gr_linear *fc = gr_linear_new(t, net, "fc", 2, 3, NULL);
+    gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 3, NULL);
     gr_optim *sgd = gr_sgd_new(t, net, NULL);
     const char *const message = "backward: fc.weight [3, 2] changed after linear in fc used it, so its gradient would be wrong; step, load, "
                                 "initialize or keep after gr_backward";
@@ -25,11 +25,11 @@ static void a_parameter_that_changed_since_the_forward_is_an_error(void **state)
     for (int way = 0; way < 4; way++) {
         gr_tape_reset(t);
         gr_tensor *loss = gr_mean(t, gr_linear_forward(t, fc, gr_ones(t, GR_SHAPE(4, 2))), GR_ALL_AXES, false);
-        if (way == 0) assert_true(gr_param_init(t, &fc->module, "weight", gr_uniform(-1, 1)));
-        if (way == 1) assert_true(gr_param_init(t, &fc->module, "weight", gr_orthogonal(1)));
+        if (way == 0) assert_true(gr_param_init(t, &fc->module, "weight", gr_init_uniform(-1, 1)));
+        if (way == 1) assert_true(gr_param_init(t, &fc->module, "weight", gr_init_orthogonal(1)));
         if (way == 3) assert_true(gr_state_load(t, net, path));
         if (way == 2) {
-            gr_tape *other = gr_tape_new(1);
+            gr_tape *other = gr_tape_new(1, NULL);
             assert_true(gr_backward(other, gr_mean(other, gr_linear_forward(other, fc, gr_ones(other, GR_SHAPE(4, 2))), GR_ALL_AXES, false)));
             assert_true(gr_optim_step(other, sgd));
             gr_tape_free(other);
@@ -46,7 +46,7 @@ static void a_parameter_that_changed_since_the_forward_is_an_error(void **state)
 static void a_kept_state_that_changed_since_the_forward_is_an_error(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2)));
     gr_tensor *kept = gr_detach_keep(t, net, "h", x), *y = gr_sum(t, gr_mul(t, x, kept), GR_ALL_AXES, false);
@@ -60,9 +60,9 @@ static void anomaly_mode_sees_a_change_made_by_hand(void **state)
 {
     (void)state;
     for (int anomaly = 0; anomaly < 2; anomaly++) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
-        gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_constant(1));
+        gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_init_constant(1));
         gr_tape_set_anomaly(t, anomaly);
         gr_tensor *y = gr_sum(t, gr_mul(t, w, w), GR_ALL_AXES, false);
         w->data[1] = 99;
@@ -77,7 +77,7 @@ static void anomaly_mode_sees_a_change_made_by_hand(void **state)
 static void a_number_that_no_tensor_has_had_is_refused(void **state)
 {
     (void)state;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor later = *gr_ones(t, GR_SHAPE(2));
     later.stamp = 0xbf700006;
     assert_null(gr_neg(t, &later));

@@ -55,9 +55,9 @@ static gr_tensor *normalized(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t,
 /* What the plain LSTM's own sums would be with the paper's norms in their places: LN(W x) + LN(W h) + b. */
 static gr_tensor *normalized_gates(gr_tape *t, const dive_model *m, size_t step)
 {
-    const gr_recurrent_weights *const w = m->lstm->weights;
-    gr_tensor *a = normalized(t, gr_linear_op(t, gr_select(t, m->x, 1, (ptrdiff_t)step), w->w_ih, NULL));
-    if (step) a = gr_add(t, a, normalized(t, gr_linear_op(t, gr_select(t, m->state.y, 1, (ptrdiff_t)step - 1), w->w_hh, NULL)));
+    const gr_recurrent_weights *const w = m->lstm->recurrent.weights;
+    gr_tensor *a = normalized(t, gr_linear(t, gr_select(t, m->x, 1, (ptrdiff_t)step), w->w_ih, NULL));
+    if (step) a = gr_add(t, a, normalized(t, gr_linear(t, gr_select(t, m->state.y, 1, (ptrdiff_t)step - 1), w->w_hh, NULL)));
     return gr_add(t, gr_add(t, a, w->b_ih), w->b_hh);
 }
 

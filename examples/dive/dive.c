@@ -48,7 +48,7 @@ bool dive_tick(dive *d, double share, const char *format, ...)
     return !kit_interrupted() && !gr_failed(d->r->tape);
 }
 
-gr_tape *dive_tape(const dive *d, uint64_t seed) { return gr_tape_new_with(seed, (&(gr_tape_config){ .pool = d->r->pool })); }
+gr_tape *dive_tape(const dive *d, uint64_t seed) { return gr_tape_new(seed, (&(gr_tape_config){ .pool = d->r->pool })); }
 
 void dive_tape_free(dive *d, gr_tape *t)
 {

@@ -35,7 +35,7 @@ static void training_or_not(gr_tape *t, double *v)
 {
     gr_tensor *x = normal(t, 64, 32, 1, 2, "x"), *y[2][2];
     for (int training = 0; training < 2; training++) {
-        const gr_batch_norm_options running = { .running_mean = gr_zeros(t, GR_SHAPE(32)), .running_var = gr_ones(t, GR_SHAPE(32)) };
+        const gr_batch_norm_settings running = { .running_mean = gr_zeros(t, GR_SHAPE(32)), .running_var = gr_ones(t, GR_SHAPE(32)) };
         gr_tape_set_training(t, training);
         y[0][training] = layer_norm(t, x, 1e-5), y[1][training] = gr_batch_norm(t, x, 1, NULL, NULL, &running);
     }
@@ -100,7 +100,7 @@ static void quarter_turn(gr_tape *t, double *v)
     enum { N = 24 * 16 };
     gr_tensor *x = gr_randn(t, GR_SHAPE(32, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w");
     gr_tensor *twice = gr_want_grad(t, gr_detach(t, gr_mul(t, w, gr_scalar(t, 2))));
-    gr_tensor *y = layer_norm(t, gr_linear_op(t, x, w, NULL), 0), *z = layer_norm(t, gr_linear_op(t, x, twice, NULL), 0);
+    gr_tensor *y = layer_norm(t, gr_linear(t, x, w, NULL), 0), *z = layer_norm(t, gr_linear(t, x, twice, NULL), 0);
     const gr_real *const g = grad(t, gr_add(t, y, z), w), *const of[2] = { w ? w->data : NULL, twice ? twice->data : NULL };
     const gr_real *const by[2] = { g, g ? gr_grad(t, twice) : NULL };
     double tangent[2];
@@ -125,9 +125,9 @@ static void gain_gradient(gr_tape *t, double *v)
     gr_tensor *g[2] = { gr_want_grad(t, gr_ones(t, GR_SHAPE(24))), gr_want_grad(t, gr_ones(t, GR_SHAPE(24))) };
     gr_tensor *u[2] = { normal(t, 24, 16, 0, 1, "u"), NULL };
     u[1] = gr_want_grad(t, gr_detach(t, u[0]));
-    gr_tensor *y = gr_add(t, gr_layer_norm(t, gr_linear_op(t, x, w, NULL), 1, g[0], NULL, 0),
-                          gr_layer_norm(t, gr_linear_op(t, ten, w, NULL), 1, g[1], NULL, 0));
-    gr_tensor *plain = gr_add(t, gr_linear_op(t, x, u[0], NULL), gr_linear_op(t, ten, u[1], NULL));
+    gr_tensor *y = gr_add(t, gr_layer_norm(t, gr_linear(t, x, w, NULL), 1, g[0], NULL, 0),
+                          gr_layer_norm(t, gr_linear(t, ten, w, NULL), 1, g[1], NULL, 0));
+    gr_tensor *plain = gr_add(t, gr_linear(t, x, u[0], NULL), gr_linear(t, ten, u[1], NULL));
     if (!grad(t, gr_add(t, y, plain), g[0])) return;
     v[0] = apart(gr_grad(t, g[1]), gr_grad(t, g[0]), 24);
     v[1] = dot(gr_grad(t, u[1]), gr_grad(t, u[1]), u[1]->len) / dot(gr_grad(t, u[0]), gr_grad(t, u[0]), u[0]->len);

@@ -31,7 +31,7 @@ static void running_variance(gr_tape *t, double *v)
 {
     enum { M = 4 };
     gr_tensor *x = normal(t, M, 1, 3, 2, "x"), *var = gr_ones(t, GR_SHAPE(1));
-    const gr_batch_norm_options options = { .running_mean = gr_zeros(t, GR_SHAPE(1)), .running_var = var };
+    const gr_batch_norm_settings options = { .running_mean = gr_zeros(t, GR_SHAPE(1)), .running_var = var };
     double mean, biased;
     if (!gr_batch_norm(t, x, 1, NULL, NULL, &options)) return;
     moments(x->data, M, &mean, &biased);
@@ -51,7 +51,7 @@ static void constant_statistics(gr_tape *t, double *v)
         gr_stream s = gr_stream_new(gr_tape_seed(t), "x");
         for (size_t i = 0; x && i < 64; i++) x->data[i] = (gr_real)gr_stream_normal(&s, 0, 1);
         gr_tensor *u = gr_add(t, x, bias), *y = gr_sub(t, u, gr_detach(t, gr_mean(t, u, GR_AXES(0), true)));
-        gr_tensor *loss = gr_mse(t, y, target);
+        gr_tensor *loss = gr_mse(t, y, target, GR_REDUCE_MEAN);
         if (!gr_backward(t, loss)) return;
         if (step == 0) first = gr_item(loss);
         if (step == STEPS / 2) half = b;

@@ -85,8 +85,8 @@ static void measure_shapes(dive *d)
     enum { CASES = 128, UNITS = 128 };
     gr_tape *const t = dive_tape(d, dive_seed(d, 0));
     gr_module *const root = gr_module_new(t);
-    gr_linear *const fc = gr_linear_new(t, root, "fc", KIT_PIXELS, UNITS, NULL);
-    if (fc) gr_param_init(t, &fc->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+    gr_linear_module *const fc = gr_linear_new(t, root, "fc", KIT_PIXELS, UNITS, NULL);
+    if (fc) gr_param_init(t, &fc->module, "weight", gr_init_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
     kit_batches images = kit_batches_new(t, &d->data.test, CASES, false);
     if (fc && !gr_failed(t)) {
         const kit_batch b = kit_next(t, &images);

@@ -47,10 +47,10 @@ void flow_build(kit_arm *arm)
     for (gr_slot *p = gr_slot_first(&m->body->module); p; p = gr_slot_next(&m->body->module, p)) {
         if (p->kind != GR_PARAMETER || p->is_norm_or_bias) continue;
         const double in = (double)gr_size(p->tensor, 1), out = strcmp(p->name, "in_proj_weight") ? (double)gr_size(p->tensor, 0) : in;
-        gr_param_init(arm->tape, p->owner, p->name, gr_normal(0, sqrt(2 / (in + out))));
+        gr_param_init(arm->tape, p->owner, p->name, gr_init_normal(0, sqrt(2 / (in + out))));
     }
-    gr_param_init(arm->tape, &m->token->module, "weight", gr_normal(0, sqrt(0.5)));
-    gr_param_init(arm->tape, &m->position->module, "weight", gr_normal(0, sqrt(0.5)));
+    gr_param_init(arm->tape, &m->token->module, "weight", gr_init_normal(0, sqrt(0.5)));
+    gr_param_init(arm->tape, &m->position->module, "weight", gr_init_normal(0, sqrt(0.5)));
 }
 
 size_t flow_gradients(const kit_arm *arm, double g[2][FLOW_PLACES])
@@ -64,7 +64,7 @@ size_t flow_gradients(const kit_arm *arm, double g[2][FLOW_PLACES])
         memcpy(g[0], m->state.dh_norm, n * sizeof **g), memcpy(g[1], m->state.dc_norm, n * sizeof **g);
         return n;
     case DIVE_TRANSFORMER:
-        for (; n < s->depth; n++) g[0][n] = flow_norm(arm->tape, ((const gr_linear *)m->body->layer[n]->linear2)->weight);
+        for (; n < s->depth; n++) g[0][n] = flow_norm(arm->tape, ((const gr_linear_module *)m->body->layer[n]->linear2)->weight);
         return n;
     default:
         for (; n < s->depth; n++) g[0][n] = flow_norm(arm->tape, m->raw[n]);

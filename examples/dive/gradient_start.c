@@ -146,7 +146,7 @@ static void measure_rnn(dive *d)
         gr_tape_reset(t);
         gr_tensor *const w = gr_randn(t, GR_SHAPE(H, H), 0, 1 / sqrt(H), "w"), *const gamma = gr_full(t, GR_SHAPE(H), flow_gains[i]);
         gr_tensor *const first = gr_want_grad(t, gr_randn(t, GR_SHAPE(B, H), 0, 0.1, "h0")), *h = first;
-        for (size_t k = 0; k < STEPS; k++) h = gr_tanh(t, gr_batch_norm(t, gr_linear_op(t, h, w, NULL), -1, gamma, NULL, NULL));
+        for (size_t k = 0; k < STEPS; k++) h = gr_tanh(t, gr_batch_norm(t, gr_linear(t, h, w, NULL), -1, gamma, NULL, NULL));
         const gr_tensor *const dh = gr_randn(t, GR_SHAPE(B, H), 0, 1, "dh");
         if (dh && gr_backward_from(t, h, dh->data)) back[i] = flow_norm(t, first) / sqrt((double)(B * H));
     }

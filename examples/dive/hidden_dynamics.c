@@ -49,11 +49,11 @@ static void build(kit_arm *arm)
     for (size_t k = 0; k <= HIDDEN && !gr_failed(t); k++) {
         char name[2][16];
         snprintf(name[0], sizeof name[0], "fc%zu", k + 1), snprintf(name[1], sizeof name[1], "norm%zu", k + 1);
-        gr_linear *const l = *(k < HIDDEN ? &m->in[k] : &m->out) =
+        gr_linear_module *const l = *(k < HIDDEN ? &m->in[k] : &m->out) =
             gr_linear_new(t, arm->net, name[0], k ? UNITS : KIT_PIXELS, k < HIDDEN ? UNITS : 10, NULL);
         if (!l) return;
-        gr_param_init(t, &l->module, "weight", gr_normal(0, 0.1));
-        gr_param_init(t, &l->module, "bias", gr_constant(0));
+        gr_param_init(t, &l->module, "weight", gr_init_normal(0, 0.1));
+        gr_param_init(t, &l->module, "bias", gr_init_constant(0));
         if (k < HIDDEN) m->norm[k] = gr_norm_new(t, arm->net, name[1], (gr_norm_kind)arm->kind, UNITS, NULL);
     }
     if (!gr_failed(t)) arm->optim = gr_sgd_new(t, arm->net, &(gr_sgd_config){ .lr = sigmoid_spec.lr });

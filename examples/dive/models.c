@@ -21,12 +21,12 @@ static dive_spec with_defaults(dive_spec s)
 
 /* ---- Building ---- */
 
-static gr_linear *he_linear(kit_arm *arm, const char *name, size_t in, size_t out)
+static gr_linear_module *he_linear(kit_arm *arm, const char *name, size_t in, size_t out)
 {
-    gr_linear *l = gr_linear_new(arm->tape, arm->net, name, in, out, NULL);
+    gr_linear_module *l = gr_linear_new(arm->tape, arm->net, name, in, out, NULL);
     if (!l) return NULL;
-    gr_param_init(arm->tape, &l->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
-    gr_param_init(arm->tape, &l->module, "bias", gr_constant(0));
+    gr_param_init(arm->tape, &l->module, "weight", gr_init_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+    gr_param_init(arm->tape, &l->module, "bias", gr_init_constant(0));
     return l;
 }
 
@@ -116,8 +116,8 @@ static void set_values(kit_arm *arm, const dive_model *m)
         if (s->gain > 0 && !strcmp(p->name, "weight")) fill(p->tensor, s->gain);
         if (!m->lstm && !strcmp(p->name, "bias")) add(p->tensor, s->shift);
     }
-    if (!m->lstm || !m->lstm->weights->norm) return;
-    const gr_recurrent_weights *const w = m->lstm->weights;
+    if (!m->lstm || !m->lstm->recurrent.weights->norm) return;
+    const gr_recurrent_weights *const w = m->lstm->recurrent.weights;
     add(w->b_ih, s->shift), add(w->ln_c.bias, s->shift), add(w->bn_c.bias, s->shift);
 }
 
@@ -197,7 +197,7 @@ static gr_tensor *run_lstm(gr_tape *t, dive_model *m, const kit_batch *b)
     m->x = gr_input(t, b->pixels, GR_SHAPE(b->n, 1, KIT_SIDE, KIT_SIDE));
     if (pooled) m->x = gr_avg_pool2d(t, m->x, &(gr_pool_config){ .kernel = pooled });
     m->x = gr_reshape(t, m->x, pooled ? GR_SHAPE(b->n, side * side, 1) : GR_SHAPE(b->n, side, side));
-    const bool noise = m->lstm->config.norm == GR_LSTM_BN && gr_tape_training(t);
+    const bool noise = m->lstm->recurrent.config.norm == GR_LSTM_BN && gr_tape_training(t);
     m->h0 = noise ? gr_randn(t, GR_SHAPE(1, b->n, m->spec.hidden), 0, H0_NOISE, "lstm/h0") : NULL;
     m->state = gr_lstm_forward(t, m->lstm, m->x, &(gr_lstm_input){ .h0 = m->h0, .grad_norms = gr_tape_recording(t) });
     return gr_linear_forward(t, m->out, gr_select(t, m->state.h, 0, -1));
@@ -248,7 +248,7 @@ gr_tensor *dive_loss(kit_arm *arm, const void *batch, kit_score *score)
 /* Recurrent BatchNorm of a [B, 4H] at that step: the batch's statistics in training, else the running ones of the step. */
 static gr_tensor *step_norm(gr_tape *t, gr_tensor *a, const gr_lstm_bn *bn, size_t step)
 {
-    gr_batch_norm_options o = { .momentum = GR_NONE };
+    gr_batch_norm_settings o = { .momentum = GR_NONE };
     if (!gr_tape_training(t)) {
         const size_t last = bn->running_mean->dim[0] - 1;
         o.running_mean = gr_select(t, bn->running_mean, 0, (ptrdiff_t)(step < last ? step : last));
@@ -263,12 +263,12 @@ gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step)
     gr_tape *const t = arm->tape;
     const dive_model *const m = arm->model;
     if (gr_failed(t)) return NULL;
-    const gr_recurrent_weights *const w = m->lstm->weights;
+    const gr_recurrent_weights *const w = m->lstm->recurrent.weights;
     const bool recording = gr_tape_recording(t);
     gr_tape_set_recording(t, false);
-    gr_tensor *wx = gr_linear_op(t, gr_select(t, m->x, 1, (ptrdiff_t)step), w->w_ih, NULL);
+    gr_tensor *wx = gr_linear(t, gr_select(t, m->x, 1, (ptrdiff_t)step), w->w_ih, NULL);
     gr_tensor *h = step ? gr_select(t, m->state.y, 1, (ptrdiff_t)step - 1) : m->h0 ? gr_select(t, m->h0, 0, 0) : NULL;
-    gr_tensor *wh = h ? gr_linear_op(t, h, w->w_hh, NULL) : gr_zeros(t, GR_SHAPE(gr_size(wx, 0), gr_size(wx, 1)));
+    gr_tensor *wh = h ? gr_linear(t, h, w->w_hh, NULL) : gr_zeros(t, GR_SHAPE(gr_size(wx, 0), gr_size(wx, 1)));
     if (w->norm & GR_LSTM_LN_X) wx = gr_layer_norm(t, wx, 1, w->ln_ih.weight, w->ln_ih.bias, 1e-5);
     if (w->norm & GR_LSTM_LN_H) wh = gr_layer_norm(t, wh, 1, w->ln_hh.weight, w->ln_hh.bias, 1e-5);
     if (w->norm == GR_LSTM_BN) wx = step_norm(t, wx, &w->bn_ih, step), wh = step_norm(t, wh, &w->bn_hh, step);

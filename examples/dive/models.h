@@ -31,7 +31,7 @@ typedef struct {
 enum { DIVE_DEPTH = 32 };
 typedef struct {
     dive_spec spec;              /* with the defaults filled in */
-    gr_linear *in[DIVE_DEPTH], *out;
+    gr_linear_module *in[DIVE_DEPTH], *out;
     gr_module *norm[DIVE_DEPTH]; /* of the MLP and the CNN; norm[depth] of the logits or NULL */
     gr_lstm *lstm;
     gr_conv_module *conv[2];

@@ -64,7 +64,7 @@ static void walk(gr_tape *t, recurrence *r, const gr_real *W, int f, bool norm, 
     }
     for (size_t step = 1; step <= r->T && !gr_failed(t); step++) {
         gr_tape_reset(t);
-        gr_tensor *const z = gr_linear_op(t, gr_input(t, state, GR_SHAPE(STATES, H)), gr_input(t, W, GR_SHAPE(H, H)), NULL);
+        gr_tensor *const z = gr_linear(t, gr_input(t, state, GR_SHAPE(STATES, H)), gr_input(t, W, GR_SHAPE(H, H)), NULL);
         gr_tensor *const a = norm ? gr_layer_norm(t, z, 1, NULL, NULL, 1e-5) : z;
         gr_tensor *const h = f == RELU ? gr_relu(t, a) : f == TANH ? gr_tanh(t, a) : a;
         if (!h) return;

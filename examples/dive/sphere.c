@@ -34,10 +34,10 @@ static void build(kit_arm *arm)
     arm->model = m;
     if (!m && !gr_failed(t)) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for a model");
     for (size_t k = 0; k < 3 && !gr_failed(t); k++) {
-        gr_linear *const l = *(k < 2 ? &m->in[k] : &m->out) = gr_linear_new(t, arm->net, name[k], size[k], size[k + 1], NULL);
+        gr_linear_module *const l = *(k < 2 ? &m->in[k] : &m->out) = gr_linear_new(t, arm->net, name[k], size[k], size[k + 1], NULL);
         if (!l) return;
-        gr_param_init(t, &l->module, "weight", gr_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
-        gr_param_init(t, &l->module, "bias", gr_constant(0));
+        gr_param_init(t, &l->module, "weight", gr_init_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
+        gr_param_init(t, &l->module, "bias", gr_init_constant(0));
     }
     if (!gr_failed(t)) arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = ((const dive_spec *)arm->user)->lr });
 }

@@ -31,9 +31,9 @@ static bool arm_is_well(kit_run *r, kit_arm *arm)
 /* After the first backward: a parameter that will not learn is worth a word. */
 static void audit(kit_arm *arm)
 {
-    if (gr_failed(arm->tape) || !gr_print_audit(NULL, arm->tape, arm->net, arm->optim)) return;
+    if (gr_failed(arm->tape) || !gr_print_audit(arm->tape, arm->net, arm->optim, NULL)) return;
     fprintf(stderr, "%s:\n", arm->name);
-    gr_print_audit(stderr, arm->tape, arm->net, arm->optim);
+    gr_print_audit(arm->tape, arm->net, arm->optim, stderr);
 }
 
 static void train(kit_run *r, kit_arms *a, kit_arm *arm, const void *batch)
@@ -129,7 +129,7 @@ static bool build(kit_run *r, kit_arms *a)
     if (!a->every) a->every = o->eval_every ? o->eval_every : (a->steps + 9) / 10;
     for (size_t i = 0; i < a->n && !gr_failed(r->tape); i++) {
         kit_arm *const arm = &a->arm[i];
-        arm->tape = gr_tape_new_with(a->seed ? a->seed : o->seed, (&(gr_tape_config){ .pool = r->pool }));
+        arm->tape = gr_tape_new(a->seed ? a->seed : o->seed, (&(gr_tape_config){ .pool = r->pool }));
         arm->net = gr_module_new(arm->tape);
         a->build(arm);
         arm_is_well(r, arm);

@@ -98,7 +98,7 @@ bool kit_can_write(gr_tape *t, const char *flag, const char *path)
 {
     gr__file f;
     if (!path || gr_failed(t)) return !gr_failed(t);
-    gr_tape *const trial = gr_tape_new(0); /* for its message */
+    gr_tape *const trial = gr_tape_new(0, NULL); /* for its message */
     if (gr__file_create(trial, &f, path)) gr_fail(trial, NULL, "only a trial"), gr__file_commit(trial, &f);
     else if (trial) gr_fail_as(t, gr_error_code(trial), "", "--%s: %s", flag, gr_message(trial));
     else gr_fail_as(t, GR_NO_MEMORY, "", "--%s: out of memory", flag);

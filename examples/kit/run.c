@@ -11,7 +11,7 @@ int kit_run_start(kit_run *r, const kit_flags *flags, kit_options *o, int argc, 
     if (code != KIT_GO_ON) return code;
     if (!o->threads) o->threads = (uint64_t)(kit_cores() < 4 ? kit_cores() : 4);
     r->pool = gr_pool_new((int)o->threads, NULL);
-    r->tape = gr_tape_new_with(o->seed, (&(gr_tape_config){ .pool = r->pool }));
+    r->tape = gr_tape_new(o->seed, (&(gr_tape_config){ .pool = r->pool }));
     r->log = kit_log_open(r->tape, o->log, false);
     return KIT_GO_ON;
 }

@@ -11,22 +11,22 @@ enum { N = NORMS_CASES, D = NORMS_INPUTS, H = NORMS_UNITS };
 
 static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    const gr_batch_norm_options options = { .eps = eps > 0 ? eps : GR_NONE };
-    return gr_batch_norm(t, gr_linear_op(t, x, w, NULL), 1, NULL, NULL, &options);
+    const gr_batch_norm_settings options = { .eps = eps > 0 ? eps : GR_NONE };
+    return gr_batch_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, &options);
 }
 static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w,
                               double eps) /* each unit's weights, to length 1: Salimans, Kingma 2016 */
 {
     gr_tensor *length = gr_sqrt(t, gr_add(t, gr_sum(t, gr_mul(t, w, w), GR_AXES(1), true), gr_scalar(t, eps)));
-    return gr_linear_op(t, x, gr_div(t, w, length), NULL);
+    return gr_linear(t, x, gr_div(t, w, length), NULL);
 }
 static gr_tensor *layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    return gr_layer_norm(t, gr_linear_op(t, x, w, NULL), 1, NULL, NULL, eps);
+    return gr_layer_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, eps);
 }
 static gr_tensor *rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    return gr_rms_norm(t, gr_linear_op(t, x, w, NULL), 1, NULL, eps);
+    return gr_rms_norm(t, gr_linear(t, x, w, NULL), 1, NULL, eps);
 }
 
 /* ---- Transformations ---- */

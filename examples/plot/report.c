@@ -20,7 +20,7 @@ static const struct {
 plot_report plot_report_new(const char *path, size_t steps)
 {
     plot_report r = { .path = path, .steps = steps, .every = steps / PLOT_REPORT_POINTS + 1 };
-    if (path) r.t = gr_tape_new(0);
+    if (path) r.t = gr_tape_new(0, NULL);
     return r;
 }
 
@@ -87,7 +87,7 @@ void plot_report_recurrence(plot_report *r, size_t step, gr_tape *t, const gr_ls
     if (!is_due(r, PLOT_REPORT_PREACTIVATIONS, step) || gr_failed(t) || gr_size(y, 1) < 2) return;
     const bool recording = gr_tape_recording(t);
     gr_tape_set_recording(t, false);
-    gr_tensor *h = gr_select(t, y, 1, (ptrdiff_t)gr_size(y, 1) - 2), *a = gr_linear_op(t, h, lstm->weights[lstm->layers - 1].w_hh, NULL);
+    gr_tensor *h = gr_select(t, y, 1, (ptrdiff_t)gr_size(y, 1) - 2), *a = gr_linear(t, h, lstm->recurrent.weights[lstm->recurrent.layers - 1].w_hh, NULL);
     gr_tape_set_recording(t, recording);
     if (!a) return;
     qsort(a->data, a->len, sizeof *a->data, by_value);

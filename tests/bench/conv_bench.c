@@ -71,7 +71,7 @@ static void convolve(gr_tape *t, const layer *l, gr_tensor *x, gr_tensor *w, gr_
 
 static void measure(const layer *l, size_t N, int threads)
 {
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads })), *data = gr_tape_new(2);
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads })), *data = gr_tape_new(2, NULL);
     gr_module *root = cnn(t);
     gr_optim *adam = gr_adam_new(t, root, NULL);
     const size_t groups = l->c.groups ? (size_t)l->c.groups : 1;

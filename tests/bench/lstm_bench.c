@@ -15,8 +15,8 @@ enum { T = 28, I = 28, CLASSES = 10, CHECKED = 10, MOST_STEPS = 100000 };
 
 typedef struct {
     gr_tape *t;
-    gr_lstm *lstm;
-    gr_linear *fc;
+    gr_recurrent *lstm;
+    gr_linear_module *fc;
     gr_optim *adam;
     size_t batch;
     bool twin;
@@ -33,11 +33,7 @@ static double seconds(const job *j)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-typedef gr_recurrent *maker(gr_tape *, gr_module *, const char *, size_t, size_t, const gr_recurrent_config *);
-typedef gr_recurrent_out module(gr_tape *, const gr_recurrent *, gr_tensor *, const gr_recurrent_input *);
-typedef gr_recurrent_out twin(gr_tape *, gr_tensor *, const gr_recurrent_weights *, const gr_recurrent_options *);
-static maker *const make[] = { gr_lstm_new, gr_gru_new, gr_rnn_new };
-static module *const forward[] = { gr_lstm_forward, gr_gru_forward, gr_rnn_forward };
+typedef gr_recurrent_out twin(gr_tape *, gr_tensor *, const gr_recurrent_weights *, const gr_sequence_config *);
 static twin *const composed[] = { gr_lstm_composed, gr_gru_composed, gr_rnn_composed };
 static const unsigned norms[][3] = { { 0, GR_LSTM_LN_BA2016, GR_LSTM_BN }, { 0, GR_GRU_LN_BA2016, GR_LSTM_BN }, { 0, GR_RNN_LN_SUM, GR_LSTM_BN } };
 
@@ -46,8 +42,8 @@ static double step(const job *j)
     gr_tape *t = j->t;
     gr_tape_reset(t);
     gr_tensor *x = gr_input(t, j->pixels, GR_SHAPE(j->batch, T, I));
-    gr_tensor *h = j->twin ? composed[j->kind](t, x, j->lstm->weights, &(gr_lstm_options){ .batch_first = true }).h
-                           : gr_select(t, forward[j->kind](t, j->lstm, x, NULL).h, 0, -1);
+    gr_tensor *h = j->twin ? composed[j->kind](t, x, j->lstm->weights, &(gr_sequence_config){ .batch_first = true }).h
+                           : gr_select(t, gr_recurrent_forward(t, j->lstm, x, NULL).h, 0, -1);
     gr_tensor *loss = gr_cross_entropy(t, gr_linear_forward(t, j->fc, h), gr_ints_new(t, j->labels, GR_SHAPE(j->batch)), NULL);
     gr_optim_zero_grad(j->adam);
     gr_backward(t, loss);
@@ -107,11 +103,11 @@ int main(int argc, char **argv)
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (exit_now != KIT_GO_ON) return exit_now;
 
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = (int)o.threads }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = (int)o.threads }));
     gr_module *net = gr_module_new(t);
     const gr_lstm_config config = { .norm = norms[o.kind][o.norm], .bn_steps = T, .batch_first = true, .forget_bias = o.kind ? 0 : 1 };
     job j = { .t = t, .batch = o.batch, .twin = o.twin, .kind = o.kind };
-    j.lstm = make[o.kind](t, net, "lstm", I, o.hidden, &config), j.fc = gr_linear_new(t, net, "fc", o.hidden, CLASSES, NULL);
+    j.lstm = gr_recurrent_new(t, net, "lstm", (gr_recurrent_kind)o.kind, I, o.hidden, &config), j.fc = gr_linear_new(t, net, "fc", o.hidden, CLASSES, NULL);
     j.adam = gr_adam_new(t, net, NULL);
     j.pixels = malloc(j.batch * T * I * sizeof *j.pixels), j.labels = malloc(j.batch * sizeof *j.labels);
     if (!j.pixels || !j.labels) return 3;

@@ -82,7 +82,7 @@ static bool measure(gr_tape *t, norms_function *f, gr_shape shape, double best[2
 
 int main(int argc, char **argv)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         double best[2] = { 0, 0 };
         if (argc > 1 && !strstr(cases[k].name, argv[1])) continue;

@@ -105,7 +105,7 @@ static bool measure(gr_tape *t, const entry *e, double best[2])
 
 int main(int argc, char **argv)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < sizeof entries / sizeof *entries; k++) {
         double best[2];
         if (argc > 1 && !strstr(entries[k].name, argv[1])) continue;

@@ -36,13 +36,13 @@ static double fastest(gr_tape *t, gr_optim *o, action *f, int steps)
 /* The time of f in milliseconds, with the parameters in so many tensors; then with every gradient 0, or NAN when dead is NULL. */
 static double measure(const char *name, maker *make, action *f, int threads, size_t tensors, double *dead)
 {
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = threads }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
     gr_module *net = gr_module_new(t);
     gr_tensor *loss = gr_scalar(t, 0);
     for (size_t i = 0; i < tensors; i++) {
         char path[24];
         snprintf(path, sizeof path, "w%zu", i);
-        gr_tensor *w = gr_param(t, net, path, GR_SHAPE(PARAMETERS / tensors), gr_uniform(-1, 1));
+        gr_tensor *w = gr_param(t, net, path, GR_SHAPE(PARAMETERS / tensors), gr_init_uniform(-1, 1));
         loss = gr_add(t, loss, gr_mean(t, gr_square(t, w), GR_ALL_AXES, false));
     }
     gr_optim *o = make(t, net);

@@ -23,13 +23,13 @@ int main(int argc, char **argv)
 {
     const size_t B = argc > 1 ? (size_t)atoi(argv[1]) : 32, T = argc > 2 ? (size_t)atoi(argv[2]) : 64;
     const double limit = argc > 4 ? atof(argv[4]) : 3, drop = argc > 5 ? atof(argv[5]) : 0;
-    gr_tape *t = gr_tape_new_with(1, (&(gr_tape_config){ .threads = argc > 3 ? atoi(argv[3]) : 1 }));
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = argc > 3 ? atoi(argv[3]) : 1 }));
     gr_module *net = gr_module_new(t);
     gr_embedding_module *token = gr_embedding_new(t, net, "token", V, SIZE, NULL);
     gr_positions *position = gr_positions_new(t, net, "position", T, SIZE);
     gr_transformer *body = gr_transformer_new(t, net, "body", SIZE, HEADS, LAYERS, &(gr_transformer_config){ .norm_first = true,
                                               .causal = true, .activation = gr_gelu, .final_norm = true, .dropout = drop });
-    gr_linear *head = gr_linear_new(t, net, "head", SIZE, V, NULL);
+    gr_linear_module *head = gr_linear_new(t, net, "head", SIZE, V, NULL);
     gr_optim *adam = gr_adam_new(t, net, &(gr_adam_config){ .lr = 1e-3 });
     gr_ints *all = gr_ints_new(t, NULL, GR_SHAPE(B, T + 1));
     int *ids = malloc(2 * B * T * sizeof *ids);

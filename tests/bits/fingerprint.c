@@ -127,7 +127,7 @@ static uint64_t train(gr_tape *t, uint64_t hash, gr_module *net, network *forwar
 
 int main(int argc, char **argv)
 {
-    gr_tape *t = gr_tape_new_with(42, &(gr_tape_config){ .threads = argc > 1 ? atoi(argv[1]) : 1 });
+    gr_tape *t = gr_tape_new(42, &(gr_tape_config){ .threads = argc > 1 ? atoi(argv[1]) : 1 });
     uint64_t hash = train(t, 0xcbf29ce484222325u, lstm_new(t), lstm_forward);
     hash = train(t, hash, recurrent_new(t), recurrent_forward);
     hash = train(t, hash, cnn_new(t), cnn_forward);

@@ -45,7 +45,7 @@ static gr_tensor *last_of_rnn(gr_tape *t, void *body, gr_tensor *x)
 }
 
 /* Tokens, positions, attention. */
-typedef struct { gr_embedding_module *tokens; gr_positions *positions; gr_multihead_attention *attention; gr_linear *out; } reader;
+typedef struct { gr_embedding_module *tokens; gr_positions *positions; gr_multihead_attention *attention; gr_linear_module *out; } reader;
 static void *build_reader(gr_tape *t, gr_module *net, unsigned variant)
 {
     static reader kept;
@@ -116,12 +116,12 @@ static bool load_state(run *r) { return gr_state_load(r->t, r->net, file_name); 
 static bool save_checkpoint(run *r)
 {
     double value[2] = { 1, 2 };
-    return gr_checkpoint_save(r->t, file_name, r->net, r->optim, &(gr_checkpoint_value){ "value", GR_F64, 2, value }, 1);
+    return gr_checkpoint_save(r->t, r->net, r->optim, file_name, &(gr_checkpoint_value){ "value", GR_F64, 2, value }, 1);
 }
 static bool load_checkpoint(run *r)
 {
     double value[2] = { 0 };
-    return gr_checkpoint_load(r->t, file_name, r->net, r->optim, &(gr_checkpoint_value){ "value", GR_F64, 2, value }, 1) && value[1] == 2;
+    return gr_checkpoint_load(r->t, r->net, r->optim, file_name, &(gr_checkpoint_value){ "value", GR_F64, 2, value }, 1) && value[1] == 2;
 }
 
 static bool watched_step(run *r)
@@ -132,7 +132,7 @@ static bool watched_step(run *r)
 static bool audit(run *r)
 {
     gr_norm_map map;
-    gr_print_audit(NULL, r->t, r->net, r->optim), gr_print_batch_norms(NULL, r->t, r->net);
+    gr_print_audit(r->t, r->net, r->optim, NULL), gr_print_batch_norms(r->t, r->net, NULL);
     for (gr_module *m = r->net; m; m = gr_module_next(r->net, m))
         if (!strcmp(m->kind, "LayerNorm")) {
             gr_tensor *const x = gr_randn(r->t, GR_SHAPE(3, 7), 0, 1, "audit");
@@ -145,7 +145,7 @@ static bool audit(run *r)
 static bool init_again(run *r)
 {
     for (gr_module *m = r->net; m; m = gr_module_next(r->net, m))
-        if (!strcmp(m->kind, "Linear") && !gr_param_init(r->t, m, "weight", gr_orthogonal(1))) return false;
+        if (!strcmp(m->kind, "Linear") && !gr_param_init(r->t, m, "weight", gr_init_orthogonal(1))) return false;
     return true;
 }
 

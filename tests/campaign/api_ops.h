@@ -137,7 +137,7 @@ CALL(matmul_fit) { return gr_matmul(t, h[0].x, learned(t, GR_SHAPE(dim_of(h, -1)
 CALL(linear_op)
 {
     const size_t out = 1 + gr_stream_below(s, 20);
-    return gr_linear_op(t, h[0].x, learned(t, GR_SHAPE(out, dim_of(h, -1))), draw_bool(s) ? NULL : learned(t, GR_SHAPE(out)));
+    return gr_linear(t, h[0].x, learned(t, GR_SHAPE(out, dim_of(h, -1))), draw_bool(s) ? NULL : learned(t, GR_SHAPE(out)));
 }
 CALL(softmax) { return gr_softmax(t, h[0].x, draw_axis(s, h)); }
 CALL(log_softmax) { return gr_log_softmax(t, h[0].x, draw_axis(s, h)); }
@@ -150,10 +150,10 @@ CALL(weighted_nll)
 {
     return gr_nll(t, h[0].x, draw_ints(t, s, GR_SHAPE(dim_of(h, 0)), dim_of(h, 1)), &(gr_cross_entropy_config){ .weight = h[1].x });
 }
-CALL(mse) { return gr_mse_with(t, h[0].x, h[1].x, (gr_reduction)gr_stream_below(s, 3)); }
-CALL(l1) { return gr_l1_with(t, h[0].x, h[1].x, (gr_reduction)gr_stream_below(s, 3)); }
-CALL(huber) { return gr_huber_with(t, h[0].x, h[0].x, gr_stream_uniform(s, 0.1, 2), (gr_reduction)gr_stream_below(s, 3)); }
-CALL(bce) { return gr_bce_with_logits_with(t, h[0].x, h[0].x, NULL, (gr_reduction)gr_stream_below(s, 3)); }
+CALL(mse) { return gr_mse(t, h[0].x, h[1].x, (gr_reduction)gr_stream_below(s, 3)); }
+CALL(l1) { return gr_l1(t, h[0].x, h[1].x, (gr_reduction)gr_stream_below(s, 3)); }
+CALL(huber) { return gr_huber(t, h[0].x, h[0].x, gr_stream_uniform(s, 0.1, 2), (gr_reduction)gr_stream_below(s, 3)); }
+CALL(bce) { return gr_bce_with_logits(t, h[0].x, h[0].x, NULL, (gr_reduction)gr_stream_below(s, 3)); }
 CALL(embedding) { return gr_embedding(t, h[0].x, draw_ints(t, s, GR_SHAPE(3, 2), dim_of(h, 0)), draw_bool(s) ? GR_NONE : 0); }
 CALL(gather) { return gr_gather(t, h[0].x, 0, draw_ints(t, s, h[0].shape, dim_of(h, 0))); }
 CALL(dropout) { return gr_dropout(t, h[0].x, gr_stream_uniform(s, 0, 0.6), "api/mask"); }
@@ -164,7 +164,7 @@ CALL(layer_norm)
 }
 CALL(rms_norm) { return gr_rms_norm(t, h[0].x, 1 + (int)gr_stream_below(s, 2), NULL, 1e-5); }
 CALL(batch_norm) { return gr_batch_norm(t, h[0].x, draw_axis(s, h), NULL, NULL, NULL); }
-CALL(masked_batch_norm) { return (void)s, gr_batch_norm(t, h[0].x, 1, NULL, NULL, &(gr_batch_norm_options){ .mask = h[1].x }); }
+CALL(masked_batch_norm) { return (void)s, gr_batch_norm(t, h[0].x, 1, NULL, NULL, &(gr_batch_norm_settings){ .mask = h[1].x }); }
 CALL(group_norm) { return gr_group_norm(t, h[0].x, 1 + gr_stream_below(s, 3), NULL, NULL, 1e-5); }
 CALL(instance_norm) { return (void)s, gr_instance_norm(t, h[0].x, 1, NULL, NULL, 1e-5); }
 CALL(norm_axes) { return gr_norm_axes(t, h[0].x, draw_axes(s, h), GR_AXES(0), NULL, NULL, 1e-5); }
@@ -185,7 +185,7 @@ CALL(adaptive_pool) { return gr_adaptive_avg_pool2d(t, h[0].x, 1 + gr_stream_bel
 CALL(attention)
 {
     gr_tensor *const q = normal(t, GR_SHAPE(dim_of(h, 0), 3, dim_of(h, -1)));
-    return gr_attention(t, q, h[0].x, h[0].x, &(gr_attention_options){ .causal = draw_bool(s), .mask = h[1].x });
+    return gr_attention(t, q, h[0].x, h[0].x, &(gr_attention_config){ .causal = draw_bool(s), .mask = h[1].x });
 }
 CALL(add_positions) { return (void)s, gr_add_positions(t, h[0].x); }
 CALL(want_grad) { return (void)s, gr_want_grad(t, h[0].x); }

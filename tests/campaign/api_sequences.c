@@ -341,7 +341,7 @@ static uint64_t run_program(uint64_t seed, int threads, bool quiet)
 {
     static world w;
     w = (world){ .hash = CAMPAIGN_HASH, .chance = gr_stream_new(seed, "misuse") };
-    for (int i = 0; i < TAPES; i++) w.t[i] = gr_tape_new_with(seed + (uint64_t)i, &(gr_tape_config){ .threads = threads });
+    for (int i = 0; i < TAPES; i++) w.t[i] = gr_tape_new(seed + (uint64_t)i, &(gr_tape_config){ .threads = threads });
     for (uint64_t step = 0; step < STEPS; step++) {
         const uint64_t own = (seed << 8) + step;
         change_networks(&w, own);

@@ -23,12 +23,12 @@ static gr_checkpoint_value value_of(run *r) { return (gr_checkpoint_value){ "val
 static bool save(run *r, const char *to)
 {
     const gr_checkpoint_value value = value_of(r);
-    return gr_checkpoint_save(r->t, to, r->net, r->adam, &value, 1);
+    return gr_checkpoint_save(r->t, r->net, r->adam, to, &value, 1);
 }
 
 static run build(size_t hidden)
 {
-    run r = { .t = gr_tape_new(3), .value = { 1, 0.5, 7, 1e300, -2 } };
+    run r = { .t = gr_tape_new(3, NULL), .value = { 1, 0.5, 7, 1e300, -2 } };
     r.net = gr_module_new(r.t);
     r.lstm = gr_lstm_new(r.t, r.net, "l", 3, hidden, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 2 });
     r.adam = gr_adam_new(r.t, r.net, NULL);
@@ -113,7 +113,7 @@ static void load(victim *v, const char *what, size_t at)
 {
     run *const r = &v->target;
     const gr_checkpoint_value value = value_of(r);
-    const bool loaded = gr_checkpoint_load(r->t, path, r->net, r->adam, &value, 1);
+    const bool loaded = gr_checkpoint_load(r->t, r->net, r->adam, path, &value, 1);
     sum.files++;
     if (loaded) {
         size_t n;

@@ -20,14 +20,14 @@ typedef struct {
     gr_module *net;
     gr_lstm *lstm;
     gr_dropout_module *drop;
-    gr_linear *fc;
+    gr_linear_module *fc;
     gr_optim *adam;
     int64_t step;
 } run;
 
 static run build(void)
 {
-    run r = { .t = gr_tape_new(campaign.seed) };
+    run r = { .t = gr_tape_new(campaign.seed, NULL) };
     r.net = gr_module_new(r.t);
     r.lstm = gr_lstm_new(r.t, r.net, "lstm", I, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
     r.drop = gr_dropout_new(r.t, r.net, "drop", 0.25);
@@ -54,11 +54,11 @@ static bool step(run *r)
 }
 
 static gr_checkpoint_value steps_of(run *r) { return (gr_checkpoint_value){ "step", GR_I64, 1, &r->step }; }
-static bool save(run *r, const char *to) { return gr_checkpoint_save(r->t, to, r->net, r->adam, &(gr_checkpoint_value){ "step", GR_I64, 1, &r->step }, 1); }
+static bool save(run *r, const char *to) { return gr_checkpoint_save(r->t, r->net, r->adam, to, &(gr_checkpoint_value){ "step", GR_I64, 1, &r->step }, 1); }
 static bool load(run *r, const char *from)
 {
     const gr_checkpoint_value step_value = steps_of(r);
-    return gr_checkpoint_load(r->t, from, r->net, r->adam, &step_value, 1);
+    return gr_checkpoint_load(r->t, r->net, r->adam, from, &step_value, 1);
 }
 
 static void train_until_killed(note *n)

@@ -56,7 +56,7 @@ static const model more[] = {
 static void train_long(const model *m)
 {
     failing_memory memory = { 0 };
-    run r = { .m = m, .t = gr_tape_new_with(5, &(gr_tape_config){ .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } }) };
+    run r = { .m = m, .t = gr_tape_new(5, &(gr_tape_config){ .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } }) };
     size_t calls = 0, bytes = 0;
     stage *const step = m->stages[0] ? m->stages[0] : models_step;
     if (!models_build(&r)) fail_msg("%s: %s", m->name, gr_message(r.t));

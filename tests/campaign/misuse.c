@@ -131,7 +131,7 @@ static void keep_gr_recurrent_out(gr_recurrent_out o) { keep_gr_tensor_p(o.y), k
         say(" %s=%s", name, x ? x->module.kind : "NULL"); \
         return x; \
     }
-MODULE(gr_linear)
+MODULE(gr_linear_module)
 MODULE(gr_embedding_module)
 MODULE(gr_dropout_module)
 MODULE(gr_layer_norm_module)
@@ -140,6 +140,7 @@ MODULE(gr_group_norm_module)
 MODULE(gr_instance_norm_module)
 MODULE(gr_rms_norm_module)
 MODULE(gr_conv_module)
+MODULE(gr_recurrent)
 MODULE(gr_lstm)
 MODULE(gr_gru)
 MODULE(gr_rnn)
@@ -180,9 +181,9 @@ static void own_gr_tape_rewind(void)
 }
 static void forget_modules(void)
 {
-    count_gr_module = count_gr_linear = count_gr_embedding_module = count_gr_dropout_module = count_gr_layer_norm_module = 0;
+    count_gr_module = count_gr_linear_module = count_gr_embedding_module = count_gr_dropout_module = count_gr_layer_norm_module = 0;
     count_gr_batch_norm_module = count_gr_group_norm_module = count_gr_instance_norm_module = count_gr_rms_norm_module = count_gr_conv_module = 0;
-    count_gr_lstm = count_gr_gru = count_gr_rnn = count_gr_multihead_attention = count_gr_transformer_layer = count_gr_transformer = 0;
+    count_gr_recurrent = count_gr_lstm = count_gr_gru = count_gr_rnn = count_gr_multihead_attention = count_gr_transformer_layer = count_gr_transformer = 0;
     count_gr_positions = count_gr_slot = 0;
 }
 static void own_gr_module_free(void)
@@ -236,7 +237,7 @@ static void own_gr_checkpoint_load(void)
     gr_optim *const o = pick_gr_optim_p("o");
     gr_tape_recover(t), fresh();
     const char *const path = pick_char_p("path");
-    gr_checkpoint_load(pick_gr_tape_p("t"), path, m, o, pick_gr_checkpoint_value_p("values"), below(3));
+    gr_checkpoint_load(pick_gr_tape_p("t"), m, o, path, pick_gr_checkpoint_value_p("values"), below(3));
 }
 static void own_gr_tape_new_checked(void)
 {
@@ -282,7 +283,7 @@ static void run_batch(uint64_t seed, size_t batch)
     snprintf(name, sizeof name, "batch %zu", batch);
     chance = gr_stream_new(seed, name);
     nowhere = fopen("/dev/null", "w");
-    t = gr_tape_new_with(seed, &(gr_tape_config){ .allocator = &limited, .threads = one_in(4) ? 2 : 1 });
+    t = gr_tape_new(seed, &(gr_tape_config){ .allocator = &limited, .threads = one_in(4) ? 2 : 1 });
     root = gr_module_new(t);
     keep_gr_module_p(root);
     for (size_t i = 0; i < 4096; i++) buffer[i] = (double)i / 7, whole[i] = (int)(i % 4);

@@ -166,11 +166,11 @@ CONFIG(gr_pool_config, one_in(2) ? 2 : any_int(), I(), I(), I(), I(), I(), B())
 CONFIG(gr_multihead_attention_config, B(), B(), D())
 CONFIG(gr_transformer_config, S(), one_in(2) ? gr_gelu : NULL, B(), B(), (gr_norm_kind)below(7), B(), B(), D())
 CONFIG(gr_cross_entropy_config, (gr_reduction)I(), any_tensor(), D(), I(), B())
-CONFIG(gr_attention_options, S(), B(), any_gr_ints(), any_tensor(), D(), D(), one_in(2) ? NULL : "s")
+CONFIG(gr_attention_config, S(), B(), any_gr_ints(), any_tensor(), D(), D(), one_in(2) ? NULL : "s")
 CONFIG(gr_attention_input, any_gr_ints(), any_tensor())
 CONFIG(gr_batch_norm_input, any_gr_ints(), any_tensor())
 CONFIG(gr_recurrent_input, any_tensor(), any_tensor(), any_gr_ints(), B())
-CONFIG(gr_recurrent_options, any_tensor(), any_tensor(), any_gr_ints(), B(), B(), B(), D(), D(), one_in(2) ? NULL : buffer, one_in(2) ? NULL : buffer)
+CONFIG(gr_sequence_config, any_tensor(), any_tensor(), any_gr_ints(), B(), B(), B(), D(), D(), one_in(2) ? NULL : buffer, one_in(2) ? NULL : buffer)
 CONFIG(gr_recurrent_weights, one_in(2) ? 0 : (unsigned)below(64), any_tensor(), any_tensor(), any_tensor(), any_tensor(), { any_tensor(), any_tensor() },
        { any_tensor(), any_tensor() })
 CONFIG(gr_sgd_config, D(), D(), D(), D(), B(), B(), B())
@@ -183,14 +183,16 @@ static const gr_recurrent_config *any_recurrent_config(void)
                                D(), S(), D(), D() };
     return one_in(3) ? NULL : &c;
 }
+static gr_recurrent_kind pick_gr_recurrent_kind(const char *name) { return (void)name, (gr_recurrent_kind)below(4); }
+static const gr_recurrent_config *pick_gr_recurrent_config_p(const char *name) { return (void)name, any_recurrent_config(); }
 static const gr_recurrent_config *pick_gr_lstm_config_p(const char *name) { return (void)name, any_recurrent_config(); }
 static const gr_recurrent_config *pick_gr_gru_config_p(const char *name) { return (void)name, any_recurrent_config(); }
 static const gr_recurrent_config *pick_gr_rnn_config_p(const char *name) { return (void)name, any_recurrent_config(); }
-static const gr_batch_norm_options *pick_gr_batch_norm_options_p(const char *name)
+static const gr_batch_norm_settings *pick_gr_batch_norm_settings_p(const char *name)
 {
-    static gr_batch_norm_options o;
+    static gr_batch_norm_settings o;
     static int64_t batches;
-    o = (gr_batch_norm_options){ .running_mean = any_tensor(), .running_var = any_tensor(), .batches = one_in(2) ? NULL : &batches, .momentum = D(), .eps = D(),
+    o = (gr_batch_norm_settings){ .running_mean = any_tensor(), .running_var = any_tensor(), .batches = one_in(2) ? NULL : &batches, .momentum = D(), .eps = D(),
                                  .lengths = any_gr_ints(), .mask = any_tensor() };
     if (one_in(2)) o.running_mean = o.running_var = NULL, o.lengths = NULL, o.mask = NULL;
     return (void)name, one_in(3) ? NULL : &o;

@@ -17,7 +17,7 @@ typedef struct {
 
 static run build(void)
 {
-    run r = { .t = gr_tape_new(1) };
+    run r = { .t = gr_tape_new(1, NULL) };
     r.net = gr_module_new(r.t);
     gr_linear_new(r.t, r.net, "fc", 2, 2, NULL);
     gr_norm_new(r.t, r.net, "bn", GR_NORM_BATCH, 2, NULL);
@@ -31,12 +31,12 @@ static gr_checkpoint_value value_of(run *r) { return (gr_checkpoint_value){ "ste
 static bool load(run *r, const char *path)
 {
     const gr_checkpoint_value value = value_of(r);
-    return gr_checkpoint_load(r->t, path, r->net, r->optim, &value, 1);
+    return gr_checkpoint_load(r->t, r->net, r->optim, path, &value, 1);
 }
 static bool save(run *r, const char *path)
 {
     const gr_checkpoint_value value = value_of(r);
-    return gr_checkpoint_save(r->t, path, r->net, r->optim, &value, 1);
+    return gr_checkpoint_save(r->t, r->net, r->optim, path, &value, 1);
 }
 
 /* Parameters, buffers and streams as bytes. */

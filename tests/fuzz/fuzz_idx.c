@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     const char *const number = fuzz_number(bytes, n);
     for (size_t side = 0; side <= 28; side += 28) {
-        gr_tape *t = gr_tape_new(1);
+        gr_tape *t = gr_tape_new(1, NULL);
         kit_idx x = kit_idx_read(t, "/proc/self/fd", number, side);
         demand(x.data ? !gr_failed(t) : gr_error_code(t) == GR_BAD_FILE, "a file, or the error of a bad one");
         if (x.data) demand(x.n && x.item == (side ? side * side : 1) && n == (side ? 16 : 8) + x.n * x.item, "the number of items");

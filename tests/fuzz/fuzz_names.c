@@ -21,7 +21,7 @@ static void check_batch(const kit_names *c)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     size_t samples = 0;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_names c = kit_names_open(t, fuzz_path(bytes, n), 16);
     demand(!gr_failed(t) || gr_error_code(t) == GR_BAD_FILE, "names, or the error of a bad file");
     const kit_source source = kit_names_source(&c);

@@ -9,7 +9,7 @@ size_t fuzz_seed(uint8_t *bytes, size_t room) { return (void)bytes, (void)room, 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     double sum = 0;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     plot_runs r = plot_runs_open(t, fuzz_path(bytes, n));
     demand(!gr_failed(t) || gr_error_code(t) == GR_BAD_FILE, "runs, or the error of a bad file");
     for (const plot_record *p = r.first; p && !gr_failed(t); p = p->next) {

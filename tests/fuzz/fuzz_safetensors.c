@@ -16,7 +16,7 @@ size_t fuzz_seed(uint8_t *bytes, size_t room) { return (void)bytes, (void)room, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     uint8_t *exact = malloc(n + !n); /* so that AddressSanitizer sees a read past the end */
     memcpy(exact, bytes, n);
     gr_safetensors *f = gr_safetensors_parse(t, "fuzz", exact, n);

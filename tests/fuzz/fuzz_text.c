@@ -9,7 +9,7 @@ size_t fuzz_seed(uint8_t *bytes, size_t room) { return (void)bytes, (void)room, 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     size_t samples = 0;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     kit_text c = kit_text_open(t, fuzz_path(bytes, n), 3, 4);
     demand(!gr_failed(t) ? c.n == n : gr_error_code(t) == GR_BAD_FILE, "the text, or the error of a bad file");
     for (size_t i = 0; !gr_failed(t) && i < n; i++) demand(c.id[i] >= 0 && (size_t)c.id[i] < c.letters && c.letter[c.id[i]] == bytes[i], "a letter");

@@ -7,7 +7,7 @@
 #include "core/safetensors.h"
 #include "gradus.h"
 
-typedef struct { gr_module *net; gr_lstm *lstm; gr_linear *fc; } row_reader;
+typedef struct { gr_module *net; gr_lstm *lstm; gr_linear_module *fc; } row_reader;
 
 static row_reader make(gr_tape *t, const gr_safetensors *weights)
 {
@@ -43,7 +43,7 @@ static bool run(gr_tape *t, const char *weights_path, const char *images_path, c
 int main(int argc, char **argv)
 {
     if (argc != 4) return fprintf(stderr, "usage: logits WEIGHTS IMAGES OUT\n"), 2;
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     const bool good = run(t, argv[1], argv[2], argv[3]);
     if (!good) fprintf(stderr, "logits: %s\n", gr_failed(t) ? gr_message(t) : "the files lack lstm.weight_ih_l0, fc.weight or images");
     gr_tape_free(t);

@@ -264,7 +264,7 @@ int main(int argc, char **argv)
     plot_figure *(*const make[])(gr_tape *) = { loss, flow, correlation, sphere, histograms, awkward, claims };
     enum { N = sizeof make / sizeof *make };
     if (argc < 2) return fprintf(stderr, "demo FOLDER [PLOTLY]\n"), KIT_BAD_INPUT;
-    gr_tape *const t = gr_tape_new(7);
+    gr_tape *const t = gr_tape_new(7, NULL);
     plot_figure *f[N];
     char path[4096];
     random_stream = gr_stream_new(7, "demo");

@@ -26,7 +26,7 @@ cat > "$dir/program.c" <<'END'
 int main(void)
 {
     const gr_real values[] = { 1, -2, 3, -4 };
-    gr_tape *t = gr_tape_new(1);
+    gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, values, GR_SHAPE(2, 2)));
     gr_tensor *y = gr_mul(t, x, gr_relu(t, x));
     gr_tensor *z = gr_reshape(t, y, GR_SHAPE(4)), *both[] = { gr_slice(t, z, 0, 1), gr_slice(t, z, 2, 1) };
