@@ -59,16 +59,14 @@ static inline void fail_every_allocation(failing_program *f, void *argument)
 
 /* A new folder, as setup and teardown of a group; at the end it must be empty: nothing half-written, nothing left over. */
 static char test_folder[256];
-static inline int make_folder(void **state)
+FIXTURE(make_folder)
 {
-    (void)state;
     const char *place = getenv("TMPDIR");
     snprintf(test_folder, sizeof test_folder, "%s/gradus-test-XXXXXX", place ? place : "/tmp");
     return mkdtemp(test_folder) ? 0 : -1;
 }
-static inline int remove_folder(void **state)
+FIXTURE(remove_folder)
 {
-    (void)state;
     if (rmdir(test_folder)) print_error("the folder %s is not empty at the end\n", test_folder), exit(1); /* cmocka would end with 0 */
     return 0;
 }

@@ -98,9 +98,8 @@ static inline void put_digits(void)
     for (int i = 0; i < 4; i++) put_idx(digit_files[i], i < 2 ? 200 : 100, i % 2 == 0);
 }
 
-static inline int program_set_up(void **state)
+FIXTURE(program_set_up)
 {
-    (void)state;
     char name[64];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 64);
     if (n <= 0) return -1;
@@ -117,9 +116,8 @@ static inline int program_set_up(void **state)
     return mkdir(data, 0700);
 }
 
-static inline int program_tear_down(void **state)
+FIXTURE(program_tear_down)
 {
-    (void)state;
     char path[160];
     for (size_t i = 0; i < COUNT(digit_files); i++) snprintf(path, sizeof path, "%s/%s", data, digit_files[i]), unlink(path);
     rmdir(data), unlink(in_dir("out")), unlink(in_dir("err"));

@@ -21,6 +21,10 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* TEST(what_it_checks) { ... } is a test, FIXTURE(name) { ... } sets up or tears down and returns 0, as cmocka calls them; state is cmocka's. */
+#define TEST(name) static void name(__attribute__((unused)) void **state)
+#define FIXTURE(name) static inline int name(__attribute__((unused)) void **state)
+
 /* The larger one. Over floats gcc 12 for ARM64 has an internal error where fmax stands in a loop. */
 static inline double larger(double most, double x) { return x > most ? x : most; }
 

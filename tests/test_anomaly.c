@@ -10,9 +10,8 @@ static gr_tape *watching(void)
 
 /* ---- Forward ---- */
 
-static void the_operator_that_made_an_infinity_is_named(void **state)
+TEST(the_operator_that_made_an_infinity_is_named)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 0, 3, 2, 0.5, 1 }, GR_SHAPE(2, 3));
     assert_null(gr_exp(t, gr_log(t, gr_mul(t, x, gr_scalar(t, 2)))));
@@ -22,9 +21,8 @@ static void the_operator_that_made_an_infinity_is_named(void **state)
     gr_tape_free(t);
 }
 
-static void the_module_and_its_parameters_are_named(void **state)
+TEST(the_module_and_its_parameters_are_named)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t), *block = gr_sequential_new(t, net, "block");
     gr_linear_module *fc = gr_linear_new(t, block, "fc", 2, 2, NULL);
@@ -38,9 +36,8 @@ static void the_module_and_its_parameters_are_named(void **state)
     gr_tape_free(t);
 }
 
-static void overflow_and_bad_data_are_told_apart(void **state)
+TEST(overflow_and_bad_data_are_told_apart)
 {
-    (void)state;
     const gr_real huge = sizeof(gr_real) == 4 ? (gr_real)1e30 : (gr_real)1e300;
     gr_tape *t = watching();
     gr_tensor *x = gr_full(t, GR_SHAPE(2), (double)huge);
@@ -61,9 +58,8 @@ static void overflow_and_bad_data_are_told_apart(void **state)
     gr_tape_free(t);
 }
 
-static void infinities_that_were_put_in_pass_through(void **state)
+TEST(infinities_that_were_put_in_pass_through)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(2, 2)));
     gr_tensor *mask = gr_input(t, (gr_real[]){ 1, 0, 1, 1 }, GR_SHAPE(2, 2)), *low = gr_scalar(t, -HUGE_VAL);
@@ -82,9 +78,8 @@ static void infinities_that_were_put_in_pass_through(void **state)
     gr_tape_free(t);
 }
 
-static void it_watches_with_recording_off_too_and_only_while_it_is_on(void **state)
+TEST(it_watches_with_recording_off_too_and_only_while_it_is_on)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *zero = gr_zeros(t, GR_SHAPE(1));
     assert_non_null(gr_log(t, zero));
@@ -101,9 +96,8 @@ static void it_watches_with_recording_off_too_and_only_while_it_is_on(void **sta
 
 /* ---- Backward ---- */
 
-static void the_backward_that_made_it_is_named(void **state)
+TEST(the_backward_that_made_it_is_named)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t), *root = gr_activation_new(t, net, "root", "Root", gr_sqrt);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, 1, 9 }, GR_SHAPE(4)));
@@ -120,9 +114,8 @@ static void the_backward_that_made_it_is_named(void **state)
 }
 
 /* The trap of where: the branch that is not taken has a derivative all the same, and 0 times it is NaN. */
-static void the_branch_not_taken_is_found(void **state)
+TEST(the_branch_not_taken_is_found)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 0, 4 }, GR_SHAPE(2)));
     gr_tensor *y = gr_where(t, gr_gt(t, x, gr_scalar(t, 0)), gr_sqrt(t, x), gr_scalar(t, 0));
@@ -134,9 +127,8 @@ static void the_branch_not_taken_is_found(void **state)
     gr_tape_free(t);
 }
 
-static void what_was_bad_before_backward_is_said_to_be_so(void **state)
+TEST(what_was_bad_before_backward_is_said_to_be_so)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_init_constant(1));
@@ -154,9 +146,8 @@ static void what_was_bad_before_backward_is_said_to_be_so(void **state)
 
 /* ---- A step ---- */
 
-static void a_step_in_error_moves_no_weight_and_recovers(void **state)
+TEST(a_step_in_error_moves_no_weight_and_recovers)
 {
-    (void)state;
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 1, NULL);
@@ -181,9 +172,8 @@ static void a_step_in_error_moves_no_weight_and_recovers(void **state)
 }
 
 /* Fifteen inputs, long paths: the message is cut, not the memory behind it. */
-static void a_long_message_is_cut(void **state)
+TEST(a_long_message_is_cut)
 {
-    (void)state;
     char name[200];
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);

@@ -31,9 +31,8 @@ static gr_tensor *packed_with_one_mask(gr_tape *t, gr_tensor *const *in, void *c
     return packed(t, in, c);
 }
 
-static void gradient_matches_finite_differences(void **state)
+TEST(gradient_matches_finite_differences)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_gradcheck_input in[3];
         inputs_of(&cases[k], in);
@@ -47,9 +46,8 @@ static void gradient_matches_finite_differences(void **state)
     assert_true(gr_gradcheck("attention", packed_with_one_mask, &self, &in, 1, NULL, stderr));
 }
 
-static void gradient_is_right_when_only_some_inputs_want_it(void **state)
+TEST(gradient_is_right_when_only_some_inputs_want_it)
 {
-    (void)state;
     for (int wanted = 1; wanted < 8; wanted++) {
         gr_gradcheck_input in[3];
         inputs_of(&cases[6], in);
@@ -62,15 +60,13 @@ static gr_tensor *of_itself(gr_tape *t, gr_tensor *const *in, void *c)
 {
     return gr_attention(t, in[0], in[0], in[0], options_of(t, c, &(gr_attention_config){ 0 }));
 }
-static void one_tensor_may_be_q_k_and_v(void **state)
+TEST(one_tensor_may_be_q_k_and_v)
 {
-    (void)state;
     assert_true(gr_gradcheck("attention", of_itself, &cases[3], &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 5, 4) }, 1, NULL, stderr));
 }
 
-static void agrees_with_its_composed_twin(void **state)
+TEST(agrees_with_its_composed_twin)
 {
-    (void)state;
     attention_case large[] = {
         { 2, 70, 130, 16, 8, { .heads = 2 }, NULL, 2 },
         { 3, 70, 70, 16, 16, { .heads = 2, .causal = true, .dropout = 0.2, .stream = "m" }, some, 0 },
@@ -88,9 +84,8 @@ static void agrees_with_its_composed_twin(void **state)
 
 /* ---- Exact facts ---- */
 
-static void equal_scores_average_and_their_gradient_sums_to_0(void **state)
+TEST(equal_scores_average_and_their_gradient_sums_to_0)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_want_grad(t, gr_zeros(t, GR_SHAPE(1, 2, 2))), *k = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, 3, 4 }, GR_SHAPE(1, 2, 2)));
     gr_tensor *v = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 3, 5, 11 }, GR_SHAPE(1, 2, 2)));
@@ -104,9 +99,8 @@ static void equal_scores_average_and_their_gradient_sums_to_0(void **state)
     gr_tape_free(t);
 }
 
-static void values_match_hand_computed_ones(void **state)
+TEST(values_match_hand_computed_ones)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_input(t, (gr_real[]){ 1, 2 }, GR_SHAPE(1, 2, 1)), *k = gr_input(t, (gr_real[]){ 0, 1 }, GR_SHAPE(1, 2, 1));
     gr_tensor *v = gr_input(t, (gr_real[]){ 0, 1 }, GR_SHAPE(1, 2, 1));
@@ -117,9 +111,8 @@ static void values_match_hand_computed_ones(void **state)
     gr_tape_free(t);
 }
 
-static void scores_of_any_size_do_not_overflow(void **state)
+TEST(scores_of_any_size_do_not_overflow)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_input(t, (gr_real[]){ 1e30, -1e30 }, GR_SHAPE(1, 2, 1)), *k = gr_input(t, (gr_real[]){ 1, 2, -3 }, GR_SHAPE(1, 3, 1));
     gr_tensor *v = gr_input(t, (gr_real[]){ 10, 20, 30 }, GR_SHAPE(1, 3, 1));
@@ -129,9 +122,8 @@ static void scores_of_any_size_do_not_overflow(void **state)
 
 /* ---- Dropout ---- */
 
-static void dropout_keeps_the_mean_and_rests_in_evaluation(void **state)
+TEST(dropout_keeps_the_mean_and_rests_in_evaluation)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_zeros(t, GR_SHAPE(2, 40, 3)), *k = gr_zeros(t, GR_SHAPE(2, 300, 3)), *v = gr_ones(t, GR_SHAPE(2, 300, 1));
     const gr_attention_config o = { .dropout = 0.25, .stream = "m" };
@@ -151,9 +143,8 @@ static void dropout_keeps_the_mean_and_rests_in_evaluation(void **state)
 
 /* ---- Bits ---- */
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     attention_case large[] = {
         { 3, 70, 130, 19, 8, { .heads = 2 }, NULL, 2 },
         { 3, 131, 131, 32, 32, { .heads = 2, .causal = true, .dropout = 0.2, .stream = "m" }, (int[]){ 131, 64, 3 }, 0 },
@@ -172,17 +163,15 @@ static gr_tensor *of_batch(gr_tape *t, gr_tensor *const *in, void *c)
 {
     return gr_attention_packed(t, in[0], &((attention_case *)c)->o);
 }
-static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     attention_case c = { 5, 71, 71, 6, 6, { .heads = 2, .causal = true }, NULL, 0 };
     const gr_gradcheck_input in = packed_input_of(&c);
     assert_alone_as_in_batch(of_batch, &c, &in, 1, 0);
 }
 
-static void nothing_recorded_gives_the_same_bits(void **state)
+TEST(nothing_recorded_gives_the_same_bits)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(2, 90, 24), 0, 1, "x"));
     const gr_attention_config o = { .heads = 2, .causal = true };
@@ -194,9 +183,8 @@ static void nothing_recorded_gives_the_same_bits(void **state)
 
 /* ---- Edges ---- */
 
-static void a_tensor_of_size_0_goes_through(void **state)
+TEST(a_tensor_of_size_0_goes_through)
 {
-    (void)state;
     attention_case empty[] = {
         { 0, 2, 3, 4, 5, { 0 }, NULL, 0 }, { 2, 0, 3, 4, 5, { .heads = 2 }, NULL, 0 }, { 2, 3, 0, 4, 5, { .heads = 2, .causal = true }, NULL, 0 },
         { 2, 3, 4, 0, 5, { .heads = 2 }, NULL, 2 }, { 2, 3, 4, 5, 0, { .causal = true }, NULL, 0 },
@@ -208,17 +196,15 @@ static void a_tensor_of_size_0_goes_through(void **state)
     }
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     attention_case c = { 2, 300, 300, 4, 4, { .heads = 2, .causal = true, .dropout = 0.1, .stream = "m" }, NULL, 0 };
     gr_gradcheck_input in[3];
     assert_survives_failing_memory(fused, &c, in, inputs_of(&c, in));
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
 #define BAD(message, ...) \
     do { \

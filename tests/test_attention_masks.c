@@ -1,9 +1,8 @@
 /* tests/test_attention_masks.c - attention: what is not seen never matters, and what is seen always does. */
 #include "tests/attention_case.h"
 
-static void a_query_that_sees_nothing_gives_0_and_passes_nothing(void **state)
+TEST(a_query_that_sees_nothing_gives_0_and_passes_nothing)
 {
-    (void)state;
     attention_case c = { 3, 4, 5, 3, 2, { .heads = 2 }, (int[]){ 3, 0, 5 }, 0 };
     gr_gradcheck_input in[3];
     inputs_of(&c, in);
@@ -53,9 +52,8 @@ static uint64_t run_with(const attention_case *c, double unseen, const int *leng
     return hash;
 }
 
-static void what_unseen_keys_hold_never_matters(void **state)
+TEST(what_unseen_keys_hold_never_matters)
 {
-    (void)state;
     const int some[] = { 17, 1, 9 };
     const double others[] = { 1e6, -3e38, HUGE_VAL, (double)NAN };
     const attention_case c = { 3, 7, 17, 5, 4, { .heads = 1 }, NULL, 2 };
@@ -65,9 +63,8 @@ static void what_unseen_keys_hold_never_matters(void **state)
     }
 }
 
-static void what_comes_later_never_matters_when_causal(void **state)
+TEST(what_comes_later_never_matters_when_causal)
 {
-    (void)state;
     enum { T = 70, AT = 66, W = 12 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(1, T, 3 * W), 0, 1, "x"), *other = gr_input(t, x->data, gr_shape_of(x));
@@ -77,9 +74,8 @@ static void what_comes_later_never_matters_when_causal(void **state)
     gr_tape_free(t);
 }
 
-static void a_nan_that_is_seen_is_not_hidden(void **state)
+TEST(a_nan_that_is_seen_is_not_hidden)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_ones(t, GR_SHAPE(1, 2, 1)), *mask = gr_zeros(t, GR_SHAPE(1, 2, 20));
     mask->data[3] = mask->data[20 + 4] = 1;
@@ -90,9 +86,8 @@ static void a_nan_that_is_seen_is_not_hidden(void **state)
     gr_tape_free(t);
 }
 
-static void padding_does_not_change_a_bit(void **state)
+TEST(padding_does_not_change_a_bit)
 {
-    (void)state;
     enum { B = 3, T = 75, W = 8 };
     const int lengths[B] = { 75, 33, 1 };
     gr_tape *t = gr_tape_new(1, NULL);

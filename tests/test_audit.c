@@ -57,9 +57,8 @@ static size_t audit_text(zoo *z, const gr_module *m, const gr_optim *o, char *te
     return idle;
 }
 
-static void each_parameter_is_told_why_it_does_not_learn(void **state)
+TEST(each_parameter_is_told_why_it_does_not_learn)
 {
-    (void)state;
     char text[2000];
     zoo z = zoo_new();
     gr_tape_set_tracing(z.t, true);
@@ -91,9 +90,8 @@ static void each_parameter_is_told_why_it_does_not_learn(void **state)
     zoo_free(z);
 }
 
-static void a_guess_is_no_loss(void **state)
+TEST(a_guess_is_no_loss)
 {
-    (void)state;
     zoo z = zoo_new();
     gr_tape_set_tracing(z.t, true);
     gr_tensor *x = gr_ones(z.t, GR_SHAPE(1, 2)), *loss = gr_sum(z.t, gr_linear_forward(z.t, z.used, x), GR_ALL_AXES, false);
@@ -106,9 +104,8 @@ static void a_guess_is_no_loss(void **state)
     zoo_free(z);
 }
 
-static void the_place_is_that_of_the_innermost_module(void **state)
+TEST(the_place_is_that_of_the_innermost_module)
 {
-    (void)state;
     zoo z = zoo_new();
     gr_module *block = gr_sequential_new(z.t, z.net, "block");
     gr_linear_module *fc = gr_linear_new(z.t, block, NULL, 2, 2, NULL);
@@ -125,9 +122,8 @@ static void the_place_is_that_of_the_innermost_module(void **state)
     zoo_free(z);
 }
 
-static void without_tracing_the_audit_says_how_to_know_more(void **state)
+TEST(without_tracing_the_audit_says_how_to_know_more)
 {
-    (void)state;
     char text[1000];
     zoo z = zoo_new();
     assert_true(gr_backward_from(z.t, zoo_forward(&z), (gr_real[]){ 2, 0 }));
@@ -149,9 +145,8 @@ static void without_tracing_the_audit_says_how_to_know_more(void **state)
     zoo_free(z);
 }
 
-static void the_audit_works_where_backward_failed_or_never_came(void **state)
+TEST(the_audit_works_where_backward_failed_or_never_came)
 {
-    (void)state;
     char text[1000];
     zoo z = zoo_new();
     gr_tape_set_tracing(z.t, true);
@@ -166,9 +161,8 @@ static void the_audit_works_where_backward_failed_or_never_came(void **state)
 }
 
 /* What a mark forgets is forgotten here, too; and with tracing on the bits are the same. */
-static void tracing_changes_no_bit_and_follows_marks(void **state)
+TEST(tracing_changes_no_bit_and_follows_marks)
 {
-    (void)state;
     gr_real dw[2][4];
     for (int tracing = 0; tracing < 2; tracing++) {
         zoo z = zoo_new();
@@ -206,9 +200,8 @@ static bool traced_step(gr_tape *t, void *argument)
     gr_module_free(net);
     return good;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(traced_step, NULL);
 }
 

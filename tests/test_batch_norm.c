@@ -86,11 +86,10 @@ static void check_gradient(gr_shape x, batch b)
                  mode);
     }
 }
-static void gradient_matches_finite_differences(void **state) { (void)state, each_case(check_gradient); }
+TEST(gradient_matches_finite_differences) { each_case(check_gradient); }
 
-static void gradient_is_right_when_only_some_inputs_want_it(void **state)
+TEST(gradient_is_right_when_only_some_inputs_want_it)
 {
-    (void)state;
     batch b = { .axis = 1, .gamma = true, .beta = true, .eps = 0.1 };
     for (int wanted = 1; wanted < 8; wanted++)
         for (int columns = 0; columns < 2; columns++) {
@@ -107,11 +106,10 @@ static void check_twin(gr_shape x, batch b)
     const size_t n = inputs_of(&b, x, in);
     assert_agree(fused, composed, &b, in, n, IN_DOUBLE ? 1e-11 : 2e-5);
 }
-static void agrees_with_its_composed_twin(void **state) { (void)state, each_case(check_twin); }
+TEST(agrees_with_its_composed_twin) { each_case(check_twin); }
 
-static void no_samples_and_no_channels_give_nothing(void **state)
+TEST(no_samples_and_no_channels_give_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(0, 3), GR_SHAPE(2, 0), GR_SHAPE(2, 3, 0), GR_SHAPE(0, 3, 4, 4), GR_SHAPE(2, 0, 5) };
     for (size_t k = 0; k < COUNT(shapes); k++)
@@ -138,9 +136,8 @@ static gr_tensor *plain(gr_tape *t, gr_tensor *x, double eps)
 }
 
 /* PyTorch's issue 60528: the forward divides by N, the buffer by N - 1. */
-static void the_buffer_gets_the_unbiased_variance(void **state)
+TEST(the_buffer_gets_the_unbiased_variance)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_empty(t, GR_SHAPE(4, 3, 4)), *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_ones(t, GR_SHAPE(3));
     for (size_t i = 0; i < x->len; i++) x->data[i] = (gr_real)(1 + i / 12 + i % 12);
@@ -154,9 +151,8 @@ static void the_buffer_gets_the_unbiased_variance(void **state)
     gr_tape_free(t);
 }
 
-static void two_samples_give_plus_and_minus_1_and_pass_nothing(void **state)
+TEST(two_samples_give_plus_and_minus_1_and_pass_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t C = 1; C < 70; C += 17) {
         gr_tape_reset(t);
@@ -171,9 +167,8 @@ static void two_samples_give_plus_and_minus_1_and_pass_nothing(void **state)
     gr_tape_free(t);
 }
 
-static void equal_values_give_beta_and_a_finite_gradient(void **state)
+TEST(equal_values_give_beta_and_a_finite_gradient)
 {
-    (void)state;
     const double values[] = { 0, 0.1, -1e4 / 3, 3e38, 1e-40 }, eps[] = { 1e-5, GR_NONE };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t v = 0; v < COUNT(values); v++)
@@ -192,9 +187,8 @@ static void equal_values_give_beta_and_a_finite_gradient(void **state)
 }
 
 /* Neither a shift nor (with eps 0) a scale of a channel changes anything: so the gradient is orthogonal to 1 and to x. */
-static void the_gradient_of_a_channel_sums_to_0(void **state)
+TEST(the_gradient_of_a_channel_sums_to_0)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(20, 5, 9), 3, 2, "x")), *gamma = gr_randn(t, GR_SHAPE(5), 0, 1, "g");
     gr_tensor *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
@@ -211,9 +205,8 @@ static void the_gradient_of_a_channel_sums_to_0(void **state)
     gr_tape_free(t);
 }
 
-static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
+TEST(a_mean_far_above_the_deviation_costs_no_accuracy)
 {
-    (void)state;
     enum { N = 512, C = 3 };
     const double means[] = { 100, 1e4, 1e5, -1e6 };
     for (size_t k = 0; k < 2 * COUNT(means); k++) {
@@ -244,9 +237,8 @@ static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
 
 /* ---- Bits, memory, messages ---- */
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const gr_shape shapes[] = { GR_SHAPE(33, 19, 7, 5), GR_SHAPE(130, 211), GR_SHAPE(21, 50, 37), GR_SHAPE(70, 40, 3) };
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int pad = 0; pad < 4; pad++)
@@ -259,9 +251,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
             }
 }
 
-static void memory_that_fails_is_an_error(void **state)
+TEST(memory_that_fails_is_an_error)
 {
-    (void)state;
     for (int pad = 0; pad < 4; pad++) {
         batch b = { .axis = 1, .pad = pad, .gamma = true, .beta = true, .running = true };
         gr_gradcheck_input in[3];
@@ -270,9 +261,8 @@ static void memory_that_fails_is_an_error(void **state)
     }
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3)), *x3 = gr_ones(t, GR_SHAPE(2, 3, 4)), *three = gr_ones(t, GR_SHAPE(3)),
               *two = gr_ones(t, GR_SHAPE(2));

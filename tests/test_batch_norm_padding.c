@@ -5,9 +5,8 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
 /* A lesson's two sentences "I am powerful ..", padded to four words with zeros, as three features each. Over the seven words feature one has mean
  * 4 and deviation 2; over all eight rows, padding included, 3.5 and 2.29. */
-static void a_padded_sentence_moves_the_mean(void **state)
+TEST(a_padded_sentence_moves_the_mean)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real words[] = { 1, 2, 3, 2, 4, 6, 3, 6, 9, 4, 8, 12, 5, 10, 15, 6, 12, 18, 7, 13, 19, 0, 0, 0 };
     gr_tensor *x = gr_input(t, words, GR_SHAPE(2, 4, 3)), *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_zeros(t, GR_SHAPE(3));
@@ -72,9 +71,8 @@ static void assert_same_outcome(const outcome *a, const outcome *b, size_t C)
 static const gr_real rests[] = { 0, 1000000, (gr_real)NAN, (gr_real)-INFINITY };
 
 /* Cut to its longest sequence, or padded further, with whatever: the same bits. */
-static void padding_and_what_it_holds_do_not_change_a_bit(void **state)
+TEST(padding_and_what_it_holds_do_not_change_a_bit)
 {
-    (void)state;
     enum { N = 150, C = 19, LONG = 33 }; /* more than 64 sequences that are not empty */
     for (int longest = 1; longest <= 31; longest += 6)
         for (int last = 0; last < 2; last++) {
@@ -99,9 +97,8 @@ static void padding_and_what_it_holds_do_not_change_a_bit(void **state)
 }
 
 /* All of one length and no lengths given: nothing is padding. */
-static void full_lengths_are_as_good_as_none(void **state)
+TEST(full_lengths_are_as_good_as_none)
 {
-    (void)state;
     const int lengths[] = { 21, 21, 21 };
     for (int last = 0; last < 2; last++) {
         outcome a = run_padded(3, 18, 21, lengths, NULL, 0, last, true), b = run_padded(3, 18, 21, lengths, NULL, 0, last, false);
@@ -112,9 +109,8 @@ static void full_lengths_are_as_good_as_none(void **state)
     }
 }
 
-static void a_mask_that_says_the_same_as_lengths_gives_the_same_bits(void **state)
+TEST(a_mask_that_says_the_same_as_lengths_gives_the_same_bits)
 {
-    (void)state;
     const int lengths[] = { 20, 3, 0, 33, 16 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mask = gr_zeros(t, GR_SHAPE(5, 33));
@@ -131,9 +127,8 @@ static void a_mask_that_says_the_same_as_lengths_gives_the_same_bits(void **stat
 
 /* Random masks: what the padding holds does not matter to a bit; channels last, the real rows alone give the same bits too; else they agree
  * to rounding. */
-static void random_masks_are_as_good_as_gathering(void **state)
+TEST(random_masks_are_as_good_as_gathering)
 {
-    (void)state;
     enum { C = 5 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_stream draw = gr_stream_new(5, "masks");

@@ -1,9 +1,8 @@
 /* tests/test_batch_norm_running.c - the running statistics of batch_norm: how they move, and that a failed step leaves no trace. */
 #include "tests/failing.h"
 
-static void running_statistics_are_averages(void **state)
+TEST(running_statistics_are_averages)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const double momentum[] = { 0, 0.25, 1, GR_NONE };
     for (size_t k = 0; k < COUNT(momentum); k++) {
@@ -23,9 +22,8 @@ static void running_statistics_are_averages(void **state)
     gr_tape_free(t);
 }
 
-static void evaluation_normalizes_by_them_and_moves_nothing(void **state)
+TEST(evaluation_normalizes_by_them_and_moves_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_training(t, false);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 2), *var = gr_full(t, GR_SHAPE(1), 4), *x = gr_input(t, (gr_real[]){ 6 }, GR_SHAPE(1, 1));
@@ -39,9 +37,8 @@ static void evaluation_normalizes_by_them_and_moves_nothing(void **state)
 }
 
 /* In evaluation mode samples do not meet: one that holds a NaN, and a cotangent that does, spoil nothing but themselves. */
-static void evaluation_keeps_a_nan_in_its_sample(void **state)
+TEST(evaluation_keeps_a_nan_in_its_sample)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_training(t, false);
     for (int columns = 0; columns < 2; columns++) {
@@ -56,9 +53,8 @@ static void evaluation_keeps_a_nan_in_its_sample(void **state)
     gr_tape_free(t);
 }
 
-static void what_decays_becomes_0(void **state)
+TEST(what_decays_becomes_0)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 1), *var = gr_full(t, GR_SHAPE(1), 1), *x = gr_zeros(t, GR_SHAPE(3, 1));
     for (int step = 0; step < 800 && !gr_failed(t); step++) {
@@ -71,9 +67,8 @@ static void what_decays_becomes_0(void **state)
     gr_tape_free(t);
 }
 
-static void recover_puts_them_back(void **state)
+TEST(recover_puts_them_back)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *mean = gr_buffer(t, net, "mean", GR_SHAPE(3), 0.5), *var = gr_buffer(t, net, "var", GR_SHAPE(3), 2);
@@ -94,9 +89,8 @@ static void recover_puts_them_back(void **state)
 }
 
 /* Buffers of a module, and every allocation of a step failing in turn: after recover they are as they were. */
-static void a_failed_step_leaves_them_as_they_were(void **state)
+TEST(a_failed_step_leaves_them_as_they_were)
 {
-    (void)state;
     for (size_t at = 1;; at++) {
         failing_memory memory = { 0 };
         const gr_allocator allocator = { failing_alloc, failing_release, &memory };

@@ -54,9 +54,8 @@ static gr_real *lattice(gr_stream *s, size_t n, double low, double high, int odd
     return x;
 }
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     gr_stream s = gr_stream_new(1, "lattice");
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -98,9 +97,8 @@ static const struct { const char *name; gr_real a, b, y, da, db; } known[] = {
     { "pow", -2, 0.5, NaN, NaN, NaN },
 };
 
-static void values_and_derivatives_are_the_known_ones(void **state)
+TEST(values_and_derivatives_are_the_known_ones)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t i = 0; i < COUNT(ops); i++) {
         size_t seen = 0;
@@ -137,9 +135,8 @@ static size_t place(gr_shape large, gr_shape small, size_t i)
 }
 
 /* Rows longer and shorter than a block, and of its size; more than one chunk; runs of axes inside one another. */
-static void broadcasting_matches_indexing(void **state)
+TEST(broadcasting_matches_indexing)
 {
-    (void)state;
     static const struct { gr_shape a, b, y; } large[] = {
         { { 2, { 40, 1024 } }, { 1, { 1024 } }, { 2, { 40, 1024 } } },      { { 1, { 700 } }, { 2, { 60, 700 } }, { 2, { 60, 700 } } },
         { { 2, { 9000, 3 } }, { 1, { 3 } }, { 2, { 9000, 3 } } },            { { 2, { 9000, 3 } }, { 2, { 9000, 1 } }, { 2, { 9000, 3 } } },
@@ -170,9 +167,8 @@ static void broadcasting_matches_indexing(void **state)
     gr_tape_free(t);
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const gr_shape b[] = { GR_SHAPE(301, 133), GR_SHAPE(133), GR_SHAPE(301, 1), GR_SCALAR };
     for (size_t k = 0; k < COUNT(ops); k++) {
         for (size_t i = 0; i < COUNT(b); i++) {
@@ -186,9 +182,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     }
 }
 
-static void a_row_gets_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_row_gets_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_tape_reset(t);
@@ -207,9 +202,8 @@ static void a_row_gets_the_same_bits_alone_and_in_a_batch(void **state)
     gr_tape_free(t);
 }
 
-static void one_tensor_may_be_both_inputs(void **state)
+TEST(one_tensor_may_be_both_inputs)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, -3 }, GR_SHAPE(3)));
     assert_true(gr_backward_from(t, gr_mul(t, x, x), (gr_real[]){ 1, 1, 10 }));
@@ -217,9 +211,8 @@ static void one_tensor_may_be_both_inputs(void **state)
     gr_tape_free(t);
 }
 
-static void no_values_give_no_values_and_no_gradient(void **state)
+TEST(no_values_give_no_values_and_no_gradient)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_tape_reset(t);
@@ -231,9 +224,8 @@ static void no_values_give_no_values_and_no_gradient(void **state)
     gr_tape_free(t);
 }
 
-static void shapes_that_do_not_broadcast_are_reported(void **state)
+TEST(shapes_that_do_not_broadcast_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[] = { gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(2, 1, 2)) };
     for (size_t k = 0; k < COUNT(ops) + COUNT(comparisons); k++) {
@@ -256,9 +248,8 @@ static void shapes_that_do_not_broadcast_are_reported(void **state)
     gr_tape_free(t);
 }
 
-static void a_result_too_large_for_the_machine_is_reported(void **state)
+TEST(a_result_too_large_for_the_machine_is_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor a = *gr_zeros(t, GR_SHAPE(1, 1)), b = *gr_zeros(t, GR_SHAPE(1)); /* never read */
     a.dim[0] = b.dim[0] = SIZE_MAX / 4;
@@ -269,9 +260,8 @@ static void a_result_too_large_for_the_machine_is_reported(void **state)
 
 /* ---- Comparisons, where ---- */
 
-static void comparisons_give_0_and_1_and_pass_no_gradient(void **state)
+TEST(comparisons_give_0_and_1_and_pass_no_gradient)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *a = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, NaN }, GR_SHAPE(3)));
     gr_tensor *b = gr_want_grad(t, gr_input(t, (gr_real[]){ 2, 1, NaN }, GR_SHAPE(3, 1)));
@@ -293,9 +283,8 @@ static gr_tensor *where_of(gr_tape *t, gr_tensor *const *in, void *argument)
     return gr_where(t, in[0], in[1], in[2]);
 }
 
-static void where_has_the_right_gradient(void **state)
+TEST(where_has_the_right_gradient)
 {
-    (void)state;
     const gr_real cond[] = { 1, 0, 0, 1, 1, -2, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0.5, 0, 0, 1, 0 };
     const gr_shape shape[][3] = { { GR_SHAPE(20), GR_SHAPE(20), GR_SHAPE(20) }, { GR_SHAPE(4, 5), GR_SCALAR, GR_SHAPE(5) },
                                   { GR_SHAPE(4, 1), GR_SHAPE(1, 33), GR_SHAPE(2, 1, 1) }, { GR_SCALAR, GR_SHAPE(3, 2), GR_SHAPE(3, 2) } };
@@ -307,9 +296,8 @@ static void where_has_the_right_gradient(void **state)
     assert_bits_stay(where_of, NULL, large, 3);
 }
 
-static void where_keeps_out_what_it_does_not_choose(void **state)
+TEST(where_keeps_out_what_it_does_not_choose)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, -1 }, GR_SHAPE(3)));
     gr_tensor *cond = gr_want_grad(t, gr_gt(t, x, gr_scalar(t, 0)));

@@ -6,13 +6,13 @@
 #include <sys/wait.h>
 
 static char path[512];
-static int make_path(void **state)
+FIXTURE(make_path)
 {
     const int made = make_folder(state);
     snprintf(path, sizeof path, "%s", in_folder("run.checkpoint"));
     return made;
 }
-static int remove_path(void **state)
+FIXTURE(remove_path)
 {
     unlink(path);
     return remove_folder(state);
@@ -93,9 +93,8 @@ static bool run_load(run *r) { return gr_checkpoint_load(r->t, r->net, r->o, pat
 
 /* ---- Resuming ---- */
 
-static void a_run_resumed_at_any_step_ends_with_the_same_bits(void **state)
+TEST(a_run_resumed_at_any_step_ends_with_the_same_bits)
 {
-    (void)state;
     for (int rule = 0; rule < 3; rule++) {
         run whole;
         assert_true(run_new(&whole, gr_tape_new(11, NULL), rule));
@@ -119,9 +118,8 @@ static void a_run_resumed_at_any_step_ends_with_the_same_bits(void **state)
     }
 }
 
-static void the_weights_of_a_checkpoint_are_a_state_dict(void **state)
+TEST(the_weights_of_a_checkpoint_are_a_state_dict)
 {
-    (void)state;
     run r, other;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_step(&r) && run_save(&r));
     assert_true(run_new(&other, gr_tape_new(12, NULL), 0));
@@ -150,9 +148,8 @@ static void assert_refused(run *r, const gr_checkpoint_value *values, size_t n, 
     gr_tape_recover(r->t);
 }
 
-static void a_checkpoint_of_another_run_is_refused(void **state)
+TEST(a_checkpoint_of_another_run_is_refused)
 {
-    (void)state;
     run r, seed, rule;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_step(&r) && run_save(&r));
     assert_true(run_new(&seed, gr_tape_new(12, NULL), 0) && run_new(&rule, gr_tape_new(11, NULL), 1));
@@ -171,9 +168,8 @@ static void a_checkpoint_of_another_run_is_refused(void **state)
 
 /* Every tensor of the file in turn left out, cut short, or of another type: nothing changes. Only a stream or a kept state may be missing,
  * and only when the file says so: then it did not exist when the file was saved. */
-static void any_part_of_a_checkpoint_may_be_wrong(void **state)
+TEST(any_part_of_a_checkpoint_may_be_wrong)
 {
-    (void)state;
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_step(&r) && run_save(&r));
     gr_safetensors *f = gr_safetensors_open(r.t, path);
@@ -208,9 +204,8 @@ static void any_part_of_a_checkpoint_may_be_wrong(void **state)
     gr_tape_free(r.t);
 }
 
-static void entries_of_nobody_are_refused_and_named(void **state)
+TEST(entries_of_nobody_are_refused_and_named)
 {
-    (void)state;
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 2));
     assert_false(gr_failed(r.t));
@@ -261,9 +256,8 @@ static void entries_of_nobody_are_refused_and_named(void **state)
     gr_tape_free(r.t);
 }
 
-static void misuse_is_an_error(void **state)
+TEST(misuse_is_an_error)
 {
-    (void)state;
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0));
     assert_false(gr_checkpoint_save(NULL, r.net, r.o, path, NULL, 0));
@@ -306,15 +300,13 @@ static bool save_and_resume(gr_tape *t, void *unused)
     gr_tape_free(second);
     return well;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(save_and_resume, NULL);
 }
 
-static void a_kill_leaves_the_old_file_or_the_new(void **state)
+TEST(a_kill_leaves_the_old_file_or_the_new)
 {
-    (void)state;
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_save(&r));
     for (int kills = 0; kills < 25; kills++) {

@@ -11,9 +11,8 @@ static uint64_t checksum_of(const void *p, size_t n, size_t portion)
 }
 
 /* The check value of the catalogue of CRC algorithms; the others are the Check fields that xz 5 wrote for these contents. */
-static void it_is_the_crc64_of_xz(void **state)
+TEST(it_is_the_crc64_of_xz)
 {
-    (void)state;
     unsigned char bytes[1000];
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 7 + i / 256);
     for (size_t portion = 1; portion < 40; portion++) {
@@ -73,9 +72,8 @@ static void assert_flips_are_found(const char *path)
     free(bytes);
 }
 
-static void every_flipped_bit_is_found(void **state)
+TEST(every_flipped_bit_is_found)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("flipped"));
     gr_tape *t = gr_tape_new(1, NULL);
@@ -119,9 +117,8 @@ static unsigned char *find(unsigned char *bytes, size_t n, const char *text)
     return NULL;
 }
 
-static void a_damaged_file_says_so(void **state)
+TEST(a_damaged_file_says_so)
 {
-    (void)state;
     char path[512], message[200], was[32] = "", is[32];
     snprintf(path, sizeof path, "%s", in_folder("damaged"));
     gr_tape *t = gr_tape_new(1, NULL);
@@ -149,9 +146,8 @@ static void a_damaged_file_says_so(void **state)
 }
 
 /* An older checkpoint had no checksum: there is no way to tell it from a damaged one. */
-static void a_checkpoint_of_an_older_version_is_refused(void **state)
+TEST(a_checkpoint_of_an_older_version_is_refused)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("older"));
     gr_tape *t = gr_tape_new(1, NULL);
@@ -164,9 +160,8 @@ static void a_checkpoint_of_an_older_version_is_refused(void **state)
     gr_tape_free(t);
 }
 
-static void files_of_others_need_no_checksum(void **state)
+TEST(files_of_others_need_no_checksum)
 {
-    (void)state;
     char path[512];
     const gr_real x[3] = { 1, 2, 3 };
     const gr_safetensors_item item = { "w", GR_REAL_DTYPE, GR_SHAPE(3), x };
@@ -196,9 +191,8 @@ static void files_of_others_need_no_checksum(void **state)
 }
 
 /* A program may ask for the checksum, and demand it by the format; a value that it gives is not used. */
-static void any_file_may_have_a_checksum(void **state)
+TEST(any_file_may_have_a_checksum)
 {
-    (void)state;
     char path[512];
     const gr_real x[3] = { 1, 2, 3 };
     snprintf(path, sizeof path, "%s", in_folder("asked"));
@@ -216,9 +210,8 @@ static void any_file_may_have_a_checksum(void **state)
     gr_tape_free(t);
 }
 
-static void the_notes_of_a_state_are_the_librarys_and_the_callers(void **state)
+TEST(the_notes_of_a_state_are_the_librarys_and_the_callers)
 {
-    (void)state;
     char path[512], message[600];
     snprintf(path, sizeof path, "%s", in_folder("notes"));
     gr_tape *t = gr_tape_new(1, NULL);

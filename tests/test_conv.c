@@ -65,9 +65,8 @@ static size_t inputs_of(const conv_case *c, gr_gradcheck_input *in)
     return 2u + c->bias;
 }
 
-static void gradient_matches_finite_differences(void **state)
+TEST(gradient_matches_finite_differences)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_gradcheck_input in[3];
         const size_t n = inputs_of(&cases[k], in);
@@ -75,9 +74,8 @@ static void gradient_matches_finite_differences(void **state)
     }
 }
 
-static void gradient_is_right_when_only_some_inputs_want_it(void **state)
+TEST(gradient_is_right_when_only_some_inputs_want_it)
 {
-    (void)state;
     const conv_case *c = &cases[3];
     for (int wanted = 1; wanted < 8; wanted++) {
         gr_gradcheck_input in[3];
@@ -87,9 +85,8 @@ static void gradient_is_right_when_only_some_inputs_want_it(void **state)
     }
 }
 
-static void agrees_with_its_composed_twin(void **state)
+TEST(agrees_with_its_composed_twin)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_gradcheck_input in[3];
         const size_t n = inputs_of(&cases[k], in);
@@ -99,9 +96,8 @@ static void agrees_with_its_composed_twin(void **state)
 
 /* ---- Exact facts ---- */
 
-static void values_match_hand_computed_ones(void **state)
+TEST(values_match_hand_computed_ones)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 3, 4, 5, 6, 7, 8, 9 }, GR_SHAPE(1, 1, 3, 3));
     gr_tensor *w = gr_input(t, (gr_real[]){ 1, -1, 2, 0 }, GR_SHAPE(1, 1, 2, 2)), *b = gr_full(t, GR_SHAPE(1), 10);
@@ -117,9 +113,8 @@ static void values_match_hand_computed_ones(void **state)
 }
 
 /* A kernel of one 1 is the identity, shifted: no bit changes. */
-static void a_kernel_of_one_1_shifts(void **state)
+TEST(a_kernel_of_one_1_shifts)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(3, 1, 11, 23), 0, 1, "x"), *w = gr_zeros(t, GR_SHAPE(1, 1, 3, 5));
     w->data[2 * 5 + 1] = 1;
@@ -144,9 +139,8 @@ static const conv_case large[] = {
     { 2, 2, 95, 140, 2, 7, 3, false, { .groups = 2, .stride = 1, .stride_w = 2, .padding_w = 1, .dilation = 3, .dilation_w = 2 } },
 };
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(large); k++) {
         gr_gradcheck_input in[3];
         const size_t n = inputs_of(&large[k], in);
@@ -154,9 +148,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     }
 }
 
-static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(large); k++) {
         gr_gradcheck_input in[3];
         const size_t n = inputs_of(&large[k], in);
@@ -165,9 +158,8 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
     }
 }
 
-static void tiles_agree_with_the_twin(void **state)
+TEST(tiles_agree_with_the_twin)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(large); k++) {
         gr_gradcheck_input in[3];
         const size_t n = inputs_of(&large[k], in);
@@ -177,9 +169,8 @@ static void tiles_agree_with_the_twin(void **state)
 
 /* ---- Edges ---- */
 
-static void sizes_of_0_go_through(void **state)
+TEST(sizes_of_0_go_through)
 {
-    (void)state;
     const conv_case empty[] = {
         { 0, 3, 5, 5, 2, 3, 3, true, { 0 } }, { 2, 3, 5, 5, 0, 3, 3, true, { 0 } }, { 0, 1, 0, 4, 2, 1, 3, false, { 0 } },
         { 2, 0, 5, 5, 3, 2, 2, true, { 0 } }, { 2, 0, 5, 5, 3, 2, 2, false, { 0 } },
@@ -200,9 +191,8 @@ static void sizes_of_0_go_through(void **state)
     }
 }
 
-static void what_is_past_the_last_stride_does_not_matter(void **state)
+TEST(what_is_past_the_last_stride_does_not_matter)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 6, 6), 1)), *w = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 2, 2), 1));
     for (size_t i = 0; i < 36; i++)
@@ -215,9 +205,8 @@ static void what_is_past_the_last_stride_does_not_matter(void **state)
     gr_tape_free(t);
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     const conv_case c = { 3, 24, 50, 40, 5, 3, 3, true, { .padding = 1 } };
     gr_gradcheck_input in[3];
     assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&c, in));
@@ -228,9 +217,8 @@ static void out_of_memory_is_an_error_anywhere(void **state)
     gr_tape_free(t);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     const struct { gr_shape x, w; size_t bias; gr_conv_config c; const char *message; } wrong[] = {
         { { 2, { 3, 4 } }, { 4, { 1, 1, 1, 1 } }, 0, { 0 }, "conv2d: x must be [N, C, H, W]; got [3, 4]" },
         { { 4, { 1, 1, 4, 4 } }, { 4, { 1, 1, 3, 3 } }, 0, { .stride = -1 }, "conv2d: stride must be 1 or more; got -1" },

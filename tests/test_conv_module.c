@@ -18,9 +18,8 @@ static gr_module *cnn(gr_tape *t, gr_norm_kind norm)
     return root;
 }
 
-static void names_shapes_and_initial_values_are_those_of_pytorch(void **state)
+TEST(names_shapes_and_initial_values_are_those_of_pytorch)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *root = gr_module_new(t);
     gr_conv_module *c = gr_conv2d_new(t, root, "c", 6, 32, 5, &(gr_conv_config){ .groups = 2, .kernel_w = 3 });
@@ -44,9 +43,8 @@ static void names_shapes_and_initial_values_are_those_of_pytorch(void **state)
     gr_module_free(root), gr_tape_free(t);
 }
 
-static void each_module_calls_its_operator(void **state)
+TEST(each_module_calls_its_operator)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     const gr_pool_config p = { .kernel = 3, .stride = 2, .padding = 1 };
@@ -71,9 +69,8 @@ static void each_module_calls_its_operator(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     assert_null(gr_conv2d_new(t, net, "c", 3, 4, 3, &(gr_conv_config){ .groups = 2 }));
@@ -97,9 +94,8 @@ static void bad_arguments_are_reported(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void a_cnn_learns(void **state)
+TEST(a_cnn_learns)
 {
-    (void)state;
     for (gr_norm_kind norm = GR_NORM_NONE; norm <= GR_NORM_INSTANCE; norm++) {
         if (norm == GR_NORM_RMS) continue;
         gr_tape *t = gr_tape_new(3, NULL);
@@ -150,9 +146,8 @@ static bool cnn_without_memory(gr_tape *t, void *nothing)
     return good;
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     fail_every_allocation(cnn_without_memory, NULL);
 }
 

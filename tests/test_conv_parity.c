@@ -70,9 +70,8 @@ static bool pooled(const char *key, gr_tensor *x)
     return false;
 }
 
-static void every_case_agrees(void **state)
+TEST(every_case_agrees)
 {
-    (void)state;
     size_t convolutions = 0, pools = 0;
     for (size_t i = 0; i < golden->count; i++) {
         const gr_safetensors_entry *e = &golden->entry[i];
@@ -104,9 +103,8 @@ static void compare_state(const char *when, const gr_module *net, bool fill)
     }
 }
 
-static void three_steps_of_a_cnn_agree(void **state)
+TEST(three_steps_of_a_cnn_agree)
 {
-    (void)state;
     gr_tape_reset(tape);
     gr_module *root = gr_module_new(tape), *net = gr_sequential_new(tape, root, "net");
     gr_conv2d_new(tape, net, NULL, 1, 4, 3, &(gr_conv_config){ .padding = 1, .no_bias = true });
@@ -142,16 +140,14 @@ static void three_steps_of_a_cnn_agree(void **state)
     gr_optim_free(adam), gr_module_free(root);
 }
 
-static int open_file(void **state)
+FIXTURE(open_file)
 {
-    (void)state;
     tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, "tests/golden/conv.safetensors");
     return !golden;
 }
-static int close_file(void **state)
+FIXTURE(close_file)
 {
-    (void)state;
     gr_safetensors_free(golden), gr_tape_free(tape);
     return 0;
 }

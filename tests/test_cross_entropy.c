@@ -75,7 +75,7 @@ static void check_gradient(problem *p, const gr_gradcheck_input *in)
         fail_msg("reduction %d, weighted %d, ignoring %d, smoothing %g", p->reduction, p->weighted, p->ignoring, p->smoothing);
     if (!(p->smoothing > 0)) assert_true(gr_gradcheck("nll", nll, p, in, 1, NULL, stderr));
 }
-static void gradients_match_finite_differences(void **state) { (void)state, for_all_problems(check_gradient); }
+TEST(gradients_match_finite_differences) { for_all_problems(check_gradient); }
 
 static void check_twins(problem *p, const gr_gradcheck_input *in)
 {
@@ -83,7 +83,7 @@ static void check_twins(problem *p, const gr_gradcheck_input *in)
     assert_agree(fused, composed, p, in, 1, IN_DOUBLE ? 1e-13 : 2e-6);
     if (!(p->smoothing > 0)) assert_agree(fused, nll_of_log_softmax, p, in, 1, IN_DOUBLE ? 1e-13 : 2e-6);
 }
-static void agrees_with_its_composed_twin_and_with_nll_of_log_softmax(void **state) { (void)state, for_all_problems(check_twins); }
+TEST(agrees_with_its_composed_twin_and_with_nll_of_log_softmax) { for_all_problems(check_twins); }
 
 /* ---- Values: PyTorch's, float64 ---- */
 
@@ -100,9 +100,8 @@ static const struct { bool weighted; double smoothing; gr_real mean, sum, each[3
       { 0.071809775, -0.015926931, -0.630379863, 0.574497019, 0, 0, 0, 0, -0.163552239, 0.002504896, -0.022473169, 0.183520512 } },
 };
 
-static void values_and_gradients_are_pytorchs(void **state)
+TEST(values_and_gradients_are_pytorchs)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(torch); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_want_grad(t, gr_input(t, logits, GR_SHAPE(3, 4)));
@@ -120,9 +119,8 @@ static void values_and_gradients_are_pytorchs(void **state)
     }
 }
 
-static void defaults_are_those_of_no_config(void **state)
+TEST(defaults_are_those_of_no_config)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, logits, GR_SHAPE(3, 4));
     const gr_ints *target = gr_ints_new(t, classes, GR_SHAPE(3));
@@ -134,9 +132,8 @@ static void defaults_are_those_of_no_config(void **state)
 
 /* ---- Extremes ---- */
 
-static void huge_logits_neither_overflow_nor_lose_the_loss(void **state)
+TEST(huge_logits_neither_overflow_nor_lose_the_loss)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1e30, -1e30, 0, 90 }, GR_SHAPE(2, 2)));
     gr_tensor *loss = gr_cross_entropy(t, x, gr_ints_new(t, (int[]){ 0, 0 }, GR_SHAPE(2)), &(gr_cross_entropy_config){ .reduction = GR_REDUCE_NONE });
@@ -146,9 +143,8 @@ static void huge_logits_neither_overflow_nor_lose_the_loss(void **state)
     gr_tape_free(t);
 }
 
-static void an_ignored_sample_counts_for_nothing_whatever_its_logits(void **state)
+TEST(an_ignored_sample_counts_for_nothing_whatever_its_logits)
 {
-    (void)state;
     gr_real x[40];
     for (int inner = 1; inner <= 4; inner += 3) /* rows, then a tile */
         for (int kind = 0; kind < 4; kind++) {
@@ -169,9 +165,8 @@ static void an_ignored_sample_counts_for_nothing_whatever_its_logits(void **stat
         }
 }
 
-static void nothing_but_ignored_samples_gives_nan_and_no_gradient(void **state)
+TEST(nothing_but_ignored_samples_gives_nan_and_no_gradient)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 3)));
     const gr_ints *target = gr_ints_new(t, (int[]){ -100, -100 }, GR_SHAPE(2));
@@ -186,9 +181,8 @@ static void nothing_but_ignored_samples_gives_nan_and_no_gradient(void **state)
     gr_tape_free(t);
 }
 
-static void no_samples_go_through(void **state)
+TEST(no_samples_go_through)
 {
-    (void)state;
     const gr_shape empty[] = { GR_SHAPE(0, 3), GR_SHAPE(0, 3, 4), GR_SHAPE(2, 3, 0) };
     for (size_t s = 0; s < COUNT(empty); s++)
         for (int r = 0; r < 3; r++) {
@@ -204,9 +198,8 @@ static void no_samples_go_through(void **state)
 
 /* ---- Bits ---- */
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const gr_shape large[] = { GR_SHAPE(1000, 10), GR_SHAPE(70, 301), GR_SHAPE(21, 11, 37) };
     for (size_t s = 0; s < COUNT(large); s++)
         for (int o = 0; o < 6; o++) {
@@ -218,9 +211,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 }
 
 /* One sample of the batch by itself, and as the only fibre of a tile. */
-static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     problem p = { .reduction = GR_REDUCE_NONE, .weighted = true, .smoothing = 0.1 };
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(21, 37), 0, 3, "x")), *y = fused(t, &x, &p);
@@ -242,9 +234,8 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
     gr_tape_free(t);
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     for (int r = 0; r < 3; r++) {
         problem p = { .reduction = (gr_reduction)r, .weighted = true, .smoothing = 0 };
         assert_survives_failing_memory(fused, &p, &(gr_gradcheck_input){ .shape = GR_SHAPE(90000, 3) }, 1);
@@ -254,9 +245,8 @@ static void out_of_memory_is_an_error_anywhere(void **state)
 
 /* ---- Messages ---- */
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     static const struct { gr_shape x, target; int classes[6]; gr_cross_entropy_config c; size_t weights; const char *text; } bad[] = {
         { { 2, { 2, 3 } }, { 1, { 3 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [2, 3], so target must be [2]; got [3]" },
         { { 3, { 2, 3, 4 } }, { 2, { 4, 2 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [2, 3, 4], so target must be [2, 4]; got [4, 2]" },

@@ -8,7 +8,7 @@ static kit_options options = { .seed = 3, .quiet = true };
 static dive whole; /* measured in the way of --check */
 static FILE *nowhere;
 
-static int measure_all(void **state)
+FIXTURE(measure_all)
 {
     static const kit_flags flags = { "prog", "does things", NULL, 0 };
     char name[] = "prog", *argv[] = { name, NULL };
@@ -27,7 +27,7 @@ static int measure_all(void **state)
     return gr_failed(run.tape) || !nowhere ? -1 : 0;
 }
 
-static int release_all(void **state)
+FIXTURE(release_all)
 {
     fclose(nowhere);
     kit_data_free(run.tape, &whole.data);
@@ -57,9 +57,8 @@ static bool draw(gr_tape *t, void *argument)
 }
 
 /* Who reads the file measures such a figure anew; if it is drawn all the same, it is drawn with a gap or refused. */
-static void any_record_may_be_missing(void **state)
+TEST(any_record_may_be_missing)
 {
-    (void)state;
     size_t records = 0;
     for (size_t i = 0; i < dive_figures_n; i++)
         for (plot_record **at = &whole.runs.first; *at; at = &(*at)->next) {
@@ -74,16 +73,14 @@ static void any_record_may_be_missing(void **state)
     assert_true(records > 200);
 }
 
-static void any_allocation_may_fail(void **state)
+TEST(any_allocation_may_fail)
 {
-    (void)state;
     for (size_t i = 0; i < dive_figures_n; i++)
         for (size_t pad = 0; pad < 1 << 18; pad += 70001) fail_every_allocation(draw, &(drawing){ &dive_figures[i], pad, pad == 0 });
 }
 
-static void statements_are_exact_and_hold_or_say_why(void **state)
+TEST(statements_are_exact_and_hold_or_say_why)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     dive_claims c = { .f = plot_figure_new(t, "claims", "") };
     dive_collect(&whole, &c);

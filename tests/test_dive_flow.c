@@ -4,9 +4,8 @@
 
 static bool near(double a, double b, double tolerance) { return fabs(a - b) <= tolerance; }
 
-static void decades_go_from_the_last_to_the_first(void **state)
+TEST(decades_go_from_the_last_to_the_first)
 {
-    (void)state;
     assert_true(near(flow_decades((const double[]){ 1e-12, 5, 1 }, 3), -12, 1e-12)); /* vanishes on its way back */
     assert_true(near(flow_decades((const double[]){ 1000, 0.1, 10 }, 3), 2, 1e-12)); /* explodes */
     assert_true(flow_decades((const double[]){ 0.7 }, 1) == 0);
@@ -14,9 +13,8 @@ static void decades_go_from_the_last_to_the_first(void **state)
     assert_true(isinf(flow_decades((const double[]){ 0, 1 }, 2)));
 }
 
-static void growth_is_a_layers_share_of_the_squared_norm(void **state)
+TEST(growth_is_a_layers_share_of_the_squared_norm)
 {
-    (void)state;
     double g[12];
     for (int k = 0; k < 12; k++) g[k] = 3 * pow(1.5, 0.5 * (11 - k)); /* from layer to layer towards the input the square grows by 1.5 */
     g[0] = 99, g[11] = 1e-9;                                          /* the ends are another matter */

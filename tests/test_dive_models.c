@@ -60,9 +60,8 @@ static void unbuild(kit_arm *arm)
     dive_arms_free(&a);
 }
 
-static void arms_start_from_the_same_weights(void **state)
+TEST(arms_start_from_the_same_weights)
 {
-    (void)state;
     kit_run r;
     kit_options o = { .seed = 3, .quiet = true };
     dive d = start(&r, &o);
@@ -91,9 +90,8 @@ static void arms_start_from_the_same_weights(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void the_learning_rate_warms_up(void **state)
+TEST(the_learning_rate_warms_up)
 {
-    (void)state;
     kit_arm arm = built(&(dive_spec){ .arch = DIVE_MLP, .hidden = 4, .lr = 0.1, .warmup = 4 }, GR_NORM_LAYER);
     const double rate[] = { 0.025, 0.05, 0.075, 0.1, 0.1 };
     const kit_batch batch = { .n = 1, .pixels = (gr_real[KIT_PIXELS]){ 0 }, .labels = (int[]){ 3 } };
@@ -140,9 +138,8 @@ static void check_gates(kit_arm *arm, const void *batch, bool training)
     gr_tape_set_training(t, true), gr_tape_set_recording(t, true);
 }
 
-static void gates_make_the_state_that_follows(void **state)
+TEST(gates_make_the_state_that_follows)
 {
-    (void)state;
     kit_run r;
     kit_options o = { .seed = 3, .quiet = true };
     dive d = start(&r, &o);
@@ -167,9 +164,8 @@ static void assert_all(const gr_tensor *x, double value)
     for (size_t i = 0; i < x->len; i++) assert_true(fabs((double)x->data[i] - value) < 1e-6);
 }
 
-static void gain_shift_and_scale_land(void **state)
+TEST(gain_shift_and_scale_land)
 {
-    (void)state;
     const dive_spec plain = small[DIVE_MLP],
                     s = { .arch = DIVE_MLP, .hidden = 12, .gain = 0.5, .shift = -1, .scale = 3, .depth = 3, .logits = true };
     kit_arm arm = built(&s, GR_NORM_LAYER), old = built(&plain, GR_NORM_LAYER);
@@ -211,18 +207,16 @@ static void train_all(uint64_t threads, uint64_t print[DIVE_ARCHS][DIVE_ARMS])
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void the_bits_do_not_depend_on_threads(void **state)
+TEST(the_bits_do_not_depend_on_threads)
 {
-    (void)state;
     uint64_t one[DIVE_ARCHS][DIVE_ARMS], two[DIVE_ARCHS][DIVE_ARMS];
     train_all(1, one), train_all(2, two);
     assert_memory_equal(one, two, sizeof one);
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) assert_true(one[arch][0] != one[arch][1] && one[arch][1] != one[arch][2]);
 }
 
-static void what_is_inside_is_there(void **state)
+TEST(what_is_inside_is_there)
 {
-    (void)state;
     kit_run r;
     kit_options o = { .seed = 3, .quiet = true };
     dive d = start(&r, &o);
@@ -247,9 +241,8 @@ static void what_is_inside_is_there(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void batches_are_those_of_the_seed(void **state)
+TEST(batches_are_those_of_the_seed)
 {
-    (void)state;
     kit_run r;
     kit_options o = { .seed = 3, .quiet = true };
     dive d = start(&r, &o);
@@ -273,9 +266,8 @@ static void batches_are_those_of_the_seed(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void wrong_models_are_named(void **state)
+TEST(wrong_models_are_named)
 {
-    (void)state;
     const dive_spec deep = { .arch = DIVE_MLP, .depth = 32 };
     kit_arm arm = built(&small[DIVE_LSTM], GR_NORM_GROUP);
     assert_message(arm.tape, "an LSTM has no norm, batch norm or layer norm; got kind 4"), unbuild(&arm);
@@ -304,18 +296,16 @@ static bool one_step(gr_tape *t, void *spec)
     return well;
 }
 
-static void any_allocation_may_fail(void **state)
+TEST(any_allocation_may_fail)
 {
-    (void)state;
     for (size_t arch = 0; arch < DIVE_TRANSFORMER; arch++) {
         dive_spec spec = small[arch];
         fail_every_allocation(one_step, &spec);
     }
 }
 
-static void a_spec_in_words(void **state)
+TEST(a_spec_in_words)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "x", "x");
     assert_string_equal(dive_spec_text(f, &(dive_spec){ .arch = DIVE_MLP }, 32),
@@ -331,9 +321,8 @@ static void a_spec_in_words(void **state)
     gr_tape_free(t);
 }
 
-static void bands_and_verdicts_over_seeds(void **state)
+TEST(bands_and_verdicts_over_seeds)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double curve[] = { 1, 2, (double)NAN, 3, 6, 1 };
     const dive_band b = dive_over_seeds(t, &(plot_record){ .shape = GR_SHAPE(2, 3), .n = 6, .values = curve });

@@ -20,9 +20,8 @@ static void assert_near(const double *got, const double *want, size_t n)
 }
 #define NEAR(got, ...) assert_near(got, (const double[]){ __VA_ARGS__ }, COUNT(((const double[]){ __VA_ARGS__ })))
 
-static void correlations_are_those_of_numpy(void **state)
+TEST(correlations_are_those_of_numpy)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double x[N * H], r[H * H];
     fill_sample(x);
@@ -36,9 +35,8 @@ static void correlations_are_those_of_numpy(void **state)
     gr_tape_free(t);
 }
 
-static void correlation_sees_neither_scale_nor_shift_but_sign(void **state)
+TEST(correlation_sees_neither_scale_nor_shift_but_sign)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double x[5 * 3], r[9];
     for (int i = 0; i < 5; i++) x[i * 3] = i * i, x[i * 3 + 1] = 1e6 + 3.0 * i * i, x[i * 3 + 2] = 7 - 0.25 * i * i;
@@ -48,9 +46,8 @@ static void correlation_sees_neither_scale_nor_shift_but_sign(void **state)
     gr_tape_free(t);
 }
 
-static void columns_without_variance_have_no_correlation(void **state)
+TEST(columns_without_variance_have_no_correlation)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double r[9];
     assert_int_equal(dive_correlate(t, (const double[]){ 1, 5, 2, 2, 5, 1, 3, 5, 3, 4, 5, 4 }, 4, 3, r), 1);
@@ -64,9 +61,8 @@ static void columns_without_variance_have_no_correlation(void **state)
     gr_tape_free(t);
 }
 
-static void eigenvalues_fall_and_vectors_turn_the_matrix_diagonal(void **state)
+TEST(eigenvalues_fall_and_vectors_turn_the_matrix_diagonal)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double a[] = { 2, 1, 0, 1, 2, 0, 0, 0, 5 }, value[3], vector[9];
     assert_true(dive_eigen(t, a, 3, value, vector));
@@ -91,9 +87,8 @@ static void eigenvalues_fall_and_vectors_turn_the_matrix_diagonal(void **state)
     gr_tape_free(t);
 }
 
-static void principal_axes_are_those_of_numpy(void **state)
+TEST(principal_axes_are_those_of_numpy)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double x[N * H], mean[H], axes[2 * H], share[2], y[N * 2];
     fill_sample(x);
@@ -106,9 +101,8 @@ static void principal_axes_are_those_of_numpy(void **state)
     gr_tape_free(t);
 }
 
-static void percentiles_are_those_of_numpy(void **state)
+TEST(percentiles_are_those_of_numpy)
 {
-    (void)state;
     double x[N * H];
     static const double at[] = { 0, 15, 50, 85, 100 }, want[] = { 0, 5.1, 45, 84.95, 96 };
     for (size_t k = 0; k < COUNT(at); k++) fill_sample(x), NEAR(&(double){ dive_percentile(x, N * H, at[k]) }, want[k]);
@@ -125,9 +119,8 @@ static void percentiles_are_those_of_numpy(void **state)
     }
 }
 
-static void helmert_keeps_lengths_and_loses_the_mean(void **state)
+TEST(helmert_keeps_lengths_and_loses_the_mean)
 {
-    (void)state;
     double y[3];
     dive_helmert((const double[]){ 1, 2, 3, 4 }, 4, y);
     NEAR(y, -1 / sqrt(2), -3 / sqrt(6), -6 / sqrt(12));
@@ -136,9 +129,8 @@ static void helmert_keeps_lengths_and_loses_the_mean(void **state)
     NEAR(y, 0, 0, 0);
 }
 
-static void rows_have_mean_0_and_variance_1(void **state)
+TEST(rows_have_mean_0_and_variance_1)
 {
-    (void)state;
     double y[4] = { 1, 2, 3, 4 };
     const dive_moments m = dive_moments_of(y, 4);
     NEAR(&m.mean, 2.5), NEAR(&m.var, 1.25);
@@ -148,9 +140,8 @@ static void rows_have_mean_0_and_variance_1(void **state)
     NEAR(y, 0, 0);
 }
 
-static void columns_of_a_tensor_are_taken_out(void **state)
+TEST(columns_of_a_tensor_are_taken_out)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_reshape(t, gr_arange(t, 12), GR_SHAPE(2, 6));
     NEAR(dive_columns(t, x, 2, 3), 2, 3, 4, 8, 9, 10);
@@ -161,9 +152,8 @@ static void columns_of_a_tensor_are_taken_out(void **state)
     gr_tape_free(t);
 }
 
-static void without_memory_there_are_no_numbers(void **state)
+TEST(without_memory_there_are_no_numbers)
 {
-    (void)state;
     double x[N * H], r[H * H];
     fill_sample(x);
     gr_tape *t = gr_tape_new(1, NULL);
@@ -176,9 +166,8 @@ static void without_memory_there_are_no_numbers(void **state)
 }
 
 /* numpy: 2000 nodes of Gauss and Legendre. Cooijmans et al. 2016, figure 1b: three digits. */
-static void the_mean_slope_of_tanh_is_the_papers(void **state)
+TEST(the_mean_slope_of_tanh_is_the_papers)
 {
-    (void)state;
     assert_true(fabs(dive_tanh_slope(0.1) - 0.990) < 1e-3 && fabs(dive_tanh_slope(0.5) - 0.827) < 1e-3);
     assert_true(fabs(dive_tanh_slope(1) - 0.606) < 1e-3);
     assert_true(fabs(dive_tanh_slope(1) - 0.60570550960209) < 1e-12);
@@ -186,9 +175,8 @@ static void the_mean_slope_of_tanh_is_the_papers(void **state)
     assert_true(fabs(dive_tanh_slope(0) - 1) < 1e-12);
 }
 
-static void the_exponent_is_that_of_a_power(void **state)
+TEST(the_exponent_is_that_of_a_power)
 {
-    (void)state;
     const double x[] = { 2, 4, 8, 16, 31 };
     double y[5];
     for (int k = 0; k < 5; k++) y[k] = 7 * pow(x[k], -0.5);

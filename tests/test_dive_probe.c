@@ -9,9 +9,8 @@ static void assert_steps(const dive_probe *p, const size_t *want, size_t n)
 }
 #define STEPS(p, ...) assert_steps(p, (const size_t[]){ __VA_ARGS__ }, COUNT(((const size_t[]){ __VA_ARGS__ })))
 
-static void looks_rise_from_0_to_the_last_step(void **state)
+TEST(looks_rise_from_0_to_the_last_step)
 {
-    (void)state;
     dive_probe p = { .frames = 0 };
     double at[DIVE_FRAMES];
     dive_frames(&p, 5, 100, true), STEPS(&p, 0, 25, 50, 75, 100);
@@ -37,9 +36,8 @@ static void see(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
     s->frame[number] = frame, s->looks++;
 }
 
-static void each_arm_is_seen_at_each_look_in_evaluation(void **state)
+TEST(each_arm_is_seen_at_each_look_in_evaluation)
 {
-    (void)state;
     kit_options o = { .seed = 3, .quiet = true, .threads = 1 };
     const kit_flags flags = { "probe", "", NULL, 0 };
     kit_run r;

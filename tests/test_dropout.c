@@ -15,9 +15,8 @@ static gr_tensor *dropout(gr_tape *t, gr_tensor *const *in, void *argument)
     return gr_dropout(t, in[0], d->p, "mask");
 }
 
-static void gradient_matches_finite_differences(void **state)
+TEST(gradient_matches_finite_differences)
 {
-    (void)state;
     const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(63), GR_SHAPE(5, 27), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int i = 1; i < 4; i++)
@@ -26,9 +25,8 @@ static void gradient_matches_finite_differences(void **state)
 }
 
 /* Element i is dropped when draw counter + i is below p 2^32: at every offset into a block, across 2^32 blocks, for backward too. */
-static void the_mask_is_the_streams_draws(void **state)
+TEST(the_mask_is_the_streams_draws)
 {
-    (void)state;
     enum { N = 300 };
     const uint64_t counters[] = { 0, 1, 2, 3, 63, 4 * ((1ull << 32) - 7) + 1 };
     for (size_t c = 0; c < COUNT(counters); c++)
@@ -48,9 +46,8 @@ static void the_mask_is_the_streams_draws(void **state)
         }
 }
 
-static void the_share_that_is_dropped_is_p_and_the_mean_stays(void **state)
+TEST(the_share_that_is_dropped_is_p_and_the_mean_stays)
 {
-    (void)state;
     enum { N = 1000000 };
     gr_tape *t = gr_tape_new(1, NULL);
     for (double p = 0.1; p < 1; p += 0.4) {
@@ -64,9 +61,8 @@ static void the_share_that_is_dropped_is_p_and_the_mean_stays(void **state)
     gr_tape_free(t);
 }
 
-static void p_of_0_and_evaluation_change_nothing_and_draw_nothing(void **state)
+TEST(p_of_0_and_evaluation_change_nothing_and_draw_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(40), 0, 1, "x");
     assert_ptr_equal(gr_dropout(t, x, 0, "mask"), x);
@@ -78,9 +74,8 @@ static void p_of_0_and_evaluation_change_nothing_and_draw_nothing(void **state)
     gr_tape_free(t);
 }
 
-static void p_of_1_drops_everything_infinities_too(void **state)
+TEST(p_of_1_drops_everything_infinities_too)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(70), INFINITY)), *y = gr_dropout(t, x, 1, "mask");
     assert_true(gr_backward_from(t, y, x->data));
@@ -88,9 +83,8 @@ static void p_of_1_drops_everything_infinities_too(void **state)
     gr_tape_free(t);
 }
 
-static void a_failed_step_draws_the_same_mask_again(void **state)
+TEST(a_failed_step_draws_the_same_mask_again)
 {
-    (void)state;
     gr_real first[50];
     gr_tape *t = gr_tape_new(1, NULL);
     for (int step = 0; step < 2; step++) {
@@ -106,31 +100,27 @@ static void a_failed_step_draws_the_same_mask_again(void **state)
     gr_tape_free(t);
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     for (uint64_t counter = 0; counter < 5; counter += 2)
         assert_bits_stay(dropout, (&(dropping){ 0.4, counter }), &(gr_gradcheck_input){ .shape = GR_SHAPE(70001) }, 1);
 }
 
-static void nothing_goes_through(void **state)
+TEST(nothing_goes_through)
 {
-    (void)state;
     compared c = compare_start(dropout, &(dropping){ 0.5, 3 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 0) }, 1);
     assert_true(gr_same_shape(c.y, c.x[0]));
     compare_backward(&c, &(gr_real){ 1 });
     gr_tape_free(c.t);
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     assert_survives_failing_memory(dropout, &(dropping){ 0.5, 3 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300000) }, 1);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     const struct {
         double p;
         const char *text;

@@ -33,9 +33,8 @@ static gr_tensor *one_hot_product(gr_tape *t, gr_tensor *const *in, void *argume
     return gr_reshape(t, gr_add(t, gr_matmul(t, hot, in[0]), gr_matmul(t, padded, gr_detach(t, in[0]))), shape);
 }
 
-static void gradient_of_embedding_matches_finite_differences(void **state)
+TEST(gradient_of_embedding_matches_finite_differences)
 {
-    (void)state;
     ids cases[] = { { { 0, { 0 } }, 3, GR_NONE, 0 },
                     { { 1, { 1 } }, 1, GR_NONE, 0 },
                     { { 1, { 9 } }, 4, GR_NONE, 0 },
@@ -47,18 +46,16 @@ static void gradient_of_embedding_matches_finite_differences(void **state)
                                      &(gr_gradcheck_input){ .shape = GR_SHAPE((size_t)cases[k].limit, D) }, 1, NULL, stderr));
 }
 
-static void agrees_with_a_one_hot_product(void **state)
+TEST(agrees_with_a_one_hot_product)
 {
-    (void)state;
     for (int padding = GR_NONE; padding < 7; padding += 4)
         for (size_t D = 1; D < 200; D += 66)
             assert_agree(embedding, one_hot_product, &(ids){ { 2, { 5, 40 } }, 7, padding, 0 },
                          &(gr_gradcheck_input){ .shape = GR_SHAPE(7, D) }, 1, IN_DOUBLE ? 1e-14 : 2e-6);
 }
 
-static void the_padding_row_is_read_but_not_trained(void **state)
+TEST(the_padding_row_is_read_but_not_trained)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *w = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, 3, 4, 5, 6 }, GR_SHAPE(3, 2)));
     gr_tensor *y = gr_embedding(t, w, gr_ints_new(t, (int[]){ 2, 0, 2, 1 }, GR_SHAPE(2, 2)), 0);
@@ -69,9 +66,8 @@ static void the_padding_row_is_read_but_not_trained(void **state)
     gr_tape_free(t);
 }
 
-static void gradient_of_gather_matches_finite_differences(void **state)
+TEST(gradient_of_gather_matches_finite_differences)
 {
-    (void)state;
     const struct {
         gr_shape x;
         ids d;
@@ -88,9 +84,8 @@ static void gradient_of_gather_matches_finite_differences(void **state)
     }
 }
 
-static void gather_picks_what_the_formula_says(void **state)
+TEST(gather_picks_what_the_formula_says)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_reshape(t, gr_arange(t, 24), GR_SHAPE(2, 3, 4)));
     for (int axis = 0; axis < 3; axis++) {
@@ -115,17 +110,15 @@ static void gather_picks_what_the_formula_says(void **state)
     gr_tape_free(t);
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     ids rows = { { 1, { 3000 } }, 11, 5, 0 }, values = { { 2, { 300, 70 } }, 11, 0, 0 };
     for (size_t D = 3; D < 400; D += 130) assert_bits_stay(embedding, &rows, (&(gr_gradcheck_input){ .shape = GR_SHAPE(11, D) }), 1);
     assert_bits_stay(gather, &values, (&(gr_gradcheck_input){ .shape = GR_SHAPE(11, 70) }), 1);
 }
 
-static void sizes_of_0_go_through(void **state)
+TEST(sizes_of_0_go_through)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *w = gr_want_grad(t, gr_ones(t, GR_SHAPE(3, 2))), *none = gr_zeros(t, GR_SHAPE(0, 2)), *flat = gr_zeros(t, GR_SHAPE(3, 0));
     gr_ints *empty = gr_ints_new(t, NULL, GR_SHAPE(0, 4)), *two = gr_ints_new(t, NULL, GR_SHAPE(2));
@@ -139,16 +132,14 @@ static void sizes_of_0_go_through(void **state)
     gr_tape_free(t);
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     assert_survives_failing_memory(embedding, &(ids){ { 1, { 90000 } }, 11, 5, 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(11, 2) }, 1);
     assert_survives_failing_memory(gather, &(ids){ { 2, { 90000, 1 } }, 11, 0, 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(11, 2) }, 1);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
 #define REPORTED(call, text) gr_tape_recover(t), assert_null(call), assert_message(t, text)
 #define X(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))

@@ -162,9 +162,8 @@ static gr_tape *modest_tape(void)
     return gr_tape_new(1, (&(gr_tape_config){ .allocator = &allocator }));
 }
 
-static void every_operator_ends(void **state)
+TEST(every_operator_ends)
 {
-    (void)state;
     const gr_real dy[1000] = { 0 };
     gr_tape *t = modest_tape();
     for (size_t k = 0; k < COUNT(calls); k++)
@@ -177,9 +176,8 @@ static void every_operator_ends(void **state)
     gr_tape_free(t);
 }
 
-static void argmax_ends(void **state)
+TEST(argmax_ends)
 {
-    (void)state;
     gr_tape *t = modest_tape();
     for (size_t i = 0; i < 6; i++)
         for (int axis = 0; axis < 3; axis++) {
@@ -191,9 +189,8 @@ static void argmax_ends(void **state)
     gr_tape_free(t);
 }
 
-static void lengths_of_channels_without_values_are_not_counted(void **state)
+TEST(lengths_of_channels_without_values_are_not_counted)
 {
-    (void)state;
     gr_tape *t = modest_tape();
     gr_tensor *x = zeros(t, GR_SHAPE(2, 0, H));
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 1, 2 }, GR_SHAPE(2));
@@ -207,16 +204,14 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     return (void)argument, gr_matmul(t, gr_softmax(t, in[0], 1), gr_layer_norm(t, in[1], 1, NULL, NULL, 1e-5));
 }
-static void a_gradient_check_ends(void **state)
+TEST(a_gradient_check_ends)
 {
-    (void)state;
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(H, 0, 3) }, { .shape = GR_SHAPE(H, 3, 0) } };
     assert_true(gr_gradcheck("empty", checked, NULL, in, 2, NULL, stderr));
 }
 
-static void an_empty_parameter_learns_nothing_and_ends(void **state)
+TEST(an_empty_parameter_learns_nothing_and_ends)
 {
-    (void)state;
     gr_tape *t = modest_tape();
     gr_module *m = gr_module_new(t);
     gr_tensor *w = gr_param(t, m, "w", GR_SHAPE(H, 0), gr_init_orthogonal(1)), *v = gr_param(t, m, "v", GR_SHAPE(0, H), gr_init_orthogonal(1));
@@ -229,9 +224,8 @@ static void an_empty_parameter_learns_nothing_and_ends(void **state)
     gr_optim_free(adam), gr_module_free(m), gr_tape_free(t);
 }
 
-static void printing_ends(void **state)
+TEST(printing_ends)
 {
-    (void)state;
     gr_tape *t = modest_tape();
     FILE *out = tmpfile();
     char text[512] = { 0 };

@@ -84,9 +84,8 @@ static bool right(gr_real got, real want, double lost)
     return fabsl((real)got - want) <= 16 * EPSILON * fabsl(want) + 4 * EPSILON * lost + 128 * SMALLEST;
 }
 
-static void one_input(void **state)
+TEST(one_input)
 {
-    (void)state;
     const double factors[] = { 1, -3, 1e-30, 1e25 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_real x[POINTS * COUNT(factors)], dy[POINTS * COUNT(factors)];
@@ -112,9 +111,8 @@ static void one_input(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void each_operator_is_in_the_list(void **state)
+TEST(each_operator_is_in_the_list)
 {
-    (void)state;
     const char *const all[] = {
 #define UNARY(op, ...) #op,
 #define UNARY_FAR UNARY
@@ -168,9 +166,8 @@ typedef real pair_formula(real a, real b);
 static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *, gr_tensor *); pair_formula *want[3]; } pairs[] = { PAIRS };
 #undef PAIR
 
-static void two_inputs(void **state)
+TEST(two_inputs)
 {
-    (void)state;
     static gr_real a[POINTS * POINTS], b[POINTS * POINTS], ones[POINTS * POINTS];
     const gr_real targets[] = { 0, (gr_real)SMALLEST, (gr_real)1e-10, (gr_real)0.1, 0.5, 1 };
     const char *const what[] = { "", ", by a", ", by b" };

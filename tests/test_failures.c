@@ -218,13 +218,12 @@ static void fail_each(thing what)
     assert_true(at > 1);
 }
 
-static void every_allocation(void **state) { (void)state, fail_each(MEMORY); }
-static void every_file_call(void **state) { (void)state, fail_each(FILES); }
-static void every_thread(void **state) { (void)state, fail_each(THREADS); }
+TEST(every_allocation) { fail_each(MEMORY); }
+TEST(every_file_call) { fail_each(FILES); }
+TEST(every_thread) { fail_each(THREADS); }
 
-static void steps_after_the_first_allocate_nothing(void **state)
+TEST(steps_after_the_first_allocate_nothing)
 {
-    (void)state;
     program p = { .epoch = 7 };
     arrange(MEMORY, 0, false);
     assert_true(start(&p) && build(&p) && step(&p));
@@ -234,7 +233,7 @@ static void steps_after_the_first_allocate_nothing(void **state)
     finish(&p);
 }
 
-static int make_files(void **state)
+FIXTURE(make_files)
 {
     if (make_folder(state)) return 1;
     snprintf(weights_file, sizeof weights_file, "%s", in_folder("weights.safetensors"));
@@ -246,7 +245,7 @@ static int make_files(void **state)
     finish(&p);
     return !good;
 }
-static int remove_files(void **state)
+FIXTURE(remove_files)
 {
     return remove(weights_file) | remove(state_file) | remove(checkpoint_file) | remove_folder(state);
 }

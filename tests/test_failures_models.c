@@ -2,9 +2,8 @@
  * the error has been seen. tests/models.h says what must hold; test_failures.c has the LSTM, with files and threads. */
 #include "tests/models.h"
 
-static void a_step_that_failed_leaves_no_trace(void **state)
+TEST(a_step_that_failed_leaves_no_trace)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(models); k++) models_fail_all(&models[k]);
 }
 

@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 
 static char here[512]; /* the working folder before */
-static int enter_folder(void **state)
+FIXTURE(enter_folder)
 {
     return make_folder(state) || !getcwd(here, sizeof here) || chdir(test_folder);
 }
-static int leave_folder(void **state) { return chdir(here) || remove_folder(state); }
+FIXTURE(leave_folder) { return chdir(here) || remove_folder(state); }
 
 static bool save(gr_tape *t, const char *path, int value)
 {
@@ -54,9 +54,8 @@ static void put(const char *path, const char *text)
 
 /* ---- Links ---- */
 
-static void a_link_stays_and_its_target_is_replaced(void **state)
+TEST(a_link_stays_and_its_target_is_replaced)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     char absolute[300];
     snprintf(absolute, sizeof absolute, "%s/deep/target", test_folder);
@@ -84,9 +83,8 @@ static void a_link_stays_and_its_target_is_replaced(void **state)
     gr_tape_free(t);
 }
 
-static void a_link_to_nothing_makes_the_file_there(void **state)
+TEST(a_link_to_nothing_makes_the_file_there)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_int_equal(mkdir("deep", 0700) | symlink("deep/new", "dangling") | symlink("none/new", "lost") | symlink("loop", "loop"), 0);
     assert_true(save(t, "dangling", 3));
@@ -105,9 +103,8 @@ static void a_link_to_nothing_makes_the_file_there(void **state)
 
 /* ---- What others are writing, and what the dead have left ---- */
 
-static void what_a_dead_writer_left_is_removed(void **state)
+TEST(what_a_dead_writer_left_is_removed)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     put("x.gradus-0.tmp", "half"), put("x.gradus-3.tmp", "half"), put("x.gradus-31.tmp", "half");
     put("y.gradus-0.tmp", "another path's"), put("x.gradus-32.tmp", "no name of ours"), put("x.0.tmp", "nor this");
@@ -121,9 +118,8 @@ static void what_a_dead_writer_left_is_removed(void **state)
 }
 
 /* A writer that lives, in another process, and is then killed in the middle. */
-static void what_a_living_writer_writes_is_left_alone(void **state)
+TEST(what_a_living_writer_writes_is_left_alone)
 {
-    (void)state;
     for (int form = 0; form < 2; form++) {
         char name[256] = "x";
         if (form) memset(name, 'n', 255);
@@ -156,9 +152,8 @@ static void what_a_living_writer_writes_is_left_alone(void **state)
     }
 }
 
-static void two_writers_of_one_path_do_not_meet(void **state)
+TEST(two_writers_of_one_path_do_not_meet)
 {
-    (void)state;
     static gr__file a, b;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr__file_create(t, &a, "x") && gr__file_create(t, &b, "x"));
@@ -176,9 +171,8 @@ static void two_writers_of_one_path_do_not_meet(void **state)
     gr_tape_free(t);
 }
 
-static void only_so_many_may_write_at_a_time(void **state)
+TEST(only_so_many_may_write_at_a_time)
 {
-    (void)state;
     static gr__file f[33];
     gr_tape *t = gr_tape_new(1, NULL);
     for (int i = 0; i < 32; i++) assert_true(gr__file_create(t, &f[i], "x"));
@@ -189,9 +183,8 @@ static void only_so_many_may_write_at_a_time(void **state)
 }
 
 /* Somebody takes the unfinished file away, or puts another in its place: an error, and that other file stays. */
-static void a_stolen_file_is_an_error(void **state)
+TEST(a_stolen_file_is_an_error)
 {
-    (void)state;
     static gr__file f;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(save(t, "x", 9));
@@ -210,9 +203,8 @@ static void a_stolen_file_is_an_error(void **state)
 }
 
 /* A folder or a link of such a name is nobody's leftover. */
-static void only_files_are_leftovers(void **state)
+TEST(only_files_are_leftovers)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     put("precious", "data");
     assert_int_equal(mkdir("x.gradus-0.tmp", 0700) | symlink("precious", "x.gradus-1.tmp"), 0);
@@ -227,9 +219,8 @@ static void only_files_are_leftovers(void **state)
 
 /* ---- Names and errors ---- */
 
-static void a_name_as_long_as_the_folder_allows_is_good(void **state)
+TEST(a_name_as_long_as_the_folder_allows_is_good)
 {
-    (void)state;
     char name[300], message[600];
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t length = 230; length <= 255; length++) {
@@ -269,9 +260,8 @@ static void a_name_as_long_as_the_folder_allows_is_good(void **state)
 }
 
 /* The reason is that of the call that has failed: a disk that may only be read, for instance. */
-static void the_message_has_the_reason_of_the_failed_call(void **state)
+TEST(the_message_has_the_reason_of_the_failed_call)
 {
-    (void)state;
     static const int error[] = { EROFS, ENOSPC, EDQUOT, EIO };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(error); k++)

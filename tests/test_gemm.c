@@ -114,9 +114,8 @@ static void *new_work(void)
     return work;
 }
 
-static void every_output_is_one_chain(void **state)
+TEST(every_output_is_one_chain)
 {
-    (void)state;
     static const size_t shapes[][3] = {
         /* M, N, K */
         { 64, 512, 28 },   { 64, 512, 128 },   { 4, 1000, 784 },  { 64, 10, 1000 }, { 64, 64, 32 }, { 63, 129, 127 }, { 65, 33, 129 },
@@ -144,9 +143,8 @@ static void every_output_is_one_chain(void **state)
     free(work);
 }
 
-static void threads_change_no_bit(void **state)
+TEST(threads_change_no_bit)
 {
-    (void)state;
     random_state = 2;
     for (int threads = 1; threads <= 4; threads++) {
         gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
@@ -166,9 +164,8 @@ static void threads_change_no_bit(void **state)
     }
 }
 
-static void an_infinity_reaches_its_own_row_and_column_only(void **state)
+TEST(an_infinity_reaches_its_own_row_and_column_only)
 {
-    (void)state;
     enum { M = 70, N = 45, K = 130 };
     gr_real *A = random_values(M * K), *B = random_values(K * N), *C = random_values(M * N);
     void *work = new_work();

@@ -40,9 +40,8 @@ static char *check(gr_gradcheck_function *f, void *argument, const gr_gradcheck_
     return text;
 }
 
-static void a_right_gradient_passes_silently(void **state)
+TEST(a_right_gradient_passes_silently)
 {
-    (void)state;
     bool good;
     char *said = check(pair, &(int){ RIGHT }, &(gr_gradcheck_input){ .shape = GR_SHAPE(2) }, 1, &good);
     assert_true(good);
@@ -50,9 +49,8 @@ static void a_right_gradient_passes_silently(void **state)
     free(said);
 }
 
-static void every_way_of_being_wrong_fails_and_is_reported(void **state)
+TEST(every_way_of_being_wrong_fails_and_is_reported)
 {
-    (void)state;
     for (int broken = ASSIGNS; broken <= HALF; broken++) {
         bool good;
         char *said = check(pair, &broken, &(gr_gradcheck_input){ .shape = GR_SHAPE(2) }, 1, &good);
@@ -69,9 +67,8 @@ static gr_tensor *forgets_its_second_input(gr_tape *t, gr_tensor *const *in, voi
     (void)argument;
     return gr_add(t, in[0], gr_detach(t, in[1]));
 }
-static void an_input_that_no_gradient_reaches_fails(void **state)
+TEST(an_input_that_no_gradient_reaches_fails)
 {
-    (void)state;
     bool good;
     gr_gradcheck_input in[2] = { { .shape = GR_SHAPE(3) }, { .shape = GR_SHAPE(3) } };
     free(check(forgets_its_second_input, NULL, in, 2, &good));
@@ -85,9 +82,8 @@ static gr_tensor *misuse(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     return argument ? NULL : gr_reshape(t, in[0], GR_SHAPE(7));
 }
-static void an_error_of_the_function_is_reported(void **state)
+TEST(an_error_of_the_function_is_reported)
 {
-    (void)state;
     bool good;
     char *said = check(misuse, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(3) }, 1, &good);
     assert_false(good);
@@ -112,9 +108,8 @@ static gr_tensor *looks_at_its_values(gr_tape *t, gr_tensor *const *in, void *ar
     }
     return gr_add(t, in[0], in[0]);
 }
-static void values_are_drawn_as_asked(void **state)
+TEST(values_are_drawn_as_asked)
 {
-    (void)state;
     gr_gradcheck_input in = { .shape = GR_SHAPE(40), .low = 0.5, .high = 3 };
     assert_true(gr_gradcheck("range", looks_at_its_values, &(wanted){ 0.5, 3, 0, false, false }, &in, 1, NULL, stderr));
     in = (gr_gradcheck_input){ .shape = GR_SHAPE(40), .kink = 1, .has_kink = true };
@@ -128,15 +123,13 @@ static gr_tensor *adds_noise(gr_tape *t, gr_tensor *const *in, void *argument)
     (void)argument;
     return gr_mul(t, in[0], gr_rand(t, gr_shape_of(in[0]), 0, 1, "noise"));
 }
-static void random_operators_see_the_same_draws_each_time(void **state)
+TEST(random_operators_see_the_same_draws_each_time)
 {
-    (void)state;
     assert_true(gr_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr));
 }
 
-static void the_operators_seen_are_written_down(void **state)
+TEST(the_operators_seen_are_written_down)
 {
-    (void)state;
     char path[] = "/tmp/gradus-checked-XXXXXX", text[256] = { 0 };
     char *before = getenv("GRADUS_CHECKED") ? strdup(getenv("GRADUS_CHECKED")) : NULL;
     const int fd = mkstemp(path);

@@ -52,17 +52,15 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     if (!good) fail_msg("%s", name);
 }
 
-static void gradients_of_every_placement_and_option(void **state)
+TEST(gradients_of_every_placement_and_option)
 {
-    (void)state;
     const int lengths[] = { 3, 1, 0 };
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int o = 0; o < 16; o++) check_gradient(case_of(k, o, lengths, 3, 3, 2, 3), NULL);
 }
 
-static void gradients_across_shards_and_vectors(void **state)
+TEST(gradients_across_shards_and_vectors)
 {
-    (void)state;
     const int lengths[] = { 2, 1, 0, 2, 1, 2, 2, 1, 0, 1, 2, 2, 1, 1, 2, 2, 0 };
     for (size_t k = 0; k < COUNT(kinds); k++)
         if (!kinds[k].relu) check_gradient(case_of(k, 10, lengths, 2, 17, 3, 17), &(gr_gradcheck_config){ .threads = 2 });
@@ -70,9 +68,8 @@ static void gradients_across_shards_and_vectors(void **state)
     check_gradient((lstm_case){ .gates = 1, .only_h = true, .T = 2, .B = 1, .I = 1, .H = 1 }, NULL);
 }
 
-static void agree_with_their_composed_twins(void **state)
+TEST(agree_with_their_composed_twins)
 {
-    (void)state;
     const int lengths[] = { 4, 1, 0, 3, 4, 2, 4, 4, 3 };
     const double tolerance = sizeof(gr_real) == 4 ? 1e-4 : 1e-11;
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -99,9 +96,8 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 #define INPUT(shape, ...) input_of(t, shape, (const gr_real[]){ __VA_ARGS__ })
 
 /* One unit, x = 1, h0 = 2: r = sigmoid(1 + 2 + 1), z = sigmoid(-1 + 2), n = tanh(1 + r (2 * 0.5 + 3)), by PyTorch's formula. */
-static void a_gru_unit_by_hand(void **state)
+TEST(a_gru_unit_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_recurrent_weights w = { .w_ih = INPUT(GR_SHAPE(3, 1), 1, -1, 1),
                                      .w_hh = INPUT(GR_SHAPE(3, 1), 1, 1, 0.5),
@@ -120,9 +116,8 @@ static void a_gru_unit_by_hand(void **state)
 }
 
 /* W x = 1 3, W h = 0: normalized to -1 and 1, then tanh or relu. */
-static void an_rnn_step_by_hand(void **state)
+TEST(an_rnn_step_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_recurrent_weights w = { .norm = GR_RNN_LN_SUM,
                                .w_ih = INPUT(GR_SHAPE(2, 1), 1, 3),
@@ -140,9 +135,8 @@ static void an_rnn_step_by_hand(void **state)
 
 static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 
-static void padding_does_not_matter(void **state)
+TEST(padding_does_not_matter)
 {
-    (void)state;
     const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
     for (size_t kind = 0; kind < COUNT(kinds); kind++)
         for (int reverse = 0; reverse < 2; reverse++) {
@@ -168,9 +162,8 @@ static void padding_does_not_matter(void **state)
         }
 }
 
-static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
+TEST(past_its_end_a_sequence_keeps_its_state_and_y_is_0)
 {
-    (void)state;
     const gr_real zeros[7] = { 0 };
     for (size_t kind = 0; kind < COUNT(kinds); kind++) {
         gr_tape *t = gr_tape_new(1, NULL);
@@ -189,9 +182,8 @@ static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
     }
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const int lengths[] = { 3, 3, 2, 1, 0, 3, 3, 2, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3 };
     for (size_t k = 0; k < COUNT(kinds); k++) {
         lstm_case c = case_of(k, 12, lengths, 3, 23, 5, 19);
@@ -200,9 +192,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     }
 }
 
-static void a_sequence_gives_the_same_bits_alone(void **state)
+TEST(a_sequence_gives_the_same_bits_alone)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
         lstm_case c = case_of(k, 1, NULL, 3, 20, 5, 19);
@@ -218,9 +209,8 @@ static void a_sequence_gives_the_same_bits_alone(void **state)
     }
 }
 
-static void sizes_of_zero(void **state)
+TEST(sizes_of_zero)
 {
-    (void)state;
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < COUNT(sizes) * COUNT(kinds); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
@@ -238,9 +228,8 @@ static void sizes_of_zero(void **state)
 }
 
 /* A state that only decays, and the gradient of the first step, are 0 in the end, and never less than 2^-100 before. */
-static void what_vanishes_becomes_zero(void **state)
+TEST(what_vanishes_becomes_zero)
 {
-    (void)state;
     enum { T = 300 };
     for (size_t k = 0; k < COUNT(kinds); k++) {
         if (kinds[k].norm) continue;
@@ -266,9 +255,8 @@ static void refuse(gr_tape *t, gr_recurrent_out s, const char *message)
     t->error = GR_OK, t->message[0] = 0; /* keeps the tensors of the test alive */
 }
 
-static void errors_say_what_was_given_and_what_was_needed(void **state)
+TEST(errors_say_what_was_given_and_what_was_needed)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
 #define ZEROS(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     gr_tensor *x = ZEROS(5, 2, 3);

@@ -3,15 +3,13 @@
 
 static gr_tape *t;
 static gr_module *net;
-static int begin(void **state)
+FIXTURE(begin)
 {
-    (void)state;
     t = gr_tape_new(3, NULL), net = gr_module_new(t);
     return 0;
 }
-static int end(void **state)
+FIXTURE(end)
 {
-    (void)state;
     gr_module_free(net), gr_tape_free(t);
     return 0;
 }
@@ -37,9 +35,8 @@ static void read_paper(FILE *f)
         assert_string_equal(printed, text); \
     } while (0)
 
-static void layer_norm_shares_along_rows(void **state)
+TEST(layer_norm_shares_along_rows)
 {
-    (void)state;
     gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL),
                          *wide = gr_layer_norm_new(t, net, "wide", GR_SHAPE(2, 4, 5), NULL);
     assert_explains(&ln->module, GR_SHAPE(2, 3),
@@ -85,9 +82,8 @@ static void layer_norm_shares_along_rows(void **state)
                     "    CC..C CC..C\n");
 }
 
-static void batch_norm_shares_along_channels(void **state)
+TEST(batch_norm_shares_along_channels)
 {
-    (void)state;
     gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 3, NULL);
     gr_batch_norm_module *last =
         gr_batch_norm_new(t, net, "last", 3, &(gr_batch_norm_config){ .features_last = true, .no_running = true, .no_affine = true });
@@ -119,9 +115,8 @@ static void batch_norm_shares_along_channels(void **state)
                     "    ABC ABC\n");
 }
 
-static void group_instance_and_rms_norm(void **state)
+TEST(group_instance_and_rms_norm)
 {
-    (void)state;
     gr_group_norm_module *gn = gr_group_norm_new(t, net, "gn", 2, 4, NULL),
                          *rows = gr_group_norm_new(t, net, "rows", 2, 4, &(gr_group_norm_config){ .features_last = true });
     gr_instance_norm_module *in = gr_instance_norm_new(t, net, "in", 2, &(gr_instance_norm_config){ .dims = 1 });
@@ -160,9 +155,8 @@ static void group_instance_and_rms_norm(void **state)
 }
 
 /* The letters are the operator's: moving one value of x changes those outputs that share its letter, and no others. */
-static void the_map_is_true(void **state)
+TEST(the_map_is_true)
 {
-    (void)state;
     const gr_norm_kind kinds[] = { GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE };
     const gr_shape shapes[] = { GR_SHAPE(3, 4, 5), GR_SHAPE(3, 4, 2, 3), GR_SHAPE(3, 2, 3, 4) };
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -190,9 +184,8 @@ static void the_map_is_true(void **state)
 
 /* ---- The gradient's terms ---- */
 
-static void the_terms_of_a_worked_example(void **state)
+TEST(the_terms_of_a_worked_example)
 {
-    (void)state;
     gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), &(gr_layer_norm_config){ .eps = GR_NONE });
     const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 4 }, GR_SHAPE(3));
     const gr_norm_terms y = gr_norm_gradient(t, &ln->module, x, (gr_real[]){ 1, 0, 0 });
@@ -206,9 +199,8 @@ static void the_terms_of_a_worked_example(void **state)
     assert_true(fabs(y.dx_norm - 0.428571) < 1e-4);
 }
 
-static void the_terms_add_up_to_the_gradient_of_every_norm(void **state)
+TEST(the_terms_add_up_to_the_gradient_of_every_norm)
 {
-    (void)state;
     const gr_norm_kind kinds[] = { GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE };
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int first = 0; first < 2; first++) {
@@ -234,9 +226,8 @@ static void the_terms_add_up_to_the_gradient_of_every_norm(void **state)
 }
 
 /* Xu et al. 2019: without eps, the gradient of each statistic's values sums to 0, and so does its product with xhat. */
-static void the_gradient_is_centred_and_orthogonal_to_xhat(void **state)
+TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
 {
-    (void)state;
     gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(19), &(gr_layer_norm_config){ .eps = GR_NONE });
     gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 19, &(gr_batch_norm_config){ .eps = GR_NONE });
     gr_module *both[] = { &ln->module, &bn->module };
@@ -262,9 +253,8 @@ static void the_gradient_is_centred_and_orthogonal_to_xhat(void **state)
 
 /* ---- BatchNorms ---- */
 
-static void a_batch_norm_is_checked(void **state)
+TEST(a_batch_norm_is_checked)
 {
-    (void)state;
     gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 2, &(gr_batch_norm_config){ .eps = GR_NONE });
     const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 10, 3, 10 }, GR_SHAPE(2, 2)); /* means 2 and 10, variances 1 and 0 */
     bn->running_mean->data[1] = 4, bn->running_var->data[1] = 4;
@@ -293,9 +283,8 @@ static void a_batch_norm_is_checked(void **state)
     assert_message(t, "batch_norm_check: x is [2, 2, 3], so mask must hold 6 values, and lengths, of 3 axes only, 2");
 }
 
-static void all_batch_norms_are_printed(void **state)
+TEST(all_batch_norms_are_printed)
 {
-    (void)state;
     gr_batch_norm_module *good = gr_batch_norm_new(t, net, "good", 2, NULL), *small = gr_batch_norm_new(t, net, "small", 2, NULL);
     gr_batch_norm_module *fresh = gr_batch_norm_new(t, net, "fresh", 2, &(gr_batch_norm_config){ .dims = 1 }),
                          *none = gr_batch_norm_new(t, net, "none", 2, &(gr_batch_norm_config){ .no_running = true });
@@ -326,9 +315,8 @@ static void all_batch_norms_are_printed(void **state)
 
 /* ---- Errors ---- */
 
-static void what_is_no_norm_or_does_not_fit_is_refused(void **state)
+TEST(what_is_no_norm_or_does_not_fit_is_refused)
 {
-    (void)state;
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
     gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
     gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 4, NULL);

@@ -19,9 +19,8 @@ static void assert_keeps(const gr_module *m, gr_shape shape, double value)
     assert_string_equal(kept->path, "h");
 }
 
-static void recover_brings_back_the_old_shape(void **state)
+TEST(recover_brings_back_the_old_shape)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     keep(t, m, GR_SHAPE(2, 3), 7);
@@ -45,9 +44,8 @@ static void recover_brings_back_the_old_shape(void **state)
     gr_tape_free(t);
 }
 
-static void recover_after_a_first_keep_keeps_nothing(void **state)
+TEST(recover_after_a_first_keep_keeps_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     keep(t, m, GR_SHAPE(3), 7);
@@ -61,9 +59,8 @@ static void recover_after_a_first_keep_keeps_nothing(void **state)
 }
 
 /* A checkpoint with another shape that is refused, and one that is loaded. */
-static void a_checkpoint_may_hold_another_shape(void **state)
+TEST(a_checkpoint_may_hold_another_shape)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("kept"));
     gr_tape *saver = gr_tape_new(1, NULL), *t = gr_tape_new(1, NULL);
@@ -88,9 +85,8 @@ static void a_checkpoint_may_hold_another_shape(void **state)
 }
 
 /* The graph of the step reads what was kept when it was recorded. */
-static void a_backward_may_follow_a_change_of_shape(void **state)
+TEST(a_backward_may_follow_a_change_of_shape)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(2, 2), 3));
@@ -113,9 +109,8 @@ static void segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *arg
     gr_detach_keep(t, m, "h", y);
     out[0] = y;
 }
-static void a_recomputed_segment_may_change_the_shape(void **state)
+TEST(a_recomputed_segment_may_change_the_shape)
 {
-    (void)state;
     for (size_t rows = 1; rows < 4; rows++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_module *m = gr_module_new(t);
@@ -136,9 +131,8 @@ static void a_recomputed_segment_may_change_the_shape(void **state)
 }
 
 /* Sequences of 200 lengths: the memory of the old shapes goes when their step is over. */
-static void old_shapes_are_freed_in_later_steps(void **state)
+TEST(old_shapes_are_freed_in_later_steps)
 {
-    (void)state;
     failing_memory memory = { 0 };
     const gr_allocator allocator = { failing_alloc, failing_release, &memory };
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &allocator }));
@@ -158,9 +152,8 @@ static void old_shapes_are_freed_in_later_steps(void **state)
 }
 
 /* What one tape can still bring back is not freed by another. */
-static void two_tapes_may_keep_in_one_module(void **state)
+TEST(two_tapes_may_keep_in_one_module)
 {
-    (void)state;
     gr_tape *a = gr_tape_new(1, NULL), *b = gr_tape_new(2, NULL);
     gr_module *m = gr_module_new(a);
     keep(a, m, GR_SHAPE(2), 1);
@@ -205,9 +198,8 @@ static bool program(gr_tape *t, void *path)
     gr_module_free(m);
     return well;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("memory"));
     fail_every_allocation(program, path);

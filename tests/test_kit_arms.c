@@ -16,9 +16,8 @@ static uint64_t trained_alone(int kind, int threads)
     return hash;
 }
 
-static void an_arm_trains_as_if_it_were_alone(void **state)
+TEST(an_arm_trains_as_if_it_were_alone)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .epochs = 0.5, .lr = 0.5, .seed = 3, .threads = 2, .quiet = true };
     kit_run r = start(&o);
@@ -34,9 +33,8 @@ static void an_arm_trains_as_if_it_were_alone(void **state)
     finish(&r, &a);
 }
 
-static void marks_are_the_first_evaluation_that_passed_them(void **state)
+TEST(marks_are_the_first_evaluation_that_passed_them)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .steps = 60, .eval_every = 7, .seed = 3, .quiet = true };
     kit_run r = start(&o);
@@ -61,9 +59,8 @@ static void marks_are_the_first_evaluation_that_passed_them(void **state)
     finish(&r, &a);
 }
 
-static void arms_take_turns_in_going_first(void **state)
+TEST(arms_take_turns_in_going_first)
 {
-    (void)state;
     static const int want[] = { PLAIN, OTHER_RATE, IDLE, OTHER_RATE, IDLE, PLAIN, IDLE, PLAIN, OTHER_RATE, PLAIN, OTHER_RATE, IDLE };
     points p = { .calls = 0 };
     kit_options o = { .steps = 4, .eval_every = 4, .seed = 3, .quiet = true };
@@ -77,9 +74,8 @@ static void arms_take_turns_in_going_first(void **state)
     finish(&r, &a);
 }
 
-static void a_parameter_that_does_not_learn_is_named_at_the_first_step(void **state)
+TEST(a_parameter_that_does_not_learn_is_named_at_the_first_step)
 {
-    (void)state;
     char path[] = "/tmp/gradus-arms-XXXXXX", text[4096] = "";
     close(mkstemp(path));
     points p = { .calls = 0 };
@@ -117,9 +113,8 @@ static gr_tensor *scripted(kit_arm *arm, const void *batch, kit_score *score)
     return loss;
 }
 
-static void a_mark_is_passed_when_reached_and_passed_once(void **state)
+TEST(a_mark_is_passed_when_reached_and_passed_once)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .steps = 6, .eval_every = 1, .seed = 3, .quiet = true };
     kit_run r = start(&o);
@@ -138,9 +133,8 @@ static void a_mark_is_passed_when_reached_and_passed_once(void **state)
     finish(&r, &a);
 }
 
-static void the_test_set_is_seen_in_evaluation_mode(void **state)
+TEST(the_test_set_is_seen_in_evaluation_mode)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .steps = 9, .eval_every = 4, .seed = 3, .quiet = true };
     kit_run r = start(&o);
@@ -156,9 +150,8 @@ static void the_test_set_is_seen_in_evaluation_mode(void **state)
     finish(&r, &a);
 }
 
-static void clip_bounds_a_step(void **state)
+TEST(clip_bounds_a_step)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .steps = 1, .seed = 3, .quiet = true };
     kit_run r = start(&o);
@@ -178,9 +171,8 @@ static void clip_bounds_a_step(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void images_are_a_source_of_any_batch(void **state)
+TEST(images_are_a_source_of_any_batch)
 {
-    (void)state;
     static uint8_t pixels[50 * KIT_PIXELS], labels[50];
     for (size_t i = 0; i < 50; i++) labels[i] = (uint8_t)(i % 10), pixels[i * KIT_PIXELS] = (uint8_t)i;
     const kit_set set = { { pixels, 50, KIT_PIXELS }, { labels, 50, 1 } };
@@ -217,9 +209,8 @@ static gr_tensor *constant(kit_arm *arm, const void *batch, kit_score *score)
     return gr_mean(arm->tape, gr_slot_first(arm->net)->tensor, GR_ALL_AXES, false);
 }
 
-static void an_error_of_the_source_ends_the_run(void **state)
+TEST(an_error_of_the_source_ends_the_run)
 {
-    (void)state;
     kit_options o = { .steps = 5, .quiet = true };
     kit_run r = start(&o);
     kit_arms a = { .title = "", .source = { 1, 1, no_batch, r.tape, NULL }, .build = build, .loss = constant, .every = 9 };
@@ -230,9 +221,8 @@ static void an_error_of_the_source_ends_the_run(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void an_arm_that_diverges_stops_alone(void **state)
+TEST(an_arm_that_diverges_stops_alone)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .epochs = 0.5, .seed = 3, .threads = 1, .quiet = true };
     kit_run r = start(&o);
@@ -255,9 +245,8 @@ static void an_arm_that_diverges_stops_alone(void **state)
     finish(&r, &a);
 }
 
-static void an_error_of_one_arm_ends_all_and_names_it(void **state)
+TEST(an_error_of_one_arm_ends_all_and_names_it)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .steps = 3, .quiet = true };
     kit_run r = start(&o);
@@ -271,9 +260,8 @@ static void an_error_of_one_arm_ends_all_and_names_it(void **state)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-static void the_log_names_run_and_arm(void **state)
+TEST(the_log_names_run_and_arm)
 {
-    (void)state;
     char path[] = "/tmp/gradus-arms-XXXXXX", line[1024];
     close(mkstemp(path));
     points p = { .calls = 0 };

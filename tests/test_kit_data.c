@@ -16,9 +16,8 @@ static kit_set ten(gr_tape *t)
 
 static void free_set(gr_tape *t, kit_set *s) { kit_idx_free(t, &s->images), kit_idx_free(t, &s->labels); }
 
-static void without_shuffling_batches_walk_through_in_order(void **state)
+TEST(without_shuffling_batches_walk_through_in_order)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     kit_set s = ten(t);
     kit_batches b = kit_batches_new(t, &s, 4, false);
@@ -37,9 +36,8 @@ static void without_shuffling_batches_walk_through_in_order(void **state)
     kit_batches_free(t, &b), free_set(t, &s), gr_tape_free(t);
 }
 
-static void pixels_can_be_standardized(void **state)
+TEST(pixels_can_be_standardized)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     kit_set s = ten(t);
     kit_batches b = kit_batches_new(t, &s, 100, false);
@@ -51,9 +49,8 @@ static void pixels_can_be_standardized(void **state)
     kit_batches_free(t, &b), free_set(t, &s), gr_tape_free(t);
 }
 
-static void an_epoch_shows_every_image_once_in_an_order_of_its_own(void **state)
+TEST(an_epoch_shows_every_image_once_in_an_order_of_its_own)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(5, NULL);
     kit_set s = ten(t);
     kit_batches b = kit_batches_new(t, &s, 3, true);
@@ -70,9 +67,8 @@ static void an_epoch_shows_every_image_once_in_an_order_of_its_own(void **state)
     kit_batches_free(t, &b), free_set(t, &s), gr_tape_free(t);
 }
 
-static void setting_taken_goes_on_where_another_run_stopped(void **state)
+TEST(setting_taken_goes_on_where_another_run_stopped)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(5, NULL), *u = gr_tape_new(5, NULL);
     kit_set s = ten(t);
     kit_batches whole = kit_batches_new(t, &s, 3, true);
@@ -91,9 +87,8 @@ static void setting_taken_goes_on_where_another_run_stopped(void **state)
     kit_batches_free(t, &whole), free_set(t, &s), gr_tape_free(t), gr_tape_free(u);
 }
 
-static void none_means_drawn_digits(void **state)
+TEST(none_means_drawn_digits)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(9, NULL);
     uint8_t pixels[KIT_PIXELS];
     kit_data d = kit_data_open(t, "none");
@@ -119,9 +114,8 @@ static void put(const char *dir, const char *name, const uint8_t *head, size_t b
     assert_int_equal(fclose(f), 0);
 }
 
-static void images_and_labels_must_be_as_many(void **state)
+TEST(images_and_labels_must_be_as_many)
 {
-    (void)state;
     char dir[] = "/tmp/gradus-data-XXXXXX", want[256], path[128];
     assert_non_null(mkdtemp(dir));
     put(dir, "train-images-idx3-ubyte", (uint8_t[]){ 0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28, 0, 0, 0, 28 }, 16, 2 * 784);
@@ -136,9 +130,8 @@ static void images_and_labels_must_be_as_many(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
-static void the_real_mnist_is_read(void **state)
+TEST(the_real_mnist_is_read)
 {
-    (void)state;
     char dir[4096];
     const char *const data = getenv("GRADUS_DATA");
     snprintf(dir, sizeof dir, "%s/mnist", data ? data : "data");
@@ -154,9 +147,8 @@ static void the_real_mnist_is_read(void **state)
     kit_data_free(t, &d), gr_tape_free(t);
 }
 
-static void a_score_counts_hits_and_weighs_losses_by_images(void **state)
+TEST(a_score_counts_hits_and_weighs_losses_by_images)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     kit_score s = { 0 };
     assert_true(kit_loss(&s) == 0 && kit_accuracy(&s) == 0);

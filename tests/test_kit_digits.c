@@ -2,9 +2,8 @@
 #include "tests/test.h"
 #include "examples/kit/digits.h"
 
-static void a_digit_is_a_function_of_seed_name_and_index(void **state)
+TEST(a_digit_is_a_function_of_seed_name_and_index)
 {
-    (void)state;
     uint8_t a[KIT_PIXELS], b[KIT_PIXELS];
     const int label = kit_digit(42, "digits/train", 77, a);
     kit_digit(42, "digits/train", 3, b);
@@ -19,9 +18,8 @@ static void a_digit_is_a_function_of_seed_name_and_index(void **state)
 }
 
 /* The hash was taken on x86-64; it holds for every machine, compiler and element type. */
-static void the_bytes_are_the_same_everywhere(void **state)
+TEST(the_bytes_are_the_same_everywhere)
 {
-    (void)state;
     uint8_t pixels[KIT_PIXELS];
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < 1000; i++) {
@@ -31,9 +29,8 @@ static void the_bytes_are_the_same_everywhere(void **state)
     assert_int_equal(hash, 0xf662f04902b19b91u);
 }
 
-static void labels_are_even_and_images_hold_ink_of_all_strengths(void **state)
+TEST(labels_are_even_and_images_hold_ink_of_all_strengths)
 {
-    (void)state;
     enum { N = 5000 };
     uint8_t pixels[KIT_PIXELS];
     int count[10] = { 0 }, lowest = KIT_PIXELS, highest = 0;
@@ -53,9 +50,8 @@ static void labels_are_even_and_images_hold_ink_of_all_strengths(void **state)
 
 /* A classifier that only compares an image with the mean of each label finds most digits, but far from all: they can be told
  * apart, and there is something to learn. */
-static void digits_are_neither_trivial_nor_hopeless(void **state)
+TEST(digits_are_neither_trivial_nor_hopeless)
 {
-    (void)state;
     static double mean[10][KIT_PIXELS];
     int count[10] = { 0 }, hits = 0;
     uint8_t pixels[KIT_PIXELS];

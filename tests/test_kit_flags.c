@@ -33,9 +33,8 @@ static int parse(options *o, char *text, const char *const *argv)
 }
 #define PARSE(o, text, ...) parse(o, text, (const char *const[]){ "prog", __VA_ARGS__, NULL })
 
-static void values_follow_their_flag_or_an_equals_sign(void **state)
+TEST(values_follow_their_flag_or_an_equals_sign)
 {
-    (void)state;
     options o;
     char text[4096];
     assert_int_equal(
@@ -46,18 +45,16 @@ static void values_follow_their_flag_or_an_equals_sign(void **state)
     assert_string_equal(text, "");
 }
 
-static void what_is_not_given_keeps_its_default_and_the_last_of_two_wins(void **state)
+TEST(what_is_not_given_keeps_its_default_and_the_last_of_two_wins)
 {
-    (void)state;
     options o;
     char text[4096];
     assert_int_equal(PARSE(&o, text, "--hidden=1", "--hidden", "4096", "--clip=-3"), KIT_GO_ON);
     assert_true(!o.quiet && !o.save && o.hidden == 4096 && o.seed == 42 && o.lr == 0.5 && o.norm == 1 && o.clip == -3);
 }
 
-static void help_prints_the_table_and_ends_with_0(void **state)
+TEST(help_prints_the_table_and_ends_with_0)
 {
-    (void)state;
     options o;
     char text[4096];
     assert_int_equal(PARSE(&o, text, "--hidden=64", "--help", "--nonsense"), 0);
@@ -74,9 +71,8 @@ static void help_prints_the_table_and_ends_with_0(void **state)
                               "  --help                     this page\n");
 }
 
-static void an_unknown_flag_is_answered_with_the_nearest(void **state)
+TEST(an_unknown_flag_is_answered_with_the_nearest)
 {
-    (void)state;
     options o;
     char text[4096];
     assert_int_equal(PARSE(&o, text, "--hiden=3"), 2);
@@ -89,9 +85,8 @@ static void an_unknown_flag_is_answered_with_the_nearest(void **state)
     assert_string_equal(text, "prog: unknown flag --a-name-that-is-longer-than-any-flag-could-be-in-earnest; --help lists all\n");
 }
 
-static void a_bad_value_is_named_with_what_is_allowed(void **state)
+TEST(a_bad_value_is_named_with_what_is_allowed)
 {
-    (void)state;
     static const struct {
         const char *arg, *text;
     } bad[] = {
@@ -126,9 +121,8 @@ static void a_bad_value_is_named_with_what_is_allowed(void **state)
     }
 }
 
-static void a_flag_is_not_taken_for_the_value_of_the_one_before(void **state)
+TEST(a_flag_is_not_taken_for_the_value_of_the_one_before)
 {
-    (void)state;
     options o;
     char text[4096];
     assert_int_equal(PARSE(&o, text, "--save", "--quiet"), 2);

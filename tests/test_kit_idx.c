@@ -10,9 +10,8 @@
 
 static char dir[64]; /* made anew for each test, its name with a quote and a space */
 
-static int make_dir(void **state)
+FIXTURE(make_dir)
 {
-    (void)state;
     strcpy(dir, "/tmp/gradus' \"idx XXXXXX");
     return mkdtemp(dir) ? 0 : -1;
 }
@@ -24,9 +23,8 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-static int remove_dir(void **state)
+FIXTURE(remove_dir)
 {
-    (void)state;
     static const char *const names[] = { "images", "images.gz", "labels", "labels.gz", "gzip" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (unlink(in_dir(names[i])) != 0) rmdir(in_dir(names[i]));
@@ -104,24 +102,21 @@ static void assert_reads_both(void)
     gr_tape_free(t);
 }
 
-static void plain_files_are_read(void **state)
+TEST(plain_files_are_read)
 {
-    (void)state;
     put_images(), put("labels", labels, LABELS);
     assert_reads_both();
 }
 
-static void gzipped_files_are_read_and_leave_no_process(void **state)
+TEST(gzipped_files_are_read_and_leave_no_process)
 {
-    (void)state;
     put_images(), zip("images");
     put("labels", labels, LABELS), zip("labels");
     assert_reads_both();
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+TEST(a_file_that_is_not_there_is_named)
 {
-    (void)state;
     assert_refused("images", 28, "images: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)");
     assert_int_equal(mkdir(in_dir("images"), 0700), 0);
     assert_refused("images", 28, "images: is not a regular file");
@@ -130,9 +125,8 @@ static void a_file_that_is_not_there_is_named(void **state)
     assert_refused("images", 28, "images: is not a regular file");
 }
 
-static void a_file_of_another_length_than_its_header_claims_is_refused(void **state)
+TEST(a_file_of_another_length_than_its_header_claims_is_refused)
 {
-    (void)state;
     put_images();
     cut("images", IMAGES - 1);
     assert_refused("images", 28, "images: its header claims 3 items of 784 bytes; the file holds 2367 bytes");
@@ -144,9 +138,8 @@ static void a_file_of_another_length_than_its_header_claims_is_refused(void **st
     assert_refused("images", 28, "images: ends inside its header");
 }
 
-static void a_header_that_lies_is_refused_before_memory_is_asked_for(void **state)
+TEST(a_header_that_lies_is_refused_before_memory_is_asked_for)
 {
-    (void)state;
     uint8_t huge[IMAGES];
     put_images();
     memcpy(huge, images, sizeof huge);
@@ -163,9 +156,8 @@ static void a_header_that_lies_is_refused_before_memory_is_asked_for(void **stat
     assert_refused("images", 28, message);
 }
 
-static void what_is_no_file_of_that_kind_is_refused(void **state)
+TEST(what_is_no_file_of_that_kind_is_refused)
 {
-    (void)state;
     uint8_t other[IMAGES];
     put("images", labels, LABELS), cut("images", 100);
     assert_refused("images", 28, "images: begins with 00 00 08 01; a file of images begins with 00 00 08 03");
@@ -179,9 +171,8 @@ static void what_is_no_file_of_that_kind_is_refused(void **state)
     assert_refused("images", 28, "images: holds nothing");
 }
 
-static void a_label_above_9_is_named_with_its_place(void **state)
+TEST(a_label_above_9_is_named_with_its_place)
 {
-    (void)state;
     uint8_t wrong[LABELS];
     memcpy(wrong, labels, LABELS);
     wrong[8 + 2] = 10;
@@ -189,9 +180,8 @@ static void a_label_above_9_is_named_with_its_place(void **state)
     assert_refused("labels", 0, "labels: item 2 is the label 10; labels are 0 to 9");
 }
 
-static void gzipped_files_that_are_damaged_are_refused(void **state)
+TEST(gzipped_files_that_are_damaged_are_refused)
 {
-    (void)state;
     put_images(), zip("images");
     const long whole = (long)size_of("images.gz");
     static const char damaged[] = "images.gz: gzip cannot unpack it: cut off, or not a gzip file";
@@ -205,9 +195,8 @@ static void gzipped_files_that_are_damaged_are_refused(void **state)
     assert_refused("images", 28, damaged);
 }
 
-static void gzipped_files_of_a_wrong_length_are_refused(void **state)
+TEST(gzipped_files_of_a_wrong_length_are_refused)
 {
-    (void)state;
     put_images(), cut("images", IMAGES - 1), zip("images");
     assert_refused("images", 28, "images.gz: ends after 2 of 3 items");
     put_images(), cut("images", IMAGES + 1), zip("images");
@@ -218,9 +207,8 @@ static void gzipped_files_of_a_wrong_length_are_refused(void **state)
     assert_refused("images", 28, "images.gz: goes on after the 3 items that its header claims");
 }
 
-static void a_missing_gzip_is_said(void **state)
+TEST(a_missing_gzip_is_said)
 {
-    (void)state;
     char path[4096];
     put("images.gz", images, IMAGES);
     snprintf(path, sizeof path, "%s", getenv("PATH"));
@@ -231,9 +219,8 @@ static void a_missing_gzip_is_said(void **state)
     setenv("PATH", path, 1);
 }
 
-static void a_failed_tape_reads_nothing(void **state)
+TEST(a_failed_tape_reads_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     put_images();
     gr_fail(t, NULL, "an earlier error");
@@ -244,9 +231,8 @@ static void a_failed_tape_reads_nothing(void **state)
 
 static void *refuse(void *context, size_t bytes) { return (void)context, (void)bytes, NULL; }
 
-static void running_out_of_memory_is_said(void **state)
+TEST(running_out_of_memory_is_said)
 {
-    (void)state;
     gr_allocator none = gr_default_allocator();
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &none }));
     put_images();

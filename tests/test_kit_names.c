@@ -23,9 +23,8 @@ static int id_of(const kit_names *c, char byte)
     return -1;
 }
 
-static void made_up_names_depend_on_the_seed_alone(void **state)
+TEST(made_up_names_depend_on_the_seed_alone)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL), *other = gr_tape_new(2, NULL);
     kit_names a = kit_names_open(t, NULL, 64), b = kit_names_open(t, NULL, 1), c = kit_names_open(other, NULL, 64);
     assert_ok(t);
@@ -44,9 +43,8 @@ static void made_up_names_depend_on_the_seed_alone(void **state)
     kit_names_free(&a), kit_names_free(&b), kit_names_free(&c), gr_tape_free(t), gr_tape_free(other);
 }
 
-static void a_batch_is_padded_to_its_longest_and_further_on_demand(void **state)
+TEST(a_batch_is_padded_to_its_longest_and_further_on_demand)
 {
-    (void)state;
     write_file(100, "");
     gr_tape *t = gr_tape_new(1, NULL);
     kit_names c = kit_names_open(t, path, 16);
@@ -68,9 +66,8 @@ static void a_batch_is_padded_to_its_longest_and_further_on_demand(void **state)
     kit_names_free(&c), gr_tape_free(t), unlink(path);
 }
 
-static void an_epoch_shows_every_training_name_once(void **state)
+TEST(an_epoch_shows_every_training_name_once)
 {
-    (void)state;
     write_file(100, "");
     gr_tape *t = gr_tape_new(1, NULL);
     kit_names c = kit_names_open(t, path, 16);
@@ -97,9 +94,8 @@ static void an_epoch_shows_every_training_name_once(void **state)
     kit_names_free(&c), gr_tape_free(t), unlink(path);
 }
 
-static void a_bad_file_is_refused_with_its_line(void **state)
+TEST(a_bad_file_is_refused_with_its_line)
 {
-    (void)state;
     static const struct {
         size_t lines;
         const char *last, *message;

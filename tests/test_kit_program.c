@@ -10,16 +10,14 @@
 
 static char dir[64];
 
-static int make_dir(void **state)
+FIXTURE(make_dir)
 {
-    (void)state;
     strcpy(dir, "/tmp/gradus-program-XXXXXX");
     return mkdtemp(dir) ? 0 : -1;
 }
 
-static int remove_dir(void **state)
+FIXTURE(remove_dir)
 {
-    (void)state;
     if (rmdir(dir)) exit(1); /* cmocka would end with 0 */
     return 0;
 }
@@ -42,9 +40,8 @@ static const char *text_of(const char *path)
     return text;
 }
 
-static void the_exit_code_follows_the_error(void **state)
+TEST(the_exit_code_follows_the_error)
 {
-    (void)state;
     static const struct {
         gr_error error;
         int before, after;
@@ -68,9 +65,8 @@ static void the_exit_code_follows_the_error(void **state)
     assert_int_equal(unlink(in_dir("stderr")), 0);
 }
 
-static void an_output_file_is_tried_without_leaving_a_trace(void **state)
+TEST(an_output_file_is_tried_without_leaving_a_trace)
 {
-    (void)state;
     char want[256], path[128];
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(kit_can_write(t, "save", NULL));
@@ -89,9 +85,8 @@ static void an_output_file_is_tried_without_leaving_a_trace(void **state)
 }
 
 /* What is written at the end has passed the trial beforehand, whatever the name; and the other way round. */
-static void the_trial_of_a_name_says_what_the_write_will_say(void **state)
+TEST(the_trial_of_a_name_says_what_the_write_will_say)
 {
-    (void)state;
     char path[512];
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -111,9 +106,8 @@ static void the_trial_of_a_name_says_what_the_write_will_say(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void an_interrupt_is_noted(void **state)
+TEST(an_interrupt_is_noted)
 {
-    (void)state;
     kit_catch_interrupts();
     assert_false(kit_interrupted());
     raise(SIGINT);
@@ -124,9 +118,8 @@ static void an_interrupt_is_noted(void **state)
     signal(SIGTERM, SIG_DFL);
 }
 
-static void the_machine_has_a_core_and_a_name(void **state)
+TEST(the_machine_has_a_core_and_a_name)
 {
-    (void)state;
     char name[128];
     const double before = kit_seconds();
     assert_true(kit_cores() >= 1);
@@ -135,9 +128,8 @@ static void the_machine_has_a_core_and_a_name(void **state)
     assert_true(kit_seconds() >= before);
 }
 
-static void the_fingerprint_sees_every_bit_and_name(void **state)
+TEST(the_fingerprint_sees_every_bit_and_name)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t);
     gr_tensor *x = gr_param(t, a, "x", GR_SHAPE(2), gr_init_constant(1));
@@ -152,9 +144,8 @@ static void the_fingerprint_sees_every_bit_and_name(void **state)
     gr_module_free(a), gr_module_free(b), gr_tape_free(t);
 }
 
-static void the_log_is_one_json_object_a_line(void **state)
+TEST(the_log_is_one_json_object_a_line)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     kit_log log = kit_log_open(t, in_dir("log"), false);
     kit_log_write(t, &log, "step", { "step", 7 }, { "loss", 0.25 }, { "lr", 2e-3 }, { "big", 4294967296 });
@@ -176,9 +167,8 @@ static void the_log_is_one_json_object_a_line(void **state)
     gr_tape_free(t);
 }
 
-static void the_log_begins_with_what_the_run_was(void **state)
+TEST(the_log_begins_with_what_the_run_was)
 {
-    (void)state;
     bool quiet = true;
     const char *save = "a \"b\"", *load = NULL;
     uint64_t seed = UINT64_MAX;
@@ -207,9 +197,8 @@ static void the_log_begins_with_what_the_run_was(void **state)
     gr_tape_free(t);
 }
 
-static void a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so(void **state)
+TEST(a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so)
 {
-    (void)state;
     char want[256];
     gr_tape *t = gr_tape_new(1, NULL);
     kit_log log = kit_log_open(t, NULL, false);
@@ -232,9 +221,8 @@ static void a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so(void *
     gr_tape_free(t);
 }
 
-static void away_from_a_terminal_progress_is_a_line_an_epoch(void **state)
+TEST(away_from_a_terminal_progress_is_a_line_an_epoch)
 {
-    (void)state;
     FILE *const f = fopen(in_dir("progress"), "w");
     assert_non_null(f);
     kit_progress p = kit_progress_new(f, 5, 10);
@@ -254,9 +242,8 @@ static void away_from_a_terminal_progress_is_a_line_an_epoch(void **state)
     kit_progress_wipe(&p), kit_progress_epoch(&p, 0);
 }
 
-static void on_a_terminal_it_is_one_line_that_changes(void **state)
+TEST(on_a_terminal_it_is_one_line_that_changes)
 {
-    (void)state;
     FILE *const f = fopen(in_dir("progress"), "w");
     assert_non_null(f);
     kit_progress p = kit_progress_new(f, 5, 1); /* the last step: nothing is left, however long it took */
@@ -272,9 +259,8 @@ static void on_a_terminal_it_is_one_line_that_changes(void **state)
     assert_int_equal(unlink(in_dir("progress")), 0);
 }
 
-static void a_narrow_terminal_gets_a_shorter_line(void **state)
+TEST(a_narrow_terminal_gets_a_shorter_line)
 {
-    (void)state;
     char got[256] = "", name[64];
     const int master = posix_openpt(O_RDWR | O_NOCTTY);
     if (master < 0 || grantpt(master) || unlockpt(master) || ptsname_r(master, name, sizeof name))

@@ -28,9 +28,8 @@ static int start(kit_run *r, char *text, size_t bytes, char **argv)
 }
 #define START(r, text, ...) start(r, text, sizeof(text), (char *[]){ (char[]){ "prog" }, __VA_ARGS__, NULL })
 
-static void the_common_flags_fill_the_options(void **state)
+TEST(the_common_flags_fill_the_options)
 {
-    (void)state;
     kit_run r;
     char text[256];
     o = (kit_options){ .batch = 32, .epochs = 2, .lr = 0.1, .seed = 42 };
@@ -49,9 +48,8 @@ static void the_common_flags_fill_the_options(void **state)
     assert_string_equal(text, "prog: --batch needs a whole number from 1 to 1048576; got \"0\"\n");
 }
 
-static void a_missed_target_ends_with_1_only_with_check(void **state)
+TEST(a_missed_target_ends_with_1_only_with_check)
 {
-    (void)state;
     kit_run r;
     char text[256];
     o = (kit_options){ .seed = 42 };
@@ -63,9 +61,8 @@ static void a_missed_target_ends_with_1_only_with_check(void **state)
     assert_int_equal(kit_run_end(&r), 1);
 }
 
-static void what_is_missing_beforehand_ends_with_2_and_what_fails_later_with_3(void **state)
+TEST(what_is_missing_beforehand_ends_with_2_and_what_fails_later_with_3)
 {
-    (void)state;
     const int spoken = dup(2);
     assert_non_null(freopen("/dev/null", "w", stderr));
     for (int begun = 0; begun < 2; begun++) {

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     if (program_set_up(state) != 0) return -1;
     put_digits();
@@ -47,9 +47,8 @@ static void assert_is_log(const char *text)
     }
 }
 
-static void closed_streams_let_nothing_into_files(void **state)
+TEST(closed_streams_let_nothing_into_files)
 {
-    (void)state;
     static const char closed[] = "seq_mnist_lstm: cannot write to stdout: Bad file descriptor\n";
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --log log --save weights --quiet >&-"), 3);
     assert_string_equal(err, closed);
@@ -73,9 +72,8 @@ static void closed_streams_let_nothing_into_files(void **state)
     remove_files();
 }
 
-static void a_log_goes_into_a_pipe_that_somebody_reads(void **state)
+TEST(a_log_goes_into_a_pipe_that_somebody_reads)
 {
-    (void)state;
     char want[200];
     assert_int_equal(mkfifo(in_dir("pipe"), 0600), 0);
     assert_int_equal(run("cat pipe > copy & exec 3> pipe; \"$0\" $FLAGS --data \"$D\" --epochs 2 --log pipe && exec 3>&- && wait"), 0);
@@ -115,9 +113,8 @@ static void read_a_line(int fd)
     for (char c = 0; c != '\n';) assert_int_equal(read(fd, &c, 1), 1);
 }
 
-static void a_pipe_that_nobody_empties_does_not_keep_a_run_from_ending(void **state)
+TEST(a_pipe_that_nobody_empties_does_not_keep_a_run_from_ending)
 {
-    (void)state;
     static const char *const command[] = { "exec \"$0\" $FLAGS --data \"$D\" --epochs 3000 --quiet --log pipe",
                                            "exec \"$0\" $FLAGS --data \"$D\" --epochs 3000 > pipe",
                                            "exec \"$0\" $FLAGS --data \"$D\" --epochs 3000 2> pipe" };
@@ -133,9 +130,8 @@ static void a_pipe_that_nobody_empties_does_not_keep_a_run_from_ending(void **st
         }
 }
 
-static void a_log_that_breaks_stops_the_run_with_its_checkpoint(void **state)
+TEST(a_log_that_breaks_stops_the_run_with_its_checkpoint)
 {
-    (void)state;
     char want[1 << 10];
     size_t step = 0;
     const int fd = reader_of("pipe");
@@ -155,9 +151,8 @@ static void a_log_that_breaks_stops_the_run_with_its_checkpoint(void **state)
     remove_files();
 }
 
-static void a_reader_who_leaves_costs_no_file(void **state)
+TEST(a_reader_who_leaves_costs_no_file)
 {
-    (void)state;
     const int fd = reader_of("pipe");
     const pid_t child = begin("exec \"$0\" $FLAGS --data \"$D\" --epochs 100 --save weights > pipe");
     read_a_line(fd), wait_until_full(fd, child), close(fd); /* 100 lines of 90 characters are more than the pipe holds */

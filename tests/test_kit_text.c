@@ -39,9 +39,8 @@ ssize_t read(int fd, void *p, size_t n)
     return syscall(SYS_read, fd, p, n);
 }
 
-static void a_file_that_grows_is_what_one_pass_read(void **state)
+TEST(a_file_that_grows_is_what_one_pass_read)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("text"));
     for (int reads = 0; reads < 4; reads++) {
@@ -58,9 +57,8 @@ static void a_file_that_grows_is_what_one_pass_read(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void only_a_regular_file_is_read_and_nothing_is_waited_for(void **state)
+TEST(only_a_regular_file_is_read_and_nothing_is_waited_for)
 {
-    (void)state;
     char path[512], want[600];
     snprintf(path, sizeof path, "%s", in_folder("fifo"));
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -80,9 +78,8 @@ static void only_a_regular_file_is_read_and_nothing_is_waited_for(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_file_of_more_than_it_may_hold_is_refused(void **state)
+TEST(a_file_of_more_than_it_may_hold_is_refused)
 {
-    (void)state;
     char path[512], want[600];
     snprintf(path, sizeof path, "%s", in_folder("text"));
     append(path, 1000);
@@ -102,9 +99,8 @@ static void a_file_of_more_than_it_may_hold_is_refused(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
-static void an_empty_file_is_too_short(void **state)
+TEST(an_empty_file_is_too_short)
 {
-    (void)state;
     char path[512], want[600];
     snprintf(path, sizeof path, "%s", in_folder("text"));
     append(path, 0);
@@ -122,9 +118,8 @@ static bool a_text(gr_tape *t, void *path)
     kit_text_free(&c);
     return !gr_failed(t);
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("text"));
     append(path, 1000);

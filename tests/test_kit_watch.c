@@ -31,9 +31,8 @@ static kit_arms watched_run(kit_run *r, points *p, size_t stop)
     return a;
 }
 
-static void a_watch_sees_each_step_and_evaluation_and_may_stop(void **state)
+TEST(a_watch_sees_each_step_and_evaluation_and_may_stop)
 {
-    (void)state;
     static const size_t steps[] = { 0, 1, 2, 2, 3, 4, 4, 5, 5 };
     points p = { .calls = 0 };
     kit_options o = { .steps = 5, .eval_every = 2, .seed = 3, .quiet = true };
@@ -57,9 +56,8 @@ static void a_watch_sees_each_step_and_evaluation_and_may_stop(void **state)
     finish(&r, &a);
 }
 
-static void what_is_watched_is_silent(void **state)
+TEST(what_is_watched_is_silent)
 {
-    (void)state;
     char path[] = "/tmp/gradus-arms-XXXXXX";
     close(mkstemp(path));
     points p = { .calls = 0 };
@@ -76,9 +74,8 @@ static void what_is_watched_is_silent(void **state)
     finish(&r, &a);
 }
 
-static void a_seed_of_its_own_is_that_of_the_tapes(void **state)
+TEST(a_seed_of_its_own_is_that_of_the_tapes)
 {
-    (void)state;
     points p = { .calls = 0 };
     kit_options o = { .steps = 3, .eval_every = 9, .seed = 3, .quiet = true };
     kit_run r = start(&o);

@@ -40,9 +40,8 @@ static const struct {
 /* ---- Gradients ---- */
 
 /* With eps 0.1: a few values that happen to be close are too curved for finite differences. */
-static void gradient_matches_finite_differences(void **state)
+TEST(gradient_matches_finite_differences)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++)
         for (int affine = 0; affine < 4; affine++) {
             norm n = { cases[k].axes, affine & 1, affine & 2, 0.1 };
@@ -52,9 +51,8 @@ static void gradient_matches_finite_differences(void **state)
         }
 }
 
-static void gradient_is_right_when_only_some_inputs_want_it(void **state)
+TEST(gradient_is_right_when_only_some_inputs_want_it)
 {
-    (void)state;
     norm n = { 1, true, true, 0.1 };
     for (int wanted = 1; wanted < 8; wanted++) {
         gr_gradcheck_input in[3];
@@ -64,9 +62,8 @@ static void gradient_is_right_when_only_some_inputs_want_it(void **state)
     }
 }
 
-static void agrees_with_its_composed_twin(void **state)
+TEST(agrees_with_its_composed_twin)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++)
         for (int affine = 0; affine < 4; affine++) {
             norm n = { cases[k].axes, affine & 1, affine & 2, 1e-3 };
@@ -78,9 +75,8 @@ static void agrees_with_its_composed_twin(void **state)
 
 /* ---- Exact facts ---- */
 
-static void values_match_hand_computed_ones(void **state)
+TEST(values_match_hand_computed_ones)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real x[] = { 1, 2, 3, 4 }, dy[] = { 1, 0, 0 };
     assert_values(gr_layer_norm(t, gr_input(t, x, GR_SHAPE(3)), 1, NULL, NULL, 1e-12), 1e-6, -1.2247449, 0, 1.2247449);
@@ -91,9 +87,8 @@ static void values_match_hand_computed_ones(void **state)
     gr_tape_free(t);
 }
 
-static void a_row_of_equal_values_gives_beta_and_a_finite_gradient(void **state)
+TEST(a_row_of_equal_values_gives_beta_and_a_finite_gradient)
 {
-    (void)state;
     const double values[] = { 0, 0.1, -1e4 / 3, 3e38, 1e-40 }, eps[] = { 1e-5, 0 };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t v = 0; v < COUNT(values); v++)
@@ -111,9 +106,8 @@ static void a_row_of_equal_values_gives_beta_and_a_finite_gradient(void **state)
     gr_tape_free(t);
 }
 
-static void one_value_alone_gives_beta_and_passes_nothing(void **state)
+TEST(one_value_alone_gives_beta_and_passes_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(9, 1), 5, 3, "x")), *gamma = gr_want_grad(t, gr_full(t, GR_SHAPE(1), 1.7));
     gr_tensor *beta = gr_want_grad(t, gr_full(t, GR_SHAPE(1), 0.3)), *dy = gr_randn(t, GR_SHAPE(9, 1), 0, 1, "dy");
@@ -126,9 +120,8 @@ static void one_value_alone_gives_beta_and_passes_nothing(void **state)
     gr_tape_free(t);
 }
 
-static void a_shift_of_x_changes_nothing_so_its_gradient_sums_to_0(void **state)
+TEST(a_shift_of_x_changes_nothing_so_its_gradient_sums_to_0)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(50, 77), 3, 2, "x")), *gamma = gr_randn(t, GR_SHAPE(77), 0, 1, "g");
     gr_tensor *dy = gr_randn(t, GR_SHAPE(50, 77), 0, 1, "dy");
@@ -156,9 +149,8 @@ static void exact_row(const gr_real *x, const gr_real *dy, size_t N, double eps,
     }
 }
 
-static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
+TEST(a_mean_far_above_the_deviation_costs_no_accuracy)
 {
-    (void)state;
     enum { N = 1024 };
     gr_real want_y[N], want_dx[N];
     const double means[] = { 0, 100, 1e4, 1e5, -1e6 };
@@ -176,9 +168,8 @@ static void a_mean_far_above_the_deviation_costs_no_accuracy(void **state)
 
 /* ---- Bits ---- */
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const struct {
         gr_shape x;
         int axes;
@@ -192,9 +183,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
         }
 }
 
-static void a_row_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_row_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     norm n = { 1, true, true, 1e-5 };
     gr_gradcheck_input in[3];
     const size_t ins = inputs_of(&n, GR_SHAPE(131, 45), in);
@@ -204,9 +194,8 @@ static void a_row_has_the_same_bits_alone_and_in_a_batch(void **state)
 
 /* ---- Edges ---- */
 
-static void a_tensor_of_size_0_goes_through(void **state)
+TEST(a_tensor_of_size_0_goes_through)
 {
-    (void)state;
     const struct {
         gr_shape x;
         int axes;
@@ -223,17 +212,15 @@ static void a_tensor_of_size_0_goes_through(void **state)
     }
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     norm n = { 1, true, false, 1e-5 };
     gr_gradcheck_input in[3];
     assert_survives_failing_memory(fused, &n, in, inputs_of(&n, GR_SHAPE(90, 3000), in)); /* large enough for blocks of its own */
 }
 
-static void a_nan_spoils_its_own_row_only(void **state)
+TEST(a_nan_spoils_its_own_row_only)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(3, 20), 0, 1, "x");
     x->data[33] = (gr_real)NAN;
@@ -242,9 +229,8 @@ static void a_nan_spoils_its_own_row_only(void **state)
     gr_tape_free(t);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 3)), *g = gr_zeros(t, GR_SHAPE(2));
     assert_null(gr_layer_norm(t, gr_layer_norm(t, x, 1, g, g, 1e-5), 1, NULL, NULL, 1e-5));

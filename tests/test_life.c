@@ -87,9 +87,8 @@ static const use uses[] = {
     { "attention: " DEAD_INTS("lengths"), use_lengths },
 };
 
-static void a_tensor_of_the_step_before_is_refused_everywhere(void **state)
+TEST(a_tensor_of_the_step_before_is_refused_everywhere)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
@@ -106,9 +105,8 @@ static void a_tensor_of_the_step_before_is_refused_everywhere(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void the_message_says_which_call_ended_a_tensor(void **state)
+TEST(the_message_says_which_call_ended_a_tensor)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(3));
     gr_tape_recover(t);
@@ -118,9 +116,8 @@ static void the_message_says_which_call_ended_a_tensor(void **state)
 }
 
 /* What a writer of PyTorch does first: carry the state of an LSTM over the loop. */
-static void a_state_is_carried_by_gr_carried_and_not_by_hand(void **state)
+TEST(a_state_is_carried_by_gr_carried_and_not_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *lstm = gr_lstm_new(t, net, "lstm", 3, 4, NULL);
@@ -143,9 +140,8 @@ static void a_state_is_carried_by_gr_carried_and_not_by_hand(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void a_tensor_of_another_tape_is_refused(void **state)
+TEST(a_tensor_of_another_tape_is_refused)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL), *other = gr_tape_new(2, NULL);
     gr_tensor *x = gr_want_grad(other, gr_ones(other, GR_SHAPE(2)));
     gr_ints *k = gr_ints_new(other, NULL, GR_SHAPE(2));
@@ -162,18 +158,16 @@ static void a_tensor_of_another_tape_is_refused(void **state)
     gr_tape_free(t), gr_tape_free(other);
 }
 
-static void integers_of_the_callers_own_need_no_tape(void **state)
+TEST(integers_of_the_callers_own_need_no_tape)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_ints own = { .data = (int[]){ 1, 0 }, .len = 2, .dim = { 2 }, .rank = 1 };
     assert_non_null(gr_embedding(t, gr_ones(t, GR_SHAPE(3, 2)), &own, GR_NONE));
     gr_tape_free(t);
 }
 
-static void an_item_of_several_values_is_an_error(void **state)
+TEST(an_item_of_several_values_is_an_error)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const double v = gr_item(gr_ones(t, GR_SHAPE(2, 3)));
     assert_true(v != v);
@@ -182,9 +176,8 @@ static void an_item_of_several_values_is_an_error(void **state)
     gr_tape_free(t);
 }
 
-static void a_dead_tensor_prints_that_it_is_dead(void **state)
+TEST(a_dead_tensor_prints_that_it_is_dead)
 {
-    (void)state;
     char printed[200] = "";
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2));
@@ -202,9 +195,8 @@ static void a_dead_tensor_prints_that_it_is_dead(void **state)
 #define REWOUND " was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark, or keep it by gr_detach_keep"
 #define DEAD_MARK "gr_tape_rewind: an earlier gr_tape_rewind went back to a place before this mark"
 
-static void a_rewind_ends_what_was_made_after_the_mark_only(void **state)
+TEST(a_rewind_ends_what_was_made_after_the_mark_only)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (int turn = 0; turn < 3; turn++) {
         gr_tensor *x = gr_ones(t, GR_SHAPE(2));
@@ -225,9 +217,8 @@ static void a_rewind_ends_what_was_made_after_the_mark_only(void **state)
     gr_tape_free(t);
 }
 
-static void a_mark_that_was_rewound_past_is_refused(void **state)
+TEST(a_mark_that_was_rewound_past_is_refused)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL), *other = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2));
     const gr_mark a = gr_tape_mark(t);
@@ -246,9 +237,8 @@ static void a_mark_that_was_rewound_past_is_refused(void **state)
 }
 
 /* Marks taken and gone back to in any order, against a list of who should be alive. */
-static void random_marks_agree_with_a_list_of_the_living(void **state)
+TEST(random_marks_agree_with_a_list_of_the_living)
 {
-    (void)state;
     enum { MOST = 64 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_stream *draw = gr_tape_stream(t, "draw");
@@ -280,9 +270,8 @@ static void random_marks_agree_with_a_list_of_the_living(void **state)
     gr_tape_free(t);
 }
 
-static void a_loop_that_marks_and_rewinds_does_not_grow(void **state)
+TEST(a_loop_that_marks_and_rewinds_does_not_grow)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2));
     size_t used = 0;
@@ -304,9 +293,8 @@ static void leaking_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, v
     **(gr_tensor ***)argument = out[0] = gr_tanh(t, gr_tanh(t, in[0]));
 }
 
-static void a_tensor_of_a_segment_that_is_over_is_refused(void **state)
+TEST(a_tensor_of_a_segment_that_is_over_is_refused)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2))), *inside = NULL, **place = &inside, *y;
     assert_true(gr_recompute(t, leaking_segment, &place, sizeof place, GR_IN(x), &y, 1));
@@ -321,9 +309,8 @@ static void a_tensor_of_a_segment_that_is_over_is_refused(void **state)
 
 #define FILLED "was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; "
 #ifndef GR__ASAN /* which reports the read itself */
-static void anomaly_mode_fills_what_is_dead_with_nan(void **state)
+TEST(anomaly_mode_fills_what_is_dead_with_nan)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_anomaly(t, true);
     for (int step = 0; step < 3; step++) {
@@ -348,9 +335,8 @@ static void anomaly_mode_fills_what_is_dead_with_nan(void **state)
 }
 
 /* The struct lies where the same step before had its own: without anomaly mode the pointer is the new tensor's. */
-static void anomaly_mode_tells_two_steps_at_one_place_apart(void **state)
+TEST(anomaly_mode_tells_two_steps_at_one_place_apart)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_anomaly(t, true);
     gr_tape_reset(t);

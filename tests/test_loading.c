@@ -2,13 +2,13 @@
 #include "tests/counting.h"
 
 static char path[512];
-static int make_path(void **state)
+FIXTURE(make_path)
 {
     const int made = make_folder(state);
     snprintf(path, sizeof path, "%s", in_folder("large"));
     return made;
 }
-static int remove_path(void **state)
+FIXTURE(remove_path)
 {
     unlink(path);
     return remove_folder(state);
@@ -62,9 +62,8 @@ static size_t comparisons_of_loading(size_t n)
     return count;
 }
 
-static void a_checkpoint_loads_in_proportion_to_its_size(void **state)
+TEST(a_checkpoint_loads_in_proportion_to_its_size)
 {
-    (void)state;
     for (of = STREAMS; of <= PARAMETERS; of++)
         for (int k = 0; k < 2; k++) {
             there = k;
@@ -88,9 +87,8 @@ static size_t comparisons_of_refusing(size_t n)
     gr_tape_free(t);
     return count;
 }
-static void a_misfit_is_found_in_proportion_to_its_size(void **state)
+TEST(a_misfit_is_found_in_proportion_to_its_size)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         there = k;
         assert_nearly_linear(comparisons_of_refusing, 320);
@@ -98,9 +96,8 @@ static void a_misfit_is_found_in_proportion_to_its_size(void **state)
 }
 
 /* "All is checked first: an error changes nothing, and makes nothing." The next save has the bytes of the last one before. */
-static void a_refused_checkpoint_leaves_no_trace(void **state)
+TEST(a_refused_checkpoint_leaves_no_trace)
 {
-    (void)state;
     size_t before, after;
     int64_t run = 0;
     const gr_checkpoint_value v = { "run", GR_I64, 1, &run };
@@ -133,9 +130,8 @@ static void a_refused_checkpoint_leaves_no_trace(void **state)
 }
 
 /* Also when memory runs out half way: the streams and slots that were made for the file are gone. */
-static void memory_that_runs_out_leaves_no_trace(void **state)
+TEST(memory_that_runs_out_leaves_no_trace)
 {
-    (void)state;
     gr_tape *u = gr_tape_new(1, NULL);
     gr_module *other = gr_module_new(u), *inner = gr_sequential_new(u, other, "inner");
     for (int i = 0; i < 20; i++) {

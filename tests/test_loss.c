@@ -71,9 +71,8 @@ static const struct {
       { -0.737038492, 2.313261688, -1.682679972, -3.024293676, 0.693147181, 14.04537482 } },
 };
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(17), GR_SHAPE(3, 5), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
     for (size_t k = 0; k < COUNT(losses); k++)
         for (size_t s = 0; s < COUNT(shapes); s++)
@@ -86,9 +85,8 @@ static void gradients_match_finite_differences(void **state)
                 }
 }
 
-static void agree_with_plain_operators(void **state)
+TEST(agree_with_plain_operators)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(losses); k++)
         for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
             gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
@@ -97,9 +95,8 @@ static void agree_with_plain_operators(void **state)
         }
 }
 
-static void values_and_gradients_are_pytorchs(void **state)
+TEST(values_and_gradients_are_pytorchs)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(losses); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *in[] = { gr_want_grad(t, gr_input(t, xs, GR_SHAPE(2, 3))), gr_want_grad(t, gr_input(t, ys, GR_SHAPE(2, 3))) };
@@ -117,9 +114,8 @@ static void values_and_gradients_are_pytorchs(void **state)
     }
 }
 
-static void the_short_forms_are_means(void **state)
+TEST(the_short_forms_are_means)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[] = { gr_input(t, xs, GR_SHAPE(6)), gr_input(t, ys, GR_SHAPE(6)) };
     gr_reduction mean = GR_REDUCE_MEAN;
@@ -132,17 +128,15 @@ static void the_short_forms_are_means(void **state)
 }
 
 LOSS(bce_of_itself, gr_bce_with_logits(t, x, x, weight_of(t, x), ((void)y, r)))
-static void the_target_may_be_x_itself(void **state)
+TEST(the_target_may_be_x_itself)
 {
-    (void)state;
     gr_reduction sum = GR_REDUCE_SUM;
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(5, 7) }, { .shape = GR_SHAPE(1), .no_grad = true } };
     assert_true(gr_gradcheck("bce_with_logits", bce_of_itself, &sum, in, 2, NULL, stderr));
 }
 
-static void kinks_and_extremes(void **state)
+TEST(kinks_and_extremes)
 {
-    (void)state;
     gr_reduction sum = GR_REDUCE_SUM, none = GR_REDUCE_NONE;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[] = { gr_want_grad(t, gr_input(t, (gr_real[]){ 2 }, GR_SHAPE(1))), gr_want_grad(t, gr_input(t, (gr_real[]){ 2 }, GR_SHAPE(1))) };
@@ -159,9 +153,8 @@ static void kinks_and_extremes(void **state)
     gr_tape_free(t);
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const gr_shape large[] = { GR_SHAPE(30011), GR_SHAPE(171, 301), GR_SHAPE(3, 5003) };
     for (size_t k = 0; k < COUNT(losses); k++)
         for (size_t s = 0; s < COUNT(large); s++)
@@ -172,9 +165,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
             }
 }
 
-static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(losses); k++) {
         gr_tensor *in[] = { gr_rand(t, GR_SHAPE(9, 701), -1, 1, "x"), gr_rand(t, GR_SHAPE(9, 701), 0, 1, "y") };
@@ -187,9 +179,8 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
     gr_tape_free(t);
 }
 
-static void nothing_has_the_sum_0_and_no_mean(void **state)
+TEST(nothing_has_the_sum_0_and_no_mean)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(losses); k++)
         for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
             compared c = compare_start(losses[k].f, &r, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(2, 0) }, { .shape = GR_SHAPE(2, 0) } }, 2);
@@ -201,16 +192,14 @@ static void nothing_has_the_sum_0_and_no_mean(void **state)
         }
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(200000) }, { .shape = GR_SHAPE(200000) } };
     for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) assert_survives_failing_memory(bce_weighted, &r, in, 2);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_mse(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(3)), GR_REDUCE_MEAN));
     assert_message(t, "mse: x is [2, 3], so target must be [2, 3]; got [3]");

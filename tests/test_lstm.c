@@ -16,9 +16,8 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
-static void gradients_of_every_placement_and_option(void **state)
+TEST(gradients_of_every_placement_and_option)
 {
-    (void)state;
     const int lengths[] = { 3, 1, 0 };
     for (size_t p = 0; p < COUNT(placements); p++)
         for (int o = 0; o < 16; o++)
@@ -34,18 +33,16 @@ static void gradients_of_every_placement_and_option(void **state)
                            NULL);
 }
 
-static void gradients_across_shards_and_vectors(void **state)
+TEST(gradients_across_shards_and_vectors)
 {
-    (void)state;
     const int lengths[] = { 2, 1, 0, 2, 1, 2, 2, 1, 0, 1, 2, 2, 1, 1, 2, 2, 0 };
     for (size_t p = 0; p < COUNT(placements); p += 3)
         check_gradient((lstm_case){ .norm = placements[p], .reverse = true, .lengths = lengths, .T = 2, .B = 17, .I = 3, .H = 17 },
                        &(gr_gradcheck_config){ .threads = 2 });
 }
 
-static void gradient_when_only_the_last_state_is_used(void **state)
+TEST(gradient_when_only_the_last_state_is_used)
 {
-    (void)state;
     check_gradient((lstm_case){ .norm = GR_LSTM_LN_BA2016, .only_h = true, .T = 4, .B = 2, .I = 1, .H = 5 }, NULL);
     check_gradient((lstm_case){ .only_h = true, .T = 1, .B = 1, .I = 5, .H = 1 }, NULL);
 }
@@ -66,9 +63,8 @@ static void agree(gr_tape *t, lstm_case c, gr_tape *u, lstm_case d, double toler
     free(dy);
 }
 
-static void agrees_with_its_composed_twin(void **state)
+TEST(agrees_with_its_composed_twin)
 {
-    (void)state;
     const int lengths[] = { 4, 1, 0, 3, 4, 2, 4, 4, 3 };
     gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(1, NULL);
     for (size_t p = 0; p < COUNT(placements); p++)
@@ -99,9 +95,8 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 
 /* One unit, one step, every weight and x, h0, c0 = 1: each gate sees 2. With s = sigmoid(2) and g = tanh(2):
  * c = s + s g, h = s tanh(c); the gradients of h by hand. */
-static void one_unit_by_hand(void **state)
+TEST(one_unit_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_lstm_weights w = { .w_ih = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1), .w_hh = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1) };
     gr_tensor *x = INPUT(GR_SHAPE(1, 1, 1), 1), *h0 = INPUT(GR_SHAPE(1, 1), 1), *c0 = INPUT(GR_SHAPE(1, 1), 1);
@@ -120,9 +115,8 @@ static void one_unit_by_hand(void **state)
 }
 
 /* W x = 1 2 3 4 is normalized to -1.341635 -0.447212 0.447212 1.341635; a cell of one value to its shift. */
-static void norms_by_hand(void **state)
+TEST(norms_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_lstm_weights w = { .norm = GR_LSTM_LN_X,
                           .w_ih = INPUT(GR_SHAPE(4, 1), 1, 2, 3, 4),
@@ -141,9 +135,8 @@ static void norms_by_hand(void **state)
 
 /* ---- Edges ---- */
 
-static void sizes_of_zero(void **state)
+TEST(sizes_of_zero)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[MOST_INPUTS];
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
@@ -166,9 +159,8 @@ static void sizes_of_zero(void **state)
 }
 
 /* Equal values under a norm without eps: their shift, and no gradient. */
-static void a_norm_without_eps_of_equal_values(void **state)
+TEST(a_norm_without_eps_of_equal_values)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_lstm_weights w = { .norm = GR_LSTM_LN_X, .w_ih = INPUT(GR_SHAPE(4, 1), 3, 3, 3, 3), .w_hh = INPUT(GR_SHAPE(4, 1), 0, 0, 0, 0) };
     w.ln_ih = (gr_lstm_ln){ INPUT(GR_SHAPE(4), 5, 5, 5, 5), INPUT(GR_SHAPE(4), 0, 0, 1, 0) };
@@ -179,9 +171,8 @@ static void a_norm_without_eps_of_equal_values(void **state)
     gr_tape_free(t);
 }
 
-static void frozen_weights_and_a_missing_bias(void **state)
+TEST(frozen_weights_and_a_missing_bias)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *b = gr_want_grad(t, gr_zeros(t, GR_SHAPE(8)));
     const gr_lstm_weights w = { .w_ih = gr_ones(t, GR_SHAPE(8, 3)), .w_hh = gr_ones(t, GR_SHAPE(8, 2)), .b_hh = b };
@@ -199,9 +190,8 @@ static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_
     t->error = GR_OK, t->message[0] = 0; /* keeps the tensors of the test alive */
 }
 
-static void errors_say_what_was_given_and_what_was_needed(void **state)
+TEST(errors_say_what_was_given_and_what_was_needed)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
 #define ZEROS(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     gr_tensor *x = ZEROS(5, 2, 3);

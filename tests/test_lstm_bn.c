@@ -97,9 +97,8 @@ static void check_gradient(bn_case c, const gr_gradcheck_config *config)
     assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     const int lengths[] = { 3, 1, 0, 3, 2 };
     for (int o = 0; o < 32; o++)
         check_gradient((bn_case){ .batch_first = o & 1,
@@ -114,9 +113,8 @@ static void gradients_match_finite_differences(void **state)
                        NULL);
 }
 
-static void gradients_across_chunks_and_in_small_sizes(void **state)
+TEST(gradients_across_chunks_and_in_small_sizes)
 {
-    (void)state;
     const int lengths[] = { 2, 1, 0 };
     check_gradient((bn_case){ .lengths = lengths, .initial = true, .T = 2, .B = 3, .I = 2, .H = 33 },
                    &(gr_gradcheck_config){ .threads = 2 });
@@ -125,9 +123,8 @@ static void gradients_across_chunks_and_in_small_sizes(void **state)
     check_gradient((bn_case){ .T = 2, .B = 17, .I = 17, .H = 1, .reverse = true }, NULL);
 }
 
-static void agrees_with_its_composed_twin(void **state)
+TEST(agrees_with_its_composed_twin)
 {
-    (void)state;
     const int lengths[] = { 4, 1, 0, 3, 4, 2, 4, 4, 3 };
     const double tolerance = sizeof(gr_real) == 4 ? 2e-4 : 1e-10;
     for (int o = 0; o < 32; o++) {
@@ -162,9 +159,8 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 
 /* W x of one unit is 1 3 | 5 in its first column, 0 in the others: mean 2, biased variance 1, unbiased 2 at step 0; at step 1 one
  * sequence is left; step 2 is beyond the buffers, and there is none. */
-static void statistics_by_hand(void **state)
+TEST(statistics_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = INPUT(GR_SHAPE(3, 2, 1), 1, 3, 5, NAN, NAN, NAN);
     gr_tensor *mean = gr_zeros(t, GR_SHAPE(2, 4)), *var = gr_ones(t, GR_SHAPE(2, 4)), *rest[4];
@@ -198,9 +194,8 @@ static void statistics_by_hand(void **state)
 }
 
 /* Steps beyond the buffers use their last row. */
-static void evaluation_goes_on_with_the_last_statistics(void **state)
+TEST(evaluation_goes_on_with_the_last_statistics)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     bn_case c = { .T = 5, .B = 4, .I = 3, .H = 6, .steps = 2, .eval = true };
     gr_tensor *in[INPUTS];
@@ -230,9 +225,8 @@ static void evaluation_goes_on_with_the_last_statistics(void **state)
 
 static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 
-static void padding_does_not_matter(void **state)
+TEST(padding_does_not_matter)
 {
-    (void)state;
     const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
     for (int reverse = 0; reverse < 2; reverse++) {
         uint64_t want = 0;
@@ -263,9 +257,8 @@ static void padding_does_not_matter(void **state)
     }
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const int lengths[] = { 3, 3, 2, 1, 0, 3, 3, 2, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3 };
     gr_gradcheck_input in[INPUTS];
     for (int eval = 0; eval < 2; eval++) {
@@ -274,9 +267,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     }
 }
 
-static void sizes_of_zero(void **state)
+TEST(sizes_of_zero)
 {
-    (void)state;
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < 2 * COUNT(sizes); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
@@ -300,9 +292,8 @@ static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_
     t->error = GR_OK, t->message[0] = 0; /* keeps the tensors of the test alive */
 }
 
-static void errors_say_what_was_given_and_what_was_needed(void **state)
+TEST(errors_say_what_was_given_and_what_was_needed)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
 #define ZEROS(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
     gr_tensor *x = ZEROS(5, 2, 3);

@@ -17,17 +17,15 @@ static double gradient_of_h0_before_blank_rows(double noise)
     return sqrt(sum);
 }
 
-static void noise_in_h0_keeps_the_gradient_of_blank_rows_small(void **state)
+TEST(noise_in_h0_keeps_the_gradient_of_blank_rows_small)
 {
-    (void)state;
     const double with = gradient_of_h0_before_blank_rows(0), without = gradient_of_h0_before_blank_rows(GR_NONE);
     print_message("gradient of h0: %.3g with noise, %.3g without\n", with, without);
     assert_true(without > 100 * with);
 }
 
-static void names_shapes_and_first_values(void **state)
+TEST(names_shapes_and_first_values)
 {
-    (void)state;
     static const struct {
         const char *path;
         size_t rows, columns;
@@ -56,9 +54,8 @@ static void names_shapes_and_first_values(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void noise_is_of_a_stream_and_in_training_only(void **state)
+TEST(noise_is_of_a_stream_and_in_training_only)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 3, 5, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 2, .layers = 2, .bidirectional = true });
@@ -85,11 +82,10 @@ static bool steps_of_training(gr_tape *t, void *argument)
     gr_module_free(net);
     return good;
 }
-static void every_allocation_may_fail(void **state) { (void)state, fail_every_allocation(steps_of_training, NULL); }
+TEST(every_allocation_may_fail) { fail_every_allocation(steps_of_training, NULL); }
 
-static void recover_puts_the_buffers_back(void **state)
+TEST(recover_puts_the_buffers_back)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 3, 5, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 4 });
@@ -102,9 +98,8 @@ static void recover_puts_the_buffers_back(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void messages(void **state)
+TEST(messages)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     assert_null(gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .norm = GR_LSTM_BN }));

@@ -16,9 +16,8 @@ static void assert_names(const gr_module *root, const char *const *want, size_t 
 }
 #define NAMES(root, ...) assert_names(root, (const char *const[]){ __VA_ARGS__ }, COUNT(((const char *const[]){ __VA_ARGS__ })))
 
-static void names_and_shapes_are_those_of_pytorch(void **state)
+TEST(names_and_shapes_are_those_of_pytorch)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     const gr_lstm *l = gr_lstm_new(t, net, "rnn", 5, 3, &(gr_lstm_config){ .layers = 2, .bidirectional = true });
@@ -35,9 +34,8 @@ static void names_and_shapes_are_those_of_pytorch(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void a_norm_brings_one_bias_and_its_gain_and_shift(void **state)
+TEST(a_norm_brings_one_bias_and_its_gain_and_shift)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t), *c = gr_module_new(t);
     const gr_lstm *l = gr_lstm_new(t, a, "l", 5, 3, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
@@ -54,9 +52,8 @@ static void a_norm_brings_one_bias_and_its_gain_and_shift(void **state)
     gr_module_free(a), gr_module_free(b), gr_module_free(c), gr_tape_free(t);
 }
 
-static void first_values(void **state)
+TEST(first_values)
 {
-    (void)state;
     enum { H = 16 };
     gr_tape *t = gr_tape_new(7, NULL);
     gr_module *net = gr_module_new(t);
@@ -76,9 +73,8 @@ static void first_values(void **state)
 
 /* ---- Forward ---- */
 
-static void layers_and_directions_are_sequences_put_together(void **state)
+TEST(layers_and_directions_are_sequences_put_together)
 {
-    (void)state;
     enum { T = 4, B = 3, H = 2 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -111,9 +107,8 @@ static gr_tensor *stacked(gr_tape *t, gr_tensor *const *in, void *argument)
     return gr_add(t, s.y, gr_reshape(t, last, GR_SHAPE(2, 1, 1)));
 }
 
-static void gradients_pass_through_layers_and_directions(void **state)
+TEST(gradients_pass_through_layers_and_directions)
 {
-    (void)state;
     const unsigned norms[] = { 0, GR_LSTM_LN_BA2016, GR_LSTM_LN_SUM };
     for (size_t k = 0; k < COUNT(norms); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
@@ -126,9 +121,8 @@ static void gradients_pass_through_layers_and_directions(void **state)
     }
 }
 
-static void one_layer_gives_h_for_the_head(void **state)
+TEST(one_layer_gives_h_for_the_head)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_lstm *l = gr_lstm_new(t, net, "l", 3, 4, &(gr_lstm_config){ .batch_first = true });
@@ -140,9 +134,8 @@ static void one_layer_gives_h_for_the_head(void **state)
     gr_module_free(net), gr_tape_free(t);
 }
 
-static void dropout_is_between_layers_and_in_training_only(void **state)
+TEST(dropout_is_between_layers_and_in_training_only)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t);
     gr_lstm *with = gr_lstm_new(t, a, "l", 3, 4, &(gr_lstm_config){ .layers = 2, .dropout = 1 });
@@ -159,9 +152,8 @@ static void dropout_is_between_layers_and_in_training_only(void **state)
 /* ---- Digits that begin with blank rows ---- */
 
 /* With all biases equal c would stay 0, and each blank step would multiply the gradient by 1 / sqrt(eps) = 316, twice. */
-static void blank_rows_leave_the_gradient_small(void **state)
+TEST(blank_rows_leave_the_gradient_small)
 {
-    (void)state;
     enum { B = 16, BLANK = 11 };
     for (uint64_t seed = 1; seed <= 5; seed++)
         for (int forget = 0; forget < 2; forget++) {
@@ -221,9 +213,8 @@ static uint64_t work(gr_tape *t, gr_module **net, gr_lstm **l)
     return hash_reals(hash_reals(1, o.y->data, o.y->len), gr_grad(t, (*l)->recurrent.weights->w_ih), (*l)->recurrent.weights->w_ih->len);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     failing f = { .left = -1 };
     const gr_allocator memory = { failing_alloc, failing_release, &f };
     uint64_t want = 0;
@@ -265,9 +256,8 @@ static void refuse_input(gr_tape *t, const gr_lstm *l, gr_shape x, gr_shape h0, 
     gr_tape_recover(t);
 }
 
-static void messages(void **state)
+TEST(messages)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     refuse_config(t, net, 0, (gr_lstm_config){ 0 }, "l: an LSTM needs at least one hidden unit");

@@ -5,9 +5,8 @@
 
 static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 
-static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
+TEST(past_its_end_a_sequence_keeps_its_state_and_y_is_0)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
     gr_tensor *in[MOST_INPUTS];
@@ -25,9 +24,8 @@ static void past_its_end_a_sequence_keeps_its_state_and_y_is_0(void **state)
 }
 
 /* What the padding holds reaches nothing: neither results nor gradients. */
-static void padding_does_not_matter(void **state)
+TEST(padding_does_not_matter)
 {
-    (void)state;
     const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
     uint64_t want = 0;
     for (int reverse = 0; reverse < 2; reverse++)
@@ -51,9 +49,8 @@ static void padding_does_not_matter(void **state)
 }
 
 /* In reverse, a sequence of length n is its first n steps walked from the last. */
-static void reverse_is_forward_on_the_flipped_sequence(void **state)
+TEST(reverse_is_forward_on_the_flipped_sequence)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
     gr_tensor *in[MOST_INPUTS];
@@ -76,9 +73,8 @@ static void reverse_is_forward_on_the_flipped_sequence(void **state)
 
 /* ---- Bits ---- */
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const int lengths[] = { 3, 3, 2, 1, 0, 3, 3, 2, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3 };
     for (size_t p = 0; p < COUNT(placements); p += 3) {
         lstm_case c = { .norm = placements[p], .lengths = lengths, .initial = true, .T = 3, .B = 23, .I = 5, .H = 19 };
@@ -88,9 +84,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
 }
 
 /* Row 0 of the batch, by itself; and with recording off. */
-static void a_sequence_gives_the_same_bits_alone(void **state)
+TEST(a_sequence_gives_the_same_bits_alone)
 {
-    (void)state;
     for (size_t p = 0; p < COUNT(placements); p++) {
         gr_tape *t = gr_tape_new(1, NULL);
         lstm_case c = { .norm = placements[p], .batch_first = true, .T = 3, .B = 20, .I = 5, .H = 19 };
@@ -118,9 +113,8 @@ static void assert_no_dust(const gr_real *x, size_t n, double least)
 
 /* Gates closed by their biases, so that state and gradient shrink by 0.12 a step: past 2^-100 after 33 steps, to 0 by any
  * reckoning after 784; and nothing smaller than 2^-100 on the way (the gradient of x: times a weight of 1/4). */
-static void state_and_gradient_that_vanish_become_zero(void **state)
+TEST(state_and_gradient_that_vanish_become_zero)
 {
-    (void)state;
     enum { H = 4 };
     const size_t steps[] = { 36, 40, 784 };
     for (size_t k = 0; k < COUNT(steps); k++) {
@@ -141,9 +135,8 @@ static void state_and_gradient_that_vanish_become_zero(void **state)
 }
 
 /* x reaches one gate alone, so that its gradient is that gate's: small factors of it, or a small gain, make no dust either. */
-static void the_gradient_of_a_gate_becomes_zero(void **state)
+TEST(the_gradient_of_a_gate_becomes_zero)
 {
-    (void)state;
     enum { T = 60, H = 1 };
     for (unsigned norm = 0; norm <= GR_LSTM_LN_SUM; norm += GR_LSTM_LN_SUM)
         for (int gate = 0; gate < 3; gate++) {

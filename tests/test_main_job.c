@@ -4,7 +4,7 @@
 
 #define SMALL "--data", data, "--hidden=16", "--batch=32", "--epochs=2", "--threads=1"
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     if (program_set_up(state) != 0) return -1;
     put_digits();
@@ -29,9 +29,8 @@ static const char *last_line(void)
     return fingerprint;
 }
 
-static void help_lists_the_flags(void **state)
+TEST(help_lists_the_flags)
 {
-    (void)state;
     assert_int_equal(RUN("--help"), 0);
     assert_string_equal(err, "");
     static const char *const names[] = { "data",      "norm",       "placement", "hidden", "layers", "batch",   "epochs", "steps",
@@ -44,9 +43,8 @@ static void help_lists_the_flags(void **state)
     }
 }
 
-static void quiet_prints_the_last_line_only(void **state)
+TEST(quiet_prints_the_last_line_only)
 {
-    (void)state;
     assert_run(SMALL, "--quiet");
     assert_string_equal(err, "");
     assert_int_equal(strncmp(out, "test accuracy ", 14), 0);
@@ -54,9 +52,8 @@ static void quiet_prints_the_last_line_only(void **state)
     assert_non_null(strstr(out, "images 100  seed 42 "));
 }
 
-static void an_epoch_is_a_line_of_figures_on_stdout(void **state)
+TEST(an_epoch_is_a_line_of_figures_on_stdout)
 {
-    (void)state;
     assert_run(SMALL);
     last_line();
     assert_non_null(strstr(out, "\nepoch 1/2  train loss "));
@@ -66,9 +63,8 @@ static void an_epoch_is_a_line_of_figures_on_stdout(void **state)
     assert_null(strchr(err, '\r'));
 }
 
-static void the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_set(void **state)
+TEST(the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_set)
 {
-    (void)state;
     char want[1 << 10];
     assert_run(SMALL, "--quiet", "--steps=5");
     strcpy(want, out);
@@ -86,9 +82,8 @@ static void the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_se
     assert_string_not_equal(last_line(), strstr(want, "fingerprint ") + 12);
 }
 
-static void saved_weights_load_and_evaluate_to_the_same(void **state)
+TEST(saved_weights_load_and_evaluate_to_the_same)
 {
-    (void)state;
     char trained[1 << 10];
     assert_run(SMALL, "--quiet", "--save", in_dir("weights"));
     strcpy(trained, out);
@@ -102,9 +97,8 @@ static void saved_weights_load_and_evaluate_to_the_same(void **state)
     assert_int_equal(unlink(in_dir("weights")), 0);
 }
 
-static void a_run_stopped_at_any_step_goes_on_to_the_same_bits(void **state)
+TEST(a_run_stopped_at_any_step_goes_on_to_the_same_bits)
 {
-    (void)state;
     static const char *const stops[] = { "--steps=1", "--steps=6", "--steps=7", "--steps=8", "--steps=13", "--steps=14" };
     char whole[1 << 10];
     assert_run(SMALL, "--quiet");
@@ -119,9 +113,8 @@ static void a_run_stopped_at_any_step_goes_on_to_the_same_bits(void **state)
     }
 }
 
-static void every_optimizer_schedule_and_placement_trains(void **state)
+TEST(every_optimizer_schedule_and_placement_trains)
 {
-    (void)state;
     static const char *const runs[][2] = {
         { "--norm=none", "--lr=1e-3" },
         { "--placement=gates", "--layers=2" },
@@ -138,9 +131,8 @@ static void every_optimizer_schedule_and_placement_trains(void **state)
     }
 }
 
-static void the_log_has_a_record_of_the_run_of_each_step_and_each_epoch(void **state)
+TEST(the_log_has_a_record_of_the_run_of_each_step_and_each_epoch)
 {
-    (void)state;
     static char text[1 << 16];
     int steps = 0, epochs = 0, evaluations = 0;
     assert_run(SMALL, "--quiet", "--eval-every=5", "--log", in_dir("log"));
@@ -179,9 +171,8 @@ static const char *joined(const char *before, const char *path, const char *afte
     return text;
 }
 
-static void the_report_is_a_page_with_curves_of_the_run(void **state)
+TEST(the_report_is_a_page_with_curves_of_the_run)
 {
-    (void)state;
     static char page[1 << 18];
     char want[1 << 10], flag[160];
     assert_run(SMALL, "--quiet", "--steps=9");
@@ -200,9 +191,8 @@ static void the_report_is_a_page_with_curves_of_the_run(void **state)
     assert_ends(2, "seq_mnist_lstm: --report: cannot write '/': it is not a regular file\n", SMALL, "--report=/");
 }
 
-static void bad_flags_and_paths_are_refused_before_training(void **state)
+TEST(bad_flags_and_paths_are_refused_before_training)
 {
-    (void)state;
     assert_refused("--hidden needs a whole number from 1 to 65536; got \"0\"", "--hidden=0");
     assert_refused("unknown flag --hiden; did you mean --hidden? --help lists all", "--hiden=3");
     assert_refused("--placement goes with --norm layer", SMALL, "--norm", "batch", "--placement", "sum");
@@ -223,17 +213,15 @@ static void bad_flags_and_paths_are_refused_before_training(void **state)
     assert_non_null(strstr(err, in_dir("c")));
 }
 
-static void check_ends_with_1_when_the_target_is_missed(void **state)
+TEST(check_ends_with_1_when_the_target_is_missed)
 {
-    (void)state;
     assert_int_equal(RUN(SMALL, "--steps=1", "--quiet", "--check"), 1);
     last_line();
     assert_non_null(strstr(err, "seq_mnist_lstm: --check: "));
 }
 
-static void numbers_that_leave_the_finite_end_with_1(void **state)
+TEST(numbers_that_leave_the_finite_end_with_1)
 {
-    (void)state;
     assert_run(SMALL, "--quiet", "--steps=1", "--save", in_dir("weights"));
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *const f = gr_safetensors_open(t, in_dir("weights"));
@@ -251,9 +239,8 @@ static void numbers_that_leave_the_finite_end_with_1(void **state)
     assert_int_equal(unlink(in_dir("weights")), 0);
 }
 
-static void a_full_disk_ends_with_3(void **state)
+TEST(a_full_disk_ends_with_3)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0) printf("not run: a full disk, there is no /dev/full\n"), skip();
     assert_int_equal(RUN(SMALL, "--log", "/dev/full"), 3);
     assert_string_equal(err, "seq_mnist_lstm: /dev/full: cannot write the log: No space left on device\n");
@@ -261,9 +248,8 @@ static void a_full_disk_ends_with_3(void **state)
     assert_string_equal(err, "seq_mnist_lstm: cannot write to stdout: No space left on device\n");
 }
 
-static void an_interrupted_run_goes_on_to_the_same_bits(void **state)
+TEST(an_interrupted_run_goes_on_to_the_same_bits)
 {
-    (void)state;
     size_t step = 0;
     char until[32], resumed[1 << 10];
     const pid_t child = start(NULL, in_dir("out"), ARGV(SMALL, "--epochs=100000", "--checkpoint", in_dir("checkpoint")));
@@ -284,9 +270,8 @@ static void an_interrupted_run_goes_on_to_the_same_bits(void **state)
 }
 
 /* Eleven blank rows, as the emptiest of MNIST's images have: each multiplies the gradient of a cell that stays 0 by 1 / sqrt(eps). */
-static void the_first_gradient_on_blank_rows_is_small(void **state)
+TEST(the_first_gradient_on_blank_rows_is_small)
 {
-    (void)state;
     enum { B = 64, BLANK = 11 };
     static gr_real pixels[B * KIT_PIXELS];
     static int labels[B];

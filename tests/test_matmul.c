@@ -26,9 +26,8 @@ static gr_shape stored(gr_shape s, bool transposed)
     return s;
 }
 
-static void products_are_those_by_hand(void **state)
+TEST(products_are_those_by_hand)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real six[] = { 1, 2, 3, 4, 5, 6 }, other[] = { 1, -1, 0, 2, 3, 1 };
     gr_tensor *a = gr_input(t, six, GR_SHAPE(2, 3)), *b = gr_input(t, other, GR_SHAPE(3, 2));
@@ -44,9 +43,8 @@ static void products_are_those_by_hand(void **state)
     gr_tape_free(t);
 }
 
-static void shapes_are_pytorchs(void **state)
+TEST(shapes_are_pytorchs)
 {
-    (void)state;
     const struct {
         gr_shape a, b, c;
     } cases[] = {
@@ -73,9 +71,8 @@ static void shapes_are_pytorchs(void **state)
     gr_tape_free(t);
 }
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     const struct {
         gr_shape a, b;
     } cases[] = {
@@ -103,9 +100,8 @@ static void gradients_match_finite_differences(void **state)
     assert_true(gr_gradcheck("matmul, a frozen", matmul, &(flags){ 0 }, frozen, 2, NULL, stdout));
 }
 
-static void gradients_of_linear_match_finite_differences(void **state)
+TEST(gradients_of_linear_match_finite_differences)
 {
-    (void)state;
     const struct {
         gr_shape x;
         size_t I, O;
@@ -139,9 +135,8 @@ static size_t values_and_gradients(gr_gradcheck_function *f, void *argument, con
     return at;
 }
 
-static void linear_agrees_with_its_composed_twin(void **state)
+TEST(linear_agrees_with_its_composed_twin)
 {
-    (void)state;
     const gr_shape shape[] = { GR_SHAPE(7, 5, 19), GR_SHAPE(33, 19), GR_SHAPE(33) };
     gr_real fused[4096], twin[4096];
     for (size_t n = 2; n <= 3; n++) {
@@ -152,9 +147,8 @@ static void linear_agrees_with_its_composed_twin(void **state)
     }
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     bool bias = true;
     const gr_gradcheck_input lin[] = { { .shape = GR_SHAPE(7, 41, 90) }, { .shape = GR_SHAPE(77, 90) }, { .shape = GR_SHAPE(77) } };
     assert_bits_stay(linear, &bias, lin, 3);
@@ -164,9 +158,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     assert_bits_stay(matmul, (&(flags){ true, true }), turned, 2);
 }
 
-static void a_sample_has_the_same_bits_in_any_batch(void **state)
+TEST(a_sample_has_the_same_bits_in_any_batch)
 {
-    (void)state;
 #ifdef GR_OPENBLAS
     printf("not run: a sample's bits in any batch, OpenBLAS does not promise them\n");
     return;
@@ -187,9 +180,8 @@ static void a_sample_has_the_same_bits_in_any_batch(void **state)
     gr_tape_free(t);
 }
 
-static void messages_name_the_shapes(void **state)
+TEST(messages_name_the_shapes)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
 #define FAILS(call, text) (assert_null(call), assert_message(t, text), gr_tape_recover(t))
 #define NEW(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
@@ -211,9 +203,8 @@ static void messages_name_the_shapes(void **state)
     gr_tape_free(t);
 }
 
-static void nothing_gives_nothing(void **state)
+TEST(nothing_gives_nothing)
 {
-    (void)state;
     const gr_shape shapes[][3] = { { GR_SHAPE(0, 3), GR_SHAPE(2, 3), GR_SHAPE(2) },
                                    { GR_SHAPE(4, 0), GR_SHAPE(2, 0), GR_SHAPE(2) },
                                    { GR_SHAPE(4, 3), GR_SHAPE(0, 3), GR_SHAPE(0) } };

@@ -9,9 +9,8 @@ static void assert_shown(const char *text, const char *message)
     gr_tape_free(t);
 }
 
-static void what_misleads_a_terminal_is_escaped(void **state)
+TEST(what_misleads_a_terminal_is_escaped)
 {
-    (void)state;
     assert_shown("\x1b]0;owned\x07\x1b[31m", "\\x1b]0;owned\\x07\\x1b[31m");
     assert_shown("a\nb\r\tc\x7f", "a\\x0ab\\x0d\\x09c\\x7f");
     assert_shown("\xc2\x9b" "31m \xc2\x85", "\\u009b31m \\u0085");                                   /* C1 */
@@ -21,17 +20,15 @@ static void what_misleads_a_terminal_is_escaped(void **state)
     assert_shown("\xed\xa0\x80", "\\xed\\xa0\\x80");
 }
 
-static void other_text_stays_as_it_is(void **state)
+TEST(other_text_stays_as_it_is)
 {
-    (void)state;
     assert_shown("", "");
     assert_shown("fc.weight \\u é € 😀 שלום \xc2\xa0 \xe2\x80\x8d", "fc.weight \\u é € 😀 שלום \xc2\xa0 \xe2\x80\x8d");
 }
 
 /* A message that is too long ends with a whole character or a whole escape. */
-static void a_long_message_is_cut_between_characters(void **state)
+TEST(a_long_message_is_cut_between_characters)
 {
-    (void)state;
     static const char *const unit[] = { "é", "€", "😀", "\x1b", "\xe2\x80\xae" };
     for (size_t k = 0; k < COUNT(unit); k++)
         for (size_t shift = 0; shift < 6; shift++) {
@@ -49,9 +46,8 @@ static void a_long_message_is_cut_between_characters(void **state)
         }
 }
 
-static void a_hostile_name_reaches_no_terminal(void **state)
+TEST(a_hostile_name_reaches_no_terminal)
 {
-    (void)state;
     const char header[] = "{\"\\u001b]0;owned\\u0007\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
     unsigned char bytes[200] = { sizeof header - 1 };
     memcpy(bytes + 8, header, sizeof header - 1);

@@ -11,9 +11,8 @@ static gr_module *child(gr_tape *t, gr_module *parent, const char *name)
 
 /* ---- Names ---- */
 
-static void paths_are_made_of_names(void **state)
+TEST(paths_are_made_of_names)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, a, "b"), *number = child(t, net, NULL);
     gr_tensor *w = gr_param(t, b, "weight", GR_SHAPE(2, 3), zero), *root = gr_param(t, net, "scale", GR_SCALAR, zero);
@@ -33,9 +32,8 @@ static void paths_are_made_of_names(void **state)
     gr_tape_free(t);
 }
 
-static void a_bad_name_is_an_error_and_leaves_nothing(void **state)
+TEST(a_bad_name_is_an_error_and_leaves_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     gr_param(t, a, "w", GR_SHAPE(1), zero);
@@ -74,9 +72,8 @@ static void a_bad_name_is_an_error_and_leaves_nothing(void **state)
     gr_tape_free(t);
 }
 
-static void null_is_taken_everywhere(void **state)
+TEST(null_is_taken_everywhere)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_module_new(NULL));
     assert_null(gr_module_make(NULL, NULL, "a", "Thing", sizeof(gr_module)));
@@ -100,9 +97,8 @@ static void null_is_taken_everywhere(void **state)
 
 /* ---- The walk ---- */
 
-static void the_walk_is_depth_first_in_order_of_creation(void **state)
+TEST(the_walk_is_depth_first_in_order_of_creation)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, net, "b"), *aa = child(t, a, "aa");
     child(t, a, "empty");
@@ -125,9 +121,8 @@ static void the_walk_is_depth_first_in_order_of_creation(void **state)
     gr_tape_free(t);
 }
 
-static void a_deep_tree_is_freed_without_recursion(void **state)
+TEST(a_deep_tree_is_freed_without_recursion)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *m = net;
     for (int i = 0; i < 2000; i++) m = child(t, m, "m");
@@ -149,9 +144,8 @@ static void moments(const gr_tensor *x, double *mean, double *std)
     *std = sqrt(square / (double)x->len);
 }
 
-static void rules_give_the_spread_that_their_papers_say(void **state)
+TEST(rules_give_the_spread_that_their_papers_say)
 {
-    (void)state;
     const double fan_in = 20 * 3, fan_out = 100 * 3;
     const struct { gr_init init; double std, bound; } c[] = {
         { gr_init_uniform(-0.5, 0.5), 1 / sqrt(12), 0.5 },
@@ -178,9 +172,8 @@ static void rules_give_the_spread_that_their_papers_say(void **state)
     gr_tape_free(t);
 }
 
-static void orthogonal_rows_or_columns_are(void **state)
+TEST(orthogonal_rows_or_columns_are)
 {
-    (void)state;
     const struct { size_t rows, columns; } c[] = { { 7, 19 }, { 19, 7 }, { 16, 16 }, { 1, 5 }, { 0, 4 }, { 4, 0 } };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -200,9 +193,8 @@ static void orthogonal_rows_or_columns_are(void **state)
     gr_tape_free(t);
 }
 
-static void rules_with_a_fan_need_two_axes(void **state)
+TEST(rules_with_a_fan_need_two_axes)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     assert_null(gr_param(t, net, "w", GR_SHAPE(3), gr_init_xavier_normal(1)));
@@ -220,9 +212,8 @@ static void rules_with_a_fan_need_two_axes(void **state)
     gr_tape_free(t);
 }
 
-static void values_depend_on_the_path_and_the_seed_alone(void **state)
+TEST(values_depend_on_the_path_and_the_seed_alone)
 {
-    (void)state;
     gr_real w[3][6];
     for (int k = 0; k < 3; k++) {
         gr_tape *t = gr_tape_new(k == 2 ? 6 : 5, NULL);
@@ -240,9 +231,8 @@ static void values_depend_on_the_path_and_the_seed_alone(void **state)
 
 /* ---- Frozen, tied, exempt ---- */
 
-static void frozen_parameters_get_no_gradient(void **state)
+TEST(frozen_parameters_get_no_gradient)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     gr_tensor *w = gr_param(t, a, "w", GR_SHAPE(2), zero), *v = gr_param(t, net, "v", GR_SHAPE(2), zero);
@@ -260,9 +250,8 @@ static void frozen_parameters_get_no_gradient(void **state)
     gr_tape_free(t);
 }
 
-static void a_tied_parameter_is_one(void **state)
+TEST(a_tied_parameter_is_one)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *first = child(t, net, "first"), *second = child(t, net, "second");
     gr_tensor *w = gr_param(t, second, "weight", GR_SHAPE(4), gr_init_constant(3));
@@ -281,9 +270,8 @@ static void a_tied_parameter_is_one(void **state)
     gr_tape_free(t);
 }
 
-static void norms_and_biases_are_marked(void **state)
+TEST(norms_and_biases_are_marked)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "LayerNorm", sizeof *norm);
     gr_param(t, net, "weight", GR_SHAPE(2, 2), zero), gr_param(t, net, "bias", GR_SHAPE(2, 2), zero), gr_param(t, net, "gain", GR_SHAPE(2), zero);
@@ -297,9 +285,8 @@ static void norms_and_biases_are_marked(void **state)
 
 /* ---- Kept states ---- */
 
-static void a_kept_state_outlives_the_reset(void **state)
+TEST(a_kept_state_outlives_the_reset)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     assert_null(gr_kept(a, "h"));
@@ -320,9 +307,8 @@ static void a_kept_state_outlives_the_reset(void **state)
     gr_tape_free(t);
 }
 
-static void recover_puts_a_kept_state_back(void **state)
+TEST(recover_puts_a_kept_state_back)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_detach_keep(t, net, "h", gr_full(t, GR_SHAPE(2), 3));
@@ -353,9 +339,8 @@ static bool build(gr_tape *t, void *unused)
     gr_module_free(net);
     return well;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(build, NULL);
 }
 

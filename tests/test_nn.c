@@ -3,9 +3,8 @@
 
 /* ---- Linear ---- */
 
-static void linear_starts_as_pytorch_does(void **state)
+TEST(linear_starts_as_pytorch_does)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_linear_module *l = gr_linear_new(t, net, "fc", 100, 50, NULL), *bare = gr_linear_new(t, net, "bare", 3, 2, &(gr_linear_config){ .no_bias = true });
@@ -21,9 +20,8 @@ static void linear_starts_as_pytorch_does(void **state)
     gr_tape_free(t);
 }
 
-static void linear_is_x_times_w_transposed_plus_b(void **state)
+TEST(linear_is_x_times_w_transposed_plus_b)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_linear_module *l = gr_linear_new(t, net, "fc", 2, 3, NULL);
@@ -46,9 +44,8 @@ static gr_tensor *linear_of(gr_tape *t, gr_tensor *const *in, void *with_bias)
 
 /* ---- LayerNorm ---- */
 
-static void layer_norm_starts_with_ones_and_zeros(void **state)
+TEST(layer_norm_starts_with_ones_and_zeros)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_layer_norm_module *l = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL);
@@ -87,9 +84,8 @@ static gr_tensor *layer_norm_of(gr_tape *t, gr_tensor *const *in, void *unused)
 
 /* ---- Embedding, Dropout ---- */
 
-static void embedding_gives_rows_and_keeps_its_padding(void **state)
+TEST(embedding_gives_rows_and_keeps_its_padding)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_embedding_module *e = gr_embedding_new(t, net, "e", 4, 2, &(gr_embedding_config){ .padded = true, .padding = 1 });
@@ -122,9 +118,8 @@ static gr_tensor *embedding_of(gr_tape *t, gr_tensor *const *in, void *unused)
     return gr_embedding_forward(t, &(gr_embedding_module){ .weight = in[0], .padding = GR_NONE }, gr_ints_new(t, (int[]){ 2, 0, 2, 1 }, GR_SHAPE(2, 2)));
 }
 
-static void dropout_draws_from_its_own_stream(void **state)
+TEST(dropout_draws_from_its_own_stream)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *block = gr_sequential_new(t, net, "block");
     gr_dropout_module *d = gr_dropout_new(t, block, "drop", 0.25), *numbered = gr_dropout_new(t, block, NULL, 1);
@@ -158,9 +153,8 @@ static void dropout_draws_from_its_own_stream(void **state)
 
 /* ---- Sequential ---- */
 
-static void sequential_calls_one_after_the_other(void **state)
+TEST(sequential_calls_one_after_the_other)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *seq = gr_sequential_new(t, net, "net");
     gr_linear_module *first = gr_linear_new(t, seq, NULL, 2, 5, NULL);
@@ -188,9 +182,8 @@ static void sequential_calls_one_after_the_other(void **state)
     gr_tape_free(t);
 }
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     const gr_gradcheck_input linear[] = { { .shape = GR_SHAPE(3, 17) }, { .shape = GR_SHAPE(5, 17) }, { .shape = GR_SHAPE(5) } };
     const gr_gradcheck_input deep[] = { { .shape = GR_SHAPE(2, 1, 3, 1) }, { .shape = GR_SHAPE(1, 1) }, { .shape = GR_SHAPE(1) } };
     const gr_gradcheck_input norm[] = { { .shape = GR_SHAPE(2, 3, 5) }, { .shape = GR_SHAPE(3, 5) }, { .shape = GR_SHAPE(3, 5) } };
@@ -230,9 +223,8 @@ static void assert_prints(void (*print)(const gr_module *, FILE *), const gr_mod
     assert_string_equal(text, want);
 }
 
-static void the_summary_shows_all(void **state)
+TEST(the_summary_shows_all)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = tied_net(t);
     assert_ok(t);
@@ -273,9 +265,8 @@ static bool build_and_run(gr_tape *t, void *unused)
     gr_module_free(net);
     return well;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(build_and_run, NULL);
 }
 

@@ -4,15 +4,13 @@
 
 static gr_tape *tape;
 static gr_module *net;
-static int start(void **state)
+FIXTURE(start)
 {
-    (void)state;
     tape = gr_tape_new(3, NULL), net = gr_module_new(tape);
     return gr_failed(tape);
 }
-static int finish(void **state)
+FIXTURE(finish)
 {
-    (void)state;
     gr_module_free(net), gr_tape_free(tape);
     return 0;
 }
@@ -26,9 +24,8 @@ static gr_tensor *ramp(gr_shape shape)
 
 /* ---- First values ---- */
 
-static void they_start_as_pytorch_does(void **state)
+TEST(they_start_as_pytorch_does)
 {
-    (void)state;
     gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 2, NULL);
     gr_group_norm_module *g = gr_group_norm_new(tape, net, "gn", 2, 4, NULL);
     gr_instance_norm_module *i = gr_instance_norm_new(tape, net, "in", 2, NULL);
@@ -57,9 +54,8 @@ static void they_start_as_pytorch_does(void **state)
     assert_null(s);
 }
 
-static void a_summary_shows_the_names_of_pytorch(void **state)
+TEST(a_summary_shows_the_names_of_pytorch)
 {
-    (void)state;
     gr_batch_norm_new(tape, net, "a", 3, &(gr_batch_norm_config){ .dims = 1 });
     gr_batch_norm_new(tape, net, "b", 3, &(gr_batch_norm_config){ .dims = 2, .no_running = true });
     gr_instance_norm_new(tape, net, "c", 3, &(gr_instance_norm_config){ .dims = 2, .affine = true });
@@ -87,9 +83,8 @@ static void a_summary_shows_the_names_of_pytorch(void **state)
 
 /* ---- Any norm by its kind ---- */
 
-static void any_norm_is_the_operator_of_its_kind(void **state)
+TEST(any_norm_is_the_operator_of_its_kind)
 {
-    (void)state;
     gr_tensor *rows = ramp(GR_SHAPE(5, 3, 8)), *images = ramp(GR_SHAPE(4, 8, 3, 2));
     const gr_norm_config first = { .channels_first = true, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
     const gr_batch_norm_settings o = { .eps = 0.1 };
@@ -124,17 +119,15 @@ static void any_norm_is_the_operator_of_its_kind(void **state)
     }
 }
 
-static void groups_are_chosen_by_the_number_of_features(void **state)
+TEST(groups_are_chosen_by_the_number_of_features)
 {
-    (void)state;
     const size_t features[] = { 64, 48, 32, 6, 7, 2, 1 }, want[] = { 32, 16, 16, 2, 1, 1, 1 };
     for (size_t k = 0; k < COUNT(features); k++)
         assert_int_equal(((gr_group_norm_module *)gr_norm_new(tape, net, NULL, GR_NORM_GROUP, features[k], NULL))->groups, want[k]);
 }
 
-static void a_norm_hands_its_momentum_and_defaults_on(void **state)
+TEST(a_norm_hands_its_momentum_and_defaults_on)
 {
-    (void)state;
     gr_batch_norm_module *b =
         (gr_batch_norm_module *)gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .momentum = GR_NONE });
     for (int step = 1; step <= 3; step++) gr_forward(tape, &b->module, gr_full(tape, GR_SHAPE(4, 2), step));
@@ -146,9 +139,8 @@ static void a_norm_hands_its_momentum_and_defaults_on(void **state)
 
 /* ---- Evaluation, files ---- */
 
-static void a_loaded_module_evaluates_to_the_same_bits(void **state)
+TEST(a_loaded_module_evaluates_to_the_same_bits)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("bn.safetensors"));
     gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 3, NULL);
@@ -165,9 +157,8 @@ static void a_loaded_module_evaluates_to_the_same_bits(void **state)
     unlink(path);
 }
 
-static void lengths_reach_the_module(void **state)
+TEST(lengths_reach_the_module)
 {
-    (void)state;
     gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .features_last = true });
     const gr_batch_norm_input input = { .lengths = gr_ints_new(tape, (int[]){ 2, 3 }, GR_SHAPE(2)) };
     gr_tensor *x = ramp(GR_SHAPE(2, 3, 2)), *y = gr_batch_norm_forward(tape, b, x, &input);
@@ -192,15 +183,13 @@ static bool build_and_run(gr_tape *t, void *unused)
     gr_module_free(root);
     return well;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(build_and_run, NULL);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
 #define REFUSES(call, text) \
     do { \
         assert_null(call); \
@@ -261,22 +250,22 @@ static void bad_arguments_are_reported(void **state)
     assert_non_null(gr_forward(tape, &b1->module, ramp(GR_SHAPE(2, 3))));
 }
 
-static int start_in_folder(void **state) { return start(state) || make_folder(state); }
-static int finish_in_folder(void **state) { return finish(state) || remove_folder(state); }
+FIXTURE(start_in_folder) { return start(state) || make_folder(state); }
+FIXTURE(finish_in_folder) { return finish(state) || remove_folder(state); }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, start, finish)
+#define ON_A_TAPE(f) cmocka_unit_test_setup_teardown(f, start, finish)
     const struct CMUnitTest tests[] = {
-        TEST(they_start_as_pytorch_does),
-        TEST(a_summary_shows_the_names_of_pytorch),
-        TEST(any_norm_is_the_operator_of_its_kind),
-        TEST(groups_are_chosen_by_the_number_of_features),
-        TEST(a_norm_hands_its_momentum_and_defaults_on),
+        ON_A_TAPE(they_start_as_pytorch_does),
+        ON_A_TAPE(a_summary_shows_the_names_of_pytorch),
+        ON_A_TAPE(any_norm_is_the_operator_of_its_kind),
+        ON_A_TAPE(groups_are_chosen_by_the_number_of_features),
+        ON_A_TAPE(a_norm_hands_its_momentum_and_defaults_on),
         cmocka_unit_test_setup_teardown(a_loaded_module_evaluates_to_the_same_bits, start_in_folder, finish_in_folder),
-        TEST(lengths_reach_the_module),
+        ON_A_TAPE(lengths_reach_the_module),
         cmocka_unit_test(every_allocation_may_fail),
-        TEST(bad_arguments_are_reported),
+        ON_A_TAPE(bad_arguments_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static void check_gradient(const norms *n, const gr_gradcheck_input *in, size_t 
     if (!gr_gradcheck("norm", fused, (void *)n, in, ins, NULL, stderr))
         fail_msg("kind %d, x of rank %d [%zu, ..], gamma %d, beta %d", (int)n->kind, n->x.rank, n->x.dim[0], n->gamma, n->beta);
 }
-static void gradient_matches_finite_differences(void **state) { (void)state, each_case(0.1, check_gradient); }
+TEST(gradient_matches_finite_differences) { each_case(0.1, check_gradient); }
 
 static void check_some(const norms *n, const gr_gradcheck_input *in, size_t ins)
 {
@@ -126,13 +126,13 @@ static void check_some(const norms *n, const gr_gradcheck_input *in, size_t ins)
         assert_true(gr_gradcheck("norm", fused, (void *)n, some, ins, NULL, stderr));
     }
 }
-static void gradient_is_right_when_only_some_inputs_want_it(void **state) { (void)state, each_case(0.1, check_some); }
+TEST(gradient_is_right_when_only_some_inputs_want_it) { each_case(0.1, check_some); }
 
 static void check_twin(const norms *n, const gr_gradcheck_input *in, size_t ins)
 {
     assert_agree(fused, composed, (void *)n, in, ins, IN_DOUBLE ? 1e-11 : 3e-5);
 }
-static void agrees_with_its_composed_twin(void **state) { (void)state, each_case(1e-2, check_twin); }
+TEST(agrees_with_its_composed_twin) { each_case(1e-2, check_twin); }
 
 static void check_alone(const norms *n, const gr_gradcheck_input *in, size_t ins)
 {
@@ -141,11 +141,10 @@ static void check_alone(const norms *n, const gr_gradcheck_input *in, size_t ins
     for (int k = 0; k < n->affine.count; k++) batch |= n->affine.axis[k] == 0;
     if (n->kind == AXES ? !batch : n->x.rank > n->n || n->kind != RMS) assert_alone_as_in_batch(fused, (void *)n, in, ins, 0);
 }
-static void a_sample_alone_has_the_same_bits_as_in_a_batch(void **state) { (void)state, each_case(1e-5, check_alone); }
+TEST(a_sample_alone_has_the_same_bits_as_in_a_batch) { each_case(1e-5, check_alone); }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const norms large[] = {
         { GROUP, { 4, { 21, 12, 9, 7 } }, 3 },
         { GROUP, { 2, { 130, 96 } }, 3 },
@@ -164,9 +163,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
     }
 }
 
-static void memory_that_fails_is_an_error(void **state)
+TEST(memory_that_fails_is_an_error)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++) {
         norms n = cases[k];
         gr_gradcheck_input in[3];
@@ -176,9 +174,8 @@ static void memory_that_fails_is_an_error(void **state)
     }
 }
 
-static void sizes_of_0_give_nothing(void **state)
+TEST(sizes_of_0_give_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(0, 4, 3), GR_SHAPE(2, 4, 0), GR_SHAPE(0, 4, 0) };
     for (size_t k = 0; k < COUNT(shapes); k++) {
@@ -207,9 +204,8 @@ static gr_tensor *some(gr_tape *t, gr_shape shape)
     return x;
 }
 
-static void hand_computed_values(void **state)
+TEST(hand_computed_values)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 3, 4 }, GR_SHAPE(2));
     assert_values(gr_rms_norm(t, x, 1, NULL, 0), 1e-6, (gr_real)0.8485281, (gr_real)1.1313708);
@@ -224,9 +220,8 @@ static void hand_computed_values(void **state)
 }
 
 /* Two values are +1 and -1 whatever they were, so nothing passes: layer norm of 2 features, group norm of 2 channels, instance norm of 2 pixels. */
-static void two_values_give_plus_and_minus_1_and_pass_nothing(void **state)
+TEST(two_values_give_plus_and_minus_1_and_pass_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 4; k++) {
         gr_tape_reset(t);
@@ -246,9 +241,8 @@ static void two_values_give_plus_and_minus_1_and_pass_nothing(void **state)
 }
 
 /* One group is layer norm over C, H, W; C groups are instance norm; and each is gr_norm_axes over those axes. */
-static void group_norm_lies_between_layer_and_instance_norm(void **state)
+TEST(group_norm_lies_between_layer_and_instance_norm)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = some(t, GR_SHAPE(3, 6, 5, 4)), *gamma = some(t, GR_SHAPE(6)), *beta = some(t, GR_SHAPE(6));
     const double tolerance = IN_DOUBLE ? 1e-14 : 1e-6;
@@ -263,9 +257,8 @@ static void group_norm_lies_between_layer_and_instance_norm(void **state)
     gr_tape_free(t);
 }
 
-static void equal_values_give_beta_and_a_finite_gradient(void **state)
+TEST(equal_values_give_beta_and_a_finite_gradient)
 {
-    (void)state;
     const double values[] = { 0, 0.1, -1e4 / 3, 3e38, 1e-40 };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t v = 0; v < COUNT(values); v++)
@@ -286,9 +279,8 @@ static void equal_values_give_beta_and_a_finite_gradient(void **state)
     gr_tape_free(t);
 }
 
-static void rms_norm_of_zeros_is_0_and_its_gradient_finite(void **state)
+TEST(rms_norm_of_zeros_is_0_and_its_gradient_finite)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 2; k++) {
         gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(3, 20))), *dy = gr_randn(t, GR_SHAPE(3, 20), 0, 1, "dy");
@@ -301,9 +293,8 @@ static void rms_norm_of_zeros_is_0_and_its_gradient_finite(void **state)
 }
 
 /* Zhang, Sennrich 2019: RMS norm does not see a scale, sees a shift, and is layer norm where the mean is 0. */
-static void rms_norm_is_layer_norm_of_a_row_whose_mean_is_0(void **state)
+TEST(rms_norm_is_layer_norm_of_a_row_whose_mean_is_0)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_empty(t, GR_SHAPE(4, 66)), *scaled = gr_empty_like(t, x), *shifted = gr_empty_like(t, x);
     for (size_t i = 0; i < x->len; i++) x->data[i] = (i & 1 ? -1 : 1) * two_of(i / 2 + 3);
@@ -319,9 +310,8 @@ static void rms_norm_is_layer_norm_of_a_row_whose_mean_is_0(void **state)
 
 /* ---- Messages ---- */
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 4, 3)), *two = gr_ones(t, GR_SHAPE(2)), *four = gr_ones(t, GR_SHAPE(4));
 #define REFUSES(call, text) \

@@ -84,9 +84,8 @@ static norm_run run(const norm_case *c, bool far, int threads)
     return r;
 }
 
-static void a_group_of_any_size_has_the_values_and_gradients_of_an_ordinary_one(void **state)
+TEST(a_group_of_any_size_has_the_values_and_gradients_of_an_ordinary_one)
 {
-    (void)state;
     const double tolerance = sizeof(gr_real) == 4 ? 4e-6 : 1e-13;
     for (size_t k = 0; k < COUNT(cases); k++) {
         norm_run want = run(&cases[k], false, 1), got = run(&cases[k], true, 2);
@@ -99,9 +98,8 @@ static void a_group_of_any_size_has_the_values_and_gradients_of_an_ordinary_one(
 }
 
 /* With the usual eps too, which is nothing beside such a variance. Values of one sign: their sum overflows, their mean does not. */
-static void near_the_largest_number_the_mean_does_not_overflow(void **state)
+TEST(near_the_largest_number_the_mean_does_not_overflow)
 {
-    (void)state;
     const gr_real top = (gr_real)ldexp(1, TOP), x[] = { 3 * top, 3 * top, 3 * top, -3 * top, 3 * top, 3 * top, 2 * top, 3 * top };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *rows = gr_input(t, x, GR_SHAPE(2, 4)), *columns = gr_transpose(t, rows, 0, 1);
@@ -117,9 +115,8 @@ static void near_the_largest_number_the_mean_does_not_overflow(void **state)
     gr_tape_free(t);
 }
 
-static void running_statistics_follow_until_the_variance_is_infinite(void **state)
+TEST(running_statistics_follow_until_the_variance_is_infinite)
 {
-    (void)state;
     const gr_real one = 1, far = (gr_real)ldexp(1, TOP / 2 - 4), top = (gr_real)ldexp(1, TOP);
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_ones(t, GR_SHAPE(3));
@@ -137,9 +134,8 @@ static void running_statistics_follow_until_the_variance_is_infinite(void **stat
     gr_tape_free(t);
 }
 
-static void what_is_not_finite_gives_NaN(void **state)
+TEST(what_is_not_finite_gives_NaN)
 {
-    (void)state;
     const gr_real bad[] = { (gr_real)NAN, (gr_real)INFINITY, -(gr_real)INFINITY };
     gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 3; k++) {
@@ -180,9 +176,8 @@ static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, g
     gr_tape_free(t);
 }
 
-static void a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size(void **state)
+TEST(a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size)
 {
-    (void)state;
     const struct { sequence *f; size_t gates; unsigned norm; } kinds[] = {
         { gr_lstm_sequence, 4, GR_LSTM_LN_X }, { gr_lstm_sequence, 4, GR_LSTM_LN_X | GR_LSTM_LN_PER_GATE }, { gr_lstm_sequence, 4, GR_LSTM_BN },
         { gr_gru_sequence, 3, GR_GRU_LN_X }, { gr_rnn_sequence, 1, GR_RNN_LN_X },
@@ -202,9 +197,8 @@ static gr_tensor *bits_batch(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     return (void)argument, gr_batch_norm(t, in[0], 1, in[1], in[2], NULL);
 }
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const double high = ldexp(3.9, TOP);
     gr_gradcheck_input in[] = { { .shape = GR_SHAPE(301, 67), .low = -high, .high = high }, { .shape = GR_SHAPE(67) }, { .shape = GR_SHAPE(67) } };
     assert_bits_stay(bits_layer, NULL, in, 3);

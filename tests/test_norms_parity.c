@@ -151,9 +151,8 @@ static gr_module *channel(gr_tape *t, gr_module *p)
     return gr_module_ready(t, &c->module) ? &c->module : NULL;
 }
 
-static void every_module_agrees(void **state)
+TEST(every_module_agrees)
 {
-    (void)state;
 #define COMPARE(name) compare(#name, name)
     COMPARE(batch_1d), COMPARE(batch_1d_wide), COMPARE(batch_1d_length), COMPARE(batch_2d), COMPARE(batch_average), COMPARE(batch_momentum);
     COMPARE(batch_no_running), COMPARE(batch_no_affine), COMPARE(batch_last), COMPARE(batch_lengths), COMPARE(batch_lengths_last);
@@ -161,17 +160,15 @@ static void every_module_agrees(void **state)
     COMPARE(instance_1d), COMPARE(instance_2d), COMPARE(instance_last), COMPARE(rms), COMPARE(rms_2d), COMPARE(rms_no_affine), COMPARE(channel);
 }
 
-static int open_golden(void **state)
+FIXTURE(open_golden)
 {
-    (void)state;
     tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, "tests/golden/norms.safetensors");
     if (!golden) print_error("%s\n", gr_message(tape));
     return !golden;
 }
-static int close_golden(void **state)
+FIXTURE(close_golden)
 {
-    (void)state;
     gr_safetensors_free(golden);
     gr_tape_free(tape);
     return 0;

@@ -59,9 +59,8 @@ static gr_optim *recorded_case(gr_tape *t, gr_module *net, int k, const char **n
     }
 }
 
-static void steps_are_those_of_pytorch(void **state)
+TEST(steps_are_those_of_pytorch)
 {
-    (void)state;
     bool more = true;
     for (int k = 0; more; k++) {
         const char *name = NULL;
@@ -82,9 +81,8 @@ static void steps_are_those_of_pytorch(void **state)
     }
 }
 
-static void clipping_is_that_of_pytorch(void **state)
+TEST(clipping_is_that_of_pytorch)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(N, 1), golden("x"));
@@ -105,9 +103,8 @@ static void clipping_is_that_of_pytorch(void **state)
     gr_tape_free(t);
 }
 
-static void schedules_are_those_of_pytorch(void **state)
+TEST(schedules_are_those_of_pytorch)
 {
-    (void)state;
     const struct { const char *name; gr_schedule schedule; } c[] = {
         { "lr.step", gr_schedule_step(4, 0.3) },
         { "lr.cosine", gr_schedule_cosine(13, 0.1) },
@@ -138,9 +135,8 @@ static void schedules_are_those_of_pytorch(void **state)
 
 /* ---- Schedules ---- */
 
-static void warm_up_rises_to_where_the_schedule_begins(void **state)
+TEST(warm_up_rises_to_where_the_schedule_begins)
 {
-    (void)state;
     const gr_schedule s = gr_schedule_warmup(4, gr_schedule_linear(2, 0));
     const double want[] = { 0.25, 0.5, 0.75, 1, 1, 0.5, 0, 0 };
     for (size_t i = 0; i < COUNT(want); i++) assert_true(gr_schedule_scale(s, i) == want[i]);
@@ -150,9 +146,8 @@ static void warm_up_rises_to_where_the_schedule_begins(void **state)
     assert_true(gr_schedule_scale(gr_schedule_step(3, 0.5), 11) == 0.125);
 }
 
-static void the_base_of_the_learning_rate_can_be_set(void **state)
+TEST(the_base_of_the_learning_rate_can_be_set)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_optim *o = SGD(.lr = 0.5);
@@ -172,9 +167,8 @@ static void the_base_of_the_learning_rate_can_be_set(void **state)
 
 /* ---- Which parameters move ---- */
 
-static void biases_and_norm_gains_do_not_decay(void **state)
+TEST(biases_and_norm_gains_do_not_decay)
 {
-    (void)state;
     for (int all = 0; all < 2; all++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "LayerNorm", sizeof *norm);
@@ -191,9 +185,8 @@ static void biases_and_norm_gains_do_not_decay(void **state)
     }
 }
 
-static void a_group_has_its_own_rate_and_decay(void **state)
+TEST(a_group_has_its_own_rate_and_decay)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a), *b = gr_module_make(t, a, "b", "Thing", sizeof *b);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1, 1), NULL), *y = parameter(t, a, "y", GR_SHAPE(1), NULL), *z = parameter(t, b, "z", GR_SHAPE(1, 1), NULL);
@@ -230,9 +223,8 @@ static void a_group_has_its_own_rate_and_decay(void **state)
     gr_tape_free(t);
 }
 
-static void what_no_gradient_reached_stays(void **state)
+TEST(what_no_gradient_reached_stays)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(2), NULL), *y = parameter(t, a, "y", GR_SHAPE(2), NULL), *none = parameter(t, a, "none", GR_SHAPE(0), NULL);
@@ -262,9 +254,8 @@ static void what_no_gradient_reached_stays(void **state)
     gr_tape_free(t);
 }
 
-static void a_tied_parameter_moves_once(void **state)
+TEST(a_tied_parameter_moves_once)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
     gr_tensor *x = parameter(t, net, "x", GR_SHAPE(1), NULL);

@@ -26,9 +26,8 @@ static bool run(model m, gr_linear_module *a, gr_linear_module *b)
     return gr_backward(m.t, gr_sum(m.t, y, GR_ALL_AXES, false));
 }
 
-static void a_parameter_made_after_the_optimizer_is_found(void **state)
+TEST(a_parameter_made_after_the_optimizer_is_found)
 {
-    (void)state;
     model m = model_of();
     gr_linear_module *late = gr_linear_new(m.t, m.net, "late", 2, 2, NULL);
     assert_true(run(m, m.fc, NULL)); /* nothing reaches it */
@@ -67,9 +66,8 @@ static void a_parameter_made_after_the_optimizer_is_found(void **state)
     model_free(m);
 }
 
-static void other_optimizers_frozen_and_tied_parameters_are_no_error(void **state)
+TEST(other_optimizers_frozen_and_tied_parameters_are_no_error)
 {
-    (void)state;
     model m = model_of();
     gr_linear_module *late = gr_linear_new(m.t, m.net, "late", 2, 2, NULL);
     gr_optim *own = gr_sgd_new(m.t, &late->module, NULL);
@@ -87,9 +85,8 @@ static void other_optimizers_frozen_and_tied_parameters_are_no_error(void **stat
     model_free(m);
 }
 
-static void two_optimizers_over_two_modules_leave_each_other_alone(void **state)
+TEST(two_optimizers_over_two_modules_leave_each_other_alone)
 {
-    (void)state;
     model m = model_of();
     gr_optim_free(m.sgd);
     gr_linear_module *critic = gr_linear_new(m.t, m.net, "critic", 2, 2, NULL);
@@ -103,9 +100,8 @@ static void two_optimizers_over_two_modules_leave_each_other_alone(void **state)
 }
 
 #define FREED(n) "a module was freed while this optimizer held " n " of its parameters: make a new optimizer"
-static void a_freed_child_is_an_error(void **state)
+TEST(a_freed_child_is_an_error)
 {
-    (void)state;
     for (int again = 0; again < 2; again++) {
         model m = model_of();
         gr_linear_module *part = gr_linear_new(m.t, m.net, "part", 2, 2, NULL);
@@ -142,9 +138,8 @@ static void a_freed_child_is_an_error(void **state)
     }
 }
 
-static void a_freed_root_is_an_error(void **state)
+TEST(a_freed_root_is_an_error)
 {
-    (void)state;
     model m = model_of();
     gr_optim *part = gr_sgd_new(m.t, &m.fc->module, NULL);
     run(m, m.fc, NULL);

@@ -157,9 +157,8 @@ static void compare_case(const char *name, case_function *f, double tolerance)
     }
 }
 
-static void every_operator_agrees(void **state)
+TEST(every_operator_agrees)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         print_message("%s\n", cases[i].name);
         compare_case(cases[i].name, cases[i].f, sizeof(gr_real) == 8 ? 1e-12 : 1e-5);
@@ -220,15 +219,13 @@ static void train(const char *name, const gr_lstm_config *config, gr_tensor *(*l
     gr_optim_free(adam), gr_module_free(net);
 }
 
-static void three_steps_of_the_layer_norm_lstm_agree(void **state)
+TEST(three_steps_of_the_layer_norm_lstm_agree)
 {
-    (void)state;
     train("layer_norm", &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .batch_first = true }, last_of_layer_norm);
 }
 
-static void three_steps_of_a_plain_lstm_agree(void **state)
+TEST(three_steps_of_a_plain_lstm_agree)
 {
-    (void)state;
     train("plain", &(gr_lstm_config){ .layers = 2, .bidirectional = true, .batch_first = true }, last_of_plain);
 }
 
@@ -239,11 +236,10 @@ static int open_file(const char *path)
     if (!golden) print_error("%s\n", gr_message(tape));
     return !golden;
 }
-static int open_ops(void **state) { return (void)state, open_file("tests/golden/ops.safetensors"); }
-static int open_training(void **state) { return (void)state, open_file("tests/golden/training.safetensors"); }
-static int close_file(void **state)
+FIXTURE(open_ops) { return open_file("tests/golden/ops.safetensors"); }
+FIXTURE(open_training) { return open_file("tests/golden/training.safetensors"); }
+FIXTURE(close_file)
 {
-    (void)state;
     gr_safetensors_free(golden);
     gr_tape_free(tape);
     return 0;

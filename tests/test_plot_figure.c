@@ -37,9 +37,8 @@ static plot_panel *panel(plot_figure *f, const char *title)
     return plot_panel_new(f, &(plot_panel){ .title = title, .x = { "x" }, .y = { "y" } });
 }
 
-static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void **state)
+TEST(a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "loss", "Loss & \"<more>\" \xce\xb3");
     const double y[] = { 1, nan_, 0.123456 };
@@ -58,9 +57,8 @@ static void a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none(void
     gr_tape_free(t);
 }
 
-static void what_is_passed_in_is_copied(void **state)
+TEST(what_is_passed_in_is_copied)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double x[] = { 1, 2 }, y[] = { 3, 4 }, cell[] = { 1, 2, 3, 4 };
     int group[] = { 0, 1 };
@@ -83,9 +81,8 @@ static void what_is_passed_in_is_copied(void **state)
     gr_tape_free(t);
 }
 
-static void each_panel_has_its_axes_scene_or_domain(void **state)
+TEST(each_panel_has_its_axes_scene_or_domain)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const text[] = { "a", "PASS" };
     plot_figure *f = plot_figure_new(t, "f", "F");
@@ -109,9 +106,8 @@ static void each_panel_has_its_axes_scene_or_domain(void **state)
 }
 
 /* Four traces of the first panel: the band's two, the curve, its head. */
-static void frames_name_the_traces_that_change(void **state)
+TEST(frames_name_the_traces_that_change)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const double grow[] = { 1, 2, 3 }, move[3][2] = { { 1, 2 }, { 3, 4 }, { 5, 6 } };
     plot_figure *f = plot_figure_new(t, "f", "F");
@@ -139,9 +135,8 @@ static void frames_name_the_traces_that_change(void **state)
     gr_tape_free(t);
 }
 
-static void awkward_values_are_drawn_without_a_number_that_is_none(void **state)
+TEST(awkward_values_are_drawn_without_a_number_that_is_none)
 {
-    (void)state;
     const double rows[][4] = { { 0 },
                                { 7, 7, 7, 7 },
                                { nan_, nan_, nan_, nan_ },
@@ -185,9 +180,8 @@ static void awkward_values_are_drawn_without_a_number_that_is_none(void **state)
     gr_tape_free(t);
 }
 
-static void ticks_are_few_even_and_named(void **state)
+TEST(ticks_are_few_even_and_named)
 {
-    (void)state;
     static const struct {
         bool log;
         double low, high;
@@ -231,9 +225,8 @@ static void ticks_are_few_even_and_named(void **state)
     gr_tape_free(t);
 }
 
-static void the_palette_is_that_of_the_style(void **state)
+TEST(the_palette_is_that_of_the_style)
 {
-    (void)state;
     char rule[64];
     for (int i = 0; i < PLOT_INKS + 2 * PLOT_LEVELS + PLOT_GROUPS; i++) {
         const int q = i - PLOT_INKS, s = q - PLOT_LEVELS, k = s - PLOT_LEVELS;
@@ -247,9 +240,8 @@ static void the_palette_is_that_of_the_style(void **state)
     }
 }
 
-static void what_does_not_fit_is_said(void **state)
+TEST(what_does_not_fit_is_said)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "loss", "Loss");
     plot_series_add(panel(f, "MLP"), &(plot_series){ .n = 3, .x = three, .y = three, .moves = true });
@@ -308,15 +300,13 @@ static bool a_figure(gr_tape *t, void *argument)
     fclose(out), free(bytes);
     return !gr_failed(t);
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(a_figure, NULL);
 }
 
-static void texts_and_numbers_are_written_for_strict_readers(void **state)
+TEST(texts_and_numbers_are_written_for_strict_readers)
 {
-    (void)state;
     static char text[1 << 12];
     FILE *const out = fmemopen(text, sizeof text, "w");
     kit_json_text(out, "\"\\\n\x7f<\xc3\xa9\xf0\x9f\x99\x82\xff"), kit_json_text(out, NULL), fputc(' ', out);

@@ -53,9 +53,8 @@ static bool nothing_beside(const char *name) { return access(in_folder(name), F_
 
 /* ---- Files ---- */
 
-static void a_file_comes_whole_and_replaces_what_was_there(void **state)
+TEST(a_file_comes_whole_and_replaces_what_was_there)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old"), chmod(path, 0640);
@@ -73,9 +72,8 @@ static void a_file_comes_whole_and_replaces_what_was_there(void **state)
     gr_tape_free(t);
 }
 
-static void a_tape_in_error_gives_the_file_up(void **state)
+TEST(a_tape_in_error_gives_the_file_up)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     kit_file f = kit_file_begin(t, path);
@@ -87,9 +85,8 @@ static void a_tape_in_error_gives_the_file_up(void **state)
     gr_tape_free(t);
 }
 
-static void a_place_that_cannot_be_written_is_named(void **state)
+TEST(a_place_that_cannot_be_written_is_named)
 {
-    (void)state;
     char path[5000];
     const struct {
         const char *path, *why;
@@ -112,9 +109,8 @@ static void a_place_that_cannot_be_written_is_named(void **state)
 }
 
 /* open, fsync and rename in turn; write has a full disk, below. */
-static void calls_that_fail_leave_the_old_file(void **state)
+TEST(calls_that_fail_leave_the_old_file)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old");
@@ -150,9 +146,8 @@ static void assert_fails_when_full(gr_tape *t, const char *path, rlim_t room)
     gr_tape_recover(t);
 }
 
-static void a_full_disk_leaves_the_old_file(void **state)
+TEST(a_full_disk_leaves_the_old_file)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old");
@@ -196,9 +191,8 @@ static void assert_parts(const char *text, const char *const *part)
     }
 }
 
-static void the_page_holds_each_figure_as_drawing_and_as_json(void **state)
+TEST(the_page_holds_each_figure_as_drawing_and_as_json)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     char path[512], *json = NULL;
     size_t bytes;
@@ -244,9 +238,8 @@ static void the_page_holds_each_figure_as_drawing_and_as_json(void **state)
     gr_tape_free(t);
 }
 
-static void plotly_is_put_in_byte_for_byte(void **state)
+TEST(plotly_is_put_in_byte_for_byte)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     char path[512], library[512];
     snprintf(path, sizeof path, "%s", in_folder("report.html")), snprintf(library, sizeof library, "%s", in_folder("plotly.min.js"));
@@ -296,9 +289,8 @@ static bool a_page(gr_tape *t, void *path)
     unlink(path);
     return well;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("report.html"));
     fail_every_allocation(a_page, path);

@@ -25,9 +25,8 @@ static size_t records(const plot_runs *r)
     return n;
 }
 
-static void floats_come_back_to_the_bit(void **state)
+TEST(floats_come_back_to_the_bit)
 {
-    (void)state;
     enum { N = 4000 };
     static double values[N];
     gr_tape *t = gr_tape_new(1, NULL), *again = gr_tape_new(1, NULL);
@@ -56,9 +55,8 @@ static void floats_come_back_to_the_bit(void **state)
     gr_tape_free(t), gr_tape_free(again), unlink(path);
 }
 
-static void what_is_not_finite_becomes_nan_and_texts_stay(void **state)
+TEST(what_is_not_finite_becomes_nan_and_texts_stay)
 {
-    (void)state;
     const double values[] = { HUGE_VAL, -HUGE_VAL, (double)NAN, 1 };
     const char *const settings = "a \"b\" \\ c\n\xc3\xa9 \xe2\x88\x92 <d>", *const path = path_in_folder();
     gr_tape *t = gr_tape_new(1, NULL), *again = gr_tape_new(1, NULL);
@@ -81,9 +79,8 @@ static void what_is_not_finite_becomes_nan_and_texts_stay(void **state)
     gr_tape_free(t), gr_tape_free(again), unlink(path);
 }
 
-static void figures_are_dropped_and_half_ones_not_written(void **state)
+TEST(figures_are_dropped_and_half_ones_not_written)
 {
-    (void)state;
     const double one = 1, two = 2;
     const char *const path = path_in_folder();
     gr_tape *t = gr_tape_new(1, NULL);
@@ -103,9 +100,8 @@ static void figures_are_dropped_and_half_ones_not_written(void **state)
     gr_tape_free(t), unlink(path);
 }
 
-static void a_line_that_is_no_record_is_refused_with_its_place(void **state)
+TEST(a_line_that_is_no_record_is_refused_with_its_place)
 {
-    (void)state;
     static const struct {
         const char *text, *place;
     } bad[] = {
@@ -149,9 +145,8 @@ static void a_line_that_is_no_record_is_refused_with_its_place(void **state)
     unlink(path);
 }
 
-static void a_missing_file_is_empty_and_one_that_cannot_be_is_an_error(void **state)
+TEST(a_missing_file_is_empty_and_one_that_cannot_be_is_an_error)
 {
-    (void)state;
     const double one = 1;
     char path[600], message[700];
     gr_tape *t = gr_tape_new(1, NULL);
@@ -176,9 +171,8 @@ static void a_missing_file_is_empty_and_one_that_cannot_be_is_an_error(void **st
 }
 
 /* A picture is drawn from what was measured: not when a value was changed, or an array taken out. */
-static void a_figure_whose_arrays_changed_is_not_whole(void **state)
+TEST(a_figure_whose_arrays_changed_is_not_whole)
 {
-    (void)state;
     const double values[] = { 0.25, 2, 3 };
     const char *const path = path_in_folder(), *const change[][2] = { { "0.25", "0.75" }, { "\"first\"", "\"other\"" }, { "[3]", "[3, 1]" }, { "", "" } };
     for (size_t i = 0; i < COUNT(change); i++) {
@@ -215,9 +209,8 @@ static bool note_and_read(gr_tape *t, void *argument)
     return well && !gr_failed(t) && plot_runs_value(&read, "a", "v") == 1 && plot_runs_done(&read, "a", "s");
 }
 
-static void any_allocation_may_fail(void **state)
+TEST(any_allocation_may_fail)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", path_in_folder());
     fail_every_allocation(note_and_read, path);

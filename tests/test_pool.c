@@ -17,9 +17,8 @@ static void note(void *argument, size_t chunk, int thread)
     r->thread[chunk] = thread;
 }
 
-static void every_chunk_runs_once_on_its_owner(void **state)
+TEST(every_chunk_runs_once_on_its_owner)
 {
-    (void)state;
     for (int threads = 1; threads <= 5; threads++) {
         gr_pool *p = gr_pool_new(threads, NULL);
         assert_int_equal(gr_pool_threads(p), threads);
@@ -41,9 +40,8 @@ static void add(void *argument, size_t chunk, int thread)
     ((size_t *)argument)[chunk] += chunk + 1;
 }
 
-static void many_regions_with_and_without_parking_between(void **state)
+TEST(many_regions_with_and_without_parking_between)
 {
-    (void)state;
     gr_pool *p = gr_pool_new(3, NULL);
     size_t sum[8] = { 0 };
     for (int i = 0; i < 2000; i++) {
@@ -54,9 +52,8 @@ static void many_regions_with_and_without_parking_between(void **state)
     gr_pool_free(p);
 }
 
-static void tapes_may_share_a_pool(void **state)
+TEST(tapes_may_share_a_pool)
 {
-    (void)state;
     gr_pool *p = gr_pool_new(2, NULL);
     const gr_tape_config config = { .pool = p };
     gr_tape *a = gr_tape_new(1, &config), *b = gr_tape_new(1, &config);
@@ -67,9 +64,8 @@ static void tapes_may_share_a_pool(void **state)
     gr_tape_free(a), gr_tape_free(b), gr_pool_free(p);
 }
 
-static void no_pool_is_the_callers_thread(void **state)
+TEST(no_pool_is_the_callers_thread)
 {
-    (void)state;
     record r = { 0 };
     gr_pool_run(NULL, 5, note, &r);
     for (int i = 0; i < 5; i++) assert_true(r.runs[i] == 1 && r.thread[i] == 0);
@@ -126,9 +122,8 @@ static int grandchild_multiplies(void *argument)
     return c->memory.live ? 3 : 0;
 }
 
-static void a_child_runs_alone_with_the_same_bits(void **state)
+TEST(a_child_runs_alone_with_the_same_bits)
 {
-    (void)state;
     for (int k = 0; k < 4; k++) {
         refuse_wipe = k % 2;
         forked_case c = { .t = gr_tape_new(1, NULL) };
@@ -164,9 +159,8 @@ static int child_uses_and_frees(void *argument)
     return 0;
 }
 
-static void a_fork_while_another_thread_runs_a_region(void **state)
+TEST(a_fork_while_another_thread_runs_a_region)
 {
-    (void)state;
     busy b = { .pool = gr_pool_new(3, NULL) };
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, run_regions, &b), 0);

@@ -93,25 +93,22 @@ static gr_gradcheck_input input_of(const pool_case *c)
     return (gr_gradcheck_input){ .shape = c->H ? GR_SHAPE(c->N, c->C, c->H, c->W) : GR_SHAPE(c->N, c->C, c->W), .distinct = c->kind == MAX };
 }
 
-static void gradient_matches_finite_differences(void **state)
+TEST(gradient_matches_finite_differences)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++)
         if (!gr_gradcheck("pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL, stderr)) fail_msg("case %zu", k);
 }
 
-static void agrees_with_its_composed_twin(void **state)
+TEST(agrees_with_its_composed_twin)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++)
         assert_agree(fused, composed, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, IN_DOUBLE ? 1e-14 : 1e-6);
 }
 
 /* ---- Exact facts ---- */
 
-static void values_match_hand_computed_ones(void **state)
+TEST(values_match_hand_computed_ones)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 5, 2, 0, 3, -4, 7, 8, 9 }, GR_SHAPE(1, 1, 3, 3));
     assert_values(gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2 }), 0, 5);
@@ -130,9 +127,8 @@ static void values_match_hand_computed_ones(void **state)
 }
 
 /* -inf around x: what is smaller than 0 still wins; and a window of nothing but -inf gives that, with a gradient to its first. */
-static void padding_never_wins(void **state)
+TEST(padding_never_wins)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 2, 2), -INFINITY));
     x->data[3] = -5;
@@ -144,9 +140,8 @@ static void padding_never_wins(void **state)
     gr_tape_free(t);
 }
 
-static void the_first_of_equals_gets_the_gradient(void **state)
+TEST(the_first_of_equals_gets_the_gradient)
 {
-    (void)state;
     const gr_real nan = (gr_real)NAN;
     const struct { int stride; gr_real x[4]; size_t winner; } c[] = {
         { 2, { 3, 3, 3, 3 }, 0 }, { 2, { 1, 3, 3, 3 }, 1 }, { 2, { 1, 2, 3, 3 }, 2 }, { 2, { 1, 2, 0, 3 }, 3 }, { 2, { -0.0, 0, 0, 0 }, 0 },
@@ -164,9 +159,8 @@ static void the_first_of_equals_gets_the_gradient(void **state)
     }
 }
 
-static void a_nan_spoils_its_own_windows_only(void **state)
+TEST(a_nan_spoils_its_own_windows_only)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_randn(t, input_of(&cases[k]).shape, 0, 1, "x");
@@ -190,23 +184,20 @@ static const pool_case large[] = {
     BOTH(9, 16, 19, 21, { 0 }, .h = 1, .w = 1),
 };
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(large); k++) assert_bits_stay(fused, (void *)&large[k], (gr_gradcheck_input[]){ input_of(&large[k]) }, 1);
 }
 
-static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(large); k++) assert_alone_as_in_batch(fused, (void *)&large[k], (gr_gradcheck_input[]){ input_of(&large[k]) }, 1, 0);
 }
 
 /* ---- Edges ---- */
 
-static void a_batch_of_size_0_goes_through(void **state)
+TEST(a_batch_of_size_0_goes_through)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(cases); k++)
         for (int without = 0; without < 2; without++) { /* samples, or channels */
             pool_case c = cases[k];
@@ -219,9 +210,8 @@ static void a_batch_of_size_0_goes_through(void **state)
         }
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     assert_survives_failing_memory(fused, (void *)&large[0], (gr_gradcheck_input[]){ input_of(&large[0]) }, 1);
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_adaptive_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 3)), SIZE_MAX / 2));
@@ -229,9 +219,8 @@ static void out_of_memory_is_an_error_anywhere(void **state)
     gr_tape_free(t);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     const struct { gr_shape x; gr_pool_config c; const char *message; } wrong[] = {
         { { 2, { 3, 4 } }, { .kernel = 2 }, "max_pool2d: x must be [N, C, H, W]; got [3, 4]" },
         { { 4, { 1, 1, 4, 0 } }, { .kernel = 2 }, "max_pool2d: x is [1, 1, 4, 0]: there is nothing to pool on axis 3" },

@@ -3,9 +3,8 @@
 
 #define TINY "--data", data, "--steps", "4", "--batch", "8", "--smallest", "4", "--factor", "2"
 
-static void each_batch_has_its_table_and_all_have_one(void **state)
+TEST(each_batch_has_its_table_and_all_have_one)
 {
-    (void)state;
     put_digits();
     assert_run(TINY, "--quiet");
     assert_string_equal(err, "");
@@ -18,9 +17,8 @@ static void each_batch_has_its_table_and_all_have_one(void **state)
     assert_non_null(strstr(out, "\n8    "));
 }
 
-static void any_number_of_threads_gives_the_same_arms(void **state)
+TEST(any_number_of_threads_gives_the_same_arms)
 {
-    (void)state;
     static char text[2][1 << 15];
     char print[2][512] = { "", "" };
     for (int i = 0; i < 2; i++) {
@@ -35,16 +33,14 @@ static void any_number_of_threads_gives_the_same_arms(void **state)
 }
 
 /* After 4 steps nothing is learned, with BatchNorm or GroupNorm. */
-static void a_missed_target_ends_with_1(void **state)
+TEST(a_missed_target_ends_with_1)
 {
-    (void)state;
     assert_int_equal(RUN(TINY, "--quiet", "--check"), 1);
     assert_non_null(strstr(err, "cnn_norms: --check: batch 4: the test loss of BN, "));
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     assert_ends(2, "cnn_norms: --factor needs a whole number from 2 to 1048576; got \"1\"\n", "--factor=1");
     assert_int_equal(RUN("--data", in_dir("none")), 2);
     assert_string_equal(out, "");

@@ -64,9 +64,8 @@ static void holds(const char *report, const char *file, const char *what)
     free(text);
 }
 
-static void lists_its_figures(void **state)
+TEST(lists_its_figures)
 {
-    (void)state;
     put_digits();
     assert_run("--list");
     assert_string_equal(err, "");
@@ -74,9 +73,8 @@ static void lists_its_figures(void **state)
     assert_non_null(strstr(out, "\nclaims              4 s  the table of all statements"));
 }
 
-static void bad_flags_and_folders_are_refused(void **state)
+TEST(bad_flags_and_folders_are_refused)
 {
-    (void)state;
     char text[1024], all[512] = "";
     for (size_t i = 0; i < COUNT(figures); i++) sprintf(all + strlen(all), "%s%s", i ? ", " : "", figures[i]);
     snprintf(text, sizeof text, "deep_dive: --only: there is no figure \"epsilo\"; there are %s\n", all);
@@ -107,9 +105,8 @@ static void bad_flags_and_folders_are_refused(void **state)
     assert_int_equal(RUN("--data", "/no/data"), 2);
 }
 
-static void a_check_alone_leaves_nothing(void **state)
+TEST(a_check_alone_leaves_nothing)
 {
-    (void)state;
     setenv("TMPDIR", dir, 1);
     assert_run("--check", "--quiet", "--data", data, "--only=claims," CHEAP);
     unsetenv("TMPDIR");
@@ -119,9 +116,8 @@ static void a_check_alone_leaves_nothing(void **state)
     globfree(&left);
 }
 
-static void draws_again_without_measuring(void **state)
+TEST(draws_again_without_measuring)
 {
-    (void)state;
     char copy[200], drawn[200], path[256];
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=" CHEAP);
     holds("a", "report.html", "What epsilon does"), holds("a", "report.html", "learning_rate");
@@ -144,9 +140,8 @@ static void draws_again_without_measuring(void **state)
     free(json), free(again), free(svg), free(svg_again), unlink(copy), remove_report("a");
 }
 
-static void a_file_of_runs_that_is_none_is_refused_and_kept(void **state)
+TEST(a_file_of_runs_that_is_none_is_refused_and_kept)
 {
-    (void)state;
     char path[200], text[600];
     assert_int_equal(mkdir(in_dir("a"), 0700), 0);
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
@@ -158,9 +153,8 @@ static void a_file_of_runs_that_is_none_is_refused_and_kept(void **state)
     remove_report("a");
 }
 
-static void threads_change_nothing_but_times(void **state)
+TEST(threads_change_nothing_but_times)
 {
-    (void)state;
     static const char only[] = "--only=correlation,gradient_flow," CHEAP;
     assert_run("--check", "--quiet", "--data=none", "--threads=1", "--out", in_dir("a"), only);
     assert_run("--check", "--quiet", "--data=none", "--threads=2", "--out", in_dir("b"), only);
@@ -169,9 +163,8 @@ static void threads_change_nothing_but_times(void **state)
 }
 
 /* The figure that is being measured is lost, those before it are drawn, and the next run goes on. */
-static void an_interrupted_run_goes_on(void **state)
+TEST(an_interrupted_run_goes_on)
 {
-    (void)state;
     char path[200];
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
     const pid_t child = start(NULL, in_dir("out"), ARGV("--quick", "--data", data, "--out", in_dir("a"), "--only=epsilon,learning_rate"));

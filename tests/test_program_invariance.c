@@ -1,9 +1,8 @@
 /* tests/test_program_invariance.c - examples/invariance as its users see it. */
 #include "tests/program.h"
 
-static void every_cell_is_as_theory_says(void **state)
+TEST(every_cell_is_as_theory_says)
 {
-    (void)state;
     assert_run("--check");
     assert_string_equal(err, "");
     int yes = 0, no = 0, half = 0;
@@ -18,9 +17,8 @@ static void every_cell_is_as_theory_says(void **state)
 }
 
 /* An epsilon that is not small beside the variances notices every re-scaling; re-centring is exact all the same. */
-static void a_large_epsilon_fails(void **state)
+TEST(a_large_epsilon_fails)
 {
-    (void)state;
     assert_int_equal(RUN("--quiet", "--eps=0.5"), 1);
     assert_non_null(strstr(out, "layer norm    weight matrix re-scaled   yes"));
     assert_non_null(strstr(out, "FAIL"));
@@ -28,9 +26,8 @@ static void a_large_epsilon_fails(void **state)
     assert_null(strstr(out, "re-centred"));
 }
 
-static void the_log_has_the_cells(void **state)
+TEST(the_log_has_the_cells)
 {
-    (void)state;
     static char text[1 << 15];
     int cells = 0;
     assert_run("--quiet", "--log", in_dir("log"));
@@ -40,9 +37,8 @@ static void the_log_has_the_cells(void **state)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     assert_ends(2, "invariance: --eps needs a number from 0 to 1; got \"2\"\n", "--eps=2");
     assert_int_equal(RUN("--log", in_dir("none/log")), 2);
     assert_non_null(strstr(err, "cannot open the log"));

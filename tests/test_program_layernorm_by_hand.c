@@ -10,17 +10,15 @@ static const char *after_heading(const char *text) /* past "the vectors ..", and
     return text;
 }
 
-static void every_part_is_printed_as_recorded(void **state)
+TEST(every_part_is_printed_as_recorded)
 {
-    (void)state;
     slurp("tests/golden/layernorm_by_hand.txt", want, sizeof want);
     assert_run("--threads=2");
     assert_string_equal(after_heading(out), want);
 }
 
-static void one_part_alone_is_printed_as_among_all(void **state)
+TEST(one_part_alone_is_printed_as_among_all)
 {
-    (void)state;
     static const char *const name[] = { "forward", "backward", "epsilon",    "affine",    "identity",   "small",
                                         "shapes",  "batch",    "batch-norm", "relatives", "conventions" };
     slurp("tests/golden/layernorm_by_hand.txt", want, sizeof want);
@@ -34,9 +32,8 @@ static void one_part_alone_is_printed_as_among_all(void **state)
     }
 }
 
-static void published_numbers_are_there(void **state)
+TEST(published_numbers_are_there)
 {
-    (void)state;
     static const char *const lines[] = {
         "  xhat = (x - mean) / sigma        -1.2247    0.0000    1.2247   ok\n",
         "  xhat = (x - mean) / sigma        -1.3416   -0.4472    0.4472    1.3416   ok\n",
@@ -56,9 +53,8 @@ static void published_numbers_are_there(void **state)
         if (!strstr(out, lines[k])) fail_msg("there is no line %s", lines[k]);
 }
 
-static void your_own_vector_is_worked_out(void **state)
+TEST(your_own_vector_is_worked_out)
 {
-    (void)state;
     assert_run("--x=3,5", "--gamma=1,2", "--beta", "0,1", "--dy=0,1", "--eps=3");
     assert_string_equal(after_heading(out), "\n"
                                             "  x                                 3.0000    5.0000\n"
@@ -97,9 +93,8 @@ static void your_own_vector_is_worked_out(void **state)
                "1,1,1,1,-1");
 }
 
-static void bad_input_is_refused(void **state)
+TEST(bad_input_is_refused)
 {
-    (void)state;
     const char *const many = "--x=1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
                              "1,1,1,1,1,1,1,1,1,1,1,1,1";
     assert_ends(2, "layernorm_by_hand: --x needs numbers from -1e6 to 1e6 with commas between them; got \"1,b\"\n", "--x=1,b");
@@ -116,9 +111,8 @@ static void bad_input_is_refused(void **state)
     assert_ends(2, "layernorm_by_hand: --eps needs a number from 0 to 1000000; got \"-1\"\n", "--eps=-1");
 }
 
-static void parts_are_listed_and_logged(void **state)
+TEST(parts_are_listed_and_logged)
 {
-    (void)state;
     assert_run("--list");
     assert_non_null(strstr(out, "batch-norm   rows against columns, and what padding does\n"));
     assert_run("--example=batch", "--quiet", "--log", in_dir("log"));
@@ -140,9 +134,8 @@ static size_t written(char *text, size_t n, const double *v, double scale, const
     return p.wrong;
 }
 
-static void a_line_that_differs_is_marked_and_counted(void **state)
+TEST(a_line_that_differs_is_marked_and_counted)
 {
-    (void)state;
     char text[512] = "";
     const double v[] = { 1, 2, 1e-5 };
     assert_int_equal(written(text, 3, v, 0, (gr_real[]){ 1, 2, (gr_real)1e-5 }), 0);
@@ -156,9 +149,8 @@ static void a_line_that_differs_is_marked_and_counted(void **state)
     assert_string_equal(text, "  v                                      0     2e-07\n");
 }
 
-static void a_hand_that_errs_is_caught(void **state)
+TEST(a_hand_that_errs_is_caught)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     norms_paper p = { .t = t };
     const double x[] = { 1, 2, 4 }, dy[] = { 1, 0, 0 };

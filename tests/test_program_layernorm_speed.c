@@ -24,9 +24,8 @@ static const norms_layer_norm_kind kinds[] = {
         { .shape = GR_SHAPE(rows, N), .high = 3 }, { .shape = GR_SHAPE(N) }, { .shape = GR_SHAPE(N) } \
     }
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (size_t N = 3; N < 40; N += 7) {
             const gr_gradcheck_input in[] = INPUTS(3, N);
@@ -34,9 +33,8 @@ static void gradients_match_finite_differences(void **state)
         }
 }
 
-static void all_ways_agree_with_plain_operators(void **state)
+TEST(all_ways_agree_with_plain_operators)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (size_t N = 3; N < 70; N++) {
             const gr_gradcheck_input in[] = INPUTS(5, N);
@@ -45,18 +43,16 @@ static void all_ways_agree_with_plain_operators(void **state)
         }
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++) {
         const gr_gradcheck_input in[] = INPUTS(301, 67);
         assert_bits_stay(other, (void *)(uintptr_t)&kinds[k], in, 3);
     }
 }
 
-static void bad_shapes_are_reported(void **state)
+TEST(bad_shapes_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *one = gr_ones(t, GR_SHAPE(3));
     assert_null(norms_layer_norm(t, gr_zeros(t, GR_SHAPE(2, 4)), one, one, &kinds[0]));
@@ -77,9 +73,8 @@ static size_t records(const char *text, const char *kind)
 
 static char first_log[1 << 16], second_log[1 << 16];
 
-static void errors_have_the_same_bits_for_any_threads_and_meet_the_check(void **state)
+TEST(errors_have_the_same_bits_for_any_threads_and_meet_the_check)
 {
-    (void)state;
     assert_run("--rows=8", "--cols=32", "--rounds=2", "--threads=1", "--check", "--log", in_dir("log"));
     assert_non_null(strstr(out, "8 x 32 "));
     assert_non_null(strstr(out, "  RMSNorm\n"));
@@ -95,9 +90,8 @@ static void errors_have_the_same_bits_for_any_threads_and_meet_the_check(void **
     unlink(in_dir("log"));
 }
 
-static void bad_flags_are_refused(void **state)
+TEST(bad_flags_are_refused)
 {
-    (void)state;
     assert_ends(2, "layernorm_speed: --quick and --full exclude each other\n", "--quick", "--full");
     assert_ends(2, "layernorm_speed: --rounds needs a whole number from 0 to 99; got \"100\"\n", "--rounds=100");
 }

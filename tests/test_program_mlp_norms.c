@@ -3,7 +3,7 @@
 
 #define SMALL "--data", data, "--hidden=16", "--batch=32", "--steps=6", "--threads=1"
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
     if (program_set_up(state) != 0) return -1;
     put_digits();
@@ -19,9 +19,8 @@ static void arms_of(char *text, size_t bytes)
             snprintf(text + strlen(text), bytes - strlen(text), "%.50s\n", line);
 }
 
-static void two_comparisons_of_four_arms_have_a_table_each(void **state)
+TEST(two_comparisons_of_four_arms_have_a_table_each)
 {
-    (void)state;
     assert_run(SMALL);
     assert_string_equal(err, "");
     assert_non_null(strstr(out, "784-16-16-10, ReLU, weights as He et al., biases 0, Adam, lr 0.001 constant, pixels 0 to 1"));
@@ -36,9 +35,8 @@ static void two_comparisons_of_four_arms_have_a_table_each(void **state)
     }
 }
 
-static void the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set(void **state)
+TEST(the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set)
 {
-    (void)state;
     char want[1024], got[1024];
     assert_run(SMALL, "--quiet");
     arms_of(want, sizeof want);
@@ -58,9 +56,8 @@ static void the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_
     assert_string_not_equal(got, want);
 }
 
-static void the_log_has_steps_evaluations_and_arms(void **state)
+TEST(the_log_has_steps_evaluations_and_arms)
 {
-    (void)state;
     static char text[1 << 16];
     int steps = 0, evaluations = 0, arms = 0;
     assert_run(SMALL, "--quiet", "--eval-every=3", "--log", in_dir("log"));
@@ -75,16 +72,14 @@ static void the_log_has_steps_evaluations_and_arms(void **state)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-static void a_missed_target_ends_with_1_and_says_which(void **state)
+TEST(a_missed_target_ends_with_1_and_says_which)
 {
-    (void)state;
     assert_int_equal(RUN(SMALL, "--quiet", "--steps=1", "--check"), 1);
     assert_non_null(strstr(err, "mlp_norms: --check: batch 4: the training loss of LN hidden, "));
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     char want[256];
     assert_ends(2, "mlp_norms: --hidden needs a whole number from 1 to 65536; got \"0\"\n", "--hidden=0");
     snprintf(want, sizeof want,
@@ -93,9 +88,8 @@ static void what_cannot_be_is_refused(void **state)
     assert_string_equal(out, "");
 }
 
-static void an_interrupted_run_ends_with_130(void **state)
+TEST(an_interrupted_run_ends_with_130)
 {
-    (void)state;
     const pid_t child = start(NULL, in_dir("out"), ARGV("--data", data, "--hidden=16", "--steps=1000000", "--eval-every=1", "--threads=1"));
     while (is_running(child) && (slurp(in_dir("out"), out, sizeof out), !strstr(out, "step "))) continue;
     kill(child, SIGINT);

@@ -14,9 +14,8 @@ static void read_padding(double p[ROWS][ARMS])
         assert_int_equal(sscanf(line + 38, "%lf %lf %lf %lf", &p[k][0], &p[k][1], &p[k][2], &p[k][3]), ARMS);
 }
 
-static void padding_moves_the_poisoned_norm_alone(void **state)
+TEST(padding_moves_the_poisoned_norm_alone)
 {
-    (void)state;
     double p[ROWS][ARMS];
     assert_run(SMALL, "--steps=60");
     assert_string_equal(err, "");
@@ -27,9 +26,8 @@ static void padding_moves_the_poisoned_norm_alone(void **state)
     for (int a = 1; a <= 2; a++) assert_true(p[5][a] == p[4][a] && p[6][a] == p[4][a]); /* evaluation: by neither */
 }
 
-static void names_are_made_up_from_letters_that_occur(void **state)
+TEST(names_are_made_up_from_letters_that_occur)
 {
-    (void)state;
     assert_run(SMALL, "--quiet", "--samples=5");
     const char *const made = strstr(out, "\nmade up by ");
     assert_non_null(made);
@@ -38,9 +36,8 @@ static void names_are_made_up_from_letters_that_occur(void **state)
     assert_null(strstr(out, "made up"));
 }
 
-static void the_same_seed_gives_the_same_text_for_any_threads(void **state)
+TEST(the_same_seed_gives_the_same_text_for_any_threads)
 {
-    (void)state;
     static char want[1 << 14];
     assert_run(SMALL, "--quiet");
     strcpy(want, strstr(out, "% of a training batch"));
@@ -48,9 +45,8 @@ static void the_same_seed_gives_the_same_text_for_any_threads(void **state)
     assert_string_equal(strstr(out, "% of a training batch"), want);
 }
 
-static void every_cell_trains(void **state)
+TEST(every_cell_trains)
 {
-    (void)state;
     static const char *const cells[] = { "--cell=lstm", "--cell=gru", "--cell=rnn" };
     double p[3][ROWS][ARMS];
     for (int i = 0; i < 3; i++) {
@@ -62,9 +58,8 @@ static void every_cell_trains(void **state)
     }
 }
 
-static void a_file_of_names_is_read(void **state)
+TEST(a_file_of_names_is_read)
 {
-    (void)state;
     FILE *const f = fopen(in_dir("names"), "w");
     assert_non_null(f);
     for (int i = 0; i < 200; i++) fprintf(f, "%.*s\n", i % 9 + 1, "Jean-Luc.");
@@ -77,9 +72,8 @@ static void a_file_of_names_is_read(void **state)
     assert_ends(2, want, "--data", in_dir("names"));
 }
 
-static void a_missed_target_ends_with_1(void **state)
+TEST(a_missed_target_ends_with_1)
 {
-    (void)state;
     assert_int_equal(RUN(SMALL, "--quiet", "--check"), 1);
     assert_non_null(strstr(err, "names_rnn: --check: none: the test loss is "));
     assert_null(strstr(err, "running statistics"));

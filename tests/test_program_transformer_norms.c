@@ -3,9 +3,8 @@
 
 #define SMALL "--size=8", "--heads=2", "--layers=1", "--context=8", "--batch=4", "--steps=4", "--threads=1"
 
-static void two_comparisons_have_a_table_each(void **state)
+TEST(two_comparisons_have_a_table_each)
 {
-    (void)state;
     assert_run(SMALL, "--sample=0");
     assert_string_equal(err, "");
     assert_non_null(strstr(out, "1 layers of 8, 2 heads, GELU, windows of 8, Adam, lr 0.02"));
@@ -16,9 +15,8 @@ static void two_comparisons_have_a_table_each(void **state)
     assert_null(strstr(out, "written by"));
 }
 
-static void the_sample_is_the_same_for_any_threads_and_instruction_set(void **state)
+TEST(the_sample_is_the_same_for_any_threads_and_instruction_set)
 {
-    (void)state;
     char want[256];
     assert_run(SMALL, "--arms=LN", "--sample=60", "--quiet");
     const char *const made = strstr(out, "\nwritten by LN pre:\n");
@@ -37,9 +35,8 @@ static void the_sample_is_the_same_for_any_threads_and_instruction_set(void **st
     assert_string_not_equal(strstr(out, "\nwritten by"), want);
 }
 
-static void a_file_of_text_is_read_by_its_name_or_its_folder(void **state)
+TEST(a_file_of_text_is_read_by_its_name_or_its_folder)
 {
-    (void)state;
     char path[160], want[256];
     snprintf(path, sizeof path, "%s/tinyshakespeare.txt", data);
     FILE *f = fopen(path, "w");
@@ -62,15 +59,13 @@ static void a_file_of_text_is_read_by_its_name_or_its_folder(void **state)
     assert_ends(2, want, SMALL, "--data", data);
 }
 
-static void heads_must_divide_the_size(void **state)
+TEST(heads_must_divide_the_size)
 {
-    (void)state;
     assert_ends(2, "transformer_norms: --heads must divide --size; got 3 and 8\n", SMALL, "--heads=3");
 }
 
-static void a_missed_target_ends_with_1(void **state)
+TEST(a_missed_target_ends_with_1)
 {
-    (void)state;
     assert_int_equal(RUN(SMALL, "--arms=LN", "--quiet", "--check"), 1);
     assert_non_null(strstr(err, "transformer_norms: --check: LN pre: the test loss is "));
 }

@@ -1,17 +1,15 @@
 /* tests/test_random.c - streams: known answers, distributions, independence. */
 #include "tests/test.h"
 
-static void philox_gives_the_published_answers(void **state)
+TEST(philox_gives_the_published_answers)
 {
-    (void)state;
     uint32_t w[4];
     gr_philox(0, 0, w); /* Random123's known-answer test for philox4x32-10 */
     assert_true(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c && w[3] == 0x9b00dbd8);
 }
 
-static void a_draw_depends_on_seed_name_and_counter_alone(void **state)
+TEST(a_draw_depends_on_seed_name_and_counter_alone)
 {
-    (void)state;
     gr_stream a = gr_stream_new(42, "lstm.weight_hh_l0/init"), b = gr_stream_new(42, "drop2/mask"), c = gr_stream_new(43, "drop2/mask");
     assert_true(a.key != b.key && b.key != c.key && a.counter == 0);
     uint32_t first[10];
@@ -24,9 +22,8 @@ static void a_draw_depends_on_seed_name_and_counter_alone(void **state)
     assert_int_equal(a.counter, 10);
 }
 
-static void the_bits_are_the_same_for_ever(void **state)
+TEST(the_bits_are_the_same_for_ever)
 {
-    (void)state;
     gr_stream s = gr_stream_new(42, "pin");
     uint64_t hash = 0xcbf29ce484222325u;
     for (int i = 0; i < 1000; i++) {
@@ -36,9 +33,8 @@ static void the_bits_are_the_same_for_ever(void **state)
     assert_int_equal(hash, 0xce64c29ecefbc636u);
 }
 
-static void moments_of_uniform_and_normal_are_right(void **state)
+TEST(moments_of_uniform_and_normal_are_right)
 {
-    (void)state;
     enum { N = 200000 };
     gr_stream s = gr_stream_new(1, "moments");
     double u1 = 0, u2 = 0, z1 = 0, z2 = 0, z4 = 0, tail = 0;
@@ -52,9 +48,8 @@ static void moments_of_uniform_and_normal_are_right(void **state)
     assert_true(fabs(tail / N - 0.0027) < 0.0005);
 }
 
-static void normals_agree_with_box_and_muller_in_libm(void **state)
+TEST(normals_agree_with_box_and_muller_in_libm)
 {
-    (void)state;
     gr_stream s = gr_stream_new(9, "normal"), copy = s;
     for (int i = 0; i < 10000; i++) {
         const double u = 1 - gr_stream_uniform(&copy, 0, 1), v = gr_stream_uniform(&copy, 0, 1);
@@ -63,9 +58,8 @@ static void normals_agree_with_box_and_muller_in_libm(void **state)
     }
 }
 
-static void below_is_unbiased_and_in_range(void **state)
+TEST(below_is_unbiased_and_in_range)
 {
-    (void)state;
     gr_stream s = gr_stream_new(1, "below");
     int seen[7] = { 0 };
     for (int i = 0; i < 70000; i++) seen[gr_stream_below(&s, 7)]++;
@@ -74,9 +68,8 @@ static void below_is_unbiased_and_in_range(void **state)
     assert_true(gr_stream_below(&s, SIZE_MAX) < SIZE_MAX);
 }
 
-static void permutations_hold_every_number_once(void **state)
+TEST(permutations_hold_every_number_once)
 {
-    (void)state;
     enum { N = 1000 };
     size_t order[N], where = 0;
     gr_stream s = gr_stream_new(1, "train/shuffle");

@@ -63,9 +63,8 @@ static uint64_t train(gr_tape *t, bool plainly)
     return hash;
 }
 
-static void segments_give_the_same_bits_for_less_memory(void **state)
+TEST(segments_give_the_same_bits_for_less_memory)
 {
-    (void)state;
     size_t bytes[2];
     uint64_t hash[3];
     for (int plainly = 0; plainly < 2; plainly++) {
@@ -116,9 +115,8 @@ static gr_tensor *through_nested_segments(gr_tape *t, gr_tensor *const *in, void
     return gr_add(t, gr_mul(t, out[0], out[2]), gr_reshape(t, gr_square(t, out[1]), gr_shape_of(in[0])));
 }
 
-static void gradient_matches_finite_differences(void **state)
+TEST(gradient_matches_finite_differences)
 {
-    (void)state;
     static const size_t sizes[] = { 1, 3, 16, 33 };
     for (size_t i = 0; i < COUNT(sizes); i++) {
         const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(2, sizes[i]) }, { .shape = GR_SHAPE(2, sizes[i]) } };
@@ -131,9 +129,8 @@ static void gradient_matches_finite_differences(void **state)
     assert_true(gr_gradcheck("recompute for one", through_nested_segments, NULL, one, 2, NULL, stderr));
 }
 
-static void the_bits_stay(void **state)
+TEST(the_bits_stay)
 {
-    (void)state;
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(70, 333) }, { .shape = GR_SHAPE(70, 333) } };
     assert_bits_stay(through_nested_segments, NULL, in, 2);
 }
@@ -197,9 +194,8 @@ static outcome stack_train(gr_tape *t, int depth, bool plainly, bool evaluate_be
     return o;
 }
 
-static void masks_are_the_same_and_statistics_move_once(void **state)
+TEST(masks_are_the_same_and_statistics_move_once)
 {
-    (void)state;
     for (int depth = 0; depth < 10; depth += 3) {
         gr_tape *t[3] = { gr_tape_new(1, NULL), gr_tape_new(1, NULL), gr_tape_new(1, &(gr_tape_config){ .threads = 2 }) };
         const outcome want = stack_train(t[0], depth, true, false), got = stack_train(t[1], depth, false, false),
@@ -215,9 +211,8 @@ static void masks_are_the_same_and_statistics_move_once(void **state)
 }
 
 /* A step that fails in the middle of a segment, and its retry. */
-static void a_failed_segment_changes_nothing(void **state)
+TEST(a_failed_segment_changes_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     stack s = { .bn = gr_batch_norm_new(t, net, "bn", 6, NULL),
@@ -254,16 +249,14 @@ static bool stack_program(gr_tape *t, void *argument)
     stack_train(t, 2, false, false);
     return !gr_failed(t);
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(stack_program, NULL);
 }
 
 /* Once forward is through, backward through segments allocates nothing but the gradients of parameters. */
-static void the_second_run_needs_no_new_memory(void **state)
+TEST(the_second_run_needs_no_new_memory)
 {
-    (void)state;
     failing_memory memory = { 0 };
     gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &(gr_allocator){ failing_alloc, failing_release, &memory } });
     reader r = reader_new(t);
@@ -284,9 +277,8 @@ static void the_second_run_needs_no_new_memory(void **state)
 
 /* ---- Where it is simply called ---- */
 
-static void nothing_is_recorded_when_nobody_wants_a_gradient(void **state)
+TEST(nothing_is_recorded_when_nobody_wants_a_gradient)
 {
-    (void)state;
     for (int how = 0; how < 3; how++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3)), *out[2];
@@ -300,9 +292,8 @@ static void nothing_is_recorded_when_nobody_wants_a_gradient(void **state)
     }
 }
 
-static void marks_work_inside_and_outside(void **state)
+TEST(marks_work_inside_and_outside)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))), *out[2];
     for (int i = 0; i < 3; i++) {
@@ -334,9 +325,8 @@ static void grows(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argum
     out[0] = gr_sum(t, gr_square(t, in[0]), GR_AXES(0), ++*(int *)argument % 2);
 }
 
-static void what_goes_wrong_is_said(void **state)
+TEST(what_goes_wrong_is_said)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))), *y[2] = { x, x };
 #define SAYS(call, text) (assert_false(call), assert_message(t, text), gr_tape_recover(t), x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))))
@@ -365,9 +355,8 @@ static void what_goes_wrong_is_said(void **state)
 }
 
 static void roots(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = gr_sqrt(t, in[0]), (void)argument; }
-static void an_anomaly_inside_is_named(void **state)
+TEST(an_anomaly_inside_is_named)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_anomaly(t, true), gr_tape_set_place(t, "here");
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2))), *y;

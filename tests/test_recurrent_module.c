@@ -23,9 +23,8 @@ static void assert_norms(const double *got, const double *want, size_t T)
 enum { T = 5, B = 9, I = 3, H = 6 };
 
 /* The twin takes one step at a time, so that each h is a tensor with a gradient of its own. */
-static void norms_of_h_are_those_of_the_twin(void **state)
+TEST(norms_of_h_are_those_of_the_twin)
 {
-    (void)state;
     static const struct {
         size_t gates;
         unsigned norm;
@@ -76,9 +75,8 @@ static void norms_of_h_are_those_of_the_twin(void **state)
 }
 
 /* An LSTM in plain operators, whose cells have gradients of their own; and past the end of a sequence nothing counts. */
-static void norms_of_the_cell_are_those_of_plain_operators(void **state)
+TEST(norms_of_the_cell_are_those_of_plain_operators)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double dh[T], dc[T], want_h[T], want_c[T], other[T];
     lstm_case c = { .T = T, .B = B, .I = I, .H = H, .dh_norm = dh, .dc_norm = dc };
@@ -118,9 +116,8 @@ static void norms_of_the_cell_are_those_of_plain_operators(void **state)
 }
 
 /* Where the forget gate is 1, the gradient of c0 is that of the cell, through its norm as well. */
-static void the_norm_of_a_normalized_cell(void **state)
+TEST(the_norm_of_a_normalized_cell)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double dc[1], want[1];
     lstm_case c = { .norm = GR_LSTM_LN_C, .initial = true, .T = 1, .B = B, .I = I, .H = H, .dc_norm = dc };
@@ -135,9 +132,8 @@ static void the_norm_of_a_normalized_cell(void **state)
     gr_tape_free(t);
 }
 
-static void a_module_gives_the_norms_of_each_layer_and_direction(void **state)
+TEST(a_module_gives_the_norms_of_each_layer_and_direction)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x;
@@ -165,9 +161,8 @@ static void a_module_gives_the_norms_of_each_layer_and_direction(void **state)
 
 /* ---- Modules ---- */
 
-static void names_and_shapes(void **state)
+TEST(names_and_shapes)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_gru_new(t, net, "g", 3, 4, &(gr_gru_config){ .layers = 2, .bidirectional = true });
@@ -206,14 +201,13 @@ static bool steps_of_training(gr_tape *t, void *argument)
     gr_module_free(net);
     return good;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
     fail_every_allocation(steps_of_training, NULL), fail_every_allocation(steps_of_training, state);
 }
 
-static void messages(void **state)
+TEST(messages)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
 #define REFUSED(call, text) (assert_null(call), assert_message(t, text), gr_tape_recover(t))

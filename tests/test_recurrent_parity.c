@@ -71,9 +71,8 @@ static void compare(const parity_case *c)
     gr_module_free(net);
 }
 
-static void modules_agree_with_pytorch(void **state)
+TEST(modules_agree_with_pytorch)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         t = gr_tape_new(1, NULL);
         golden = gr_safetensors_open(t, "tests/golden/recurrent.safetensors");

@@ -79,9 +79,8 @@ static how how_of(int rank, unsigned axes, bool keepdim)
 
 /* ---- Gradients and values, over every set of axes ---- */
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     const gr_shape shapes[] = { GR_SHAPE(1), GR_SHAPE(5), GR_SHAPE(18), GR_SHAPE(3, 17), GR_SHAPE(2, 3, 5), GR_SHAPE(2, 3, 1, 4) };
     for (size_t k = 0; k < COUNT(ops); k++) {
         gr_gradcheck_input in = ops[k].in;
@@ -96,9 +95,8 @@ static void gradients_match_finite_differences(void **state)
     }
 }
 
-static void values_and_shapes_match_a_plain_loop(void **state)
+TEST(values_and_shapes_match_a_plain_loop)
 {
-    (void)state;
     const gr_shape shapes[] = { GR_SHAPE(3, 4, 5, 2), GR_SHAPE(40, 3, 300), GR_SHAPE(130, 70), GR_SHAPE(9001) };
     double *values = malloc(40000 * sizeof *values);
     gr_tape *t = gr_tape_new(1, NULL);
@@ -131,9 +129,8 @@ static void values_and_shapes_match_a_plain_loop(void **state)
     free(values);
 }
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(ops); k++)
         for (unsigned axes = 1; axes < 8; axes++) {
             how h = how_of(3, axes, false);
@@ -151,9 +148,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
         }
 }
 
-static void a_sample_gets_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_gets_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     const unsigned axes[] = { 2, 4, 6 };
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t a = 0; a < COUNT(axes); a++) {
@@ -171,9 +167,8 @@ static void a_sample_gets_the_same_bits_alone_and_in_a_batch(void **state)
 
 /* ---- Accuracy ---- */
 
-static void long_sums_stay_accurate(void **state)
+TEST(long_sums_stay_accurate)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_full(t, GR_SHAPE(1000, 4000), 0.1);
     assert_true(fabs(gr_item(gr_sum(t, x, GR_ALL_AXES, false)) / 4e5 - 1) < 1e-6);
@@ -182,9 +177,8 @@ static void long_sums_stay_accurate(void **state)
 }
 
 /* A long sum alone is cut into parts; of two, each is walked through by one thread. */
-static void a_long_sum_has_the_bits_of_one_walk(void **state)
+TEST(a_long_sum_has_the_bits_of_one_walk)
 {
-    (void)state;
     const size_t sizes[][2] = { { 131072, 1 }, { 131073, 1 }, { 64 * 65536, 1 }, { 65 * 65536 + 70000, 1 }, { 8192, 5 },
                                 { 9001, 128 }, { 65 * 4096 + 5000, 2 }, { 20000, 3 } };
     for (size_t k = 0; k < COUNT(sizes); k++)
@@ -198,9 +192,8 @@ static void a_long_sum_has_the_bits_of_one_walk(void **state)
         }
 }
 
-static void the_variance_of_values_far_from_0_is_accurate(void **state)
+TEST(the_variance_of_values_far_from_0_is_accurate)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_real x[1024];
     for (int i = 0; i < 1024; i++) x[i] = (gr_real)(10000 + i % 2); /* exact in float; variance 1/4 */
@@ -223,9 +216,8 @@ static void known(gr_tensor *f(gr_tape *t, gr_tensor *const *in, void *argument)
 }
 #define V(...) ((gr_real[]){ __VA_ARGS__ })
 
-static void conventions_are_the_documented_ones(void **state)
+TEST(conventions_are_the_documented_ones)
 {
-    (void)state;
     known(max_of, 4, V(3, 1, 3, 3), 3, V(1 / (gr_real)3, 0, 1 / (gr_real)3, 1 / (gr_real)3));
     known(min_of, 4, V(3, 1, 1, 3), 1, V(0, 0.5, 0.5, 0));
     known(max_of, 3, V(-INF, -INF, -INF), -INF, V(1 / (gr_real)3, 1 / (gr_real)3, 1 / (gr_real)3));
@@ -248,9 +240,8 @@ static void conventions_are_the_documented_ones(void **state)
     known(sum_of, 2, V(INF, 1), INF, V(1, 1));
 }
 
-static void a_nan_is_not_lost(void **state)
+TEST(a_nan_is_not_lost)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_real x[70];
     for (int at = 0; at < 70; at++) {
@@ -262,9 +253,8 @@ static void a_nan_is_not_lost(void **state)
     gr_tape_free(t);
 }
 
-static void an_odd_correction_gives_nan_where_too_few_values_are(void **state)
+TEST(an_odd_correction_gives_nan_where_too_few_values_are)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_arange(t, 3);
     assert_values(gr_var(t, x, GR_ALL_AXES, 1, false), 1e-6, 1);
@@ -275,9 +265,8 @@ static void an_odd_correction_gives_nan_where_too_few_values_are(void **state)
     gr_tape_free(t);
 }
 
-static void reductions_of_nothing(void **state)
+TEST(reductions_of_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real want[] = { 0, NaN, NaN, NaN, NaN, 1, -INF, 0, 0, 0, 0 };
     for (size_t k = 0; k < COUNT(ops); k++) {
@@ -303,9 +292,8 @@ static void reductions_of_nothing(void **state)
 
 /* ---- Argmax ---- */
 
-static void argmax_finds_the_first_largest(void **state)
+TEST(argmax_finds_the_first_largest)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, V(1, 5, 5, 2, 0, -1, 7, NaN, NaN, -INF, -INF, -INF), GR_SHAPE(4, 3));
     const gr_ints *rows = gr_argmax(t, x, -1, false), *columns = gr_argmax(t, x, 0, true);
@@ -334,9 +322,8 @@ static void argmax_finds_the_first_largest(void **state)
 
 /* ---- Errors ---- */
 
-static void bad_axes_are_reported(void **state)
+TEST(bad_axes_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         const struct { gr_axes axes; const char *text; } bad[] = {

@@ -45,9 +45,8 @@ static void assert_entry(const gr_safetensors *f, const char *name, gr_dtype dty
         if (fabs((double)out[i] - (double)values[i]) > tolerance * fabs((double)values[i])) fail_msg("%s: value %zu is %g", name, i, (double)out[i]);
 }
 
-static void reads_every_type_that_the_python_package_wrote(void **state)
+TEST(reads_every_type_that_the_python_package_wrote)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = gr_safetensors_open(t, GOLDEN);
     assert_ok(t);
@@ -78,9 +77,8 @@ static void reads_every_type_that_the_python_package_wrote(void **state)
     gr_tape_free(t);
 }
 
-static void names_may_be_written_with_escapes(void **state)
+TEST(names_may_be_written_with_escapes)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{ \"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\" : {" T4 "} }\n\t\r ", 4);
     assert_ok(t);
@@ -89,9 +87,8 @@ static void names_may_be_written_with_escapes(void **state)
     gr_tape_free(t);
 }
 
-static void a_file_without_tensors_is_one(void **state)
+TEST(a_file_without_tensors_is_one)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{}", 0);
     assert_ok(t);
@@ -103,9 +100,8 @@ static void a_file_without_tensors_is_one(void **state)
 
 /* ---- What is refused ---- */
 
-static void json_that_is_none_is_refused_with_its_place(void **state)
+TEST(json_that_is_none_is_refused_with_its_place)
 {
-    (void)state;
     assert_refused("", 0, "x: header byte 0: a header begins with '{'");
     assert_refused(" {}", 0, "x: header byte 0: a header begins with '{'");
     assert_refused("{", 0, "x: header byte 1: expected a string");
@@ -129,17 +125,15 @@ static void json_that_is_none_is_refused_with_its_place(void **state)
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[18446744073709551616]}}", 0, "x: header byte 48: a number too large");
 }
 
-static void what_is_nested_too_deep_is_refused(void **state)
+TEST(what_is_nested_too_deep_is_refused)
 {
-    (void)state;
     assert_refused("{\"a\":{\"dtype\":{}}}", 0, "x: header byte 14: nested deeper than 2");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]]}}", 0, "x: header byte 29: nested deeper than 2");
     assert_refused("{\"__metadata__\":{\"a\":[]}}", 0, "x: header byte 21: nested deeper than 2");
 }
 
-static void entries_that_do_not_add_up_are_refused(void **state)
+TEST(entries_that_do_not_add_up_are_refused)
 {
-    (void)state;
     assert_refused("{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
                    "x: 'a' is of type BOOL; F64, F32, F16, BF16, I64 and I32 can be read");
     assert_refused("{\"a\":{}}", 0, "x: header byte 7: a tensor has dtype, shape and data_offsets, each once");
@@ -157,9 +151,8 @@ static void entries_that_do_not_add_up_are_refused(void **state)
     assert_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "x: header byte 34: __metadata__ appears twice");
 }
 
-static void holes_and_overlaps_are_refused(void **state)
+TEST(holes_and_overlaps_are_refused)
 {
-    (void)state;
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "x: 'a' begins at byte 4, but the data before it ends at 0");
     assert_refused("{\"a\":{" T4 "},\"b\":{" T4 "}}", 4, "x: 'b' begins at byte 0, but the data before it ends at 4");
     assert_refused("{\"a\":{" T4 "}}", 5, "x: the header tells of 4 bytes of data, but 5 follow it");
@@ -168,9 +161,8 @@ static void holes_and_overlaps_are_refused(void **state)
                    "x: the header tells of 9223372036854775808 bytes of data, but 8 follow it");
 }
 
-static void lengths_that_lie_are_refused_before_memory_is_asked_for(void **state)
+TEST(lengths_that_lie_are_refused_before_memory_is_asked_for)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_safetensors_parse(t, "x", "1234567", 7));
     assert_message(t, "x: 7 bytes are no safetensors file");
@@ -198,9 +190,8 @@ static void lengths_that_lie_are_refused_before_memory_is_asked_for(void **state
 }
 
 /* The beginning of a zip archive, and of the pickle that old versions wrote. */
-static void a_file_of_torch_save_is_recognized(void **state)
+TEST(a_file_of_torch_save_is_recognized)
 {
-    (void)state;
     static const char zip[] = "PK\3\4\0\0\x08\x08\0\0\0\0archive/data.pkl", pickle[] = "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.";
     gr_tape *t = gr_tape_new(1, NULL);
     for (int old = 0; old < 2; old++) {
@@ -212,9 +203,8 @@ static void a_file_of_torch_save_is_recognized(void **state)
     gr_tape_free(t);
 }
 
-static void null_is_an_error_or_nothing(void **state)
+TEST(null_is_an_error_or_nothing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_safetensors_parse(t, NULL, "12345678", 8));
     assert_message(t, "safetensors_parse: path is NULL");
@@ -241,9 +231,8 @@ static void null_is_an_error_or_nothing(void **state)
     gr_tape_free(t);
 }
 
-static void no_prefix_and_no_changed_byte_of_a_file_is_a_danger(void **state)
+TEST(no_prefix_and_no_changed_byte_of_a_file_is_a_danger)
 {
-    (void)state;
     size_t n;
     unsigned char *bytes = file_bytes(GOLDEN, &n);
     gr_tape *t = gr_tape_new(1, NULL);
@@ -268,9 +257,8 @@ static void no_prefix_and_no_changed_byte_of_a_file_is_a_danger(void **state)
     gr_tape_free(t);
 }
 
-static void a_path_that_is_no_file_is_an_error(void **state)
+TEST(a_path_that_is_no_file_is_an_error)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     char message[600];
     assert_null(gr_safetensors_open(t, in_folder("none")));

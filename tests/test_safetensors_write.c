@@ -16,9 +16,8 @@ static bool write_again(gr_tape *t, const gr_safetensors *f, const char *path)
     return gr_safetensors_write(t, path, item, f->count, note);
 }
 
-static void writes_the_bytes_that_the_python_package_writes(void **state)
+TEST(writes_the_bytes_that_the_python_package_writes)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     size_t n;
     unsigned char *bytes = file_bytes(GOLDEN, &n);
@@ -31,9 +30,8 @@ static void writes_the_bytes_that_the_python_package_writes(void **state)
     gr_tape_free(t);
 }
 
-static void names_survive_the_file(void **state)
+TEST(names_survive_the_file)
 {
-    (void)state;
     const char *name = "\x01\x1f\" \\ / \b\f\n\r\t é 😀";
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr_safetensors_write(t, in_folder("names"), &(gr_safetensors_item){ name, GR_I32, GR_SHAPE(1), &(int){ 5 } }, 1,
@@ -47,9 +45,8 @@ static void names_survive_the_file(void **state)
     gr_tape_free(t);
 }
 
-static void names_that_cannot_be_read_again_are_not_written(void **state)
+TEST(names_that_cannot_be_read_again_are_not_written)
 {
-    (void)state;
     const gr_real x = 1;
     const gr_safetensors_item a = { "a", GR_REAL_DTYPE, GR_SCALAR, &x }, whole = { "a", GR_I32, GR_SCALAR, &x }, bad = { "\xff", GR_REAL_DTYPE, GR_SCALAR, &x },
                               meta = { "__metadata__", GR_REAL_DTYPE, GR_SCALAR, &x };
@@ -72,9 +69,8 @@ static void names_that_cannot_be_read_again_are_not_written(void **state)
 }
 
 /* What could not be read again, or lies outside of all memory: an error, and no file. */
-static void items_that_make_no_sense_are_not_written(void **state)
+TEST(items_that_make_no_sense_are_not_written)
 {
-    (void)state;
     const gr_real x = 1;
     const size_t half = SIZE_MAX / 2 + 1;
     const gr_safetensors_item good = { "a", GR_REAL_DTYPE, GR_SCALAR, &x };
@@ -108,9 +104,8 @@ static void items_that_make_no_sense_are_not_written(void **state)
     gr_tape_free(t);
 }
 
-static void a_header_that_is_too_long_to_be_read_is_not_written(void **state)
+TEST(a_header_that_is_too_long_to_be_read_is_not_written)
 {
-    (void)state;
     const size_t n = 100000001;
     char *const name = malloc(n);
     memset(name, 'x', n - 1), name[n - 1] = 0;
@@ -121,9 +116,8 @@ static void a_header_that_is_too_long_to_be_read_is_not_written(void **state)
     free(name);
 }
 
-static void a_replaced_file_keeps_its_permissions(void **state)
+TEST(a_replaced_file_keeps_its_permissions)
 {
-    (void)state;
     struct stat s;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr_safetensors_write(t, in_folder("mode"), NULL, 0, NULL));
@@ -141,9 +135,8 @@ static void a_replaced_file_keeps_its_permissions(void **state)
 
 /* ---- Failures ---- */
 
-static void every_file_call_may_fail(void **state)
+TEST(every_file_call_may_fail)
 {
-    (void)state;
     size_t n;
     unsigned char *old = file_bytes(GOLDEN, &n);
     char path[512];
@@ -178,9 +171,8 @@ static void every_file_call_may_fail(void **state)
     free(old);
 }
 
-static void short_and_interrupted_calls_are_continued(void **state)
+TEST(short_and_interrupted_calls_are_continued)
 {
-    (void)state;
     size_t n;
     unsigned char *old = file_bytes(GOLDEN, &n);
     gr_tape *t = gr_tape_new(1, NULL);
@@ -204,9 +196,8 @@ static bool read_and_write(gr_tape *t, void *path)
     return well;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("memory"));
     fail_every_allocation(read_and_write, path);

@@ -40,9 +40,8 @@ static void check(gr_gradcheck_function *f, call c)
     assert_true(gr_gradcheck(c.name, f, &c, &in, 1, NULL, stderr));
 }
 
-static void gradients_match_finite_differences(void **state)
+TEST(gradients_match_finite_differences)
 {
-    (void)state;
     check(permute_of, (call){ "permute", GR_SHAPE(3, 5), .axes = GR_AXES(1, 0) });
     check(permute_of, (call){ "permute", GR_SHAPE(17, 33), .axes = GR_AXES(-1, 0) });
     check(permute_of, (call){ "permute", GR_SHAPE(2, 3, 4), .axes = GR_AXES(1, 0, 2) });
@@ -67,9 +66,8 @@ static void gradients_match_finite_differences(void **state)
     check(expand_of, (call){ "expand", GR_SHAPE(2, 3), .to = GR_SHAPE(2, 3) });
 }
 
-static void gradients_of_joins_match_finite_differences(void **state)
+TEST(gradients_of_joins_match_finite_differences)
 {
-    (void)state;
     const gr_gradcheck_input rows[] = { { .shape = GR_SHAPE(2, 3, 4) }, { .shape = GR_SHAPE(1, 3, 4) }, { .shape = GR_SHAPE(5, 3, 4), .no_grad = true } };
     const gr_gradcheck_input last[] = { { .shape = GR_SHAPE(2, 3, 1) }, { .shape = GR_SHAPE(2, 3, 17) }, { .shape = GR_SHAPE(2, 3, 0) } };
     const gr_gradcheck_input same[] = { { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(2, 3) } };
@@ -83,9 +81,8 @@ static void gradients_of_joins_match_finite_differences(void **state)
 
 static gr_tensor *count_up(gr_tape *t, gr_shape shape) { return gr_reshape(t, gr_arange(t, shape.dim[0] * shape.dim[1]), shape); }
 
-static void values_are_where_they_should_be(void **state)
+TEST(values_are_where_they_should_be)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = count_up(t, GR_SHAPE(2, 3)), *part[2];
     assert_values(gr_permute(t, x, GR_AXES(1, 0)), 0, 0, 3, 1, 4, 2, 5);
@@ -112,9 +109,8 @@ static void values_are_where_they_should_be(void **state)
 }
 
 /* Every order of four axes, large enough for tiles, strips and chunks, against indexing. */
-static void permute_matches_indexing(void **state)
+TEST(permute_matches_indexing)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(3, 1, 5, 4), GR_SHAPE(7, 20, 33, 17), GR_SHAPE(2, 150, 3, 70) };
     for (size_t s = 0; s < COUNT(shapes); s++)
@@ -142,9 +138,8 @@ static void permute_matches_indexing(void **state)
     gr_tape_free(t);
 }
 
-static void what_one_operator_does_another_undoes(void **state)
+TEST(what_one_operator_does_another_undoes)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_rand(t, GR_SHAPE(70, 33, 90), 0, 1, "x"), *part[3];
     for (int axis = 0; axis < 3; axis++) {
@@ -163,9 +158,8 @@ static void what_one_operator_does_another_undoes(void **state)
     gr_tape_free(t);
 }
 
-static void gradients_add_where_parts_overlap(void **state)
+TEST(gradients_add_where_parts_overlap)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_arange(t, 4)), *a = gr_narrow(t, x, 0, 0, 3), *b = gr_flip(t, gr_narrow(t, x, 0, 1, 3), GR_AXES(0));
     gr_tensor *y = gr_cat(t, (gr_tensor *[]){ a, b, a }, 3, 0);
@@ -174,9 +168,8 @@ static void gradients_add_where_parts_overlap(void **state)
     gr_tape_free(t);
 }
 
-static void bits_do_not_depend_on_threads(void **state)
+TEST(bits_do_not_depend_on_threads)
 {
-    (void)state;
     const gr_gradcheck_input in = { .shape = GR_SHAPE(37, 130, 9) }, joined[] = { in, in, in };
     call c = { .axes = GR_AXES(2, 1, 0), .axis = 1, .start = 3, .count = 77, .index = -4, .to = GR_SHAPE(2, 37, 130, 9) };
     assert_bits_stay(permute_of, &c, &in, 1);
@@ -193,9 +186,8 @@ static void bits_do_not_depend_on_threads(void **state)
 
 /* ---- Edges and errors ---- */
 
-static void sizes_of_zero_work_everywhere(void **state)
+TEST(sizes_of_zero_work_everywhere)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 0, 3))), *part[2];
     assert_true(gr_same_shape(gr_permute(t, x, GR_AXES(2, 1, 0)), gr_zeros(t, GR_SHAPE(3, 0, 2))));
@@ -220,9 +212,8 @@ static void refused(gr_tape *t, const void *result, const char *message)
 
 static gr_tensor *x23(gr_tape *t) { return gr_zeros(t, GR_SHAPE(2, 3)); }
 
-static void bad_axes_indices_and_orders_are_reported(void **state)
+TEST(bad_axes_indices_and_orders_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     refused(t, gr_permute(t, x23(t), GR_AXES(1)), "permute: x is [2, 3], so the order must name 2 axes; got 1");
     refused(t, gr_permute(t, x23(t), GR_AXES(1, -1)), "permute: axis 1 is given twice");
@@ -246,9 +237,8 @@ static void bad_axes_indices_and_orders_are_reported(void **state)
     gr_tape_free(t);
 }
 
-static void bad_splits_and_joins_are_reported(void **state)
+TEST(bad_splits_and_joins_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *part[2] = { gr_scalar(t, 0), gr_scalar(t, 0) };
     assert_false(gr_split(t, x23(t), 1, (size_t[]){ 2, 2 }, 2, part));
@@ -274,9 +264,8 @@ static void bad_splits_and_joins_are_reported(void **state)
     gr_tape_free(t);
 }
 
-static void null_passes_through(void **state)
+TEST(null_passes_through)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *none = NULL;
     call c = { .axes = GR_AXES(0), .count = 1 };

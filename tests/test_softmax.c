@@ -24,9 +24,8 @@ static const gr_shape shapes[] = {
     { 2, { 17, 4 } }, { 2, { 5, 33 } }, { 3, { 2, 3, 5 } }, { 3, { 3, 18, 2 } }, { 4, { 2, 3, 2, 4 } },
 };
 
-static void gradients_match_finite_differences_on_every_axis(void **state)
+TEST(gradients_match_finite_differences_on_every_axis)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (int axis = -1; axis < shapes[s].rank; axis++)
@@ -34,18 +33,16 @@ static void gradients_match_finite_differences_on_every_axis(void **state)
                     fail_msg("%s, shape %zu, axis %d", ops[k].name, s, axis);
 }
 
-static void agree_with_their_composed_twins(void **state)
+TEST(agree_with_their_composed_twins)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t s = 0; s < COUNT(shapes); s++)
             for (int axis = 0; axis < shapes[s].rank; axis++)
                 assert_agree(ops[k].f, ops[k].twin, &axis, &(gr_gradcheck_input){ .shape = shapes[s] }, 1, IN_DOUBLE ? 1e-14 : 5e-6);
 }
 
-static void values_match_hand_computed_ones(void **state)
+TEST(values_match_hand_computed_ones)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 3 }, GR_SHAPE(3));
     assert_values(gr_softmax(t, x, 0), 3e-7, 0.09003057, 0.24472847, 0.66524096);
@@ -56,9 +53,8 @@ static void values_match_hand_computed_ones(void **state)
     gr_tape_free(t);
 }
 
-static void probabilities_add_up_to_1(void **state)
+TEST(probabilities_add_up_to_1)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *y = gr_softmax(t, gr_rand(t, GR_SHAPE(40, 999), -80, 80, "x"), 1);
     for (size_t r = 0; r < 40; r++) {
@@ -71,9 +67,8 @@ static void probabilities_add_up_to_1(void **state)
 
 /* ---- Extremes ---- */
 
-static void huge_logits_do_not_overflow_and_minus_infinity_has_no_share(void **state)
+TEST(huge_logits_do_not_overflow_and_minus_infinity_has_no_share)
 {
-    (void)state;
     const gr_real inf = (gr_real)INFINITY, x[] = { 1e30, -inf, 1e30, -1e30 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *row = gr_want_grad(t, gr_input(t, x, GR_SHAPE(4))), *column = gr_want_grad(t, gr_input(t, x, GR_SHAPE(4, 1, 1)));
@@ -87,9 +82,8 @@ static void huge_logits_do_not_overflow_and_minus_infinity_has_no_share(void **s
     gr_tape_free(t);
 }
 
-static void nothing_but_minus_infinity_or_a_nan_gives_nan_in_its_own_row_only(void **state)
+TEST(nothing_but_minus_infinity_or_a_nan_gives_nan_in_its_own_row_only)
 {
-    (void)state;
     const gr_real inf = (gr_real)INFINITY, x[] = { -inf, -inf, 0, 0, (gr_real)NAN, 0, inf, 0 };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++)
@@ -108,9 +102,8 @@ static void nothing_but_minus_infinity_or_a_nan_gives_nan_in_its_own_row_only(vo
 
 /* ---- Bits ---- */
 
-static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    (void)state;
     const gr_shape large[] = { GR_SHAPE(700, 10), GR_SHAPE(33, 1000), GR_SHAPE(19, 67, 35) };
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t s = 0; s < COUNT(large); s++)
@@ -118,9 +111,8 @@ static void bits_do_not_depend_on_threads_or_instruction_set(void **state)
                 assert_bits_stay(ops[k].f, &axis, &(gr_gradcheck_input){ .shape = large[s] }, 1);
 }
 
-static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(ops); k++) {
         assert_alone_as_in_batch(ops[k].f, &(int){ 1 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(5, 37) }, 1, 0);
         assert_alone_as_in_batch(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(37, 21) }, 1, 1); /* alone it is a row */
@@ -130,9 +122,8 @@ static void a_sample_has_the_same_bits_alone_and_in_a_batch(void **state)
 
 /* ---- Edges ---- */
 
-static void a_tensor_of_size_0_goes_through(void **state)
+TEST(a_tensor_of_size_0_goes_through)
 {
-    (void)state;
     const gr_shape empty[] = { GR_SHAPE(0), GR_SHAPE(0, 3), GR_SHAPE(3, 0), GR_SHAPE(2, 0, 4) };
     for (size_t k = 0; k < COUNT(ops); k++)
         for (size_t s = 0; s < COUNT(empty); s++)
@@ -144,16 +135,14 @@ static void a_tensor_of_size_0_goes_through(void **state)
             }
 }
 
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(ops); k++)
         assert_survives_failing_memory(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300, 1000) }, 1);
 }
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     char message[100];
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {

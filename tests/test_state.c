@@ -3,13 +3,13 @@
 #include "tests/failing.h"
 
 static char path[512];
-static int make_path(void **state)
+FIXTURE(make_path)
 {
     const int made = make_folder(state);
     snprintf(path, sizeof path, "%s", in_folder("x.safetensors"));
     return made;
 }
-static int remove_path(void **state)
+FIXTURE(remove_path)
 {
     unlink(path);
     return remove_folder(state);
@@ -36,9 +36,8 @@ static uint64_t hash_net(const net *n)
     return hash;
 }
 
-static void what_is_saved_comes_back(void **state)
+TEST(what_is_saved_comes_back)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(2, NULL);
     net n = net_new(t), m = net_new(u);
     *n.count = -5, n.mean->data[1] = (gr_real)HUGE_VAL, n.fc->bias->data[0] = (gr_real)NAN, n.fc->bias->data[1] = (gr_real)0x1p-140;
@@ -61,9 +60,8 @@ static void what_is_saved_comes_back(void **state)
     gr_tape_free(t), gr_tape_free(u);
 }
 
-static void a_part_of_a_tree_is_saved_under_its_own_names(void **state)
+TEST(a_part_of_a_tree_is_saved_under_its_own_names)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     assert_true(gr_state_save(t, &n.fc->module, path, NULL));
@@ -107,9 +105,8 @@ static void assert_misfit(const gr_safetensors_item *item, size_t count, const c
     gr_tape_free(t);
 }
 
-static void one_report_lists_all_that_does_not_fit(void **state)
+TEST(one_report_lists_all_that_does_not_fit)
 {
-    (void)state;
     const char *const real = gr_dtype_name(GR_REAL_DTYPE);
     char report[400];
     const gr_safetensors_item wrong[] = { { "fc.weight", GR_REAL_DTYPE, GR_SHAPE(2, 3), numbers }, MEAN,
@@ -124,9 +121,8 @@ static void one_report_lists_all_that_does_not_fit(void **state)
     assert_misfit((gr_safetensors_item[]){ WEIGHT, BIAS, { "running_mean", GR_I64, GR_SHAPE(2), numbers }, BATCHES }, 4, report);
 }
 
-static void a_long_report_ends_with_a_number(void **state)
+TEST(a_long_report_ends_with_a_number)
 {
-    (void)state;
     char name[200][16];
     gr_safetensors_item item[204] = { WEIGHT, BIAS, MEAN, BATCHES };
     for (int i = 0; i < 200; i++) {
@@ -140,9 +136,8 @@ static void a_long_report_ends_with_a_number(void **state)
     assert_misfit(item, 204, report);
 }
 
-static void other_floating_types_are_converted(void **state)
+TEST(other_floating_types_are_converted)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     const uint16_t half[] = { 0x3c00, 0xc000, 0x0001 }, brain[] = { 0x3f80, 0xc000 };
@@ -159,9 +154,8 @@ static void other_floating_types_are_converted(void **state)
     gr_tape_free(t);
 }
 
-static void tied_names_may_all_be_there_if_they_agree(void **state)
+TEST(tied_names_may_all_be_there_if_they_agree)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     net n = net_new(t);
     const gr_safetensors_item tied = { "first.weight", GR_REAL_DTYPE, GR_SHAPE(3, 2), numbers };
@@ -179,9 +173,8 @@ static void tied_names_may_all_be_there_if_they_agree(void **state)
     assert_misfit((gr_safetensors_item[]){ WEIGHT, other, BIAS, MEAN, BATCHES }, 5, "fc.weight and first.weight are tied, but differ");
 }
 
-static void misuse_is_an_error(void **state)
+TEST(misuse_is_an_error)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     assert_false(gr_state_save(NULL, m, path, NULL));
@@ -215,15 +208,13 @@ static bool save_and_load(gr_tape *t, void *unused)
     gr_module_free(n.root);
     return loaded;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(save_and_load, NULL);
 }
 
-static void a_read_that_fails_changes_no_weight(void **state)
+TEST(a_read_that_fails_changes_no_weight)
 {
-    (void)state;
     for (int at = 1, failed = 1; failed; at++) {
         gr_tape *t = gr_tape_new(1, NULL);
         net n = net_new(t);

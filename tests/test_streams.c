@@ -1,9 +1,8 @@
 /* tests/test_streams.c - the random streams of a tape: found by name, kept in order, at addresses that stay. */
 #include "tests/counting.h"
 
-static void streams_keep_their_order_and_their_addresses(void **state)
+TEST(streams_keep_their_order_and_their_addresses)
 {
-    (void)state;
     enum { N = 500 };
     gr_stream *made[N];
     char name[24];
@@ -29,9 +28,8 @@ static void streams_keep_their_order_and_their_addresses(void **state)
     gr_tape_free(t);
 }
 
-static void a_stream_without_a_name_is_an_error(void **state)
+TEST(a_stream_without_a_name_is_an_error)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_non_null(gr_tape_stream(t, "")); /* the empty name is one */
     assert_null(gr_tape_stream(t, NULL));
@@ -53,9 +51,8 @@ static size_t comparisons_of_streams(size_t n)
     gr_tape_free(t);
     return comparisons;
 }
-static void many_streams_take_time_in_proportion(void **state)
+TEST(many_streams_take_time_in_proportion)
 {
-    (void)state;
     assert_nearly_linear(comparisons_of_streams, 1000);
 }
 
@@ -75,9 +72,8 @@ static bool streams_again_and_again(gr_tape *t, void *unused)
     assert_int_equal(count, had);
     return good;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(streams_again_and_again, NULL);
 }
 

@@ -5,9 +5,8 @@
 
 /* ---- Backward ---- */
 
-static void gradients_of_several_uses_add_up(void **state)
+TEST(gradients_of_several_uses_add_up)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 3, 1), *y = inner(t, scale(t, x, 2), scale(t, x, 5));
     assert_true(gr_backward(t, y));
@@ -16,9 +15,8 @@ static void gradients_of_several_uses_add_up(void **state)
     gr_tape_free(t);
 }
 
-static void gradients_of_intermediates_are_there_too(void **state)
+TEST(gradients_of_intermediates_are_there_too)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 2, 1), *h = scale(t, x, 3), *y = scale(t, h, 4), *aside = scale(t, h, 9);
     assert_null(gr_grad(t, h));
@@ -29,9 +27,8 @@ static void gradients_of_intermediates_are_there_too(void **state)
     gr_tape_free(t);
 }
 
-static void a_view_shares_the_gradient_of_its_base(void **state)
+TEST(a_view_shares_the_gradient_of_its_base)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_reshape(t, leaf(t, 6, 0), GR_SHAPE(3, 2)), *row = gr_slice(t, x, 1, 1);
     gr_tensor *y = inner(t, gr_reshape(t, row, GR_SHAPE(2)), gr_input(t, (gr_real[]){ 10, 20 }, GR_SHAPE(2)));
@@ -41,9 +38,8 @@ static void a_view_shares_the_gradient_of_its_base(void **state)
     gr_tape_free(t);
 }
 
-static void no_gradient_passes_a_detach(void **state)
+TEST(no_gradient_passes_a_detach)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 2, 1), *d = gr_detach(t, scale(t, x, 2)), *y = inner(t, x, d);
     assert_true(gr_backward(t, y));
@@ -52,9 +48,8 @@ static void no_gradient_passes_a_detach(void **state)
     gr_tape_free(t);
 }
 
-static void nothing_is_recorded_when_nobody_wants_a_gradient(void **state)
+TEST(nothing_is_recorded_when_nobody_wants_a_gradient)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     scale(t, gr_ones(t, GR_SHAPE(2)), 2);
     assert_int_equal(gr_tape_nodes(t), 0);
@@ -67,9 +62,8 @@ static void nothing_is_recorded_when_nobody_wants_a_gradient(void **state)
     gr_tape_free(t);
 }
 
-static void a_second_walk_is_an_error_that_says_so(void **state)
+TEST(a_second_walk_is_an_error_that_says_so)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 1, 3), *y = scale(t, x, 2);
     assert_true(gr_backward(t, y));
@@ -80,9 +74,8 @@ static void a_second_walk_is_an_error_that_says_so(void **state)
     gr_tape_free(t);
 }
 
-static void a_loss_of_many_values_is_refused(void **state)
+TEST(a_loss_of_many_values_is_refused)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_false(gr_backward(t, scale(t, leaf(t, 3, 0), 2)));
     assert_message(t, "backward: the loss must hold one value; got [3]. Reduce it with gr_mean or gr_sum, or use gr_backward_from");
@@ -95,9 +88,8 @@ static void a_loss_of_many_values_is_refused(void **state)
     gr_tape_free(t);
 }
 
-static void a_parameter_keeps_its_gradient_until_it_is_cleared(void **state)
+TEST(a_parameter_keeps_its_gradient_until_it_is_cleared)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(2));
     gr__wants_grad(w, true);
@@ -128,9 +120,8 @@ static void *deep_chain(void *nodes)
     return good ? nodes : NULL;
 }
 
-static void a_deep_chain_needs_no_stack(void **state)
+TEST(a_deep_chain_needs_no_stack)
 {
-    (void)state;
 #ifdef GR_OPENBLAS
     puts("not run: a deep chain on 64 KiB of stack, OpenBLAS's thread-local data does not fit into it");
     return;
@@ -150,9 +141,8 @@ static void a_deep_chain_needs_no_stack(void **state)
 
 /* ---- Errors ---- */
 
-static void the_first_error_stays_and_silences_the_rest(void **state)
+TEST(the_first_error_stays_and_silences_the_rest)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_false(gr_failed(t));
     assert_string_equal(gr_message(t), "");
@@ -170,18 +160,16 @@ static void the_first_error_stays_and_silences_the_rest(void **state)
     gr_tape_free(t);
 }
 
-static void the_second_null_argument_is_named(void **state)
+TEST(the_second_null_argument_is_named)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(inner(t, gr_ones(t, GR_SHAPE(1)), NULL));
     assert_message(t, "inner: argument 2 is NULL");
     gr_tape_free(t);
 }
 
-static void a_null_tape_is_a_tape_in_error(void **state)
+TEST(a_null_tape_is_a_tape_in_error)
 {
-    (void)state;
     assert_true(gr_failed(NULL));
     assert_string_equal(gr_message(NULL), "there is no tape: gr_tape_new returned NULL, because memory is out or header and library differ (GR_REAL_DOUBLE, "
                                             "GR_VERSION)");
@@ -201,16 +189,14 @@ static void a_null_tape_is_a_tape_in_error(void **state)
     assert_int_equal(gr_tape_bytes(NULL) + gr_tape_nodes(NULL) + gr_tape_seed(NULL), 0);
 }
 
-static void a_header_of_another_library_is_refused(void **state)
+TEST(a_header_of_another_library_is_refused)
 {
-    (void)state;
     assert_null(gr_tape_new_checked(1, NULL, sizeof(gr_real) == 4 ? 8 : 4, GR_VERSION));
     assert_null(gr_tape_new_checked(1, NULL, sizeof(gr_real), GR_VERSION + 1));
 }
 
-static void a_bad_config_is_an_error_on_the_tape(void **state)
+TEST(a_bad_config_is_an_error_on_the_tape)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .isa = "abacus" });
     assert_message(t, "instruction set 'abacus': this build or this CPU has none of that name");
     gr_tape_free(t);
@@ -227,9 +213,8 @@ static gr_tensor *scale_and_inner(gr_tape *t, gr_tensor *const *in, void *argume
     return inner(t, scale(t, in[0], -3), in[1]);
 }
 
-static void own_operators_pass_the_gradient_check(void **state)
+TEST(own_operators_pass_the_gradient_check)
 {
-    (void)state;
     assert_true(gr_gradcheck("scale, inner", scale_and_inner, NULL,
                              (gr_gradcheck_input[]){ { .shape = GR_SHAPE(3, 5) }, { .shape = GR_SHAPE(3, 5) } }, 2, NULL, stderr));
 }

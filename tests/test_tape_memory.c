@@ -4,9 +4,8 @@
 
 /* ---- Recover and the undo log ---- */
 
-static void recover_puts_back_what_was_noted_and_reset_forgets_it(void **state)
+TEST(recover_puts_back_what_was_noted_and_reset_forgets_it)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     double running[2] = { 1, 2 };
     assert_true(gr_undo_note(t, running, sizeof running));
@@ -24,9 +23,8 @@ static void recover_puts_back_what_was_noted_and_reset_forgets_it(void **state)
     gr_tape_free(t);
 }
 
-static void recover_takes_streams_and_parameter_gradients_back(void **state)
+TEST(recover_takes_streams_and_parameter_gradients_back)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(7, NULL);
     gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(1));
     gr__wants_grad(w, true);
@@ -42,9 +40,8 @@ static void recover_takes_streams_and_parameter_gradients_back(void **state)
     gr_tape_free(t);
 }
 
-static void streams_go_on_over_resets_and_are_listed(void **state)
+TEST(streams_go_on_over_resets_and_are_listed)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(7, NULL);
     const char *name = NULL;
     gr_stream *a = gr_tape_stream(t, "a"), *b = gr_tape_stream(t, "b");
@@ -74,9 +71,8 @@ static void counting_release(void *context, void *p, size_t bytes)
     gr_default_allocator().release(NULL, p, bytes);
 }
 
-static void steps_no_larger_than_the_first_allocate_nothing(void **state)
+TEST(steps_no_larger_than_the_first_allocate_nothing)
 {
-    (void)state;
     counter c = { 0 };
     gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &(gr_allocator){ counting_alloc, counting_release, &c } });
     size_t after_first = 0;
@@ -96,9 +92,8 @@ static void steps_no_larger_than_the_first_allocate_nothing(void **state)
     assert_int_equal(c.live, 0);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     for (size_t fail_at = 1;; fail_at++) {
         counter c = { .fail_at = fail_at };
         const gr_allocator memory = { counting_alloc, counting_release, &c };
@@ -122,9 +117,8 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
-static void a_rewind_gives_back_what_came_after_the_mark(void **state)
+TEST(a_rewind_gives_back_what_came_after_the_mark)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 1000, 1);
     size_t bytes = 0;
@@ -144,9 +138,8 @@ static void a_rewind_gives_back_what_came_after_the_mark(void **state)
     gr_tape_free(t);
 }
 
-static void an_undo_note_survives_a_rewind(void **state)
+TEST(an_undo_note_survives_a_rewind)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     int outside = 1;
     const gr_mark mark = gr_tape_mark(t);
@@ -159,9 +152,8 @@ static void an_undo_note_survives_a_rewind(void **state)
     gr_tape_free(t);
 }
 
-static void a_stale_tensor_is_poisoned_under_address_sanitizer(void **state)
+TEST(a_stale_tensor_is_poisoned_under_address_sanitizer)
 {
-    (void)state;
 #ifdef GR__ASAN
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_tensor *x = leaf(t, 100, 0);
@@ -175,9 +167,8 @@ static void a_stale_tensor_is_poisoned_under_address_sanitizer(void **state)
 #endif
 }
 
-static void modes_are_kept_over_resets(void **state)
+TEST(modes_are_kept_over_resets)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(5, NULL);
     assert_true(gr_tape_training(t) && gr_tape_recording(t));
     gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
@@ -188,9 +179,8 @@ static void modes_are_kept_over_resets(void **state)
     gr_tape_free(t);
 }
 
-static void max_bytes_bounds_the_memory_of_a_tape(void **state)
+TEST(max_bytes_bounds_the_memory_of_a_tape)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .max_bytes = 300000 });
     gr_tensor *x = gr_ones(t, GR_SHAPE(1000));
     for (int i = 0; i < 20; i++) assert_non_null(gr_tanh(t, x));

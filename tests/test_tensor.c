@@ -2,9 +2,8 @@
 #include "tests/test.h"
 #include <stdio.h>
 
-static void shapes_of_any_rank_and_size_zero(void **state)
+TEST(shapes_of_any_rank_and_size_zero)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_string_equal(gr_shape_text(t, gr_scalar(t, 3)), "[]");
     assert_string_equal(gr_shape_text(t, gr_zeros(t, GR_SHAPE(2, 0, 3))), "[2, 0, 3]");
@@ -19,9 +18,8 @@ static void shapes_of_any_rank_and_size_zero(void **state)
     gr_tape_free(t);
 }
 
-static void makers_fill_what_they_say(void **state)
+TEST(makers_fill_what_they_say)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_values(gr_ones(t, GR_SHAPE(2)), 0, 1, 1);
     assert_values(gr_full(t, GR_SHAPE(1, 2), 2.5), 0, 2.5, 2.5);
@@ -51,9 +49,8 @@ static void assert_refused(gr_tape *t, const void *result, const char *message)
     gr_tape_recover(t);
 }
 
-static void bad_shapes_are_refused(void **state)
+TEST(bad_shapes_are_refused)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_refused(t, gr_zeros(t, (gr_shape){ .rank = 9 }), "zeros: the rank must be 0 .. 8; got 9");
     assert_refused(t, gr_empty(t, (gr_shape){ .rank = -1 }), "empty: the rank must be 0 .. 8; got -1");
@@ -68,9 +65,8 @@ static void bad_shapes_are_refused(void **state)
     gr_tape_free(t);
 }
 
-static void views_share_their_values(void **state)
+TEST(views_share_their_values)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_arange(t, 24), *y = gr_reshape(t, x, GR_SHAPE(2, GR_INFER, 4));
     assert_string_equal(gr_shape_text(t, y), "[2, 3, 4]");
@@ -89,9 +85,8 @@ static void views_share_their_values(void **state)
     gr_tape_free(t);
 }
 
-static void views_that_do_not_fit_are_refused(void **state)
+TEST(views_that_do_not_fit_are_refused)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_refused(t, gr_reshape(t, gr_arange(t, 6), GR_SHAPE(4, 2)), "reshape: x is [6] and holds 6 values, which do not fill [4, 2]");
     assert_refused(t, gr_reshape(t, gr_arange(t, 6), GR_SHAPE(4, GR_INFER)), "reshape: x is [6] and holds 6 values, which do not fill [4, GR_INFER]");
@@ -104,9 +99,8 @@ static void views_that_do_not_fit_are_refused(void **state)
     gr_tape_free(t);
 }
 
-static void item_reads_one_value_or_nan(void **state)
+TEST(item_reads_one_value_or_nan)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(gr_item(gr_full(t, GR_SHAPE(1, 1), 2)) == 2);
     assert_true(isnan(gr_item(gr_ones(t, GR_SHAPE(2)))) && isnan(gr_item(NULL)));
@@ -129,9 +123,8 @@ static void print_tensor(FILE *f, gr_tape *t, gr_tensor *x) { (void)t, gr_print(
 static void print_graph(FILE *f, gr_tape *t, gr_tensor *x) { (void)x, gr_print_graph(t, f); }
 static void print_dot(FILE *f, gr_tape *t, gr_tensor *x) { (void)x, gr_print_dot(t, f); }
 
-static void tensors_print_shape_and_values(void **state)
+TEST(tensors_print_shape_and_values)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_printed(print_tensor, t, NULL, "NULL\n");
     assert_printed(print_tensor, t, gr_scalar(t, -2), "[]\n-2.0000\n");
@@ -146,9 +139,8 @@ static void tensors_print_shape_and_values(void **state)
     gr_tape_free(t);
 }
 
-static void graphs_print_as_text_and_dot(void **state)
+TEST(graphs_print_as_text_and_dot)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(2));
     gr__wants_grad(w, true), w->path = "fc.weight";

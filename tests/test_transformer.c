@@ -85,9 +85,8 @@ static gr_tensor *call_any(gr_module *m, gr_tensor *x, gr_tensor *memory, const 
     return gr_forward(tape, m, x);
 }
 
-static void multihead_attention_agrees(void **state)
+TEST(multihead_attention_agrees)
 {
-    (void)state;
     const struct { const char *name; gr_multihead_attention_config c; } cases[] = {
         { "mha", { 0 } }, { "mha_causal", { .no_bias = true, .causal = true } }, { "mha_padded", { 0 } }, { "mha_cross", { 0 } }
     };
@@ -98,9 +97,8 @@ static void multihead_attention_agrees(void **state)
     }
 }
 
-static void layers_agree(void **state)
+TEST(layers_agree)
 {
-    (void)state;
     const struct { const char *name; gr_transformer_config c; } cases[] = {
         { "layer_post_relu", { FF } },
         { "layer_post_gelu", { FF, .activation = gr_gelu } },
@@ -118,18 +116,16 @@ static void layers_agree(void **state)
 
 static const gr_transformer_config stack = { FF, .norm_first = true, .causal = true, .activation = gr_gelu, .final_norm = true };
 
-static void a_stack_agrees(void **state)
+TEST(a_stack_agrees)
 {
-    (void)state;
     gr_module *root = gr_module_new(tape);
     compare_case("stack", root, &gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack)->module, call_any);
 }
 
 /* ---- state_dict: PyTorch's file is read as it is, and written again it is the same ---- */
 
-static void the_state_dict_of_pytorch_loads(void **state)
+TEST(the_state_dict_of_pytorch_loads)
 {
-    (void)state;
     gr_module *root = gr_module_new(tape);
     gr_transformer *m = gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack);
     assert_true(gr_state_load(tape, &m->module, "tests/golden/transformer_state.safetensors"));
@@ -151,9 +147,8 @@ static void the_state_dict_of_pytorch_loads(void **state)
 
 /* ---- Three steps of Adam on a causal character model ---- */
 
-static void three_training_steps_agree(void **state)
+TEST(three_training_steps_agree)
 {
-    (void)state;
     enum { STEPS = 3, B = 3, T = 5, V = 7 };
     gr_module *net = gr_module_new(tape);
     gr_embedding_module *token = gr_embedding_new(tape, net, "token", V, E, NULL);
@@ -188,14 +183,14 @@ static void three_training_steps_agree(void **state)
     gr_tape_reset(tape);
 }
 
-static int open_golden(void **state)
+FIXTURE(open_golden)
 {
     tape = gr_tape_new(1, NULL);
     golden = gr_safetensors_open(tape, "tests/golden/transformer.safetensors");
     if (!golden) print_error("%s\n", gr_message(tape));
     return !golden || make_folder(state);
 }
-static int close_golden(void **state)
+FIXTURE(close_golden)
 {
     gr_safetensors_free(golden);
     gr_tape_free(tape);

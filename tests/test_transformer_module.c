@@ -13,9 +13,8 @@ static double largest(const gr_tensor *x)
     return most;
 }
 
-static void attention_starts_as_pytorch_does(void **state)
+TEST(attention_starts_as_pytorch_does)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     const gr_multihead_attention *m = gr_multihead_attention_new(t, net, "attn", 48, 4, NULL);
@@ -33,9 +32,8 @@ static void attention_starts_as_pytorch_does(void **state)
     gr_tape_free(t);
 }
 
-static void a_layer_has_pytorchs_names_in_its_order(void **state)
+TEST(a_layer_has_pytorchs_names_in_its_order)
 {
-    (void)state;
     static const char *const names[] = {
         "body.layers.0.self_attn.in_proj_weight", "body.layers.0.self_attn.in_proj_bias", "body.layers.0.self_attn.out_proj.weight",
         "body.layers.0.self_attn.out_proj.bias",  "body.layers.0.linear1.weight",         "body.layers.0.linear1.bias",
@@ -55,9 +53,8 @@ static void a_layer_has_pytorchs_names_in_its_order(void **state)
     gr_tape_free(t);
 }
 
-static void the_summary_counts_multiply_adds(void **state)
+TEST(the_summary_counts_multiply_adds)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_transformer_new(t, net, "body", 6, 2, 1, &(gr_transformer_config){ .feedforward = 10, .no_norm = true });
@@ -87,9 +84,8 @@ static gr_tensor *written_out(gr_tape *t, const gr_transformer_layer *l, gr_tens
     return first ? x : plain_norm(t, x);
 }
 
-static void a_layer_is_what_it_says(void **state)
+TEST(a_layer_is_what_it_says)
 {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         gr_tape *t = gr_tape_new(3, NULL);
         gr_module *net = gr_module_new(t);
@@ -105,9 +101,8 @@ static void a_layer_is_what_it_says(void **state)
 
 static const gr_norm_kind kinds[] = { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE };
 
-static void any_norm_makes_a_layer_whose_parameters_all_learn(void **state)
+TEST(any_norm_makes_a_layer_whose_parameters_all_learn)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int first = 0; first < 2; first++) {
             gr_tape *t = gr_tape_new(3, NULL);
@@ -130,9 +125,8 @@ static void any_norm_makes_a_layer_whose_parameters_all_learn(void **state)
         }
 }
 
-static void batch_norm_counts_real_positions_only(void **state)
+TEST(batch_norm_counts_real_positions_only)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 1, &(gr_transformer_config){ .norm = GR_NORM_BATCH, .norm_first = true });
@@ -145,9 +139,8 @@ static void batch_norm_counts_real_positions_only(void **state)
     gr_tape_free(t);
 }
 
-static void attention_to_others_is_cross_attention(void **state)
+TEST(attention_to_others_is_cross_attention)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 8, 2, NULL);
@@ -159,9 +152,8 @@ static void attention_to_others_is_cross_attention(void **state)
     gr_tape_free(t);
 }
 
-static void dropout_has_a_stream_for_each_place(void **state)
+TEST(dropout_has_a_stream_for_each_place)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 1, &(gr_transformer_config){ .dropout = 0.5 });
@@ -180,9 +172,8 @@ static void dropout_has_a_stream_for_each_place(void **state)
 
 /* ---- Positions, residual ---- */
 
-static void positions_are_waves(void **state)
+TEST(positions_are_waves)
 {
-    (void)state;
     const size_t sizes[] = { 1, 2, 5, 128 };
     for (size_t k = 0; k < COUNT(sizes); k++) {
         gr_tape *t = gr_tape_new(3, NULL);
@@ -197,9 +188,8 @@ static void positions_are_waves(void **state)
     }
 }
 
-static void learned_positions_are_rows_that_are_added(void **state)
+TEST(learned_positions_are_rows_that_are_added)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
     gr_positions *m = gr_positions_new(t, net, "pos", 4, 2);
@@ -213,9 +203,8 @@ static void learned_positions_are_rows_that_are_added(void **state)
     gr_tape_free(t);
 }
 
-static void a_residual_adds_its_input(void **state)
+TEST(a_residual_adds_its_input)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *r = gr_residual_new(t, net, "r");
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, -2 }, GR_SHAPE(2)));
@@ -242,9 +231,8 @@ static double mean_square(const gr_tensor *x)
     return sum / (double)x->len;
 }
 
-static void sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm(void **state)
+TEST(sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm)
 {
-    (void)state;
     enum { D = 64, LAYERS = 16 };
     double average = 0;
     gr_tape *t = gr_tape_new(5, NULL);
@@ -308,9 +296,8 @@ static bool train(gr_tape *t, int steps, uint64_t *hash)
     return well;
 }
 
-static void training_has_the_same_bits_on_any_threads_and_instruction_set(void **state)
+TEST(training_has_the_same_bits_on_any_threads_and_instruction_set)
 {
-    (void)state;
     uint64_t want = 0;
     EACH_ISA(isa)
         for (int threads = 1; threads <= 4; threads += 3) {
@@ -325,17 +312,15 @@ static void training_has_the_same_bits_on_any_threads_and_instruction_set(void *
 }
 
 static bool one_step(gr_tape *t, void *argument) { return (void)argument, train(t, 1, NULL); }
-static void out_of_memory_is_an_error_anywhere(void **state)
+TEST(out_of_memory_is_an_error_anywhere)
 {
-    (void)state;
     fail_every_allocation(one_step, NULL);
 }
 
 /* ---- Messages ---- */
 
-static void bad_arguments_are_reported(void **state)
+TEST(bad_arguments_are_reported)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 6, 2, NULL);

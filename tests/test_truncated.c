@@ -32,9 +32,8 @@ static void fill(gr_real *x)
     for (size_t i = 0; i < T * N * I; i++) x[i] = (gr_real)gr_stream_normal(&s, 0, 1);
 }
 
-static void one_chunk_is_plain_back_propagation(void **state)
+TEST(one_chunk_is_plain_back_propagation)
 {
-    (void)state;
     gr_real x[T * N * I];
     fill(x);
     gr_tape *t = gr_tape_new(1, NULL);
@@ -51,9 +50,8 @@ static void one_chunk_is_plain_back_propagation(void **state)
 }
 
 /* The values go on over the cuts, bit for bit, and the memory is that of one chunk however many there are. */
-static void chunks_go_on_where_the_last_has_ended(void **state)
+TEST(chunks_go_on_where_the_last_has_ended)
 {
-    (void)state;
     gr_real x[T * N * I], y[T * N * H];
     fill(x);
     gr_tape *t = gr_tape_new(1, NULL);
@@ -75,9 +73,8 @@ static void chunks_go_on_where_the_last_has_ended(void **state)
 }
 
 /* The state enters as a copy: a backward after it was kept anew reads the old one. Composed from plain operators, which read their inputs. */
-static void keeping_before_backward_spoils_nothing(void **state)
+TEST(keeping_before_backward_spoils_nothing)
 {
-    (void)state;
     gr_real dw[2] = { 0, 0 };
     for (int early = 0; early < 2; early++) {
         gr_tape *t = gr_tape_new(1, NULL);
@@ -94,9 +91,8 @@ static void keeping_before_backward_spoils_nothing(void **state)
     assert_true(dw[0] == 2 && dw[1] == 2);
 }
 
-static void what_is_forgotten_may_change_its_shape_and_comes_back(void **state)
+TEST(what_is_forgotten_may_change_its_shape_and_comes_back)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *inner = gr_sequential_new(t, net, "inner");
     gr_detach_keep(t, inner, "h", gr_full(t, GR_SHAPE(2), 7));
@@ -131,9 +127,8 @@ static bool program(gr_tape *t, void *argument)
     gr_module_free(r.net);
     return good;
 }
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     fail_every_allocation(program, NULL);
 }
 

@@ -20,9 +20,8 @@ static void *classify(void *argument)
     return NULL;
 }
 
-static void forward_passes_side_by_side_give_the_same_bits(void **state)
+TEST(forward_passes_side_by_side_give_the_same_bits)
 {
-    (void)state;
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     const gr_lstm *lstm = gr_lstm_new(t, net, "lstm", 5, 16, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
@@ -61,9 +60,8 @@ static void *train(void *argument)
     return NULL;
 }
 
-static void training_side_by_side_gives_the_bits_of_training_alone(void **state)
+TEST(training_side_by_side_gives_the_bits_of_training_alone)
 {
-    (void)state;
     trained r[3] = { { 0 } };
     pthread_t thread[2];
     for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&thread[i], NULL, train, &r[i]), 0);

@@ -196,16 +196,14 @@ static void fail_if_wanted(const model *m)
     programs++, allocations += models_fail_all(m);
 }
 
-static void a_program_of_each_family(void **state)
+TEST(a_program_of_each_family)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(models); k++) fail_if_wanted(&models[k]);
     for (size_t k = 0; k < COUNT(families); k++) fail_if_wanted(&families[k]);
 }
 
-static void every_placement_of_norms_in_an_lstm(void **state)
+TEST(every_placement_of_norms_in_an_lstm)
 {
-    (void)state;
     for (unsigned norm = 0; norm < GR_LSTM_BN; norm++) {
         char name[64];
         if (norm == GR_LSTM_LN_PER_GATE || norm == (GR_LSTM_LN_PER_GATE | GR_LSTM_LN_C)) continue; /* no norm of the gates */

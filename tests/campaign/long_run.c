@@ -75,9 +75,8 @@ static void train_long(const model *m)
     assert_int_equal(memory.live, 0);
 }
 
-static void memory_does_not_grow(void **state)
+TEST(memory_does_not_grow)
 {
-    (void)state;
     for (size_t k = 0; k < COUNT(models); k++) train_long(&models[k]);
     for (size_t k = 0; k < COUNT(more); k++) train_long(&more[k]);
 }
