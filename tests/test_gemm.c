@@ -2,10 +2,9 @@
 #include "core/gemm.h"
 #include "tests/test.h"
 
-static gr_real reference_fma(gr_real a, gr_real b, gr_real c)
-{
-    return sizeof(gr_real) == 4 ? (gr_real)fmaf((float)a, (float)b, (float)c) : a * b + c;
-}
+/* a b + c, rounded once in float as fmaf would: all values here are multiples of 2^-23 below 1, so that products and sums are multiples of
+ * 2^-46, and double holds those below 2^7 exactly. */
+static gr_real reference_fma(gr_real a, gr_real b, gr_real c) { return (gr_real)((double)a * (double)b + (double)c); }
 
 static uint32_t random_state;
 static size_t below(size_t n)
@@ -59,13 +58,14 @@ static void make_product(product *p, size_t M, size_t N, size_t K)
         if (p->kind != OLD_C) p->before[i] = (gr_real)NAN; /* not to be read */
     memcpy(p->C, p->before, held * sizeof *p->C), memcpy(p->want, p->before, held * sizeof *p->C);
     const gr_start start = start_of(p);
-    for (size_t i = 0; i < M; i++)
-        for (size_t j = 0; j < N; j++) {
-            gr_real c = start.data ? start.data[i * start.row + j] : 0;
-            for (size_t k = 0; k < K; k++)
-                c = reference_fma(p->A.data[i * p->A.row + k * p->A.col], p->B.data[k * p->B.row + j * p->B.col], c);
-            p->want[i * p->c_row + j] = c;
+    for (size_t i = 0; i < M; i++) {
+        gr_real *c = p->want + i * p->c_row;
+        for (size_t j = 0; j < N; j++) c[j] = start.data ? start.data[i * start.row + j] : 0;
+        for (size_t k = 0; k < K; k++) {
+            const gr_real a = p->A.data[i * p->A.row + k * p->A.col], *b = p->B.data + k * p->B.row;
+            for (size_t j = 0; j < N; j++) c[j] = reference_fma(a, b[j * p->B.col], c[j]);
         }
+    }
 }
 
 static void free_product(product *p) { free(p->a), free(p->b), free(p->other), free(p->before), free(p->want), free(p->C); }
