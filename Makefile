@@ -51,6 +51,8 @@ SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)
 SONAME  := lib$(NAME).so.$(basename $(VERSION))
 EXAMPLES  := $(patsubst %.c,%,$(wildcard examples/*.c))
 TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
+DIVE_TESTS := $(filter $(DIR)/tests/test_dive_% $(DIR)/tests/test_plot_% $(DIR)/tests/test_program_deep_dive,$(TESTS))
+MAIN_TESTS := $(filter-out $(DIVE_TESTS),$(TESTS))
 BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
 CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
 FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -94,8 +96,11 @@ $(DIR)/%: $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
 BOTH    := $(MAKE) --no-print-directory
 tests: $(TESTS)
-test: ; +@tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float tests && $(BOTH) REAL=double tests && \
-	tests/tools/run_tests.sh $(B)/$(CONFIG)
+main-tests: $(MAIN_TESTS)
+dive-tests: $(DIVE_TESTS)
+build_both = tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float $1 && $(BOTH) REAL=double $1
+test: ; +@$(call build_both,main-tests) && tests/tools/run_tests.sh --gradients $(B)/$(CONFIG) $(notdir $(MAIN_TESTS))
+test-dive: ; +@$(call build_both,dive-tests) && tests/tools/run_tests.sh $(B)/$(CONFIG) $(notdir $(DIVE_TESTS))
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
 interchange: all $(DIR)/tests/interchange/logits
 	@$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
@@ -157,7 +162,8 @@ where: ; @echo $(DIR)
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
 #: make                  the library, and every example beside its source: examples/NAME
-#: make test             all tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
+#: make test             the tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
+#: make test-dive        those of the deep dive and of the plotting library
 #: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README, removals
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
@@ -178,7 +184,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: all library tests test fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon check-one check-install one install uninstall \
-	format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
+.PHONY: all library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
+	check-one check-install one install uninstall format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# run_tests.sh DIR: run DIR/float/tests/test_* and DIR/double/tests/test_*, as many at a time as there are processors. A line for each, the
-# output of those that fail, what was not run, and the sum. Then every operator found in the objects must be one whose gradient a test
-# has checked. Exit 1 if anything failed.
+# run_tests.sh [--gradients] DIR TEST...: run DIR/float/tests/TEST and DIR/double/tests/TEST for each TEST, as many at a time as there are
+# processors. Print a line for each, the output of those that fail, what was not run, and the sum. With --gradients every operator found in
+# the objects must be one whose gradient one of these tests has checked. Exit 1 if anything failed.
 if [ "$1" = --one ]; then # --one LOG DIR REAL NAME
     log=$2/$4.$5
     start=$(date +%s)
@@ -14,22 +14,26 @@ if [ "$1" = --one ]; then # --one LOG DIR REAL NAME
     exit 0
 fi
 
+gradients=0
+[ "$1" = --gradients ] && gradients=1 && shift
+dir=$1
+shift
 export ASAN_OPTIONS="allocator_may_return_null=1:$ASAN_OPTIONS" # tests ask for more memory than there is
 . "$(dirname "$0")/scratch.sh"
 new_scratch
 log=$scratch
 for real in float double; do
     : > "$log/checked.$real"
-    for source in tests/test_*.c; do echo "$real $(basename "$source" .c)"; done
-done | xargs -n 2 -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)" "$0" --one "$log" "$1"
-for real in float double; do
-    tests/tools/check_gradients.sh "$1/$real" "$log/checked.$real" > "$log/$real.gradients"
+    for name; do echo "$real $name"; done
+done | xargs -n 2 -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)" "$0" --one "$log" "$dir"
+[ $gradients = 0 ] || for real in float double; do
+    tests/tools/check_gradients.sh "$dir/$real" "$log/checked.$real" > "$log/$real.gradients"
     [ $? = 0 ] && echo ok > "$log/$real.gradients.verdict"
     cat "$log/$real.gradients"
 done
 
 grep -h '^not run: ' "$log"/* 2> /dev/null | sort -u
-expected=$(($(ls tests/test_*.c | wc -l) * 2 + 2))
+expected=$((($# + gradients) * 2))
 passed=$(grep -l '^ok$' "$log"/*.verdict 2> /dev/null | wc -l)
 echo "$passed passed, $((expected - passed)) failed"
 [ "$passed" = "$expected" ]
