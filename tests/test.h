@@ -106,6 +106,14 @@ static inline void fill_random(uint64_t *seed, gr_real *x, size_t n, double low,
     }
 }
 
+/* What an elementwise operator may lack while it is only its line in ops/unary.def or ops/binary.def: .ci/full sets GRADUS_RECORDS, and then
+ * nothing may be missing. */
+static inline void test_lacks(const char *what, const char *name)
+{
+    if (getenv("GRADUS_RECORDS")) fail_msg("no %s of %s", what, name);
+    print_message("not run: no %s of %s\n", what, name);
+}
+
 /* EACH_ISA(isa) { ... }: isa is the name of every instruction set that this build holds and this CPU has. */
 #define EACH_ISA(isa) for (const char *isa = test_isa_after(NULL); isa; isa = test_isa_after(isa))
 static inline const char *test_isa_after(const char *last)

@@ -67,7 +67,7 @@ TEST(gradients_match_finite_differences)
         }
 }
 
-/* Values and derivatives that PyTorch 2 gives in float64. */
+/* Values and derivatives that PyTorch 2 gives in float64, at special places; test_parity.c has ordinary ones of every operator. */
 static const struct { const char *name; gr_real a, b, y, da, db; } known[] = {
     { "add", 1, 2, 3, 1, 1 },
     { "sub", 1, 2.5, -1.5, 1, -1 },
@@ -100,20 +100,16 @@ static const struct { const char *name; gr_real a, b, y, da, db; } known[] = {
 TEST(values_and_derivatives_are_the_known_ones)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    for (size_t i = 0; i < COUNT(ops); i++) {
-        size_t seen = 0;
-        for (size_t k = 0; k < COUNT(known); k++) {
-            if (strcmp(known[k].name, ops[i].name)) continue;
-            gr_tape_reset(t);
-            gr_tensor *in[] = { gr_want_grad(t, gr_scalar(t, (double)known[k].a)), gr_want_grad(t, gr_scalar(t, (double)known[k].b)) };
-            gr_tensor *y = ops[i].f(t, in, NULL);
-            assert_true(gr_backward(t, y));
-            assert_values(y, 1e-6, known[k].y);
-            assert_close(gr_grad(t, in[0]), &known[k].da, 1, 1e-6);
-            assert_close(gr_grad(t, in[1]), &known[k].db, 1, 1e-6);
-            seen++;
-        }
-        if (!seen) fail_msg("no known value of %s", ops[i].name);
+    for (size_t k = 0; k < COUNT(known); k++) {
+        size_t i = 0;
+        while (strcmp(known[k].name, ops[i].name)) assert_true(++i < COUNT(ops));
+        gr_tape_reset(t);
+        gr_tensor *in[] = { gr_want_grad(t, gr_scalar(t, (double)known[k].a)), gr_want_grad(t, gr_scalar(t, (double)known[k].b)) };
+        gr_tensor *y = ops[i].f(t, in, NULL);
+        assert_true(gr_backward(t, y));
+        assert_values(y, 1e-6, known[k].y);
+        assert_close(gr_grad(t, in[0]), &known[k].da, 1, 1e-6);
+        assert_close(gr_grad(t, in[1]), &known[k].db, 1, 1e-6);
     }
     gr_tape_free(t);
 }

@@ -50,7 +50,7 @@ static real tanh_slope(real x) { return 1.5957691216057307117597842397375L * (1 
     REFERENCE(relu, x > 0 ? x : 0, (real)(x > 0), 0) \
     REFERENCE(leaky_relu, x > 0 ? x : (real)(gr_real)0.1 * x, x > 0 ? 1 : (real)(gr_real)0.1, 0) \
     REFERENCE(elu, x > 0 ? x : (real)(gr_real)0.7 * expm1l(x), x > 0 ? 1 : (real)(gr_real)0.7 * expl(x), 0) \
-    REFERENCE(clamp, x < -9 ? -9 : x > 0.5L ? 0.5L : x, (real)(x >= -9 && x <= 0.5L), 0)
+    REFERENCE(clamp, x < -1 ? -1 : x > 0.5L ? 0.5L : x, (real)(x >= -1 && x <= 0.5L), 0)
 
 #define REFERENCE(op, y, dx, lost) \
     static real op##_y(real x) { return y; } \
@@ -71,10 +71,24 @@ EXTREMES
 #undef UNARY_2
 #undef UNARY_FAR
 
-typedef real formula(real x);
-#define REFERENCE(op, y, dx, lost) { #op, op##_of, op##_y, op##_dx, lost },
-static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *); formula *y, *dx; double lost; } unary[] = { EXTREMES };
+static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *); } unary[] = {
+#define UNARY(op, ...) { #op, op##_of },
+#define UNARY_FAR UNARY
+#define UNARY_1 UNARY
+#define UNARY_2 UNARY
+#include "ops/unary.def"
+};
+
+typedef struct { const char *name; real (*y)(real x), (*dx)(real x); double lost; } reference;
+#define REFERENCE(op, y, dx, lost) { #op, op##_y, op##_dx, lost },
+static const reference references[] = { EXTREMES };
 #undef REFERENCE
+static const reference *reference_of(const char *name)
+{
+    for (size_t k = 0; k < COUNT(references); k++)
+        if (!strcmp(references[k].name, name)) return &references[k];
+    return NULL;
+}
 
 /* Rounding of a result, of what cancels, and of a subnormal number that is multiplied. */
 static bool right(gr_real got, real want, double lost)
@@ -84,7 +98,7 @@ static bool right(gr_real got, real want, double lost)
     return fabsl((real)got - want) <= 16 * EPSILON * fabsl(want) + 4 * EPSILON * lost + 128 * SMALLEST;
 }
 
-TEST(one_input)
+TEST(operators_of_one_input_are_right_at_the_ends_of_the_range)
 {
     const double factors[] = { 1, -3, 1e-30, 1e25 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -93,38 +107,26 @@ TEST(one_input)
     int wrong = 0;
     for (size_t i = 0; i < n; i++) x[i] = point(i / COUNT(factors)), dy[i] = (gr_real)factors[i % COUNT(factors)];
     for (size_t k = 0; k < COUNT(unary); k++) {
+        const reference *const want = reference_of(unary[k].name);
+        if (!want) {
+            test_lacks("reference", unary[k].name);
+            continue;
+        }
         gr_tape_reset(t);
         gr_tensor *in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(n))), *y = unary[k].f(t, in);
         assert_true(gr_backward_from(t, y, dy));
         for (size_t i = 0; i < n; i++) {
-            const real v = (real)x[i], g = (real)dy[i], dx = unary[k].dx(v) * g;
-            const double lost = unary[k].lost;
-            if (!right(y->data[i], unary[k].y(v), lost))
-                wrong++, print_error("%s(%a) is %g, and should be %Lg\n", unary[k].name, (double)x[i], (double)y->data[i], unary[k].y(v));
-            const bool range = isinf(y->data[i]) || fabsl(g) * fabsl(unary[k].dx(v)) * EPSILON < SMALLEST || fabsl(g) > 1e20L;
-            if (!range && !right(gr_grad(t, in)[i], dx, lost * fabs((double)dy[i])))
+            const real v = (real)x[i], g = (real)dy[i], dx = want->dx(v) * g;
+            if (!right(y->data[i], want->y(v), want->lost))
+                wrong++, print_error("%s(%a) is %g, and should be %Lg\n", unary[k].name, (double)x[i], (double)y->data[i], want->y(v));
+            const bool range = isinf(y->data[i]) || fabsl(g) * fabsl(want->dx(v)) * EPSILON < SMALLEST || fabsl(g) > 1e20L;
+            if (!range && !right(gr_grad(t, in)[i], dx, want->lost * fabs((double)dy[i])))
                 wrong++, print_error("%s'(%a) %g is %g, and should be %Lg\n", unary[k].name, (double)x[i], (double)dy[i],
                                      (double)gr_grad(t, in)[i], dx);
         }
     }
     gr_tape_free(t);
     assert_int_equal(wrong, 0);
-}
-
-TEST(each_operator_is_in_the_list)
-{
-    const char *const all[] = {
-#define UNARY(op, ...) #op,
-#define UNARY_FAR UNARY
-#define UNARY_1 UNARY
-#define UNARY_2 UNARY
-#include "ops/unary.def"
-    };
-    for (size_t i = 0; i < COUNT(all); i++) {
-        size_t k = 0;
-        while (k < COUNT(unary) && strcmp(unary[k].name, all[i])) k++;
-        if (k == COUNT(unary)) fail_msg("no reference for %s", all[i]);
-    }
 }
 
 /* ---- Two inputs: a over all points, b over all points, or a target in 0 .. 1 ---- */
@@ -166,7 +168,7 @@ typedef real pair_formula(real a, real b);
 static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *, gr_tensor *); pair_formula *want[3]; } pairs[] = { PAIRS };
 #undef PAIR
 
-TEST(two_inputs)
+TEST(operators_of_two_inputs_are_right_at_the_ends_of_the_range)
 {
     static gr_real a[POINTS * POINTS], b[POINTS * POINTS], ones[POINTS * POINTS];
     const gr_real targets[] = { 0, (gr_real)SMALLEST, (gr_real)1e-10, (gr_real)0.1, 0.5, 1 };
@@ -198,9 +200,8 @@ TEST(two_inputs)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_input),
-        cmocka_unit_test(each_operator_is_in_the_list),
-        cmocka_unit_test(two_inputs),
+        cmocka_unit_test(operators_of_one_input_are_right_at_the_ends_of_the_range),
+        cmocka_unit_test(operators_of_two_inputs_are_right_at_the_ends_of_the_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,8 +44,8 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 
 #define UNARY(name, ...) CASE(name) { return gr_##name(t, A); }
 #define UNARY_FAR UNARY
-#define UNARY_1(name, ...)
-#define UNARY_2(name, ...)
+#define UNARY_1(name, p, y, dx, value, ...) CASE(name) { return gr_##name(t, A, value); }
+#define UNARY_2(name, p, q, y, dx, value, other, ...) CASE(name) { return gr_##name(t, A, value, other); }
 #include "ops/unary.def"
 #undef UNARY
 #undef UNARY_FAR
@@ -59,9 +59,6 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 #undef BINARY
 #undef COMPARE
 
-CASE(leaky_relu) { return gr_leaky_relu(t, A, 0.1); }
-CASE(elu) { return gr_elu(t, A, 0.7); }
-CASE(clamp) { return gr_clamp(t, A, -1, 0.5); }
 CASE(pow_scalar) { return gr_pow(t, A, gr_scalar(t, 2.5)); }
 CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_mul(t, A, gr_scalar(t, 2)), B); }
 
@@ -120,14 +117,15 @@ CASE(layer_norm_2d) { return gr_layer_norm(t, A, 2, B, C, 1e-5); }
 CASE(layer_norm_plain) { return gr_layer_norm(t, A, 1, NULL, NULL, 1e-5); }
 
 typedef gr_tensor *case_function(gr_tape *t, const inputs *c);
-static const struct { const char *name; case_function *f; } cases[] = {
-#define ROW(name) { #name, case_##name },
-#define UNARY(name, ...) ROW(name)
+static const struct { const char *name; case_function *f; bool is_line; } cases[] = { /* is_line: of a .def, so that its record may be missing */
+#define ROW(name) { #name, case_##name, false },
+#define LINE(name) { #name, case_##name, true },
+#define UNARY(name, ...) LINE(name)
 #define UNARY_FAR UNARY
 #define UNARY_1 UNARY
 #define UNARY_2 UNARY
 #include "ops/unary.def"
-#define BINARY(name, ...) ROW(name) ROW(name##_broadcast)
+#define BINARY(name, ...) LINE(name) LINE(name##_broadcast)
 #define COMPARE(name, ...)
 #include "ops/binary.def"
 #define REDUCE_ROW(name, ...) ROW(name)
@@ -161,7 +159,8 @@ TEST(every_operator_agrees)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
         print_message("%s\n", cases[i].name);
-        compare_case(cases[i].name, cases[i].f, sizeof(gr_real) == 8 ? 1e-12 : 1e-5);
+        if (cases[i].is_line && !find(cases[i].name, "y", SIZE_MAX)) test_lacks("record", cases[i].name);
+        else compare_case(cases[i].name, cases[i].f, sizeof(gr_real) == 8 ? 1e-12 : 1e-5);
     }
 }
 
