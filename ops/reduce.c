@@ -50,6 +50,20 @@ bool gr__reduction_of(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_axes a
     return true;
 }
 
+size_t gr__reduction_chunk(const gr__reduction *r)
+{
+    enum { CHUNK = 16384 };
+    return r->n && r->n < CHUNK ? CHUNK / r->n : r->n ? 1 : CHUNK;
+}
+
+const gr_real *gr__reduction_rows(gr_tape *t, const gr__reduction *r, const gr_tensor *x, gr_real *buffer)
+{
+    if (r->in_rows) return x->data;
+    gr_real *rows = buffer ? buffer : gr_save_reals(t, x->len);
+    if (rows) gr__strided_copy(t, r->to_rows, rows, x->data);
+    return rows;
+}
+
 /* ---- Sum, mean ---- */
 
 typedef struct { gr_shape ones; gr_real factor; } sum_saved;

@@ -200,20 +200,6 @@ static void rows_run(gr_tape *t, rows_call *c)
     gr_parallel(t, (c->s->r.rows + most - 1) / most, 0.5 * (double)(c->s->r.rows * c->s->r.n), rows_task, c);
 }
 
-size_t gr__reduction_chunk(const gr__reduction *r)
-{
-    enum { CHUNK = 16384 };
-    return r->n && r->n < CHUNK ? CHUNK / r->n : r->n ? 1 : CHUNK;
-}
-
-const gr_real *gr__reduction_rows(gr_tape *t, const gr__reduction *r, const gr_tensor *x, gr_real *buffer)
-{
-    if (r->in_rows) return x->data;
-    gr_real *rows = buffer ? buffer : gr_save_reals(t, x->len);
-    if (rows) gr__strided_copy(t, r->to_rows, rows, x->data);
-    return rows;
-}
-
 static void rows_node(gr_tape *t, const gr_node *n)
 {
     const rows_saved *s = n->saved;
