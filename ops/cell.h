@@ -32,4 +32,7 @@ typedef struct {
     double *dh_squares, *dc_squares; /* add the squares of the gradients of h and c; NULL: not asked for */
 } gr__cell;
 
+/* Whether row r has no value at this time. lengths NULL: every row has one. */
+static inline bool gr__past_end(const int *lengths, size_t r, size_t time) { return lengths && (size_t)lengths[r] <= time; }
+
 #endif

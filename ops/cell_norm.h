@@ -5,8 +5,6 @@
 #include "ops/cell.h"
 #include "ops/norm_far.h"
 
-INLINE bool cell_past_end(const gr__cell *s, size_t r) { return s->lengths && (size_t)s->lengths[r] <= s->time; }
-
 /* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d (0, but for rounding). Where
  * var + eps is 0, rstd is 0 by definition. */
 INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)

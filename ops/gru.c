@@ -49,7 +49,7 @@ KERNEL(void, gru_forward, const gr__cell *s)
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *h = s->h + r * H, *a = s->gates + r * 3 * H, *un = s->more + r * H;
-        if (cell_past_end(s, r)) {
+        if (gr__past_end(s->lengths, r, s->time)) {
             memcpy(h, s->h_prev + r * H, H * sizeof *h);
             continue;
         }
@@ -79,7 +79,7 @@ KERNEL(void, gru_backward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *a = s->gates + r * 3 * H, *u = s->wh + r * 3 * H, *un = s->more + r * H, *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
-        if (cell_past_end(s, r)) {
+        if (gr__past_end(s->lengths, r, s->time)) {
             cell_no_gradient(s, r);
             continue;
         }
@@ -99,9 +99,6 @@ KERNEL(void, gru_backward, const gr__cell *s)
 }
 
 #if GR_HOST
-static void gru_rows_forward(int isa, const gr__cell *s) { gru_forward[isa](s); }
-static void gru_rows_backward(int isa, const gr__cell *s) { gru_backward[isa](s); }
-
 static const gr_op gru_op = { .name = "gru", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
 static const gr__kind gru_kind = { .op = &gru_op,
                                    .prefix = "GR_GRU",
@@ -109,8 +106,8 @@ static const gr__kind gru_kind = { .op = &gru_op,
                                    .norms = GR_GRU_LN_BA2016,
                                    .apart = true,
                                    .nanoseconds = 4,
-                                   .forward = gru_rows_forward,
-                                   .backward = gru_rows_backward };
+                                   .forward = gru_forward,
+                                   .backward = gru_backward };
 
 gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {

@@ -17,6 +17,7 @@
  * Saved: i f g o, c, tanh(n), and of each norm its argument with mean and rstd; xhat is recomputed. What falls below 2^-100 in the
  * state or in its gradient becomes 0 (r_flush). A row past its end keeps its state, and passes its gradient on. */
 #include "ops/cell_norm.h"
+#include "ops/lstm_bn.h"
 #include "ops/sequence.h"
 
 /* a [4H] becomes i, f, g, o. */
@@ -45,7 +46,7 @@ KERNEL(void, lstm_forward, const gr__cell *s)
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *c = s->c + r * H, *h = s->h + r * H, *tanh_c = s->more + r * H;
-        if (cell_past_end(s, r)) {
+        if (gr__past_end(s->lengths, r, s->time)) {
             memcpy(c, s->c_prev + r * H, H * sizeof *c);
             memcpy(h, s->h_prev + r * H, H * sizeof *h);
             continue;
@@ -90,7 +91,7 @@ KERNEL(void, lstm_backward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *da = s->gates + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
         const gr_real *dy = s->dy + r * s->dy_row, *dn = s->ln_c.x ? s->ln_c.x + r * H : dh;
-        if (cell_past_end(s, r)) {
+        if (gr__past_end(s->lengths, r, s->time)) {
             cell_no_gradient(s, r);
             continue;
         }
@@ -105,9 +106,6 @@ KERNEL(void, lstm_backward, const gr__cell *s)
 }
 
 #if GR_HOST
-static void lstm_rows_forward(int isa, const gr__cell *s) { lstm_forward[isa](s); }
-static void lstm_rows_backward(int isa, const gr__cell *s) { lstm_backward[isa](s); }
-
 static const gr_op lstm_op = { .name = "lstm", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
 static const gr__kind lstm_kind = { .op = &lstm_op,
                                     .prefix = "GR_LSTM",
@@ -115,11 +113,11 @@ static const gr__kind lstm_kind = { .op = &lstm_op,
                                     .norms = 2 * GR_LSTM_BN - 1,
                                     .has_c = true,
                                     .nanoseconds = 5,
-                                    .forward = lstm_rows_forward,
-                                    .backward = lstm_rows_backward };
+                                    .forward = lstm_forward,
+                                    .backward = lstm_backward };
 
 gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {
-    return gr__sequence_run(t, &lstm_kind, x, w, options);
+    return (w && w->norm == GR_LSTM_BN ? gr__lstm_bn : gr__sequence_run)(t, &lstm_kind, x, w, options);
 }
 #endif

@@ -20,7 +20,6 @@
 #include "core/gemm.h"
 #include "core/kernel.h"
 #include "ops/lstm_bn.h"
-#include "ops/sequence.h"
 
 typedef struct {
     gr__sequence s;
@@ -328,12 +327,15 @@ static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)
     memcpy(s->c_n->data, s->c + s->T * s->B * H, s->B * H * sizeof(gr_real));
 }
 
-gr_recurrent_out gr__lstm_bn(gr_tape *t, gr__sequence *given, bool batch_first)
+gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
+                             const gr_sequence_config *options)
 {
     const gr_recurrent_out failed = { 0 };
-    lstm_bn_saved b = { .s = *given, .of_batch = gr_tape_training(t) };
+    lstm_bn_saved b = { 0 };
     gr__sequence *s = &b.s;
-    gr__sequence_outputs(t, s, batch_first, s->B ? lstm_bn_chunks(s->H) : 0);
+    if (!gr__sequence_understand(t, s, kind, x, w, options)) return failed;
+    b.of_batch = gr_tape_training(t);
+    gr__sequence_outputs(t, s, s->B ? lstm_bn_chunks(s->H) : 0);
     gr_mark mark = gr_tape_mark(t);
     bool good = lstm_bn_allocate(t, &b);
     if (gr_will_record(t, s->in, SEQ_INPUTS)) mark = gr_tape_mark(t);

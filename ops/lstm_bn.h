@@ -2,7 +2,7 @@
  * ops/lstm_bn_step.c. */
 #ifndef GR_LSTM_BN_H
 #define GR_LSTM_BN_H
-#include "core/op.h"
+#include "ops/sequence.h"
 
 enum { LSTM_BN_UNITS = 32 }; /* of a chunk, at most */
 
@@ -31,6 +31,10 @@ typedef struct {
     gr_real *dh, *dc, *dbias;
     double *dh_squares, *dc_squares; /* the sums of squares of the gradients of h and c go there; NULL: not asked for */
 } gr__lstm_bn_step;
+
+/* gr_lstm_sequence with GR_LSTM_BN. */
+gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
+                             const gr_sequence_config *options);
 
 void gr__lstm_bn_forward(int isa, const gr__lstm_bn_step *s);
 void gr__lstm_bn_backward(int isa, const gr__lstm_bn_step *s);

@@ -2,8 +2,6 @@
 #include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
 
-INLINE bool lstm_bn_past_end(const gr__lstm_bn_step *s, size_t r) { return s->lengths && (size_t)s->lengths[r] <= s->time; }
-
 /* Two passes, the second about a mean that it corrects. The first row is taken off first, so that equal values have variance 0. */
 INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n)
 {
@@ -11,17 +9,17 @@ INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n
     gr_real *restrict mean = n->mean, *restrict rstd = n->rstd, *restrict var = n->var;
     const gr_real per = s->live ? 1 / (gr_real)s->live : 0;
     size_t r = 0;
-    while (s->live && lstm_bn_past_end(s, r)) r++;
+    while (s->live && gr__past_end(s->lengths, r, s->time)) r++;
     for (size_t j = 0; j < n->N; j++) first[j] = n->x[r * n->row + j];
     for (r = 0; r < s->B; r++) {
         const gr_real *restrict x = n->x + r * n->row;
-        if (lstm_bn_past_end(s, r)) continue;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < n->N; j++) e[j] += x[j] - first[j];
     }
     for (size_t j = 0; j < n->N; j++) mean[j] = first[j] + e[j] * per, e[j] = 0;
     for (r = 0; r < s->B; r++) {
         const gr_real *restrict x = n->x + r * n->row;
-        if (lstm_bn_past_end(s, r)) continue;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < n->N; j++) e[j] += x[j] - mean[j], q[j] += r_square(x[j] - mean[j]);
     }
     for (size_t j = 0; j < n->N; j++) {
@@ -46,7 +44,7 @@ KERNEL(void, lstm_bn_forward, const gr__lstm_bn_step *s)
     for (size_t r = 0; r < s->B; r++) {
         gr_real *restrict a = s->gates + r * 4 * H, *restrict c = n->x + r * H;
         const gr_real *restrict wx = x->x + r * x->row, *restrict wh = w->x + r * w->row, *restrict c_prev = s->c_prev + r * H;
-        if (lstm_bn_past_end(s, r)) {
+        if (gr__past_end(s->lengths, r, s->time)) {
             memcpy(c, c_prev, u * sizeof *c);
             memcpy(s->h + r * H, s->h_prev + r * H, u * sizeof *c);
             continue;
@@ -62,7 +60,7 @@ KERNEL(void, lstm_bn_forward, const gr__lstm_bn_step *s)
     for (size_t r = 0; r < s->B; r++) {
         gr_real *restrict h = s->h + r * H, *restrict tanh_c = s->tanh_c + r * H;
         const gr_real *restrict c = n->x + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
-        if (lstm_bn_past_end(s, r)) continue;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < u; j++) tanh_c[j] = r_tanh(n->gain[j] * ((c[j] - n->mean[j]) * n->rstd[j]) + n->shift[j]);
         for (size_t j = 0; j < u; j++) h[j] = r_flush(o[j] * tanh_c[j]);
     }
@@ -75,7 +73,7 @@ INLINE void lstm_bn_norm_backward(const gr__lstm_bn_step *s, const gr__lstm_bn_n
     const gr_real *restrict mean = n->mean, *restrict rstd = n->rstd, *restrict gain = n->gain;
     for (size_t r = 0; r < s->B; r++) {
         const gr_real *restrict x = n->x + r * n->row, *restrict d = dy + r * dy_row;
-        if (lstm_bn_past_end(s, r)) continue;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < n->N; j++) e[j] += d[j], q[j] += d[j] * ((x[j] - mean[j]) * rstd[j]);
     }
     for (size_t j = 0; j < n->N; j++) n->dgain[j] += q[j];
@@ -85,7 +83,7 @@ INLINE void lstm_bn_norm_backward(const gr__lstm_bn_step *s, const gr__lstm_bn_n
     for (size_t r = 0; r < s->B; r++) {
         gr_real *restrict x = n->x + r * n->row;
         const gr_real *restrict d = dy + r * dy_row;
-        if (lstm_bn_past_end(s, r)) memset(x, 0, n->N * sizeof *x);
+        if (gr__past_end(s->lengths, r, s->time)) memset(x, 0, n->N * sizeof *x);
         else
             for (size_t j = 0; j < n->N; j++) x[j] = r_flush(rstd[j] * gain[j] * (d[j] - e[j] - (x[j] - mean[j]) * rstd[j] * q[j]));
     }
@@ -98,7 +96,7 @@ KERNEL(void, lstm_bn_backward, const gr__lstm_bn_step *s)
     for (size_t r = 0; r < s->B; r++) { /* tanh_c becomes the gradient of BN_c(c), o that of a_o; dh goes on through the gates */
         gr_real *restrict dh = s->dh + r * H, *restrict tanh_c = s->tanh_c + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
         const gr_real *restrict dy = s->dy + r * s->dy_row;
-        if (lstm_bn_past_end(s, r)) continue;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
         cell_square(s->dh_squares, u, dh, dy);
         for (size_t j = 0; j < u; j++) {
             const gr_real d = r_flush(dh[j] + dy[j]), O = o[j], y = tanh_c[j];
@@ -111,7 +109,7 @@ KERNEL(void, lstm_bn_backward, const gr__lstm_bn_step *s)
     for (size_t r = 0; r < s->B; r++) {
         gr_real *restrict dc = s->dc + r * H, *restrict i = s->gates + r * 4 * H, *restrict dbias = s->dbias;
         const gr_real *restrict c_prev = s->c_prev + r * H, *restrict dn = s->cell.x + r * H;
-        if (lstm_bn_past_end(s, r)) continue;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
         cell_square(s->dc_squares, u, dc, dn);
         for (size_t j = 0; j < u; j++) {
             const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = i[u + j], G = i[2 * u + j];

@@ -21,7 +21,7 @@ KERNEL(void, rnn_forward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
-        if (cell_past_end(s, r)) memcpy(s->h + r * H, s->h_prev + r * H, H * sizeof *s->h);
+        if (gr__past_end(s->lengths, r, s->time)) memcpy(s->h + r * H, s->h_prev + r * H, H * sizeof *s->h);
         else rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
     }
 }
@@ -41,7 +41,7 @@ KERNEL(void, rnn_backward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
-        if (cell_past_end(s, r)) {
+        if (gr__past_end(s->lengths, r, s->time)) {
             cell_no_gradient(s, r);
             continue;
         }
@@ -53,17 +53,14 @@ KERNEL(void, rnn_backward, const gr__cell *s)
 }
 
 #if GR_HOST
-static void rnn_rows_forward(int isa, const gr__cell *s) { rnn_forward[isa](s); }
-static void rnn_rows_backward(int isa, const gr__cell *s) { rnn_backward[isa](s); }
-
 static const gr_op rnn_op = { .name = "rnn", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
 static const gr__kind rnn_kind = { .op = &rnn_op,
                                    .prefix = "GR_RNN",
                                    .gates = 1,
                                    .norms = GR_RNN_LN_X | GR_RNN_LN_H | GR_RNN_LN_SUM,
                                    .nanoseconds = 2,
-                                   .forward = rnn_rows_forward,
-                                   .backward = rnn_rows_backward };
+                                   .forward = rnn_forward,
+                                   .backward = rnn_backward };
 
 gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
 {

@@ -135,7 +135,7 @@ static void sequence_forward_shard(void *argument, size_t shard, int thread)
         }
         sequence_products(f, &step, k, x, gr__work(f->t, thread));
         step.bias = f->bias, step.bias_h = f->bias_h;
-        s->kind->forward(gr_isa(f->t), &step);
+        s->kind->forward[gr_isa(f->t)](&step);
         for (size_t r = 0; r < step.R; r++) {
             gr_real *y = s->y->data + (step.time * s->of_time + (b + r) * s->of_row) * H;
             if (gr__past_end(step.lengths, r, step.time)) memset(y, 0, H * sizeof *y);
@@ -242,7 +242,7 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
             step.dh_squares = s->squares + 2 * shard * s->T + step.time, step.dc_squares = step.dh_squares + s->T;
             *step.dh_squares = *step.dc_squares = 0;
         }
-        s->kind->backward(isa, &step);
+        s->kind->backward[isa](&step);
         dwx = sequence_wx(&step), dwh = sequence_wh(&step);
         if (k || gr_grad(f->t, in[SEQ_H0]))
             gr__gemm_serial_packed(isa, step.R, H, G, (gr_mat){ dwh, G, 1 }, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, work);
@@ -309,9 +309,9 @@ gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size
     return gr_fail_as(t, GR_NO_MEMORY, s->kind->op->name, "out of memory: %zu steps of %zu sequences of %zu values", steps, s->B, width);
 }
 
-void gr__sequence_outputs(gr_tape *t, gr__sequence *s, bool batch_first, size_t parts)
+void gr__sequence_outputs(gr_tape *t, gr__sequence *s, size_t parts)
 {
-    s->y = gr_empty(t, batch_first ? GR_SHAPE(s->B, s->T, s->H) : GR_SHAPE(s->T, s->B, s->H));
+    s->y = gr_empty(t, s->batch_first ? GR_SHAPE(s->B, s->T, s->H) : GR_SHAPE(s->T, s->B, s->H));
     s->h_n = gr_empty(t, GR_SHAPE(s->B, s->H));
     if (s->kind->has_c) s->c_n = gr_empty(t, GR_SHAPE(s->B, s->H));
     if (s->dh_norm || s->dc_norm) s->squares = gr_save_zeros(t, 2 * parts * s->T * sizeof *s->squares);
@@ -367,14 +367,11 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
                                   const gr_sequence_config *options)
 {
     const gr_recurrent_out failed = { 0 };
-    const gr_sequence_config o = options ? *options : (gr_sequence_config){ 0 };
     gr__sequence s;
-    if (!gr__sequence_understand(t, &s, kind, x, w, &o)) return failed;
-    if (s.norm == GR_LSTM_BN) return gr__lstm_bn(t, &s, o.batch_first);
-
+    if (!gr__sequence_understand(t, &s, kind, x, w, options)) return failed;
     const bool recording = gr_will_record(t, s.in, SEQ_INPUTS);
     s.kept = recording && s.T ? s.T : 1;
-    gr__sequence_outputs(t, &s, o.batch_first, s.shards);
+    gr__sequence_outputs(t, &s, s.shards);
     gr_mark mark = gr_tape_mark(t);
     sequence_save_steps(t, &s);
     if (recording) mark = gr_tape_mark(t);

@@ -20,7 +20,7 @@ typedef struct {
     bool has_c;                                 /* a cell beside h */
     bool apart;                                 /* W h stays apart from W x, and b_hh with it: a gate multiplies a part of it */
     double nanoseconds;                         /* of a unit's step without products, about */
-    void (*forward)(int isa, const gr__cell *s), (*backward)(int isa, const gr__cell *s);
+    void (*const *forward)(const gr__cell *s), (*const *backward)(const gr__cell *s); /* kernels, one for each instruction set */
 } gr__kind;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     size_t of_time, of_row;                     /* in x and y: time t of sequence b is row t of_time + b of_row */
     size_t kept;                                /* steps that are kept: all when recording, else 1 */
     size_t groups, first, rest;                 /* of the gates' norms: how many, values of the first, of each other */
-    bool reverse, relu;
+    bool batch_first, reverse, relu;
     unsigned norm;
     gr_real eps;
     const int *lengths;
@@ -43,26 +43,25 @@ typedef struct {
 } gr__sequence;
 
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
-static inline bool gr__past_end(const int *lengths, size_t r, size_t time) { return lengths && (size_t)lengths[r] <= time; }
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
-/* Fill in all of s but what the operator saves. False, with an error, when something does not fit. */
+/* Check the arguments and fill in all of s except what the operator saves. options may be NULL. Returns false, with an error on t, when
+ * something does not fit. */
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *o);
+                             const gr_sequence_config *options);
 
 /* The whole operator: what a kind's public function does, and its node's backward and scratch. */
-gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
+gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
+                                  const gr_sequence_config *options);
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
 /* [steps, B, width] on the tape; an error when that does not fit this machine. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
 
-/* y, h_n and c_n; room for `parts` sums of squares, if norms are asked for. And the norms from them, at the end of backward. */
-void gr__sequence_outputs(gr_tape *t, gr__sequence *s, bool batch_first, size_t parts);
+/* Allocate y, h_n and c_n, and room for `parts` sums of squares if the caller asks for norms. At the end of backward, gr__sequence_norms
+ * makes the norms from these sums. */
+void gr__sequence_outputs(gr_tape *t, gr__sequence *s, size_t parts);
 void gr__sequence_norms(const gr__sequence *s, size_t parts);
-
-/* What ops/lstm_bn.c does: the rest of gr_lstm_sequence with GR_LSTM_BN. */
-gr_recurrent_out gr__lstm_bn(gr_tape *t, gr__sequence *s, bool batch_first);
 
 #endif

@@ -107,9 +107,10 @@ static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_sequenc
 }
 
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *o)
+                             const gr_sequence_config *options)
 {
     const gr_op *op = kind->op;
+    const gr_sequence_config *const o = options ? options : &(gr_sequence_config){ 0 };
     if (!gr_ready(t, op, x)) return false;
     if (!w) return gr_fail(t, op, "weights is NULL");
     *s = (gr__sequence){ .kind = kind,
@@ -133,7 +134,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     s->shards = (s->B + 7) / 8 < 8 ? (s->B + 7) / 8 : 8;
     s->groups = kind->apart ? 2 : s->norm & GR_LSTM_LN_PER_GATE ? 4 : 1;
     s->first = kind->apart ? 2 * s->H : s->G / s->groups, s->rest = s->H;
-    s->reverse = o->reverse, s->relu = o->relu;
+    s->batch_first = o->batch_first, s->reverse = o->reverse, s->relu = o->relu;
     s->dh_norm = o->dh_norm, s->dc_norm = kind->has_c ? o->dc_norm : NULL;
     s->eps = (gr_real)(o->eps == GR_NONE ? 0 : o->eps ? o->eps : 1e-5);
     return true;
