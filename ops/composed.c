@@ -66,24 +66,6 @@ gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_int
     return gr_sum(t, loss, GR_AXES(axis), false); /* over one class: drops its axis */
 }
 
-/* ---- Normalization ---- */
-
-gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
-{
-    if (gr_failed(t) || !x) return NULL;
-    if (axes < 1 || axes > x->rank) return gr_fail(t, NULL, "layer_norm_composed: x is %s, and axes %d", gr_shape_text(t, x), axes);
-    gr_axes last = { .count = axes };
-    gr_shape shape = { .rank = axes };
-    for (int i = 0; i < axes; i++) last.axis[i] = i - axes, shape.dim[i] = x->dim[x->rank - axes + i];
-
-    gr_tensor *d = gr_sub(t, x, gr_mean(t, x, last, true));
-    gr_tensor *var = gr_mean(t, gr_square(t, d), last, true);
-    gr_tensor *y = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps))));
-    if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
-    if (beta) y = gr_add(t, y, gr_reshape(t, beta, shape));
-    return y;
-}
-
 /* ---- Attention ---- */
 
 /* [B, T, heads d] to [B, heads, T, d]. */

@@ -1,6 +1,6 @@
-/* ops/composed.h - the twins: fused operators written from plain ones, as a lesson would write them. A twin is the
- * specification of its fused operator, and the other side of the speed table; both agree forward and backward. A twin checks only what its
- * plain operators check: it takes arguments that its fused operator has accepted. */
+/* ops/composed.h - the twins: fused operators written from plain ones, as a lesson would write them. A twin is the specification of its
+ * fused operator and the other side of the speed table; the tests compare the two, forward and backward. A twin checks only what its plain
+ * operators check: give it arguments that the fused operator has accepted. */
 #ifndef GR_COMPOSED_H
 #define GR_COMPOSED_H
 #include "ops/ops.h"
@@ -16,9 +16,6 @@ GR_API gr_tensor *gr_log_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
 /* gr_cross_entropy: log_softmax, the targets' values picked, weighted, averaged. Here an ignored sample must be finite. */
 GR_API gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* gr_layer_norm: x - mean, its mean square, a root, a division, a product, a sum. eps above 0. */
-GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
-
 /* gr_attention: heads to an axis of their own, scores, where, softmax, dropout, product. Here what k and v hold must be finite. */
 GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options);
 
@@ -28,17 +25,19 @@ GR_API gr_tensor *gr_conv2d_composed(gr_tape *t, gr_tensor *x, gr_tensor *weight
 GR_API gr_tensor *gr_max_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 GR_API gr_tensor *gr_avg_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 
-/* gr_norm_axes, gr_group_norm, gr_instance_norm: the same over other axes. gr_rms_norm: the same without a mean. eps above 0. */
+/* gr_norm_axes: x - mean, its mean square, a root, a division, a product, a sum. The next three are the same over other axes;
+ * gr_rms_norm_composed is the same without a mean. eps must be above 0. */
 GR_API gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps);
+GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
 GR_API gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps);
 GR_API gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps);
 GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps);
 
-/* gr_batch_norm: sums over what is real, divided by how much that is. */
+/* gr_batch_norm: sums over the real positions, divided by how many these are. */
 GR_API gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta,
                                          const gr_batch_norm_settings *options);
 
-/* gr_lstm_sequence and the others, step by step: about 20 nodes each. Batch norms leave their running buffers alone. */
+/* gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, a few dozen operators for each time step. The running statistics of batch norms do not change. */
 GR_API gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 GR_API gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 GR_API gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);

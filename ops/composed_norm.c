@@ -1,6 +1,24 @@
-/* ops/composed_norm.c - the twins of batch, group, instance and RMS norm, and of the norm over any axes. */
+/* ops/composed_norm.c - the twins of the normalizations, as a lesson writes them: over any axes first, of which layer, group and instance
+ * norm are cases; then RMS norm and batch norm. */
 #include "core/op.h"
 #include "ops/composed.h"
+
+/* The last `count` axes. */
+static gr_axes composed_last(int count)
+{
+    gr_axes last = { .count = count };
+    for (int i = 0; i < count && i < GR_MAX_RANK; i++) last.axis[i] = i - count;
+    return last;
+}
+
+/* The axes of x from first on, except `axis`. */
+static gr_axes composed_without(const gr_tensor *x, int first, int axis)
+{
+    gr_axes over = { 0 };
+    for (int i = first; i < x->rank; i++)
+        if (i != (axis + x->rank) % x->rank) over.axis[over.count++] = i;
+    return over;
+}
 
 /* gamma * y + beta, both of a shape that broadcasts to y's. */
 static gr_tensor *composed_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
@@ -30,6 +48,11 @@ gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes
     return composed_affine(t, y, gamma, beta, composed_ones(x, affine, false));
 }
 
+gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
+{
+    return gr_norm_axes_composed(t, x, composed_last(axes), composed_last(axes), gamma, beta, eps);
+}
+
 gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     if (gr_failed(t) || !x || x->rank < 2) return NULL;
@@ -41,19 +64,14 @@ gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_te
 gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     if (gr_failed(t) || !x || x->rank < 3) return NULL;
-    gr_axes over = { 0 };
-    for (int i = 1; i < x->rank; i++)
-        if (i != (axis + x->rank) % x->rank) over.axis[over.count++] = i;
-    return gr_norm_axes_composed(t, x, over, GR_AXES(axis), gamma, beta, eps);
+    return gr_norm_axes_composed(t, x, composed_without(x, 1, axis), GR_AXES(axis), gamma, beta, eps);
 }
 
 gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
 {
     if (gr_failed(t) || !x) return NULL;
-    gr_axes last = { .count = axes };
-    for (int i = 0; i < axes; i++) last.axis[i] = i - axes;
-    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), last, true), gr_scalar(t, eps)));
-    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, last, false));
+    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(axes), true), gr_scalar(t, eps)));
+    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(axes), false));
 }
 
 /* ---- Batch norm ---- */
@@ -82,11 +100,10 @@ gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor 
     const gr_batch_norm_settings o = options ? *options : (gr_batch_norm_settings){ 0 };
     if (gr_failed(t) || !x || x->rank < 2) return NULL;
     axis = (axis + x->rank) % x->rank;
-    gr_axes over = { 0 };
-    for (int i = 0; i < x->rank; i++)
-        if (i != axis) over.axis[over.count++] = i;
+    const gr_axes over = composed_without(x, 0, axis);
     const gr_shape channels = composed_ones(x, GR_AXES(axis), false);
     gr_tensor *real = composed_real(t, x, axis, &o), *none = gr_scalar(t, 0), *n = gr_sum(t, real, GR_ALL_AXES, false);
+    n = gr_maximum(t, n, gr_scalar(t, 1)); /* a step of an LSTM may have no real row */
     gr_tensor *mean, *var;
     if (o.running_mean && !gr_tape_training(t)) {
         mean = gr_reshape(t, gr_detach(t, o.running_mean), channels), var = gr_reshape(t, gr_detach(t, o.running_var), channels);

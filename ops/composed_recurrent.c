@@ -1,100 +1,116 @@
-/* ops/composed_recurrent.c - LSTM, GRU and plain RNN from plain operators, a few nodes for each step. */
+/* ops/composed_recurrent.c - LSTM, GRU and plain RNN from plain operators: first one step of an LSTM with layer norms, as a lecture shows
+ * it; then the norms' other places, batch norms, GRU and RNN, and the loop over time with lengths and directions. */
 #include "core/op.h"
 #include "ops/composed.h"
 
-/* LN of a [B, 4H] or [B, H], if norm has the bit; in groups of N values. */
-static gr_tensor *twin_norm(gr_tape *t, gr_tensor *a, const gr_recurrent_weights *w, unsigned bit, gr_lstm_ln ln, size_t N, double eps)
+/* ---- One step of an LSTM with layer norms ----
+ *
+ *     a = LN(w_ih x) + LN(w_hh h) + b_ih + b_hh       [B, 4H]: four blocks of H columns, a_i a_f a_g a_o, in PyTorch's order
+ *     c = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g)     [B, H]
+ *     h = sigmoid(a_o) tanh(LN(c))                    [B, H]     Hochreiter, Schmidhuber 1997; Ba, Kiros, Hinton 2016, eq. 20-22
+ *
+ * of B sequences with I inputs and H units:   x [B, I]   h, c [B, H]   w_ih [4H, I]   w_hh [4H, H]   b_ih, b_hh [4H] */
+typedef struct { gr_tensor *h, *c; } twin_state;
+
+/* LN(z) = gain (z - mean) / sqrt(var + eps) + shift, mean and variance over the last axis.   z [B, N]   gain, shift [N] */
+static gr_tensor *twin_layer_norm(gr_tape *t, gr_tensor *z, gr_tensor *gain, gr_tensor *shift, double eps)
 {
-    if (!a || !(w->norm & bit)) return a;
-    gr_tensor *groups = gr_reshape(t, a, GR_SHAPE(a->dim[0], a->dim[1] / N, N));
-    gr_tensor *xhat = gr_reshape(t, gr_layer_norm(t, groups, 1, NULL, NULL, eps), gr_shape_of(a));
-    return gr_add(t, gr_mul(t, xhat, ln.weight), ln.bias);
+    gr_tensor *d = gr_sub(t, z, gr_mean(t, z, GR_AXES(-1), true));
+    gr_tensor *var = gr_mean(t, gr_square(t, d), GR_AXES(-1), true);                          /* [B, 1] */
+    gr_tensor *xhat = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps))));            /* [B, N] */
+    return gr_add(t, gr_mul(t, gain, xhat), shift);
 }
 
-/* [B, 1]: 1 where time is before the sequence's end, else 0 */
-static gr_tensor *twin_real(gr_tape *t, const gr_ints *lengths, size_t time)
+static gr_tensor *twin_block(gr_tape *t, gr_tensor *a, size_t k, size_t H) { return gr_narrow(t, a, 1, k * H, H); }
+
+/* The cell after this step, from a [B, 4H] and the cell before it; *o is the output gate. */
+static gr_tensor *twin_cell(gr_tape *t, gr_tensor *a, gr_tensor *c, size_t H, gr_tensor **o)
 {
-    gr_tensor *m = gr_zeros(t, GR_SHAPE(lengths->len, 1));
-    for (size_t b = 0; m && b < lengths->len; b++) m->data[b] = (size_t)lengths->data[b] > time;
-    return m;
+    gr_tensor *i = gr_sigmoid(t, twin_block(t, a, 0, H));
+    gr_tensor *f = gr_sigmoid(t, twin_block(t, a, 1, H));
+    gr_tensor *g = gr_tanh(t, twin_block(t, a, 2, H));
+    *o = gr_sigmoid(t, twin_block(t, a, 3, H));
+    return gr_add(t, gr_mul(t, f, c), gr_mul(t, i, g));
 }
 
-/* BN of a [B, N] over the rows whose mark is 1; in evaluation, by the buffers. */
-static gr_tensor *twin_bn(gr_tape *t, gr_tensor *a, gr_lstm_bn bn, gr_tensor *real, size_t time, double eps)
+static twin_state twin_lstm_ba2016(gr_tape *t, const gr_lstm_weights *w, gr_tensor *x, twin_state s, double eps)
 {
-    gr_tensor *mean, *var;
-    if (gr_tape_training(t)) {
-        gr_tensor *n =
-            gr_maximum(t, gr_sum(t, gr_add(t, real, gr_zeros(t, GR_SHAPE(gr_size(a, 0), 1))), GR_AXES(0), true), gr_scalar(t, 1));
-        mean = gr_div(t, gr_sum(t, gr_mul(t, real, a), GR_AXES(0), true), n);
-        var = gr_div(t, gr_sum(t, gr_mul(t, real, gr_square(t, gr_sub(t, a, mean))), GR_AXES(0), true), n);
-    } else {
-        const size_t last = bn.running_mean->dim[0] - 1, row = time < last ? time : last;
-        mean = gr_select(t, bn.running_mean, 0, (ptrdiff_t)row), var = gr_select(t, bn.running_var, 0, (ptrdiff_t)row);
-    }
-    gr_tensor *y = gr_mul(t, bn.weight, gr_div(t, gr_sub(t, a, mean), gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps)))));
-    return bn.bias ? gr_add(t, y, bn.bias) : y;
+    gr_tensor *wx = gr_matmul_t(t, x, false, w->w_ih, true);                                  /* [B, 4H] */
+    gr_tensor *wh = gr_matmul_t(t, s.h, false, w->w_hh, true);                                /* [B, 4H] */
+    gr_tensor *a = gr_add(t, twin_layer_norm(t, wx, w->ln_ih.weight, w->ln_ih.bias, eps),
+                          twin_layer_norm(t, wh, w->ln_hh.weight, w->ln_hh.bias, eps));
+    a = gr_add(t, gr_add(t, a, w->b_ih), w->b_hh);
+    gr_tensor *o, *c = twin_cell(t, a, s.c, w->w_hh->dim[1], &o);
+    return (twin_state){ gr_mul(t, o, gr_tanh(t, twin_layer_norm(t, c, w->ln_c.weight, w->ln_c.bias, eps))), c };
 }
 
-typedef struct {
-    gr_tensor *h, *c;
-} twin_state;
+/* ---- Norms in any place ---- */
 
-/* What a step sees: W x and W h, and where it is. */
+/* What a step sees beside its state. */
 typedef struct {
     const gr_recurrent_weights *w;
-    gr_tensor *wx, *wh, *real;
+    gr_tensor *x, *real; /* [B, I]; [B, 1]: 1 where a sequence has this step, else 0; NULL: all have it */
     size_t H, time;
     double eps;
     bool relu;
 } twin_step;
-typedef twin_state twin_cell(gr_tape *t, const twin_step *p, twin_state s);
 
-static gr_tensor *twin_block(gr_tape *t, gr_tensor *a, size_t k, size_t H) { return gr_narrow(t, a, 1, k * H, H); }
+/* BN of z [B, N] over the rows that have this step; in evaluation, by the running statistics. */
+static gr_tensor *twin_batch_norm(gr_tape *t, const twin_step *p, gr_tensor *z, gr_lstm_bn bn)
+{
+    gr_batch_norm_settings o = { .mask = p->real, .eps = p->eps > 0 ? p->eps : GR_NONE };
+    const size_t last = bn.running_mean->dim[0] - 1;
+    const ptrdiff_t row = (ptrdiff_t)(p->time < last ? p->time : last);
+    if (!gr_tape_training(t)) o.running_mean = gr_select(t, bn.running_mean, 0, row), o.running_var = gr_select(t, bn.running_var, 0, row);
+    return gr_batch_norm_composed(t, z, 1, bn.weight, bn.bias, &o);
+}
+
+/* The norm of z [B, N], where the weights have one: of each row, or of each of its gates. */
+static gr_tensor *twin_norm(gr_tape *t, const twin_step *p, gr_tensor *z, gr_lstm_ln ln, gr_lstm_bn bn)
+{
+    if (z && bn.weight) return twin_batch_norm(t, p, z, bn);
+    if (!z || !ln.weight) return z;
+    const size_t B = z->dim[0], N = p->w->norm & GR_LSTM_LN_PER_GATE ? p->H : z->dim[1], gates = z->dim[1] / N;
+    gr_tensor *y = twin_layer_norm(t, gr_reshape(t, z, GR_SHAPE(B, gates, N)), gr_reshape(t, ln.weight, GR_SHAPE(gates, N)),
+                                   gr_reshape(t, ln.bias, GR_SHAPE(gates, N)), p->eps);
+    return gr_reshape(t, y, gr_shape_of(z));
+}
+
 static gr_tensor *twin_biased(gr_tape *t, gr_tensor *a, gr_tensor *b) { return b ? gr_add(t, a, b) : a; }
 
-/* Norms over groups of N values: LN_sum(LN_x(W x) + LN_h(W h)) + b */
-static gr_tensor *twin_sums(gr_tape *t, const twin_step *p, size_t N)
+/* a = LN(LN(w_ih x) + LN(w_hh h)) + b_ih + b_hh */
+static gr_tensor *twin_sums(gr_tape *t, const twin_step *p, gr_tensor *h)
 {
     const gr_recurrent_weights *w = p->w;
-    gr_tensor *wx = twin_norm(t, p->wx, w, GR_LSTM_LN_X, w->ln_ih, N, p->eps);
-    gr_tensor *wh = twin_norm(t, p->wh, w, GR_LSTM_LN_H, w->ln_hh, N, p->eps);
-    if (w->norm == GR_LSTM_BN) {
-        wx = twin_bn(t, wx, w->bn_ih, p->real, p->time, p->eps);
-        wh = twin_bn(t, wh, w->bn_hh, p->real, p->time, p->eps);
-    }
-    gr_tensor *a = twin_norm(t, gr_add(t, wx, wh), w, GR_LSTM_LN_SUM, w->ln_sum, N, p->eps);
+    gr_tensor *wx = twin_norm(t, p, gr_matmul_t(t, p->x, false, w->w_ih, true), w->ln_ih, w->bn_ih);
+    gr_tensor *wh = twin_norm(t, p, gr_matmul_t(t, h, false, w->w_hh, true), w->ln_hh, w->bn_hh);
+    gr_tensor *a = twin_norm(t, p, gr_add(t, wx, wh), w->ln_sum, (gr_lstm_bn){ 0 });
     return twin_biased(t, twin_biased(t, a, w->b_ih), w->b_hh);
 }
 
 static twin_state twin_lstm(gr_tape *t, const twin_step *p, twin_state s)
 {
-    const gr_recurrent_weights *w = p->w;
-    const size_t H = p->H;
-    gr_tensor *a = twin_sums(t, p, w->norm & GR_LSTM_LN_PER_GATE ? H : 4 * H);
-    gr_tensor *i = gr_sigmoid(t, twin_block(t, a, 0, H)), *f = gr_sigmoid(t, twin_block(t, a, 1, H));
-    gr_tensor *g = gr_tanh(t, twin_block(t, a, 2, H)), *o = gr_sigmoid(t, twin_block(t, a, 3, H));
-    gr_tensor *c = gr_add(t, gr_mul(t, f, s.c), gr_mul(t, i, g));
-    gr_tensor *n =
-        w->norm == GR_LSTM_BN ? twin_bn(t, c, w->bn_c, p->real, p->time, p->eps) : twin_norm(t, c, w, GR_LSTM_LN_C, w->ln_c, H, p->eps);
-    return (twin_state){ gr_mul(t, o, gr_tanh(t, n)), c };
+    if (p->w->norm == GR_LSTM_LN_BA2016 && p->w->b_ih && p->w->b_hh) return twin_lstm_ba2016(t, p->w, p->x, s, p->eps);
+    gr_tensor *o, *c = twin_cell(t, twin_sums(t, p, s.h), s.c, p->H, &o);
+    return (twin_state){ gr_mul(t, o, gr_tanh(t, twin_norm(t, p, c, p->w->ln_c, p->w->bn_c))), c };
 }
 
-/* A norm of r and z together, over 2H values, and one of n. */
-static gr_tensor *twin_gru_norm(gr_tape *t, gr_tensor *a, const gr_recurrent_weights *w, unsigned bit, gr_lstm_ln ln, size_t H, double eps)
+/* LN of r and z together, over 2H values, and of n. */
+static gr_tensor *twin_gru_norm(gr_tape *t, gr_tensor *a, gr_lstm_ln ln, size_t H, double eps)
 {
-    if (!(w->norm & bit)) return a;
-    gr_tensor *part[] = { gr_layer_norm(t, gr_narrow(t, a, 1, 0, 2 * H), 1, NULL, NULL, eps),
-                          gr_layer_norm(t, twin_block(t, a, 2, H), 1, NULL, NULL, eps) };
-    return gr_add(t, gr_mul(t, gr_cat(t, part, 2, 1), ln.weight), ln.bias);
+    if (!ln.weight) return a;
+    gr_tensor *part[2];
+    for (size_t k = 0, first = 0, N = 2 * H; k < 2; k++, first += N, N = H)
+        part[k] = twin_layer_norm(t, gr_narrow(t, a, 1, first, N), gr_slice(t, ln.weight, first, N), gr_slice(t, ln.bias, first, N), eps);
+    return gr_cat(t, part, 2, 1);
 }
 
 static twin_state twin_gru(gr_tape *t, const twin_step *p, twin_state s)
 {
     const gr_recurrent_weights *w = p->w;
     const size_t H = p->H;
-    gr_tensor *a = twin_biased(t, twin_gru_norm(t, p->wx, w, GR_GRU_LN_X, w->ln_ih, H, p->eps), w->b_ih);
-    gr_tensor *u = twin_biased(t, twin_gru_norm(t, p->wh, w, GR_GRU_LN_H, w->ln_hh, H, p->eps), w->b_hh);
+    gr_tensor *a = twin_biased(t, twin_gru_norm(t, gr_matmul_t(t, p->x, false, w->w_ih, true), w->ln_ih, H, p->eps), w->b_ih);
+    gr_tensor *u = twin_biased(t, twin_gru_norm(t, gr_matmul_t(t, s.h, false, w->w_hh, true), w->ln_hh, H, p->eps), w->b_hh);
     gr_tensor *r = gr_sigmoid(t, gr_add(t, twin_block(t, a, 0, H), twin_block(t, u, 0, H)));
     gr_tensor *z = gr_sigmoid(t, gr_add(t, twin_block(t, a, 1, H), twin_block(t, u, 1, H)));
     gr_tensor *n = gr_tanh(t, gr_add(t, twin_block(t, a, 2, H), gr_mul(t, r, twin_block(t, u, 2, H))));
@@ -104,37 +120,42 @@ static twin_state twin_gru(gr_tape *t, const twin_step *p, twin_state s)
 
 static twin_state twin_rnn(gr_tape *t, const twin_step *p, twin_state s)
 {
-    gr_tensor *a = twin_sums(t, p, p->H);
+    gr_tensor *a = twin_sums(t, p, s.h);
     return (twin_state){ p->relu ? gr_relu(t, a) : gr_tanh(t, a), s.c };
 }
 
+/* ---- The loop over time ---- */
+
+/* [B, 1]: 1 where time is before the sequence's end, else 0. */
+static gr_tensor *twin_real(gr_tape *t, const gr_ints *lengths, size_t time)
+{
+    gr_tensor *m = gr_zeros(t, GR_SHAPE(lengths->len, 1));
+    for (size_t b = 0; m && b < lengths->len; b++) m->data[b] = (size_t)lengths->data[b] > time;
+    return m;
+}
+
+typedef twin_state twin_kind(gr_tape *t, const twin_step *p, twin_state s);
+
 static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options,
-                                 twin_cell *cell)
+                                 twin_kind *kind)
 {
     const gr_sequence_config o = options ? *options : (gr_sequence_config){ 0 };
     const gr_recurrent_out failed = { 0 };
     if (!gr_ready(t, NULL, x, w->w_ih, w->w_hh)) return failed;
     const size_t T = x->dim[o.batch_first], B = x->dim[!o.batch_first], H = w->w_hh->dim[1];
-    const double eps = o.eps == GR_NONE ? 0 : o.eps ? o.eps : 1e-5;
+    twin_step p = { .w = w, .H = H, .eps = o.eps == GR_NONE ? 0 : o.eps ? o.eps : 1e-5, .relu = o.relu };
     gr_tensor *zeros = gr_zeros(t, GR_SHAPE(B, H)), **h = gr_save(t, (T + 1) * sizeof *h);
     twin_state s = { o.h0 ? o.h0 : zeros, o.c0 ? o.c0 : zeros };
     for (size_t k = 0; k < T && !gr_failed(t); k++) {
-        const size_t time = o.reverse ? T - 1 - k : k;
-        gr_tensor *real = o.lengths ? twin_real(t, o.lengths, time) : gr_scalar(t, 1);
-        const twin_step p = { .w = w,
-                              .H = H,
-                              .time = time,
-                              .eps = eps,
-                              .relu = o.relu,
-                              .real = real,
-                              .wx = gr_linear(t, gr_select(t, x, o.batch_first, (ptrdiff_t)time), w->w_ih, NULL),
-                              .wh = gr_linear(t, s.h, w->w_hh, NULL) };
-        const twin_state next = cell(t, &p, s);
-        s = (twin_state){ gr_where(t, real, next.h, s.h), gr_where(t, real, next.c, s.c) };
-        h[time] = gr_where(t, real, next.h, zeros);
+        p.time = o.reverse ? T - 1 - k : k;
+        p.x = gr_select(t, x, o.batch_first, (ptrdiff_t)p.time);
+        p.real = o.lengths ? twin_real(t, o.lengths, p.time) : NULL;
+        const twin_state next = kind(t, &p, s);
+        h[p.time] = p.real ? gr_where(t, p.real, next.h, zeros) : next.h;
+        s = p.real ? (twin_state){ gr_where(t, p.real, next.h, s.h), gr_where(t, p.real, next.c, s.c) } : next;
     }
     gr_tensor *y = T ? gr_stack(t, h, T, o.batch_first) : gr_zeros(t, o.batch_first ? GR_SHAPE(B, T, H) : GR_SHAPE(T, B, H));
-    return gr_failed(t) ? failed : (gr_recurrent_out){ .y = y, .h = s.h, .c = cell == twin_lstm ? s.c : NULL };
+    return gr_failed(t) ? failed : (gr_recurrent_out){ .y = y, .h = s.h, .c = kind == twin_lstm ? s.c : NULL };
 }
 
 gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
