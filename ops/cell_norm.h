@@ -1,12 +1,12 @@
-/* ops/cell_norm.h - what the kernels of the cells share: layer norms of a row, and the sums of W x and W h. */
+/* ops/cell_norm.h - what the kernels of LSTM, GRU and RNN share: layer norms of a row, and the sum of W x and W h. */
 #ifndef GR_CELL_NORM_H
 #define GR_CELL_NORM_H
 #include "core/maths.h"
 #include "ops/cell.h"
 #include "ops/norm_far.h"
 
-/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d (0, but for rounding). Where
- * var + eps is 0, rstd is 0 by definition. */
+/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d, which is 0 except for rounding. rstd is
+ * 0 by definition where var + eps is 0. */
 INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
 {
     const gr_real n = (gr_real)N, m = SUM(i, N, x[i]) / n;
@@ -18,7 +18,7 @@ INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, s
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
 }
 
-/* y = LN, or y += LN, of N values of row r from `at` on, group k of groups; the row has G. */
+/* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. The row has G values and `groups` groups. */
 INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real eps,
                       gr_real *restrict y, bool add)
 {
@@ -32,7 +32,7 @@ INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups,
         for (size_t i = 0; i < N; i++) y[i] = gain[i] * ((x[i] - mean) * rstd) + shift[i];
 }
 
-/* x = the gradient of x; dgain and dshift grow. */
+/* Replace x by its gradient; add to dgain and dshift. */
 INLINE void cell_norm_backward(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N,
                                const gr_real *restrict dy)
 {
@@ -50,7 +50,7 @@ INLINE void cell_norm_backward(const gr__cell_norm *n, size_t r, size_t G, size_
     }
 }
 
-/* All groups of a row. */
+/* The same for all groups of a row. */
 INLINE void cell_norm_row(const gr__cell *s, const gr__cell_norm *n, size_t r, gr_real *restrict y, bool add)
 {
     for (size_t k = 0, at = 0, N = s->first; k < s->groups; k++, at += N, N = s->rest)
@@ -67,7 +67,7 @@ INLINE void cell_add(size_t n, gr_real *restrict y, const gr_real *restrict x)
     for (size_t i = 0; i < n; i++) y[i] += x[i];
 }
 
-/* LN_sum(LN_x(W x) + LN_h(W h)) + b of row r, in its place among the gates. */
+/* Row r of the gates becomes LN_sum(LN_x(W x) + LN_h(W h)) + b. */
 INLINE gr_real *cell_sums(const gr__cell *s, size_t r)
 {
     gr_real *a = s->gates + r * s->G, *sum = s->ln_sum.x ? s->ln_sum.x + r * s->G : a;
@@ -87,7 +87,7 @@ INLINE void cell_sums_backward(const gr__cell *s, size_t r)
     if (s->ln_h.x) cell_norm_row_backward(s, &s->ln_h, r, ds);
 }
 
-/* A row past its end: the products get no gradient. */
+/* The sequence of row r has ended: W x and W h get no gradient from it. */
 INLINE void cell_no_gradient(const gr__cell *s, size_t r)
 {
     gr_real *const place[] = { s->gates, s->wh, s->ln_x.x, s->ln_h.x, s->ln_sum.x };
@@ -95,7 +95,7 @@ INLINE void cell_no_gradient(const gr__cell *s, size_t r)
         if (place[i]) memset(place[i] + r * s->G, 0, s->G * sizeof *place[i]);
 }
 
-/* The sum of squares of what reaches a state from two sides, in double: no gradient is too large or too small for it. */
+/* Add the sum of squares of a + b, the gradient that reaches a state from two sides. In double no gradient is too large or too small. */
 INLINE void cell_square(double *sum, size_t H, const gr_real *restrict a, const gr_real *restrict b)
 {
     double s = 0;

@@ -1,25 +1,24 @@
-/* ops/gru.c - a GRU over whole sequences, with layer norms where they are wanted: one time step of it. Time and gemm are in
- * ops/sequence.c.
+/* ops/gru.c - a GRU over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says which file does what.
  *
- * Of each row, W x and W h [3H] are there; LN is the identity where there is no norm:
+ * Forward, for one row of W x and W h [3H]. LN is the identity where there is no norm:
  *
  *     a = LN_x(W x) + b,   u = LN_h(W h) + b_h                            three blocks of H: r z n
  *     r = sigmoid(a_r + u_r),  z = sigmoid(a_z + u_z)                     Cho et al. 2014, in the form of cuDNN and PyTorch,
  *     n = tanh(a_n + r u_n)                                               where r comes after the product with W_hn
  *     h = (1 - z) n + z h_prev = n + z (h_prev - n)
- * A norm is two: one of r and z together over 2H, one of n over H     (Ba, Kiros, Hinton 2016, supplementary material, of skip-thoughts).
+ * Each LN is two norms: one of r and z together over 2H, one of n over H     (Ba, Kiros, Hinton 2016, supplement, on skip-thoughts).
  *
- * Backward, with dh holding what later steps and the output asked for:
+ * Backward. dh begins with what later steps and the output ask for:
  *     da_n = dh (1 - z) (1 - n^2),   da_r = da_n u_n r (1 - r),   da_z = dh (h_prev - n) z (1 - z)
- *     du_r, du_z = da_r, da_z,   du_n = da_n r,   dh_prev = dh z and what comes through W h
+ *     du_r, du_z = da_r, da_z,   du_n = da_n r,   dh_prev = dh z plus what comes through W h
  *     d(W x), d(W h) = the gradients of LN_x at da, LN_h at du;   db = da, db_h = du, summed over rows
  *
- * Saved: r z n, u_n, and of each norm its argument with mean and rstd. What falls below 2^-100 in the state or in its gradient becomes 0.
- * A row past its end keeps its state, and passes its gradient on. */
+ * Saved: r z n, u_n, and for each norm its argument, mean and rstd. A value of the state or of its gradient below 2^-100 becomes 0. A row
+ * whose sequence has ended keeps its state and passes its gradient on. */
 #include "ops/cell_norm.h"
 #include "ops/sequence.h"
 
-/* rz += u_rz, and un = u_n */
+/* a [3H] = LN_x(W x) + b, plus u in its blocks r and z;   un [H] = u_n */
 INLINE void gru_sums(const gr__cell *s, size_t r, gr_real *restrict a, gr_real *restrict un)
 {
     const size_t H = s->H;
@@ -58,7 +57,7 @@ KERNEL(void, gru_forward, const gr__cell *s)
     }
 }
 
-/* The gates become the gradients of their arguments, un that of u_n, dh its part that goes straight to h_prev. */
+/* Turn the gates into the gradients of their arguments, un into that of u_n, and dh into the part of dh_prev that does not pass W h. */
 INLINE void gru_step_backward(size_t H, gr_real *restrict dh, gr_real *restrict a, gr_real *restrict un, const gr_real *restrict dy,
                               const gr_real *restrict h_prev)
 {

@@ -1,26 +1,38 @@
-/* ops/lstm.c - an LSTM over whole sequences, with layer norms where they are wanted: one time step of it. Time and gemm are in
- * ops/sequence.c, batch norms in ops/lstm_bn.c.
+/* ops/lstm.c - an LSTM over whole sequences, with layer norms: one time step, forward and backward.
  *
- * Of each row, W x and W h [4H] are there; LN is y = gain xhat + shift, xhat = (x - mean) rstd, and the identity where there is no norm:
+ * The files of the recurrent layers, in the order to read them:
+ *     composed_recurrent.c  the same maths from plain operators, beginning with one step of a LayerNorm LSTM
+ *     recurrent.h           the public interface: weights, options, where norms sit
+ *     lstm.c  gru.c  rnn.c  one time step of each layer, and its public function
+ *     cell.h  cell_norm.h   what a step is given; the layer norm of a row, and LN(W x) + LN(W h)
+ *     sequence.h            what a whole call is given and what it saves for backward
+ *     sequence.c            the loop over time: matrix products, shards of the batch, gradients of the weights
+ *     sequence_check.c      checks the arguments
+ *     lstm_bn.c             the loop over time of an LSTM with batch norms, which need all sequences of a step at once
+ *     lstm_bn_step.c        one time step of it, on some units
+ * Calls: lstm.c, gru.c, rnn.c -> sequence.c -> sequence_check.c, and lstm.c -> lstm_bn.c -> lstm_bn_step.c. sequence.c comes back to the
+ * kernels of a step through the table in gr__kind; lstm_bn.c uses the checks and the helpers of sequence.c.
+ *
+ * Forward, for one row of W x and W h [4H]. LN is y = gain xhat + shift with xhat = (x - mean) rstd, or the identity where there is no norm:
  *
  *     s = LN_x(W x) + LN_h(W h),   a = LN_sum(s) + b                      four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
- *     c = f c_prev + i g                                                  Ba, Kiros, Hinton 2016, eq. 20-22, of whose norms
- *     h = o tanh(LN_c(c))                                                 LN_sum is not one
+ *     c = f c_prev + i g                                                  Ba, Kiros, Hinton 2016, eq. 20-22;
+ *     h = o tanh(LN_c(c))                                                 LN_sum is not in the paper
  *
- * Backward, with dh and dc holding what later steps and the output asked for, n = LN_c(c):
+ * Backward. dh and dc begin with what later steps and the output ask for; n = LN_c(c):
  *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += the gradient of LN_c at dn
  *     da_i = dc g i (1 - i),  da_f = dc c_prev f (1 - f),  da_g = dc i (1 - g^2),  da_o = do o (1 - o),   dc_prev = dc f
- *     ds = the gradient of LN_sum at da;   d(W x), d(W h) = those of LN_x, LN_h at ds;   db = da, summed over rows
- * where the gradient of LN at dy is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
+ *     ds = the gradient of LN_sum at da;   d(W x), d(W h) = the gradients of LN_x, LN_h at ds;   db = da, summed over rows
+ * The gradient of LN at dy is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
  *
- * Saved: i f g o, c, tanh(n), and of each norm its argument with mean and rstd; xhat is recomputed. What falls below 2^-100 in the
- * state or in its gradient becomes 0 (r_flush). A row past its end keeps its state, and passes its gradient on. */
+ * Saved: i f g o, c, tanh(n), and for each norm its argument, mean and rstd; xhat is recomputed. A value of the state or of its gradient
+ * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state and passes its gradient on. */
 #include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
 #include "ops/sequence.h"
 
-/* a [4H] becomes i, f, g, o. */
+/* Turn a [4H] into i, f, g, o. */
 INLINE void lstm_gates(size_t H, gr_real *restrict a)
 {
     for (size_t j = 0; j < 2 * H; j++) a[j] = r_sigmoid(a[j]);
@@ -34,7 +46,7 @@ INLINE void lstm_cell(size_t H, gr_real *restrict c, const gr_real *restrict c_p
     for (size_t j = 0; j < H; j++) c[j] = r_flush(f[j] * c_prev[j] + i[j] * g[j]);
 }
 
-/* tanh_c comes with LN_c(c). */
+/* h = o tanh(n). tanh_c holds n = LN_c(c) before, and tanh(n) after. */
 INLINE void lstm_output(size_t H, gr_real *restrict h, gr_real *restrict tanh_c, const gr_real *restrict o)
 {
     for (size_t j = 0; j < H; j++) tanh_c[j] = r_tanh(tanh_c[j]);
@@ -60,7 +72,7 @@ KERNEL(void, lstm_forward, const gr__cell *s)
     }
 }
 
-/* dh + dy becomes the gradient of LN_c(c), o that of a_o. */
+/* Turn o into the gradient of a_o, and dh into dn, the gradient of LN_c(c). dy is what reaches h from outside. */
 INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict o, const gr_real *restrict tanh_c,
                                  const gr_real *restrict dy)
 {
@@ -71,7 +83,7 @@ INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restri
     }
 }
 
-/* dc + dn becomes the gradient of c_prev, i f g those of a_i a_f a_g; dh becomes 0: its way goes on through the gates. */
+/* Turn i, f, g into the gradients of a_i, a_f, a_g, and dc into that of c_prev. dn is what reaches c from h. */
 INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
                                const gr_real *restrict dn)
 {
@@ -100,7 +112,7 @@ KERNEL(void, lstm_backward, const gr__cell *s)
         if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);
         cell_square(s->dc_squares, H, dc, dn);
         lstm_cell_backward(H, dc, da, s->c_prev + r * H, dn);
-        memset(dh, 0, H * sizeof *dh);
+        memset(dh, 0, H * sizeof *dh); /* h_prev gets its gradient through W h alone */
         cell_sums_backward(s, r);
     }
 }

@@ -1,22 +1,24 @@
-/* ops/lstm_bn.c - an LSTM with batch norms of its own for each time step, all steps in one node.      Cooijmans et al. 2016, eq. 6-8
+/* ops/lstm_bn.c - an LSTM whose batch norms have statistics of their own for each time step, all steps in one node.
+ * ops/lstm.c says which file does what.                                                     Cooijmans et al. 2016, eq. 6-8
  *
  *     a = BN_x(W x) + BN_h(W h) + b                                       four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
  *     c = f c_prev + i g,   h = o tanh(BN_c(c))
  *     BN(z) = gain xhat + shift,  xhat = (z - mean) rstd,  rstd = 1 / sqrt(var + eps), where only BN_c has a shift
  *
- * Mean and var are, for every column, those of the n rows (sequences) that are not past their end at this step; in evaluation they are the
- * running ones. Backward is that of ops/lstm.c, but for
+ * In training mean and var belong to one column and go over the n rows (sequences) that have not ended by this step; in evaluation they are
+ * the running ones. Backward is that of ops/lstm.c, except for
  *     dz = rstd gain (dy - sum(dy) / n - xhat sum(dy xhat) / n)           in evaluation: rstd gain dy
  *     dgain = sum(dy xhat),  dshift = sum(dy)                             sums over rows, one after the other
  *
- * Statistics over the batch tie the rows of a step together, but not its columns. So a chunk is some units with all rows: it makes the four
- * columns of each unit (its part of W h by gemm), their statistics, gates, cell, its statistics, and h. W x is one gemm over all steps,
- * a step one region, backward one too: it begins with the chunk's part of the gradient of h, which the step after it left as that of
- * W h. To have the columns of a chunk side by side, rows of 4H are kept with chunks outermost, then gates, then units (lstm_bn_row).
+ * Statistics over the batch tie the rows of a step together, but not its columns. So a chunk of work is some units with all rows. It
+ * computes the four columns of each unit (its part of W h by gemm), their statistics, the gates, the cell, its statistics, and h. W x is one
+ * gemm over all steps. A step is one parallel region, forward and backward; in backward it begins with the gradient of h for the chunk's
+ * units, from the gradient of W h of the later step. Rows of 4H are stored with chunks outermost, then gates, then units (lstm_bn_row), so
+ * that the columns of a chunk lie side by side.
  *
- * Saved: x and h as walked, W x, W h, i f g o, c, tanh(BN_c(c)), and mean and rstd of all columns of all steps. Backward leaves gradients in
- * the place of what it no longer needs: a tape is walked once. */
+ * Saved: x and h in the order of the steps, W x, W h, i f g o, c, tanh(BN_c(c)), and mean and rstd of all columns of all steps. Backward
+ * writes gradients over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
 #include "core/kernel.h"
 #include "ops/lstm_bn.h"
@@ -34,14 +36,14 @@ static size_t lstm_bn_units(size_t H, size_t chunk)
     return H - chunk * LSTM_BN_UNITS < LSTM_BN_UNITS ? H - chunk * LSTM_BN_UNITS : LSTM_BN_UNITS;
 }
 
-/* Where PyTorch has what is kept in place n of 4H. */
+/* The row of PyTorch's weights that is stored as row n of 4H. */
 static size_t lstm_bn_row(size_t H, size_t n)
 {
     const size_t chunk = n / (4 * LSTM_BN_UNITS), u = lstm_bn_units(H, chunk), i = n % (4 * LSTM_BN_UNITS);
     return i / u * H + chunk * LSTM_BN_UNITS + i % u;
 }
 
-/* The same for all of W = 4H or H columns at once: how many from n on lie together, and where. */
+/* The same for a run of columns, W = 4H or H in all: returns how many columns from n on lie together, *row says where. */
 static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
 {
     *row = W == H ? n : lstm_bn_row(H, n);
@@ -219,7 +221,7 @@ static const gr_op lstm_bn_op = { .name = "lstm_bn", .backward = lstm_bn_node, .
 
 /* ---- Forward ---- */
 
-/* The statistics that evaluation reads, as if steps had made them. */
+/* Copy the running statistics to where the steps read theirs, for evaluation. */
 static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
 {
     const gr__sequence *s = &b->s;
@@ -238,7 +240,7 @@ static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
     }
 }
 
-/* running = (1 - momentum) running + momentum new. False, with nothing changed, when it cannot be noted. */
+/* running = (1 - momentum) running + momentum new. Returns false, and changes nothing, when memory for the undo log is missing. */
 static bool lstm_bn_remember(gr_tape *t, const lstm_bn_saved *b, int norm)
 {
     const gr__sequence *s = &b->s;
@@ -275,7 +277,7 @@ static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
     return !gr_failed(t);
 }
 
-/* Rearrange weights, gains and biases; x as it is walked, zeros past the ends; the first state. */
+/* Rearrange weights, gains and biases; copy x in the order of the steps; fill in the first state. */
 static void lstm_bn_prepare(const lstm_bn_saved *b)
 {
     const gr__sequence *s = &b->s;
@@ -288,13 +290,7 @@ static void lstm_bn_prepare(const lstm_bn_saved *b)
         for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++)
             if (s->in[i]) b->vectors[2 * G + n] += s->in[i]->data[row];
     }
-    for (size_t k = 0; k < s->T; k++)
-        for (size_t r = 0; r < s->B; r++) {
-            const size_t time = gr__sequence_time(s, k);
-            gr_real *x = s->x + (k * s->B + r) * I;
-            if (gr__past_end(s->lengths, r, time)) memset(x, 0, I * sizeof *x);
-            else memcpy(x, s->in[SEQ_X]->data + (time * s->of_time + r * s->of_row) * I, I * sizeof *x);
-        }
+    for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, gr__sequence_time(s, k), 0, s->B, s->x + k * s->B * I);
     if (s->in[SEQ_H0]) memcpy(s->h, s->in[SEQ_H0]->data, bytes);
     else memset(s->h, 0, bytes);
     if (s->in[SEQ_C0]) memcpy(s->c, s->in[SEQ_C0]->data, bytes);
@@ -317,11 +313,7 @@ static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)
         const size_t time = gr__sequence_time(s, f.k);
         f.live = lstm_bn_live(s, time);
         gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_forward_chunk, &f);
-        for (size_t r = 0; r < s->B; r++) {
-            gr_real *y = s->y->data + (time * s->of_time + r * s->of_row) * H;
-            if (gr__past_end(s->lengths, r, time)) memset(y, 0, H * sizeof *y);
-            else memcpy(y, s->h + ((f.k + 1) * s->B + r) * H, H * sizeof *y);
-        }
+        gr__sequence_write(s, time, 0, s->B, s->h + (f.k + 1) * s->B * H);
     }
     memcpy(s->h_n->data, s->h + s->T * s->B * H, s->B * H * sizeof(gr_real));
     memcpy(s->c_n->data, s->c + s->T * s->B * H, s->B * H * sizeof(gr_real));

@@ -1,25 +1,25 @@
-/* ops/lstm_bn.h - one time step of an LSTM with batch norms, on some units: between ops/lstm_bn.c, which walks through time, and
- * ops/lstm_bn_step.c. */
+/* ops/lstm_bn.h - an LSTM with batch norms: the loop over time (ops/lstm_bn.c) and what it gives to one time step of some units
+ * (ops/lstm_bn_step.c). */
 #ifndef GR_LSTM_BN_H
 #define GR_LSTM_BN_H
 #include "ops/sequence.h"
 
 enum { LSTM_BN_UNITS = 32 }; /* of a chunk, at most */
 
-/* Columns of some rows, and what their norm has: of all that follows, entry j is column j. */
+/* Some columns of all rows, and their norm. Entry j of every array below belongs to column j. */
 typedef struct {
-    gr_real *x;                  /* rows of stride `row`; backward leaves the gradient here */
+    gr_real *x;                  /* rows of stride `row`; backward writes the gradient here */
     size_t row, N;
     gr_real *mean, *rstd, *var;
     const gr_real *gain, *shift;
-    gr_real *dgain, *dshift;     /* backward adds; dshift NULL: not here */
+    gr_real *dgain, *dshift;     /* backward adds to them; dshift is NULL where the norm has no shift */
 } gr__lstm_bn_norm;
 
 /* A step of a chunk: u units, all B rows. */
 typedef struct {
-    size_t B, u, H, time, live;  /* live: rows that are not past their end */
+    size_t B, u, H, time, live;  /* live: how many rows have not ended */
     gr_real eps;
-    bool of_batch;               /* statistics of the batch, not the running ones */
+    bool of_batch;               /* true: statistics of the batch; false: the running ones */
     const int *lengths;
     gr__lstm_bn_norm x, h_norm, cell; /* of W x, W h [B, 4u], of the cell [B, u] */
     const gr_real *bias;         /* [4u] */
@@ -29,7 +29,7 @@ typedef struct {
     const gr_real *dy;
     size_t dy_row;
     gr_real *dh, *dc, *dbias;
-    double *dh_squares, *dc_squares; /* the sums of squares of the gradients of h and c go there; NULL: not asked for */
+    double *dh_squares, *dc_squares; /* backward writes the sums of squares of the gradients of h and c; NULL: the caller did not ask */
 } gr__lstm_bn_step;
 
 /* gr_lstm_sequence with GR_LSTM_BN. */

@@ -1,11 +1,11 @@
-/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms where they are wanted: one time step of it. Time and gemm
- * are in ops/sequence.c.
+/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says which
+ * file does what.
  *
  *     h = f(LN_sum(LN_x(W x) + LN_h(W h)) + b),   f = tanh or relu        Elman 1990; LN_sum: Ba, Kiros, Hinton 2016, eq. 4
  *
- * Backward: da = dh f', with f' = 1 - h^2, or 1 where h > 0; then as in ops/lstm.c. Saved: h, and of each norm its argument with mean and
- * rstd. What falls below 2^-100 in the state or in its gradient becomes 0. A row past its end keeps its state, and passes its
- * gradient on. */
+ * Backward: da = dh f', with f' = 1 - h^2 for tanh, and for relu 1 where h > 0; then as in ops/lstm.c.
+ * Saved: h, and for each norm its argument, mean and rstd. A value of the state or of its gradient below 2^-100 becomes 0. A row whose
+ * sequence has ended keeps its state and passes its gradient on. */
 #include "ops/cell_norm.h"
 #include "ops/sequence.h"
 

@@ -1,19 +1,19 @@
-/* ops/sequence.c - a recurrent layer over whole sequences, all steps in one node. The maths of a step is in ops/lstm.c, ops/gru.c and
- * ops/rnn.c; here are time and gemm.
+/* ops/sequence.c - a recurrent layer over whole sequences, all steps in one node: the loop over time and the matrix products. The maths of
+ * a step is in ops/lstm.c, ops/gru.c and ops/rnn.c; ops/lstm.c says which file does what.
  *
- * Forward, a step: W x and W h by gemm (what is not normalized in one chain, which starts at the bias), then the cell. The weights
- * are packed once for all steps. Backward walks the steps the other way, with one gemm each for the gradient of the h before; that
- * of a weight is one gemm over all steps at the end.
+ * A step forward computes W x and W h by gemm and then calls the cell. Where there is no norm, both products go into one chain of sums
+ * that starts at the bias. The weights are packed once for all steps. Backward goes through the steps from the last to the first, with one
+ * gemm each for the gradient of h_prev; the gradient of a weight is one gemm over all steps at the end.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. What shards add to the
- * gradients of the weights are partial sums, added in the order of the shards; everything else is a row's own business. So no bit
- * depends on the threads, nor what a sequence gives on the rest of the batch.
+ * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. The shards' parts of the
+ * gradients of the weights are added in the order of the shards; all other values belong to one row. So no bit depends on the number of
+ * threads, and what a sequence gives does not depend on the rest of the batch.
  *
- * Steps are counted as they are walked: step k is time k, or T-1-k in reverse. A sequence that is past its end at that time keeps its
- * state: in reverse that is so before its first real step. Thus both directions are the same code.
+ * Step k is time k, or T-1-k in reverse. A sequence that has ended by that time keeps its state; in reverse such steps come first. So both
+ * directions are the same code.
  *
- * Saved when recording: x as it is walked (zeros past the ends), h, and what the cells name. Backward leaves the gradients of
- * W x and W h in the place of what it no longer needs: a tape is walked once. */
+ * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. Backward writes the gradients of
+ * W x and W h over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
 #include "ops/cell_norm.h"
 #include "ops/sequence.h"
@@ -31,13 +31,13 @@ KERNEL(void, sequence_add, gr_real *restrict y, const gr_real *restrict x, size_
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
 
-/* The row at which number k of a shard begins, where `kept` numbers are kept. */
+/* The row at which entry k of a shard begins, where `kept` entries are kept. */
 static size_t sequence_at(const gr__sequence *s, size_t shard, size_t k, size_t kept)
 {
     return sequence_begin(s, shard) * kept + k % kept * sequence_rows(s, shard);
 }
 
-/* The norm of rows that begin at number `at` of x; of all rows these are from number `row` on. */
+/* The norm of the rows that begin at x[at]; `row` is the index of the first of them. */
 static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *x, size_t at, size_t row)
 {
     if (!gr__sequence_has(s, norm)) return (gr__cell_norm){ .x = NULL };
@@ -84,14 +84,14 @@ typedef struct {
     const gr__sequence *s;
     gr_real *w_ih, *w_hh;             /* transposed and packed */
     const gr_real *chain_x, *chain_h; /* where the chains of W x (or the sum) and of W h apart start: at biases */
-    const gr_real *bias, *bias_h;     /* what the cell is to add instead */
+    const gr_real *bias, *bias_h;     /* or biases that the cell adds, after the norms */
 } sequence_forward_job;
 
-/* Where W x and W h go, or their gradients are: each to its norm or its own place, or to the sum of what has none. */
+/* Where W x and W h are written, and in backward their gradients: to their norm, or to a place of their own, or else to the common sum. */
 static gr_real *sequence_wx(const gr__cell *p) { return p->ln_x.x ? p->ln_x.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
 static gr_real *sequence_wh(const gr__cell *p) { return p->wh ? p->wh : p->ln_h.x ? p->ln_h.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
 
-/* W x and W h of step k. Where the first h is 0, W h is too: a product over nothing. */
+/* W x and W h of step k. When the first h is 0, so is W h: the product has no terms. */
 static void sequence_products(const sequence_forward_job *f, const gr__cell *step, size_t k, const gr_real *x, void *work)
 {
     const gr__sequence *s = f->s;
@@ -104,7 +104,7 @@ static void sequence_products(const sequence_forward_job *f, const gr__cell *ste
     gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : apart, work);
 }
 
-/* number 0 of a state: h0 or c0, or zeros; and the last to h_n or c_n */
+/* Entry 0 of a state is h0 or c0, or zeros; its last entry becomes h_n or c_n. */
 static void sequence_state_in(const gr__sequence *s, size_t shard, gr_real *state, const gr_tensor *initial)
 {
     const size_t n = sequence_rows(s, shard) * s->H;
@@ -118,42 +118,51 @@ static void sequence_state_out(const gr__sequence *s, size_t shard, const gr_rea
            sequence_rows(s, shard) * s->H * sizeof *state);
 }
 
+void gr__sequence_read(const gr__sequence *s, size_t time, size_t first, size_t rows, gr_real *to)
+{
+    const size_t I = s->I;
+    for (size_t r = first; r < first + rows; r++, to += I)
+        if (gr__past_end(s->lengths, r, time)) memset(to, 0, I * sizeof *to);
+        else memcpy(to, s->in[SEQ_X]->data + (time * s->of_time + r * s->of_row) * I, I * sizeof *to);
+}
+void gr__sequence_write(const gr__sequence *s, size_t time, size_t first, size_t rows, const gr_real *h)
+{
+    const size_t H = s->H;
+    for (size_t r = first; r < first + rows; r++, h += H) {
+        gr_real *y = s->y->data + (time * s->of_time + r * s->of_row) * H;
+        if (gr__past_end(s->lengths, r, time)) memset(y, 0, H * sizeof *y);
+        else memcpy(y, h, H * sizeof *y);
+    }
+}
+
 static void sequence_forward_shard(void *argument, size_t shard, int thread)
 {
     const sequence_forward_job *f = argument;
     const gr__sequence *s = f->s;
-    const size_t I = s->I, H = s->H, b = sequence_begin(s, shard);
+    const size_t b = sequence_begin(s, shard);
     sequence_state_in(s, shard, s->h, s->in[SEQ_H0]);
     if (s->c) sequence_state_in(s, shard, s->c, s->in[SEQ_C0]);
     for (size_t k = 0; k < s->T; k++) {
         gr__cell step = sequence_step(s, shard, k);
-        gr_real *x = s->x + sequence_at(s, shard, k, s->kept) * I;
-        for (size_t r = 0; r < step.R; r++) {
-            const size_t row = step.time * s->of_time + (b + r) * s->of_row;
-            if (gr__past_end(step.lengths, r, step.time)) memset(x + r * I, 0, I * sizeof *x);
-            else memcpy(x + r * I, s->in[SEQ_X]->data + row * I, I * sizeof *x);
-        }
+        gr_real *x = s->x + sequence_at(s, shard, k, s->kept) * s->I;
+        gr__sequence_read(s, step.time, b, step.R, x);
         sequence_products(f, &step, k, x, gr__work(f->t, thread));
         step.bias = f->bias, step.bias_h = f->bias_h;
         s->kind->forward[gr_isa(f->t)](&step);
-        for (size_t r = 0; r < step.R; r++) {
-            gr_real *y = s->y->data + (step.time * s->of_time + (b + r) * s->of_row) * H;
-            if (gr__past_end(step.lengths, r, step.time)) memset(y, 0, H * sizeof *y);
-            else memcpy(y, step.h + r * H, H * sizeof *y);
-        }
+        gr__sequence_write(s, step.time, b, step.R, step.h);
     }
     sequence_state_out(s, shard, s->h, s->h_n);
     if (s->c) sequence_state_out(s, shard, s->c, s->c_n);
 }
 
-static double sequence_nanoseconds(const gr__sequence *s) /* of forward, about */
+static double sequence_nanoseconds(const gr__sequence *s) /* the time of forward, about */
 {
     return (double)s->T * (double)s->B * (double)s->H * (0.02 * (double)s->kind->gates * (double)(s->I + s->H) + s->kind->nanoseconds);
 }
 
 /* ---- Backward ---- */
 
-/* What backward wants as scratch: places, in values. A shard's partial sums lie together. */
+/* Where things are in the scratch of backward, in values. The partial sums of a shard lie together. */
 typedef struct {
     size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total;
 } sequence_scratch_plan;
@@ -169,8 +178,9 @@ static sequence_scratch_plan sequence_plan(const gr__sequence *s)
 
 size_t gr__sequence_scratch(const gr_node *n) { return sequence_plan(n->saved).total * sizeof(gr_real); }
 
-/* Where among a shard's partial sums that of an input's gradient is. All shifts but that of the cell's norm add up the same rows as the
- * bias does, or, before a norm of the sum, the same among themselves; where W h is apart, so are its bias and shift. */
+/* Where the gradient of an input is among a shard's partial sums. Several gradients are the same sum, so they share a place: every shift
+ * equals dbias, except that of the cell's norm, those of W x and W h before a norm of the sum (which equal each other), and bias and
+ * shift of W h where the kind keeps it apart. */
 static size_t sequence_partial(const gr__sequence *s, int input)
 {
     const size_t G = s->G, vectors = G * (s->I + s->H), other = vectors + 4 * G;
@@ -208,7 +218,7 @@ static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *par
         (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + sequence_partial(s, SEQ_LN_IH_SHIFT);
 }
 
-/* dW = the sum over all rows from a step on of dA^T x:   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
+/* dW = dA^T x, over all rows of the steps from `from` on.   dA [rows, G]   x [rows, N]   dW [G, N] */
 static void sequence_weight_gradient(const sequence_backward_job *f, size_t shard, size_t from, const gr_real *dA, const gr_real *x,
                                      size_t N, gr_real *dW, void *work)
 {
@@ -251,7 +261,7 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
             gr__gemm_serial_packed(isa, step.R, I, G, (gr_mat){ dwx, G, 1 }, f->scratch + f->plan.w_ih, dx_row, s->of_row * I,
                                    (gr_start){ dx_row, s->of_row * I }, work);
     }
-    /* the loop ended at step 0, where the shard's rows begin; a first h of 0 adds nothing */
+    /* dwx and dwh are now those of step 0, where the rows of the shard begin. A first h of 0 adds nothing. */
     gr_real *x = s->x + sequence_at(s, shard, 0, s->kept) * I, *h = s->h + sequence_at(s, shard, 0, s->kept + 1) * H;
     if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + sequence_partial(s, SEQ_W_IH), work);
     if (gr_grad(f->t, in[SEQ_W_HH]))
@@ -342,7 +352,7 @@ static void sequence_save_steps(gr_tape *t, gr__sequence *s)
     }
 }
 
-/* Pack the weights, add the biases or, where W h is apart, leave each to its product; run. */
+/* Pack the weights, decide where the biases are added, run. */
 static void sequence_forward(gr_tape *t, const gr__sequence *s)
 {
     const size_t G = s->G;
@@ -377,8 +387,7 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     if (recording) mark = gr_tape_mark(t);
     if (!gr_failed(t)) sequence_forward(t, &s);
     gr_tape_rewind(t, mark);
-    gr_tensor *const out[] = { s.y, s.h_n, s.c_n };
-    return gr_record(t, kind->op, &s, sizeof s, out, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? (gr_recurrent_out){ .y = s.y, .h = s.h_n, .c = s.c_n }
-                                                                                            : failed;
+    const gr_recurrent_out out = { .y = s.y, .h = s.h_n, .c = s.c_n };
+    return gr_record(t, kind->op, &s, sizeof s, (gr_tensor *[]){ s.y, s.h_n, s.c_n }, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? out : failed;
 }
 #endif

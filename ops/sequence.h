@@ -1,11 +1,11 @@
-/* ops/sequence.h - what a recurrent operator is asked to do, once ops/sequence_check.c has found it sound, and what it saves: between the
- * cells (ops/lstm.c, ops/gru.c, ops/rnn.c), of which each knows one time step, and ops/sequence.c, which walks through time. */
+/* ops/sequence.h - what a call of a recurrent operator is given, once ops/sequence_check.c has accepted it, and what it saves for backward.
+ * ops/lstm.c, ops/gru.c and ops/rnn.c each know one time step; ops/sequence.c and ops/lstm_bn.c have the loop over time. */
 #ifndef GR_SEQUENCE_H
 #define GR_SEQUENCE_H
 #include "ops/cell.h"
 #include "ops/ops.h"
 
-enum { /* an operator's inputs, as its node has them; those from SEQ_B_IH on may be missing */
+enum { /* the inputs of the node, in order; those from SEQ_B_IH on may be NULL */
     SEQ_X, SEQ_W_IH, SEQ_W_HH, SEQ_B_IH, SEQ_B_HH, SEQ_LN_IH, SEQ_LN_IH_SHIFT, SEQ_LN_HH, SEQ_LN_HH_SHIFT,
     SEQ_LN_SUM, SEQ_LN_SUM_SHIFT, SEQ_LN_C, SEQ_LN_C_SHIFT, SEQ_H0, SEQ_C0, SEQ_INPUTS
 };
@@ -14,12 +14,12 @@ enum { SEQ_NORM_X, SEQ_NORM_H, SEQ_NORM_SUM, SEQ_NORM_C, SEQ_NORMS }; /* n has b
 /* A kind of recurrent layer. */
 typedef struct {
     const gr_op *op;
-    const char *prefix;                         /* "GR_LSTM", of the names of its norms */
+    const char *prefix;                         /* "GR_LSTM": the names of its norms begin so */
     size_t gates;                               /* blocks of H rows in its weights */
-    unsigned norms;                             /* all bits that it knows */
+    unsigned norms;                             /* all bits of norm that it accepts */
     bool has_c;                                 /* a cell beside h */
-    bool apart;                                 /* W h stays apart from W x, and b_hh with it: a gate multiplies a part of it */
-    double nanoseconds;                         /* of a unit's step without products, about */
+    bool apart;                                 /* W h + b_hh is not added to W x, because a gate multiplies a part of it */
+    double nanoseconds;                         /* the time of one unit's step, without matrix products, about */
     void (*const *forward)(const gr__cell *s), (*const *backward)(const gr__cell *s); /* kernels, one for each instruction set */
 } gr__kind;
 
@@ -27,19 +27,19 @@ typedef struct {
     const gr__kind *kind;
     size_t T, B, I, H, G, shards;               /* G: the width of W x, gates H */
     size_t of_time, of_row;                     /* in x and y: time t of sequence b is row t of_time + b of_row */
-    size_t kept;                                /* steps that are kept: all when recording, else 1 */
-    size_t groups, first, rest;                 /* of the gates' norms: how many, values of the first, of each other */
+    size_t kept;                                /* steps whose values are kept: all when recording, else 1 */
+    size_t groups, first, rest;                 /* of the gates' norms: how many, values of the first, values of each other */
     bool batch_first, reverse, relu;
     unsigned norm;
     gr_real eps;
     const int *lengths;
-    gr_lstm_bn bn[SEQ_NORMS];                   /* X, H, C; their gains and shifts are in[] too, in the places of the layer norms' */
+    gr_lstm_bn bn[SEQ_NORMS];                   /* X, H, C; their gains and shifts are in `in` too, where those of layer norms would be */
     double momentum;
     gr_tensor *in[SEQ_INPUTS], *y, *h_n, *c_n;
     gr_real *x, *gates, *more;                  /* [shards][kept][rows of the shard][I], [G], [H] */
     gr_real *h, *c;                             /* [shards][kept + 1]..: step k makes number k + 1 from number k */
     gr_real *normed[SEQ_NORMS], *moments[SEQ_NORMS]; /* as gates, and as the moments of ops/cell.h; the cell is in c */
-    double *dh_norm, *dc_norm, *squares;        /* where the caller wants norms, [T]; squares [parts][2][T]: sums of each shard or chunk */
+    double *dh_norm, *dc_norm, *squares;        /* the caller's, [T], or NULL; squares [parts][2][T]: the sums of each shard or chunk */
 } gr__sequence;
 
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
@@ -50,14 +50,18 @@ static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
                              const gr_sequence_config *options);
 
-/* The whole operator: what a kind's public function does, and its node's backward and scratch. */
+/* The whole operator: what the public function of a kind does, and the backward and the scratch of its node. */
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
                                   const gr_sequence_config *options);
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
-/* [steps, B, width] on the tape; an error when that does not fit this machine. */
+/* Room for [steps, B, width] on the tape; an error when that many values do not fit this machine. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
+
+/* Copy x at this time to `to` [rows, I], for `rows` sequences from `first` on; and h [rows, H] to y. Past the end of a sequence: zeros. */
+void gr__sequence_read(const gr__sequence *s, size_t time, size_t first, size_t rows, gr_real *to);
+void gr__sequence_write(const gr__sequence *s, size_t time, size_t first, size_t rows, const gr_real *h);
 
 /* Allocate y, h_n and c_n, and room for `parts` sums of squares if the caller asks for norms. At the end of backward, gr__sequence_norms
  * makes the norms from these sums. */
