@@ -16,8 +16,8 @@ typedef struct { gr_tensor *h, *c; } twin_state;
 static gr_tensor *twin_layer_norm(gr_tape *t, gr_tensor *z, gr_tensor *gain, gr_tensor *shift, double eps)
 {
     gr_tensor *d = gr_sub(t, z, gr_mean(t, z, GR_AXES(-1), true));
-    gr_tensor *var = gr_mean(t, gr_square(t, d), GR_AXES(-1), true);                          /* [B, 1] */
-    gr_tensor *xhat = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps))));            /* [B, N] */
+    gr_tensor *var = gr_mean(t, gr_square(t, d), GR_AXES(-1), true);               /* [B, 1] */
+    gr_tensor *xhat = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps)))); /* [B, N] */
     return gr_add(t, gr_mul(t, gain, xhat), shift);
 }
 
@@ -35,8 +35,8 @@ static gr_tensor *twin_cell(gr_tape *t, gr_tensor *a, gr_tensor *c, size_t H, gr
 
 static twin_state twin_lstm_ba2016(gr_tape *t, const gr_lstm_weights *w, gr_tensor *x, twin_state s, double eps)
 {
-    gr_tensor *wx = gr_matmul_t(t, x, false, w->w_ih, true);                                  /* [B, 4H] */
-    gr_tensor *wh = gr_matmul_t(t, s.h, false, w->w_hh, true);                                /* [B, 4H] */
+    gr_tensor *wx = gr_matmul_t(t, x, false, w->w_ih, true);   /* [B, 4H] */
+    gr_tensor *wh = gr_matmul_t(t, s.h, false, w->w_hh, true); /* [B, 4H] */
     gr_tensor *a = gr_add(t, twin_layer_norm(t, wx, w->ln_ih.weight, w->ln_ih.bias, eps),
                           twin_layer_norm(t, wh, w->ln_hh.weight, w->ln_hh.bias, eps));
     a = gr_add(t, gr_add(t, a, w->b_ih), w->b_hh);

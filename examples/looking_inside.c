@@ -1,0 +1,111 @@
+/* examples/looking_inside.c - a small network with two faults, and every tool of the library for seeing inside one.
+ *
+ * Shows: gr_print_summary, gr_print_graph, gr_print_audit, anomaly mode, gr_print_norm, gr_norm_gradient.
+ * Run:   examples/looking_inside               (at once)
+ *        examples/looking_inside --repaired    the same network without its faults
+ * See:   the audit says that no gradient reaches the gate, because a gr_detach lies on the way; anomaly mode names the operator that makes
+ *        the first NaN, a logarithm of negative numbers, with its module and its input.
+ * Exit:  0, or 1 --check did not find both faults; 2 a bad flag or path; 3 out of memory or disk full.
+ */
+#include "examples/kit/kit.h"
+#include "gradus.h"
+#include <math.h>
+
+enum { B = 4, I = 3, H = 6 }; /* samples, inputs, hidden units */
+
+static kit_options o = { .seed = 42 };
+static bool repaired;
+static const kit_flag flag[] = {
+    { "repaired", KIT_SWITCH, &repaired, NULL, "without the two faults", 0, 0 },
+    KIT_FLAGS_RUN(o, "exit 1 unless both faults are found and the gradient's three terms add up"),
+};
+static const kit_flags flags = { "looking_inside", "tools for seeing inside a network", flag, sizeof flag / sizeof *flag };
+
+typedef struct {
+    gr_module *net, *log;
+    gr_linear_module *fc, *gate, *head;
+    gr_layer_norm_module *ln;
+    gr_tensor *h, *y; /* of this step: what the norm takes and returns, [B, H] */
+} model;
+
+static model build(gr_tape *t)
+{
+    model m = { .net = gr_module_new(t) };
+    m.fc = gr_linear_new(t, m.net, "fc", I, H, NULL);
+    m.ln = gr_layer_norm_new(t, m.net, "ln", GR_SHAPE(H), NULL);
+    m.gate = gr_linear_new(t, m.net, "gate", I, H, NULL);
+    m.head = gr_linear_new(t, m.net, "head", H, 1, NULL);
+    m.log = gr_activation_new(t, m.net, "log", "Log", gr_log);
+    return m;
+}
+
+static gr_tensor *forward(gr_tape *t, model *m, gr_tensor *x)
+{
+    m->h = gr_linear_forward(t, m->fc, x);
+    m->y = gr_layer_norm_forward(t, m->ln, m->h);
+    gr_tensor *gate = gr_sigmoid(t, gr_linear_forward(t, m->gate, x));
+    if (!repaired) gate = gr_detach(t, gate); /* the first fault: the gate cannot learn */
+    return gr_linear_forward(t, m->head, gr_mul(t, gate, gr_tanh(t, m->y)));
+}
+
+static void title(const char *text)
+{
+    if (!o.quiet) printf("\n==== %s ====\n", text);
+}
+
+/* dx = direct - (what flows through the mean) - (what flows through the variance): beside what backward gave. Returns how far they are apart. */
+static double show_norm_gradient(gr_tape *t, const model *m)
+{
+    const gr_norm_terms dx = gr_norm_gradient(t, &m->ln->module, m->h, gr_grad(t, m->y));
+    double apart = 0;
+    for (size_t i = 0; i < B * H && !gr_failed(t); i++) apart += pow((double)(dx.dx->data[i] - gr_grad(t, m->h)[i]), 2);
+    if (!o.quiet)
+        printf("direct %.4f, through the mean %.4f, through the variance %.4f; their sum %.4f is %.1g from that of gr_backward\n",
+               dx.direct_norm, dx.mean_norm, dx.variance_norm, dx.dx_norm, sqrt(apart));
+    return sqrt(apart);
+}
+
+static void look(kit_run *r, model *m, const gr_optim *adam)
+{
+    gr_tape *const t = r->tape;
+    FILE *const out = o.quiet ? NULL : stdout;
+    title("the modules: gr_print_summary"), gr_print_summary(m->net, out);
+
+    gr_tape_set_tracing(t, true); /* so that the audit can say why */
+    gr_tensor *loss = gr_mean(t, gr_square(t, forward(t, m, gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"))), GR_ALL_AXES, false);
+    gr_backward(t, loss);
+    title("what the tape recorded: gr_print_graph"), gr_print_graph(t, out);
+    title("does every parameter learn? gr_print_audit");
+    const size_t idle = gr_print_audit(t, m->net, adam, out);
+
+    title("who shares a mean? gr_print_norm"), gr_print_norm(t, &m->ln->module, GR_SHAPE(B, H), out);
+    gr_module *other = gr_module_new(t);
+    gr_print_norm(t, gr_norm_new(t, other, "bn", GR_NORM_BATCH, H, NULL), GR_SHAPE(B, H), out);
+    gr_module_free(other);
+    title("what the gradient of a norm is made of: gr_norm_gradient");
+    const double apart = show_norm_gradient(t, m);
+
+    title("who makes the first NaN? gr_tape_set_anomaly");
+    gr_tape_reset(t), gr_tape_set_anomaly(t, true);
+    forward(t, m, gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"));
+    gr_forward(t, m->log, repaired ? gr_square(t, m->h) : m->h); /* the second fault: the logarithm of a negative number */
+    const bool made_nan = gr_error_code(t) == GR_NOT_FINITE;
+    if (!o.quiet) printf("%s\n", gr_failed(t) ? gr_message(t) : "nobody");
+    if (made_nan) gr_tape_recover(t);
+    printf("%zu parameters do not learn; %s\n", idle, made_nan ? "a NaN was made" : "no NaN was made");
+    kit_run_need(r, idle == 2, "%zu parameters do not learn, not the 2 of the gate", idle);
+    kit_run_need(r, made_nan, "the logarithm of a negative number was not noticed");
+    kit_run_need(r, apart < 1e-5, "the three terms of the norm's gradient are %g from its gradient", apart);
+}
+
+int main(int argc, char **argv)
+{
+    kit_run r;
+    const int code = kit_run_start(&r, &flags, &o, argc, argv);
+    if (code != KIT_GO_ON) return code;
+    model m = build(r.tape);
+    gr_optim *adam = gr_adam_new(r.tape, m.net, NULL);
+    if (kit_run_begin(&r, "a layer, a LayerNorm, a gate and a head, on 4 samples of 3 values")) look(&r, &m, adam);
+    gr_optim_free(adam), gr_module_free(m.net);
+    return kit_run_end(&r);
+}

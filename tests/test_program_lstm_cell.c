@@ -1,0 +1,66 @@
+/* tests/test_program_lstm_cell.c - examples/lstm_cell as its users see it. */
+#include "tests/program.h"
+
+static void the_cell_agrees_with_gr_lstm(void **state)
+{
+    (void)state;
+    char want[1 << 12];
+    int rows = 0;
+    assert_run("--check");
+    assert_string_equal(err, "");
+    strcpy(want, out);
+    for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {
+        double off;
+        if (strncmp(line, "output", 6) && strncmp(line, "gradient of", 11)) continue;
+        assert_int_equal(sscanf(line + 32, "%lf", &off), 1);
+        assert_true(off < 1e-3), rows++;
+    }
+    assert_int_equal(rows, 11);
+    assert_non_null(strstr(want, "\nthe cell recorded 106 operators, gr_lstm 1\n"));
+    assert_run("--check", "--quiet", "--seed=7", "--threads=1");
+    assert_string_equal(out, "the cell recorded 106 operators, gr_lstm 1\n");
+}
+
+static void another_epsilon_is_noticed_in_every_row(void **state)
+{
+    (void)state;
+    int missed = 0;
+    assert_int_equal(RUN("--eps=0.1", "--check", "--quiet"), 1);
+    assert_int_equal(strncmp(err, "lstm_cell: --check: output h: the cell and gr_lstm differ by ", 61), 0);
+    for (const char *p = err; (p = strstr(p, "lstm_cell: --check: ")); p++) missed++;
+    assert_int_equal(missed, 11);
+    assert_run("--eps=0.1", "--quiet");
+}
+
+static void the_log_has_the_rows(void **state)
+{
+    (void)state;
+    static char text[1 << 14];
+    int rows = 0;
+    assert_run("--quiet", "--log", in_dir("log"));
+    slurp(in_dir("log"), text, sizeof text);
+    for (const char *p = text; (p = strstr(p, "\n{\"kind\": \"difference\", \"what\": \"")); p++) rows++;
+    assert_int_equal(rows, 11);
+    assert_int_equal(unlink(in_dir("log")), 0);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    assert_run("--help");
+    assert_non_null(strstr(out, "\n  --eps "));
+    assert_ends(2, "lstm_cell: --eps needs a number from 0 to 1; got \"-1\"\n", "--eps=-1");
+    if (access("/dev/full", W_OK) != 0) printf("not run: a full disk, there is no /dev/full\n"), skip();
+    assert_ends(3, "lstm_cell: /dev/full: cannot write the log: No space left on device\n", "--log", "/dev/full");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cell_agrees_with_gr_lstm),
+        cmocka_unit_test(another_epsilon_is_noticed_in_every_row),
+        cmocka_unit_test(the_log_has_the_rows),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
