@@ -16,40 +16,37 @@
 #include <math.h>
 #include <string.h>
 
+static kit_options o = { .batch = 64, .lr = 2e-3, .seed = 42 };
 static struct {
-    const char *data, *save, *load, *checkpoint, *log, *report;
-    uint64_t hidden, layers, batch, epochs, steps, seed, threads, eval_every;
-    double lr, clip;
+    const char *save, *load, *checkpoint, *report;
+    uint64_t hidden, layers, epochs;
+    double clip;
     int norm, placement, optimizer, schedule;
-    bool eval, resume, quiet, check, standardize;
-} o = { .hidden = 128, .layers = 1, .batch = 64, .epochs = 5, .seed = 42, .lr = 2e-3, .clip = 1, .norm = 1, .schedule = 1 };
+    bool eval, standardize;
+} own = { .hidden = 128, .layers = 1, .epochs = 5, .clip = 1, .norm = 1, .schedule = 1 };
 
 static const kit_flag flag[] = {
-    { "data", KIT_TEXT, &o.data, "DIR|none", "folder of the four MNIST files; none: drawn digits (data/mnist, else none)", 0, 0 },
-    { "norm", KIT_CHOICE, &o.norm, "none|layer|batch", "layer norm in the LSTM, recurrent batch norm, or none", 0, 0 },
-    { "placement", KIT_CHOICE, &o.placement, "paper|gates|sum|cell|sum-cell|per-gate", "where layer norm sits (batch norm: as in its paper)", 0, 0 },
-    { "hidden", KIT_COUNT, &o.hidden, "N", "size of the state", 1, 1 << 16 },
-    { "layers", KIT_COUNT, &o.layers, "N", "LSTM layers", 1, 64 },
+    KIT_FLAG_DIGITS(o),
+    { "norm", KIT_CHOICE, &own.norm, "none|layer|batch", "layer norm in the LSTM, recurrent batch norm, or none", 0, 0 },
+    { "placement", KIT_CHOICE, &own.placement, "paper|gates|sum|cell|sum-cell|per-gate", "where layer norm sits (batch norm: as in its paper)", 0, 0 },
+    { "hidden", KIT_COUNT, &own.hidden, "N", "size of the state", 1, 1 << 16 },
+    { "layers", KIT_COUNT, &own.layers, "N", "LSTM layers", 1, 64 },
     { "batch", KIT_COUNT, &o.batch, "N", "images in a step", 1, 1 << 20 },
-    { "epochs", KIT_COUNT, &o.epochs, "N", "times through the training set; sets the schedule", 1, 1e6 },
+    { "epochs", KIT_COUNT, &own.epochs, "N", "times through the training set; sets the schedule", 1, 1e6 },
     { "steps", KIT_COUNT, &o.steps, "N", "stop after so many steps; 0: at the end", 0, 1e12 },
-    { "optimizer", KIT_CHOICE, &o.optimizer, "adam|sgd", "sgd has momentum 0.9", 0, 0 },
+    { "optimizer", KIT_CHOICE, &own.optimizer, "adam|sgd", "sgd has momentum 0.9", 0, 0 },
     { "lr", KIT_NUMBER, &o.lr, "X", "learning rate", 1e-12, 1e6 },
-    { "schedule", KIT_CHOICE, &o.schedule, "constant|cosine", "of the learning rate", 0, 0 },
-    { "clip", KIT_NUMBER, &o.clip, "X", "largest norm of the gradient; 0: any", 0, 1e12 },
-    { "seed", KIT_COUNT, &o.seed, "N", "of weights, shuffles and drawn digits", 0, 0 },
-    { "threads", KIT_COUNT, &o.threads, "N", "any number gives the same bits", 1, 256 },
-    { "standardize", KIT_SWITCH, &o.standardize, NULL, "pixels of mean 0 and variance 1 instead of 0 to 1", 0, 0 },
-    { "save", KIT_TEXT, &o.save, "FILE", "write the weights at the end (safetensors)", 0, 0 },
-    { "load", KIT_TEXT, &o.load, "FILE", "start from these weights", 0, 0 },
-    { "eval", KIT_SWITCH, &o.eval, NULL, "do not train, only evaluate what --load names", 0, 0 },
+    { "schedule", KIT_CHOICE, &own.schedule, "constant|cosine", "of the learning rate", 0, 0 },
+    { "clip", KIT_NUMBER, &own.clip, "X", "largest norm of the gradient; 0: any", 0, 1e12 },
+    { "standardize", KIT_SWITCH, &own.standardize, NULL, "pixels of mean 0 and variance 1 instead of 0 to 1", 0, 0 },
+    { "save", KIT_TEXT, &own.save, "FILE", "write the weights at the end (safetensors)", 0, 0 },
+    { "load", KIT_TEXT, &own.load, "FILE", "start from these weights", 0, 0 },
+    { "eval", KIT_SWITCH, &own.eval, NULL, "do not train, only evaluate what --load names", 0, 0 },
     { "eval-every", KIT_COUNT, &o.eval_every, "N", "evaluate every so many steps, for the log; 0: not", 0, 1e12 },
-    { "checkpoint", KIT_TEXT, &o.checkpoint, "FILE", "write all that going on needs, after each epoch and at a stop", 0, 0 },
+    { "checkpoint", KIT_TEXT, &own.checkpoint, "FILE", "write all that going on needs, after each epoch and at a stop", 0, 0 },
     { "resume", KIT_SWITCH, &o.resume, NULL, "go on from --checkpoint", 0, 0 },
-    { "log", KIT_TEXT, &o.log, "FILE", "write a record of each step and epoch (JSON lines)", 0, 0 },
-    { "report", KIT_TEXT, &o.report, "FILE", "write a page (HTML) with curves of the run", 0, 0 },
-    { "quiet", KIT_SWITCH, &o.quiet, NULL, "print the last line only", 0, 0 },
-    { "check", KIT_SWITCH, &o.check, NULL, "exit 1 unless 95 % of the test images are right; of MNIST 98.5 %", 0, 0 },
+    { "report", KIT_TEXT, &own.report, "FILE", "write a page (HTML) with curves of the run", 0, 0 },
+    KIT_FLAGS_RUN(o, "exit 1 unless 95 % of the test images are right; of MNIST 98.5 %"),
 };
 static const kit_flags flags = { "seq_mnist_lstm", "an LSTM reads handwritten digits row by row", flag, sizeof flag / sizeof *flag };
 
@@ -68,47 +65,47 @@ typedef struct {
     gr_optim *optim;
     kit_data data;
     kit_batches train, test;
-    kit_fixed fixed[FIXED]; /* what a run that goes on must have in common */
-    kit_log log;
-    gr_tape *logged; /* takes the errors of the log: a log that fails stops the run, which then still writes its checkpoint on its own tape */
+    kit_fixed fixed[FIXED]; /* numbers that --resume compares with those of the checkpoint */
+    kit_log *log;
+    gr_tape *logged; /* has the errors of the log, so that a run whose log fails can still write its checkpoint on its own tape */
     plot_report report;
     gr_tensor *y; /* of this step: the states of the last layer [B, T, H] */
 } job;
 
-/* All that can go wrong beforehand goes wrong here. */
+/* Everything that can be wrong with flags, paths and files is found here, before training. */
 static void prepare(gr_tape *t, job *j)
 {
-    if (o.eval && !o.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
-    if (o.norm != 1 && o.placement) gr_fail_as(t, GR_MISUSE, "", "--placement goes with --norm layer");
-    if (o.eval && o.report) gr_fail_as(t, GR_MISUSE, "", "--report is of training; --eval does none");
-    if (o.resume && !o.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
-    kit_can_write(t, "save", o.save), kit_can_write(t, "checkpoint", o.checkpoint), kit_can_write(t, "report", o.report);
+    if (own.eval && !own.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
+    if (own.norm != 1 && own.placement) gr_fail_as(t, GR_MISUSE, "", "--placement goes with --norm layer");
+    if (own.eval && own.report) gr_fail_as(t, GR_MISUSE, "", "--report is of training; --eval does none");
+    if (o.resume && !own.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
+    kit_can_write(t, "save", own.save), kit_can_write(t, "checkpoint", own.checkpoint), kit_can_write(t, "report", own.report);
 
     j->data = kit_data_open(t, o.data);
     j->train = kit_batches_new(t, &j->data.train, o.batch, true);
     j->test = kit_batches_new(t, &j->data.test, TEST_BATCH, false);
-    if (o.standardize) j->train.mean = j->test.mean = 0.1307, j->train.std = j->test.std = 0.3081; /* MNIST's */
+    if (own.standardize) j->train.mean = j->test.mean = 0.1307, j->train.std = j->test.std = 0.3081; /* MNIST's */
 
-    const unsigned norms[] = { 0, placements[o.placement], GR_LSTM_BN };
+    const unsigned norms[] = { 0, placements[own.placement], GR_LSTM_BN };
     const gr_lstm_config lstm = {
-        .norm = norms[o.norm], .bn_steps = KIT_SIDE, .layers = o.layers, .batch_first = true, .forget_bias = 1
+        .norm = norms[own.norm], .bn_steps = KIT_SIDE, .layers = own.layers, .batch_first = true, .forget_bias = 1
     };
     j->net = gr_module_new(t);
-    j->lstm = gr_lstm_new(t, j->net, "lstm", KIT_SIDE, o.hidden, &lstm);
-    j->fc = gr_linear_new(t, j->net, "fc", o.hidden, 10, NULL);
-    if (o.load) gr_state_load(t, j->net, o.load);
+    j->lstm = gr_lstm_new(t, j->net, "lstm", KIT_SIDE, own.hidden, &lstm);
+    j->fc = gr_linear_new(t, j->net, "fc", own.hidden, 10, NULL);
+    if (own.load) gr_state_load(t, j->net, own.load);
 
-    j->optim = o.optimizer ? gr_sgd_new(t, j->net, &(gr_sgd_config){ .lr = o.lr, .momentum = 0.9 })
-                           : gr_adam_new(t, j->net, &(gr_adam_config){ .lr = o.lr });
-    if (o.schedule) gr_optim_schedule(t, j->optim, gr_schedule_cosine(o.epochs * j->train.per_epoch, 0));
+    j->optim = own.optimizer ? gr_sgd_new(t, j->net, &(gr_sgd_config){ .lr = o.lr, .momentum = 0.9 })
+                             : gr_adam_new(t, j->net, &(gr_adam_config){ .lr = o.lr });
+    if (own.schedule) gr_optim_schedule(t, j->optim, gr_schedule_cosine(own.epochs * j->train.per_epoch, 0));
     const kit_fixed fixed[FIXED] = { { "--seed", o.seed },
                                      { "--batch", o.batch },
-                                     { "--epochs", o.epochs },
-                                     { "--standardize", o.standardize },
+                                     { "--epochs", own.epochs },
+                                     { "--standardize", own.standardize },
                                      { "training images", j->data.train.images.n } };
     memcpy(j->fixed, fixed, sizeof fixed);
-    if (o.resume) kit_checkpoint_load(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
-    j->log = kit_log_open(t, o.log, o.resume), j->logged = gr_tape_new(0, NULL);
+    if (o.resume) kit_checkpoint_load(t, own.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
+    j->logged = gr_tape_new(0, NULL);
     if (!j->logged) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
 }
 
@@ -138,19 +135,19 @@ static kit_score evaluate(gr_tape *t, job *j)
 
 static void save_checkpoint(gr_tape *t, const job *j)
 {
-    kit_checkpoint_save(t, o.checkpoint, j->net, j->optim, j->fixed, FIXED, j->train.taken);
+    kit_checkpoint_save(t, own.checkpoint, j->net, j->optim, j->fixed, FIXED, j->train.taken);
 }
 
 static void end_epoch(gr_tape *t, const job *j, kit_progress *progress, const kit_score *trained, const kit_score *tested)
 {
     const size_t epoch = j->train.taken / j->train.per_epoch;
-    kit_log_write(j->logged, &j->log, "epoch", { "epoch", epoch }, { "step", j->train.taken }, { "train_loss", kit_loss(trained) },
+    kit_log_write(j->logged, j->log, "epoch", { "epoch", epoch }, { "step", j->train.taken }, { "train_loss", kit_loss(trained) },
                   { "train_accuracy", kit_accuracy(trained) }, { "test_loss", kit_loss(tested) },
                   { "test_accuracy", kit_accuracy(tested) });
     save_checkpoint(t, j);
     if (o.quiet || gr_failed(t)) return;
     kit_progress_epoch(progress, epoch - 1);
-    printf("epoch %zu/%llu  train loss %.4f accuracy %.2f %%  test loss %.4f accuracy %.2f %%\n", epoch, (unsigned long long)o.epochs,
+    printf("epoch %zu/%llu  train loss %.4f accuracy %.2f %%  test loss %.4f accuracy %.2f %%\n", epoch, (unsigned long long)own.epochs,
            kit_loss(trained), kit_accuracy(trained), kit_loss(tested), kit_accuracy(tested));
     fflush(stdout);
 }
@@ -173,9 +170,9 @@ static void note_score(job *j, const char *name, const kit_score *score)
 /* Train to the end, to --steps or to Ctrl-C. Returns how the weights then do on the test set. */
 static kit_score train(gr_tape *t, job *j)
 {
-    const size_t total = o.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
-    j->report = plot_report_new(o.report, end);
-    kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, o.epochs, end > j->train.taken ? end - j->train.taken : 0);
+    const size_t total = own.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
+    j->report = plot_report_new(own.report, end);
+    kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, own.epochs, end > j->train.taken ? end - j->train.taken : 0);
     kit_score trained = { 0 }, tested = { 0 };
 
     while (j->train.taken < end && !kit_interrupted() && !gr_failed(j->logged)) {
@@ -188,7 +185,7 @@ static kit_score train(gr_tape *t, job *j)
         gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);
         gr_optim_zero_grad(j->optim);
         gr_backward(t, loss);
-        const double norm = gr_clip_grad_norm(t, j->optim, o.clip > 0 ? o.clip : HUGE_VAL);
+        const double norm = gr_clip_grad_norm(t, j->optim, own.clip > 0 ? own.clip : HUGE_VAL);
         gr_optim_step(t, j->optim);
         if (gr_failed(t)) break;
 
@@ -196,13 +193,13 @@ static kit_score train(gr_tape *t, job *j)
         kit_score_add(&trained, loss, z, b.labels);
         note_step(t, j, gr_item(loss), norm);
         const double rate = kit_progress_step(&progress, epoch, b.n, &trained);
-        kit_log_write(j->logged, &j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
+        kit_log_write(j->logged, j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
                       { "images_per_s", rate });
 
         const bool whole = step % j->train.per_epoch == 0, look = o.eval_every && step % o.eval_every == 0;
         tested = whole || look ? evaluate(t, j) : (kit_score){ 0 };
         if (look)
-            kit_log_write(j->logged, &j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
+            kit_log_write(j->logged, j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
                           { "test_accuracy", kit_accuracy(&tested) });
         if (whole || look) note_score(j, "test", &tested);
         if (whole) end_epoch(t, j, &progress, &trained, &tested), trained = (kit_score){ 0 };
@@ -210,55 +207,42 @@ static kit_score train(gr_tape *t, job *j)
     }
     kit_progress_wipe(&progress);
     if (trained.images) save_checkpoint(t, j);
-    kit_log_close(j->logged, &j->log);
+    kit_log_close(j->logged, j->log);
     if (gr_failed(j->logged)) gr_fail_as(t, gr_error_code(j->logged), "", "%s", gr_message(j->logged));
     if (!tested.images && !kit_interrupted()) tested = evaluate(t, j), note_score(j, "test", &tested);
     return tested;
 }
 
-/* The weights, the last line and the page, in this order, so that what fails to be written keeps nothing back that came before it; and the
- * exit code. */
-static int report(gr_tape *t, job *j, const kit_score *score, int argc, char **argv, const char *data)
+/* Write the weights, the last line and the page, in this order: when one of them fails, those before it are there. */
+static void report(kit_run *r, job *j, const kit_score *score, int argc, char **argv, const char *data)
 {
-    const bool stopped = kit_interrupted();
-    if (o.save && !stopped) gr_state_save(t, j->net, o.save, NULL);
-    if (!gr_failed(t) && !stopped)
+    gr_tape *const t = r->tape;
+    if (own.save && !kit_interrupted()) gr_state_save(t, j->net, own.save, NULL);
+    if (!gr_failed(t) && !kit_interrupted())
         printf("test accuracy %.2f %%  loss %.4f  images %zu  seed %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score),
                score->images, (unsigned long long)o.seed, (unsigned long long)kit_fingerprint(j->net));
     plot_report_write(t, &j->report, &flags, argc, argv, data);
-    if (!gr_failed(t) && stopped) {
-        fprintf(stderr, "%s: interrupted after step %zu%s\n", flags.name, j->train.taken, o.checkpoint ? "; --resume goes on" : "");
-        return KIT_INTERRUPTED;
-    }
+    snprintf(r->stopped, sizeof r->stopped, " after step %zu%s", j->train.taken, own.checkpoint ? "; --resume goes on" : "");
     kit_check_stdout(t);
     const double target = j->data.dir ? 98.5 : 95;
-    if (gr_failed(t) || !o.check || kit_accuracy(score) >= target) return kit_exit_code(t, flags.name, true);
-    fprintf(stderr, "%s: --check: needed %g %% of the test images, got %.2f %%\n", flags.name, target, kit_accuracy(score));
-    return KIT_MISSED;
+    kit_run_need(r, kit_accuracy(score) >= target, "needed %g %% of the test images, got %.2f %%", target, kit_accuracy(score));
 }
 
 int main(int argc, char **argv)
 {
-    kit_program_start();
-    o.threads = (uint64_t)(kit_cores() < 4 ? kit_cores() : 4);
-    int code = kit_flags_parse(&flags, argc, argv, stdout, stderr);
+    kit_run r;
+    char data[4200];
+    const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
-
-    gr_tape *t = gr_tape_new(o.seed, (&(gr_tape_config){ .threads = (int)o.threads }));
-    job j = { 0 };
-    prepare(t, &j);
-    code = kit_exit_code(t, flags.name, false);
-    if (code == KIT_DONE) {
-        char data[4200];
-        kit_catch_interrupts();
-        kit_log_header(t, &j.log, &flags, kit_data_name(&j.data, data, sizeof data));
-        if (!o.quiet) printf("%s\n%zu parameters, %d threads, %s\n", data, gr_module_parameters(j.net), gr_tape_threads(t), gr_tape_isa(t));
-        kit_check_stdout(t);
-        const kit_score score = gr_failed(t) ? (kit_score){ 0 } : o.eval ? evaluate(t, &j) : train(t, &j);
-        code = report(t, &j, &score, argc, argv, data);
+    job j = { .log = &r.log };
+    prepare(r.tape, &j);
+    if (kit_run_begin(&r, kit_data_name(&j.data, data, sizeof data))) {
+        if (!o.quiet) printf("%zu parameters\n", gr_module_parameters(j.net));
+        const kit_score score = own.eval ? evaluate(r.tape, &j) : train(r.tape, &j);
+        report(&r, &j, &score, argc, argv, data);
     }
-    kit_log_close(t, &j.log), plot_report_free(&j.report), gr_tape_free(j.logged);
-    kit_batches_free(t, &j.train), kit_batches_free(t, &j.test), kit_data_free(t, &j.data);
-    gr_optim_free(j.optim), gr_module_free(j.net), gr_tape_free(t);
-    return code;
+    plot_report_free(&j.report), gr_tape_free(j.logged);
+    kit_batches_free(r.tape, &j.train), kit_batches_free(r.tape, &j.test), kit_data_free(r.tape, &j.data);
+    gr_optim_free(j.optim), gr_module_free(j.net);
+    return kit_run_end(&r);
 }

@@ -207,8 +207,9 @@ TEST(bad_flags_and_paths_are_refused_before_training)
                    in_dir("none/w"));
     assert_refused(joined("--checkpoint: cannot write '", dir, "': it is not a regular file"), SMALL, "--checkpoint", dir);
     assert_refused(joined("", in_dir("none/l"), ": cannot open the log: No such file or directory"), SMALL, "--log", in_dir("none/l"));
-    assert_int_equal(RUN(SMALL, "--load", in_dir("none/w")), 2);
+    assert_int_equal(RUN(SMALL, "--load", in_dir("none/w"), "--log", in_dir("log")), 2);
     assert_non_null(strstr(err, in_dir("none/w")));
+    assert_int_not_equal(access(in_dir("log"), F_OK), 0);
     assert_int_equal(RUN(SMALL, "--resume", "--checkpoint", in_dir("c")), 2);
     assert_non_null(strstr(err, in_dir("c")));
 }

@@ -12,12 +12,12 @@ int kit_run_start(kit_run *r, const kit_flags *flags, kit_options *o, int argc, 
     if (!o->threads) o->threads = (uint64_t)(kit_cores() < 4 ? kit_cores() : 4);
     r->pool = gr_pool_new((int)o->threads, NULL);
     r->tape = gr_tape_new(o->seed, (&(gr_tape_config){ .pool = r->pool }));
-    r->log = kit_log_open(r->tape, o->log, false);
     return KIT_GO_ON;
 }
 
 bool kit_run_begin(kit_run *r, const char *data)
 {
+    r->log = kit_log_open(r->tape, r->o->log, r->o->resume);
     if (gr_failed(r->tape)) return false;
     r->started = true;
     kit_catch_interrupts();
@@ -46,7 +46,7 @@ int kit_run_end(kit_run *r)
     kit_log_close(r->tape, &r->log);
     kit_check_stdout(r->tape);
     int code = kit_exit_code(r->tape, r->flags->name, r->started);
-    if (code == KIT_DONE && kit_interrupted()) fprintf(stderr, "%s: interrupted\n", r->flags->name), code = KIT_INTERRUPTED;
+    if (code == KIT_DONE && kit_interrupted()) fprintf(stderr, "%s: interrupted%s\n", r->flags->name, r->stopped), code = KIT_INTERRUPTED;
     if (code == KIT_DONE && r->missed) code = KIT_MISSED;
     gr_tape_free(r->tape), gr_pool_free(r->pool);
     return code;

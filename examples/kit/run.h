@@ -24,6 +24,7 @@ typedef struct {
     uint64_t batch, steps, eval_every, seed, threads;
     double epochs, lr;
     bool quiet, check;
+    bool resume; /* the log goes on at its end instead of starting anew */
 } kit_options;
 
 #define KIT_FLAG_DIGITS(o) \
@@ -48,13 +49,14 @@ typedef struct {
     gr_pool *pool; /* the threads, for tapes of its own */
     kit_log log;
     bool started, missed;
+    char stopped[80]; /* what the message after Ctrl-C adds: " after step 7" */
 } kit_run;
 
-/* Read the command line, make pool and tape, open the log. Returns KIT_GO_ON, or the exit code to end with at once. */
+/* Read the command line, make pool and tape. Returns KIT_GO_ON, or the exit code to end with at once. */
 int kit_run_start(kit_run *r, const kit_flags *flags, kit_options *o, int argc, char **argv);
 
-/* Nothing of the user's is missing: write the log's first record, say which data these are, heed Ctrl-C. False if r->tape is in error:
- * then only freeing and kit_run_end are left to do. */
+/* Everything that the user named is there: open the log and write its first record, print which data these are, catch Ctrl-C. Returns false
+ * if r->tape is in error; then only freeing and kit_run_end are left to do. */
 bool kit_run_begin(kit_run *r, const char *data);
 
 /* With --check: unless ok, print this text to stderr and end with 1. Returns ok. */
