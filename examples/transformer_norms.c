@@ -1,10 +1,12 @@
 /* examples/transformer_norms.c - a small causal Transformer learns text character by character: without norm, with BatchNorm, LayerNorm and
  * RMSNorm; norms before each part (pre) or after each sum (post); with a warm-up of the learning rate and without.
  *
- * Shows: attention, Transformer layers, positions, arms in lockstep, text made one character at a time with mark and rewind.
+ * Shows: attention, Transformer layers, positions, arms in lockstep, text made one character at a time with mark and rewind, layers that are
+ *        run again in backward instead of kept.
  * Run:   examples/transformer_norms                  sentences of a small grammar, half a minute
  *        examples/transformer_norms --large --arms LN --data data/text --epochs 3 --sample 500
  *                                                    tiny Shakespeare, 2 layers of 128, windows of 64: minutes
+ *        examples/transformer_norms --recompute      the same numbers in a fifth of the memory; says so
  * See:   the learning rate is high on purpose. Without warm-up the post-norm networks learn nothing but how frequent letters are, and the pre-norm
  *        ones hardly notice (Xiong et al. 2020). With warm-up all arms learn; the network without norm is not the worst: with small initial
  *        weights, residuals, Adam and clipping, six layers do not need a norm. BatchNorm averages over all positions, later ones too, so in
@@ -13,6 +15,7 @@
  */
 #include "examples/kit/kit.h"
 #include "gradus.h"
+#include <math.h>
 #include <string.h>
 
 static kit_options o = { .batch = 16, .epochs = 0.8, .lr = 2e-2, .seed = 42 };
@@ -20,7 +23,7 @@ static struct {
     uint64_t size, heads, layers, context, sample, warmup;
     double dropout, temperature;
     int arms;
-    bool large;
+    bool large, recompute;
 } own = { .size = 32, .heads = 4, .layers = 6, .context = 32, .sample = 300, .temperature = 0.8 };
 
 static const kit_flag flag[] = {
@@ -35,6 +38,7 @@ static const kit_flag flag[] = {
     { "warmup", KIT_COUNT, &own.warmup, "N", "steps in which the learning rate rises; 0: a tenth. Then it falls, a cosine", 0, 1e12 },
     { "sample", KIT_COUNT, &own.sample, "N", "at the end let LN pre write so many characters", 0, 1e9 },
     { "temperature", KIT_NUMBER, &own.temperature, "X", "of the sample: below 1 likelier, above 1 wilder", 1e-6, 1e6 },
+    { "recompute", KIT_SWITCH, &own.recompute, NULL, "keep only the input of each layer, and run the layer again in backward", 0, 0 },
     KIT_FLAGS_TRAINING(o),
     KIT_FLAGS_RUN(o, "exit 1 unless LN pre learns, and without warm-up LN post does not"),
 };
@@ -56,6 +60,7 @@ typedef struct {
     gr_positions *position;
     gr_transformer *body;
     gr_linear_module *head;
+    bool recompute;
 } model;
 
 static void build(kit_arm *arm)
@@ -67,6 +72,7 @@ static void build(kit_arm *arm)
     const gr_transformer_config c = { .norm = norm, .no_norm = norm == GR_NORM_NONE, .norm_first = first, .final_norm = first, .causal = true,
                                       .activation = gr_gelu, .dropout = own.dropout };
     model *const m = arm->model;
+    m->recompute = own.recompute;
     m->token = gr_embedding_new(t, arm->net, "token", p->text->letters, own.size, NULL);
     m->position = gr_positions_new(t, arm->net, "position", own.context, own.size);
     m->body = gr_transformer_new(t, arm->net, "body", own.size, own.heads, own.layers, &c);
@@ -76,11 +82,24 @@ static void build(kit_arm *arm)
     gr_optim_schedule(t, arm->optim, p->warmup ? gr_schedule_warmup(p->warmup, cosine) : cosine);
 }
 
+/* A layer as a segment of gr_recompute. */
+static void layer(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    out[0] = gr_transformer_layer_forward(t, argument, in[0], NULL);
+}
+
+static gr_tensor *layers(gr_tape *t, const model *m, gr_tensor *x)
+{
+    if (!m->recompute) return gr_transformer_forward(t, m->body, x, NULL);
+    for (size_t i = 0; i < m->body->layers; i++) gr_recompute(t, layer, m->body->layer[i], 0, GR_IN(x), &x, 1);
+    return m->body->norm ? gr_forward(t, m->body->norm, x) : x;
+}
+
 /* ids [B, T] to logits [B T, letters] of what comes next. */
 static gr_tensor *logits(gr_tape *t, const model *m, const int *ids, size_t B, size_t T)
 {
     gr_tensor *x = gr_embedding_forward(t, m->token, gr_ints_new(t, ids, GR_SHAPE(B, T)));
-    x = gr_transformer_forward(t, m->body, gr_positions_forward(t, m->position, x), NULL);
+    x = layers(t, m, gr_positions_forward(t, m->position, x));
     return gr_reshape(t, gr_linear_forward(t, m->head, x), GR_SHAPE(B * T, GR_INFER));
 }
 
@@ -129,6 +148,7 @@ static void compare(kit_run *r, kit_text *text, const char *title, const int *ki
     model models[ARMS];
     plan p = { .text = text };
     kit_arms a = { .title = title, .source = kit_text_source(text), .build = build, .loss = loss, .user = &p, .clip = 1, .mark = { 40, 50 } };
+    a.unaudited = own.recompute;
     p.steps = a.steps = kit_steps(&o, o.epochs, a.source.train);
     p.warmup = warms ? own.warmup ? own.warmup : a.steps / 10 : 0;
     if (p.warmup > p.steps) p.warmup = p.steps;
@@ -144,11 +164,40 @@ static void compare(kit_run *r, kit_text *text, const char *title, const int *ki
     kit_arms_free(&a);
 }
 
+/* A first step of LN pre with all layers kept, and one with layers that are run again: what each needs, and that the numbers are the same. */
+static void show_memory(kit_run *r, kit_text *text)
+{
+    size_t bytes[2], samples;
+    double losses[2], norms[2];
+    const kit_source source = kit_text_source(text);
+    const void *const batch = source.batch(source.data, true, 0, &samples);
+    for (int again = 0; again < 2; again++) {
+        model m;
+        kit_score score = { 0 };
+        kit_arm arm = { .kind = LN_PRE, .model = &m, .user = &(plan){ .text = text, .steps = 1 } };
+        arm.tape = gr_tape_new(o.seed, (&(gr_tape_config){ .pool = r->pool })), arm.net = gr_module_new(arm.tape);
+        build(&arm);
+        m.recompute = again;
+        gr_tensor *l = loss(&arm, batch, &score);
+        gr_backward(arm.tape, l);
+        losses[again] = gr_item(l), norms[again] = gr_clip_grad_norm(arm.tape, arm.optim, HUGE_VAL), bytes[again] = gr_tape_bytes(arm.tape);
+        if (gr_failed(arm.tape)) gr_fail_as(r->tape, arm.tape ? gr_error_code(arm.tape) : GR_NO_MEMORY, "", "%s", gr_message(arm.tape));
+        gr_optim_free(arm.optim), gr_module_free(arm.net), gr_tape_free(arm.tape);
+        if (gr_failed(r->tape)) return;
+        printf("%s  loss %.6f  gradient %.6f  tape %zu KiB\n", again ? "layers run again in backward" : "layers kept for backward    ",
+               losses[again], norms[again], bytes[again] >> 10);
+    }
+    putchar('\n');
+    kit_run_need(r, losses[0] == losses[1] && norms[0] == norms[1], "running layers again changes the loss or the gradient");
+    kit_run_need(r, bytes[1] < bytes[0], "running layers again takes %zu bytes, not less than %zu", bytes[1], bytes[0]);
+}
+
 static void run(kit_run *r, kit_text *text)
 {
     static const int warm[ARMS] = { LN_PRE, NONE, BN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST }, cold[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST };
     double losses[ARMS];
     const double target = text->path ? 2.2 : 1.6;
+    if (own.recompute) show_memory(r, text);
     compare(r, text, "with warm-up", warm, own.arms ? 1 : ARMS, true, losses);
     kit_run_need(r, losses[LN_PRE] < target, "LN pre: the test loss is %.4f, not below %g", losses[LN_PRE], target);
     if (own.arms || gr_failed(r->tape) || kit_interrupted()) return;

@@ -59,6 +59,38 @@ TEST(a_file_of_text_is_read_by_its_name_or_its_folder)
     assert_ends(2, want, SMALL, "--data", data);
 }
 
+/* The last record of a log: one arm, with its fingerprint, and the bytes of its tape. */
+static size_t last_arm(const char *path, char fingerprint[17])
+{
+    static char text[1 << 14];
+    size_t bytes;
+    slurp(path, text, sizeof text);
+    const char *const last = strstr(text, "\n{\"kind\": \"arm\"");
+    assert_non_null(last);
+    assert_int_equal(sscanf(strstr(last, "\"tape_bytes\""), "\"tape_bytes\": %zu, \"fingerprint\": \"%16[0-9a-f]", &bytes, fingerprint), 2);
+    assert_int_equal(unlink(path), 0);
+    return bytes;
+}
+
+TEST(layers_that_are_run_again_give_the_same_bits_in_less_memory)
+{
+    char kept[17], again[17];
+    double loss[2], gradient[2];
+    size_t tape[2];
+#define DEEP "--size=16", "--heads=2", "--layers=8", "--batch=8", "--steps=2", "--dropout=0.1", "--threads=1", "--arms=LN", "--sample=0", "--quiet"
+    assert_run(DEEP, "--log", in_dir("log"));
+    assert_null(strstr(out, "layers kept"));
+    const size_t before = last_arm(in_dir("log"), kept);
+    assert_run(DEEP, "--log", in_dir("log"), "--recompute");
+    assert_true(last_arm(in_dir("log"), again) < before);
+    assert_string_equal(again, kept);
+    const char *const first = strstr(out, "layers kept for backward "), *const second = strstr(out, "layers run again in backward ");
+    assert_true(first && second);
+    assert_int_equal(sscanf(strstr(first, " loss"), " loss %lf gradient %lf tape %zu KiB", &loss[0], &gradient[0], &tape[0]), 3);
+    assert_int_equal(sscanf(strstr(second, " loss"), " loss %lf gradient %lf tape %zu KiB", &loss[1], &gradient[1], &tape[1]), 3);
+    assert_true(loss[0] == loss[1] && gradient[0] == gradient[1] && 3 * tape[1] < tape[0]);
+}
+
 TEST(heads_must_divide_the_size)
 {
     assert_ends(2, "transformer_norms: --heads must divide --size; got 3 and 8\n", SMALL, "--heads=3");
@@ -76,6 +108,7 @@ int main(void)
         cmocka_unit_test(two_comparisons_have_a_table_each),
         cmocka_unit_test(the_sample_is_the_same_for_any_threads_and_instruction_set),
         cmocka_unit_test(a_file_of_text_is_read_by_its_name_or_its_folder),
+        cmocka_unit_test(layers_that_are_run_again_give_the_same_bits_in_less_memory),
         cmocka_unit_test(heads_must_divide_the_size),
         cmocka_unit_test(a_missed_target_ends_with_1),
     };

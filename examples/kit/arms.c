@@ -42,14 +42,15 @@ static void train(kit_run *r, kit_arms *a, kit_arm *arm, const void *batch)
     kit_score score = { 0 };
     double began = kit_seconds();
     const double lr = gr_optim_lr(arm->optim);
-    gr_tape_reset(t), gr_tape_set_tracing(t, arm->steps == 0);
+    const bool audited = arm->steps == 0 && !r->o->quiet && !a->watch && !a->unaudited;
+    gr_tape_reset(t), gr_tape_set_tracing(t, audited);
     gr_tensor *loss = a->loss(arm, batch, &score);
     if (loss && !isfinite(gr_item(loss))) gr_fail_as(t, GR_NOT_FINITE, "", "the loss is %g", gr_item(loss));
     gr_optim_zero_grad(arm->optim);
     gr_backward(t, loss);
-    if (arm->steps == 0) {
+    if (audited) {
         const double before = kit_seconds();
-        if (!r->o->quiet && !a->watch) audit(arm);
+        audit(arm);
         gr_tape_set_tracing(t, false);
         began += kit_seconds() - before;
     }
@@ -159,7 +160,7 @@ static void log_arms(kit_run *r, const kit_arms *a)
         kit_log_write(r->tape, &r->log, "arm", { "run", .text = a->title }, { "arm", .text = arm->name }, { "steps", (double)arm->steps },
                       { "diverged", (double)arm->diverged }, { "train_loss", kit_loss(&arm->whole) },
                       { "test_loss", kit_loss(&arm->tested) }, { "test_accuracy", kit_accuracy(&arm->tested) }, { "seconds", arm->seconds },
-                      { "fingerprint", .text = fingerprint });
+                      { "tape_bytes", (double)gr_tape_bytes(arm->tape) }, { "fingerprint", .text = fingerprint });
     }
 }
 

@@ -55,6 +55,7 @@ typedef struct kit_arms {
     double mark[KIT_MARKS];      /* test accuracies in percent that are worth noting, in rising order; 0: none */
     bool marks_are_losses;       /* or test losses, in falling order */
     uint64_t seed;               /* of the arms' tapes; 0: as --seed says */
+    bool unaudited;              /* no audit of the first step: it keeps what gr_recompute would run again */
     /* If there is one, nothing is printed, and it is called after each step, when the arms' tapes still hold it, and then after each
      * evaluation (evaluated), of which one more comes before the first step. Returns false to stop. */
     bool (*watch)(struct kit_arms *a, size_t step, bool evaluated);
