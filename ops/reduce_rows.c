@@ -16,11 +16,13 @@
 #include "ops/norm_far.h"
 #include "ops/reduce.h"
 
+/* p is the order of a norm, the correction of a variance; the others do not use it. */
+#define ROWS_UNUSED __attribute__((unused))
 #define ROWS_FORWARD(op) \
-    KERNEL(void, op, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p)
+    KERNEL(void, op, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p ROWS_UNUSED)
 #define ROWS_BACKWARD(op) \
-    KERNEL(void, op, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y, \
-           size_t rows, size_t n, gr_real p)
+    KERNEL(void, op, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y ROWS_UNUSED, \
+           size_t rows, size_t n, gr_real p ROWS_UNUSED)
 
 ROWS_FORWARD(var_forward)
 {
@@ -49,17 +51,14 @@ ROWS_BACKWARD(var_backward)
 
 ROWS_FORWARD(max_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) y[r] = MAX(i, n, x[i]);
 }
 ROWS_FORWARD(min_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) y[r] = MIN(i, n, x[i]);
 }
 ROWS_BACKWARD(extreme_backward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real extreme = y[r], share = dy[r] / SUM(i, n, x[i] == extreme ? 1 : 0);
         for (size_t i = 0; i < n; i++) dx[i] += x[i] == extreme ? share : 0;
@@ -68,12 +67,10 @@ ROWS_BACKWARD(extreme_backward)
 
 ROWS_FORWARD(prod_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) y[r] = PRODUCT(i, n, x[i]);
 }
 ROWS_BACKWARD(prod_backward)
 {
-    (void)y, (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real zeros = SUM(i, n, x[i] == 0 ? 1 : 0), product = PRODUCT(i, n, x[i] == 0 ? 1 : x[i]);
         const gr_real at_zero = zeros == 1 ? dy[r] * product : 0, elsewhere = zeros == 0 ? dy[r] * product : 0;
@@ -84,7 +81,6 @@ ROWS_BACKWARD(prod_backward)
 /* An infinite largest value is not subtracted: log(exp(-inf) + ..) and log(exp(inf) + ..) come out right without. */
 ROWS_FORWARD(logsumexp_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) {
         const gr_real largest = MAX(i, n, x[i]), shift = r_abs(largest) < R(INFINITY) ? largest : 0;
         y[r] = shift + r_log(SUM(i, n, r_exp(x[i] - shift)));
@@ -92,7 +88,6 @@ ROWS_FORWARD(logsumexp_forward)
 }
 ROWS_BACKWARD(logsumexp_backward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
         if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= SUM(i, n, r_exp(x[i] - shift));
@@ -102,12 +97,10 @@ ROWS_BACKWARD(logsumexp_backward)
 
 ROWS_FORWARD(norm_1_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) y[r] = SUM(i, n, r_abs(x[i]));
 }
 ROWS_BACKWARD(norm_1_backward)
 {
-    (void)y, (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real g = dy[r];
         for (size_t i = 0; i < n; i++) dx[i] += x[i] > 0 ? g : x[i] < 0 ? -g : 0;
@@ -116,7 +109,6 @@ ROWS_BACKWARD(norm_1_backward)
 
 ROWS_FORWARD(norm_2_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) {
         const gr_real sum = SUM(i, n, r_square(x[i]));
         y[r] = r_sqrt(sum);
@@ -125,7 +117,6 @@ ROWS_FORWARD(norm_2_forward)
 }
 ROWS_BACKWARD(norm_2_backward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real norm = y[r], g = norm == 0 ? 0 : dy[r], factor = norm == 0 ? 0 : g / norm;
         if (r_flush(factor) == 0 || !(r_abs(factor) < R(INFINITY)))
@@ -137,12 +128,10 @@ ROWS_BACKWARD(norm_2_backward)
 
 ROWS_FORWARD(norm_inf_forward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n) y[r] = r_max(0, MAX(i, n, r_abs(x[i])));
 }
 ROWS_BACKWARD(norm_inf_backward)
 {
-    (void)p;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
         const gr_real extreme = y[r], share = extreme == 0 ? 0 : dy[r] / SUM(i, n, r_abs(x[i]) == extreme ? 1 : 0);
         for (size_t i = 0; i < n; i++) dx[i] += x[i] == extreme ? share : x[i] == -extreme ? -share : 0;
@@ -241,34 +230,25 @@ static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 
-#define ROWS_OP(op) static const gr_op op##_op = { .name = #op, .backward = rows_node, .scratch = rows_scratch }
-ROWS_OP(var);
-ROWS_OP(max);
-ROWS_OP(min);
-ROWS_OP(prod);
-ROWS_OP(logsumexp);
-ROWS_OP(norm);
+#define ROWS_OP(op) static const gr_op op##_op = { .name = #op, .backward = rows_node, .scratch = rows_scratch };
+#define ROWS_REDUCTION(op, backward) \
+    ROWS_OP(op) \
+    gr_tensor *gr_##op(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) \
+    { \
+        return reduce_rows(t, &op##_op, op##_forward, backward, x, axes, keepdim, 0); \
+    }
+ROWS_REDUCTION(max, extreme_backward)
+ROWS_REDUCTION(min, extreme_backward)
+ROWS_REDUCTION(prod, prod_backward)
+ROWS_REDUCTION(logsumexp, logsumexp_backward)
 
+ROWS_OP(var)
 gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim)
 {
     return reduce_rows(t, &var_op, var_forward, var_backward, x, axes, keepdim, correction);
 }
-gr_tensor *gr_max(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim)
-{
-    return reduce_rows(t, &max_op, max_forward, extreme_backward, x, axes, keepdim, 0);
-}
-gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim)
-{
-    return reduce_rows(t, &min_op, min_forward, extreme_backward, x, axes, keepdim, 0);
-}
-gr_tensor *gr_prod(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim)
-{
-    return reduce_rows(t, &prod_op, prod_forward, prod_backward, x, axes, keepdim, 0);
-}
-gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim)
-{
-    return reduce_rows(t, &logsumexp_op, logsumexp_forward, logsumexp_backward, x, axes, keepdim, 0);
-}
+
+ROWS_OP(norm)
 gr_tensor *gr_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim)
 {
     if (p == 1) return reduce_rows(t, &norm_op, norm_1_forward, norm_1_backward, x, axes, keepdim, p);
