@@ -4,21 +4,21 @@
 #include "core/tensor.h"
 GR_BEGIN
 
-/* Where the norms of an LSTM sit: a sum of the layer norms, 0 for none, or GR_LSTM_BN alone. */
+/* Where the norms of an LSTM are: a sum of GR_LSTM_LN_.., or GR_LSTM_BN alone, or 0 for none. */
 enum {
     GR_LSTM_LN_X = 1,         /* W x, over its 4H values */
     GR_LSTM_LN_H = 2,         /* W h, likewise */
     GR_LSTM_LN_SUM = 4,       /* W x + W h (each after its own norm, if it has one) */
-    GR_LSTM_LN_C = 8,         /* the cell, over its H values, on its way to h; the cell that the next step sees is not normalized */
-    GR_LSTM_LN_PER_GATE = 16, /* the first three: four norms over H, one for each gate, in the place of one over 4H */
+    GR_LSTM_LN_C = 8,         /* the cell, over its H values, where h is computed from it; the next step gets the cell without the norm */
+    GR_LSTM_LN_PER_GATE = 16, /* the first three are four norms over H, one for each gate, instead of one over 4H */
     GR_LSTM_LN_BA2016 = GR_LSTM_LN_X | GR_LSTM_LN_H | GR_LSTM_LN_C, /* the paper */
-    GR_LSTM_BN = 32,          /* batch norms of W x, W h and the cell on its way to h, with statistics of its own for each step */
+    GR_LSTM_BN = 32,          /* batch norms of W x, W h and the cell, with separate statistics for each step */
 };
 
-/* Likewise of a GRU and of a plain RNN. */
+/* The same for a GRU and for a plain RNN. */
 enum {
     GR_GRU_LN_X = GR_LSTM_LN_X,         /* W x: one norm of r and z together, over 2H, and one of n, over H */
-    GR_GRU_LN_H = GR_LSTM_LN_H,         /* W h, likewise; that of n before its product with r */
+    GR_GRU_LN_H = GR_LSTM_LN_H,         /* W h, likewise; n's comes before the product with r */
     GR_GRU_LN_BA2016 = GR_GRU_LN_X | GR_GRU_LN_H, /* the paper's (supplementary material, of skip-thoughts) */
     GR_RNN_LN_X = GR_LSTM_LN_X,
     GR_RNN_LN_H = GR_LSTM_LN_H,
@@ -26,37 +26,37 @@ enum {
 };
 
 /* What one layer and direction learns. G is 4H in an LSTM, 3H in a GRU, H in an RNN; blocks of H rows are the gates, i f g o or r z n, as in
- * PyTorch. A norm has both its tensors exactly when norm asks for it. The gates see b_ih + b_hh + (the shifts of their norms): redundant (but
- * for b_hh of a GRU's n), but that is how PyTorch and the paper have it (the paper has one b: b_ih). */
-typedef struct { gr_tensor *weight, *bias; } gr_lstm_ln; /* gain and shift: [G], of ln_c [H] */
+ * PyTorch. A norm has both its tensors when the bit of `norm` is set, and neither when it is not. The gates get b_ih + b_hh plus the shifts
+ * of their norms. Only b_hh of a GRU's n is not redundant, but PyTorch has both biases; the paper has one, b_ih. */
+typedef struct { gr_tensor *weight, *bias; } gr_lstm_ln; /* gain and shift: [G]; those of ln_c [H] */
 typedef struct {
-    gr_tensor *weight, *bias;              /* gain [4H], no shift; of bn_c both [H] */
-    gr_tensor *running_mean, *running_var; /* [steps, 4H], of bn_c [steps, H]; steps is 1 or more and the same for all three */
+    gr_tensor *weight, *bias;              /* gain [4H], bias NULL; those of bn_c both [H] */
+    gr_tensor *running_mean, *running_var; /* [steps, 4H]; those of bn_c [steps, H]; steps is 1 or more and the same for all three */
 } gr_lstm_bn;
 typedef struct {
     unsigned norm;                         /* GR_LSTM_..., GR_GRU_..., GR_RNN_... */
     gr_tensor *w_ih, *w_hh;                /* [G, I], [G, H] */
     gr_tensor *b_ih, *b_hh;                /* [G] or NULL */
     gr_lstm_ln ln_ih, ln_hh, ln_sum, ln_c; /* of W x, W h, their sum, the cell */
-    gr_lstm_bn bn_ih, bn_hh, bn_c;         /* of an LSTM */
+    gr_lstm_bn bn_ih, bn_hh, bn_c;         /* for an LSTM only */
 } gr_recurrent_weights;
 
 typedef struct {
-    gr_tensor *h0, *c0;    /* [B, H]: the state before the first step; NULL: zeros. c0: of an LSTM */
-    const gr_ints *lengths; /* [B], each 0 to T: how many steps of each sequence are real; NULL: all */
+    gr_tensor *h0, *c0;    /* [B, H]: the state before the first step; NULL means zeros. c0 is for an LSTM only */
+    const gr_ints *lengths; /* [B], each 0 to T: how many steps of each sequence are real; NULL means all */
     bool batch_first;      /* x is [B, T, I] and y [B, T, H] */
     bool reverse;          /* from the last real step of each sequence to its first */
-    bool relu;             /* of a plain RNN: relu in the place of tanh */
-    double eps;            /* of the norms; 0 means 1e-5, GR_NONE none */
-    double momentum;       /* of the batch norms: the weight of a new batch in the running buffers; 0 means 0.1, GR_NONE: they stay */
-    double *dh_norm, *dc_norm; /* [T] of the caller's, or NULL: gr_backward writes there, for each time, the norm over all sequences of
-                                  the gradient of h (of the cell), with all that comes from later steps. Past its end a sequence
-                                  does not count. They must live as long as the tape may walk; what was not reached stays */
+    bool relu;             /* for a plain RNN only: relu instead of tanh */
+    double eps;            /* of the norms; default 1e-5; GR_NONE means no epsilon */
+    double momentum;       /* of the batch norms: the weight of a new batch in the running statistics; default 0.1; GR_NONE keeps them */
+    double *dh_norm, *dc_norm; /* the caller's arrays [T], or NULL. For each time, gr_backward writes the norm of the gradient with
+                                  respect to h (dc_norm: the cell), over all sequences that have not ended. The arrays must live until
+                                  gr_backward; it leaves them as they are if no gradient reaches the layer */
 } gr_sequence_config;
 
 typedef struct {
-    gr_tensor *y, *h, *c;      /* c: of an LSTM, else NULL */
-    double *dh_norm, *dc_norm; /* of a module (nn/recurrent.h), else NULL */
+    gr_tensor *y, *h, *c;      /* c is NULL unless it is an LSTM */
+    double *dh_norm, *dc_norm; /* from a module (nn/recurrent.h); else NULL */
 } gr_recurrent_out;
 
 /* The same under the LSTM's name. */
@@ -64,36 +64,36 @@ typedef gr_recurrent_weights gr_lstm_weights;
 typedef gr_sequence_config gr_sequence_config;
 typedef gr_recurrent_out gr_lstm_out;
 
-/* One layer of an LSTM in one direction over whole sequences, all steps in one node. With LN the identity where there is no norm:
+/* One layer of an LSTM in one direction over whole sequences, all steps in one node. LN is the identity where there is no norm:
  *     a = LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh
  *     i, f, g, o = sigmoid(a_i), sigmoid(a_f), tanh(a_g), sigmoid(a_o)
  *     c = f c + i g,   h = o tanh(LN_c(c))       Hochreiter, Schmidhuber 1997; Gers et al. 2000; Ba, Kiros, Hinton 2016, eq. 20-22
  * LN(z) = weight (z - mean) / sqrt(var + eps) + bias, var the biased variance.
  *
  *   x       [T, B, I]   any of these may be 0
- *   y       [T, B, H]   h of every step; 0 past a sequence's end
- *   h, c    [B, H]      the state after the last step: past its end a sequence keeps its state
+ *   y       [T, B, H]   h of every step; 0 after the end of a sequence
+ *   h, c    [B, H]      the state after the last step; a sequence that has ended keeps its state
  *
- * Gradients reach x, all weights, h0 and c0, from y, h and c. What x holds past a sequence's end, NaN included, does not matter.
- * A value of the state, or of its gradient, below 2^-100 becomes 0. options may be NULL. On an error all three are NULL.
+ * Gradients reach x, all weights, h0 and c0, from y, h and c. Values of x after the end of a sequence, NaN included, change nothing.
+ * A value of the state, or of its gradient, below 2^-100 becomes 0. options may be NULL. On an error y, h and c are NULL.
  *
  * With GR_LSTM_BN, at time t, where BN(z) = weight (z - mean) / sqrt(var + eps) + bias:
  *     a = BN_ih(w_ih x) + BN_hh(w_hh h) + b_ih + b_hh,   h = o tanh(BN_c(c))                Cooijmans et al. 2016, eq. 6-8
- * In training mean and var (biased) are those of the sequences that are not past their end at t, and go into row t of the running buffers,
- * var unbiased; steps beyond the buffers are in none. In evaluation they are read there, beyond the last row from the last. A step with one
- * sequence left gives the shift (no gradient passes through its norms) and, like one with none, leaves the buffers alone: so sequences
- * of a batch should be about as long as each other. A value that is the same in all sequences (blank first rows with h0 = 0) has variance
- * 0, and its gradient is multiplied by weight / sqrt(eps) at each such step: begin from a little noise in h0. */
+ * In training, mean and (biased) variance are those of the sequences that have not ended by t. Row t of the running statistics moves towards
+ * them, with the unbiased variance; times beyond the last row move nothing. Evaluation reads row t, or the last row. At a time that only one
+ * sequence reaches, the norms give their shift, pass no gradient, and move nothing; so the sequences of a batch should have similar lengths.
+ * A value that is the same in all sequences (blank first rows with h0 = 0) has variance 0, and its gradient is multiplied by
+ * weight / sqrt(eps) at each such step: begin from a little noise in h0. */
 GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 
-/* The same of a GRU. With LN the identity where there is no norm, * element by element, and blocks r, z, n of a and u:
+/* The same for a GRU. LN is the identity where there is no norm, * is element by element, a and u have the blocks r, z, n:
  *     a = LN_ih(w_ih x) + b_ih,   u = LN_hh(w_hh h) + b_hh
  *     r, z = sigmoid(a_r + u_r), sigmoid(a_z + u_z),   n = tanh(a_n + r * u_n),   h = (1 - z) * n + z * h
  * Cho et al. 2014 in PyTorch's form, where r multiplies after w_hh; the norms are those of Ba, Kiros, Hinton 2016, supplementary
  * material (of skip-thoughts): r and z share a mean, n has its own. */
 GR_API gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 
-/* The same of a plain RNN:   h = f(LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh),   f = tanh, or relu.    Elman 1990; LN_sum is
+/* The same for a plain RNN:   h = f(LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh),   f = tanh, or relu.    Elman 1990; LN_sum is
  * Ba, Kiros, Hinton 2016, eq. 4 */
 GR_API gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 

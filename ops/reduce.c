@@ -2,7 +2,7 @@
  *
  *     sum    y = sum of x         dx = dy
  *     mean   y = sum of x / n     dx = dy / n
- * The sum is the one that undoes broadcasting, and its backward is a broadcast: neither is made here (ops/broadcast.c). */
+ * ops/broadcast.c has both: the sum is the one that undoes broadcasting, and its backward is a broadcast. */
 #include "core/kernel.h"
 #include "ops/broadcast.h"
 #include "ops/reduce.h"

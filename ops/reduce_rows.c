@@ -1,5 +1,5 @@
-/* ops/reduce_rows.c - reductions that look at all n values x of a row at once. Where the axes that go are not the last, x is
- * copied so that they are; in backward again, so that nothing is saved but y.
+/* ops/reduce_rows.c - reductions that need all n values x of a row at once. When the dropped axes are not the last, x is copied so that they
+ * are; backward copies it again, so that only y is saved.
  *
  *     var         m = mean of x       y = sum of (x - m)^2 / (n - c)           dx = dy 2 (x - m) / (n - c)
  *     max, min                                                                 dx = dy / k where x = y, for k such x
@@ -9,9 +9,9 @@
  *                 p = 2               y = sqrt(sum of x^2)                     dx = dy x / y
  *                 p = inf             y = max of |x|                           dx = dy sign(x) / k where |x| = y
  *                 p                   y = (sum of |x|^p)^(1/p)                 dx = dy sign(x) (|x| / y)^(p - 1)
- * The variance is two-pass, with the sum of x - m, which rounding keeps from being 0, as a correction. Where squares or sums leave the range of
- * gr_real, var and norm take the row again, scaled (ops/norm_far.h). logsumexp(x) of more than 1024 is too coarse for exp(x - y): there dx is made as
- * softmax makes it. */
+ * The variance is two-pass; the sum of x - m, which is 0 except for rounding, corrects it. Where squares or sums leave the range of gr_real,
+ * var and norm compute the row again, scaled (ops/norm_far.h). A logsumexp(x) above 1024 is too coarse for exp(x - y); there dx is computed as
+ * softmax computes it. */
 #include "core/maths.h"
 #include "ops/norm_far.h"
 #include "ops/reduce.h"
