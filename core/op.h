@@ -97,6 +97,14 @@ GR_API int gr_isa(const gr_tape *t);           /* the index into a kernel's tabl
 /* Chunks 0 .. chunks-1 over the tape's threads. work is the whole region's estimated time in nanoseconds on one thread: below
  * about 5 us it runs in place. What a chunk is must depend on shapes only. */
 GR_API void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument);
+/* n rows in chunks of `most`, the last of which may be smaller: how many chunks there are, and the rows of chunk i. */
+typedef struct { size_t first, count; } gr_range;
+static inline size_t gr_chunks(size_t n, size_t most) { return n / most + (n % most != 0); }
+static inline gr_range gr_chunk(size_t i, size_t most, size_t n)
+{
+    const gr_range r = { i * most, n - i * most < most ? n - i * most : most };
+    return r;
+}
 /* Scratch of a thread inside gr_parallel (0 .. threads-1) for gemm: gr__work_bytes() bytes. */
 void *gr__work(gr_tape *t, int thread);
 

@@ -11,19 +11,19 @@ static const gr_op group_norm_op = { .name = "group_norm", .backward = norm_node
 static const gr_op instance_norm_op = { .name = "instance_norm", .backward = norm_node, .scratch = norm_scratch };
 static const gr_op norm_axes_op = { .name = "norm_axes", .backward = norm_node, .scratch = norm_scratch };
 
-static bool norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta)
+bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta)
 {
     return gr_ready(t, op, x) && gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta);
 }
 
-static bool norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n)
+bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n)
 {
     if ((!gamma || gamma->len == n) && (!beta || beta->len == n)) return true;
     return gr_fail(t, op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), n, gr_shape_text(t, gamma),
                    gr_shape_text(t, beta));
 }
 
-static bool norm_check_eps(gr_tape *t, const gr_op *op, double eps)
+bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
 {
     return eps >= 0 || gr_fail(t, op, "eps must be 0 or more; got %g", eps);
 }
@@ -50,11 +50,11 @@ static gr_tensor *norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_ten
 gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     const gr_op *op = &group_norm_op;
-    if (!norm_ready(t, op, x, gamma, beta)) return NULL;
+    if (!gr__norm_ready(t, op, x, gamma, beta)) return NULL;
     if (x->rank < 2) return gr_fail(t, op, "x is %s, and must be [N, C] or [N, C, ..]", gr_shape_text(t, x));
     const size_t N = x->dim[0], C = x->dim[1];
     if (!groups || C % groups) return gr_fail(t, op, "x is %s, so its %zu channels cannot make %zu groups", gr_shape_text(t, x), C, groups);
-    if (!norm_check_affine(t, op, x, gamma, beta, C) || !norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_affine(t, op, x, gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
     size_t L = 1;
     for (int i = 2; i < x->rank; i++) L *= x->dim[i];
     if (L == 1) { /* rows, whose gains differ from value to value */
@@ -70,14 +70,14 @@ gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gam
 gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     const gr_op *op = &instance_norm_op;
-    if (!norm_ready(t, op, x, gamma, beta)) return NULL;
+    if (!gr__norm_ready(t, op, x, gamma, beta)) return NULL;
     if (x->rank < 3)
         return gr_fail(t, op, "x is %s, and must have 3 axes or more: samples, channels, and what is normalized", gr_shape_text(t, x));
     const int at = gr_axis(t, op, x, axis);
     if (at < 0) return NULL;
     if (at != 1 && at != x->rank - 1) return gr_fail(t, op, "x is %s, so axis must be 1 or -1; got %d", gr_shape_text(t, x), axis);
     const size_t N = x->dim[0], C = x->dim[at];
-    if (!norm_check_affine(t, op, x, gamma, beta, C) || !norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_affine(t, op, x, gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
     size_t L = 1;
     for (int i = 1; i < x->rank; i++) L *= i == at ? 1 : x->dim[i];
     if (L == 1 && x->len)
@@ -128,11 +128,11 @@ gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, 
     const gr_op *op = &norm_axes_op;
     bool goes[GR_MAX_RANK], has[GR_MAX_RANK];
     int part[GR_MAX_RANK];
-    if (!norm_ready(t, op, x, gamma, beta) || !gr__axes_marked(t, op, x, over, goes) || !gr__axes_marked(t, op, x, affine, has)) return NULL;
+    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__axes_marked(t, op, x, over, goes) || !gr__axes_marked(t, op, x, affine, has)) return NULL;
     gr_shape shape = gr_shape_of(x);
     size_t n = 1;
     for (int i = 0; i < x->rank; i++) n *= shape.dim[i] = has[i] ? x->dim[i] : 1;
-    if (!norm_check_affine(t, op, x, gamma, beta, n) || !norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_affine(t, op, x, gamma, beta, n) || !gr__norm_check_eps(t, op, eps)) return NULL;
 
     gr__norm s;
     gr_tensor *y;

@@ -17,6 +17,11 @@
 #include "core/op.h"
 #include "ops/ops.h"
 
+/* The checks that the norms make of their arguments: in ops/norm.c. */
+bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta);
+bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n);
+bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
+
 /* n neighbours from at on, counted from the group's first element; of columns: n rows. */
 typedef struct { size_t at, n; } gr__norm_run;
 

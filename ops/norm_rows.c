@@ -1,0 +1,109 @@
+/* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names: ops/norm_rows.h */
+#include "ops/norm_rows.h"
+#include "core/maths.h"
+#include "ops/parts.h"
+
+static size_t norm_rows_chunks(const gr__norm_rows *s) { return gr_chunks(s->rows, s->chunk); }
+
+/* ---- Forward ---- */
+
+typedef struct {
+    const gr__norm_rows *s;
+    gr__norm_rows_forward *f;
+    gr_real *y;
+    const gr_real *x;
+} norm_rows_run;
+
+static void norm_rows_chunk(void *argument, size_t chunk, int thread)
+{
+    const norm_rows_run *a = argument;
+    const gr__norm_rows *s = a->s;
+    const gr_range r = gr_chunk(chunk, s->chunk, s->rows);
+    (void)thread;
+    s->far[chunk] = a->f(a->y + r.first * s->N, s->stat + r.first, a->x + r.first * s->N, s->gamma, s->beta, r.count, s->N, s->eps);
+    for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
+        if (far_from_1(s->stat[i].rstd) && gr__far_row(a->y + i * s->N, a->x + i * s->N, s->gamma, s->beta, s->N, s->eps, s->rms))
+            s->stat[i] = (gr__row_stat){ 0 };
+}
+
+static const gr_real *norm_rows_values(gr_tape *t, const gr_tensor *given, size_t N, gr_real otherwise)
+{
+    if (given) return given->data;
+    gr_real *v = gr_save_reals(t, N);
+    for (size_t i = 0; v && i < N; i++) v[i] = otherwise;
+    return v;
+}
+
+gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__norm_rows_forward *f, double work, gr_tensor *x,
+                             gr_tensor *gamma, gr_tensor *beta)
+{
+    const size_t N = s->rows ? s->N : 0;
+    s->stat = gr_save(t, s->rows * sizeof *s->stat), s->far = gr_save(t, norm_rows_chunks(s) * sizeof *s->far);
+    s->gamma = norm_rows_values(t, gamma, N, 1);
+    if (!s->rms) s->beta = norm_rows_values(t, beta, N, 0);
+    gr_tensor *y = gr_empty_like(t, x);
+    if (!y) return NULL;
+    gr_parallel(t, norm_rows_chunks(s), work * (double)x->len, norm_rows_chunk, &(norm_rows_run){ s, f, y->data, x->data });
+    return gr_record(t, op, s, sizeof *s, GR_OUT(y), (gr_tensor *[]){ x, gamma, beta }, s->rms ? 2 : 3);
+}
+
+/* ---- Backward ---- */
+
+typedef struct {
+    const gr__norm_rows *s;
+    gr__norm_rows_backward *f;
+    gr_real *dx, *part; /* part [chunks, 2, N]: of dgamma and dbeta; or NULL */
+    const gr_real *dy, *x;
+} norm_rows_back;
+
+static void norm_rows_chunk_back(void *argument, size_t chunk, int thread)
+{
+    const norm_rows_back *a = argument;
+    const gr__norm_rows *s = a->s;
+    const gr_range r = gr_chunk(chunk, s->chunk, s->rows);
+    const size_t N = s->N, at = r.first * N;
+    gr_real *dgamma = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *dgamma) : NULL;
+    (void)thread;
+    a->f(a->dx ? a->dx + at : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + at, s->stat + r.first, a->x + at, s->gamma, r.count, N);
+    for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
+        if (s->stat[i].rstd == 0)
+            gr__far_row_backward(a->dx ? a->dx + i * N : NULL, dgamma, a->dy + i * N, a->x + i * N, s->gamma, N, s->eps, s->rms);
+}
+
+void gr__norm_rows_back(gr_tape *t, const gr_node *n, gr__norm_rows_backward *f)
+{
+    const gr__norm_rows *s = n->saved;
+    gr_real *dgamma = gr_grad(t, n->in[1]), *dbeta = s->rms ? NULL : gr_grad(t, n->in[2]);
+    norm_rows_back a = { s, f, gr_grad(t, n->in[0]), dgamma || dbeta ? gr_scratch(t) : NULL, gr_grad(t, n->out[0]), n->in[0]->data };
+    gr_parallel(t, norm_rows_chunks(s), 0.5 * (double)(s->rows * s->N), norm_rows_chunk_back, &a);
+    if (dgamma) gr__add_parts(t, dgamma, a.part, norm_rows_chunks(s), 2 * s->N, s->N);
+    if (dbeta) gr__add_parts(t, dbeta, a.part + s->N, norm_rows_chunks(s), 2 * s->N, s->N);
+}
+
+size_t gr__norm_rows_scratch(const gr_node *n)
+{
+    const gr__norm_rows *s = n->saved;
+    return n->in[1] || (!s->rms && n->in[2]) ? norm_rows_chunks(s) * 2 * s->N * sizeof(gr_real) : 0;
+}
+
+/* ---- Sizes ---- */
+
+/* Few parts, since each holds 2N sums; and no chunk smaller than it is worth. */
+static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
+{
+    enum { PARTS = 32, VALUES = 4096 };
+    const size_t by_parts = gr_chunks(rows, PARTS), by_values = N ? gr_chunks(VALUES, N) : 1;
+    return by_parts > by_values ? by_parts : by_values;
+}
+
+bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int axes, double eps, gr__norm_rows *s)
+{
+    if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
+    if (axes < 1 || axes > x->rank)
+        return gr_fail(t, op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, axes);
+    s->rows = s->N = 1, s->eps = (gr_real)eps;
+    for (int i = 0; i < x->rank; i++) *(i < x->rank - axes ? &s->rows : &s->N) *= x->dim[i];
+    if (!s->N) s->rows = 0;
+    s->chunk = norm_rows_to_a_chunk(s->rows, s->N);
+    return true;
+}

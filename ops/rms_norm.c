@@ -1,0 +1,71 @@
+/* ops/rms_norm.c - unit mean square over the last axes, then scale.                                        Zhang, Sennrich 2019
+ *
+ * For each row of N values:          xhat = x * rstd,   rstd = 1 / sqrt(mean(x^2) + eps)
+ *                                    y    = gamma * xhat
+ * Backward, with g = gamma * dy:     dx     = rstd * (g - xhat * mean(g * xhat))
+ *                                    dgamma = sum over rows of dy * xhat
+ * It is layer norm without the mean: where mean(x^2) + eps is 0, rstd is 0 by definition, and rows of values that are too large or too small
+ * for gr_real are computed again, scaled. Saved: rstd of each row; xhat is recomputed. What goes around the rows: ops/norm_rows.c. */
+#include "core/maths.h"
+#include "ops/norm_rows.h"
+
+INLINE gr_real rms_norm_rstd(const gr_real *x, size_t N, gr_real eps)
+{
+    const gr_real v = SUM(i, N, r_square(x[i])) / (gr_real)N + eps;
+    return v == 0 ? 0 : 1 / r_sqrt(v);
+}
+
+/* x, y [rows, N]; beta is NULL */
+KERNEL(int, rms_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
+       const gr_real *restrict beta, size_t rows, size_t N, gr_real eps)
+{
+    int far = 0;
+    (void)beta;
+    for (size_t r = 0; r < rows; r++, x += N, y += N) {
+        const gr_real rstd = rms_norm_rstd(x, N, eps);
+        for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (x[i] * rstd);
+        stat[r] = (gr__row_stat){ 0, 0, rstd };
+        far |= far_from_1(rstd);
+    }
+    return far;
+}
+
+INLINE void rms_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgamma, const gr_real *restrict dy, gr_real rstd,
+                                  const gr_real *restrict x, const gr_real *restrict gamma, size_t N)
+{
+    const gr_real gx = dx ? SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
+    for (size_t i = 0; i < N; i++) {
+        const gr_real xhat = x[i] * rstd;
+        if (dx) dx[i] += rstd * (gamma[i] * dy[i] - xhat * gx);
+        if (dgamma) dgamma[i] += dy[i] * xhat;
+    }
+}
+
+/* dbeta stays as it is. */
+KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, gr_real *restrict dbeta, const gr_real *restrict dy,
+       const gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
+{
+    (void)dbeta;
+    for (size_t r = 0; r < rows; r++, x += N, dy += N) {
+        if (dx && dgamma) rms_norm_row_backward(dx, dgamma, dy, stat[r].rstd, x, gamma, N);
+        else if (dx) rms_norm_row_backward(dx, NULL, dy, stat[r].rstd, x, gamma, N);
+        else if (dgamma) rms_norm_row_backward(NULL, dgamma, dy, stat[r].rstd, x, gamma, N);
+        if (dx) dx += N;
+    }
+}
+
+#if GR_HOST
+static void rms_norm_node(gr_tape *t, const gr_node *n) { gr__norm_rows_back(t, n, rms_norm_backward[gr_isa(t)]); }
+static const gr_op rms_norm_op = { .name = "rms_norm", .backward = rms_norm_node, .scratch = gr__norm_rows_scratch };
+
+gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
+{
+    const gr_op *const op = &rms_norm_op;
+    gr__norm_rows s = { .rms = true };
+    if (!gr_ready(t, op, x) || !gr_alive(t, op, "gamma", gamma) || !gr__norm_rows_of(t, op, x, axes, eps, &s)) return NULL;
+    if (gamma && gamma->len != s.N)
+        return gr_fail(t, op, "x is %s, so gamma must hold %zu values; got %s", gr_shape_text(t, x), s.N, gr_shape_text(t, gamma));
+    if (!gr__norm_check_eps(t, op, eps)) return NULL;
+    return gr__norm_rows_run(t, op, &s, rms_norm_forward[gr_isa(t)], 0.2, x, gamma, NULL);
+}
+#endif
