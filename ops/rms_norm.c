@@ -36,8 +36,8 @@ INLINE void rms_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgamma
     const gr_real gx = dx ? SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
     for (size_t i = 0; i < N; i++) {
         const gr_real xhat = x[i] * rstd;
-        if (dx) dx[i] += rstd * (gamma[i] * dy[i] - xhat * gx);
         if (dgamma) dgamma[i] += dy[i] * xhat;
+        if (dx) dx[i] += rstd * (gamma[i] * dy[i] - xhat * gx);
     }
 }
 

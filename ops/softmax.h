@@ -113,10 +113,6 @@ static inline softmax_axis softmax_axis_of(const gr_tensor *x, int axis)
     a.chunk = values && values < 4096 ? 4096 / values : 1;
     return a;
 }
-static inline size_t softmax_chunks(const softmax_axis *a) { return (a->groups + a->chunk - 1) / a->chunk; }
-static inline size_t softmax_end(const softmax_axis *a, size_t chunk) /* one past the last group of a chunk */
-{
-    return a->groups - chunk * a->chunk < a->chunk ? a->groups : (chunk + 1) * a->chunk;
-}
+static inline size_t softmax_chunks(const softmax_axis *a) { return gr_chunks(a->groups, a->chunk); }
 #endif
 #endif
