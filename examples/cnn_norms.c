@@ -37,7 +37,7 @@ static void build(kit_arm *arm)
     for (int k = 0; k < 2; k++) {
         const size_t out = k ? 32 : 16;
         gr_conv2d_new(t, net, k ? "conv2" : "conv1", k ? 16 : 1, out, 3, &(gr_conv_config){ .padding = 1 });
-        gr_norm_new(t, net, k ? "norm2" : "norm1", norm, out, &(gr_norm_config){ .channels_first = true, .groups = 4 });
+        gr_norm_new(t, net, k ? "norm2" : "norm1", norm, out, &(gr_norm_config){ .axis = 1, .groups = 4 });
         gr_activation_new(t, net, k ? "relu2" : "relu1", "ReLU", gr_relu);
         gr_max_pool2d_new(t, net, k ? "pool2" : "pool1", &(gr_pool_config){ .kernel = 2 });
     }

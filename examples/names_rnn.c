@@ -4,7 +4,7 @@
  * name depends on how far the others are padded. With lengths it counts real characters alone (masked). LayerNorm sees one
  * character at a time: it cannot be poisoned.
  *
- * Shows: variable lengths, gr_batch_norm_forward with lengths, running statistics, a loss over real positions, sampling.
+ * Shows: variable lengths, gr_norm_forward with lengths, running statistics, a loss over real positions, sampling.
  * Run:   examples/names_rnn                               names of four invented languages, under a minute
  *        examples/names_rnn --data names.txt --cell gru   one a line, any bytes
  * See:   the table at the end: one name and its log-probability, among the same others padded more and more. In training it moves under
@@ -75,7 +75,7 @@ static void build(kit_arm *arm)
 static gr_tensor *normalize(const kit_arm *arm, gr_module *norm, gr_tensor *x, const gr_ints *lengths)
 {
     if (arm->kind != MASKED) return gr_forward(arm->tape, norm, x);
-    return gr_batch_norm_forward(arm->tape, (gr_batch_norm_module *)norm, x, &(gr_batch_norm_input){ .lengths = lengths });
+    return gr_norm_forward(arm->tape, gr_norm_of(norm), x, &(gr_norm_input){ .lengths = lengths });
 }
 
 /* Scores [B, T, letters] of the next character. */
@@ -156,7 +156,7 @@ static void print_name(const kit_names *c, const kit_name *w)
 static double variance_kept(const kit_arm *arm, const kit_names *c)
 {
     const speller *const s = arm->model;
-    const gr_batch_norm_module *const norm = (const gr_batch_norm_module *)s->norm_in;
+    const gr_norm *const norm = gr_norm_of(s->norm_in);
     size_t count[256] = { 0 }, all = 0;
     double ratio = 0;
     for (size_t i = 0; i < c->train; i++) {

@@ -29,18 +29,6 @@ bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size
     return n || gr_fail(t, NULL, "%s: %s must be 1 or more; got 0", m->path, what);
 }
 
-bool gr__sizes_are_positive(gr_tape *t, const gr_module *m, gr_shape shape)
-{
-    const char *const a = *m->kind == 'R' ? "an" : "a"; /* an RMSNorm, a LayerNorm */
-    if (shape.rank == 0) return gr_fail(t, NULL, "%s: %s %s needs the sizes of at least one axis; got []", m->path, a, m->kind);
-    if (shape.rank < 0 || shape.rank > GR_MAX_RANK)
-        return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", m->path, a, m->kind, GR_MAX_RANK, gr_shape_name(t, shape));
-    for (int k = 0; k < shape.rank; k++)
-        if (!shape.dim[k])
-            return gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", m->path, a, m->kind, gr_shape_name(t, shape));
-    return true;
-}
-
 static double init_dot(const double *a, const double *b, size_t n)
 {
     double sum = 0;

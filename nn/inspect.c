@@ -8,64 +8,41 @@
 /* ---- The map ---- */
 
 static const gr_op norm_map = { .name = "norm_map" };
-/* BatchNorm, BatchNorm1d, BatchNorm2d; but not somebody's own module of that name. */
-static bool is_kind(const gr_module *m, const char *kind, size_t bytes) { return !strncmp(m->kind, kind, strlen(kind)) && m->bytes == bytes; }
-bool gr__is_batch_norm(const gr_module *m) { return is_kind(m, "BatchNorm", sizeof(gr_batch_norm_module)); }
 
-/* The last axes, of that shape. */
-static bool map_rows(gr_tape *t, const gr_module *m, gr_shape shape, gr_norm_map *map)
+/* The last axes, of n's shape. */
+static bool map_rows(gr_tape *t, const gr_norm *n, gr_norm_map *map)
 {
+    const gr_shape shape = n->shape;
     const int lead = map->x.rank - shape.rank;
     if (lead < 0 || memcmp(map->x.dim + lead, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
-        return gr_fail(t, &norm_map, "x is %s, but %s normalizes last axes of %s", gr_shape_name(t, map->x), m->path,
+        return gr_fail(t, &norm_map, "x is %s, but %s normalizes last axes of %s", gr_shape_name(t, map->x), n->module.path,
                        gr_shape_name(t, shape));
     for (int k = 0; k < map->x.rank; k++) map->parts[k] = k < lead ? map->x.dim[k] : 1;
     map->gain_axis = lead, map->gain_axes = shape.rank;
     return true;
 }
 
-/* Channels, each of the parts of their axis by itself; and each index of the other axes as well, or of the first alone. */
-static bool map_channels(gr_tape *t, const gr_module *m, bool last, size_t features, size_t parts, bool by_sample, bool by_all,
-                         gr_norm_map *map)
+/* Groups of features; and each index of the first axis as well, or of all other axes. */
+static bool map_features(gr_tape *t, const gr_norm *n, gr__norm_shares shares, gr_norm_map *map)
 {
-    const int axis = last ? map->x.rank - 1 : 1;
-    if (map->x.rank < 2 || map->x.dim[axis] != features)
-        return gr_fail(t, &norm_map, "x is %s, but %s normalizes %zu features on its %s axis", gr_shape_name(t, map->x), m->path,
-                       features, last ? "last" : "second");
-    for (int k = 0; k < map->x.rank; k++) map->parts[k] = by_all || (by_sample && !k) ? map->x.dim[k] : 1;
-    map->parts[axis] = parts;
+    const int axis = n->axis == 1 ? 1 : map->x.rank - 1;
+    if (map->x.rank < 2 || map->x.dim[axis] != n->shape.dim[0])
+        return gr_fail(t, &norm_map, "x is %s, but %s normalizes %zu features on its %s axis", gr_shape_name(t, map->x), n->module.path,
+                       n->shape.dim[0], n->axis == 1 ? "second" : "last");
+    for (int k = 0; k < map->x.rank; k++)
+        map->parts[k] = shares == GR__NORM_OF_POSITIONS || (shares == GR__NORM_OF_SAMPLES && !k) ? map->x.dim[k] : 1;
+    map->parts[axis] = n->groups;
     map->gain_axis = axis, map->gain_axes = 1;
     return true;
 }
 
 static bool map_axes(gr_tape *t, const gr_module *m, gr_norm_map *map)
 {
-    if (is_kind(m, "LayerNorm", sizeof(gr_layer_norm_module))) {
-        const gr_layer_norm_module *const l = (const gr_layer_norm_module *)m;
-        map->weight = l->weight, map->eps = l->eps;
-        return map_rows(t, m, l->shape, map);
-    }
-    if (is_kind(m, "RMSNorm", sizeof(gr_rms_norm_module))) {
-        const gr_rms_norm_module *const r = (const gr_rms_norm_module *)m;
-        map->weight = r->weight, map->eps = r->eps, map->has_mean = false;
-        return map_rows(t, m, r->shape, map);
-    }
-    if (gr__is_batch_norm(m)) {
-        const gr_batch_norm_module *const b = (const gr_batch_norm_module *)m;
-        map->weight = b->weight, map->eps = b->eps;
-        return map_channels(t, m, b->features_last, b->features, b->features, false, false, map);
-    }
-    if (is_kind(m, "GroupNorm", sizeof(gr_group_norm_module))) {
-        const gr_group_norm_module *const g = (const gr_group_norm_module *)m;
-        map->weight = g->weight, map->eps = g->eps;
-        return map_channels(t, m, g->features_last, g->features, g->groups, true, g->features_last, map);
-    }
-    if (is_kind(m, "InstanceNorm", sizeof(gr_instance_norm_module))) {
-        const gr_instance_norm_module *const i = (const gr_instance_norm_module *)m;
-        map->weight = i->weight, map->eps = i->eps;
-        return map_channels(t, m, i->features_last, i->features, i->features, true, false, map);
-    }
-    return gr_fail(t, &norm_map, "%s (%s) is no norm", m->parent ? m->path : "the root", m->kind);
+    const gr_norm *const n = gr_norm_of(m);
+    if (!n) return gr_fail(t, &norm_map, "%s (%s) is no norm", m->parent ? m->path : "the root", m->kind);
+    map->weight = n->weight, map->eps = n->eps, map->has_mean = n->kind != GR_NORM_RMS;
+    const gr__norm_shares shares = gr__norm_shares_of(n);
+    return shares == GR__NORM_OF_ROWS ? map_rows(t, n, map) : map_features(t, n, shares, map);
 }
 
 bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map)
@@ -75,7 +52,7 @@ bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map
     if (!map) return gr_fail(t, &norm_map, "the map is NULL");
     *map = (gr_norm_map){ 0 };
     if (x.rank < 1 || x.rank > GR_MAX_RANK) return gr_fail(t, &norm_map, "x is %s", gr_shape_name(t, x));
-    *map = (gr_norm_map){ .x = x, .statistics = 1, .values = 1, .has_mean = true };
+    *map = (gr_norm_map){ .x = x, .statistics = 1, .values = 1 };
     if (!map_axes(t, m, map)) return *map = (gr_norm_map){ 0 }, false;
     for (int k = 0; k < x.rank; k++) map->statistics *= map->parts[k], map->values *= map->parts[k] ? x.dim[k] / map->parts[k] : 0;
     return true;
@@ -161,15 +138,14 @@ gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *
 /* ---- BatchNorm ---- */
 
 /* Of each element of x, whether it is real; NULL when all are, or on an error. */
-static const bool *real_of(gr_tape *t, const gr_op *op, const gr_tensor *x, bool features_last, const gr_batch_norm_input *input)
+static const bool *real_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis, const gr_norm_input *input)
 {
     if (!input || (!input->lengths && !input->mask) || !x->len) return NULL;
-    const size_t positions = x->len / x->dim[features_last ? x->rank - 1 : 1];
+    const size_t positions = x->len / x->dim[axis];
     if (!gr_alive(t, op, "mask", input->mask) || !gr_ints_alive(t, op, "lengths", input->lengths)) return NULL;
     if ((input->mask && input->mask->len != positions) || (input->lengths && (x->rank != 3 || input->lengths->len != x->dim[0])))
         return gr_fail(t, op, "x is %s, so mask must hold %zu values, and lengths, of 3 axes only, %zu", gr_shape_text(t, x), positions, x->dim[0]);
     bool *const real = gr_save(t, x->len * sizeof *real);
-    const int axis = features_last ? x->rank - 1 : 1;
     size_t inner = 1;
     for (int k = axis + 1; k < x->rank; k++) inner *= x->dim[k];
     for (size_t i = 0; real && i < x->len; i++) {
@@ -180,15 +156,16 @@ static const bool *real_of(gr_tape *t, const gr_op *op, const gr_tensor *x, bool
     return real;
 }
 
-gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_batch_norm_module *b, const gr_tensor *x, const gr_batch_norm_input *input)
+gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_norm *b, const gr_tensor *x, const gr_norm_input *input)
 {
     static const gr_op op = { .name = "batch_norm_check" };
     const gr_batch_norm_health failed = { 0 };
     gr_norm_map map;
     if (gr_failed(t)) return failed;
     if (!b) return gr_fail(t, &op, "the module is NULL"), failed;
+    if (b->kind != GR_NORM_BATCH) return gr_fail(t, &op, "%s (%s) is no BatchNorm", b->module.path, b->module.kind), failed;
     if (!gr_ready(t, &op, (gr_tensor *)x) || !gr_norm_map_of(t, &b->module, gr_shape_of(x), &map)) return failed;
-    const bool *const real = real_of(t, &op, x, b->features_last, input);
+    const bool *const real = real_of(t, &op, x, map.gain_axis, input);
     const norm_sums *const sums = sums_of(t, &map, x, real);
     if (gr_failed(t)) return failed;
     gr_batch_norm_health h = { (size_t)(map.statistics ? sums->n : 0), b->batches ? *b->batches : -1, 0, HUGE_VAL, 0, 0, 0 };

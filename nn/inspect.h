@@ -58,7 +58,7 @@ typedef struct {
 
 /* Of b on a batch x, what it is given there; input as in its forward, NULL when all is real. mean_off, sd_low, sd_high and gap are NaN
  * without running statistics, all is 0 on an error. */
-GR_API gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_batch_norm_module *b, const gr_tensor *x, const gr_batch_norm_input *input);
+GR_API gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_norm *b, const gr_tensor *x, const gr_norm_input *input);
 
 /* A line for each BatchNorm under root, on what it was given since the last reset, with gr_tape_set_tracing(t, true) before; what is
  * padded there counts as real. Returns how many are not well: never updated, fewer than 16 values, constant channels, a mean more than a

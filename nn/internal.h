@@ -2,7 +2,7 @@
 #ifndef GR_NN_INTERNAL_H
 #define GR_NN_INTERNAL_H
 #include "core/safetensors.h"
-#include "nn/module.h"
+#include "nn/norms.h"
 
 /* The note "format" of our files: a checkpoint, a plain state_dict. A file with a format of gradus must have a checksum. */
 #define GR__CHECKPOINT "gradus checkpoint 2"
@@ -28,9 +28,10 @@ void gr__watch_stop(gr__watch *w);
 
 /* "fc: in must be 1 or more; got 0": the error, and false, when m was asked for a size of 0. */
 bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n);
-bool gr__sizes_are_positive(gr_tape *t, const gr_module *m, gr_shape shape); /* of a norm over last axes */
 
-bool gr__is_batch_norm(const gr_module *m);
+/* What a norm has statistics of: each row of last axes; or each group of features, over all else, or in each sample, or in each position. */
+typedef enum { GR__NORM_OF_ROWS, GR__NORM_OF_FEATURES, GR__NORM_OF_SAMPLES, GR__NORM_OF_POSITIONS } gr__norm_shares;
+gr__norm_shares gr__norm_shares_of(const gr_norm *n);
 
 /* ---- Slots and kept states ---- */
 

@@ -203,7 +203,7 @@ gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, 
     if (!x) return NULL;
     s->init = init;
     if (!gr__init_draw(t, s)) return gr__slot_remove(s);
-    s->is_norm_or_bias = x->rank < 2 || !strncmp(name, "bias", 4) || strstr(m->kind, "Norm");
+    s->is_norm_or_bias = x->rank < 2 || !strncmp(name, "bias", 4) || m->is_norm;
     gr__wants_grad(x, true);
     return x;
 }

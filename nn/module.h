@@ -21,7 +21,7 @@ struct gr_slot {
     bool frozen;           /* by gr_requires_grad */
     size_t number;         /* of a parameter: no other in the life of its tree has it */
     unsigned optimizers;   /* how many hold it; counted in the slot that the others are tied to */
-    bool is_norm_or_bias;  /* exempt from weight decay by default: everything of rank 0 or 1, "bias...", all of a "...Norm" */
+    bool is_norm_or_bias;  /* exempt from weight decay by default: rank 0 or 1, a name "bias...", or a parameter of a module with is_norm */
     gr_init init;          /* how its values were drawn */
     struct gr__version *versions; /* the library's: of a kept state, all its memory */
     gr_module *owner;
@@ -36,6 +36,7 @@ struct gr_module {
     gr_allocator memory;            /* a copy of the tape's */
     uint64_t seed;                  /* the tape's */
     size_t bytes;                   /* of the struct that this heads */
+    bool is_norm;                   /* weight decay leaves out the parameters that gr_param makes from now on; set by the library's norms */
     size_t multiply_adds;           /* of its own work on one row of input (a sample, a time step): for gr_print_summary */
     gr_tensor *(*forward)(gr_tape *t, const gr_module *m, gr_tensor *x); /* of modules from one tensor to one tensor; else NULL */
     size_t changes;                 /* of a root: how many parameters were made and parts freed so far */

@@ -5,7 +5,7 @@
 #define GR_NN_H
 #include "nn/conv.h" /* Conv1d, Conv2d, pooling, Flatten */
 #include "nn/module.h"
-#include "nn/norms.h"  /* BatchNorm, GroupNorm, InstanceNorm, RMSNorm, and any by its kind */
+#include "nn/norms.h"  /* LayerNorm, RMSNorm, BatchNorm, GroupNorm, InstanceNorm */
 #include "nn/recurrent.h" /* LSTM, GRU, RNN */
 #include "nn/transformer.h" /* multi-head attention, Transformer layers, positions */
 #include "ops/ops.h"
@@ -52,26 +52,6 @@ typedef struct {
 /* In training, zero with probability p, else x / (1 - p); in evaluation mode, x. Its masks are the tape's stream "<path>/mask". */
 GR_API gr_dropout_module *gr_dropout_new(gr_tape *t, gr_module *parent, const char *name, double p);
 GR_API gr_tensor *gr_dropout_forward(gr_tape *t, const gr_dropout_module *d, gr_tensor *x);
-
-/* ==== LayerNorm ==== */
-
-typedef struct {
-    bool no_affine; /* neither weight nor bias */
-    bool no_bias;
-    double eps;     /* 0: 1e-5; GR_NONE: none */
-} gr_layer_norm_config;
-typedef struct {
-    gr_module module;
-    gr_shape shape;    /* of the last axes, those that share a mean */
-    gr_tensor *weight; /* that shape, ones; or NULL */
-    gr_tensor *bias;   /* that shape, zeros; or NULL */
-    double eps;
-} gr_layer_norm_module;
-
-/* Give the last axes, which are of that shape, zero mean and unit variance, then scale and shift: see gr_layer_norm. */
-GR_API gr_layer_norm_module *gr_layer_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape,
-                                               const gr_layer_norm_config *config);
-GR_API gr_tensor *gr_layer_norm_forward(gr_tape *t, const gr_layer_norm_module *l, gr_tensor *x);
 
 /* ==== Sequential ==== */
 

@@ -195,8 +195,7 @@ bool gr_print_norm(gr_tape *t, const gr_module *m, gr_shape x, FILE *out)
     fprintf(out, ", each over %zu values\n", map.values);
     print_shares(out, &map);
     print_affine(out, m, &map);
-    if (gr__is_batch_norm(m) && ((const gr_batch_norm_module *)m)->running_mean)
-        fputs("in evaluation mode running_mean and running_var instead\n", out);
+    if (gr_norm_of(m)->running_mean) fputs("in evaluation mode running_mean and running_var instead\n", out);
     if (x.rank < 5) print_picture(out, &map);
     return true;
 }
@@ -237,8 +236,8 @@ size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
         fprintf(out, "%-*s  %8s  %8s  %8s  %8s  %8s  %8s\n", width, "BatchNorm", "values", "updates", "mean off", "sd from", "sd to",
                 "gap");
     for (const gr_module *m = root; m && !gr_failed(t); m = gr_module_next(root, m)) {
-        const gr_batch_norm_module *const b = (const gr_batch_norm_module *)m;
-        if (!gr__is_batch_norm(m)) continue;
+        const gr_norm *const b = gr_norm_of(m);
+        if (!b || b->kind != GR_NORM_BATCH) continue;
         gr_tensor *const x = gr_traced_input(t, "batch_norm", m->path);
         if (out) fprintf(out, "%-*s", width, m->path);
         if (!x && out) fputs("  did not run, or gr_tape_set_tracing(t, true) did not come before\n", out);

@@ -43,7 +43,7 @@ static gr_lstm_ln recurrent_ln(const recurrent_maker *m, const char *stem, unsig
 {
     char name[RECURRENT_NAME];
     if (!(m->l->config.norm & bit)) return (gr_lstm_ln){ NULL, NULL };
-    gr_layer_norm_module *ln = gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, name, stem), GR_SHAPE(size), NULL);
+    const gr_norm *ln = gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, name, stem), GR_SHAPE(size), NULL);
     return ln ? (gr_lstm_ln){ ln->weight, ln->bias } : (gr_lstm_ln){ NULL, NULL };
 }
 
@@ -54,6 +54,7 @@ static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_
     gr_lstm_bn bn = { 0 };
     if (m->l->config.norm != GR_LSTM_BN) return bn;
     gr_module *module = gr_module_make(m->t, &m->l->module, recurrent_name(m, name, stem), "RecurrentBatchNorm", sizeof *module);
+    if (module) module->is_norm = true;
     const gr_shape shape = GR_SHAPE(size), steps = GR_SHAPE(m->l->config.bn_steps, size);
     bn.weight = gr_param(m->t, module, "weight", shape, gr_init_constant(0.1));
     if (shift) bn.bias = gr_param(m->t, module, "bias", shape, gr_init_constant(0));

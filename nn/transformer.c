@@ -52,8 +52,8 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
 static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, gr_module *norm, gr_tensor *x, const gr_attention_input *in)
 {
     if (c->no_norm || c->norm != GR_NORM_BATCH || !in) return gr_forward(t, norm, x);
-    const gr_batch_norm_input real = { in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL };
-    return gr_batch_norm_forward(t, (gr_batch_norm_module *)norm, x, &real);
+    const gr_norm_input real = { in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL };
+    return gr_norm_forward(t, gr_norm_of(norm), x, &real);
 }
 
 gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)

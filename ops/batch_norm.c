@@ -1,8 +1,16 @@
-/* ops/batch_norm.c - one mean and variance for each channel.                                 The maths: ops/norm_groups.h, ops/norm.h
+/* ops/batch_norm.c - zero mean and unit variance for each channel over the batch, then scale and shift.            Ioffe, Szegedy 2015
  *
- * Saved: the statistics of each channel. In evaluation mode with running statistics they are constants, and
- *     dx = gamma * rstd * dy.
- * The running ones move last, when nothing can fail any more but the note for gr_tape_recover. */
+ * For the n values of a channel, over samples and positions, without padding:
+ *     xhat = (x - mean(x)) * rstd,   rstd = 1 / sqrt(var(x) + eps)              y = gamma * xhat + beta
+ * Training then moves the running statistics; a value below 2^-100 becomes 0:
+ *     running_mean = (1 - momentum) * running_mean + momentum * mean(x)
+ *     running_var  = (1 - momentum) * running_var  + momentum * var(x) * n / (n - 1)
+ * Evaluation normalizes by the running statistics instead of mean(x) and var(x); they are constants there.
+ * Backward, with g = gamma * dy:
+ *     dx     = rstd * (g - mean(g) - xhat * mean(g * xhat))                     in evaluation dx = rstd * g
+ *     dgamma = sum of dy * xhat,   dbeta = sum of dy
+ * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this but the
+ * running statistics. These move last, when nothing can fail any more but the note for gr_tape_recover. */
 #include "core/kernel.h"
 #include "ops/norm_far.h"
 
@@ -28,7 +36,7 @@ static bool batch_norm_is_real(const batch_norm_real *r, size_t position)
 }
 
 /* The real positions as runs, written to run unless that is NULL. A run of planes stays in its sample. Returns their number. */
-static size_t batch_norm_runs(const gr__norm *s, const batch_norm_real *r, gr__norm_run *run)
+static size_t batch_norm_runs(const gr__norm_groups *s, const batch_norm_real *r, gr__norm_run *run)
 {
     size_t runs = 0;
     bool open = false;
@@ -42,7 +50,7 @@ static size_t batch_norm_runs(const gr__norm *s, const batch_norm_real *r, gr__n
     return runs;
 }
 
-static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm *s, const batch_norm_real *r)
+static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, const batch_norm_real *r)
 {
     if ((!r->lengths && !r->mask) || !s->groups || !s->R || !s->I) return gr__norm_all(t, s);
     gr__norm_run *run = gr_save(t, (s->runs = batch_norm_runs(s, r, NULL)) * sizeof *run);
@@ -98,11 +106,11 @@ static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tenso
 
 /* x, its axis, the affine and the running tensors; fills in s's sizes. */
 static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr_tensor *gamma, const gr_tensor *beta,
-                             const gr_batch_norm_settings *o, gr__norm *s)
+                             const gr_batch_norm_settings *o, gr__norm_groups *s)
 {
     if (x->rank < 2) return gr_fail(t, &batch_norm_op, "x is %s, and must have 2 axes or more", gr_shape_text(t, x));
     if ((*axis = gr_axis(t, &batch_norm_op, x, *axis)) < 0) return false;
-    *s = (gr__norm){ .P = 1, .R = 1, .K = x->dim[*axis], .I = 1, .groups = x->dim[*axis], .of_groups = x->dim[*axis], .per_group = 1 };
+    *s = (gr__norm_groups){ .P = 1, .R = 1, .K = x->dim[*axis], .I = 1, .groups = x->dim[*axis], .of_groups = x->dim[*axis], .per_group = 1 };
     for (int i = 0; i < x->rank; i++)
         if (i != *axis) *(i < *axis ? &s->R : &s->I) *= x->dim[i];
     const size_t C = s->K;
@@ -126,7 +134,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
 
 /* ---- Statistics ---- */
 
-static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_settings *o)
+static void batch_norm_use_running(gr__norm_groups *s, const gr_batch_norm_settings *o)
 {
     const size_t C = s->groups;
     for (size_t c = 0; c < C; c++) {
@@ -135,7 +143,7 @@ static void batch_norm_use_running(gr__norm *s, const gr_batch_norm_settings *o)
     }
 }
 
-static bool batch_norm_move(gr_tape *t, const gr__norm *s, const gr_batch_norm_settings *o, const gr_real *x)
+static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch_norm_settings *o, const gr_real *x)
 {
     const size_t C = s->groups, bytes = C * sizeof(gr_real);
     if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
@@ -155,7 +163,7 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
 {
     const gr_batch_norm_settings o = options ? *options : (gr_batch_norm_settings){ 0 };
     batch_norm_real real = { 0 };
-    gr__norm s;
+    gr__norm_groups s;
     if (!gr_ready(t, &batch_norm_op, x) || !batch_norm_alive(t, gamma, beta, &o) || !batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
     if (!batch_norm_real_runs(t, &s, &real)) return NULL;

@@ -28,7 +28,7 @@ bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
     return eps >= 0 || gr_fail(t, op, "eps must be 0 or more; got %g", eps);
 }
 
-static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm s, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
+static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm_groups s, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     s.groups = s.P * s.K, s.eps = (gr_real)eps;
     s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
@@ -63,7 +63,7 @@ gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gam
         last.dim[0] = 1;
         return norm_affine(t, gr_reshape(t, rows, gr_shape_of(x)), gamma, beta, last);
     }
-    const gr__norm s = { .P = N * groups, .R = C / groups, .K = 1, .I = L, .of_groups = groups, .per_group = C / groups };
+    const gr__norm_groups s = { .P = N * groups, .R = C / groups, .K = 1, .I = L, .of_groups = groups, .per_group = C / groups };
     return norm_over(t, op, s, x, gamma, beta, eps);
 }
 
@@ -83,7 +83,7 @@ gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma
     if (L == 1 && x->len)
         return gr_fail(t, op, "x is %s, so each channel of a sample has 1 value, which has no variance: normalize by gr_layer_norm",
                        gr_shape_text(t, x));
-    gr__norm s = { .P = N, .R = L, .K = C, .I = 1, .of_groups = C, .per_group = 1 };
+    gr__norm_groups s = { .P = N, .R = L, .K = C, .I = 1, .of_groups = C, .per_group = 1 };
     if (at == 1) s.P = N * C, s.R = 1, s.K = 1, s.I = L;
     return norm_over(t, op, s, x, gamma, beta, eps);
 }
@@ -93,10 +93,10 @@ gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma
 enum { NORM_P = 1, NORM_R = 2, NORM_K = 4, NORM_I = 8 };
 
 /* x's axes as runs that are kept, go, are kept and go: P, R, K, I. part[axis]: whose run it is in; 0 where its size is 1. False: there are more. */
-static bool norm_runs_of(const gr_tensor *x, const bool *goes, gr__norm *s, int part[GR_MAX_RANK])
+static bool norm_runs_of(const gr_tensor *x, const bool *goes, gr__norm_groups *s, int part[GR_MAX_RANK])
 {
     int turn = 0;
-    *s = (gr__norm){ .P = 1, .R = 1, .K = 1, .I = 1, .of_groups = 1, .per_group = 1 };
+    *s = (gr__norm_groups){ .P = 1, .R = 1, .K = 1, .I = 1, .of_groups = 1, .per_group = 1 };
     for (int i = 0; i < x->rank; i++) {
         part[i] = 0;
         if (x->dim[i] == 1) continue;
@@ -111,7 +111,7 @@ static bool norm_runs_of(const gr_tensor *x, const bool *goes, gr__norm *s, int 
 }
 
 /* Whether the kernels know such gains: how they go over the groups. */
-static bool norm_runs_affine(const gr_tensor *x, const bool *has, const int *part, gr__norm *s)
+static bool norm_runs_affine(const gr_tensor *x, const bool *has, const int *part, gr__norm_groups *s)
 {
     int whole = 0, lacking = 0;
     for (int i = 0; i < x->rank; i++) *(has[i] ? &whole : &lacking) |= part[i];
@@ -134,7 +134,7 @@ gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, 
     for (int i = 0; i < x->rank; i++) n *= shape.dim[i] = has[i] ? x->dim[i] : 1;
     if (!gr__norm_check_affine(t, op, x, gamma, beta, n) || !gr__norm_check_eps(t, op, eps)) return NULL;
 
-    gr__norm s;
+    gr__norm_groups s;
     gr_tensor *y;
     if (norm_runs_of(x, goes, &s, part)) {
         if (norm_runs_affine(x, has, part, &s)) return norm_over(t, op, s, x, gamma, beta, eps);

@@ -137,19 +137,19 @@ void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean,
 
 /* ---- Groups ---- */
 
-static gr__far_values far_group_values(const gr__norm *s, const gr_real *x, size_t g, size_t *place)
+static gr__far_values far_group_values(const gr__norm_groups *s, const gr_real *x, size_t g, size_t *place)
 {
     *place = g / s->K * (s->R * s->K * s->I) + g % s->K * s->I;
     return (gr__far_values){ x + *place, s->run, s->runs, s->I == 1 ? s->K : 1, s->count };
 }
 
 /* The gamma of a value: its group's, its run's (planes) or its row's (columns). */
-static size_t far_group_affine(const gr__norm *s, size_t g, size_t run, size_t row)
+static size_t far_group_affine(const gr__norm_groups *s, size_t g, size_t run, size_t row)
 {
     return g % s->of_groups * s->per_group + (s->per_group == 1 ? 0 : s->I == 1 ? row : run);
 }
 
-void gr__far_group_stat(const gr__norm *s, const gr_real *x, size_t g)
+void gr__far_group_stat(const gr__norm_groups *s, const gr_real *x, size_t g)
 {
     const size_t G = s->groups;
     size_t place;
@@ -160,7 +160,7 @@ void gr__far_group_stat(const gr__norm *s, const gr_real *x, size_t g)
     s->stat[3 * G + g] = (gr_real)(f.var / f.scale / f.scale);
 }
 
-gr_real gr__far_group_mean(const gr__norm *s, const gr_real *x, size_t g)
+gr_real gr__far_group_mean(const gr__norm_groups *s, const gr_real *x, size_t g)
 {
     size_t place;
     const gr__far_values v = far_group_values(s, x, g, &place);
@@ -169,7 +169,7 @@ gr_real gr__far_group_mean(const gr__norm *s, const gr_real *x, size_t g)
     return far ? (gr_real)(f.mean / f.scale) : s->stat[g] + s->stat[s->groups + g];
 }
 
-void gr__far_group(const gr__norm *s, gr_real *y, const gr_real *x, size_t g)
+void gr__far_group(const gr__norm_groups *s, gr_real *y, const gr_real *x, size_t g)
 {
     size_t place, row = 0;
     const gr__far_values v = far_group_values(s, x, g, &place);
@@ -182,7 +182,7 @@ void gr__far_group(const gr__norm *s, gr_real *y, const gr_real *x, size_t g)
     }
 }
 
-void gr__far_group_backward(const gr__norm *s, gr_real *dx, gr_real *sums, gr_real *rows, const gr_real *dy, const gr_real *x, size_t g)
+void gr__far_group_backward(const gr__norm_groups *s, gr_real *dx, gr_real *sums, gr_real *rows, const gr_real *dy, const gr_real *x, size_t g)
 {
     const bool by_run = s->per_group > 1 && s->I > 1, by_row = s->per_group > 1 && s->I == 1;
     const size_t half = s->groups * (by_run ? s->per_group : 1);

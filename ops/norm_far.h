@@ -25,10 +25,10 @@ void gr__far_row_backward(gr_real *dx, gr_real *dgamma, const gr_real *dy, const
 
 /* A group of ops/norm_groups.h: its statistics, its mean (also of one that is not far), y, and everything that the kernels of planes or columns
  * do in backward. */
-void gr__far_group_stat(const gr__norm *s, const gr_real *x, size_t g);
-gr_real gr__far_group_mean(const gr__norm *s, const gr_real *x, size_t g);
-void gr__far_group(const gr__norm *s, gr_real *y, const gr_real *x, size_t g);
-void gr__far_group_backward(const gr__norm *s, gr_real *dx, gr_real *sums, gr_real *rows, const gr_real *dy, const gr_real *x, size_t g);
+void gr__far_group_stat(const gr__norm_groups *s, const gr_real *x, size_t g);
+gr_real gr__far_group_mean(const gr__norm_groups *s, const gr_real *x, size_t g);
+void gr__far_group(const gr__norm_groups *s, gr_real *y, const gr_real *x, size_t g);
+void gr__far_group_backward(const gr__norm_groups *s, gr_real *dx, gr_real *sums, gr_real *rows, const gr_real *dy, const gr_real *x, size_t g);
 
 /* The norms of the recurrent cells: mean and rstd of a row, and of every live one of B values stride apart (ops/lstm_bn_step.c). They serve as
  * long as x - mean itself does not overflow. */

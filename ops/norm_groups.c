@@ -2,13 +2,14 @@
 #include "ops/norm_groups.h"
 #include "core/maths.h"
 #include "ops/norm_far.h"
+#include "ops/parts.h"
 
 enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 
 /* ---- Planes: a group is made of runs of neighbours. The sums of 64 runs make one sum, and these are added ---- */
 
 /* Where group g begins. */
-INLINE size_t norm_place(const gr__norm *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
+INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
 
 /* The statistics of group g, given the sums of x - m and of its square. */
 INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
@@ -17,7 +18,7 @@ INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, 
     stat[0] = m, stat[1] = e, stat[2] = v == 0 ? 0 : 1 / r_sqrt(v), stat[3] = var;
 }
 
-KERNEL(void, norm_planes_stat, const gr__norm *s, const gr_real *restrict x, size_t first, size_t last)
+KERNEL(void, norm_planes_stat, const gr__norm_groups *s, const gr_real *restrict x, size_t first, size_t last)
 {
     for (size_t g = first; g < last; g++) {
         const gr_real *const z = x + norm_place(s, g), z0 = z[s->run->at];
@@ -44,7 +45,7 @@ KERNEL(void, norm_planes_stat, const gr__norm *s, const gr_real *restrict x, siz
     }
 }
 
-KERNEL(void, norm_planes_forward, const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t first, size_t last)
+KERNEL(void, norm_planes_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t first, size_t last)
 {
     for (size_t g = first; g < last; g++) {
         const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
@@ -58,7 +59,7 @@ KERNEL(void, norm_planes_forward, const gr__norm *s, gr_real *restrict y, const 
 }
 
 /* sums [2, groups * per_group] */
-KERNEL(void, norm_planes_sums, const gr__norm *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x,
+KERNEL(void, norm_planes_sums, const gr__norm_groups *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x,
        size_t first, size_t last)
 {
     const size_t half = s->groups * s->per_group;
@@ -78,7 +79,7 @@ KERNEL(void, norm_planes_sums, const gr__norm *s, gr_real *restrict sums, const 
     }
 }
 
-KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
        const gr_real *restrict x, size_t first, size_t last)
 {
     const size_t half = s->groups * s->per_group;
@@ -112,17 +113,17 @@ KERNEL(void, norm_planes_backward, const gr__norm *s, gr_real *restrict dx, cons
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
 
-INLINE void norm_of_columns(const gr__norm *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
+INLINE void norm_of_columns(const gr__norm_groups *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
 {
     const bool given = from && s->per_group == 1;
     for (size_t c = 0; c < n; c++) to[c] = given ? from[(g + c) % s->of_groups] : otherwise;
 }
-INLINE gr_real norm_of_row(const gr__norm *s, const gr_real *from, gr_real otherwise, size_t r)
+INLINE gr_real norm_of_row(const gr__norm_groups *s, const gr_real *from, gr_real otherwise, size_t r)
 {
     return from && s->per_group > 1 ? from[r] : otherwise;
 }
 
-INLINE void norm_columns_stat_of(const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
+INLINE void norm_columns_stat_of(const gr__norm_groups *s, const gr_real *restrict x, size_t g, size_t n)
 {
     gr_real m[NORM_COLUMNS] = { 0 }, a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, d[NORM_COLUMNS] = { 0 }, dd[NORM_COLUMNS] = { 0 };
     const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
@@ -160,12 +161,12 @@ INLINE void norm_columns_stat_of(const gr__norm *s, const gr_real *restrict x, s
     for (size_t c = 0; far && c < n; c++)
         if (far_from_1(rstd[c])) gr__far_group_stat(s, x, g + c);
 }
-KERNEL(void, norm_columns_stat, const gr__norm *s, const gr_real *restrict x, size_t g, size_t n)
+KERNEL(void, norm_columns_stat, const gr__norm_groups *s, const gr_real *restrict x, size_t g, size_t n)
 {
     NORM_BLOCK(norm_columns_stat_of, s, x, g);
 }
 
-INLINE void norm_columns_forward_of(const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
+INLINE void norm_columns_forward_of(const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
@@ -180,13 +181,13 @@ INLINE void norm_columns_forward_of(const gr__norm *s, gr_real *restrict y, cons
         r++;
     }
 }
-KERNEL(void, norm_columns_forward, const gr__norm *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
+KERNEL(void, norm_columns_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
 {
     NORM_BLOCK(norm_columns_forward_of, s, y, x, g);
 }
 
 /* s1, s2 of the columns, [2, groups]; rows: of each row over these columns, [2, per_group], or NULL. */
-INLINE void norm_columns_sums_of(const gr__norm *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
+INLINE void norm_columns_sums_of(const gr__norm_groups *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
                                  const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
@@ -209,13 +210,13 @@ INLINE void norm_columns_sums_of(const gr__norm *s, gr_real *restrict sums, gr_r
     NORM_FOLD(s2, b);
     for (size_t c = 0; c < n; c++) s2[c] *= rstd[c];
 }
-KERNEL(void, norm_columns_sums, const gr__norm *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
+KERNEL(void, norm_columns_sums, const gr__norm_groups *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
        const gr_real *restrict x, size_t g, size_t n)
 {
     NORM_BLOCK(norm_columns_sums_of, s, sums, rows, dy, x, g);
 }
 
-INLINE void norm_columns_backward_of(const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+INLINE void norm_columns_backward_of(const gr__norm_groups *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
                                      const gr_real *restrict x, size_t g, size_t n)
 {
     const size_t place = norm_place(s, g);
@@ -234,107 +235,87 @@ INLINE void norm_columns_backward_of(const gr__norm *s, gr_real *restrict dx, co
         r++;
     }
 }
-KERNEL(void, norm_columns_backward, const gr__norm *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+KERNEL(void, norm_columns_backward, const gr__norm_groups *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
        const gr_real *restrict x, size_t g, size_t n)
 {
     NORM_BLOCK(norm_columns_backward_of, s, dx, sums, dy, x, g);
 }
 
-/* sum[i] += part[0][i] + part[1][i] + ..., in this order. */
-KERNEL(void, norm_add, gr_real *restrict sum, const gr_real *restrict part, size_t parts, size_t stride, size_t n)
-{
-    for (size_t p = 0; p < parts; p++, part += stride)
-        for (size_t i = 0; i < n; i++) sum[i] += part[i];
-}
-
 #if GR_HOST
 /* A unit of work: a group of planes, or a block of columns. A chunk has as many as make it worth a thread's while. */
 typedef struct {
-    const gr__norm *s;
+    const gr__norm_groups *s;
     const gr_real *x, *dy;
     gr_real *y, *dx, *sums, *rows; /* rows [units, 2, per_group]: of columns with per_group > 1 */
     size_t blocks, units, per_chunk;
     int isa;
 } norm_call;
 
-static norm_call norm_call_of(gr_tape *t, const gr__norm *s, const gr_real *x)
+static norm_call norm_call_of(gr_tape *t, const gr__norm_groups *s, const gr_real *x)
 {
     norm_call c = { .s = s, .x = x, .isa = gr_isa(t) };
-    c.blocks = s->I == 1 ? (s->K + NORM_COLUMNS - 1) / NORM_COLUMNS : s->K;
+    c.blocks = s->I == 1 ? gr_chunks(s->K, NORM_COLUMNS) : s->K;
     c.units = s->P * c.blocks;
     const size_t values = s->R * s->I * (s->I == 1 ? NORM_COLUMNS : 1);
-    c.per_chunk = values && values < NORM_VALUES ? (NORM_VALUES + values - 1) / values : 1;
+    c.per_chunk = values && values < NORM_VALUES ? gr_chunks(NORM_VALUES, values) : 1;
     return c;
 }
 
-static void norm_run_chunks(gr_tape *t, norm_call *c, gr_task *f, double each)
+/* The groups of a unit. */
+static gr_range norm_groups_of(const norm_call *c, size_t unit)
 {
-    gr_parallel(t, (c->units + c->per_chunk - 1) / c->per_chunk, each * (double)(c->s->groups * c->s->count), f, c);
+    if (c->s->I > 1) return (gr_range){ unit, 1 };
+    const gr_range block = gr_chunk(unit % c->blocks, NORM_COLUMNS, c->s->K);
+    return (gr_range){ unit / c->blocks * c->s->K + block.first, block.count };
 }
 
-#define NORM_UNITS(c, chunk) \
-    const size_t first = chunk * c->per_chunk, last = first + c->per_chunk < c->units ? first + c->per_chunk : c->units
-#define NORM_EACH_BLOCK(c, g, n) \
-    for (size_t u_ = first, g, n; \
-         u_ < last && (g = u_ / c->blocks * c->s->K + u_ % c->blocks * NORM_COLUMNS, n = c->s->K - u_ % c->blocks * NORM_COLUMNS, \
-                      n = n < NORM_COLUMNS ? n : NORM_COLUMNS, true); \
-         u_++)
+static bool norm_far(const gr__norm_groups *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
 
-static bool norm_far(const gr__norm *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
-static bool norm_any_far(const gr__norm *s, size_t g, size_t n)
+static void norm_forward_unit(const norm_call *c, size_t unit)
 {
-    int far = 0;
-    for (size_t i = g; i < g + n; i++) far |= s->stat[2 * s->groups + i] == 0;
-    return far && !s->fixed;
+    const gr__norm_groups *s = c->s;
+    const gr_range g = norm_groups_of(c, unit);
+    const size_t end = g.first + g.count;
+    if (s->I == 1) {
+        if (!s->fixed) norm_columns_stat[c->isa](s, c->x, g.first, g.count);
+        norm_columns_forward[c->isa](s, c->y, c->x, g.first, g.count);
+    } else {
+        if (!s->fixed) norm_planes_stat[c->isa](s, c->x, g.first, end);
+        norm_planes_forward[c->isa](s, c->y, c->x, g.first, end);
+    }
+    for (size_t i = g.first; i < end; i++)
+        if (norm_far(s, i)) gr__far_group(s, c->y, c->x, i);
 }
 
-static void norm_forward_chunk(void *argument, size_t chunk, int thread)
+static void norm_backward_unit(const norm_call *c, size_t unit)
+{
+    const gr__norm_groups *s = c->s;
+    const gr_range g = norm_groups_of(c, unit);
+    const size_t end = g.first + g.count;
+    gr_real *const rows = c->rows ? c->rows + unit * 2 * s->per_group : NULL;
+    if (s->I == 1) norm_columns_sums[c->isa](s, c->sums, rows, c->dy, c->x, g.first, g.count);
+    else norm_planes_sums[c->isa](s, c->sums, c->dy, c->x, g.first, end);
+    for (size_t i = g.first; i < end; i++)
+        if (norm_far(s, i)) gr__far_group_backward(s, c->dx, c->sums, rows, c->dy, c->x, i);
+    if (!c->dx) return;
+    if (s->I == 1) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g.first, g.count);
+    else if (!norm_far(s, g.first)) norm_planes_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g.first, end);
+}
+
+static void norm_chunk(void *argument, size_t chunk, int thread)
 {
     const norm_call *c = argument;
-    const gr__norm *s = c->s;
-    NORM_UNITS(c, chunk);
+    const gr_range units = gr_chunk(chunk, c->per_chunk, c->units);
     (void)thread;
-    if (s->I == 1) NORM_EACH_BLOCK(c, g, n)
-        {
-            if (!s->fixed) norm_columns_stat[c->isa](s, c->x, g, n);
-            norm_columns_forward[c->isa](s, c->y, c->x, g, n);
-            for (size_t i = g; i < g + n && norm_any_far(s, g, n); i++)
-                if (norm_far(s, i)) gr__far_group(s, c->y, c->x, i);
-        }
-    else
-        for (size_t g = first; g < last; g++) {
-            if (!s->fixed) norm_planes_stat[c->isa](s, c->x, g, g + 1);
-            if (norm_far(s, g)) gr__far_group(s, c->y, c->x, g);
-            else norm_planes_forward[c->isa](s, c->y, c->x, g, g + 1);
-        }
+    for (size_t u = units.first; u < units.first + units.count; u++) (c->dy ? norm_backward_unit : norm_forward_unit)(c, u);
 }
 
-static void norm_backward_chunk(void *argument, size_t chunk, int thread)
+static void norm_run_chunks(gr_tape *t, norm_call *c, double each)
 {
-    const norm_call *c = argument;
-    const gr__norm *s = c->s;
-    NORM_UNITS(c, chunk);
-    (void)thread;
-    if (s->I == 1) NORM_EACH_BLOCK(c, g, n)
-        {
-            gr_real *const rows = c->rows ? c->rows + u_ * 2 * s->per_group : NULL;
-            norm_columns_sums[c->isa](s, c->sums, rows, c->dy, c->x, g, n);
-            for (size_t i = g; i < g + n && norm_any_far(s, g, n); i++)
-                if (norm_far(s, i)) gr__far_group_backward(s, c->dx, c->sums, rows, c->dy, c->x, i);
-            if (c->dx) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, n);
-        }
-    else
-        for (size_t g = first; g < last; g++) {
-            if (norm_far(s, g)) {
-                gr__far_group_backward(s, c->dx, c->sums, NULL, c->dy, c->x, g);
-                continue;
-            }
-            norm_planes_sums[c->isa](s, c->sums, c->dy, c->x, g, g + 1);
-            if (c->dx) norm_planes_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g, g + 1);
-        }
+    gr_parallel(t, gr_chunks(c->units, c->per_chunk), each * (double)(c->s->groups * c->s->count), norm_chunk, c);
 }
 
-const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s)
+const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm_groups *s)
 {
     if (!s->groups || !s->R || !s->I) s->groups = s->R = 0;
     s->runs = s->I == 1 ? 1 : s->R;
@@ -344,33 +325,33 @@ const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s)
     return s->run = run;
 }
 
-void gr__norm_forward(gr_tape *t, const gr__norm *s, const gr_real *x, gr_real *y)
+void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr_real *y)
 {
     norm_call c = norm_call_of(t, s, x);
     c.y = y;
-    if (s->count) norm_run_chunks(t, &c, norm_forward_chunk, 0.3);
+    if (s->count) norm_run_chunks(t, &c, 0.3);
 }
 
 /* Columns whose gammas are the rows' have sums of the columns, then sums of the rows of each unit; all else sums for each gamma. */
-static bool norm_has_rows(const gr__norm *s) { return s->I == 1 && s->per_group > 1; }
+static bool norm_has_rows(const gr__norm_groups *s) { return s->I == 1 && s->per_group > 1; }
 
-size_t gr__norm_scratch(const gr__norm *s)
+size_t gr__norm_scratch(const gr__norm_groups *s)
 {
-    const size_t units = s->groups ? s->P * ((s->K + NORM_COLUMNS - 1) / NORM_COLUMNS) : 0;
+    const size_t units = s->groups ? s->P * gr_chunks(s->K, NORM_COLUMNS) : 0;
     return 2 * (norm_has_rows(s) ? s->groups + units * s->per_group : s->groups * s->per_group) * sizeof(gr_real);
 }
 
-void gr__norm_backward(gr_tape *t, const gr__norm *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta)
+void gr__norm_backward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta)
 {
     const bool rows = norm_has_rows(s);
     norm_call c = norm_call_of(t, s, x);
     c.dy = dy, c.dx = dx, c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
     if (!s->count || !s->groups) return;
-    norm_run_chunks(t, &c, norm_backward_chunk, 0.5);
+    norm_run_chunks(t, &c, 0.5);
     const size_t n = s->of_groups * s->per_group, all = s->groups * s->per_group; /* sums [2, all / n, n], or rows [units, 2, n] */
     const size_t parts = rows ? c.units : all / n, stride = rows ? 2 * n : n;
     const gr_real *const s1 = rows ? c.rows : c.sums, *const s2 = s1 + (rows ? n : all);
-    if (dbeta) norm_add[c.isa](dbeta, s1, parts, stride, n);
-    if (dgamma) norm_add[c.isa](dgamma, s2, parts, stride, n);
+    if (dbeta) gr__add_parts(t, dbeta, s1, parts, stride, n);
+    if (dgamma) gr__add_parts(t, dgamma, s2, parts, stride, n);
 }
 #endif

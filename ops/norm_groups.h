@@ -35,16 +35,16 @@ typedef struct {
     gr_real eps;
     const gr_real *gamma, *beta;       /* or NULL; group g's are number g % of_groups * per_group .. */
     size_t of_groups, per_group;       /* per_group: one for each of its runs; or 1 */
-} gr__norm;
+} gr__norm_groups;
 
 /* One run for each r. NULL when out of memory. Where x is empty, whatever its axes, there are no groups and no runs: set groups first. */
-const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm *s);
+const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm_groups *s);
 
 /* y of the real values, and the statistics unless they are fixed. */
-void gr__norm_forward(gr_tape *t, const gr__norm *s, const gr_real *x, gr_real *y);
+void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr_real *y);
 
 /* Adds to dx, dgamma, dbeta, each NULL when nobody asked. scratch: gr__norm_scratch bytes. */
-void gr__norm_backward(gr_tape *t, const gr__norm *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta);
-size_t gr__norm_scratch(const gr__norm *s);
+void gr__norm_backward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta);
+size_t gr__norm_scratch(const gr__norm_groups *s);
 
 #endif

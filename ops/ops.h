@@ -61,7 +61,7 @@ typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
  *     var                 sum of (x - mean)^2 / (n - correction); PyTorch's default correction is 1; NaN where n <= correction
  *     max, min            over nothing: an error. A NaN wins. Equal extremes share the gradient evenly, as in PyTorch's amax
  *     logsumexp           log of the sum of exp(x), without overflow; -inf where all x are, and there it passes no gradient (PyTorch: NaN)
- *     norm                (sum of |x|^p)^(1/p), p > 0 or INFINITY. Where the norm is 0 it passes no gradient            */
+ *     vector_norm         (sum of |x|^p)^(1/p), p > 0 or INFINITY. Where the norm is 0 it passes no gradient            */
 GR_API gr_tensor *gr_sum(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_prod(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
@@ -69,7 +69,7 @@ GR_API gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correcti
 GR_API gr_tensor *gr_max(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
-GR_API gr_tensor *gr_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
+GR_API gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
 
 /* Where along one axis the largest value is: the first of equals, the first NaN if there is one. Without gradient. */
 GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim);

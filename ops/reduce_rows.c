@@ -248,13 +248,13 @@ gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, boo
     return reduce_rows(t, &var_op, var_forward, var_backward, x, axes, keepdim, correction);
 }
 
-ROWS_OP(norm)
-gr_tensor *gr_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim)
+ROWS_OP(vector_norm)
+gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim)
 {
-    if (p == 1) return reduce_rows(t, &norm_op, norm_1_forward, norm_1_backward, x, axes, keepdim, p);
-    if (p == 2) return reduce_rows(t, &norm_op, norm_2_forward, norm_2_backward, x, axes, keepdim, p);
-    if (p == (double)INFINITY) return reduce_rows(t, &norm_op, norm_inf_forward, norm_inf_backward, x, axes, keepdim, p);
-    if (p > 0) return reduce_rows(t, &norm_op, norm_p_forward, norm_p_backward, x, axes, keepdim, p);
-    return gr_ready(t, &norm_op, x) ? gr_fail(t, &norm_op, "p must be above 0; got %g", p) : NULL;
+    if (p == 1) return reduce_rows(t, &vector_norm_op, norm_1_forward, norm_1_backward, x, axes, keepdim, p);
+    if (p == 2) return reduce_rows(t, &vector_norm_op, norm_2_forward, norm_2_backward, x, axes, keepdim, p);
+    if (p == (double)INFINITY) return reduce_rows(t, &vector_norm_op, norm_inf_forward, norm_inf_backward, x, axes, keepdim, p);
+    if (p > 0) return reduce_rows(t, &vector_norm_op, norm_p_forward, norm_p_backward, x, axes, keepdim, p);
+    return gr_ready(t, &vector_norm_op, x) ? gr_fail(t, &vector_norm_op, "p must be above 0; got %g", p) : NULL;
 }
 #endif

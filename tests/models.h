@@ -126,7 +126,7 @@ static inline void *models_cnn(gr_tape *t, gr_module *net, unsigned variant)
 {
     (void)variant;
     gr_module *const m = gr_sequential_new(t, net, "cnn");
-    const gr_norm_config first = { .channels_first = true };
+    const gr_norm_config first = { .axis = 1 };
     gr_conv2d_new(t, m, NULL, 1, 4, 3, &(gr_conv_config){ .padding = 1 });
     gr_norm_new(t, m, NULL, GR_NORM_BATCH, 4, &first);
     gr_activation_new(t, m, NULL, "ReLU", gr_relu);

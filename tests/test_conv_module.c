@@ -7,7 +7,7 @@ static gr_module *cnn(gr_tape *t, gr_norm_kind norm)
 {
     gr_module *root = gr_module_new(t), *net = gr_sequential_new(t, root, "net");
     gr_conv2d_new(t, net, "conv1", 1, 4, 3, &(gr_conv_config){ .padding = 1 });
-    gr_norm_new(t, net, "norm1", norm, 4, &(gr_norm_config){ .channels_first = true, .groups = 2 });
+    gr_norm_new(t, net, "norm1", norm, 4, &(gr_norm_config){ .axis = 1, .groups = 2 });
     gr_activation_new(t, net, NULL, "ReLU", gr_relu);
     gr_max_pool2d_new(t, net, "pool1", &(gr_pool_config){ .kernel = 2 });
     gr_conv2d_new(t, net, "conv2", 4, 6, 3, &(gr_conv_config){ .groups = 2, .no_bias = true });

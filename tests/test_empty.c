@@ -84,9 +84,9 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     CALL(prod12, "..cdef", gr_prod(t, X, GR_AXES(1, 2), false)) \
     CALL(lse1, ".bcde.", gr_logsumexp(t, X, GR_AXES(1), false)) \
     CALL(lse02, "ab..ef", gr_logsumexp(t, X, GR_AXES(0, 2), false)) \
-    CALL(norm2, ".bcde.", gr_norm(t, X, 2, GR_AXES(1), false)) \
-    CALL(norm3, "ab.d.f", gr_norm(t, X, 3, GR_AXES(0), false)) \
-    CALL(normall, "abcdef", gr_norm(t, X, (double)INFINITY, GR_ALL_AXES, false)) \
+    CALL(norm2, ".bcde.", gr_vector_norm(t, X, 2, GR_AXES(1), false)) \
+    CALL(norm3, "ab.d.f", gr_vector_norm(t, X, 3, GR_AXES(0), false)) \
+    CALL(normall, "abcdef", gr_vector_norm(t, X, (double)INFINITY, GR_ALL_AXES, false)) \
     CALL(permute, "abcdef", gr_permute(t, X, GR_AXES(1, 2, 0))) \
     CALL(transpose02, "abcdef", gr_transpose(t, X, 0, 2)) \
     CALL(transpose01, "abcdef", gr_transpose(t, X, 0, 1)) \

@@ -37,8 +37,8 @@ static void read_paper(FILE *f)
 
 TEST(layer_norm_shares_along_rows)
 {
-    gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL),
-                         *wide = gr_layer_norm_new(t, net, "wide", GR_SHAPE(2, 4, 5), NULL);
+    gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL),
+            *wide = gr_layer_norm_new(t, net, "wide", GR_SHAPE(2, 4, 5), NULL);
     assert_explains(&ln->module, GR_SHAPE(2, 3),
                     "ln (LayerNorm) on [2, 3]: 2 means and 2 variances, each over 3 values\n"
                     "one for each index of axis 0\n"
@@ -84,9 +84,8 @@ TEST(layer_norm_shares_along_rows)
 
 TEST(batch_norm_shares_along_channels)
 {
-    gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 3, NULL);
-    gr_batch_norm_module *last =
-        gr_batch_norm_new(t, net, "last", 3, &(gr_batch_norm_config){ .features_last = true, .no_running = true, .no_affine = true });
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 3, NULL);
+    gr_norm *last = gr_batch_norm_new(t, net, "last", 3, &(gr_norm_config){ .axis = -1, .no_running = true, .no_affine = true });
     assert_explains(&bn->module, GR_SHAPE(2, 3),
                     "bn (BatchNorm) on [2, 3]: 3 means and 3 variances, each over 2 values\n"
                     "one for each index of axis 1\n"
@@ -117,10 +116,10 @@ TEST(batch_norm_shares_along_channels)
 
 TEST(group_instance_and_rms_norm)
 {
-    gr_group_norm_module *gn = gr_group_norm_new(t, net, "gn", 2, 4, NULL),
-                         *rows = gr_group_norm_new(t, net, "rows", 2, 4, &(gr_group_norm_config){ .features_last = true });
-    gr_instance_norm_module *in = gr_instance_norm_new(t, net, "in", 2, &(gr_instance_norm_config){ .dims = 1 });
-    gr_rms_norm_module *rms = gr_rms_norm_new(t, net, "rms", GR_SHAPE(10), NULL);
+    gr_norm *gn = gr_group_norm_new(t, net, "gn", 2, 4, NULL),
+            *rows = gr_group_norm_new(t, net, "rows", 2, 4, &(gr_norm_config){ .axis = -1 });
+    gr_norm *in = gr_instance_norm_new(t, net, "in", 2, &(gr_norm_config){ .dims = 1 });
+    gr_norm *rms = gr_rms_norm_new(t, net, "rms", GR_SHAPE(10), NULL);
     assert_explains(&gn->module, GR_SHAPE(2, 4, 3),
                     "gn (GroupNorm) on [2, 4, 3]: 4 means and 4 variances, each over 6 values\n"
                     "one for each index of axis 0 and each of 2 parts of axis 1\n"
@@ -164,7 +163,7 @@ TEST(the_map_is_true)
             const bool first = i < 2;
             const gr_shape shape = shapes[i];
             if (kinds[k] == GR_NORM_RMS && first) continue;
-            gr_module *m = gr_norm_new(t, net, NULL, kinds[k], 4, &(gr_norm_config){ .channels_first = first, .groups = 2 });
+            gr_module *m = gr_norm_new(t, net, NULL, kinds[k], 4, &(gr_norm_config){ .axis = first ? 1 : -1, .groups = 2 });
             gr_norm_map map;
             assert_true(gr_norm_map_of(t, m, shape, &map));
             gr_tensor *x = gr_rand(t, shape, -1, 1, "x"), *moved = gr_input(t, x->data, shape);
@@ -186,7 +185,7 @@ TEST(the_map_is_true)
 
 TEST(the_terms_of_a_worked_example)
 {
-    gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), &(gr_layer_norm_config){ .eps = GR_NONE });
+    gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), &(gr_norm_config){ .eps = GR_NONE });
     const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 4 }, GR_SHAPE(3));
     const gr_norm_terms y = gr_norm_gradient(t, &ln->module, x, (gr_real[]){ 1, 0, 0 });
     assert_ok(t);
@@ -206,7 +205,7 @@ TEST(the_terms_add_up_to_the_gradient_of_every_norm)
         for (int first = 0; first < 2; first++) {
             if (kinds[k] == GR_NORM_RMS && first) continue;
             const gr_shape shape = first ? GR_SHAPE(3, 4, 2, 5) : GR_SHAPE(3, 7, 4);
-            gr_module *m = gr_norm_new(t, net, NULL, kinds[k], 4, &(gr_norm_config){ .channels_first = first, .groups = 2 });
+            gr_module *m = gr_norm_new(t, net, NULL, kinds[k], 4, &(gr_norm_config){ .axis = first ? 1 : -1, .groups = 2 });
             for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
                 for (size_t i = 0; s->kind == GR_PARAMETER && i < s->tensor->len; i++) s->tensor->data[i] += (gr_real)i / 3;
             gr_tensor *x = gr_want_grad(t, gr_randn(t, shape, 2, 3, "x")), *dy = gr_randn(t, shape, 0, 1, "dy");
@@ -228,8 +227,8 @@ TEST(the_terms_add_up_to_the_gradient_of_every_norm)
 /* Xu et al. 2019: without eps, the gradient of each statistic's values sums to 0, and so does its product with xhat. */
 TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
 {
-    gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(19), &(gr_layer_norm_config){ .eps = GR_NONE });
-    gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 19, &(gr_batch_norm_config){ .eps = GR_NONE });
+    gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(19), &(gr_norm_config){ .eps = GR_NONE });
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 19, &(gr_norm_config){ .eps = GR_NONE });
     gr_module *both[] = { &ln->module, &bn->module };
     for (size_t k = 0; k < COUNT(both); k++) {
         gr_norm_map map;
@@ -255,7 +254,7 @@ TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
 
 TEST(a_batch_norm_is_checked)
 {
-    gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 2, &(gr_batch_norm_config){ .eps = GR_NONE });
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 2, &(gr_norm_config){ .eps = GR_NONE });
     const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 10, 3, 10 }, GR_SHAPE(2, 2)); /* means 2 and 10, variances 1 and 0 */
     bn->running_mean->data[1] = 4, bn->running_var->data[1] = 4;
     gr_batch_norm_health h = gr_batch_norm_check(t, bn, x, NULL);
@@ -272,31 +271,31 @@ TEST(a_batch_norm_is_checked)
         t, (gr_real[]){ 1, 3, (gr_real)NAN, 5, 7, 9, 8, (gr_real)NAN, (gr_real)NAN, 2, (gr_real)NAN, (gr_real)NAN }, GR_SHAPE(2, 2, 3));
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 2, 1 }, GR_SHAPE(2));
     padded->data[5] = (gr_real)NAN;
-    h = gr_batch_norm_check(t, bn, padded, &(gr_batch_norm_input){ .lengths = lengths });
+    h = gr_batch_norm_check(t, bn, padded, &(gr_norm_input){ .lengths = lengths });
     assert_int_equal(h.values, 3); /* of channel 0: 1, 3, 8; of channel 1: 5, 7, 2 */
     assert_true(fabs(h.mean_off - 4) < 1e-2);
-    gr_batch_norm_module *plain = gr_batch_norm_new(t, net, "plain", 2, &(gr_batch_norm_config){ .no_running = true });
+    gr_norm *plain = gr_batch_norm_new(t, net, "plain", 2, &(gr_norm_config){ .no_running = true });
     h = gr_batch_norm_check(t, plain, x, NULL);
     assert_int_equal(h.updates, -1);
     assert_true(isnan(h.mean_off) && isnan(h.gap));
-    gr_batch_norm_check(t, bn, padded, &(gr_batch_norm_input){ .mask = gr_ones(t, GR_SHAPE(3)) });
+    gr_batch_norm_check(t, bn, padded, &(gr_norm_input){ .mask = gr_ones(t, GR_SHAPE(3)) });
     assert_message(t, "batch_norm_check: x is [2, 2, 3], so mask must hold 6 values, and lengths, of 3 axes only, 2");
 }
 
 TEST(all_batch_norms_are_printed)
 {
-    gr_batch_norm_module *good = gr_batch_norm_new(t, net, "good", 2, NULL), *small = gr_batch_norm_new(t, net, "small", 2, NULL);
-    gr_batch_norm_module *fresh = gr_batch_norm_new(t, net, "fresh", 2, &(gr_batch_norm_config){ .dims = 1 }),
-                         *none = gr_batch_norm_new(t, net, "none", 2, &(gr_batch_norm_config){ .no_running = true });
+    gr_norm *good = gr_batch_norm_new(t, net, "good", 2, NULL), *small = gr_batch_norm_new(t, net, "small", 2, NULL);
+    gr_norm *fresh = gr_batch_norm_new(t, net, "fresh", 2, &(gr_norm_config){ .dims = 1 }),
+            *none = gr_batch_norm_new(t, net, "none", 2, &(gr_norm_config){ .no_running = true });
     gr_batch_norm_new(t, net, "idle", 2, NULL);
     gr_real flat[40];
     for (size_t i = 0; i < 40; i++) flat[i] = (gr_real)(i % 2 ? 9 : 0) + (gr_real)(i / 2 % 2 ? 1 : -1);
     gr_tensor *x = gr_input(t, flat, GR_SHAPE(20, 2)), *few = gr_input(t, flat, GR_SHAPE(2, 2));
-    for (int i = 0; i < 40; i++) gr_batch_norm_forward(t, good, x, NULL);
+    for (int i = 0; i < 40; i++) gr_norm_forward(t, good, x, NULL);
     gr_tape_set_tracing(t, true);
-    gr_batch_norm_forward(t, good, x, NULL), gr_batch_norm_forward(t, small, few, NULL), gr_batch_norm_forward(t, none, x, NULL);
+    gr_norm_forward(t, good, x, NULL), gr_norm_forward(t, small, few, NULL), gr_norm_forward(t, none, x, NULL);
     gr_tape_set_training(t, false);
-    gr_batch_norm_forward(t, fresh, x, NULL);
+    gr_norm_forward(t, fresh, x, NULL);
     FILE *f = paper();
     assert_int_equal(gr_print_batch_norms(t, net, f), 3);
     assert_int_equal(gr_print_batch_norms(t, net, NULL), 3);
@@ -318,8 +317,8 @@ TEST(all_batch_norms_are_printed)
 TEST(what_is_no_norm_or_does_not_fit_is_refused)
 {
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
-    gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
-    gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 4, NULL);
+    gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 4, NULL);
     gr_norm_map map;
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3));
 #define SAYS(call, text) ((void)(call), assert_message(t, text), gr_tape_recover(t), x = gr_ones(t, GR_SHAPE(2, 3)))
@@ -333,6 +332,7 @@ TEST(what_is_no_norm_or_does_not_fit_is_refused)
     SAYS(gr_norm_gradient(t, &ln->module, gr_ones(t, GR_SHAPE(4)), NULL), "norm_gradient: dy is NULL");
     SAYS(gr_norm_gradient(t, &ln->module, NULL, x->data), "norm_gradient: argument 1 is NULL");
     SAYS(gr_batch_norm_check(t, NULL, x, NULL), "batch_norm_check: the module is NULL");
+    SAYS(gr_batch_norm_check(t, ln, x, NULL), "batch_norm_check: ln (LayerNorm) is no BatchNorm");
     SAYS(gr_batch_norm_check(t, bn, x, NULL), "norm_map: x is [2, 3], but bn normalizes 4 features on its second axis");
     assert_false(gr_norm_map_of(NULL, net, GR_SHAPE(1), &map));
     assert_null(gr_norm_gradient(NULL, net, x, x->data).dx);

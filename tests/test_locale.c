@@ -32,11 +32,11 @@ static void print_all(FILE *out)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 3, 2, NULL);
-    gr_batch_norm_module *bn = gr_batch_norm_new(t, net, "bn", 2, NULL);
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 2, NULL);
     gr_optim *o = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.25 });
     gr_tape_set_tracing(t, true);
     gr_tensor *x = gr_randn(t, GR_SHAPE(4, 3), 0, 1, "x");
-    gr_backward(t, gr_sum(t, gr_batch_norm_forward(t, bn, gr_linear_forward(t, fc, x), NULL), GR_ALL_AXES, false));
+    gr_backward(t, gr_sum(t, gr_norm_forward(t, bn, gr_linear_forward(t, fc, x), NULL), GR_ALL_AXES, false));
     gr_print(gr_input(t, (gr_real[]){ (gr_real)1.5, (gr_real)-0.25 }, GR_SHAPE(2)), out);
     gr_print(gr_input(t, (gr_real[]){ (gr_real)1.5e9, (gr_real)-0.25 }, GR_SHAPE(2)), out);
     gr_print_init(net, out);

@@ -30,11 +30,11 @@ TEST(a_layer_of_size_0_is_refused)
     REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(3, 0), NULL), "n: the sizes of a LayerNorm must be 1 or more; got [3, 0]");
     REFUSES(gr_rms_norm_new(t, net, "n", GR_SHAPE(0), NULL), "n: the sizes of an RMSNorm must be 1 or more; got [0]");
     REFUSES(gr_norm_new(t, net, "n", GR_NORM_LAYER, 0, NULL), "n: the sizes of a LayerNorm must be 1 or more; got [0]");
-    REFUSES(gr_layer_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_layer_norm_config){ .no_affine = true }),
+    REFUSES(gr_layer_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
             "n: a LayerNorm has 1 to 8 axes; got rank 9");
-    REFUSES(gr_rms_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_rms_norm_config){ .no_affine = true }),
+    REFUSES(gr_rms_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
             "n: an RMSNorm has 1 to 8 axes; got rank 9");
-    REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_layer_norm_config){ .eps = (double)NAN }), "n: eps must not be negative; got nan");
+    REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_norm_config){ .eps = (double)NAN }), "n: eps must not be negative; got nan");
     assert_null(net->child);
     gr_module_free(net), gr_tape_free(t);
 }

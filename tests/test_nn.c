@@ -48,29 +48,29 @@ TEST(layer_norm_starts_with_ones_and_zeros)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
-    gr_layer_norm_module *l = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL);
-    gr_layer_norm_module *plain = gr_layer_norm_new(t, net, "plain", GR_SHAPE(2, 2), &(gr_layer_norm_config){ .no_affine = true, .eps = GR_NONE });
-    gr_layer_norm_module *gain = gr_layer_norm_new(t, net, "gain", GR_SHAPE(2, 2), &(gr_layer_norm_config){ .no_bias = true, .eps = 0.5 });
+    gr_norm *l = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), NULL);
+    gr_norm *plain = gr_layer_norm_new(t, net, "plain", GR_SHAPE(2, 2), &(gr_norm_config){ .no_affine = true, .eps = GR_NONE });
+    gr_norm *gain = gr_layer_norm_new(t, net, "gain", GR_SHAPE(2, 2), &(gr_norm_config){ .no_bias = true, .eps = 0.5 });
     assert_ok(t);
     assert_values(l->weight, 0, 1, 1, 1);
     assert_values(l->bias, 0, 0, 0, 0);
     assert_true(l->eps == 1e-5 && plain->eps == 0 && gain->eps == 0.5);
     assert_true(!plain->weight && !plain->bias && gain->weight && !gain->bias);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 3, 1, 3, 5, 5, 9, 9 }, GR_SHAPE(2, 2, 2));
-    assert_values(gr_layer_norm_forward(t, plain, x), 1e-6, -1, 1, -1, 1, -1, -1, 1, 1);
+    assert_values(gr_norm_forward(t, plain, x, NULL), 1e-6, -1, 1, -1, 1, -1, -1, 1, 1);
     assert_true(gr_slot_find(net, "gain.weight")->is_norm_or_bias);
-    assert_null(gr_layer_norm_forward(t, plain, gr_zeros(t, GR_SHAPE(2, 3))));
+    assert_null(gr_norm_forward(t, plain, gr_zeros(t, GR_SHAPE(2, 3)), NULL));
     assert_message(t, "layer_norm in plain: x is [2, 3], but plain normalizes last axes of [2, 2]");
     gr_tape_recover(t);
     assert_null(gr_layer_norm_new(t, net, "bad", GR_SCALAR, NULL));
     assert_message(t, "bad: a LayerNorm needs the sizes of at least one axis; got []");
     gr_tape_recover(t);
-    assert_null(gr_layer_norm_new(t, net, "bad", GR_SHAPE(2), &(gr_layer_norm_config){ .eps = -2 }));
+    assert_null(gr_layer_norm_new(t, net, "bad", GR_SHAPE(2), &(gr_norm_config){ .eps = -2 }));
     assert_message(t, "bad: eps must not be negative; got -2");
     assert_null(gr_slot_find(net, "bad.weight"));
     gr_tape_recover(t);
-    assert_null(gr_layer_norm_forward(t, NULL, x));
-    assert_message(t, "layer_norm: the module is NULL");
+    assert_null(gr_norm_forward(t, NULL, x, NULL));
+    assert_message(t, "norm: the module is NULL");
     gr_module_free(net);
     gr_tape_free(t);
 }
@@ -78,8 +78,8 @@ TEST(layer_norm_starts_with_ones_and_zeros)
 static gr_tensor *layer_norm_of(gr_tape *t, gr_tensor *const *in, void *unused)
 {
     (void)unused;
-    gr_layer_norm_module l = { .shape = gr_shape_of(in[1]), .weight = in[1], .bias = in[2], .eps = 1e-5 };
-    return gr_layer_norm_forward(t, &l, in[0]);
+    gr_norm l = { .kind = GR_NORM_LAYER, .axis = -1, .shape = gr_shape_of(in[1]), .weight = in[1], .bias = in[2], .eps = 1e-5 };
+    return gr_norm_forward(t, &l, in[0], NULL);
 }
 
 /* ---- Embedding, Dropout ---- */
@@ -203,7 +203,7 @@ static gr_module *tied_net(gr_tape *t)
     gr_module *net = gr_module_new(t);
     gr_embedding_module *e = gr_embedding_new(t, net, "embedding", 10, 4, NULL);
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 4, 10, NULL);
-    gr_layer_norm_module *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
+    gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
     if (!e || !fc || !ln) return net;
     gr_tie(t, &ln->module, "tied", e->weight), gr_buffer(t, &ln->module, "mean", GR_SHAPE(2, 2), 0), gr_counter(t, &ln->module, "steps");
     gr_param_init(t, &fc->module, "weight", gr_init_kaiming_normal(2, GR_FAN_OUT));

@@ -26,10 +26,10 @@ static gr_tensor *ramp(gr_shape shape)
 
 TEST(they_start_as_pytorch_does)
 {
-    gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 2, NULL);
-    gr_group_norm_module *g = gr_group_norm_new(tape, net, "gn", 2, 4, NULL);
-    gr_instance_norm_module *i = gr_instance_norm_new(tape, net, "in", 2, NULL);
-    gr_rms_norm_module *r = gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2, 2), NULL);
+    gr_norm *b = gr_batch_norm_new(tape, net, "bn", 2, NULL);
+    gr_norm *g = gr_group_norm_new(tape, net, "gn", 2, 4, NULL);
+    gr_norm *i = gr_instance_norm_new(tape, net, "in", 2, NULL);
+    gr_norm *r = gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2, 2), NULL);
     assert_ok(tape);
     assert_values(b->weight, 0, 1, 1);
     assert_values(b->bias, 0, 0, 0);
@@ -43,10 +43,10 @@ TEST(they_start_as_pytorch_does)
     assert_true(r->eps == (sizeof(gr_real) == 4 ? 0x1p-23 : 0x1p-52));
     for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) assert_true(s->is_norm_or_bias || s->kind != GR_PARAMETER);
 
-    b = gr_batch_norm_new(tape, net, "plain", 2, &(gr_batch_norm_config){ .no_affine = true, .no_running = true, .eps = GR_NONE });
-    g = gr_group_norm_new(tape, net, "plain_gn", 1, 4, &(gr_group_norm_config){ .no_affine = true, .eps = 0.5 });
-    i = gr_instance_norm_new(tape, net, "affine", 2, &(gr_instance_norm_config){ .affine = true, .eps = GR_NONE });
-    r = gr_rms_norm_new(tape, net, "plain_rms", GR_SHAPE(2), &(gr_rms_norm_config){ .no_affine = true, .eps = 0.25 });
+    b = gr_batch_norm_new(tape, net, "plain", 2, &(gr_norm_config){ .no_affine = true, .no_running = true, .eps = GR_NONE });
+    g = gr_group_norm_new(tape, net, "plain_gn", 1, 4, &(gr_norm_config){ .no_affine = true, .eps = 0.5 });
+    i = gr_instance_norm_new(tape, net, "affine", 2, &(gr_norm_config){ .affine = true, .eps = GR_NONE });
+    r = gr_rms_norm_new(tape, net, "plain_rms", GR_SHAPE(2), &(gr_norm_config){ .no_affine = true, .eps = 0.25 });
     assert_ok(tape);
     assert_true(!b->weight && !b->bias && !b->running_mean && !b->running_var && !b->batches && b->eps == 0);
     assert_true(!g->weight && g->eps == 0.5 && i->weight && i->bias && i->eps == 0 && !r->weight && r->eps == 0.25);
@@ -56,9 +56,9 @@ TEST(they_start_as_pytorch_does)
 
 TEST(a_summary_shows_the_names_of_pytorch)
 {
-    gr_batch_norm_new(tape, net, "a", 3, &(gr_batch_norm_config){ .dims = 1 });
-    gr_batch_norm_new(tape, net, "b", 3, &(gr_batch_norm_config){ .dims = 2, .no_running = true });
-    gr_instance_norm_new(tape, net, "c", 3, &(gr_instance_norm_config){ .dims = 2, .affine = true });
+    gr_batch_norm_new(tape, net, "a", 3, &(gr_norm_config){ .dims = 1 });
+    gr_batch_norm_new(tape, net, "b", 3, &(gr_norm_config){ .dims = 2, .no_running = true });
+    gr_instance_norm_new(tape, net, "c", 3, &(gr_norm_config){ .dims = 2, .affine = true });
     gr_norm_new(tape, net, "d", GR_NORM_NONE, 3, NULL);
     assert_ok(tape);
     const int n = (int)sizeof(gr_real);
@@ -86,7 +86,7 @@ TEST(a_summary_shows_the_names_of_pytorch)
 TEST(any_norm_is_the_operator_of_its_kind)
 {
     gr_tensor *rows = ramp(GR_SHAPE(5, 3, 8)), *images = ramp(GR_SHAPE(4, 8, 3, 2));
-    const gr_norm_config first = { .channels_first = true, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
+    const gr_norm_config first = { .axis = 1, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
     const gr_batch_norm_settings o = { .eps = 0.1 };
     const struct {
         gr_norm_kind kind;
@@ -123,18 +123,41 @@ TEST(groups_are_chosen_by_the_number_of_features)
 {
     const size_t features[] = { 64, 48, 32, 6, 7, 2, 1 }, want[] = { 32, 16, 16, 2, 1, 1, 1 };
     for (size_t k = 0; k < COUNT(features); k++)
-        assert_int_equal(((gr_group_norm_module *)gr_norm_new(tape, net, NULL, GR_NORM_GROUP, features[k], NULL))->groups, want[k]);
+        assert_int_equal(gr_norm_of(gr_norm_new(tape, net, NULL, GR_NORM_GROUP, features[k], NULL))->groups, want[k]);
 }
 
 TEST(a_norm_hands_its_momentum_and_defaults_on)
 {
-    gr_batch_norm_module *b =
-        (gr_batch_norm_module *)gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .momentum = GR_NONE });
-    for (int step = 1; step <= 3; step++) gr_forward(tape, &b->module, gr_full(tape, GR_SHAPE(4, 2), step));
+    const gr_norm *b = gr_norm_of(gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .momentum = GR_NONE }));
+    for (int step = 1; step <= 3; step++) gr_norm_forward(tape, b, gr_full(tape, GR_SHAPE(4, 2), step), NULL);
     assert_ok(tape);
     assert_int_equal(*b->batches, 3);
     assert_values(b->running_mean, 1e-6, 2, 2);
-    assert_true(b->features_last && b->eps == 1e-5);
+    assert_true(b->axis == -1 && b->eps == 1e-5);
+}
+
+/* One config may serve several kinds, of which each takes what it has. */
+TEST(a_kind_ignores_the_fields_of_others)
+{
+    const gr_norm_config c = { .no_bias = true, .affine = true, .no_running = true, .dims = 2, .groups = 3, .momentum = 0.5, .eps = 0.25 };
+    const gr_norm *const l = gr_layer_norm_new(tape, net, "l", GR_SHAPE(2, 4), &c), *const b = gr_batch_norm_new(tape, net, "b", 4, &c);
+    const gr_norm *const g = gr_group_norm_new(tape, net, "g", 2, 4, &c), *const i = gr_instance_norm_new(tape, net, "i", 4, NULL);
+    assert_ok(tape);
+    assert_true(l->weight && !l->bias && l->groups == 1 && l->dims == 0 && l->eps == 0.25);
+    assert_true(b->weight && !b->bias && !b->running_mean && !b->batches && b->groups == 4 && b->dims == 2 && b->momentum == 0.5);
+    assert_true(g->weight && !g->bias && !g->running_mean && g->groups == 2 && g->dims == 0 && g->axis == 1);
+    assert_true(!i->weight && !i->bias && i->groups == 4 && i->axis == 1);
+}
+
+TEST(only_the_constructors_make_a_norm)
+{
+    gr_norm *mine = gr_module_make(tape, net, "mine", "LayerNorm", sizeof *mine);
+    gr_norm *const l = gr_layer_norm_new(tape, net, "l", GR_SHAPE(2), NULL);
+    assert_ok(tape);
+    assert_ptr_equal(gr_norm_of(&l->module), l);
+    assert_null(gr_norm_of(&mine->module));
+    assert_null(gr_norm_of(gr_norm_new(tape, net, "none", GR_NORM_NONE, 2, NULL)));
+    assert_null(gr_norm_of(NULL));
 }
 
 /* ---- Evaluation, files ---- */
@@ -143,13 +166,13 @@ TEST(a_loaded_module_evaluates_to_the_same_bits)
 {
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("bn.safetensors"));
-    gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 3, NULL);
+    gr_norm *b = gr_batch_norm_new(tape, net, "bn", 3, NULL);
     for (int step = 0; step < 3; step++) gr_forward(tape, &b->module, ramp(GR_SHAPE(7, 3)));
     gr_tape_set_training(tape, false);
     gr_tensor *x = ramp(GR_SHAPE(2, 3)), *y = gr_forward(tape, &b->module, x);
     assert_true(gr_state_save(tape, net, path, NULL));
     gr_module *other = gr_module_new(tape);
-    gr_batch_norm_module *c = gr_batch_norm_new(tape, other, "bn", 3, NULL);
+    gr_norm *c = gr_batch_norm_new(tape, other, "bn", 3, NULL);
     assert_true(gr_state_load(tape, other, path));
     assert_int_equal(*c->batches, 3);
     assert_same_bits(gr_forward(tape, &c->module, x)->data, y->data, y->len);
@@ -159,9 +182,9 @@ TEST(a_loaded_module_evaluates_to_the_same_bits)
 
 TEST(lengths_reach_the_module)
 {
-    gr_batch_norm_module *b = gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .features_last = true });
-    const gr_batch_norm_input input = { .lengths = gr_ints_new(tape, (int[]){ 2, 3 }, GR_SHAPE(2)) };
-    gr_tensor *x = ramp(GR_SHAPE(2, 3, 2)), *y = gr_batch_norm_forward(tape, b, x, &input);
+    gr_norm *b = gr_batch_norm_new(tape, net, "bn", 2, &(gr_norm_config){ .axis = -1 });
+    const gr_norm_input input = { .lengths = gr_ints_new(tape, (int[]){ 2, 3 }, GR_SHAPE(2)) };
+    gr_tensor *x = ramp(GR_SHAPE(2, 3, 2)), *y = gr_norm_forward(tape, b, x, &input);
     assert_ok(tape);
     assert_same_bits(y->data, gr_batch_norm(tape, x, -1, NULL, NULL, &(gr_batch_norm_settings){ .lengths = input.lengths })->data, y->len);
     assert_values(gr_slice(tape, gr_reshape(tape, y, GR_SHAPE(6, 2)), 2, 1), 0, 0, 0);
@@ -174,11 +197,11 @@ static bool build_and_run(gr_tape *t, void *unused)
     (void)unused;
     gr_module *root = gr_module_new(t), *seq = gr_sequential_new(t, root, "seq");
     for (int kind = GR_NORM_NONE; kind <= GR_NORM_INSTANCE; kind++)
-        gr_norm_new(t, seq, NULL, (gr_norm_kind)kind, 4, &(gr_norm_config){ .channels_first = kind != GR_NORM_RMS });
+        gr_norm_new(t, seq, NULL, (gr_norm_kind)kind, 4, &(gr_norm_config){ .axis = kind == GR_NORM_RMS ? -1 : 1 });
     const bool well = gr_backward(t, gr_sum(t, gr_forward(t, seq, gr_randn(t, GR_SHAPE(2, 4, 4), 0, 1, "x")), GR_ALL_AXES, false));
     for (gr_module *m = root; m; m = gr_module_next(root, m)) { /* no half-made module stays */
-        if (!strcmp(m->kind, "BatchNorm")) assert_true(((gr_batch_norm_module *)m)->bias && ((gr_batch_norm_module *)m)->batches);
-        if (!strcmp(m->kind, "GroupNorm")) assert_true(((gr_group_norm_module *)m)->weight && ((gr_group_norm_module *)m)->bias);
+        const gr_norm *const n = gr_norm_of(m);
+        if (n) assert_true(n->weight && (n->bias || n->kind == GR_NORM_RMS) && (n->batches || n->kind != GR_NORM_BATCH));
     }
     gr_module_free(root);
     return well;
@@ -198,28 +221,27 @@ TEST(bad_arguments_are_reported)
         tape->error = GR_OK, tape->message[0] = 0; \
     } while (0)
     REFUSES(gr_batch_norm_new(tape, net, "bn", 0, NULL), "bn: a BatchNorm needs 1 feature or more; got 0");
-    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .eps = -2 }), "bn: eps must not be negative; got -2");
-    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .momentum = 2 }),
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_norm_config){ .eps = -2 }), "bn: eps must not be negative; got -2");
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_norm_config){ .momentum = 2 }),
             "bn: momentum must be in 0 .. 1, or GR_NONE; got 2");
-    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_batch_norm_config){ .dims = 3 }), "bn: dims must be 1, 2, or 0 for any; got 3");
+    REFUSES(gr_batch_norm_new(tape, net, "bn", 2, &(gr_norm_config){ .dims = 3 }), "bn: dims must be 1, 2, or 0 for any; got 3");
     REFUSES(gr_group_norm_new(tape, net, "gn", 2, 0, NULL), "gn: a GroupNorm needs 1 feature or more; got 0");
     REFUSES(gr_group_norm_new(tape, net, "gn", 3, 4, NULL), "gn: 4 features cannot make 3 groups");
     REFUSES(gr_group_norm_new(tape, net, "gn", 0, 4, NULL), "gn: 4 features cannot make 0 groups");
-    REFUSES(gr_group_norm_new(tape, net, "gn", 2, 4, &(gr_group_norm_config){ .eps = NAN }), "gn: eps must not be negative; got nan");
-    REFUSES(gr_instance_norm_new(tape, net, "in", 0, &(gr_instance_norm_config){ .dims = 1 }),
+    REFUSES(gr_group_norm_new(tape, net, "gn", 2, 4, &(gr_norm_config){ .eps = NAN }), "gn: eps must not be negative; got nan");
+    REFUSES(gr_instance_norm_new(tape, net, "in", 0, &(gr_norm_config){ .dims = 1 }),
             "in: an InstanceNorm1d needs 1 feature or more; got 0");
-    REFUSES(gr_instance_norm_new(tape, net, "in", 2, &(gr_instance_norm_config){ .eps = -2 }), "in: eps must not be negative; got -2");
-    REFUSES(gr_instance_norm_new(tape, net, "in", 2, &(gr_instance_norm_config){ .dims = -1 }),
+    REFUSES(gr_instance_norm_new(tape, net, "in", 2, &(gr_norm_config){ .eps = -2 }), "in: eps must not be negative; got -2");
+    REFUSES(gr_instance_norm_new(tape, net, "in", 2, &(gr_norm_config){ .dims = -1 }),
             "in: dims must be 1, 2, or 0 for any; got -1");
     REFUSES(gr_rms_norm_new(tape, net, "rms", GR_SCALAR, NULL), "rms: an RMSNorm needs the sizes of at least one axis; got []");
-    REFUSES(gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2), &(gr_rms_norm_config){ .eps = -2 }), "rms: eps must not be negative; got -2");
-    REFUSES(gr_norm_new(tape, net, "n", GR_NORM_RMS, 2, &(gr_norm_config){ .channels_first = true }),
-            "n: an RMSNorm is over the last axis; got channels_first");
+    REFUSES(gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2), &(gr_norm_config){ .eps = -2 }), "rms: eps must not be negative; got -2");
+    REFUSES(gr_norm_new(tape, net, "n", GR_NORM_RMS, 2, &(gr_norm_config){ .axis = 1 }),
+            "n: an RMSNorm is over the last axes; got axis 1");
     REFUSES(gr_norm_new(tape, net, "n", (gr_norm_kind)17, 2, NULL), "n: kind is 17, which is no gr_norm_kind");
-    REFUSES(gr_batch_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2)), NULL), "batch_norm: the module is NULL");
-    REFUSES(gr_group_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2))), "group_norm: the module is NULL");
-    REFUSES(gr_instance_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2))), "instance_norm: the module is NULL");
-    REFUSES(gr_rms_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2))), "rms_norm: the module is NULL");
+    REFUSES(gr_layer_norm_new(tape, net, "ln", GR_SHAPE(2), &(gr_norm_config){ .axis = 1 }), "ln: a LayerNorm is over the last axes; got axis 1");
+    REFUSES(gr_group_norm_new(tape, net, "gn", 2, 4, &(gr_norm_config){ .axis = 2 }), "gn: axis must be 1, -1, or 0 for the default; got 2");
+    REFUSES(gr_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2)), NULL), "norm: the module is NULL");
 #undef REFUSES
 #define REFUSES(call, text) \
     do { \
@@ -228,25 +250,27 @@ TEST(bad_arguments_are_reported)
         tape->error = GR_OK, tape->message[0] = 0; \
     } while (0)
     gr_tensor *x = ramp(GR_SHAPE(2, 3, 5));
-    gr_batch_norm_module *b1 = gr_batch_norm_new(tape, net, "b1", 3, &(gr_batch_norm_config){ .dims = 1 });
-    gr_batch_norm_module *b2 = gr_batch_norm_new(tape, net, "b2", 3, &(gr_batch_norm_config){ .dims = 2 });
-    gr_instance_norm_module *i1 = gr_instance_norm_new(tape, net, "i1", 3, &(gr_instance_norm_config){ .dims = 1 });
-    gr_instance_norm_module *last = gr_instance_norm_new(tape, net, "last", 3, &(gr_instance_norm_config){ .features_last = true });
-    gr_group_norm_module *g = gr_group_norm_new(tape, net, "g", 2, 4, NULL);
-    gr_rms_norm_module *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
-    REFUSES(gr_batch_norm_forward(tape, b1, NULL, NULL), "batch_norm: argument 1 is NULL");
-    REFUSES(gr_batch_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
+    gr_norm *b1 = gr_batch_norm_new(tape, net, "b1", 3, &(gr_norm_config){ .dims = 1 });
+    gr_norm *b2 = gr_batch_norm_new(tape, net, "b2", 3, &(gr_norm_config){ .dims = 2 });
+    gr_norm *i1 = gr_instance_norm_new(tape, net, "i1", 3, &(gr_norm_config){ .dims = 1 });
+    gr_norm *last = gr_instance_norm_new(tape, net, "last", 3, &(gr_norm_config){ .axis = -1 });
+    gr_norm *g = gr_group_norm_new(tape, net, "g", 2, 4, NULL);
+    gr_norm *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
+    REFUSES(gr_norm_forward(tape, b1, NULL, NULL), "batch_norm: argument 1 is NULL");
+    REFUSES(gr_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
             "batch_norm: x is [3, 2], but b1 normalizes 3 features on its second axis");
-    REFUSES(gr_batch_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),
+    REFUSES(gr_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),
             "batch_norm: x is [3], but b1 normalizes 3 features on its second axis");
-    REFUSES(gr_batch_norm_forward(tape, b1, ramp(GR_SHAPE(2, 3, 2, 2)), NULL),
+    REFUSES(gr_norm_forward(tape, b1, ramp(GR_SHAPE(2, 3, 2, 2)), NULL),
             "batch_norm: x is [2, 3, 2, 2], but b1 is a BatchNorm1d, for x of rank 2 or 3");
-    REFUSES(gr_batch_norm_forward(tape, b2, x, NULL), "batch_norm: x is [2, 3, 5], but b2 is a BatchNorm2d, for x of rank 4");
-    REFUSES(gr_instance_norm_forward(tape, i1, ramp(GR_SHAPE(2, 3))),
+    REFUSES(gr_norm_forward(tape, b2, x, NULL), "batch_norm: x is [2, 3, 5], but b2 is a BatchNorm2d, for x of rank 4");
+    REFUSES(gr_norm_forward(tape, i1, ramp(GR_SHAPE(2, 3)), NULL),
             "instance_norm: x is [2, 3], but i1 is an InstanceNorm1d, for x of rank 3");
-    REFUSES(gr_instance_norm_forward(tape, last, x), "instance_norm: x is [2, 3, 5], but last normalizes 3 features on its last axis");
-    REFUSES(gr_group_norm_forward(tape, g, x), "group_norm: x is [2, 3, 5], but g normalizes 4 features on its second axis");
-    REFUSES(gr_rms_norm_forward(tape, r, x), "rms_norm in r: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
+    REFUSES(gr_norm_forward(tape, last, x, NULL), "instance_norm: x is [2, 3, 5], but last normalizes 3 features on its last axis");
+    REFUSES(gr_norm_forward(tape, g, x, NULL), "group_norm: x is [2, 3, 5], but g normalizes 4 features on its second axis");
+    REFUSES(gr_norm_forward(tape, i1, x, &(gr_norm_input){ .mask = x }),
+            "instance_norm: lengths and a mask are for a BatchNorm; i1 is an InstanceNorm1d");
+    REFUSES(gr_norm_forward(tape, r, x, NULL), "rms_norm: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
     assert_non_null(gr_forward(tape, &b1->module, ramp(GR_SHAPE(2, 3))));
 }
 
@@ -262,6 +286,8 @@ int main(void)
         ON_A_TAPE(any_norm_is_the_operator_of_its_kind),
         ON_A_TAPE(groups_are_chosen_by_the_number_of_features),
         ON_A_TAPE(a_norm_hands_its_momentum_and_defaults_on),
+        ON_A_TAPE(a_kind_ignores_the_fields_of_others),
+        ON_A_TAPE(only_the_constructors_make_a_norm),
         cmocka_unit_test_setup_teardown(a_loaded_module_evaluates_to_the_same_bits, start_in_folder, finish_in_folder),
         ON_A_TAPE(lengths_reach_the_module),
         cmocka_unit_test(every_allocation_may_fail),

@@ -46,13 +46,13 @@ static void compare_state(const char *name, const char *when, gr_module *net, bo
     assert_int_equal(here, there);
 }
 
-static gr_tensor *run(gr_module *m, gr_tensor *x, const gr_batch_norm_input *input)
+static gr_tensor *run(gr_module *m, gr_tensor *x, const gr_norm_input *input)
 {
-    if (input) return gr_batch_norm_forward(tape, (gr_batch_norm_module *)m, x, input);
+    if (input) return gr_norm_forward(tape, gr_norm_of(m), x, input);
     return gr_forward(tape, m, x);
 }
 
-static void compare_step(const char *name, gr_module *m, int step, const gr_batch_norm_input *input)
+static void compare_step(const char *name, gr_module *m, int step, const gr_norm_input *input)
 {
     gr_tensor *x = gr_want_grad(tape, find(name, "x", step)), *dy = find(name, "dy", step), *y = run(m, x, input);
     assert_ok(tape);
@@ -77,7 +77,7 @@ static void compare(const char *name, gr_module *(*make)(gr_tape *t, gr_module *
     for (int step = 0; step < 3; step++) {
         gr_tape_reset(tape);
         gr_tape_set_training(tape, step < 2);
-        const gr_batch_norm_input input = { .lengths = find_ints(name, "lengths"), .mask = find(name, "mask", -1) };
+        const gr_norm_input input = { .lengths = find_ints(name, "lengths"), .mask = find(name, "mask", -1) };
         compare_step(name, m, step, input.lengths || input.mask ? &input : NULL);
         if (step == 1) compare_state(name, "end", net, false);
     }
@@ -89,25 +89,25 @@ static void compare(const char *name, gr_module *(*make)(gr_tape *t, gr_module *
 #define BATCH(name, features, ...) \
     static gr_module *name(gr_tape *t, gr_module *p) \
     { \
-        gr_batch_norm_module *b = gr_batch_norm_new(t, p, "norm", features, &(gr_batch_norm_config){ __VA_ARGS__ }); \
+        gr_norm *b = gr_batch_norm_new(t, p, "norm", features, &(gr_norm_config){ __VA_ARGS__ }); \
         return b ? &b->module : NULL; \
     }
 #define GROUP(name, groups, features, ...) \
     static gr_module *name(gr_tape *t, gr_module *p) \
     { \
-        gr_group_norm_module *g = gr_group_norm_new(t, p, "norm", groups, features, &(gr_group_norm_config){ __VA_ARGS__ }); \
+        gr_norm *g = gr_group_norm_new(t, p, "norm", groups, features, &(gr_norm_config){ __VA_ARGS__ }); \
         return g ? &g->module : NULL; \
     }
 #define INSTANCE(name, features, ...) \
     static gr_module *name(gr_tape *t, gr_module *p) \
     { \
-        gr_instance_norm_module *i = gr_instance_norm_new(t, p, "norm", features, &(gr_instance_norm_config){ __VA_ARGS__ }); \
+        gr_norm *i = gr_instance_norm_new(t, p, "norm", features, &(gr_norm_config){ __VA_ARGS__ }); \
         return i ? &i->module : NULL; \
     }
 #define RMS(name, shape, ...) \
     static gr_module *name(gr_tape *t, gr_module *p) \
     { \
-        gr_rms_norm_module *r = gr_rms_norm_new(t, p, "norm", shape, &(gr_rms_norm_config){ __VA_ARGS__ }); \
+        gr_norm *r = gr_rms_norm_new(t, p, "norm", shape, &(gr_norm_config){ __VA_ARGS__ }); \
         return r ? &r->module : NULL; \
     }
 BATCH(batch_1d, 5, .eps = 0)
@@ -118,9 +118,9 @@ BATCH(batch_average, 3, .momentum = GR_NONE)
 BATCH(batch_momentum, 5, .momentum = 0.3, .eps = 1e-2)
 BATCH(batch_no_running, 5, .no_running = true)
 BATCH(batch_no_affine, 3, .no_affine = true)
-BATCH(batch_last, 6, .features_last = true)
+BATCH(batch_last, 6, .axis = -1)
 BATCH(batch_lengths, 5, .eps = 0)
-BATCH(batch_lengths_last, 5, .features_last = true)
+BATCH(batch_lengths_last, 5, .axis = -1)
 BATCH(batch_mask, 3, .eps = 0)
 GROUP(group, 3, 6, .eps = 0)
 GROUP(group_rows, 2, 8, .eps = 0)
@@ -129,7 +129,7 @@ GROUP(group_each, 6, 6, .eps = 0)
 GROUP(group_no_affine, 3, 6, .no_affine = true)
 INSTANCE(instance_1d, 5, .eps = 0)
 INSTANCE(instance_2d, 3, .affine = true)
-INSTANCE(instance_last, 5, .affine = true, .features_last = true)
+INSTANCE(instance_last, 5, .affine = true, .axis = -1)
 RMS(rms, GR_SHAPE(33), .eps = sizeof(gr_real) == 8 ? 0 : 0x1p-52) /* PyTorch's default in float64 */
 RMS(rms_2d, GR_SHAPE(3, 5), .eps = 1e-3)
 RMS(rms_no_affine, GR_SHAPE(16), .no_affine = true, .eps = sizeof(gr_real) == 8 ? 0 : 0x1p-52)

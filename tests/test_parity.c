@@ -62,9 +62,9 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 CASE(pow_scalar) { return gr_pow(t, A, gr_scalar(t, 2.5)); }
 CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_mul(t, A, gr_scalar(t, 2)), B); }
 
-static gr_tensor *norm_2(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_norm(t, x, 2, axes, keepdim); }
+static gr_tensor *norm_2(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_vector_norm(t, x, 2, axes, keepdim); }
 static gr_tensor *var_1(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_var(t, x, axes, 1, keepdim); }
-#define REDUCTIONS(X) X(sum, gr_sum) X(mean, gr_mean) X(var, var_1) X(max, gr_max) X(min, gr_min) X(logsumexp, gr_logsumexp) X(norm, norm_2)
+#define REDUCTIONS(X) X(sum, gr_sum) X(mean, gr_mean) X(var, var_1) X(max, gr_max) X(min, gr_min) X(logsumexp, gr_logsumexp) X(vector_norm, norm_2)
 #define OVER(X, name, f) \
     X(name##_all, f, GR_ALL_AXES, false) X(name##_last, f, GR_AXES(2), false) X(name##_first, f, GR_AXES(0), false) \
     X(name##_middle, f, GR_AXES(-2), false) X(name##_outer, f, GR_AXES(2, 0), false) X(name##_all_keep, f, GR_AXES(0, 1, 2), true) \

@@ -138,7 +138,7 @@ TEST(the_bits_stay)
 /* ---- State outside the tape ---- */
 
 typedef struct {
-    gr_batch_norm_module *bn;
+    gr_norm *bn;
     gr_dropout_module *drop;
     gr_linear_module *fc;
     int depth;
@@ -149,7 +149,7 @@ typedef struct {
 static void stack_block(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     stack s = *(stack *)argument;
-    gr_tensor *h = gr_batch_norm_forward(t, s.bn, gr_linear_forward(t, s.fc, in[0]), NULL);
+    gr_tensor *h = gr_norm_forward(t, s.bn, gr_linear_forward(t, s.fc, in[0]), NULL);
     h = gr_relu(t, gr_dropout_forward(t, s.drop, h));
     gr_detach_keep(t, &s.bn->module, "last", h);
     if (s.depth-- == 0) out[0] = s.fails ? gr_linear_forward(t, NULL, h) : h;

@@ -1,4 +1,4 @@
-/* tests/test_reduce.c - sum, mean, var, max, min, prod, logsumexp, norm, argmax, over any axes. */
+/* tests/test_reduce.c - sum, mean, var, max, min, prod, logsumexp, vector_norm, argmax, over any axes. */
 #include "tests/test.h"
 
 #define NaN ((gr_real)NAN)
@@ -19,10 +19,10 @@ REDUCTION(max, gr_max(t, in[0], h->axes, h->keepdim))
 REDUCTION(min, gr_min(t, in[0], h->axes, h->keepdim))
 REDUCTION(prod, gr_prod(t, in[0], h->axes, h->keepdim))
 REDUCTION(logsumexp, gr_logsumexp(t, in[0], h->axes, h->keepdim))
-REDUCTION(norm_1, gr_norm(t, in[0], 1, h->axes, h->keepdim))
-REDUCTION(norm_2, gr_norm(t, in[0], 2, h->axes, h->keepdim))
-REDUCTION(norm_3, gr_norm(t, in[0], 3, h->axes, h->keepdim))
-REDUCTION(norm_inf, gr_norm(t, in[0], HUGE_VAL, h->axes, h->keepdim))
+REDUCTION(norm_1, gr_vector_norm(t, in[0], 1, h->axes, h->keepdim))
+REDUCTION(norm_2, gr_vector_norm(t, in[0], 2, h->axes, h->keepdim))
+REDUCTION(norm_3, gr_vector_norm(t, in[0], 3, h->axes, h->keepdim))
+REDUCTION(norm_inf, gr_vector_norm(t, in[0], HUGE_VAL, h->axes, h->keepdim))
 
 /* The same by a plain loop over the n values that go into one result. */
 static double plain_sum(const double *x, size_t n) { double s = 0; for (size_t i = 0; i < n; i++) s += x[i]; return s; }
@@ -56,10 +56,10 @@ static const struct {
     { "min", min_of, plain_min, { .distinct = true } },
     { "prod", prod_of, plain_prod, { .low = 0.6, .high = 1.5 } },
     { "logsumexp", logsumexp_of, plain_lse, { .low = -2, .high = 2 } },
-    { "norm", norm_1_of, plain_norm_1, { .kink = 0, .has_kink = true } },
-    { "norm", norm_2_of, plain_norm_2, { .low = 0.3, .high = 2 } },
-    { "norm", norm_3_of, plain_norm_3, { .low = -2, .high = -0.3 } },
-    { "norm", norm_inf_of, plain_norm_inf, { .low = 0.1, .high = 3, .distinct = true } },
+    { "vector_norm", norm_1_of, plain_norm_1, { .kink = 0, .has_kink = true } },
+    { "vector_norm", norm_2_of, plain_norm_2, { .low = 0.3, .high = 2 } },
+    { "vector_norm", norm_3_of, plain_norm_3, { .low = -2, .high = -0.3 } },
+    { "vector_norm", norm_inf_of, plain_norm_inf, { .low = 0.1, .high = 3, .distinct = true } },
 };
 
 static gr_shape shape_of(const gr_shape x, unsigned axes, bool keepdim) /* axes as bits */
@@ -350,11 +350,11 @@ TEST(bad_axes_are_reported)
         assert_message(t, message);
     }
     gr_tape_recover(t);
-    assert_null(gr_norm(t, gr_zeros(t, GR_SHAPE(2)), 0, GR_ALL_AXES, false));
-    assert_message(t, "norm: p must be above 0; got 0");
+    assert_null(gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), 0, GR_ALL_AXES, false));
+    assert_message(t, "vector_norm: p must be above 0; got 0");
     gr_tape_recover(t);
-    assert_null(gr_norm(t, gr_zeros(t, GR_SHAPE(2)), -HUGE_VAL, GR_ALL_AXES, false));
-    assert_message(t, "norm: p must be above 0; got -inf");
+    assert_null(gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), -HUGE_VAL, GR_ALL_AXES, false));
+    assert_message(t, "vector_norm: p must be above 0; got -inf");
     gr_tape_free(t);
 }
 

@@ -24,8 +24,8 @@ static gr_real reduced(gr_tape *t, gr_tensor *(*f)(gr_tape *t, gr_tensor *x), co
     return value;
 }
 static gr_tensor *var_of(gr_tape *t, gr_tensor *x) { return gr_var(t, x, GR_ALL_AXES, 1, false); }
-static gr_tensor *norm_2_of(gr_tape *t, gr_tensor *x) { return gr_norm(t, x, 2, GR_ALL_AXES, false); }
-static gr_tensor *norm_3_of(gr_tape *t, gr_tensor *x) { return gr_norm(t, x, 3, GR_ALL_AXES, false); }
+static gr_tensor *norm_2_of(gr_tape *t, gr_tensor *x) { return gr_vector_norm(t, x, 2, GR_ALL_AXES, false); }
+static gr_tensor *norm_3_of(gr_tape *t, gr_tensor *x) { return gr_vector_norm(t, x, 3, GR_ALL_AXES, false); }
 static gr_tensor *logsumexp_of(gr_tape *t, gr_tensor *x) { return gr_logsumexp(t, x, GR_ALL_AXES, false); }
 
 TEST(a_norm_of_any_size_is_that_of_an_ordinary_row)

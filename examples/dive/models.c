@@ -65,7 +65,7 @@ static void build_cnn(kit_arm *arm, dive_model *m)
     for (size_t k = 0; k < 2; k++) {
         m->conv[k] = gr_conv2d_new(t, arm->net, k ? "conv2" : "conv1", k ? c : 1, (k + 1) * c, 3, &(gr_conv_config){ .padding = 1 });
         m->norm[k] = gr_norm_new(t, arm->net, k ? "norm2" : "norm1", norm, (k + 1) * c,
-                                 &(gr_norm_config){ .channels_first = true, .groups = groups });
+                                 &(gr_norm_config){ .axis = 1, .groups = groups });
     }
     m->in[0] = gr_linear_new(t, arm->net, "fc1", 2 * c * 7 * 7, 8 * c, NULL);
     m->norm[2] = gr_norm_new(t, arm->net, "norm3", m->spec.convs ? GR_NORM_NONE : norm, 8 * c, &(gr_norm_config){ .groups = groups });
@@ -112,7 +112,7 @@ static void set_values(kit_arm *arm, const dive_model *m)
     for (gr_slot *p = gr_slot_first(arm->net); p; p = gr_slot_next(arm->net, p)) {
         if (p->kind != GR_PARAMETER) continue;
         if (!p->is_norm_or_bias && s->scale != 1) multiply(p->tensor, s->scale);
-        if (!strstr(p->owner->kind, "Norm")) continue;
+        if (!p->owner->is_norm) continue;
         if (s->gain > 0 && !strcmp(p->name, "weight")) fill(p->tensor, s->gain);
         if (!m->lstm && !strcmp(p->name, "bias")) add(p->tensor, s->shift);
     }

@@ -30,7 +30,7 @@ static const size_t padded_to[SHARES] = { 10, 11, 12, 14, 17, 20, 25, 33, 50, 10
 static gr_tensor *normalize(gr_tape *t, int way, gr_module *norm, gr_tensor *x, const gr_ints *lengths)
 {
     if (way != MASKED) return gr_forward(t, norm, x);
-    return gr_batch_norm_forward(t, (gr_batch_norm_module *)norm, x, &(gr_batch_norm_input){ .lengths = lengths });
+    return gr_norm_forward(t, gr_norm_of(norm), x, &(gr_norm_input){ .lengths = lengths });
 }
 
 /* Batch `number` of n sentences of ten words, padded with zeros to L positions: feature one from N(2, 1), the others from N(0, 1). */
@@ -63,7 +63,7 @@ static seen look(gr_tape *t, int way, size_t L)
     seen s = { 0 };
     const double n = (double)(SENTENCES * (way == PLAIN ? L : WORDS)), biased = (n - 1) / n;
     gr_module *const root = gr_module_new(t), *const norm = gr_norm_new(t, root, "norm", way_of[way].norm, FEATURES, NULL);
-    gr_batch_norm_module *const bn = way == LAYER || way == NONE ? NULL : (gr_batch_norm_module *)norm;
+    gr_norm *const bn = way == LAYER || way == NONE ? NULL : gr_norm_of(norm);
     gr_tape_set_recording(t, false);
     for (size_t b = 0; b < BATCHES && !gr_failed(t); b++) {
         gr_tape_reset(t);

@@ -22,7 +22,7 @@ CASES = {
     "le": lambda x: (x <= x).float(), "gt": lambda x: (x > x).float(), "ge": lambda x: (x >= x).float(), "mul_scalar": lambda x: x * 0.5,
     "sum": torch.sum, "sum_rows": lambda x: x.sum(1), "sum_columns": lambda x: x.sum(0), "mean_rows": lambda x: x.mean(1),
     "var_rows": lambda x: x.var(1), "max_rows": lambda x: x.amax(1), "max_columns": lambda x: x.amax(0), "prod_rows": lambda x: x.prod(1),
-    "logsumexp_rows": lambda x: x.logsumexp(1), "norm_rows": lambda x: torch.linalg.vector_norm(x, 2, 1),
+    "logsumexp_rows": lambda x: x.logsumexp(1), "vector_norm_rows": lambda x: torch.linalg.vector_norm(x, 2, 1),
     "transpose": lambda x: x.t().contiguous(), "permute_102": lambda x: x.view(16, 32, COLUMNS).permute(1, 0, 2).contiguous(),
     "flip": lambda x: x.flip(1), "narrow": lambda x: x.narrow(1, 32, 64).contiguous(), "cat": lambda x: torch.cat([x, x], 1),
     "softmax_rows": lambda x: x.softmax(1), "softmax_columns": lambda x: x.softmax(0), "log_softmax_rows": lambda x: x.log_softmax(1),

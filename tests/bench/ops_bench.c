@@ -44,7 +44,7 @@ CASE(max_rows, gr_max(t, x, GR_AXES(1), false))
 CASE(max_columns, gr_max(t, x, GR_AXES(0), false))
 CASE(prod_rows, gr_prod(t, x, GR_AXES(1), false))
 CASE(logsumexp_rows, gr_logsumexp(t, x, GR_AXES(1), false))
-CASE(norm_rows, gr_norm(t, x, 2, GR_AXES(1), false))
+CASE(vector_norm_rows, gr_vector_norm(t, x, 2, GR_AXES(1), false))
 CASE(softmax_rows, gr_softmax(t, x, 1))
 CASE(softmax_columns, gr_softmax(t, x, 0))
 CASE(log_softmax_rows, gr_log_softmax(t, x, 1))
@@ -69,7 +69,7 @@ static const entry entries[] = {
 #include "ops/unary.def"
 #define MORE(op) { #op, op##_case, 0.5, 2 }
     MORE(mul_row), MORE(mul_column), MORE(mul_scalar), MORE(where), MORE(sum), MORE(sum_rows), MORE(sum_columns), MORE(mean_rows), MORE(var_rows),
-    MORE(max_rows), MORE(max_columns), MORE(prod_rows), MORE(logsumexp_rows), MORE(norm_rows), MORE(transpose), MORE(permute_102), MORE(flip),
+    MORE(max_rows), MORE(max_columns), MORE(prod_rows), MORE(logsumexp_rows), MORE(vector_norm_rows), MORE(transpose), MORE(permute_102), MORE(flip),
     MORE(narrow), MORE(cat), MORE(softmax_rows), MORE(softmax_columns), MORE(log_softmax_rows),
 };
 

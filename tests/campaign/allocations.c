@@ -25,7 +25,7 @@ static void *build_norm(gr_tape *t, gr_module *net, unsigned variant)
 static void *build_cnn1d(gr_tape *t, gr_module *net, unsigned variant)
 {
     gr_module *const m = gr_sequential_new(t, net, "cnn");
-    const gr_norm_config first = { .channels_first = true };
+    const gr_norm_config first = { .axis = 1 };
     gr_conv1d_new(t, m, NULL, T, 4, 3, &(gr_conv_config){ .padding = 1, .stride = 2 });
     gr_norm_new(t, m, NULL, (gr_norm_kind)variant, 4, &first);
     gr_avg_pool1d_new(t, m, NULL, &(gr_pool_config){ .kernel = 2 });

@@ -88,7 +88,7 @@ CALL(var) { return gr_var(t, h[0].x, draw_axes(s, h), (double)gr_stream_below(s,
 CALL(max) { return gr_max(t, h[0].x, draw_axes(s, h), draw_bool(s)); }
 CALL(min) { return gr_min(t, h[0].x, draw_axes(s, h), draw_bool(s)); }
 CALL(logsumexp) { return gr_logsumexp(t, h[0].x, draw_axes(s, h), draw_bool(s)); }
-CALL(norm) { return gr_norm(t, h[0].x, gr_stream_below(s, 3) ? 2 : (double)INFINITY, draw_axes(s, h), draw_bool(s)); }
+CALL(vector_norm) { return gr_vector_norm(t, h[0].x, gr_stream_below(s, 3) ? 2 : (double)INFINITY, draw_axes(s, h), draw_bool(s)); }
 CALL(argmax)
 {
     const gr_ints *const at = gr_argmax(t, h[0].x, draw_axis(s, h), draw_bool(s));

@@ -155,12 +155,7 @@ static size_t S(void) { return one_in(2) ? 0 : any_size(); }
 static bool B(void) { return one_in(3); }
 CONFIG(gr_linear_config, B())
 CONFIG(gr_embedding_config, B(), S())
-CONFIG(gr_layer_norm_config, B(), B(), D())
-CONFIG(gr_batch_norm_config, B(), B(), B(), I(), D(), D())
-CONFIG(gr_group_norm_config, B(), B(), D())
-CONFIG(gr_instance_norm_config, B(), B(), I(), D())
-CONFIG(gr_rms_norm_config, B(), D())
-CONFIG(gr_norm_config, B(), S(), D(), D())
+CONFIG(gr_norm_config, B(), B(), B(), B(), one_in(4) ? any_int() : (int)below(3) - 1, one_in(2) ? (int)below(3) : I(), S(), D(), D())
 CONFIG(gr_conv_config, I(), I(), I(), I(), I(), I(), I(), I(), B())
 CONFIG(gr_pool_config, one_in(2) ? 2 : any_int(), I(), I(), I(), I(), I(), B())
 CONFIG(gr_multihead_attention_config, B(), B(), D())
@@ -168,7 +163,7 @@ CONFIG(gr_transformer_config, S(), one_in(2) ? gr_gelu : NULL, B(), B(), (gr_nor
 CONFIG(gr_cross_entropy_config, (gr_reduction)I(), any_tensor(), D(), I(), B())
 CONFIG(gr_attention_config, S(), B(), any_gr_ints(), any_tensor(), D(), D(), one_in(2) ? NULL : "s")
 CONFIG(gr_attention_input, any_gr_ints(), any_tensor())
-CONFIG(gr_batch_norm_input, any_gr_ints(), any_tensor())
+CONFIG(gr_norm_input, any_gr_ints(), any_tensor())
 CONFIG(gr_recurrent_input, any_tensor(), any_tensor(), any_gr_ints(), B())
 CONFIG(gr_sequence_config, any_tensor(), any_tensor(), any_gr_ints(), B(), B(), B(), D(), D(), one_in(2) ? NULL : buffer, one_in(2) ? NULL : buffer)
 CONFIG(gr_recurrent_weights, one_in(2) ? 0 : (unsigned)below(64), any_tensor(), any_tensor(), any_tensor(), any_tensor(), { any_tensor(), any_tensor() },

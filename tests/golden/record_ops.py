@@ -76,7 +76,7 @@ for keep in (False, True):
         case(f"max_{axes_name}{k}", lambda x: torch.amax(x, axes, keepdim=keep), draw(*R))
         case(f"min_{axes_name}{k}", lambda x: torch.amin(x, axes, keepdim=keep), draw(*R))
         case(f"logsumexp_{axes_name}{k}", lambda x: torch.logsumexp(x, axes, keepdim=keep), draw(*R, low=-9, high=9))
-        case(f"norm_{axes_name}{k}", lambda x: torch.linalg.vector_norm(x, 2, axes, keepdim=keep), draw(*R))
+        case(f"vector_norm_{axes_name}{k}", lambda x: torch.linalg.vector_norm(x, 2, axes, keepdim=keep), draw(*R))
 case("prod_last", lambda x: torch.prod(x, 2), away(draw(*R), 0))
 case("argmax_last", lambda x: torch.argmax(x, 2), draw(*R))
 
