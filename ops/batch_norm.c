@@ -14,12 +14,7 @@
 #include "core/kernel.h"
 #include "ops/norm_far.h"
 
-static void batch_norm_node(gr_tape *t, const gr_node *n)
-{
-    gr__norm_backward(t, n->saved, n->in[0]->data, gr_grad(t, n->out[0]), gr_grad(t, n->in[0]), gr_grad(t, n->in[1]), gr_grad(t, n->in[2]));
-}
-static size_t batch_norm_scratch(const gr_node *n) { return gr__norm_scratch(n->saved); }
-static const gr_op batch_norm_op = { .name = "batch_norm", .backward = batch_norm_node, .scratch = batch_norm_scratch };
+static const gr_op batch_norm_op = { .name = "batch_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
 
 /* ---- What is real: positions, which are all but the channel, in order ---- */
 
@@ -63,11 +58,11 @@ static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, 
 
 static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
 
-static bool batch_norm_alive(gr_tape *t, const gr_tensor *gamma, const gr_tensor *beta, const gr_batch_norm_settings *o)
+static bool batch_norm_options_alive(gr_tape *t, const gr_batch_norm_settings *o)
 {
     const gr_op *const op = &batch_norm_op;
-    return gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta) && gr_alive(t, op, "running_mean", o->running_mean) &&
-           gr_alive(t, op, "running_var", o->running_var) && gr_ints_alive(t, op, "lengths", o->lengths) && gr_alive(t, op, "mask", o->mask);
+    return gr_alive(t, op, "running_mean", o->running_mean) && gr_alive(t, op, "running_var", o->running_var) &&
+           gr_ints_alive(t, op, "lengths", o->lengths) && gr_alive(t, op, "mask", o->mask);
 }
 
 static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_ints *lengths, batch_norm_real *r, int axis)
@@ -114,9 +109,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     for (int i = 0; i < x->rank; i++)
         if (i != *axis) *(i < *axis ? &s->R : &s->I) *= x->dim[i];
     const size_t C = s->K;
-    if (!batch_norm_holds(gamma, C) || !batch_norm_holds(beta, C))
-        return gr_fail(t, &batch_norm_op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), C,
-                       gr_shape_text(t, gamma), gr_shape_text(t, beta));
+    if (!gr__norm_check_affine(t, &batch_norm_op, x, gamma, beta, C)) return false;
     if (!o->running_mean != !o->running_var)
         return gr_fail(t, &batch_norm_op, "running_mean and running_var go together; got %s and %s", gr_shape_text(t, o->running_mean),
                        gr_shape_text(t, o->running_var));
@@ -164,7 +157,8 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     const gr_batch_norm_settings o = options ? *options : (gr_batch_norm_settings){ 0 };
     batch_norm_real real = { 0 };
     gr__norm_groups s;
-    if (!gr_ready(t, &batch_norm_op, x) || !batch_norm_alive(t, gamma, beta, &o) || !batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
+    if (!gr__norm_ready(t, &batch_norm_op, x, gamma, beta) || !batch_norm_options_alive(t, &o)) return NULL;
+    if (!batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
     if (!batch_norm_real_runs(t, &s, &real)) return NULL;
     s.fixed = o.running_mean && !gr_tape_training(t);

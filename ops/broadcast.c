@@ -137,15 +137,15 @@ static void sum_task(void *argument, size_t chunk, int thread)
 {
     const sum_call *c = argument;
     (void)thread;
-    const size_t end = (chunk + 1) * c->units_per_chunk;
-    for (size_t unit = chunk * c->units_per_chunk; unit < end && unit < c->units; unit++) {
-        const size_t i = unit / c->tiles, first = unit % c->tiles * c->tile;
-        const size_t m = c->width - first < c->tile ? c->width - first : c->tile;
-        gr_real *y = c->small + i * c->width + first;
+    const gr_range units = gr_chunk(chunk, c->units_per_chunk, c->units);
+    for (size_t unit = units.first; unit < units.first + units.count; unit++) {
+        const size_t i = unit / c->tiles;
+        const gr_range tile = gr_chunk(unit % c->tiles, c->tile, c->width);
+        gr_real *y = c->small + i * c->width + tile.first;
         for (size_t j = 0; j < c->lacking; j++) {
             const gr_real *x = c->large + outer_place(c, i, j);
-            if (c->columns) sum_columns[c->isa](y, x + first, c->n, m, c->width);
-            else sum_rows[c->isa](y, x + first * c->n, m, c->n);
+            if (c->columns) sum_columns[c->isa](y, x + tile.first, c->n, tile.count, c->width);
+            else sum_rows[c->isa](y, x + tile.first * c->n, tile.count, c->n);
         }
     }
 }
@@ -200,14 +200,14 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
     if (!each || !keeping || !c.width) return;
     c.tile = c.columns ? COLUMNS : each < CHUNK ? CHUNK / each : 1;
     if (c.tile > c.width) c.tile = c.width;
-    c.tiles = (c.width + c.tile - 1) / c.tile;
+    c.tiles = gr_chunks(c.width, c.tile);
     c.units = keeping * c.tiles;
     if (c.units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {
         sum_in_parts(t, &c);
         return;
     }
     c.units_per_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
-    gr_parallel(t, (c.units + c.units_per_chunk - 1) / c.units_per_chunk, 0.1 * (double)(each * keeping * c.width), sum_task, &c);
+    gr_parallel(t, gr_chunks(c.units, c.units_per_chunk), 0.1 * (double)(each * keeping * c.width), sum_task, &c);
 }
 
 /* ---- Elementwise kernels ---- */
@@ -227,7 +227,8 @@ static void map_task(void *argument, size_t chunk, int thread)
 {
     const map_call *c = argument;
     (void)thread;
-    const size_t begin = chunk * CHUNK, end = c->len - begin < CHUNK ? c->len : begin + CHUNK;
+    const gr_range part = gr_chunk(chunk, CHUNK, c->len);
+    const size_t begin = part.first, end = begin + part.count;
     _Alignas(64) gr_real buffer[MAX_IN][AT_ONCE];
     const gr_real *in[MAX_IN];
     for (size_t i = begin; i < end; i += c->block) {
@@ -253,7 +254,7 @@ static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *i
         if (c->block == CHUNK) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
         c->repeats[k] = r->n == 1 || (row && c->block % r->size[1] == 0);
     }
-    gr_parallel(t, (c->len + CHUNK - 1) / CHUNK, (double)c->len * 0.5, map_task, c);
+    gr_parallel(t, gr_chunks(c->len, CHUNK), (double)c->len * 0.5, map_task, c);
 }
 
 void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, gr_shape shape, gr_tensor *const *in, size_t ins, const gr_real *p)

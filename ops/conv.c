@@ -28,8 +28,7 @@ KERNEL(void, conv_sum, gr_real *restrict sum, size_t parts, size_t stride, size_
 enum { CONV_TILE = 65536, CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22, CONV_COLUMNS = 1024, CONV_LINE = 16 };
 
 static size_t conv_min(size_t a, size_t b) { return a < b ? a : b; }
-static size_t conv_over(size_t a, size_t b) { return a / b + (a % b != 0); }
-static size_t conv_round(size_t n) { return conv_over(n, CONV_LINE) * CONV_LINE; }
+static size_t conv_round(size_t n) { return gr_chunks(n, CONV_LINE) * CONV_LINE; }
 /* SIZE_MAX when that is too large: then memory is out. */
 static size_t conv_times(size_t a, size_t b) { return gr_size_mul(a, b, &a), a; }
 
@@ -43,7 +42,7 @@ static size_t conv_scratch_len(const gr__conv_plan *p)
     size_t len;
     return gr_size_add(conv_planes_len(p), conv_round(conv_min(larger, SIZE_MAX / 2)), &len) && larger <= SIZE_MAX / 2 ? len : SIZE_MAX;
 }
-static size_t conv_chunks(const gr__conv_plan *p) { return p->P && p->O ? conv_over(p->N, p->chunk) : 0; }
+static size_t conv_chunks(const gr__conv_plan *p) { return p->P && p->O ? gr_chunks(p->N, p->chunk) : 0; }
 
 static gr__conv_tile conv_tile_of(const gr__conv_plan *p, size_t i)
 {
@@ -96,9 +95,10 @@ static void conv_forward_tile(void *argument, size_t task, int thread)
 static void conv_dweight(const conv_run *c, size_t chunk, int thread)
 {
     const gr__conv_plan *p = c->p;
-    const size_t tiles = p->tiles[0] * p->tiles[1], first = chunk * p->chunk, end = conv_min(first + p->chunk, p->N);
+    const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
+    const size_t tiles = p->tiles[0] * p->tiles[1], from = samples.first * tiles, to = from + samples.count * tiles;
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
-    for (size_t i = first * tiles; i < end * tiles; i++)
+    for (size_t i = from; i < to; i++)
         for (size_t g = 0; g < p->G; g++) {
             const gr__conv_tile tile = conv_tile_of(p, i % tiles);
             const size_t group = i / tiles * p->G + g;
@@ -107,22 +107,23 @@ static void conv_dweight(const conv_run *c, size_t chunk, int thread)
             gr__conv_fill(c->isa, planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
             if (conv_is_deep(p)) {
                 gr__conv_spread(c->isa, col, dy, p, &tile, 0);
-                gr__conv_deep_dw(c->isa, part, col, planes, p, conv_reach(p, &tile), i > first * tiles);
+                gr__conv_deep_dw(c->isa, part, col, planes, p, conv_reach(p, &tile), i > from);
                 continue;
             }
             gr__conv_columns(c->isa, col, planes, p, &tile);
             gr__gemm_serial(c->isa, p->K1, p->O, tile.n[0] * tile.n[1], (gr_mat){ col, p->line, 1 }, (gr_mat){ dy, 1, p->P }, part, p->O,
-                            (gr_start){ i == first * tiles ? NULL : part, p->O }, gr__work(c->t, thread));
+                            (gr_start){ i == from ? NULL : part, p->O }, gr__work(c->t, thread));
         }
 }
 
 static void conv_dx(const conv_run *c, size_t chunk, int thread)
 {
     const gr__conv_plan *p = c->p;
-    const size_t tiles = p->tiles[0] * p->tiles[1], first = chunk * p->chunk, end = conv_min(first + p->chunk, p->N);
+    const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
+    const size_t tiles = p->tiles[0] * p->tiles[1], from = samples.first * tiles, to = from + samples.count * tiles;
     const size_t kernel = p->kernel[0] * p->kernel[1], line = conv_spread_line(p);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *spread = planes + conv_planes_len(p);
-    for (size_t i = first * tiles; i < end * tiles; i++)
+    for (size_t i = from; i < to; i++)
         for (size_t g = 0; g < p->G; g++) {
             const gr__conv_tile tile = conv_tile_of(p, i % tiles);
             const size_t group = i / tiles * p->G + g, n = conv_reach(p, &tile);
@@ -149,9 +150,10 @@ static void conv_backward_task(void *argument, size_t task, int thread)
 static void conv_columns_of_parts(void *argument, size_t block, int thread)
 {
     const conv_run *c = argument;
-    const size_t len = conv_weight_len(c->p), i = block * CONV_COLUMNS;
+    const size_t len = conv_weight_len(c->p);
+    const gr_range columns = gr_chunk(block, CONV_COLUMNS, len);
     (void)thread;
-    conv_sum[c->isa](c->part + i, conv_chunks(c->p), len, conv_min(CONV_COLUMNS, len - i));
+    conv_sum[c->isa](c->part + columns.first, conv_chunks(c->p), len, columns.count);
 }
 
 /* weight[g O + o][c][k] to [g][k][c][o]. */
@@ -185,7 +187,7 @@ static void conv_node(gr_tape *t, const gr_node *n)
     if (c.dx) conv_turn(p, n->in[1]->data, turned);
     gr_parallel(t, 2 * chunks, (double)p->N * (double)p->P * (double)len / 25, conv_backward_task, &c);
     if (!c.part) return;
-    gr_parallel(t, conv_over(len, CONV_COLUMNS), 0.1 * (double)chunks * (double)len, conv_columns_of_parts, &c);
+    gr_parallel(t, gr_chunks(len, CONV_COLUMNS), 0.1 * (double)chunks * (double)len, conv_columns_of_parts, &c);
     conv_add_dweight(p, c.part, dweight, dbias);
 }
 
@@ -255,11 +257,11 @@ static void conv_cut(gr__conv_plan *p)
 {
     p->K1 = conv_times(p->C, conv_times(p->kernel[0], p->kernel[1])) + p->bias;
     const size_t row = conv_times(p->K1 ? p->K1 : 1, p->out[1]), all = conv_times(row, p->out[0]);
-    p->tiles[0] = conv_min(conv_over(all, CONV_TILE), p->out[0]), p->tile[0] = conv_over(p->out[0], p->tiles[0]);
-    p->tiles[1] = p->tile[0] > 1 ? 1 : conv_min(conv_over(row, CONV_TILE), conv_over(p->out[1], CONV_LINE));
-    p->tile[1] = conv_over(p->out[1], p->tiles[1]);
+    p->tiles[0] = conv_min(gr_chunks(all, CONV_TILE), p->out[0]), p->tile[0] = gr_chunks(p->out[0], p->tiles[0]);
+    p->tiles[1] = p->tile[0] > 1 ? 1 : conv_min(gr_chunks(row, CONV_TILE), gr_chunks(p->out[1], CONV_LINE));
+    p->tile[1] = gr_chunks(p->out[1], p->tiles[1]);
     for (int k = 0; k < 2; k++) {
-        p->tiles[k] = conv_over(p->out[k], p->tile[k]);
+        p->tiles[k] = gr_chunks(p->out[k], p->tile[k]);
         p->plane[k] = p->tile[k] + (p->kernel[k] - 1) * p->dilation[k] / p->stride[k];
     }
     p->planes = conv_times(conv_times(p->plane[0], p->plane[1]), conv_times(p->stride[0], p->stride[1]));
@@ -267,7 +269,7 @@ static void conv_cut(gr__conv_plan *p)
     p->line = conv_round(p->tile[0] * p->tile[1]);
     p->line += p->line % 1024 ? 0 : CONV_LINE; /* rows 4 KiB apart would share a few sets of the cache */
     const size_t len = conv_weight_len(p), parts = len ? CONV_PARTS_VALUES / len : CONV_PARTS;
-    p->chunk = conv_over(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
+    p->chunk = gr_chunks(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
 }
 
 /* weight with its bias in front of each row: [O, 1 + K]. */

@@ -191,22 +191,22 @@ static gr_real cross_entropy_scale(const cross_entropy_saved *s) { return s->red
 
 enum { CROSS_ENTROPY_VALUES = 4096 }; /* about so many logits to a chunk */
 
-static size_t cross_entropy_blocks(const softmax_axis *a) { return a->inner == 1 ? (a->groups + 15) / 16 : a->groups; }
+static size_t cross_entropy_blocks(const softmax_axis *a) { return a->inner == 1 ? gr_chunks(a->groups, 16) : a->groups; }
 static size_t cross_entropy_step(const softmax_axis *a)
 {
     return a->C * 16 < CROSS_ENTROPY_VALUES && a->C ? CROSS_ENTROPY_VALUES / 16 / a->C : 1;
 }
 static size_t cross_entropy_chunks(const softmax_axis *a)
 {
-    return (cross_entropy_blocks(a) + cross_entropy_step(a) - 1) / cross_entropy_step(a);
+    return gr_chunks(cross_entropy_blocks(a), cross_entropy_step(a));
 }
 
 static void cross_entropy_chunk(void *argument, size_t chunk, int thread)
 {
     const cross_entropy_run *r = argument;
-    const size_t blocks = cross_entropy_blocks(&r->s->axis), step = cross_entropy_step(&r->s->axis);
+    const gr_range blocks = gr_chunk(chunk, cross_entropy_step(&r->s->axis), cross_entropy_blocks(&r->s->axis));
     (void)thread;
-    for (size_t b = chunk * step; b < blocks && b < (chunk + 1) * step; b++)
+    for (size_t b = blocks.first; b < blocks.first + blocks.count; b++)
         (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, b);
 }
 

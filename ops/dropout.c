@@ -54,14 +54,14 @@ typedef struct {
 static void dropout_chunk(void *argument, size_t chunk, int thread)
 {
     const dropout_run *r = argument;
-    const size_t i = chunk * DROPOUT_CHUNK, n = r->len - i < DROPOUT_CHUNK ? r->len - i : DROPOUT_CHUNK;
+    const gr_range c = gr_chunk(chunk, DROPOUT_CHUNK, r->len);
     (void)thread;
-    r->kernel(r->to + i, r->from + i, r->s, i, n);
+    r->kernel(r->to + c.first, r->from + c.first, r->s, c.first, c.count);
 }
 
 static void dropout_all(gr_tape *t, dropout_run r)
 {
-    gr_parallel(t, (r.len + DROPOUT_CHUNK - 1) / DROPOUT_CHUNK, 1.0 * (double)r.len, dropout_chunk, &r);
+    gr_parallel(t, gr_chunks(r.len, DROPOUT_CHUNK), 1.0 * (double)r.len, dropout_chunk, &r);
 }
 
 static void dropout_node(gr_tape *t, const gr_node *n)

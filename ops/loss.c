@@ -68,7 +68,8 @@ typedef struct {
 static void loss_chunk(void *argument, size_t chunk, int thread)
 {
     const loss_run *r = argument;
-    const size_t i = chunk * r->s->chunk, n = r->len - i < r->s->chunk ? r->len - i : r->s->chunk;
+    const gr_range part = gr_chunk(chunk, r->s->chunk, r->len);
+    const size_t i = part.first, n = part.count;
     (void)thread;
     if (r->each) r->k->each(r->each + i, r->x + i, r->y + i, r->s->w, n);
     else if (r->sums) r->sums[chunk] = r->k->sum(r->x + i, r->y + i, r->s->w, n);
@@ -77,7 +78,7 @@ static void loss_chunk(void *argument, size_t chunk, int thread)
     if (r->dy) r->k->backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, r->s->w, n);
 }
 
-static size_t loss_chunks(const loss_run *r) { return (r->len + r->s->chunk - 1) / r->s->chunk; }
+static size_t loss_chunks(const loss_run *r) { return gr_chunks(r->len, r->s->chunk); }
 
 static void loss_node(gr_tape *t, const gr_node *n, const loss_kernels *k)
 {

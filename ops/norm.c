@@ -2,31 +2,9 @@
 #include "ops/norm_groups.h"
 #include "ops/strided.h"
 
-static void norm_node(gr_tape *t, const gr_node *n)
-{
-    gr__norm_backward(t, n->saved, n->in[0]->data, gr_grad(t, n->out[0]), gr_grad(t, n->in[0]), gr_grad(t, n->in[1]), gr_grad(t, n->in[2]));
-}
-static size_t norm_scratch(const gr_node *n) { return gr__norm_scratch(n->saved); }
-static const gr_op group_norm_op = { .name = "group_norm", .backward = norm_node, .scratch = norm_scratch };
-static const gr_op instance_norm_op = { .name = "instance_norm", .backward = norm_node, .scratch = norm_scratch };
-static const gr_op norm_axes_op = { .name = "norm_axes", .backward = norm_node, .scratch = norm_scratch };
-
-bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta)
-{
-    return gr_ready(t, op, x) && gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta);
-}
-
-bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n)
-{
-    if ((!gamma || gamma->len == n) && (!beta || beta->len == n)) return true;
-    return gr_fail(t, op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), n, gr_shape_text(t, gamma),
-                   gr_shape_text(t, beta));
-}
-
-bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
-{
-    return eps >= 0 || gr_fail(t, op, "eps must be 0 or more; got %g", eps);
-}
+static const gr_op group_norm_op = { .name = "group_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
+static const gr_op instance_norm_op = { .name = "instance_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
+static const gr_op norm_axes_op = { .name = "norm_axes", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
 
 static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm_groups s, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
 {

@@ -242,6 +242,27 @@ KERNEL(void, norm_columns_backward, const gr__norm_groups *s, gr_real *restrict 
 }
 
 #if GR_HOST
+/* ---- What every norm checks ---- */
+
+bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta)
+{
+    return gr_ready(t, op, x) && gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta);
+}
+
+bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n)
+{
+    if ((!gamma || gamma->len == n) && (!beta || beta->len == n)) return true;
+    return gr_fail(t, op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), n, gr_shape_text(t, gamma),
+                   gr_shape_text(t, beta));
+}
+
+bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
+{
+    return eps >= 0 || gr_fail(t, op, "eps must be 0 or more; got %g", eps);
+}
+
+/* ---- Chunks ---- */
+
 /* A unit of work: a group of planes, or a block of columns. A chunk has as many as make it worth a thread's while. */
 typedef struct {
     const gr__norm_groups *s;
@@ -335,17 +356,20 @@ void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr
 /* Columns whose gammas are the rows' have sums of the columns, then sums of the rows of each unit; all else sums for each gamma. */
 static bool norm_has_rows(const gr__norm_groups *s) { return s->I == 1 && s->per_group > 1; }
 
-size_t gr__norm_scratch(const gr__norm_groups *s)
+size_t gr__norm_scratch(const gr_node *n)
 {
+    const gr__norm_groups *s = n->saved;
     const size_t units = s->groups ? s->P * gr_chunks(s->K, NORM_COLUMNS) : 0;
     return 2 * (norm_has_rows(s) ? s->groups + units * s->per_group : s->groups * s->per_group) * sizeof(gr_real);
 }
 
-void gr__norm_backward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta)
+void gr__norm_backward(gr_tape *t, const gr_node *node)
 {
+    const gr__norm_groups *s = node->saved;
     const bool rows = norm_has_rows(s);
-    norm_call c = norm_call_of(t, s, x);
-    c.dy = dy, c.dx = dx, c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
+    gr_real *dgamma = gr_grad(t, node->in[1]), *dbeta = gr_grad(t, node->in[2]);
+    norm_call c = norm_call_of(t, s, node->in[0]->data);
+    c.dy = gr_grad(t, node->out[0]), c.dx = gr_grad(t, node->in[0]), c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
     if (!s->count || !s->groups) return;
     norm_run_chunks(t, &c, 0.5);
     const size_t n = s->of_groups * s->per_group, all = s->groups * s->per_group; /* sums [2, all / n, n], or rows [units, 2, n] */

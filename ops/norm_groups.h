@@ -17,7 +17,7 @@
 #include "core/op.h"
 #include "ops/ops.h"
 
-/* The checks that the norms make of their arguments: in ops/norm.c. */
+/* Check the arguments that every norm takes; false with an error. */
 bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta);
 bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n);
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
@@ -43,8 +43,8 @@ const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm_groups *s);
 /* y of the real values, and the statistics unless they are fixed. */
 void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr_real *y);
 
-/* Adds to dx, dgamma, dbeta, each NULL when nobody asked. scratch: gr__norm_scratch bytes. */
-void gr__norm_backward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, const gr_real *dy, gr_real *dx, gr_real *dgamma, gr_real *dbeta);
-size_t gr__norm_scratch(const gr__norm_groups *s);
+/* backward and scratch of a node that saved a gr__norm_groups: its inputs are x, gamma, beta. */
+void gr__norm_backward(gr_tape *t, const gr_node *n);
+size_t gr__norm_scratch(const gr_node *n);
 
 #endif

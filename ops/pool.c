@@ -131,7 +131,7 @@ KERNEL(void, pool_avg_backward, gr_real *restrict dx, const gr_real *restrict dy
 enum { POOL_CHUNK = 8192 }; /* values of x */
 
 static size_t pool_chunk_planes(const pool_plan *p) { return POOL_CHUNK / (p->H[0] * p->H[1]) + 1; }
-static size_t pool_chunks(const pool_plan *p) { return (p->planes + pool_chunk_planes(p) - 1) / pool_chunk_planes(p); }
+static size_t pool_chunks(const pool_plan *p) { return gr_chunks(p->planes, pool_chunk_planes(p)); }
 
 typedef struct {
     const pool_plan *p;
@@ -145,12 +145,12 @@ static void pool_chunk(void *argument, size_t chunk, int thread)
 {
     const pool_run *r = argument;
     const pool_plan *p = r->p;
-    const size_t first = chunk * pool_chunk_planes(p), in = first * p->H[0] * p->H[1], out = first * p->out[0] * p->out[1];
-    const size_t planes = p->planes - first < pool_chunk_planes(p) ? p->planes - first : pool_chunk_planes(p);
+    const gr_range planes = gr_chunk(chunk, pool_chunk_planes(p), p->planes);
+    const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
     (void)thread;
-    if (!r->back) (r->max ? pool_max_forward : pool_avg_forward)[r->isa](r->y + out, r->x + in, p, planes);
-    else if (r->max) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes);
-    else pool_avg_backward[r->isa](r->dx + in, r->dy + out, p, planes);
+    if (!r->back) (r->max ? pool_max_forward : pool_avg_forward)[r->isa](r->y + out, r->x + in, p, planes.count);
+    else if (r->max) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
+    else pool_avg_backward[r->isa](r->dx + in, r->dy + out, p, planes.count);
 }
 
 static void pool_run_all(gr_tape *t, pool_run *r)

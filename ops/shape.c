@@ -224,9 +224,9 @@ typedef struct { gr__runs runs; const gr_real *x; gr_real *y; size_t len; } expa
 static void expand_task(void *argument, size_t chunk, int thread)
 {
     const expand_call *c = argument;
-    const size_t first = chunk * EXPAND_CHUNK, n = c->len - first < EXPAND_CHUNK ? c->len - first : EXPAND_CHUNK;
+    const gr_range r = gr_chunk(chunk, EXPAND_CHUNK, c->len);
     (void)thread;
-    gr__runs_spread(&c->runs, c->x, first, n, c->y + first);
+    gr__runs_spread(&c->runs, c->x, r.first, r.count, c->y + r.first);
 }
 
 static void expand_node(gr_tape *t, const gr_node *n)
@@ -248,6 +248,6 @@ gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape)
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
     expand_call c = { gr__runs_in(shape, x), x->data, y->data, y->len };
-    gr_parallel(t, (y->len + EXPAND_CHUNK - 1) / EXPAND_CHUNK, (double)y->len * 0.3, expand_task, &c);
+    gr_parallel(t, gr_chunks(y->len, EXPAND_CHUNK), (double)y->len * 0.3, expand_task, &c);
     return gr_record(t, &expand_op, NULL, 0, GR_OUT(y), GR_IN(x));
 }

@@ -66,17 +66,17 @@ static void strided_task(void *argument, size_t chunk, int thread)
 {
     const strided_call *c = argument;
     (void)thread;
-    const size_t end = (chunk + 1) * c->units_per_chunk;
-    for (size_t unit = chunk * c->units_per_chunk; unit < end && unit < c->units; unit++) {
-        const size_t first = unit % c->strips * c->strip;
-        ptrdiff_t y = (ptrdiff_t)first * c->a.y, x = (ptrdiff_t)first * c->a.x;
+    const gr_range units = gr_chunk(chunk, c->units_per_chunk, c->units);
+    for (size_t unit = units.first; unit < units.first + units.count; unit++) {
+        const gr_range strip = gr_chunk(unit % c->strips, c->strip, c->a.n);
+        ptrdiff_t y = (ptrdiff_t)strip.first * c->a.y, x = (ptrdiff_t)strip.first * c->a.x;
         size_t index = unit / c->strips;
         for (int k = c->l.rank - 1; k >= 0; index /= c->l.dim[k], k--) {
             const ptrdiff_t i = (ptrdiff_t)(index % c->l.dim[k]);
             y += i * c->l.y[k], x += i * c->l.x[k];
         }
         span a = c->a;
-        a.n = c->a.n - first < c->strip ? c->a.n - first : c->strip;
+        a.n = strip.count;
         copy_block(c->y + y, c->x + x, a, c->b, c->add);
     }
 }
@@ -133,10 +133,10 @@ static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, 
     if (!outer || !c.a.n || !c.b.n) return;
     c.strip = c.b.n < STRIDED_CHUNK / TILE ? STRIDED_CHUNK / TILE / c.b.n * TILE : TILE;
     if (c.strip > c.a.n) c.strip = c.a.n;
-    c.strips = (c.a.n + c.strip - 1) / c.strip;
+    c.strips = gr_chunks(c.a.n, c.strip);
     c.units = outer * c.strips;
     c.units_per_chunk = c.strip * c.b.n < STRIDED_CHUNK ? STRIDED_CHUNK / (c.strip * c.b.n) : 1;
-    gr_parallel(t, (c.units + c.units_per_chunk - 1) / c.units_per_chunk, 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
+    gr_parallel(t, gr_chunks(c.units, c.units_per_chunk), 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
 }
 
 void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, false); }
