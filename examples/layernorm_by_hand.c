@@ -195,7 +195,7 @@ static void part_batch_norm(norms_paper *p)
     p->columns = 8;
     const gr_tensor *poisoned = gr_batch_norm(t, w, -1, NULL, NULL, NULL), *own = gr_layer_norm(t, w, 1, NULL, NULL, 1e-5);
     const gr_tensor *mask = norms_put(t, (const double[]){ 1, 1, 1, 1, 1, 1, 1, 0 }, GR_SHAPE(8));
-    const gr_tensor *masked = gr_batch_norm(t, w, -1, NULL, NULL, &(gr_batch_norm_settings){ .mask = mask });
+    const gr_tensor *masked = gr_batch_norm(t, w, -1, NULL, NULL, &(gr_batch_norm_config){ .mask = mask });
     const double zero[3] = { 0, 0, 0 };
     column(p, "feature one, padding counted", words, 8, 3, 0, poisoned);
     column(p, "feature one, masked", words, 7, 3, 0, masked);

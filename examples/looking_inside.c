@@ -24,7 +24,7 @@ static const kit_flags flags = { "looking_inside", "tools for seeing inside a ne
 typedef struct {
     gr_module *net, *log;
     gr_linear_module *fc, *gate, *head;
-    gr_layer_norm_module *ln;
+    gr_norm *ln;
     gr_tensor *h, *y; /* of this step: what the norm takes and returns, [B, H] */
 } model;
 
@@ -42,7 +42,7 @@ static model build(gr_tape *t)
 static gr_tensor *forward(gr_tape *t, model *m, gr_tensor *x)
 {
     m->h = gr_linear_forward(t, m->fc, x);
-    m->y = gr_layer_norm_forward(t, m->ln, m->h);
+    m->y = gr_norm_forward(t, m->ln, m->h, NULL);
     gr_tensor *gate = gr_sigmoid(t, gr_linear_forward(t, m->gate, x));
     if (!repaired) gate = gr_detach(t, gate); /* the first fault: the gate cannot learn */
     return gr_linear_forward(t, m->head, gr_mul(t, gate, gr_tanh(t, m->y)));

@@ -62,7 +62,7 @@ static void compare(kit_run *r, gr_module *net)
     const gr_lstm *lstm = gr_lstm_new(t, net, "lstm", I, H, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .forget_bias = 1 });
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(T, B, I), 0, 1, "x")), *dy = gr_randn(t, GR_SHAPE(T, B, H), 0, 1, "dy");
     if (!lstm) return;
-    gr_tensor *cells = run_cells(t, lstm->weights, x);
+    gr_tensor *cells = run_cells(t, lstm->recurrent.weights, x);
     const size_t recorded = gr_tape_nodes(t);
     gr_tensor *difference = gr_sub(t, cells, gr_lstm_forward(t, lstm, x, NULL).y);
     gr_backward(t, gr_sum(t, gr_mul(t, difference, dy), GR_ALL_AXES, false)); /* leaves the differences of all gradients */

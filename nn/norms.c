@@ -22,7 +22,7 @@ static gr_tensor *norms_rms(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr
 
 static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
 {
-    const gr_batch_norm_settings o = {
+    const gr_batch_norm_config o = {
         .running_mean = n->running_mean,
         .running_var = n->running_var,
         .batches = n->batches,

@@ -48,7 +48,7 @@ GR_API gr_norm *gr_group_norm_new(gr_tape *t, gr_module *parent, const char *nam
  * is an error. config may be NULL. */
 GR_API gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, size_t features, const gr_norm_config *config);
 
-/* Which values of a padded x a BatchNorm takes for real; both as in gr_batch_norm_settings, and either may be NULL. */
+/* Which values of a padded x a BatchNorm takes for real; both as in gr_batch_norm_config, and either may be NULL. */
 typedef struct {
     const gr_ints *lengths;  /* [N], for x [N, C, L], or [N, L, C] with axis -1 */
     const gr_tensor *mask;   /* x without its channel axis, 0 or 1 */

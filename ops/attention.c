@@ -264,10 +264,10 @@ static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attent
     return gr_record(t, &attention_op, s, sizeof *s, GR_OUT(y), in, ins);
 }
 
-gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options)
+gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config)
 {
     if (!gr_ready(t, &attention_op, q, k, v)) return NULL;
-    const gr_attention_config o = options ? *options : (gr_attention_config){ 0 };
+    const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1;
     if (q->rank != 3 || q->dim[2] % heads)
         return gr_fail(t, &attention_op, "q must be [B, Tq, a multiple of %zu], the heads; got %s", heads, gr_shape_text(t, q));
@@ -283,10 +283,10 @@ gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, co
     return attention_make(t, &s, &o, &a, GR_IN(q, k, v));
 }
 
-gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *options)
+gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *config)
 {
     if (!gr_ready(t, &attention_op, qkv)) return NULL;
-    const gr_attention_config o = options ? *options : (gr_attention_config){ 0 };
+    const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1;
     if (qkv->rank != 3 || qkv->dim[2] % 3 || qkv->dim[2] / 3 % heads)
         return gr_fail(t, &attention_op, "qkv must be [B, T, 3 times a multiple of %zu], the heads; got %s", heads, gr_shape_text(t, qkv));

@@ -24,13 +24,13 @@ typedef struct {
  *
  * Gradients reach q, k and v. A key may be seen when causal, lengths and mask all let it be. A query that may see none gives 0 and passes
  * no gradient (in PyTorch NaN). A key of probability 0, unseen ones first of all, adds nothing, whatever k and v hold there, NaN
- * included. A sample has the same bits alone, in any batch, and with any padding beyond its length. options may be NULL.
+ * included. A sample has the same bits alone, in any batch, and with any padding beyond its length. config may be NULL.
  * What is kept for backward is B heads Tq Tk probabilities. */
-GR_API gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options);
+GR_API gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config);
 
 /* Self-attention of q, k and v that lie side by side, as one product makes them.
  *   qkv  [B, T, 3 heads d]     return  [B, T, heads d]                                                                      */
-GR_API gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *options);
+GR_API gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *config);
 
 GR_END
 #endif

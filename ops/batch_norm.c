@@ -58,7 +58,7 @@ static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, 
 
 static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
 
-static bool batch_norm_options_alive(gr_tape *t, const gr_batch_norm_settings *o)
+static bool batch_norm_options_alive(gr_tape *t, const gr_batch_norm_config *o)
 {
     const gr_op *const op = &batch_norm_op;
     return gr_alive(t, op, "running_mean", o->running_mean) && gr_alive(t, op, "running_var", o->running_var) &&
@@ -101,7 +101,7 @@ static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tenso
 
 /* x, its axis, the affine and the running tensors; fills in s's sizes. */
 static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr_tensor *gamma, const gr_tensor *beta,
-                             const gr_batch_norm_settings *o, gr__norm_groups *s)
+                             const gr_batch_norm_config *o, gr__norm_groups *s)
 {
     if (x->rank < 2) return gr_fail(t, &batch_norm_op, "x is %s, and must have 2 axes or more", gr_shape_text(t, x));
     if ((*axis = gr_axis(t, &batch_norm_op, x, *axis)) < 0) return false;
@@ -127,7 +127,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
 
 /* ---- Statistics ---- */
 
-static void batch_norm_use_running(gr__norm_groups *s, const gr_batch_norm_settings *o)
+static void batch_norm_use_running(gr__norm_groups *s, const gr_batch_norm_config *o)
 {
     const size_t C = s->groups;
     for (size_t c = 0; c < C; c++) {
@@ -136,7 +136,7 @@ static void batch_norm_use_running(gr__norm_groups *s, const gr_batch_norm_setti
     }
 }
 
-static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch_norm_settings *o, const gr_real *x)
+static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch_norm_config *o, const gr_real *x)
 {
     const size_t C = s->groups, bytes = C * sizeof(gr_real);
     if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
@@ -152,9 +152,9 @@ static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch
     return true;
 }
 
-gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_settings *options)
+gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_config *config)
 {
-    const gr_batch_norm_settings o = options ? *options : (gr_batch_norm_settings){ 0 };
+    const gr_batch_norm_config o = config ? *config : (gr_batch_norm_config){ 0 };
     batch_norm_real real = { 0 };
     gr__norm_groups s;
     if (!gr__norm_ready(t, &batch_norm_op, x, gamma, beta) || !batch_norm_options_alive(t, &o)) return NULL;

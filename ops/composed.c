@@ -88,10 +88,10 @@ static gr_tensor *composed_seen(gr_tape *t, size_t B, size_t Tq, size_t Tk, cons
     return seen;
 }
 
-gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options)
+gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config)
 {
     if (gr_failed(t) || !q || !k || !v) return NULL;
-    const gr_attention_config o = options ? *options : (gr_attention_config){ 0 };
+    const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1, B = q->dim[0], Tq = q->dim[1], Tk = k->dim[1], d = q->dim[2] / heads;
     const double scale = o.scale > 0 ? o.scale : d ? 1 / __builtin_sqrt((double)d) : 1;
     gr_tensor *seen = composed_seen(t, B, Tq, Tk, &o), *s = gr_matmul_t(t, composed_heads(t, q, heads), false, composed_heads(t, k, heads), true);

@@ -17,7 +17,7 @@ GR_API gr_tensor *gr_log_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
 
 /* gr_attention: heads to an axis of their own, scores, where, softmax, dropout, product. Here what k and v hold must be finite. */
-GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *options);
+GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config);
 
 /* gr_conv2d: x with its zeros, unfolded into the values that each output sees, times the weight. And pooling: unfolded, then the largest or
  * the mean; of stride, padding and kernel alone. */
@@ -35,12 +35,12 @@ GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_te
 
 /* gr_batch_norm: sums over the real positions, divided by how many these are. */
 GR_API gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta,
-                                         const gr_batch_norm_settings *options);
+                                         const gr_batch_norm_config *config);
 
 /* gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, a few dozen operators for each time step. The running statistics of batch norms do not change. */
-GR_API gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
-GR_API gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
-GR_API gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
+GR_API gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
+GR_API gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
+GR_API gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 
 GR_END
 #endif

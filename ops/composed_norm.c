@@ -77,7 +77,7 @@ gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *g
 /* ---- Batch norm ---- */
 
 /* 1 where x is real, with 1 for the channel axis. */
-static gr_tensor *composed_real(gr_tape *t, const gr_tensor *x, int axis, const gr_batch_norm_settings *o)
+static gr_tensor *composed_real(gr_tape *t, const gr_tensor *x, int axis, const gr_batch_norm_config *o)
 {
     gr_tensor *real = gr_ones(t, composed_ones(x, GR_AXES(axis), true));
     for (size_t p = 0; real && p < real->len; p++) {
@@ -95,9 +95,9 @@ static void composed_move(gr_tape *t, gr_tensor *to, const gr_tensor *from, doub
     for (size_t c = 0; c < to->len; c++) to->data[c] = (gr_real)((1 - momentum) * (double)to->data[c] + momentum * (double)from->data[c]);
 }
 
-gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_settings *options)
+gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_config *config)
 {
-    const gr_batch_norm_settings o = options ? *options : (gr_batch_norm_settings){ 0 };
+    const gr_batch_norm_config o = config ? *config : (gr_batch_norm_config){ 0 };
     if (gr_failed(t) || !x || x->rank < 2) return NULL;
     axis = (axis + x->rank) % x->rank;
     const gr_axes over = composed_without(x, 0, axis);

@@ -58,7 +58,7 @@ typedef struct {
 /* BN of z [B, N] over the rows that have this step; in evaluation, by the running statistics. */
 static gr_tensor *twin_batch_norm(gr_tape *t, const twin_step *p, gr_tensor *z, gr_lstm_bn bn)
 {
-    gr_batch_norm_settings o = { .mask = p->real, .eps = p->eps > 0 ? p->eps : GR_NONE };
+    gr_batch_norm_config o = { .mask = p->real, .eps = p->eps > 0 ? p->eps : GR_NONE };
     const size_t last = bn.running_mean->dim[0] - 1;
     const ptrdiff_t row = (ptrdiff_t)(p->time < last ? p->time : last);
     if (!gr_tape_training(t)) o.running_mean = gr_select(t, bn.running_mean, 0, row), o.running_var = gr_select(t, bn.running_var, 0, row);
@@ -136,10 +136,10 @@ static gr_tensor *twin_real(gr_tape *t, const gr_ints *lengths, size_t time)
 
 typedef twin_state twin_kind(gr_tape *t, const twin_step *p, twin_state s);
 
-static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options,
+static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config,
                                  twin_kind *kind)
 {
-    const gr_sequence_config o = options ? *options : (gr_sequence_config){ 0 };
+    const gr_sequence_config o = config ? *config : (gr_sequence_config){ 0 };
     const gr_recurrent_out failed = { 0 };
     if (!gr_ready(t, NULL, x, w->w_ih, w->w_hh)) return failed;
     const size_t T = x->dim[o.batch_first], B = x->dim[!o.batch_first], H = w->w_hh->dim[1];
@@ -158,15 +158,15 @@ static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_we
     return gr_failed(t) ? failed : (gr_recurrent_out){ .y = y, .h = s.h, .c = kind == twin_lstm ? s.c : NULL };
 }
 
-gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
+gr_recurrent_out gr_lstm_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return twin_run(t, x, w, options, twin_lstm);
+    return twin_run(t, x, w, config, twin_lstm);
 }
-gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
+gr_recurrent_out gr_gru_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return twin_run(t, x, w, options, twin_gru);
+    return twin_run(t, x, w, config, twin_gru);
 }
-gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
+gr_recurrent_out gr_rnn_composed(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return twin_run(t, x, w, options, twin_rnn);
+    return twin_run(t, x, w, config, twin_rnn);
 }

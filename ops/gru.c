@@ -108,8 +108,8 @@ static const gr__kind gru_kind = { .op = &gru_op,
                                    .forward = gru_forward,
                                    .backward = gru_backward };
 
-gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
+gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return gr__sequence_run(t, &gru_kind, x, w, options);
+    return gr__sequence_run(t, &gru_kind, x, w, config);
 }
 #endif

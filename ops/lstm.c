@@ -2,7 +2,7 @@
  *
  * The files of the recurrent layers, in the order to read them:
  *     composed_recurrent.c  the same maths from plain operators, beginning with one step of a LayerNorm LSTM
- *     recurrent.h           the public interface: weights, options, where norms sit
+ *     recurrent.h           the public interface: weights, config, where norms sit
  *     lstm.c  gru.c  rnn.c  one time step of each layer, and its public function
  *     cell.h  cell_norm.h   what a step is given; the layer norm of a row, and LN(W x) + LN(W h)
  *     sequence.h            what a whole call is given and what it saves for backward
@@ -128,8 +128,8 @@ static const gr__kind lstm_kind = { .op = &lstm_op,
                                     .forward = lstm_forward,
                                     .backward = lstm_backward };
 
-gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
+gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return (w && w->norm == GR_LSTM_BN ? gr__lstm_bn : gr__sequence_run)(t, &lstm_kind, x, w, options);
+    return (w && w->norm == GR_LSTM_BN ? gr__lstm_bn : gr__sequence_run)(t, &lstm_kind, x, w, config);
 }
 #endif

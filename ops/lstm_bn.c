@@ -320,12 +320,12 @@ static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)
 }
 
 gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *options)
+                             const gr_sequence_config *config)
 {
     const gr_recurrent_out failed = { 0 };
     lstm_bn_saved b = { 0 };
     gr__sequence *s = &b.s;
-    if (!gr__sequence_understand(t, s, kind, x, w, options)) return failed;
+    if (!gr__sequence_understand(t, s, kind, x, w, config)) return failed;
     b.of_batch = gr_tape_training(t);
     gr__sequence_outputs(t, s, s->B ? lstm_bn_chunks(s->H) : 0);
     gr_mark mark = gr_tape_mark(t);

@@ -34,7 +34,7 @@ typedef struct {
 
 /* gr_lstm_sequence with GR_LSTM_BN. */
 gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *options);
+                             const gr_sequence_config *config);
 
 void gr__lstm_bn_forward(int isa, const gr__lstm_bn_step *s);
 void gr__lstm_bn_backward(int isa, const gr__lstm_bn_step *s);

@@ -22,7 +22,7 @@ typedef struct {
     double eps;               /* 0: 1e-5; GR_NONE: none */
     const gr_ints *lengths;   /* [N]: of x [N, C, L] or [N, L, C], how many of the L positions of each sample are real; NULL: all */
     const gr_tensor *mask;    /* x without its channel axis: not 0 where x is real; NULL: everywhere */
-} gr_batch_norm_settings;
+} gr_batch_norm_config;
 
 /* One mean and variance for each channel, over all else that is real. In training those of the batch, and
  *     running = (1 - momentum) running + momentum (the batch's mean, or its unbiased variance)
@@ -35,8 +35,8 @@ typedef struct {
  *
  * What x holds where it is not real, NaN included, does not matter to a bit, nor how much of it there is: sums run over the real
  * positions in order, with channels first in 16 lanes from each sample's start and samples added in order. Gradients are 0 there.
- * One value for each channel has no variance: an error. options may be NULL. */
-GR_API gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_settings *options);
+ * One value for each channel has no variance: an error. config may be NULL. */
+GR_API gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_config *config);
 
 /* Statistics of each sample and each of the groups, into which the C channels are cut in order.                  Wu, He 2018
  *   x  [N, C] or [N, C, d1 ..]   C a multiple of groups   gamma, beta  C values   eps  0 or more */

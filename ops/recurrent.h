@@ -75,7 +75,7 @@ typedef gr_recurrent_out gr_lstm_out;
  *   h, c    [B, H]      the state after the last step; a sequence that has ended keeps its state
  *
  * Gradients reach x, all weights, h0 and c0, from y, h and c. Values of x after the end of a sequence, NaN included, change nothing.
- * A value of the state, or of its gradient, below 2^-100 becomes 0. options may be NULL. On an error y, h and c are NULL.
+ * A value of the state, or of its gradient, below 2^-100 becomes 0. config may be NULL. On an error y, h and c are NULL.
  *
  * With GR_LSTM_BN, at time t, where BN(z) = weight (z - mean) / sqrt(var + eps) + bias:
  *     a = BN_ih(w_ih x) + BN_hh(w_hh h) + b_ih + b_hh,   h = o tanh(BN_c(c))                Cooijmans et al. 2016, eq. 6-8
@@ -84,18 +84,18 @@ typedef gr_recurrent_out gr_lstm_out;
  * sequence reaches, the norms give their shift, pass no gradient, and move nothing; so the sequences of a batch should have similar lengths.
  * A value that is the same in all sequences (blank first rows with h0 = 0) has variance 0, and its gradient is multiplied by
  * weight / sqrt(eps) at each such step: begin from a little noise in h0. */
-GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
+GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 
 /* The same for a GRU. LN is the identity where there is no norm, * is element by element, a and u have the blocks r, z, n:
  *     a = LN_ih(w_ih x) + b_ih,   u = LN_hh(w_hh h) + b_hh
  *     r, z = sigmoid(a_r + u_r), sigmoid(a_z + u_z),   n = tanh(a_n + r * u_n),   h = (1 - z) * n + z * h
  * Cho et al. 2014 in PyTorch's form, where r multiplies after w_hh; the norms are those of Ba, Kiros, Hinton 2016, supplementary
  * material (of skip-thoughts): r and z share a mean, n has its own. */
-GR_API gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
+GR_API gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 
 /* The same for a plain RNN:   h = f(LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh),   f = tanh, or relu.    Elman 1990; LN_sum is
  * Ba, Kiros, Hinton 2016, eq. 4 */
-GR_API gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
+GR_API gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 
 GR_END
 #endif

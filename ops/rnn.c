@@ -62,8 +62,8 @@ static const gr__kind rnn_kind = { .op = &rnn_op,
                                    .forward = rnn_forward,
                                    .backward = rnn_backward };
 
-gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *options)
+gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return gr__sequence_run(t, &rnn_kind, x, w, options);
+    return gr__sequence_run(t, &rnn_kind, x, w, config);
 }
 #endif

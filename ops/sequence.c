@@ -374,11 +374,11 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
 }
 
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                                  const gr_sequence_config *options)
+                                  const gr_sequence_config *config)
 {
     const gr_recurrent_out failed = { 0 };
     gr__sequence s;
-    if (!gr__sequence_understand(t, &s, kind, x, w, options)) return failed;
+    if (!gr__sequence_understand(t, &s, kind, x, w, config)) return failed;
     const bool recording = gr_will_record(t, s.in, SEQ_INPUTS);
     s.kept = recording && s.T ? s.T : 1;
     gr__sequence_outputs(t, &s, s.shards);

@@ -45,14 +45,14 @@ typedef struct {
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
-/* Check the arguments and fill in all of s except what the operator saves. options may be NULL. Returns false, with an error on t, when
+/* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, when
  * something does not fit. */
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *options);
+                             const gr_sequence_config *config);
 
 /* The whole operator: what the public function of a kind does, and the backward and the scratch of its node. */
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                                  const gr_sequence_config *options);
+                                  const gr_sequence_config *config);
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 

@@ -107,10 +107,10 @@ static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_sequenc
 }
 
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *options)
+                             const gr_sequence_config *config)
 {
     const gr_op *op = kind->op;
-    const gr_sequence_config *const o = options ? options : &(gr_sequence_config){ 0 };
+    const gr_sequence_config *const o = config ? config : &(gr_sequence_config){ 0 };
     if (!gr_ready(t, op, x)) return false;
     if (!w) return gr_fail(t, op, "weights is NULL");
     *s = (gr__sequence){ .kind = kind,

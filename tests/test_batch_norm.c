@@ -12,7 +12,7 @@ typedef struct {
     bool gamma, beta, running;
     double eps;
 } batch;
-typedef gr_tensor *batch_norm_function(gr_tape *, gr_tensor *, int, gr_tensor *, gr_tensor *, const gr_batch_norm_settings *);
+typedef gr_tensor *batch_norm_function(gr_tape *, gr_tensor *, int, gr_tensor *, gr_tensor *, const gr_batch_norm_config *);
 
 static size_t axis_of(const gr_tensor *x, int axis) { return (size_t)(axis < 0 ? axis + x->rank : axis); }
 
@@ -37,7 +37,7 @@ static gr_tensor *some_mask(gr_tape *t, const gr_tensor *x, int axis)
 static gr_tensor *call(batch_norm_function *f, gr_tape *t, gr_tensor *const *in, const batch *b)
 {
     const size_t C = in[0]->dim[axis_of(in[0], b->axis)];
-    gr_batch_norm_settings o = { .eps = b->eps };
+    gr_batch_norm_config o = { .eps = b->eps };
     if (b->pad & LENGTHS) o.lengths = some_lengths(t, in[0], b->axis);
     if (b->pad & MASK) o.mask = some_mask(t, in[0], b->axis);
     if (b->running) o.running_mean = gr_full(t, GR_SHAPE(C), 0.25), o.running_var = gr_full(t, GR_SHAPE(C), 1.5);
@@ -118,7 +118,7 @@ TEST(no_samples_and_no_channels_give_nothing)
             int64_t batches = 0;
             gr_tape_reset(t), gr_tape_set_training(t, training);
             gr_tensor *x = gr_want_grad(t, gr_zeros(t, shapes[k])), *gamma = gr_want_grad(t, gr_ones(t, C)), *mean = gr_full(t, C, 3);
-            gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_settings){ mean, gr_ones(t, C), &batches });
+            gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_config){ mean, gr_ones(t, C), &batches });
             assert_ok(t);
             assert_int_equal(y->len, 0);
             assert_int_equal(batches, 0);
@@ -132,7 +132,7 @@ TEST(no_samples_and_no_channels_give_nothing)
 
 static gr_tensor *plain(gr_tape *t, gr_tensor *x, double eps)
 {
-    return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .eps = eps ? eps : GR_NONE });
+    return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .eps = eps ? eps : GR_NONE });
 }
 
 /* PyTorch's issue 60528: the forward divides by N, the buffer by N - 1. */
@@ -141,7 +141,7 @@ TEST(the_buffer_gets_the_unbiased_variance)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_empty(t, GR_SHAPE(4, 3, 4)), *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_ones(t, GR_SHAPE(3));
     for (size_t i = 0; i < x->len; i++) x->data[i] = (gr_real)(1 + i / 12 + i % 12);
-    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var });
+    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .running_mean = mean, .running_var = var });
     for (size_t n = 0; n < 4; n++)
         for (size_t c = 0; c < 3; c++)
             for (size_t l = 0; l < 4; l++)
@@ -177,7 +177,7 @@ TEST(equal_values_give_beta_and_a_finite_gradient)
             const int axis = e < 2 ? 1 : -1;
             gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(3, 37, 37), values[v])), *beta = gr_randn(t, GR_SHAPE(37), 0, 1, "b");
             gr_tensor *gamma = gr_want_grad(t, gr_randn(t, GR_SHAPE(37), 0, 1, "g")), *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
-            gr_tensor *y = gr_batch_norm(t, x, axis, gamma, beta, &(gr_batch_norm_settings){ .eps = eps[e % 2] });
+            gr_tensor *y = gr_batch_norm(t, x, axis, gamma, beta, &(gr_batch_norm_config){ .eps = eps[e % 2] });
             for (size_t i = 0; i < y->len; i++) assert_true(y->data[i] == beta->data[axis == 1 ? i / 37 % 37 : i % 37]);
             assert_true(gr_backward_from(t, y, dy->data));
             for (size_t i = 0; i < x->len; i++) assert_true(isfinite(gr_grad(t, x)[i]));
@@ -192,7 +192,7 @@ TEST(the_gradient_of_a_channel_sums_to_0)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(20, 5, 9), 3, 2, "x")), *gamma = gr_randn(t, GR_SHAPE(5), 0, 1, "g");
     gr_tensor *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
-    gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_settings){ .eps = GR_NONE });
+    gr_tensor *y = gr_batch_norm(t, x, 1, gamma, NULL, &(gr_batch_norm_config){ .eps = GR_NONE });
     assert_true(gr_backward_from(t, y, dy->data));
     for (size_t c = 0; c < 5; c++) {
         double sum = 0, along = 0, size = 0;
@@ -272,7 +272,7 @@ TEST(bad_arguments_are_reported)
         assert_message(t, "batch_norm: " text); \
         t->error = GR_OK, t->message[0] = 0; \
     } while (0)
-#define OPTIONS(...) &(gr_batch_norm_settings){ __VA_ARGS__ }
+#define OPTIONS(...) &(gr_batch_norm_config){ __VA_ARGS__ }
     REFUSES("argument 1 is NULL", NULL, 1, three, three, NULL);
     REFUSES("x is [3], and must have 2 axes or more", three, 0, three, three, NULL);
     REFUSES("x is [2, 3], so an axis must be in -2 .. 1; got 2", x, 2, three, three, NULL);

@@ -10,7 +10,7 @@ TEST(a_padded_sentence_moves_the_mean)
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real words[] = { 1, 2, 3, 2, 4, 6, 3, 6, 9, 4, 8, 12, 5, 10, 15, 6, 12, 18, 7, 13, 19, 0, 0, 0 };
     gr_tensor *x = gr_input(t, words, GR_SHAPE(2, 4, 3)), *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_zeros(t, GR_SHAPE(3));
-    gr_batch_norm_settings o = { .running_mean = mean, .running_var = var, .momentum = 1, .eps = GR_NONE };
+    gr_batch_norm_config o = { .running_mean = mean, .running_var = var, .momentum = 1, .eps = GR_NONE };
     gr_tensor *poisoned = gr_batch_norm(t, x, -1, NULL, NULL, &o);
     assert_ok(t);
     assert_close(mean->data, ((gr_real[]){ 3.5, 6.875, 10.25 }), 3, 1e-6);
@@ -50,7 +50,7 @@ static outcome run_padded(size_t N, size_t C, size_t L, const int *lengths, cons
                 x->data[at] = (gr_real)(k * k % 251) / 50 + (gr_real)c, dy->data[at] = (gr_real)(k * k % 127) / 64 - 1;
             }
         }
-    gr_batch_norm_settings o = { .running_mean = mean, .running_var = var };
+    gr_batch_norm_config o = { .running_mean = mean, .running_var = var };
     if (mask) o.mask = gr_input(t, mask->data, gr_shape_of(mask));
     if (given && lengths) o.lengths = gr_ints_new(t, lengths, GR_SHAPE(N));
     gr_tensor *y = gr_batch_norm(t, x, last ? -1 : 1, gamma, beta, &o);
@@ -158,7 +158,7 @@ TEST(random_masks_are_as_good_as_gathering)
                 const size_t k = 1009 * (p / L) + 37 * (p % L) + 7 * c;
                 x->data[row * C + c] = (gr_real)(k * k % 251) / 50 + (gr_real)c, row += c == C - 1;
             }
-        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var });
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .running_mean = mean, .running_var = var });
         assert_ok(t);
         assert_same_bits(mean->data, last.mean, C);
         assert_same_bits(var->data, last.var, C);

@@ -12,7 +12,7 @@ TEST(running_statistics_are_averages)
         for (int step = 1; step <= 4; step++) {
             const gr_real a = (gr_real)step, x[] = { a, 3 * a };
             const double w = momentum[k] == GR_NONE ? 1.0 / step : k ? momentum[k] : 0.1;
-            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var, &batches, momentum[k] });
+            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL, &(gr_batch_norm_config){ mean, var, &batches, momentum[k] });
             want_mean += w * (2 * (double)a - want_mean), want_var += w * (2 * (double)(a * a) - want_var);
         }
         assert_ok(t);
@@ -28,7 +28,7 @@ TEST(evaluation_normalizes_by_them_and_moves_nothing)
     gr_tape_set_training(t, false);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 2), *var = gr_full(t, GR_SHAPE(1), 4), *x = gr_input(t, (gr_real[]){ 6 }, GR_SHAPE(1, 1));
     int64_t batches = 3;
-    const gr_batch_norm_settings o = { mean, var, &batches, .eps = GR_NONE };
+    const gr_batch_norm_config o = { mean, var, &batches, .eps = GR_NONE };
     assert_values(gr_batch_norm(t, x, 1, NULL, NULL, &o), 0, 2); /* one value is enough here */
     assert_true(mean->data[0] == 2 && var->data[0] == 4 && batches == 3);
     var->data[0] = 0;
@@ -46,7 +46,7 @@ TEST(evaluation_keeps_a_nan_in_its_sample)
         gr_tensor *x = gr_want_grad(t, gr_ones(t, columns ? GR_SHAPE(3, 40) : GR_SHAPE(3, 2, 20))), *dy = gr_ones(t, gr_shape_of(x));
         const gr_shape C = GR_SHAPE(x->dim[1]);
         x->data[45] = (gr_real)NAN, dy->data[50] = (gr_real)INFINITY;
-        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ gr_zeros(t, C), gr_ones(t, C) });
+        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ gr_zeros(t, C), gr_ones(t, C) });
         assert_true(gr_backward_from(t, y, dy->data));
         for (size_t i = 0; i < x->len; i++) assert_true((isfinite(y->data[i]) && isfinite(gr_grad(t, x)[i])) || i / 40 == 1);
     }
@@ -58,7 +58,7 @@ TEST(what_decays_becomes_0)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 1), *var = gr_full(t, GR_SHAPE(1), 1), *x = gr_zeros(t, GR_SHAPE(3, 1));
     for (int step = 0; step < 800 && !gr_failed(t); step++) {
-        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var });
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ mean, var });
         assert_true(mean->data[0] == 0 || (double)mean->data[0] >= 0x1p-100);
         assert_true(var->data[0] == 0 || (double)var->data[0] >= 0x1p-100);
     }
@@ -76,7 +76,7 @@ TEST(recover_puts_them_back)
     gr_real first[3] = { 0 };
     for (int turn = 0; turn < 2; turn++) {
         gr_tensor *x = gr_randn(t, GR_SHAPE(4, 3), 0, 1, "x");
-        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var, batches });
+        gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ mean, var, batches });
         if (!turn) memcpy(first, var->data, sizeof first);
         else assert_same_bits(var->data, first, 3);
         assert_int_equal(*batches, 1);
@@ -100,7 +100,7 @@ TEST(a_failed_step_leaves_them_as_they_were)
         int64_t batches = 4;
         memory.fail_at = memory.calls + at;
         gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(4000, 3), -1, 1, "x"));
-        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ mean, var, &batches });
+        gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ mean, var, &batches });
         const bool failed = memory.calls >= memory.fail_at;
         if (failed) assert_null(y);
         if (failed) gr_tape_recover(t);

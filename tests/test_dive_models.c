@@ -109,7 +109,7 @@ static gr_tensor *cell_norm(gr_tape *t, gr_tensor *c, const gr_recurrent_weights
 {
     if (w->norm & GR_LSTM_LN_C) return gr_layer_norm(t, c, 1, w->ln_c.weight, w->ln_c.bias, 1e-5);
     if (w->norm != GR_LSTM_BN) return c;
-    gr_batch_norm_settings o = { .momentum = GR_NONE };
+    gr_batch_norm_config o = { .momentum = GR_NONE };
     if (!gr_tape_training(t)) {
         o.running_mean = gr_select(t, w->bn_c.running_mean, 0, (ptrdiff_t)step), o.momentum = 0;
         o.running_var = gr_select(t, w->bn_c.running_var, 0, (ptrdiff_t)step);

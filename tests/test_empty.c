@@ -55,7 +55,7 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     CALL(bn1, "abcdef", gr_batch_norm(t, X, 1, NULL, NULL, NULL)) \
     CALL(bn_last, "abcdef", gr_batch_norm(t, X, -1, NULL, NULL, NULL)) \
     CALL(bn0, "abcdef", gr_batch_norm(t, X, 0, NULL, NULL, NULL)) \
-    CALL(bn_len, "abc.ef", d[0] < 9 ? gr_batch_norm(t, X, 1, NULL, NULL, &(gr_batch_norm_settings){ .lengths = gr_ints_new(t, (int[]){ 1, 2, 1 }, GR_SHAPE(d[0])) }): gr_exp(t, X)) \
+    CALL(bn_len, "abc.ef", d[0] < 9 ? gr_batch_norm(t, X, 1, NULL, NULL, &(gr_batch_norm_config){ .lengths = gr_ints_new(t, (int[]){ 1, 2, 1 }, GR_SHAPE(d[0])) }): gr_exp(t, X)) \
     CALL(gn1, "abcdef", gr_group_norm(t, X, 1, NULL, NULL, 1e-5)) \
     CALL(gn3, "abcdef", d[1] % 3 ? gr_exp(t, X): gr_group_norm(t, X, 3, NULL, NULL, 1e-5)) \
     CALL(gn_rows, "abcdef", gr_group_norm(t, gr_reshape(t, X, GR_SHAPE(d[0], d[1] * d[2])), 1, NULL, NULL, 1e-5)) \
@@ -194,7 +194,7 @@ TEST(lengths_of_channels_without_values_are_not_counted)
     gr_tape *t = modest_tape();
     gr_tensor *x = zeros(t, GR_SHAPE(2, 0, H));
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 1, 2 }, GR_SHAPE(2));
-    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .lengths = lengths });
+    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .lengths = lengths });
     assert_ok(t);
     assert_true(gr_backward_from(t, y, (gr_real[]){ 0 }));
     gr_tape_free(t);

@@ -39,7 +39,7 @@ USE(use_gamma, assert_null(gr_layer_norm(t, fresh(t), 2, x, NULL, 1e-5)))
 USE(use_beta, assert_null(gr_layer_norm(t, fresh(t), 2, NULL, x, 1e-5)))
 USE(use_rms, assert_null(gr_rms_norm(t, fresh(t), 2, x, 1e-5)))
 USE(use_group, assert_null(gr_group_norm(t, gr_ones(t, GR_SHAPE(2, 2, 2)), 1, NULL, x, 1e-5)))
-USE(use_mean, assert_null(gr_batch_norm(t, fresh(t), 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = x })))
+USE(use_mean, assert_null(gr_batch_norm(t, fresh(t), 1, NULL, NULL, &(gr_batch_norm_config){ .running_mean = x })))
 USE(use_conv, assert_null(gr_conv1d(t, gr_ones(t, GR_SHAPE(1, 1, 3)), gr_ones(t, GR_SHAPE(1, 1, 1)), x, NULL)))
 USE(use_mask, assert_null(gr_attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_config){ .mask = x })))
 USE(use_h0, assert_null(gr_rnn_sequence(t, gr_ones(t, GR_SHAPE(1, 2, 2)), &(gr_recurrent_weights){ .w_ih = fresh(t), .w_hh = fresh(t) },

@@ -87,7 +87,7 @@ TEST(any_norm_is_the_operator_of_its_kind)
 {
     gr_tensor *rows = ramp(GR_SHAPE(5, 3, 8)), *images = ramp(GR_SHAPE(4, 8, 3, 2));
     const gr_norm_config first = { .axis = 1, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
-    const gr_batch_norm_settings o = { .eps = 0.1 };
+    const gr_batch_norm_config o = { .eps = 0.1 };
     const struct {
         gr_norm_kind kind;
         const char *name;
@@ -186,7 +186,7 @@ TEST(lengths_reach_the_module)
     const gr_norm_input input = { .lengths = gr_ints_new(tape, (int[]){ 2, 3 }, GR_SHAPE(2)) };
     gr_tensor *x = ramp(GR_SHAPE(2, 3, 2)), *y = gr_norm_forward(tape, b, x, &input);
     assert_ok(tape);
-    assert_same_bits(y->data, gr_batch_norm(tape, x, -1, NULL, NULL, &(gr_batch_norm_settings){ .lengths = input.lengths })->data, y->len);
+    assert_same_bits(y->data, gr_batch_norm(tape, x, -1, NULL, NULL, &(gr_batch_norm_config){ .lengths = input.lengths })->data, y->len);
     assert_values(gr_slice(tape, gr_reshape(tape, y, GR_SHAPE(6, 2)), 2, 1), 0, 0, 0);
 }
 

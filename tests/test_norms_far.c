@@ -17,9 +17,9 @@ typedef gr_tensor *norm_function(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_
     static gr_tensor *name(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, const gr_tensor *mask) { return (void)beta, (void)mask, call; }
 NORM(layer, gr_layer_norm(t, x, 1, gamma, beta, 0))
 NORM(rms, gr_rms_norm(t, x, 1, gamma, 0))
-NORM(batch, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_settings){ .eps = GR_NONE })))
-NORM(batch_last, gr_batch_norm(t, x, -1, gamma, beta, (&(gr_batch_norm_settings){ .eps = GR_NONE })))
-NORM(batch_masked, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_settings){ .eps = GR_NONE, .mask = mask })))
+NORM(batch, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_config){ .eps = GR_NONE })))
+NORM(batch_last, gr_batch_norm(t, x, -1, gamma, beta, (&(gr_batch_norm_config){ .eps = GR_NONE })))
+NORM(batch_masked, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_config){ .eps = GR_NONE, .mask = mask })))
 NORM(group, gr_group_norm(t, x, 3, gamma, beta, 0))
 NORM(instance, gr_instance_norm(t, x, 1, gamma, beta, 0))
 NORM(instance_last, gr_instance_norm(t, x, -1, gamma, beta, 0))
@@ -121,7 +121,7 @@ TEST(running_statistics_follow_until_the_variance_is_infinite)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_zeros(t, GR_SHAPE(3)), *var = gr_ones(t, GR_SHAPE(3));
     gr_tensor *x = gr_input(t, (gr_real[]){ 1 * one, 1 * far, 2 * top, 3 * one, 3 * far, 3 * top }, GR_SHAPE(2, 3));
-    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var, .momentum = 0.5 });
+    gr_tensor *y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .running_mean = mean, .running_var = var, .momentum = 0.5 });
     assert_close(y->data, ((gr_real[]){ -1, -1, -1, 1, 1, 1 }), 6, 1e-5);
     assert_values(mean, 1e-6, 1, far, (gr_real)(1.25 * (double)top));
     for (int i = 0; i < 2; i++) assert_close(mean->data + i, ((gr_real[]){ one, far } + i), 1, 1e-6);
@@ -129,7 +129,7 @@ TEST(running_statistics_follow_until_the_variance_is_infinite)
     assert_close(var->data + 1, ((gr_real[]){ far * far }), 1, 1e-6);
     assert_true(isinf(var->data[2]) && var->data[2] > 0);
     gr_tape_set_training(t, false);
-    y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .running_mean = mean, .running_var = var });
+    y = gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .running_mean = mean, .running_var = var });
     assert_true(y->data[2] == 0 && y->data[5] == 0); /* (x - mean) / infinity */
     gr_tape_free(t);
 }

@@ -181,7 +181,16 @@ TEST(recover_goes_back_no_further_than_the_step)
 
 enum { MANY = 1 << 10 };
 
-/* Of so many steps, those in which a result was subnormal: such an operation takes a hundred times as long. */
+/* Whether the processor notes that a result was subnormal; valgrind's does not. */
+static bool underflow_shows(void)
+{
+    volatile gr_real x = sizeof(gr_real) == sizeof(float) ? (gr_real)FLT_MIN : (gr_real)DBL_MIN;
+    feclearexcept(FE_ALL_EXCEPT);
+    x *= (gr_real)0.3;
+    return fetestexcept(FE_UNDERFLOW);
+}
+
+/* In how many of these steps a result was subnormal: such an operation takes a hundred times as long. */
 static int steps_that_underflow(gr_tape *t, gr_optim *o, int steps)
 {
     int count = 0;
@@ -196,10 +205,7 @@ static int steps_that_underflow(gr_tape *t, gr_optim *o, int steps)
 TEST(dead_parameters_make_no_subnormal_number)
 {
     gr_real *live = malloc(MANY * sizeof *live), *dead = calloc(MANY, sizeof *dead);
-    feclearexcept(FE_ALL_EXCEPT);
-    *(volatile gr_real *)live = sizeof(gr_real) == sizeof(float) ? (gr_real)FLT_MIN : (gr_real)DBL_MIN;
-    *(volatile gr_real *)live *= (gr_real)0.3;
-    assert_true(fetestexcept(FE_UNDERFLOW)); /* the flag works here */
+    if (!underflow_shows()) printf("not run: results that are subnormal on the way, this processor does not note them\n");
     for (size_t i = 0; i < MANY; i++) live[i] = (gr_real)0.01 * (gr_real)(i % 7 + 1), dead[i] = i % 2 ? 0 : (gr_real)0x1p-130;
     for (int rule = 0; rule < 2; rule++) {
         gr_tape *t = gr_tape_new(1, NULL);

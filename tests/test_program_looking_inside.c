@@ -1,9 +1,8 @@
 /* tests/test_program_looking_inside.c - examples/looking_inside as its users see it. */
 #include "tests/program.h"
 
-static void both_faults_are_found(void **state)
+TEST(both_faults_are_found)
 {
-    (void)state;
     assert_run("--check");
     assert_string_equal(err, "");
     static const char *const part[] = {
@@ -28,9 +27,8 @@ static void both_faults_are_found(void **state)
     assert_string_equal(out, "2 parameters do not learn; a NaN was made\n");
 }
 
-static void without_its_faults_the_network_learns(void **state)
+TEST(without_its_faults_the_network_learns)
 {
-    (void)state;
     assert_run("--repaired");
     assert_non_null(strstr(out, "\n8 of 8 parameters learn, 0 frozen\n"));
     assert_non_null(
@@ -41,9 +39,8 @@ static void without_its_faults_the_network_learns(void **state)
                 "--repaired", "--check", "--quiet");
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --repaired "));
     assert_ends(2, "looking_inside: unknown flag --repair; did you mean --repaired? --help lists all\n", "--repair");

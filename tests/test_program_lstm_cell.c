@@ -1,9 +1,8 @@
 /* tests/test_program_lstm_cell.c - examples/lstm_cell as its users see it. */
 #include "tests/program.h"
 
-static void the_cell_agrees_with_gr_lstm(void **state)
+TEST(the_cell_agrees_with_gr_lstm)
 {
-    (void)state;
     char want[1 << 12];
     int rows = 0;
     assert_run("--check");
@@ -21,9 +20,8 @@ static void the_cell_agrees_with_gr_lstm(void **state)
     assert_string_equal(out, "the cell recorded 106 operators, gr_lstm 1\n");
 }
 
-static void another_epsilon_is_noticed_in_every_row(void **state)
+TEST(another_epsilon_is_noticed_in_every_row)
 {
-    (void)state;
     int missed = 0;
     assert_int_equal(RUN("--eps=0.1", "--check", "--quiet"), 1);
     assert_int_equal(strncmp(err, "lstm_cell: --check: output h: the cell and gr_lstm differ by ", 61), 0);
@@ -32,9 +30,8 @@ static void another_epsilon_is_noticed_in_every_row(void **state)
     assert_run("--eps=0.1", "--quiet");
 }
 
-static void the_log_has_the_rows(void **state)
+TEST(the_log_has_the_rows)
 {
-    (void)state;
     static char text[1 << 14];
     int rows = 0;
     assert_run("--quiet", "--log", in_dir("log"));
@@ -44,9 +41,8 @@ static void the_log_has_the_rows(void **state)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --eps "));
     assert_ends(2, "lstm_cell: --eps needs a number from 0 to 1; got \"-1\"\n", "--eps=-1");

@@ -65,7 +65,7 @@ static inline gr_tensor *normal(gr_tape *t, size_t rows, size_t N, double mean, 
     return gr_want_grad(t, gr_randn(t, GR_SHAPE(rows, N), mean, std, stream));
 }
 static inline gr_tensor *layer_norm(gr_tape *t, gr_tensor *x, double eps) { return gr_layer_norm(t, x, 1, NULL, NULL, eps); }
-static inline gr_tensor *batch_norm(gr_tape *t, gr_tensor *x) { return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_settings){ .eps = GR_NONE }); }
+static inline gr_tensor *batch_norm(gr_tape *t, gr_tensor *x) { return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .eps = GR_NONE }); }
 
 /* The gradient of x for a random cotangent of y. */
 static inline const gr_real *grad(gr_tape *t, gr_tensor *y, const gr_tensor *x)

@@ -35,7 +35,7 @@ static void training_or_not(gr_tape *t, double *v)
 {
     gr_tensor *x = normal(t, 64, 32, 1, 2, "x"), *y[2][2];
     for (int training = 0; training < 2; training++) {
-        const gr_batch_norm_settings running = { .running_mean = gr_zeros(t, GR_SHAPE(32)), .running_var = gr_ones(t, GR_SHAPE(32)) };
+        const gr_batch_norm_config running = { .running_mean = gr_zeros(t, GR_SHAPE(32)), .running_var = gr_ones(t, GR_SHAPE(32)) };
         gr_tape_set_training(t, training);
         y[0][training] = layer_norm(t, x, 1e-5), y[1][training] = gr_batch_norm(t, x, 1, NULL, NULL, &running);
     }

@@ -31,7 +31,7 @@ static void running_variance(gr_tape *t, double *v)
 {
     enum { M = 4 };
     gr_tensor *x = normal(t, M, 1, 3, 2, "x"), *var = gr_ones(t, GR_SHAPE(1));
-    const gr_batch_norm_settings options = { .running_mean = gr_zeros(t, GR_SHAPE(1)), .running_var = var };
+    const gr_batch_norm_config options = { .running_mean = gr_zeros(t, GR_SHAPE(1)), .running_var = var };
     double mean, biased;
     if (!gr_batch_norm(t, x, 1, NULL, NULL, &options)) return;
     moments(x->data, M, &mean, &biased);

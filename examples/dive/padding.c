@@ -114,7 +114,7 @@ static void measure_lesson(dive *d, gr_tape *t)
     for (int w = PLAIN; w <= LAYER; w++) {
         gr_tensor *const mean = gr_zeros(t, GR_SHAPE(3)), *const var = gr_zeros(t, GR_SHAPE(3));
         const gr_ints *const lengths = gr_ints_new(t, (const int[]){ 4, 3 }, GR_SHAPE(2));
-        const gr_batch_norm_settings o = {
+        const gr_batch_norm_config o = {
             .running_mean = mean, .running_var = var, .momentum = 1, .lengths = w == MASKED ? lengths : NULL
         };
         const gr_tensor *const y = w == LAYER ? gr_layer_norm(t, x, 1, NULL, NULL, 1e-5) : gr_batch_norm(t, x, -1, NULL, NULL, &o);

@@ -11,7 +11,7 @@ enum { N = NORMS_CASES, D = NORMS_INPUTS, H = NORMS_UNITS };
 
 static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    const gr_batch_norm_settings options = { .eps = eps > 0 ? eps : GR_NONE };
+    const gr_batch_norm_config options = { .eps = eps > 0 ? eps : GR_NONE };
     return gr_batch_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, &options);
 }
 static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w,

@@ -164,7 +164,7 @@ CALL(layer_norm)
 }
 CALL(rms_norm) { return gr_rms_norm(t, h[0].x, 1 + (int)gr_stream_below(s, 2), NULL, 1e-5); }
 CALL(batch_norm) { return gr_batch_norm(t, h[0].x, draw_axis(s, h), NULL, NULL, NULL); }
-CALL(masked_batch_norm) { return (void)s, gr_batch_norm(t, h[0].x, 1, NULL, NULL, &(gr_batch_norm_settings){ .mask = h[1].x }); }
+CALL(masked_batch_norm) { return (void)s, gr_batch_norm(t, h[0].x, 1, NULL, NULL, &(gr_batch_norm_config){ .mask = h[1].x }); }
 CALL(group_norm) { return gr_group_norm(t, h[0].x, 1 + gr_stream_below(s, 3), NULL, NULL, 1e-5); }
 CALL(instance_norm) { return (void)s, gr_instance_norm(t, h[0].x, 1, NULL, NULL, 1e-5); }
 CALL(norm_axes) { return gr_norm_axes(t, h[0].x, draw_axes(s, h), GR_AXES(0), NULL, NULL, 1e-5); }
@@ -219,7 +219,7 @@ static const api_op api_ops[] = {
 #undef COMPARE
 #define OP(name, tensors, rank, mate) { #name, tensors, rank, mate, call_##name }
 #define ONE(name) OP(name, 1, 0, ANY)
-    ONE(scalar_add), ONE(row_mul), ONE(sum), ONE(mean), ONE(prod), ONE(var), ONE(max), ONE(min), ONE(logsumexp), ONE(norm), ONE(argmax),
+    ONE(scalar_add), ONE(row_mul), ONE(sum), ONE(mean), ONE(prod), ONE(var), ONE(max), ONE(min), ONE(logsumexp), ONE(vector_norm), ONE(argmax),
     ONE(transpose), ONE(narrow), ONE(select), ONE(flip), ONE(expand), ONE(reshape), ONE(flatten), ONE(slice), ONE(detach), ONE(split),
     ONE(matmul_fit), ONE(linear_op), ONE(softmax), ONE(log_softmax), ONE(huber), ONE(bce), ONE(gather), ONE(dropout), ONE(layer_norm), ONE(rms_norm),
     ONE(want_grad), ONE(batch_norm), OP(permute, 1, 3, ANY), OP(cross_entropy, 1, 2, ANY), OP(embedding, 1, 2, ANY), OP(group_norm, 1, 3, ANY),

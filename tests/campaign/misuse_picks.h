@@ -183,11 +183,11 @@ static const gr_recurrent_config *pick_gr_recurrent_config_p(const char *name) {
 static const gr_recurrent_config *pick_gr_lstm_config_p(const char *name) { return (void)name, any_recurrent_config(); }
 static const gr_recurrent_config *pick_gr_gru_config_p(const char *name) { return (void)name, any_recurrent_config(); }
 static const gr_recurrent_config *pick_gr_rnn_config_p(const char *name) { return (void)name, any_recurrent_config(); }
-static const gr_batch_norm_settings *pick_gr_batch_norm_settings_p(const char *name)
+static const gr_batch_norm_config *pick_gr_batch_norm_config_p(const char *name)
 {
-    static gr_batch_norm_settings o;
+    static gr_batch_norm_config o;
     static int64_t batches;
-    o = (gr_batch_norm_settings){ .running_mean = any_tensor(), .running_var = any_tensor(), .batches = one_in(2) ? NULL : &batches, .momentum = D(), .eps = D(),
+    o = (gr_batch_norm_config){ .running_mean = any_tensor(), .running_var = any_tensor(), .batches = one_in(2) ? NULL : &batches, .momentum = D(), .eps = D(),
                                  .lengths = any_gr_ints(), .mask = any_tensor() };
     if (one_in(2)) o.running_mean = o.running_var = NULL, o.lengths = NULL, o.mask = NULL;
     return (void)name, one_in(3) ? NULL : &o;
