@@ -93,10 +93,10 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     static const gr_op norm = { .name = "norm" };
     if (!n) return gr_fail(t, &norm, "the module is NULL");
     const gr_op *const op = &norm_kinds[n->kind].op;
+    GR_WITHIN(t, &n->module);
     if (!gr_ready(t, op, x) || !norms_fit(t, op, n, x)) return NULL;
     if (input && (input->lengths || input->mask) && n->kind != GR_NORM_BATCH)
         return gr_fail(t, op, "lengths and a mask are for a BatchNorm; %s is %s %s", n->module.path, norm_kinds[n->kind].a, n->module.kind);
-    GR_WITHIN(t, &n->module);
     return norm_kinds[n->kind].forward(t, n, x, input);
 }
 

@@ -256,21 +256,21 @@ TEST(bad_arguments_are_reported)
     gr_norm *last = gr_instance_norm_new(tape, net, "last", 3, &(gr_norm_config){ .axis = -1 });
     gr_norm *g = gr_group_norm_new(tape, net, "g", 2, 4, NULL);
     gr_norm *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
-    REFUSES(gr_norm_forward(tape, b1, NULL, NULL), "batch_norm: argument 1 is NULL");
+    REFUSES(gr_norm_forward(tape, b1, NULL, NULL), "batch_norm in b1: argument 1 is NULL");
     REFUSES(gr_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
-            "batch_norm: x is [3, 2], but b1 normalizes 3 features on its second axis");
+            "batch_norm in b1: x is [3, 2], but b1 normalizes 3 features on its second axis");
     REFUSES(gr_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),
-            "batch_norm: x is [3], but b1 normalizes 3 features on its second axis");
+            "batch_norm in b1: x is [3], but b1 normalizes 3 features on its second axis");
     REFUSES(gr_norm_forward(tape, b1, ramp(GR_SHAPE(2, 3, 2, 2)), NULL),
-            "batch_norm: x is [2, 3, 2, 2], but b1 is a BatchNorm1d, for x of rank 2 or 3");
-    REFUSES(gr_norm_forward(tape, b2, x, NULL), "batch_norm: x is [2, 3, 5], but b2 is a BatchNorm2d, for x of rank 4");
+            "batch_norm in b1: x is [2, 3, 2, 2], but b1 is a BatchNorm1d, for x of rank 2 or 3");
+    REFUSES(gr_norm_forward(tape, b2, x, NULL), "batch_norm in b2: x is [2, 3, 5], but b2 is a BatchNorm2d, for x of rank 4");
     REFUSES(gr_norm_forward(tape, i1, ramp(GR_SHAPE(2, 3)), NULL),
-            "instance_norm: x is [2, 3], but i1 is an InstanceNorm1d, for x of rank 3");
-    REFUSES(gr_norm_forward(tape, last, x, NULL), "instance_norm: x is [2, 3, 5], but last normalizes 3 features on its last axis");
-    REFUSES(gr_norm_forward(tape, g, x, NULL), "group_norm: x is [2, 3, 5], but g normalizes 4 features on its second axis");
+            "instance_norm in i1: x is [2, 3], but i1 is an InstanceNorm1d, for x of rank 3");
+    REFUSES(gr_norm_forward(tape, last, x, NULL), "instance_norm in last: x is [2, 3, 5], but last normalizes 3 features on its last axis");
+    REFUSES(gr_norm_forward(tape, g, x, NULL), "group_norm in g: x is [2, 3, 5], but g normalizes 4 features on its second axis");
     REFUSES(gr_norm_forward(tape, i1, x, &(gr_norm_input){ .mask = x }),
-            "instance_norm: lengths and a mask are for a BatchNorm; i1 is an InstanceNorm1d");
-    REFUSES(gr_norm_forward(tape, r, x, NULL), "rms_norm: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
+            "instance_norm in i1: lengths and a mask are for a BatchNorm; i1 is an InstanceNorm1d");
+    REFUSES(gr_norm_forward(tape, r, x, NULL), "rms_norm in r: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
     assert_non_null(gr_forward(tape, &b1->module, ramp(GR_SHAPE(2, 3))));
 }
 

@@ -172,6 +172,7 @@ TEST(biases_and_norm_gains_do_not_decay)
     for (int all = 0; all < 2; all++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "LayerNorm", sizeof *norm);
+        norm->is_norm = true;
         gr_tensor *x[] = { parameter(t, net, "weight", GR_SHAPE(1, 1), NULL), parameter(t, net, "bias", GR_SHAPE(1), NULL),
                            parameter(t, norm, "weight", GR_SHAPE(1, 1), NULL) };
         gr_optim *o = SGD(.lr = 0.5, .weight_decay = 0.5, .decay_all = all);
