@@ -53,8 +53,8 @@ TEST(overflow_and_bad_data_are_told_apart)
         t,
         "anomaly: forward of neg made NaN at [1] of output 1 [2], 1 of 2 values; input 1 [2] was not finite before: NaN at [1], there NaN");
     gr_tape_recover(t);
-    assert_null(gr_sqrt(t, gr_scalar(t, -1)));
-    assert_message(t, "anomaly: forward of sqrt made NaN at [] of output 1 [], 1 of 1 values; input 1 [] is within [-1, -1]");
+    assert_fails(t, gr_sqrt(t, gr_scalar(t, -1)),
+                 "anomaly: forward of sqrt made NaN at [] of output 1 [], 1 of 1 values; input 1 [] is within [-1, -1]");
     gr_tape_free(t);
 }
 
@@ -132,9 +132,8 @@ TEST(what_was_bad_before_backward_is_said_to_be_so)
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_init_constant(1));
-    assert_false(gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, (gr_real)HUGE_VAL }));
-    assert_message(t, "anomaly: backward starts from dy [2], which holds inf at [1]");
-    gr_tape_recover(t);
+    assert_fails(t, gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, (gr_real)HUGE_VAL }),
+                 "anomaly: backward starts from dy [2], which holds inf at [1]");
     gr_tape_set_anomaly(t, false);
     assert_true(gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, (gr_real)NAN }));
     gr_tape_reset(t), gr_tape_set_anomaly(t, true);

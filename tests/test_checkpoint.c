@@ -256,27 +256,19 @@ TEST(entries_of_nobody_are_refused_and_named)
     gr_tape_free(r.t);
 }
 
-TEST(misuse_is_an_error)
+TEST(a_missing_path_module_or_value_is_an_error)
 {
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0));
     assert_false(gr_checkpoint_save(NULL, r.net, r.o, path, NULL, 0));
     assert_false(gr_checkpoint_load(NULL, r.net, r.o, path, NULL, 0));
-    assert_false(gr_checkpoint_save(r.t, r.net, r.o, NULL, NULL, 0));
-    assert_message(r.t, "checkpoint_save: the path is NULL");
-    gr_tape_recover(r.t);
-    assert_false(gr_checkpoint_load(r.t, NULL, r.o, path, NULL, 0));
-    assert_message(r.t, "checkpoint_load: the module is NULL");
-    gr_tape_recover(r.t);
-    assert_false(gr_checkpoint_save(r.t, r.net, r.o, path, &(gr_checkpoint_value){ .name = "x" }, 1));
-    assert_message(r.t, "checkpoint_save: value 0 needs a name, a type and data");
-    gr_tape_recover(r.t);
-    assert_false(gr_checkpoint_save(r.t, r.net, r.o, path, &(gr_checkpoint_value){ "x", (gr_dtype)77, 1, &r }, 1));
-    assert_message(r.t, "checkpoint_save: value 0 needs a name, a type and data");
-    gr_tape_recover(r.t);
-    assert_false(gr_checkpoint_save(r.t, r.net, r.o, path, NULL, 1));
-    assert_message(r.t, "checkpoint_save: values is NULL, but n is 1");
-    gr_tape_recover(r.t);
+    assert_fails(r.t, gr_checkpoint_save(r.t, r.net, r.o, NULL, NULL, 0), "checkpoint_save: the path is NULL");
+    assert_fails(r.t, gr_checkpoint_load(r.t, NULL, r.o, path, NULL, 0), "checkpoint_load: the module is NULL");
+    assert_fails(r.t, gr_checkpoint_save(r.t, r.net, r.o, path, &(gr_checkpoint_value){ .name = "x" }, 1),
+                 "checkpoint_save: value 0 needs a name, a type and data");
+    assert_fails(r.t, gr_checkpoint_save(r.t, r.net, r.o, path, &(gr_checkpoint_value){ "x", (gr_dtype)77, 1, &r }, 1),
+                 "checkpoint_save: value 0 needs a name, a type and data");
+    assert_fails(r.t, gr_checkpoint_save(r.t, r.net, r.o, path, NULL, 1), "checkpoint_save: values is NULL, but n is 1");
     assert_false(gr_checkpoint_load(r.t, r.net, r.o, path, NULL, 2));
     assert_message(r.t, "checkpoint_load: values is NULL, but n is 2");
     run_free(&r);
@@ -339,7 +331,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_of_another_run_is_refused),
         cmocka_unit_test(any_part_of_a_checkpoint_may_be_wrong),
         cmocka_unit_test(entries_of_nobody_are_refused_and_named),
-        cmocka_unit_test(misuse_is_an_error),
+        cmocka_unit_test(a_missing_path_module_or_value_is_an_error),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_kill_leaves_the_old_file_or_the_new),
     };

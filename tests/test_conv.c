@@ -169,7 +169,7 @@ TEST(tiles_agree_with_the_twin)
 
 /* ---- Edges ---- */
 
-TEST(sizes_of_0_go_through)
+TEST(no_samples_no_channels_and_no_outputs_go_through)
 {
     const conv_case empty[] = {
         { 0, 3, 5, 5, 2, 3, 3, true, { 0 } }, { 2, 3, 5, 5, 0, 3, 3, true, { 0 } }, { 0, 1, 0, 4, 2, 1, 3, false, { 0 } },
@@ -212,12 +212,12 @@ TEST(out_of_memory_is_an_error_anywhere)
     assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&c, in));
     gr_tape *t = gr_tape_new(1, NULL);
     const int far = 2000000000;
-    assert_null(gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &(gr_conv_config){ .padding = far }));
-    assert_message(t, "empty: [1, 1, 4000000001, 4000000001] is too large for this machine");
+    assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &(gr_conv_config){ .padding = far }),
+                 "empty: [1, 1, 4000000001, 4000000001] is too large for this machine");
     gr_tape_free(t);
 }
 
-TEST(bad_arguments_are_reported)
+TEST(shapes_groups_strides_and_kernels_that_do_not_fit_are_named)
 {
     const struct { gr_shape x, w; size_t bias; gr_conv_config c; const char *message; } wrong[] = {
         { { 2, { 3, 4 } }, { 4, { 1, 1, 1, 1 } }, 0, { 0 }, "conv2d: x must be [N, C, H, W]; got [3, 4]" },
@@ -249,17 +249,13 @@ TEST(bad_arguments_are_reported)
         assert_message(t, wrong[k].message);
         gr_tape_recover(t);
     }
-    assert_null(gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2)), gr_zeros(t, GR_SHAPE(1, 2, 1)), NULL, NULL));
-    assert_message(t, "conv1d: x must be [N, C, L]; got [1, 2]");
-    gr_tape_recover(t);
-    assert_null(gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 3, 1)), NULL, NULL));
-    assert_message(t, "conv1d: weight is [1, 3, 1] and groups is 1, so x must be [N, 3, L]; got [1, 2, 5]");
-    gr_tape_recover(t);
-    assert_null(gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 2, 6)), NULL, NULL));
-    assert_message(t, "conv1d: x is [1, 2, 5], so with padding 0 axis 2 has 5 values; a kernel of 6 with dilation 1 needs 6");
-    gr_tape_recover(t);
-    assert_null(gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 2, 5, 5)), NULL, NULL, NULL));
-    assert_message(t, "conv2d: argument 2 is NULL");
+    assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2)), gr_zeros(t, GR_SHAPE(1, 2, 1)), NULL, NULL),
+                 "conv1d: x must be [N, C, L]; got [1, 2]");
+    assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 3, 1)), NULL, NULL),
+                 "conv1d: weight is [1, 3, 1] and groups is 1, so x must be [N, 3, L]; got [1, 2, 5]");
+    assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 2, 6)), NULL, NULL),
+                 "conv1d: x is [1, 2, 5], so with padding 0 axis 2 has 5 values; a kernel of 6 with dilation 1 needs 6");
+    assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 2, 5, 5)), NULL, NULL, NULL), "conv2d: argument 2 is NULL");
     gr_tape_free(t);
 }
 
@@ -274,10 +270,10 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(tiles_agree_with_the_twin),
-        cmocka_unit_test(sizes_of_0_go_through),
+        cmocka_unit_test(no_samples_no_channels_and_no_outputs_go_through),
         cmocka_unit_test(what_is_past_the_last_stride_does_not_matter),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(bad_arguments_are_reported),
+        cmocka_unit_test(shapes_groups_strides_and_kernels_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

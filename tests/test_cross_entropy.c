@@ -245,7 +245,7 @@ TEST(out_of_memory_is_an_error_anywhere)
 
 /* ---- Messages ---- */
 
-TEST(bad_arguments_are_reported)
+TEST(targets_weights_and_smoothing_that_do_not_fit_are_named)
 {
     static const struct { gr_shape x, target; int classes[6]; gr_cross_entropy_config c; size_t weights; const char *text; } bad[] = {
         { { 2, { 2, 3 } }, { 1, { 3 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [2, 3], so target must be [2]; got [3]" },
@@ -267,17 +267,12 @@ TEST(bad_arguments_are_reported)
         assert_message(t, bad[k].text);
     }
     gr_tape_recover(t);
-    assert_null(gr_cross_entropy(t, gr_zeros(t, GR_SHAPE(2, 3)), NULL, NULL));
-    assert_message(t, "cross_entropy: target is NULL");
-    gr_tape_recover(t);
-    assert_null(gr_cross_entropy(t, NULL, gr_ints_new(t, classes, GR_SHAPE(2)), NULL));
-    assert_message(t, "cross_entropy: argument 1 is NULL");
-    gr_tape_recover(t);
-    assert_null(gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, classes, GR_SHAPE(3)), NULL));
-    assert_message(t, "nll: logp is [2, 3], so target must be [2]; got [3]");
-    gr_tape_recover(t);
-    assert_null(gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, NULL, GR_SHAPE(2)), &(gr_cross_entropy_config){ .label_smoothing = 0.1 }));
-    assert_message(t, "nll: label_smoothing is cross_entropy's; got 0.1");
+    assert_fails(t, gr_cross_entropy(t, gr_zeros(t, GR_SHAPE(2, 3)), NULL, NULL), "cross_entropy: target is NULL");
+    assert_fails(t, gr_cross_entropy(t, NULL, gr_ints_new(t, classes, GR_SHAPE(2)), NULL), "cross_entropy: argument 1 is NULL");
+    assert_fails(t, gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, classes, GR_SHAPE(3)), NULL),
+                 "nll: logp is [2, 3], so target must be [2]; got [3]");
+    assert_fails(t, gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, NULL, GR_SHAPE(2)), &(gr_cross_entropy_config){ .label_smoothing = 0.1 }),
+                 "nll: label_smoothing is cross_entropy's; got 0.1");
     gr_tape_free(t);
 }
 
@@ -295,7 +290,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(bad_arguments_are_reported),
+        cmocka_unit_test(targets_weights_and_smoothing_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

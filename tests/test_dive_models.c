@@ -304,7 +304,7 @@ TEST(any_allocation_may_fail)
     }
 }
 
-TEST(a_spec_in_words)
+TEST(a_spec_is_written_in_words)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "x", "x");
@@ -371,7 +371,7 @@ int main(void)
         cmocka_unit_test(batches_are_those_of_the_seed),
         cmocka_unit_test(wrong_models_are_named),
         cmocka_unit_test(any_allocation_may_fail),
-        cmocka_unit_test(a_spec_in_words),
+        cmocka_unit_test(a_spec_is_written_in_words),
         cmocka_unit_test(bands_and_verdicts_over_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

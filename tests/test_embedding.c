@@ -117,7 +117,7 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
     assert_bits_stay(gather, &values, (&(gr_gradcheck_input){ .shape = GR_SHAPE(11, 70) }), 1);
 }
 
-TEST(sizes_of_0_go_through)
+TEST(no_rows_no_columns_and_no_ids_go_through)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *w = gr_want_grad(t, gr_ones(t, GR_SHAPE(3, 2))), *none = gr_zeros(t, GR_SHAPE(0, 2)), *flat = gr_zeros(t, GR_SHAPE(3, 0));
@@ -138,28 +138,29 @@ TEST(out_of_memory_is_an_error_anywhere)
     assert_survives_failing_memory(gather, &(ids){ { 2, { 90000, 1 } }, 11, 0, 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(11, 2) }, 1);
 }
 
-TEST(bad_arguments_are_reported)
+TEST(ids_that_are_no_rows_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-#define REPORTED(call, text) gr_tape_recover(t), assert_null(call), assert_message(t, text)
 #define X(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
 #define IDS(shape, ...) gr_ints_new(t, (int[]){ __VA_ARGS__ }, shape)
-    REPORTED(gr_embedding(t, X(5), IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: weight must be [V, D]; got [5]");
-    REPORTED(gr_embedding(t, NULL, IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: argument 1 is NULL");
-    REPORTED(gr_embedding(t, X(5, 2), NULL, GR_NONE), "embedding: ids is NULL");
-    REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(2, 2), 0, 1, 4, 5), GR_NONE),
-             "embedding: ids[1, 1] is 5, but weight is [5, 2]: it must be 0 .. 4");
-    REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), -1), GR_NONE), "embedding: ids[0] is -1, but weight is [5, 2]: it must be 0 .. 4");
-    REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), 0), 5), "embedding: padding must be 0 .. 4, or GR_NONE; got 5");
-    REPORTED(gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1), 0), GR_NONE),
-             "embedding: ids is [1, 1, 1, 1, 1, 1, 1, 1], and the result would have an axis more");
-    REPORTED(gr_gather(t, X(2, 3), 2, IDS(GR_SHAPE(1, 1), 0)), "gather: x is [2, 3], so an axis must be in -2 .. 1; got 2");
-    REPORTED(gr_gather(t, X(2, 3), 1, NULL), "gather: ids is NULL");
-    REPORTED(gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(2), 0, 0)),
-             "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [2]");
-    REPORTED(gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(3, 1), 0, 0, 0)),
-             "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [3, 1]");
-    REPORTED(gr_gather(t, X(2, 3), -1, IDS(GR_SHAPE(2, 1), 0, 3)), "gather: ids[1, 0] is 3, but x is [2, 3]: on axis 1 it must be 0 .. 2");
+    assert_fails(t, gr_embedding(t, X(5), IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: weight must be [V, D]; got [5]");
+    assert_fails(t, gr_embedding(t, NULL, IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: argument 1 is NULL");
+    assert_fails(t, gr_embedding(t, X(5, 2), NULL, GR_NONE), "embedding: ids is NULL");
+    assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(2, 2), 0, 1, 4, 5), GR_NONE),
+                 "embedding: ids[1, 1] is 5, but weight is [5, 2]: it must be 0 .. 4");
+    assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), -1), GR_NONE),
+                 "embedding: ids[0] is -1, but weight is [5, 2]: it must be 0 .. 4");
+    assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), 0), 5), "embedding: padding must be 0 .. 4, or GR_NONE; got 5");
+    assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1), 0), GR_NONE),
+                 "embedding: ids is [1, 1, 1, 1, 1, 1, 1, 1], and the result would have an axis more");
+    assert_fails(t, gr_gather(t, X(2, 3), 2, IDS(GR_SHAPE(1, 1), 0)), "gather: x is [2, 3], so an axis must be in -2 .. 1; got 2");
+    assert_fails(t, gr_gather(t, X(2, 3), 1, NULL), "gather: ids is NULL");
+    assert_fails(t, gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(2), 0, 0)),
+                 "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [2]");
+    assert_fails(t, gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(3, 1), 0, 0, 0)),
+                 "gather: x is [2, 3], so ids must have rank 2 and be no larger but on axis 1; got [3, 1]");
+    assert_fails(t, gr_gather(t, X(2, 3), -1, IDS(GR_SHAPE(2, 1), 0, 3)),
+                 "gather: ids[1, 0] is 3, but x is [2, 3]: on axis 1 it must be 0 .. 2");
     gr_tape_free(t);
 }
 
@@ -172,9 +173,9 @@ int main(void)
         cmocka_unit_test(gradient_of_gather_matches_finite_differences),
         cmocka_unit_test(gather_picks_what_the_formula_says),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
-        cmocka_unit_test(sizes_of_0_go_through),
+        cmocka_unit_test(no_rows_no_columns_and_no_ids_go_through),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(bad_arguments_are_reported),
+        cmocka_unit_test(ids_that_are_no_rows_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,7 +162,7 @@ static gr_tape *modest_tape(void)
     return gr_tape_new(1, (&(gr_tape_config){ .allocator = &allocator }));
 }
 
-TEST(every_operator_ends)
+TEST(every_operator_ends_on_a_tensor_without_values)
 {
     const gr_real dy[1000] = { 0 };
     gr_tape *t = modest_tape();
@@ -176,7 +176,7 @@ TEST(every_operator_ends)
     gr_tape_free(t);
 }
 
-TEST(argmax_ends)
+TEST(argmax_ends_on_a_tensor_without_values)
 {
     gr_tape *t = modest_tape();
     for (size_t i = 0; i < 6; i++)
@@ -204,7 +204,7 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     return (void)argument, gr_matmul(t, gr_softmax(t, in[0], 1), gr_layer_norm(t, in[1], 1, NULL, NULL, 1e-5));
 }
-TEST(a_gradient_check_ends)
+TEST(a_gradient_check_ends_on_a_tensor_without_values)
 {
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(H, 0, 3) }, { .shape = GR_SHAPE(H, 3, 0) } };
     assert_true(gr_gradcheck("empty", checked, NULL, in, 2, NULL, stderr));
@@ -224,7 +224,7 @@ TEST(an_empty_parameter_learns_nothing_and_ends)
     gr_optim_free(adam), gr_module_free(m), gr_tape_free(t);
 }
 
-TEST(printing_ends)
+TEST(printing_a_tensor_without_values_ends)
 {
     gr_tape *t = modest_tape();
     FILE *out = tmpfile();
@@ -242,12 +242,12 @@ TEST(printing_ends)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator_ends),
-        cmocka_unit_test(argmax_ends),
+        cmocka_unit_test(every_operator_ends_on_a_tensor_without_values),
+        cmocka_unit_test(argmax_ends_on_a_tensor_without_values),
         cmocka_unit_test(lengths_of_channels_without_values_are_not_counted),
-        cmocka_unit_test(a_gradient_check_ends),
+        cmocka_unit_test(a_gradient_check_ends_on_a_tensor_without_values),
         cmocka_unit_test(an_empty_parameter_learns_nothing_and_ends),
-        cmocka_unit_test(printing_ends),
+        cmocka_unit_test(printing_a_tensor_without_values_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,9 +218,9 @@ static void fail_each(thing what)
     assert_true(at > 1);
 }
 
-TEST(every_allocation) { fail_each(MEMORY); }
-TEST(every_file_call) { fail_each(FILES); }
-TEST(every_thread) { fail_each(THREADS); }
+TEST(any_allocation_may_fail_and_a_retry_gives_the_same_bits) { fail_each(MEMORY); }
+TEST(any_file_call_may_fail_and_a_retry_gives_the_same_bits) { fail_each(FILES); }
+TEST(any_thread_may_fail_to_start_and_a_retry_gives_the_same_bits) { fail_each(THREADS); }
 
 TEST(steps_after_the_first_allocate_nothing)
 {
@@ -253,9 +253,9 @@ FIXTURE(remove_files)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation),
-        cmocka_unit_test(every_file_call),
-        cmocka_unit_test(every_thread),
+        cmocka_unit_test(any_allocation_may_fail_and_a_retry_gives_the_same_bits),
+        cmocka_unit_test(any_file_call_may_fail_and_a_retry_gives_the_same_bits),
+        cmocka_unit_test(any_thread_may_fail_to_start_and_a_retry_gives_the_same_bits),
         cmocka_unit_test(steps_after_the_first_allocate_nothing),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

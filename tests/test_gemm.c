@@ -1,5 +1,6 @@
 /* tests/test_gemm.c - every output of a matrix product is one chain of fused multiply-adds, whatever cuts, packs and runs it. */
 #include "core/gemm.h"
+#include "core/internal.h"
 #include "tests/test.h"
 
 /* a b + c, rounded once in float as fmaf would: all values here are multiples of 2^-23 below 1, so that products and sums are multiples of

@@ -1,10 +1,11 @@
 /* tests/test_maths.c - core/maths.h and the reductions of core/kernel.h, in seconds; campaign/ulp.c does the functions on every float. */
+#include "core/internal.h"
 #include "tests/test.h"
 #include "tests/maths.h"
 
 enum { MOST = 8192 };
 static int isa_index(const char *isa) { return gr__isa_choose(isa); }
-static int best_isa(void) { return gr__isa_choose(NULL); }
+static int best_index(void) { return gr__isa_choose(NULL); }
 
 static const maths_function *function_named(const char *name)
 {
@@ -27,7 +28,7 @@ static void expect_promise(const maths_function *f, const gr_real *x, size_t n)
 {
     gr_real y[MOST];
     assert_true(n <= MOST);
-    f->kernel[best_isa()](y, x, n);
+    f->kernel[best_index()](y, x, n);
     for (size_t i = 0; i < n; i++) {
         if (f->monotone && i && y[i] < y[i - 1]) fail_msg("%s falls from %a to %a", f->name, (double)x[i - 1], (double)x[i]);
         expect(f->name, (double)x[i], y[i], f->exact((double)x[i]), f->ulp);
@@ -140,9 +141,9 @@ TEST(sin_and_cos_of_large_arguments_are_right)
     for (size_t c = 0; c < COUNT(cases); c++) {
         const gr_real x = (gr_real)cases[c].x;
         gr_real y;
-        function_named("sin")->kernel[best_isa()](&y, &x, 1);
+        function_named("sin")->kernel[best_index()](&y, &x, 1);
         expect("sin", cases[c].x, y, cases[c].sin, 1);
-        function_named("cos")->kernel[best_isa()](&y, &x, 1);
+        function_named("cos")->kernel[best_index()](&y, &x, 1);
         expect("cos", cases[c].x, y, cases[c].cos, 1);
     }
 }
@@ -150,7 +151,7 @@ TEST(sin_and_cos_of_large_arguments_are_right)
 static gr_real power(gr_real x, gr_real y)
 {
     gr_real z;
-    maths_pow_kernel[best_isa()](&z, &x, &y, 1);
+    maths_pow_kernel[best_index()](&z, &x, &y, 1);
     return z;
 }
 
@@ -275,7 +276,7 @@ TEST(sums_run_in_sixteen_lanes_and_one_tree)
     for (size_t n = 0; n <= 70; n++) {
         gr_real x[70], y[70], out[MATHS_REDUCTIONS];
         for (size_t i = 0; i < n; i++) x[i] = (gr_real)gr_stream_normal(&s, 0, 1), y[i] = (gr_real)gr_stream_normal(&s, 0, 1e3);
-        maths_reduce_kernel[best_isa()](out, x, y, n);
+        maths_reduce_kernel[best_index()](out, x, y, n);
         const gr_real want[] = { sum_by_lanes(x, n), sum_by_lanes(y, n) };
         assert_same_bits(out, want, 1);
         assert_same_bits(out + 2, want, 2);
@@ -294,12 +295,12 @@ TEST(a_maximum_is_exact_and_a_nan_anywhere_shows)
             x[i] = (gr_real)gr_stream_normal(&s, i % 2 ? 10 : -10, 1);
             largest = x[i] > largest ? x[i] : largest, smallest = x[i] < smallest ? x[i] : smallest;
         }
-        maths_reduce_kernel[best_isa()](out, x, x, n);
+        maths_reduce_kernel[best_index()](out, x, x, n);
         assert_true(out[4] == largest && out[5] == smallest);
         for (size_t i = 0; i < n; i++) {
             const gr_real kept = x[i];
             x[i] = (gr_real)NAN;
-            maths_reduce_kernel[best_isa()](out, x, x, n);
+            maths_reduce_kernel[best_index()](out, x, x, n);
             assert_true(isnan(out[4]) && isnan(out[5]));
             x[i] = kept;
         }

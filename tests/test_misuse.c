@@ -92,7 +92,7 @@ TEST(a_list_that_is_null_is_refused)
     gr_module_free(net), gr_module_free(other), gr_tape_free(t);
 }
 
-TEST(what_has_no_tape_takes_null)
+TEST(functions_without_a_tape_take_null)
 {
     gr_stream named = gr_stream_new(1, NULL), empty = gr_stream_new(1, "");
     assert_true(named.key == empty.key);
@@ -147,7 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layer_of_size_0_is_refused),
         cmocka_unit_test(a_list_that_is_null_is_refused),
-        cmocka_unit_test(what_has_no_tape_takes_null),
+        cmocka_unit_test(functions_without_a_tape_take_null),
         cmocka_unit_test(nothing_is_printed_without_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ TEST(a_missed_target_ends_with_1)
     assert_non_null(strstr(err, "cnn_norms: --check: batch 4: the test loss of BN, "));
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(bad_flags_and_paths_are_refused)
 {
     assert_ends(2, "cnn_norms: --factor needs a whole number from 2 to 1048576; got \"1\"\n", "--factor=1");
     assert_int_equal(RUN("--data", in_dir("none")), 2);
@@ -52,7 +52,7 @@ int main(void)
         cmocka_unit_test(each_batch_has_its_table_and_all_have_one),
         cmocka_unit_test(any_number_of_threads_gives_the_same_arms),
         cmocka_unit_test(a_missed_target_ends_with_1),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
 }

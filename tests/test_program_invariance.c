@@ -37,7 +37,7 @@ TEST(the_log_has_the_cells)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(bad_flags_and_paths_are_refused)
 {
     assert_ends(2, "invariance: --eps needs a number from 0 to 1; got \"2\"\n", "--eps=2");
     assert_int_equal(RUN("--log", in_dir("none/log")), 2);
@@ -53,7 +53,7 @@ int main(void)
         cmocka_unit_test(every_cell_is_as_theory_says),
         cmocka_unit_test(a_large_epsilon_fails),
         cmocka_unit_test(the_log_has_the_cells),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
 }

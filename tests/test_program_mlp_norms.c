@@ -78,7 +78,7 @@ TEST(a_missed_target_ends_with_1_and_says_which)
     assert_non_null(strstr(err, "mlp_norms: --check: batch 4: the training loss of LN hidden, "));
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(bad_flags_and_paths_are_refused)
 {
     char want[256];
     assert_ends(2, "mlp_norms: --hidden needs a whole number from 1 to 65536; got \"0\"\n", "--hidden=0");
@@ -104,7 +104,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set),
         cmocka_unit_test(the_log_has_steps_evaluations_and_arms),
         cmocka_unit_test(a_missed_target_ends_with_1_and_says_which),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(bad_flags_and_paths_are_refused),
         cmocka_unit_test(an_interrupted_run_ends_with_130),
     };
     return cmocka_run_group_tests(tests, set_up, program_tear_down);

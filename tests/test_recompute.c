@@ -129,7 +129,7 @@ TEST(gradient_matches_finite_differences)
     assert_true(gr_gradcheck("recompute for one", through_nested_segments, NULL, one, 2, NULL, stderr));
 }
 
-TEST(the_bits_stay)
+TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(70, 333) }, { .shape = GR_SHAPE(70, 333) } };
     assert_bits_stay(through_nested_segments, NULL, in, 2);
@@ -325,7 +325,7 @@ static void grows(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argum
     out[0] = gr_sum(t, gr_square(t, in[0]), GR_AXES(0), ++*(int *)argument % 2);
 }
 
-TEST(what_goes_wrong_is_said)
+TEST(functions_and_calls_that_recompute_cannot_take_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_ones(t, GR_SHAPE(2, 3))), *y[2] = { x, x };
@@ -375,14 +375,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_give_the_same_bits_for_less_memory),
         cmocka_unit_test(gradient_matches_finite_differences),
-        cmocka_unit_test(the_bits_stay),
+        cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(masks_are_the_same_and_statistics_move_once),
         cmocka_unit_test(a_failed_segment_changes_nothing),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(the_second_run_needs_no_new_memory),
         cmocka_unit_test(nothing_is_recorded_when_nobody_wants_a_gradient),
         cmocka_unit_test(marks_work_inside_and_outside),
-        cmocka_unit_test(what_goes_wrong_is_said),
+        cmocka_unit_test(functions_and_calls_that_recompute_cannot_take_are_named),
         cmocka_unit_test(an_anomaly_inside_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,7 +267,7 @@ TEST(an_odd_correction_gives_nan_where_too_few_values_are)
     gr_tape_free(t);
 }
 
-TEST(reductions_of_nothing)
+TEST(no_values_reduce_to_the_documented_constants)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real want[] = { 0, NaN, NaN, NaN, NaN, 1, -INF, 0, 0, 0, 0 };
@@ -311,14 +311,9 @@ TEST(argmax_finds_the_first_largest)
     const gr_ints *where = gr_argmax(t, large, 1, false);
     for (int r = 0; r < 300; r++) assert_int_equal(where->data[r], r % 101);
 
-    assert_null(gr_argmax(t, gr_zeros(t, GR_SHAPE(2, 0)), 1, false));
-    assert_message(t, "argmax: x is [2, 0], and a largest of no values does not exist");
-    gr_tape_recover(t);
-    assert_null(gr_argmax(t, gr_scalar(t, 1), 0, false));
-    assert_message(t, "argmax: x is [] and has no axis; got axis 0");
-    gr_tape_recover(t);
-    assert_null(gr_argmax(t, NULL, 0, false));
-    assert_message(t, "argmax: argument 1 is NULL");
+    assert_fails(t, gr_argmax(t, gr_zeros(t, GR_SHAPE(2, 0)), 1, false), "argmax: x is [2, 0], and a largest of no values does not exist");
+    assert_fails(t, gr_argmax(t, gr_scalar(t, 1), 0, false), "argmax: x is [] and has no axis; got axis 0");
+    assert_fails(t, gr_argmax(t, NULL, 0, false), "argmax: argument 1 is NULL");
     gr_tape_free(t);
 }
 
@@ -350,11 +345,8 @@ TEST(bad_axes_are_reported)
         assert_message(t, message);
     }
     gr_tape_recover(t);
-    assert_null(gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), 0, GR_ALL_AXES, false));
-    assert_message(t, "vector_norm: p must be above 0; got 0");
-    gr_tape_recover(t);
-    assert_null(gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), -HUGE_VAL, GR_ALL_AXES, false));
-    assert_message(t, "vector_norm: p must be above 0; got -inf");
+    assert_fails(t, gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), 0, GR_ALL_AXES, false), "vector_norm: p must be above 0; got 0");
+    assert_fails(t, gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), -HUGE_VAL, GR_ALL_AXES, false), "vector_norm: p must be above 0; got -inf");
     gr_tape_free(t);
 }
 
@@ -371,7 +363,7 @@ int main(void)
         cmocka_unit_test(conventions_are_the_documented_ones),
         cmocka_unit_test(a_nan_is_not_lost),
         cmocka_unit_test(an_odd_correction_gives_nan_where_too_few_values_are),
-        cmocka_unit_test(reductions_of_nothing),
+        cmocka_unit_test(no_values_reduce_to_the_documented_constants),
         cmocka_unit_test(argmax_finds_the_first_largest),
         cmocka_unit_test(bad_axes_are_reported),
     };

@@ -186,7 +186,7 @@ TEST(bits_do_not_depend_on_threads)
 
 /* ---- Edges and errors ---- */
 
-TEST(sizes_of_zero_work_everywhere)
+TEST(tensors_without_values_pass_every_operator)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 0, 3))), *part[2];
@@ -264,7 +264,7 @@ TEST(bad_splits_and_joins_are_reported)
     gr_tape_free(t);
 }
 
-TEST(null_passes_through)
+TEST(null_gives_null_and_is_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *none = NULL;
@@ -291,10 +291,10 @@ int main(void)
         cmocka_unit_test(what_one_operator_does_another_undoes),
         cmocka_unit_test(gradients_add_where_parts_overlap),
         cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(sizes_of_zero_work_everywhere),
+        cmocka_unit_test(tensors_without_values_pass_every_operator),
         cmocka_unit_test(bad_axes_indices_and_orders_are_reported),
         cmocka_unit_test(bad_splits_and_joins_are_reported),
-        cmocka_unit_test(null_passes_through),
+        cmocka_unit_test(null_gives_null_and_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

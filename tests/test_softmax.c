@@ -141,7 +141,7 @@ TEST(out_of_memory_is_an_error_anywhere)
         assert_survives_failing_memory(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(300, 1000) }, 1);
 }
 
-TEST(bad_arguments_are_reported)
+TEST(an_axis_that_x_lacks_is_named)
 {
     char message[100];
     gr_tape *t = gr_tape_new(1, NULL);
@@ -177,7 +177,7 @@ int main(void)
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(a_tensor_of_size_0_goes_through),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(bad_arguments_are_reported),
+        cmocka_unit_test(an_axis_that_x_lacks_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,9 +56,9 @@ TEST(nothing_is_recorded_when_nobody_wants_a_gradient)
     gr_tape_set_recording(t, false);
     gr_tensor *y = scale(t, leaf(t, 1, 0), 2);
     assert_int_equal(gr_tape_nodes(t), 0);
-    assert_false(gr_backward(t, y));
-    assert_message(t, "backward: [1] depends on nothing that wants a gradient (recording off, everything frozen or detached, or no "
-                      "parameter involved)");
+    assert_fails(t, gr_backward(t, y),
+                 "backward: [1] depends on nothing that wants a gradient (recording off, everything frozen or detached, or no "
+                 "parameter involved)");
     gr_tape_free(t);
 }
 
@@ -77,14 +77,10 @@ TEST(a_second_walk_is_an_error_that_says_so)
 TEST(a_loss_of_many_values_is_refused)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    assert_false(gr_backward(t, scale(t, leaf(t, 3, 0), 2)));
-    assert_message(t, "backward: the loss must hold one value; got [3]. Reduce it with gr_mean or gr_sum, or use gr_backward_from");
-    gr_tape_recover(t);
-    assert_false(gr_backward(t, NULL));
-    assert_message(t, "backward: the tensor is NULL");
-    gr_tape_recover(t);
-    assert_false(gr_backward_from(t, leaf(t, 1, 0), NULL));
-    assert_message(t, "backward: dy is NULL");
+    assert_fails(t, gr_backward(t, scale(t, leaf(t, 3, 0), 2)),
+                 "backward: the loss must hold one value; got [3]. Reduce it with gr_mean or gr_sum, or use gr_backward_from");
+    assert_fails(t, gr_backward(t, NULL), "backward: the tensor is NULL");
+    assert_fails(t, gr_backward_from(t, leaf(t, 1, 0), NULL), "backward: dy is NULL");
     gr_tape_free(t);
 }
 
@@ -163,8 +159,7 @@ TEST(the_first_error_stays_and_silences_the_rest)
 TEST(the_second_null_argument_is_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    assert_null(inner(t, gr_ones(t, GR_SHAPE(1)), NULL));
-    assert_message(t, "inner: argument 2 is NULL");
+    assert_fails(t, inner(t, gr_ones(t, GR_SHAPE(1)), NULL), "inner: argument 2 is NULL");
     gr_tape_free(t);
 }
 

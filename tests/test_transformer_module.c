@@ -319,7 +319,7 @@ TEST(out_of_memory_is_an_error_anywhere)
 
 /* ---- Messages ---- */
 
-TEST(bad_arguments_are_reported)
+TEST(sizes_heads_and_shapes_that_do_not_fit_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -331,9 +331,7 @@ TEST(bad_arguments_are_reported)
     do { \
         gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 4, 6)), *y = gr_zeros(t, GR_SHAPE(2, 4, 5)); \
         (void)x, (void)y; \
-        assert_null(call); \
-        assert_message(t, message); \
-        gr_tape_recover(t); \
+        assert_fails(t, call, message); \
     } while (0)
     BAD("bad: the size must be a multiple of the heads; got 6 and 4", gr_multihead_attention_new(t, net, "bad", 6, 4, NULL));
     BAD("bad: the size must be a multiple of the heads; got 6 and 0", gr_multihead_attention_new(t, net, "bad", 6, 0, NULL));
@@ -379,7 +377,7 @@ int main(void)
         cmocka_unit_test(sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm),
         cmocka_unit_test(training_has_the_same_bits_on_any_threads_and_instruction_set),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(bad_arguments_are_reported),
+        cmocka_unit_test(sizes_heads_and_shapes_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

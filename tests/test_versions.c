@@ -1,5 +1,6 @@
 /* tests/test_versions.c - gr_backward refuses a graph whose parameters changed since the forward used them. */
 #include "gradus.h"
+#include "core/internal.h"
 #include "tests/test.h"
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  * A campaign has rounds, and each round has a seed of its own: the first seed, and one more for each round. So ARGS="1 SEED" repeats one. */
 #ifndef GR_CAMPAIGN_H
 #define GR_CAMPAIGN_H
-#include "core/internal.h"
 #include "gradus.h"
 #include "optim/internal.h"
 #include <dirent.h>

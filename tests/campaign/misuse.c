@@ -6,7 +6,6 @@
  * misuse.awk makes the calls from the headers, so that a new function is in without an edit. Each batch runs in a child with limits; a signal,
  * a sanitizer's report or more than 20 seconds of CPU time is a failure, printed with its batch and its last call. What C cannot check is not
  * tried: pointers to freed objects, buffers shorter than their count. Exit status 1 when a call failed so. */
-#include "core/internal.h"
 #include "gradus.h"
 #include <limits.h>
 #include <math.h>
