@@ -8,7 +8,7 @@ FIXTURE(set_up)
 {
     if (program_set_up(state) != 0) return -1;
     put_digits();
-    setenv("FLAGS", "--hidden=8 --batch=32 --threads=1 --checkpoint=checkpoint", 1);
+    setenv("FLAGS", "--hidden=2 --batch=32 --threads=1 --checkpoint=checkpoint", 1);
     return 0;
 }
 
@@ -144,7 +144,7 @@ TEST(a_log_that_breaks_stops_the_run_with_its_checkpoint)
     for (bool same = false; !same; step++) {
         char command[200];
         assert_true(step < 300);
-        snprintf(command, sizeof command, "\"$0\" --hidden=8 --batch=32 --threads=1 --data \"$D\" --epochs 3000 --quiet --steps %zu", step + 1);
+        snprintf(command, sizeof command, "\"$0\" --hidden=2 --batch=32 --threads=1 --data \"$D\" --epochs 3000 --quiet --steps %zu", step + 1);
         assert_int_equal(run(command), 0);
         same = !strcmp(strstr(out, "fingerprint"), want);
     }
