@@ -39,7 +39,7 @@ TEST(without_its_faults_the_network_learns)
                 "--repaired", "--check", "--quiet");
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(bad_flags_and_paths_are_refused)
 {
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --repaired "));
@@ -53,7 +53,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_faults_are_found),
         cmocka_unit_test(without_its_faults_the_network_learns),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
 }

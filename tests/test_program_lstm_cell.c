@@ -41,7 +41,7 @@ TEST(the_log_has_the_rows)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-TEST(what_cannot_be_is_refused)
+TEST(bad_flags_and_paths_are_refused)
 {
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --eps "));
@@ -56,7 +56,7 @@ int main(void)
         cmocka_unit_test(the_cell_agrees_with_gr_lstm),
         cmocka_unit_test(another_epsilon_is_noticed_in_every_row),
         cmocka_unit_test(the_log_has_the_rows),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
 }

@@ -7,6 +7,7 @@
  * give the bits of the undisturbed run.
  *
  *     make api_sequences [ARGS="PROGRAMS [SEED]"] [SAN=address,undefined | thread]                                                  */
+#include "core/internal.h"
 #include "tests/campaign/api_nets.h"
 
 enum { STEPS = 12, MOST_LIVE = 64, MOST_DEAD = 64, MOST_MARKS = 4, TAPES = 2, NETS = 2 };
