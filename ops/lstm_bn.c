@@ -30,11 +30,8 @@ typedef struct {
     gr_real *stat[SEQ_NORMS];       /* [T][mean, rstd, var] of 4H or H columns */
 } lstm_bn_saved;
 
-static size_t lstm_bn_chunks(size_t H) { return (H + LSTM_BN_UNITS - 1) / LSTM_BN_UNITS; }
-static size_t lstm_bn_units(size_t H, size_t chunk)
-{
-    return H - chunk * LSTM_BN_UNITS < LSTM_BN_UNITS ? H - chunk * LSTM_BN_UNITS : LSTM_BN_UNITS;
-}
+static size_t lstm_bn_chunks(size_t H) { return gr_chunks(H, LSTM_BN_UNITS); }
+static size_t lstm_bn_units(size_t H, size_t chunk) { return gr_chunk(chunk, LSTM_BN_UNITS, H).count; }
 
 /* The row of PyTorch's weights that is stored as row n of 4H. */
 static size_t lstm_bn_row(size_t H, size_t n)
@@ -175,11 +172,6 @@ static void lstm_bn_weight_gradient(gr_tape *t, const gr__sequence *s, size_t fr
     lstm_bn_give(t, w, dw, s->H, N);
 }
 
-static void lstm_bn_add(gr_real *to, const gr_real *from, size_t n)
-{
-    for (size_t i = 0; to && i < n; i++) to[i] += from[i];
-}
-
 static void lstm_bn_node(gr_tape *t, const gr_node *n)
 {
     const lstm_bn_saved *b = n->saved;
@@ -208,13 +200,14 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     }
     gr__sequence_norms(s, chunks);
     if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
-    lstm_bn_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
-    lstm_bn_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
+    gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
+    gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
     lstm_bn_weight_gradient(t, s, 0, s->normed[SEQ_NORM_X], s->x, I, n->in[SEQ_W_IH], dw);
     lstm_bn_weight_gradient(t, s, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, n->in[SEQ_W_HH], dw);
     for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++) lstm_bn_give(t, n->in[i], sums + 2 * G, H, 1);
     lstm_bn_give(t, n->in[SEQ_LN_IH], sums, H, 1), lstm_bn_give(t, n->in[SEQ_LN_HH], sums + G, H, 1);
-    lstm_bn_add(gr_grad(t, n->in[SEQ_LN_C]), sums + 3 * G, H), lstm_bn_add(gr_grad(t, n->in[SEQ_LN_C_SHIFT]), sums + 3 * G + H, H);
+    gr__sequence_add(gr_grad(t, n->in[SEQ_LN_C]), sums + 3 * G, H);
+    gr__sequence_add(gr_grad(t, n->in[SEQ_LN_C_SHIFT]), sums + 3 * G + H, H);
 }
 
 static const gr_op lstm_bn_op = { .name = "lstm_bn", .backward = lstm_bn_node, .scratch = lstm_bn_scratch };

@@ -4,7 +4,6 @@
  *     mean   y = sum of x / n     dx = dy / n
  * ops/broadcast.c has both: the sum is the one that undoes broadcasting, and its backward is a broadcast. */
 #include "core/kernel.h"
-#include "ops/broadcast.h"
 #include "ops/reduce.h"
 
 /* out = x's gradient, in = { dy }, p = the factor */
@@ -104,9 +103,9 @@ typedef struct { int isa, *y; const gr_real *x; size_t rows, n, rows_per_chunk; 
 static void argmax_task(void *argument, size_t chunk, int thread)
 {
     const argmax_call *c = argument;
-    const size_t first = chunk * c->rows_per_chunk, left = c->rows - first;
+    const gr_range rows = gr_chunk(chunk, c->rows_per_chunk, c->rows);
     (void)thread;
-    argmax_forward[c->isa](c->y + first, c->x + first * c->n, left < c->rows_per_chunk ? left : c->rows_per_chunk, c->n);
+    argmax_forward[c->isa](c->y + rows.first, c->x + rows.first * c->n, rows.count, c->n);
 }
 
 gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
@@ -120,7 +119,7 @@ gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
     const gr_real *rows = gr__reduction_rows(t, &r, x, NULL);
     if (!y || !rows) return NULL;
     argmax_call c = { gr_isa(t), y->data, rows, r.rows, r.n, gr__reduction_chunk(&r) };
-    gr_parallel(t, (r.rows + c.rows_per_chunk - 1) / c.rows_per_chunk, (double)x->len, argmax_task, &c);
+    gr_parallel(t, gr_chunks(r.rows, c.rows_per_chunk), (double)x->len, argmax_task, &c);
     gr_tape_rewind(t, mark);
     gr_record(t, &op, NULL, 0, GR_OUT(NULL), GR_IN((gr_tensor *)x));
     return gr_failed(t) ? NULL : y;

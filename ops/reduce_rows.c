@@ -177,16 +177,17 @@ static void rows_task(void *argument, size_t chunk, int thread)
 {
     const rows_call *c = argument;
     const gr__reduction *r = &c->s->r;
-    const size_t most = gr__reduction_chunk(r), first = chunk * most, rows = r->rows - first < most ? r->rows - first : most;
+    const gr_range rows = gr_chunk(chunk, gr__reduction_chunk(r), r->rows);
+    const size_t y = rows.first, x = y * r->n;
     (void)thread;
-    if (c->forward) c->forward(c->y + first, c->x + first * r->n, rows, r->n, c->s->p);
-    else c->s->backward(c->dx + first * r->n, c->dy + first, c->x + first * r->n, c->y + first, rows, r->n, c->s->p);
+    if (c->forward) c->forward(c->y + y, c->x + x, rows.count, r->n, c->s->p);
+    else c->s->backward(c->dx + x, c->dy + y, c->x + x, c->y + y, rows.count, r->n, c->s->p);
 }
 
 static void rows_run(gr_tape *t, rows_call *c)
 {
-    const size_t most = gr__reduction_chunk(&c->s->r);
-    gr_parallel(t, (c->s->r.rows + most - 1) / most, 0.5 * (double)(c->s->r.rows * c->s->r.n), rows_task, c);
+    const gr__reduction *r = &c->s->r;
+    gr_parallel(t, gr_chunks(r->rows, gr__reduction_chunk(r)), 0.5 * (double)(r->rows * r->n), rows_task, c);
 }
 
 static void rows_node(gr_tape *t, const gr_node *n)

@@ -15,18 +15,9 @@
  * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. Backward writes the gradients of
  * W x and W h over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
-#include "ops/cell_norm.h"
+#include "ops/parts.h"
 #include "ops/sequence.h"
-
-/* y += each of S vectors of n values, at x, x + stride and so on, in that order. */
-KERNEL(void, sequence_add, gr_real *restrict y, const gr_real *restrict x, size_t S, size_t stride, size_t n)
-{
-    enum { BLOCK = 1024 }; /* of y stays in the first cache */
-    for (size_t at = 0; at < n; at += BLOCK)
-        for (size_t s = 0; s < S; s++) cell_add(n - at < BLOCK ? n - at : BLOCK, y + at, x + s * stride + at);
-}
-
-#if GR_HOST
+#include <string.h>
 
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
@@ -266,24 +257,8 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
     if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + sequence_partial(s, SEQ_W_IH), work);
     if (gr_grad(f->t, in[SEQ_W_HH]))
         sequence_weight_gradient(f, shard, s->T && !in[SEQ_H0], dwh, h, H, partials + sequence_partial(s, SEQ_W_HH), work);
-    if (gr_grad(f->t, in[SEQ_H0])) sequence_add[isa](gr_grad(f->t, in[SEQ_H0]) + b * H, dh, 1, 0, n);
-    if (gr_grad(f->t, in[SEQ_C0])) sequence_add[isa](gr_grad(f->t, in[SEQ_C0]) + b * H, dc, 1, 0, n);
-}
-
-enum { SEQ_CHUNK = 16384 };
-typedef struct {
-    int isa;
-    gr_real *to;
-    const gr_real *from;
-    size_t shards, stride, n;
-} sequence_sum_job;
-
-static void sequence_sum_chunk(void *argument, size_t chunk, int thread)
-{
-    const sequence_sum_job *j = argument;
-    const size_t at = chunk * SEQ_CHUNK;
-    (void)thread;
-    sequence_add[j->isa](j->to + at, j->from + at, j->shards, j->stride, j->n - at < SEQ_CHUNK ? j->n - at : SEQ_CHUNK);
+    if (gr_grad(f->t, in[SEQ_H0])) gr__sequence_add(gr_grad(f->t, in[SEQ_H0]) + b * H, dh, n);
+    if (gr_grad(f->t, in[SEQ_C0])) gr__sequence_add(gr_grad(f->t, in[SEQ_C0]) + b * H, dc, n);
 }
 
 void gr__sequence_backward(gr_tape *t, const gr_node *n)
@@ -300,12 +275,9 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);
     gr__sequence_norms(s, s->shards);
     for (int input = SEQ_W_IH; input <= SEQ_LN_C_SHIFT; input++) {
-        gr_real *to = gr_grad(t, n->in[input]);
-        if (!to) continue;
-        const size_t len = n->in[input]->len;
-        gr_parallel(t, (len + SEQ_CHUNK - 1) / SEQ_CHUNK, 0.1 * (double)(len * s->shards), sequence_sum_chunk,
-                    &(sequence_sum_job){ gr_isa(t), to, f.scratch + f.plan.partials + sequence_partial(s, input), s->shards,
-                                         f.plan.partials_of_shard, len });
+        const gr_real *const partial = f.scratch + f.plan.partials + sequence_partial(s, input);
+        gr_real *const to = gr_grad(t, n->in[input]);
+        if (to) gr__add_parts(t, to, partial, s->shards, f.plan.partials_of_shard, n->in[input]->len);
     }
 }
 
@@ -366,7 +338,7 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
     gr__gemm_pack(gr_isa(t), G, s->I, (gr_mat){ s->in[SEQ_W_IH]->data, 1, s->I }, f.w_ih);
     gr__gemm_pack(gr_isa(t), G, s->H, (gr_mat){ s->in[SEQ_W_HH]->data, 1, s->H }, f.w_hh);
     for (int i = SEQ_B_IH; bias && i <= SEQ_B_HH; i++)
-        if (s->in[i]) sequence_add[gr_isa(t)](bias, s->in[i]->data, 1, 0, G);
+        if (s->in[i]) gr__sequence_add(bias, s->in[i]->data, G);
     if (apart && b_ih) *(x ? &f.bias : &f.chain_x) = b_ih->data;
     if (apart && b_hh) *(h ? &f.bias_h : &f.chain_h) = b_hh->data;
     if (!apart) *(gr__sequence_has(s, SEQ_NORM_SUM) || (x && h) ? &f.bias : &f.chain_x) = bias;
@@ -390,4 +362,3 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     const gr_recurrent_out out = { .y = s.y, .h = s.h_n, .c = s.c_n };
     return gr_record(t, kind->op, &s, sizeof s, (gr_tensor *[]){ s.y, s.h_n, s.c_n }, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? out : failed;
 }
-#endif

@@ -43,6 +43,10 @@ typedef struct {
 } gr__sequence;
 
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
+static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to NULL: nowhere */
+{
+    for (size_t i = 0; to && i < n; i++) to[i] += from[i];
+}
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
 /* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, when

@@ -131,7 +131,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     s->momentum = o->momentum == GR_NONE ? 0 : o->momentum == 0 ? 0.1 : o->momentum;
     s->lengths = o->lengths ? o->lengths->data : NULL;
     s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
-    s->shards = (s->B + 7) / 8 < 8 ? (s->B + 7) / 8 : 8;
+    s->shards = gr_chunks(s->B, 8) < 8 ? gr_chunks(s->B, 8) : 8;
     s->groups = kind->apart ? 2 : s->norm & GR_LSTM_LN_PER_GATE ? 4 : 1;
     s->first = kind->apart ? 2 * s->H : s->G / s->groups, s->rest = s->H;
     s->batch_first = o->batch_first, s->reverse = o->reverse, s->relu = o->relu;
