@@ -20,7 +20,7 @@ typedef struct {
     double eps;
 } gr_norm_map;
 
-/* The map of m, a LayerNorm, RMSNorm, BatchNorm, GroupNorm or InstanceNorm, for an x of that shape. False on an error. */
+/* Fill in the map of m, a norm (gr_norm_of), for an x of that shape. False on an error. */
 GR_API bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map);
 GR_API size_t gr_norm_statistic(const gr_norm_map *map, size_t i); /* which one element i of x belongs to: 0 .. statistics-1 */
 
@@ -52,11 +52,11 @@ typedef struct {
     int64_t updates;         /* how often the running ones were moved; -1 when there are none */
     double mean_off;         /* the batch's mean from the running one, in running deviations: the largest over the channels */
     double sd_low, sd_high;  /* the batch's deviation over the running one: smallest and largest */
-    double gap;              /* root mean square of xhat in training less xhat in evaluation, on x */
+    double gap;              /* root mean square of xhat in training minus xhat in evaluation, on x */
     size_t constant;         /* channels of x whose variance is below eps */
 } gr_batch_norm_health;
 
-/* Of b on a batch x, what it is given there; input as in its forward, NULL when all is real. mean_off, sd_low, sd_high and gap are NaN
+/* The health of b, a BatchNorm, on a batch x; input as in gr_norm_forward. mean_off, sd_low, sd_high and gap are NaN
  * without running statistics, all is 0 on an error. */
 GR_API gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_norm *b, const gr_tensor *x, const gr_norm_input *input);
 

@@ -57,7 +57,8 @@ static const struct {
     double eps;
 } norm_kinds[] = {
     [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, norms_layer, GR__NORM_OF_ROWS, 1e-5 },
-    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, norms_rms, GR__NORM_OF_ROWS, sizeof(gr_real) == 4 ? (double)FLT_EPSILON : DBL_EPSILON },
+    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, norms_rms, GR__NORM_OF_ROWS,
+                      sizeof(gr_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON },
     [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, norms_batch, GR__NORM_OF_FEATURES, 1e-5 },
     [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, norms_group, GR__NORM_OF_SAMPLES, 1e-5 },
     [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, norms_instance,
@@ -110,7 +111,8 @@ static bool norms_check_shape(gr_tape *t, const gr_norm *n)
 {
     const char *const path = n->module.path, *const a = norm_kinds[n->kind].a, *const kind = n->module.kind;
     const gr_shape s = n->shape;
-    if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS) return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, a, kind);
+    if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS)
+        return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, a, kind);
     if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s is over the last axes; got axis 1", path, a, kind);
     if (s.rank == 0) return gr_fail(t, NULL, "%s: %s %s needs the sizes of at least one axis; got []", path, a, kind);
     if (s.rank < 0 || s.rank > GR_MAX_RANK)

@@ -19,7 +19,8 @@ typedef struct {
                          gr_norm_new */
     int dims;         /* BatchNorm, InstanceNorm: 1 makes a BatchNorm1d, for x of rank 2 or 3 (InstanceNorm1d: 3), 2 a BatchNorm2d, for rank 4.
                          Default: a BatchNorm, for any rank */
-    size_t groups;    /* of a GroupNorm by gr_norm_new. Default: the largest of 32, 16, .. 1 that divides the features and leaves each group 2 or more */
+    size_t groups;    /* of a GroupNorm by gr_norm_new. Default: the largest of 32, 16, .. 1 that divides the features and leaves 2 or more to
+                         each group */
     double momentum;  /* BatchNorm: default 0.1; GR_NONE means the average over all batches so far */
     double eps;       /* default 1e-5, and PyTorch's in an RMSNorm, which is the distance from 1 to the next gr_real; GR_NONE means no epsilon */
 } gr_norm_config;

@@ -16,7 +16,7 @@
 
 static const gr_op batch_norm_op = { .name = "batch_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
 
-/* ---- What is real: positions, which are all but the channel, in order ---- */
+/* ---- Which positions are real (not padding). A position is an index over all axes but the channel ---- */
 
 typedef struct {
     const int *lengths;

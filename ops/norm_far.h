@@ -1,11 +1,11 @@
 /* ops/norm_far.h - mean and variance of values whose squares or sums leave the range of gr_real.
  *
- * A norm computes rstd in gr_real. Where that is far from 1, or 0 or NaN, a square or a sum may have overflowed or underflowed: then the
- * values are taken once more, in double and multiplied by S, a power of two with which the largest is in [1, 2):
+ * A norm computes rstd in gr_real. Where rstd is far from 1, or 0 or NaN, a square or a sum may have overflowed or underflowed: then the
+ * row or group is far, and is computed again, in double and with x multiplied by S, a power of two that brings the largest value into [1, 2):
  *     xhat = (S x - mean) rstd          dx = S rstd (g - mean(g) - xhat mean(g xhat))          mean, var, rstd: those of S x
- * The statistics in gr_real of such values become 0, with which the kernels of backward add 0. All other rows pay for one comparison. Values
- * with an infinity or a NaN keep what gr_real gave: then these functions return false. They are no kernels: plain double arithmetic has the
- * same bits everywhere. */
+ * The statistics in gr_real of a far row become 0, so that the kernels of backward add 0. Any other row pays for one comparison. A row with an
+ * infinity or a NaN keeps what gr_real gave: then these functions return false. They are no kernels: plain double arithmetic has the same
+ * bits everywhere. */
 #ifndef GR_NORM_FAR_H
 #define GR_NORM_FAR_H
 #include "ops/norm_groups.h"
@@ -19,7 +19,7 @@ gr__far_moments gr__far_finish(double scale, double m, double d, double dd, doub
 /* centred false: mean is 0, and var the mean of the squares. */
 bool gr__far_moments_of(gr__far_moments *f, const gr__far_values *v, gr_real eps, bool centred);
 
-/* A row of layer or RMS norm, and what it adds to dx and dgamma. */
+/* Compute y of a far row of layer or RMS norm; add its gradients to dx and dgamma, either of which may be NULL. */
 bool gr__far_row(gr_real *y, const gr_real *x, const gr_real *gamma, const gr_real *beta, size_t N, gr_real eps, bool rms);
 void gr__far_row_backward(gr_real *dx, gr_real *dgamma, const gr_real *dy, const gr_real *x, const gr_real *gamma, size_t N, gr_real eps, bool rms);
 

@@ -11,7 +11,7 @@ enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 /* Where group g begins. */
 INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
 
-/* The statistics of group g, given the sums of x - m and of its square. */
+/* m, e, rstd and the variance of a group from the sums d of x - m and dd of (x - m)^2; per is 1 / the number of values. */
 INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
     const gr_real e = d * per, var = r_max(0, dd * per - e * e), v = var + eps;
@@ -108,7 +108,7 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
 #define NORM_EACH_ROW(row) \
     for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
         for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
-/* A block is whole more often than not: then n is a constant, and the loops are half as long. */
+/* Most blocks are whole: then n is a constant, and the loops take half the time. */
 #define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f(__VA_ARGS__, NORM_COLUMNS) : f(__VA_ARGS__, n)
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
@@ -263,7 +263,7 @@ bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
 
 /* ---- Chunks ---- */
 
-/* A unit of work: a group of planes, or a block of columns. A chunk has as many as make it worth a thread's while. */
+/* A unit of work: a group of planes, or a block of columns. A chunk has enough of them for NORM_VALUES values. */
 typedef struct {
     const gr__norm_groups *s;
     const gr_real *x, *dy;
@@ -369,7 +369,8 @@ void gr__norm_backward(gr_tape *t, const gr_node *node)
     const bool rows = norm_has_rows(s);
     gr_real *dgamma = gr_grad(t, node->in[1]), *dbeta = gr_grad(t, node->in[2]);
     norm_call c = norm_call_of(t, s, node->in[0]->data);
-    c.dy = gr_grad(t, node->out[0]), c.dx = gr_grad(t, node->in[0]), c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
+    c.dy = gr_grad(t, node->out[0]), c.dx = gr_grad(t, node->in[0]);
+    c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
     if (!s->count || !s->groups) return;
     norm_run_chunks(t, &c, 0.5);
     const size_t n = s->of_groups * s->per_group, all = s->groups * s->per_group; /* sums [2, all / n, n], or rows [units, 2, n] */

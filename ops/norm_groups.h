@@ -4,14 +4,14 @@
  *     batch norm of [N, C, L]      P 1       R N         K C   I L        instance norm of [N, C, L]   P N * C   R 1   K 1   I L
  *     batch norm of [.., C]        P 1       R all rows  K C   I 1        instance norm of [N, L, C]   P N       R L   K C   I 1
  *     group norm of [N, C, L]      P N * G   R C / G     K 1   I L        channel norm of [N, C, L]    P N       R C   K L   I 1
- * With I > 1 a group is made of runs of neighbours (planes); with I = 1 neighbours are of different groups (columns). Which values of a
- * group are real is a list of runs, the same for each group, so no kernel knows a mask. Per group g with its mean in two parts m + e
- * (see ops/layer_norm.c):
+ * With I > 1 a group is made of runs of neighbours (planes); with I = 1 neighbours belong to different groups (columns). A list of runs, the
+ * same for each group, says which values are real (not padding), so that no kernel knows a mask. For each group, with its mean in two parts
+ * m + e (see ops/layer_norm.c):
  *     xhat = (x - m - e) * rstd         y = gamma * xhat + beta
  *     s1 = sum of dy, s2 = sum of dy * xhat, for each of the group's gammas: these are dbeta and dgamma, and weighted by gamma
  *     dx = rstd * (gamma * dy - mean(gamma * dy) - xhat * mean(gamma * dy * xhat))
- * where a group of fixed statistics (evaluation mode) lacks the two means. A group whose variance is too large or too small for gr_real has
- * m, e and rstd 0, and kernels of its own (ops/norm_far.h). */
+ * Statistics that are constants (evaluation mode) lack the two means in dx. A group whose variance is too large or too small for gr_real has
+ * m = e = rstd = 0, and ops/norm_far.c computes it. */
 #ifndef GR_NORM_GROUPS_H
 #define GR_NORM_GROUPS_H
 #include "core/op.h"
@@ -22,7 +22,7 @@ bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *
 bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n);
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
 
-/* n neighbours from at on, counted from the group's first element; of columns: n rows. */
+/* n neighbours (in columns: n rows), the first of which is `at` elements after the group's first element. */
 typedef struct { size_t at, n; } gr__norm_run;
 
 enum { GR__NORM_STATS = 4 };
@@ -37,10 +37,10 @@ typedef struct {
     size_t of_groups, per_group;       /* per_group: one for each of its runs; or 1 */
 } gr__norm_groups;
 
-/* One run for each r. NULL when out of memory. Where x is empty, whatever its axes, there are no groups and no runs: set groups first. */
+/* The runs of x without padding: one for each r. NULL when out of memory. s->groups must be set; if x is empty it becomes 0. */
 const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm_groups *s);
 
-/* y of the real values, and the statistics unless they are fixed. */
+/* Compute y of the real values, and the statistics unless they are fixed. */
 void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr_real *y);
 
 /* backward and scratch of a node that saved a gr__norm_groups: its inputs are x, gamma, beta. */

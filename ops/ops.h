@@ -163,22 +163,7 @@ GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *i
  * tape's stream of that name: x->len draws.                                                      Srivastava et al. 2014 */
 GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream);
 
-/* ==== Normalization ==== */
-
-/* Give the last axes zero mean and unit variance, then scale and shift:
- *     y = gamma * (x - mean) / sqrt(var + eps) + beta
- * var is the biased variance (divide by N). eps sits inside the root, as in PyTorch.      Ba, Kiros, Hinton 2016, eq. 15-16
- *
- *   x      [.., n1, .., nk]   k = axes, at least 1; N = n1 * .. * nk
- *   gamma  N values           scale, or NULL for 1
- *   beta   N values           shift, or NULL for 0
- *   eps    0 or more; PyTorch's default is 1e-5
- *   return the shape of x
- *
- * Gradients reach x, gamma and beta. Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. */
-GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
-
-#include "ops/norm.h" /* batch, group, instance and RMS norm, and any axes */
+#include "ops/norm.h" /* normalization */
 
 GR_END
 #endif
