@@ -9,7 +9,7 @@ gr_linear_module *gr_linear_new(gr_tape *t, gr_module *parent, const char *name,
 {
     gr_linear_module *l = gr_module_make(t, parent, name, "Linear", sizeof *l);
     if (!l) return NULL;
-    if (gr__size_is_positive(t, &l->module, "in", in)) gr__size_is_positive(t, &l->module, "out", out);
+    gr__size_is_positive(t, &l->module, "in", in), gr__size_is_positive(t, &l->module, "out", out);
     const double bound = in ? 1 / __builtin_sqrt((double)in) : 0; /* PyTorch's default */
     l->weight = gr_param(t, &l->module, "weight", GR_SHAPE(out, in), gr_init_uniform(-bound, bound));
     if (!config || !config->no_bias) l->bias = gr_param(t, &l->module, "bias", GR_SHAPE(out), gr_init_uniform(-bound, bound));
