@@ -101,7 +101,7 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     return norm_kinds[n->kind].forward(t, n, x, input);
 }
 
-static gr_tensor *norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_norm_forward(t, (gr_norm *)m, x, NULL); }
+static gr_tensor *norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_norm_forward(t, (const gr_norm *)m, x, NULL); }
 
 gr_norm *gr_norm_of(const gr_module *m) { return m && m->forward == norm_module_forward ? (gr_norm *)m : NULL; }
 
