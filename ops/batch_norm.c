@@ -58,7 +58,7 @@ static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, 
 
 static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
 
-static bool batch_norm_options_alive(gr_tape *t, const gr_batch_norm_config *o)
+static bool batch_norm_config_alive(gr_tape *t, const gr_batch_norm_config *o)
 {
     const gr_op *const op = &batch_norm_op;
     return gr_alive(t, op, "running_mean", o->running_mean) && gr_alive(t, op, "running_var", o->running_var) &&
@@ -157,7 +157,7 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     const gr_batch_norm_config o = config ? *config : (gr_batch_norm_config){ 0 };
     batch_norm_real real = { 0 };
     gr__norm_groups s;
-    if (!gr__norm_ready(t, &batch_norm_op, x, gamma, beta) || !batch_norm_options_alive(t, &o)) return NULL;
+    if (!gr__norm_ready(t, &batch_norm_op, x, gamma, beta) || !batch_norm_config_alive(t, &o)) return NULL;
     if (!batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
     if (!batch_norm_real_runs(t, &s, &real)) return NULL;
