@@ -78,15 +78,15 @@ static bool norms_fit(gr_tape *t, const gr_op *op, const gr_norm *n, const gr_te
     const int k = n->shape.rank;
     if (norm_kinds[n->kind].shares == GR__NORM_OF_ROWS) {
         if (x->rank >= k && !memcmp(x->dim + x->rank - k, n->shape.dim, (size_t)k * sizeof *x->dim)) return true;
-        return gr_fail(t, op, "x is %s, but %s normalizes last axes of %s", gr_shape_text(t, x), n->module.path, gr_shape_name(t, n->shape));
+        return gr_fail(t, op, "x is %s, and its last axes must be %s", gr_shape_text(t, x), gr_shape_name(t, n->shape));
     }
     if (gr_size(x, n->axis) != n->shape.dim[0])
-        return gr_fail(t, op, "x is %s, but %s normalizes %zu features on its %s axis", gr_shape_text(t, x), n->module.path, n->shape.dim[0],
-                       n->axis == 1 ? "second" : "last");
+        return gr_fail(t, op, "x is %s, and its %s axis must hold %zu features", gr_shape_text(t, x), n->axis == 1 ? "second" : "last",
+                       n->shape.dim[0]);
     const bool rows = n->kind == GR_NORM_BATCH && n->dims == 1; /* they have no axis beside features and samples */
     if (!n->dims || x->rank == n->dims + 2 || (rows && x->rank == 2)) return true;
-    return gr_fail(t, op, "x is %s, but %s is %s %s, for x of rank %s", gr_shape_text(t, x), n->module.path, norm_kinds[n->kind].a,
-                   n->module.kind, n->dims == 2 ? "4" : rows ? "2 or 3" : "3");
+    return gr_fail(t, op, "x is %s, and %s %s takes rank %s", gr_shape_text(t, x), norm_kinds[n->kind].a, n->module.kind,
+                   n->dims == 2 ? "4" : rows ? "2 or 3" : "3");
 }
 
 gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
@@ -97,7 +97,7 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     GR_WITHIN(t, &n->module);
     if (!gr_ready(t, op, x) || !norms_fit(t, op, n, x)) return NULL;
     if (input && (input->lengths || input->mask) && n->kind != GR_NORM_BATCH)
-        return gr_fail(t, op, "lengths and a mask are for a BatchNorm; %s is %s %s", n->module.path, norm_kinds[n->kind].a, n->module.kind);
+        return gr_fail(t, op, "lengths and a mask are for a BatchNorm; this is %s %s", norm_kinds[n->kind].a, n->module.kind);
     return norm_kinds[n->kind].forward(t, n, x, input);
 }
 

@@ -248,20 +248,20 @@ TEST(features_groups_and_ranks_that_do_not_fit_are_named)
     gr_norm *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
     assert_fails(tape, gr_norm_forward(tape, b1, NULL, NULL), "batch_norm in b1: argument 1 is NULL");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
-                 "batch_norm in b1: x is [3, 2], but b1 normalizes 3 features on its second axis");
+                 "batch_norm in b1: x is [3, 2], and its second axis must hold 3 features");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),
-                 "batch_norm in b1: x is [3], but b1 normalizes 3 features on its second axis");
+                 "batch_norm in b1: x is [3], and its second axis must hold 3 features");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(2, 3, 2, 2)), NULL),
-                 "batch_norm in b1: x is [2, 3, 2, 2], but b1 is a BatchNorm1d, for x of rank 2 or 3");
-    assert_fails(tape, gr_norm_forward(tape, b2, X, NULL), "batch_norm in b2: x is [2, 3, 5], but b2 is a BatchNorm2d, for x of rank 4");
+                 "batch_norm in b1: x is [2, 3, 2, 2], and a BatchNorm1d takes rank 2 or 3");
+    assert_fails(tape, gr_norm_forward(tape, b2, X, NULL), "batch_norm in b2: x is [2, 3, 5], and a BatchNorm2d takes rank 4");
     assert_fails(tape, gr_norm_forward(tape, i1, ramp(GR_SHAPE(2, 3)), NULL),
-                 "instance_norm in i1: x is [2, 3], but i1 is an InstanceNorm1d, for x of rank 3");
+                 "instance_norm in i1: x is [2, 3], and an InstanceNorm1d takes rank 3");
     assert_fails(tape, gr_norm_forward(tape, last, X, NULL),
-                 "instance_norm in last: x is [2, 3, 5], but last normalizes 3 features on its last axis");
-    assert_fails(tape, gr_norm_forward(tape, g, X, NULL), "group_norm in g: x is [2, 3, 5], but g normalizes 4 features on its second axis");
+                 "instance_norm in last: x is [2, 3, 5], and its last axis must hold 3 features");
+    assert_fails(tape, gr_norm_forward(tape, g, X, NULL), "group_norm in g: x is [2, 3, 5], and its second axis must hold 4 features");
     assert_fails(tape, gr_norm_forward(tape, i1, X, &(gr_norm_input){ .mask = X }),
-                 "instance_norm in i1: lengths and a mask are for a BatchNorm; i1 is an InstanceNorm1d");
-    assert_fails(tape, gr_norm_forward(tape, r, X, NULL), "rms_norm in r: x is [2, 3, 5], but r normalizes last axes of [4, 5]");
+                 "instance_norm in i1: lengths and a mask are for a BatchNorm; this is an InstanceNorm1d");
+    assert_fails(tape, gr_norm_forward(tape, r, X, NULL), "rms_norm in r: x is [2, 3, 5], and its last axes must be [4, 5]");
     assert_non_null(gr_forward(tape, &b1->module, ramp(GR_SHAPE(2, 3))));
 }
 
