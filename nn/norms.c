@@ -204,7 +204,7 @@ gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_
     gr_norm_config c = config ? *config : (gr_norm_config){ 0 };
     if (kind == GR_NORM_NONE) return gr_activation_new(t, parent, name, "Identity", norms_identity);
     if ((size_t)kind >= sizeof norm_kinds / sizeof *norm_kinds)
-        return gr_fail(t, NULL, "%s: kind is %d, which is no gr_norm_kind", name ? name : "norm", (int)kind);
+        return gr_fail(t, NULL, "%s: the kind must be GR_NORM_NONE to GR_NORM_INSTANCE; got %d", name ? name : "norm", (int)kind);
     size_t groups = c.groups ? c.groups : norms_default_groups(features);
     c.affine = true, c.axis = c.axis ? c.axis : -1;
     if (kind == GR_NORM_LAYER && c.axis == 1) kind = GR_NORM_GROUP, groups = 1;

@@ -155,7 +155,7 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
                        gr_shape_text(t, c.weight));
     if (!(c.label_smoothing >= 0 && c.label_smoothing <= 1))
         return gr_fail(t, op, "label_smoothing must be in 0 .. 1; got %g", c.label_smoothing);
-    if (c.reduction > GR_REDUCE_NONE) return gr_fail(t, op, "there is no reduction %d", (int)c.reduction);
+    if (c.reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)c.reduction);
     s->target = target->data, s->smooth = (gr_real)c.label_smoothing, s->reduction = c.reduction;
     s->ignore[0] = c.ignore_index ? c.ignore_index : -100, s->ignore[1] = c.ignore_class_0 ? 0 : s->ignore[0];
     if (!cross_entropy_targets(t, op, target, s)) return false;

@@ -111,7 +111,7 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, 
 {
     if (!gr_same_shape(x, target))
         return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));
-    if (reduction > GR_REDUCE_NONE) return gr_fail(t, op, "there is no reduction %d", (int)reduction);
+    if (reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)reduction);
     loss_saved s = { .reduction = reduction };
     s.w = loss_weights(t, w, n, &s.chunk);
     gr_tensor *out = reduction == GR_REDUCE_NONE ? gr_empty_like(t, x) : gr_empty(t, GR_SCALAR);

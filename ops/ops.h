@@ -79,7 +79,7 @@ GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim
 /* Views, without a copy, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. These make a new tensor. */
 GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axis k of the result is axis order[k] of x */
 GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* two axes change places */
-GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, size_t start, size_t count); /* indices start .. start + count - 1 */
+GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* indices start .. start + count - 1; a start below 0 counts from the end */
 GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
 GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* the other way round along these axes */
 GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */

@@ -99,12 +99,13 @@ static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size
     return moved(t, op, x, &s);
 }
 
-gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, size_t start, size_t count)
+gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count)
 {
     if (!gr_ready(t, &narrow_op, x) || (axis = gr_axis(t, &narrow_op, x, axis)) < 0) return NULL;
-    if (start > x->dim[axis] || count > x->dim[axis] - start)
-        return gr_fail(t, &narrow_op, "x is %s, so axis %d has no %zu indices from %zu on", gr_shape_text(t, x), axis, count, start);
-    return part(t, &narrow_op, x, axis, start, count);
+    const ptrdiff_t n = (ptrdiff_t)x->dim[axis], first = start < 0 ? start + n : start;
+    if (first < 0 || first > n || count > (size_t)(n - first))
+        return gr_fail(t, &narrow_op, "x is %s, so axis %d has no %zu indices from %td on", gr_shape_text(t, x), axis, count, start);
+    return part(t, &narrow_op, x, axis, (size_t)first, count);
 }
 
 gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)

@@ -256,7 +256,7 @@ TEST(targets_weights_and_smoothing_that_do_not_fit_are_named)
         { { 3, { 2, 3, 2 } }, { 2, { 2, 2 } }, { 0, 1, -1, 0 }, { .ignore_index = 7 }, 0, "cross_entropy: target[1, 0] is -1; it must be 0 .. 2, or ignore_index (7)" },
         { { 2, { 2, 3 } }, { 1, { 2 } }, { 0 }, { 0 }, 2, "cross_entropy: logits is [2, 3], so weight must hold 3 values; got [2]" },
         { { 2, { 2, 3 } }, { 1, { 2 } }, { 0 }, { .label_smoothing = 1.5 }, 0, "cross_entropy: label_smoothing must be in 0 .. 1; got 1.5" },
-        { { 2, { 2, 3 } }, { 1, { 2 } }, { 0 }, { .reduction = (gr_reduction)3 }, 0, "cross_entropy: there is no reduction 3" },
+        { { 2, { 2, 3 } }, { 1, { 2 } }, { 0 }, { .reduction = (gr_reduction)3 }, 0, "cross_entropy: reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got 3" },
     };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(bad); k++) {

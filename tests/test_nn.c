@@ -99,6 +99,7 @@ TEST(embedding_gives_rows_and_keeps_its_padding)
     gr_tape_reset(t);
     assert_fails(t, gr_embedding_new(t, net, "bad", 4, 2, &(gr_embedding_config){ .padded = true, .padding = 4 }),
                  "bad: padding must be 0 .. 3; got 4");
+    assert_fails(t, gr_embedding_new(t, net, "bad", 4, 2, &(gr_embedding_config){ .padding = 3 }), "bad: padding is 3, but padded is false");
     assert_fails(t, gr_embedding_new(t, net, "bad", (size_t)1 << 31, 0, NULL),
                  "bad: an Embedding holds at most 2147483647 rows; got 2147483648");
     assert_null(gr_embedding_forward(t, NULL, NULL));

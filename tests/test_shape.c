@@ -91,6 +91,8 @@ TEST(values_are_where_they_should_be)
     assert_values(gr_flip(t, x, GR_AXES(0)), 0, 3, 4, 5, 0, 1, 2);
     assert_values(gr_flip(t, x, GR_ALL_AXES), 0, 5, 4, 3, 2, 1, 0);
     assert_values(gr_narrow(t, x, 1, 1, 2), 0, 1, 2, 4, 5);
+    assert_values(gr_narrow(t, x, 1, -2, 2), 0, 1, 2, 4, 5);
+    assert_values(gr_narrow(t, x, 0, -2, 1), 0, 0, 1, 2);
     assert_values(gr_select(t, x, 1, -1), 0, 2, 5);
     assert_values(gr_select(t, x, 0, 1), 0, 3, 4, 5);
     assert_int_equal(gr_select(t, x, 0, 0)->rank, 1);
@@ -225,6 +227,8 @@ TEST(bad_axes_indices_and_orders_are_reported)
     refused(t, gr_narrow(t, x23(t), 1, 2, 2), "narrow: x is [2, 3], so axis 1 has no 2 indices from 2 on");
     refused(t, gr_narrow(t, x23(t), -1, 4, 0), "narrow: x is [2, 3], so axis 1 has no 0 indices from 4 on");
     refused(t, gr_narrow(t, x23(t), 1, 1, SIZE_MAX), "narrow: x is [2, 3], so axis 1 has no 18446744073709551615 indices from 1 on");
+    refused(t, gr_narrow(t, x23(t), 1, -4, 1), "narrow: x is [2, 3], so axis 1 has no 1 indices from -4 on");
+    refused(t, gr_narrow(t, x23(t), 1, -2, 3), "narrow: x is [2, 3], so axis 1 has no 3 indices from -2 on");
     refused(t, gr_narrow(t, x23(t), 2, 0, 0), "narrow: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     refused(t, gr_select(t, x23(t), 1, 3), "select: x is [2, 3], so an index of axis 1 must be in -3 .. 2; got 3");
     refused(t, gr_select(t, x23(t), 0, -3), "select: x is [2, 3], so an index of axis 0 must be in -2 .. 1; got -3");
