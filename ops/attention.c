@@ -13,6 +13,7 @@
 #include "ops/attention.h"
 #include "core/gemm.h"
 #include "ops/dropout.h"
+#include "ops/index.h"
 #include "ops/softmax.h"
 
 /* Row r of a block of scores: how many keys, counted from the first, query number first + r may see at most. */
@@ -216,18 +217,11 @@ static size_t attention_scratch(const gr_node *n)
 
 static const gr_op attention_op = { .name = "attention", .backward = attention_node, .scratch = attention_scratch };
 
-static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attention_config *o)
+static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attention_config *o, gr_tensor *const *in, size_t ins)
 {
     const gr_tensor *m = o->mask;
-    if (!gr_alive(t, &attention_op, "mask", m) || !gr_ints_alive(t, &attention_op, "lengths", o->lengths)) return false;
-    gr_shape lengths = { .rank = o->lengths ? o->lengths->rank : 1, .dim = { s->B } };
-    if (o->lengths) memcpy(lengths.dim, o->lengths->dim, sizeof lengths.dim);
-    if (lengths.rank != 1 || lengths.dim[0] != s->B)
-        return gr_fail(t, &attention_op, "q holds %zu samples, so lengths must be [%zu]; got %s", s->B, s->B, gr_shape_name(t, lengths));
-    for (size_t b = 0; o->lengths && b < s->B; b++)
-        if (o->lengths->data[b] < 0 || (size_t)o->lengths->data[b] > s->Tk)
-            return gr_fail(t, &attention_op, "k holds %zu keys, so lengths[%zu] must be in 0 .. %zu; got %d", s->Tk, b, s->Tk,
-                           o->lengths->data[b]);
+    if (!gr_alive(t, &attention_op, "mask", m)) return false;
+    if (!index_lengths_fit(t, &attention_op, o->lengths, ins == 1 ? "qkv" : "k", in[ins == 1 ? 0 : 1], s->B, s->Tk)) return false;
     const bool of_keys = m && m->rank == 2 && m->dim[0] == s->B && m->dim[1] == s->Tk;
     const bool of_pairs = m && m->rank == 3 && (m->dim[0] == s->B || m->dim[0] == 1) && m->dim[1] == s->Tq && m->dim[2] == s->Tk;
     if (m && !of_keys && !of_pairs)
@@ -245,7 +239,7 @@ static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attent
 /* q, k, v are where they begin; in: as they are recorded. */
 static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attention_config *o, attention_run *a, gr_tensor *const *in, size_t ins)
 {
-    if (!attention_understand(t, s, o)) return NULL;
+    if (!attention_understand(t, s, o, in, ins)) return NULL;
     const uint64_t below = gr_tape_training(t) ? (uint64_t)(o->dropout * 0x1p32 + 0.5) : 0; /* so many of 2^32 draws drop */
     const bool records = gr_will_record(t, in, ins);
     s->threads = (size_t)gr_tape_threads(t), s->drops = below, s->keep = 1, s->y_row = s->heads * s->e;

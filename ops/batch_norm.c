@@ -12,6 +12,7 @@
  * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this but the
  * running statistics. These move last, when nothing can fail any more but the note for gr_tape_recover. */
 #include "core/kernel.h"
+#include "ops/index.h"
 #include "ops/norm_far.h"
 
 static const gr_op batch_norm_op = { .name = "batch_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
@@ -71,17 +72,7 @@ static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_in
     if (x->rank != 3) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for 3 axes: use a mask", gr_shape_text(t, x));
     if (!axis) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for samples on axis 0: use a mask", gr_shape_text(t, x));
     r->lengths = lengths->data, r->L = x->dim[3 - axis];
-    if (lengths->rank != 1 || lengths->len != x->dim[0]) {
-        gr_shape shape = { .rank = lengths->rank };
-        memcpy(shape.dim, lengths->dim, sizeof shape.dim);
-        return gr_fail(t, &batch_norm_op, "x is %s, so lengths must be [%zu]; got %s", gr_shape_text(t, x), x->dim[0],
-                       gr_shape_name(t, shape));
-    }
-    for (size_t n = 0; n < lengths->len; n++)
-        if (lengths->data[n] < 0 || (size_t)lengths->data[n] > r->L)
-            return gr_fail(t, &batch_norm_op, "x is %s, so lengths[%zu] must be in 0 .. %zu; got %d", gr_shape_text(t, x), n, r->L,
-                           lengths->data[n]);
-    return true;
+    return index_lengths_fit(t, &batch_norm_op, lengths, "x", x, x->dim[0], r->L);
 }
 
 static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tensor *mask, batch_norm_real *r, int axis)

@@ -1,4 +1,4 @@
-/* ops/index.h - what operators that take integers share: their shapes, and messages that name one of them. */
+/* ops/index.h - what operators that take integers share: the shape of the integers, messages that name one, the check of lengths. */
 #ifndef GR_INDEX_H
 #define GR_INDEX_H
 #include "core/op.h"
@@ -17,5 +17,19 @@ static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
     gr_shape at = { .rank = k->rank };
     for (size_t axis = (size_t)at.rank; axis-- > 0; i /= k->dim[axis]) at.dim[axis] = i % k->dim[axis];
     return gr_shape_name(t, at);
+}
+
+/* Whether lengths is NULL, or holds for each of N sequences a number of 0 .. most; else an error that gives the shape of x, called `name`. */
+static inline bool index_lengths_fit(gr_tape *t, const gr_op *op, const gr_ints *lengths, const char *name, const gr_tensor *x, size_t N,
+                                     size_t most)
+{
+    if (!lengths) return true;
+    if (!gr_ints_alive(t, op, "lengths", lengths)) return false;
+    if (lengths->rank != 1 || lengths->len != N)
+        return gr_fail(t, op, "%s is %s, so lengths must be [%zu]; got %s", name, gr_shape_text(t, x), N, gr_shape_name(t, index_shape(lengths)));
+    for (size_t n = 0; n < N; n++)
+        if (lengths->data[n] < 0 || (size_t)lengths->data[n] > most)
+            return gr_fail(t, op, "%s is %s, so lengths[%zu] must be in 0 .. %zu; got %d", name, gr_shape_text(t, x), n, most, lengths->data[n]);
+    return true;
 }
 #endif

@@ -1,6 +1,6 @@
 /* ops/sequence_check.c - the arguments of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, in their order. */
+#include "ops/index.h"
 #include "ops/sequence.h"
-#include <string.h>
 
 static const char *const sequence_input_name[] = {
     "x",          "w_ih",          "w_hh",        "b_ih",        "b_hh",      "ln_ih.weight", "ln_ih.bias", "ln_hh.weight",
@@ -58,21 +58,6 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
     return true;
 }
 
-static bool sequence_check_lengths(gr_tape *t, const gr_op *op, const gr__sequence *s, const gr_ints *lengths)
-{
-    if (!lengths) return true;
-    if (!gr_ints_alive(t, op, "lengths", lengths)) return false;
-    if (lengths->rank != 1 || lengths->len != s->B) {
-        gr_shape shape = { .rank = lengths->rank };
-        memcpy(shape.dim, lengths->dim, sizeof shape.dim);
-        return gr_fail(t, op, "x holds %zu sequences, so lengths must be [%zu]; got %s", s->B, s->B, gr_shape_name(t, shape));
-    }
-    for (size_t b = 0; b < s->B; b++)
-        if (lengths->data[b] < 0 || (size_t)lengths->data[b] > s->T)
-            return gr_fail(t, op, "x holds %zu steps, so lengths[%zu] must be in 0 .. %zu; got %d", s->T, b, s->T, lengths->data[b]);
-    return true;
-}
-
 /* h0 and c0, where a state fits x and H. */
 static bool sequence_check_states(gr_tape *t, const gr__sequence *s)
 {
@@ -121,7 +106,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     for (int i = SEQ_W_IH; i < SEQ_INPUTS; i++)
         if (!gr_alive(t, op, sequence_input_name[i], s->in[i])) return false;
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
-        !sequence_check_lengths(t, op, s, o->lengths))
+        !index_lengths_fit(t, op, o->lengths, "x", x, s->B, s->T))
         return false;
     if (!(o->eps >= 0) && o->eps != GR_NONE) return gr_fail(t, op, "eps must not be negative; got %g", o->eps);
     if (!(o->momentum >= 0 && o->momentum <= 1) && o->momentum != GR_NONE)

@@ -220,9 +220,9 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     BAD("q is [2, 3, 6], so k must be [2, Tk, 6]; got [2, 5, 4]", gr_attention(t, q, v, v, NULL));
     BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of 3], the heads; got [2, 5, 4]", gr_attention(t, q, k, v, WITH(.heads = 3)));
     BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of 1], the heads; got [2, 3, 6]", gr_attention(t, q, k, q, NULL));
-    BAD("q holds 2 samples, so lengths must be [2]; got [3]",
-        gr_attention(t, q, k, v, WITH(.lengths = gr_ints_new(t, NULL, GR_SHAPE(3)))));
-    BAD("k holds 5 keys, so lengths[1] must be in 0 .. 5; got 6", gr_attention(t, q, k, v, WITH(.lengths = n)));
+    BAD("k is [2, 5, 6], so lengths must be [2]; got [3]", gr_attention(t, q, k, v, WITH(.lengths = gr_ints_new(t, NULL, GR_SHAPE(3)))));
+    BAD("k is [2, 5, 6], so lengths[1] must be in 0 .. 5; got 6", gr_attention(t, q, k, v, WITH(.lengths = n)));
+    BAD("qkv is [2, 3, 6], so lengths[0] must be in 0 .. 3; got 5", gr_attention_packed(t, q, WITH(.lengths = n)));
     BAD("mask must be [2, 5], or [2, 3, 5], or that with 1 for the first; got [3, 5]",
         gr_attention(t, q, k, v, WITH(.mask = gr_zeros(t, GR_SHAPE(3, 5)))));
     BAD("scale must be above 0 and finite, or 0 for the default; got -1", gr_attention(t, q, k, v, WITH(.scale = -1)));

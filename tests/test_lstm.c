@@ -216,9 +216,9 @@ TEST(weights_and_options_that_do_not_fit_are_named)
     refuse(t, x, &w, &(gr_sequence_config){ .c0 = ZEROS(1, 2) },
            "lstm: x holds 2 sequences and w_ih is [8, 3], so c0 must be [2, 2]; got [1, 2]");
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 5, 6, 0 }, GR_SHAPE(3));
-    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x holds 2 sequences, so lengths must be [2]; got [3]");
+    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x is [5, 2, 3], so lengths must be [2]; got [3]");
     lengths = gr_ints_new(t, (int[]){ 5, 6 }, GR_SHAPE(2));
-    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x holds 5 steps, so lengths[1] must be in 0 .. 5; got 6");
+    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x is [5, 2, 3], so lengths[1] must be in 0 .. 5; got 6");
     refuse(t, x, &w, &(gr_sequence_config){ .eps = -0.5 }, "lstm: eps must not be negative; got -0.5");
     gr_module_free(net), gr_tape_free(t);
 }
