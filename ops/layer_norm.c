@@ -56,7 +56,7 @@ INLINE void layer_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgam
 
 /* ---- All rows ---- */
 
-/* m of two rows. The sums of one fill the waits of the other. */
+/* m = x[0] + mean(x - x[0]) of two rows, so that the sums of one fill the waits of the other. */
 INLINE void layer_norm_near_means(gr_real m[2], const gr_real *x0, const gr_real *x1, size_t N)
 {
     const gr_real per = 1 / (gr_real)N;
