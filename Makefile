@@ -39,7 +39,8 @@ endif
 avx2    := -mavx2 -mfma
 avx512  := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma -mprefer-vector-width=512
 
-LIBRARY := $(wildcard core/*.c ops/*.c nn/*.c optim/*.c)
+FOLDERS := core core/io ops nn optim
+LIBRARY := $(wildcard $(FOLDERS:%=%/*.c))
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
 objects  = $(patsubst %.c,$(DIR)/%.o,$1) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$1)))
@@ -81,7 +82,7 @@ $(foreach part,$(PARTS),$(eval $(DIR)/lib$(part).a: $(call objects,$(wildcard ex
 $(DIR)/libtests.a: $(call objects,$(TESTKIT)) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),-fveclib=libmvec))
 $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=native)
-$(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/misuse.awk $(wildcard gradus.h */*.h ops/*.def) $(DIR)/flags
+$(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/misuse.awk $(wildcard gradus.h $(FOLDERS:%=%/*.h) ops/*.def) $(DIR)/flags
 	@mkdir -p $(@D) && echo '#include "gradus.h"' | $(COMPILE) -E -P -x c - | awk -f tests/campaign/misuse.awk $< - > $@
 $(DIR)/tests/campaign/misuse.o: $(DIR)/tests/campaign/misuse_calls.h
 $(DIR)/tests/campaign/misuse.o: private override CFLAGS += -I$(DIR)/tests/campaign
@@ -134,7 +135,7 @@ check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fing
 check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
 neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$(CROSS)gcc/float/tests/bits/fingerprint \
 	$(EXAMPLES:%=$(B)/$(CROSS)gcc/float/%) && tests/tools/check_bits.sh $(B)/$(CROSS)gcc/float qemu-aarch64
-one: ; @$(CLAIM) && mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard core/*.h ops/*.h nn/*.h optim/*.h) $(LIBRARY) && \
+one: ; @$(CLAIM) && mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard $(FOLDERS:%=%/*.h)) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 
 # Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double. PREFIX and DESTDIR are taken as they

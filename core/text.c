@@ -1,6 +1,6 @@
 /* core/text.c - UTF-8, and text that a terminal shows without obeying it. */
 #include "core/internal.h"
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 
 size_t gr__utf8(const char *s, const char *end)
 {

@@ -1,7 +1,7 @@
 /* nn/internal.h - what the files of nn/ and optim/ share and nobody else includes. */
 #ifndef GR_NN_INTERNAL_H
 #define GR_NN_INTERNAL_H
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include "nn/norms.h"
 
 /* The note "format" of our files: a checkpoint, a plain state_dict. A file with a format of gradus must have a checksum. */

@@ -17,7 +17,7 @@
  * and moments below 2^-100 are set to 0 (as subnormal numbers they would stay for ever, and make a step ten times as slow). */
 #ifndef GR_OPTIM_H
 #define GR_OPTIM_H
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include "nn/nn.h"
 GR_BEGIN
 

@@ -1,5 +1,5 @@
 /* tests/test_checksum.c - every flipped bit of a file of ours is found; files of other programs load without a checksum. */
-#include "core/checksum.h"
+#include "core/io/checksum.h"
 #include "tests/failing.h"
 
 static uint64_t checksum_of(const void *p, size_t n, size_t portion)

@@ -1,5 +1,5 @@
 /* tests/test_files.c - where a saved file goes: through links, beside what killed programs left, under long names. */
-#include "core/file.h"
+#include "core/io/file.h"
 #define FAILING_FILES
 #include "tests/failing.h"
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* examples/kit/file.c - files, read once; written as the library writes its own (core/file.h). */
+/* examples/kit/file.c - files, read once; written as the library writes its own (core/io/file.h). */
 #include "examples/kit/file.h"
 #include "core/op.h"
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* examples/kit/file.h - files: read whole and once, or written so that they appear whole or not at all. */
 #ifndef KIT_FILE_H
 #define KIT_FILE_H
-#include "core/file.h"
+#include "core/io/file.h"
 #include <stdio.h>
 
 /* What a regular file held, and a 0 behind it. data: memory of the tape's allocator, freed with kit_bytes_free. */

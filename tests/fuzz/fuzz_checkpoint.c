@@ -1,7 +1,7 @@
 /* tests/fuzz/fuzz_checkpoint.c - checkpoints whose checksum is right: loaded, or refused with GR_BAD_FILE and without a trace. */
 #include "tests/fuzz/fuzz.h"
-#if __has_include("core/checksum.h")
-#include "core/checksum.h"
+#if __has_include("core/io/checksum.h")
+#include "core/io/checksum.h"
 #define HAS_CHECKSUM
 #endif
 #include <unistd.h>

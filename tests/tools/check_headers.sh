@@ -4,7 +4,7 @@ cc=$1 bad=0
 case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
 warn='-Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-unused-function -fsyntax-only -D_GNU_SOURCE -I.'
 for real in '' -DGR_REAL_DOUBLE; do
-    for h in gradus.h core/*.h ops/*.h nn/*.h optim/*.h examples/*/*.h; do
+    for h in gradus.h core/*.h core/io/*.h ops/*.h nn/*.h optim/*.h examples/*/*.h; do
         [ -f "$h" ] || continue
         echo "#include \"$h\"" | $cc -x c -std=c11 $warn $real - || { echo "$h does not compile alone as C11 $real"; bad=1; }
     done

@@ -1,4 +1,4 @@
-/* core/safetensors.h - files of named tensors, as the Python package safetensors reads and writes them:
+/* core/io/safetensors.h - files of named tensors, as the Python package safetensors reads and writes them:
  *     8 bytes    N, the length of the header, little-endian
  *     N bytes    JSON: {"fc1.weight": {"dtype": "F32", "shape": [16, 2], "data_offsets": [0, 128]}, ...}
  *     the rest   the values, row-major, little-endian, without holes */

@@ -1,4 +1,4 @@
-/* core/checksum.h - CRC-64/XZ of a file: ECMA-182's polynomial, reflected, as in xz and in 7-Zip. It finds every flipped bit, every two,
+/* core/io/checksum.h - CRC-64/XZ of a file: ECMA-182's polynomial, reflected, as in xz and in 7-Zip. It finds every flipped bit, every two,
  * and every burst of at most 64 bits, in files of any size; of other damage it misses one in 2^64. CRC-32C would find two
  * flipped bits in the first 256 MB only, and miss one in 2^32. */
 #ifndef GR_CHECKSUM_H

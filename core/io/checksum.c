@@ -1,6 +1,6 @@
-/* core/checksum.c - CRC-64/XZ, 8 bytes at a time: table[k][b] is what byte b does to the remainder when k bytes follow it (Kounavis,
+/* core/io/checksum.c - CRC-64/XZ, 8 bytes at a time: table[k][b] is what byte b does to the remainder when k bytes follow it (Kounavis,
  * Berry 2005, "A systematic approach to building high performance, software-based, CRC generators"). */
-#include "core/checksum.h"
+#include "core/io/checksum.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* core/dtype.c - the types of numbers in files: names, sizes, conversion. The library runs on little-endian machines only, as the
+/* core/io/dtype.c - the types of numbers in files: names, sizes, conversion. The library runs on little-endian machines only, as the
  * files are. */
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "gradus reads and writes files as they lie in memory");

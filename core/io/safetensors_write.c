@@ -1,8 +1,8 @@
-/* core/safetensors_write.c - writing files of named tensors, byte for byte as the Python package does. */
-#include "core/checksum.h"
-#include "core/file.h"
+/* core/io/safetensors_write.c - writing files of named tensors, byte for byte as the Python package does. */
+#include "core/io/checksum.h"
+#include "core/io/file.h"
 #include "core/op.h"
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* core/file.c - reading in order, and replacing as a whole: a new file in the same folder, written to the end, fsync, rename,
+/* core/io/file.c - reading in order, and replacing as a whole: a new file in the same folder, written to the end, fsync, rename,
  * fsync of the folder. A crash at any moment leaves the old file or the new one.
  *
  * The new file's name is one of a few that belong to the path, and its writer holds a lock (flock) on it until it has its final name. The
  * kernel drops the lock when the writer dies, however it dies. So a file of such a name without a lock is what a dead writer left, and
  * the next writer of the same path removes it. A process number would not do: another process may have it by then, or it is
  * one of another machine. Where locks do not work at all, nothing is removed. */
-#include "core/file.h"
+#include "core/io/file.h"
 #include "core/op.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
-/* core/safetensors.c - reading files of named tensors. The header's text is for core/safetensors_header.c, types are in core/dtype.c, the
- * writer in core/safetensors_write.c. */
-#include "core/checksum.h"
-#include "core/file.h"
+/* core/io/safetensors.c - reading files of named tensors. The header's text is for core/io/safetensors_header.c, types are in core/io/dtype.c, the
+ * writer in core/io/safetensors_write.c. */
+#include "core/io/checksum.h"
+#include "core/io/file.h"
 #include "core/op.h"
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include <string.h>
 
 void gr_safetensors_free(gr_safetensors *f)

@@ -1,4 +1,4 @@
-/* core/file.h - files for the library: read in order, or replaced as a whole. Every error says what, which path, and why. */
+/* core/io/file.h - files for the library: read in order, or replaced as a whole. Every error says what, which path, and why. */
 #ifndef GR_FILE_H
 #define GR_FILE_H
 #include "core/tape.h"

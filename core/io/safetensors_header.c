@@ -1,9 +1,9 @@
-/* core/safetensors_header.c - the header of a file of named tensors. It is parsed once, from left to right, without recursion; the
+/* core/io/safetensors_header.c - the header of a file of named tensors. It is parsed once, from left to right, without recursion; the
  * first thing that is not as it should be is the error, with its place. Nothing is allocated by a number in the file that was not
  * compared with the file's size. */
-#include "core/checksum.h"
+#include "core/io/checksum.h"
 #include "core/op.h"
-#include "core/safetensors.h"
+#include "core/io/safetensors.h"
 #include <string.h>
 
 /* ---- The JSON of a header ---- */
