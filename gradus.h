@@ -11,7 +11,7 @@
 #include "nn/inspect.h"       /* seeing inside normalizations */
 #include "optim/optim.h"      /* optimizers, schedules, clipping, checkpoints */
 #include "optim/audit.h"      /* does every parameter learn? */
-#include "core/io/safetensors.h" /* files of named tensors */
+#include "core/files.h"       /* files of named tensors */
 #include "core/op.h"          /* operators of your own */
 #include "core/gradcheck.h"   /* their gradient check */
 #endif

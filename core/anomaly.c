@@ -42,9 +42,8 @@ static void say_index(anomaly_text *a, const gr_tensor *x, size_t i)
 
 static void say_shape(anomaly_text *a, const gr_tensor *x)
 {
-    say(a, "[");
-    for (int k = 0; k < x->rank; k++) say(a, "%s%zu", k ? ", " : "", x->dim[k]);
-    say(a, "]");
+    char text[GR__SHAPE_ROOM];
+    say(a, "%s", gr__shape_write(text, x->rank, x->dim));
 }
 
 typedef struct {
@@ -115,9 +114,9 @@ bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_
 
 bool gr__check_gradients(gr_tape *t, const gr_node *n)
 {
-    for (unsigned k = 0; k < n->ins && !t->error; k++) {
+    for (unsigned k = 0; k < n->ins && !gr_failed(t); k++) {
         const gr_tensor *const x = n->in[k];
-        const gr_real *const dx = x ? gr_grad(t, x) : NULL;
+        const gr_real *const dx = x ? gr__gradient(x) : NULL;
         const size_t at = dx ? first_bad(look_for_bad(dx, x->len)) : 0;
         if (!dx || at == x->len) continue;
         anomaly_text a = { "", 0 };
@@ -125,10 +124,10 @@ bool gr__check_gradients(gr_tape *t, const gr_node *n)
         for (unsigned i = 0; i < n->ins; i++)
             if (n->in[i]) say_values(&a, "input", i + 1, n->in[i], n->in[i]->data, x, at);
         for (unsigned o = 0; o < n->outs; o++)
-            if (n->out[o]) say_values(&a, "the gradient of output", o + 1, n->out[o], gr_grad(t, n->out[o]), x, at);
+            if (n->out[o]) say_values(&a, "the gradient of output", o + 1, n->out[o], gr__gradient(n->out[o]), x, at);
         gr_fail_as(t, GR_NOT_FINITE, "", "anomaly: %s", a.text);
     }
-    return !t->error;
+    return !gr_failed(t);
 }
 
 /* "backward starts from dy [2], which holds NaN at [1]": false, and the error, when x->len values are not all finite. */
@@ -149,7 +148,7 @@ bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy
     bool good = !dy || all_finite(t, "backward starts from", "dy", y, dy);
     for (const gr_node *n = t->now.last; n && good; n = n->prev)
         for (unsigned i = 0; i < n->ins && good; i++) {
-            const gr_real *const dx = n->in[i] && gr__owner(n->in[i])->home ? gr_grad(t, n->in[i]) : NULL;
+            const gr_real *const dx = n->in[i] && gr__owner(n->in[i])->home ? gr__gradient(n->in[i]) : NULL;
             if (dx) good = all_finite(t, "backward adds to", "the gradient of ", n->in[i], dx);
         }
     return good;

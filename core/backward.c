@@ -2,13 +2,10 @@
  * order, so when a node is met, everything that uses its outputs has been met before. */
 #include "core/internal.h"
 
-gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
-
 gr_real *gr_grad(gr_tape *t, const gr_tensor *x)
 {
-    if (!x || (t && !gr__alive(t, x) && !gr__refuse_dead(t, "gr_grad", "x", 0, x)) || !(x->flags & GR__WANTS_GRAD)) return NULL;
-    const gr_tensor *base = gr__owner(x);
-    return base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
+    if (!x || (t && !gr__alive(t, x) && !gr__refuse_dead(t, "gr_grad", "x", 0, x))) return NULL;
+    return gr__gradient(x);
 }
 
 static const gr_op want_grad_call = { .name = "gr_want_grad" };
@@ -63,7 +60,7 @@ bool gr__mark_and_allocate(gr_tape *t)
 /* Sweep 2: compute. An error here is an anomaly, or a segment that does not do again what it did. */
 void gr__compute(gr_tape *t)
 {
-    for (gr_node *n = t->now.last; n && !t->error; n = n->prev) {
+    for (gr_node *n = t->now.last; n && !gr_failed(t); n = n->prev) {
         if (!gr__reached(n)) continue;
         n->op->backward(t, n);
         if (t->watch & GR__ANOMALY) gr__check_gradients(t, n);
@@ -91,7 +88,7 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL: ones *
     t->now.walked = true;
     t->now.epoch = ++t->epochs; /* marks from before do not know of the gradients */
     gr__compute(t);
-    return !t->error;
+    return !gr_failed(t);
 }
 
 bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
@@ -108,35 +105,4 @@ bool gr_backward(gr_tape *t, gr_tensor *loss)
         return gr_fail(t, NULL, "backward: the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
                                 "gr_backward_from", gr_shape_text(t, loss));
     return walk(t, loss, NULL);
-}
-
-/* ---- Tensors that outlive the tape ---- */
-
-gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape)
-{
-    size_t len, bytes;
-    if (!gr__shape_len(shape, &len) || !gr_size_mul(len, sizeof(gr_real), &bytes)) return NULL;
-    gr_tensor *x = gr_memory_new(home, sizeof *x);
-    if (!x) return NULL;
-    *x = (gr_tensor){ .data = gr_memory_new(home, bytes), .len = len, .rank = shape.rank, .home = home };
-    memcpy(x->dim, shape.dim, sizeof x->dim);
-    if (x->data) return x;
-    gr_memory_free(home, x, sizeof *x);
-    return NULL;
-}
-
-void gr__tensor_free_home(gr_tensor *x)
-{
-    if (!x) return;
-    const gr_allocator *home = x->home;
-    gr_memory_free(home, x->grad, x->len * sizeof(gr_real));
-    gr_memory_free(home, x->data, x->len * sizeof(gr_real));
-    gr_memory_free(home, x, sizeof *x);
-}
-
-void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)GR__HAS_GRAD; }
-bool gr__grad_reached(const gr_tensor *x) { return x->flags & GR__HAS_GRAD; }
-void gr__wants_grad(gr_tensor *x, bool wanted)
-{
-    x->flags = wanted ? x->flags | GR__WANTS_GRAD : x->flags & ~(unsigned)GR__WANTS_GRAD;
 }

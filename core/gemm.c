@@ -200,7 +200,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
 KERNEL(void, gemm_run, const gemm_job *g, gemm_work *work) { gemm_product(g, work); }
 
 #if GR_HOST
-size_t gr__work_bytes(void) { return sizeof(gemm_work); }
+_Static_assert(sizeof(gemm_work) <= GR__WORK_BYTES, "the scratch of a thread holds a matrix product's");
 size_t gr__gemm_packed_len(size_t N, size_t K) { return gemm_round(N, 16) * K; }
 
 void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)

@@ -6,7 +6,7 @@
  * packing, threads, instruction set, nor what else is in the batch can change a bit. (OpenBLAS, when built in, is outside this promise.) */
 #ifndef GR_GEMM_H
 #define GR_GEMM_H
-#include "core/op.h"
+#include "core/library.h"
 
 /* A matrix by address and strides, in elements: element (i, j) is at data[i * row + j * col]. */
 typedef struct { const gr_real *data; size_t row, col; } gr_mat;
@@ -31,8 +31,5 @@ void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, con
 /* The same as gr__gemm by OpenBLAS; false, and nothing done, for strides and sizes that it does not know. */
 bool gr__gemm_blas(size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start);
 #endif
-
-/* Bytes of scratch that one thread needs, the same for every shape. */
-size_t gr__work_bytes(void);
 
 #endif

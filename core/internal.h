@@ -1,8 +1,7 @@
 /* core/internal.h - what the files of core/ share and nobody else includes: the inside of a tape. */
 #ifndef GR_INTERNAL_H
 #define GR_INTERNAL_H
-#include "core/op.h"
-#include <stdarg.h>
+#include "core/library.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -71,10 +70,9 @@ struct gr_tape {
     uint64_t seed;
     size_t epochs;                /* counts resets, backwards and segments */
     size_t resets;
-    char *work;                   /* gemm's, gr__work_bytes() for each thread */
+    char *work;                   /* GR__WORK_BYTES for each thread */
     size_t work_bytes;
-    gr_error error;
-    char message[1024];
+    gr__failure failure;
 };
 
 enum { /* gr_tensor.flags */
@@ -95,7 +93,6 @@ bool gr__versions_note(gr_tape *t, gr_node *n); /* of the inputs of a new node; 
 bool gr__versions_hold(gr_tape *t, const gr_node *n);
 
 bool gr__arena_holds(const gr__arena *a, const void *p);
-gr_tensor *gr__owner(const gr_tensor *x); /* the tensor that holds x's data and gradient: of a view, its base */
 
 /* The parts of a backward: give x a gradient; sweep 1, from what has one; sweep 2. */
 bool gr__reach(gr_tape *t, gr_tensor *x);
@@ -109,17 +106,13 @@ bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_
 bool gr__check_gradients(gr_tape *t, const gr_node *n);
 bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy); /* dy NULL: ones */
 void gr__tape_streams_free(gr_tape *t);
-/* core/text.c: text, made harmless for a terminal, in out, which has room bytes. Control characters, those that change the direction
- * of writing, and bytes that are not UTF-8 become escapes: \x1b, \u202e. */
-void gr__text_for_terminal(char *out, size_t room, const char *text);
 /* core/trace.c: false when out of memory */
-bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
+bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins, bool recorded);
 
 int gr__isa_choose(const char *wanted); /* NULL: the best; -1: not in this build, or not on this CPU */
 const char *gr__isa_name(int isa);
 void gr__print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3))); /* nothing when out is NULL */
 void gr__append_line(const char *path, const char *line);
-bool gr__shape_len(gr_shape shape, size_t *len); /* false when the rank is wrong or the product overflows */
 
 #if defined __SANITIZE_ADDRESS__
 #define GR__ASAN 1
@@ -138,6 +131,14 @@ bool gr__shape_len(gr_shape shape, size_t *len); /* false when the rank is wrong
 #define GR__UNPOISON(p, n) ((void)(p), (void)(n))
 #define GR__POISONED(p, n) 0
 #endif
+
+/* The tensor that holds x's data and gradient: of a view, its base. And the gradient of x, NULL when no backward has reached it. */
+static inline gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
+static inline gr_real *gr__gradient(const gr_tensor *x)
+{
+    const gr_tensor *const base = gr__owner(x);
+    return x->flags & GR__WANTS_GRAD && base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
+}
 
 /* Whether x may be used on t: made on it and not dead, or a module's. */
 static inline bool gr__alive(const gr_tape *t, const gr_tensor *x)

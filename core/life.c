@@ -57,8 +57,8 @@ static void *refuse(gr_tape *t, const char *op, const char *what, size_t number,
 void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x)
 {
     GR__UNPOISON(x, sizeof *x);
-    const bool known = x->stamp != GR__OVERWRITTEN && !gr_failed(t);
-    return refuse(t, op, what, number, known ? gr_shape_text(t, x) : NULL, x->tape, x->stamp, KEEP);
+    char shape[GR__SHAPE_ROOM];
+    return refuse(t, op, what, number, x->stamp != GR__OVERWRITTEN ? gr__shape_write(shape, x->rank, x->dim) : NULL, x->tape, x->stamp, KEEP);
 }
 
 bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
@@ -72,10 +72,9 @@ bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints 
     if (gr_failed(t)) return false;
     if (!x || (!GR__POISONED(x, sizeof *x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
     GR__UNPOISON(x, sizeof *x);
-    gr_shape shape = { .rank = x->rank };
-    memcpy(shape.dim, x->dim, sizeof shape.dim);
-    return refuse(t, op ? op->name : "", name, 0, x->stamp != GR__OVERWRITTEN ? gr_shape_name(t, shape) : NULL, x->tape, x->stamp,
-                  "make it anew in each step");
+    char shape[GR__SHAPE_ROOM];
+    return refuse(t, op ? op->name : "", name, 0, x->stamp != GR__OVERWRITTEN ? gr__shape_write(shape, x->rank, x->dim) : NULL, x->tape,
+                  x->stamp, "make it anew in each step");
 }
 
 /* ---- The ends of a step ---- */
@@ -105,7 +104,7 @@ void gr_tape_recover(gr_tape *t)
 {
     if (!t || gr__in_segment(t, "gr_tape_recover")) return;
     for (const gr__undo *u = t->now.undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
-    t->error = GR_OK, t->message[0] = 0;
+    t->failure = (gr__failure){ 0 };
     end_step(t, "gr_tape_recover");
 }
 
@@ -199,15 +198,13 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
 
 /* ---- What outlives the tape: its values may change, but not between a forward and the backward through it ---- */
 
-void gr__was_written(gr_tensor *x) { x->stamp++; }
-
-static uint64_t contents_of(const gr_tensor *x) /* FNV-1a over the words */
+static uint64_t contents_of(const gr_tensor *x)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = GR__HASH;
     for (size_t i = 0; i < x->len; i++) {
         uint64_t bits = 0;
         memcpy(&bits, &x->data[i], sizeof x->data[i]);
-        hash = (hash ^ bits) * 0x100000001b3u;
+        hash = gr__hash(hash, bits);
     }
     return hash;
 }
@@ -238,8 +235,9 @@ bool gr__versions_hold(gr_tape *t, const gr_node *n)
         const gr_tensor *const x = of_a_module(n->in[i]);
         if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
         const bool within = n->place && *n->place;
+        char shape[GR__SHAPE_ROOM];
         return gr_fail(t, NULL, "backward: %s %s changed after %s%s%s used it, so its gradient would be wrong; step, load, initialize or keep after "
-                       "gr_backward", x->path ? x->path : "input", gr_shape_text(t, x), n->op->name, within ? " in " : "", within ? n->place : "");
+                       "gr_backward", x->path ? x->path : "input", gr__shape_write(shape, x->rank, x->dim), n->op->name, within ? " in " : "", within ? n->place : "");
     }
     return true;
 }

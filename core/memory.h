@@ -1,4 +1,4 @@
-/* core/memory.h - the one allocator, checked sizes, and the arena that a tape's tensors live in. */
+/* core/memory.h - the one allocator, and checked sizes. */
 #ifndef GR_MEMORY_H
 #define GR_MEMORY_H
 #include "core/real.h"

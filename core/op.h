@@ -83,11 +83,6 @@ GR_API void *gr_scratch(gr_tape *t);
 
 /* Note that bytes at p are about to change: gr_tape_recover puts them back. False when out of memory: then do not change. */
 GR_API bool gr_undo_note(gr_tape *t, void *p, size_t bytes);
-void gr__undo_forget(gr_tape *t); /* what was noted so far stays as it is now */
-size_t gr__tape_resets(const gr_tape *t); /* how often gr_tape_reset ended a step */
-/* How many random streams t has; and back to the first count of them: the others die, so only their maker may know them. */
-size_t gr__tape_streams(const gr_tape *t);
-void gr__tape_streams_cut(gr_tape *t, size_t count);
 /* Draw numbers n .. n + count - 1 of a tape's stream: returns n, moves the counter, notes it for recover. */
 GR_API uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count);
 
@@ -105,18 +100,6 @@ static inline gr_range gr_chunk(size_t i, size_t most, size_t n)
     const gr_range r = { i * most, n - i * most < most ? n - i * most : most };
     return r;
 }
-/* Scratch of a thread inside gr_parallel (0 .. threads-1) for gemm: gr__work_bytes() bytes. */
-void *gr__work(gr_tape *t, int thread);
-
-/* ---- Tensors that outlive tapes, for modules ---- */
-
-/* Zeroed, in the memory of home, which must outlive the tensor; NULL when out of memory. It wants no gradient until told to. */
-gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape);
-void gr__tensor_free_home(gr_tensor *x);               /* with its gradient; NULL is fine */
-void gr__wants_grad(gr_tensor *x, bool wanted);
-void gr__was_written(gr_tensor *x);                    /* its values changed: gr_backward refuses a graph that used them before */
-bool gr__grad_reached(const gr_tensor *x);             /* by a backward since gr__grad_clear */
-void gr__grad_clear(gr_tensor *x);                     /* the next backward starts from 0 */
 
 /* axis in -rank .. rank-1 to 0 .. rank-1; -1 and an error naming op when it is none. */
 GR_API int gr_axis(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis);

@@ -55,9 +55,8 @@ static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, s
 
 static void print_shape(FILE *out, const gr_tensor *x)
 {
-    fputc('[', out);
-    for (int i = 0; i < x->rank; i++) fprintf(out, "%s%zu", i ? ", " : "", x->dim[i]);
-    fputc(']', out);
+    char text[GR__SHAPE_ROOM];
+    fputs(gr__shape_write(text, x->rank, x->dim), out);
 }
 
 void gr_print(const gr_tensor *x, FILE *out)

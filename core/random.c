@@ -1,5 +1,5 @@
 /* core/random.c - counter-based random streams. */
-#include "core/random.h"
+#include "core/library.h"
 
 /* Philox4x32-10: ten rounds of two 32 x 32 -> 64 bit products, the key stepped by two constants (Salmon et al. 2011, section 3.3). */
 void gr_philox(uint64_t key, uint64_t counter, uint32_t word[4])
@@ -23,12 +23,11 @@ static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
     return x ^ x >> 31;
 }
 
-gr_stream gr_stream_new(uint64_t seed, const char *name)
+gr_stream gr__stream_of(uint64_t seed, const char *path, const char *end)
 {
-    uint64_t hash = 0xCBF29CE484222325ull; /* FNV-1a */
-    for (const char *c = name ? name : ""; *c; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
-    return (gr_stream){ mix(mix(seed + 0x9E3779B97F4A7C15ull) ^ hash), 0 };
+    return (gr_stream){ mix(mix(seed + 0x9E3779B97F4A7C15ull) ^ gr__hash_text(gr__hash_text(GR__HASH, path), end)), 0 };
 }
+gr_stream gr_stream_new(uint64_t seed, const char *name) { return gr__stream_of(seed, name ? name : "", ""); }
 
 uint32_t gr_stream_bits(gr_stream *s)
 {

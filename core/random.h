@@ -24,7 +24,5 @@ GR_API void gr_stream_permutation(gr_stream *s, size_t *order, size_t n); /* ord
 /* The 4 words of one Philox4x32-10 block. */
 GR_API void gr_philox(uint64_t key, uint64_t counter, uint32_t word[4]);
 
-double gr__cosine_of_turn(double u); /* cos(2 pi u) for u in [0, 1), the same on every machine */
-
 GR_END
 #endif

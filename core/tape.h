@@ -2,6 +2,7 @@
  * mode, the first error, the random streams and the threads. One tape belongs to one thread at a time. */
 #ifndef GR_TAPE_H
 #define GR_TAPE_H
+#include "core/error.h"
 #include "core/memory.h"
 #include "core/pool.h"
 #include "core/random.h"
@@ -93,15 +94,6 @@ GR_API void gr_tape_set_tracing(gr_tape *t, bool on);
 GR_API const char *gr_tape_set_place(gr_tape *t, const char *path);
 
 /* ---- Errors: the first one stays until gr_tape_recover ---- */
-
-typedef enum {
-    GR_OK,
-    GR_MISUSE,     /* shapes, arguments, order of calls */
-    GR_NO_MEMORY,
-    GR_BAD_FILE,   /* a file whose content is not what it should be */
-    GR_IO_FAILED,  /* open, read, write, fsync, rename */
-    GR_NOT_FINITE, /* a NaN or an infinity where it was to be refused */
-} gr_error;
 
 GR_API bool gr_failed(const gr_tape *t);            /* true for NULL */
 GR_API gr_error gr_error_code(const gr_tape *t);

@@ -1,7 +1,6 @@
-/* core/tensor.c - making tensors, views, reading. */
+/* core/tensor.c - making tensors, reading them, and those that outlive the tape. Views are in core/view.c. */
 #include "core/internal.h"
 #include <math.h>
-#include <stdio.h>
 
 /* ---- Shapes ---- */
 
@@ -33,20 +32,8 @@ bool gr_same_shape(const gr_tensor *a, const gr_tensor *b)
 
 const char *gr_shape_name(gr_tape *t, gr_shape shape)
 {
-    enum { ROOM = GR_MAX_RANK * 24 };
-    char *text = gr_save(t, ROOM), *end = text;
-    if (!text) return "?";
-    if (shape.rank < 0 || shape.rank > GR_MAX_RANK) {
-        snprintf(text, ROOM, "rank %d", shape.rank);
-        return text;
-    }
-    *end++ = '[';
-    for (int i = 0; i < shape.rank; i++) {
-        const char *comma = i ? ", " : "";
-        end += shape.dim[i] == GR_INFER ? snprintf(end, 24, "%sGR_INFER", comma) : snprintf(end, 24, "%s%zu", comma, shape.dim[i]);
-    }
-    *end++ = ']', *end = 0;
-    return text;
+    char *const text = gr_save(t, GR__SHAPE_ROOM);
+    return text ? gr__shape_write(text, shape.rank, shape.dim) : "?";
 }
 
 const char *gr_shape_text(gr_tape *t, const gr_tensor *x) { return x ? gr_shape_name(t, gr_shape_of(x)) : "NULL"; }
@@ -160,67 +147,33 @@ gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape)
     return x;
 }
 
-/* ---- Views ---- */
+/* ---- Tensors that outlive the tape ---- */
 
-static gr_tensor *view(gr_tape *t, gr_tensor *x, gr_shape shape, size_t offset, size_t len)
+gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape)
 {
-    gr_tensor *y = gr_save(t, sizeof *y);
-    if (!y) return NULL;
-    *y = (gr_tensor){ .data = x->data + offset, .len = len, .rank = shape.rank, .flags = x->flags & GR__WANTS_GRAD,
-                      .base = x->base ? x->base : x, .tape = t, .stamp = gr__stamp(t) };
-    memcpy(y->dim, shape.dim, (size_t)shape.rank * sizeof *y->dim);
-    return y;
+    size_t len, bytes;
+    if (!gr__shape_len(shape, &len) || !gr_size_mul(len, sizeof(gr_real), &bytes)) return NULL;
+    gr_tensor *x = gr_memory_new(home, sizeof *x);
+    if (!x) return NULL;
+    *x = (gr_tensor){ .data = gr_memory_new(home, bytes), .len = len, .rank = shape.rank, .home = home };
+    memcpy(x->dim, shape.dim, sizeof x->dim);
+    if (x->data) return x;
+    gr_memory_free(home, x, sizeof *x);
+    return NULL;
 }
 
-gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape)
+void gr__tensor_free_home(gr_tensor *x)
 {
-    static const gr_op op = { .name = "reshape" };
-    if (!gr_ready(t, &op, x)) return NULL;
-    const gr_shape asked = shape;
-    int inferred = -1;
-    size_t known = 1, len;
-    for (int i = 0; i < shape.rank && i < GR_MAX_RANK; i++) {
-        if (shape.dim[i] != GR_INFER) gr_size_mul(known, shape.dim[i], &known);
-        else if (inferred < 0) inferred = i;
-        else return gr_fail(t, &op, "at most one size may be GR_INFER; got %s", gr_shape_name(t, asked));
-    }
-    if (inferred >= 0 && known) shape.dim[inferred] = x->len / known;
-    if (!gr__shape_len(shape, &len) || len != x->len)
-        return gr_fail(t, &op, "x is %s and holds %zu values, which do not fill %s", gr_shape_text(t, x), x->len, gr_shape_name(t, asked));
-    return view(t, x, shape, 0, x->len);
+    if (!x) return;
+    const gr_allocator *home = x->home;
+    gr_memory_free(home, x->grad, x->len * sizeof(gr_real));
+    gr_memory_free(home, x->data, x->len * sizeof(gr_real));
+    gr_memory_free(home, x, sizeof *x);
 }
 
-gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first)
+void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)GR__HAS_GRAD; }
+void gr__wants_grad(gr_tensor *x, bool wanted)
 {
-    static const gr_op op = { .name = "flatten" };
-    if (!gr_ready(t, &op, x)) return NULL;
-    const int axis = x->rank || (first != 0 && first != -1) ? gr_axis(t, &op, x, first) : 0;
-    if (axis < 0) return NULL;
-    gr_shape shape = { .rank = axis + 1 };
-    memcpy(shape.dim, x->dim, (size_t)axis * sizeof *x->dim);
-    shape.dim[axis] = 1;
-    for (int i = axis; i < x->rank; i++) shape.dim[axis] *= x->dim[i];
-    return view(t, x, shape, 0, x->len);
+    x->flags = wanted ? x->flags | GR__WANTS_GRAD : x->flags & ~(unsigned)GR__WANTS_GRAD;
 }
-
-gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, size_t start, size_t count)
-{
-    static const gr_op op = { .name = "slice" };
-    if (!gr_ready(t, &op, x)) return NULL;
-    if (!x->rank) return gr_fail(t, &op, "x is [] and has no leading axis");
-    if (start > x->dim[0] || count > x->dim[0] - start)
-        return gr_fail(t, &op, "x is %s and has %zu rows; got start %zu, count %zu", gr_shape_text(t, x), x->dim[0], start, count);
-    gr_shape shape = gr_shape_of(x);
-    shape.dim[0] = count;
-    const size_t row = x->dim[0] ? x->len / x->dim[0] : 0;
-    return view(t, x, shape, start * row, count * row);
-}
-
-gr_tensor *gr_detach(gr_tape *t, gr_tensor *x)
-{
-    static const gr_op op = { .name = "detach" };
-    if (!gr_ready(t, &op, x)) return NULL;
-    gr_tensor *y = view(t, x, gr_shape_of(x), 0, x->len);
-    if (y) y->base = NULL, y->flags = 0;
-    return gr_record(t, &op, NULL, 0, GR_OUT(y), GR_IN(x));
-}
+void gr__was_written(gr_tensor *x) { x->stamp++; }

@@ -1,22 +1,9 @@
 /* core/tensor.h - tensors: contiguous, row-major, rank 0 to 8; and integers. */
 #ifndef GR_TENSOR_H
 #define GR_TENSOR_H
+#include "core/shape.h"
 #include "core/tape.h"
 GR_BEGIN
-
-enum { GR_MAX_RANK = 8 };
-
-/* A shape: GR_SHAPE(64, 28, 28), or GR_SCALAR for one value without axes. Sizes may be 0. */
-typedef struct { int rank; size_t dim[GR_MAX_RANK]; } gr_shape;
-#define GR_COUNT_(a, b, c, d, e, f, g, h, n, ...) n
-#define GR_COUNT(...) GR_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#ifdef __cplusplus
-#define GR_SHAPE(...) (gr_shape{ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_SCALAR (gr_shape{ 0, { 0 } })
-#else
-#define GR_SHAPE(...) ((gr_shape){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_SCALAR ((gr_shape){ 0, { 0 } })
-#endif
 
 /* Read the fields, leave the writing to the library; only data may be filled, between making a tensor and its first use. */
 struct gr_tensor {
@@ -54,7 +41,6 @@ GR_API gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape);   /*
 GR_API gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape); /* one size may be GR_INFER */
 GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* axes first .. last into one */
 GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, size_t start, size_t count); /* of the leading axis */
-#define GR_INFER ((size_t)-1)
 
 /* The same values, but no gradient passes. */
 GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);

@@ -1,6 +1,8 @@
-/* core/text.c - UTF-8, and text that a terminal shows without obeying it. */
-#include "core/internal.h"
-#include "core/io/safetensors.h"
+/* core/text.c - UTF-8, text that a terminal shows without obeying it, and shapes as text. */
+#include "core/base.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 
 size_t gr__utf8(const char *s, const char *end)
 {
@@ -46,4 +48,20 @@ void gr__text_for_terminal(char *out, size_t room, const char *text)
         n += wide, s += bytes ? bytes : 1;
     }
     out[n] = 0;
+}
+
+const char *gr__shape_write(char *text, int rank, const size_t *dim)
+{
+    char *end = text;
+    if (rank < 0 || rank > GR_MAX_RANK) {
+        snprintf(text, GR__SHAPE_ROOM, "rank %d", rank);
+        return text;
+    }
+    *end++ = '[';
+    for (int i = 0; i < rank; i++) {
+        const char *const comma = i ? ", " : "";
+        end += dim[i] == GR_INFER ? snprintf(end, 24, "%sGR_INFER", comma) : snprintf(end, 24, "%s%zu", comma, dim[i]);
+    }
+    *end++ = ']', *end = 0;
+    return text;
 }

@@ -2,7 +2,8 @@
 #include "core/trace.h"
 #include "core/internal.h"
 
-bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins)
+bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins,
+                   bool recorded)
 {
     gr__trace *e = gr_save(t, sizeof *e + (outs + ins) * sizeof(gr_tensor *));
     if (!e) return false;
@@ -14,7 +15,7 @@ bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t ou
                       .out = links,
                       .ins = (unsigned)ins,
                       .outs = (unsigned)outs,
-                      .recorded = op->backward && gr_will_record(t, in, ins),
+                      .recorded = recorded,
                       .was_off = !t->recording };
     memcpy(links, out, outs * sizeof *out);
     if (ins) memcpy(links + outs, in, ins * sizeof *in);
@@ -30,15 +31,10 @@ static bool trace_has(gr_tensor *const *x, unsigned n, unsigned flag)
     return false;
 }
 static const unsigned TRACE_MARKS = GR__LEADS | GR__TOUCHED;
-static void trace_clear(gr_tensor *const *x, unsigned n)
+static void trace_mark(gr_tensor *const *x, unsigned n, unsigned cleared, unsigned set)
 {
     for (unsigned i = 0; i < n; i++)
-        if (x[i]) gr__owner(x[i])->flags &= ~TRACE_MARKS;
-}
-static void trace_set(gr_tensor *const *x, unsigned n, unsigned flag)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (x[i]) gr__owner(x[i])->flags |= flag;
+        if (x[i]) gr__owner(x[i])->flags = (gr__owner(x[i])->flags & ~cleared) | set;
 }
 
 static gr_cut_kind trace_cut_at(const gr__trace *e)
@@ -56,13 +52,13 @@ gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
     gr__owner(t->now.loss)->flags |= GR__LEADS;
     for (gr__trace *e = t->now.last_trace; e; e = e->prev) {
         e->leads = trace_has(e->out, e->outs, GR__LEADS);
-        if (e->leads) trace_set(e->in, e->ins, GR__LEADS);
+        if (e->leads) trace_mark(e->in, e->ins, 0, GR__LEADS);
     }
     cut.kind = GR_CUT_UNUSED;
     gr__owner(x)->flags |= GR__TOUCHED;
     for (const gr__trace *e = t->now.first_trace; e; e = e->next) {
         if (!trace_has(e->in, e->ins, GR__TOUCHED)) continue;
-        trace_set(e->out, e->outs, GR__TOUCHED);
+        trace_mark(e->out, e->outs, 0, GR__TOUCHED);
         const gr_cut_kind here = trace_cut_at(e);
         const bool found = cut.kind == GR_CUT_BY_OP || cut.kind == GR_CUT_RECORDING_OFF;
         if (!found && (here != GR_CUT_ASTRAY || cut.kind != GR_CUT_NONE)) cut = (gr_cut){ here, e->op->name, e->place };
@@ -70,7 +66,7 @@ gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
     if (cut.kind == GR_CUT_UNUSED && t->traced_late) cut.kind = GR_CUT_UNKNOWN;
     if (cut.kind == GR_CUT_NONE) cut.op = cut.place = NULL;
     gr__owner(x)->flags &= ~TRACE_MARKS, gr__owner(t->now.loss)->flags &= ~TRACE_MARKS;
-    for (gr__trace *e = t->now.first_trace; e; e = e->next) trace_clear(e->in, e->ins), trace_clear(e->out, e->outs);
+    for (gr__trace *e = t->now.first_trace; e; e = e->next) trace_mark(e->in, e->ins, TRACE_MARKS, 0), trace_mark(e->out, e->outs, TRACE_MARKS, 0);
     return cut;
 }
 

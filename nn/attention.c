@@ -1,9 +1,6 @@
 /* nn/attention.c - attention with heads: q, k and v by one matrix, gr_attention, and a matrix for the result */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
-#include <stdio.h>
-#include <string.h>
 
 static const gr_op multihead = { .name = "multihead_attention" };
 
@@ -15,18 +12,17 @@ static gr_tensor *multihead_module_forward(gr_tape *t, const gr_module *m, gr_te
 gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
                                                    const gr_multihead_attention_config *config)
 {
-    enum { NUMBER = 24 }; /* room for the name that a NULL stands for */
     const gr_multihead_attention_config c = config ? *config : (gr_multihead_attention_config){ 0 };
-    const size_t room = (parent ? strlen(parent->path) : 0) + (name ? strlen(name) : NUMBER) + sizeof "./mask";
-    gr_multihead_attention *m = gr_module_make(t, parent, name, "MultiheadAttention", sizeof *m + room);
+    const size_t bytes = sizeof(gr_multihead_attention) + gr__stream_room(parent, name, "mask");
+    gr_multihead_attention *m = gr_module_make(t, parent, name, "MultiheadAttention", bytes);
     if (!m) return NULL;
     gr_module *self = &m->module;
     gr__size_is_positive(t, self, "size", size);
     if (!heads || size % heads) gr_fail(t, NULL, "%s: the size must be a multiple of the heads; got %zu and %zu", self->path, size, heads);
     if (!(c.dropout >= 0 && c.dropout <= 1))
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", self->path, c.dropout);
-    m->size = size, m->heads = heads, m->causal = c.causal, m->dropout = c.dropout, m->stream = (char *)(m + 1);
-    snprintf(m->stream, room, "%s/mask", self->path);
+    m->size = size, m->heads = heads, m->causal = c.causal, m->dropout = c.dropout;
+    m->stream = gr__stream_name((char *)(m + 1), self, "mask");
     m->in_proj_weight = gr_param(t, self, "in_proj_weight", GR_SHAPE(3 * size, size), gr_init_xavier_uniform(1));
     if (!c.no_bias) m->in_proj_bias = gr_param(t, self, "in_proj_bias", GR_SHAPE(3 * size), gr_init_constant(0));
     const gr_linear_module *out = gr_linear_new(t, self, "out_proj", size, size, &(gr_linear_config){ .no_bias = c.no_bias });

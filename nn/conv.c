@@ -1,5 +1,4 @@
 /* nn/conv.c - convolution, pooling, flatten */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 

@@ -1,5 +1,4 @@
 /* nn/embedding.c - rows of a table */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <limits.h>

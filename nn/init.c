@@ -1,7 +1,5 @@
 /* nn/init.c - first values. Everything is drawn and computed in double, then rounded once. */
-#include "core/op.h"
 #include "nn/internal.h"
-#include <string.h>
 
 gr_init gr_init_constant(double value) { return (gr_init){ GR_INIT_CONSTANT, value, 0, GR_FAN_IN }; }
 gr_init gr_init_uniform(double low, double high) { return (gr_init){ GR_INIT_UNIFORM, low, high, GR_FAN_IN }; }
@@ -69,27 +67,13 @@ static bool draw_orthogonal(gr_tape *t, const gr_slot *s, gr_stream *stream)
     return true;
 }
 
-/* The stream "<path>/init" of the module's seed. */
-static bool init_stream(gr_tape *t, const gr_slot *s, gr_stream *stream)
-{
-    const gr_allocator *const memory = &s->owner->memory;
-    const size_t length = strlen(s->path), bytes = length + sizeof "/init";
-    char *const name = gr_memory_new(memory, bytes);
-    if (!name) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);
-    memcpy(name, s->path, length), memcpy(name + length, "/init", sizeof "/init");
-    *stream = gr_stream_new(s->owner->seed, name);
-    gr_memory_free(memory, name, bytes);
-    return true;
-}
-
 bool gr__init_draw(gr_tape *t, const gr_slot *s)
 {
     gr_tensor *const x = s->tensor;
     gr_init init = s->init;
-    gr_stream stream;
+    gr_stream stream = gr__stream_of(s->owner->seed, s->path, "/init");
     if (init.kind >= GR_INIT_ORTHOGONAL && x->rank < 2)
         return gr_fail(t, NULL, "%s: an orthogonal, Xavier or Kaiming start needs a rank of 2 or more; got %s", s->path, gr_shape_text(t, x));
-    if (!init_stream(t, s, &stream)) return false;
     if (init.kind == GR_INIT_ORTHOGONAL) return !x->len || draw_orthogonal(t, s, &stream);
     if (init.kind > GR_INIT_ORTHOGONAL) init = init_resolve(init, x);
     for (size_t i = 0; i < x->len; i++) {

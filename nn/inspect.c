@@ -1,6 +1,5 @@
 /* nn/inspect.c - the statistics of a norm module as a map over x, and what follows from it. */
 #include "nn/inspect.h"
-#include "core/op.h"
 #include "nn/internal.h"
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* nn/internal.h - what the files of nn/ and optim/ share and nobody else includes. */
 #ifndef GR_NN_INTERNAL_H
 #define GR_NN_INTERNAL_H
-#include "core/io/safetensors.h"
+#include "core/files.h"
+#include "core/library.h"
 #include "nn/norms.h"
 
 /* The note "format" of our files: a checkpoint, a plain state_dict. A file with a format of gradus must have a checksum. */
@@ -33,6 +34,14 @@ bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size
 typedef enum { GR__NORM_OF_ROWS, GR__NORM_OF_FEATURES, GR__NORM_OF_SAMPLES, GR__NORM_OF_POSITIONS } gr__norm_shares;
 gr__norm_shares gr__norm_shares_of(const gr_norm *n);
 
+/* The name of a random stream, "<path>/<end>", lies behind a module's struct. gr__stream_room: the bytes that it needs there if the module is
+ * called name under parent; NULL stands for a number. gr__stream_name writes it to room, once m has its path, and returns room. */
+size_t gr__stream_room(const gr_module *parent, const char *name, const char *end);
+char *gr__stream_name(char *room, const gr_module *m, const char *end);
+
+/* Make a column of a printed table as wide as text, but no wider than 59 characters. */
+void gr__widen(int *width, const char *text);
+
 /* ---- Slots and kept states ---- */
 
 /* A new slot: gr__slot_append checks the name and links it; gr__slot_new does neither. Remove unlinks and frees, and returns NULL. */
@@ -40,14 +49,21 @@ gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind k
 gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 void *gr__slot_remove(gr_slot *s);
 void gr__slot_free(gr_slot *s);
-bool gr__shape_fits(gr_shape shape); /* the rank is good, and the bytes can be counted */
 gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape); /* zeroed, with s's path; s does not have it yet */
+
+/* The memory of a kept state; after gr_forget the state may have several, one for each shape. */
+typedef struct gr__version {
+    struct gr__version *next;
+    gr_tensor *tensor;
+    const gr_tape *tape; /* that has used it; NULL when several have */
+    size_t resets;       /* of that tape, when it last did */
+} gr__version;
+void gr__version_free(const gr_slot *s, gr__version *v);
 
 /* Memory of that shape among the versions of s, a kept state; made when it is not there. NULL, with an error, when out of memory. */
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape);
 /* From now on s keeps version, which gr__kept_memory gave. */
 void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
-void gr__kept_free(gr_slot *s); /* all versions */
 
 /* ---- All names under a module, sorted, so that many can be found in a short time ---- */
 

@@ -4,16 +4,8 @@
  * running step may still name the memory of the old shape, so it is not freed then: a slot owns all its versions, tensor points
  * at the one in use, and gr_tape_recover puts the old pointer back. A version that is not in use is freed when memory of a new
  * shape is wanted in a later step of the one tape that has used it. */
-#include "core/op.h"
 #include "nn/internal.h"
 #include <string.h>
-
-typedef struct gr__version {
-    struct gr__version *next;
-    gr_tensor *tensor;
-    const gr_tape *tape; /* that has used it; NULL when several have */
-    size_t resets;       /* of that tape, when it last did */
-} version;
 
 static gr_slot *kept_slot(const gr_module *m, const char *name)
 {
@@ -22,34 +14,28 @@ static gr_slot *kept_slot(const gr_module *m, const char *name)
     return s;
 }
 
-static void version_touch(const gr_tape *t, version *v)
+static void version_touch(const gr_tape *t, gr__version *v)
 {
     if (v->tape != t) v->tape = NULL;
     v->resets = gr__tape_resets(t);
 }
 
-static void version_free(const gr_slot *s, version *v)
-{
-    gr__tensor_free_home(v->tensor);
-    gr_memory_free(&s->owner->memory, v, sizeof *v);
-}
-
 /* Free the versions that nothing can name any more: neither s, nor the undo log or the graph of a running step. */
 static void versions_prune(const gr_tape *t, gr_slot *s)
 {
-    for (version **link = &s->versions, *v; (v = *link);) {
+    for (gr__version **link = &s->versions, *v; (v = *link);) {
         if (v->tensor == s->tensor || v->tape != t || v->resets == gr__tape_resets(t)) {
             link = &v->next;
             continue;
         }
         *link = v->next;
-        version_free(s, v);
+        gr__version_free(s, v);
     }
 }
 
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
 {
-    version *v = s->versions;
+    gr__version *v = s->versions;
     while (v && (v->tensor->rank != shape.rank || memcmp(v->tensor->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim))) v = v->next;
     if (v) return version_touch(t, v), v->tensor;
     versions_prune(t, s);
@@ -59,24 +45,16 @@ gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
         gr__tensor_free_home(x);
         return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);
     }
-    *v = (version){ s->versions, x, t, gr__tape_resets(t) };
+    *v = (gr__version){ s->versions, x, t, gr__tape_resets(t) };
     s->versions = v;
     return x;
 }
 
 void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *x)
 {
-    for (version *v = s->versions; v; v = v->next)
+    for (gr__version *v = s->versions; v; v = v->next)
         if (v->tensor == s->tensor) version_touch(t, v);
     s->tensor = x;
-}
-
-void gr__kept_free(gr_slot *s)
-{
-    for (version *v = s->versions, *next; v; v = next) {
-        next = v->next;
-        version_free(s, v);
-    }
 }
 
 gr_tensor *gr_kept(const gr_module *m, const char *name)

@@ -1,5 +1,4 @@
 /* nn/linear.c - y = x W^T + b */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 

@@ -1,6 +1,5 @@
 /* nn/module.c - the module tree: making, registering, walking, freeing (kept states are in nn/kept.c). Modules and slots are chains in order of creation; a
  * path is made once, when its owner is, and every name is the end of a path. */
-#include "core/op.h"
 #include "nn/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +40,19 @@ static const char *path_write(char *path, const gr_module *parent, const char *n
     return path + at;
 }
 
+enum { NUMBER = 24 }; /* room for the name that a NULL stands for */
+
+size_t gr__stream_room(const gr_module *parent, const char *name, const char *end)
+{
+    return (parent ? strlen(parent->path) : 0) + (name ? strlen(name) : NUMBER) + strlen(end) + sizeof "./";
+}
+
+char *gr__stream_name(char *room, const gr_module *m, const char *end)
+{
+    snprintf(room, strlen(m->path) + strlen(end) + 2, "%s/%s", m->path, end);
+    return room;
+}
+
 /* ---- Making and freeing modules ---- */
 
 static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes)
@@ -68,7 +80,7 @@ void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char
     if (bytes < sizeof(gr_module))
         return gr_fail(t, NULL, "'%s' (%s): a module begins with a gr_module of %zu bytes; got %zu", name ? name : "NULL", kind,
                        sizeof(gr_module), bytes);
-    char number[24];
+    char number[NUMBER];
     size_t children = 0;
     gr_module **end = &parent->child;
     for (; *end; end = &(*end)->next) children++;
@@ -97,10 +109,16 @@ void gr__watch_stop(gr__watch *w)
     w->root = NULL;
 }
 
+void gr__version_free(const gr_slot *s, gr__version *v)
+{
+    gr__tensor_free_home(v->tensor);
+    gr_memory_free(&s->owner->memory, v, sizeof *v);
+}
+
 void gr__slot_free(gr_slot *s)
 {
-    if (s->kind == GR_KEPT) gr__kept_free(s);
-    else if (!s->tied) gr__tensor_free_home(s->tensor);
+    if (s->kind != GR_KEPT && !s->tied) gr__tensor_free_home(s->tensor);
+    for (gr__version *v = s->versions, *next; v; v = next) next = v->next, gr__version_free(s, v);
     gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
 }
 
@@ -172,17 +190,10 @@ void *gr__slot_remove(gr_slot *s)
     return NULL;
 }
 
-bool gr__shape_fits(gr_shape shape)
-{
-    size_t len = sizeof(gr_real);
-    bool fits = shape.rank >= 0 && shape.rank <= GR_MAX_RANK;
-    for (int i = 0; fits && i < shape.rank; i++) fits = !shape.dim[i] || gr_size_mul(len, shape.dim[i], &len);
-    return fits;
-}
-
 gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape)
 {
-    if (!gr__shape_fits(shape)) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape));
+    size_t len;
+    if (!gr__shape_len(shape, &len)) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape));
     gr_tensor *const x = gr__tensor_new_home(&s->owner->memory, shape);
     if (!x) return module_no_memory(t, s->path);
     x->path = s->path;

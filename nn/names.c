@@ -1,7 +1,7 @@
 /* nn/names.c - all names under a module in one sorted array. gr_slot_find walks the tree for each name; who looks for many would
  * need a time that grows with their number times the size of the tree. */
-#include "core/op.h"
 #include "nn/internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 static int named_by_key(const void *a, const void *b) { return strcmp(((const gr__named *)a)->key, ((const gr__named *)b)->key); }
@@ -31,19 +31,17 @@ bool gr__names_make(gr_tape *t, gr__names *names, gr_module *m)
     return true;
 }
 
+typedef struct { const char *text; size_t length; } name_key;
+static int key_against_name(const void *key, const void *name)
+{
+    const name_key *const k = key;
+    const char *const other = ((const gr__named *)name)->key;
+    const int order = strncmp(k->text, other, k->length);
+    return order || !other[k->length] ? order : -1;
+}
 gr__named *gr__names_find(const gr__names *names, const char *key, size_t length)
 {
-    size_t low = 0, high = names->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const char *const other = names->at[middle].key;
-        int order = strncmp(key, other, length);
-        if (!order && other[length]) order = -1;
-        if (!order) return &names->at[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return NULL;
+    return bsearch(&(name_key){ key, length }, names->at, names->count, sizeof *names->at, key_against_name);
 }
 
 void gr__names_free(gr_tape *t, gr__names *names)

@@ -149,7 +149,7 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     const bool rows = norm_kinds[kind].shares == GR__NORM_OF_ROWS;
     n->kind = kind, n->shape = shape, n->dims = dims, n->momentum = c.momentum;
     n->axis = c.axis ? c.axis : rows ? -1 : 1, n->groups = kind == GR_NORM_GROUP ? groups : rows ? 1 : shape.dim[0];
-    n->eps = c.eps == GR_NONE ? 0 : c.eps ? c.eps : norm_kinds[kind].eps;
+    n->eps = gr__setting(c.eps, norm_kinds[kind].eps);
     norms_check(t, n, &c);
     const bool affine = kind == GR_NORM_INSTANCE ? c.affine : !c.no_affine;
     if (affine) n->weight = gr_param(t, m, "weight", shape, gr_init_constant(1));

@@ -1,5 +1,4 @@
 /* nn/position.c - where in a sequence a row is: waves of many lengths, or a learned row for each position */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 

@@ -6,9 +6,8 @@
 
 static void print_shape_of(FILE *out, const gr_tensor *x)
 {
-    fputc('[', out);
-    for (int i = 0; i < x->rank; i++) fprintf(out, i ? ", %zu" : "%zu", x->dim[i]);
-    fputc(']', out);
+    char text[GR__SHAPE_ROOM];
+    fputs(gr__shape_write(text, x->rank, x->dim), out);
 }
 
 static void print_slot(FILE *out, const gr_slot *s)
@@ -22,7 +21,7 @@ static void print_slot(FILE *out, const gr_slot *s)
     else if (s->frozen) fputs(" (frozen)", out);
 }
 
-static void widen(int *width, const char *text)
+void gr__widen(int *width, const char *text)
 {
     const size_t length = strlen(text);
     if (length < 60 && (int)length > *width) *width = (int)length;
@@ -40,7 +39,7 @@ void gr_print_summary(const gr_module *m, FILE *out)
     struct {
         int name, kind;
     } c = { 6, 6 };
-    for (const gr_module *at = m; at; at = gr_module_next(m, at)) widen(&c.name, name_in_summary(m, at)), widen(&c.kind, at->kind);
+    for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&c.name, name_in_summary(m, at)), gr__widen(&c.kind, at->kind);
     fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", c.name, "module", c.kind, "kind", "parameters", "multiply-adds", "bytes");
     size_t work = 0;
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) {
@@ -78,7 +77,7 @@ static int widest_path(const gr_module *m)
 {
     int width = 0;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
-        if (s->kind == GR_PARAMETER) widen(&width, s->path);
+        if (s->kind == GR_PARAMETER) gr__widen(&width, s->path);
     return width;
 }
 
@@ -231,7 +230,7 @@ size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
 {
     int width = 9;
     size_t unwell = 0;
-    for (const gr_module *m = root; m; m = gr_module_next(root, m)) widen(&width, m->path);
+    for (const gr_module *m = root; m; m = gr_module_next(root, m)) gr__widen(&width, m->path);
     if (out)
         fprintf(out, "%-*s  %8s  %8s  %8s  %8s  %8s  %8s\n", width, "BatchNorm", "values", "updates", "mean off", "sd from", "sd to",
                 "gap");

@@ -1,5 +1,4 @@
 /* nn/recurrent.c - layers and directions of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdio.h>
@@ -111,7 +110,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
     gr_recurrent_config c = config ? *config : (gr_recurrent_config){ 0 };
     if (!c.layers) c.layers = 1;
     const size_t directions = c.bidirectional ? 2 : 1;
-    const size_t room = (parent ? strlen(parent->path) : 0) + (name ? strlen(name) : RECURRENT_NAME) + sizeof "./dropout";
+    const size_t room = gr__stream_room(parent, name, "dropout");
     size_t count, bytes;
     if (!gr_size_mul(c.layers, directions, &count) || !gr_size_mul(count, sizeof(gr_recurrent_weights), &bytes) ||
         !gr_size_add(bytes, sizeof(gr_recurrent) + 2 * room, &bytes))
@@ -120,8 +119,8 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
     gr_recurrent *l = gr_module_make(t, parent, name, kind->kind, bytes);
     if (!l) return NULL;
     l->kind = which, l->input = input, l->hidden = hidden, l->layers = c.layers, l->directions = directions, l->config = c;
-    l->weights = (gr_recurrent_weights *)(l + 1), l->stream = (char *)(l->weights + count), l->noise = l->stream + room;
-    snprintf(l->stream, room, "%s/dropout", l->module.path), snprintf(l->noise, room, "%s/h0", l->module.path);
+    l->weights = (gr_recurrent_weights *)(l + 1), l->stream = gr__stream_name((char *)(l->weights + count), &l->module, "dropout");
+    l->noise = gr__stream_name(l->stream + room, &l->module, "h0");
     recurrent_check(t, l);
     for (size_t k = 0; k < count && !gr_failed(t); k++) {
         const size_t layer = k / directions, in = layer ? directions * hidden : input;

@@ -1,5 +1,4 @@
 /* nn/state.c - state_dict: all that a module saves, by name. */
-#include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdarg.h>

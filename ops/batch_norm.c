@@ -12,6 +12,7 @@
  * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this but the
  * running statistics. These move last, when nothing can fail any more but the note for gr_tape_recover. */
 #include "core/kernel.h"
+#include "core/library.h"
 #include "ops/index.h"
 #include "ops/norm_far.h"
 
@@ -112,7 +113,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     if (o->momentum == GR_NONE && o->running_mean && !o->batches)
         return gr_fail(t, &batch_norm_op, "momentum is GR_NONE, the average over all batches, so batches must count them; got NULL");
     if (o->eps != GR_NONE && !(o->eps >= 0)) return gr_fail(t, &batch_norm_op, "eps must not be negative; got %g", o->eps);
-    s->eps = (gr_real)(o->eps == GR_NONE ? 0 : o->eps ? o->eps : 1e-5);
+    s->eps = (gr_real)gr__setting(o->eps, 1e-5);
     return true;
 }
 
@@ -133,7 +134,7 @@ static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch
     if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
     if (o->batches && !gr_undo_note(t, o->batches, sizeof *o->batches)) return false;
     if (o->batches) ++*o->batches;
-    const double momentum = o->momentum == GR_NONE ? 1 / (double)*o->batches : o->momentum ? o->momentum : 0.1;
+    const double momentum = o->momentum == GR_NONE ? 1 / (double)*o->batches : gr__setting(o->momentum, 0.1);
     const gr_real w = (gr_real)momentum, keep = (gr_real)(1 - momentum), unbiased = (gr_real)s->count / (gr_real)(s->count - 1);
     for (size_t c = 0; c < C; c++) {
         gr_real *const mean = o->running_mean->data + c, *const var = o->running_var->data + c;

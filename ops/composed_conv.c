@@ -1,5 +1,5 @@
 /* ops/composed_conv.c - the twins of convolution and pooling: for each place in the kernel, the values of x that the outputs see there. */
-#include "core/op.h"
+#include "core/library.h"
 #include "ops/composed.h"
 
 typedef struct { size_t kernel[2], stride[2], padding[2], dilation[2], out[2]; } composed_window;
@@ -40,7 +40,7 @@ static gr_tensor *composed_unfold(gr_tape *t, gr_tensor *x, const composed_windo
 
 static size_t composed_setting(int value, int of_w, int otherwise)
 {
-    return of_w == GR_NONE ? 0 : (size_t)(of_w ? of_w : value ? value : otherwise);
+    return (size_t)gr__setting(of_w, value ? value : otherwise);
 }
 
 static void composed_outputs(const gr_tensor *x, composed_window *w)

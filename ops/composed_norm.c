@@ -1,6 +1,6 @@
 /* ops/composed_norm.c - the twins of the normalizations, as a lesson writes them: over any axes first, of which layer, group and instance
  * norm are cases; then RMS norm and batch norm. */
-#include "core/op.h"
+#include "core/library.h"
 #include "ops/composed.h"
 
 /* The last `count` axes. */
@@ -112,7 +112,7 @@ gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor 
         gr_tensor *d = gr_where(t, real, gr_sub(t, x, mean), none);
         var = gr_div(t, gr_sum(t, gr_square(t, d), over, true), n);
     }
-    gr_tensor *root = gr_sqrt(t, gr_add(t, var, gr_scalar(t, o.eps == GR_NONE ? 0 : o.eps ? o.eps : 1e-5)));
+    gr_tensor *root = gr_sqrt(t, gr_add(t, var, gr_scalar(t, gr__setting(o.eps, 1e-5))));
     gr_tensor *y = gr_div(t, gr_where(t, real, gr_sub(t, x, mean), none), root);
     y = gr_where(t, real, composed_affine(t, y, gamma, beta, channels), none);
     if (!y || !o.running_mean || !gr_tape_training(t)) return y;
@@ -120,7 +120,7 @@ gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor 
     gr_tensor *unbiased = gr_mul(t, gr_detach(t, var), gr_div(t, n, gr_sub(t, n, gr_scalar(t, 1))));
     if (!unbiased) return NULL;
     if (o.batches && gr_undo_note(t, o.batches, sizeof *o.batches)) ++*o.batches;
-    const double momentum = o.momentum == GR_NONE ? 1 / (double)*o.batches : o.momentum ? o.momentum : 0.1;
+    const double momentum = o.momentum == GR_NONE ? 1 / (double)*o.batches : gr__setting(o.momentum, 0.1);
     composed_move(t, o.running_mean, mean, momentum), composed_move(t, o.running_var, unbiased, momentum);
     return y;
 }

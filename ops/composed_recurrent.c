@@ -1,6 +1,6 @@
 /* ops/composed_recurrent.c - LSTM, GRU and plain RNN from plain operators: first one step of an LSTM with layer norms, as a lecture shows
  * it; then the norms' other places, batch norms, GRU and RNN, and the loop over time with lengths and directions. */
-#include "core/op.h"
+#include "core/library.h"
 #include "ops/composed.h"
 
 /* ---- One step of an LSTM with layer norms ----
@@ -143,7 +143,7 @@ static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_we
     const gr_recurrent_out failed = { 0 };
     if (!gr_ready(t, NULL, x, w->w_ih, w->w_hh)) return failed;
     const size_t T = x->dim[o.batch_first], B = x->dim[!o.batch_first], H = w->w_hh->dim[1];
-    twin_step p = { .w = w, .H = H, .eps = o.eps == GR_NONE ? 0 : o.eps ? o.eps : 1e-5, .relu = o.relu };
+    twin_step p = { .w = w, .H = H, .eps = gr__setting(o.eps, 1e-5), .relu = o.relu };
     gr_tensor *zeros = gr_zeros(t, GR_SHAPE(B, H)), **h = gr_save(t, (T + 1) * sizeof *h);
     twin_state s = { o.h0 ? o.h0 : zeros, o.c0 ? o.c0 : zeros };
     for (size_t k = 0; k < T && !gr_failed(t); k++) {

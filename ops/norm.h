@@ -12,7 +12,7 @@
  * by definition. */
 #ifndef GR_NORM_H
 #define GR_NORM_H
-#include "ops/ops.h"
+#include "core/tensor.h"
 GR_BEGIN
 
 /* Give the last axes zero mean and unit variance, then scale and shift:

@@ -45,16 +45,6 @@ GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor 
 
 /* ==== Reductions ==== */
 
-/* Axes in any order: GR_AXES(0, -1), or GR_ALL_AXES, which also suits rank 0. */
-typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
-#ifdef __cplusplus
-#define GR_AXES(...) (gr_axes{ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_ALL_AXES (gr_axes{ 0, { 0 } })
-#else
-#define GR_AXES(...) ((gr_axes){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_ALL_AXES ((gr_axes){ 0, { 0 } })
-#endif
-
 /* Over the given axes of x, which are left out of the result, or with keepdim stay in it with size 1. An axis that x lacks or that is
  * given twice is an error.
  *     sum, mean, prod     over nothing: 0, NaN, 1

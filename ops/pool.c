@@ -6,7 +6,7 @@
  * count, and nowhere else. Windows of 2 x 2 side by side have loops of their own, with the same order.
  * Saved: the windows. Where a maximum is, backward finds again: the first x that equals y. */
 #include "core/kernel.h"
-#include "core/op.h"
+#include "core/library.h"
 #include "ops/conv.h"
 
 typedef struct { size_t start, end, count; } pool_window;
@@ -220,7 +220,7 @@ static bool pool_settings(gr_tape *t, const gr_op *op, const gr_pool_config *c, 
     for (int k = 0; k < 2; k++) {
         const bool w = k == 1 && two;
         const int kernel = w && c->kernel_w ? c->kernel_w : c->kernel, stride = w && c->stride_w ? c->stride_w : c->stride;
-        const int padding = !w || !c->padding_w ? c->padding : c->padding_w == GR_NONE ? 0 : c->padding_w;
+        const int padding = w ? (int)gr__setting(c->padding_w, c->padding) : c->padding;
         axis[k] = (pool_axis){ (size_t)kernel, (size_t)(stride ? stride : kernel), (size_t)padding };
         if (padding > kernel / 2) return gr_fail(t, op, "padding can be at most half of the kernel; got %d for a kernel of %d", padding, kernel);
     }

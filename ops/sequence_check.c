@@ -1,4 +1,5 @@
 /* ops/sequence_check.c - the arguments of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, in their order. */
+#include "core/library.h"
 #include "ops/index.h"
 #include "ops/sequence.h"
 
@@ -113,7 +114,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
         return gr_fail(t, op, "momentum must be in [0, 1]; got %g", o->momentum);
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
         s->in[SEQ_LN_IH + 2 * n] = s->bn[n].weight, s->in[SEQ_LN_IH_SHIFT + 2 * n] = s->bn[n].bias;
-    s->momentum = o->momentum == GR_NONE ? 0 : o->momentum == 0 ? 0.1 : o->momentum;
+    s->momentum = gr__setting(o->momentum, 0.1);
     s->lengths = o->lengths ? o->lengths->data : NULL;
     s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
     s->shards = gr_chunks(s->B, 8) < 8 ? gr_chunks(s->B, 8) : 8;
@@ -121,6 +122,6 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     s->first = kind->apart ? 2 * s->H : s->G / s->groups, s->rest = s->H;
     s->batch_first = o->batch_first, s->reverse = o->reverse, s->relu = o->relu;
     s->dh_norm = o->dh_norm, s->dc_norm = kind->has_c ? o->dc_norm : NULL;
-    s->eps = (gr_real)(o->eps == GR_NONE ? 0 : o->eps ? o->eps : 1e-5);
+    s->eps = (gr_real)gr__setting(o->eps, 1e-5);
     return true;
 }

@@ -8,7 +8,6 @@
  * beta^k is a running product in double. m and v below 2^-100 become 0. A g below 2^-58 squares to 0: its square, which would be
  * subnormal at times, is less than half a unit of a v that is not 0. */
 #include "core/kernel.h"
-#include "core/op.h"
 #include "optim/internal.h"
 
 KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict m, gr_real *restrict v, size_t n,
@@ -50,8 +49,7 @@ static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, ada
 static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config, const optim_rule *rule, double default_decay)
 {
     const gr_adam_config c = config ? *config : (gr_adam_config){ 0 };
-    const double beta1 = c.beta1 == GR_NONE ? 0 : c.beta1 == 0 ? 0.9 : c.beta1, beta2 = c.beta2 == GR_NONE ? 0 : c.beta2 == 0 ? 0.999 : c.beta2;
-    const double eps = c.eps == GR_NONE ? 0 : c.eps == 0 ? 1e-8 : c.eps;
+    const double beta1 = gr__setting(c.beta1, 0.9), beta2 = gr__setting(c.beta2, 0.999), eps = gr__setting(c.eps, 1e-8);
     if (gr_failed(t)) return NULL;
     if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1))
         return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, beta1, beta2);
@@ -59,7 +57,7 @@ static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config
     gr_optim *o = gr__optim_new(t, m, rule);
     if (!o) return NULL;
     o->beta1 = beta1, o->beta2 = beta2, o->eps = eps, o->refuse_nonfinite = c.refuse_nonfinite;
-    return gr__optim_ready(t, o, c.lr, c.weight_decay == GR_NONE ? 0 : c.weight_decay == 0 ? default_decay : c.weight_decay, c.decay_all);
+    return gr__optim_ready(t, o, c.lr, gr__setting(c.weight_decay, default_decay), c.decay_all);
 }
 gr_optim *gr_adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adam_rule, 0); }
 gr_optim *gr_adamw_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adamw_rule, 0.01); }

@@ -9,10 +9,9 @@
  *
  * Notes: format, the seed, the optimizer's rule, the number of all tensors, the checksum. Every name of the file must be one of these,
  * and the number must be right, so that nothing is lost or ignored in silence. */
-#include "core/op.h"
-#include "nn/internal.h"
 #include "optim/internal.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(gr_stream) == 2 * sizeof(int64_t), "a stream is saved as two integers");
@@ -184,15 +183,8 @@ static bool demanded_is_there(const checkpoint_reader *r)
 
 static bool is_demanded(const checkpoint_reader *r, const char *name)
 {
-    size_t low = 0, high = r->demanded.items;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(name, r->demanded.item[middle].name);
-        if (!order) return true;
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return false;
+    const gr_safetensors_item key = { .name = name };
+    return bsearch(&key, r->demanded.item, r->demanded.items, sizeof key, item_by_its_name);
 }
 
 /* kept/<path of the module>.<name>: the module must be there, and under that name a kept state or nothing. */
@@ -205,7 +197,8 @@ static bool kept_fits(checkpoint_reader *r, const gr_safetensors_entry *e, check
     const gr__named *const other = gr__names_find(&r->names, key, strlen(key));
     if (other && (!other->slot || other->slot->kind != GR_KEPT))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
-    if (!gr__shape_fits(e->shape))
+    size_t len;
+    if (!gr__shape_len(e->shape, &len))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is no shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
     p->slot = other ? other->slot : NULL;
     return entry_is(r, e, GR_REAL_DTYPE, e->shape);

@@ -1,6 +1,5 @@
 /* optim/clip.c - gradients of no more than a given size: their common norm, or each value. */
 #include "core/kernel.h"
-#include "core/op.h"
 #include "optim/internal.h"
 
 /* In double, in 16 lanes and one tree. */
@@ -27,41 +26,23 @@ KERNEL(void, clamp_all, gr_real *x, size_t n, gr_real max)
 }
 
 #if GR_HOST
-typedef struct { gr_tape *t; gr_optim *o; gr_real number; } clip_work;
+typedef struct {
+    gr_tape *t;
+    gr_optim *o;
+    enum { CLIP_SUM, CLIP_SCALE, CLIP_CLAMP } what;
+    gr_real number; /* the factor, or the largest value */
+} clip_work;
 
-static gr_real *clip_chunk(const clip_work *w, size_t i, size_t *n)
+static void clip_chunk(void *argument, size_t i, int thread)
 {
+    const clip_work *const w = argument;
     const optim_chunk *const c = &w->o->chunk[i];
-    gr_real *const dx = gr__optim_grad(w->t, &w->o->entry[c->entry]);
-    *n = dx ? c->n : 0;
-    return dx ? dx + c->start : NULL;
-}
-
-static void clip_sum_chunk(void *argument, size_t i, int thread)
-{
-    const clip_work *const w = argument;
-    size_t n;
-    const gr_real *const dx = clip_chunk(w, i, &n);
+    gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->start : NULL;
+    const int isa = gr_isa(w->t);
     (void)thread;
-    w->o->partial[i] = square_sum[gr_isa(w->t)](dx, n);
-}
-
-static void clip_scale_chunk(void *argument, size_t i, int thread)
-{
-    const clip_work *const w = argument;
-    size_t n;
-    gr_real *const dx = clip_chunk(w, i, &n);
-    (void)thread;
-    scale_all[gr_isa(w->t)](dx, n, w->number);
-}
-
-static void clip_clamp_chunk(void *argument, size_t i, int thread)
-{
-    const clip_work *const w = argument;
-    size_t n;
-    gr_real *const dx = clip_chunk(w, i, &n);
-    (void)thread;
-    clamp_all[gr_isa(w->t)](dx, n, w->number);
+    if (w->what == CLIP_SUM) w->o->partial[i] = x ? square_sum[isa](x, c->n) : 0;
+    else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->n, w->number);
+    else if (x) clamp_all[isa](x, c->n, w->number);
 }
 
 /* The sum of all chunks' in their order; the parameter where it stops being finite is the error. */
@@ -83,12 +64,12 @@ double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
     if (!gr__optim_is(t, o, "clip_grad_norm")) return (double)NAN;
     if (!(max >= 0)) gr_fail(t, NULL, "clip_grad_norm: the largest norm must be 0 or more; got %g", max);
     if (gr_failed(t)) return (double)NAN;
-    clip_work w = { t, o, 1 };
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_sum_chunk, &w);
+    clip_work w = { t, o, CLIP_SUM, 0 };
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
     const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* PyTorch's */
     if (gr_failed(t) || factor >= 1) return norm;
-    w.number = (gr_real)factor;
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_scale_chunk, &w);
+    w.what = CLIP_SCALE, w.number = (gr_real)factor;
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
     return norm;
 }
 
@@ -96,7 +77,7 @@ bool gr_clip_grad_value(gr_tape *t, gr_optim *o, double max)
 {
     if (!gr__optim_is(t, o, "clip_grad_value")) return false;
     if (!(max >= 0)) return gr_fail(t, NULL, "clip_grad_value: the largest value must be 0 or more; got %g", max);
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_clamp_chunk, &(clip_work){ t, o, (gr_real)max });
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &(clip_work){ t, o, CLIP_CLAMP, (gr_real)max });
     return true;
 }
 #endif

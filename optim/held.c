@@ -1,6 +1,5 @@
 /* optim/held.c - the parameters that an optimizer holds, beside those that its module has now. The tree counts its changes, so that a step
  * looks at the tree only after one. */
-#include "core/op.h"
 #include "optim/internal.h"
 #include <stdio.h>
 #include <string.h>

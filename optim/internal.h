@@ -58,6 +58,5 @@ void gr__optim_look(const gr_optim *o); /* find which entries were freed and whi
 /* False, and the error, when o is NULL or holds parameters of a freed module. False on a tape in error. */
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
 bool gr__optim_misses_none(gr_tape *t, const gr_optim *o); /* else the error: parameters with a gradient that nobody holds */
-gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e); /* NULL when it is to be left alone */
 
 #endif

@@ -1,8 +1,6 @@
 /* optim/optim.c - what all optimizers share: the list of parameters, cut into chunks of a fixed size, and the step over them as
  * one parallel region. */
 #include "core/kernel.h"
-#include "core/op.h"
-#include "nn/internal.h"
 #include "optim/internal.h"
 
 /* 0 when every value is finite, else NaN. */
@@ -104,8 +102,7 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
 {
     if (!gr__optim_is(t, o, "optim_set_group")) return false;
     if (!m) return gr_fail(t, NULL, "optim_set_group: the module is NULL");
-    const double scale = group.lr_scale == GR_NONE ? 0 : group.lr_scale == 0 ? 1 : group.lr_scale;
-    const double decay = group.weight_decay == GR_NONE ? 0 : group.weight_decay == 0 ? o->weight_decay : group.weight_decay;
+    const double scale = gr__setting(group.lr_scale, 1), decay = gr__setting(group.weight_decay, o->weight_decay);
     if (!(scale >= 0 && decay >= 0))
         return gr_fail(t, NULL, "optim_set_group: lr_scale and weight_decay must be 0 or more; got %g and %g", group.lr_scale, group.weight_decay);
     size_t found = 0;
@@ -118,9 +115,37 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
     return found || gr_fail(t, NULL, "optim_set_group: the optimizer has no parameter under %s", *m->path ? m->path : "this root");
 }
 
-/* ---- A step ---- */
+/* ---- The learning rate ---- */
 
-gr_real *gr__optim_grad(gr_tape *t, const optim_entry *e) { return gr_grad(t, e->x); }
+bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule s)
+{
+    if (!gr__optim_is(t, o, "optim_schedule")) return false;
+    if (!(s.factor >= 0)) return gr_fail(t, NULL, "optim_schedule: the factor must be 0 or more; got %g", s.factor);
+    if (s.kind == GR_SCHEDULE_STEP && !s.steps) return gr_fail(t, NULL, "optim_schedule: the period must be 1 step or more");
+    o->schedule = s;
+    return true;
+}
+
+void gr_optim_observe(gr_optim *o, double loss)
+{
+    if (!o || o->schedule.kind != GR_SCHEDULE_PLATEAU) return;
+    const double best = o->rate.best, margin = best < HUGE_VAL ? 1e-4 * (best < 0 ? -best : best) : 0;
+    if (loss < best - margin) {
+        o->rate.best = loss, o->count.bad = 0;
+        return;
+    }
+    if ((size_t)++o->count.bad <= o->schedule.steps) return;
+    o->rate.plateau_scale *= o->schedule.factor, o->count.bad = 0;
+}
+
+double gr_optim_lr(const gr_optim *o)
+{
+    return o ? o->rate.lr * o->rate.plateau_scale * gr_schedule_scale(o->schedule, (size_t)o->count.steps) : (double)NAN;
+}
+void gr_optim_set_lr(gr_optim *o, double lr) { if (o) o->rate.lr = lr; }
+size_t gr_optim_steps(const gr_optim *o) { return o ? (size_t)o->count.steps : 0; }
+
+/* ---- A step ---- */
 
 void gr_optim_zero_grad(gr_optim *o)
 {
@@ -135,7 +160,7 @@ static void optim_check_chunk(void *argument, size_t i, int thread)
 {
     const optim_work *const w = argument;
     const optim_chunk *const c = &w->o->chunk[i];
-    const gr_real *const dx = gr__optim_grad(w->t, &w->o->entry[c->entry]);
+    const gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x);
     (void)thread;
     w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->start, c->n) : 0;
 }
@@ -156,7 +181,7 @@ static void optim_step_chunk(void *argument, size_t i, int thread)
     gr_optim *const o = w->o;
     const optim_chunk *const c = &o->chunk[i];
     const optim_entry *const e = &o->entry[c->entry];
-    const gr_real *const dx = gr__optim_grad(w->t, e);
+    const gr_real *const dx = gr_grad(w->t, e->x);
     const size_t at = e->offset + c->start;
     (void)thread;
     if (!dx) return;
@@ -168,7 +193,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
 {
     const char *wanting = NULL;
     for (size_t i = 0; i < o->entries; i++) {
-        if (gr__optim_grad(t, &o->entry[i])) return true;
+        if (gr_grad(t, o->entry[i].x)) return true;
         if (!wanting && !o->entry[i].slot->frozen) wanting = o->entry[i].slot->path;
     }
     if (wanting) return gr_fail(t, NULL, "%s has no gradient: gr_backward must come before gr_optim_step; gr_print_audit says why", wanting);
@@ -180,10 +205,10 @@ bool gr_optim_step(gr_tape *t, gr_optim *o)
     if (!gr__optim_is(t, o, "optim_step") || !gr__optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
     if (o->refuse_nonfinite && !optim_gradients_are_finite(t, o)) return false;
     for (size_t i = 0; i < o->entries; i++)
-        if (gr__optim_grad(t, &o->entry[i])) o->rule->constants(o, i, gr_optim_lr(o) * o->entry[i].lr_scale);
+        if (gr_grad(t, o->entry[i].x)) o->rule->constants(o, i, gr_optim_lr(o) * o->entry[i].lr_scale);
     gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o });
     for (size_t i = 0; i < o->entries; i++)
-        if (gr__optim_grad(t, &o->entry[i])) gr__was_written(o->entry[i].x);
+        if (gr_grad(t, o->entry[i].x)) gr__was_written(o->entry[i].x);
     o->count.steps++;
     gr__undo_forget(t);
     return true;

@@ -1,9 +1,7 @@
 /* optim/print.c - the parameters of an optimizer as text, to a FILE of the caller's. */
 #include "core/locale.h"
-#include "nn/internal.h"
 #include "optim/audit.h"
 #include "optim/internal.h"
-#include <string.h>
 
 void gr_print_optim(const gr_optim *o, FILE *out)
 {
@@ -15,10 +13,8 @@ void gr_print_optim(const gr_optim *o, FILE *out)
     int width = 9;
     GR__C_LOCALE;
     gr__optim_look(o);
-    for (size_t i = 0; i < o->entries; i++) {
-        const size_t length = o->entry[i].slot ? strlen(o->entry[i].slot->path) : 0;
-        if (length < 60 && (int)length > width) width = (int)length;
-    }
+    for (size_t i = 0; i < o->entries; i++)
+        if (o->entry[i].slot) gr__widen(&width, o->entry[i].slot->path);
     fprintf(out, "%s, %zu parameters, step %lld\n", o->rule->name, o->entries, (long long)o->count.steps);
     fprintf(out, "%-*s  %10s  %12s  shape\n", width, "parameter", "lr", "weight decay");
     for (size_t i = 0; i < o->entries; i++) {
@@ -28,9 +24,8 @@ void gr_print_optim(const gr_optim *o, FILE *out)
             fputc('\n', out);
             continue;
         }
-        fputs("  [", out);
-        for (int k = 0; k < e->x->rank; k++) fprintf(out, k ? ", %zu" : "%zu", e->x->dim[k]);
-        fprintf(out, "]%s\n", e->slot->frozen ? "  frozen" : "");
+        char shape[GR__SHAPE_ROOM];
+        fprintf(out, "  %s%s\n", gr__shape_write(shape, e->x->rank, e->x->dim), e->slot->frozen ? "  frozen" : "");
     }
 }
 
@@ -65,10 +60,8 @@ size_t gr_print_audit(gr_tape *t, const gr_module *m, const gr_optim *o, FILE *o
 {
     int width = 0;
     size_t all = 0, frozen = 0, idle = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
-        const size_t length = strlen(s->path);
-        if (s->kind == GR_PARAMETER && length < 60 && (int)length > width) width = (int)length;
-    }
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
+        if (s->kind == GR_PARAMETER) gr__widen(&width, s->path);
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const gr_audit_entry e = gr_audit(t, s, o);

@@ -1,7 +1,6 @@
-/* optim/schedule.c - the learning rate as a function of the steps done, in plain double arithmetic: the same on every machine. */
-#include "core/kernel.h"
-#include "core/op.h"
-#include "optim/internal.h"
+/* optim/schedule.c - the scale of the learning rate as a function of the steps done, in plain double arithmetic: the same on every machine. */
+#include "core/library.h"
+#include "optim/optim.h"
 
 gr_schedule gr_schedule_constant(void) { return (gr_schedule){ GR_SCHEDULE_CONSTANT, 0, 1, 0 }; }
 gr_schedule gr_schedule_step(size_t every, double factor) { return (gr_schedule){ GR_SCHEDULE_STEP, every, factor, 0 }; }
@@ -34,31 +33,3 @@ double gr_schedule_scale(gr_schedule s, size_t step)
     default: return 1;
     }
 }
-
-bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule s)
-{
-    if (!gr__optim_is(t, o, "optim_schedule")) return false;
-    if (!(s.factor >= 0)) return gr_fail(t, NULL, "optim_schedule: the factor must be 0 or more; got %g", s.factor);
-    if (s.kind == GR_SCHEDULE_STEP && !s.steps) return gr_fail(t, NULL, "optim_schedule: the period must be 1 step or more");
-    o->schedule = s;
-    return true;
-}
-
-void gr_optim_observe(gr_optim *o, double loss)
-{
-    if (!o || o->schedule.kind != GR_SCHEDULE_PLATEAU) return;
-    const double best = o->rate.best, margin = best < HUGE_VAL ? 1e-4 * (best < 0 ? -best : best) : 0;
-    if (loss < best - margin) {
-        o->rate.best = loss, o->count.bad = 0;
-        return;
-    }
-    if ((size_t)++o->count.bad <= o->schedule.steps) return;
-    o->rate.plateau_scale *= o->schedule.factor, o->count.bad = 0;
-}
-
-double gr_optim_lr(const gr_optim *o)
-{
-    return o ? o->rate.lr * o->rate.plateau_scale * gr_schedule_scale(o->schedule, (size_t)o->count.steps) : (double)NAN;
-}
-void gr_optim_set_lr(gr_optim *o, double lr) { if (o) o->rate.lr = lr; }
-size_t gr_optim_steps(const gr_optim *o) { return o ? (size_t)o->count.steps : 0; }

@@ -4,7 +4,6 @@
  *     b = mu b + gain g                  mu = momentum, gain = 1 - dampening; at the first step mu = 0, gain = 1
  *     x = x - lr (look g + ahead b)      momentum: look 0, ahead 1; Nesterov's: look 1, ahead momentum; none: sgd_plain    */
 #include "core/kernel.h"
-#include "core/op.h"
 #include "optim/internal.h"
 
 KERNEL(void, sgd_plain, gr_real *restrict x, const gr_real *restrict dx, size_t n, gr_real decay, gr_real lr)

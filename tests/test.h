@@ -24,9 +24,6 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 #define TEST(name) static void name(__attribute__((unused)) void **state)
 #define FIXTURE(name) static inline int name(__attribute__((unused)) void **state)
 
-/* The larger one. Over floats gcc 12 for ARM64 has an internal error where fmax stands in a loop. */
-static inline double larger(double most, double x) { return x > most ? x : most; }
-
 /* The tape is not in error; or it is, with this very message. */
 #define assert_ok(t) \
     do { \

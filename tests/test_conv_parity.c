@@ -1,6 +1,6 @@
 /* tests/test_conv_parity.c - convolution, pooling and three training steps of a CNN against PyTorch: tests/golden/record_conv.py made the file, and
  * says what is in it. */
-#include "core/io/safetensors.h"
+#include "core/files.h"
 #include "tests/test.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };

@@ -1,5 +1,6 @@
 /* tests/test_files.c - where a saved file goes: through links, beside what killed programs left, under long names. */
 #include "core/io/file.h"
+#include "core/library.h"
 #define FAILING_FILES
 #include "tests/failing.h"
 #include <dirent.h>
@@ -127,7 +128,7 @@ TEST(what_a_living_writer_writes_is_left_alone)
         const pid_t child = fork();
         if (!child) {
             static gr__file f;
-            if (gr__file_create(t, &f, name) && gr__file_write(t, &f, "half", 4)) (void)!write(ready[1], "", 1);
+            if (gr__file_create(gr__tape_failure(t), &f, name) && gr__file_write(gr__tape_failure(t), &f, "half", 4)) (void)!write(ready[1], "", 1);
             close(parent[1]);
             (void)!read(parent[0], name, 1); /* until it is killed, or this program ends */
             _exit(1);
@@ -154,14 +155,14 @@ TEST(two_writers_of_one_path_do_not_meet)
 {
     static gr__file a, b;
     gr_tape *t = gr_tape_new(1, NULL);
-    assert_true(gr__file_create(t, &a, "x") && gr__file_create(t, &b, "x"));
-    assert_true(gr__file_write(t, &a, "first", 5) && gr__file_write(t, &b, "second", 6));
+    assert_true(gr__file_create(gr__tape_failure(t), &a, "x") && gr__file_create(gr__tape_failure(t), &b, "x"));
+    assert_true(gr__file_write(gr__tape_failure(t), &a, "first", 5) && gr__file_write(gr__tape_failure(t), &b, "second", 6));
     assert_int_equal(files("."), 2);
-    assert_true(gr__file_commit(t, &b));
+    assert_true(gr__file_commit(gr__tape_failure(t), &b));
     assert_file_holds("x", "second", 6);
-    assert_true(gr__file_commit(t, &a));
+    assert_true(gr__file_commit(gr__tape_failure(t), &a));
     assert_file_holds("x", "first", 5);
-    assert_true(gr__file_create(t, &a, "x"));
+    assert_true(gr__file_create(gr__tape_failure(t), &a, "x"));
     gr__file_abandon(&a);
     gr__file_abandon(&a);
     assert_int_equal(files("."), 1);
@@ -173,8 +174,8 @@ TEST(only_so_many_may_write_at_a_time)
 {
     static gr__file f[33];
     gr_tape *t = gr_tape_new(1, NULL);
-    for (int i = 0; i < 32; i++) assert_true(gr__file_create(t, &f[i], "x"));
-    assert_false(gr__file_create(t, &f[32], "x"));
+    for (int i = 0; i < 32; i++) assert_true(gr__file_create(gr__tape_failure(t), &f[i], "x"));
+    assert_false(gr__file_create(gr__tape_failure(t), &f[32], "x"));
     assert_message(t, "cannot write 'x': 32 others are writing it");
     for (int i = 0; i < 33; i++) gr__file_abandon(&f[i]);
     gr_tape_free(t);
@@ -187,10 +188,10 @@ TEST(a_stolen_file_is_an_error)
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(save(t, "x", 9));
     for (int replaced = 0; replaced < 2; replaced++) {
-        assert_true(gr__file_create(t, &f, "x") && gr__file_write(t, &f, "half", 4));
+        assert_true(gr__file_create(gr__tape_failure(t), &f, "x") && gr__file_write(gr__tape_failure(t), &f, "half", 4));
         unlink("x.gradus-0.tmp");
         if (replaced) put("x.gradus-0.tmp", "foreign");
-        assert_false(gr__file_commit(t, &f));
+        assert_false(gr__file_commit(gr__tape_failure(t), &f));
         assert_message(t, "cannot replace 'x': No such file or directory");
         assert_holds("x", 9);
         if (replaced) assert_file_holds("x.gradus-0.tmp", "foreign", 7);

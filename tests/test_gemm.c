@@ -109,9 +109,9 @@ static void run_everyhow(product *p, int isa, void *work)
 
 static void *new_work(void)
 {
-    void *work = gr_default_allocator().alloc(NULL, gr__work_bytes());
+    void *work = gr_default_allocator().alloc(NULL, GR__WORK_BYTES);
     assert_non_null(work);
-    memset(work, 0xff, gr__work_bytes()); /* NaNs: nothing may be read that was not written */
+    memset(work, 0xff, GR__WORK_BYTES); /* NaNs: nothing may be read that was not written */
     return work;
 }
 

@@ -1,5 +1,6 @@
 /* tests/test_lstm_module.c - gr_lstm: names, first values, layers and directions, blank rows, failing memory, messages. */
 #include "core/kernel.h"
+#include "core/library.h"
 #include "tests/test.h"
 #include <stdio.h>
 

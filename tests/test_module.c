@@ -1,4 +1,5 @@
 /* tests/test_module.c - the module tree: names, paths, the walk, first values, freezing, tying, kept states, failures. */
+#include "examples/kit/program.h"
 #include "tests/failing.h"
 
 static const gr_init zero = { GR_INIT_CONSTANT, 0, 0, GR_FAN_IN };
@@ -155,7 +156,7 @@ TEST(rules_give_the_spread_that_their_papers_say)
         double mean, std, largest = 0;
         assert_true(gr_param_init(t, net, "w", c[k].init));
         moments(w, &mean, &std);
-        for (size_t i = 0; i < w->len; i++) largest = larger(largest, fabs((double)w->data[i]));
+        for (size_t i = 0; i < w->len; i++) largest = kit_larger(largest, fabs((double)w->data[i]));
         assert_true(fabs(mean) < 0.05 * c[k].std);
         assert_true(fabs(std - c[k].std) < 0.03 * c[k].std);
         assert_true(largest <= c[k].bound * 1.000001 && largest > 2.9 * c[k].std * (c[k].bound < 1 ? 0.59 : 1));

@@ -1,4 +1,5 @@
 /* tests/test_nn.c - the modules: shapes and first values as PyTorch's, forward values, gradients, messages, the summary. */
+#include "examples/kit/program.h"
 #include "tests/failing.h"
 
 /* ---- Linear ---- */
@@ -12,7 +13,7 @@ TEST(linear_starts_as_pytorch_does)
     assert_true(l->weight->rank == 2 && l->weight->dim[0] == 50 && l->weight->dim[1] == 100 && l->bias->len == 50);
     assert_null(bare->bias);
     double largest = 0;
-    for (size_t i = 0; i < l->weight->len; i++) largest = larger(largest, fabs((double)l->weight->data[i]));
+    for (size_t i = 0; i < l->weight->len; i++) largest = kit_larger(largest, fabs((double)l->weight->data[i]));
     assert_true(largest <= 0.1 && largest > 0.0995);
     assert_string_equal(l->bias->path, "fc.bias");
     assert_true(gr_slot_find(net, "fc.bias")->is_norm_or_bias && !gr_slot_find(net, "fc.weight")->is_norm_or_bias);

@@ -1,6 +1,7 @@
 /* tests/test_norms_parity.c - the modules of normalization against PyTorch's: two training steps and an evaluation, with outputs, gradients,
  * state_dict. The values were recorded in float64 by tests/golden/record_norms.py; inputs are exact in float. */
-#include "core/io/safetensors.h"
+#include "core/files.h"
+#include "core/library.h"
 #include "tests/test.h"
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* tests/test_parity.c - the operators and three training steps against PyTorch. The values were recorded in float64 by
  * tests/golden/record_ops.py and record_training.py; inputs are exact in float. */
-#include "core/io/safetensors.h"
+#include "core/files.h"
 #include "tests/test.h"
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* tests/test_recurrent_parity.c - recurrent modules against PyTorch: outputs, states, all gradients, running statistics. The values were
  * recorded in float64 by tests/golden/record_recurrent.py; weights and inputs are exact in float. */
-#include "core/io/safetensors.h"
+#include "core/files.h"
 #include "tests/test.h"
 
 static gr_safetensors *golden;

@@ -1,4 +1,5 @@
 /* tests/test_tape.c - the tape: recording, backward, errors. */
+#include "core/library.h"
 #include "tests/test.h"
 #include "tests/own_ops.h"
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* tests/test_tape_memory.c - the tape: recover and the undo log, reset, marks, the arena, allocations that fail. */
+#include "core/library.h"
 #include "tests/test.h"
 #include "tests/own_ops.h"
 

@@ -1,4 +1,5 @@
 /* tests/test_tensor.c - shapes, making, views, reading, printing. */
+#include "core/library.h"
 #include "tests/test.h"
 #include <stdio.h>
 

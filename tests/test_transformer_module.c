@@ -1,5 +1,6 @@
 /* tests/test_transformer_module.c - Transformer modules by themselves: first values, norms by kind, dropout, positions, residuals, messages, the
  * summary, bits, memory that fails, and what theory says of the sums at the start. */
+#include "examples/kit/program.h"
 #include "tests/failing.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
@@ -9,7 +10,7 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 static double largest(const gr_tensor *x)
 {
     double most = 0;
-    for (size_t i = 0; i < x->len; i++) most = larger(most, fabs((double)x->data[i]));
+    for (size_t i = 0; i < x->len; i++) most = kit_larger(most, fabs((double)x->data[i]));
     return most;
 }
 

@@ -6,7 +6,6 @@
  * the next writer of the same path removes it. A process number would not do: another process may have it by then, or it is
  * one of another machine. Where locks do not work at all, nothing is removed. */
 #include "core/io/file.h"
-#include "core/op.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,9 +17,9 @@
 enum { MOST_WRITERS = 32, MOST_LINKS = 40 };
 
 /* error: errno, right after the call that has failed */
-static void *file_failed_to(gr_tape *t, const char *what, const char *path, int error)
+static void *file_failed_to(gr__failure *e, const char *what, const char *path, int error)
 {
-    return gr_fail_as(t, GR_IO_FAILED, "", "cannot %s '%s': %s", what, path, strerror(error));
+    return gr__fail(e, GR_IO_FAILED, "", "cannot %s '%s': %s", what, path, strerror(error));
 }
 
 static int file_open_patiently(const char *path, int flags, mode_t mode)
@@ -33,17 +32,17 @@ static int file_open_patiently(const char *path, int flags, mode_t mode)
 
 /* ---- Reading ---- */
 
-bool gr__file_open(gr_tape *t, gr__file *f, const char *path)
+bool gr__file_open(gr__failure *e, gr__file *f, const char *path)
 {
     struct stat s;
     *f = (gr__file){ .fd = -1, .path = path };
-    if (gr_failed(t)) return false;
-    if (!path) return gr_fail(t, NULL, "the path of a file to read is NULL");
+    if (gr__has_failed(e)) return false;
+    if (!path) return gr__fail(e, GR_MISUSE, "", "the path of a file to read is NULL");
     f->fd = file_open_patiently(path, O_RDONLY | O_NONBLOCK, 0); /* a FIFO without a writer would block for ever */
-    if (f->fd < 0) return file_failed_to(t, "open", path, errno);
-    if (fstat(f->fd, &s) < 0) file_failed_to(t, "examine", path, errno);
-    else if (!S_ISREG(s.st_mode)) gr_fail_as(t, GR_IO_FAILED, "", "cannot read '%s': it is not a regular file", path);
-    if (gr_failed(t)) {
+    if (f->fd < 0) return file_failed_to(e, "open", path, errno);
+    if (fstat(f->fd, &s) < 0) file_failed_to(e, "examine", path, errno);
+    else if (!S_ISREG(s.st_mode)) gr__fail(e, GR_IO_FAILED, "", "cannot read '%s': it is not a regular file", path);
+    if (gr__has_failed(e)) {
         gr__file_close(f);
         return false;
     }
@@ -51,14 +50,14 @@ bool gr__file_open(gr_tape *t, gr__file *f, const char *path)
     return true;
 }
 
-bool gr__file_read(gr_tape *t, gr__file *f, void *p, size_t bytes)
+bool gr__file_read(gr__failure *e, gr__file *f, void *p, size_t bytes)
 {
-    if (gr_failed(t)) return false;
+    if (gr__has_failed(e)) return false;
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = read(f->fd, (char *)p + done, bytes - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return file_failed_to(t, "read", f->path, errno);
-        if (!n) return gr_fail_as(t, GR_IO_FAILED, "", "cannot read '%s': it became shorter while it was read", f->path);
+        if (n < 0) return file_failed_to(e, "read", f->path, errno);
+        if (!n) return gr__fail(e, GR_IO_FAILED, "", "cannot read '%s': it became shorter while it was read", f->path);
         done += (size_t)n;
     }
     return true;
@@ -98,9 +97,7 @@ static bool file_name_temporary(gr__file *f, unsigned number)
     struct stat s;
     int n = snprintf(f->temporary, room, "%s.gradus-%u.tmp", f->target, number);
     if (n >= 0 && (size_t)n < room && (!lstat(f->temporary, &s) || errno != ENAMETOOLONG)) return true;
-    uint64_t hash = 0xCBF29CE484222325ull; /* FNV-1a */
-    for (const char *c = name; *c; c++) hash = (hash ^ (uint8_t)*c) * 0x100000001B3ull;
-    n = snprintf(f->temporary, room, "%.*sgradus-%016llx-%u.tmp", (int)(name - f->target), f->target, (unsigned long long)hash, number);
+    n = snprintf(f->temporary, room, "%.*sgradus-%016llx-%u.tmp", (int)(name - f->target), f->target, (unsigned long long)gr__hash_text(GR__HASH, name), number);
     return (n >= 0 && (size_t)n < room) || (errno = ENAMETOOLONG, false);
 }
 
@@ -142,43 +139,43 @@ static int file_make_locked(const gr__file *f, mode_t mode)
 }
 
 /* Take the first name that is free; look at all, to remove what is left under the others. */
-static bool file_open_temporary(gr_tape *t, gr__file *f, mode_t mode)
+static bool file_open_temporary(gr__failure *e, gr__file *f, mode_t mode)
 {
     unsigned taken = 0;
     for (unsigned number = 0; number < MOST_WRITERS; number++) {
         const bool named = file_name_temporary(f, number);
-        if (!named && f->fd < 0) return file_failed_to(t, "write", f->path, errno);
+        if (!named && f->fd < 0) return file_failed_to(e, "write", f->path, errno);
         if (!named || !file_name_is_free(f) || f->fd >= 0) continue;
         f->fd = file_make_locked(f, mode);
         if (f->fd >= 0) taken = number;
-        else if (errno != EEXIST) return file_failed_to(t, "write", f->path, errno);
+        else if (errno != EEXIST) return file_failed_to(e, "write", f->path, errno);
     }
-    if (f->fd < 0) return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': %d others are writing it", f->path, MOST_WRITERS);
+    if (f->fd < 0) return gr__fail(e, GR_IO_FAILED, "", "cannot write '%s': %d others are writing it", f->path, MOST_WRITERS);
     return file_name_temporary(f, taken);
 }
 
-bool gr__file_create(gr_tape *t, gr__file *f, const char *path)
+bool gr__file_create(gr__failure *e, gr__file *f, const char *path)
 {
     struct stat old;
     f->fd = -1, f->path = path;
-    if (gr_failed(t)) return false;
-    if (!path) return gr_fail(t, NULL, "the path of a file to write is NULL");
-    if (!*path) return file_failed_to(t, "write", path, ENOENT);
+    if (gr__has_failed(e)) return false;
+    if (!path) return gr__fail(e, GR_MISUSE, "", "the path of a file to write is NULL");
+    if (!*path) return file_failed_to(e, "write", path, ENOENT);
     f->replaces = !stat(path, &old);
-    if (!f->replaces && errno != ENOENT) return file_failed_to(t, "write", path, errno);
-    if (f->replaces && !S_ISREG(old.st_mode)) return gr_fail_as(t, GR_IO_FAILED, "", "cannot write '%s': it is not a regular file", path);
+    if (!f->replaces && errno != ENOENT) return file_failed_to(e, "write", path, errno);
+    if (f->replaces && !S_ISREG(old.st_mode)) return gr__fail(e, GR_IO_FAILED, "", "cannot write '%s': it is not a regular file", path);
     f->mode = f->replaces ? old.st_mode & 07777 : 0;
-    if (!file_follow_links(f)) return file_failed_to(t, "write", path, errno);
-    return file_open_temporary(t, f, f->replaces ? 0600 : 0666);
+    if (!file_follow_links(f)) return file_failed_to(e, "write", path, errno);
+    return file_open_temporary(e, f, f->replaces ? 0600 : 0666);
 }
 
-bool gr__file_write(gr_tape *t, gr__file *f, const void *p, size_t bytes)
+bool gr__file_write(gr__failure *e, gr__file *f, const void *p, size_t bytes)
 {
-    if (gr_failed(t)) return false;
+    if (gr__has_failed(e)) return false;
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = write(f->fd, (const char *)p + done, bytes - done);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return file_failed_to(t, "write", f->path, errno);
+        if (n < 0) return file_failed_to(e, "write", f->path, errno);
         done += (size_t)n;
     }
     return true;
@@ -193,29 +190,29 @@ static int file_sync_patiently(int fd)
 }
 
 /* The new name is on the disk when its folder is. A file system that cannot sync a folder says EINVAL. */
-static bool file_sync_folder(gr_tape *t, gr__file *f)
+static bool file_sync_folder(gr__failure *e, gr__file *f)
 {
     char *const slash = strrchr(f->target, '/');
     const char *folder = ".";
     if (slash) slash[slash == f->target] = 0, folder = f->target;
     const int fd = file_open_patiently(folder, O_RDONLY | O_DIRECTORY, 0);
     const bool synced = fd >= 0 && (!file_sync_patiently(fd) || errno == EINVAL);
-    if (!synced) file_failed_to(t, "write to the disk the folder of", f->path, errno);
+    if (!synced) file_failed_to(e, "write to the disk the folder of", f->path, errno);
     if (fd >= 0) close(fd);
     return synced;
 }
 
 /* The lock is held until the file has its name. */
-bool gr__file_commit(gr_tape *t, gr__file *f)
+bool gr__file_commit(gr__failure *e, gr__file *f)
 {
-    if (!gr_failed(t) && file_sync_patiently(f->fd) < 0) file_failed_to(t, "write to the disk", f->path, errno);
+    if (!gr__has_failed(e) && file_sync_patiently(f->fd) < 0) file_failed_to(e, "write to the disk", f->path, errno);
     if (f->replaces) (void)!fchmod(f->fd, f->mode); /* not every file system can */
-    if (!gr_failed(t) && !file_is_at(f->fd, f->temporary)) file_failed_to(t, "replace", f->path, ENOENT); /* somebody has removed it */
-    if (!gr_failed(t) && rename(f->temporary, f->target) < 0) file_failed_to(t, "replace", f->path, errno);
-    if (gr_failed(t)) {
+    if (!gr__has_failed(e) && !file_is_at(f->fd, f->temporary)) file_failed_to(e, "replace", f->path, ENOENT); /* somebody has removed it */
+    if (!gr__has_failed(e) && rename(f->temporary, f->target) < 0) file_failed_to(e, "replace", f->path, errno);
+    if (gr__has_failed(e)) {
         gr__file_abandon(f);
         return false;
     }
     gr__file_close(f);
-    return file_sync_folder(t, f);
+    return file_sync_folder(e, f);
 }

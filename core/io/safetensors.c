@@ -1,9 +1,9 @@
-/* core/io/safetensors.c - reading files of named tensors. The header's text is for core/io/safetensors_header.c, types are in core/io/dtype.c, the
- * writer in core/io/safetensors_write.c. */
+/* core/io/safetensors.c - reading files of named tensors. core/io/safetensors_header.c parses the header, core/io/dtype.c converts numbers,
+ * core/io/safetensors_write.c is the writer. */
 #include "core/io/checksum.h"
 #include "core/io/file.h"
-#include "core/op.h"
-#include "core/io/safetensors.h"
+#include "core/io/internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 void gr_safetensors_free(gr_safetensors *f)
@@ -25,20 +25,21 @@ static bool is_torch_file(const unsigned char first[8])
 }
 
 /* The length of the header from the first 8 bytes of a file; SIZE_MAX when it cannot be. */
-static size_t header_length(gr_tape *t, const char *path, const unsigned char first[8], size_t file_bytes)
+static size_t header_length(gr__failure *e, const char *path, const unsigned char first[8], size_t file_bytes)
 {
     uint64_t length = 0;
     for (int i = 8; i-- > 0;) length = length << 8 | first[i];
     if (length <= GR__LARGEST_HEADER && length <= file_bytes - 8) return (size_t)length;
-    if (is_torch_file(first)) gr_fail_as(t, GR_BAD_FILE, path, "this is a torch.save file; write it with safetensors.torch.save_file");
+    if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, path, "this is a torch.save file; write it with safetensors.torch.save_file");
     else
-        gr_fail_as(t, GR_BAD_FILE, path, "is no safetensors file, or damaged: its header should be %llu bytes long, but %s", (unsigned long long)length,
+        gr__fail(e, GR_BAD_FILE, path, "is no safetensors file, or damaged: its header should be %llu bytes long, but %s", (unsigned long long)length,
                    length > file_bytes - 8 ? "the file ends before" : "100000000 are the most that is read");
     return SIZE_MAX;
 }
 
 /* A file on its way in. */
 typedef struct {
+    const gr_allocator *memory;
     const char *path;
     const unsigned char *first; /* its first 8 bytes */
     const char *json;           /* the length bytes after them */
@@ -47,31 +48,31 @@ typedef struct {
 } incoming;
 
 /* A file whose header is known; its data is still to be filled in. */
-static gr_safetensors *from_header(gr_tape *t, incoming *in, size_t data_bytes)
+static gr_safetensors *from_header(gr__failure *e, incoming *in, size_t data_bytes)
 {
-    const gr_allocator *const memory = gr_tape_allocator(t);
+    const gr_allocator *const memory = in->memory;
     gr_safetensors *f = gr_memory_new(memory, sizeof *f);
     if (f) f->memory = *memory, f->text_bytes = in->length, f->text = gr_memory_new(memory, in->length);
-    if (!f || !f->text) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: reading '%s'", in->path);
+    if (!f || !f->text) gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", in->path);
     else {
         f->data_bytes = data_bytes;
-        if (gr__safetensors_header(t, f, in->path, in->json, in->length, &in->digits)) {
+        if (gr__safetensors_header(e, f, in->path, in->json, in->length, &in->digits)) {
             f->data = memory->alloc(memory->context, data_bytes ? data_bytes : 1);
-            if (!f->data) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes of '%s'", data_bytes, in->path);
+            if (!f->data) gr__fail(e, GR_NO_MEMORY, "", "out of memory: %zu bytes of '%s'", data_bytes, in->path);
         }
     }
-    if (gr_failed(t)) gr_safetensors_free(f), f = NULL;
+    if (gr__has_failed(e)) gr_safetensors_free(f), f = NULL;
     for (size_t i = 0; f && i < f->count; i++) f->entry[i].data = f->data + f->entry[i].offset;
     return f;
 }
 
 /* A file of another program need not have a checksum. */
-static bool checksum_holds(gr_tape *t, const gr_safetensors *f, const incoming *in)
+static bool checksum_holds(gr__failure *e, const gr_safetensors *f, const incoming *in)
 {
     static const char zeros[GR__CHECKSUM_DIGITS + 1] = "0000000000000000";
     const char *const format = gr_safetensors_note_of(f, "format");
     if (!in->digits && format && !strncmp(format, "gradus ", 7))
-        return gr_fail_as(t, GR_BAD_FILE, in->path, "is a '%s' without a checksum: it is damaged, or written by an older version of gradus", format);
+        return gr__fail(e, GR_BAD_FILE, in->path, "is a '%s' without a checksum: it is damaged, or written by an older version of gradus", format);
     if (!in->digits) return true;
     gr__checksum sum;
     char found[GR__CHECKSUM_LENGTH + 1];
@@ -84,66 +85,59 @@ static bool checksum_holds(gr_tape *t, const gr_safetensors *f, const incoming *
     gr__checksum_add(&sum, f->data, f->data_bytes);
     gr__checksum_text(gr__checksum_value(&sum), found);
     if (!strcmp(found, wanted)) return true;
-    return gr_fail_as(t, GR_BAD_FILE, in->path, "is damaged: its checksum is %s and should be %s", found, wanted);
+    return gr__fail(e, GR_BAD_FILE, in->path, "is damaged: its checksum is %s and should be %s", found, wanted);
 }
 
 /* f, whose data is there now, if its checksum holds. */
-static gr_safetensors *verified(gr_tape *t, gr_safetensors *f, const incoming *in)
+static gr_safetensors *verified(gr__failure *e, gr_safetensors *f, const incoming *in)
 {
-    if (f && !gr_failed(t) && checksum_holds(t, f, in)) return f;
+    if (f && !gr__has_failed(e) && checksum_holds(e, f, in)) return f;
     gr_safetensors_free(f);
     return NULL;
 }
 
-gr_safetensors *gr_safetensors_parse(gr_tape *t, const char *path, const void *bytes, size_t n)
+gr_safetensors *gr__safetensors_parse(gr__failure *e, const gr_allocator *memory, const char *path, const void *bytes, size_t n)
 {
-    if (gr_failed(t)) return NULL;
-    if (!path || (!bytes && n)) return gr_fail_as(t, GR_MISUSE, "safetensors_parse", "%s is NULL", path ? "bytes" : "path");
-    if (n < 8) return gr_fail_as(t, GR_BAD_FILE, path, "%zu bytes are no safetensors file", n);
-    incoming in = { .path = path, .first = bytes, .json = (const char *)bytes + 8, .length = header_length(t, path, bytes, n) };
+    if (gr__has_failed(e)) return NULL;
+    if (!path || (!bytes && n)) return gr__fail(e, GR_MISUSE, "safetensors_parse", "%s is NULL", path ? "bytes" : "path");
+    if (n < 8) return gr__fail(e, GR_BAD_FILE, path, "%zu bytes are no safetensors file", n);
+    incoming in = { memory, path, bytes, (const char *)bytes + 8, header_length(e, path, bytes, n), NULL };
     if (in.length == SIZE_MAX) return NULL;
-    gr_safetensors *const f = from_header(t, &in, n - 8 - in.length);
+    gr_safetensors *const f = from_header(e, &in, n - 8 - in.length);
     if (f) memcpy(f->data, in.json + in.length, f->data_bytes);
-    return verified(t, f, &in);
+    return verified(e, f, &in);
 }
 
-static gr_safetensors *read_from(gr_tape *t, gr__file *file)
+static gr_safetensors *read_from(gr__failure *e, const gr_allocator *memory, gr__file *file)
 {
     unsigned char first[8];
-    if (file->bytes < 8) return gr_fail_as(t, GR_BAD_FILE, file->path, "%zu bytes are no safetensors file", file->bytes);
-    if (!gr__file_read(t, file, first, 8)) return NULL;
-    incoming in = { .path = file->path, .first = first, .length = header_length(t, file->path, first, file->bytes) };
+    if (file->bytes < 8) return gr__fail(e, GR_BAD_FILE, file->path, "%zu bytes are no safetensors file", file->bytes);
+    if (!gr__file_read(e, file, first, 8)) return NULL;
+    incoming in = { memory, file->path, first, NULL, header_length(e, file->path, first, file->bytes), NULL };
     if (in.length == SIZE_MAX) return NULL;
-    char *const json = gr_memory_new(gr_tape_allocator(t), in.length);
-    if (!json) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path);
+    char *const json = gr_memory_new(memory, in.length);
+    if (!json) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path);
     in.json = json;
-    gr_safetensors *f = gr__file_read(t, file, json, in.length) ? from_header(t, &in, file->bytes - 8 - in.length) : NULL;
-    if (f) gr__file_read(t, file, f->data, f->data_bytes);
-    f = verified(t, f, &in);
-    gr_memory_free(gr_tape_allocator(t), json, in.length);
+    gr_safetensors *f = gr__file_read(e, file, json, in.length) ? from_header(e, &in, file->bytes - 8 - in.length) : NULL;
+    if (f) gr__file_read(e, file, f->data, f->data_bytes);
+    f = verified(e, f, &in);
+    gr_memory_free(memory, json, in.length);
     return f;
 }
 
-gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path)
+gr_safetensors *gr__safetensors_open(gr__failure *e, const gr_allocator *memory, const char *path)
 {
     gr__file file;
-    if (!gr__file_open(t, &file, path)) return NULL;
-    gr_safetensors *const f = read_from(t, &file);
+    if (!gr__file_open(e, &file, path)) return NULL;
+    gr_safetensors *const f = read_from(e, memory, &file);
     gr__file_close(&file);
     return f;
 }
 
 const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name)
 {
-    size_t low = 0, high = f && name ? f->count : 0;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(name, f->entry[middle].name);
-        if (!order) return &f->entry[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return NULL;
+    const gr_safetensors_entry key = { .name = name };
+    return f && name && f->count ? bsearch(&key, f->entry, f->count, sizeof key, gr__entry_by_name) : NULL;
 }
 
 const char *gr_safetensors_note_of(const gr_safetensors *f, const char *key)

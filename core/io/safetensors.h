@@ -1,10 +1,13 @@
-/* core/io/safetensors.h - files of named tensors, as the Python package safetensors reads and writes them:
+/* core/io/safetensors.h - files of named tensors, as the Python package safetensors reads and writes them. Reading
+ * and writing is in core/files.h.
  *     8 bytes    N, the length of the header, little-endian
  *     N bytes    JSON: {"fc1.weight": {"dtype": "F32", "shape": [16, 2], "data_offsets": [0, 128]}, ...}
  *     the rest   the values, row-major, little-endian, without holes */
 #ifndef GR_SAFETENSORS_H
 #define GR_SAFETENSORS_H
-#include "core/tensor.h"
+#include "core/memory.h"
+#include "core/shape.h"
+#include <stdint.h>
 GR_BEGIN
 
 typedef enum { GR_F16, GR_BF16, GR_I32, GR_F32, GR_F64, GR_I64, GR_DTYPES } gr_dtype;
@@ -38,17 +41,6 @@ typedef struct {
     size_t entry_room, note_room, text_bytes, data_bytes;
 } gr_safetensors;
 
-/* Read a file and check all of it: no holes, overlaps, duplicate names, sizes that do not fit; rank at most 8; a header of at most
- * 100,000,000 bytes, nested no deeper than 2; and the checksum, when the file has one. No more memory is asked for than the file is
- * long, a small factor aside. NULL on an error. Free with gr_safetensors_free.
- *
- * The checksum is a note of __metadata__, "checksum": "crc64:" and 16 hexadecimal digits: the CRC-64/XZ of the whole file, in which
- * these digits stand as zeros. It covers the length, the header and the data, so that a damaged file is an error and not another
- * model. Every file of gr_state_save and gr_checkpoint_save has one, and a note "format" that begins with "gradus ": without the
- * checksum, a file with such a note is an error too. Files of other programs load without one. */
-GR_API gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path);
-/* The same from memory, which is copied; path only names it in messages. */
-GR_API gr_safetensors *gr_safetensors_parse(gr_tape *t, const char *path, const void *bytes, size_t n);
 GR_API void gr_safetensors_free(gr_safetensors *f);
 
 GR_API const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name); /* NULL when there is none, or for NULL */
@@ -66,26 +58,6 @@ typedef struct {
     gr_shape shape;
     const void *data;
 } gr_safetensors_item;
-
-/* Write n tensors to path, which is replaced as a whole or not at all. The order in the file is that of the Python package, and
- * so is each byte: larger types first, then by name; the header is padded with spaces to a multiple of 8 bytes. notes: key, value,
- * key, value, ... NULL, or NULL. Names and notes are UTF-8, each name and each key is there once. No checksum is added, unless notes
- * has the key "checksum": then the file's checksum is the value that is written, whatever value was given.
- * Where path is a symbolic link, the file that it leads to is written, and the link stays. Replacing asks for the permission to write in the
- * folder; the file's own permissions are kept, and do not protect it.
- * While a file is written it is called path.gradus-0.tmp, or -1 and so on to -31 (a short name where that is too long for the folder),
- * and locked by flock. What a killed program left there is removed by the next save of the same path; what is locked never is. On a
- * network file system whose locks other machines do not see, only one machine may save to a path at a time. */
-GR_API bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes);
-
-/* Bytes of the character of valid UTF-8 at s, 0 when there is none before end. */
-size_t gr__utf8(const char *s, const char *end);
-/* Parse length bytes of header into f, which has memory for its text and knows how many bytes of data follow. *digits: where in json
- * those of the checksum are, or NULL. */
-bool gr__safetensors_header(gr_tape *t, gr_safetensors *f, const char *path, const char *json, size_t length, const char **digits);
-enum { GR__LARGEST_HEADER = 100000000 };
-/* In place and without memory: size bytes each, ordered by compare. */
-void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b));
 
 GR_END
 #endif

@@ -2,14 +2,13 @@
  * first thing that is not as it should be is the error, with its place. Nothing is allocated by a number in the file that was not
  * compared with the file's size. */
 #include "core/io/checksum.h"
-#include "core/op.h"
-#include "core/io/safetensors.h"
+#include "core/io/internal.h"
 #include <string.h>
 
 /* ---- The JSON of a header ---- */
 
 typedef struct {
-    gr_tape *t;
+    gr__failure *e;
     gr_safetensors *f;
     const char *path, *begin, *at, *end;
     char *text; /* where the next decoded string goes: there is room for all of them, as none grows */
@@ -18,7 +17,7 @@ typedef struct {
 
 static void *json_bad(json_cursor *c, const char *what)
 {
-    return gr_fail_as(c->t, GR_BAD_FILE, c->path, "header byte %zu: %s", (size_t)(c->at - c->begin), what);
+    return gr__fail(c->e, GR_BAD_FILE, c->path, "header byte %zu: %s", (size_t)(c->at - c->begin), what);
 }
 
 static char json_next(json_cursor *c) /* the next character that is no white space, still to be taken; 0 at the end */
@@ -139,7 +138,7 @@ static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, s
     memcpy(&old, array, sizeof old);
     const size_t more = *room ? *room * 2 : 16;
     wider = gr_memory_new(&c->f->memory, more * size);
-    if (!wider) return gr_fail_as(c->t, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
+    if (!wider) return gr__fail(c->e, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
     if (old) memcpy(wider, old, count * size);
     gr_memory_free(&c->f->memory, old, *room * size);
     memcpy(array, &wider, sizeof wider);
@@ -172,7 +171,7 @@ static bool read_dtype(json_cursor *c, gr_safetensors_entry *e)
     int k = 0;
     while (k < GR_DTYPES && strcmp(name, gr_dtype_name((gr_dtype)k)) != 0) k++;
     if (k == GR_DTYPES)
-        return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' is of type %s; F64, F32, F16, BF16, I64 and I32 can be read", e->name, name);
+        return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' is of type %s; F64, F32, F16, BF16, I64 and I32 can be read", e->name, name);
     e->dtype = (gr_dtype)k;
     return true;
 }
@@ -185,7 +184,7 @@ static bool sizes_agree(json_cursor *c, gr_safetensors_entry *e, const size_t of
     fits = fits && gr_size_mul(e->len, gr_dtype_bytes(e->dtype), &e->bytes) && offsets[0] <= offsets[1];
     e->offset = offsets[0];
     if (fits && offsets[1] - offsets[0] == e->bytes) return true;
-    return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s': its type and shape do not fill its bytes %zu .. %zu", e->name, offsets[0], offsets[1]);
+    return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s': its type and shape do not fill its bytes %zu .. %zu", e->name, offsets[0], offsets[1]);
 }
 
 /* One of dtype, shape and data_offsets; seen has a bit for each that was read. */
@@ -253,7 +252,7 @@ static int entry_by_offset(const void *a, const void *b)
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
     return strcmp(x->name, y->name);
 }
-static int entry_by_name(const void *a, const void *b)
+int gr__entry_by_name(const void *a, const void *b)
 {
     return strcmp(((const gr_safetensors_entry *)a)->name, ((const gr_safetensors_entry *)b)->name);
 }
@@ -270,22 +269,22 @@ static bool whole_is_sound(json_cursor *c)
     gr__sort(f->entry, f->count, sizeof *f->entry, entry_by_offset);
     for (size_t i = 0; i < f->count; end = f->entry[i].offset + f->entry[i].bytes, i++)
         if (f->entry[i].offset != end)
-            return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' begins at byte %zu, but the data before it ends at %zu", f->entry[i].name,
+            return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' begins at byte %zu, but the data before it ends at %zu", f->entry[i].name,
                               f->entry[i].offset, end);
     if (end != f->data_bytes)
-        return gr_fail_as(c->t, GR_BAD_FILE, c->path, "the header tells of %zu bytes of data, but %zu follow it", end, f->data_bytes);
-    gr__sort(f->entry, f->count, sizeof *f->entry, entry_by_name);
+        return gr__fail(c->e, GR_BAD_FILE, c->path, "the header tells of %zu bytes of data, but %zu follow it", end, f->data_bytes);
+    gr__sort(f->entry, f->count, sizeof *f->entry, gr__entry_by_name);
     gr__sort(f->note, f->notes, sizeof *f->note, note_by_key);
     for (size_t i = 1; i < f->count; i++)
-        if (!entry_by_name(f->entry + i - 1, f->entry + i)) return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' appears twice", f->entry[i].name);
+        if (!gr__entry_by_name(f->entry + i - 1, f->entry + i)) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' appears twice", f->entry[i].name);
     for (size_t i = 1; i < f->notes; i++)
-        if (!note_by_key(f->note + i - 1, f->note + i)) return gr_fail_as(c->t, GR_BAD_FILE, c->path, "'%s' appears twice in __metadata__", f->note[i].key);
+        if (!note_by_key(f->note + i - 1, f->note + i)) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' appears twice in __metadata__", f->note[i].key);
     return true;
 }
 
-bool gr__safetensors_header(gr_tape *t, gr_safetensors *f, const char *path, const char *json, size_t length, const char **digits)
+bool gr__safetensors_header(gr__failure *e, gr_safetensors *f, const char *path, const char *json, size_t length, const char **digits)
 {
-    json_cursor c = { .t = t, .f = f, .path = path, .begin = json, .at = json, .end = json + length, .text = f->text };
+    json_cursor c = { .e = e, .f = f, .path = path, .begin = json, .at = json, .end = json + length, .text = f->text };
     if (!read_header(&c) || !whole_is_sound(&c)) return false;
     *digits = c.digits;
     return true;

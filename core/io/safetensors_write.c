@@ -1,36 +1,9 @@
 /* core/io/safetensors_write.c - writing files of named tensors, byte for byte as the Python package does. */
 #include "core/io/checksum.h"
 #include "core/io/file.h"
-#include "core/op.h"
-#include "core/io/safetensors.h"
+#include "core/io/internal.h"
 #include <stdio.h>
 #include <string.h>
-
-/* ---- Order, for the reader too ---- */
-
-static void sort_swap(char *a, char *b, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        const char c = a[i];
-        a[i] = b[i], b[i] = c;
-    }
-}
-
-static void sort_sift(char *base, size_t root, size_t n, size_t size, int (*compare)(const void *, const void *))
-{
-    for (size_t child; (child = 2 * root + 1) < n; root = child) {
-        if (child + 1 < n && compare(base + child * size, base + (child + 1) * size) < 0) child++;
-        if (compare(base + root * size, base + child * size) >= 0) return;
-        sort_swap(base + root * size, base + child * size, size);
-    }
-}
-
-void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b)) /* heapsort */
-{
-    char *const p = base;
-    for (size_t i = n / 2; i-- > 0;) sort_sift(p, i, n, size, compare);
-    for (size_t i = n; i-- > 1;) sort_swap(p, p + i * size, size), sort_sift(p, 0, i, size, compare);
-}
 
 /* ---- The header: written twice, first to count its bytes ---- */
 
@@ -138,90 +111,93 @@ static void seal(header_text *head, const unsigned char length[8], const gr_safe
     memcpy(head->p + head->checksum, text, GR__CHECKSUM_LENGTH);
 }
 
-static bool write_items(gr_tape *t, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
+static bool write_items(gr__failure *e, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
 {
     unsigned char length[8];
     for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)head->n >> 8 * i);
     if (head->checksum) seal(head, length, items, n);
-    if (!gr__file_write(t, file, length, 8) || !gr__file_write(t, file, head->p, head->n)) return false;
+    if (!gr__file_write(e, file, length, 8) || !gr__file_write(e, file, head->p, head->n)) return false;
     for (size_t i = 0; i < n; i++)
-        if (!gr__file_write(t, file, items[i]->data, item_bytes(items[i]))) return false;
+        if (!gr__file_write(e, file, items[i]->data, item_bytes(items[i]))) return false;
     return true;
 }
 
-static bool names_are_new(gr_tape *t, const char *path, const gr_safetensors_item *const *items, size_t n)
+static bool names_are_new(gr__failure *e, const char *path, const gr_safetensors_item *const *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (i && !strcmp(items[i - 1]->name, items[i]->name)) return gr_fail(t, NULL, "cannot write '%s': '%s' appears twice", path, items[i]->name);
-        if (!strcmp(items[i]->name, "__metadata__")) return gr_fail(t, NULL, "cannot write '%s': no tensor may be called __metadata__", path);
+        if (i && !strcmp(items[i - 1]->name, items[i]->name)) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' appears twice", path, items[i]->name);
+        if (!strcmp(items[i]->name, "__metadata__")) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': no tensor may be called __metadata__", path);
     }
     return true;
 }
 
-static bool write_sorted(gr_tape *t, const char *path, const gr_safetensors_item *const *items, size_t n, const char *const *notes)
+static bool write_sorted(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *const *items, size_t n,
+                         const char *const *notes)
 {
     header_text head = { 0 };
     const char *culprit = NULL;
-    if (!header_put_all(&head, items, n, notes, &culprit)) return gr_fail(t, NULL, "cannot write '%s': '%s' is not UTF-8", path, culprit);
+    if (!header_put_all(&head, items, n, notes, &culprit)) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is not UTF-8", path, culprit);
     if (head.n > GR__LARGEST_HEADER)
-        return gr_fail(t, NULL, "cannot write '%s': its header would be %zu bytes long, and %d are the most that is read", path, head.n, GR__LARGEST_HEADER);
-    const gr_allocator *const memory = gr_tape_allocator(t);
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': its header would be %zu bytes long, and %d are the most that is read", path, head.n, GR__LARGEST_HEADER);
     const size_t bytes = head.n;
     head.p = gr_memory_new(memory, bytes);
-    if (!head.p) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
+    if (!head.p) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
     header_put_all(&head, items, n, notes, &culprit);
     gr__file file;
-    bool written = gr__file_create(t, &file, path);
-    if (written && !write_items(t, &file, &head, items, n)) gr__file_abandon(&file), written = false;
-    written = written && gr__file_commit(t, &file);
+    bool written = gr__file_create(e, &file, path);
+    if (written && !write_items(e, &file, &head, items, n)) gr__file_abandon(&file), written = false;
+    written = written && gr__file_commit(e, &file);
     gr_memory_free(memory, head.p, bytes);
     return written;
 }
 
 /* What the reader would refuse, and what has no memory, is not written. */
-static bool item_is_sound(gr_tape *t, const char *path, const gr_safetensors_item *item, size_t i, size_t *sum)
+static bool item_is_sound(gr__failure *e, const char *path, const gr_safetensors_item *item, size_t i, size_t *sum)
 {
-    if (!item->name) return gr_fail(t, NULL, "cannot write '%s': item %zu has no name", path, i);
+    char shape[GR__SHAPE_ROOM];
+    if (!item->name) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': item %zu has no name", path, i);
     if ((unsigned)item->dtype >= GR_DTYPES)
-        return gr_fail(t, NULL, "cannot write '%s': '%s' is of type %d; the types are 0 .. %d", path, item->name, (int)item->dtype, GR_DTYPES - 1);
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of type %d; the types are 0 .. %d", path, item->name, (int)item->dtype, GR_DTYPES - 1);
     if (item->shape.rank < 0 || item->shape.rank > GR_MAX_RANK)
-        return gr_fail(t, NULL, "cannot write '%s': '%s' is of rank %d; a rank is 0 .. %d", path, item->name, item->shape.rank, GR_MAX_RANK);
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of rank %d; a rank is 0 .. %d", path, item->name, item->shape.rank, GR_MAX_RANK);
     size_t bytes = 1;
     bool fits = true;
     for (int k = 0; fits && k < item->shape.rank; k++) fits = gr_size_mul(bytes, item->shape.dim[k], &bytes);
     if (!fits || !gr_size_mul(bytes, gr_dtype_bytes(item->dtype), &bytes) || !gr_size_add(*sum, bytes, sum))
-        return gr_fail(t, NULL, "cannot write '%s': '%s', %s, is too large for this machine", path, item->name, gr_shape_name(t, item->shape));
-    if (!item->data && bytes) return gr_fail(t, NULL, "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name, gr_shape_name(t, item->shape));
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s', %s, is too large for this machine", path, item->name,
+                        gr__shape_write(shape, item->shape.rank, item->shape.dim));
+    if (!item->data && bytes) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name,
+                        gr__shape_write(shape, item->shape.rank, item->shape.dim));
     return true;
 }
 
-static bool notes_are_sound(gr_tape *t, const char *path, const char *const *notes)
+static bool notes_are_sound(gr__failure *e, const char *path, const char *const *notes)
 {
     for (size_t i = 0; notes && notes[i]; i += 2) {
-        if (!notes[i + 1]) return gr_fail(t, NULL, "cannot write '%s': the note '%s' has no value", path, notes[i]);
+        if (!notes[i + 1]) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': the note '%s' has no value", path, notes[i]);
         for (size_t k = 0; k < i; k += 2)
-            if (!strcmp(notes[k], notes[i])) return gr_fail(t, NULL, "cannot write '%s': the note '%s' appears twice", path, notes[i]);
+            if (!strcmp(notes[k], notes[i])) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': the note '%s' appears twice", path, notes[i]);
     }
     return true;
 }
 
-bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes)
+bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *items, size_t n,
+                           const char *const *notes)
 {
-    if (gr_failed(t)) return false;
-    if (!path) return gr_fail(t, NULL, "the path of a file to write is NULL");
-    if (!items && n) return gr_fail(t, NULL, "cannot write '%s': items is NULL, but n is %zu", path, n);
+    if (gr__has_failed(e)) return false;
+    if (!path) return gr__fail(e, GR_MISUSE, "", "the path of a file to write is NULL");
+    if (!items && n) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': items is NULL, but n is %zu", path, n);
     size_t bytes, sum = 0;
     for (size_t i = 0; i < n; i++)
-        if (!item_is_sound(t, path, &items[i], i, &sum)) return false;
-    if (!notes_are_sound(t, path, notes)) return false;
-    const gr_allocator *const memory = gr_tape_allocator(t);
+        if (!item_is_sound(e, path, &items[i], i, &sum)) return false;
+    if (!notes_are_sound(e, path, notes)) return false;
     const gr_safetensors_item **const sorted = gr_size_mul(n, sizeof *sorted, &bytes) ? gr_memory_new(memory, bytes) : NULL;
-    if (!sorted) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
+    if (!sorted) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
     for (size_t i = 0; i < n; i++) sorted[i] = &items[i];
     gr__sort(sorted, n, sizeof *sorted, item_by_name);
-    bool written = names_are_new(t, path, sorted, n);
+    bool written = names_are_new(e, path, sorted, n);
     gr__sort(sorted, n, sizeof *sorted, item_by_type_and_name);
-    written = written && write_sorted(t, path, sorted, n, notes);
+    written = written && write_sorted(e, memory, path, sorted, n, notes);
     gr_memory_free(memory, sorted, bytes);
     return written;
 }

@@ -1,6 +1,6 @@
 /* examples/kit/file.c - files, read once; written as the library writes its own (core/io/file.h). */
 #include "examples/kit/file.h"
-#include "core/op.h"
+#include "core/library.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -70,13 +70,13 @@ static bool fails(gr_tape *t, const char *path, int error)
 kit_file kit_file_begin(gr_tape *t, const char *path)
 {
     kit_file f = { 0 };
-    if (!gr__file_create(t, &f.file, path)) return f;
+    if (!gr__file_create(gr__tape_failure(t), &f.file, path)) return f;
     const int fd = fcntl(f.file.fd, F_DUPFD_CLOEXEC, 3);
     f.out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (f.out) return f;
     fails(t, path, errno);
     if (fd >= 0) close(fd);
-    gr__file_commit(t, &f.file); /* on a tape in error it gives the file up */
+    gr__file_abandon(&f.file);
     return f;
 }
 
@@ -91,17 +91,15 @@ bool kit_file_end(gr_tape *t, kit_file *f)
     }
     if (fclose(f->out) != 0 && !gr_failed(t)) fails(t, f->file.path, errno);
     f->out = NULL;
-    return gr__file_commit(t, &f->file);
+    return gr__file_commit(gr__tape_failure(t), &f->file);
 }
 
 bool kit_can_write(gr_tape *t, const char *flag, const char *path)
 {
     gr__file f;
+    gr__failure trial = { 0 };
     if (!path || gr_failed(t)) return !gr_failed(t);
-    gr_tape *const trial = gr_tape_new(0, NULL); /* for its message */
-    if (gr__file_create(trial, &f, path)) gr_fail(trial, NULL, "only a trial"), gr__file_commit(trial, &f);
-    else if (trial) gr_fail_as(t, gr_error_code(trial), "", "--%s: %s", flag, gr_message(trial));
-    else gr_fail_as(t, GR_NO_MEMORY, "", "--%s: out of memory", flag);
-    gr_tape_free(trial);
-    return !gr_failed(t);
+    if (!gr__file_create(&trial, &f, path)) return gr_fail_as(t, trial.code, "", "--%s: %s", flag, trial.message);
+    gr__file_abandon(&f);
+    return true;
 }

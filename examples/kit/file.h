@@ -2,6 +2,7 @@
 #ifndef KIT_FILE_H
 #define KIT_FILE_H
 #include "core/io/file.h"
+#include "core/tape.h"
 #include <stdio.h>
 
 /* What a regular file held, and a 0 behind it. data: memory of the tape's allocator, freed with kit_bytes_free. */

@@ -96,7 +96,7 @@ const char *kit_cpu(char *name, size_t bytes)
 
 uint64_t kit_hash(uint64_t hash, const void *data, size_t n)
 {
-    for (const unsigned char *p = data, *end = p + n; p < end; p++) hash = (hash ^ *p) * 0x100000001b3;
+    for (const unsigned char *p = data, *end = p + n; p < end; p++) hash = gr__hash(hash, *p);
     return hash;
 }
 

@@ -1,6 +1,7 @@
 /* examples/kit/program.h - what a program as a whole needs: exit codes, its standard streams, Ctrl-C, the machine. */
 #ifndef KIT_PROGRAM_H
 #define KIT_PROGRAM_H
+#include "core/base.h"
 #include "nn/module.h"
 
 enum {
@@ -42,7 +43,7 @@ const char *kit_cpu(char *name, size_t bytes); /* as /proc/cpuinfo has it, else 
 #endif
 
 /* A hash that goes on from hash over n bytes (FNV-1a, 64 bits); the first goes on from KIT_HASH. */
-#define KIT_HASH UINT64_C(0xcbf29ce484222325)
+#define KIT_HASH GR__HASH
 uint64_t kit_hash(uint64_t hash, const void *data, size_t n);
 /* Of all names and values under m: the same bits, the same fingerprint. */
 uint64_t kit_fingerprint(const gr_module *m);

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         else filter = argv[i];
     }
     isa = gr__isa_choose(getenv("GRADUS_ISA"));
-    work = gr_default_allocator().alloc(NULL, gr__work_bytes());
+    work = gr_default_allocator().alloc(NULL, GR__WORK_BYTES);
     if (isa < 0 || !work || rounds < 1) return fprintf(stderr, "no such instruction set here, no memory, or no rounds\n"), 2;
     setenv("OPENBLAS_NUM_THREADS", "1", 1), setenv("MKL_NUM_THREADS", "1", 1), setenv("OMP_NUM_THREADS", "1", 1);
     blas[OPENBLAS] = load("GRADUS_OPENBLAS", "libopenblas.so.0"), blas[MKL] = load("GRADUS_MKL", "libmkl_rt.so.2");

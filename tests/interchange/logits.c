@@ -4,7 +4,7 @@
  *
  * WEIGHTS is a state_dict with the modules lstm and fc (examples/seq_mnist_lstm --save, or a PyTorch module); IMAGES holds the tensor
  * "images" [N, T, I], OUT gets the tensor "logits" [N, C]. Sizes, and whether the norms of the paper are there, are read off WEIGHTS. */
-#include "core/io/safetensors.h"
+#include "core/files.h"
 #include "gradus.h"
 
 typedef struct { gr_module *net; gr_lstm *lstm; gr_linear_module *fc; } row_reader;

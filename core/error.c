@@ -1,0 +1,38 @@
+/* core/error.c - the error of a tape. */
+#include "core/internal.h"
+
+gr__failure *gr__tape_failure(gr_tape *t) { return t ? &t->failure : NULL; }
+
+/* "name in place: message" while a module runs. */
+static void fail(gr_tape *t, gr_error code, const char *name, const char *format, va_list arguments)
+{
+    char named[sizeof t->failure.message];
+    if (gr_failed(t)) return;
+    if (name && *name && t->place && *t->place) snprintf(named, sizeof named, "%s in %s", name, t->place), name = named;
+    gr__fail_with(&t->failure, code, name, format, arguments);
+}
+
+void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(t, GR_MISUSE, op ? op->name : "", format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(t, code, name, format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+bool gr_failed(const gr_tape *t) { return !t || t->failure.code; }
+gr_error gr_error_code(const gr_tape *t) { return t ? t->failure.code : GR_NO_MEMORY; }
+const char *gr_message(const gr_tape *t)
+{
+    return t ? t->failure.message : "there is no tape: gr_tape_new returned NULL, because memory is out or header and library differ (GR_REAL_DOUBLE, GR_VERSION)";
+}
