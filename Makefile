@@ -115,10 +115,11 @@ fuzzers: $(FUZZERS)
 msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
 
 # Gates: what is true of the sources and of the objects.
-CHECKS  := check-layers check-symbols check-vector check-names check-headers check-lines check-readme check-fetch check-remove
+CHECKS  := check-layers check-circles check-symbols check-vector check-names check-headers check-lines check-readme check-fetch check-remove
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
 check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
+check-circles: both ; @tests/tools/check_circles.sh '$(CC)' $(B)/$(CONFIG)/float $(LIBRARY)
 check-symbols: both ; @tests/tools/check_symbols.sh $(B)/$(CONFIG)/float && tests/tools/check_symbols.sh $(B)/$(CONFIG)/double
 check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
 check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/gradus.c && \
@@ -165,7 +166,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make                  the library, and every example beside its source: examples/NAME
 #: make test             the tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
 #: make test-dive        those of the deep dive and of the plotting library
-#: make check            the gates on sources and objects: layers, symbols, vectorised kernels, headers, lengths, README, removals
+#: make check            the gates on sources and objects: layers, circles, symbols, vectorised kernels, headers, lengths, README, removals
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments

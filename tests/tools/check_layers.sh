@@ -1,6 +1,7 @@
 #!/bin/sh
 # check_layers.sh DIR: includes, and calls between the objects in DIR, run one way: core <- ops <- nn <- optim <- examples <- tests, and in
-# examples kit <- plot <- dive, kit <- norms <- dive, all <- the programs. core/internal.h belongs to core (and to tests).
+# examples kit <- plot <- dive, kit <- norms <- dive, all <- the programs. core/internal.h belongs to core (and to tests). core/io includes no
+# header that knows the tape.
 bad=0
 
 find core ops nn optim examples -name '*.[ch]' -exec awk '
@@ -24,6 +25,10 @@ find core ops nn optim examples -name '*.[ch]' -exec awk '
         printf "%s:%d: the include of %s %s\n", FILENAME, FNR, quoted[2], why; found = 1
     }
     END { exit found }' {} + || bad=1
+
+for d in "$1"/core/io/*.d; do
+    ! grep -q 'core/tape[.]h' "$d" || { echo "${d#"$1"/}: this file includes core/tape.h, or a header that does"; bad=1; }
+done
 
 names=$(mktemp) || exit 2
 trap 'rm -f "$names"' EXIT
