@@ -1,7 +1,7 @@
 /* tests/test_program_cnn_norms.c - examples/cnn_norms as its users see it. */
 #include "tests/program.h"
 
-#define TINY "--data", data, "--steps", "4", "--eval-every", "4", "--batch", "8", "--smallest", "4", "--factor", "2"
+#define TINY "--data", data, "--threads", "1", "--steps", "4", "--eval-every", "4", "--batch", "8", "--smallest", "4", "--factor", "2"
 
 TEST(each_batch_has_its_table_and_all_have_one)
 {
