@@ -109,9 +109,9 @@ TEST(a_bad_value_is_named_with_what_is_allowed)
         { "--save=", "prog: --save needs FILE; got \"\"\n" },
         { "--save", "prog: --save needs FILE after it\n" },
         { "--quiet=yes", "prog: --quiet takes no value; got \"yes\"\n" },
-        { "-q", "prog: \"-q\" is no flag: flags begin with --, and --help lists them\n" },
-        { "--", "prog: \"--\" is no flag: flags begin with --, and --help lists them\n" },
-        { "mnist", "prog: \"mnist\" is no flag: flags begin with --, and --help lists them\n" },
+        { "-q", "prog: \"-q\" is not a flag: flags begin with --, and --help lists them\n" },
+        { "--", "prog: \"--\" is not a flag: flags begin with --, and --help lists them\n" },
+        { "mnist", "prog: \"mnist\" is not a flag: flags begin with --, and --help lists them\n" },
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         options o;

@@ -19,7 +19,7 @@ void kit_arms_free(kit_arms *a)
     a->n = 0;
 }
 
-/* What is wrong on an arm's tape is wrong with the whole; but numbers out of the finite stop that arm alone. */
+/* An error on an arm's tape becomes an error of the run, except for NaN and infinity, which stop only that arm. */
 static bool arm_is_well(kit_run *r, kit_arm *arm)
 {
     if (gr_failed(arm->tape) && gr_error_code(arm->tape) != GR_NOT_FINITE)
@@ -28,7 +28,7 @@ static bool arm_is_well(kit_run *r, kit_arm *arm)
     return !gr_failed(r->tape);
 }
 
-/* After the first backward: a parameter that will not learn is worth a word. */
+/* Print the audit after the first backward, if a parameter does not learn. */
 static void audit(kit_arm *arm)
 {
     if (gr_failed(arm->tape) || !gr_print_audit(arm->tape, arm->net, arm->optim, NULL)) return;
@@ -73,7 +73,7 @@ static void note_marks(const kit_arms *a, kit_arm *arm)
     }
 }
 
-/* All arms over the test set, batch by batch. */
+/* Evaluate all arms on the test set, batch by batch, so that a batch is made once. */
 static void evaluate(kit_run *r, kit_arms *a)
 {
     for (size_t i = 0; i < a->n; i++) a->arm[i].tested = (kit_score){ 0 };
@@ -109,7 +109,7 @@ static void print_evaluation(const kit_arms *a, size_t step)
     putchar('\n'), fflush(stdout);
 }
 
-/* Where the arms stand, for the line of progress. */
+/* The text of the progress line: the recent training loss of each arm. */
 static const char *standing(const kit_arms *a, size_t step, char *text, size_t bytes)
 {
     int used = snprintf(text, bytes, "%s  step %zu/%zu", a->title, step, a->steps);
@@ -138,7 +138,7 @@ static bool build(kit_run *r, kit_arms *a)
     return !gr_failed(r->tape);
 }
 
-/* A step of all arms that live, of which the first to go changes. Returns how many live on. */
+/* Take one step with every arm that has not diverged; another arm goes first each time. Returns how many arms have still not diverged. */
 static size_t take_step(kit_run *r, kit_arms *a, size_t step, size_t *samples)
 {
     const void *const batch = a->source.batch(a->source.data, true, step, samples);

@@ -80,7 +80,7 @@ void kit_batches_free(gr_tape *t, kit_batches *b)
     *b = (kit_batches){ 0 };
 }
 
-/* The order of an epoch is a draw of its own, so that any epoch can be entered without walking through those before. */
+/* Each epoch's order starts at its own counter of the stream, so that a resumed run can begin with any epoch. */
 static void shuffle(const gr_tape *t, kit_batches *b, size_t epoch)
 {
     gr_stream s = gr_stream_new(gr_tape_seed(t), "train/shuffle");

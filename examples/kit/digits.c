@@ -1,13 +1,13 @@
-/* examples/kit/digits.c - strokes with random slant, turn, size, thickness, shift and noise.
+/* examples/kit/digits.c - strokes with random slant, rotation, size, thickness, shift and noise.
  *
- * A digit is one of a few skeletons: points in a box of 100 by 100, joined by a smooth curve through all of them (Catmull and
- * Rom 1974), a point given twice being a corner. The points are shaken, the whole is sheared, turned, scaled and shifted,
- * then drawn as a pen with a round tip. Only + - * / and sqrt are used, which IEEE 754 fixes: the same bytes everywhere. */
+ * A digit is one of a few skeletons: points in a box of 100 by 100. A smooth curve goes through all points (Catmull and Rom 1974); a point
+ * that is given twice is a corner. Each point is moved at random, the skeleton is sheared, rotated, scaled and shifted, and a pen with a
+ * round tip draws the curve. The code uses only + - * / and sqrt, which IEEE 754 defines exactly, so the bytes are the same everywhere. */
 #include "examples/kit/digits.h"
 #include <math.h>
 #include <string.h>
 
-enum { UP = -1, MOST_POINTS = 24, PIECES = 5, DRAWS = 4096 }; /* UP lifts the pen; DRAWS: random words set aside for a digit */
+enum { UP = -1, MOST_POINTS = 24, PIECES = 5, DRAWS = 4096 }; /* UP lifts the pen; DRAWS is the number of random words reserved for each digit */
 
 /* clang-format off */
 typedef struct { signed char label, n, xy[2 * MOST_POINTS]; } skeleton;
@@ -49,7 +49,7 @@ typedef struct { double xx, xy, yx, yy, x0, y0; } hand;
 static hand random_hand(gr_stream *s)
 {
     const double height = gr_stream_uniform(s, 14, 21), width = height * gr_stream_uniform(s, 0.65, 1.05);
-    const double slant = gr_stream_uniform(s, -0.15, 0.45), half = gr_stream_uniform(s, -0.1, 0.1); /* tan of half the turn */
+    const double slant = gr_stream_uniform(s, -0.15, 0.45), half = gr_stream_uniform(s, -0.1, 0.1); /* tan of half the angle of rotation */
     const double c = (1 - half * half) / (1 + half * half), sine = 2 * half / (1 + half * half);
     const double xx = width / 100, xy = -slant * height / 100, yy = height / 100;
     hand h = { c * xx, c * xy - sine * yy, sine * xx, sine * xy + c * yy, 0, 0 };
@@ -58,7 +58,7 @@ static hand random_hand(gr_stream *s)
     return h;
 }
 
-/* Where the curve through b and c, coming from a and going on to d, is at u in [0, 1]. */
+/* The point at u in [0, 1] between b and c of the curve through a, b, c, d, in one coordinate. */
 static double curve(double a, double b, double c, double d, double u)
 {
     return b + 0.5 * u * (c - a + u * (2 * a - 5 * b + 4 * c - d + u * (3 * (b - c) + d - a)));
@@ -66,7 +66,7 @@ static double curve(double a, double b, double c, double d, double u)
 
 static int clamp(double v, int high) { return v < 0 ? 0 : v > high ? high : (int)v; }
 
-/* Draw the pen's way from a to b: every pixel gets the ink of the part of it that the tip covers, at most once. */
+/* Draw the pen's path from a to b. A pixel's ink is the largest part of it that the tip covers; strokes do not add up. */
 static void draw_line(double *ink, point a, point b, double radius)
 {
     const double reach = radius + 1, dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
@@ -85,7 +85,7 @@ static void draw_line(double *ink, point a, point b, double radius)
         }
 }
 
-/* The stroke through p[0 .. n-1]. */
+/* Draw the stroke through p[0 .. n-1]. */
 static void draw_stroke(double *ink, const point *p, int n, double radius)
 {
     for (int i = 0; i + 1 < n; i++) {
@@ -101,7 +101,7 @@ static void draw_stroke(double *ink, const point *p, int n, double radius)
     }
 }
 
-/* Ink is uneven, and paper has a few specks. */
+/* Convert ink to bytes, with uneven ink and a few specks on the paper. */
 static void to_bytes(gr_stream *s, const double *ink, uint8_t *pixels)
 {
     const double level = gr_stream_uniform(s, 150, 255), grain = gr_stream_uniform(s, 0, 90);

@@ -1,4 +1,4 @@
-/* examples/kit/file.c - files, read once; written as the library writes its own (core/io/file.h). */
+/* examples/kit/file.c - reading and writing files; core/io/file.h does the writing. */
 #include "examples/kit/file.h"
 #include "core/library.h"
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 /* ---- Reading ---- */
 
-/* Room for twice as much, at least for `least` bytes. */
+/* Double the room, or make it `least` bytes if that is more. */
 static bool grow(gr_tape *t, kit_bytes *b, const char *path, size_t least)
 {
     const size_t room = b->room * 2 > least ? b->room * 2 : least;
@@ -44,7 +44,7 @@ kit_bytes kit_file_read(gr_tape *t, const char *path, size_t most)
     struct stat st;
     if (gr_failed(t)) return b;
     int fd;
-    do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a named pipe is refused below, not waited for */
+    do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: open does not wait for a named pipe, which is refused below */
     while (fd < 0 && errno == EINTR);
     if (fd < 0 || fstat(fd, &st) != 0) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot be read: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode)) gr_fail_as(t, GR_IO_FAILED, "", "%s: is not a regular file", path);
@@ -86,7 +86,7 @@ bool kit_file_end(gr_tape *t, kit_file *f)
     if (!gr_failed(t)) {
         errno = 0;
         const bool well = fflush(f->out) == 0 && !ferror(f->out);
-        if (!well && !errno) (void)!write(fileno(f->out), "", 1); /* says why earlier ones failed */
+        if (!well && !errno) (void)!write(fileno(f->out), "", 1); /* sets errno to the reason why an earlier write failed */
         if (!well) fails(t, f->file.path, errno);
     }
     if (fclose(f->out) != 0 && !gr_failed(t)) fails(t, f->file.path, errno);

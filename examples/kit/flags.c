@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 32, HELP_AT = 29 }; /* names that a typing error is sought for; the column of explanations */
+enum { LONGEST = 32, HELP_AT = 29 }; /* longest name that is compared with a misspelled flag; column of the explanations */
 
 const char *kit_flags_choice(const kit_flag *f, char *word, size_t bytes)
 {
@@ -49,7 +49,7 @@ static void print_help(const kit_flags *flags, FILE *out)
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Letters to insert, delete or change until a is b (Levenshtein). */
+/* How many letters to insert, delete or change to turn a into b (Levenshtein). */
 static size_t distance(const char *a, size_t m, const char *b, size_t n)
 {
     size_t row[LONGEST + 1];
@@ -99,7 +99,7 @@ static void print_allowed(const kit_flag *f, FILE *err)
 
 static bool within(const kit_flag *f, double v) { return !(f->low < f->high) || (v >= f->low && v <= f->high); }
 
-/* Store value in f; false when it is none that f takes. */
+/* Store value in f. Returns false when f does not accept it. */
 static bool take(const kit_flag *f, const char *value)
 {
     char *end;
@@ -123,7 +123,7 @@ static bool take(const kit_flag *f, const char *value)
         }
         *(int *)f->value = index;
     } else {
-        if (!*value) return false; /* an empty path is a slip of a script */
+        if (!*value) return false; /* an empty path comes from a script's unset variable */
         *(const char **)f->value = value;
     }
     return true;
@@ -148,7 +148,7 @@ int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FI
         }
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--", 2) != 0 || !argv[i][2]) {
-            fprintf(err, "%s: \"%s\" is no flag: flags begin with --, and --help lists them\n", flags->name, argv[i]);
+            fprintf(err, "%s: \"%s\" is not a flag: flags begin with --, and --help lists them\n", flags->name, argv[i]);
             return 2;
         }
         const char *const name = argv[i] + 2;

@@ -12,13 +12,13 @@
 
 extern char **environ;
 
-enum { LONGEST_PATH = 4096, DEFLATE_MOST = 1032 }; /* one byte of deflate holds no more than 1,032 */
+enum { LONGEST_PATH = 4096, DEFLATE_MOST = 1032 }; /* one byte of deflate unpacks to at most 1,032 bytes */
 
 typedef struct {
     char path[LONGEST_PATH];
     int fd;
-    pid_t gzip;    /* the process at the other end, 0 for a plain file */
-    uint64_t most; /* bytes that it can hold */
+    pid_t gzip;    /* the process that unpacks the file; 0 for a plain file */
+    uint64_t most; /* most bytes that can be read from it */
 } source;
 
 static void *bad(gr_tape *t, const source *s, const char *what) { return gr_fail_as(t, GR_BAD_FILE, "", "%s: %s", s->path, what); }
@@ -33,7 +33,7 @@ static void no_gzip(gr_tape *t, const source *s, int wrong)
     gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot run gzip: %s; install gzip, or unpack the file", s->path, why);
 }
 
-/* Put `gzip -dc` between the file and s->fd. Without a shell, so that no name needs quoting. */
+/* Make s->fd the output of `gzip -dc` on the file. There is no shell, so that no name needs quoting. */
 static bool unzip(gr_tape *t, source *s)
 {
     int ends[2];
@@ -62,7 +62,7 @@ static bool open_source(gr_tape *t, source *s, const char *dir, const char *name
     for (int zipped = 0; zipped < 2 && s->fd < 0; zipped++) {
         if (snprintf(s->path, sizeof s->path, "%s/%s%s", dir, name, zipped ? ".gz" : "") >= (int)sizeof s->path)
             return gr_fail_as(t, GR_IO_FAILED, "", "%s: the path is too long", dir);
-        s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: a named pipe is refused below, not waited for */
+        s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: open does not wait for a named pipe, which is refused below */
         if (s->fd < 0 && errno != ENOENT) return broken(t, s, "open");
         if (s->fd < 0) continue;
         if (fstat(s->fd, &st) != 0) return broken(t, s, "read");
@@ -76,7 +76,7 @@ static bool open_source(gr_tape *t, source *s, const char *dir, const char *name
     return gr_fail_as(t, GR_IO_FAILED, "", "%s/%s: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)", dir, name);
 }
 
-/* The exit status of gzip; waits for its end. */
+/* Wait until gzip ends, and return its exit status. */
 static int reap(source *s)
 {
     int status = 0;
@@ -84,16 +84,16 @@ static int reap(source *s)
     do ended = waitpid(s->gzip, &status, 0);
     while (ended < 0 && errno == EINTR);
     s->gzip = 0;
-    return ended < 0 ? 0 : status; /* nobody to wait for when SIGCHLD is ignored: the length is checked anyway */
+    return ended < 0 ? 0 : status; /* waitpid fails when SIGCHLD is ignored; the length is checked anyway */
 }
 
 static void close_source(source *s)
 {
     if (s->fd >= 0) close(s->fd);
-    if (s->gzip) reap(s); /* its pipe is closed: it ends */
+    if (s->gzip) reap(s); /* it ends because its pipe is closed */
 }
 
-/* Read n bytes, fewer only at the end of the file. That gzip failed is said there, before anyone wonders about what is missing. */
+/* Read n bytes, or fewer at the end of the file. There it reports a failure of gzip, so that the caller does not report missing bytes. */
 static size_t read_bytes(gr_tape *t, source *s, uint8_t *to, size_t n)
 {
     size_t got = 0;
@@ -106,7 +106,7 @@ static size_t read_bytes(gr_tape *t, source *s, uint8_t *to, size_t n)
     }
     if (got < n && s->gzip && !gr_failed(t)) {
         const int status = reap(s);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) no_gzip(t, s, ENOENT); /* so POSIX lets posix_spawnp report it */
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) no_gzip(t, s, ENOENT); /* POSIX allows posix_spawnp to report a missing program in this way */
         else if (status != 0) bad(t, s, "gzip cannot unpack it: cut off, or not a gzip file");
     }
     return got;
@@ -114,7 +114,7 @@ static size_t read_bytes(gr_tape *t, source *s, uint8_t *to, size_t n)
 
 static size_t big_endian(const uint8_t *b) { return (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3]; }
 
-/* Check the header; x gets the sizes that it claims. */
+/* Read and check the header, and put its sizes into x. */
 static void read_header(gr_tape *t, source *s, size_t side, kit_idx *x)
 {
     uint8_t head[16];

@@ -1,4 +1,4 @@
-/* examples/kit/json.c - texts and numbers for files that others read. */
+/* examples/kit/json.c - texts and numbers in JSON, HTML and SVG. */
 #include "examples/kit/json.h"
 #include <math.h>
 #include <string.h>

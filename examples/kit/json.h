@@ -1,22 +1,23 @@
-/* examples/kit/json.h - texts and numbers as JSON has them, and texts as HTML and SVG have them. */
+/* examples/kit/json.h - write texts and numbers as JSON, and texts as HTML and SVG. */
 #ifndef KIT_JSON_H
 #define KIT_JSON_H
 #include <stddef.h>
 #include <stdio.h>
 
-/* "text", in ASCII: other characters as \u escapes, and < too, so that it may stand in a page. NULL: null. Of a byte that is no UTF-8, its number. */
+/* Write "text" in ASCII. Other characters become \u escapes, and so does <, because the JSON may stand in a page. A byte that is not UTF-8
+ * is written as the character with the byte's number. NULL is written as null. */
 void kit_json_text(FILE *out, const char *text);
 
-/* v with so many significant digits, a whole number below 2^53 with all of its own. What is not finite: null. */
+/* Write v with `digits` significant digits; an integer below 2^53 keeps all its digits. NaN and infinity are written as null. */
 void kit_json_number(FILE *out, double v, int digits);
 
-/* v to a place: the power of ten at or below step, which is above 0. For drawings, where more cannot be seen. */
+/* Write v, rounded to the largest power of ten that is at most `step` (step > 0). For drawings, which cannot show more digits. */
 void kit_json_rounded(FILE *out, double v, double step);
 
-/* text with & < > " escaped. A byte or character that XML refuses becomes U+FFFD. */
+/* Write text with & < > " escaped. A byte or character that XML does not allow becomes U+FFFD. */
 void kit_markup(FILE *out, const char *text);
 
-/* The character at s, which takes *n bytes; -1, with 1 byte, when s begins no UTF-8. */
+/* Decode the UTF-8 character at s and write the number of its bytes to *n. Returns -1, and sets *n to 1, when the bytes at s are not UTF-8. */
 long kit_utf8(const char *s, size_t *n);
 
 #endif

@@ -1,4 +1,4 @@
-/* examples/kit/kit.h - what programs need and the library does not: flags, data, progress, a log, exit codes, comparisons. */
+/* examples/kit/kit.h - the parts that the programs share and the library does not need: flags, data, progress, a log, exit codes, comparisons. */
 #include "examples/kit/arms.h"
 #include "examples/kit/data.h"
 #include "examples/kit/file.h"

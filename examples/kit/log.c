@@ -14,10 +14,10 @@ static void fails(gr_tape *t, const kit_log *log, const char *doing)
     gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot %s the log: %s", log->path, doing, strerror(errno));
 }
 
-/* A write that waited for the reader of a pipe, until the run was interrupted. */
+/* Whether Ctrl-C ended a write that waited for the reader of a pipe. */
 static bool cut_short(void) { return errno == EINTR && kit_interrupted(); }
 
-/* stdout > FILE with --log /dev/stdout: two places in one file would overwrite one another. */
+/* With stdout > FILE and --log /dev/stdout, two separate file positions would overwrite each other. */
 static bool is_the_same_file(int fd, int stream)
 {
     struct stat a, b;
@@ -32,7 +32,7 @@ kit_log kit_log_open(gr_tape *t, const char *path, bool go_on)
     for (int stream = 1; stream <= 2 && fd >= 0; stream++)
         if (is_the_same_file(fd, stream)) close(fd), fd = fcntl(stream, F_DUPFD_CLOEXEC, 3), log.go_on = true;
     if (fd < 0 && errno == ENXIO) gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot open the log: nobody reads this pipe", path);
-    else if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) >= 0) log.file = fdopen(fd, "w"); /* O_NONBLOCK was for open alone */
+    else if (fd >= 0 && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) >= 0) log.file = fdopen(fd, "w"); /* O_NONBLOCK was only for open */
     if (!log.file && !gr_failed(t)) fails(t, &log, "open");
     if (!log.file && fd >= 0) close(fd);
     kit_watch_fd(log.file ? fd : -1);
@@ -82,7 +82,7 @@ void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, cons
     char cpu[128];
     if (!log->file || gr_failed(t)) return;
     FILE *const out = log->file;
-    if (!log->go_on && ftruncate(fileno(out), 0) != 0 && errno != EINVAL) fails(t, log, "write"); /* EINVAL: no file, but a pipe or a device */
+    if (!log->go_on && ftruncate(fileno(out), 0) != 0 && errno != EINVAL) fails(t, log, "write"); /* EINVAL: a pipe or a device */
     fprintf(out, "{\"kind\": \"run\", \"program\": \"%s\", \"version\": \"%s\", \"flags\": {", flags->name, GR_VERSION_TEXT);
     for (size_t i = 0; i < flags->n; i++) {
         if (i) fputs(", ", out);

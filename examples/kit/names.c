@@ -6,7 +6,7 @@
 
 enum { LARGEST = 1 << 28, MADE = 8000, FEWEST = 100, TEST_BATCH = 128, STEPS = KIT_NAMES_LONGEST + 1 + KIT_NAMES_EXTRA };
 
-/* Languages by rule: syllables of onset, vowel and coda, then an ending. */
+/* Each language makes names from syllables (onset, vowel, coda) and an ending. */
 static const struct {
     const char *onset[8], *vowel[8], *coda[8], *end[8];
     int least, most; /* syllables */
@@ -44,7 +44,7 @@ static void take(kit_names *c, const char *path, size_t line, const char *text, 
     memcpy(c->name[line].id, text, n);
 }
 
-/* From bytes to ids, in the order of bytes. */
+/* Replace the bytes of all names by ids, in the order of the bytes. */
 static void number_letters(kit_names *c)
 {
     uint8_t id[256] = { 0 };
@@ -64,7 +64,7 @@ static void *room_for(gr_tape *t, size_t n, size_t bytes)
     return p;
 }
 
-/* The bytes of a line, which ends with \n, \r\n or the text. */
+/* The length of the line at text, which ends with \n, \r\n or the end of the text. */
 static size_t line_of(const char *text, size_t left)
 {
     const char *const end = memchr(text, '\n', left);
@@ -98,7 +98,6 @@ static void read_names(kit_names *c, const char *path)
     kit_bytes_free(c->tape, &b);
 }
 
-/* Read or make up names, and put them into one random order, whose end is the test set. */
 kit_names kit_names_open(gr_tape *t, const char *path, size_t batch)
 {
     kit_names c = { .tape = t, .batch = batch, .epoch = SIZE_MAX };
@@ -128,7 +127,6 @@ void kit_names_free(kit_names *c)
     gr_memory_free(m, c->length, c->room * sizeof *c->length);
 }
 
-/* The batch of these names, padded to the longest and `extra` further. */
 const kit_names *kit_names_put(kit_names *c, const size_t *which, size_t B, size_t extra)
 {
     c->B = B, c->T = 0;

@@ -37,7 +37,7 @@ bool kit_check_stdout(gr_tape *t)
 {
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || kit_interrupted()) return true;
-    if (!errno) (void)!write(STDOUT_FILENO, "\n", 1); /* says why an earlier write failed */
+    if (!errno) (void)!write(STDOUT_FILENO, "\n", 1); /* sets errno to the reason why an earlier write failed */
     return gr_fail_as(t, GR_IO_FAILED, "", "cannot write to stdout: %s", strerror(errno ? errno : EIO));
 }
 
@@ -56,7 +56,7 @@ static void note(int signal_number)
 
 void kit_catch_interrupts(void)
 {
-    const struct sigaction a = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND }; /* without SA_RESTART: a write that waits ends */
+    const struct sigaction a = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND }; /* without SA_RESTART, so that a waiting write ends */
     if (nowhere < 0) nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     sigaction(SIGINT, &a, NULL), sigaction(SIGTERM, &a, NULL);
 }

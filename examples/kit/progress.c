@@ -32,7 +32,7 @@ static void draw(const kit_progress *p, const char *text)
     kit_progress_line(p->to, text, end);
 }
 
-/* A step has ended now. Returns its images per second; *due: whether the line is to be drawn anew. */
+/* Count a step that has just ended. Returns its images per second; *due says whether to draw the line again. */
 static double end_step(kit_progress *p, size_t images, bool *due)
 {
     const double now = kit_seconds(), took = now - p->since;

@@ -1,37 +1,37 @@
-/* examples/kit/progress.h - how far a training run is: on a terminal a line that keeps changing, elsewhere a line an epoch. */
+/* examples/kit/progress.h - the progress of a training run: on a terminal one line that is rewritten, elsewhere one line per epoch. */
 #ifndef KIT_PROGRESS_H
 #define KIT_PROGRESS_H
 #include "examples/kit/data.h"
 #include <stdio.h>
 
 typedef struct {
-    FILE *to;            /* NULL: quiet */
-    bool live;           /* a terminal */
-    size_t epochs, left; /* epochs in all; steps that are left */
-    double since, busy;  /* the clock at the end of the last step; seconds spent in steps */
-    double drawn;        /* when the line was last drawn */
-    size_t steps, images; /* of this run so far */
-    const char *unit;     /* "images" */
+    FILE *to;            /* NULL prints nothing */
+    bool live;           /* `to` is a terminal */
+    size_t epochs, left; /* number of epochs; steps that are left */
+    double since, busy;  /* time at the end of the last step; seconds spent in steps */
+    double drawn;        /* time when the line was last drawn */
+    size_t steps, images; /* done so far in this run */
+    const char *unit;     /* default "images" */
 } kit_progress;
 
 kit_progress kit_progress_new(FILE *to, size_t epochs, size_t steps);
 
-/* A step with that many images has ended; epoch counts from 0, score is that of the epoch so far. Returns the step's images per second. */
+/* Call this after a step of `images` images. epoch counts from 0; score covers the epoch so far. Returns the images per second of the step. */
 double kit_progress_step(kit_progress *p, size_t epoch, size_t images, const kit_score *score);
 
-/* The same with a text in the place of epoch and score. */
+/* The same, but the line shows text instead of epoch and score. */
 void kit_progress_show(kit_progress *p, size_t images, const char *text);
 
-/* The changing line itself, on a terminal: text, cut so that end has room, and end. */
+/* Rewrite the line on a terminal: text, shortened so that `end` fits, then `end`. */
 void kit_progress_line(FILE *to, const char *text, const char *end);
 
-/* Wipe the changing line, because something else is to be printed. */
+/* Clear the line before something else is printed. */
 void kit_progress_wipe(const kit_progress *p);
 
-/* An epoch has ended: wipes the changing line; elsewhere than on a terminal, prints one. */
+/* Call this after an epoch: it clears the line on a terminal, and prints a line per epoch elsewhere. */
 void kit_progress_epoch(const kit_progress *p, size_t epoch);
 
-/* The next step begins here: what came since the last one, an evaluation, does not count. */
+/* Restart the clock of the next step, so that an evaluation between two steps does not count. */
 void kit_progress_go_on(kit_progress *p);
 
 #endif

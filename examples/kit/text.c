@@ -7,7 +7,7 @@
 
 enum { SENTENCES = 1600, LONGEST = 160, WORDS = 8, LARGEST = 1 << 28 };
 
-/* ---- Sentences: verbs agree with their nouns, also across a clause between them ---- */
+/* ---- Sentences: a verb agrees with its noun, even when a clause stands between them ---- */
 
 static const char *const noun[2][WORDS] = { { "king", "bird", "ship", "child", "wolf", "fox", "mouse", "thief" },
                                             { "kings", "birds", "ships", "children", "wolves", "foxes", "mice", "thieves" } };
@@ -22,7 +22,7 @@ static void say(char *text, const char *word)
     strcat(text, word);
 }
 
-/* A noun with what belongs to it; returns 1 for more than one. */
+/* Append a noun with its article and perhaps an adjective. Returns 1 for a plural. */
 static size_t say_noun(char *text, gr_stream *s)
 {
     const size_t many = gr_stream_below(s, 2);
@@ -68,7 +68,7 @@ kit_bytes kit_text_read(gr_tape *t, const char *path)
     return kit_file_read(t, folder && (size_t)n < sizeof in_folder ? in_folder : path, LARGEST);
 }
 
-/* Sentences into id; id NULL: only the number of their characters. */
+/* Write the sentences to id, or nothing if id is NULL. Returns the number of characters. */
 static size_t make_text(gr_tape *t, int *id)
 {
     char text[LONGEST];

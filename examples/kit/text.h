@@ -1,33 +1,33 @@
-/* examples/kit/text.h - text, character by character, in windows: from a file, or of sentences by a small grammar. */
+/* examples/kit/text.h - windows of text as sequences of characters, from a file or from sentences of a small grammar. */
 #ifndef KIT_TEXT_H
 #define KIT_TEXT_H
 #include "examples/kit/arms.h"
 #include "examples/kit/file.h"
 
 typedef struct {
-    int *id;              /* the text; from `train` on, its last tenth, it is the test set */
+    int *id;              /* the text; the last tenth, from `train` on, is the test set */
     size_t n, train;
-    unsigned char letter[256]; /* of an id, in the order of bytes */
-    int of[256];          /* the id of a letter, -1 of one that the text lacks */
+    unsigned char letter[256]; /* the byte of an id, in rising order */
+    int of[256];          /* the id of a byte; -1 if the text does not contain it */
     size_t letters;
-    const char *path;     /* NULL: made up */
-    /* The batch: windows of T characters, and what comes one later. Training windows begin anywhere, by the stream train/windows; test windows
-     * lie side by side. */
-    size_t B, T, batch;   /* B: those in it; batch: those of a full one */
+    const char *path;     /* NULL means made-up sentences */
+    /* The batch: windows of T characters, and the same windows one character later. The stream train/windows draws where training windows
+     * begin; test windows follow one another without overlap. */
+    size_t B, T, batch;   /* windows in this batch; characters in a window; windows in a full batch */
     int *in, *next;       /* [B, T] */
     gr_tape *tape;
 } kit_text;
 
-/* The text of a file, or of tinyshakespeare.txt if path is a folder that holds it. path NULL: some 70,000 characters of sentences, by the
- * tape's seed. Errors are on t. Free before the tape. */
+/* Read the text of the file path, or of tinyshakespeare.txt in the folder path. path NULL means about 70,000 characters of sentences drawn
+ * from the tape's seed. Errors are set on t. The caller frees the text before the tape. */
 kit_text kit_text_open(gr_tape *t, const char *path, size_t batch, size_t window);
 
-/* The same in two steps, for several texts of one file that is read once: its bytes, to be freed with kit_bytes_free; the text of them. */
+/* The same in two steps, so that a file is read once for several texts. The caller frees the bytes with kit_bytes_free. */
 kit_bytes kit_text_read(gr_tape *t, const char *path);
 kit_text kit_text_of(gr_tape *t, const char *path, const kit_bytes *bytes, size_t batch, size_t window);
 void kit_text_free(kit_text *c);
 
-/* As a source, whose batches are c itself. */
+/* The text as a source; each of its batches is c itself. */
 kit_source kit_text_source(kit_text *c);
 
 #endif
