@@ -86,7 +86,7 @@ TEST(bad_flags_and_folders_are_refused)
     assert_ends(2, "deep_dive: /no/plotly.js: cannot be read: No such file or directory\n", "--plotly", "/no/plotly.js", "--data", data);
     assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--plotly", "/dev/zero", "--data", data);
     assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--text", "/dev/zero", "--data", data);
-    snprintf(text, sizeof text, "deep_dive: %s: does not begin as a plotly.min.js does\n", in_dir("err"));
+    snprintf(text, sizeof text, "deep_dive: %s: is not a plotly.min.js\n", in_dir("err"));
     assert_ends(2, text, "--plotly", in_dir("err"), "--data", data); /* seen before anything is measured */
     snprintf(text, sizeof text, "deep_dive: --out %s: this folder cannot be made: Not a directory\n", in_dir("out"));
     assert_ends(2, text, "--out", in_dir("out"), "--data", data);

@@ -1,11 +1,11 @@
-/* examples/plot/axis.c - axes: what they reach over, where their ticks are and what these say. Computed once, drawn twice. */
+/* examples/plot/axis.c - axes: their ranges, ticks and labels. The SVG and the Plotly figure use the same ones. */
 #include "examples/plot/draw.h"
 #include <math.h>
 #include <string.h>
 
-enum { PIXELS_X = 70, PIXELS_Y = 44 }; /* of a tick, at least */
+enum { PIXELS_X = 70, PIXELS_Y = 44 }; /* least distance between two ticks */
 
-/* ---- Numbers as words ---- */
+/* ---- Labels ---- */
 
 #define MINUS "\xe2\x88\x92"
 static void superscript(char *to, size_t bytes, int exponent)
@@ -18,7 +18,7 @@ static void superscript(char *to, size_t bytes, int exponent)
     for (const char *s = plain; *s; s++) n += (size_t)snprintf(to + n, bytes - n, "%s", *s == '-' ? "\xe2\x81\xbb" : digit[*s - '0']);
 }
 
-/* 3,000 or -0.25: with so many decimals, and the thousands apart. */
+/* 3,000 or -0.25: a fixed number of decimals, and a comma between thousands. */
 static void plain_label(char *to, size_t bytes, double v, int decimals)
 {
     char plain[32], apart[32] = "";
@@ -31,7 +31,7 @@ static void plain_label(char *to, size_t bytes, double v, int decimals)
     snprintf(to, bytes, "%s%s", v < 0 && strspn(plain, "0.") < strlen(plain) ? MINUS : "", apart);
 }
 
-/* 2x10^5, in characters of their own. */
+/* 2x10^5, with the Unicode times sign and superscripts. */
 static void power_label(char *to, size_t bytes, double v)
 {
     char power[24];
@@ -60,7 +60,7 @@ static void tick_add(plot_scale *s, double v, double step)
 
 /* ---- Ticks ---- */
 
-/* The least of 1, 2, 5 times a power of ten that is not below v. */
+/* The smallest number that is at least v and is 1, 2 or 5 times a power of ten. */
 static double nice(double v)
 {
     const double ten = pow(10, floor(log10(v) + 1e-9)), m = v / ten;
@@ -70,7 +70,7 @@ static double nice(double v)
 static void linear_ticks(plot_scale *s, double low, double high, double most, bool whole)
 {
     double step = nice((high / 2 - low / 2) / most * 2);
-    if (floor(high / step) - ceil(low / step) < 1) step = nice(step * 0.4); /* two ticks at least */
+    if (floor(high / step) - ceil(low / step) < 1) step = nice(step * 0.4); /* at least two ticks */
     if (whole && step < 1) step = 1;
     for (double k = ceil(low / step - 1e-9); k * step <= high + 1e-9 * step && s->n < PLOT_TICKS; k++)
         tick_add(s, k == 0 ? 0 : k * step, step);
@@ -146,7 +146,7 @@ static range reach_of(const plot_panel *p, bool log, bool vertical)
     return r;
 }
 
-/* The same with room at its ends, also when there is nothing, or one value. */
+/* Widen a range a little, and give an empty range or a single value a width. */
 static range roomy(const plot_panel *p, range r, bool log, bool vertical)
 {
     bool bars = false, dots = false;
@@ -172,7 +172,7 @@ static plot_scale scale_of(const plot_panel *p, const plot_axis *a, bool vertica
     if (p->map || a->tick) r = (range){ -0.5, (double)(cells ? cells : 1) - 0.5, true }, s.log = false;
     else if (given) r = a->log ? (range){ log10(a->low), log10(a->high), false } : (range){ a->low, a->high, data.whole };
     else r = roomy(p, data, a->log, vertical);
-    const double most = 1e308; /* differences stay finite */
+    const double most = 1e308; /* the limit keeps differences finite */
     s.low = fmax(r.low, -most), s.high = fmin(r.high, most);
     if (p->map && vertical) s.low = r.high, s.high = r.low; /* the first row is at the top */
     const double ticks = fmax(2, floor(pixels / (vertical ? PIXELS_Y : PIXELS_X)));

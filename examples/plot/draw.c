@@ -1,4 +1,4 @@
-/* examples/plot/draw.c - palette, places and words that both drawings of a figure and the page use. */
+/* examples/plot/draw.c - palette, layout and descriptions, which the SVG, the Plotly figure and the page share. */
 #include "examples/plot/draw.h"
 #include "examples/kit/json.h"
 #include <math.h>
@@ -104,7 +104,7 @@ size_t plot_table_lines(const plot_table *table, size_t row, const size_t charac
     return most;
 }
 
-/* ---- Places ---- */
+/* ---- Layout ---- */
 
 size_t plot_columns(const plot_figure *f)
 {
@@ -126,7 +126,7 @@ double plot_panel_width(const plot_panel *p)
     return p->table ? figure_width(p->figure) : columns > 1 ? floor((960 - (columns - 1) * PLOT_GAP) / columns) : 640;
 }
 
-/* The space that the ticks of an axis take beside it. */
+/* The space that the labels of an axis need. */
 static double room_for(const plot_scale *s, bool vertical)
 {
     size_t longest = 0;
@@ -172,7 +172,7 @@ plot_places plot_places_of(const plot_figure *f, double top)
     return all;
 }
 
-/* ---- Words ---- */
+/* ---- Key and description ---- */
 
 size_t plot_key(const plot_figure *f, const plot_series **entry, size_t most)
 {

@@ -1,11 +1,11 @@
-/* examples/plot/figure.c - figures in memory: copies on the tape, checked as they come. */
+/* examples/plot/figure.c - figures in memory. Everything that is added is checked and copied to the tape. */
 #include "examples/plot/figure.h"
 #include "core/op.h"
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-/* n values of size bytes; NULL for none, and when memory is out. */
+/* A copy of n values of `size` bytes; NULL when values is NULL or there is no memory. */
 static void *copied(gr_tape *t, const void *values, size_t n, size_t size)
 {
     size_t bytes;
@@ -82,7 +82,7 @@ plot_panel *plot_panel_new(plot_figure *f, const plot_panel *p)
     return f->panel[f->n++] = mine;
 }
 
-/* Whether what moves may, and p has room for it: for one thing, or for one more series. */
+/* Whether p can take `what`: nothing else is there (a series joins other series), and the figure has frames if it moves. */
 static bool takes(const plot_panel *p, const char *what, bool moves)
 {
     if (!p || gr_failed(p->figure->t)) return false;
@@ -118,7 +118,7 @@ void plot_series_add(plot_panel *p, const plot_series *s)
     if (!gr_failed(t)) p->series[p->n++] = mine;
 }
 
-/* The largest finite magnitude of values and at least; 1 when that is 0. */
+/* The largest finite |value|, at least `least`; 1 if that is 0. */
 static double largest(double least, const double *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -155,7 +155,7 @@ void plot_cloud_set(plot_panel *p, const plot_cloud *c)
     mine->group = copied(t, c->group, c->n, sizeof *c->group);
     if (gr_failed(t)) return;
     if (!(isfinite(c->reach) && c->reach > 0)) mine->reach = largest(largest(largest(0, c->x, n), c->y, n), c->z, n);
-    mine->reach = fmax(1e-100, fmin(1e100, mine->reach)); /* what is drawn stays finite */
+    mine->reach = fmax(1e-100, fmin(1e100, mine->reach)); /* keeps coordinates finite */
     p->cloud = mine;
 }
 

@@ -1,4 +1,4 @@
-/* examples/plot/page.c - the page: one HTML file with its style, its script, every figure as a drawing and as Plotly's JSON. */
+/* examples/plot/page.c - the page: one HTML file with style and script, and with every figure as a drawing and as Plotly's JSON. */
 #include "examples/plot/page.h"
 #include "core/op.h"
 #include "examples/plot/draw.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* That of plotly 7.1.0 on PyPI, and its SHA-256. tests/report/check_report.py holds them against the package. */
+/* The plotly.js of plotly 7.1.0 on PyPI, and its SHA-256. tests/report/check_report.py compares them with the package. */
 #define PLOTLY "https://cdn.plot.ly/plotly-4.1.1.min.js"
 #define PLOTLY_SHA "sha256-O24V1F27f8pb0glCkelh3cVHLNiHAJ5gCaVtq2aNch8="
 
@@ -18,7 +18,7 @@ static void lines(FILE *out, const char *const *line)
     for (; *line; line++) fputs(*line, out);
 }
 
-/* <tag>text</tag>, or nothing without a text. */
+/* Write <tag>text</tag>, or nothing if text is NULL. */
 static void element(FILE *out, const char *tag, const char *class, const char *text)
 {
     if (!text) return;
@@ -139,10 +139,10 @@ const char *plot_plotly_read(gr_tape *t, const char *path)
     kit_bytes b = kit_file_read(t, path, LARGEST);
     char *const text = b.data ? gr_save(t, b.n + 1) : NULL;
     if (text && (b.n < 17 || !memmem(b.data, b.n < 512 ? b.n : 512, "plotly.js v", 11)))
-        gr_fail_as(t, GR_BAD_FILE, "", "%s: does not begin as a plotly.min.js does", path);
-    else if (text && strlen(b.data) != b.n) gr_fail_as(t, GR_BAD_FILE, "", "%s: holds a byte 0, and cannot be put into a page", path);
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: is not a plotly.min.js", path);
+    else if (text && strlen(b.data) != b.n) gr_fail_as(t, GR_BAD_FILE, "", "%s: holds a byte 0 and cannot be put into a page", path);
     else if (text && strcasestr(b.data, "</script"))
-        gr_fail_as(t, GR_BAD_FILE, "", "%s: holds \"</script\", and cannot be put into a page", path);
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: holds \"</script\" and cannot be put into a page", path);
     if (text && !gr_failed(t)) memcpy(text, b.data, b.n + 1);
     kit_bytes_free(t, &b);
     return gr_failed(t) ? NULL : text;
@@ -163,9 +163,9 @@ static void begin(FILE *out, const plot_page *page)
         fputs("</style>\n</head>\n", out);
     fputs(page->plotly ? "<body>\n<main>\n" : "<body data-plotly=\"" PLOTLY "\" data-sri=\"" PLOTLY_SHA "\">\n<main>\n", out);
     element(out, "h1", NULL, page->title), element(out, "p", "lead", page->lead);
-    fputs("<p class=\"notice\" id=\"notice\" hidden>These are still drawings: Plotly, which makes them move, could not be loaded. The end "
-          "of the page says where it is.</p>\n"
-          "<noscript><p class=\"notice\">Scripts are off: these are still drawings.</p></noscript>\n",
+    fputs("<p class=\"notice\" id=\"notice\" hidden>The figures do not move, because Plotly could not be loaded. The end of the page says "
+          "where to get it.</p>\n"
+          "<noscript><p class=\"notice\">The figures do not move, because scripts are off.</p></noscript>\n",
           out);
 }
 
@@ -183,16 +183,16 @@ static void contents(FILE *out, plot_figure *const *f, size_t n)
 static void facts(FILE *out, const plot_page *page)
 {
     element(out, "p", "notice", page->skipped);
-    fputs("<section><h2>How to get this page again</h2>\n<dl>\n", out);
+    fputs("<section><h2>How to make this page again</h2>\n<dl>\n", out);
     for (size_t i = 0; i < page->facts; i++)
         fputs("<dt>", out), kit_markup(out, page->fact[i][0]), fputs("</dt><dd>", out), kit_markup(out, page->fact[i][1]),
             fputs("</dd>\n", out);
     fputs("<dt>Plotly</dt><dd>", out);
-    if (page->plotly) fputs("in this page, which needs no network", out);
-    else fputs("loaded from <code>" PLOTLY "</code>, and refused when it is not that very file.", out);
+    if (page->plotly) fputs("part of this page, which needs no network", out);
+    else fputs("loaded from <code>" PLOTLY "</code>; the browser checks its SHA-256.", out);
     if (!page->plotly && !page->has_no_flag)
-        fputs(" With it, or with <code>package_data/plotly.min.js</code> of PyPI's <code>plotly</code> package, <code>--plotly FILE</code> "
-              "makes a page that needs no network.",
+        fputs(" To make a page that needs no network, pass this file, or <code>package_data/plotly.min.js</code> of PyPI's "
+              "<code>plotly</code> package, to <code>--plotly FILE</code>.",
               out);
     fputs("</dd>\n</dl></section>\n</main>\n", out);
 }

@@ -1,6 +1,6 @@
 (() => {
   'use strict';
-  // The JSON carries the light palette; each of its colours is looked up here and drawn in the page's theme.
+  // The JSON has the colours of the light palette; each is replaced by its colour in the page's theme.
   const VAR = {};
   const sheet = [...document.styleSheets[0].cssRules].find(r => r.selectorText === ':root');
   for (const name of sheet.style) if (name.startsWith('--')) VAR[sheet.style.getPropertyValue(name).trim()] = name;
@@ -11,13 +11,13 @@
   const webgl = (() => { const g = document.createElement('canvas').getContext('webgl'); g?.getExtension('WEBGL_lose_context')?.loseContext(); return !!g; })();
   const still = { mode: 'immediate', transition: { duration: 0 } };
 
-  function figure(fig) {                           // as it was written, in the theme's colours
+  function figure(fig) {                           // the figure's JSON in the colours of the theme
     const css = getComputedStyle(document.documentElement);
     const text = document.getElementById(fig.dataset.json).textContent;
     return JSON.parse(text.replace(/#[0-9a-f]{6}/g, c => VAR[c] ? css.getPropertyValue(VAR[c]).trim() : c));
   }
 
-  function part(whole, panel) {                    // what one panel shows of it
+  function part(whole, panel) {                    // the part of it that one panel shows
     const n = panel > 1 ? panel : '', old = whole.layout;
     const mine = whole.data.flatMap((d, i) => d.xaxis === 'x' + n || d.scene === 'scene' + n ? [i] : []);
     const data = mine.map(i => ({ ...whole.data[i], ...(whole.data[i].scene ? { scene: 'scene' } : { xaxis: 'x', yaxis: 'y' }), ...('showscale' in whole.data[i] && { showscale: false }) }));
@@ -36,7 +36,7 @@
   async function draw(plot, whole) {
     const box = plot.parentNode, fig = part(whole, +plot.dataset.panel);
     if (fig.layout.scene && !webgl) return;        // the still drawing stays
-    const title = fig.layout.yaxis?.title?.text, drawn = box.querySelector('svg'); // a long one in a low panel is written smaller
+    const title = fig.layout.yaxis?.title?.text, drawn = box.querySelector('svg'); // a long title in a low panel gets smaller letters
     const below = drawn.viewBox.baseVal.height - drawn.querySelector('svg')?.height.baseVal.value;
     if (title) fig.layout.yaxis.title.font = { size: Math.max(8, Math.min(14, 1.9 * (plot.clientHeight - below) / title.length)) };
     if (plot.layout?.scene) fig.layout.scene.camera = plot.layout.scene.camera;  // uirevision keeps only what a mouse did
@@ -86,9 +86,9 @@
   function turning(fig, plots) {                   // clouds turn together, by mouse and by buttons
     let busy = false;
     for (const p of plots) {
-      p.addEventListener('wheel', e => e.stopPropagation(), { capture: true, passive: true });  // or a cloud eats the page's scroll
+      p.addEventListener('wheel', e => e.stopPropagation(), { capture: true, passive: true });  // otherwise the wheel would not scroll the page
       p.on('plotly_relayout', async e => {
-        const camera = e['scene.camera'];          // not p._fullLayout: stale after the window was resized
+        const camera = e['scene.camera'];          // p._fullLayout is stale after the window was resized
         if (busy || !camera) return;
         busy = true;
         await Promise.all(plots.filter(q => q !== p).map(q => Plotly.relayout(q, { 'scene.camera': camera })));

@@ -1,4 +1,4 @@
-/* examples/plot/plotly.c - a figure as Plotly takes it: data, layout with a grid of panels, frames. plotly.js 4, plotly.py 6 and 7 read it. */
+/* examples/plot/plotly.c - a figure in Plotly's JSON: data, a layout with a grid of panels, frames. For plotly.js 4 and plotly.py 6 and 7. */
 #include "examples/plot/draw.h"
 #include "examples/kit/json.h"
 #include "core/tape.h"
@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* An object or array in the making: between its members come commas. */
+/* Writes an object or array, with commas between its members. */
 typedef struct {
     FILE *out;
     const plot_figure *f;
@@ -27,7 +27,7 @@ static void comma(writer *w)
     w->begun = true;
 }
 
-/* What has no place on a log axis is a gap there. */
+/* A value that has no place on a log axis becomes a gap. */
 static void numbers(writer *w, const char *key, const double *v, size_t n, const plot_scale *s)
 {
     put(w, ",\"%s\":[", key);
@@ -35,7 +35,7 @@ static void numbers(writer *w, const char *key, const double *v, size_t n, const
         if (i) fputc(',', w->out);
         kit_json_number(w->out, s->log && v[i] <= 0 ? (double)NAN : v[i], s->digits);
     }
-    fputs(n ? "]" : "null]", w->out); /* Plotly would leave out a trace without values, and those after it would have other numbers */
+    fputs(n ? "]" : "null]", w->out); /* Plotly would drop an empty trace, and the numbers of later traces would change */
 }
 
 static void rounded(writer *w, const char *key, const double *v, size_t n, double step)
@@ -59,13 +59,13 @@ static axis_name nth(const char *word, size_t k)
     return name;
 }
 
-/* ---- Series: a band is two traces, then the curve, then the head of one that is revealed ---- */
+/* ---- Series: two traces for a band, one for the curve, one for the newest point of a revealed curve ---- */
 
 typedef struct {
     const double *x, *y, *low, *high;
     size_t n;
     plot_scale on_x, on_y;
-} view; /* what a frame shows of a series */
+} view; /* the part of a series that a frame shows */
 
 static view view_of(const plot_panel *p, const plot_series *s, size_t frame)
 {
@@ -102,7 +102,7 @@ static void series_data(writer *w, const plot_panel *p, size_t k, const plot_ser
 {
     const view v = view_of(p, s, plot_last_frame(w->f));
     const axis_name x = nth("x", k), y = nth("y", k);
-    for (int side = 0; v.low && side < 2; side++) { /* the whole band, in all frames unless it moves */
+    for (int side = 0; v.low && side < 2; side++) { /* the whole band; it is the same in all frames unless it moves */
         comma(w), put(w, "{\"type\":\"scatter\",\"mode\":\"lines\",\"xaxis\":\"%s\",\"yaxis\":\"%s\"", x.word, y.word);
         numbers(w, "x", s->x, s->n, &v.on_x), numbers(w, "y", side ? v.high : v.low, s->n, &v.on_y);
         put(w, ",\"line\":{\"width\":0},\"hoverinfo\":\"skip\",\"showlegend\":false");
@@ -118,7 +118,7 @@ static void series_data(writer *w, const plot_panel *p, size_t k, const plot_ser
     put(w, ",\"marker\":{\"color\":\"%s\",\"size\":8},\"hoverinfo\":\"skip\",\"showlegend\":false}", plot_looks[s->ink].hex);
 }
 
-/* What of a series moves, as data of a frame. */
+/* The moving traces of a series, as data of a frame. */
 static void series_frame(writer *w, const plot_panel *p, const plot_series *s, size_t frame)
 {
     const view v = view_of(p, s, frame);
@@ -133,7 +133,7 @@ static void series_frame(writer *w, const plot_panel *p, const plot_series *s, s
     comma(w), put(w, "{\"type\":\"scatter\""), newest(w, &v), fputc('}', w->out);
 }
 
-/* Its traces from number *next on: those that move are written. */
+/* Write the numbers of the traces that move; *next is the number of the series' first trace. */
 static void series_traces(writer *w, const plot_series *s, size_t *next)
 {
     const bool band = s->low && s->high && s->x && s->y && s->n, head = s->reveal && s->mark == PLOT_LINE;
@@ -298,7 +298,7 @@ static void titles(writer *w, const plot_places *at, double h)
     put(w, "]");
 }
 
-/* For readers of the bare figure; a page has its own. */
+/* Controls for readers of the JSON alone; a page makes its own. */
 static void controls(writer *w)
 {
     const plot_figure *const f = w->f;

@@ -1,4 +1,4 @@
-/* examples/plot/report.c - what a training run notes, and the page of it. */
+/* examples/plot/report.c - notes of a training run, and the page that shows them. */
 #include "examples/plot/report.h"
 #include "core/op.h"
 #include "examples/plot/page.h"
@@ -55,7 +55,7 @@ void plot_report_note(plot_report *r, plot_report_panel panel, const char *name,
     if (c) c->n[k]++, c->step[k] += (double)step, c->value[k] += value;
 }
 
-/* Whether no curve of that panel has a value at step's point yet. */
+/* Whether the panel still has no value at the point of this step. */
 static bool is_due(const plot_report *r, plot_report_panel panel, size_t step)
 {
     return r->path && !(r->curve[panel] && r->curve[panel]->n[point_of(r, step)]);
@@ -83,7 +83,7 @@ void plot_report_recurrence(plot_report *r, size_t step, gr_tape *t, const gr_ls
     static const struct {
         const char *name;
         double share;
-    } line[] = { { "15 % below", 0.15 }, { "median", 0.5 }, { "85 % below", 0.85 } };
+    } line[] = { { "15th percentile", 0.15 }, { "median", 0.5 }, { "85th percentile", 0.85 } };
     if (!is_due(r, PLOT_REPORT_PREACTIVATIONS, step) || gr_failed(t) || gr_size(y, 1) < 2) return;
     const bool recording = gr_tape_recording(t);
     gr_tape_set_recording(t, false);
@@ -125,10 +125,10 @@ static plot_figure *figure(const plot_report *r, int k)
     plot_figure *const f = plot_figure_new(r->t, panels[k].name, panels[k].title);
     const double loss = last_of(r->curve[PLOT_REPORT_LOSS], "test"), accuracy = last_of(r->curve[PLOT_REPORT_ACCURACY], "test");
     draw(plot_panel_new(f, &(plot_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log }, .aspect = 2 }), r->curve[k]);
-    if (k == PLOT_REPORT_LOSS && isfinite(loss)) plot_figure_says(f, PLOT_SAY_NUMBER, "%.4f on the test set, at the last evaluation", loss);
+    if (k == PLOT_REPORT_LOSS && isfinite(loss)) plot_figure_says(f, PLOT_SAY_NUMBER, "Loss on the test set at the last evaluation: %.4f", loss);
     if (k == PLOT_REPORT_ACCURACY && isfinite(accuracy))
-        plot_figure_says(f, PLOT_SAY_NUMBER, "%.2f %% of the test set, at the last evaluation", accuracy);
-    const char *const how = k >= PLOT_REPORT_WEIGHTS ? "one look in" : "the mean over";
+        plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy on the test set at the last evaluation: %.2f %%", accuracy);
+    const char *const how = k >= PLOT_REPORT_WEIGHTS ? "one measurement in" : "the mean over";
     if (r->every == 1)
         plot_figure_says(f, PLOT_SAY_CAPTION, "Each point is one step%s.", k > PLOT_REPORT_ACCURACY ? "" : ", or one evaluation");
     else plot_figure_says(f, PLOT_SAY_CAPTION, "Each point is %s %zu steps.", how, r->every);

@@ -1,6 +1,6 @@
-/* examples/plot/report.h - the report of one training run, for --report FILE: a page with curves of what the run noted.
+/* examples/plot/report.h - the report of one training run, for --report FILE: a page with the curves of the values that the run noted.
  *
- *     plot_report r = plot_report_new(t, path, steps);
+ *     plot_report r = plot_report_new(path, steps);
  *     each step:  plot_report_note(&r, PLOT_REPORT_LOSS, "training", step, gr_item(loss)), plot_report_weights(&r, step, net);
  *     at the end: plot_report_write(t, &r, &flags, argc, argv, data);
  *     plot_report_free(&r);                                                                                                  */
@@ -18,29 +18,29 @@ typedef struct plot_report_curve {
     plot_report_panel panel;
     const char *name;
     size_t n[PLOT_REPORT_POINTS];
-    double step[PLOT_REPORT_POINTS], value[PLOT_REPORT_POINTS]; /* sums over n */
+    double step[PLOT_REPORT_POINTS], value[PLOT_REPORT_POINTS]; /* sums over the n notes of a point */
 } plot_report_curve;
 
 typedef struct {
-    const char *path;              /* NULL: it notes nothing, and nothing is written */
-    gr_tape *t;                    /* its own, never reset */
-    size_t steps, every;           /* in all; so many share a point */
+    const char *path;              /* NULL notes nothing and writes nothing */
+    gr_tape *t;                    /* the report's own tape, never reset */
+    size_t steps, every;           /* steps of the run; steps that share a point */
     plot_report_curve *curve[PLOT_REPORT_PANELS];
 } plot_report;
 
-/* For a run of so many steps. Errors of a report come to light in plot_report_write. */
+/* A report of a run of `steps` steps. plot_report_write returns the errors of all these functions. */
 plot_report plot_report_new(const char *path, size_t steps);
 void plot_report_free(plot_report *r);
 
-/* At step (1, 2, ..), this curve of this panel has that value. name is copied. */
+/* Note the value of the curve `name` at a step (1, 2, ..). name is copied. */
 void plot_report_note(plot_report *r, plot_report_panel panel, const char *name, size_t step, double value);
 
-/* The norm of each matrix under net; and the 15th, 50th and 85th percentile of W h, which an LSTM's last layer sends into its own gates, for
- * its states y [B, T, H] at the last time step but one. Once for each point. */
+/* Note the norm of each matrix under net; note the 15th, 50th and 85th percentile of W h of an LSTM's last layer, where y [B, T, H] holds its
+ * hidden states and h is the state at the last time step but one. Both do it once for each point. */
 void plot_report_weights(plot_report *r, size_t step, const gr_module *net);
 void plot_report_recurrence(plot_report *r, size_t step, gr_tape *t, const gr_lstm *lstm, gr_tensor *y);
 
-/* Write the page; argv: the command line, data: what it was trained on. False with an error on t. */
+/* Write the page. argv is the command line, data the name of the training data. Returns false after an error, which is on t. */
 bool plot_report_write(gr_tape *t, plot_report *r, const kit_flags *flags, int argc, char **argv, const char *data);
 
 #endif

@@ -1,4 +1,4 @@
-/* examples/plot/runs.c - runs.jsonl: what is read is what was written, to the bit; a strict reader of our own lines. */
+/* examples/plot/runs.c - runs.jsonl: writing it, and a strict reader that accepts only what we write and restores every bit. */
 #include "examples/plot/runs.h"
 #include "core/op.h"
 #include "examples/kit/file.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST = 256, LARGEST = 1 << 30 }; /* the name of a record; the file */
+enum { LONGEST = 256, LARGEST = 1 << 30 }; /* bytes of a record's name; bytes of the file */
 
 static const char *copy(gr_tape *t, const char *text)
 {
@@ -42,18 +42,18 @@ static void add_done(plot_runs *r, const plot_done *done)
 
 typedef struct {
     gr_tape *t;
-    const char *path, *p, *start; /* where it stands; where its line starts */
+    const char *path, *p, *start; /* the next character; the start of its line */
     size_t line;
 } reader;
 
 static bool expected(reader *in, const char *what)
 {
-    gr_fail_as(in->t, GR_BAD_FILE, "", "%s: line %zu, column %zu: should be %s; without this file all is measured anew", in->path, in->line,
+    gr_fail_as(in->t, GR_BAD_FILE, "", "%s: line %zu, column %zu: expected %s; delete the file to measure everything again", in->path, in->line,
                (size_t)(in->p - in->start) + 1, what);
     return false;
 }
 
-/* The next thing is these characters. */
+/* Skip these characters if they come next. */
 static bool is(reader *in, const char *mark)
 {
     in->p += strspn(in->p, " ");
@@ -65,7 +65,7 @@ static bool is(reader *in, const char *mark)
 static bool need(reader *in, const char *mark) { return !gr_failed(in->t) && (is(in, mark) || expected(in, mark)); }
 static bool need_key(reader *in, const char *key) { return need(in, key) && need(in, ":"); }
 
-/* A character as UTF-8: how many bytes. */
+/* Write a character as UTF-8. Returns the number of bytes. */
 static size_t utf8_of(unsigned code, char *to)
 {
     const size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
@@ -75,7 +75,7 @@ static size_t utf8_of(unsigned code, char *to)
     return n;
 }
 
-/* The number in \u1234, of exactly four digits; 0 when p is none. */
+/* The number in \u1234, which has exactly four digits; 0 when p is not such an escape. */
 static unsigned escape_at(const char *p)
 {
     unsigned code = 0;
@@ -89,7 +89,7 @@ static unsigned escape_at(const char *p)
     return code;
 }
 
-/* \u0001 to \uffff, or the two that stand for one beyond; 0 when it is neither. */
+/* The character of an escape \u0001 to \uffff, or of a surrogate pair; 0 when p is neither. */
 static unsigned need_escape(reader *in)
 {
     const unsigned code = escape_at(in->p);
@@ -104,7 +104,7 @@ static const char *need_text(reader *in)
 {
     unsigned code;
     if (!need(in, "\"")) return NULL;
-    const size_t room = strcspn(in->p, "\n") + 1; /* what is escaped is longer than what it stands for */
+    const size_t room = strcspn(in->p, "\n") + 1; /* an escape is longer than its character */
     char *const text = gr_save(in->t, room), *to = text;
     if (!text) return NULL;
     for (; *in->p != '"';) {
@@ -118,7 +118,7 @@ static const char *need_text(reader *in)
     return text;
 }
 
-/* A finite number, or null, which is NaN. */
+/* A finite number, or null, which becomes NaN. */
 static double need_number(reader *in)
 {
     char *end = NULL;
@@ -155,7 +155,7 @@ static void read_record(reader *in, plot_runs *r, const char *figure)
     for (int k = 0; k < record.shape.rank; k++) gr_size_mul(record.n, record.shape.dim[k], &record.n);
     need(in, ","), need_key(in, "\"values\""), need(in, "[");
     if (gr_failed(in->t)) return;
-    if (record.n > strlen(in->p)) { /* two characters each */
+    if (record.n > strlen(in->p)) { /* a value takes at least two characters */
         expected(in, "as many values as the shape says");
         return;
     }
@@ -201,9 +201,9 @@ plot_runs plot_runs_open(gr_tape *t, const char *path)
     return r;
 }
 
-/* ---- What is held ---- */
+/* ---- Records in memory ---- */
 
-/* Of a figure's arrays, in 16 digits. */
+/* The hash of a figure's arrays, as 16 digits. */
 static const char *hash_of(const plot_runs *r, const char *figure, char text[17])
 {
     uint64_t hash = KIT_HASH;
@@ -237,7 +237,7 @@ void plot_runs_drop(plot_runs *r, const char *figure)
         else p = r->last_done = &(*p)->next;
 }
 
-/* As it will be read back: a picture that is drawn at once is the one that is drawn from the file. */
+/* Round a value as the file does, so that a figure drawn at once equals one drawn from the file. */
 static double as_written(double v)
 {
     char text[32];

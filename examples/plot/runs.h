@@ -1,10 +1,10 @@
-/* examples/plot/runs.h - the numbers behind pictures: runs.jsonl, from which alone they are drawn.
+/* examples/plot/runs.h - runs.jsonl: all numbers behind the figures. The figures are drawn from this file alone.
  *
- * A file of records, one JSON object a line. An array:
+ * The file has one JSON object per line. An array, with numbers as %.9g, and null for NaN and infinity:
  *     {"figure": "loss", "name": "mlp/LN/42/test_loss", "shape": [20], "values": [2.3, 1.9, ..]}
- * numbers as %.9g, null where not finite; and, after a figure's arrays, the line that says it is whole, and what it is of:
+ * After the arrays of a figure, a line says that the figure is complete, and how it was measured:
  *     {"figure": "loss", "done": {"settings": "quick, seeds 42 43, drawn digits, ..", "seconds": 41.2, .., "threads": 2, "hash": ..}}
- * The file is replaced as a whole after each figure, so that an interrupted run loses the figure that it was at. */
+ * The whole file is replaced after each figure, so that an interrupted run loses only the figure that it was measuring. */
 #ifndef PLOT_RUNS_H
 #define PLOT_RUNS_H
 #include "core/tensor.h"
@@ -17,37 +17,38 @@ typedef struct plot_record {
     double *values;                /* [n] */
 } plot_record;
 
-typedef struct plot_done {         /* a figure that is whole */
+typedef struct plot_done {         /* a complete figure */
     struct plot_done *next;
     const char *figure, *settings;
     double seconds;
-    const char *program, *cpu;     /* its version; the machine */
+    const char *program, *cpu;     /* the program's version; the machine */
     double threads;
-    const char *hash;              /* of its arrays */
+    const char *hash;              /* of the figure's arrays */
 } plot_done;
 
 typedef struct {
-    gr_tape *t;                    /* holds all of it */
+    gr_tape *t;                    /* owns the records */
     const char *path;
     plot_record *first, **last;
     plot_done *done, **last_done;
 } plot_runs;
 
-/* Read path, when it is there. A line that is no record is an error on t that names it. t is not to be reset while r is in use. */
+/* Read path if it exists. A line that is not a record is an error on t that names the line. The caller must not reset t while r is in use. */
 plot_runs plot_runs_open(gr_tape *t, const char *path);
 
-/* Whether figure is whole, was measured with these settings, and its arrays are those that were written: who draws it need not look. */
+/* Returns the record of a figure that is complete and was measured with these settings, or NULL. The hash is checked, so draw functions need
+ * not check the arrays. */
 const plot_done *plot_runs_done(const plot_runs *r, const char *figure, const char *settings);
 
-/* Forget figure, before it is measured anew. */
+/* Remove a figure before it is measured again. */
 void plot_runs_drop(plot_runs *r, const char *figure);
 
-/* Note an array of that shape; name as printf has it. */
+/* Add an array; name and the arguments after it are a printf format. */
 void plot_runs_put(plot_runs *r, const char *figure, gr_shape shape, const double *values, const char *name, ...) __attribute__((format(printf, 5, 6)));
-/* Figure is whole: say so, and write the file. False with an error on t. */
+/* Mark a figure as complete, and write the file. Returns false after an error, which is on t. */
 bool plot_runs_end(plot_runs *r, const char *figure, const char *settings, double seconds);
 
-/* The array of that name, or NULL; plot_runs_value: its first value, NaN when there is none. */
+/* The array of that name, or NULL. plot_runs_value returns the array's first value, or NaN if there is none. */
 const plot_record *plot_runs_get(const plot_runs *r, const char *figure, const char *name, ...) __attribute__((format(printf, 3, 4)));
 double plot_runs_value(const plot_runs *r, const char *figure, const char *name, ...) __attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,4 @@
-/* examples/plot/svg.c - drawings: clouds and tables, a panel's drawing, and that of a figure as a whole. */
+/* examples/plot/svg.c - SVG drawings of clouds, tables, panels and whole figures. */
 #include "examples/plot/svg.h"
 #include "core/op.h"
 #include "examples/kit/json.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- A cloud: seen from a fixed place, the near over the far ---- */
+/* ---- A cloud, seen from a fixed direction; near points cover far ones ---- */
 
 static const double right[3] = { 0.6946, 0.7194, 0 }, up[3] = { -0.2802, 0.2705, 0.9211 }, eye[3] = { 0.6626, -0.6398, 0.3895 };
 typedef struct {
@@ -23,7 +23,7 @@ static int by_depth(const void *a, const void *b)
     return p->depth != q->depth ? p->depth < q->depth ? -1 : 1 : p->i < q->i ? -1 : 1;
 }
 
-/* Lines lie under the points, words over them. */
+/* Axes and circles are drawn below the points, words above them. */
 static void cloud_axes(FILE *out, const plot_cloud *c, double w, double h, double k, bool words)
 {
     for (int i = 0; i < 3; i++) {
@@ -79,7 +79,7 @@ void plot_svg_cloud(FILE *out, const plot_panel *p)
     cloud_axes(out, c, f.w, f.h, k, true);
 }
 
-/* ---- A table, as lines ---- */
+/* ---- A table, as lines of text ---- */
 
 static void table(FILE *out, const plot_panel *p)
 {
@@ -129,7 +129,7 @@ void plot_panel_svg(FILE *out, const plot_panel *p)
     fprintf(out, "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\">", f.w, f.h), plot_svg_body(out, p), fputs("</svg>", out);
 }
 
-/* Lines of at most so many characters from y on; returns where the next one would be. */
+/* Draw text below y in lines of at most `most` characters. Returns the y of the last line. */
 static double lines(FILE *out, const char *class, const char *text, size_t most, double y, double height)
 {
     char piece[1024];
@@ -143,7 +143,7 @@ static double lines(FILE *out, const char *class, const char *text, size_t most,
     return y;
 }
 
-/* The key, from y on, w wide; returns where it ends. */
+/* Draw the key below y, w wide. Returns the y of its end. */
 static double key(FILE *out, const plot_figure *f, double y, double w)
 {
     const plot_series *entry[64];
@@ -189,7 +189,7 @@ static void head(FILE *out, const plot_panel *p, double x, double y)
     fputs("</text>\n", out);
 }
 
-/* The height is known at the end: parts are written twice, the first time to nowhere. */
+/* The height is known only at the end, so the parts are written twice, first to /dev/null. */
 static double parts(FILE *out, const plot_figure *f)
 {
     const double w = plot_places_of(f, 0).w;

@@ -1,4 +1,4 @@
-/* examples/plot/svg_chart.c - curves, bands, bars and maps between axes, as SVG: what is not finite is a gap. */
+/* examples/plot/svg_chart.c - SVG drawings of curves, bands, bars and maps between axes. NaN and infinity leave a gap. */
 #include "examples/kit/json.h"
 #include "examples/plot/svg.h"
 #include <math.h>
@@ -98,7 +98,7 @@ static void series(const chart *c, const plot_panel *p, const plot_series *s)
     else if (s->reveal && s->n) dots(c, s, y, s->n - 1, 4);
 }
 
-/* ---- A map: runs of one colour become one rectangle, and those of one colour one path ---- */
+/* ---- A map: neighbours of one colour in a row are one rectangle; all rectangles of one colour are one path ---- */
 
 static void cells(FILE *out, const plot_panel *p)
 {
