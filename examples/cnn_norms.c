@@ -1,11 +1,11 @@
-/* examples/cnn_norms.c - a convolutional network on digits without a norm, with BatchNorm, LayerNorm and GroupNorm, at batches of 2 to 128.
+/* examples/cnn_norms.c - a convolutional network learns digits without a norm, with BatchNorm, LayerNorm and GroupNorm, at batches of 2 to 128.
  *
- * Shows: what each norm is worth where the batch is large, and what BatchNorm loses where it is small (Wu and He 2018): with 2 images a
- *        statistic of the last hidden layer is taken from 2 values, and training sees another network than the test does (the gap).
+ * Shows: what each norm gains at a large batch, and what BatchNorm loses at a small one (Wu and He 2018). With 2 images the batch statistics
+ *        of the last hidden layer come from 2 values, so the network in training differs from the network in the test (the gap).
  * Run:   examples/cnn_norms                                          drawn digits, batches of 2, 16 and 128, 20 seconds
  *        examples/cnn_norms --data data/mnist --smallest 128 --epochs 5        MNIST, above 99 % with BatchNorm
- * See:   a table for each batch, and one of all. A smaller batch takes more steps over fewer images: sqrt(128 / batch) times the steps.
- * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ * See:   a table for each batch size, and one of all. A smaller batch takes more steps over fewer images: sqrt(128 / batch) times the steps.
+ * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
 #include "gradus.h"
@@ -17,18 +17,18 @@ static struct { uint64_t smallest, factor; } own = { .smallest = 2, .factor = 8 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
     KIT_FLAGS_TRAINING(o),
-    { "smallest", KIT_COUNT, &own.smallest, "N", "the smallest batch; --batch is the largest", 1, 1 << 20 },
-    { "factor", KIT_COUNT, &own.factor, "N", "from one batch to the next", 2, 1 << 20 },
-    KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm leads at the largest batch and falls behind GroupNorm at the smallest"),
+    { "smallest", KIT_COUNT, &own.smallest, "N", "smallest batch; --batch is the largest", 1, 1 << 20 },
+    { "factor", KIT_COUNT, &own.factor, "N", "factor between one batch size and the next", 2, 1 << 20 },
+    KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm beats no norm at the largest batch and falls behind GroupNorm at the smallest"),
 };
-static const kit_flags flags = { "cnn_norms", "norms in a convolutional network, at small and large batches", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "cnn_norms", "norms in a convolutional network at small and large batches", flag, sizeof flag / sizeof *flag };
 
 enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 16 };
 static const struct { const char *name; gr_norm_kind norm; } arm_of[ARMS] = {
     { "none", GR_NORM_NONE }, { "BN", GR_NORM_BATCH }, { "LN", GR_NORM_LAYER }, { "GN", GR_NORM_GROUP },
 };
 
-/* conv1 (16) - pool - conv2 (32) - pool - fc1 (128) - fc2, a norm before each ReLU. */
+/* conv1 (16) - pool - conv2 (32) - pool - fc1 (128) - fc2, with a norm before each ReLU. */
 static void build(kit_arm *arm)
 {
     gr_tape *const t = arm->tape;
@@ -58,7 +58,7 @@ static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
     return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), b->labels, score);
 }
 
-/* Of each batch size and arm: percent, losses of the test and of training in its last part. */
+/* Results of a batch size for each arm: test accuracy in percent, test loss, and training loss since the last evaluation but one. */
 typedef struct { size_t batch; double accuracy[ARMS], tested[ARMS], trained[ARMS]; } outcome;
 
 static bool compare(kit_run *r, const kit_data *d, size_t batch, outcome *result)
@@ -89,7 +89,7 @@ static void print_all(const outcome *result, size_t n)
         printf("\n%-8zu", result[k].batch);
         for (int i = 0; i < ARMS; i++) printf("  %8.2f %%  %+8.4f", result[k].accuracy[i], result[k].tested[i] - result[k].trained[i]);
     }
-    printf("\naccuracy, and the test loss less the training loss of the last part\n");
+    printf("\ntest accuracy, and the gap: test loss minus the training loss since the evaluation before\n");
 }
 
 static void run(kit_run *r, const kit_data *d)

@@ -1,16 +1,17 @@
-/* examples/deep_dive.c - the deep dive: what normalization does, in pictures and numbers.
+/* examples/deep_dive.c - the deep dive: what normalization does, in figures and numbers.
  *
- * Trains small networks without norm, with BatchNorm and with LayerNorm, looks inside, and writes into a folder
- *     report.html         the page: one file that opens from disk; its figures play and turn, by Plotly
- *     figures/NAME.json   each figure for Plotly, figures/NAME.svg the same as a still drawing
- *     runs.jsonl          every number behind them; the figures are made from this file alone
- * Run:   examples/deep_dive                             all figures, minutes; drawn digits where there is no MNIST
+ * The program trains small networks without a norm, with BatchNorm and with LayerNorm, measures their insides, and writes into a folder
+ *     report.html         the page: one file that opens from disk; Plotly plays and turns its figures
+ *     figures/NAME.json   each figure for Plotly
+ *     figures/NAME.svg    each figure as a still drawing
+ *     runs.jsonl          every number behind the figures, which are drawn from this file alone
+ * Run:   examples/deep_dive                             all figures, minutes; drawn digits if there is no MNIST
  *        examples/deep_dive --full --data data/mnist    five seeds, long runs: an hour
- *        examples/deep_dive --only epsilon,claims       some figures; what is in runs.jsonl is not measured again
- *        examples/deep_dive --list                      their names
- * The same seed gives the same figures, to the byte, for any number of threads; only times differ. Ctrl-C loses the figure that is being
- * measured: the page has those before it, and the next run goes on there.
- * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ *        examples/deep_dive --only epsilon,claims       some figures; a figure that is in runs.jsonl is not measured again
+ *        examples/deep_dive --list                      the names of the figures
+ * The same seed gives the same figures, to the byte, for any number of threads; only times differ. Ctrl-C loses only the figure that is
+ * being measured: the page has the figures before it, and the next run continues with it.
+ * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/dive/dive.h"
 #include "examples/kit/file.h"
@@ -33,17 +34,17 @@ static struct {
 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
-    { "text", KIT_TEXT, &own.text, "FILE|DIR", "a text, or a folder with tinyshakespeare.txt (made-up sentences)", 0, 0 },
-    { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into (deep_dive; with --check alone one that is removed)", 0, 0 },
-    { "quick", KIT_SWITCH, &own.quick, NULL, "small runs, 2 seeds: minutes (as without it)", 0, 0 },
-    { "full", KIT_SWITCH, &own.full, NULL, "long runs, 5 seeds: an hour", 0, 0 },
-    { "only", KIT_TEXT, &own.only, "NAME,..", "measure these figures", 0, 0 },
-    { "list", KIT_SWITCH, &own.list, NULL, "print the figures, what they show and the seconds that they take, and end", 0, 0 },
-    { "seeds", KIT_COUNT, &own.seeds, "N", "so many repetitions, from --seed on; 0: as the mode says", 0, 100 },
-    { "plotly", KIT_TEXT, &own.plotly, "FILE", "a plotly.min.js to put into the page, which else loads it from its CDN", 0, 0 },
-    KIT_FLAGS_RUN(o, "exit 1 unless all that is exact holds; without --quick and --full on tiny runs"),
+    { "text", KIT_TEXT, &own.text, "FILE|DIR", "a text, or a folder with tinyshakespeare.txt; default: made-up sentences", 0, 0 },
+    { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into; default: deep_dive, or with only --check a temporary one", 0, 0 },
+    { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 2 seeds, minutes; this is the default", 0, 0 },
+    { "full", KIT_SWITCH, &own.full, NULL, "long runs with 5 seeds, an hour", 0, 0 },
+    { "only", KIT_TEXT, &own.only, "NAME,..", "measure only these figures", 0, 0 },
+    { "list", KIT_SWITCH, &own.list, NULL, "print the name, time and content of each figure, and end", 0, 0 },
+    { "seeds", KIT_COUNT, &own.seeds, "N", "repetitions, with the seeds from --seed on; 0 means the mode's number", 0, 100 },
+    { "plotly", KIT_TEXT, &own.plotly, "FILE", "write this plotly.min.js into the page; default: the page loads it from its CDN", 0, 0 },
+    KIT_FLAGS_RUN(o, "exit 1 unless all mathematical statements hold; uses tiny runs unless --quick or --full is given"),
 };
-static const kit_flags flags = { "deep_dive", "what normalization does, in pictures and numbers", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "deep_dive", "what normalization does, in figures and numbers", flag, sizeof flag / sizeof *flag };
 
 /* ---- Which figures ---- */
 
@@ -82,7 +83,7 @@ static bool only_is_known(gr_tape *t)
 
 enum { PATH = 4096 };
 
-/* A path in the folder, put into path. */
+/* Write the path of a file in the folder into path, and return it. */
 static const char *in_out(char path[PATH], const char *format, ...) __attribute__((format(printf, 2, 3)));
 static const char *in_out(char path[PATH], const char *format, ...)
 {
@@ -107,7 +108,7 @@ static void each_file(void (*f)(gr_tape *t, const char *path), gr_tape *t)
 static void try_file(gr_tape *t, const char *path) { kit_can_write(t, "out", path); }
 static void remove_file(gr_tape *t, const char *path) { (void)t, unlink(path); }
 
-/* path and what leads to it. */
+/* Make the folder path and its parent folders. */
 static bool make_folder(gr_tape *t, const char *path)
 {
     char part[PATH];
@@ -118,14 +119,14 @@ static bool make_folder(gr_tape *t, const char *path)
         if (*p == '/' || !*p) {
             const char end = *p;
             *p = 0;
-            const int failed = mkdir(part, 0777) ? errno : 0; /* stat sets errno, too */
+            const int failed = mkdir(part, 0777) ? errno : 0; /* saved because stat sets errno too */
             if (failed && (stat(part, &st) != 0 || !S_ISDIR(st.st_mode))) error = failed == EEXIST ? ENOTDIR : failed;
             *p = end;
         }
-    return !error || gr_fail_as(t, GR_IO_FAILED, "", "--out %s: this folder cannot be made: %s", path, strerror(error));
+    return !error || gr_fail_as(t, GR_IO_FAILED, "", "--out %s: cannot make this folder: %s", path, strerror(error));
 }
 
-/* The folder, in which all files can be written. True if it is one that is removed at the end. */
+/* Make the folder, and check that all files can be written there. Returns true if the folder is temporary. */
 static bool open_folder(gr_tape *t)
 {
     static char passing[PATH];
@@ -135,7 +136,7 @@ static bool open_folder(gr_tape *t)
     const bool passes = o.check && !own.out && !own.quick && !own.full;
     if (passes) {
         snprintf(passing, sizeof passing, "%s/gradus-deep_dive-XXXXXX", place ? place : "/tmp");
-        if (!mkdtemp(passing)) return gr_fail_as(t, GR_IO_FAILED, "", "%s: this folder cannot be made: %s", passing, strerror(errno));
+        if (!mkdtemp(passing)) return gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot make this folder: %s", passing, strerror(errno));
         own.out = passing;
     }
     if (!own.out) own.out = "deep_dive";
@@ -152,7 +153,7 @@ static void remove_folder(void)
     rmdir(in_out(path, "figures")), rmdir(own.out);
 }
 
-/* ---- What the numbers depend on ---- */
+/* ---- The settings that the numbers depend on ---- */
 
 static const char *const mode_name[] = { "tiny", "quick", "full" };
 
@@ -164,7 +165,7 @@ static uint64_t hash_of(const kit_data *d)
     return hash;
 }
 
-/* Makes a text of the bytes, to see that it can be made, and says what it is. */
+/* Make a text of the bytes, to find out whether they are usable, and return its description. */
 static const char *text_name(gr_tape *t, const char *path, const kit_bytes *bytes)
 {
     kit_text text = kit_text_of(t, path, bytes, 1, 64);
@@ -235,7 +236,7 @@ static void measure_all(dive *d)
     for (size_t i = 0; i < dive_figures_n; i++) {
         todo[i] = wanted(dive_figures[i].name) && !dive_is_done(d, &dive_figures[i]);
         if (todo[i]) d->progress.total += dive_figures[i].seconds;
-        else if (!o.quiet && wanted(dive_figures[i].name)) printf("%-16s  as measured before\n", dive_figures[i].name);
+        else if (!o.quiet && wanted(dive_figures[i].name)) printf("%-16s  measured before\n", dive_figures[i].name);
     }
     for (size_t i = 0; i < dive_figures_n && !gr_failed(d->r->tape) && !kit_interrupted(); i++) {
         if (!todo[i]) continue;
@@ -272,25 +273,25 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
         { "Command", text[0] },
         { "Images", text[1] },
         { "Text", text[2] },
-        { "Seeds", plot_say(t, "%zu, from %llu on", d->seeds, (unsigned long long)o.seed) },
+        { "Seeds", plot_say(t, "%zu, beginning with %llu", d->seeds, (unsigned long long)o.seed) },
         { "Program", plot_say(t, "gradus %s, %s, matrix products: %s", GR_VERSION_TEXT,
                               sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
         { "Machine", plot_say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
         { "Seconds", plot_say(t, "%.1f in all: %s", sum, times) },
         { "Numbers",
-          "runs.jsonl, beside this page, holds every number behind the figures; figures/ holds each for Plotly and as a drawing" },
+          "runs.jsonl, beside this page, has every number behind the figures; the folder figures has each figure for Plotly and as a drawing" },
     };
     const plot_page page = {
         .title = "What normalization does",
         .lead = plot_say(
             t,
-            "Small networks without a norm, with BatchNorm and with LayerNorm train on the same batches from the same weights, and we look "
-            "inside: for who trains networks, or teaches how they train, and wants to see which of the claims made for normalization hold. "
-            "%s Every number was measured by the command below; what does not hold here is shown as such. In the figures none, BN and LN "
-            "are the same arms in the same colours: no norm, BatchNorm, LayerNorm.",
+            "Which claims about normalization hold? Small networks without a norm, with BatchNorm and with LayerNorm train on the same "
+            "batches from the same initial weights, and this page shows what happens inside them. It is for people who train networks or "
+            "teach how to. %s The command at the end of the page measured every number; a claim that does not hold here is marked FAIL or "
+            "DIFFERS. In all figures none, BN and LN are no norm, BatchNorm and LayerNorm, and have the same colours.",
             d->mode == DIVE_FULL    ? "These are the long runs."
-            : d->mode == DIVE_QUICK ? "These are short runs of small networks: see --full for long ones."
-                                    : "These are the tiny runs of a self-test: only what is exact means anything here."),
+            : d->mode == DIVE_QUICK ? "These are short runs of small networks; --full makes long ones."
+                                    : "These are the tiny runs of a self-test, in which only the mathematical statements mean anything."),
         .plotly = d->plotly,
         .fact = fact,
         .facts = sizeof fact / sizeof *fact,
@@ -299,7 +300,7 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
     plot_page_write(t, in_out(path, "report.html"), &page, figure, n);
 }
 
-/* All figures that are whole, as pictures, and the page with them. */
+/* Draw all complete figures, and write the page. */
 static void draw_all(dive *d, const char *const text[3])
 {
     gr_tape *const t = d->r->tape;

@@ -1,17 +1,18 @@
-/* examples/invariance.c - what a normalized layer does not notice: Table 1 of the LayerNorm paper, measured.
+/* examples/invariance.c - which changes of weights and inputs a normalized layer ignores: Table 1 of the LayerNorm paper, measured.
  *
- * y = norm(X W^T) for batch, weight, layer and RMS norm, of random X and W. Six transformations of W or X; theory says for each norm
- * whether y stays (Ba, Kiros, Hinton 2016, Table 1; Zhang, Sennrich 2019). For each of the 24 cells three numbers:
- *     output     how far y moved, relative to its largest value
- *     gradient   how far the other gradient moved: dX if W was transformed, else dW
- *     along      the cosine between the gradient and the direction of the transformation: where y does not notice, no step is taken
- * A "yes" must be rounding, and a "no" must be large: a norm that did nothing would pass the first alone.
+ * The layer is y = norm(X W^T) with random X and W, for batch norm, weight norm, layer norm and RMS norm. Six transformations change W or X,
+ * and theory says for each norm whether y stays the same (Ba, Kiros, Hinton 2016, Table 1; Zhang, Sennrich 2019). The program prints three
+ * numbers for each of the 24 cells:
+ *     output     the largest change of y, relative to the largest value of y
+ *     gradient   the change of the other gradient: dX if W was transformed, dW if X was
+ *     along      the cosine between the gradient and the direction of the transformation; 0 where y does not change
+ * A "yes" passes if the changes are only rounding, a "no" if they are large.
  *
- * The paper's text (5.1) says that all three are invariant to re-scaling the dataset; its table says that weight norm is not. The table
- * is right. epsilon is 0 here: --eps=1e-5 shows how much of the invariance it takes away.
+ * The paper's text (5.1) says that all three norms are invariant to re-scaling the dataset; its table says that weight norm is not. The table
+ * is right. epsilon is 0 by default; --eps=1e-5 shows how much invariance a small epsilon costs.
  *
- * Run:   examples/invariance           (at once; in double after make REAL=double)
- * Exit:  0, or 1 when a cell is not as theory says; 2 a bad flag.
+ * Run:   examples/invariance           (under a second; in double after make REAL=double)
+ * Exit:  0, or 1 if a cell disagrees with theory; 2 wrong flag.
  */
 #include "examples/kit/kit.h"
 #include "examples/norms/invariance.h"
@@ -21,12 +22,12 @@ static kit_options o = { .seed = 42 };
 static double eps;
 
 static const kit_flag flag[] = {
-    { "eps", KIT_NUMBER, &eps, "X", "the epsilon of the norms", 0, 1 },
-    KIT_FLAGS_RUN(o, "nothing: any cell that is not as theory says makes it exit 1"),
+    { "eps", KIT_NUMBER, &eps, "X", "epsilon of the norms", 0, 1 },
+    KIT_FLAGS_RUN(o, "no effect: the program always exits with 1 if a cell disagrees with theory"),
 };
-static const kit_flags flags = { "invariance", "what a normalized layer does not notice", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "invariance", "which changes of weights and inputs a normalized layer ignores", flag, sizeof flag / sizeof *flag };
 
-/* One cell: print and log it. Returns whether it is as theory says. */
+/* Measure, print and log one cell. Returns whether it agrees with theory. */
 static bool test_cell(kit_run *r, const norms_invariance *v, size_t c)
 {
     const norms_moved moved = norms_invariance_move(r->tape, v, c);
@@ -46,7 +47,7 @@ static bool test_half(kit_run *r, const norms_invariance *v)
     const double off = norms_invariance_half(r->tape, v);
     const bool ok = norms_invariance_half_ok(off);
     if (!r->o->quiet || !ok)
-        printf("%-12s  twice the weights, half the gradient: off by %.2g  %s\n", norms_method_name[v->method], off, ok ? "PASS" : "FAIL");
+        printf("%-12s  twice the weights give half the gradient: error %.2g  %s\n", norms_method_name[v->method], off, ok ? "PASS" : "FAIL");
     return ok;
 }
 
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
             good += test_half(&r, &v);
         }
         r.missed = good < NORMS_METHODS * (NORMS_CHANGES + 1);
-        if (!gr_failed(r.tape)) printf("%zu of %d are as theory says\n", good, NORMS_METHODS * (NORMS_CHANGES + 1));
+        if (!gr_failed(r.tape)) printf("%zu of %d agree with theory\n", good, NORMS_METHODS * (NORMS_CHANGES + 1));
     }
     return kit_run_end(&r);
 }

@@ -1,11 +1,12 @@
-/* examples/layernorm_by_hand.c - LayerNorm step by step on small vectors, as one would write it on paper, and every line checked.
+/* examples/layernorm_by_hand.c - LayerNorm step by step on small vectors, as on paper, with every line checked.
  *
- * Shows: the formula forward and backward with all that lies between, what epsilon, gamma and beta do, which elements share a mean in 2-D,
- *        3-D and 4-D, why a sample does not see its batch, and its relatives beside it.
+ * Shows: the formula forward and backward with all intermediate values; what epsilon, gamma and beta do; which elements share a mean in 2-D,
+ *        3-D and 4-D; why a sample does not depend on its batch; and how BatchNorm, RMSNorm and GroupNorm differ.
  * Run:   examples/layernorm_by_hand                      all parts
- *        examples/layernorm_by_hand --list               their names; --example backward shows one
+ *        examples/layernorm_by_hand --list               the names of the parts
+ *        examples/layernorm_by_hand --example backward   one part
  *        examples/layernorm_by_hand --x 1,2,4 --dy 1,0,0 --gamma 2,1,1 --eps 0        your own vector
- * Each line is worked out here in double and compared with the library, which does it with its operators. Exit 1 when one differs.
+ * The program calculates each line in double and compares it with the library's operators. Exit 1 if a line differs.
  */
 #include "examples/norms/hand.h"
 #include "examples/kit/run.h"
@@ -23,14 +24,14 @@ static struct {
 } o = { .eps = 1e-5 };
 
 static const kit_flag flag[] = {
-    { "example", KIT_TEXT, &o.example, "NAME", "one part only", 0, 0 },
-    { "list", KIT_SWITCH, &o.list, NULL, "the names of the parts", 0, 0 },
+    { "example", KIT_TEXT, &o.example, "NAME", "show one part", 0, 0 },
+    { "list", KIT_SWITCH, &o.list, NULL, "print the names of the parts", 0, 0 },
     { "x", KIT_TEXT, &o.x, "1,2,3", "your own vector, up to 64 numbers", 0, 0 },
-    { "gamma", KIT_TEXT, &o.gamma, "1,1,1", "its scale", 0, 0 },
-    { "beta", KIT_TEXT, &o.beta, "0,0,0", "its shift", 0, 0 },
-    { "dy", KIT_TEXT, &o.dy, "1,0,0", "the gradient that comes from above; 1,0,0,.. without it", 0, 0 },
-    { "eps", KIT_NUMBER, &o.eps, "X", "epsilon, inside the root, of your own vector", 0, 1e6 },
-    KIT_FLAGS_RUN(common, "exit 1 unless every line is as the library has it (so it is anyway)"),
+    { "gamma", KIT_TEXT, &o.gamma, "1,1,1", "scale of your own vector; default 1", 0, 0 },
+    { "beta", KIT_TEXT, &o.beta, "0,0,0", "shift of your own vector; default 0", 0, 0 },
+    { "dy", KIT_TEXT, &o.dy, "1,0,0", "gradient with respect to the output y; default 1,0,0,..", 0, 0 },
+    { "eps", KIT_NUMBER, &o.eps, "X", "epsilon for your own vector, inside the root", 0, 1e6 },
+    KIT_FLAGS_RUN(common, "no effect: the program always exits with 1 if a line differs from the library"),
 };
 static const kit_flags flags = { "layernorm_by_hand", "LayerNorm on paper, checked line by line", flag, sizeof flag / sizeof *flag };
 
@@ -46,7 +47,7 @@ static void part_forward(norms_paper *p)
 {
     SAY("Subtract the mean, divide by the standard deviation.\n\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3), .eps = 1e-5 });
-    SAY("\nTwice the vector, or the vector and 10: the same xhat (but for eps).\n\n");
+    SAY("\nTwice the vector has the same xhat, apart from the effect of eps.\n\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(2, 4, 6), .eps = 1e-5 });
     SAY("\nFour values.\n\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3, 4), .eps = 1e-5 });
@@ -54,12 +55,12 @@ static void part_forward(norms_paper *p)
 
 static void part_backward(norms_paper *p)
 {
-    SAY("The gradient has three terms: the direct one, one through the mean, one through the deviation. It sums\n"
-        "to 0, since a shift of x changes nothing; and with eps 0 it is at right angles to xhat, since a scale of\n"
-        "x changes nothing.\n\n");
+    SAY("The gradient has three terms: the direct one, one through the mean, and one through the deviation. Its\n"
+        "sum is 0, because a shift of x does not change y. With eps 0 it is orthogonal to xhat, because a scale\n"
+        "of x does not change y.\n\n");
     const norms_given a = { VECTOR(1, 2, 4), .dy = VALUES(1, 0, 0) };
     norms_hand_forward(p, &a), SAY("\n"), norms_hand_backward(p, &a, common.seed);
-    SAY("\nWith a gamma, which scales what comes from above.\n\n");
+    SAY("\nWith gamma, which scales the gradient from above.\n\n");
     norms_hand_backward(
         p, &(norms_given){ VECTOR(1, 2, 4), .gamma = VALUES(2, 1, 0.5), .beta = VALUES(0, 0, 1), .dy = VALUES(1, -1, 2), .eps = 1e-5 },
         common.seed);
@@ -67,15 +68,15 @@ static void part_backward(norms_paper *p)
 
 static void part_epsilon(norms_paper *p)
 {
-    SAY("Equal values: the deviation is 0, and only epsilon keeps 0 / 0 away. y is beta, and the gradient is\n"
+    SAY("Equal values: the deviation is 0, and only epsilon prevents 0 / 0. y is beta, and the gradient is\n"
         "multiplied by 1 / sqrt(eps) = 316.\n\n");
     const norms_given constant = { VECTOR(5, 5, 5), .gamma = VALUES(1, 2, 3), .beta = VALUES(0.5, 0, -0.5), .dy = VALUES(1, 0, 0),
                                    .eps = 1e-5 };
     norms_hand_forward(p, &constant), SAY("\n"), norms_hand_backward(p, &constant, common.seed);
-    SAY("\nA row of zeros, an empty word or a blank line of an image, likewise.\n\n");
+    SAY("\nThe same holds for a row of zeros, such as padding or a blank row of an image.\n\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(0, 0, 0), .gamma = VALUES(1, 1, 1), .beta = VALUES(0.5, 0, -0.5), .eps = 1e-5 });
-    SAY("\nA variance far below epsilon: xhat is not of variance 1 any more, but what may be noise is not blown up\n"
-        "either. The larger epsilon is, the smaller is xhat.\n\n");
+    SAY("\nA variance far below epsilon: xhat no longer has variance 1, but noise is not amplified either. A larger\n"
+        "epsilon makes xhat smaller.\n\n");
     const double tiny[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 }, eps[] = { 1e-3, 1e-5, 1e-8, 1e-12, 0 };
     norms_hand_forward(p, &(norms_given){ .N = 5, .x = tiny, .eps = 1e-5 });
     for (size_t k = 0; k < sizeof eps / sizeof *eps; k++) {
@@ -91,17 +92,16 @@ static void part_epsilon(norms_paper *p)
 
 static void part_affine(norms_paper *p)
 {
-    SAY("gamma and beta give each feature the scale and the shift that the next layer wants; they start as 1\n"
-        "and 0.\n\n");
+    SAY("gamma and beta let the network choose a scale and a shift for each feature. They start at 1 and 0.\n\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3, 4), .gamma = VALUES(2, 1, 0.5, 0), .beta = VALUES(0, 10, 0, -1), .eps = 1e-5 });
-    SAY("\nbeta alone: every mean moves. gamma alone: 0 switches a feature off.\n\n");
+    SAY("\nOnly beta: every mean moves. Only gamma: a gamma of 0 switches a feature off.\n\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3), .beta = VALUES(1, 1, 1), .eps = 1e-5 }), SAY("\n");
     norms_hand_forward(p, &(norms_given){ VECTOR(1, 2, 3), .gamma = VALUES(0, 3, -1), .eps = 1e-5 });
 }
 
 static void part_identity(norms_paper *p)
 {
-    SAY("With gamma = sqrt(var + eps) and beta = mean the norm gives x back.\n\n");
+    SAY("With gamma = sqrt(var + eps) and beta = mean, the norm returns x.\n\n");
     norms_given a = { VECTOR(3, -1, 4, 10), .eps = 1e-5 };
     const norms_row r = norms_hand(&a);
     double gamma[4], beta[4];
@@ -115,30 +115,30 @@ static void part_identity(norms_paper *p)
 
 static void part_small(norms_paper *p)
 {
-    SAY("One value is its own mean: y is beta, whatever x is, and no gradient passes.\n\n");
+    SAY("One value is its own mean: y is beta for every x, and no gradient reaches x.\n\n");
     const norms_given one = { VECTOR(7), .gamma = VALUES(2), .beta = VALUES(0.5), .dy = VALUES(1), .eps = 1e-5 };
     norms_hand_forward(p, &one), SAY("\n"), norms_hand_backward(p, &one, common.seed);
-    SAY("\nTwo values become -1 and 1, whatever they are; with eps 0 no gradient passes.\n\n");
+    SAY("\nTwo different values always become -1 and 1; with eps 0 no gradient reaches x.\n\n");
     const norms_given two = { VECTOR(3, 8), .dy = VALUES(1, 0) };
     norms_hand_forward(p, &two), SAY("\n"), norms_hand_backward(p, &two, common.seed);
 }
 
 static void part_shapes(norms_paper *p)
 {
-    SAY("Elements of one letter share a mean and a deviation. The norm goes over the last axes.\n\n"
+    SAY("Elements with the same letter share a mean and a deviation. The norm goes over the last axes.\n\n"
         "2-D, [batch, features]: one mean for each sample.\n");
     norms_hand_shape(p, GR_SHAPE(2, 3), 1);
-    SAY("\n3-D, [batch, words, features]: one for each word, as in a Transformer; over the last two axes, one for\n"
-        "each sentence.\n");
+    SAY("\n3-D, [batch, words, features]: one mean for each word, as in a Transformer; over the last two axes, one\n"
+        "mean for each sentence.\n");
     norms_hand_shape(p, GR_SHAPE(2, 2, 3), 1), norms_hand_shape(p, GR_SHAPE(2, 2, 3), 2);
-    SAY("\n4-D, [batch, channels, height, width]: over the last three, one for each image; over the last one, each\n"
-        "row of pixels for itself, which is seldom what is meant.\n");
+    SAY("\n4-D, [batch, channels, height, width]: over the last three axes, one mean for each image; over the last\n"
+        "axis, one mean for each row of pixels, which is rarely intended.\n");
     norms_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 3), norms_hand_shape(p, GR_SHAPE(2, 2, 1, 2), 1);
 }
 
 static void part_batch(norms_paper *p)
 {
-    SAY("Whatever the other row holds, and without it, the first row has the same bits.\n\n");
+    SAY("The first row has the same bits beside any second row, and alone.\n\n");
     const double with[2][3] = { { 1, 2, 3 }, { 10, 20, 60 } }, other[2][3] = { { 1, 2, 3 }, { -5, 0, 1e6 } };
     gr_tape *t = p->t;
     gr_tape_reset(t);
@@ -155,11 +155,11 @@ static void part_batch(norms_paper *p)
             norms_paper_line(p, "another second row", other[k], 3, 0, NULL),
                 norms_paper_line(p, "its xhat", s.xhat, 3, 0, z ? z->data + 3 : NULL);
     }
-    norms_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data), "the first row's bits beside another second row");
-    norms_paper_holds(p, y && alone && !memcmp(y->data, alone->data, 3 * sizeof *y->data), "the first row's bits alone");
+    norms_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data), "the first row has the same bits beside another second row");
+    norms_paper_holds(p, y && alone && !memcmp(y->data, alone->data, 3 * sizeof *y->data), "the first row has the same bits alone");
 }
 
-/* Column c of x [rows, C], and of the library's y. */
+/* Print the line for column c of x [rows, C], and compare it with column c of the library's y. */
 static void column(norms_paper *p, const char *label, const double *x, size_t rows, size_t C, size_t c, const gr_tensor *y)
 {
     double v[NORMS_HAND];
@@ -179,8 +179,8 @@ static void part_batch_norm(norms_paper *p)
     gr_tensor *m = norms_put(t, x, GR_SHAPE(4, 3)), *w = norms_put(t, words, GR_SHAPE(8, 3));
     const gr_tensor *ln = gr_layer_norm(t, m, 1, NULL, NULL, 1e-5), *bn = gr_batch_norm(t, m, -1, NULL, NULL, NULL);
     p->columns = 4;
-    SAY("One matrix, [4 samples, 3 features]. LayerNorm goes along each row, BatchNorm (in training) down each\n"
-        "column.\n\n");
+    SAY("One matrix, [4 samples, 3 features]. LayerNorm normalizes each row; BatchNorm (in training) normalizes\n"
+        "each column.\n\n");
     for (size_t r = 0; r < 4; r++) {
         const norms_row h = norms_hand(&(norms_given){ .N = 3, .x = x + 3 * r, .eps = 1e-5 });
         snprintf(label, sizeof label, "sample %zu", r + 1), norms_paper_line(p, label, x + 3 * r, 3, 0, NULL);
@@ -188,10 +188,11 @@ static void part_batch_norm(norms_paper *p)
     }
     for (size_t c = 0; c < 3; c++) snprintf(label, sizeof label, "  BatchNorm, of column %zu", c + 1), column(p, label, x, 4, 3, c, bn);
 
-    SAY("\nTwo sentences in one batch, of four words and of three, filled up with zeros: feature one is 1 2 3 4 and\n"
-        "5 6 7 0. BatchNorm counts the zero: mean 3.5, deviation 2.29, so that \"I\", the first word, becomes -1.09,\n"
-        "and \"powerful\", the last, 1.5275. With a mask, of mean 4 and deviation 2, they are -1.5 and 1.5. LayerNorm\n"
-        "makes [-1.2247, 0, 1.2247] of \"I\" in any company, and beta of padding.\n\n");
+    SAY("\nA batch of two sentences with four and three words; the shorter one is padded with zeros. Feature one is\n"
+        "1 2 3 4 and 5 6 7 0. BatchNorm counts the zero: the mean is 3.5 and the deviation 2.29, so that the first\n"
+        "word, \"I\", becomes -1.09, and the last word, \"powerful\", 1.5275. With a mask the mean is 4 and the\n"
+        "deviation 2, and they become -1.5 and 1.5. LayerNorm turns \"I\" into [-1.2247, 0, 1.2247] in every batch,\n"
+        "and padding into beta.\n\n");
     p->columns = 8;
     const gr_tensor *poisoned = gr_batch_norm(t, w, -1, NULL, NULL, NULL), *own = gr_layer_norm(t, w, 1, NULL, NULL, 1e-5);
     const gr_tensor *mask = norms_put(t, (const double[]){ 1, 1, 1, 1, 1, 1, 1, 0 }, GR_SHAPE(8));
@@ -210,14 +211,14 @@ static void part_relatives(norms_paper *p)
     const double x[] = { 3, 4 }, root = sqrt(12.5), maps[] = { 1, 3, 2, 8, -1, 0, 5, 7 };
     gr_tape_reset(t);
     p->columns = 2;
-    SAY("RMSNorm leaves the mean alone: y = x / sqrt(mean(x^2) + eps), here with eps 0.\n\n");
+    SAY("RMSNorm does not subtract the mean: y = x / sqrt(mean(x^2) + eps), here with eps 0.\n\n");
     gr_tensor *in = norms_put(t, x, GR_SHAPE(2));
     norms_paper_line(p, "x", x, 2, 0, NULL);
     norms_paper_line(p, "mean(x^2)", (const double[]){ 12.5 }, 1, 0, norms_values(gr_mean(t, gr_square(t, in), GR_ALL_AXES, false)));
     norms_paper_line(p, "y", (const double[]){ 3 / root, 4 / root }, 2, 0, norms_values(gr_rms_norm(t, in, 1, NULL, 0)));
 
-    SAY("\nGroupNorm cuts the channels into groups: with one group it is LayerNorm over all of an image, with one\n"
-        "for each channel InstanceNorm. One image, [1, 4 channels, 2].\n\n");
+    SAY("\nGroupNorm divides the channels into groups. With one group it equals LayerNorm over the whole image; with\n"
+        "one group per channel it equals InstanceNorm. One image, [1, 4 channels, 2].\n\n");
     gr_tensor *image = norms_put(t, maps, GR_SHAPE(1, 4, 2));
     p->columns = 8;
     norms_paper_line(p, "x", maps, 8, 0, NULL);
@@ -234,7 +235,7 @@ static void part_relatives(norms_paper *p)
     }
 }
 
-/* (x - mean) / sigma for the four meanings of sigma; x [N]. */
+/* Print (x - mean) / sigma of x [N] for the four definitions of sigma. */
 static void four_ways(norms_paper *p, const double *x, size_t N, double eps)
 {
     static const char *const label[] = { "N, inside", "N - 1, inside", "N, outside", "N - 1, outside" };
@@ -256,34 +257,35 @@ static void four_ways(norms_paper *p, const double *x, size_t N, double eps)
 
 static void part_conventions(norms_paper *p)
 {
-    SAY("Copies of LayerNorm disagree: the variance divided by N or by N - 1, epsilon inside the root or outside,\n"
-        "added to it. The first is PyTorch's and ours, the last that of the Annotated Transformer. Eps is 1e-5.\n\n");
+    SAY("Implementations of LayerNorm disagree: they divide the variance by N or by N - 1, and they add epsilon\n"
+        "inside the root or to the root. PyTorch and gradus use the first line, the Annotated Transformer uses the\n"
+        "last. Eps is 1e-5.\n\n");
     four_ways(p, (const double[]){ 1, 0, 0, 0 }, 4, 1e-5);
-    SAY("\nWhere the variance is as small as epsilon, inside and outside differ as well.\n\n");
+    SAY("\nWhere the variance is as small as epsilon, the place of epsilon matters as well.\n\n");
     four_ways(p, (const double[]){ 0.01, 0, 0, 0 }, 4, 1e-5);
 }
 
-/* ---- The whole ---- */
+/* ---- All parts, or your own vector ---- */
 
 static const struct {
     const char *name, *about;
     void (*show)(norms_paper *p);
 } parts[] = {
     { "forward", "the formula, step by step", part_forward },
-    { "backward", "the gradient's three terms, dgamma, dbeta", part_backward },
+    { "backward", "the three terms of the gradient, dgamma, dbeta", part_backward },
     { "epsilon", "a row of equal values, a tiny variance", part_epsilon },
     { "affine", "gamma and beta", part_affine },
-    { "identity", "gamma and beta that give x back", part_identity },
+    { "identity", "gamma and beta that return x", part_identity },
     { "small", "one value, two values", part_small },
     { "shapes", "2-D, 3-D, 4-D: which elements share a mean", part_shapes },
-    { "batch", "a sample does not see its batch", part_batch },
+    { "batch", "a sample does not depend on its batch", part_batch },
     { "batch-norm", "rows against columns, and what padding does", part_batch_norm },
     { "relatives", "RMSNorm, GroupNorm, InstanceNorm", part_relatives },
     { "conventions", "N or N - 1, epsilon inside or outside", part_conventions },
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* "1,2,3" as numbers into v [NORMS_HAND]; returns how many. */
+/* Read "1,2,3" into v [NORMS_HAND]. Returns how many numbers there are. */
 static size_t numbers(gr_tape *t, const char *name, const char *text, double *v)
 {
     size_t n = 0;
@@ -342,7 +344,7 @@ static void check_flags(gr_tape *t)
 {
     bool found = !o.example;
     for (int k = 0; k < PARTS; k++) found |= !found && !strcmp(o.example, parts[k].name);
-    if (!found) gr_fail_as(t, GR_MISUSE, "", "--example %s: there is no such part; --list names them", o.example);
+    if (!found) gr_fail_as(t, GR_MISUSE, "", "--example %s: there is no such part; --list prints the names", o.example);
     if (o.example && o.x) gr_fail_as(t, GR_MISUSE, "", "--example and --x exclude each other");
     if (!o.x && (o.gamma || o.beta || o.dy)) gr_fail_as(t, GR_MISUSE, "", "--gamma, --beta and --dy need --x");
 }

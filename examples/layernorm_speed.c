@@ -1,12 +1,13 @@
-/* examples/layernorm_speed.c - LayerNorm written in six ways: how fast each is, and how wrong.
+/* examples/layernorm_speed.c - six ways to write LayerNorm: the time and the error of each.
  *
- * Shows: time forward and backward over sizes, and RMSNorm's, as ratios to the library's fused operator of the same round; the error of y
- *        and dx against double where the mean is 1 to 1e6 deviations, and over epsilon; what N - 1, and epsilon outside the root, change.
+ * Shows: the time of forward and backward for several sizes, and of RMSNorm, as ratios to the library's fused operator in the same round;
+ *        the error of y and dx compared with double, for means of 1 to 1e6 deviations and for several epsilons; how much y changes with a
+ *        divisor of N - 1, and with epsilon outside the root.
  * Run:   examples/layernorm_speed                    half a minute
  *        examples/layernorm_speed --full             more sizes, more rounds, the whole grid of errors
  *        examples/layernorm_speed --rows 1792 --cols 512
- * The other ways are in examples/norms/norm_kernels.c, as operators of the same make: only the statistics differ. All run on the same
- * threads and instruction set. --check looks at errors only: times depend on what else the machine does.
+ * The other ways are operators like the library's (examples/norms/norm_kernels.c), so that only the statistics differ. All use the same
+ * threads and instruction set. --check tests the errors only, because times depend on the load of the machine.
  */
 #include "examples/norms/norm.h"
 #include "examples/kit/program.h"
@@ -22,14 +23,14 @@ static struct {
 } o;
 
 static const kit_flag flag[] = {
-    { "quick", KIT_SWITCH, &o.quick, NULL, "a few sizes (as without it)", 0, 0 },
-    { "full", KIT_SWITCH, &o.full, NULL, "more sizes, rounds and rungs: minutes", 0, 0 },
-    { "rows", KIT_COUNT, &o.rows, "N", "time this size only; 0: several (with --cols alone 512)", 0, 1 << 20 },
-    { "cols", KIT_COUNT, &o.cols, "N", "values in a row; 0: several (with --rows alone 512)", 0, 1 << 20 },
-    { "rounds", KIT_COUNT, &o.rounds, "N", "rounds to take the median of; 0: 7, and 25 in full", 0, 99 },
-    KIT_FLAGS_RUN(common, "exit 1 unless the errors are as they must be"),
+    { "quick", KIT_SWITCH, &o.quick, NULL, "a few sizes; this is the default", 0, 0 },
+    { "full", KIT_SWITCH, &o.full, NULL, "more sizes, rounds and epsilons; takes minutes", 0, 0 },
+    { "rows", KIT_COUNT, &o.rows, "N", "time one size with N rows; 0 means several sizes, or 512 with --cols", 0, 1 << 20 },
+    { "cols", KIT_COUNT, &o.cols, "N", "time one size with N values per row; 0 means several sizes, or 512 with --rows", 0, 1 << 20 },
+    { "rounds", KIT_COUNT, &o.rounds, "N", "rounds of which the median is taken; 0 means 7, or 25 with --full", 0, 99 },
+    KIT_FLAGS_RUN(common, "exit 1 unless the errors are within their limits"),
 };
-static const kit_flags flags = { "layernorm_speed", "LayerNorm in six ways: time and error", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "layernorm_speed", "six ways to write LayerNorm: time and error", flag, sizeof flag / sizeof *flag };
 
 /* ---- Time ---- */
 
@@ -63,9 +64,8 @@ static void times(kit_run *r)
 {
     const size_t rounds = o.rounds ? o.rounds : o.full ? 25 : 7, n = o.full ? SIZES : QUICK_SIZES;
     if (!common.quiet)
-        printf("\nTime: medians of %zu rounds, and of the ratios to the fused one in the same round. GB/s: x read and y written; x and dy "
-               "read,\n"
-               "dx read and written (it is added to).\n",
+        printf("\nTime: the median of %zu rounds, and the median of the ratios to the fused operator in the same round. GB/s counts reading\n"
+               "x and writing y in forward; reading x, dy and dx and writing dx in backward, which adds to dx.\n",
                rounds);
     if (o.rows || o.cols) time_size(r, o.rows ? o.rows : 512, o.cols ? o.cols : 512, rounds);
     else
@@ -81,7 +81,7 @@ static void times(kit_run *r)
 typedef struct {
     double ratio, sd, eps;
     norms_error of[NORMS_WAYS];
-} rung; /* ratio: mean / sd; sd 0: equal values of 0.1 */
+} rung; /* ratio is mean / sd; with sd 0 all values are 0.1 */
 
 static void climb(kit_run *r, norms_rows *b, rung *g)
 {
@@ -106,8 +106,8 @@ static void print_rungs(const rung *g, size_t n, bool by_eps, bool of_dx)
     printf("\n");
 }
 
-/* What must hold of the ladder over mean / sd. A float holds 2^-24 of a number, so that x itself is given to ratio * 2^-24 deviations; all
- * ways get the same x. */
+/* Check the errors for each mean / sd. x itself is rounded to float, which moves it by up to ratio * 2^-24 deviations; this is no error of a
+ * way, because all ways and the exact values use the same rounded x. */
 static void check_rungs(kit_run *r, const rung *g, size_t n)
 {
     const double unit = sizeof(gr_real) == sizeof(float) ? 0x1p-24 : 0x1p-53;
@@ -121,7 +121,7 @@ static void check_rungs(kit_run *r, const rung *g, size_t n)
             for (int way = 0; way < NORMS_WAYS; way++)
                 kit_run_need(r, g[k].of[way].y <= 64 * unit, "%s is off by %g at mean / sd 1", norms_way_name[way], g[k].of[way].y);
         if (g[k].ratio == 1e4)
-            kit_run_need(r, !(g[k].of[NORMS_WAY_ONE_PASS].y <= 1e4 * fused.y), "one-pass should fail at mean / sd 1e4, and is off by %g",
+            kit_run_need(r, !(g[k].of[NORMS_WAY_ONE_PASS].y <= 1e4 * fused.y), "one-pass should fail at mean / sd 1e4, but its error is %g",
                          g[k].of[NORMS_WAY_ONE_PASS].y);
     }
 }
@@ -134,9 +134,9 @@ static void ladders(kit_run *r)
     if (!norms_rows_new(r->tape, &b, 64, 512)) norms_rows_free(r->tape, &b);
     if (gr_failed(r->tape)) return;
     if (!common.quiet)
-        printf("\nError: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, and of dx beside the largest |dx|. nan: a "
-               "variance\n"
-               "below 0. What remains of residual's is the rounding of the mean it keeps, where fused keeps two parts of it.\n");
+        printf("\nError: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, and the largest |dx - exact| relative to the\n"
+               "largest |dx|. nan means that the variance came out negative. The error that residual keeps is the rounding of its mean,\n"
+               "which fused stores in two parts.\n");
     for (int k = 0; k < RATIOS && !gr_failed(r->tape); k++) {
         up[k] = (rung){ .ratio = k < 7 ? pow(10, k) : 0, .sd = k < 7, .eps = 1e-5 };
         climb(r, &b, &up[k]);
@@ -150,21 +150,21 @@ static void ladders(kit_run *r)
         if (!gr_failed(r->tape)) print_rungs(over, EPS, true, false);
     }
     if (!gr_failed(r->tape))
-        printf("%sat mean / sd 1e4 y is off by %.1e fused, %.1e two-pass, %.1e one-pass\n", common.quiet ? "" : "\n",
+        printf("%sat mean / sd 1e4 the error of y is %.1e fused, %.1e two-pass, %.1e one-pass\n", common.quiet ? "" : "\n",
                up[4].of[NORMS_WAY_FUSED].y, up[4].of[NORMS_WAY_TWO_PASS].y, up[4].of[NORMS_WAY_ONE_PASS].y);
     norms_rows_free(r->tape, &b);
 }
 
 /* ---- Conventions ---- */
 
-/* The largest change of y against N and eps inside. */
+/* Print the largest change of y for each convention, compared with N and eps inside the root. */
 static void conventions(kit_run *r)
 {
     static const size_t Ns[] = { 4, 16, 128, 1024 };
     static const double sds[] = { 1, 1e-2, 1e-3 };
     static const char *const name[] = { "N - 1, inside", "N, outside", "N - 1, outside" };
     if (!common.quiet)
-        printf("\nConventions: the largest change of y, of 256 rows, against N and eps inside the root, eps 1e-5.\n\n%-10s%8s", "deviation",
+        printf("\nConventions: the largest change of y in 256 rows, compared with N and eps inside the root; eps 1e-5.\n\n%-10s%8s", "deviation",
                "N");
     for (int k = 0; k < 3 && !common.quiet; k++) printf(" %15s", name[k]);
     for (int d = 0; d < 3; d++)

@@ -1,14 +1,16 @@
-/* examples/mlp_norms.c - a network of two hidden layers on digits, without a norm, with BatchNorm and with LayerNorm, at two batch sizes.
+/* examples/mlp_norms.c - a network with two hidden layers learns digits without a norm, with BatchNorm and with LayerNorm, at two batch sizes.
  *
- * Shows: Figure 6 of the LayerNorm paper (Ba, Kiros, Hinton 2016), and the control that it lacks. There BatchNorm also normalizes the
- *        logits and LayerNorm does not, so the figure compares two places as well as two norms: "BN hidden" has LayerNorm's places.
+ * Shows: Figure 6 of the LayerNorm paper (Ba, Kiros, Hinton 2016), and a control that the figure lacks. In the figure BatchNorm also
+ *        normalizes the logits and LayerNorm does not, so it compares two placements as well as two norms. The arm "BN hidden" has BatchNorm
+ *        where LayerNorm is.
  * Run:   examples/mlp_norms                                    256 units, drawn digits, half a minute
  *        examples/mlp_norms --paper --epochs 0.6 --small-epochs 0.2 --data data/mnist
  *                                                              784-1000-1000-10 on 55,000 images of MNIST, the size of the paper's
- * See:   with He's initial weights and Adam the plain network is well conditioned, and on MNIST LayerNorm gains nothing on it. What the
- *        figure shows as its lead is BatchNorm on the logits, and batches of 4. At 128, BN hidden is ahead of BN all; at 4, both BatchNorms
- *        fall far behind, and LayerNorm does not. (The paper takes the unbiased variance at batch 4; here it is the biased one.)
- * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ * See:   with He's initial weights and Adam the network without a norm is well conditioned, and on MNIST LayerNorm gains nothing over it.
+ *        LayerNorm's lead in the figure comes from BatchNorm on the logits, and from the batches of 4. At batch 128, BN hidden is ahead of
+ *        BN all; at batch 4, both fall far behind, and LayerNorm does not. (The paper divides the variance by N - 1 at batch 4, this program
+ *        by N.)
+ * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
 #include "gradus.h"
@@ -22,15 +24,15 @@ static struct {
 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
-    { "paper", KIT_SWITCH, &own.paper, NULL, "--hidden 1000 --cases 55000", 0, 0 },
+    { "paper", KIT_SWITCH, &own.paper, NULL, "the paper's size: --hidden 1000 --cases 55000", 0, 0 },
     { "hidden", KIT_COUNT, &own.hidden, "N", "units of each hidden layer", 1, 1 << 16 },
-    { "cases", KIT_COUNT, &own.cases, "N", "train on the first N images; 0: on all", 0, 1e9 },
+    { "cases", KIT_COUNT, &own.cases, "N", "train on the first N images; 0 means all", 0, 1e9 },
     KIT_FLAGS_TRAINING(o),
-    { "small-batch", KIT_COUNT, &own.small_batch, "N", "and once more with this batch; 0: not", 0, 1 << 20 },
-    { "small-epochs", KIT_NUMBER, &own.small_epochs, "X", "for so long", 1e-6, 1e6 },
-    KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm on the logits is behind at 128, and all BatchNorm at 4"),
+    { "small-batch", KIT_COUNT, &own.small_batch, "N", "train again with this batch size; 0 means do not", 0, 1 << 20 },
+    { "small-epochs", KIT_NUMBER, &own.small_epochs, "X", "epochs of the run with the small batch", 1e-6, 1e6 },
+    KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm on the logits is behind at 128, and both BatchNorm arms at 4"),
 };
-static const kit_flags flags = { "mlp_norms", "no norm, BatchNorm and LayerNorm in a network on digits", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "mlp_norms", "an MLP on digits without a norm, with BatchNorm and with LayerNorm", flag, sizeof flag / sizeof *flag };
 
 enum { NONE, BATCH_ALL, BATCH_HIDDEN, LAYER_HIDDEN, ARMS };
 static const struct {
@@ -73,7 +75,7 @@ static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
     return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), b->labels, score);
 }
 
-/* The four arms with this batch, and their table. The mean training losses go to losses. */
+/* Train the four arms with this batch size, and print their table. Returns the mean training losses in losses. */
 static void compare(kit_run *r, const kit_data *d, size_t batch, double epochs, double losses[ARMS])
 {
     char title[32];
@@ -109,7 +111,7 @@ int main(int argc, char **argv)
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
     if (own.paper) own.hidden = 1000, own.cases = 55000;
-    kit_data all = kit_data_open(r.tape, o.data), d = all; /* d: a view of those that are used */
+    kit_data all = kit_data_open(r.tape, o.data), d = all; /* d is the part that is used */
     if (own.cases && own.cases < d.train.images.n) d.train.images.n = d.train.labels.n = own.cases;
     snprintf(text, sizeof text,
              "%s\n784-%llu-%llu-10, ReLU, weights as He et al., biases 0, Adam, lr %g constant, pixels 0 to 1, norm before ReLU",

@@ -1,16 +1,17 @@
-/* examples/names_rnn.c - a recurrent network learns to spell names, and padding finds its way into BatchNorm.
+/* examples/names_rnn.c - a recurrent network learns to spell names, and padding changes the statistics of BatchNorm.
  *
- * Names differ in length, so a batch of them is padded. BatchNorm that counts the padding among its values is poisoned: what it makes of a
- * name depends on how far the others are padded. With lengths it counts real characters alone (masked). LayerNorm sees one
- * character at a time: it cannot be poisoned.
+ * Names have different lengths, so a batch of names is padded. If BatchNorm includes the padding in its statistics (the arm "BN poisoned"),
+ * its output for a name depends on how much padding the batch has. If it takes the sequence lengths, it uses the real characters only ("BN
+ * masked"). LayerNorm normalizes each character alone, so padding cannot affect it.
  *
- * Shows: variable lengths, gr_norm_forward with lengths, running statistics, a loss over real positions, sampling.
+ * Shows: sequence lengths, gr_norm_forward with lengths, running statistics, a loss over real positions, sampling.
  * Run:   examples/names_rnn                               names of four invented languages, under a minute
- *        examples/names_rnn --data names.txt --cell gru   one a line, any bytes
- * See:   the table at the end: one name and its log-probability, among the same others padded more and more. In training it moves under
- *        poisoned BatchNorm. All three learn about as well: poison makes a prediction depend on what it should not, and its noise can even
- *        pass for a help. In evaluation running statistics are used, and nothing moves; but they are too small by the padding's share.
- * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ *        examples/names_rnn --data names.txt --cell gru   one name per line, any bytes
+ * See:   the table at the end: the log-probability of one name in the same batch with more and more padding. In training it changes with
+ *        the poisoned BatchNorm. All arms still learn about equally well: the poisoned predictions depend on the padding, but this noise can
+ *        even help training. In evaluation BatchNorm uses running statistics, and nothing changes; but the poisoned running variance is too
+ *        small, because the padding is counted in it.
+ * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
 #include "core/op.h"
@@ -25,13 +26,13 @@ static struct {
 } own = { .hidden = 64, .embedding = 24, .samples = 8 };
 
 static const kit_flag flag[] = {
-    { "data", KIT_TEXT, &o.data, "FILE|none", "names, one a line; none: 8,000 of four invented languages (none)", 0, 0 },
-    { "cell", KIT_CHOICE, &own.cell, "lstm|gru|rnn", "the recurrent layer", 0, 0 },
-    { "hidden", KIT_COUNT, &own.hidden, "N", "size of its state", 1, 1 << 14 },
-    { "embedding", KIT_COUNT, &own.embedding, "N", "numbers for each character", 1, 1 << 14 },
-    { "samples", KIT_COUNT, &own.samples, "N", "names to make up at the end", 0, 1000 },
+    { "data", KIT_TEXT, &o.data, "FILE|none", "names, one per line; default none: 8,000 names of four invented languages", 0, 0 },
+    { "cell", KIT_CHOICE, &own.cell, "lstm|gru|rnn", "type of the recurrent layer", 0, 0 },
+    { "hidden", KIT_COUNT, &own.hidden, "N", "size of the hidden state", 1, 1 << 14 },
+    { "embedding", KIT_COUNT, &own.embedding, "N", "size of a character's embedding", 1, 1 << 14 },
+    { "samples", KIT_COUNT, &own.samples, "N", "names to sample at the end", 0, 1000 },
     KIT_FLAGS_TRAINING(o),
-    KIT_FLAGS_RUN(o, "exit 1 unless padding moves the poisoned BatchNorm only, and all arms have learned"),
+    KIT_FLAGS_RUN(o, "exit 1 unless padding changes only the poisoned BatchNorm, and all arms learn"),
 };
 static const kit_flags flags = { "names_rnn", "a recurrent network spells names: masked BatchNorm, poisoned BatchNorm, LayerNorm", flag,
                                  sizeof flag / sizeof *flag };
@@ -78,7 +79,7 @@ static gr_tensor *normalize(const kit_arm *arm, gr_module *norm, gr_tensor *x, c
     return gr_norm_forward(arm->tape, gr_norm_of(norm), x, &(gr_norm_input){ .lengths = lengths });
 }
 
-/* Scores [B, T, letters] of the next character. */
+/* Logits [B, T, letters] of the next character. */
 static gr_tensor *forward(const kit_arm *arm, const kit_names *c)
 {
     gr_tape *const t = arm->tape;
@@ -90,7 +91,7 @@ static gr_tensor *forward(const kit_arm *arm, const kit_names *c)
     return gr_linear_forward(t, s->fc, normalize(arm, s->norm_out, x, lengths));
 }
 
-/* Cross-entropy of the real positions; padding has target -100, which counts for nothing. */
+/* Cross-entropy over the real positions. The target -100 marks padding, which the loss ignores. */
 static gr_tensor *loss_of(kit_arm *arm, const void *batch, kit_score *score)
 {
     const kit_names *const c = batch;
@@ -120,15 +121,15 @@ static const struct {
     size_t extra;
 } row_of[ROWS] = {
     { "training, among 7 others", true, false, false, 0 },
-    { "          the same, padded 3 further", true, false, false, 3 },
-    { "          the same, padded 12 further", true, false, false, KIT_NAMES_EXTRA },
-    { "          one of them another", true, false, true, 0 },
+    { "          with 3 more padding", true, false, false, 3 },
+    { "          with 12 more padding", true, false, false, KIT_NAMES_EXTRA },
+    { "          one other name replaced", true, false, true, 0 },
     { "evaluation, alone", false, true, false, 0 },
-    { "          among the 7", false, false, false, 0 },
-    { "          padded 12 further", false, false, false, KIT_NAMES_EXTRA },
+    { "          among the 7 others", false, false, false, 0 },
+    { "          with 12 more padding", false, false, false, KIT_NAMES_EXTRA },
 };
 
-/* The logarithm of the probability that this arm gives to the first name of the test set. */
+/* The log-probability that this arm gives to the first name of the test set. */
 static double log_probability(kit_run *r, kit_arm *arm, kit_names *c, size_t row)
 {
     gr_tape *const t = arm->tape;
@@ -142,7 +143,7 @@ static double log_probability(kit_run *r, kit_arm *arm, kit_names *c, size_t row
     const gr_tensor *const logp = gr_log_softmax(t, forward(arm, c), -1);
     for (size_t k = 0; logp && k < (size_t)c->length[0]; k++) sum += (double)logp->data[k * c->letters + (size_t)c->target[k]];
     if (!logp) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", arm->name, gr_message(t));
-    gr_tape_recover(t); /* puts back the running statistics, which a look in training mode has moved */
+    gr_tape_recover(t); /* restores the running statistics, which the forward in training mode changed */
     gr_tape_set_training(t, true), gr_tape_set_recording(t, true);
     return sum;
 }
@@ -152,7 +153,7 @@ static void print_name(const kit_names *c, const kit_name *w)
     for (size_t k = 0; k < w->length; k++) putchar(c->letter[w->id[k]]);
 }
 
-/* The running variance of norm_in over the variance that the real characters' embeddings have, a mean over the features. */
+/* The running variance of norm_in, divided by the variance of the real characters' embeddings; the mean over the features. */
 static double variance_kept(const kit_arm *arm, const kit_names *c)
 {
     const speller *const s = arm->model;
@@ -184,7 +185,7 @@ static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
         for (size_t i = 0; i < n; i++) real += (size_t)c->length[i];
         all += n * c->T;
     }
-    printf("%.0f %% of a training batch is padding. The logarithm of the probability of \"", 100 * (1 - (double)real / (double)all));
+    printf("%.0f %% of a training batch is padding. The log-probability of \"", 100 * (1 - (double)real / (double)all));
     print_name(c, &c->name[c->train]);
     printf("\":\n%-38s", "");
     for (size_t i = 0; i < ARMS; i++) printf("%14s", a->arm[i].name);
@@ -195,23 +196,23 @@ static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
                       { "poisoned", p[k][POISONED] }, { "masked", p[k][MASKED] }, { "layer", p[k][LAYER] });
     }
     const double poisoned = variance_kept(&a->arm[POISONED], c), masked = variance_kept(&a->arm[MASKED], c);
-    printf("\nThe running variance of the embeddings over that of the real characters: %s %.2f, %s %.2f\n", a->arm[POISONED].name, poisoned,
+    printf("\nThe running variance of the embeddings, divided by the variance of the real characters: %s %.2f, %s %.2f\n", a->arm[POISONED].name, poisoned,
            a->arm[MASKED].name, masked);
-    kit_run_need(r, poisoned < 0.8 && masked > 0.9 && masked < 1.1, "the running variances are %.2f and %.2f of what they should be",
+    kit_run_need(r, poisoned < 0.8 && masked > 0.9 && masked < 1.1, "the running variances are %.2f and %.2f times the real characters' variance",
                  poisoned, masked);
-    kit_run_need(r, kit_fingerprint(a->arm[POISONED].net) == before, "a look in training mode has moved the running statistics");
+    kit_run_need(r, kit_fingerprint(a->arm[POISONED].net) == before, "the forward in training mode changed the running statistics");
     for (size_t k = 1; k < ROWS; k++) {
-        kit_run_need(r, p[k][NONE] == p[0][NONE] && p[k][LAYER] == p[0][LAYER], "\"%s\" moves an arm without batch statistics",
+        kit_run_need(r, p[k][NONE] == p[0][NONE] && p[k][LAYER] == p[0][LAYER], "\"%s\" changes an arm without batch statistics",
                      row_of[k].what);
-        if (k != 3 && k != 4) kit_run_need(r, p[k][MASKED] == p[k - 1][MASKED], "\"%s\" moves BN masked", row_of[k].what);
-        if (k > 4) kit_run_need(r, p[k][POISONED] == p[k - 1][POISONED], "\"%s\" moves BN poisoned in evaluation", row_of[k].what);
+        if (k != 3 && k != 4) kit_run_need(r, p[k][MASKED] == p[k - 1][MASKED], "\"%s\" changes BN masked", row_of[k].what);
+        if (k > 4) kit_run_need(r, p[k][POISONED] == p[k - 1][POISONED], "\"%s\" changes BN poisoned in evaluation", row_of[k].what);
     }
     const double moved = fabs(p[2][POISONED] - p[0][POISONED]);
-    kit_run_need(r, moved > 0.05, "padding moves BN poisoned by %g only", moved);
-    kit_run_need(r, p[3][MASKED] != p[0][MASKED], "BN masked does not see that one of the others is another");
+    kit_run_need(r, moved > 0.05, "padding changes BN poisoned by only %g", moved);
+    kit_run_need(r, p[3][MASKED] != p[0][MASKED], "BN masked does not change when another name in the batch is replaced");
 }
 
-/* A name drawn from what the arm has learned, a character at a time. */
+/* Sample a name from the arm, one character at a time, and print it. */
 static void sample(kit_run *r, kit_arm *arm, kit_names *c, size_t number)
 {
     gr_tape *const t = arm->tape;
@@ -255,7 +256,7 @@ static void run(kit_run *r, kit_names *c)
             if (kit_loss(&a.arm[i].tested) < kit_loss(&a.arm[best].tested)) best = i;
         }
         show_padding(r, &a, c);
-        if (own.samples && !gr_failed(r->tape)) printf("\nmade up by %s: ", a.arm[best].name);
+        if (own.samples && !gr_failed(r->tape)) printf("\nsampled from %s: ", a.arm[best].name);
         for (size_t i = 0; i < own.samples && !gr_failed(r->tape); i++) sample(r, &a.arm[best], c, i);
     }
     kit_arms_free(&a);

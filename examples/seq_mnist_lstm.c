@@ -1,14 +1,14 @@
-/* examples/seq_mnist_lstm.c - an LSTM reads handwritten digits row by row, 28 steps of 28 pixels, and then says which it saw.
+/* examples/seq_mnist_lstm.c - an LSTM reads an image of a digit row by row, in 28 time steps of 28 pixels, and then names the digit.
  *
- * Shows: a whole program: modules, one tape reset per step, clipping, a schedule, evaluation, weights in a file, going on after a stop.
- * Run:   examples/seq_mnist_lstm                 digits that it draws itself: 99.5 % within a minute; MNIST, once
- *        sh examples/fetch_mnist.sh              has fetched it into data/mnist: 98.9 to 99.1 %
+ * Shows: a whole program: modules, one tape reset per step, clipping, a learning rate schedule, evaluation, weights in a file, checkpoints.
+ * Run:   examples/seq_mnist_lstm                 drawn digits, or MNIST if it is in data/mnist: 99.5 % within a minute; MNIST 98.9 to 99.1 %
+ *        sh examples/fetch_mnist.sh              fetches MNIST into data/mnist
  *        examples/seq_mnist_lstm --norm none     without LayerNorm: twice as many steps to 90 %
- *        examples/seq_mnist_lstm --norm batch    recurrent BatchNorm: statistics of the batch, for each row of the image its own
- *        examples/seq_mnist_lstm --report run.html     curves of the run, on a page
+ *        examples/seq_mnist_lstm --norm batch    recurrent BatchNorm: batch statistics, separate for each time step
+ *        examples/seq_mnist_lstm --report run.html     a page with the curves of the run
  *        examples/seq_mnist_lstm --help          all flags
- * Exit:  0, or 1 --check missed its target, or the loss left the finite numbers; 2 a bad flag, path or file of data; 3 out of memory or
- *        disk full on the way; 130 interrupted, once the step was ended and the checkpoint written.
+ * Exit:  0, or 1 --check missed its target, or a number became NaN or infinite; 2 wrong flag, path or data file; 3 out of memory, or disk
+ *        full during the run; 130 interrupted: the program finishes its step and writes the checkpoint first.
  */
 #include "examples/kit/kit.h"
 #include "examples/plot/report.h"
@@ -27,26 +27,26 @@ static struct {
 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
-    { "norm", KIT_CHOICE, &own.norm, "none|layer|batch", "layer norm in the LSTM, recurrent batch norm, or none", 0, 0 },
-    { "placement", KIT_CHOICE, &own.placement, "paper|gates|sum|cell|sum-cell|per-gate", "where layer norm sits (batch norm: as in its paper)", 0, 0 },
-    { "hidden", KIT_COUNT, &own.hidden, "N", "size of the state", 1, 1 << 16 },
+    { "norm", KIT_CHOICE, &own.norm, "none|layer|batch", "LayerNorm in the LSTM, recurrent BatchNorm, or no norm", 0, 0 },
+    { "placement", KIT_CHOICE, &own.placement, "paper|gates|sum|cell|sum-cell|per-gate", "where LayerNorm is; BatchNorm is always where its paper puts it", 0, 0 },
+    { "hidden", KIT_COUNT, &own.hidden, "N", "size of the hidden state", 1, 1 << 16 },
     { "layers", KIT_COUNT, &own.layers, "N", "LSTM layers", 1, 64 },
-    { "batch", KIT_COUNT, &o.batch, "N", "images in a step", 1, 1 << 20 },
-    { "epochs", KIT_COUNT, &own.epochs, "N", "times through the training set; sets the schedule", 1, 1e6 },
-    { "steps", KIT_COUNT, &o.steps, "N", "stop after so many steps; 0: at the end", 0, 1e12 },
-    { "optimizer", KIT_CHOICE, &own.optimizer, "adam|sgd", "sgd has momentum 0.9", 0, 0 },
+    { "batch", KIT_COUNT, &o.batch, "N", "images per step", 1, 1 << 20 },
+    { "epochs", KIT_COUNT, &own.epochs, "N", "passes over the training set; the schedule ends with the last", 1, 1e6 },
+    { "steps", KIT_COUNT, &o.steps, "N", "stop after N steps; 0 means at the end of --epochs", 0, 1e12 },
+    { "optimizer", KIT_CHOICE, &own.optimizer, "adam|sgd", "the optimizer; sgd has momentum 0.9", 0, 0 },
     { "lr", KIT_NUMBER, &o.lr, "X", "learning rate", 1e-12, 1e6 },
-    { "schedule", KIT_CHOICE, &own.schedule, "constant|cosine", "of the learning rate", 0, 0 },
-    { "clip", KIT_NUMBER, &own.clip, "X", "largest norm of the gradient; 0: any", 0, 1e12 },
-    { "standardize", KIT_SWITCH, &own.standardize, NULL, "pixels of mean 0 and variance 1 instead of 0 to 1", 0, 0 },
+    { "schedule", KIT_CHOICE, &own.schedule, "constant|cosine", "schedule of the learning rate", 0, 0 },
+    { "clip", KIT_NUMBER, &own.clip, "X", "largest norm of the gradient; 0 means no limit", 0, 1e12 },
+    { "standardize", KIT_SWITCH, &own.standardize, NULL, "pixels with mean 0 and variance 1 instead of 0 to 1", 0, 0 },
     { "save", KIT_TEXT, &own.save, "FILE", "write the weights at the end (safetensors)", 0, 0 },
     { "load", KIT_TEXT, &own.load, "FILE", "start from these weights", 0, 0 },
-    { "eval", KIT_SWITCH, &own.eval, NULL, "do not train, only evaluate what --load names", 0, 0 },
-    { "eval-every", KIT_COUNT, &o.eval_every, "N", "evaluate every so many steps, for the log; 0: not", 0, 1e12 },
-    { "checkpoint", KIT_TEXT, &own.checkpoint, "FILE", "write all that going on needs, after each epoch and at a stop", 0, 0 },
-    { "resume", KIT_SWITCH, &o.resume, NULL, "go on from --checkpoint", 0, 0 },
-    { "report", KIT_TEXT, &own.report, "FILE", "write a page (HTML) with curves of the run", 0, 0 },
-    KIT_FLAGS_RUN(o, "exit 1 unless 95 % of the test images are right; of MNIST 98.5 %"),
+    { "eval", KIT_SWITCH, &own.eval, NULL, "do not train, only evaluate the weights of --load", 0, 0 },
+    { "eval-every", KIT_COUNT, &o.eval_every, "N", "also evaluate every N steps, for the log; 0 means only after epochs", 0, 1e12 },
+    { "checkpoint", KIT_TEXT, &own.checkpoint, "FILE", "write the state of the run after each epoch and at a stop, for --resume", 0, 0 },
+    { "resume", KIT_SWITCH, &o.resume, NULL, "continue from the file of --checkpoint", 0, 0 },
+    { "report", KIT_TEXT, &own.report, "FILE", "write a page (HTML) with the curves of the run", 0, 0 },
+    KIT_FLAGS_RUN(o, "exit 1 unless the test accuracy is at least 95 %, on MNIST 98.5 %"),
 };
 static const kit_flags flags = { "seq_mnist_lstm", "an LSTM reads handwritten digits row by row", flag, sizeof flag / sizeof *flag };
 
@@ -65,26 +65,26 @@ typedef struct {
     gr_optim *optim;
     kit_data data;
     kit_batches train, test;
-    kit_fixed fixed[FIXED]; /* numbers that --resume compares with those of the checkpoint */
+    kit_fixed fixed[FIXED]; /* settings that must be the same with --resume */
     kit_log *log;
-    gr_tape *logged; /* has the errors of the log, so that a run whose log fails can still write its checkpoint on its own tape */
+    gr_tape *logged; /* takes the errors of the log, so that a run whose log fails can still write its checkpoint on the program's tape */
     plot_report report;
-    gr_tensor *y; /* of this step: the states of the last layer [B, T, H] */
+    gr_tensor *y; /* the last layer's hidden states of this step, [B, T, H] */
 } job;
 
-/* Everything that can be wrong with flags, paths and files is found here, before training. */
+/* Check the flags, open all files and make the network, so that every wrong input is found before training. */
 static void prepare(gr_tape *t, job *j)
 {
     if (own.eval && !own.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
     if (own.norm != 1 && own.placement) gr_fail_as(t, GR_MISUSE, "", "--placement goes with --norm layer");
-    if (own.eval && own.report) gr_fail_as(t, GR_MISUSE, "", "--report is of training; --eval does none");
+    if (own.eval && own.report) gr_fail_as(t, GR_MISUSE, "", "--report needs training, and --eval does not train");
     if (o.resume && !own.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
     kit_can_write(t, "save", own.save), kit_can_write(t, "checkpoint", own.checkpoint), kit_can_write(t, "report", own.report);
 
     j->data = kit_data_open(t, o.data);
     j->train = kit_batches_new(t, &j->data.train, o.batch, true);
     j->test = kit_batches_new(t, &j->data.test, TEST_BATCH, false);
-    if (own.standardize) j->train.mean = j->test.mean = 0.1307, j->train.std = j->test.std = 0.3081; /* MNIST's */
+    if (own.standardize) j->train.mean = j->test.mean = 0.1307, j->train.std = j->test.std = 0.3081; /* mean and deviation of MNIST's pixels */
 
     const unsigned norms[] = { 0, placements[own.placement], GR_LSTM_BN };
     const gr_lstm_config lstm = {
@@ -109,7 +109,7 @@ static void prepare(gr_tape *t, job *j)
     if (!j->logged) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
 }
 
-/* pixels [B, 28, 28] to scores [B, 10] of the ten digits, from the state after the last row. */
+/* From pixels [B, 28, 28] to logits [B, 10] of the ten digits, which depend on the hidden state after the last row. */
 static gr_tensor *forward(gr_tape *t, job *j, kit_batch b)
 {
     gr_tensor *x = gr_input(t, b.pixels, GR_SHAPE(b.n, KIT_SIDE, KIT_SIDE));
@@ -167,7 +167,7 @@ static void note_score(job *j, const char *name, const kit_score *score)
     plot_report_note(&j->report, PLOT_REPORT_ACCURACY, name, j->train.taken, kit_accuracy(score));
 }
 
-/* Train to the end, to --steps or to Ctrl-C. Returns how the weights then do on the test set. */
+/* Train to the end, to --steps or to Ctrl-C. Returns the score on the test set; after Ctrl-C it may be empty. */
 static kit_score train(gr_tape *t, job *j)
 {
     const size_t total = own.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
@@ -213,7 +213,7 @@ static kit_score train(gr_tape *t, job *j)
     return tested;
 }
 
-/* Write the weights, the last line and the page, in this order: when one of them fails, those before it are there. */
+/* Write the weights, the last line and the page, in this order, so that a failure does not lose an earlier one. */
 static void report(kit_run *r, job *j, const kit_score *score, int argc, char **argv, const char *data)
 {
     gr_tape *const t = r->tape;
@@ -222,10 +222,10 @@ static void report(kit_run *r, job *j, const kit_score *score, int argc, char **
         printf("test accuracy %.2f %%  loss %.4f  images %zu  seed %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score),
                score->images, (unsigned long long)o.seed, (unsigned long long)kit_fingerprint(j->net));
     plot_report_write(t, &j->report, &flags, argc, argv, data);
-    snprintf(r->stopped, sizeof r->stopped, " after step %zu%s", j->train.taken, own.checkpoint ? "; --resume goes on" : "");
+    snprintf(r->stopped, sizeof r->stopped, " after step %zu%s", j->train.taken, own.checkpoint ? "; --resume continues the run" : "");
     kit_check_stdout(t);
     const double target = j->data.dir ? 98.5 : 95;
-    kit_run_need(r, kit_accuracy(score) >= target, "needed %g %% of the test images, got %.2f %%", target, kit_accuracy(score));
+    kit_run_need(r, kit_accuracy(score) >= target, "the test accuracy should be at least %g %% and is %.2f %%", target, kit_accuracy(score));
 }
 
 int main(int argc, char **argv)

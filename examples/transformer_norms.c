@@ -1,17 +1,16 @@
-/* examples/transformer_norms.c - a small causal Transformer learns text character by character: without norm, with BatchNorm, LayerNorm and
- * RMSNorm; norms before each part (pre) or after each sum (post); with a warm-up of the learning rate and without.
+/* examples/transformer_norms.c - a small causal Transformer learns text character by character: without a norm, with BatchNorm, LayerNorm and
+ * RMSNorm; with the norm before each sublayer (pre) or after each residual sum (post); with and without a warm-up of the learning rate.
  *
- * Shows: attention, Transformer layers, positions, arms in lockstep, text made one character at a time with mark and rewind, layers that are
- *        run again in backward instead of kept.
+ * Shows: attention, Transformer layers, positions, arms in lockstep, text generation with mark and rewind, and recomputation of layers.
  * Run:   examples/transformer_norms                  sentences of a small grammar, half a minute
  *        examples/transformer_norms --large --arms LN --data data/text --epochs 3 --sample 500
  *                                                    tiny Shakespeare, 2 layers of 128, windows of 64: minutes
- *        examples/transformer_norms --recompute      the same numbers in a fifth of the memory; says so
- * See:   the learning rate is high on purpose. Without warm-up the post-norm networks learn nothing but how frequent letters are, and the pre-norm
- *        ones hardly notice (Xiong et al. 2020). With warm-up all arms learn; the network without norm is not the worst: with small initial
- *        weights, residuals, Adam and clipping, six layers do not need a norm. BatchNorm averages over all positions, later ones too, so in
- *        training it may see what it is to predict; its test loss is with running statistics.
- * Exit:  0, or 1 --check missed its target; 2 a bad flag, path or file; 3 out of memory or disk full; 130 interrupted.
+ *        examples/transformer_norms --recompute      the same results in a fifth of the memory, which the program prints
+ * See:   the learning rate is high on purpose. Without warm-up the post-norm networks learn only the frequencies of the letters, while the
+ *        pre-norm networks are hardly affected (Xiong et al. 2020). With warm-up all arms learn. The network without a norm is not the worst:
+ *        with small initial weights, residuals, Adam and clipping, six layers do not need a norm. In training, BatchNorm averages over all
+ *        positions, so later characters leak into a prediction; its test loss uses running statistics.
+ * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
 #include "gradus.h"
@@ -27,22 +26,22 @@ static struct {
 } own = { .size = 32, .heads = 4, .layers = 6, .context = 32, .sample = 300, .temperature = 0.8 };
 
 static const kit_flag flag[] = {
-    { "data", KIT_TEXT, &o.data, "PATH", "a file of text, or a folder with tinyshakespeare.txt; without: made-up sentences", 0, 0 },
-    { "large", KIT_SWITCH, &own.large, NULL, "--size 128 --layers 2 --context 64 --batch 32 --lr 1e-3", 0, 0 },
-    { "arms", KIT_CHOICE, &own.arms, "all|LN", "all, then some without warm-up; or LN pre alone", 0, 0 },
-    { "size", KIT_COUNT, &own.size, "N", "of each position's vector", 1, 1 << 14 },
-    { "heads", KIT_COUNT, &own.heads, "N", "of attention; divides the size", 1, 1 << 10 },
-    { "layers", KIT_COUNT, &own.layers, "N", "attention and two linears each", 0, 256 },
-    { "context", KIT_COUNT, &own.context, "N", "characters of a window", 1, 1 << 14 },
+    { "data", KIT_TEXT, &o.data, "PATH", "a text file, or a folder with tinyshakespeare.txt; default: made-up sentences", 0, 0 },
+    { "large", KIT_SWITCH, &own.large, NULL, "short for --size 128 --layers 2 --context 64 --batch 32 --lr 1e-3", 0, 0 },
+    { "arms", KIT_CHOICE, &own.arms, "all|LN", "all arms, and some again without warm-up; or only LN pre", 0, 0 },
+    { "size", KIT_COUNT, &own.size, "N", "size of the vector at each position", 1, 1 << 14 },
+    { "heads", KIT_COUNT, &own.heads, "N", "heads of attention; must divide the size", 1, 1 << 10 },
+    { "layers", KIT_COUNT, &own.layers, "N", "layers, each with attention and two linear maps", 0, 256 },
+    { "context", KIT_COUNT, &own.context, "N", "characters in a window", 1, 1 << 14 },
     { "dropout", KIT_NUMBER, &own.dropout, "P", "probability of dropout", 0, 1 },
-    { "warmup", KIT_COUNT, &own.warmup, "N", "steps in which the learning rate rises; 0: a tenth. Then it falls, a cosine", 0, 1e12 },
-    { "sample", KIT_COUNT, &own.sample, "N", "at the end let LN pre write so many characters", 0, 1e9 },
-    { "temperature", KIT_NUMBER, &own.temperature, "X", "of the sample: below 1 likelier, above 1 wilder", 1e-6, 1e6 },
+    { "warmup", KIT_COUNT, &own.warmup, "N", "steps in which the learning rate rises, before a cosine; 0 means a tenth of all", 0, 1e12 },
+    { "sample", KIT_COUNT, &own.sample, "N", "characters that LN pre generates at the end", 0, 1e9 },
+    { "temperature", KIT_NUMBER, &own.temperature, "X", "temperature of sampling; lower values give likelier text", 1e-6, 1e6 },
     { "recompute", KIT_SWITCH, &own.recompute, NULL, "keep only the input of each layer, and run the layer again in backward", 0, 0 },
     KIT_FLAGS_TRAINING(o),
-    KIT_FLAGS_RUN(o, "exit 1 unless LN pre learns, and without warm-up LN post does not"),
+    KIT_FLAGS_RUN(o, "exit 1 unless LN pre learns, and LN post does not learn without warm-up"),
 };
-static const kit_flags flags = { "transformer_norms", "norms in a Transformer that learns text", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "transformer_norms", "norms in a small Transformer that learns text", flag, sizeof flag / sizeof *flag };
 
 enum { NONE, BN_PRE, LN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST, ARMS };
 static const struct {
@@ -82,7 +81,7 @@ static void build(kit_arm *arm)
     gr_optim_schedule(t, arm->optim, p->warmup ? gr_schedule_warmup(p->warmup, cosine) : cosine);
 }
 
-/* A layer as a segment of gr_recompute. */
+/* One layer as the function that gr_recompute runs again. */
 static void layer(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     out[0] = gr_transformer_layer_forward(t, argument, in[0], NULL);
@@ -95,7 +94,7 @@ static gr_tensor *layers(gr_tape *t, const model *m, gr_tensor *x)
     return m->body->norm ? gr_forward(t, m->body->norm, x) : x;
 }
 
-/* ids [B, T] to logits [B T, letters] of what comes next. */
+/* From ids [B, T] to logits [B T, letters] of the next character. */
 static gr_tensor *logits(gr_tape *t, const model *m, const int *ids, size_t B, size_t T)
 {
     gr_tensor *x = gr_embedding_forward(t, m->token, gr_ints_new(t, ids, GR_SHAPE(B, T)));
@@ -109,7 +108,7 @@ static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
     return kit_classify(arm->tape, logits(arm->tape, arm->model, b->in, b->B, b->T), b->next, score);
 }
 
-/* The letter after n ids, drawn by softmax(logits / temperature). */
+/* Draw the letter after n ids from softmax(logits / temperature). */
 static int draw(gr_tape *t, const model *m, const int *ids, size_t n, size_t letters)
 {
     gr_tensor *z = gr_slice(t, logits(t, m, ids, 1, n), n - 1, 1), *p = gr_softmax(t, gr_mul(t, z, gr_scalar(t, 1 / own.temperature)), -1);
@@ -121,7 +120,7 @@ static int draw(gr_tape *t, const model *m, const int *ids, size_t n, size_t let
     return letter;
 }
 
-/* A window of the last characters slides along; what one step made on the tape is gone before the next. */
+/* Generate characters from a sliding window of the last ones. Each step frees its tensors with gr_tape_rewind. */
 static void write_sample(kit_arm *arm, const kit_text *text)
 {
     gr_tape *const t = arm->tape;
@@ -164,7 +163,7 @@ static void compare(kit_run *r, kit_text *text, const char *title, const int *ki
     kit_arms_free(&a);
 }
 
-/* A first step of LN pre with all layers kept, and one with layers that are run again: what each needs, and that the numbers are the same. */
+/* Take a first step of LN pre with and without recomputation, print the memory of each, and check that the results are equal. */
 static void show_memory(kit_run *r, kit_text *text)
 {
     size_t bytes[2], samples;

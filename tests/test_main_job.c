@@ -187,7 +187,7 @@ TEST(the_report_is_a_page_with_curves_of_the_run)
     for (size_t i = 0; i < COUNT(part); i++)
         if (!strstr(page, part[i])) fail_msg("the report has no %s", part[i]);
     assert_int_equal(unlink(in_dir("run.html")), 0);
-    assert_ends(2, "seq_mnist_lstm: --report is of training; --eval does none\n", SMALL, "--eval", "--load=x", flag);
+    assert_ends(2, "seq_mnist_lstm: --report needs training, and --eval does not train\n", SMALL, "--eval", "--load=x", flag);
     assert_ends(2, "seq_mnist_lstm: --report: cannot write '/': it is not a regular file\n", SMALL, "--report=/");
 }
 
@@ -259,7 +259,7 @@ TEST(an_interrupted_run_goes_on_to_the_same_bits)
     assert_int_equal(ended(child), 130);
     const char *const message = strstr(err, "seq_mnist_lstm: interrupted after step ");
     assert_non_null(message);
-    assert_int_equal(sscanf(message, "seq_mnist_lstm: interrupted after step %zu; --resume goes on\n", &step), 1);
+    assert_int_equal(sscanf(message, "seq_mnist_lstm: interrupted after step %zu; --resume continues the run\n", &step), 1);
     assert_true(step >= 7);
 
     snprintf(until, sizeof until, "--steps=%zu", step + 3);

@@ -137,7 +137,7 @@ TEST(a_line_that_is_no_record_is_refused_with_its_place)
         gr_tape *t = gr_tape_new(1, NULL);
         write_text(path, bad[i].text);
         plot_runs_open(t, path);
-        snprintf(message, sizeof message, "%s: %s; without this file all is measured anew", path, bad[i].place);
+        snprintf(message, sizeof message, "%s: %s; delete the file to measure everything again", path, bad[i].place);
         assert_message(t, message);
         assert_int_equal(gr_error_code(t), GR_BAD_FILE);
         gr_tape_free(t);

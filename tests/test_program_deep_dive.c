@@ -88,13 +88,13 @@ TEST(bad_flags_and_folders_are_refused)
     assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--text", "/dev/zero", "--data", data);
     snprintf(text, sizeof text, "deep_dive: %s: is not a plotly.min.js\n", in_dir("err"));
     assert_ends(2, text, "--plotly", in_dir("err"), "--data", data); /* seen before anything is measured */
-    snprintf(text, sizeof text, "deep_dive: --out %s: this folder cannot be made: Not a directory\n", in_dir("out"));
+    snprintf(text, sizeof text, "deep_dive: --out %s: cannot make this folder: Not a directory\n", in_dir("out"));
     assert_ends(2, text, "--out", in_dir("out"), "--data", data);
     if (mkdir("/sys/gradus-test", 0777) && errno != ENOENT) { /* no folder can be made there, and the reason is not that one lacks */
-        snprintf(text, sizeof text, "deep_dive: --out /sys/gradus-test: this folder cannot be made: %s\n", strerror(errno));
+        snprintf(text, sizeof text, "deep_dive: --out /sys/gradus-test: cannot make this folder: %s\n", strerror(errno));
         assert_ends(2, text, "--out", "/sys/gradus-test", "--data", data);
     } else puts("not run: the reason why a folder cannot be made, /sys is not as usual");
-    snprintf(text, sizeof text, "deep_dive: --out %s/a/b: this folder cannot be made: Not a directory\n", in_dir("out"));
+    snprintf(text, sizeof text, "deep_dive: --out %s/a/b: cannot make this folder: Not a directory\n", in_dir("out"));
     char path[200];
     snprintf(path, sizeof path, "%s/a/b", in_dir("out"));
     assert_ends(2, text, "--out", path, "--data", data);
@@ -129,14 +129,14 @@ TEST(draws_again_without_measuring)
     assert_int_equal(link(path, copy), 0); /* a file that is written anew is another one */
 
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon");
-    assert_non_null(strstr(out, "epsilon           as measured before\n")), assert_null(strstr(out, "invariance"));
+    assert_non_null(strstr(out, "epsilon           measured before\n")), assert_null(strstr(out, "invariance"));
     struct stat was, is;
     assert_int_equal(stat(copy, &was), 0), assert_int_equal(stat(path, &is), 0), assert_int_equal(was.st_ino, is.st_ino);
     char *const again = text_of("a", "figures/epsilon.json"), *const svg_again = text_of("a", "figures/invariance.svg");
     assert_string_equal(json, again), assert_string_equal(svg, svg_again);
 
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon", "--seed=43"); /* other settings, other numbers */
-    assert_null(strstr(out, "as measured before"));
+    assert_null(strstr(out, "measured before"));
     free(json), free(again), free(svg), free(svg_again), unlink(copy), remove_report("a");
 }
 
@@ -147,7 +147,7 @@ TEST(a_file_of_runs_that_is_none_is_refused_and_kept)
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
     FILE *const f = fopen(path, "w");
     fputs("hello\n", f), fclose(f);
-    snprintf(text, sizeof text, "deep_dive: %s: line 1, column 1: should be {; without this file all is measured anew\n", path);
+    snprintf(text, sizeof text, "deep_dive: %s: line 1, column 1: expected {; delete the file to measure everything again\n", path);
     assert_ends(2, text, "--check", "--data", data, "--out", in_dir("a"), "--only=epsilon");
     holds("a", "runs.jsonl", "hello\n");
     remove_report("a");
@@ -177,7 +177,7 @@ TEST(an_interrupted_run_goes_on)
     assert_null(strstr(runs, "learning_rate"));
     free(runs);
     assert_run("--quick", "--data", data, "--out", in_dir("a"), "--only=epsilon,invariance");
-    assert_non_null(strstr(out, "epsilon           as measured before\ninvariance "));
+    assert_non_null(strstr(out, "epsilon           measured before\ninvariance "));
     holds("a", "report.html", "24 of 24 cells");
     remove_report("a");
 }

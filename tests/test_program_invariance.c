@@ -13,7 +13,7 @@ TEST(every_cell_is_as_theory_says)
     }
     assert_int_equal(yes, 13), assert_int_equal(no, 11), assert_int_equal(half, 4);
     assert_run("--quiet", "--seed=7", "--threads=4");
-    assert_string_equal(out, "28 of 28 are as theory says\n");
+    assert_string_equal(out, "28 of 28 agree with theory\n");
 }
 
 /* An epsilon that is not small beside the variances notices every re-scaling; re-centring is exact all the same. */

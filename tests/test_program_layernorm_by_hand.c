@@ -84,7 +84,7 @@ TEST(your_own_vector_is_worked_out)
                                             "  dgamma = dy * xhat                0.0000    0.5000   ok\n"
                                             "  dbeta = dy                        0.0000    1.0000   ok\n"
                                             "  sum of dx                         0.0000             ok\n"
-                                            "  finite differences of the library say the same: ok\n"
+                                            "  the library's finite differences agree: ok\n"
                                             "\n"
                                             "23 lines checked against the library, 0 differ\n");
     assert_run("--x=7");
@@ -107,7 +107,7 @@ TEST(bad_input_is_refused)
     assert_ends(2, "layernorm_by_hand: --dy has 1 numbers, but --x has 2\n", "--x=1,2", "--dy=1");
     assert_ends(2, "layernorm_by_hand: --gamma, --beta and --dy need --x\n", "--dy=1");
     assert_ends(2, "layernorm_by_hand: --example and --x exclude each other\n", "--x=1", "--example=small");
-    assert_ends(2, "layernorm_by_hand: --example smal: there is no such part; --list names them\n", "--example=smal");
+    assert_ends(2, "layernorm_by_hand: --example smal: there is no such part; --list prints the names\n", "--example=smal");
     assert_ends(2, "layernorm_by_hand: --eps needs a number from 0 to 1000000; got \"-1\"\n", "--eps=-1");
 }
 

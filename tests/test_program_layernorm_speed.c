@@ -83,7 +83,7 @@ TEST(errors_have_the_same_bits_for_any_threads_and_meet_the_check)
     assert_int_equal(records(first_log, "error"), 6 * (8 + 12));
     assert_int_equal(records(first_log, "convention"), 3 * 12);
     assert_run("--rows=8", "--cols=32", "--rounds=1", "--threads=3", "--quiet", "--log", in_dir("log"));
-    assert_non_null(strstr(out, "at mean / sd 1e4 y is off by "));
+    assert_non_null(strstr(out, "at mean / sd 1e4 the error of y is "));
     assert_int_equal(strchr(out, '\n')[1], 0);
     slurp(in_dir("log"), second_log, sizeof second_log);
     assert_string_equal(strstr(first_log, "{\"kind\": \"error\""), strstr(second_log, "{\"kind\": \"error\""));

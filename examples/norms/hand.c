@@ -33,7 +33,7 @@ norms_row norms_hand(const norms_given *a)
     return r;
 }
 
-/* ---- The same with the library's operators, line by line ---- */
+/* ---- The lines, each compared with the library's operators ---- */
 
 gr_tensor *norms_put(gr_tape *t, const double *v, gr_shape shape)
 {
@@ -99,9 +99,9 @@ static void finite_differences(norms_paper *p, const norms_given *a, const norms
         for (size_t i = 0; from[k] && i < a->N; i++) value[k][i] = (gr_real)from[k][i];
         in[k].values = value[k], in[k].no_grad = !from[k];
     }
-    if (r->var < 0.1 || r->of_d > 100) return; /* a step of the differences would be too large for it, or lost in x */
+    if (r->var < 0.1 || r->of_d > 100) return; /* the step of the finite differences would be too large for the vector, or be lost in the rounding of x */
     norms_paper_holds(p, gr_gradcheck("layer_norm", norm_of, (void *)(uintptr_t)a, in, 3, &(gr_gradcheck_config){ .seed = seed }, p->out),
-                      "finite differences of the library say the same");
+                      "the library's finite differences agree");
 }
 
 void norms_hand_backward(norms_paper *p, const norms_given *a, uint64_t seed)

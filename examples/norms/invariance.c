@@ -15,7 +15,7 @@ static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
     return gr_batch_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, &options);
 }
 static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w,
-                              double eps) /* each unit's weights, to length 1: Salimans, Kingma 2016 */
+                              double eps) /* scales each unit's weights to length 1: Salimans, Kingma 2016 */
 {
     gr_tensor *length = gr_sqrt(t, gr_add(t, gr_sum(t, gr_mul(t, w, w), GR_AXES(1), true), gr_scalar(t, eps)));
     return gr_linear(t, x, gr_div(t, w, length), NULL);
@@ -39,7 +39,7 @@ static void scale(gr_real *v, size_t n)
     for (size_t i = 0; i < n; i++) v[i] *= factor;
 }
 
-/* The same D values, added to each row. */
+/* Add the same D values to each row. */
 static void shift(uint64_t seed, gr_real *v, size_t rows)
 {
     gr_stream s = gr_stream_new(seed, "shift");
@@ -57,7 +57,7 @@ static void scale_case(uint64_t seed, norms_layer *p) { (void)seed, scale(p->x +
 
 /* ---- The table of theory ---- */
 
-/* Along which directions of its matrix a transformation moves: the matrix itself, each of its rows, or ones in each of its columns. */
+/* The directions in which a transformation moves its matrix: the matrix itself, each of its rows, or ones in each of its columns. */
 typedef enum { WHOLE, ROWS, COLUMNS } directions;
 const char *const norms_method_name[NORMS_METHODS] = { "batch norm", "weight norm", "layer norm", "RMS norm" };
 static gr_tensor *(*const method[NORMS_METHODS])(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps) = { batch_norm, weight_norm,
@@ -69,7 +69,7 @@ static const struct {
     void (*apply)(uint64_t seed, norms_layer *p);
     bool of_data;
     directions along;
-    const char *invariant; /* a letter a method */
+    const char *invariant; /* y or n for each method */
 } change[NORMS_CHANGES] = {
     { scale_weights, false, WHOLE, "yyyy" }, { shift_weights, false, COLUMNS, "nnyn" }, { scale_unit, false, ROWS, "yynn" },
     { scale_data, true, WHOLE, "ynyy" },     { shift_data, true, COLUMNS, "ynnn" },     { scale_case, true, ROWS, "nnyy" },
@@ -143,7 +143,7 @@ norms_moved norms_invariance_move(gr_tape *t, const norms_invariance *v, size_t 
                                             : steepest(change[c].along, before->dw, v->layer.w, H) };
 }
 
-/* slope is small: a random gradient may be nearly orthogonal to the one direction by chance. */
+/* slope is small because a random gradient can be nearly orthogonal to a single direction by chance. */
 static const double nothing = sizeof(gr_real) == sizeof(double) ? 1e-13 : 1e-5, much = 0.1, slope = 1e-4;
 
 bool norms_invariance_ok(size_t m, size_t c, const norms_moved *v)

@@ -1,15 +1,16 @@
-/* examples/norms/norm_kernels.c - LayerNorm in other ways. Compiled once more for each instruction set, as the library's operators are.
+/* examples/norms/norm_kernels.c - other ways to write LayerNorm. The file is compiled for each instruction set, like the library's operators.
  *
- * With xhat = (x - mean) * rstd, g = gamma * dy, d the variance's divisor, and slope = 1 / sqrt(var), or rstd where eps is inside:
+ * With xhat = (x - mean) * rstd, g = gamma * dy, d the divisor of the variance (N or N - 1), and slope = rstd if eps is inside the root,
+ * 1 / sqrt(var) if it is outside:
  *     dx = rstd * (g - mean(g) - (x - mean) * slope * sum(g * xhat) / d)
- * Saved: mean, rstd, slope / d of each row. */
+ * Forward saves mean, rstd and slope / d of each row. */
 #include "core/maths.h"
 #include "core/op.h"
 #include "examples/norms/norm.h"
 
 typedef struct {
     gr_real mean, squares;
-} norm_moments; /* squares: the sum of (x - mean)^2 */
+} norm_moments; /* squares is the sum of (x - mean)^2 */
 
 INLINE norm_moments norm_one_pass(const gr_real *restrict x, size_t N)
 {
@@ -34,7 +35,7 @@ INLINE norm_moments norm_residual(const gr_real *restrict x, size_t N)
     return (norm_moments){ m + e, dd - e * d };
 }
 
-/* Two sets of values, of n and of m, as one. */
+/* The moments of n + m values, from those of n and of m values. */
 INLINE norm_moments norm_merge(norm_moments a, gr_real n, norm_moments b, gr_real m)
 {
     const gr_real apart = b.mean - a.mean, part = n + m > 0 ? m / (n + m) : 0;
@@ -102,7 +103,7 @@ KERNEL(void, norms_layer_norm_backward, gr_real *restrict dx, gr_real *restrict 
 #if GR_HOST
 typedef struct {
     gr_real *stat;
-    size_t rows, N, chunk; /* chunk: rows to a chunk */
+    size_t rows, N, chunk; /* chunk is the number of rows in a chunk */
 } norm_saved;
 
 typedef struct {

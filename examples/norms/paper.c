@@ -19,7 +19,7 @@ static double largest(const double *v, size_t n)
     return most;
 }
 
-/* What is rounding beside the size of the line, 0 is printed for. */
+/* Print a value, or 0 if it is only rounding error relative to the size of the line. */
 static void print_value(const norms_paper *p, double v, double most, double scale)
 {
     const double rounding = 1e-6 * fmax(most, scale);

@@ -1,5 +1,5 @@
-/* examples/norms/paper.h - a calculation as on paper: a line is a label and values in columns, and at its end stands whether the library
- * has the same. */
+/* examples/norms/paper.h - a calculation as on paper. A line has a label and values in columns, and ends with a mark that says whether the
+ * library has the same values. */
 #ifndef NORMS_PAPER_H
 #define NORMS_PAPER_H
 #include "core/tensor.h"
@@ -7,21 +7,21 @@
 
 typedef struct {
     gr_tape *t;
-    FILE *out;                     /* NULL: nothing is printed */
-    size_t columns, lines, wrong; /* columns of values before the mark; lines checked, lines that differed */
+    FILE *out;                     /* NULL prints nothing */
+    size_t columns, lines, wrong; /* columns of values before the mark; lines checked; lines that differ */
 } norms_paper;
 
-enum { NORMS_PAPER_LABEL = 30, NORMS_PAPER_COLUMN = 10, NORMS_PAPER_COLUMNS = 8 }; /* widths; more values than columns go on in the next line */
+enum { NORMS_PAPER_LABEL = 30, NORMS_PAPER_COLUMN = 10, NORMS_PAPER_COLUMNS = 8 }; /* widths; further values stand in the next line */
 
-/* Words, as printf has them. */
+/* Print text. */
 void norms_paper_text(const norms_paper *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* n values and the mark: "ok" when all are within tolerance of the library's, relative to the largest of them or to scale, the size of what
- * was added up to get them, if that is larger (4e-6; in double 1e-12). library NULL: a line that is given, without a mark.
- * Nothing is printed or counted on a tape in error. */
+/* Print n values and a mark, which is "ok" when all are within tolerance of the library's: 4e-6 (in double 1e-12) of the largest value, or of
+ * scale if that is larger. scale is the size of the terms that were added up, because their rounding remains in the sum. library NULL prints
+ * given values without a mark. On a tape in error nothing is printed or counted. */
 void norms_paper_line(norms_paper *p, const char *label, const double *value, size_t n, double scale, const gr_real *library);
 
-/* A statement that must hold, and its mark. */
+/* Print a statement that must hold, and its mark. */
 void norms_paper_holds(norms_paper *p, bool holds, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

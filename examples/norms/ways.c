@@ -1,4 +1,4 @@
-/* examples/norms/ways.c - LayerNorm in six ways, and RMSNorm for its time: how fast each is, and how wrong. */
+/* examples/norms/ways.c - time and error of LayerNorm in six ways, and the time of RMSNorm. */
 #include "core/op.h"
 #include "examples/norms/norm.h"
 #include "examples/kit/program.h"

@@ -107,8 +107,8 @@ done
 name=deep_dive
 bad_files --text
 bad_files --plotly
-refused 'out a file' '${P/report/empty}' 'out empty: this folder cannot be made: Not a directory'
-refused 'out in a folder that takes no files' '${P/report//proc/report}' 'this folder cannot be made'
+refused 'out a file' '${P/report/empty}' 'out empty: cannot make this folder: Not a directory'
+refused 'out in a folder that takes no files' '${P/report//proc/report}' 'cannot make this folder'
 rm -f report/runs.jsonl && mkdir report/runs.jsonl
 refused 'runs.jsonl a folder' '$P' "out: cannot write 'report/runs.jsonl': it is not a regular file"
 rmdir report/runs.jsonl && mkfifo report/runs.jsonl
