@@ -1,4 +1,4 @@
-/* examples/dive/exact.h - statements that are mathematics and belong to no other figure, each measured in a moment. */
+/* examples/dive/exact.h - mathematical statements that belong to no other figure. Each is measured in well under a second. */
 #ifndef DIVE_EXACT_H
 #define DIVE_EXACT_H
 #include "examples/dive/dive.h"
@@ -8,18 +8,19 @@
 
 enum { DIVE_VALUES = 3 };
 typedef struct {
-    const char *name;              /* of its record */
-    void (*measure)(gr_tape *t, double v[DIVE_VALUES]); /* t: a new tape */
+    const char *name;              /* the name of its record */
+    void (*measure)(gr_tape *t, double v[DIVE_VALUES]); /* t is a new tape */
     const char *statement, *source;
-    const char *format, *control;  /* what was measured, of the three values; what it is held against */
-    struct { double low, high; bool roundings; } range[DIVE_VALUES]; /* where they must lie; roundings: high is in units of half a last digit of 1 */
+    const char *format, *control;  /* printf format of the measured values; what they are compared with */
+    struct { double low, high; bool roundings; } range[DIVE_VALUES]; /* bounds; roundings: high counts roundings (2^-24, in double 2^-53) */
 } dive_exact;
 typedef struct { const dive_exact *exact; size_t n; } dive_exact_list;
-dive_exact_list dive_exact_layer(void); /* of LayerNorm */
-dive_exact_list dive_exact_other(void); /* of the other norms, and of functions */
-dive_exact_list dive_exact_transformer(void); /* of Transformers before training */
+dive_exact_list dive_exact_layer(void); /* about LayerNorm */
+dive_exact_list dive_exact_other(void); /* about other norms and activation functions */
+dive_exact_list dive_exact_transformer(void); /* about Transformers before training */
 
-/* |dL/dW2| of one of n blocks, from 0, for a random cross-entropy, in the setting of the theorems of Xiong et al. 2020. */
+/* |dL/dW2| of block number `block` (from 0) of n, for a cross-entropy of random labels, in the setting of the theorems of Xiong et al. 2020.
+ * Resets t. NaN on an error. */
 double dive_theorem_gradient(gr_tape *t, int n, int block, bool post);
 
 /* ---- Numbers of tensors ---- */
@@ -31,7 +32,7 @@ static inline double largest(const gr_real *v, size_t n)
     return v ? most : HUGE_VAL;
 }
 
-/* max |a - b|, beside the largest |b|. */
+/* max |a - b|, relative to the largest |b|. */
 static inline double apart(const gr_real *a, const gr_real *b, size_t n)
 {
     double most = 0;
@@ -67,7 +68,7 @@ static inline gr_tensor *normal(gr_tape *t, size_t rows, size_t N, double mean, 
 static inline gr_tensor *layer_norm(gr_tape *t, gr_tensor *x, double eps) { return gr_layer_norm(t, x, 1, NULL, NULL, eps); }
 static inline gr_tensor *batch_norm(gr_tape *t, gr_tensor *x) { return gr_batch_norm(t, x, 1, NULL, NULL, &(gr_batch_norm_config){ .eps = GR_NONE }); }
 
-/* The gradient of x for a random cotangent of y. */
+/* The gradient with respect to x of the sum of y times random numbers. */
 static inline const gr_real *grad(gr_tape *t, gr_tensor *y, const gr_tensor *x)
 {
     const gr_tensor *dy = y ? gr_randn(t, gr_shape_of(y), 0, 1, "dy") : NULL;

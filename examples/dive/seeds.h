@@ -1,30 +1,30 @@
-/* examples/dive/seeds.h - what a comparison over seeds says: bands for the pictures, pairs of arms for the claims.
+/* examples/dive/seeds.h - the results of a comparison over seeds: bands for the figures, and pairs of arms for the claims.
  *
- * A record of it has a row for each seed: a curve [seeds, n], or a number [seeds]. NaN is what was never reached, or an arm that diverged. */
+ * A record has a row for each seed: a curve [seeds, n] or a number [seeds]. NaN means that a mark was never reached, or that the arm diverged. */
 #ifndef DIVE_SEEDS_H
 #define DIVE_SEEDS_H
 #include "examples/dive/dive.h"
 
-/* n NaNs in memory of the program, for measure to fill in; NULL, with an error, when there is none. */
+/* n NaNs for measure to fill in. The program's tape owns them. NULL, with an error on that tape, when there is no memory. */
 double *dive_blank(dive *d, size_t n);
 
-/* Over the rows of r: mean, least and largest of each column, [n], on t; gaps where a row has one. Of NULL, nothing: n is 0. */
+/* The mean, smallest and largest value of each column of r over the seeds, [n], owned by t; NaN where a seed has NaN. For NULL, n is 0. */
 typedef struct { size_t n; double *mean, *low, *high; } dive_band;
 dive_band dive_over_seeds(gr_tape *t, const plot_record *r);
 
-/* Seed by seed: a against b. What is NaN is beyond all numbers; of both, neither is below. */
+/* Compare a with b in each seed. NaN counts as larger than every number; if both are NaN, neither is below. */
 typedef struct {
-    double a, b;             /* means; NaN when one is */
-    size_t seeds, below;     /* with both; in which a is below b */
+    double a, b;             /* means over the seeds; NaN if a seed has NaN */
+    size_t seeds, below;     /* seeds that both have; seeds in which a is below b */
 } dive_pair;
 dive_pair dive_compare(const plot_record *a, const plot_record *b);
-/* That a is below b: PASS when it is so in every seed, FAIL when in none, else DIFFERS. */
+/* Whether a is below b: PASS if it is in every seed, FAIL if in none, else DIFFERS. */
 dive_verdict dive_is_below(const dive_pair *p);
 
-/* The verdict of statements taken together: PASS when all do, FAIL when none does, else DIFFERS. */
+/* The verdict of several statements together: PASS if all pass, FAIL if all fail, else DIFFERS. */
 dive_verdict dive_together(const dive_verdict *v, size_t n);
 
-/* "0.25", or "never" for NaN, with that many digits after the point; text [bytes]. */
+/* Print x with `digits` digits after the point into text, or "never" for NaN, and return text. */
 const char *dive_number(char *text, size_t bytes, double x, int digits);
 
 #endif
