@@ -1,10 +1,10 @@
-/* examples/dive/batch_size.c - figure "batch_size": norms from batches of 1 to batches of 128, with as many samples seen.
+/* examples/dive/batch_size.c - figure "batch_size": norms at batch sizes from 1 to 128, with the same number of training samples.
  *
- * BatchNorm takes its statistics from the batch: at 1 there are none in a hidden layer, where each unit has one value (the module refuses),
- * but after a convolution a channel has height times width values. After training the test set is seen twice, in batches of the same size: in
- * evaluation mode, and in training mode as the network saw its training batches; the gap is between the two. Records: "batches" [n];
- * "NET/ARM/error", "/shown", "/tested" [seeds, n]: percent wrong in evaluation and in training mode, and the test loss in evaluation mode;
- * "NET/ARM/area" [seeds, n]: the training loss over all steps. NaN: not possible, or diverged. */
+ * BatchNorm takes its statistics from the batch. At batch 1 a hidden unit has one value and no variance, so the module refuses; after a
+ * convolution a channel still has height times width values. After training, the test set is evaluated twice in batches of the same size: in
+ * evaluation mode and in training mode; the gap is the difference. Records: "batches" [n]; "NET/ARM/error", "/shown", "/tested" [seeds, n]: test
+ * error in percent in evaluation mode and in training mode, and the test loss in evaluation mode; "NET/ARM/area" [seeds, n]: the mean training
+ * loss over all steps. NaN means impossible or diverged. */
 #include "core/op.h"
 #include "examples/dive/models.h"
 #include "examples/dive/seeds.h"
@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     const char *name, *title;
     dive_spec spec;
-    bool hidden; /* BatchNorm stands in a hidden layer, where a batch of 1 has no statistics */
+    bool hidden; /* there is a norm in a hidden layer, where BatchNorm has no statistics at batch 1 */
     net_arm arm[ARMS];
 } net;
 enum { CNN, CONVS, MLP };
@@ -36,7 +36,7 @@ static net net_of(const dive *d, size_t k)
                                 { "GN", GR_NORM_GROUP, PLOT_INK_GN, false } };
     const dive_spec conv = { .arch = DIVE_CNN, .hidden = dive_pick(d, 4, 4, 8) };
     net all[NETS] = {
-        { "cnn", "CNN, a norm in every layer", conv, true, { cnn[0], cnn[1], cnn[2], cnn[3] } },
+        { "cnn", "CNN, norms in all layers", conv, true, { cnn[0], cnn[1], cnn[2], cnn[3] } },
         { "convs", "CNN, norms after convolutions", conv, false, { cnn[0], cnn[1], cnn[2], cnn[3] } },
         { "mlp",
           "MLP",
@@ -48,7 +48,7 @@ static net net_of(const dive *d, size_t k)
     return all[k];
 }
 
-/* As many samples in smaller batches are more steps: the learning rate goes with the root of the batch. */
+/* Smaller batches take more steps for the same samples, so the learning rate is proportional to the root of the batch size. */
 static double lr_of(size_t batch) { return 1e-3 * sqrt((double)batch / 4); }
 static size_t samples_of(const dive *d) { return dive_pick(d, 256, 3072, 19968); }
 static size_t tested_of(const dive *d) { return dive_pick(d, 128, 512, 5120); }
@@ -74,7 +74,7 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
     return evaluated || dive_tick(j->d, share, "%s, %s, step %zu", j->net.title, a->title, step);
 }
 
-/* The test images in batches of that size, training mode or not. */
+/* Evaluate the test images in batches of that size, in training mode or in evaluation mode. */
 static kit_score show(dive *d, dive_batches *b, kit_arm *arm, size_t batch, bool training)
 {
     kit_score score = { 0 };
@@ -188,13 +188,13 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
 {
     const plot_axis x = { .label = "batch", .tick = place_name, .ticks = BATCHES };
     const char *words[NETS];
-    f->title = "Small batches and large ones";
+    f->title = "Small and large batches";
     for (size_t k = 0; k < NETS; k++) {
         const net n = net_of(d, k);
         plot_panel *const error = plot_panel_new(
             f, &(plot_panel){ .title = n.title, .note = "in evaluation mode", .x = x, .y = { .label = "test error, %", .log = true } });
         plot_panel *const gap = plot_panel_new(f, &(plot_panel){ .title = n.title,
-                                                                 .note = "training mode less evaluation mode",
+                                                                 .note = "training mode minus evaluation mode",
                                                                  .x = x,
                                                                  .y = { .label = "test error, difference in points" } });
         for (size_t i = 0; i < ARMS; i++) {
@@ -204,25 +204,26 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
         words[k] = dive_spec_text(f, &(dive_spec){ .arch = n.spec.arch, .hidden = n.spec.hidden, .convs = n.spec.convs, .lr = NAN }, 0);
     }
     const net cnn = net_of(d, CNN);
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Which norm needs the batch, and what does it lose when the batch is small?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%.1f, %.1f, %.1f %% of the test set wrong after training the CNN at batch 2: BN, LN, GN",
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Which norm depends on the batch size, and what does it lose when the batch is small?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "Test error of the CNN at batch 2: %.1f %% with BatchNorm, %.1f %% with LayerNorm, %.1f %% with GroupNorm",
                      mean_at(get(d, &cnn, 1, "error"), B2), mean_at(get(d, &cnn, 2, "error"), B2), mean_at(get(d, &cnn, 3, "error"), B2));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "All see %zu samples, in batches of 1 to 128 (%zu steps to %zu), at learning rate 0.001 sqrt(batch / 4), constant; means and "
-        "ranges of %zu seeds. On the right the test set is shown in training mode, in batches of that size, as the network saw its "
-        "training batches: only BatchNorm is another network then. Where there are few steps its running statistics lag behind, which "
-        "costs it in evaluation mode. At batch 1 a hidden unit has one value and BatchNorm no statistics: normalized, it would be beta "
-        "whatever the input, and the module refuses (no point). After a convolution a channel has height times width values even of one "
-        "image: norms there alone work at batch 1. GN: groups of channels or units of one image. %zu test images.",
+        "All networks train on %zu samples, in batches of 1 to 128 (%zu to %zu steps), with the constant learning rate "
+        "0.001 sqrt(batch / 4). Curves are means and bands are ranges over %zu seeds. The panels on the right show how much the test error "
+        "changes when the network runs in training mode, with batches of the training size: only BatchNorm changes. After few steps its "
+        "running statistics still lag behind, which increases its error in evaluation mode. At batch 1 BatchNorm has no point where it "
+        "normalizes a hidden unit: one value has no variance, and the module refuses. After a convolution a channel of one image still has "
+        "height times width values, so BatchNorm works there. GroupNorm (GN) normalizes groups of channels or units of one image. The test "
+        "uses %zu images.",
         samples_of(d), samples_of(d), samples_of(d) / 128, d->seeds, tested_of(d));
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. CNN: %s; once more with norms after the convolutions only. MLP: %s.", d->preprocessing,
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. CNN: %s; a second CNN has norms only after the convolutions. MLP: %s.", d->preprocessing,
                      words[CNN], words[MLP]);
 }
 
 /* ---- Claims ---- */
 
-/* One batch size of a record, [seeds]. */
+/* The values of a record at one batch size, [seeds]. */
 static const plot_record *at(gr_tape *t, const plot_record *r, size_t size)
 {
     plot_record *const c = r ? gr_save(t, sizeof *c) : NULL;
@@ -232,7 +233,7 @@ static const plot_record *at(gr_tape *t, const plot_record *r, size_t size)
     return c->values ? c : NULL;
 }
 
-/* That `what` of arm a is below that of arm b at that batch, in a net. */
+/* Compare `what` of arm a with that of arm b, in a net at a batch size. */
 static dive_pair compare(const dive *d, dive_claims *c, size_t k, size_t a, size_t b, const char *what, size_t size)
 {
     const net n = net_of(d, k);
@@ -251,9 +252,9 @@ static void add(dive_claims *c, dive_claim claim, dive_verdict v, const char *wh
     dive_claim_add(c, &claim);
 }
 
-static const char *const errors = "percent of the test set wrong at batch";
+static const char *const errors = "test error in percent at batch";
 
-/* LayerNorm and GroupNorm do not know the mode; BatchNorm does. */
+/* LayerNorm and GroupNorm compute the same in both modes; BatchNorm does not. */
 static void claim_modes(const dive *d, dive_claims *c)
 {
     double largest[ARMS] = { 0 };
@@ -266,12 +267,12 @@ static void claim_modes(const dive *d, dive_claims *c)
         }
     }
     add(c,
-        (dive_claim){ .statement = "LayerNorm computes the same in training and in test",
+        (dive_claim){ .statement = "LayerNorm computes the same in training and evaluation mode",
                       .source = "often said; Ba et al. 2016, abstract",
                       .measured =
                           plot_figure_text(c->f,
-                                           "test error in training mode less in evaluation mode, the largest of all networks and batches: "
-                                           "LN %g, GN %g",
+                                           "largest difference of the test error between the modes, over all networks and batch sizes: "
+                                           "LN %g points, GN %g points",
                                            largest[2], largest[3]),
                       .control = plot_figure_text(c->f, "BatchNorm: %.1f points", largest[1]),
                       .exact = true },
@@ -289,7 +290,7 @@ static void claim_small(const dive *d, dive_claims *c)
                       .source = "often said; Wu, He 2018",
                       .measured = plot_figure_text(f, "%s, no norm against BN: %s; %s", small, pair_text(f, "CNN", &none[0]),
                                                    pair_text(f, "MLP", &none[1])),
-                      .control = "no norm, same samples and learning rate" },
+                      .control = "no norm, with the same samples and learning rate" },
         dive_together(unstable, 2), mixed);
     const dive_pair ln[] = { compare(d, c, CNN, 2, 1, "error", B2), compare(d, c, CONVS, 2, 1, "error", B2),
                              compare(d, c, MLP, 2, 1, "error", B2) };
@@ -300,18 +301,18 @@ static void claim_small(const dive *d, dive_claims *c)
                       .measured =
                           plot_figure_text(f, "%s, LN against BN: %s; %s; %s", small, pair_text(f, "CNN", &ln[0]),
                                            pair_text(f, "CNN with norms after convolutions only", &ln[1]), pair_text(f, "MLP", &ln[2])),
-                      .control = "same places, samples and learning rate" },
-        dive_together(better, 3), "after a convolution BatchNorm has many values even of two images; in a hidden layer it has two");
+                      .control = "the same placement, samples and learning rate" },
+        dive_together(better, 3), "after a convolution BatchNorm has many values even from two images; in a hidden layer it has two");
     const dive_pair one = compare(d, c, CONVS, 2, 1, "error", B1);
     add(c,
         (dive_claim){
             .statement = "LayerNorm is better than BatchNorm online, at batch 1",
             .source = "often said; Ba et al. 2016",
-            .measured = plot_figure_text(f, "in hidden layers BatchNorm is not possible; after convolutions only, %s 1, LN against BN: %s",
+            .measured = plot_figure_text(f, "BatchNorm is impossible in hidden layers; with norms only after convolutions, %s 1, LN against BN: %s",
                                          errors, pair_text(f, "CNN", &one)),
-            .control = "same places, samples and learning rate" },
+            .control = "the same placement, samples and learning rate" },
         dive_is_below(&one) == DIVE_PASS ? DIVE_PASS : DIVE_DIFFERS,
-        "in a hidden layer BatchNorm does not exist at batch 1; after a convolution it is an instance norm, which works here");
+        "in a hidden layer BatchNorm is impossible at batch 1; after a convolution it is an instance norm, which works here");
 }
 
 static void claim_large(const dive *d, dive_claims *c)
@@ -324,13 +325,13 @@ static void claim_large(const dive *d, dive_claims *c)
                       .source = "often said; Ba et al. 2016, section 6.7",
                       .measured =
                           plot_figure_text(f, "batch 128, BN against LN: %s; %s", pair_text(f, "training loss over all steps", &p[0]),
-                                           pair_text(f, "percent wrong", &p[1])),
-                      .control = "same places, samples and learning rate" },
+                                           pair_text(f, "test error in percent", &p[1])),
+                      .control = "the same placement, samples and learning rate" },
         dive_together(v, 2),
-        "the running statistics lag behind where there are few steps: test error in evaluation mode is above that in training mode");
+        "after few steps the running statistics lag behind, so that the test error in evaluation mode is above that in training mode");
 }
 
-/* What batch 2 costs against batch 32. */
+/* The error at batch 2 minus the error at batch 32. */
 static void claim_penalty(const dive *d, dive_claims *c)
 {
     const net n = net_of(d, CNN);
@@ -338,14 +339,14 @@ static void claim_penalty(const dive *d, dive_claims *c)
     const double loss_bn = mean_at(bn, B2) - mean_at(bn, B32), loss_gn = mean_at(gn, B2) - mean_at(gn, B32);
     const bool holds = loss_bn > 0 && loss_bn >= 3 * loss_gn;
     add(c,
-        (dive_claim){ .statement = "A batch of 2 costs BatchNorm at least three times what it costs GroupNorm",
-                      .source = "Wu, He 2018: 10.6 points on ImageNet (CC4: the bound is ours)",
-                      .measured = plot_figure_text(c->f, "percent wrong at batch 2 less at batch 32: BN %+.2f, GN %+.2f", loss_bn, loss_gn),
-                      .control = "GroupNorm in the same CNN, same samples" },
+        (dive_claim){ .statement = "A batch of 2 costs BatchNorm at least three times as much as GroupNorm",
+                      .source = "Wu, He 2018: 10.6 points on ImageNet (CC4; the bound of three times is ours)",
+                      .measured = plot_figure_text(c->f, "test error at batch 2 minus that at batch 32: BN %+.2f, GN %+.2f points", loss_bn, loss_gn),
+                      .control = "GroupNorm in the same CNN with the same samples" },
         holds               ? DIVE_PASS
         : loss_bn > loss_gn ? DIVE_DIFFERS
                             : DIVE_FAIL,
-        "BN loses less than three times as much");
+        "BatchNorm loses less than three times as much");
 }
 
 /* Figure 6 of the LayerNorm paper. */
@@ -359,16 +360,16 @@ static void claim_figure_six(const dive *d, dive_claims *c)
         (dive_claim){
             .statement = "MLP at batch 128: LayerNorm (hidden layers) trains faster than BatchNorm (all layers)",
             .source = "Ba et al. 2016, figure 6 left (LN7)",
-            .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s", pair_text(f, "logits too", &large)),
-            .control = plot_figure_text(f, "the same places, which the paper lacks: %s", pair_text(f, "hidden layers", &control)) },
+            .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s", pair_text(f, "BN on the logits too", &large)),
+            .control = plot_figure_text(f, "the same placement, which the paper lacks: %s", pair_text(f, "BN in hidden layers", &control)) },
         dive_is_below(&large),
-        plot_figure_text(f, "the order depends on the data, the learning rate (here %.1e) and how long one trains (%zu steps)", lr_of(128),
+        plot_figure_text(f, "the order depends on the data, the learning rate (here %.1e) and the number of steps (here %zu)", lr_of(128),
                          samples_of(d) / 128));
     add(c,
         (dive_claim){ .statement = "MLP at batch 4: BatchNorm degrades, LayerNorm does not",
                       .source = "Ba et al. 2016, figure 6 right (LN8; there with the unbiased variance)",
                       .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s; %s",
-                                                   pair_text(f, "logits too", &small[0]), pair_text(f, "hidden layers", &small[1])),
+                                                   pair_text(f, "BN on the logits too", &small[0]), pair_text(f, "BN in hidden layers", &small[1])),
                       .control = plot_figure_text(f, "batch 128: %.2f against %.2f and %.2f", large.a, large.b, control.b) },
         dive_together(v, 2), "not in all seeds");
 }

@@ -1,6 +1,6 @@
-/* examples/dive/claims.c - the table: every statement of the papers, and those often made, what was measured here, and whether it holds.
+/* examples/dive/claims.c - the table of all statements from papers or common opinion, with what was measured here and whether they hold.
  *
- * Each figure judges its own statements; here those are measured that are mathematics and belong to none, and all are shown.
+ * Each figure judges its own statements. This file measures the mathematical statements that belong to no other figure, and shows all.
  * Records: NAME [3], see exact.h. */
 #include "examples/dive/exact.h"
 
@@ -21,7 +21,7 @@ void dive_claims_measure(dive *d)
     }
 }
 
-/* A value that was not finite is NaN in the record, and lies nowhere. */
+/* Whether all values are in their ranges. A NaN is in none. */
 static bool holds(const dive_exact *e, const double *v)
 {
     const double unit = sizeof(gr_real) == sizeof(float) ? 0x1p-24 : 0x1p-53;
@@ -47,7 +47,7 @@ void dive_claims_claims(const dive *d, dive_claims *c)
                                              .source = e->source,
                                              .measured = measured,
                                              .control = e->control,
-                                             .why = "a value is outside of its bounds: a fault here",
+                                             .why = "a value is out of its bounds, which is a bug of this program",
                                              .verdict = holds(e, p->values) ? DIVE_PASS : DIVE_FAIL,
                                              .exact = true });
         }
@@ -59,7 +59,7 @@ void dive_claims_claims(const dive *d, dive_claims *c)
 void dive_claims_draw(const dive *d, plot_figure *f)
 {
     enum { COLUMNS = 6 };
-    static const char *const head[COLUMNS] = { "Statement", "Source", "Measured here", "Held against", "Verdict", "Why" };
+    static const char *const head[COLUMNS] = { "Statement", "Source", "Measured here", "Compared with", "Verdict", "Why" };
     static const char *const word[] = { "PASS", "FAIL", "DIFFERS" };
     const char *text[DIVE_CLAIMS + 64][COLUMNS];
     size_t rows = 0, count[3] = { 0 }, exact = 0, missing = 0;
@@ -76,24 +76,24 @@ void dive_claims_draw(const dive *d, plot_figure *f)
     for (size_t i = 0; i < dive_figures_n; i++) {
         if (dive_is_done(d, &dive_figures[i])) continue;
         const char *const row[COLUMNS] = {
-            plot_figure_text(f, "What the figure %s judges", dive_figures[i].name), "", "not measured", "", "", ""
+            plot_figure_text(f, "Statements of the figure %s", dive_figures[i].name), "", "not measured", "", "", ""
         };
         memcpy(text[rows++], row, sizeof row), missing++;
     }
-    f->title = "What is said of normalization, and what holds here", f->columns = 1;
+    f->title = "Claims about normalization, and which of them hold here", f->columns = 1;
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Claims", .note = "FAIL and DIFFERS are results too" });
     plot_table_set(p, &(plot_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 4 });
     plot_figure_says(
         f, PLOT_SAY_QUESTION,
-        "Which statements of the papers, and which of those often made, hold for these networks, these data and this program?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not, %zu differ", count[DIVE_PASS], c.n, count[DIVE_FAIL],
+        "Which statements of papers and of common opinion hold for these networks and data?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not hold, %zu hold only in part", count[DIVE_PASS], c.n, count[DIVE_FAIL],
                      count[DIVE_DIFFERS]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "%zu statements are mathematics, and must hold to rounding, on any machine; the others speak of training, and what was measured "
-        "holds for the runs of this page. PASS: as stated. DIFFERS: true only in part, or by less than stated. FAIL: not so "
-        "here, and why. Codes such as LN1 number the papers' claims.%s",
-        exact, missing ? " Figures that were not measured with these settings are named at the end." : "");
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %zu seed%s; each figure names its own.", d->preprocessing, d->seeds,
+        "%zu statements are mathematical and must hold on every machine, apart from rounding. The others are about training, and were "
+        "measured in the runs of this page only. PASS: the statement holds. DIFFERS: it holds only in part, or by less than stated. FAIL: "
+        "it does not hold here, and the last column says why. Codes such as LN1 number the claims of the papers.%s",
+        exact, missing ? " The last rows name the figures that were not measured with these settings." : "");
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %zu seed%s; each figure describes its networks.", d->preprocessing, d->seeds,
                      d->seeds == 1 ? "" : "s");
 }

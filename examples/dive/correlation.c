@@ -1,16 +1,16 @@
-/* examples/dive/correlation.c - do hidden units say the same? Pearson's correlations of the pre-activations over test samples.
+/* examples/dive/correlation.c - Pearson's correlations of the pre-activations of hidden units over test samples.
  *
- * LayerNorm takes each sample's mean over the units away, so its units are negatively correlated on average whatever they learned. What
- * that alone does is seen on the plain network's own values put through it: the control. */
+ * LayerNorm subtracts each sample's mean over the units, so that its units are negatively correlated on average, whatever they learn. To see
+ * the effect of the formula alone, the values of the network without a norm are normalized by LayerNorm: this is the control. */
 #include "core/op.h"
 #include "examples/dive/numbers.h"
 #include "examples/dive/probe.h"
 #include "examples/dive/seeds.h"
 #include <math.h>
 
-enum { MLP, LSTM1, LSTM14, LSTM28, SITES };       /* where */
-enum { CONTROL = DIVE_ARMS, VARIANTS };           /* the three arms, and the plain one's values through LayerNorm */
-enum { ABS_R, RANK, MEAN_R, CONSTANT, MEASURES }; /* what */
+enum { MLP, LSTM1, LSTM14, LSTM28, SITES };       /* where it is measured */
+enum { CONTROL = DIVE_ARMS, VARIANTS };           /* the three arms and the control */
+enum { ABS_R, RANK, MEAN_R, CONSTANT, MEASURES }; /* what is measured */
 enum { SHOWN = 32, FRAMES = 9 };
 static const char *const site_name[SITES] = { "mlp", "lstm1", "lstm14", "lstm28" };
 static const char *const site_title[SITES] = { "MLP", "LSTM step 1", "LSTM step 14", "LSTM step 28" };
@@ -20,10 +20,10 @@ static const char *const measure_name[MEASURES] = { "abs_r", "rank", "mean_r", "
 
 typedef struct {
     size_t seeds, seed, frames, shown;
-    double *maps;            /* [SITES, arms, frames, shown, shown]: of the first seed */
+    double *maps;            /* [SITES, arms, frames, shown, shown] for the first seed */
     double *numbers;         /* [SITES, VARIANTS, MEASURES, seeds, frames] */
     double moved[DIVE_ARMS]; /* largest change of |r| by the norm */
-    double forced;           /* off-diagonal covariance under LN over what it must be, less 1: largest */
+    double forced;           /* largest relative error of the mean covariance that LayerNorm forces */
 } correlations;
 
 static double *number_at(const correlations *c, size_t site, size_t variant, size_t measure)
@@ -49,10 +49,10 @@ static void note(gr_tape *t, const correlations *c, size_t site, size_t variant,
         for (size_t j = 0; j < c->shown; j++) map_at(c, site, variant)[(frame * c->shown + i) * c->shown + j] = r[i * H + j];
 }
 
-/* x's rows as LayerNorm with gain 1 and shift 0 leaves them. */
+/* LayerNorm of the rows of x with gamma 1 and beta 0. */
 static gr_tensor *normalized(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t, x, 1, NULL, NULL, 1e-5); }
 
-/* What the plain LSTM's own sums would be with the paper's norms in their places: LN(W x) + LN(W h) + b. */
+/* The pre-activations of the LSTM without a norm, recalculated with the paper's norms: LN(W x) + LN(W h) + b. */
 static gr_tensor *normalized_gates(gr_tape *t, const dive_model *m, size_t step)
 {
     const gr_recurrent_weights *const w = m->lstm->recurrent.weights;
@@ -72,7 +72,8 @@ static double change_of_r(gr_tape *t, const double *before, const double *after,
     return worst;
 }
 
-/* LayerNorm's rows sum to 0, so the covariances of different units must average -1/(H-1) of the mean variance: what they are over that, less 1. */
+/* After LayerNorm each row sums to 0, so the mean covariance of different units must be -1/(H-1) times the mean variance. Returns its relative
+ * error. */
 static double off_what_is_forced(gr_tape *t, const gr_tensor *raw, size_t n, size_t H)
 {
     double *const x = dive_doubles(t, raw), *const mean = gr_save_zeros(t, H * sizeof *mean), trace = 0, off = 0;
@@ -98,7 +99,7 @@ static void see_mlp(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
     if (dive_arm_norm[number] == GR_NORM_LAYER) c->forced = fmax(c->forced, off_what_is_forced(t, raw, n, H));
 }
 
-/* What goes into the candidate, tanh(a_g): the third of four blocks. */
+/* The pre-activations a_g of the candidate tanh(a_g): the third of the four blocks. */
 static void see_lstm(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
 {
     gr_tape *const t = arm->tape;
@@ -112,7 +113,7 @@ static void see_lstm(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
     }
 }
 
-/* Maps are in one order for all arms and frames of an architecture: along the first axis of the plain network's units after training. */
+/* The order of the units in all maps of an architecture: along the first principal axis of the network without a norm after training. */
 static void order_units(gr_tape *t, const correlations *c, size_t site, size_t *order)
 {
     const size_t S = c->shown;
@@ -200,7 +201,7 @@ void dive_correlation_measure(dive *d)
     put_numbers(d, &c);
 }
 
-/* ---- What is seen ---- */
+/* ---- The figure ---- */
 
 static dive_band course_of(const dive *d, size_t site, size_t variant, size_t measure)
 {
@@ -208,7 +209,7 @@ static dive_band course_of(const dive *d, size_t site, size_t variant, size_t me
         d->r->tape, plot_runs_get(&d->runs, "correlation", "%s/%s/%s", site_name[site], variant_name[variant], measure_name[measure]));
 }
 
-/* Before training and after it, the mean of the seeds. */
+/* The value before training, and after training, as the mean over the seeds. */
 static double first_of(const dive *d, size_t site, size_t variant, size_t measure)
 {
     const dive_band c = course_of(d, site, variant, measure);
@@ -220,7 +221,7 @@ static double last_of(const dive *d, size_t site, size_t variant, size_t measure
     return c.n ? c.mean[c.n - 1] : (double)NAN;
 }
 
-/* Not where the pixels are blank in all images: all units are constant there. */
+/* Whether there are correlations at a site. Where the pixels are blank in all images, all units are constant. */
 static bool has_r(const dive *d, size_t site) { return !isnan(last_of(d, site, 0, ABS_R)); }
 
 static void draw_map(const dive *d, plot_figure *f, size_t site, size_t arm)
@@ -246,7 +247,7 @@ static void draw_map(const dive *d, plot_figure *f, size_t site, size_t arm)
 static void draw_curves(const dive *d, plot_figure *f, size_t site, size_t measure, const char *title, plot_axis y, const plot_axis *x)
 {
     static const plot_ink ink[VARIANTS] = { PLOT_INK_NONE, PLOT_INK_BN, PLOT_INK_LN, PLOT_INK_QUIET };
-    static const char *const name[VARIANTS] = { "none", "BN", "LN", "none, put through LN" };
+    static const char *const name[VARIANTS] = { "none", "BN", "LN", "none, then LN formula" };
     double at[DIVE_FRAMES];
     for (size_t k = 0; k < DIVE_FRAMES; k++) at[k] = (double)k;
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });
@@ -269,26 +270,27 @@ static void says(const dive *d, plot_figure *f)
     const dive_spec mlp = spec_of(d, DIVE_MLP), lstm = spec_of(d, DIVE_LSTM);
     const double none = last_of(d, MLP, 0, ABS_R), ln = last_of(d, MLP, 2, ABS_R), control = last_of(d, MLP, CONTROL, ABS_R);
     const char *const mlp_text = dive_spec_text(f, &mlp, BATCH), *const lstm_text = dive_spec_text(f, &lstm, BATCH);
-    const char *beyond = "what differs from no norm is about what the formula alone does", *blank = "";
-    if (ln < 0.9 * control) beyond = "training with LayerNorm lowered it beyond what the formula alone does";
-    if (ln > 1.1 * control) beyond = "training with LayerNorm raised it above what the formula alone does";
+    const char *beyond = "the formula alone explains the difference from no norm", *blank = "";
+    if (ln < 0.9 * control) beyond = "training with LayerNorm reduced it more than the formula alone does";
+    if (ln > 1.1 * control) beyond = "training with LayerNorm raised it above the effect of the formula alone";
     if (!has_r(d, LSTM1))
         blank =
-            " At its step 1 the LSTM has read a row of pixels that is blank in all of these images: every unit is constant and has no r, "
-            "so there are no maps.";
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Do the units of a layer say the same, and does a norm make them say different things?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%.3f, %.3f, %.3f mean |r| of the MLP's units after training: no norm, BatchNorm, LayerNorm", none,
+            " There are no maps for time step 1 of the LSTM, because the first row of pixels is blank in all of these images, so that all "
+            "units are constant and have no r.";
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Are the units of a layer correlated, and does a norm reduce their correlation?");
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "Mean |r| of the MLP's units after training: %.3f without a norm, %.3f with BatchNorm, %.3f with LayerNorm", none,
                      last_of(d, MLP, 1, ABS_R), ln);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Pearson's r of each two units over the same test images, of what enters the nonlinearity: in the last hidden layer of the "
-        "MLP, in the candidates of the LSTM. Strong colour: two units say the same (green) or the opposite (purple). Maps show the "
-        "first %d units, in the order of no norm after training, where the pattern is therefore clearest; what compares is how strong "
-        "they are. Numbers are of all units. BatchNorm shifts and scales each unit by itself, which no |r| sees: before training its MLP "
-        "is that without a norm, and what differs later was learned. LayerNorm takes each image's mean and scale away, which changes r "
-        "without any learning: the grey line, the plain network's own values put through LayerNorm, is what that alone does. In the "
-        "MLP mean |r| goes from %.3f to %.3f without a norm, from %.3f to %.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows "
-        "of zero mean also force the mean of r below zero, by about -1/(H-1).%s",
+        "Each map shows Pearson's r of the pre-activations of two units over the same test images: in the last hidden layer of the MLP, and "
+        "in the candidates of the LSTM. A strong colour means that two units agree (green) or are opposite (purple). The maps show the first "
+        "%d units, in the order that sorts the network without a norm after training, so its pattern is the clearest; compare the strength "
+        "of the colours. The numbers are for all units. BatchNorm shifts and scales each unit separately, which does not change |r|: before "
+        "training its MLP has the same |r| as the one without a norm, and later differences are learned. LayerNorm removes each image's "
+        "mean and scale, which changes r without any learning. The grey line shows this effect alone: the values of the network without a "
+        "norm, normalized by LayerNorm. In the MLP mean |r| goes from %.3f to %.3f without a norm and from %.3f to %.3f with LayerNorm, and "
+        "the grey line ends at %.3f: %s. Rows of mean zero also force the mean of r to about -1/(H-1).%s",
         (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text, lstm_text);
 }
@@ -305,16 +307,16 @@ void dive_correlation_draw(const dive *d, plot_figure *f)
     says(d, f);
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) draw_map(d, f, MLP, arm);
     draw_curves(d, f, MLP, ABS_R, "Mean |r|", share, &x);
-    draw_curves(d, f, MLP, RANK, "Effective rank", (plot_axis){ .label = "units' worth" }, &x);
+    draw_curves(d, f, MLP, RANK, "Effective rank", (plot_axis){ .label = "effective rank" }, &x);
     draw_curves(d, f, MLP, MEAN_R, "Mean r", (plot_axis){ .label = "mean r" }, &x);
     for (size_t site = LSTM1; site < SITES; site++)
         for (size_t arm = 0; arm < DIVE_ARMS && has_r(d, site); arm++) draw_map(d, f, site, arm);
     draw_curves(d, f, LSTM14, ABS_R, "Mean |r|", share, &x);
     draw_curves(d, f, LSTM28, ABS_R, "Mean |r|", share, &x);
-    draw_curves(d, f, LSTM28, RANK, "Effective rank", (plot_axis){ .label = "units' worth" }, &x);
+    draw_curves(d, f, LSTM28, RANK, "Effective rank", (plot_axis){ .label = "effective rank" }, &x);
 }
 
-/* ---- What holds ---- */
+/* ---- Claims ---- */
 
 static void claim_exact(const dive *d, dive_claims *c)
 {
@@ -322,14 +324,16 @@ static void claim_exact(const dive *d, dive_claims *c)
     const double forced = plot_runs_value(&d->runs, "correlation", "mlp/LN/forced");
     if (!moved || moved->n != DIVE_ARMS) return;
     dive_claim_exact(
-        c, moved->values[1] < 1e-3, "BatchNorm leaves the correlation of units as it is: it shifts and scales each by itself",
+        c, moved->values[1] < 1e-3, "BatchNorm does not change the correlation of units, because it shifts and scales each separately",
         "follows from the formula",
-        plot_figure_text(c->f, "largest change of |r| by BatchNorm in evaluation mode %.1e, through training", moved->values[1]),
-        plot_figure_text(c->f, "by LayerNorm in the same place %.2f", moved->values[2]), "larger than rounding");
+        plot_figure_text(c->f, "BatchNorm in evaluation mode changes |r| by at most %.1e during training", moved->values[1]),
+        plot_figure_text(c->f, "LayerNorm in the same place changes it by up to %.2f", moved->values[2]), "larger than rounding");
     dive_claim_exact(
-        c, forced < 1e-9, "LayerNorm forces units to be negatively correlated on average: rows of zero mean", "follows from the formula",
-        plot_figure_text(c->f, "covariances of different units average -1/(H-1) of the mean variance to %.1e, through training", forced),
-        plot_figure_text(c->f, "mean r after training %.4f without a norm, %.4f of the same values put through LayerNorm",
+        c, forced < 1e-9, "LayerNorm forces units to be negatively correlated on average, because its rows have mean zero",
+        "follows from the formula",
+        plot_figure_text(c->f, "the mean covariance of different units is -1/(H-1) times the mean variance, with an error of %.1e, during training",
+                         forced),
+        plot_figure_text(c->f, "mean r after training: %.4f without a norm, %.4f for the same values after LayerNorm",
                          last_of(d, MLP, 0, MEAN_R), last_of(d, MLP, CONTROL, MEAN_R)),
         "larger than rounding");
 }
@@ -338,7 +342,7 @@ static void claim_decorrelates(const dive *d, dive_claims *c)
 {
     static const size_t site[] = { MLP, LSTM14, LSTM28 };
     plot_figure *const f = c->f;
-    const char *measured = "", *control = "the plain network's values through LayerNorm";
+    const char *measured = "", *control = "the values without a norm, normalized by LayerNorm";
     size_t lower = 0, beyond = 0;
     for (size_t i = 0; i < sizeof site / sizeof *site; i++) {
         const double none = last_of(d, site[i], 0, ABS_R), ln = last_of(d, site[i], 2, ABS_R), same = last_of(d, site[i], CONTROL, ABS_R);
@@ -357,7 +361,7 @@ static void claim_decorrelates(const dive *d, dive_claims *c)
                           : lower                   ? DIVE_DIFFERS
                                                     : DIVE_FAIL,
                .why = plot_figure_text(
-                   f, "lower by more than a tenth in %zu of 3 places, and in %zu lower than the formula alone makes it without training",
+                   f, "it is lower by more than a tenth in %zu of 3 places, and in %zu of them lower than the effect of the formula alone",
                    lower, beyond) });
 }
 

@@ -1,8 +1,8 @@
-/* examples/dive/cost.c - what LayerNorm costs, in the six ways in which it is written, and RMSNorm beside it: time forward and backward over
- * sizes; error of output and gradient where the mean is many deviations.
+/* examples/dive/cost.c - six ways to write LayerNorm, and RMSNorm: the time of forward and backward for several sizes, and the error of output
+ * and gradient where the mean is many deviations.
  *
  * Records: `seconds/WAY/forward`, `/backward`, `ratio/WAY/forward`, `/backward` [sizes], which are times and differ from run to run;
- * `values` [sizes]; `error/WAY/y`, `/dx` [8], at means of 1 to 1e6 deviations, and of equal values. */
+ * `values` [sizes]; `error/WAY/y`, `/dx` [8], for means of 1 to 1e6 deviations, and for equal values. */
 #include "examples/dive/dive.h"
 #include "examples/norms/norm.h"
 #include <math.h>
@@ -81,7 +81,7 @@ static size_t sizes(const dive *d)
     return p && p->n <= SIZES ? p->n : 0;
 }
 
-/* The geometric mean of the ratio to the fused operator, over sizes. */
+/* The geometric mean over sizes of the ratio to the fused operator's time. */
 static double mean_ratio(const dive *d, int way, int pass)
 {
     double sum = 0;
@@ -100,7 +100,7 @@ static void draw_times(const dive *d, plot_figure *f, int pass)
         plot_panel_new(f, &(plot_panel){ .title = title[pass],
                                          .note = "differs from run to run",
                                          .x = { "rows × values", .low = -0.3, .high = (double)n - 0.7, .tick = name, .ticks = n },
-                                         .y = { "nanoseconds a value", .log = true } });
+                                         .y = { "nanoseconds per value", .log = true } });
     for (int way = 0; way < NORMS_TIMED; way++) {
         double x[SIZES], y[SIZES];
         for (size_t k = 0; k < n; k++)
@@ -113,7 +113,7 @@ static void draw_times(const dive *d, plot_figure *f, int pass)
 static void draw_errors(const dive *d, plot_figure *f, const char *what, const char *title, const char *label)
 {
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title,
-                                                           .note = "what is not finite, or 0, has no dot",
+                                                           .note = "an error of 0, NaN or infinity has no dot",
                                                            .x = { "mean in deviations", .tick = ratio_name, .ticks = RATIOS },
                                                            .y = { label, .log = true } });
     for (int way = 0; way < NORMS_WAYS; way++) {
@@ -130,31 +130,31 @@ static void draw_errors(const dive *d, plot_figure *f, const char *what, const c
 void dive_cost_draw(const dive *d, plot_figure *f)
 {
     if (!f) return;
-    f->title = "What LayerNorm costs, and how exact it is";
+    f->title = "Time and error of LayerNorm";
     draw_times(d, f, 0), draw_times(d, f, 1);
     draw_errors(d, f, "y", "Error of the output", "|y - exact|");
     draw_errors(d, f, "dx", "Error of the gradient", "|dx - exact|");
     plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "One operator or several, one pass over the values or more: what does it save, and what does it cost in digits?");
+                     "How much time does a fused operator save, and how many digits does a single pass over the values cost?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "%.1f and %.1f times the time of the fused operator, forward and backward: LayerNorm composed of plain operators",
+                     "LayerNorm composed of plain operators takes %.1f times as long as the fused operator forward, %.1f times backward",
                      mean_ratio(d, NORMS_WAY_COMPOSED, 0), mean_ratio(d, NORMS_WAY_COMPOSED, 1));
     const double one = at(d, 4, "error", NORMS_WAY_ONE_PASS, "y"), fused = at(d, 4, "error", NORMS_WAY_FUSED, "y");
-    const char *const lost = isfinite(one) ? plot_figure_text(f, "off by %.2g", one) : "not a number, for the variance is below 0";
+    const char *const lost = isfinite(one) ? plot_figure_text(f, "%.2g", one) : "NaN, because the variance comes out negative,";
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Means over sizes, in times of the fused operator, forward and backward: one-pass %.2f and %.2f, two-pass %.2f and %.2f, Welford "
-        "%.2f and %.2f, residual %.2f and %.2f; RMSNorm, which leaves the mean where it is, %.2f and %.2f. All but composed share the "
-        "idiom of the library's kernels, its chunks, threads and instruction set; only the statistics differ. Errors: 64 x 512 values of "
-        "deviation 1, epsilon 1e-5, against one more precision. At a mean of 10,000 deviations y is %s with the variance as mean(x^2) - "
-        "mean(x)^2, and off by %.2g with the fused one. Times hold for this machine alone.",
+        "Mean time over sizes, as a multiple of the fused operator's, forward and backward: one-pass %.2f and %.2f, two-pass %.2f and %.2f, "
+        "Welford %.2f and %.2f, residual %.2f and %.2f; RMSNorm, which does not subtract the mean, %.2f and %.2f. All ways except composed "
+        "use kernels, chunks, threads and instruction set like the library's, so that only the statistics differ. The errors are those of "
+        "64 x 512 values of deviation 1 with epsilon 1e-5, compared with a higher precision. At a mean of 10,000 deviations the error of y "
+        "is %s with the variance as mean(x^2) - mean(x)^2, and %.2g with the fused operator. The times hold only for this machine.",
         mean_ratio(d, NORMS_WAY_ONE_PASS, 0), mean_ratio(d, NORMS_WAY_ONE_PASS, 1), mean_ratio(d, NORMS_WAY_TWO_PASS, 0),
         mean_ratio(d, NORMS_WAY_TWO_PASS, 1), mean_ratio(d, NORMS_WAY_WELFORD, 0), mean_ratio(d, NORMS_WAY_WELFORD, 1),
         mean_ratio(d, NORMS_WAY_RESIDUAL, 0), mean_ratio(d, NORMS_WAY_RESIDUAL, 1), mean_ratio(d, NORMS_WAY_RMS, 0),
         mean_ratio(d, NORMS_WAY_RMS, 1), lost, fused);
 }
 
-/* Forward and backward together: of RMSNorm's time what LayerNorm's is more, from the least size to the most, in percent of LayerNorm's. */
+/* How much less time RMSNorm takes than LayerNorm, forward and backward together, in percent: the least and the most over the sizes. */
 static void claim_rms(const dive *d, dive_claims *c)
 {
     double least = HUGE_VAL, most = -HUGE_VAL;
@@ -166,14 +166,14 @@ static void claim_rms(const dive *d, dive_claims *c)
         least = fmin(least, saved), most = fmax(most, saved);
     }
     dive_claim_add(c, &(dive_claim){ .statement = "RMSNorm takes 7 to 64 % less time than LayerNorm",
-                                     .source = "Zhang, Sennrich 2019, abstract: of whole models (RM4)",
-                                     .measured = plot_figure_text(c->f, "forward and backward take %.0f to %.0f %% less over %zu size%s",
+                                     .source = "Zhang, Sennrich 2019, abstract: for whole models (RM4)",
+                                     .measured = plot_figure_text(c->f, "forward and backward together take %.0f to %.0f %% less time over %zu size%s",
                                                                   least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
                                      .control = "the fused LayerNorm in the same rounds",
                                      .verdict = least >= 7 ? DIVE_PASS
                                                 : most > 0 ? DIVE_DIFFERS
                                                            : DIVE_FAIL,
-                                     .why = "less than 7 % at some size: where memory is the limit both walk over the same values" });
+                                     .why = "it saves less than 7 % at some size: where memory is the limit, both read the same values" });
 }
 
 void dive_cost_claims(const dive *d, dive_claims *c)
@@ -182,18 +182,18 @@ void dive_cost_claims(const dive *d, dive_claims *c)
     double most = 0;
     for (size_t k = 0; k < RATIOS; k++)
         most = fmax(most, fmax(at(d, k, "error", NORMS_WAY_FUSED, "y"), at(d, k, "error", NORMS_WAY_FUSED, "dx")));
-    dive_claim_exact(c, most <= 64 * unit, "With two passes and the mean's rest, a mean of a million deviations costs no digits",
-                     "the library's definition of LayerNorm", plot_figure_text(c->f, "y and dx are off by %.2g at most", most),
+    dive_claim_exact(c, most <= 64 * unit, "With two passes and a mean in two parts, a mean of a million deviations costs no digits",
+                     "the library's definition of LayerNorm", plot_figure_text(c->f, "error of y and dx at most %.2g", most),
                      plot_figure_text(c->f, "mean(x^2) - mean(x)^2 at 10,000 deviations: %s",
-                                      isfinite(one) ? plot_figure_text(c->f, "%.2g", one) : "below 0, no number"),
+                                      isfinite(one) ? plot_figure_text(c->f, "%.2g", one) : "the variance is negative"),
                      "more than 64 roundings");
     const double forward = mean_ratio(d, NORMS_WAY_COMPOSED, 0), backward = mean_ratio(d, NORMS_WAY_COMPOSED, 1);
-    dive_claim_add(c, &(dive_claim){ .statement = "One fused operator is faster than LayerNorm composed of plain ones",
+    dive_claim_add(c, &(dive_claim){ .statement = "A fused LayerNorm is faster than one composed of plain operators",
                                      .source = "often said",
-                                     .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f backward, mean over %zu size%s",
+                                     .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f times backward, mean over %zu size%s",
                                                                   forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
-                                     .control = "composed, on the same threads",
-                                     .why = "composed was not slower on this machine",
+                                     .control = "the composed LayerNorm on the same threads",
+                                     .why = "the composed LayerNorm was not slower on this machine",
                                      .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });
     claim_rms(d, c);
 }

@@ -1,4 +1,4 @@
-/* examples/dive/dive.c - what the figures of the deep dive share: sizes by mode, seeds, progress, tapes, claims, the three arms. */
+/* examples/dive/dive.c - the parts that the figures share: sizes by mode, seeds, progress, tapes, claims, the three arms. */
 #include "examples/dive/dive.h"
 #include "core/op.h"
 #include "examples/kit/progress.h"
@@ -22,7 +22,8 @@ uint64_t dive_seed(const dive *d, size_t k) { return d->r->o->seed + k; }
 
 bool dive_is_done(const dive *d, const dive_figure *figure) { return plot_runs_done(&d->runs, figure->name, d->settings) != NULL; }
 
-/* Seconds that are left: what was done so far goes on as fast; a first guess counts as a twentieth. */
+/* Seconds that are left, if the rest is as fast as the part that is done. An initial guess counts as a twentieth of the work, so that the first
+ * estimates are not wild. */
 static double left(const dive *d, double share, double now)
 {
     const double total = d->progress.total, done = d->progress.before + share * d->progress.weight, guess = total / 20;

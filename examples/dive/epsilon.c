@@ -1,6 +1,7 @@
-/* examples/dive/epsilon.c - what epsilon does: output, gradient and error against more precision, from 0 to 0.1, on three kinds of rows.
+/* examples/dive/epsilon.c - the effect of epsilon from 0 to 0.1 on output, gradient and error, for three kinds of rows.
  *
- * Records: eps [13]; for each row `out`, `grad` [13], the largest |y| and |dx|; for each row and way `way/y`, `way/dx` [13], the errors. */
+ * Records: eps [13]; for each row `out`, `grad` [13], the largest |y| and |dx|; for each row and way `way/y`, `way/dx` [13], the errors compared
+ * with a higher precision. */
 #include "examples/dive/dive.h"
 #include "examples/norms/norm.h"
 #include <math.h>
@@ -14,7 +15,7 @@ static const char *const eps_name[EPS] = { "0",    "10⁻¹²", "10⁻¹¹", "10
 
 static double eps_at(size_t k) { return k ? pow(10, (double)k - EPS) : 0; }
 
-/* A row that hardly varies; the same without its differences; 64 of 64 normal values. */
+/* A row that hardly varies; a constant row of the same size; 64 rows of 64 normal values. */
 static void fill(gr_tape *t, norms_rows *b, int row)
 {
     static const double hardly[] = { 0.001, 0.001, 0.0011, 0.0009, 0.001 };
@@ -70,7 +71,7 @@ static double at(const dive *d, size_t k, int row, const char *what)
     return p && k < p->n ? p->values[k] : (double)NAN;
 }
 
-/* A curve over epsilon; what is 0 has no place on a log axis. */
+/* Add a curve over epsilon. A value of 0 has no place on a log axis. */
 static void add(const dive *d, plot_panel *p, int row, const char *what, const char *name, plot_ink ink)
 {
     double x[EPS], y[EPS];
@@ -87,14 +88,14 @@ void dive_epsilon_draw(const dive *d, plot_figure *f)
         const char *title, *note, *what, *y;
         bool errors;
     } panel[] = {
-        { "Output", "of a constant row it is 0", "out", "largest |y|", false },
-        { "Gradient", "of random dy, deviation 1", "grad", "largest |dx|", false },
-        { "Error of the output", "where it is 0 there is no dot", "fused/y", "|y - exact|", true },
-        { "Error of the gradient", "beside the largest |dx|", "fused/dx", "|dx - exact|", true },
+        { "Output", "it is 0 for a constant row", "out", "largest |y|", false },
+        { "Gradient", "for random dy of deviation 1", "grad", "largest |dx|", false },
+        { "Error of the output", "an error of 0 has no dot", "fused/y", "|y - exact|", true },
+        { "Error of the gradient", "relative to the largest |dx|", "fused/dx", "|dx - exact|", true },
     };
     if (!f) return;
-    f->title = "What epsilon does";
-    plot_figure_says(f, PLOT_SAY_QUESTION, "When does the epsilon in sqrt(var + epsilon) matter, to the numbers and to their error?");
+    f->title = "The effect of epsilon";
+    plot_figure_says(f, PLOT_SAY_QUESTION, "When does the epsilon in sqrt(var + epsilon) change the results, and when does it reduce their error?");
     for (size_t i = 0; i < sizeof panel / sizeof *panel; i++) {
         plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = panel[i].title,
                                                                .note = panel[i].note,
@@ -107,16 +108,17 @@ void dive_epsilon_draw(const dive *d, plot_figure *f)
     enum { USUAL = 8 }; /* 1e-5 */
     plot_figure_says(
         f, PLOT_SAY_NUMBER,
-        "%.3g, where it should be %.3g: the largest output of [0.001, 0.001, 0.0011, 0.0009, 0.001] with epsilon 1e-5, and with 0",
+        "Largest output for the row [0.001, 0.001, 0.0011, 0.0009, 0.001]: %.3g with epsilon 1e-5, %.3g with epsilon 0",
         at(d, USUAL, HARDLY, "out"), at(d, 0, HARDLY, "out"));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Three kinds of rows: [0.001, 0.001, 0.0011, 0.0009, 0.001], whose variance is 4e-9; five times 0.001; 64 rows of 64 normal "
-        "values. Once epsilon passes a row's variance the row is no longer normalized: at 1e-5 the first is %.0f times too small, "
-        "the ordinary ones %.6f times. The gradient through a constant row is only bounded by 1/sqrt(epsilon): %.3g at 1e-12, "
-        "%.3g at 1e-5; with epsilon 0 the row is taken to have no deviation, and it is %g. The error of the library's operator, of "
-        "y on the first row, is %.2g at most; grey: the same row with the variance as mean(x^2) - mean(x)^2, %.2g at most. Norm "
-        "alone, gamma 1, beta 0, %s against one more precision.",
+        "There are three kinds of rows: [0.001, 0.001, 0.0011, 0.0009, 0.001], whose variance is 4e-9; five times 0.001; and 64 rows of 64 "
+        "normal values. When epsilon is larger than the variance of a row, the row is no longer normalized: with 1e-5 the output of the "
+        "first row is %.0f times too small, and that of the normal rows %.6f times. Only 1/sqrt(epsilon) limits the gradient of a constant "
+        "row: the largest |dx| is %.3g with 1e-12 and %.3g with 1e-5. With epsilon 0 the library treats such a row as one without "
+        "deviation, and |dx| is %g. For the first row and the smallest epsilons the error of y is at most %.2g with the library's operator, "
+        "and %.2g with the variance as mean(x^2) - mean(x)^2 (grey). The norm is alone, with gamma 1 and beta 0; %s is compared with a "
+        "higher precision.",
         at(d, 0, HARDLY, "out") / at(d, USUAL, HARDLY, "out"), at(d, 0, ORDINARY, "out") / at(d, USUAL, ORDINARY, "out"),
         at(d, 1, CONSTANT, "grad"), at(d, USUAL, CONSTANT, "grad"), at(d, 0, CONSTANT, "grad"),
         fmax(at(d, 0, HARDLY, "fused/y"), at(d, 1, HARDLY, "fused/y")),
@@ -132,12 +134,12 @@ void dive_epsilon_claims(const dive *d, dive_claims *c)
         most = fmax(most, out), finite &= isfinite(out) && isfinite(grad);
     }
     dive_claim_exact(
-        c, most == 0 && finite, "A row of equal values gives beta, and its gradient is finite", "often said; worked numbers",
+        c, most == 0 && finite, "A row of equal values gives beta, and its gradient is finite", "often said; worked example",
         plot_figure_text(c->f, "largest |y| %g, gradients %s, for epsilon 0 and 1e-12 to 0.1", most, finite ? "finite" : "not finite"),
-        "beta 0", "a constant row did not become 0");
+        "beta is 0", "a constant row did not become 0");
     const double shrinks = at(d, 0, HARDLY, "out") / at(d, 8, HARDLY, "out"), theory = sqrt((4e-9 + 1e-5) / 4e-9);
-    dive_claim_exact(c, fabs(shrinks / theory - 1) < 1e-3, "Rows of small variance are shrunk by sqrt((var + epsilon) / var)",
+    dive_claim_exact(c, fabs(shrinks / theory - 1) < 1e-3, "Epsilon shrinks rows of small variance by sqrt((var + epsilon) / var)",
                      "formula; [0.001, 0.001, 0.0011, 0.0009, 0.001]",
-                     plot_figure_text(c->f, "%.5g times smaller with 1e-5 than with 0", shrinks),
-                     plot_figure_text(c->f, "%.5g by the formula", theory), "off by more than 1e-3");
+                     plot_figure_text(c->f, "%.5g times smaller with epsilon 1e-5 than with 0", shrinks),
+                     plot_figure_text(c->f, "%.5g by the formula", theory), "the difference is above 1e-3");
 }

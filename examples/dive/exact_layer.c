@@ -1,7 +1,7 @@
-/* examples/dive/exact_layer.c - mathematics of LayerNorm, measured. */
+/* examples/dive/exact_layer.c - mathematical statements about LayerNorm, measured. */
 #include "examples/dive/exact.h"
 
-/* ---- LayerNorm by itself ---- */
+/* ---- Forward ---- */
 
 static void identity(gr_tape *t, double *v)
 {
@@ -42,7 +42,7 @@ static void training_or_not(gr_tape *t, double *v)
     if (!gr_failed(t)) v[0] = other_bits(y[0][0]->data, y[0][1]->data, 64 * 32), v[1] = apart(y[1][0]->data, y[1][1]->data, 64 * 32);
 }
 
-/* The gradient times the deviation: its rounding grows as that of 1 / deviation. */
+/* v[1] is the gradient times the deviation, because the gradient's rounding is proportional to 1 / deviation. */
 static void two_features(gr_tape *t, double *v)
 {
     gr_tensor *x = normal(t, 64, 2, 1, 2, "x"), *y = layer_norm(t, x, 0);
@@ -53,7 +53,7 @@ static void two_features(gr_tape *t, double *v)
     }
 }
 
-/* A number added to all summed inputs of a case. */
+/* Add a number to all summed inputs of a case. */
 static void shifted_case(gr_tape *t, double *v)
 {
     gr_tensor *x = normal(t, 16, 64, 0, 1, "x"), *y = layer_norm(t, x, 1e-5), *z = layer_norm(t, gr_add(t, x, gr_scalar(t, 5)), 1e-5);
@@ -94,7 +94,7 @@ static void centred_gradient(gr_tape *t, double *v)
     }
 }
 
-/* A step turns weights twice as long a quarter as far, and lengthens them by its own square. */
+/* A step turns weights that are twice as long by a quarter of the angle, and adds its own squared length to theirs. */
 static void quarter_turn(gr_tape *t, double *v)
 {
     enum { N = 24 * 16 };
@@ -118,7 +118,7 @@ static void quarter_turn(gr_tape *t, double *v)
     v[0] = by[1] ? tangent[1] / tangent[0] : HUGE_VAL;
 }
 
-/* The gradient of the gain, with the data 10 times as large; and that of the weights of a layer without norm. */
+/* The gradient of the gain with data 10 times as large, and the gradient of the weights of a layer without a norm. */
 static void gain_gradient(gr_tape *t, double *v)
 {
     gr_tensor *x = gr_randn(t, GR_SHAPE(64, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w"), *ten = gr_mul(t, x, gr_scalar(t, 10));
@@ -133,7 +133,7 @@ static void gain_gradient(gr_tape *t, double *v)
     v[1] = dot(gr_grad(t, u[1]), gr_grad(t, u[1]), u[1]->len) / dot(gr_grad(t, u[0]), gr_grad(t, u[0]), u[0]->len);
 }
 
-/* The largest stretch of the Jacobian, by power iteration: it is symmetric, so a backward multiplies by it. */
+/* The largest singular value of the Jacobian, by power iteration. The Jacobian is symmetric, so that a backward pass multiplies by it. */
 static void jacobian(gr_tape *t, double *v)
 {
     enum { N = 64, ITERATIONS = 100 };
@@ -159,72 +159,72 @@ static const dive_exact exacts[] = {
       identity,
       "gamma = sqrt(var + epsilon) and beta = mean give the identity",
       "often said",
-      "y is off by %.1g",
+      "error of y %.1g",
       "x",
       { { 0, 64, true } } },
-    { "zero_row", zero_row, "A row of zeros gives beta", "often said", "%.0f of 64 values have other bits", "beta", { { 0, 0, false } } },
+    { "zero_row", zero_row, "A row of zeros gives beta", "often said", "%.0f of 64 values have different bits", "beta", { { 0, 0, false } } },
     { "alone",
       alone_or_in_a_batch,
-      "LayerNorm gives the same at batch 1 and 64",
+      "LayerNorm gives the same result at batch 1 and batch 64",
       "often said; Ba et al. 2016 (LN3)",
-      "%.0f of 2,048 values have other bits; BatchNorm, with half the batch, moves by %.2f",
-      "BatchNorm moves by 0.01 at least",
+      "%.0f of 2,048 values have different bits; with half the batch, BatchNorm's output changes by %.2f",
+      "BatchNorm's output changes by at least 0.01",
       { { 0, 0, false }, { 0.01, 1e9, false } } },
     { "modes",
       training_or_not,
-      "LayerNorm computes the same in training mode and out of it, to the bit",
+      "LayerNorm computes the same bits in training and evaluation mode",
       "often said; Ba et al. 2016 (LN3)",
-      "%.0f of 2,048 values have other bits; BatchNorm, after one batch, moves by %.2f",
-      "BatchNorm moves by 0.01 at least",
+      "%.0f of 2,048 values have different bits; BatchNorm's output changes by %.2f after one batch",
+      "BatchNorm's output changes by at least 0.01",
       { { 0, 0, false }, { 0.01, 1e9, false } } },
     { "two_features",
       two_features,
-      "Of two features LayerNorm gives 1 and -1, and no gradient",
-      "worked numbers (BN11)",
+      "With two features LayerNorm gives 1 and -1, and a gradient of 0",
+      "worked example (BN11)",
       "||y| - 1| at most %.1g, |dx| times the deviation at most %.1g",
       "epsilon 0",
       { { 0, 8, true }, { 0, 64, true } } },
     { "shifted_case",
       shifted_case,
-      "LayerNorm does not notice a shift of a case's summed inputs",
+      "LayerNorm is invariant to a shift of a case's summed inputs",
       "Ba et al. 2016, 5.1",
-      "y moves by %.1g; RMSNorm's by %.2f",
-      "RMSNorm moves by 0.1 at least",
+      "y changes by %.1g; RMSNorm's y by %.2f",
+      "RMSNorm's y changes by at least 0.1",
       { { 0, 64, true }, { 0.1, 1e9, false } } },
     { "up_to_eps",
       scaled_up_to_eps,
-      "LN(a x) = LN(x) but for epsilon: by sqrt((var + eps) / (var + eps / a^2))",
+      "LN(a x) = LN(x), apart from a factor sqrt((var + eps) / (var + eps / a^2)) that epsilon causes",
       "Zhang et al., d2l (CC5)",
-      "off by %.1g from this ratio, for a from 0.01 to 1,000, where it is %.3f",
+      "error of this factor %.1g for a from 0.01 to 1,000; at 1,000 it is %.3f",
       "epsilon 0.01, variance about 0.01",
       { { 0, 64, true }, { 1, 2, false } } },
     { "centred",
       centred_gradient,
       "LayerNorm centres the gradient: sum dx = 0 and sum xhat dx = 0",
       "Xu et al. 2019 (XU1)",
-      "cosines with (1, .., 1) and xhat at most %.1g and %.1g",
+      "cosines of dx with (1, .., 1) and xhat at most %.1g and %.1g",
       "0",
       { { 0, 64, true }, { 0, 64, true } } },
     { "quarter",
       quarter_turn,
-      "With twice the weights a step turns them a quarter as far; it lengthens them by its square",
+      "A step turns weights that are twice as long by a quarter of the angle, and adds its squared length to theirs",
       "Ba et al. 2016, 5.2.2 (LN5)",
-      "%.6f as far; length squared is off by %.1g",
+      "%.6f of the angle; error of the squared length %.1g",
       "1/4; plain SGD without weight decay",
       { { 0.249999, 0.250001, false }, { 0, 1e-4, false } } },
     { "gain",
       gain_gradient,
-      "What a gain learns does not depend on the scale of the data; what plain weights learn does",
+      "The gradient of a gain does not depend on the scale of the data; that of weights without a norm does",
       "Ba et al. 2016, appendix (LN6)",
-      "data times 10: the gain's gradient moves by %.1g, the plain weights' Fisher entries are %.4f times as large",
+      "with data times 10 the gain's gradient changes by %.1g, and the Fisher entries of weights without a norm are %.4f times as large",
       "0, and 100",
       { { 0, 64, true }, { 99.99, 100.01, false } } },
     { "jacobian",
       jacobian,
-      "LayerNorm's Jacobian stretches by sqrt(d) / |x| at most",
+      "The largest singular value of LayerNorm's Jacobian is sqrt(d) / |x|",
       "Xiong et al. 2020, lemma 3 (PL4)",
       "%.6f by power iteration, %.6f by the formula, ratio %.6f",
-      "x of mean 0",
+      "x has mean 0",
       { { 0, 1e9, false }, { 0, 1e9, false }, { 0.99, 1.01, false } } },
 };
 

@@ -1,4 +1,4 @@
-/* examples/dive/exact_other.c - mathematics of BatchNorm, RMSNorm and activations, measured. */
+/* examples/dive/exact_other.c - mathematical statements about BatchNorm, RMSNorm and activation functions, measured. */
 #include "examples/dive/exact.h"
 
 /* ---- BatchNorm ---- */
@@ -14,7 +14,7 @@ static void batch_of_one(gr_tape *t, double *v)
     if (v[0] > 0) gr_tape_recover(t);
 }
 
-/* The gradient times the deviation: its rounding grows as that of 1 / deviation. */
+/* v[1] is the gradient times the deviation, because the gradient's rounding is proportional to 1 / deviation. */
 static void batch_of_two(gr_tape *t, double *v)
 {
     enum { N = 32 };
@@ -26,7 +26,7 @@ static void batch_of_two(gr_tape *t, double *v)
     }
 }
 
-/* One step from a running variance of 1, momentum 0.1: 0.9 + 0.1 var m / (m - 1). */
+/* One update of a running variance of 1 with momentum 0.1 gives 0.9 + 0.1 var m / (m - 1). */
 static void running_variance(gr_tape *t, double *v)
 {
     enum { M = 4 };
@@ -39,7 +39,7 @@ static void running_variance(gr_tape *t, double *v)
     v[1] = fabs((double)var->data[0] / (0.9 + 0.1 * biased) - 1);
 }
 
-/* y = (x + b) - mean(x + b), the mean taken for a constant: b learns, and nothing comes of it. */
+/* y = (x + b) - mean(x + b), where backward treats the mean as a constant: b keeps growing, and the loss does not change. */
 static void constant_statistics(gr_tape *t, double *v)
 {
     enum { STEPS = 100 };
@@ -82,7 +82,7 @@ static void relu_length(gr_tape *t, double *v)
     }
 }
 
-/* E[tanh'(x)], x ~ N(0, s^2): the sum over a grid of x of its weight times the gradient, for three s. */
+/* E[tanh'(x)] for x ~ N(0, s^2) and three s: the sum over a grid of x of the density times the gradient. */
 static void tanh_slope(gr_tape *t, double *v)
 {
     enum { N = 4096 };
@@ -105,12 +105,12 @@ static const dive_exact exacts[] = {
       batch_of_one,
       "LayerNorm is defined for a batch of one; BatchNorm is not",
       "often said; Ba et al. 2016 (LN4)",
-      "BatchNorm refused: %.0f of 1; LayerNorm's largest |y| %.2f",
-      "a value that is its own mean has no variance",
+      "BatchNorm refused %.0f of 1 batches; LayerNorm's largest |y| is %.2f",
+      "a single value has no variance",
       { { 1, 1, false }, { 1, 8, false } } },
     { "batch_of_two",
       batch_of_two,
-      "Of two samples BatchNorm gives 1 and -1, and no gradient",
+      "With two samples BatchNorm gives 1 and -1, and a gradient of 0",
       "derived (BN11)",
       "||y| - 1| at most %.1g, |dx| times the deviation at most %.1g",
       "epsilon 0",
@@ -119,33 +119,33 @@ static const dive_exact exacts[] = {
       running_variance,
       "BatchNorm's running variance divides by m - 1, its forward by m",
       "Ioffe, Szegedy 2015, algorithm 2 (BN9)",
-      "off by %.1g; taken with m it would be by %.2f",
+      "error %.1g; with the divisor m the error would be %.2f",
       "0.9 + 0.1 var m / (m - 1), m = 4",
       { { 0, 64, true }, { 0.001, 1e9, false } } },
     { "constant",
       constant_statistics,
-      "With statistics taken for constants a bias grows for ever, and the loss stays",
+      "If backward treats the statistics as constants, a bias grows without bound, and the loss does not change",
       "Ioffe, Szegedy 2015, section 2 (BN8)",
-      "100 steps: the loss moves by %.1g, the bias to %.2f, %.4f times that after 50",
+      "in 100 steps the loss changes by %.1g; the bias reaches %.2f, which is %.4f times its value after 50 steps",
       "0; 2 times",
       { { 0, 1e-4, false }, { 1, 1e9, false }, { 1.999, 2.001, false } } },
     { "rms",
       rms_of_zero_mean,
-      "RMSNorm is LayerNorm where the mean is 0",
+      "RMSNorm equals LayerNorm where the mean is 0",
       "Zhang, Sennrich 2019 (RM2)",
-      "apart by %.1g",
-      "rows of mean 0 exactly",
+      "largest difference %.1g",
+      "rows of mean exactly 0",
       { { 0, 4, true } } },
     { "relu",
       relu_length,
       "E|ReLU(x)|^2 = sigma^2 d / 2",
       "Xiong et al. 2020, lemma 1 (PL1)",
       "%.4f sigma^2 d",
-      "0.5, of 65,536 draws of 64 values",
+      "0.5, for 65,536 draws of 64 values",
       { { 0.495, 0.505, false } } },
     { "slope",
       tanh_slope,
-      "tanh passes on less of the gradient the wider its input: E tanh'(x) = 0.990, 0.827, 0.606 for a deviation of 0.1, 0.5, 1",
+      "The wider its input, the less of the gradient tanh passes on: E tanh'(x) = 0.990, 0.827, 0.606 for a deviation of 0.1, 0.5, 1",
       "Cooijmans et al. 2016, figure 1b (RB3)",
       "%.4f, %.4f, %.4f by the backward of tanh, x ~ N(0, s^2)",
       "within 0.001",

@@ -1,5 +1,5 @@
-/* examples/dive/exact_transformer.c - Transformers before training, as the theorems of Xiong et al. 2020 have them, measured: matrices from
- * N(0, 1 / d), attention that weighs all places alike, ReLU. */
+/* examples/dive/exact_transformer.c - Transformers before training in the setting of the theorems of Xiong et al. 2020: matrices from
+ * N(0, 1 / d), attention with equal weights for all positions, ReLU. */
 #include "examples/dive/exact.h"
 #include "examples/dive/numbers.h"
 
@@ -17,7 +17,7 @@ static gr_tensor *plus_feedforward(gr_tape *t, gr_tensor *x, gr_tensor *of, gr_t
 }
 static double mean_square(const gr_tensor *x) { return x ? dot(x->data, x->data, x->len) / (PLACES * D) : (double)NAN; }
 
-/* |x|^2 / d, the mean over DRAWS: before the second norm in the first half of the blocks, and in the second. */
+/* v is |x|^2 / d before the second norm of a block, the mean over DRAWS: for the first half of the blocks, and for the second half. */
 static void post_norm_length(gr_tape *t, double *v)
 {
     for (int draw = 0; draw < DRAWS; draw++) {
@@ -32,7 +32,7 @@ static void post_norm_length(gr_tape *t, double *v)
     }
 }
 
-/* The mean after the last block, and after how many blocks it is out of bounds. */
+/* v is the mean of |x|^2 / d after the last block, and the number of blocks after which the mean is out of bounds. */
 static void pre_norm_length(gr_tape *t, double *v)
 {
     double mean[BLOCKS] = { 0 };
@@ -71,7 +71,7 @@ double dive_theorem_gradient(gr_tape *t, int n, int block, bool post)
     return gr_backward(t, loss) ? length(gr_grad(t, wanted), D * D) : (double)NAN;
 }
 
-/* Exponents of the last block's over 2 to 32 blocks, pre-norm and post-norm. */
+/* v is the exponent a in |gradient of the last block| = c blocks^a, over 2 to 32 blocks, for pre-norm and for post-norm. */
 static void gradient_by_depth(gr_tape *t, double *v)
 {
     enum { DEPTHS = 5, TIMES = 48 };
@@ -88,21 +88,22 @@ static void gradient_by_depth(gr_tape *t, double *v)
 static const dive_exact exacts[] = {
     { "post_length",
       post_norm_length,
-      "Before training the sum in a post-norm block has |x|^2 = 3 d / 2, at any depth",
+      "Before training the residual sum in a post-norm block has |x|^2 = 3 d / 2 at any depth",
       "Xiong et al. 2020, lemma 2 (PL2)",
-      "%.3f d in blocks 1 to 4, %.3f d in 5 to 8, means of 128 draws of 32 units",
+      "%.3f d in blocks 1 to 4, %.3f d in blocks 5 to 8, means of 128 draws with 32 units",
       "1.5 d within 7 %",
       { { 1.395, 1.605, false }, { 1.395, 1.605, false } } },
     { "pre_length",
       pre_norm_length,
-      "Before training pre-norm's sum grows with depth: (1 + l/2) d to (1 + 3 l/2) d after block l",
+      "Before training the residual sum in pre-norm grows with depth: |x|^2 is (1 + l/2) d to (1 + 3 l/2) d after block l",
       "Xiong et al. 2020, lemma 2 (PL3)",
-      "%.2f d after 8 blocks, out of bounds after %.0f of them; means of 128 draws of 32 units",
+      "%.2f d after 8 blocks; out of bounds after %.0f of the 8 blocks; means of 128 draws with 32 units",
       "5 d to 13 d",
       { { 5, 13, false }, { 0, 0, false } } },
     { "by_depth",
       gradient_by_depth,
-      "Before training, as the theorem has it, the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and stays with post-norm",
+      "Before training, in the theorem's setting, the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and is constant with "
+      "post-norm",
       "Xiong et al. 2020, theorem 1 (PL5)",
       "exponents %.2f and %+.2f over 2 to 32 blocks of 32 units, means of 48 draws",
       "-0.5 within 0.1, 0 within 0.12",
