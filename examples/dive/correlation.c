@@ -247,7 +247,7 @@ static void draw_map(const dive *d, plot_figure *f, size_t site, size_t arm)
 static void draw_curves(const dive *d, plot_figure *f, size_t site, size_t measure, const char *title, plot_axis y, const plot_axis *x)
 {
     static const plot_ink ink[VARIANTS] = { PLOT_INK_NONE, PLOT_INK_BN, PLOT_INK_LN, PLOT_INK_QUIET };
-    static const char *const name[VARIANTS] = { "none", "BN", "LN", "none, then LN formula" };
+    static const char *const name[VARIANTS] = { "none", "BN", "LN", "none, then LN" };
     double at[DIVE_FRAMES];
     for (size_t k = 0; k < DIVE_FRAMES; k++) at[k] = (double)k;
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title, .note = site_title[site], .x = *x, .y = y });

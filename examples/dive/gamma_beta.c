@@ -1,9 +1,9 @@
-/* examples/dive/gamma_beta.c - figure "gamma_beta": what the initial gain and shift of a norm do: to the training of an LSTM, to the
- * distribution that the nonlinearity sees, and to its slope.
+/* examples/dive/gamma_beta.c - figure "gamma_beta": how the initial gamma and beta of a norm change the training of an LSTM, the distribution
+ * of the pre-activations, and the slope of the nonlinearity.
  *
  * Records: "steps" [frames]; "ARM/loss" [seeds, betas, gammas, frames], the training loss since the evaluation before; "ARM/whole"
- * [seeds, betas, gammas], over all steps; "bins" [bins], "histogram" [9, bins] in percent, "cut" and "saturated" [9], likewise, of gamma
- * xhat + beta, beta after beta for each gamma; "slope/at" and "slope" [n]: E[tanh'(x)], x ~ N(0, s^2). */
+ * [seeds, betas, gammas], the same over all steps; "bins" [bins], "histogram" [9, bins], "cut" and "saturated" [9], all in percent, of
+ * gamma xhat + beta, with all betas of a gamma together; "slope/at" and "slope" [n]: E[tanh'(x)] for x ~ N(0, s^2). */
 #include "core/op.h"
 #include "examples/dive/models.h"
 #include "examples/dive/numbers.h"
@@ -13,14 +13,14 @@
 
 enum { BETAS = 3, GAMMAS = 4, SHAPES = 9, BINS = 64, SLOPES = 41 };
 static const double beta_of[BETAS] = { -1, 0, 1 }, gamma_of[GAMMAS] = { 0.1, 0.5, 1, 2 };
-static const double spread_of = 7; /* histograms go from -7 to 7 */
+static const double spread_of = 7; /* histograms reach from -7 to 7 */
 
 /* ==== Measuring ==== */
 
 typedef struct {
     dive *d;
-    size_t frames, frame, done, all; /* trainings that are done, of all */
-    double *loss;                    /* [gammas, frames] of this training */
+    size_t frames, frame, done, all; /* done and all count trainings */
+    double *loss;                    /* [gammas, frames], this training's */
 } job;
 
 static bool watch(kit_arms *a, size_t step, bool evaluated)
@@ -36,7 +36,7 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
 
 static size_t units_of(const dive *d) { return dive_pick(d, 8, 32, 64); }
 
-/* The four gammas at one beta, on the same batches. */
+/* Train the four gammas with one beta on the same batches. */
 static bool train(job *j, gr_norm_kind norm, double beta, size_t seed, size_t every, double *whole)
 {
     dive *const d = j->d;
@@ -79,7 +79,7 @@ static void measure_training(dive *d)
     }
 }
 
-/* gamma xhat + beta of the first hidden layer of an MLP on test images, before training. */
+/* Measure gamma xhat + beta in the first hidden layer of an MLP on test images, before training. */
 static void measure_shapes(dive *d)
 {
     enum { CASES = 128, UNITS = 128 };
@@ -127,7 +127,7 @@ void dive_gamma_beta_measure(dive *d)
 
 static const plot_record *get(const dive *d, const char *name) { return plot_runs_get(&d->runs, "gamma_beta", "%s", name); }
 
-/* The mean over the seeds of entry i of [seeds, n], n that of one seed. */
+/* The mean over the seeds of entry i of a record [seeds, n]. */
 static double mean_at(const plot_record *r, size_t i)
 {
     const size_t seeds = r ? r->shape.dim[0] : 0, n = seeds ? r->n / seeds : 0;
@@ -136,13 +136,13 @@ static double mean_at(const plot_record *r, size_t i)
     return seeds ? sum : (double)NAN;
 }
 
-/* The loss over all steps at a gamma and a beta. */
+/* The mean training loss over all steps with a gamma and a beta. */
 static double whole(const dive *d, size_t arm, size_t gamma, size_t beta)
 {
     return mean_at(plot_runs_get(&d->runs, "gamma_beta", "%s/whole", dive_arm_name[arm]), beta * GAMMAS + gamma);
 }
 
-/* The least and the largest of it over these gammas and betas. */
+/* The smallest and the largest of these losses over a range of gammas and betas. */
 typedef struct {
     double low, high;
 } range;
@@ -221,8 +221,8 @@ static void draw_slope(const dive *d, plot_figure *f)
     const plot_record *const at = get(d, "slope/at"), *const y = get(d, "slope"), *const paper = get(d, "slope/paper"),
                              *const found = get(d, "slope/found");
     if (!at || !y || !paper || !found) return;
-    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "What tanh lets through",
-                                                           .x = { "deviation of what it is given", .log = true },
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Slope of tanh",
+                                                           .x = { "deviation of its input", .log = true },
                                                            .y = { "mean slope", .low = 0, .high = 1 } });
     plot_series_add(p, &(plot_series){ .ink = PLOT_INK_QUIET, .n = at->n, .x = at->values, .y = y->values });
     plot_series_add(p, &(plot_series){ .ink = PLOT_INK_QUIET, .mark = PLOT_DOTS, .n = paper->n, .x = paper->values, .y = found->values });
@@ -235,7 +235,7 @@ static void draw_shapes(const dive *d, plot_figure *f)
     if (!bins || !share || !cut || !saturated) return;
     for (size_t s = 0; s < SHAPES; s++) {
         const char *const title = plot_figure_text(f, "gamma %g, beta %g", gamma_of[1 + s / BETAS], beta_of[s % BETAS]);
-        const char *const note = plot_figure_text(f, "%.0f %% cut, %.0f %% flat", cut->values[s], saturated->values[s]);
+        const char *const note = plot_figure_text(f, "%.0f %% below 0, %.0f %% saturated", cut->values[s], saturated->values[s]);
         plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = title,
                                                                .note = note,
                                                                .x = { "gamma xhat + beta", .low = -spread_of, .high = spread_of },
@@ -250,26 +250,27 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     const plot_record *const steps = get(d, "steps");
     const range ln = range_of(d, 2, GAMMAS, 0, BETAS - 1), bn = range_of(d, 1, GAMMAS, 0, BETAS - 1), ln0 = range_of(d, 2, 3, 1, 1),
                 bn0 = range_of(d, 1, 3, 1, 1);
-    f->title = "The first gamma and beta";
+    f->title = "Initial gamma and beta";
     f->columns = 3;
-    plot_figure_says(f, PLOT_SAY_QUESTION, "A norm's gain and shift are learned: does it matter where they start?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "A norm learns its gamma and beta: do their initial values matter?");
     draw_curves(d, f, 2), draw_curves(d, f, 1), draw_spread(d, f);
     draw_map(d, f, 2, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) }),
         draw_map(d, f, 1, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) });
     draw_slope(d, f), draw_shapes(d, f);
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%.2f and %.2f nats between the best and the worst of gamma 0.1, 0.5 and 1: BN, LN",
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "Between gamma 0.1, 0.5 and 1 the mean training loss differs by up to %.2f nats with BatchNorm and %.2f nats with LayerNorm",
                      bn0.high - bn0.low, ln0.high - ln0.low);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "An LSTM reads digits row by row, its norms beginning at four gammas and three betas (added to the bias of its gates and to that "
-        "of the cell's norm). Its mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; dark "
-        "is lower in the maps. The larger gamma, the flatter tanh where its inputs lie: its mean slope is %.2f for inputs of deviation 0.5 "
-        "and %.2f for 1. Below, what a nonlinearity gets: LayerNorm of the first hidden layer of an MLP, He's weights, test images. Cut is "
-        "what lies below 0, for ReLU; flat, what lies beyond 2, where tanh's slope is below 0.07.",
+        "An LSTM reads digits row by row. Its norms start with four gammas and three betas; beta is added to the bias of its gates and to "
+        "beta of the cell's norm. The mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; in "
+        "the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs of "
+        "deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP with He's "
+        "weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is below 0.07.",
         steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
-        "%s. LSTM of %zu units: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform weights and biases, forget bias +1.",
+        "%s. LSTM of %zu units: Adam, learning rate 0.002, clip 1, batch 32, PyTorch's uniform initial weights and biases, forget bias +1.",
         d->preprocessing, units_of(d));
 }
 
@@ -281,28 +282,28 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     const bool less = ln.high - ln.low < bn.high - bn.low, never_worse = ln.high <= bn.low;
     dive_claim_add(
         c, &(dive_claim){
-               .statement = "LayerNorm does not depend on its first gamma as recurrent BatchNorm does",
+               .statement = "LayerNorm depends less on its initial gamma than recurrent BatchNorm does",
                .source = "Ba et al. 2016, section 6 (LN14)",
                .measured = plot_figure_text(c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
                                             ln.high, bn.low, bn.high),
-               .control = "the same batches; beta 0",
+               .control = "the same batches, beta 0",
                .verdict = less          ? DIVE_PASS
                           : never_worse ? DIVE_DIFFERS
                                         : DIVE_FAIL,
-               .why = never_worse ? "its worst is no worse than BatchNorm's best, but its spread is larger" : "its spread is larger" });
+               .why = never_worse ? "its worst loss is not above BatchNorm's best, but its range is larger" : "its range is larger" });
     const range all = range_of(d, 2, GAMMAS, 0, BETAS - 1), other = range_of(d, 1, GAMMAS, 0, BETAS - 1);
     const double usual = whole(d, 2, 2, 1);
     const bool robust = all.high <= 1.1 * usual, less_bad = all.high < other.high;
-    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to how gamma and beta begin",
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
                                      .source = "often said",
                                      .measured = plot_figure_text(
                                          c->f,
-                                         "mean training loss %.3f with gamma 1 and beta 0; over gamma 0.1 to 2 and beta -1 to 1 it is "
-                                         "%.3f to %.3f, of BN %.3f to %.3f",
+                                         "mean training loss %.3f with gamma 1 and beta 0; %.3f to %.3f over gamma 0.1 to 2 and beta -1 to 1 "
+                                         "(BN %.3f to %.3f)",
                                          usual, all.low, all.high, other.low, other.high),
-                                     .control = "the worst within 10 % of the usual start",
+                                     .control = "the worst must be within 10 % of gamma 1 and beta 0",
                                      .verdict = robust     ? DIVE_PASS
                                                 : less_bad ? DIVE_DIFFERS
                                                            : DIVE_FAIL,
-                                     .why = "in so many steps a far start learns less" });
+                                     .why = "initial values far from 1 and 0 learn less in this number of steps" });
 }

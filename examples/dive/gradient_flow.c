@@ -1,4 +1,4 @@
-/* examples/dive/gradient_flow.c - how far the gradient comes: its norm in each layer and at each time step, through training. */
+/* examples/dive/gradient_flow.c - the norm of the gradient in each layer and at each time step, during training. */
 #include "examples/dive/gradient_flow.h"
 #include "core/op.h"
 #include "examples/dive/seeds.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Uniform within 1 / sqrt(in), PyTorch's, has a deviation of 1 / sqrt(6) of He's. */
+/* 0.40825 is 1 / sqrt(6): the deviation of PyTorch's default, uniform within 1 / sqrt(in), divided by He's. */
 const flow_net flow_nets[FLOW_NETS] = {
     { { .arch = DIVE_MLP, .hidden = 64, .depth = 20 }, "mlp", "MLP, He's weights", 64, 0.1 },
     { { .arch = DIVE_MLP, .hidden = 64, .depth = 20, .scale = 0.40825 }, "small", "MLP, weights too small", 64, 0.1 },
@@ -37,8 +37,8 @@ double flow_norm(gr_tape *t, const gr_tensor *x)
     return sqrt(sum);
 }
 
-/* A Transformer begins as in Xiong et al. 2020: matrices from N(0, 2 / (in + out)), those of query, key and value as three squares, and a
- * sum of token and position of variance 1. */
+/* A Transformer starts as in Xiong et al. 2020: matrices from N(0, 2 / (in + out)), where query, key and value count as three square matrices,
+ * and token plus position with variance 1. */
 void flow_build(kit_arm *arm)
 {
     dive_build(arm);
@@ -72,12 +72,12 @@ size_t flow_gradients(const kit_arm *arm, double g[2][FLOW_PLACES])
     }
 }
 
-/* What is watched: up to two rows of gradients, each a sum over the batches of a frame. */
+/* The gradients of a training: up to two rows, each summed over the batches of a frame. */
 enum { WINDOW = 3, PLACES = FLOW_PLACES };
 typedef struct {
     dive *d;
     const flow_net *net;
-    double begun, share; /* of the figure's progress */
+    double begun, share; /* this training's part of the figure's progress */
     size_t frames, at[FLOW_FRAMES];
     size_t places, taken[DIVE_ARMS][FLOW_FRAMES];
     double sum[2][DIVE_ARMS][FLOW_FRAMES * PLACES];
@@ -85,7 +85,7 @@ typedef struct {
 
 static size_t steps_of(const dive *d) { return dive_pick(d, 5, 161, 1201); }
 
-/* Frames come close at first; the last is at the last step. Returns how many there are. */
+/* Choose the frames: close together at first, and the last frame at the last step. Returns how many there are. */
 static size_t choose_frames(const dive *d, size_t at[FLOW_FRAMES])
 {
     const size_t n = dive_pick(d, 3, FLOW_FRAMES, FLOW_FRAMES);
@@ -97,7 +97,7 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
 {
     watched *const w = a->user;
     double g[2][PLACES] = { { 0 } };
-    const size_t now = step - 1; /* so many steps were made before the one that was watched */
+    const size_t now = step - 1; /* the number of steps before the one that is measured */
     for (size_t f = 0; !evaluated && f < w->frames; f++) {
         const bool in_window = now <= w->at[f] && now + WINDOW > w->at[f] && (!f || now > w->at[f - 1]);
         for (size_t i = 0; in_window && i < a->n; i++) {
@@ -129,7 +129,8 @@ static void put(const watched *w, const kit_arms *a, size_t seed)
         }
 }
 
-/* One net with its arms, watched through training. Post-norm without a norm is pre-norm without one: in its place LN warms up. */
+/* Train a net with its arms and measure its gradients. Post-norm without a norm equals pre-norm without a norm, so post-norm has an arm LN with
+ * warm-up instead. */
 static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e, double begun, double share)
 {
     const gr_allocator *const memory = gr_tape_allocator(d->r->tape);

@@ -1,4 +1,4 @@
-/* examples/dive/gradient_flow_draw.c - the pictures and claims of gradient_flow. */
+/* examples/dive/gradient_flow_draw.c - the figure and the claims of gradient_flow. */
 #include "core/op.h"
 #include "examples/dive/gradient_flow.h"
 #include "examples/dive/numbers.h"
@@ -6,14 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-/* ==== What the records say ==== */
+/* ==== Reading the records ==== */
 
 typedef struct {
     size_t frames, places;
     double *g;
-} flow; /* g [frames, places]; NULL: there is none */
+} flow; /* g [frames, places], or NULL without a record */
 
-/* The geometric mean over the seeds: gradients go over decades. */
+/* The geometric mean over the seeds, because gradients range over decades. */
 static flow flow_of(const dive *d, gr_tape *t, size_t net, const char *arm, const char *what)
 {
     const size_t seeds = (size_t)plot_runs_value(&d->runs, "gradient_flow", "seeds");
@@ -30,7 +30,7 @@ static flow flow_of(const dive *d, gr_tape *t, size_t net, const char *arm, cons
     return f;
 }
 
-/* Decades of one frame; of the last one when it is beyond them. */
+/* flow_decades of a frame, or of the last frame if the number is too large. */
 static double decades(const flow *f, size_t frame)
 {
     if (!f->g) return (double)NAN;
@@ -38,12 +38,12 @@ static double decades(const flow *f, size_t frame)
     return flow_decades(f->g + k * f->places, f->places);
 }
 
-/* To print with one digit: no -0.0. */
+/* Rounded to one decimal, without -0.0. */
 static double tenths(double x) { return floor(10 * x + 0.5) / 10; }
 
 static const char *decades_text(plot_figure *f, double x) { return isnan(x) ? "diverged" : plot_figure_text(f, "%+.1f", tenths(x)); }
 
-/* The mean distance from 0 over all frames: how uneven; NaN when a seed diverged. */
+/* The mean |decades| over all frames; NaN if a seed diverged. */
 static double unevenness(const flow *f)
 {
     double sum = 0;
@@ -71,17 +71,17 @@ static const struct {
     const char *what, *title, *note, *x, *y;
 } moving[MOVING] = {
     { FLOW_MLP, "grad", "MLP of 20 layers, He's weights", NULL, "layer, from the input", "|dL/d(W x + b)|" },
-    { FLOW_SMALL, "grad", "The same, weights too small", "times 0.41, as PyTorch's Linear starts", "layer, from the input",
+    { FLOW_SMALL, "grad", "The same, weights too small", "0.41 times He's: PyTorch's default", "layer, from the input",
       "|dL/d(W x + b)|" },
     { FLOW_PRE, "grad", "Transformer of 12 blocks, pre-norm", NULL, "block, from the input", "|dL/dW2|" },
-    { FLOW_POST, "grad", "The same, post-norm", "without a norm it is the one before", "block, from the input", "|dL/dW2|" },
-    { FLOW_ROWS, "dh", "LSTM over 28 rows: the state", NULL, "row", "|dL/dh_t|" },
-    { FLOW_ROWS, "dc", "LSTM over 28 rows: the cell", NULL, "row", "|dL/dc_t|" },
-    { FLOW_PIXELS, "dh", "LSTM over 196 pixels: the state", NULL, "pixel", "|dL/dh_t|" },
-    { FLOW_PIXELS, "dc", "LSTM over 196 pixels: the cell", NULL, "pixel", "|dL/dc_t|" },
+    { FLOW_POST, "grad", "The same, post-norm", "none: see pre-norm", "block, from the input", "|dL/dW2|" },
+    { FLOW_ROWS, "dh", "LSTM over 28 rows: hidden state", NULL, "row", "|dL/dh_t|" },
+    { FLOW_ROWS, "dc", "LSTM over 28 rows: cell state", NULL, "row", "|dL/dc_t|" },
+    { FLOW_PIXELS, "dh", "LSTM over 196 pixels: hidden state", NULL, "pixel", "|dL/dh_t|" },
+    { FLOW_PIXELS, "dc", "LSTM over 196 pixels: cell state", NULL, "pixel", "|dL/dc_t|" },
 };
 
-/* A moving line and the ghost of its first frame; of long sequences every second step, the last among them. */
+/* Add a moving line and the ghost of its first frame. Long sequences show every second step, the last one included. */
 static void add_flow(plot_panel *p, const flow *f, const char *name, plot_ink ink)
 {
     gr_tape *const t = p ? p->figure->t : NULL;
@@ -114,7 +114,7 @@ static void draw_moving(const dive *d, plot_figure *f)
 
 static void draw_table(const dive *d, plot_figure *f)
 {
-    static const char *const head[1 + DIVE_ARMS] = { "decades from last to first", "none", "BN", "LN" };
+    static const char *const head[1 + DIVE_ARMS] = { "log10(first / last)", "none", "BN", "LN" };
     const char *text[MOVING][1 + DIVE_ARMS];
     for (size_t m = 0; m < MOVING; m++) {
         text[m][0] = plot_figure_text(f, "%s, %s", flow_nets[moving[m].net].title, moving[m].y);
@@ -124,14 +124,14 @@ static void draw_table(const dive *d, plot_figure *f)
         }
     }
     plot_panel *const p = plot_panel_new(
-        f, &(plot_panel){ .title = "In one number",
-                          .note = "before training, then at the end; above 0 it explodes on its way back, below it vanishes" });
+        f, &(plot_panel){ .title = "From the last layer or step to the first",
+                          .note = "before training, then at the end; above 0 the gradient explodes on its way back, below 0 it vanishes" });
     plot_table_set(p, &(plot_table){ .rows = MOVING, .columns = 1 + DIVE_ARMS, .head = head, .text = text[0], .verdict = -1 });
 }
 
-/* ==== Panels of the start ==== */
+/* ==== Panels before training ==== */
 
-/* Row `row` of a record [.., n] against x, or against 1 .. n. */
+/* Add row `row` of a record [.., n] against x, or against 1 .. n. */
 static void add_row(plot_panel *p, const plot_record *r, size_t row, size_t n, const double *x, const char *name, plot_ink ink)
 {
     double *const count = p ? gr_save(p->figure->t, n * sizeof *count) : NULL;
@@ -150,7 +150,7 @@ static void draw_start(const dive *d, plot_figure *f)
     plot_panel *p = plot_panel_new(f, &(plot_panel){ .title = "Before training: 30 layers",
                                                      .x = { "layer, from the input" },
                                                      .y = { "|dL/d(W x + b)|", .log = true },
-                                                     .note = plot_figure_text(f, "BN: squared, times %.2f a layer", growth(d, 1, 1)) });
+                                                     .note = plot_figure_text(f, "BN: squared norm times %.2f per layer", growth(d, 1, 1)) });
     for (size_t i = 0; i < DIVE_ARMS; i++)
         add_row(p, plot_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
                 (plot_ink)(PLOT_INK_NONE + i));
@@ -160,7 +160,7 @@ static void draw_start(const dive *d, plot_figure *f)
         plot_ink ink;
     } kind[3] = { { "none", "none", PLOT_INK_NONE }, { "pre", "LN, pre-norm", PLOT_INK_LN }, { "post", "LN, post-norm", PLOT_INK_RMS } };
     const plot_record *const depths = plot_runs_get(r, figure, "start/depths");
-    p = plot_panel_new(f, &(plot_panel){ .title = "Before training: more and more blocks",
+    p = plot_panel_new(f, &(plot_panel){ .title = "Before training: 2 to 31 blocks",
                                          .x = { "blocks", .log = true },
                                          .y = { "|dL/dW2| of the last block", .log = true } });
     for (size_t i = 0; i < 3 && depths; i++)
@@ -175,7 +175,7 @@ static void draw_start(const dive *d, plot_figure *f)
                     plot_figure_text(f, "gamma %g", flow_gains[i]), (plot_ink)(PLOT_INK_RAMP0 + i));
     }
     p = plot_panel_new(f, &(plot_panel){ .title = "Before training: blank rows in the BN-LSTM",
-                                         .note = plot_figure_text(f, "rows 1 to %d", FLOW_BLANK),
+                                         .note = plot_figure_text(f, "rows 1 to %d are blank", FLOW_BLANK),
                                          .x = { "row" },
                                          .y = { "|dL/dh_t|", .log = true } });
     add_row(p, plot_runs_get(r, figure, "start/noise"), 0, KIT_SIDE, NULL, "BN, from noise", PLOT_INK_BN);
@@ -185,10 +185,10 @@ static void draw_start(const dive *d, plot_figure *f)
 void dive_gradient_flow_draw(const dive *d, plot_figure *f)
 {
     const plot_record *const frames = plot_runs_get(&d->runs, f->name, "frames");
-    f->title = "How far the gradient comes";
+    f->title = "Gradient flow over layers and time";
     if (frames) plot_figure_frames(f, "step", frames->values, frames->n);
     plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "The loss is at the last layer and the last time step: what of its gradient arrives at the first?");
+                     "The loss is at the last layer and time step: how much of its gradient reaches the first?");
     draw_moving(d, f), draw_start(d, f), draw_table(d, f);
     double first[DIVE_ARMS], last[DIVE_ARMS], small[DIVE_ARMS], depth[DIVE_ARMS];
     for (size_t i = 0; i < DIVE_ARMS; i++) {
@@ -198,29 +198,29 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         depth[i] = tenths(decades(&m, 0));
     }
     plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "%+.1f, %+.1f, %+.1f decades from the last of 196 steps to the first, before training: none, BN, LN", first[0],
-                     first[1], first[2]);
+                     "Before training, over 196 time steps back, the gradient changes by a factor of 10^%.1f without a norm, 10^%.1f with "
+                     "BatchNorm and 10^%.1f with LayerNorm", first[0], first[1], first[2]);
     const flow cold = flow_of(d, f->t, FLOW_POST, "LN", "grad"), warm = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "A level line is a gradient that comes through; a pale one is where it began, before training. Over 196 pixels the "
-        "plain LSTM's gradient goes %+.1f decades before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with "
-        "LayerNorm %+.1f and %+.1f. In the MLP He's weights are made for no norm: %+.1f decades over 20 layers, with BatchNorm "
-        "%+.1f, with LayerNorm %+.1f; with weights too small it is %+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at "
-        "%+.1f, and at %+.1f when the learning rate is warmed up over %zu steps. The panels of what is before training: "
-        "BatchNorm multiplies the squared gradient by %.2f a layer, LayerNorm by %.2f; gamma decides how far it comes through "
-        "time; where %d first rows are blank, BatchNorm from a state of zeros makes it %.1g times as large on the first as on "
-        "the fifth, from noise %.1f times. Three batches a frame.",
+        "A level line means that the gradient keeps its size; pale lines show it before training. All changes are in decades, on the way "
+        "from the last layer or step back to the first. Over 196 pixels the gradient of the LSTM without a norm changes by %+.1f decades "
+        "before training and %+.1f at the end, with BatchNorm %+.1f and %+.1f, with LayerNorm %+.1f and %+.1f. He's weights fit an MLP "
+        "without a norm: over 20 layers it has %+.1f decades, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights that are too small "
+        "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other panels are "
+        "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
+        "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the first "
+        "row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
         tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), flow_warm_steps(d), growth(d, 1, 1), growth(d, 1, 2), FLOW_BLANK,
         start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
         start_value(d, 0, "noise") / start_value(d, FLOW_BLANK, "noise"));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,
-        "%s. Adam, learning rate 0.001; LSTM of 48 units, of 32 over pixels, weights and biases uniform, forget bias +1, clip 1, "
-        "batch 64, over pixels 32; MLP of 64 units, biases 0, batch 64; Transformer on characters, %s, size 32, matrices from "
+        "%s. Adam, learning rate 0.001. LSTM over rows: 48 units, batch 64; over pixels: 32 units, batch 32; both with uniform weights and "
+        "biases, forget bias +1, clip 1. MLP: 64 units, biases 0, batch 64. Transformer on characters of %s: size 32, matrices from "
         "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 12. Before training: MLP of %zu units, batch %zu; Transformers of size %zu, "
-        "batch 8, means of their gradients over seeds; gammas over 196 pixels, 32 units; blank rows over 28, 48 units.",
+        "batch 8, means over seeds; gammas: LSTM of 32 units over 196 pixels; blank rows: LSTM of 48 units over 28 rows.",
         d->preprocessing, d->text ? "a text" : "made-up sentences", flow_start_units(d), flow_batches[1], flow_start_size(d));
 }
 
@@ -228,12 +228,12 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
 
 static const char *const OFTEN_SAID = "often said: smoother gradients over layers and time";
 
-/* That a gradient is more even with LN than without a norm: before training, and on average through it. */
+/* Whether the gradient is more even with LN than without a norm, before training and on average during it. */
 static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size_t n, const char *statement, const char *why)
 {
     gr_tape *const t = c->f->t;
     dive_verdict each[2 * MOVING];
-    const char *measured = "decades for none, BN and LN before training (mean size through it):";
+    const char *measured = "decades for none, BN and LN before training (mean |decades| during training):";
     for (size_t k = 0; k < n; k++) {
         double start[DIVE_ARMS], through[DIVE_ARMS];
         for (size_t i = 0; i < DIVE_ARMS; i++) {
@@ -251,7 +251,7 @@ static void claim_even(const dive *d, dive_claims *c, const size_t *panels, size
     dive_claim_add(c, &(dive_claim){ .statement = statement,
                                      .source = OFTEN_SAID,
                                      .measured = measured,
-                                     .control = "no norm, the same batches",
+                                     .control = "no norm, with the same batches",
                                      .why = why,
                                      .verdict = dive_together(each, 2 * n) });
 }
@@ -260,15 +260,15 @@ static void claim_start(const dive *d, dive_claims *c)
 {
     const double bn = growth(d, 1, 1), wide = growth(d, 2, 1), ln = growth(d, 1, 2), none = growth(d, 1, 0);
     const bool explodes = bn > 1.3 && bn < 1.55 && wide > 1.3 && wide<1.55, even = ln> 0.9 && ln < 1.05;
-    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: by pi / (pi - 1) = 1.47 a "
-                                                  "layer, squared; LayerNorm does not",
+    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: the squared norm grows by "
+                                                  "pi / (pi - 1) = 1.47 per layer; LayerNorm does not",
                                      .source = "Yang et al. 2019 (CC3)",
                                      .measured = plot_figure_text(
                                          c->f, "BN %.2f at batch %zu, %.2f at %zu, %.2f at %zu; LN %.2f, none %.2f at %zu", growth(d, 0, 1),
                                          flow_batches[0], bn, flow_batches[1], wide, flow_batches[2], ln, none, flow_batches[1]),
-                                     .control = "30 layers, He's weights, the middle 20",
+                                     .control = "the middle 20 of 30 layers, He's weights",
                                      .verdict = dive_both(explodes, even),
-                                     .why = "a factor lies outside 1.3 to 1.55 (BN) or 0.9 to 1.05 (LN)" });
+                                     .why = "a factor is outside 1.3 to 1.55 (BN) or 0.9 to 1.05 (LN)" });
 
     const plot_record *const depths = plot_runs_get(&d->runs, "gradient_flow", "start/depths"),
                              *const pre = plot_runs_get(&d->runs, "gradient_flow", "start/last/pre"),
@@ -279,15 +279,15 @@ static void claim_start(const dive *d, dive_claims *c)
     dive_claim_add(
         c, &(dive_claim){
                .statement =
-                   "Before training the last block's gradient falls as 1 / sqrt(blocks) with pre-norm, and stays with post-norm: in a "
-                   "Transformer on characters, too",
+                   "Also in a Transformer on characters, before training, the last block's gradient falls as 1 / sqrt(blocks) with pre-norm "
+                   "and is constant with post-norm",
                .source = "Xiong et al. 2020, theorem 1 (PL5)",
                .measured = plot_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks of size %zu", a, b, depths->values[0],
                                             depths->values[depths->n - 1], flow_start_size(d)),
                .control = "-0.5 within 0.1, 0 within 0.12",
                .verdict = dive_both(falls, stays),
-               .why = "in the theorem's own setting it holds, see below; this network has positions, causal heads that weigh unevenly, and "
-                      "GELU" });
+               .why = "it holds in the theorem's own setting (see below); this network has positions, causal attention with unequal weights, "
+                      "and GELU" });
 }
 
 static void claim_blocks(const dive *d, dive_claims *c)
@@ -299,15 +299,15 @@ static void claim_blocks(const dive *d, dive_claims *c)
     const bool grows = post >= 2, flat = pre <= 1.5 && pre >= 1 / 1.5;
     dive_claim_add(
         c, &(dive_claim){
-               .statement = "Before training gradients grow with the block's number in post-norm, and are level in pre-norm",
+               .statement = "Before training gradients grow from the first block to the last in post-norm, and are level in pre-norm",
                .source = "Xiong et al. 2020, figure 3 (PL6)",
-               .measured = plot_figure_text(c->f, "last over first of %zu blocks of size %zu: %.2f post-norm, %.2f pre-norm", n,
+               .measured = plot_figure_text(c->f, "gradient of the last over the first of %zu blocks of size %zu: %.2f post-norm, %.2f pre-norm", n,
                                             flow_start_size(d), post, pre),
                .control = "2 or more; 1 within a factor of 1.5",
                .verdict = dive_both(grows, flat),
                .why = plot_figure_text(c->f,
-                                       "neither is it so in the theorems' setting: %.2f and %.2f over %d blocks; the paper saw it in "
-                                       "an encoder and decoder for translation",
+                                       "it does not hold in the theorems' setting either: %.2f and %.2f over %d blocks; the paper saw it "
+                                       "in an encoder and decoder for translation",
                                        start_value(d, 3, "theorem") / start_value(d, 2, "theorem"),
                                        start_value(d, 1, "theorem") / start_value(d, 0, "theorem"), FLOW_THEOREM) });
 }
@@ -324,13 +324,12 @@ static void claim_gains(const dive *d, dive_claims *c)
                .statement = "Recurrent BatchNorm: gamma 0.1 keeps the gradient over 100 steps, gamma 1 makes it vanish",
                .source = "Cooijmans et al. 2016, figure 1a (RB2)",
                .measured = plot_figure_text(
-                   c->f, "100 steps back the gradient is %.2g of that at the last step with gamma 0.1, %.2g with 1", small, one),
+                   c->f, "100 steps back the gradient is %.2g times that at the last step with gamma 0.1, %.2g times with 1", small, one),
                .control = plot_figure_text(c->f, "within a factor of 10; below 0.001. An RNN of tanh(BN(W h)) without input: %.2g and %.2g",
                                            start_value(d, 2, "rnn"), start_value(d, 4, "rnn")),
                .verdict = dive_both(keeps, kills),
                .why = "with gamma 1 the gradient grows on its way back, as it does through the layers of a deep network with BatchNorm; "
-                      "the paper's "
-                      "figure is of a tanh RNN with input" });
+                      "the paper's figure shows a tanh RNN with input" });
     const double noise = start_value(d, 0, "noise") / start_value(d, FLOW_BLANK, "noise");
     const double zeros = start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise");
     const bool bursts = zeros >= 100, calm = noise <= 2;
@@ -338,13 +337,13 @@ static void claim_gains(const dive *d, dive_claims *c)
         c,
         &(dive_claim){
             .statement =
-                "Recurrent BatchNorm: blank first rows have no variance and make the gradient explode; noise in the first state mends it",
+                "Recurrent BatchNorm: blank first rows have no variance and make the gradient explode; a noisy initial state prevents it",
             .source = "Cooijmans et al. 2016, section 3 (RB7)",
-            .measured = plot_figure_text(c->f, "over %d blank rows the gradient grows %.2g times from zeros, %.2g times from noise of 0.1",
+            .measured = plot_figure_text(c->f, "over %d blank rows the gradient grows %.2g times with an initial state of zeros, %.2g times with noise of 0.1",
                                          FLOW_BLANK, zeros, noise),
             .control = "100 or more; 2 or less",
             .verdict = dive_both(bursts, calm),
-            .why = bursts ? "noise mends most of it" : "it does not explode here" });
+            .why = bursts ? "noise prevents most of it" : "it does not explode here" });
 }
 
 static void claim_trained(const dive *d, dive_claims *c)
@@ -362,10 +361,10 @@ static void claim_trained(const dive *d, dive_claims *c)
                                       c->f, "196 pixels, %g steps: test loss LN %.3f, BN %.3f, none %.3f; accuracy %.1f, %.1f, %.1f %%",
                                       frames ? frames->values[frames->n - 1] + 1 : 0, p.a, p.b, plot_runs_value(r, f, "pixels/none/tested"),
                                       ln, bn, plot_runs_value(r, f, "pixels/none/accuracy")),
-                                  .control = "BN has statistics of its own for each step",
+                                  .control = "BN has separate statistics for each time step",
                                   .verdict = learned ? dive_is_below(&p) : DIVE_DIFFERS,
-                                  .why = learned ? "recurrent BatchNorm has as good a gradient, and is ahead"
-                                                 : "after so few steps neither has learned much" });
+                                  .why = learned ? "the gradient of recurrent BatchNorm is as good, and its loss is lower"
+                                                 : "neither has learned much after these few steps" });
 
     const double cold = plot_runs_value(r, f, "post/LN/tested"), warm = plot_runs_value(r, f, "post/" FLOW_WARM "/tested"),
                  pre = plot_runs_value(r, f, "pre/LN/tested");
@@ -374,19 +373,19 @@ static void claim_trained(const dive *d, dive_claims *c)
         c, &(dive_claim){ .statement = "Post-norm needs a warm-up of the learning rate, pre-norm does not",
                           .source = "Xiong et al. 2020 (PL7)",
                           .measured = plot_figure_text(
-                              c->f, "test loss without warm-up: pre-norm %.2f, post-norm %.2f; post-norm warmed up over %zu steps %.2f",
+                              c->f, "test loss without warm-up: pre-norm %.2f, post-norm %.2f; post-norm with a warm-up of %zu steps %.2f",
                               pre, cold, flow_warm_steps(d), warm),
-                          .control = "the same batches and weights; worse by 20 %, of which a warm-up takes half",
+                          .control = "the same batches and weights; worse by 20 %, and the warm-up removes half of that",
                           .verdict = dive_both(worse, mended),
-                          .why = worse ? "post-norm is worse, but this warm-up mends less than half of it"
-                                       : "post-norm is not 20 % worse without" });
+                          .why = worse ? "post-norm is worse, but this warm-up removes less than half of the difference"
+                                       : "post-norm is not 20 % worse without a warm-up" });
 }
 
 void dive_gradient_flow_claims(const dive *d, dive_claims *c)
 {
     static const size_t layers[] = { 0, 1, 2 }, times[] = { 4, 6 };
     claim_even(d, c, layers, 3, "With LayerNorm the gradient is more even over the layers",
-               "where the initial weights keep the gradient level by themselves, there is nothing to gain");
-    claim_even(d, c, times, 2, "With LayerNorm the gradient is more even over time", "the plain LSTM learns to carry its gradient, too");
+               "where the initial weights already keep the gradient level, a norm cannot improve it");
+    claim_even(d, c, times, 2, "With LayerNorm the gradient is more even over time", "the LSTM without a norm also learns to keep its gradient");
     claim_start(d, c), claim_blocks(d, c), claim_gains(d, c), claim_trained(d, c);
 }

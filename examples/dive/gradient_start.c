@@ -1,9 +1,10 @@
-/* examples/dive/gradient_start.c - gradients before the first step: over the layers of a deep MLP, over more and more blocks of a
- * Transformer, and through time for some gammas and for rows without variance.
+/* examples/dive/gradient_start.c - gradients before the first step: over the layers of a deep MLP, over the blocks of Transformers of growing
+ * depth, and over time, for some gammas and for input rows without variance.
  *
- * Records: start/layers [batches, arms, layers]; start/depths [n] and start/last/KIND [n]: the last block's second matrix;
- * start/blocks/DEPTH [none, pre, post; blocks]; start/gain/ARM [gains, 196] and start/noise [noise, zeros; 28] of the LSTM's state, the latter where the
- * first rows are blank; start/theorem [pre, post; first, last of 12 blocks] in the theorems' setting; start/rnn [gains]: through 100 steps of an RNN, the first step's over the last's. */
+ * Records: start/layers [batches, arms, layers]; start/depths [n] and start/last/KIND [n]: the second matrix of the last block;
+ * start/blocks/DEPTH [none, pre, post; blocks]; start/gain/ARM [gains, 196]: the LSTM's hidden state; start/noise [noise, zeros; 28]: the same
+ * where the first rows are blank; start/theorem [pre, post; first and last of 12 blocks]: in the setting of the theorems; start/rnn [gains]: the
+ * gradient at the first of 100 steps of an RNN, divided by that at the last. */
 #include "core/op.h"
 #include "examples/dive/exact.h"
 #include "examples/dive/gradient_flow.h"
@@ -16,12 +17,12 @@ const double flow_gains[FLOW_GAINS] = { 0.01, 0.05, 0.1, 0.5, 1 };
 
 typedef struct {
     dive *d;
-    gr_tensor *(*loss)(kit_arm *, const void *, kit_score *); /* NULL: dive_loss */
-    double *out;                                              /* [arms, places]: added to */
+    gr_tensor *(*loss)(kit_arm *, const void *, kit_score *); /* NULL means dive_loss */
+    double *out;                                              /* [arms, places]; results are added to it */
     size_t places;
 } looking;
 
-/* After the one step, whose graph is that of the initial weights. */
+/* Read the gradients after the first step, whose graph was made with the initial weights. */
 static bool look(kit_arms *a, size_t step, bool evaluated)
 {
     const looking *const l = a->user;
@@ -34,7 +35,7 @@ static bool look(kit_arms *a, size_t step, bool evaluated)
     return true;
 }
 
-/* The loss on images whose first rows are blank, as MNIST's are: no case differs from another there. */
+/* The loss on images whose first rows are blank, as in MNIST, so that all cases are equal there. */
 static gr_tensor *blank_loss(kit_arm *arm, const void *batch, kit_score *score)
 {
     kit_batch b = *(const kit_batch *)batch;
@@ -44,18 +45,18 @@ static gr_tensor *blank_loss(kit_arm *arm, const void *batch, kit_score *score)
     return dive_loss(arm, &b, score);
 }
 
-/* The same from a state of zeros instead of noise. */
+/* The same with zeros instead of noise as the initial state. */
 static gr_tensor *zeros_loss(kit_arm *arm, const void *batch, kit_score *score)
 {
     dive_model *const m = arm->model;
     kit_score noise = { 0 };
-    if (!blank_loss(arm, batch, &noise)) return NULL; /* for the input, as the LSTM reads it */
+    if (!blank_loss(arm, batch, &noise)) return NULL; /* makes m->x, the input of the LSTM */
     m->state = gr_lstm_forward(arm->tape, m->lstm, m->x, &(gr_lstm_input){ .grad_norms = true });
     gr_tensor *const logits = gr_linear_forward(arm->tape, m->out, gr_select(arm->tape, m->state.h, 0, -1));
     return kit_classify(arm->tape, logits, ((const kit_batch *)batch)->labels, score);
 }
 
-/* The arms' gradients on the first batch of the k-th seed. All read the same. */
+/* Add the gradients of n arms on the first batch of the k-th seed to l->out. All arms read the same batch. */
 typedef struct {
     const char *name;
     gr_norm_kind norm;
@@ -88,7 +89,7 @@ static void measure_layers(dive *d)
     dive_put(d, GR_SHAPE(FLOW_BATCHES, DIVE_ARMS, FLOW_LAYERS), out[0][0], "start/layers");
 }
 
-/* Means of some seeds: one network's gradient varies by tens of percent. */
+/* Takes means over some seeds, because the gradient of a single network varies by tens of percent. */
 static void measure_blocks(dive *d)
 {
     enum { KINDS = 3 };
@@ -136,7 +137,7 @@ static void measure_theorem(dive *d)
     dive_tape_free(d, t);
 }
 
-/* h = tanh(BN(W h)), gain gamma, from noise on, no input: what of a random gradient at the last step comes to the first. */
+/* An RNN h = tanh(BN(W h)) without input, from a noisy state: how much of a random gradient at the last step reaches the first. */
 static void measure_rnn(dive *d)
 {
     enum { STEPS = 100, B = 64, H = 100 };

@@ -1,9 +1,10 @@
-/* examples/dive/hidden_dynamics.c - how what enters the nonlinearities moves: its 15th, 50th and 85th percentile over training and over time.
+/* examples/dive/hidden_dynamics.c - the 15th, 50th and 85th percentile of pre-activations, over training and over time.
  *
- * Records, with a row for each seed: "share" [frames]: percent of the training; "mlp/ARM/low|median|high" [frames]: of one unit of the last
- * hidden layer, first seed; "mlp/ARM/off", "/drift" [seeds]: the mean over units of |median| over training, and of how far it is at the end
- * from where it began; TASK/ARM/low|median|high [frames, T]: of all inputs of the LSTM's candidates at each time step, first seed;
- * "TASK/ARM/wander", "/swell" [seeds]: after training, how far the median moves from step 2 on, and the widest band over the narrowest. */
+ * Records: "share" [frames]: percent of the training; "mlp/ARM/low|median|high" [frames]: percentiles of one unit of the last hidden layer,
+ * first seed; "mlp/ARM/off" [seeds]: |median|, as the mean over units and training; "mlp/ARM/drift" [seeds]: how far the median moves from the
+ * first frame to the last, as the mean over units; TASK/ARM/low|median|high [frames, T]: percentiles of all pre-activations of the LSTM's
+ * candidates at each time step, first seed; "TASK/ARM/wander", "/swell" [seeds]: after training and from time step 2 on, the range of the median,
+ * and the widest band divided by the narrowest. */
 #include "examples/dive/numbers.h"
 #include "examples/dive/probe.h"
 #include "examples/dive/recurrence.h"
@@ -31,8 +32,8 @@ static const char *const percentile_name[PERCENTILES] = { "low", "median", "high
 
 typedef struct {
     size_t frames, seed, T;
-    double *band[DIVE_ARMS][PERCENTILES]; /* [frames], or [frames, T]: of the first seed */
-    double *median[DIVE_ARMS];            /* [frames, UNITS], of the MLP */
+    double *band[DIVE_ARMS][PERCENTILES]; /* [frames], or [frames, T], for the first seed */
+    double *median[DIVE_ARMS];            /* [frames, UNITS] for the MLP */
     double *wander[DIVE_ARMS], *swell[DIVE_ARMS];
 } dynamics;
 
@@ -109,14 +110,14 @@ static void see_lstm(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
             if (!s->seed) s->band[number][k][frame * s->T + step] = at[k];
         }
         gr_tape_rewind(arm->tape, mark);
-        if (!step) continue; /* without a state yet */
+        if (!step) continue; /* the first time step has no state */
         lowest = fmin(lowest, at[MEDIAN]), highest = fmax(highest, at[MEDIAN]);
         widest = fmax(widest, at[HIGH] - at[LOW]), narrowest = fmin(narrowest, at[HIGH] - at[LOW]);
     }
     s->wander[number][s->seed] = highest - lowest, s->swell[number][s->seed] = widest / narrowest;
 }
 
-/* FRAMES looks, evenly; none before training, when BatchNorm has not seen the statistics yet. */
+/* Measure at equal distances, but not before training, because BatchNorm has no running statistics yet. */
 static void looks(dive_probe *p, const dynamics *s)
 {
     for (p->frames = 0; p->frames < s->frames; p->frames++) p->at[p->frames] = (p->frames + 1) * p->steps / s->frames;
@@ -221,7 +222,7 @@ void dive_hidden_dynamics_measure(dive *d)
     if (full) measure_lstm(d, PIXELS, 1, 0.6, 1);
 }
 
-/* ---- What is seen ---- */
+/* ---- The figure ---- */
 
 static const plot_record *get(const dive *d, const char *task, size_t arm, const char *what)
 {
@@ -236,7 +237,7 @@ static double mean_of(const dive *d, const char *task, size_t arm, const char *w
 
 typedef enum { OVER_TRAINING, OVER_TIME, AT_THE_LAST /* step, over training */ } course;
 
-/* A panel for each arm, with one range. */
+/* Draw a panel for each arm, all with the same range. */
 static void draw_bands(const dive *d, plot_figure *f, const char *task, course over, const char *title, plot_axis x)
 {
     static const char *const norm[DIVE_ARMS] = { "no norm", "BatchNorm", "LayerNorm" };
@@ -281,24 +282,26 @@ static void says(const dive *d, plot_figure *f)
     const char *const text = dive_spec_text(f, &rows, LSTM_BATCH);
     for (size_t arm = 0; arm < DIVE_ARMS; arm++) swell[arm] = mean_of(d, "rows", arm, "swell"), off[arm] = mean_of(d, "mlp", arm, "off");
     plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "Does what enters the nonlinearities stay where it was, over training and from one time step to the next?");
+                     "Do the pre-activations keep their distribution, over training and from one time step to the next?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "%.1f, %.1f, %.1f times: the LSTM's widest band over its narrowest, steps 2 to 28, no norm, BatchNorm, LayerNorm",
+                     "From time step 2 to 28 the width of the LSTM's pre-activations varies by a factor of %.1f without a norm, %.1f with "
+                     "BatchNorm and %.1f with LayerNorm",
                      swell[0], swell[1], swell[2]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Line: the median; band: the 15th to the 85th percentile. First row: a sigmoid unit of the last hidden layer over training, as in "
-        "figure 1 of Ioffe and Szegedy. On the mean over units and training the median is %.2f from 0 without a norm, %.2f with BatchNorm "
-        "and %.2f with LayerNorm: BatchNorm fixes each unit's distribution over samples; LayerNorm fixes each sample's over units, and "
-        "leaves a single unit free to sit aside. LSTM: all inputs of the candidates over 100 images. From step 2 to 28 the band's widest "
-        "is %.1f times its narrowest without a norm, %.1f with BatchNorm (its gains start at 0.1, so the band is narrow), %.1f with "
-        "LayerNorm. At step 1 there is no state, and the first row of pixels is mostly blank. Last row: no input, random W of 64 units "
-        "with spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a norm the size goes with the radius, "
-        "up or down without end; tanh bounds it above alone. After LayerNorm it stays 1 by its formula, whatever W is, and so does about "
-        "W h, in grey, of which the norm is taken.",
+        "The line is the median, the band reaches from the 15th to the 85th percentile. The first row of panels shows one sigmoid unit of "
+        "the last hidden layer during training, as in figure 1 of Ioffe and Szegedy. The mean distance of the median from 0, over units and "
+        "training, is %.2f without a norm, %.2f with BatchNorm and %.2f with LayerNorm: BatchNorm fixes the distribution of each unit over "
+        "samples; LayerNorm fixes the distribution of each sample over units, so that a single unit can be far from 0. The LSTM panels show "
+        "all pre-activations of the candidates for 100 images. From time step 2 to 28 the widest band is %.1f times as wide as the narrowest "
+        "without a norm, %.1f times with BatchNorm (its gammas start at 0.1, so the band is narrow), %.1f times with LayerNorm. Step 1 has no "
+        "state, and the first row of pixels is mostly blank. The last row of panels shows a recurrence without input, with a random W of 64 "
+        "units and spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a norm the size grows or shrinks "
+        "without limit, depending on the radius; tanh limits only the growth. After LayerNorm the formula keeps it at 1 for every W, and "
+        "W h before the norm (grey) stays near its first size.",
         off[0], off[1], off[2], swell[0], swell[1], swell[2]);
     plot_figure_says(f, PLOT_SAY_SETTINGS,
-                     "%s; 784-100-100-100-10 sigmoids, weights normal with 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
+                     "%s; 784-100-100-100-10 sigmoids, weights normal with deviation 0.1, biases 0, norm before the sigmoid, SGD, learning rate %g "
                      "constant, batch %d; %s, clip 1.",
                      d->preprocessing, sigmoid_spec.lr, (int)MLP_BATCH, text);
 }
@@ -319,7 +322,7 @@ void dive_hidden_dynamics_draw(const dive *d, plot_figure *f)
     dive_recurrence_draw(d, f);
 }
 
-/* ---- What holds ---- */
+/* ---- Claims ---- */
 
 static void claim_percentiles(const dive *d, dive_claims *c)
 {
@@ -331,14 +334,14 @@ static void claim_percentiles(const dive *d, dive_claims *c)
             .source = "Ioffe, Szegedy 2015, figure 1b, c (BN2)",
             .measured = plot_figure_text(
                 c->f,
-                "mean |median| over units and training %.2f with BN, %.2f without (at most 0.6 of it wanted); it drifts by %.2f and %.2f",
+                "mean |median| over units and training %.2f with BN, %.2f without (required: at most 0.6 times that); drift %.2f and %.2f",
                 bn, none, mean_of(d, "mlp", 1, "drift"), mean_of(d, "mlp", 0, "drift")),
-            .control = plot_figure_text(c->f, "no norm in the same places, same weights and batches; LN: %.2f, drift %.2f", ln,
+            .control = plot_figure_text(c->f, "no norm, with the same weights and batches; LN: %.2f, drift %.2f", ln,
                                         mean_of(d, "mlp", 2, "drift")),
             .verdict = bn <= 0.6 * none ? DIVE_PASS
                        : bn < none      ? DIVE_DIFFERS
                                         : DIVE_FAIL,
-            .why = bn < none ? "closer to 0, but not by as much" : "not closer to 0 here" });
+            .why = bn < none ? "the median is closer to 0, but not by as much" : "the median is not closer to 0 here" });
 }
 
 static void claim_lstm(const dive *d, dive_claims *c)
@@ -356,13 +359,13 @@ static void claim_lstm(const dive *d, dive_claims *c)
     if (!n) return;
     dive_claim_add(
         c, &(dive_claim){
-               .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM: the size of what enters its candidates",
+               .statement = "LayerNorm stabilizes the hidden-to-hidden dynamics of an LSTM: the size of its candidates' pre-activations",
                .source = "often said; Ba et al. 2016, section 3.1",
                .measured = measured,
                .control = plot_figure_text(c->f, "BN %.1f; the median moves by %.2f with LN, %.2f without", mean_of(d, "rows", 1, "swell"),
                                            mean_of(d, "rows", 2, "wander"), mean_of(d, "rows", 0, "wander")),
                .verdict = dive_together(verdict, n),
-               .why = "the band of the plain LSTM's candidates is as even over the steps, at least in some runs" });
+               .why = "in some runs the band without a norm is as even over the time steps" });
 }
 
 void dive_hidden_dynamics_claims(const dive *d, dive_claims *c) { claim_percentiles(d, c), dive_recurrence_claims(d, c), claim_lstm(d, c); }

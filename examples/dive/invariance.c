@@ -1,5 +1,5 @@
-/* examples/dive/invariance.c - what a normalized layer does not notice: outputs and gradients when weights, inputs or one case are scaled or
- * shifted, with what is left of "nothing" in rounding.
+/* examples/dive/invariance.c - how far outputs and gradients of a normalized layer change when weights, inputs or one case are scaled or
+ * shifted. An invariant layer changes only by rounding.
  *
  * Records: `METHOD/CHANGE` [3]: output, gradient, along, see norms/invariance.h; `METHOD/half` [1]. */
 #include "examples/norms/invariance.h"
@@ -32,7 +32,7 @@ static norms_moved at(const dive *d, size_t m, size_t c)
                           : (norms_moved){ (double)NAN, (double)NAN, (double)NAN };
 }
 
-/* How many of a method's cells are as theory says; largest: of what should be nothing; least: of what should be much. */
+/* How many of a method's cells agree with theory; the largest change where theory says none, and the smallest where it says that there is one. */
 static size_t count(const dive *d, size_t m, double *largest, double *least)
 {
     size_t good = 0;
@@ -45,7 +45,7 @@ static size_t count(const dive *d, size_t m, double *largest, double *least)
     return good;
 }
 
-/* How far half the gradient at twice the weights is off, at most. */
+/* The largest error of the rule that twice the weights give half the gradient. */
 static double half(const dive *d)
 {
     double most = 0;
@@ -55,7 +55,7 @@ static double half(const dive *d)
 
 /* ---- The figure ---- */
 
-/* A dot a cell; 0 has no place on a log axis and is drawn at the bottom. */
+/* Add a dot for each cell. A change of 0 has no place on a log axis and is drawn at the bottom. */
 static void add_dots(const dive *d, plot_panel *p, size_t m, int which, double bottom)
 {
     double x[NORMS_CHANGES], y[NORMS_CHANGES];
@@ -72,19 +72,19 @@ static void add_table(const dive *d, plot_figure *f)
 {
     enum { COLUMNS = 7 };
     static const char *const head[COLUMNS] = {
-        "Norm", "What is changed", "By theory", "Output moves", "Gradient moves", "Along", "Verdict"
+        "Norm", "Change", "Theory", "Change of output", "Change of gradient", "Along", "Verdict"
     };
     const char *text[NORMS_METHODS * NORMS_CHANGES][COLUMNS];
     for (size_t i = 0; i < NORMS_METHODS * NORMS_CHANGES; i++) {
         const size_t m = i / NORMS_CHANGES, c = i % NORMS_CHANGES;
         const norms_moved v = at(d, m, c);
         text[i][0] = norms_method_name[m], text[i][1] = norms_change_name[c],
-        text[i][2] = norms_invariant(m, c) ? "nothing moves" : "moves";
+        text[i][2] = norms_invariant(m, c) ? "invariant" : "changes";
         text[i][3] = plot_figure_text(f, "%.2g", v.output), text[i][4] = plot_figure_text(f, "%.2g", v.gradient);
         text[i][5] = plot_figure_text(f, "%.2g", v.along), text[i][6] = norms_invariance_ok(m, c, &v) ? "PASS" : "FAIL";
     }
     plot_panel *const p =
-        plot_panel_new(f, &(plot_panel){ .title = "All 24 cells", .note = "along: the gradient's cosine with the change" });
+        plot_panel_new(f, &(plot_panel){ .title = "All 24 cells", .note = "along: cosine between gradient and change" });
     plot_table_set(
         p,
         &(plot_table){ .rows = NORMS_METHODS * NORMS_CHANGES, .columns = COLUMNS, .head = head, .text = text[0], .verdict = COLUMNS - 1 });
@@ -99,11 +99,11 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
     double largest = 0, least = HUGE_VAL;
     size_t good = 0;
     if (!f) return;
-    f->title = "What a normalized layer does not notice";
+    f->title = "Invariances of a normalized layer";
     for (int which = 0; which < 2; which++) {
         plot_panel *const p =
             plot_panel_new(f, &(plot_panel){ .title = title[which],
-                                             .note = "relative to the largest; log",
+                                             .note = "relative to the largest value",
                                              .x = { "", .low = -0.5, .high = NORMS_CHANGES - 0.5, .tick = tick, .ticks = NORMS_CHANGES },
                                              .y = { label[which], .log = true } });
         for (size_t m = 0; m < NORMS_METHODS; m++) add_dots(d, p, m, which, bottom);
@@ -111,39 +111,40 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
     for (size_t m = 0; m < NORMS_METHODS; m++) good += count(d, m, &largest, &least);
     add_table(d, f);
     plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "Which changes of its weights and inputs does a layer followed by a norm not notice, forward and backward?");
+                     "Which changes of weights and inputs leave the output and the gradient of a normalized layer the same?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "%zu of %d cells are as theory says: what should not move moves by %.1g at most, what should by %.2g at least", good,
+                     "%zu of %d cells agree with theory: invariant values change by at most %.1g, the others by at least %.2g", good,
                      NORMS_METHODS * NORMS_CHANGES, largest, least);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "y = norm(X W^T), %d cases of %d normal values (mean 0.5), %d units, weights of mean 0.1, epsilon 0, no gamma and beta. W, one "
-        "unit's weights, X or one case are multiplied by 3.7, or the same vector is added to each row of W or X. Dots at the bottom "
-        "are rounding, dots at the top are real changes; between them there should be nothing. LayerNorm does not notice a scaled "
-        "case, nor that all units shift alike; BatchNorm does not notice that one unit is scaled, nor the shift of the data. Gradient: "
-        "of X where W was changed, of W where X was. Where y does not notice a change, the gradient has no part along it, so that "
-        "weights only grow; with twice the weights it is half as large, off by %.1g at most (twice is exact in binary).",
+        "The layer is y = norm(X W^T) with %d cases of %d normal values (mean 0.5), %d units, weights of mean 0.1, epsilon 0, and no gamma "
+        "and beta. A scale multiplies W, one unit's weights, X or one case by 3.7; a shift adds the same vector to each row of W or X. Dots "
+        "at the bottom are rounding, dots at the top are real changes, and there should be none between them. LayerNorm is invariant to the "
+        "scale of a case and to a common shift of all units; BatchNorm is invariant to the scale of one unit and to a shift of the data. The "
+        "gradient is that of X where W was changed, and that of W where X was. Where y is invariant to a change of the weights, the gradient "
+        "is orthogonal to that change, so that steps only lengthen the weights. Twice the weights give half the gradient, with an error of at most "
+        "%.1g.",
         NORMS_CASES, NORMS_INPUTS, NORMS_UNITS, half(d));
 }
 
 void dive_invariance_claims(const dive *d, dive_claims *c)
 {
     static const char *const statement[NORMS_METHODS] = {
-        "BatchNorm does not notice the scale of weights, all or one unit's, nor the data's scale and shift; one case's scale it does",
-        "Weight norm does not notice the scale of weights, all or one unit's; the data's it does, against the text of the paper",
-        "LayerNorm does not notice the scale and shift of all weights, the scale of the data or of one case; one unit's scale it does",
-        "RMSNorm does not notice the scale of all weights, of the data or of one case; shifts it does",
+        "BatchNorm is invariant to the scale of all weights or of one unit's, and to scale and shift of the data; not to the scale of one case",
+        "Weight norm is invariant to the scale of all weights or of one unit's; not to the scale of the data, unlike the paper's text says",
+        "LayerNorm is invariant to scale and shift of all weights, and to the scale of the data or of one case; not to the scale of one unit",
+        "RMSNorm is invariant to the scale of all weights, of the data or of one case; not to shifts",
     };
     for (size_t m = 0; m < NORMS_METHODS; m++) {
         double largest = 0, least = HUGE_VAL;
         const size_t good = count(d, m, &largest, &least);
         dive_claim_exact(c, good == NORMS_CHANGES, statement[m],
                          m == 3 ? "Zhang, Sennrich 2019, table 1 (RM1)" : "Ba et al. 2016, table 1 (LN1, LN2)",
-                         plot_figure_text(c->f, "%zu of %d cells, output and gradient: %.1g at most, %.2g at least", good, NORMS_CHANGES,
+                         plot_figure_text(c->f, "%zu of %d cells agree; invariant values change by at most %.1g, the others by at least %.2g", good, NORMS_CHANGES,
                                           largest, least),
-                         "each norm's other cells, which must move by 0.1", "a cell is not as theory says: see the figure invariance");
+                         "the other cells of the norm, which must change by 0.1", "a cell disagrees with theory: see the figure invariance");
     }
-    dive_claim_exact(c, norms_invariance_half_ok(half(d)), "Twice the weights, half the gradient",
+    dive_claim_exact(c, norms_invariance_half_ok(half(d)), "Twice the weights give half the gradient",
                      "Ba et al. 2016, 5.2.2 (LN5); Ioffe, Szegedy 2015, 3.3 (BN10); Zhang, Sennrich 2019, 4.2 (RM5)",
-                     plot_figure_text(c->f, "off by %.1g at most, of four norms", half(d)), "ratio 1/2", "more than rounding");
+                     plot_figure_text(c->f, "error at most %.1g with four norms", half(d)), "ratio 1/2", "larger than rounding");
 }

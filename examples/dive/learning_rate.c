@@ -1,8 +1,8 @@
-/* examples/dive/learning_rate.c - figure "learning_rate": how far a learning rate, or the scale of the initial weights, may go.
+/* examples/dive/learning_rate.c - figure "learning_rate": the learning rates, and the scales of the initial weights, that train.
  *
  * A sweep trains one network with eight values of one setting, in lockstep on the same batches, once for each arm and seed. Records:
- * "SWEEP/values" [8]; "SWEEP/ARM/loss" [seeds, 8]: the mean training loss of the last fifth of the steps, NaN when it left the finite
- * numbers on the way. A value trains when that is below half of ln 10, the loss of guessing, in every seed. */
+ * "SWEEP/values" [8]; "SWEEP/ARM/loss" [seeds, 8]: the mean training loss of the last fifth of the steps, NaN if it became NaN or infinite. A
+ * value trains if this loss is below half of ln 10, the loss of guessing, in every seed. */
 #include "examples/dive/models.h"
 #include "examples/dive/seeds.h"
 #include <math.h>
@@ -12,7 +12,7 @@ enum { VALUES = KIT_ARMS };
 typedef struct {
     const char *name, *title, *note, *axis;
     dive_spec spec;
-    bool scale; /* the setting is the scale of the initial weights, else the learning rate */
+    bool scale; /* the setting is the scale of the initial weights, not the learning rate */
     double value[VALUES];
 } sweep;
 
@@ -59,7 +59,7 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
     return evaluated || dive_tick(j->d, share, "%s, %s, step %zu", j->s->title, a->title, step);
 }
 
-/* The eight values with one norm and one seed, to loss [VALUES]. */
+/* Train with the eight values, one norm and one seed; the result is loss [VALUES]. */
 static bool train(dive *d, job *j, size_t arm, size_t seed, double *loss)
 {
     dive_batches b;
@@ -98,9 +98,9 @@ void dive_learning_rate_measure(dive *d)
     }
 }
 
-/* ---- What trains ---- */
+/* ---- Which values train ---- */
 
-/* The least and largest value that trains, of each arm; NaN: none does. */
+/* The smallest and largest value that trains, for each arm; NaN if none trains. */
 typedef struct {
     double least[DIVE_ARMS], largest[DIVE_ARMS];
 } span;
@@ -130,12 +130,12 @@ static span span_of(const dive *d, const sweep *s)
     return x;
 }
 
-static const char *number(plot_figure *f, double x) { return isnan(x) ? "not one" : plot_figure_text(f, "%g", x); }
+static const char *number(plot_figure *f, double x) { return isnan(x) ? "no value" : plot_figure_text(f, "%g", x); }
 
 /* "0.01 to 0.3" */
 static const char *span_text(plot_figure *f, const span *x, size_t arm)
 {
-    return isnan(x->least[arm]) ? "nothing" : plot_figure_text(f, "%g to %g", x->least[arm], x->largest[arm]);
+    return isnan(x->least[arm]) ? "no value" : plot_figure_text(f, "%g to %g", x->least[arm], x->largest[arm]);
 }
 
 static const char *spans_text(plot_figure *f, const span *x)
@@ -149,7 +149,7 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
 {
     const char *seen[SWEEPS], *settings[SWEEPS];
     span x[SWEEPS];
-    f->title = "How far the learning rate may go";
+    f->title = "Learning rates and initial weights that train";
     for (size_t k = 0; k < SWEEPS; k++) {
         const sweep s = sweep_of(d, k);
         const double ends[] = { s.value[0], s.value[VALUES - 1] }, level[] = { guessing / 2, guessing / 2 };
@@ -174,26 +174,26 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
         plot_series_add(p, &(plot_series){ .name = "trains below", .ink = PLOT_INK_QUIET, .n = 2, .x = ends, .y = level });
         dive_spec shown = s.spec;
         if (!s.scale) shown.lr = NAN;
-        seen[k] = plot_figure_text(f, "%s trains at %s", s.title, spans_text(f, &x[k]));
+        seen[k] = plot_figure_text(f, "%s trains with %s", s.title, spans_text(f, &x[k]));
         settings[k] = plot_figure_text(f, "%s: %s, %zu steps%s", s.title, dive_spec_text(f, &shown, batch_of(d)), steps_of(d, &s),
                                        s.spec.arch == DIVE_LSTM ? ", clip 1" : "");
     }
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Do networks with a norm stand larger learning rates, and worse initial weights?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Do networks with a norm train with larger learning rates, and with worse initial weights?");
     const double *const largest = x[MLP_SGD].largest;
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%s, %s, %s is the largest learning rate that trains the MLP with SGD: none, BN, LN",
+    plot_figure_says(f, PLOT_SAY_NUMBER, "Largest learning rate that trains the MLP with SGD: %s without a norm, %s with BatchNorm, %s with LayerNorm",
                      number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
     plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "Each point is a network of its own; lines are means of %zu seeds, bands reach from the least to the largest. The "
-                     "final loss is the mean training loss of the last fifth of the steps. A gap is a seed that left the finite numbers or "
-                     "ended above %.1f, "
-                     "twice the loss of guessing. A setting trains when its loss ends below %.2f (grey) in every seed. %s. %s. %s. %s.",
+                     "Each point is a separate network; lines are means and bands are ranges over %zu seeds. The final loss is the mean "
+                     "training loss of the last fifth of the steps. A gap means that in some seed the loss became NaN or infinite, or "
+                     "ended above %.1f, which is twice the loss of guessing. A value trains if the final loss is below %.2f (grey) in every "
+                     "seed. %s. %s. %s. %s.",
                      d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2], settings[3]);
 }
 
 /* ---- Claims ---- */
 
-/* How far the largest value that trains lies above that of no norm, and from there down to the least. */
+/* Compare the largest value that trains with that of no norm, and the ratio of the largest to the smallest. */
 static double reach(const span *x, size_t arm)
 {
     return isnan(x->largest[arm]) ? 0 : isnan(x->largest[0]) ? HUGE_VAL : x->largest[arm] / x->largest[0];
@@ -212,10 +212,10 @@ static void claim_rates(const dive *d, dive_claims *c, size_t arm, dive_claim cl
         v[k] = more(reach(&x, arm), 1);
         text[k] = plot_figure_text(c->f, "%s: %s against %s", s.title, span_text(c->f, &x, arm), span_text(c->f, &x, 0));
     }
-    claim.measured = plot_figure_text(c->f, "learning rates that train, against no norm: %s; %s; %s", text[0], text[1], text[2]);
-    claim.control = "no norm, same steps, batches and weights; rates a factor of about 3 apart";
+    claim.measured = plot_figure_text(c->f, "learning rates that train, with the norm against no norm: %s; %s; %s", text[0], text[1], text[2]);
+    claim.control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3";
     claim.verdict = dive_together(v, MLP_SCALE);
-    claim.why = "not the largest rate everywhere: Adam's steps do not grow with the gradient, so it bears much without a norm";
+    claim.why = "the largest rate is not larger everywhere: Adam's steps do not grow with the gradient, so that large rates train without a norm too";
     dive_claim_add(c, &claim);
 }
 
@@ -224,13 +224,13 @@ static void claim_five(const dive *d, dive_claims *c)
     const sweep s = sweep_of(d, MLP_SGD);
     const span x = span_of(d, &s);
     const double ratio = reach(&x, 1);
-    dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates 5 times as large and more",
+    dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
                                      .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
                                      .measured = plot_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
-                                     .control = "no norm, same steps, batches and weights; rates a factor of about 3 apart",
+                                     .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
                                      .why = plot_figure_text(c->f, "%s",
                                                              ratio > 1 ? "larger, but less than 5 times"
-                                                                       : "this network is shallow and has He's weights: it stands as much"),
+                                                                       : "this shallow network with He's weights trains at the same rates without a norm"),
                                      .verdict = ratio >= 5  ? DIVE_PASS
                                                 : ratio > 1 ? DIVE_DIFFERS
                                                             : DIVE_FAIL });
@@ -242,10 +242,10 @@ static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *s
     const span x = span_of(d, &s);
     dive_claim_add(c, &(dive_claim){ .statement = statement,
                                      .source = source,
-                                     .measured = plot_figure_text(c->f, "trains with weights of %s times He's, without norm %s",
+                                     .measured = plot_figure_text(c->f, "trains with weights of %s times He's; without a norm %s",
                                                                   span_text(c->f, &x, arm), span_text(c->f, &x, 0)),
-                                     .control = "no norm, same steps, batches and learning rate",
-                                     .why = "of the scales tried; Adam's steps do not depend on the gradient's size",
+                                     .control = "no norm, with the same steps, batches and learning rate",
+                                     .why = "without a norm the same scales train: Adam's steps do not depend on the gradient's size",
                                      .verdict = more(width(&x, arm), width(&x, 0)) });
 }
 

@@ -1,8 +1,8 @@
-/* examples/dive/loss.c - figure "loss": the four architectures with the three arms, against steps and against seconds, bands over seeds.
+/* examples/dive/loss.c - figure "loss": the four architectures with the three arms, against steps and against seconds.
  *
- * Records, with a row for each seed: "steps" [frames]; "ARCH/ARM/train", "/wrong", "/test" [seeds, frames]: the mean training loss since
- * the evaluation before, test error in percent and test loss; "/area": the training loss over all steps, "/error": the last
- * test error, "/mark": steps to the mark [seeds]; "seconds/ARCH/ARM" [seeds, frames]: in training steps only. */
+ * Records: "steps" [frames]; "ARCH/ARM/train", "/wrong", "/test" [seeds, frames]: the mean training loss since the evaluation before, the test
+ * error in percent and the test loss; "/area", "/error", "/mark" [seeds]: the mean training loss over all steps, the last test error, and the
+ * steps to the mark; "seconds/ARCH/ARM" [seeds, frames]: the time in training steps. */
 #include "examples/dive/models.h"
 #include "examples/dive/seeds.h"
 #include <math.h>
@@ -18,7 +18,7 @@ static dive_spec spec_of(const dive *d, size_t arch)
 
 static size_t batch_of(const dive *d, size_t arch) { return arch == DIVE_TRANSFORMER ? dive_pick(d, 8, 16, 32) : dive_pick(d, 16, 32, 64); }
 
-static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* percent of the test set, in the Transformer of the characters */
+static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* test accuracy in percent; in the Transformer, of the characters */
 static size_t steps_of(const dive *d) { return dive_pick(d, 4, 600, 1000); }
 
 /* ---- Measuring ---- */
@@ -50,7 +50,7 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
                      step);
 }
 
-/* Where the error comes down to the mark for the first time, on the line between two evaluations. */
+/* The step at which the error first reaches the mark, on the line between two evaluations. */
 static double step_of_mark(const double *wrong, size_t frames, size_t every, double mark)
 {
     for (size_t k = 1; k < frames; k++)
@@ -157,12 +157,12 @@ static double mean_of(const plot_record *r)
     return r && r->n ? sum / (double)r->n : (double)NAN;
 }
 
-/* "410, 280, 205": of the three arms. */
+/* "410 without a norm, 280 with BN, 205 with LN" */
 static const char *three(const dive *d, plot_figure *f, size_t arch, const char *what, int digits)
 {
     char text[DIVE_ARMS][32];
     for (size_t i = 0; i < DIVE_ARMS; i++) dive_number(text[i], sizeof text[i], mean_of(get(d, arch, i, what)), digits);
-    return plot_figure_text(f, "%s, %s, %s", text[0], text[1], text[2]);
+    return plot_figure_text(f, "%s without a norm, %s with BN, %s with LN", text[0], text[1], text[2]);
 }
 
 void dive_loss_draw(const dive *d, plot_figure *f)
@@ -180,7 +180,7 @@ void dive_loss_draw(const dive *d, plot_figure *f)
                    .title = name, .note = "training loss", .x = { .label = "step" }, .y = { .label = "training loss", .log = true } });
         add_curves(d, p, arch, "train", steps);
         p = plot_panel_new(f, &(plot_panel){ .title = name,
-                                             .note = "test error: 100 % less accuracy",
+                                             .note = "test error: 100 % minus accuracy",
                                              .x = { .label = "step" },
                                              .y = { .label = wrong, .log = true } });
         add_curves(d, p, arch, "wrong", steps);
@@ -190,23 +190,23 @@ void dive_loss_draw(const dive *d, plot_figure *f)
                                              .y = { .label = wrong, .log = true } });
         add_seconds(d, p, arch);
     }
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and does it end better?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%s steps to %g %% in the LSTM: none, BN, LN", three(d, f, DIVE_LSTM, "mark", 0),
-                     mark_of[DIVE_LSTM]);
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Does a norm make training faster, in steps and in seconds, and is the final accuracy better?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "Steps of the LSTM to %g %% test accuracy: %s", mark_of[DIVE_LSTM],
+                     three(d, f, DIVE_LSTM, "mark", 0));
     const char *seen[DIVE_ARCHS], *settings[DIVE_ARCHS];
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         const dive_spec s = spec_of(d, arch);
-        seen[arch] = plot_figure_text(f, "%s: %s steps to %g %%, at the end %s %% wrong", dive_arch_name[arch],
-                                      three(d, f, arch, "mark", 0), mark_of[arch], three(d, f, arch, "error", 1));
+        seen[arch] = plot_figure_text(f, "%s: steps to %g %% accuracy %s; final test error in percent %s", dive_arch_name[arch],
+                                      mark_of[arch], three(d, f, arch, "mark", 0), three(d, f, arch, "error", 1));
         settings[arch] = plot_figure_text(f, "%s: %s%s", dive_arch_name[arch], dive_spec_text(f, &s, batch_of(d, arch)),
                                           arch == DIVE_LSTM || arch == DIVE_TRANSFORMER ? ", clip 1" : "");
     }
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Lines are means of %zu seeds, bands reach from the least to the largest. Arms train in lockstep on the same batches and differ in "
-        "the norm alone; a norm also costs time, so look at both axes. BatchNorm is tested with running statistics, which at first lag "
-        "behind. A training loss is the mean since the evaluation before; the test error is of %zu test images (in the Transformer of as "
-        "many windows of the text as fit %zu batches). None, BN, LN: %s. %s. %s. %s.",
+        "Lines are means and bands are ranges over %zu seeds. The arms train in lockstep on the same batches and differ only in the norm; a "
+        "norm also costs time, so compare steps and seconds. The test uses BatchNorm's running statistics, which lag behind at first. A "
+        "training loss is the mean since the evaluation before. The test error is measured on %zu test images, for the Transformer on %zu "
+        "batches of windows of the text. %s. %s. %s. %s.",
         d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), seen[0], seen[1], seen[2], seen[3]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
                      settings[0], settings[1], settings[2], settings[3]);
@@ -214,7 +214,7 @@ void dive_loss_draw(const dive *d, plot_figure *f)
 
 /* ---- Claims ---- */
 
-/* A statement over all architectures: that `what` of arm is below that of no norm. */
+/* Judge a statement for all architectures: `what` of the arm is below that of no norm. */
 static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const char *what, int digits, const char *unit, dive_claim claim)
 {
     dive_verdict v[DIVE_ARCHS];
@@ -231,7 +231,7 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
                                  dive_number(b, sizeof b, p.b, digits), p.below, p.seeds);
     }
     claim.why = plot_figure_text(
-        c->f, "in all seeds it holds in: %s; not in: %s. With these initial weights and Adam a small plain network trains well, too",
+        c->f, "it holds in all seeds for: %s; not for: %s. With these initial weights and Adam a small network trains well without a norm",
         *holds ? holds : "none", *other ? other : "none");
     claim.measured = plot_figure_text(c->f, "%s: %s", unit, measured), claim.verdict = dive_together(v, DIVE_ARCHS);
     dive_claim_add(c, &claim);
@@ -246,13 +246,13 @@ static void claim_lstm(const dive *d, dive_claims *c)
     dive_claim_add(
         c,
         &(dive_claim){
-            .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 of the steps",
-            .source = "Ba et al. 2016, section 6 (LN9: the bound is ours)",
-            .measured = plot_figure_text(c->f, "%s steps to %g %%, without norm %s: ratio %s%.2f, below in %zu of %zu seeds",
+            .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 times as many steps",
+            .source = "Ba et al. 2016, section 6 (LN9; the bound of 0.65 is ours)",
+            .measured = plot_figure_text(c->f, "%s steps to %g %%, without a norm %s: ratio %s%.2f, below in %zu of %zu seeds",
                                          dive_number(a, sizeof a, p.a, 0), mark_of[DIVE_LSTM], dive_number(b, sizeof b, p.b, 0),
                                          isnan(p.b) ? "at most " : "", ratio, p.below, p.seeds),
-            .control = "same batches, learning rate, forget bias +1, pixels 0 to 1",
-            .why = "the ratio depends on the pixels' scale, the learning rate and the biases: standardized pixels help the plain LSTM most",
+            .control = "no norm, with the same batches and learning rate, forget bias +1, pixels 0 to 1",
+            .why = "the ratio depends on the pixels' scale, the learning rate and the biases; standardized pixels help most without a norm",
             .verdict = below == DIVE_PASS && ratio <= 0.65 ? DIVE_PASS
                        : below == DIVE_FAIL                ? DIVE_FAIL
                                                            : DIVE_DIFFERS });
@@ -275,15 +275,15 @@ static void claim_cnn(const dive *d, dive_claims *c)
 
 void dive_loss_claims(const dive *d, dive_claims *c)
 {
-    const char *const control = "no norm: same batches, weights, learning rate";
-    claim_everywhere(d, c, 2, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
+    const char *const control = "no norm, with the same batches, weights and learning rate";
+    claim_everywhere(d, c, 2, "mark", 0, "steps to 90 % test accuracy (Transformer: 40 %)",
                      (dive_claim){ .statement = "LayerNorm converges faster", .source = "often said; Ba et al. 2016", .control = control });
     claim_everywhere(
-        d, c, 1, "mark", 0, "steps to 90 % of the test set (Transformer: 40 % of the characters)",
+        d, c, 1, "mark", 0, "steps to 90 % test accuracy (Transformer: 40 %)",
         (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4", .control = control });
-    claim_everywhere(d, c, 2, "error", 2, "percent wrong at the end",
+    claim_everywhere(d, c, 2, "error", 2, "final test error in percent",
                      (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "often said", .control = control });
-    claim_everywhere(d, c, 1, "error", 2, "percent wrong at the end",
+    claim_everywhere(d, c, 1, "error", 2, "final test error in percent",
                      (dive_claim){ .statement = "BatchNorm ends at a higher accuracy", .source = "often said", .control = control });
     claim_lstm(d, c);
     claim_cnn(d, c);

@@ -1,4 +1,5 @@
-/* examples/dive/models.c - the four architectures. All arms have the same streams, so what two of them both have starts as the same bits. */
+/* examples/dive/models.c - the four architectures. All arms have the same random streams, so a weight that two arms share starts with the same
+ * bits. */
 #include "examples/dive/models.h"
 #include "core/op.h"
 #include <math.h>
@@ -7,7 +8,7 @@
 const char *const dive_arch_name[DIVE_ARCHS] = { "MLP", "LSTM", "CNN", "Transformer" };
 
 enum { CLASSES = 10, HEADS = 4, TEXT_WINDOW = 32 };
-static const double H0_NOISE = 0.1; /* the module's default: blank first rows have variance 0 without it */
+static const double H0_NOISE = 0.1; /* the module's default; without noise, blank first rows would have variance 0 */
 
 static dive_spec with_defaults(dive_spec s)
 {
@@ -81,7 +82,7 @@ static void build_transformer(kit_arm *arm, dive_model *m)
         .norm = norm, .no_norm = norm == GR_NORM_NONE, .norm_first = !s->post, .final_norm = !s->post, .causal = true, .activation = gr_gelu
     };
     if (!s->text) {
-        gr_fail_as(t, GR_MISUSE, "", "a Transformer needs the text that it is to read");
+        gr_fail_as(t, GR_MISUSE, "", "a Transformer needs a text");
         return;
     }
     m->token = gr_embedding_new(t, arm->net, "token", s->text->letters, s->hidden, NULL);
@@ -105,7 +106,7 @@ static void multiply(gr_tensor *x, double value)
     for (size_t i = 0; x && i < x->len; i++) x->data[i] *= (gr_real)value;
 }
 
-/* The initial weights' scale, gamma and beta. The LSTM's gates have one beta, b: that of the norms before it does the same. */
+/* Set the scale of the initial weights, gamma and beta. The LSTM's gates share one beta, b: the betas of their norms would have the same effect. */
 static void set_values(kit_arm *arm, const dive_model *m)
 {
     const dive_spec *const s = &m->spec;
@@ -245,7 +246,7 @@ gr_tensor *dive_loss(kit_arm *arm, const void *batch, kit_score *score)
 
 /* ---- Inside the LSTM ---- */
 
-/* Recurrent BatchNorm of a [B, 4H] at that step: the batch's statistics in training, else the running ones of the step. */
+/* Recurrent BatchNorm of a [B, 4H] at a time step: with batch statistics in training, otherwise with the running statistics of the step. */
 static gr_tensor *step_norm(gr_tape *t, gr_tensor *a, const gr_lstm_bn *bn, size_t step)
 {
     gr_batch_norm_config o = { .momentum = GR_NONE };
@@ -278,7 +279,7 @@ gr_tensor *dive_lstm_gates(kit_arm *arm, size_t step)
     return a;
 }
 
-/* ---- Words ---- */
+/* ---- Description for captions ---- */
 
 static void mlp_text(char *text, size_t bytes, const dive_spec *s)
 {

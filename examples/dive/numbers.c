@@ -1,6 +1,6 @@
-/* examples/dive/numbers.c - correlations, ranks, axes, percentiles.
+/* examples/dive/numbers.c - correlations, effective ranks, principal axes, percentiles.
  *
- * Means first, then sums of products of what is left: nothing cancels. */
+ * All moments take two passes: they subtract the mean first and then sum products, so that no digits cancel. */
 #include "examples/dive/numbers.h"
 #include "core/op.h"
 #include <float.h>
@@ -29,7 +29,8 @@ double *dive_doubles(gr_tape *t, const gr_tensor *x) { return dive_columns(t, x,
 
 /* ---- Correlation ---- */
 
-/* x [n, H] by columns, less their means, at length 1: y [H, n]. A constant column becomes NaN. Returns how many there are. */
+/* The columns of x [n, H], minus their means and scaled to length 1, as rows of y [H, n]. A constant column becomes NaN. Returns how many columns
+ * are constant. */
 static size_t standard_columns(const double *x, size_t n, size_t H, double *y)
 {
     size_t constant = 0;
@@ -92,7 +93,7 @@ double dive_effective_rank(gr_tape *t, const double *r, size_t H)
 
 /* ---- Eigenvalues ---- */
 
-/* Turn columns p and q, and rows p and q, of a by the angle that makes a[p, q] 0 (Golub, Van Loan, section 8.5); rows p and q of v along. */
+/* Rotate columns p and q and rows p and q of a by the angle that makes a[p, q] 0 (Golub, Van Loan, section 8.5), and rows p and q of v too. */
 static void rotate(double *a, double *v, size_t n, size_t p, size_t q)
 {
     const double tau = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
@@ -120,7 +121,7 @@ static void swap_rows(double *a, size_t columns, size_t i, size_t j)
     }
 }
 
-/* Falling values, their rows along; each row's largest component positive. */
+/* Sort the values in falling order with their rows, and make the largest component of each row positive. */
 static void in_order(double *values, double *vectors, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -188,7 +189,7 @@ void dive_project(const double *x, size_t n, size_t H, const double *mean, const
 
 /* ---- Percentiles and rows ---- */
 
-/* The k-th smallest comes to x[k], none larger before it, none smaller after it (Hoare 1961). */
+/* Move the k-th smallest value to x[k], so that no larger value is before it and no smaller one after it (Hoare 1961). */
 static double smallest(double *x, size_t n, size_t k)
 {
     for (size_t low = 0, high = n - 1; low < high;) {
@@ -201,7 +202,7 @@ static double smallest(double *x, size_t n, size_t k)
             const double y = x[i];
             x[i] = x[j], x[j] = y;
         }
-        if (k <= j) high = j; /* low .. j are at most pivot, the rest at least */
+        if (k <= j) high = j; /* x[low .. j] are at most pivot, the rest at least pivot */
         else low = j + 1;
     }
     return x[k];

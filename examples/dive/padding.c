@@ -1,8 +1,8 @@
-/* examples/dive/padding.c - figure "padding": BatchNorm's statistics against the share of padding, counted and left out by lengths;
- * LayerNorm beside it.
+/* examples/dive/padding.c - figure "padding": BatchNorm's statistics against the share of padding, with and without sequence lengths, and
+ * LayerNorm for comparison.
  *
- * The words stay the same bits, only the zeros after them grow: so what moves is moved by padding. Records, WAYS being none, BN, BN with
- * lengths, LN: "share" [shares]; "mean", "deviation", "out", "alone" [WAYS, shares] of feature one; "lesson" [WAYS, words],
+ * The words keep their bits, and only the padding grows, so padding is the cause of every change. Records, where WAYS are none, BN, BN with
+ * lengths and LN: "share" [shares]; "mean", "deviation", "out", "alone" [WAYS, shares] of feature one; "lesson" [WAYS, words],
  * "lesson/statistics" [2, 2]; "look/share" [looks], "look" [WAYS, looks]; "train/share" [paddings], "train" [WAYS, paddings]. */
 #include "core/op.h"
 #include "examples/dive/dive.h"
@@ -45,7 +45,7 @@ static gr_tensor *sentences(gr_tape *t, size_t number, size_t n, size_t L)
     return x;
 }
 
-/* All sentences are as long. */
+/* The same length for all sentences. */
 static const gr_ints *lengths_of(gr_tape *t, size_t n)
 {
     gr_ints *const l = gr_ints_new(t, NULL, GR_SHAPE(n));
@@ -57,7 +57,7 @@ typedef struct {
     double mean, deviation, out, alone;
 } seen;
 
-/* One way at one share of padding: the first batch, then the running statistics after all of them, then the first sentence by itself. */
+/* Measure one way at one share of padding: the first batch, the running statistics after all batches, and the first sentence alone. */
 static seen look(gr_tape *t, int way, size_t L)
 {
     seen s = { 0 };
@@ -68,12 +68,12 @@ static seen look(gr_tape *t, int way, size_t L)
     for (size_t b = 0; b < BATCHES && !gr_failed(t); b++) {
         gr_tape_reset(t);
         gr_tensor *const x = sentences(t, b, SENTENCES, L);
-        if (bn) bn->momentum = b ? 0.1 : 1; /* the first batch as it is, then PyTorch's average */
+        if (bn) bn->momentum = b ? 0.1 : 1; /* the first batch sets the running statistics, then PyTorch's default */
         const gr_tensor *const y = normalize(t, way, norm, x, lengths_of(t, SENTENCES));
         if (!y || b) continue;
         s.out = (double)y->data[0];
         if (bn) s.mean = (double)bn->running_mean->data[0], s.deviation = sqrt((double)bn->running_var->data[0] * biased);
-        if (way == NONE) s.deviation = 1; /* it subtracts nothing */
+        if (way == NONE) s.deviation = 1; /* none does not normalize */
         for (size_t f = 0; way == LAYER && f < FEATURES; f++) s.mean += (double)x->data[f] / FEATURES;
         for (size_t f = 0; way == LAYER && f < FEATURES; f++) s.deviation += pow((double)x->data[f] - s.mean, 2) / FEATURES;
         if (way == LAYER) s.deviation = sqrt(s.deviation);
@@ -104,7 +104,7 @@ static void measure_statistics(dive *d, gr_tape *t)
     dive_put(d, GR_SHAPE(WAYS, SHARES), alone[0], "alone");
 }
 
-/* The lesson's two sentences, "I am .. powerful" padded to four words: 7 words and a row of zeros, three features each. */
+/* The worked example: sentences of four and three words, from "I" to "powerful", padded to four: 7 words and a row of zeros, 3 features each. */
 static void measure_lesson(dive *d, gr_tape *t)
 {
     static const gr_real words[LESSON * 3] = { 1, 2, 3, 2, 4, 6, 3, 6, 9, 4, 8, 12, 5, 10, 15, 6, 12, 18, 7, 13, 19, 0, 0, 0 };
@@ -128,7 +128,7 @@ static void measure_lesson(dive *d, gr_tape *t)
     dive_put(d, GR_SHAPE(2, 2), statistic[0], "lesson/statistics");
 }
 
-/* ==== Training: the next letter of a name from the three before it ==== */
+/* ==== Training: predict the next letter of a name from the three letters before it ==== */
 
 enum { CONTEXT = 3, EMBEDDING = 12, HIDDEN = 48, BATCH = 64, PADDINGS = 3, LOOKS = 7 };
 static const size_t further[PADDINGS] = { 0, 4, KIT_NAMES_EXTRA };
@@ -137,7 +137,7 @@ typedef struct {
     dive *d;
     kit_names *names;
     size_t extra, *which;
-    double begun, share; /* of the figure's progress, before this training and for it */
+    double begun, share; /* this training's part of the figure's progress */
 } lesson;
 typedef struct {
     gr_embedding_module *embedding;
@@ -160,7 +160,7 @@ static void build(kit_arm *arm)
     arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = 5e-3 });
 }
 
-/* Cross-entropy of the real positions; padding has target -100, which counts for nothing. */
+/* Cross-entropy over the real positions. The target -100 marks padding, which the loss ignores. */
 static gr_tensor *loss_of(kit_arm *arm, const void *batch, kit_score *score)
 {
     const kit_names *const c = batch;
@@ -182,7 +182,7 @@ static gr_tensor *loss_of(kit_arm *arm, const void *batch, kit_score *score)
     return loss;
 }
 
-/* Names in the order in which they are, padded further than needed. */
+/* Batches of names in their order, with additional padding. */
 static const void *next_names(void *data, bool training, size_t number, size_t *samples)
 {
     lesson *const l = data;
@@ -196,10 +196,10 @@ static bool go_on(kit_arms *a, size_t step, bool evaluated)
 {
     const lesson *const l = a->user;
     (void)evaluated;
-    return dive_tick(l->d, l->begun + l->share * (double)step / (double)a->steps, "names, padded %zu further", l->extra);
+    return dive_tick(l->d, l->begun + l->share * (double)step / (double)a->steps, "names, %zu more padding", l->extra);
 }
 
-/* What a trained arm makes of one and the same batch by its own statistics, as training does, when it is padded further and further. */
+/* The loss of a trained arm on one batch with more and more padding, with batch statistics as in training. */
 static void measure_looks(lesson *l, kit_arms *a)
 {
     double loss[WAYS][LOOKS] = { { 0 } }, share[LOOKS] = { 0 };
@@ -214,7 +214,7 @@ static void measure_looks(lesson *l, kit_arms *a)
             gr_tape *const t = a->arm[w].tape;
             gr_tape_set_recording(t, false), gr_tape_reset(t);
             loss_of(&a->arm[w], c, &score);
-            gr_tape_recover(t); /* the running statistics as they were */
+            gr_tape_recover(t); /* restores the running statistics */
             gr_tape_set_recording(t, true);
             loss[w][k] = kit_loss(&score);
         }
@@ -259,9 +259,9 @@ void dive_padding_measure(dive *d)
     if (!gr_failed(d->r->tape)) measure_training(d);
 }
 
-/* ==== The pictures ==== */
+/* ==== The figure ==== */
 
-/* A line for each way: the rows of record [WAYS, n] against x [n]. */
+/* Add a line for each way: the rows of record [WAYS, n] against x [n]. */
 static void lines(const dive *d, plot_panel *p, const char *x, const char *record)
 {
     const plot_record *const at = plot_runs_get(&d->runs, "padding", "%s", x), *const r = plot_runs_get(&d->runs, "padding", "%s", record);
@@ -283,9 +283,9 @@ static void draw_lesson(const dive *d, plot_figure *f)
         for (size_t w = PLAIN; w < WAYS; w++) text[i][1 + w] = plot_figure_text(f, "%.2f", r->values[w * LESSON + i]);
     }
     const char *const note =
-        plot_figure_text(f, "of four and three words: BN's mean is %.2f, its deviation %.2f; with lengths %.2f and %.2f", s->values[0],
+        plot_figure_text(f, "of four and three words: BN has mean %.2f and deviation %.2f; with lengths %.2f and %.2f", s->values[0],
                          s->values[2], s->values[1], s->values[3]);
-    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Two sentences, by hand", .note = note });
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Two sentences, worked example", .note = note });
     plot_table_set(p, &(plot_table){ .rows = LESSON, .columns = COLUMNS, .head = head, .text = text[0], .verdict = -1 });
 }
 
@@ -296,7 +296,7 @@ static double value(const dive *d, const char *record, size_t i)
 }
 static double at_share(const dive *d, const char *record, size_t way, size_t k) { return value(d, record, way * SHARES + k); }
 
-/* The furthest that a record's line moves from where it begins. */
+/* The largest distance of a record's line from its first value. */
 static double moves(const dive *d, const char *record, size_t way, size_t n)
 {
     double most = 0;
@@ -309,17 +309,17 @@ void dive_padding_draw(const dive *d, plot_figure *f)
     static const struct {
         const char *title, *note, *x, *y, *share, *record;
     } panel[] = {
-        { "The mean that is subtracted", "from feature one of a word", "padding, %", "mean", "share", "mean" },
-        { "The deviation that it is divided by", NULL, "padding, %", "deviation", "share", "deviation" },
-        { "What becomes of one real word", "in training", "padding, %", "feature one, after the norm", "share", "out" },
-        { "The same word later, without padding", "in evaluation", "padding in training, %", "feature one, after the norm", "share",
+        { "Mean that is subtracted", "from feature one of a word", "padding, %", "mean", "share", "mean" },
+        { "Deviation that is divided by", NULL, "padding, %", "deviation", "share", "deviation" },
+        { "One real word after the norm", "in training", "padding, %", "feature one, after the norm", "share", "out" },
+        { "The same word without padding", "in evaluation", "padding in training, %", "feature one, after the norm", "share",
           "alone" },
-        { "A trained network, the same names", "by the batch's statistics", "padding, %", "loss, nats a letter", "look/share", "look" },
-        { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats a letter", "train/share", "train" },
+        { "A trained network, the same names", "with batch statistics", "padding, %", "loss, nats per letter", "look/share", "look" },
+        { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats per letter", "train/share", "train" },
     };
-    f->title = "Padding moves BatchNorm";
+    f->title = "Padding changes BatchNorm";
     plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "Sentences differ in length, and a batch of them is filled up with zeros: who counts the zeros?");
+                     "Sentences have different lengths, and a batch is padded with zeros: which norms include the zeros in their statistics?");
     for (size_t k = 0; k < sizeof panel / sizeof *panel; k++) {
         plot_panel *const p =
             plot_panel_new(f, &(plot_panel){ .title = panel[k].title, .note = panel[k].note, .x = { panel[k].x }, .y = { panel[k].y } });
@@ -330,24 +330,24 @@ void dive_padding_draw(const dive *d, plot_figure *f)
     const size_t last = SHARES - 1, far = LOOKS - 1;
     plot_figure_says(
         f, PLOT_SAY_NUMBER,
-        "%.2f to %.2f: feature one of the same word under BN, from no padding to %.0f %%; with lengths it moves by %g, with LN by %g",
+        "With BatchNorm, feature one of the same word goes from %.2f without padding to %.2f with %.0f %%; with lengths it changes by %g, with "
+        "LayerNorm by %g",
         at_share(d, "out", PLAIN, 0), at_share(d, "out", PLAIN, last), value(d, "share", last), moves(d, "out", MASKED, SHARES),
         moves(d, "out", LAYER, SHARES));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "%d sentences of %d words and %d features, feature one from N(2, 1), the others from N(0, 1), then more and more "
-        "zeros: the words are the same bits throughout. BatchNorm that counts the zeros subtracts %.2f at %.0f %% of padding "
-        "and %.2f without; in evaluation, by running statistics over %d such batches, it still answers to a padding that is no "
-        "longer there. With lengths it counts words alone; LayerNorm sees one word at a time. Below, a network that guesses "
-        "the next letter of a made-up name from three (Adam, learning rate 0.005, batch %d, PyTorch's initial values): judged "
-        "by the statistics of its batch, as in training, the loss of the same names goes from %.3f to %.3f under BatchNorm "
-        "when they are padded further. Trained on more padding and evaluated, it differs by at most %.3f: what follows the "
-        "norm learns what its statistics are.",
+        "A batch has %d sentences of %d words and %d features; feature one comes from N(2, 1), the others from N(0, 1). Then more and more "
+        "zeros are added, and the words keep their bits. BatchNorm includes the zeros: it subtracts %.2f with %.0f %% of padding and %.2f "
+        "without. In evaluation, with running statistics of %d such batches, its output depends on padding that is no longer there. With "
+        "lengths it uses the words only; LayerNorm normalizes each word alone. The panels below show a network that predicts the next letter "
+        "of a made-up name from three letters (Adam, learning rate 0.005, batch %d, PyTorch's initial values). With batch statistics, as in "
+        "training, BatchNorm's loss of the same names goes from %.3f to %.3f when padding is added. If the network is trained with more padding, "
+        "its test loss differs by at most %.3f, because the next layer adapts to the statistics.",
         SENTENCES, WORDS, FEATURES, at_share(d, "mean", PLAIN, last), value(d, "share", last), at_share(d, "mean", PLAIN, 0), BATCHES,
         BATCH, value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + far), moves(d, "train", PLAIN, PADDINGS));
 }
 
-static const char *const taught = "the lesson on padded sentences";
+static const char *const taught = "worked example of padded sentences";
 
 static void claim_lesson(const dive *d, dive_claims *c)
 {
@@ -359,40 +359,40 @@ static void claim_lesson(const dive *d, dive_claims *c)
     dive_claim_exact(c, holds, "Two padded sentences: mean 3.5, deviation 2.29, \"I\" -1.09; with lengths 4 and 2", taught,
                      plot_figure_text(c->f, "mean %.2f, deviation %.2f, \"I\" %.2f; with lengths %.2f and %.2f", mean[0], deviation[0],
                                       word, mean[1], deviation[1]),
-                     "the lesson's numbers", "other numbers");
+                     "the numbers of the worked example", "the numbers differ");
 }
 
 static void claim_trained(const dive *d, dive_claims *c)
 {
     const double look[2] = { value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + LOOKS - 1) };
-    dive_claim_add(c, &(dive_claim){ .statement = "A trained network with BatchNorm is disturbed by further padding, in training mode",
+    dive_claim_add(c, &(dive_claim){ .statement = "More padding raises the loss of a trained network with BatchNorm in training mode",
                                      .source = taught,
                                      .measured = plot_figure_text(
-                                         c->f, "loss of the same names %.3f padded by %.0f %%, %.3f by %.0f %%; LN %.3f and %.3f", look[0],
+                                         c->f, "loss of the same names: %.3f with %.0f %% padding, %.3f with %.0f %%; LN %.3f and %.3f", look[0],
                                          value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1),
                                          value(d, "look", LAYER * LOOKS), value(d, "look", LAYER * LOOKS + LOOKS - 1)),
-                                     .control = "the same with lengths, with LayerNorm and without a norm",
+                                     .control = "the same names with lengths, with LayerNorm and without a norm",
                                      .verdict = look[1] > look[0] + 1e-3 ? DIVE_PASS : DIVE_FAIL,
                                      .why = "its loss did not rise" });
 }
 
 void dive_padding_claims(const dive *d, dive_claims *c)
 {
-    static const char *const same = "the same words, up to 90 % of padding", *const moved = "it moved";
+    static const char *const same = "the same words, up to 90 % of padding", *const moved = "it changed";
     plot_figure *const f = c->f;
     const size_t last = SHARES - 1;
     double off = 0;
     for (size_t k = 0; k < SHARES; k++)
         off = fmax(off, fabs(at_share(d, "mean", PLAIN, k) - (1 - value(d, "share", k) / 100) * at_share(d, "mean", MASKED, k)));
-    dive_claim_exact(c, off < 1e-5 && moves(d, "out", PLAIN, SHARES) > 0.5, "BatchNorm's statistics move with padding", taught,
-                     plot_figure_text(f, "mean of feature one %.3f to %.3f, one word %.2f to %.2f from 0 to %.0f %% of padding",
+    dive_claim_exact(c, off < 1e-5 && moves(d, "out", PLAIN, SHARES) > 0.5, "Padding changes BatchNorm's statistics", taught,
+                     plot_figure_text(f, "mean of feature one %.3f to %.3f, one word %.2f to %.2f, from 0 to %.0f %% of padding",
                                       at_share(d, "mean", PLAIN, 0), at_share(d, "mean", PLAIN, last), at_share(d, "out", PLAIN, 0),
                                       at_share(d, "out", PLAIN, last), value(d, "share", last)),
-                     "the mean is that of the words times their share", "the mean is not that of the words times their share");
+                     "the mean is that of the words, times their share", "the mean is not that of the words, times their share");
     const double out = moves(d, "out", MASKED, SHARES), alone = moves(d, "alone", MASKED, SHARES), layer = moves(d, "out", LAYER, SHARES);
-    dive_claim_exact(c, out == 0 && alone == 0, "Given lengths, BatchNorm does not see padding", taught,
-                     plot_figure_text(f, "with lengths one word moves by %g, in the running statistics by %g", out, alone), same, moved);
-    dive_claim_exact(c, layer == 0, "LayerNorm does not see padding", taught, plot_figure_text(f, "one word moves by %g", layer), same,
+    dive_claim_exact(c, out == 0 && alone == 0, "With lengths, padding does not change BatchNorm", taught,
+                     plot_figure_text(f, "with lengths one word changes by %g, with running statistics by %g", out, alone), same, moved);
+    dive_claim_exact(c, layer == 0, "Padding does not change LayerNorm", taught, plot_figure_text(f, "one word changes by %g", layer), same,
                      moved);
     claim_lesson(d, c), claim_trained(d, c);
 }

@@ -1,4 +1,4 @@
-/* examples/dive/probe.c - looking into models while they train. */
+/* examples/dive/probe.c - measuring inside models while they train. */
 #include "examples/dive/probe.h"
 #include "core/op.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* examples/dive/recurrence.c - a recurrence left to itself. */
+/* examples/dive/recurrence.c - a recurrence without input. */
 #include "examples/dive/recurrence.h"
 #include "core/op.h"
 #include "examples/dive/numbers.h"
@@ -8,12 +8,12 @@
 
 enum { LINEAR, RELU, TANH, FS, RADII = 5 };
 enum { H = 64, STATES = 16, POINTS = 64, PLAIN = 0, NORMED, RAW, KINDS };
-static const double LOST = 1e38; /* what left the floats counts as that */
+static const double LOST = 1e38; /* stands for values outside the range of float */
 static const char *const f_name[FS] = { "linear", "relu", "tanh" };
 static const double radius_at[RADII] = { 0.5, 0.9, 1, 1.1, 2 };
 static const char *const kind_name[KINDS] = { "none", "LN", "LN_raw" };
 
-/* How fast W's powers grow: the spectral radius, also where the largest eigenvalues are a pair. */
+/* The spectral radius of W, from the growth of its powers; this also works when the largest eigenvalues are a complex pair. */
 static double radius_of(const double *W)
 {
     enum { SETTLE = 500, STEPS = 4000 };
@@ -52,7 +52,7 @@ static void note(recurrence *r, size_t kind, size_t radius, size_t step, double 
         if (r->at[k] == step) r->course[kind][radius * r->n + k] = over > 0 && over < LOST ? over : (double)NAN;
 }
 
-/* From random states: step after step, on a tape that records nothing. */
+/* Run the recurrence from random states on a tape that does not record. */
 static void walk(gr_tape *t, recurrence *r, const gr_real *W, int f, bool norm, size_t radius)
 {
     gr_real state[STATES * H];
@@ -107,13 +107,13 @@ void dive_recurrence_measure(dive *d, double from, double to)
             walk(t, &r, scaled, f, false, k), walk(t, &r, scaled, f, true, k);
         }
         put(d, &r, f);
-        if (!dive_tick(d, from + (to - from) * (f + 1) / FS, "recurrence left to itself, %s", f_name[f])) break;
+        if (!dive_tick(d, from + (to - from) * (f + 1) / FS, "recurrence without input, %s", f_name[f])) break;
     }
     dive_put(d, GR_SHAPE(r.n), steps, "recurrence/steps");
     dive_tape_free(d, t);
 }
 
-/* ---- What is seen, and what holds ---- */
+/* ---- The figure and the claims ---- */
 
 static void draw_one(const dive *d, plot_figure *f, int fn)
 {
@@ -123,10 +123,10 @@ static void draw_one(const dive *d, plot_figure *f, int fn)
     const plot_record *const steps = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/steps");
     plot_panel *const p =
         plot_panel_new(f, &(plot_panel){ .title = title[fn],
-                                         .note = "left to itself",
+                                         .note = "without input",
                                          .x = { .label = "step", .log = true, .low = 1, .high = 784 },
                                          .aspect = 1.2,
-                                         .y = { .label = "size, over that at step 1", .log = true, .low = 1e-3, .high = 1e3 } });
+                                         .y = { .label = "size relative to step 1", .log = true, .low = 1e-3, .high = 1e3 } });
     for (size_t k = 0; k < 3 && steps; k++) {
         const plot_record *const r = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s", f_name[fn], kind[k]);
         for (size_t radius = 0; r && radius < RADII; radius++) {
@@ -145,7 +145,7 @@ void dive_recurrence_draw(const dive *d, plot_figure *f)
     for (int fn = 0; fn < FS; fn++) draw_one(d, f, fn);
 }
 
-/* The extremes of what enters f over all radii, or of one. */
+/* The extreme size of f's input over n radii from `first` on. */
 static double extreme(const dive *d, int f, const char *kind, const char *which, size_t first, size_t count)
 {
     const plot_record *const r = plot_runs_get(&d->runs, "hidden_dynamics", "recurrence/%s/%s/%s", f_name[f], kind, which);
@@ -167,17 +167,17 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
     const bool still = most < 1.05 && least > 0.95, grows = down < 0.1 && up > 10;
     dive_claim_add(
         c, &(dive_claim){
-               .statement = "The size of what enters a recurrent unit neither grows nor shrinks with LayerNorm, and does without",
+               .statement = "The input of a recurrent unit keeps its size with LayerNorm, and grows or shrinks without",
                .source = "Ba et al. 2016, section 3.1 (LN17)",
                .measured = plot_figure_text(c->f,
                                             "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the "
                                             "first with LN; W h before the norm %.2f to %.2f times",
                                             least, most, raw_least, raw_most),
-               .control = plot_figure_text(c->f, "without, linear: %s at 0.5, %s at 2; with tanh at 2 %.2f times",
-                                           down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0, below the floats",
-                                           up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up beyond the floats", tanh_up),
+               .control = plot_figure_text(c->f, "without LN, linear: %s at radius 0.5, %s at 2; tanh at 2: %.2f times",
+                                           down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0 in float",
+                                           up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up to infinity in float", tanh_up),
                .verdict = still && grows ? DIVE_PASS
                           : still        ? DIVE_DIFFERS
                                          : DIVE_FAIL,
-               .why = still ? "the plain recurrence keeps its size, too" : "it moves by more than 5 percent" });
+               .why = still ? "the recurrence without a norm keeps its size too" : "it changes by more than 5 percent" });
 }

@@ -1,4 +1,4 @@
-/* examples/dive/seeds.c - over seeds. */
+/* examples/dive/seeds.c - comparisons over seeds. */
 #include "examples/dive/seeds.h"
 #include "core/op.h"
 #include <math.h>

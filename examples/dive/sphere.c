@@ -1,9 +1,10 @@
-/* examples/dive/sphere.c - what LayerNorm does to the shape of activations: it takes each sample off the direction (1, .., 1), and to one
- * distance from it. Four units come to lie on a sphere in three dimensions, seen without any approximation; of 64, three principal axes are seen.
+/* examples/dive/sphere.c - the geometry of LayerNorm: it removes each sample's part along (1, .., 1), and gives the rest a fixed length. Four
+ * units then lie on a sphere in three dimensions, which can be drawn exactly; 64 units are drawn on three principal axes.
  *
- * Records: "steps"; "digit" [POINTS]; PLACE/before|after/x|y|z [frames, POINTS], PLACE/before|after/radius [frames, BINS]: percent of the
- * samples with |x - mean| / sqrt(H) about "PLACE/before|after/bins". Largest over all samples and frames: PLACE/mean and /var, the distance
- * of a row's mean from 0 and of its variance from var / (var + eps); /law, that of |y| from sqrt(H var / (var + eps)), relative; /projection. */
+ * Records: "steps"; "digit" [POINTS]; PLACE/before|after/x|y|z [frames, POINTS]; PLACE/before|after/radius [frames, BINS]: percent of the samples
+ * whose |x - mean| / sqrt(H) is in a bin of "PLACE/before|after/bins". The largest values over all samples and frames: PLACE/mean, |mean| of a
+ * row; PLACE/var, the distance of its variance from var / (var + eps); PLACE/law, the relative distance of |y| from
+ * sqrt(H var / (var + eps)); PLACE/projection, the distance from the projection of Brody et al. */
 #include "examples/dive/numbers.h"
 #include "examples/dive/probe.h"
 #include "examples/dive/seeds.h"
@@ -97,7 +98,7 @@ static void put_radii(dive *d, const sphere *s, size_t place, size_t side)
     dive_put(d, GR_SHAPE(2), ((double[]){ least, most }), "%s/%s/range", name, side_name[side]);
 }
 
-/* How far the rows of y are from what LayerNorm of x must be. */
+/* Measure how far the rows of y are from the exact LayerNorm of x. */
 static void put_law(dive *d, const sphere *s, size_t place)
 {
     const size_t H = units[place], rows = s->frames * s->samples;
@@ -112,7 +113,7 @@ static void put_law(dive *d, const sphere *s, size_t place)
         dive_helmert(y, H, helmert);
         for (size_t k = 0; k + 1 < H; k++) turned += helmert[k] * helmert[k];
         law = fmax(law, fabs(sqrt(turned) - sqrt((double)H * squeezed)) / sqrt((double)H));
-        for (size_t k = 0; k < H; k++) /* off the ones, then to length sqrt(H) but for eps: Brody et al. 2023 */
+        for (size_t k = 0; k < H; k++) /* remove the part along (1, .., 1), then scale to length sqrt(H), apart from eps: Brody et al. 2023 */
             projection = fmax(projection, fabs(y[k] - sqrt((double)H) * (x[k] - before.mean) / sqrt((double)H * (before.var + EPS))));
     }
     dive_put(d, GR_SHAPE(1), &mean, "%s/mean", place_name[place]), dive_put(d, GR_SHAPE(1), &var, "%s/var", place_name[place]);
@@ -120,7 +121,7 @@ static void put_law(dive *d, const sphere *s, size_t place)
     dive_put(d, GR_SHAPE(1), &projection, "%s/projection", place_name[place]);
 }
 
-/* The control: the same values of the last frame through BatchNorm, whose rows keep means and variances of their own. */
+/* The control: BatchNorm of the same values in the last frame, which does not fix mean and variance of the rows. */
 static void put_control(dive *d, const sphere *s, size_t place)
 {
     const size_t H = units[place], n = s->samples;
@@ -139,8 +140,8 @@ static void put_control(dive *d, const sphere *s, size_t place)
     dive_put(d, GR_SHAPE(3), ((double[]){ mean, low, high }), "%s/batch_norm", place_name[place]);
 }
 
-/* Where the points are: four units turned into the three dimensions without the ones; 64, each frame about its mean, along the principal axes
- * of the last one. */
+/* The coordinates of the points: four units in the three dimensions orthogonal to (1, .., 1); 64 units relative to the mean of their frame, along
+ * the principal axes of the last frame. */
 static void put_cloud(dive *d, const sphere *s, size_t place, size_t side)
 {
     const size_t H = units[place], frame = s->samples * H;
@@ -198,7 +199,7 @@ void dive_sphere_measure(dive *d)
     }
 }
 
-/* ---- What is seen ---- */
+/* ---- The figure ---- */
 
 static const plot_record *get(const dive *d, size_t place, size_t side, const char *what)
 {
@@ -210,7 +211,7 @@ static double value(const dive *d, size_t place, const char *what)
     return plot_runs_value(&d->runs, "sphere", "%s/%s", place_name[place], what);
 }
 
-/* How far out the points are: all of the last frame, and of the others all but one in 200. */
+/* A range that holds all points of the last frame, and all but one in 200 of the other frames. */
 static double reach_of(gr_tape *t, const plot_record *r)
 {
     double *const x = gr_save(t, r->n * sizeof *x), last = 0;
@@ -226,7 +227,7 @@ static void draw_cloud(const dive *d, plot_figure *f, size_t place, size_t side)
     const plot_record *at[AXES], *const digit = plot_runs_get(&d->runs, "sphere", "digit"), *const share = get(d, place, side, "share");
     int group[POINTS];
     double reach = 0;
-    const char *note = side == AFTER ? "on a sphere of radius 2: nothing is left out" : "without the mean over the four";
+    const char *note = side == AFTER ? "on a sphere of radius 2, drawn exactly" : "minus the mean over the four units";
     if (place == MANY && share)
         note = plot_figure_text(f, "three principal axes, %.0f %% of the variance",
                                 100 * (share->values[0] + share->values[1] + share->values[2]));
@@ -275,35 +276,36 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
 {
     const plot_record *const steps = plot_runs_get(&d->runs, "sphere", "steps"), *const before = get(d, FOUR, BEFORE, "range"),
                              *const after = get(d, FOUR, AFTER, "range");
-    f->title = "LayerNorm puts samples on a sphere";
+    f->title = "LayerNorm maps samples to a sphere";
     if (!steps || !before || !after) return;
     plot_figure_frames(f, "step", steps->values, steps->n);
     for (size_t place = 0; place < PLACES; place++) {
         for (size_t side = 0; side < SIDES; side++) draw_cloud(d, f, place, side);
         for (size_t side = 0; side < SIDES; side++) draw_radii(d, f, place, side);
     }
-    plot_figure_says(f, PLOT_SAY_QUESTION, "What does LayerNorm do to the shape of a layer's activations?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "How does LayerNorm change the geometry of a layer's activations?");
     plot_figure_says(
         f, PLOT_SAY_NUMBER,
-        "%.4f to %.4f times sqrt(H): the distance of every sample from its mean after the norm of four units (before: %.2g to %.3g)",
+        "With four units, the distance of a sample from its mean is %.4f to %.4f sqrt(H) after the norm, and %.2g to %.3g sqrt(H) before",
         after->values[0], after->values[1], before->values[0], before->values[1]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "%zu test images at some steps of one training; colour is the digit; the clouds turn. LayerNorm subtracts a sample's mean over "
-        "its units, which takes it off the direction (1, .., 1), and divides by its standard deviation, which brings it to the distance "
-        "sqrt(H var / (var + eps)) from there: a direction is all that is left. For four units that is a sphere of radius 2 = sqrt(4) in "
-        "three dimensions, which Helmert's basis turns to h1, h2, h3, lengths and angles kept; eps = 1e-5 shrinks samples of small "
-        "variance, here by %.2g at most. The logits are linear in what is drawn, so the digits must find places on it: %.1f %% of 1,000 "
-        "test images are right after %.0f steps. 64 units are seen along the three principal axes of the last frame, each frame about its "
-        "mean; after the norm they lie on a sphere of radius 8 in 63 dimensions, of which this is a shadow. Bars, over %.0f images: spread "
-        "before, one spike at 1 after. gamma is 1 and beta 0 here; gamma would make an ellipsoid of the sphere, and beta move it.",
+        "The clouds show %zu test images at some steps of one training. A colour is a digit, and the clouds can be turned. LayerNorm subtracts "
+        "the mean of a sample over its units, which removes its part along (1, .., 1), and divides by the standard deviation, which gives the "
+        "rest the length sqrt(H var / (var + eps)): only a direction remains. For four units this is a sphere of radius 2 = sqrt(4) in three "
+        "dimensions. Helmert's basis gives the coordinates h1, h2, h3, and keeps lengths and angles. eps = 1e-5 shortens samples of small "
+        "variance, here by at most %.2g. The logits are a linear function of these points, so that the digits must separate on the sphere: "
+        "%.1f %% of 1,000 test images are right after %.0f steps. 64 units are drawn along the three principal axes of the last frame, minus "
+        "the mean of each frame; after the norm they lie on a sphere of radius 8 in 63 dimensions, and the figure shows its projection. The "
+        "histograms, over %.0f images, are wide before the norm and a single bar at 1 after it. gamma is 1 and beta is 0; another gamma would "
+        "turn the sphere into an ellipsoid, and beta would shift it.",
         get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
         plot_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], plot_runs_value(&d->runs, "sphere", "samples"));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
                      d->preprocessing, spec.lr, (int)BATCH);
 }
 
-/* ---- What holds ---- */
+/* ---- Claims ---- */
 
 void dive_sphere_claims(const dive *d, dive_claims *c)
 {
@@ -313,20 +315,20 @@ void dive_sphere_claims(const dive *d, dive_claims *c)
     if (!batch || batch->n != 3 || !before || before->n != 2) return;
     const double mean = fmax(value(d, FOUR, "mean"), value(d, MANY, "mean")), var = fmax(value(d, FOUR, "var"), value(d, MANY, "var"));
     dive_claim_exact(
-        c, mean < 1e-5 && var < 1e-5, "LayerNorm keeps mean 0 and variance 1 for each sample (but for eps)",
+        c, mean < 1e-5 && var < 1e-5, "LayerNorm gives each sample mean 0 and variance 1, apart from eps",
         "often said; Ba et al. 2016, eq. 3-4",
         plot_figure_text(
-            f, "layers of 4 and 64 units through training: |mean| at most %.1e, variance off var / (var + eps) by at most %.1e", mean, var),
-        plot_figure_text(f, "the 64 units' values through BatchNorm: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
+            f, "layers of 4 and 64 units during training: |mean| at most %.1e; variance within %.1e of var / (var + eps)", mean, var),
+        plot_figure_text(f, "BatchNorm of the same 64 units: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
                          batch->values[0], batch->values[1], batch->values[2]),
         why);
     const double law = fmax(value(d, FOUR, "law"), value(d, MANY, "law"));
     dive_claim_exact(
-        c, law < 1e-5, "LayerNorm puts every sample on a sphere of radius sqrt(H)", "follows from the formula",
-        plot_figure_text(f, "distance off sqrt(H var / (var + eps)) by at most %.1e of sqrt(H), also after Helmert's turn", law),
+        c, law < 1e-5, "LayerNorm maps every sample to a sphere of radius sqrt(H)", "follows from the formula",
+        plot_figure_text(f, "the distance is within %.1e sqrt(H) of sqrt(H var / (var + eps)), also in Helmert's basis", law),
         plot_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
     const double projection = fmax(value(d, FOUR, "projection"), value(d, MANY, "projection"));
-    dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection off (1, .., 1), then scaling to sqrt(H)", "Brody et al. 2023 (CC6)",
-                     plot_figure_text(f, "off by at most %.1e in any unit of any sample", projection), "eps in the length: H (var + eps)",
+    dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection orthogonal to (1, .., 1), then a scale to length sqrt(H)", "Brody et al. 2023 (CC6)",
+                     plot_figure_text(f, "largest error of a unit %.1e", projection), "eps in the length: H (var + eps)",
                      why);
 }
