@@ -230,7 +230,7 @@ static void claim_five(const dive *d, dive_claims *c)
                                      .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
                                      .why = plot_figure_text(c->f, "%s",
                                                              ratio > 1 ? "larger, but less than 5 times"
-                                                                       : "this shallow network with He's weights trains at the same rates without a norm"),
+                                                                       : "this network is shallow and has He's weights: rates as large train it without a norm"),
                                      .verdict = ratio >= 5  ? DIVE_PASS
                                                 : ratio > 1 ? DIVE_DIFFERS
                                                             : DIVE_FAIL });
@@ -245,7 +245,7 @@ static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *s
                                      .measured = plot_figure_text(c->f, "trains with weights of %s times He's; without a norm %s",
                                                                   span_text(c->f, &x, arm), span_text(c->f, &x, 0)),
                                      .control = "no norm, with the same steps, batches and learning rate",
-                                     .why = "without a norm the same scales train: Adam's steps do not depend on the gradient's size",
+                                     .why = "the range of scales is not wider than without a norm: Adam's steps do not depend on the size of the gradient",
                                      .verdict = more(width(&x, arm), width(&x, 0)) });
 }
 

@@ -20,8 +20,8 @@ typedef struct {
 
 norms_row norms_hand(const norms_given *a);
 
-/* Print the formula from x to y; from dy to dx, dgamma and dbeta. Both reset the tape first. seed draws the directions of the finite
- * differences, which are skipped for vectors that are too large or nearly constant. */
+/* Print the formula from x to y; from dy to dx, dgamma and dbeta. Both reset the tape first. seed is the seed of the finite differences, which
+ * are skipped for vectors that are too large or nearly constant. */
 void norms_hand_forward(norms_paper *p, const norms_given *a);
 void norms_hand_backward(norms_paper *p, const norms_given *a, uint64_t seed);
 
