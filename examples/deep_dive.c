@@ -278,8 +278,8 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
                               sizeof(gr_real) == sizeof(float) ? "float" : "double", KIT_BLAS) },
         { "Machine", plot_say(t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t)) },
         { "Seconds", plot_say(t, "%.1f in all: %s", sum, times) },
-        { "Numbers",
-          "runs.jsonl, beside this page, has every number behind the figures; the folder figures has each figure for Plotly and as a drawing" },
+        { "Numbers", "runs.jsonl, beside this page, has every number behind the figures; the folder figures has each figure for Plotly and "
+                     "as a drawing" },
     };
     const plot_page page = {
         .title = "What normalization does",

@@ -25,7 +25,8 @@ static const kit_flag flag[] = {
     { "eps", KIT_NUMBER, &eps, "X", "epsilon of the norms", 0, 1 },
     KIT_FLAGS_RUN(o, "no effect: the program always exits with 1 if a cell disagrees with theory"),
 };
-static const kit_flags flags = { "invariance", "which changes of weights and inputs a normalized layer ignores", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "invariance", "which changes of weights and inputs a normalized layer ignores", flag,
+                                 sizeof flag / sizeof *flag };
 
 /* Measure, print and log one cell. Returns whether it agrees with theory. */
 static bool test_cell(kit_run *r, const norms_invariance *v, size_t c)
@@ -47,7 +48,8 @@ static bool test_half(kit_run *r, const norms_invariance *v)
     const double off = norms_invariance_half(r->tape, v);
     const bool ok = norms_invariance_half_ok(off);
     if (!r->o->quiet || !ok)
-        printf("%-12s  twice the weights give half the gradient: error %.2g  %s\n", norms_method_name[v->method], off, ok ? "PASS" : "FAIL");
+        printf("%-12s  twice the weights give half the gradient: error %.2g  %s\n", norms_method_name[v->method], off,
+               ok ? "PASS" : "FAIL");
     return ok;
 }
 

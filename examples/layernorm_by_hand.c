@@ -155,7 +155,8 @@ static void part_batch(norms_paper *p)
             norms_paper_line(p, "another second row", other[k], 3, 0, NULL),
                 norms_paper_line(p, "its xhat", s.xhat, 3, 0, z ? z->data + 3 : NULL);
     }
-    norms_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data), "the first row has the same bits beside another second row");
+    norms_paper_holds(p, y && z && !memcmp(y->data, z->data, 3 * sizeof *y->data),
+                      "the first row has the same bits beside another second row");
     norms_paper_holds(p, y && alone && !memcmp(y->data, alone->data, 3 * sizeof *y->data), "the first row has the same bits alone");
 }
 

@@ -64,9 +64,10 @@ static void times(kit_run *r)
 {
     const size_t rounds = o.rounds ? o.rounds : o.full ? 25 : 7, n = o.full ? SIZES : QUICK_SIZES;
     if (!common.quiet)
-        printf("\nTime: the median of %zu rounds, and the median of the ratios to the fused operator in the same round. GB/s counts reading\n"
-               "x and writing y in forward; reading x, dy and dx and writing dx in backward, which adds to dx.\n",
-               rounds);
+        printf(
+            "\nTime: the median of %zu rounds, and the median of the ratios to the fused operator in the same round. GB/s counts reading\n"
+            "x and writing y in forward; reading x, dy and dx and writing dx in backward, which adds to dx.\n",
+            rounds);
     if (o.rows || o.cols) time_size(r, o.rows ? o.rows : 512, o.cols ? o.cols : 512, rounds);
     else
         for (size_t k = 0; k < n && !kit_interrupted(); k++) {
@@ -164,8 +165,8 @@ static void conventions(kit_run *r)
     static const double sds[] = { 1, 1e-2, 1e-3 };
     static const char *const name[] = { "N - 1, inside", "N, outside", "N - 1, outside" };
     if (!common.quiet)
-        printf("\nConventions: the largest change of y in 256 rows, compared with N and eps inside the root; eps 1e-5.\n\n%-10s%8s", "deviation",
-               "N");
+        printf("\nConventions: the largest change of y in 256 rows, compared with N and eps inside the root; eps 1e-5.\n\n%-10s%8s",
+               "deviation", "N");
     for (int k = 0; k < 3 && !common.quiet; k++) printf(" %15s", name[k]);
     for (int d = 0; d < 3; d++)
         for (int n = 0; n < 4 && !gr_failed(r->tape); n++) {

@@ -32,7 +32,8 @@ static const kit_flag flag[] = {
     { "small-epochs", KIT_NUMBER, &own.small_epochs, "X", "epochs of the run with the small batch", 1e-6, 1e6 },
     KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm on the logits is behind at 128, and both BatchNorm arms at 4"),
 };
-static const kit_flags flags = { "mlp_norms", "an MLP on digits without a norm, with BatchNorm and with LayerNorm", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "mlp_norms", "an MLP on digits without a norm, with BatchNorm and with LayerNorm", flag,
+                                 sizeof flag / sizeof *flag };
 
 enum { NONE, BATCH_ALL, BATCH_HIDDEN, LAYER_HIDDEN, ARMS };
 static const struct {

@@ -196,10 +196,10 @@ static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
                       { "poisoned", p[k][POISONED] }, { "masked", p[k][MASKED] }, { "layer", p[k][LAYER] });
     }
     const double poisoned = variance_kept(&a->arm[POISONED], c), masked = variance_kept(&a->arm[MASKED], c);
-    printf("\nThe running variance of the embeddings, divided by the variance of the real characters: %s %.2f, %s %.2f\n", a->arm[POISONED].name, poisoned,
-           a->arm[MASKED].name, masked);
-    kit_run_need(r, poisoned < 0.8 && masked > 0.9 && masked < 1.1, "the running variances are %.2f and %.2f times the real characters' variance",
-                 poisoned, masked);
+    printf("\nThe running variance of the embeddings, divided by the variance of the real characters: %s %.2f, %s %.2f\n",
+           a->arm[POISONED].name, poisoned, a->arm[MASKED].name, masked);
+    kit_run_need(r, poisoned < 0.8 && masked > 0.9 && masked < 1.1,
+                 "the running variances are %.2f and %.2f times the real characters' variance", poisoned, masked);
     kit_run_need(r, kit_fingerprint(a->arm[POISONED].net) == before, "the forward in training mode changed the running statistics");
     for (size_t k = 1; k < ROWS; k++) {
         kit_run_need(r, p[k][NONE] == p[0][NONE] && p[k][LAYER] == p[0][LAYER], "\"%s\" changes an arm without batch statistics",

@@ -205,7 +205,8 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
     }
     const net cnn = net_of(d, CNN);
     plot_figure_says(f, PLOT_SAY_QUESTION, "Which norm depends on the batch size, and what does it lose when the batch is small?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "Test error of the CNN at batch 2: %.1f %% with BatchNorm, %.1f %% with LayerNorm, %.1f %% with GroupNorm",
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "Test error of the CNN at batch 2: %.1f %% with BatchNorm, %.1f %% with LayerNorm, %.1f %% with GroupNorm",
                      mean_at(get(d, &cnn, 1, "error"), B2), mean_at(get(d, &cnn, 2, "error"), B2), mean_at(get(d, &cnn, 3, "error"), B2));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
@@ -305,12 +306,12 @@ static void claim_small(const dive *d, dive_claims *c)
         dive_together(better, 3), "after a convolution BatchNorm has many values even from two images; in a hidden layer it has two");
     const dive_pair one = compare(d, c, CONVS, 2, 1, "error", B1);
     add(c,
-        (dive_claim){
-            .statement = "LayerNorm is better than BatchNorm online, at batch 1",
-            .source = "often said; Ba et al. 2016",
-            .measured = plot_figure_text(f, "BatchNorm is impossible in hidden layers; with norms only after convolutions, %s 1, LN against BN: %s",
-                                         errors, pair_text(f, "CNN", &one)),
-            .control = "the same placement, samples and learning rate" },
+        (dive_claim){ .statement = "LayerNorm is better than BatchNorm online, at batch 1",
+                      .source = "often said; Ba et al. 2016",
+                      .measured = plot_figure_text(
+                          f, "BatchNorm is impossible in hidden layers; with norms only after convolutions, %s 1, LN against BN: %s",
+                          errors, pair_text(f, "CNN", &one)),
+                      .control = "the same placement, samples and learning rate" },
         dive_is_below(&one) == DIVE_PASS ? DIVE_PASS : DIVE_DIFFERS,
         "in a hidden layer BatchNorm is impossible at batch 1; after a convolution it is an instance norm, which works here");
 }
@@ -339,10 +340,11 @@ static void claim_penalty(const dive *d, dive_claims *c)
     const double loss_bn = mean_at(bn, B2) - mean_at(bn, B32), loss_gn = mean_at(gn, B2) - mean_at(gn, B32);
     const bool holds = loss_bn > 0 && loss_bn >= 3 * loss_gn;
     add(c,
-        (dive_claim){ .statement = "A batch of 2 costs BatchNorm at least three times as much as GroupNorm",
-                      .source = "Wu, He 2018: 10.6 points on ImageNet (CC4; the bound of three times is ours)",
-                      .measured = plot_figure_text(c->f, "test error at batch 2 minus that at batch 32: BN %+.2f, GN %+.2f points", loss_bn, loss_gn),
-                      .control = "GroupNorm in the same CNN with the same samples" },
+        (dive_claim){
+            .statement = "A batch of 2 costs BatchNorm at least three times as much as GroupNorm",
+            .source = "Wu, He 2018: 10.6 points on ImageNet (CC4; the bound of three times is ours)",
+            .measured = plot_figure_text(c->f, "test error at batch 2 minus that at batch 32: BN %+.2f, GN %+.2f points", loss_bn, loss_gn),
+            .control = "GroupNorm in the same CNN with the same samples" },
         holds               ? DIVE_PASS
         : loss_bn > loss_gn ? DIVE_DIFFERS
                             : DIVE_FAIL,
@@ -357,19 +359,21 @@ static void claim_figure_six(const dive *d, dive_claims *c)
     const dive_pair small[] = { compare(d, c, MLP, 2, 3, "area", B4), compare(d, c, MLP, 2, 1, "area", B4) };
     const dive_verdict v[] = { dive_is_below(&small[0]), dive_is_below(&small[1]) };
     add(c,
-        (dive_claim){
-            .statement = "MLP at batch 128: LayerNorm (hidden layers) trains faster than BatchNorm (all layers)",
-            .source = "Ba et al. 2016, figure 6 left (LN7)",
-            .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s", pair_text(f, "BN on the logits too", &large)),
-            .control = plot_figure_text(f, "the same placement, which the paper lacks: %s", pair_text(f, "BN in hidden layers", &control)) },
+        (dive_claim){ .statement = "MLP at batch 128: LayerNorm (hidden layers) trains faster than BatchNorm (all layers)",
+                      .source = "Ba et al. 2016, figure 6 left (LN7)",
+                      .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s",
+                                                   pair_text(f, "BN on the logits too", &large)),
+                      .control = plot_figure_text(f, "the same placement, which the paper lacks: %s",
+                                                  pair_text(f, "BN in hidden layers", &control)) },
         dive_is_below(&large),
         plot_figure_text(f, "the order depends on the data, the learning rate (here %.1e) and the number of steps (here %zu)", lr_of(128),
                          samples_of(d) / 128));
     add(c,
         (dive_claim){ .statement = "MLP at batch 4: BatchNorm degrades, LayerNorm does not",
                       .source = "Ba et al. 2016, figure 6 right (LN8; there with the unbiased variance)",
-                      .measured = plot_figure_text(f, "training loss over all steps, LN against BN: %s; %s",
-                                                   pair_text(f, "BN on the logits too", &small[0]), pair_text(f, "BN in hidden layers", &small[1])),
+                      .measured =
+                          plot_figure_text(f, "training loss over all steps, LN against BN: %s; %s",
+                                           pair_text(f, "BN on the logits too", &small[0]), pair_text(f, "BN in hidden layers", &small[1])),
                       .control = plot_figure_text(f, "batch 128: %.2f against %.2f and %.2f", large.a, large.b, control.b) },
         dive_together(v, 2), "not in all seeds");
 }

@@ -83,11 +83,9 @@ void dive_claims_draw(const dive *d, plot_figure *f)
     f->title = "Claims about normalization, and which of them hold here", f->columns = 1;
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Claims", .note = "FAIL and DIFFERS are results too" });
     plot_table_set(p, &(plot_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 4 });
-    plot_figure_says(
-        f, PLOT_SAY_QUESTION,
-        "Which statements of papers and of common opinion hold for these networks and data?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not hold, %zu hold only in part", count[DIVE_PASS], c.n, count[DIVE_FAIL],
-                     count[DIVE_DIFFERS]);
+    plot_figure_says(f, PLOT_SAY_QUESTION, "Which statements of papers and of common opinion hold for these networks and data?");
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not hold, %zu hold only in part", count[DIVE_PASS], c.n,
+                     count[DIVE_FAIL], count[DIVE_DIFFERS]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "%zu statements are mathematical and must hold on every machine, apart from rounding. The others are about training, and were "

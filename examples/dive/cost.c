@@ -143,7 +143,8 @@ void dive_cost_draw(const dive *d, plot_figure *f)
     const char *const lost = isfinite(one) ? plot_figure_text(f, "%.2g", one) : "NaN, because the variance comes out negative,";
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Mean time over sizes, as a multiple of the fused operator's, forward and backward: one-pass %.2f and %.2f, two-pass %.2f and %.2f, "
+        "Mean time over sizes, as a multiple of the fused operator's, forward and backward: one-pass %.2f and %.2f, two-pass %.2f and "
+        "%.2f, "
         "Welford %.2f and %.2f, residual %.2f and %.2f; RMSNorm, which does not subtract the mean, %.2f and %.2f. All ways except composed "
         "use kernels, chunks, threads and instruction set like the library's, so that only the statistics differ. The errors are those of "
         "64 x 512 values of deviation 1 with epsilon 1e-5, compared with a higher precision. At a mean of 10,000 deviations the error of y "
@@ -165,15 +166,16 @@ static void claim_rms(const dive *d, dive_claims *c)
         const double saved = 100 * (1 - sum[1] / sum[0]);
         least = fmin(least, saved), most = fmax(most, saved);
     }
-    dive_claim_add(c, &(dive_claim){ .statement = "RMSNorm takes 7 to 64 % less time than LayerNorm",
-                                     .source = "Zhang, Sennrich 2019, abstract: for whole models (RM4)",
-                                     .measured = plot_figure_text(c->f, "forward and backward together take %.0f to %.0f %% less time over %zu size%s",
-                                                                  least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
-                                     .control = "the fused LayerNorm in the same rounds",
-                                     .verdict = least >= 7 ? DIVE_PASS
-                                                : most > 0 ? DIVE_DIFFERS
-                                                           : DIVE_FAIL,
-                                     .why = "it saves less than 7 % at some size: where memory is the limit, both read the same values" });
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "RMSNorm takes 7 to 64 % less time than LayerNorm",
+                          .source = "Zhang, Sennrich 2019, abstract: for whole models (RM4)",
+                          .measured = plot_figure_text(c->f, "forward and backward together take %.0f to %.0f %% less time over %zu size%s",
+                                                       least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
+                          .control = "the fused LayerNorm in the same rounds",
+                          .verdict = least >= 7 ? DIVE_PASS
+                                     : most > 0 ? DIVE_DIFFERS
+                                                : DIVE_FAIL,
+                          .why = "it saves less than 7 % at some size: where memory is the limit, both read the same values" });
 }
 
 void dive_cost_claims(const dive *d, dive_claims *c)
@@ -188,12 +190,13 @@ void dive_cost_claims(const dive *d, dive_claims *c)
                                       isfinite(one) ? plot_figure_text(c->f, "%.2g", one) : "the variance is negative"),
                      "more than 64 roundings");
     const double forward = mean_ratio(d, NORMS_WAY_COMPOSED, 0), backward = mean_ratio(d, NORMS_WAY_COMPOSED, 1);
-    dive_claim_add(c, &(dive_claim){ .statement = "A fused LayerNorm is faster than one composed of plain operators",
-                                     .source = "often said",
-                                     .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f times backward, mean over %zu size%s",
-                                                                  forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
-                                     .control = "the composed LayerNorm on the same threads",
-                                     .why = "the composed LayerNorm was not slower on this machine",
-                                     .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "A fused LayerNorm is faster than one composed of plain operators",
+                          .source = "often said",
+                          .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f times backward, mean over %zu size%s",
+                                                       forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
+                          .control = "the composed LayerNorm on the same threads",
+                          .why = "the composed LayerNorm was not slower on this machine",
+                          .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });
     claim_rms(d, c);
 }

@@ -257,15 +257,17 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     draw_map(d, f, 2, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) }),
         draw_map(d, f, 1, (range){ fmin(ln.low, bn.low), fmax(ln.high, bn.high) });
     draw_slope(d, f), draw_shapes(d, f);
-    plot_figure_says(f, PLOT_SAY_NUMBER,
-                     "Between gamma 0.1, 0.5 and 1 the mean training loss differs by up to %.2f nats with BatchNorm and %.2f nats with LayerNorm",
-                     bn0.high - bn0.low, ln0.high - ln0.low);
+    plot_figure_says(
+        f, PLOT_SAY_NUMBER,
+        "Between gamma 0.1, 0.5 and 1 the mean training loss differs by up to %.2f nats with BatchNorm and %.2f nats with LayerNorm",
+        bn0.high - bn0.low, ln0.high - ln0.low);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "An LSTM reads digits row by row. Its norms start with four gammas and three betas; beta is added to the bias of its gates and to "
         "beta of the cell's norm. The mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; in "
         "the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs of "
-        "deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP with He's "
+        "deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP with "
+        "He's "
         "weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is below 0.07.",
         steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
     plot_figure_says(
@@ -294,16 +296,17 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     const range all = range_of(d, 2, GAMMAS, 0, BETAS - 1), other = range_of(d, 1, GAMMAS, 0, BETAS - 1);
     const double usual = whole(d, 2, 2, 1);
     const bool robust = all.high <= 1.1 * usual, less_bad = all.high < other.high;
-    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
-                                     .source = "often said",
-                                     .measured = plot_figure_text(
-                                         c->f,
-                                         "mean training loss %.3f with gamma 1 and beta 0; %.3f to %.3f over gamma 0.1 to 2 and beta -1 to 1 "
-                                         "(BN %.3f to %.3f)",
-                                         usual, all.low, all.high, other.low, other.high),
-                                     .control = "the worst must be within 10 % of gamma 1 and beta 0",
-                                     .verdict = robust     ? DIVE_PASS
-                                                : less_bad ? DIVE_DIFFERS
-                                                           : DIVE_FAIL,
-                                     .why = "initial values far from 1 and 0 learn less in this number of steps" });
+    dive_claim_add(c,
+                   &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
+                                  .source = "often said",
+                                  .measured = plot_figure_text(
+                                      c->f,
+                                      "mean training loss %.3f with gamma 1 and beta 0; %.3f to %.3f over gamma 0.1 to 2 and beta -1 to 1 "
+                                      "(BN %.3f to %.3f)",
+                                      usual, all.low, all.high, other.low, other.high),
+                                  .control = "the worst must be within 10 % of gamma 1 and beta 0",
+                                  .verdict = robust     ? DIVE_PASS
+                                             : less_bad ? DIVE_DIFFERS
+                                                        : DIVE_FAIL,
+                                  .why = "initial values far from 1 and 0 learn less in this number of steps" });
 }

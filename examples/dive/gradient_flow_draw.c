@@ -71,8 +71,7 @@ static const struct {
     const char *what, *title, *note, *x, *y;
 } moving[MOVING] = {
     { FLOW_MLP, "grad", "MLP of 20 layers, He's weights", NULL, "layer, from the input", "|dL/d(W x + b)|" },
-    { FLOW_SMALL, "grad", "The same, weights too small", "0.41 times He's: PyTorch's default", "layer, from the input",
-      "|dL/d(W x + b)|" },
+    { FLOW_SMALL, "grad", "The same, weights too small", "0.41 times He's: PyTorch's default", "layer, from the input", "|dL/d(W x + b)|" },
     { FLOW_PRE, "grad", "Transformer of 12 blocks, pre-norm", NULL, "block, from the input", "|dL/dW2|" },
     { FLOW_POST, "grad", "The same, post-norm", "none: see pre-norm", "block, from the input", "|dL/dW2|" },
     { FLOW_ROWS, "dh", "LSTM over 28 rows: hidden state", NULL, "row", "|dL/dh_t|" },
@@ -147,10 +146,11 @@ static void draw_start(const dive *d, plot_figure *f)
 {
     const plot_runs *const r = &d->runs;
     const char *const figure = f->name;
-    plot_panel *p = plot_panel_new(f, &(plot_panel){ .title = "Before training: 30 layers",
-                                                     .x = { "layer, from the input" },
-                                                     .y = { "|dL/d(W x + b)|", .log = true },
-                                                     .note = plot_figure_text(f, "BN: squared norm times %.2f per layer", growth(d, 1, 1)) });
+    plot_panel *p =
+        plot_panel_new(f, &(plot_panel){ .title = "Before training: 30 layers",
+                                         .x = { "layer, from the input" },
+                                         .y = { "|dL/d(W x + b)|", .log = true },
+                                         .note = plot_figure_text(f, "BN: squared norm times %.2f per layer", growth(d, 1, 1)) });
     for (size_t i = 0; i < DIVE_ARMS; i++)
         add_row(p, plot_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
                 (plot_ink)(PLOT_INK_NONE + i));
@@ -187,8 +187,7 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
     const plot_record *const frames = plot_runs_get(&d->runs, f->name, "frames");
     f->title = "Gradient flow over layers and time";
     if (frames) plot_figure_frames(f, "step", frames->values, frames->n);
-    plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "The loss is at the last layer and time step: how much of its gradient reaches the first?");
+    plot_figure_says(f, PLOT_SAY_QUESTION, "The loss is at the last layer and time step: how much of its gradient reaches the first?");
     draw_moving(d, f), draw_start(d, f), draw_table(d, f);
     double first[DIVE_ARMS], last[DIVE_ARMS], small[DIVE_ARMS], depth[DIVE_ARMS];
     for (size_t i = 0; i < DIVE_ARMS; i++) {
@@ -199,7 +198,8 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
     }
     plot_figure_says(f, PLOT_SAY_NUMBER,
                      "Before training, over 196 time steps back, the gradient changes by a factor of 10^%.1f without a norm, 10^%.1f with "
-                     "BatchNorm and 10^%.1f with LayerNorm", first[0], first[1], first[2]);
+                     "BatchNorm and 10^%.1f with LayerNorm",
+                     first[0], first[1], first[2]);
     const flow cold = flow_of(d, f->t, FLOW_POST, "LN", "grad"), warm = flow_of(d, f->t, FLOW_POST, FLOW_WARM, "grad");
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
@@ -209,7 +209,8 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "without a norm: over 20 layers it has %+.1f decades, with BatchNorm %+.1f, with LayerNorm %+.1f; with weights that are too small "
         "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other panels are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
-        "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the first "
+        "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
+        "first "
         "row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
         tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), flow_warm_steps(d), growth(d, 1, 1), growth(d, 1, 2), FLOW_BLANK,
@@ -277,17 +278,18 @@ static void claim_start(const dive *d, dive_claims *c)
     const double a = dive_exponent(depths->values, pre->values, depths->n), b = dive_exponent(depths->values, post->values, depths->n);
     const bool falls = fabs(a + 0.5) <= 0.1, stays = fabs(b) <= 0.12;
     dive_claim_add(
-        c, &(dive_claim){
-               .statement =
-                   "Also in a Transformer on characters, before training, the last block's gradient falls as 1 / sqrt(blocks) with pre-norm "
-                   "and is constant with post-norm",
-               .source = "Xiong et al. 2020, theorem 1 (PL5)",
-               .measured = plot_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks of size %zu", a, b, depths->values[0],
-                                            depths->values[depths->n - 1], flow_start_size(d)),
-               .control = "-0.5 within 0.1, 0 within 0.12",
-               .verdict = dive_both(falls, stays),
-               .why = "it holds in the theorem's own setting (see below); this network has positions, causal attention with unequal weights, "
-                      "and GELU" });
+        c,
+        &(dive_claim){
+            .statement =
+                "Also in a Transformer on characters, before training, the last block's gradient falls as 1 / sqrt(blocks) with pre-norm "
+                "and is constant with post-norm",
+            .source = "Xiong et al. 2020, theorem 1 (PL5)",
+            .measured = plot_figure_text(c->f, "exponents %.2f and %+.2f over %g to %g blocks of size %zu", a, b, depths->values[0],
+                                         depths->values[depths->n - 1], flow_start_size(d)),
+            .control = "-0.5 within 0.1, 0 within 0.12",
+            .verdict = dive_both(falls, stays),
+            .why = "it holds in the theorem's own setting (see below); this network has positions, causal attention with unequal weights, "
+                   "and GELU" });
 }
 
 static void claim_blocks(const dive *d, dive_claims *c)
@@ -301,8 +303,9 @@ static void claim_blocks(const dive *d, dive_claims *c)
         c, &(dive_claim){
                .statement = "Before training gradients grow from the first block to the last in post-norm, and are level in pre-norm",
                .source = "Xiong et al. 2020, figure 3 (PL6)",
-               .measured = plot_figure_text(c->f, "gradient of the last over the first of %zu blocks of size %zu: %.2f post-norm, %.2f pre-norm", n,
-                                            flow_start_size(d), post, pre),
+               .measured =
+                   plot_figure_text(c->f, "gradient of the last over the first of %zu blocks of size %zu: %.2f post-norm, %.2f pre-norm", n,
+                                    flow_start_size(d), post, pre),
                .control = "2 or more; 1 within a factor of 1.5",
                .verdict = dive_both(grows, flat),
                .why = plot_figure_text(c->f,
@@ -339,8 +342,9 @@ static void claim_gains(const dive *d, dive_claims *c)
             .statement =
                 "Recurrent BatchNorm: blank first rows have no variance and make the gradient explode; a noisy initial state prevents it",
             .source = "Cooijmans et al. 2016, section 3 (RB7)",
-            .measured = plot_figure_text(c->f, "over %d blank rows the gradient grows %.2g times with an initial state of zeros, %.2g times with noise of 0.1",
-                                         FLOW_BLANK, zeros, noise),
+            .measured = plot_figure_text(
+                c->f, "over %d blank rows the gradient grows %.2g times with an initial state of zeros, %.2g times with noise of 0.1",
+                FLOW_BLANK, zeros, noise),
             .control = "100 or more; 2 or less",
             .verdict = dive_both(bursts, calm),
             .why = bursts ? "noise prevents most of it" : "it does not explode here" });
@@ -386,6 +390,7 @@ void dive_gradient_flow_claims(const dive *d, dive_claims *c)
     static const size_t layers[] = { 0, 1, 2 }, times[] = { 4, 6 };
     claim_even(d, c, layers, 3, "With LayerNorm the gradient is more even over the layers",
                "where the initial weights already keep the gradient level, a norm cannot improve it");
-    claim_even(d, c, times, 2, "With LayerNorm the gradient is more even over time", "the LSTM without a norm also learns to keep its gradient");
+    claim_even(d, c, times, 2, "With LayerNorm the gradient is more even over time",
+               "the LSTM without a norm also learns to keep its gradient");
     claim_start(d, c), claim_blocks(d, c), claim_gains(d, c), claim_trained(d, c);
 }

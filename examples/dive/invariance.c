@@ -71,20 +71,16 @@ static void add_dots(const dive *d, plot_panel *p, size_t m, int which, double b
 static void add_table(const dive *d, plot_figure *f)
 {
     enum { COLUMNS = 7 };
-    static const char *const head[COLUMNS] = {
-        "Norm", "Change", "Theory", "Change of output", "Change of gradient", "Along", "Verdict"
-    };
+    static const char *const head[COLUMNS] = { "Norm", "Change", "Theory", "Change of output", "Change of gradient", "Along", "Verdict" };
     const char *text[NORMS_METHODS * NORMS_CHANGES][COLUMNS];
     for (size_t i = 0; i < NORMS_METHODS * NORMS_CHANGES; i++) {
         const size_t m = i / NORMS_CHANGES, c = i % NORMS_CHANGES;
         const norms_moved v = at(d, m, c);
-        text[i][0] = norms_method_name[m], text[i][1] = norms_change_name[c],
-        text[i][2] = norms_invariant(m, c) ? "invariant" : "changes";
+        text[i][0] = norms_method_name[m], text[i][1] = norms_change_name[c], text[i][2] = norms_invariant(m, c) ? "invariant" : "changes";
         text[i][3] = plot_figure_text(f, "%.2g", v.output), text[i][4] = plot_figure_text(f, "%.2g", v.gradient);
         text[i][5] = plot_figure_text(f, "%.2g", v.along), text[i][6] = norms_invariance_ok(m, c, &v) ? "PASS" : "FAIL";
     }
-    plot_panel *const p =
-        plot_panel_new(f, &(plot_panel){ .title = "All 24 cells", .note = "along: cosine between gradient and change" });
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "All 24 cells", .note = "along: cosine between gradient and change" });
     plot_table_set(
         p,
         &(plot_table){ .rows = NORMS_METHODS * NORMS_CHANGES, .columns = COLUMNS, .head = head, .text = text[0], .verdict = COLUMNS - 1 });
@@ -118,11 +114,16 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "The layer is y = norm(X W^T) with %d cases of %d normal values (mean 0.5), %d units, weights of mean 0.1, epsilon 0, and no gamma "
-        "and beta. A scale multiplies W, one unit's weights, X or one case by 3.7; a shift adds the same vector to each row of W or X. Dots "
-        "at the bottom are rounding, dots at the top are real changes, and there should be none between them. LayerNorm is invariant to the "
-        "scale of a case and to a common shift of all units; BatchNorm is invariant to the scale of one unit and to a shift of the data. The "
-        "gradient is that of X where W was changed, and that of W where X was. Where y is invariant to a change of the weights, the gradient "
-        "is orthogonal to that change, so that steps only lengthen the weights. Twice the weights give half the gradient, with an error of at most "
+        "and beta. A scale multiplies W, one unit's weights, X or one case by 3.7; a shift adds the same vector to each row of W or X. "
+        "Dots "
+        "at the bottom are rounding, dots at the top are real changes, and there should be none between them. LayerNorm is invariant to "
+        "the "
+        "scale of a case and to a common shift of all units; BatchNorm is invariant to the scale of one unit and to a shift of the data. "
+        "The "
+        "gradient is that of X where W was changed, and that of W where X was. Where y is invariant to a change of the weights, the "
+        "gradient "
+        "is orthogonal to that change, so that steps only lengthen the weights. Twice the weights give half the gradient, with an error of "
+        "at most "
         "%.1g.",
         NORMS_CASES, NORMS_INPUTS, NORMS_UNITS, half(d));
 }
@@ -130,19 +131,21 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
 void dive_invariance_claims(const dive *d, dive_claims *c)
 {
     static const char *const statement[NORMS_METHODS] = {
-        "BatchNorm is invariant to the scale of all weights or of one unit's, and to scale and shift of the data; not to the scale of one case",
+        "BatchNorm is invariant to the scale of all weights or of one unit's, and to scale and shift of the data; not to the scale of one "
+        "case",
         "Weight norm is invariant to the scale of all weights or of one unit's; not to the scale of the data, unlike the paper's text says",
-        "LayerNorm is invariant to scale and shift of all weights, and to the scale of the data or of one case; not to the scale of one unit",
+        "LayerNorm is invariant to scale and shift of all weights, and to the scale of the data or of one case; not to the scale of one "
+        "unit",
         "RMSNorm is invariant to the scale of all weights, of the data or of one case; not to shifts",
     };
     for (size_t m = 0; m < NORMS_METHODS; m++) {
         double largest = 0, least = HUGE_VAL;
         const size_t good = count(d, m, &largest, &least);
-        dive_claim_exact(c, good == NORMS_CHANGES, statement[m],
-                         m == 3 ? "Zhang, Sennrich 2019, table 1 (RM1)" : "Ba et al. 2016, table 1 (LN1, LN2)",
-                         plot_figure_text(c->f, "%zu of %d cells agree; invariant values change by at most %.1g, the others by at least %.2g", good, NORMS_CHANGES,
-                                          largest, least),
-                         "the other cells of the norm, which must change by 0.1", "a cell disagrees with theory: see the figure invariance");
+        dive_claim_exact(
+            c, good == NORMS_CHANGES, statement[m], m == 3 ? "Zhang, Sennrich 2019, table 1 (RM1)" : "Ba et al. 2016, table 1 (LN1, LN2)",
+            plot_figure_text(c->f, "%zu of %d cells agree; invariant values change by at most %.1g, the others by at least %.2g", good,
+                             NORMS_CHANGES, largest, least),
+            "the other cells of the norm, which must change by 0.1", "a cell disagrees with theory: see the figure invariance");
     }
     dive_claim_exact(c, norms_invariance_half_ok(half(d)), "Twice the weights give half the gradient",
                      "Ba et al. 2016, 5.2.2 (LN5); Ioffe, Szegedy 2015, 3.3 (BN10); Zhang, Sennrich 2019, 4.2 (RM5)",

@@ -180,14 +180,16 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
     }
     plot_figure_says(f, PLOT_SAY_QUESTION, "Do networks with a norm train with larger learning rates, and with worse initial weights?");
     const double *const largest = x[MLP_SGD].largest;
-    plot_figure_says(f, PLOT_SAY_NUMBER, "Largest learning rate that trains the MLP with SGD: %s without a norm, %s with BatchNorm, %s with LayerNorm",
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "Largest learning rate that trains the MLP with SGD: %s without a norm, %s with BatchNorm, %s with LayerNorm",
                      number(f, largest[0]), number(f, largest[1]), number(f, largest[2]));
-    plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "Each point is a separate network; lines are means and bands are ranges over %zu seeds. The final loss is the mean "
-                     "training loss of the last fifth of the steps. A gap means that in some seed the loss became NaN or infinite, or "
-                     "ended above %.1f, which is twice the loss of guessing. A value trains if the final loss is below %.2f (grey) in every "
-                     "seed. %s. %s. %s. %s.",
-                     d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
+        "Each point is a separate network; lines are means and bands are ranges over %zu seeds. The final loss is the mean "
+        "training loss of the last fifth of the steps. A gap means that in some seed the loss became NaN or infinite, or "
+        "ended above %.1f, which is twice the loss of guessing. A value trains if the final loss is below %.2f (grey) in every "
+        "seed. %s. %s. %s. %s.",
+        d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2], settings[3]);
 }
 
@@ -212,10 +214,12 @@ static void claim_rates(const dive *d, dive_claims *c, size_t arm, dive_claim cl
         v[k] = more(reach(&x, arm), 1);
         text[k] = plot_figure_text(c->f, "%s: %s against %s", s.title, span_text(c->f, &x, arm), span_text(c->f, &x, 0));
     }
-    claim.measured = plot_figure_text(c->f, "learning rates that train, with the norm against no norm: %s; %s; %s", text[0], text[1], text[2]);
+    claim.measured =
+        plot_figure_text(c->f, "learning rates that train, with the norm against no norm: %s; %s; %s", text[0], text[1], text[2]);
     claim.control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3";
     claim.verdict = dive_together(v, MLP_SCALE);
-    claim.why = "the largest rate is not larger everywhere: Adam's steps do not grow with the gradient, so that large rates train without a norm too";
+    claim.why = "the largest rate is not larger everywhere: Adam's steps do not grow with the gradient, so that large rates train without "
+                "a norm too";
     dive_claim_add(c, &claim);
 }
 
@@ -224,29 +228,33 @@ static void claim_five(const dive *d, dive_claims *c)
     const sweep s = sweep_of(d, MLP_SGD);
     const span x = span_of(d, &s);
     const double ratio = reach(&x, 1);
-    dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
-                                     .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
-                                     .measured = plot_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
-                                     .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
-                                     .why = plot_figure_text(c->f, "%s",
-                                                             ratio > 1 ? "larger, but less than 5 times"
-                                                                       : "this network is shallow and has He's weights: rates as large train it without a norm"),
-                                     .verdict = ratio >= 5  ? DIVE_PASS
-                                                : ratio > 1 ? DIVE_DIFFERS
-                                                            : DIVE_FAIL });
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
+               .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
+               .measured = plot_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
+               .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
+               .why = plot_figure_text(c->f, "%s",
+                                       ratio > 1 ? "larger, but less than 5 times"
+                                                 : "this network is shallow and has He's weights: rates as large train it without a norm"),
+               .verdict = ratio >= 5  ? DIVE_PASS
+                          : ratio > 1 ? DIVE_DIFFERS
+                                      : DIVE_FAIL });
 }
 
 static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *statement, const char *source)
 {
     const sweep s = sweep_of(d, MLP_SCALE);
     const span x = span_of(d, &s);
-    dive_claim_add(c, &(dive_claim){ .statement = statement,
-                                     .source = source,
-                                     .measured = plot_figure_text(c->f, "trains with weights of %s times He's; without a norm %s",
-                                                                  span_text(c->f, &x, arm), span_text(c->f, &x, 0)),
-                                     .control = "no norm, with the same steps, batches and learning rate",
-                                     .why = "the range of scales is not wider than without a norm: Adam's steps do not depend on the size of the gradient",
-                                     .verdict = more(width(&x, arm), width(&x, 0)) });
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = statement,
+               .source = source,
+               .measured = plot_figure_text(c->f, "trains with weights of %s times He's; without a norm %s", span_text(c->f, &x, arm),
+                                            span_text(c->f, &x, 0)),
+               .control = "no norm, with the same steps, batches and learning rate",
+               .why = "the range of scales is not wider than without a norm: Adam's steps do not depend on the size of the gradient",
+               .verdict = more(width(&x, arm), width(&x, 0)) });
 }
 
 void dive_learning_rate_claims(const dive *d, dive_claims *c)

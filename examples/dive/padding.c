@@ -114,9 +114,7 @@ static void measure_lesson(dive *d, gr_tape *t)
     for (int w = PLAIN; w <= LAYER; w++) {
         gr_tensor *const mean = gr_zeros(t, GR_SHAPE(3)), *const var = gr_zeros(t, GR_SHAPE(3));
         const gr_ints *const lengths = gr_ints_new(t, (const int[]){ 4, 3 }, GR_SHAPE(2));
-        const gr_batch_norm_config o = {
-            .running_mean = mean, .running_var = var, .momentum = 1, .lengths = w == MASKED ? lengths : NULL
-        };
+        const gr_batch_norm_config o = { .running_mean = mean, .running_var = var, .momentum = 1, .lengths = w == MASKED ? lengths : NULL };
         const gr_tensor *const y = w == LAYER ? gr_layer_norm(t, x, 1, NULL, NULL, 1e-5) : gr_batch_norm(t, x, -1, NULL, NULL, &o);
         if (!y) return;
         for (size_t i = 0; i < LESSON; i++) value[NONE][i] = (double)words[3 * i], value[w][i] = (double)y->data[3 * i];
@@ -282,9 +280,8 @@ static void draw_lesson(const dive *d, plot_figure *f)
         text[i][0] = word[i], text[i][1] = plot_figure_text(f, "%g", r->values[i]);
         for (size_t w = PLAIN; w < WAYS; w++) text[i][1 + w] = plot_figure_text(f, "%.2f", r->values[w * LESSON + i]);
     }
-    const char *const note =
-        plot_figure_text(f, "of four and three words: BN has mean %.2f and deviation %.2f; with lengths %.2f and %.2f", s->values[0],
-                         s->values[2], s->values[1], s->values[3]);
+    const char *const note = plot_figure_text(f, "of four and three words: BN has mean %.2f and deviation %.2f; with lengths %.2f and %.2f",
+                                              s->values[0], s->values[2], s->values[1], s->values[3]);
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Two sentences, worked example", .note = note });
     plot_table_set(p, &(plot_table){ .rows = LESSON, .columns = COLUMNS, .head = head, .text = text[0], .verdict = -1 });
 }
@@ -312,14 +309,14 @@ void dive_padding_draw(const dive *d, plot_figure *f)
         { "Mean that is subtracted", "from feature one of a word", "padding, %", "mean", "share", "mean" },
         { "Deviation that is divided by", NULL, "padding, %", "deviation", "share", "deviation" },
         { "One real word after the norm", "in training", "padding, %", "feature one, after the norm", "share", "out" },
-        { "The same word without padding", "in evaluation", "padding in training, %", "feature one, after the norm", "share",
-          "alone" },
+        { "The same word without padding", "in evaluation", "padding in training, %", "feature one, after the norm", "share", "alone" },
         { "A trained network, the same names", "with batch statistics", "padding, %", "loss, nats per letter", "look/share", "look" },
         { "Trained on padded names", "in evaluation", "padding in training, %", "test loss, nats per letter", "train/share", "train" },
     };
     f->title = "Padding changes BatchNorm";
-    plot_figure_says(f, PLOT_SAY_QUESTION,
-                     "Sentences have different lengths, and a batch is padded with zeros: which norms include the zeros in their statistics?");
+    plot_figure_says(
+        f, PLOT_SAY_QUESTION,
+        "Sentences have different lengths, and a batch is padded with zeros: which norms include the zeros in their statistics?");
     for (size_t k = 0; k < sizeof panel / sizeof *panel; k++) {
         plot_panel *const p =
             plot_panel_new(f, &(plot_panel){ .title = panel[k].title, .note = panel[k].note, .x = { panel[k].x }, .y = { panel[k].y } });
@@ -328,20 +325,23 @@ void dive_padding_draw(const dive *d, plot_figure *f)
     draw_lesson(d, f);
 
     const size_t last = SHARES - 1, far = LOOKS - 1;
-    plot_figure_says(
-        f, PLOT_SAY_NUMBER,
-        "With BatchNorm, feature one of the same word goes from %.2f without padding to %.2f with %.0f %%; with lengths it changes by %g, with "
-        "LayerNorm by %g",
-        at_share(d, "out", PLAIN, 0), at_share(d, "out", PLAIN, last), value(d, "share", last), moves(d, "out", MASKED, SHARES),
-        moves(d, "out", LAYER, SHARES));
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "With BatchNorm, feature one of the same word goes from %.2f without padding to %.2f with %.0f %%; with lengths it "
+                     "changes by %g, with "
+                     "LayerNorm by %g",
+                     at_share(d, "out", PLAIN, 0), at_share(d, "out", PLAIN, last), value(d, "share", last),
+                     moves(d, "out", MASKED, SHARES), moves(d, "out", LAYER, SHARES));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "A batch has %d sentences of %d words and %d features; feature one comes from N(2, 1), the others from N(0, 1). Then more and more "
         "zeros are added, and the words keep their bits. BatchNorm includes the zeros: it subtracts %.2f with %.0f %% of padding and %.2f "
         "without. In evaluation, with running statistics of %d such batches, its output depends on padding that is no longer there. With "
-        "lengths it uses the words only; LayerNorm normalizes each word alone. The panels below show a network that predicts the next letter "
-        "of a made-up name from three letters (Adam, learning rate 0.005, batch %d, PyTorch's initial values). With batch statistics, as in "
-        "training, BatchNorm's loss of the same names goes from %.3f to %.3f when padding is added. If the network is trained with more padding, "
+        "lengths it uses the words only; LayerNorm normalizes each word alone. The panels below show a network that predicts the next "
+        "letter "
+        "of a made-up name from three letters (Adam, learning rate 0.005, batch %d, PyTorch's initial values). With batch statistics, as "
+        "in "
+        "training, BatchNorm's loss of the same names goes from %.3f to %.3f when padding is added. If the network is trained with more "
+        "padding, "
         "its test loss differs by at most %.3f, because the next layer adapts to the statistics.",
         SENTENCES, WORDS, FEATURES, at_share(d, "mean", PLAIN, last), value(d, "share", last), at_share(d, "mean", PLAIN, 0), BATCHES,
         BATCH, value(d, "look", PLAIN * LOOKS), value(d, "look", PLAIN * LOOKS + far), moves(d, "train", PLAIN, PADDINGS));
@@ -368,8 +368,8 @@ static void claim_trained(const dive *d, dive_claims *c)
     dive_claim_add(c, &(dive_claim){ .statement = "More padding raises the loss of a trained network with BatchNorm in training mode",
                                      .source = taught,
                                      .measured = plot_figure_text(
-                                         c->f, "loss of the same names: %.3f with %.0f %% padding, %.3f with %.0f %%; LN %.3f and %.3f", look[0],
-                                         value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1),
+                                         c->f, "loss of the same names: %.3f with %.0f %% padding, %.3f with %.0f %%; LN %.3f and %.3f",
+                                         look[0], value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1),
                                          value(d, "look", LAYER * LOOKS), value(d, "look", LAYER * LOOKS + LOOKS - 1)),
                                      .control = "the same names with lengths, with LayerNorm and without a norm",
                                      .verdict = look[1] > look[0] + 1e-3 ? DIVE_PASS : DIVE_FAIL,

@@ -113,7 +113,8 @@ static void put_law(dive *d, const sphere *s, size_t place)
         dive_helmert(y, H, helmert);
         for (size_t k = 0; k + 1 < H; k++) turned += helmert[k] * helmert[k];
         law = fmax(law, fabs(sqrt(turned) - sqrt((double)H * squeezed)) / sqrt((double)H));
-        for (size_t k = 0; k < H; k++) /* remove the part along (1, .., 1), then scale to length sqrt(H), apart from eps: Brody et al. 2023 */
+        for (size_t k = 0; k < H;
+             k++) /* remove the part along (1, .., 1), then scale to length sqrt(H), apart from eps: Brody et al. 2023 */
             projection = fmax(projection, fabs(y[k] - sqrt((double)H) * (x[k] - before.mean) / sqrt((double)H * (before.var + EPS))));
     }
     dive_put(d, GR_SHAPE(1), &mean, "%s/mean", place_name[place]), dive_put(d, GR_SHAPE(1), &var, "%s/var", place_name[place]);
@@ -290,14 +291,20 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
         after->values[0], after->values[1], before->values[0], before->values[1]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "The clouds show %zu test images at some steps of one training. A colour is a digit, and the clouds can be turned. LayerNorm subtracts "
-        "the mean of a sample over its units, which removes its part along (1, .., 1), and divides by the standard deviation, which gives the "
-        "rest the length sqrt(H var / (var + eps)): only a direction remains. For four units this is a sphere of radius 2 = sqrt(4) in three "
+        "The clouds show %zu test images at some steps of one training. A colour is a digit, and the clouds can be turned. LayerNorm "
+        "subtracts "
+        "the mean of a sample over its units, which removes its part along (1, .., 1), and divides by the standard deviation, which gives "
+        "the "
+        "rest the length sqrt(H var / (var + eps)): only a direction remains. For four units this is a sphere of radius 2 = sqrt(4) in "
+        "three "
         "dimensions. Helmert's basis gives the coordinates h1, h2, h3, and keeps lengths and angles. eps = 1e-5 shortens samples of small "
         "variance, here by at most %.2g. The logits are a linear function of these points, so that the digits must separate on the sphere: "
-        "%.1f %% of 1,000 test images are right after %.0f steps. 64 units are drawn along the three principal axes of the last frame, minus "
-        "the mean of each frame; after the norm they lie on a sphere of radius 8 in 63 dimensions, and the figure shows its projection. The "
-        "histograms, over %.0f images, are wide before the norm and a single bar at 1 after it. gamma is 1 and beta is 0; another gamma would "
+        "%.1f %% of 1,000 test images are right after %.0f steps. 64 units are drawn along the three principal axes of the last frame, "
+        "minus "
+        "the mean of each frame; after the norm they lie on a sphere of radius 8 in 63 dimensions, and the figure shows its projection. "
+        "The "
+        "histograms, over %.0f images, are wide before the norm and a single bar at 1 after it. gamma is 1 and beta is 0; another gamma "
+        "would "
         "turn the sphere into an ellipsoid, and beta would shift it.",
         get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
         plot_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], plot_runs_value(&d->runs, "sphere", "samples"));
@@ -317,18 +324,17 @@ void dive_sphere_claims(const dive *d, dive_claims *c)
     dive_claim_exact(
         c, mean < 1e-5 && var < 1e-5, "LayerNorm gives each sample mean 0 and variance 1, apart from eps",
         "often said; Ba et al. 2016, eq. 3-4",
-        plot_figure_text(
-            f, "layers of 4 and 64 units during training: |mean| at most %.1e; variance within %.1e of var / (var + eps)", mean, var),
-        plot_figure_text(f, "BatchNorm of the same 64 units: a sample's |mean| is up to %.2g, its variance %.2g to %.3g",
-                         batch->values[0], batch->values[1], batch->values[2]),
+        plot_figure_text(f, "layers of 4 and 64 units during training: |mean| at most %.1e; variance within %.1e of var / (var + eps)",
+                         mean, var),
+        plot_figure_text(f, "BatchNorm of the same 64 units: a sample's |mean| is up to %.2g, its variance %.2g to %.3g", batch->values[0],
+                         batch->values[1], batch->values[2]),
         why);
     const double law = fmax(value(d, FOUR, "law"), value(d, MANY, "law"));
-    dive_claim_exact(
-        c, law < 1e-5, "LayerNorm maps every sample to a sphere of radius sqrt(H)", "follows from the formula",
-        plot_figure_text(f, "the distance is within %.1e sqrt(H) of sqrt(H var / (var + eps)), also in Helmert's basis", law),
-        plot_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
+    dive_claim_exact(c, law < 1e-5, "LayerNorm maps every sample to a sphere of radius sqrt(H)", "follows from the formula",
+                     plot_figure_text(f, "the distance is within %.1e sqrt(H) of sqrt(H var / (var + eps)), also in Helmert's basis", law),
+                     plot_figure_text(f, "before the norm it is %.2g to %.3g times sqrt(H)", before->values[0], before->values[1]), why);
     const double projection = fmax(value(d, FOUR, "projection"), value(d, MANY, "projection"));
-    dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection orthogonal to (1, .., 1), then a scale to length sqrt(H)", "Brody et al. 2023 (CC6)",
-                     plot_figure_text(f, "largest error of a unit %.1e", projection), "eps in the length: H (var + eps)",
-                     why);
+    dive_claim_exact(c, projection < 2e-5, "LayerNorm is the projection orthogonal to (1, .., 1), then a scale to length sqrt(H)",
+                     "Brody et al. 2023 (CC6)", plot_figure_text(f, "largest error of a unit %.1e", projection),
+                     "eps in the length: H (var + eps)", why);
 }

@@ -62,7 +62,8 @@ static bool open_source(gr_tape *t, source *s, const char *dir, const char *name
     for (int zipped = 0; zipped < 2 && s->fd < 0; zipped++) {
         if (snprintf(s->path, sizeof s->path, "%s/%s%s", dir, name, zipped ? ".gz" : "") >= (int)sizeof s->path)
             return gr_fail_as(t, GR_IO_FAILED, "", "%s: the path is too long", dir);
-        s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: open does not wait for a named pipe, which is refused below */
+        s->fd =
+            open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: open does not wait for a named pipe, which is refused below */
         if (s->fd < 0 && errno != ENOENT) return broken(t, s, "open");
         if (s->fd < 0) continue;
         if (fstat(s->fd, &st) != 0) return broken(t, s, "read");
@@ -106,7 +107,8 @@ static size_t read_bytes(gr_tape *t, source *s, uint8_t *to, size_t n)
     }
     if (got < n && s->gzip && !gr_failed(t)) {
         const int status = reap(s);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 127) no_gzip(t, s, ENOENT); /* POSIX allows posix_spawnp to report a missing program in this way */
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+            no_gzip(t, s, ENOENT); /* POSIX allows posix_spawnp to report a missing program in this way */
         else if (status != 0) bad(t, s, "gzip cannot unpack it: cut off, or not a gzip file");
     }
     return got;

@@ -99,7 +99,8 @@ static void finite_differences(norms_paper *p, const norms_given *a, const norms
         for (size_t i = 0; from[k] && i < a->N; i++) value[k][i] = (gr_real)from[k][i];
         in[k].values = value[k], in[k].no_grad = !from[k];
     }
-    if (r->var < 0.1 || r->of_d > 100) return; /* the step of the finite differences would be too large for the vector, or be lost in the rounding of x */
+    if (r->var < 0.1 || r->of_d > 100)
+        return; /* the step of the finite differences would be too large for the vector, or be lost in the rounding of x */
     norms_paper_holds(p, gr_gradcheck("layer_norm", norm_of, (void *)(uintptr_t)a, in, 3, &(gr_gradcheck_config){ .seed = seed }, p->out),
                       "the library's finite differences agree");
 }

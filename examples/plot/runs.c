@@ -48,8 +48,8 @@ typedef struct {
 
 static bool expected(reader *in, const char *what)
 {
-    gr_fail_as(in->t, GR_BAD_FILE, "", "%s: line %zu, column %zu: expected %s; delete the file to measure everything again", in->path, in->line,
-               (size_t)(in->p - in->start) + 1, what);
+    gr_fail_as(in->t, GR_BAD_FILE, "", "%s: line %zu, column %zu: expected %s; delete the file to measure everything again", in->path,
+               in->line, (size_t)(in->p - in->start) + 1, what);
     return false;
 }
 
