@@ -284,17 +284,13 @@ static void says(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "Each map shows Pearson's r of the pre-activations of two units over the same test images: in the last hidden layer of the MLP, "
-        "and "
-        "in the candidates of the LSTM. A strong colour means that two units agree (green) or are opposite (purple). The maps show the "
-        "first "
-        "%d units, in the order that sorts the network without a norm after training, so its pattern is the clearest; compare the strength "
-        "of the colours. The numbers are for all units. BatchNorm shifts and scales each unit separately, which does not change |r|: "
-        "before "
-        "training its MLP has the same |r| as the one without a norm, and later differences are learned. LayerNorm removes each image's "
-        "mean and scale, which changes r without any learning. The grey line shows this effect alone: the values of the network without a "
-        "norm, normalized by LayerNorm. In the MLP mean |r| goes from %.3f to %.3f without a norm and from %.3f to %.3f with LayerNorm, "
-        "and "
-        "the grey line ends at %.3f: %s. Rows of mean zero also force the mean of r to about -1/(H-1).%s",
+        "and in the candidates of the LSTM. A strong colour means that two units agree (green) or are opposite (purple). The maps show "
+        "the first %d units, in the order that sorts the network without a norm after training, so its pattern is the clearest; compare "
+        "the strength of the colours. The numbers are for all units. BatchNorm shifts and scales each unit separately, which does not "
+        "change |r|: before training its MLP has the same |r| as the one without a norm, and later differences are learned. LayerNorm "
+        "removes each image's mean and scale, which changes r without any learning. The grey line shows this effect alone: the values of "
+        "the network without a norm, normalized by LayerNorm. In the MLP mean |r| goes from %.3f to %.3f without a norm and from %.3f to "
+        "%.3f with LayerNorm, and the grey line ends at %.3f: %s. Rows of mean zero also force the mean of r to about -1/(H-1).%s",
         (int)SHOWN, first_of(d, MLP, 0, ABS_R), none, first_of(d, MLP, 2, ABS_R), ln, control, beyond, blank);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; %s, clip 1.", d->preprocessing, mlp_text, lstm_text);
 }

@@ -264,11 +264,11 @@ void dive_gamma_beta_draw(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "An LSTM reads digits row by row. Its norms start with four gammas and three betas; beta is added to the bias of its gates and to "
-        "beta of the cell's norm. The mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; in "
-        "the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs of "
-        "deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP with "
-        "He's "
-        "weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is below 0.07.",
+        "beta of the cell's norm. The mean loss over %g steps is %.2f to %.2f with LayerNorm and %.2f to %.2f with recurrent BatchNorm; "
+        "in the maps dark means lower. A larger gamma moves the inputs of tanh to where it is flatter: its mean slope is %.2f for inputs "
+        "of deviation 0.5 and %.2f for 1. The histograms show the pre-activations after LayerNorm in the first hidden layer of an MLP "
+        "with He's weights, for test images. ReLU sets values below 0 to 0; tanh is saturated beyond -2 and 2, where its slope is below "
+        "0.07.",
         steps ? steps->values[steps->n - 1] : (double)NAN, ln.low, ln.high, bn.low, bn.high, dive_tanh_slope(0.5), dive_tanh_slope(1));
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,

@@ -210,8 +210,7 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "%+.1f, %+.1f and %+.1f. Post-norm with LayerNorm ends at %+.1f, and at %+.1f with a warm-up of %zu steps. The other panels are "
         "before training: BatchNorm multiplies the squared gradient by %.2f per layer, LayerNorm by %.2f; over time the change depends on "
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
-        "first "
-        "row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",
+        "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
         tenths(decades(&cold, LAST)), tenths(decades(&warm, LAST)), flow_warm_steps(d), growth(d, 1, 1), growth(d, 1, 2), FLOW_BLANK,
         start_value(d, KIT_SIDE, "noise") / start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),

@@ -291,19 +291,14 @@ static void says(const dive *d, plot_figure *f)
         f, PLOT_SAY_CAPTION,
         "The line is the median, the band reaches from the 15th to the 85th percentile. The first row of panels shows one sigmoid unit of "
         "the last hidden layer during training, as in figure 1 of Ioffe and Szegedy. The mean distance of the median from 0, over units "
-        "and "
-        "training, is %.2f without a norm, %.2f with BatchNorm and %.2f with LayerNorm: BatchNorm fixes the distribution of each unit over "
-        "samples; LayerNorm fixes the distribution of each sample over units, so that a single unit can be far from 0. The LSTM panels "
-        "show "
-        "all pre-activations of the candidates for 100 images. From time step 2 to 28 the widest band is %.1f times as wide as the "
-        "narrowest "
-        "without a norm, %.1f times with BatchNorm (its gammas start at 0.1, so the band is narrow), %.1f times with LayerNorm. Step 1 has "
-        "no "
-        "state, and the first row of pixels is mostly blank. The last row of panels shows a recurrence without input, with a random W of "
-        "64 "
-        "units and spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a norm the size grows or shrinks "
-        "without limit, depending on the radius; tanh limits only the growth. After LayerNorm the formula keeps it at 1 for every W, and "
-        "W h before the norm (grey) stays near its first size.",
+        "and training, is %.2f without a norm, %.2f with BatchNorm and %.2f with LayerNorm: BatchNorm fixes the distribution of each unit "
+        "over samples; LayerNorm fixes the distribution of each sample over units, so that a single unit can be far from 0. The LSTM "
+        "panels show all pre-activations of the candidates for 100 images. From time step 2 to 28 the widest band is %.1f times as wide "
+        "as the narrowest without a norm, %.1f times with BatchNorm (its gammas start at 0.1, so the band is narrow), %.1f times with "
+        "LayerNorm. Step 1 has no state, and the first row of pixels is mostly blank. The last row of panels shows a recurrence without "
+        "input, with a random W of 64 units and spectral radius 0.5, 0.9, 1, 1.1 and 2, from the lowest curve to the highest. Without a "
+        "norm the size grows or shrinks without limit, depending on the radius; tanh limits only the growth. After LayerNorm the formula "
+        "keeps it at 1 for every W, and W h before the norm (grey) stays near its first size.",
         off[0], off[1], off[2], swell[0], swell[1], swell[2]);
     plot_figure_says(
         f, PLOT_SAY_SETTINGS,

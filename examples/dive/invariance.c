@@ -113,18 +113,13 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
                      NORMS_METHODS * NORMS_CHANGES, largest, least);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "The layer is y = norm(X W^T) with %d cases of %d normal values (mean 0.5), %d units, weights of mean 0.1, epsilon 0, and no gamma "
-        "and beta. A scale multiplies W, one unit's weights, X or one case by 3.7; a shift adds the same vector to each row of W or X. "
-        "Dots "
-        "at the bottom are rounding, dots at the top are real changes, and there should be none between them. LayerNorm is invariant to "
-        "the "
-        "scale of a case and to a common shift of all units; BatchNorm is invariant to the scale of one unit and to a shift of the data. "
-        "The "
-        "gradient is that of X where W was changed, and that of W where X was. Where y is invariant to a change of the weights, the "
-        "gradient "
-        "is orthogonal to that change, so that steps only lengthen the weights. Twice the weights give half the gradient, with an error of "
-        "at most "
-        "%.1g.",
+        "The layer is y = norm(X W^T) with %d cases of %d normal values (mean 0.5), %d units, weights of mean 0.1, epsilon 0, and no "
+        "gamma and beta. A scale multiplies W, one unit's weights, X or one case by 3.7; a shift adds the same vector to each row of W or "
+        "X. Dots at the bottom are rounding, dots at the top are real changes, and there should be none between them. LayerNorm is "
+        "invariant to the scale of a case and to a common shift of all units; BatchNorm is invariant to the scale of one unit and to a "
+        "shift of the data. The gradient is that of X where W was changed, and that of W where X was. Where y is invariant to a change of "
+        "the weights, the gradient is orthogonal to that change, so that steps only lengthen the weights. Twice the weights give half the "
+        "gradient, with an error of at most %.1g.",
         NORMS_CASES, NORMS_INPUTS, NORMS_UNITS, half(d));
 }
 

@@ -204,8 +204,7 @@ void dive_loss_draw(const dive *d, plot_figure *f)
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "Lines are means and bands are ranges over %zu seeds. The arms train in lockstep on the same batches and differ only in the norm; "
-        "a "
-        "norm also costs time, so compare steps and seconds. The test uses BatchNorm's running statistics, which lag behind at first. A "
+        "a norm also costs time, so compare steps and seconds. The test uses BatchNorm's running statistics, which lag behind at first. A "
         "training loss is the mean since the evaluation before. The test error is measured on %zu test images, for the Transformer on %zu "
         "batches of windows of the text. %s. %s. %s. %s.",
         d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), seen[0], seen[1], seen[2], seen[3]);
