@@ -165,10 +165,10 @@ TEST(what_is_no_file_of_that_kind_is_refused)
     assert_refused("labels", 0, "labels: begins with 00 00 08 03; a file of labels begins with 00 00 08 01");
     other[11] = 32;
     put("images", other, IMAGES);
-    assert_refused("images", 28, "images: its images are 32 by 28; needed 28 by 28");
+    assert_refused("images", 28, "images: its images are 32 by 28; they must be 28 by 28");
     other[11] = 28, other[7] = 0;
     put("images", other, 16);
-    assert_refused("images", 28, "images: holds nothing");
+    assert_refused("images", 28, "images: has no items");
 }
 
 TEST(a_label_above_9_is_named_with_its_place)
@@ -200,11 +200,11 @@ TEST(gzipped_files_of_a_wrong_length_are_refused)
     put_images(), cut("images", IMAGES - 1), zip("images");
     assert_refused("images", 28, "images.gz: ends after 2 of 3 items");
     put_images(), cut("images", IMAGES + 1), zip("images");
-    assert_refused("images", 28, "images.gz: goes on after the 3 items that its header claims");
+    assert_refused("images", 28, "images.gz: has bytes after the 3 items that its header claims");
     put_images(), cut("images", 10), zip("images");
     assert_refused("images", 28, "images.gz: ends inside its header");
     put_images(), cut("images", 1 << 20), zip("images"); /* more than a pipe holds: gzip must not be waited for */
-    assert_refused("images", 28, "images.gz: goes on after the 3 items that its header claims");
+    assert_refused("images", 28, "images.gz: has bytes after the 3 items that its header claims");
 }
 
 TEST(a_missing_gzip_is_said)
@@ -213,9 +213,9 @@ TEST(a_missing_gzip_is_said)
     put("images.gz", images, IMAGES);
     snprintf(path, sizeof path, "%s", getenv("PATH"));
     setenv("PATH", dir, 1);
-    assert_refused("images", 28, "images.gz: cannot run gzip: PATH has none that may be run; install gzip, or unpack the file");
+    assert_refused("images", 28, "images.gz: cannot run gzip: no gzip in PATH can be run; install gzip, or unpack the file");
     put("gzip", "", 0);
-    assert_refused("images", 28, "images.gz: cannot run gzip: PATH has none that may be run; install gzip, or unpack the file");
+    assert_refused("images", 28, "images.gz: cannot run gzip: no gzip in PATH can be run; install gzip, or unpack the file");
     setenv("PATH", path, 1);
 }
 

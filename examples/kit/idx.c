@@ -29,7 +29,7 @@ static void *broken(gr_tape *t, const source *s, const char *doing)
 
 static void no_gzip(gr_tape *t, const source *s, int wrong)
 {
-    const char *const why = wrong == ENOENT || wrong == EACCES ? "PATH has none that may be run" : strerror(wrong);
+    const char *const why = wrong == ENOENT || wrong == EACCES ? "no gzip in PATH can be run" : strerror(wrong);
     gr_fail_as(t, GR_IO_FAILED, "", "%s: cannot run gzip: %s; install gzip, or unpack the file", s->path, why);
 }
 
@@ -130,9 +130,9 @@ static void read_header(gr_tape *t, source *s, size_t side, kit_idx *x)
         gr_fail_as(t, GR_BAD_FILE, "", "%s: begins with %02x %02x %02x %02x; a file of %s begins with 00 00 08 %02x", s->path, head[0],
                    head[1], head[2], head[3], side ? "images" : "labels", (unsigned)rank);
     else if (side && (big_endian(head + 8) != side || big_endian(head + 12) != side))
-        gr_fail_as(t, GR_BAD_FILE, "", "%s: its images are %zu by %zu; needed %zu by %zu", s->path, big_endian(head + 8),
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: its images are %zu by %zu; they must be %zu by %zu", s->path, big_endian(head + 8),
                    big_endian(head + 12), side, side);
-    else if (!x->n) bad(t, s, "holds nothing");
+    else if (!x->n) bad(t, s, "has no items");
 
     size_t total;
     const bool fits = gr_size_mul(x->n, x->item, &total) && gr_size_add(total, bytes, &total);
@@ -147,7 +147,7 @@ static void read_items(gr_tape *t, source *s, kit_idx *x)
     const size_t got = read_bytes(t, s, x->data, x->n * x->item);
     if (got < x->n * x->item) gr_fail_as(t, GR_BAD_FILE, "", "%s: ends after %zu of %zu items", s->path, got / x->item, x->n);
     else if (read_bytes(t, s, &extra, 1) == 1)
-        gr_fail_as(t, GR_BAD_FILE, "", "%s: goes on after the %zu items that its header claims", s->path, x->n);
+        gr_fail_as(t, GR_BAD_FILE, "", "%s: has bytes after the %zu items that its header claims", s->path, x->n);
     for (size_t i = 0; x->item == 1 && i < got; i++)
         if (x->data[i] > 9) {
             gr_fail_as(t, GR_BAD_FILE, "", "%s: item %zu is the label %d; labels are 0 to 9", s->path, i, x->data[i]);
