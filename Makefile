@@ -126,7 +126,7 @@ check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/
 	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
-check-readme: ; @tests/tools/check_readme.sh
+check-readme: both ; @tests/tools/check_readme.sh '$(CC)' $(B)/$(CONFIG)/float
 check-fetch: ; @tests/tools/check_fetch.sh
 check-remove: ; @tests/tools/check_remove.sh '$(MAKE)'
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
@@ -156,6 +156,7 @@ format: ; @for f in $(F); do clang-format -i $$f && echo "  $$f"; done
 lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. \
 	$(LIBRARY) $(wildcard examples/*.c examples/*/*.c)
 loc: ; @tests/tools/loc.sh
+api: all ; @tests/tools/api.sh '$(CC)' $(DIR)
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
 	sed '$$s/,$$//'; echo ']'; } > $@
@@ -179,6 +180,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
+#: make api              every public function with the programs that use it; last those that none uses
 #: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
 #:
 #: CC CFLAGS LDFLAGS AR  as everywhere, and
@@ -187,6 +189,6 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
 .PHONY: all library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
-	check-one check-install one install uninstall format lint loc clean where help FORCE $(CHECKS) $(CAMPAIGNS)
+	check-one check-install one install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

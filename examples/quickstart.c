@@ -5,13 +5,13 @@
  *        examples/quickstart --check    (exit 1 unless it is)
  */
 #include "gradus.h"
-#include <string.h>
+#include <string.h> /* for --check */
 
 int main(int argc, char **argv)
 {
     const gr_real xs[] = { 0, 0, 0, 1, 1, 0, 1, 1 }, ys[] = { 0, 1, 1, 0 };
 
-    gr_tape *t = gr_tape_new(42, NULL);                              /* the context: seed, memory, first error */
+    gr_tape *t = gr_tape_new(42, NULL);                        /* the context: seed, memory, first error */
     gr_module *net = gr_module_new(t);                         /* owns what is made under it */
     gr_linear_module *fc1 = gr_linear_new(t, net, "fc1", 2, 16, NULL);
     gr_linear_module *fc2 = gr_linear_new(t, net, "fc2", 16, 1, NULL);

@@ -1,9 +1,46 @@
 #!/bin/sh
-# check_readme.sh: the README shows examples/quickstart.c as it is (its first block of C), and what it links to exists.
-awk '/^```c$/ { show = 1; next } /^```$/ { if (show) exit } show' README.md | diff - examples/quickstart.c ||
-    { echo "README.md does not show examples/quickstart.c as it is"; exit 1; }
-bad=0
-for link in $(grep -o '](\.\{0,1\}[a-zA-Z][^):#]*)' README.md .github/CONTRIBUTING.md | sed 's/.*](//; s/)$//'); do
-    [ -e "$link" ] || [ -e ".github/$link" ] || { echo "a link leads to $link, which is not there"; bad=1; }
+# check_readme.sh CC DIR: what README.md and the pages that it leads to show is true.
+#   The first block of C in README.md is examples/quickstart.c from its first #include on, without the lines that serve --check.
+#   Each block of C there compiles without warnings, links with the library in DIR and runs; it prints the block of text that follows it, if one does.
+#   Each link of a page leads to a file that exists, and to a heading in it. Each name gr_.. or GR_.. on a page stands in a header.
+cc=$1 dir=$2 bad=0
+pages='README.md examples/README.md tests/README.md .github/CONTRIBUTING.md'
+. "$(dirname "$0")/scratch.sh"
+new_scratch
+
+awk -v to="$scratch" '
+    /^```c$/ { file = to "/" ++n ".c"; next }
+    /^```text$/ && n { file = to "/" n ".txt"; next }
+    /^```/ { file = ""; next }
+    file { print > file }' README.md
+sed -e '1,/^ \*\/$/d; /--check/d; s/main(int argc, char \*\*argv)/main(void)/' examples/quickstart.c | diff "$scratch/1.c" - ||
+    { echo "README.md does not show examples/quickstart.c as it is, without its lines for --check"; bad=1; }
+
+for block in "$scratch"/*.c; do
+    name="README.md: block $(basename "$block" .c) of C"
+    # shellcheck disable=SC2086
+    $cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I. "$block" "$dir/libgradus.a" -lm -pthread -o "$block.program" || { echo "$name does not compile"; bad=1; continue; }
+    "$block.program" > "$block.printed" || { echo "$name fails"; bad=1; continue; }
+    [ ! -f "${block%.c}.txt" ] || diff "${block%.c}.txt" "$block.printed" || { echo "$name does not print the text that follows it"; bad=1; }
+done
+
+headings() { sed -n 's/^##* //p' "$1" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
+for page in $pages; do
+    for link in $(grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:'); do
+        path=${link%%#*} file=$(dirname "$page")/$path
+        [ -n "$path" ] || file=$page
+        [ -e "$file" ] || { echo "$page: a link leads to $path, which is not there"; bad=1; continue; }
+        [ "$link" = "$path" ] || headings "$file" | grep -qx -- "${link#*#}" || { echo "$page: a link leads to $link; $file has no such heading"; bad=1; }
+    done
+done
+
+names='gr_[a-z0-9][a-z0-9_]*\|GR_[A-Z0-9][A-Z0-9_]*'
+{
+    for header in gradus.h ops/composed.h; do echo "#include \"$header\""; done | $cc -std=c11 -I. -E -x c -
+    cat core/*.h ops/*.h nn/*.h optim/*.h
+} | grep -ow "$names" | sort -u > "$scratch/known"
+for page in $pages; do
+    unknown=$(grep -ow "$names" "$page" | sort -u | comm -23 - "$scratch/known")
+    [ -z "$unknown" ] || { echo "$page: no header holds" $unknown; bad=1; }
 done
 exit $bad
