@@ -26,7 +26,7 @@ done
 
 headings() { sed -n 's/^##* //p' "$1" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
 for page in $pages; do
-    for link in $(grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https*:'); do
+    for link in $(sed 's/`[^`]*`//g' "$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | grep -v '^https*:'); do
         path=${link%%#*} file=$(dirname "$page")/$path
         [ -n "$path" ] || file=$page
         [ -e "$file" ] || { echo "$page: a link leads to $path, which is not there"; bad=1; continue; }
