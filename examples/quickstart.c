@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     gr_linear_module *fc1 = gr_linear_new(t, net, "fc1", 2, 16, NULL);
     gr_linear_module *fc2 = gr_linear_new(t, net, "fc2", 16, 1, NULL);
     gr_optim *adam = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.01 });
-    double last = 0;
+    double last = 0;                                           /* for --check */
 
     for (int step = 0; step <= 1000; step++) {
         gr_tape_reset(t);                                      /* the last step's tensors die */
@@ -27,8 +27,8 @@ int main(int argc, char **argv)
         gr_optim_zero_grad(adam);
         gr_backward(t, loss);
         gr_optim_step(t, adam);                                /* does nothing on a tape in error */
-        last = gr_item(loss);
-        if (step % 100 == 0) printf("step %4d  loss %.6f\n", step, last);
+        if (step % 100 == 0) printf("step %4d  loss %.6f\n", step, gr_item(loss));
+        last = gr_item(loss);                                  /* for --check */
     }
 
     const bool failed = gr_failed(t);                          /* the first error since gr_tape_new, if there was one */
