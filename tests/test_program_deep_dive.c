@@ -120,7 +120,7 @@ TEST(draws_again_without_measuring)
 {
     char copy[200], drawn[200], path[256];
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=" CHEAP);
-    holds("a", "report.html", "What epsilon does"), holds("a", "report.html", "learning_rate");
+    holds("a", "report.html", "The effect of epsilon"), holds("a", "report.html", "learning_rate");
     holds("a", "figures/epsilon.json", "\"data\":"), holds("a", "figures/epsilon.svg", "</svg>");
     char *const json = text_of("a", "figures/epsilon.json"), *const svg = text_of("a", "figures/invariance.svg");
     snprintf(drawn, sizeof drawn, "%s/figures/epsilon.json", in_dir("a")), unlink(drawn);
@@ -172,7 +172,7 @@ TEST(an_interrupted_run_goes_on)
     kill(child, SIGINT);
     assert_int_equal(ended(child), 130);
     assert_string_equal(err, "deep_dive: interrupted\n");
-    holds("a", "report.html", "What epsilon does");
+    holds("a", "report.html", "The effect of epsilon");
     char *const runs = text_of("a", "runs.jsonl");
     assert_null(strstr(runs, "learning_rate"));
     free(runs);
