@@ -32,15 +32,19 @@ static size_t read_log(const char *path, double *x, double *y)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; plot_ink ink; } arm[] = { { "no norm", PLOT_INK_NONE }, { "LayerNorm", PLOT_INK_LN } };
+    static const struct {
+        const char *name;
+        plot_ink ink;
+    } arm[] = { { "no norm", PLOT_INK_NONE }, { "LayerNorm", PLOT_INK_LN } };
     double x[POINTS], y[POINTS];
     if (argc != 3) return fprintf(stderr, "draw_loss NONE.jsonl LAYER.jsonl > OUT.svg\n"), 2;
     gr_tape *const t = gr_tape_new(0, NULL);
     plot_figure *const f = plot_figure_new(t, "lstm_loss", "An LSTM reads digits row by row");
-    plot_panel *const p =
-        plot_panel_new(f, &(plot_panel){ .x = { "training step" }, .y = { "training loss", .log = true }, .aspect = 2 });
-    plot_figure_says(f, PLOT_SAY_CAPTION, "Drawn digits, batch 64, seed 42: both runs see the same images in the same order. Each point is the mean over %d steps.",
-                     PER_POINT);
+    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .x = { "training step" }, .y = { "training loss", .log = true }, .aspect = 2 });
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
+        "Drawn digits, batch 64, seed 42: both runs see the same images in the same order. Each point is the mean over %d steps.",
+        PER_POINT);
     for (int i = 0; i < 2; i++) {
         const size_t n = read_log(argv[1 + i], x, y);
         if (n == 0) return fprintf(stderr, "draw_loss: %s holds no steps\n", argv[1 + i]), gr_tape_free(t), 1;
