@@ -40,7 +40,7 @@ GR_API gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape);   /*
 
 GR_API gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape); /* one size may be GR_INFER */
 GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* axes first .. last into one */
-GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, size_t start, size_t count); /* of the leading axis */
+GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count); /* of the leading axis; a start below 0 counts from the end */
 
 /* The same values, but no gradient passes. */
 GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);

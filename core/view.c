@@ -42,17 +42,18 @@ gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first)
     return view(t, x, shape, 0, x->len);
 }
 
-gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, size_t start, size_t count)
+gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count)
 {
     static const gr_op op = { .name = "slice" };
     if (!gr_ready(t, &op, x)) return NULL;
     if (!x->rank) return gr_fail(t, &op, "x is [] and has no leading axis");
-    if (start > x->dim[0] || count > x->dim[0] - start)
-        return gr_fail(t, &op, "x is %s and has %zu rows; got start %zu, count %zu", gr_shape_text(t, x), x->dim[0], start, count);
+    const ptrdiff_t n = (ptrdiff_t)x->dim[0], first = start < 0 ? start + n : start;
+    if (first < 0 || first > n || count > (size_t)(n - first))
+        return gr_fail(t, &op, "x is %s, so it has no %zu rows from %td on", gr_shape_text(t, x), count, start);
     gr_shape shape = gr_shape_of(x);
     shape.dim[0] = count;
     const size_t row = x->dim[0] ? x->len / x->dim[0] : 0;
-    return view(t, x, shape, start * row, count * row);
+    return view(t, x, shape, (size_t)first * row, count * row);
 }
 
 gr_tensor *gr_detach(gr_tape *t, gr_tensor *x)

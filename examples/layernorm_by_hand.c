@@ -216,7 +216,7 @@ static void part_relatives(norms_paper *p)
     gr_tensor *in = norms_put(t, x, GR_SHAPE(2));
     norms_paper_line(p, "x", x, 2, 0, NULL);
     norms_paper_line(p, "mean(x^2)", (const double[]){ 12.5 }, 1, 0, norms_values(gr_mean(t, gr_square(t, in), GR_ALL_AXES, false)));
-    norms_paper_line(p, "y", (const double[]){ 3 / root, 4 / root }, 2, 0, norms_values(gr_rms_norm(t, in, 1, NULL, 0)));
+    norms_paper_line(p, "y", (const double[]){ 3 / root, 4 / root }, 2, 0, norms_values(gr_rms_norm(t, in, 1, NULL, GR_NONE)));
 
     SAY("\nGroupNorm divides the channels into groups. With one group it equals LayerNorm over the whole image; with\n"
         "one group per channel it equals InstanceNorm. One image, [1, 4 channels, 2].\n\n");

@@ -3,21 +3,22 @@
 #include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
-#include <float.h>
 #include <string.h>
 
 /* ---- The kinds: x has been checked ---- */
 
+static double norms_eps(const gr_norm *n) { return n->eps == 0 ? GR_NONE : n->eps; } /* as the operators take it */
+
 static gr_tensor *norms_layer(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
 {
     (void)input;
-    return gr_layer_norm(t, x, n->shape.rank, n->weight, n->bias, n->eps);
+    return gr_layer_norm(t, x, n->shape.rank, n->weight, n->bias, norms_eps(n));
 }
 
 static gr_tensor *norms_rms(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
 {
     (void)input;
-    return gr_rms_norm(t, x, n->shape.rank, n->weight, n->eps);
+    return gr_rms_norm(t, x, n->shape.rank, n->weight, norms_eps(n));
 }
 
 static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
@@ -27,7 +28,7 @@ static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, const 
         .running_var = n->running_var,
         .batches = n->batches,
         .momentum = n->momentum,
-        .eps = n->eps ? n->eps : GR_NONE,
+        .eps = norms_eps(n),
         .lengths = input ? input->lengths : NULL,
         .mask = input ? input->mask : NULL,
     };
@@ -37,15 +38,15 @@ static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, const 
 static gr_tensor *norms_group(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
 {
     (void)input;
-    if (n->axis == 1) return gr_group_norm(t, x, n->groups, n->weight, n->bias, n->eps);
+    if (n->axis == 1) return gr_group_norm(t, x, n->groups, n->weight, n->bias, norms_eps(n));
     gr_tensor *rows = gr_reshape(t, x, GR_SHAPE(x->len / n->shape.dim[0], n->shape.dim[0]));
-    return gr_reshape(t, gr_group_norm(t, rows, n->groups, n->weight, n->bias, n->eps), gr_shape_of(x));
+    return gr_reshape(t, gr_group_norm(t, rows, n->groups, n->weight, n->bias, norms_eps(n)), gr_shape_of(x));
 }
 
 static gr_tensor *norms_instance(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
 {
     (void)input;
-    return gr_instance_norm(t, x, n->axis, n->weight, n->bias, n->eps);
+    return gr_instance_norm(t, x, n->axis, n->weight, n->bias, norms_eps(n));
 }
 
 /* names: PyTorch's, for any rank, with dims 1 and with dims 2. shares: with features on axis 1. */
@@ -56,13 +57,12 @@ static const struct {
     gr__norm_shares shares;
     double eps;
 } norm_kinds[] = {
-    [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, norms_layer, GR__NORM_OF_ROWS, 1e-5 },
-    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, norms_rms, GR__NORM_OF_ROWS,
-                      sizeof(gr_real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON },
-    [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, norms_batch, GR__NORM_OF_FEATURES, 1e-5 },
-    [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, norms_group, GR__NORM_OF_SAMPLES, 1e-5 },
+    [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, norms_layer, GR__NORM_OF_ROWS, GR_NORM_EPS },
+    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, norms_rms, GR__NORM_OF_ROWS, GR_RMS_NORM_EPS },
+    [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, norms_batch, GR__NORM_OF_FEATURES, GR_NORM_EPS },
+    [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, norms_group, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
     [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, norms_instance,
-                           GR__NORM_OF_SAMPLES, 1e-5 },
+                           GR__NORM_OF_SAMPLES, GR_NORM_EPS },
 };
 
 gr__norm_shares gr__norm_shares_of(const gr_norm *n)

@@ -113,7 +113,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     if (o->momentum == GR_NONE && o->running_mean && !o->batches)
         return gr_fail(t, &batch_norm_op, "momentum is GR_NONE, the average over all batches, so batches must count them; got NULL");
     if (o->eps != GR_NONE && !(o->eps >= 0)) return gr_fail(t, &batch_norm_op, "eps must not be negative; got %g", o->eps);
-    s->eps = (gr_real)gr__setting(o->eps, 1e-5);
+    s->eps = (gr_real)gr__setting(o->eps, GR_NORM_EPS);
     return true;
 }
 

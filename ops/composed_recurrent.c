@@ -143,7 +143,7 @@ static gr_recurrent_out twin_run(gr_tape *t, gr_tensor *x, const gr_recurrent_we
     const gr_recurrent_out failed = { 0 };
     if (!gr_ready(t, NULL, x, w->w_ih, w->w_hh)) return failed;
     const size_t T = x->dim[o.batch_first], B = x->dim[!o.batch_first], H = w->w_hh->dim[1];
-    twin_step p = { .w = w, .H = H, .eps = gr__setting(o.eps, 1e-5), .relu = o.relu };
+    twin_step p = { .w = w, .H = H, .eps = gr__setting(o.eps, GR_NORM_EPS), .relu = o.relu };
     gr_tensor *zeros = gr_zeros(t, GR_SHAPE(B, H)), **h = gr_save(t, (T + 1) * sizeof *h);
     twin_state s = { o.h0 ? o.h0 : zeros, o.c0 ? o.c0 : zeros };
     for (size_t k = 0; k < T && !gr_failed(t); k++) {

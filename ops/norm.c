@@ -1,5 +1,6 @@
 /* ops/norm.c - group norm, instance norm, and the norm over any axes.                    The maths: ops/norm_groups.h, ops/norm.h */
 #include "ops/norm_groups.h"
+#include "core/library.h"
 #include "ops/strided.h"
 
 static const gr_op group_norm_op = { .name = "group_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
@@ -8,7 +9,7 @@ static const gr_op norm_axes_op = { .name = "norm_axes", .backward = gr__norm_ba
 
 static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm_groups s, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
-    s.groups = s.P * s.K, s.eps = (gr_real)eps;
+    s.groups = s.P * s.K, s.eps = (gr_real)gr__setting(eps, GR_NORM_EPS);
     s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr__norm_all(t, &s);
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups);

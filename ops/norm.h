@@ -15,6 +15,14 @@
 #include "core/tensor.h"
 GR_BEGIN
 
+/* The default of eps: PyTorch's. In every operator here eps 0 means the default, and GR_NONE means no epsilon. */
+#define GR_NORM_EPS 1e-5
+#ifdef GR_REAL_DOUBLE
+#define GR_RMS_NORM_EPS 2.220446049250313e-16 /* the distance from 1 to the next gr_real */
+#else
+#define GR_RMS_NORM_EPS 1.1920928955078125e-7
+#endif
+
 /* Give the last axes zero mean and unit variance, then scale and shift:
  *     y = gamma * (x - mean) / sqrt(var + eps) + beta
  * var is the biased variance (divide by N). eps sits inside the root, as in PyTorch.      Ba, Kiros, Hinton 2016, eq. 15-16
@@ -22,14 +30,14 @@ GR_BEGIN
  *   x      [.., n1, .., nk]   k = axes, at least 1; N = n1 * .. * nk
  *   gamma  N values           scale, or NULL for 1
  *   beta   N values           shift, or NULL for 0
- *   eps    0 or more; PyTorch's default is 1e-5
+ *   eps    default GR_NORM_EPS
  *   return the shape of x
  *
  * Gradients reach x, gamma and beta. Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. */
 GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* y = gamma * x / sqrt(mean(x^2) + eps), over the last axes.                                         Zhang, Sennrich 2019
- *   x  [.., n1, .., nk], k = axes   gamma  n1 * .. * nk values   eps  0 or more */
+ *   x  [.., n1, .., nk], k = axes   gamma  n1 * .. * nk values   eps  default GR_RMS_NORM_EPS */
 GR_API gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps);
 
 typedef struct {
@@ -57,15 +65,15 @@ typedef struct {
 GR_API gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_config *config);
 
 /* Statistics of each sample and group; the C channels are cut into groups in order.                  Wu, He 2018
- *   x  [N, C] or [N, C, d1 ..]   C a multiple of groups   gamma, beta  C values   eps  0 or more */
+ *   x  [N, C] or [N, C, d1 ..]   C a multiple of groups   gamma, beta  C values   eps  default GR_NORM_EPS */
 GR_API gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* Statistics of each sample and channel, over all other axes, which hold more than one value.      Ulyanov, Vedaldi, Lempitsky 2016
- *   x  [N, C, d1 ..], axis 1, or [N, d1 .., C], axis -1   gamma, beta  C values   eps  0 or more */
+ *   x  [N, C, d1 ..], axis 1, or [N, d1 .., C], axis -1   gamma, beta  C values   eps  default GR_NORM_EPS */
 GR_API gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* Statistics over the given axes; gamma and beta have one value for each index of the affine axes, in the order of x's axes. The channel
- * norm of images is gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), gamma, beta, 1e-6).   eps  0 or more */
+ * norm of images is gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), gamma, beta, 1e-6).   eps  default GR_NORM_EPS */
 GR_API gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 GR_END

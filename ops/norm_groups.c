@@ -258,7 +258,7 @@ bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, cons
 
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
 {
-    return eps >= 0 || gr_fail(t, op, "eps must be 0 or more; got %g", eps);
+    return eps >= 0 || eps == GR_NONE || gr_fail(t, op, "eps must be 0 or more, or GR_NONE; got %g", eps);
 }
 
 /* ---- Chunks ---- */

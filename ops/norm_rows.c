@@ -1,5 +1,6 @@
 /* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names: ops/norm_rows.h */
 #include "ops/norm_rows.h"
+#include "core/library.h"
 #include "core/maths.h"
 #include "ops/parts.h"
 
@@ -101,7 +102,7 @@ bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int axes,
     if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
     if (axes < 1 || axes > x->rank)
         return gr_fail(t, op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, axes);
-    s->rows = s->N = 1, s->eps = (gr_real)eps;
+    s->rows = s->N = 1, s->eps = (gr_real)gr__setting(eps, s->rms ? GR_RMS_NORM_EPS : GR_NORM_EPS);
     for (int i = 0; i < x->rank; i++) *(i < x->rank - axes ? &s->rows : &s->N) *= x->dim[i];
     if (!s->N) s->rows = 0;
     s->chunk = norm_rows_to_a_chunk(s->rows, s->N);

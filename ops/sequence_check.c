@@ -122,6 +122,6 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     s->first = kind->apart ? 2 * s->H : s->G / s->groups, s->rest = s->H;
     s->batch_first = o->batch_first, s->reverse = o->reverse, s->relu = o->relu;
     s->dh_norm = o->dh_norm, s->dc_norm = kind->has_c ? o->dc_norm : NULL;
-    s->eps = (gr_real)gr__setting(o->eps, 1e-5);
+    s->eps = (gr_real)gr__setting(o->eps, GR_NORM_EPS);
     return true;
 }

@@ -82,7 +82,7 @@ TEST(values_match_hand_computed_ones)
     assert_values(gr_layer_norm(t, gr_input(t, x, GR_SHAPE(3)), 1, NULL, NULL, 1e-12), 1e-6, -1.2247449, 0, 1.2247449);
     assert_values(gr_layer_norm(t, gr_input(t, x, GR_SHAPE(4)), 1, NULL, NULL, 1e-5), 1e-6, -1.3416354, -0.4472118, 0.4472118, 1.3416354);
     gr_tensor *y = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, 2, 4 }, GR_SHAPE(3)));
-    assert_true(gr_backward_from(t, gr_layer_norm(t, y, 1, NULL, NULL, 0), dy));
+    assert_true(gr_backward_from(t, gr_layer_norm(t, y, 1, NULL, NULL, GR_NONE), dy));
     assert_close(gr_grad(t, y), ((gr_real[]){ 0.2290810, -0.3436216, 0.1145405 }), 3, 1e-6);
     gr_tape_free(t);
 }
@@ -224,7 +224,7 @@ TEST(a_nan_spoils_its_own_row_only)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(3, 20), 0, 1, "x");
     x->data[33] = (gr_real)NAN;
-    const gr_tensor *y = gr_layer_norm(t, x, 1, NULL, NULL, 0);
+    const gr_tensor *y = gr_layer_norm(t, x, 1, NULL, NULL, GR_NONE);
     for (size_t i = 0; i < y->len; i++) assert_true((i / 20 == 1) == !!isnan(y->data[i]));
     gr_tape_free(t);
 }
@@ -243,7 +243,7 @@ TEST(gamma_beta_axes_and_eps_that_do_not_fit_are_named)
     assert_fails(t, gr_layer_norm(t, gr_zeros(t, GR_SHAPE(2, 3)), 0, NULL, NULL, 1e-5),
                  "layer_norm: x is [2, 3], so 1 to 2 of its last axes can be normalized; got 0");
     assert_fails(t, gr_layer_norm(t, gr_zeros(t, GR_SCALAR), 1, NULL, NULL, 1e-5), "layer_norm: x is [], which has no axis to normalize");
-    assert_fails(t, gr_layer_norm(t, gr_zeros(t, GR_SHAPE(2)), 1, NULL, NULL, -1), "layer_norm: eps must be 0 or more; got -1");
+    assert_fails(t, gr_layer_norm(t, gr_zeros(t, GR_SHAPE(2)), 1, NULL, NULL, -2), "layer_norm: eps must be 0 or more, or GR_NONE; got -2");
     assert_fails(t, gr_layer_norm(t, NULL, 1, NULL, NULL, 1e-5), "layer_norm: argument 1 is NULL");
     gr_tape_free(t);
 }

@@ -208,13 +208,13 @@ TEST(values_match_hand_computed_ones)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_input(t, (gr_real[]){ 3, 4 }, GR_SHAPE(2));
-    assert_values(gr_rms_norm(t, x, 1, NULL, 0), 1e-6, (gr_real)0.8485281, (gr_real)1.1313708);
+    assert_values(gr_rms_norm(t, x, 1, NULL, GR_NONE), 1e-6, (gr_real)0.8485281, (gr_real)1.1313708);
     const gr_real third = (gr_real)0.57735027;
-    assert_values(gr_layer_norm(t, gr_input(t, (gr_real[]){ 1, 0, 0, 0 }, GR_SHAPE(4)), 1, NULL, NULL, 0), 1e-6, 3 * third, -third, -third, -third);
+    assert_values(gr_layer_norm(t, gr_input(t, (gr_real[]){ 1, 0, 0, 0 }, GR_SHAPE(4)), 1, NULL, NULL, GR_NONE), 1e-6, 3 * third, -third, -third, -third);
     const gr_real one_to_8[] = { 1, 2, 3, 4, 5, 6, 7, 8 }, a = (gr_real)1.3416408, b = (gr_real)0.4472136;
-    assert_values(gr_group_norm(t, gr_input(t, one_to_8, GR_SHAPE(1, 4, 2)), 2, NULL, NULL, 0), 1e-6, -a, -b, b, a, -a, -b, b, a);
-    assert_values(gr_instance_norm(t, gr_input(t, one_to_8, GR_SHAPE(1, 4, 2)), 1, NULL, NULL, 0), 1e-6, -1, 1, -1, 1, -1, 1, -1, 1);
-    assert_values(gr_norm_axes(t, gr_input(t, one_to_8, GR_SHAPE(1, 2, 4)), GR_AXES(1), GR_AXES(1), NULL, NULL, 0), 1e-6, -1, -1, -1, -1, 1,
+    assert_values(gr_group_norm(t, gr_input(t, one_to_8, GR_SHAPE(1, 4, 2)), 2, NULL, NULL, GR_NONE), 1e-6, -a, -b, b, a, -a, -b, b, a);
+    assert_values(gr_instance_norm(t, gr_input(t, one_to_8, GR_SHAPE(1, 4, 2)), 1, NULL, NULL, GR_NONE), 1e-6, -1, 1, -1, 1, -1, 1, -1, 1);
+    assert_values(gr_norm_axes(t, gr_input(t, one_to_8, GR_SHAPE(1, 2, 4)), GR_AXES(1), GR_AXES(1), NULL, NULL, GR_NONE), 1e-6, -1, -1, -1, -1, 1,
                   1, 1, 1);
     gr_tape_free(t);
 }
@@ -227,10 +227,10 @@ TEST(two_values_give_plus_and_minus_1_and_pass_nothing)
         gr_tape_reset(t);
         gr_tensor *x = gr_want_grad(t, gr_randn(t, k == 3 ? GR_SHAPE(5, 2, 9) : GR_SHAPE(5, 9, 2), 5, 3, "x"));
         gr_tensor *dy = gr_randn(t, gr_shape_of(x), 0, 1, "dy");
-        gr_tensor *y = k == 0   ? gr_layer_norm(t, x, 1, NULL, NULL, 0)
-                       : k == 1 ? gr_instance_norm(t, x, 1, NULL, NULL, 0)
-                       : k == 2 ? gr_group_norm(t, x, 9, NULL, NULL, 0)
-                                : gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, 0);
+        gr_tensor *y = k == 0   ? gr_layer_norm(t, x, 1, NULL, NULL, GR_NONE)
+                       : k == 1 ? gr_instance_norm(t, x, 1, NULL, NULL, GR_NONE)
+                       : k == 2 ? gr_group_norm(t, x, 9, NULL, NULL, GR_NONE)
+                                : gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, GR_NONE);
         assert_true(gr_backward_from(t, y, dy->data));
         for (size_t i = 0; i < x->len; i++) {
             assert_true(fabs(fabs((double)y->data[i]) - 1) < 1e-6);
@@ -299,11 +299,11 @@ TEST(rms_norm_is_layer_norm_of_a_row_whose_mean_is_0)
     gr_tensor *x = gr_empty(t, GR_SHAPE(4, 66)), *scaled = gr_empty_like(t, x), *shifted = gr_empty_like(t, x);
     for (size_t i = 0; i < x->len; i++) x->data[i] = (i & 1 ? -1 : 1) * two_of(i / 2 + 3);
     for (size_t i = 0; i < x->len; i++) scaled->data[i] = 1000 * x->data[i], shifted->data[i] = x->data[i] + 5;
-    gr_tensor *y = gr_rms_norm(t, x, 1, NULL, 0);
-    assert_tensors_close(y, gr_layer_norm(t, x, 1, NULL, NULL, 0), IN_DOUBLE ? 4e-16 : 2.4e-7);
-    assert_tensors_close(gr_rms_norm(t, scaled, 1, NULL, 0), y, IN_DOUBLE ? 1e-15 : 1e-6);
+    gr_tensor *y = gr_rms_norm(t, x, 1, NULL, GR_NONE);
+    assert_tensors_close(y, gr_layer_norm(t, x, 1, NULL, NULL, GR_NONE), IN_DOUBLE ? 4e-16 : 2.4e-7);
+    assert_tensors_close(gr_rms_norm(t, scaled, 1, NULL, GR_NONE), y, IN_DOUBLE ? 1e-15 : 1e-6);
     double off = 0;
-    for (size_t i = 0; i < x->len; i++) off = fmax(off, fabs((double)(gr_rms_norm(t, shifted, 1, NULL, 0)->data[i] - y->data[i])));
+    for (size_t i = 0; i < x->len; i++) off = fmax(off, fabs((double)(gr_rms_norm(t, shifted, 1, NULL, GR_NONE)->data[i] - y->data[i])));
     assert_true(off > 0.1);
     gr_tape_free(t);
 }
@@ -315,36 +315,62 @@ TEST(channels_groups_axes_and_eps_that_do_not_fit_are_named)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x = lasting(t, net, GR_SHAPE(2, 4, 3), 1), *two = lasting(t, net, GR_SHAPE(2), 1), *four = lasting(t, net, GR_SHAPE(4), 1);
-    assert_fails(t, gr_group_norm(t, NULL, 2, four, four, 0), "group_norm: argument 1 is NULL");
-    assert_fails(t, gr_group_norm(t, four, 2, four, four, 0), "group_norm: x is [4], and must be [N, C] or [N, C, ..]");
-    assert_fails(t, gr_group_norm(t, x, 3, four, four, 0), "group_norm: x is [2, 4, 3], so its 4 channels cannot make 3 groups");
-    assert_fails(t, gr_group_norm(t, x, 0, four, four, 0), "group_norm: x is [2, 4, 3], so its 4 channels cannot make 0 groups");
-    assert_fails(t, gr_group_norm(t, x, 2, two, four, 0),
+    assert_fails(t, gr_group_norm(t, NULL, 2, four, four, GR_NONE), "group_norm: argument 1 is NULL");
+    assert_fails(t, gr_group_norm(t, four, 2, four, four, GR_NONE), "group_norm: x is [4], and must be [N, C] or [N, C, ..]");
+    assert_fails(t, gr_group_norm(t, x, 3, four, four, GR_NONE), "group_norm: x is [2, 4, 3], so its 4 channels cannot make 3 groups");
+    assert_fails(t, gr_group_norm(t, x, 0, four, four, GR_NONE), "group_norm: x is [2, 4, 3], so its 4 channels cannot make 0 groups");
+    assert_fails(t, gr_group_norm(t, x, 2, two, four, GR_NONE),
                  "group_norm: x is [2, 4, 3], so gamma and beta must hold 4 values; got [2] and [4]");
-    assert_fails(t, gr_group_norm(t, x, 2, four, NULL, -1), "group_norm: eps must be 0 or more; got -1");
-    assert_fails(t, gr_instance_norm(t, NULL, 1, NULL, NULL, 0), "instance_norm: argument 1 is NULL");
-    assert_fails(t, gr_instance_norm(t, gr_ones(t, GR_SHAPE(2, 3)), 1, NULL, NULL, 0),
+    assert_fails(t, gr_group_norm(t, x, 2, four, NULL, -2), "group_norm: eps must be 0 or more, or GR_NONE; got -2");
+    assert_fails(t, gr_instance_norm(t, NULL, 1, NULL, NULL, GR_NONE), "instance_norm: argument 1 is NULL");
+    assert_fails(t, gr_instance_norm(t, gr_ones(t, GR_SHAPE(2, 3)), 1, NULL, NULL, GR_NONE),
                  "instance_norm: x is [2, 3], and must have 3 axes or more: samples, channels, and what is normalized");
-    assert_fails(t, gr_instance_norm(t, x, 3, NULL, NULL, 0), "instance_norm: x is [2, 4, 3], so an axis must be in -3 .. 2; got 3");
-    assert_fails(t, gr_instance_norm(t, x, 0, NULL, NULL, 0), "instance_norm: x is [2, 4, 3], so axis must be 1 or -1; got 0");
-    assert_fails(t, gr_instance_norm(t, x, 1, four, two, 0),
+    assert_fails(t, gr_instance_norm(t, x, 3, NULL, NULL, GR_NONE), "instance_norm: x is [2, 4, 3], so an axis must be in -3 .. 2; got 3");
+    assert_fails(t, gr_instance_norm(t, x, 0, NULL, NULL, GR_NONE), "instance_norm: x is [2, 4, 3], so axis must be 1 or -1; got 0");
+    assert_fails(t, gr_instance_norm(t, x, 1, four, two, GR_NONE),
                  "instance_norm: x is [2, 4, 3], so gamma and beta must hold 4 values; got [4] and [2]");
-    assert_fails(t, gr_instance_norm(t, x, 1, NULL, NULL, NAN), "instance_norm: eps must be 0 or more; got nan");
-    assert_fails(t, gr_instance_norm(t, gr_ones(t, GR_SHAPE(2, 4, 1)), 1, NULL, NULL, 0),
+    assert_fails(t, gr_instance_norm(t, x, 1, NULL, NULL, NAN), "instance_norm: eps must be 0 or more, or GR_NONE; got nan");
+    assert_fails(t, gr_instance_norm(t, gr_ones(t, GR_SHAPE(2, 4, 1)), 1, NULL, NULL, GR_NONE),
                  "instance_norm: x is [2, 4, 1], so each channel of a sample has 1 value, which has no variance: normalize by gr_layer_norm");
-    assert_fails(t, gr_norm_axes(t, NULL, GR_AXES(1), GR_AXES(1), NULL, NULL, 0), "norm_axes: argument 1 is NULL");
-    assert_fails(t, gr_norm_axes(t, x, GR_AXES(3), GR_AXES(1), NULL, NULL, 0),
+    assert_fails(t, gr_norm_axes(t, NULL, GR_AXES(1), GR_AXES(1), NULL, NULL, GR_NONE), "norm_axes: argument 1 is NULL");
+    assert_fails(t, gr_norm_axes(t, x, GR_AXES(3), GR_AXES(1), NULL, NULL, GR_NONE),
                  "norm_axes: x is [2, 4, 3], so an axis must be in -3 .. 2; got 3");
-    assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1, -2), NULL, NULL, 0), "norm_axes: axis 1 is given twice");
-    assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), two, NULL, 0),
+    assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1, -2), NULL, NULL, GR_NONE), "norm_axes: axis 1 is given twice");
+    assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), two, NULL, GR_NONE),
                  "norm_axes: x is [2, 4, 3], so gamma and beta must hold 4 values; got [2] and NULL");
-    assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), four, NULL, -2), "norm_axes: eps must be 0 or more; got -2");
-    assert_fails(t, gr_rms_norm(t, NULL, 1, NULL, 0), "rms_norm: argument 1 is NULL");
-    assert_fails(t, gr_rms_norm(t, gr_scalar(t, 1), 1, NULL, 0), "rms_norm: x is [], which has no axis to normalize");
-    assert_fails(t, gr_rms_norm(t, x, 4, NULL, 0), "rms_norm: x is [2, 4, 3], so 1 to 3 of its last axes can be normalized; got 4");
-    assert_fails(t, gr_rms_norm(t, x, 1, four, 0), "rms_norm: x is [2, 4, 3], so gamma must hold 3 values; got [4]");
-    assert_fails(t, gr_rms_norm(t, x, 1, NULL, -1), "rms_norm: eps must be 0 or more; got -1");
+    assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), four, NULL, -2), "norm_axes: eps must be 0 or more, or GR_NONE; got -2");
+    assert_fails(t, gr_rms_norm(t, NULL, 1, NULL, GR_NONE), "rms_norm: argument 1 is NULL");
+    assert_fails(t, gr_rms_norm(t, gr_scalar(t, 1), 1, NULL, GR_NONE), "rms_norm: x is [], which has no axis to normalize");
+    assert_fails(t, gr_rms_norm(t, x, 4, NULL, GR_NONE), "rms_norm: x is [2, 4, 3], so 1 to 3 of its last axes can be normalized; got 4");
+    assert_fails(t, gr_rms_norm(t, x, 1, four, GR_NONE), "rms_norm: x is [2, 4, 3], so gamma must hold 3 values; got [4]");
+    assert_fails(t, gr_rms_norm(t, x, 1, NULL, -2), "rms_norm: eps must be 0 or more, or GR_NONE; got -2");
     gr_module_free(net), gr_tape_free(t);
+}
+
+TEST(an_eps_of_0_means_the_default)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_randn(t, GR_SHAPE(2, 4, 3), 0, 1e-3, "x");
+    for (int k = 0; k < 10; k++) {
+        const double usual = k % 5 == 4 ? GR_RMS_NORM_EPS : GR_NORM_EPS;
+        gr_tensor *y[2];
+        for (int i = 0; i < 2; i++) {
+            const double eps = i ? usual : 0;
+            if (k == 0) y[i] = gr_layer_norm(t, x, 1, NULL, NULL, eps);
+            if (k == 1) y[i] = gr_group_norm(t, x, 2, NULL, NULL, eps);
+            if (k == 2) y[i] = gr_instance_norm(t, x, 1, NULL, NULL, eps);
+            if (k == 3) y[i] = gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, eps);
+            if (k == 4) y[i] = gr_rms_norm(t, x, 1, NULL, eps);
+            if (k == 5) y[i] = gr_layer_norm_composed(t, x, 1, NULL, NULL, eps);
+            if (k == 6) y[i] = gr_group_norm_composed(t, x, 2, NULL, NULL, eps);
+            if (k == 7) y[i] = gr_instance_norm_composed(t, x, 1, NULL, NULL, eps);
+            if (k == 8) y[i] = gr_norm_axes_composed(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, eps);
+            if (k == 9) y[i] = gr_rms_norm_composed(t, x, 1, NULL, eps);
+        }
+        assert_ok(t);
+        assert_same_bits(y[0]->data, y[1]->data, x->len);
+    }
+    gr_tape_free(t);
 }
 
 int main(void)
@@ -364,6 +390,7 @@ int main(void)
         cmocka_unit_test(rms_norm_of_zeros_is_0_and_its_gradient_finite),
         cmocka_unit_test(rms_norm_is_layer_norm_of_a_row_whose_mean_is_0),
         cmocka_unit_test(channels_groups_axes_and_eps_that_do_not_fit_are_named),
+        cmocka_unit_test(an_eps_of_0_means_the_default),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,15 +15,15 @@ static const int exponents[] = { 0, HIGH, -TOP, TOP, 3, TOP - 20, -HIGH, -TOP + 
 typedef gr_tensor *norm_function(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, const gr_tensor *mask);
 #define NORM(name, call) \
     static gr_tensor *name(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, const gr_tensor *mask) { return (void)beta, (void)mask, call; }
-NORM(layer, gr_layer_norm(t, x, 1, gamma, beta, 0))
-NORM(rms, gr_rms_norm(t, x, 1, gamma, 0))
+NORM(layer, gr_layer_norm(t, x, 1, gamma, beta, GR_NONE))
+NORM(rms, gr_rms_norm(t, x, 1, gamma, GR_NONE))
 NORM(batch, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_config){ .eps = GR_NONE })))
 NORM(batch_last, gr_batch_norm(t, x, -1, gamma, beta, (&(gr_batch_norm_config){ .eps = GR_NONE })))
 NORM(batch_masked, gr_batch_norm(t, x, 1, gamma, beta, (&(gr_batch_norm_config){ .eps = GR_NONE, .mask = mask })))
-NORM(group, gr_group_norm(t, x, 3, gamma, beta, 0))
-NORM(instance, gr_instance_norm(t, x, 1, gamma, beta, 0))
-NORM(instance_last, gr_instance_norm(t, x, -1, gamma, beta, 0))
-NORM(channel, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), gamma, beta, 0))
+NORM(group, gr_group_norm(t, x, 3, gamma, beta, GR_NONE))
+NORM(instance, gr_instance_norm(t, x, 1, gamma, beta, GR_NONE))
+NORM(instance_last, gr_instance_norm(t, x, -1, gamma, beta, GR_NONE))
+NORM(channel, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), gamma, beta, GR_NONE))
 
 /* The group of an element: of its indices along the axes of x, those named, counted. parts: into how many groups the channels are cut. */
 typedef struct { norm_function *f; gr_shape shape; bool axis[4]; size_t gammas, parts; bool masked; } norm_case;

@@ -125,8 +125,8 @@ static void gain_gradient(gr_tape *t, double *v)
     gr_tensor *g[2] = { gr_want_grad(t, gr_ones(t, GR_SHAPE(24))), gr_want_grad(t, gr_ones(t, GR_SHAPE(24))) };
     gr_tensor *u[2] = { normal(t, 24, 16, 0, 1, "u"), NULL };
     u[1] = gr_want_grad(t, gr_detach(t, u[0]));
-    gr_tensor *y = gr_add(t, gr_layer_norm(t, gr_linear(t, x, w, NULL), 1, g[0], NULL, 0),
-                          gr_layer_norm(t, gr_linear(t, ten, w, NULL), 1, g[1], NULL, 0));
+    gr_tensor *y = gr_add(t, gr_layer_norm(t, gr_linear(t, x, w, NULL), 1, g[0], NULL, GR_NONE),
+                          gr_layer_norm(t, gr_linear(t, ten, w, NULL), 1, g[1], NULL, GR_NONE));
     gr_tensor *plain = gr_add(t, gr_linear(t, x, u[0], NULL), gr_linear(t, ten, u[1], NULL));
     if (!grad(t, gr_add(t, y, plain), g[0])) return;
     v[0] = apart(gr_grad(t, g[1]), gr_grad(t, g[0]), 24);
