@@ -9,6 +9,7 @@
  * The program calculates each line in double and compares it with the library's operators. Exit 1 if a line differs.
  */
 #include "examples/norms/hand.h"
+#include "examples/norms/norm.h"
 #include "examples/kit/run.h"
 #include "examples/kit/program.h"
 #include "gradus.h"
@@ -86,7 +87,7 @@ static void part_epsilon(norms_paper *p)
         gr_tape_reset(p->t);
         snprintf(label, sizeof label, "xhat with eps = %g", eps[k]);
         norms_paper_line(p, label, r.xhat, 5, 0,
-                         norms_values(gr_layer_norm(p->t, norms_put(p->t, tiny, GR_SHAPE(5)), 1, NULL, NULL, eps[k])));
+                         norms_values(gr_layer_norm(p->t, norms_put(p->t, tiny, GR_SHAPE(5)), 1, NULL, NULL, norms_eps(eps[k]))));
     }
 }
 

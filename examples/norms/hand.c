@@ -1,9 +1,8 @@
 /* examples/norms/hand.c - LayerNorm of one vector by hand. */
 #include "examples/norms/hand.h"
+#include "examples/norms/norm.h"
 #include "gradus.h"
 #include <math.h>
-
-static double eps_of(const norms_given *a) { return a->eps == 0 ? GR_NONE : a->eps; } /* as the operators take it */
 
 static double largest(const double *v, size_t n)
 {
@@ -58,7 +57,7 @@ void norms_hand_forward(norms_paper *p, const norms_given *a)
               *beta = norms_put(t, a->beta, GR_SHAPE(N));
     gr_tensor *d = gr_sub(t, x, gr_mean(t, x, GR_ALL_AXES, false)), *square = gr_square(t, d);
     gr_tensor *shifted = gr_add(t, gr_mean(t, square, GR_ALL_AXES, false), gr_scalar(t, a->eps)),
-              *xhat = gr_layer_norm(t, x, 1, NULL, NULL, eps_of(a));
+              *xhat = gr_layer_norm(t, x, 1, NULL, NULL, norms_eps(a->eps));
     const double with_eps = r.var + a->eps;
     char label[64];
 
@@ -83,13 +82,13 @@ void norms_hand_forward(norms_paper *p, const norms_given *a)
     LINE(gamma && beta ? "y = gamma * xhat + beta"
          : gamma       ? "y = gamma * xhat"
                        : "y = xhat + beta",
-         r.y, largest(scaled, N), norms_values(gr_layer_norm(t, x, 1, gamma, beta, eps_of(a))));
+         r.y, largest(scaled, N), norms_values(gr_layer_norm(t, x, 1, gamma, beta, norms_eps(a->eps))));
 }
 
 static gr_tensor *norm_of(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const norms_given *a = argument;
-    return gr_layer_norm(t, in[0], 1, a->gamma ? in[1] : NULL, a->beta ? in[2] : NULL, eps_of(a));
+    return gr_layer_norm(t, in[0], 1, a->gamma ? in[1] : NULL, a->beta ? in[2] : NULL, norms_eps(a->eps));
 }
 
 static void finite_differences(norms_paper *p, const norms_given *a, const norms_row *r, uint64_t seed)
@@ -116,10 +115,10 @@ void norms_hand_backward(norms_paper *p, const norms_given *a, uint64_t seed)
     gr_tensor *x = gr_want_grad(t, norms_put(t, a->x, GR_SHAPE(N))),
               *gamma = a->gamma ? norms_put(t, a->gamma, GR_SHAPE(N)) : gr_ones(t, GR_SHAPE(N));
     gr_tensor *beta = gr_want_grad(t, gr_zeros(t, GR_SHAPE(N))), *dy = norms_put(t, a->dy, GR_SHAPE(N)),
-              *xhat = gr_layer_norm(t, x, 1, NULL, NULL, eps_of(a));
+              *xhat = gr_layer_norm(t, x, 1, NULL, NULL, norms_eps(a->eps));
     gr_tensor *g = gr_mul(t, gamma, dy), *gx = gr_mul(t, g, xhat), *mean_g = gr_mean(t, g, GR_ALL_AXES, true),
               *mean_gx = gr_mean(t, gx, GR_ALL_AXES, true);
-    gr_tensor *rstd = gr_scalar(t, r.rstd), *y = gr_layer_norm(t, x, 1, gr_want_grad(t, gamma), beta, eps_of(a));
+    gr_tensor *rstd = gr_scalar(t, r.rstd), *y = gr_layer_norm(t, x, 1, gr_want_grad(t, gamma), beta, norms_eps(a->eps));
     gr_backward_from(t, y, norms_values(dy));
     double sums[2] = { 0, 0 };
     for (size_t i = 0; i < N; i++) sums[0] += r.dx[i], sums[1] += r.dx[i] * r.xhat[i];

@@ -1,5 +1,6 @@
 /* examples/norms/invariance.c - Table 1 of the LayerNorm paper, measured. */
 #include "examples/norms/invariance.h"
+#include "examples/norms/norm.h"
 #include "examples/kit/program.h"
 #include "ops/ops.h"
 #include <math.h>
@@ -11,7 +12,7 @@ enum { N = NORMS_CASES, D = NORMS_INPUTS, H = NORMS_UNITS };
 
 static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    const gr_batch_norm_config options = { .eps = eps > 0 ? eps : GR_NONE };
+    const gr_batch_norm_config options = { .eps = norms_eps(eps) };
     return gr_batch_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, &options);
 }
 static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w,
@@ -22,11 +23,11 @@ static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w,
 }
 static gr_tensor *layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    return gr_layer_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, eps);
+    return gr_layer_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, norms_eps(eps));
 }
 static gr_tensor *rms_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    return gr_rms_norm(t, gr_linear(t, x, w, NULL), 1, NULL, eps);
+    return gr_rms_norm(t, gr_linear(t, x, w, NULL), 1, NULL, norms_eps(eps));
 }
 
 /* ---- Transformations ---- */

@@ -2,7 +2,11 @@
  * kernels, chunks, threads and a backward like the library's, so that only the statistics differ. */
 #ifndef NORMS_H
 #define NORMS_H
+#include "core/tape.h"
 #include "core/tensor.h"
+
+/* The library's word for an epsilon: these programs take 0 as no epsilon, the operators as the default. */
+static inline double norms_eps(double eps) { return eps > 0 ? eps : GR_NONE; }
 
 typedef enum {
     NORMS_ONE_PASS, /* mean(x^2) - mean(x)^2: reads x once, but loses all digits where the mean is large */

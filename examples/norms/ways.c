@@ -11,9 +11,9 @@ const char *const norms_way_name[NORMS_TIMED] = { "fused", "composed", "one-pass
 
 gr_tensor *norms_way_norm(gr_tape *t, norms_way way, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
-    if (way == NORMS_WAY_FUSED) return gr_layer_norm(t, x, 1, gamma, beta, eps);
-    if (way == NORMS_WAY_RMS) return gr_rms_norm(t, x, 1, gamma, eps);
-    if (way == NORMS_WAY_COMPOSED) return gr_layer_norm_composed(t, x, 1, gamma, beta, eps);
+    if (way == NORMS_WAY_FUSED) return gr_layer_norm(t, x, 1, gamma, beta, norms_eps(eps));
+    if (way == NORMS_WAY_RMS) return gr_rms_norm(t, x, 1, gamma, norms_eps(eps));
+    if (way == NORMS_WAY_COMPOSED) return gr_layer_norm_composed(t, x, 1, gamma, beta, norms_eps(eps));
     return norms_layer_norm(t, x, gamma, beta, &(norms_layer_norm_kind){ .way = (norms_statistics)(way - NORMS_WAY_ONE_PASS), .eps = eps });
 }
 
