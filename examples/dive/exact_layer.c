@@ -45,7 +45,7 @@ static void training_or_not(gr_tape *t, double *v)
 /* v[1] is the gradient times the deviation, because the gradient's rounding is proportional to 1 / deviation. */
 static void two_features(gr_tape *t, double *v)
 {
-    gr_tensor *x = normal(t, 64, 2, 1, 2, "x"), *y = layer_norm(t, x, 0);
+    gr_tensor *x = normal(t, 64, 2, 1, 2, "x"), *y = layer_norm(t, x, GR_NONE);
     const gr_real *const dx = grad(t, y, x);
     for (size_t i = 0; dx && i < x->len; i++) {
         const double deviation = fabs((double)x->data[i] - (double)x->data[i ^ 1]) / 2;
@@ -85,7 +85,7 @@ static void scaled_up_to_eps(gr_tape *t, double *v)
 
 static void centred_gradient(gr_tape *t, double *v)
 {
-    gr_tensor *x = normal(t, 32, 64, 1, 2, "x"), *y = layer_norm(t, x, 0);
+    gr_tensor *x = normal(t, 32, 64, 1, 2, "x"), *y = layer_norm(t, x, GR_NONE);
     const gr_real *const dx = grad(t, y, x);
     for (size_t i = 0; dx && i < 32; i++) {
         const gr_real *const d = dx + i * 64, *const xhat = y->data + i * 64;
@@ -100,7 +100,7 @@ static void quarter_turn(gr_tape *t, double *v)
     enum { N = 24 * 16 };
     gr_tensor *x = gr_randn(t, GR_SHAPE(32, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w");
     gr_tensor *twice = gr_want_grad(t, gr_detach(t, gr_mul(t, w, gr_scalar(t, 2))));
-    gr_tensor *y = layer_norm(t, gr_linear(t, x, w, NULL), 0), *z = layer_norm(t, gr_linear(t, x, twice, NULL), 0);
+    gr_tensor *y = layer_norm(t, gr_linear(t, x, w, NULL), GR_NONE), *z = layer_norm(t, gr_linear(t, x, twice, NULL), GR_NONE);
     const gr_real *const g = grad(t, gr_add(t, y, z), w), *const of[2] = { w ? w->data : NULL, twice ? twice->data : NULL };
     const gr_real *const by[2] = { g, g ? gr_grad(t, twice) : NULL };
     double tangent[2];
@@ -147,7 +147,7 @@ static void jacobian(gr_tape *t, double *v)
         gr_tensor *in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(1, N)));
         const double before = length(dy, N);
         for (size_t i = 0; i < N; i++) dy[i] = (gr_real)((double)dy[i] / before);
-        if (!gr_backward_from(t, layer_norm(t, in, 0), dy)) return;
+        if (!gr_backward_from(t, layer_norm(t, in, GR_NONE), dy)) return;
         norm = length(gr_grad(t, in), N);
         memcpy(dy, gr_grad(t, in), sizeof dy);
     }
