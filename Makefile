@@ -104,7 +104,7 @@ test: ; +@$(call build_both,main-tests) && tests/tools/run_tests.sh --gradients 
 test-dive: ; +@$(call build_both,dive-tests) && tests/tools/run_tests.sh $(B)/$(CONFIG) $(notdir $(DIVE_TESTS))
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
 interchange: all $(DIR)/tests/interchange/logits
-	@$(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
+	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
 DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
 test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'
@@ -115,7 +115,8 @@ fuzzers: $(FUZZERS)
 msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
 
 # Gates: what is true of the sources and of the objects.
-CHECKS  := check-layers check-circles check-symbols check-vector check-names check-headers check-lines check-readme check-fetch check-remove
+CHECKS  := check-layers check-circles check-symbols check-vector check-names check-api check-headers check-lines check-readme check-fetch \
+           check-remove
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
 check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
@@ -124,6 +125,8 @@ check-symbols: both ; @tests/tools/check_symbols.sh $(B)/$(CONFIG)/float && test
 check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
 check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/gradus.c && \
 	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
+check-api: both ; +@$(BOTH) REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o) $(PARTS:%=$(B)/$(CONFIG)/float/lib%.a) && \
+	tests/tools/api.sh --check '$(CC)' $(B)/$(CONFIG)/float
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: both ; @tests/tools/check_readme.sh '$(CC)' $(B)/$(CONFIG)/float
@@ -167,11 +170,11 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make                  the library, and every example beside its source: examples/NAME
 #: make test             the tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
 #: make test-dive        those of the deep dive and of the plotting library
-#: make check            the gates on sources and objects: layers, circles, symbols, vectorised kernels, headers, lengths, README, removals
+#: make check            the gates on sources and objects: layers, circles, symbols, vectorised kernels, names, headers, lengths, README, removals
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
-#: make interchange      weights to PyTorch and back             PYTHON= one that has torch and safetensors
+#: make interchange      weights to PyTorch and back; pytorch_names.txt    PYTHON= one that has torch and safetensors
 #: make test-report      a report in a browser, headless Chromium   PYTHON= one that has plotly and playwright, REPORT= its folder, ARGS=--short
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
 #:                       allocations api_sequences flips kills long_run misuse ulp       ARGS= for their arguments
@@ -180,7 +183,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
-#: make api              every public function with the programs that use it; last those that none uses
+#: make api              every public function with its name in PyTorch and the programs that use it; last those that have neither
 #: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
 #:
 #: CC CFLAGS LDFLAGS AR  as everywhere, and

@@ -1,7 +1,10 @@
 #!/bin/sh
-# api.sh 'CC' DIR: list every public function with the programs and lessons that use it; those that none uses come last, with their number.
+# api.sh [--check] 'CC' DIR: list every public function with its name in PyTorch (tests/interchange/pytorch_names.txt) and the programs that use
+# it; last come those that have neither. --check prints only these, and fails if there are any, or if the names are of functions that do not exist.
 # A public function is one that the shared library in DIR exports, or one that a public header defines (static inline). A program uses an
 # exported function when the object of the program refers to it, also through a macro of a header, and an inline one when its source names it.
+check=0
+[ "$1" != --check ] || { check=1; shift; }
 cc=$1 dir=$2
 . "$(dirname "$0")/scratch.sh"
 new_scratch
@@ -20,26 +23,31 @@ for header in gradus.h ops/composed.h; do echo "#include \"$header\""; done | $c
         }
     }' > "$scratch/declared"
 nm -D --defined-only "$dir"/libgradus*.so.* | awk '{ print $3 }' > "$scratch/exported"
+grep '^gr_' tests/interchange/pytorch_names.txt > "$scratch/names"
 
-# "PROGRAM NAME" of each use.
+# "PROGRAM NAME KIND" of each use.
 for program in $programs; do
     use=${program#examples/} use=${use%.c}
-    nm "$dir/${program%.c}.o" | awk -v use="$use" '$1 == "U" && $2 ~ /^gr_/ { print use, $2 }'
-    grep -o 'gr_[a-z0-9_]*(' "$program" | sort -u | awk -v use="$use" '{ sub(/\(/, ""); print use, $0, "named" }'
+    nm "$dir/${program%.c}.o" | awk -v use="$use" '$1 == "U" && $2 ~ /^gr_/ { print use, $2, "exported" }'
+    grep -o 'gr_[a-z0-9_]*(' "$program" | sort -u | awk -v use="$use" '{ sub(/\(/, ""); print use, $0, "inline" }'
 done > "$scratch/used"
 
-awk '
+awk -v check=$check '
     FILENAME ~ /exported$/ { exported[$1] = 1; next }
-    FILENAME ~ /used$/ && !($2 in users && index(users[$2] " ", " " $1 " ")) { users[$2] = users[$2] " " $1; next }
-    FILENAME ~ /used$/ { next }
+    FILENAME ~ /names$/ { if ($1 in torch) { print "pytorch_names.txt names " $1 " twice"; bad = 1 } torch[$1] = $2; next }
+    FILENAME ~ /used$/ { users[$2, $3] = users[$2, $3] " " $1; next }
     $3 == "exported" && !($2 in exported) { next }
-    { all++; listed[$2] = 1 }
-    !($2 in users) { unused[++none] = sprintf("    %-32s %s", $2, $1); next }
+    { all++; listed[$2] = 1; use = users[$2, $3]; idle += use == "" }
+    use == "" && !($2 in torch) { left[++lefts] = sprintf("    %-32s %s", $2, $1); next }
+    check { next }
     $1 != header { header = $1; print header }
-    { printf "    %-32s%s\n", $2, users[$2] }
+    { line = sprintf("    %-31s %-43s %s", $2, $2 in torch ? torch[$2] : "", use); sub(/ +$/, "", line); print line }
     END {
         for (name in exported) if (!(name in listed)) { printf "%s is exported, but no public header declares it\n", name; bad = 1 }
-        printf "no program uses %d of %d public functions\n", none, all
-        for (i = 1; i <= none; i++) print unused[i]
-        exit bad
-    }' "$scratch/exported" "$scratch/used" "$scratch/declared"
+        for (name in torch) if (!(name in listed)) { printf "pytorch_names.txt names %s, which is no public function\n", name; bad = 1 }
+        if (!all) { print "no public function was found"; bad = 1 }
+        if (!check) printf "no program uses %d of %d public functions\n", idle, all
+        if (lefts) printf "no program uses these, and pytorch_names.txt does not have them:\n"
+        for (i = 1; i <= lefts; i++) print left[i]
+        exit bad || (check && lefts)
+    }' "$scratch/exported" "$scratch/names" "$scratch/used" "$scratch/declared"
