@@ -125,7 +125,7 @@ check-symbols: both ; @tests/tools/check_symbols.sh $(B)/$(CONFIG)/float && test
 check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
 check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/gradus.c && \
 	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
-check-api: both ; +@$(BOTH) REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o) $(PARTS:%=$(B)/$(CONFIG)/float/lib%.a) && \
+check-api: both ; +@$(BOTH) -s REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o) $(PARTS:%=$(B)/$(CONFIG)/float/lib%.a) && \
 	tests/tools/api.sh --check '$(CC)' $(B)/$(CONFIG)/float
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
