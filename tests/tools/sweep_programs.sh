@@ -10,7 +10,7 @@ mkdir -p "$dir/is a folder" && : > "$dir/empty" && mkfifo "$dir/fifo" && echo so
 cd "$dir" || exit 2
 
 declare -A small=(
-    [quickstart]='' [lstm_cell]='' [looking_inside]='' [own_layer]='--steps 5' [invariance]='' [layernorm_by_hand]='' [layernorm_speed]='--quick'
+    [quickstart]='' [lstm_cell]='' [looking_inside]='' [own_layer]='--steps 5' [weights]='' [invariance]='' [layernorm_by_hand]='' [layernorm_speed]='--quick'
     [mlp_norms]='--data none --hidden 8 --steps 2' [cnn_norms]='--data none --steps 2 --batch 4'
     [names_rnn]='--hidden 8 --embedding 6 --steps 2'
     [transformer_norms]='--size 8 --heads 2 --layers 1 --context 8 --batch 4 --steps 2 --sample 0'
@@ -118,6 +118,11 @@ works 'runs.jsonl empty' '$P'
 keep report/runs.jsonl
 refused 'files may not grow' '(ulimit -f 0; exec $P --seed 7 2>&1 > /dev/null) | cat >&2; exit ${PIPESTATUS[0]}' 'File too large'
 assert_kept report/runs.jsonl
+
+name=weights
+bad_files --file
+bad_results --save
+refused 'the file may not grow' '(ulimit -f 0; exec $P --save weights 2>&1 > /dev/null) | cat >&2; exit ${PIPESTATUS[0]}' 'File too large'
 
 name=seq_mnist_lstm
 bad_files --load
