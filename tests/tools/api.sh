@@ -1,6 +1,7 @@
 #!/bin/sh
 # api.sh [--check] 'CC' DIR: list every public function with its name in PyTorch (tests/interchange/pytorch_names.txt) and the programs that use
 # it; last come those that have neither. --check prints only these, and fails if there are any, or if the names are of functions that do not exist.
+# It does not fail for an operator of a .def file, which is one line to add, unless GRADUS_RECORDS=1 asks for all that PyTorch says of it.
 # A public function is one that the shared library in DIR exports, or one that a public header defines (static inline). A program uses an
 # exported function when the object of the program refers to it, also through a macro of a header, and an inline one when its source names it.
 check=0
@@ -32,12 +33,13 @@ for program in $programs; do
     grep -o 'gr_[a-z0-9_]*(' "$program" | sort -u | awk -v use="$use" '{ sub(/\(/, ""); print use, $0, "inline" }'
 done > "$scratch/used"
 
-awk -v check=$check '
+awk -v check=$check -v records="${GRADUS_RECORDS:-}" '
     FILENAME ~ /exported$/ { exported[$1] = 1; next }
     FILENAME ~ /names$/ { if ($1 in torch) { print "pytorch_names.txt names " $1 " twice"; bad = 1 } torch[$1] = $2; next }
     FILENAME ~ /used$/ { users[$2, $3] = users[$2, $3] " " $1; next }
     $3 == "exported" && !($2 in exported) { next }
     { all++; listed[$2] = 1; use = users[$2, $3]; idle += use == "" }
+    use == "" && !($2 in torch) && check && $1 ~ /[.]def$/ && !records { print "not run: no name in PyTorch of " $2; next }
     use == "" && !($2 in torch) { left[++lefts] = sprintf("    %-32s %s", $2, $1); next }
     check { next }
     $1 != header { header = $1; print header }
