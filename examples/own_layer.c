@@ -83,8 +83,8 @@ static const gr_op rescale_op = { .name = "rescale", .backward = rescale_backwar
 /* Move square towards the mean square of this batch, and note what was there for gr_tape_recover. */
 static bool rescale_move(gr_tape *t, const rescale_saved *s, gr_tensor *square, int64_t *batches)
 {
-    double *const sum = gr_save_zeros(t, 2 * square->len * sizeof *sum), *const count = sum + square->len;
-    if (!sum || !gr_undo_note(t, square->data, square->len * sizeof *square->data) || !gr_undo_note(t, batches, sizeof *batches))
+    double *const sum = gr_save_zeros(t, square->len * sizeof *sum), *const count = gr_save_zeros(t, square->len * sizeof *count);
+    if (!sum || !count || !gr_undo_note(t, square->data, square->len * sizeof *square->data) || !gr_undo_note(t, batches, sizeof *batches))
         return false;
     for (size_t i = 0; i < s->len; i++) sum[place(s, i)] += (double)s->x[i] * (double)s->x[i], count[place(s, i)]++;
     const double weight = kit_larger(0.1, 1 / (double)++*batches); /* an average of the first ten batches, then a running one */
@@ -100,7 +100,7 @@ static gr_tensor *rescale(gr_tape *t, gr_tensor *x, int axis, gr_tensor *square,
     if (!gr_ready(t, op, x, square) || !gr_alive(t, op, "gain", gain) || !gr_ints_alive(t, op, "device", device)) return NULL; /* check, */
     if ((axis = gr_axis(t, op, x, axis)) < 0) return NULL;
     rescale_saved s = { .x = x->data, .square = square->data, .len = x->len, .inner = 1, .C = x->dim[axis] };
-    if (square->rank != 2 || square->dim[1] != s.C || (gain && gain->len != s.C))
+    if (square->rank != 2 || !square->dim[0] || square->dim[1] != s.C || (gain && gain->len != s.C))
         return gr_fail(t, op, "x is %s, so square must be [K, %zu] and gain [%zu]; got %s and %s", gr_shape_text(t, x), s.C, s.C,
                        gr_shape_text(t, square), gr_shape_text(t, gain));
     if (device && device->len != x->dim[0]) return gr_fail(t, op, "x is %s; got %zu devices", gr_shape_text(t, x), device->len);
