@@ -197,7 +197,7 @@ static gr_tensor *loss_of(gr_tape *t, const model *m, size_t step)
 
 static double train(gr_tape *t, const model *m)
 {
-    for (size_t step = 0; step < o.steps && !gr_failed(t); step++) {
+    for (size_t step = 0; step < o.steps && !gr_failed(t) && !kit_interrupted(); step++) {
         gr_tape_reset(t);
         gr_optim_zero_grad(m->adam);
         gr_backward(t, loss_of(t, m, step));
@@ -238,7 +238,7 @@ static void work(kit_run *r, const model *with, const model *without)
     const double again = gr_item(loss_of(t, with, o.steps));
     if (!o.quiet) printf("loss of the next step %.6f, once more %.6f, after gr_tape_recover %.6f\n", first, on, again);
 
-    if (gr_failed(t)) return;
+    if (gr_failed(t) || kit_interrupted()) return;
     printf("mean square error %.4f with the layer, %.4f without\n", loss, other);
     kit_log_write(t, &r->log, "result", { "with", loss }, { "without", other });
     kit_run_need(r, right, "the gradient of rescale is wrong");

@@ -107,7 +107,7 @@ static gr_tensor *points(gr_tape *t, size_t n, size_t classes, size_t number, gr
 
 static void train(gr_tape *t, const model *m, gr_optim *optim, size_t steps, size_t n)
 {
-    for (size_t step = 0; step < steps && !gr_failed(t); step++) {
+    for (size_t step = 0; step < steps && !gr_failed(t) && !kit_interrupted(); step++) {
         gr_ints *labels;
         gr_tape_reset(t);
         gr_tensor *const x = points(t, n, m->classes, m->classes == ALL ? step + 2 : 1, &labels); /* the second task has one batch */
@@ -193,7 +193,7 @@ static void compare(kit_run *r, const model *from_file, const model *from_start)
     train(t, from_file, adamw, 200, FEW), train(t, from_start, other, 200, FEW);
     const double with = accuracy(t, from_file), without = accuracy(t, from_start);
     gr_optim_free(adamw), gr_optim_free(other);
-    if (gr_failed(t)) return;
+    if (gr_failed(t) || kit_interrupted()) return;
     printf("most pairs have the same sign, learned from %d points: %.1f %% right with the layers from the file, %.1f %% without\n", FEW,
            with, without);
     kit_log_write(t, &r->log, "result", { "with", with }, { "without", without });
