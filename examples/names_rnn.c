@@ -226,13 +226,7 @@ static void sample(kit_run *r, kit_arm *arm, kit_names *c, size_t number)
         const gr_tensor *const p = gr_softmax(t, forward(arm, c), -1);
         if (!p) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", arm->name, gr_message(t));
         if (!p) return;
-        double u = gr_stream_uniform(&s, 0, 1);
-        size_t next = c->letters - 1;
-        for (size_t k = 0; k < c->letters; k++)
-            if ((u -= (double)p->data[(c->T - 1) * c->letters + k]) < 0) {
-                next = k;
-                break;
-            }
+        const size_t next = kit_draw(&s, p->data + (c->T - 1) * c->letters, c->letters);
         if (next == 0) break;
         putchar(c->letter[next]);
         c->in[c->T] = (int)next;

@@ -113,11 +113,7 @@ static int draw(gr_tape *t, const model *m, const int *ids, size_t n, size_t let
 {
     gr_tensor *z = gr_slice(t, logits(t, m, ids, 1, n), n - 1, 1), *p = gr_softmax(t, gr_mul(t, z, gr_scalar(t, 1 / own.temperature)), -1);
     gr_stream *s = gr_tape_stream(t, "sample");
-    if (!p || !s) return 0;
-    double left = gr_stream_uniform(s, 0, 1);
-    int letter = 0;
-    while ((size_t)letter + 1 < letters && (left -= (double)p->data[letter]) > 0) letter++;
-    return letter;
+    return p && s ? (int)kit_draw(s, p->data, letters) : 0;
 }
 
 /* Generate characters from a sliding window of the last ones. Each step frees its tensors with gr_tape_rewind. */

@@ -125,6 +125,14 @@ void kit_text_free(kit_text *c)
     gr_memory_free(m, c->in, c->batch * c->T * sizeof(int)), gr_memory_free(m, c->next, c->batch * c->T * sizeof(int));
 }
 
+size_t kit_draw(gr_stream *s, const gr_real *p, size_t n)
+{
+    double left = gr_stream_uniform(s, 0, 1);
+    size_t id = 0;
+    while (id + 1 < n && (left -= (double)p[id]) >= 0) id++;
+    return id;
+}
+
 /* ---- Windows ---- */
 
 static size_t test_windows(const kit_text *c) { return (c->n - c->train - 1) / c->T; }

@@ -27,6 +27,9 @@ kit_bytes kit_text_read(gr_tape *t, const char *path);
 kit_text kit_text_of(gr_tape *t, const char *path, const kit_bytes *bytes, size_t batch, size_t window);
 void kit_text_free(kit_text *c);
 
+/* Draw one of n ids with the probabilities p. */
+size_t kit_draw(gr_stream *s, const gr_real *p, size_t n);
+
 /* The text as a source; each of its batches is c itself. */
 kit_source kit_text_source(kit_text *c);
 
