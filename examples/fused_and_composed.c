@@ -32,11 +32,16 @@ static const kit_flags flags = { "fused_and_composed", "fused operators beside t
 
 typedef gr_tensor *call(gr_tape *t, gr_tensor *const *x, bool composed);
 #define TWINS(name, ...) \
-    static gr_tensor *name(gr_tape *t, gr_tensor *const *x, bool composed) { return (composed ? gr_##name##_composed : gr_##name)(t, x[0], __VA_ARGS__); }
+    static gr_tensor *name(gr_tape *t, gr_tensor *const *x, bool composed) \
+    { \
+        return (composed ? gr_##name##_composed : gr_##name)(t, x[0], __VA_ARGS__); \
+    }
 #define RECURRENT_TWINS(name) \
     static gr_tensor *name(gr_tape *t, gr_tensor *const *x, bool composed) \
     { \
-        const gr_recurrent_weights w = { .w_ih = x[1], .w_hh = x[2], .b_ih = x[3], .norm = x[4] ? GR_LSTM_LN_SUM : 0, .ln_sum = { x[4], x[5] } }; \
+        const gr_recurrent_weights w = { \
+            .w_ih = x[1], .w_hh = x[2], .b_ih = x[3], .norm = x[4] ? GR_LSTM_LN_SUM : 0, .ln_sum = { x[4], x[5] } \
+        }; \
         return (composed ? gr_##name##_composed : gr_##name##_sequence)(t, x[0], &w, NULL).y; \
     }
 
@@ -69,9 +74,20 @@ RECURRENT_TWINS(lstm)
 RECURRENT_TWINS(gru)
 RECURRENT_TWINS(rnn)
 
-#define IMAGES { 4, { 8, 16, 28, 28 } }
-#define CHANNELS { 1, { 16 } }, { 1, { 16 } }
-static const struct { const char *name; call *run; gr_shape x[INPUTS]; } pair[] = {
+#define IMAGES \
+    { \
+        4, { 8, 16, 28, 28 } \
+    }
+#define CHANNELS \
+    { 1, { 16 } }, \
+    { \
+        1, { 16 } \
+    }
+static const struct {
+    const char *name;
+    call *run;
+    gr_shape x[INPUTS];
+} pair[] = {
     { "linear", linear, { { 2, { 256, 256 } }, { 2, { 256, 256 } }, { 1, { 256 } } } },
     { "softmax", softmax, { { 2, { 1024, CLASSES } } } },
     { "log_softmax", log_softmax, { { 2, { 1024, CLASSES } } } },
@@ -87,7 +103,9 @@ static const struct { const char *name; call *run; gr_shape x[INPUTS]; } pair[] 
     { "group_norm", group_norm, { IMAGES, CHANNELS } },
     { "instance_norm", instance_norm, { IMAGES, CHANNELS } },
     { "lstm", lstm, { { 3, { 28, 32, 28 } }, { 2, { 256, 28 } }, { 2, { 256, 64 } }, { 1, { 256 } } } },
-    { "lstm, LayerNorm", lstm, { { 3, { 28, 32, 28 } }, { 2, { 256, 28 } }, { 2, { 256, 64 } }, { 1, { 256 } }, { 1, { 256 } }, { 1, { 256 } } } },
+    { "lstm, LayerNorm",
+      lstm,
+      { { 3, { 28, 32, 28 } }, { 2, { 256, 28 } }, { 2, { 256, 64 } }, { 1, { 256 } }, { 1, { 256 } }, { 1, { 256 } } } },
     { "gru", gru, { { 3, { 28, 32, 28 } }, { 2, { 192, 28 } }, { 2, { 192, 64 } }, { 1, { 192 } } } },
     { "rnn", rnn, { { 3, { 28, 32, 28 } }, { 2, { 64, 28 } }, { 2, { 64, 64 } }, { 1, { 64 } } } },
 };
@@ -157,26 +175,29 @@ static void compare(kit_run *r, size_t k, const side *a, const side *b)
         if (!(d <= dx)) dx = d;
     }
     const char *const name = pair[k].name;
-    printf("%-16s %8.1g %10.1g %7zu %5zu %8zu %7zu %9.3f %8.3f\n", name, y, dx, a->nodes, b->nodes, a->bytes >> 10, b->bytes >> 10, a->ms, b->ms);
+    printf("%-16s %8.1g %10.1g %7zu %5zu %8zu %7zu %9.3f %8.3f\n", name, y, dx, a->nodes, b->nodes, a->bytes >> 10, b->bytes >> 10, a->ms,
+           b->ms);
     kit_log_write(r->tape, &r->log, "pair", { "name", .text = name }, { "output", y }, { "gradients", dx }, { "nodes", (double)a->nodes },
                   { "twin_nodes", (double)b->nodes }, { "bytes", (double)a->bytes }, { "twin_bytes", (double)b->bytes }, { "ms", a->ms },
                   { "twin_ms", b->ms });
     kit_run_need(r, y < enough && dx < enough, "%s: the twins differ by %g in the output and by %g in a gradient", name, y, dx);
-    kit_run_need(r, a->nodes <= b->nodes && a->bytes <= b->bytes, "%s: %zu nodes and %zu bytes, but the twin has %zu and %zu", name, a->nodes,
-                 a->bytes, b->nodes, b->bytes);
+    kit_run_need(r, a->nodes <= b->nodes && a->bytes <= b->bytes, "%s: %zu nodes and %zu bytes, but the twin has %zu and %zu", name,
+                 a->nodes, a->bytes, b->nodes, b->bytes);
 }
 
 static void run(kit_run *r)
 {
     if (!o.quiet)
-        printf("\n%-16s %19s %13s %16s %18s\n%-16s %8s %10s %7s %5s %8s %7s %9s %8s\n", "", "difference", "nodes", "KiB kept", "ms", "", "output",
-               "gradients", "fused", "twin", "fused", "twin", "fused", "twin");
+        printf("\n%-16s %19s %13s %16s %18s\n%-16s %8s %10s %7s %5s %8s %7s %9s %8s\n", "", "difference", "nodes", "KiB kept", "ms", "",
+               "output", "gradients", "fused", "twin", "fused", "twin", "fused", "twin");
     for (size_t k = 0; k < PAIRS && !gr_failed(r->tape) && !kit_interrupted(); k++) {
         if (only && strcmp(only, pair[k].name)) continue;
         const side a = run_side(r, k, false), b = run_side(r, k, true);
         const gr_tape *const bad = gr_failed(a.tape) ? a.tape : gr_failed(b.tape) ? b.tape : NULL;
         if (a.y && b.y && !bad) compare(r, k, &a, &b);
-        else gr_fail_as(r->tape, bad ? gr_error_code(bad) : GR_NO_MEMORY, "", "%s: %s", pair[k].name, bad ? gr_message(bad) : "out of memory");
+        else
+            gr_fail_as(r->tape, bad ? gr_error_code(bad) : GR_NO_MEMORY, "", "%s: %s", pair[k].name,
+                       bad ? gr_message(bad) : "out of memory");
         gr_tape_free(a.tape), gr_tape_free(b.tape);
     }
 }

@@ -157,3 +157,22 @@ kit_source kit_text_source(kit_text *c)
     const size_t per_batch = c->batch * c->T;
     return (kit_source){ (c->train + per_batch - 1) / per_batch, (test_windows(c) + c->batch - 1) / c->batch, next_batch, c, "characters" };
 }
+
+/* ---- Streams ---- */
+
+kit_streams kit_text_streams(const kit_text *c, bool training)
+{
+    const size_t from = training ? 0 : c->train, n = (training ? c->train : c->n) - from, length = n / c->batch;
+    const size_t chunks = length ? (length - 1) / c->T : 0;
+    if (!chunks && !gr_failed(c->tape))
+        gr_fail_as(c->tape, GR_BAD_FILE, "", "%zu streams of %zu characters and one more do not fit into %zu characters", c->batch, c->T, n);
+    return (kit_streams){ c, from, length, chunks };
+}
+
+gr_ints *kit_text_chunk(gr_tape *t, const kit_streams *s, size_t k, size_t shift)
+{
+    const size_t T = s->text->T, B = s->text->batch;
+    gr_ints *const ids = gr_ints_new(t, NULL, GR_SHAPE(T, B));
+    for (size_t i = 0; ids && i < T * B; i++) ids->data[i] = s->text->id[s->from + i % B * s->length + k * T + i / B + shift];
+    return ids;
+}

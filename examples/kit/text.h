@@ -30,6 +30,16 @@ void kit_text_free(kit_text *c);
 /* Draw one of n ids with the probabilities p. */
 size_t kit_draw(gr_stream *s, const gr_real *p, size_t n);
 
+/* A part of the text as parallel streams, for truncated back-propagation through time: stream b of `batch` begins length b characters after
+ * from, and is read in chunks of T characters. */
+typedef struct { const kit_text *text; size_t from, length, chunks; } kit_streams;
+
+/* The streams of the training or test characters. Fewer characters than one chunk needs are an error on the text's tape. */
+kit_streams kit_text_streams(const kit_text *c, bool training);
+
+/* Chunk k of every stream, `shift` characters later: ids [T, batch] on t. NULL on an error. */
+gr_ints *kit_text_chunk(gr_tape *t, const kit_streams *s, size_t k, size_t shift);
+
 /* The text as a source; each of its batches is c itself. */
 kit_source kit_text_source(kit_text *c);
 
