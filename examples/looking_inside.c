@@ -1,8 +1,10 @@
 /* examples/looking_inside.c - a small network with two faults, and every tool of the library for seeing inside one.
  *
- * Shows: gr_print_summary, gr_print_graph, gr_print_audit, anomaly mode, gr_print_norm, gr_norm_gradient.
+ * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_dot, gr_print, gr_print_audit, gr_print_norm, gr_norm_gradient,
+ *        gr_print_batch_norms, anomaly mode.
  * Run:   examples/looking_inside               (at once)
  *        examples/looking_inside --repaired    the same network without its faults
+ *        examples/looking_inside --dot graph.dot && dot -Tsvg graph.dot > graph.svg      the graph as a picture
  * See:   the audit says that no gradient reaches the gate, because a gr_detach lies on the way; anomaly mode names the operator that makes
  *        the first NaN, a logarithm of negative numbers, with its module and its input.
  * Exit:  0, or 1 --check did not find both faults; 2 a bad flag or path; 3 out of memory or disk full.
@@ -15,14 +17,16 @@ enum { B = 4, I = 3, H = 6 }; /* samples, inputs, hidden units */
 
 static kit_options o = { .seed = 42 };
 static bool repaired;
+static const char *dot;
 static const kit_flag flag[] = {
     { "repaired", KIT_SWITCH, &repaired, NULL, "without the two faults", 0, 0 },
+    { "dot", KIT_TEXT, &dot, "FILE", "write the graph for Graphviz", 0, 0 },
     KIT_FLAGS_RUN(o, "exit 1 unless both faults are found and the gradient's three terms add up"),
 };
 static const kit_flags flags = { "looking_inside", "tools for seeing inside a network", flag, sizeof flag / sizeof *flag };
 
 typedef struct {
-    gr_module *net, *log;
+    gr_module *net, *log, *other, *bn; /* bn, under another root, is only for comparison */
     gr_linear_module *fc, *gate, *head;
     gr_norm *ln;
     gr_tensor *h, *y; /* of this step: what the norm takes and returns, [B, H] */
@@ -35,6 +39,8 @@ static model build(gr_tape *t)
     m.ln = gr_layer_norm_new(t, m.net, "ln", GR_SHAPE(H), NULL);
     m.gate = gr_linear_new(t, m.net, "gate", I, H, NULL);
     m.head = gr_linear_new(t, m.net, "head", H, 1, NULL);
+    m.other = gr_module_new(t);
+    m.bn = gr_norm_new(t, m.other, "bn", GR_NORM_BATCH, H, NULL);
     m.log = gr_activation_new(t, m.net, "log", "Log", gr_log);
     return m;
 }
@@ -65,23 +71,32 @@ static double show_norm_gradient(gr_tape *t, const model *m)
     return sqrt(apart);
 }
 
+static void write_dot(gr_tape *t)
+{
+    if (!dot) return;
+    kit_file file = kit_file_begin(t, dot);
+    gr_print_dot(t, file.out), kit_file_end(t, &file);
+}
+
 static void look(kit_run *r, model *m, const gr_optim *adam)
 {
     gr_tape *const t = r->tape;
     FILE *const out = o.quiet ? NULL : stdout;
     title("the modules: gr_print_summary"), gr_print_summary(m->net, out);
+    title("their first values: gr_print_init"), gr_print_init(m->net, out);
 
     gr_tape_set_tracing(t, true); /* so that the audit can say why */
     gr_tensor *loss = gr_mean(t, gr_square(t, forward(t, m, gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"))), GR_ALL_AXES, false);
     gr_backward(t, loss);
-    title("what the tape recorded: gr_print_graph"), gr_print_graph(t, out);
+    title("what the tape recorded: gr_print_graph"), gr_print_graph(t, out), write_dot(t);
+    title("a tensor, the output of ln: gr_print"), gr_print(m->y, out);
     title("does every parameter learn? gr_print_audit");
     const size_t idle = gr_print_audit(t, m->net, adam, out);
 
     title("who shares a mean? gr_print_norm"), gr_print_norm(t, &m->ln->module, GR_SHAPE(B, H), out);
-    gr_module *other = gr_module_new(t);
-    gr_print_norm(t, gr_norm_new(t, other, "bn", GR_NORM_BATCH, H, NULL), GR_SHAPE(B, H), out);
-    gr_module_free(other);
+    gr_print_norm(t, m->bn, GR_SHAPE(B, H), out);
+    title("can a BatchNorm trust its statistics? gr_print_batch_norms");
+    gr_forward(t, m->bn, m->h), gr_print_batch_norms(t, m->other, out);
     title("what the gradient of a norm is made of: gr_norm_gradient");
     const double apart = show_norm_gradient(t, m);
 
@@ -103,9 +118,10 @@ int main(int argc, char **argv)
     kit_run r;
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
+    kit_can_write(r.tape, "dot", dot);
     model m = build(r.tape);
     gr_optim *adam = gr_adam_new(r.tape, m.net, NULL);
     if (kit_run_begin(&r, "a layer, a LayerNorm, a gate and a head, on 4 samples of 3 values")) look(&r, &m, adam);
-    gr_optim_free(adam), gr_module_free(m.net);
+    gr_optim_free(adam), gr_module_free(m.net), gr_module_free(m.other);
     return kit_run_end(&r);
 }

@@ -23,7 +23,8 @@ TEST(both_networks_learn_and_write)
     assert_non_null(strstr(out, "\nLayerNorm, 931 parameters; bits per character:\nstep     3  training "));
     const char *const made = strstr(out, "\nwritten by it:\n");
     assert_non_null(made);
-    assert_int_equal(strspn(made + 16, " .\nabcdefghijklmnopqrstuvwxyz"), 40 + 2);
+    assert_true(strspn(made + 16, " .\nabcdefghijklmnopqrstuvwxyz") >= 40);
+    assert_memory_equal(made + 16 + 40, "\n\nbits per character ", 21);
     read_result("\nnone ", none), read_result("\nLayerNorm ", layer);
     for (int i = 0; i < 2; i++) assert_true(none[i] > 1 && none[i] < 4.7 && layer[i] > 1 && layer[i] < none[i]);
 }

@@ -7,12 +7,17 @@ TEST(both_faults_are_found)
     assert_string_equal(err, "");
     static const char *const part[] = {
         "\ntotal                      67             48 ",
+        "\nfc.weight    [6, 3]  uniform in [-0.57735, 0.57735)\n",
+        "\nln.weight    [6]  constant 1\n",
         "\n   1  layer_norm       [4, 6]  <- 0 [4, 6], ln.weight [6], ln.bias [6]\n",
+        " gr_print ====\n[4, 6]\n[[",
         "\ngate.weight  not reached: detach lets no gradient pass\n",
         "\n6 of 8 parameters learn, 0 frozen\n",
         "\nln (LayerNorm) on [4, 6]: 4 means and 4 variances, each over 6 values\n",
         "\n    A A A A A A\n    B B B B B B\n",
         "\n    A B C D E F\n    A B C D E F\n",
+        "\nbn                4         1 ",
+        "few values",
         "\ndirect ",
         ", through the mean ",
         "\nanomaly: forward of log in log made NaN at ",
@@ -39,6 +44,18 @@ TEST(without_its_faults_the_network_learns)
                 "--repaired", "--check", "--quiet");
 }
 
+TEST(the_graph_is_written_for_graphviz)
+{
+    static char text[1 << 12];
+    assert_run("--quiet", "--dot", in_dir("graph.dot"));
+    slurp(in_dir("graph.dot"), text, sizeof text);
+    assert_int_equal(strncmp(text, "digraph tape {\n", 15), 0);
+    assert_non_null(strstr(text, "n1 [label=\"layer_norm\\n[4, 6]\"];"));
+    assert_string_equal(text + strlen(text) - 2, "}\n");
+    assert_int_equal(unlink(in_dir("graph.dot")), 0);
+    assert_ends(2, "looking_inside: --dot: cannot write 'none/graph.dot': No such file or directory\n", "--dot=none/graph.dot");
+}
+
 TEST(bad_flags_and_paths_are_refused)
 {
     assert_run("--help");
@@ -53,6 +70,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_faults_are_found),
         cmocka_unit_test(without_its_faults_the_network_learns),
+        cmocka_unit_test(the_graph_is_written_for_graphviz),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);

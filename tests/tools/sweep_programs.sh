@@ -125,6 +125,9 @@ bad_files --file
 bad_results --save
 refused 'the file may not grow' '(ulimit -f 0; exec $P --save weights 2>&1 > /dev/null) | cat >&2; exit ${PIPESTATUS[0]}' 'File too large'
 
+name=looking_inside
+bad_results --dot
+
 name=seq_mnist_lstm
 bad_files --load
 bad_files --checkpoint --resume
