@@ -127,6 +127,43 @@ TEST(every_allocation_may_fail)
     assert_int_equal(unlink(path), 0);
 }
 
+TEST(chunks_of_a_stream_follow_one_another)
+{
+    enum { B = 3, T = 16 };
+    gr_tape *t = gr_tape_new(1, NULL);
+    kit_text c = kit_text_open(t, NULL, B, T);
+    for (int training = 0; training < 2; training++) {
+        const size_t from = training ? 0 : c.train, n = training ? c.train : c.n - c.train;
+        const kit_streams s = kit_text_streams(&c, training);
+        assert_true(s.chunks * T < n / B && (s.chunks + 1) * T >= n / B);
+        for (size_t k = 0; k < s.chunks; k += s.chunks - 1) {
+            const gr_ints *const in = kit_text_chunk(t, &s, k, 0), *const next = kit_text_chunk(t, &s, k, 1);
+            assert_true(in->rank == 2 && in->dim[0] == T && in->dim[1] == B);
+            for (size_t i = 0; i < T * B; i++) {
+                const size_t at = from + i % B * (n / B) + k * T + i / B;
+                assert_true(at + 1 < from + n && in->data[i] == c.id[at] && next->data[i] == c.id[at + 1]);
+            }
+        }
+    }
+    kit_text_free(&c);
+    c = kit_text_open(t, NULL, 1000, T);
+    kit_text_streams(&c, false);
+    char want[100];
+    snprintf(want, sizeof want, "1000 streams of 16 characters and one more do not fit into %zu characters", c.n - c.train);
+    assert_message(t, want);
+    kit_text_free(&c), gr_tape_free(t);
+}
+
+TEST(ids_are_drawn_as_often_as_their_probabilities_say)
+{
+    const gr_real p[4] = { 0, R(0.25), R(0.75), 0 }, none[2] = { 0, 0 };
+    gr_stream s = gr_stream_new(1, "draw");
+    size_t count[4] = { 0 };
+    for (int i = 0; i < 4000; i++) count[kit_draw(&s, p, 4)]++;
+    assert_true(count[0] == 0 && count[3] == 0 && count[1] > 900 && count[1] < 1100);
+    assert_int_equal(kit_draw(&s, none, 2), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +172,8 @@ int main(void)
         cmocka_unit_test(a_file_of_more_than_it_may_hold_is_refused),
         cmocka_unit_test(an_empty_file_is_too_short),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(chunks_of_a_stream_follow_one_another),
+        cmocka_unit_test(ids_are_drawn_as_often_as_their_probabilities_say),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
