@@ -156,7 +156,7 @@ TEST(chunks_of_a_stream_follow_one_another)
 
 TEST(ids_are_drawn_as_often_as_their_probabilities_say)
 {
-    const gr_real p[4] = { 0, R(0.25), R(0.75), 0 }, none[2] = { 0, 0 };
+    const gr_real p[4] = { 0, (gr_real)0.25, (gr_real)0.75, 0 }, none[2] = { 0, 0 };
     gr_stream s = gr_stream_new(1, "draw");
     size_t count[4] = { 0 };
     for (int i = 0; i < 4000; i++) count[kit_draw(&s, p, 4)]++;
