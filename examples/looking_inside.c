@@ -12,6 +12,7 @@
 #include "examples/kit/kit.h"
 #include "gradus.h"
 #include <math.h>
+#include <string.h>
 
 enum { B = 4, I = 3, H = 6 }; /* samples, inputs, hidden units */
 
@@ -78,6 +79,20 @@ static void write_dot(gr_tape *t)
     gr_print_dot(t, file.out), kit_file_end(t, &file);
 }
 
+/* The same findings as values, for a program that watches its own run. */
+static const char *show_values(gr_tape *t, const model *m, const gr_optim *adam)
+{
+    gr_norm_map map = { .values = 0 };
+    gr_norm_map_of(t, &m->ln->module, GR_SHAPE(B, H), &map);
+    const gr_audit_entry gate = gr_audit(t, gr_slot_find(m->net, "gate.weight"), adam);
+    const gr_batch_norm_health bn = gr_batch_norm_check(t, gr_norm_of(m->bn), m->h, NULL);
+    const char *const cut = gate.cut.op ? gate.cut.op : "nothing";
+    if (!o.quiet)
+        printf("ln: %zu means, elements 0 and %d have the means %zu and %zu; gate.weight: cut by %s; bn: %zu values, %lld updates\n", map.statistics,
+               H, gr_norm_statistic(&map, 0), gr_norm_statistic(&map, H), cut, bn.values, (long long)bn.updates);
+    return cut;
+}
+
 static void look(kit_run *r, model *m, const gr_optim *adam)
 {
     gr_tape *const t = r->tape;
@@ -97,6 +112,8 @@ static void look(kit_run *r, model *m, const gr_optim *adam)
     gr_print_norm(t, m->bn, GR_SHAPE(B, H), out);
     title("can a BatchNorm trust its statistics? gr_print_batch_norms");
     gr_forward(t, m->bn, m->h), gr_print_batch_norms(t, m->other, out);
+    title("the same for a program: gr_norm_map_of, gr_audit, gr_batch_norm_check");
+    const char *const cut = show_values(t, m, adam);
     title("what the gradient of a norm is made of: gr_norm_gradient");
     const double apart = show_norm_gradient(t, m);
 
@@ -109,6 +126,7 @@ static void look(kit_run *r, model *m, const gr_optim *adam)
     if (made_nan) gr_tape_recover(t);
     printf("%zu parameters do not learn; %s\n", idle, made_nan ? "a NaN was made" : "no NaN was made");
     kit_run_need(r, idle == 2, "%zu parameters do not learn, not the 2 of the gate", idle);
+    kit_run_need(r, !strcmp(cut, "detach"), "the path from the gate to the loss is cut by %s, not by detach", cut);
     kit_run_need(r, made_nan, "the logarithm of a negative number was not noticed");
     kit_run_need(r, apart < 1e-5, "the three terms of the norm's gradient are %g from its gradient", apart);
 }

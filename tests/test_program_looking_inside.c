@@ -18,6 +18,7 @@ TEST(both_faults_are_found)
         "\n    A B C D E F\n    A B C D E F\n",
         "\nbn                4         1 ",
         "few values",
+        "\nln: 4 means, elements 0 and 6 have the means 0 and 1; gate.weight: cut by detach; bn: 4 values, 1 updates\n",
         "\ndirect ",
         ", through the mean ",
         "\nanomaly: forward of log in log made NaN at ",
@@ -40,6 +41,7 @@ TEST(without_its_faults_the_network_learns)
         strstr(out, "==== who makes the first NaN? gr_tape_set_anomaly ====\nnobody\n0 parameters do not learn; no NaN was made\n"));
     assert_ends(1,
                 "looking_inside: --check: 0 parameters do not learn, not the 2 of the gate\n"
+                "looking_inside: --check: the path from the gate to the loss is cut by nothing, not by detach\n"
                 "looking_inside: --check: the logarithm of a negative number was not noticed\n",
                 "--repaired", "--check", "--quiet");
 }
