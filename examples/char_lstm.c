@@ -179,10 +179,12 @@ static outcome run_one(kit_run *r, const kit_text *c, int norm, bool writes)
     outcome got = { 0 };
     build(&m, norm, c->letters, steps);
     if (!gr_failed(m.tape)) {
-        if (!o.quiet) printf("\n%s, %zu parameters, %zu KiB; bits per character:\n", norm_of[norm].name, gr_module_parameters(m.net), gr_module_bytes(m.net) >> 10);
+        if (!o.quiet)
+            printf("\n%s, %zu parameters, %zu KiB; bits per character:\n", norm_of[norm].name, gr_module_parameters(m.net),
+                   gr_module_bytes(m.net) >> 10);
         if (own.parameters) gr_print_optim(m.optim, stdout);
         got = train(r, &m, norm_of[norm].name, &trains, &tests, steps);
-        if (writes && own.sample && !gr_failed(m.tape)) write_text(&m, c);
+        if (writes && own.sample && !gr_failed(m.tape) && !kit_interrupted()) write_text(&m, c);
     }
     if (gr_failed(m.tape))
         gr_fail_as(r->tape, m.tape ? gr_error_code(m.tape) : GR_NO_MEMORY, "", "%s: %s", norm_of[norm].name, gr_message(m.tape));

@@ -88,8 +88,8 @@ static const char *show_values(gr_tape *t, const model *m, const gr_optim *adam)
     const gr_batch_norm_health bn = gr_batch_norm_check(t, gr_norm_of(m->bn), m->h, NULL);
     const char *const cut = gate.cut.op ? gate.cut.op : "nothing";
     if (!o.quiet)
-        printf("ln: %zu means, elements 0 and %d have the means %zu and %zu; gate.weight: cut by %s; bn: %zu values, %lld updates\n", map.statistics,
-               H, gr_norm_statistic(&map, 0), gr_norm_statistic(&map, H), cut, bn.values, (long long)bn.updates);
+        printf("ln: %zu means, elements 0 and %d have the means %zu and %zu; gate.weight: cut by %s; bn: %zu values, %lld updates\n",
+               map.statistics, H, gr_norm_statistic(&map, 0), gr_norm_statistic(&map, H), cut, bn.values, (long long)bn.updates);
     return cut;
 }
 
