@@ -12,7 +12,6 @@
 #include "core/tape.h"        /* the context: memory, recording, errors, backward */
 #include "core/tensor.h"      /* tensors, shapes, views */
 #include "core/recompute.h"   /* segments that are run again in backward */
-#include "core/trace.h"       /* why no gradient reached a tensor */
 #include "core/print.h"       /* printing tensors and graphs */
 #include "ops/ops.h"          /* the operators */
 #include "nn/nn.h"            /* modules with parameters */

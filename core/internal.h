@@ -17,8 +17,8 @@ void gr__arena_fill(gr__arena *a, size_t index, size_t used); /* what is in use 
 void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
-typedef struct { gr_stream stream; bool dropped; char name[]; } gr__named_stream;
-typedef struct { gr__named_stream **at, **by_name; size_t count, room; } gr__streams; /* at: in order of first use */
+typedef struct { gr_stream stream; size_t number; char name[]; } gr__named_stream; /* number: how many streams the tape had before it */
+typedef struct { gr__named_stream **at; size_t count, room; } gr__streams; /* sorted by name */
 
 /* A call of gr_record, kept while tracing; each knows its neighbours in time. */
 typedef struct gr__trace {

@@ -3,6 +3,7 @@
 #define GR_LIBRARY_H
 #include "core/base.h"
 #include "core/op.h"
+#include "core/trace.h"
 
 /* The value of a config's field: x, or `otherwise` where x is 0, or 0 where x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
@@ -22,9 +23,18 @@ void *gr__work(gr_tape *t, int thread);
 
 gr_stream gr__stream_of(uint64_t seed, const char *path, const char *end); /* gr_stream_new; the name is path followed by end */
 double gr__cosine_of_turn(double u); /* cos(2 pi u) for u in [0, 1), the same on every machine */
-/* How many random streams t has; and back to the first count of them: the others die, so only their maker may know them. */
+/* Stream i of t and its name, in the order of the names, which may be NULL; NULL when t has at most i streams. */
+gr_stream *gr__tape_stream_at(const gr_tape *t, size_t i, const char **name);
+/* How many random streams t has; and back to those that were made first: the others die, so only their maker may know them. */
 size_t gr__tape_streams(const gr_tape *t);
 void gr__tape_streams_cut(gr_tape *t, size_t count);
+
+/* ---- Tracing, while gr_tape_set_tracing is on ---- */
+
+/* Follow x through what was traced since the last reset, to the place where the way to the loss is cut. Works on a tape in error. */
+gr_cut gr__cut_of(gr_tape *t, gr_tensor *x);
+/* The first input of the last operator of that name that was traced in the module of that path; NULL when there is none. */
+gr_tensor *gr__traced_input(const gr_tape *t, const char *op, const char *place);
 
 /* ---- Tensors that outlive tapes, for modules ---- */
 

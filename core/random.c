@@ -2,9 +2,8 @@
 #include "core/library.h"
 
 /* Philox4x32-10: ten rounds of two 32 x 32 -> 64 bit products, the key stepped by two constants (Salmon et al. 2011, section 3.3). */
-void gr_philox(uint64_t key, uint64_t counter, uint32_t word[4])
+static void philox(uint64_t key, uint64_t counter, uint32_t word[4])
 {
-    if (!word) return;
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0;
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
@@ -33,7 +32,7 @@ uint32_t gr_stream_bits(gr_stream *s)
 {
     uint32_t word[4];
     if (!s) return 0;
-    gr_philox(s->key, s->counter / 4, word);
+    philox(s->key, s->counter / 4, word);
     return word[s->counter++ % 4];
 }
 

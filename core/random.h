@@ -21,8 +21,5 @@ GR_API double gr_stream_normal(gr_stream *s, double mean, double std);  /* Box-M
 GR_API size_t gr_stream_below(gr_stream *s, size_t n);           /* 0 .. n-1, unbiased; 0 for n = 0 */
 GR_API void gr_stream_permutation(gr_stream *s, size_t *order, size_t n); /* order[] = a permutation of 0 .. n-1 (Fisher-Yates) */
 
-/* The 4 words of one Philox4x32-10 block. */
-GR_API void gr_philox(uint64_t key, uint64_t counter, uint32_t word[4]);
-
 GR_END
 #endif

@@ -1,34 +1,32 @@
-/* core/streams.c - the random streams of a tape, each in memory of its own, so that its address stays. One array holds them in the
- * order of first use; a second holds the same streams sorted by name, for a search by halving. A hash table would be slow for
- * names that somebody chose to collide: the names may come from a file. A file's names come sorted, so that each insertion moves only
- * names that were there before. */
+/* core/streams.c - the random streams of a tape, each in memory of its own, so that its address stays. An array holds them sorted by name, for a
+ * binary search. A hash table would be slow for names that somebody chose to collide: the names may come from a file. A file's names come
+ * sorted, so that each insertion moves only names that were there before. */
 #include "core/internal.h"
 
-/* The place of name in the sorted array; *found tells whether it is there. */
+/* The place of name in the array; *found tells whether it is there. */
 static size_t stream_place(const gr__streams *s, const char *name, bool *found)
 {
     size_t low = 0, high = s->count;
     *found = false;
     while (low < high && !*found) {
         const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(name, s->by_name[middle]->name);
+        const int order = strcmp(name, s->at[middle]->name);
         if (order < 0) high = middle;
         else low = order ? middle + 1 : middle, *found = !order;
     }
     return low;
 }
 
-/* Room for one more in both arrays, which are one piece of memory. */
 static bool streams_grow(gr_tape *t)
 {
     gr__streams *const s = &t->streams;
     if (s->count < s->room) return true;
     const size_t room = s->room ? s->room * 2 : 16;
-    gr__named_stream **const at = gr_memory_new(&t->memory, 2 * room * sizeof *at);
+    gr__named_stream **const at = gr_memory_new(&t->memory, room * sizeof *at);
     if (!at) return false;
-    if (s->count) memcpy(at, s->at, s->count * sizeof *at), memcpy(at + room, s->by_name, s->count * sizeof *at);
-    gr_memory_free(&t->memory, s->at, 2 * s->room * sizeof *at);
-    s->at = at, s->by_name = at + room, s->room = room;
+    if (s->count) memcpy(at, s->at, s->count * sizeof *at);
+    gr_memory_free(&t->memory, s->at, s->room * sizeof *at);
+    s->at = at, s->room = room;
     return true;
 }
 
@@ -39,17 +37,17 @@ gr_stream *gr_tape_stream(gr_tape *t, const char *name)
     gr__streams *const s = &t->streams;
     bool found;
     const size_t place = stream_place(s, name, &found), length = strlen(name) + 1;
-    if (found) return &s->by_name[place]->stream;
+    if (found) return &s->at[place]->stream;
     gr__named_stream *const made = streams_grow(t) ? gr_memory_new(&t->memory, sizeof *made + length) : NULL;
     if (!made) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: random stream '%s'", name);
-    made->stream = gr_stream_new(t->seed, name);
+    made->stream = gr_stream_new(t->seed, name), made->number = s->count;
     memcpy(made->name, name, length);
-    memmove(s->by_name + place + 1, s->by_name + place, (s->count - place) * sizeof *s->by_name);
-    s->at[s->count++] = s->by_name[place] = made;
+    memmove(s->at + place + 1, s->at + place, (s->count - place) * sizeof *s->at);
+    s->at[place] = made, s->count++;
     return &made->stream;
 }
 
-gr_stream *gr_tape_stream_at(const gr_tape *t, size_t i, const char **name)
+gr_stream *gr__tape_stream_at(const gr_tape *t, size_t i, const char **name)
 {
     if (!t || i >= t->streams.count) return NULL;
     if (name) *name = t->streams.at[i]->name;
@@ -62,20 +60,18 @@ void gr__tape_streams_cut(gr_tape *t, size_t count)
 {
     gr__streams *const s = &t->streams;
     size_t left = 0;
-    if (count >= s->count) return;
-    for (size_t i = count; i < s->count; i++) s->at[i]->dropped = true;
-    for (size_t i = 0; i < s->count; i++)
-        if (!s->by_name[i]->dropped) s->by_name[left++] = s->by_name[i];
-    for (; s->count > count; s->count--) {
-        gr__named_stream *const last = s->at[s->count - 1];
-        gr_memory_free(&t->memory, last, sizeof *last + strlen(last->name) + 1);
+    for (size_t i = 0; i < s->count; i++) {
+        gr__named_stream *const one = s->at[i];
+        if (one->number < count) s->at[left++] = one;
+        else gr_memory_free(&t->memory, one, sizeof *one + strlen(one->name) + 1);
     }
+    s->count = left;
 }
 
 void gr__tape_streams_free(gr_tape *t)
 {
     gr__tape_streams_cut(t, 0);
-    gr_memory_free(&t->memory, t->streams.at, 2 * t->streams.room * sizeof *t->streams.at);
+    gr_memory_free(&t->memory, t->streams.at, t->streams.room * sizeof *t->streams.at);
 }
 
 uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count)

@@ -132,8 +132,6 @@ GR_API size_t gr_tape_nodes(const gr_tape *t);   /* recorded operators since the
 /* The random stream of that name, from (seed, name, 0) on when first asked for. It stays until the tape is freed; its counter
  * is rolled back by gr_tape_recover if an operator drew from it through gr_stream_take. NULL on error, and a NULL name is one. */
 GR_API gr_stream *gr_tape_stream(gr_tape *t, const char *name);
-/* All streams in the order of their first use, for checkpoints: name and stream of number i, or NULL past the end. */
-GR_API gr_stream *gr_tape_stream_at(const gr_tape *t, size_t i, const char **name);
 
 GR_END
 #endif

@@ -1,5 +1,4 @@
 /* core/trace.c - what became of a tensor: while tracing, every call of gr_record is kept, recorded or not. */
-#include "core/trace.h"
 #include "core/internal.h"
 
 bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins,
@@ -44,7 +43,7 @@ static gr_cut_kind trace_cut_at(const gr__trace *e)
     return e->was_off && e->op->backward ? GR_CUT_RECORDING_OFF : GR_CUT_BY_OP;
 }
 
-gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
+gr_cut gr__cut_of(gr_tape *t, gr_tensor *x)
 {
     gr_cut cut = { GR_CUT_UNKNOWN, NULL, NULL };
     if (!t || !x || !gr__alive(t, x) || !t->now.first_trace) return cut;
@@ -70,7 +69,7 @@ gr_cut gr_cut_of(gr_tape *t, gr_tensor *x)
     return cut;
 }
 
-gr_tensor *gr_traced_input(const gr_tape *t, const char *op, const char *place)
+gr_tensor *gr__traced_input(const gr_tape *t, const char *op, const char *place)
 {
     for (const gr__trace *e = t && op && place ? t->now.last_trace : NULL; e; e = e->prev)
         if (e->place && e->ins && !strcmp(e->op->name, op) && !strcmp(e->place, place)) return e->in[0];

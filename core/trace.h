@@ -1,8 +1,6 @@
 /* core/trace.h - why no gradient reached a tensor. */
 #ifndef GR_TRACE_H
 #define GR_TRACE_H
-#include "core/tensor.h"
-GR_BEGIN
 
 typedef enum {
     GR_CUT_UNKNOWN,       /* nothing was traced, or not from the start: gr_tape_set_tracing(t, true) belongs before the forward */
@@ -19,11 +17,4 @@ typedef struct {
     const char *op, *place; /* the operator, and the path of its module or NULL; NULL where no operator is to blame */
 } gr_cut;
 
-/* Follow x through what was traced since the last reset, to the place where the way to the loss is cut. Works on a tape in error. */
-GR_API gr_cut gr_cut_of(gr_tape *t, gr_tensor *x);
-
-/* The first input of the last operator of that name that was traced in the module of that path; NULL when there is none. */
-GR_API gr_tensor *gr_traced_input(const gr_tape *t, const char *op, const char *place);
-
-GR_END
 #endif

@@ -3,7 +3,7 @@
 #define GR_DROPOUT_H
 #include "core/kernel.h"
 
-/* Draws 4 block .. 4 block + 63: sixteen Philox4x32-10 blocks side by side, as gr_philox makes one. */
+/* Draws 4 block .. 4 block + 63: sixteen Philox4x32-10 blocks side by side, as core/random.c makes one. */
 INLINE void dropout_draws(uint32_t *restrict draw, uint64_t key, uint64_t block)
 {
     uint32_t a[16], b[16], c[16], d[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);

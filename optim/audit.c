@@ -16,6 +16,6 @@ gr_audit_entry gr_audit(gr_tape *t, const gr_slot *s, const gr_optim *o)
     e.norm = __builtin_sqrt(square);
     if (s->frozen) e.kind = GR_AUDIT_FROZEN;
     else if (dx) e.kind = x->len && e.zeros == x->len ? GR_AUDIT_ZERO : GR_AUDIT_REACHED;
-    else e.cut = gr_cut_of(t, s->tensor);
+    else e.cut = gr__cut_of(t, s->tensor);
     return e;
 }

@@ -61,7 +61,7 @@ static void list_all(checkpoint_list *l, const gr_tape *t, const gr_module *m, c
     for (size_t i = 0; i < n; i++) list_add(l, "value/", values[i].name, values[i].dtype, GR_SHAPE(values[i].n), values[i].data);
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
         if (s->kind == GR_KEPT && s->count) list_add(l, "kept/", gr__slot_key(m, s), GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data);
-    for (size_t i = 0; m && (stream = gr_tape_stream_at(t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
+    for (size_t i = 0; m && (stream = gr__tape_stream_at(t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
 }
 
 /* The list with room in front for extra items. */
@@ -274,7 +274,7 @@ static void checkpoint_fill(const checkpoint_reader *r)
         const gr_safetensors_entry *const e = gr_safetensors_find(r->f, r->demanded.item[i].name);
         memcpy((void *)r->demanded.item[i].data, e->data, e->bytes);
     }
-    for (size_t i = 0; (stream = gr_tape_stream_at(r->t, i, NULL)); i++) stream->counter = 0;
+    for (size_t i = 0; (stream = gr__tape_stream_at(r->t, i, NULL)); i++) stream->counter = 0;
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s))
         if (s->kind == GR_KEPT) s->count = 0;
     for (size_t i = 0; i < r->places; i++) {

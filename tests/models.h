@@ -3,6 +3,7 @@
  * happened, and nothing is leaked. test_failures_models.c runs some, tests/campaign/allocations.c all. */
 #ifndef GR_MODELS_H
 #define GR_MODELS_H
+#include "core/library.h"
 #include "tests/failing.h"
 
 enum { B = 6, T = 5, C = 8, CLASSES = 3, MOST_STAGES = 8 };
@@ -58,7 +59,7 @@ static inline uint64_t models_fingerprint(const run *r)
     for (const gr_slot *s = gr_slot_first(r->net); s; s = gr_slot_next(r->net, s))
         if (s->tensor) hash = hash_reals(hash, s->tensor->data, s->tensor->len);
         else hash = (hash ^ (uint64_t)s->count) * 0x100000001b3u;
-    for (size_t i = 0; (stream = gr_tape_stream_at(r->t, i, NULL)); i++) hash = hash + (stream->key ^ stream->counter) * (stream->counter ? 3 : 0);
+    for (size_t i = 0; (stream = gr__tape_stream_at(r->t, i, NULL)); i++) hash = hash + (stream->key ^ stream->counter) * (stream->counter ? 3 : 0);
     return hash;
 }
 

@@ -1,4 +1,5 @@
 /* tests/test_audit.c - tracing, and the audit: for every parameter, whether it learns, and why not. */
+#include "core/library.h"
 #include "tests/failing.h"
 
 typedef struct {
@@ -97,7 +98,7 @@ TEST(a_guess_is_no_loss)
     gr_tensor *x = gr_ones(z.t, GR_SHAPE(1, 2)), *loss = gr_sum(z.t, gr_linear_forward(z.t, z.used, x), GR_ALL_AXES, false);
     gr_argmax(z.t, gr_linear_forward(z.t, z.guess, x), -1, false);
     assert_true(gr_backward(z.t, loss));
-    const gr_cut cut = gr_cut_of(z.t, z.guess->weight);
+    const gr_cut cut = gr__cut_of(z.t, z.guess->weight);
     assert_int_equal(cut.kind, GR_CUT_ASTRAY);
     assert_string_equal(cut.op, "argmax");
     assert_null(cut.place);
@@ -114,7 +115,7 @@ TEST(the_place_is_that_of_the_innermost_module)
     gr_tensor *x = gr_ones(z.t, GR_SHAPE(1, 2));
     gr_tensor *y = gr_add(z.t, gr_forward(z.t, block, x), gr_linear_forward(z.t, z.used, x));
     assert_true(gr_backward(z.t, gr_sum(z.t, y, GR_ALL_AXES, false)));
-    const gr_cut cut = gr_cut_of(z.t, fc->weight);
+    const gr_cut cut = gr__cut_of(z.t, fc->weight);
     assert_int_equal(cut.kind, GR_CUT_BY_OP);
     assert_string_equal(cut.op, "detach");
     assert_string_equal(cut.place, "block.1");
@@ -175,13 +176,13 @@ TEST(tracing_changes_no_bit_and_follows_marks)
         gr_backward_from(z.t, zoo_forward(&z), (gr_real[]){ 2, 1 });
         assert_ok(z.t);
         memcpy(dw[tracing], gr_grad(z.t, z.used->weight), sizeof *dw);
-        assert_int_equal(gr_cut_of(z.t, z.unused->weight).kind, tracing ? GR_CUT_UNUSED : GR_CUT_UNKNOWN);
+        assert_int_equal(gr__cut_of(z.t, z.unused->weight).kind, tracing ? GR_CUT_UNUSED : GR_CUT_UNKNOWN);
         gr_tape_reset(z.t);
-        assert_int_equal(gr_cut_of(z.t, z.unused->weight).kind, GR_CUT_UNKNOWN);
+        assert_int_equal(gr__cut_of(z.t, z.unused->weight).kind, GR_CUT_UNKNOWN);
         zoo_free(z);
     }
     assert_same_bits(dw[0], dw[1], 4);
-    assert_int_equal(gr_cut_of(NULL, NULL).kind, GR_CUT_UNKNOWN);
+    assert_int_equal(gr__cut_of(NULL, NULL).kind, GR_CUT_UNKNOWN);
     assert_int_equal(gr_audit(NULL, NULL, NULL).kind, GR_AUDIT_NOT_REACHED);
     assert_int_equal(gr_print_audit(NULL, NULL, NULL, NULL), 0);
 }

@@ -1,5 +1,6 @@
 /* tests/test_checkpoint.c - a run that is stopped at any step and resumed ends with the same bits; what does not fit is refused. */
 #define FAILING_FILES
+#include "core/library.h"
 #include "tests/failing.h"
 #include <dirent.h>
 #include <signal.h>
@@ -250,7 +251,7 @@ TEST(entries_of_nobody_are_refused_and_named)
         assert_refused(&r, NULL, 0, c[k].message);
         assert_true(r.in->weight->data[0] == weight);
         assert_null(gr_kept(r.net, "h"));
-        assert_null(gr_tape_stream_at(r.t, 0, NULL));
+        assert_null(gr__tape_stream_at(r.t, 0, NULL));
     }
     run_free(&r);
     gr_tape_free(r.t);

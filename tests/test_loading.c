@@ -1,4 +1,5 @@
 /* tests/test_loading.c - loading takes time in proportion to the file, whatever it holds; a refused file leaves no trace. */
+#include "core/library.h"
 #include "tests/counting.h"
 
 static char path[512];
@@ -114,7 +115,7 @@ TEST(a_refused_checkpoint_leaves_no_trace)
     snprintf(message, sizeof message, "%s: value/run is missing", path);
     assert_message(t, message);
     gr_tape_recover(t);
-    assert_null(gr_tape_stream_at(t, 0, NULL));
+    assert_null(gr__tape_stream_at(t, 0, NULL));
     assert_null(gr_slot_find(m, "h"));
     assert_non_null(gr_param(t, m, "h", GR_SHAPE(1), gr_init_constant(0))); /* the name is free */
     gr_module_free(m);
@@ -156,12 +157,12 @@ TEST(memory_that_runs_out_leaves_no_trace)
         if (failed) {
             assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
             gr_tape_recover(t);
-            assert_int_equal(gr_tape_stream_at(t, 0, &name)->counter, 3);
-            assert_null(gr_tape_stream_at(t, 1, NULL));
+            assert_int_equal(gr__tape_stream_at(t, 0, &name)->counter, 3);
+            assert_null(gr__tape_stream_at(t, 1, NULL));
             assert_null(gr_slot_first(m));
             assert_true(gr_checkpoint_load(t, m, NULL, path, NULL, 0)); /* and there is nothing in the way of another attempt */
         }
-        assert_non_null(gr_tape_stream_at(t, 20, NULL));
+        assert_non_null(gr__tape_stream_at(t, 20, NULL));
         assert_values(gr_kept(m, "s7"), 0, 7, 7, 7);
         gr_module_free(m);
         gr_tape_free(t);

@@ -1,4 +1,5 @@
 /* tests/test_nn.c - the modules: shapes and first values as PyTorch's, forward values, gradients, messages, the summary. */
+#include "core/library.h"
 #include "examples/kit/program.h"
 #include "tests/failing.h"
 
@@ -130,7 +131,7 @@ TEST(dropout_draws_from_its_own_stream)
     }
     assert_true(zeros > 2300 && zeros < 2700 && moved > 3000);
     const char *name;
-    gr_tape_stream_at(t, 0, &name);
+    gr__tape_stream_at(t, 0, &name);
     assert_string_equal(name, "block.drop/mask");
     gr_tape_set_training(t, false);
     assert_same_bits(gr_forward(t, &d->module, x)->data, x->data, 10000);

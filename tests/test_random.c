@@ -3,9 +3,9 @@
 
 TEST(philox_gives_the_published_answers)
 {
-    uint32_t w[4];
-    gr_philox(0, 0, w); /* Random123's known-answer test for philox4x32-10 */
-    assert_true(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c && w[3] == 0x9b00dbd8);
+    static const uint32_t word[] = { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 }; /* Random123's known-answer test for philox4x32-10 */
+    gr_stream s = { 0, 0 };
+    for (int i = 0; i < 4; i++) assert_int_equal(gr_stream_bits(&s), word[i]);
 }
 
 TEST(a_draw_depends_on_seed_name_and_counter_alone)
@@ -16,9 +16,6 @@ TEST(a_draw_depends_on_seed_name_and_counter_alone)
     for (int i = 0; i < 10; i++) first[i] = gr_stream_bits(&a);
     gr_stream again = { a.key, 7 };
     assert_int_equal(gr_stream_bits(&again), first[7]);
-    uint32_t block[4];
-    gr_philox(a.key, 2, block);
-    assert_int_equal(block[1], first[9]);
     assert_int_equal(a.counter, 10);
 }
 

@@ -175,7 +175,7 @@ TEST(a_null_tape_is_a_tape_in_error)
     assert_null(gr_ones(NULL, GR_SHAPE(1)));
     assert_null(gr_ints_new(NULL, NULL, GR_SHAPE(1)));
     assert_null(gr_tape_stream(NULL, "x"));
-    assert_null(gr_tape_stream_at(NULL, 0, NULL));
+    assert_null(gr__tape_stream_at(NULL, 0, NULL));
     assert_null(gr_reshape(NULL, NULL, GR_SCALAR));
     assert_null(gr_want_grad(NULL, NULL));
     assert_null(scale(NULL, NULL, 1));

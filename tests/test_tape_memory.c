@@ -49,9 +49,9 @@ TEST(streams_go_on_over_resets_and_are_listed)
     assert_int_equal(gr_stream_take(t, a, 10), 0);
     gr_tape_reset(t);
     assert_int_equal(gr_stream_take(t, gr_tape_stream(t, "a"), 1), 10);
-    assert_ptr_equal(gr_tape_stream_at(t, 1, &name), b);
+    assert_ptr_equal(gr__tape_stream_at(t, 1, &name), b);
     assert_string_equal(name, "b");
-    assert_null(gr_tape_stream_at(t, 2, &name));
+    assert_null(gr__tape_stream_at(t, 2, &name));
     assert_true(b->key == gr_stream_new(7, "b").key && b->key != a->key);
     gr_tape_free(t);
 }

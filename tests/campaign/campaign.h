@@ -163,7 +163,7 @@ static inline uint64_t campaign_hash_streams(uint64_t hash, const gr_tape *t, co
 {
     const char *name = NULL;
     const gr_stream *s;
-    for (size_t i = 0; (s = gr_tape_stream_at(t, i, &name)); i++) {
+    for (size_t i = 0; (s = gr__tape_stream_at(t, i, &name)); i++) {
         if (!s->counter || (without && !strcmp(name, without))) continue;
         for (const char *c = name; *c; c++) hash = campaign_hash(hash, (unsigned char)*c);
         hash = campaign_hash(hash, s->counter);

@@ -55,7 +55,7 @@ static uint64_t state_of(const run *r)
 {
     uint64_t hash = campaign_hash_streams(campaign_hash_module(CAMPAIGN_HASH, r->net), r->t, NULL);
     const char *name;
-    for (size_t i = 0; gr_tape_stream_at(r->t, i, &name); i++) hash = campaign_hash(hash, i);
+    for (size_t i = 0; gr__tape_stream_at(r->t, i, &name); i++) hash = campaign_hash(hash, i);
     hash = campaign_hash_doubles(campaign_hash_optim(hash, r->adam), r->value, COUNT(r->value));
     return hash;
 }

@@ -1,4 +1,5 @@
 /* tests/fuzz/fuzz_checkpoint.c - checkpoints whose checksum is right: loaded, or refused with GR_BAD_FILE and without a trace. */
+#include "core/library.h"
 #include "tests/fuzz/fuzz.h"
 #if __has_include("core/io/checksum.h")
 #include "core/io/checksum.h"
@@ -50,7 +51,7 @@ static size_t state_of(const run *r, uint8_t *to, size_t room)
         memcpy(to + n, &s->count, sizeof s->count), n += sizeof s->count;
         if (bytes) memcpy(to + n, s->tensor->data, bytes), n += bytes;
     }
-    for (size_t i = 0; gr_tape_stream_at(r->t, i, &name); i++) {
+    for (size_t i = 0; gr__tape_stream_at(r->t, i, &name); i++) {
         demand(n + 64 <= room, "room for the streams");
         n += (size_t)snprintf((char *)to + n, 64, "%.40s", name);
     }
