@@ -4,11 +4,11 @@
 
 typedef enum {
     GR_OK,
-    GR_MISUSE,     /* shapes, arguments, order of calls */
+    GR_MISUSE,     /* wrong shapes, arguments or order of calls */
     GR_NO_MEMORY,
-    GR_BAD_FILE,   /* a file whose content is not what it should be */
-    GR_IO_FAILED,  /* open, read, write, fsync, rename */
-    GR_NOT_FINITE, /* a NaN or an infinity where it was to be refused */
+    GR_BAD_FILE,   /* the content of a file is not what it should be */
+    GR_IO_FAILED,  /* open, read, write, fsync or rename failed */
+    GR_NOT_FINITE, /* anomaly mode found a NaN or an infinity, or an optimizer refused one */
 } gr_error;
 
 #endif

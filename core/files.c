@@ -1,4 +1,4 @@
-/* core/files.c - core/io on a tape. */
+/* core/files.c - read and write files with the memory and the errors of a tape. */
 #include "core/files.h"
 #include "core/internal.h"
 #include "core/io/internal.h"
@@ -6,11 +6,6 @@
 gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path)
 {
     return gr_failed(t) ? NULL : gr__safetensors_open(&t->failure, &t->memory, path);
-}
-
-gr_safetensors *gr_safetensors_parse(gr_tape *t, const char *path, const void *bytes, size_t n)
-{
-    return gr_failed(t) ? NULL : gr__safetensors_parse(&t->failure, &t->memory, path, bytes, n);
 }
 
 bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes)

@@ -1,37 +1,38 @@
-/* core/gradcheck.h - is a gradient right? Finite differences against backward, with a random cotangent. */
+/* core/gradcheck.h - is a gradient right? Compare backward with finite differences. */
 #ifndef GR_GRADCHECK_H
 #define GR_GRADCHECK_H
 #include "core/tensor.h"
 #include <stdio.h>
 GR_BEGIN
 
-/* The function under test: in[0 .. n-1] to one tensor, of any shape. Deterministic: it is called many times. */
+/* The function under test: it computes one tensor, of any shape, from in[0 .. n-1]. It is called many times and must be deterministic. */
 typedef gr_tensor *gr_gradcheck_function(gr_tape *t, gr_tensor *const *in, void *argument);
 
 typedef struct {
     gr_shape shape;
-    double low, high;       /* values are drawn from [low, high); both 0: [-2, 2) */
-    double kink;            /* with has_kink: no value comes within ten steps of it */
+    double low, high;       /* random values from [low, high); default [-2, 2) */
+    double kink;            /* when has_kink is true, all values stay at least ten steps away from kink */
     bool has_kink;
-    bool distinct;          /* values ten steps apart, from low up as far as it takes, for max and min */
-    bool no_grad;           /* an input whose gradient is not asked for */
-    const gr_real *values;  /* given values instead of random ones */
+    bool distinct;          /* values from low upwards that are at least ten steps apart, for max and min */
+    bool no_grad;           /* do not check the gradient of this input */
+    const gr_real *values;  /* these values instead of random ones; NULL means random values */
 } gr_gradcheck_input;
 
 typedef struct {
-    uint64_t seed;          /* of the values and the cotangent; 0 is 1 */
-    double tolerance;       /* relative; 0: 1e-7 in the double library, 1e-3 in the float library */
-    int threads;            /* of the tape; 0: 1 */
-    bool eval;              /* check in evaluation mode */
-    const char *isa;        /* NULL: the tape's default */
+    uint64_t seed;          /* for the random values; default 1 */
+    double tolerance;       /* relative; default 1e-7 in the double library and 1e-3 in the float library */
+    int threads;            /* of the tape; default 1 */
+    bool eval;              /* true checks in evaluation mode; default training mode */
+    const char *isa;        /* NULL means the tape's default */
 } gr_gradcheck_config;
 
-/* Compare backward with finite differences of f. Gradients start at random values, not 0, so that a backward that assigns instead of adding
- * fails. In the double library every element, by the four-point stencil with h = 1e-3 max(1, |x|):
- *     (f(x - 2h) - 8 f(x - h) + 8 f(x + h) - f(x + 2h)) / 12h,    |a - n| <= tol max(|a|, |n|) + 1e-2 tol max|w|
- * In the float library the derivative along a random direction for each input, h = 0.02 and a floor of tol max|w|. Returns true when all agree; otherwise, and on
- * an error of f, prints one line to out (NULL: nowhere): the worst element with both numbers. Appends the names of the operators that it
- * saw to the file $GRADUS_CHECKED, when that is set. config may be NULL. */
+/* Compare the gradient a of backward with finite differences n. The loss is the sum of w_i f_i(x) with random weights w. Gradients start at random
+ * values, not at 0, so that a backward that assigns instead of adding fails. The double library compares every element, with the four-point
+ * stencil and h = 1e-3 max(1, |x|):
+ *     n = (L(x - 2h) - 8 L(x - h) + 8 L(x + h) - L(x + 2h)) / 12h,    |a - n| <= tol max(|a|, |n|) + 1e-2 tol max|w|
+ * The float library compares the derivative along a random direction for each input, with h = 0.02 max(1, |x|) and tol max|w| as the last term.
+ * Returns true when all inputs agree. For each input that does not, it prints one line to out with both numbers; it also prints an error of f.
+ * out NULL means no printing; config may be NULL. When $GRADUS_CHECKED names a file, the names of f's operators are appended to it. */
 GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                          const gr_gradcheck_config *config, FILE *out);
 

@@ -1,71 +1,71 @@
-/* core/internal.h - what the files of core/ share and nobody else includes: the inside of a tape. */
+/* core/internal.h - the inside of a tape. Only files of core/ and tests include this header. */
 #ifndef GR_INTERNAL_H
 #define GR_INTERNAL_H
 #include "core/library.h"
 #include <stdio.h>
 #include <string.h>
 
-/* A chain of blocks that only grows. Allocation bumps through it and never goes back, reset starts at the first block again: a
- * step no larger than an earlier one finds room at or before the places that the earlier one used, so it allocates nothing. */
-typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /* the memory follows, at an offset of 64 */
-typedef struct { size_t most, held; } gr__budget; /* bytes that all arenas of a tape may hold, 0: any number; what they hold */
+/* A chain of blocks that only grows. An allocation takes the next bytes of the chain, and a reset starts again at the first block. So a
+ * step that needs no more than an earlier one takes nothing from the allocator. */
+typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /* its memory begins 64 bytes after it */
+typedef struct { size_t most, held; } gr__budget; /* how many bytes all arenas of a tape may hold (0 means any number), and hold now */
 typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now; size_t index, used, total; } gr__arena;
 
-void *gr__arena_alloc(gr__arena *a, size_t bytes); /* aligned to 64, or 16 below 64 bytes; NULL when out of memory */
+void *gr__arena_alloc(gr__arena *a, size_t bytes); /* as gr_save; NULL when there is not enough memory */
 void gr__arena_rewind(gr__arena *a, size_t index, size_t used);
-void gr__arena_fill(gr__arena *a, size_t index, size_t used); /* what is in use from there on: all bits 1, a NaN and no tensor's stamp */
+void gr__arena_fill(gr__arena *a, size_t index, size_t used); /* set the bits of all used bytes from there on: NaNs, and a stamp that no tensor has */
 void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
 typedef struct { gr_stream stream; size_t number; char name[]; } gr__named_stream; /* number: how many streams the tape had before it */
 typedef struct { gr__named_stream **at; size_t count, room; } gr__streams; /* sorted by name */
 
-/* A call of gr_record, kept while tracing; each knows its neighbours in time. */
+/* A call of gr_record, kept while tracing is on, with the calls before and after it. */
 typedef struct gr__trace {
     struct gr__trace *prev, *next;
     const gr_op *op;
     const char *place;
     gr_tensor **in, **out;
     unsigned ins, outs;
-    bool recorded, was_off, leads; /* whether it is on the tape; recording was off; leads to the loss (while gr__cut_of runs) */
+    bool recorded, was_off, leads; /* it is on the tape; recording was off; the loss depends on it (valid in gr__cut_of) */
 } gr__trace;
 
-/* What a run on the tape leaves behind. A segment of gr_recompute has one of its own, in the next arena. */
+/* What a forward adds to the tape. A segment of gr_recompute has its own, in the next arena. */
 typedef struct {
-    gr_node *last;                /* the newest recorded node; each knows the one before */
+    gr_node *last;                /* the newest recorded node; node->prev is the one before */
     size_t nodes;
     gr__undo *undo;
     gr__trace *first_trace, *last_trace;
-    gr_tensor *loss;              /* from which a backward has started */
-    void *scratch;                /* of the running backward */
-    size_t epoch;                 /* so that an old mark is told from a new one */
-    bool walked;
+    gr_tensor *loss;              /* where the last backward started */
+    void *scratch;                /* for gr_scratch, during backward */
+    size_t epoch;                 /* a mark with another epoch is too old */
+    bool walked;                  /* gr_backward was called */
 } gr__level;
 enum { GR__LEVELS = 8, GR__LEVEL_SHIFT = 56 };
 enum { GR__ANOMALY = 1, GR__TRACING = 2 };
 
-/* Of a level, the stamps from first on are alive, and those of the ranges, which are older and in order. core/life.c */
+/* The living stamps of a level: all from first on, and those in the ranges, which are older and sorted (core/life.c). */
 typedef struct { uint64_t first, last; } gr__range;
 typedef struct { uint64_t first; gr__range *range; size_t ranges, room; } gr__life;
 
 struct gr_tape {
     gr_allocator memory;
-    gr__arena arena[GR__LEVELS];  /* of the run itself, of a segment in it, of a segment in that */
-    gr__arena resting;            /* anomaly mode: the memory of the step before */
+    gr__arena arena[GR__LEVELS];  /* of the step, of a segment in it, of a segment in that segment, and so on */
+    gr__arena resting;            /* anomaly mode: the memory of the step before, which is not used */
     gr__budget budget;
     gr__life life[GR__LEVELS];
-    uint64_t births, ended;       /* the newest stamp; the newest one that was dead after the last reset */
-    const char *ended_by;         /* gr_tape_reset or gr_tape_recover */
+    uint64_t births, ended;       /* the newest stamp; the newest stamp at the last reset, when all of them died */
+    const char *ended_by;         /* which function that was: gr_tape_reset or gr_tape_recover */
     size_t operators;             /* calls of gr_record since then */
-    bool traced_late;             /* tracing began after some of them */
+    bool traced_late;             /* tracing was turned on after some of them */
     gr__level now;
-    int level;                    /* 0, or of the segment that runs */
-    bool rehearsing;              /* gr_recompute allocates what the backward of its segment will need */
+    int level;                    /* the depth of the segment that runs; 0 outside */
+    bool rehearsing;              /* gr_recompute allocates now what the backward of its segment will need */
     gr__streams streams;
     gr_pool *pool;
     bool owns_pool, recording, training;
     unsigned watch;               /* GR__ANOMALY, GR__TRACING */
-    const char *place;            /* path of the module that runs; NULL outside */
+    const char *place;            /* the path of the module that runs; NULL outside */
     int isa;
     uint64_t seed;
     size_t epochs;                /* counts resets, backwards and segments */
@@ -76,40 +76,40 @@ struct gr_tape {
 };
 
 enum { /* gr_tensor.flags */
-    GR__WANTS_GRAD = 1, /* a gradient is to flow into it */
+    GR__WANTS_GRAD = 1, /* it wants a gradient */
     GR__HAS_GRAD = 2,   /* a backward has reached it since its gradient was last cleared */
-    GR__LEADS = 4,      /* the loss depends on it, and */
-    GR__TOUCHED = 8,    /* it depends on the tensor in question: while gr__cut_of runs */
+    GR__LEADS = 4,      /* only in gr__cut_of: the loss depends on it */
+    GR__TOUCHED = 8,    /* only in gr__cut_of: it was computed from the tensor that is followed */
 };
 
-uint64_t gr__stamp(gr_tape *t); /* of a new tensor */
+uint64_t gr__stamp(gr_tape *t); /* the stamp of a new tensor */
 #define GR__OVERWRITTEN UINT64_MAX /* the stamp that gr__arena_fill leaves */
 bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp);
-void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x); /* the error: "what number [2, 3] was made .." */
-void gr__life_enter(gr_tape *t); /* a segment begins, on the next level; and ends */
+void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x); /* sets the error "what number [2, 3] was made .." */
+void gr__life_enter(gr_tape *t); /* a segment begins, on the next level */
 void gr__life_leave(gr_tape *t);
 void gr__life_free(gr_tape *t, gr__life *l);
-bool gr__versions_note(gr_tape *t, gr_node *n); /* of the inputs of a new node; false when out of memory */
-bool gr__versions_hold(gr_tape *t, const gr_node *n);
+bool gr__versions_note(gr_tape *t, gr_node *n); /* note the versions of a new node's inputs; false when there is not enough memory */
+bool gr__versions_hold(gr_tape *t, const gr_node *n); /* false, and an error, when an input has changed since */
 
 bool gr__arena_holds(const gr__arena *a, const void *p);
 
-/* The parts of a backward: give x a gradient; sweep 1, from what has one; sweep 2. */
+/* The parts of gr_backward: give x a gradient; tell whether an output of n has one; sweep 1; sweep 2. */
 bool gr__reach(gr_tape *t, gr_tensor *x);
 bool gr__reached(const gr_node *n);
 bool gr__mark_and_allocate(gr_tape *t);
 void gr__compute(gr_tape *t);
-bool gr__in_segment(gr_tape *t, const char *call); /* what may not be called there becomes the error */
+bool gr__in_segment(gr_tape *t, const char *call); /* true inside gr_recompute, with the error that call is not allowed there */
 
-/* core/anomaly.c: false when a value is not finite, which is then the error */
+/* core/anomaly.c: false, and an error, when a value is not finite */
 bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
 bool gr__check_gradients(gr_tape *t, const gr_node *n);
 bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy); /* dy NULL: ones */
 void gr__tape_streams_free(gr_tape *t);
-/* core/trace.c: false when out of memory */
+/* core/trace.c: false when there is not enough memory */
 bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins, bool recorded);
 
-int gr__isa_choose(const char *wanted); /* NULL: the best; -1: not in this build, or not on this CPU */
+int gr__isa_choose(const char *wanted); /* wanted NULL means the best; -1 when this build or this CPU does not have it */
 const char *gr__isa_name(int isa);
 void gr__print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3))); /* nothing when out is NULL */
 void gr__append_line(const char *path, const char *line);
@@ -132,15 +132,16 @@ void gr__append_line(const char *path, const char *line);
 #define GR__POISONED(p, n) 0
 #endif
 
-/* The tensor that holds x's data and gradient: of a view, its base. And the gradient of x, NULL when no backward has reached it. */
+/* The tensor that owns the data and gradient of x: the base of a view, or x itself. */
 static inline gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
+/* The gradient of x; NULL when no backward has reached it. */
 static inline gr_real *gr__gradient(const gr_tensor *x)
 {
     const gr_tensor *const base = gr__owner(x);
     return x->flags & GR__WANTS_GRAD && base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
 }
 
-/* Whether x may be used on t: made on it and not dead, or a module's. */
+/* Whether x may be used on t: it was made on t and is not dead, or it belongs to a module. */
 static inline bool gr__alive(const gr_tape *t, const gr_tensor *x)
 {
     if (GR__POISONED(x, sizeof *x)) return false;

@@ -1,10 +1,10 @@
-/* core/locale.h - text with numbers is the same in every locale. */
+/* core/locale.h - numbers as text are the same in every locale. */
 #ifndef GR_LOCALE_H
 #define GR_LOCALE_H
 #include <locale.h>
 
-/* From here to the end of the block this thread formats numbers as in the "C" locale; setlocale and uselocale of the program stay as they
- * are. It stands wherever the library formats a floating-point number. The C libraries on Linux allocate nothing for the locale "C". */
+/* From this line to the end of the block, this thread formats numbers as in the "C" locale. The locale of the program does not change. Every
+ * function of the library that formats a floating-point number has this line. The C libraries on Linux allocate nothing for the locale "C". */
 #define GR__C_LOCALE __attribute__((cleanup(gr__locale_leave), unused)) const gr__locale gr__c_locale = gr__locale_enter()
 typedef struct { locale_t c, before; } gr__locale;
 static inline gr__locale gr__locale_enter(void)

@@ -1,5 +1,5 @@
-/* core/pool.h - threads. A region of n chunks gives chunk i to thread i * threads / n; what a chunk is depends on shapes only, so
- * the result does not depend on the number of threads. */
+/* core/pool.h - threads that share the chunks of a loop. Thread i * threads / n runs chunk i of n. The chunks depend on shapes alone, so
+ * the number of threads cannot change a result. */
 #ifndef GR_POOL_H
 #define GR_POOL_H
 #include "core/memory.h"
@@ -7,18 +7,19 @@ GR_BEGIN
 
 typedef struct gr_pool gr_pool;
 
-/* threads includes the caller. Workers spin for some tens of microseconds after a region, then park. When the system refuses
- * threads, the pool runs with those it got (gr_pool_threads). NULL when memory is out. allocator NULL: malloc.
+/* A pool of threads (1 .. 256), the caller's among them, which the caller frees with gr_pool_free. Workers wait actively for some tens of
+ * microseconds after each gr_pool_run, and then sleep. When the system refuses a thread, the pool works with those that it has (gr_pool_threads).
+ * allocator NULL means malloc. Returns NULL when there is not enough memory.
  *
- * After fork() the workers exist in the parent only. In the child the pool runs every region on the caller's thread, with the same bits,
- * and gr_pool_threads is 1; gr_pool_free frees it there without waiting for anyone. The child may make new pools. This holds for tapes
- * with threads, too. If another thread was in a call with a tape when the process forked, the child may only free that tape. */
+ * After fork() the workers exist in the parent only. In the child, gr_pool_run runs every chunk on the caller's thread, with the same bits,
+ * gr_pool_threads is 1, and gr_pool_free does not wait for any thread. The child may make new pools. The same holds for tapes
+ * with threads. If another thread was in a call with a tape when the process forked, the child may only free that tape. */
 GR_API gr_pool *gr_pool_new(int threads, const gr_allocator *allocator);
 GR_API void gr_pool_free(gr_pool *p);
 GR_API int gr_pool_threads(const gr_pool *p); /* 1 for NULL, and in a forked child */
 
 typedef void gr_task(void *argument, size_t chunk, int thread); /* thread: 0 .. threads-1 */
-/* Run f on every chunk and return when all are done. Not to be nested. p NULL: the caller's thread runs them in order. */
+/* Run f on chunks 0 .. chunks-1, and return when all are done. f must not call gr_pool_run. When p is NULL, the caller's thread runs all chunks in order. */
 GR_API void gr_pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument);
 
 GR_END

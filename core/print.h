@@ -1,23 +1,23 @@
-/* core/print.h - tensors and graphs as text, to a FILE of the caller's; nothing is printed when out is NULL. A decimal point
- * is a point in every locale, here and in all that the library prints and says. */
+/* core/print.h - print tensors and graphs to a FILE. Nothing is printed when out is NULL. The decimal point is a point in every locale, here and
+ * in all other texts of the library. */
 #ifndef GR_PRINT_H
 #define GR_PRINT_H
 #include "core/tensor.h"
 #include <stdio.h>
 GR_BEGIN
 
-/* Shape and values: long axes are abbreviated to their first and last three entries.
+/* Print the shape and the values of x. Of a long axis, only the first and the last three entries are printed.
  *     [2, 3]
  *     [[ 1.0000,  2.0000,  3.0000],
  *      [ 4.0000,  5.0000, -6.0000]]
- * x NULL prints "NULL", and a dead x the line that says so. */
+ * It prints "NULL" when x is NULL, and says so when x is dead. */
 GR_API void gr_print(const gr_tensor *x, FILE *out);
 
-/* What the tape has recorded since its last reset, a line per operator in the order of execution: number, operator, shape of
- * its outputs, and where its inputs come from (a number, a parameter's name, or "input"). */
+/* Print the operators that the tape has recorded since its last reset, one on each line, in the order of execution: its number, its name, the
+ * shapes of its outputs, and where its inputs come from (the number of an operator, the name of a parameter, or "input"). */
 GR_API void gr_print_graph(const gr_tape *t, FILE *out);
 
-/* The same as a graph for Graphviz: gr_print_dot(t, f), then dot -Tsvg. */
+/* Print the same graph in the language of Graphviz, for `dot -Tsvg`. */
 GR_API void gr_print_dot(const gr_tape *t, FILE *out);
 
 GR_END

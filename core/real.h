@@ -1,4 +1,4 @@
-/* core/real.h - the element type: float, or double in the library that `make REAL=double` builds. */
+/* core/real.h - the type of values: float, or double in the library that `make REAL=double` builds. */
 #ifndef GR_REAL_H
 #define GR_REAL_H
 #ifdef GR_REAL_DOUBLE

@@ -1,5 +1,5 @@
-/* core/tape.h - the tape: the context of every call. It owns what operators return, records them for backward, and holds the
- * mode, the first error, the random streams and the threads. One tape belongs to one thread at a time. */
+/* core/tape.h - the tape: the context of every call. It owns the tensors that operators return, records the operators for backward, and
+ * holds the mode, the first error, the random streams and the threads. Only one thread may use a tape at a time. */
 #ifndef GR_TAPE_H
 #define GR_TAPE_H
 #include "core/error.h"
@@ -18,26 +18,26 @@ GR_BEGIN
 typedef struct gr_tape gr_tape;
 typedef struct gr_tensor gr_tensor;
 
-/* A config is a struct in which a field of 0 means the default. Where 0 is a value too, GR_NONE asks for it. */
+/* In a config, a field of 0 means the default. Where 0 is a meaningful value too, GR_NONE asks for it. */
 #define GR_NONE (-1)
 
 /* ---- Life ---- */
 
 typedef struct {
-    int threads;                   /* 0 or 1: the caller's thread alone; n: it and n - 1 workers. The bits are the same. A child of
-                                      fork() has the caller's thread alone: see core/pool.h. */
-    gr_pool *pool;                 /* threads shared with other tapes of this thread; overrides threads; not owned */
-    const gr_allocator *allocator; /* where all memory comes from; NULL: malloc */
-    const char *isa;               /* "scalar", "avx2", "avx512", "neon"; NULL: $GRADUS_ISA, else the best of this CPU */
-    size_t max_bytes;              /* the most that gr_tape_bytes may reach: beyond it, GR_NO_MEMORY. 0: as much as the system gives */
+    int threads;                   /* 1 .. 256, with the caller's thread (default 1). Results have the same bits for any number. core/pool.h says
+                                      what happens after fork(). */
+    gr_pool *pool;                 /* threads that several tapes of this thread share; then `threads` is ignored. The caller keeps the pool */
+    const gr_allocator *allocator; /* where all memory comes from; NULL means malloc */
+    const char *isa;               /* "scalar", "avx2", "avx512" or "neon"; NULL means $GRADUS_ISA, or else the best of this CPU */
+    size_t max_bytes;              /* an allocation fails when gr_tape_bytes would exceed this; default: no limit */
 } gr_tape_config;
 
-/* A new tape. seed is the one number on which every random draw depends. Recording is on, the mode is training.
- * NULL when memory is out or the header is not the library's (float against double, another version); every other call
- * accepts a NULL tape and treats it as one in error. An instruction set that this CPU or build lacks, or threads outside
- * 0 .. 256, is an error on the tape. config may be NULL.
- * gr_tape_free frees the tape with all its tensors: using one of them afterwards, also on another tape, is undefined. Modules and optimizers may be
- * freed before or after it. */
+/* Make a tape, which the caller frees with gr_tape_free. Every random number depends on seed. Recording is on, and the mode is training.
+ * config may be NULL. Returns NULL when there is not enough memory, or when the header does not match the library (float or double,
+ * version); every other function accepts a NULL tape and treats it as one in error. The new tape is in error when this CPU or build lacks
+ * the instruction set, or when threads is not 0 .. 256.
+ * gr_tape_free also frees all tensors of the tape. Using one of them afterwards is undefined, also on another tape. Modules and optimizers
+ * may be freed before or after the tape. */
 GR_API gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version);
 static inline gr_tape *gr_tape_new(uint64_t seed, const gr_tape_config *config)
 {
@@ -45,21 +45,21 @@ static inline gr_tape *gr_tape_new(uint64_t seed, const gr_tape_config *config)
 }
 GR_API void gr_tape_free(gr_tape *t);
 
-/* End the step: every tensor made on t since the last reset dies, and its memory is used again by the next step. A dead tensor that is
- * given to a function that takes a tape is an error, as long as no new tensor lies in its place; anomaly mode keeps the place free for one more
- * step. gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay. What
- * gr_tape_recover would roll back is forgotten. */
+/* End the step: every tensor made on t since the last reset dies, and the next step uses its memory again. A function that is given a tape and
+ * a dead tensor fails, unless a new tensor lies in the same place; anomaly mode keeps the place free for one more
+ * step. gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay.
+ * gr_tape_recover can no longer undo what happened before the reset. */
 GR_API void gr_tape_reset(gr_tape *t);
 
-/* After an error: reset, put back all state that operators changed outside the tape since the last reset (random streams,
- * running statistics), and clear the error. A retry gives the same bits as if nothing had happened. What operators changed
- * must still be alive: call gr_tape_reset, which forgets the changes, before you free a module in the middle of a step. */
+/* Reset after an error: restore all state that operators changed outside the tape since the last reset (random streams,
+ * running statistics), and clear the error. Another attempt then gives the same bits as if nothing had happened. The changed
+ * objects must still exist: call gr_tape_reset, which forgets the changes, before you free a module in the middle of a step. */
 GR_API void gr_tape_recover(gr_tape *t);
 
-/* A place on the tape, and the return to it: what was made after the mark dies. For loops that generate step by step
- * without recording more and more. It is an error to return to a mark of another tape, to one from before a gr_tape_reset or
- * gr_backward, or to one that an earlier gr_tape_rewind went past. */
-typedef struct {
+/* gr_tape_mark marks a place on the tape, and gr_tape_rewind returns to it: what was made after the mark dies. A loop that generates a
+ * sequence step by step then needs no more memory than one step. gr_tape_rewind fails if the mark is of another tape, if gr_tape_reset or
+ * gr_backward was called since, or if an earlier gr_tape_rewind returned to a place before the mark. */
+typedef struct { /* a program neither reads nor writes the fields */
     const gr_tape *tape;
     size_t block, used, epoch, nodes;
     uint64_t newest;
@@ -68,56 +68,57 @@ typedef struct {
 GR_API gr_mark gr_tape_mark(const gr_tape *t);
 GR_API void gr_tape_rewind(gr_tape *t, gr_mark mark);
 
-/* ---- Mode: it belongs to the pass, not to a module ---- */
+/* ---- Mode: the tape has it, not each module ---- */
 
 GR_API void gr_tape_set_training(gr_tape *t, bool training);   /* training: dropout drops, BatchNorm uses the batch */
 GR_API bool gr_tape_training(const gr_tape *t);
 GR_API void gr_tape_set_recording(gr_tape *t, bool recording); /* off: operators only compute, no gradient will flow */
 GR_API bool gr_tape_recording(const gr_tape *t);
 
-/* ---- Watching, to find faults. Off on a new tape, and then it costs nothing. ---- */
+/* ---- Finding faults. Both modes are off on a new tape, and then cost nothing. ---- */
 
-/* Anomaly mode: the first value that an operator makes and that is not finite becomes the tape's error, GR_NOT_FINITE. It names the
- * operator, its module, where the value is, and the inputs with their shapes and ranges:
- *     anomaly: log in head made -inf at [0, 1] of output 1 [2, 3], 1 of 6 values; input 1 [2, 3] is within [0, 3], there 0
- * Forward, a NaN is always named; an infinity when no input holds one, so that a mask of -inf made by gr_full passes through where,
- * add and softmax, and exp(-inf) = 0. Backward, each gradient must be finite; gr_backward stops at the first that is not, and what
- * the gradients hold then is of no use.
- * Dead tensors rest in this mode: gr_tape_reset fills the memory of the step with NaN and leaves it alone for one step, gr_tape_rewind until the
- * next reset. So a stale pointer is seen even where the next step would have put a new tensor in the same place. The tape takes up to twice
- * the memory, and more in loops that rewind. Parameters that were changed by hand since the forward used them are seen, too. */
+/* Anomaly mode: the first value of an operator that is not finite becomes the tape's error, GR_NOT_FINITE. The message names the
+ * operator, its module, the place of the value, and the inputs with their shapes and ranges:
+ *     anomaly: forward of log in head made -inf at [0, 1] of output 1 [2, 3], 1 of 6 values; input 1 [2, 3] is within [0, 3], there 0
+ * Forward reports every NaN; it reports an infinity only if no input had one, so that a mask of -inf may pass through gr_where,
+ * gr_add and gr_softmax. Backward requires that every gradient is finite: gr_backward stops at the first one that is not, and
+ * the gradients are then incomplete.
+ * In this mode, gr_tape_reset fills the memory of the step with NaN and does not use it for one more step; after gr_tape_rewind, that memory is
+ * not used until the next reset. So gradus finds a dead tensor even where a new one would have taken its place. The tape needs up to twice
+ * the memory, and more in loops that rewind. gr_backward also finds parameters whose data a program changed since the forward used them. */
 GR_API void gr_tape_set_anomaly(gr_tape *t, bool on);
-/* Keep what becomes of every tensor, also where no gradient will pass, until the next reset: turned on before a forward, it lets
- * gr_audit say why a gradient did not reach a parameter. */
+/* Tracing: keep a list of all operators that run, also of those that backward does not need, until the next reset. Turn it on before a
+ * forward: gr_audit can then say why no gradient reached a parameter. */
 GR_API void gr_tape_set_tracing(gr_tape *t, bool on);
-/* The path of the module that runs, for what is said about its operators: returns the one before. See GR_WITHIN. */
+/* Set the path of the module that runs, which messages name; path is borrowed, and NULL means none. Returns the path before. GR_WITHIN calls it. */
 GR_API const char *gr_tape_set_place(gr_tape *t, const char *path);
 
 /* ---- Errors: the first one stays until gr_tape_recover ---- */
 
 GR_API bool gr_failed(const gr_tape *t);            /* true for NULL */
-GR_API gr_error gr_error_code(const gr_tape *t);
-/* "" when there is no error; for NULL: why gr_tape_new can fail; owned by t. Text of files, paths and names that a terminal might obey is
- * escaped: \x1b, \u202e. */
+GR_API gr_error gr_error_code(const gr_tape *t);    /* GR_OK when there is no error; GR_NO_MEMORY for NULL */
+/* The message of the error, owned by t; "" when there is none. When t is NULL, the message says why gr_tape_new can fail. Control characters
+ * in text from files, paths and names are escaped: \x1b, \u202e. */
 GR_API const char *gr_message(const gr_tape *t);
 
 /* ---- Backward ---- */
 
-/* Fill the gradients of everything that loss (one value) depends on: d loss / d x is added to the gradient of x. A first
- * sweep finds what a gradient reaches and allocates all that is needed; the second computes and cannot fail. Errors: loss
- * holds more than one value, was made with recording off or depends on nothing that wants a gradient, or this tape was
- * already walked since its last reset; or a parameter changed since the forward used it (gr_optim_step, gr_state_load ..; changes made
- * directly to its data are seen in anomaly mode). Returns false, and changes nothing, on an error or on a tape already in error. */
+/* Backward: add d loss / d x to the gradient of every x on which loss depends. loss holds one value. A first
+ * sweep over the tape finds what a gradient reaches and allocates all gradients; the second computes them and cannot fail. Fails if loss
+ * does not hold one value, if it was made with recording off or depends on nothing that wants a gradient, if gr_backward was already called since
+ * the last reset, or if a parameter changed since the forward used it (by gr_optim_step or gr_state_load; anomaly mode also sees
+ * changes made directly to its data). Then it returns false and changes nothing; so it does on a tape already in error. */
 GR_API bool gr_backward(gr_tape *t, gr_tensor *loss);
 
-/* The same from any tensor y, with its cotangent dy (y->len values, copied). */
+/* The same for a tensor y of any shape. dy is the gradient of the loss with respect to y: y->len values, which are copied. */
 GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
 
-/* The gradient of x: x->len values, or NULL when no backward has reached x. Valid until reset (of parameters: until the
- * optimizer's zero_grad). Of intermediates too; a view's is a part of its base's. A dead x, or one of another tape, is an error. */
+/* The gradient of x: x->len values, or NULL when no backward has reached x. x may be an input, a parameter or an intermediate result; the
+ * gradient of a view is a part of its base's. It lives until the next reset; a parameter's lives until gr_optim_zero_grad or the end of the
+ * module. Fails if x is dead or of another tape. */
 GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
-/* Ask for the gradient of an input of this step (parameters want theirs anyway). Returns x. */
+/* Ask for the gradient of an input of this step; every parameter wants one anyway. Returns x, or NULL on an error. Fails if x is dead. */
 GR_API gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x);
 
 /* ---- What the tape holds ---- */
@@ -126,11 +127,11 @@ GR_API uint64_t gr_tape_seed(const gr_tape *t);
 GR_API const gr_allocator *gr_tape_allocator(const gr_tape *t);
 GR_API int gr_tape_threads(const gr_tape *t);
 GR_API const char *gr_tape_isa(const gr_tape *t);
-GR_API size_t gr_tape_bytes(const gr_tape *t);   /* bytes of the blocks of its arena, and of those of gr_recompute's segments */
-GR_API size_t gr_tape_nodes(const gr_tape *t);   /* recorded operators since the last reset */
+GR_API size_t gr_tape_bytes(const gr_tape *t);   /* bytes that it holds for tensors, gradients and what operators save */
+GR_API size_t gr_tape_nodes(const gr_tape *t);   /* how many operators it recorded since the last reset */
 
-/* The random stream of that name, from (seed, name, 0) on when first asked for. It stays until the tape is freed; its counter
- * is rolled back by gr_tape_recover if an operator drew from it through gr_stream_take. NULL on error, and a NULL name is one. */
+/* The random stream of that name, owned by t until gr_tape_free. The first call makes it, with counter 0 and a key from the seed and the name.
+ * gr_tape_recover restores the counter if an operator drew from the stream through gr_stream_take. Fails if name is NULL. */
 GR_API gr_stream *gr_tape_stream(gr_tape *t, const char *name);
 
 GR_END

@@ -5,55 +5,59 @@
 #include "core/tape.h"
 GR_BEGIN
 
-/* Read the fields, leave the writing to the library; only data may be filled, between making a tensor and its first use. */
+/* A program may read the fields that have no note "library"; it may write data[], between making a tensor and its first use, and no other field. */
 struct gr_tensor {
     gr_real *data;             /* row-major values */
-    size_t len;                /* how many: the product of the sizes, 1 for rank 0 */
+    size_t len;                /* how many values: the product of the sizes, 1 for rank 0 */
     size_t dim[GR_MAX_RANK];
     int rank;
-    unsigned flags;            /* the library's */
-    gr_real *grad;             /* the library's: read it with gr_grad */
-    gr_tensor *base;           /* of a view: the tensor that owns the data and the gradient; else NULL */
-    const gr_allocator *home;  /* of a tensor that outlives the tape (parameters, buffers): its memory; else NULL */
+    unsigned flags;            /* library */
+    gr_real *grad;             /* library; gr_grad returns it */
+    gr_tensor *base;           /* of a view: the tensor whose data and gradient it shares; else NULL */
+    const gr_allocator *home;  /* of a parameter or buffer, which outlives the tape: where its memory comes from; else NULL */
     const char *path;          /* of a parameter or buffer: "fc1.weight"; else NULL */
-    gr_tape *tape;             /* that owns it; NULL when it outlives the tape */
-    uint64_t stamp;            /* the library's: which tensor of its tape it is; of one that outlives the tape: how often its values changed */
+    gr_tape *tape;             /* its owner; NULL for a parameter or buffer */
+    uint64_t stamp;            /* library; the number of the tensor on its tape, or how often the values of a parameter changed */
 };
 
-/* Integers: labels, tokens, lengths. tape and stamp as above; a gr_ints of your own leaves both 0. */
+/* Integers: labels, tokens, lengths. A program may read all fields, and may make a gr_ints of its own, with tape and stamp 0. */
 typedef struct { int *data; size_t len, dim[GR_MAX_RANK]; int rank; gr_tape *tape; uint64_t stamp; } gr_ints;
 
-/* ---- Making: owned by t, dead at gr_tape_reset(t). Errors: rank above 8, too large, out of memory. ---- */
+/* ---- Making tensors. t owns them until gr_tape_reset(t). Each function fails if the rank is not 0 .. 8 or the shape too large for memory. ---- */
 
-GR_API gr_tensor *gr_input(gr_tape *t, const gr_real *values, gr_shape shape); /* copies the values */
-GR_API gr_tensor *gr_empty(gr_tape *t, gr_shape shape);                       /* values to be filled in by the caller */
+GR_API gr_tensor *gr_input(gr_tape *t, const gr_real *values, gr_shape shape); /* copies the values; fails if values is NULL */
+GR_API gr_tensor *gr_empty(gr_tape *t, gr_shape shape);                       /* the caller fills data[] */
 GR_API gr_tensor *gr_zeros(gr_tape *t, gr_shape shape);
 GR_API gr_tensor *gr_ones(gr_tape *t, gr_shape shape);
 GR_API gr_tensor *gr_full(gr_tape *t, gr_shape shape, double value);
 GR_API gr_tensor *gr_scalar(gr_tape *t, double value);                        /* rank 0; broadcasts against anything */
 GR_API gr_tensor *gr_arange(gr_tape *t, size_t n);                            /* [n]: 0, 1 .. n-1 */
+/* Random values from the tape's stream of that name: uniform in [low, high), and normal. They fail if stream is NULL. */
 GR_API gr_tensor *gr_rand(gr_tape *t, gr_shape shape, double low, double high, const char *stream);
 GR_API gr_tensor *gr_randn(gr_tape *t, gr_shape shape, double mean, double std, const char *stream);
-GR_API gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape);   /* copies the values; NULL values: zeros */
+GR_API gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape);   /* copies the values; NULL means zeros */
 
-/* ---- Views: no copy; x and the result share values and gradient ---- */
+/* ---- Views: nothing is copied, and the result shares values and gradient with x ---- */
 
-GR_API gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape); /* one size may be GR_INFER */
-GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* axes first .. last into one */
-GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count); /* of the leading axis; a start below 0 counts from the end */
+GR_API gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape); /* one size may be GR_INFER; fails if the number of values differs */
+GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* axis first and all behind it become one; fails if there is no such axis */
+/* Entries start .. start + count-1 of the leading axis; a negative start counts from the end. Fails if x has not all of them. */
+GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count);
 
-/* The same values, but no gradient passes. */
+/* The same values, but no gradient passes. A later change of x also changes the result. */
 GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);
 
 /* ---- Reading ---- */
 
-GR_API double gr_item(const gr_tensor *x);              /* the one value of x; NaN for NULL. NaN and an error on its tape when it holds not one value,
-                                                        or is dead; a parameter or buffer has no tape: NaN alone */
-GR_API size_t gr_size(const gr_tensor *x, int axis);    /* negative axes count from the end; 0 when there is no such axis */
-GR_API gr_shape gr_shape_of(const gr_tensor *x);
+/* The only value of x. It is NaN when x is NULL, dead or does not hold one value; the last two are errors on x's tape, if x has one. */
+GR_API double gr_item(const gr_tensor *x);
+GR_API size_t gr_size(const gr_tensor *x, int axis); /* negative axes count from the end; 0 when there is no such axis */
+GR_API gr_shape gr_shape_of(const gr_tensor *x);     /* rank 0 for NULL */
+/* For operators of your own: whether a and b have the same shape; false when one of them is NULL. */
 GR_API bool gr_same_shape(const gr_tensor *a, const gr_tensor *b);
-GR_API const char *gr_shape_text(gr_tape *t, const gr_tensor *x);    /* "[64, 28]", "[]", "NULL"; owned by t */
-GR_API const char *gr_shape_name(gr_tape *t, gr_shape shape);        /* the same of a shape; "rank 9" when it is none */
+/* For messages: the shape as text, "[64, 28]", "[]", or "NULL" when x is NULL; "rank 9" when the rank is not 0 .. 8. t owns the text until reset. */
+GR_API const char *gr_shape_text(gr_tape *t, const gr_tensor *x);
+GR_API const char *gr_shape_name(gr_tape *t, gr_shape shape);
 
 GR_END
 #endif

@@ -1,23 +1,25 @@
-/* core/text.c - UTF-8, text that a terminal shows without obeying it, and shapes as text. */
+/* core/text.c - UTF-8, text that a terminal can show safely, and shapes as text. */
 #include "core/base.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-size_t gr__utf8(const char *s, const char *end)
+size_t gr__utf8(const char *s, const char *end, unsigned *u)
 {
-    const unsigned char *const u = (const unsigned char *)s;
-    const size_t left = (size_t)(end - s);
-    const size_t n = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : u[0] < 0xf5 ? 4 : 0;
-    if (!n || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((u[i] & 0xc0) != 0x80) return 0;
-    const bool too_long = (u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xf0 && u[1] < 0x90);
-    const bool surrogate = u[0] == 0xed && u[1] > 0x9f, too_high = u[0] == 0xf4 && u[1] > 0x8f;
-    return too_long || surrogate || too_high ? 0 : n;
+    static const unsigned least[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* a character of n bytes is no smaller: it would fit fewer */
+    const unsigned char first = (unsigned char)*s;
+    const size_t n = first < 0x80 ? 1 : first < 0xc0 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 0;
+    if (!n || n > (size_t)(end - s)) return 0;
+    *u = n == 1 ? first : first & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)s[i] & 0xc0) != 0x80) return 0;
+        *u = *u << 6 | ((unsigned char)s[i] & 0x3f);
+    }
+    const bool surrogate = *u >= 0xd800 && *u < 0xe000;
+    return *u < least[n] || surrogate || *u > 0x10ffff ? 0 : n;
 }
 
-/* Whether a terminal or a reader would be led astray by character u: controls (C0, DEL, C1), line separators, and marks that change
+/* Whether character u could mislead a terminal or a reader: controls (C0, DEL, C1), line separators, and marks that change
  * the direction of writing. */
 static bool is_misleading(unsigned u)
 {
@@ -25,21 +27,15 @@ static bool is_misleading(unsigned u)
            (u >= 0x2066 && u <= 0x2069);
 }
 
-static unsigned utf8_character(const char *s, size_t bytes)
-{
-    unsigned u = bytes == 1 ? (unsigned char)*s : (unsigned char)*s & (0xffu >> (bytes + 1));
-    for (size_t i = 1; i < bytes; i++) u = u << 6 | ((unsigned char)s[i] & 0x3f);
-    return u;
-}
-
 void gr__text_for_terminal(char *out, size_t room, const char *text)
 {
     const size_t length = strlen(text);
     size_t n = 0;
     for (const char *s = text, *const end = text + length; s < end;) {
-        const size_t bytes = gr__utf8(s, end);
-        if (!bytes && length + 1 >= room && end - s < 4) break; /* the character that a full buffer has cut */
-        const unsigned u = bytes ? utf8_character(s, bytes) : (unsigned char)*s;
+        unsigned u;
+        const size_t bytes = gr__utf8(s, end, &u);
+        if (!bytes && length + 1 >= room && end - s < 4) break; /* a full buffer has cut this character */
+        if (!bytes) u = (unsigned char)*s;
         char escape[8];
         const bool escapes = !bytes || is_misleading(u);
         const size_t wide = escapes ? (size_t)snprintf(escape, sizeof escape, u < 0x80 || !bytes ? "\\x%02x" : "\\u%04x", u) : bytes;

@@ -1,4 +1,4 @@
-/* core/io/checksum.c - CRC-64/XZ, 8 bytes at a time: table[k][b] is what byte b does to the remainder when k bytes follow it (Kounavis,
+/* core/io/checksum.c - CRC-64/XZ, 8 bytes at a time: table[k][b] is the effect of byte b on the remainder when k bytes follow it (Kounavis,
  * Berry 2005, "A systematic approach to building high performance, software-based, CRC generators"). */
 #include "core/io/checksum.h"
 #include <stdio.h>
@@ -38,15 +38,11 @@ void gr__checksum_text(uint64_t value, char *text)
     snprintf(text, GR__CHECKSUM_LENGTH + 1, "%s%016llx", GR__CHECKSUM_NAME, (unsigned long long)value);
 }
 
-bool gr__checksum_of_text(const char *text, size_t length, uint64_t *value)
+bool gr__checksum_is_text(const char *text, size_t length)
 {
     const size_t head = sizeof GR__CHECKSUM_NAME - 1;
     if (length != GR__CHECKSUM_LENGTH || memcmp(text, GR__CHECKSUM_NAME, head) != 0) return false;
-    *value = 0;
-    for (size_t i = head; i < length; i++) {
-        const char d = text[i];
-        if (!(d >= '0' && d <= '9') && !(d >= 'a' && d <= 'f')) return false;
-        *value = *value << 4 | (uint64_t)(d <= '9' ? d - '0' : d - 'a' + 10);
-    }
+    for (size_t i = head; i < length; i++)
+        if (!(text[i] >= '0' && text[i] <= '9') && !(text[i] >= 'a' && text[i] <= 'f')) return false;
     return true;
 }

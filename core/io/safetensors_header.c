@@ -1,6 +1,5 @@
-/* core/io/safetensors_header.c - the header of a file of named tensors. It is parsed once, from left to right, without recursion; the
- * first thing that is not as it should be is the error, with its place. Nothing is allocated by a number in the file that was not
- * compared with the file's size. */
+/* core/io/safetensors_header.c - parse the header of a file of named tensors: once, from left to right, without recursion. The error names the first
+ * thing that is wrong, and its place. No number in the file decides about an allocation before it was compared with the file's size. */
 #include "core/io/checksum.h"
 #include "core/io/internal.h"
 #include <string.h>
@@ -11,8 +10,8 @@ typedef struct {
     gr__failure *e;
     gr_safetensors *f;
     const char *path, *begin, *at, *end;
-    char *text; /* where the next decoded string goes: there is room for all of them, as none grows */
-    const char *digits; /* of the checksum */
+    char *text; /* the place of the next decoded string; a decoded string is no longer than its JSON, so there is room for all */
+    const char *digits; /* the place of the checksum's digits */
 } json_cursor;
 
 static void *json_bad(json_cursor *c, const char *what)
@@ -20,7 +19,7 @@ static void *json_bad(json_cursor *c, const char *what)
     return gr__fail(c->e, GR_BAD_FILE, c->path, "header byte %zu: %s", (size_t)(c->at - c->begin), what);
 }
 
-static char json_next(json_cursor *c) /* the next character that is no white space, still to be taken; 0 at the end */
+static char json_next(json_cursor *c) /* the next character that is not white space, without taking it; 0 at the end */
 {
     while (c->at < c->end && (*c->at == ' ' || *c->at == '\n' || *c->at == '\t' || *c->at == '\r')) c->at++;
     return c->at < c->end ? *c->at : 0;
@@ -53,7 +52,7 @@ static int json_hex(json_cursor *c) /* four digits, or -1 */
     return value;
 }
 
-/* What follows \u, written as UTF-8. Characters beyond 0xffff come as a pair of surrogates. */
+/* Write the character of a \u escape as UTF-8. Characters above 0xffff are a pair of surrogates. */
 static bool json_unicode(json_cursor *c)
 {
     int u = json_hex(c);
@@ -93,8 +92,9 @@ static bool json_string(json_cursor *c, const char **out)
             if (!json_escape(c)) return false;
             continue;
         }
-        const size_t bytes = (unsigned char)*c->at < 0x20 ? 0 : gr__utf8(c->at, c->end);
-        if (!bytes) return json_bad(c, "neither text nor an escape in a string (it must be UTF-8)");
+        unsigned u;
+        const size_t bytes = gr__utf8(c->at, c->end, &u);
+        if (!bytes || u < 0x20) return json_bad(c, "neither text nor an escape in a string (it must be UTF-8)");
         memcpy(c->text, c->at, bytes);
         c->text += bytes, c->at += bytes;
     }
@@ -116,7 +116,7 @@ static bool json_number(json_cursor *c, size_t *out)
     return true;
 }
 
-/* [n, n, ...] of at most room numbers */
+/* [n, n, ...] with at most room numbers */
 static bool json_numbers(json_cursor *c, size_t *out, int room, int *count)
 {
     *count = 0;
@@ -130,7 +130,7 @@ static bool json_numbers(json_cursor *c, size_t *out, int room, int *count)
 
 /* ---- Entries ---- */
 
-/* Make room for one more of size bytes in a growing array. */
+/* Make room for one more element of size bytes in *array. */
 static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, size_t size)
 {
     void *old, *wider;
@@ -155,8 +155,7 @@ static bool read_notes(json_cursor *c)
         if (!json_string(c, &note.key) || !json_expect(c, ':', "expected ':'")) return false;
         const char *const quote = json_next(c) ? c->at : c->end;
         if (!json_string(c, &note.value)) return false;
-        uint64_t value;
-        if (!strcmp(note.key, GR__CHECKSUM_KEY) && gr__checksum_of_text(quote + 1, (size_t)(c->at - quote) - 2, &value))
+        if (!strcmp(note.key, GR__CHECKSUM_KEY) && gr__checksum_is_text(quote + 1, (size_t)(c->at - quote) - 2))
             c->digits = c->at - 1 - GR__CHECKSUM_DIGITS;
         if (!json_grow(c, &f->note, f->notes, &f->note_room, sizeof note)) return false;
         f->note[f->notes++] = note;
@@ -187,7 +186,7 @@ static bool sizes_agree(json_cursor *c, gr_safetensors_entry *e, const size_t of
     return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s': its type and shape do not fill its bytes %zu .. %zu", e->name, offsets[0], offsets[1]);
 }
 
-/* One of dtype, shape and data_offsets; seen has a bit for each that was read. */
+/* Read one of dtype, shape and data_offsets; seen has a bit for each that was read. */
 static bool read_field(json_cursor *c, gr_safetensors_entry *e, size_t offsets[2], unsigned *seen)
 {
     static const char *const known[] = { "dtype", "shape", "data_offsets" };
@@ -261,7 +260,7 @@ static int note_by_key(const void *a, const void *b)
     return strcmp(((const gr_safetensors_note *)a)->key, ((const gr_safetensors_note *)b)->key);
 }
 
-/* The tensors fill the data one after the other, and every name is there once. Leaves both lists sorted. */
+/* Check that the tensors fill the data one after the other, and that no name appears twice. Sorts both lists. */
 static bool whole_is_sound(json_cursor *c)
 {
     gr_safetensors *const f = c->f;

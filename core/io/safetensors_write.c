@@ -1,13 +1,13 @@
-/* core/io/safetensors_write.c - writing files of named tensors, byte for byte as the Python package does. */
+/* core/io/safetensors_write.c - write files of named tensors, with the same bytes as the Python package. */
 #include "core/io/checksum.h"
 #include "core/io/file.h"
 #include "core/io/internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- The header: written twice, first to count its bytes ---- */
+/* ---- The header: it is written twice, the first time to count its bytes ---- */
 
-typedef struct { char *p; size_t n, checksum; } header_text; /* checksum: where its text is, 0 when there is none */
+typedef struct { char *p; size_t n, checksum; } header_text; /* checksum: the place of its text, 0 without one */
 
 static void header_put(header_text *out, const char *s, size_t n)
 {
@@ -21,18 +21,19 @@ static void header_put_number(header_text *out, size_t number)
     header_put(out, digits, (size_t)snprintf(digits, sizeof digits, "%zu", number));
 }
 
-/* s in quotes, escaped as the Python package does it; false when s is not UTF-8. */
+/* Put s in quotes, with the escapes of the Python package; false when s is not UTF-8. */
 static bool header_put_string(header_text *out, const char *s)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     header_put(out, "\"", 1);
     for (const char *const end = s + strlen(s); s < end;) {
-        const size_t bytes = gr__utf8(s, end);
+        unsigned u;
+        const size_t bytes = gr__utf8(s, end, &u);
         const char *const known = strchr(from, *s);
         char escape[8] = { '\\', known ? to[known - from] : 0 };
         if (!bytes) return false;
         if (known) header_put(out, escape, 2);
-        else if ((unsigned char)*s < 0x20) header_put(out, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*s));
+        else if (u < 0x20) header_put(out, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", u));
         else header_put(out, s, bytes);
         s += bytes;
     }
@@ -67,12 +68,11 @@ static bool header_put_all(header_text *out, const gr_safetensors_item *const *i
     if (notes) {
         header_put_text(out, "\"__metadata__\":{");
         for (size_t i = 0; notes[i]; i++) {
-            char zeros[GR__CHECKSUM_LENGTH + 1];
             const bool is_checksum = i % 2 && !strcmp(notes[i - 1], GR__CHECKSUM_KEY);
             header_put(out, i % 2 ? ":" : ",", i > 0);
             *culprit = notes[i];
-            if (is_checksum) gr__checksum_text(0, zeros), out->checksum = out->n + 1;
-            if (!header_put_string(out, is_checksum ? zeros : notes[i])) return false;
+            if (is_checksum) out->checksum = out->n + 1;
+            if (!header_put_string(out, is_checksum ? GR__CHECKSUM_NAME GR__CHECKSUM_ZEROS : notes[i])) return false;
         }
         header_put(out, "}", 1);
     }
@@ -98,7 +98,7 @@ static int item_by_type_and_name(const void *a, const void *b)
     return x->dtype != y->dtype ? (x->dtype < y->dtype ? 1 : -1) : item_by_name(a, b);
 }
 
-/* Put the checksum into the header, which has zeros there: the data is read once for it, and once more when it is written. */
+/* Replace the zeros in the header by the checksum. */
 static void seal(header_text *head, const unsigned char length[8], const gr_safetensors_item *const *items, size_t n)
 {
     gr__checksum sum;
@@ -151,7 +151,7 @@ static bool write_sorted(gr__failure *e, const gr_allocator *memory, const char 
     return written;
 }
 
-/* What the reader would refuse, and what has no memory, is not written. */
+/* Refuse what the reader would refuse, and data that is NULL. */
 static bool item_is_sound(gr__failure *e, const char *path, const gr_safetensors_item *item, size_t i, size_t *sum)
 {
     char shape[GR__SHAPE_ROOM];
