@@ -1,13 +1,10 @@
-/* core/anomaly.c - anomaly mode: which operator made the first value that is not finite, and from what. */
+/* core/anomaly.c - anomaly mode: which operator made the first value that is not finite, and from which inputs. */
 #include "core/internal.h"
 #include "core/locale.h"
 #include <math.h>
 
-/* The message, as far as there is room for it. */
-typedef struct {
-    char text[900];
-    size_t length;
-} anomaly_text;
+/* The message, cut when it is too long. */
+typedef struct { char text[900]; size_t length; } anomaly_text;
 
 static void __attribute__((format(printf, 2, 3))) say(anomaly_text *a, const char *format, ...)
 {
@@ -27,7 +24,7 @@ static void say_value(anomaly_text *a, gr_real x)
     else say(a, "%.4g", (double)x);
 }
 
-/* As in [2, 0]: the place of value i in x. */
+/* The place of value i in x, as in [2, 0]. */
 static void say_index(anomaly_text *a, const gr_tensor *x, size_t i)
 {
     size_t rest = x->len;
@@ -46,9 +43,7 @@ static void say_shape(anomaly_text *a, const gr_tensor *x)
     say(a, "%s", gr__shape_write(text, x->rank, x->dim));
 }
 
-typedef struct {
-    size_t count, nan, inf;
-} bad_values; /* how many; the first NaN and infinity, n when there is none */
+typedef struct { size_t count, nan, inf; } bad_values; /* how many there are; the first NaN and the first infinity, n without one */
 static bad_values look_for_bad(const gr_real *x, size_t n)
 {
     bad_values b = { 0, n, n };
@@ -62,7 +57,7 @@ static bad_values look_for_bad(const gr_real *x, size_t n)
 }
 static size_t first_bad(bad_values b) { return b.nan < b.inf ? b.nan : b.inf; }
 
-/* "; input 1 fc.weight [2, 3] is within [0, 3], there 0": there is at, in a tensor like that one */
+/* "; input 1 fc.weight [2, 3] is within [0, 3], there 0": `there` is value number at, for an x with the shape of like. */
 static void say_values(anomaly_text *a, const char *what, unsigned number, const gr_tensor *x, const gr_real *value, const gr_tensor *like,
                        size_t at)
 {
@@ -112,7 +107,7 @@ bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_
     return true;
 }
 
-bool gr__check_gradients(gr_tape *t, const gr_node *n)
+void gr__check_gradients(gr_tape *t, const gr_node *n)
 {
     for (unsigned k = 0; k < n->ins && !gr_failed(t); k++) {
         const gr_tensor *const x = n->in[k];
@@ -127,10 +122,9 @@ bool gr__check_gradients(gr_tape *t, const gr_node *n)
             if (n->out[o]) say_values(&a, "the gradient of output", o + 1, n->out[o], gr__gradient(n->out[o]), x, at);
         gr_fail_as(t, GR_NOT_FINITE, "", "anomaly: %s", a.text);
     }
-    return !gr_failed(t);
 }
 
-/* "backward starts from dy [2], which holds NaN at [1]": false, and the error, when x->len values are not all finite. */
+/* False, and an error such as "backward starts from dy [2], which holds NaN at [1]", when the x->len values are not all finite. */
 static bool all_finite(gr_tape *t, const char *when, const char *what, const gr_tensor *x, const gr_real *value)
 {
     const size_t at = first_bad(look_for_bad(value, x->len));

@@ -1,4 +1,4 @@
-/* core/arena.c - the memory of a step: a chain of blocks, what operators take from it, and the undo log, which lies in it. */
+/* core/arena.c - the memory of a step: a chain of blocks, what operators take from it, and the undo log, which lies in it too. */
 #include "core/internal.h"
 
 /* ---- Blocks ---- */
@@ -7,7 +7,7 @@ enum { HEAD = 64, FIRST_BLOCK = 1 << 18, LARGEST_STEP = 1 << 26 };
 
 static char *block_memory(gr__block *b) { return (char *)b + HEAD; }
 
-/* Append a block that holds bytes. Each is twice as large as all before it, up to LARGEST_STEP more. */
+/* Append a block of at least `bytes` bytes, as large as all blocks before it together, but within FIRST_BLOCK .. LARGEST_STEP unless more is asked for. */
 static gr__block *block_append(gr__arena *a, size_t bytes)
 {
     size_t room = a->total < FIRST_BLOCK ? FIRST_BLOCK : a->total < LARGEST_STEP ? a->total : LARGEST_STEP, whole;
@@ -43,11 +43,10 @@ void *gr__arena_alloc(gr__arena *a, size_t bytes)
             return block_memory(a->now) + start;
         }
         if (!a->now->next) break;
-        a->now = a->now->next, a->index++, a->used = 0;
+        a->now = a->now->next, a->used = 0;
     }
     gr__block *b = block_append(a, rounded);
     if (!b) return NULL;
-    if (a->now) a->index++;
     a->now = b, a->used = rounded;
     GR__UNPOISON(block_memory(b), bytes);
     return block_memory(b);
@@ -60,18 +59,16 @@ bool gr__arena_holds(const gr__arena *a, const void *p)
     return false;
 }
 
-void gr__arena_rewind(gr__arena *a, size_t index, size_t used)
+void gr__arena_rewind(gr__arena *a, gr__block *block, size_t used)
 {
-    gr__block *b = a->first;
-    for (size_t i = 0; i < index && b; i++) b = b->next;
-    a->now = b, a->index = index, a->used = used;
+    gr__block *b = block ? block : a->first;
+    a->now = b, a->used = used;
     for (size_t from = used; b; b = b->next, from = 0) GR__POISON(block_memory(b) + from, b->bytes - from);
 }
 
-void gr__arena_fill(gr__arena *a, size_t index, size_t used)
+void gr__arena_fill(gr__arena *a, gr__block *block, size_t used)
 {
-    gr__block *b = a->first;
-    for (size_t i = 0; i < index && b; i++) b = b->next;
+    gr__block *b = block ? block : a->first;
     for (size_t from = used; b && a->now; b = b->next, from = 0) {
         const size_t end = b == a->now ? a->used : b->bytes;
         GR__UNPOISON(block_memory(b), b->bytes);
@@ -89,7 +86,7 @@ void gr__arena_free(gr__arena *a)
         gr_memory_free(&a->memory, b, b->bytes + HEAD);
     }
     a->first = a->now = NULL;
-    a->index = a->used = a->total = 0;
+    a->used = a->total = 0;
 }
 
 /* ---- Memory of the step ---- */

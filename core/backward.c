@@ -1,5 +1,5 @@
-/* core/backward.c - two sweeps over the tape, newest node first. No recursion and no visited set: the tape is in execution
- * order, so when a node is met, everything that uses its outputs has been met before. */
+/* core/backward.c - two sweeps over the tape, from the newest node to the oldest. They need no recursion and no set of visited nodes: the tape
+ * is in the order of execution, so a sweep meets every node that uses an output before the node that made it. */
 #include "core/internal.h"
 
 gr_real *gr_grad(gr_tape *t, const gr_tensor *x)
@@ -17,8 +17,8 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
     return x;
 }
 
-/* Give x a gradient of zeros, or keep what a parameter has from an earlier backward. That a parameter was reached is undone
- * by gr_tape_recover. In a rehearsal, what lies outside of the segment is left alone: the backward around it reaches that. */
+/* Give x a gradient of zeros; a parameter keeps the gradient of an earlier backward. gr_tape_recover undoes that a parameter was
+ * reached. A rehearsal skips tensors outside of the segment, because the backward around it reaches them. */
 bool gr__reach(gr_tape *t, gr_tensor *view)
 {
     gr_tensor *x = gr__owner(view);
@@ -39,7 +39,7 @@ bool gr__reached(const gr_node *n)
     return false;
 }
 
-/* Sweep 1: mark and allocate. An output that no gradient reached gets zeros when another output of its node was reached. */
+/* Sweep 1: mark and allocate. When a gradient reaches one output of a node, its other outputs get gradients of zeros. */
 bool gr__mark_and_allocate(gr_tape *t)
 {
     size_t scratch = 0;
@@ -57,7 +57,7 @@ bool gr__mark_and_allocate(gr_tape *t)
     return !gr_failed(t);
 }
 
-/* Sweep 2: compute. An error here is an anomaly, or a segment that does not do again what it did. */
+/* Sweep 2: compute. Only two errors can occur here: an anomaly, and a segment whose second run differs from the first. */
 void gr__compute(gr_tape *t)
 {
     for (gr_node *n = t->now.last; n && !gr_failed(t); n = n->prev) {
@@ -69,7 +69,7 @@ void gr__compute(gr_tape *t)
 
 void *gr_scratch(gr_tape *t) { return t->now.scratch; }
 
-static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL: ones */
+static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means ones */
 {
     if (gr__in_segment(t, "gr_backward")) return false;
     if (!y) return gr_fail(t, NULL, "backward: the tensor is NULL");
@@ -86,7 +86,7 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL: ones *
     gr_real *g = gr_grad(t, y);
     for (size_t i = 0; i < y->len; i++) g[i] += dy ? dy[i] : 1;
     t->now.walked = true;
-    t->now.epoch = ++t->epochs; /* marks from before do not know of the gradients */
+    t->now.epoch = ++t->epochs; /* gr_tape_rewind to an older mark would free the gradients */
     gr__compute(t);
     return !gr_failed(t);
 }

@@ -2,6 +2,7 @@
 #ifndef GR_BASE_H
 #define GR_BASE_H
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/shape.h"
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,6 +29,12 @@ void gr__text_for_terminal(char *out, size_t room, const char *text);
 /* Write "[64, 28]" to text, which has GR__SHAPE_ROOM bytes, or "rank 9" when the rank is not 0 .. 8. Returns text. */
 enum { GR__SHAPE_ROOM = GR_MAX_RANK * 24 };
 const char *gr__shape_write(char *text, int rank, const size_t *dim);
+
+/* ---- core/memory.c ---- */
+
+/* Make room for one more element in an array that has `count` of them and room for *room. array is the address of the pointer to it, size the
+ * size of an element. False, with nothing changed, when there is not enough memory. */
+bool gr__grow(const gr_allocator *memory, void *array, size_t count, size_t *room, size_t size);
 
 /* ---- core/sort.c ---- */
 

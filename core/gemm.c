@@ -1,4 +1,4 @@
-/* core/gemm.c - the matrix product: how it is cut into tiles that find their operands in a near cache.
+/* core/gemm.c - the matrix product: how it is cut into tiles whose operands are in a near cache.
  *
  *     columns of C, N        up to 1024 at a time, so that their part of B fits the slab (2 MiB)
  *       rows of C, M         up to 128 at a time: their part of C stays in L2 while
@@ -6,13 +6,13 @@
  *           panels of B      of up to 4 vectors: 160 rows of it take 40 KiB, about L1
  *             tiles          of up to 12 rows of A: registers (core/gemm_tile.h)
  *
- * A panel of B is read where it lies, if it is stored by rows. When more than a few tiles share it, the first leaves a copy for the
- * others, dense and aligned; so packing costs next to nothing. What is stored by columns or ends within a vector is copied first.
- * With more rows than a block, all panels are kept in the slab, and the later blocks find them there. All cuts are even: 9 vectors are
- * three panels of 3, not two of 4 and a sliver.
+ * A tile reads a panel of B in place if B is stored by rows. When more than a few tiles share a panel, the first one writes a dense and aligned
+ * copy for the others, which costs almost nothing. A panel that is stored by columns, or that ends within a vector, is copied first.
+ * When C has more rows than a block, all panels are kept in the slab for the later blocks. All parts are of nearly equal size: 9 vectors are
+ * three panels of 3, not two of 4 and one of 1.
  *
- * Every output is one chain over k (core/gemm.h). A step over K ends by writing the chains to C, or to a block beside it, and the next
- * one reads them again: that is exact, so no cut can change a bit. */
+ * Every output is one sum over k (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it, and the next
+ * step reads them again. This is exact, so the sizes of the parts cannot change a bit. */
 #include "core/gemm.h"
 #include "core/gemm_tile.h"
 
@@ -22,13 +22,13 @@ enum {
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(gr_real),
-    GEMM_DEEP = 2048,                    /* a longer K is done in parts, the next one starting from C */
+    GEMM_DEEP = 2048,                    /* a longer K is cut; each part but the first starts from C */
     GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
-    GEMM_PAD = 3 * GEMM_LINE, /* keeps rows of copies from falling into the same few sets of a cache */
-    GEMM_STRIP = 1024,        /* rows of a narrow C that are computed transposed at a time */
-    GEMM_FEW = 12,            /* tiles that gain nothing from a copy of the panel they share */
-    GEMM_INLINE = 5000,       /* nanoseconds of work that are not worth a second thread */
+    GEMM_PAD = 3 * GEMM_LINE, /* so that the rows of copies do not share the same few sets of a cache */
+    GEMM_STRIP = 1024,        /* so many rows of a narrow C are computed at a time, transposed */
+    GEMM_FEW = 12,            /* so few tiles gain nothing from a copy of the panel that they share */
+    GEMM_INLINE = 5000,       /* less work than these nanoseconds is not worth a second thread */
 };
 
 /* A thread's scratch. */
@@ -53,13 +53,13 @@ typedef struct {
     size_t M, N, K;
     gr_mat A, B;
     gr_real *packed; /* room for all panels of B, or NULL */
-    bool ready;      /* B is there already */
+    bool ready;      /* packed holds B already */
     gr_real *C;
     size_t c_row;
     gr_start start;
 } gemm_job;
 
-/* The M x N x K part of g from row i, column j and step k on; the caller says where its panels are. */
+/* The part of g with M rows from row i on, N columns from column j on and K steps from step k on. packed has room for its panels. */
 INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, size_t M, size_t N, size_t K, gr_real *packed)
 {
     gemm_job part = *g;
@@ -71,15 +71,15 @@ INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, si
     return part;
 }
 
-/* Whether a copy of A by rows pays: when several panels read it, and it is stored by columns, or with rows or columns a multiple of
- * 4 KiB apart, which all fall into the same few sets of L1. */
+/* Whether a copy of A by rows saves time: several panels read A, and A is stored by columns, or its rows or columns are a multiple of
+ * 4 KiB apart, so that they share the same few sets of L1. */
 INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
 {
     const bool far = (A.col == 1 ? A.row : A.col) % (4096 / sizeof(gr_real)) == 0;
     return M > 8 && (far ? panels > 1 : panels > 2 && A.col != 1);
 }
 
-/* One step over K, for at most GEMM_BLOCK rows: panel after panel of B, and for each all of A. */
+/* One step over K, for at most GEMM_BLOCK rows: for each panel of B, all tiles of A. */
 static void gemm_step(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
@@ -105,7 +105,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            t.next = fetches ? (uintptr_t)(B.data + j) + width * sizeof(gr_real) : 0; /* the next panel, if it is read in place too */
+            t.next = fetches ? (uintptr_t)(B.data + j) + width * sizeof(gr_real) : 0; /* the next panel, when it is read in place too */
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
             gemm_tiles[v][rows](&t);
@@ -117,7 +117,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
 
 static void gemm_product(const gemm_job *g, gemm_work *work);
 
-/* C is narrower than a vector, but tall: compute it transposed, rows along the lanes. */
+/* C is narrower than a vector, but tall: compute its transpose, so that the rows fill the vectors. */
 static void gemm_narrow(const gemm_job *g, gemm_work *work)
 {
     const size_t row = GEMM_STRIP + GEMM_LINE;
@@ -141,7 +141,7 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH),
                  c_row = padded + GEMM_LINE;
-    const bool beside = K > 2 * step && M * N > 65536; /* C waits in a block of L2 between the steps */
+    const bool beside = K > 2 * step && M * N > 65536; /* between the steps, C is in a block of L2 */
     gr_real *packed = g->packed ? g->packed : M > rows ? work->slab : NULL;
     size_t i = 0;
     do {
@@ -171,14 +171,14 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
     }
 }
 
-/* Also packs: without rows, all that is left of a product is to leave the panels of B. */
+/* It also packs: a product without rows only writes the panels of B. */
 static void gemm_product(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, tail = N % R_WIDTH, whole = N - tail;
     const bool tall = M > 2 * R_WIDTH;
     if (tall && N < R_WIDTH) {
         gemm_narrow(g, work);
-    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* a tail that would waste most of a vector goes alone */
+    } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);
         gemm_product(&most, work);
@@ -196,7 +196,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     }
 }
 
-/* scalar kernel gemm_run: it cuts; the arithmetic is in gemm_tile_1_1 and the others. */
+/* scalar kernel gemm_run: it cuts into tiles; the arithmetic is in gemm_tile_1_1 and the others. */
 KERNEL(void, gemm_run, const gemm_job *g, gemm_work *work) { gemm_product(g, work); }
 
 #if GR_HOST
@@ -221,12 +221,8 @@ void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, con
     if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start }, work);
 }
 
-/* The longer side of C, cut evenly over the threads; the operand of the other side is read by all. */
-typedef struct {
-    gr_tape *t;
-    gemm_job g;
-    size_t rows, columns;
-} gemm_cut;
+/* The longer side of C is cut evenly for the threads; all of them read the operand of the other side. */
+typedef struct { gr_tape *t; gemm_job g; size_t rows, columns; } gemm_cut;
 
 static void gemm_task(void *argument, size_t chunk, int thread)
 {

@@ -1,10 +1,10 @@
-/* core/gemm_tile.h - the two inner loops of the matrix product, for core/gemm.c alone: the register tile, and packing.
+/* core/gemm_tile.h - the two inner loops of the matrix product, only for core/gemm.c: the register tile, and packing.
  *
- * The tile is a block of C, rows x vectors, that stays in registers while k runs: each k loads `vectors` vectors of B and
+ * The tile is a block of C, rows x vectors, which stays in registers while k runs. Each k loads `vectors` vectors of B and
  * broadcasts one element of A per row, for rows * vectors fused multiply-adds.
  *
  *              B[k]  | b0 | b1 | b2 |          With r rows and v vectors that is r + v loads for r v multiply-adds. A core
- *          A[0][k] --+----+----+----+          does two of either in a cycle (Intel's AVX-512 hardly more than one load), so a
+ *          A[0][k] --+----+----+----+          does two of either in a cycle (about one load with Intel's AVX-512), so a
  *          A[1][k] --|    c[r][v]   |          tile must be near square in these counts, large enough to hide the latency of
  *          A[2][k] --+----+----+----+          its chains, and fit the registers with one row of B and one element of A. */
 #ifndef GR_GEMM_TILE_H
@@ -12,7 +12,7 @@
 #include "core/gemm.h"
 #include "core/simd.h"
 
-/* The rows that a tile of 1, 2, 3, 4 vectors has at most, with 32 registers or 16. GEMM_TILES(X): X(vectors, rows) for every tile. */
+/* The most rows of a tile of 1, 2, 3 or 4 vectors, with 32 registers or 16. GEMM_TILES(X) is X(vectors, rows) for every tile. */
 #define GEMM_UP_TO_6(X, v) X(v, 1) X(v, 2) X(v, 3) X(v, 4) X(v, 5) X(v, 6)
 #define GEMM_UP_TO_9(X, v) GEMM_UP_TO_6(X, v) X(v, 7) X(v, 8) X(v, 9)
 #define GEMM_UP_TO_12(X, v) GEMM_UP_TO_9(X, v) X(v, 10) X(v, 11) X(v, 12)
@@ -29,14 +29,14 @@ enum { GEMM_ROWS = 12 };
 
 typedef struct {
     size_t K;
-    const gr_real *A, *B;           /* B: rows of whole vectors */
+    const gr_real *A, *B;           /* the rows of B are whole vectors */
     size_t a_row, a_col, b_row;
-    gr_real *panel;                 /* where to leave the rows of B, one after the other; NULL: nowhere */
-    uintptr_t next;                 /* what to fetch into L2 meanwhile: a row of B from here, then from next + next_row, and so on; */
-    size_t next_row;                /* an address as a number, for it may lie outside the matrix; 0: nothing */
-    const gr_real *start;           /* of the chains; NULL: zero */
+    gr_real *panel;                 /* where to write a dense copy of the rows of B; NULL means nowhere */
+    uintptr_t next;                 /* prefetch a row of B from this address into L2, then from next + next_row, and so on; 0 means nothing. */
+    size_t next_row;                /* It is a number, since an address may lie outside the matrix */
+    const gr_real *start;           /* of the sums; NULL means zero */
     gr_real *C;
-    size_t start_row, c_row, last;  /* lanes of the last vector that are inside C */
+    size_t start_row, c_row, last;  /* how many lanes of the last vector are inside C */
 } gemm_tile;
 
 INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
@@ -51,7 +51,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
                 c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
             }
     const size_t K = t->K, a_row = t->a_row, a_col = t->a_col, b_row = t->b_row, next_row = t->next_row;
-    const gr_real *A[GEMM_ROWS / 4], *B = t->B; /* A: every fourth row, a pointer for each would be too many registers */
+    const gr_real *A[GEMM_ROWS / 4], *B = t->B; /* A has pointers to every fourth row: a pointer for each would need too many registers */
     UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t->A + (size_t)r * a_row;
     gr_real *panel = t->panel;
     uintptr_t next = t->next;
@@ -69,7 +69,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
             const r_vec a = v_set(A[r / 4][(size_t)(r % 4) * a_row]);
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v], c[r][v]);
         }
-        if (++k == K) break; /* no pointer leaves its matrix */
+        if (++k == K) break; /* so that no pointer leaves its matrix */
         UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += a_col;
         B += b_row;
     }
@@ -89,7 +89,7 @@ static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1])(const gemm_tile
 
 INLINE size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
 
-/* P [m, width] = S [m, n], with columns n .. width-1 zero: a panel of B, or a copy of A. width is n, or n rounded up to vectors. */
+/* P [m, width] = S [m, n], with zeros in columns n .. width-1: a panel of B, or a copy of A. width is n, or n rounded up to whole vectors. */
 static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
 {
     for (size_t r = 0; r < m && n < width; r++) v_store(P + r * p_row + width - R_WIDTH, v_set(0));
@@ -101,7 +101,7 @@ static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, si
             for (size_t c = 0; c < whole; c += R_WIDTH) v_store(p + c, v_load(s + c));
             if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), n - whole);
         }
-    } else if (S.row == 1 && m >= 4) { /* stored by columns: four rows at a time, the last four overlapping those before */
+    } else if (S.row == 1 && m >= 4) { /* stored by columns: four rows at a time; the last four may overlap the four before */
         for (size_t c = 0; c < whole; c += R_WIDTH)
             for (size_t i = 0; i < m; i += 4) {
                 const size_t r = gemm_min(i, m - 4);

@@ -1,7 +1,7 @@
-/* core/gradcheck.c - finite differences against backward, with a random cotangent.
+/* core/gradcheck.c - compare backward with finite differences, with a random cotangent w.
  *
- * A sum as the loss would be blind: the gradient of sum(softmax(x)) is 0, and so is that of every normalization. So the loss
- * is L = sum over i of w[i] y[i] with random w, added up in double. */
+ * A plain sum as the loss would not see errors: the gradient of sum(softmax(x)) is 0, and so is that of every normalization. So the loss
+ * is L = sum over i of w[i] y[i] with random w, computed in double. */
 #include "core/gradcheck.h"
 #include "core/internal.h"
 #include <math.h>
@@ -10,7 +10,7 @@
 enum { IN_DOUBLE = sizeof(gr_real) == 8, TRIES = 1000 };
 static const double step = IN_DOUBLE ? 1e-3 : 2e-2; /* h, for |x| <= 1 */
 
-/* One input of the function under test: a leaf that keeps its gradient, as a parameter does. */
+/* One input of the function under test: a leaf of the graph that keeps its gradient, as a parameter does. */
 typedef struct {
     gr_tensor *x;
     gr_real *values;    /* what x holds when nothing is moved */
@@ -25,18 +25,17 @@ typedef struct {
     void *argument;
     const gr_gradcheck_input *spec;
     size_t n;
-    gr_tape *t;
+    gr_tape *t, *store; /* f runs on t; what the check itself needs is on store, which is never reset */
     gr_stream random;
     leaf *leaves;
     gr_tensor **in;
     gr_real *w;         /* the cotangent */
-    size_t outputs;
     double largest_w, tolerance;
 } check;
 
 static double magnitude(double x) { return x < 0 ? -x : x; }
 static double larger(double a, double b) { return a > b ? a : b; }
-/* Of distinct values all steps are alike, so that they keep their distance. */
+/* The steps of distinct values are equal, so that they keep their distance. */
 static double step_at(const gr_gradcheck_input *spec, gr_real x) { return spec->distinct ? step : step * larger(1, magnitude((double)x)); }
 
 /* ---- The inputs ---- */
@@ -53,10 +52,10 @@ static double draw(check *c, const gr_gradcheck_input *spec)
     return x;
 }
 
-/* Values in random order, ten steps apart and a little more, so that moving one never makes it pass another. */
+/* Values in random order, a little more than ten steps apart, so that a value that moves never passes another. */
 static bool draw_distinct(check *c, const gr_gradcheck_input *spec, leaf *l)
 {
-    size_t *order = gr_save(c->t, l->x->len * sizeof *order);
+    size_t *order = gr_save(c->store, l->x->len * sizeof *order);
     if (!order) return false;
     gr_stream_permutation(&c->random, order, l->x->len);
     for (size_t i = 0; i < l->x->len; i++)
@@ -68,46 +67,32 @@ static bool make_leaf(check *c, size_t k)
 {
     const gr_gradcheck_input *spec = &c->spec[k];
     leaf *l = &c->leaves[k];
-    const gr_allocator *memory = gr_tape_allocator(c->t);
-    gr_tensor *x = c->in[k] = l->x = gr__tensor_new_home(memory, spec->shape);
-    if (!x) return false;
-    x->grad = gr_memory_new(memory, x->len * sizeof(gr_real));
-    l->values = gr_memory_new(memory, x->len * sizeof(gr_real));
-    l->start = gr_memory_new(memory, x->len * sizeof(gr_real));
-    l->direction = gr_memory_new(memory, x->len * sizeof(double));
-    if (!x->grad || !l->values || !l->start || !l->direction) return false;
+    gr_tensor *x = c->in[k] = l->x = gr_empty(c->store, spec->shape);
+    const size_t n = x ? x->len : 0;
+    gr_real *const grad = gr_save_reals(c->store, n);
+    l->values = gr_save_reals(c->store, n), l->start = gr_save_reals(c->store, n);
+    l->direction = gr_save_zeros(c->store, n * sizeof *l->direction);
+    if (gr_failed(c->store)) return false;
+    x->grad = grad, x->tape = NULL, x->home = gr_tape_allocator(c->store); /* as a parameter */
     if (!spec->no_grad) x->flags |= GR__WANTS_GRAD | GR__HAS_GRAD;
     if (spec->distinct && !draw_distinct(c, spec, l)) return false;
-    for (size_t i = 0; i < x->len; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (spec->values) l->values[i] = spec->values[i];
         else if (!spec->distinct) l->values[i] = (gr_real)draw(c, spec);
         x->grad[i] = l->start[i] = (gr_real)gr_stream_uniform(&c->random, -1, 1);
     }
-    memcpy(x->data, l->values, x->len * sizeof(gr_real));
+    memcpy(x->data, l->values, n * sizeof(gr_real));
     return true;
-}
-
-static void free_leaf(check *c, size_t k)
-{
-    leaf *l = &c->leaves[k];
-    const gr_allocator *memory = gr_tape_allocator(c->t);
-    const size_t len = l->x ? l->x->len : 0;
-    gr_memory_free(memory, l->values, len * sizeof(gr_real));
-    gr_memory_free(memory, l->start, len * sizeof(gr_real));
-    gr_memory_free(memory, l->direction, len * sizeof(double));
-    gr__tensor_free_home(l->x);
 }
 
 /* ---- The two derivatives ---- */
 
 static bool run_backward(check *c)
 {
-    const gr_allocator *memory = gr_tape_allocator(c->t);
     gr_tensor *y = c->f(c->t, c->in, c->argument);
-    if (!y) return false;
-    c->outputs = y->len;
-    c->w = gr_memory_new(memory, y->len * sizeof(gr_real));
-    if (!c->w) return gr_fail_as(c->t, GR_NO_MEMORY, "", "out of memory");
+    if (!y) return gr_fail_as(c->t, GR_MISUSE, "", "the function returned NULL without an error");
+    c->w = gr_save_reals(c->store, y->len);
+    if (!c->w) return false;
     for (size_t i = 0; i < y->len; i++) {
         c->w[i] = (gr_real)gr_stream_uniform(&c->random, -1, 1);
         c->largest_w = larger(c->largest_w, magnitude((double)c->w[i]));
@@ -119,7 +104,7 @@ static bool run_backward(check *c)
 static double loss_at(check *c, size_t k, double s)
 {
     leaf *l = &c->leaves[k];
-    gr_tape_recover(c->t); /* takes random streams and running statistics back to where the first run found them */
+    gr_tape_recover(c->t); /* restores random streams and running statistics, so that each run finds them alike */
     for (size_t i = 0; i < l->x->len; i++) l->x->data[i] = (gr_real)((double)l->values[i] + s * l->direction[i]);
     const gr_tensor *y = c->f(c->t, c->in, c->argument);
     memcpy(l->x->data, l->values, l->x->len * sizeof(gr_real));
@@ -168,14 +153,11 @@ static bool check_input(check *c, size_t k)
         compare(c, k, 0, step, &w);
     }
     if (w.excess <= 1) return true;
-    if (gr_failed(c->t)) gr__print_line(c->out, "%s: %s", c->name, gr_message(c->t));
-    else if (IN_DOUBLE)
-        gr__print_line(c->out, "%s: input %zu, element %zu: backward gives %.12g, finite differences %.12g (%.1f times the tolerance)",
-                       c->name, k, w.element, w.analytic, w.numeric, w.excess);
-    else
-        gr__print_line(c->out, "%s: input %zu, along a random direction: backward gives %.7g, finite differences %.7g (%.1f times "
-                               "the tolerance)", c->name, k, w.analytic, w.numeric, w.excess);
-    return false;
+    char where[40] = "along a random direction";
+    if (IN_DOUBLE) snprintf(where, sizeof where, "element %zu", w.element);
+    const int digits = IN_DOUBLE ? 12 : 7;
+    return gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, finite differences %.*g (%.1f times the tolerance)", k, where,
+                      digits, w.analytic, digits, w.numeric, w.excess);
 }
 
 static void report_operators(const gr_tape *t)
@@ -184,46 +166,41 @@ static void report_operators(const gr_tape *t)
     for (const gr_node *n = t->now.last; path && *path && n; n = n->prev) gr__append_line(path, n->op->name);
 }
 
+/* Print the error of either tape. */
+static bool complain(const check *c)
+{
+    gr__print_error(c->out, c->name, gr_message(gr_failed(c->store) ? c->store : c->t));
+    return false;
+}
+
 static bool run(check *c)
 {
     for (size_t k = 0; k < c->n; k++)
-        if (!make_leaf(c, k)) {
-            gr__print_line(c->out, "%s: out of memory, or input %zu has a shape that does not fit", c->name, k);
-            return false;
-        }
-    if (!run_backward(c)) {
-        gr__print_line(c->out, "%s: %s", c->name, gr_failed(c->t) ? gr_message(c->t) : "the function returned NULL without an error");
-        return false;
-    }
+        if (!make_leaf(c, k)) return complain(c);
+    if (!run_backward(c)) return complain(c);
     report_operators(c->t);
     bool all = true;
     gr_tape_set_recording(c->t, false);
     for (size_t k = 0; k < c->n; k++)
-        if (!c->spec[k].no_grad) all = check_input(c, k) && all;
+        if (!c->spec[k].no_grad && !check_input(c, k)) all = complain(c);
     return all;
 }
 
 bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                   const gr_gradcheck_config *config, FILE *out)
 {
-    if (!name) name = "gradcheck";
-    if (!f || (n && !in)) return gr__print_line(out, "%s: the %s NULL", name, f ? "list of inputs is" : "function is"), false;
     const gr_gradcheck_config g = config ? *config : (gr_gradcheck_config){ 0 };
-    check c = { .out = out, .name = name, .f = f, .argument = argument, .spec = in, .n = n,
+    const uint64_t seed = g.seed ? g.seed : 1;
+    check c = { .out = out, .name = name ? name : "gradcheck", .f = f, .argument = argument, .spec = in, .n = n,
                 .tolerance = g.tolerance > 0 ? g.tolerance : IN_DOUBLE ? 1e-7 : 1e-3 };
-    c.t = gr_tape_new(g.seed ? g.seed : 1, &(gr_tape_config){ .threads = g.threads, .isa = g.isa });
-    c.random = gr_stream_new(g.seed ? g.seed : 1, "gradcheck");
-    const gr_allocator memory = gr_default_allocator();
-    c.leaves = gr_memory_new(&memory, n * sizeof *c.leaves);
-    c.in = gr_memory_new(&memory, n * sizeof *c.in);
+    c.store = gr_tape_new(seed, NULL);
+    c.t = gr_tape_new(seed, &(gr_tape_config){ .threads = g.threads, .isa = g.isa });
+    c.random = gr_stream_new(seed, "gradcheck");
+    if (!f || (n && !in)) gr_fail_as(c.t, GR_MISUSE, "", "the %s NULL", f ? "list of inputs is" : "function is");
+    c.leaves = gr_save_zeros(c.store, n * sizeof *c.leaves);
+    c.in = gr_save_zeros(c.store, n * sizeof *c.in);
     gr_tape_set_training(c.t, !g.eval);
-    const bool ready = !gr_failed(c.t) && c.leaves && c.in;
-    if (!ready) gr__print_line(out, "%s: %s", name, gr_failed(c.t) ? gr_message(c.t) : "out of memory");
-    const bool good = ready && run(&c);
-    for (size_t k = 0; ready && k < n; k++) free_leaf(&c, k);
-    gr_memory_free(&memory, c.w, c.outputs * sizeof *c.w);
-    gr_memory_free(&memory, c.leaves, n * sizeof *c.leaves);
-    gr_memory_free(&memory, c.in, n * sizeof *c.in);
-    gr_tape_free(c.t);
+    const bool good = gr_failed(c.t) || gr_failed(c.store) ? complain(&c) : run(&c);
+    gr_tape_free(c.t), gr_tape_free(c.store);
     return good;
 }

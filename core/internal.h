@@ -9,11 +9,11 @@
  * step that needs no more than an earlier one takes nothing from the allocator. */
 typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /* its memory begins 64 bytes after it */
 typedef struct { size_t most, held; } gr__budget; /* how many bytes all arenas of a tape may hold (0 means any number), and hold now */
-typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now; size_t index, used, total; } gr__arena;
+typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now; size_t used, total; } gr__arena;
 
 void *gr__arena_alloc(gr__arena *a, size_t bytes); /* as gr_save; NULL when there is not enough memory */
-void gr__arena_rewind(gr__arena *a, size_t index, size_t used);
-void gr__arena_fill(gr__arena *a, size_t index, size_t used); /* set the bits of all used bytes from there on: NaNs, and a stamp that no tensor has */
+void gr__arena_rewind(gr__arena *a, gr__block *block, size_t used); /* block NULL means the first */
+void gr__arena_fill(gr__arena *a, gr__block *block, size_t used); /* set the bits of all used bytes from there on: NaNs, and a stamp that no tensor has */
 void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
@@ -23,10 +23,7 @@ typedef struct { gr__named_stream **at; size_t count, room; } gr__streams; /* so
 /* A call of gr_record, kept while tracing is on, with the calls before and after it. */
 typedef struct gr__trace {
     struct gr__trace *prev, *next;
-    const gr_op *op;
-    const char *place;
-    gr_tensor **in, **out;
-    unsigned ins, outs;
+    const gr_node *node;
     bool recorded, was_off, leads; /* it is on the tape; recording was off; the loss depends on it (valid in gr__cut_of) */
 } gr__trace;
 
@@ -103,15 +100,15 @@ bool gr__in_segment(gr_tape *t, const char *call); /* true inside gr_recompute, 
 
 /* core/anomaly.c: false, and an error, when a value is not finite */
 bool gr__check_outputs(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins);
-bool gr__check_gradients(gr_tape *t, const gr_node *n);
-bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy); /* dy NULL: ones */
+void gr__check_gradients(gr_tape *t, const gr_node *n); /* only the error */
+bool gr__check_before_backward(gr_tape *t, const gr_tensor *y, const gr_real *dy); /* dy NULL means ones */
 void gr__tape_streams_free(gr_tape *t);
 /* core/trace.c: false when there is not enough memory */
-bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins, bool recorded);
+bool gr__trace_add(gr_tape *t, const gr_node *n, bool recorded);
 
 int gr__isa_choose(const char *wanted); /* wanted NULL means the best; -1 when this build or this CPU does not have it */
 const char *gr__isa_name(int isa);
-void gr__print_line(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3))); /* nothing when out is NULL */
+void gr__print_error(FILE *out, const char *name, const char *message); /* a line; nothing when out is NULL */
 void gr__append_line(const char *path, const char *line);
 
 #if defined __SANITIZE_ADDRESS__

@@ -1,10 +1,10 @@
-/* core/life.c - which tensors are alive: what gr_tape_reset, gr_tape_recover, gr_tape_rewind and the end of a segment of gr_recompute
- * end the life of, and the errors that name a tensor used after its end.
+/* core/life.c - which tensors are alive: gr_tape_reset, gr_tape_recover, gr_tape_rewind and the end of a segment of gr_recompute end the life of
+ * tensors. An error names a dead tensor that is used.
  *
- * Each tensor has a stamp: the level it was made on (in the top byte) and its number among all tensors of its tape. Numbers grow, so the
- * living ones of a level are a few ranges: gr_tape_reset begins the only range anew, gr_tape_rewind cuts the newest one off behind its
- * mark and begins another. The memory of a dead tensor is used again, and then its stamp is lost: anomaly mode keeps dead memory apart
- * for a step, filled with NaN and stamps that no tensor has, and AddressSanitizer is told of it. */
+ * Each tensor has a stamp: the level on which it was made (in the top byte) and its number among all tensors of its tape. Numbers grow, so the
+ * living numbers of a level are a few ranges: gr_tape_reset begins a new and only range; gr_tape_rewind ends the newest range at its
+ * mark and begins another. The memory of a dead tensor is used again, and then its stamp is lost. Anomaly mode does not use dead memory for
+ * one step, fills it with NaN and with stamps that no tensor has, and tells AddressSanitizer. */
 #include "core/internal.h"
 
 uint64_t gr__stamp(gr_tape *t) { return ++t->births; }
@@ -13,7 +13,7 @@ static bool number_lives(const gr_tape *t, uint64_t number)
 {
     const uint64_t count = ((uint64_t)1 << GR__LEVEL_SHIFT) - 1;
     const gr__life *const l = &t->life[number >> GR__LEVEL_SHIFT];
-    if ((number & count) > (t->births & count)) return false; /* no tensor has had it: other things lie where a dead one was */
+    if ((number & count) > (t->births & count)) return false; /* no tensor ever had this number: a dead tensor was overwritten */
     if (number >= l->first) return true;
     size_t from = 0, end = l->ranges; /* the last range that begins at or before number */
     while (from < end) {
@@ -29,36 +29,30 @@ bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp)
     return owner == t && stamp >> GR__LEVEL_SHIFT <= (uint64_t)t->level && number_lives(t, stamp);
 }
 
-#define KEEP "gr_detach_keep before the reset and gr_carried after it keep a state"
-
-/* Why x cannot be used, and the remedy. what and number name it: "argument", 2; number 0: what alone. shape NULL: not known any more. */
-static void *refuse(gr_tape *t, const char *op, const char *what, size_t number, const char *shape, const gr_tape *owner, uint64_t stamp,
+/* The error that x, of that shape, cannot be used, with the remedy. what and number name it, "argument" and 2; number 0 means what alone. */
+static void *refuse(gr_tape *t, const char *op, const char *what, size_t number, int rank, const size_t *dim, const gr_tape *owner, uint64_t stamp,
                     const char *remedy)
 {
-    char name[80];
-    snprintf(name, sizeof name, number ? "%s %zu" : "%s", what, number);
-    const char *const space = shape ? " " : "";
-    shape = shape ? shape : "";
-    if (stamp == GR__OVERWRITTEN)
+    char shape[GR__SHAPE_ROOM], name[80 + GR__SHAPE_ROOM];
+    const int n = snprintf(name, 80, number ? "%s %zu" : "%s", what, number);
+    if (stamp == GR__OVERWRITTEN) /* and so is the shape */
         return gr_fail_as(t, GR_MISUSE, op, "%s was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; %s",
                           name, remedy);
+    snprintf(name + (n < 80 ? n : 79), sizeof shape, " %s", gr__shape_write(shape, rank, dim));
     if (owner != t)
-        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s belongs to another tape, whose values gr_input copies, or to a step that is over: %s", name, space,
-                          shape, remedy);
+        return gr_fail_as(t, GR_MISUSE, op, "%s belongs to another tape, whose values gr_input copies, or to a step that is over: %s", name, remedy);
     if (stamp >> GR__LEVEL_SHIFT)
-        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made inside a function that gr_recompute ran, and ended with it; only what the function "
-                          "returns in out outlives it", name, space, shape);
-    if (stamp <= t->ended)
-        return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made before %s, which ended it; %s", name, space, shape, t->ended_by, remedy);
-    return gr_fail_as(t, GR_MISUSE, op, "%s%s%s was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark, "
-                      "or keep it by gr_detach_keep", name, space, shape);
+        return gr_fail_as(t, GR_MISUSE, op, "%s was made inside a function that gr_recompute ran, and ended with it; only what the function "
+                          "returns in out outlives it", name);
+    if (stamp <= t->ended) return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, which ended it; %s", name, t->ended_by, remedy);
+    return gr_fail_as(t, GR_MISUSE, op, "%s was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark, "
+                      "or keep it by gr_detach_keep", name);
 }
 
 void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x)
 {
     GR__UNPOISON(x, sizeof *x);
-    char shape[GR__SHAPE_ROOM];
-    return refuse(t, op, what, number, x->stamp != GR__OVERWRITTEN ? gr__shape_write(shape, x->rank, x->dim) : NULL, x->tape, x->stamp, KEEP);
+    return refuse(t, op, what, number, x->rank, x->dim, x->tape, x->stamp, "gr_detach_keep before the reset and gr_carried after it keep a state");
 }
 
 bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
@@ -72,23 +66,21 @@ bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints 
     if (gr_failed(t)) return false;
     if (!x || (!GR__POISONED(x, sizeof *x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
     GR__UNPOISON(x, sizeof *x);
-    char shape[GR__SHAPE_ROOM];
-    return refuse(t, op ? op->name : "", name, 0, x->stamp != GR__OVERWRITTEN ? gr__shape_write(shape, x->rank, x->dim) : NULL, x->tape,
-                  x->stamp, "make it anew in each step");
+    return refuse(t, op ? op->name : "", name, 0, x->rank, x->dim, x->tape, x->stamp, "make it anew in each step");
 }
 
 /* ---- The ends of a step ---- */
 
-/* In anomaly mode the memory of the step before becomes the next but one's. */
+/* In anomaly mode, the next step gets the memory of the step before this one, and this one's memory rests. */
 static void end_step(gr_tape *t, const char *by)
 {
     if (t->watch & GR__ANOMALY) {
-        gr__arena_fill(&t->arena[0], 0, 0);
-        gr__arena_rewind(&t->arena[0], 0, 0);
+        gr__arena_fill(&t->arena[0], NULL, 0);
+        gr__arena_rewind(&t->arena[0], NULL, 0);
         const gr__arena dead = t->arena[0];
         t->arena[0] = t->resting, t->resting = dead;
     }
-    gr__arena_rewind(&t->arena[0], 0, 0);
+    gr__arena_rewind(&t->arena[0], NULL, 0);
     t->now = (gr__level){ .epoch = ++t->epochs };
     t->resets++;
     t->life[0].first = t->births + 1, t->life[0].ranges = 0;
@@ -137,30 +129,17 @@ gr_mark gr_tape_mark(const gr_tape *t)
 {
     if (!t) return (gr_mark){ 0 };
     const gr__arena *const a = &t->arena[t->level];
-    return (gr_mark){ .tape = t,
-                      .block = a->index,
-                      .used = a->used,
-                      .epoch = t->now.epoch,
-                      .nodes = t->now.nodes,
-                      .newest = newest(t),
-                      .node = t->now.last,
-                      .undo = t->now.undo,
-                      .trace = t->now.last_trace };
+    return (gr_mark){ .tape = t, .block = a->now, .used = a->used, .epoch = t->now.epoch, .nodes = t->now.nodes, .newest = newest(t),
+                      .node = t->now.last, .undo = t->now.undo, .trace = t->now.last_trace };
 }
 
 static bool life_has_room(gr_tape *t, gr__life *l)
 {
-    if (l->ranges < l->room) return true;
-    const size_t room = l->room ? 2 * l->room : 8;
-    gr__range *const wider = gr_memory_new(&t->memory, room * sizeof *wider);
-    if (!wider) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: gr_tape_rewind, for %zu bytes", room * sizeof *wider);
-    if (l->ranges) memcpy(wider, l->range, l->ranges * sizeof *wider);
-    gr__life_free(t, l);
-    l->range = wider, l->room = room;
-    return true;
+    return gr__grow(&t->memory, &l->range, l->ranges, &l->room, sizeof *l->range) ||
+           gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: gr_tape_rewind");
 }
 
-/* Only what lived at the mark goes on living. */
+/* Only tensors that lived at the mark stay alive. */
 static void life_rewind(gr_tape *t, uint64_t last)
 {
     gr__life *const l = &t->life[t->level];
@@ -190,13 +169,13 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
     else t->now.first_trace = NULL;
     const bool ends_some = newest(t) != mark.newest;
     if (ends_some) life_rewind(t, mark.newest);
-    if (t->now.undo != mark.undo) return; /* the undo log lies behind the mark and must outlive the rewind: keep the memory until reset */
+    if (t->now.undo != mark.undo) return; /* the new part of the undo log must outlive the rewind: keep the memory until the reset */
     if (t->watch & GR__ANOMALY) gr__arena_fill(a, mark.block, mark.used);
-    if (t->watch & GR__ANOMALY && ends_some) return; /* so that no new tensor takes a dead one's place */
+    if (t->watch & GR__ANOMALY && ends_some) return; /* keep the memory, so that no new tensor takes a dead one's place */
     gr__arena_rewind(a, mark.block, mark.used);
 }
 
-/* ---- What outlives the tape: its values may change, but not between a forward and the backward through it ---- */
+/* ---- Parameters: their values must not change between a forward and its backward ---- */
 
 static uint64_t contents_of(const gr_tensor *x)
 {
@@ -231,7 +210,7 @@ bool gr__versions_note(gr_tape *t, gr_node *n)
 
 bool gr__versions_hold(gr_tape *t, const gr_node *n)
 {
-    for (unsigned i = 0; n->versions && i < n->ins; i++) {
+    for (unsigned i = 0; i < n->ins; i++) {
         const gr_tensor *const x = of_a_module(n->in[i]);
         if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
         const bool within = n->place && *n->place;

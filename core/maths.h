@@ -42,30 +42,19 @@ INLINE double r_cos_large(double x) { return cos(x); }
 #define R_ROUND 0x1.8p23f
 INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
 
-/* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; e^r = 1 + t, t = r + r^2 q(r). 2^n in two factors: the result may be subnormal. */
-INLINE float r_exp(float x)
+/* q(r) with e^r = 1 + r + r^2 q(r) for |r| <= ln(2) / 2, and g(f) with log(1 + f) = f + f^2 g(f) for f in [-1/3, 1/3). */
+INLINE float r_exp_tail(float r)
 {
-    const float z = r_max(-105.0f, r_min(89.0f, x));
-    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
-    const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, z));
     float q = 0x1.9dfba6p-13f;
     q = r_fma(q, r, 0x1.6d4cbcp-10f);
     q = r_fma(q, r, 0x1.11130ep-7f);
     q = r_fma(q, r, 0x1.5554e8p-5f);
     q = r_fma(q, r, 0x1.555554p-3f);
     q = r_fma(q, r, 0.5f);
-    const int32_t e = (int32_t)(r_bits(k) - r_bits(R_ROUND)), h = e >> 1;
-    const float a = r_from_bits((uint32_t)(h + 127) << 23), b = r_from_bits((uint32_t)(e - h + 127) << 23);
-    return (1 + r_fma(r * r, q, r)) * a * b;
+    return q;
 }
-
-/* x = 2^k m with m in [2/3, 4/3); log x = k ln 2 + f + f^2 g(f), f = m - 1. */
-INLINE float r_log(float x)
+INLINE float r_log_tail(float f)
 {
-    const float a = x < 0x1p-126f ? x * 0x1p23f : x;
-    const uint32_t e = (r_bits(a) - r_bits(0x1.555556p-1f)) & 0xff800000u;
-    const float f = r_from_bits(r_bits(a) - e) - 1;
-    const float k = r_fma((float)(int32_t)e, 0x1p-23f, x < 0x1p-126f ? -23.0f : 0.0f);
     float g = -0x1.07c48ap-3f;
     g = r_fma(g, f, 0x1.1e6ccap-3f);
     g = r_fma(g, f, -0x1.f332b8p-4f);
@@ -75,7 +64,28 @@ INLINE float r_log(float x)
     g = r_fma(g, f, -0x1.fffefap-3f);
     g = r_fma(g, f, 0x1.555506p-2f);
     g = r_fma(g, f, -0.5f);
-    float y = r_fma(k, 0x1.62e430p-1f, r_fma(f * f, g, f));
+    return g;
+}
+
+/* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; e^r = 1 + t, t = r + r^2 q(r). 2^n in two factors: the result may be subnormal. */
+INLINE float r_exp(float x)
+{
+    const float z = r_max(-105.0f, r_min(89.0f, x));
+    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
+    const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, z));
+    const int32_t e = (int32_t)(r_bits(k) - r_bits(R_ROUND)), h = e >> 1;
+    const float a = r_from_bits((uint32_t)(h + 127) << 23), b = r_from_bits((uint32_t)(e - h + 127) << 23);
+    return (1 + r_fma(r * r, r_exp_tail(r), r)) * a * b;
+}
+
+/* x = 2^k m with m in [2/3, 4/3); log x = k ln 2 + f + f^2 g(f), f = m - 1. */
+INLINE float r_log(float x)
+{
+    const float a = x < 0x1p-126f ? x * 0x1p23f : x;
+    const uint32_t e = (r_bits(a) - r_bits(0x1.555556p-1f)) & 0xff800000u;
+    const float f = r_from_bits(r_bits(a) - e) - 1;
+    const float k = r_fma((float)(int32_t)e, 0x1p-23f, x < 0x1p-126f ? -23.0f : 0.0f);
+    float y = r_fma(k, 0x1.62e430p-1f, r_fma(f * f, r_log_tail(f), f));
     y = x < INFINITY ? y : x; /* +inf and NaN are themselves */
     y = x == 0 ? -INFINITY : y;
     return x < 0 ? NAN : y;
@@ -88,13 +98,7 @@ INLINE float r_expm1(float x)
     const float z = r_max(-18.0f, r_min(89.0f, x));
     const float k = r_fma(z, 0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
     const float a = r_fma(n, -0x1.62e4p-1f, z), b = n * 0x1.7f7d1cp-20f, r = a - b;
-    float q = 0x1.9dfba6p-13f;
-    q = r_fma(q, r, 0x1.6d4cbcp-10f);
-    q = r_fma(q, r, 0x1.11130ep-7f);
-    q = r_fma(q, r, 0x1.5554e8p-5f);
-    q = r_fma(q, r, 0x1.555554p-3f);
-    q = r_fma(q, r, 0.5f);
-    const float t = r_fma(r * r, q, (a - r) - b); /* e^r - 1 - r */
+    const float t = r_fma(r * r, r_exp_tail(r), (a - r) - b); /* e^r - 1 - r */
     const float S = r_from_bits((r_bits(k) << 23) + r_bits(0.5f)), h = S - 0.5f, y = h + S * r;
     const float rest = (S * r - (y - h)) + ((S - h) - 0.5f);
     return r_abs(x) < 0x1p-25f ? x : 2 * (y + r_fma(S, t, rest));
@@ -108,16 +112,7 @@ INLINE float r_log1p(float x)
     const uint32_t e = (r_bits(u) - r_bits(0x1.555556p-1f)) & 0xff800000u;
     const float f = e == 0 ? x : r_from_bits(r_bits(u) - e) - 1, k = (float)(int32_t)e * 0x1p-23f;
     const float d = e == 0 || x > 0x1p30f ? 0 : c * r_from_bits(r_bits(1) - e);
-    float g = -0x1.07c48ap-3f;
-    g = r_fma(g, f, 0x1.1e6ccap-3f);
-    g = r_fma(g, f, -0x1.f332b8p-4f);
-    g = r_fma(g, f, 0x1.1ed562p-3f);
-    g = r_fma(g, f, -0x1.559c66p-3f);
-    g = r_fma(g, f, 0x1.99d050p-3f);
-    g = r_fma(g, f, -0x1.fffefap-3f);
-    g = r_fma(g, f, 0x1.555506p-2f);
-    g = r_fma(g, f, -0.5f);
-    const float t = r_fma(f * f, g, r_fma(-f, r_fma(-f, d, d), d)), l = k * 0x1.62e4p-1f, s = l + f;
+    const float t = r_fma(f * f, r_log_tail(f), r_fma(-f, r_fma(-f, d, d), d)), l = k * 0x1.62e4p-1f, s = l + f;
     float y = s + ((f - (s - l)) + r_fma(k, 0x1.7f7d1cp-20f, t));
     y = r_abs(x) < 0x1p-25f ? x : y; /* subnormals and -0 stay what they are */
     y = x == -1 ? -INFINITY : y;

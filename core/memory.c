@@ -1,6 +1,5 @@
-/* core/memory.c - the default allocator, and checked sizes. */
-#include "core/memory.h"
-#include <stdint.h>
+/* core/memory.c - the default allocator, growing arrays, and sizes. */
+#include "core/base.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,7 +38,22 @@ void gr_memory_free(const gr_allocator *a, void *p, size_t bytes)
     if (p) a->release(a->context, p, bytes ? bytes : 1);
 }
 
-/* ---- Checked sizes ---- */
+bool gr__grow(const gr_allocator *memory, void *array, size_t count, size_t *room, size_t size)
+{
+    void *old;
+    if (count < *room) return true;
+    const size_t more = *room ? *room * 2 : 16;
+    void *const wider = gr_memory_new(memory, more * size);
+    if (!wider) return false;
+    memcpy(&old, array, sizeof old);
+    if (old) memcpy(wider, old, count * size);
+    gr_memory_free(memory, old, *room * size);
+    memcpy(array, &wider, sizeof wider);
+    *room = more;
+    return true;
+}
+
+/* ---- Sizes ---- */
 
 bool gr_size_mul(size_t a, size_t b, size_t *out)
 {

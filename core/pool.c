@@ -1,4 +1,4 @@
-/* core/pool.c - threads that run the chunks of one region at a time. */
+/* core/pool.c - threads that run the chunks of one gr_pool_run, called a region here, at a time. */
 #include "core/pool.h"
 #include <pthread.h>
 #include <sched.h>
@@ -10,12 +10,12 @@ typedef struct { gr_pool *pool; int thread; pthread_t id; } worker;
 
 struct gr_pool {
     gr_allocator memory;
-    int threads;                 /* with the caller's */
+    int threads;                 /* how many run, with the caller's */
     int wanted;                  /* workers has wanted - 1 entries */
     worker *workers;
     pid_t pid;                   /* of the process that has the workers */
-    volatile char *here;         /* a page of its own that is 1 in that process, 0 in a forked child; NULL: compare pid */
-    /* the region at hand: written before region is raised, read after it was seen to change */
+    volatile char *here;         /* 1 in that process and 0 in a forked child; NULL means: compare pid */
+    /* the current region: the caller writes these before it raises `region`, and workers read them after they saw it change */
     gr_task *f;
     void *argument;
     size_t chunks;
@@ -38,8 +38,8 @@ static void pause_a_little(void)
 #endif
 }
 
-/* ---- After fork() a child has none of the workers. Linux 4.14 clears the page in a child, so that asking costs nothing; getpid() is a
- * system call, 200 ns on the server that was measured, in regions of 5 us and more. ---- */
+/* ---- After fork() a child has none of the workers. Linux 4.14 can clear a page in the child, which costs nothing to read; getpid() is a
+ * system call that took 140 to 200 ns, and regions take 5 us and more. ---- */
 
 static void mark_process(gr_pool *p)
 {
@@ -124,35 +124,28 @@ void gr_pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
 gr_pool *gr_pool_new(int threads, const gr_allocator *allocator)
 {
     const gr_allocator memory = allocator ? *allocator : gr_default_allocator();
-    if (threads < 1 || threads > 256) threads = threads < 1 ? 1 : 256;
-    gr_pool *p = gr_memory_new(&memory, sizeof *p);
-    if (!p) return NULL;
-    p->memory = memory, p->threads = 1, p->wanted = threads;
-    p->workers = gr_memory_new(&memory, (size_t)(threads - 1) * sizeof *p->workers);
-    if (!p->workers || pthread_mutex_init(&p->lock, NULL)) goto failed;
-    if (pthread_cond_init(&p->wake, NULL)) {
-        pthread_mutex_destroy(&p->lock);
-        goto failed;
-    }
+    const int wanted = threads < 1 ? 1 : threads > 256 ? 256 : threads;
+    const size_t bytes = (size_t)(wanted - 1) * sizeof(worker);
+    gr_pool *const p = gr_memory_new(&memory, sizeof *p);
+    worker *const workers = p ? gr_memory_new(&memory, bytes) : NULL;
+    if (!workers) return gr_memory_free(&memory, p, sizeof *p), NULL;
+    *p = (gr_pool){ .memory = memory, .threads = 1, .wanted = wanted, .workers = workers, .lock = PTHREAD_MUTEX_INITIALIZER,
+                    .wake = PTHREAD_COND_INITIALIZER };
     mark_process(p);
-    for (int i = 1; i < threads; i++) {
+    for (int i = 1; i < wanted; i++) {
         worker *w = &p->workers[i - 1];
         *w = (worker){ .pool = p, .thread = i };
         if (pthread_create(&w->id, NULL, work, w)) break;
         p->threads++;
     }
     return p;
-failed:
-    gr_memory_free(&memory, p->workers, (size_t)(threads - 1) * sizeof *p->workers);
-    gr_memory_free(&memory, p, sizeof *p);
-    return NULL;
 }
 
 void gr_pool_free(gr_pool *p)
 {
     if (!p) return;
     const gr_allocator memory = p->memory;
-    if (!is_forked(p)) { /* in a child, threads that are not there may hold the lock, and pthread_cond_destroy would wait for them */
+    if (!is_forked(p)) { /* in a child, a thread that does not exist may hold the lock, and pthread_cond_destroy would wait for it */
         p->stop = true;
         begin_region(p);
         for (int i = 0; i < p->threads - 1; i++) pthread_join(p->workers[i].id, NULL);

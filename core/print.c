@@ -2,18 +2,17 @@
 #include "core/print.h"
 #include "core/internal.h"
 #include "core/locale.h"
-#include <stdarg.h>
 #include <stdlib.h>
 
 /* ---- Tensors ---- */
 
-enum { EDGE = 3 }; /* entries shown at each end of an axis that is longer than twice that */
+enum { EDGE = 3 }; /* an axis longer than twice this shows this many entries at each end */
 
 typedef struct { bool scientific; int width; } number_format;
 
 static bool shown(size_t i, size_t n) { return n <= 2 * EDGE || i < EDGE || i >= n - EDGE; }
 
-/* One format for all values that will be shown: fixed with four places, or scientific when that would lose them. */
+/* One format for all values that are shown: four decimals, or scientific notation when a value is too large or too small for that. */
 static void measure(const gr_tensor *x, int axis, size_t offset, size_t len, number_format *f)
 {
     if (axis == x->rank) {
@@ -62,18 +61,15 @@ static void print_shape(FILE *out, const gr_tensor *x)
 void gr_print(const gr_tensor *x, FILE *out)
 {
     if (!out) return;
-    if (!x) {
-        fputs("NULL\n", out);
-        return;
-    }
-    if (GR__POISONED(x, sizeof *x) || (x->tape && !gr__alive(x->tape, x))) {
-        fputs("dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n", out);
+    const bool dead = x && (GR__POISONED(x, sizeof *x) || (x->tape && !gr__alive(x->tape, x)));
+    if (!x || dead) {
+        fputs(dead ? "dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n" : "NULL\n", out);
         return;
     }
     GR__C_LOCALE;
     number_format f = { false, 0 };
     measure(x, 0, 0, x->len, &f);
-    if (f.scientific) measure(x, 0, 0, x->len, &f); /* the widths, now that the format is known */
+    if (f.scientific) measure(x, 0, 0, x->len, &f); /* again, for the widths in that format */
     print_shape(out, x);
     fputc('\n', out);
     print_axis(out, x, 0, 0, x->len, &f);
@@ -82,8 +78,8 @@ void gr_print(const gr_tensor *x, FILE *out)
 
 /* ---- Graphs ---- */
 
-typedef struct { const gr_tensor *tensor; size_t node; } producer; /* which node made a tensor, sorted by address */
-typedef struct { gr_node **node; producer *made; size_t nodes, outputs; } graph;
+typedef struct { const gr_tensor *tensor; size_t node; } producer; /* which node made a tensor */
+typedef struct { gr_node **node; producer *made; size_t nodes, outputs; } graph; /* node: oldest first; made: sorted by address */
 
 static int by_address(const void *a, const void *b)
 {
@@ -103,7 +99,7 @@ static bool graph_read(const gr_tape *t, graph *g)
         g->node[--i] = n;
         for (unsigned o = 0; o < n->outs; o++) g->made[k++] = (producer){ n->out[o], i };
     }
-    qsort(g->made, g->outputs, sizeof *g->made, by_address);
+    gr__sort(g->made, g->outputs, sizeof *g->made, by_address);
     return true;
 }
 
@@ -123,8 +119,8 @@ static size_t maker(const graph *g, const gr_tensor *x)
 
 static const char *leaf_name(const gr_tensor *x)
 {
-    const gr_tensor *owner = x->base ? x->base : x;
-    return owner->path ? owner->path : "input";
+    const char *const path = gr__owner(x)->path;
+    return path ? path : "input";
 }
 
 void gr_print_graph(const gr_tape *t, FILE *out)
@@ -167,8 +163,8 @@ void gr_print_dot(const gr_tape *t, FILE *out)
                 continue;
             }
             char leaf[300]; /* a parameter is one leaf, an input one for each use */
-            const gr_tensor *owner = n->in[k]->base ? n->in[k]->base : n->in[k];
-            if (owner->path) snprintf(leaf, sizeof leaf, "%s", owner->path);
+            const char *const path = gr__owner(n->in[k])->path;
+            if (path) snprintf(leaf, sizeof leaf, "%s", path);
             else snprintf(leaf, sizeof leaf, "input %zu.%u", i, k);
             fprintf(out, "    \"%s\" [shape=ellipse, label=\"%s\\n", leaf, leaf_name(n->in[k]));
             print_shape(out, n->in[k]);
@@ -181,13 +177,9 @@ void gr_print_dot(const gr_tape *t, FILE *out)
 
 /* ---- For core/gradcheck.c ---- */
 
-void gr__print_line(FILE *out, const char *format, ...)
+void gr__print_error(FILE *out, const char *name, const char *message)
 {
-    va_list arguments;
-    GR__C_LOCALE;
-    va_start(arguments, format);
-    if (out) vfprintf(out, format, arguments), fputc('\n', out);
-    va_end(arguments);
+    if (out) fprintf(out, "%s: %s\n", name, message);
 }
 
 void gr__append_line(const char *path, const char *line)

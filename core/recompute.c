@@ -1,20 +1,20 @@
-/* core/recompute.c - a segment of the forward whose intermediates are not kept, but made again in backward.
+/* core/recompute.c - a segment of the forward: its intermediate results are freed, and computed again in backward.
  *
- * A segment runs on a level of its own: another arena, another list of nodes, another undo log; mode, streams, threads are the
- * tape's. Its inputs are leaves there, over the same values; their gradients, in the second run, are those of the inputs themselves, so that
- * every sum is added up in the order of the plain tape, and the bits are the same.
- * Forward also rehearses sweep 1 of the segment's backward: then the arena's blocks suffice for the second run, which asks for the same
- * memory in the same order and finds it at the same places. So sweep 2 cannot run out of memory here either.
- * Saved: the function and its argument, and the old bytes of all state that it moved. */
+ * A segment runs on its own level: another arena, another list of nodes, another undo log; mode, streams and threads are the
+ * tape's. Its inputs are leaves there with the same values. In the second run these leaves share the gradients of the inputs, so that
+ * every sum is added in the same order as without gr_recompute, and the bits are the same.
+ * The forward also rehearses sweep 1 of the segment's backward. The second run asks for the same memory in the same order, so the blocks of the
+ * arena suffice for it, and sweep 2 cannot run out of memory here either.
+ * Saved: the function and its argument, and the old bytes of all state that the function changed. */
 #include "core/recompute.h"
 #include "core/internal.h"
 
 typedef struct {
     gr_segment *f;
     void *argument;
-    size_t ins, outs; /* of f; the node's inputs go on with what else f uses */
+    size_t ins, outs; /* of f; the node has more inputs: whatever else f uses */
     bool training;
-    const gr__undo *state, *state_end; /* what f noted, newest first; behind its old bytes each has room for as many */
+    const gr__undo *state, *state_end; /* what f noted, newest first; after its old bytes each has room for the same number of bytes */
 } segment;
 
 static void recompute_node(gr_tape *t, const gr_node *n);
@@ -22,8 +22,8 @@ static const gr_op recompute_op = { .name = "recompute", .backward = recompute_n
 
 static void segment_clear(gr_tape *t, int level)
 {
-    if (t->watch & GR__ANOMALY) gr__arena_fill(&t->arena[level], 0, 0);
-    gr__arena_rewind(&t->arena[level], 0, 0);
+    if (t->watch & GR__ANOMALY) gr__arena_fill(&t->arena[level], NULL, 0);
+    gr__arena_rewind(&t->arena[level], NULL, 0);
 }
 static gr__level segment_enter(gr_tape *t)
 {
@@ -39,12 +39,15 @@ static void segment_leave(gr_tape *t, gr__level outer)
     t->now = outer;
 }
 
-static void segment_no_output(gr_tape *t, const segment *s, size_t o)
+static bool segment_call(gr_tape *t, const segment *s, gr_tensor *const *in, gr_tensor **out)
 {
-    gr_fail(t, &recompute_op, "the function left output %zu of %zu NULL", o + 1, s->outs);
+    s->f(t, in, out, s->argument);
+    for (size_t o = 0; o < s->outs && !gr_failed(t); o++)
+        if (!out[o]) gr_fail(t, &recompute_op, "the function left output %zu of %zu NULL", o + 1, s->outs);
+    return !gr_failed(t);
 }
 
-/* f's outputs, on the segment's level; NULL on an error. */
+/* Run f on the segment's level. Returns its outputs; NULL on an error. */
 static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *in)
 {
     gr_tensor **const leaf = gr_save_zeros(t, s->ins * sizeof *leaf), **const out = gr_save_zeros(t, s->outs * sizeof *out);
@@ -57,10 +60,7 @@ static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *i
         x->grad = gr_grad(t, in[i]);
         leaf[i] = x;
     }
-    if (!gr_failed(t)) s->f(t, leaf, out, s->argument);
-    for (size_t o = 0; o < s->outs && !gr_failed(t); o++)
-        if (!out[o]) segment_no_output(t, s, o);
-    return gr_failed(t) ? NULL : out;
+    return !gr_failed(t) && segment_call(t, s, leaf, out) ? out : NULL;
 }
 
 static bool segment_reach(gr_tape *t, const segment *s, gr_tensor **out)
@@ -77,10 +77,8 @@ static bool segment_is_as_before(gr_tape *t, const gr_node *n, gr_tensor **out)
     const segment *s = n->saved;
     for (size_t o = 0; out && o < s->outs; o++) {
         if (gr_same_shape(out[o], n->out[o]) && !memcmp(out[o]->data, n->out[o]->data, out[o]->len * sizeof(gr_real))) continue;
-        return gr_fail(t, &recompute_op,
-                       "output %zu, %s, is not what it was when the function ran first, %s; it must depend on its "
-                       "inputs and argument alone",
-                       o + 1, gr_shape_text(t, out[o]), gr_shape_text(t, n->out[o]));
+        return gr_fail(t, &recompute_op, "output %zu, %s, is not what it was when the function ran first, %s; it must depend on its inputs and "
+                       "argument alone", o + 1, gr_shape_text(t, out[o]), gr_shape_text(t, n->out[o]));
     }
     return out;
 }
@@ -118,8 +116,8 @@ static gr__undo *log_turned(gr__undo *log)
     return turned;
 }
 
-/* Bring what was noted on the segment's level to the level around it, oldest first, with room for other bytes. When that fails, or f has
- * failed, undo it. */
+/* Copy the undo log of the segment to the level around it, oldest entry first, each with room for as many bytes again. When that fails, or f
+ * has failed, undo the changes. */
 static bool segment_state(gr_tape *t, gr__undo *log)
 {
     gr__undo *const oldest = log_turned(log);
@@ -137,10 +135,7 @@ static bool segment_state(gr_tape *t, gr__undo *log)
     return false;
 }
 
-typedef struct {
-    gr_tensor **x;
-    size_t n;
-} tensor_list;
+typedef struct { gr_tensor **x; size_t n; } tensor_list;
 
 static void list_outside(gr_tape *t, tensor_list *list, gr_tensor *x)
 {
@@ -150,7 +145,7 @@ static void list_outside(gr_tape *t, tensor_list *list, gr_tensor *x)
     list->x[list->n++] = gr__owner(x);
 }
 
-/* in, and then what else of the world outside the segment its backward reaches. At the end of the segment's arena. */
+/* The inputs of f, and then all other tensors outside the segment that its backward reaches. The list lies at the end of the segment's arena. */
 static tensor_list segment_inputs(gr_tape *t, const segment *s, gr_tensor *const *in, gr_tensor *const *out)
 {
     size_t most = s->ins + s->outs;
@@ -162,15 +157,6 @@ static tensor_list segment_inputs(gr_tape *t, const segment *s, gr_tensor *const
         for (unsigned i = 0; i < m->ins && gr__reached(m); i++) list_outside(t, &list, m->in[i]);
     for (size_t o = 0; o < s->outs; o++) list_outside(t, &list, out[o]);
     return list;
-}
-
-/* f is simply called. */
-static bool segment_plainly(gr_tape *t, const segment *s, gr_tensor *const *in, gr_tensor **out)
-{
-    s->f(t, in, out, s->argument);
-    for (size_t o = 0; o < s->outs && !gr_failed(t); o++)
-        if (!out[o]) segment_no_output(t, s, o);
-    return !gr_failed(t);
 }
 
 bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out,
@@ -188,7 +174,7 @@ bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argume
     segment s = { .f = f, .argument = (void *)argument, .ins = ins, .outs = outs, .training = t->training, .state_end = t->now.undo };
     if (argument_bytes && (s.argument = gr_save(t, argument_bytes))) memcpy(s.argument, argument, argument_bytes);
     if (gr_failed(t)) return false;
-    if (!t->recording || t->watch & GR__TRACING || t->level + 1 == GR__LEVELS) return segment_plainly(t, &s, in, out);
+    if (!t->recording || t->watch & GR__TRACING || t->level + 1 == GR__LEVELS) return segment_call(t, &s, in, out);
 
     const gr__level outer = segment_enter(t);
     gr_tensor **const made = segment_run(t, &s, in);
@@ -197,7 +183,7 @@ bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argume
     t->rehearsing = false;
     const tensor_list all = made ? segment_inputs(t, &s, in, made) : (tensor_list){ NULL, 0 };
     gr__undo *const log = t->now.undo;
-    t->now = outer, gr__life_leave(t); /* the segment's arena stays as it is for the moment */
+    t->now = outer, gr__life_leave(t); /* the segment's arena is still needed below */
     gr_tensor **const kept = gr_save(t, outs * sizeof *kept);
     for (size_t o = 0; o < outs && !gr_failed(t); o++)
         if ((kept[o] = gr_empty_like(t, made[o]))) memcpy(kept[o]->data, made[o]->data, made[o]->len * sizeof(gr_real));

@@ -1,4 +1,4 @@
-/* core/record.c - what every operator calls first and last: its inputs are checked, and it is put on the tape. */
+/* core/record.c - every operator calls gr_ready first, which checks its inputs, and gr_record last, which puts it on the tape. */
 #include "core/internal.h"
 
 bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
@@ -20,6 +20,17 @@ bool gr_will_record(const gr_tape *t, gr_tensor *const *in, size_t ins)
     return false;
 }
 
+static gr_node *make_node(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins)
+{
+    gr_node *n = gr_save(t, sizeof *n + (outs + ins) * sizeof(gr_tensor *));
+    if (!n) return NULL;
+    gr_tensor **links = (gr_tensor **)(n + 1);
+    *n = (gr_node){ .op = op, .in = links + outs, .out = links, .ins = (unsigned)ins, .outs = (unsigned)outs, .place = t->place };
+    memcpy(links, out, outs * sizeof *out);
+    if (ins) memcpy(links + outs, in, ins * sizeof *in);
+    return n;
+}
+
 gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t saved_bytes, gr_tensor *const *out, size_t outs,
                      gr_tensor *const *in, size_t ins)
 {
@@ -33,22 +44,18 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
         if (!gr__alive(t, in[i])) return gr__refuse_dead(t, op->name, "input", i + 1, in[i]);
         of_modules |= gr__owner(in[i])->home != NULL;
     }
-    const bool recorded = op->backward && gr_will_record(t, in, ins);
-    if (t->watch & GR__TRACING && !gr__trace_add(t, op, out, outs, in, ins, recorded)) return NULL;
+    const bool recorded = op->backward && gr_will_record(t, in, ins), traced = t->watch & GR__TRACING;
+    gr_node *n = NULL;
+    if ((recorded || traced) && !(n = make_node(t, op, out, outs, in, ins))) return NULL;
+    if (traced && !gr__trace_add(t, n, recorded)) return NULL;
     if (t->watch & GR__ANOMALY && !gr__check_outputs(t, op, out, outs, in, ins)) return NULL;
     if (!recorded) return out[0];
-    gr_node *n = gr_save(t, sizeof *n + (outs + ins) * sizeof(gr_tensor *));
-    void *copy = saved_bytes ? gr_save(t, saved_bytes) : NULL;
-    if (gr_failed(t)) return NULL;
-    gr_tensor **links = (gr_tensor **)(n + 1);
-    *n = (gr_node){ .op = op, .prev = t->now.last, .saved = copy, .in = links + outs, .out = links, .ins = (unsigned)ins, .outs = (unsigned)outs,
-                    .place = t->place };
-    memcpy(links, out, outs * sizeof *out);
-    if (ins) memcpy(links + outs, in, ins * sizeof *in);
-    if (copy) memcpy(copy, saved, saved_bytes);
+    if (saved_bytes && (n->saved = gr_save(t, saved_bytes))) memcpy(n->saved, saved, saved_bytes);
     if (of_modules && !gr__versions_note(t, n)) return NULL;
+    if (gr_failed(t)) return NULL;
     for (size_t i = 0; i < outs; i++)
         if (out[i]) out[i]->flags |= GR__WANTS_GRAD;
+    n->prev = t->now.last;
     t->now.last = n, t->now.nodes++;
     return out[0];
 }

@@ -17,19 +17,6 @@ static size_t stream_place(const gr__streams *s, const char *name, bool *found)
     return low;
 }
 
-static bool streams_grow(gr_tape *t)
-{
-    gr__streams *const s = &t->streams;
-    if (s->count < s->room) return true;
-    const size_t room = s->room ? s->room * 2 : 16;
-    gr__named_stream **const at = gr_memory_new(&t->memory, room * sizeof *at);
-    if (!at) return false;
-    if (s->count) memcpy(at, s->at, s->count * sizeof *at);
-    gr_memory_free(&t->memory, s->at, s->room * sizeof *at);
-    s->at = at, s->room = room;
-    return true;
-}
-
 gr_stream *gr_tape_stream(gr_tape *t, const char *name)
 {
     if (gr_failed(t)) return NULL;
@@ -38,7 +25,8 @@ gr_stream *gr_tape_stream(gr_tape *t, const char *name)
     bool found;
     const size_t place = stream_place(s, name, &found), length = strlen(name) + 1;
     if (found) return &s->at[place]->stream;
-    gr__named_stream *const made = streams_grow(t) ? gr_memory_new(&t->memory, sizeof *made + length) : NULL;
+    const bool fits = gr__grow(&t->memory, &s->at, s->count, &s->room, sizeof *s->at);
+    gr__named_stream *const made = fits ? gr_memory_new(&t->memory, sizeof *made + length) : NULL;
     if (!made) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: random stream '%s'", name);
     made->stream = gr_stream_new(t->seed, name), made->number = s->count;
     memcpy(made->name, name, length);

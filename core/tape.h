@@ -61,9 +61,9 @@ GR_API void gr_tape_recover(gr_tape *t);
  * gr_backward was called since, or if an earlier gr_tape_rewind returned to a place before the mark. */
 typedef struct { /* a program neither reads nor writes the fields */
     const gr_tape *tape;
-    size_t block, used, epoch, nodes;
+    void *block, *node, *undo, *trace;
+    size_t used, epoch, nodes;
     uint64_t newest;
-    void *node, *undo, *trace;
 } gr_mark;
 GR_API gr_mark gr_tape_mark(const gr_tape *t);
 GR_API void gr_tape_rewind(gr_tape *t, gr_mark mark);

@@ -1,23 +1,11 @@
-/* core/trace.c - what became of a tensor: while tracing, every call of gr_record is kept, recorded or not. */
+/* core/trace.c - why no gradient reached a tensor: while tracing is on, every call of gr_record is kept, recorded or not. */
 #include "core/internal.h"
 
-bool gr__trace_add(gr_tape *t, const gr_op *op, gr_tensor *const *out, size_t outs, gr_tensor *const *in, size_t ins,
-                   bool recorded)
+bool gr__trace_add(gr_tape *t, const gr_node *n, bool recorded)
 {
-    gr__trace *e = gr_save(t, sizeof *e + (outs + ins) * sizeof(gr_tensor *));
+    gr__trace *e = gr_save(t, sizeof *e);
     if (!e) return false;
-    gr_tensor **const links = (gr_tensor **)(e + 1);
-    *e = (gr__trace){ .prev = t->now.last_trace,
-                      .op = op,
-                      .place = t->place,
-                      .in = links + outs,
-                      .out = links,
-                      .ins = (unsigned)ins,
-                      .outs = (unsigned)outs,
-                      .recorded = recorded,
-                      .was_off = !t->recording };
-    memcpy(links, out, outs * sizeof *out);
-    if (ins) memcpy(links + outs, in, ins * sizeof *in);
+    *e = (gr__trace){ .prev = t->now.last_trace, .node = n, .recorded = recorded, .was_off = !t->recording };
     *(t->now.last_trace ? &t->now.last_trace->next : &t->now.first_trace) = e;
     t->now.last_trace = e;
     return true;
@@ -40,7 +28,7 @@ static gr_cut_kind trace_cut_at(const gr__trace *e)
 {
     if (!e->leads) return GR_CUT_ASTRAY;
     if (e->recorded) return GR_CUT_NONE;
-    return e->was_off && e->op->backward ? GR_CUT_RECORDING_OFF : GR_CUT_BY_OP;
+    return e->was_off && e->node->op->backward ? GR_CUT_RECORDING_OFF : GR_CUT_BY_OP;
 }
 
 gr_cut gr__cut_of(gr_tape *t, gr_tensor *x)
@@ -50,28 +38,32 @@ gr_cut gr__cut_of(gr_tape *t, gr_tensor *x)
     if (!t->now.loss) return cut.kind = GR_CUT_NO_BACKWARD, cut;
     gr__owner(t->now.loss)->flags |= GR__LEADS;
     for (gr__trace *e = t->now.last_trace; e; e = e->prev) {
-        e->leads = trace_has(e->out, e->outs, GR__LEADS);
-        if (e->leads) trace_mark(e->in, e->ins, 0, GR__LEADS);
+        e->leads = trace_has(e->node->out, e->node->outs, GR__LEADS);
+        if (e->leads) trace_mark(e->node->in, e->node->ins, 0, GR__LEADS);
     }
     cut.kind = GR_CUT_UNUSED;
     gr__owner(x)->flags |= GR__TOUCHED;
     for (const gr__trace *e = t->now.first_trace; e; e = e->next) {
-        if (!trace_has(e->in, e->ins, GR__TOUCHED)) continue;
-        trace_mark(e->out, e->outs, 0, GR__TOUCHED);
+        const gr_node *const n = e->node;
+        if (!trace_has(n->in, n->ins, GR__TOUCHED)) continue;
+        trace_mark(n->out, n->outs, 0, GR__TOUCHED);
         const gr_cut_kind here = trace_cut_at(e);
         const bool found = cut.kind == GR_CUT_BY_OP || cut.kind == GR_CUT_RECORDING_OFF;
-        if (!found && (here != GR_CUT_ASTRAY || cut.kind != GR_CUT_NONE)) cut = (gr_cut){ here, e->op->name, e->place };
+        if (!found && (here != GR_CUT_ASTRAY || cut.kind != GR_CUT_NONE)) cut = (gr_cut){ here, n->op->name, n->place };
     }
     if (cut.kind == GR_CUT_UNUSED && t->traced_late) cut.kind = GR_CUT_UNKNOWN;
     if (cut.kind == GR_CUT_NONE) cut.op = cut.place = NULL;
     gr__owner(x)->flags &= ~TRACE_MARKS, gr__owner(t->now.loss)->flags &= ~TRACE_MARKS;
-    for (gr__trace *e = t->now.first_trace; e; e = e->next) trace_mark(e->in, e->ins, TRACE_MARKS, 0), trace_mark(e->out, e->outs, TRACE_MARKS, 0);
+    for (const gr__trace *e = t->now.first_trace; e; e = e->next) {
+        trace_mark(e->node->in, e->node->ins, TRACE_MARKS, 0);
+        trace_mark(e->node->out, e->node->outs, TRACE_MARKS, 0);
+    }
     return cut;
 }
 
 gr_tensor *gr__traced_input(const gr_tape *t, const char *op, const char *place)
 {
     for (const gr__trace *e = t && op && place ? t->now.last_trace : NULL; e; e = e->prev)
-        if (e->place && e->ins && !strcmp(e->op->name, op) && !strcmp(e->place, place)) return e->in[0];
+        if (e->node->place && e->node->ins && !strcmp(e->node->op->name, op) && !strcmp(e->node->place, place)) return e->node->in[0];
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* core/io/dtype.c - the types of numbers in files: names, sizes, conversion. The library runs on little-endian machines only, as the
- * files are. */
+/* core/io/dtype.c - the types of numbers in files: names, sizes, conversion. The files are little-endian, and the library runs on little-endian
+ * machines only. */
 #include "core/io/safetensors.h"
 #include <string.h>
 
@@ -17,8 +17,8 @@ static float float_of_bits(uint32_t bits)
     return x;
 }
 
-/* 1 sign, 5 exponent, 10 mantissa bits. Moved into place, the exponent is 112 too small: exactly mended by a product, also for
- * subnormals; infinities and NaN get all exponent bits instead. */
+/* 1 sign bit, 5 exponent bits, 10 mantissa bits. Shifted into a float, the exponent is 112 too small, which a product corrects exactly, also for
+ * subnormals. Infinities and NaN get all exponent bits instead. */
 static float float_of_half(uint16_t half)
 {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = (uint32_t)(half & 0x7fff) << 13;

@@ -1,10 +1,10 @@
-/* core/io/file.c - reading in order, and replacing as a whole: a new file in the same folder, written to the end, fsync, rename,
- * fsync of the folder. A crash at any moment leaves the old file or the new one.
+/* core/io/file.c - read a file in order, and replace a file as a whole: write a new file in the same folder, fsync, rename,
+ * fsync the folder. A crash at any moment leaves the old file or the new one.
  *
- * The new file's name is one of a few that belong to the path, and its writer holds a lock (flock) on it until it has its final name. The
- * kernel drops the lock when the writer dies, however it dies. So a file of such a name without a lock is what a dead writer left, and
- * the next writer of the same path removes it. A process number would not do: another process may have it by then, or it is
- * one of another machine. Where locks do not work at all, nothing is removed. */
+ * The new file has one of a few names that belong to the path, and its writer holds a lock (flock) on it until it has its final name. The
+ * kernel releases the lock when the writer dies, whatever the reason. So a dead writer left every file of such a name that has no lock, and
+ * the next writer of the same path removes it. The number of a process in the name would not suffice: another process may have got the same number, or
+ * the process runs on another machine. Where locks do not work at all, nothing is removed. */
 #include "core/io/file.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 enum { MOST_WRITERS = 32, MOST_LINKS = 40 };
 
-/* error: errno, right after the call that has failed */
+/* error is errno right after the call that failed */
 static void *file_failed_to(gr__failure *e, const char *what, const char *path, int error)
 {
     return gr__fail(e, GR_IO_FAILED, "", "cannot %s '%s': %s", what, path, strerror(error));
@@ -71,7 +71,7 @@ void gr__file_close(gr__file *f)
 
 /* ---- Writing ---- */
 
-/* f->target: the path, or where it leads when it is a symbolic link; there need not be a file yet. False, and errno, on an error. */
+/* Set f->target to the path, or to the path to which it leads when it is a symbolic link; the file need not exist. False, and errno, on an error. */
 static bool file_follow_links(gr__file *f)
 {
     char link[GR__PATH_BYTES];
@@ -79,7 +79,7 @@ static bool file_follow_links(gr__file *f)
     memcpy(f->target, f->path, strlen(f->path) + 1);
     for (int links = 0; links <= MOST_LINKS; links++) {
         const ssize_t n = readlink(f->target, link, sizeof link - 1);
-        if (n < 0) return errno == EINVAL || errno == ENOENT; /* no link; nothing there */
+        if (n < 0) return errno == EINVAL || errno == ENOENT; /* not a link; it does not exist */
         link[n] = 0;
         char *const slash = strrchr(f->target, '/'), *const end = *link == '/' || !slash ? f->target : slash + 1;
         if ((size_t)(end - f->target) + (size_t)n >= sizeof f->target) return errno = ENAMETOOLONG, false;
@@ -88,8 +88,8 @@ static bool file_follow_links(gr__file *f)
     return errno = ELOOP, false;
 }
 
-/* Names beside the target that are this path's own: <name>.gradus-<number>.tmp, or when that is longer than the folder allows,
- * gradus-<hash of the name>-<number>.tmp. */
+/* Set f->temporary to a name beside the target that belongs to this path: <name>.gradus-<number>.tmp, or gradus-<hash of the name>-<number>.tmp when
+ * that is longer than the folder allows. */
 static bool file_name_temporary(gr__file *f, unsigned number)
 {
     const char *const slash = strrchr(f->target, '/'), *const name = slash ? slash + 1 : f->target;
@@ -109,11 +109,11 @@ static bool file_is_at(int fd, const char *path)
 
 void gr__file_abandon(gr__file *f)
 {
-    if (f->fd >= 0 && file_is_at(f->fd, f->temporary)) unlink(f->temporary); /* under the lock */
+    if (f->fd >= 0 && file_is_at(f->fd, f->temporary)) unlink(f->temporary); /* while the lock is held */
     gr__file_close(f);
 }
 
-/* Whether nothing has the name f->temporary; what a dead writer left under it is removed. */
+/* Whether no file has the name f->temporary. A file that a dead writer left is removed. */
 static bool file_name_is_free(const gr__file *f)
 {
     struct stat s;
@@ -125,20 +125,20 @@ static bool file_name_is_free(const gr__file *f)
     return removed;
 }
 
-/* Make the file f->temporary, with a lock; -1 and errno on an error, EEXIST when somebody was faster. A file system without locks is one
- * on which nobody removes anything. */
+/* Make the file f->temporary, and lock it. -1 and errno on an error; EEXIST when another writer was faster. On a file system without locks nobody
+ * removes anything, so the file is safe there too. */
 static int file_make_locked(const gr__file *f, mode_t mode)
 {
     const int fd = file_open_patiently(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (fd < 0) return -1;
     const bool locked = !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
     if (locked && file_is_at(fd, f->temporary)) return fd;
-    close(fd); /* between the two calls, another writer took it for a dead one's */
+    close(fd); /* between open and flock, another writer removed it as the file of a dead writer */
     errno = EEXIST;
     return -1;
 }
 
-/* Take the first name that is free; look at all, to remove what is left under the others. */
+/* Take the first free name. Look at all names, to remove the files of dead writers. */
 static bool file_open_temporary(gr__failure *e, gr__file *f, mode_t mode)
 {
     unsigned taken = 0;
@@ -189,7 +189,7 @@ static int file_sync_patiently(int fd)
     return result;
 }
 
-/* The new name is on the disk when its folder is. A file system that cannot sync a folder says EINVAL. */
+/* A sync of the folder writes the new name to the disk. A file system that cannot sync a folder gives EINVAL. */
 static bool file_sync_folder(gr__failure *e, gr__file *f)
 {
     char *const slash = strrchr(f->target, '/');
@@ -202,12 +202,12 @@ static bool file_sync_folder(gr__failure *e, gr__file *f)
     return synced;
 }
 
-/* The lock is held until the file has its name. */
+/* The lock is held until the file has its final name. */
 bool gr__file_commit(gr__failure *e, gr__file *f)
 {
     if (!gr__has_failed(e) && file_sync_patiently(f->fd) < 0) file_failed_to(e, "write to the disk", f->path, errno);
     if (f->replaces) (void)!fchmod(f->fd, f->mode); /* not every file system can */
-    if (!gr__has_failed(e) && !file_is_at(f->fd, f->temporary)) file_failed_to(e, "replace", f->path, ENOENT); /* somebody has removed it */
+    if (!gr__has_failed(e) && !file_is_at(f->fd, f->temporary)) file_failed_to(e, "replace", f->path, ENOENT); /* another program removed it */
     if (!gr__has_failed(e) && rename(f->temporary, f->target) < 0) file_failed_to(e, "replace", f->path, errno);
     if (gr__has_failed(e)) {
         gr__file_abandon(f);

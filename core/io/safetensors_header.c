@@ -130,20 +130,9 @@ static bool json_numbers(json_cursor *c, size_t *out, int room, int *count)
 
 /* ---- Entries ---- */
 
-/* Make room for one more element of size bytes in *array. */
 static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, size_t size)
 {
-    void *old, *wider;
-    if (count < *room) return true;
-    memcpy(&old, array, sizeof old);
-    const size_t more = *room ? *room * 2 : 16;
-    wider = gr_memory_new(&c->f->memory, more * size);
-    if (!wider) return gr__fail(c->e, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
-    if (old) memcpy(wider, old, count * size);
-    gr_memory_free(&c->f->memory, old, *room * size);
-    memcpy(array, &wider, sizeof wider);
-    *room = more;
-    return true;
+    return gr__grow(&c->f->memory, array, count, room, size) || gr__fail(c->e, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
 }
 
 static bool read_notes(json_cursor *c)
