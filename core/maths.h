@@ -1,21 +1,21 @@
-/* core/maths.h - the functions of kernels, on gr_real: branch-free plain C that vectorises, with the same bits on every machine.
+/* core/maths.h - mathematical functions for kernels, on gr_real: plain C without branches, which vectorises and gives the same bits on every machine.
  *
  *     r_exp r_expm1 r_log r_log1p r_tanh r_sigmoid r_erf   within 1 ulp and monotone on every float
  *     r_sin r_cos                                          within 1 ulp for |x| <= R_SIN_LIMIT; beyond: r_sin_large, r_cos_large
  *     r_pow                                                within 2 ulp, special cases as C99's pow
- *     r_softplus r_square r_normal_cdf r_normal_pdf        made of these
+ *     r_softplus r_square r_normal_cdf r_normal_pdf        computed from these
  *
- * tests/campaign/ulp.c proves it on all floats (r_pow: 2^28 pairs); the coefficients come from tests/tools/fit_maths.py. The double build calls libm.
+ * tests/campaign/ulp.c checks these bounds on all floats (r_pow: 2^28 pairs). tests/tools/fit_maths.py computes the coefficients. The double build calls libm.
  *
- * r_sin is fast because its range is bounded. A kernel takes it everywhere and, if a value was beyond, which no sane model meets,
- * repairs that in a second loop, so that both loops vectorise:
+ * r_sin is fast because its range is bounded. A kernel calls it for all values. If one was beyond the range, which is rare, a
+ * second loop corrects it; both loops vectorise:
  *
  *     int large = 0;
  *     for (size_t i = 0; i < n; i++) y[i] = r_sin(x[i]), large |= r_abs(x[i]) > R_SIN_LIMIT;
  *     if (large)
  *         for (size_t i = 0; i < n; i++) y[i] = r_abs(x[i]) > R_SIN_LIMIT ? r_sin_large(x[i]) : y[i];
  *
- * Whoever changes a function: a sample is not enough, errors above 1 ulp have hidden in 18 of 2^32 floats. */
+ * Before you change a function: a sample does not suffice. An error above 1 ulp once occurred in only 18 of 2^32 floats. */
 #ifndef GR_MATHS_H
 #define GR_MATHS_H
 #include "core/kernel.h"
@@ -37,8 +37,8 @@ INLINE double r_cos_large(double x) { return cos(x); }
 #else
 
 /* ==== In float ====
- * Adding 1.5 * 2^23 rounds to an integer n, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND. NaN must stay NaN: so a
- * clamp has its constant on the left, and a number is scaled by multiplying, not through its bits. */
+ * Adding 1.5 * 2^23 rounds x to an integer n, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND. NaN must stay NaN: so a
+ * clamp has its constant on the left, and a number is scaled by a product, not by a change of its bits. */
 #define R_ROUND 0x1.8p23f
 INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
 
@@ -91,8 +91,8 @@ INLINE float r_log(float x)
     return x < 0 ? NAN : y;
 }
 
-/* e^x - 1 = 2 (h + S (e^r - 1)) with S = 2^(n - 1), h = S - 1/2. What rounding takes from r, from h and from h + S r is added last. A small x
- * is its own result, so that subnormals and -0 stay what they are. */
+/* e^x - 1 = 2 (h + S (e^r - 1)) with S = 2^(n - 1), h = S - 1/2. The rounding errors of r, h and h + S r are added last. The result of
+ * a small x is x, so that subnormals and -0 are exact. */
 INLINE float r_expm1(float x)
 {
     const float z = r_max(-18.0f, r_min(89.0f, x));
@@ -104,8 +104,8 @@ INLINE float r_expm1(float x)
     return r_abs(x) < 0x1p-25f ? x : 2 * (y + r_fma(S, t, rest));
 }
 
-/* log(1 + x) = log(u + c), where u = 1 + x as rounded: 2^k (m + d), d small, is k ln 2 + f + f^2 g(f) + d / m, f = m - 1, as in r_log; 1 / m is
- * 1 - f + f^2 here. f is x itself where k = 0. */
+/* log(1 + x) = log(u + c), where u is 1 + x rounded. For u + c = 2^k (m + d) with a small d it is k ln 2 + f + f^2 g(f) + d / m, f = m - 1, as in
+ * r_log; 1 / m is 1 - f + f^2 here. When k = 0, f is x itself. */
 INLINE float r_log1p(float x)
 {
     const float u = 1 + x, v = u - 1, c = (1 - (u - v)) + (x - v);
@@ -114,14 +114,14 @@ INLINE float r_log1p(float x)
     const float d = e == 0 || x > 0x1p30f ? 0 : c * r_from_bits(r_bits(1) - e);
     const float t = r_fma(f * f, r_log_tail(f), r_fma(-f, r_fma(-f, d, d), d)), l = k * 0x1.62e4p-1f, s = l + f;
     float y = s + ((f - (s - l)) + r_fma(k, 0x1.7f7d1cp-20f, t));
-    y = r_abs(x) < 0x1p-25f ? x : y; /* subnormals and -0 stay what they are */
+    y = r_abs(x) < 0x1p-25f ? x : y; /* subnormals and -0 are exact */
     y = x == -1 ? -INFINITY : y;
     y = x < -1 ? NAN : y;
     return x < INFINITY ? y : x; /* +inf and NaN are themselves */
 }
 
-/* 1 / D with D = 1 + e^-x = 1 + 2^n (1 + t), all of it times 2^-32, since D itself would overflow. d is what D loses in its two roundings; the
- * quotient's remainder takes it back in. t is as in r_exp. */
+/* 1 / D with D = 1 + e^-x = 1 + 2^n (1 + t). D is scaled by 2^-32, because it would overflow. d is the rounding error of D, which the correction of
+ * the quotient by its remainder includes. t is as in r_exp. */
 INLINE float r_sigmoid(float x)
 {
     const float one = 0x1p-32f, z = r_max(-104.0f, r_min(18.0f, x));
@@ -138,7 +138,7 @@ INLINE float r_sigmoid(float x)
     return r_fma(rest, y, y) * one;
 }
 
-/* |x| < 1: x + x^3 p(x^2). Beyond: 1 - 2 / (e^2|x| + 1), where the fraction is below 1/4 and so are its errors; 1 from 9.1 on. */
+/* For |x| < 1: x + x^3 p(x^2). Otherwise: 1 - 2 / (e^2|x| + 1); the fraction is below 1/4, and so are its errors. From 9.1 on the result is 1. */
 INLINE float r_tanh(float x)
 {
     const float a = r_abs(x), s = a * a;
@@ -164,7 +164,7 @@ INLINE float r_tanh(float x)
     return __builtin_copysignf(a < 1 ? near : far, x);
 }
 
-/* |x| < 0.98: x + x p(x^2). Beyond: 1 - 2^l(|x|), l(a) = log2(1 - erf a), a polynomial in a - 1; 1 from 4 on. */
+/* For |x| < 0.98: x + x p(x^2). Otherwise: 1 - 2^l(|x|), where l(a) = log2(1 - erf a) is a polynomial in a - 1. From 4 on the result is 1. */
 INLINE float r_erf(float x)
 {
     const float a = r_abs(x), s = a * a;
@@ -197,14 +197,15 @@ INLINE float r_erf(float x)
 }
 
 /* ==== In double ====
- * Half as many lanes, but hardly more than half an ulp, no pairs of floats, and no fma: + - * / alone have the same bits everywhere. */
+ * Double has half as many lanes. But the error is hardly more than half an ulp without pairs of floats, and without fma: + - * / have the same bits
+ * everywhere. */
 #define R_ROUND64 0x1.8p52
 INLINE uint64_t r_bits64(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
 INLINE double r_from_bits64(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
 INLINE double r_two_to64(double k) { return r_from_bits64((r_bits64(k) + 1023) << 52); } /* 2^n of k = n + R_ROUND64 */
 
-/* x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt 2), for x > 0; log(1 + f) = 2 atanh(s), s = f / (2 + f). The conversion of k to double is
- * by bits, since AVX2 has no other. */
+/* x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt 2), for x > 0; log(1 + f) = 2 atanh(s), s = f / (2 + f). k becomes a double through
+ * its bits, because AVX2 has no such conversion. */
 typedef struct { double k, f; } r_split;
 INLINE r_split r_log_split(double x)
 {
@@ -224,7 +225,7 @@ INLINE double r_log_half(double f) /* log(1 + f) / 2 */
     return s + s * (z * q);
 }
 
-/* |x|^y = 2^t, t = y log2|x|; then the sign, and what C99 F.9.4.4 asks for. */
+/* |x|^y = 2^t, t = y log2|x|; then the sign, and the special cases of C99 F.9.4.4. */
 INLINE float r_pow(float x, float y)
 {
     const float a = r_abs(x);
@@ -243,7 +244,8 @@ INLINE float r_pow(float x, float y)
     p = p * r + 0x1.ebfbe04600c97p-3;
     p = p * r + 0x1.62e42fefa39efp-1;
     float w = (float)((1 + r * p) * r_two_to64(k));
-    /* How far y and y / 2 are from whole numbers. From 2^24 on floats are even: 0, or near 2^106, where R_ROUND64 itself is rounded, too much. */
+    /* How far y and y / 2 are from whole numbers. From 2^24 on, floats are even: the distance is 0, or too large near
+     * 2^106, where R_ROUND64 itself is rounded. */
     const double i = (double)y, h = i / 2;
     const float broken = r_abs((float)(i - (i + R_ROUND64 - R_ROUND64))), odd = r_abs((float)(h - (h + R_ROUND64 - R_ROUND64)));
     w = (a == 1 && y == y) || y == 0 ? 1 : w; /* (+-1)^inf; x^0, also of NaN */
@@ -278,8 +280,8 @@ INLINE float r_sin_plus(float x, uint64_t quadrant)
 INLINE float r_sin(float x) { return r_sin_plus(x, 0); }
 INLINE float r_cos(float x) { return r_sin_plus(x, 1); }
 
-/* One step of x / (pi / 2) modulo 4: add d times a part of 2 / pi. The product is exact (24 bits by 24); whole turns, multiples of
- * 4, are dropped from it, and beyond 2^50 it is nothing else. s keeps the fraction, in [-1/2, 1/2], n the integer. */
+/* One step of x / (pi / 2) modulo 4: add d times a part of 2 / pi. The product is exact (24 bits by 24 bits). Whole turns, which are multiples of
+ * 4, are dropped; a product above 2^50 is a whole number of turns. s is the fraction, in [-1/2, 1/2], and n the integer. */
 typedef struct { double s, n; } r_turn;
 INLINE r_turn r_turn_add(r_turn t, double d, double part)
 {
@@ -288,8 +290,8 @@ INLINE r_turn r_turn_add(r_turn t, double d, double part)
     return (r_turn){ v - m, t.n + m };
 }
 
-/* Any x. The products fall by 2^24 from part to part: when one of them must be rounded, the integer is already out of s, so that the
- * error is small beside the fraction, even one of 2^-30, the smallest there is. */
+/* Any x. Each product is 2^24 times smaller than the one before. When one must be rounded, s has no integer part any more, so the
+ * error is small compared with the fraction, which is at least 2^-30. */
 INLINE float r_sin_large_plus(float x, uint64_t quadrant)
 {
     const double d = (double)x;
@@ -315,7 +317,7 @@ INLINE gr_real r_square(gr_real x) { return x * x; }
 INLINE gr_real r_normal_cdf(gr_real x) { return (1 + r_erf(x * R(0.70710678118654752440))) / 2; }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(-x * x / 2); }
 
-/* Of an rstd: not within [2^-60, 2^50] in float, or NaN. Then ops/norm_far.h has a better one. */
+/* Whether an rstd is NaN or outside [2^-60, 2^50] in float. Then ops/norm_far.h computes a better one. */
 #ifdef GR_REAL_DOUBLE
 INLINE int far_from_1(double rstd) { return !(rstd >= 0x1p-500) | !(rstd <= 0x1p400); }
 #else

@@ -7,11 +7,7 @@ typedef double gr_real;
 typedef float gr_real;
 #endif
 
-#if defined __GNUC__ && !defined _WIN32
 #define GR_API __attribute__((visibility("default")))
-#else
-#define GR_API
-#endif
 #ifdef __cplusplus
 #define GR_BEGIN extern "C" {
 #define GR_END }

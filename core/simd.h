@@ -1,6 +1,6 @@
-/* core/simd.h - the machine's own vector, for the one kernel that needs it, the matrix product. Everything else is plain
- * loops. All intrinsics of the library are in this file: a * x + y in C would not be one fused instruction, a part of a
- * vector cannot be said, and no compiler finds the transposition. */
+/* core/simd.h - vectors of the machine, for the one kernel that needs them: the matrix product. All other kernels are plain
+ * loops. All intrinsics of the library are in this file: in C, a * x + y would not be one fused instruction, there is no way to load a part of a
+ * vector, and no compiler finds the transposition. */
 #ifndef GR_SIMD_H
 #define GR_SIMD_H
 #include "core/kernel.h"
@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #endif
 
-#ifdef GR_VECTOR_BYTES /* said by the one-file build */
+#ifdef GR_VECTOR_BYTES /* the one-file build defines it */
 #elif defined __AVX512F__
 #define GR_VECTOR_BYTES 64
 #elif defined __AVX2__
@@ -39,12 +39,12 @@ INLINE void v_store(gr_real *p, r_vec v) { memcpy(p, &v, sizeof v); }
 INLINE r_vec v_set(gr_real x) { return x - (r_vec){ 0 }; } /* minus, not plus: -0 stays -0 */
 
 /*  v_fma(a, b, c)           a * b + c, rounded once
- *  v_load_part(p, n)        lanes 0 .. n-1 from p, the rest 0; v_store_part(p, v, n) writes them; 1 <= n <= R_WIDTH
+ *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
  *  v_turn(d, d_row, p, s)   d[r * d_row + l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns;
  *                           v_turn_four: the same for l < 4 */
 #ifdef GR_REAL_DOUBLE
 
-INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* what r_fma is there */
+INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* as r_fma in double */
 INLINE void v_turn_lanes(gr_real *d, size_t d_row, const gr_real *p, size_t s, size_t lanes)
 {
     for (size_t r = 0; r < 4; r++)
@@ -88,7 +88,7 @@ INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) { v_turn_fo
 
 #else
 
-INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from either of columns 0 and 4 */
+INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from column 0 and four from column 4 */
 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + 4 * s), 1);
 }
@@ -97,7 +97,7 @@ INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from either of 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm512_fmadd_ps(a, b, c); }
 INLINE r_vec v_load_part(const float *p, size_t n) { return _mm512_maskz_loadu_ps((__mmask16)(0xffff >> (16 - n)), p); }
 INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, (__mmask16)(0xffff >> (16 - n)), v); }
-INLINE r_vec v_load_fours(const float *p, size_t s) /* from columns 0, 4, 8 and 12 */
+INLINE r_vec v_load_fours(const float *p, size_t s) /* four lanes from each of columns 0, 4, 8 and 12 */
 {
     return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(v_load_two(p, s))),
                                                _mm256_castps_pd(v_load_two(p + 8 * s, s)), 1));

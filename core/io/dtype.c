@@ -10,12 +10,7 @@ static const struct { char name[5]; unsigned char bytes; } dtypes[GR_DTYPES] = {
 const char *gr_dtype_name(gr_dtype dtype) { return (unsigned)dtype < GR_DTYPES ? dtypes[dtype].name : "?"; }
 size_t gr_dtype_bytes(gr_dtype dtype) { return (unsigned)dtype < GR_DTYPES ? dtypes[dtype].bytes : 0; }
 
-static float float_of_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+static float float_of_bits(uint32_t bits) { return (union { uint32_t u; float f; }){ bits }.f; }
 
 /* 1 sign bit, 5 exponent bits, 10 mantissa bits. Shifted into a float, the exponent is 112 too small, which a product corrects exactly, also for
  * subnormals. Infinities and NaN get all exponent bits instead. */
