@@ -91,6 +91,15 @@ static inline unsigned char *file_bytes(const char *path, size_t *n)
     fclose(f);
     return p;
 }
+/* Read a file of named tensors that holds these bytes. It is called x, in test_folder. */
+static inline gr_safetensors *open_bytes(gr_tape *t, const void *bytes, size_t n)
+{
+    FILE *file = fopen(in_folder("x"), "wb");
+    assert_true(file && fwrite(bytes, 1, n, file) == n && !fclose(file));
+    gr_safetensors *const f = gr_safetensors_open(t, in_folder("x"));
+    unlink(in_folder("x"));
+    return f;
+}
 static inline void assert_file_holds(const char *path, const void *bytes, size_t n)
 {
     size_t found;

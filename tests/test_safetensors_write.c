@@ -108,7 +108,7 @@ TEST(a_header_that_is_too_long_to_be_read_is_not_written)
     memset(name, 'x', n - 1), name[n - 1] = 0;
     gr_tape *t = gr_tape_new(1, NULL);
     assert_fails(t, gr_safetensors_write(t, "never", NULL, 0, (const char *[]){ "a", name, NULL }),
-                 "cannot write 'never': its header would be 100000032 bytes long, and 100000000 are the most that is read");
+                 "cannot write 'never': its header would be 100000032 bytes long, and at most 100000000 are read");
     gr_tape_free(t);
     free(name);
 }

@@ -32,8 +32,8 @@ static size_t header_length(gr__failure *e, const gr__file *file, const unsigned
     if (length <= GR__LARGEST_HEADER && length <= file->bytes - 8) return (size_t)length;
     if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, file->path, "this is a torch.save file; write it with safetensors.torch.save_file");
     else
-        gr__fail(e, GR_BAD_FILE, file->path, "is no safetensors file, or damaged: its header should be %llu bytes long, but %s",
-                 (unsigned long long)length, length > file->bytes - 8 ? "the file ends before" : "100000000 are the most that is read");
+        gr__fail(e, GR_BAD_FILE, file->path, "is not a safetensors file, or it is damaged: its header should be %llu bytes long, but %s",
+                 (unsigned long long)length, length > file->bytes - 8 ? "the file is shorter" : "at most 100000000 are read");
     return SIZE_MAX;
 }
 
@@ -41,7 +41,7 @@ static size_t header_length(gr__failure *e, const gr__file *file, const unsigned
 static bool read_all(gr__failure *e, gr_safetensors *f, gr__file *file)
 {
     unsigned char first[8];
-    if (file->bytes < sizeof first) return gr__fail(e, GR_BAD_FILE, file->path, "%zu bytes are no safetensors file", file->bytes);
+    if (file->bytes < sizeof first) return gr__fail(e, GR_BAD_FILE, file->path, "%zu bytes are not a safetensors file", file->bytes);
     if (!gr__file_read(e, file, first, sizeof first)) return false;
     const size_t length = header_length(e, file, first);
     if (length == SIZE_MAX) return false;

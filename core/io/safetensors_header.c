@@ -94,7 +94,7 @@ static bool json_string(json_cursor *c, const char **out)
         }
         unsigned u;
         const size_t bytes = gr__utf8(c->at, c->end, &u);
-        if (!bytes || u < 0x20) return json_bad(c, "neither text nor an escape in a string (it must be UTF-8)");
+        if (!bytes || u < 0x20) return json_bad(c, "a string holds a byte that is neither UTF-8 text nor an escape");
         memcpy(c->text, c->at, bytes);
         c->text += bytes, c->at += bytes;
     }
@@ -183,12 +183,12 @@ static bool read_field(json_cursor *c, gr_safetensors_entry *e, size_t offsets[2
     int k = 0, count = 0;
     if (!json_string(c, &key) || !json_expect(c, ':', "expected ':'")) return false;
     while (k < 3 && strcmp(key, known[k]) != 0) k++;
-    if (k == 3 || *seen & 1u << k) return json_bad(c, "a tensor has dtype, shape and data_offsets, each once");
+    if (k == 3 || *seen & 1u << k) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
     *seen |= 1u << k;
     if (k == 0) return read_dtype(c, e);
     if (k == 1) return json_numbers(c, e->shape.dim, GR_MAX_RANK, &e->shape.rank);
     if (!json_numbers(c, offsets, 2, &count)) return false;
-    return count == 2 || json_bad(c, "data_offsets are two numbers");
+    return count == 2 || json_bad(c, "data_offsets must be two numbers");
 }
 
 /* {"dtype": .., "shape": [..], "data_offsets": [.., ..]} in any order */
@@ -200,7 +200,7 @@ static bool read_tensor(json_cursor *c, gr_safetensors_entry *e)
     for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
         if (!read_field(c, e, offsets, &seen)) return false;
     if (!json_expect(c, '}', "expected ',' or '}'")) return false;
-    if (seen != 7) return json_bad(c, "a tensor has dtype, shape and data_offsets, each once");
+    if (seen != 7) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
     return sizes_agree(c, e, offsets);
 }
 
@@ -222,7 +222,7 @@ static bool read_member(json_cursor *c, bool *noted)
 static bool read_header(json_cursor *c)
 {
     bool noted = false;
-    if (c->at == c->end || *c->at != '{') return json_bad(c, "a header begins with '{'");
+    if (c->at == c->end || *c->at != '{') return json_bad(c, "a header must begin with '{'");
     c->at++;
     for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
         if (!read_member(c, &noted)) return false;
@@ -260,7 +260,7 @@ static bool whole_is_sound(json_cursor *c)
             return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' begins at byte %zu, but the data before it ends at %zu", f->entry[i].name,
                               f->entry[i].offset, end);
     if (end != f->data_bytes)
-        return gr__fail(c->e, GR_BAD_FILE, c->path, "the header tells of %zu bytes of data, but %zu follow it", end, f->data_bytes);
+        return gr__fail(c->e, GR_BAD_FILE, c->path, "the header describes %zu bytes of data, but %zu follow it", end, f->data_bytes);
     gr__sort(f->entry, f->count, sizeof *f->entry, gr__entry_by_name);
     gr__sort(f->note, f->notes, sizeof *f->note, note_by_key);
     for (size_t i = 1; i < f->count; i++)

@@ -138,7 +138,7 @@ static bool write_sorted(gr__failure *e, const gr_allocator *memory, const char 
     const char *culprit = NULL;
     if (!header_put_all(&head, items, n, notes, &culprit)) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is not UTF-8", path, culprit);
     if (head.n > GR__LARGEST_HEADER)
-        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': its header would be %zu bytes long, and %d are the most that is read", path, head.n, GR__LARGEST_HEADER);
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': its header would be %zu bytes long, and at most %d are read", path, head.n, GR__LARGEST_HEADER);
     const size_t bytes = head.n;
     head.p = gr_memory_new(memory, bytes);
     if (!head.p) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
