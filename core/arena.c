@@ -95,7 +95,7 @@ static __attribute__((cold, noinline)) void *out_of_memory(gr_tape *t, size_t by
 {
     char most[60] = "", since[80] = "";
     if (t->budget.most) snprintf(most, sizeof most, " of max_bytes %zu", t->budget.most);
-    if (t->operators) snprintf(since, sizeof since, "; gr_tape_reset was not called since %zu operators", t->operators);
+    if (t->operators) snprintf(since, sizeof since, "; %zu operators ran since the last gr_tape_reset", t->operators);
     return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu%s%s", bytes, t->budget.held, most, since);
 }
 
@@ -123,7 +123,7 @@ bool gr_undo_note(gr_tape *t, void *p, size_t bytes)
 {
     size_t whole;
     if (!bytes) return !gr_failed(t);
-    if (!p) return gr_fail_as(t, GR_MISUSE, "undo_note", "the place is NULL");
+    if (!p) return gr_fail_as(t, GR_MISUSE, "undo_note", "p is NULL");
     gr__undo *u = gr_size_add(sizeof *u, bytes, &whole) ? gr_save(t, whole) : gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
     if (!u) return false;
     *u = (gr__undo){ t->now.undo, p, bytes };

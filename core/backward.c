@@ -75,8 +75,8 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means o
     if (!y) return gr_fail(t, NULL, "backward: the tensor is NULL");
     if (!gr__alive(t, y)) return gr__refuse_dead(t, "backward", "the tensor", 0, y);
     if (t->now.walked)
-        return gr_fail(t, NULL, "backward: this tape was already walked; its gradients are in place, and a second walk would add "
-                                "them twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
+        return gr_fail(t, NULL, "backward: gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient "
+                                "twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
     t->now.loss = y;
     if (!(y->flags & GR__WANTS_GRAD))
         return gr_fail(t, NULL, "backward: %s depends on nothing that wants a gradient (recording off, everything frozen or "

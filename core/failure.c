@@ -1,4 +1,4 @@
-/* core/failure.c - keeping the first error. */
+/* core/failure.c - keep the first error. */
 #include "core/base.h"
 #include "core/locale.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* core/isa.c - which instruction set the kernels run with: the best of those that this build holds and this CPU has. */
+/* core/isa.c - which instruction set the kernels use: the best one that this build contains and this CPU supports. */
 #include "core/internal.h"
 #include "core/kernel.h"
 

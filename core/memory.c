@@ -16,7 +16,7 @@ static void *default_alloc(void *context, size_t bytes)
     bytes = (bytes + align - 1) & ~(align - 1); /* aligned_alloc wants a multiple of the alignment */
     void *p = aligned_alloc(align, bytes);
 #ifdef MADV_HUGEPAGE
-    if (p && bytes >= HUGE) madvise(p, bytes, MADV_HUGEPAGE); /* first touch of large blocks is several times as fast */
+    if (p && bytes >= HUGE) madvise(p, bytes, MADV_HUGEPAGE); /* the first use of a large block is several times as fast */
 #endif
     return p;
 }

@@ -1,7 +1,7 @@
 /* core/random.c - counter-based random streams. */
 #include "core/library.h"
 
-/* Philox4x32-10: ten rounds of two 32 x 32 -> 64 bit products, the key stepped by two constants (Salmon et al. 2011, section 3.3). */
+/* One block of Philox4x32-10: ten rounds of two products of 32 by 32 bits; each round adds two constants to the key (Salmon et al. 2011, section 3.3). */
 static void philox(uint64_t key, uint64_t counter, uint32_t word[4])
 {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0;
@@ -59,7 +59,7 @@ static double logarithm(double x)
     return 2 * z * p - k * 0.69314718055994531;
 }
 
-/* By the Taylor series on an eighth of the circle. */
+/* The Taylor series on an eighth of the circle. */
 double gr__cosine_of_turn(double u)
 {
     if (u > 0.5) u = 1 - u;
@@ -79,7 +79,7 @@ double gr_stream_normal(gr_stream *s, double mean, double std)
 size_t gr_stream_below(gr_stream *s, size_t n)
 {
     if (n < 2 || !s) return 0;
-    const uint64_t reject = -(uint64_t)n % n; /* 2^64 mod n: the draws below it would favour small results */
+    const uint64_t reject = -(uint64_t)n % n; /* 2^64 mod n: draws below it would make small results more probable */
     for (;;) {
         const uint64_t high = gr_stream_bits(s), x = high << 32 | gr_stream_bits(s);
         if (x >= reject) return (size_t)(x % n);

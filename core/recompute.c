@@ -77,8 +77,8 @@ static bool segment_is_as_before(gr_tape *t, const gr_node *n, gr_tensor **out)
     const segment *s = n->saved;
     for (size_t o = 0; out && o < s->outs; o++) {
         if (gr_same_shape(out[o], n->out[o]) && !memcmp(out[o]->data, n->out[o]->data, out[o]->len * sizeof(gr_real))) continue;
-        return gr_fail(t, &recompute_op, "output %zu, %s, is not what it was when the function ran first, %s; it must depend on its inputs and "
-                       "argument alone", o + 1, gr_shape_text(t, out[o]), gr_shape_text(t, n->out[o]));
+        return gr_fail(t, &recompute_op, "output %zu, %s, differs from that of the first run, %s; the function must depend on its inputs and "
+                       "its argument alone", o + 1, gr_shape_text(t, out[o]), gr_shape_text(t, n->out[o]));
     }
     return out;
 }

@@ -1,4 +1,4 @@
-/* core/sort.c - heapsort: without recursion and without memory, whatever the order of the input. */
+/* core/sort.c - heapsort: it needs no recursion and no memory, and takes n log n comparisons in the worst case. */
 #include "core/base.h"
 
 static void sort_swap(char *a, char *b, size_t size)
@@ -18,7 +18,7 @@ static void sort_sift(char *base, size_t root, size_t n, size_t size, int (*comp
     }
 }
 
-void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b)) /* heapsort */
+void gr__sort(void *base, size_t n, size_t size, int (*compare)(const void *a, const void *b))
 {
     char *const p = base;
     for (size_t i = n / 2; i-- > 0;) sort_sift(p, i, n, size, compare);

@@ -1,5 +1,5 @@
-/* core/tape.c - the tape: making it, modes, facts, threads. Errors are in core/error.c, recording in core/record.c, the memory of a step in
- * core/arena.c, the life of tensors in core/life.c, backward in core/backward.c. */
+/* core/tape.c - the tape: making and freeing it, its modes, what it holds, its threads. Errors are in core/error.c, recording in core/record.c, the memory of
+ * a step in core/arena.c, the life of tensors in core/life.c, backward in core/backward.c. */
 #include "core/internal.h"
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ static bool tape_start(gr_tape *t, const gr_tape_config *c)
     t->isa = gr__isa_choose(isa && *isa ? isa : NULL);
     if (t->isa < 0) {
         t->isa = 0;
-        return gr_fail(t, NULL, "instruction set '%s': this build or this CPU has none of that name", isa);
+        return gr_fail(t, NULL, "instruction set '%s': this build or this CPU does not have it", isa);
     }
     if (c->threads < 0 || c->threads > 256) return gr_fail(t, NULL, "threads must be 0 .. 256; got %d", c->threads);
     t->pool = c->pool;
@@ -55,7 +55,7 @@ void gr_tape_free(gr_tape *t)
     gr_memory_free(&memory, t, sizeof *t);
 }
 
-/* ---- Mode and facts ---- */
+/* ---- Modes, and what the tape holds ---- */
 
 void gr_tape_set_training(gr_tape *t, bool training) { if (t) t->training = training; }
 bool gr_tape_training(const gr_tape *t) { return t && t->training; }

@@ -1,4 +1,4 @@
-/* core/tensor.c - making tensors, reading them, and those that outlive the tape. Views are in core/view.c. */
+/* core/tensor.c - make tensors, read them, and make parameters, which outlive the tape. Views are in core/view.c. */
 #include "core/internal.h"
 #include <math.h>
 
@@ -8,7 +8,7 @@ bool gr__shape_len(gr_shape shape, size_t *len)
 {
     *len = 1;
     if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return false;
-    size_t whole = 1; /* without the zeros, so that [0, huge, huge] is refused as [1, huge, huge] is */
+    size_t whole = 1; /* the product without zeros, so that [0, huge, huge] is refused, as [1, huge, huge] is */
     for (int i = 0; i < shape.rank; i++) {
         if (shape.dim[i] && !gr_size_mul(whole, shape.dim[i], &whole)) return false;
         *len *= shape.dim[i];

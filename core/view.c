@@ -49,7 +49,7 @@ gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count)
     if (!x->rank) return gr_fail(t, &op, "x is [] and has no leading axis");
     const ptrdiff_t n = (ptrdiff_t)x->dim[0], first = start < 0 ? start + n : start;
     if (first < 0 || first > n || count > (size_t)(n - first))
-        return gr_fail(t, &op, "x is %s, so it has no %zu rows from %td on", gr_shape_text(t, x), count, start);
+        return gr_fail(t, &op, "x is %s, so it does not have %zu rows from row %td on", gr_shape_text(t, x), count, start);
     gr_shape shape = gr_shape_of(x);
     shape.dim[0] = count;
     const size_t row = x->dim[0] ? x->len / x->dim[0] : 0;

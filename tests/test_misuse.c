@@ -78,7 +78,7 @@ TEST(a_list_that_is_null_is_refused)
     REFUSES(gr_ready_list(t, &op, NULL, 1), "own: the list of arguments is NULL");
     REFUSES(gr_record(t, NULL, NULL, 0, GR_OUT(NULL), GR_IN(NULL)), "record: gr_record needs an operator and an output, and no list may be NULL");
     REFUSES(gr_record(t, &op, NULL, 0, GR_OUT(NULL), NULL, 1), "own: gr_record needs an operator and an output, and no list may be NULL");
-    REFUSES(gr_undo_note(t, NULL, 4), "undo_note: the place is NULL");
+    REFUSES(gr_undo_note(t, NULL, 4), "undo_note: p is NULL");
     REFUSES(gr_axis(t, &op, NULL, 0) == 0, "own: x is NULL");
     REFUSES(gr_fail_as(t, GR_MISUSE, NULL, "so"), "so");
     REFUSES(gr_norm_map_of(t, net, GR_SHAPE(2), NULL), "norm_map: the map is NULL");

@@ -344,13 +344,11 @@ TEST(functions_and_calls_that_recompute_cannot_take_are_named)
     int runs = 0;
     assert_true(gr_recompute(t, changes, &runs, 0, &x, 1, y, 1));
     SAYS(gr_backward_from(t, y[0], y[0]->data),
-         "recompute: output 1, [2, 3], is not what it was when the function ran first, [2, 3]; it must depend "
-         "on its inputs and argument alone");
+         "recompute: output 1, [2, 3], differs from that of the first run, [2, 3]; the function must depend on its inputs and its argument alone");
     runs = 0;
     assert_true(gr_recompute(t, grows, &runs, 0, &x, 1, y, 1));
     SAYS(gr_backward_from(t, y[0], y[0]->data),
-         "recompute: output 1, [3], is not what it was when the function ran first, [1, 3]; it must depend on its "
-         "inputs and argument alone");
+         "recompute: output 1, [3], differs from that of the first run, [1, 3]; the function must depend on its inputs and its argument alone");
     gr_tape_free(t);
 }
 

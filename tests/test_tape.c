@@ -69,7 +69,7 @@ TEST(a_second_walk_is_an_error_that_says_so)
     gr_tensor *x = leaf(t, 1, 3), *y = scale(t, x, 2);
     assert_true(gr_backward(t, y));
     assert_false(gr_backward(t, y));
-    assert_message(t, "backward: this tape was already walked; its gradients are in place, and a second walk would add them twice. Sum "
+    assert_message(t, "backward: gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient twice. Sum "
                       "the losses before one gr_backward, or call gr_tape_reset and run forward again");
     assert_close(gr_grad(t, x), ((gr_real[]){ 2 }), 1, 0);
     gr_tape_free(t);
@@ -167,8 +167,8 @@ TEST(the_second_null_argument_is_named)
 TEST(a_null_tape_is_a_tape_in_error)
 {
     assert_true(gr_failed(NULL));
-    assert_string_equal(gr_message(NULL), "there is no tape: gr_tape_new returned NULL, because memory is out or header and library differ (GR_REAL_DOUBLE, "
-                                            "GR_VERSION)");
+    assert_string_equal(gr_message(NULL), "there is no tape: gr_tape_new returned NULL, because there is not enough memory, or the header does not match "
+                                          "the library (GR_REAL_DOUBLE, GR_VERSION)");
     assert_int_equal(gr_error_code(NULL), GR_NO_MEMORY);
     gr_tape_reset(NULL), gr_tape_recover(NULL), gr_tape_free(NULL), gr_tape_rewind(NULL, gr_tape_mark(NULL));
     gr_tape_set_training(NULL, true), gr_tape_set_recording(NULL, true);
@@ -194,7 +194,7 @@ TEST(a_header_of_another_library_is_refused)
 TEST(a_bad_config_is_an_error_on_the_tape)
 {
     gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .isa = "abacus" });
-    assert_message(t, "instruction set 'abacus': this build or this CPU has none of that name");
+    assert_message(t, "instruction set 'abacus': this build or this CPU does not have it");
     gr_tape_free(t);
     t = gr_tape_new(1, &(gr_tape_config){ .threads = 257 });
     assert_message(t, "threads must be 0 .. 256; got 257");

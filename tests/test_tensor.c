@@ -93,9 +93,9 @@ TEST(views_that_do_not_fit_are_refused)
     assert_refused(t, gr_reshape(t, gr_arange(t, 6), GR_SHAPE(4, GR_INFER)), "reshape: x is [6] and holds 6 values, which do not fill [4, GR_INFER]");
     assert_refused(t, gr_reshape(t, gr_arange(t, 6), GR_SHAPE(GR_INFER, GR_INFER)), "reshape: at most one size may be GR_INFER; got [GR_INFER, GR_INFER]");
     assert_refused(t, gr_reshape(t, gr_zeros(t, GR_SHAPE(0)), GR_SHAPE(0, GR_INFER)), "reshape: x is [0] and holds 0 values, which do not fill [0, GR_INFER]");
-    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, 3), "slice: x is [6], so it has no 3 rows from 4 on");
-    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, SIZE_MAX), "slice: x is [6], so it has no 18446744073709551615 rows from 4 on");
-    assert_refused(t, gr_slice(t, gr_arange(t, 6), -7, 1), "slice: x is [6], so it has no 1 rows from -7 on");
+    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, 3), "slice: x is [6], so it does not have 3 rows from row 4 on");
+    assert_refused(t, gr_slice(t, gr_arange(t, 6), 4, SIZE_MAX), "slice: x is [6], so it does not have 18446744073709551615 rows from row 4 on");
+    assert_refused(t, gr_slice(t, gr_arange(t, 6), -7, 1), "slice: x is [6], so it does not have 1 rows from row -7 on");
     assert_values(gr_slice(t, gr_arange(t, 6), -2, 2), 0, 4, 5);
     assert_refused(t, gr_slice(t, gr_scalar(t, 1), 0, 1), "slice: x is [] and has no leading axis");
     assert_refused(t, gr_flatten(t, gr_arange(t, 6), 1), "flatten: x is [6], so an axis must be in -1 .. 0; got 1");
