@@ -26,10 +26,10 @@ typedef struct {
     const char *isa;        /* NULL means the tape's default */
 } gr_gradcheck_config;
 
-/* Compare the gradient a of backward with finite differences n. The loss is the sum of w_i f_i(x) with random weights w. Gradients start at random
+/* Compare the gradient a of backward with finite differences d. The loss is the sum of w_i f_i(x) with random weights w. Gradients start at random
  * values, not at 0, so that a backward that assigns instead of adding fails. The double library compares every element, with the four-point
  * stencil and h = 1e-3 max(1, |x|):
- *     n = (L(x - 2h) - 8 L(x - h) + 8 L(x + h) - L(x + 2h)) / 12h,    |a - n| <= tol max(|a|, |n|) + 1e-2 tol max|w|
+ *     d = (L(x - 2h) - 8 L(x - h) + 8 L(x + h) - L(x + 2h)) / 12h,    |a - d| <= tol max(|a|, |d|) + 1e-2 tol max|w|
  * The float library compares the derivative along a random direction for each input, with h = 0.02 max(1, |x|) and tol max|w| as the last term.
  * Returns true when all inputs agree. For each input that does not, it prints one line to out with both numbers; it also prints an error of f.
  * out NULL means no printing; config may be NULL. When $GRADUS_CHECKED names a file, the names of f's operators are appended to it. */

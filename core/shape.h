@@ -10,7 +10,7 @@ enum { GR_MAX_RANK = 8 };
 /* A shape: GR_SHAPE(64, 28, 28), or GR_SCALAR for one value without axes. Sizes may be 0. */
 typedef struct { int rank; size_t dim[GR_MAX_RANK]; } gr_shape;
 #define GR_INFER ((size_t)-1) /* gr_reshape computes this size */
-/* A set of axes, in any order: GR_AXES(0, -1), or GR_ALL_AXES for all axes of a tensor of any rank. Negative axes count from the end. */
+/* A set of axes: GR_AXES(0, -1), or GR_ALL_AXES for all. The order matters in gr_permute only. Negative axes count from the end. */
 typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
 
 #define GR_COUNT_(a, b, c, d, e, f, g, h, n, ...) n

@@ -22,7 +22,8 @@ TEST(streams_keep_their_addresses_and_lie_in_the_order_of_their_names)
     }
     for (size_t i = 0; i < N; i++) {
         const char *here, *next;
-        assert_ptr_equal(gr__tape_stream_at(t, i, &here), gr_tape_stream(t, here));
+        const gr_stream *const s = gr__tape_stream_at(t, i, &here);
+        assert_ptr_equal(s, gr_tape_stream(t, here));
         assert_true(!gr__tape_stream_at(t, i + 1, &next) || strcmp(here, next) < 0);
     }
     assert_null(gr__tape_stream_at(t, N, NULL));

@@ -187,8 +187,8 @@ TEST(max_bytes_bounds_the_memory_of_a_tape)
     for (int i = 0; i < 20; i++) assert_non_null(gr_tanh(t, x));
     while (gr_save(t, 5000)) {}
     char message[200];
-    snprintf(message, sizeof message, "out of memory: 5000 bytes for this step, which holds %zu of max_bytes 300000; gr_tape_reset was not called "
-                                      "since 20 operators", gr_tape_bytes(t));
+    snprintf(message, sizeof message, "out of memory: 5000 bytes for this step, which holds %zu of max_bytes 300000; 20 operators ran since the "
+                                      "last gr_tape_reset", gr_tape_bytes(t));
     assert_message(t, message);
     assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
     gr_tape_recover(t);

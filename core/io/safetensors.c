@@ -37,20 +37,24 @@ static size_t header_length(gr__failure *e, const gr__file *file, const unsigned
     return SIZE_MAX;
 }
 
-/* The whole file, in one piece of memory. Nothing is allocated before the length of the header is known to be possible. */
-static bool read_all(gr__failure *e, gr_safetensors *f, gr__file *file)
+/* The whole file, in one piece of memory. Nothing is allocated before the length of the header is known to be possible. An error is in e. */
+static gr_safetensors *read_all(gr__failure *e, const gr_allocator *memory, gr__file *file)
 {
     unsigned char first[8];
     if (file->bytes < sizeof first) return gr__fail(e, GR_BAD_FILE, file->path, "%zu bytes are not a safetensors file", file->bytes);
-    if (!gr__file_read(e, file, first, sizeof first)) return false;
+    if (!gr__file_read(e, file, first, sizeof first)) return NULL;
     const size_t length = header_length(e, file, first);
-    if (length == SIZE_MAX) return false;
-    f->file_bytes = file->bytes, f->text_bytes = length, f->data_bytes = file->bytes - sizeof first - length;
-    f->file = f->memory.alloc(f->memory.context, f->file_bytes), f->text = gr_memory_new(&f->memory, f->text_bytes);
-    if (!f->file || !f->text) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path);
+    gr_safetensors *const f = length < SIZE_MAX ? gr_memory_new(memory, sizeof *f) : NULL;
+    if (f) {
+        f->memory = *memory;
+        f->file_bytes = file->bytes, f->text_bytes = length, f->data_bytes = file->bytes - sizeof first - length;
+        f->file = memory->alloc(memory->context, f->file_bytes), f->text = gr_memory_new(memory, f->text_bytes);
+    }
+    if (!f || !f->file || !f->text) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path), f;
     memcpy(f->file, first, sizeof first);
     f->data = f->file + sizeof first + length;
-    return gr__file_read(e, file, f->file + sizeof first, f->file_bytes - sizeof first);
+    gr__file_read(e, file, f->file + sizeof first, f->file_bytes - sizeof first);
+    return f;
 }
 
 /* digits: where in the file those of the checksum are; NULL when it has none, which files of other programs need not have. */
@@ -72,24 +76,24 @@ static bool checksum_holds(gr__failure *e, const gr_safetensors *f, const char *
     return !strcmp(found, wanted) || gr__fail(e, GR_BAD_FILE, path, "is damaged: its checksum is %s and should be %s", found, wanted);
 }
 
-static bool read_from(gr__failure *e, gr_safetensors *f, gr__file *file)
+/* Parse the header, find the data of every entry, and check the whole. */
+static bool is_sound(gr__failure *e, gr_safetensors *f, const char *path)
 {
     const char *digits = NULL;
-    if (!read_all(e, f, file) || !gr__safetensors_header(e, f, file->path, (const char *)f->file + 8, f->text_bytes, &digits)) return false;
+    if (!gr__safetensors_header(e, f, path, (const char *)f->file + 8, f->text_bytes, &digits)) return false;
     for (size_t i = 0; i < f->count; i++) f->entry[i].data = f->data + f->entry[i].offset;
-    return checksum_holds(e, f, file->path, digits);
+    return checksum_holds(e, f, path, digits);
 }
 
 gr_safetensors *gr__safetensors_open(gr__failure *e, const gr_allocator *memory, const char *path)
 {
     gr__file file;
     if (!gr__file_open(e, &file, path)) return NULL;
-    gr_safetensors *f = gr_memory_new(memory, sizeof *f);
-    if (f) f->memory = *memory;
-    else gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
-    if (f && !read_from(e, f, &file)) gr_safetensors_free(f), f = NULL;
+    gr_safetensors *const f = read_all(e, memory, &file);
     gr__file_close(&file);
-    return f;
+    if (!gr__has_failed(e) && is_sound(e, f, path)) return f;
+    gr_safetensors_free(f);
+    return NULL;
 }
 
 const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name)
