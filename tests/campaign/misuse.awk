@@ -11,7 +11,6 @@ FNR == NR {
 { text = text " " $0 }
 
 function mangled(type) {
-    if (type ~ /const char \*\*/) return "names_out"
     gsub(/const/, "", type)
     gsub(/\*/, " p", type)
     gsub(/^ +| +$/, "", type)

@@ -70,12 +70,6 @@ static const char *const *pick_char_p_p(const char *name)
     (void)name;
     return PICK(values);
 }
-static const char **pick_names_out(const char *name)
-{
-    static const char *out;
-    (void)name;
-    return one_in(3) ? NULL : &out;
-}
 static FILE *pick_FILE_p(const char *name) { return (void)name, one_in(3) ? NULL : nowhere; }
 
 /* ---- Memory of the caller's ---- */
@@ -83,7 +77,6 @@ static FILE *pick_FILE_p(const char *name) { return (void)name, one_in(3) ? NULL
 static gr_real *pick_gr_real_p(const char *name) { return (void)name, one_in(8) ? NULL : (gr_real *)buffer; }
 static int *pick_int_p(const char *name) { return (void)name, one_in(4) ? NULL : whole; }
 static int64_t *pick_int64_t_p(const char *name) { return (void)name, one_in(4) ? NULL : (int64_t *)buffer; }
-static uint32_t *pick_uint32_t_p(const char *name) { return (void)name, one_in(4) ? NULL : (uint32_t *)buffer; }
 static void *pick_void_p(const char *name) { return (void)name, one_in(4) ? NULL : buffer; }
 static size_t *pick_size_t_p(const char *name)
 {
