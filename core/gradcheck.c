@@ -167,7 +167,7 @@ static void report_operators(const gr_tape *t)
 }
 
 /* Print the error of either tape. */
-static bool complain(const check *c)
+static bool report_error(const check *c)
 {
     gr__print_error(c->out, c->name, gr_message(gr_failed(c->store) ? c->store : c->t));
     return false;
@@ -176,13 +176,13 @@ static bool complain(const check *c)
 static bool run(check *c)
 {
     for (size_t k = 0; k < c->n; k++)
-        if (!make_leaf(c, k)) return complain(c);
-    if (!run_backward(c)) return complain(c);
+        if (!make_leaf(c, k)) return report_error(c);
+    if (!run_backward(c)) return report_error(c);
     report_operators(c->t);
     bool all = true;
     gr_tape_set_recording(c->t, false);
     for (size_t k = 0; k < c->n; k++)
-        if (!c->spec[k].no_grad && !check_input(c, k)) all = complain(c);
+        if (!c->spec[k].no_grad && !check_input(c, k)) all = report_error(c);
     return all;
 }
 
@@ -200,7 +200,7 @@ bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, co
     c.leaves = gr_save_zeros(c.store, n * sizeof *c.leaves);
     c.in = gr_save_zeros(c.store, n * sizeof *c.in);
     gr_tape_set_training(c.t, !g.eval);
-    const bool good = gr_failed(c.t) || gr_failed(c.store) ? complain(&c) : run(&c);
+    const bool good = gr_failed(c.t) || gr_failed(c.store) ? report_error(&c) : run(&c);
     gr_tape_free(c.t), gr_tape_free(c.store);
     return good;
 }
