@@ -1,4 +1,5 @@
-/* tests/test_inspect.c - seeing inside normalizations: the map of who shares a mean, the terms of the gradient, the health of BatchNorms. */
+/* tests/test_inspect.c - looking inside normalizations: the map of values that share a mean, the terms of the gradient, the state of
+ * BatchNorms. */
 #include "tests/test.h"
 
 static gr_tape *t;
@@ -23,7 +24,7 @@ static void read_paper(FILE *f)
     fclose(f);
 }
 
-/* ---- Who shares a mean? ---- */
+/* ---- Which values share a mean? ---- */
 
 #define assert_explains(m, x, text) \
     do { \
@@ -114,7 +115,7 @@ TEST(batch_norm_shares_along_channels)
                     "    ABC ABC\n");
 }
 
-TEST(group_instance_and_rms_norm)
+TEST(group_instance_and_rms_norm_share_as_documented)
 {
     gr_norm *gn = gr_group_norm_new(t, net, "gn", 2, 4, NULL),
             *rows = gr_group_norm_new(t, net, "rows", 2, 4, &(gr_norm_config){ .axis = -1 });
@@ -153,8 +154,8 @@ TEST(group_instance_and_rms_norm)
                     "weight [10]: a value for each index of axis 4\n");
 }
 
-/* The letters are the operator's: moving one value of x changes those outputs that share its letter, and no others. */
-TEST(the_map_is_true)
+/* The map agrees with the operator: changing one value of x changes the outputs that share its letter, and no others. */
+TEST(the_map_agrees_with_the_operator)
 {
     const gr_norm_kind kinds[] = { GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE };
     const gr_shape shapes[] = { GR_SHAPE(3, 4, 5), GR_SHAPE(3, 4, 2, 3), GR_SHAPE(3, 2, 3, 4) };
@@ -183,7 +184,7 @@ TEST(the_map_is_true)
 
 /* ---- The gradient's terms ---- */
 
-TEST(the_terms_of_a_worked_example)
+TEST(the_terms_are_those_of_a_worked_example)
 {
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), &(gr_norm_config){ .eps = GR_NONE });
     const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 4 }, GR_SHAPE(3));
@@ -213,7 +214,7 @@ TEST(the_terms_add_up_to_the_gradient_of_every_norm)
             assert_true(gr_backward_from(t, y, dy->data));
             const gr_norm_terms terms = gr_norm_gradient(t, m, x, gr_grad(t, y));
             assert_ok(t);
-            const double tolerance = (sizeof(gr_real) == 4 ? 1e-6 : 1e-14) * terms.direct_norm; /* in groups of two the terms cancel */
+            const double tolerance = (sizeof(gr_real) == 4 ? 1e-6 : 1e-14) * terms.direct_norm; /* in groups of two values the terms cancel */
             for (size_t i = 0; i < x->len; i++) {
                 const gr_real sum = terms.direct->data[i] + terms.mean->data[i] + terms.variance->data[i];
                 assert_true(fabs((double)(terms.dx->data[i] - gr_grad(t, x)[i])) <= tolerance);
@@ -224,7 +225,7 @@ TEST(the_terms_add_up_to_the_gradient_of_every_norm)
         }
 }
 
-/* Xu et al. 2019: without eps, the gradient of each statistic's values sums to 0, and so does its product with xhat. */
+/* Xu et al. 2019: without eps the gradient of the values that share a statistic sums to 0, and so does its product with xhat. */
 TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
 {
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(19), &(gr_norm_config){ .eps = GR_NONE });
@@ -262,7 +263,7 @@ TEST(a_batch_norm_is_checked)
     assert_int_equal(h.values, 2);
     assert_int_equal(h.updates, 0);
     assert_true(h.mean_off == 3 && h.sd_low == 0 && h.sd_high == 1); /* (10 - 4) / 2 */
-    assert_int_equal(h.constant, 0);                                 /* without eps a variance is never below it */
+    assert_int_equal(h.constant, 0);                                 /* without eps no variance is below eps */
     assert_true(fabs(h.gap - sqrt((4 + 9 + 4 + 9) / 4.0)) < 1e-6);
     bn->eps = 1e-3;
     assert_int_equal(gr_batch_norm_check(t, bn, x, NULL).constant, 1);
@@ -282,7 +283,7 @@ TEST(a_batch_norm_is_checked)
     assert_message(t, "batch_norm_check: x is [2, 2, 3], so mask must hold 6 values, and lengths, of 3 axes only, 2");
 }
 
-TEST(all_batch_norms_are_printed)
+TEST(the_report_prints_every_batch_norm)
 {
     gr_norm *good = gr_batch_norm_new(t, net, "good", 2, NULL), *small = gr_batch_norm_new(t, net, "small", 2, NULL);
     gr_norm *fresh = gr_batch_norm_new(t, net, "fresh", 2, &(gr_norm_config){ .dims = 1 }),
@@ -314,7 +315,7 @@ TEST(all_batch_norms_are_printed)
 
 /* ---- Errors ---- */
 
-TEST(what_is_no_norm_or_does_not_fit_is_refused)
+TEST(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused)
 {
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
@@ -344,14 +345,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(layer_norm_shares_along_rows, begin, end),
         cmocka_unit_test_setup_teardown(batch_norm_shares_along_channels, begin, end),
-        cmocka_unit_test_setup_teardown(group_instance_and_rms_norm, begin, end),
-        cmocka_unit_test_setup_teardown(the_map_is_true, begin, end),
-        cmocka_unit_test_setup_teardown(the_terms_of_a_worked_example, begin, end),
+        cmocka_unit_test_setup_teardown(group_instance_and_rms_norm_share_as_documented, begin, end),
+        cmocka_unit_test_setup_teardown(the_map_agrees_with_the_operator, begin, end),
+        cmocka_unit_test_setup_teardown(the_terms_are_those_of_a_worked_example, begin, end),
         cmocka_unit_test_setup_teardown(the_terms_add_up_to_the_gradient_of_every_norm, begin, end),
         cmocka_unit_test_setup_teardown(the_gradient_is_centred_and_orthogonal_to_xhat, begin, end),
         cmocka_unit_test_setup_teardown(a_batch_norm_is_checked, begin, end),
-        cmocka_unit_test_setup_teardown(all_batch_norms_are_printed, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_no_norm_or_does_not_fit_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(the_report_prints_every_batch_norm, begin, end),
+        cmocka_unit_test_setup_teardown(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
