@@ -48,9 +48,9 @@ gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes
     return composed_affine(t, y, gamma, beta, composed_ones(x, affine, false));
 }
 
-gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
+gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
-    return gr_norm_axes_composed(t, x, composed_last(axes), composed_last(axes), gamma, beta, eps);
+    return gr_norm_axes_composed(t, x, composed_last(dims), composed_last(dims), gamma, beta, eps);
 }
 
 gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
@@ -67,11 +67,11 @@ gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tens
     return gr_norm_axes_composed(t, x, composed_without(x, 1, axis), GR_AXES(axis), gamma, beta, eps);
 }
 
-gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
+gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps)
 {
     if (gr_failed(t) || !x) return NULL;
-    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(axes), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
-    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(axes), false));
+    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(dims), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
+    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(dims), false));
 }
 
 /* ---- Batch norm ---- */

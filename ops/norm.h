@@ -27,18 +27,19 @@ GR_BEGIN
  *     y = gamma * (x - mean) / sqrt(var + eps) + beta
  * var is the biased variance (divide by N). eps sits inside the root, as in PyTorch.      Ba, Kiros, Hinton 2016, eq. 15-16
  *
- *   x      [.., n1, .., nk]   k = axes, at least 1; N = n1 * .. * nk
+ *   x      [.., n1, .., nk]   k = dims: how many trailing dimensions are normalized, 1 or more; N = n1 * .. * nk. PyTorch's normalized_shape
+ *                             is (n1, .., nk)
  *   gamma  N values           scale, or NULL for 1
  *   beta   N values           shift, or NULL for 0
  *   eps    default GR_NORM_EPS
  *   return the shape of x
  *
  * Gradients reach x, gamma and beta. Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. */
-GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps);
+GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps);
 
 /* y = gamma * x / sqrt(mean(x^2) + eps), over the last axes.                                         Zhang, Sennrich 2019
- *   x  [.., n1, .., nk], k = axes   gamma  n1 * .. * nk values   eps  default GR_RMS_NORM_EPS */
-GR_API gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps);
+ *   x  [.., n1, .., nk], k = dims   gamma  n1 * .. * nk values   eps  default GR_RMS_NORM_EPS */
+GR_API gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps);
 
 typedef struct {
     gr_tensor *running_mean, *running_var; /* [C], both or neither: training moves them, evaluation normalizes by them */

@@ -22,7 +22,7 @@ typedef void gr__norm_rows_backward(gr_real *dx, gr_real *dgamma, gr_real *dbeta
                                     const gr_real *x, const gr_real *gamma, size_t rows, size_t N);
 
 /* s for x over its last axes; false, with an error, when there are no such axes. */
-bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int axes, double eps, gr__norm_rows *s);
+bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, double eps, gr__norm_rows *s);
 /* Allocate, compute, record. work: the forward's nanoseconds for one value. */
 gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__norm_rows_forward *f, double work, gr_tensor *x,
                              gr_tensor *gamma, gr_tensor *beta);
