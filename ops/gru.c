@@ -48,10 +48,7 @@ KERNEL(void, gru_forward, const gr__cell *s)
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *h = s->h + r * H, *a = s->gates + r * 3 * H, *un = s->more + r * H;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            memcpy(h, s->h_prev + r * H, H * sizeof *h);
-            continue;
-        }
+        if (cell_has_ended(s, r)) continue;
         gru_sums(s, r, a, un);
         gru_step(H, h, a, un, s->h_prev + r * H);
     }
@@ -78,10 +75,7 @@ KERNEL(void, gru_backward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *a = s->gates + r * 3 * H, *u = s->wh + r * 3 * H, *un = s->more + r * H, *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            cell_no_gradient(s, r);
-            continue;
-        }
+        if (cell_has_ended_backward(s, r)) continue;
         cell_square(s->dh_squares, H, dh, dy);
         gru_step_backward(H, dh, a, un, dy, s->h_prev + r * H);
         cell_add(3 * H, s->dbias, a);

@@ -30,39 +30,15 @@
  * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state and passes its gradient on. */
 #include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
+#include "ops/lstm_cell.h"
 #include "ops/sequence.h"
-
-/* Turn a [4H] into i, f, g, o. */
-INLINE void lstm_gates(size_t H, gr_real *restrict a)
-{
-    for (size_t j = 0; j < 2 * H; j++) a[j] = r_sigmoid(a[j]);
-    for (size_t j = 2 * H; j < 3 * H; j++) a[j] = r_tanh(a[j]);
-    for (size_t j = 3 * H; j < 4 * H; j++) a[j] = r_sigmoid(a[j]);
-}
-
-INLINE void lstm_cell(size_t H, gr_real *restrict c, const gr_real *restrict c_prev, const gr_real *restrict gates)
-{
-    const gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
-    for (size_t j = 0; j < H; j++) c[j] = r_flush(f[j] * c_prev[j] + i[j] * g[j]);
-}
-
-/* h = o tanh(n). tanh_c holds n = LN_c(c) before, and tanh(n) after. */
-INLINE void lstm_output(size_t H, gr_real *restrict h, gr_real *restrict tanh_c, const gr_real *restrict o)
-{
-    for (size_t j = 0; j < H; j++) tanh_c[j] = r_tanh(tanh_c[j]);
-    for (size_t j = 0; j < H; j++) h[j] = r_flush(o[j] * tanh_c[j]);
-}
 
 KERNEL(void, lstm_forward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *c = s->c + r * H, *h = s->h + r * H, *tanh_c = s->more + r * H;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            memcpy(c, s->c_prev + r * H, H * sizeof *c);
-            memcpy(h, s->h_prev + r * H, H * sizeof *h);
-            continue;
-        }
+        if (cell_has_ended(s, r)) continue;
         gr_real *a = cell_sums(s, r);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
@@ -72,41 +48,13 @@ KERNEL(void, lstm_forward, const gr__cell *s)
     }
 }
 
-/* Turn o into the gradient of a_o, and dh into dn, the gradient of LN_c(c). dy is what reaches h from outside. */
-INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict o, const gr_real *restrict tanh_c,
-                                 const gr_real *restrict dy)
-{
-    for (size_t j = 0; j < H; j++) {
-        const gr_real d = r_flush(dh[j] + dy[j]), O = o[j];
-        o[j] = r_flush(d * tanh_c[j] * O * (1 - O));
-        dh[j] = d * O * (1 - tanh_c[j] * tanh_c[j]);
-    }
-}
-
-/* Turn i, f, g into the gradients of a_i, a_f, a_g, and dc into that of c_prev. dn is what reaches c from h. */
-INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
-                               const gr_real *restrict dn)
-{
-    gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
-    for (size_t j = 0; j < H; j++) {
-        const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = f[j], G = g[j];
-        i[j] = r_flush(d * G * I * (1 - I));
-        f[j] = r_flush(d * c_prev[j] * F * (1 - F));
-        g[j] = r_flush(d * I * (1 - G * G));
-        dc[j] = d * F;
-    }
-}
-
 KERNEL(void, lstm_backward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *da = s->gates + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
         const gr_real *dy = s->dy + r * s->dy_row, *dn = s->ln_c.x ? s->ln_c.x + r * H : dh;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            cell_no_gradient(s, r);
-            continue;
-        }
+        if (cell_has_ended_backward(s, r)) continue;
         cell_square(s->dh_squares, H, dh, dy);
         lstm_output_backward(H, dh, da + 3 * H, s->more + r * H, dy);
         if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);
