@@ -31,8 +31,8 @@ INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n
     int far = 0;
     for (size_t j = 0; j < n->N; j++) far |= far_from_1(rstd[j]);
     for (size_t j = 0; far && j < n->N; j++) {
-        const gr__far_column c = { n->x + j, s->B, n->row, s->live, s->time, s->lengths };
-        if (far_from_1(rstd[j])) gr__far_column_moments(&c, s->eps, mean + j, rstd + j, var + j);
+        const gr__far_column_of c = { n->x + j, s->B, n->row, s->live, s->time, s->lengths };
+        if (far_from_1(rstd[j])) gr__far_column(&c, s->eps, mean + j, rstd + j, var + j);
     }
 }
 
