@@ -58,15 +58,6 @@ static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, 
 
 /* ---- Checks ---- */
 
-static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
-
-static bool batch_norm_config_alive(gr_tape *t, const gr_batch_norm_config *o)
-{
-    const gr_op *const op = &batch_norm_op;
-    return gr_alive(t, op, "running_mean", o->running_mean) && gr_alive(t, op, "running_var", o->running_var) &&
-           gr_ints_alive(t, op, "lengths", o->lengths) && gr_alive(t, op, "mask", o->mask);
-}
-
 static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_ints *lengths, batch_norm_real *r, int axis)
 {
     if (!lengths) return true;
@@ -82,9 +73,7 @@ static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tenso
     gr_shape want = { .rank = x->rank - 1 };
     for (int i = 0, k = 0; i < x->rank; i++)
         if (i != axis) want.dim[k++] = x->dim[i];
-    bool same = mask->rank == want.rank;
-    for (int i = 0; same && i < want.rank; i++) same = mask->dim[i] == want.dim[i];
-    if (!same)
+    if (mask->rank != want.rank || memcmp(mask->dim, want.dim, (size_t)want.rank * sizeof *want.dim))
         return gr_fail(t, &batch_norm_op, "x is %s and its channels are axis %d, so mask must be %s; got %s", gr_shape_text(t, x), axis,
                        gr_shape_name(t, want), gr_shape_text(t, mask));
     r->mask = mask->data;
@@ -101,18 +90,16 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     for (int i = 0; i < x->rank; i++)
         if (i != *axis) *(i < *axis ? &s->R : &s->I) *= x->dim[i];
     const size_t C = s->K;
-    if (!gr__norm_check_affine(t, &batch_norm_op, x, gamma, beta, C)) return false;
+    if (!gr__norm_check_pair(t, &batch_norm_op, x, "gamma and beta", gamma, beta, C)) return false;
     if (!o->running_mean != !o->running_var)
         return gr_fail(t, &batch_norm_op, "running_mean and running_var go together; got %s and %s", gr_shape_text(t, o->running_mean),
                        gr_shape_text(t, o->running_var));
-    if (!batch_norm_holds(o->running_mean, C) || !batch_norm_holds(o->running_var, C))
-        return gr_fail(t, &batch_norm_op, "x is %s, so running_mean and running_var must hold %zu values; got %s and %s",
-                       gr_shape_text(t, x), C, gr_shape_text(t, o->running_mean), gr_shape_text(t, o->running_var));
+    if (!gr__norm_check_pair(t, &batch_norm_op, x, "running_mean and running_var", o->running_mean, o->running_var, C)) return false;
     if (o->momentum != GR_NONE && !(o->momentum >= 0 && o->momentum <= 1))
         return gr_fail(t, &batch_norm_op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
     if (o->momentum == GR_NONE && o->running_mean && !o->batches)
         return gr_fail(t, &batch_norm_op, "momentum is GR_NONE, the average over all batches, so batches must count them; got NULL");
-    if (o->eps != GR_NONE && !(o->eps >= 0)) return gr_fail(t, &batch_norm_op, "eps must not be negative; got %g", o->eps);
+    if (!gr__norm_check_eps(t, &batch_norm_op, o->eps)) return false;
     s->eps = (gr_real)gr__setting(o->eps, GR_NORM_EPS);
     return true;
 }
@@ -149,7 +136,10 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     const gr_batch_norm_config o = config ? *config : (gr_batch_norm_config){ 0 };
     batch_norm_real real = { 0 };
     gr__norm_groups s;
-    if (!gr__norm_ready(t, &batch_norm_op, x, gamma, beta) || !batch_norm_config_alive(t, &o)) return NULL;
+    const gr_op *const op = &batch_norm_op;
+    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr_alive(t, op, "running_mean", o.running_mean) ||
+        !gr_alive(t, op, "running_var", o.running_var) || !gr_ints_alive(t, op, "lengths", o.lengths) || !gr_alive(t, op, "mask", o.mask))
+        return NULL;
     if (!batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
     if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
     if (!batch_norm_real_runs(t, &s, &real)) return NULL;

@@ -106,7 +106,7 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, g
     const gr_op *const op = &layer_norm_op;
     gr__norm_rows s = { 0 };
     if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__norm_rows_of(t, op, x, dims, eps, &s)) return NULL;
-    if (!gr__norm_check_affine(t, op, x, gamma, beta, s.N) || !gr__norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, s.N) || !gr__norm_check_eps(t, op, eps)) return NULL;
     return gr__norm_rows_run(t, op, &s, layer_norm_forward[gr_isa(t)], 0.3, x, gamma, beta);
 }
 #endif

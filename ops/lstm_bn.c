@@ -28,6 +28,7 @@ typedef struct {
     bool of_batch;
     gr_real *w_ih, *w_hh, *vectors; /* rearranged: [4H, I], [4H, H]; gains of W x and W h, bias [3, 4H] */
     gr_real *stat[SEQ_NORMS];       /* [T][mean, rstd, var] of 4H or H columns */
+    size_t *row;                    /* [4H]: the row of PyTorch's weights that is stored as row n (lstm_bn_row) */
 } lstm_bn_saved;
 
 static size_t lstm_bn_chunks(size_t H) { return gr_chunks(H, LSTM_BN_UNITS); }
@@ -40,12 +41,8 @@ static size_t lstm_bn_row(size_t H, size_t n)
     return i / u * H + chunk * LSTM_BN_UNITS + i % u;
 }
 
-/* The same for a run of columns, W = 4H or H in all: returns how many columns from n on lie together, *row says where. */
-static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
-{
-    *row = W == H ? n : lstm_bn_row(H, n);
-    return W == H ? H : lstm_bn_units(H, n / (4 * LSTM_BN_UNITS));
-}
+/* The same for column n of a norm. */
+static size_t lstm_bn_column(const lstm_bn_saved *b, int norm, size_t n) { return norm == SEQ_NORM_C ? n : b->row[n]; }
 
 static size_t lstm_bn_live(const gr__sequence *s, size_t time)
 {
@@ -136,12 +133,11 @@ static double lstm_bn_nanoseconds(const gr__sequence *s) /* of a step forward, a
     return (double)s->B * (double)s->H * (0.08 * (double)s->H + 8);
 }
 
-/* to[row of n] += from[n], in rows of `width`. */
-static void lstm_bn_give(gr_tape *t, const gr_tensor *to, const gr_real *from, size_t H, size_t width)
+/* Add the rows of `from`, which are `width` wide, to the rows of PyTorch's tensor that they stand for. */
+static void lstm_bn_give(gr_tape *t, const lstm_bn_saved *b, const gr_tensor *to, const gr_real *from, size_t width)
 {
     gr_real *d = gr_grad(t, to);
-    for (size_t n = 0; d && n < 4 * H; n++)
-        for (size_t i = 0, row = lstm_bn_row(H, n); i < width; i++) d[row * width + i] += from[n * width + i];
+    for (size_t n = 0; d && n < b->s.G; n++) gr__sequence_add(d + b->row[n] * width, from + n * width, width);
 }
 
 /* ---- Backward ---- */
@@ -162,14 +158,15 @@ static lstm_bn_plan lstm_bn_plan_of(const gr__sequence *s)
 static size_t lstm_bn_scratch(const gr_node *n) { return lstm_bn_plan_of(&((const lstm_bn_saved *)n->saved)->s).total * sizeof(gr_real); }
 
 /* dW = dA^T x over all steps from one on:   dA [rows, 4H]   x [rows, N] */
-static void lstm_bn_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, const gr_real *dA, const gr_real *x, size_t N,
+static void lstm_bn_weight_gradient(gr_tape *t, const lstm_bn_saved *b, size_t from, const gr_real *dA, const gr_real *x, size_t N,
                                     const gr_tensor *w, gr_real *dw)
 {
-    const size_t G = 4 * s->H, first = from * s->B;
+    const gr__sequence *s = &b->s;
+    const size_t G = s->G, first = from * s->B;
     if (!gr_grad(t, w)) return;
     gr__gemm(t, G, N, (s->T - from) * s->B, (gr_mat){ dA + first * G, 1, G }, (gr_mat){ x + first * N, N, 1 }, dw, N,
              (gr_start){ NULL, 0 });
-    lstm_bn_give(t, w, dw, s->H, N);
+    lstm_bn_give(t, b, w, dw, N);
 }
 
 static void lstm_bn_node(gr_tape *t, const gr_node *n)
@@ -202,10 +199,10 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
     gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
     gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
-    lstm_bn_weight_gradient(t, s, 0, s->normed[SEQ_NORM_X], s->x, I, n->in[SEQ_W_IH], dw);
-    lstm_bn_weight_gradient(t, s, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, n->in[SEQ_W_HH], dw);
-    for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++) lstm_bn_give(t, n->in[i], sums + 2 * G, H, 1);
-    lstm_bn_give(t, n->in[SEQ_LN_IH], sums, H, 1), lstm_bn_give(t, n->in[SEQ_LN_HH], sums + G, H, 1);
+    lstm_bn_weight_gradient(t, b, 0, s->normed[SEQ_NORM_X], s->x, I, n->in[SEQ_W_IH], dw);
+    lstm_bn_weight_gradient(t, b, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, n->in[SEQ_W_HH], dw);
+    for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++) lstm_bn_give(t, b, n->in[i], sums + 2 * G, 1);
+    lstm_bn_give(t, b, n->in[SEQ_LN_IH], sums, 1), lstm_bn_give(t, b, n->in[SEQ_LN_HH], sums + G, 1);
     gr__sequence_add(gr_grad(t, n->in[SEQ_LN_C]), sums + 3 * G, H);
     gr__sequence_add(gr_grad(t, n->in[SEQ_LN_C_SHIFT]), sums + 3 * G + H, H);
 }
@@ -223,12 +220,10 @@ static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
     for (size_t k = 0; k < s->T; k++) {
         const size_t time = gr__sequence_time(s, k), row = (time < steps ? time : steps - 1) * W;
         gr_real *stat = b->stat[norm] + k * 3 * W;
-        for (size_t n = 0, from, run; n < W; n += run) {
-            run = lstm_bn_together(s->H, W, n, &from), from += row;
-            for (size_t i = 0; i < run; i++) {
-                const gr_real root = var->data[from + i] + s->eps;
-                stat[n + i] = mean->data[from + i], stat[W + n + i] = root == 0 ? 0 : 1 / r_sqrt(root);
-            }
+        for (size_t n = 0; n < W; n++) {
+            const size_t from = row + lstm_bn_column(b, norm, n);
+            const gr_real root = var->data[from] + s->eps;
+            stat[n] = mean->data[from], stat[W + n] = root == 0 ? 0 : 1 / r_sqrt(root);
         }
     }
 }
@@ -244,12 +239,10 @@ static bool lstm_bn_remember(gr_tape *t, const lstm_bn_saved *b, int norm)
         const size_t live = lstm_bn_live(s, time);
         const gr_real *stat = b->stat[norm] + gr__sequence_time(s, time) * 3 * W, keep = (gr_real)(1 - s->momentum);
         const gr_real m = (gr_real)s->momentum, v = live > 1 ? m * ((gr_real)live / (gr_real)(live - 1)) : 0;
-        for (size_t n = 0, to, run; live > 1 && n < W; n += run) {
-            run = lstm_bn_together(s->H, W, n, &to), to += time * W;
-            for (size_t i = 0; i < run; i++) {
-                mean->data[to + i] = r_flush(keep * mean->data[to + i] + m * stat[n + i]);
-                var->data[to + i] = r_flush(keep * var->data[to + i] + v * stat[2 * W + n + i]);
-            }
+        for (size_t n = 0; live > 1 && n < W; n++) {
+            const size_t to = time * W + lstm_bn_column(b, norm, n);
+            mean->data[to] = r_flush(keep * mean->data[to] + m * stat[n]);
+            var->data[to] = r_flush(keep * var->data[to] + v * stat[2 * W + n]);
         }
     }
     return true;
@@ -267,6 +260,7 @@ static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
         b->stat[n] = gr_save_reals(t, s->B ? 3 * T * (n == SEQ_NORM_C ? H : G) : 0);
     }
     b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H), b->vectors = gr_save_zeros(t, 3 * G * sizeof(gr_real));
+    b->row = gr_save(t, G * sizeof *b->row);
     return !gr_failed(t);
 }
 
@@ -274,9 +268,9 @@ static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
 static void lstm_bn_prepare(const lstm_bn_saved *b)
 {
     const gr__sequence *s = &b->s;
-    const size_t H = s->H, G = 4 * H, I = s->I, bytes = s->B * H * sizeof(gr_real);
+    const size_t H = s->H, G = 4 * H, I = s->I;
     for (size_t n = 0; n < G; n++) {
-        const size_t row = lstm_bn_row(H, n);
+        const size_t row = b->row[n] = lstm_bn_row(H, n);
         memcpy(b->w_ih + n * I, s->in[SEQ_W_IH]->data + row * I, I * sizeof(gr_real));
         memcpy(b->w_hh + n * H, s->in[SEQ_W_HH]->data + row * H, H * sizeof(gr_real));
         b->vectors[n] = s->in[SEQ_LN_IH]->data[row], b->vectors[G + n] = s->in[SEQ_LN_HH]->data[row];
@@ -284,10 +278,7 @@ static void lstm_bn_prepare(const lstm_bn_saved *b)
             if (s->in[i]) b->vectors[2 * G + n] += s->in[i]->data[row];
     }
     for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, gr__sequence_time(s, k), 0, s->B, s->x + k * s->B * I);
-    if (s->in[SEQ_H0]) memcpy(s->h, s->in[SEQ_H0]->data, bytes);
-    else memset(s->h, 0, bytes);
-    if (s->in[SEQ_C0]) memcpy(s->c, s->in[SEQ_C0]->data, bytes);
-    else memset(s->c, 0, bytes);
+    gr__sequence_start(s->h, s->in[SEQ_H0], 0, s->B * H), gr__sequence_start(s->c, s->in[SEQ_C0], 0, s->B * H);
 }
 
 static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)

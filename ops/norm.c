@@ -33,7 +33,7 @@ gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gam
     if (x->rank < 2) return gr_fail(t, op, "x is %s, and must be [N, C] or [N, C, ..]", gr_shape_text(t, x));
     const size_t N = x->dim[0], C = x->dim[1];
     if (!groups || C % groups) return gr_fail(t, op, "x is %s, so its %zu channels cannot make %zu groups", gr_shape_text(t, x), C, groups);
-    if (!gr__norm_check_affine(t, op, x, gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
     size_t L = 1;
     for (int i = 2; i < x->rank; i++) L *= x->dim[i];
     if (L == 1) { /* rows, whose gains differ from value to value */
@@ -56,7 +56,7 @@ gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma
     if (at < 0) return NULL;
     if (at != 1 && at != x->rank - 1) return gr_fail(t, op, "x is %s, so axis must be 1 or -1; got %d", gr_shape_text(t, x), axis);
     const size_t N = x->dim[0], C = x->dim[at];
-    if (!gr__norm_check_affine(t, op, x, gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
     size_t L = 1;
     for (int i = 1; i < x->rank; i++) L *= i == at ? 1 : x->dim[i];
     if (L == 1 && x->len)
@@ -111,7 +111,7 @@ gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, 
     gr_shape shape = gr_shape_of(x);
     size_t n = 1;
     for (int i = 0; i < x->rank; i++) n *= shape.dim[i] = has[i] ? x->dim[i] : 1;
-    if (!gr__norm_check_affine(t, op, x, gamma, beta, n) || !gr__norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, n) || !gr__norm_check_eps(t, op, eps)) return NULL;
 
     gr__norm_groups s;
     gr_tensor *y;

@@ -19,7 +19,7 @@
 
 /* Check the arguments that every norm takes; false with an error. */
 bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta);
-bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n);
+bool gr__norm_check_pair(gr_tape *t, const gr_op *op, const gr_tensor *x, const char *names, const gr_tensor *a, const gr_tensor *b, size_t n);
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
 
 /* n neighbours (in columns: n rows), the first of which is `at` elements after the group's first element. */

@@ -61,7 +61,6 @@ typedef struct {
 
 /* The same under the LSTM's name. */
 typedef gr_recurrent_weights gr_lstm_weights;
-typedef gr_sequence_config gr_sequence_config;
 typedef gr_recurrent_out gr_lstm_out;
 
 /* One layer of an LSTM in one direction over whole sequences, all steps in one node. LN is the identity where there is no norm:

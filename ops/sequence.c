@@ -17,7 +17,6 @@
 #include "core/gemm.h"
 #include "ops/parts.h"
 #include "ops/sequence.h"
-#include <string.h>
 
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
@@ -98,10 +97,8 @@ static void sequence_products(const sequence_forward_job *f, const gr__cell *ste
 /* Entry 0 of a state is h0 or c0, or zeros; its last entry becomes h_n or c_n. */
 static void sequence_state_in(const gr__sequence *s, size_t shard, gr_real *state, const gr_tensor *initial)
 {
-    const size_t n = sequence_rows(s, shard) * s->H;
-    gr_real *first = state + sequence_at(s, shard, 0, s->kept + 1) * s->H;
-    if (initial) memcpy(first, initial->data + sequence_begin(s, shard) * s->H, n * sizeof *first);
-    else memset(first, 0, n * sizeof *first);
+    const size_t H = s->H;
+    gr__sequence_start(state + sequence_at(s, shard, 0, s->kept + 1) * H, initial, sequence_begin(s, shard) * H, sequence_rows(s, shard) * H);
 }
 static void sequence_state_out(const gr__sequence *s, size_t shard, const gr_real *state, gr_tensor *final)
 {
@@ -266,10 +263,6 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     const gr__sequence *s = n->saved;
     const size_t G = s->G;
     sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t) };
-    if (!s->B) {
-        gr__sequence_norms(s, 0);
-        return;
-    }
     if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[SEQ_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
     gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[SEQ_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
     gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);

@@ -4,6 +4,7 @@
 #define GR_SEQUENCE_H
 #include "ops/cell.h"
 #include "ops/ops.h"
+#include <string.h>
 
 enum { /* the inputs of the node, in order; those from SEQ_B_IH on may be NULL */
     SEQ_X, SEQ_W_IH, SEQ_W_HH, SEQ_B_IH, SEQ_B_HH, SEQ_LN_IH, SEQ_LN_IH_SHIFT, SEQ_LN_HH, SEQ_LN_HH_SHIFT,
@@ -46,6 +47,11 @@ static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s-
 static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to NULL: nowhere */
 {
     for (size_t i = 0; to && i < n; i++) to[i] += from[i];
+}
+static inline void gr__sequence_start(gr_real *state, const gr_tensor *initial, size_t from, size_t n) /* n values of h0 or c0, or zeros */
+{
+    if (initial) memcpy(state, initial->data + from, n * sizeof *state);
+    else memset(state, 0, n * sizeof *state);
 }
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 

@@ -10,9 +10,7 @@ static const char *const sequence_input_name[] = {
 
 static bool sequence_shape_is(const gr_tensor *x, gr_shape shape)
 {
-    bool same = x && x->rank == shape.rank;
-    for (int i = 0; same && i < shape.rank; i++) same = x->dim[i] == shape.dim[i];
-    return same;
+    return x && x->rank == shape.rank && !memcmp(x->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
 }
 
 static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
@@ -109,7 +107,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
         !index_lengths_fit(t, op, o->lengths, "x", x, s->B, s->T))
         return false;
-    if (!(o->eps >= 0) && o->eps != GR_NONE) return gr_fail(t, op, "eps must not be negative; got %g", o->eps);
+    if (!(o->eps >= 0) && o->eps != GR_NONE) return gr_fail(t, op, "eps must be 0 or more, or GR_NONE; got %g", o->eps);
     if (!(o->momentum >= 0 && o->momentum <= 1) && o->momentum != GR_NONE)
         return gr_fail(t, op, "momentum must be in [0, 1]; got %g", o->momentum);
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
