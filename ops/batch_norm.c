@@ -9,8 +9,8 @@
  * Backward, with g = gamma * dy:
  *     dx     = rstd * (g - mean(g) - xhat * mean(g * xhat))                     in evaluation dx = rstd * g
  *     dgamma = sum of dy * xhat,   dbeta = sum of dy
- * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this but the
- * running statistics. These move last, when nothing can fail any more but the note for gr_tape_recover. */
+ * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this except
+ * the running statistics. These move last, when nothing but the note for gr_tape_recover can still fail. */
 #include "core/kernel.h"
 #include "core/library.h"
 #include "ops/index.h"
@@ -32,7 +32,8 @@ static bool batch_norm_is_real(const batch_norm_real *r, size_t position)
     return !r->mask || r->mask[position] != 0;
 }
 
-/* The real positions as runs, written to run unless that is NULL. A run of planes stays in its sample. Returns their number. */
+/* Write the real positions to run, as runs of neighbours, and return how many runs there are; run NULL: only count them. In planes a run ends
+ * with its sample. */
 static size_t batch_norm_runs(const gr__norm_groups *s, const batch_norm_real *r, gr__norm_run *run)
 {
     size_t runs = 0;
@@ -80,7 +81,7 @@ static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tenso
     return true;
 }
 
-/* x, its axis, the affine and the running tensors; fills in s's sizes. */
+/* Check x, axis, gamma, beta and the running statistics; make *axis count from 0, and fill in the sizes of s. */
 static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr_tensor *gamma, const gr_tensor *beta,
                              const gr_batch_norm_config *o, gr__norm_groups *s)
 {
@@ -146,9 +147,9 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     s.fixed = o.running_mean && !gr_tape_training(t);
     if (x->len && s.count < 2 && !s.fixed)
         return gr_fail(t, &batch_norm_op,
-                       "x is %s and %zu value%s of each channel %s real, which %s no variance: leave out the last, smaller "
-                       "batch, or normalize by gr_layer_norm",
-                       gr_shape_text(t, x), s.count, s.count == 1 ? "" : "s", s.count == 1 ? "is" : "are", s.count == 1 ? "has" : "have");
+                       "x is %s, and the variance of a channel needs 2 real values or more; got %zu: leave out the last, smaller batch, or "
+                       "normalize by gr_layer_norm",
+                       gr_shape_text(t, x), s.count);
 
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr_tensor *y = real.lengths || real.mask ? gr_zeros(t, gr_shape_of(x)) : gr_empty_like(t, x);

@@ -1,4 +1,4 @@
-/* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names: ops/norm_rows.h */
+/* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names are explained in ops/norm_rows.h. */
 #include "ops/norm_rows.h"
 #include "core/library.h"
 #include "core/maths.h"
@@ -86,7 +86,7 @@ size_t gr__norm_rows_scratch(const gr_node *n)
 
 /* ---- Sizes ---- */
 
-/* Few parts, since each holds 2N sums; and no chunk smaller than it is worth. */
+/* At most 32 chunks, because each has a part of 2N sums; and at least 4096 values in a chunk, because a smaller one is not worth its start. */
 static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
 {
     enum { PARTS = 32, VALUES = 4096 };
@@ -98,7 +98,7 @@ bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims,
 {
     if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
     if (dims < 1 || dims > x->rank)
-        return gr_fail(t, op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, dims);
+        return gr_fail(t, op, "x is %s, so dims must be in 1 .. %d; got %d", gr_shape_text(t, x), x->rank, dims);
     s->rows = s->N = 1, s->eps = (gr_real)gr__setting(eps, s->rms ? GR_RMS_NORM_EPS : GR_NORM_EPS);
     for (int i = 0; i < x->rank; i++) *(i < x->rank - dims ? &s->rows : &s->N) *= x->dim[i];
     if (!s->N) s->rows = 0;

@@ -291,10 +291,10 @@ TEST(sizes_statistics_lengths_and_masks_that_do_not_fit_are_named)
             OPTIONS(.lengths = gr_ints_new(t, (int[]){ -1, 3 }, GR_SHAPE(2))));
     REFUSES("x is [2, 3, 4] and its channels are axis 1, so mask must be [2, 4]; got [2, 3]", x3, 1, NULL, NULL, OPTIONS(.mask = x));
     REFUSES("x is [2, 3, 4] and its channels are axis 2, so mask must be [2, 3]; got [3]", x3, -1, NULL, NULL, OPTIONS(.mask = three));
-    REFUSES("x is [1, 3] and 1 value of each channel is real, which has no variance: leave out the last, smaller batch, or normalize by "
+    REFUSES("x is [1, 3], and the variance of a channel needs 2 real values or more; got 1: leave out the last, smaller batch, or normalize by "
             "gr_layer_norm",
             gr_ones(t, GR_SHAPE(1, 3)), 1, NULL, NULL, NULL);
-    REFUSES("x is [2, 3] and 0 values of each channel are real, which have no variance: leave out the last, smaller batch, or normalize by "
+    REFUSES("x is [2, 3], and the variance of a channel needs 2 real values or more; got 0: leave out the last, smaller batch, or normalize by "
             "gr_layer_norm",
             x, 1, NULL, NULL, OPTIONS(.mask = gr_zeros(t, GR_SHAPE(2))));
     gr_module_free(net), gr_tape_free(t);
