@@ -3,12 +3,13 @@
 #include "ops/norm_far.h"
 #include "core/maths.h"
 
-/* Values that share a mean: x[at + i step], i < n, of each run. In a column of a batch only those of sequences that are longer than time. */
+/* Values that share a mean: for each run x[at + i step], i < n. If lengths is given, the values are rows of a batch, and only those count whose
+ * sequence is longer than time. */
 typedef struct {
     const gr_real *x;
     const gr__norm_run *run;
-    size_t runs, step, count; /* count: how many values there are */
-    const int *lengths;       /* of the sequence of each row; NULL: all rows count */
+    size_t runs, step, count; /* count: how many values count */
+    const int *lengths;       /* [rows], or NULL */
     size_t time;
 } far_values;
 
@@ -137,7 +138,7 @@ static far_group far_group_of(const gr__norm_groups *s, const gr_real *x, size_t
     return (far_group){ place, v, far_moments_of(&v, s->eps, true) };
 }
 
-/* The gamma of a value: its group's, its run's (planes) or its row's (columns). */
+/* Which gamma a value has: that of its group, of its run (in planes) or of its row (in columns). */
 static size_t far_group_affine(const gr__norm_groups *s, size_t g, size_t run, size_t row)
 {
     return g % s->of_groups * s->per_group + (s->per_group == 1 ? 0 : s->I == 1 ? row : run);

@@ -6,7 +6,7 @@
 
 enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 
-/* ---- Planes: a group is made of runs of neighbours. The sums of 64 runs make one sum, and these are added ---- */
+/* ---- Planes: a group consists of runs of neighbours. The sums of 64 runs are added to a block's sum, and the blocks' sums to the total ---- */
 
 /* Where group g begins. */
 INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
@@ -14,7 +14,7 @@ INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K *
 /* Whether ops/norm_far.c computes group g. */
 INLINE bool norm_far(const gr__norm_groups *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
 
-/* m, e, rstd and the variance of a group from the sums d of x - m and dd of (x - m)^2; per is 1 / the number of values. */
+/* Finish the statistics of a group (m, e, rstd, variance) from d = sum(x - m) and dd = sum((x - m)^2); per is 1 / the number of values. */
 INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
     const gr_real e = d * per, var = r_max(0, dd * per - e * e), v = var + eps;
@@ -58,7 +58,7 @@ KERNEL(void, norm_planes_forward, const gr__norm_groups *s, gr_real *restrict y,
     }
 }
 
-/* sums [2, groups * per_group] */
+/* s1 and s2 of a group: sums [2, groups * per_group] */
 INLINE void norm_planes_sums(const gr__norm_groups *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x, size_t g)
 {
     const size_t half = s->groups * s->per_group;
@@ -104,13 +104,13 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
     else if (dx) norm_planes_dx(s, dx, sums, dy, x, g);
 }
 
-/* ---- Columns: n of them, at most NORM_COLUMNS, from group g on; the rows K apart. 64 rows make one sum, and these are added ----
- * gamma and beta are the column's or, with per_group > 1, the row's: the others are 1 and 0. */
+/* ---- Columns: at most NORM_COLUMNS groups at a time, n from group g on; their rows are K apart, and are summed as the runs above ----
+ * A gamma belongs to a column or, with per_group > 1, to a row; norm_of_columns and norm_of_row give 1 for the other one (0 for beta). */
 
 #define NORM_EACH_ROW(row) \
     for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
         for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
-/* Most blocks are whole: then n is a constant, and the loops take half the time. */
+/* Most blocks have NORM_COLUMNS columns. For them n is a constant, so that the loops take half the time. */
 #define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f(__VA_ARGS__, NORM_COLUMNS) : f(__VA_ARGS__, n)
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
@@ -188,7 +188,7 @@ KERNEL(void, norm_columns_forward, const gr__norm_groups *s, gr_real *restrict y
     NORM_BLOCK(norm_columns_forward_of, s, y, x, g);
 }
 
-/* s1, s2 of the columns, [2, groups]; rows: of each row over these columns, [2, per_group], or NULL. */
+/* s1 and s2 of the columns: sums [2, groups]; and those of each row over these columns: rows [2, per_group], or NULL. */
 INLINE void norm_columns_sums_of(const gr__norm_groups *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
                                  const gr_real *restrict x, size_t g, size_t n)
 {
@@ -265,7 +265,7 @@ bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
 
 /* ---- Chunks ---- */
 
-/* A unit of work: a group of planes, or a block of columns. A chunk has enough of them for NORM_VALUES values. */
+/* A unit of work is one group of planes or one block of columns. A chunk has so many units that they hold NORM_VALUES values or more. */
 typedef struct {
     const gr__norm_groups *s;
     const gr_real *x, *dy;
@@ -284,7 +284,7 @@ static norm_call norm_call_of(gr_tape *t, const gr__norm_groups *s, const gr_rea
     return c;
 }
 
-/* The groups of a unit. */
+/* Which groups a unit consists of. */
 static gr_range norm_groups_of(const norm_call *c, size_t unit)
 {
     if (c->s->I > 1) return (gr_range){ unit, 1 };
@@ -350,7 +350,8 @@ void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr
     if (s->count) norm_run_chunks(t, &c, 0.3);
 }
 
-/* Columns whose gammas are the rows' have sums of the columns, then sums of the rows of each unit; all else sums for each gamma. */
+/* Whether gamma belongs to the rows of columns. Then scratch holds the sums of the columns and, for each unit, those of the rows; otherwise
+ * it holds the sums for each gamma of each group. */
 static bool norm_has_rows(const gr__norm_groups *s) { return s->I == 1 && s->per_group > 1; }
 
 size_t gr__norm_scratch(const gr_node *n)

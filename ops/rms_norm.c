@@ -1,11 +1,12 @@
-/* ops/rms_norm.c - unit mean square over the last axes, then scale.                                        Zhang, Sennrich 2019
+/* ops/rms_norm.c - unit mean square of each row, then scale.                                               Zhang, Sennrich 2019
  *
  * For each row of N values:          xhat = x * rstd,   rstd = 1 / sqrt(mean(x^2) + eps)
  *                                    y    = gamma * xhat
  * Backward, with g = gamma * dy:     dx     = rstd * (g - xhat * mean(g * xhat))
  *                                    dgamma = sum over rows of dy * xhat
- * It is layer norm without the mean: where mean(x^2) + eps is 0, rstd is 0 by definition, and rows of values that are too large or too small
- * for gr_real are computed again, scaled. Saved: rstd of each row; xhat is recomputed. What goes around the rows: ops/norm_rows.c. */
+ * It is layer norm without the mean. Where mean(x^2) + eps is 0, rstd is 0 by definition, and a row whose mean square is too large or too small
+ * for gr_real is computed again, scaled (ops/norm_far.h). Saved: rstd of each row; xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows,
+ * calls these kernels and adds up dgamma. */
 #include "core/maths.h"
 #include "ops/norm_rows.h"
 
@@ -42,7 +43,7 @@ INLINE void rms_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgamma
     }
 }
 
-/* dbeta stays as it is. */
+/* RMS norm has no beta, so dbeta is not touched. */
 KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, gr_real *restrict dbeta, const gr_real *restrict dy,
        const gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
 {
