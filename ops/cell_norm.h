@@ -1,4 +1,4 @@
-/* ops/cell_norm.h - what the kernels of LSTM, GRU and RNN share: layer norms of a row, and the sum of W x and W h. */
+/* ops/cell_norm.h - what the kernels of LSTM, GRU and RNN share: layer norms of a row, the sum of W x and W h, and sequences that have ended. */
 #ifndef GR_CELL_NORM_H
 #define GR_CELL_NORM_H
 #include "core/maths.h"
@@ -18,7 +18,7 @@ INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, s
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
 }
 
-/* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. The row has G values and `groups` groups. */
+/* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. A row has G values and `groups` groups. */
 INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real eps,
                       gr_real *restrict y, bool add)
 {
@@ -107,7 +107,7 @@ INLINE bool cell_has_ended_backward(const gr__cell *s, size_t r)
     return true;
 }
 
-/* Add the sum of squares of a + b, the gradient that reaches a state from two sides. In double no gradient is too large or too small. */
+/* Add the sum of squares of a + b, the gradient that reaches a state from two sides. In double the squares neither overflow nor underflow. */
 INLINE void cell_square(double *sum, size_t H, const gr_real *restrict a, const gr_real *restrict b)
 {
     double s = 0;

@@ -1,5 +1,5 @@
-/* ops/composed_norm.c - the twins of the normalizations, as a lesson writes them: over any axes first, of which layer, group and instance
- * norm are cases; then RMS norm and batch norm. */
+/* ops/composed_norm.c - the twins of the normalizations, as a lesson writes them. The norm over any axes comes first, because layer, group and
+ * instance norm are cases of it; then RMS norm and batch norm. */
 #include "core/library.h"
 #include "ops/composed.h"
 
@@ -20,14 +20,14 @@ static gr_axes composed_without(const gr_tensor *x, int first, int axis)
     return over;
 }
 
-/* gamma * y + beta, both of a shape that broadcasts to y's. */
+/* gamma * y + beta. Both get `shape`, which broadcasts to that of y. */
 static gr_tensor *composed_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
 {
     if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
     return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
 }
 
-/* The shape of x with 1 for every axis that axes lacks, or has. */
+/* The shape of x, but with size 1 for all axes that `axes` has (has true) or lacks (has false). */
 static gr_shape composed_ones(const gr_tensor *x, gr_axes axes, bool has)
 {
     gr_shape shape = gr_shape_of(x);
@@ -76,12 +76,12 @@ gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *g
 
 /* ---- Batch norm ---- */
 
-/* 1 where x is real, with 1 for the channel axis. */
+/* 1 where x is real, 0 where it is padding; the channel axis has size 1. */
 static gr_tensor *composed_real(gr_tape *t, const gr_tensor *x, int axis, const gr_batch_norm_config *o)
 {
     gr_tensor *real = gr_ones(t, composed_ones(x, GR_AXES(axis), true));
     for (size_t p = 0; real && p < real->len; p++) {
-        const size_t L = x->dim[x->rank - 1 - (axis == x->rank - 1)]; /* of the last axis that is not the channels' */
+        const size_t L = x->dim[x->rank - 1 - (axis == x->rank - 1)]; /* the size of the last axis that is not the channel axis */
         if (o->lengths && p % L >= (size_t)o->lengths->data[p / L]) real->data[p] = 0;
         if (o->mask && o->mask->data[p] == 0) real->data[p] = 0;
     }

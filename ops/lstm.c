@@ -2,32 +2,34 @@
  *
  * The files of the recurrent layers, in the order to read them:
  *     composed_recurrent.c  the same maths from plain operators, beginning with one step of a LayerNorm LSTM
- *     recurrent.h           the public interface: weights, config, where norms sit
- *     lstm.c  gru.c  rnn.c  one time step of each layer, and its public function
+ *     recurrent.h           the public interface: weights, config, the places of the norms
+ *     lstm.c  lstm_cell.h   one time step of an LSTM for some sequences; the maths of one cell, without norms
+ *     gru.c  rnn.c          one time step of the other layers
  *     cell.h  cell_norm.h   what a step is given; the layer norm of a row, and LN(W x) + LN(W h)
  *     sequence.h            what a whole call is given and what it saves for backward
  *     sequence.c            the loop over time: matrix products, shards of the batch, gradients of the weights
  *     sequence_check.c      checks the arguments
  *     lstm_bn.c             the loop over time of an LSTM with batch norms, which need all sequences of a step at once
  *     lstm_bn_step.c        one time step of it, on some units
- * Calls: lstm.c, gru.c, rnn.c -> sequence.c -> sequence_check.c, and lstm.c -> lstm_bn.c -> lstm_bn_step.c. sequence.c comes back to the
- * kernels of a step through the table in gr__kind; lstm_bn.c uses the checks and the helpers of sequence.c.
+ * Who calls whom: gr_lstm_sequence (below) calls gr__sequence_run (sequence.c), which checks the arguments and calls lstm_forward (below) for
+ * each time step, through the table in lstm_kind. GRU and RNN do the same. With batch norms gr_lstm_sequence calls lstm_bn.c, which calls
+ * lstm_bn_step.c for each time step.
  *
- * Forward, for one row of W x and W h [4H]. LN is y = gain xhat + shift with xhat = (x - mean) rstd, or the identity where there is no norm:
+ * Forward, for one row of W x and W h [4H]. LN(x) = gain xhat + shift with xhat = (x - mean) rstd; it is the identity where there is no norm:
  *
  *     s = LN_x(W x) + LN_h(W h),   a = LN_sum(s) + b                      four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
  *     c = f c_prev + i g                                                  Ba, Kiros, Hinton 2016, eq. 20-22;
  *     h = o tanh(LN_c(c))                                                 LN_sum is not in the paper
  *
- * Backward. dh and dc begin with what later steps and the output ask for; n = LN_c(c):
- *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += the gradient of LN_c at dn
+ * Backward. dh and dc begin as the gradients with respect to h and c from later steps and from the output; n = LN_c(c):
+ *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += LN_c's gradient, given dn
  *     da_i = dc g i (1 - i),  da_f = dc c_prev f (1 - f),  da_g = dc i (1 - g^2),  da_o = do o (1 - o),   dc_prev = dc f
- *     ds = the gradient of LN_sum at da;   d(W x), d(W h) = the gradients of LN_x, LN_h at ds;   db = da, summed over rows
- * The gradient of LN at dy is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
+ *     ds = LN_sum's gradient, given da;   d(W x), d(W h) = those of LN_x and LN_h, given ds;   db = da, summed over rows
+ * The gradient of LN, given dy, is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
  *
  * Saved: i f g o, c, tanh(n), and for each norm its argument, mean and rstd; xhat is recomputed. A value of the state or of its gradient
- * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state and passes its gradient on. */
+ * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
 #include "ops/lstm_cell.h"

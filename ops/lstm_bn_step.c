@@ -3,7 +3,8 @@
 #include "ops/lstm_bn.h"
 #include "ops/lstm_cell.h"
 
-/* Two passes, the second about a mean that it corrects. The first row is taken off first, so that equal values have variance 0. */
+/* The statistics of the columns, in two passes: the first estimates the mean, the second corrects it (ops/layer_norm.md). The first pass subtracts
+ * the first row, so that equal values have variance 0. */
 INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n)
 {
     gr_real first[4 * LSTM_BN_UNITS], e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
@@ -65,7 +66,7 @@ KERNEL(void, lstm_bn_forward, const gr__lstm_bn_step *s)
     }
 }
 
-/* The gradient of x in its place, from dy in rows of stride dy_row. */
+/* Replace x by its gradient, given dy in rows of stride dy_row; add to dgain and dshift. */
 INLINE void lstm_bn_norm_backward(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n, const gr_real *dy, size_t dy_row)
 {
     gr_real e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };

@@ -1,10 +1,10 @@
-/* ops/lstm_cell.h - one step of an LSTM cell, forward and backward, for H units of one sequence. The norms come before and between these
- * functions: ops/lstm.c has layer norms, ops/lstm_bn_step.c has batch norms.
+/* ops/lstm_cell.h - the maths of an LSTM cell: one time step of H units of one sequence, forward and backward. The norms are computed before
+ * and between these functions: ops/lstm.c has layer norms, ops/lstm_bn_step.c has batch norms.
  *
  *     i, f, g, o = sigmoid(a_i), sigmoid(a_f), tanh(a_g), sigmoid(a_o)
  *     c = f c_prev + i g,   h = o tanh(n),   n = the norm of c, or c itself
  *
- * The four gates are blocks of H values: i f g o. A state or a gradient of it below 2^-100 becomes 0 (r_flush). */
+ * The four gates are blocks of H values: i f g o. A value of the state or of its gradient below 2^-100 becomes 0 (r_flush). */
 #ifndef GR_LSTM_CELL_H
 #define GR_LSTM_CELL_H
 #include "core/maths.h"
@@ -23,14 +23,15 @@ INLINE void lstm_cell(size_t H, gr_real *restrict c, const gr_real *restrict c_p
     for (size_t j = 0; j < H; j++) c[j] = r_flush(f[j] * c_prev[j] + i[j] * g[j]);
 }
 
-/* h = o tanh(n). tanh_c holds n = LN_c(c) before, and tanh(n) after. */
+/* h = o tanh(n). tanh_c holds n before, and tanh(n) after. */
 INLINE void lstm_output(size_t H, gr_real *restrict h, gr_real *restrict tanh_c, const gr_real *restrict o)
 {
     for (size_t j = 0; j < H; j++) tanh_c[j] = r_tanh(tanh_c[j]);
     for (size_t j = 0; j < H; j++) h[j] = r_flush(o[j] * tanh_c[j]);
 }
 
-/* Turn o into the gradient of a_o, and dh into dn, the gradient of LN_c(c). dy is what reaches h from outside. */
+/* Turn o into the gradient with respect to a_o, and dh into dn, that with respect to n. dh is the gradient of h from later steps, dy that from the
+ * output. */
 INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict o, const gr_real *restrict tanh_c,
                                  const gr_real *restrict dy)
 {
@@ -41,7 +42,8 @@ INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restri
     }
 }
 
-/* Turn i, f, g into the gradients of a_i, a_f, a_g, and dc into that of c_prev. dn is what reaches c from h. */
+/* Turn i, f, g into the gradients with respect to a_i, a_f, a_g, and dc into that with respect to c_prev. dc is the gradient of c from later steps,
+ * dn that through h. */
 INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
                                const gr_real *restrict dn)
 {

@@ -1,11 +1,11 @@
-/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says which
- * file does what.
+/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says what
+ * each file does.
  *
  *     h = f(LN_sum(LN_x(W x) + LN_h(W h)) + b),   f = tanh or relu        Elman 1990; LN_sum: Ba, Kiros, Hinton 2016, eq. 4
  *
  * Backward: da = dh f', with f' = 1 - h^2 for tanh, and for relu 1 where h > 0; then as in ops/lstm.c.
  * Saved: h, and for each norm its argument, mean and rstd. A value of the state or of its gradient below 2^-100 becomes 0. A row whose
- * sequence has ended keeps its state and passes its gradient on. */
+ * sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
 #include "ops/sequence.h"
 
