@@ -255,8 +255,8 @@ static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
         if (n != SEQ_NORM_C) s->normed[n] = gr__sequence_save(t, s, T, G);
         b->stat[n] = gr_save_reals(t, s->B ? 3 * T * (n == SEQ_NORM_C ? H : G) : 0);
     }
-    b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H), b->vectors = gr_save_zeros(t, (3 * G + 2 * H) * sizeof(gr_real));
-    b->row = gr_save(t, G * sizeof *b->row);
+    b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H);
+    b->vectors = gr_save_zeros(t, (3 * G + 2 * H) * sizeof(gr_real)), b->row = gr_save(t, G * sizeof *b->row);
     return !gr_failed(t);
 }
 
