@@ -28,7 +28,6 @@ typedef struct {
     bool of_batch;
     gr_real *w_ih, *w_hh, *vectors; /* in the order of lstm_bn_row: [4H, I], [4H, H]; laid out as the sums of backward */
     gr_real *stat[SEQ_NORMS];       /* [T][mean, rstd, var] of 4H or H columns */
-    size_t *row;                    /* [4H]: the row of PyTorch's weights that is stored as row n (lstm_bn_row) */
 } lstm_bn_saved;
 
 static size_t lstm_bn_chunks(size_t H) { return gr_chunks(H, LSTM_BN_UNITS); }
@@ -41,8 +40,13 @@ static size_t lstm_bn_row(size_t H, size_t n)
     return i / u * H + chunk * LSTM_BN_UNITS + i % u;
 }
 
-/* The column of PyTorch's tensors for column n of a norm. */
-static size_t lstm_bn_column(const lstm_bn_saved *b, int norm, size_t n) { return norm == SEQ_NORM_C ? n : b->row[n]; }
+/* The same for the columns of a norm, of which there are W = 4H or H: returns how many columns from n on are neighbours in PyTorch's tensors, too,
+ * and sets *row to the first of them there. Loops over neighbours vectorise. */
+static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
+{
+    *row = W == H ? n : lstm_bn_row(H, n);
+    return W == H ? H : lstm_bn_units(H, n / (4 * LSTM_BN_UNITS));
+}
 
 static size_t lstm_bn_live(const gr__sequence *s, size_t time)
 {
@@ -133,7 +137,7 @@ static double lstm_bn_nanoseconds(const gr__sequence *s) /* about the time of a 
 static void lstm_bn_give(gr_tape *t, const lstm_bn_saved *b, const gr_tensor *to, const gr_real *from, size_t width)
 {
     gr_real *d = gr_grad(t, to);
-    for (size_t n = 0; d && n < b->s.G; n++) gr__sequence_add(d + b->row[n] * width, from + n * width, width);
+    for (size_t n = 0; d && n < b->s.G; n++) gr__sequence_add(d + lstm_bn_row(b->s.H, n) * width, from + n * width, width);
 }
 
 /* ---- Backward ---- */
@@ -216,10 +220,12 @@ static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
     for (size_t k = 0; k < s->T; k++) {
         const size_t time = gr__sequence_time(s, k), row = (time < steps ? time : steps - 1) * W;
         gr_real *stat = b->stat[norm] + k * 3 * W;
-        for (size_t n = 0; n < W; n++) {
-            const size_t from = row + lstm_bn_column(b, norm, n);
-            const gr_real root = var->data[from] + s->eps;
-            stat[n] = mean->data[from], stat[W + n] = root == 0 ? 0 : 1 / r_sqrt(root);
+        for (size_t n = 0, from, run; n < W; n += run) {
+            run = lstm_bn_together(s->H, W, n, &from), from += row;
+            for (size_t i = 0; i < run; i++) {
+                const gr_real root = var->data[from + i] + s->eps;
+                stat[n + i] = mean->data[from + i], stat[W + n + i] = root == 0 ? 0 : 1 / r_sqrt(root);
+            }
         }
     }
 }
@@ -235,10 +241,12 @@ static bool lstm_bn_remember(gr_tape *t, const lstm_bn_saved *b, int norm)
         const size_t live = lstm_bn_live(s, time);
         const gr_real *stat = b->stat[norm] + gr__sequence_time(s, time) * 3 * W, keep = (gr_real)(1 - s->momentum);
         const gr_real m = (gr_real)s->momentum, v = live > 1 ? m * ((gr_real)live / (gr_real)(live - 1)) : 0;
-        for (size_t n = 0; live > 1 && n < W; n++) {
-            const size_t to = time * W + lstm_bn_column(b, norm, n);
-            mean->data[to] = r_flush(keep * mean->data[to] + m * stat[n]);
-            var->data[to] = r_flush(keep * var->data[to] + v * stat[2 * W + n]);
+        for (size_t n = 0, to, run; live > 1 && n < W; n += run) {
+            run = lstm_bn_together(s->H, W, n, &to), to += time * W;
+            for (size_t i = 0; i < run; i++) {
+                mean->data[to + i] = r_flush(keep * mean->data[to + i] + m * stat[n + i]);
+                var->data[to + i] = r_flush(keep * var->data[to + i] + v * stat[2 * W + n + i]);
+            }
         }
     }
     return true;
@@ -256,7 +264,7 @@ static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
         b->stat[n] = gr_save_reals(t, s->B ? 3 * T * (n == SEQ_NORM_C ? H : G) : 0);
     }
     b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H);
-    b->vectors = gr_save_zeros(t, (3 * G + 2 * H) * sizeof(gr_real)), b->row = gr_save(t, G * sizeof *b->row);
+    b->vectors = gr_save_zeros(t, (3 * G + 2 * H) * sizeof(gr_real));
     return !gr_failed(t);
 }
 
@@ -266,7 +274,7 @@ static void lstm_bn_prepare(const lstm_bn_saved *b)
     const gr__sequence *s = &b->s;
     const size_t H = s->H, G = 4 * H, I = s->I;
     for (size_t n = 0; n < G; n++) {
-        const size_t row = b->row[n] = lstm_bn_row(H, n);
+        const size_t row = lstm_bn_row(H, n);
         memcpy(b->w_ih + n * I, s->in[SEQ_W_IH]->data + row * I, I * sizeof(gr_real));
         memcpy(b->w_hh + n * H, s->in[SEQ_W_HH]->data + row * H, H * sizeof(gr_real));
         b->vectors[n] = s->in[SEQ_LN_IH]->data[row], b->vectors[G + n] = s->in[SEQ_LN_HH]->data[row];
