@@ -62,7 +62,7 @@ static double far_xhat(const far_moments *f, gr_real x) { return (f->scale * (do
 
 static far_moments far_row(const gr_real *x, size_t N, gr_real eps, bool centred)
 {
-    return far_moments_of(&(far_values){ x, &(gr__norm_run){ 0, N }, 1, 1, N }, eps, centred);
+    return far_moments_of(&(far_values){ .x = x, .run = &(gr__norm_run){ 0, N }, .runs = 1, .step = 1, .count = N }, eps, centred);
 }
 
 bool gr__far_row(gr_real *y, const gr_real *x, const gr_real *gamma, const gr_real *beta, size_t N, gr_real eps, bool rms)
@@ -134,7 +134,7 @@ typedef struct {
 static far_group far_group_of(const gr__norm_groups *s, const gr_real *x, size_t g)
 {
     const size_t place = g / s->K * (s->R * s->K * s->I) + g % s->K * s->I;
-    const far_values v = { x + place, s->run, s->runs, s->I == 1 ? s->K : 1, s->count };
+    const far_values v = { .x = x + place, .run = s->run, .runs = s->runs, .step = s->I == 1 ? s->K : 1, .count = s->count };
     return (far_group){ place, v, far_moments_of(&v, s->eps, true) };
 }
 
