@@ -19,6 +19,12 @@ size_t gr__tape_resets(const gr_tape *t);  /* how many steps have ended */
 enum { GR__WORK_BYTES = 7 << 19 };
 void *gr__work(gr_tape *t, int thread);
 
+/* ---- Threads ---- */
+
+int gr__pool_threads(const gr_pool *p); /* 1 for NULL, and in a forked child */
+/* Run f on chunks 0 .. chunks-1, and return when all are done. f must not call gr__pool_run. When p is NULL, the caller's thread runs all chunks in order. */
+void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument);
+
 /* ---- Random streams ---- */
 
 gr_stream gr__stream_of(uint64_t seed, const char *path, const char *end); /* gr_stream_new with the name path + end */

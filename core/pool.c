@@ -1,5 +1,5 @@
-/* core/pool.c - threads that run the chunks of one gr_pool_run, called a region here, at a time. */
-#include "core/pool.h"
+/* core/pool.c - threads that run the chunks of one gr__pool_run, called a region here, at a time. */
+#include "core/library.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -77,7 +77,7 @@ static void wait_for_region(gr_pool *p, size_t seen)
         pause_a_little();
     }
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->parked, 1); /* before the test: gr_pool_run raises region, then looks at parked */
+    atomic_fetch_add(&p->parked, 1); /* before the test: gr__pool_run raises region, then looks at parked */
     while (atomic_load(&p->region) == seen) pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->parked, 1);
     pthread_mutex_unlock(&p->lock);
@@ -104,7 +104,7 @@ static void begin_region(gr_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void gr_pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
+void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
 {
     if (!f) return;
     if (!p || p->threads == 1 || chunks < 2 || is_forked(p)) {
@@ -157,4 +157,4 @@ void gr_pool_free(gr_pool *p)
     gr_memory_free(&memory, p, sizeof *p);
 }
 
-int gr_pool_threads(const gr_pool *p) { return p && !is_forked(p) ? p->threads : 1; }
+int gr__pool_threads(const gr_pool *p) { return p && !is_forked(p) ? p->threads : 1; }

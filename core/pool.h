@@ -8,19 +8,16 @@ GR_BEGIN
 typedef struct gr_pool gr_pool;
 
 /* A pool of threads (1 .. 256), the caller's among them, which the caller frees with gr_pool_free. Workers wait actively for some tens of
- * microseconds after each gr_pool_run, and then sleep. When the system refuses a thread, the pool works with those that it has (gr_pool_threads).
+ * microseconds after each parallel loop, and then sleep. When the system refuses a thread, the pool works with those that it has (gr_tape_threads).
  * allocator NULL means malloc. Returns NULL when there is not enough memory.
  *
- * After fork() the workers exist in the parent only. In the child, gr_pool_run runs every chunk on the caller's thread, with the same bits,
- * gr_pool_threads is 1, and gr_pool_free does not wait for any thread. The child may make new pools. The same holds for tapes
+ * After fork() the workers exist in the parent only. In the child, every chunk runs on the caller's thread, with the same bits,
+ * gr_tape_threads is 1, and gr_pool_free does not wait for any thread. The child may make new pools. The same holds for tapes
  * with threads. If another thread was in a call with a tape when the process forked, the child may only free that tape. */
 GR_API gr_pool *gr_pool_new(int threads, const gr_allocator *allocator);
 GR_API void gr_pool_free(gr_pool *p);
-GR_API int gr_pool_threads(const gr_pool *p); /* 1 for NULL, and in a forked child */
 
 typedef void gr_task(void *argument, size_t chunk, int thread); /* thread: 0 .. threads-1 */
-/* Run f on chunks 0 .. chunks-1, and return when all are done. f must not call gr_pool_run. When p is NULL, the caller's thread runs all chunks in order. */
-GR_API void gr_pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument);
 
 GR_END
 #endif

@@ -36,7 +36,7 @@ gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t
     t->resting = t->arena[0];
     t->seed = seed, t->recording = t->training = true;
     tape_start(t, &c);
-    t->work_bytes = (size_t)gr_pool_threads(t->pool) * GR__WORK_BYTES;
+    t->work_bytes = (size_t)gr__pool_threads(t->pool) * GR__WORK_BYTES;
     t->work = memory.alloc(memory.context, t->work_bytes);
     if (t->work) return t;
     gr_tape_free(t);
@@ -76,7 +76,7 @@ const char *gr_tape_set_place(gr_tape *t, const char *path)
 }
 uint64_t gr_tape_seed(const gr_tape *t) { return t ? t->seed : 0; }
 const gr_allocator *gr_tape_allocator(const gr_tape *t) { return t ? &t->memory : NULL; }
-int gr_tape_threads(const gr_tape *t) { return t ? gr_pool_threads(t->pool) : 1; }
+int gr_tape_threads(const gr_tape *t) { return t ? gr__pool_threads(t->pool) : 1; }
 const char *gr_tape_isa(const gr_tape *t) { return t ? gr__isa_name(t->isa) : ""; }
 size_t gr_tape_bytes(const gr_tape *t) { return t ? t->budget.held : 0; }
 size_t gr__tape_resets(const gr_tape *t) { return t->resets; }
@@ -89,7 +89,7 @@ void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * GR__W
 void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument)
 {
     if (!t || !f) return;
-    if (chunks > 1 && work >= 5000) gr_pool_run(t->pool, chunks, f, argument);
+    if (chunks > 1 && work >= 5000) gr__pool_run(t->pool, chunks, f, argument);
     else
         for (size_t i = 0; i < chunks; i++) f(argument, i, 0);
 }

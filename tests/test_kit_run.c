@@ -1,4 +1,5 @@
 /* tests/test_kit_run.c - the frame of a program: common flags, exit codes. */
+#include "core/library.h"
 #include "tests/test.h"
 #include "examples/kit/kit.h"
 #include <stdio.h>
@@ -38,7 +39,7 @@ TEST(the_common_flags_fill_the_options)
     assert_true(o.batch == 32 && o.epochs == 0.25 && o.steps == 7 && o.lr == 0.1 && o.quiet && !o.check && !o.data);
     assert_int_equal(gr_tape_seed(r.tape), 3);
     assert_int_equal(o.threads, kit_cores() < 4 ? kit_cores() : 4);
-    assert_int_equal(gr_tape_threads(r.tape), gr_pool_threads(r.pool));
+    assert_int_equal(gr_tape_threads(r.tape), gr__pool_threads(r.pool));
     assert_string_equal(text, "");
     assert_int_equal(kit_steps(&o, 0.25, 100), 7);
     o.steps = 0;

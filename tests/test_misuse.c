@@ -1,4 +1,5 @@
 /* tests/test_misuse.c - NULL, 0 and nonsense as arguments: an error that says what is needed, or no output. */
+#include "core/library.h"
 #include "tests/test.h"
 #include <stdio.h>
 
@@ -91,7 +92,7 @@ TEST(functions_without_a_tape_take_null)
     assert_true(gr_stream_bits(NULL) == 0 && gr_stream_uniform(NULL, 1, 2) == 1 && gr_stream_below(NULL, 9) == 0 && gr_stream_normal(NULL, 3, 0) == 3);
     gr_stream_permutation(&named, NULL, 9);
     assert_true(gr_size_add(1, 2, NULL) && gr_size_mul(1, 2, NULL) && !gr_size_mul(SIZE_MAX, 2, NULL));
-    gr_pool_run(NULL, 3, NULL, NULL);
+    gr__pool_run(NULL, 3, NULL, NULL);
     gr_parallel(NULL, 3, 0, NULL, NULL);
     char *text = NULL;
     size_t bytes = 0;

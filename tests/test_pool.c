@@ -1,5 +1,6 @@
 /* tests/test_pool.c - threads: every chunk runs once, on its own thread, in many regions, with and without parked threads; and after
  * fork(). */
+#include "core/library.h"
 #include "tests/failing.h"
 #include <pthread.h>
 #include <signal.h>
@@ -22,10 +23,10 @@ TEST(every_chunk_runs_once_on_its_owner)
 {
     for (int threads = 1; threads <= 5; threads++) {
         gr_pool *p = gr_pool_new(threads, NULL);
-        assert_int_equal(gr_pool_threads(p), threads);
+        assert_int_equal(gr__pool_threads(p), threads);
         for (size_t n = 0; n < MOST; n = n * 3 / 2 + 1) {
             record r = { 0 };
-            gr_pool_run(p, n, note, &r);
+            gr__pool_run(p, n, note, &r);
             for (size_t i = 0; i < n; i++) {
                 assert_int_equal(r.runs[i], 1);
                 if (n > 1) assert_int_equal(r.thread[i], i * (size_t)threads / n);
@@ -46,7 +47,7 @@ TEST(many_regions_run_with_and_without_parking_between_them)
     gr_pool *p = gr_pool_new(3, NULL);
     size_t sum[8] = { 0 };
     for (int i = 0; i < 2000; i++) {
-        gr_pool_run(p, 8, add, sum);
+        gr__pool_run(p, 8, add, sum);
         if (i % 400 == 0) usleep(3000);
     }
     for (size_t i = 0; i < 8; i++) assert_int_equal(sum[i], 2000 * (i + 1));
@@ -68,10 +69,10 @@ TEST(tapes_may_share_a_pool)
 TEST(without_a_pool_chunks_run_on_the_callers_thread)
 {
     record r = { 0 };
-    gr_pool_run(NULL, 5, note, &r);
+    gr__pool_run(NULL, 5, note, &r);
     for (int i = 0; i < 5; i++) assert_true(r.runs[i] == 1 && r.thread[i] == 0);
     gr_pool_free(NULL);
-    assert_int_equal(gr_pool_threads(NULL), 1);
+    assert_int_equal(gr__pool_threads(NULL), 1);
 }
 
 /* ---- After fork ---- */
@@ -146,14 +147,14 @@ typedef struct { gr_pool *pool; atomic_bool stop, begun; size_t sum[8]; } busy;
 static void *run_regions(void *argument)
 {
     busy *b = argument;
-    while (!atomic_load(&b->stop)) gr_pool_run(b->pool, 8, add, b->sum), atomic_store(&b->begun, true);
+    while (!atomic_load(&b->stop)) gr__pool_run(b->pool, 8, add, b->sum), atomic_store(&b->begun, true);
     return NULL;
 }
 static int child_uses_and_frees(void *argument)
 {
     size_t sum[8] = { 0 };
     busy *b = argument;
-    gr_pool_run(b->pool, 8, add, sum);
+    gr__pool_run(b->pool, 8, add, sum);
     for (size_t i = 0; i < 8; i++)
         if (sum[i] != i + 1) return 1;
     gr_pool_free(b->pool);

@@ -244,7 +244,6 @@ static void own_gr_tape_new_checked(void)
 static void own_gr_tape_free(void) { gr_tape_free(NULL); }
 static void own_gr_pool_new(void) { gr_pool_free(gr_pool_new(one_in(2) ? 2 : pick_int("threads"), one_in(2) ? &limited : NULL)); }
 static void own_gr_pool_free(void) { gr_pool_free(NULL); }
-static void own_gr_pool_run(void) { gr_pool_run(NULL, below(3), pick_gr_task_p("f"), NULL); }
 static void own_gr_memory_new(void)
 {
     const size_t bytes = pick_size_t("");
