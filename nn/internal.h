@@ -12,9 +12,8 @@
 /* Fill s's tensor by s->init. False, with an error, for a rule that the shape does not fit, or when out of memory. */
 bool gr__init_draw(gr_tape *t, const gr_slot *s);
 
-/* Whether s is the one slot under m that stands for its tensor, which tied slots share; and the bytes that m saves for it. */
+/* Whether s is the one slot under m that stands for its tensor, which tied slots share. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s);
-size_t gr__slot_bytes(const gr_module *m, const gr_slot *s);
 
 /* Where s is found from m on: its path without m's. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);

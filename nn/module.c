@@ -325,19 +325,6 @@ size_t gr_module_parameters(const gr_module *m)
     return sum;
 }
 
-size_t gr__slot_bytes(const gr_module *m, const gr_slot *s)
-{
-    if (s->kind == GR_COUNTER) return sizeof s->count;
-    return s->kind != GR_KEPT && gr__slot_stands(m, s) ? s->tensor->len * sizeof(gr_real) : 0;
-}
-
-size_t gr_module_bytes(const gr_module *m)
-{
-    size_t sum = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) sum += gr__slot_bytes(m, s);
-    return sum;
-}
-
 gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     if (gr_failed(t)) return NULL;

@@ -27,6 +27,12 @@ void gr__widen(int *width, const char *text)
     if (length < 60 && (int)length > *width) *width = (int)length;
 }
 
+static size_t slot_bytes(const gr_module *m, const gr_slot *s)
+{
+    if (s->kind == GR_COUNTER) return sizeof s->count;
+    return s->kind != GR_KEPT && gr__slot_stands(m, s) ? s->tensor->len * sizeof(gr_real) : 0;
+}
+
 static const char *name_in_summary(const gr_module *root, const gr_module *m) { return m == root ? "(root)" : m->path; }
 
 void gr_print_summary(const gr_module *m, FILE *out)
@@ -41,21 +47,21 @@ void gr_print_summary(const gr_module *m, FILE *out)
     } c = { 6, 6 };
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&c.name, name_in_summary(m, at)), gr__widen(&c.kind, at->kind);
     fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", c.name, "module", c.kind, "kind", "parameters", "multiply-adds", "bytes");
-    size_t work = 0;
+    size_t work = 0, all_bytes = 0;
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) {
         size_t parameters = 0, bytes = 0;
         for (const gr_slot *s = at->slots; s; s = s->next) {
             if (s->kind == GR_PARAMETER && gr__slot_stands(m, s)) parameters += s->tensor->len;
-            bytes += gr__slot_bytes(m, s);
+            bytes += slot_bytes(m, s);
         }
-        work += at->multiply_adds;
+        work += at->multiply_adds, all_bytes += bytes;
         fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", c.name, name_in_summary(m, at), c.kind, at->kind, parameters, at->multiply_adds,
                 bytes);
         for (const gr_slot *s = at->slots; s; s = s->next) print_slot(out, s);
         fputc('\n', out);
     }
     fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu  multiply-adds are for one row of each module's input\n", c.name, "total", c.kind, "",
-            gr_module_parameters(m), work, gr_module_bytes(m));
+            gr_module_parameters(m), work, all_bytes);
 }
 
 static void print_rule(FILE *out, gr_init i)
