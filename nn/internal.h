@@ -32,12 +32,16 @@ bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size
 /* What a norm has statistics of: each row of last axes; or each group of features, over all else, or in each sample, or in each position. */
 typedef enum { GR__NORM_OF_ROWS, GR__NORM_OF_FEATURES, GR__NORM_OF_SAMPLES, GR__NORM_OF_POSITIONS } gr__norm_shares;
 gr__norm_shares gr__norm_shares_of(const gr_norm *n);
+/* Whether n takes an x of that shape; otherwise the error, in op. */
+bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x);
 
 /* The name of a random stream, "<path>/<end>", lies behind a module's struct. gr__stream_room: the bytes that it needs there if the module is
  * called name under parent; NULL stands for a number. gr__stream_name writes it to room, once m has its path, and returns room. */
 size_t gr__stream_room(const gr_module *parent, const char *name, const char *end);
 char *gr__stream_name(char *room, const gr_module *m, const char *end);
 
+/* Print the shape of x. */
+void gr__print_shape(FILE *out, const gr_tensor *x);
 /* Make a column of a printed table as wide as text, but no wider than 59 characters. */
 void gr__widen(int *width, const char *text);
 

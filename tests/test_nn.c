@@ -217,12 +217,13 @@ TEST(the_summary_shows_all)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = tied_net(t);
+    gr_detach_keep(t, net, "state", gr_zeros(t, GR_SHAPE(2)));
     assert_ok(t);
     const int n = (int)sizeof(gr_real);
     char want[2000];
     snprintf(want, sizeof want,
              "module     kind       parameters  multiply-adds       bytes  tensors\n"
-             "(root)     Module              0              0           0\n"
+             "(root)     Module              0              0           0  state [2] (kept)\n"
              "embedding  Embedding          40              0  %10d  weight [10, 4]\n"
              "fc         Linear             50             40  %10d  weight [10, 4] (frozen)  bias [10] (frozen)\n"
              "ln         LayerNorm           8              4  %10d  weight [4]  bias [4]  tied [10, 4] (tied to embedding.weight)  mean [2, 2] (buffer)  steps (counter)\n"
