@@ -4,6 +4,7 @@
 #include "core/files.h"
 #include "core/library.h"
 #include "nn/norms.h"
+#include <string.h>
 
 /* The note "format" of our files: a checkpoint, a plain state_dict. A file with a format of gradus must have a checksum. */
 #define GR__CHECKPOINT "gradus checkpoint 2"
@@ -12,8 +13,15 @@
 /* Fill s's tensor by s->init. False, with an error, for a rule that the shape does not fit, or when out of memory. */
 bool gr__init_draw(gr_tape *t, const gr_slot *s);
 
+/* Whether s is a slot of m or of a module under it. */
+bool gr__slot_is_under(const gr_module *m, const gr_slot *s);
 /* Whether s is the one slot under m that stands for its tensor, which tied slots share. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s);
+
+static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
+{
+    return a.rank == b.rank && !memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim);
+}
 
 /* Where s is found from m on: its path without m's. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
@@ -44,6 +52,7 @@ char *gr__stream_name(char *room, const gr_module *m, const char *end);
 void gr__print_shape(FILE *out, const gr_tensor *x);
 /* Make a column of a printed table as wide as text, but no wider than 59 characters. */
 void gr__widen(int *width, const char *text);
+int gr__widest_parameter(const gr_module *m); /* the width that the paths of all parameters under m need */
 
 /* ---- Slots and kept states ---- */
 
@@ -52,6 +61,8 @@ gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind k
 gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 void *gr__slot_remove(gr_slot *s);
 void gr__slot_free(gr_slot *s);
+gr_slot *gr__slot_called(const gr_module *m, const char *name, gr_slot_kind kind); /* of m itself; NULL when there is none, or for NULL */
+bool gr__name_is_taken(const gr_module *m, const char *name); /* whether a slot of m or a module right under it has that name */
 gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape); /* zeroed, with s's path; s does not have it yet */
 
 /* The memory of a kept state; after gr_forget the state may have several, one for each shape. */
@@ -68,27 +79,13 @@ gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape);
 /* From now on s keeps version, which gr__kept_memory gave. */
 void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
 
-/* ---- All names under a module, sorted, so that many can be found in a short time ---- */
-
-typedef struct {
-    const char *key;    /* counted from the root of the search; "" for that root itself */
-    gr_slot *slot;      /* a slot, or */
-    gr_module *module;  /* a module, with */
-    gr_slot **end;      /* where its next slot is linked */
-} gr__named;
-typedef struct { gr__named *at; size_t count; } gr__names;
-
-bool gr__names_make(gr_tape *t, gr__names *names, gr_module *m); /* false when out of memory */
-gr__named *gr__names_find(const gr__names *names, const char *key, size_t length); /* length bytes of key; NULL when there is none */
-void gr__names_free(gr_tape *t, gr__names *names);
-
 /* ---- state_dict ---- */
 
-/* A state_dict in three steps. The items to save; items NULL: only their number. */
-size_t gr__state_items(const gr_module *m, gr_safetensors_item *items);
-/* Whether f fits m, whose names are given: otherwise one error lists all that does not. exact: gr_real as it was, no conversion. Entries
- * with a '/' in their name are no module's, and left over unless others is set. */
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const gr__names *names, const char *path, bool exact, bool others);
+/* What m saves, in memory of the tape with room for `more` items behind it. NULL, with an error, when out of memory. */
+gr_safetensors_item *gr__state_items(gr_tape *t, const gr_module *m, size_t more, size_t *count);
+/* Whether f fits m: otherwise one error lists everything that does not. exact: every type must be gr_real, without conversion. Entries
+ * with a '/' in their name belong to no module; they are left over unless others is set. */
+bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others);
 /* Fill m from f, which was checked. */
 void gr__state_fill(const gr_safetensors *f, gr_module *m);
 

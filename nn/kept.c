@@ -7,13 +7,6 @@
 #include "nn/internal.h"
 #include <string.h>
 
-static gr_slot *kept_slot(const gr_module *m, const char *name)
-{
-    gr_slot *s = m && name ? m->slots : NULL;
-    while (s && (s->kind != GR_KEPT || strcmp(s->name, name))) s = s->next;
-    return s;
-}
-
 static void version_touch(const gr_tape *t, gr__version *v)
 {
     if (v->tape != t) v->tape = NULL;
@@ -36,7 +29,7 @@ static void versions_prune(const gr_tape *t, gr_slot *s)
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
 {
     gr__version *v = s->versions;
-    while (v && (v->tensor->rank != shape.rank || memcmp(v->tensor->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim))) v = v->next;
+    while (v && !gr__shapes_are_equal(gr_shape_of(v->tensor), shape)) v = v->next;
     if (v) return version_touch(t, v), v->tensor;
     versions_prune(t, s);
     gr_tensor *const x = gr__slot_tensor(t, s, shape);
@@ -59,14 +52,14 @@ void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *x)
 
 gr_tensor *gr_kept(const gr_module *m, const char *name)
 {
-    const gr_slot *const s = kept_slot(m, name);
+    const gr_slot *const s = gr__slot_called(m, name, GR_KEPT);
     return s && s->count ? s->tensor : NULL;
 }
 
 /* The slot of that name, made when there is none, and in *x its memory of that shape. */
 static gr_slot *kept_make(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_tensor **x)
 {
-    gr_slot *s = kept_slot(m, name);
+    gr_slot *s = gr__slot_called(m, name, GR_KEPT);
     if (!s) s = gr__slot_append(t, m, name, GR_KEPT);
     if (!s) return NULL;
     *x = gr__kept_memory(t, s, shape);

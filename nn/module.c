@@ -8,7 +8,7 @@ static void *module_no_memory(gr_tape *t, const char *path) { return gr_fail_as(
 
 /* ---- Names and paths ---- */
 
-static bool name_is_taken(const gr_module *parent, const char *name)
+bool gr__name_is_taken(const gr_module *parent, const char *name)
 {
     for (const gr_module *m = parent->child; m; m = m->next)
         if (!strcmp(m->name, name)) return true;
@@ -23,7 +23,7 @@ static bool name_is_good(gr_tape *t, const gr_module *parent, const char *name)
     const char *const place = parent->parent ? parent->path : "the root";
     if (!name) return gr_fail(t, NULL, "a name under %s is NULL", place);
     if (!*name || strpbrk(name, "./")) return gr_fail(t, NULL, "'%s' under %s: a name is not empty and holds no '.' and no '/'", name, place);
-    if (name_is_taken(parent, name)) return gr_fail(t, NULL, "'%s' under %s: there is one already", name, place);
+    if (gr__name_is_taken(parent, name)) return gr_fail(t, NULL, "'%s' under %s: there is one already", name, place);
     return true;
 }
 
@@ -125,10 +125,7 @@ void gr__slot_free(gr_slot *s)
 /* What m itself holds: it has no children any more. */
 static void module_free_one(gr_module *m)
 {
-    for (gr_slot *s = m->slots, *next; s; s = next) {
-        next = s->next;
-        gr__slot_free(s);
-    }
+    for (gr_slot *s = m->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
     const gr_allocator memory = m->memory;
     gr_memory_free(&memory, (char *)m->path, strlen(m->path) + 1);
     gr_memory_free(&memory, m, m->bytes);
@@ -179,6 +176,13 @@ gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kin
     gr_slot **end = &m->slots;
     while (*end) end = &(*end)->next;
     return *end = gr__slot_new(t, m, name, kind);
+}
+
+gr_slot *gr__slot_called(const gr_module *m, const char *name, gr_slot_kind kind)
+{
+    gr_slot *s = m && name ? m->slots : NULL;
+    while (s && (s->kind != kind || strcmp(s->name, name))) s = s->next;
+    return s;
 }
 
 void *gr__slot_remove(gr_slot *s)
@@ -251,8 +255,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
 bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init)
 {
     if (gr_failed(t)) return false;
-    gr_slot *s = m && name ? m->slots : NULL;
-    while (s && (strcmp(s->name, name) || s->kind != GR_PARAMETER)) s = s->next;
+    gr_slot *s = gr__slot_called(m, name, GR_PARAMETER);
     if (!s) return gr_fail(t, NULL, "%s has no parameter '%s' to initialize", m && m->parent ? m->path : "the root", name ? name : "NULL");
     if (s->tied) s = s->tied;
     const gr_init before = s->init;
@@ -285,12 +288,18 @@ gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s)
     return s->next ? s->next : first_from(m, gr_module_next(m, s->owner));
 }
 
+bool gr__slot_is_under(const gr_module *m, const gr_slot *s)
+{
+    const gr_module *at = s->owner;
+    while (at && at != m) at = at->parent;
+    return at;
+}
+
 /* Tied slots share a tensor; of those under m one stands for it: the parameter itself, or if that is elsewhere, the first. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s)
 {
     if (!s->tied) return true;
-    for (const gr_module *up = s->tied->owner; up; up = up->parent)
-        if (up == m) return false;
+    if (gr__slot_is_under(m, s->tied)) return false;
     const gr_slot *first = gr_slot_first(m);
     while (first->tied != s->tied) first = gr_slot_next(m, first);
     return first == s;

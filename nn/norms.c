@@ -99,8 +99,7 @@ static bool norms_check_shape(gr_tape *t, const gr_norm *n)
     if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS)
         return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, a, kind);
     if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s is over the last axes; got axis 1", path, a, kind);
-    if (s.rank == 0) return gr_fail(t, NULL, "%s: %s %s needs the sizes of at least one axis; got []", path, a, kind);
-    if (s.rank < 0 || s.rank > GR_MAX_RANK)
+    if (s.rank < 1 || s.rank > GR_MAX_RANK)
         return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, a, kind, GR_MAX_RANK, gr_shape_name(t, s));
     for (int k = 0; k < s.rank; k++)
         if (!s.dim[k]) return gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", path, a, kind, gr_shape_name(t, s));

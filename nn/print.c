@@ -41,11 +41,9 @@ void gr_print_summary(const gr_module *m, FILE *out)
         fputs("NULL\n", out);
         return;
     }
-    struct {
-        int name, kind;
-    } c = { 6, 6 };
-    for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&c.name, name_in_summary(m, at)), gr__widen(&c.kind, at->kind);
-    fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", c.name, "module", c.kind, "kind", "parameters", "multiply-adds", "bytes");
+    int name = 6, kind = 6;
+    for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&name, name_in_summary(m, at)), gr__widen(&kind, at->kind);
+    fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", name, "module", kind, "kind", "parameters", "multiply-adds", "bytes");
     size_t work = 0, all_bytes = 0;
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) {
         size_t parameters = 0, bytes = 0;
@@ -54,12 +52,12 @@ void gr_print_summary(const gr_module *m, FILE *out)
             bytes += slot_bytes(m, s);
         }
         work += at->multiply_adds, all_bytes += bytes;
-        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", c.name, name_in_summary(m, at), c.kind, at->kind, parameters, at->multiply_adds,
+        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", name, name_in_summary(m, at), kind, at->kind, parameters, at->multiply_adds,
                 bytes);
         for (const gr_slot *s = at->slots; s; s = s->next) print_slot(out, s);
         fputc('\n', out);
     }
-    fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu  multiply-adds are for one row of each module's input\n", c.name, "total", c.kind, "",
+    fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu  multiply-adds are for one row of each module's input\n", name, "total", kind, "",
             gr_module_parameters(m), work, all_bytes);
 }
 
@@ -78,7 +76,7 @@ static void print_rule(FILE *out, gr_init i)
     }
 }
 
-static int widest_path(const gr_module *m)
+int gr__widest_parameter(const gr_module *m)
 {
     int width = 0;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
@@ -88,7 +86,7 @@ static int widest_path(const gr_module *m)
 
 void gr_print_init(const gr_module *m, FILE *out)
 {
-    const int width = widest_path(m);
+    const int width = gr__widest_parameter(m);
     if (!out) return;
     GR__C_LOCALE;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {

@@ -2,7 +2,6 @@
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdio.h>
-#include <string.h>
 
 /* ---- Parameters ---- */
 
@@ -18,41 +17,38 @@ static const layer_kind layer_kinds[] = {
     [GR_RNN] = { "RNN", "an", { .name = "rnn" }, 1, gr_rnn_sequence },
 };
 
-enum { RECURRENT_NAME = 64 };
+/* One layer in one direction. */
 typedef struct {
     gr_tape *t;
     gr_recurrent *l;
     double bound;
-    char suffix[RECURRENT_NAME / 2];
+    char suffix[32], name[64];
 } recurrent_maker;
 
-static const char *recurrent_name(const recurrent_maker *m, char *name, const char *stem)
+static const char *recurrent_name(recurrent_maker *m, const char *stem)
 {
-    snprintf(name, RECURRENT_NAME, "%s%s", stem, m->suffix);
-    return name;
+    snprintf(m->name, sizeof m->name, "%s%s", stem, m->suffix);
+    return m->name;
 }
 
-static gr_tensor *recurrent_param(const recurrent_maker *m, const char *stem, gr_shape shape)
+static gr_tensor *recurrent_param(recurrent_maker *m, const char *stem, gr_shape shape)
 {
-    char name[RECURRENT_NAME];
-    return gr_param(m->t, &m->l->module, recurrent_name(m, name, stem), shape, gr_init_uniform(-m->bound, m->bound));
+    return gr_param(m->t, &m->l->module, recurrent_name(m, stem), shape, gr_init_uniform(-m->bound, m->bound));
 }
 
-static gr_lstm_ln recurrent_ln(const recurrent_maker *m, const char *stem, unsigned bit, size_t size)
+static gr_lstm_ln recurrent_ln(recurrent_maker *m, const char *stem, unsigned bit, size_t size)
 {
-    char name[RECURRENT_NAME];
-    if (!(m->l->config.norm & bit)) return (gr_lstm_ln){ NULL, NULL };
-    const gr_norm *ln = gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, name, stem), GR_SHAPE(size), NULL);
+    const bool wanted = m->l->config.norm & bit;
+    const gr_norm *ln = wanted ? gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, stem), GR_SHAPE(size), NULL) : NULL;
     return ln ? (gr_lstm_ln){ ln->weight, ln->bias } : (gr_lstm_ln){ NULL, NULL };
 }
 
-/* A batch norm for each time step. */
-static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_t size, bool shift)
+/* A batch norm with statistics of its own for each time step. */
+static gr_lstm_bn recurrent_bn(recurrent_maker *m, const char *stem, size_t size, bool shift)
 {
-    char name[RECURRENT_NAME];
     gr_lstm_bn bn = { 0 };
     if (m->l->config.norm != GR_LSTM_BN) return bn;
-    gr_module *module = gr_module_make(m->t, &m->l->module, recurrent_name(m, name, stem), "RecurrentBatchNorm", sizeof *module);
+    gr_module *module = gr_module_make(m->t, &m->l->module, recurrent_name(m, stem), "RecurrentBatchNorm", sizeof *module);
     if (module) module->is_norm = true;
     const gr_shape shape = GR_SHAPE(size), steps = GR_SHAPE(m->l->config.bn_steps, size);
     bn.weight = gr_param(m->t, module, "weight", shape, gr_init_constant(0.1));
@@ -62,7 +58,7 @@ static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_
     return bn;
 }
 
-static gr_recurrent_weights recurrent_weights(const recurrent_maker *m, size_t input)
+static gr_recurrent_weights recurrent_weights(recurrent_maker *m, size_t input)
 {
     const gr_recurrent_config *c = &m->l->config;
     const size_t H = m->l->hidden, G = layer_kinds[m->l->kind].gates * H;
@@ -130,19 +126,6 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
         l->module.multiply_adds += kind->gates * hidden * (in + hidden);
     }
     return gr_module_ready(t, &l->module) ? l : NULL;
-}
-
-gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_lstm_config *config)
-{
-    return (gr_lstm *)gr_recurrent_new(t, parent, name, GR_LSTM, input, hidden, config);
-}
-gr_gru *gr_gru_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_gru_config *config)
-{
-    return (gr_gru *)gr_recurrent_new(t, parent, name, GR_GRU, input, hidden, config);
-}
-gr_rnn *gr_rnn_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_rnn_config *config)
-{
-    return (gr_rnn *)gr_recurrent_new(t, parent, name, GR_RNN, input, hidden, config);
 }
 
 /* ---- Forward ---- */
@@ -234,19 +217,23 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
     return gr_failed(t) ? failed : out;
 }
 
-gr_recurrent_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr_recurrent_input *input)
-{
-    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_LSTM);
-}
-gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x, const gr_recurrent_input *input)
-{
-    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_GRU);
-}
-gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input)
-{
-    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_RNN);
-}
 gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input)
 {
     return recurrent_forward(t, l, x, input, l ? l->kind : GR_LSTM);
 }
+
+/* ---- The three types ---- */
+
+#define TYPE(type, kind) \
+    type *type##_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_recurrent_config *config) \
+    { \
+        return (type *)gr_recurrent_new(t, parent, name, kind, input, hidden, config); \
+    } \
+    gr_recurrent_out type##_forward(gr_tape *t, const type *l, gr_tensor *x, const gr_recurrent_input *input) \
+    { \
+        return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, kind); \
+    }
+TYPE(gr_lstm, GR_LSTM)
+TYPE(gr_gru, GR_GRU)
+TYPE(gr_rnn, GR_RNN)
+#undef TYPE

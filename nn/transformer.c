@@ -16,17 +16,6 @@ static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char
     const gr_norm_kind kind = c->no_norm ? GR_NORM_NONE : c->norm == GR_NORM_NONE ? GR_NORM_LAYER : c->norm;
     return gr_norm_new(t, parent, name, kind, size, NULL);
 }
-static gr_module *transformer_linear(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out)
-{
-    gr_linear_module *l = gr_linear_new(t, parent, name, in, out, NULL);
-    return l ? &l->module : NULL;
-}
-static gr_module *transformer_dropout(gr_tape *t, gr_module *parent, const char *name, double p)
-{
-    gr_dropout_module *d = gr_dropout_new(t, parent, name, p);
-    return d ? &d->module : NULL;
-}
-
 gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
                                                const gr_transformer_config *config)
 {
@@ -39,11 +28,12 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     if (!c->activation) c->activation = gr_relu;
     l->self_attn = gr_multihead_attention_new(t, m, "self_attn", size, heads,
                                               &(gr_multihead_attention_config){ .causal = c->causal, .dropout = c->dropout });
-    l->linear1 = transformer_linear(t, m, "linear1", size, c->feedforward);
-    l->dropout = transformer_dropout(t, m, "dropout", c->dropout);
-    l->linear2 = transformer_linear(t, m, "linear2", c->feedforward, size);
+    l->linear1 = (gr_module *)gr_linear_new(t, m, "linear1", size, c->feedforward, NULL);
+    l->dropout = (gr_module *)gr_dropout_new(t, m, "dropout", c->dropout);
+    l->linear2 = (gr_module *)gr_linear_new(t, m, "linear2", c->feedforward, size, NULL);
     l->norm1 = transformer_norm_new(t, m, "norm1", size, c), l->norm2 = transformer_norm_new(t, m, "norm2", size, c);
-    l->dropout1 = transformer_dropout(t, m, "dropout1", c->dropout), l->dropout2 = transformer_dropout(t, m, "dropout2", c->dropout);
+    l->dropout1 = (gr_module *)gr_dropout_new(t, m, "dropout1", c->dropout);
+    l->dropout2 = (gr_module *)gr_dropout_new(t, m, "dropout2", c->dropout);
     m->forward = transformer_layer_module_forward;
     return gr_module_ready(t, m) ? l : NULL;
 }

@@ -37,12 +37,12 @@ static void clip_chunk(void *argument, size_t i, int thread)
 {
     const clip_work *const w = argument;
     const optim_chunk *const c = &w->o->chunk[i];
-    gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->start : NULL;
+    gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->range.first : NULL;
     const int isa = gr_isa(w->t);
     (void)thread;
-    if (w->what == CLIP_SUM) w->o->partial[i] = x ? square_sum[isa](x, c->n) : 0;
-    else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->n, w->number);
-    else if (x) clamp_all[isa](x, c->n, w->number);
+    if (w->what == CLIP_SUM) w->o->partial[i] = x ? square_sum[isa](x, c->range.count) : 0;
+    else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->range.count, w->number);
+    else if (x) clamp_all[isa](x, c->range.count, w->number);
 }
 
 /* The sum of all chunks' in their order; the parameter where it stops being finite is the error. */

@@ -23,7 +23,7 @@ void gr__optim_release(gr_optim *o)
     gr__watch_stop(&o->watch);
 }
 
-static bool held_tensor(const gr_optim *o, const gr_tensor *x)
+bool gr__optim_holds(const gr_optim *o, const gr_tensor *x)
 {
     for (size_t i = 0; i < o->entries; i++)
         if (o->entry[i].x == x) return true;
@@ -57,7 +57,7 @@ static void held_compare(gr_optim *o)
     }
     held_forget(o, at, o->entries);
     o->late = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) o->late += s->kind == GR_PARAMETER && !held_tensor(o, s->tensor);
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) o->late += s->kind == GR_PARAMETER && !gr__optim_holds(o, s->tensor);
 }
 
 void gr__optim_look(const gr_optim *o)
@@ -85,7 +85,7 @@ bool gr__optim_misses_none(gr_tape *t, const gr_optim *o)
     size_t missed = 0, length = 0;
     for (gr_slot *s = o->late ? gr_slot_first(o->module) : NULL; s; s = gr_slot_next(o->module, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(o->module, s) || !gr_grad(t, s->tensor)) continue;
-        if (held_owner(s)->optimizers || held_tensor(o, s->tensor)) continue;
+        if (held_owner(s)->optimizers || gr__optim_holds(o, s->tensor)) continue;
         if (missed++ >= NAMED) continue;
         const int n = snprintf(names + length, sizeof names - length, "%s%.100s", length ? ", " : "", s->path);
         if (n > 0) length += (size_t)n;

@@ -17,7 +17,7 @@ typedef struct {
 } optim_entry;
 
 /* A range of one parameter: what a thread does at a time. */
-typedef struct { size_t entry, start, n; } optim_chunk;
+typedef struct { size_t entry; gr_range range; } optim_chunk;
 
 typedef struct {
     const char *name;
@@ -57,6 +57,7 @@ void gr__optim_release(gr_optim *o);
 void gr__optim_look(const gr_optim *o); /* find which entries were freed and which parameters are new; at no cost when the tree is as it was */
 /* False, and the error, when o is NULL or holds parameters of a freed module. False on a tape in error. */
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
+bool gr__optim_holds(const gr_optim *o, const gr_tensor *x);
 bool gr__optim_misses_none(gr_tape *t, const gr_optim *o); /* else the error: parameters with a gradient that nobody holds */
 
 #endif

@@ -9,14 +9,12 @@ KERNEL(gr_real, finite_check, const gr_real *x, size_t n) { return SUM(i, n, x[i
 #if GR_HOST
 /* ---- Life ---- */
 
-static size_t optim_chunks_of(size_t len) { return len / OPTIM_CHUNK + (len % OPTIM_CHUNK != 0); }
-
 static void optim_count(gr_optim *o, gr_module *m)
 {
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         o->entries++;
-        o->chunks += optim_chunks_of(s->tensor->len);
+        o->chunks += gr_chunks(s->tensor->len, OPTIM_CHUNK);
         o->state_len += (s->tensor->len + 15) / 16 * 16; /* each begins on a cache line */
     }
 }
@@ -30,8 +28,8 @@ static void optim_list(gr_optim *o, gr_module *m)
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const size_t len = s->tensor->len;
         *e = (optim_entry){ .slot = s, .x = s->tensor, .offset = offset, .lr_scale = 1 };
-        for (size_t start = 0; start < len; start += OPTIM_CHUNK)
-            *c++ = (optim_chunk){ (size_t)(e - o->entry), start, len - start < OPTIM_CHUNK ? len - start : OPTIM_CHUNK };
+        for (size_t k = 0; k < gr_chunks(len, OPTIM_CHUNK); k++)
+            *c++ = (optim_chunk){ (size_t)(e - o->entry), gr_chunk(k, OPTIM_CHUNK, len) };
         e++, offset += (len + 15) / 16 * 16;
     }
 }
@@ -91,13 +89,6 @@ gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_deca
 
 /* ---- Groups ---- */
 
-static bool optim_is_under(const gr_module *m, const gr_slot *s)
-{
-    const gr_module *at = s->owner;
-    while (at && at != m) at = at->parent;
-    return at;
-}
-
 bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_group group)
 {
     if (!gr__optim_is(t, o, "optim_set_group")) return false;
@@ -108,7 +99,7 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
     size_t found = 0;
     for (size_t i = 0; i < o->entries; i++) {
         optim_entry *const e = &o->entry[i];
-        if (!optim_is_under(m, e->slot)) continue;
+        if (!gr__slot_is_under(m, e->slot)) continue;
         e->lr_scale = scale, e->weight_decay = group.decay_all || !e->slot->is_norm_or_bias ? decay : 0;
         found++;
     }
@@ -162,7 +153,7 @@ static void optim_check_chunk(void *argument, size_t i, int thread)
     const optim_chunk *const c = &w->o->chunk[i];
     const gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x);
     (void)thread;
-    w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->start, c->n) : 0;
+    w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->range.first, c->range.count) : 0;
 }
 
 static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
@@ -182,11 +173,11 @@ static void optim_step_chunk(void *argument, size_t i, int thread)
     const optim_chunk *const c = &o->chunk[i];
     const optim_entry *const e = &o->entry[c->entry];
     const gr_real *const dx = gr_grad(w->t, e->x);
-    const size_t at = e->offset + c->start;
+    const size_t at = e->offset + c->range.first;
     (void)thread;
     if (!dx) return;
-    o->rule->run(gr_isa(w->t), e->x->data + c->start, dx + c->start, o->state[0] ? o->state[0] + at : NULL,
-                 o->state[1] ? o->state[1] + at : NULL, c->n, e->constants);
+    o->rule->run(gr_isa(w->t), e->x->data + c->range.first, dx + c->range.first, o->state[0] ? o->state[0] + at : NULL,
+                 o->state[1] ? o->state[1] + at : NULL, c->range.count, e->constants);
 }
 
 static bool optim_was_reached(gr_tape *t, const gr_optim *o)
