@@ -22,7 +22,7 @@ static bool map_make(gr_tape *t, const gr_op *op, const gr_module *m, gr_shape x
     if (gr_failed(t)) return false;
     if (!m) return gr_fail(t, op, "the module is NULL");
     const gr_norm *const n = gr_norm_of(m);
-    if (!n) return gr_fail(t, op, "%s (%s) is no norm", m->parent ? m->path : "the root", m->kind);
+    if (!n) return gr_fail(t, op, "%s (%s) is not a norm", m->parent ? m->path : "the root", m->kind);
     GR_WITHIN(t, m);
     if (!gr__norm_fits(t, op, n, x)) return false;
     const gr__norm_shares shares = gr__norm_shares_of(n);
@@ -155,7 +155,7 @@ bool gr_print_norm(gr_tape *t, const gr_module *m, gr_shape x, FILE *out)
     fprintf(out, ", each over %zu values\n", map.values);
     print_shares(out, &map);
     print_affine(out, &map);
-    if (map.norm->running_mean) fputs("in evaluation mode running_mean and running_var instead\n", out);
+    if (map.norm->running_mean) fputs("in evaluation mode it uses running_mean and running_var instead\n", out);
     if (x.rank < 5) print_picture(out, &map);
     return true;
 }
@@ -290,7 +290,7 @@ size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
         if (!b || b->kind != GR_NORM_BATCH) continue;
         const gr_tensor *const x = gr_traced_input(t, "batch_norm", m->path);
         if (out) fprintf(out, "%-*s", width, m->path);
-        if (!x && out) fputs("  did not run, or gr_tape_set_tracing(t, true) did not come before\n", out);
+        if (!x && out) fputs("  did not run while gr_tape_set_tracing was on\n", out);
         const gr_mark mark = gr_tape_mark(t);
         unwell += !x || !print_health(t, b, x, out);
         gr_tape_rewind(t, mark);

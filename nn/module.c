@@ -1,5 +1,5 @@
-/* nn/module.c - the module tree: making, registering, walking, freeing (kept states are in nn/kept.c). Modules and slots are chains in order of creation; a
- * path is made once, when its owner is, and every name is the end of a path. */
+/* nn/module.c - the module tree: making, registering, walking, freeing; kept states are in nn/kept.c. Modules and slots are linked lists in
+ * order of creation. A path is made once, together with its owner, and every name is the end of a path. */
 #include "nn/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ bool gr__name_is_taken(const gr_module *parent, const char *name)
     return false;
 }
 
-/* True when a thing of that name may be put under parent; otherwise the tape says why not. */
+/* True if a module or slot of that name may be made under parent; otherwise the error. */
 static bool name_is_good(gr_tape *t, const gr_module *parent, const char *name)
 {
     const char *const place = parent->parent ? parent->path : "the root";
@@ -32,7 +32,7 @@ static size_t path_bytes(const gr_module *parent, const char *name)
     return (parent->parent ? strlen(parent->path) + 1 : 0) + strlen(name) + 1;
 }
 
-/* Write parent's path, a dot and name to path; returns where the name begins. */
+/* Write parent's path, a dot and name to path. Returns where the name begins. */
 static const char *path_write(char *path, const gr_module *parent, const char *name)
 {
     const size_t bytes = path_bytes(parent, name), at = bytes - strlen(name) - 1;
@@ -40,7 +40,7 @@ static const char *path_write(char *path, const gr_module *parent, const char *n
     return path + at;
 }
 
-enum { NUMBER = 24 }; /* room for the name that a NULL stands for */
+enum { NUMBER = 24 }; /* room for the number that is the name when NULL is given */
 
 size_t gr__stream_room(const gr_module *parent, const char *name, const char *end)
 {
@@ -122,7 +122,7 @@ void gr__slot_free(gr_slot *s)
     gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
 }
 
-/* What m itself holds: it has no children any more. */
+/* Free m, which has no children any more, and its slots. */
 static void module_free_one(gr_module *m)
 {
     for (gr_slot *s = m->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
@@ -197,7 +197,7 @@ void *gr__slot_remove(gr_slot *s)
 gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape)
 {
     size_t len;
-    if (!gr__shape_len(shape, &len)) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape));
+    if (!gr__shape_len(shape, &len)) return gr_fail(t, NULL, "%s: %s is not a shape that fits this machine", s->path, gr_shape_name(t, shape));
     gr_tensor *const x = gr__tensor_new_home(&s->owner->memory, shape);
     if (!x) return module_no_memory(t, s->path);
     x->path = s->path;
@@ -295,7 +295,7 @@ bool gr__slot_is_under(const gr_module *m, const gr_slot *s)
     return at;
 }
 
-/* Tied slots share a tensor; of those under m one stands for it: the parameter itself, or if that is elsewhere, the first. */
+/* Tied slots share a tensor. Of those under m one stands for it: the slot that the others are tied to, or the first if that one is not under m. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s)
 {
     if (!s->tied) return true;
@@ -314,7 +314,7 @@ gr_slot *gr_slot_find(const gr_module *m, const char *path)
     return NULL;
 }
 
-/* ---- What is done to all ---- */
+/* ---- All parameters at once, and forward ---- */
 
 void gr_requires_grad(gr_module *m, bool wanted)
 {

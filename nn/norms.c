@@ -8,10 +8,10 @@
 
 /* ---- The kinds ---- */
 
-/* names: PyTorch's, for any rank, with dims 1 and with dims 2. shares: with features on axis 1. */
+/* names: PyTorch's, with dims 0, 1 and 2. shares: what shares a statistic when the features are on axis 1. */
 static const struct {
     const char *a, *names[3];
-    gr_op op; /* as messages say it */
+    gr_op op; /* its name in messages */
     gr__norm_shares shares;
     double eps;
 } norm_kinds[] = {
@@ -98,7 +98,7 @@ static bool norms_check_shape(gr_tape *t, const gr_norm *n)
     const gr_shape s = n->shape;
     if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS)
         return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, a, kind);
-    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s is over the last axes; got axis 1", path, a, kind);
+    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, a, kind);
     if (s.rank < 1 || s.rank > GR_MAX_RANK)
         return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, a, kind, GR_MAX_RANK, gr_shape_name(t, s));
     for (int k = 0; k < s.rank; k++)
@@ -120,7 +120,7 @@ static bool norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
     return true;
 }
 
-/* groups: of a GroupNorm. */
+/* groups counts in a GroupNorm alone. */
 static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, gr_shape shape, size_t groups,
                            const gr_norm_config *config)
 {

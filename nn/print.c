@@ -1,4 +1,4 @@
-/* nn/print.c - a module tree as text, to a FILE of the caller's. */
+/* nn/print.c - print a module tree to a FILE of the caller. */
 #include "core/locale.h"
 #include "nn/internal.h"
 #include <string.h>

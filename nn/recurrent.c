@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *kind, *article; /* "LSTM" */
-    gr_op op;                   /* for messages alone */
+    gr_op op;                   /* its name in messages */
     size_t gates;
     gr_recurrent_out (*run)(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
 } layer_kind;
@@ -84,7 +84,7 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
     gr__size_is_positive(t, &l->module, "input", l->input);
     if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, kind->article, kind->kind);
     if (c->norm && c->no_bias)
-        gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes", path);
+        gr_fail(t, NULL, "%s: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode", path);
     if (c->relu && l->kind != GR_RNN) gr_fail(t, NULL, "%s: relu is for an RNN, not for %s %s", path, kind->article, kind->kind);
     if (c->forget_bias != 0 && l->kind != GR_LSTM)
         gr_fail(t, NULL, "%s: forget_bias is for an LSTM, not for %s %s", path, kind->article, kind->kind);
@@ -141,7 +141,7 @@ static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op
                    gr_shape_text(t, state));
 }
 
-/* h0, in training with batch norms with noise. */
+/* h0; with batch norms, in training, noise is added. */
 static gr_tensor *recurrent_first(gr_tape *t, const gr_recurrent *l, gr_tensor *h0, size_t B)
 {
     const double noise = l->config.h0_noise == 0 ? 0.1 : l->config.h0_noise;
@@ -150,7 +150,7 @@ static gr_tensor *recurrent_first(gr_tape *t, const gr_recurrent *l, gr_tensor *
     return h0 ? gr_add(t, h0, n) : n;
 }
 
-/* Number k of the states in [layers D, B, H]. */
+/* The state of layer and direction k, of states [layers D, B, H]. */
 static gr_tensor *recurrent_state_of(gr_tape *t, gr_tensor *states, size_t k)
 {
     return states ? gr_reshape(t, gr_slice(t, states, k, 1), GR_SHAPE(states->dim[1], states->dim[2])) : NULL;

@@ -1,4 +1,4 @@
-/* nn/sequential.c - one module after the other, and operators as modules */
+/* nn/sequential.c - modules one after the other, and operators as modules */
 #include "core/op.h"
 #include "nn/nn.h"
 

@@ -1,4 +1,4 @@
-/* nn/state.c - state_dict: all that a module saves, by name. */
+/* nn/state.c - state_dict: everything that a module saves, by name. */
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* nn/transformer.c - a Transformer's layers: attention and two linears, each beside a residual, with norms before or after */
+/* nn/transformer.c - Transformer layers: attention and a feedforward network, each with a residual connection and a norm before or after it */
 #include "core/op.h"
 #include "nn/nn.h"
 
@@ -38,7 +38,7 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     return gr_module_ready(t, m) ? l : NULL;
 }
 
-/* BatchNorm alone mixes positions, so it alone must know which are real. */
+/* Only a BatchNorm mixes positions, so only a BatchNorm must know which are real. */
 static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, gr_module *norm, gr_tensor *x, const gr_attention_input *in)
 {
     if (c->no_norm || c->norm != GR_NORM_BATCH || !in) return gr_forward(t, norm, x);

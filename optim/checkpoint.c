@@ -130,8 +130,8 @@ static bool checkpoint_notes_fit(gr_tape *t, const gr_safetensors *f, const char
     snprintf(own, sizeof own, "%llu", (unsigned long long)gr_tape_seed(t));
     snprintf(count, sizeof count, "%zu", f->count);
     if (!format || strcmp(format, GR__CHECKPOINT) != 0 || !seed || !rule || !tensors || !gr_safetensors_note_of(f, "checksum"))
-        return gr_fail_as(t, GR_BAD_FILE, path, "is no '%s'; gr_state_load reads files of weights alone", GR__CHECKPOINT);
-    if (strcmp(seed, own) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "belongs to a tape of seed %s; this one's is %s", seed, own);
+        return gr_fail_as(t, GR_BAD_FILE, path, "is not a '%s'; gr_state_load reads files that hold only weights", GR__CHECKPOINT);
+    if (strcmp(seed, own) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "belongs to a tape with seed %s; this tape has seed %s", seed, own);
     if (o && strcmp(rule, o->rule->name) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "was made with optimizer %s; this one is %s", rule, o->rule->name);
     if (strcmp(tensors, count) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "holds %s tensors and should hold %s", count, tensors);
     return true;
@@ -174,13 +174,13 @@ static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e,
     const char *const key = e->name + strlen("kept/");
     p->module = module_of(r->m, key, &p->name);
     if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
-    if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is no name of a kept state", e->name);
+    if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
     p->slot = gr__slot_called(p->module, p->name, GR_KEPT);
     if (!p->slot && gr__name_is_taken(p->module, p->name))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
     size_t len;
     if (!gr__shape_len(e->shape, &len))
-        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is no shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
+        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is not a shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
     return entry_is(r, e, GR_REAL_DTYPE, e->shape);
 }
 
@@ -188,7 +188,7 @@ static bool stream_fits(const checkpoint_reader *r, const gr_safetensors_entry *
 {
     const uint64_t key = gr_stream_new(gr_tape_seed(r->t), e->name + strlen("stream/")).key;
     if (!entry_is(r, e, GR_I64, GR_SHAPE(2))) return false;
-    return !memcmp(e->data, &key, sizeof key) || gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s has another key than this tape's", e->name);
+    return !memcmp(e->data, &key, sizeof key) || gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s has a key that differs from this tape's", e->name);
 }
 
 /* Every entry of the file is something that is known. Values for which the program did not ask, and without an optimizer its part, are
@@ -202,7 +202,7 @@ static bool all_is_known(const checkpoint_reader *r)
         } else if (begins(e->name, "stream/")) {
             if (!stream_fits(r, e)) return false;
         } else if (strchr(e->name, '/') && !r->place[i].item && !begins(e->name, "value/") && (r->o || !begins(e->name, "optim/")))
-            return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is nothing that a checkpoint holds", e->name);
+            return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s does not belong in a checkpoint", e->name);
     }
     return true;
 }

@@ -33,7 +33,7 @@ static void print_cut(FILE *out, gr_cut c)
     case GR_CUT_UNKNOWN: fputs("gr_tape_set_tracing(t, true) before the forward will tell why", out); break;
     case GR_CUT_NO_BACKWARD: fputs("there was no backward", out); break;
     case GR_CUT_UNUSED: fputs("unused in this forward", out); break;
-    case GR_CUT_ASTRAY: fprintf(out, "what it leads to ends with %s%s%s, and not in the loss", c.op, in, place); break;
+    case GR_CUT_ASTRAY: fprintf(out, "its path ends at %s%s%s and does not reach the loss", c.op, in, place); break;
     case GR_CUT_BY_OP: fprintf(out, "%s%s%s lets no gradient pass", c.op, in, place); break;
     case GR_CUT_RECORDING_OFF: fprintf(out, "recording was off while %s%s%s ran", c.op, in, place); break;
     case GR_CUT_NONE: fputs("backward failed, or the gradient was cleared since", out); break;

@@ -90,7 +90,7 @@ TEST(batch_norm_shares_along_channels)
                     "bn (BatchNorm) on [2, 3]: 3 means and 3 variances, each over 2 values\n"
                     "one for each index of axis 1\n"
                     "weight [3], bias [3], running_mean [3], running_var [3]: a value for each index of axis 1\n"
-                    "in evaluation mode running_mean and running_var instead\n"
+                    "in evaluation mode it uses running_mean and running_var instead\n"
                     "axis 0 down, axis 1 across:\n"
                     "    A B C\n"
                     "    A B C\n");
@@ -98,7 +98,7 @@ TEST(batch_norm_shares_along_channels)
                     "bn (BatchNorm) on [2, 3, 2, 2]: 3 means and 3 variances, each over 8 values\n"
                     "one for each index of axis 1\n"
                     "weight [3], bias [3], running_mean [3], running_var [3]: a value for each index of axis 1\n"
-                    "in evaluation mode running_mean and running_var instead\n"
+                    "in evaluation mode it uses running_mean and running_var instead\n"
                     "axis 0 down, axis 1 across, axes 2 and 3 within a block:\n"
                     "    AA BB CC\n"
                     "    AA BB CC\n"
@@ -313,7 +313,7 @@ TEST(all_batch_norms_are_printed)
                         "fresh            20         0         9         1         1      6.36  never updated: evaluation uses mean 0 "
                         "and variance 1\n"
                         "none             20         -         -         -         -         -  well\n"
-                        "idle       did not run, or gr_tape_set_tracing(t, true) did not come before\n");
+                        "idle       did not run while gr_tape_set_tracing was on\n");
 }
 
 /* ---- Errors ---- */
@@ -326,8 +326,8 @@ TEST(what_is_no_norm_or_does_not_fit_is_refused)
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3));
 #define SAYS(call, text) ((void)(call), assert_message(t, text), gr_tape_recover(t), x = gr_ones(t, GR_SHAPE(2, 3)))
     SAYS(gr_print_norm(t, NULL, GR_SHAPE(2), NULL), "print_norm: the module is NULL");
-    SAYS(gr_print_norm(t, net, GR_SHAPE(2), NULL), "print_norm: the root (Module) is no norm");
-    SAYS(gr_print_norm(t, &fc->module, GR_SHAPE(2, 2), stderr), "print_norm: fc (Linear) is no norm");
+    SAYS(gr_print_norm(t, net, GR_SHAPE(2), NULL), "print_norm: the root (Module) is not a norm");
+    SAYS(gr_print_norm(t, &fc->module, GR_SHAPE(2, 2), stderr), "print_norm: fc (Linear) is not a norm");
     SAYS(gr_print_norm(t, &ln->module, GR_SCALAR, NULL), "print_norm in ln: x is [], and its last axes must be [4]");
     SAYS(gr_print_norm(t, &ln->module, (gr_shape){ GR_MAX_RANK + 1, { 0 } }, NULL), "print_norm in ln: x is rank 9");
     SAYS(gr_print_norm(t, &ln->module, GR_SHAPE(2, 3), NULL), "print_norm in ln: x is [2, 3], and its last axes must be [4]");
