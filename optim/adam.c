@@ -5,8 +5,8 @@
  *     v = beta2 v + (1 - beta2) g^2
  *     x = keep x - rate m / (sqrt(v) root + eps)   rate = lr / (1 - beta1^k), root = 1 / sqrt(1 - beta2^k)
  *
- * beta^k is a running product in double. m and v below 2^-100 become 0. A g below 2^-58 squares to 0: its square, which would be
- * subnormal at times, is less than half a unit of a v that is not 0. */
+ * beta^k is a running product in double. m and v below 2^-100 become 0. The square of a g below 2^-58 becomes 0, because it could be subnormal,
+ * and it is less than half a unit in the last place of any v that is not 0. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 

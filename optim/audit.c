@@ -1,4 +1,4 @@
-/* optim/audit.c - what has become of a parameter after a backward. */
+/* optim/audit.c - what a backward did for a parameter. */
 #include "optim/audit.h"
 #include "optim/internal.h"
 

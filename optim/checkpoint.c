@@ -1,14 +1,17 @@
-/* optim/checkpoint.c - all that a run goes on from, in one safetensors file. The module's part is its state_dict; the rest has names
- * with a '/', which no module's name holds:
+/* optim/checkpoint.c - everything that a run needs to go on, in one safetensors file. The module's part is its state_dict. The other names have
+ * a '/', which no name of a module can have:
  *
- *     optim/exp_avg/<path> ...     the optimizer's state, shaped as the parameter; optim/step [n], optim/power [n, 2] of each
- *     optim/rate, optim/count      base learning rate, plateau scale and best loss; steps done and bad reports
+ *     optim/exp_avg/<path> ..      a state of the optimizer, shaped as the parameter
+ *     optim/step [n]               how many steps moved each of the n parameters
+ *     optim/power [n, 2]           beta1^step, beta2^step
+ *     optim/rate [3]               base learning rate, plateau scale, best loss
+ *     optim/count [2]              steps done, reports in a row that were not better
  *     kept/<path>                  what gr_detach_keep keeps
  *     stream/<name> [2]            key and counter of a random stream
- *     value/<name>                 the program's
+ *     value/<name>                 a value of the program
  *
- * Notes: format, the seed, the optimizer's rule, the number of all tensors, the checksum. Every name of the file must be one of these,
- * and the number must be right, so that nothing is lost or ignored in silence. */
+ * The notes are format, seed, optimizer (the rule), tensors (how many there are) and checksum. Every name in the file must be one of these, and the
+ * number must be right, so that nothing is lost or ignored silently. */
 #include "optim/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +89,7 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
     if (!checkpoint_arguments(t, "checkpoint_save", path, m, o, values, n)) return false;
     const gr_mark mark = gr_tape_mark(t);
     checkpoint_list l = { .t = t };
-    l.item = gr__state_items(t, m, demanded_items(o, n) + gr__tape_streams(t), &l.items); /* a kept state, too, has room there */
+    l.item = gr__state_items(t, m, demanded_items(o, n) + gr__tape_streams(t), &l.items); /* it has room for the kept states, too */
     list_demanded(&l, o, values, n);
     list_kept_and_streams(&l, m);
     char seed[24], tensors[24];
@@ -100,13 +103,13 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
 
 /* ---- Loading: all checks, then what may run out of memory, then what cannot fail ---- */
 
-/* What an entry of the file is for: one of these. */
+/* What an entry of the file is for: an item, a kept state, or a stream. */
 typedef struct {
-    const gr_safetensors_item *item; /* what the optimizer or the program demands */
-    gr_module *module;               /* a kept state of this module, */
-    const char *name;                /* which has that name there, */
-    gr_slot *slot;                   /* and this slot: NULL until it is made, */
-    gr_tensor *kept;                 /* and this memory */
+    const gr_safetensors_item *item; /* of the optimizer or the program */
+    gr_module *module;               /* the module of a kept state, */
+    const char *name;                /* its name there, */
+    gr_slot *slot;                   /* its slot, NULL until it is made, */
+    gr_tensor *kept;                 /* and its memory */
     gr_stream *stream;
 } checkpoint_place;
 
@@ -117,7 +120,7 @@ typedef struct {
     gr_module *m;
     gr_optim *o;
     checkpoint_list demanded;
-    checkpoint_place *place;  /* of each entry of the file */
+    checkpoint_place *place;  /* one for each entry of the file */
 } checkpoint_reader;
 
 static bool begins(const char *name, const char *prefix) { return !strncmp(name, prefix, strlen(prefix)); }
@@ -191,8 +194,8 @@ static bool stream_fits(const checkpoint_reader *r, const gr_safetensors_entry *
     return !memcmp(e->data, &key, sizeof key) || gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s has a key that differs from this tape's", e->name);
 }
 
-/* Every entry of the file is something that is known. Values for which the program did not ask, and without an optimizer its part, are
- * left alone. Entries without a '/' are the module's: gr__state_check has seen them. */
+/* Whether every entry of the file is known. Values that the program did not ask for are ignored, and without an optimizer its part is too.
+ * Entries without a '/' belong to the module: gr__state_check has checked them. */
 static bool all_is_known(const checkpoint_reader *r)
 {
     for (size_t i = 0; i < r->f->count; i++) {
@@ -207,7 +210,7 @@ static bool all_is_known(const checkpoint_reader *r)
     return true;
 }
 
-/* Slots that were made for the file and are not filled. */
+/* Remove slots that were made for the file and have no memory. */
 static void unfilled_remove(gr_module *m)
 {
     for (gr_module *each = m; each; each = gr_module_next(m, each))
@@ -233,7 +236,7 @@ static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **l
     return p->kept;
 }
 
-/* Memory for what is not here yet; when there is not enough, none of it stays. */
+/* Make what all entries need; when out of memory, remove it again. */
 static bool places_make(const checkpoint_reader *r)
 {
     const size_t streams = gr__tape_streams(r->t);
@@ -247,7 +250,7 @@ static bool places_make(const checkpoint_reader *r)
     return false;
 }
 
-/* What the file does not hold was not in use yet: streams go back to their beginning, kept states to nothing. */
+/* A stream or kept state that the file does not hold was not in use when it was saved: the stream begins anew, the state is forgotten. */
 static void checkpoint_fill(const checkpoint_reader *r)
 {
     gr_stream *stream;
@@ -258,7 +261,7 @@ static void checkpoint_fill(const checkpoint_reader *r)
     for (size_t i = 0; i < r->f->count; i++) {
         const checkpoint_place *const p = &r->place[i];
         void *const to = p->item ? (void *)p->item->data : p->stream ? (void *)p->stream : p->kept ? p->kept->data : NULL;
-        if (!to) continue; /* the module's, or left alone */
+        if (!to) continue; /* filled by gr__state_fill, or ignored */
         memcpy(to, r->f->entry[i].data, r->f->entry[i].bytes);
         if (p->kept) gr__kept_use(r->t, p->slot, p->kept), gr__was_written(p->kept), p->slot->count = 1;
     }

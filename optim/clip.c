@@ -1,8 +1,8 @@
-/* optim/clip.c - gradients of no more than a given size: their common norm, or each value. */
+/* optim/clip.c - clip gradients: their common norm, or each value. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
-/* In double, in 16 lanes and one tree. */
+/* The sum of x^2 in double: 16 lanes, then a tree. */
 KERNEL(double, square_sum, const gr_real *x, size_t n)
 {
     double lane[16] = { 0 };
@@ -30,7 +30,7 @@ typedef struct {
     gr_tape *t;
     gr_optim *o;
     enum { CLIP_SUM, CLIP_SCALE, CLIP_CLAMP } what;
-    gr_real number; /* the factor, or the largest value */
+    gr_real number; /* the factor of CLIP_SCALE, the largest value of CLIP_CLAMP */
 } clip_work;
 
 static void clip_chunk(void *argument, size_t i, int thread)
@@ -45,7 +45,7 @@ static void clip_chunk(void *argument, size_t i, int thread)
     else if (x) clamp_all[isa](x, c->range.count, w->number);
 }
 
-/* The sum of all chunks' in their order; the parameter where it stops being finite is the error. */
+/* Add the sums of all chunks in order. The error names the parameter where the sum stops being finite. */
 static double clip_total(gr_tape *t, const gr_optim *o)
 {
     double sum = 0;

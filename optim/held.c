@@ -1,10 +1,10 @@
-/* optim/held.c - the parameters that an optimizer holds, beside those that its module has now. The tree counts its changes, so that a step
- * looks at the tree only after one. */
+/* optim/held.c - compare the parameters that an optimizer holds with those that its module has now. The tree counts its changes, so that a
+ * step walks over the tree only after a change. */
 #include "optim/internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The slot that is counted for all that share its tensor. */
+/* The slot that counts the optimizers for all slots that share its tensor. */
 static gr_slot *held_owner(gr_slot *s) { return s->tied ? s->tied : s; }
 
 void gr__optim_hold(gr_optim *o, gr_module *m)

@@ -1,5 +1,5 @@
-/* optim/optim.c - what all optimizers share: the list of parameters, cut into chunks of a fixed size, and the step over them as
- * one parallel region. */
+/* optim/optim.c - what all optimizers share: the list of parameters, cut into chunks of a fixed size, and a step over all chunks as one parallel
+ * region. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
@@ -15,7 +15,7 @@ static void optim_count(gr_optim *o, gr_module *m)
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         o->entries++;
         o->chunks += gr_chunks(s->tensor->len, OPTIM_CHUNK);
-        o->state_len += (s->tensor->len + 15) / 16 * 16; /* each begins on a cache line */
+        o->state_len += (s->tensor->len + 15) / 16 * 16; /* each parameter begins on a cache line */
     }
 }
 

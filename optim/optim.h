@@ -118,8 +118,8 @@ GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);
 
 /* Set o's schedule. Fails if its factor is negative or NaN, or a GR_SCHEDULE_STEP has a period of 0. */
 GR_API bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule schedule);
-/* Report a loss, for example after each evaluation, to a GR_SCHEDULE_PLATEAU; others ignore it. The best loss must fall by one part in 10,000; after
- * more than patience reports in a row without that, the learning rate is multiplied by factor. */
+/* Report a loss, for example after each evaluation, to a GR_SCHEDULE_PLATEAU; other schedules ignore it. A loss is better if it is below the best
+ * one by more than one part in 10,000. After more than patience reports in a row that are not better, the learning rate is multiplied by factor. */
 GR_API void gr_optim_observe(gr_optim *o, double loss);
 /* The scale after so many steps. That of a plateau is not included, because it depends on the losses. */
 GR_API double gr_schedule_scale(gr_schedule schedule, size_t steps);

@@ -1,4 +1,4 @@
-/* optim/print.c - the parameters of an optimizer as text, to a FILE of the caller's. */
+/* optim/print.c - print an optimizer and an audit to a FILE of the caller. */
 #include "core/locale.h"
 #include "optim/audit.h"
 #include "optim/internal.h"
