@@ -26,14 +26,19 @@ typedef struct {
     size_t items;
 } checkpoint_list;
 
-/* Does nothing once the tape has run out of memory. */
-static void list_add(checkpoint_list *l, const char *kind, const char *name, gr_dtype dtype, gr_shape shape, const void *data)
+/* kind followed by name; NULL once the tape has run out of memory. */
+static const char *full_name(gr_tape *t, const char *kind, const char *name)
 {
     const size_t bytes = strlen(kind) + strlen(name) + 1;
-    char *const full = gr_save(l->t, bytes);
-    if (!full) return;
-    snprintf(full, bytes, "%s%s", kind, name);
-    l->item[l->items++] = (gr_safetensors_item){ full, dtype, shape, data };
+    char *const full = gr_save(t, bytes);
+    if (full) snprintf(full, bytes, "%s%s", kind, name);
+    return full;
+}
+
+static void list_add(checkpoint_list *l, const char *kind, const char *name, gr_dtype dtype, gr_shape shape, const void *data)
+{
+    const char *const full = full_name(l->t, kind, name);
+    if (full) l->item[l->items++] = (gr_safetensors_item){ full, dtype, shape, data };
 }
 
 static void list_optim(checkpoint_list *l, const gr_optim *o)
@@ -106,10 +111,10 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
 /* What an entry of the file is for: an item, a kept state, or a stream. */
 typedef struct {
     const gr_safetensors_item *item; /* of the optimizer or the program */
-    gr_module *module;               /* the module of a kept state, */
-    const char *name;                /* its name there, */
-    gr_slot *slot;                   /* its slot, NULL until it is made, */
-    gr_tensor *kept;                 /* and its memory */
+    gr_slot *slot;                   /* of a kept state, */
+    gr_module *module;               /* or the module in which its slot is to be made, */
+    const char *name;                /* with this name, */
+    gr_tensor *kept;                 /* and the memory of the state */
     gr_stream *stream;
 } checkpoint_place;
 
@@ -159,6 +164,17 @@ static bool demanded_is_there(checkpoint_reader *r)
     return true;
 }
 
+/* Find the entries of the kept states that the module has. */
+static bool kept_slots_find(const checkpoint_reader *r)
+{
+    for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
+        const gr_safetensors_entry *const e =
+            s->kind == GR_KEPT ? gr_safetensors_find(r->f, full_name(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
+        if (e) r->place[e - r->f->entry].slot = s;
+    }
+    return !gr_failed(r->t);
+}
+
 /* The module under m in which a slot of that path would be; NULL when there is none. *name: the end of the path, the slot's name. */
 static gr_module *module_of(gr_module *m, const char *path, const char **name)
 {
@@ -171,17 +187,21 @@ static gr_module *module_of(gr_module *m, const char *path, const char **name)
     return m;
 }
 
-/* kept/<path of the module>.<name>: the module must be there, and under that name a kept state or nothing. */
-static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
+/* kept/<path of the module>.<name>: the module must be there, and nothing may have that name yet. */
+static bool kept_name_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
 {
     const char *const key = e->name + strlen("kept/");
     p->module = module_of(r->m, key, &p->name);
     if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
     if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
-    p->slot = gr__slot_called(p->module, p->name, GR_KEPT);
-    if (!p->slot && gr__name_is_taken(p->module, p->name))
-        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+    return !gr__name_is_taken(p->module, p->name) ||
+           gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+}
+
+static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
+{
     size_t len;
+    if (!p->slot && !kept_name_fits(r, e, p)) return false;
     if (!gr__shape_len(e->shape, &len))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is not a shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
     return entry_is(r, e, GR_REAL_DTYPE, e->shape);
@@ -226,14 +246,13 @@ static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **l
     checkpoint_place *const p = &r->place[i];
     const char *const name = r->f->entry[i].name;
     if (begins(name, "stream/")) p->stream = gr_tape_stream(r->t, name + strlen("stream/"));
-    if (!p->module) return !gr_failed(r->t);
-    if (!p->slot) {
+    if (p->module) {
         if (p->module != *last) *last = p->module, *end = &p->module->slots;
         while (**end) *end = &(**end)->next;
         p->slot = **end = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
     }
     if (p->slot) p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape);
-    return p->kept;
+    return !gr_failed(r->t);
 }
 
 /* Make what all entries need; when out of memory, remove it again. */
@@ -274,7 +293,8 @@ static bool checkpoint_read(checkpoint_reader *r, const gr_checkpoint_value *val
     r->place = gr_save_zeros(r->t, r->f->count * sizeof *r->place);
     list_demanded(&r->demanded, r->o, values, n);
     if (gr_failed(r->t)) return false;
-    if (!gr__state_check(r->t, r->f, r->m, r->path, true, true) || !demanded_is_there(r) || !all_is_known(r) || !places_make(r)) return false;
+    if (!gr__state_check(r->t, r->f, r->m, r->path, true, true) || !demanded_is_there(r)) return false;
+    if (!kept_slots_find(r) || !all_is_known(r) || !places_make(r)) return false;
     checkpoint_fill(r);
     return true;
 }
