@@ -90,10 +90,6 @@ bool gr__optim_misses_none(gr_tape *t, const gr_optim *o)
         const int n = snprintf(names + length, sizeof names - length, "%s%.100s", length ? ", " : "", s->path);
         if (n > 0) length += (size_t)n;
     }
-    if (missed == 1)
-        return gr_fail_as(t, GR_MISUSE, "optim_step", "%s got a gradient, but this optimizer does not hold it, because it was made later; make "
-                                                      "the optimizer last", names);
-    return !missed || gr_fail_as(t, GR_MISUSE, "optim_step", "%zu parameters got a gradient that this optimizer does not hold, because they were made "
-                                                             "after it: %s%s; make the optimizer last",
-                                 missed, names, missed > NAMED ? ", .." : "");
+    return !missed || gr_fail_as(t, GR_MISUSE, "optim_step", "a gradient reached parameters that were made after this optimizer: %s%s; make the "
+                                                             "optimizer last", names, missed > NAMED ? ", .." : "");
 }

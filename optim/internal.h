@@ -19,11 +19,16 @@ typedef struct {
 /* A range of one parameter: one task of gr_parallel. */
 typedef struct { size_t entry; gr_range range; } optim_chunk;
 
+/* Move n numbers x, given their gradient, their states (NULL where the rule has none) and the entry's constants. */
+typedef void optim_kernel(gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict first, gr_real *restrict second, size_t n,
+                          const gr_real *constants);
+
 typedef struct {
     const char *name;
     const char *state[2]; /* PyTorch's names of the values that it keeps for each number of a parameter */
     void (*constants)(gr_optim *o, size_t entry, double lr);  /* count a step of the entry, and compute its constants */
-    void (*run)(int isa, gr_real *x, const gr_real *grad, gr_real *first, gr_real *second, size_t n, const gr_real *constants);
+    optim_kernel *const *kernel; /* one for each instruction set */
+    bool decoupled;       /* AdamW: weight decay acts on x, not on the gradient */
 } optim_rule;
 
 struct gr_optim {
