@@ -50,8 +50,8 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
                                           const gr_attention_input *input)
 {
     if (!m) return gr_fail(t, &multihead, "the module is NULL");
-    if (!gr_ready(t, &multihead, query)) return NULL;
     GR_WITHIN(t, &m->module);
+    if (!gr_ready(t, &multihead, query)) return NULL;
     if (!key) key = query;
     if (!value) value = key;
     if (!gr_alive(t, &multihead, "key", key) || !gr_alive(t, &multihead, "value", value)) return NULL;

@@ -48,8 +48,8 @@ gr_tensor *gr_positions_forward(gr_tape *t, const gr_positions *m, gr_tensor *x)
 {
     static const gr_op op = { .name = "positions" };
     if (!m) return gr_fail(t, &op, "the module is NULL");
-    if (!gr_ready(t, &op, x)) return NULL;
     GR_WITHIN(t, &m->module);
+    if (!gr_ready(t, &op, x)) return NULL;
     if (x->rank < 2 || gr_size(x, -2) > m->weight->dim[0] || gr_size(x, -1) != m->weight->dim[1])
         return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu; got %s", m->weight->dim[1], m->weight->dim[0],
                        gr_shape_text(t, x));

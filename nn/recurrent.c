@@ -176,11 +176,11 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
     const gr_op *op = &kind->op;
     const gr_recurrent_out failed = { 0 };
     if (!l) return gr_fail(t, op, "the module is NULL"), failed;
+    GR_WITHIN(t, &l->module);
+    if (!gr_ready(t, op, x)) return failed;
     const gr_recurrent_input in = input ? *input : (gr_recurrent_input){ 0 };
     const gr_recurrent_config *c = &l->config;
     const size_t D = l->directions, n = l->layers * D;
-    if (!gr_ready(t, op, x)) return failed;
-    GR_WITHIN(t, &l->module);
     if (x->rank != 3 || x->dim[2] != l->input)
         return gr_fail(t, op, "x must be %s, %zu]; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, gr_shape_text(t, x)),
                failed;

@@ -49,8 +49,8 @@ static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, g
 gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)
 {
     if (!l) return gr_fail(t, &transformer, "the layer is NULL");
-    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     GR_WITHIN(t, &l->module);
+    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     const gr_transformer_config *c = &l->config;
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
@@ -92,8 +92,8 @@ gr_transformer *gr_transformer_new(gr_tape *t, gr_module *parent, const char *na
 gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor *x, const gr_attention_input *input)
 {
     if (!m) return gr_fail(t, &transformer, "the module is NULL");
-    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     GR_WITHIN(t, &m->module);
+    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
     return m->norm && m->layers ? transformer_norm(t, &m->layer[0]->config, m->norm, x, input) : x;
 }
