@@ -79,7 +79,7 @@ static seen_axis look_along(size_t size, size_t most)
     return a;
 }
 
-/* A statistic's letter: they are given out in the order in which they are met. */
+/* The letter for the statistic of element i. Letters are assigned in the order in which statistics appear. */
 static char letter_of(picture *p, size_t i)
 {
     const size_t s = statistic_of(p->map, i);
@@ -254,7 +254,7 @@ static void complain(FILE *out, bool *well, bool ill, const char *what)
     *well = *well && !ill;
 }
 
-/* Whether b is healthy on x. */
+/* Whether b is well on x. */
 static bool print_health(gr_tape *t, const gr_norm *b, const gr_tensor *x, FILE *out)
 {
     static const gr_op op = { .name = "print_batch_norms" };

@@ -76,7 +76,7 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     if (!gr_ready(t, op, x) || !gr__norm_fits(t, op, n, gr_shape_of(x))) return NULL;
     if (input && (input->lengths || input->mask) && n->kind != GR_NORM_BATCH)
         return gr_fail(t, op, "lengths and a mask are for a BatchNorm; this is %s %s", norm_kinds[n->kind].a, n->module.kind);
-    const double eps = n->eps == 0 ? GR_NONE : n->eps; /* as the operators take it */
+    const double eps = n->eps == 0 ? GR_NONE : n->eps; /* an operator takes 0 as the default */
     switch (n->kind) {
     case GR_NORM_LAYER: return gr_layer_norm(t, x, n->shape.rank, n->weight, n->bias, eps);
     case GR_NORM_RMS: return gr_rms_norm(t, x, n->shape.rank, n->weight, eps);
@@ -120,7 +120,7 @@ static bool norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
     return true;
 }
 
-/* groups counts in a GroupNorm alone. */
+/* Only a GroupNorm uses groups. */
 static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, gr_shape shape, size_t groups,
                            const gr_norm_config *config)
 {

@@ -66,7 +66,7 @@ double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
     if (gr_failed(t)) return (double)NAN;
     clip_work w = { t, o, CLIP_SUM, 0 };
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
-    const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* PyTorch's */
+    const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* 1e-6 as in PyTorch */
     if (gr_failed(t) || factor >= 1) return norm;
     w.what = CLIP_SCALE, w.number = (gr_real)factor;
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);

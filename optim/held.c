@@ -48,7 +48,7 @@ static void held_compare(gr_optim *o)
     const gr_module *const m = held_module_lives(o) ? o->module : NULL;
     size_t at = 0;
     o->lost = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) { /* entries are in the order of the tree, which stays */
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) { /* entries have the order of the tree, which never changes */
         size_t k = at;
         while (s->kind == GR_PARAMETER && k < o->entries && o->entry[k].number != s->number) k++;
         if (s->kind != GR_PARAMETER || k == o->entries) continue;
@@ -62,7 +62,7 @@ static void held_compare(gr_optim *o)
 
 void gr__optim_look(const gr_optim *o)
 {
-    gr_optim *const self = (gr_optim *)o; /* every optimizer is made by gr__optim_new */
+    gr_optim *const self = (gr_optim *)o; /* gr__optim_new made it, so it is not a const object */
     if (!o->module || (o->watch.root && o->watch.root->changes == o->changes)) return;
     held_compare(self);
     if (o->watch.root) self->changes = o->watch.root->changes;
