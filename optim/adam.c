@@ -35,8 +35,8 @@ static void adam_constants(gr_optim *o, size_t entry, double lr)
     for (int i = 0; i < OPTIM_CONSTANTS; i++) o->entry[entry].constants[i] = (gr_real)c[i];
 }
 
-static const optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, .decoupled = false };
-static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, .decoupled = true };
+static const optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, false };
+static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, true };
 
 static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config, const optim_rule *rule, double default_decay)
 {

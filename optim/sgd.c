@@ -35,8 +35,8 @@ static void sgd_constants(gr_optim *o, size_t entry, double lr)
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) o->entry[entry].constants[i] = (gr_real)c[i];
 }
 
-static const optim_rule sgd_plain_rule = { "sgd", { NULL, NULL }, sgd_constants, sgd_plain };
-static const optim_rule sgd_momentum_rule = { "sgd with momentum", { "momentum_buffer", NULL }, sgd_constants, sgd_momentum };
+static const optim_rule sgd_plain_rule = { "sgd", { NULL, NULL }, sgd_constants, sgd_plain, false };
+static const optim_rule sgd_momentum_rule = { "sgd with momentum", { "momentum_buffer", NULL }, sgd_constants, sgd_momentum, false };
 
 gr_optim *gr_sgd_new(gr_tape *t, gr_module *m, const gr_sgd_config *config)
 {
