@@ -288,7 +288,7 @@ size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
     for (const gr_module *m = root; m && !gr_failed(t); m = gr_module_next(root, m)) {
         const gr_norm *const b = gr_norm_of(m);
         if (!b || b->kind != GR_NORM_BATCH) continue;
-        const gr_tensor *const x = gr_traced_input(t, "batch_norm", m->path);
+        const gr_tensor *const x = gr__traced_input(t, "batch_norm", m->path);
         if (out) fprintf(out, "%-*s", width, m->path);
         if (!x && out) fputs("  did not run while gr_tape_set_tracing was on\n", out);
         const gr_mark mark = gr_tape_mark(t);

@@ -72,7 +72,7 @@ static void list_kept_and_streams(checkpoint_list *l, const gr_module *m)
     gr_stream *stream;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
         if (s->kind == GR_KEPT && s->count) list_add(l, "kept/", gr__slot_key(m, s), GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data);
-    for (size_t i = 0; (stream = gr_tape_stream_at(l->t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
+    for (size_t i = 0; (stream = gr__tape_stream_at(l->t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
 }
 
 /* ---- Saving ---- */
@@ -274,7 +274,7 @@ static void checkpoint_fill(const checkpoint_reader *r)
 {
     gr_stream *stream;
     gr__state_fill(r->f, r->m);
-    for (size_t i = 0; (stream = gr_tape_stream_at(r->t, i, NULL)); i++) stream->counter = 0;
+    for (size_t i = 0; (stream = gr__tape_stream_at(r->t, i, NULL)); i++) stream->counter = 0;
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s))
         if (s->kind == GR_KEPT) s->count = 0;
     for (size_t i = 0; i < r->f->count; i++) {
