@@ -50,7 +50,7 @@ static inline gr_tensor *loss_of(kit_arm *arm, const void *batch, kit_score *sco
     return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), p->label, score);
 }
 
-/* A program that has none of the user's flags. */
+/* Start a program without command-line flags. */
 static inline kit_run start(kit_options *o)
 {
     static const kit_flags flags = { "prog", "does things", NULL, 0 };

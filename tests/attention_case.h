@@ -1,4 +1,4 @@
-/* tests/attention_case.h - an attention to be checked: sizes, options, what is not seen; and calls of it as gr_gradcheck wants them. */
+/* tests/attention_case.h - one case of attention: sizes, options and masked keys; and the functions that call it for gr_gradcheck. */
 #ifndef GR_ATTENTION_CASE_H
 #define GR_ATTENTION_CASE_H
 #include "ops/composed.h"
@@ -10,8 +10,8 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 typedef struct {
     size_t B, Tq, Tk, d, e;
     gr_attention_config o;
-    int *lengths;  /* of the options, on whatever tape */
-    int mask_rank; /* every third key of the sample, or of the query, is unseen; 1: [1, Tq, Tk] */
+    int *lengths;  /* become .lengths of the options, on any tape */
+    int mask_rank; /* default no mask; else it hides about every third key: 1 for a mask [1, Tq, Tk], 2 for [B, Tk], 3 for [B, Tq, Tk] */
 } attention_case;
 
 static inline const gr_attention_config *options_of(gr_tape *t, const attention_case *c, gr_attention_config *o)

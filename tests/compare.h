@@ -1,4 +1,5 @@
-/* tests/compare.h - a function against its twin, a sample alone against the same in a batch, and a function without memory. */
+/* tests/compare.h - compare a function with its twin, and a sample alone with the same sample in a batch; run a function while allocations
+ * fail. */
 #ifndef GR_COMPARE_H
 #define GR_COMPARE_H
 #include "tests/failing.h"
@@ -12,7 +13,7 @@ static inline void compare_backward(compared *c, const gr_real *dy)
     assert_true(gr_backward_from(c->t, c->y, dy));
 }
 
-/* Inputs drawn from one stream, and f of them. */
+/* Draw the inputs from one stream and apply f. */
 static inline compared compare_start(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
 {
     compared c = { .t = gr_tape_new(1, NULL) };
@@ -39,10 +40,11 @@ static inline void assert_agree(gr_gradcheck_function *f, gr_gradcheck_function 
     gr_tape_free(a.t), gr_tape_free(b.t);
 }
 
-/* A copy of x's values on another tape; NULL of NULL. */
+/* A copy of x on another tape; NULL for NULL. */
 static inline gr_tensor *on_tape(gr_tape *t, const gr_tensor *x) { return x ? gr_input(t, x->data, gr_shape_of(x)) : NULL; }
 
-/* The axis `batch` of in[0] and of the result counts samples: each has the same bits alone. Input 0 gets a gradient, others none. */
+/* Samples lie along the axis `batch` of in[0] and of the result. Each sample has the same bits alone as in the batch. Only input 0 gets a
+ * gradient. */
 static inline void assert_alone_as_in_batch(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n, int batch)
 {
     compared a = compare_start(f, argument, in, n);

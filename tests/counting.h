@@ -1,5 +1,5 @@
-/* tests/counting.h - how much work a call does, without a clock: this program's strcmp and strncmp count how often they are called, in the
- * library too. A search through a list in a loop shows as a count that grows with the square. */
+/* tests/counting.h - measure the work of a call without a clock. The strcmp and strncmp below replace those of the C library in the whole
+ * program and count their calls. A linear search inside a loop shows as a count that grows quadratically. */
 #ifndef GR_COUNTING_H
 #define GR_COUNTING_H
 #include "tests/failing.h"
@@ -20,11 +20,11 @@ int strncmp(const char *a, const char *b, size_t n)
     return n ? (unsigned char)*a - (unsigned char)*b : 0;
 }
 
-/* Work for n and for 2 n, of a function that says how often it compared: it grows like n log n, not like n^2. */
+/* f(n) returns its number of comparisons, which must grow like n log n and not like n^2. */
 typedef size_t counted_program(size_t n);
 static inline void assert_nearly_linear(counted_program *f, size_t n)
 {
     const size_t once = f(n), twice = f(2 * n);
-    if (twice > 2 * once + once / 2) fail_msg("%zu comparisons for %zu, %zu for %zu", once, n, twice, 2 * n);
+    if (twice > 2 * once + once / 2) fail_msg("%zu comparisons for n = %zu, but %zu for n = %zu", once, n, twice, 2 * n);
 }
 #endif

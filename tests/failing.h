@@ -1,5 +1,5 @@
-/* tests/failing.h - memory and files that fail on purpose. With FAILING_FILES defined, this program's open, read, write, fsync and rename
- * are the ones below, in the library too. */
+/* tests/failing.h - memory and files that fail on purpose. With FAILING_FILES defined, the functions below replace open, read, write, fsync
+ * and rename in the whole program, the library included. */
 #ifndef GR_FAILING_H
 #define GR_FAILING_H
 #include "tests/test.h"
@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* ---- Memory: counts calls, checks that what is released has the size it was asked for ---- */
+/* ---- Memory: count the allocations, and check that a block is released with the size that it was allocated with ---- */
 
 typedef struct {
-    size_t calls, live, fail_at; /* fail_at: the number of the call that fails, from 1 on; 0: none */
-    bool for_ever;               /* and all after it */
+    size_t calls, live, fail_at; /* fail_at: the number of the call that fails, counted from 1; 0 means none */
+    bool for_ever;               /* all later calls fail too */
 } failing_memory;
 
 static inline void *failing_alloc(void *context, size_t bytes)
@@ -35,8 +35,9 @@ static inline void failing_release(void *context, void *p, size_t bytes)
     gr_default_allocator().release(NULL, (char *)p - 64, bytes + 64);
 }
 
-/* f builds, uses and frees; true when all went well. It is run with every allocation failing in turn, alone and with all after it:
- * then f says false, the tape says out of memory, and no memory is left. t is NULL when the tape itself could not be made. */
+/* f builds, uses and frees its objects, and returns true when everything succeeded. It runs once for each of its allocations, with that one
+ * failing alone and with all later ones failing too. Then f must return false, the tape's error must be GR_NO_MEMORY, and nothing may leak.
+ * t is NULL when the tape itself could not be made. */
 typedef bool failing_program(gr_tape *t, void *argument);
 static inline void fail_every_allocation(failing_program *f, void *argument)
 {
@@ -57,7 +58,7 @@ static inline void fail_every_allocation(failing_program *f, void *argument)
 
 /* ---- Files ---- */
 
-/* A new folder, as setup and teardown of a group; at the end it must be empty: nothing half-written, nothing left over. */
+/* The setup and teardown of a group that works in a new folder. At the end the folder must be empty: no half-written file, no leftover. */
 static char test_folder[256];
 FIXTURE(make_folder)
 {
@@ -67,17 +68,17 @@ FIXTURE(make_folder)
 }
 FIXTURE(remove_folder)
 {
-    if (rmdir(test_folder)) print_error("the folder %s is not empty at the end\n", test_folder), exit(1); /* cmocka would end with 0 */
+    if (rmdir(test_folder)) print_error("the folder %s is not empty at the end\n", test_folder), exit(1); /* cmocka would exit with 0 */
     return 0;
 }
-static inline const char *in_folder(const char *name) /* good until the next call */
+static inline const char *in_folder(const char *name) /* valid until the next call */
 {
     static char path[512];
     snprintf(path, sizeof path, "%s/%s", test_folder, name);
     return path;
 }
 
-/* The whole file in malloc'ed memory; NULL when there is none. */
+/* The whole file in malloc'ed memory; NULL when there is no file. */
 static inline unsigned char *file_bytes(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "rb");
@@ -114,7 +115,7 @@ static inline void assert_file_holds(const char *path, const void *bytes, size_t
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-static struct { int calls, fail_at, error; bool for_ever, little; } failing_files; /* little: a byte at a time, and interrupted */
+static struct { int calls, fail_at, error; bool for_ever, little; } failing_files; /* little: one byte per call, and interruptions */
 
 static inline bool file_call_fails(void)
 {
@@ -131,7 +132,7 @@ static inline bool file_call_is_interrupted(void)
     return true;
 }
 
-/* MemorySanitizer knows the C library's read, not this one. */
+/* MemorySanitizer knows that the C library's read fills p, but not that this one does. */
 #if defined __has_feature
 #if __has_feature(memory_sanitizer)
 #include <sanitizer/msan_interface.h>

@@ -11,9 +11,9 @@ typedef struct {
     const int *lengths;
     size_t T, B, I, H;
     sequence *f;
-    bool only_h;   /* the result is h alone; else y, h and c together */
+    bool only_h;   /* the result is h alone; default y, h and c together */
     double eps;
-    size_t gates;  /* 0, 4: an LSTM; 3: a GRU; 1: an RNN */
+    size_t gates;  /* 3 for a GRU, 1 for an RNN; default 4, an LSTM */
     bool relu;
     double *dh_norm, *dc_norm;
 } lstm_case;
@@ -27,7 +27,7 @@ static const unsigned placements[] = {
     GR_LSTM_LN_BA2016 | GR_LSTM_LN_SUM | GR_LSTM_LN_PER_GATE,
 };
 
-/* x, w_ih, w_hh, b_ih, b_hh, two for each norm, h0 and c0 if initial. Returns how many. */
+/* The inputs are x, w_ih, w_hh, b_ih, b_hh, two for each norm, and h0 and c0 if initial. Returns how many there are. */
 static inline bool is_lstm(const lstm_case *c) { return !c->gates || c->gates == 4; }
 static inline size_t inputs_of(const lstm_case *c, gr_gradcheck_input *in)
 {
@@ -59,7 +59,7 @@ static inline gr_lstm_out run(gr_tape *t, gr_tensor *const *in, const lstm_case 
     return (c->f ? c->f : is_lstm(c) ? gr_lstm_sequence : c->gates == 3 ? gr_gru_sequence : gr_rnn_sequence)(t, in[0], &w, &o);
 }
 
-/* One tensor of y, h and c, in which each has a gradient of its own. */
+/* Combine y, h and c into one tensor, so that each of them gets a different gradient. */
 static inline gr_tensor *result(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const lstm_case *c = argument;
@@ -69,7 +69,7 @@ static inline gr_tensor *result(gr_tape *t, gr_tensor *const *in, void *argument
     return gr_add(t, s.y, c->batch_first ? gr_reshape(t, last, GR_SHAPE(c->B, 1, c->H)) : last);
 }
 
-/* Values of the inputs as in test_hash_of, so that two tapes hold the same. */
+/* Draw the inputs from one stream, so that two tapes hold the same values. */
 static inline void fill(gr_tape *t, const lstm_case *c, gr_tensor **in)
 {
     gr_gradcheck_input spec[MOST_INPUTS];

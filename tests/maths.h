@@ -10,8 +10,8 @@
 
 typedef struct {
     const char *name;
-    void (*const *kernel)(gr_real *restrict y, const gr_real *restrict x, size_t n); /* a table, by instruction set */
-    void (*reference)(double *restrict y, const double *restrict x, size_t n);       /* fast; for finite x and results */
+    void (*const *kernel)(gr_real *restrict y, const gr_real *restrict x, size_t n); /* one for each instruction set */
+    void (*reference)(double *restrict y, const double *restrict x, size_t n);       /* fast, but only right where x and the result are finite */
     double (*exact)(double x);
     double ulp;
     bool monotone;
@@ -32,7 +32,8 @@ extern void (*const *const maths_reduce_kernel)(gr_real out[MATHS_REDUCTIONS], c
 static inline uint32_t float_bits(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
 static inline float float_of(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
 
-/* The distance of y from the truth in units of the last place of a float near it. Beyond the floats both count as 2^128. */
+/* The distance of y from the truth in units in the last place (ulp) of a float near the truth. A value beyond the range of float counts as
+ * 2^128. */
 static inline double ulps(double y, double truth)
 {
     y = y > 0x1p128 ? 0x1p128 : y < -0x1p128 ? -0x1p128 : y;

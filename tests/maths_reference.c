@@ -1,5 +1,6 @@
-/* tests/maths_reference.c - double references in plain loops. Where it can, the Makefile compiles this file, and no other, so that the C library's
- * vector functions are called (within 4 double ulp): 2^32 values are many. Arguments and results must be finite for that. */
+/* tests/maths_reference.c - double references in plain loops. There are 2^32 floats to check, so the Makefile compiles this file, and no
+ * other, to call the C library's vector functions where it can. Their error is at most 4 double ulp, and they need finite arguments and
+ * results. */
 #include "tests/maths.h"
 
 #define MATHS(name, y_of_x, truth, ...) \

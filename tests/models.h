@@ -1,6 +1,6 @@
-/* tests/models.h - small training programs of every architecture in stages, of which one fails at a time when an allocation does: what
- * failed is an error; after gr_tape_recover a retry ends with the same weights, running statistics and streams as if nothing had
- * happened, and nothing is leaked. test_failures_models.c runs some, tests/campaign/allocations.c all. */
+/* tests/models.h - small training programs of every architecture, divided into stages. A failed allocation makes one stage fail with an
+ * error. After gr_tape_recover the stage is run again, and the program must end with the same weights, running statistics and streams as if
+ * nothing had happened. Nothing may leak. test_failures_models.c runs some of the models, tests/campaign/allocations.c all. */
 #ifndef GR_MODELS_H
 #define GR_MODELS_H
 #include "core/library.h"
@@ -8,7 +8,7 @@
 
 enum { B = 6, T = 5, C = 8, CLASSES = 3, MOST_STAGES = 8 };
 
-/* A model makes its modules under net; forward gives logits [B, CLASSES] of x, of the shape that it says. */
+/* build makes the modules of a model under net; forward returns the logits [B, CLASSES] of an input of shape x. */
 typedef struct run run;
 typedef bool stage(run *r);
 typedef struct {
@@ -17,8 +17,8 @@ typedef struct {
     void *(*build)(gr_tape *t, gr_module *net, unsigned variant);
     gr_tensor *(*forward)(gr_tape *t, void *body, gr_tensor *x);
     unsigned variant;                                                           /* for build */
-    gr_optim *(*optim)(gr_tape *t, gr_module *net);                             /* NULL: Adam */
-    stage *stages[MOST_STAGES];                                                 /* after the build; none: two steps */
+    gr_optim *(*optim)(gr_tape *t, gr_module *net);                             /* default Adam */
+    stage *stages[MOST_STAGES];                                                 /* run after the build; default two training steps */
 } model;
 
 struct run {
@@ -63,8 +63,8 @@ static inline uint64_t models_fingerprint(const run *r)
     return hash;
 }
 
-/* With allocation `at` failing, or all from there on until the first that failed has been seen. What fails is tried once more. Returns how
- * many allocations there were. */
+/* Train m while allocation `at` fails. With for_ever all later allocations fail too, until a stage has reported the error. A stage that
+ * fails is run once more. Returns the number of allocations. */
 static inline size_t models_train(const model *m, size_t at, bool for_ever, uint64_t *hash)
 {
     failing_memory memory = { .fail_at = at, .for_ever = for_ever };
@@ -87,7 +87,7 @@ static inline size_t models_train(const model *m, size_t at, bool for_ever, uint
     return memory.calls;
 }
 
-/* Fail every allocation of m in turn: alone, and with all after it. Returns how many there were. */
+/* Fail every allocation of m in turn, alone and with all later ones. Returns the number of allocations. */
 static inline size_t models_fail_all(const model *m)
 {
     uint64_t want, got;
@@ -96,7 +96,7 @@ static inline size_t models_fail_all(const model *m)
     for (size_t at = 1; at <= calls; at++)
         for (int for_ever = 0; for_ever < 2; for_ever++) {
             models_train(m, at, for_ever, &got);
-            if (got != want) fail_msg("%s: allocation %zu%s failed, and other bits came out", m->name, at, for_ever ? " and on" : "");
+            if (got != want) fail_msg("%s: after allocation %zu%s failed, the retry gave other bits", m->name, at, for_ever ? " and on" : "");
         }
     print_message("%s: %zu allocations failed in turn\n", m->name, calls);
     return calls;
@@ -140,7 +140,7 @@ static inline void *models_cnn(gr_tape *t, gr_module *net, unsigned variant)
     return m;
 }
 
-/* variant: the norms. */
+/* variant is the set of norms. */
 static inline void *models_lstm(gr_tape *t, gr_module *net, unsigned variant)
 {
     const gr_lstm_config config = { .norm = variant, .bn_steps = variant == GR_LSTM_BN ? T : 0, .batch_first = true };
@@ -159,7 +159,7 @@ static inline gr_tensor *models_last_of_gru(gr_tape *t, void *body, gr_tensor *x
     return gr_select(t, gr_gru_forward(t, body, x, &(gr_recurrent_input){ .lengths = models_lengths(t) }).h, 0, -1);
 }
 
-/* variant: the kind of norm, and whether it comes first. */
+/* variant is the kind of norm, plus MODELS_PRE_NORM for pre-norm. */
 enum { MODELS_PRE_NORM = 16 };
 static inline void *models_transformer(gr_tape *t, gr_module *net, unsigned variant)
 {

@@ -1,4 +1,4 @@
-/* tests/own_ops.h - operators made as a user makes them, from core/op.h alone; the tests of the tape use no others. */
+/* tests/own_ops.h - operators written as a user writes them, with core/op.h alone. The tests of the tape use only these. */
 #ifndef GR_OWN_OPS_H
 #define GR_OWN_OPS_H
 #include "core/op.h"
@@ -22,7 +22,7 @@ static gr_tensor *scale(gr_tape *t, gr_tensor *x, double a)
     return gr_record(t, &scale_op, &(scale_saved){ (gr_real)a }, sizeof(scale_saved), GR_OUT(y), GR_IN(x));
 }
 
-/* y = sum of a[i] b[i], one value; wants scratch in backward and checks that it got it. */
+/* y = sum of a[i] b[i], one value. The backward uses scratch memory. */
 static size_t inner_scratch(const gr_node *n) { return n->in[0]->len * sizeof(gr_real); }
 static void inner_backward(gr_tape *t, const gr_node *n)
 {

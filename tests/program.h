@@ -1,5 +1,5 @@
-/* tests/program.h - programs as their users see them: start one, read what it printed, how it ended, what it left behind. A test of
- * examples/NAME is tests/test_program_NAME.c, which make builds after the program; its group has program_set_up and program_tear_down. */
+/* tests/program.h - run a program as its users do: start it, read its output and its exit code, and check which files it leaves behind.
+ * tests/test_program_NAME.c tests examples/NAME, which make builds first. Its group uses program_set_up and program_tear_down. */
 #ifndef GR_TEST_PROGRAM_H
 #define GR_TEST_PROGRAM_H
 #include "examples/kit/kit.h"
@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The program; a folder of our own, a folder in it for data; what the last run printed. */
+/* The path of the program, the test's own folder, a folder for data inside it, and the output of the last run. */
 static char program[4096], dir[64], data[80], out[1 << 16], err[1 << 16];
 
-/* A path in the folder; good for the next four calls. */
+/* A path in the test's folder; valid for the next four calls. */
 static inline const char *in_dir(const char *name)
 {
     static char path[4][128];
@@ -30,7 +30,7 @@ static inline void slurp(const char *path, char *text, size_t bytes)
     if (f) fclose(f);
 }
 
-/* Start the program, its output in files. isa: NULL or a value for GRADUS_ISA. */
+/* Start the program with its output redirected to files. isa is NULL or a value for GRADUS_ISA. */
 static inline pid_t start(const char *isa, const char *to, const char *const *argv)
 {
     const pid_t child = fork();
@@ -50,7 +50,8 @@ static inline int ended(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Whether it has not ended yet. For loops that wait for what it does: they have no time limit, so that no machine is too slow. */
+/* Is the program still running? Tests loop on this while they wait for its output. They set no time limit, so that they pass on a slow
+ * machine. */
 static inline bool is_running(pid_t child)
 {
     siginfo_t info = { 0 };
@@ -60,13 +61,13 @@ static inline bool is_running(pid_t child)
 
 #define ARGV(...) \
     (const char *const[]) { program, __VA_ARGS__, NULL }
-/* RUN("--steps=3", "--quiet"): its exit code. */
+/* RUN("--steps=3", "--quiet") runs the program and returns its exit code. */
 #define RUN(...) ended(start(NULL, in_dir("out"), ARGV(__VA_ARGS__)))
 #define assert_run(...) \
     do { \
         if (RUN(__VA_ARGS__) != 0) fail_msg("%s", err); \
     } while (0)
-/* It ends with this code, and says this and nothing else on stderr. */
+/* The program exits with this code and prints this text and nothing else on stderr. */
 #define assert_ends(code, text, ...) \
     do { \
         assert_int_equal(RUN(__VA_ARGS__), code); \
@@ -92,7 +93,7 @@ static inline void put_idx(const char *name, size_t n, bool images)
 static const char *const digit_files[] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                                            "t10k-labels-idx1-ubyte" };
 
-/* In data: 200 training and 100 test images in MNIST's format. program_tear_down removes them. */
+/* Write 200 training and 100 test images in MNIST's format to the data folder. program_tear_down removes them. */
 static inline void put_digits(void)
 {
     for (int i = 0; i < 4; i++) put_idx(digit_files[i], i < 2 ? 200 : 100, i % 2 == 0);
@@ -121,7 +122,7 @@ FIXTURE(program_tear_down)
     char path[160];
     for (size_t i = 0; i < COUNT(digit_files); i++) snprintf(path, sizeof path, "%s/%s", data, digit_files[i]), unlink(path);
     rmdir(data), unlink(in_dir("out")), unlink(in_dir("err"));
-    if (rmdir(dir)) print_error("%s is not empty at the end: a run left something behind\n", dir), exit(1); /* cmocka would end with 0 */
+    if (rmdir(dir)) print_error("%s is not empty at the end: a run left a file behind\n", dir), exit(1); /* cmocka would exit with 0 */
     return 0;
 }
 #endif

@@ -1,5 +1,6 @@
-/* tests/test.h - what the tests share: cmocka, the library, assertions on tensors and messages, and the promise that the bits do not move.
- * A test that cannot run here prints a line "not run: WHAT, WHY", which `make test` shows. */
+/* tests/test.h - what all tests share: cmocka, the library, assertions on tensors and messages, and the check that results have the same
+ * bits for every thread count and instruction set. A test that cannot run here prints a line "not run: WHAT, WHY", which `make test`
+ * shows. */
 #ifndef GR_TEST_H
 #define GR_TEST_H
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under AddressSanitizer an impossible request gets NULL, as without. */
+/* With AddressSanitizer, too, malloc returns NULL for a size that cannot be had. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
@@ -24,22 +25,23 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 #define TEST(name) static void name(__attribute__((unused)) void **state)
 #define FIXTURE(name) static inline int name(__attribute__((unused)) void **state)
 
-/* The tape is not in error; or it is, with this very message. */
+/* assert_ok: the tape is not in error. assert_message: it is, and the message is this text. */
 #define assert_ok(t) \
     do { \
         if (gr_failed(t)) fail_msg("%s", gr_message(t)); \
     } while (0)
 #define assert_message(t, text) (assert_true(gr_failed(t)), assert_string_equal(gr_message(t), text))
-/* The call returns NULL or false and leaves this message; then the tape recovers, which ends its tensors, but not those of `lasting`. */
+/* The call returns NULL or false and leaves this message. Then the tape recovers, which ends its tensors; those made by `lasting`
+ * survive. */
 #define assert_fails(t, call, text) (assert_true(!(call)), assert_message(t, text), gr_tape_recover(t))
 
-/* A tensor that belongs to a child of the module. */
+/* A tensor that survives gr_tape_recover, because it belongs to a child of the module. */
 static inline gr_tensor *lasting(gr_tape *t, gr_module *owner, gr_shape shape, double value)
 {
     return gr_buffer(t, gr_module_make(t, owner, NULL, "Lasting", sizeof(gr_module)), "value", shape, value);
 }
 
-/* |got - want| <= tolerance max|want| for every element; NaN equals NaN. Tensors also have one shape. */
+/* |got - want| <= tolerance max|want| for every element; NaN equals NaN. assert_tensors_close also compares the shapes. */
 #define assert_close(got, want, n, tolerance) test_close(got, want, n, tolerance, __FILE__, __LINE__)
 #define assert_tensors_close(got, want, tolerance) test_tensors_close(got, want, tolerance, __FILE__, __LINE__)
 /* assert_values(y, 1e-6, 1, 2, 3): y holds 1, 2 and 3. */
@@ -62,7 +64,7 @@ static inline void test_close(const gr_real *got, const gr_real *want, size_t n,
         if (error > worst) worst = error, at = i;
     }
     if (worst <= tolerance * largest) return;
-    print_error("element %zu of %zu is %.9g, and should be %.9g: off by %.3g, allowed are %.3g\n", at, n, (double)got[at], (double)want[at],
+    print_error("element %zu of %zu is %.9g and should be %.9g: the error is %.3g, and at most %.3g is allowed\n", at, n, (double)got[at], (double)want[at],
                 worst, tolerance * largest);
     _fail(file, line);
 }
@@ -77,7 +79,7 @@ static inline void test_tensors_close(const gr_tensor *got, const gr_tensor *wan
 static inline void test_values(const gr_tensor *got, const gr_real *want, size_t n, double tolerance, const char *file, int line)
 {
     if (!got) print_error("there is no tensor\n"), _fail(file, line);
-    if (got->len != n) print_error("there are %zu values, not %zu\n", got->len, n), _fail(file, line);
+    if (got->len != n) print_error("there are %zu values, and there should be %zu\n", got->len, n), _fail(file, line);
     test_close(got->data, want, n, tolerance, file, line);
 }
 
@@ -85,12 +87,12 @@ static inline void test_same_bits(const gr_real *got, const gr_real *want, size_
 {
     for (size_t i = 0; i < n; i++) {
         if (!memcmp(got + i, want + i, sizeof *got) || (isnan(got[i]) && isnan(want[i]))) continue;
-        print_error("element %zu of %zu is %a, and should be %a\n", i, n, (double)got[i], (double)want[i]);
+        print_error("element %zu of %zu is %a and should be %a\n", i, n, (double)got[i], (double)want[i]);
         _fail(file, line);
     }
 }
 
-/* A hash of the bits of the values, with one NaN for all: FNV-1a, but a value at a time and not a byte. */
+/* A hash of the bits of the values, in which all NaNs are equal: FNV-1a that takes a value, not a byte, in each round. */
 static inline uint64_t hash_reals(uint64_t hash, const gr_real *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -101,7 +103,8 @@ static inline uint64_t hash_reals(uint64_t hash, const gr_real *x, size_t n)
     return hash;
 }
 
-/* Random values in [low, high) by xorshift, for large tensors: a fraction of the time of gr_rand. *seed is not 0 and moves on. */
+/* Fill x with random values in [low, high) by xorshift, which is several times as fast as gr_rand. *seed must not be 0; the call advances
+ * it. */
 static inline void fill_random(uint64_t *seed, gr_real *x, size_t n, double low, double high)
 {
     for (size_t i = 0; i < n; i++) {
@@ -110,8 +113,7 @@ static inline void fill_random(uint64_t *seed, gr_real *x, size_t n, double low,
     }
 }
 
-/* What an elementwise operator may lack while it is only its line in ops/unary.def or ops/binary.def: .ci/full sets GRADUS_RECORDS, and then
- * nothing may be missing. */
+/* Report that an elementwise operator has no record or no reference yet. With GRADUS_RECORDS set, as in .ci/full, this is a failure. */
 static inline void test_lacks(const char *what, const char *name)
 {
     if (getenv("GRADUS_RECORDS")) fail_msg("no %s of %s", what, name);
@@ -141,9 +143,10 @@ static inline const char *best_isa(void)
     return best;
 }
 
-/* The result of f and all gradients have the same bits for 1, 2 and 4 threads and, in float, for every instruction set. in: as for
- * gr_gradcheck, but sizes should be large enough for more than one chunk and odd enough for tails. Where the environment's GRADUS_BITS names
- * a file, "FILE:LINE HASH" is added to it: `make check-one` compares two builds so. */
+/* The result of f and all gradients have the same bits for 1, 2 and 4 threads and, in float, for every instruction set. `in` describes the
+ * inputs as for gr_gradcheck; the sizes should be large enough for more than one chunk, and odd, so that vector loops have tails. If the
+ * environment variable GRADUS_BITS names a file, the check appends a line "FILE:LINE HASH" to it: `make check-one` compares two builds in
+ * this way. */
 #define assert_bits_stay(f, argument, in, n) test_bits_stay(f, argument, in, n, __FILE__, __LINE__)
 
 static inline uint64_t test_hash_of(gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n, int threads,
@@ -182,7 +185,7 @@ static inline void test_bits_stay(gr_gradcheck_function *f, void *argument, cons
         if (sizeof(gr_real) == sizeof(double) && strcmp(isa, last)) continue;
         for (int threads = 1; threads <= 4; threads *= 2) {
             if (test_hash_of(f, argument, in, n, threads, isa, file, line) == want) continue;
-            print_error("%s with %d threads gives other bits than %s with 1\n", isa, threads, last);
+            print_error("%s with %d threads gives other bits than %s with one thread\n", isa, threads, last);
             _fail(file, line);
         }
     }

@@ -18,7 +18,7 @@ static attention_case cases[] = {
 
 /* ---- Gradients ---- */
 
-static gr_tensor *fused_with_one_mask(gr_tape *t, gr_tensor *const *in, void *c) /* so that dropout is a function of its inputs */
+static gr_tensor *fused_with_one_mask(gr_tape *t, gr_tensor *const *in, void *c) /* so that every call has the same dropout mask */
 {
     gr_stream *s = gr_tape_stream(t, "m");
     if (s) s->counter = 3;
@@ -122,7 +122,7 @@ TEST(scores_of_any_size_do_not_overflow)
 
 /* ---- Dropout ---- */
 
-TEST(dropout_keeps_the_mean_and_rests_in_evaluation)
+TEST(dropout_keeps_the_mean_and_is_off_in_evaluation)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_zeros(t, GR_SHAPE(2, 40, 3)), *k = gr_zeros(t, GR_SHAPE(2, 300, 3)), *v = gr_ones(t, GR_SHAPE(2, 300, 1));
@@ -170,7 +170,7 @@ TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
     assert_alone_as_in_batch(of_batch, &c, &in, 1, 0);
 }
 
-TEST(nothing_recorded_gives_the_same_bits)
+TEST(bits_do_not_depend_on_recording)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(2, 90, 24), 0, 1, "x"));
@@ -183,7 +183,7 @@ TEST(nothing_recorded_gives_the_same_bits)
 
 /* ---- Edges ---- */
 
-TEST(a_tensor_of_size_0_goes_through)
+TEST(a_tensor_of_size_0_is_accepted)
 {
     attention_case empty[] = {
         { 0, 2, 3, 4, 5, { 0 }, NULL, 0 }, { 2, 0, 3, 4, 5, { .heads = 2 }, NULL, 0 }, { 2, 3, 0, 4, 5, { .heads = 2, .causal = true }, NULL, 0 },
@@ -245,11 +245,11 @@ int main(void)
         cmocka_unit_test(equal_scores_average_and_their_gradient_sums_to_0),
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(scores_of_any_size_do_not_overflow),
-        cmocka_unit_test(dropout_keeps_the_mean_and_rests_in_evaluation),
+        cmocka_unit_test(dropout_keeps_the_mean_and_is_off_in_evaluation),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
-        cmocka_unit_test(nothing_recorded_gives_the_same_bits),
-        cmocka_unit_test(a_tensor_of_size_0_goes_through),
+        cmocka_unit_test(bits_do_not_depend_on_recording),
+        cmocka_unit_test(a_tensor_of_size_0_is_accepted),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(shapes_heads_masks_and_dropout_that_do_not_fit_are_named),
     };

@@ -1,7 +1,8 @@
-/* tests/test_attention_masks.c - attention: what is not seen never matters, and what is seen always does. */
+/* tests/test_attention_masks.c - attention with masks, lengths and causal order: keys that a query may not see never matter, and keys that
+ * it may see always do. */
 #include "tests/attention_case.h"
 
-TEST(a_query_that_sees_nothing_gives_0_and_passes_nothing)
+TEST(a_query_without_visible_keys_gives_0_and_no_gradient)
 {
     attention_case c = { 3, 4, 5, 3, 2, { .heads = 2 }, (int[]){ 3, 0, 5 }, 0 };
     gr_gradcheck_input in[3];
@@ -15,7 +16,7 @@ TEST(a_query_that_sees_nothing_gives_0_and_passes_nothing)
     }
     for (size_t i = 0; i < a.y->len; i++) assert_true((a.y->data[i] == 0) == (i / (a.y->len / 3) == 1));
     gr_tape_free(a.t);
-    gr_tape *t = gr_tape_new(1, NULL); /* by a mask, and without a key at all */
+    gr_tape *t = gr_tape_new(1, NULL); /* all keys masked, and no keys at all */
     gr_tensor *q = gr_want_grad(t, gr_ones(t, GR_SHAPE(1, 2, 3))), *mask = gr_zeros(t, GR_SHAPE(1, 2, 2)), *none = gr_zeros(t, GR_SHAPE(1, 0, 3));
     mask->data[3] = 1;
     gr_tensor *y = gr_attention(t, q, q, q, (&(gr_attention_config){ .mask = mask }));
@@ -26,7 +27,8 @@ TEST(a_query_that_sees_nothing_gives_0_and_passes_nothing)
     gr_tape_free(t);
 }
 
-/* Two runs that differ in what the unseen keys hold: y, dq, and the gradients of the seen keys have the same bits. */
+/* A hash of y and of the gradients, with the value `unseen` in all keys that are masked or past the length. It must not depend on
+ * `unseen`. */
 static uint64_t run_with(const attention_case *c, double unseen, const int *lengths)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -52,7 +54,7 @@ static uint64_t run_with(const attention_case *c, double unseen, const int *leng
     return hash;
 }
 
-TEST(what_unseen_keys_hold_never_matters)
+TEST(values_of_masked_keys_never_matter)
 {
     const int some[] = { 17, 1, 9 };
     const double others[] = { 1e6, -3e38, HUGE_VAL, (double)NAN };
@@ -63,7 +65,7 @@ TEST(what_unseen_keys_hold_never_matters)
     }
 }
 
-TEST(what_comes_later_never_matters_when_causal)
+TEST(causal_attention_does_not_depend_on_later_keys)
 {
     enum { T = 70, AT = 66, W = 12 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -74,7 +76,7 @@ TEST(what_comes_later_never_matters_when_causal)
     gr_tape_free(t);
 }
 
-TEST(a_nan_that_is_seen_is_not_hidden)
+TEST(a_nan_in_a_visible_key_reaches_the_result)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *q = gr_ones(t, GR_SHAPE(1, 2, 1)), *mask = gr_zeros(t, GR_SHAPE(1, 2, 20));
@@ -103,10 +105,10 @@ TEST(padding_does_not_change_a_bit)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_query_that_sees_nothing_gives_0_and_passes_nothing),
-        cmocka_unit_test(what_unseen_keys_hold_never_matters),
-        cmocka_unit_test(what_comes_later_never_matters_when_causal),
-        cmocka_unit_test(a_nan_that_is_seen_is_not_hidden),
+        cmocka_unit_test(a_query_without_visible_keys_gives_0_and_no_gradient),
+        cmocka_unit_test(values_of_masked_keys_never_matter),
+        cmocka_unit_test(causal_attention_does_not_depend_on_later_keys),
+        cmocka_unit_test(a_nan_in_a_visible_key_reaches_the_result),
         cmocka_unit_test(padding_does_not_change_a_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* tests/test_audit.c - tracing, and the audit: for every parameter, whether it learns, and why not. */
+/* tests/test_audit.c - tracing and the audit, which says for every parameter whether it learns, and if not, why. */
 #include "core/library.h"
 #include "tests/failing.h"
 
@@ -29,7 +29,7 @@ static zoo zoo_new(void)
 
 static void zoo_free(zoo z) { gr_optim_free(z.sgd), gr_module_free(z.net), gr_tape_free(z.t); }
 
-/* Each layer fares as its name says. */
+/* The name of each layer says what happens to it. */
 static gr_tensor *zoo_forward(zoo *z)
 {
     gr_tape *t = z->t;
@@ -58,7 +58,7 @@ static size_t audit_text(zoo *z, const gr_module *m, const gr_optim *o, char *te
     return idle;
 }
 
-TEST(each_parameter_is_told_why_it_does_not_learn)
+TEST(the_audit_says_why_a_parameter_does_not_learn)
 {
     char text[2000];
     zoo z = zoo_new();
@@ -91,7 +91,7 @@ TEST(each_parameter_is_told_why_it_does_not_learn)
     zoo_free(z);
 }
 
-TEST(a_guess_is_no_loss)
+TEST(a_parameter_that_only_argmax_uses_is_astray)
 {
     zoo z = zoo_new();
     gr_tape_set_tracing(z.t, true);
@@ -105,7 +105,7 @@ TEST(a_guess_is_no_loss)
     zoo_free(z);
 }
 
-TEST(the_place_is_that_of_the_innermost_module)
+TEST(an_operator_is_placed_in_its_innermost_module)
 {
     zoo z = zoo_new();
     gr_module *block = gr_sequential_new(z.t, z.net, "block");
@@ -123,7 +123,7 @@ TEST(the_place_is_that_of_the_innermost_module)
     zoo_free(z);
 }
 
-TEST(without_tracing_the_audit_says_how_to_know_more)
+TEST(without_tracing_the_audit_says_how_to_turn_it_on)
 {
     char text[1000];
     zoo z = zoo_new();
@@ -132,21 +132,21 @@ TEST(without_tracing_the_audit_says_how_to_know_more)
     assert_string_equal(text, "far.weight  not reached: gr_tape_set_tracing(t, true) before the forward will tell why\n"
                               "0 of 1 parameters learn, 0 frozen\n");
 
-    gr_tape_reset(z.t); /* tracing that begins after the operator is no proof that there was none */
+    gr_tape_reset(z.t); /* tracing began after the operators: it cannot know what ran before */
     gr_tensor *y = zoo_forward(&z);
     gr_tape_set_tracing(z.t, true);
     assert_true(gr_backward_from(z.t, gr_neg(z.t, y), (gr_real[]){ 2, 0 }));
     audit_text(&z, &z.far->module, NULL, text, sizeof text);
     assert_string_equal(text, "far.weight  not reached: gr_tape_set_tracing(t, true) before the forward will tell why\n"
                               "0 of 1 parameters learn, 0 frozen\n");
-    gr_tape_reset(z.t); /* and from the next step on it is one */
+    gr_tape_reset(z.t); /* from the next step on tracing knows all operators */
     assert_true(gr_backward_from(z.t, zoo_forward(&z), (gr_real[]){ 2, 0 }));
     audit_text(&z, &z.far->module, NULL, text, sizeof text);
     assert_null(strstr(text, "will tell why"));
     zoo_free(z);
 }
 
-TEST(the_audit_works_where_backward_failed_or_never_came)
+TEST(the_audit_works_after_a_failed_backward_and_without_one)
 {
     char text[1000];
     zoo z = zoo_new();
@@ -161,7 +161,7 @@ TEST(the_audit_works_where_backward_failed_or_never_came)
     zoo_free(z);
 }
 
-/* What a mark forgets is forgotten here, too; and with tracing on the bits are the same. */
+/* Going back to a mark also removes the trace of the operators after it. Tracing does not change the bits of a result. */
 TEST(tracing_changes_no_bit_and_follows_marks)
 {
     gr_real dw[2][4];
@@ -209,11 +209,11 @@ TEST(every_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_parameter_is_told_why_it_does_not_learn),
-        cmocka_unit_test(a_guess_is_no_loss),
-        cmocka_unit_test(the_place_is_that_of_the_innermost_module),
-        cmocka_unit_test(without_tracing_the_audit_says_how_to_know_more),
-        cmocka_unit_test(the_audit_works_where_backward_failed_or_never_came),
+        cmocka_unit_test(the_audit_says_why_a_parameter_does_not_learn),
+        cmocka_unit_test(a_parameter_that_only_argmax_uses_is_astray),
+        cmocka_unit_test(an_operator_is_placed_in_its_innermost_module),
+        cmocka_unit_test(without_tracing_the_audit_says_how_to_turn_it_on),
+        cmocka_unit_test(the_audit_works_after_a_failed_backward_and_without_one),
         cmocka_unit_test(tracing_changes_no_bit_and_follows_marks),
         cmocka_unit_test(every_allocation_may_fail),
     };

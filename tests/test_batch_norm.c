@@ -6,9 +6,9 @@
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8, LENGTHS = 1, MASK = 2 };
 
-/* in: x, then gamma and beta where there are any. */
+/* The inputs are x, then gamma and beta if the case has them. */
 typedef struct {
-    int axis, pad; /* pad: LENGTHS, MASK, both */
+    int axis, pad; /* pad: LENGTHS, MASK or both */
     bool gamma, beta, running;
     double eps;
 } batch;
@@ -16,7 +16,7 @@ typedef gr_tensor *batch_norm_function(gr_tape *, gr_tensor *, int, gr_tensor *,
 
 static size_t axis_of(const gr_tensor *x, int axis) { return (size_t)(axis < 0 ? axis + x->rank : axis); }
 
-/* Lengths 3, 10 .. mod L + 1, and a mask that lacks every third position. */
+/* Lengths 3, 10, 17 .. modulo L + 1, and a mask that excludes every third position. */
 static gr_ints *some_lengths(gr_tape *t, const gr_tensor *x, int axis)
 {
     const size_t L = x->dim[3 - axis_of(x, axis)];
@@ -108,7 +108,7 @@ static void check_twin(gr_shape x, batch b)
 }
 TEST(agrees_with_its_composed_twin) { each_case(check_twin); }
 
-TEST(no_samples_and_no_channels_give_nothing)
+TEST(no_samples_and_no_channels_give_an_empty_result)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(0, 3), GR_SHAPE(2, 0), GR_SHAPE(2, 3, 0), GR_SHAPE(0, 3, 4, 4), GR_SHAPE(2, 0, 5) };
@@ -151,7 +151,7 @@ TEST(the_buffer_gets_the_unbiased_variance)
     gr_tape_free(t);
 }
 
-TEST(two_samples_give_plus_and_minus_1_and_pass_nothing)
+TEST(two_samples_give_plus_and_minus_1_and_no_gradient)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t C = 1; C < 70; C += 17) {
@@ -186,7 +186,7 @@ TEST(equal_values_give_beta_and_a_finite_gradient)
     gr_tape_free(t);
 }
 
-/* Neither a shift nor (with eps 0) a scale of a channel changes anything: so the gradient is orthogonal to 1 and to x. */
+/* A shift of a channel changes no result, and with eps 0 a scale does not either. So the gradient is orthogonal to 1 and to x. */
 TEST(the_gradient_of_a_channel_sums_to_0)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -306,9 +306,9 @@ int main(void)
         cmocka_unit_test(gradient_matches_finite_differences),
         cmocka_unit_test(gradient_is_right_when_only_some_inputs_want_it),
         cmocka_unit_test(agrees_with_its_composed_twin),
-        cmocka_unit_test(no_samples_and_no_channels_give_nothing),
+        cmocka_unit_test(no_samples_and_no_channels_give_an_empty_result),
         cmocka_unit_test(the_buffer_gets_the_unbiased_variance),
-        cmocka_unit_test(two_samples_give_plus_and_minus_1_and_pass_nothing),
+        cmocka_unit_test(two_samples_give_plus_and_minus_1_and_no_gradient),
         cmocka_unit_test(equal_values_give_beta_and_a_finite_gradient),
         cmocka_unit_test(the_gradient_of_a_channel_sums_to_0),
         cmocka_unit_test(a_mean_far_above_the_deviation_costs_no_accuracy),

@@ -1,4 +1,4 @@
-/* tests/test_batch_norm_padding.c - batch_norm where a part of x is padding: lengths and masks. What is real, and only that, matters. */
+/* tests/test_batch_norm_padding.c - batch_norm where a part of x is padding, given by lengths or a mask: only real positions count. */
 #include "tests/test.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
@@ -14,7 +14,7 @@ TEST(a_padded_sentence_moves_the_mean)
     gr_tensor *poisoned = gr_batch_norm(t, x, -1, NULL, NULL, &o);
     assert_ok(t);
     assert_close(mean->data, ((gr_real[]){ 3.5, 6.875, 10.25 }), 3, 1e-6);
-    assert_true(fabs(sqrt((double)var->data[0] * 7 / 8) - 2.2912878) < 1e-6); /* the buffer holds the unbiased one */
+    assert_true(fabs(sqrt((double)var->data[0] * 7 / 8) - 2.2912878) < 1e-6); /* the running variance is unbiased */
     assert_true(fabs((double)poisoned->data[0] + 1.0910895) < 1e-6);          /* "I" */
     assert_true(fabs((double)poisoned->data[18] - 1.5275252) < 1e-6);         /* "powerful" */
 
@@ -33,7 +33,8 @@ typedef struct {
     gr_tape *t;
 } outcome;
 
-/* A batch of N sequences of up to L positions and C channels, the real values numbered through; the rest holds `rest`. */
+/* A batch of N sequences of up to L positions and C channels. A real value depends on its sequence, position and channel alone; the padding
+ * holds `rest`. */
 static outcome run_padded(size_t N, size_t C, size_t L, const int *lengths, const gr_tensor *mask, gr_real rest, bool last, bool given)
 {
     outcome r = { .t = gr_tape_new(3, NULL), .n = N * C * L };
@@ -70,10 +71,10 @@ static void assert_same_outcome(const outcome *a, const outcome *b, size_t C)
 
 static const gr_real rests[] = { 0, 1000000, (gr_real)NAN, (gr_real)-INFINITY };
 
-/* Cut to its longest sequence, or padded further, with whatever: the same bits. */
-TEST(padding_and_what_it_holds_do_not_change_a_bit)
+/* A batch has the same bits when it is cut to its longest sequence or padded further, whatever the padding holds. */
+TEST(bits_do_not_depend_on_the_amount_or_values_of_padding)
 {
-    enum { N = 150, C = 19, LONG = 33 }; /* more than 64 sequences that are not empty */
+    enum { N = 150, C = 19, LONG = 33 }; /* at least 64 sequences that are not empty */
     for (int longest = 1; longest <= 31; longest += 6)
         for (int last = 0; last < 2; last++) {
             int lengths[N];
@@ -96,8 +97,8 @@ TEST(padding_and_what_it_holds_do_not_change_a_bit)
         }
 }
 
-/* All of one length and no lengths given: nothing is padding. */
-TEST(full_lengths_are_as_good_as_none)
+/* Full lengths mean that nothing is padding, as no lengths do. */
+TEST(full_lengths_give_the_same_bits_as_no_lengths)
 {
     const int lengths[] = { 21, 21, 21 };
     for (int last = 0; last < 2; last++) {
@@ -109,7 +110,7 @@ TEST(full_lengths_are_as_good_as_none)
     }
 }
 
-TEST(a_mask_that_says_the_same_as_lengths_gives_the_same_bits)
+TEST(a_mask_gives_the_same_bits_as_the_same_lengths)
 {
     const int lengths[] = { 20, 3, 0, 33, 16 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -125,9 +126,9 @@ TEST(a_mask_that_says_the_same_as_lengths_gives_the_same_bits)
     gr_tape_free(t);
 }
 
-/* Random masks: what the padding holds does not matter to a bit; channels last, the real rows alone give the same bits too; else they agree
- * to rounding. */
-TEST(random_masks_are_as_good_as_gathering)
+/* Random masks: the values of the padding change no bit. The real rows alone give the same bits too if channels are last; otherwise they
+ * agree up to rounding. */
+TEST(a_masked_batch_agrees_with_its_gathered_rows)
 {
     enum { C = 5 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -170,9 +171,9 @@ TEST(random_masks_are_as_good_as_gathering)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_padded_sentence_moves_the_mean),      cmocka_unit_test(padding_and_what_it_holds_do_not_change_a_bit),
-        cmocka_unit_test(full_lengths_are_as_good_as_none),      cmocka_unit_test(a_mask_that_says_the_same_as_lengths_gives_the_same_bits),
-        cmocka_unit_test(random_masks_are_as_good_as_gathering),
+        cmocka_unit_test(a_padded_sentence_moves_the_mean),      cmocka_unit_test(bits_do_not_depend_on_the_amount_or_values_of_padding),
+        cmocka_unit_test(full_lengths_give_the_same_bits_as_no_lengths),      cmocka_unit_test(a_mask_gives_the_same_bits_as_the_same_lengths),
+        cmocka_unit_test(a_masked_batch_agrees_with_its_gathered_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
-/* tests/test_batch_norm_running.c - the running statistics of batch_norm: how they move, and that a failed step leaves no trace. */
+/* tests/test_batch_norm_running.c - the running statistics of batch_norm: their updates, and that a failed step leaves them unchanged. */
 #include "tests/failing.h"
 
-TEST(running_statistics_are_averages)
+TEST(running_statistics_are_exponential_averages)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const double momentum[] = { 0, 0.25, 1, GR_NONE };
@@ -22,7 +22,7 @@ TEST(running_statistics_are_averages)
     gr_tape_free(t);
 }
 
-TEST(evaluation_normalizes_by_them_and_moves_nothing)
+TEST(evaluation_uses_the_running_statistics_and_keeps_them)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_training(t, false);
@@ -36,7 +36,7 @@ TEST(evaluation_normalizes_by_them_and_moves_nothing)
     gr_tape_free(t);
 }
 
-/* In evaluation mode samples do not meet: one that holds a NaN, and a cotangent that does, spoil nothing but themselves. */
+/* In evaluation mode a sample does not affect the others, so a NaN in one sample or in its cotangent stays there. */
 TEST(evaluation_keeps_a_nan_in_its_sample)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -53,7 +53,7 @@ TEST(evaluation_keeps_a_nan_in_its_sample)
     gr_tape_free(t);
 }
 
-TEST(what_decays_becomes_0)
+TEST(statistics_that_decay_become_0)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *mean = gr_full(t, GR_SHAPE(1), 1), *var = gr_full(t, GR_SHAPE(1), 1), *x = gr_zeros(t, GR_SHAPE(3, 1));
@@ -67,7 +67,7 @@ TEST(what_decays_becomes_0)
     gr_tape_free(t);
 }
 
-TEST(recover_puts_them_back)
+TEST(recover_restores_the_running_statistics)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -88,8 +88,8 @@ TEST(recover_puts_them_back)
     gr_module_free(net), gr_tape_free(t);
 }
 
-/* Buffers of a module, and every allocation of a step failing in turn: after recover they are as they were. */
-TEST(a_failed_step_leaves_them_as_they_were)
+/* Every allocation of a step fails in turn. After gr_tape_recover the buffers of the module are as before the step. */
+TEST(a_failed_step_leaves_the_running_statistics_unchanged)
 {
     for (size_t at = 1;; at++) {
         failing_memory memory = { 0 };
@@ -114,12 +114,12 @@ TEST(a_failed_step_leaves_them_as_they_were)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(running_statistics_are_averages),
-        cmocka_unit_test(evaluation_normalizes_by_them_and_moves_nothing),
+        cmocka_unit_test(running_statistics_are_exponential_averages),
+        cmocka_unit_test(evaluation_uses_the_running_statistics_and_keeps_them),
         cmocka_unit_test(evaluation_keeps_a_nan_in_its_sample),
-        cmocka_unit_test(what_decays_becomes_0),
-        cmocka_unit_test(recover_puts_them_back),
-        cmocka_unit_test(a_failed_step_leaves_them_as_they_were),
+        cmocka_unit_test(statistics_that_decay_become_0),
+        cmocka_unit_test(recover_restores_the_running_statistics),
+        cmocka_unit_test(a_failed_step_leaves_the_running_statistics_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,8 @@ static size_t len_of(gr_shape s)
     return n;
 }
 
-/* Values of [low, high) on a lattice: odd places for one input, even ones for the other, so that they never come near each other. */
+/* Values in [low, high) on a lattice, one input on odd points and the other on even ones, so that two values are never close to each
+ * other. */
 static gr_real *lattice(gr_stream *s, size_t n, double low, double high, int odd)
 {
     gr_real *x = malloc((n + 1) * sizeof *x);
@@ -67,7 +68,7 @@ TEST(gradients_match_finite_differences)
         }
 }
 
-/* Values and derivatives that PyTorch 2 gives in float64, at special places; test_parity.c has ordinary ones of every operator. */
+/* Values and derivatives from PyTorch 2 in float64 at special points. test_parity.c has ordinary points of every operator. */
 static const struct { const char *name; gr_real a, b, y, da, db; } known[] = {
     { "add", 1, 2, 3, 1, 1 },
     { "sub", 1, 2.5, -1.5, 1, -1 },
@@ -116,7 +117,7 @@ TEST(values_and_derivatives_are_the_known_ones)
 
 /* ---- Broadcasting ---- */
 
-/* The place in small of element i of a shape that small broadcasts to, index by index. */
+/* `small` broadcasts to a shape; the index in `small` of that shape's element i, computed axis by axis. */
 static size_t place(gr_shape large, gr_shape small, size_t i)
 {
     size_t at = 0, stride = 1;
@@ -130,7 +131,7 @@ static size_t place(gr_shape large, gr_shape small, size_t i)
     return at;
 }
 
-/* Rows longer and shorter than a block, and of its size; more than one chunk; runs of axes inside one another. */
+/* Rows that are longer and shorter than a block, and of its size; more than one chunk; broadcast axes between others. */
 TEST(broadcasting_matches_indexing)
 {
     static const struct { gr_shape a, b, y; } large[] = {
@@ -207,7 +208,7 @@ TEST(one_tensor_may_be_both_inputs)
     gr_tape_free(t);
 }
 
-TEST(no_values_give_no_values_and_no_gradient)
+TEST(empty_inputs_give_empty_results_and_gradients)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
@@ -291,7 +292,7 @@ TEST(where_has_the_right_gradient)
     assert_bits_stay(where_of, NULL, large, 3);
 }
 
-TEST(where_keeps_out_what_it_does_not_choose)
+TEST(a_nan_that_where_does_not_choose_stays_out)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, -1 }, GR_SHAPE(3)));
@@ -313,12 +314,12 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_row_gets_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(one_tensor_may_be_both_inputs),
-        cmocka_unit_test(no_values_give_no_values_and_no_gradient),
+        cmocka_unit_test(empty_inputs_give_empty_results_and_gradients),
         cmocka_unit_test(shapes_that_do_not_broadcast_are_reported),
         cmocka_unit_test(a_result_too_large_for_the_machine_is_reported),
         cmocka_unit_test(comparisons_give_0_and_1_and_pass_no_gradient),
         cmocka_unit_test(where_has_the_right_gradient),
-        cmocka_unit_test(where_keeps_out_what_it_does_not_choose),
+        cmocka_unit_test(a_nan_that_where_does_not_choose_stays_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

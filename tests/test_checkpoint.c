@@ -1,4 +1,5 @@
-/* tests/test_checkpoint.c - a run that is stopped at any step and resumed ends with the same bits; what does not fit is refused. */
+/* tests/test_checkpoint.c - a run that is stopped at any step and resumed ends with the same bits; a checkpoint that does not fit is
+ * refused. */
 #define FAILING_FILES
 #include "core/library.h"
 #include "tests/failing.h"
@@ -106,7 +107,7 @@ TEST(a_run_resumed_at_any_step_ends_with_the_same_bits)
             for (int i = 0; i < stop; i++) assert_true(run_step(&before));
             assert_true(run_save(&before));
             assert_true(run_new(&after, gr_tape_new(11, NULL), rule));
-            for (int i = 0; i < stop % 3; i++) assert_true(run_step(&after)); /* into a run that has gone its own way, too */
+            for (int i = 0; i < stop % 3; i++) assert_true(run_step(&after)); /* also into a run that has trained in another way */
             assert_true(run_load(&after));
             assert_int_equal(gr_optim_steps(after.o), stop);
             for (int i = stop; i < STEPS; i++) assert_true(run_step(&after));
@@ -167,9 +168,9 @@ TEST(a_checkpoint_of_another_run_is_refused)
     gr_tape_free(r.t), gr_tape_free(seed.t), gr_tape_free(rule.t);
 }
 
-/* Every tensor of the file in turn left out, cut short, or of another type: nothing changes. Only a stream or a kept state may be missing,
- * and only when the file says so: then it did not exist when the file was saved. */
-TEST(any_part_of_a_checkpoint_may_be_wrong)
+/* Each tensor of the file in turn is left out, cut short, or given another type: the load fails and changes nothing. Only a stream or a
+ * kept state may be missing, and only if the file says that it did not exist when it was saved. */
+TEST(a_wrong_part_of_a_checkpoint_is_refused_and_changes_nothing)
 {
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_step(&r) && run_save(&r));
@@ -193,7 +194,7 @@ TEST(any_part_of_a_checkpoint_may_be_wrong)
             const uint64_t before = run_hash(&other);
             const char *const name = f->entry[skip].name;
             const bool may_lack = how == 3 && (!strncmp(name, "stream/", 7) || !strncmp(name, "kept/", 5));
-            const bool reshaped = how == 1 && !strncmp(name, "kept/", 5); /* fits as well as the other shape: the file decides */
+            const bool reshaped = how == 1 && !strncmp(name, "kept/", 5); /* this shape fits too: the file decides */
             assert_int_equal(run_load(&other), may_lack || reshaped);
             if (!may_lack && !reshaped) assert_int_equal(gr_error_code(other.t), GR_BAD_FILE);
             if (!may_lack && !reshaped) assert_true(run_hash(&other) == before);
@@ -205,7 +206,7 @@ TEST(any_part_of_a_checkpoint_may_be_wrong)
     gr_tape_free(r.t);
 }
 
-TEST(entries_of_nobody_are_refused_and_named)
+TEST(entries_without_an_owner_are_refused_and_named)
 {
     run r;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 2));
@@ -282,7 +283,7 @@ static bool save_and_resume(gr_tape *t, void *unused)
 {
     (void)unused;
     run r, other;
-    gr_tape *const second = gr_tape_new(gr_tape_seed(t), NULL); /* of its own memory, which does not fail: it prepares the file */
+    gr_tape *const second = gr_tape_new(gr_tape_seed(t), NULL); /* a tape with its own allocator, which does not fail, prepares the file */
     if (run_new(&other, second, 0) && run_step(&other)) run_save(&other);
     bool well = run_new(&r, t, 0);
     const uint64_t before = well ? run_hash(&r) : 0;
@@ -316,7 +317,7 @@ TEST(a_kill_leaves_the_old_file_or_the_new)
         run_free(&after);
         gr_tape_free(after.t);
     }
-    assert_true(run_save(&r)); /* takes away the unfinished files of the killed */
+    assert_true(run_save(&r)); /* removes the unfinished files of the killed processes */
     DIR *d = opendir(test_folder);
     for (struct dirent *e; (e = readdir(d));) assert_null(strstr(e->d_name, ".tmp"));
     closedir(d);
@@ -330,8 +331,8 @@ int main(void)
         cmocka_unit_test(a_run_resumed_at_any_step_ends_with_the_same_bits),
         cmocka_unit_test(the_weights_of_a_checkpoint_are_a_state_dict),
         cmocka_unit_test(a_checkpoint_of_another_run_is_refused),
-        cmocka_unit_test(any_part_of_a_checkpoint_may_be_wrong),
-        cmocka_unit_test(entries_of_nobody_are_refused_and_named),
+        cmocka_unit_test(a_wrong_part_of_a_checkpoint_is_refused_and_changes_nothing),
+        cmocka_unit_test(entries_without_an_owner_are_refused_and_named),
         cmocka_unit_test(a_missing_path_module_or_value_is_an_error),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_kill_leaves_the_old_file_or_the_new),

@@ -1,4 +1,5 @@
-/* tests/test_checksum.c - every flipped bit of a file of ours is found; files of other programs load without a checksum. */
+/* tests/test_checksum.c - a flipped bit anywhere in a file that gradus wrote is detected; files of other programs load without a
+ * checksum. */
 #include "core/io/checksum.h"
 #include "tests/failing.h"
 
@@ -10,8 +11,8 @@ static uint64_t checksum_of(const void *p, size_t n, size_t portion)
     return gr__checksum_value(&c);
 }
 
-/* The check value of the catalogue of CRC algorithms; the others are the Check fields that xz 5 wrote for these contents. */
-TEST(it_is_the_crc64_of_xz)
+/* The first is the check value in the catalogue of CRC algorithms; the others are the Check fields that xz 5 wrote for these contents. */
+TEST(the_checksum_is_the_crc64_of_xz)
 {
     unsigned char bytes[1000];
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i * 7 + i / 256);
@@ -49,7 +50,7 @@ static bool same_file(const gr_safetensors *a, const gr_safetensors *b)
     return same;
 }
 
-/* Each bit of the file in turn. */
+/* Flip each bit of the file in turn. */
 static void assert_flips_are_found(const char *path)
 {
     size_t n, refused = 0;
@@ -60,7 +61,7 @@ static void assert_flips_are_found(const char *path)
     for (size_t bit = 0; bit < 8 * n; bit++) {
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
         gr_safetensors *f = open_bytes(t, bytes, n);
-        if (f && !same_file(f, good)) fail_msg("bit %zu of byte %zu can flip and nobody sees it", bit % 8, bit / 8);
+        if (f && !same_file(f, good)) fail_msg("bit %zu of byte %zu flipped, and the file was accepted", bit % 8, bit / 8);
         if (!f) assert_int_equal(gr_error_code(t), GR_BAD_FILE), refused++;
         gr_safetensors_free(f);
         gr_tape_recover(t);
@@ -72,7 +73,7 @@ static void assert_flips_are_found(const char *path)
     free(bytes);
 }
 
-TEST(every_flipped_bit_is_found)
+TEST(every_flipped_bit_is_detected)
 {
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("flipped"));
@@ -89,7 +90,7 @@ TEST(every_flipped_bit_is_found)
     gr_tape_free(t);
 }
 
-/* Both readers of a file whose bytes are changed; message: with %s for the path. */
+/* Both readers refuse a file whose bytes were changed. The message has %s for the path. */
 static void assert_both_refuse(const char *path, const unsigned char *bytes, size_t n, const char *message)
 {
     char full[700];
@@ -145,7 +146,7 @@ TEST(a_damaged_file_says_so)
     gr_tape_free(t);
 }
 
-/* An older checkpoint had no checksum: there is no way to tell it from a damaged one. */
+/* A checkpoint of an older version has no checksum and cannot be told from a damaged one. */
 TEST(a_checkpoint_of_an_older_version_is_refused)
 {
     char path[512];
@@ -160,7 +161,7 @@ TEST(a_checkpoint_of_an_older_version_is_refused)
     gr_tape_free(t);
 }
 
-TEST(files_of_others_need_no_checksum)
+TEST(files_of_other_programs_need_no_checksum)
 {
     char path[512];
     const gr_real x[3] = { 1, 2, 3 };
@@ -172,7 +173,7 @@ TEST(files_of_others_need_no_checksum)
     gr_tensor *w = gr_param(t, m, "w", GR_SHAPE(3), gr_init_constant(0));
     for (size_t k = 0; k < COUNT(foreign); k++) {
         memset(w->data, 0, sizeof x);
-        if (k == 2) { /* such a note, as another program may write it: the writer here would put the checksum in */
+        if (k == 2) { /* such a note, as another program may write it; our writer would put the checksum into it */
             assert_true(gr_safetensors_write(t, path, &item, 1, (const char *[]){ "checksuX", foreign[k][1], NULL }));
             size_t n;
             unsigned char *bytes = file_bytes(path, &n);
@@ -190,7 +191,8 @@ TEST(files_of_others_need_no_checksum)
     gr_tape_free(t);
 }
 
-/* A program may ask for the checksum, and demand it by the format; a value that it gives is not used. */
+/* A program asks for a checksum with the note "checksum", whose value is not used. A format that begins with "gradus" makes it
+ * mandatory. */
 TEST(any_file_may_have_a_checksum)
 {
     char path[512];
@@ -210,7 +212,7 @@ TEST(any_file_may_have_a_checksum)
     gr_tape_free(t);
 }
 
-TEST(the_notes_of_a_state_are_the_librarys_and_the_callers)
+TEST(a_state_holds_the_notes_of_the_library_and_of_the_caller)
 {
     char path[512], message[600];
     snprintf(path, sizeof path, "%s", in_folder("notes"));
@@ -237,13 +239,13 @@ TEST(the_notes_of_a_state_are_the_librarys_and_the_callers)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_the_crc64_of_xz),
-        cmocka_unit_test(every_flipped_bit_is_found),
+        cmocka_unit_test(the_checksum_is_the_crc64_of_xz),
+        cmocka_unit_test(every_flipped_bit_is_detected),
         cmocka_unit_test(a_damaged_file_says_so),
         cmocka_unit_test(a_checkpoint_of_an_older_version_is_refused),
-        cmocka_unit_test(files_of_others_need_no_checksum),
+        cmocka_unit_test(files_of_other_programs_need_no_checksum),
         cmocka_unit_test(any_file_may_have_a_checksum),
-        cmocka_unit_test(the_notes_of_a_state_are_the_librarys_and_the_callers),
+        cmocka_unit_test(a_state_holds_the_notes_of_the_library_and_of_the_caller),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

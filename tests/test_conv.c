@@ -4,9 +4,9 @@
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
-/* in: x, weight, and bias where there is one. One axis when x has three. */
+/* The inputs are x, weight, and bias if the case has one. If x has rank three the convolution has one axis. */
 typedef struct {
-    size_t N, C, H, W, O, kH, kW; /* H 0: one axis */
+    size_t N, C, H, W, O, kH, kW; /* H 0 means one axis */
     bool bias;
     gr_conv_config c;
 } conv_case;
@@ -112,7 +112,7 @@ TEST(values_match_hand_computed_ones)
     gr_tape_free(t);
 }
 
-/* A kernel of one 1 is the identity, shifted: no bit changes. */
+/* A kernel that holds a single 1 only shifts x, so no bit changes. */
 TEST(a_kernel_of_one_1_shifts)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -126,7 +126,7 @@ TEST(a_kernel_of_one_1_shifts)
     gr_tape_free(t);
 }
 
-/* ---- Bits. Samples share a chunk in some; some do not fit one tile: rows are cut, and so is a row. ---- */
+/* ---- Bits: in some cases samples share a chunk; in others an image needs several tiles, of rows or of parts of a row ---- */
 
 static const conv_case large[] = {
     { 37, 3, 28, 28, 16, 3, 3, true, { .padding = 1 } },    { 5, 16, 14, 14, 33, 5, 5, true, { .padding = 2 } },
@@ -169,7 +169,7 @@ TEST(tiles_agree_with_the_twin)
 
 /* ---- Edges ---- */
 
-TEST(no_samples_no_channels_and_no_outputs_go_through)
+TEST(no_samples_no_channels_and_no_outputs_are_accepted)
 {
     const conv_case empty[] = {
         { 0, 3, 5, 5, 2, 3, 3, true, { 0 } }, { 2, 3, 5, 5, 0, 3, 3, true, { 0 } }, { 0, 1, 0, 4, 2, 1, 3, false, { 0 } },
@@ -191,7 +191,7 @@ TEST(no_samples_no_channels_and_no_outputs_go_through)
     }
 }
 
-TEST(what_is_past_the_last_stride_does_not_matter)
+TEST(values_past_the_last_window_do_not_matter)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 6, 6), 1)), *w = gr_want_grad(t, gr_full(t, GR_SHAPE(1, 1, 2, 2), 1));
@@ -245,9 +245,7 @@ TEST(shapes_groups_strides_and_kernels_that_do_not_fit_are_named)
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(wrong); k++) {
         gr_tensor *bias = wrong[k].bias ? gr_zeros(t, GR_SHAPE(wrong[k].bias)) : NULL;
-        assert_null(gr_relu(t, gr_conv2d(t, gr_zeros(t, wrong[k].x), gr_zeros(t, wrong[k].w), bias, &wrong[k].c)));
-        assert_message(t, wrong[k].message);
-        gr_tape_recover(t);
+        assert_fails(t, gr_relu(t, gr_conv2d(t, gr_zeros(t, wrong[k].x), gr_zeros(t, wrong[k].w), bias, &wrong[k].c)), wrong[k].message);
     }
     assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2)), gr_zeros(t, GR_SHAPE(1, 2, 1)), NULL, NULL),
                  "conv1d: x must be [N, C, L]; got [1, 2]");
@@ -270,8 +268,8 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(tiles_agree_with_the_twin),
-        cmocka_unit_test(no_samples_no_channels_and_no_outputs_go_through),
-        cmocka_unit_test(what_is_past_the_last_stride_does_not_matter),
+        cmocka_unit_test(no_samples_no_channels_and_no_outputs_are_accepted),
+        cmocka_unit_test(values_past_the_last_window_do_not_matter),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(shapes_groups_strides_and_kernels_that_do_not_fit_are_named),
     };

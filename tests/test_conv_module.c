@@ -1,8 +1,8 @@
-/* tests/test_conv_module.c - the modules of convolution and pooling, and a small CNN: parameters, initial values, a training step with
- * every allocation failed in turn. */
+/* tests/test_conv_module.c - the modules of convolution and pooling, and a small CNN: parameters, initial values, a training step while
+ * allocations fail. */
 #include "tests/failing.h"
 
-/* conv - norm - ReLU - pool, twice, and a linear layer on top, as the child of a root: x [N, 1, 8, 8]. */
+/* Two blocks of conv, norm, ReLU and pool, and a linear layer, under a root. The input is x [N, 1, 8, 8]. */
 static gr_module *cnn(gr_tape *t, gr_norm_kind norm)
 {
     gr_module *root = gr_module_new(t), *net = gr_sequential_new(t, root, "net");

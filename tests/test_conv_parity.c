@@ -1,5 +1,5 @@
-/* tests/test_conv_parity.c - convolution, pooling and three training steps of a CNN against PyTorch: tests/golden/record_conv.py made the file, and
- * says what is in it. */
+/* tests/test_conv_parity.c - convolution, pooling and three training steps of a CNN against PyTorch. tests/golden/record_conv.py recorded
+ * the values and says what the file holds. */
 #include "core/files.h"
 #include "tests/test.h"
 
@@ -84,7 +84,7 @@ TEST(every_case_agrees)
         print_message("%s\n", key);
         if (convolved(key, x)) convolutions++;
         else if (pooled(key, x)) pools++;
-        else fail_msg("nobody knows %s", key);
+        else fail_msg("this test has no case for %s", key);
     }
     assert_int_equal(convolutions, 72);
     assert_int_equal(pools, 42);

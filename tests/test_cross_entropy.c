@@ -5,13 +5,13 @@
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
-/* Logits of this shape, with targets that are made up: every third is ignored when ignoring is on. */
+/* Logits of this shape, with invented targets. With `ignoring`, every third target is ignored. */
 typedef struct {
     gr_shape shape;
     gr_reduction reduction;
     bool weighted, ignoring;
     double smoothing;
-    int samples_before; /* the number of the first sample, when it is one of a batch */
+    int samples_before; /* the number of the first sample, if this is a part of a batch */
 } problem;
 
 static const gr_ints *targets(gr_tape *t, const gr_tensor *x, const problem *p)
@@ -57,7 +57,7 @@ static gr_tensor *nll_of_log_softmax(gr_tape *t, gr_tensor *const *in, void *p)
 
 static const gr_shape shapes[] = { { 1, { 5 } }, { 2, { 1, 1 } }, { 2, { 3, 10 } }, { 2, { 18, 17 } }, { 3, { 2, 5, 3 } }, { 4, { 2, 3, 4, 5 } } };
 
-/* Every combination of the options, over all shapes. */
+/* Call f with every combination of the options and every shape. */
 static void for_all_problems(void (*check)(problem *p, const gr_gradcheck_input *in))
 {
     for (size_t s = 0; s < COUNT(shapes); s++)
@@ -79,7 +79,7 @@ TEST(gradients_match_finite_differences) { for_all_problems(check_gradient); }
 
 static void check_twins(problem *p, const gr_gradcheck_input *in)
 {
-    if (p->shape.dim[1] == 1 && p->smoothing > 0) return; /* the gradient is 0 but for rounding: nothing to compare with */
+    if (p->shape.dim[1] == 1 && p->smoothing > 0) return; /* the gradient is 0 up to rounding, so there is nothing to compare */
     assert_agree(fused, composed, p, in, 1, IN_DOUBLE ? 1e-13 : 2e-6);
     if (!(p->smoothing > 0)) assert_agree(fused, nll_of_log_softmax, p, in, 1, IN_DOUBLE ? 1e-13 : 2e-6);
 }
@@ -165,7 +165,7 @@ TEST(an_ignored_sample_counts_for_nothing_whatever_its_logits)
         }
 }
 
-TEST(nothing_but_ignored_samples_gives_nan_and_no_gradient)
+TEST(ignored_samples_alone_give_nan_and_no_gradient)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 3)));
@@ -181,7 +181,7 @@ TEST(nothing_but_ignored_samples_gives_nan_and_no_gradient)
     gr_tape_free(t);
 }
 
-TEST(no_samples_go_through)
+TEST(no_samples_are_accepted)
 {
     const gr_shape empty[] = { GR_SHAPE(0, 3), GR_SHAPE(0, 3, 4), GR_SHAPE(2, 3, 0) };
     for (size_t s = 0; s < COUNT(empty); s++)
@@ -210,7 +210,7 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
         }
 }
 
-/* One sample of the batch by itself, and as the only fibre of a tile. */
+/* One sample of the batch by itself, also as the only fibre of a tile. */
 TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -285,8 +285,8 @@ int main(void)
         cmocka_unit_test(defaults_are_those_of_no_config),
         cmocka_unit_test(huge_logits_neither_overflow_nor_lose_the_loss),
         cmocka_unit_test(an_ignored_sample_counts_for_nothing_whatever_its_logits),
-        cmocka_unit_test(nothing_but_ignored_samples_gives_nan_and_no_gradient),
-        cmocka_unit_test(no_samples_go_through),
+        cmocka_unit_test(ignored_samples_alone_give_nan_and_no_gradient),
+        cmocka_unit_test(no_samples_are_accepted),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),

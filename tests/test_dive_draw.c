@@ -1,11 +1,11 @@
-/* tests/test_dive_draw.c - figures are drawn and statements judged from records alone, of which any may be missing, in memory of which any part
- * may be. */
+/* tests/test_dive_draw.c - figures are drawn and statements are judged from records alone. Any record may be missing, and any allocation
+ * may fail. */
 #include "examples/dive/dive.h"
 #include "tests/failing.h"
 
 static kit_run run;
 static kit_options options = { .seed = 3, .quiet = true };
-static dive whole; /* measured in the way of --check */
+static dive whole; /* measured as --check does */
 static FILE *nowhere;
 
 FIXTURE(measure_all)
@@ -18,7 +18,7 @@ FIXTURE(measure_all)
     nowhere = fopen("/dev/null", "w");
     whole = (dive){ .r = &run, .mode = DIVE_TINY, .seeds = 1, .data = kit_data_open(run.tape, "none"), .settings = "tiny" };
     whole.preprocessing = "Drawn digits", whole.runs = plot_runs_open(run.tape, runs);
-    for (size_t i = 0; i + 1 < dive_figures_n; i++) { /* the last, claims, are seconds of mathematics, which --check has */
+    for (size_t i = 0; i + 1 < dive_figures_n; i++) { /* not the last, claims: it takes seconds, and --check runs it */
         whole.figure = dive_figures[i].name;
         dive_figures[i].measure(&whole);
         plot_runs_end(&whole.runs, whole.figure, whole.settings, 1);
@@ -37,11 +37,11 @@ FIXTURE(release_all)
 
 typedef struct {
     const dive_figure *figure;
-    size_t pad; /* bytes that are gone from the tape's first block: where memory ends depends on them */
+    size_t pad; /* bytes taken from the tape's first block; they decide which allocation needs a new block */
     bool written;
 } drawing;
 
-/* Draw the figure, judge its statements, if wanted write both forms. False when t is in error. */
+/* Draw the figure, judge its statements and, with `written`, write JSON and SVG. Returns false when t is in error. */
 static bool draw(gr_tape *t, void *argument)
 {
     const drawing *const a = argument;
@@ -56,7 +56,8 @@ static bool draw(gr_tape *t, void *argument)
     return !gr_failed(t);
 }
 
-/* Who reads the file measures such a figure anew; if it is drawn all the same, it is drawn with a gap or refused. */
+/* The program measures a figure again when one of its records is missing. If the figure is drawn all the same, it has a gap or is
+ * refused. */
 TEST(any_record_may_be_missing)
 {
     size_t records = 0;

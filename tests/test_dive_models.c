@@ -1,4 +1,4 @@
-/* tests/test_dive_models.c - the deep dive's models: what arms have in common, what is seen inside them, bands and verdicts over seeds. */
+/* tests/test_dive_models.c - the deep dive's models: arms start alike, their inside can be read, and bands and verdicts over seeds. */
 #include "examples/dive/models.h"
 #include "examples/dive/seeds.h"
 #include "tests/failing.h"
@@ -6,7 +6,7 @@
 enum { IMAGES = 40, BATCH = 8 };
 static uint8_t pixels[IMAGES * KIT_PIXELS], labels[IMAGES];
 
-/* A program with small data; sets r too. */
+/* A program with small data; it also starts r. */
 static dive start(kit_run *r, kit_options *o)
 {
     static const kit_flags flags = { "prog", "does things", NULL, 0 };
@@ -28,7 +28,7 @@ static const dive_spec small[DIVE_ARCHS] = { { .arch = DIVE_MLP, .hidden = 12 },
                                              { .arch = DIVE_CNN, .hidden = 4 },
                                              { .arch = DIVE_TRANSFORMER, .hidden = 8 } };
 
-/* The three arms after so many steps. */
+/* The three arms after this number of steps. */
 static kit_arms trained(dive *d, dive_batches *b, const dive_spec *spec, size_t steps)
 {
     kit_arms a = { .title = "test", .steps = steps, .every = 100, .watch = quiet };
@@ -45,7 +45,7 @@ static void done(dive *d, dive_batches *b, kit_arms *a)
     assert_ok(d->r->tape);
 }
 
-/* One arm that is built and nothing more. */
+/* One arm that is built but not trained. */
 static kit_arm built(const dive_spec *spec, int kind)
 {
     kit_arm arm = { .name = "arm", .kind = kind, .user = (void *)spec, .tape = gr_tape_new(5, NULL) };
@@ -104,7 +104,7 @@ TEST(the_learning_rate_warms_up)
     unbuild(&arm);
 }
 
-/* What the cell's norm makes of c [B, H]. */
+/* The cell's norm applied to c [B, H]. */
 static gr_tensor *cell_norm(gr_tape *t, gr_tensor *c, const gr_recurrent_weights *w, size_t step)
 {
     if (w->norm & GR_LSTM_LN_C) return gr_layer_norm(t, c, 1, w->ln_c.weight, w->ln_c.bias, 1e-5);
@@ -164,7 +164,7 @@ static void assert_all(const gr_tensor *x, double value)
     for (size_t i = 0; i < x->len; i++) assert_true(fabs((double)x->data[i] - value) < 1e-6);
 }
 
-TEST(gain_shift_and_scale_land)
+TEST(gain_shift_and_scale_reach_their_parameters)
 {
     const dive_spec plain = small[DIVE_MLP],
                     s = { .arch = DIVE_MLP, .hidden = 12, .gain = 0.5, .shift = -1, .scale = 3, .depth = 3, .logits = true };
@@ -207,7 +207,7 @@ static void train_all(uint64_t threads, uint64_t print[DIVE_ARCHS][DIVE_ARMS])
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-TEST(the_bits_do_not_depend_on_threads)
+TEST(bits_do_not_depend_on_threads)
 {
     uint64_t one[DIVE_ARCHS][DIVE_ARMS], two[DIVE_ARCHS][DIVE_ARMS];
     train_all(1, one), train_all(2, two);
@@ -215,7 +215,7 @@ TEST(the_bits_do_not_depend_on_threads)
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) assert_true(one[arch][0] != one[arch][1] && one[arch][1] != one[arch][2]);
 }
 
-TEST(what_is_inside_is_there)
+TEST(activations_inside_a_model_can_be_read)
 {
     kit_run r;
     kit_options o = { .seed = 3, .quiet = true };
@@ -241,7 +241,7 @@ TEST(what_is_inside_is_there)
     assert_int_equal(kit_run_end(&r), 0);
 }
 
-TEST(batches_are_those_of_the_seed)
+TEST(batches_depend_on_the_seed_alone)
 {
     kit_run r;
     kit_options o = { .seed = 3, .quiet = true };
@@ -321,7 +321,7 @@ TEST(a_spec_is_written_in_words)
     gr_tape_free(t);
 }
 
-TEST(bands_and_verdicts_over_seeds)
+TEST(bands_and_verdicts_summarize_the_seeds)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     double curve[] = { 1, 2, (double)NAN, 3, 6, 1 };
@@ -365,14 +365,14 @@ int main(void)
         cmocka_unit_test(arms_start_from_the_same_weights),
         cmocka_unit_test(the_learning_rate_warms_up),
         cmocka_unit_test(gates_make_the_state_that_follows),
-        cmocka_unit_test(gain_shift_and_scale_land),
-        cmocka_unit_test(the_bits_do_not_depend_on_threads),
-        cmocka_unit_test(what_is_inside_is_there),
-        cmocka_unit_test(batches_are_those_of_the_seed),
+        cmocka_unit_test(gain_shift_and_scale_reach_their_parameters),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(activations_inside_a_model_can_be_read),
+        cmocka_unit_test(batches_depend_on_the_seed_alone),
         cmocka_unit_test(wrong_models_are_named),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(a_spec_is_written_in_words),
-        cmocka_unit_test(bands_and_verdicts_over_seeds),
+        cmocka_unit_test(bands_and_verdicts_summarize_the_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

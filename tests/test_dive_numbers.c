@@ -1,7 +1,7 @@
-/* tests/test_dive_numbers.c - correlations, ranks, axes and percentiles: by hand, and as NumPy has them.
+/* tests/test_dive_numbers.c - correlations, ranks, principal axes and percentiles against values by hand and from NumPy.
  *
- * NumPy's values, of x[k, j] = (37 (k + 1) (j + 2)^2 + 11 k^2) mod 101: np.corrcoef(x.T), p = w / w.sum() with w = np.linalg.eigvalsh(r),
- * np.exp(-(p * np.log(p)).sum()), np.linalg.eigh(np.cov(x.T, bias=True)), np.percentile(x, q). */
+ * NumPy's values for x[k, j] = (37 (k + 1) (j + 2)^2 + 11 k^2) mod 101: np.corrcoef(x.T), p = w / w.sum() with w =
+ * np.linalg.eigvalsh(r), np.exp(-(p * np.log(p)).sum()), np.linalg.eigh(np.cov(x.T, bias=True)), np.percentile(x, q). */
 #include "tests/test.h"
 #include "examples/dive/numbers.h"
 #include "core/op.h"
@@ -16,7 +16,7 @@ static void fill_sample(double x[N * H])
 static void assert_near(const double *got, const double *want, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= 1e-13 * fmax(1, fabs(want[i])))) fail_msg("element %zu is %.17g, not %.17g", i, got[i], want[i]);
+        if (!(fabs(got[i] - want[i]) <= 1e-13 * fmax(1, fabs(want[i])))) fail_msg("element %zu is %.17g and should be %.17g", i, got[i], want[i]);
 }
 #define NEAR(got, ...) assert_near(got, (const double[]){ __VA_ARGS__ }, COUNT(((const double[]){ __VA_ARGS__ })))
 
@@ -35,7 +35,7 @@ TEST(correlations_are_those_of_numpy)
     gr_tape_free(t);
 }
 
-TEST(correlation_sees_neither_scale_nor_shift_but_sign)
+TEST(correlation_ignores_scale_and_shift_but_not_sign)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     double x[5 * 3], r[9];
@@ -109,7 +109,7 @@ TEST(percentiles_are_those_of_numpy)
     assert_true(isnan(dive_percentile(x, 0, 50)));
     NEAR(&(double){ dive_percentile((double[]){ 3 }, 1, 85) }, 3);
     NEAR(&(double){ dive_percentile((double[]){ 2, 2, 2, 2 }, 4, 15) }, 2);
-    for (size_t n = 1; n < 60; n++) { /* of 0 .. n-1 in any order the p-th is p (n - 1) / 100 */
+    for (size_t n = 1; n < 60; n++) { /* for the values 0 .. n-1 in any order the p-th percentile is p (n - 1) / 100 */
         double some[60];
         size_t order[60];
         gr_stream stream = gr_stream_new(n, "order");
@@ -119,7 +119,7 @@ TEST(percentiles_are_those_of_numpy)
     }
 }
 
-TEST(helmert_keeps_lengths_and_loses_the_mean)
+TEST(helmert_keeps_lengths_and_removes_the_mean)
 {
     double y[3];
     dive_helmert((const double[]){ 1, 2, 3, 4 }, 4, y);
@@ -164,7 +164,7 @@ TEST(without_memory_there_are_no_numbers)
     gr_tape_free(t);
 }
 
-/* numpy: 2000 nodes of Gauss and Legendre. Cooijmans et al. 2016, figure 1b: three digits. */
+/* Computed by numpy with 2000 Gauss-Legendre nodes. Three digits are in Cooijmans et al. 2016, figure 1b. */
 TEST(the_mean_slope_of_tanh_is_the_papers)
 {
     assert_true(fabs(dive_tanh_slope(0.1) - 0.990) < 1e-3 && fabs(dive_tanh_slope(0.5) - 0.827) < 1e-3);
@@ -189,12 +189,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(correlations_are_those_of_numpy),
-        cmocka_unit_test(correlation_sees_neither_scale_nor_shift_but_sign),
+        cmocka_unit_test(correlation_ignores_scale_and_shift_but_not_sign),
         cmocka_unit_test(columns_without_variance_have_no_correlation),
         cmocka_unit_test(eigenvalues_fall_and_vectors_turn_the_matrix_diagonal),
         cmocka_unit_test(principal_axes_are_those_of_numpy),
         cmocka_unit_test(percentiles_are_those_of_numpy),
-        cmocka_unit_test(helmert_keeps_lengths_and_loses_the_mean),
+        cmocka_unit_test(helmert_keeps_lengths_and_removes_the_mean),
         cmocka_unit_test(rows_have_mean_0_and_variance_1),
         cmocka_unit_test(columns_of_a_tensor_are_taken_out),
         cmocka_unit_test(the_mean_slope_of_tanh_is_the_papers),

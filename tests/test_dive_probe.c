@@ -1,4 +1,4 @@
-/* tests/test_dive_probe.c - at which steps models are looked at, and that they are seen as they are in evaluation. */
+/* tests/test_dive_probe.c - at which steps the deep dive looks at its models, and that it sees them in evaluation mode. */
 #include "tests/test.h"
 #include "examples/dive/probe.h"
 
@@ -21,7 +21,7 @@ TEST(looks_rise_from_0_to_the_last_step)
     dive_frames(&p, 1000, 100000, true), assert_int_equal(p.frames, DIVE_FRAMES);
 }
 
-/* What a look finds: which arm, at which frame, in which mode. */
+/* What a look records: the arm, the frame and the mode. */
 typedef struct {
     size_t looks, frame[KIT_ARMS];
     bool well;

@@ -4,7 +4,7 @@
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
-/* Ids below a limit, made up, some of them twice. */
+/* Invented ids below a limit, some of them repeated. */
 typedef struct {
     gr_shape shape;
     int limit, padding, axis;
@@ -20,7 +20,7 @@ static gr_ints *ids_of(gr_tape *t, const ids *d)
 static gr_tensor *embedding(gr_tape *t, gr_tensor *const *in, void *d) { return gr_embedding(t, in[0], ids_of(t, d), ((ids *)d)->padding); }
 static gr_tensor *gather(gr_tape *t, gr_tensor *const *in, void *d) { return gr_gather(t, in[0], ((ids *)d)->axis, ids_of(t, d)); }
 
-/* A row is picked by a product with a row of zeros and a one; the padding row is a constant. */
+/* A product with a one-hot row picks a row; the padding row is a constant. */
 static gr_tensor *one_hot_product(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const ids *d = argument;
@@ -117,7 +117,7 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
     assert_bits_stay(gather, &values, (&(gr_gradcheck_input){ .shape = GR_SHAPE(11, 70) }), 1);
 }
 
-TEST(no_rows_no_columns_and_no_ids_go_through)
+TEST(no_rows_no_columns_and_no_ids_are_accepted)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *w = gr_want_grad(t, gr_ones(t, GR_SHAPE(3, 2))), *none = gr_zeros(t, GR_SHAPE(0, 2)), *flat = gr_zeros(t, GR_SHAPE(3, 0));
@@ -173,7 +173,7 @@ int main(void)
         cmocka_unit_test(gradient_of_gather_matches_finite_differences),
         cmocka_unit_test(gather_picks_what_the_formula_says),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
-        cmocka_unit_test(no_rows_no_columns_and_no_ids_go_through),
+        cmocka_unit_test(no_rows_no_columns_and_no_ids_are_accepted),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(ids_that_are_no_rows_are_named),
     };

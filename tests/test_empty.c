@@ -1,5 +1,5 @@
-/* tests/test_empty.c - tensors without values whose other axes are huge: every operator, forward and backward, ends at once, and asks for no memory
- * but for a result that has values. A loop that counts up to 2^40 does not end here. */
+/* tests/test_empty.c - tensors without values whose other axes have size 2^40: every operator, forward and backward, ends at once and
+ * allocates nothing but a result that has values. A loop that counts to 2^40 would not end. */
 #include "tests/test.h"
 
 /* The axes of x: 2^40, 0 and 3 in all orders, called a to f. */
@@ -30,8 +30,8 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     return f(t, X, &w, &(gr_sequence_config){ .batch_first = batch_first }).y;
 }
 
-/* CALL(name, the orders whose result has no values or few, the call): in the others the result or an argument has 2^40 values or more, or the
- * shape does not fit. */
+/* CALL(name, orders, call): `orders` are those for which the result has few values or none. In the others the result or an argument has
+ * 2^40 values or more, or the shape does not fit. */
 /* clang-format off */
 #define CALLS \
     CALL(matmul_w, "a.c...", gr_matmul(t, X, zeros(t, GR_SHAPE(d[2], 2)))) \
@@ -152,7 +152,7 @@ CALLS
 static const struct { const char *name, *orders; gr_tensor *(*f)(gr_tape *t, const size_t *d); } calls[] = { CALLS };
 #undef CALL
 
-/* No more than a GiB at once, so that no machine is asked for what it may promise. */
+/* At most 1 GiB, because Linux may grant an allocation that it cannot provide. */
 static void *modest_alloc(void *context, size_t bytes) { return (void)context, bytes >> 30 ? NULL : gr_default_allocator().alloc(NULL, bytes); }
 static void modest_release(void *context, void *p, size_t bytes) { (void)context, gr_default_allocator().release(NULL, p, bytes); }
 

@@ -1,5 +1,5 @@
-/* tests/test_extremes.c - elementwise operators and losses at 0, subnormal numbers, powers of two where a float has no fraction left, and near
- * the largest number, against the same formulas in long double. */
+/* tests/test_extremes.c - elementwise operators and losses against the same formulas in long double: at 0, at subnormal numbers, at powers
+ * of two beyond which a float has no fraction, and near the largest number. */
 #include "tests/test.h"
 #include <float.h>
 
@@ -22,7 +22,7 @@ static const double points[] = {
 enum { POINTS = 2 * (int)COUNT(points) };
 static gr_real point(size_t i) { return (gr_real)(i % 2 ? -points[i / 2] : points[i / 2]); }
 
-/* ---- One input. loss: of what an absolute error of a few EPSILON may be expected, because 1 - y and 1 + erf cancel ---- */
+/* ---- One input. The last column: an absolute error of a few EPSILON times this is allowed, because 1 - y and 1 + erf cancel ---- */
 
 static real gate(real x) { return 1 / (1 + expl(-x)); }
 static real normal(real x) { return erfcl(-x * 0.70710678118654752440084436210485L) / 2; }
@@ -90,7 +90,7 @@ static const reference *reference_of(const char *name)
     return NULL;
 }
 
-/* Rounding of a result, of what cancels, and of a subnormal number that is multiplied. */
+/* The terms allow for rounding of the result, for cancellation, and for a subnormal factor. */
 static bool right(gr_real got, real want, double lost)
 {
     const gr_real as = (gr_real)want;
@@ -118,10 +118,10 @@ TEST(operators_of_one_input_are_right_at_the_ends_of_the_range)
         for (size_t i = 0; i < n; i++) {
             const real v = (real)x[i], g = (real)dy[i], dx = want->dx(v) * g;
             if (!right(y->data[i], want->y(v), want->lost))
-                wrong++, print_error("%s(%a) is %g, and should be %Lg\n", unary[k].name, (double)x[i], (double)y->data[i], want->y(v));
+                wrong++, print_error("%s(%a) is %g and should be %Lg\n", unary[k].name, (double)x[i], (double)y->data[i], want->y(v));
             const bool range = isinf(y->data[i]) || fabsl(g) * fabsl(want->dx(v)) * EPSILON < SMALLEST || fabsl(g) > 1e20L;
             if (!range && !right(gr_grad(t, in)[i], dx, want->lost * fabs((double)dy[i])))
-                wrong++, print_error("%s'(%a) %g is %g, and should be %Lg\n", unary[k].name, (double)x[i], (double)dy[i],
+                wrong++, print_error("%s'(%a) %g is %g and should be %Lg\n", unary[k].name, (double)x[i], (double)dy[i],
                                      (double)gr_grad(t, in)[i], dx);
         }
     }
@@ -189,7 +189,7 @@ TEST(operators_of_two_inputs_are_right_at_the_ends_of_the_range)
                 const real want = pairs[k].want[j]((real)a[i], (real)b[i]);
                 const bool by_y = !strcmp(pairs[k].name, "div") && j == 2 && fabs((double)y->data[i]) < SMALLEST / EPSILON; /* y / b: y is rounded */
                 if (by_y || isinf(y->data[i]) || right(got[j][i], want, bce ? (double)(2 + fabsl(want)) : 0)) continue;
-                wrong++, print_error("%s(%a, %a)%s is %g, and should be %Lg\n", pairs[k].name, (double)a[i], (double)b[i], what[j],
+                wrong++, print_error("%s(%a, %a)%s is %g and should be %Lg\n", pairs[k].name, (double)a[i], (double)b[i], what[j],
                                      (double)got[j][i], want);
             }
     }

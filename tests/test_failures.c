@@ -1,6 +1,6 @@
-/* tests/test_failures.c - a whole program with every allocation, thread, open, read, write, fsync and rename failed in turn: once, and
- * from then on for ever. No crash, no leak, an error that says so, nothing half-written; and after gr_tape_recover a retry of the
- * stage that failed leads to the same bits as if nothing had happened. */
+/* tests/test_failures.c - a whole program in which every allocation, thread start, open, read, write, fsync and rename fails in turn, once
+ * or from then on. The program must not crash or leak, the error must name the failure, and no file may be half-written. After
+ * gr_tape_recover, a retry of the failed stage must lead to the same bits as if nothing had happened. */
 #define FAILING_FILES
 #include "tests/failing.h"
 #include <dirent.h>
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-/* ---- What can fail: the n-th call, or it and all after it ---- */
+/* ---- What can fail: the n-th call alone, or with all later ones ---- */
 
 typedef enum { MEMORY, FILES, THREADS } thing;
 static const char *const thing_name[] = { "allocation", "open, read, write, fsync or rename", "thread" };
@@ -126,9 +126,9 @@ static void finish(program *p)
     gr_optim_free(p->adam), gr_module_free(p->net), gr_tape_free(p->t);
 }
 
-/* ---- What must hold around it ---- */
+/* ---- What must hold after each run ---- */
 
-/* Whatever has failed, a file that is there is complete. */
+/* Every file that exists is complete, whatever has failed. */
 static void assert_files_are_whole(void)
 {
     const char *const file[] = { weights_file, state_file, checkpoint_file };
@@ -158,12 +158,12 @@ static void assert_error_says_so(const program *p, thing what)
         return;
     }
     const gr_error want = what == MEMORY ? GR_NO_MEMORY : GR_IO_FAILED;
-    if (gr_error_code(p->t) != want) fail_msg("%s failed, and the tape says: %s", thing_name[what], gr_message(p->t));
+    if (gr_error_code(p->t) != want) fail_msg("%s failed, but the tape's message is: %s", thing_name[what], gr_message(p->t));
     assert_non_null(strstr(gr_message(p->t), want == GR_NO_MEMORY ? "out of memory" : "cannot"));
 }
 
-/* Run the program with one call of a kind failing; a stage that fails is tried once more. Returns the fingerprint; *met tells
- * whether the call was ever made. */
+/* Run the program while one call of a kind fails. A stage that fails is run once more. Returns the fingerprint; *met says whether the
+ * program made that call. */
 static uint64_t run(thing what, size_t at, bool for_ever, bool *met)
 {
     program p = { .epoch = 7 };
@@ -185,8 +185,8 @@ static uint64_t run(thing what, size_t at, bool for_ever, bool *met)
     return hash;
 }
 
-/* The same, but the trouble lasts: the program gives up at the first failed stage. */
-static void run_into_the_wall(thing what, size_t at)
+/* The same, but all later calls fail too, and the program gives up at the first failed stage. */
+static void run_until_the_first_failure(thing what, size_t at)
 {
     program p = { .epoch = 7 };
     arrange(what, at, true);
@@ -208,11 +208,11 @@ static void fail_each(thing what)
     size_t at = 1;
     for (;; at++) {
         const uint64_t once = run(what, at, false, &met);
-        if (once != want) fail_msg("%s %zu failed, and other bits came out", thing_name[what], at);
+        if (once != want) fail_msg("%s %zu failed, and the retry gave other bits", thing_name[what], at);
         if (!met) break;
         const uint64_t lasting = run(what, at, true, &met);
-        if (lasting != want) fail_msg("%s failed from %zu on for a while, and other bits came out", thing_name[what], at);
-        run_into_the_wall(what, at);
+        if (lasting != want) fail_msg("%s failed from %zu on until the error was seen, and the retry gave other bits", thing_name[what], at);
+        run_until_the_first_failure(what, at);
     }
     print_message("%s: %zu calls failed in turn\n", thing_name[what], at - 1);
     assert_true(at > 1);
@@ -235,6 +235,7 @@ TEST(steps_after_the_first_allocate_nothing)
 
 FIXTURE(make_files)
 {
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* a thousand saves need not wait for a disk */
     if (make_folder(state)) return 1;
     snprintf(weights_file, sizeof weights_file, "%s", in_folder("weights.safetensors"));
     snprintf(state_file, sizeof state_file, "%s", in_folder("state.safetensors"));

@@ -1,4 +1,4 @@
-/* tests/test_files.c - where a saved file goes: through links, beside what killed programs left, under long names. */
+/* tests/test_files.c - where a saved file goes: through links, beside leftovers of killed programs, and under long names. */
 #include "core/io/file.h"
 #include "core/library.h"
 #define FAILING_FILES
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char here[512]; /* the working folder before */
+static char here[512]; /* the working folder before the test */
 FIXTURE(enter_folder)
 {
     return make_folder(state) || !getcwd(here, sizeof here) || chdir(test_folder);
@@ -100,9 +100,9 @@ TEST(a_link_to_nothing_makes_the_file_there)
     gr_tape_free(t);
 }
 
-/* ---- What others are writing, and what the dead have left ---- */
+/* ---- Other writers, and leftovers of killed ones ---- */
 
-TEST(what_a_dead_writer_left_is_removed)
+TEST(leftovers_of_a_dead_writer_are_removed)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     put("x.gradus-0.tmp", "half"), put("x.gradus-3.tmp", "half"), put("x.gradus-31.tmp", "half");
@@ -116,8 +116,8 @@ TEST(what_a_dead_writer_left_is_removed)
     gr_tape_free(t);
 }
 
-/* A writer that lives, in another process, and is then killed in the middle. */
-TEST(what_a_living_writer_writes_is_left_alone)
+/* A writer in another process, which is killed in the middle of its file. */
+TEST(the_unfinished_file_of_a_living_writer_stays)
 {
     for (int form = 0; form < 2; form++) {
         char name[256] = "x";
@@ -151,7 +151,7 @@ TEST(what_a_living_writer_writes_is_left_alone)
     }
 }
 
-TEST(two_writers_of_one_path_do_not_meet)
+TEST(two_writers_of_one_path_do_not_disturb_each_other)
 {
     static gr__file a, b;
     gr_tape *t = gr_tape_new(1, NULL);
@@ -170,7 +170,7 @@ TEST(two_writers_of_one_path_do_not_meet)
     gr_tape_free(t);
 }
 
-TEST(only_so_many_may_write_at_a_time)
+TEST(the_33rd_writer_of_a_path_is_refused)
 {
     static gr__file f[33];
     gr_tape *t = gr_tape_new(1, NULL);
@@ -181,7 +181,7 @@ TEST(only_so_many_may_write_at_a_time)
     gr_tape_free(t);
 }
 
-/* Somebody takes the unfinished file away, or puts another in its place: an error, and that other file stays. */
+/* Another program removes the unfinished file, or replaces it: this is an error, and the other program's file stays. */
 TEST(a_stolen_file_is_an_error)
 {
     static gr__file f;
@@ -201,8 +201,8 @@ TEST(a_stolen_file_is_an_error)
     gr_tape_free(t);
 }
 
-/* A folder or a link of such a name is nobody's leftover. */
-TEST(only_files_are_leftovers)
+/* A folder or a link with the name of an unfinished file is not a leftover. */
+TEST(only_regular_files_are_removed_as_leftovers)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     put("precious", "data");
@@ -218,7 +218,7 @@ TEST(only_files_are_leftovers)
 
 /* ---- Names and errors ---- */
 
-TEST(a_name_as_long_as_the_folder_allows_is_good)
+TEST(a_name_of_the_greatest_length_can_be_written)
 {
     char name[300], message[600];
     gr_tape *t = gr_tape_new(1, NULL);
@@ -246,7 +246,7 @@ TEST(a_name_as_long_as_the_folder_allows_is_good)
     assert_int_equal(gr_error_code(t), GR_IO_FAILED);
     gr_tape_recover(t);
     memset(deep, 0, 6000);
-    for (size_t i = 0; i < 4090; i += 2) memcpy(deep + i, "./", 2); /* the path is good, the longer one of the unfinished file is not */
+    for (size_t i = 0; i < 4090; i += 2) memcpy(deep + i, "./", 2); /* the path is allowed, but the longer path of the unfinished file is not */
     strcpy(deep + 4090, "abc");
     assert_false(save(t, deep, 1));
     assert_int_equal(gr_error_code(t), GR_IO_FAILED);
@@ -258,7 +258,7 @@ TEST(a_name_as_long_as_the_folder_allows_is_good)
     gr_tape_free(t);
 }
 
-/* The reason is that of the call that has failed: a disk that may only be read, for instance. */
+/* The message gives the reason of the call that failed, for example a read-only file system. */
 TEST(the_message_has_the_reason_of_the_failed_call)
 {
     static const int error[] = { EROFS, ENOSPC, EDQUOT, EIO };
@@ -284,13 +284,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_stays_and_its_target_is_replaced),
         cmocka_unit_test(a_link_to_nothing_makes_the_file_there),
-        cmocka_unit_test(what_a_dead_writer_left_is_removed),
-        cmocka_unit_test(what_a_living_writer_writes_is_left_alone),
-        cmocka_unit_test(two_writers_of_one_path_do_not_meet),
-        cmocka_unit_test(only_so_many_may_write_at_a_time),
+        cmocka_unit_test(leftovers_of_a_dead_writer_are_removed),
+        cmocka_unit_test(the_unfinished_file_of_a_living_writer_stays),
+        cmocka_unit_test(two_writers_of_one_path_do_not_disturb_each_other),
+        cmocka_unit_test(the_33rd_writer_of_a_path_is_refused),
         cmocka_unit_test(a_stolen_file_is_an_error),
-        cmocka_unit_test(only_files_are_leftovers),
-        cmocka_unit_test(a_name_as_long_as_the_folder_allows_is_good),
+        cmocka_unit_test(only_regular_files_are_removed_as_leftovers),
+        cmocka_unit_test(a_name_of_the_greatest_length_can_be_written),
         cmocka_unit_test(the_message_has_the_reason_of_the_failed_call),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);

@@ -1,10 +1,11 @@
-/* tests/test_gemm.c - every output of a matrix product is one chain of fused multiply-adds, whatever cuts, packs and runs it. */
+/* tests/test_gemm.c - every output of a matrix product is one chain of fused multiply-adds, independent of tiles, packing, threads and
+ * instruction set. */
 #include "core/gemm.h"
 #include "core/internal.h"
 #include "tests/test.h"
 
-/* a b + c, rounded once in float as fmaf would: all values here are multiples of 2^-23 below 1, so that products and sums are multiples of
- * 2^-46, and double holds those below 2^7 exactly. */
+/* a b + c, rounded once in float as fmaf would: all values here are multiples of 2^-23 below 1, so products and sums are multiples of
+ * 2^-46, which double holds exactly below 2^7. */
 static gr_real reference_fma(gr_real a, gr_real b, gr_real c) { return (gr_real)((double)a * (double)b + (double)c); }
 
 static uint32_t random_state;
@@ -14,7 +15,7 @@ static size_t below(size_t n)
     return (random_state >> 8) % n;
 }
 
-/* n values of exactly n * sizeof bytes, so that AddressSanitizer sees one read too many. */
+/* n values in exactly n * sizeof bytes, so that AddressSanitizer reports a read past the end. */
 static gr_real *random_values(size_t n)
 {
     gr_real *x = malloc(n * sizeof *x + !n);
@@ -23,7 +24,8 @@ static gr_real *random_values(size_t n)
     return x;
 }
 
-/* A product: its operands, what C was before, and what it must be. C's rows are c_row apart, and what lies between them stays. */
+/* A product: its operands, C before the call, and the result that C must have. C's rows are c_row apart; the values between them must not
+ * change. */
 typedef struct {
     size_t M, N, K, c_row;
     gr_mat A, B;
@@ -31,7 +33,7 @@ typedef struct {
     gr_real *a, *b, *other, *before, *want, *C;
 } product;
 
-/* Any strides: A of kind 0 by rows, 1 by columns, 2 with holes between its elements. Just large enough. */
+/* A matrix with random strides: kind 0 is stored by rows, 1 by columns, 2 with gaps between elements. Its memory is just large enough. */
 static gr_real *random_matrix(gr_mat *X, size_t rows, size_t columns, size_t kind)
 {
     const size_t hole = below(3);
@@ -56,7 +58,7 @@ static void make_product(product *p, size_t M, size_t N, size_t K)
     p->a = random_matrix(&p->A, M, K, below(5) % 3), p->b = random_matrix(&p->B, K, N, below(5) % 3);
     p->before = random_values(held), p->want = random_values(held), p->C = random_values(held), p->other = random_values(M * (N + 1));
     for (size_t i = 0; i < held; i++)
-        if (p->kind != OLD_C) p->before[i] = (gr_real)NAN; /* not to be read */
+        if (p->kind != OLD_C) p->before[i] = (gr_real)NAN; /* must not be read */
     memcpy(p->C, p->before, held * sizeof *p->C), memcpy(p->want, p->before, held * sizeof *p->C);
     const gr_start start = start_of(p);
     for (size_t i = 0; i < M; i++) {
@@ -71,7 +73,7 @@ static void make_product(product *p, size_t M, size_t N, size_t K)
 
 static void free_product(product *p) { free(p->a), free(p->b), free(p->other), free(p->before), free(p->want), free(p->C); }
 
-/* C is what it must be, to the last bit or nearer than far; then it is made as before again. */
+/* Check that C has the wanted values, exactly or within `far`, and restore C. */
 static void check_near(product *p, double far, const char *how)
 {
     for (size_t i = 0; i < p->M * p->c_row; i++)
@@ -111,7 +113,7 @@ static void *new_work(void)
 {
     void *work = gr_default_allocator().alloc(NULL, GR__WORK_BYTES);
     assert_non_null(work);
-    memset(work, 0xff, GR__WORK_BYTES); /* NaNs: nothing may be read that was not written */
+    memset(work, 0xff, GR__WORK_BYTES); /* NaNs show a read of memory that was not written */
     return work;
 }
 
@@ -136,7 +138,7 @@ TEST(every_output_is_one_chain)
         EACH_ISA(isa)
         {
             const int index = gr__isa_choose(isa);
-            if (index == 0 && gr__isa_choose(NULL) > 0 && p.M * p.N * p.K > 2000000) continue; /* the reference variant is slow */
+            if (index == 0 && gr__isa_choose(NULL) > 0 && p.M * p.N * p.K > 2000000) continue; /* the scalar variant is slow */
             run_everyhow(&p, index, work);
         }
         free_product(&p);

@@ -1,4 +1,5 @@
-/* tests/test_gradcheck.c - the checker itself: right gradients pass, each way of being wrong fails, with a line that says where. */
+/* tests/test_gradcheck.c - gr_gradcheck itself: a right gradient passes, and each kind of wrong gradient fails with a line that says
+ * where. */
 #include "tests/test.h"
 #include <stdio.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ TEST(a_right_gradient_passes_silently)
     free(said);
 }
 
-TEST(every_way_of_being_wrong_fails_and_is_reported)
+TEST(every_kind_of_wrong_gradient_fails_and_is_reported)
 {
     for (int broken = ASSIGNS; broken <= HALF; broken++) {
         bool good;
@@ -123,12 +124,12 @@ static gr_tensor *adds_noise(gr_tape *t, gr_tensor *const *in, void *argument)
     (void)argument;
     return gr_mul(t, in[0], gr_rand(t, gr_shape_of(in[0]), 0, 1, "noise"));
 }
-TEST(random_operators_see_the_same_draws_each_time)
+TEST(random_operators_get_the_same_draws_in_each_evaluation)
 {
     assert_true(gr_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr));
 }
 
-TEST(the_operators_seen_are_written_down)
+TEST(the_checked_operators_are_written_to_a_file)
 {
     char path[] = "/tmp/gradus-checked-XXXXXX", text[256] = { 0 };
     char *before = getenv("GRADUS_CHECKED") ? strdup(getenv("GRADUS_CHECKED")) : NULL;
@@ -148,12 +149,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_gradient_passes_silently),
-        cmocka_unit_test(every_way_of_being_wrong_fails_and_is_reported),
+        cmocka_unit_test(every_kind_of_wrong_gradient_fails_and_is_reported),
         cmocka_unit_test(an_input_that_no_gradient_reaches_fails),
         cmocka_unit_test(an_error_of_the_function_is_reported),
         cmocka_unit_test(values_are_drawn_as_asked),
-        cmocka_unit_test(random_operators_see_the_same_draws_each_time),
-        cmocka_unit_test(the_operators_seen_are_written_down),
+        cmocka_unit_test(random_operators_get_the_same_draws_in_each_evaluation),
+        cmocka_unit_test(the_checked_operators_are_written_to_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static lstm_case case_of(size_t kind, int options, const int *lengths, size_t T,
 
 /* ---- Gradients and the twin ---- */
 
-/* relu has a kink: another seed where finite differences step on it. */
+/* relu has a kink: these cases need another seed, because finite differences would cross it. */
 static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
 {
     gr_gradcheck_config g = config ? *config : (gr_gradcheck_config){ 0 };
@@ -52,14 +52,14 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     if (!good) fail_msg("%s", name);
 }
 
-TEST(gradients_of_every_placement_and_option)
+TEST(gradients_are_right_with_every_placement_and_option)
 {
     const int lengths[] = { 3, 1, 0 };
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (int o = 0; o < 16; o++) check_gradient(case_of(k, o, lengths, 3, 3, 2, 3), NULL);
 }
 
-TEST(gradients_across_shards_and_vectors)
+TEST(gradients_are_right_across_shards_and_vectors)
 {
     const int lengths[] = { 2, 1, 0, 2, 1, 2, 2, 1, 0, 1, 2, 2, 1, 1, 2, 2, 0 };
     for (size_t k = 0; k < COUNT(kinds); k++)
@@ -96,7 +96,7 @@ static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { 
 #define INPUT(shape, ...) input_of(t, shape, (const gr_real[]){ __VA_ARGS__ })
 
 /* One unit, x = 1, h0 = 2: r = sigmoid(1 + 2 + 1), z = sigmoid(-1 + 2), n = tanh(1 + r (2 * 0.5 + 3)), by PyTorch's formula. */
-TEST(a_gru_unit_has_the_values_worked_out_by_hand)
+TEST(a_gru_unit_has_the_values_computed_by_hand)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_recurrent_weights w = { .w_ih = INPUT(GR_SHAPE(3, 1), 1, -1, 1),
@@ -116,7 +116,7 @@ TEST(a_gru_unit_has_the_values_worked_out_by_hand)
 }
 
 /* W x = 1 3, W h = 0: normalized to -1 and 1, then tanh or relu. */
-TEST(an_rnn_step_has_the_values_worked_out_by_hand)
+TEST(an_rnn_step_has_the_values_computed_by_hand)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_recurrent_weights w = { .norm = GR_RNN_LN_SUM,
@@ -135,7 +135,7 @@ TEST(an_rnn_step_has_the_values_worked_out_by_hand)
 
 static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 
-TEST(padding_does_not_matter)
+TEST(padding_changes_no_result_and_no_gradient)
 {
     const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
     for (size_t kind = 0; kind < COUNT(kinds); kind++)
@@ -162,7 +162,7 @@ TEST(padding_does_not_matter)
         }
 }
 
-TEST(past_its_end_a_sequence_keeps_its_state_and_y_is_0)
+TEST(beyond_its_length_a_sequence_keeps_its_state_and_y_is_0)
 {
     const gr_real zeros[7] = { 0 };
     for (size_t kind = 0; kind < COUNT(kinds); kind++) {
@@ -209,7 +209,7 @@ TEST(a_sequence_gives_the_same_bits_alone)
     }
 }
 
-TEST(no_steps_no_sequences_and_no_inputs_go_through)
+TEST(no_steps_no_sequences_and_no_inputs_are_accepted)
 {
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < COUNT(sizes) * COUNT(kinds); k++) {
@@ -227,8 +227,8 @@ TEST(no_steps_no_sequences_and_no_inputs_go_through)
     }
 }
 
-/* A state that only decays, and the gradient of the first step, are 0 in the end, and never less than 2^-100 before. */
-TEST(what_vanishes_becomes_zero)
+/* A state that only decays becomes 0, as does the gradient with respect to the first step. Neither is ever below 2^-100 but not 0. */
+TEST(states_and_gradients_that_vanish_become_0)
 {
     enum { T = 300 };
     for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -279,17 +279,17 @@ TEST(weights_and_options_that_do_not_fit_are_named)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_of_every_placement_and_option),
-        cmocka_unit_test(gradients_across_shards_and_vectors),
+        cmocka_unit_test(gradients_are_right_with_every_placement_and_option),
+        cmocka_unit_test(gradients_are_right_across_shards_and_vectors),
         cmocka_unit_test(agree_with_their_composed_twins),
-        cmocka_unit_test(a_gru_unit_has_the_values_worked_out_by_hand),
-        cmocka_unit_test(an_rnn_step_has_the_values_worked_out_by_hand),
-        cmocka_unit_test(padding_does_not_matter),
-        cmocka_unit_test(past_its_end_a_sequence_keeps_its_state_and_y_is_0),
+        cmocka_unit_test(a_gru_unit_has_the_values_computed_by_hand),
+        cmocka_unit_test(an_rnn_step_has_the_values_computed_by_hand),
+        cmocka_unit_test(padding_changes_no_result_and_no_gradient),
+        cmocka_unit_test(beyond_its_length_a_sequence_keeps_its_state_and_y_is_0),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sequence_gives_the_same_bits_alone),
-        cmocka_unit_test(no_steps_no_sequences_and_no_inputs_go_through),
-        cmocka_unit_test(what_vanishes_becomes_zero),
+        cmocka_unit_test(no_steps_no_sequences_and_no_inputs_are_accepted),
+        cmocka_unit_test(states_and_gradients_that_vanish_become_0),
         cmocka_unit_test(weights_and_options_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

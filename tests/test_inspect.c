@@ -23,7 +23,7 @@ static void read_paper(FILE *f)
     fclose(f);
 }
 
-/* ---- Who shares a mean? ---- */
+/* ---- Which values share a mean? ---- */
 
 #define assert_explains(m, x, text) \
     do { \
@@ -114,7 +114,7 @@ TEST(batch_norm_shares_along_channels)
                     "    ABC ABC\n");
 }
 
-TEST(group_instance_and_rms_norm)
+TEST(group_instance_and_rms_norm_share_as_documented)
 {
     gr_norm *gn = gr_group_norm_new(t, net, "gn", 2, 4, NULL),
             *rows = gr_group_norm_new(t, net, "rows", 2, 4, &(gr_norm_config){ .axis = -1 });
@@ -200,7 +200,7 @@ TEST(the_picture_is_true)
 
 /* ---- The gradient's terms ---- */
 
-TEST(the_terms_of_a_worked_example)
+TEST(the_terms_are_those_of_a_worked_example)
 {
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(3), &(gr_norm_config){ .eps = GR_NONE });
     const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 2, 4 }, GR_SHAPE(3));
@@ -230,7 +230,7 @@ TEST(the_terms_add_up_to_the_gradient_of_every_norm)
             assert_true(gr_backward_from(t, y, dy->data));
             const gr_norm_terms terms = gr_norm_gradient(t, m, x, gr_grad(t, y));
             assert_ok(t);
-            const double tolerance = (sizeof(gr_real) == 4 ? 1e-6 : 1e-14) * terms.direct_norm; /* in groups of two the terms cancel */
+            const double tolerance = (sizeof(gr_real) == 4 ? 1e-6 : 1e-14) * terms.direct_norm; /* in groups of two values the terms cancel */
             for (size_t i = 0; i < x->len; i++) {
                 const gr_real sum = terms.direct->data[i] + terms.mean->data[i] + terms.variance->data[i];
                 assert_true(fabs((double)(terms.dx->data[i] - gr_grad(t, x)[i])) <= tolerance);
@@ -241,7 +241,7 @@ TEST(the_terms_add_up_to_the_gradient_of_every_norm)
         }
 }
 
-/* Xu et al. 2019: without eps, the gradient of each statistic's values sums to 0, and so does its product with xhat. */
+/* Xu et al. 2019: without eps the gradient of the values that share a statistic sums to 0, and so does its product with xhat. */
 TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
 {
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(19), &(gr_norm_config){ .eps = GR_NONE });
@@ -286,7 +286,7 @@ TEST(a_batch_norm_is_compared_with_its_batch)
                         "is far from the running one; the batch's deviation is far from the running one\n");
 }
 
-TEST(all_batch_norms_are_printed)
+TEST(the_report_prints_every_batch_norm)
 {
     gr_norm *good = gr_batch_norm_new(t, net, "good", 2, NULL), *small = gr_batch_norm_new(t, net, "small", 2, NULL);
     gr_norm *fresh = gr_batch_norm_new(t, net, "fresh", 2, &(gr_norm_config){ .dims = 1 }),
@@ -318,7 +318,7 @@ TEST(all_batch_norms_are_printed)
 
 /* ---- Errors ---- */
 
-TEST(what_is_no_norm_or_does_not_fit_is_refused)
+TEST(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused)
 {
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
@@ -346,14 +346,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(layer_norm_shares_along_rows, begin, end),
         cmocka_unit_test_setup_teardown(batch_norm_shares_along_channels, begin, end),
-        cmocka_unit_test_setup_teardown(group_instance_and_rms_norm, begin, end),
+        cmocka_unit_test_setup_teardown(group_instance_and_rms_norm_share_as_documented, begin, end),
         cmocka_unit_test_setup_teardown(the_picture_is_true, begin, end),
-        cmocka_unit_test_setup_teardown(the_terms_of_a_worked_example, begin, end),
+        cmocka_unit_test_setup_teardown(the_terms_are_those_of_a_worked_example, begin, end),
         cmocka_unit_test_setup_teardown(the_terms_add_up_to_the_gradient_of_every_norm, begin, end),
         cmocka_unit_test_setup_teardown(the_gradient_is_centred_and_orthogonal_to_xhat, begin, end),
         cmocka_unit_test_setup_teardown(a_batch_norm_is_compared_with_its_batch, begin, end),
-        cmocka_unit_test_setup_teardown(all_batch_norms_are_printed, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_no_norm_or_does_not_fit_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(the_report_prints_every_batch_norm, begin, end),
+        cmocka_unit_test_setup_teardown(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

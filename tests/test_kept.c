@@ -1,4 +1,5 @@
-/* tests/test_kept.c - kept states that change their shape: what recover brings back, and that nothing is freed while it has a name. */
+/* tests/test_kept.c - kept states that change their shape: gr_tape_recover restores them, and no state is freed while a name refers to
+ * it. */
 #include "tests/failing.h"
 
 static gr_tensor *keep(gr_tape *t, gr_module *m, gr_shape shape, double value) { return gr_detach_keep(t, m, "h", gr_full(t, shape, value)); }
@@ -19,7 +20,7 @@ static void assert_keeps(const gr_module *m, gr_shape shape, double value)
     assert_string_equal(kept->path, "h");
 }
 
-TEST(recover_brings_back_the_old_shape)
+TEST(recover_restores_the_old_shape)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
@@ -36,7 +37,7 @@ TEST(recover_brings_back_the_old_shape)
     assert_true(gr_forget(t, m));
     keep(t, m, GR_SHAPE(4, 3), 1);
     gr_tape_reset(t);
-    gr_tape_recover(t); /* the step is over: what it kept stays */
+    gr_tape_recover(t); /* the step is over, so its kept state stays */
     assert_keeps(m, GR_SHAPE(4, 3), 1);
     assert_null(keep(t, m, GR_SHAPE(4, 4), 1));
     assert_message(t, "detach_keep: h was kept as [4, 3]; got [4, 4]");
@@ -52,7 +53,7 @@ TEST(recover_after_a_first_keep_keeps_nothing)
     any_error(t);
     gr_tape_recover(t);
     assert_null(gr_kept(m, "h"));
-    keep(t, m, GR_SHAPE(2), 8); /* and any shape may come then */
+    keep(t, m, GR_SHAPE(2), 8); /* now any shape is allowed */
     assert_keeps(m, GR_SHAPE(2), 8);
     gr_module_free(m);
     gr_tape_free(t);
@@ -77,14 +78,14 @@ TEST(a_checkpoint_may_hold_another_shape)
     assert_true(gr_checkpoint_load(t, m, NULL, path, NULL, 0));
     assert_keeps(m, GR_SHAPE(5, 3), 5);
     any_error(t);
-    gr_tape_recover(t); /* goes back no further than the load */
+    gr_tape_recover(t); /* recover restores the state of the load */
     assert_keeps(m, GR_SHAPE(5, 3), 5);
     unlink(path);
     gr_module_free(m), gr_module_free(saved);
     gr_tape_free(t), gr_tape_free(saver);
 }
 
-/* The graph of the step reads what was kept when it was recorded. */
+/* The graph reads the values that were kept when it was recorded. */
 TEST(a_backward_may_follow_a_change_of_shape)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -130,7 +131,7 @@ TEST(a_recomputed_segment_may_change_the_shape)
     }
 }
 
-/* Sequences of 200 lengths: the memory of the old shapes goes when their step is over. */
+/* Sequences of 200 different lengths: the memory of the old shapes is freed when their step is over. */
 TEST(old_shapes_are_freed_in_later_steps)
 {
     failing_memory memory = { 0 };
@@ -151,7 +152,7 @@ TEST(old_shapes_are_freed_in_later_steps)
     assert_int_equal(memory.live, 0);
 }
 
-/* What one tape can still bring back is not freed by another. */
+/* A tape does not free a state that another tape can still restore. */
 TEST(two_tapes_may_keep_in_one_module)
 {
     gr_tape *a = gr_tape_new(1, NULL), *b = gr_tape_new(2, NULL);
@@ -209,7 +210,7 @@ TEST(every_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recover_brings_back_the_old_shape),
+        cmocka_unit_test(recover_restores_the_old_shape),
         cmocka_unit_test(recover_after_a_first_keep_keeps_nothing),
         cmocka_unit_test(a_checkpoint_may_hold_another_shape),
         cmocka_unit_test(a_backward_may_follow_a_change_of_shape),

@@ -25,7 +25,7 @@ TEST(an_arm_trains_as_if_it_were_alone)
     kit_arms_add(&a, "plain", PLAIN), kit_arms_add(&a, "other", OTHER_RATE), kit_arms_add(&a, "again", PLAIN);
     assert_true(kit_arms_run(&r, &a));
     assert_int_equal(a.steps, 20);
-    assert_int_equal(p.calls, 20 + 10 * 5); /* each batch is made once for all */
+    assert_int_equal(p.calls, 20 + 10 * 5); /* each batch is made once and shared by all arms */
     assert_int_equal(kit_fingerprint(a.arm[0].net), kit_fingerprint(a.arm[2].net));
     assert_int_equal(kit_fingerprint(a.arm[0].net), trained_alone(PLAIN, 1));
     assert_int_equal(kit_fingerprint(a.arm[1].net), trained_alone(OTHER_RATE, 4));
@@ -33,7 +33,7 @@ TEST(an_arm_trains_as_if_it_were_alone)
     finish(&r, &a);
 }
 
-TEST(marks_are_the_first_evaluation_that_passed_them)
+TEST(a_mark_is_the_first_evaluation_that_passed_it)
 {
     points p = { .calls = 0 };
     kit_options o = { .steps = 60, .eval_every = 7, .seed = 3, .quiet = true };
@@ -50,7 +50,7 @@ TEST(marks_are_the_first_evaluation_that_passed_them)
     assert_true(fast->mark[0].step <= fast->mark[1].step && fast->mark[0].seconds <= fast->mark[1].seconds);
     assert_true(fast->mark[1].seconds <= fast->seconds);
     assert_true(!slow->mark[1].step || slow->mark[1].step > fast->mark[1].step);
-    assert_int_equal(fast->mark[2].step, 0); /* nobody has 101 % */
+    assert_int_equal(fast->mark[2].step, 0); /* no arm reaches 101 % */
     kit_arms_free(&a);
     a = comparison(&p), a.marks_are_losses = true, a.mark[0] = 1, a.mark[1] = 0.5, a.mark[2] = 1e-9;
     kit_arms_add(&a, "fast", PLAIN);
@@ -101,7 +101,7 @@ TEST(a_parameter_that_does_not_learn_is_named_at_the_first_step)
     finish(&r, &a);
 }
 
-/* An arm whose accuracies in evaluation are written down beforehand. */
+/* An arm whose accuracies in evaluation are given in advance. */
 static gr_tensor *scripted(kit_arm *arm, const void *batch, kit_score *score)
 {
     static const size_t hits[] = { 50, 89, 90, 80, 95, 94 };
@@ -144,7 +144,7 @@ TEST(the_test_set_is_seen_in_evaluation_mode)
     kit_arm *const arm = &a.arm[0];
     assert_true(gr_tape_training(arm->tape) && gr_tape_recording(arm->tape));
     kit_score want = { 0 };
-    gr_tape_set_training(arm->tape, false); /* or dropout would drop */
+    gr_tape_set_training(arm->tape, false); /* else dropout would drop values */
     for (size_t b = 0, samples; b < 5; b++) gr_tape_reset(arm->tape), loss_of(arm, next_points(&p, false, b, &samples), &want);
     assert_true(want.loss == arm->tested.loss && want.hits == arm->tested.hits && want.images == arm->tested.images);
     finish(&r, &a);
@@ -194,7 +194,7 @@ TEST(images_are_a_source_of_any_batch)
     kit_images_free(&images), gr_tape_free(t);
 }
 
-/* A source that fails, as one that reads would. */
+/* A source that fails, as a source that reads a file may. */
 static const void *no_batch(void *source, bool training, size_t number, size_t *samples)
 {
     (void)training, *samples = 0;
@@ -205,7 +205,7 @@ static const void *no_batch(void *source, bool training, size_t number, size_t *
 static gr_tensor *constant(kit_arm *arm, const void *batch, kit_score *score)
 {
     (void)batch, (void)score;
-    assert_true(arm->steps < 2); /* never after the failure */
+    assert_true(arm->steps < 2); /* it is not called again after the failure */
     return gr_mean(arm->tape, gr_slot_first(arm->net)->tensor, GR_ALL_AXES, false);
 }
 
@@ -288,7 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_arm_trains_as_if_it_were_alone),
-        cmocka_unit_test(marks_are_the_first_evaluation_that_passed_them),
+        cmocka_unit_test(a_mark_is_the_first_evaluation_that_passed_it),
         cmocka_unit_test(arms_take_turns_in_going_first),
         cmocka_unit_test(a_parameter_that_does_not_learn_is_named_at_the_first_step),
         cmocka_unit_test(a_mark_is_passed_when_reached_and_passed_once),

@@ -1,10 +1,10 @@
-/* tests/test_kit_data.c - data sets, batches and scores of the examples' kit. */
+/* tests/test_kit_data.c - data sets, batches and scores. */
 #include "tests/test.h"
 #include "examples/kit/data.h"
 #include <stdio.h>
 #include <unistd.h>
 
-/* Ten images; all pixels of image i are i, and so is its label. */
+/* Ten images; every pixel of image i has the value i, and its label is i. */
 static kit_set ten(gr_tape *t)
 {
     kit_set s = { { NULL, 10, KIT_PIXELS }, { NULL, 10, 1 } };
@@ -67,7 +67,7 @@ TEST(an_epoch_shows_every_image_once_in_an_order_of_its_own)
     kit_batches_free(t, &b), free_set(t, &s), gr_tape_free(t);
 }
 
-TEST(setting_taken_goes_on_where_another_run_stopped)
+TEST(setting_taken_continues_where_another_run_stopped)
 {
     gr_tape *t = gr_tape_new(5, NULL), *u = gr_tape_new(5, NULL);
     kit_set s = ten(t);
@@ -114,7 +114,7 @@ static void put(const char *dir, const char *name, const uint8_t *head, size_t b
     assert_int_equal(fclose(f), 0);
 }
 
-TEST(images_and_labels_must_be_as_many)
+TEST(there_must_be_as_many_labels_as_images)
 {
     char dir[] = "/tmp/gradus-data-XXXXXX", want[256], path[128];
     assert_non_null(mkdtemp(dir));
@@ -143,11 +143,11 @@ TEST(the_real_mnist_is_read)
     assert_true(d.train.labels.data[0] == 5 && d.test.labels.data[0] == 7);
     uint64_t sum = 0;
     for (size_t i = 0; i < 60000 * (size_t)KIT_PIXELS; i++) sum += d.train.images.data[i];
-    assert_int_equal(sum, 1567298545); /* the mean that everybody uses: 0.1307 */
+    assert_int_equal(sum, 1567298545); /* the well-known mean 0.1307 */
     kit_data_free(t, &d), gr_tape_free(t);
 }
 
-TEST(a_score_counts_hits_and_weighs_losses_by_images)
+TEST(a_score_counts_hits_and_weights_losses_by_batch_size)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     kit_score s = { 0 };
@@ -165,11 +165,11 @@ int main(void)
         cmocka_unit_test(without_shuffling_batches_walk_through_in_order),
         cmocka_unit_test(pixels_can_be_standardized),
         cmocka_unit_test(an_epoch_shows_every_image_once_in_an_order_of_its_own),
-        cmocka_unit_test(setting_taken_goes_on_where_another_run_stopped),
+        cmocka_unit_test(setting_taken_continues_where_another_run_stopped),
         cmocka_unit_test(none_means_drawn_digits),
-        cmocka_unit_test(images_and_labels_must_be_as_many),
+        cmocka_unit_test(there_must_be_as_many_labels_as_images),
         cmocka_unit_test(the_real_mnist_is_read),
-        cmocka_unit_test(a_score_counts_hits_and_weighs_losses_by_images),
+        cmocka_unit_test(a_score_counts_hits_and_weights_losses_by_batch_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

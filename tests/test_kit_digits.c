@@ -1,8 +1,8 @@
-/* tests/test_kit_digits.c - the digits that programs draw themselves. */
+/* tests/test_kit_digits.c - the digits that the programs draw when there is no data set. */
 #include "tests/test.h"
 #include "examples/kit/digits.h"
 
-TEST(a_digit_is_a_function_of_seed_name_and_index)
+TEST(a_digit_depends_on_seed_name_and_index_alone)
 {
     uint8_t a[KIT_PIXELS], b[KIT_PIXELS];
     const int label = kit_digit(42, "digits/train", 77, a);
@@ -48,7 +48,7 @@ TEST(labels_are_even_and_images_hold_ink_of_all_strengths)
     assert_in_range(highest, 250, 450);
 }
 
-/* A classifier that only compares an image with the mean of each label finds most digits, but far from all: they can be told
+/* A classifier that compares an image with the mean image of each label recognizes most digits, but far from all. So the digits can be told
  * apart, and there is something to learn. */
 TEST(digits_are_neither_trivial_nor_hopeless)
 {
@@ -77,7 +77,7 @@ TEST(digits_are_neither_trivial_nor_hopeless)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_digit_is_a_function_of_seed_name_and_index),
+        cmocka_unit_test(a_digit_depends_on_seed_name_and_index_alone),
         cmocka_unit_test(the_bytes_are_the_same_everywhere),
         cmocka_unit_test(labels_are_even_and_images_hold_ink_of_all_strengths),
         cmocka_unit_test(digits_are_neither_trivial_nor_hopeless),

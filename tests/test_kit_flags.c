@@ -1,4 +1,4 @@
-/* tests/test_kit_flags.c - the command line of the examples: values, --help, and what the messages say. */
+/* tests/test_kit_flags.c - the command line of the examples: values, --help and messages. */
 #include "tests/test.h"
 #include "examples/kit/flags.h"
 
@@ -10,7 +10,7 @@ typedef struct {
     int norm, kind;
 } options;
 
-/* Parse argv (NULL ends it) into o; text gets what went to out and err. */
+/* Parse argv, which NULL ends, into o. text gets the output to stdout and stderr. */
 static int parse(options *o, char *text, const char *const *argv)
 {
     *o = (options){ .hidden = 128, .seed = 42, .lr = 0.5, .clip = 1, .norm = 1 };
@@ -45,7 +45,7 @@ TEST(values_follow_their_flag_or_an_equals_sign)
     assert_string_equal(text, "");
 }
 
-TEST(what_is_not_given_keeps_its_default_and_the_last_of_two_wins)
+TEST(a_missing_flag_keeps_its_default_and_the_last_of_two_wins)
 {
     options o;
     char text[4096];
@@ -133,7 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_follow_their_flag_or_an_equals_sign),
-        cmocka_unit_test(what_is_not_given_keeps_its_default_and_the_last_of_two_wins),
+        cmocka_unit_test(a_missing_flag_keeps_its_default_and_the_last_of_two_wins),
         cmocka_unit_test(help_prints_the_table_and_ends_with_0),
         cmocka_unit_test(an_unknown_flag_is_answered_with_the_nearest),
         cmocka_unit_test(a_bad_value_is_named_with_what_is_allowed),

@@ -1,4 +1,4 @@
-/* tests/test_kit_idx.c - IDX files, good and bad: read whole, or refused with a message that says what and where. */
+/* tests/test_kit_idx.c - good IDX files are read; bad ones are refused with a message that says what is wrong, and where. */
 #include "tests/test.h"
 #include "examples/kit/idx.h"
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char dir[64]; /* made anew for each test, its name with a quote and a space */
+static char dir[64]; /* new for each test; its name has a quote and a space */
 
 FIXTURE(make_dir)
 {
@@ -28,7 +28,7 @@ FIXTURE(remove_dir)
     static const char *const names[] = { "images", "images.gz", "labels", "labels.gz", "gzip" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (unlink(in_dir(names[i])) != 0) rmdir(in_dir(names[i]));
-    if (rmdir(dir)) exit(1); /* cmocka would end with 0 */
+    if (rmdir(dir)) exit(1); /* cmocka would exit with 0 */
     return 0;
 }
 
@@ -56,7 +56,7 @@ static void zip(const char *name)
     assert_int_equal(status, 0);
 }
 
-/* Cut a file down, or zero-extend it, to n bytes. */
+/* Cut a file, or extend it with zeros, to n bytes. */
 static void cut(const char *name, long n) { assert_int_equal(truncate(in_dir(name), n), 0); }
 
 static size_t size_of(const char *name)
@@ -76,7 +76,7 @@ static void put_images(void)
     put("images", images, IMAGES);
 }
 
-/* Reading NAME fails with "DIR/message", memory is given back, and no child process is left. */
+/* Reading NAME fails with "DIR/message", frees its memory and leaves no child process. */
 #define assert_refused(name, side, message) \
     do { \
         char want_[512]; \
@@ -125,7 +125,7 @@ TEST(a_file_that_is_not_there_is_named)
     assert_refused("images", 28, "images: is not a regular file");
 }
 
-TEST(a_file_of_another_length_than_its_header_claims_is_refused)
+TEST(a_length_that_differs_from_the_header_is_refused)
 {
     put_images();
     cut("images", IMAGES - 1);
@@ -138,7 +138,7 @@ TEST(a_file_of_another_length_than_its_header_claims_is_refused)
     assert_refused("images", 28, "images: ends inside its header");
 }
 
-TEST(a_header_that_lies_is_refused_before_memory_is_asked_for)
+TEST(an_impossible_header_is_refused_before_any_allocation)
 {
     uint8_t huge[IMAGES];
     put_images();
@@ -147,7 +147,7 @@ TEST(a_header_that_lies_is_refused_before_memory_is_asked_for)
     put("images", huge, sizeof huge);
     assert_refused("images", 28, "images: its header claims 4294967295 items of 784 bytes; the file holds 2368 bytes");
 
-    memset(huge + 16, 0, sizeof huge - 16); /* so that gzip gives the same length everywhere */
+    memset(huge + 16, 0, sizeof huge - 16); /* so that gzip writes the same length on every machine */
     put("images", huge, sizeof huge), zip("images");
     char message[128];
     snprintf(message, sizeof message,
@@ -156,7 +156,7 @@ TEST(a_header_that_lies_is_refused_before_memory_is_asked_for)
     assert_refused("images", 28, message);
 }
 
-TEST(what_is_no_file_of_that_kind_is_refused)
+TEST(a_file_of_another_kind_is_refused)
 {
     uint8_t other[IMAGES];
     put("images", labels, LABELS), cut("images", 100);
@@ -203,11 +203,11 @@ TEST(gzipped_files_of_a_wrong_length_are_refused)
     assert_refused("images", 28, "images.gz: has bytes after the 3 items that its header claims");
     put_images(), cut("images", 10), zip("images");
     assert_refused("images", 28, "images.gz: ends inside its header");
-    put_images(), cut("images", 1 << 20), zip("images"); /* more than a pipe holds: gzip must not be waited for */
+    put_images(), cut("images", 1 << 20), zip("images"); /* more than a pipe holds: the reader must not wait for gzip to end */
     assert_refused("images", 28, "images.gz: has bytes after the 3 items that its header claims");
 }
 
-TEST(a_missing_gzip_is_said)
+TEST(a_missing_gzip_is_reported)
 {
     char path[4096];
     put("images.gz", images, IMAGES);
@@ -230,7 +230,7 @@ TEST(a_failed_tape_reads_nothing)
 
 static void *refuse(void *context, size_t bytes) { return (void)context, (void)bytes, NULL; }
 
-TEST(running_out_of_memory_is_said)
+TEST(running_out_of_memory_is_reported)
 {
     gr_allocator none = gr_default_allocator();
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .allocator = &none }));
@@ -250,15 +250,15 @@ int main(void)
         IN_DIR(plain_files_are_read),
         IN_DIR(gzipped_files_are_read_and_leave_no_process),
         IN_DIR(a_file_that_is_not_there_is_named),
-        IN_DIR(a_file_of_another_length_than_its_header_claims_is_refused),
-        IN_DIR(a_header_that_lies_is_refused_before_memory_is_asked_for),
-        IN_DIR(what_is_no_file_of_that_kind_is_refused),
+        IN_DIR(a_length_that_differs_from_the_header_is_refused),
+        IN_DIR(an_impossible_header_is_refused_before_any_allocation),
+        IN_DIR(a_file_of_another_kind_is_refused),
         IN_DIR(a_label_above_9_is_named_with_its_place),
         IN_DIR(gzipped_files_that_are_damaged_are_refused),
         IN_DIR(gzipped_files_of_a_wrong_length_are_refused),
-        IN_DIR(a_missing_gzip_is_said),
+        IN_DIR(a_missing_gzip_is_reported),
         IN_DIR(a_failed_tape_reads_nothing),
-        IN_DIR(running_out_of_memory_is_said),
+        IN_DIR(running_out_of_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

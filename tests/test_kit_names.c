@@ -1,4 +1,4 @@
-/* tests/test_kit_names.c - names: from rules and from files, in padded batches. */
+/* tests/test_kit_names.c - names that are made up by rules or read from files, in padded batches. */
 #include "tests/test.h"
 #include "examples/kit/kit.h"
 #include <unistd.h>
@@ -43,7 +43,7 @@ TEST(made_up_names_depend_on_the_seed_alone)
     kit_names_free(&a), kit_names_free(&b), kit_names_free(&c), gr_tape_free(t), gr_tape_free(other);
 }
 
-TEST(a_batch_is_padded_to_its_longest_and_further_on_demand)
+TEST(a_batch_is_padded_to_its_longest_name_or_to_a_given_length)
 {
     write_file(100, "");
     gr_tape *t = gr_tape_new(1, NULL);
@@ -90,7 +90,7 @@ TEST(an_epoch_shows_every_training_name_once)
     for (size_t i = 0; i < 16; i++) again += first[i] == c.order[i];
     assert_true(again < 16);
     s.batch(&c, true, 0, &samples);
-    assert_memory_equal(c.order, first, sizeof first); /* an epoch's order is its own */
+    assert_memory_equal(c.order, first, sizeof first); /* each epoch has its own order */
     kit_names_free(&c), gr_tape_free(t), unlink(path);
 }
 
@@ -125,7 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(made_up_names_depend_on_the_seed_alone),
-        cmocka_unit_test(a_batch_is_padded_to_its_longest_and_further_on_demand),
+        cmocka_unit_test(a_batch_is_padded_to_its_longest_name_or_to_a_given_length),
         cmocka_unit_test(an_epoch_shows_every_training_name_once),
         cmocka_unit_test(a_bad_file_is_refused_with_its_line),
     };

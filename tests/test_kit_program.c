@@ -18,7 +18,7 @@ FIXTURE(make_dir)
 
 FIXTURE(remove_dir)
 {
-    if (rmdir(dir)) exit(1); /* cmocka would end with 0 */
+    if (rmdir(dir)) exit(1); /* cmocka would exit with 0 */
     return 0;
 }
 
@@ -29,7 +29,7 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-/* What a file holds. */
+/* The contents of a file. */
 static const char *text_of(const char *path)
 {
     static char text[4096];
@@ -65,12 +65,12 @@ TEST(the_exit_code_follows_the_error)
     assert_int_equal(unlink(in_dir("stderr")), 0);
 }
 
-TEST(an_output_file_is_tried_without_leaving_a_trace)
+TEST(the_trial_of_an_output_file_leaves_no_trace)
 {
     char want[256], path[128];
     gr_tape *t = gr_tape_new(1, NULL);
     assert_true(kit_can_write(t, "save", NULL));
-    assert_true(kit_can_write(t, "save", in_dir("weights"))); /* remove_dir proves that the folder is empty */
+    assert_true(kit_can_write(t, "save", in_dir("weights"))); /* remove_dir checks that the folder is empty */
     assert_false(kit_can_write(t, "save", dir));
     snprintf(want, sizeof want, "--save: cannot write '%s': it is not a regular file", dir);
     assert_message(t, want);
@@ -79,13 +79,13 @@ TEST(an_output_file_is_tried_without_leaving_a_trace)
     assert_false(kit_can_write(t, "save", path));
     snprintf(want, sizeof want, "--save: cannot write '%s': No such file or directory", path);
     assert_message(t, want);
-    assert_false(kit_can_write(t, "log", in_dir("log"))); /* in error already */
+    assert_false(kit_can_write(t, "log", in_dir("log"))); /* the tape is already in error */
     assert_message(t, want);
     gr_tape_free(t);
 }
 
-/* What is written at the end has passed the trial beforehand, whatever the name; and the other way round. */
-TEST(the_trial_of_a_name_says_what_the_write_will_say)
+/* The trial of a name succeeds exactly when the write at the end succeeds, for names of any length. */
+TEST(the_trial_of_a_name_has_the_same_result_as_the_write)
 {
     char path[512];
     gr_tape *t = gr_tape_new(1, NULL);
@@ -159,7 +159,7 @@ TEST(the_log_is_one_json_object_a_line)
     kit_log_close(t, &log);
     assert_non_null(strstr(text_of(in_dir("log")), "null}\n{\"kind\": \"last\", \"a\": 1}\n"));
     log = kit_log_open(t, in_dir("log"), false);
-    assert_non_null(strstr(text_of(in_dir("log")), "null}\n{\"kind\": \"last\"")); /* a run that does not begin takes nothing away */
+    assert_non_null(strstr(text_of(in_dir("log")), "null}\n{\"kind\": \"last\"")); /* a run that does not start keeps the old log */
     kit_log_header(t, &log, &(kit_flags){ "prog", "", NULL, 0 }, "");
     kit_log_close(t, &log);
     assert_non_null(strstr(text_of(in_dir("log")), "{\"kind\": \"run\"")), assert_null(strstr(text_of(in_dir("log")), "null}"));
@@ -221,13 +221,13 @@ TEST(a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so)
     gr_tape_free(t);
 }
 
-TEST(away_from_a_terminal_progress_is_a_line_an_epoch)
+TEST(without_a_terminal_progress_is_one_line_per_epoch)
 {
     FILE *const f = fopen(in_dir("progress"), "w");
     assert_non_null(f);
     kit_progress p = kit_progress_new(f, 5, 10);
     assert_false(p.live);
-    p.since -= 1; /* a second ago: the step took some time by any clock */
+    p.since -= 1; /* started one second ago, so that the step has a measurable time */
     assert_true(kit_progress_step(&p, 0, 64, &(kit_score){ 1, 32, 64 }) > 0);
     kit_progress_step(&p, 0, 64, &(kit_score){ 1, 32, 64 });
     kit_progress_wipe(&p);
@@ -242,15 +242,15 @@ TEST(away_from_a_terminal_progress_is_a_line_an_epoch)
     kit_progress_wipe(&p), kit_progress_epoch(&p, 0);
 }
 
-TEST(on_a_terminal_it_is_one_line_that_changes)
+TEST(on_a_terminal_progress_is_one_line_that_changes)
 {
     FILE *const f = fopen(in_dir("progress"), "w");
     assert_non_null(f);
-    kit_progress p = kit_progress_new(f, 5, 1); /* the last step: nothing is left, however long it took */
+    kit_progress p = kit_progress_new(f, 5, 1); /* the last step: no time is left, however long it took */
     p.live = true;
     kit_progress_step(&p, 1, 64, &(kit_score){ 16, 48, 64 });
     p.drawn += 1e6;
-    kit_progress_step(&p, 1, 64, &(kit_score){ 0 }); /* too soon to be drawn */
+    kit_progress_step(&p, 1, 64, &(kit_score){ 0 }); /* too soon to draw again */
     kit_progress_epoch(&p, 1), kit_progress_go_on(&p);
     fclose(f);
     const char *const text = text_of(in_dir("progress"));
@@ -277,7 +277,7 @@ TEST(a_narrow_terminal_gets_a_shorter_line)
     assert_int_equal(strncmp(got, "\ra line", 7), 0);
     const char *const end = strstr(got, " names/s  0:00 left\033[K");
     assert_non_null(end);
-    assert_int_equal(strchr(end, 27) - got, 40); /* the return, and 39 of 40 columns */
+    assert_int_equal(strchr(end, 27) - got, 40); /* a carriage return and 39 of 40 columns */
     fclose(terminal), close(master);
 }
 
@@ -285,16 +285,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_exit_code_follows_the_error),
-        cmocka_unit_test(an_output_file_is_tried_without_leaving_a_trace),
-        cmocka_unit_test(the_trial_of_a_name_says_what_the_write_will_say),
+        cmocka_unit_test(the_trial_of_an_output_file_leaves_no_trace),
+        cmocka_unit_test(the_trial_of_a_name_has_the_same_result_as_the_write),
         cmocka_unit_test(an_interrupt_is_noted),
         cmocka_unit_test(the_machine_has_a_core_and_a_name),
         cmocka_unit_test(the_fingerprint_sees_every_bit_and_name),
         cmocka_unit_test(the_log_is_one_json_object_a_line),
         cmocka_unit_test(the_log_begins_with_what_the_run_was),
         cmocka_unit_test(a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so),
-        cmocka_unit_test(away_from_a_terminal_progress_is_a_line_an_epoch),
-        cmocka_unit_test(on_a_terminal_it_is_one_line_that_changes),
+        cmocka_unit_test(without_a_terminal_progress_is_one_line_per_epoch),
+        cmocka_unit_test(on_a_terminal_progress_is_one_line_that_changes),
         cmocka_unit_test(a_narrow_terminal_gets_a_shorter_line),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -61,7 +61,7 @@ TEST(a_missed_target_ends_with_1_only_with_check)
     assert_int_equal(kit_run_end(&r), 1);
 }
 
-TEST(what_is_missing_beforehand_ends_with_2_and_what_fails_later_with_3)
+TEST(a_missing_input_ends_with_2_and_a_later_failure_with_3)
 {
     const int spoken = dup(2);
     assert_non_null(freopen("/dev/null", "w", stderr));
@@ -82,7 +82,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_common_flags_fill_the_options),
         cmocka_unit_test(a_missed_target_ends_with_1_only_with_check),
-        cmocka_unit_test(what_is_missing_beforehand_ends_with_2_and_what_fails_later_with_3),
+        cmocka_unit_test(a_missing_input_ends_with_2_and_a_later_failure_with_3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

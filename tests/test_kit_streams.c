@@ -1,7 +1,6 @@
-/* tests/test_kit_streams.c - a program whose standard streams are closed or lead into pipes, and whose log does: what is printed never
- * comes into a file, nothing waits for ever, and the checkpoint and the weights are kept. */
+/* tests/test_kit_streams.c - a program whose standard streams or log are closed or are pipes. Printed text never gets into a file, the
+ * program never waits for ever, and it keeps its checkpoint and its weights. */
 #include "tests/program.h"
-#include <sched.h>
 #include <sys/ioctl.h>
 
 FIXTURE(set_up)
@@ -12,7 +11,7 @@ FIXTURE(set_up)
     return 0;
 }
 
-/* Start `sh -c command` in the folder; there $0 is the program, $D the data, stdout and stderr are files. */
+/* Start `sh -c command` in the folder. $0 is the program, $D the data folder; stdout and stderr go to files. */
 static pid_t begin(const char *command)
 {
     const pid_t child = fork();
@@ -37,7 +36,7 @@ static void remove_files(void)
     for (size_t i = 0; i < COUNT(name); i++) unlink(in_dir(name[i]));
 }
 
-/* Every line is a record. */
+/* Every line must be a record. */
 static void assert_is_log(const char *text)
 {
     assert_int_equal(strncmp(text, "{\"kind\": \"run\"", 14), 0);
@@ -47,15 +46,15 @@ static void assert_is_log(const char *text)
     }
 }
 
-TEST(closed_streams_let_nothing_into_files)
+TEST(closed_streams_let_no_printed_text_into_files)
 {
     static const char closed[] = "seq_mnist_lstm: cannot write to stdout: Bad file descriptor\n";
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --log log --save weights --quiet >&-"), 3);
     assert_string_equal(err, closed);
     assert_is_log(text_of("log"));
-    assert_int_equal(access(in_dir("weights"), F_OK), 0); /* what was trained is kept */
+    assert_int_equal(access(in_dir("weights"), F_OK), 0); /* the trained weights are kept */
     remove_files();
-    assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --log log >&-"), 3); /* at once */
+    assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --log log >&-"), 3); /* immediately */
     assert_string_equal(err, closed);
     assert_is_log(text_of("log"));
     assert_int_not_equal(access(in_dir("checkpoint"), F_OK), 0);
@@ -81,7 +80,7 @@ TEST(a_log_goes_into_a_pipe_that_somebody_reads)
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --quiet --log /dev/stdout | cat > copy"), 0);
     assert_non_null(strstr(text_of("copy"), "{\"kind\": \"run\"")), assert_non_null(strstr(text_of("copy"), "\ntest accuracy "));
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 2 --log /dev/null"), 0);
-    for (int same = 0; same < 2; same++) { /* a file that stdout goes to gets both */
+    for (int same = 0; same < 2; same++) { /* if stdout goes to the same file, it gets both */
         assert_int_equal(run(same ? "\"$0\" $FLAGS --data \"$D\" --epochs 2 --log copy > copy"
                                   : "\"$0\" $FLAGS --data \"$D\" --epochs 2 --log /dev/stdout > copy"), 0);
         assert_int_equal(strncmp(text_of("copy"), "{\"kind\": \"run\"", 14), 0);
@@ -93,7 +92,7 @@ TEST(a_log_goes_into_a_pipe_that_somebody_reads)
     remove_files();
 }
 
-/* A pipe of the size of a page, held open by this process: its reader. */
+/* A pipe of one page. This process holds it open as its reader. */
 static int reader_of(const char *name)
 {
     unlink(in_dir(name));
@@ -103,17 +102,18 @@ static int reader_of(const char *name)
     assert_true(fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
     return fd;
 }
-/* No line is longer than the last quarter of a page. poll cannot tell: to it a pipe of one page is full once it holds a byte. */
+/* The pipe counts as full when less than a quarter of a page is left, because no line is longer. poll cannot tell: it reports a one-page
+ * pipe as full once it holds a byte. */
 static void wait_until_full(int fd, pid_t child)
 {
-    for (int bytes = 0; is_running(child) && bytes < 3072; sched_yield()) assert_int_equal(ioctl(fd, FIONREAD, &bytes), 0);
+    for (int bytes = 0; is_running(child) && bytes < 3072;) assert_int_equal(ioctl(fd, FIONREAD, &bytes), 0);
 }
 static void read_a_line(int fd)
 {
     for (char c = 0; c != '\n';) assert_int_equal(read(fd, &c, 1), 1);
 }
 
-TEST(a_pipe_that_nobody_empties_does_not_keep_a_run_from_ending)
+TEST(a_run_ends_although_nobody_empties_its_pipe)
 {
     static const char *const command[] = { "exec \"$0\" $FLAGS --data \"$D\" --epochs 3000 --quiet --log pipe",
                                            "exec \"$0\" $FLAGS --data \"$D\" --epochs 3000 > pipe",
@@ -140,7 +140,7 @@ TEST(a_log_that_breaks_stops_the_run_with_its_checkpoint)
     assert_int_equal(ended(child), 3);
     assert_string_equal(err, "seq_mnist_lstm: pipe: cannot write the log: Broken pipe\n");
     assert_int_equal(run("\"$0\" $FLAGS --data \"$D\" --epochs 3000 --quiet --resume --steps 2 --log log"), 0);
-    strcpy(want, strstr(out, "fingerprint")); /* of the checkpoint, which is of some step: no work was lost */
+    strcpy(want, strstr(out, "fingerprint")); /* the checkpoint is that of some step, so no work was lost */
     for (bool same = false; !same; step++) {
         char command[200];
         assert_true(step < 300);
@@ -151,7 +151,7 @@ TEST(a_log_that_breaks_stops_the_run_with_its_checkpoint)
     remove_files();
 }
 
-TEST(a_reader_who_leaves_costs_no_file)
+TEST(files_are_complete_although_the_reader_of_stdout_leaves)
 {
     const int fd = reader_of("pipe");
     const pid_t child = begin("exec \"$0\" $FLAGS --data \"$D\" --epochs 100 --save weights > pipe");
@@ -165,11 +165,11 @@ TEST(a_reader_who_leaves_costs_no_file)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_streams_let_nothing_into_files),
+        cmocka_unit_test(closed_streams_let_no_printed_text_into_files),
         cmocka_unit_test(a_log_goes_into_a_pipe_that_somebody_reads),
-        cmocka_unit_test(a_pipe_that_nobody_empties_does_not_keep_a_run_from_ending),
+        cmocka_unit_test(a_run_ends_although_nobody_empties_its_pipe),
         cmocka_unit_test(a_log_that_breaks_stops_the_run_with_its_checkpoint),
-        cmocka_unit_test(a_reader_who_leaves_costs_no_file),
+        cmocka_unit_test(files_are_complete_although_the_reader_of_stdout_leaves),
     };
     return cmocka_run_group_tests(tests, set_up, program_tear_down);
 }

@@ -1,11 +1,12 @@
-/* tests/test_kit_text.c - text from files, which other programs may write to meanwhile: read once, and only from regular files. */
+/* tests/test_kit_text.c - text from files. A file is read in one pass, because other programs may write to it, and it must be a regular
+ * file. */
 #include "examples/kit/kit.h"
 #include "tests/failing.h"
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* While `path` is watched, a second opening of it, and each of the first `reads` reads, come after more was written to it. */
+/* While `path` is watched, the file grows before a second open and before each of the first `reads` reads. */
 static struct { const char *path; int opened, reads; } watched;
 
 static void append(const char *path, size_t bytes)
@@ -39,7 +40,7 @@ ssize_t read(int fd, void *p, size_t n)
     return syscall(SYS_read, fd, p, n);
 }
 
-TEST(a_file_that_grows_is_what_one_pass_read)
+TEST(a_growing_file_is_read_in_one_pass)
 {
     char path[512];
     snprintf(path, sizeof path, "%s", in_folder("text"));
@@ -57,7 +58,7 @@ TEST(a_file_that_grows_is_what_one_pass_read)
     assert_int_equal(unlink(path), 0);
 }
 
-TEST(only_a_regular_file_is_read_and_nothing_is_waited_for)
+TEST(only_a_regular_file_is_read_and_a_pipe_does_not_block)
 {
     char path[512], want[600];
     snprintf(path, sizeof path, "%s", in_folder("fifo"));
@@ -78,7 +79,7 @@ TEST(only_a_regular_file_is_read_and_nothing_is_waited_for)
     assert_int_equal(unlink(path), 0);
 }
 
-TEST(a_file_of_more_than_it_may_hold_is_refused)
+TEST(a_file_that_is_too_large_is_refused)
 {
     char path[512], want[600];
     snprintf(path, sizeof path, "%s", in_folder("text"));
@@ -167,9 +168,9 @@ TEST(ids_are_drawn_as_often_as_their_probabilities_say)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_that_grows_is_what_one_pass_read),
-        cmocka_unit_test(only_a_regular_file_is_read_and_nothing_is_waited_for),
-        cmocka_unit_test(a_file_of_more_than_it_may_hold_is_refused),
+        cmocka_unit_test(a_growing_file_is_read_in_one_pass),
+        cmocka_unit_test(only_a_regular_file_is_read_and_a_pipe_does_not_block),
+        cmocka_unit_test(a_file_that_is_too_large_is_refused),
         cmocka_unit_test(an_empty_file_is_too_short),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(chunks_of_a_stream_follow_one_another),

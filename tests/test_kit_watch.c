@@ -1,9 +1,9 @@
-/* tests/test_kit_watch.c - comparisons that are watched, and that have a seed of their own. */
+/* tests/test_kit_watch.c - comparisons with a watch function and with their own seed. */
 #include "tests/arms_case.h"
 #include <fcntl.h>
 #include <unistd.h>
 
-/* What a watch saw: 'e' for an evaluation, 's' for a step. */
+/* The calls of the watch function: 'e' for an evaluation, 's' for a step. */
 static struct {
     char seen[64];
     size_t n, steps[64], stop;
@@ -16,7 +16,7 @@ static bool watch(kit_arms *a, size_t step, bool evaluated)
     for (size_t i = 0; i < a->n; i++) assert_int_equal(a->arm[i].steps, step);
     if (evaluated) watched.tested = kit_accuracy(&a->arm[0].tested), assert_int_equal(a->arm[0].tested.images, 80);
     if (evaluated && step) assert_true(a->arm[0].recent.images > 0);
-    if (!evaluated) assert_true(gr_tape_nodes(a->arm[0].tape) > 0); /* the step is still on the tape */
+    if (!evaluated) assert_true(gr_tape_nodes(a->arm[0].tape) > 0); /* the tape still holds the step */
     return watched.n != watched.stop;
 }
 
@@ -43,25 +43,25 @@ TEST(a_watch_sees_each_step_and_evaluation_and_may_stop)
     assert_true(watched.tested == kit_accuracy(&a.arm[0].tested));
     const uint64_t hash = kit_fingerprint(a.arm[0].net);
     kit_arms_free(&a);
-    for (size_t stop = 1; stop < 9; stop++) { /* after the first evaluation, a step, an evaluation, .. */
+    for (size_t stop = 1; stop < 9; stop++) { /* after the first evaluation a step, an evaluation and so on */
         a = watched_run(&r, &p, stop);
         assert_int_equal(watched.n, stop), assert_int_equal(a.arm[0].steps, steps[stop - 1]),
             assert_int_equal(a.arm[1].steps, steps[stop - 1]);
         kit_arms_free(&a);
     }
-    a = comparison(&p); /* and watching changes nothing */
+    a = comparison(&p); /* watching does not change the result */
     kit_arms_add(&a, "plain", PLAIN);
     assert_true(kit_arms_run(&r, &a));
     assert_int_equal(kit_fingerprint(a.arm[0].net), hash);
     finish(&r, &a);
 }
 
-TEST(what_is_watched_is_silent)
+TEST(a_watched_comparison_prints_nothing)
 {
     char path[] = "/tmp/gradus-arms-XXXXXX";
     close(mkstemp(path));
     points p = { .calls = 0 };
-    kit_options o = { .steps = 4, .eval_every = 2, .seed = 3 }; /* not quiet; the idle arm would be audited */
+    kit_options o = { .steps = 4, .eval_every = 2, .seed = 3 }; /* not quiet, and without the watch the idle arm would be audited */
     kit_run r = start(&o);
     fflush(stdout), fflush(stderr);
     const int spoken = dup(2), printed = dup(1), file = open(path, O_WRONLY);
@@ -74,7 +74,7 @@ TEST(what_is_watched_is_silent)
     finish(&r, &a);
 }
 
-TEST(a_seed_of_its_own_is_that_of_the_tapes)
+TEST(the_seed_of_a_comparison_is_that_of_its_tapes)
 {
     points p = { .calls = 0 };
     kit_options o = { .steps = 3, .eval_every = 9, .seed = 3, .quiet = true };
@@ -99,8 +99,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_watch_sees_each_step_and_evaluation_and_may_stop),
-        cmocka_unit_test(what_is_watched_is_silent),
-        cmocka_unit_test(a_seed_of_its_own_is_that_of_the_tapes),
+        cmocka_unit_test(a_watched_comparison_prints_nothing),
+        cmocka_unit_test(the_seed_of_a_comparison_is_that_of_its_tapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

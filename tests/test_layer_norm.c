@@ -5,7 +5,7 @@
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
-/* in: x, then gamma and beta where there are any. */
+/* The inputs are x, then gamma and beta if the case has them. */
 typedef struct {
     int axes;
     bool gamma, beta;
@@ -39,7 +39,7 @@ static const struct {
 
 /* ---- Gradients ---- */
 
-/* With eps 0.1: a few values that happen to be close are too curved for finite differences. */
+/* eps is 0.1, because with a smaller one rows of a few close values have too much curvature for finite differences. */
 TEST(gradient_matches_finite_differences)
 {
     for (size_t k = 0; k < COUNT(cases); k++)
@@ -106,7 +106,7 @@ TEST(a_row_of_equal_values_gives_beta_and_a_finite_gradient)
     gr_tape_free(t);
 }
 
-TEST(one_value_alone_gives_beta_and_passes_nothing)
+TEST(a_row_of_one_value_gives_beta_and_no_gradient)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(9, 1), 5, 3, "x")), *gamma = gr_want_grad(t, gr_full(t, GR_SHAPE(1), 1.7));
@@ -194,7 +194,7 @@ TEST(a_row_has_the_same_bits_alone_and_in_a_batch)
 
 /* ---- Edges ---- */
 
-TEST(a_tensor_of_size_0_goes_through)
+TEST(a_tensor_of_size_0_is_accepted)
 {
     const struct {
         gr_shape x;
@@ -216,10 +216,10 @@ TEST(out_of_memory_is_an_error_anywhere)
 {
     norm n = { 1, true, false, 1e-5 };
     gr_gradcheck_input in[3];
-    assert_survives_failing_memory(fused, &n, in, inputs_of(&n, GR_SHAPE(90, 3000), in)); /* large enough for blocks of its own */
+    assert_survives_failing_memory(fused, &n, in, inputs_of(&n, GR_SHAPE(90, 3000), in)); /* large enough to need its own blocks */
 }
 
-TEST(a_nan_spoils_its_own_row_only)
+TEST(a_nan_reaches_its_own_row_only)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(3, 20), 0, 1, "x");
@@ -256,14 +256,14 @@ int main(void)
         cmocka_unit_test(agrees_with_its_composed_twin),
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(a_row_of_equal_values_gives_beta_and_a_finite_gradient),
-        cmocka_unit_test(one_value_alone_gives_beta_and_passes_nothing),
+        cmocka_unit_test(a_row_of_one_value_gives_beta_and_no_gradient),
         cmocka_unit_test(a_shift_of_x_changes_nothing_so_its_gradient_sums_to_0),
         cmocka_unit_test(a_mean_far_above_the_deviation_costs_no_accuracy),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_in_a_batch),
-        cmocka_unit_test(a_tensor_of_size_0_goes_through),
+        cmocka_unit_test(a_tensor_of_size_0_is_accepted),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(a_nan_spoils_its_own_row_only),
+        cmocka_unit_test(a_nan_reaches_its_own_row_only),
         cmocka_unit_test(gamma_beta_axes_and_eps_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

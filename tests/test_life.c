@@ -1,4 +1,4 @@
-/* tests/test_life.c - a tensor that is used after its end or on another tape is an error that names it. */
+/* tests/test_life.c - the use of a dead tensor or of another tape's tensor is an error that names it. */
 #include "core/internal.h"
 #include "gradus.h"
 #include "tests/test.h"
@@ -15,7 +15,7 @@ static void assert_error(gr_tape *t, const char *message)
 
 /* ---- Steps ---- */
 
-/* Each call that takes a tensor, given one of the step before. */
+/* Every call that takes a tensor gets one of the previous step. */
 typedef struct { gr_tensor *x; gr_ints *k; gr_module *net; gr_linear_module *fc; gr_multihead_attention *mha; gr_transformer *body; } things;
 typedef struct { const char *message; void (*call)(gr_tape *t, const things *s); } use;
 #define DEAD(what) what " [2, 2] was made before gr_tape_reset, which ended it; " CARRY
@@ -87,7 +87,7 @@ static const use uses[] = {
     { "attention: " DEAD_INTS("lengths"), use_lengths },
 };
 
-TEST(a_tensor_of_the_step_before_is_refused_everywhere)
+TEST(a_tensor_of_the_previous_step_is_refused_everywhere)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -96,7 +96,7 @@ TEST(a_tensor_of_the_step_before_is_refused_everywhere)
     gr_transformer *body = gr_transformer_new(t, net, "body", 2, 1, 1, NULL);
     for (size_t i = 0; i < COUNT(uses); i++) {
         gr_tape_reset(t);
-        gr_zeros(t, GR_SHAPE(1024)); /* what the next step makes first lies here, and not where these things are */
+        gr_zeros(t, GR_SHAPE(1024)); /* the next step's first tensors are placed here, so they do not overwrite the ones under test */
         const things s = { gr_want_grad(t, fresh(t)), gr_ints_new(t, NULL, GR_SHAPE(2)), net, fc, mha, body };
         gr_tape_reset(t);
         uses[i].call(t, &s);
@@ -115,8 +115,8 @@ TEST(the_message_says_which_call_ended_a_tensor)
     gr_tape_free(t);
 }
 
-/* What a writer of PyTorch does first: carry the state of an LSTM over the loop. */
-TEST(a_state_is_carried_by_gr_carried_and_not_by_hand)
+/* A PyTorch user's first attempt: carry the state of an LSTM from step to step in a variable. */
+TEST(a_state_must_be_carried_by_gr_carried)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -158,7 +158,7 @@ TEST(a_tensor_of_another_tape_is_refused)
     gr_tape_free(t), gr_tape_free(other);
 }
 
-TEST(integers_of_the_callers_own_need_no_tape)
+TEST(integers_of_the_caller_need_no_tape)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_ints own = { .data = (int[]){ 1, 0 }, .len = 2, .dim = { 2 }, .rank = 1 };
@@ -236,16 +236,16 @@ TEST(a_mark_that_was_rewound_past_is_refused)
     gr_tape_free(t), gr_tape_free(other);
 }
 
-/* Marks taken and gone back to in any order, against a list of who should be alive. */
-TEST(random_marks_agree_with_a_list_of_the_living)
+/* Marks are taken and gone back to in random order; a list says which tensors should be alive. */
+TEST(random_marks_agree_with_a_list_of_live_tensors)
 {
     enum { MOST = 64 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_stream *draw = gr_tape_stream(t, "draw");
-    uint64_t stamp[MOST]; /* the tensors themselves may be overwritten */
+    uint64_t stamp[MOST]; /* stamps, because the tensors may be overwritten */
     gr_mark mark[MOST];
     bool dead[MOST];
-    int newest[MOST]; /* of a mark: the newest tensor that lived then; -1: none */
+    int newest[MOST]; /* for each mark the newest tensor that was alive then; -1 means none */
     size_t before[MOST], xs = 0, marks = 0, rewinds = 0, refused = 0, most_dead = 0;
     for (size_t turn = 0; turn < 30000; turn++) {
         const size_t action = (size_t)gr_stream_uniform(draw, 0, 8), pick = (size_t)gr_stream_uniform(draw, 0, MOST), k = marks ? pick % marks : 0;
@@ -305,11 +305,11 @@ TEST(a_tensor_of_a_segment_that_is_over_is_refused)
     gr_tape_free(t);
 }
 
-/* ---- Anomaly mode: dead memory rests for a step ---- */
+/* ---- Anomaly mode keeps dead memory unused for one step ---- */
 
 #define FILLED "was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; "
-#ifndef GR__ASAN /* which reports the read itself */
-TEST(anomaly_mode_fills_what_is_dead_with_nan)
+#ifndef GR__ASAN /* AddressSanitizer reports the read itself */
+TEST(anomaly_mode_fills_dead_tensors_with_nan)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_anomaly(t, true);
@@ -327,15 +327,16 @@ TEST(anomaly_mode_fills_what_is_dead_with_nan)
     gr_tensor *x = gr_ones(t, GR_SHAPE(50));
     const gr_real *const values = x->data;
     gr_tape_rewind(t, mark);
-    assert_non_null(gr_ones(t, GR_SHAPE(50))); /* takes no dead tensor's place */
+    assert_non_null(gr_ones(t, GR_SHAPE(50))); /* is not placed where a dead tensor was */
     assert_true(values[7] != values[7]);
     assert_null(gr_tanh(t, x));
     assert_error(t, "tanh: argument 1 " FILLED CARRY);
     gr_tape_free(t);
 }
 
-/* The struct lies where the same step before had its own: without anomaly mode the pointer is the new tensor's. */
-TEST(anomaly_mode_tells_two_steps_at_one_place_apart)
+/* Without anomaly mode, a tensor of a step gets the address that its counterpart had in the previous step, so an old pointer looks
+ * alive. */
+TEST(anomaly_mode_distinguishes_tensors_of_two_steps_at_one_address)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tape_set_anomaly(t, true);
@@ -354,21 +355,21 @@ TEST(anomaly_mode_tells_two_steps_at_one_place_apart)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tensor_of_the_step_before_is_refused_everywhere),
+        cmocka_unit_test(a_tensor_of_the_previous_step_is_refused_everywhere),
         cmocka_unit_test(the_message_says_which_call_ended_a_tensor),
-        cmocka_unit_test(a_state_is_carried_by_gr_carried_and_not_by_hand),
+        cmocka_unit_test(a_state_must_be_carried_by_gr_carried),
         cmocka_unit_test(a_tensor_of_another_tape_is_refused),
-        cmocka_unit_test(integers_of_the_callers_own_need_no_tape),
+        cmocka_unit_test(integers_of_the_caller_need_no_tape),
         cmocka_unit_test(a_dead_tensor_prints_that_it_is_dead),
         cmocka_unit_test(an_item_of_several_values_is_an_error),
         cmocka_unit_test(a_rewind_ends_what_was_made_after_the_mark_only),
         cmocka_unit_test(a_mark_that_was_rewound_past_is_refused),
-        cmocka_unit_test(random_marks_agree_with_a_list_of_the_living),
+        cmocka_unit_test(random_marks_agree_with_a_list_of_live_tensors),
         cmocka_unit_test(a_loop_that_marks_and_rewinds_does_not_grow),
         cmocka_unit_test(a_tensor_of_a_segment_that_is_over_is_refused),
 #ifndef GR__ASAN
-        cmocka_unit_test(anomaly_mode_fills_what_is_dead_with_nan),
-        cmocka_unit_test(anomaly_mode_tells_two_steps_at_one_place_apart),
+        cmocka_unit_test(anomaly_mode_fills_dead_tensors_with_nan),
+        cmocka_unit_test(anomaly_mode_distinguishes_tensors_of_two_steps_at_one_address),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* tests/test_loading.c - loading takes time in proportion to the file, whatever it holds; a refused file leaves no trace. */
+/* tests/test_loading.c - the time to load a file is proportional to its size, whatever it holds; a refused file leaves no trace. */
 #include "core/library.h"
 #include "tests/counting.h"
 
@@ -15,10 +15,10 @@ FIXTURE(remove_path)
     return remove_folder(state);
 }
 
-/* What a checkpoint of n things of one kind costs to load, into a program that has them not yet, or has them. */
+/* The cost of loading a checkpoint with n entries of one kind into a program that already has them, or does not. */
 typedef enum { STREAMS, KEPT, VALUES, LAYERS, PARAMETERS } kind;
 static const char *const kinds[] = { "streams", "kept states", "values", "layers", "parameters" };
-static kind of;
+static kind entries;
 static bool there;
 
 static char (*value_name)[24];
@@ -32,10 +32,10 @@ static gr_module *tree_new(gr_tape *t, size_t n, bool with_state)
     for (size_t i = 0; i < n; i++) {
         char name[24];
         snprintf(name, sizeof name, "n%zu", i * 40503 % n);
-        if (of == STREAMS && with_state) gr_tape_stream(t, name);
-        if (of == KEPT && with_state) gr_detach_keep(t, m, name, gr_zeros(t, GR_SHAPE(1)));
-        if (of == PARAMETERS) gr_param(t, m, name, GR_SHAPE(1), gr_init_constant(1));
-        if (of == LAYERS) last = &gr_linear_new(t, i % 16 ? last : m, name, 1, 1, NULL)->module;
+        if (entries == STREAMS && with_state) gr_tape_stream(t, name);
+        if (entries == KEPT && with_state) gr_detach_keep(t, m, name, gr_zeros(t, GR_SHAPE(1)));
+        if (entries == PARAMETERS) gr_param(t, m, name, GR_SHAPE(1), gr_init_constant(1));
+        if (entries == LAYERS) last = &gr_linear_new(t, i % 16 ? last : m, name, 1, 1, NULL)->module;
     }
     return m;
 }
@@ -50,7 +50,7 @@ static size_t comparisons_of_loading(size_t n)
         snprintf(value_name[i], sizeof *value_name, "v%zu", i);
         value[i] = (gr_checkpoint_value){ value_name[i], GR_I64, 1, number };
     }
-    const size_t values = of == VALUES ? n : 0;
+    const size_t values = entries == VALUES ? n : 0;
     if (!gr_checkpoint_save(t, m, o, path, value, values)) fail_msg("%s", gr_message(t));
     comparisons = 0;
     if (!gr_checkpoint_load(u, other, optim, path, value, values)) fail_msg("%s", gr_message(u));
@@ -63,22 +63,22 @@ static size_t comparisons_of_loading(size_t n)
     return count;
 }
 
-TEST(a_checkpoint_loads_in_proportion_to_its_size)
+TEST(the_cost_of_loading_is_proportional_to_the_size)
 {
-    for (of = STREAMS; of <= PARAMETERS; of++)
+    for (entries = STREAMS; entries <= PARAMETERS; entries++)
         for (int k = 0; k < 2; k++) {
             there = k;
-            print_message("           %s\n", kinds[of]);
+            print_message("           %s\n", kinds[entries]);
             assert_nearly_linear(comparisons_of_loading, 320);
         }
 }
 
-/* Refused files with many names, too. */
+/* The same for files that are refused and hold many names. */
 static size_t comparisons_of_refusing(size_t n)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
-    of = PARAMETERS;
+    entries = PARAMETERS;
     gr_module *large = tree_new(t, n, false);
     if (!gr_state_save(t, there ? large : m, path, NULL)) fail_msg("%s", gr_message(t));
     comparisons = 0;
@@ -88,7 +88,7 @@ static size_t comparisons_of_refusing(size_t n)
     gr_tape_free(t);
     return count;
 }
-TEST(a_misfit_is_found_in_proportion_to_its_size)
+TEST(the_cost_of_refusing_is_proportional_to_the_size)
 {
     for (int k = 0; k < 2; k++) {
         there = k;
@@ -96,7 +96,7 @@ TEST(a_misfit_is_found_in_proportion_to_its_size)
     }
 }
 
-/* "All is checked first: an error changes nothing, and makes nothing." The next save has the bytes of the last one before. */
+/* Everything is checked first, so an error changes and creates nothing: the next save has the same bytes as the previous one. */
 TEST(a_refused_checkpoint_leaves_no_trace)
 {
     size_t before, after;
@@ -117,7 +117,7 @@ TEST(a_refused_checkpoint_leaves_no_trace)
     gr_tape_recover(t);
     assert_null(gr__tape_stream_at(t, 0, NULL));
     assert_null(gr_slot_find(m, "h"));
-    assert_non_null(gr_param(t, m, "h", GR_SHAPE(1), gr_init_constant(0))); /* the name is free */
+    assert_non_null(gr_param(t, m, "h", GR_SHAPE(1), gr_init_constant(0))); /* the name is still free */
     gr_module_free(m);
     m = gr_module_new(t);
     gr_linear_new(t, m, "fc", 2, 2, NULL);
@@ -130,7 +130,7 @@ TEST(a_refused_checkpoint_leaves_no_trace)
     gr_tape_free(t), gr_tape_free(u);
 }
 
-/* Also when memory runs out half way: the streams and slots that were made for the file are gone. */
+/* The same when memory runs out half way: the streams and slots that were made for the file are removed. */
 TEST(memory_that_runs_out_leaves_no_trace)
 {
     gr_tape *u = gr_tape_new(1, NULL);
@@ -160,7 +160,7 @@ TEST(memory_that_runs_out_leaves_no_trace)
             assert_int_equal(gr__tape_stream_at(t, 0, &name)->counter, 3);
             assert_null(gr__tape_stream_at(t, 1, NULL));
             assert_null(gr_slot_first(m));
-            assert_true(gr_checkpoint_load(t, m, NULL, path, NULL, 0)); /* and there is nothing in the way of another attempt */
+            assert_true(gr_checkpoint_load(t, m, NULL, path, NULL, 0)); /* another attempt succeeds */
         }
         assert_non_null(gr__tape_stream_at(t, 20, NULL));
         assert_values(gr_kept(m, "s7"), 0, 7, 7, 7);
@@ -175,8 +175,8 @@ TEST(memory_that_runs_out_leaves_no_trace)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_checkpoint_loads_in_proportion_to_its_size),
-        cmocka_unit_test(a_misfit_is_found_in_proportion_to_its_size),
+        cmocka_unit_test(the_cost_of_loading_is_proportional_to_the_size),
+        cmocka_unit_test(the_cost_of_refusing_is_proportional_to_the_size),
         cmocka_unit_test(a_refused_checkpoint_leaves_no_trace),
         cmocka_unit_test(memory_that_runs_out_leaves_no_trace),
     };

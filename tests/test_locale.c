@@ -1,4 +1,4 @@
-/* tests/test_locale.c - what the library prints and says is the same in a locale whose decimal point is a comma. */
+/* tests/test_locale.c - printed text and messages are the same in a locale with a decimal comma. */
 #include "tests/failing.h"
 #include <locale.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ static gr_tensor *wrong_gradient(gr_tape *t, gr_tensor *const *in, void *argumen
     return gr_mul(t, in[0], gr_detach(t, in[0]));
 }
 
-/* All that prints numbers with a decimal point, and then the messages. */
+/* Print every text that has a decimal point, then the messages. */
 static void print_all(FILE *out)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -75,7 +75,7 @@ TEST(a_decimal_comma_changes_no_text)
     assert_string_equal(got, want);
     assert_non_null(strstr(got, "[ 1.5000, -0.2500]"));
     assert_non_null(strstr(got, "got -0.5\n"));
-    assert_string_equal(localeconv()->decimal_point, ","); /* the program's locale is as it was */
+    assert_string_equal(localeconv()->decimal_point, ","); /* the program's locale is unchanged */
     char number[8];
     snprintf(number, sizeof number, "%.1f", 1.5);
     assert_string_equal(number, "1,5");

@@ -1,10 +1,11 @@
-/* tests/test_loss.c - mse, l1, huber, bce_with_logits: gradients by x and by the target, PyTorch's values, plain-operator twins, bits. */
+/* tests/test_loss.c - mse, l1, huber, bce_with_logits: gradients with respect to x and the target, PyTorch's values, plain-operator twins,
+ * bits. */
 #include "tests/compare.h"
 #include <stdio.h>
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
-static gr_tensor *weight_of(gr_tape *t, const gr_tensor *x) /* 0.5, 2, 3.5 .. along the last axis */
+static gr_tensor *weight_of(gr_tape *t, const gr_tensor *x) /* pos_weight 0.5, 2, 3.5 .. along the last axis */
 {
     gr_tensor *w = gr_empty(t, GR_SHAPE(x->rank ? x->dim[x->rank - 1] : 1));
     for (size_t i = 0; w && i < w->len; i++) w->data[i] = (gr_real)(0.5 + 1.5 * (double)(i % 4));
@@ -46,12 +47,12 @@ LOSS(huber_plain, reduce(t, plain_huber(t, gr_sub(t, x, y), gr_scalar(t, 1.5)), 
 LOSS(bce_plain, reduce(t, plain_bce(t, x, y, gr_scalar(t, 1)), r))
 LOSS(bce_weighted_plain, reduce(t, plain_bce(t, x, y, weight_of(t, x)), r))
 
-/* Values, and gradients of their sum, for x and y below: PyTorch's, float64. pos_weight 0.5, 2, 3.5. */
+/* PyTorch's float64 values, and gradients of their sum, for the x and y below and pos_weight 0.5, 2, 3.5. */
 static const gr_real xs[] = { 0.5, -1, 2, 3, 0, -4 }, ys[] = { 1, 0.25, 0, 1, 0.5, 0 };
 static const struct {
     const char *name;
     gr_gradcheck_function *f, *plain;
-    gr_gradcheck_input in[2]; /* where the kinks are far */
+    gr_gradcheck_input in[2]; /* where the kinks are far away */
     gr_real each[6], dx[6], dy[6];
 } losses[] = {
     { "mse", mse, mse_plain, { { .low = -2, .high = 2 }, { .low = -2, .high = 2 } },
@@ -142,7 +143,7 @@ TEST(l1_has_gradient_0_at_its_kink_and_bce_takes_large_logits)
     gr_tensor *in[] = { gr_want_grad(t, gr_input(t, (gr_real[]){ 2 }, GR_SHAPE(1))), gr_want_grad(t, gr_input(t, (gr_real[]){ 2 }, GR_SHAPE(1))) };
     assert_true(gr_backward(t, l1(t, in, &sum)));
     assert_true(gr_grad(t, in[0])[0] == 0 && gr_grad(t, in[1])[0] == 0);
-    gr_tape_reset(t); /* a confident logit: neither infinite, nor 0 where it is merely small */
+    gr_tape_reset(t); /* large logits: the loss is not infinite, and not 0 where it is only small */
     gr_tensor *far[] = { gr_want_grad(t, gr_input(t, (gr_real[]){ 1e30, -1e30, -40, 40 }, GR_SHAPE(4))), gr_input(t, (gr_real[]){ 0, 0, 0, 1 }, GR_SHAPE(4)) };
     gr_tensor *loss = bce(t, far, &none);
     assert_close(loss->data, ((gr_real[]){ 1e30, 0 }), 2, 1e-7);
@@ -155,7 +156,7 @@ TEST(l1_has_gradient_0_at_its_kink_and_bce_takes_large_logits)
 
 TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
-    const gr_shape large[] = { GR_SHAPE(30011), GR_SHAPE(171, 301), GR_SHAPE(3, 5003) };
+    const gr_shape large[] = { GR_SHAPE(12007), GR_SHAPE(41, 301), GR_SHAPE(3, 5003) };
     for (size_t k = 0; k < COUNT(losses); k++)
         for (size_t s = 0; s < COUNT(large); s++)
             for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
@@ -179,7 +180,7 @@ TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
     gr_tape_free(t);
 }
 
-TEST(nothing_has_the_sum_0_and_no_mean)
+TEST(an_empty_input_has_the_sum_0_and_no_mean)
 {
     for (size_t k = 0; k < COUNT(losses); k++)
         for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
@@ -223,7 +224,7 @@ int main(void)
         cmocka_unit_test(l1_has_gradient_0_at_its_kink_and_bce_takes_large_logits),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
-        cmocka_unit_test(nothing_has_the_sum_0_and_no_mean),
+        cmocka_unit_test(an_empty_input_has_the_sum_0_and_no_mean),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(targets_and_parameters_that_do_not_fit_are_named),
     };

@@ -5,7 +5,7 @@
 
 /* ---- Gradients ---- */
 
-/* With eps 0.1: norms of a few values that happen to be close are too curved for finite differences. */
+/* eps is 0.1, because with a smaller one norms of a few close values have too much curvature for finite differences. */
 static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
 {
     c.eps = 0.1;
@@ -16,7 +16,7 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
-TEST(gradients_of_every_placement_and_option)
+TEST(gradients_are_right_with_every_placement_and_option)
 {
     const int lengths[] = { 3, 1, 0 };
     for (size_t p = 0; p < COUNT(placements); p++)
@@ -33,7 +33,7 @@ TEST(gradients_of_every_placement_and_option)
                            NULL);
 }
 
-TEST(gradients_across_shards_and_vectors)
+TEST(gradients_are_right_across_shards_and_vectors)
 {
     const int lengths[] = { 2, 1, 0, 2, 1, 2, 2, 1, 0, 1, 2, 2, 1, 1, 2, 2, 0 };
     for (size_t p = 0; p < COUNT(placements); p += 3)
@@ -41,7 +41,7 @@ TEST(gradients_across_shards_and_vectors)
                        &(gr_gradcheck_config){ .threads = 2 });
 }
 
-TEST(gradient_when_only_the_last_state_is_used)
+TEST(gradient_is_right_when_only_the_last_state_is_used)
 {
     check_gradient((lstm_case){ .norm = GR_LSTM_LN_BA2016, .only_h = true, .T = 4, .B = 2, .I = 1, .H = 5 }, NULL);
     check_gradient((lstm_case){ .only_h = true, .T = 1, .B = 1, .I = 5, .H = 1 }, NULL);
@@ -93,9 +93,9 @@ TEST(agrees_with_its_composed_twin)
 static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { return gr_want_grad(t, gr_input(t, values, shape)); }
 #define INPUT(shape, ...) input_of(t, shape, (const gr_real[]){ __VA_ARGS__ })
 
-/* One unit, one step, every weight and x, h0, c0 = 1: each gate sees 2. With s = sigmoid(2) and g = tanh(2):
- * c = s + s g, h = s tanh(c); the gradients of h by hand. */
-TEST(one_unit_has_the_values_worked_out_by_hand)
+/* One unit, one step, and every weight, x, h0 and c0 is 1, so each gate has the input 2. With s = sigmoid(2) and g = tanh(2): c = s + s g,
+ * h = s tanh(c). The gradients of h are by hand, too. */
+TEST(one_unit_has_the_values_computed_by_hand)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_lstm_weights w = { .w_ih = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1), .w_hh = INPUT(GR_SHAPE(4, 1), 1, 1, 1, 1) };
@@ -114,8 +114,8 @@ TEST(one_unit_has_the_values_worked_out_by_hand)
     gr_tape_free(t);
 }
 
-/* W x = 1 2 3 4 is normalized to -1.341635 -0.447212 0.447212 1.341635; a cell of one value to its shift. */
-TEST(a_unit_with_norms_has_the_values_worked_out_by_hand)
+/* W x = 1 2 3 4 is normalized to -1.341635 -0.447212 0.447212 1.341635. The norm of a cell of one value gives its shift. */
+TEST(a_unit_with_norms_has_the_values_computed_by_hand)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_lstm_weights w = { .norm = GR_LSTM_LN_X,
@@ -135,7 +135,7 @@ TEST(a_unit_with_norms_has_the_values_worked_out_by_hand)
 
 /* ---- Edges ---- */
 
-TEST(no_steps_no_sequences_and_no_inputs_go_through)
+TEST(no_steps_no_sequences_and_no_inputs_are_accepted)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in[MOST_INPUTS];
@@ -158,8 +158,8 @@ TEST(no_steps_no_sequences_and_no_inputs_go_through)
     gr_tape_free(t);
 }
 
-/* Equal values under a norm without eps: their shift, and no gradient. */
-TEST(a_norm_without_eps_of_equal_values)
+/* Under a norm without eps, equal values give the shift and no gradient. */
+TEST(equal_values_under_a_norm_without_eps_give_the_shift)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_lstm_weights w = { .norm = GR_LSTM_LN_X, .w_ih = INPUT(GR_SHAPE(4, 1), 3, 3, 3, 3), .w_hh = INPUT(GR_SHAPE(4, 1), 0, 0, 0, 0) };
@@ -171,7 +171,7 @@ TEST(a_norm_without_eps_of_equal_values)
     gr_tape_free(t);
 }
 
-TEST(frozen_weights_and_a_missing_bias)
+TEST(frozen_weights_get_no_gradient_and_the_bias_may_be_missing)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *b = gr_want_grad(t, gr_zeros(t, GR_SHAPE(8)));
@@ -226,15 +226,15 @@ TEST(weights_and_options_that_do_not_fit_are_named)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_of_every_placement_and_option),
-        cmocka_unit_test(gradients_across_shards_and_vectors),
-        cmocka_unit_test(gradient_when_only_the_last_state_is_used),
+        cmocka_unit_test(gradients_are_right_with_every_placement_and_option),
+        cmocka_unit_test(gradients_are_right_across_shards_and_vectors),
+        cmocka_unit_test(gradient_is_right_when_only_the_last_state_is_used),
         cmocka_unit_test(agrees_with_its_composed_twin),
-        cmocka_unit_test(one_unit_has_the_values_worked_out_by_hand),
-        cmocka_unit_test(a_unit_with_norms_has_the_values_worked_out_by_hand),
-        cmocka_unit_test(no_steps_no_sequences_and_no_inputs_go_through),
-        cmocka_unit_test(a_norm_without_eps_of_equal_values),
-        cmocka_unit_test(frozen_weights_and_a_missing_bias),
+        cmocka_unit_test(one_unit_has_the_values_computed_by_hand),
+        cmocka_unit_test(a_unit_with_norms_has_the_values_computed_by_hand),
+        cmocka_unit_test(no_steps_no_sequences_and_no_inputs_are_accepted),
+        cmocka_unit_test(equal_values_under_a_norm_without_eps_give_the_shift),
+        cmocka_unit_test(frozen_weights_get_no_gradient_and_the_bias_may_be_missing),
         cmocka_unit_test(weights_and_options_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

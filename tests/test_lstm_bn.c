@@ -86,7 +86,7 @@ static void fill(gr_tape *t, const bn_case *c, gr_tensor **in)
 
 /* ---- Gradients and the twin ---- */
 
-/* With eps 0.5: a variance of a few values, some steps deep, is too curved for finite differences otherwise. */
+/* eps is 0.5, because with a smaller one the variance of a few values has too much curvature after some steps for finite differences. */
 static void check_gradient(bn_case c, const gr_gradcheck_config *config)
 {
     char name[100];
@@ -113,7 +113,7 @@ TEST(gradients_match_finite_differences)
                        NULL);
 }
 
-TEST(gradients_across_chunks_and_in_small_sizes)
+TEST(gradients_are_right_across_chunks_and_in_small_sizes)
 {
     const int lengths[] = { 2, 1, 0 };
     check_gradient((bn_case){ .lengths = lengths, .initial = true, .T = 2, .B = 3, .I = 2, .H = 33 },
@@ -157,9 +157,9 @@ TEST(agrees_with_its_composed_twin)
 static gr_tensor *input_of(gr_tape *t, gr_shape shape, const gr_real *values) { return gr_want_grad(t, gr_input(t, values, shape)); }
 #define INPUT(shape, ...) input_of(t, shape, (const gr_real[]){ __VA_ARGS__ })
 
-/* W x of one unit is 1 3 | 5 in its first column, 0 in the others: mean 2, biased variance 1, unbiased 2 at step 0; at step 1 one
- * sequence is left; step 2 is beyond the buffers, and there is none. */
-TEST(statistics_are_those_worked_out_by_hand)
+/* W x of one unit is 1 3 | 5 in its first column and 0 in the others. Step 0 has mean 2, biased variance 1, unbiased variance 2. At step 1
+ * one sequence is left. Step 2 is beyond the buffers, and no sequence is left. */
+TEST(statistics_are_those_computed_by_hand)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = INPUT(GR_SHAPE(3, 2, 1), 1, 3, 5, NAN, NAN, NAN);
@@ -175,7 +175,7 @@ TEST(statistics_are_those_worked_out_by_hand)
     gr_sequence_config o = { .lengths = gr_ints_new(t, (int[]){ 2, 1 }, GR_SHAPE(2)), .eps = GR_NONE };
     const gr_lstm_out s = gr_lstm_sequence(t, x, &w, &o);
     const double g = tanh(1), i0 = 1 / (1 + exp(1)), i1 = 1 / (1 + exp(-1)), c = i0 * g / 2 + g / 2;
-    assert_values(s.y, 1e-6, (gr_real)(tanh(-1) / 2), (gr_real)(tanh(1) / 2), 0, 0, 0, 0); /* then one sequence: BN(c) is the shift */
+    assert_values(s.y, 1e-6, (gr_real)(tanh(-1) / 2), (gr_real)(tanh(1) / 2), 0, 0, 0, 0); /* then one sequence is left, and BN(c) is the shift */
     assert_values(s.c, 1e-6, (gr_real)c, (gr_real)(i1 * g));
     assert_values(mean, 1e-6, R(0.2), 0, 0, 0, 0, 0, 0, 0);
     assert_values(var, 1e-6, R(1.1), R(0.9), R(0.9), R(0.9), 1, 1, 1, 1);
@@ -193,8 +193,8 @@ TEST(statistics_are_those_worked_out_by_hand)
     gr_tape_free(t);
 }
 
-/* Steps beyond the buffers use their last row. */
-TEST(evaluation_goes_on_with_the_last_statistics)
+/* Steps beyond the buffers use the last row of the buffers. */
+TEST(evaluation_beyond_the_buffers_uses_the_last_statistics)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     bn_case c = { .T = 5, .B = 4, .I = 3, .H = 6, .steps = 2, .eval = true };
@@ -225,12 +225,12 @@ TEST(evaluation_goes_on_with_the_last_statistics)
 
 static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 
-TEST(padding_does_not_matter)
+TEST(padding_changes_no_result_and_no_gradient)
 {
     const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
     for (int reverse = 0; reverse < 2; reverse++) {
         uint64_t want = 0;
-        for (size_t k = 0; k < COUNT(contents) + 1; k++) { /* the last: three more steps of padding */
+        for (size_t k = 0; k < COUNT(contents) + 1; k++) { /* in the last case, three more steps of padding */
             gr_tape *t = gr_tape_new(1, NULL);
             bn_case c = { .reverse = reverse, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7, .steps = 5 };
             gr_tensor *in[INPUTS];
@@ -267,7 +267,7 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
     }
 }
 
-TEST(no_steps_no_sequences_and_no_inputs_go_through)
+TEST(no_steps_no_sequences_and_no_inputs_are_accepted)
 {
     const size_t sizes[][3] = { { 0, 2, 3 }, { 4, 0, 3 }, { 4, 2, 0 }, { 0, 0, 0 } };
     for (size_t k = 0; k < 2 * COUNT(sizes); k++) {
@@ -322,13 +322,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_finite_differences),
-        cmocka_unit_test(gradients_across_chunks_and_in_small_sizes),
+        cmocka_unit_test(gradients_are_right_across_chunks_and_in_small_sizes),
         cmocka_unit_test(agrees_with_its_composed_twin),
-        cmocka_unit_test(statistics_are_those_worked_out_by_hand),
-        cmocka_unit_test(evaluation_goes_on_with_the_last_statistics),
-        cmocka_unit_test(padding_does_not_matter),
+        cmocka_unit_test(statistics_are_those_computed_by_hand),
+        cmocka_unit_test(evaluation_beyond_the_buffers_uses_the_last_statistics),
+        cmocka_unit_test(padding_changes_no_result_and_no_gradient),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
-        cmocka_unit_test(no_steps_no_sequences_and_no_inputs_go_through),
+        cmocka_unit_test(no_steps_no_sequences_and_no_inputs_are_accepted),
         cmocka_unit_test(batch_norms_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

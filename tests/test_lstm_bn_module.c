@@ -1,7 +1,8 @@
 /* tests/test_lstm_bn_module.c - batch norms in gr_lstm: names, first values, noise in h0, state, failing memory, messages. */
 #include "tests/failing.h"
 
-/* Rows 0 to 3 of every image are blank. From h0 = 0 the variances there are 0, and each such step multiplies the gradient (RB7). */
+/* Rows 0 to 3 of every image are blank. With h0 = 0 the variances there are 0, and each such step multiplies the gradient by 1 /
+ * sqrt(eps). */
 static double gradient_of_h0_before_blank_rows(double noise)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -24,7 +25,7 @@ TEST(noise_in_h0_keeps_the_gradient_of_blank_rows_small)
     assert_true(without > 100 * with);
 }
 
-TEST(names_shapes_and_first_values)
+TEST(names_shapes_and_first_values_are_those_documented)
 {
     static const struct {
         const char *path;
@@ -54,7 +55,7 @@ TEST(names_shapes_and_first_values)
     gr_module_free(net), gr_tape_free(t);
 }
 
-TEST(noise_is_of_a_stream_and_in_training_only)
+TEST(noise_is_drawn_from_a_stream_and_in_training_only)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -84,7 +85,7 @@ static bool steps_of_training(gr_tape *t, void *argument)
 }
 TEST(every_allocation_may_fail) { fail_every_allocation(steps_of_training, NULL); }
 
-TEST(recover_puts_the_buffers_back)
+TEST(recover_restores_the_buffers)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -113,9 +114,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noise_in_h0_keeps_the_gradient_of_blank_rows_small),
-        cmocka_unit_test(names_shapes_and_first_values),
-        cmocka_unit_test(noise_is_of_a_stream_and_in_training_only),
-        cmocka_unit_test(recover_puts_the_buffers_back),
+        cmocka_unit_test(names_shapes_and_first_values_are_those_documented),
+        cmocka_unit_test(noise_is_drawn_from_a_stream_and_in_training_only),
+        cmocka_unit_test(recover_restores_the_buffers),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(bn_steps_and_noise_that_do_not_fit_are_named),
     };

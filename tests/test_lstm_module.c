@@ -35,7 +35,7 @@ TEST(names_and_shapes_are_those_of_pytorch)
     gr_module_free(net), gr_tape_free(t);
 }
 
-TEST(a_norm_brings_one_bias_and_its_gain_and_shift)
+TEST(a_norm_has_one_bias_and_its_own_gain_and_shift)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t), *c = gr_module_new(t);
@@ -74,7 +74,7 @@ TEST(weights_start_uniform_and_norms_at_1_and_0)
 
 /* ---- Forward ---- */
 
-TEST(layers_and_directions_are_sequences_put_together)
+TEST(layers_and_directions_are_sequences_composed)
 {
     enum { T = 4, B = 3, H = 2 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -152,8 +152,8 @@ TEST(dropout_is_between_layers_and_in_training_only)
 
 /* ---- Digits that begin with blank rows ---- */
 
-/* With all biases equal c would stay 0, and each blank step would multiply the gradient by 1 / sqrt(eps) = 316, twice. */
-TEST(blank_rows_leave_the_gradient_small)
+/* If all biases were equal, c would stay 0, and each blank step would multiply the gradient twice by 1 / sqrt(eps) = 316. */
+TEST(blank_rows_do_not_blow_up_the_gradient)
 {
     enum { B = 16, BLANK = 11 };
     for (uint64_t seed = 1; seed <= 5; seed++)
@@ -181,7 +181,7 @@ TEST(blank_rows_leave_the_gradient_small)
 typedef struct {
     int left;
     size_t held;
-} failing; /* allocations until one fails; bytes held */
+} failing; /* allocations until one fails, and the bytes that are held */
 
 static void *failing_alloc(void *context, size_t bytes)
 {
@@ -201,7 +201,7 @@ static void failing_release(void *context, void *p, size_t bytes)
     a.release(a.context, p, bytes);
 }
 
-/* One forward and backward of a module that is made here if it is not there yet; a hash of result and gradients, 0 on an error. */
+/* One forward and backward of a module, which is made on the first call. Returns a hash of the result and the gradients, 0 on an error. */
 static uint64_t work(gr_tape *t, gr_module **net, gr_lstm **l)
 {
     if (!*net) *net = gr_module_new(t);
@@ -281,13 +281,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_shapes_are_those_of_pytorch),
-        cmocka_unit_test(a_norm_brings_one_bias_and_its_gain_and_shift),
+        cmocka_unit_test(a_norm_has_one_bias_and_its_own_gain_and_shift),
         cmocka_unit_test(weights_start_uniform_and_norms_at_1_and_0),
-        cmocka_unit_test(layers_and_directions_are_sequences_put_together),
+        cmocka_unit_test(layers_and_directions_are_sequences_composed),
         cmocka_unit_test(gradients_pass_through_layers_and_directions),
         cmocka_unit_test(one_layer_gives_h_for_the_head),
         cmocka_unit_test(dropout_is_between_layers_and_in_training_only),
-        cmocka_unit_test(blank_rows_leave_the_gradient_small),
+        cmocka_unit_test(blank_rows_do_not_blow_up_the_gradient),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(configs_and_inputs_that_do_not_fit_are_named),
     };

@@ -5,7 +5,7 @@
 
 static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
 
-TEST(past_its_end_a_sequence_keeps_its_state_and_y_is_0)
+TEST(beyond_its_length_a_sequence_keeps_its_state_and_y_is_0)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     lstm_case c = { .norm = GR_LSTM_LN_BA2016, .initial = true, .lengths = some_lengths, .T = 5, .B = 10, .I = 3, .H = 7 };
@@ -23,8 +23,8 @@ TEST(past_its_end_a_sequence_keeps_its_state_and_y_is_0)
     gr_tape_free(t);
 }
 
-/* What the padding holds reaches nothing: neither results nor gradients. */
-TEST(padding_does_not_matter)
+/* The values of the padding reach no result and no gradient. */
+TEST(padding_changes_no_result_and_no_gradient)
 {
     const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
     uint64_t want = 0;
@@ -48,7 +48,7 @@ TEST(padding_does_not_matter)
         }
 }
 
-/* In reverse, a sequence of length n is its first n steps walked from the last. */
+/* In reverse, a sequence of length n is processed from step n-1 to step 0. */
 TEST(reverse_is_forward_on_the_flipped_sequence)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -83,7 +83,7 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
     }
 }
 
-/* Row 0 of the batch, by itself; and with recording off. */
+/* Row 0 of the batch alone, also with recording off. */
 TEST(a_sequence_gives_the_same_bits_alone)
 {
     for (size_t p = 0; p < COUNT(placements); p++) {
@@ -104,16 +104,16 @@ TEST(a_sequence_gives_the_same_bits_alone)
     }
 }
 
-/* ---- Decay: nothing subnormal, ever ---- */
+/* ---- Decay: no value is ever subnormal ---- */
 
 static void assert_no_dust(const gr_real *x, size_t n, double least)
 {
     for (size_t i = 0; i < n; i++) assert_true(x[i] == 0 || fabs((double)x[i]) >= least);
 }
 
-/* Gates closed by their biases, so that state and gradient shrink by 0.12 a step: past 2^-100 after 33 steps, to 0 by any
- * reckoning after 784; and nothing smaller than 2^-100 on the way (the gradient of x: times a weight of 1/4). */
-TEST(state_and_gradient_that_vanish_become_zero)
+/* The biases close the gates, so that state and gradient shrink by a factor of 0.12 per step. After 33 steps they are below 2^-100 and must
+ * become 0. No value but 0 may be below 2^-100, or 2^-102 for the gradient of x, because of a weight of 1/4. */
+TEST(states_and_gradients_that_vanish_become_0)
 {
     enum { H = 4 };
     const size_t steps[] = { 36, 40, 784 };
@@ -134,8 +134,8 @@ TEST(state_and_gradient_that_vanish_become_zero)
     }
 }
 
-/* x reaches one gate alone, so that its gradient is that gate's: small factors of it, or a small gain, make no dust either. */
-TEST(the_gradient_of_a_gate_becomes_zero)
+/* x reaches one gate alone, so that its gradient is that of the gate. Small factors or a small gain must not make tiny values either. */
+TEST(the_gradient_of_a_gate_becomes_0)
 {
     enum { T = 60, H = 1 };
     for (unsigned norm = 0; norm <= GR_LSTM_LN_SUM; norm += GR_LSTM_LN_SUM)
@@ -158,13 +158,13 @@ TEST(the_gradient_of_a_gate_becomes_zero)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(past_its_end_a_sequence_keeps_its_state_and_y_is_0),
-        cmocka_unit_test(padding_does_not_matter),
+        cmocka_unit_test(beyond_its_length_a_sequence_keeps_its_state_and_y_is_0),
+        cmocka_unit_test(padding_changes_no_result_and_no_gradient),
         cmocka_unit_test(reverse_is_forward_on_the_flipped_sequence),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sequence_gives_the_same_bits_alone),
-        cmocka_unit_test(state_and_gradient_that_vanish_become_zero),
-        cmocka_unit_test(the_gradient_of_a_gate_becomes_zero),
+        cmocka_unit_test(states_and_gradients_that_vanish_become_0),
+        cmocka_unit_test(the_gradient_of_a_gate_becomes_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* tests/test_main_job.c - examples/seq_mnist_lstm as its users see it: what it prints, what it leaves behind, how it ends.
- * Most runs are on a small folder of drawn digits in MNIST's format. */
+/* tests/test_main_job.c - examples/seq_mnist_lstm as its users see it: its output, its files and its exit codes. Most runs read a small
+ * folder of drawn digits in MNIST's format. */
 #include "tests/program.h"
 
 #define SMALL "--data", data, "--hidden=16", "--batch=32", "--epochs=2", "--threads=1"
@@ -11,7 +11,7 @@ FIXTURE(set_up)
     return 0;
 }
 
-/* The line that every good run ends with; returns its fingerprint. */
+/* Check the line with which every successful run ends, and return its fingerprint. */
 static const char *last_line(void)
 {
     double accuracy, loss;
@@ -24,7 +24,7 @@ static const char *last_line(void)
     const int got = sscanf(line, "test accuracy %lf %%  loss %lf  images %llu  seed %llu  fingerprint %16[0-9a-f]%n", &accuracy, &loss,
                            &images, &seed, fingerprint, &used);
     if (got != 5 || strlen(fingerprint) != 16 || strcmp(line + used, "\n") != 0)
-        fail_msg("the last line is not as it should be:\n%s%s", out, err);
+        fail_msg("the last line is wrong:\n%s%s", out, err);
     assert_true(accuracy >= 0 && accuracy <= 100 && loss > 0);
     return fingerprint;
 }
@@ -52,7 +52,7 @@ TEST(quiet_prints_the_last_line_only)
     assert_non_null(strstr(out, "images 100  seed 42 "));
 }
 
-TEST(an_epoch_is_a_line_of_figures_on_stdout)
+TEST(an_epoch_prints_a_line_of_numbers_on_stdout)
 {
     assert_run(SMALL);
     last_line();
@@ -74,7 +74,7 @@ TEST(the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_set)
     assert_string_equal(out, want);
     EACH_ISA(isa)
     {
-        if (sizeof(gr_real) == sizeof(double)) continue; /* promises no bits */
+        if (sizeof(gr_real) == sizeof(double)) continue; /* OpenBLAS promises no bits */
         assert_int_equal(ended(start(isa, in_dir("out"), ARGV(SMALL, "--quiet", "--steps=5"))), 0);
         assert_string_equal(out, want);
     }
@@ -97,7 +97,7 @@ TEST(saved_weights_load_and_evaluate_to_the_same)
     assert_int_equal(unlink(in_dir("weights")), 0);
 }
 
-TEST(a_run_stopped_at_any_step_goes_on_to_the_same_bits)
+TEST(a_run_resumed_at_any_step_ends_with_the_same_bits)
 {
     static const char *const stops[] = { "--steps=1", "--steps=6", "--steps=7", "--steps=8", "--steps=13", "--steps=14" };
     char whole[1 << 10];
@@ -154,7 +154,8 @@ TEST(the_log_has_a_record_of_the_run_of_each_step_and_each_epoch)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
-/* Exit code 2 before training, one line that says what and where, and (program_tear_down sees to it) nothing left behind. */
+/* The run ends before training with exit code 2 and one line that says what is wrong, and where. program_tear_down checks that it left no
+ * file. */
 #define assert_refused(text, ...) \
     do { \
         char want_[600]; \
@@ -179,7 +180,7 @@ TEST(the_report_is_a_page_with_curves_of_the_run)
     strcpy(want, out);
     snprintf(flag, sizeof flag, "--report=%s", in_dir("run.html"));
     assert_run(SMALL, "--quiet", "--steps=9", "--eval-every=4", flag);
-    assert_string_equal(out, want); /* looking changes no bit */
+    assert_string_equal(out, want); /* a report changes no bit */
     slurp(in_dir("run.html"), page, sizeof page);
     static const char *const part[] = { "<h1>seq_mnist_lstm: a training run</h1>", "id=\"loss\"", "id=\"accuracy\"", "id=\"gradient\"", "id=\"weights\"",
                                         "lstm.weight_hh_l0</li>", "id=\"preactivations\"", "85th percentile</li>", "--steps=9 --eval-every=4", "\"x\":[1,2,3,4,5,6,7,8,9]",
@@ -221,7 +222,7 @@ TEST(check_ends_with_1_when_the_target_is_missed)
     assert_non_null(strstr(err, "seq_mnist_lstm: --check: "));
 }
 
-TEST(numbers_that_leave_the_finite_end_with_1)
+TEST(a_loss_that_is_not_finite_ends_with_1)
 {
     assert_run(SMALL, "--quiet", "--steps=1", "--save", in_dir("weights"));
     gr_tape *t = gr_tape_new(1, NULL);
@@ -249,12 +250,12 @@ TEST(a_full_disk_ends_with_3)
     assert_string_equal(err, "seq_mnist_lstm: cannot write to stdout: No space left on device\n");
 }
 
-TEST(an_interrupted_run_goes_on_to_the_same_bits)
+TEST(an_interrupted_run_resumes_with_the_same_bits)
 {
     size_t step = 0;
     char until[32], resumed[1 << 10];
     const pid_t child = start(NULL, in_dir("out"), ARGV(SMALL, "--epochs=100000", "--checkpoint", in_dir("checkpoint")));
-    while (is_running(child) && access(in_dir("checkpoint"), F_OK) != 0) continue; /* until the first epoch has ended */
+    while (is_running(child) && access(in_dir("checkpoint"), F_OK) != 0) continue; /* wait for the end of the first epoch */
     kill(child, SIGINT);
     assert_int_equal(ended(child), 130);
     const char *const message = strstr(err, "seq_mnist_lstm: interrupted after step ");
@@ -270,8 +271,8 @@ TEST(an_interrupted_run_goes_on_to_the_same_bits)
     assert_int_equal(unlink(in_dir("checkpoint")), 0);
 }
 
-/* Eleven blank rows, as the emptiest of MNIST's images have: each multiplies the gradient of a cell that stays 0 by 1 / sqrt(eps). */
-TEST(the_first_gradient_on_blank_rows_is_small)
+/* Eleven blank rows are the most that an image of MNIST has. Each multiplies the gradient of a cell that stays 0 by 1 / sqrt(eps). */
+TEST(blank_rows_do_not_blow_up_the_first_gradient)
 {
     enum { B = 64, BLANK = 11 };
     static gr_real pixels[B * KIT_PIXELS];
@@ -303,19 +304,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_lists_the_flags),
         cmocka_unit_test(quiet_prints_the_last_line_only),
-        cmocka_unit_test(an_epoch_is_a_line_of_figures_on_stdout),
+        cmocka_unit_test(an_epoch_prints_a_line_of_numbers_on_stdout),
         cmocka_unit_test(the_same_seed_gives_the_same_bits_for_any_threads_and_instruction_set),
         cmocka_unit_test(saved_weights_load_and_evaluate_to_the_same),
-        cmocka_unit_test(a_run_stopped_at_any_step_goes_on_to_the_same_bits),
+        cmocka_unit_test(a_run_resumed_at_any_step_ends_with_the_same_bits),
         cmocka_unit_test(every_optimizer_schedule_and_placement_trains),
         cmocka_unit_test(the_log_has_a_record_of_the_run_of_each_step_and_each_epoch),
         cmocka_unit_test(the_report_is_a_page_with_curves_of_the_run),
         cmocka_unit_test(bad_flags_and_paths_are_refused_before_training),
         cmocka_unit_test(check_ends_with_1_when_the_target_is_missed),
-        cmocka_unit_test(numbers_that_leave_the_finite_end_with_1),
+        cmocka_unit_test(a_loss_that_is_not_finite_ends_with_1),
         cmocka_unit_test(a_full_disk_ends_with_3),
-        cmocka_unit_test(an_interrupted_run_goes_on_to_the_same_bits),
-        cmocka_unit_test(the_first_gradient_on_blank_rows_is_small),
+        cmocka_unit_test(an_interrupted_run_resumes_with_the_same_bits),
+        cmocka_unit_test(blank_rows_do_not_blow_up_the_first_gradient),
     };
     return cmocka_run_group_tests(tests, set_up, program_tear_down);
 }

@@ -1,4 +1,4 @@
-/* tests/test_maths.c - core/maths.h and the reductions of core/kernel.h, in seconds; campaign/ulp.c does the functions on every float. */
+/* tests/test_maths.c - core/maths.h and the reductions of core/kernel.h on samples; campaign/ulp.c checks the functions on every float. */
 #include "core/internal.h"
 #include "tests/test.h"
 #include "tests/maths.h"
@@ -20,10 +20,10 @@ static void expect(const char *what, double x, gr_real got, double truth, double
     const gr_real want = (gr_real)truth;
     const bool plain = isfinite(truth) && want != 0 && got != 0;
     if (plain ? ulps((double)got, truth) <= allowed : isnan(want) ? isnan(got) : got == want && !signbit(got) == !signbit(want)) return;
-    fail_msg("%s(%a) is %a, and should be %a", what, x, (double)got, truth);
+    fail_msg("%s(%a) is %a and should be %a", what, x, (double)got, truth);
 }
 
-/* Ascending x, all of one sign. */
+/* x ascends and has one sign. */
 static void expect_promise(const maths_function *f, const gr_real *x, size_t n)
 {
     gr_real y[MOST];
@@ -35,7 +35,7 @@ static void expect_promise(const maths_function *f, const gr_real *x, size_t n)
     }
 }
 
-TEST(functions_keep_their_promise_on_samples)
+TEST(errors_are_within_their_bounds_on_samples)
 {
     gr_real x[MOST];
     for (int k = 0; k < MATHS_FUNCTIONS; k++)
@@ -49,7 +49,7 @@ TEST(functions_keep_their_promise_on_samples)
 }
 
 /* Where the pieces of the functions meet: thresholds, clamps, changes of the power of two, subnormal results, overflow. */
-TEST(functions_keep_their_promise_where_pieces_meet)
+TEST(errors_are_within_their_bounds_where_pieces_meet)
 {
     static const float seams[] = { 0,       0x1p-149f,  0x1p-126f, 0.34657359f, 0.5f,     2.0f / 3,  0.70710678f, 0.98f,
                                    1,       1.0397208f, 4.0f / 3,  1.41421356f, 2,        4,         9.1f,        16.635532f,
@@ -128,7 +128,7 @@ TEST(special_values_are_those_of_c)
     }
 }
 
-/* From mpmath with 400 bits. */
+/* The values are from mpmath with 400 bits. */
 TEST(sin_and_cos_of_large_arguments_are_right)
 {
     static const struct {
@@ -184,7 +184,7 @@ TEST(pow_is_exact_where_the_result_is_a_float)
     }
 }
 
-/* Values of every kind: ordinary, any bit pattern, special. */
+/* Fill x with ordinary values, random bit patterns and special values. */
 static void fill(gr_stream *s, gr_real *x, size_t n)
 {
     static const float special[] = { 0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-130f, 0x1.fffffep127f };
@@ -196,7 +196,7 @@ static void fill(gr_stream *s, gr_real *x, size_t n)
     }
 }
 
-/* Also: nothing is written behind the end. */
+/* Also, no kernel writes past the end. */
 TEST(every_instruction_set_gives_the_same_bits)
 {
     gr_stream s = gr_stream_new(1, "bits");
@@ -221,8 +221,9 @@ TEST(every_instruction_set_gives_the_same_bits)
         }
 }
 
-/* Where a sum in double, rounded to float, goes wrong, or might: far cancellation, a product near half an ulp of the sum, subnormal results, and
- * sums so near to a tie that double takes them for one: 2^e (1 + 2^-j)(1 - 2^-j) is 2^-2j short of half an ulp of an odd c. */
+/* Cases in which a sum in double, rounded to float, is wrong or may be: strong cancellation, a product near half an ulp of the sum,
+ * subnormal results, and sums so close to a tie that double rounds them to it: 2^e (1 + 2^-j)(1 - 2^-j) is 2^-2j below half an ulp of an
+ * odd c. */
 static void draw_fma(gr_stream *s, gr_real *a, gr_real *b, gr_real *c)
 {
     const uint32_t r = gr_stream_bits(s), mantissa = gr_stream_bits(s) & 0xffff, sign = r & 2 ? 0x80000000u : 0;
@@ -233,7 +234,7 @@ static void draw_fma(gr_stream *s, gr_real *a, gr_real *b, gr_real *c)
     else if (r % 5 == 1) fc = ldexpf(1 + (float)(r >> 16) * 0x1p-16f, 24 + shift);
     else if (r % 5 == 2) fa = ldexpf(x, -80), fb = ldexpf(y, -80 + shift), fc = float_of(gr_stream_bits(s) & 0x80ffffff);
     else if (r % 5 == 3) {
-        const bool small = r & 4; /* then c is subnormal, and odd too */
+        const bool small = r & 4; /* then c is subnormal and odd, too */
         fa = ldexpf(1 + ldexpf(1, -j), small ? -75 : shift), fb = ldexpf(1 - ldexpf(1, -j), small ? -75 : 0);
         fc = small ? float_of(0x400001 + 2 * mantissa) : ldexpf((float)(0x800001 + 2 * mantissa), shift + 1);
     } else fa = float_of(gr_stream_bits(s)), fb = float_of(gr_stream_bits(s));
@@ -242,7 +243,7 @@ static void draw_fma(gr_stream *s, gr_real *a, gr_real *b, gr_real *c)
 
 TEST(fused_multiply_add_rounds_once)
 {
-    if (sizeof(gr_real) != sizeof(float)) return; /* r_fma of the double library need not be fused */
+    if (sizeof(gr_real) != sizeof(float)) return; /* in the double library r_fma need not be fused */
     gr_stream s = gr_stream_new(1, "fma");
     enum { N = 4096 };
     static gr_real a[N], b[N], c[N], got[N];
@@ -254,7 +255,7 @@ TEST(fused_multiply_add_rounds_once)
             for (size_t i = 0; i < N; i++) {
                 const float want = fmaf((float)a[i], (float)b[i], (float)c[i]);
                 if (!memcmp(got + i, &want, sizeof want) || (isnan(got[i]) && isnan(want))) continue;
-                fail_msg("%s: fma(%a, %a, %a) is %a, and should be %a", isa, (double)a[i], (double)b[i], (double)c[i], (double)got[i],
+                fail_msg("%s: fma(%a, %a, %a) is %a and should be %a", isa, (double)a[i], (double)b[i], (double)c[i], (double)got[i],
                          (double)want);
             }
         }
@@ -310,8 +311,8 @@ TEST(a_maximum_is_exact_and_a_nan_anywhere_shows)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_keep_their_promise_on_samples),
-        cmocka_unit_test(functions_keep_their_promise_where_pieces_meet),
+        cmocka_unit_test(errors_are_within_their_bounds_on_samples),
+        cmocka_unit_test(errors_are_within_their_bounds_where_pieces_meet),
         cmocka_unit_test(special_values_are_those_of_c),
         cmocka_unit_test(sin_and_cos_of_large_arguments_are_right),
         cmocka_unit_test(pow_is_cs_on_special_pairs),

@@ -17,7 +17,7 @@ static gr_tensor *linear_twin(gr_tape *t, gr_tensor *const *in, void *bias)
     return gr_linear_composed(t, in[0], in[1], bias ? in[2] : NULL);
 }
 
-/* a and b as given for no transposition; the last two axes of a matrix change places where the flag says so. */
+/* The shapes of a and b are those without transposition; a flag swaps the last two axes. */
 static gr_shape stored(gr_shape s, bool transposed)
 {
     if (!transposed || s.rank < 2) return s;
@@ -26,7 +26,7 @@ static gr_shape stored(gr_shape s, bool transposed)
     return s;
 }
 
-TEST(products_are_those_by_hand)
+TEST(products_match_hand_computed_ones)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_real six[] = { 1, 2, 3, 4, 5, 6 }, other[] = { 1, -1, 0, 2, 3, 1 };
@@ -119,7 +119,7 @@ TEST(gradients_of_linear_match_finite_differences)
         }
 }
 
-/* y and the gradients of in[0 .. n-1] from f, with a cotangent of one kind, copied to one array. */
+/* Copy y and the gradients of in[0 .. n-1] of f to one array. The cotangent is always the same. */
 static size_t values_and_gradients(gr_gradcheck_function *f, void *argument, const gr_shape *shape, size_t n, gr_real *out)
 {
     gr_tape *t = gr_tape_new(3, NULL);
@@ -202,7 +202,7 @@ TEST(shapes_that_do_not_fit_are_named)
     gr_tape_free(t);
 }
 
-TEST(linear_of_no_rows_no_inputs_and_no_outputs_goes_through)
+TEST(linear_of_no_rows_no_inputs_and_no_outputs_is_accepted)
 {
     const gr_shape shapes[][3] = { { GR_SHAPE(0, 3), GR_SHAPE(2, 3), GR_SHAPE(2) },
                                    { GR_SHAPE(4, 0), GR_SHAPE(2, 0), GR_SHAPE(2) },
@@ -219,7 +219,7 @@ TEST(linear_of_no_rows_no_inputs_and_no_outputs_goes_through)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_those_by_hand),
+        cmocka_unit_test(products_match_hand_computed_ones),
         cmocka_unit_test(shapes_are_pytorchs),
         cmocka_unit_test(gradients_match_finite_differences),
         cmocka_unit_test(gradients_of_linear_match_finite_differences),
@@ -227,7 +227,7 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_in_any_batch),
         cmocka_unit_test(shapes_that_do_not_fit_are_named),
-        cmocka_unit_test(linear_of_no_rows_no_inputs_and_no_outputs_goes_through),
+        cmocka_unit_test(linear_of_no_rows_no_inputs_and_no_outputs_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* tests/test_messages.c - a message shows what a file or a path holds, and no terminal obeys it. */
+/* tests/test_messages.c - messages show text from files and paths with all control characters escaped. */
 #include "tests/failing.h"
 
 static void assert_shown(const char *text, const char *message)
@@ -9,18 +9,18 @@ static void assert_shown(const char *text, const char *message)
     gr_tape_free(t);
 }
 
-TEST(what_misleads_a_terminal_is_escaped)
+TEST(characters_that_control_a_terminal_are_escaped)
 {
     assert_shown("\x1b]0;owned\x07\x1b[31m", "\\x1b]0;owned\\x07\\x1b[31m");
     assert_shown("a\nb\r\tc\x7f", "a\\x0ab\\x0d\\x09c\\x7f");
-    assert_shown("\xc2\x9b" "31m \xc2\x85", "\\u009b31m \\u0085");                                   /* C1 */
-    assert_shown("\xe2\x80\xae" "cod.exe \xe2\x81\xa6 \xe2\x80\x8f \xd8\x9c", "\\u202ecod.exe \\u2066 \\u200f \\u061c"); /* direction */
-    assert_shown("\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029");                                      /* lines */
-    assert_shown("\xff\x80 \xc3", "\\xff\\x80 \\xc3");                                               /* no UTF-8 */
+    assert_shown("\xc2\x9b" "31m \xc2\x85", "\\u009b31m \\u0085");                                   /* C1 control characters */
+    assert_shown("\xe2\x80\xae" "cod.exe \xe2\x81\xa6 \xe2\x80\x8f \xd8\x9c", "\\u202ecod.exe \\u2066 \\u200f \\u061c"); /* text direction */
+    assert_shown("\xe2\x80\xa8\xe2\x80\xa9", "\\u2028\\u2029");                                      /* line separators */
+    assert_shown("\xff\x80 \xc3", "\\xff\\x80 \\xc3");                                               /* invalid UTF-8 */
     assert_shown("\xed\xa0\x80", "\\xed\\xa0\\x80");
 }
 
-TEST(other_text_stays_as_it_is)
+TEST(other_text_is_unchanged)
 {
     assert_shown("", "");
     assert_shown("fc.weight \\u é € 😀 שלום \xc2\xa0 \xe2\x80\x8d", "fc.weight \\u é € 😀 שלום \xc2\xa0 \xe2\x80\x8d");
@@ -46,7 +46,7 @@ TEST(a_long_message_is_cut_between_characters)
         }
 }
 
-TEST(a_hostile_name_reaches_no_terminal)
+TEST(control_characters_of_a_file_name_are_escaped)
 {
     const char header[] = "{\"\\u001b]0;owned\\u0007\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
     unsigned char bytes[200] = { sizeof header - 1 };
@@ -72,10 +72,10 @@ TEST(a_hostile_name_reaches_no_terminal)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_misleads_a_terminal_is_escaped),
-        cmocka_unit_test(other_text_stays_as_it_is),
+        cmocka_unit_test(characters_that_control_a_terminal_are_escaped),
+        cmocka_unit_test(other_text_is_unchanged),
         cmocka_unit_test(a_long_message_is_cut_between_characters),
-        cmocka_unit_test(a_hostile_name_reaches_no_terminal),
+        cmocka_unit_test(control_characters_of_a_file_name_are_escaped),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,40 +1,32 @@
-/* tests/test_misuse.c - NULL, 0 and nonsense, where a caller may put them by mistake: an error that says what was needed, or nothing printed. */
+/* tests/test_misuse.c - NULL, 0 and nonsense as arguments: an error that says what is needed, or no output. */
 #include "tests/test.h"
 #include <stdio.h>
-
-/* call returns NULL, false or 0, and the message is the tape's; then all goes on. */
-#define REFUSES(call, text) \
-    do { \
-        assert_false(call); \
-        assert_message(t, text); \
-        gr_tape_recover(t); \
-    } while (0)
 
 TEST(a_layer_of_size_0_is_refused)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    REFUSES(gr_linear_new(t, net, "fc", 0, 2, NULL), "fc: in must be 1 or more; got 0");
-    REFUSES(gr_linear_new(t, net, "fc", 2, 0, NULL), "fc: out must be 1 or more; got 0");
-    REFUSES(gr_conv1d_new(t, net, "c", 0, 2, 1, NULL), "c: in must be 1 or more; got 0");
-    REFUSES(gr_conv2d_new(t, net, "c", 2, 0, 1, NULL), "c: out must be 1 or more; got 0");
-    REFUSES(gr_embedding_new(t, net, "e", 0, 2, NULL), "e: count must be 1 or more; got 0");
-    REFUSES(gr_embedding_new(t, net, "e", 2, 0, NULL), "e: size must be 1 or more; got 0");
-    REFUSES(gr_positions_new(t, net, "p", 0, 2), "p: count must be 1 or more; got 0");
-    REFUSES(gr_positions_new(t, net, "p", 2, 0), "p: size must be 1 or more; got 0");
-    REFUSES(gr_lstm_new(t, net, "l", 0, 2, NULL), "l: input must be 1 or more; got 0");
-    REFUSES(gr_gru_new(t, net, "g", 0, 2, NULL), "g: input must be 1 or more; got 0");
-    REFUSES(gr_rnn_new(t, net, "r", 2, 0, NULL), "r: an RNN needs at least one hidden unit");
-    REFUSES(gr_multihead_attention_new(t, net, "m", 0, 1, NULL), "m: size must be 1 or more; got 0");
-    REFUSES(gr_transformer_layer_new(t, net, "t", 0, 1, NULL), "t.self_attn: size must be 1 or more; got 0");
-    REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(3, 0), NULL), "n: the sizes of a LayerNorm must be 1 or more; got [3, 0]");
-    REFUSES(gr_rms_norm_new(t, net, "n", GR_SHAPE(0), NULL), "n: the sizes of an RMSNorm must be 1 or more; got [0]");
-    REFUSES(gr_norm_new(t, net, "n", GR_NORM_LAYER, 0, NULL), "n: the sizes of a LayerNorm must be 1 or more; got [0]");
-    REFUSES(gr_layer_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
-            "n: a LayerNorm has 1 to 8 axes; got rank 9");
-    REFUSES(gr_rms_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
-            "n: an RMSNorm has 1 to 8 axes; got rank 9");
-    REFUSES(gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_norm_config){ .eps = (double)NAN }), "n: eps must not be negative; got nan");
+    assert_fails(t, gr_linear_new(t, net, "fc", 0, 2, NULL), "fc: in must be 1 or more; got 0");
+    assert_fails(t, gr_linear_new(t, net, "fc", 2, 0, NULL), "fc: out must be 1 or more; got 0");
+    assert_fails(t, gr_conv1d_new(t, net, "c", 0, 2, 1, NULL), "c: in must be 1 or more; got 0");
+    assert_fails(t, gr_conv2d_new(t, net, "c", 2, 0, 1, NULL), "c: out must be 1 or more; got 0");
+    assert_fails(t, gr_embedding_new(t, net, "e", 0, 2, NULL), "e: count must be 1 or more; got 0");
+    assert_fails(t, gr_embedding_new(t, net, "e", 2, 0, NULL), "e: size must be 1 or more; got 0");
+    assert_fails(t, gr_positions_new(t, net, "p", 0, 2), "p: count must be 1 or more; got 0");
+    assert_fails(t, gr_positions_new(t, net, "p", 2, 0), "p: size must be 1 or more; got 0");
+    assert_fails(t, gr_lstm_new(t, net, "l", 0, 2, NULL), "l: input must be 1 or more; got 0");
+    assert_fails(t, gr_gru_new(t, net, "g", 0, 2, NULL), "g: input must be 1 or more; got 0");
+    assert_fails(t, gr_rnn_new(t, net, "r", 2, 0, NULL), "r: an RNN needs at least one hidden unit");
+    assert_fails(t, gr_multihead_attention_new(t, net, "m", 0, 1, NULL), "m: size must be 1 or more; got 0");
+    assert_fails(t, gr_transformer_layer_new(t, net, "t", 0, 1, NULL), "t.self_attn: size must be 1 or more; got 0");
+    assert_fails(t, gr_layer_norm_new(t, net, "n", GR_SHAPE(3, 0), NULL), "n: the sizes of a LayerNorm must be 1 or more; got [3, 0]");
+    assert_fails(t, gr_rms_norm_new(t, net, "n", GR_SHAPE(0), NULL), "n: the sizes of an RMSNorm must be 1 or more; got [0]");
+    assert_fails(t, gr_norm_new(t, net, "n", GR_NORM_LAYER, 0, NULL), "n: the sizes of a LayerNorm must be 1 or more; got [0]");
+    assert_fails(t, gr_layer_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
+                 "n: a LayerNorm has 1 to 8 axes; got rank 9");
+    assert_fails(t, gr_rms_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
+                 "n: an RMSNorm has 1 to 8 axes; got rank 9");
+    assert_fails(t, gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_norm_config){ .eps = (double)NAN }), "n: eps must not be negative; got nan");
     assert_null(net->child);
     gr_module_free(net), gr_tape_free(t);
 }
@@ -59,28 +51,28 @@ TEST(a_list_that_is_null_is_refused)
     gr_module *net = gr_module_new(t);
     gr_tensor *out[2];
 #define X gr_ones(t, GR_SHAPE(2, 2))
-    REFUSES(gr_cat(t, NULL, 2, 0), "cat: the list of tensors is NULL");
-    REFUSES(gr_stack(t, NULL, 2, 0), "stack: the list of tensors is NULL");
-    REFUSES(gr_split(t, X, 0, NULL, 2, out), "split: the list of sizes is NULL");
+    assert_fails(t, gr_cat(t, NULL, 2, 0), "cat: the list of tensors is NULL");
+    assert_fails(t, gr_stack(t, NULL, 2, 0), "stack: the list of tensors is NULL");
+    assert_fails(t, gr_split(t, X, 0, NULL, 2, out), "split: the list of sizes is NULL");
     assert_true(!out[0] && !out[1]);
-    REFUSES(gr_split(t, X, 0, (size_t[]){ 1, 1 }, 2, NULL), "split: the list for the results is NULL");
-    assert_true(gr_split(t, gr_ones(t, GR_SHAPE(0, 2)), 0, NULL, 0, NULL)); /* a list of nothing */
-    REFUSES(gr_recompute(t, NULL, NULL, 0, (gr_tensor *[]){ X }, 1, out, 1), "recompute: the function is NULL");
-    REFUSES(gr_recompute(t, segment, NULL, 0, NULL, 1, out, 1), "recompute: the list of inputs is NULL");
-    REFUSES(gr_recompute(t, segment, NULL, 8, (gr_tensor *[]){ X }, 1, out, 1), "recompute: the argument is NULL, and 8 bytes of it are to be copied");
-    REFUSES(gr_recompute(t, segment, NULL, 0, (gr_tensor *[]){ X }, 1, NULL, 1), "recompute: the function must have an output");
-    REFUSES(gr_activation_new(t, net, "a", NULL, gr_relu), "'a': the kind is NULL");
-    REFUSES(gr_module_make(t, net, "a", NULL, sizeof(gr_module)), "'a': the kind is NULL");
+    assert_fails(t, gr_split(t, X, 0, (size_t[]){ 1, 1 }, 2, NULL), "split: the list for the results is NULL");
+    assert_true(gr_split(t, gr_ones(t, GR_SHAPE(0, 2)), 0, NULL, 0, NULL)); /* an empty list may be NULL */
+    assert_fails(t, gr_recompute(t, NULL, NULL, 0, (gr_tensor *[]){ X }, 1, out, 1), "recompute: the function is NULL");
+    assert_fails(t, gr_recompute(t, segment, NULL, 0, NULL, 1, out, 1), "recompute: the list of inputs is NULL");
+    assert_fails(t, gr_recompute(t, segment, NULL, 8, (gr_tensor *[]){ X }, 1, out, 1), "recompute: the argument is NULL, and 8 bytes of it are to be copied");
+    assert_fails(t, gr_recompute(t, segment, NULL, 0, (gr_tensor *[]){ X }, 1, NULL, 1), "recompute: the function must have an output");
+    assert_fails(t, gr_activation_new(t, net, "a", NULL, gr_relu), "'a': the kind is NULL");
+    assert_fails(t, gr_module_make(t, net, "a", NULL, sizeof(gr_module)), "'a': the kind is NULL");
     char text[80];
     snprintf(text, sizeof text, "'a' (A): a module begins with a gr_module of %zu bytes; got 1", sizeof(gr_module));
-    REFUSES(gr_module_make(t, net, "a", "A", 1), text);
+    assert_fails(t, gr_module_make(t, net, "a", "A", 1), text);
     static const gr_op op = { .name = "own" };
-    REFUSES(gr_ready_list(t, &op, NULL, 1), "own: the list of arguments is NULL");
-    REFUSES(gr_record(t, NULL, NULL, 0, GR_OUT(NULL), GR_IN(NULL)), "record: gr_record needs an operator and an output, and no list may be NULL");
-    REFUSES(gr_record(t, &op, NULL, 0, GR_OUT(NULL), NULL, 1), "own: gr_record needs an operator and an output, and no list may be NULL");
-    REFUSES(gr_undo_note(t, NULL, 4), "undo_note: p is NULL");
-    REFUSES(gr_axis(t, &op, NULL, 0) == 0, "own: x is NULL");
-    REFUSES(gr_fail_as(t, GR_MISUSE, NULL, "so"), "so");
+    assert_fails(t, gr_ready_list(t, &op, NULL, 1), "own: the list of arguments is NULL");
+    assert_fails(t, gr_record(t, NULL, NULL, 0, GR_OUT(NULL), GR_IN(NULL)), "record: gr_record needs an operator and an output, and no list may be NULL");
+    assert_fails(t, gr_record(t, &op, NULL, 0, GR_OUT(NULL), NULL, 1), "own: gr_record needs an operator and an output, and no list may be NULL");
+    assert_fails(t, gr_undo_note(t, NULL, 4), "undo_note: p is NULL");
+    assert_fails(t, gr_axis(t, &op, NULL, 0) == 0, "own: x is NULL");
+    assert_fails(t, gr_fail_as(t, GR_MISUSE, NULL, "so"), "so");
     assert_true(!gr_will_record(t, NULL, 2) && !gr_isa(NULL));
     assert_true(!gr_slot_next(net, NULL) && !gr_slot_next(NULL, NULL) && !gr_module_next(NULL, NULL) && !gr_module_next(net, NULL));
     gr_module *other = gr_module_new(t);
@@ -110,7 +102,7 @@ TEST(functions_without_a_tape_take_null)
     free(text);
 }
 
-/* ---- Printers: without a file nothing is printed ---- */
+/* ---- Printing without a file prints nothing ---- */
 
 TEST(nothing_is_printed_without_a_file)
 {

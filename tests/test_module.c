@@ -1,4 +1,4 @@
-/* tests/test_module.c - the module tree: names, paths, the walk, first values, freezing, tying, kept states, failures. */
+/* tests/test_module.c - the module tree: names, paths, traversal, initial values, freezing, tying, kept states, failures. */
 #include "examples/kit/program.h"
 #include "tests/failing.h"
 
@@ -12,7 +12,7 @@ static gr_module *child(gr_tape *t, gr_module *parent, const char *name)
 
 /* ---- Names ---- */
 
-TEST(paths_are_made_of_names)
+TEST(paths_are_joined_from_names)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, a, "b"), *number = child(t, net, NULL);
@@ -88,9 +88,9 @@ TEST(every_function_takes_null)
     gr_tape_free(t);
 }
 
-/* ---- The walk ---- */
+/* ---- Traversal ---- */
 
-TEST(the_walk_is_depth_first_in_order_of_creation)
+TEST(traversal_is_depth_first_in_order_of_creation)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = child(t, net, "a"), *b = child(t, net, "b"), *aa = child(t, a, "aa");
@@ -125,7 +125,7 @@ TEST(a_deep_tree_is_freed_without_recursion)
     gr_tape_free(t);
 }
 
-/* ---- First values ---- */
+/* ---- Initial values ---- */
 
 static void moments(const gr_tensor *x, double *mean, double *std)
 {
@@ -136,7 +136,7 @@ static void moments(const gr_tensor *x, double *mean, double *std)
     *std = sqrt(square / (double)x->len);
 }
 
-TEST(rules_give_the_spread_that_their_papers_say)
+TEST(initializers_have_the_variance_of_their_papers)
 {
     const double fan_in = 20 * 3, fan_out = 100 * 3;
     const struct { gr_init init; double std, bound; } c[] = {
@@ -164,7 +164,7 @@ TEST(rules_give_the_spread_that_their_papers_say)
     gr_tape_free(t);
 }
 
-TEST(orthogonal_rows_or_columns_are)
+TEST(orthogonal_init_gives_orthonormal_rows_or_columns)
 {
     const struct { size_t rows, columns; } c[] = { { 7, 19 }, { 19, 7 }, { 16, 16 }, { 1, 5 }, { 0, 4 }, { 4, 0 } };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -185,7 +185,7 @@ TEST(orthogonal_rows_or_columns_are)
     gr_tape_free(t);
 }
 
-TEST(rules_with_a_fan_need_two_axes)
+TEST(initializers_with_a_fan_need_two_axes)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
@@ -204,7 +204,7 @@ TEST(rules_with_a_fan_need_two_axes)
     gr_tape_free(t);
 }
 
-TEST(values_depend_on_the_path_and_the_seed_alone)
+TEST(initial_values_depend_on_path_and_seed_alone)
 {
     gr_real w[3][6];
     for (int k = 0; k < 3; k++) {
@@ -242,7 +242,7 @@ TEST(frozen_parameters_get_no_gradient)
     gr_tape_free(t);
 }
 
-TEST(a_tied_parameter_is_one)
+TEST(a_tied_parameter_counts_once)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *first = child(t, net, "first"), *second = child(t, net, "second");
@@ -250,7 +250,7 @@ TEST(a_tied_parameter_is_one)
     assert_ptr_equal(gr_tie(t, first, "weight", w), w);
     assert_ptr_equal(gr_slot_find(net, "first.weight")->tied, gr_slot_find(net, "second.weight"));
     assert_int_equal(gr_module_parameters(net), 4);
-    assert_int_equal(gr_module_parameters(first), 4); /* alone, it counts what it uses */
+    assert_int_equal(gr_module_parameters(first), 4); /* a module by itself counts the parameters that it uses */
     assert_true(gr_param_init(t, first, "weight", gr_init_constant(5)));
     assert_values(w, 0, 5, 5, 5, 5);
     assert_fails(t, gr_tie(t, first, "other", gr_zeros(t, GR_SHAPE(1))),
@@ -261,11 +261,11 @@ TEST(a_tied_parameter_is_one)
     gr_tape_free(t);
 }
 
-TEST(norms_and_biases_are_marked)
+TEST(norms_and_biases_are_exempt_from_weight_decay)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *norm = gr_module_make(t, net, "ln", "Mine", sizeof *norm);
-    gr_module *head = gr_module_make(t, net, "head", "NormalHead", sizeof *head); /* its kind begins like a norm's, and it is none */
+    gr_module *head = gr_module_make(t, net, "head", "NormalHead", sizeof *head); /* its kind begins like that of a norm, but it is none */
     norm->is_norm = true;
     gr_param(t, net, "weight", GR_SHAPE(2, 2), zero), gr_param(t, net, "bias", GR_SHAPE(2, 2), zero), gr_param(t, net, "gain", GR_SHAPE(2), zero);
     gr_param(t, norm, "weight", GR_SHAPE(2, 2), zero), gr_param(t, head, "weight", GR_SHAPE(2, 2), zero);
@@ -288,7 +288,7 @@ TEST(a_kept_state_outlives_the_reset)
     gr_tape_reset(t);
     assert_ptr_equal(gr_kept(a, "h"), h);
     assert_values(h, 0, 3, 3);
-    assert_false(gr_backward_from(t, gr_mul(t, h, h), (gr_real[]){ 1, 1 })); /* no gradient enters */
+    assert_false(gr_backward_from(t, gr_mul(t, h, h), (gr_real[]){ 1, 1 })); /* it gets no gradient */
     gr_tape_recover(t);
     assert_ptr_equal(gr_detach_keep(t, a, "h", gr_full(t, GR_SHAPE(2), 4)), h);
     assert_values(h, 0, 4, 4);
@@ -299,13 +299,13 @@ TEST(a_kept_state_outlives_the_reset)
     gr_tape_free(t);
 }
 
-TEST(recover_puts_a_kept_state_back)
+TEST(recover_restores_a_kept_state)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_detach_keep(t, net, "h", gr_full(t, GR_SHAPE(2), 3));
     gr_tape_recover(t);
-    assert_null(gr_kept(net, "h")); /* as if it had never been */
+    assert_null(gr_kept(net, "h")); /* as if it had never been kept */
     gr_tensor *h = gr_detach_keep(t, net, "h", gr_full(t, GR_SHAPE(3), 5));
     assert_ok(t);
     gr_tape_reset(t);
@@ -326,7 +326,7 @@ static bool build(gr_tape *t, void *unused)
     gr_tensor *w = gr_param(t, b, "w", GR_SHAPE(3, 3), gr_init_orthogonal(1));
     gr_buffer(t, a, "mean", GR_SHAPE(3), 0), gr_counter(t, a, "steps"), gr_tie(t, a, "w", w);
     const bool well = gr_detach_keep(t, a, "h", w);
-    if (!well && net) /* what was registered is whole */
+    if (!well && net) /* every registered parameter is complete */
         for (gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) assert_true(s->kind == GR_COUNTER || s->tensor);
     gr_module_free(net);
     return well;
@@ -339,20 +339,20 @@ TEST(every_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_are_made_of_names),
+        cmocka_unit_test(paths_are_joined_from_names),
         cmocka_unit_test(a_bad_name_is_an_error_and_leaves_nothing),
         cmocka_unit_test(every_function_takes_null),
-        cmocka_unit_test(the_walk_is_depth_first_in_order_of_creation),
+        cmocka_unit_test(traversal_is_depth_first_in_order_of_creation),
         cmocka_unit_test(a_deep_tree_is_freed_without_recursion),
-        cmocka_unit_test(rules_give_the_spread_that_their_papers_say),
-        cmocka_unit_test(orthogonal_rows_or_columns_are),
-        cmocka_unit_test(rules_with_a_fan_need_two_axes),
-        cmocka_unit_test(values_depend_on_the_path_and_the_seed_alone),
+        cmocka_unit_test(initializers_have_the_variance_of_their_papers),
+        cmocka_unit_test(orthogonal_init_gives_orthonormal_rows_or_columns),
+        cmocka_unit_test(initializers_with_a_fan_need_two_axes),
+        cmocka_unit_test(initial_values_depend_on_path_and_seed_alone),
         cmocka_unit_test(frozen_parameters_get_no_gradient),
-        cmocka_unit_test(a_tied_parameter_is_one),
-        cmocka_unit_test(norms_and_biases_are_marked),
+        cmocka_unit_test(a_tied_parameter_counts_once),
+        cmocka_unit_test(norms_and_biases_are_exempt_from_weight_decay),
         cmocka_unit_test(a_kept_state_outlives_the_reset),
-        cmocka_unit_test(recover_puts_a_kept_state_back),
+        cmocka_unit_test(recover_restores_a_kept_state),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

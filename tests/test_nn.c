@@ -1,4 +1,4 @@
-/* tests/test_nn.c - the modules: shapes and first values as PyTorch's, forward values, gradients, messages, the summary. */
+/* tests/test_nn.c - the modules: shapes and initial values as in PyTorch, forward values, gradients, messages, the summary. */
 #include "core/library.h"
 #include "examples/kit/program.h"
 #include "tests/failing.h"
@@ -147,7 +147,7 @@ TEST(dropout_draws_from_its_own_stream)
 
 /* ---- Sequential ---- */
 
-TEST(sequential_calls_one_after_the_other)
+TEST(sequential_calls_its_modules_in_order)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *seq = gr_sequential_new(t, net, "net");
@@ -213,7 +213,7 @@ static void assert_prints(void (*print)(const gr_module *, FILE *), const gr_mod
     assert_string_equal(text, want);
 }
 
-TEST(the_summary_shows_all)
+TEST(the_summary_shows_every_module)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = tied_net(t);
@@ -251,7 +251,7 @@ static bool build_and_run(gr_tape *t, void *unused)
     gr_linear_new(t, seq, NULL, 3, 4, NULL), gr_activation_new(t, seq, NULL, "Tanh", gr_tanh), gr_dropout_new(t, seq, NULL, 0.5);
     gr_linear_new(t, seq, NULL, 4, 1, NULL);
     const bool well = gr_backward(t, gr_sum(t, gr_forward(t, seq, gr_ones(t, GR_SHAPE(5, 3))), GR_ALL_AXES, false));
-    for (gr_module *m = net; m; m = gr_module_next(net, m)) /* no half-made module stays */
+    for (gr_module *m = net; m; m = gr_module_next(net, m)) /* no half-built module is left */
         if (!strcmp(m->kind, "Linear")) assert_true(((gr_linear_module *)m)->weight && ((gr_linear_module *)m)->bias);
     gr_module_free(net);
     return well;
@@ -269,9 +269,9 @@ int main(void)
         cmocka_unit_test(layer_norm_starts_with_ones_and_zeros),
         cmocka_unit_test(embedding_gives_rows_and_keeps_its_padding),
         cmocka_unit_test(dropout_draws_from_its_own_stream),
-        cmocka_unit_test(sequential_calls_one_after_the_other),
+        cmocka_unit_test(sequential_calls_its_modules_in_order),
         cmocka_unit_test(gradients_match_finite_differences),
-        cmocka_unit_test(the_summary_shows_all),
+        cmocka_unit_test(the_summary_shows_every_module),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

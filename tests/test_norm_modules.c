@@ -1,4 +1,4 @@
-/* tests/test_norm_modules.c - the modules of normalization: first values, names, gr_norm_new, the summary, state_dict, messages. */
+/* tests/test_norm_modules.c - the modules of normalization: initial values, names, gr_norm_new, the summary, state_dict, messages. */
 #define FAILING_FILES
 #include "tests/failing.h"
 
@@ -22,9 +22,9 @@ static gr_tensor *ramp(gr_shape shape)
     return x;
 }
 
-/* ---- First values ---- */
+/* ---- Initial values ---- */
 
-TEST(they_start_as_pytorch_does)
+TEST(norm_modules_start_as_pytorch_does)
 {
     gr_norm *b = gr_batch_norm_new(tape, net, "bn", 2, NULL);
     gr_norm *g = gr_group_norm_new(tape, net, "gn", 2, 4, NULL);
@@ -83,7 +83,7 @@ TEST(a_summary_shows_the_names_of_pytorch)
 
 /* ---- Any norm by its kind ---- */
 
-TEST(any_norm_is_the_operator_of_its_kind)
+TEST(gr_norm_new_gives_the_operator_of_the_kind)
 {
     gr_tensor *rows = ramp(GR_SHAPE(5, 3, 8)), *images = ramp(GR_SHAPE(4, 8, 3, 2));
     const gr_norm_config first = { .axis = 1, .groups = 4, .eps = 0.1 }, last = { .groups = 2, .eps = 0.1 };
@@ -126,7 +126,7 @@ TEST(groups_are_chosen_by_the_number_of_features)
         assert_int_equal(gr_norm_of(gr_norm_new(tape, net, NULL, GR_NORM_GROUP, features[k], NULL))->groups, want[k]);
 }
 
-TEST(a_norm_hands_its_momentum_and_defaults_on)
+TEST(a_norm_passes_its_config_and_defaults_to_the_operator)
 {
     const gr_norm *b = gr_norm_of(gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .momentum = GR_NONE }));
     for (int step = 1; step <= 3; step++) gr_norm_forward(tape, b, gr_full(tape, GR_SHAPE(4, 2), step), NULL);
@@ -136,7 +136,7 @@ TEST(a_norm_hands_its_momentum_and_defaults_on)
     assert_true(b->axis == -1 && b->eps == 1e-5);
 }
 
-/* One config may serve several kinds, of which each takes what it has. */
+/* One config may serve several kinds: each kind reads the fields that it has. */
 TEST(a_kind_ignores_the_fields_of_others)
 {
     const gr_norm_config c = { .no_bias = true, .affine = true, .no_running = true, .dims = 2, .groups = 3, .momentum = 0.5, .eps = 0.25 };
@@ -199,7 +199,7 @@ static bool build_and_run(gr_tape *t, void *unused)
     for (int kind = GR_NORM_NONE; kind <= GR_NORM_INSTANCE; kind++)
         gr_norm_new(t, seq, NULL, (gr_norm_kind)kind, 4, &(gr_norm_config){ .axis = kind == GR_NORM_RMS ? -1 : 1 });
     const bool well = gr_backward(t, gr_sum(t, gr_forward(t, seq, gr_randn(t, GR_SHAPE(2, 4, 4), 0, 1, "x")), GR_ALL_AXES, false));
-    for (gr_module *m = root; m; m = gr_module_next(root, m)) { /* no half-made module stays */
+    for (gr_module *m = root; m; m = gr_module_next(root, m)) { /* no half-built module is left */
         const gr_norm *const n = gr_norm_of(m);
         if (n) assert_true(n->weight && (n->bias || n->kind == GR_NORM_RMS) && (n->batches || n->kind != GR_NORM_BATCH));
     }
@@ -272,11 +272,11 @@ int main(void)
 {
 #define ON_A_TAPE(f) cmocka_unit_test_setup_teardown(f, start, finish)
     const struct CMUnitTest tests[] = {
-        ON_A_TAPE(they_start_as_pytorch_does),
+        ON_A_TAPE(norm_modules_start_as_pytorch_does),
         ON_A_TAPE(a_summary_shows_the_names_of_pytorch),
-        ON_A_TAPE(any_norm_is_the_operator_of_its_kind),
+        ON_A_TAPE(gr_norm_new_gives_the_operator_of_the_kind),
         ON_A_TAPE(groups_are_chosen_by_the_number_of_features),
-        ON_A_TAPE(a_norm_hands_its_momentum_and_defaults_on),
+        ON_A_TAPE(a_norm_passes_its_config_and_defaults_to_the_operator),
         ON_A_TAPE(a_kind_ignores_the_fields_of_others),
         ON_A_TAPE(only_the_constructors_make_a_norm),
         cmocka_unit_test_setup_teardown(a_loaded_module_evaluates_to_the_same_bits, start_in_folder, finish_in_folder),

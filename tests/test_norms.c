@@ -76,7 +76,7 @@ static const norms cases[] = {
     { AXES, { 4, { 2, 3, 4, 5 } }, 0, { 2, { 1, 3 } }, { 1, { 1 } } },           /* R and I, gains over R */
     { AXES, { 4, { 2, 3, 4, 5 } }, 0, { 2, { 1, 3 } }, { 2, { 0, 2 } } },        /* over P and K */
     { AXES, { 4, { 2, 3, 4, 5 } }, 0, { 2, { 1, 3 } }, { 1, { 0 } } },           /* over P alone */
-    { AXES, { 4, { 2, 3, 4, 5 } }, 0, { 2, { 0, 2 } }, { 2, { 1, 3 } } },        /* more runs than the kernels know */
+    { AXES, { 4, { 2, 3, 4, 5 } }, 0, { 2, { 0, 2 } }, { 2, { 1, 3 } } },        /* more groups of axes than the kernels handle directly */
     { AXES, { 3, { 2, 3, 5 } }, 0, { 1, { 1 } }, { 1, { 2 } } },                 /* columns, a gain for each */
     { AXES, { 3, { 2, 3, 5 } }, 0, { 1, { 1 } }, { 2, { 0, 2 } } },
     { AXES, { 3, { 70, 3, 67 } }, 0, { 1, { 1 } }, { 1, { 1 } } },
@@ -107,7 +107,7 @@ static void each_case(double eps, void (*f)(const norms *n, const gr_gradcheck_i
 
 /* ---- Gradients, twins, bits ---- */
 
-/* In double every value is moved in turn: of the largest case, that would take a minute. */
+/* In double gr_gradcheck perturbs every value, which would take a minute in the largest case. */
 static bool takes_long(const norms *n) { return IN_DOUBLE && n->x.dim[0] * n->x.dim[n->x.rank - 1] > 4300; }
 
 static void check_gradient(const norms *n, const gr_gradcheck_input *in, size_t ins)
@@ -174,7 +174,7 @@ TEST(out_of_memory_is_an_error_anywhere)
     }
 }
 
-TEST(no_values_give_no_values_and_a_gradient_of_0)
+TEST(empty_inputs_give_empty_results_and_gradients_of_0)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape shapes[] = { GR_SHAPE(0, 4, 3), GR_SHAPE(2, 4, 0), GR_SHAPE(0, 4, 0) };
@@ -219,8 +219,9 @@ TEST(values_match_hand_computed_ones)
     gr_tape_free(t);
 }
 
-/* Two values are +1 and -1 whatever they were, so nothing passes: layer norm of 2 features, group norm of 2 channels, instance norm of 2 pixels. */
-TEST(two_values_give_plus_and_minus_1_and_pass_nothing)
+/* Two different values are normalized to +1 and -1, whatever they are, so x gets no gradient: layer norm over 2 features, group norm over 2
+ * channels, instance norm over 2 pixels. */
+TEST(two_values_give_plus_and_minus_1_and_no_gradient)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     for (int k = 0; k < 4; k++) {
@@ -292,7 +293,7 @@ TEST(rms_norm_of_zeros_is_0_and_its_gradient_finite)
     gr_tape_free(t);
 }
 
-/* Zhang, Sennrich 2019: RMS norm does not see a scale, sees a shift, and is layer norm where the mean is 0. */
+/* Zhang, Sennrich 2019: RMS norm is invariant to a scale but not to a shift, and equals layer norm if the mean is 0. */
 TEST(rms_norm_is_layer_norm_of_a_row_whose_mean_is_0)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -382,9 +383,9 @@ int main(void)
         cmocka_unit_test(a_sample_alone_has_the_same_bits_as_in_a_batch),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
-        cmocka_unit_test(no_values_give_no_values_and_a_gradient_of_0),
+        cmocka_unit_test(empty_inputs_give_empty_results_and_gradients_of_0),
         cmocka_unit_test(values_match_hand_computed_ones),
-        cmocka_unit_test(two_values_give_plus_and_minus_1_and_pass_nothing),
+        cmocka_unit_test(two_values_give_plus_and_minus_1_and_no_gradient),
         cmocka_unit_test(group_norm_lies_between_layer_and_instance_norm),
         cmocka_unit_test(equal_values_give_beta_and_a_finite_gradient),
         cmocka_unit_test(rms_norm_of_zeros_is_0_and_its_gradient_finite),

@@ -1,5 +1,5 @@
-/* tests/test_norms_far.c - norms of values whose squares or sums leave the range of gr_real, beside ordinary ones: with eps 0 a norm does not see
- * by what power of two a group of values is multiplied, and the gradient is divided by it. */
+/* tests/test_norms_far.c - norms of values whose squares or sums overflow gr_real, next to ordinary ones. Without eps, multiplying a group
+ * of values by a power of two does not change its norm, and divides its gradient by that power. */
 #include "tests/test.h"
 #include <float.h>
 
@@ -25,7 +25,8 @@ NORM(instance, gr_instance_norm(t, x, 1, gamma, beta, GR_NONE))
 NORM(instance_last, gr_instance_norm(t, x, -1, gamma, beta, GR_NONE))
 NORM(channel, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), gamma, beta, GR_NONE))
 
-/* The group of an element: of its indices along the axes of x, those named, counted. parts: into how many groups the channels are cut. */
+/* A norm and how x is divided into groups: `axis` marks the axes that distinguish groups, and the channels are divided into `parts` if that
+ * is not 0. */
 typedef struct { norm_function *f; gr_shape shape; bool axis[4]; size_t gammas, parts; bool masked; } norm_case;
 #define DIMS(...) { GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } }
 static const norm_case cases[] = {
@@ -65,7 +66,7 @@ static norm_run run(const norm_case *c, bool far, int threads)
     norm_run r = { .t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads })) };
     gr_stream s = gr_stream_new(1, "values");
     r.x = gr_empty(r.t, c->shape);
-    gr_shape positions = c->shape; /* of a mask: x without axis 1 */
+    gr_shape positions = c->shape; /* the shape of a mask: x without axis 1 */
     for (int k = 1; k + 1 < positions.rank; k++) positions.dim[k] = positions.dim[k + 1];
     positions.rank--;
     gr_tensor *mask = c->masked ? gr_empty(r.t, positions) : NULL, *dy = gr_rand(r.t, c->shape, -1, 1, "dy");
@@ -79,7 +80,7 @@ static norm_run run(const norm_case *c, bool far, int threads)
     r.y = c->f(r.t, gr_want_grad(r.t, r.x), r.gamma, r.beta, mask);
     assert_ok(r.t);
     assert_true(gr_backward_from(r.t, r.y, dy->data));
-    for (size_t i = 0; i < r.x->len; i++) /* a gradient of 2^126 x: times 2^126 */
+    for (size_t i = 0; i < r.x->len; i++) /* the gradient is 2^126 times as large */
         if (far) gr_grad(r.t, r.x)[i] *= (gr_real)factor_of(c, i);
     return r;
 }
@@ -97,7 +98,8 @@ TEST(a_group_of_any_size_has_the_values_and_gradients_of_an_ordinary_one)
     }
 }
 
-/* With the usual eps too, which is nothing beside such a variance. Values of one sign: their sum overflows, their mean does not. */
+/* Also with the default eps, which is negligible beside such a variance. All values have one sign, so their sum overflows, but their mean
+ * does not. */
 TEST(near_the_largest_number_the_mean_does_not_overflow)
 {
     const gr_real top = (gr_real)ldexp(1, TOP), x[] = { 3 * top, 3 * top, 3 * top, -3 * top, 3 * top, 3 * top, 2 * top, 3 * top };
@@ -134,7 +136,7 @@ TEST(running_statistics_follow_until_the_variance_is_infinite)
     gr_tape_free(t);
 }
 
-TEST(what_is_not_finite_gives_NaN)
+TEST(inputs_that_are_not_finite_give_nan)
 {
     const gr_real bad[] = { (gr_real)NAN, (gr_real)INFINITY, -(gr_real)INFINITY };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -148,7 +150,7 @@ TEST(what_is_not_finite_gives_NaN)
     gr_tape_free(t);
 }
 
-/* W x is normalized, so that its size does not matter; its gradient with respect to x is divided by it. */
+/* W x is normalized, so the scale of x does not matter, and the gradient with respect to x is divided by it. */
 typedef gr_recurrent_out sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *options);
 static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, gr_real *y, gr_real *dx)
 {
@@ -166,7 +168,7 @@ static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, g
     } else {
         w.ln_ih = (gr_lstm_ln){ gr_ones(t, GR_SHAPE(G)), gr_zeros(t, GR_SHAPE(G)) };
     }
-    gr_tensor *h0 = gr_rand(t, GR_SHAPE(B, H), -1, 1, "h"); /* without eps equal values of W h would pass nothing */
+    gr_tensor *h0 = gr_rand(t, GR_SHAPE(B, H), -1, 1, "h"); /* without eps, equal values of W h would get no gradient */
     const gr_sequence_config o = { .eps = GR_NONE, .h0 = h0, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) };
     const gr_recurrent_out out = f(t, gr_want_grad(t, x), &w, &o);
     assert_ok(t);
@@ -176,7 +178,7 @@ static void recurrent(sequence *f, size_t gates, unsigned norm, double factor, g
     gr_tape_free(t);
 }
 
-TEST(a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size)
+TEST(a_cell_with_a_norm_of_its_input_ignores_the_scale_of_the_input)
 {
     const struct { sequence *f; size_t gates; unsigned norm; } kinds[] = {
         { gr_lstm_sequence, 4, GR_LSTM_LN_X }, { gr_lstm_sequence, 4, GR_LSTM_LN_X | GR_LSTM_LN_PER_GATE }, { gr_lstm_sequence, 4, GR_LSTM_BN },
@@ -188,7 +190,7 @@ TEST(a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size)
         recurrent(kinds[k].f, kinds[k].gates, kinds[k].norm, 1, want, dwant);
         recurrent(kinds[k].f, kinds[k].gates, kinds[k].norm, ldexp(1, exponent), got, dgot);
         assert_close(got, want, 135, 1e-5);
-        if (sizeof(gr_real) == 4) assert_close(dgot, dwant, 60, 1e-5); /* in double the gradient is below 2^-100, which is 0 in a cell */
+        if (sizeof(gr_real) == 4) assert_close(dgot, dwant, 60, 1e-5); /* in double the gradient is below 2^-100, which a cell sets to 0 */
     }
 }
 
@@ -213,8 +215,8 @@ int main(void)
         cmocka_unit_test(a_group_of_any_size_has_the_values_and_gradients_of_an_ordinary_one),
         cmocka_unit_test(near_the_largest_number_the_mean_does_not_overflow),
         cmocka_unit_test(running_statistics_follow_until_the_variance_is_infinite),
-        cmocka_unit_test(what_is_not_finite_gives_NaN),
-        cmocka_unit_test(a_cell_with_a_norm_of_its_input_does_not_see_the_input_s_size),
+        cmocka_unit_test(inputs_that_are_not_finite_give_nan),
+        cmocka_unit_test(a_cell_with_a_norm_of_its_input_ignores_the_scale_of_the_input),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static gr_ints *find_ints(const char *name, const char *what)
     return k;
 }
 
-/* The module's parameters, buffers and counters are those of the file, which has no others; or they become so. */
+/* Check that the module's parameters, buffers and counters equal those of the file, which holds no others; or load them from the file. */
 static void compare_state(const char *name, const char *when, gr_module *net, bool fill)
 {
     char folder[128];
@@ -135,7 +135,7 @@ RMS(rms, GR_SHAPE(33), .eps = sizeof(gr_real) == 8 ? 0 : 0x1p-52) /* PyTorch's d
 RMS(rms_2d, GR_SHAPE(3, 5), .eps = 1e-3)
 RMS(rms_no_affine, GR_SHAPE(16), .no_affine = true, .eps = sizeof(gr_real) == 8 ? 0 : 0x1p-52)
 
-/* The channel norm has no module: one of its own. */
+/* The channel norm has no module, so the test makes one. */
 typedef struct { gr_module module; gr_tensor *weight, *bias; } channel_norm;
 static gr_tensor *channel_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {

@@ -1,24 +1,24 @@
-/* tests/test_optim.c - optimizers against PyTorch's recorded steps, groups, clipping, schedules, what is refused, the bits. */
+/* tests/test_optim.c - optimizers against steps recorded from PyTorch; groups, clipping, schedules. */
 #include "tests/failing.h"
 
 enum { N = 37, STEPS = 6 };
 static const double close_enough = sizeof(gr_real) == 4 ? 1e-6 : 1e-12;
 
-/* The recorded values of that name, as gr_real. */
+/* The recorded values with this name, as gr_real. */
 static const gr_real *golden(const char *name)
 {
     static gr_real x[STEPS * N];
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = gr_safetensors_open(t, "tests/golden/optim.safetensors");
     const gr_safetensors_entry *e = gr_safetensors_find(f, name);
-    if (!e || e->len > COUNT(x)) fail_msg("%s: nothing recorded under %s", gr_message(t), name);
+    if (!e || e->len > COUNT(x)) fail_msg("%s: there is no record of %s", gr_message(t), name);
     gr_safetensors_reals(e, x);
     gr_safetensors_free(f);
     gr_tape_free(t);
     return x;
 }
 
-/* Give x the gradient dx: that of sum(x dx). */
+/* Give x the gradient dx by the loss sum(x dx). */
 static void give(gr_tape *t, gr_tensor *x, const gr_real *dx)
 {
     gr_tape_reset(t);
@@ -135,13 +135,13 @@ TEST(schedules_are_those_of_pytorch)
 
 /* ---- Schedules ---- */
 
-TEST(warm_up_rises_to_where_the_schedule_begins)
+TEST(warm_up_rises_to_the_start_of_the_schedule)
 {
     const gr_schedule s = gr_schedule_warmup(4, gr_schedule_linear(2, 0));
     const double want[] = { 0.25, 0.5, 0.75, 1, 1, 0.5, 0, 0 };
     for (size_t i = 0; i < COUNT(want); i++) assert_true(gr_schedule_scale(s, i) == want[i]);
     assert_true(gr_schedule_scale(gr_schedule_constant(), 12345) == 1);
-    assert_true(gr_schedule_scale(gr_schedule_cosine(0, 0.5), 0) == 0.5); /* a schedule of no steps is at its end */
+    assert_true(gr_schedule_scale(gr_schedule_cosine(0, 0.5), 0) == 0.5); /* a schedule of 0 steps is at its end */
     assert_true(gr_schedule_scale(gr_schedule_cosine(2, 0), 1) == 0.5);
     assert_true(gr_schedule_scale(gr_schedule_step(3, 0.5), 11) == 0.125);
 }
@@ -220,7 +220,7 @@ TEST(a_group_has_its_own_rate_and_decay)
     gr_tape_free(t);
 }
 
-TEST(what_no_gradient_reached_stays)
+TEST(a_parameter_without_a_gradient_does_not_move)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
@@ -235,7 +235,7 @@ TEST(what_no_gradient_reached_stays)
     assert_fails(t, gr_optim_step(t, o), "x has no gradient: gr_backward must come before gr_optim_step; gr_print_audit says why");
     gr_requires_grad(a, true);
     gr_tensor *both = gr_add(t, gr_sum(t, y, GR_ALL_AXES, false), gr_sum(t, none, GR_ALL_AXES, false));
-    assert_true(gr_backward(t, both)); /* thawed: its first step has the bias correction of a first step */
+    assert_true(gr_backward(t, both)); /* after unfreezing, its first step has the bias correction of a first step */
     assert_true(gr_optim_step(t, o));
     assert_values(y, 1e-6, (gr_real)(0.495), (gr_real)(0.495));
     gr_requires_grad(net, false);
@@ -247,7 +247,7 @@ TEST(what_no_gradient_reached_stays)
     gr_tape_free(t);
 }
 
-TEST(a_tied_parameter_moves_once)
+TEST(a_tied_parameter_moves_once_per_step)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a);
@@ -273,12 +273,12 @@ int main(void)
         cmocka_unit_test(steps_are_those_of_pytorch),
         cmocka_unit_test(clipping_is_that_of_pytorch),
         cmocka_unit_test(schedules_are_those_of_pytorch),
-        cmocka_unit_test(warm_up_rises_to_where_the_schedule_begins),
+        cmocka_unit_test(warm_up_rises_to_the_start_of_the_schedule),
         cmocka_unit_test(the_base_of_the_learning_rate_can_be_set),
         cmocka_unit_test(biases_and_norm_gains_do_not_decay),
         cmocka_unit_test(a_group_has_its_own_rate_and_decay),
-        cmocka_unit_test(what_no_gradient_reached_stays),
-        cmocka_unit_test(a_tied_parameter_moves_once),
+        cmocka_unit_test(a_parameter_without_a_gradient_does_not_move),
+        cmocka_unit_test(a_tied_parameter_moves_once_per_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

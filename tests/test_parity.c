@@ -35,7 +35,7 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
     return x;
 }
 
-/* ---- What the cases call ---- */
+/* ---- The functions that the cases call ---- */
 
 #define CASE(name) static gr_tensor *case_##name(gr_tape *t, const inputs *c)
 #define A c->in[0]
@@ -117,7 +117,7 @@ CASE(layer_norm_2d) { return gr_layer_norm(t, A, 2, B, C, 1e-5); }
 CASE(layer_norm_plain) { return gr_layer_norm(t, A, 1, NULL, NULL, 1e-5); }
 
 typedef gr_tensor *case_function(gr_tape *t, const inputs *c);
-static const struct { const char *name; case_function *f; bool is_line; } cases[] = { /* is_line: of a .def, so that its record may be missing */
+static const struct { const char *name; case_function *f; bool is_line; } cases[] = { /* is_line: it is a line of a .def file, so its record may be missing */
 #define ROW(name) { #name, case_##name, false },
 #define LINE(name) { #name, case_##name, true },
 #define UNARY(name, ...) LINE(name)

@@ -1,4 +1,4 @@
-/* tests/test_plot_figure.c - figures: what is said of them is copied, checked, and comes out as JSON and as SVG that strict readers take. */
+/* tests/test_plot_figure.c - figures: their description is copied and checked, and written as JSON and SVG that strict readers accept. */
 #include "examples/plot/draw.h"
 #include "examples/kit/json.h"
 #include "tests/failing.h"
@@ -9,7 +9,7 @@ static double three[3] = { 0, 50, 100 };
 
 typedef void writer(FILE *out, const plot_figure *f);
 
-/* What it writes; good until the next call but one. */
+/* The text that `write` writes; valid until the second call after this one. */
 static const char *written(writer *write, const plot_figure *f)
 {
     static char *text[2];
@@ -26,9 +26,9 @@ static void assert_drawn(const plot_figure *f)
 {
     const char *const json = written(plot_figure_json, f), *const svg = written(plot_figure_svg, f);
     assert_ok(f->t);
-    if (not_json(json)) fail_msg("no JSON: %.80s", not_json(json));
-    if (not_xml(svg)) fail_msg("no XML: %.80s", not_xml(svg));
-    if (no_number(svg)) fail_msg("no number: %.80s", no_number(svg) - 20);
+    if (not_json(json)) fail_msg("invalid JSON: %.80s", not_json(json));
+    if (not_xml(svg)) fail_msg("invalid XML: %.80s", not_xml(svg));
+    if (no_number(svg)) fail_msg("not a number: %.80s", no_number(svg) - 20);
     assert_null(strchr(json, '<'));
 }
 
@@ -37,7 +37,7 @@ static plot_panel *panel(plot_figure *f, const char *title)
     return plot_panel_new(f, &(plot_panel){ .title = title, .x = { "x" }, .y = { "y" } });
 }
 
-TEST(a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none)
+TEST(a_curve_is_one_trace_with_gaps_at_nan)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "loss", "Loss & \"<more>\" \xce\xb3");
@@ -57,7 +57,7 @@ TEST(a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none)
     gr_tape_free(t);
 }
 
-TEST(what_is_passed_in_is_copied)
+TEST(arguments_are_copied)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     double x[] = { 1, 2 }, y[] = { 3, 4 }, cell[] = { 1, 2, 3, 4 };
@@ -99,13 +99,13 @@ TEST(each_panel_has_its_axes_scene_or_domain)
                                  "\"values\":[[\"a\"],[\"PASS\"]]",
                                  "\"frames\":[]" };
     for (size_t i = 0; i < COUNT(want); i++)
-        if (!strstr(json, want[i])) fail_msg("not there: %s", want[i]);
+        if (!strstr(json, want[i])) fail_msg("missing: %s", want[i]);
     assert_null(strstr(json, "\"sliders\""));
     assert_drawn(f);
     gr_tape_free(t);
 }
 
-/* Four traces of the first panel: the band's two, the curve, its head. */
+/* The first panel has four traces: two of the band, the curve, and its head. */
 TEST(frames_name_the_traces_that_change)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -135,7 +135,7 @@ TEST(frames_name_the_traces_that_change)
     gr_tape_free(t);
 }
 
-TEST(awkward_values_are_drawn_without_a_number_that_is_none)
+TEST(awkward_values_are_drawn_without_nan_or_inf)
 {
     const double rows[][4] = { { 0 },
                                { 7, 7, 7, 7 },
@@ -150,7 +150,7 @@ TEST(awkward_values_are_drawn_without_a_number_that_is_none)
                                { 0.1, 0.1, 0.1, 0.1 } };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(rows); k++)
-        for (int which = 0; which < 24; which++) { /* with or without logs, 0 to 4 points, the range given or not */
+        for (int which = 0; which < 24; which++) { /* with and without log axes, 0 to 4 points, with and without a given range */
             const size_t n = which % 3 == 2 ? 4 : (size_t)(which % 3);
             const double low = which < 12 ? 0 : rows[k][0], high = which < 12 ? 0 : rows[k][1];
             plot_figure *f = plot_figure_new(t, "f", "F");
@@ -240,7 +240,7 @@ TEST(the_palette_is_that_of_the_style)
     }
 }
 
-TEST(what_does_not_fit_is_said)
+TEST(arguments_that_do_not_fit_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     plot_figure *f = plot_figure_new(t, "loss", "Loss");
@@ -333,14 +333,14 @@ TEST(texts_and_numbers_are_written_for_strict_readers)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_curve_is_one_trace_with_numbers_and_a_gap_where_there_is_none),
-        cmocka_unit_test(what_is_passed_in_is_copied),
+        cmocka_unit_test(a_curve_is_one_trace_with_gaps_at_nan),
+        cmocka_unit_test(arguments_are_copied),
         cmocka_unit_test(each_panel_has_its_axes_scene_or_domain),
         cmocka_unit_test(frames_name_the_traces_that_change),
-        cmocka_unit_test(awkward_values_are_drawn_without_a_number_that_is_none),
+        cmocka_unit_test(awkward_values_are_drawn_without_nan_or_inf),
         cmocka_unit_test(ticks_are_few_even_and_named),
         cmocka_unit_test(the_palette_is_that_of_the_style),
-        cmocka_unit_test(what_does_not_fit_is_said),
+        cmocka_unit_test(arguments_that_do_not_fit_are_named),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(texts_and_numbers_are_written_for_strict_readers),
     };

@@ -1,4 +1,4 @@
-/* tests/test_plot_page.c - the page, and files that appear whole or not at all. */
+/* tests/test_plot_page.c - the page, and files that are written completely or not at all. */
 #define FAILING_FILES
 #include "examples/kit/file.h"
 #include "examples/plot/page.h"
@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-static char *text_of(const char *path) /* to be freed */
+static char *text_of(const char *path) /* the caller frees it */
 {
     size_t n;
     char *const text = (char *)file_bytes(path, &n);
@@ -53,7 +53,7 @@ static bool nothing_beside(const char *name) { return access(in_folder(name), F_
 
 /* ---- Files ---- */
 
-TEST(a_file_comes_whole_and_replaces_what_was_there)
+TEST(a_file_is_replaced_as_a_whole)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
@@ -72,7 +72,7 @@ TEST(a_file_comes_whole_and_replaces_what_was_there)
     gr_tape_free(t);
 }
 
-TEST(a_tape_in_error_gives_the_file_up)
+TEST(a_tape_in_error_abandons_the_file)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
@@ -85,7 +85,7 @@ TEST(a_tape_in_error_gives_the_file_up)
     gr_tape_free(t);
 }
 
-TEST(a_place_that_cannot_be_written_is_named)
+TEST(a_path_that_cannot_be_written_is_named)
 {
     char path[5000];
     const struct {
@@ -108,7 +108,7 @@ TEST(a_place_that_cannot_be_written_is_named)
     gr_tape_free(t);
 }
 
-/* open, fsync and rename in turn; write has a full disk, below. */
+/* open, fsync and rename fail in turn. A test below fails write by a full disk. */
 TEST(calls_that_fail_leave_the_old_file)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -130,7 +130,7 @@ TEST(calls_that_fail_leave_the_old_file)
     gr_tape_free(t);
 }
 
-/* A limit on the size of files is to this program what a full disk is. */
+/* To this program a limit on the size of files looks like a full disk. */
 static void assert_fails_when_full(gr_tape *t, const char *path, rlim_t room)
 {
     struct rlimit old, small;
@@ -141,9 +141,7 @@ static void assert_fails_when_full(gr_tape *t, const char *path, rlim_t room)
     for (int i = 0; f.out && i < 5000; i++) fputs("a line of text\n", f.out);
     const bool well = kit_file_end(t, &f);
     setrlimit(RLIMIT_FSIZE, &old);
-    assert_false(well);
-    assert_message(t, cannot("write", path, "File too large"));
-    gr_tape_recover(t);
+    assert_fails(t, well, cannot("write", path, "File too large"));
 }
 
 TEST(a_full_disk_leaves_the_old_file)
@@ -151,7 +149,7 @@ TEST(a_full_disk_leaves_the_old_file)
     gr_tape *t = gr_tape_new(1, NULL);
     const char *const path = in_folder("file");
     put(path, "old");
-    for (rlim_t room = 0; room < 75000; room += 7411) assert_fails_when_full(t, path, room); /* in the middle, and with the last flush */
+    for (rlim_t room = 0; room < 75000; room += 7411) assert_fails_when_full(t, path, room); /* in the middle, and at the last flush */
     assert_file_holds(path, "old", 3);
     assert_int_equal(unlink(path), 0);
     gr_tape_free(t);
@@ -181,7 +179,7 @@ static plot_figure *claims(gr_tape *t)
     return f;
 }
 
-/* Once each, and in this order. */
+/* Each text occurs once, and they are in this order. */
 static void assert_parts(const char *text, const char *const *part)
 {
     for (const char *at = text; *part; part++) {
@@ -259,7 +257,7 @@ TEST(plotly_is_put_in_byte_for_byte)
         const char *text, *why;
     } bad[] = {
         { "", "is not a plotly.min.js" },
-        { "/* jquery, and a long text behind it */", "is not a plotly.min.js" },
+        { "/* jquery, followed by a long text */", "is not a plotly.min.js" },
         { "/**\n* plotly.js v4.1.1\n*/ '<</ScRipt>'", "holds \"</script\" and cannot be put into a page" },
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
@@ -272,9 +270,7 @@ TEST(plotly_is_put_in_byte_for_byte)
     FILE *const out = fopen(library, "w");
     assert_non_null(out);
     fwrite("/* plotly.js v4.1.1 */\0 window.Plotly = 1;", 1, 42, out), fclose(out);
-    assert_null(plot_plotly_read(t, library));
-    assert_message(t, says(library, "holds a byte 0 and cannot be put into a page"));
-    gr_tape_recover(t);
+    assert_fails(t, plot_plotly_read(t, library), says(library, "holds a byte 0 and cannot be put into a page"));
     assert_int_equal(unlink(library), 0);
     assert_null(plot_plotly_read(t, library));
     assert_message(t, says(library, "cannot be read: No such file or directory"));
@@ -285,7 +281,7 @@ static bool a_page(gr_tape *t, void *path)
 {
     plot_figure *const f[] = { loss(t), claims(t) };
     const bool well = f[0] && f[1] && plot_page_write(t, path, &(plot_page){ "T", "L", NULL, fact, 2, NULL }, f, 2);
-    if (well == (access(path, F_OK) != 0)) fail_msg("a page is there although it should not, or the other way round");
+    if (well == (access(path, F_OK) != 0)) fail_msg("a page exists although the call failed, or is missing although it succeeded");
     unlink(path);
     return well;
 }
@@ -299,9 +295,9 @@ TEST(every_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_comes_whole_and_replaces_what_was_there),
-        cmocka_unit_test(a_tape_in_error_gives_the_file_up),
-        cmocka_unit_test(a_place_that_cannot_be_written_is_named),
+        cmocka_unit_test(a_file_is_replaced_as_a_whole),
+        cmocka_unit_test(a_tape_in_error_abandons_the_file),
+        cmocka_unit_test(a_path_that_cannot_be_written_is_named),
         cmocka_unit_test(calls_that_fail_leave_the_old_file),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(the_page_holds_each_figure_as_drawing_and_as_json),

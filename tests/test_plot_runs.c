@@ -1,4 +1,4 @@
-/* tests/test_plot_runs.c - runs.jsonl: what is read is what was noted; what is no record is refused with its place. */
+/* tests/test_plot_runs.c - runs.jsonl: records are read as they were written, and a line that is no record is refused with its place. */
 #include "examples/kit/kit.h"
 #include "examples/plot/runs.h"
 #include "tests/failing.h"
@@ -25,14 +25,14 @@ static size_t records(const plot_runs *r)
     return n;
 }
 
-TEST(floats_come_back_to_the_bit)
+TEST(floats_are_read_back_with_the_same_bits)
 {
     enum { N = 4000 };
     static double values[N];
     gr_tape *t = gr_tape_new(1, NULL), *again = gr_tape_new(1, NULL);
     const char *const path = path_in_folder();
     gr_stream s = gr_stream_new(3, "bits");
-    for (size_t i = 0; i < N; i++) { /* of every size, subnormal ones too */
+    for (size_t i = 0; i < N; i++) { /* of every magnitude, also subnormal */
         const uint32_t bits = (uint32_t)gr_stream_below(&s, 0xffffffff);
         float v;
         memcpy(&v, &bits, sizeof v);
@@ -51,11 +51,11 @@ TEST(floats_come_back_to_the_bit)
         const float was = (float)values[i], is = (float)found->values[i];
         assert_memory_equal(&was, &is, sizeof is);
     }
-    assert_memory_equal(noted->values, found->values, N * sizeof *values); /* drawn at once, or from the file: the same */
+    assert_memory_equal(noted->values, found->values, N * sizeof *values); /* a figure is the same whether it is drawn at once or from the file */
     gr_tape_free(t), gr_tape_free(again), unlink(path);
 }
 
-TEST(what_is_not_finite_becomes_nan_and_texts_stay)
+TEST(values_that_are_not_finite_become_nan_and_texts_are_kept)
 {
     const double values[] = { HUGE_VAL, -HUGE_VAL, (double)NAN, 1 };
     const char *const settings = "a \"b\" \\ c\n\xc3\xa9 \xe2\x88\x92 <d>", *const path = path_in_folder();
@@ -79,7 +79,7 @@ TEST(what_is_not_finite_becomes_nan_and_texts_stay)
     gr_tape_free(t), gr_tape_free(again), unlink(path);
 }
 
-TEST(figures_are_dropped_and_half_ones_not_written)
+TEST(dropped_and_unfinished_figures_are_not_written)
 {
     const double one = 1, two = 2;
     const char *const path = path_in_folder();
@@ -110,7 +110,7 @@ TEST(a_line_that_is_no_record_is_refused_with_its_place)
           "line 2, column 2: expected \"figure\"" },
         { "{\"figure\": \"a", "line 1, column 14: expected the end of a text" },
         { "{\"figure\": \"\\x\"", "line 1, column 13: expected a text" },
-        { "{\"figure\": \"\\u\n\n11\"", "line 1, column 13: expected a text" }, /* four digits, and nothing that a reader of numbers skips */
+        { "{\"figure\": \"\\u\n\n11\"", "line 1, column 13: expected a text" }, /* exactly four digits, without characters that strtol would skip */
         { "{\"figure\": \"\\u0x1\"", "line 1, column 13: expected a text" },
         { "{\"figure\": \"\\ud83d\\u 111\"", "line 1, column 13: expected a text" },
         { "{\"figure\": \"a\", \"nam\": 1", "line 1, column 17: expected \"done\"" },
@@ -145,7 +145,7 @@ TEST(a_line_that_is_no_record_is_refused_with_its_place)
     unlink(path);
 }
 
-TEST(a_missing_file_is_empty_and_one_that_cannot_be_is_an_error)
+TEST(a_missing_file_is_empty_and_an_impossible_path_is_an_error)
 {
     const double one = 1;
     char path[600], message[700];
@@ -170,7 +170,7 @@ TEST(a_missing_file_is_empty_and_one_that_cannot_be_is_an_error)
     gr_tape_free(t);
 }
 
-/* A picture is drawn from what was measured: not when a value was changed, or an array taken out. */
+/* A figure is drawn from its measured numbers only: not if a value was changed or an array removed. */
 TEST(a_figure_whose_arrays_changed_is_not_whole)
 {
     const double values[] = { 0.25, 2, 3 };
@@ -220,11 +220,11 @@ TEST(any_allocation_may_fail)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats_come_back_to_the_bit),
-        cmocka_unit_test(what_is_not_finite_becomes_nan_and_texts_stay),
-        cmocka_unit_test(figures_are_dropped_and_half_ones_not_written),
+        cmocka_unit_test(floats_are_read_back_with_the_same_bits),
+        cmocka_unit_test(values_that_are_not_finite_become_nan_and_texts_are_kept),
+        cmocka_unit_test(dropped_and_unfinished_figures_are_not_written),
         cmocka_unit_test(a_line_that_is_no_record_is_refused_with_its_place),
-        cmocka_unit_test(a_missing_file_is_empty_and_one_that_cannot_be_is_an_error),
+        cmocka_unit_test(a_missing_file_is_empty_and_an_impossible_path_is_an_error),
         cmocka_unit_test(a_figure_whose_arrays_changed_is_not_whole),
         cmocka_unit_test(any_allocation_may_fail),
     };

@@ -1,4 +1,5 @@
-/* tests/test_pool.c - threads: every chunk once, on the thread that owns it, over many regions, parked or not; and after fork(). */
+/* tests/test_pool.c - threads: every chunk runs once, on its own thread, in many regions, with and without parked threads; and after
+ * fork(). */
 #include "tests/failing.h"
 #include <pthread.h>
 #include <signal.h>
@@ -40,7 +41,7 @@ static void add(void *argument, size_t chunk, int thread)
     ((size_t *)argument)[chunk] += chunk + 1;
 }
 
-TEST(many_regions_with_and_without_parking_between)
+TEST(many_regions_run_with_and_without_parking_between_them)
 {
     gr_pool *p = gr_pool_new(3, NULL);
     size_t sum[8] = { 0 };
@@ -64,7 +65,7 @@ TEST(tapes_may_share_a_pool)
     gr_tape_free(a), gr_tape_free(b), gr_pool_free(p);
 }
 
-TEST(no_pool_is_the_callers_thread)
+TEST(without_a_pool_chunks_run_on_the_callers_thread)
 {
     record r = { 0 };
     gr_pool_run(NULL, 5, note, &r);
@@ -75,7 +76,7 @@ TEST(no_pool_is_the_callers_thread)
 
 /* ---- After fork ---- */
 
-/* The library's madvise: with refuse_wipe it is that of a Linux before 4.14, which has no MADV_WIPEONFORK. */
+/* The library calls this madvise. With refuse_wipe it behaves as in a Linux before 4.14, which has no MADV_WIPEONFORK. */
 static bool refuse_wipe;
 int madvise(void *p, size_t bytes, int advice)
 {
@@ -83,8 +84,8 @@ int madvise(void *p, size_t bytes, int advice)
     return (int)syscall(SYS_madvise, p, bytes, advice);
 }
 
-/* Run f in a child: it must end by itself with status 0. It ends by _exit, because AddressSanitizer's look for leaks at exit waits for threads
- * that the child does not have; so f counts its memory. The alarm only turns a child that hangs into a failure. */
+/* Run f in a child, which must end with status 0. The child calls _exit, because AddressSanitizer's leak check at exit waits for threads
+ * that the child does not have; so f counts its own memory. The alarm turns a child that hangs into a failure. */
 static void assert_child_succeeds(int (*f)(void *argument), void *argument)
 {
     int status = 0;
@@ -133,7 +134,7 @@ TEST(a_child_runs_alone_with_the_same_bits)
         gr_tape_free(c.t);
         c.t = gr_tape_new(1, (&(gr_tape_config){ .threads = 3, .allocator = &(gr_allocator){ failing_alloc, failing_release, &c.memory } }));
         assert_child_succeeds(k < 2 ? child_multiplies_and_frees : grandchild_multiplies, &c);
-        y = some_product(c.t); /* the parent has its threads still */
+        y = some_product(c.t); /* the parent still has its threads */
         assert_same_bits(y->data, c.want, c.len);
         assert_int_equal(gr_tape_threads(c.t), 3);
         gr_tape_free(c.t), free(c.want);
@@ -159,7 +160,7 @@ static int child_uses_and_frees(void *argument)
     return 0;
 }
 
-TEST(a_fork_while_another_thread_runs_a_region)
+TEST(a_fork_during_a_region_leaves_a_working_child)
 {
     busy b = { .pool = gr_pool_new(3, NULL) };
     pthread_t thread;
@@ -175,11 +176,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_chunk_runs_once_on_its_owner),
-        cmocka_unit_test(many_regions_with_and_without_parking_between),
+        cmocka_unit_test(many_regions_run_with_and_without_parking_between_them),
         cmocka_unit_test(tapes_may_share_a_pool),
-        cmocka_unit_test(no_pool_is_the_callers_thread),
+        cmocka_unit_test(without_a_pool_chunks_run_on_the_callers_thread),
         cmocka_unit_test(a_child_runs_alone_with_the_same_bits),
-        cmocka_unit_test(a_fork_while_another_thread_runs_a_region),
+        cmocka_unit_test(a_fork_during_a_region_leaves_a_working_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

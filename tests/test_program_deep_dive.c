@@ -1,5 +1,5 @@
-/* tests/test_program_deep_dive.c - examples/deep_dive as its users see it: its messages, what it writes, that it goes on where it was, that what
- * it writes does not depend on threads. */
+/* tests/test_program_deep_dive.c - examples/deep_dive as its users see it: messages, files, resuming, and results that do not depend on
+ * threads. */
 #include "examples/dive/dive.h"
 #include "tests/failing.h"
 #include "tests/program.h"
@@ -10,7 +10,7 @@
 static const char *const figures[] = { DIVE_FIGURES(NAME) };
 #define CHEAP "epsilon,invariance"
 
-/* The files of a report in the folder NAME of ours, removed with it. */
+/* Remove the files of a report and their folder NAME. */
 static void remove_report(const char *name)
 {
     char path[256];
@@ -21,10 +21,10 @@ static void remove_report(const char *name)
     snprintf(path, sizeof path, "%s/figures", in_dir(name)), rmdir(path);
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir(name)), unlink(path);
     snprintf(path, sizeof path, "%s/report.html", in_dir(name)), unlink(path);
-    assert_int_equal(rmdir(in_dir(name)), 0); /* nothing half-written, nothing left over */
+    assert_int_equal(rmdir(in_dir(name)), 0); /* no half-written file, no leftover */
 }
 
-/* A file of ours as text in malloc'ed memory; runs without the lines that hold times. */
+/* A file of the report as text in malloc'ed memory. From runs.jsonl the lines with times are left out. */
 static char *text_of(const char *report, const char *file)
 {
     char path[256];
@@ -47,7 +47,7 @@ static void assert_same_text(const char *a, const char *b, const char *file)
     free(of_a), free(of_b);
 }
 
-/* Pictures and numbers of these figures are the same in both. */
+/* The drawings and numbers of these figures are the same in both folders. */
 static void assert_same_report(const char *a, const char *b, const char *only)
 {
     char file[64];
@@ -64,7 +64,7 @@ static void holds(const char *report, const char *file, const char *what)
     free(text);
 }
 
-TEST(lists_its_figures)
+TEST(list_prints_the_figures)
 {
     put_digits();
     assert_run("--list");
@@ -87,10 +87,10 @@ TEST(bad_flags_and_folders_are_refused)
     assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--plotly", "/dev/zero", "--data", data);
     assert_ends(2, "deep_dive: /dev/zero: is not a regular file\n", "--text", "/dev/zero", "--data", data);
     snprintf(text, sizeof text, "deep_dive: %s: is not a plotly.min.js\n", in_dir("err"));
-    assert_ends(2, text, "--plotly", in_dir("err"), "--data", data); /* seen before anything is measured */
+    assert_ends(2, text, "--plotly", in_dir("err"), "--data", data); /* found before anything is measured */
     snprintf(text, sizeof text, "deep_dive: --out %s: cannot make this folder: Not a directory\n", in_dir("out"));
     assert_ends(2, text, "--out", in_dir("out"), "--data", data);
-    if (mkdir("/sys/gradus-test", 0777) && errno != ENOENT) { /* no folder can be made there, and the reason is not that one lacks */
+    if (mkdir("/sys/gradus-test", 0777) && errno != ENOENT) { /* no folder can be made there, for another reason than a missing parent */
         snprintf(text, sizeof text, "deep_dive: --out /sys/gradus-test: cannot make this folder: %s\n", strerror(errno));
         assert_ends(2, text, "--out", "/sys/gradus-test", "--data", data);
     } else puts("not run: the reason why a folder cannot be made, /sys is not as usual");
@@ -105,7 +105,7 @@ TEST(bad_flags_and_folders_are_refused)
     assert_int_equal(RUN("--data", "/no/data"), 2);
 }
 
-TEST(a_check_alone_leaves_nothing)
+TEST(a_check_alone_writes_no_file)
 {
     setenv("TMPDIR", dir, 1);
     assert_run("--check", "--quiet", "--data", data, "--only=claims," CHEAP);
@@ -116,7 +116,7 @@ TEST(a_check_alone_leaves_nothing)
     globfree(&left);
 }
 
-TEST(draws_again_without_measuring)
+TEST(figures_are_drawn_again_without_measuring)
 {
     char copy[200], drawn[200], path[256];
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=" CHEAP);
@@ -126,7 +126,7 @@ TEST(draws_again_without_measuring)
     snprintf(drawn, sizeof drawn, "%s/figures/epsilon.json", in_dir("a")), unlink(drawn);
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
     snprintf(copy, sizeof copy, "%s", in_dir("runs"));
-    assert_int_equal(link(path, copy), 0); /* a file that is written anew is another one */
+    assert_int_equal(link(path, copy), 0); /* a file that is written again has another inode */
 
     assert_run("--check", "--data", data, "--out", in_dir("a"), "--only=epsilon");
     assert_non_null(strstr(out, "epsilon           measured before\n")), assert_null(strstr(out, "invariance"));
@@ -140,7 +140,7 @@ TEST(draws_again_without_measuring)
     free(json), free(again), free(svg), free(svg_again), unlink(copy), remove_report("a");
 }
 
-TEST(a_file_of_runs_that_is_none_is_refused_and_kept)
+TEST(an_invalid_runs_file_is_refused_and_kept)
 {
     char path[200], text[600];
     assert_int_equal(mkdir(in_dir("a"), 0700), 0);
@@ -162,8 +162,8 @@ TEST(threads_change_nothing_but_times)
     remove_report("a"), remove_report("b");
 }
 
-/* The figure that is being measured is lost, those before it are drawn, and the next run goes on. */
-TEST(an_interrupted_run_goes_on)
+/* The figure that is being measured is lost, the earlier ones are drawn, and the next run continues. */
+TEST(an_interrupted_run_can_be_continued)
 {
     char path[200];
     snprintf(path, sizeof path, "%s/runs.jsonl", in_dir("a"));
@@ -185,13 +185,13 @@ TEST(an_interrupted_run_goes_on)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_its_figures),
+        cmocka_unit_test(list_prints_the_figures),
         cmocka_unit_test(bad_flags_and_folders_are_refused),
-        cmocka_unit_test(a_check_alone_leaves_nothing),
-        cmocka_unit_test(draws_again_without_measuring),
-        cmocka_unit_test(a_file_of_runs_that_is_none_is_refused_and_kept),
+        cmocka_unit_test(a_check_alone_writes_no_file),
+        cmocka_unit_test(figures_are_drawn_again_without_measuring),
+        cmocka_unit_test(an_invalid_runs_file_is_refused_and_kept),
         cmocka_unit_test(threads_change_nothing_but_times),
-        cmocka_unit_test(an_interrupted_run_goes_on),
+        cmocka_unit_test(an_interrupted_run_can_be_continued),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
 }

@@ -1,7 +1,7 @@
 /* tests/test_program_invariance.c - examples/invariance as its users see it. */
 #include "tests/program.h"
 
-TEST(every_cell_is_as_theory_says)
+TEST(every_cell_agrees_with_theory)
 {
     assert_run("--check");
     assert_string_equal(err, "");
@@ -16,7 +16,8 @@ TEST(every_cell_is_as_theory_says)
     assert_string_equal(out, "28 of 28 agree with theory\n");
 }
 
-/* An epsilon that is not small beside the variances notices every re-scaling; re-centring is exact all the same. */
+/* With an epsilon that is not small beside the variances, a norm is not invariant to re-scaling. It is still exactly invariant to
+ * re-centring. */
 TEST(a_large_epsilon_fails)
 {
     assert_int_equal(RUN("--quiet", "--eps=0.5"), 1);
@@ -26,7 +27,7 @@ TEST(a_large_epsilon_fails)
     assert_null(strstr(out, "re-centred"));
 }
 
-TEST(the_log_has_the_cells)
+TEST(the_log_has_a_record_of_each_cell)
 {
     static char text[1 << 15];
     int cells = 0;
@@ -50,9 +51,9 @@ TEST(bad_flags_and_paths_are_refused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_cell_is_as_theory_says),
+        cmocka_unit_test(every_cell_agrees_with_theory),
         cmocka_unit_test(a_large_epsilon_fails),
-        cmocka_unit_test(the_log_has_the_cells),
+        cmocka_unit_test(the_log_has_a_record_of_each_cell),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);

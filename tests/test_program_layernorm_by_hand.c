@@ -1,10 +1,11 @@
-/* tests/test_program_layernorm_by_hand.c - the worked calculation, word for word, and the paper that it is written on. */
+/* tests/test_program_layernorm_by_hand.c - the worked calculation, compared word for word with the recorded page, and the code that prints
+ * it. */
 #include "tests/program.h"
 #include "examples/norms/hand.h"
 
 static char want[1 << 16];
 
-static const char *after_heading(const char *text) /* past "the vectors ..", and "seed .., instruction set" */
+static const char *after_heading(const char *text) /* skip "the vectors ..", and "seed .., instruction set" */
 {
     for (int line = 0; line < 2; line++) text = strchr(text, '\n') + 1;
     return text;
@@ -32,7 +33,7 @@ TEST(one_part_alone_is_printed_as_among_all)
     }
 }
 
-TEST(published_numbers_are_there)
+TEST(published_numbers_are_printed)
 {
     static const char *const lines[] = {
         "  xhat = (x - mean) / sigma        -1.2247    0.0000    1.2247   ok\n",
@@ -171,7 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_is_printed_as_recorded),
         cmocka_unit_test(one_part_alone_is_printed_as_among_all),
-        cmocka_unit_test(published_numbers_are_there),
+        cmocka_unit_test(published_numbers_are_printed),
         cmocka_unit_test(your_own_vector_is_worked_out),
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(parts_are_listed_and_logged),

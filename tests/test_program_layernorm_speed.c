@@ -1,4 +1,4 @@
-/* tests/test_program_layernorm_speed.c - the other ways of LayerNorm are right where they can be, and the program that compares them. */
+/* tests/test_program_layernorm_speed.c - the alternative ways to compute LayerNorm, and the program that compares them. */
 #include "tests/compare.h"
 #include "tests/program.h"
 #include "examples/norms/norm.h"

@@ -30,7 +30,7 @@ TEST(another_epsilon_is_noticed_in_every_row)
     assert_run("--eps=0.1", "--quiet");
 }
 
-TEST(the_log_has_the_rows)
+TEST(the_log_has_a_record_of_each_row)
 {
     static char text[1 << 14];
     int rows = 0;
@@ -55,7 +55,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cell_agrees_with_gr_lstm),
         cmocka_unit_test(another_epsilon_is_noticed_in_every_row),
-        cmocka_unit_test(the_log_has_the_rows),
+        cmocka_unit_test(the_log_has_a_record_of_each_row),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);

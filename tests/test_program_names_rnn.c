@@ -4,7 +4,7 @@
 #define SMALL "--hidden=8", "--embedding=6", "--steps=4", "--eval-every=60", "--threads=1"
 enum { ARMS = 4, ROWS = 7 };
 
-/* The table of what padding does: rows by arms none, poisoned, masked, LN. */
+/* Read the table of the effect of padding. Its columns are the arms none, poisoned, masked and LN. */
 static void read_padding(double p[ROWS][ARMS])
 {
     const char *line = strstr(out, "of a training batch is padding.");
@@ -14,16 +14,16 @@ static void read_padding(double p[ROWS][ARMS])
         assert_int_equal(sscanf(line + 38, "%lf %lf %lf %lf", &p[k][0], &p[k][1], &p[k][2], &p[k][3]), ARMS);
 }
 
-TEST(padding_moves_the_poisoned_norm_alone)
+TEST(padding_changes_the_poisoned_norm_alone)
 {
     double p[ROWS][ARMS];
     assert_run(SMALL, "--steps=60");
     assert_string_equal(err, "");
     read_padding(p);
     for (int k = 1; k < ROWS; k++) assert_true(p[k][0] == p[0][0] && p[k][3] == p[0][3]);
-    assert_true(p[1][1] != p[0][1] && p[2][1] != p[1][1]);                              /* poisoned: by how far it is padded */
-    assert_true(p[1][2] == p[0][2] && p[2][2] == p[0][2] && p[3][2] != p[0][2]);        /* masked: by who else is there, as it must */
-    for (int a = 1; a <= 2; a++) assert_true(p[5][a] == p[4][a] && p[6][a] == p[4][a]); /* evaluation: by neither */
+    assert_true(p[1][1] != p[0][1] && p[2][1] != p[1][1]);                              /* poisoned: changes with the amount of padding */
+    assert_true(p[1][2] == p[0][2] && p[2][2] == p[0][2] && p[3][2] != p[0][2]);        /* masked: changes only with the other names of the batch */
+    for (int a = 1; a <= 2; a++) assert_true(p[5][a] == p[4][a] && p[6][a] == p[4][a]); /* evaluation: changes with neither */
 }
 
 TEST(names_are_made_up_from_letters_that_occur)
@@ -82,7 +82,7 @@ TEST(a_missed_target_ends_with_1)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(padding_moves_the_poisoned_norm_alone),
+        cmocka_unit_test(padding_changes_the_poisoned_norm_alone),
         cmocka_unit_test(names_are_made_up_from_letters_that_occur),
         cmocka_unit_test(the_same_seed_gives_the_same_text_for_any_threads),
         cmocka_unit_test(every_cell_trains),

@@ -1,7 +1,7 @@
 /* tests/test_program_weights.c - examples/weights as its users see it. */
 #include "tests/program.h"
 
-TEST(layers_from_the_file_help)
+TEST(layers_from_the_file_help_the_second_task)
 {
     static const char *const part[] = {
         "\nwhich pairs have the same sign: ",
@@ -45,7 +45,7 @@ TEST(a_saved_file_is_listed)
     assert_int_equal(unlink(in_dir("saved")), 0);
 }
 
-/* Half precision, an empty tensor, one of NaN, a name that a terminal would obey. */
+/* Half precision, an empty tensor, a tensor of NaN, and a name with a control sequence for terminals. */
 TEST(odd_files_are_listed)
 {
     static const uint16_t half[] = { 0x3c00, 0xc000 };
@@ -91,7 +91,7 @@ TEST(bad_flags_and_paths_are_refused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_from_the_file_help),       cmocka_unit_test(the_same_seed_prints_the_same),
+        cmocka_unit_test(layers_from_the_file_help_the_second_task),       cmocka_unit_test(the_same_seed_prints_the_same),
         cmocka_unit_test(a_saved_file_is_listed),          cmocka_unit_test(odd_files_are_listed),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };

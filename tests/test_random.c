@@ -19,7 +19,7 @@ TEST(a_draw_depends_on_seed_name_and_counter_alone)
     assert_int_equal(a.counter, 10);
 }
 
-TEST(the_bits_are_the_same_for_ever)
+TEST(the_bits_of_a_stream_never_change)
 {
     gr_stream s = gr_stream_new(42, "pin");
     uint64_t hash = 0xcbf29ce484222325u;
@@ -65,7 +65,7 @@ TEST(below_is_unbiased_and_in_range)
     assert_true(gr_stream_below(&s, SIZE_MAX) < SIZE_MAX);
 }
 
-TEST(permutations_hold_every_number_once)
+TEST(a_permutation_holds_every_number_once)
 {
     enum { N = 1000 };
     size_t order[N], where = 0;
@@ -85,11 +85,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_answers),
         cmocka_unit_test(a_draw_depends_on_seed_name_and_counter_alone),
-        cmocka_unit_test(the_bits_are_the_same_for_ever),
+        cmocka_unit_test(the_bits_of_a_stream_never_change),
         cmocka_unit_test(moments_of_uniform_and_normal_are_right),
         cmocka_unit_test(normals_agree_with_box_and_muller_in_libm),
         cmocka_unit_test(below_is_unbiased_and_in_range),
-        cmocka_unit_test(permutations_hold_every_number_once),
+        cmocka_unit_test(a_permutation_holds_every_number_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* tests/test_recompute.c - segments that are run again in backward: the same bits, less memory, masks and statistics as they were. */
+/* tests/test_recompute.c - segments that backward runs again: the same bits, less memory, the same masks and statistics. */
 #include "tests/failing.h"
 
 enum { T = 784, CHUNK = 28, N = 8, I = 1, H = 16 };
@@ -22,7 +22,7 @@ static reader reader_new(gr_tape *t)
     return r;
 }
 
-/* in: a chunk of x, h, c, which are NULL at first.  out: h, c */
+/* in: a chunk of x, then h and c, which are NULL at first. out: h and c */
 static void read_chunk(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     const reader *r = *(reader **)argument;
@@ -98,7 +98,7 @@ static gr_tensor *through_a_segment(gr_tape *t, gr_tensor *const *in, void *argu
 }
 
 static void inside(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *a) { out[0] = gr_sigmoid(t, gr_mul(t, in[0], in[1])), (void)a; }
-/* Depths 1 and 2, and one output that is the input itself. */
+/* Depths 1 and 2, and an output that is the input itself. */
 static void outside(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     gr_tensor *a = NULL;
@@ -145,7 +145,7 @@ typedef struct {
     bool plainly, fails;
 } stack;
 
-/* depth + 1 blocks in each other: linear, BatchNorm, dropout, and what is further in. */
+/* depth + 1 nested blocks: linear, BatchNorm, dropout, and the next inner block. */
 static void stack_block(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     stack s = *(stack *)argument;
@@ -174,7 +174,7 @@ static outcome stack_train(gr_tape *t, int depth, bool plainly, bool evaluate_be
     for (int step = 0; step < 4; step++) {
         gr_tape_reset(t);
         gr_tensor *x = gr_randn(t, GR_SHAPE(20, 6), 0, 1, "x"), *y[2] = { NULL, NULL };
-        for (int twice = 0; twice < 2; twice++) /* the second segment moves on what the first has moved */
+        for (int twice = 0; twice < 2; twice++) /* the second segment moves the statistics that the first has moved */
             if (plainly) stack_block(t, &x, &y[twice], &s);
             else gr_recompute(t, stack_block, &s, sizeof s, &x, 1, &y[twice], 1);
         gr_tensor *loss = gr_mean(t, gr_square(t, gr_sub(t, gr_add(t, y[0], gr_dropout_forward(t, s.drop, y[1])), x)), GR_ALL_AXES, false);
@@ -205,12 +205,12 @@ TEST(masks_are_the_same_and_statistics_move_once)
             gr_tape_free(t[i]);
         }
         assert_true(want.hash == got.hash && want.hash == also.hash);
-        assert_int_equal(got.nodes, 7); /* two segments, and what lies outside of them */
+        assert_int_equal(got.nodes, 7); /* two segments and the operators outside of them */
         assert_true(want.nodes > got.nodes);
     }
 }
 
-/* A step that fails in the middle of a segment, and its retry. */
+/* A step that fails in the middle of a segment, and a retry. */
 TEST(a_failed_segment_changes_nothing)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -254,7 +254,7 @@ TEST(every_allocation_may_fail)
     fail_every_allocation(stack_program, NULL);
 }
 
-/* Once forward is through, backward through segments allocates nothing but the gradients of parameters. */
+/* After a forward, the backward through segments allocates only the gradients of parameters. */
 TEST(the_second_run_needs_no_new_memory)
 {
     failing_memory memory = { 0 };
@@ -275,9 +275,9 @@ TEST(the_second_run_needs_no_new_memory)
     assert_int_equal(memory.live, 0);
 }
 
-/* ---- Where it is simply called ---- */
+/* ---- Where the function is only called ---- */
 
-TEST(nothing_is_recorded_when_nobody_wants_a_gradient)
+TEST(nothing_is_recorded_when_no_input_wants_a_gradient)
 {
     for (int how = 0; how < 3; how++) {
         gr_tape *t = gr_tape_new(1, NULL);
@@ -378,7 +378,7 @@ int main(void)
         cmocka_unit_test(a_failed_segment_changes_nothing),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(the_second_run_needs_no_new_memory),
-        cmocka_unit_test(nothing_is_recorded_when_nobody_wants_a_gradient),
+        cmocka_unit_test(nothing_is_recorded_when_no_input_wants_a_gradient),
         cmocka_unit_test(marks_work_inside_and_outside),
         cmocka_unit_test(functions_and_calls_that_recompute_cannot_take_are_named),
         cmocka_unit_test(an_anomaly_inside_is_named),

@@ -1,4 +1,4 @@
-/* tests/test_recurrent_module.c - gr_gru and gr_rnn as modules; norms of the gradient through time of all recurrent layers. */
+/* tests/test_recurrent_module.c - the modules gr_gru and gr_rnn, and the norms of the gradient through time for all recurrent layers. */
 #include "ops/composed.h"
 #include "tests/failing.h"
 #include "tests/lstm_case.h"
@@ -17,12 +17,12 @@ static void assert_norms(const double *got, const double *want, size_t T)
 {
     for (size_t time = 0; time < T; time++)
         if (fabs(got[time] - want[time]) > (sizeof(gr_real) == 4 ? 1e-4 : 1e-10) * want[time])
-            fail_msg("at time %zu the norm is %.9g, and should be %.9g", time, got[time], want[time]);
+            fail_msg("at time %zu the norm is %.9g and should be %.9g", time, got[time], want[time]);
 }
 
 enum { T = 5, B = 9, I = 3, H = 6 };
 
-/* The twin takes one step at a time, so that each h is a tensor with a gradient of its own. */
+/* The twin runs one step at a time, so that each h is a tensor with its own gradient. */
 TEST(norms_of_h_are_those_of_the_twin)
 {
     static const struct {
@@ -62,7 +62,7 @@ TEST(norms_of_h_are_those_of_the_twin)
             const gr_recurrent_out s = run(u, in, &d);
             in[first] = h[time] = s.h;
             if (is_lstm(&c)) in[first + 1] = s.c;
-            gr_tensor *real = gr_ones(u, GR_SHAPE(B, 1)); /* y is h where the sequence still runs */
+            gr_tensor *real = gr_ones(u, GR_SHAPE(B, 1)); /* y is h within the length of the sequence */
             for (size_t b = 0; c.lengths && b < B; b++) real->data[b] = (gr_real)left[b];
             gr_tensor *y = gr_mul(u, real, s.h);
             loss = gr_add(u, loss, gr_sum(u, gr_mul(u, gr_slice(u, w, time, 1), y), GR_ALL_AXES, false));
@@ -74,7 +74,7 @@ TEST(norms_of_h_are_those_of_the_twin)
     }
 }
 
-/* An LSTM in plain operators, whose cells have gradients of their own; and past the end of a sequence nothing counts. */
+/* An LSTM of plain operators, whose cells have their own gradients. Steps beyond the length of a sequence do not count. */
 TEST(norms_of_the_cell_are_those_of_plain_operators)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -99,7 +99,7 @@ TEST(norms_of_the_cell_are_those_of_plain_operators)
     }
     assert_norms(dh, want_h, T), assert_norms(dc, want_c, T);
 
-    gr_tape_reset(t); /* sequences of lengths 5 and 2 together: squares add up */
+    gr_tape_reset(t); /* sequences of lengths 5 and 2 in one batch: their squared norms add up */
     const int both[2] = { 5, 2 };
     for (int turn = 0; turn < 3; turn++) {
         lstm_case d = { .T = T, .B = turn == 2 ? 2 : 1, .I = I, .H = H, .lengths = turn == 2 ? both : &both[turn] };
@@ -115,8 +115,8 @@ TEST(norms_of_the_cell_are_those_of_plain_operators)
     gr_tape_free(t);
 }
 
-/* Where the forget gate is 1, the gradient of c0 is that of the cell, through its norm as well. */
-TEST(the_norm_of_a_normalized_cell)
+/* If the forget gate is 1, the gradient of c0 equals that of the cell, also through the norm of the cell. */
+TEST(norms_of_a_normalized_cell_include_its_norm)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     double dc[1], want[1];
@@ -143,7 +143,7 @@ TEST(a_module_gives_the_norms_of_each_layer_and_direction)
                                  &(gr_lstm_config){ .layers = 2, .bidirectional = true, .bn_steps = T, .norm = norm ? GR_LSTM_BN : 0 });
         const gr_recurrent_out s = gr_lstm_forward(t, l, x, &(gr_recurrent_input){ .grad_norms = true });
         assert_true(s.dh_norm && s.dc_norm && s.dh_norm[0] <= 0);
-        gr_tensor *last = gr_select(t, s.h, 0, -2); /* of the second layer, forward: its last step sees the whole gradient, 1 everywhere */
+        gr_tensor *last = gr_select(t, s.h, 0, -2); /* the second layer, forward: its last step gets the whole gradient, which is 1 everywhere */
         assert_true(gr_backward(t, gr_sum(t, last, GR_ALL_AXES, false)));
         assert_true(fabs(s.dh_norm[2 * T + T - 1] - 40) < 1e-3);
         for (size_t time = 0; time < T; time++) {
@@ -227,7 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(norms_of_h_are_those_of_the_twin),
         cmocka_unit_test(norms_of_the_cell_are_those_of_plain_operators),
-        cmocka_unit_test(the_norm_of_a_normalized_cell),
+        cmocka_unit_test(norms_of_a_normalized_cell_include_its_norm),
         cmocka_unit_test(a_module_gives_the_norms_of_each_layer_and_direction),
         cmocka_unit_test(names_and_shapes_are_those_of_pytorch),
         cmocka_unit_test(every_allocation_may_fail),

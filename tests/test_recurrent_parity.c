@@ -16,7 +16,7 @@ static const gr_safetensors_entry *find(const char *name, const char *what, cons
 static gr_tensor *recorded(const char *name, const char *what, const char *key)
 {
     const gr_safetensors_entry *e = find(name, what, key);
-    if (!e) fail_msg("%s/%s%s was not recorded", name, what, key);
+    if (!e) fail_msg("%s/%s%s has no record", name, what, key);
     gr_tensor *x = gr_empty(t, e->shape);
     gr_safetensors_reals(e, x->data);
     return x;

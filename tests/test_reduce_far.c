@@ -1,4 +1,4 @@
-/* tests/test_reduce_far.c - reductions of values whose squares or sums leave the range of gr_real, or that are too coarse for exp. */
+/* tests/test_reduce_far.c - reductions of values whose squares or sums overflow gr_real, or whose rounding is too coarse for exp. */
 #include "tests/test.h"
 
 #ifdef GR_REAL_DOUBLE
@@ -28,7 +28,7 @@ static gr_tensor *norm_2_of(gr_tape *t, gr_tensor *x) { return gr_vector_norm(t,
 static gr_tensor *norm_3_of(gr_tape *t, gr_tensor *x) { return gr_vector_norm(t, x, 3, GR_ALL_AXES, false); }
 static gr_tensor *logsumexp_of(gr_tape *t, gr_tensor *x) { return gr_logsumexp(t, x, GR_ALL_AXES, false); }
 
-TEST(a_norm_of_any_size_is_that_of_an_ordinary_row)
+TEST(a_norm_scales_with_its_row_at_any_magnitude)
 {
     const gr_real units[] = { TOP / 4, SQUARE, SMALL, TINY }, base[] = { 3, -4, 0, 12 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -50,7 +50,7 @@ TEST(a_norm_of_any_size_is_that_of_an_ordinary_row)
     gr_tape_free(t);
 }
 
-TEST(a_variance_does_not_overflow_on_its_way)
+TEST(a_variance_does_not_overflow_before_its_result_does)
 {
     gr_real dx[4], y;
     gr_tape *t = gr_tape_new(1, NULL);
@@ -64,7 +64,7 @@ TEST(a_variance_does_not_overflow_on_its_way)
     assert_close(&y, &(gr_real){ (gr_real)((double)(a * a) * (400.0 / 399)) }, 1, 1e-6);
     assert_close(by_many, ((gr_real[]){ (gr_real)((double)-a * (2.0 / 399)), (gr_real)((double)a * (2.0 / 399)) }), 2, 1e-6);
     assert_true(reduced(t, var_of, ((const gr_real[]){ 3 * TOP, -3 * TOP, -3 * TOP, -3 * TOP }), 4, dx) == (gr_real)INFINITY);
-    assert_close(dx, ((gr_real[]){ 3 * TOP, -TOP, -TOP, -TOP }), 4, 1e-6); /* 2 (x - mean) / 3, of a mean -1.5 TOP */
+    assert_close(dx, ((gr_real[]){ 3 * TOP, -TOP, -TOP, -TOP }), 4, 1e-6); /* 2 (x - mean) / 3 with the mean -1.5 TOP */
     gr_tape_free(t);
 }
 
@@ -85,8 +85,8 @@ TEST(the_gradient_of_a_large_logsumexp_adds_up_to_1)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_norm_of_any_size_is_that_of_an_ordinary_row),
-        cmocka_unit_test(a_variance_does_not_overflow_on_its_way),
+        cmocka_unit_test(a_norm_scales_with_its_row_at_any_magnitude),
+        cmocka_unit_test(a_variance_does_not_overflow_before_its_result_does),
         cmocka_unit_test(the_gradient_of_a_large_logsumexp_adds_up_to_1),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* tests/test_safetensors.c - files of named tensors: what is read, and what is refused, with which words. */
+/* tests/test_safetensors.c - reading files of named tensors, and the messages about files that are refused. */
 #include "tests/failing.h"
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -77,7 +77,7 @@ TEST(reads_every_type_that_the_python_package_wrote)
     gr_tape_free(t);
 }
 
-TEST(names_may_be_written_with_escapes)
+TEST(names_may_contain_escapes)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{ \"\\u0041\\u00e9\\u20ac\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\" : {" T4 "} }\n\t\r ", 4);
@@ -87,7 +87,7 @@ TEST(names_may_be_written_with_escapes)
     gr_tape_free(t);
 }
 
-TEST(a_file_without_tensors_is_one)
+TEST(a_file_without_tensors_is_valid)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{}", 0);
@@ -100,7 +100,7 @@ TEST(a_file_without_tensors_is_one)
 
 /* ---- What is refused ---- */
 
-TEST(json_that_is_none_is_refused_with_its_place)
+TEST(invalid_json_is_refused_with_its_place)
 {
     assert_refused("", 0, "x: header byte 0: a header must begin with '{'");
     assert_refused(" {}", 0, "x: header byte 0: a header must begin with '{'");
@@ -125,14 +125,14 @@ TEST(json_that_is_none_is_refused_with_its_place)
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[18446744073709551616]}}", 0, "x: header byte 48: a number too large");
 }
 
-TEST(what_is_nested_too_deep_is_refused)
+TEST(json_that_is_nested_too_deep_is_refused)
 {
     assert_refused("{\"a\":{\"dtype\":{}}}", 0, "x: header byte 14: nested deeper than 2");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]]}}", 0, "x: header byte 29: nested deeper than 2");
     assert_refused("{\"__metadata__\":{\"a\":[]}}", 0, "x: header byte 21: nested deeper than 2");
 }
 
-TEST(entries_that_do_not_add_up_are_refused)
+TEST(inconsistent_entries_are_refused)
 {
     assert_refused("{\"a\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
                    "x: 'a' is of type BOOL; F64, F32, F16, BF16, I64 and I32 can be read");
@@ -161,7 +161,7 @@ TEST(holes_and_overlaps_are_refused)
                    "x: the header describes 9223372036854775808 bytes of data, but 8 follow it");
 }
 
-TEST(lengths_that_lie_are_refused_before_memory_is_asked_for)
+TEST(impossible_lengths_are_refused_before_any_allocation)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(open_bytes(t, "1234567", 7));
@@ -170,7 +170,7 @@ TEST(lengths_that_lie_are_refused_before_memory_is_asked_for)
     assert_null(open_bytes(t, "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10));
     assert_string_equal(gr_message(t) + strlen(test_folder), "/x: is not a safetensors file, or it is damaged: its header should be "
                                                              "18446744073709551615 bytes long, but the file is shorter");
-    const int fd = open(in_folder("sparse"), O_CREAT | O_RDWR, 0600); /* 101 MB that take no place on the disk */
+    const int fd = open(in_folder("sparse"), O_CREAT | O_RDWR, 0600); /* a sparse file of 101 MB */
     assert_int_equal(ftruncate(fd, 101000008), 0);
     assert_int_equal(pwrite(fd, "\x40\x23\x05\x06", 4, 0), 4);
     close(fd);
@@ -189,7 +189,7 @@ TEST(lengths_that_lie_are_refused_before_memory_is_asked_for)
     gr_tape_free(t);
 }
 
-/* The beginning of a zip archive, and of the pickle that old versions wrote. */
+/* The beginning of a zip archive, and of the pickle that old versions of PyTorch wrote. */
 TEST(a_file_of_torch_save_is_recognized)
 {
     static const char zip[] = "PK\3\4\0\0\x08\x08\0\0\0\0archive/data.pkl", pickle[] = "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.";
@@ -203,7 +203,7 @@ TEST(a_file_of_torch_save_is_recognized)
     gr_tape_free(t);
 }
 
-TEST(null_is_nothing)
+TEST(null_is_an_error_or_is_ignored)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_safetensors *f = parse(t, "{\"__metadata__\":{\"k\":\"v\"},\"a\":{" T4 "}}", 4);
@@ -221,7 +221,7 @@ TEST(null_is_nothing)
     gr_tape_free(t);
 }
 
-TEST(no_prefix_and_no_changed_byte_of_a_file_is_a_danger)
+TEST(truncated_files_and_changed_bytes_are_read_safely)
 {
     size_t n;
     unsigned char *bytes = file_bytes(GOLDEN, &n);
@@ -244,7 +244,7 @@ TEST(no_prefix_and_no_changed_byte_of_a_file_is_a_danger)
     gr_tape_free(t);
 }
 
-TEST(a_path_that_is_no_file_is_an_error)
+TEST(a_path_that_is_not_a_regular_file_is_an_error)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     char message[600];
@@ -278,17 +278,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_type_that_the_python_package_wrote),
-        cmocka_unit_test(names_may_be_written_with_escapes),
-        cmocka_unit_test(a_file_without_tensors_is_one),
-        cmocka_unit_test(json_that_is_none_is_refused_with_its_place),
-        cmocka_unit_test(what_is_nested_too_deep_is_refused),
-        cmocka_unit_test(entries_that_do_not_add_up_are_refused),
+        cmocka_unit_test(names_may_contain_escapes),
+        cmocka_unit_test(a_file_without_tensors_is_valid),
+        cmocka_unit_test(invalid_json_is_refused_with_its_place),
+        cmocka_unit_test(json_that_is_nested_too_deep_is_refused),
+        cmocka_unit_test(inconsistent_entries_are_refused),
         cmocka_unit_test(holes_and_overlaps_are_refused),
-        cmocka_unit_test(lengths_that_lie_are_refused_before_memory_is_asked_for),
+        cmocka_unit_test(impossible_lengths_are_refused_before_any_allocation),
         cmocka_unit_test(a_file_of_torch_save_is_recognized),
-        cmocka_unit_test(null_is_nothing),
-        cmocka_unit_test(no_prefix_and_no_changed_byte_of_a_file_is_a_danger),
-        cmocka_unit_test(a_path_that_is_no_file_is_an_error),
+        cmocka_unit_test(null_is_an_error_or_is_ignored),
+        cmocka_unit_test(truncated_files_and_changed_bytes_are_read_safely),
+        cmocka_unit_test(a_path_that_is_not_a_regular_file_is_an_error),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,7 +1,7 @@
 /* tests/test_shape.c - permute, transpose, narrow, select, split, flip, expand, cat, stack. */
 #include "tests/test.h"
 
-/* One call of an operator, and the shape it is called with. */
+/* A call of an operator, and the shape of its input. */
 typedef struct {
     const char *name;
     gr_shape x;
@@ -25,7 +25,7 @@ static gr_tensor *expand_of(gr_tape *t, gr_tensor *const *in, void *a) { return 
 static gr_tensor *cat_of(gr_tape *t, gr_tensor *const *in, void *a) { const call *c = a; return gr_cat(t, in, c->count, c->axis); }
 static gr_tensor *stack_of(gr_tape *t, gr_tensor *const *in, void *a) { const call *c = a; return gr_stack(t, in, c->count, c->axis); }
 
-/* The pieces are joined again with other weights, and one of them is left out. */
+/* Join the pieces again with different weights, without one of them. */
 static gr_tensor *split_of(gr_tape *t, gr_tensor *const *in, void *a)
 {
     const call *c = a;
@@ -81,7 +81,7 @@ TEST(gradients_of_joins_match_finite_differences)
 
 static gr_tensor *count_up(gr_tape *t, gr_shape shape) { return gr_reshape(t, gr_arange(t, shape.dim[0] * shape.dim[1]), shape); }
 
-TEST(values_are_where_they_should_be)
+TEST(values_move_to_the_documented_places)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = count_up(t, GR_SHAPE(2, 3)), *part[2];
@@ -140,7 +140,7 @@ TEST(permute_matches_indexing)
     gr_tape_free(t);
 }
 
-TEST(what_one_operator_does_another_undoes)
+TEST(inverse_operators_restore_the_input)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_rand(t, GR_SHAPE(70, 33, 90), 0, 1, "x"), *part[3];
@@ -188,7 +188,7 @@ TEST(bits_do_not_depend_on_threads)
 
 /* ---- Edges and errors ---- */
 
-TEST(tensors_without_values_pass_every_operator)
+TEST(every_operator_accepts_tensors_without_values)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 0, 3))), *part[2];
@@ -205,39 +205,32 @@ TEST(tensors_without_values_pass_every_operator)
     gr_tape_free(t);
 }
 
-static void refused(gr_tape *t, const void *result, const char *message)
-{
-    assert_null(result);
-    assert_message(t, message);
-    gr_tape_recover(t);
-}
-
 static gr_tensor *x23(gr_tape *t) { return gr_zeros(t, GR_SHAPE(2, 3)); }
 
 TEST(bad_axes_indices_and_orders_are_reported)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    refused(t, gr_permute(t, x23(t), GR_AXES(1)), "permute: x is [2, 3], so the order must name 2 axes; got 1");
-    refused(t, gr_permute(t, x23(t), GR_AXES(1, -1)), "permute: axis 1 is given twice");
-    refused(t, gr_permute(t, x23(t), GR_AXES(1, 2)), "permute: x is [2, 3], so an axis must be in -2 .. 1; got 2");
-    refused(t, gr_transpose(t, x23(t), 0, 2), "transpose: x is [2, 3], so an axis must be in -2 .. 1; got 2");
-    refused(t, gr_transpose(t, x23(t), -3, 0), "transpose: x is [2, 3], so an axis must be in -2 .. 1; got -3");
-    refused(t, gr_flip(t, x23(t), GR_AXES(0, 0)), "flip: axis 0 is given twice");
-    refused(t, gr_flip(t, gr_scalar(t, 0), GR_AXES(0)), "flip: x is [] and has no axis; got axis 0");
-    refused(t, gr_narrow(t, x23(t), 1, 2, 2), "narrow: x is [2, 3], so axis 1 has no 2 indices from 2 on");
-    refused(t, gr_narrow(t, x23(t), -1, 4, 0), "narrow: x is [2, 3], so axis 1 has no 0 indices from 4 on");
-    refused(t, gr_narrow(t, x23(t), 1, 1, SIZE_MAX), "narrow: x is [2, 3], so axis 1 has no 18446744073709551615 indices from 1 on");
-    refused(t, gr_narrow(t, x23(t), 1, -4, 1), "narrow: x is [2, 3], so axis 1 has no 1 indices from -4 on");
-    refused(t, gr_narrow(t, x23(t), 1, -2, 3), "narrow: x is [2, 3], so axis 1 has no 3 indices from -2 on");
-    refused(t, gr_narrow(t, x23(t), 2, 0, 0), "narrow: x is [2, 3], so an axis must be in -2 .. 1; got 2");
-    refused(t, gr_select(t, x23(t), 1, 3), "select: x is [2, 3], so an index of axis 1 must be in -3 .. 2; got 3");
-    refused(t, gr_select(t, x23(t), 0, -3), "select: x is [2, 3], so an index of axis 0 must be in -2 .. 1; got -3");
-    refused(t, gr_select(t, gr_zeros(t, GR_SHAPE(0)), 0, 0), "select: x is [0], and axis 0 is empty");
-    refused(t, gr_select(t, x23(t), 5, 0), "select: x is [2, 3], so an axis must be in -2 .. 1; got 5");
-    refused(t, gr_expand(t, x23(t), GR_SHAPE(2, 4)), "expand: x is [2, 3], which does not broadcast to [2, 4]");
-    refused(t, gr_expand(t, x23(t), GR_SHAPE(3)), "expand: x is [2, 3], which does not broadcast to [3]");
-    refused(t, gr_expand(t, x23(t), (gr_shape){ .rank = 9 }), "expand: x is [2, 3], which does not broadcast to rank 9");
-    refused(t, gr_expand(t, x23(t), GR_SHAPE(SIZE_MAX / 2, 2, 3)), "empty: [9223372036854775807, 2, 3] is too large for this machine");
+    assert_fails(t, gr_permute(t, x23(t), GR_AXES(1)), "permute: x is [2, 3], so the order must name 2 axes; got 1");
+    assert_fails(t, gr_permute(t, x23(t), GR_AXES(1, -1)), "permute: axis 1 is given twice");
+    assert_fails(t, gr_permute(t, x23(t), GR_AXES(1, 2)), "permute: x is [2, 3], so an axis must be in -2 .. 1; got 2");
+    assert_fails(t, gr_transpose(t, x23(t), 0, 2), "transpose: x is [2, 3], so an axis must be in -2 .. 1; got 2");
+    assert_fails(t, gr_transpose(t, x23(t), -3, 0), "transpose: x is [2, 3], so an axis must be in -2 .. 1; got -3");
+    assert_fails(t, gr_flip(t, x23(t), GR_AXES(0, 0)), "flip: axis 0 is given twice");
+    assert_fails(t, gr_flip(t, gr_scalar(t, 0), GR_AXES(0)), "flip: x is [] and has no axis; got axis 0");
+    assert_fails(t, gr_narrow(t, x23(t), 1, 2, 2), "narrow: x is [2, 3], so axis 1 has no 2 indices from 2 on");
+    assert_fails(t, gr_narrow(t, x23(t), -1, 4, 0), "narrow: x is [2, 3], so axis 1 has no 0 indices from 4 on");
+    assert_fails(t, gr_narrow(t, x23(t), 1, 1, SIZE_MAX), "narrow: x is [2, 3], so axis 1 has no 18446744073709551615 indices from 1 on");
+    assert_fails(t, gr_narrow(t, x23(t), 1, -4, 1), "narrow: x is [2, 3], so axis 1 has no 1 indices from -4 on");
+    assert_fails(t, gr_narrow(t, x23(t), 1, -2, 3), "narrow: x is [2, 3], so axis 1 has no 3 indices from -2 on");
+    assert_fails(t, gr_narrow(t, x23(t), 2, 0, 0), "narrow: x is [2, 3], so an axis must be in -2 .. 1; got 2");
+    assert_fails(t, gr_select(t, x23(t), 1, 3), "select: x is [2, 3], so an index of axis 1 must be in -3 .. 2; got 3");
+    assert_fails(t, gr_select(t, x23(t), 0, -3), "select: x is [2, 3], so an index of axis 0 must be in -2 .. 1; got -3");
+    assert_fails(t, gr_select(t, gr_zeros(t, GR_SHAPE(0)), 0, 0), "select: x is [0], and axis 0 is empty");
+    assert_fails(t, gr_select(t, x23(t), 5, 0), "select: x is [2, 3], so an axis must be in -2 .. 1; got 5");
+    assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(2, 4)), "expand: x is [2, 3], which does not broadcast to [2, 4]");
+    assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(3)), "expand: x is [2, 3], which does not broadcast to [3]");
+    assert_fails(t, gr_expand(t, x23(t), (gr_shape){ .rank = 9 }), "expand: x is [2, 3], which does not broadcast to rank 9");
+    assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(SIZE_MAX / 2, 2, 3)), "empty: [9223372036854775807, 2, 3] is too large for this machine");
     gr_tape_free(t);
 }
 
@@ -245,26 +238,24 @@ TEST(bad_splits_and_joins_are_reported)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *part[2] = { gr_scalar(t, 0), gr_scalar(t, 0) };
-    assert_false(gr_split(t, x23(t), 1, (size_t[]){ 2, 2 }, 2, part));
+    assert_fails(t, gr_split(t, x23(t), 1, (size_t[]){ 2, 2 }, 2, part), "split: x is [2, 3], so the sizes on axis 1 must add up to 3; got 4");
     assert_true(!part[0] && !part[1]);
-    refused(t, NULL, "split: x is [2, 3], so the sizes on axis 1 must add up to 3; got 4");
-    assert_false(gr_split(t, x23(t), 1, (size_t[]){ SIZE_MAX, 4 }, 2, part));
-    refused(t, NULL, "split: x is [2, 3], so the sizes on axis 1 must add up to 3; got 18446744073709551615");
-    assert_false(gr_split(t, x23(t), 2, (size_t[]){ 2 }, 1, part));
-    refused(t, NULL, "split: x is [2, 3], so an axis must be in -2 .. 1; got 2");
-    refused(t, gr_cat(t, NULL, 0, 0), "cat: there is nothing to join: n is 0");
-    refused(t, gr_cat(t, (gr_tensor *[]){ x23(t), NULL }, 2, 0), "cat: argument 2 is NULL");
-    refused(t, gr_cat(t, (gr_tensor *[]){ x23(t) }, 1, 2), "cat: x is [2, 3], so an axis must be in -2 .. 1; got 2");
-    refused(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2, 4)) }, 2, 0),
-            "cat: x[1] is [2, 4] and x[0] is [2, 3]: all sizes but that of axis 0 must be equal");
-    refused(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2)) }, 2, -1),
-            "cat: x[1] is [2] and x[0] is [2, 3]: all sizes but that of axis 1 must be equal");
-    refused(t, gr_stack(t, NULL, 0, 0), "stack: there is nothing to join: n is 0");
-    refused(t, gr_stack(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(3, 2)) }, 2, 0),
-            "stack: x[1] is [3, 2] and x[0] is [2, 3]: the shapes must be equal");
-    refused(t, gr_stack(t, (gr_tensor *[]){ x23(t) }, 1, 3), "stack: x[0] is [2, 3], so the new axis must be in -3 .. 2; got 3");
-    refused(t, gr_stack(t, (gr_tensor *[]){ gr_zeros(t, GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)) }, 1, 0),
-            "stack: x[0] is [1, 1, 1, 1, 1, 1, 1, 1] already: no room for another axis");
+    assert_fails(t, gr_split(t, x23(t), 1, (size_t[]){ SIZE_MAX, 4 }, 2, part),
+                 "split: x is [2, 3], so the sizes on axis 1 must add up to 3; got 18446744073709551615");
+    assert_fails(t, gr_split(t, x23(t), 2, (size_t[]){ 2 }, 1, part), "split: x is [2, 3], so an axis must be in -2 .. 1; got 2");
+    assert_fails(t, gr_cat(t, NULL, 0, 0), "cat: there is nothing to join: n is 0");
+    assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), NULL }, 2, 0), "cat: argument 2 is NULL");
+    assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t) }, 1, 2), "cat: x is [2, 3], so an axis must be in -2 .. 1; got 2");
+    assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2, 4)) }, 2, 0),
+                 "cat: x[1] is [2, 4] and x[0] is [2, 3]: all sizes but that of axis 0 must be equal");
+    assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2)) }, 2, -1),
+                 "cat: x[1] is [2] and x[0] is [2, 3]: all sizes but that of axis 1 must be equal");
+    assert_fails(t, gr_stack(t, NULL, 0, 0), "stack: there is nothing to join: n is 0");
+    assert_fails(t, gr_stack(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(3, 2)) }, 2, 0),
+                 "stack: x[1] is [3, 2] and x[0] is [2, 3]: the shapes must be equal");
+    assert_fails(t, gr_stack(t, (gr_tensor *[]){ x23(t) }, 1, 3), "stack: x[0] is [2, 3], so the new axis must be in -3 .. 2; got 3");
+    assert_fails(t, gr_stack(t, (gr_tensor *[]){ gr_zeros(t, GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)) }, 1, 0),
+                 "stack: x[0] is [1, 1, 1, 1, 1, 1, 1, 1] already: no room for another axis");
     gr_tape_free(t);
 }
 
@@ -280,7 +271,7 @@ TEST(null_gives_null_and_is_named)
     };
     for (size_t k = 0; k < COUNT(all); k++) {
         assert_null(all[k].f(NULL, &none, &c));
-        refused(t, all[k].f(t, &none, &c), all[k].message);
+        assert_fails(t, all[k].f(t, &none, &c), all[k].message);
     }
     gr_tape_free(t);
 }
@@ -290,12 +281,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_finite_differences),
         cmocka_unit_test(gradients_of_joins_match_finite_differences),
-        cmocka_unit_test(values_are_where_they_should_be),
+        cmocka_unit_test(values_move_to_the_documented_places),
         cmocka_unit_test(permute_matches_indexing),
-        cmocka_unit_test(what_one_operator_does_another_undoes),
+        cmocka_unit_test(inverse_operators_restore_the_input),
         cmocka_unit_test(gradients_add_where_parts_overlap),
         cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(tensors_without_values_pass_every_operator),
+        cmocka_unit_test(every_operator_accepts_tensors_without_values),
         cmocka_unit_test(bad_axes_indices_and_orders_are_reported),
         cmocka_unit_test(bad_splits_and_joins_are_reported),
         cmocka_unit_test(null_gives_null_and_is_named),

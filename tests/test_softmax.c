@@ -67,7 +67,7 @@ TEST(probabilities_add_up_to_1)
 
 /* ---- Extremes ---- */
 
-TEST(huge_logits_do_not_overflow_and_minus_infinity_has_no_share)
+TEST(huge_logits_do_not_overflow_and_minus_infinity_has_probability_0)
 {
     const gr_real inf = (gr_real)INFINITY, x[] = { 1e30, -inf, 1e30, -1e30 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -82,7 +82,7 @@ TEST(huge_logits_do_not_overflow_and_minus_infinity_has_no_share)
     gr_tape_free(t);
 }
 
-TEST(nothing_but_minus_infinity_or_a_nan_gives_nan_in_its_own_row_only)
+TEST(minus_infinity_alone_or_a_nan_gives_nan_in_its_own_row_only)
 {
     const gr_real inf = (gr_real)INFINITY, x[] = { -inf, -inf, 0, 0, (gr_real)NAN, 0, inf, 0 };
     gr_tape *t = gr_tape_new(1, NULL);
@@ -115,14 +115,14 @@ TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
     for (size_t k = 0; k < COUNT(ops); k++) {
         assert_alone_as_in_batch(ops[k].f, &(int){ 1 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(5, 37) }, 1, 0);
-        assert_alone_as_in_batch(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(37, 21) }, 1, 1); /* alone it is a row */
+        assert_alone_as_in_batch(ops[k].f, &(int){ 0 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(37, 21) }, 1, 1); /* alone, it is a single row */
         assert_alone_as_in_batch(ops[k].f, &(int){ 1 }, &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 20, 19) }, 1, 2);
     }
 }
 
 /* ---- Edges ---- */
 
-TEST(a_tensor_of_size_0_goes_through)
+TEST(a_tensor_of_size_0_is_accepted)
 {
     const gr_shape empty[] = { GR_SHAPE(0), GR_SHAPE(0, 3), GR_SHAPE(3, 0), GR_SHAPE(2, 0, 4) };
     for (size_t k = 0; k < COUNT(ops); k++)
@@ -171,11 +171,11 @@ int main(void)
         cmocka_unit_test(agree_with_their_composed_twins),
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(probabilities_add_up_to_1),
-        cmocka_unit_test(huge_logits_do_not_overflow_and_minus_infinity_has_no_share),
-        cmocka_unit_test(nothing_but_minus_infinity_or_a_nan_gives_nan_in_its_own_row_only),
+        cmocka_unit_test(huge_logits_do_not_overflow_and_minus_infinity_has_probability_0),
+        cmocka_unit_test(minus_infinity_alone_or_a_nan_gives_nan_in_its_own_row_only),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
-        cmocka_unit_test(a_tensor_of_size_0_goes_through),
+        cmocka_unit_test(a_tensor_of_size_0_is_accepted),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(an_axis_that_x_lacks_is_named),
     };

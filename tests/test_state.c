@@ -1,4 +1,4 @@
-/* tests/test_state.c - state_dict: what is written, that it comes back, and the report of a file that does not fit. */
+/* tests/test_state.c - state_dict: saving, loading, and the report about a file that does not fit. */
 #define FAILING_FILES
 #include "tests/failing.h"
 
@@ -15,7 +15,7 @@ FIXTURE(remove_path)
     return remove_folder(state);
 }
 
-/* Two layers, a buffer, a counter; the tie comes first in the walk. */
+/* Two layers, a buffer and a counter. The tied parameter comes first in the traversal. */
 typedef struct { gr_module *root, *first; gr_linear_module *fc; gr_tensor *mean; int64_t *count; } net;
 static net net_new(gr_tape *t)
 {
@@ -36,18 +36,18 @@ static uint64_t hash_net(const net *n)
     return hash;
 }
 
-TEST(what_is_saved_comes_back)
+TEST(a_saved_state_is_loaded_again)
 {
     gr_tape *t = gr_tape_new(1, NULL), *u = gr_tape_new(2, NULL);
     net n = net_new(t), m = net_new(u);
     *n.count = -5, n.mean->data[1] = (gr_real)HUGE_VAL, n.fc->bias->data[0] = (gr_real)NAN, n.fc->bias->data[1] = (gr_real)0x1p-140;
-    gr_detach_keep(t, n.root, "h", n.mean); /* is no part of it */
+    gr_detach_keep(t, n.root, "h", n.mean); /* is no part of the state */
     assert_true(gr_state_save(t, n.root, path, (const char *[]){ "lesson", "3", NULL }));
     gr_safetensors *f = gr_safetensors_open(t, path);
     assert_int_equal(f->count, 4);
     assert_int_equal(gr_safetensors_find(f, "fc.weight")->dtype, GR_REAL_DTYPE);
     assert_int_equal(gr_safetensors_find(f, "num_batches_tracked")->dtype, GR_I64);
-    assert_null(gr_safetensors_find(f, "first.weight")); /* tied: once */
+    assert_null(gr_safetensors_find(f, "first.weight")); /* a tied parameter is saved once */
     assert_string_equal(gr_safetensors_note_of(f, "lesson"), "3");
     gr_safetensors_free(f);
     assert_true(hash_net(&n) != hash_net(&m));
@@ -69,7 +69,7 @@ TEST(a_part_of_a_tree_is_saved_under_its_own_names)
     gr_linear_module *l = gr_linear_new(t, other, "some", 2, 3, NULL);
     assert_true(gr_state_load(t, &l->module, path));
     assert_same_bits(l->weight->data, n.fc->weight->data, 6);
-    assert_true(gr_state_save(t, n.first, path, NULL)); /* what is tied to a parameter elsewhere is saved here too */
+    assert_true(gr_state_save(t, n.first, path, NULL)); /* a parameter that is tied to one elsewhere is saved here, too */
     gr_safetensors *f = gr_safetensors_open(t, path);
     assert_true(f->count == 1 && gr_safetensors_find(f, "weight"));
     gr_safetensors_free(f);
@@ -105,7 +105,7 @@ static void assert_misfit(const gr_safetensors_item *item, size_t count, const c
     gr_tape_free(t);
 }
 
-TEST(one_report_lists_all_that_does_not_fit)
+TEST(one_report_lists_everything_that_does_not_fit)
 {
     const char *const real = gr_dtype_name(GR_REAL_DTYPE);
     char report[400];
@@ -121,7 +121,7 @@ TEST(one_report_lists_all_that_does_not_fit)
     assert_misfit((gr_safetensors_item[]){ WEIGHT, BIAS, { "running_mean", GR_I64, GR_SHAPE(2), numbers }, BATCHES }, 4, report);
 }
 
-TEST(a_long_report_ends_with_a_number)
+TEST(a_long_report_ends_with_the_number_of_omitted_entries)
 {
     char name[200][16];
     gr_safetensors_item item[204] = { WEIGHT, BIAS, MEAN, BATCHES };
@@ -163,7 +163,7 @@ TEST(tied_names_may_all_be_there_if_they_agree)
     assert_true(gr_state_load(t, n.root, path));
     assert_values(n.fc->weight, 0, 1, 2, 3, 4, 5, 6);
     memset(n.fc->weight->data, 0, 6 * sizeof(gr_real));
-    assert_true(write_items(t, (gr_safetensors_item[]){ tied, BIAS, MEAN, BATCHES }, 4)); /* as safetensors.save_model may choose */
+    assert_true(write_items(t, (gr_safetensors_item[]){ tied, BIAS, MEAN, BATCHES }, 4)); /* safetensors.save_model may choose this name */
     assert_true(gr_state_load(t, n.root, path));
     assert_values(n.fc->weight, 0, 1, 2, 3, 4, 5, 6);
     gr_module_free(n.root);
@@ -182,7 +182,7 @@ TEST(a_missing_path_or_module_is_an_error)
     assert_fails(t, gr_state_save(t, NULL, path, NULL), "state_save: the module is NULL");
     assert_fails(t, gr_state_load(t, NULL, path), "state_load: the module is NULL");
     assert_fails(t, gr_state_save(t, m, NULL, NULL), "the path of a file to write is NULL");
-    assert_true(gr_state_save(t, m, path, NULL)); /* a module of nothing is saved as nothing */
+    assert_true(gr_state_save(t, m, path, NULL)); /* the state of an empty module is empty */
     assert_true(gr_state_load(t, m, path));
     gr_module_free(m);
     gr_tape_free(t);
@@ -228,10 +228,10 @@ TEST(a_read_that_fails_changes_no_weight)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_saved_comes_back),
+        cmocka_unit_test(a_saved_state_is_loaded_again),
         cmocka_unit_test(a_part_of_a_tree_is_saved_under_its_own_names),
-        cmocka_unit_test(one_report_lists_all_that_does_not_fit),
-        cmocka_unit_test(a_long_report_ends_with_a_number),
+        cmocka_unit_test(one_report_lists_everything_that_does_not_fit),
+        cmocka_unit_test(a_long_report_ends_with_the_number_of_omitted_entries),
         cmocka_unit_test(other_floating_types_are_converted),
         cmocka_unit_test(tied_names_may_all_be_there_if_they_agree),
         cmocka_unit_test(a_missing_path_or_module_is_an_error),

@@ -1,4 +1,4 @@
-/* tests/test_streams.c - the random streams of a tape: found by name, at addresses that stay. */
+/* tests/test_streams.c - the random streams of a tape: found by name, kept in order, at fixed addresses. */
 #include "core/library.h"
 #include "tests/counting.h"
 
@@ -35,7 +35,7 @@ TEST(streams_keep_their_addresses_and_lie_in_the_order_of_their_names)
 TEST(a_stream_without_a_name_is_an_error)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    assert_non_null(gr_tape_stream(t, "")); /* the empty name is one */
+    assert_non_null(gr_tape_stream(t, "")); /* the empty name is a name */
     assert_null(gr_tape_stream(t, NULL));
     assert_message(t, "tape_stream: the stream's name is NULL");
     assert_int_equal(gr_error_code(t), GR_MISUSE);
@@ -55,12 +55,12 @@ static size_t comparisons_of_streams(size_t n)
     gr_tape_free(t);
     return comparisons;
 }
-TEST(many_streams_take_time_in_proportion)
+TEST(the_cost_of_many_streams_grows_nearly_linearly)
 {
     assert_nearly_linear(comparisons_of_streams, 1000);
 }
 
-/* A failed allocation loses no stream, and the next attempt makes it. */
+/* A failed allocation loses no stream, and the next attempt makes the missing one. */
 static bool streams_again_and_again(gr_tape *t, void *unused)
 {
     (void)unused;
@@ -86,7 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_keep_their_addresses_and_lie_in_the_order_of_their_names),
         cmocka_unit_test(a_stream_without_a_name_is_an_error),
-        cmocka_unit_test(many_streams_take_time_in_proportion),
+        cmocka_unit_test(the_cost_of_many_streams_grows_nearly_linearly),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 /* ---- Recover and the undo log ---- */
 
-TEST(recover_puts_back_what_was_noted_and_reset_forgets_it)
+TEST(recover_restores_noted_bytes_and_reset_forgets_them)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     double running[2] = { 1, 2 };
@@ -24,7 +24,7 @@ TEST(recover_puts_back_what_was_noted_and_reset_forgets_it)
     gr_tape_free(t);
 }
 
-TEST(recover_takes_streams_and_parameter_gradients_back)
+TEST(recover_restores_streams_and_parameter_gradients)
 {
     gr_tape *t = gr_tape_new(7, NULL);
     gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(1));
@@ -41,7 +41,7 @@ TEST(recover_takes_streams_and_parameter_gradients_back)
     gr_tape_free(t);
 }
 
-TEST(streams_go_on_over_resets_and_are_listed)
+TEST(streams_continue_after_a_reset_and_are_listed)
 {
     gr_tape *t = gr_tape_new(7, NULL);
     const char *name = NULL;
@@ -81,7 +81,7 @@ TEST(steps_no_larger_than_the_first_allocate_nothing)
     for (int step = 0; step < 50; step++) {
         gr_tape_reset(t);
         gr_tensor *y = NULL;
-        for (size_t i = 0; i < 200; i++) { /* every size at most that of step 0, in any mixture */
+        for (size_t i = 0; i < 200; i++) { /* sizes up to those of step 0, in random order */
             const size_t most = 1 + i * 37 % 9000, n = step ? 1 + gr_stream_below(&s, most) : most;
             y = scale(t, leaf(t, n, 0), 2);
         }
@@ -118,7 +118,7 @@ TEST(every_allocation_may_fail)
     }
 }
 
-TEST(a_rewind_gives_back_what_came_after_the_mark)
+TEST(a_rewind_frees_the_memory_used_after_the_mark)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = leaf(t, 1000, 1);
@@ -168,7 +168,7 @@ TEST(a_stale_tensor_is_poisoned_under_address_sanitizer)
 #endif
 }
 
-TEST(modes_are_kept_over_resets)
+TEST(a_reset_keeps_the_modes)
 {
     gr_tape *t = gr_tape_new(5, NULL);
     assert_true(gr_tape_training(t) && gr_tape_recording(t));
@@ -192,7 +192,7 @@ TEST(max_bytes_bounds_the_memory_of_a_tape)
     assert_message(t, message);
     assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
     gr_tape_recover(t);
-    assert_null(gr_save(t, 400000)); /* a step that is too large as it is */
+    assert_null(gr_save(t, 400000)); /* a single step that is too large */
     snprintf(message, sizeof message, "out of memory: 400000 bytes for this step, which holds %zu of max_bytes 300000", gr_tape_bytes(t));
     assert_message(t, message);
     assert_in_range(gr_tape_bytes(t), 262144, 300000);
@@ -205,16 +205,16 @@ TEST(max_bytes_bounds_the_memory_of_a_tape)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recover_puts_back_what_was_noted_and_reset_forgets_it),
-        cmocka_unit_test(recover_takes_streams_and_parameter_gradients_back),
-        cmocka_unit_test(streams_go_on_over_resets_and_are_listed),
+        cmocka_unit_test(recover_restores_noted_bytes_and_reset_forgets_them),
+        cmocka_unit_test(recover_restores_streams_and_parameter_gradients),
+        cmocka_unit_test(streams_continue_after_a_reset_and_are_listed),
         cmocka_unit_test(steps_no_larger_than_the_first_allocate_nothing),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_rewind_gives_back_what_came_after_the_mark),
+        cmocka_unit_test(a_rewind_frees_the_memory_used_after_the_mark),
         cmocka_unit_test(an_undo_note_survives_a_rewind),
         cmocka_unit_test(a_stale_tensor_is_poisoned_under_address_sanitizer),
         cmocka_unit_test(max_bytes_bounds_the_memory_of_a_tape),
-        cmocka_unit_test(modes_are_kept_over_resets),
+        cmocka_unit_test(a_reset_keeps_the_modes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static gr_ints *ints_of(const char *name, const char *what)
     return x;
 }
 
-/* The state_dict of the file into m: every name there is in m, and the other way round. */
+/* Load the file's state_dict into m. The names in the file and in m must be the same. */
 static void fill(const char *name, const char *what, const gr_module *m)
 {
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
@@ -122,7 +122,7 @@ TEST(a_stack_agrees)
     compare_case("stack", root, &gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack)->module, call_any);
 }
 
-/* ---- state_dict: PyTorch's file is read as it is, and written again it is the same ---- */
+/* ---- state_dict: PyTorch's file is read without changes, and writing it again gives the same bytes ---- */
 
 TEST(the_state_dict_of_pytorch_loads)
 {
@@ -176,7 +176,7 @@ TEST(three_training_steps_agree)
     }
     for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) {
         const gr_tensor *want = tensor_of("train", "after/", s->path);
-        const size_t keys = strstr(s->path, "in_proj_bias") && sizeof(gr_real) == 4 ? E : 0; /* whose gradient is rounding: Adam makes steps of it */
+        const size_t keys = strstr(s->path, "in_proj_bias") && sizeof(gr_real) == 4 ? E : 0; /* its gradient is only rounding, from which Adam makes full steps */
         assert_close(s->tensor->data + 2 * keys, want->data + 2 * keys, want->len - 2 * keys, sizeof(gr_real) == 8 ? 1e-7 : 1e-4);
     }
     gr_optim_free(adam), gr_module_free(net);

@@ -1,11 +1,11 @@
-/* tests/test_transformer_module.c - Transformer modules by themselves: first values, norms by kind, dropout, positions, residuals, messages, the
- * summary, bits, memory that fails, and what theory says of the sums at the start. */
+/* tests/test_transformer_module.c - Transformer modules without PyTorch: initial values, norms by kind, dropout, positions, residuals,
+ * messages, the summary, bits, failing allocations, and the sums at initialization that theory predicts. */
 #include "examples/kit/program.h"
 #include "tests/failing.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
 
-/* ---- First values and names ---- */
+/* ---- Initial values and names ---- */
 
 static double largest(const gr_tensor *x)
 {
@@ -71,7 +71,7 @@ TEST(the_summary_counts_multiply_adds)
 
 static gr_tensor *plain_norm(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t, x, 1, NULL, NULL, 1e-5); }
 
-/* A layer written out: without dropout, norms at their first values. */
+/* A layer in plain operators, without dropout and with the norms at their initial values. */
 static gr_tensor *written_out(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, bool first)
 {
     const gr_multihead_attention *m = l->self_attn;
@@ -85,7 +85,7 @@ static gr_tensor *written_out(gr_tape *t, const gr_transformer_layer *l, gr_tens
     return first ? x : plain_norm(t, x);
 }
 
-TEST(a_layer_is_what_it_says)
+TEST(a_layer_agrees_with_plain_operators)
 {
     for (int first = 0; first < 2; first++) {
         gr_tape *t = gr_tape_new(3, NULL);
@@ -147,13 +147,13 @@ TEST(attention_to_others_is_cross_attention)
     gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 8, 2, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(2, 5, 8), 0, 1, "x"), *copy = gr_input(t, x->data, gr_shape_of(x));
     gr_tensor *self = gr_multihead_attention_forward(t, m, x, NULL, NULL, NULL), *cross = gr_multihead_attention_forward(t, m, x, copy, NULL, NULL);
-    assert_same_bits(self->data, cross->data, self->len); /* three products or one: the same chains */
+    assert_same_bits(self->data, cross->data, self->len); /* three products or one have the same sums */
     assert_int_equal(gr_multihead_attention_forward(t, m, gr_slice(t, x, 0, 2), gr_narrow(t, copy, 1, 0, 3), NULL, NULL)->dim[1], 5);
     gr_module_free(net);
     gr_tape_free(t);
 }
 
-TEST(dropout_has_a_stream_for_each_place)
+TEST(each_dropout_has_its_own_stream)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
@@ -173,7 +173,7 @@ TEST(dropout_has_a_stream_for_each_place)
 
 /* ---- Positions, residual ---- */
 
-TEST(positions_are_waves)
+TEST(positions_are_sines_and_cosines)
 {
     const size_t sizes[] = { 1, 2, 5, 128 };
     for (size_t k = 0; k < COUNT(sizes); k++) {
@@ -189,7 +189,7 @@ TEST(positions_are_waves)
     }
 }
 
-TEST(learned_positions_are_rows_that_are_added)
+TEST(learned_positions_add_a_row_to_each_step)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
@@ -209,7 +209,7 @@ TEST(a_residual_adds_its_input)
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t), *r = gr_residual_new(t, net, "r");
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 1, -2 }, GR_SHAPE(2)));
-    assert_values(gr_forward(t, r, x), 0, 2, -4); /* nothing under it: f is the identity */
+    assert_values(gr_forward(t, r, x), 0, 2, -4); /* without a child f is the identity */
     gr_activation_new(t, r, NULL, "ReLU", gr_relu), gr_activation_new(t, r, NULL, "Square", gr_square);
     gr_tensor *y = gr_forward(t, r, x);
     assert_values(y, 0, 2, -2);
@@ -223,7 +223,7 @@ TEST(a_residual_adds_its_input)
     gr_tape_free(t);
 }
 
-/* ---- What theory says of |x|^2 in a stack at its start: Xiong et al. 2020, lemmas 1 and 2 ---- */
+/* ---- The expected |x|^2 in a stack at initialization: Xiong et al. 2020, lemmas 1 and 2 ---- */
 
 static double mean_square(const gr_tensor *x)
 {
@@ -244,9 +244,9 @@ TEST(sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm)
         gr_transformer *m = gr_transformer_new(t, net, first ? "pre" : "post", D, 1, LAYERS, &c);
         gr_tensor *x = plain_norm(t, gr_randn(t, GR_SHAPE(4, 16, D), 0, 1, "x"));
         for (size_t l = 0; l < LAYERS; l++) {
-            gr_multihead_attention *a = m->layer[l]->self_attn; /* the paper's start: W_Q, W_K zero, the others Xavier, biases 0 */
+            gr_multihead_attention *a = m->layer[l]->self_attn; /* the paper's initialization: W_Q and W_K are 0, the others Xavier, biases 0 */
             memset(a->in_proj_weight->data, 0, 2 * D * D * sizeof(gr_real));
-            const gr_real wider = (gr_real)sqrt(2); /* Xavier of W_V by itself, not of the three together */
+            const gr_real wider = (gr_real)sqrt(2); /* Xavier for W_V alone, not for the three stacked matrices */
             for (size_t i = 2 * D * D; i < a->in_proj_weight->len; i++) a->in_proj_weight->data[i] *= wider;
             gr_param_init(t, m->layer[l]->linear1, "weight", gr_init_xavier_uniform(1)), gr_param_init(t, m->layer[l]->linear1, "bias", gr_init_constant(0));
             gr_param_init(t, m->layer[l]->linear2, "weight", gr_init_xavier_uniform(1)), gr_param_init(t, m->layer[l]->linear2, "bias", gr_init_constant(0));
@@ -297,7 +297,7 @@ static bool train(gr_tape *t, int steps, uint64_t *hash)
     return well;
 }
 
-TEST(training_has_the_same_bits_on_any_threads_and_instruction_set)
+TEST(training_bits_do_not_depend_on_threads_or_instruction_set)
 {
     uint64_t want = 0;
     EACH_ISA(isa)
@@ -368,16 +368,16 @@ int main(void)
         cmocka_unit_test(attention_starts_as_pytorch_does),
         cmocka_unit_test(a_layer_has_pytorchs_names_in_its_order),
         cmocka_unit_test(the_summary_counts_multiply_adds),
-        cmocka_unit_test(a_layer_is_what_it_says),
+        cmocka_unit_test(a_layer_agrees_with_plain_operators),
         cmocka_unit_test(any_norm_makes_a_layer_whose_parameters_all_learn),
         cmocka_unit_test(batch_norm_counts_real_positions_only),
         cmocka_unit_test(attention_to_others_is_cross_attention),
-        cmocka_unit_test(dropout_has_a_stream_for_each_place),
-        cmocka_unit_test(positions_are_waves),
-        cmocka_unit_test(learned_positions_are_rows_that_are_added),
+        cmocka_unit_test(each_dropout_has_its_own_stream),
+        cmocka_unit_test(positions_are_sines_and_cosines),
+        cmocka_unit_test(learned_positions_add_a_row_to_each_step),
         cmocka_unit_test(a_residual_adds_its_input),
         cmocka_unit_test(sums_grow_with_depth_in_pre_norm_and_do_not_in_post_norm),
-        cmocka_unit_test(training_has_the_same_bits_on_any_threads_and_instruction_set),
+        cmocka_unit_test(training_bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(sizes_heads_and_shapes_that_do_not_fit_are_named),
     };

@@ -1,4 +1,4 @@
-/* tests/test_truncated.c - truncated back-propagation through time: states carried from chunk to chunk. */
+/* tests/test_truncated.c - truncated backpropagation through time: states carried from chunk to chunk. */
 #include "tests/failing.h"
 
 enum { T = 24, N = 3, I = 2, H = 5 };
@@ -49,8 +49,8 @@ TEST(one_chunk_is_plain_back_propagation)
     gr_tape_free(t);
 }
 
-/* The values go on over the cuts, bit for bit, and the memory is that of one chunk however many there are. */
-TEST(chunks_go_on_where_the_last_has_ended)
+/* The values continue over the cuts with the same bits, and any number of chunks needs the memory of one. */
+TEST(a_chunk_continues_where_the_last_ended)
 {
     gr_real x[T * N * I], y[T * N * H];
     fill(x);
@@ -72,8 +72,9 @@ TEST(chunks_go_on_where_the_last_has_ended)
     gr_module_free(r.net), gr_tape_free(t);
 }
 
-/* The state enters as a copy: a backward after it was kept anew reads the old one. Composed from plain operators, which read their inputs. */
-TEST(keeping_before_backward_spoils_nothing)
+/* The state enters the graph as a copy, so a backward after the next keep reads the old state. The graph is made of plain operators, which
+ * read their inputs in backward. */
+TEST(keeping_a_state_before_backward_changes_no_gradient)
 {
     gr_real dw[2] = { 0, 0 };
     for (int early = 0; early < 2; early++) {
@@ -91,7 +92,7 @@ TEST(keeping_before_backward_spoils_nothing)
     assert_true(dw[0] == 2 && dw[1] == 2);
 }
 
-TEST(what_is_forgotten_may_change_its_shape_and_comes_back)
+TEST(a_forgotten_state_may_change_its_shape_and_is_restored)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t), *inner = gr_sequential_new(t, net, "inner");
@@ -133,9 +134,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_chunk_is_plain_back_propagation),
-        cmocka_unit_test(chunks_go_on_where_the_last_has_ended),
-        cmocka_unit_test(keeping_before_backward_spoils_nothing),
-        cmocka_unit_test(what_is_forgotten_may_change_its_shape_and_comes_back),
+        cmocka_unit_test(a_chunk_continues_where_the_last_ended),
+        cmocka_unit_test(keeping_a_state_before_backward_changes_no_gradient),
+        cmocka_unit_test(a_forgotten_state_may_change_its_shape_and_is_restored),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* tests/test_two_tapes.c - two tapes on two threads share a model's weights and nothing else. Built with SAN=thread, a race is seen. */
+/* tests/test_two_tapes.c - two tapes on two threads share a model's weights and nothing else. A build with SAN=thread reports a race. */
 #include "tests/test.h"
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
 #define NaN ((gr_real)NAN)
 #define INF ((gr_real)INFINITY)
 
-/* ---- The operators, from their lines: the function under test, and the gr_gradcheck_input it asks for ---- */
+/* ---- The operators of ops/unary.def: a function for each, and the gr_gradcheck_input that it needs ---- */
 
 #define UNARY(op, y, dx, low, ...) UNARY_TEST(op, gr_##op(t, in[0]))
 #define UNARY_FAR(op, ...) UNARY(op, __VA_ARGS__)
@@ -54,7 +54,7 @@ TEST(clamp_has_its_gradient_at_the_lower_bound_too)
                              1, NULL, stderr));
 }
 
-/* Values and derivatives that PyTorch 2 gives in float64, at special places; test_parity.c has ordinary ones of every operator. */
+/* Values and derivatives from PyTorch 2 in float64 at special points. test_parity.c has ordinary points of every operator. */
 static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[] = {
     { "neg", { 0 }, 1.5, -1.5, -1 },
     { "abs", { 0 }, -1.5, 1.5, -1 },
@@ -146,7 +146,7 @@ TEST(values_and_derivatives_are_the_known_ones)
             const gr_real got = i ? *gr_grad(t, x) : *y->data;
             const bool same = got == want[i] || (isnan(got) && isnan(want[i]));
             if (!same && !(fabs((double)(got - want[i])) <= 1e-6 * fabs((double)want[i])))
-                fail_msg("%s(%g): %s is %.9g, and should be %.9g", known[k].name, (double)known[k].x, i ? "the derivative" : "the value",
+                fail_msg("%s(%g): %s is %.9g and should be %.9g", known[k].name, (double)known[k].x, i ? "the derivative" : "the value",
                          (double)got, (double)want[i]);
         }
     }
@@ -182,7 +182,7 @@ TEST(a_value_does_not_depend_on_its_neighbours)
     gr_tape_free(t);
 }
 
-TEST(sin_and_cos_are_right_far_out)
+TEST(sin_and_cos_of_large_arguments_are_right)
 {
     gr_real x[600], y[600], z[600];
     for (int i = 0; i < 600; i++) {
@@ -199,7 +199,7 @@ TEST(sin_and_cos_are_right_far_out)
     gr_tape_free(t);
 }
 
-TEST(no_values_give_no_values)
+TEST(empty_inputs_give_empty_results)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
@@ -233,8 +233,8 @@ int main(void)
         cmocka_unit_test(values_and_derivatives_are_the_known_ones),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_value_does_not_depend_on_its_neighbours),
-        cmocka_unit_test(sin_and_cos_are_right_far_out),
-        cmocka_unit_test(no_values_give_no_values),
+        cmocka_unit_test(sin_and_cos_of_large_arguments_are_right),
+        cmocka_unit_test(empty_inputs_give_empty_results),
         cmocka_unit_test(null_is_an_error_that_names_the_operator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

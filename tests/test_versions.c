@@ -71,8 +71,8 @@ TEST(anomaly_mode_sees_a_change_made_by_hand)
     }
 }
 
-/* What lies in the memory of a dead tensor may look like one of this tape, with a number that no tensor has had yet. */
-TEST(a_number_that_no_tensor_has_had_is_refused)
+/* The memory of a dead tensor may look like a tensor of this tape, with a number that the tape has not given out yet. */
+TEST(a_number_that_was_never_given_out_is_refused)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor later = *gr_ones(t, GR_SHAPE(2));
@@ -88,7 +88,7 @@ TEST(a_number_that_no_tensor_has_had_is_refused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_that_no_tensor_has_had_is_refused),
+        cmocka_unit_test(a_number_that_was_never_given_out_is_refused),
         cmocka_unit_test(a_parameter_that_changed_since_the_forward_is_an_error),
         cmocka_unit_test(a_kept_state_that_changed_since_the_forward_is_an_error),
         cmocka_unit_test(anomaly_mode_sees_a_change_made_by_hand),

@@ -1,4 +1,4 @@
-/* tests/wellformed.h - whether a text is JSON, or XML, as a strict reader takes it: where it is not, or NULL. */
+/* tests/wellformed.h - strict checks that a text is JSON or XML. They return the place of the first error, or NULL. */
 #ifndef GR_TEST_WELLFORMED_H
 #define GR_TEST_WELLFORMED_H
 #include <ctype.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- JSON: each reads one thing at *s and moves on; false where it is none ---- */
+/* ---- JSON: each function reads one item at *s and moves past it, or returns false ---- */
 
 static inline bool json_value(const char **s);
 static inline void json_space(const char **s) { *s += strspn(*s, " \n"); }
@@ -17,7 +17,7 @@ static inline bool json_string(const char **s)
 {
     if (!takes_char(s, '"')) return false;
     for (; **s != '"'; ++*s) {
-        if (**s < 0x20 || **s == 0x7f) return false; /* ASCII: the rest is negative, or should be escaped */
+        if (**s < 0x20 || **s == 0x7f) return false; /* plain ASCII only: other bytes are negative, control characters must be escaped */
         if (**s != '\\') continue;
         const char c = *++*s;
         if (!c || !strchr("\"\\u", c)) return false;
@@ -122,7 +122,7 @@ static inline const char *not_xml(const char *s)
     return depth ? "the end" : NULL;
 }
 
-/* A number in it that is none: nan or inf after what a number comes after. */
+/* Find nan or inf where a number should stand; NULL if there is none. */
 static inline const char *no_number(const char *svg)
 {
     for (const char *s = svg; *s; s++)

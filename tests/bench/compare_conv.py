@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""compare_conv.py CONV_BENCH [THREADS [PART_OF_A_NAME]]: its cells beside PyTorch's, in turn, in milliseconds.
+"""compare_conv.py CONV_BENCH [THREADS [PART_OF_A_NAME]]: compares its cells with PyTorch's, in turn, in milliseconds.
 
-A line: name, batch, gradus forward, PyTorch forward, their ratio; the same for forward and backward (of the step: the step). Above 1 gradus
-is faster."""
+A line has the name, the batch, gradus forward, PyTorch forward, their ratio; the same for forward and backward (of the step: the step).
+Above 1 gradus is faster."""
 import subprocess
 import sys
 import time

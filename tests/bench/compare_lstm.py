@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Training steps of recurrent classifiers beside PyTorch: the same weights, data, optimizer and clipping, one thread each.
+"""Compares training steps of recurrent classifiers with PyTorch: the same weights, data, optimizer and clipping, one thread each.
 
 usage: compare_lstm.py [--rounds 7] [--seconds 0.5] [--threads 1] [--only gru] BENCH      BENCH: the built tests/bench/lstm_bench
 
-In each round both sides run one after the other, in turns first; the ratio is formed within the round, and its median over
-the rounds is what counts: noise of the machine then hits both. The losses after 10 steps from the same weights must agree, so
-that a fast wrong answer cannot win. Needs torch and safetensors. Exit 1 when a ratio is below its goal or the losses differ.
-"""
+In each round both sides run one after the other, and they take turns at going first. The ratio is computed within a round, and its
+median over the rounds counts, so that noise of the machine affects both sides. The losses after 10 steps from the same weights must
+agree, so that a fast wrong answer cannot win. Needs torch and safetensors. Exit 1 when a ratio is below its goal or the losses differ."""
 import argparse, json, os, statistics, subprocess, sys, tempfile, time
 import torch, torch.nn as nn, torch.nn.functional as F
 from safetensors.torch import load_file
 
 T, I, H, CLASSES = 28, 28, 128, 10
-# workload: kind, norm, batch, the least ratio PyTorch / gradus
+# workload: kind, norm, batch, the smallest allowed ratio PyTorch / gradus
 WORKLOADS = {
     'lnlstm_b64': ('lstm', 'layer', 64, 1.3), 'lstm_b64': ('lstm', 'none', 64, 0.8), 'lnlstm_b8': ('lstm', 'layer', 8, None),
     'lnlstm_b1': ('lstm', 'layer', 1, 10), 'lstm_b1': ('lstm', 'none', 1, None),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""compare_norms.py NORMS_BENCH [PART_OF_A_NAME]: the times of norms_bench beside PyTorch's on one thread, in microseconds.
+"""compare_norms.py NORMS_BENCH [PART_OF_A_NAME]: compares the times of norms_bench with PyTorch's on one thread, in microseconds.
 
-A line: norm, shape, gradus forward, PyTorch forward, their ratio; the same for forward and backward. Above 1 gradus is faster."""
+A line has the norm, the shape, gradus forward, PyTorch forward, their ratio; the same for forward and backward. Above 1 gradus is
+faster."""
 import subprocess
 import sys
 import time

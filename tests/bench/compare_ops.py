@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""compare_ops.py OPS_BENCH [PART_OF_A_NAME]: the times of ops_bench beside PyTorch's on one thread, in nanoseconds an element.
+"""compare_ops.py OPS_BENCH [PART_OF_A_NAME]: compares the times of ops_bench with PyTorch's on one thread, in nanoseconds per element.
 
-A line: name, gradus forward, PyTorch forward, their ratio; the same for forward and backward. Above 1 gradus is faster."""
+A line has the name, gradus forward, PyTorch forward, their ratio; the same for forward and backward. Above 1 gradus is faster."""
 import subprocess
 import sys
 import time

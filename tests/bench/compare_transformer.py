@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""compare_transformer.py TRANSFORMER_BENCH [BATCH [T [DROPOUT]]]: its times beside PyTorch's, with 1 thread and with 2, in milliseconds.
+"""compare_transformer.py TRANSFORMER_BENCH [BATCH [T [DROPOUT]]]: compares its times with PyTorch's, with 1 thread and with 2, in
+milliseconds.
 
 The model is that of transformer_bench, once from nn.TransformerEncoderLayer and once written out with scaled_dot_product_attention; the
-times are the fastest of several seconds, gradus and PyTorch in turn. ratio: PyTorch's faster one over gradus; above 1 gradus is faster."""
+times are the fastest of several seconds, gradus and PyTorch in turn. The ratio is PyTorch's faster time over gradus's; above 1 gradus is
+faster."""
 import subprocess
 import sys
 import time

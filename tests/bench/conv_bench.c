@@ -1,8 +1,9 @@
-/* tests/bench/conv_bench.c - milliseconds of convolutions and of a CNN's training step; tests/bench/compare_conv.py sets them beside PyTorch's.
+/* tests/bench/conv_bench.c - milliseconds of convolutions and of a CNN's training step; tests/bench/compare_conv.py compares them with
+ * PyTorch's.
  *
  *     conv_bench [THREADS [PART_OF_A_NAME]]      runs each cell when a line is read from stdin, with --turns as the third argument
  *
- * A line: name, batch, forward, forward and backward (or the step twice): the fastest of many. */
+ * A line has the name, the batch, forward, and forward and backward (or the step twice): the fastest of many. */
 #include "gradus.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-typedef struct { const char *name; size_t C, H, O, kernel; gr_conv_config c; } layer; /* kernel 0: the step of the CNN */
+typedef struct { const char *name; size_t C, H, O, kernel; gr_conv_config c; } layer; /* kernel 0 means the step of the CNN */
 static const layer layers[] = {
     { "first3x3", 1, 28, 16, 3, { .padding = 1 } },
     { "second3x3", 16, 14, 32, 3, { .padding = 1 } },
@@ -56,7 +57,7 @@ static void train(gr_tape *t, gr_module *root, gr_optim *adam, const gr_tensor *
     gr_optim_step(t, adam);
 }
 
-/* x and the weight want gradients; x of one channel does not: it is the network's input. */
+/* x and the weight want gradients, but not an x of one channel, because that is the network's input. */
 static void convolve(gr_tape *t, const layer *l, gr_tensor *x, gr_tensor *w, gr_tensor *b, gr_real **dy, bool back)
 {
     gr_tape_reset(t);

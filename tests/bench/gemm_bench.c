@@ -2,10 +2,10 @@
  *
  *     gemm_bench [--peak GFLOPS] [--rounds N] [PART_OF_A_CELL'S_NAME]
  *
- * The libraries are loaded when they are there: $GRADUS_OPENBLAS (libopenblas.so.0), $GRADUS_MKL (libmkl_rt.so.2; PyTorch's
- * libtorch_cpu.so holds MKL too). All take turns, round after round, in one process, and each is judged by its fastest round.
- * A cell is M x K x N and how A and B are stored: NN by rows, NT: B by columns, TN: A by columns, NP: B packed beforehand.
- * Columns: GFLOP/s of each; ours in percent of the peak, when that is given; ours over the better of the others. */
+ * The libraries are loaded if they exist: $GRADUS_OPENBLAS (libopenblas.so.0), $GRADUS_MKL (libmkl_rt.so.2; PyTorch's libtorch_cpu.so
+ * holds MKL too). All run in turn in one process, and the fastest round of each counts. A cell is M x K x N and how A and B are stored: NN
+ * by rows, NT: B by columns, TN: A by columns, NP: B packed beforehand. Columns: GFLOP/s of each; ours in percent of the peak, when that is
+ * given; ours over the better of the others. */
 #include "core/gemm.h"
 #include "core/internal.h"
 #include <dlfcn.h>
@@ -83,7 +83,7 @@ static gr_real *matrix(size_t n, unsigned seed)
     return x;
 }
 
-/* A library that stores by columns sees our C, A and B transposed: C' = B' A'. */
+/* To a library that stores by columns, our C, A and B are transposed: C' = B' A'. */
 static void multiply(int who, const cell *c)
 {
     const size_t M = c->s.M, K = c->s.K, N = c->s.N;

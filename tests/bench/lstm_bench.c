@@ -1,9 +1,10 @@
-/* tests/bench/lstm_bench.c - training steps of a recurrent classifier of rows: 28 steps of 28 values, 10 classes, Adam, gradients clipped to 1.
+/* tests/bench/lstm_bench.c - training steps of a recurrent classifier of rows: 28 steps of 28 values, 10 classes, Adam, gradients clipped
+ * to 1.
  *
  *     lstm_bench --help
  *
  * Prints one line of JSON: the fastest and the median step in microseconds, the loss after 10 steps, and the arena's size.
- * tests/bench/compare_lstm.py sets it beside PyTorch, from the weights that --save writes. */
+ * tests/bench/compare_lstm.py compares it with PyTorch, starting from the weights that --save writes. */
 #include "examples/kit/kit.h"
 #include "gradus.h"
 #include "ops/composed.h"
@@ -25,7 +26,7 @@ typedef struct {
     int *labels;
 } job;
 
-/* Of the processor while one thread works, so that other programs disturb less; else of the clock. */
+/* Processor time with one thread, so that other programs disturb less; else wall-clock time. */
 static double seconds(const job *j)
 {
     struct timespec t;

@@ -2,7 +2,8 @@
  *
  *     norms_bench [PART_OF_A_NAME]
  *
- * A line: name, shape, forward, forward and backward; the fastest of many steps. tests/bench/compare_norms.py sets it beside PyTorch. */
+ * A line has the name, the shape, forward, and forward and backward: the fastest of many steps. tests/bench/compare_norms.py compares it
+ * with PyTorch. */
 #include "gradus.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One value from y, whose gradient is dy. Putting it there is no part of the norm: its time is kept apart. */
+/* One value from y, whose gradient is dy. Writing dy is not part of the norm, so its time is measured separately. */
 static gr_real *dy;
 static double putting;
 static void cotangent_backward(gr_tape *t, const gr_node *n)

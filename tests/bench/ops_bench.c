@@ -1,9 +1,9 @@
-/* tests/bench/ops_bench.c - nanoseconds an element, on one thread, of the elementwise operators, broadcasting, reductions and copies.
+/* tests/bench/ops_bench.c - nanoseconds per element, on one thread, of the elementwise operators, broadcasting, reductions and copies.
  *
  *     ops_bench [PART_OF_A_NAME]
  *
- * A line: name, forward, forward and backward; the fastest of many steps on 65,536 elements. tests/bench/compare_ops.py sets it beside
- * PyTorch. */
+ * A line has the name, forward, and forward and backward: the fastest of many steps on 65,536 elements. tests/bench/compare_ops.py
+ * compares it with PyTorch. */
 #include "gradus.h"
 #include <stdio.h>
 #include <string.h>

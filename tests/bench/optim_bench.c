@@ -33,7 +33,8 @@ static double fastest(gr_tape *t, gr_optim *o, action *f, int steps)
     return best;
 }
 
-/* The time of f in milliseconds, with the parameters in so many tensors; then with every gradient 0, or NAN when dead is NULL. */
+/* The time of a step in milliseconds, with the parameters in this number of tensors; in *dead that with every gradient 0, unless dead is
+ * NULL. */
 static double measure(const char *name, maker *make, action *f, int threads, size_t tensors, double *dead)
 {
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));

@@ -1,4 +1,4 @@
-"""streams.py: the random streams of core/random.h in numpy, so that PyTorch can begin with gradus's first weights and see its batches."""
+"""streams.py: the random streams of core/random.h in numpy, so that PyTorch can start from gradus's initial weights and train on its batches."""
 import math
 
 import numpy as np
@@ -43,7 +43,7 @@ def normal(seed, name, shape):
 
 
 def below(seed, name, n, count, counter=0):
-    """count whole numbers below n."""
+    """`count` integers below n."""
     w = words(seed, name, 2 * count + 16, counter).tolist()
     draws = [high << 32 | low for high, low in zip(w[::2], w[1::2])]
     return [x % n for x in draws if x >= (1 << 64) % n][:count]

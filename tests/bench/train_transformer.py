@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """train_transformer.py TRANSFORMER_NORMS TEXT [STEPS [SEEDS [same]]]: the causal character model of `transformer_norms --large --arms LN`
 trained by gradus and by PyTorch with the same settings (2 pre-norm layers of 128, 4 heads, GELU, windows of 64, batch 32, Adam 1e-3, a tenth
-warm-up, then a cosine to 0, clip 1), one thread each, in turn, for each seed. A line a run: who, seed, test loss over the last tenth of the
-text, steps, seconds of training; of two seeds and more, means at the end. Initial weights and windows are of one distribution, not the same
-draws; with `same`, PyTorch learns a second time from gradus's draws, and a line says how far its training losses are from gradus's: what is
-left is rounding."""
+warm-up, then a cosine to 0, clip 1), one thread each, in turn, for each seed. Each run prints a line: who, seed, test loss over the last
+tenth of the text, steps, seconds of training; with two seeds or more, means at the end. Initial weights and windows have one distribution,
+but are different draws. With `same`, PyTorch also trains with gradus's draws, and a line says how far its training losses are from gradus's:
+the difference is rounding."""
 import json
 import math
 import os
@@ -40,7 +40,7 @@ class Model(nn.Module):
 
 
 def take_weights_of_gradus(model, seed):
-    """The distributions are those that model has, the draws those of gradus. Norms and attention's biases are constants in both."""
+    """The distributions are those of the model, the draws those of gradus. The norms and the biases of attention are constants in both."""
     for name, p in model.named_parameters():
         stream = name + "/init"
         if p.min() == p.max():
@@ -121,7 +121,7 @@ def main():
             theirs = show("PyTorch, same", seed, pytorch(text, steps, seed, True))
             parts = [(begin, min(end, steps)) for begin, end in ((0, 20), (20, 100), (100, steps)) if begin < steps]
             distances = (f"{apart(ours, theirs, begin, end):.1e} in steps {begin + 1} to {end}" for begin, end in parts)
-            print("  training losses apart by at most", ", ".join(distances), flush=True)
+            print("  training losses differ by at most", ", ".join(distances), flush=True)
     for who, losses in reached.items() if seeds > 1 else ():
         spread = statistics.stdev(losses)
         print(f"{who:14} mean {statistics.mean(losses):.4f}, standard error {spread / math.sqrt(seeds):.4f}, of one run {spread:.4f}")

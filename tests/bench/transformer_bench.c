@@ -3,8 +3,8 @@
  *
  *     transformer_bench [BATCH [T [THREADS [SECONDS [DROPOUT]]]]]
  *
- * Prints: forward, forward and backward, whole step; the fastest of those that fit. tests/bench/compare_transformer.py sets it beside
- * PyTorch. */
+ * Prints the times of forward, of forward and backward, and of a whole step: the fastest of those within SECONDS.
+ * tests/bench/compare_transformer.py compares it with PyTorch. */
 #include "gradus.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* tests/bits/fingerprint.c - a few training steps of the main job's network, of other recurrent layers, of a CNN and of a Transformer on drawn
- * digits, and a hash of the weights: small enough for the scalar code and for an emulated processor, plain enough to be built anywhere.
+/* tests/bits/fingerprint.c - a few training steps of the main job's network, of other recurrent layers, of a CNN and of a Transformer on
+ * drawn digits, and a hash of the weights: small enough for the scalar code and for an emulated processor, and without dependencies.
  *
  *     fingerprint [THREADS]          prints the hash of tests/golden/fingerprint; $GRADUS_ISA chooses the instruction set */
 #include "examples/kit/digits.h"

@@ -1,8 +1,9 @@
-/* tests/campaign/allocations.c - every allocation failed in turn, alone and with all after it, in a program of each family: architectures with
- * every placement of norms, optimizers and schedules, files, recomputation, anomaly mode, tracing and audit, looking inside norms. Each ends
- * with GR_NO_MEMORY or well, leaks nothing, and after gr_tape_recover, with memory back, gives the bits of an undisturbed run.
+/* tests/campaign/allocations.c - fail every allocation in turn, alone and with all later ones, in a program of each family: architectures
+ * with every placement of norms, optimizers and schedules, files, recomputation, anomaly mode, tracing and audit, looking inside norms.
+ * Each program ends with GR_NO_MEMORY or with success and leaks nothing. After gr_tape_recover, when memory is back, it gives the bits of
+ * an undisturbed run.
  *
- *     make allocations [ARGS="PART OF A NAME"]                                                                                     */
+ *     make allocations [ARGS="PART OF A NAME"] */
 #include "tests/models.h"
 #include <unistd.h>
 
@@ -10,7 +11,7 @@ static const char *only = ""; /* of the names */
 static char file_name[64];
 static size_t programs, allocations;
 
-/* ---- Families that make test does not have ---- */
+/* ---- Families that are not in `make test` ---- */
 
 static void *build_norm(gr_tape *t, gr_module *net, unsigned variant)
 {
@@ -44,7 +45,7 @@ static gr_tensor *last_of_rnn(gr_tape *t, void *body, gr_tensor *x)
     return gr_select(t, gr_rnn_forward(t, body, x, &(gr_recurrent_input){ .lengths = models_lengths(t), .grad_norms = true }).h, 0, -1);
 }
 
-/* Tokens, positions, attention. */
+/* Embedded tokens, positions and attention. */
 typedef struct { gr_embedding_module *tokens; gr_positions *positions; gr_multihead_attention *attention; gr_linear_module *out; } reader;
 static void *build_reader(gr_tape *t, gr_module *net, unsigned variant)
 {
@@ -95,7 +96,7 @@ static gr_tensor *carried(gr_tape *t, void *body, gr_tensor *x)
     return gr_select(t, s.h, 0, -1);
 }
 
-/* A mark for each of three operators, of which the last stays. */
+/* A mark before each of three operators; the last operator is kept. */
 static gr_tensor *rewound(gr_tape *t, void *body, gr_tensor *x)
 {
     for (int i = 0; i < 12; i++) {
@@ -195,13 +196,13 @@ static void fail_if_wanted(const model *m)
     programs++, allocations += models_fail_all(m);
 }
 
-TEST(a_program_of_each_family)
+TEST(a_program_of_each_family_survives_failing_allocations)
 {
     for (size_t k = 0; k < COUNT(models); k++) fail_if_wanted(&models[k]);
     for (size_t k = 0; k < COUNT(families); k++) fail_if_wanted(&families[k]);
 }
 
-TEST(every_placement_of_norms_in_an_lstm)
+TEST(every_placement_of_norms_in_an_lstm_survives_failing_allocations)
 {
     for (unsigned norm = 0; norm < GR_LSTM_BN; norm++) {
         char name[64];
@@ -213,7 +214,7 @@ TEST(every_placement_of_norms_in_an_lstm)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_program_of_each_family), cmocka_unit_test(every_placement_of_norms_in_an_lstm) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(a_program_of_each_family_survives_failing_allocations), cmocka_unit_test(every_placement_of_norms_in_an_lstm_survives_failing_allocations) };
     if (argc > 1) only = argv[1];
     snprintf(file_name, sizeof file_name, "/tmp/gradus-allocations-%ld", (long)getpid());
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

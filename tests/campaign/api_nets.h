@@ -1,4 +1,4 @@
-/* tests/campaign/api_nets.h - networks of api_sequences.c: layers that are drawn, an optimizer, a schedule; made and freed at any time. */
+/* tests/campaign/api_nets.h - networks of api_sequences.c: random layers, an optimizer and a schedule, made and freed at any time. */
 #ifndef GR_API_NETS_H
 #define GR_API_NETS_H
 #include "tests/campaign/api_ops.h"
@@ -14,7 +14,7 @@ typedef struct {
     gr_optim *optim;
     layer layer[MOST_LAYERS];
     size_t layers;
-    gr_tensor *kept; /* the output that a loss is made of */
+    gr_tensor *kept; /* the output from which a loss is computed */
 } net;
 
 static void *make_layer(gr_tape *t, gr_module *root, size_t kind, gr_stream *s)
@@ -39,7 +39,7 @@ static void *make_layer(gr_tape *t, gr_module *root, size_t kind, gr_stream *s)
     }
 }
 
-/* Of an input that fits, in sizes that are drawn; once in a while of `other`, which need not. */
+/* The input has a fitting shape of random sizes; once in a while it is `other`, which need not fit. */
 static gr_tensor *run_layer(gr_tape *t, const layer *l, gr_stream *s, gr_tensor *other)
 {
     static const size_t batches[] = { 1, 2, 3, 4, 17, 33, 2, 5, 0 };

@@ -1,11 +1,12 @@
-/* tests/campaign/api_ops.h - the operators as api_sequences.c calls them: with tensors that it has, and the rest drawn, often so that it
- * fits, else not. A tensor of which only the address may still be good goes in as a handle, whose shape the campaign has noted. */
+/* tests/campaign/api_ops.h - the operators as api_sequences.c calls them: with tensors that it has, and with random other arguments,
+ * most of which fit. A tensor that may be dead is given as a handle, whose shape the campaign has noted, because only its address may be
+ * used. */
 #ifndef GR_API_OPS_H
 #define GR_API_OPS_H
 #include "tests/campaign/campaign.h"
 
 typedef struct { gr_tensor *x; gr_shape shape; int tape; uint64_t stamp; } handle;
-/* rank: of the first tensor, as the operator wants it; 0: any. mate: what the second is like. */
+/* rank: the rank that the operator needs for the first tensor; 0 means any. mate: the kind of the second tensor. */
 typedef enum { ANY, ALIKE, ROWS, CLASSES, PLACES, KEYS } api_mate;
 typedef struct {
     const char *name;
@@ -17,7 +18,7 @@ typedef struct {
 
 enum { MOST_VALUES = 1 << 14 };
 
-/* Zero, one, and around the widths of vectors; now and then enough for a second thread. */
+/* Zero, one and sizes near the widths of vectors; now and then enough for a second thread. */
 static size_t draw_size(gr_stream *s)
 {
     static const size_t sizes[] = { 0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 130 };
@@ -34,7 +35,7 @@ static gr_shape draw_shape(gr_stream *s)
     }
     return shape;
 }
-/* An axis of h, once in a while any. */
+/* An axis of h; once in a while any number. */
 static int draw_axis(gr_stream *s, const handle *h)
 {
     const int rank = h->shape.rank;
@@ -48,7 +49,7 @@ static gr_axes draw_axes(gr_stream *s, const handle *h)
     return gr_stream_below(s, 2) ? GR_AXES(first, -1) : GR_AXES(first + 1, first);
 }
 static bool draw_bool(gr_stream *s) { return gr_stream_below(s, 2); }
-static size_t dim_of(const handle *h, int axis) /* as gr_size; 1 for what is not there */
+static size_t dim_of(const handle *h, int axis) /* as gr_size, but 1 for an axis that does not exist */
 {
     const int k = axis < 0 ? axis + h->shape.rank : axis;
     return k >= 0 && k < h->shape.rank ? h->shape.dim[k] : 1;
@@ -190,7 +191,7 @@ CALL(attention)
 CALL(add_positions) { return (void)s, gr_add_positions(t, h[0].x); }
 CALL(want_grad) { return (void)s, gr_want_grad(t, h[0].x); }
 
-/* A second tensor that goes with h. */
+/* A second tensor that fits h. */
 static gr_shape mate_of(const handle *h, api_mate mate)
 {
     switch (mate) {

@@ -1,12 +1,12 @@
 /* tests/campaign/api_sequences.c - random programs over the public interface, on two tapes: operators with fitting and unfitting arguments,
- * networks made, trained and freed, marks, rewinds, segments of gr_recompute, backward, resets; and misuse in the middle of them: tensors of
- * the other tape, tensors that are dead (by reset, recover, rewind, or the end of a segment), NULL, stale marks, a second backward.
+ * networks made, trained and freed, marks, rewinds, segments of gr_recompute, backward, resets; and misuse in the middle of them: tensors
+ * of the other tape, tensors that are dead (by reset, recover, rewind, or the end of a segment), NULL, stale marks, a second backward.
  *
- * Each program runs twice: undisturbed on one thread, and on two threads with misuse. Every misuse must be an error, GR_MISUSE, after which
- * operators return NULL and nothing has changed; gr_tape_recover must put back what the step has changed; and the step, done again, must
+ * Each program runs twice: undisturbed on one thread, and on two threads with misuse. Every misuse must be the error GR_MISUSE, after
+ * which operators return NULL and nothing has changed. gr_tape_recover must restore what the step has changed, and the repeated step must
  * give the bits of the undisturbed run.
  *
- *     make api_sequences [ARGS="PROGRAMS [SEED]"] [SAN=address,undefined | thread]                                                  */
+ *     make api_sequences [ARGS="PROGRAMS [SEED]"] [SAN=address,undefined | thread] */
 #include "core/internal.h"
 #include "tests/campaign/api_nets.h"
 
@@ -27,8 +27,8 @@ typedef struct {
     size_t lives, deads[KINDS], marks, born;
     gr_mark stale[TAPES];
     bool has_stale[TAPES], walked[TAPES];
-    gr_stream s, chance;      /* of the program; of the misuse */
-    uint64_t hash, anchor;    /* of all results; of the state that a recover must restore */
+    gr_stream s, chance;      /* one for the program, one for the misuse */
+    uint64_t hash, anchor;    /* one for all results, one for the state that a recover must restore */
 } world;
 
 /* ---- State and the lives of tensors ---- */
@@ -43,7 +43,7 @@ static uint64_t state_of(const world *w, const char *without)
 static bool any_failed(const world *w) { return gr_failed(w->t[0]) || gr_failed(w->t[1]); }
 
 static void bury(world *w, misuse why, handle h) { w->dead[why][w->deads[why]++ % MOST_DEAD] = h; }
-static void bury_those(world *w, misuse why, int tape, uint64_t after) /* of that tape (-1: all), made after that stamp */
+static void bury_those(world *w, misuse why, int tape, uint64_t after) /* the tensors of that tape (-1 means all) made after that stamp */
 {
     size_t n = 0;
     for (size_t i = 0; i < w->lives; i++)
@@ -91,7 +91,7 @@ static gr_tensor *call_operator(world *w, gr_stream *s, int tape, const api_op *
     return op->call(w->t[tape], s, h);
 }
 
-static bool makes_segments(const gr_tape *t) { return gr_tape_recording(t) && !(t->watch & GR__TRACING); } /* else f is simply called */
+static bool makes_segments(const gr_tape *t) { return gr_tape_recording(t) && !(t->watch & GR__TRACING); } /* else gr_recompute only calls f */
 static gr_tensor *leaked;
 static uint64_t leaked_stamp;
 static void segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
@@ -115,7 +115,7 @@ static void set_mark(world *w, int tape)
 {
     if (w->marks < MOST_MARKS) w->mark[w->marks++] = (marked){ gr_tape_mark(w->t[tape]), tape, ++w->born };
 }
-/* Marks set after that one lead nowhere any more; an error it is to go back to one when tensors were made between them. */
+/* Marks set after that one are no longer valid. Going back to one is an error if tensors were made between the two. */
 static void drop_marks(world *w, int tape, size_t born, uint64_t newest)
 {
     size_t n = 0;
@@ -157,7 +157,7 @@ static void call_anything(world *w)
     else keep(w, tape, call_operator(w, s, tape, &api_ops[gr_stream_below(s, COUNT(api_ops))], NULL, 0));
 }
 
-/* A loss, backward, clipping and a step of each network that has made something. */
+/* A loss, backward, clipping and a step for each network that has an output. */
 static void learn(world *w, net *n)
 {
     gr_tape *const t = n->t;
@@ -201,7 +201,7 @@ static void recover(world *w)
 
 /* ---- Misuse: each must be an error ---- */
 
-/* Another tensor lies where a dead one was, so that nobody can tell them apart. */
+/* Another tensor lies at the address of a dead one, so they cannot be told apart. */
 static bool address_lives_again(gr_tape *t, const handle *h)
 {
     const bool again = h->x && gr__alive(t, h->x) && h->x->stamp != h->stamp;
@@ -223,11 +223,11 @@ static void use_badly(world *w, int tape, const handle *bad, const char **what)
     else if (way == 3) *what = "linear_forward", out = n->tape == tape ? gr_linear_forward(t, n->layer[0].body, bad->x) : gr_neg(t, bad->x);
     else {
         const api_op *op = &api_ops[gr_stream_below(&w->chance, COUNT(api_ops))];
-        if (!bad->x && op->call == call_want_grad) op = api_ops; /* to ask for the gradient of nothing is no error */
+        if (!bad->x && op->call == call_want_grad) op = api_ops; /* gr_grad of NULL is no error */
         *what = op->name;
         out = call_operator(w, &w->chance, tape, op, bad, gr_stream_below(&w->chance, bad->x ? op->tensors : 1));
     }
-    if (!gr_failed(t) && address_lives_again(t, bad)) { /* an operand that was made for this call */
+    if (!gr_failed(t) && address_lives_again(t, bad)) { /* the operand was made for this call */
         *what = lived_again;
         gr_backward(t, learned(t, GR_SHAPE(2, 3)));
         return;
@@ -235,7 +235,7 @@ static void use_badly(world *w, int tape, const handle *bad, const char **what)
     demand(!out, "%s of a tensor %s gives a tensor", *what, "that it must refuse");
 }
 
-/* False when there is nothing to misuse in this way now. */
+/* False when this misuse is not possible now. */
 static bool do_misuse(world *w, misuse how, int tape, const char **what)
 {
     gr_tape *const t = w->t[tape];
@@ -291,7 +291,7 @@ static bool provoke(world *w)
 
 /* ---- A step, a program ---- */
 
-/* One attempt at a step; misuse comes before call number `at`, or after the last. False when it must be done again. */
+/* One attempt at a step; misuse comes before call number `at`, or after the last. False when the step must be repeated. */
 static bool try_step(world *w, uint64_t seed, size_t at)
 {
     start_step(w, seed);
@@ -316,7 +316,7 @@ static bool try_step(world *w, uint64_t seed, size_t at)
     for (int i = 0; i < NETS; i++) {
         if (!w->walked[w->net[i].tape]) continue;
         if (gr_optim_step(w->net[i].t, w->net[i].optim)) gr_optim_observe(w->net[i].optim, (double)(seed % 3));
-        else gr_tape_recover(w->net[i].t); /* the other network was walked, or a gradient is refused */
+        else gr_tape_recover(w->net[i].t); /* the other network has had its backward, or a gradient is refused */
     }
     return true;
 }

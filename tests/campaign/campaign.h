@@ -1,6 +1,6 @@
-/* tests/campaign/campaign.h - what the campaigns share: arguments, a failure that says how to repeat it, folders, hashes.
+/* tests/campaign/campaign.h - what the campaigns share: arguments, failures that say how to repeat them, folders, hashes.
  *
- * A campaign has rounds, and each round has a seed of its own: the first seed, and one more for each round. So ARGS="1 SEED" repeats one. */
+ * Each round of a campaign has its own seed: the first seed, then the next number for each round. So ARGS="1 SEED" repeats a round. */
 #ifndef GR_CAMPAIGN_H
 #define GR_CAMPAIGN_H
 #include "gradus.h"
@@ -16,17 +16,17 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Under AddressSanitizer an impossible request gets NULL, as without. */
+/* With AddressSanitizer, too, malloc returns NULL for a size that cannot be had. */
 __attribute__((visibility("default"), weak)) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
-static struct { const char *name; uint64_t rounds, seed, round; } campaign; /* round: the seed of the one that runs */
+static struct { const char *name; uint64_t rounds, seed, round; } campaign; /* round: the seed of the running round */
 
-/* Where a crash or a sanitizer's report ends the program, which round it was. */
+/* Print the round when a crash or a sanitizer's report ends the program. */
 static void campaign_say_round(void)
 {
     char text[256];
-    const int n = snprintf(text, sizeof text, "%s: seed %llu ends here; again: make %s ARGS=\"1 %llu\"\n", campaign.name,
+    const int n = snprintf(text, sizeof text, "%s: the round of seed %llu crashed; to repeat it: make %s ARGS=\"1 %llu\"\n", campaign.name,
                            (unsigned long long)campaign.round, campaign.name, (unsigned long long)campaign.round);
     (void)!write(2, text, (size_t)n);
 }
@@ -65,7 +65,7 @@ __attribute__((format(printf, 3, 4), noreturn)) static inline void campaign_fail
 
 static char campaign_folder[256];
 
-/* How many entries of the folder have this in their name; with `away` they are removed. */
+/* The number of entries of the folder that have this in their name. With `away` they are removed. */
 static inline size_t campaign_entries(const char *holding, bool away)
 {
     size_t n = 0;
@@ -86,7 +86,7 @@ static inline void campaign_remove_folder(void)
     rmdir(campaign_folder);
 }
 
-/* A new folder, which goes when the program ends. `memory` prefers a file system in memory. */
+/* Make a new folder, which is removed when the program ends. `memory` prefers a file system in memory. */
 static inline void campaign_make_folder(bool memory)
 {
     const char *const places[] = { memory ? "/dev/shm" : NULL, getenv("TMPDIR"), "/tmp" };
@@ -129,7 +129,7 @@ static inline uint64_t campaign_hash_reals(uint64_t hash, const gr_real *x, size
     }
     return hash;
 }
-/* All that m holds: parameters, buffers, counters, and the states that it keeps. */
+/* Everything that m holds: parameters, buffers, counters and kept states. */
 static inline uint64_t campaign_hash_module(uint64_t hash, const gr_module *m)
 {
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
@@ -158,7 +158,7 @@ static inline uint64_t campaign_hash_optim(uint64_t hash, const gr_optim *o)
     hash = campaign_hash_doubles(hash, &o->rate.lr, 3);
     return campaign_hash(campaign_hash(hash, (uint64_t)o->count.steps), (uint64_t)o->count.bad);
 }
-/* The streams that somebody has drawn from, without the one of that name. */
+/* The streams that have been drawn from, without the one of that name. */
 static inline uint64_t campaign_hash_streams(uint64_t hash, const gr_tape *t, const char *without)
 {
     const char *name = NULL;

@@ -1,8 +1,8 @@
-/* tests/campaign/flips.c - damaged checkpoints. Every bit of a small one is flipped in turn, header and data; then random damage to a larger
- * one: one bit, two bits, a byte, a run of zeros, a part that is missing or repeated. gr_checkpoint_load refuses each with GR_BAD_FILE and
- * changes nothing, or what it loads is equal to the original.
+/* tests/campaign/flips.c - damaged checkpoints. Every bit of a small one is flipped in turn, header and data; then random damage to a
+ * larger one: one bit, two bits, a byte, a run of zeros, a part that is missing or repeated. gr_checkpoint_load refuses each with
+ * GR_BAD_FILE and changes nothing, or loads a state that equals the original.
  *
- *     make flips [ARGS="FILES [SEED]"]      2^20 files in some minutes; what must not be accepted is listed, and the exit status is 1     */
+ *     make flips [ARGS="FILES [SEED]"]      2^20 files in some minutes; what must not be accepted is listed, and the exit status is 1 */
 #include "tests/campaign/campaign.h"
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ static void train(run *r)
     demand(!gr_failed(r->t), "training: %s", gr_message(r->t));
 }
 
-/* All that a load may change. */
+/* A hash of everything that a load may change. */
 static uint64_t state_of(const run *r)
 {
     uint64_t hash = campaign_hash_streams(campaign_hash_module(CAMPAIGN_HASH, r->net), r->t, NULL);
@@ -60,7 +60,7 @@ static uint64_t state_of(const run *r)
     return hash;
 }
 
-/* A file, its bytes, and a run of the same build that loads it. */
+/* A file, its bytes, and a run of the same architecture that loads it. */
 typedef struct {
     unsigned char *bytes;
     size_t n, header, hidden;
@@ -69,7 +69,7 @@ typedef struct {
     uint64_t untouched;
 } victim;
 
-/* A fresh target, which differs from what the file holds. */
+/* A new target, whose state differs from the file's. */
 static void renew(victim *v)
 {
     v->target = build(v->hidden);
@@ -163,7 +163,7 @@ static void every_bit(victim *v)
     }
 }
 
-/* One in 32 is large damage, for which the whole file is written. */
+/* One in 32 damages a large part, and then the whole file is written. */
 static void random_damage(victim *v, gr_stream *s, unsigned char *bytes)
 {
     const size_t kind = gr_stream_below(s, 96), where = gr_stream_below(s, 2) ? v->header : v->n;

@@ -1,8 +1,8 @@
 /* tests/campaign/kills.c - kill -9 while checkpoints are saved. A child trains and saves after every step; the parent kills it at random
- * moments, many of them inside the save. The file must be whole after each kill, hold the last step that was saved, and have the same
- * bytes as that of a run that nobody interrupted; and what a killed save left behind goes away with the next save.
+ * moments, many of them inside the save. After each kill the file must be complete, hold the last step that was saved, and have the bytes
+ * that an uninterrupted run writes. The next save removes what a killed save left behind.
  *
- *     make kills [ARGS="KILLS [SEED]"]                                                                                          */
+ *     make kills [ARGS="KILLS [SEED]"] */
 #include "tests/campaign/campaign.h"
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -106,7 +106,7 @@ static void kill_one(note *n, gr_stream *s, tally *sum)
     sum->with_file_left += campaign_entries(".tmp", false) > 0;
 }
 
-/* The file holds a step that was saved or being saved, in the bytes that an uninterrupted run has there. */
+/* The file holds a step that was saved or being saved, with the bytes of an uninterrupted run. */
 static void check_file(note *n, run *reference)
 {
     run r = build();

@@ -1,8 +1,8 @@
-/* tests/campaign/long_run.c - training for long: after its first steps a run asks for no memory any more, and its tape holds as many bytes
- * at the end as then. Every architecture, with anomaly mode, marks and segments of gr_recompute too; the weights stay finite, and at no
- * value subnormal.
+/* tests/campaign/long_run.c - long training: after its first steps a run allocates nothing, and its tape holds as many bytes at the end as
+ * then. Every architecture runs, also with anomaly mode, marks and segments of gr_recompute. The weights stay finite, and none is
+ * subnormal.
  *
- *     make long_run[ARGS=STEPS]                                                                                        */
+ *     make long_run [ARGS=STEPS] */
 #include "tests/models.h"
 
 enum { FIRST = 20 };
@@ -35,7 +35,7 @@ static gr_tensor *carried(gr_tape *t, void *body, gr_tensor *x)
 }
 static bool anomaly_step(run *r) { return gr_tape_set_anomaly(r->t, true), models_step(r); }
 static bool traced_step(run *r) { return gr_tape_set_tracing(r->t, true), models_step(r); }
-/* Every second step is given up, as if its data were bad. */
+/* Every second step is abandoned, as if its data were bad. */
 static bool recovered_step(run *r)
 {
     gr_tape_reset(r->t);

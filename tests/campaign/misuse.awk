@@ -1,6 +1,6 @@
-# misuse.awk: awk -f misuse.awk misuse.c PROTOTYPES writes a function for each public prototype that calls it with arguments of pick_TYPE,
-# and the table of these functions. PROTOTYPES is the preprocessed gradus.h. misuse.c has, for functions that need more, own_NAME; and
-# keep_TYPE, or POOL(TYPE), for results that later calls may get. A type without a pick_TYPE does not compile: so no public function is left out.
+# misuse.awk: awk -f misuse.awk misuse.c PROTOTYPES writes, for each public prototype, a function that calls it with arguments from
+# pick_TYPE, and the table of these functions. PROTOTYPES is the preprocessed gradus.h. misuse.c has own_NAME for a function that needs more,
+# and keep_TYPE or POOL(TYPE) for results that later calls may get. A type without pick_TYPE does not compile, so no function is left out.
 
 FNR == NR {
     if (match($0, /own_gr_[a-z0-9_]+\(void\)/)) own[substr($0, RSTART + 4, RLENGTH - 10)] = 1

@@ -3,9 +3,9 @@
  *     make misuse SAN=address,undefined ARGS="--batches 5000"      400 calls each
  *     build/.../misuse --seed 1 --batch 17                         that batch alone, in this process: for a debugger
  *
- * misuse.awk makes the calls from the headers, so that a new function is in without an edit. Each batch runs in a child with limits; a signal,
- * a sanitizer's report or more than 20 seconds of CPU time is a failure, printed with its batch and its last call. What C cannot check is not
- * tried: pointers to freed objects, buffers shorter than their count. Exit status 1 when a call failed so. */
+ * misuse.awk makes the calls from the headers, so that a new function is in without an edit. Each batch runs in a child with limits; a
+ * signal, a sanitizer's report or more than 20 seconds of CPU time is a failure, printed with its batch and its last call. It does not try
+ * what C cannot check: pointers to freed objects, buffers shorter than their count. The exit status is 1 if a call failed in this way. */
 #include "gradus.h"
 #include <dirent.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 enum { CALLS = 400, MOST = 24, LIMIT = 8 << 20, FUNCTIONS = 1000 };
 
-/* What the parent reads after the child is gone. */
+/* What the parent reads after the child has ended. */
 typedef struct {
     char call[4096];
     size_t length, calls, of[FUNCTIONS], went_well[FUNCTIONS];
@@ -38,7 +38,7 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
     if (shared->length >= sizeof shared->call) shared->length = sizeof shared->call - 1;
 }
 
-/* ---- Chance, and the world of a batch ---- */
+/* ---- Random numbers, and the objects of a batch ---- */
 
 static gr_stream chance;
 static size_t below(size_t n) { return gr_stream_below(&chance, n); }
@@ -49,7 +49,7 @@ static gr_tape *t;
 static gr_module *root;
 static FILE *nowhere;
 static size_t used_bytes;
-static double buffer[LIMIT / sizeof(double)]; /* as long as any tensor can be */
+static double buffer[LIMIT / sizeof(double)]; /* as long as the longest tensor */
 static int whole[LIMIT / sizeof(int)];
 
 static void *limited_alloc(void *context, size_t bytes)
@@ -67,8 +67,8 @@ static void limited_release(void *context, void *p, size_t bytes)
 }
 static const gr_allocator limited = { limited_alloc, limited_release, NULL };
 
-/* A pool of pointers to a type: keep puts a result there, pick takes one, now and then NULL. When it is full, a result goes to the place of
- * another, of which OWNED ones are freed. */
+/* A pool of pointers to a type: keep puts a result into it, pick returns one of them, now and then NULL. In a full pool a result replaces
+ * another, which is freed if it is OWNED. */
 #define POOL(type) OWNED(type, (void))
 #define OWNED(type, release) \
     static type *pool_##type[MOST]; \
@@ -94,7 +94,7 @@ POOL(gr_module)
 POOL(gr_slot)
 OWNED(gr_optim, gr_optim_free)
 
-static gr_safetensors *file; /* the last one that was opened */
+static gr_safetensors *file; /* the last file that was opened */
 static const gr_safetensors_entry *entry;
 static void keep_gr_safetensors_p(gr_safetensors *f)
 {
@@ -118,7 +118,7 @@ static gr_tensor *pick_gr_tensor_p(const char *name)
 }
 static void keep_gr_recurrent_out(gr_recurrent_out o) { keep_gr_tensor_p(o.y), keep_gr_tensor_p(o.h), keep_gr_tensor_p(o.c); }
 
-/* Modules of one kind, which are in the pool of all modules too. */
+/* Modules of one kind; they are also in the pool of all modules. */
 #define MODULE(type) \
     static type *pool_##type[MOST]; \
     static size_t count_##type; \
@@ -148,7 +148,7 @@ MODULE(gr_positions)
 
 #include "tests/campaign/misuse_picks.h"
 
-/* ---- Functions that end the life of something, or need their arguments to go together ---- */
+/* ---- Functions that free an object, or whose arguments depend on each other ---- */
 
 static void fresh(void)
 {
@@ -185,7 +185,7 @@ static void forget_modules(void)
 static void own_gr_module_free(void)
 {
     gr_module *const m = any_gr_module();
-    bool tied = false; /* a part that others are tied to, and a part of a larger layer, must not be freed alone */
+    bool tied = false; /* a module that others are tied to, or that belongs to a larger layer, must not be freed alone */
     for (const gr_slot *s = gr_slot_first(root); s; s = gr_slot_next(root, s)) tied = tied || s->tied;
     if (m && (m == root ? !one_in(5) : tied || m->parent != root)) return;
     gr_tape_recover(t);
@@ -214,7 +214,7 @@ static void own_gr_safetensors_free(void)
 {
     gr_safetensors_free(file), file = NULL, entry = NULL;
 }
-static void own_gr_kept(void) { gr_kept(pick_gr_module_p("m"), pick_char_p("name")); } /* it dies when another shape is kept */
+static void own_gr_kept(void) { gr_kept(pick_gr_module_p("m"), pick_char_p("name")); } /* it is freed when another shape is kept */
 static void own_gr_detach_keep(void)
 {
     gr_module *const m = pick_gr_module_p("m");
@@ -224,7 +224,7 @@ static void own_gr_detach_keep(void)
 static void own_gr_forget(void)
 {
     gr_module *const m = pick_gr_module_p("m");
-    gr_tape_recover(t), fresh(); /* what is kept may be in the graph */
+    gr_tape_recover(t), fresh(); /* the kept state may be in the graph */
     gr_forget(pick_gr_tape_p("t"), m);
 }
 static void own_gr_checkpoint_load(void)
@@ -257,8 +257,8 @@ static void own_gr_fail_as(void)
     const char *const name = pick_char_p("name");
     gr_fail_as(pick_gr_tape_p("t"), (gr_error)(1 + below(5)), name, "%d", 1);
 }
-static void own_gr_scratch(void) { if (t) gr_scratch(t); } /* in a backward only */
-static void own_gr_parallel(void) { gr_parallel(t, below(3), 0, pick_gr_task_p("f"), NULL); } /* in an operator, after gr_ready */
+static void own_gr_scratch(void) { if (t) gr_scratch(t); } /* allowed only in a backward */
+static void own_gr_parallel(void) { gr_parallel(t, below(3), 0, pick_gr_task_p("f"), NULL); } /* allowed only in an operator, after gr_ready */
 static void own_gr_stream_permutation(void)
 {
     static size_t order[64];
@@ -311,7 +311,7 @@ static bool batch_is_good(uint64_t seed, size_t batch)
         setrlimit(RLIMIT_CPU, &(struct rlimit){ 20, 20 });
         alarm(120);
         run_batch(seed, batch);
-        exit(0); /* with the look for leaks */
+        exit(0); /* with the leak check */
     }
     if (waitpid(child, &status, 0) == child && status == 0) return true;
     printf("FAILED --seed %llu --batch %zu: %s %d after %s\n", (unsigned long long)seed, batch, WIFSIGNALED(status) ? "signal" : "status",
@@ -319,7 +319,7 @@ static bool batch_is_good(uint64_t seed, size_t batch)
     return false;
 }
 
-/* The files that calls have made in this folder, whatever their names are. */
+/* Remove the files that calls have made in this folder, whatever their names are. */
 static void remove_files(void)
 {
     DIR *const here = opendir(".");

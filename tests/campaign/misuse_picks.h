@@ -1,5 +1,6 @@
 /* tests/campaign/misuse_picks.h - for each type of a parameter in the public headers, pick_TYPE: a random argument, NULL and nonsense among
- * them. A parameter's name tells counts of lists and buffers, which are kept true. For tests/campaign/misuse.c alone. */
+ * them. The name of a parameter says that it is the count of a list or a buffer; such a count is always correct. For
+ * tests/campaign/misuse.c alone. */
 #ifndef GR_MISUSE_PICKS_H
 #define GR_MISUSE_PICKS_H
 
@@ -72,7 +73,7 @@ static const char *const *pick_char_p_p(const char *name)
 }
 static FILE *pick_FILE_p(const char *name) { return (void)name, one_in(3) ? NULL : nowhere; }
 
-/* ---- Memory of the caller's ---- */
+/* ---- Memory of the caller ---- */
 
 static gr_real *pick_gr_real_p(const char *name) { return (void)name, one_in(8) ? NULL : (gr_real *)buffer; }
 static int *pick_int_p(const char *name) { return (void)name, one_in(4) ? NULL : whole; }
@@ -97,7 +98,7 @@ static gr_tensor **pick_gr_tensor_p_p(const char *name)
     return (void)name, one_in(6) ? NULL : list;
 }
 
-/* ---- The library's ---- */
+/* ---- Objects of the library ---- */
 
 static gr_tape *pick_gr_tape_p(const char *name) { return (void)name, one_in(20) ? NULL : t; }
 static const gr_pool *pick_gr_pool_p(const char *name) { return (void)name, NULL; }
@@ -134,7 +135,7 @@ static gr_optim_group pick_gr_optim_group(const char *name) { return (void)name,
         (void)name; \
         return one_in(3) ? NULL : &c; \
     }
-/* Mostly the default. */
+/* The default in most cases. */
 static double D(void) { return one_in(2) ? 0 : any_double(); }
 static int I(void) { return one_in(2) ? 0 : any_int(); }
 static size_t S(void) { return one_in(2) ? 0 : any_size(); }
@@ -179,7 +180,7 @@ static const gr_batch_norm_config *pick_gr_batch_norm_config_p(const char *name)
     return (void)name, one_in(3) ? NULL : &o;
 }
 
-/* Lists of 16, of which the caller of the function says that there are fewer. */
+/* Lists of 16; the call says that they have fewer entries. */
 static const gr_safetensors_item *pick_gr_safetensors_item_p(const char *name)
 {
     static gr_safetensors_item list[16];
@@ -212,7 +213,7 @@ static gr_task *pick_gr_task_p(const char *name) { return (void)name, one_in(4) 
 static gr_function *pick_gr_function_p(const char *name) { return (void)name, one_in(6) ? NULL : gr_relu; }
 static void some_segment(gr_tape *on, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
-    (void)argument, (void)in; /* which may be empty */
+    (void)argument, (void)in; /* the list may be empty */
     out[0] = gr_tanh(on, gr_want_grad(on, gr_ones(on, GR_SHAPE(2, 3))));
 }
 static gr_segment *pick_gr_segment_p(const char *name) { return (void)name, one_in(6) ? NULL : some_segment; }

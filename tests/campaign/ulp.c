@@ -1,11 +1,11 @@
-/* tests/campaign/ulp.c - what core/maths.h promises, on every float: the largest error, monotony, special values, and the bits.
+/* tests/campaign/ulp.c - the promises of core/maths.h on every float: the largest error, monotonicity, special values and bits.
  *
  *     make ulp [ARGS="--step 97 --isa avx2 --bits tanh exp"]
  *
- * All of it takes some 6 minutes on two cores. --step N takes every Nth float, --isa one instruction set instead of all, --bits leaves out
- * the comparison with the reference; names choose functions. The best instruction set is compared with double references, the others
- * only by their bits; scalar, which has no fma, on every 97th float. tests/golden/maths.hash has the bits of steps 1 and 97. Exit status 1
- * when a promise is broken. */
+ * Everything takes about 6 minutes on two cores. --step N takes every Nth float, --isa one instruction set instead of all, --bits omits
+ * the comparison with the reference; names choose functions. The best instruction set is compared with double references, the others only
+ * by their bits, and scalar, which has no fma, only on every 97th float. tests/golden/maths.hash has the bits of steps 1 and 97. The exit
+ * status is 1 if a promise is broken. */
 #include "core/internal.h"
 #include "tests/maths.h"
 #include <inttypes.h>
@@ -18,8 +18,8 @@ enum { CHUNK = 8192, MAX_THREADS = 64, COARSE = 97 };
 
 typedef struct {
     double worst;
-    gr_real x, z;                                      /* where; z is pow's exponent */
-    uint64_t judged, wrong, over, special, down, hash; /* wrong: not correctly rounded; special: inf, NaN or a zero's sign not as in C */
+    gr_real x, z;                                      /* the worst argument; z is the exponent of pow */
+    uint64_t judged, wrong, over, special, down, hash; /* wrong: not correctly rounded; special: infinities, NaN or the sign of zero differ from C */
 } result;
 
 typedef struct {
@@ -28,11 +28,11 @@ typedef struct {
     int isa, thread, threads;
     bool compare;
     result result;
-    gr_real x[CHUNK + 1], z[CHUNK + 1], y[CHUNK + 1]; /* one chunk, and the float after it, to see a step down there too */
+    gr_real x[CHUNK + 1], z[CHUNK + 1], y[CHUNK + 1]; /* a chunk and the float after it, so that monotonicity is also checked between chunks */
     double xd[CHUNK], zd[CHUNK], truth[CHUNK];
 } task;
 
-/* pow is treated like the rest, with pairs that are drawn. */
+/* pow is treated like the other functions, with random pairs. */
 static double pow_exact(double x) { return x; }
 static const maths_function pow_function = { .name = "pow", .exact = pow_exact, .ulp = 2 };
 static bool is_pow(const maths_function *f) { return f == &pow_function; }
@@ -45,7 +45,8 @@ static uint32_t scramble(uint64_t n)
     return (uint32_t)(n >> 32);
 }
 
-/* Bases and exponents in four mixes: any two floats; near 1 to a large power; ordinary ones; any base to a half or a whole number. */
+/* Bases and exponents of four kinds: any two floats; a base near 1 and a large exponent; ordinary ones; any base and a multiple of one
+ * half. */
 static void draw_pair(uint64_t n, gr_real *x, gr_real *z)
 {
     const uint32_t a = scramble(2 * n), b = scramble(2 * n + 1);
@@ -56,7 +57,7 @@ static void draw_pair(uint64_t n, gr_real *x, gr_real *z)
     if (n % 4 == 3) *z = (float)(b % 65) / 2 - 16;
 }
 
-/* A NaN is a NaN; infinities and zeros are as in C. */
+/* NaN, infinities and zeros must be as in C. */
 static void judge(result *r, const maths_function *f, gr_real x, gr_real z, double y, double truth)
 {
     const bool sign_kept = y != 0 || !signbit(y) == !signbit(truth);
@@ -100,7 +101,7 @@ static void compare(task *t)
     r->down += down;
 }
 
-/* Chunks may come in any order: their hashes are added. */
+/* Chunks may come in any order, so their hashes are added. */
 static uint64_t hash_of(const gr_real *y, uint64_t number)
 {
     uint32_t lane[16] = { 0 };
@@ -156,7 +157,7 @@ static result run_all(const maths_function *f, uint64_t step, int isa, bool with
     return sum;
 }
 
-/* 0 when no hash is recorded for this step. */
+/* Returns 0 when no hash is recorded for this step. */
 static uint64_t recorded(const char *name, uint64_t step)
 {
     FILE *file = fopen("tests/golden/maths.hash", "r");

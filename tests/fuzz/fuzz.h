@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUZZ_ROOM = 1 << 14 }; /* bytes of a mutated file, at most */
+enum { FUZZ_ROOM = 1 << 14 }; /* the greatest length of a mutated file */
 
-extern const char fuzz_name[], fuzz_likely[];                     /* NAME; characters that matter in such a file */
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);       /* reads it, and demands */
-size_t fuzz_mend(uint8_t *bytes, size_t n, gr_stream *s);         /* gets a mutated file past the first checks; the new length */
+extern const char fuzz_name[], fuzz_likely[];                     /* NAME; characters with a meaning in such a file */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);       /* reads the file and demands what must hold */
+size_t fuzz_mend(uint8_t *bytes, size_t n, gr_stream *s);         /* makes a mutated file pass the first checks; the new length */
 
 #define demand(what, text) ((what) ? (void)0 : (fprintf(stderr, "fuzz_%s: %s does not hold\n", fuzz_name, text), abort()))
 
-size_t fuzz_seed(uint8_t *bytes, size_t room);                    /* one more first file, made now; its length, 0: none */
+size_t fuzz_seed(uint8_t *bytes, size_t room);                    /* makes one more first file and returns its length, or 0 */
 
-/* For readers that want a path: the number of a file in memory that holds these bytes, which /proc/self/fd has under this name. */
+/* For readers that need a path: put the bytes into a file in memory. Returns its number in /proc/self/fd, or its path. */
 const char *fuzz_number(const uint8_t *bytes, size_t n);
 const char *fuzz_path(const uint8_t *bytes, size_t n);
 #endif

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_checkpoint.c - checkpoints whose checksum is right: loaded, or refused with GR_BAD_FILE and without a trace. */
+/* tests/fuzz/fuzz_checkpoint.c - checkpoints with a correct checksum are loaded, or refused with GR_BAD_FILE and without a trace. */
 #include "core/library.h"
 #include "tests/fuzz/fuzz.h"
 #if __has_include("core/io/checksum.h")
@@ -58,7 +58,7 @@ static size_t state_of(const run *r, uint8_t *to, size_t room)
     return n;
 }
 
-/* A file of ours in which the checksum is made right, where there is the note of one. */
+/* Correct the checksum of the file, if it has the note of one. */
 static void right_checksum(uint8_t *bytes, size_t n)
 {
 #ifndef HAS_CHECKSUM
@@ -81,7 +81,7 @@ static void right_checksum(uint8_t *bytes, size_t n)
 
 size_t fuzz_mend(uint8_t *bytes, size_t n, gr_stream *s) { return (void)bytes, (void)s, n; }
 
-/* What is saved now, so that mutations begin from a file that loads; and it must load. */
+/* A file that is saved now, so that mutations start from a file that loads. */
 size_t fuzz_seed(uint8_t *bytes, size_t room)
 {
     char path[] = "/tmp/gradus-fuzz-XXXXXX";

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_idx.c - IDX files, as images and as labels: refused with GR_BAD_FILE, or n items are there. */
+/* tests/fuzz/fuzz_idx.c - IDX files of images and of labels are refused with GR_BAD_FILE, or hold n items. */
 #include "examples/kit/idx.h"
 #include "tests/fuzz/fuzz.h"
 

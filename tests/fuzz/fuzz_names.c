@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_names.c - files of names: refused with GR_BAD_FILE, or batches of them hold ids that a model may look up. */
+/* tests/fuzz/fuzz_names.c - files of names are refused with GR_BAD_FILE, or give batches of ids that a model may look up. */
 #include "examples/kit/names.h"
 #include "tests/fuzz/fuzz.h"
 

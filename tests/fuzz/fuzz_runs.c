@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_runs.c - the numbers behind pictures, runs.jsonl: refused with GR_BAD_FILE, or every array has its values. */
+/* tests/fuzz/fuzz_runs.c - runs.jsonl, the numbers behind the figures, is refused with GR_BAD_FILE, or every array has its values. */
 #include "examples/plot/runs.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,9 +1,9 @@
-/* tests/fuzz/fuzz_safetensors.c - files of tensors: refused with GR_BAD_FILE, or what is returned is sound. */
+/* tests/fuzz/fuzz_safetensors.c - files of tensors are refused with GR_BAD_FILE, or the result is valid. */
 #include "tests/fuzz/fuzz.h"
 
 const char fuzz_name[] = "safetensors", fuzz_likely[] = "{}[]\",:\\u0123456789-. \n\xff\xc3";
 
-/* Half of them get a length of the header that fits the file. */
+/* In half of the files the length of the header is corrected. */
 size_t fuzz_mend(uint8_t *bytes, size_t n, gr_stream *s)
 {
     if (n <= 8 || gr_stream_below(s, 2)) return n;

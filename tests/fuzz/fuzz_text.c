@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_text.c - text files: refused with GR_BAD_FILE, or windows of them hold ids that a model may look up. */
+/* tests/fuzz/fuzz_text.c - text files are refused with GR_BAD_FILE, or give windows of ids that a model may look up. */
 #include "examples/kit/text.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
-/* tests/fuzz/main.c - mutations without libFuzzer: every file of the target's corpus, and then changed ones, the same in every run. */
+/* tests/fuzz/main.c - mutations without libFuzzer: it reads every file of the target's corpus, and then mutated ones, the same in every
+ * run. */
 #include "tests/fuzz/fuzz.h"
 #include <dirent.h>
 
@@ -27,7 +28,7 @@ static size_t read_corpus(void)
     return seeds;
 }
 
-/* What the target makes now stands in the corpus as "made", in the float library's format. With write, it is written there. */
+/* The file "made" of the corpus must be what the target makes now, in the float library's format. With `write`, it is written there. */
 static size_t add_made(size_t seeds, bool write)
 {
     static uint8_t made[FUZZ_ROOM];
@@ -45,7 +46,7 @@ static size_t add_made(size_t seeds, bool write)
     return seeds;
 }
 
-/* One change: a byte, a run of bytes moved over others, removed or doubled, or a number in the text. */
+/* Make one change: to a byte, to a run of bytes (copied over others, removed or doubled), or to a number in the text. */
 static size_t mutate(gr_stream *s, uint8_t *bytes, size_t n)
 {
     if (!n) return n;

@@ -1,4 +1,4 @@
-"""Writes tests/fuzz/corpus: the first files of the fuzz targets, small ones, and those that once were defects.
+"""Writes tests/fuzz/corpus: the first files of the fuzz targets: small files, and files that once revealed defects.
 Run: python3 tests/fuzz/make_corpus.py        (needs nothing; the same bytes every time)"""
 import json
 import os

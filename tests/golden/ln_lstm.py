@@ -4,7 +4,7 @@
     c = sigmoid(f) c + sigmoid(i) tanh(g)
     h = sigmoid(o) tanh(LN(c; alpha_3, beta_3))
 
-with the gates in PyTorch's order i, f, g, o. The names are those of a gradus file, so load_state_dict(strict=True) takes one as it is."""
+with the gates in PyTorch's order i, f, g, o. The names are those of a gradus file, so load_state_dict(strict=True) accepts it without changes."""
 import torch
 from torch import nn
 

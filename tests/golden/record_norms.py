@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records tests/golden/norms.safetensors: PyTorch's norm modules in float64, two training steps and one evaluation. Inputs, weights and
-cotangents are exact in float32. tests/test_norms_parity.c reads the file. Of a module NAME:
+cotangents are exact in float32. tests/test_norms_parity.c reads the file. For a module NAME:
     NAME/start/KEY   its state_dict, weights and buffers drawn; NAME/end/KEY after the two steps
     NAME/xI dyI yI dxI, I = 0, 1 in training, 2 in evaluation; NAME/gI/KEY the gradients of the parameters
     NAME/lengths, NAME/mask where padding is left out: PyTorch's module runs on the gathered real positions
@@ -56,7 +56,7 @@ def record(name, module, shape, real=None, last=False):
 
 
 class ChannelNorm(nn.Module):
-    """LayerNorm over the channels of [N, C, H, W] at each position, as ConvNeXt has it."""
+    """LayerNorm over the channels of [N, C, H, W] at each position, as in ConvNeXt."""
 
     def __init__(self, channels):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Records optim.safetensors: a parameter after each of some steps of PyTorch's optimizers on given gradients, in float64, gradients
+"""Records optim.safetensors in float64: a parameter after each of several steps of PyTorch's optimizers on given gradients, gradients
 after clipping, and learning rates of its schedules.      Run: python tests/golden/record_optim.py        (needs torch, safetensors)"""
 import os
 import torch

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records tests/golden/recurrent.safetensors: GRU, RNN and LSTM layers of PyTorch in float64, with lengths by packed sequences, and the
 LayerNorm GRU and RNN and the BatchNorm LSTM written from the equations of their papers (Ba, Kiros, Hinton 2016: supplementary material, and
-section 3.1; Cooijmans et al. 2016). Of a case NAME: NAME/w/PARAMETER and buffers, NAME/x, NAME/h0, NAME/lengths, NAME/y, NAME/h, and NAME/d/..
+section 3.1; Cooijmans et al. 2016). For a case NAME: NAME/w/PARAMETER and buffers, NAME/x, NAME/h0, NAME/lengths, NAME/y, NAME/h, and NAME/d/..
 the gradients of sum(y cy) + sum(h ch).   tests/test_recurrent_parity.c reads it.       python3 tests/golden/record_recurrent.py"""
 import pathlib
 import torch

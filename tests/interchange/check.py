@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Weights go both ways between gradus and PyTorch, as safetensors files, without a conversion, and the logits agree.
+"""Weights are exchanged in both directions between gradus and PyTorch as safetensors files, without a conversion, and the logits agree.
 
     make interchange [PYTHON=python3]         or         check.py LOGITS-PROGRAM MAIN-JOB
 

@@ -3,7 +3,7 @@
  *     logits WEIGHTS IMAGES OUT
  *
  * WEIGHTS is a state_dict with the modules lstm and fc (examples/seq_mnist_lstm --save, or a PyTorch module); IMAGES holds the tensor
- * "images" [N, T, I], OUT gets the tensor "logits" [N, C]. Sizes, and whether the norms of the paper are there, are read off WEIGHTS. */
+ * "images" [N, T, I], OUT gets the tensor "logits" [N, C]. The sizes, and whether the layer has the paper's norms, follow from WEIGHTS. */
 #include "core/files.h"
 #include "gradus.h"
 

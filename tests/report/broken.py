@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks a report in ways that a check must see, each alone: broken.py FOLDER PLOTLY. Ends with 1 when one goes unseen."""
+"""Breaks a report in several ways, one at a time, and runs the check: broken.py FOLDER PLOTLY. Exit 1 if the check misses one."""
 import pathlib
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import tempfile
 
 folder, plotly = pathlib.Path(sys.argv[1]), sys.argv[2]
 page = (folder / 'report.html').read_text(encoding='utf-8')
-# what, from, to, what the check says then, and which part of it
+# name, old text, new text, what the check must say, and which part of it
 WAYS = [
     ('a remote image', '<h1>', '<img src="https://example.org/x.png" alt="x"><h1>', 'no network request', 'looks'),
     ('a blank plot', 'return { data, layout', "data.forEach(d => { d.visible = d.type !== 'heatmap' }); return { data, layout", 'every plot has ink', 'looks'),
@@ -32,8 +32,8 @@ for what, old, new, says, part in WAYS:
         run = subprocess.run([sys.executable, 'tests/report/check_report.py', made, plotly, '--short', '--only', part], capture_output=True, text=True)
         red = [line for line in run.stdout.splitlines() if line.startswith('FAIL')]
         seen = run.returncode == 1 and any(says in line for line in red)
-        print(('seen    ' if seen else 'UNSEEN  ') + what + ': ' + '; '.join(line[6:90] for line in red[:3]) + run.stderr[-200:], flush=True)
+        print(('found   ' if seen else 'MISSED  ') + what + ': ' + '; '.join(line[6:90] for line in red[:3]) + run.stderr[-200:], flush=True)
         if not seen:
             unseen.append(what)
-print(f'{len(WAYS) - len(unseen)} of {len(WAYS)} ways seen', unseen or '')
+print(f'{len(WAYS) - len(unseen)} of {len(WAYS)} faults detected', unseen or '')
 sys.exit(bool(unseen))

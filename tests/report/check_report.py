@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens a report as its readers do, in Chromium: mouse, keyboard, phone, dark, print, no network, no Plotly, no WebGL, no scripts.
-check_report.py FOLDER PLOTLY [--short] [--only PART,..] [--shots FOLDER]: FOLDER/report.html, with Plotly in it or without; the other of the two is made from it."""
+"""Opens a report in Chromium as readers do: with mouse, keyboard, phone, dark theme and printer; without network, Plotly, WebGL or scripts.
+check_report.py FOLDER PLOTLY [--short] [--only PART,..] [--shots FOLDER]: FOLDER/report.html contains Plotly or does not; the other form is made from it."""
 import argparse
 import base64
 import hashlib
@@ -47,7 +47,7 @@ def until(page, js, limit=30):  # not wait_for_function: that one needs eval, wh
 
 
 class Reader:
-    """A page that remembers everything that went wrong."""
+    """A page that records every error."""
 
     def __init__(self, browser, **context):
         self.ctx = browser.new_context(**{'viewport': {'width': 1400, 'height': 900}, **context})
@@ -93,7 +93,7 @@ EYE = '''id => { const e = document.getElementById(id)._fullLayout.scene._scene.
 
 
 def pages(folder):
-    """The page with Plotly in it, and the page without; the one that is not there is made from the other."""
+    """The page with Plotly in it and the page without; the missing one is made from the other."""
     page = args.folder / 'report.html'
     text, library = page.read_text(encoding='utf-8'), args.plotly.read_text(encoding='utf-8')
     tag, body = '<script>' + library + '</script>\n', re.search(r'<body[^>]*>', text).group()
@@ -113,7 +113,7 @@ def pages(folder):
 
 
 def looks(r, p):
-    """Silent, no network, everything drawn, nothing cut off."""
+    """No message, no network request, everything is drawn, nothing is cut off."""
     plots = p.query_selector_all('.plot')
     check(len(plots) > 0 and p.locator('.live > .plot').count() == len(plots), f'{p.locator(".live > .plot").count()} of {len(plots)} plots live')
     bad = p.evaluate(VALIDATE)
@@ -170,7 +170,7 @@ def plays(p, fig):
 
 
 def turns(p, fig):
-    """Clouds by mouse, after a resize (Plotly forgets there); all follow; the camera survives a change of frame; the wheel is the page's."""
+    """Clouds turn by mouse, also after a resize (where Plotly loses its state), and all together; the camera survives a change of frame; the wheel scrolls the page."""
     ids = [i for i in p.evaluate(f"[...document.querySelectorAll('{fig} .live > .plot')].filter(p => p.layout.scene).map(p => p.id)")]
     a, other = ids[0], ids[-1]
     p.set_viewport_size({'width': 1400, 'height': 950})
@@ -220,7 +220,7 @@ def accessible(p, what):
 
 
 def themes(r, p, cloud):
-    """Dark, switched while open: camera kept; print: still drawings on light paper although the reader's theme is dark."""
+    """A change to the dark theme keeps the camera. In print there are still drawings on light paper, although the reader's theme is dark."""
     before = cloud and p.evaluate(EYE, cloud)
     accessible(p, 'light')
     p.emulate_media(color_scheme='dark')

@@ -1,5 +1,6 @@
-/* tests/report/demo.c - a report of everything that the kit draws, from made-up numbers: demo FOLDER [PLOTLY] writes FOLDER/report.html, which
- * holds PLOTLY when that is given, FOLDER/report_cdn.html, which does not, and FOLDER/figures. For check_report.py; the folders are there. */
+/* tests/report/demo.c - a report of everything that examples/plot draws, from invented numbers: demo FOLDER [PLOTLY] writes
+ * FOLDER/report.html, which contains PLOTLY if that is given, FOLDER/report_cdn.html, which does not, and FOLDER/figures. It serves
+ * check_report.py; the folders must exist. */
 #include "examples/kit/file.h"
 #include "examples/plot/page.h"
 #include "examples/kit/program.h"
@@ -168,7 +169,7 @@ static plot_figure *histograms(gr_tape *t)
     return f;
 }
 
-/* Series that come of runs gone wrong: each must be drawn, or left out, without a number that is none. */
+/* Series of failed runs: each must be drawn or left out, without nan or inf. */
 static plot_figure *awkward(gr_tape *t)
 {
     enum { N = 6 };

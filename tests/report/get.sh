@@ -1,6 +1,6 @@
 #!/bin/sh
-# get.sh: what `make test-report` wants, installed where it is absent: Chromium, and a Python with Plotly, playwright and axe-core, whose path
-# it prints. B: the folder for it, build/.
+# get.sh: install what `make test-report` needs and the system lacks: Chromium, and a Python with Plotly, playwright and axe-core, whose
+# path it prints. B is the folder for it, default build/.
 python=${PYTHON:-python3} venv=${B:-build}/venv
 . "$(dirname "$0")/../tools/scratch.sh"
 claim "${B:-build}"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh DEMO DIVE [FOLDER]: the report in FOLDER, else that of DEMO and, when there is one, a tiny one of DIVE, in a browser.
-# PYTHON has playwright and plotly; ARGS go to check_report.py: --short. Ends with 77 when something is missing, and says how to get it.
+# run.sh DEMO DIVE [FOLDER]: open the report in FOLDER in a browser; default that of DEMO and, if there is a DIVE, a tiny one of DIVE.
+# PYTHON has playwright and plotly; ARGS are passed to check_report.py: --short. Exit 77 if something is missing, with a line that says how
+# to get it.
 demo=$1 dive=$2 folder=$3 python=${PYTHON:-python3} out=${B:-build}/report
 missing() { echo "not run: the report in a browser, there is no $1; $2"; exit 77; }
 command -v "$python" > /dev/null || missing "$python" 'PYTHON= names one'

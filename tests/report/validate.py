@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every FOLDER/figures/*.json is a figure that Plotly for Python takes, every *.svg is XML without a number that is none.  validate.py FOLDER..."""
+"""validate.py FOLDER...: Plotly for Python accepts every FOLDER/figures/*.json, and every *.svg is XML without nan or inf."""
 import glob
 import re
 import sys

@@ -1,8 +1,8 @@
 # amalgamate.awk: awk -v out=DIR -f amalgamate.awk HEADERS SOURCES writes the library as DIR/gradus.h and DIR/gradus.c.
 #
-# gradus.c still holds every instruction set: at its end it includes itself once for each further one, under a target pragma. In such a
-# pass only the kernels count (GR_HOST is 0, see core/kernel.h). What else stands beside a kernel, its helpers and constants, is compiled
-# in every pass, so it gets a name for each: #define r_exp GR_NAME(r_exp). Structs are the same for all, and read in the first pass.
+# gradus.c contains every instruction set: at its end it includes itself once for each further one, under a target pragma. Such a pass
+# compiles only the kernels (GR_HOST is 0, see core/kernel.h). The helpers and constants beside a kernel are compiled in every pass, so
+# each pass gives them its own names: #define r_exp GR_NAME(r_exp). Structs are the same in all passes and are read in the first.
 
 BEGIN {
     header = out "/gradus.h"; source = out "/gradus.c"
@@ -63,7 +63,7 @@ function write_pass(isa, target, bytes) {
 
 function say(to, line) { print line > to }
 
-# ---- Copying: each header of the tree goes where it is first included, a .def list wherever it is ----
+# ---- Copying: each header of the tree is put where it is first included, a .def list wherever it is included ----
 
 function copy_once(file, to) {
     if (file in copied) return
@@ -96,7 +96,7 @@ function included(line,    part) {
     return part[2]
 }
 
-# What every pass reads again goes without its guard: #ifndef GR_X_H, #define GR_X_H and the last #endif.
+# Text that every pass reads again loses its include guard: #ifndef GR_X_H, #define GR_X_H and the last #endif.
 function is_guard(file, line) {
     if (line ~ /^#(ifndef|define) GR_[A-Z0-9_]*_H$/) return 1
     if (line ~ /^[ \t]*#[ \t]*if/) depth[file]++

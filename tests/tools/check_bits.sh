@@ -1,13 +1,13 @@
 #!/bin/sh
-# check_bits.sh DIR [RUN]: the programs in DIR give the fingerprints of tests/golden/fingerprint, for every instruction set that this
-# processor has and for 1, 2 and 4 threads. RUN starts the programs (qemu-aarch64, say); then only the small one is run.
+# check_bits.sh DIR [RUN]: the programs in DIR give the fingerprints of tests/golden/fingerprint for every instruction set of this processor
+# and for 1, 2 and 4 threads. RUN starts the programs, for example qemu-aarch64; then only the small program runs.
 dir=$1 run=$2 bad=0 runs=0
 want_small=$(awk '$1 == "small" { print $2 }' tests/golden/fingerprint)
 want_main=$(awk '$1 == "main" { print $2 }' tests/golden/fingerprint)
 
 expect() { # expect WHAT WANTED GOT
     runs=$((runs + 1))
-    [ "$2" = "$3" ] || { echo "$1: fingerprint ${3:-none}, and should be $2"; bad=1; }
+    [ "$2" = "$3" ] || { echo "$1: the fingerprint is ${3:-missing} and should be $2"; bad=1; }
 }
 
 for isa in scalar avx2 avx512 neon; do
@@ -19,6 +19,6 @@ for isa in scalar avx2 avx512 neon; do
             "$(GRADUS_ISA=$isa "$dir/examples/seq_mnist_lstm" --data none --steps 50 --threads $threads --quiet | sed 's/.*fingerprint //')"
     done
 done
-[ $runs -gt 0 ] || { echo "check-bits: nothing could be run"; exit 1; }
+[ $runs -gt 0 ] || { echo "check-bits: no program could be run"; exit 1; }
 [ $bad = 0 ] && echo "check-bits: $runs runs, one fingerprint; not run for lack of the instruction set:${absent:- none}"
 exit $bad

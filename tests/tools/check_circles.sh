@@ -1,10 +1,10 @@
 #!/bin/sh
-# check_circles.sh CC DIR SOURCE...: no header includes itself in a circle, and no sources of the library, whose objects are in DIR, call each
-# other in a circle. A function that an installed header declares is exported by the shared library, or defined in the header.
+# check_circles.sh CC DIR SOURCE...: no headers include each other in a circle, and no sources of the library, whose objects are in DIR,
+# call each other in a circle. Every function that an installed header declares is exported by the shared library or defined in the header.
 cc=$1 dir=$2 bad=0
 shift 2
 
-# Lines "from to why": print one circle for every edge that has to go, and fail if there is one.
+# Lines "from to why": print a circle for every edge that must be removed, and fail if there is one.
 circles() {
     awk '
     {
@@ -15,7 +15,7 @@ circles() {
         why[from, to] = $0
     }
     function add(file) { if (!(file in seen)) { seen[file] = 1; names[++n] = file } }
-    # The next file on a way from file that does not end, "" when all ways end.
+    # The next file on a path from `file` that never ends; "" if all paths end.
     function onward(file,    to, i, k) {
         k = split(out[file], to, " ")
         for (i = 1; i <= k; i++) if (!(to[i] in ends) && !((file, to[i]) in cut)) return to[i]

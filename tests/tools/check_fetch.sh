@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_fetch.sh: examples/fetch_mnist.sh against mirrors that are folders. What a wrong, a cut or a missing file leaves behind is nothing
-# under the real name. The last case needs $GRADUS_DATA/mnist or data/mnist. Exit 1 if anything is not as it should be.
+# check_fetch.sh: run examples/fetch_mnist.sh against mirrors that are folders. After a wrong, truncated or missing file, nothing may exist
+# under the real name. The last case needs $GRADUS_DATA/mnist or data/mnist. Exit 1 if a check fails.
 here=$(cd "$(dirname "$0")/../.." && pwd)
 . "$here/tests/tools/scratch.sh"
 new_scratch
@@ -10,7 +10,7 @@ check() { if eval "$2"; then :; else echo "check_fetch.sh: $1"; failed=1; fi; }
 run() { MNIST_MIRRORS=$1 sh "$here/examples/fetch_mnist.sh" "$work/out dir" > "$work/log" 2>&1; }
 
 have() { command -v "$1" > /dev/null 2>&1; }
-have curl || { echo "not run: fetching, there is no curl"; exit 0; } # wget knows no file://
+have curl || { echo "not run: fetching MNIST, there is no curl"; exit 0; } # wget knows no file://
 mkdir "$work/wrong" "$work/empty"
 for f in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do echo no > "$work/wrong/$f-ubyte.gz"; done
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_gradients.sh DIR CHECKED: every operator descriptor (a data symbol NAME_op) in DIR's objects must be named in the file CHECKED,
-# to which gr_gradcheck appends the operators that it has seen.
+# check_gradients.sh DIR CHECKED: the file CHECKED must name every operator descriptor (a data symbol NAME_op) in DIR's objects.
+# gr_gradcheck appends the operators that it has checked to this file.
 find "$1/core" "$1/ops" "$1/nn" "$1/optim" -name '*.o' -exec nm {} + 2> /dev/null |
     awk '$2 ~ /^[bBdDrR]$/ && $3 ~ /_op$/ { sub(/_op$/, "", $3); print $3 }' | sort -u |
     awk -v where="$1" '

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_headers.sh CC: every header compiles alone as C11, and every public one (what gradus.h includes) as C++17 as well. So does the
-# worked example in the first comment of core/op.h (an operator) and of nn/module.h (a module).
+# check_headers.sh CC: every header compiles alone as C11, and every public header (one that gradus.h includes) also as C++17. So does the worked
+# example in the first comment of core/op.h (an operator) and of nn/module.h (a module), as C11.
 cc=$1 bad=0
 case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
 warn='-Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-unused-function -fsyntax-only -D_GNU_SOURCE -I.'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# check_install.sh CC MAKE: install where the path holds spaces; build and run a program outside the tree against it, in C and in C++, static
-# and shared, in float and in double, with the flags of pkg-config; install again, over an older version, into a staged tree. Uninstall
-# removes what install put there and nothing else. The tree itself may lie in a path with spaces.
+# check_install.sh CC MAKE: install to a path with spaces. Build and run a program outside the tree against it, in C and in C++, static and
+# shared, in float and in double, with the flags of pkg-config. Install over an older version, and into a staged tree. Uninstall removes
+# what install put there and nothing else. The tree itself may lie in a path with spaces.
 cc=$1 make="$2 --no-print-directory"
 . "$(dirname "$0")/scratch.sh"
 new_scratch
@@ -52,12 +52,12 @@ pc() { # pc FLAG NAME: as pkg-config says it, quoted for a shell; without pkg-co
         sed -n "s/^$field: //p" "$prefix/lib/pkgconfig/$2.pc" | sed "s|\${prefix}|$at|"
     fi
 }
-command -v pkg-config > /dev/null || echo 'not run: the flags of pkg-config, which is not here'
+command -v pkg-config > /dev/null || echo 'not run: the flags of pkg-config, there is no pkg-config'
 for name in gradus gradus-double; do
     library=$prefix/lib/lib$(echo $name | tr - _).a
     for language in C C++; do
         if [ $language = C ]; then compile="$cc -std=c11" source=$dir/program.c; else compile="$cxx -std=c++17" source=$dir/program.cc; fi
-        command -v "${compile%% *}" > /dev/null || { echo "not run: installed copy from C++, there is no $cxx"; continue; }
+        command -v "${compile%% *}" > /dev/null || { echo "not run: the installed copy from C++, there is no $cxx"; continue; }
         eval "set -- $(pc --cflags $name) \"\$source\""
         try "$name, static, $language" $compile -Wall -Wextra -Wpedantic -Werror "$@" "$library" -lm -pthread
         eval "set -- \"\$@\" $(pc --libs $name)"
@@ -91,7 +91,7 @@ uninst PREFIX="$prefix" && wrong 'uninstall without a list does not fail'
 says "there is no $list, where make install lists what it puts there; nothing was removed"
 [ "$before" = "$(all_in "$dir/my"; all_in "$prefix")" ] || wrong 'uninstall without a list removes something'
 
-# ---- A staged tree, and paths that a shell or make would read otherwise ----
+# ---- A staged tree, and paths with characters that a shell or make would interpret ----
 
 inst DESTDIR="$dir/a stage" PREFIX=/usr/local
 [ "$(sed -n 1p "$dir/a stage/usr/local/lib/pkgconfig/gradus.pc")" = prefix=/usr/local ] || wrong 'DESTDIR reaches gradus.pc'

@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_one.sh CC DIR ONE: ONE/gradus.c compiles alone, without a warning, in float and in double; the tests that watch bits (not those of programs) pass with it and
-# see the bits of the normal build in DIR; and the programs of check_bits.sh give the same fingerprints.
+# check_one.sh CC DIR ONE: ONE/gradus.c compiles alone and without warnings, in float and in double. The tests that call assert_bits_stay
+# (but not those of programs) pass with it and see the bits of the normal build in DIR. The programs of check_bits.sh give the same
+# fingerprints.
 cc=$1 built=$2 one=$3 bad=0
 parts() { for part in plot norms kit; do echo "$built/$1/lib$part.a"; done; }
 for real in float double; do
@@ -16,7 +17,7 @@ for real in float double; do
         GRADUS_BITS=$one/$real.bits.normal "$built/$real/tests/$name" > "$one/log" 2>&1 || { cat "$one/log"; bad=1; }
         GRADUS_BITS=$one/$real.bits "$one/$name" > "$one/log" 2>&1 || { echo "with the one-file build:"; cat "$one/log"; bad=1; }
     done
-    [ -s "$one/$real.bits" ] || { echo "no test has watched any bits"; exit 1; }
+    [ -s "$one/$real.bits" ] || { echo "no test has called assert_bits_stay"; exit 1; }
     diff "$one/$real.bits.normal" "$one/$real.bits" || { echo "the one-file build gives other bits in $real"; bad=1; }
 done
 mkdir -p "$one/tests/bits" "$one/examples"

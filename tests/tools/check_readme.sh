@@ -1,7 +1,7 @@
 #!/bin/sh
-# check_readme.sh CC DIR: what README.md and the pages that it leads to show is true.
-#   The first block of C in README.md is examples/quickstart.c from its first #include on, without the lines that serve --check.
-#   Each block of C there compiles without warnings, links with the library in DIR and runs; it prints the block of text that follows it, if one does.
+# check_readme.sh CC DIR: the code, output, links and names in README.md and in the pages that it links to are correct.
+#   The first block of C in README.md is examples/quickstart.c from its first #include on, without the lines for --check.
+#   Each block of C there compiles without warnings, links with the library in DIR and runs; if a block of text follows, it is the output.
 #   Each link of a page leads to a file that exists, and to a heading in it. Each name gr_.. or GR_.. on a page stands in a header.
 cc=$1 dir=$2 bad=0
 pages='README.md examples/README.md tests/README.md .github/CONTRIBUTING.md'
@@ -29,7 +29,7 @@ for page in $pages; do
     for link in $(sed 's/`[^`]*`//g' "$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | grep -v '^https*:'); do
         path=${link%%#*} file=$(dirname "$page")/$path
         [ -n "$path" ] || file=$page
-        [ -e "$file" ] || { echo "$page: a link leads to $path, which is not there"; bad=1; continue; }
+        [ -e "$file" ] || { echo "$page: a link leads to $path, which does not exist"; bad=1; continue; }
         [ "$link" = "$path" ] || headings "$file" | grep -qx -- "${link#*#}" || { echo "$page: a link leads to $link; $file has no such heading"; bad=1; }
     done
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_remove.sh MAKE: nothing in the tree removes a folder with all that is in it, because a path that is empty, or holds a space, would make
-# that another folder. scratch.sh alone may. First this script must find such lines where they are planted.
+# check_remove.sh MAKE: no file of the tree removes a folder with its contents, because with an empty path, or one that holds a space, that
+# would be another folder. Only scratch.sh may. First this script must find such lines in a file with planted ones.
 . "$(dirname "$0")/scratch.sh"
 new_scratch
 word='(^|[^A-Za-z0-9_.-])'
@@ -30,7 +30,7 @@ shutil.rmtree(folder)
 END
 while read -r line; do
     echo "$line" > "$scratch/planted"
-    search "$scratch/planted" > /dev/null && { echo "check_remove.sh finds what is harmless: $line"; bad=1; }
+    search "$scratch/planted" > /dev/null && { echo "check_remove.sh refuses a harmless line: $line"; bad=1; }
 done <<'END'
 rm -f "$1/$file"
 rm -f $@ && $(AR) rcs $@ $^
@@ -39,7 +39,7 @@ rmdir "$dir"
 END
 found=$(search Makefile README.md gradus.h .ci .github core ops nn optim examples tests) && { echo "$found"; echo 'a recursive removal: see tests/tools/scratch.sh'; bad=1; }
 
-# make clean removes the folder that make made, and no other.
+# make clean removes the folder that make made, and no other folder.
 mkdir "$scratch/other" && : > "$scratch/other/file"
 for folder in other new; do
     flags=$($1 -s where B="$scratch/$folder")/flags

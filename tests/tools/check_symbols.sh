@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_symbols.sh DIR: what the library's objects in DIR may hold and call. It never prints by itself, exits or aborts; it has no
-# mutable data; the float library takes nothing from libm but sqrt and fma; its names begin with gr_; an operator is named once.
+# check_symbols.sh DIR: what the library's objects in DIR may contain and call. The library never prints by itself, exits or aborts; it has
+# no mutable data; in float it takes only sqrt and fma from libm; its names begin with gr_; no two operators have one name.
 objects=$(find "$1/core" "$1/ops" "$1/nn" "$1/optim" -name '*.o' 2> /dev/null)
 [ -n "$objects" ] || { echo "no objects in $1: run make first"; exit 1; }
 bad=0

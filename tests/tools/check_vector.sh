@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_vector.sh DIR: every kernel that was compiled for AVX2 or AVX-512, and every other function named for its instruction set by
-# GR_NAME, holds packed arithmetic in the wide registers. One that cannot says so in its source, by name and with the reason:
+# check_vector.sh DIR: every kernel that was compiled for AVX2 or AVX-512 contains packed arithmetic in the wide registers, as does every
+# other function that GR_NAME names for its instruction set. A kernel that cannot have any says so in its source, by name and with the
+# reason:
 #     /* scalar kernel NAME: why */
 dir=$1
 exempt=$(sed -n 's/.*scalar kernel \([a-z0-9_]*\): ..*/\1/p' core/*.c ops/*.c nn/*.c optim/*.c 2> /dev/null | tr '\n' ' ')

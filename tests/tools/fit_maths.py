@@ -1,10 +1,10 @@
 """fit_maths.py - the coefficients of core/maths.h. Needs numpy and mpmath; takes seconds.
 
-    python3 tests/tools/fit_maths.py     prints every polynomial, and whether core/maths.h has it; exit status 1 when it has not
+    python3 tests/tools/fit_maths.py     prints every polynomial, and whether core/maths.h has it; exit status 1 if one is missing
 
-In float: weighted minimax (Lawson's iteration); the coefficients are rounded to float one by one, lowest degree first, and the rest is
-fitted anew after each. In double: interpolation at Chebyshev nodes, which is near enough. That a polynomial is good does not prove a
-function: rounding does the rest, and only tests/campaign/ulp.c sees that."""
+In float: weighted minimax (Lawson's iteration); the coefficients are rounded to float one by one, lowest degree first, and the others
+are fitted again after each. In double: interpolation at Chebyshev nodes, which is near enough. That a polynomial is good does not prove
+a function: rounding does the rest, and only tests/campaign/ulp.c sees that."""
 import re
 import sys
 
@@ -62,7 +62,7 @@ def fit_double(f, degree, low, high):
 
 
 def split(x, bits):
-    """x as a number of so many bits and the double nearest to the rest."""
+    """x as a number of this many bits and the double nearest to the remainder."""
     unit = mp.mpf(2) ** (bits - 1 - mp.floor(mp.log(x, 2)))
     high = mp.floor(x * unit) / unit
     return [float(high), float(x - high)]

@@ -2,12 +2,12 @@
 # install.sh BUILD VERSION LIBS HEADER...: copy the headers, and the libraries of both precisions from BUILD, to $DESTDIR$PREFIX.
 # install.sh --remove: remove what install.sh copied there, and nothing else.
 #
-# Both keep the list $PREFIX/share/gradus/installed. Its paths are relative to PREFIX, so that it still holds when a staged tree (DESTDIR)
-# was moved to its place. After a first line that says what it is:
-#     at 1 /stage/usr     $DESTDIR$PREFIX when it was written, and the number of folders above it that install made
+# Both use the list $PREFIX/share/gradus/installed. Its paths are relative to PREFIX, so that it stays valid when a staged tree (DESTDIR)
+# is moved to its place. After a title line it holds:
+#     at 1 /stage/usr     $DESTDIR$PREFIX when the list was written, and the number of folders above it that install made
 #     d include/gradus    a folder that install made; "d ." is PREFIX
 #     f lib/libgradus.a   a file
-# The list is written before the first file is copied, so that an install that was cut short can be removed as well.
+# The list is written before the first file is copied, so that an interrupted install can be removed as well.
 umask 022
 export LC_ALL=C
 newline='
@@ -15,7 +15,7 @@ newline='
 title='gradus: installed files, version 1 of this list'
 fail() { printf '%s\n' "$*" >&2; exit 1; }
 
-# of_kind KIND FILE: the paths in the lines of this kind; none when there is no file.
+# of_kind KIND FILE: the paths in the lines of this kind; none if there is no file.
 of_kind() { [ ! -f "$2" ] || sed -n "s/^$1 //p" "$2"; }
 
 # A list that make install wrote: no line leads out of PREFIX.
@@ -49,7 +49,7 @@ if [ "${1:-}" = --remove ]; then
     echo "removed $(of_kind f "$list" | wc -l) files from $root"
     at=$(of_kind at "$list") folders=$(of_kind d "$list") path=$root above=0
     if [ "${at#* }" = "$root" ]; then above=${at%% *}
-    else folders=$(echo "$folders" | grep gradus); fi # in a tree that was moved, who made the others is not known
+    else folders=$(echo "$folders" | grep gradus); fi # in a tree that was moved, it is unknown who made the others
     rm -f "$list" || exit 1
     echo "$folders" | remove_folders
     while [ "$above" -gt 0 ] && path=$(dirname "$path") && rmdir "$path" 2> /dev/null; do above=$((above - 1)); done
@@ -89,7 +89,7 @@ write_list() { # write_list FILES: the list, at once
 mkdir -p "$root/share/gradus" || exit 1
 write_list "$files$newline$old"
 
-# ---- The files: each takes its place at once, so that a program that runs with the old library goes on with it ----
+# ---- The files: each is replaced atomically, so that a running program keeps the old library ----
 
 take_place() { # take_place FILE: FILE.new becomes FILE
     if [ -d "$root/$1" ]; then rm -f "$root/$1.new"; fail "$root/$1 is a folder"; fi
@@ -103,7 +103,7 @@ put_link() { # put_link TARGET FILE
     rm -f "$root/$2.new"
     ln -s "$1" "$root/$2.new" && take_place "$2" || exit 1
 }
-# PREFIX in a file of pkg-config, within double quotes.
+# PREFIX as a pkg-config file needs it within double quotes.
 quoted() { printf '%s\n' "$PREFIX" | sed 's/["#]/\\&/g'; }
 
 for folder in $folders; do mkdir -p "$root/$folder" || exit 1; done
@@ -128,7 +128,7 @@ for real in float double; do
     take_place "$pc"
 done
 
-# What an older version had and this one has not.
+# Remove what an older version had and this one does not have.
 echo "$old" | while read -r file; do
     case "$newline$files$newline" in *"$newline$file$newline"*) ;; *) [ -z "$file" ] || rm -f "$root/$file" ;; esac
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# libfuzzer.sh CC MAKE B SECONDS: every target of tests/fuzz under libFuzzer for that long, from its corpus. What it finds lies in
-# B/libfuzzer/NAME; exit 1 when there is something. CC must be a clang with libFuzzer's runtime.
+# libfuzzer.sh CC MAKE B SECONDS: run every target of tests/fuzz under libFuzzer for SECONDS, starting from its corpus. A file that fails is
+# put into B/libfuzzer/NAME, and the exit status is 1. CC must be a clang with libFuzzer's runtime.
 if ! echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return !p * !n * 0; }' | $1 -x c - -fsanitize=fuzzer,address -o /dev/null 2> /dev/null; then
     echo "not run: libFuzzer, $1 has no runtime for it: make libfuzzer CC=clang"
     exit 0

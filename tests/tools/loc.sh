@@ -1,5 +1,5 @@
 #!/bin/sh
-# loc.sh: lines per directory: all, and code without comments and blank lines.
+# loc.sh: the lines of each folder: all of them, and those of code, without comments and blank lines.
 for d in core ops nn optim examples tests; do
     find $d \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -exec cat {} + | awk -v d=$d '
         { all++ }

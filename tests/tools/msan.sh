@@ -1,6 +1,6 @@
 #!/bin/sh
-# msan.sh CC MAKE: the tests of the library under MemorySanitizer, in float. CC must be a clang with its runtime. The tests of the examples
-# are left out: what they call in the C library's stdio and in child processes says nothing of the library.
+# msan.sh CC MAKE: run the tests of the library under MemorySanitizer, in float. CC must be a clang with its runtime. The tests of the
+# examples do not run, because their calls of stdio and their child processes say nothing about the library.
 if ! echo 'int main(void) { return 0; }' | $1 -x c - -fsanitize=memory -o /dev/null 2> /dev/null; then
     echo "not run: MemorySanitizer, $1 has no runtime for it: make msan CC=clang"
     exit 0

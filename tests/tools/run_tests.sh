@@ -1,7 +1,7 @@
 #!/bin/sh
 # run_tests.sh [--gradients] DIR TEST...: run DIR/float/tests/TEST and DIR/double/tests/TEST for each TEST, as many at a time as there are
-# processors. Print a line for each, the output of those that fail, what was not run, and the sum. With --gradients every operator found in
-# the objects must be one whose gradient one of these tests has checked. Exit 1 if anything failed.
+# processors. Print a line for each, the output of those that fail, what was not run, and the number of passed and failed tests. With
+# --gradients one of these tests must have checked the gradient of every operator in the objects. Exit 1 if anything failed.
 if [ "$1" = --one ]; then # --one LOG DIR REAL NAME
     log=$2/$4.$5
     start=$(date +%s)

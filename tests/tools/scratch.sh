@@ -1,11 +1,11 @@
-# scratch.sh, for other scripts: . "$(dirname "$0")/scratch.sh". Folders that go away as a whole, which nothing else in the tree may do
-# (check_remove.sh). A folder carries a mark from the moment that it is made; without the mark it stays.
+# scratch.sh, for other scripts: . "$(dirname "$0")/scratch.sh". It makes folders and removes them with their contents. Nothing else in the
+# tree may do that (check_remove.sh). A folder gets a mark when it is made, and a folder without the mark is never removed.
 mark=.made-by-gradus
 
-# claim FOLDER: make it and mark it, unless it is there.
+# claim FOLDER: make it and mark it, unless it exists.
 claim() { [ -d "$1" ] || { mkdir -p "$1" && : > "$1/$mark"; }; }
 
-# remove_claimed FOLDER: remove it and all that is in it, if claim made it. It may be gone already.
+# remove_claimed FOLDER: remove it and its contents if claim made it. It need not exist.
 remove_claimed() {
     [ -e "$1" ] || [ -L "$1" ] || return 0
     if [ -L "$1" ] || [ ! -f "$1/$mark" ]; then
@@ -15,7 +15,7 @@ remove_claimed() {
     find "$1" -depth -delete
 }
 
-# new_scratch: $scratch is an empty folder from now on, until the script ends.
+# new_scratch: set $scratch to a new folder, which is removed when the script ends.
 new_scratch() {
     scratch=$(mktemp -d) && : > "$scratch/$mark" || exit 2
     trap 'remove_claimed "$scratch"' EXIT

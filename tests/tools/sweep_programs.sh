@@ -1,7 +1,7 @@
 #!/bin/bash
-# sweep_programs.sh: every program of examples/ where the world is not as it should be: streams closed or full, readers who leave, folders that
-# cannot be written, files that are folders, empty, without permission, endless. Each must end by itself with an exit code that is not 0 and a
-# message that begins with its name, and must leave the files that were there before as they were. A minute or two.
+# sweep_programs.sh: run every program of examples/ under bad conditions: streams that are closed or full, readers that leave, folders that
+# cannot be written, files that are folders, empty, without permission or endless. Each program must end by itself with an exit code other
+# than 0 and a message that begins with its name, and must not change the files that existed before. It takes a minute or two.
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tools/scratch.sh
 new_scratch
@@ -19,7 +19,7 @@ declare -A small=(
     [seq_mnist_lstm]='--data none --hidden 8 --steps 2'
 )
 complain() { bad=1; printf '%s: %s\n    code %s, stderr: %s\n' "$what" "$1" "$code" "$(head -c 300 err 2> /dev/null)"; }
-# sweep WHAT COMMAND: run it; $P is the program with its flags. Sets code.
+# sweep WHAT COMMAND: run the command, in which $P is the program with its flags, and set code.
 sweep() {
     what="$name, $1" runs=$((runs + 1))
     # shellcheck disable=SC2086
@@ -39,7 +39,7 @@ works() { sweep "$1" "$2"; [ $code = 0 ] || complain 'should work'; }
 
 keep() { cp -p "$1" kept; }
 assert_kept() { cmp -s "$1" kept || complain "should leave $1 as it was"; }
-# Every path that cannot be read as a file, for a flag; $2: more flags.
+# Give a flag every kind of path that cannot be read as a file; $2 has more flags.
 bad_files() {
     refused "$1 missing" "\$P $2 $1 none/file"
     refused "$1 a folder" "\$P $2 $1 'is a folder'"
@@ -48,7 +48,7 @@ bad_files() {
     refused "$1 endless" "\$P $2 $1 /dev/zero"
     [ -r secret ] || refused "$1 without permission" "\$P $2 $1 secret" 'Permission denied'
 }
-# Every path that cannot be written as a result.
+# Give a flag every kind of path that cannot be written.
 bad_results() {
     refused "$1 in a folder that is not there" "\$P $1 none/file" "$1: cannot write 'none/file': No such file or directory"
     refused "$1 a folder" "\$P $1 'is a folder'" "$1: cannot write 'is a folder': it is not a regular file"
