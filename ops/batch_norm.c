@@ -9,8 +9,8 @@
  * Backward, with g = gamma * dy:
  *     dx     = rstd * (g - mean(g) - xhat * mean(g * xhat))                     in evaluation dx = rstd * g
  *     dgamma = sum of dy * xhat,   dbeta = sum of dy
- * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this but the
- * running statistics. These move last, when nothing can fail any more but the note for gr_tape_recover. */
+ * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this except
+ * the running statistics. These move last, when nothing but the note for gr_tape_recover can still fail. */
 #include "core/kernel.h"
 #include "core/library.h"
 #include "ops/index.h"
@@ -20,25 +20,21 @@ static const gr_op batch_norm_op = { .name = "batch_norm", .backward = gr__norm_
 
 /* ---- Which positions are real (not padding). A position is an index over all axes but the channel ---- */
 
-typedef struct {
-    const int *lengths;
-    const gr_real *mask;
-    size_t L;
-} batch_norm_real;
-
-static bool batch_norm_is_real(const batch_norm_real *r, size_t position)
+/* L: how many positions a sample has, where lengths are given. */
+static bool batch_norm_is_real(const gr_batch_norm_config *o, size_t L, size_t position)
 {
-    if (r->lengths && position % r->L >= (size_t)r->lengths[position / r->L]) return false;
-    return !r->mask || r->mask[position] != 0;
+    if (o->lengths && position % L >= (size_t)o->lengths->data[position / L]) return false;
+    return !o->mask || o->mask->data[position] != 0;
 }
 
-/* The real positions as runs, written to run unless that is NULL. A run of planes stays in its sample. Returns their number. */
-static size_t batch_norm_runs(const gr__norm_groups *s, const batch_norm_real *r, gr__norm_run *run)
+/* Write the real positions to run, as runs of neighbours, and return how many runs there are; run NULL: only count them. In planes a run ends
+ * with its sample. */
+static size_t batch_norm_runs(const gr__norm_groups *s, const gr_batch_norm_config *o, size_t L, gr__norm_run *run)
 {
     size_t runs = 0;
     bool open = false;
     for (size_t p = 0; p < s->R * s->I; p++) {
-        const bool real = batch_norm_is_real(r, p);
+        const bool real = batch_norm_is_real(o, L, p);
         if (s->I > 1 && p % s->I == 0) open = false;
         if (real && !open && run) run[runs] = (gr__norm_run){ p / s->I * s->K * s->I + p % s->I, 0 };
         runs += real && !open, open = real;
@@ -47,51 +43,38 @@ static size_t batch_norm_runs(const gr__norm_groups *s, const batch_norm_real *r
     return runs;
 }
 
-static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, const batch_norm_real *r)
+static const gr__norm_run *batch_norm_real_runs(gr_tape *t, gr__norm_groups *s, const gr_batch_norm_config *o, size_t L)
 {
-    if ((!r->lengths && !r->mask) || !s->groups || !s->R || !s->I) return gr__norm_all(t, s);
-    gr__norm_run *run = gr_save(t, (s->runs = batch_norm_runs(s, r, NULL)) * sizeof *run);
-    if (run) batch_norm_runs(s, r, run);
+    if ((!o->lengths && !o->mask) || !s->groups || !s->R || !s->I) return gr__norm_all(t, s);
+    gr__norm_run *run = gr_save(t, (s->runs = batch_norm_runs(s, o, L, NULL)) * sizeof *run);
+    if (run) batch_norm_runs(s, o, L, run);
     for (size_t k = s->count = 0; run && k < s->runs; k++) s->count += run[k].n;
     return s->run = run;
 }
 
 /* ---- Checks ---- */
 
-static bool batch_norm_holds(const gr_tensor *x, size_t n) { return !x || x->len == n; }
-
-static bool batch_norm_config_alive(gr_tape *t, const gr_batch_norm_config *o)
-{
-    const gr_op *const op = &batch_norm_op;
-    return gr_alive(t, op, "running_mean", o->running_mean) && gr_alive(t, op, "running_var", o->running_var) &&
-           gr_ints_alive(t, op, "lengths", o->lengths) && gr_alive(t, op, "mask", o->mask);
-}
-
-static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_ints *lengths, batch_norm_real *r, int axis)
+static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_ints *lengths, int axis, size_t *L)
 {
     if (!lengths) return true;
     if (x->rank != 3) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for 3 axes: use a mask", gr_shape_text(t, x));
     if (!axis) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for samples on axis 0: use a mask", gr_shape_text(t, x));
-    r->lengths = lengths->data, r->L = x->dim[3 - axis];
-    return index_lengths_fit(t, &batch_norm_op, lengths, "x", x, x->dim[0], r->L);
+    *L = x->dim[3 - axis];
+    return index_lengths_fit(t, &batch_norm_op, lengths, "x", x, x->dim[0], *L);
 }
 
-static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tensor *mask, batch_norm_real *r, int axis)
+static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tensor *mask, int axis)
 {
     if (!mask) return true;
     gr_shape want = { .rank = x->rank - 1 };
     for (int i = 0, k = 0; i < x->rank; i++)
         if (i != axis) want.dim[k++] = x->dim[i];
-    bool same = mask->rank == want.rank;
-    for (int i = 0; same && i < want.rank; i++) same = mask->dim[i] == want.dim[i];
-    if (!same)
-        return gr_fail(t, &batch_norm_op, "x is %s and its channels are axis %d, so mask must be %s; got %s", gr_shape_text(t, x), axis,
-                       gr_shape_name(t, want), gr_shape_text(t, mask));
-    r->mask = mask->data;
-    return true;
+    if (mask->rank == want.rank && !memcmp(mask->dim, want.dim, (size_t)want.rank * sizeof *want.dim)) return true;
+    return gr_fail(t, &batch_norm_op, "x is %s and its channels are axis %d, so mask must be %s; got %s", gr_shape_text(t, x), axis,
+                   gr_shape_name(t, want), gr_shape_text(t, mask));
 }
 
-/* x, its axis, the affine and the running tensors; fills in s's sizes. */
+/* Check x, axis, gamma, beta and the running statistics; make *axis count from 0, and fill in the sizes of s. */
 static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr_tensor *gamma, const gr_tensor *beta,
                              const gr_batch_norm_config *o, gr__norm_groups *s)
 {
@@ -101,18 +84,16 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     for (int i = 0; i < x->rank; i++)
         if (i != *axis) *(i < *axis ? &s->R : &s->I) *= x->dim[i];
     const size_t C = s->K;
-    if (!gr__norm_check_affine(t, &batch_norm_op, x, gamma, beta, C)) return false;
+    if (!gr__norm_check_pair(t, &batch_norm_op, x, "gamma and beta", gamma, beta, C)) return false;
     if (!o->running_mean != !o->running_var)
         return gr_fail(t, &batch_norm_op, "running_mean and running_var go together; got %s and %s", gr_shape_text(t, o->running_mean),
                        gr_shape_text(t, o->running_var));
-    if (!batch_norm_holds(o->running_mean, C) || !batch_norm_holds(o->running_var, C))
-        return gr_fail(t, &batch_norm_op, "x is %s, so running_mean and running_var must hold %zu values; got %s and %s",
-                       gr_shape_text(t, x), C, gr_shape_text(t, o->running_mean), gr_shape_text(t, o->running_var));
+    if (!gr__norm_check_pair(t, &batch_norm_op, x, "running_mean and running_var", o->running_mean, o->running_var, C)) return false;
     if (o->momentum != GR_NONE && !(o->momentum >= 0 && o->momentum <= 1))
         return gr_fail(t, &batch_norm_op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
     if (o->momentum == GR_NONE && o->running_mean && !o->batches)
         return gr_fail(t, &batch_norm_op, "momentum is GR_NONE, the average over all batches, so batches must count them; got NULL");
-    if (o->eps != GR_NONE && !(o->eps >= 0)) return gr_fail(t, &batch_norm_op, "eps must not be negative; got %g", o->eps);
+    if (!gr__norm_check_eps(t, &batch_norm_op, o->eps)) return false;
     s->eps = (gr_real)gr__setting(o->eps, GR_NORM_EPS);
     return true;
 }
@@ -147,21 +128,24 @@ static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch
 gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_config *config)
 {
     const gr_batch_norm_config o = config ? *config : (gr_batch_norm_config){ 0 };
-    batch_norm_real real = { 0 };
     gr__norm_groups s;
-    if (!gr__norm_ready(t, &batch_norm_op, x, gamma, beta) || !batch_norm_config_alive(t, &o)) return NULL;
+    size_t L = 0;
+    const gr_op *const op = &batch_norm_op;
+    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr_alive(t, op, "running_mean", o.running_mean) ||
+        !gr_alive(t, op, "running_var", o.running_var) || !gr_ints_alive(t, op, "lengths", o.lengths) || !gr_alive(t, op, "mask", o.mask))
+        return NULL;
     if (!batch_norm_check(t, x, &axis, gamma, beta, &o, &s)) return NULL;
-    if (!batch_norm_check_lengths(t, x, o.lengths, &real, axis) || !batch_norm_check_mask(t, x, o.mask, &real, axis)) return NULL;
-    if (!batch_norm_real_runs(t, &s, &real)) return NULL;
+    if (!batch_norm_check_lengths(t, x, o.lengths, axis, &L) || !batch_norm_check_mask(t, x, o.mask, axis)) return NULL;
+    if (!batch_norm_real_runs(t, &s, &o, L)) return NULL;
     s.fixed = o.running_mean && !gr_tape_training(t);
     if (x->len && s.count < 2 && !s.fixed)
         return gr_fail(t, &batch_norm_op,
-                       "x is %s and %zu value%s of each channel %s real, which %s no variance: leave out the last, smaller "
-                       "batch, or normalize by gr_layer_norm",
-                       gr_shape_text(t, x), s.count, s.count == 1 ? "" : "s", s.count == 1 ? "is" : "are", s.count == 1 ? "has" : "have");
+                       "x is %s, and the variance of a channel needs 2 real values or more; got %zu: leave out the last, smaller batch, or "
+                       "normalize by gr_layer_norm",
+                       gr_shape_text(t, x), s.count);
 
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
-    gr_tensor *y = real.lengths || real.mask ? gr_zeros(t, gr_shape_of(x)) : gr_empty_like(t, x);
+    gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr_empty_like(t, x);
     if (!y || !s.stat) return NULL;
     if (s.fixed) batch_norm_use_running(&s, &o);
     gr__norm_forward(t, &s, x->data, y->data);

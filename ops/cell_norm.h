@@ -1,4 +1,4 @@
-/* ops/cell_norm.h - what the kernels of LSTM, GRU and RNN share: layer norms of a row, and the sum of W x and W h. */
+/* ops/cell_norm.h - what the kernels of LSTM, GRU and RNN share: layer norms of a row, the sum of W x and W h, and sequences that have ended. */
 #ifndef GR_CELL_NORM_H
 #define GR_CELL_NORM_H
 #include "core/maths.h"
@@ -18,7 +18,7 @@ INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, s
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
 }
 
-/* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. The row has G values and `groups` groups. */
+/* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. A row has G values and `groups` groups. */
 INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real eps,
                       gr_real *restrict y, bool add)
 {
@@ -87,15 +87,27 @@ INLINE void cell_sums_backward(const gr__cell *s, size_t r)
     if (s->ln_h.x) cell_norm_row_backward(s, &s->ln_h, r, ds);
 }
 
-/* The sequence of row r has ended: W x and W h get no gradient from it. */
-INLINE void cell_no_gradient(const gr__cell *s, size_t r)
+/* Whether the sequence of row r has ended. Then it keeps its state. */
+INLINE bool cell_has_ended(const gr__cell *s, size_t r)
 {
+    const size_t H = s->H;
+    if (!gr__past_end(s->lengths, r, s->time)) return false;
+    memcpy(s->h + r * H, s->h_prev + r * H, H * sizeof *s->h);
+    if (s->c) memcpy(s->c + r * H, s->c_prev + r * H, H * sizeof *s->c);
+    return true;
+}
+
+/* The same in backward. Then W x and W h get no gradient from it, and dh and dc stay as they are. */
+INLINE bool cell_has_ended_backward(const gr__cell *s, size_t r)
+{
+    if (!gr__past_end(s->lengths, r, s->time)) return false;
     gr_real *const place[] = { s->gates, s->wh, s->ln_x.x, s->ln_h.x, s->ln_sum.x };
     for (int i = 0; i < 5; i++)
         if (place[i]) memset(place[i] + r * s->G, 0, s->G * sizeof *place[i]);
+    return true;
 }
 
-/* Add the sum of squares of a + b, the gradient that reaches a state from two sides. In double no gradient is too large or too small. */
+/* Add the sum of squares of a + b, the gradient that reaches a state from two sides. In double the squares neither overflow nor underflow. */
 INLINE void cell_square(double *sum, size_t H, const gr_real *restrict a, const gr_real *restrict b)
 {
     double s = 0;

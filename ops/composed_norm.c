@@ -1,5 +1,5 @@
-/* ops/composed_norm.c - the twins of the normalizations, as a lesson writes them: over any axes first, of which layer, group and instance
- * norm are cases; then RMS norm and batch norm. */
+/* ops/composed_norm.c - the twins of the normalizations, as a lesson writes them. The norm over any axes comes first, because layer, group and
+ * instance norm are cases of it; then RMS norm and batch norm. */
 #include "core/library.h"
 #include "ops/composed.h"
 
@@ -20,14 +20,14 @@ static gr_axes composed_without(const gr_tensor *x, int first, int axis)
     return over;
 }
 
-/* gamma * y + beta, both of a shape that broadcasts to y's. */
+/* gamma * y + beta. Both get `shape`, which broadcasts to that of y. */
 static gr_tensor *composed_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
 {
     if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
     return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
 }
 
-/* The shape of x with 1 for every axis that axes lacks, or has. */
+/* The shape of x, but with size 1 for all axes that `axes` has (has true) or lacks (has false). */
 static gr_shape composed_ones(const gr_tensor *x, gr_axes axes, bool has)
 {
     gr_shape shape = gr_shape_of(x);
@@ -48,9 +48,9 @@ gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes
     return composed_affine(t, y, gamma, beta, composed_ones(x, affine, false));
 }
 
-gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
+gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
-    return gr_norm_axes_composed(t, x, composed_last(axes), composed_last(axes), gamma, beta, eps);
+    return gr_norm_axes_composed(t, x, composed_last(dims), composed_last(dims), gamma, beta, eps);
 }
 
 gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
@@ -67,21 +67,21 @@ gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tens
     return gr_norm_axes_composed(t, x, composed_without(x, 1, axis), GR_AXES(axis), gamma, beta, eps);
 }
 
-gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
+gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps)
 {
     if (gr_failed(t) || !x) return NULL;
-    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(axes), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
-    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(axes), false));
+    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(dims), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
+    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(dims), false));
 }
 
 /* ---- Batch norm ---- */
 
-/* 1 where x is real, with 1 for the channel axis. */
+/* 1 where x is real, 0 where it is padding; the channel axis has size 1. */
 static gr_tensor *composed_real(gr_tape *t, const gr_tensor *x, int axis, const gr_batch_norm_config *o)
 {
     gr_tensor *real = gr_ones(t, composed_ones(x, GR_AXES(axis), true));
     for (size_t p = 0; real && p < real->len; p++) {
-        const size_t L = x->dim[x->rank - 1 - (axis == x->rank - 1)]; /* of the last axis that is not the channels' */
+        const size_t L = x->dim[x->rank - 1 - (axis == x->rank - 1)]; /* the size of the last axis that is not the channel axis */
         if (o->lengths && p % L >= (size_t)o->lengths->data[p / L]) real->data[p] = 0;
         if (o->mask && o->mask->data[p] == 0) real->data[p] = 0;
     }

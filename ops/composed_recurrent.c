@@ -1,5 +1,5 @@
 /* ops/composed_recurrent.c - LSTM, GRU and plain RNN from plain operators: first one step of an LSTM with layer norms, as a lecture shows
- * it; then the norms' other places, batch norms, GRU and RNN, and the loop over time with lengths and directions. */
+ * it; then norms in other places, batch norms, GRU and RNN; last the loop over time with lengths and directions. */
 #include "core/library.h"
 #include "ops/composed.h"
 
@@ -9,7 +9,7 @@
  *     c = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g)     [B, H]
  *     h = sigmoid(a_o) tanh(LN(c))                    [B, H]     Hochreiter, Schmidhuber 1997; Ba, Kiros, Hinton 2016, eq. 20-22
  *
- * of B sequences with I inputs and H units:   x [B, I]   h, c [B, H]   w_ih [4H, I]   w_hh [4H, H]   b_ih, b_hh [4H] */
+ * for B sequences with I inputs and H units:   x [B, I]   h, c [B, H]   w_ih [4H, I]   w_hh [4H, H]   b_ih, b_hh [4H] */
 typedef struct { gr_tensor *h, *c; } twin_state;
 
 /* LN(z) = gain (z - mean) / sqrt(var + eps) + shift, mean and variance over the last axis.   z [B, N]   gain, shift [N] */
@@ -46,7 +46,7 @@ static twin_state twin_lstm_ba2016(gr_tape *t, const gr_lstm_weights *w, gr_tens
 
 /* ---- Norms in any place ---- */
 
-/* What a step sees beside its state. */
+/* What a step is given beside its state. */
 typedef struct {
     const gr_recurrent_weights *w;
     gr_tensor *x, *real; /* [B, I]; [B, 1]: 1 where a sequence has this step, else 0; NULL: all have it */

@@ -1,4 +1,4 @@
-/* ops/gru.c - a GRU over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says which file does what.
+/* ops/gru.c - a GRU over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says what each file does.
  *
  * Forward, for one row of W x and W h [3H]. LN is the identity where there is no norm:
  *
@@ -8,17 +8,17 @@
  *     h = (1 - z) n + z h_prev = n + z (h_prev - n)
  * Each LN is two norms: one of r and z together over 2H, one of n over H     (Ba, Kiros, Hinton 2016, supplement, on skip-thoughts).
  *
- * Backward. dh begins with what later steps and the output ask for:
+ * Backward. dh begins as the gradient with respect to h from later steps and from the output:
  *     da_n = dh (1 - z) (1 - n^2),   da_r = da_n u_n r (1 - r),   da_z = dh (h_prev - n) z (1 - z)
- *     du_r, du_z = da_r, da_z,   du_n = da_n r,   dh_prev = dh z plus what comes through W h
- *     d(W x), d(W h) = the gradients of LN_x at da, LN_h at du;   db = da, db_h = du, summed over rows
+ *     du_r, du_z = da_r, da_z,   du_n = da_n r,   dh_prev = dh z + the gradient through W h
+ *     d(W x), d(W h) = the gradients of LN_x, given da, and of LN_h, given du;   db = da, db_h = du, summed over rows
  *
  * Saved: r z n, u_n, and for each norm its argument, mean and rstd. A value of the state or of its gradient below 2^-100 becomes 0. A row
- * whose sequence has ended keeps its state and passes its gradient on. */
+ * whose sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
 #include "ops/sequence.h"
 
-/* a [3H] = LN_x(W x) + b, plus u in its blocks r and z;   un [H] = u_n */
+/* a [3H] = LN_x(W x) + b; its blocks r and z also get u_r and u_z.   un [H] = u_n */
 INLINE void gru_sums(const gr__cell *s, size_t r, gr_real *restrict a, gr_real *restrict un)
 {
     const size_t H = s->H;
@@ -48,16 +48,14 @@ KERNEL(void, gru_forward, const gr__cell *s)
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *h = s->h + r * H, *a = s->gates + r * 3 * H, *un = s->more + r * H;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            memcpy(h, s->h_prev + r * H, H * sizeof *h);
-            continue;
-        }
+        if (cell_has_ended(s, r)) continue;
         gru_sums(s, r, a, un);
         gru_step(H, h, a, un, s->h_prev + r * H);
     }
 }
 
-/* Turn the gates into the gradients of their arguments, un into that of u_n, and dh into the part of dh_prev that does not pass W h. */
+/* Turn the gates into the gradients with respect to their arguments, un into that of u_n, and dh into the part of dh_prev that does not pass
+ * through W h. */
 INLINE void gru_step_backward(size_t H, gr_real *restrict dh, gr_real *restrict a, gr_real *restrict un, const gr_real *restrict dy,
                               const gr_real *restrict h_prev)
 {
@@ -78,10 +76,7 @@ KERNEL(void, gru_backward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *a = s->gates + r * 3 * H, *u = s->wh + r * 3 * H, *un = s->more + r * H, *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            cell_no_gradient(s, r);
-            continue;
-        }
+        if (cell_has_ended_backward(s, r)) continue;
         cell_square(s->dh_squares, H, dh, dy);
         gru_step_backward(H, dh, a, un, dy, s->h_prev + r * H);
         cell_add(3 * H, s->dbias, a);

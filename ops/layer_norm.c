@@ -1,22 +1,23 @@
-/* ops/layer_norm.c - zero mean and unit variance over the last axes, then scale and shift.          Derivation: ops/layer_norm.md
+/* ops/layer_norm.c - zero mean and unit variance of each row, then scale and shift.                Derivation: ops/layer_norm.md
  *
  * For each row of N values:          xhat = (x - mean(x)) * rstd,   rstd = 1 / sqrt(var(x) + eps)
  *                                    y    = gamma * xhat + beta
  * Backward, with g = gamma * dy:     dx     = rstd * (g - mean(g) - xhat * mean(g * xhat))
  *                                    dgamma = sum over rows of dy * xhat
  *                                    dbeta  = sum over rows of dy
- * The mean is kept in two parts, m + e: m is near it, and e = mean(x - m) is what m misses. x - m is exact or nearly so, and
- * (x - m) - e is accurate even where the mean is a hundred thousand standard deviations. The variance, mean((x - m)^2) - e^2,
- * takes the same pass. m starts from x[0], so that a row of equal values has e = 0, variance 0 and xhat = 0 exactly. Where
+ * The mean is kept in two parts, m + e: m is near the mean, and e = mean(x - m) is what m misses. x - m is exact or nearly so, and
+ * (x - m) - e is accurate even if the mean is a hundred thousand standard deviations. The same pass gives the variance,
+ * mean((x - m)^2) - e^2. m starts from x[0], so that a row of equal values has e = 0, variance 0 and xhat = 0 exactly. Where
  * var + eps is 0, rstd is 0 by definition. A row whose variance is too large or too small for gr_real is computed again, scaled
  * (ops/norm_far.h).
- * Saved: m, e and rstd of each row, 0 where it was scaled. xhat is recomputed. What goes around the rows: ops/norm_rows.c. */
+ * Saved: m, e and rstd of each row, or zeros if the row was scaled. xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows,
+ * calls these kernels and adds up dgamma and dbeta. */
 #include "core/maths.h"
 #include "ops/norm_rows.h"
 
 /* ---- One row ---- */
 
-typedef struct { gr_real m, d, dd; } layer_norm_sums; /* m, the sum of x - m, and the sum of its square */
+typedef struct { gr_real m, d, dd; } layer_norm_sums; /* m, sum(x - m), sum((x - m)^2) */
 
 INLINE layer_norm_sums layer_norm_sums_of(const gr_real *x, gr_real m, size_t N)
 {
@@ -56,7 +57,7 @@ INLINE void layer_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgam
 
 /* ---- All rows ---- */
 
-/* m = x[0] + mean(x - x[0]) of two rows, so that the sums of one fill the waits of the other. */
+/* m = x[0] + mean(x - x[0]) of two rows at once: while a sum of one row waits for its last addition, the processor adds to the other's. */
 INLINE void layer_norm_near_means(gr_real m[2], const gr_real *x0, const gr_real *x1, size_t N)
 {
     const gr_real per = 1 / (gr_real)N;
@@ -65,7 +66,8 @@ INLINE void layer_norm_near_means(gr_real m[2], const gr_real *x0, const gr_real
 }
 
 /* Four rows, each pass over all of them before the next pass: one row after the other takes up to 1.4 times as long, because the processor
- * waits at the end of each sum. Where fewer than four rows are left, the last one stands for those that are missing. Not 0: a row is far. */
+ * waits at the end of each sum. If fewer than four rows are left, the last one stands for those that are missing. Returns a value other than 0
+ * if a row is far (ops/norm_far.h). */
 KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
        const gr_real *restrict beta, size_t rows, size_t N, gr_real eps) /* x, y [rows, N] */
 {
@@ -101,12 +103,12 @@ KERNEL(void, layer_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma
 static void layer_norm_node(gr_tape *t, const gr_node *n) { gr__norm_rows_back(t, n, layer_norm_backward[gr_isa(t)]); }
 static const gr_op layer_norm_op = { .name = "layer_norm", .backward = layer_norm_node, .scratch = gr__norm_rows_scratch };
 
-gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, gr_tensor *beta, double eps)
+gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     const gr_op *const op = &layer_norm_op;
     gr__norm_rows s = { 0 };
-    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__norm_rows_of(t, op, x, axes, eps, &s)) return NULL;
-    if (!gr__norm_check_affine(t, op, x, gamma, beta, s.N) || !gr__norm_check_eps(t, op, eps)) return NULL;
+    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__norm_rows_of(t, op, x, dims, eps, &s)) return NULL;
+    if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, s.N) || !gr__norm_check_eps(t, op, eps)) return NULL;
     return gr__norm_rows_run(t, op, &s, layer_norm_forward[gr_isa(t)], 0.3, x, gamma, beta);
 }
 #endif

@@ -2,67 +2,45 @@
  *
  * The files of the recurrent layers, in the order to read them:
  *     composed_recurrent.c  the same maths from plain operators, beginning with one step of a LayerNorm LSTM
- *     recurrent.h           the public interface: weights, config, where norms sit
- *     lstm.c  gru.c  rnn.c  one time step of each layer, and its public function
+ *     recurrent.h           the public interface: weights, config, the places of the norms
+ *     lstm.c  lstm_cell.h   one time step of an LSTM for some sequences; the maths of one cell, without norms
+ *     gru.c  rnn.c          one time step of the other layers
  *     cell.h  cell_norm.h   what a step is given; the layer norm of a row, and LN(W x) + LN(W h)
  *     sequence.h            what a whole call is given and what it saves for backward
  *     sequence.c            the loop over time: matrix products, shards of the batch, gradients of the weights
  *     sequence_check.c      checks the arguments
  *     lstm_bn.c             the loop over time of an LSTM with batch norms, which need all sequences of a step at once
  *     lstm_bn_step.c        one time step of it, on some units
- * Calls: lstm.c, gru.c, rnn.c -> sequence.c -> sequence_check.c, and lstm.c -> lstm_bn.c -> lstm_bn_step.c. sequence.c comes back to the
- * kernels of a step through the table in gr__kind; lstm_bn.c uses the checks and the helpers of sequence.c.
+ * Who calls whom: gr_lstm_sequence (below) calls gr__sequence_run (sequence.c), which checks the arguments and calls lstm_forward (below) for
+ * each time step, through the table in lstm_kind. GRU and RNN do the same. With batch norms gr_lstm_sequence calls lstm_bn.c, which calls
+ * lstm_bn_step.c for each time step.
  *
- * Forward, for one row of W x and W h [4H]. LN is y = gain xhat + shift with xhat = (x - mean) rstd, or the identity where there is no norm:
+ * Forward, for one row of W x and W h [4H]. LN(x) = gain xhat + shift with xhat = (x - mean) rstd; it is the identity where there is no norm:
  *
  *     s = LN_x(W x) + LN_h(W h),   a = LN_sum(s) + b                      four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
  *     c = f c_prev + i g                                                  Ba, Kiros, Hinton 2016, eq. 20-22;
  *     h = o tanh(LN_c(c))                                                 LN_sum is not in the paper
  *
- * Backward. dh and dc begin with what later steps and the output ask for; n = LN_c(c):
- *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += the gradient of LN_c at dn
+ * Backward. dh and dc begin as the gradients with respect to h and c from later steps and from the output; n = LN_c(c):
+ *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += LN_c's gradient, given dn
  *     da_i = dc g i (1 - i),  da_f = dc c_prev f (1 - f),  da_g = dc i (1 - g^2),  da_o = do o (1 - o),   dc_prev = dc f
- *     ds = the gradient of LN_sum at da;   d(W x), d(W h) = the gradients of LN_x, LN_h at ds;   db = da, summed over rows
- * The gradient of LN at dy is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
+ *     ds = LN_sum's gradient, given da;   d(W x), d(W h) = those of LN_x and LN_h, given ds;   db = da, summed over rows
+ * The gradient of LN, given dy, is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
  *
  * Saved: i f g o, c, tanh(n), and for each norm its argument, mean and rstd; xhat is recomputed. A value of the state or of its gradient
- * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state and passes its gradient on. */
+ * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
+#include "ops/lstm_cell.h"
 #include "ops/sequence.h"
-
-/* Turn a [4H] into i, f, g, o. */
-INLINE void lstm_gates(size_t H, gr_real *restrict a)
-{
-    for (size_t j = 0; j < 2 * H; j++) a[j] = r_sigmoid(a[j]);
-    for (size_t j = 2 * H; j < 3 * H; j++) a[j] = r_tanh(a[j]);
-    for (size_t j = 3 * H; j < 4 * H; j++) a[j] = r_sigmoid(a[j]);
-}
-
-INLINE void lstm_cell(size_t H, gr_real *restrict c, const gr_real *restrict c_prev, const gr_real *restrict gates)
-{
-    const gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
-    for (size_t j = 0; j < H; j++) c[j] = r_flush(f[j] * c_prev[j] + i[j] * g[j]);
-}
-
-/* h = o tanh(n). tanh_c holds n = LN_c(c) before, and tanh(n) after. */
-INLINE void lstm_output(size_t H, gr_real *restrict h, gr_real *restrict tanh_c, const gr_real *restrict o)
-{
-    for (size_t j = 0; j < H; j++) tanh_c[j] = r_tanh(tanh_c[j]);
-    for (size_t j = 0; j < H; j++) h[j] = r_flush(o[j] * tanh_c[j]);
-}
 
 KERNEL(void, lstm_forward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *c = s->c + r * H, *h = s->h + r * H, *tanh_c = s->more + r * H;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            memcpy(c, s->c_prev + r * H, H * sizeof *c);
-            memcpy(h, s->h_prev + r * H, H * sizeof *h);
-            continue;
-        }
+        if (cell_has_ended(s, r)) continue;
         gr_real *a = cell_sums(s, r);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
@@ -72,41 +50,13 @@ KERNEL(void, lstm_forward, const gr__cell *s)
     }
 }
 
-/* Turn o into the gradient of a_o, and dh into dn, the gradient of LN_c(c). dy is what reaches h from outside. */
-INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict o, const gr_real *restrict tanh_c,
-                                 const gr_real *restrict dy)
-{
-    for (size_t j = 0; j < H; j++) {
-        const gr_real d = r_flush(dh[j] + dy[j]), O = o[j];
-        o[j] = r_flush(d * tanh_c[j] * O * (1 - O));
-        dh[j] = d * O * (1 - tanh_c[j] * tanh_c[j]);
-    }
-}
-
-/* Turn i, f, g into the gradients of a_i, a_f, a_g, and dc into that of c_prev. dn is what reaches c from h. */
-INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
-                               const gr_real *restrict dn)
-{
-    gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
-    for (size_t j = 0; j < H; j++) {
-        const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = f[j], G = g[j];
-        i[j] = r_flush(d * G * I * (1 - I));
-        f[j] = r_flush(d * c_prev[j] * F * (1 - F));
-        g[j] = r_flush(d * I * (1 - G * G));
-        dc[j] = d * F;
-    }
-}
-
 KERNEL(void, lstm_backward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *da = s->gates + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
         const gr_real *dy = s->dy + r * s->dy_row, *dn = s->ln_c.x ? s->ln_c.x + r * H : dh;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            cell_no_gradient(s, r);
-            continue;
-        }
+        if (cell_has_ended_backward(s, r)) continue;
         cell_square(s->dh_squares, H, dh, dy);
         lstm_output_backward(H, dh, da + 3 * H, s->more + r * H, dy);
         if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);

@@ -1,21 +1,21 @@
-/* ops/lstm_bn.c - an LSTM whose batch norms have statistics of their own for each time step, all steps in one node.
- * ops/lstm.c says which file does what.                                                     Cooijmans et al. 2016, eq. 6-8
+/* ops/lstm_bn.c - an LSTM whose batch norms have separate statistics for each time step, all steps in one node.
+ * ops/lstm.c says what each file does.                                                      Cooijmans et al. 2016, eq. 6-8
  *
  *     a = BN_x(W x) + BN_h(W h) + b                                       four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
  *     c = f c_prev + i g,   h = o tanh(BN_c(c))
  *     BN(z) = gain xhat + shift,  xhat = (z - mean) rstd,  rstd = 1 / sqrt(var + eps), where only BN_c has a shift
  *
- * In training mean and var belong to one column and go over the n rows (sequences) that have not ended by this step; in evaluation they are
- * the running ones. Backward is that of ops/lstm.c, except for
+ * In training mean and var are those of a column over the n rows (sequences) that have not ended by this step; in evaluation they are the
+ * running statistics. Backward is that of ops/lstm.c, except for
  *     dz = rstd gain (dy - sum(dy) / n - xhat sum(dy xhat) / n)           in evaluation: rstd gain dy
  *     dgain = sum(dy xhat),  dshift = sum(dy)                             sums over rows, one after the other
  *
- * Statistics over the batch tie the rows of a step together, but not its columns. So a chunk of work is some units with all rows. It
+ * The rows of a step depend on each other through the statistics, but its columns do not. So a chunk of work is some units with all rows. It
  * computes the four columns of each unit (its part of W h by gemm), their statistics, the gates, the cell, its statistics, and h. W x is one
- * gemm over all steps. A step is one parallel region, forward and backward; in backward it begins with the gradient of h for the chunk's
- * units, from the gradient of W h of the later step. Rows of 4H are stored with chunks outermost, then gates, then units (lstm_bn_row), so
- * that the columns of a chunk lie side by side.
+ * gemm over all steps. A step is one parallel region, forward and backward. In backward the region begins with the gradient of h for the
+ * chunk's units, which comes from the gradient of W h of the later step. Rows of 4H are stored with chunks outermost, then gates, then units
+ * (lstm_bn_row), so that the columns of a chunk are neighbours.
  *
  * Saved: x and h in the order of the steps, W x, W h, i f g o, c, tanh(BN_c(c)), and mean and rstd of all columns of all steps. Backward
  * writes gradients over values that it no longer needs, since a tape is walked once. */
@@ -26,7 +26,7 @@
 typedef struct {
     gr__sequence s;
     bool of_batch;
-    gr_real *w_ih, *w_hh, *vectors; /* rearranged: [4H, I], [4H, H]; gains of W x and W h, bias [3, 4H] */
+    gr_real *w_ih, *w_hh, *vectors; /* in the order of lstm_bn_row: [4H, I], [4H, H]; laid out as the sums of backward */
     gr_real *stat[SEQ_NORMS];       /* [T][mean, rstd, var] of 4H or H columns */
 } lstm_bn_saved;
 
@@ -40,7 +40,8 @@ static size_t lstm_bn_row(size_t H, size_t n)
     return i / u * H + chunk * LSTM_BN_UNITS + i % u;
 }
 
-/* The same for a run of columns, W = 4H or H in all: returns how many columns from n on lie together, *row says where. */
+/* The same for the columns of a norm, of which there are W = 4H or H: returns how many columns from n on are neighbours in PyTorch's tensors, too,
+ * and sets *row to the first of them there. Loops over neighbours vectorise. */
 static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
 {
     *row = W == H ? n : lstm_bn_row(H, n);
@@ -62,23 +63,19 @@ typedef struct {
     size_t k, live;
     const gr_real *packed; /* W_hh, for each chunk */
     size_t packed_of_chunk;
-    gr_real *dh, *dc, *sums; /* sums: gains of W x and W h, bias [3, 4H], gain and shift of the cell [2, H]; NULL in forward */
+    gr_real *dh, *dc, *sums; /* sums: of gains of W x and W h, bias [3, 4H], gain and shift of the cell [2, H]; NULL in forward */
     const gr_real *dy;
 } lstm_bn_job;
 
 static gr__lstm_bn_norm lstm_bn_norm_at(const lstm_bn_job *f, int norm, gr_real *x, size_t at, size_t u)
 {
     const lstm_bn_saved *b = f->b;
-    const size_t H = b->s.H, G = 4 * H, W = norm == SEQ_NORM_C ? H : G, i = (size_t)norm;
-    gr_real *stat = b->stat[norm] + f->k * 3 * W + at, *sums = f->sums;
-    gr__lstm_bn_norm n = { .x = x + at, .row = W, .N = W == H ? u : 4 * u, .mean = stat, .rstd = stat + W, .var = stat + 2 * W };
-    if (norm == SEQ_NORM_C) {
-        n.gain = b->s.in[SEQ_LN_C]->data + at, n.shift = b->s.in[SEQ_LN_C_SHIFT]->data + at;
-        if (sums) n.dgain = sums + 3 * G + at, n.dshift = sums + 3 * G + H + at;
-    } else {
-        n.gain = b->vectors + i * G + at;
-        if (sums) n.dgain = sums + i * G + at;
-    }
+    const bool cell = norm == SEQ_NORM_C;
+    const size_t H = b->s.H, G = 4 * H, W = cell ? H : G, gain = (cell ? 3 * G : (size_t)norm * G) + at;
+    gr_real *stat = b->stat[norm] + f->k * 3 * W + at;
+    gr__lstm_bn_norm n = { .x = x + at, .row = W, .N = cell ? u : 4 * u, .mean = stat, .rstd = stat + W, .var = stat + 2 * W };
+    n.gain = b->vectors + gain, n.shift = cell ? n.gain + H : NULL;
+    if (f->sums) n.dgain = f->sums + gain, n.dshift = cell ? n.dgain + H : NULL;
     return n;
 }
 
@@ -105,13 +102,13 @@ static void lstm_bn_forward_chunk(void *argument, size_t chunk, int thread)
     const lstm_bn_job *f = argument;
     const gr__sequence *s = &f->b->s;
     const gr__lstm_bn_step p = lstm_bn_step_of(f, chunk);
-    const size_t H = s->H, K = f->k || s->in[SEQ_H0] ? H : 0; /* where the first h is 0, W h is too: a product over nothing */
+    const size_t H = s->H, K = f->k || s->in[SEQ_H0] ? H : 0; /* in step 0 without h0 the product has no terms */
     gr__gemm_serial_packed(gr_isa(f->t), s->B, 4 * p.u, K, (gr_mat){ s->h + f->k * s->B * H, H, 1 }, f->packed + chunk * f->packed_of_chunk,
                            p.h_norm.x, 4 * H, (gr_start){ NULL, 0 }, gr__work(f->t, thread));
     gr__lstm_bn_forward(gr_isa(f->t), &p);
 }
 
-/* The chunk's columns of dh += d(W h) W_hh, d(W h) of step k. */
+/* dh += d(W h) W_hh for the columns of the chunk, with d(W h) of step k. */
 static void lstm_bn_through(const lstm_bn_job *f, size_t chunk, size_t k, int thread)
 {
     const gr__sequence *s = &f->b->s;
@@ -131,17 +128,16 @@ static void lstm_bn_backward_chunk(void *argument, size_t chunk, int thread)
 
 static void lstm_bn_first_chunk(void *argument, size_t chunk, int thread) { lstm_bn_through(argument, chunk, 0, thread); }
 
-static double lstm_bn_nanoseconds(const gr__sequence *s) /* of a step forward, about */
+static double lstm_bn_nanoseconds(const gr__sequence *s) /* about the time of a step forward */
 {
     return (double)s->B * (double)s->H * (0.08 * (double)s->H + 8);
 }
 
-/* to[row of n] += from[n], in rows of `width`. */
-static void lstm_bn_give(gr_tape *t, const gr_tensor *to, const gr_real *from, size_t H, size_t width)
+/* Add the rows of `from`, which are `width` wide, to the rows of PyTorch's tensor that they stand for. */
+static void lstm_bn_give(gr_tape *t, const lstm_bn_saved *b, const gr_tensor *to, const gr_real *from, size_t width)
 {
     gr_real *d = gr_grad(t, to);
-    for (size_t n = 0; d && n < 4 * H; n++)
-        for (size_t i = 0, row = lstm_bn_row(H, n); i < width; i++) d[row * width + i] += from[n * width + i];
+    for (size_t n = 0; d && n < b->s.G; n++) gr__sequence_add(d + lstm_bn_row(b->s.H, n) * width, from + n * width, width);
 }
 
 /* ---- Backward ---- */
@@ -161,15 +157,16 @@ static lstm_bn_plan lstm_bn_plan_of(const gr__sequence *s)
 
 static size_t lstm_bn_scratch(const gr_node *n) { return lstm_bn_plan_of(&((const lstm_bn_saved *)n->saved)->s).total * sizeof(gr_real); }
 
-/* dW = dA^T x over all steps from one on:   dA [rows, 4H]   x [rows, N] */
-static void lstm_bn_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, const gr_real *dA, const gr_real *x, size_t N,
+/* Add dA^T x, over the steps from `from` on, to the gradient of w:   dA [rows, 4H]   x [rows, N] */
+static void lstm_bn_weight_gradient(gr_tape *t, const lstm_bn_saved *b, size_t from, const gr_real *dA, const gr_real *x, size_t N,
                                     const gr_tensor *w, gr_real *dw)
 {
-    const size_t G = 4 * s->H, first = from * s->B;
+    const gr__sequence *s = &b->s;
+    const size_t G = s->G, first = from * s->B;
     if (!gr_grad(t, w)) return;
     gr__gemm(t, G, N, (s->T - from) * s->B, (gr_mat){ dA + first * G, 1, G }, (gr_mat){ x + first * N, N, 1 }, dw, N,
              (gr_start){ NULL, 0 });
-    lstm_bn_give(t, w, dw, s->H, N);
+    lstm_bn_give(t, b, w, dw, N);
 }
 
 static void lstm_bn_node(gr_tape *t, const gr_node *n)
@@ -202,10 +199,10 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
     gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
     gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
-    lstm_bn_weight_gradient(t, s, 0, s->normed[SEQ_NORM_X], s->x, I, n->in[SEQ_W_IH], dw);
-    lstm_bn_weight_gradient(t, s, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, n->in[SEQ_W_HH], dw);
-    for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++) lstm_bn_give(t, n->in[i], sums + 2 * G, H, 1);
-    lstm_bn_give(t, n->in[SEQ_LN_IH], sums, H, 1), lstm_bn_give(t, n->in[SEQ_LN_HH], sums + G, H, 1);
+    lstm_bn_weight_gradient(t, b, 0, s->normed[SEQ_NORM_X], s->x, I, n->in[SEQ_W_IH], dw);
+    lstm_bn_weight_gradient(t, b, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, n->in[SEQ_W_HH], dw);
+    for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++) lstm_bn_give(t, b, n->in[i], sums + 2 * G, 1);
+    lstm_bn_give(t, b, n->in[SEQ_LN_IH], sums, 1), lstm_bn_give(t, b, n->in[SEQ_LN_HH], sums + G, 1);
     gr__sequence_add(gr_grad(t, n->in[SEQ_LN_C]), sums + 3 * G, H);
     gr__sequence_add(gr_grad(t, n->in[SEQ_LN_C_SHIFT]), sums + 3 * G + H, H);
 }
@@ -214,7 +211,7 @@ static const gr_op lstm_bn_op = { .name = "lstm_bn", .backward = lstm_bn_node, .
 
 /* ---- Forward ---- */
 
-/* Copy the running statistics to where the steps read theirs, for evaluation. */
+/* For evaluation: copy the running statistics to the places where the steps read theirs. */
 static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
 {
     const gr__sequence *s = &b->s;
@@ -233,7 +230,7 @@ static void lstm_bn_recall(const lstm_bn_saved *b, int norm)
     }
 }
 
-/* running = (1 - momentum) running + momentum new. Returns false, and changes nothing, when memory for the undo log is missing. */
+/* running = (1 - momentum) running + momentum new. Returns false, and changes nothing, if the undo log gets no memory. */
 static bool lstm_bn_remember(gr_tape *t, const lstm_bn_saved *b, int norm)
 {
     const gr__sequence *s = &b->s;
@@ -266,15 +263,16 @@ static bool lstm_bn_allocate(gr_tape *t, lstm_bn_saved *b)
         if (n != SEQ_NORM_C) s->normed[n] = gr__sequence_save(t, s, T, G);
         b->stat[n] = gr_save_reals(t, s->B ? 3 * T * (n == SEQ_NORM_C ? H : G) : 0);
     }
-    b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H), b->vectors = gr_save_zeros(t, 3 * G * sizeof(gr_real));
+    b->w_ih = gr_save_reals(t, G * s->I), b->w_hh = gr_save_reals(t, G * H);
+    b->vectors = gr_save_zeros(t, (3 * G + 2 * H) * sizeof(gr_real));
     return !gr_failed(t);
 }
 
-/* Rearrange weights, gains and biases; copy x in the order of the steps; fill in the first state. */
+/* Bring weights, gains and biases into the order of lstm_bn_row; copy x in the order of the steps; fill in the first state. */
 static void lstm_bn_prepare(const lstm_bn_saved *b)
 {
     const gr__sequence *s = &b->s;
-    const size_t H = s->H, G = 4 * H, I = s->I, bytes = s->B * H * sizeof(gr_real);
+    const size_t H = s->H, G = 4 * H, I = s->I;
     for (size_t n = 0; n < G; n++) {
         const size_t row = lstm_bn_row(H, n);
         memcpy(b->w_ih + n * I, s->in[SEQ_W_IH]->data + row * I, I * sizeof(gr_real));
@@ -283,11 +281,10 @@ static void lstm_bn_prepare(const lstm_bn_saved *b)
         for (int i = SEQ_B_IH; i <= SEQ_B_HH; i++)
             if (s->in[i]) b->vectors[2 * G + n] += s->in[i]->data[row];
     }
+    memcpy(b->vectors + 3 * G, s->in[SEQ_LN_C]->data, H * sizeof(gr_real));
+    memcpy(b->vectors + 3 * G + H, s->in[SEQ_LN_C_SHIFT]->data, H * sizeof(gr_real));
     for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, gr__sequence_time(s, k), 0, s->B, s->x + k * s->B * I);
-    if (s->in[SEQ_H0]) memcpy(s->h, s->in[SEQ_H0]->data, bytes);
-    else memset(s->h, 0, bytes);
-    if (s->in[SEQ_C0]) memcpy(s->c, s->in[SEQ_C0]->data, bytes);
-    else memset(s->c, 0, bytes);
+    gr__sequence_start(s->h, s->in[SEQ_H0], 0, s->B * H), gr__sequence_start(s->c, s->in[SEQ_C0], 0, s->B * H);
 }
 
 static void lstm_bn_run(gr_tape *t, const lstm_bn_saved *b, gr_real *packed)

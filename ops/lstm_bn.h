@@ -1,14 +1,14 @@
-/* ops/lstm_bn.h - an LSTM with batch norms: the loop over time (ops/lstm_bn.c) and what it gives to one time step of some units
+/* ops/lstm_bn.h - an LSTM with batch norms: the loop over time (ops/lstm_bn.c), and what one time step of some units is given
  * (ops/lstm_bn_step.c). */
 #ifndef GR_LSTM_BN_H
 #define GR_LSTM_BN_H
 #include "ops/sequence.h"
 
-enum { LSTM_BN_UNITS = 32 }; /* of a chunk, at most */
+enum { LSTM_BN_UNITS = 32 }; /* the most units of a chunk */
 
-/* Some columns of all rows, and their norm. Entry j of every array below belongs to column j. */
+/* N columns of all rows, and their norm. Entry j of each array below belongs to column j. */
 typedef struct {
-    gr_real *x;                  /* rows of stride `row`; backward writes the gradient here */
+    gr_real *x;                  /* rows of stride `row`; backward replaces x by its gradient */
     size_t row, N;
     gr_real *mean, *rstd, *var;
     const gr_real *gain, *shift;
@@ -17,7 +17,7 @@ typedef struct {
 
 /* A step of a chunk: u units, all B rows. */
 typedef struct {
-    size_t B, u, H, time, live;  /* live: how many rows have not ended */
+    size_t B, u, H, time, live;  /* live: how many sequences have not ended */
     gr_real eps;
     bool of_batch;               /* true: statistics of the batch; false: the running ones */
     const int *lengths;
@@ -29,7 +29,7 @@ typedef struct {
     const gr_real *dy;
     size_t dy_row;
     gr_real *dh, *dc, *dbias;
-    double *dh_squares, *dc_squares; /* backward writes the sums of squares of the gradients of h and c; NULL: the caller did not ask */
+    double *dh_squares, *dc_squares; /* backward writes the sums of squares of the gradients of h and c; NULL: nobody asked for them */
 } gr__lstm_bn_step;
 
 /* gr_lstm_sequence with GR_LSTM_BN. */

@@ -1,8 +1,10 @@
 /* ops/lstm_bn_step.c - one time step of an LSTM with batch norms, on some units and all rows; the maths is in ops/lstm_bn.c. */
 #include "ops/cell_norm.h"
 #include "ops/lstm_bn.h"
+#include "ops/lstm_cell.h"
 
-/* Two passes, the second about a mean that it corrects. The first row is taken off first, so that equal values have variance 0. */
+/* The statistics of the columns, in two passes: the first estimates the mean, the second corrects it (ops/layer_norm.md). The first pass subtracts
+ * the first row, so that equal values have variance 0. */
 INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n)
 {
     gr_real first[4 * LSTM_BN_UNITS], e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
@@ -30,8 +32,8 @@ INLINE void lstm_bn_moments(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n
     int far = 0;
     for (size_t j = 0; j < n->N; j++) far |= far_from_1(rstd[j]);
     for (size_t j = 0; far && j < n->N; j++) {
-        const gr__far_column c = { n->x + j, s->B, n->row, s->live, s->time, s->lengths };
-        if (far_from_1(rstd[j])) gr__far_column_moments(&c, s->eps, mean + j, rstd + j, var + j);
+        const gr__far_column_of c = { n->x + j, s->B, n->row, s->live, s->time, s->lengths };
+        if (far_from_1(rstd[j])) gr__far_column(&c, s->eps, mean + j, rstd + j, var + j);
     }
 }
 
@@ -51,22 +53,20 @@ KERNEL(void, lstm_bn_forward, const gr__lstm_bn_step *s)
         }
         for (size_t j = 0; j < N; j++)
             a[j] = x->gain[j] * ((wx[j] - x->mean[j]) * x->rstd[j]) + w->gain[j] * ((wh[j] - w->mean[j]) * w->rstd[j]) + bias[j];
-        for (size_t j = 0; j < 2 * u; j++) a[j] = r_sigmoid(a[j]);
-        for (size_t j = 2 * u; j < 3 * u; j++) a[j] = r_tanh(a[j]);
-        for (size_t j = 3 * u; j < N; j++) a[j] = r_sigmoid(a[j]);
-        for (size_t j = 0; j < u; j++) c[j] = r_flush(a[u + j] * c_prev[j] + a[j] * a[2 * u + j]);
+        lstm_gates(u, a);
+        lstm_cell(u, c, c_prev, a);
     }
     if (s->of_batch) lstm_bn_moments(s, n);
     for (size_t r = 0; r < s->B; r++) {
-        gr_real *restrict h = s->h + r * H, *restrict tanh_c = s->tanh_c + r * H;
-        const gr_real *restrict c = n->x + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
+        gr_real *restrict tanh_c = s->tanh_c + r * H;
+        const gr_real *restrict c = n->x + r * H;
         if (gr__past_end(s->lengths, r, s->time)) continue;
-        for (size_t j = 0; j < u; j++) tanh_c[j] = r_tanh(n->gain[j] * ((c[j] - n->mean[j]) * n->rstd[j]) + n->shift[j]);
-        for (size_t j = 0; j < u; j++) h[j] = r_flush(o[j] * tanh_c[j]);
+        for (size_t j = 0; j < u; j++) tanh_c[j] = n->gain[j] * ((c[j] - n->mean[j]) * n->rstd[j]) + n->shift[j];
+        lstm_output(u, s->h + r * H, tanh_c, s->gates + r * 4 * H + 3 * u);
     }
 }
 
-/* The gradient of x in its place, from dy in rows of stride dy_row. */
+/* Replace x by its gradient, given dy in rows of stride dy_row; add to dgain and dshift. */
 INLINE void lstm_bn_norm_backward(const gr__lstm_bn_step *s, const gr__lstm_bn_norm *n, const gr_real *dy, size_t dy_row)
 {
     gr_real e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
@@ -93,32 +93,20 @@ KERNEL(void, lstm_bn_backward, const gr__lstm_bn_step *s)
 {
     const size_t u = s->u, H = s->H;
     if (s->dh_squares) *s->dh_squares = *s->dc_squares = 0;
-    for (size_t r = 0; r < s->B; r++) { /* tanh_c becomes the gradient of BN_c(c), o that of a_o; dh goes on through the gates */
-        gr_real *restrict dh = s->dh + r * H, *restrict tanh_c = s->tanh_c + r * H, *restrict o = s->gates + r * 4 * H + 3 * u;
-        const gr_real *restrict dy = s->dy + r * s->dy_row;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
-        cell_square(s->dh_squares, u, dh, dy);
-        for (size_t j = 0; j < u; j++) {
-            const gr_real d = r_flush(dh[j] + dy[j]), O = o[j], y = tanh_c[j];
-            o[j] = r_flush(d * y * O * (1 - O));
-            tanh_c[j] = d * O * (1 - y * y);
-            dh[j] = 0;
-        }
-    }
-    lstm_bn_norm_backward(s, &s->cell, s->tanh_c, H);
     for (size_t r = 0; r < s->B; r++) {
-        gr_real *restrict dc = s->dc + r * H, *restrict i = s->gates + r * 4 * H, *restrict dbias = s->dbias;
-        const gr_real *restrict c_prev = s->c_prev + r * H, *restrict dn = s->cell.x + r * H;
+        const gr_real *dy = s->dy + r * s->dy_row;
         if (gr__past_end(s->lengths, r, s->time)) continue;
-        cell_square(s->dc_squares, u, dc, dn);
-        for (size_t j = 0; j < u; j++) {
-            const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = i[u + j], G = i[2 * u + j];
-            i[j] = r_flush(d * G * I * (1 - I));
-            i[u + j] = r_flush(d * c_prev[j] * F * (1 - F));
-            i[2 * u + j] = r_flush(d * I * (1 - G * G));
-            dc[j] = d * F;
-        }
-        for (size_t j = 0; j < 4 * u; j++) dbias[j] += i[j];
+        cell_square(s->dh_squares, u, s->dh + r * H, dy);
+        lstm_output_backward(u, s->dh + r * H, s->gates + r * 4 * H + 3 * u, s->tanh_c + r * H, dy);
+    }
+    lstm_bn_norm_backward(s, &s->cell, s->dh, H);
+    for (size_t r = 0; r < s->B; r++) {
+        gr_real *gates = s->gates + r * 4 * H, *dc = s->dc + r * H;
+        if (gr__past_end(s->lengths, r, s->time)) continue;
+        cell_square(s->dc_squares, u, dc, s->cell.x + r * H);
+        lstm_cell_backward(u, dc, gates, s->c_prev + r * H, s->cell.x + r * H);
+        memset(s->dh + r * H, 0, u * sizeof *dc); /* h_prev gets its gradient through W h alone */
+        cell_add(4 * u, s->dbias, gates);
     }
     lstm_bn_norm_backward(s, &s->x, s->gates, 4 * H);
     lstm_bn_norm_backward(s, &s->h_norm, s->gates, 4 * H);

@@ -6,109 +6,111 @@
 
 enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 
-/* ---- Planes: a group is made of runs of neighbours. The sums of 64 runs make one sum, and these are added ---- */
+/* ---- Planes: a group consists of runs of neighbours. The sums of 64 runs are added to a block's sum, and the blocks' sums to the total ---- */
 
 /* Where group g begins. */
 INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
 
-/* m, e, rstd and the variance of a group from the sums d of x - m and dd of (x - m)^2; per is 1 / the number of values. */
+/* Whether ops/norm_far.c computes group g. */
+INLINE bool norm_far(const gr__norm_groups *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
+
+/* Finish the statistics of a group (m, e, rstd, variance) from d = sum(x - m) and dd = sum((x - m)^2); per is 1 / the number of values. */
 INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
     const gr_real e = d * per, var = r_max(0, dd * per - e * e), v = var + eps;
     stat[0] = m, stat[1] = e, stat[2] = v == 0 ? 0 : 1 / r_sqrt(v), stat[3] = var;
 }
 
-KERNEL(void, norm_planes_stat, const gr__norm_groups *s, const gr_real *restrict x, size_t first, size_t last)
+INLINE void norm_planes_stat(const gr__norm_groups *s, const gr_real *restrict x, size_t g)
 {
-    for (size_t g = first; g < last; g++) {
-        const gr_real *const z = x + norm_place(s, g), z0 = z[s->run->at];
-        const gr__norm_run whole = { 0, s->R * s->I }, *const run = s->per_group > 1 && s->K == 1 ? &whole : s->run;
-        const size_t runs = run == &whole ? 1 : s->runs;
-        gr_real m = 0, d = 0, dd = 0, a = 0, b = 0;
-        for (size_t k = 0; k < runs; k++) {
-            const gr_real *const u = z + run[k].at;
-            a += SUM(i, run[k].n, u[i] - z0);
-            if (k % NORM_ROWS == NORM_ROWS - 1) m += a, a = 0;
-        }
-        m = z0 + (m + a) / (gr_real)s->count, a = 0;
-        for (size_t k = 0; k < runs; k++) {
-            const gr_real *const u = z + run[k].at;
-            gr_real p, q;
-            SUM2(i, run[k].n, p, u[i] - m, q, r_square(u[i] - m));
-            a += p, b += q;
-            if (k % NORM_ROWS == NORM_ROWS - 1) d += a, dd += b, a = b = 0;
-        }
-        gr_real stat[GR__NORM_STATS];
-        norm_finish(stat, 1 / (gr_real)s->count, s->eps, m, d + a, dd + b);
-        for (size_t i = 0; i < GR__NORM_STATS; i++) s->stat[i * s->groups + g] = stat[i];
-        if (far_from_1(stat[2])) gr__far_group_stat(s, x, g);
+    const gr_real *const z = x + norm_place(s, g), z0 = z[s->run->at];
+    const gr__norm_run whole = { 0, s->R * s->I }, *const run = s->per_group > 1 && s->K == 1 ? &whole : s->run;
+    const size_t runs = run == &whole ? 1 : s->runs;
+    gr_real m = 0, d = 0, dd = 0, a = 0, b = 0;
+    for (size_t k = 0; k < runs; k++) {
+        const gr_real *const u = z + run[k].at;
+        a += SUM(i, run[k].n, u[i] - z0);
+        if (k % NORM_ROWS == NORM_ROWS - 1) m += a, a = 0;
+    }
+    m = z0 + (m + a) / (gr_real)s->count, a = 0;
+    for (size_t k = 0; k < runs; k++) {
+        const gr_real *const u = z + run[k].at;
+        gr_real p, q;
+        SUM2(i, run[k].n, p, u[i] - m, q, r_square(u[i] - m));
+        a += p, b += q;
+        if (k % NORM_ROWS == NORM_ROWS - 1) d += a, dd += b, a = b = 0;
+    }
+    gr_real stat[GR__NORM_STATS];
+    norm_finish(stat, 1 / (gr_real)s->count, s->eps, m, d + a, dd + b);
+    for (size_t i = 0; i < GR__NORM_STATS; i++) s->stat[i * s->groups + g] = stat[i];
+    if (far_from_1(stat[2])) gr__far_group_stat(s, x, g);
+}
+
+KERNEL(void, norm_planes_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g)
+{
+    if (!s->fixed) norm_planes_stat(s, x, g);
+    const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
+    const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
+    for (size_t k = 0; k < s->runs; k++) {
+        const size_t at = place + s->run[k].at, j = affine + (s->per_group > 1 ? k : 0);
+        const gr_real gamma = s->gamma ? s->gamma[j] : 1, beta = s->beta ? s->beta[j] : 0;
+        for (size_t i = 0, n = s->run[k].n; i < n; i++) y[at + i] = gamma * ((x[at + i] - m - e) * rstd) + beta;
     }
 }
 
-KERNEL(void, norm_planes_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t first, size_t last)
-{
-    for (size_t g = first; g < last; g++) {
-        const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
-        const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
-        for (size_t k = 0; k < s->runs; k++) {
-            const size_t at = place + s->run[k].at, j = affine + (s->per_group > 1 ? k : 0);
-            const gr_real gamma = s->gamma ? s->gamma[j] : 1, beta = s->beta ? s->beta[j] : 0;
-            for (size_t i = 0, n = s->run[k].n; i < n; i++) y[at + i] = gamma * ((x[at + i] - m - e) * rstd) + beta;
-        }
-    }
-}
-
-/* sums [2, groups * per_group] */
-KERNEL(void, norm_planes_sums, const gr__norm_groups *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x,
-       size_t first, size_t last)
+/* s1 and s2 of a group: sums [2, groups * per_group] */
+INLINE void norm_planes_sums(const gr__norm_groups *s, gr_real *restrict sums, const gr_real *restrict dy, const gr_real *restrict x, size_t g)
 {
     const size_t half = s->groups * s->per_group;
-    for (size_t g = first; g < last; g++) {
-        const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
-        const size_t place = norm_place(s, g), j = g * s->per_group;
-        gr_real s1 = 0, s2 = 0, a = 0, b = 0;
-        for (size_t k = 0; k < s->runs; k++) {
-            const gr_real *const z = x + place + s->run[k].at, *const dz = dy + place + s->run[k].at;
-            gr_real p, q;
-            SUM2(i, s->run[k].n, p, dz[i], q, dz[i] * (z[i] - m - e));
-            if (s->per_group > 1) sums[j + k] = p, sums[half + j + k] = q * rstd;
-            a += p, b += q;
-            if (k % NORM_ROWS == NORM_ROWS - 1) s1 += a, s2 += b, a = b = 0;
-        }
-        if (s->per_group == 1) sums[j] = s1 + a, sums[half + j] = (s2 + b) * rstd;
+    const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
+    const size_t place = norm_place(s, g), j = g * s->per_group;
+    gr_real s1 = 0, s2 = 0, a = 0, b = 0;
+    for (size_t k = 0; k < s->runs; k++) {
+        const gr_real *const z = x + place + s->run[k].at, *const dz = dy + place + s->run[k].at;
+        gr_real p, q;
+        SUM2(i, s->run[k].n, p, dz[i], q, dz[i] * (z[i] - m - e));
+        if (s->per_group > 1) sums[j + k] = p, sums[half + j + k] = q * rstd;
+        a += p, b += q;
+        if (k % NORM_ROWS == NORM_ROWS - 1) s1 += a, s2 += b, a = b = 0;
     }
+    if (s->per_group == 1) sums[j] = s1 + a, sums[half + j] = (s2 + b) * rstd;
 }
 
-KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
-       const gr_real *restrict x, size_t first, size_t last)
+INLINE void norm_planes_dx(const gr__norm_groups *s, gr_real *restrict dx, const gr_real *restrict sums, const gr_real *restrict dy,
+                           const gr_real *restrict x, size_t g)
 {
     const size_t half = s->groups * s->per_group;
-    const gr_real per = s->fixed ? 0 : 1 / (gr_real)s->count;
-    for (size_t g = first; g < last; g++) {
-        const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g];
-        const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
-        gr_real mean = 0, slope = 0;
-        for (size_t j = 0; j < s->per_group && !s->fixed; j++) {
-            const gr_real gamma = s->gamma ? s->gamma[affine + j] : 1;
-            mean += gamma * sums[g * s->per_group + j], slope += gamma * sums[half + g * s->per_group + j];
-        }
-        mean *= per, slope *= per;
-        for (size_t k = s->runs; k-- > 0;) { /* backwards: what norm_planes_sums read last is still in the cache */
-            const size_t at = place + s->run[k].at;
-            const gr_real gamma = s->gamma ? s->gamma[affine + (s->per_group > 1 ? k : 0)] : 1;
-            for (size_t i = 0, n = s->run[k].n; i < n; i++)
-                dx[at + i] += rstd * (gamma * dy[at + i] - mean - (x[at + i] - m - e) * rstd * slope);
-        }
+    const gr_real m = s->stat[g], e = s->stat[s->groups + g], rstd = s->stat[2 * s->groups + g], per = s->fixed ? 0 : 1 / (gr_real)s->count;
+    const size_t place = norm_place(s, g), affine = g % s->of_groups * s->per_group;
+    gr_real mean = 0, slope = 0;
+    for (size_t j = 0; j < s->per_group && !s->fixed; j++) {
+        const gr_real gamma = s->gamma ? s->gamma[affine + j] : 1;
+        mean += gamma * sums[g * s->per_group + j], slope += gamma * sums[half + g * s->per_group + j];
+    }
+    mean *= per, slope *= per;
+    for (size_t k = s->runs; k-- > 0;) { /* backwards: what norm_planes_sums read last is still in the cache */
+        const size_t at = place + s->run[k].at;
+        const gr_real gamma = s->gamma ? s->gamma[affine + (s->per_group > 1 ? k : 0)] : 1;
+        for (size_t i = 0, n = s->run[k].n; i < n; i++)
+            dx[at + i] += rstd * (gamma * dy[at + i] - mean - (x[at + i] - m - e) * rstd * slope);
     }
 }
 
-/* ---- Columns: n of them, at most NORM_COLUMNS, from group g on; the rows K apart. 64 rows make one sum, and these are added ----
- * gamma and beta are the column's or, with per_group > 1, the row's: the others are 1 and 0. */
+KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict dx, gr_real *restrict sums, const gr_real *restrict dy,
+       const gr_real *restrict x, size_t g)
+{
+    norm_planes_sums(s, sums, dy, x, g);
+    if (norm_far(s, g)) gr__far_group_backward(s, dx, sums, NULL, dy, x, g);
+    else if (dx) norm_planes_dx(s, dx, sums, dy, x, g);
+}
+
+/* ---- Columns: at most NORM_COLUMNS groups at a time, n from group g on; their rows are K apart, and are summed as the runs above ----
+ * A gamma belongs to a column or, with per_group > 1, to a row; norm_of_columns and norm_of_row give 1 for the other one (0 for beta). */
 
 #define NORM_EACH_ROW(row) \
     for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
         for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
-/* Most blocks are whole: then n is a constant, and the loops take half the time. */
+/* Most blocks have NORM_COLUMNS columns. For them n is a constant, so that the loops take half the time. */
 #define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f(__VA_ARGS__, NORM_COLUMNS) : f(__VA_ARGS__, n)
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
@@ -186,7 +188,7 @@ KERNEL(void, norm_columns_forward, const gr__norm_groups *s, gr_real *restrict y
     NORM_BLOCK(norm_columns_forward_of, s, y, x, g);
 }
 
-/* s1, s2 of the columns, [2, groups]; rows: of each row over these columns, [2, per_group], or NULL. */
+/* s1 and s2 of the columns: sums [2, groups]; and those of each row over these columns: rows [2, per_group], or NULL. */
 INLINE void norm_columns_sums_of(const gr__norm_groups *s, gr_real *restrict sums, gr_real *restrict rows, const gr_real *restrict dy,
                                  const gr_real *restrict x, size_t g, size_t n)
 {
@@ -249,11 +251,11 @@ bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *
     return gr_ready(t, op, x) && gr_alive(t, op, "gamma", gamma) && gr_alive(t, op, "beta", beta);
 }
 
-bool gr__norm_check_affine(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta, size_t n)
+bool gr__norm_check_pair(gr_tape *t, const gr_op *op, const gr_tensor *x, const char *names, const gr_tensor *a, const gr_tensor *b, size_t n)
 {
-    if ((!gamma || gamma->len == n) && (!beta || beta->len == n)) return true;
-    return gr_fail(t, op, "x is %s, so gamma and beta must hold %zu values; got %s and %s", gr_shape_text(t, x), n, gr_shape_text(t, gamma),
-                   gr_shape_text(t, beta));
+    if ((!a || a->len == n) && (!b || b->len == n)) return true;
+    return gr_fail(t, op, "x is %s, so %s must hold %zu values; got %s and %s", gr_shape_text(t, x), names, n, gr_shape_text(t, a),
+                   gr_shape_text(t, b));
 }
 
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
@@ -263,7 +265,7 @@ bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
 
 /* ---- Chunks ---- */
 
-/* A unit of work: a group of planes, or a block of columns. A chunk has enough of them for NORM_VALUES values. */
+/* A unit of work is one group of planes or one block of columns. A chunk has so many units that they hold NORM_VALUES values or more. */
 typedef struct {
     const gr__norm_groups *s;
     const gr_real *x, *dy;
@@ -282,7 +284,7 @@ static norm_call norm_call_of(gr_tape *t, const gr__norm_groups *s, const gr_rea
     return c;
 }
 
-/* The groups of a unit. */
+/* Which groups a unit consists of. */
 static gr_range norm_groups_of(const norm_call *c, size_t unit)
 {
     if (c->s->I > 1) return (gr_range){ unit, 1 };
@@ -290,21 +292,16 @@ static gr_range norm_groups_of(const norm_call *c, size_t unit)
     return (gr_range){ unit / c->blocks * c->s->K + block.first, block.count };
 }
 
-static bool norm_far(const gr__norm_groups *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
-
 static void norm_forward_unit(const norm_call *c, size_t unit)
 {
     const gr__norm_groups *s = c->s;
     const gr_range g = norm_groups_of(c, unit);
-    const size_t end = g.first + g.count;
-    if (s->I == 1) {
+    if (s->I > 1) norm_planes_forward[c->isa](s, c->y, c->x, unit);
+    else {
         if (!s->fixed) norm_columns_stat[c->isa](s, c->x, g.first, g.count);
         norm_columns_forward[c->isa](s, c->y, c->x, g.first, g.count);
-    } else {
-        if (!s->fixed) norm_planes_stat[c->isa](s, c->x, g.first, end);
-        norm_planes_forward[c->isa](s, c->y, c->x, g.first, end);
     }
-    for (size_t i = g.first; i < end; i++)
+    for (size_t i = g.first; i < g.first + g.count; i++)
         if (norm_far(s, i)) gr__far_group(s, c->y, c->x, i);
 }
 
@@ -312,15 +309,15 @@ static void norm_backward_unit(const norm_call *c, size_t unit)
 {
     const gr__norm_groups *s = c->s;
     const gr_range g = norm_groups_of(c, unit);
-    const size_t end = g.first + g.count;
     gr_real *const rows = c->rows ? c->rows + unit * 2 * s->per_group : NULL;
-    if (s->I == 1) norm_columns_sums[c->isa](s, c->sums, rows, c->dy, c->x, g.first, g.count);
-    else norm_planes_sums[c->isa](s, c->sums, c->dy, c->x, g.first, end);
-    for (size_t i = g.first; i < end; i++)
+    if (s->I > 1) {
+        norm_planes_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, unit);
+        return;
+    }
+    norm_columns_sums[c->isa](s, c->sums, rows, c->dy, c->x, g.first, g.count);
+    for (size_t i = g.first; i < g.first + g.count; i++)
         if (norm_far(s, i)) gr__far_group_backward(s, c->dx, c->sums, rows, c->dy, c->x, i);
-    if (!c->dx) return;
-    if (s->I == 1) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g.first, g.count);
-    else if (!norm_far(s, g.first)) norm_planes_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g.first, end);
+    if (c->dx) norm_columns_backward[c->isa](s, c->dx, c->sums, c->dy, c->x, g.first, g.count);
 }
 
 static void norm_chunk(void *argument, size_t chunk, int thread)
@@ -353,7 +350,8 @@ void gr__norm_forward(gr_tape *t, const gr__norm_groups *s, const gr_real *x, gr
     if (s->count) norm_run_chunks(t, &c, 0.3);
 }
 
-/* Columns whose gammas are the rows' have sums of the columns, then sums of the rows of each unit; all else sums for each gamma. */
+/* Whether gamma belongs to the rows of columns. Then scratch holds the sums of the columns and, for each unit, those of the rows; otherwise
+ * it holds the sums for each gamma of each group. */
 static bool norm_has_rows(const gr__norm_groups *s) { return s->I == 1 && s->per_group > 1; }
 
 size_t gr__norm_scratch(const gr_node *n)

@@ -1,27 +1,29 @@
-/* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names: ops/norm_rows.h */
+/* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names are explained in ops/norm_rows.h. */
 #include "ops/norm_rows.h"
 #include "core/library.h"
 #include "core/maths.h"
 #include "ops/parts.h"
 
+/* Forward reads x and writes y. Backward reads x and dy, and adds to dx and to part, either of which may be NULL. */
+typedef struct {
+    const gr__norm_rows *s;
+    gr__norm_rows_forward *forward;
+    gr__norm_rows_backward *backward;
+    const gr_real *x, *dy;
+    gr_real *y, *dx, *part; /* part [chunks, 2, N]: of dgamma and dbeta */
+} norm_rows_call;
+
 static size_t norm_rows_chunks(const gr__norm_rows *s) { return gr_chunks(s->rows, s->chunk); }
 
 /* ---- Forward ---- */
 
-typedef struct {
-    const gr__norm_rows *s;
-    gr__norm_rows_forward *f;
-    gr_real *y;
-    const gr_real *x;
-} norm_rows_run;
-
 static void norm_rows_chunk(void *argument, size_t chunk, int thread)
 {
-    const norm_rows_run *a = argument;
+    const norm_rows_call *a = argument;
     const gr__norm_rows *s = a->s;
     const gr_range r = gr_chunk(chunk, s->chunk, s->rows);
     (void)thread;
-    s->far[chunk] = a->f(a->y + r.first * s->N, s->stat + r.first, a->x + r.first * s->N, s->gamma, s->beta, r.count, s->N, s->eps);
+    s->far[chunk] = a->forward(a->y + r.first * s->N, s->stat + r.first, a->x + r.first * s->N, s->gamma, s->beta, r.count, s->N, s->eps);
     for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
         if (far_from_1(s->stat[i].rstd) && gr__far_row(a->y + i * s->N, a->x + i * s->N, s->gamma, s->beta, s->N, s->eps, s->rms))
             s->stat[i] = (gr__row_stat){ 0 };
@@ -44,28 +46,22 @@ gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__
     if (!s->rms) s->beta = norm_rows_values(t, beta, N, 0);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
-    gr_parallel(t, norm_rows_chunks(s), work * (double)x->len, norm_rows_chunk, &(norm_rows_run){ s, f, y->data, x->data });
+    gr_parallel(t, norm_rows_chunks(s), work * (double)x->len, norm_rows_chunk,
+                &(norm_rows_call){ .s = s, .forward = f, .x = x->data, .y = y->data });
     return gr_record(t, op, s, sizeof *s, GR_OUT(y), (gr_tensor *[]){ x, gamma, beta }, s->rms ? 2 : 3);
 }
 
 /* ---- Backward ---- */
 
-typedef struct {
-    const gr__norm_rows *s;
-    gr__norm_rows_backward *f;
-    gr_real *dx, *part; /* part [chunks, 2, N]: of dgamma and dbeta; or NULL */
-    const gr_real *dy, *x;
-} norm_rows_back;
-
 static void norm_rows_chunk_back(void *argument, size_t chunk, int thread)
 {
-    const norm_rows_back *a = argument;
+    const norm_rows_call *a = argument;
     const gr__norm_rows *s = a->s;
     const gr_range r = gr_chunk(chunk, s->chunk, s->rows);
     const size_t N = s->N, at = r.first * N;
     gr_real *dgamma = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *dgamma) : NULL;
     (void)thread;
-    a->f(a->dx ? a->dx + at : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + at, s->stat + r.first, a->x + at, s->gamma, r.count, N);
+    a->backward(a->dx ? a->dx + at : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + at, s->stat + r.first, a->x + at, s->gamma, r.count, N);
     for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
         if (s->stat[i].rstd == 0)
             gr__far_row_backward(a->dx ? a->dx + i * N : NULL, dgamma, a->dy + i * N, a->x + i * N, s->gamma, N, s->eps, s->rms);
@@ -75,7 +71,8 @@ void gr__norm_rows_back(gr_tape *t, const gr_node *n, gr__norm_rows_backward *f)
 {
     const gr__norm_rows *s = n->saved;
     gr_real *dgamma = gr_grad(t, n->in[1]), *dbeta = s->rms ? NULL : gr_grad(t, n->in[2]);
-    norm_rows_back a = { s, f, gr_grad(t, n->in[0]), dgamma || dbeta ? gr_scratch(t) : NULL, gr_grad(t, n->out[0]), n->in[0]->data };
+    norm_rows_call a = { .s = s, .backward = f, .x = n->in[0]->data, .dy = gr_grad(t, n->out[0]), .dx = gr_grad(t, n->in[0]) };
+    if (dgamma || dbeta) a.part = gr_scratch(t);
     gr_parallel(t, norm_rows_chunks(s), 0.5 * (double)(s->rows * s->N), norm_rows_chunk_back, &a);
     if (dgamma) gr__add_parts(t, dgamma, a.part, norm_rows_chunks(s), 2 * s->N, s->N);
     if (dbeta) gr__add_parts(t, dbeta, a.part + s->N, norm_rows_chunks(s), 2 * s->N, s->N);
@@ -89,7 +86,7 @@ size_t gr__norm_rows_scratch(const gr_node *n)
 
 /* ---- Sizes ---- */
 
-/* Few parts, since each holds 2N sums; and no chunk smaller than it is worth. */
+/* At most 32 chunks, because each has a part of 2N sums; and at least 4096 values in a chunk, because a smaller one is not worth its start. */
 static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
 {
     enum { PARTS = 32, VALUES = 4096 };
@@ -97,13 +94,13 @@ static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
     return by_parts > by_values ? by_parts : by_values;
 }
 
-bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int axes, double eps, gr__norm_rows *s)
+bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, double eps, gr__norm_rows *s)
 {
     if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
-    if (axes < 1 || axes > x->rank)
-        return gr_fail(t, op, "x is %s, so 1 to %d of its last axes can be normalized; got %d", gr_shape_text(t, x), x->rank, axes);
+    if (dims < 1 || dims > x->rank)
+        return gr_fail(t, op, "x is %s, so dims must be in 1 .. %d; got %d", gr_shape_text(t, x), x->rank, dims);
     s->rows = s->N = 1, s->eps = (gr_real)gr__setting(eps, s->rms ? GR_RMS_NORM_EPS : GR_NORM_EPS);
-    for (int i = 0; i < x->rank; i++) *(i < x->rank - axes ? &s->rows : &s->N) *= x->dim[i];
+    for (int i = 0; i < x->rank; i++) *(i < x->rank - dims ? &s->rows : &s->N) *= x->dim[i];
     if (!s->N) s->rows = 0;
     s->chunk = norm_rows_to_a_chunk(s->rows, s->N);
     return true;

@@ -1,11 +1,12 @@
-/* ops/rms_norm.c - unit mean square over the last axes, then scale.                                        Zhang, Sennrich 2019
+/* ops/rms_norm.c - unit mean square of each row, then scale.                                               Zhang, Sennrich 2019
  *
  * For each row of N values:          xhat = x * rstd,   rstd = 1 / sqrt(mean(x^2) + eps)
  *                                    y    = gamma * xhat
  * Backward, with g = gamma * dy:     dx     = rstd * (g - xhat * mean(g * xhat))
  *                                    dgamma = sum over rows of dy * xhat
- * It is layer norm without the mean: where mean(x^2) + eps is 0, rstd is 0 by definition, and rows of values that are too large or too small
- * for gr_real are computed again, scaled. Saved: rstd of each row; xhat is recomputed. What goes around the rows: ops/norm_rows.c. */
+ * It is layer norm without the mean. Where mean(x^2) + eps is 0, rstd is 0 by definition, and a row whose mean square is too large or too small
+ * for gr_real is computed again, scaled (ops/norm_far.h). Saved: rstd of each row; xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows,
+ * calls these kernels and adds up dgamma. */
 #include "core/maths.h"
 #include "ops/norm_rows.h"
 
@@ -30,26 +31,20 @@ KERNEL(int, rms_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, 
     return far;
 }
 
-INLINE void rms_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgamma, const gr_real *restrict dy, gr_real rstd,
-                                  const gr_real *restrict x, const gr_real *restrict gamma, size_t N)
-{
-    const gr_real gx = dx ? SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
-    for (size_t i = 0; i < N; i++) {
-        const gr_real xhat = x[i] * rstd;
-        if (dgamma) dgamma[i] += dy[i] * xhat;
-        if (dx) dx[i] += rstd * (gamma[i] * dy[i] - xhat * gx);
-    }
-}
-
-/* dbeta stays as it is. */
+/* dx or dgamma may be NULL. RMS norm has no beta, so dbeta is not touched. One sum serves all three cases, and the loops stand here: inside a
+ * function of a row they cost rows of 16 to 128 values 2 to 6 percent on AVX-512. */
 KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, gr_real *restrict dbeta, const gr_real *restrict dy,
        const gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
 {
     (void)dbeta;
     for (size_t r = 0; r < rows; r++, x += N, dy += N) {
-        if (dx && dgamma) rms_norm_row_backward(dx, dgamma, dy, stat[r].rstd, x, gamma, N);
-        else if (dx) rms_norm_row_backward(dx, NULL, dy, stat[r].rstd, x, gamma, N);
-        else if (dgamma) rms_norm_row_backward(NULL, dgamma, dy, stat[r].rstd, x, gamma, N);
+        const gr_real rstd = stat[r].rstd, gx = dx ? SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
+        if (dx && dgamma)
+            for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx), dgamma[i] += dy[i] * (x[i] * rstd);
+        else if (dx)
+            for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx);
+        else if (dgamma)
+            for (size_t i = 0; i < N; i++) dgamma[i] += dy[i] * (x[i] * rstd);
         if (dx) dx += N;
     }
 }
@@ -58,11 +53,11 @@ KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, 
 static void rms_norm_node(gr_tape *t, const gr_node *n) { gr__norm_rows_back(t, n, rms_norm_backward[gr_isa(t)]); }
 static const gr_op rms_norm_op = { .name = "rms_norm", .backward = rms_norm_node, .scratch = gr__norm_rows_scratch };
 
-gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int axes, gr_tensor *gamma, double eps)
+gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps)
 {
     const gr_op *const op = &rms_norm_op;
     gr__norm_rows s = { .rms = true };
-    if (!gr_ready(t, op, x) || !gr_alive(t, op, "gamma", gamma) || !gr__norm_rows_of(t, op, x, axes, eps, &s)) return NULL;
+    if (!gr_ready(t, op, x) || !gr_alive(t, op, "gamma", gamma) || !gr__norm_rows_of(t, op, x, dims, eps, &s)) return NULL;
     if (gamma && gamma->len != s.N)
         return gr_fail(t, op, "x is %s, so gamma must hold %zu values; got %s", gr_shape_text(t, x), s.N, gr_shape_text(t, gamma));
     if (!gr__norm_check_eps(t, op, eps)) return NULL;

@@ -1,11 +1,11 @@
-/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says which
- * file does what.
+/* ops/rnn.c - a plain recurrent net over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says what
+ * each file does.
  *
  *     h = f(LN_sum(LN_x(W x) + LN_h(W h)) + b),   f = tanh or relu        Elman 1990; LN_sum: Ba, Kiros, Hinton 2016, eq. 4
  *
  * Backward: da = dh f', with f' = 1 - h^2 for tanh, and for relu 1 where h > 0; then as in ops/lstm.c.
  * Saved: h, and for each norm its argument, mean and rstd. A value of the state or of its gradient below 2^-100 becomes 0. A row whose
- * sequence has ended keeps its state and passes its gradient on. */
+ * sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
 #include "ops/sequence.h"
 
@@ -20,10 +20,8 @@ INLINE void rnn_step(size_t H, gr_real *restrict h, const gr_real *restrict a, b
 KERNEL(void, rnn_forward, const gr__cell *s)
 {
     const size_t H = s->H;
-    for (size_t r = 0; r < s->R; r++) {
-        if (gr__past_end(s->lengths, r, s->time)) memcpy(s->h + r * H, s->h_prev + r * H, H * sizeof *s->h);
-        else rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
-    }
+    for (size_t r = 0; r < s->R; r++)
+        if (!cell_has_ended(s, r)) rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
 }
 
 INLINE void rnn_step_backward(size_t H, gr_real *restrict a, const gr_real *restrict h, const gr_real *restrict dh,
@@ -41,10 +39,7 @@ KERNEL(void, rnn_backward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
-        if (gr__past_end(s->lengths, r, s->time)) {
-            cell_no_gradient(s, r);
-            continue;
-        }
+        if (cell_has_ended_backward(s, r)) continue;
         cell_square(s->dh_squares, H, dh, dy);
         rnn_step_backward(H, s->gates + r * H, s->h + r * H, dh, dy, s->relu);
         memset(dh, 0, H * sizeof *dh);

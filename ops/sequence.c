@@ -1,13 +1,13 @@
 /* ops/sequence.c - a recurrent layer over whole sequences, all steps in one node: the loop over time and the matrix products. The maths of
- * a step is in ops/lstm.c, ops/gru.c and ops/rnn.c; ops/lstm.c says which file does what.
+ * a step is in ops/lstm.c, ops/gru.c and ops/rnn.c; ops/lstm.c says what each file does.
  *
- * A step forward computes W x and W h by gemm and then calls the cell. Where there is no norm, both products go into one chain of sums
- * that starts at the bias. The weights are packed once for all steps. Backward goes through the steps from the last to the first, with one
- * gemm each for the gradient of h_prev; the gradient of a weight is one gemm over all steps at the end.
+ * A step forward computes W x and W h by gemm and then calls the kernel of the cell. Without norms both products are one chain of sums that
+ * starts at the bias. The weights are packed once for all steps. Backward goes through the steps from the last to the first, each with one
+ * gemm for the gradient of h_prev; the gradient of a weight is one gemm over all steps at the end.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. The shards' parts of the
- * gradients of the weights are added in the order of the shards; all other values belong to one row. So no bit depends on the number of
- * threads, and what a sequence gives does not depend on the rest of the batch.
+ * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. The gradients of the weights are
+ * sums over the shards, added in the order of the shards; all other values belong to one row. So no bit depends on the number of threads,
+ * and the result for a sequence does not depend on the rest of the batch.
  *
  * Step k is time k, or T-1-k in reverse. A sequence that has ended by that time keeps its state; in reverse such steps come first. So both
  * directions are the same code.
@@ -17,12 +17,11 @@
 #include "core/gemm.h"
 #include "ops/parts.h"
 #include "ops/sequence.h"
-#include <string.h>
 
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
 
-/* The row at which entry k of a shard begins, where `kept` entries are kept. */
+/* The row at which entry k of a shard begins; each shard has `kept` entries, and entry k takes the place k % kept. */
 static size_t sequence_at(const gr__sequence *s, size_t shard, size_t k, size_t kept)
 {
     return sequence_begin(s, shard) * kept + k % kept * sequence_rows(s, shard);
@@ -74,15 +73,15 @@ typedef struct {
     gr_tape *t;
     const gr__sequence *s;
     gr_real *w_ih, *w_hh;             /* transposed and packed */
-    const gr_real *chain_x, *chain_h; /* where the chains of W x (or the sum) and of W h apart start: at biases */
-    const gr_real *bias, *bias_h;     /* or biases that the cell adds, after the norms */
+    const gr_real *chain_x, *chain_h; /* biases at which the sums of the products start: of W x (or W x + W h), and of W h kept apart; or NULL */
+    const gr_real *bias, *bias_h;     /* biases that the cell adds after the norms; or NULL */
 } sequence_forward_job;
 
-/* Where W x and W h are written, and in backward their gradients: to their norm, or to a place of their own, or else to the common sum. */
+/* Where W x and W h are written, and in backward their gradients: to the argument of their norm, to W h's own place, or else to the sum. */
 static gr_real *sequence_wx(const gr__cell *p) { return p->ln_x.x ? p->ln_x.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
 static gr_real *sequence_wh(const gr__cell *p) { return p->wh ? p->wh : p->ln_h.x ? p->ln_h.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
 
-/* W x and W h of step k. When the first h is 0, so is W h: the product has no terms. */
+/* W x and W h of step k. In step 0 without h0 the product W h has no terms, because h is 0. */
 static void sequence_products(const sequence_forward_job *f, const gr__cell *step, size_t k, const gr_real *x, void *work)
 {
     const gr__sequence *s = f->s;
@@ -98,10 +97,8 @@ static void sequence_products(const sequence_forward_job *f, const gr__cell *ste
 /* Entry 0 of a state is h0 or c0, or zeros; its last entry becomes h_n or c_n. */
 static void sequence_state_in(const gr__sequence *s, size_t shard, gr_real *state, const gr_tensor *initial)
 {
-    const size_t n = sequence_rows(s, shard) * s->H;
-    gr_real *first = state + sequence_at(s, shard, 0, s->kept + 1) * s->H;
-    if (initial) memcpy(first, initial->data + sequence_begin(s, shard) * s->H, n * sizeof *first);
-    else memset(first, 0, n * sizeof *first);
+    const size_t H = s->H;
+    gr__sequence_start(state + sequence_at(s, shard, 0, s->kept + 1) * H, initial, sequence_begin(s, shard) * H, sequence_rows(s, shard) * H);
 }
 static void sequence_state_out(const gr__sequence *s, size_t shard, const gr_real *state, gr_tensor *final)
 {
@@ -146,14 +143,14 @@ static void sequence_forward_shard(void *argument, size_t shard, int thread)
     if (s->c) sequence_state_out(s, shard, s->c, s->c_n);
 }
 
-static double sequence_nanoseconds(const gr__sequence *s) /* the time of forward, about */
+static double sequence_nanoseconds(const gr__sequence *s) /* about the time of forward */
 {
     return (double)s->T * (double)s->B * (double)s->H * (0.02 * (double)s->kind->gates * (double)(s->I + s->H) + s->kind->nanoseconds);
 }
 
 /* ---- Backward ---- */
 
-/* Where things are in the scratch of backward, in values. The partial sums of a shard lie together. */
+/* Where backward's arrays begin in its scratch, counted in values. The partial sums of a shard lie together. */
 typedef struct {
     size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total;
 } sequence_scratch_plan;
@@ -252,7 +249,7 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
             gr__gemm_serial_packed(isa, step.R, I, G, (gr_mat){ dwx, G, 1 }, f->scratch + f->plan.w_ih, dx_row, s->of_row * I,
                                    (gr_start){ dx_row, s->of_row * I }, work);
     }
-    /* dwx and dwh are now those of step 0, where the rows of the shard begin. A first h of 0 adds nothing. */
+    /* dwx and dwh now point to step 0, where the rows of the shard begin. Without h0 step 0 adds nothing to the gradient of w_hh. */
     gr_real *x = s->x + sequence_at(s, shard, 0, s->kept) * I, *h = s->h + sequence_at(s, shard, 0, s->kept + 1) * H;
     if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + sequence_partial(s, SEQ_W_IH), work);
     if (gr_grad(f->t, in[SEQ_W_HH]))
@@ -266,10 +263,6 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     const gr__sequence *s = n->saved;
     const size_t G = s->G;
     sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t) };
-    if (!s->B) {
-        gr__sequence_norms(s, 0);
-        return;
-    }
     if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[SEQ_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
     gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[SEQ_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
     gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);
@@ -324,7 +317,7 @@ static void sequence_save_steps(gr_tape *t, gr__sequence *s)
     }
 }
 
-/* Pack the weights, decide where the biases are added, run. */
+/* Pack the weights, decide where the biases are added, and run the shards. */
 static void sequence_forward(gr_tape *t, const gr__sequence *s)
 {
     const size_t G = s->G;

@@ -1,25 +1,26 @@
-/* ops/sequence.h - what a call of a recurrent operator is given, once ops/sequence_check.c has accepted it, and what it saves for backward.
- * ops/lstm.c, ops/gru.c and ops/rnn.c each know one time step; ops/sequence.c and ops/lstm_bn.c have the loop over time. */
+/* ops/sequence.h - what a call of a recurrent operator is given, after ops/sequence_check.c has accepted it, and what it saves for backward.
+ * ops/lstm.c, ops/gru.c and ops/rnn.c have one time step; ops/sequence.c and ops/lstm_bn.c have the loop over time. */
 #ifndef GR_SEQUENCE_H
 #define GR_SEQUENCE_H
 #include "ops/cell.h"
 #include "ops/ops.h"
+#include <string.h>
 
 enum { /* the inputs of the node, in order; those from SEQ_B_IH on may be NULL */
     SEQ_X, SEQ_W_IH, SEQ_W_HH, SEQ_B_IH, SEQ_B_HH, SEQ_LN_IH, SEQ_LN_IH_SHIFT, SEQ_LN_HH, SEQ_LN_HH_SHIFT,
     SEQ_LN_SUM, SEQ_LN_SUM_SHIFT, SEQ_LN_C, SEQ_LN_C_SHIFT, SEQ_H0, SEQ_C0, SEQ_INPUTS
 };
-enum { SEQ_NORM_X, SEQ_NORM_H, SEQ_NORM_SUM, SEQ_NORM_C, SEQ_NORMS }; /* n has bit 1 << n; its gain is input SEQ_LN_IH + 2n */
+enum { SEQ_NORM_X, SEQ_NORM_H, SEQ_NORM_SUM, SEQ_NORM_C, SEQ_NORMS }; /* norm n has bit 1 << n; its gain is input SEQ_LN_IH + 2n */
 
 /* A kind of recurrent layer. */
 typedef struct {
     const gr_op *op;
-    const char *prefix;                         /* "GR_LSTM": the names of its norms begin so */
+    const char *prefix;                         /* "GR_LSTM": how the names of its norms begin */
     size_t gates;                               /* blocks of H rows in its weights */
-    unsigned norms;                             /* all bits of norm that it accepts */
+    unsigned norms;                             /* the bits of norm that it accepts */
     bool has_c;                                 /* a cell beside h */
     bool apart;                                 /* W h + b_hh is not added to W x, because a gate multiplies a part of it */
-    double nanoseconds;                         /* the time of one unit's step, without matrix products, about */
+    double nanoseconds;                         /* about the time of one unit's step without matrix products */
     void (*const *forward)(const gr__cell *s), (*const *backward)(const gr__cell *s); /* kernels, one for each instruction set */
 } gr__kind;
 
@@ -27,48 +28,53 @@ typedef struct {
     const gr__kind *kind;
     size_t T, B, I, H, G, shards;               /* G: the width of W x, gates H */
     size_t of_time, of_row;                     /* in x and y: time t of sequence b is row t of_time + b of_row */
-    size_t kept;                                /* steps whose values are kept: all when recording, else 1 */
-    size_t groups, first, rest;                 /* of the gates' norms: how many, values of the first, values of each other */
+    size_t kept;                                /* how many steps are kept for backward: all when recording, else 1 */
+    size_t groups, first, rest;                 /* of the gates' norms: how many, the size of the first, the size of each other one */
     bool batch_first, reverse, relu;
     unsigned norm;
     gr_real eps;
     const int *lengths;
-    gr_lstm_bn bn[SEQ_NORMS];                   /* X, H, C; their gains and shifts are in `in` too, where those of layer norms would be */
+    gr_lstm_bn bn[SEQ_NORMS];                   /* X, H, C; `in` has their gains and shifts too, in the places of those of layer norms */
     double momentum;
     gr_tensor *in[SEQ_INPUTS], *y, *h_n, *c_n;
     gr_real *x, *gates, *more;                  /* [shards][kept][rows of the shard][I], [G], [H] */
-    gr_real *h, *c;                             /* [shards][kept + 1]..: step k makes number k + 1 from number k */
-    gr_real *normed[SEQ_NORMS], *moments[SEQ_NORMS]; /* as gates, and as the moments of ops/cell.h; the cell is in c */
-    double *dh_norm, *dc_norm, *squares;        /* the caller's, [T], or NULL; squares [parts][2][T]: the sums of each shard or chunk */
+    gr_real *h, *c;                             /* [shards][kept + 1]..: step k computes number k + 1 from number k */
+    gr_real *normed[SEQ_NORMS], *moments[SEQ_NORMS]; /* as gates, and as the moments of ops/cell.h; the argument of LN_c is in c */
+    double *dh_norm, *dc_norm, *squares;        /* the caller's, [T], or NULL; squares [parts][2][T]: the sums of squares of each shard or chunk */
 } gr__sequence;
 
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
-static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to NULL: nowhere */
+static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to may be NULL */
 {
     for (size_t i = 0; to && i < n; i++) to[i] += from[i];
 }
+static inline void gr__sequence_start(gr_real *state, const gr_tensor *initial, size_t from, size_t n) /* n values of h0 or c0, or zeros */
+{
+    if (initial) memcpy(state, initial->data + from, n * sizeof *state);
+    else memset(state, 0, n * sizeof *state);
+}
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
-/* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, when
- * something does not fit. */
+/* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, if something
+ * does not fit. */
 bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
                              const gr_sequence_config *config);
 
-/* The whole operator: what the public function of a kind does, and the backward and the scratch of its node. */
+/* The whole operator: what the public function of a kind calls, and the backward and the scratch of its node. */
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
                                   const gr_sequence_config *config);
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
-/* Room for [steps, B, width] on the tape; an error when that many values do not fit this machine. */
+/* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
 
 /* Copy x at this time to `to` [rows, I], for `rows` sequences from `first` on; and h [rows, H] to y. Past the end of a sequence: zeros. */
 void gr__sequence_read(const gr__sequence *s, size_t time, size_t first, size_t rows, gr_real *to);
 void gr__sequence_write(const gr__sequence *s, size_t time, size_t first, size_t rows, const gr_real *h);
 
-/* Allocate y, h_n and c_n, and room for `parts` sums of squares if the caller asks for norms. At the end of backward, gr__sequence_norms
- * makes the norms from these sums. */
+/* Allocate y, h_n and c_n, and room for the sums of squares of `parts` shards or chunks if the caller asks for norms of gradients. At the end
+ * of backward, gr__sequence_norms computes the norms from these sums. */
 void gr__sequence_outputs(gr_tape *t, gr__sequence *s, size_t parts);
 void gr__sequence_norms(const gr__sequence *s, size_t parts);
 

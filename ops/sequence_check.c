@@ -1,6 +1,7 @@
-/* ops/sequence_check.c - the arguments of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, in their order. */
+/* ops/sequence_check.c - checks the arguments of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, in their order. */
 #include "core/library.h"
 #include "ops/index.h"
+#include "ops/norm_groups.h"
 #include "ops/sequence.h"
 
 static const char *const sequence_input_name[] = {
@@ -10,9 +11,7 @@ static const char *const sequence_input_name[] = {
 
 static bool sequence_shape_is(const gr_tensor *x, gr_shape shape)
 {
-    bool same = x && x->rank == shape.rank;
-    for (int i = 0; same && i < shape.rank; i++) same = x->dim[i] == shape.dim[i];
-    return same;
+    return x && x->rank == shape.rank && !memcmp(x->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
 }
 
 static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
@@ -59,7 +58,7 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
     return true;
 }
 
-/* h0 and c0, where a state fits x and H. */
+/* h0 and c0 must be [B, H], if they are given. */
 static bool sequence_check_states(gr_tape *t, const gr__sequence *s)
 {
     const gr_op *op = s->kind->op;
@@ -109,9 +108,9 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
         !index_lengths_fit(t, op, o->lengths, "x", x, s->B, s->T))
         return false;
-    if (!(o->eps >= 0) && o->eps != GR_NONE) return gr_fail(t, op, "eps must not be negative; got %g", o->eps);
+    if (!gr__norm_check_eps(t, op, o->eps)) return false;
     if (!(o->momentum >= 0 && o->momentum <= 1) && o->momentum != GR_NONE)
-        return gr_fail(t, op, "momentum must be in [0, 1]; got %g", o->momentum);
+        return gr_fail(t, op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
         s->in[SEQ_LN_IH + 2 * n] = s->bn[n].weight, s->in[SEQ_LN_IH_SHIFT + 2 * n] = s->bn[n].bias;
     s->momentum = gr__setting(o->momentum, 0.1);

@@ -280,7 +280,7 @@ TEST(sizes_statistics_lengths_and_masks_that_do_not_fit_are_named)
     REFUSES("momentum must be in 0 .. 1, or GR_NONE; got nan", x, 1, NULL, NULL, OPTIONS(.momentum = NAN));
     REFUSES("momentum is GR_NONE, the average over all batches, so batches must count them; got NULL", x, 1, NULL, NULL,
             OPTIONS(three, three, .momentum = GR_NONE));
-    REFUSES("eps must not be negative; got -0.5", x, 1, NULL, NULL, OPTIONS(.eps = -0.5));
+    REFUSES("eps must be 0 or more, or GR_NONE; got -0.5", x, 1, NULL, NULL, OPTIONS(.eps = -0.5));
     REFUSES("x is [2, 3], and lengths are for 3 axes: use a mask", x, 1, NULL, NULL, OPTIONS(.lengths = gr_ints_new(t, NULL, GR_SHAPE(2))));
     REFUSES("x is [2, 3, 4], and lengths are for samples on axis 0: use a mask", x3, 0, NULL, NULL,
             OPTIONS(.lengths = gr_ints_new(t, NULL, GR_SHAPE(3))));
@@ -291,10 +291,10 @@ TEST(sizes_statistics_lengths_and_masks_that_do_not_fit_are_named)
             OPTIONS(.lengths = gr_ints_new(t, (int[]){ -1, 3 }, GR_SHAPE(2))));
     REFUSES("x is [2, 3, 4] and its channels are axis 1, so mask must be [2, 4]; got [2, 3]", x3, 1, NULL, NULL, OPTIONS(.mask = x));
     REFUSES("x is [2, 3, 4] and its channels are axis 2, so mask must be [2, 3]; got [3]", x3, -1, NULL, NULL, OPTIONS(.mask = three));
-    REFUSES("x is [1, 3] and 1 value of each channel is real, which has no variance: leave out the last, smaller batch, or normalize by "
+    REFUSES("x is [1, 3], and the variance of a channel needs 2 real values or more; got 1: leave out the last, smaller batch, or normalize by "
             "gr_layer_norm",
             gr_ones(t, GR_SHAPE(1, 3)), 1, NULL, NULL, NULL);
-    REFUSES("x is [2, 3] and 0 values of each channel are real, which have no variance: leave out the last, smaller batch, or normalize by "
+    REFUSES("x is [2, 3], and the variance of a channel needs 2 real values or more; got 0: leave out the last, smaller batch, or normalize by "
             "gr_layer_norm",
             x, 1, NULL, NULL, OPTIONS(.mask = gr_zeros(t, GR_SHAPE(2))));
     gr_module_free(net), gr_tape_free(t);

@@ -219,7 +219,7 @@ TEST(weights_and_options_that_do_not_fit_are_named)
     refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x is [5, 2, 3], so lengths must be [2]; got [3]");
     lengths = gr_ints_new(t, (int[]){ 5, 6 }, GR_SHAPE(2));
     refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x is [5, 2, 3], so lengths[1] must be in 0 .. 5; got 6");
-    refuse(t, x, &w, &(gr_sequence_config){ .eps = -0.5 }, "lstm: eps must not be negative; got -0.5");
+    refuse(t, x, &w, &(gr_sequence_config){ .eps = -0.5 }, "lstm: eps must be 0 or more, or GR_NONE; got -0.5");
     gr_module_free(net), gr_tape_free(t);
 }
 

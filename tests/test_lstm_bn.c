@@ -314,7 +314,7 @@ TEST(batch_norms_that_do_not_fit_are_named)
     refuse(t, x, &w, NULL, "lstm: norm is GR_LSTM_BN, so bn_c.running_var must be [5, 2]; got [4, 2]");
     w = good, w.ln_c.weight = ZEROS(2), refuse(t, x, &w, NULL, "lstm: ln_c.weight is given, but norm lacks GR_LSTM_LN_C");
     w = good, w.norm = 0, refuse(t, x, &w, NULL, "lstm: bn_ih.weight is given, but norm lacks GR_LSTM_BN");
-    refuse(t, x, &good, &(gr_sequence_config){ .momentum = 1.5 }, "lstm: momentum must be in [0, 1]; got 1.5");
+    refuse(t, x, &good, &(gr_sequence_config){ .momentum = 1.5 }, "lstm: momentum must be in 0 .. 1, or GR_NONE; got 1.5");
     gr_module_free(net), gr_tape_free(t);
 }
 

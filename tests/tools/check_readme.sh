@@ -3,6 +3,7 @@
 #   The first block of C in README.md is examples/quickstart.c from its first #include on, without the lines for --check.
 #   Each block of C there compiles without warnings, links with the library in DIR and runs; if a block of text follows, it is the output.
 #   Each link of a page leads to a file that exists, and to a heading in it. Each name gr_.. or GR_.. on a page stands in a header.
+#   README.md names each program, examples/README.md has a link to it, and README.md has at most 130 lines.
 cc=$1 dir=$2 bad=0
 pages='README.md examples/README.md tests/README.md .github/CONTRIBUTING.md'
 . "$(dirname "$0")/scratch.sh"
@@ -33,6 +34,13 @@ for page in $pages; do
         [ "$link" = "$path" ] || headings "$file" | grep -qx -- "${link#*#}" || { echo "$page: a link leads to $link; $file has no such heading"; bad=1; }
     done
 done
+
+for program in examples/*.c; do
+    name=$(basename "$program" .c)
+    grep -qF "\`$name\`" README.md || { echo "README.md does not name $name"; bad=1; }
+    grep -qF "]($name.c)" examples/README.md || { echo "examples/README.md has no link to $name.c"; bad=1; }
+done
+[ "$(wc -l < README.md)" -le 130 ] || { echo "README.md has more than 130 lines: it is for someone who has five minutes"; bad=1; }
 
 names='gr_[a-z0-9][a-z0-9_]*\|GR_[A-Z0-9][A-Z0-9_]*'
 {

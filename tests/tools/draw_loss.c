@@ -9,7 +9,7 @@
 #include "examples/plot/figure.h"
 #include <string.h>
 
-enum { POINTS = 400, PER_POINT = 5 }; /* a point is the mean over 5 steps */
+enum { POINTS = 400, PER_POINT = 5, LAST = 10 }; /* a point is the mean over 5 steps; the headline compares the last 10 points */
 
 /* Read the loss of each step of a log into x (the middle of the steps of a point) and y. Return the number of points. */
 static size_t read_log(const char *path, double *x, double *y)
@@ -30,13 +30,20 @@ static size_t read_log(const char *path, double *x, double *y)
     return steps / PER_POINT;
 }
 
+static double mean_of(const double *y, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += y[i];
+    return sum / (double)n;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         plot_ink ink;
     } arm[] = { { "no norm", PLOT_INK_NONE }, { "LayerNorm", PLOT_INK_LN } };
-    double x[POINTS], y[POINTS];
+    double x[POINTS], y[POINTS], last[2];
     if (argc != 3) return fprintf(stderr, "draw_loss NONE.jsonl LAYER.jsonl > OUT.svg\n"), 2;
     gr_tape *const t = gr_tape_new(0, NULL);
     plot_figure *const f = plot_figure_new(t, "lstm_loss", "An LSTM reads digits row by row");
@@ -47,9 +54,13 @@ int main(int argc, char **argv)
         PER_POINT);
     for (int i = 0; i < 2; i++) {
         const size_t n = read_log(argv[1 + i], x, y);
-        if (n == 0) return fprintf(stderr, "draw_loss: %s holds no steps\n", argv[1 + i]), gr_tape_free(t), 1;
+        if (n < LAST)
+            return fprintf(stderr, "draw_loss: %s holds fewer than %d steps\n", argv[1 + i], LAST * PER_POINT), gr_tape_free(t), 1;
+        last[i] = mean_of(y + n - LAST, LAST);
         plot_series_add(p, &(plot_series){ .name = arm[i].name, .ink = arm[i].ink, .n = n, .x = x, .y = y });
     }
+    plot_figure_says(f, PLOT_SAY_NUMBER, "Mean training loss of the last %d steps: %.2f without a norm, %.2f with LayerNorm",
+                     LAST * PER_POINT, last[0], last[1]);
     plot_figure_svg(stdout, f);
     const bool failed = gr_failed(t) || fflush(stdout) != 0;
     if (failed) fprintf(stderr, "draw_loss: %s\n", gr_message(t));

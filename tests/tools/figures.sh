@@ -5,7 +5,7 @@
 #   accuracy  MNIST, the defaults, 3 seeds: at least 98.7 % with each
 #   steps     MNIST, lr 2e-3 constant: steps to 90 % of the test images, the mean of LN over 5 seeds is at most 0.6 of that of none; lr 4e-3
 #             and standardized pixels are reported
-#   speed     no flags and no data: under a minute
+#   speed     no flags and no data: under a minute, and README.md shows the last line
 job="examples/seq_mnist_lstm ${FLAGS:-}" mnist=${GRADUS_DATA:-data}/mnist bad=0
 log=$(mktemp) || exit 2
 trap 'rm -f "$log"' EXIT
@@ -66,10 +66,11 @@ steps() {
 
 speed() {
     began=$(date +%s)
-    $job --data none > /dev/null 2>&1
+    last=$($job --data none 2> /dev/null | tail -n 1)
     took=$(($(date +%s) - began))
     echo "no flags, no data: $took s on $(getconf _NPROCESSORS_ONLN) cores"
     goal "$took < 60"
+    grep -qF "$last" README.md || { echo "    README.md does not show its last line: $last"; bad=1; }
 }
 
 [ $# -gt 0 ] || set -- speed digits accuracy steps
