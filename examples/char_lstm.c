@@ -181,7 +181,7 @@ static outcome run_one(kit_run *r, const kit_text *c, int norm, bool writes)
     if (!gr_failed(m.tape)) {
         if (!o.quiet)
             printf("\n%s, %zu parameters, %zu KiB; bits per character:\n", norm_of[norm].name, gr_module_parameters(m.net),
-                   gr_module_bytes(m.net) >> 10);
+                   gr_module_parameters(m.net) * sizeof(gr_real) >> 10);
         if (own.parameters) gr_print_optim(m.optim, stdout);
         got = train(r, &m, norm_of[norm].name, &trains, &tests, steps);
         if (writes && own.sample && !gr_failed(m.tape) && !kit_interrupted()) write_text(&m, c);

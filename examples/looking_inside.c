@@ -79,17 +79,12 @@ static void write_dot(gr_tape *t)
     gr_print_dot(t, file.out), kit_file_end(t, &file);
 }
 
-/* The same findings as values, for a program that watches its own run. */
+/* The same finding as a value, for a program that watches its own run. */
 static const char *show_values(gr_tape *t, const model *m, const gr_optim *adam)
 {
-    gr_norm_map map = { .values = 0 };
-    gr_norm_map_of(t, &m->ln->module, GR_SHAPE(B, H), &map);
     const gr_audit_entry gate = gr_audit(t, gr_slot_find(m->net, "gate.weight"), adam);
-    const gr_batch_norm_health bn = gr_batch_norm_check(t, gr_norm_of(m->bn), m->h, NULL);
     const char *const cut = gate.cut.op ? gate.cut.op : "nothing";
-    if (!o.quiet)
-        printf("ln: %zu means, elements 0 and %d have the means %zu and %zu; gate.weight: cut by %s; bn: %zu values, %lld updates\n",
-               map.statistics, H, gr_norm_statistic(&map, 0), gr_norm_statistic(&map, H), cut, bn.values, (long long)bn.updates);
+    if (!o.quiet) printf("gate.weight: cut by %s\n", cut);
     return cut;
 }
 
@@ -112,7 +107,7 @@ static void look(kit_run *r, model *m, const gr_optim *adam)
     gr_print_norm(t, m->bn, GR_SHAPE(B, H), out);
     title("can a BatchNorm trust its statistics? gr_print_batch_norms");
     gr_forward(t, m->bn, m->h), gr_print_batch_norms(t, m->other, out);
-    title("the same for a program: gr_norm_map_of, gr_audit, gr_batch_norm_check");
+    title("the audit for a program: gr_audit");
     const char *const cut = show_values(t, m, adam);
     title("what the gradient of a norm is made of: gr_norm_gradient");
     const double apart = show_norm_gradient(t, m);

@@ -1,4 +1,4 @@
-/* nn/attention.c - attention with heads: q, k and v by one matrix, gr_attention, and a matrix for the result */
+/* nn/attention.c - multi-head attention: one matrix projects query, key and value, gr_attention follows, and a second matrix projects the result */
 #include "nn/internal.h"
 #include "nn/nn.h"
 
@@ -38,7 +38,7 @@ static bool multihead_fits(gr_tape *t, const gr_multihead_attention *m, const ch
     return gr_fail(t, &multihead, "%s must be [B, T, %zu]; got %s", name, m->size, gr_shape_text(t, x));
 }
 
-/* x by part 0, 1 or 2 of in_proj, that of query, key or value. */
+/* x projected by part 0, 1 or 2 of in_proj, which are for query, key and value. */
 static gr_tensor *multihead_project(gr_tape *t, const gr_multihead_attention *m, gr_tensor *x, size_t part)
 {
     const size_t n = m->size;
@@ -50,8 +50,8 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
                                           const gr_attention_input *input)
 {
     if (!m) return gr_fail(t, &multihead, "the module is NULL");
-    if (!gr_ready(t, &multihead, query)) return NULL;
     GR_WITHIN(t, &m->module);
+    if (!gr_ready(t, &multihead, query)) return NULL;
     if (!key) key = query;
     if (!value) value = key;
     if (!gr_alive(t, &multihead, "key", key) || !gr_alive(t, &multihead, "value", value)) return NULL;

@@ -44,7 +44,7 @@ gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
     return (c->axes == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
 }
 
-/* ---- Pooling: a function, and what it is told ---- */
+/* ---- Pooling ---- */
 
 typedef gr_tensor *pool_function(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 typedef struct {
@@ -71,7 +71,7 @@ static gr_module *pool_new(gr_tape *t, gr_module *parent, const char *name, cons
     p->module.forward = pool_module_forward;
     if (p->slide && (!config || config->kernel < 1))
         gr_fail(t, NULL, "%s: a %s needs a kernel of 1 or more; got %d", p->module.path, kind, config ? config->kernel : 0);
-    if (!p->slide && (!p->width || !p->height)) gr_fail(t, NULL, "%s: %s to 0 values", p->module.path, kind);
+    if (!p->slide && (!p->width || !p->height)) gr_fail(t, NULL, "%s: the output size of %s must not be 0", p->module.path, kind);
     if (config) p->config = *config;
     return gr_module_ready(t, &p->module) ? &p->module : NULL;
 }

@@ -1,4 +1,4 @@
-/* nn/dropout.c - zeros at random in training, from the stream "<path>/mask" */
+/* nn/dropout.c - random zeros in training; the masks come from the random stream "<path>/mask" */
 #include "nn/internal.h"
 #include "nn/nn.h"
 

@@ -1,4 +1,4 @@
-/* nn/embedding.c - rows of a table */
+/* nn/embedding.c - a table with a row for each id */
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <limits.h>

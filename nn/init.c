@@ -1,4 +1,4 @@
-/* nn/init.c - first values. Everything is drawn and computed in double, then rounded once. */
+/* nn/init.c - the first values of parameters. Everything is drawn and computed in double, then rounded once. */
 #include "nn/internal.h"
 
 gr_init gr_init_constant(double value) { return (gr_init){ GR_INIT_CONSTANT, value, 0, GR_FAN_IN }; }
@@ -10,7 +10,7 @@ gr_init gr_init_xavier_normal(double gain) { return (gr_init){ GR_INIT_XAVIER_NO
 gr_init gr_init_kaiming_uniform(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_UNIFORM, gain, 0, fan }; }
 gr_init gr_init_kaiming_normal(double gain, gr_fan fan) { return (gr_init){ GR_INIT_KAIMING_NORMAL, gain, 0, fan }; }
 
-/* A rule that depends on the shape, as uniform or normal. x has rank 2 or more: [out, in, ...] */
+/* A Xavier or Kaiming rule as the uniform or normal rule that it means for x [out, in, ...]. */
 static gr_init init_resolve(gr_init init, const gr_tensor *x)
 {
     double in = (double)x->dim[1], out = (double)x->dim[0];
@@ -34,7 +34,7 @@ static double init_dot(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* Make the rows of q [rows, n], rows <= n, orthonormal: Gram-Schmidt, each row twice, so that rounding does not spoil it. */
+/* Make the rows of q [rows, n], rows <= n, orthonormal by Gram-Schmidt. Each row is orthogonalized twice, because once leaves rounding errors. */
 static void orthonormalize(double *q, size_t rows, size_t n)
 {
     for (size_t r = 0; r < rows; r++) {
@@ -73,7 +73,7 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s)
     gr_init init = s->init;
     gr_stream stream = gr__stream_of(s->owner->seed, s->path, "/init");
     if (init.kind >= GR_INIT_ORTHOGONAL && x->rank < 2)
-        return gr_fail(t, NULL, "%s: an orthogonal, Xavier or Kaiming start needs a rank of 2 or more; got %s", s->path, gr_shape_text(t, x));
+        return gr_fail(t, NULL, "%s: an orthogonal, Xavier or Kaiming initialization needs rank 2 or more; got %s", s->path, gr_shape_text(t, x));
     if (init.kind == GR_INIT_ORTHOGONAL) return !x->len || draw_orthogonal(t, s, &stream);
     if (init.kind > GR_INIT_ORTHOGONAL) init = init_resolve(init, x);
     for (size_t i = 0; i < x->len; i++) {

@@ -1,66 +1,46 @@
-/* nn/inspect.c - the statistics of a norm module as a map over x, and what follows from it. */
+/* nn/inspect.c - which values of x share a statistic of a norm, and what follows from it. */
 #include "nn/inspect.h"
+#include "core/locale.h"
 #include "nn/internal.h"
 #include <math.h>
-#include <string.h>
 
 /* ---- The map ---- */
 
-static const gr_op norm_map = { .name = "norm_map" };
+/* Axis k of x is cut into parts[k] equal parts: 1 when all indices of the axis share, its size when none do. Values in the same part along
+ * every axis share a statistic. */
+typedef struct {
+    const gr_norm *norm;
+    gr_shape x;
+    size_t parts[GR_MAX_RANK];
+    size_t statistics, values;   /* how many statistics there are, and over how many values each goes */
+    int gain_axis, gain_axes;    /* weight and bias have a value for each index of these axes: the first, and how many */
+} norm_map;
 
-/* The last axes, of n's shape. */
-static bool map_rows(gr_tape *t, const gr_norm *n, gr_norm_map *map)
-{
-    const gr_shape shape = n->shape;
-    const int lead = map->x.rank - shape.rank;
-    if (lead < 0 || memcmp(map->x.dim + lead, shape.dim, (size_t)shape.rank * sizeof *shape.dim) != 0)
-        return gr_fail(t, &norm_map, "x is %s, but %s normalizes last axes of %s", gr_shape_name(t, map->x), n->module.path,
-                       gr_shape_name(t, shape));
-    for (int k = 0; k < map->x.rank; k++) map->parts[k] = k < lead ? map->x.dim[k] : 1;
-    map->gain_axis = lead, map->gain_axes = shape.rank;
-    return true;
-}
-
-/* Groups of features; and each index of the first axis as well, or of all other axes. */
-static bool map_features(gr_tape *t, const gr_norm *n, gr__norm_shares shares, gr_norm_map *map)
-{
-    const int axis = n->axis == 1 ? 1 : map->x.rank - 1;
-    if (map->x.rank < 2 || map->x.dim[axis] != n->shape.dim[0])
-        return gr_fail(t, &norm_map, "x is %s, but %s normalizes %zu features on its %s axis", gr_shape_name(t, map->x), n->module.path,
-                       n->shape.dim[0], n->axis == 1 ? "second" : "last");
-    for (int k = 0; k < map->x.rank; k++)
-        map->parts[k] = shares == GR__NORM_OF_POSITIONS || (shares == GR__NORM_OF_SAMPLES && !k) ? map->x.dim[k] : 1;
-    map->parts[axis] = n->groups;
-    map->gain_axis = axis, map->gain_axes = 1;
-    return true;
-}
-
-static bool map_axes(gr_tape *t, const gr_module *m, gr_norm_map *map)
-{
-    const gr_norm *const n = gr_norm_of(m);
-    if (!n) return gr_fail(t, &norm_map, "%s (%s) is no norm", m->parent ? m->path : "the root", m->kind);
-    map->weight = n->weight, map->eps = n->eps, map->has_mean = n->kind != GR_NORM_RMS;
-    const gr__norm_shares shares = gr__norm_shares_of(n);
-    return shares == GR__NORM_OF_ROWS ? map_rows(t, n, map) : map_features(t, n, shares, map);
-}
-
-bool gr_norm_map_of(gr_tape *t, const gr_module *m, gr_shape x, gr_norm_map *map)
+/* False, with an error, if m is no norm or does not take an x of that shape. */
+static bool map_make(gr_tape *t, const gr_op *op, const gr_module *m, gr_shape x, norm_map *map)
 {
     if (gr_failed(t)) return false;
-    if (!m) return gr_fail(t, &norm_map, "the module is NULL");
-    if (!map) return gr_fail(t, &norm_map, "the map is NULL");
-    *map = (gr_norm_map){ 0 };
-    if (x.rank < 1 || x.rank > GR_MAX_RANK) return gr_fail(t, &norm_map, "x is %s", gr_shape_name(t, x));
-    *map = (gr_norm_map){ .x = x, .statistics = 1, .values = 1 };
-    if (!map_axes(t, m, map)) return *map = (gr_norm_map){ 0 }, false;
-    for (int k = 0; k < x.rank; k++) map->statistics *= map->parts[k], map->values *= map->parts[k] ? x.dim[k] / map->parts[k] : 0;
+    if (!m) return gr_fail(t, op, "the module is NULL");
+    const gr_norm *const n = gr_norm_of(m);
+    if (!n) return gr_fail(t, op, "%s (%s) is not a norm", m->parent ? m->path : "the root", m->kind);
+    GR_WITHIN(t, m);
+    if (!gr__norm_fits(t, op, n, x)) return false;
+    const gr__norm_shares shares = gr__norm_shares_of(n);
+    const bool rows = shares == GR__NORM_OF_ROWS;
+    const int axes = rows ? n->shape.rank : 1, axis = n->axis == 1 ? 1 : x.rank - axes;
+    *map = (norm_map){ .norm = n, .x = x, .statistics = 1, .values = 1, .gain_axis = axis, .gain_axes = axes };
+    for (int k = 0; k < x.rank; k++) {
+        const bool own = rows ? k < axis : shares == GR__NORM_OF_POSITIONS || (shares == GR__NORM_OF_SAMPLES && !k);
+        map->parts[k] = !rows && k == axis ? n->groups : own ? x.dim[k] : 1;
+        map->statistics *= map->parts[k], map->values *= map->parts[k] ? x.dim[k] / map->parts[k] : 0;
+    }
     return true;
 }
 
-size_t gr_norm_statistic(const gr_norm_map *map, size_t i)
+/* The statistic that element i of x belongs to: 0 .. statistics-1. */
+static size_t statistic_of(const norm_map *map, size_t i)
 {
     size_t at = 0, weight = 1;
-    if (!map || !map->statistics || !map->values) return 0;
     for (int k = map->x.rank; k-- > 0;) {
         const size_t n = map->x.dim[k];
         at += weight * (i % n / (n / map->parts[k]));
@@ -69,106 +49,186 @@ size_t gr_norm_statistic(const gr_norm_map *map, size_t i)
     return at;
 }
 
-static size_t gain_of(const gr_norm_map *map, size_t i)
+static double gain_of(const norm_map *map, size_t i)
 {
-    size_t n = 1;
+    const gr_tensor *const weight = map->norm->weight;
     for (int k = map->x.rank; k-- > map->gain_axis + map->gain_axes;) i /= map->x.dim[k];
-    for (int k = 0; k < map->gain_axes; k++) n *= map->x.dim[map->gain_axis + k];
-    return i % n;
+    return weight ? (double)weight->data[i % weight->len] : 1;
 }
 
-/* ---- Statistics and sums over those who share ---- */
+/* ---- The picture ---- */
+
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+enum { LETTERS = sizeof letters - 1, GAP = -1, MOST = 9 };
+typedef struct {
+    int n, at[MOST];
+} seen_axis; /* the indices that are shown, GAP for those left out */
+typedef struct {
+    const norm_map *map;
+    size_t statistic[LETTERS];
+    size_t known, height, width;
+} picture;
+
+static seen_axis look_along(size_t size, size_t most)
+{
+    seen_axis a = { 0 };
+    for (size_t i = 0; i < size; i++) {
+        if (size > most && i == most - 2) a.at[a.n++] = GAP, i = size - 1;
+        a.at[a.n++] = (int)i;
+    }
+    return a;
+}
+
+/* The letter for the statistic of element i. Letters are assigned in the order in which statistics appear. */
+static char letter_of(picture *p, size_t i)
+{
+    const size_t s = statistic_of(p->map, i);
+    size_t k = 0;
+    while (k < p->known && p->statistic[k] != s) k++;
+    if (k == LETTERS) return '*';
+    if (k == p->known) p->statistic[p->known++] = s;
+    return letters[k];
+}
+
+static void print_picture(FILE *out, const norm_map *map)
+{
+    const int rank = map->x.rank;
+    const size_t *const n = map->x.dim, most = rank < 3 ? MOST - 1 : 4, down = rank > 1 ? n[0] : 1, across = n[rank > 1];
+    picture p = { map, { 0 }, 0, rank > 3 ? n[2] : 1, rank > 2 ? n[rank - 1] : 1 };
+    const seen_axis a = look_along(down, most), b = look_along(across, most), c = look_along(p.height, most), d = look_along(p.width, most);
+    fputs(rank > 1 ? "axis 0 down, axis 1 across" : "axis 0 across", out);
+    if (rank == 3) fputs(", axis 2 within a block", out);
+    if (rank == 4) fputs(", axes 2 and 3 within a block", out);
+    fputs(":\n", out);
+    for (int i = 0; i < a.n; i++) {
+        if (a.at[i] == GAP) fputs(rank == 4 ? "    ..\n\n" : "    ..\n", out);
+        for (int k = 0; a.at[i] != GAP && k < c.n; k++) {
+            fputs("   ", out);
+            for (int j = 0; j < b.n; j++) {
+                fputs(b.at[j] == GAP || c.at[k] == GAP ? " .." : " ", out);
+                for (int l = 0; b.at[j] != GAP && c.at[k] != GAP && l < d.n; l++) {
+                    const size_t row = ((size_t)a.at[i] * across + (size_t)b.at[j]) * p.height + (size_t)c.at[k];
+                    if (d.at[l] == GAP) fputs("..", out);
+                    else fputc(letter_of(&p, row * p.width + (size_t)d.at[l]), out);
+                }
+            }
+            fputc('\n', out);
+        }
+        if (rank == 4 && a.at[i] != GAP && i + 1 < a.n) fputc('\n', out);
+    }
+}
+
+static void print_shares(FILE *out, const norm_map *map)
+{
+    const char *between = "one for ";
+    for (int k = 0; k < map->x.rank; k++) {
+        if (map->parts[k] == 1 && map->x.dim[k] != 1) continue;
+        if (map->parts[k] == map->x.dim[k]) fprintf(out, "%seach index of axis %d", between, k);
+        else fprintf(out, "%seach of %zu parts of axis %d", between, map->parts[k], k);
+        between = " and ";
+    }
+    fputs(*between == 'o' ? "one for all\n" : "\n", out);
+}
+
+static void print_affine(FILE *out, const norm_map *map)
+{
+    int shown = 0;
+    for (const gr_slot *s = map->norm->module.slots; s; s = s->next) {
+        if (!s->tensor || s->kind == GR_KEPT) continue;
+        fprintf(out, "%s%s ", shown++ ? ", " : "", s->name), gr__print_shape(out, s->tensor);
+    }
+    if (!shown) fputs("no parameters", out);
+    else fprintf(out, ": a value for each index of %s %d", map->gain_axes > 1 ? "axes" : "axis", map->gain_axis);
+    for (int k = 1; shown && k < map->gain_axes; k++) fprintf(out, ", %d", map->gain_axis + k);
+    fputc('\n', out);
+}
+
+bool gr_print_norm(gr_tape *t, const gr_module *m, gr_shape x, FILE *out)
+{
+    static const gr_op op = { .name = "print_norm" };
+    norm_map map;
+    if (!map_make(t, &op, m, x, &map)) return false;
+    if (!out) return true;
+    fprintf(out, "%s (%s) on %s: ", m->path, m->kind, gr_shape_name(t, x));
+    if (map.norm->kind != GR_NORM_RMS) fprintf(out, "%zu means and %zu variances", map.statistics, map.statistics);
+    else fprintf(out, "%zu mean squares", map.statistics);
+    fprintf(out, ", each over %zu values\n", map.values);
+    print_shares(out, &map);
+    print_affine(out, &map);
+    if (map.norm->running_mean) fputs("in evaluation mode it uses running_mean and running_var instead\n", out);
+    if (x.rank < 5) print_picture(out, &map);
+    return true;
+}
+
+/* ---- Statistics ---- */
 
 typedef struct {
-    double n, mean, var, rstd, g, gx;
-} norm_sums; /* var: of an RMSNorm, the mean square */
+    double mean, var, rstd, g, gx; /* var: in an RMSNorm the mean square. g and gx: the means of g and of g xhat */
+} norm_sums;
 
-/* real NULL: all are. */
-static norm_sums *sums_of(gr_tape *t, const gr_norm_map *map, const gr_tensor *x, const bool *real)
+static norm_sums *sums_of(gr_tape *t, const norm_map *map, const gr_tensor *x)
 {
+    const double n = map->values ? (double)map->values : 1;
     norm_sums *const s = gr_save_zeros(t, map->statistics * sizeof *s);
-    for (int pass = 0; s && pass < 2; pass++) {
-        for (size_t i = 0; i < x->len; i++) {
-            norm_sums *const a = s + gr_norm_statistic(map, i);
-            const double d = (double)x->data[i] - a->mean;
-            if (real && !real[i]) continue;
-            if (pass) a->var += d * d;
-            else a->n++, a->g += (double)x->data[i];
-        }
-        for (size_t k = 0; k < map->statistics; k++) {
-            if (!pass && map->has_mean && s[k].n > 0) s[k].mean = s[k].g / s[k].n;
-            if (pass && s[k].n > 0) s[k].var /= s[k].n;
-            const double v = s[k].var + map->eps;
-            s[k].g = 0, s[k].rstd = v > 0 ? 1 / sqrt(v) : 0;
-        }
+    if (!s) return NULL;
+    for (size_t i = 0; map->norm->kind != GR_NORM_RMS && i < x->len; i++) s[statistic_of(map, i)].mean += (double)x->data[i];
+    for (size_t k = 0; k < map->statistics; k++) s[k].mean /= n;
+    for (size_t i = 0; i < x->len; i++) {
+        norm_sums *const a = s + statistic_of(map, i);
+        const double d = (double)x->data[i] - a->mean;
+        a->var += d * d;
+    }
+    for (size_t k = 0; k < map->statistics; k++) {
+        s[k].var /= n;
+        const double v = s[k].var + map->norm->eps;
+        s[k].rstd = v > 0 ? 1 / sqrt(v) : 0;
     }
     return s;
 }
+
+/* ---- The gradient's terms ---- */
 
 gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *x, const gr_real *dy)
 {
     static const gr_op op = { .name = "norm_gradient" };
     const gr_norm_terms failed = { 0 };
-    gr_norm_map map;
-    if (!gr_ready(t, &op, (gr_tensor *)x) || !gr_norm_map_of(t, m, gr_shape_of(x), &map)) return failed;
+    norm_map map;
+    if (!gr_ready(t, &op, (gr_tensor *)x) || !map_make(t, &op, m, gr_shape_of(x), &map)) return failed;
     if (!dy) return gr_fail(t, &op, "dy is NULL"), failed;
-    norm_sums *const sums = sums_of(t, &map, x, NULL);
+    norm_sums *const sums = sums_of(t, &map, x);
     gr_norm_terms y = { gr_empty_like(t, x), gr_empty_like(t, x), gr_empty_like(t, x), gr_empty_like(t, x), 0, 0, 0, 0 };
     if (gr_failed(t)) return failed;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < x->len; i++) {
-            norm_sums *const s = sums + gr_norm_statistic(&map, i);
-            const double g = (double)dy[i] * (map.weight ? (double)map.weight->data[gain_of(&map, i)] : 1);
-            const double xhat = ((double)x->data[i] - s->mean) * s->rstd;
-            if (!pass) {
-                s->g += map.has_mean ? g / s->n : 0, s->gx += g * xhat / s->n;
-                continue;
-            }
-            const double a = s->rstd * g, b = -s->rstd * s->g, c = -s->rstd * xhat * s->gx;
-            y.direct->data[i] = (gr_real)a, y.mean->data[i] = (gr_real)b, y.variance->data[i] = (gr_real)c;
-            y.dx->data[i] = (gr_real)(a + b + c);
-            y.direct_norm += a * a, y.mean_norm += b * b, y.variance_norm += c * c, y.dx_norm += (a + b + c) * (a + b + c);
-        }
+    for (size_t i = 0; i < x->len; i++) {
+        norm_sums *const s = sums + statistic_of(&map, i);
+        const double g = (double)dy[i] * gain_of(&map, i), xhat = ((double)x->data[i] - s->mean) * s->rstd;
+        if (map.norm->kind != GR_NORM_RMS) s->g += g / (double)map.values;
+        s->gx += g * xhat / (double)map.values;
+    }
+    for (size_t i = 0; i < x->len; i++) {
+        const norm_sums *const s = sums + statistic_of(&map, i);
+        const double g = (double)dy[i] * gain_of(&map, i), xhat = ((double)x->data[i] - s->mean) * s->rstd;
+        const double a = s->rstd * g, b = -s->rstd * s->g, c = -s->rstd * xhat * s->gx;
+        y.direct->data[i] = (gr_real)a, y.mean->data[i] = (gr_real)b, y.variance->data[i] = (gr_real)c;
+        y.dx->data[i] = (gr_real)(a + b + c);
+        y.direct_norm += a * a, y.mean_norm += b * b, y.variance_norm += c * c, y.dx_norm += (a + b + c) * (a + b + c);
+    }
     y.direct_norm = sqrt(y.direct_norm), y.mean_norm = sqrt(y.mean_norm), y.variance_norm = sqrt(y.variance_norm);
     y.dx_norm = sqrt(y.dx_norm);
     return y;
 }
 
-/* ---- BatchNorm ---- */
+/* ---- BatchNorms: are they healthy? ---- */
 
-/* Of each element of x, whether it is real; NULL when all are, or on an error. */
-static const bool *real_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis, const gr_norm_input *input)
-{
-    if (!input || (!input->lengths && !input->mask) || !x->len) return NULL;
-    const size_t positions = x->len / x->dim[axis];
-    if (!gr_alive(t, op, "mask", input->mask) || !gr_ints_alive(t, op, "lengths", input->lengths)) return NULL;
-    if ((input->mask && input->mask->len != positions) || (input->lengths && (x->rank != 3 || input->lengths->len != x->dim[0])))
-        return gr_fail(t, op, "x is %s, so mask must hold %zu values, and lengths, of 3 axes only, %zu", gr_shape_text(t, x), positions, x->dim[0]);
-    bool *const real = gr_save(t, x->len * sizeof *real);
-    size_t inner = 1;
-    for (int k = axis + 1; k < x->rank; k++) inner *= x->dim[k];
-    for (size_t i = 0; real && i < x->len; i++) {
-        const size_t position = i / (inner * x->dim[axis]) * inner + i % inner, L = x->len / x->dim[axis] / x->dim[0];
-        real[i] = (!input->mask || input->mask->data[position] != 0) &&
-                  (!input->lengths || position % L < (size_t)input->lengths->data[position / L]);
-    }
-    return real;
-}
+/* What a line of gr_print_batch_norms shows. */
+typedef struct {
+    size_t values, constant;
+    double mean_off, sd_low, sd_high, gap;
+} health;
 
-gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_norm *b, const gr_tensor *x, const gr_norm_input *input)
+static health health_of(const gr_norm *b, const norm_map *map, const norm_sums *sums, const gr_tensor *x)
 {
-    static const gr_op op = { .name = "batch_norm_check" };
-    const gr_batch_norm_health failed = { 0 };
-    gr_norm_map map;
-    if (gr_failed(t)) return failed;
-    if (!b) return gr_fail(t, &op, "the module is NULL"), failed;
-    if (b->kind != GR_NORM_BATCH) return gr_fail(t, &op, "%s (%s) is no BatchNorm", b->module.path, b->module.kind), failed;
-    if (!gr_ready(t, &op, (gr_tensor *)x) || !gr_norm_map_of(t, &b->module, gr_shape_of(x), &map)) return failed;
-    const bool *const real = real_of(t, &op, x, map.gain_axis, input);
-    const norm_sums *const sums = sums_of(t, &map, x, real);
-    if (gr_failed(t)) return failed;
-    gr_batch_norm_health h = { (size_t)(map.statistics ? sums->n : 0), b->batches ? *b->batches : -1, 0, HUGE_VAL, 0, 0, 0 };
-    for (size_t c = 0; c < map.statistics; c++) {
+    health h = { .values = map->values, .sd_low = HUGE_VAL };
+    for (size_t c = 0; c < map->statistics; c++) {
         h.constant += sums[c].var < b->eps;
         if (!b->running_mean) continue;
         const double running = sqrt((double)b->running_var->data[c] + b->eps), ratio = sqrt(sums[c].var + b->eps) / running;
@@ -177,16 +237,63 @@ gr_batch_norm_health gr_batch_norm_check(gr_tape *t, const gr_norm *b, const gr_
         if (!(ratio >= h.sd_low)) h.sd_low = ratio;
         if (!(ratio <= h.sd_high)) h.sd_high = ratio;
     }
-    double squares = 0, count = 0;
     for (size_t i = 0; b->running_mean && i < x->len; i++) {
-        const size_t c = gr_norm_statistic(&map, i);
-        if (real && !real[i]) continue;
+        const size_t c = statistic_of(map, i);
         const double trained = ((double)x->data[i] - sums[c].mean) * sums[c].rstd;
         const double gap =
             trained - ((double)x->data[i] - (double)b->running_mean->data[c]) / sqrt((double)b->running_var->data[c] + b->eps);
-        squares += gap * gap, count++;
+        h.gap += gap * gap;
     }
-    h.gap = count > 0 ? sqrt(squares / count) : 0;
-    if (!b->running_mean) h.mean_off = h.sd_low = h.sd_high = h.gap = (double)NAN;
+    if (x->len) h.gap = sqrt(h.gap / (double)x->len);
     return h;
+}
+
+static void complain(FILE *out, bool *well, bool ill, const char *what)
+{
+    if (ill && out) fprintf(out, "%s%s", *well ? "  " : "; ", what);
+    *well = *well && !ill;
+}
+
+/* Whether b is well on x. */
+static bool print_health(gr_tape *t, const gr_norm *b, const gr_tensor *x, FILE *out)
+{
+    static const gr_op op = { .name = "print_batch_norms" };
+    norm_map map;
+    const norm_sums *const sums = map_make(t, &op, &b->module, gr_shape_of(x), &map) ? sums_of(t, &map, x) : NULL;
+    if (!sums) return false;
+    GR__C_LOCALE;
+    const health h = health_of(b, &map, sums, x);
+    const bool updated = b->batches && *b->batches;
+    bool well = true;
+    if (out && b->batches)
+        fprintf(out, "  %8zu  %8lld  %8.3g  %8.3g  %8.3g  %8.3g", h.values, (long long)*b->batches, h.mean_off, h.sd_low, h.sd_high, h.gap);
+    else if (out) fprintf(out, "  %8zu  %8s  %8s  %8s  %8s  %8s", h.values, "-", "-", "-", "-", "-");
+    complain(out, &well, b->batches && !updated, "never updated: evaluation uses mean 0 and variance 1");
+    complain(out, &well, h.values < 16, "few values");
+    complain(out, &well, h.constant, "constant channels");
+    complain(out, &well, updated && !(h.mean_off <= 1), "the batch's mean is far from the running one");
+    complain(out, &well, updated && !(h.sd_low >= 0.5 && h.sd_high <= 2), "the batch's deviation is far from the running one");
+    if (out) fputs(well ? "  well\n" : "\n", out);
+    return well;
+}
+
+size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out)
+{
+    int width = 9;
+    size_t unwell = 0;
+    for (const gr_module *m = root; m; m = gr_module_next(root, m)) gr__widen(&width, m->path);
+    if (out)
+        fprintf(out, "%-*s  %8s  %8s  %8s  %8s  %8s  %8s\n", width, "BatchNorm", "values", "updates", "mean off", "sd from", "sd to",
+                "gap");
+    for (const gr_module *m = root; m && !gr_failed(t); m = gr_module_next(root, m)) {
+        const gr_norm *const b = gr_norm_of(m);
+        if (!b || b->kind != GR_NORM_BATCH) continue;
+        const gr_tensor *const x = gr__traced_input(t, "batch_norm", m->path);
+        if (out) fprintf(out, "%-*s", width, m->path);
+        if (!x && out) fputs("  did not run while gr_tape_set_tracing was on\n", out);
+        const gr_mark mark = gr_tape_mark(t);
+        unwell += !x || !print_health(t, b, x, out);
+        gr_tape_rewind(t, mark);
+    }
+    return unwell;
 }

@@ -1,25 +1,32 @@
-/* nn/internal.h - what the files of nn/ and optim/ share and nobody else includes. */
+/* nn/internal.h - what the files of nn/ and optim/ share. Nobody else includes it. */
 #ifndef GR_NN_INTERNAL_H
 #define GR_NN_INTERNAL_H
 #include "core/files.h"
 #include "core/library.h"
 #include "nn/norms.h"
+#include <string.h>
 
-/* The note "format" of our files: a checkpoint, a plain state_dict. A file with a format of gradus must have a checksum. */
+/* The note "format" of a checkpoint and of a state_dict. A file with such a note must have a checksum. */
 #define GR__CHECKPOINT "gradus checkpoint 2"
 #define GR__STATE "gradus state 1"
 
-/* Fill s's tensor by s->init. False, with an error, for a rule that the shape does not fit, or when out of memory. */
+/* Fill s's tensor by the rule s->init. False, with an error, if the shape does not suit the rule, or when out of memory. */
 bool gr__init_draw(gr_tape *t, const gr_slot *s);
 
-/* Whether s is the one slot under m that stands for its tensor, which tied slots share; and the bytes that m saves for it. */
+/* Whether s is a slot of m or of a module under it. */
+bool gr__slot_is_under(const gr_module *m, const gr_slot *s);
+/* Whether s is the one slot under m that stands for its tensor, which tied slots share. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s);
-size_t gr__slot_bytes(const gr_module *m, const gr_slot *s);
 
-/* Where s is found from m on: its path without m's. */
+static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
+{
+    return a.rank == b.rank && !memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim);
+}
+
+/* The path of s below m: "weight" for fc1.weight below fc1. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
 
-/* Learn of the end of m's root: root becomes NULL then. For whoever keeps pointers to slots. */
+/* A watch learns when the root of m is freed: root is NULL from then on. An optimizer has one, because it keeps pointers to slots. */
 typedef struct gr__watch {
     struct gr__watch *next;
     gr_module *root;
@@ -27,65 +34,58 @@ typedef struct gr__watch {
 void gr__watch_start(gr__watch *w, gr_module *m);
 void gr__watch_stop(gr__watch *w);
 
-/* "fc: in must be 1 or more; got 0": the error, and false, when m was asked for a size of 0. */
+/* Whether n is not 0; otherwise the error "fc: in must be 1 or more; got 0". */
 bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n);
 
-/* What a norm has statistics of: each row of last axes; or each group of features, over all else, or in each sample, or in each position. */
+/* Which values share a statistic: a row of the last axes; or a group of features, over all other axes, in each sample, or at each position. */
 typedef enum { GR__NORM_OF_ROWS, GR__NORM_OF_FEATURES, GR__NORM_OF_SAMPLES, GR__NORM_OF_POSITIONS } gr__norm_shares;
 gr__norm_shares gr__norm_shares_of(const gr_norm *n);
+/* Whether n takes an x of that shape; otherwise the error, which names op. */
+bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x);
 
-/* The name of a random stream, "<path>/<end>", lies behind a module's struct. gr__stream_room: the bytes that it needs there if the module is
- * called name under parent; NULL stands for a number. gr__stream_name writes it to room, once m has its path, and returns room. */
+/* The name of a random stream, "<path>/<end>", lies in memory behind a module's struct. gr__stream_room returns the bytes that it needs if the
+ * module is called name under parent (NULL: a number). Once m has its path, gr__stream_name writes the name to room and returns room. */
 size_t gr__stream_room(const gr_module *parent, const char *name, const char *end);
 char *gr__stream_name(char *room, const gr_module *m, const char *end);
 
-/* Make a column of a printed table as wide as text, but no wider than 59 characters. */
+/* Print the shape of x. */
+void gr__print_shape(FILE *out, const gr_tensor *x);
+/* Make a column of a printed table at least as wide as text, unless text has 60 characters or more. */
 void gr__widen(int *width, const char *text);
+int gr__widest_parameter(const gr_module *m); /* the width that the paths of the parameters under m need */
 
 /* ---- Slots and kept states ---- */
 
-/* A new slot: gr__slot_append checks the name and links it; gr__slot_new does neither. Remove unlinks and frees, and returns NULL. */
+/* Make a slot. gr__slot_append checks the name and links the slot; gr__slot_new does neither. gr__slot_remove unlinks and frees s, and returns NULL. */
 gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 void *gr__slot_remove(gr_slot *s);
 void gr__slot_free(gr_slot *s);
-gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape); /* zeroed, with s's path; s does not have it yet */
+gr_slot *gr__slot_called(const gr_module *m, const char *name, gr_slot_kind kind); /* of m itself; NULL when there is none, or for NULL */
+bool gr__name_is_taken(const gr_module *m, const char *name); /* whether a slot of m or a module right under it has that name */
+gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape); /* a zeroed tensor with s's path, which the caller gives to s */
 
-/* The memory of a kept state; after gr_forget the state may have several, one for each shape. */
+/* The memory of a kept state. After gr_forget a state may have several versions, one for each shape. */
 typedef struct gr__version {
     struct gr__version *next;
     gr_tensor *tensor;
-    const gr_tape *tape; /* that has used it; NULL when several have */
-    size_t resets;       /* of that tape, when it last did */
+    const gr_tape *tape; /* the tape that has used it; NULL when several have */
+    size_t resets;       /* how many resets that tape had made when it last used it */
 } gr__version;
 void gr__version_free(const gr_slot *s, gr__version *v);
 
-/* Memory of that shape among the versions of s, a kept state; made when it is not there. NULL, with an error, when out of memory. */
+/* The version of s, a kept state, that has this shape; made when there is none. NULL, with an error, when out of memory. */
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape);
-/* From now on s keeps version, which gr__kept_memory gave. */
+/* From now on s keeps version, which gr__kept_memory returned. */
 void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
-
-/* ---- All names under a module, sorted, so that many can be found in a short time ---- */
-
-typedef struct {
-    const char *key;    /* counted from the root of the search; "" for that root itself */
-    gr_slot *slot;      /* a slot, or */
-    gr_module *module;  /* a module, with */
-    gr_slot **end;      /* where its next slot is linked */
-} gr__named;
-typedef struct { gr__named *at; size_t count; } gr__names;
-
-bool gr__names_make(gr_tape *t, gr__names *names, gr_module *m); /* false when out of memory */
-gr__named *gr__names_find(const gr__names *names, const char *key, size_t length); /* length bytes of key; NULL when there is none */
-void gr__names_free(gr_tape *t, gr__names *names);
 
 /* ---- state_dict ---- */
 
-/* A state_dict in three steps. The items to save; items NULL: only their number. */
-size_t gr__state_items(const gr_module *m, gr_safetensors_item *items);
-/* Whether f fits m, whose names are given: otherwise one error lists all that does not. exact: gr_real as it was, no conversion. Entries
- * with a '/' in their name are no module's, and left over unless others is set. */
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const gr__names *names, const char *path, bool exact, bool others);
+/* What m saves, in memory of the tape with room for `more` items behind it. NULL, with an error, when out of memory. */
+gr_safetensors_item *gr__state_items(gr_tape *t, const gr_module *m, size_t more, size_t *count);
+/* Whether f fits m: otherwise one error lists everything that does not. exact: every type must be gr_real, without conversion. Entries
+ * with a '/' in their name belong to no module; they are left over unless others is set. */
+bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others);
 /* Fill m from f, which was checked. */
 void gr__state_fill(const gr_safetensors *f, gr_module *m);
 

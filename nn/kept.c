@@ -1,18 +1,11 @@
-/* nn/kept.c - states of a module that outlive a reset.
+/* nn/kept.c - states of a module that outlive gr_tape_reset.
  *
- * A slot whose count is 0 has memory, but keeps nothing yet. After gr_forget the shape may change. The undo log and the graph of the
- * running step may still name the memory of the old shape, so it is not freed then: a slot owns all its versions, tensor points
- * at the one in use, and gr_tape_recover puts the old pointer back. A version that is not in use is freed when memory of a new
- * shape is wanted in a later step of the one tape that has used it. */
+ * A slot with count 0 has memory but keeps nothing. After gr_forget a new state may have another shape. The undo log and the graph of the
+ * running step may still point to the old memory, so it is not freed then: the slot owns one version for each shape, its tensor is the
+ * version in use, and gr_tape_recover puts the old pointer back. An unused version is freed when memory of a new shape is needed in a
+ * later step, provided that only one tape has used it. */
 #include "nn/internal.h"
 #include <string.h>
-
-static gr_slot *kept_slot(const gr_module *m, const char *name)
-{
-    gr_slot *s = m && name ? m->slots : NULL;
-    while (s && (s->kind != GR_KEPT || strcmp(s->name, name))) s = s->next;
-    return s;
-}
 
 static void version_touch(const gr_tape *t, gr__version *v)
 {
@@ -20,7 +13,7 @@ static void version_touch(const gr_tape *t, gr__version *v)
     v->resets = gr__tape_resets(t);
 }
 
-/* Free the versions that nothing can name any more: neither s, nor the undo log or the graph of a running step. */
+/* Free the versions that nothing can point to any more: not s, and not the undo log or the graph of a running step. */
 static void versions_prune(const gr_tape *t, gr_slot *s)
 {
     for (gr__version **link = &s->versions, *v; (v = *link);) {
@@ -36,7 +29,7 @@ static void versions_prune(const gr_tape *t, gr_slot *s)
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
 {
     gr__version *v = s->versions;
-    while (v && (v->tensor->rank != shape.rank || memcmp(v->tensor->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim))) v = v->next;
+    while (v && !gr__shapes_are_equal(gr_shape_of(v->tensor), shape)) v = v->next;
     if (v) return version_touch(t, v), v->tensor;
     versions_prune(t, s);
     gr_tensor *const x = gr__slot_tensor(t, s, shape);
@@ -59,14 +52,14 @@ void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *x)
 
 gr_tensor *gr_kept(const gr_module *m, const char *name)
 {
-    const gr_slot *const s = kept_slot(m, name);
+    const gr_slot *const s = gr__slot_called(m, name, GR_KEPT);
     return s && s->count ? s->tensor : NULL;
 }
 
-/* The slot of that name, made when there is none, and in *x its memory of that shape. */
+/* Find or make the slot of that name, and set *x to its memory of that shape. */
 static gr_slot *kept_make(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_tensor **x)
 {
-    gr_slot *s = kept_slot(m, name);
+    gr_slot *s = gr__slot_called(m, name, GR_KEPT);
     if (!s) s = gr__slot_append(t, m, name, GR_KEPT);
     if (!s) return NULL;
     *x = gr__kept_memory(t, s, shape);

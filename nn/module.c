@@ -1,5 +1,5 @@
-/* nn/module.c - the module tree: making, registering, walking, freeing (kept states are in nn/kept.c). Modules and slots are chains in order of creation; a
- * path is made once, when its owner is, and every name is the end of a path. */
+/* nn/module.c - the module tree: making, registering, walking, freeing; kept states are in nn/kept.c. Modules and slots are linked lists in
+ * order of creation. A path is made once, together with its owner, and every name is the end of a path. */
 #include "nn/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@ static void *module_no_memory(gr_tape *t, const char *path) { return gr_fail_as(
 
 /* ---- Names and paths ---- */
 
-static bool name_is_taken(const gr_module *parent, const char *name)
+bool gr__name_is_taken(const gr_module *parent, const char *name)
 {
     for (const gr_module *m = parent->child; m; m = m->next)
         if (!strcmp(m->name, name)) return true;
@@ -17,13 +17,13 @@ static bool name_is_taken(const gr_module *parent, const char *name)
     return false;
 }
 
-/* True when a thing of that name may be put under parent; otherwise the tape says why not. */
+/* True if a module or slot of that name may be made under parent; otherwise the error. */
 static bool name_is_good(gr_tape *t, const gr_module *parent, const char *name)
 {
     const char *const place = parent->parent ? parent->path : "the root";
     if (!name) return gr_fail(t, NULL, "a name under %s is NULL", place);
     if (!*name || strpbrk(name, "./")) return gr_fail(t, NULL, "'%s' under %s: a name is not empty and holds no '.' and no '/'", name, place);
-    if (name_is_taken(parent, name)) return gr_fail(t, NULL, "'%s' under %s: there is one already", name, place);
+    if (gr__name_is_taken(parent, name)) return gr_fail(t, NULL, "'%s' under %s: there is one already", name, place);
     return true;
 }
 
@@ -32,7 +32,7 @@ static size_t path_bytes(const gr_module *parent, const char *name)
     return (parent->parent ? strlen(parent->path) + 1 : 0) + strlen(name) + 1;
 }
 
-/* Write parent's path, a dot and name to path; returns where the name begins. */
+/* Write parent's path, a dot and name to path. Returns where the name begins. */
 static const char *path_write(char *path, const gr_module *parent, const char *name)
 {
     const size_t bytes = path_bytes(parent, name), at = bytes - strlen(name) - 1;
@@ -40,7 +40,7 @@ static const char *path_write(char *path, const gr_module *parent, const char *n
     return path + at;
 }
 
-enum { NUMBER = 24 }; /* room for the name that a NULL stands for */
+enum { NUMBER = 24 }; /* room for the number that is the name when NULL is given */
 
 size_t gr__stream_room(const gr_module *parent, const char *name, const char *end)
 {
@@ -122,13 +122,10 @@ void gr__slot_free(gr_slot *s)
     gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
 }
 
-/* What m itself holds: it has no children any more. */
+/* Free m, which has no children any more, and its slots. */
 static void module_free_one(gr_module *m)
 {
-    for (gr_slot *s = m->slots, *next; s; s = next) {
-        next = s->next;
-        gr__slot_free(s);
-    }
+    for (gr_slot *s = m->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
     const gr_allocator memory = m->memory;
     gr_memory_free(&memory, (char *)m->path, strlen(m->path) + 1);
     gr_memory_free(&memory, m, m->bytes);
@@ -181,6 +178,13 @@ gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kin
     return *end = gr__slot_new(t, m, name, kind);
 }
 
+gr_slot *gr__slot_called(const gr_module *m, const char *name, gr_slot_kind kind)
+{
+    gr_slot *s = m && name ? m->slots : NULL;
+    while (s && (s->kind != kind || strcmp(s->name, name))) s = s->next;
+    return s;
+}
+
 void *gr__slot_remove(gr_slot *s)
 {
     gr_slot **link = &s->owner->slots;
@@ -193,7 +197,7 @@ void *gr__slot_remove(gr_slot *s)
 gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape)
 {
     size_t len;
-    if (!gr__shape_len(shape, &len)) return gr_fail(t, NULL, "%s: %s is no shape that fits this machine", s->path, gr_shape_name(t, shape));
+    if (!gr__shape_len(shape, &len)) return gr_fail(t, NULL, "%s: %s is not a shape that fits this machine", s->path, gr_shape_name(t, shape));
     gr_tensor *const x = gr__tensor_new_home(&s->owner->memory, shape);
     if (!x) return module_no_memory(t, s->path);
     x->path = s->path;
@@ -251,8 +255,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
 bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init)
 {
     if (gr_failed(t)) return false;
-    gr_slot *s = m && name ? m->slots : NULL;
-    while (s && (strcmp(s->name, name) || s->kind != GR_PARAMETER)) s = s->next;
+    gr_slot *s = gr__slot_called(m, name, GR_PARAMETER);
     if (!s) return gr_fail(t, NULL, "%s has no parameter '%s' to initialize", m && m->parent ? m->path : "the root", name ? name : "NULL");
     if (s->tied) s = s->tied;
     const gr_init before = s->init;
@@ -285,12 +288,18 @@ gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s)
     return s->next ? s->next : first_from(m, gr_module_next(m, s->owner));
 }
 
-/* Tied slots share a tensor; of those under m one stands for it: the parameter itself, or if that is elsewhere, the first. */
+bool gr__slot_is_under(const gr_module *m, const gr_slot *s)
+{
+    const gr_module *at = s->owner;
+    while (at && at != m) at = at->parent;
+    return at;
+}
+
+/* Tied slots share a tensor. Of those under m one stands for it: the slot that the others are tied to, or the first if that one is not under m. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s)
 {
     if (!s->tied) return true;
-    for (const gr_module *up = s->tied->owner; up; up = up->parent)
-        if (up == m) return false;
+    if (gr__slot_is_under(m, s->tied)) return false;
     const gr_slot *first = gr_slot_first(m);
     while (first->tied != s->tied) first = gr_slot_next(m, first);
     return first == s;
@@ -305,7 +314,7 @@ gr_slot *gr_slot_find(const gr_module *m, const char *path)
     return NULL;
 }
 
-/* ---- What is done to all ---- */
+/* ---- All parameters at once, and forward ---- */
 
 void gr_requires_grad(gr_module *m, bool wanted)
 {
@@ -322,19 +331,6 @@ size_t gr_module_parameters(const gr_module *m)
     size_t sum = 0;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
         if (s->kind == GR_PARAMETER && gr__slot_stands(m, s)) sum += s->tensor->len;
-    return sum;
-}
-
-size_t gr__slot_bytes(const gr_module *m, const gr_slot *s)
-{
-    if (s->kind == GR_COUNTER) return sizeof s->count;
-    return s->kind != GR_KEPT && gr__slot_stands(m, s) ? s->tensor->len * sizeof(gr_real) : 0;
-}
-
-size_t gr_module_bytes(const gr_module *m)
-{
-    size_t sum = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) sum += gr__slot_bytes(m, s);
     return sum;
 }
 

@@ -1,4 +1,31 @@
-/* nn/module.h - the module tree: parameters and buffers with names, under modules with names. */
+/* nn/module.h - the module tree: parameters and buffers with names, under modules with names. Here is a module of your own,
+ * y = scale * (x V^T + v) * sigmoid(x G^T + g):
+ *
+ *     typedef struct {
+ *         gr_module module;                // comes first: &g->module is its place in the tree
+ *         gr_linear_module *value, *gate;  // its parts: the tree owns them
+ *         gr_tensor *scale;                // a parameter of its own: the tree owns it too
+ *     } gated;
+ *
+ *     static gr_tensor *gated_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
+ *     {
+ *         const gated *g = (const gated *)m;
+ *         gr_tensor *value = gr_linear_forward(t, g->value, x), *gate = gr_sigmoid(t, gr_linear_forward(t, g->gate, x));
+ *         return gr_mul(t, g->scale, gr_mul(t, value, gate));
+ *     }
+ *
+ *     gated *gated_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out)
+ *     {
+ *         gated *g = gr_module_make(t, parent, name, "Gated", sizeof *g);
+ *         if (!g) return NULL;
+ *         g->value = gr_linear_new(t, &g->module, "value", in, out, NULL);
+ *         g->gate = gr_linear_new(t, &g->module, "gate", in, out, NULL);
+ *         g->scale = gr_param(t, &g->module, "scale", GR_SHAPE(out), gr_init_constant(1));
+ *         g->module.forward = gated_forward;                   // gr_forward and a Sequential call it
+ *         return gr_module_ready(t, &g->module) ? g : NULL;    // after an error this frees the half-made module
+ *     }
+ *
+ * gr_forward(t, &g->module, x) runs it. The optimizer, gr_state_save, gr_print_summary and gr_module_free find its parts by themselves. */
 #ifndef GR_MODULE_H
 #define GR_MODULE_H
 #include "core/tensor.h"
@@ -9,59 +36,64 @@ GR_BEGIN
 typedef struct gr_module gr_module;
 typedef struct gr_slot gr_slot;
 
-/* One parameter, buffer, counter or kept state of a module, in the order of registration. */
+/* One parameter, buffer, counter or kept state of a module. Read the fields; the library writes them. */
 typedef enum { GR_PARAMETER, GR_BUFFER, GR_COUNTER, GR_KEPT } gr_slot_kind;
 struct gr_slot {
     const char *name;      /* "weight" */
     const char *path;      /* "fc1.weight": the key in a state_dict */
     gr_slot_kind kind;
     gr_tensor *tensor;     /* NULL in a counter */
-    int64_t count;         /* of a counter: its value; of a kept state: whether there is one */
+    int64_t count;         /* a counter's value; in a kept state 1 if it keeps something, else 0 */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
     bool frozen;           /* by gr_requires_grad */
-    size_t number;         /* of a parameter: no other in the life of its tree has it */
-    unsigned optimizers;   /* how many hold it; counted in the slot that the others are tied to */
+    size_t number;         /* a parameter's number: no other parameter of its tree ever has the same */
+    unsigned optimizers;   /* how many optimizers hold the parameter; tied slots are counted in the slot that they are tied to */
     bool is_norm_or_bias;  /* exempt from weight decay by default: rank 0 or 1, a name "bias...", or a parameter of a module with is_norm */
-    gr_init init;          /* how its values were drawn */
-    struct gr__version *versions; /* the library's: of a kept state, all its memory */
+    gr_init init;          /* the rule for its first values */
+    struct gr__version *versions; /* the library's: all memory of a kept state */
     gr_module *owner;
-    gr_slot *next;
+    gr_slot *next;         /* in order of registration */
 };
 
-/* The head of every module: gr_linear and the others begin with one, so &linear->module is its place in the tree. */
+/* The head of every module: gr_linear_module and the others begin with one. Read the fields. In a module of your own, write is_norm (before
+ * gr_param), multiply_adds and forward; the library writes the others. */
 struct gr_module {
     const char *name, *kind, *path; /* "fc1", "Linear", "encoder.fc1" ("" for the root) */
     gr_module *parent, *child, *next;
     gr_slot *slots;
     gr_allocator memory;            /* a copy of the tape's */
     uint64_t seed;                  /* the tape's */
-    size_t bytes;                   /* of the struct that this heads */
-    bool is_norm;                   /* weight decay leaves out the parameters that gr_param makes from now on; set by the library's norms */
-    size_t multiply_adds;           /* of its own work on one row of input (a sample, a time step): for gr_print_summary */
-    gr_tensor *(*forward)(gr_tape *t, const gr_module *m, gr_tensor *x); /* of modules from one tensor to one tensor; else NULL */
-    size_t changes;                 /* of a root: how many parameters were made and parts freed so far */
-    struct gr__watch *watches;      /* of a root: the optimizers that must learn of its end */
+    size_t bytes;                   /* the size of the struct that begins with this one */
+    bool is_norm;                   /* parameters that gr_param makes from now on are exempt from weight decay; the library's norms set it */
+    size_t multiply_adds;           /* its own work for one row of input (a sample, a time step), which gr_print_summary shows */
+    gr_tensor *(*forward)(gr_tape *t, const gr_module *m, gr_tensor *x); /* NULL unless the module makes one tensor from one tensor */
+    size_t changes;                 /* in a root: how many parameters were made and modules freed so far */
+    struct gr__watch *watches;      /* in a root: the optimizers that must learn of its end */
 };
 
-GR_API gr_module *gr_module_new(gr_tape *t);    /* a root; owns what is made under it */
-/* With everything under it; NULL is fine. A module under a parent leaves it; nothing outside may be tied to its tensors then.
- * An optimizer that holds a parameter of m becomes unusable, and says so. A tape cannot know: call gr_tape_reset (or gr_tape_recover) first if m ran in this
- * step, because gr_backward, gr_tape_recover and gr_print_graph would read freed memory. So would every later use of m or of what was under
- * it, also a second gr_module_free. A part of a layer that the library made (linear1 of a Transformer layer) is freed with the layer only. */
+/* ---- Making and freeing ---- */
+
+/* Make a root module. It owns everything that is made under it; the caller frees it with gr_module_free. NULL when out of memory. */
+GR_API gr_module *gr_module_new(gr_tape *t);
+
+/* Free m and everything under it; NULL is allowed. A module with a parent leaves the parent first. Then no tensor outside m may be tied to
+ * one of its tensors. An optimizer that held one of its parameters cannot step any more, and says so.
+ * If m ran in this step, call gr_tape_reset or gr_tape_recover first: otherwise gr_backward, gr_tape_recover and gr_print_graph would read
+ * freed memory. Do not free a part of a layer that the library made (linear1 of a Transformer layer): free the layer. */
 GR_API void gr_module_free(gr_module *m);
 
-/* Call a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. */
-GR_API gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x);
-
-/* For modules of your own: gr_module_make first, then gr_param and others, then `return gr_module_ready(t, &l->module) ? l : NULL;`,
- * which on an error removes and frees the half-made module. gr_module_make returns bytes zeroed bytes that begin with the
- * gr_module; kind outlives it (a literal). A name holds no '.' or '/', is not empty and is new under its parent; NULL stands
- * for the number of modules there already ("0", "1", ...), as in a Sequential. */
+/* Make a module of your own: bytes zeroed bytes, which begin with a gr_module. The tree owns it. kind must outlive the module (a literal).
+ * A name is not empty, holds no '.' or '/' and is new under parent. A name of NULL means the number of modules under parent so far ("0",
+ * "1", ...). Fails, and returns NULL, if the parent or kind is NULL, the name is not allowed, or memory runs out. */
 GR_API void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes);
+/* The last line of a constructor. Returns true if the tape has no error; otherwise frees the half-made module and returns false. */
 GR_API bool gr_module_ready(gr_tape *t, gr_module *m);
 
-/* From here to the end of the block, operators run in m: so say the tape's anomalies and gr_audit. It stands in every forward, after
- * the check that m is not NULL: GR_WITHIN(t, &l->module); */
+/* Run a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. Fails if m is NULL or has no such forward. */
+GR_API gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x);
+
+/* Put GR_WITHIN(t, &l->module); into a forward that is not called by gr_forward, after the check that l is not NULL. Until the end of the
+ * block, errors, anomalies and gr_audit then name the module: "linear in encoder.fc1: ...". */
 #define GR_WITHIN(t, m) __attribute__((cleanup(gr__leave), unused)) const gr__within gr__here = gr__enter(t, (m)->path)
 typedef struct { gr_tape *t; const char *before; } gr__within;
 static inline gr__within gr__enter(gr_tape *t, const char *path)
@@ -71,49 +103,59 @@ static inline gr__within gr__enter(gr_tape *t, const char *path)
 }
 static inline void gr__leave(const gr__within *here) { gr_tape_set_place(here->t, here->before); }
 
-/* Register a tensor under m, with initial values from the stream "<path>/init". Parameters want gradients; buffers are saved
- * but not trained; a counter is an integer that is saved. Owned by m. NULL on error. */
+/* ---- Parameters, buffers, counters ---- */
+
+/* Register a tensor under m; m owns it. A parameter is trained and saved; the rule init draws its first values from the random stream
+ * "<path>/init". A buffer is saved but not trained; all its values start at value. A counter is an integer that is saved, from 0.
+ * Fails, and returns NULL, if m is NULL, the name is not allowed (see gr_module_make), the shape does not suit the rule, or memory runs out. */
 GR_API gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_init init);
 GR_API gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape, double value);
 GR_API int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name);
-/* Register tensor, a parameter of another module of this tree, here too: counted, clipped, stepped and saved once. */
+/* Register tensor, a parameter of this tree, under m as well. It is counted, clipped, stepped and saved once. Returns tensor.
+ * Fails if tensor is no parameter of this tree, or the name is not allowed. */
 GR_API gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor);
-/* Draw a parameter's first values again, by another rule, from the start of the same stream. False on error. */
+/* Draw the first values of m's parameter again, by another rule, from the beginning of the same stream. Fails if there is no such
+ * parameter or the rule does not suit its shape. */
 GR_API bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init);
 
-/* The one walk over a tree, depth first in order of creation: for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)).
- * gr_slot_find looks for a path counted from m: "fc1.weight"; NULL when there is none. */
-GR_API gr_slot *gr_slot_first(const gr_module *m);
-GR_API gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s);
-GR_API gr_module *gr_module_next(const gr_module *root, const gr_module *m); /* likewise over modules; NULL at the end */
-GR_API gr_slot *gr_slot_find(const gr_module *m, const char *path);
-
-/* Freeze or thaw all parameters under m. */
+/* Freeze (false) or thaw (true) all parameters under m. A frozen parameter gets no gradient, and the optimizer does not move it. */
 GR_API void gr_requires_grad(gr_module *m, bool wanted);
 
-/* Copy a state out of the tape into m's memory (made at the first call; the shape stays until gr_forget), so that it outlives
- * gr_tape_reset: truncated back-propagation, moving averages. Returns the kept tensor, which no gradient enters. gr_kept finds
- * it again: NULL when nothing was kept under that name. It is no part of a state_dict, but of a checkpoint. */
+/* ---- Walking ---- */
+
+/* Walk over the slots of m and of all modules under it, depth first in order of creation:
+ *     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))                                                               */
+GR_API gr_slot *gr_slot_first(const gr_module *m);
+GR_API gr_slot *gr_slot_next(const gr_module *m, const gr_slot *s);
+/* The same for modules: begin with root itself. NULL at the end. */
+GR_API gr_module *gr_module_next(const gr_module *root, const gr_module *m);
+/* The slot at a path that begins below m: "fc1.weight". NULL when there is none. */
+GR_API gr_slot *gr_slot_find(const gr_module *m, const char *path);
+
+/* How many numbers the parameters under m hold; tied parameters count once. */
+GR_API size_t gr_module_parameters(const gr_module *m);
+
+/* Print a line for each module: kind, number of parameters, multiply-adds for one row of input, bytes that are saved, names and shapes. */
+GR_API void gr_print_summary(const gr_module *m, FILE *out);
+/* Print the rule that gave each parameter its first values. */
+GR_API void gr_print_init(const gr_module *m, FILE *out);
+
+/* ---- States that outlive gr_tape_reset: truncated back-propagation, moving averages ---- */
+
+/* Copy x into memory of m under a name. Returns the kept tensor, which m owns and no gradient enters. Its shape stays until gr_forget. A
+ * checkpoint holds it, a state_dict does not. Fails if x has another shape than what is kept, or the name is not allowed. */
 GR_API gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x);
+/* The kept tensor; NULL when nothing is kept under that name. */
 GR_API gr_tensor *gr_kept(const gr_module *m, const char *name);
-/* Truncated back-propagation, chunk after chunk of a long sequence: start from the state that the last chunk has ended with.
+/* A copy of the kept tensor on the tape, so that keeping a new one does not spoil the backward; NULL when nothing is kept. Each chunk of
+ * a long sequence starts from the state at the end of the last chunk:
  *     const gr_lstm_input from = { .h0 = gr_carried(t, &lstm->module, "h"), .c0 = gr_carried(t, &lstm->module, "c") };
  *     const gr_lstm_out s = gr_lstm_forward(t, lstm, chunk, &from);
- *     gr_detach_keep(t, &lstm->module, "h", s.h), gr_detach_keep(t, &lstm->module, "c", s.c);
- * gr_carried copies what was kept onto the tape, so that keeping anew spoils no backward; NULL at the start of a sequence. gr_forget ends the
- * sequence: whatever modules under m keep is forgotten, and may have another shape next time. gr_tape_recover brings it back, also when
- * a state of another shape was kept since: memory of the old shape stays at least until the step ends. */
+ *     gr_detach_keep(t, &lstm->module, "h", s.h), gr_detach_keep(t, &lstm->module, "c", s.c);                                     */
 GR_API gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name);
+/* The sequence has ended: forget what all modules under m keep. A new state may have another shape. gr_tape_recover brings the old
+ * state back, so its memory stays at least until the step ends. False when out of memory. */
 GR_API bool gr_forget(gr_tape *t, gr_module *m);
-
-/* How many numbers the parameters under m hold, tied ones once; and the bytes of all that it saves. */
-GR_API size_t gr_module_parameters(const gr_module *m);
-GR_API size_t gr_module_bytes(const gr_module *m);
-
-/* Print the tree, one line a module: kind, parameters with shapes, their number, multiply-adds for one row of input, bytes. */
-GR_API void gr_print_summary(const gr_module *m, FILE *out);
-/* Print the rule by which each parameter got its first values. */
-GR_API void gr_print_init(const gr_module *m, FILE *out);
 
 GR_END
 #endif

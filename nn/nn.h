@@ -1,6 +1,11 @@
-/* nn/nn.h - the modules. Made under a parent with a name (gr_linear_new(t, net, "fc1", ...)), freed with the root. Parameter
- * names, shapes and initial distributions are PyTorch's. Sizes of 0 are errors (PyTorch accepts some of them, with a warning). A config of NULL is all defaults, and so is a field of 0. NULL is
- * returned on an error, and then nothing was made. Each begins with its gr_module: &fc1->module. */
+/* nn/nn.h - the modules. These rules hold for every constructor and every forward:
+ *
+ *   - A constructor makes the module under a parent, with a name: gr_linear_new(t, net, "fc1", 784, 64, NULL). gr_module_free of the root frees it.
+ *   - A config of NULL means the defaults, and so does each field that is 0. Names, shapes and first values of parameters are PyTorch's.
+ *   - A constructor fails, returns NULL and leaves nothing behind, if the parent is NULL, the name is not allowed (see gr_module_make), a size is 0
+ *     (PyTorch accepts some sizes of 0), a field of the config is out of range, or memory runs out.
+ *   - A forward returns a tensor that the tape owns. It fails, and returns NULL, if the module or x is NULL, or x does not have the shape given here.
+ *   - Every module struct begins with its gr_module: &fc1->module. Read the fields; the library writes them. */
 #ifndef GR_NN_H
 #define GR_NN_H
 #include "nn/conv.h" /* Conv1d, Conv2d, pooling, Flatten */
@@ -16,27 +21,28 @@ GR_BEGIN
 typedef struct { bool no_bias; } gr_linear_config;
 typedef struct {
     gr_module module;
-    gr_tensor *weight; /* [out, in]   both uniform within 1 / sqrt(in) */
-    gr_tensor *bias;   /* [out], or NULL */
+    gr_tensor *weight; /* [out, in]   first values: uniform in +-1 / sqrt(in), of bias too */
+    gr_tensor *bias;   /* [out], or NULL with no_bias */
 } gr_linear_module;
 
-/* y = x W^T + b.   x [.., in]   return [.., out] */
+/* y = x weight^T + bias.   x [.., in]   return [.., out] */
 GR_API gr_linear_module *gr_linear_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, const gr_linear_config *config);
 GR_API gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear_module *l, gr_tensor *x);
 
 /* ==== Embedding ==== */
 
 typedef struct {
-    bool padded;    /* the row of id `padding` is zeros and gets no gradient */
-    size_t padding;
+    bool padded;    /* true: id `padding` stands for padding, so its row starts as zeros and gets no gradient */
+    size_t padding; /* 0 .. count-1; an error unless padded is set */
 } gr_embedding_config;
 typedef struct {
     gr_module module;
-    gr_tensor *weight; /* [count, size], from N(0, 1) */
-    int padding;
+    gr_tensor *weight; /* [count, size]   first values: normal, mean 0, standard deviation 1 */
+    int padding;       /* GR_NONE without padding */
 } gr_embedding_module;
 
-/* Rows of a table.   ids, any shape, 0 .. count-1   return [ids.., size] */
+/* Rows of the table weight.   ids, of any shape, each 0 .. count-1   return [ids.., size]
+ * Fails if an id is out of range, too. */
 GR_API gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size,
                                              const gr_embedding_config *config);
 GR_API gr_tensor *gr_embedding_forward(gr_tape *t, const gr_embedding_module *e, const gr_ints *ids);
@@ -45,18 +51,18 @@ GR_API gr_tensor *gr_embedding_forward(gr_tape *t, const gr_embedding_module *e,
 
 typedef struct {
     gr_module module;
-    double p;
-    char *stream; /* "drop2/mask" */
+    double p;     /* the probability, in [0, 1] */
+    char *stream; /* "drop2/mask": the random stream that its masks come from */
 } gr_dropout_module;
 
-/* In training, zero with probability p, else x / (1 - p); in evaluation mode, x. Its masks are the tape's stream "<path>/mask". */
+/* In training, each value becomes 0 with probability p, else x / (1 - p). In evaluation mode the result is x. */
 GR_API gr_dropout_module *gr_dropout_new(gr_tape *t, gr_module *parent, const char *name, double p);
 GR_API gr_tensor *gr_dropout_forward(gr_tape *t, const gr_dropout_module *d, gr_tensor *x);
 
 /* ==== Sequential ==== */
 
-/* A module that calls those made under it one after the other, in order of creation. With NULL for names they are "0", "1", ...,
- * as in PyTorch:
+/* A module that runs the modules under it one after the other, in order of creation; gr_forward runs it. Each must have a forward from one tensor
+ * to one tensor. With NULL for their names they are called "0", "1", ..., as in PyTorch:
  *     gr_module *net = gr_sequential_new(t, root, "net");
  *     gr_linear_new(t, net, NULL, 784, 64, NULL);
  *     gr_activation_new(t, net, NULL, "ReLU", gr_relu);
@@ -64,24 +70,25 @@ GR_API gr_tensor *gr_dropout_forward(gr_tape *t, const gr_dropout_module *d, gr_
  *     gr_tensor *y = gr_forward(t, net, x);                                                                              */
 GR_API gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name);
 
-/* y = x + f(x), f the modules made under it, one after the other.                                     He et al. 2016 */
+/* y = x + f(x), where f runs the modules under it one after the other. Fails if f(x) has another shape than x.        He et al. 2016 */
 GR_API gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name);
 
-/* An operator of one tensor as a module without parameters. kind is for the summary, and outlives the module (a literal). */
+/* An operator on one tensor as a module without parameters: gr_forward calls f. gr_print_summary shows kind, which must outlive the module (a
+ * literal). Fails if f is NULL. */
 typedef gr_tensor *gr_function(gr_tape *t, gr_tensor *x);
 GR_API gr_module *gr_activation_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function *f);
 
 /* ==== state_dict ==== */
 
-/* Write all parameters, buffers and counters under m to a safetensors file, under their names counted from m. What is tied is
- * written once, under the name that came first. The file is replaced as a whole or not at all. notes: pairs of strings for the
- * file's metadata (key, value, key, value, ... NULL), or NULL. Two more, "format" and "checksum", are the library's: they tell that
- * gradus wrote the file, and let gr_state_load refuse it when a bit has changed (see gr_safetensors_open). */
+/* Write all parameters, buffers and counters under m to a safetensors file. Their names are their paths below m. Tied parameters are written
+ * once, under the name that was registered first. The file is replaced as a whole or not at all.
+ * notes: pairs of strings for the file's metadata (key, value, key, value, ... NULL), or NULL. The library adds "format" and "checksum", so that
+ * gr_state_load can refuse a damaged file (see gr_safetensors_open). Fails if m is NULL, the file cannot be written, or memory runs out. */
 GR_API bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char *const *notes);
 
-/* Read such a file, from here or from PyTorch, into the module. Every name, shape and type is checked first: when something is
- * missing, left over or of another shape, one error lists it all and nothing changes. Floating-point types are converted. Of
- * tied names one must be there; the others may. A file of gradus must have its checksum; one of PyTorch has none, and loads. */
+/* Read a file that gr_state_save or PyTorch wrote into m. All names, shapes and types are checked before anything changes: if some are missing,
+ * left over or different, one error lists them all. Floating-point types are converted. Of several tied names one is enough.
+ * A file that gradus wrote must have its checksum; a file from PyTorch has none. gr_state_load reads the weights of a checkpoint, too. */
 GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path);
 
 GR_END

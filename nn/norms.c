@@ -1,68 +1,25 @@
-/* nn/norms.c - LayerNorm, RMSNorm, BatchNorm, GroupNorm, InstanceNorm. A kind is a forward and a line of the table norm_kinds. */
+/* nn/norms.c - LayerNorm, RMSNorm, BatchNorm, GroupNorm, InstanceNorm. A kind is a line of the table norm_kinds and a case in
+ * gr_norm_forward. */
 #include "nn/norms.h"
 #include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <string.h>
 
-/* ---- The kinds: x has been checked ---- */
+/* ---- The kinds ---- */
 
-static double norms_eps(const gr_norm *n) { return n->eps == 0 ? GR_NONE : n->eps; } /* as the operators take it */
-
-static gr_tensor *norms_layer(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
-{
-    (void)input;
-    return gr_layer_norm(t, x, n->shape.rank, n->weight, n->bias, norms_eps(n));
-}
-
-static gr_tensor *norms_rms(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
-{
-    (void)input;
-    return gr_rms_norm(t, x, n->shape.rank, n->weight, norms_eps(n));
-}
-
-static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
-{
-    const gr_batch_norm_config o = {
-        .running_mean = n->running_mean,
-        .running_var = n->running_var,
-        .batches = n->batches,
-        .momentum = n->momentum,
-        .eps = norms_eps(n),
-        .lengths = input ? input->lengths : NULL,
-        .mask = input ? input->mask : NULL,
-    };
-    return gr_batch_norm(t, x, n->axis, n->weight, n->bias, &o);
-}
-
-static gr_tensor *norms_group(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
-{
-    (void)input;
-    if (n->axis == 1) return gr_group_norm(t, x, n->groups, n->weight, n->bias, norms_eps(n));
-    gr_tensor *rows = gr_reshape(t, x, GR_SHAPE(x->len / n->shape.dim[0], n->shape.dim[0]));
-    return gr_reshape(t, gr_group_norm(t, rows, n->groups, n->weight, n->bias, norms_eps(n)), gr_shape_of(x));
-}
-
-static gr_tensor *norms_instance(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
-{
-    (void)input;
-    return gr_instance_norm(t, x, n->axis, n->weight, n->bias, norms_eps(n));
-}
-
-/* names: PyTorch's, for any rank, with dims 1 and with dims 2. shares: with features on axis 1. */
+/* names: PyTorch's, with dims 0, 1 and 2. shares: what shares a statistic when the features are on axis 1. */
 static const struct {
     const char *a, *names[3];
-    gr_op op; /* as messages say it */
-    gr_tensor *(*forward)(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input);
+    gr_op op; /* its name in messages */
     gr__norm_shares shares;
     double eps;
 } norm_kinds[] = {
-    [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, norms_layer, GR__NORM_OF_ROWS, GR_NORM_EPS },
-    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, norms_rms, GR__NORM_OF_ROWS, GR_RMS_NORM_EPS },
-    [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, norms_batch, GR__NORM_OF_FEATURES, GR_NORM_EPS },
-    [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, norms_group, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
-    [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, norms_instance,
-                           GR__NORM_OF_SAMPLES, GR_NORM_EPS },
+    [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, GR__NORM_OF_ROWS, GR_NORM_EPS },
+    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, GR__NORM_OF_ROWS, GR_RMS_NORM_EPS },
+    [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, GR__NORM_OF_FEATURES, GR_NORM_EPS },
+    [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
+    [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
 };
 
 gr__norm_shares gr__norm_shares_of(const gr_norm *n)
@@ -72,21 +29,42 @@ gr__norm_shares gr__norm_shares_of(const gr_norm *n)
 
 /* ---- Forward ---- */
 
-/* Whether x has the sizes, and the rank, that n is for. */
-static bool norms_fit(gr_tape *t, const gr_op *op, const gr_norm *n, const gr_tensor *x)
+bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x)
 {
-    const int k = n->shape.rank;
+    const int k = n->shape.rank, axis = n->axis == 1 ? 1 : x.rank - 1;
+    if (x.rank < 0 || x.rank > GR_MAX_RANK) return gr_fail(t, op, "x is %s", gr_shape_name(t, x));
     if (norm_kinds[n->kind].shares == GR__NORM_OF_ROWS) {
-        if (x->rank >= k && !memcmp(x->dim + x->rank - k, n->shape.dim, (size_t)k * sizeof *x->dim)) return true;
-        return gr_fail(t, op, "x is %s, and its last axes must be %s", gr_shape_text(t, x), gr_shape_name(t, n->shape));
+        if (x.rank >= k && !memcmp(x.dim + x.rank - k, n->shape.dim, (size_t)k * sizeof *x.dim)) return true;
+        return gr_fail(t, op, "x is %s, and its last axes must be %s", gr_shape_name(t, x), gr_shape_name(t, n->shape));
     }
-    if (gr_size(x, n->axis) != n->shape.dim[0])
-        return gr_fail(t, op, "x is %s, and its %s axis must hold %zu features", gr_shape_text(t, x), n->axis == 1 ? "second" : "last",
+    if (axis < 0 || axis >= x.rank || x.dim[axis] != n->shape.dim[0])
+        return gr_fail(t, op, "x is %s, and its %s axis must hold %zu features", gr_shape_name(t, x), n->axis == 1 ? "second" : "last",
                        n->shape.dim[0]);
-    const bool rows = n->kind == GR_NORM_BATCH && n->dims == 1; /* they have no axis beside features and samples */
-    if (!n->dims || x->rank == n->dims + 2 || (rows && x->rank == 2)) return true;
-    return gr_fail(t, op, "x is %s, and %s %s takes rank %s", gr_shape_text(t, x), norm_kinds[n->kind].a, n->module.kind,
-                   n->dims == 2 ? "4" : rows ? "2 or 3" : "3");
+    const bool rank2 = n->kind == GR_NORM_BATCH && n->dims == 1 && x.rank == 2; /* a BatchNorm1d takes samples without further axes too */
+    if (!n->dims || x.rank == n->dims + 2 || rank2) return true;
+    return gr_fail(t, op, "x is %s, and %s %s takes rank %s", gr_shape_name(t, x), norm_kinds[n->kind].a, n->module.kind,
+                   n->dims == 2 ? "4" : n->kind == GR_NORM_BATCH ? "2 or 3" : "3");
+}
+
+static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, double eps, const gr_norm_input *input)
+{
+    const gr_batch_norm_config c = {
+        .running_mean = n->running_mean,
+        .running_var = n->running_var,
+        .batches = n->batches,
+        .momentum = n->momentum,
+        .eps = eps,
+        .lengths = input ? input->lengths : NULL,
+        .mask = input ? input->mask : NULL,
+    };
+    return gr_batch_norm(t, x, n->axis, n->weight, n->bias, &c);
+}
+
+static gr_tensor *norms_group(gr_tape *t, const gr_norm *n, gr_tensor *x, double eps)
+{
+    if (n->axis == 1) return gr_group_norm(t, x, n->groups, n->weight, n->bias, eps);
+    gr_tensor *rows = gr_reshape(t, x, GR_SHAPE(x->len / n->shape.dim[0], n->shape.dim[0]));
+    return gr_reshape(t, gr_group_norm(t, rows, n->groups, n->weight, n->bias, eps), gr_shape_of(x));
 }
 
 gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input)
@@ -95,10 +73,17 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     if (!n) return gr_fail(t, &norm, "the module is NULL");
     const gr_op *const op = &norm_kinds[n->kind].op;
     GR_WITHIN(t, &n->module);
-    if (!gr_ready(t, op, x) || !norms_fit(t, op, n, x)) return NULL;
+    if (!gr_ready(t, op, x) || !gr__norm_fits(t, op, n, gr_shape_of(x))) return NULL;
     if (input && (input->lengths || input->mask) && n->kind != GR_NORM_BATCH)
         return gr_fail(t, op, "lengths and a mask are for a BatchNorm; this is %s %s", norm_kinds[n->kind].a, n->module.kind);
-    return norm_kinds[n->kind].forward(t, n, x, input);
+    const double eps = n->eps == 0 ? GR_NONE : n->eps; /* an operator takes 0 as the default */
+    switch (n->kind) {
+    case GR_NORM_LAYER: return gr_layer_norm(t, x, n->shape.rank, n->weight, n->bias, eps);
+    case GR_NORM_RMS: return gr_rms_norm(t, x, n->shape.rank, n->weight, eps);
+    case GR_NORM_BATCH: return norms_batch(t, n, x, eps, input);
+    case GR_NORM_GROUP: return norms_group(t, n, x, eps);
+    default: return gr_instance_norm(t, x, n->axis, n->weight, n->bias, eps);
+    }
 }
 
 static gr_tensor *norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_norm_forward(t, (const gr_norm *)m, x, NULL); }
@@ -113,9 +98,8 @@ static bool norms_check_shape(gr_tape *t, const gr_norm *n)
     const gr_shape s = n->shape;
     if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS)
         return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, a, kind);
-    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s is over the last axes; got axis 1", path, a, kind);
-    if (s.rank == 0) return gr_fail(t, NULL, "%s: %s %s needs the sizes of at least one axis; got []", path, a, kind);
-    if (s.rank < 0 || s.rank > GR_MAX_RANK)
+    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, a, kind);
+    if (s.rank < 1 || s.rank > GR_MAX_RANK)
         return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, a, kind, GR_MAX_RANK, gr_shape_name(t, s));
     for (int k = 0; k < s.rank; k++)
         if (!s.dim[k]) return gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", path, a, kind, gr_shape_name(t, s));
@@ -136,7 +120,7 @@ static bool norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
     return true;
 }
 
-/* groups: of a GroupNorm. */
+/* Only a GroupNorm uses groups. */
 static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, gr_shape shape, size_t groups,
                            const gr_norm_config *config)
 {

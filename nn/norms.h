@@ -1,6 +1,6 @@
-/* nn/norms.h - the modules of normalization. One struct, one config and one forward serve all kinds; each kind has PyTorch's constructor, and
- * gr_norm_new makes any kind. The names are PyTorch's: weight (ones), bias (zeros), running_mean (zeros), running_var (ones),
- * num_batches_tracked. */
+/* nn/norms.h - the modules of normalization. All kinds share one struct, one config and one forward. Each kind has PyTorch's constructor, and
+ * gr_norm_new makes any kind. The names are PyTorch's: weight (starts at 1), bias (0), running_mean (0), running_var (1) and
+ * num_batches_tracked (0). The rules at the top of nn/nn.h hold here too. */
 #ifndef GR_NORMS_H
 #define GR_NORMS_H
 #include "nn/module.h"
@@ -9,56 +9,58 @@ GR_BEGIN
 
 typedef enum { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE } gr_norm_kind;
 
-/* A kind ignores the fields that it does not have. */
+/* Each kind ignores the fields that are for other kinds. */
 typedef struct {
-    bool no_affine;   /* neither weight nor bias */
+    bool no_affine;   /* no weight and no bias */
     bool no_bias;
-    bool affine;      /* InstanceNorm: with weight and bias, which its constructor leaves out by default, as PyTorch does */
-    bool no_running;  /* BatchNorm: without running statistics, so that evaluation uses those of the batch, too */
-    int axis;         /* of the features of BatchNorm, GroupNorm, InstanceNorm: 1, for x [N, C, ..], or -1, for x [.., C]. Default 1; -1 in
+    bool affine;      /* InstanceNorm: with weight and bias. Its constructor makes none by default, as in PyTorch; gr_norm_new always does */
+    bool no_running;  /* BatchNorm: no running statistics, so that evaluation uses batch statistics too */
+    int axis;         /* BatchNorm, GroupNorm, InstanceNorm: the axis of the features: 1 for x [N, C, ..], -1 for x [.., C]. Default 1, but -1 in
                          gr_norm_new */
-    int dims;         /* BatchNorm, InstanceNorm: 1 makes a BatchNorm1d, for x of rank 2 or 3 (InstanceNorm1d: 3), 2 a BatchNorm2d, for rank 4.
-                         Default: a BatchNorm, for any rank */
-    size_t groups;    /* of a GroupNorm by gr_norm_new. Default: the largest of 32, 16, .. 1 that divides the features and leaves 2 or more to
-                         each group */
-    double momentum;  /* BatchNorm: default 0.1; GR_NONE means the average over all batches so far */
-    double eps;       /* default 1e-5, and PyTorch's in an RMSNorm, which is the distance from 1 to the next gr_real; GR_NONE means no epsilon */
+    int dims;         /* BatchNorm, InstanceNorm: 1 makes a BatchNorm1d, which takes rank 2 or 3 (an InstanceNorm1d: 3); 2 makes a BatchNorm2d, which
+                         takes rank 4. The default takes any rank */
+    size_t groups;    /* GroupNorm made by gr_norm_new: default the largest of 32, 16, 8, 4, 2 that divides the features and leaves at least 2 to each
+                         group, else 1 */
+    double momentum;  /* BatchNorm: the weight of a new batch in the running statistics; default 0.1; GR_NONE means the average over all batches */
+    double eps;       /* default 1e-5, in an RMSNorm the distance from 1 to the next gr_real, as in PyTorch; GR_NONE means no epsilon */
 } gr_norm_config;
 
 typedef struct {
     gr_module module;
     gr_norm_kind kind;
-    gr_shape shape;                        /* of weight and bias: [features]; in LayerNorm and RMSNorm the last axes of x, which share a mean */
-    size_t groups;                         /* of the features, each with statistics of its own: in BatchNorm and InstanceNorm as many as features */
+    gr_shape shape;                        /* of weight and bias: [features]; in LayerNorm and RMSNorm the sizes of the axes that are normalized */
+    size_t groups;                         /* each group of features has statistics of its own: features in a BatchNorm or InstanceNorm, 1 in a LayerNorm */
     int axis, dims;
     double momentum, eps;
-    gr_tensor *weight, *bias;              /* or NULL */
-    gr_tensor *running_mean, *running_var; /* [features] in a BatchNorm, or NULL */
-    int64_t *batches;                      /* num_batches_tracked, or NULL */
+    gr_tensor *weight, *bias;              /* NULL when the norm has none */
+    gr_tensor *running_mean, *running_var; /* [features] in a BatchNorm with running statistics, else NULL */
+    int64_t *batches;                      /* num_batches_tracked, likewise */
 } gr_norm;
 
+/* shape: the sizes of the last axes of x, which are normalized together: GR_SHAPE(64) normalizes each row of 64 values. */
 GR_API gr_norm *gr_layer_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape, const gr_norm_config *config);
 GR_API gr_norm *gr_rms_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape, const gr_norm_config *config);
 GR_API gr_norm *gr_batch_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t features, const gr_norm_config *config);
 GR_API gr_norm *gr_instance_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t features, const gr_norm_config *config);
-/* With features on the last axis a GroupNorm normalizes each row of features by itself. */
+/* features must be a multiple of groups. With axis -1 each row of features is normalized by itself. */
 GR_API gr_norm *gr_group_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t groups, size_t features, const gr_norm_config *config);
 
-/* A module of that kind with weight, and with bias unless it is an RMSNorm; call it by gr_forward. GR_NORM_NONE makes an Identity.
- * GR_NORM_LAYER with axis 1 makes a GroupNorm with one group: a mean over C, H and W, and a gain for each channel. GR_NORM_RMS with axis 1
- * is an error. config may be NULL. */
+/* Make a norm of any kind, for programs that choose the kind when they run; gr_forward runs it. GR_NORM_NONE makes an Identity. GR_NORM_LAYER with
+ * axis 1 makes a GroupNorm with one group: one mean over C, H and W, and a weight for each channel. Fails if kind is none of the kinds,
+ * or for GR_NORM_RMS with axis 1. */
 GR_API gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, size_t features, const gr_norm_config *config);
 
-/* Which values of a padded x a BatchNorm takes for real; both as in gr_batch_norm_config, and either may be NULL. */
+/* For a BatchNorm on a padded x: which values are real. Only real values enter the statistics. NULL means that all are real. */
 typedef struct {
-    const gr_ints *lengths;  /* [N], for x [N, C, L], or [N, L, C] with axis -1 */
-    const gr_tensor *mask;   /* x without its channel axis, 0 or 1 */
+    const gr_ints *lengths;  /* [N]: how many of the L positions of each sequence are real, for x [N, C, L], or [N, L, C] with axis -1 */
+    const gr_tensor *mask;   /* shaped as x without its channel axis: 1 for real, 0 for padding */
 } gr_norm_input;
 
-/* See gr_layer_norm, gr_batch_norm and the others. input NULL: all values are real. */
+/* Normalize x: see gr_layer_norm, gr_rms_norm, gr_batch_norm, gr_group_norm and gr_instance_norm. Returns a tensor shaped as x. input may be NULL.
+ * Fails if x does not have the sizes that n was made for, or if input has lengths or a mask and n is no BatchNorm. */
 GR_API gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_norm_input *input);
 
-/* m as a norm; NULL unless one of the constructors above made it. */
+/* Return m as a norm, or NULL unless one of the constructors above made it. */
 GR_API gr_norm *gr_norm_of(const gr_module *m);
 
 GR_END

@@ -1,8 +1,8 @@
-/* nn/position.c - where in a sequence a row is: waves of many lengths, or a learned row for each position */
+/* nn/position.c - positions in a sequence: waves of many wavelengths, or a learned row for each position */
 #include "nn/internal.h"
 #include "nn/nn.h"
 
-/* 10000^(-1 / n), n at least 1: e^-x = (e^(-x / 32))^32, in plain double arithmetic, the same on every machine. */
+/* 10000^(-1 / n) for n >= 1, by e^-x = (e^(-x / 32))^32. Plain double arithmetic gives the same value on every machine. */
 static double position_ratio(size_t n)
 {
     const double x = 9.2103403719761836 / (double)n / 32;
@@ -21,8 +21,8 @@ gr_tensor *gr_add_positions(gr_tape *t, gr_tensor *x)
     const size_t T = gr_size(x, -2), size = gr_size(x, -1);
     gr_tensor *table = gr_empty(t, GR_SHAPE(T, size));
     if (!table) return NULL;
-    const double ratio = size ? position_ratio(size)  : 1;
-    double turns = 0.15915494309189534; /* 1 / (2 pi): of a circle, from a position to the next */
+    const double ratio = size ? position_ratio(size) : 1;
+    double turns = 0.15915494309189534; /* 1 / (2 pi): how much of a circle lies between two positions */
     for (size_t i = 0; i < size; i += 2, turns *= ratio * ratio)
         for (size_t p = 0; p < T; p++) {
             const double whole = (double)p * turns, u = whole - (double)(size_t)whole; /* sin is cos a quarter turn earlier */
@@ -48,8 +48,8 @@ gr_tensor *gr_positions_forward(gr_tape *t, const gr_positions *m, gr_tensor *x)
 {
     static const gr_op op = { .name = "positions" };
     if (!m) return gr_fail(t, &op, "the module is NULL");
-    if (!gr_ready(t, &op, x)) return NULL;
     GR_WITHIN(t, &m->module);
+    if (!gr_ready(t, &op, x)) return NULL;
     if (x->rank < 2 || gr_size(x, -2) > m->weight->dim[0] || gr_size(x, -1) != m->weight->dim[1])
         return gr_fail(t, &op, "x must be [.., T, %zu] with T at most %zu; got %s", m->weight->dim[1], m->weight->dim[0],
                        gr_shape_text(t, x));

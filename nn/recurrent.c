@@ -2,13 +2,12 @@
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdio.h>
-#include <string.h>
 
 /* ---- Parameters ---- */
 
 typedef struct {
     const char *kind, *article; /* "LSTM" */
-    gr_op op;                   /* for messages alone */
+    gr_op op;                   /* its name in messages */
     size_t gates;
     gr_recurrent_out (*run)(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
 } layer_kind;
@@ -18,41 +17,38 @@ static const layer_kind layer_kinds[] = {
     [GR_RNN] = { "RNN", "an", { .name = "rnn" }, 1, gr_rnn_sequence },
 };
 
-enum { RECURRENT_NAME = 64 };
+/* One layer in one direction. */
 typedef struct {
     gr_tape *t;
     gr_recurrent *l;
     double bound;
-    char suffix[RECURRENT_NAME / 2];
+    char suffix[32], name[64];
 } recurrent_maker;
 
-static const char *recurrent_name(const recurrent_maker *m, char *name, const char *stem)
+static const char *recurrent_name(recurrent_maker *m, const char *stem)
 {
-    snprintf(name, RECURRENT_NAME, "%s%s", stem, m->suffix);
-    return name;
+    snprintf(m->name, sizeof m->name, "%s%s", stem, m->suffix);
+    return m->name;
 }
 
-static gr_tensor *recurrent_param(const recurrent_maker *m, const char *stem, gr_shape shape)
+static gr_tensor *recurrent_param(recurrent_maker *m, const char *stem, gr_shape shape)
 {
-    char name[RECURRENT_NAME];
-    return gr_param(m->t, &m->l->module, recurrent_name(m, name, stem), shape, gr_init_uniform(-m->bound, m->bound));
+    return gr_param(m->t, &m->l->module, recurrent_name(m, stem), shape, gr_init_uniform(-m->bound, m->bound));
 }
 
-static gr_lstm_ln recurrent_ln(const recurrent_maker *m, const char *stem, unsigned bit, size_t size)
+static gr_lstm_ln recurrent_ln(recurrent_maker *m, const char *stem, unsigned bit, size_t size)
 {
-    char name[RECURRENT_NAME];
-    if (!(m->l->config.norm & bit)) return (gr_lstm_ln){ NULL, NULL };
-    const gr_norm *ln = gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, name, stem), GR_SHAPE(size), NULL);
+    const bool wanted = m->l->config.norm & bit;
+    const gr_norm *ln = wanted ? gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, stem), GR_SHAPE(size), NULL) : NULL;
     return ln ? (gr_lstm_ln){ ln->weight, ln->bias } : (gr_lstm_ln){ NULL, NULL };
 }
 
-/* A batch norm for each time step. */
-static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_t size, bool shift)
+/* A batch norm with statistics of its own for each time step. */
+static gr_lstm_bn recurrent_bn(recurrent_maker *m, const char *stem, size_t size, bool shift)
 {
-    char name[RECURRENT_NAME];
     gr_lstm_bn bn = { 0 };
     if (m->l->config.norm != GR_LSTM_BN) return bn;
-    gr_module *module = gr_module_make(m->t, &m->l->module, recurrent_name(m, name, stem), "RecurrentBatchNorm", sizeof *module);
+    gr_module *module = gr_module_make(m->t, &m->l->module, recurrent_name(m, stem), "RecurrentBatchNorm", sizeof *module);
     if (module) module->is_norm = true;
     const gr_shape shape = GR_SHAPE(size), steps = GR_SHAPE(m->l->config.bn_steps, size);
     bn.weight = gr_param(m->t, module, "weight", shape, gr_init_constant(0.1));
@@ -62,7 +58,7 @@ static gr_lstm_bn recurrent_bn(const recurrent_maker *m, const char *stem, size_
     return bn;
 }
 
-static gr_recurrent_weights recurrent_weights(const recurrent_maker *m, size_t input)
+static gr_recurrent_weights recurrent_weights(recurrent_maker *m, size_t input)
 {
     const gr_recurrent_config *c = &m->l->config;
     const size_t H = m->l->hidden, G = layer_kinds[m->l->kind].gates * H;
@@ -88,7 +84,7 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
     gr__size_is_positive(t, &l->module, "input", l->input);
     if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, kind->article, kind->kind);
     if (c->norm && c->no_bias)
-        gr_fail(t, NULL, "%s: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes", path);
+        gr_fail(t, NULL, "%s: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode", path);
     if (c->relu && l->kind != GR_RNN) gr_fail(t, NULL, "%s: relu is for an RNN, not for %s %s", path, kind->article, kind->kind);
     if (c->forget_bias != 0 && l->kind != GR_LSTM)
         gr_fail(t, NULL, "%s: forget_bias is for an LSTM, not for %s %s", path, kind->article, kind->kind);
@@ -132,19 +128,6 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
     return gr_module_ready(t, &l->module) ? l : NULL;
 }
 
-gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_lstm_config *config)
-{
-    return (gr_lstm *)gr_recurrent_new(t, parent, name, GR_LSTM, input, hidden, config);
-}
-gr_gru *gr_gru_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_gru_config *config)
-{
-    return (gr_gru *)gr_recurrent_new(t, parent, name, GR_GRU, input, hidden, config);
-}
-gr_rnn *gr_rnn_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_rnn_config *config)
-{
-    return (gr_rnn *)gr_recurrent_new(t, parent, name, GR_RNN, input, hidden, config);
-}
-
 /* ---- Forward ---- */
 
 static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op *op, const char *name, const gr_tensor *x,
@@ -158,7 +141,7 @@ static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op
                    gr_shape_text(t, state));
 }
 
-/* h0, in training with batch norms with noise. */
+/* h0; with batch norms, in training, noise is added. */
 static gr_tensor *recurrent_first(gr_tape *t, const gr_recurrent *l, gr_tensor *h0, size_t B)
 {
     const double noise = l->config.h0_noise == 0 ? 0.1 : l->config.h0_noise;
@@ -167,7 +150,7 @@ static gr_tensor *recurrent_first(gr_tape *t, const gr_recurrent *l, gr_tensor *
     return h0 ? gr_add(t, h0, n) : n;
 }
 
-/* Number k of the states in [layers D, B, H]. */
+/* The state of layer and direction k, of states [layers D, B, H]. */
 static gr_tensor *recurrent_state_of(gr_tape *t, gr_tensor *states, size_t k)
 {
     return states ? gr_reshape(t, gr_slice(t, states, k, 1), GR_SHAPE(states->dim[1], states->dim[2])) : NULL;
@@ -193,11 +176,11 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
     const gr_op *op = &kind->op;
     const gr_recurrent_out failed = { 0 };
     if (!l) return gr_fail(t, op, "the module is NULL"), failed;
+    GR_WITHIN(t, &l->module);
+    if (!gr_ready(t, op, x)) return failed;
     const gr_recurrent_input in = input ? *input : (gr_recurrent_input){ 0 };
     const gr_recurrent_config *c = &l->config;
     const size_t D = l->directions, n = l->layers * D;
-    if (!gr_ready(t, op, x)) return failed;
-    GR_WITHIN(t, &l->module);
     if (x->rank != 3 || x->dim[2] != l->input)
         return gr_fail(t, op, "x must be %s, %zu]; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, gr_shape_text(t, x)),
                failed;
@@ -234,19 +217,23 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
     return gr_failed(t) ? failed : out;
 }
 
-gr_recurrent_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr_recurrent_input *input)
-{
-    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_LSTM);
-}
-gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x, const gr_recurrent_input *input)
-{
-    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_GRU);
-}
-gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input)
-{
-    return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, GR_RNN);
-}
 gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input)
 {
     return recurrent_forward(t, l, x, input, l ? l->kind : GR_LSTM);
 }
+
+/* ---- The three types ---- */
+
+#define TYPE(type, kind) \
+    type *type##_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_recurrent_config *config) \
+    { \
+        return (type *)gr_recurrent_new(t, parent, name, kind, input, hidden, config); \
+    } \
+    gr_recurrent_out type##_forward(gr_tape *t, const type *l, gr_tensor *x, const gr_recurrent_input *input) \
+    { \
+        return recurrent_forward(t, l ? &l->recurrent : NULL, x, input, kind); \
+    }
+TYPE(gr_lstm, GR_LSTM)
+TYPE(gr_gru, GR_GRU)
+TYPE(gr_rnn, GR_RNN)
+#undef TYPE

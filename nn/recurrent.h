@@ -1,4 +1,5 @@
-/* nn/recurrent.h - LSTM, GRU and plain RNN layers, with layer norms where they are wanted; the LSTM also with batch norms. */
+/* nn/recurrent.h - LSTM, GRU and plain RNN layers, with optional layer norms; the LSTM also with batch norms. The rules at the top of nn/nn.h
+ * hold here too. */
 #ifndef GR_NN_RECURRENT_H
 #define GR_NN_RECURRENT_H
 #include "nn/module.h"
@@ -6,41 +7,45 @@
 GR_BEGIN
 
 typedef struct {
-    unsigned norm;         /* GR_LSTM_LN_..., as GR_LSTM_LN_BA2016, or GR_LSTM_BN; GR_GRU_LN_...; GR_RNN_LN_...; 0: none */
-    size_t layers;         /* 0: 1 */
+    unsigned norm;         /* default 0, no norms; LSTM: GR_LSTM_LN_.. (GR_LSTM_LN_BA2016 is the paper's) or GR_LSTM_BN; GRU: GR_GRU_LN_..; RNN:
+                              GR_RNN_LN_.. */
+    size_t layers;         /* default 1 */
     bool bidirectional;
-    bool batch_first;      /* x and y are [B, T, ..] */
-    bool no_bias;          /* not with norms: see below */
-    bool relu;             /* of an RNN: relu in the place of tanh */
-    double dropout;        /* in training, of what each layer but the last gives, with this probability */
-    double forget_bias;    /* of an LSTM: added to the forget gate's initial bias; 1 lets a young network remember */
-    double eps;            /* of the norms; 0: 1e-5, GR_NONE: none */
-    size_t bn_steps;       /* with GR_LSTM_BN: time steps that have statistics of their own, about the length of training sequences */
-    double momentum;       /* of its running statistics: the weight of a new batch; 0: 0.1, GR_NONE: they stay */
-    double h0_noise;       /* with it, in training: standard deviation of the noise in h0; 0: 0.1, GR_NONE: none */
+    bool batch_first;      /* x and y are [B, T, ..] instead of [T, B, ..] */
+    bool no_bias;          /* an error together with norms: see below */
+    bool relu;             /* RNN: relu instead of tanh */
+    double dropout;        /* in training, the probability of dropout in the output of every layer but the last; default 0 */
+    double forget_bias;    /* LSTM: added to the first bias of the forget gate; default 0. With 1 an untrained network already remembers */
+    double eps;            /* the epsilon of the norms; default 1e-5; GR_NONE means no epsilon */
+    size_t bn_steps;       /* GR_LSTM_BN: how many time steps have statistics of their own; choose about the length of the training sequences */
+    double momentum;       /* GR_LSTM_BN: the weight of a new batch in the running statistics; default 0.1; GR_NONE means that they never change */
+    double h0_noise;       /* GR_LSTM_BN, in training: the standard deviation of the noise in h0; default 0.1; GR_NONE means no noise */
 } gr_recurrent_config;
 
-/* G is 4H in an LSTM, 3H in a GRU, H in an RNN. Parameters of layer k, with the suffix "_reverse" for the second direction:
- *     weight_ih_lk [G, I or D H]   weight_hh_lk [G, H]   the gates i, f, g, o or r, z, n in blocks of H rows, as in PyTorch
- *     bias_ih_lk, bias_hh_lk [G]   without norms, as in PyTorch;   bias_lk [G] with norms: the paper's one b
- *     ln_ih_lk.weight and .bias [G], ln_hh_lk, ln_sum_lk, ln_c_lk ([H]): the norms that there are
- *     bn_ih_lk.weight [4H], bn_hh_lk.weight [4H], bn_c_lk.weight and .bias [H]: with GR_LSTM_BN, and of each the buffers
- *     .running_mean and .running_var [bn_steps, 4H or H]; gains start at 0.1, since from 1 the tanh lets little gradient pass
- * Weights and biases start uniform within 1 / sqrt(H), gains at 1, shifts at 0. The shifts of ln_ih and ln_hh do what bias does already (but
- * for n in a GRU): they are the paper's, and stay. Biases must not start all equal under a norm: on rows of zeros (the first of a drawn
- * digit) the state would stay 0 for ever, and each such step multiply the gradient by 1 / sqrt(eps), in an LSTM twice. So no_bias with
- * norms is an error. */
+/* The parameters of layer k. I is the size of the input, H that of the hidden state, D the number of directions; G is 4H in an LSTM, 3H in a
+ * GRU, H in an RNN. Names in the reverse direction end in "_reverse".
+ *     weight_ih_lk [G, I] (from layer 1 on [G, D H]), weight_hh_lk [G, H]: the gates i, f, g, o or r, z, n in blocks of H rows, as in PyTorch
+ *     bias_ih_lk [G], bias_hh_lk [G]: without norms, as in PyTorch
+ *     bias_lk [G]: with norms there is one bias, as in the papers
+ *     ln_ih_lk, ln_hh_lk, ln_sum_lk, ln_c_lk: the layer norms that norm asks for, each with .weight and .bias [G] (ln_c: [H])
+ *     bn_ih_lk.weight [G], bn_hh_lk.weight [G], bn_c_lk.weight [H], bn_c_lk.bias [H]: with GR_LSTM_BN; each bn also has the buffers .running_mean
+ *     and .running_var [bn_steps, G or H]
+ * Weights and biases start uniform in +-1 / sqrt(H). The weights of layer norms start at 1, those of batch norms at 0.1, because with 1 the
+ * tanh saturates and little gradient passes. The biases of norms start at 0; those of ln_ih and ln_hh repeat what bias_lk does (except for
+ * gate n of a GRU), but the paper has them.
+ * no_bias with norms is an error, because biases under a norm must not start all equal: on rows of zeros (the first rows of a drawn digit) the
+ * state would stay 0, and each such step would multiply the gradient by 1 / sqrt(eps), in an LSTM twice. */
 typedef enum { GR_LSTM, GR_GRU, GR_RNN } gr_recurrent_kind;
 typedef struct {
     gr_module module;
     gr_recurrent_kind kind;
     size_t input, hidden, layers, directions;
     gr_recurrent_config config;
-    gr_recurrent_weights *weights; /* [layers * directions]; they are the tree's */
-    char *stream, *noise;          /* "lstm/dropout", "lstm/h0" */
+    gr_recurrent_weights *weights; /* [layers * directions]; the tree owns the tensors */
+    char *stream, *noise;          /* random streams: "lstm/dropout" and "lstm/h0" */
 } gr_recurrent;
 
-/* One type for each kind, so that a compiler sees a GRU where an LSTM is wanted. &lstm->recurrent has the fields above. */
+/* Each kind has its own type, so that a GRU does not compile where an LSTM is wanted. lstm->recurrent has the fields above. */
 typedef struct { union { gr_module module; gr_recurrent recurrent; }; } gr_lstm;
 typedef struct { union { gr_module module; gr_recurrent recurrent; }; } gr_gru;
 typedef struct { union { gr_module module; gr_recurrent recurrent; }; } gr_rnn;
@@ -48,24 +53,26 @@ typedef gr_recurrent_config gr_lstm_config, gr_gru_config, gr_rnn_config;
 GR_API gr_lstm *gr_lstm_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_lstm_config *config);
 GR_API gr_gru *gr_gru_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_gru_config *config);
 GR_API gr_rnn *gr_rnn_new(gr_tape *t, gr_module *parent, const char *name, size_t input, size_t hidden, const gr_rnn_config *config);
-/* Any of them, for programs that choose the kind when they run; gr_recurrent_forward calls it. */
+/* Make a layer of any kind, for programs that choose the kind when they run; gr_recurrent_forward runs it. */
 GR_API gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, gr_recurrent_kind kind, size_t input, size_t hidden,
                                       const gr_recurrent_config *config);
 
 typedef struct {
-    gr_tensor *h0, *c0;     /* [layers D, B, H]: the state before the first step; NULL: zeros. c0: of an LSTM */
-    const gr_ints *lengths; /* [B]: how many steps of each sequence are real; NULL: all */
-    bool grad_norms;        /* dh_norm and dc_norm are wanted */
+    gr_tensor *h0, *c0;     /* [layers D, B, H]: the state before the first step; NULL means zeros. Only an LSTM has c0 */
+    const gr_ints *lengths; /* [B]: how many steps of each sequence are real; NULL means all */
+    bool grad_norms;        /* fill dh_norm and dc_norm */
 } gr_recurrent_input;
 typedef gr_recurrent_input gr_lstm_input;
 
-/* x [T, B, I], D directions; y [T, B, D H]: the last layer's h at each step, forward and reverse side by side; h, c [layers D, B, H]: the last
- * state of each layer and direction, which lie as in PyTorch (c: of an LSTM, else NULL). gr_select(t, s.h, 0, -1) is the last layer's.
- * See gr_lstm_sequence, gr_gru_sequence, gr_rnn_sequence. input may be NULL.
+/* Run the layers over x [T, B, I] (with batch_first [B, T, I]); see gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence. input may be NULL.
+ *     y     [T, B, D H]         h of the last layer at each step; with two directions forward and reverse side by side
+ *     h, c  [layers D, B, H]    the last state of each layer and direction, in PyTorch's order; c is NULL unless the layer is an LSTM.
+ *                               gr_select(t, s.h, 0, -1) is the state of the last layer
+ * The tape owns them. Fails, and returns NULL in all fields, if x, h0, c0 or lengths do not have these shapes.
  *
- * How far back does the gradient reach? With grad_norms, dh_norm [layers D, T] holds after gr_backward, until reset, the norm of the loss's
- * gradient with respect to h at each time, dc_norm that of the cell (of an LSTM, else NULL): so dh_norm[k * T + time] of layer and
- * direction k. What no gradient reached is 0. */
+ * How far back does the gradient reach? With grad_norms, after gr_backward and until gr_tape_reset, dh_norm[k * T + time] is the norm of the
+ * gradient of the loss with respect to h of layer and direction k at that time, and dc_norm that with respect to c (NULL unless the
+ * layer is an LSTM). It is 0 where no gradient came. */
 GR_API gr_recurrent_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input);

@@ -1,4 +1,4 @@
-/* nn/sequential.c - one module after the other, and operators as modules */
+/* nn/sequential.c - modules one after the other, and operators as modules */
 #include "core/op.h"
 #include "nn/nn.h"
 
@@ -19,9 +19,9 @@ gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name)
 
 static gr_tensor *residual_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
+    static const gr_op op = { .name = "residual" };
     gr_tensor *y = sequential_forward(t, m, x);
-    if (y && !gr_same_shape(x, y))
-        return gr_fail(t, NULL, "residual: %s makes %s of %s, and the shapes must be equal", m->path, gr_shape_text(t, y), gr_shape_text(t, x));
+    if (y && !gr_same_shape(x, y)) return gr_fail(t, &op, "f(x) must be shaped as x; got %s and %s", gr_shape_text(t, y), gr_shape_text(t, x));
     return gr_add(t, x, y);
 }
 

@@ -1,4 +1,4 @@
-/* nn/transformer.c - a Transformer's layers: attention and two linears, each beside a residual, with norms before or after */
+/* nn/transformer.c - Transformer layers: attention and a feedforward network, each with a residual connection and a norm before or after it */
 #include "core/op.h"
 #include "nn/nn.h"
 
@@ -16,17 +16,6 @@ static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char
     const gr_norm_kind kind = c->no_norm ? GR_NORM_NONE : c->norm == GR_NORM_NONE ? GR_NORM_LAYER : c->norm;
     return gr_norm_new(t, parent, name, kind, size, NULL);
 }
-static gr_module *transformer_linear(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out)
-{
-    gr_linear_module *l = gr_linear_new(t, parent, name, in, out, NULL);
-    return l ? &l->module : NULL;
-}
-static gr_module *transformer_dropout(gr_tape *t, gr_module *parent, const char *name, double p)
-{
-    gr_dropout_module *d = gr_dropout_new(t, parent, name, p);
-    return d ? &d->module : NULL;
-}
-
 gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
                                                const gr_transformer_config *config)
 {
@@ -39,16 +28,17 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     if (!c->activation) c->activation = gr_relu;
     l->self_attn = gr_multihead_attention_new(t, m, "self_attn", size, heads,
                                               &(gr_multihead_attention_config){ .causal = c->causal, .dropout = c->dropout });
-    l->linear1 = transformer_linear(t, m, "linear1", size, c->feedforward);
-    l->dropout = transformer_dropout(t, m, "dropout", c->dropout);
-    l->linear2 = transformer_linear(t, m, "linear2", c->feedforward, size);
+    l->linear1 = (gr_module *)gr_linear_new(t, m, "linear1", size, c->feedforward, NULL);
+    l->dropout = (gr_module *)gr_dropout_new(t, m, "dropout", c->dropout);
+    l->linear2 = (gr_module *)gr_linear_new(t, m, "linear2", c->feedforward, size, NULL);
     l->norm1 = transformer_norm_new(t, m, "norm1", size, c), l->norm2 = transformer_norm_new(t, m, "norm2", size, c);
-    l->dropout1 = transformer_dropout(t, m, "dropout1", c->dropout), l->dropout2 = transformer_dropout(t, m, "dropout2", c->dropout);
+    l->dropout1 = (gr_module *)gr_dropout_new(t, m, "dropout1", c->dropout);
+    l->dropout2 = (gr_module *)gr_dropout_new(t, m, "dropout2", c->dropout);
     m->forward = transformer_layer_module_forward;
     return gr_module_ready(t, m) ? l : NULL;
 }
 
-/* BatchNorm alone mixes positions, so it alone must know which are real. */
+/* Only a BatchNorm mixes positions, so only a BatchNorm must know which are real. */
 static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, gr_module *norm, gr_tensor *x, const gr_attention_input *in)
 {
     if (c->no_norm || c->norm != GR_NORM_BATCH || !in) return gr_forward(t, norm, x);
@@ -59,8 +49,8 @@ static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, g
 gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)
 {
     if (!l) return gr_fail(t, &transformer, "the layer is NULL");
-    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     GR_WITHIN(t, &l->module);
+    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     const gr_transformer_config *c = &l->config;
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
@@ -102,8 +92,8 @@ gr_transformer *gr_transformer_new(gr_tape *t, gr_module *parent, const char *na
 gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor *x, const gr_attention_input *input)
 {
     if (!m) return gr_fail(t, &transformer, "the module is NULL");
-    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     GR_WITHIN(t, &m->module);
+    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
     return m->norm && m->layers ? transformer_norm(t, &m->layer[0]->config, m->norm, x, input) : x;
 }

@@ -5,8 +5,8 @@
  *     v = beta2 v + (1 - beta2) g^2
  *     x = keep x - rate m / (sqrt(v) root + eps)   rate = lr / (1 - beta1^k), root = 1 / sqrt(1 - beta2^k)
  *
- * beta^k is a running product in double. m and v below 2^-100 become 0. A g below 2^-58 squares to 0: its square, which would be
- * subnormal at times, is less than half a unit of a v that is not 0. */
+ * beta^k is a running product in double. m and v below 2^-100 become 0. The square of a g below 2^-58 becomes 0, because it could be subnormal,
+ * and it is less than half a unit in the last place of any v that is not 0. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
@@ -23,28 +23,20 @@ KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real
 }
 
 #if GR_HOST
-static void adam_constants_of(gr_optim *o, size_t entry, double lr, double decay, double keep)
+static void adam_constants(gr_optim *o, size_t entry, double lr)
 {
     double *const power = o->power + 2 * entry;
     if (!o->step[entry]++) power[0] = power[1] = 1;
     power[0] *= o->beta1, power[1] *= o->beta2;
+    const double weight_decay = o->entry[entry].weight_decay;
+    const double decay = o->rule->decoupled ? 0 : weight_decay, keep = o->rule->decoupled ? 1 - lr * weight_decay : 1;
     const double c[OPTIM_CONSTANTS] = { decay, keep, 1 - o->beta1, o->beta2, 1 - o->beta2, lr / (1 - power[0]),
                                         1 / __builtin_sqrt(1 - power[1]), o->eps };
     for (int i = 0; i < OPTIM_CONSTANTS; i++) o->entry[entry].constants[i] = (gr_real)c[i];
 }
-static void adam_constants(gr_optim *o, size_t entry, double lr) { adam_constants_of(o, entry, lr, o->entry[entry].weight_decay, 1); }
-static void adamw_constants(gr_optim *o, size_t entry, double lr)
-{
-    adam_constants_of(o, entry, lr, 0, 1 - lr * o->entry[entry].weight_decay);
-}
 
-static void adam_run(int isa, gr_real *x, const gr_real *dx, gr_real *m, gr_real *v, size_t n, const gr_real *c)
-{
-    adam_step[isa](x, dx, m, v, n, c);
-}
-
-static const optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_run };
-static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adamw_constants, adam_run };
+static const optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, false };
+static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, true };
 
 static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config, const optim_rule *rule, double default_decay)
 {

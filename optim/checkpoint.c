@@ -1,38 +1,44 @@
-/* optim/checkpoint.c - all that a run goes on from, in one safetensors file. The module's part is its state_dict; the rest has names
- * with a '/', which no module's name holds:
+/* optim/checkpoint.c - everything that a run needs to go on, in one safetensors file. The module's part is its state_dict. The other names have
+ * a '/', which no name of a module can have:
  *
- *     optim/exp_avg/<path> ...     the optimizer's state, shaped as the parameter; optim/step [n], optim/power [n, 2] of each
- *     optim/rate, optim/count      base learning rate, plateau scale and best loss; steps done and bad reports
+ *     optim/exp_avg/<path> ..      a state of the optimizer, shaped as the parameter
+ *     optim/step [n]               how many steps moved each of the n parameters
+ *     optim/power [n, 2]           beta1^step, beta2^step
+ *     optim/rate [3]               base learning rate, plateau scale, best loss
+ *     optim/count [2]              steps done, reports in a row that were not better
  *     kept/<path>                  what gr_detach_keep keeps
  *     stream/<name> [2]            key and counter of a random stream
- *     value/<name>                 the program's
+ *     value/<name>                 a value of the program
  *
- * Notes: format, the seed, the optimizer's rule, the number of all tensors, the checksum. Every name of the file must be one of these,
- * and the number must be right, so that nothing is lost or ignored in silence. */
+ * The notes are format, seed, optimizer (the rule), tensors (how many there are) and checksum. Every name in the file must be one of these, and the
+ * number must be right, so that nothing is lost or ignored silently. */
 #include "optim/internal.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(gr_stream) == 2 * sizeof(int64_t), "a stream is saved as two integers");
 
-/* ---- The list of what is written, made twice: first to count items and text ---- */
+/* ---- The list of what is written; its memory is the tape's ---- */
 
 typedef struct {
+    gr_tape *t;
     gr_safetensors_item *item;
-    char *text;
-    size_t items, text_bytes;
+    size_t items;
 } checkpoint_list;
+
+/* kind followed by name; NULL once the tape has run out of memory. */
+static const char *full_name(gr_tape *t, const char *kind, const char *name)
+{
+    const size_t bytes = strlen(kind) + strlen(name) + 1;
+    char *const full = gr_save(t, bytes);
+    if (full) snprintf(full, bytes, "%s%s", kind, name);
+    return full;
+}
 
 static void list_add(checkpoint_list *l, const char *kind, const char *name, gr_dtype dtype, gr_shape shape, const void *data)
 {
-    const size_t bytes = strlen(kind) + strlen(name) + 1;
-    if (l->item) {
-        char *const full = l->text + l->text_bytes;
-        snprintf(full, bytes, "%s%s", kind, name);
-        l->item[l->items] = (gr_safetensors_item){ full, dtype, shape, data };
-    }
-    l->items++, l->text_bytes += bytes;
+    const char *const full = full_name(l->t, kind, name);
+    if (full) l->item[l->items++] = (gr_safetensors_item){ full, dtype, shape, data };
 }
 
 static void list_optim(checkpoint_list *l, const gr_optim *o)
@@ -51,41 +57,22 @@ static void list_optim(checkpoint_list *l, const gr_optim *o)
     list_add(l, "optim/", "count", GR_I64, GR_SHAPE(sizeof o->count / sizeof(int64_t)), &o->count);
 }
 
-/* All but the module's state_dict. m NULL: only what a file must hold to be loaded, the optimizer's part and the program's. */
-static void list_all(checkpoint_list *l, const gr_tape *t, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
+/* The optimizer's part and the program's: what a file must hold to be loaded. */
+static void list_demanded(checkpoint_list *l, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
+{
+    if (o) list_optim(l, o);
+    for (size_t i = 0; i < n; i++) list_add(l, "value/", values[i].name, values[i].dtype, GR_SHAPE(values[i].n), values[i].data);
+}
+
+static size_t demanded_items(const gr_optim *o, size_t n) { return n + (o ? 2 * o->entries + 4 : 0); }
+
+static void list_kept_and_streams(checkpoint_list *l, const gr_module *m)
 {
     const char *name = NULL;
     gr_stream *stream;
-    l->items = l->text_bytes = 0;
-    if (o) list_optim(l, o);
-    for (size_t i = 0; i < n; i++) list_add(l, "value/", values[i].name, values[i].dtype, GR_SHAPE(values[i].n), values[i].data);
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
         if (s->kind == GR_KEPT && s->count) list_add(l, "kept/", gr__slot_key(m, s), GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data);
-    for (size_t i = 0; m && (stream = gr__tape_stream_at(t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
-}
-
-/* The list with room in front for extra items. */
-static bool list_make(checkpoint_list *l, gr_tape *t, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n,
-                      size_t extra)
-{
-    *l = (checkpoint_list){ 0 };
-    list_all(l, t, m, o, values, n);
-    gr_safetensors_item *const item = gr_memory_new(gr_tape_allocator(t), (extra + l->items) * sizeof *item);
-    l->text = gr_memory_new(gr_tape_allocator(t), l->text_bytes);
-    if (!item || !l->text) {
-        gr_memory_free(gr_tape_allocator(t), item, (extra + l->items) * sizeof *item);
-        gr_memory_free(gr_tape_allocator(t), l->text, l->text_bytes);
-        return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: a checkpoint of %zu tensors", extra + l->items);
-    }
-    l->item = item + extra;
-    list_all(l, t, m, o, values, n);
-    return true;
-}
-
-static void list_free(checkpoint_list *l, gr_tape *t, size_t extra)
-{
-    gr_memory_free(gr_tape_allocator(t), l->item - extra, (extra + l->items) * sizeof *l->item);
-    gr_memory_free(gr_tape_allocator(t), l->text, l->text_bytes);
+    for (size_t i = 0; (stream = gr__tape_stream_at(l->t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
 }
 
 /* ---- Saving ---- */
@@ -104,28 +91,30 @@ static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, 
 
 bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n)
 {
-    checkpoint_list l;
     if (!checkpoint_arguments(t, "checkpoint_save", path, m, o, values, n)) return false;
-    const size_t weights = gr__state_items(m, NULL);
-    if (!list_make(&l, t, m, o, values, n, weights)) return false;
-    gr__state_items(m, l.item - weights);
+    const gr_mark mark = gr_tape_mark(t);
+    checkpoint_list l = { .t = t };
+    l.item = gr__state_items(t, m, demanded_items(o, n) + gr__tape_streams(t), &l.items); /* it has room for the kept states, too */
+    list_demanded(&l, o, values, n);
+    list_kept_and_streams(&l, m);
     char seed[24], tensors[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)gr_tape_seed(t));
-    snprintf(tensors, sizeof tensors, "%zu", weights + l.items);
+    snprintf(tensors, sizeof tensors, "%zu", l.items);
     const char *const notes[] = { "format", GR__CHECKPOINT, "seed", seed, "optimizer", o ? o->rule->name : "none", "tensors", tensors, "checksum", "", NULL };
-    const bool saved = gr_safetensors_write(t, path, l.item - weights, weights + l.items, notes);
-    list_free(&l, t, weights);
+    const bool saved = !gr_failed(t) && gr_safetensors_write(t, path, l.item, l.items, notes);
+    gr_tape_rewind(t, mark);
     return saved;
 }
 
 /* ---- Loading: all checks, then what may run out of memory, then what cannot fail ---- */
 
-/* A kept state or a random stream of the file, and where it goes. */
+/* What an entry of the file is for: an item, a kept state, or a stream. */
 typedef struct {
-    const gr_safetensors_entry *e;
-    gr__named *module;   /* of a kept state: where a slot is to be made, and */
-    gr_slot *slot;       /* the slot, and */
-    gr_tensor *kept;     /* the memory */
+    const gr_safetensors_item *item; /* of the optimizer or the program */
+    gr_slot *slot;                   /* of a kept state, */
+    gr_module *module;               /* or the module in which its slot is to be made, */
+    const char *name;                /* with this name, */
+    gr_tensor *kept;                 /* and the memory of the state */
     gr_stream *stream;
 } checkpoint_place;
 
@@ -135,10 +124,8 @@ typedef struct {
     const char *path;
     gr_module *m;
     gr_optim *o;
-    checkpoint_list demanded; /* sorted by name */
-    gr__names names;          /* of m */
-    checkpoint_place *place;  /* places of them; there is room for as many as the file has entries */
-    size_t places;
+    checkpoint_list demanded;
+    checkpoint_place *place;  /* one for each entry of the file */
 } checkpoint_reader;
 
 static bool begins(const char *name, const char *prefix) { return !strncmp(name, prefix, strlen(prefix)); }
@@ -151,8 +138,8 @@ static bool checkpoint_notes_fit(gr_tape *t, const gr_safetensors *f, const char
     snprintf(own, sizeof own, "%llu", (unsigned long long)gr_tape_seed(t));
     snprintf(count, sizeof count, "%zu", f->count);
     if (!format || strcmp(format, GR__CHECKPOINT) != 0 || !seed || !rule || !tensors || !gr_safetensors_note_of(f, "checksum"))
-        return gr_fail_as(t, GR_BAD_FILE, path, "is no '%s'; gr_state_load reads files of weights alone", GR__CHECKPOINT);
-    if (strcmp(seed, own) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "belongs to a tape of seed %s; this one's is %s", seed, own);
+        return gr_fail_as(t, GR_BAD_FILE, path, "is not a '%s'; gr_state_load reads files that hold only weights", GR__CHECKPOINT);
+    if (strcmp(seed, own) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "belongs to a tape with seed %s; this tape has seed %s", seed, own);
     if (o && strcmp(rule, o->rule->name) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "was made with optimizer %s; this one is %s", rule, o->rule->name);
     if (strcmp(tensors, count) != 0) return gr_fail_as(t, GR_BAD_FILE, path, "holds %s tensors and should hold %s", count, tensors);
     return true;
@@ -160,47 +147,63 @@ static bool checkpoint_notes_fit(gr_tape *t, const gr_safetensors *f, const char
 
 static bool entry_is(const checkpoint_reader *r, const gr_safetensors_entry *e, gr_dtype dtype, gr_shape shape)
 {
-    if (e->dtype == dtype && e->shape.rank == shape.rank && !memcmp(e->shape.dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim)) return true;
+    if (e->dtype == dtype && gr__shapes_are_equal(e->shape, shape)) return true;
     return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is %s %s and should be %s %s", e->name, gr_dtype_name(e->dtype), gr_shape_name(r->t, e->shape),
                       gr_dtype_name(dtype), gr_shape_name(r->t, shape));
 }
 
-static int item_by_its_name(const void *a, const void *b)
-{
-    return strcmp(((const gr_safetensors_item *)a)->name, ((const gr_safetensors_item *)b)->name);
-}
-
-static bool demanded_is_there(const checkpoint_reader *r)
+static bool demanded_is_there(checkpoint_reader *r)
 {
     for (size_t i = 0; i < r->demanded.items; i++) {
         const gr_safetensors_item *const item = &r->demanded.item[i];
         const gr_safetensors_entry *const e = gr_safetensors_find(r->f, item->name);
         if (!e) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is missing", item->name);
         if (!entry_is(r, e, item->dtype, item->shape)) return false;
+        r->place[e - r->f->entry].item = item;
     }
     return true;
 }
 
-static bool is_demanded(const checkpoint_reader *r, const char *name)
+/* Find the entries of the kept states that the module has. */
+static bool kept_slots_find(const checkpoint_reader *r)
 {
-    const gr_safetensors_item key = { .name = name };
-    return bsearch(&key, r->demanded.item, r->demanded.items, sizeof key, item_by_its_name);
+    for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
+        const gr_safetensors_entry *const e =
+            s->kind == GR_KEPT ? gr_safetensors_find(r->f, full_name(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
+        if (e) r->place[e - r->f->entry].slot = s;
+    }
+    return !gr_failed(r->t);
 }
 
-/* kept/<path of the module>.<name>: the module must be there, and under that name a kept state or nothing. */
-static bool kept_fits(checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
+/* The module under m in which a slot of that path would be; NULL when there is none. *name: the end of the path, the slot's name. */
+static gr_module *module_of(gr_module *m, const char *path, const char **name)
 {
-    const char *const key = e->name + strlen("kept/"), *const dot = strrchr(key, '.'), *const name = dot ? dot + 1 : key;
-    p->module = gr__names_find(&r->names, key, dot ? (size_t)(dot - key) : 0);
-    if (!p->module || !p->module->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
-    if (!*name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is no name of a kept state", e->name);
-    const gr__named *const other = gr__names_find(&r->names, key, strlen(key));
-    if (other && (!other->slot || other->slot->kind != GR_KEPT))
-        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+    for (const char *dot; m && (dot = strchr(path, '.')); path = dot + 1) {
+        const size_t length = (size_t)(dot - path);
+        m = m->child;
+        while (m && (strncmp(m->name, path, length) || m->name[length])) m = m->next;
+    }
+    *name = path;
+    return m;
+}
+
+/* kept/<path of the module>.<name>: the module must be there, and nothing may have that name yet. */
+static bool kept_name_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
+{
+    const char *const key = e->name + strlen("kept/");
+    p->module = module_of(r->m, key, &p->name);
+    if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
+    if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
+    return !gr__name_is_taken(p->module, p->name) ||
+           gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+}
+
+static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
+{
     size_t len;
+    if (!p->slot && !kept_name_fits(r, e, p)) return false;
     if (!gr__shape_len(e->shape, &len))
-        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is no shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
-    p->slot = other ? other->slot : NULL;
+        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is not a shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
     return entry_is(r, e, GR_REAL_DTYPE, e->shape);
 }
 
@@ -208,26 +211,26 @@ static bool stream_fits(const checkpoint_reader *r, const gr_safetensors_entry *
 {
     const uint64_t key = gr_stream_new(gr_tape_seed(r->t), e->name + strlen("stream/")).key;
     if (!entry_is(r, e, GR_I64, GR_SHAPE(2))) return false;
-    return !memcmp(e->data, &key, sizeof key) || gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s has another key than this tape's", e->name);
+    return !memcmp(e->data, &key, sizeof key) || gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s has a key that differs from this tape's", e->name);
 }
 
-/* Every entry of the file is something that is known. Values for which the program did not ask, and without an optimizer its part, are
- * left alone. Entries without a '/' are the module's: gr__state_check has seen them. */
-static bool all_is_known(checkpoint_reader *r)
+/* Whether every entry of the file is known. Values that the program did not ask for are ignored, and without an optimizer its part is too.
+ * Entries without a '/' belong to the module: gr__state_check has checked them. */
+static bool all_is_known(const checkpoint_reader *r)
 {
     for (size_t i = 0; i < r->f->count; i++) {
         const gr_safetensors_entry *const e = &r->f->entry[i];
-        checkpoint_place *const p = &r->place[r->places];
-        const bool kept = begins(e->name, "kept/"), stream = begins(e->name, "stream/");
-        if (kept ? !kept_fits(r, e, p) : stream && !stream_fits(r, e)) return false;
-        if (kept || stream) p->e = e, r->places++;
-        else if (strchr(e->name, '/') && !begins(e->name, "value/") && !(begins(e->name, "optim/") && (!r->o || is_demanded(r, e->name))))
-            return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is nothing that a checkpoint holds", e->name);
+        if (begins(e->name, "kept/")) {
+            if (!kept_fits(r, e, &r->place[i])) return false;
+        } else if (begins(e->name, "stream/")) {
+            if (!stream_fits(r, e)) return false;
+        } else if (strchr(e->name, '/') && !r->place[i].item && !begins(e->name, "value/") && (r->o || !begins(e->name, "optim/")))
+            return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s does not belong in a checkpoint", e->name);
     }
     return true;
 }
 
-/* Slots that were made for the file and are not filled. */
+/* Remove slots that were made for the file and have no memory. */
 static void unfilled_remove(gr_module *m)
 {
     for (gr_module *each = m; each; each = gr_module_next(m, each))
@@ -237,83 +240,73 @@ static void unfilled_remove(gr_module *m)
         }
 }
 
-static bool place_make(checkpoint_reader *r, checkpoint_place *p)
+/* Make what an entry needs and is not here yet: a slot, its memory, a stream. *end: where the next slot of the module *last is linked. */
+static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **last, gr_slot ***end)
 {
-    const char *const dot = strrchr(p->e->name, '.');
-    if (!p->module) {
-        p->stream = gr_tape_stream(r->t, p->e->name + strlen("stream/"));
-        return p->stream;
+    checkpoint_place *const p = &r->place[i];
+    const char *const name = r->f->entry[i].name;
+    if (begins(name, "stream/")) p->stream = gr_tape_stream(r->t, name + strlen("stream/"));
+    if (p->module) {
+        if (p->module != *last) *last = p->module, *end = &p->module->slots;
+        while (**end) *end = &(**end)->next;
+        p->slot = **end = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
     }
-    if (!p->slot) {
-        p->slot = *p->module->end = gr__slot_new(r->t, p->module->module, dot ? dot + 1 : p->e->name + strlen("kept/"), GR_KEPT);
-        if (!p->slot) return false;
-        p->module->end = &p->slot->next;
-    }
-    p->kept = gr__kept_memory(r->t, p->slot, p->e->shape);
-    return p->kept;
+    if (p->slot) p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape);
+    return !gr_failed(r->t);
 }
 
-/* Memory for what is not here yet; when there is not enough, none of it stays. */
-static bool places_make(checkpoint_reader *r)
+/* Make what all entries need; when out of memory, remove it again. */
+static bool places_make(const checkpoint_reader *r)
 {
     const size_t streams = gr__tape_streams(r->t);
+    const gr_module *last = NULL;
+    gr_slot **end = NULL;
     size_t made = 0;
-    while (made < r->places && place_make(r, &r->place[made])) made++;
-    if (made == r->places) return true;
+    while (made < r->f->count && place_make(r, made, &last, &end)) made++;
+    if (made == r->f->count) return true;
     gr__tape_streams_cut(r->t, streams);
     unfilled_remove(r->m);
     return false;
 }
 
-/* What the file does not hold was not in use yet: streams go back to their beginning, kept states to nothing. */
+/* A stream or kept state that the file does not hold was not in use when it was saved: the stream begins anew, the state is forgotten. */
 static void checkpoint_fill(const checkpoint_reader *r)
 {
     gr_stream *stream;
     gr__state_fill(r->f, r->m);
-    for (size_t i = 0; i < r->demanded.items; i++) {
-        const gr_safetensors_entry *const e = gr_safetensors_find(r->f, r->demanded.item[i].name);
-        memcpy((void *)r->demanded.item[i].data, e->data, e->bytes);
-    }
     for (size_t i = 0; (stream = gr__tape_stream_at(r->t, i, NULL)); i++) stream->counter = 0;
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s))
         if (s->kind == GR_KEPT) s->count = 0;
-    for (size_t i = 0; i < r->places; i++) {
+    for (size_t i = 0; i < r->f->count; i++) {
         const checkpoint_place *const p = &r->place[i];
-        if (p->stream) memcpy(p->stream, p->e->data, sizeof *p->stream);
-        else {
-            gr__kept_use(r->t, p->slot, p->kept);
-            memcpy(p->kept->data, p->e->data, p->e->bytes);
-            gr__was_written(p->kept);
-            p->slot->count = 1;
-        }
+        void *const to = p->item ? (void *)p->item->data : p->stream ? (void *)p->stream : p->kept ? p->kept->data : NULL;
+        if (!to) continue; /* filled by gr__state_fill, or ignored */
+        memcpy(to, r->f->entry[i].data, r->f->entry[i].bytes);
+        if (p->kept) gr__kept_use(r->t, p->slot, p->kept), gr__was_written(p->kept), p->slot->count = 1;
     }
     gr__undo_forget(r->t);
 }
 
-static bool checkpoint_read(checkpoint_reader *r)
+static bool checkpoint_read(checkpoint_reader *r, const gr_checkpoint_value *values, size_t n)
 {
-    gr__sort(r->demanded.item, r->demanded.items, sizeof *r->demanded.item, item_by_its_name);
-    if (!gr__state_check(r->t, r->f, r->m, &r->names, r->path, true, true) || !demanded_is_there(r)) return false;
-    const size_t bytes = r->f->count * sizeof *r->place;
-    r->place = gr_memory_new(gr_tape_allocator(r->t), bytes);
-    if (!r->place) return gr_fail_as(r->t, GR_NO_MEMORY, "", "out of memory: reading '%s'", r->path);
-    const bool fits = all_is_known(r) && places_make(r);
-    if (fits) checkpoint_fill(r);
-    gr_memory_free(gr_tape_allocator(r->t), r->place, bytes);
-    return fits;
+    r->demanded = (checkpoint_list){ .t = r->t, .item = gr_save(r->t, demanded_items(r->o, n) * sizeof *r->demanded.item) };
+    r->place = gr_save_zeros(r->t, r->f->count * sizeof *r->place);
+    list_demanded(&r->demanded, r->o, values, n);
+    if (gr_failed(r->t)) return false;
+    if (!gr__state_check(r->t, r->f, r->m, r->path, true, true) || !demanded_is_there(r)) return false;
+    if (!kept_slots_find(r) || !all_is_known(r) || !places_make(r)) return false;
+    checkpoint_fill(r);
+    return true;
 }
 
 bool gr_checkpoint_load(gr_tape *t, gr_module *m, gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n)
 {
     if (!checkpoint_arguments(t, "checkpoint_load", path, m, o, values, n)) return false;
     gr_safetensors *const f = gr_safetensors_open(t, path);
+    const gr_mark mark = gr_tape_mark(t);
     checkpoint_reader r = { .t = t, .f = f, .path = path, .m = m, .o = o };
-    bool good = f && checkpoint_notes_fit(t, f, path, o) && list_make(&r.demanded, t, NULL, o, values, n, 0);
-    if (good) {
-        good = gr__names_make(t, &r.names, m);
-        if (good) good = checkpoint_read(&r), gr__names_free(t, &r.names);
-        list_free(&r.demanded, t, 0);
-    }
+    const bool good = f && checkpoint_notes_fit(t, f, path, o) && checkpoint_read(&r, values, n);
+    gr_tape_rewind(t, mark);
     gr_safetensors_free(f);
     return good;
 }

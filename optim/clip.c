@@ -1,8 +1,8 @@
-/* optim/clip.c - gradients of no more than a given size: their common norm, or each value. */
+/* optim/clip.c - clip gradients: their common norm, or each value. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
-/* In double, in 16 lanes and one tree. */
+/* The sum of x^2 in double: 16 lanes, then a tree. */
 KERNEL(double, square_sum, const gr_real *x, size_t n)
 {
     double lane[16] = { 0 };
@@ -30,22 +30,22 @@ typedef struct {
     gr_tape *t;
     gr_optim *o;
     enum { CLIP_SUM, CLIP_SCALE, CLIP_CLAMP } what;
-    gr_real number; /* the factor, or the largest value */
+    gr_real number; /* the factor of CLIP_SCALE, the largest value of CLIP_CLAMP */
 } clip_work;
 
 static void clip_chunk(void *argument, size_t i, int thread)
 {
     const clip_work *const w = argument;
     const optim_chunk *const c = &w->o->chunk[i];
-    gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->start : NULL;
+    gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->range.first : NULL;
     const int isa = gr_isa(w->t);
     (void)thread;
-    if (w->what == CLIP_SUM) w->o->partial[i] = x ? square_sum[isa](x, c->n) : 0;
-    else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->n, w->number);
-    else if (x) clamp_all[isa](x, c->n, w->number);
+    if (w->what == CLIP_SUM) w->o->partial[i] = x ? square_sum[isa](x, c->range.count) : 0;
+    else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->range.count, w->number);
+    else if (x) clamp_all[isa](x, c->range.count, w->number);
 }
 
-/* The sum of all chunks' in their order; the parameter where it stops being finite is the error. */
+/* Add the sums of all chunks in order. The error names the parameter where the sum stops being finite. */
 static double clip_total(gr_tape *t, const gr_optim *o)
 {
     double sum = 0;
@@ -66,7 +66,7 @@ double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
     if (gr_failed(t)) return (double)NAN;
     clip_work w = { t, o, CLIP_SUM, 0 };
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
-    const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* PyTorch's */
+    const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* 1e-6 as in PyTorch */
     if (gr_failed(t) || factor >= 1) return norm;
     w.what = CLIP_SCALE, w.number = (gr_real)factor;
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);

@@ -1,10 +1,10 @@
-/* optim/held.c - the parameters that an optimizer holds, beside those that its module has now. The tree counts its changes, so that a step
- * looks at the tree only after one. */
+/* optim/held.c - compare the parameters that an optimizer holds with those that its module has now. The tree counts its changes, so that a
+ * step walks over the tree only after a change. */
 #include "optim/internal.h"
 #include <stdio.h>
 #include <string.h>
 
-/* The slot that is counted for all that share its tensor. */
+/* The slot that counts the optimizers for all slots that share its tensor. */
 static gr_slot *held_owner(gr_slot *s) { return s->tied ? s->tied : s; }
 
 void gr__optim_hold(gr_optim *o, gr_module *m)
@@ -23,7 +23,7 @@ void gr__optim_release(gr_optim *o)
     gr__watch_stop(&o->watch);
 }
 
-static bool held_tensor(const gr_optim *o, const gr_tensor *x)
+bool gr__optim_holds(const gr_optim *o, const gr_tensor *x)
 {
     for (size_t i = 0; i < o->entries; i++)
         if (o->entry[i].x == x) return true;
@@ -48,7 +48,7 @@ static void held_compare(gr_optim *o)
     const gr_module *const m = held_module_lives(o) ? o->module : NULL;
     size_t at = 0;
     o->lost = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) { /* entries are in the order of the tree, which stays */
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) { /* entries have the order of the tree, which never changes */
         size_t k = at;
         while (s->kind == GR_PARAMETER && k < o->entries && o->entry[k].number != s->number) k++;
         if (s->kind != GR_PARAMETER || k == o->entries) continue;
@@ -57,12 +57,12 @@ static void held_compare(gr_optim *o)
     }
     held_forget(o, at, o->entries);
     o->late = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) o->late += s->kind == GR_PARAMETER && !held_tensor(o, s->tensor);
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) o->late += s->kind == GR_PARAMETER && !gr__optim_holds(o, s->tensor);
 }
 
 void gr__optim_look(const gr_optim *o)
 {
-    gr_optim *const self = (gr_optim *)o; /* every optimizer is made by gr__optim_new */
+    gr_optim *const self = (gr_optim *)o; /* gr__optim_new made it, so it is not a const object */
     if (!o->module || (o->watch.root && o->watch.root->changes == o->changes)) return;
     held_compare(self);
     if (o->watch.root) self->changes = o->watch.root->changes;
@@ -85,15 +85,11 @@ bool gr__optim_misses_none(gr_tape *t, const gr_optim *o)
     size_t missed = 0, length = 0;
     for (gr_slot *s = o->late ? gr_slot_first(o->module) : NULL; s; s = gr_slot_next(o->module, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(o->module, s) || !gr_grad(t, s->tensor)) continue;
-        if (held_owner(s)->optimizers || held_tensor(o, s->tensor)) continue;
+        if (held_owner(s)->optimizers || gr__optim_holds(o, s->tensor)) continue;
         if (missed++ >= NAMED) continue;
         const int n = snprintf(names + length, sizeof names - length, "%s%.100s", length ? ", " : "", s->path);
         if (n > 0) length += (size_t)n;
     }
-    if (missed == 1)
-        return gr_fail_as(t, GR_MISUSE, "optim_step", "%s got a gradient, but this optimizer does not hold it, because it was made later; make "
-                                                      "the optimizer last", names);
-    return !missed || gr_fail_as(t, GR_MISUSE, "optim_step", "%zu parameters got a gradient that this optimizer does not hold, because they were made "
-                                                             "after it: %s%s; make the optimizer last",
-                                 missed, names, missed > NAMED ? ", .." : "");
+    return !missed || gr_fail_as(t, GR_MISUSE, "optim_step", "a gradient reached parameters that were made after this optimizer: %s%s; make the "
+                                                             "optimizer last", names, missed > NAMED ? ", .." : "");
 }

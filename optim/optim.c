@@ -1,5 +1,5 @@
-/* optim/optim.c - what all optimizers share: the list of parameters, cut into chunks of a fixed size, and the step over them as
- * one parallel region. */
+/* optim/optim.c - what all optimizers share: the list of parameters, cut into chunks of a fixed size, and a step over all chunks as one parallel
+ * region. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
@@ -9,31 +9,19 @@ KERNEL(gr_real, finite_check, const gr_real *x, size_t n) { return SUM(i, n, x[i
 #if GR_HOST
 /* ---- Life ---- */
 
-static size_t optim_chunks_of(size_t len) { return len / OPTIM_CHUNK + (len % OPTIM_CHUNK != 0); }
-
-static void optim_count(gr_optim *o, gr_module *m)
-{
-    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
-        if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
-        o->entries++;
-        o->chunks += optim_chunks_of(s->tensor->len);
-        o->state_len += (s->tensor->len + 15) / 16 * 16; /* each begins on a cache line */
-    }
-}
-
+/* Count the entries, the chunks and the numbers of a state; list the entries and chunks once there is memory for them. */
 static void optim_list(gr_optim *o, gr_module *m)
 {
-    optim_entry *e = o->entry;
-    optim_chunk *c = o->chunk;
-    size_t offset = 0;
+    size_t entries = 0, chunks = 0, offset = 0;
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
-        const size_t len = s->tensor->len;
-        *e = (optim_entry){ .slot = s, .x = s->tensor, .offset = offset, .lr_scale = 1 };
-        for (size_t start = 0; start < len; start += OPTIM_CHUNK)
-            *c++ = (optim_chunk){ (size_t)(e - o->entry), start, len - start < OPTIM_CHUNK ? len - start : OPTIM_CHUNK };
-        e++, offset += (len + 15) / 16 * 16;
+        const size_t len = s->tensor->len, count = gr_chunks(len, OPTIM_CHUNK);
+        if (o->entry) o->entry[entries] = (optim_entry){ .slot = s, .x = s->tensor, .offset = offset, .lr_scale = 1 };
+        for (size_t k = 0; o->chunk && k < count; k++) o->chunk[chunks + k] = (optim_chunk){ entries, gr_chunk(k, OPTIM_CHUNK, len) };
+        entries++, chunks += count;
+        offset += (len + 15) / 16 * 16; /* each parameter begins on a cache line */
     }
+    o->entries = entries, o->chunks = chunks, o->state_len = offset;
 }
 
 gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
@@ -44,7 +32,7 @@ gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
     gr_optim *o = gr_memory_new(memory, sizeof *o);
     if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
     o->memory = *memory, o->rule = rule, o->rate.plateau_scale = 1, o->rate.best = HUGE_VAL;
-    optim_count(o, m);
+    optim_list(o, m);
     o->entry = gr_memory_new(memory, o->entries * sizeof *o->entry);
     o->chunk = gr_memory_new(memory, o->chunks * sizeof *o->chunk);
     o->partial = gr_memory_new(memory, o->chunks * sizeof *o->partial);
@@ -55,11 +43,13 @@ gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
         o->state[k] = gr_memory_new(memory, o->state_len * sizeof(gr_real));
         made = made && o->state[k];
     }
-    if (made) optim_list(o, m), gr__optim_hold(o, m);
-    else gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
-    if (made) return o;
-    gr_optim_free(o);
-    return NULL;
+    if (!made) {
+        gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
+        gr_optim_free(o);
+        return NULL;
+    }
+    optim_list(o, m), gr__optim_hold(o, m);
+    return o;
 }
 
 void gr_optim_free(gr_optim *o)
@@ -91,13 +81,6 @@ gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_deca
 
 /* ---- Groups ---- */
 
-static bool optim_is_under(const gr_module *m, const gr_slot *s)
-{
-    const gr_module *at = s->owner;
-    while (at && at != m) at = at->parent;
-    return at;
-}
-
 bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_group group)
 {
     if (!gr__optim_is(t, o, "optim_set_group")) return false;
@@ -108,7 +91,7 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
     size_t found = 0;
     for (size_t i = 0; i < o->entries; i++) {
         optim_entry *const e = &o->entry[i];
-        if (!optim_is_under(m, e->slot)) continue;
+        if (!gr__slot_is_under(m, e->slot)) continue;
         e->lr_scale = scale, e->weight_decay = group.decay_all || !e->slot->is_norm_or_bias ? decay : 0;
         found++;
     }
@@ -162,7 +145,7 @@ static void optim_check_chunk(void *argument, size_t i, int thread)
     const optim_chunk *const c = &w->o->chunk[i];
     const gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x);
     (void)thread;
-    w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->start, c->n) : 0;
+    w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->range.first, c->range.count) : 0;
 }
 
 static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
@@ -182,11 +165,11 @@ static void optim_step_chunk(void *argument, size_t i, int thread)
     const optim_chunk *const c = &o->chunk[i];
     const optim_entry *const e = &o->entry[c->entry];
     const gr_real *const dx = gr_grad(w->t, e->x);
-    const size_t at = e->offset + c->start;
+    const size_t at = e->offset + c->range.first;
     (void)thread;
     if (!dx) return;
-    o->rule->run(gr_isa(w->t), e->x->data + c->start, dx + c->start, o->state[0] ? o->state[0] + at : NULL,
-                 o->state[1] ? o->state[1] + at : NULL, c->n, e->constants);
+    o->rule->kernel[gr_isa(w->t)](e->x->data + c->range.first, dx + c->range.first, o->state[0] ? o->state[0] + at : NULL,
+                                  o->state[1] ? o->state[1] + at : NULL, c->range.count, e->constants);
 }
 
 static bool optim_was_reached(gr_tape *t, const gr_optim *o)

@@ -1,4 +1,4 @@
-/* optim/print.c - the parameters of an optimizer as text, to a FILE of the caller's. */
+/* optim/print.c - print an optimizer and an audit to a FILE of the caller. */
 #include "core/locale.h"
 #include "optim/audit.h"
 #include "optim/internal.h"
@@ -20,12 +20,8 @@ void gr_print_optim(const gr_optim *o, FILE *out)
     for (size_t i = 0; i < o->entries; i++) {
         const optim_entry *const e = &o->entry[i];
         fprintf(out, "%-*s  %10.4g  %12.4g", width, e->slot ? e->slot->path : "(freed)", gr_optim_lr(o) * e->lr_scale, e->weight_decay);
-        if (!e->slot) {
-            fputc('\n', out);
-            continue;
-        }
-        char shape[GR__SHAPE_ROOM];
-        fprintf(out, "  %s%s\n", gr__shape_write(shape, e->x->rank, e->x->dim), e->slot->frozen ? "  frozen" : "");
+        if (e->slot) fputs("  ", out), gr__print_shape(out, e->x);
+        fputs(e->slot && e->slot->frozen ? "  frozen\n" : "\n", out);
     }
 }
 
@@ -37,7 +33,7 @@ static void print_cut(FILE *out, gr_cut c)
     case GR_CUT_UNKNOWN: fputs("gr_tape_set_tracing(t, true) before the forward will tell why", out); break;
     case GR_CUT_NO_BACKWARD: fputs("there was no backward", out); break;
     case GR_CUT_UNUSED: fputs("unused in this forward", out); break;
-    case GR_CUT_ASTRAY: fprintf(out, "what it leads to ends with %s%s%s, and not in the loss", c.op, in, place); break;
+    case GR_CUT_ASTRAY: fprintf(out, "its path ends at %s%s%s and does not reach the loss", c.op, in, place); break;
     case GR_CUT_BY_OP: fprintf(out, "%s%s%s lets no gradient pass", c.op, in, place); break;
     case GR_CUT_RECORDING_OFF: fprintf(out, "recording was off while %s%s%s ran", c.op, in, place); break;
     case GR_CUT_NONE: fputs("backward failed, or the gradient was cleared since", out); break;
@@ -58,10 +54,8 @@ static void print_audit_entry(FILE *out, const gr_audit_entry *e, size_t len)
 
 size_t gr_print_audit(gr_tape *t, const gr_module *m, const gr_optim *o, FILE *out)
 {
-    int width = 0;
+    const int width = gr__widest_parameter(m);
     size_t all = 0, frozen = 0, idle = 0;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
-        if (s->kind == GR_PARAMETER) gr__widen(&width, s->path);
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const gr_audit_entry e = gr_audit(t, s, o);

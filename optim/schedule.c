@@ -1,4 +1,4 @@
-/* optim/schedule.c - the scale of the learning rate as a function of the steps done, in plain double arithmetic: the same on every machine. */
+/* optim/schedule.c - the scale of the learning rate as a function of the steps done. Plain double arithmetic gives the same values everywhere. */
 #include "core/library.h"
 #include "optim/optim.h"
 

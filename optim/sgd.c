@@ -6,14 +6,19 @@
 #include "core/kernel.h"
 #include "optim/internal.h"
 
-KERNEL(void, sgd_plain, gr_real *restrict x, const gr_real *restrict dx, size_t n, gr_real decay, gr_real lr)
+KERNEL(void, sgd_plain, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict unused, gr_real *restrict unused2, size_t n,
+       const gr_real *c)
 {
+    const gr_real decay = c[0], lr = c[1];
+    (void)unused, (void)unused2;
     for (size_t i = 0; i < n; i++) x[i] -= lr * (dx[i] + decay * x[i]);
 }
 
-KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay, gr_real lr,
-       gr_real mu, gr_real gain, gr_real look, gr_real ahead)
+KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, gr_real *restrict unused, size_t n,
+       const gr_real *c)
 {
+    const gr_real decay = c[0], lr = c[1], mu = c[2], gain = c[3], look = c[4], ahead = c[5];
+    (void)unused;
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]);
         b[i] = r_flush(mu * b[i] + gain * g);
@@ -22,29 +27,16 @@ KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_r
 }
 
 #if GR_HOST
-enum { SGD_DECAY, SGD_LR, SGD_MU, SGD_GAIN, SGD_LOOK, SGD_AHEAD };
-
 static void sgd_constants(gr_optim *o, size_t entry, double lr)
 {
-    gr_real *const c = o->entry[entry].constants;
     const bool first = !o->step[entry]++;
-    c[SGD_DECAY] = (gr_real)o->entry[entry].weight_decay;
-    c[SGD_LR] = (gr_real)lr;
-    c[SGD_MU] = first ? 0 : (gr_real)o->momentum;
-    c[SGD_GAIN] = first ? 1 : (gr_real)(1 - o->dampening);
-    c[SGD_LOOK] = o->nesterov;
-    c[SGD_AHEAD] = o->nesterov ? (gr_real)o->momentum : 1;
+    const double mu = first ? 0 : o->momentum, gain = first ? 1 : 1 - o->dampening;
+    const double c[] = { o->entry[entry].weight_decay, lr, mu, gain, o->nesterov, o->nesterov ? o->momentum : 1 };
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) o->entry[entry].constants[i] = (gr_real)c[i];
 }
 
-static void sgd_run(int isa, gr_real *x, const gr_real *dx, gr_real *b, gr_real *unused, size_t n, const gr_real *c)
-{
-    (void)unused;
-    if (!b) sgd_plain[isa](x, dx, n, c[SGD_DECAY], c[SGD_LR]);
-    else sgd_momentum[isa](x, dx, b, n, c[SGD_DECAY], c[SGD_LR], c[SGD_MU], c[SGD_GAIN], c[SGD_LOOK], c[SGD_AHEAD]);
-}
-
-static const optim_rule sgd_plain_rule = { "sgd", { NULL, NULL }, sgd_constants, sgd_run };
-static const optim_rule sgd_momentum_rule = { "sgd with momentum", { "momentum_buffer", NULL }, sgd_constants, sgd_run };
+static const optim_rule sgd_plain_rule = { "sgd", { NULL, NULL }, sgd_constants, sgd_plain, false };
+static const optim_rule sgd_momentum_rule = { "sgd with momentum", { "momentum_buffer", NULL }, sgd_constants, sgd_momentum, false };
 
 gr_optim *gr_sgd_new(gr_tape *t, gr_module *m, const gr_sgd_config *config)
 {

@@ -73,7 +73,7 @@ TEST(the_audit_says_why_a_parameter_does_not_learn)
                         "far.weight     not reached: detach lets no gradient pass\n"
                         "off.weight     not reached: recording was off while linear in off ran\n"
                         "unused.weight  not reached: unused in this forward\n"
-                        "astray.weight  not reached: what it leads to ends with exp, and not in the loss; the optimizer does not hold it\n"
+                        "astray.weight  not reached: its path ends at exp and does not reach the loss; the optimizer does not hold it\n"
                         "guess.weight   not reached: gt lets no gradient pass; the optimizer does not hold it\n"
                         "kept.weight    not reached: detach_keep lets no gradient pass; the optimizer does not hold it\n"
                         "2 of 9 parameters learn, 1 frozen\n");

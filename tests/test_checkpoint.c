@@ -155,7 +155,7 @@ TEST(a_checkpoint_of_another_run_is_refused)
     run r, seed, rule;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_step(&r) && run_save(&r));
     assert_true(run_new(&seed, gr_tape_new(12, NULL), 0) && run_new(&rule, gr_tape_new(11, NULL), 1));
-    assert_refused(&seed, VALUES(&seed), "%s: belongs to a tape of seed 11; this one's is 12");
+    assert_refused(&seed, VALUES(&seed), "%s: belongs to a tape with seed 11; this tape has seed 12");
     assert_refused(&rule, VALUES(&rule), "%s: was made with optimizer adam; this one is sgd with momentum");
     assert_refused(&r, &(gr_checkpoint_value){ "epoch", GR_I64, 1, &r.position }, 1, "%s: value/epoch is missing");
     assert_refused(&r, &(gr_checkpoint_value){ "order", GR_I64, 2, r.order }, 1, "%s: value/order is I64 [6] and should be I64 [2]");
@@ -163,7 +163,7 @@ TEST(a_checkpoint_of_another_run_is_refused)
     gr_param(r.t, r.net, "more", GR_SHAPE(2), gr_init_constant(0));
     assert_refused(&r, NULL, 0, "%s: does not fit the module: more [2] is missing");
     assert_true(gr_state_save(seed.t, seed.net, path, NULL));
-    assert_refused(&seed, NULL, 0, "%s: is no 'gradus checkpoint 2'; gr_state_load reads files of weights alone");
+    assert_refused(&seed, NULL, 0, "%s: is not a 'gradus checkpoint 2'; gr_state_load reads files that hold only weights");
     run_free(&r), run_free(&seed), run_free(&rule);
     gr_tape_free(r.t), gr_tape_free(seed.t), gr_tape_free(rule.t);
 }
@@ -223,16 +223,16 @@ TEST(entries_without_an_owner_are_refused_and_named)
         { { "kept/in.weight.h", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in.weight.h: there is no such module" },
         { { "kept/in", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in: the module has something else of that name" },
         { { "kept/in.weight", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in.weight: the module has something else of that name" },
-        { { "kept/", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/ is no name of a kept state" },
-        { { "kept/in.", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in. is no name of a kept state" },
-        { { "kept/a/b", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/a/b is no name of a kept state" },
+        { { "kept/", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/ is not the name of a kept state" },
+        { { "kept/in.", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/in. is not the name of a kept state" },
+        { { "kept/a/b", GR_REAL_DTYPE, GR_SHAPE(1), &one }, "%s: kept/a/b is not the name of a kept state" },
         { { "kept/h", GR_I64, GR_SHAPE(1), two }, typed[0] },
-        { { "kept/h", GR_REAL_DTYPE, GR_SHAPE(0, (size_t)1 << 40, (size_t)1 << 40), NULL }, "%s: kept/h: [0, 1099511627776, 1099511627776] is no shape that fits this machine" },
-        { { "stream/noise", GR_I64, GR_SHAPE(2), two }, "%s: stream/noise has another key than this tape's" },
+        { { "kept/h", GR_REAL_DTYPE, GR_SHAPE(0, (size_t)1 << 40, (size_t)1 << 40), NULL }, "%s: kept/h: [0, 1099511627776, 1099511627776] is not a shape that fits this machine" },
+        { { "stream/noise", GR_I64, GR_SHAPE(2), two }, "%s: stream/noise has a key that differs from this tape's" },
         { { "stream/noise", GR_REAL_DTYPE, GR_SHAPE(1), &one }, typed[1] },
-        { { "strxam/noise", GR_I64, GR_SHAPE(2), two }, "%s: strxam/noise is nothing that a checkpoint holds" },
-        { { "optim/stex", GR_I64, GR_SHAPE(2), two }, "%s: optim/stex is nothing that a checkpoint holds" },
-        { { "/", GR_I64, GR_SHAPE(2), two }, "%s: / is nothing that a checkpoint holds" },
+        { { "strxam/noise", GR_I64, GR_SHAPE(2), two }, "%s: strxam/noise does not belong in a checkpoint" },
+        { { "optim/stex", GR_I64, GR_SHAPE(2), two }, "%s: optim/stex does not belong in a checkpoint" },
+        { { "/", GR_I64, GR_SHAPE(2), two }, "%s: / does not belong in a checkpoint" },
     };
     gr_safetensors_item item[16];
     for (size_t k = 0; k < COUNT(c); k++) {

@@ -1,5 +1,4 @@
-/* tests/test_inspect.c - looking inside normalizations: the map of values that share a mean, the terms of the gradient, the state of
- * BatchNorms. */
+/* tests/test_inspect.c - seeing inside normalizations: which values share a mean, the terms of the gradient, whether BatchNorms are well. */
 #include "tests/test.h"
 
 static gr_tape *t;
@@ -91,7 +90,7 @@ TEST(batch_norm_shares_along_channels)
                     "bn (BatchNorm) on [2, 3]: 3 means and 3 variances, each over 2 values\n"
                     "one for each index of axis 1\n"
                     "weight [3], bias [3], running_mean [3], running_var [3]: a value for each index of axis 1\n"
-                    "in evaluation mode running_mean and running_var instead\n"
+                    "in evaluation mode it uses running_mean and running_var instead\n"
                     "axis 0 down, axis 1 across:\n"
                     "    A B C\n"
                     "    A B C\n");
@@ -99,7 +98,7 @@ TEST(batch_norm_shares_along_channels)
                     "bn (BatchNorm) on [2, 3, 2, 2]: 3 means and 3 variances, each over 8 values\n"
                     "one for each index of axis 1\n"
                     "weight [3], bias [3], running_mean [3], running_var [3]: a value for each index of axis 1\n"
-                    "in evaluation mode running_mean and running_var instead\n"
+                    "in evaluation mode it uses running_mean and running_var instead\n"
                     "axis 0 down, axis 1 across, axes 2 and 3 within a block:\n"
                     "    AA BB CC\n"
                     "    AA BB CC\n"
@@ -154,31 +153,48 @@ TEST(group_instance_and_rms_norm_share_as_documented)
                     "weight [10]: a value for each index of axis 4\n");
 }
 
-/* The map agrees with the operator: changing one value of x changes the outputs that share its letter, and no others. */
-TEST(the_map_agrees_with_the_operator)
+/* Print the norm, and put the letter of each element of x into letter, row by row. The picture of a rank 4 x has axis 2 before axis 1. */
+static void read_letters(const gr_module *m, gr_shape x, char *letter, size_t *means, size_t *values)
+{
+    FILE *f = paper();
+    assert_true(gr_print_norm(t, m, x, f));
+    read_paper(f);
+    assert_int_equal(sscanf(strstr(printed, "]: "), "]: %zu mean%*[^,], each over %zu", means, values), 2);
+    const size_t C = x.dim[1], H = x.rank > 3 ? x.dim[2] : 1, W = x.dim[x.rank - 1];
+    size_t k = 0;
+    for (const char *p = strstr(printed, "block:\n") + 7; *p; p++) {
+        if (*p == ' ' || *p == '\n') continue;
+        const size_t n = k / (H * C * W), h = k / (C * W) % H, c = k / W % C, w = k % W;
+        letter[((n * C + c) * H + h) * W + w] = *p;
+        k++;
+    }
+}
+
+/* The letters are the operator's: moving one value of x changes those outputs that share its letter, and no others. */
+TEST(the_picture_is_true)
 {
     const gr_norm_kind kinds[] = { GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE };
-    const gr_shape shapes[] = { GR_SHAPE(3, 4, 5), GR_SHAPE(3, 4, 2, 3), GR_SHAPE(3, 2, 3, 4) };
+    const gr_shape shapes[] = { GR_SHAPE(3, 4, 4), GR_SHAPE(3, 4, 2, 3), GR_SHAPE(3, 2, 3, 4) };
     for (size_t k = 0; k < COUNT(kinds); k++)
         for (size_t i = 0; i < COUNT(shapes); i++) {
             const bool first = i < 2;
             const gr_shape shape = shapes[i];
             if (kinds[k] == GR_NORM_RMS && first) continue;
             gr_module *m = gr_norm_new(t, net, NULL, kinds[k], 4, &(gr_norm_config){ .axis = first ? 1 : -1, .groups = 2 });
-            gr_norm_map map;
-            assert_true(gr_norm_map_of(t, m, shape, &map));
             gr_tensor *x = gr_rand(t, shape, -1, 1, "x"), *moved = gr_input(t, x->data, shape);
             moved->data[17] += 3;
             gr_tensor *y = gr_forward(t, m, x), *z = gr_forward(t, m, moved);
+            char letter[72];
+            size_t means, values, shared = 0;
+            read_letters(m, shape, letter, &means, &values);
             assert_ok(t);
-            size_t shared = 0;
             for (size_t at = 0; at < x->len; at++) {
-                const bool same = gr_norm_statistic(&map, at) == gr_norm_statistic(&map, 17);
+                const bool same = letter[at] == letter[17];
                 shared += same;
                 assert_true((y->data[at] != z->data[at]) == same);
             }
-            assert_int_equal(shared, map.values);
-            assert_int_equal(map.values * map.statistics, x->len);
+            assert_int_equal(shared, values);
+            assert_int_equal(values * means, x->len);
         }
 }
 
@@ -232,18 +248,18 @@ TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
     gr_norm *bn = gr_batch_norm_new(t, net, "bn", 19, &(gr_norm_config){ .eps = GR_NONE });
     gr_module *both[] = { &ln->module, &bn->module };
     for (size_t k = 0; k < COUNT(both); k++) {
-        gr_norm_map map;
+        const size_t statistics = k ? 19 : 40, values = k ? 40 : 19;
         gr_tensor *x = gr_randn(t, GR_SHAPE(40, 19), 1, 2, "x"), *dy = gr_randn(t, GR_SHAPE(40, 19), 0, 1, "dy");
         const gr_norm_terms y = gr_norm_gradient(t, both[k], x, dy->data);
-        assert_true(gr_norm_map_of(t, both[k], gr_shape_of(x), &map));
-        for (size_t s = 0; s < map.statistics; s++) {
+        assert_ok(t);
+        for (size_t s = 0; s < statistics; s++) {
             double sum = 0, dot = 0, mean = 0, var = 0, size = 0;
             for (size_t i = 0; i < x->len; i++)
-                if (gr_norm_statistic(&map, i) == s) mean += (double)x->data[i] / (double)map.values;
+                if ((k ? i % 19 : i / 19) == s) mean += (double)x->data[i] / (double)values;
             for (size_t i = 0; i < x->len; i++) {
-                if (gr_norm_statistic(&map, i) != s) continue;
+                if ((k ? i % 19 : i / 19) != s) continue;
                 const double d = (double)x->data[i] - mean, dx = (double)y.dx->data[i];
-                var += d * d / (double)map.values, sum += dx, dot += d * dx, size += fabs(dx);
+                var += d * d / (double)values, sum += dx, dot += d * dx, size += fabs(dx);
             }
             const double tolerance = sizeof(gr_real) == 4 ? 1e-6 : 1e-12;
             assert_true(fabs(sum) <= tolerance * size && fabs(dot / sqrt(var)) <= tolerance * size);
@@ -253,34 +269,21 @@ TEST(the_gradient_is_centred_and_orthogonal_to_xhat)
 
 /* ---- BatchNorms ---- */
 
-TEST(a_batch_norm_is_checked)
+TEST(a_batch_norm_is_compared_with_its_batch)
 {
-    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 2, &(gr_norm_config){ .eps = GR_NONE });
-    const gr_tensor *x = gr_input(t, (gr_real[]){ 1, 10, 3, 10 }, GR_SHAPE(2, 2)); /* means 2 and 10, variances 1 and 0 */
-    bn->running_mean->data[1] = 4, bn->running_var->data[1] = 4;
-    gr_batch_norm_health h = gr_batch_norm_check(t, bn, x, NULL);
+    gr_norm *bn = gr_batch_norm_new(t, net, "bn", 2, &(gr_norm_config){ .eps = 1e-6 });
+    gr_tensor *x = gr_input(t, (gr_real[]){ 1, 10, 3, 10 }, GR_SHAPE(2, 2)); /* means 2 and 10, variances 1 and 0 */
+    gr_tape_set_tracing(t, true), gr_tape_set_training(t, false);
+    gr_norm_forward(t, bn, x, NULL);
+    bn->running_mean->data[1] = 4, bn->running_var->data[1] = 4, *bn->batches = 1;
+    FILE *f = paper();
+    assert_int_equal(gr_print_batch_norms(t, net, f), 1);
+    read_paper(f);
     assert_ok(t);
-    assert_int_equal(h.values, 2);
-    assert_int_equal(h.updates, 0);
-    assert_true(h.mean_off == 3 && h.sd_low == 0 && h.sd_high == 1); /* (10 - 4) / 2 */
-    assert_int_equal(h.constant, 0);                                 /* without eps no variance is below eps */
-    assert_true(fabs(h.gap - sqrt((4 + 9 + 4 + 9) / 4.0)) < 1e-6);
-    bn->eps = 1e-3;
-    assert_int_equal(gr_batch_norm_check(t, bn, x, NULL).constant, 1);
-
-    gr_tensor *padded = gr_input(
-        t, (gr_real[]){ 1, 3, (gr_real)NAN, 5, 7, 9, 8, (gr_real)NAN, (gr_real)NAN, 2, (gr_real)NAN, (gr_real)NAN }, GR_SHAPE(2, 2, 3));
-    const gr_ints *lengths = gr_ints_new(t, (int[]){ 2, 1 }, GR_SHAPE(2));
-    padded->data[5] = (gr_real)NAN;
-    h = gr_batch_norm_check(t, bn, padded, &(gr_norm_input){ .lengths = lengths });
-    assert_int_equal(h.values, 3); /* of channel 0: 1, 3, 8; of channel 1: 5, 7, 2 */
-    assert_true(fabs(h.mean_off - 4) < 1e-2);
-    gr_norm *plain = gr_batch_norm_new(t, net, "plain", 2, &(gr_norm_config){ .no_running = true });
-    h = gr_batch_norm_check(t, plain, x, NULL);
-    assert_int_equal(h.updates, -1);
-    assert_true(isnan(h.mean_off) && isnan(h.gap));
-    gr_batch_norm_check(t, bn, padded, &(gr_norm_input){ .mask = gr_ones(t, GR_SHAPE(3)) });
-    assert_message(t, "batch_norm_check: x is [2, 2, 3], so mask must hold 6 values, and lengths, of 3 axes only, 2");
+    assert_string_equal(printed, /* mean off (10 - 4) / 2; gap sqrt((4 + 9 + 4 + 9) / 4) */
+                        "BatchNorm    values   updates  mean off   sd from     sd to       gap\n"
+                        "bn                2         1         3    0.0005         1      2.55  few values; constant channels; the batch's mean "
+                        "is far from the running one; the batch's deviation is far from the running one\n");
 }
 
 TEST(the_report_prints_every_batch_norm)
@@ -310,7 +313,7 @@ TEST(the_report_prints_every_batch_norm)
                         "fresh            20         0         9         1         1      6.36  never updated: evaluation uses mean 0 "
                         "and variance 1\n"
                         "none             20         -         -         -         -         -  well\n"
-                        "idle       did not run, or gr_tape_set_tracing(t, true) did not come before\n");
+                        "idle       did not run while gr_tape_set_tracing was on\n");
 }
 
 /* ---- Errors ---- */
@@ -320,22 +323,20 @@ TEST(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused)
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 2, NULL);
     gr_norm *ln = gr_layer_norm_new(t, net, "ln", GR_SHAPE(4), NULL);
     gr_norm *bn = gr_batch_norm_new(t, net, "bn", 4, NULL);
-    gr_norm_map map;
     gr_tensor *x = gr_ones(t, GR_SHAPE(2, 3));
 #define SAYS(call, text) ((void)(call), assert_message(t, text), gr_tape_recover(t), x = gr_ones(t, GR_SHAPE(2, 3)))
-    SAYS(gr_norm_map_of(t, NULL, GR_SHAPE(2), &map), "norm_map: the module is NULL");
-    SAYS(gr_norm_map_of(t, net, GR_SHAPE(2), &map), "norm_map: the root (Module) is no norm");
-    SAYS(gr_print_norm(t, &fc->module, GR_SHAPE(2, 2), stderr), "norm_map: fc (Linear) is no norm");
-    SAYS(gr_norm_map_of(t, &ln->module, GR_SCALAR, &map), "norm_map: x is []");
-    SAYS(gr_norm_map_of(t, &ln->module, GR_SHAPE(2, 3), &map), "norm_map: x is [2, 3], but ln normalizes last axes of [4]");
-    SAYS(gr_norm_map_of(t, &bn->module, GR_SHAPE(2, 3), &map), "norm_map: x is [2, 3], but bn normalizes 4 features on its second axis");
-    SAYS(gr_norm_gradient(t, &ln->module, x, x->data), "norm_map: x is [2, 3], but ln normalizes last axes of [4]");
+    SAYS(gr_print_norm(t, NULL, GR_SHAPE(2), NULL), "print_norm: the module is NULL");
+    SAYS(gr_print_norm(t, net, GR_SHAPE(2), NULL), "print_norm: the root (Module) is not a norm");
+    SAYS(gr_print_norm(t, &fc->module, GR_SHAPE(2, 2), stderr), "print_norm: fc (Linear) is not a norm");
+    SAYS(gr_print_norm(t, &ln->module, GR_SCALAR, NULL), "print_norm in ln: x is [], and its last axes must be [4]");
+    SAYS(gr_print_norm(t, &ln->module, (gr_shape){ GR_MAX_RANK + 1, { 0 } }, NULL), "print_norm in ln: x is rank 9");
+    SAYS(gr_print_norm(t, &ln->module, GR_SHAPE(2, 3), NULL), "print_norm in ln: x is [2, 3], and its last axes must be [4]");
+    SAYS(gr_print_norm(t, &bn->module, GR_SHAPE(2, 3), NULL), "print_norm in bn: x is [2, 3], and its second axis must hold 4 features");
+    SAYS(gr_print_norm(t, &bn->module, GR_SCALAR, NULL), "print_norm in bn: x is [], and its second axis must hold 4 features");
+    SAYS(gr_norm_gradient(t, &ln->module, x, x->data), "norm_gradient in ln: x is [2, 3], and its last axes must be [4]");
     SAYS(gr_norm_gradient(t, &ln->module, gr_ones(t, GR_SHAPE(4)), NULL), "norm_gradient: dy is NULL");
     SAYS(gr_norm_gradient(t, &ln->module, NULL, x->data), "norm_gradient: argument 1 is NULL");
-    SAYS(gr_batch_norm_check(t, NULL, x, NULL), "batch_norm_check: the module is NULL");
-    SAYS(gr_batch_norm_check(t, ln, x, NULL), "batch_norm_check: ln (LayerNorm) is no BatchNorm");
-    SAYS(gr_batch_norm_check(t, bn, x, NULL), "norm_map: x is [2, 3], but bn normalizes 4 features on its second axis");
-    assert_false(gr_norm_map_of(NULL, net, GR_SHAPE(1), &map));
+    assert_false(gr_print_norm(NULL, net, GR_SHAPE(1), NULL));
     assert_null(gr_norm_gradient(NULL, net, x, x->data).dx);
     assert_int_equal(gr_print_batch_norms(NULL, NULL, NULL), 0);
 }
@@ -346,11 +347,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(layer_norm_shares_along_rows, begin, end),
         cmocka_unit_test_setup_teardown(batch_norm_shares_along_channels, begin, end),
         cmocka_unit_test_setup_teardown(group_instance_and_rms_norm_share_as_documented, begin, end),
-        cmocka_unit_test_setup_teardown(the_map_agrees_with_the_operator, begin, end),
+        cmocka_unit_test_setup_teardown(the_picture_is_true, begin, end),
         cmocka_unit_test_setup_teardown(the_terms_are_those_of_a_worked_example, begin, end),
         cmocka_unit_test_setup_teardown(the_terms_add_up_to_the_gradient_of_every_norm, begin, end),
         cmocka_unit_test_setup_teardown(the_gradient_is_centred_and_orthogonal_to_xhat, begin, end),
-        cmocka_unit_test_setup_teardown(a_batch_norm_is_checked, begin, end),
+        cmocka_unit_test_setup_teardown(a_batch_norm_is_compared_with_its_batch, begin, end),
         cmocka_unit_test_setup_teardown(the_report_prints_every_batch_norm, begin, end),
         cmocka_unit_test_setup_teardown(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused, begin, end),
     };

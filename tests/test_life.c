@@ -74,7 +74,7 @@ static const use uses[] = {
     { "attention: " DEAD("mask"), use_mask },
     { "rnn: " DEAD("h0"), use_h0 },
     { "multihead_attention in mha: " DEAD("key"), use_key },
-    { "transformer: " DEAD("mask"), use_transformer },
+    { "transformer in body: " DEAD("mask"), use_transformer },
     { "cross_entropy: " DEAD("weight"), use_weight },
     { "recompute: " DEAD("input 1"), use_recompute },
     { "detach_keep: " DEAD("argument 1"), use_keep },

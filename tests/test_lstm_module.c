@@ -267,12 +267,13 @@ TEST(configs_and_inputs_that_do_not_fit_are_named)
     refuse_config(t, net, 2, (gr_lstm_config){ .forget_bias = 1, .no_bias = true }, "l: forget_bias needs a bias; got no_bias");
     refuse_config(t, net, 2, (gr_lstm_config){ .dropout = 1.5 }, "l: the probability of dropout must be in [0, 1]; got 1.5");
     refuse_config(t, net, 2, (gr_lstm_config){ .norm = GR_LSTM_LN_C, .no_bias = true },
-                  "l: no_bias with norms would start from all biases equal, where the gradient of empty rows explodes");
+                  "l: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode");
     const gr_lstm *l = gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .layers = 2, .batch_first = true });
     refuse_input(t, l, GR_SHAPE(4, 5, 2), GR_SHAPE(2, 4, 2), "lstm in l: x must be [B, T, 3]; got [4, 5, 2]");
     refuse_input(t, l, GR_SHAPE(4, 5, 3), GR_SHAPE(1, 4, 2),
                  "lstm in l: x is [4, 5, 3], and there are 2 layers of 1 directions and 2 units, so h0 must be [2, 4, 2]; got [1, 4, 2]");
     assert_fails(t, gr_lstm_forward(t, NULL, NULL, NULL).y, "lstm: the module is NULL");
+    assert_fails(t, gr_lstm_forward(t, l, NULL, NULL).y, "lstm in l: argument 1 is NULL");
     gr_module_free(net), gr_tape_free(t);
 }
 

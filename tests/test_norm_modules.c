@@ -227,14 +227,14 @@ TEST(features_groups_and_ranks_that_do_not_fit_are_named)
     assert_fails(tape, gr_instance_norm_new(tape, net, "in", 2, &(gr_norm_config){ .eps = -2 }), "in: eps must not be negative; got -2");
     assert_fails(tape, gr_instance_norm_new(tape, net, "in", 2, &(gr_norm_config){ .dims = -1 }),
                  "in: dims must be 1, 2, or 0 for any; got -1");
-    assert_fails(tape, gr_rms_norm_new(tape, net, "rms", GR_SCALAR, NULL), "rms: an RMSNorm needs the sizes of at least one axis; got []");
+    assert_fails(tape, gr_rms_norm_new(tape, net, "rms", GR_SCALAR, NULL), "rms: an RMSNorm has 1 to 8 axes; got []");
     assert_fails(tape, gr_rms_norm_new(tape, net, "rms", GR_SHAPE(2), &(gr_norm_config){ .eps = -2 }),
                  "rms: eps must not be negative; got -2");
     assert_fails(tape, gr_norm_new(tape, net, "n", GR_NORM_RMS, 2, &(gr_norm_config){ .axis = 1 }),
-                 "n: an RMSNorm is over the last axes; got axis 1");
+                 "n: an RMSNorm normalizes the last axes; got axis 1");
     assert_fails(tape, gr_norm_new(tape, net, "n", (gr_norm_kind)17, 2, NULL), "n: the kind must be GR_NORM_NONE to GR_NORM_INSTANCE; got 17");
     assert_fails(tape, gr_layer_norm_new(tape, net, "ln", GR_SHAPE(2), &(gr_norm_config){ .axis = 1 }),
-                 "ln: a LayerNorm is over the last axes; got axis 1");
+                 "ln: a LayerNorm normalizes the last axes; got axis 1");
     assert_fails(tape, gr_group_norm_new(tape, net, "gn", 2, 4, &(gr_norm_config){ .axis = 2 }),
                  "gn: axis must be 1, -1, or 0 for the default; got 2");
     assert_fails(tape, gr_norm_forward(tape, NULL, ramp(GR_SHAPE(2, 2)), NULL), "norm: the module is NULL");

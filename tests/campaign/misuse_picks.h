@@ -126,13 +126,6 @@ static gr_schedule pick_gr_schedule(const char *name)
 }
 static gr_optim_group pick_gr_optim_group(const char *name) { return (void)name, (gr_optim_group){ any_double(), any_double(), one_in(2) }; }
 
-static gr_norm_map *pick_gr_norm_map_p(const char *name)
-{
-    static gr_norm_map map;
-    if (one_in(3)) gr_norm_map_of(t, any_gr_module(), pick_gr_shape("x"), &map);
-    return (void)name, one_in(4) ? NULL : &map;
-}
-
 /* A struct of options, or NULL. */
 #define CONFIG(type, ...) \
     static const type *pick_##type##_p(const char *name) \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_headers.sh CC: every header compiles alone as C11, and every public header (one that gradus.h includes) also as C++17.
+# check_headers.sh CC: every header compiles alone as C11, and every public header (one that gradus.h includes) also as C++17. So does the worked
+# example in the first comment of core/op.h (an operator) and of nn/module.h (a module), as C11.
 cc=$1 bad=0
 case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
 warn='-Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-unused-function -fsyntax-only -D_GNU_SOURCE -I.'
@@ -7,6 +8,10 @@ for real in '' -DGR_REAL_DOUBLE; do
     for h in gradus.h core/*.h core/io/*.h ops/*.h nn/*.h optim/*.h examples/*/*.h; do
         [ -f "$h" ] || continue
         echo "#include \"$h\"" | $cc -x c -std=c11 $warn $real - || { echo "$h does not compile alone as C11 $real"; bad=1; }
+    done
+    for h in core/op.h nn/module.h; do
+        { echo '#include "gradus.h"'; sed -n '1,/\*\/$/s/^ \*     //p' $h; } | $cc -x c -std=c11 $warn $real - ||
+            { echo "the example in $h does not compile $real"; bad=1; }
     done
     command -v "$cxx" > /dev/null || { echo "not run: headers as C++17, there is no $cxx"; continue; }
     for h in $($cc -MM -I. -x c gradus.h | tr -d '\\' | tr ' ' '\n' | grep '\.h$' | sort -u) ops/composed.h; do
