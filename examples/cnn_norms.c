@@ -12,13 +12,14 @@
 #include <math.h>
 
 static kit_options o = { .batch = 128, .epochs = 1, .lr = 1e-3, .seed = 42 };
-static struct { uint64_t smallest, factor; } own = { .smallest = 2, .factor = 8 };
+static struct { uint64_t smallest, factor; bool residual; } own = { .smallest = 2, .factor = 8 };
 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
     KIT_FLAGS_TRAINING(o),
     { "smallest", KIT_COUNT, &own.smallest, "N", "smallest batch; --batch is the largest", 1, 1 << 20 },
     { "factor", KIT_COUNT, &own.factor, "N", "factor between one batch size and the next", 2, 1 << 20 },
+    { "residual", KIT_SWITCH, &own.residual, NULL, "a third convolution, x + f(x), before fc1", 0, 0 },
     KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm beats no norm at the largest batch and falls behind GroupNorm at the smallest"),
 };
 static const kit_flags flags = { "cnn_norms", "norms in a convolutional network at small and large batches", flag, sizeof flag / sizeof *flag };
@@ -27,6 +28,15 @@ enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 16 };
 static const struct { const char *name; gr_norm_kind norm; } arm_of[ARMS] = {
     { "none", GR_NORM_NONE }, { "BN", GR_NORM_BATCH }, { "LN", GR_NORM_LAYER }, { "GN", GR_NORM_GROUP },
 };
+
+/* x + ReLU(norm(conv(x))) on [B, 32, 7, 7]: the modules made under a residual are its f. */
+static void residual(gr_tape *t, gr_module *net, gr_norm_kind norm)
+{
+    gr_module *block = gr_residual_new(t, net, "block");
+    gr_conv2d_new(t, block, "conv", 32, 32, 3, &(gr_conv_config){ .padding = 1 });
+    gr_norm_new(t, block, "norm", norm, 32, &(gr_norm_config){ .axis = 1, .groups = 4 });
+    gr_activation_new(t, block, "relu", "ReLU", gr_relu);
+}
 
 /* conv1 (16) - pool - conv2 (32) - pool - fc1 (128) - fc2, with a norm before each ReLU. */
 static void build(kit_arm *arm)
@@ -41,6 +51,7 @@ static void build(kit_arm *arm)
         gr_activation_new(t, net, k ? "relu2" : "relu1", "ReLU", gr_relu);
         gr_max_pool2d_new(t, net, k ? "pool2" : "pool1", &(gr_pool_config){ .kernel = 2 });
     }
+    if (own.residual) residual(t, net, norm);
     gr_flatten_new(t, net, "flatten");
     gr_linear_new(t, net, "fc1", 32 * 7 * 7, 128, NULL);
     gr_norm_new(t, net, "norm3", norm, 128, &(gr_norm_config){ .groups = 4 });

@@ -1,7 +1,7 @@
 /* examples/looking_inside.c - a small network with two faults, and every tool of the library for seeing inside one.
  *
  * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_dot, gr_print, gr_print_audit, gr_print_norm, gr_norm_gradient,
- *        gr_print_batch_norms, anomaly mode.
+ *        gr_print_batch_norms, anomaly mode, an allocator of one's own.
  * Run:   examples/looking_inside               (at once)
  *        examples/looking_inside --repaired    the same network without its faults
  *        examples/looking_inside --dot graph.dot && dot -Tsvg graph.dot > graph.svg      the graph as a picture
@@ -88,6 +88,34 @@ static const char *show_values(gr_tape *t, const model *m, const gr_optim *adam)
     return cut;
 }
 
+/* malloc that counts: every byte of a tape and of its modules comes from the tape's allocator. */
+static void *counted(void *count, size_t bytes)
+{
+    ++*(size_t *)count;
+    return gr_default_allocator().alloc(NULL, bytes);
+}
+static void returned(void *count, void *p, size_t bytes) { (void)count, gr_default_allocator().release(NULL, p, bytes); }
+
+/* How many allocations the second and third training step need together. */
+static size_t show_allocations(void)
+{
+    size_t count = 0, before = 0;
+    const gr_allocator counting = { .context = &count, .alloc = counted, .release = returned };
+    gr_tape *t = gr_tape_new(o.seed, &(gr_tape_config){ .threads = 1, .allocator = &counting });
+    model m = build(t);
+    gr_optim *adam = gr_adam_new(t, m.net, NULL);
+    const size_t made = count;
+    for (int step = 0; step < 3; step++) {
+        if (step == 1) before = count;
+        gr_tape_reset(t), gr_optim_zero_grad(adam);
+        gr_backward(t, gr_mean(t, gr_square(t, forward(t, &m, gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"))), GR_ALL_AXES, false));
+        gr_optim_step(t, adam);
+    }
+    if (!o.quiet) printf("tape, network and optimizer %zu, the first step %zu, the next two %zu\n", made, before - made, count - before);
+    gr_optim_free(adam), gr_module_free(m.net), gr_module_free(m.other), gr_tape_free(t);
+    return count - before;
+}
+
 static void look(kit_run *r, model *m, const gr_optim *adam)
 {
     gr_tape *const t = r->tape;
@@ -112,6 +140,9 @@ static void look(kit_run *r, model *m, const gr_optim *adam)
     title("what the gradient of a norm is made of: gr_norm_gradient");
     const double apart = show_norm_gradient(t, m);
 
+    title("how many allocations does a step need? gr_allocator");
+    const size_t allocations = show_allocations();
+
     title("who makes the first NaN? gr_tape_set_anomaly");
     gr_tape_reset(t), gr_tape_set_anomaly(t, true);
     forward(t, m, gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"));
@@ -122,6 +153,7 @@ static void look(kit_run *r, model *m, const gr_optim *adam)
     printf("%zu parameters do not learn; %s\n", idle, made_nan ? "a NaN was made" : "no NaN was made");
     kit_run_need(r, idle == 2, "%zu parameters do not learn, not the 2 of the gate", idle);
     kit_run_need(r, !strcmp(cut, "detach"), "the path from the gate to the loss is cut by %s, not by detach", cut);
+    kit_run_need(r, !allocations, "two steps allocated %zu times", allocations);
     kit_run_need(r, made_nan, "the logarithm of a negative number was not noticed");
     kit_run_need(r, apart < 1e-5, "the three terms of the norm's gradient are %g from its gradient", apart);
 }

@@ -22,7 +22,7 @@ static struct {
     uint64_t size, heads, layers, context, sample, warmup;
     double dropout, temperature;
     int arms;
-    bool large, recompute;
+    bool large, waves, recompute;
 } own = { .size = 32, .heads = 4, .layers = 6, .context = 32, .sample = 300, .temperature = 0.8 };
 
 static const kit_flag flag[] = {
@@ -37,6 +37,7 @@ static const kit_flag flag[] = {
     { "warmup", KIT_COUNT, &own.warmup, "N", "steps in which the learning rate rises, before a cosine; 0 means a tenth of all", 0, 1e12 },
     { "sample", KIT_COUNT, &own.sample, "N", "characters that LN pre generates at the end", 0, 1e9 },
     { "temperature", KIT_NUMBER, &own.temperature, "X", "temperature of sampling; lower values give likelier text", 1e-6, 1e6 },
+    { "waves", KIT_SWITCH, &own.waves, NULL, "add sines and cosines of the position instead of a learned table", 0, 0 },
     { "recompute", KIT_SWITCH, &own.recompute, NULL, "keep only the input of each layer, and run the layer again in backward", 0, 0 },
     KIT_FLAGS_TRAINING(o),
     KIT_FLAGS_RUN(o, "exit 1 unless LN pre learns, and LN post does not learn without warm-up"),
@@ -73,7 +74,7 @@ static void build(kit_arm *arm)
     model *const m = arm->model;
     m->recompute = own.recompute;
     m->token = gr_embedding_new(t, arm->net, "token", p->text->letters, own.size, NULL);
-    m->position = gr_positions_new(t, arm->net, "position", own.context, own.size);
+    if (!own.waves) m->position = gr_positions_new(t, arm->net, "position", own.context, own.size);
     m->body = gr_transformer_new(t, arm->net, "body", own.size, own.heads, own.layers, &c);
     m->head = gr_linear_new(t, arm->net, "head", own.size, p->text->letters, NULL);
     arm->optim = gr_adam_new(t, arm->net, &(gr_adam_config){ .lr = o.lr });
@@ -98,7 +99,7 @@ static gr_tensor *layers(gr_tape *t, const model *m, gr_tensor *x)
 static gr_tensor *logits(gr_tape *t, const model *m, const int *ids, size_t B, size_t T)
 {
     gr_tensor *x = gr_embedding_forward(t, m->token, gr_ints_new(t, ids, GR_SHAPE(B, T)));
-    x = layers(t, m, gr_positions_forward(t, m->position, x));
+    x = layers(t, m, own.waves ? gr_add_positions(t, x) : gr_positions_forward(t, m->position, x));
     return gr_reshape(t, gr_linear_forward(t, m->head, x), GR_SHAPE(B * T, GR_INFER));
 }
 

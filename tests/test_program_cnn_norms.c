@@ -38,6 +38,14 @@ TEST(any_number_of_threads_gives_the_same_arms)
     assert_string_equal(print, first);
 }
 
+TEST(a_residual_block_makes_other_networks)
+{
+    char print[sizeof first] = "";
+    assert_run(TINY, "--quiet", "--residual", "--log", in_dir("log"));
+    fingerprints(print);
+    assert_string_not_equal(print, first);
+}
+
 /* After 4 steps nothing is learned, with BatchNorm or GroupNorm. */
 TEST(a_missed_target_ends_with_1)
 {
@@ -57,6 +65,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_batch_size_has_a_table_and_there_is_a_common_one),
         cmocka_unit_test(any_number_of_threads_gives_the_same_arms),
+        cmocka_unit_test(a_residual_block_makes_other_networks),
         cmocka_unit_test(a_missed_target_ends_with_1),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };

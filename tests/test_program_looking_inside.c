@@ -21,6 +21,7 @@ TEST(both_faults_are_found)
         "\ngate.weight: cut by detach\n",
         "\ndirect ",
         ", through the mean ",
+        ", the next two 0\n",
         "\nanomaly: forward of log in log made NaN at ",
         "\n2 parameters do not learn; a NaN was made\n",
     };

@@ -33,6 +33,8 @@ TEST(the_sample_is_the_same_for_any_threads_and_instruction_set)
     }
     assert_run(SMALL, "--arms=LN", "--sample=60", "--quiet", "--seed=43");
     assert_string_not_equal(strstr(out, "\nwritten by"), want);
+    assert_run(SMALL, "--arms=LN", "--sample=60", "--quiet", "--waves");
+    assert_string_not_equal(strstr(out, "\nwritten by"), want);
 }
 
 TEST(a_file_of_text_is_read_by_its_name_or_its_folder)

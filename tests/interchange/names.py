@@ -22,7 +22,8 @@ def exists(name):
         except ImportError:
             continue
         for part in parts[n:]:
-            if part in getattr(found, "__annotations__", {}):  # it is set in each object: Module.training
+            made = getattr(getattr(found, "__init__", None), "__code__", None)
+            if part in getattr(found, "__annotations__", {}) or made and part in made.co_names:  # it is set in each object: Module.training
                 return True
             if not hasattr(found, part):
                 return False
