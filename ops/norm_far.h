@@ -36,7 +36,7 @@ void gr__far_cell(gr_real *moments, const gr_real *x, size_t N, gr_real eps);
 typedef struct { const gr_real *x; size_t B, stride, live, time; const int *lengths; } gr__far_column;
 void gr__far_column_moments(const gr__far_column *c, gr_real eps, gr_real *mean, gr_real *rstd, gr_real *var);
 
-/* Rows of ops/reduce_rows.c: the variance, divided by N - correction; dx += factor (x - mean); the root of the sum of squares. Where x is not
+/* Rows of ops/reduce.c: the variance, divided by N - correction; dx += factor (x - mean); the root of the sum of squares. Where x is not
  * finite, y stays and dx becomes NaN. */
 void gr__far_var(gr_real *y, const gr_real *x, size_t N, double correction);
 void gr__far_var_backward(gr_real *dx, const gr_real *x, size_t N, double factor);
