@@ -1,9 +1,10 @@
-/* ops/embedding.c - picking by integers: rows of a table, and values along an axis.
+/* ops/embedding.c - embedding and gather: integers pick the rows of a table, or the values along an axis.
  *
  *     embedding   y[i] = weight[ids[i]]                       dweight[ids[i]] += dy[i]
  *     gather      y[.., i, ..] = x[.., ids[.., i, ..], ..]    dx[.., ids[.., i, ..], ..] += dy[.., i, ..]
- * Both add in the order of the ids; embedding's threads share out the columns, so that the order is the same for any number of them.
- * Saved: where the ids are. */
+ * Both add in the order of the ids. In embedding's backward each thread takes some of the columns, so that this order does not depend on the
+ * number of threads.
+ * Saved: the address of the ids. */
 #include "core/kernel.h"
 #include "core/op.h"
 #include "ops/index.h"
@@ -24,19 +25,10 @@ KERNEL(void, embedding_backward, gr_real *restrict dweight, const gr_real *restr
 #if GR_HOST
 /* ---- embedding ---- */
 
-enum { EMBEDDING_VALUES = 16384, EMBEDDING_COLUMNS = 64 }; /* about so many values to a chunk forward, columns to a chunk backward */
+enum { EMBEDDING_VALUES = 16384, EMBEDDING_COLUMNS = 64 }; /* the size of a chunk: about this many values in forward, this many columns in backward */
 
-typedef struct {
-    const int *ids;
-    size_t n, D;
-    int padding;
-} embedding_saved;
-typedef struct {
-    const embedding_saved *s;
-    gr_real *to;
-    const gr_real *from;
-    int isa;
-} embedding_run;
+typedef struct { const int *ids; size_t n, D; int padding; } embedding_saved;
+typedef struct { const embedding_saved *s; gr_real *to; const gr_real *from; int isa; } embedding_run;
 
 static size_t embedding_rows(size_t D) { return D && D < EMBEDDING_VALUES ? EMBEDDING_VALUES / D : 1; }
 
@@ -74,7 +66,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (!ids) return gr_fail(t, &embedding_op, "ids is NULL");
     if (!gr_ints_alive(t, &embedding_op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
-        return gr_fail(t, &embedding_op, "ids is %s, and the result would have an axis more", gr_shape_name(t, index_shape(ids)));
+        return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
     const size_t V = weight->dim[0], D = weight->dim[1];
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= V)
@@ -101,27 +93,15 @@ typedef struct {
     int rank, axis;
 } gather_saved;
 
-/* A walk over the ids in their order: at is the position on every axis but the gathered one, and base its offset in x. */
-typedef struct {
-    size_t at[GR_MAX_RANK], base;
-} gather_walk;
-
-static size_t gather_offset(const gather_saved *s, const gather_walk *w, size_t i)
+/* The ids come in rows along their last axis. Where row number `row` looks in x: the value for its i-th id is at base + i * step + id * stride,
+ * with the stride of the gathered axis. */
+typedef struct { size_t base, step, stride; } gather_row;
+static gather_row gather_row_of(const gather_saved *s, size_t row)
 {
-    return w->base + (size_t)s->ids[i] * s->stride[s->axis];
-}
-
-static void gather_next(const gather_saved *s, gather_walk *w)
-{
-    for (int a = s->rank - 1; a >= 0; a--) {
-        const size_t stride = a == s->axis ? 0 : s->stride[a];
-        if (++w->at[a] < s->dim[a]) {
-            w->base += stride;
-            return;
-        }
-        w->base -= (s->dim[a] - 1) * stride;
-        w->at[a] = 0;
-    }
+    gather_row r = { .step = s->axis != s->rank - 1, .stride = s->stride[s->axis] };
+    for (int a = s->rank - 2; a >= 0; row /= s->dim[a], a--)
+        if (a != s->axis) r.base += row % s->dim[a] * s->stride[a];
+    return r;
 }
 
 static void gather_node(gr_tape *t, const gr_node *n)
@@ -129,8 +109,11 @@ static void gather_node(gr_tape *t, const gr_node *n)
     const gather_saved *s = n->saved;
     const gr_real *dy = gr_grad(t, n->out[0]);
     gr_real *dx = gr_grad(t, n->in[0]);
-    gather_walk w = { 0 };
-    for (size_t i = 0; dx && i < n->out[0]->len; i++, gather_next(s, &w)) dx[gather_offset(s, &w, i)] += dy[i];
+    const size_t width = s->dim[s->rank - 1];
+    for (size_t row = 0, k = 0; dx && k < n->out[0]->len; row++) {
+        const gather_row r = gather_row_of(s, row);
+        for (size_t i = 0; i < width; i++, k++) dx[r.base + i * r.step + (size_t)s->ids[k] * r.stride] += dy[k];
+    }
 }
 
 static const gr_op gather_op = { .name = "gather", .backward = gather_node };
@@ -143,7 +126,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     bool fits = ids->rank == x->rank;
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)
-        return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger but on axis %d; got %s", gr_shape_text(t, x),
+        return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger than x except on axis %d; got %s", gr_shape_text(t, x),
                        x->rank, axis, gr_shape_name(t, index_shape(ids)));
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= x->dim[axis])
@@ -155,8 +138,11 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     for (size_t a = (size_t)x->rank, stride = 1; a-- > 0; stride *= x->dim[a]) s.stride[a] = stride;
     gr_tensor *y = gr_empty(t, index_shape(ids));
     if (!y) return NULL;
-    gather_walk w = { 0 };
-    for (size_t i = 0; i < ids->len; i++, gather_next(&s, &w)) y->data[i] = x->data[gather_offset(&s, &w, i)];
+    const size_t width = s.dim[s.rank - 1];
+    for (size_t row = 0, k = 0; k < ids->len; row++) {
+        const gather_row r = gather_row_of(&s, row);
+        for (size_t i = 0; i < width; i++, k++) y->data[k] = x->data[r.base + i * r.step + (size_t)s.ids[k] * r.stride];
+    }
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 #endif
