@@ -46,6 +46,8 @@ typedef struct {
     void (*deep_dw)(gr_real *restrict dw, const gr_real *restrict spread, const gr_real *restrict planes, const gr__conv_plan *p, size_t n,
                     bool add);
 } gr__conv_kernels;
+#if GR_HOST
 gr__conv_kernels gr__conv_kernels_of(int isa);
+#endif
 
 #endif
