@@ -2,6 +2,7 @@
 #ifndef GR_DROPOUT_H
 #define GR_DROPOUT_H
 #include "core/kernel.h"
+#include <stdbool.h>
 
 /* Element i has draw number counter + i of the stream with this key. A draw of at most `last` drops it; the others are multiplied by scale. */
 typedef struct { uint64_t key, counter; uint32_t last; gr_real scale; } dropout_mask;
