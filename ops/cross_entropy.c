@@ -142,6 +142,7 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
         return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want),
                        gr_shape_name(t, got));
     s->axis = softmax_axis_of(x, x->rank > 1);
+    if (s->axis.inner == 1 && s->axis.chunk < 16) s->axis.chunk = 16; /* a whole block of rows */
     if (c.weight && c.weight->len != s->axis.C)
         return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C,
                        gr_shape_text(t, c.weight));
