@@ -93,15 +93,25 @@ typedef struct {
     int rank, axis;
 } gather_saved;
 
-/* The ids come in rows along their last axis. Where row number `row` looks in x: the value for its i-th id is at base + i * step + id * stride,
- * with the stride of the gathered axis. */
-typedef struct { size_t base, step, stride; } gather_row;
-static gather_row gather_row_of(const gather_saved *s, size_t row)
+/* A walk over the ids in their order: at is the position on every axis but the gathered one, and base its offset in x. */
+typedef struct { size_t at[GR_MAX_RANK], base; } gather_walk;
+
+static size_t gather_offset(const gather_saved *s, const gather_walk *w, size_t i)
 {
-    gather_row r = { .step = s->axis != s->rank - 1, .stride = s->stride[s->axis] };
-    for (int a = s->rank - 2; a >= 0; row /= s->dim[a], a--)
-        if (a != s->axis) r.base += row % s->dim[a] * s->stride[a];
-    return r;
+    return w->base + (size_t)s->ids[i] * s->stride[s->axis];
+}
+
+static void gather_next(const gather_saved *s, gather_walk *w)
+{
+    for (int a = s->rank - 1; a >= 0; a--) {
+        const size_t stride = a == s->axis ? 0 : s->stride[a];
+        if (++w->at[a] < s->dim[a]) {
+            w->base += stride;
+            return;
+        }
+        w->base -= (s->dim[a] - 1) * stride;
+        w->at[a] = 0;
+    }
 }
 
 static void gather_node(gr_tape *t, const gr_node *n)
@@ -109,11 +119,8 @@ static void gather_node(gr_tape *t, const gr_node *n)
     const gather_saved *s = n->saved;
     const gr_real *dy = gr_grad(t, n->out[0]);
     gr_real *dx = gr_grad(t, n->in[0]);
-    const size_t width = s->dim[s->rank - 1];
-    for (size_t row = 0, k = 0; dx && k < n->out[0]->len; row++) {
-        const gather_row r = gather_row_of(s, row);
-        for (size_t i = 0; i < width; i++, k++) dx[r.base + i * r.step + (size_t)s->ids[k] * r.stride] += dy[k];
-    }
+    gather_walk w = { 0 };
+    for (size_t i = 0; dx && i < n->out[0]->len; i++, gather_next(s, &w)) dx[gather_offset(s, &w, i)] += dy[i];
 }
 
 static const gr_op gather_op = { .name = "gather", .backward = gather_node };
@@ -138,11 +145,8 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     for (size_t a = (size_t)x->rank, stride = 1; a-- > 0; stride *= x->dim[a]) s.stride[a] = stride;
     gr_tensor *y = gr_empty(t, index_shape(ids));
     if (!y) return NULL;
-    const size_t width = s.dim[s.rank - 1];
-    for (size_t row = 0, k = 0; k < ids->len; row++) {
-        const gather_row r = gather_row_of(&s, row);
-        for (size_t i = 0; i < width; i++, k++) y->data[k] = x->data[r.base + i * r.step + (size_t)s.ids[k] * r.stride];
-    }
+    gather_walk w = { 0 };
+    for (size_t i = 0; i < ids->len; i++, gather_next(&s, &w)) y->data[i] = x->data[gather_offset(&s, &w, i)];
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 #endif
