@@ -1,6 +1,7 @@
 /* nn/attention.c - multi-head attention: one matrix projects query, key and value, gr_attention follows, and a second matrix projects the result */
 #include "nn/internal.h"
 #include "nn/nn.h"
+#include "ops/attention_packed.h"
 
 static const gr_op multihead = { .name = "multihead_attention" };
 
@@ -60,7 +61,7 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
     const gr_attention_config o = { m->heads, m->causal, in.lengths, in.mask, 0, m->dropout, m->stream };
     gr_tensor *y;
     if (key == query && value == query) {
-        y = gr_attention_packed(t, gr_linear(t, query, m->in_proj_weight, m->in_proj_bias), &o);
+        y = gr__attention_packed(t, gr_linear(t, query, m->in_proj_weight, m->in_proj_bias), &o);
     } else {
         gr_tensor *q = multihead_project(t, m, query, 0), *k = multihead_project(t, m, key, 1), *v = multihead_project(t, m, value, 2);
         y = gr_attention(t, q, k, v, &o);

@@ -1,25 +1,26 @@
 /* ops/attention.c - scaled dot-product attention, for each sample and head.                   Vaswani et al. 2017, eq. 1
  *
- *     s = q k'    p = exp(scale s - max) / sum over the keys that the query may see, 0 for the others    y = p v
+ *     s = q k'    p = softmax(scale s) over the keys that the query sees, 0 for the others    y = p v          ' is the transpose
  *     q [Tq, d]   k [Tk, d]   v [Tk, e]   s, p [Tq, Tk]   y [Tq, e]
- * Backward:  dp = dy v'    ds = scale p (dp - sum over keys of p dp)    dv = p' dy    dq = ds k    dk = ds' q
- * With dropout, y and dv see m p / (1 - rate) in the place of p, and ds sees m dp / (1 - rate) in the place of dp; m is the mask, 0 or 1.
+ * Backward:
+ *     dv = p' dy    dp = dy v'    ds = scale p (dp - sum over keys of p dp)    dq = ds k    dk = ds' q
+ * With dropout, and m its mask of 0 and 1, m p / (1 - rate) replaces p in y and dv, and m dp / (1 - rate) replaces dp in ds.
  *
- * A query that may see no key has p = 0, so y = 0 and ds = 0. A product with p = 0 or ds = 0 adds nothing, whatever the other factor: where
- * it is finite the matrix product already does so, and where it is not, attention_add does.
- * Queries go in blocks: of a block's scores only the keys up to the last that it may see are computed. A block is a part of every chain of
- * dk and dv in order, so no cut changes a bit.
- * Saved: p, which is negative where it was dropped. Making it again from the log of the sum would cost a product and an exp for each. */
-#include "ops/attention.h"
+ * A query that sees no key has p = 0, so y = 0 and ds = 0. A term with p = 0 or ds = 0 adds nothing, even if k or v is NaN there: the matrix
+ * product guarantees this when k and v are finite, and attention_add when they are not.
+ * Queries are computed in blocks, and for each block only the keys up to the last one that it sees. Each block adds to dk and dv in order, so
+ * the size of a block does not change a bit.
+ * Saved: p, negative where it was dropped. To compute p again would cost a matrix product and an exp for each value. */
+#include "ops/attention_packed.h"
 #include "core/gemm.h"
 #include "ops/dropout.h"
 #include "ops/index.h"
 #include "ops/softmax.h"
 
-/* Row r of a block of scores: how many keys, counted from the first, query number first + r may see at most. */
-INLINE size_t attention_seen(size_t n, size_t first, bool causal) { return causal && first + 1 < n ? first + 1 : n; }
+/* Of n keys, how many from the first on query number i can see at most. */
+INLINE size_t attention_seen(size_t n, size_t i, bool causal) { return causal && i + 1 < n ? i + 1 : n; }
 
-/* p [rows, n] in place from scores to probabilities; p_row and mask_row apart. */
+/* p [rows, n]: scores become probabilities, in place. Query number `first` is row 0; rows are p_row and mask_row apart. */
 KERNEL(void, attention_softmax, gr_real *restrict p, const gr_real *restrict mask, size_t rows, size_t n, size_t first, size_t p_row,
        size_t mask_row, bool causal, gr_real scale)
 {
@@ -35,22 +36,14 @@ KERNEL(void, attention_softmax, gr_real *restrict p, const gr_real *restrict mas
     }
 }
 
-/* One row: m p / (1 - rate) to kept, and p becomes negative where it is dropped. next: the number of its first draw. */
-KERNEL(void, attention_drop, gr_real *restrict p, gr_real *restrict kept, size_t n, uint64_t key, uint64_t next, uint32_t last, gr_real keep)
+/* A row, which begins with element number `first`: kept = m p / (1 - rate), and p becomes negative where it is dropped. */
+KERNEL(void, attention_drop, gr_real *restrict p, gr_real *restrict kept, const dropout_mask *m, size_t first, size_t n)
 {
-    uint32_t draw[64];
-    for (const uint64_t end = next + n; next < end;) {
-        const size_t skip = next % 4, m = end - next < 64 - skip ? (size_t)(end - next) : 64 - skip;
-        dropout_draws(draw, key, next / 4);
-        for (size_t j = 0; j < m; j++) {
-            kept[j] = draw[skip + j] <= last ? 0 : p[j] * keep;
-            p[j] = draw[skip + j] <= last ? -p[j] : p[j];
-        }
-        next += m, p += m, kept += m;
-    }
+    dropout_apply(kept, p, m, first, n, false);
+    for (size_t j = 0; j < n; j++) p[j] = kept[j] == 0 ? -p[j] : p[j];
 }
 
-/* ds [rows, n] in place from dp; where some are dropped, p becomes m p / (1 - rate). */
+/* ds [rows, n]: dp becomes ds, in place. With dropout, p becomes m p / (1 - rate). */
 KERNEL(void, attention_backward, gr_real *restrict ds, gr_real *restrict p, size_t rows, size_t n, size_t first, size_t row, bool causal,
        bool drops, gr_real keep, gr_real scale)
 {
@@ -65,7 +58,7 @@ KERNEL(void, attention_backward, gr_real *restrict ds, gr_real *restrict p, size
     }
 }
 
-/* y [rows, m] += p [rows, n] x [n, m] without what p = 0 takes: the chains of the matrix product. */
+/* y [rows, m] += p [rows, n] x [n, m] in the order of the matrix product, but without the terms in which p is 0. */
 KERNEL(void, attention_add, gr_real *restrict y, size_t y_row, const gr_real *restrict p, size_t p_row, const gr_real *restrict x, size_t x_row,
        size_t rows, size_t n, size_t m)
 {
@@ -91,15 +84,14 @@ enum { ATTENTION_ROWS = 64 };
 
 typedef struct {
     size_t B, heads, Tq, Tk, d, e;
-    size_t q_row, k_row, v_row, y_row; /* from a row to the next */
-    size_t k_at, v_at;                 /* where k and v begin, in the tensor that they share with q or in their own */
+    size_t q_row, k_row, v_row, y_row; /* values from one row to the next */
+    size_t k_at, v_at;                 /* where k and v begin in their tensor, which they may share with q */
     const int *lengths;
     const gr_real *mask;
     size_t mask_sample, mask_row;
-    gr_real scale, keep;               /* keep: 1 / (1 - rate), or 1 */
+    gr_real scale;
     bool causal, drops;
-    uint64_t key, counter;
-    uint32_t last;                     /* a draw up to last drops */
+    dropout_mask dropout;              /* its scale is 1 / (1 - rate), or 1 without dropout */
     gr_real *p;                        /* [B, heads, Tq, Tk]; NULL: not kept */
     size_t threads;
 } attention_saved;
@@ -137,10 +129,16 @@ static attention_block attention_block_of(const attention_run *a, const attentio
     return k;
 }
 
-/* C [M, N] = or += A B, rows of C ldc apart. */
-static void attention_product(const attention_run *a, int thread, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, bool add)
+/* C [M, N] = A B, or C += A B; the rows of C are ldc apart. If B is not finite, the terms in which A is 0 are left out. */
+static void attention_product(const attention_run *a, int thread, bool finite, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C,
+                              size_t ldc, bool add)
 {
-    gr__gemm_serial(gr_isa(a->t), M, N, K, A, B, C, ldc, (gr_start){ add ? C : NULL, ldc }, gr__work(a->t, thread));
+    if (finite) {
+        gr__gemm_serial(gr_isa(a->t), M, N, K, A, B, C, ldc, (gr_start){ add ? C : NULL, ldc }, gr__work(a->t, thread));
+        return;
+    }
+    for (size_t r = 0; r < M && !add; r++) memset(C + r * ldc, 0, N * sizeof *C);
+    attention_add[gr_isa(a->t)](C, ldc, A.data, A.row, B.data, B.row, M, K, N);
 }
 
 static void attention_chunk(void *argument, size_t chunk, int thread)
@@ -150,24 +148,19 @@ static void attention_chunk(void *argument, size_t chunk, int thread)
     const int isa = gr_isa(a->t);
     const attention_head h = attention_head_of(s, chunk);
     const gr_real *const v = a->v + h.v;
-    const bool clean = !h.masked || attention_finite[isa](v, h.keys, s->e, s->v_row);
+    const bool finite = !h.masked || attention_finite[isa](v, h.keys, s->e, s->v_row);
     for (size_t i = 0; i < s->Tq; i += ATTENTION_ROWS) {
         const attention_block k = attention_block_of(a, &h, chunk, i, thread);
         const gr_real *mask = s->mask ? s->mask + h.b * s->mask_sample + i * s->mask_row : NULL, *weight = k.p;
         gr_real *y = a->y + h.y + i * s->y_row;
-        attention_product(a, thread, k.rows, k.n, s->d, (gr_mat){ a->q + h.q + i * s->q_row, s->q_row, 1 },
+        attention_product(a, thread, true, k.rows, k.n, s->d, (gr_mat){ a->q + h.q + i * s->q_row, s->q_row, 1 },
                           (gr_mat){ a->k + h.k, 1, s->k_row }, k.p, s->Tk, false);
         attention_softmax[isa](k.p, mask, k.rows, k.n, i, s->Tk, s->mask_row, s->causal, s->scale);
         for (size_t r = 0; r < k.rows && s->drops; r++) {
-            attention_drop[isa](k.p + r * s->Tk, k.scratch + r * s->Tk, k.n, s->key, s->counter + (chunk * s->Tq + i + r) * s->Tk, s->last, s->keep);
+            attention_drop[isa](k.p + r * s->Tk, k.scratch + r * s->Tk, &s->dropout, (chunk * s->Tq + i + r) * s->Tk, k.n);
             weight = k.scratch;
         }
-        if (clean) {
-            attention_product(a, thread, k.rows, s->e, k.n, (gr_mat){ weight, s->Tk, 1 }, (gr_mat){ v, s->v_row, 1 }, y, s->y_row, false);
-            continue;
-        }
-        for (size_t r = 0; r < k.rows; r++) memset(y + r * s->y_row, 0, s->e * sizeof *y);
-        attention_add[isa](y, s->y_row, weight, s->Tk, v, s->v_row, k.rows, k.n, s->e);
+        attention_product(a, thread, finite, k.rows, s->e, k.n, (gr_mat){ weight, s->Tk, 1 }, (gr_mat){ v, s->v_row, 1 }, y, s->y_row, false);
     }
 }
 
@@ -178,18 +171,16 @@ static void attention_chunk_back(void *argument, size_t chunk, int thread)
     const int isa = gr_isa(a->t);
     const attention_head h = attention_head_of(s, chunk);
     const gr_real *const key = a->k + h.k;
-    const bool clean = !h.masked || !a->dq || attention_finite[isa](key, h.keys, s->d, s->k_row);
+    const bool finite = !h.masked || !a->dq || attention_finite[isa](key, h.keys, s->d, s->k_row);
     for (size_t i = 0; i < s->Tq; i += ATTENTION_ROWS) {
         const attention_block k = attention_block_of(a, &h, chunk, i, thread);
         const gr_mat dy = { a->dy + h.y + i * s->y_row, s->y_row, 1 }, q = { a->q + h.q + i * s->q_row, s->q_row, 1 };
         gr_real *ds = k.scratch, *dq = a->dq ? a->dq + h.q + i * s->q_row : NULL;
-        attention_product(a, thread, k.rows, k.n, s->e, dy, (gr_mat){ a->v + h.v, 1, s->v_row }, ds, s->Tk, false);
-        attention_backward[isa](ds, k.p, k.rows, k.n, i, s->Tk, s->causal, s->drops, s->keep, s->scale);
-        if (a->dv) attention_product(a, thread, k.n, s->e, k.rows, (gr_mat){ k.p, 1, s->Tk }, dy, a->dv + h.v, s->v_row, true);
-        if (a->dk) attention_product(a, thread, k.n, s->d, k.rows, (gr_mat){ ds, 1, s->Tk }, q, a->dk + h.k, s->k_row, true);
-        if (dq && clean)
-            attention_product(a, thread, k.rows, s->d, k.n, (gr_mat){ ds, s->Tk, 1 }, (gr_mat){ key, s->k_row, 1 }, dq, s->q_row, true);
-        else if (dq) attention_add[isa](dq, s->q_row, ds, s->Tk, key, s->k_row, k.rows, k.n, s->d);
+        attention_product(a, thread, true, k.rows, k.n, s->e, dy, (gr_mat){ a->v + h.v, 1, s->v_row }, ds, s->Tk, false);
+        attention_backward[isa](ds, k.p, k.rows, k.n, i, s->Tk, s->causal, s->drops, s->dropout.scale, s->scale);
+        if (a->dv) attention_product(a, thread, true, k.n, s->e, k.rows, (gr_mat){ k.p, 1, s->Tk }, dy, a->dv + h.v, s->v_row, true);
+        if (a->dk) attention_product(a, thread, true, k.n, s->d, k.rows, (gr_mat){ ds, 1, s->Tk }, q, a->dk + h.k, s->k_row, true);
+        if (dq) attention_product(a, thread, finite, k.rows, s->d, k.n, (gr_mat){ ds, s->Tk, 1 }, (gr_mat){ key, s->k_row, 1 }, dq, s->q_row, true);
     }
 }
 
@@ -198,14 +189,20 @@ static double attention_work(const attention_saved *s) /* nanoseconds of forward
     return (double)(s->B * s->heads) * (double)s->Tq * (double)s->Tk * (0.6 + (double)(s->d + s->e) / 50);
 }
 
+/* in: q, k and v, or the one tensor that holds them all. */
+static attention_run attention_run_of(gr_tape *t, const attention_saved *s, gr_tensor *const *in, size_t ins)
+{
+    const gr_tensor *k = in[ins > 1 ? 1 : 0], *v = in[ins > 1 ? 2 : 0];
+    return (attention_run){ .t = t, .s = s, .q = in[0]->data, .k = k->data + s->k_at, .v = v->data + s->v_at };
+}
+
 static void attention_node(gr_tape *t, const gr_node *n)
 {
     const attention_saved *s = n->saved;
-    const bool packed = n->ins == 1;
-    const gr_tensor *q = n->in[0], *k = packed ? q : n->in[1], *v = packed ? q : n->in[2];
-    gr_real *dk = gr_grad(t, k), *dv = gr_grad(t, v);
-    attention_run a = { .t = t, .s = s, .q = q->data, .k = k->data + s->k_at, .v = v->data + s->v_at, .dy = gr_grad(t, n->out[0]) };
-    a.dq = gr_grad(t, q), a.dk = dk ? dk + s->k_at : NULL, a.dv = dv ? dv + s->v_at : NULL, a.scratch = gr_scratch(t);
+    attention_run a = attention_run_of(t, s, n->in, n->ins);
+    gr_real *dk = gr_grad(t, n->in[n->ins > 1 ? 1 : 0]), *dv = gr_grad(t, n->in[n->ins > 1 ? 2 : 0]);
+    a.dq = gr_grad(t, n->in[0]), a.dk = dk ? dk + s->k_at : NULL, a.dv = dv ? dv + s->v_at : NULL;
+    a.dy = gr_grad(t, n->out[0]), a.scratch = gr_scratch(t);
     gr_parallel(t, s->B * s->heads, 2.5 * attention_work(s), attention_chunk_back, &a);
 }
 
@@ -225,36 +222,33 @@ static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attent
     const bool of_keys = m && m->rank == 2 && m->dim[0] == s->B && m->dim[1] == s->Tk;
     const bool of_pairs = m && m->rank == 3 && (m->dim[0] == s->B || m->dim[0] == 1) && m->dim[1] == s->Tq && m->dim[2] == s->Tk;
     if (m && !of_keys && !of_pairs)
-        return gr_fail(t, &attention_op, "mask must be %s, or %s, or that with 1 for the first; got %s", gr_shape_name(t, GR_SHAPE(s->B, s->Tk)),
-                       gr_shape_name(t, GR_SHAPE(s->B, s->Tq, s->Tk)), gr_shape_text(t, m));
+        return gr_fail(t, &attention_op, "mask must be %s, %s or %s; got %s", gr_shape_name(t, GR_SHAPE(s->B, s->Tk)),
+                       gr_shape_name(t, GR_SHAPE(s->B, s->Tq, s->Tk)), gr_shape_name(t, GR_SHAPE(1, s->Tq, s->Tk)), gr_shape_text(t, m));
     if (!(o->scale >= 0 && o->scale < HUGE_VAL)) return gr_fail(t, &attention_op, "scale must be above 0 and finite, or 0 for the default; got %g", o->scale);
     if (!(o->dropout >= 0 && o->dropout <= 1)) return gr_fail(t, &attention_op, "dropout must be in 0 .. 1; got %g", o->dropout);
-    if (o->dropout > 0 && !o->stream) return gr_fail(t, &attention_op, "dropout is %g, and stream is NULL", o->dropout);
+    if (o->dropout > 0 && !o->stream) return gr_fail(t, &attention_op, "dropout is %g, so stream must not be NULL", o->dropout);
     s->lengths = o->lengths ? o->lengths->data : NULL, s->causal = o->causal, s->mask = m ? m->data : NULL;
     s->mask_row = of_pairs ? s->Tk : 0, s->mask_sample = of_keys ? s->Tk : of_pairs && m->dim[0] == s->B ? s->Tq * s->Tk : 0;
     s->scale = (gr_real)(o->scale > 0 ? o->scale : s->d ? 1 / __builtin_sqrt((double)s->d) : 1);
     return true;
 }
 
-/* q, k, v are where they begin; in: as they are recorded. */
-static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attention_config *o, attention_run *a, gr_tensor *const *in, size_t ins)
+static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attention_config *o, gr_tensor *const *in, size_t ins)
 {
     if (!attention_understand(t, s, o, in, ins)) return NULL;
-    const uint64_t below = gr_tape_training(t) ? (uint64_t)(o->dropout * 0x1p32 + 0.5) : 0; /* so many of 2^32 draws drop */
-    const bool records = gr_will_record(t, in, ins);
-    s->threads = (size_t)gr_tape_threads(t), s->drops = below, s->keep = 1, s->y_row = s->heads * s->e;
+    const bool records = gr_will_record(t, in, ins), drops = dropout_below(t, o->dropout);
+    s->threads = (size_t)gr_tape_threads(t), s->drops = drops, s->dropout.scale = 1, s->y_row = s->heads * s->e;
     gr_tensor *y = gr_empty(t, GR_SHAPE(s->B, s->Tq, s->y_row)), *p = NULL, *scratch = NULL;
     if (y && !y->len) s->B = s->Tk = 0; /* nothing to compute, and no gradient */
-    if (records || below) p = gr_empty(t, GR_SHAPE(s->B, s->heads, s->Tq, s->Tk));
-    if (!records || below) scratch = gr_empty(t, GR_SHAPE(s->threads, ATTENTION_ROWS, s->Tk));
-    gr_stream *draws = below ? gr_tape_stream(t, o->stream) : NULL;
+    if (records || drops) p = gr_empty(t, GR_SHAPE(s->B, s->heads, s->Tq, s->Tk));
+    if (!records || drops) scratch = gr_empty(t, GR_SHAPE(s->threads, ATTENTION_ROWS, s->Tk));
+    gr_stream *draws = drops ? gr_tape_stream(t, o->stream) : NULL;
     if (!y || gr_failed(t)) return NULL;
-    if (below) {
-        s->key = draws->key, s->counter = gr_stream_take(t, draws, s->B * s->heads * s->Tq * s->Tk), s->last = (uint32_t)(below - 1);
-        s->keep = o->dropout < 1 ? (gr_real)(1 / (1 - o->dropout)) : 0;
-    }
-    s->p = p ? p->data : NULL, a->scratch = scratch ? scratch->data : NULL, a->t = t, a->s = s, a->y = y->data;
-    gr_parallel(t, s->B * s->heads, attention_work(s), attention_chunk, a);
+    if (drops) s->dropout = dropout_take(t, draws, o->dropout, s->B * s->heads * s->Tq * s->Tk);
+    s->p = p ? p->data : NULL;
+    attention_run a = attention_run_of(t, s, in, ins);
+    a.scratch = scratch ? scratch->data : NULL, a.y = y->data;
+    gr_parallel(t, s->B * s->heads, attention_work(s), attention_chunk, &a);
     return gr_record(t, &attention_op, s, sizeof *s, GR_OUT(y), in, ins);
 }
 
@@ -264,30 +258,28 @@ gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, co
     const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1;
     if (q->rank != 3 || q->dim[2] % heads)
-        return gr_fail(t, &attention_op, "q must be [B, Tq, a multiple of %zu], the heads; got %s", heads, gr_shape_text(t, q));
+        return gr_fail(t, &attention_op, "q must be [B, Tq, a multiple of the heads, %zu]; got %s", heads, gr_shape_text(t, q));
     if (k->rank != 3 || k->dim[0] != q->dim[0] || k->dim[2] != q->dim[2])
         return gr_fail(t, &attention_op, "q is %s, so k must be [%zu, Tk, %zu]; got %s", gr_shape_text(t, q), q->dim[0], q->dim[2],
                        gr_shape_text(t, k));
     if (v->rank != 3 || v->dim[0] != k->dim[0] || v->dim[1] != k->dim[1] || v->dim[2] % heads)
-        return gr_fail(t, &attention_op, "k is %s, so v must be [%zu, %zu, a multiple of %zu], the heads; got %s", gr_shape_text(t, k), k->dim[0],
+        return gr_fail(t, &attention_op, "k is %s, so v must be [%zu, %zu, a multiple of the heads, %zu]; got %s", gr_shape_text(t, k), k->dim[0],
                        k->dim[1], heads, gr_shape_text(t, v));
     attention_saved s = { .B = q->dim[0], .heads = heads, .Tq = q->dim[1], .Tk = k->dim[1], .d = q->dim[2] / heads, .e = v->dim[2] / heads,
                           .q_row = q->dim[2], .k_row = k->dim[2], .v_row = v->dim[2] };
-    attention_run a = { .q = q->data, .k = k->data, .v = v->data };
-    return attention_make(t, &s, &o, &a, GR_IN(q, k, v));
+    return attention_make(t, &s, &o, GR_IN(q, k, v));
 }
 
-gr_tensor *gr_attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *config)
+gr_tensor *gr__attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_config *config)
 {
     if (!gr_ready(t, &attention_op, qkv)) return NULL;
     const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1;
     if (qkv->rank != 3 || qkv->dim[2] % 3 || qkv->dim[2] / 3 % heads)
-        return gr_fail(t, &attention_op, "qkv must be [B, T, 3 times a multiple of %zu], the heads; got %s", heads, gr_shape_text(t, qkv));
+        return gr_fail(t, &attention_op, "qkv must be [B, T, 3 times a multiple of the heads, %zu]; got %s", heads, gr_shape_text(t, qkv));
     const size_t row = qkv->dim[2], size = row / 3, d = size / heads, T = qkv->dim[1];
     attention_saved s = { .B = qkv->dim[0], .heads = heads, .Tq = T, .Tk = T, .d = d, .e = d, .q_row = row, .k_row = row, .v_row = row,
                           .k_at = size, .v_at = 2 * size };
-    attention_run a = { .q = qkv->data, .k = qkv->data + size, .v = qkv->data + 2 * size };
-    return attention_make(t, &s, &o, &a, GR_IN(qkv));
+    return attention_make(t, &s, &o, GR_IN(qkv));
 }
 #endif

@@ -1,4 +1,5 @@
-/* ops/binary.c - elementwise operators of two inputs: all that is not in ops/binary.def. Broadcasting is ops/broadcast.c's. */
+/* ops/binary.c - elementwise operators of two inputs. ops/binary.def has their formulas; here are the loops and the functions. ops/broadcast.c
+ * broadcasts the inputs. */
 #include "core/maths.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"
@@ -31,8 +32,6 @@
     BINARY_BACKWARD(op##_backward_b, db_of_aby)
 #define COMPARE(op, holds) BINARY_FORWARD(op, (holds) ? R(1) : R(0))
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 
 #if GR_HOST
 #define BINARY(op, ...) \
@@ -53,6 +52,4 @@
         return gr__map_op(t, &compare, op##_forward, GR_IN(a, b), NULL, 0); \
     }
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 #endif

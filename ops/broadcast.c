@@ -1,11 +1,11 @@
-/* ops/broadcast.c - kernels over broadcast shapes, and sums over the axes that a small shape lacks. */
+/* ops/broadcast.c - elementwise kernels over broadcast shapes, and the sums over the axes that a small shape lacks. */
 #include "ops/broadcast.h"
 #include "core/kernel.h"
 
 enum { PIECE = 1024, BLOCK = 64, LEVELS = 4, COLUMNS = 128 };
 
-/* Long sums stay accurate when no accumulator takes more than BLOCK terms: of each level, BLOCK sums make one of the next, as a
- * counter carries. sum[level] is width values; sum[0] is now the count-th of its level. */
+/* Long sums stay accurate when no accumulator takes more than BLOCK terms. So BLOCK sums of a level make one sum of the next level, as the digits
+ * of a counter carry. sum[level] has width values; sum[0] is now number `count` of its level. */
 INLINE void carry(gr_real *sum, size_t width, size_t count)
 {
     for (int level = 1; level < LEVELS; level++, sum += width, count /= BLOCK) {
@@ -62,17 +62,36 @@ gr__runs gr__runs_of(gr_shape large, const bool *kept)
     return r;
 }
 
-gr__runs gr__runs_in(gr_shape large, const gr_tensor *small)
+gr__runs gr__runs_in(gr_shape large, gr_shape small)
 {
     bool kept[GR_MAX_RANK] = { false };
-    const int missing = large.rank - small->rank;
-    for (int axis = missing; axis < large.rank; axis++) kept[axis] = small->dim[axis - missing] == large.dim[axis];
+    const int missing = large.rank - small.rank;
+    for (int axis = missing; axis < large.rank; axis++) kept[axis] = small.dim[axis - missing] == large.dim[axis];
     return gr__runs_of(large, kept);
+}
+
+bool gr__broadcast(gr_shape a, gr_shape b, gr_shape *to)
+{
+    to->rank = a.rank > b.rank ? a.rank : b.rank;
+    for (int i = 1; i <= to->rank; i++) { /* from the last axis */
+        const size_t m = i <= a.rank ? a.dim[a.rank - i] : 1, n = i <= b.rank ? b.dim[b.rank - i] : 1;
+        if (m != n && m != 1 && n != 1) return false;
+        to->dim[to->rank - i] = m == 1 ? n : m;
+    }
+    return true;
+}
+
+size_t gr__runs_count(const gr__runs *r, bool kept)
+{
+    size_t n = 1;
+    for (int k = 0; k < r->n; k++)
+        if (r->kept[k] == kept) n *= r->size[k];
+    return n;
 }
 
 static bool keeps_all(const gr__runs *r) { return r->n == 0 || (r->n == 1 && r->kept[0]); }
 
-/* The place in small of element i of large, and in *left how many elements of i's last run follow, itself included. */
+/* The element of small that element i of large comes from. *left: how many elements of the last run begin at i, itself included. */
 static size_t place(const gr__runs *r, size_t i, size_t *left)
 {
     size_t at = 0, stride = 1;
@@ -86,7 +105,25 @@ static size_t place(const gr__runs *r, size_t i, size_t *left)
     return at;
 }
 
-void gr__runs_spread(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *out)
+size_t gr__runs_small(const gr__runs *r, size_t i)
+{
+    size_t left;
+    return place(r, i, &left);
+}
+
+size_t gr__runs_large(const gr__runs *r, size_t i, size_t j)
+{
+    size_t at = 0, stride = 1;
+    for (int k = r->n - 1; k >= 0; k--) {
+        size_t *index = r->kept[k] ? &i : &j;
+        at += *index % r->size[k] * stride;
+        *index /= r->size[k], stride *= r->size[k];
+    }
+    return at;
+}
+
+/* large[first .. first + count - 1] of small broadcast to the large shape, written to out. */
+static void spread(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *out)
 {
     const bool kept = r->n && r->kept[r->n - 1];
     while (count) {
@@ -99,39 +136,27 @@ void gr__runs_spread(const gr__runs *r, const gr_real *small, size_t first, size
     }
 }
 
-/* The same without a copy where the values lie side by side. */
+/* The same, but without a copy where the values lie side by side in small. */
 static const gr_real *values(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *buffer)
 {
     if (keeps_all(r)) return small + first;
     size_t left;
     const gr_real *from = small + place(r, first, &left);
     if (r->kept[r->n - 1] && count <= left) return from;
-    gr__runs_spread(r, small, first, count, buffer);
+    spread(r, small, first, count, buffer);
     return buffer;
 }
 
 /* ---- Sums ---- */
 
 typedef struct {
-    const gr__runs *r;
+    gr__runs outer;              /* those before the two that the kernels see */
     const gr_real *large;
     gr_real *small;
-    int isa, outer;              /* runs before the two that the kernels see */
+    int isa;
     bool columns;                /* those two are [n, width], summed over n; else [width, n] */
     size_t n, width, tile, tiles, lacking, units, units_per_chunk;
 } sum_call;
-
-/* Where outer kept index i and outer lacking index j begin in large. */
-static size_t outer_place(const sum_call *c, size_t i, size_t j)
-{
-    size_t at = 0, stride = c->n * c->width;
-    for (int k = c->outer - 1; k >= 0; k--) {
-        size_t *index = c->r->kept[k] ? &i : &j;
-        at += *index % c->r->size[k] * stride;
-        *index /= c->r->size[k], stride *= c->r->size[k];
-    }
-    return at;
-}
 
 static void sum_task(void *argument, size_t chunk, int thread)
 {
@@ -143,15 +168,15 @@ static void sum_task(void *argument, size_t chunk, int thread)
         const gr_range tile = gr_chunk(unit % c->tiles, c->tile, c->width);
         gr_real *y = c->small + i * c->width + tile.first;
         for (size_t j = 0; j < c->lacking; j++) {
-            const gr_real *x = c->large + outer_place(c, i, j);
+            const gr_real *x = c->large + gr__runs_large(&c->outer, i, j) * c->n * c->width;
             if (c->columns) sum_columns[c->isa](y, x + tile.first, c->n, tile.count, c->width);
             else sum_rows[c->isa](y, x + tile.first * c->n, tile.count, c->n);
         }
     }
 }
 
-/* A sum so long that one unit alone would hold up the other threads: pieces that end where level 1 carries are summed apart, each into a
- * part of its own, and what the levels above would do with them is done here, in the same order: the bits are those of one walk. */
+/* One sum can be so long that the other threads would wait for it. Then the threads share it: pieces that end where level 1 carries are summed
+ * into parts, and the parts are added here as the levels above would add them. So the bits are those of one walk. */
 enum { PARTS = 2048, LONGEST = BLOCK * PIECE, HIGHEST = BLOCK * BLOCK };
 
 typedef struct { const sum_call *c; const gr_real *x; size_t n, m; gr_real *part; } part_call; /* each part is n rows of m columns, or n values */
@@ -190,13 +215,12 @@ static void sum_in_parts(gr_tape *t, const sum_call *c)
 
 void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small)
 {
-    sum_call c = { .r = r, .large = large, .small = small, .isa = gr_isa(t), .n = 1, .width = 1, .lacking = 1 };
-    c.outer = r->n > 2 ? r->n - 2 : 0;
+    sum_call c = { .outer = *r, .large = large, .small = small, .isa = gr_isa(t), .n = 1, .width = 1 };
+    c.outer.n = r->n > 2 ? r->n - 2 : 0;
     c.columns = r->n && r->kept[r->n - 1];
-    for (int k = c.outer; k < r->n; k++) *(r->kept[k] ? &c.width : &c.n) = r->size[k];
-    size_t keeping = 1;
-    for (int k = 0; k < c.outer; k++) *(r->kept[k] ? &keeping : &c.lacking) *= r->size[k];
-    const size_t each = c.lacking * c.n; /* elements behind one output */
+    for (int k = c.outer.n; k < r->n; k++) *(r->kept[k] ? &c.width : &c.n) = r->size[k];
+    c.lacking = gr__runs_count(&c.outer, false);
+    const size_t keeping = gr__runs_count(&c.outer, true), each = c.lacking * c.n; /* each: elements behind one output */
     if (!each || !keeping || !c.width) return;
     c.tile = c.columns ? COLUMNS : each < CHUNK ? CHUNK / each : 1;
     if (c.tile > c.width) c.tile = c.width;
@@ -243,11 +267,12 @@ static void map_task(void *argument, size_t chunk, int thread)
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
 static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *in)
 {
+    c->block = CHUNK, c->len = 1;
+    for (int k = 0; k < shape.rank; k++) c->len *= shape.dim[k];
     if (!c->len) return;
-    c->block = CHUNK;
     for (size_t k = 0; k < c->ins; k++) {
         const gr__runs *r = &c->runs[k];
-        c->runs[k] = gr__runs_in(shape, in[k]);
+        c->runs[k] = gr__runs_in(shape, gr_shape_of(in[k]));
         c->in[k] = in[k]->data;
         if (keeps_all(r)) continue;
         const bool row = r->n == 2 && r->kept[1] && r->size[1] <= AT_ONCE;
@@ -259,24 +284,8 @@ static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *i
 
 void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, gr_shape shape, gr_tensor *const *in, size_t ins, const gr_real *p)
 {
-    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .len = 1, .ins = ins, .p = p };
-    for (int k = 0; k < shape.rank; k++) c.len *= shape.dim[k];
+    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .ins = ins, .p = p };
     map_run(t, &c, shape, in);
-}
-
-static bool broadcast(gr_tensor *const *in, size_t ins, gr_shape *shape)
-{
-    *shape = gr_shape_of(in[0]);
-    for (size_t k = 1; k < ins; k++) {
-        const gr_shape a = *shape, b = gr_shape_of(in[k]);
-        shape->rank = a.rank > b.rank ? a.rank : b.rank;
-        for (int i = 1; i <= shape->rank; i++) { /* from the last axis */
-            const size_t m = i <= a.rank ? a.dim[a.rank - i] : 1, n = i <= b.rank ? b.dim[b.rank - i] : 1;
-            if (m != n && m != 1 && n != 1) return false;
-            shape->dim[shape->rank - i] = m == 1 ? n : m;
-        }
-    }
-    return true;
 }
 
 #define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"
@@ -284,8 +293,10 @@ static bool broadcast(gr_tensor *const *in, size_t ins, gr_shape *shape)
 gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p)
 {
     if (!gr_ready_list(t, op, in, ins)) return NULL;
-    gr_shape shape;
-    if (!broadcast(in, ins, &shape))
+    gr_shape shape = gr_shape_of(in[0]);
+    bool fits = true;
+    for (size_t k = 1; k < ins; k++) fits = fits && gr__broadcast(shape, gr_shape_of(in[k]), &shape);
+    if (!fits)
         return ins == 2 ? gr_fail(t, op, "a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]))
                         : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]),
                                   gr_shape_text(t, in[2]));
@@ -308,7 +319,7 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     gr_real *dx = gr_grad(t, n->in[k]);
     if (!dx) return;
     const gr_shape shape = gr_shape_of(y);
-    const gr__runs runs = gr__runs_in(shape, n->in[k]);
+    const gr__runs runs = gr__runs_in(shape, gr_shape_of(n->in[k]));
     const bool direct = keeps_all(&runs);
     gr_real *out = direct ? dx : gr_scratch(t);
 
@@ -316,7 +327,7 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     dy.data = gr_grad(t, y);
     gr_tensor *in[MAX_IN] = { &dy };
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .clear = !direct, .len = y->len, .ins = count + 1, .p = n->saved };
+    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .clear = !direct, .ins = count + 1, .p = n->saved };
     map_run(t, &c, shape, in);
     if (!direct) gr__runs_sum(t, &runs, out, dx);
 }

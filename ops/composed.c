@@ -1,4 +1,4 @@
-/* ops/composed.c - the twins of the fused operators, from plain ones. */
+/* ops/composed.c - the twins of the fused operators, written with plain operators. */
 #include "ops/composed.h"
 #include "core/op.h"
 
@@ -10,7 +10,7 @@ gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor 
 
 /* ---- Softmax and cross entropy ---- */
 
-/* x - max x. The maximum is a constant here: softmax does not change when something is added to all of x. */
+/* x - max x. The maximum is detached, because softmax does not change when a constant is added to all of x. */
 static gr_tensor *composed_shifted(gr_tape *t, gr_tensor *x, int axis)
 {
     return gr_sub(t, x, gr_detach(t, gr_max(t, x, GR_AXES(axis), true)));
@@ -42,7 +42,7 @@ gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_int
     if (C * target->len != logits->len)
         return gr_fail(t, NULL, "cross_entropy_composed: logits is %s; got %zu targets", gr_shape_text(t, logits), target->len);
 
-    /* Shapes: of the logits; of one value for each sample, with an axis for its class; and of one value for each class. */
+    /* The shape of the logits, that of one value for each sample (with an axis for its class), and that of one value for each class. */
     const gr_shape whole = gr_shape_of(logits), classes = { .rank = logits->rank - axis, .dim = { C, 1, 1, 1, 1, 1, 1, 1 } };
     gr_shape samples = whole;
     samples.dim[axis] = 1;
@@ -95,7 +95,7 @@ gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tens
     const size_t heads = o.heads ? o.heads : 1, B = q->dim[0], Tq = q->dim[1], Tk = k->dim[1], d = q->dim[2] / heads;
     const double scale = o.scale > 0 ? o.scale : d ? 1 / __builtin_sqrt((double)d) : 1;
     gr_tensor *seen = composed_seen(t, B, Tq, Tk, &o), *s = gr_matmul_t(t, composed_heads(t, q, heads), false, composed_heads(t, k, heads), true);
-    s = gr_where(t, seen, gr_mul(t, s, gr_scalar(t, scale)), gr_scalar(t, -1e30)); /* which exp makes 0, unless there is nothing else */
+    s = gr_where(t, seen, gr_mul(t, s, gr_scalar(t, scale)), gr_scalar(t, -1e30)); /* exp of this is 0, unless no key is seen */
     gr_tensor *p = gr_mul(t, gr_softmax(t, s, -1), seen);
     if (o.dropout > 0) p = gr_dropout(t, p, o.dropout, o.stream);
     gr_tensor *y = gr_permute(t, gr_matmul(t, p, composed_heads(t, v, heads)), GR_AXES(0, 2, 1, 3));

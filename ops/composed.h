@@ -1,26 +1,26 @@
-/* ops/composed.h - the twins: fused operators written from plain ones, as a lesson would write them. A twin is the specification of its
- * fused operator and the other side of the speed table; the tests compare the two, forward and backward. A twin checks only what its plain
- * operators check: give it arguments that the fused operator has accepted. */
+/* ops/composed.h - the twins: fused operators written with plain operators, as a lesson would write them. A twin is the specification of its
+ * fused operator, and the speed table compares the two. The tests compare their results and gradients. A twin checks only what its plain
+ * operators check, so give it arguments that the fused operator has accepted. */
 #ifndef GR_COMPOSED_H
 #define GR_COMPOSED_H
 #include "ops/ops.h"
 GR_BEGIN
 
-/* gr_linear: a product, and the bias added. */
+/* gr_linear: a matrix product, then an addition. */
 GR_API gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
 
-/* gr_softmax and gr_log_softmax: the largest value subtracted, exp, sum, division or log. */
+/* gr_softmax and gr_log_softmax: subtract the largest value, exp, sum, then a division or a logarithm. */
 GR_API gr_tensor *gr_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_log_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
 
-/* gr_cross_entropy: log_softmax, the targets' values picked, weighted, averaged. Here an ignored sample must be finite. */
+/* gr_cross_entropy: log_softmax, gather the values of the targets, weight them, average. Unlike there, the logits of an ignored sample must be
+ * finite. */
 GR_API gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* gr_attention: heads to an axis of their own, scores, where, softmax, dropout, product. Here what k and v hold must be finite. */
+/* gr_attention: move the heads to an axis of their own, scores, where, softmax, dropout, product. Unlike there, k and v must be finite. */
 GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config);
 
-/* gr_conv2d: x with its zeros, unfolded into the values that each output sees, times the weight. And pooling: unfolded, then the largest or
- * the mean; of stride, padding and kernel alone. */
+/* gr_conv2d: pad x with zeros, unfold it into the values that each output sees, multiply by the weight. Pooling: unfold, then max or mean. */
 GR_API gr_tensor *gr_conv2d_composed(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_max_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 GR_API gr_tensor *gr_avg_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool_config *config);

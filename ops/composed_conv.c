@@ -1,10 +1,10 @@
-/* ops/composed_conv.c - the twins of convolution and pooling: for each place in the kernel, the values of x that the outputs see there. */
-#include "core/library.h"
+/* ops/composed_conv.c - the twins of convolution and pooling. Both unfold x: for each position in the kernel, the values that the outputs see. */
 #include "ops/composed.h"
+#include "ops/window.h"
 
 typedef struct { size_t kernel[2], stride[2], padding[2], dilation[2], out[2]; } composed_window;
 
-/* x [N, C, H, W] with `value` around it. The end gets what a last step of the whole stride needs. */
+/* x [N, C, H, W] with `value` around it; the end of each axis gets stride - 1 more, so that the last step has its full stride. */
 static gr_tensor *composed_padded(gr_tape *t, gr_tensor *x, const composed_window *w, double value)
 {
     for (int k = 0; k < 2 && x; k++) {
@@ -15,7 +15,7 @@ static gr_tensor *composed_padded(gr_tape *t, gr_tensor *x, const composed_windo
     return x;
 }
 
-/* Every stride-th value of an axis from start on, out of them. */
+/* `out` values of an axis, from start on, stride apart. */
 static gr_tensor *composed_steps(gr_tape *t, gr_tensor *x, int axis, size_t start, size_t out, size_t stride)
 {
     x = gr_narrow(t, x, axis, start, out * stride);
@@ -38,11 +38,6 @@ static gr_tensor *composed_unfold(gr_tape *t, gr_tensor *x, const composed_windo
     return seen ? gr_stack(t, seen, n, 2) : NULL;
 }
 
-static size_t composed_setting(int value, int of_w, int otherwise)
-{
-    return (size_t)gr__setting(of_w, value ? value : otherwise);
-}
-
 static void composed_outputs(const gr_tensor *x, composed_window *w)
 {
     for (int k = 0; k < 2; k++)
@@ -53,11 +48,11 @@ gr_tensor *gr_conv2d_composed(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_te
 {
     if (gr_failed(t) || !x || !weight) return NULL;
     const gr_conv_config c = config ? *config : (gr_conv_config){ 0 };
-    const size_t N = x->dim[0], G = composed_setting(c.groups, 0, 1), O = weight->dim[0], C = x->dim[1];
+    const size_t N = x->dim[0], G = window_setting(c.groups, 0, 1), O = weight->dim[0], C = x->dim[1];
     composed_window w = { .kernel = { weight->dim[2], weight->dim[3] },
-                          .stride = { composed_setting(c.stride, 0, 1), composed_setting(c.stride, c.stride_w, 1) },
-                          .padding = { composed_setting(c.padding, 0, 0), composed_setting(c.padding, c.padding_w, 0) },
-                          .dilation = { composed_setting(c.dilation, 0, 1), composed_setting(c.dilation, c.dilation_w, 1) } };
+                          .stride = { window_setting(c.stride, 0, 1), window_setting(c.stride, c.stride_w, 1) },
+                          .padding = { window_setting(c.padding, 0, 0), window_setting(c.padding, c.padding_w, 0) },
+                          .dilation = { window_setting(c.dilation, 0, 1), window_setting(c.dilation, c.dilation_w, 1) } };
     composed_outputs(x, &w);
     const size_t K = C / G * w.kernel[0] * w.kernel[1], P = w.out[0] * w.out[1];
     gr_tensor *col = gr_reshape(t, composed_unfold(t, x, &w, 0), GR_SHAPE(N, G, K, P));
@@ -69,10 +64,10 @@ gr_tensor *gr_conv2d_composed(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_te
 static gr_tensor *composed_windows(gr_tape *t, gr_tensor *x, const gr_pool_config *c, double value)
 {
     if (gr_failed(t) || !x) return NULL;
-    const size_t kernel[2] = { composed_setting(c->kernel, 0, 1), composed_setting(c->kernel, c->kernel_w, 1) };
-    composed_window w = { .kernel = { kernel[0], kernel[1] },
-                          .stride = { c->stride ? (size_t)c->stride : kernel[0], c->stride_w ? (size_t)c->stride_w : c->stride ? (size_t)c->stride : kernel[1] },
-                          .padding = { composed_setting(c->padding, 0, 0), composed_setting(c->padding, c->padding_w, 0) },
+    composed_window w = { .kernel = { window_setting(c->kernel, 0, 1), window_setting(c->kernel, c->kernel_w, 1) },
+                          .stride = { window_setting(c->stride, 0, c->kernel),
+                                      window_setting(c->stride, c->stride_w, c->kernel_w ? c->kernel_w : c->kernel) },
+                          .padding = { window_setting(c->padding, 0, 0), window_setting(c->padding, c->padding_w, 0) },
                           .dilation = { 1, 1 } };
     composed_outputs(x, &w);
     return composed_unfold(t, x, &w, value);

@@ -1,92 +1,101 @@
-/* ops/conv.c - convolution over one axis or two. One axis is two, of which the first has size 1.
+/* ops/conv.c - convolution over one axis or two. One axis is treated as two, of which the first has size 1.
  *
+ * Within each group of channels, with strides sh, sw, dilations dh, dw and padding ph, pw:
  *     y[n][o][i][j] = bias[o] + sum over c, a, b of weight[o][c][a][b] x[n][c][i sh + a dh - ph][j sw + b dw - pw]
- * within each group of channels. As matrices, for each sample, group and tile of output rows:
- *     forward     y  [O, P] = [bias, weight] [O, 1 + K]  col [1 + K, P]      K = C kH kW values that an output sees, P outputs of a tile
- *     backward    [dbias, dweight]' += col dy'                              col's first row is ones
+ * Backward, where each sum runs over all n, o, i, j that read the value:
+ *     dx[n][c][i sh + a dh - ph][j sw + b dw - pw] += weight[o][c][a][b] dy[n][o][i][j]
+ *     dweight[o][c][a][b] += dy[n][o][i][j] x[n][c][i sh + a dh - ph][j sw + b dw - pw]          dbias[o] += dy[n][o][i][j]
+ *
+ * As matrix products (core/gemm.h), for each sample, group and tile of outputs:
+ *     forward     y [O, P] = [bias, weight] [O, 1 + K]  col [1 + K, P]      K = C kH kW values that an output sees, P outputs of the tile
+ *     backward    [dbias, dweight]' += col dy'                              the first row of col is ones
  *                 dx shifted by (a, b)  += weight[.][.][a][b]' dy           for each (a, b) of the kernel
- * First the part of x that a tile sees is laid out with its zeros, one plane for each remainder of a position by the strides: in
- * those planes every kernel position (a, b) is a shift, whatever the stride. A row of col is a plane shifted; so is what weight' dy
- * adds to, where dy's rows are spread to the planes' width, zeros between them.
- * A group of one channel in and one out (depthwise) is summed kernel position by kernel position; its dweight are dot products in lanes.
- * Tiles are as large as the cache likes, a function of one sample's shape. A sample's y and dx are its own; dweight is summed
- * over chunks of samples, and the chunks in order.
- * Saved: the plan. col is made again. */
+ * ops/conv_planes.h copies the part of x that a tile sees into planes, in which every kernel position (a, b) is a shift. A row of col is such a
+ * shifted plane. For dx the rows of dy are spread to the width of the planes, and each product adds to the shifted planes.
+ * A group of one channel in and one out (depthwise) needs no matrix: its kernels add up one kernel position after the other.
+ *
+ * The size of a tile depends on the shape of one sample only, and was chosen so that a tile stays in the cache. So a sample's y and dx do not
+ * depend on the batch. dweight is summed over chunks of samples, and then over the chunks in order.
+ * Saved: the plan. Backward computes col again. */
 #include "core/gemm.h"
-#include "core/kernel.h"
 #include "ops/conv.h"
 #include "ops/conv_planes.h"
+#include "ops/parts.h"
+#include "ops/strided.h"
+#include "ops/window.h"
 
-/* part[0] += part[1], part[2] .. in this order. */
-KERNEL(void, conv_sum, gr_real *restrict sum, size_t parts, size_t stride, size_t n)
-{
-    for (size_t k = 1; k < parts; k++)
-        for (size_t i = 0; i < n; i++) sum[i] += sum[k * stride + i];
-}
+enum { CONV_TILE = 65536, CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22, CONV_LINE = 16 };
 
-#if GR_HOST
-enum { CONV_TILE = 65536, CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22, CONV_COLUMNS = 1024, CONV_LINE = 16 };
-
-static size_t conv_min(size_t a, size_t b) { return a < b ? a : b; }
-static size_t conv_round(size_t n) { return gr_chunks(n, CONV_LINE) * CONV_LINE; }
-/* SIZE_MAX when that is too large: then memory is out. */
+/* Sizes that do not fit become SIZE_MAX, which no allocation gives. */
 static size_t conv_times(size_t a, size_t b) { return gr_size_mul(a, b, &a), a; }
+static size_t conv_plus(size_t a, size_t b) { return gr_size_add(a, b, &a), a; }
+static size_t conv_round(size_t n) { return conv_times(gr_chunks(n, CONV_LINE), CONV_LINE); }
+static size_t conv_min(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t conv_planes_len(const gr__conv_plan *p) { return conv_round(conv_times(p->C, p->planes)); }
 static size_t conv_weight_len(const gr__conv_plan *p) { return conv_times(conv_times(p->G, p->O), p->K1); }
 static size_t conv_spread_line(const gr__conv_plan *p) { return conv_round(p->tile[0] * p->plane[1]); }
-/* Of one thread: the planes, then col or the spread dy. */
+/* The scratch of one thread: the planes, then col or the spread dy. */
 static size_t conv_scratch_len(const gr__conv_plan *p)
 {
-    const size_t col = conv_times(p->K1, p->line), spread = conv_times(p->O, conv_spread_line(p)), larger = col > spread ? col : spread;
-    size_t len;
-    return gr_size_add(conv_planes_len(p), conv_round(conv_min(larger, SIZE_MAX / 2)), &len) && larger <= SIZE_MAX / 2 ? len : SIZE_MAX;
+    const size_t col = conv_times(p->K1, p->line), spread = conv_times(p->O, conv_spread_line(p));
+    return conv_plus(conv_planes_len(p), conv_round(col > spread ? col : spread));
 }
 static size_t conv_chunks(const gr__conv_plan *p) { return p->P && p->O ? gr_chunks(p->N, p->chunk) : 0; }
 
-static gr__conv_tile conv_tile_of(const gr__conv_plan *p, size_t i)
+/* Tile number i, counted over all samples, in group g: its outputs, and where its group begins in x and its first output lies in y. */
+typedef struct { gr__conv_tile tile; size_t x, y; } conv_place;
+static conv_place conv_place_of(const gr__conv_plan *p, size_t i, size_t g)
 {
-    gr__conv_tile c = { .at = { i / p->tiles[1] * p->tile[0], i % p->tiles[1] * p->tile[1] } };
-    for (int k = 0; k < 2; k++) c.n[k] = conv_min(p->tile[k], p->out[k] - c.at[k]);
+    const size_t tiles = p->tiles[0] * p->tiles[1], number = i % tiles, group = i / tiles * p->G + g;
+    conv_place c = { .tile.at = { number / p->tiles[1] * p->tile[0], number % p->tiles[1] * p->tile[1] } };
+    for (int k = 0; k < 2; k++) c.tile.n[k] = conv_min(p->tile[k], p->out[k] - c.tile.at[k]);
+    c.x = group * p->C * p->H[0] * p->H[1], c.y = group * p->O * p->P + c.tile.at[0] * p->out[1] + c.tile.at[1];
     return c;
 }
 
-/* Of a line that holds the rows of a tile, as far apart as those of the planes. */
+/* The tiles of chunk number `chunk` of samples. */
+static gr_range conv_tiles(const gr__conv_plan *p, size_t chunk)
+{
+    const size_t tiles = p->tiles[0] * p->tiles[1];
+    const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
+    return (gr_range){ samples.first * tiles, samples.count * tiles };
+}
+
+/* The length of a line that holds the rows of a tile, as far apart as those of the planes. */
 static size_t conv_reach(const gr__conv_plan *p, const gr__conv_tile *tile) { return (tile->n[0] - 1) * p->plane[1] + tile->n[1]; }
 
-/* One channel in and one out has loops of its own, since a matrix of one row is none. */
+/* A group of one channel in and one out has kernels of its own: a matrix product with one row would be slow. */
 static bool conv_is_deep(const gr__conv_plan *p) { return p->C == 1 && p->O == 1; }
-
-/* ---- Forward ---- */
 
 typedef struct {
     gr_tape *t;
     const gr__conv_plan *p;
+    gr__conv_kernels k;
     const gr_real *x, *weight, *dy;    /* weight: rows of bias and weight; in backward [G, kH kW, C, O] */
     gr_real *y, *dx, *part, *scratch;  /* part: of [dbias, dweight]', [chunks, G, K1, O] */
     size_t scratch_len;
     int isa;
 } conv_run;
 
-static void conv_forward_tile(void *argument, size_t task, int thread)
+/* ---- Forward ---- */
+
+static void conv_forward_tile(void *argument, size_t i, int thread)
 {
     const conv_run *c = argument;
     const gr__conv_plan *p = c->p;
-    const size_t tiles = p->tiles[0] * p->tiles[1], sample = task / tiles;
-    const gr__conv_tile tile = conv_tile_of(p, task % tiles);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
     for (size_t g = 0; g < p->G; g++) {
-        const size_t group = sample * p->G + g;
+        const conv_place at = conv_place_of(p, i, g);
         const gr_real *weight = c->weight + g * p->O * p->K1;
-        gr_real *y = c->y + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1];
-        gr__conv_fill(c->isa, planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
+        c->k.fill(planes, c->x + at.x, p, &at.tile);
         if (conv_is_deep(p)) {
-            gr__conv_deep_forward(c->isa, y, col, planes, weight, p, &tile);
+            c->k.deep_forward(c->y + at.y, col, planes, weight, p, &at.tile);
             continue;
         }
-        gr__conv_columns(c->isa, col, planes, p, &tile);
-        gr__gemm_serial(c->isa, p->O, tile.n[0] * tile.n[1], p->K1, (gr_mat){ weight, p->K1, 1 }, (gr_mat){ col, p->line, 1 }, y, p->P,
-                        (gr_start){ NULL, 0 }, gr__work(c->t, thread));
+        c->k.columns(col, planes, p, &at.tile);
+        gr__gemm_serial(c->isa, p->O, at.tile.n[0] * at.tile.n[1], p->K1, (gr_mat){ weight, p->K1, 1 }, (gr_mat){ col, p->line, 1 }, c->y + at.y,
+                        p->P, (gr_start){ NULL, 0 }, gr__work(c->t, thread));
     }
 }
 
@@ -95,75 +104,53 @@ static void conv_forward_tile(void *argument, size_t task, int thread)
 static void conv_dweight(const conv_run *c, size_t chunk, int thread)
 {
     const gr__conv_plan *p = c->p;
-    const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
-    const size_t tiles = p->tiles[0] * p->tiles[1], from = samples.first * tiles, to = from + samples.count * tiles;
+    const gr_range tiles = conv_tiles(p, chunk);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
-    for (size_t i = from; i < to; i++)
+    for (size_t i = tiles.first; i < tiles.first + tiles.count; i++)
         for (size_t g = 0; g < p->G; g++) {
-            const gr__conv_tile tile = conv_tile_of(p, i % tiles);
-            const size_t group = i / tiles * p->G + g;
-            const gr_real *dy = c->dy + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1];
+            const conv_place at = conv_place_of(p, i, g);
+            const gr_real *dy = c->dy + at.y;
             gr_real *part = c->part + (chunk * p->G + g) * p->K1 * p->O;
-            gr__conv_fill(c->isa, planes, c->x + group * p->C * p->H[0] * p->H[1], p, &tile);
+            c->k.fill(planes, c->x + at.x, p, &at.tile);
             if (conv_is_deep(p)) {
-                gr__conv_spread(c->isa, col, dy, p, &tile, 0);
-                gr__conv_deep_dw(c->isa, part, col, planes, p, conv_reach(p, &tile), i > from);
+                c->k.spread(col, dy, p, &at.tile, 0);
+                c->k.deep_dw(part, col, planes, p, conv_reach(p, &at.tile), i > tiles.first);
                 continue;
             }
-            gr__conv_columns(c->isa, col, planes, p, &tile);
-            gr__gemm_serial(c->isa, p->K1, p->O, tile.n[0] * tile.n[1], (gr_mat){ col, p->line, 1 }, (gr_mat){ dy, 1, p->P }, part, p->O,
-                            (gr_start){ i == from ? NULL : part, p->O }, gr__work(c->t, thread));
+            c->k.columns(col, planes, p, &at.tile);
+            gr__gemm_serial(c->isa, p->K1, p->O, at.tile.n[0] * at.tile.n[1], (gr_mat){ col, p->line, 1 }, (gr_mat){ dy, 1, p->P }, part, p->O,
+                            (gr_start){ i > tiles.first ? part : NULL, p->O }, gr__work(c->t, thread));
         }
 }
 
 static void conv_dx(const conv_run *c, size_t chunk, int thread)
 {
     const gr__conv_plan *p = c->p;
-    const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
-    const size_t tiles = p->tiles[0] * p->tiles[1], from = samples.first * tiles, to = from + samples.count * tiles;
+    const gr_range tiles = conv_tiles(p, chunk);
     const size_t kernel = p->kernel[0] * p->kernel[1], line = conv_spread_line(p);
     gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *spread = planes + conv_planes_len(p);
-    for (size_t i = from; i < to; i++)
+    for (size_t i = tiles.first; i < tiles.first + tiles.count; i++)
         for (size_t g = 0; g < p->G; g++) {
-            const gr__conv_tile tile = conv_tile_of(p, i % tiles);
-            const size_t group = i / tiles * p->G + g, n = conv_reach(p, &tile);
+            const conv_place at = conv_place_of(p, i, g);
+            const size_t n = conv_reach(p, &at.tile);
             memset(planes, 0, p->C * p->planes * sizeof *planes);
-            gr__conv_spread(c->isa, spread, c->dy + group * p->O * p->P + tile.at[0] * p->out[1] + tile.at[1], p, &tile, line);
-            if (conv_is_deep(p)) gr__conv_deep_dx(c->isa, planes, spread, c->weight + g * kernel, p, n);
+            c->k.spread(spread, c->dy + at.y, p, &at.tile, line);
+            if (conv_is_deep(p)) c->k.deep_dx(planes, spread, c->weight + g * kernel, p, n);
             for (size_t k = 0; k < kernel && !conv_is_deep(p); k++) {
-                gr_real *shifted = planes + gr__conv_shift(p, k / p->kernel[1], k % p->kernel[1]);
+                gr_real *shifted = planes + conv_shift(p, k / p->kernel[1], k % p->kernel[1]);
                 gr__gemm_serial(c->isa, p->C, n, p->O, (gr_mat){ c->weight + (g * kernel + k) * p->C * p->O, p->O, 1 },
                                 (gr_mat){ spread, line, 1 }, shifted, p->planes, (gr_start){ shifted, p->planes }, gr__work(c->t, thread));
             }
-            gr__conv_unfill(c->isa, c->dx + group * p->C * p->H[0] * p->H[1], planes, p, &tile);
+            c->k.unfill(c->dx + at.x, planes, p, &at.tile);
         }
 }
 
-/* Tasks 2i and 2i + 1 are chunk i's: so two threads share even one sample. */
+/* Tasks 2i and 2i + 1 belong to chunk i, so that two threads can share even one sample. */
 static void conv_backward_task(void *argument, size_t task, int thread)
 {
     const conv_run *c = argument;
     if (task % 2 && c->dx) conv_dx(c, task / 2, thread);
     if (task % 2 == 0 && c->part) conv_dweight(c, task / 2, thread);
-}
-
-static void conv_columns_of_parts(void *argument, size_t block, int thread)
-{
-    const conv_run *c = argument;
-    const size_t len = conv_weight_len(c->p);
-    const gr_range columns = gr_chunk(block, CONV_COLUMNS, len);
-    (void)thread;
-    conv_sum[c->isa](c->part + columns.first, conv_chunks(c->p), len, columns.count);
-}
-
-/* weight[g O + o][c][k] to [g][k][c][o]. */
-static void conv_turn(const gr__conv_plan *p, const gr_real *weight, gr_real *turned)
-{
-    const size_t kernel = p->kernel[0] * p->kernel[1];
-    for (size_t g = 0; g < p->G; g++)
-        for (size_t o = 0; o < p->O; o++)
-            for (size_t c = 0; c < p->C; c++)
-                for (size_t k = 0; k < kernel; k++) turned[((g * kernel + k) * p->C + c) * p->O + o] = *weight++;
 }
 
 static void conv_add_dweight(const gr__conv_plan *p, const gr_real *sum, gr_real *dweight, gr_real *dbias)
@@ -182,22 +169,21 @@ static void conv_node(gr_tape *t, const gr_node *n)
     gr_real *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *turned = gr_scratch(t);
     if (!chunks) return;
     conv_run c = { .t = t, .p = p, .x = n->in[0]->data, .weight = turned, .dy = gr_grad(t, n->out[0]), .dx = gr_grad(t, n->in[0]) };
-    c.isa = gr_isa(t), c.scratch_len = conv_scratch_len(p), c.scratch = turned + conv_round(len);
+    c.isa = gr_isa(t), c.k = gr__conv_kernels_of(c.isa), c.scratch_len = conv_scratch_len(p), c.scratch = turned + conv_round(len);
     if (dweight || dbias) c.part = c.scratch + p->threads * c.scratch_len;
-    if (c.dx) conv_turn(p, n->in[1]->data, turned);
+    const gr_shape weight = GR_SHAPE(p->G, p->O, p->C, p->kernel[0] * p->kernel[1]);
+    if (c.dx) gr__strided_copy(t, gr__layout_of(weight, (int[]){ 0, 3, 2, 1 }), turned, n->in[1]->data);
     gr_parallel(t, 2 * chunks, (double)p->N * (double)p->P * (double)len / 25, conv_backward_task, &c);
     if (!c.part) return;
-    gr_parallel(t, gr_chunks(len, CONV_COLUMNS), 0.1 * (double)chunks * (double)len, conv_columns_of_parts, &c);
+    gr__add_parts(t, c.part, c.part + len, chunks - 1, len, len);
     conv_add_dweight(p, c.part, dweight, dbias);
 }
 
 static size_t conv_scratch(const gr_node *n)
 {
     const gr__conv_plan *p = n->saved;
-    const size_t len = conv_weight_len(p), parts = conv_times(conv_chunks(p), len), threads = conv_times(p->threads, conv_scratch_len(p));
-    size_t sum;
-    if (!gr_size_add(conv_round(len), threads, &sum) || !gr_size_add(sum, parts, &sum)) return SIZE_MAX;
-    return conv_chunks(p) ? conv_times(sum, sizeof(gr_real)) : 0;
+    const size_t len = conv_weight_len(p), threads = conv_times(p->threads, conv_scratch_len(p)), parts = conv_times(conv_chunks(p), len);
+    return conv_chunks(p) ? conv_times(conv_plus(conv_plus(conv_round(len), threads), parts), sizeof(gr_real)) : 0;
 }
 
 static const gr_op conv1d_op = { .name = "conv1d", .backward = conv_node, .scratch = conv_scratch };
@@ -207,20 +193,18 @@ static const gr_op conv2d_op = { .name = "conv2d", .backward = conv_node, .scrat
 
 static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, bool two, gr__conv_plan *p)
 {
-    const int padding_w = two && c->padding_w != GR_NONE ? c->padding_w : 0;
     const struct { const char *name; int value, least; } s[] = {
-        { "stride", c->stride, 1 },      { "padding", c->padding, 0 }, { "dilation", c->dilation, 1 }, { "stride_w", two ? c->stride_w : 0, 1 },
-        { "padding_w", padding_w, 0 },   { "dilation_w", two ? c->dilation_w : 0, 1 }, { "groups", c->groups, 1 },
+        { "stride", c->stride, 1 },     { "padding", c->padding, 0 },     { "dilation", c->dilation, 1 },     { "groups", c->groups, 1 },
+        { "stride_w", c->stride_w, 1 }, { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 }, { "dilation_w", c->dilation_w, 1 },
     };
-    for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+    for (int i = 0; i < (two ? 7 : 4); i++)
         if (s[i].value < 0) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
     for (int k = 0; k < 2; k++) {
-        const bool w = k == 1 && two;
-        const int stride = w && c->stride_w ? c->stride_w : c->stride, dilation = w && c->dilation_w ? c->dilation_w : c->dilation;
-        p->stride[k] = stride ? (size_t)stride : 1, p->dilation[k] = dilation ? (size_t)dilation : 1;
-        p->padding[k] = (size_t)(w && c->padding_w ? padding_w : c->padding);
-        if (k == 0 && !two) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0;
+        p->stride[k] = window_setting(c->stride, two && k ? c->stride_w : 0, 1);
+        p->padding[k] = window_setting(c->padding, two && k ? c->padding_w : 0, 0);
+        p->dilation[k] = window_setting(c->dilation, two && k ? c->dilation_w : 0, 1);
     }
+    if (!two) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0; /* one axis is W */
     p->G = c->groups ? (size_t)c->groups : 1;
     return true;
 }
@@ -230,11 +214,11 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
     const size_t channels = x->dim[1], outputs = w->dim[0], G = p->G;
     if (w->rank != axes + 2)
         return gr_fail(t, op, "weight must be [O, C / groups, %s]; got %s", axes == 2 ? "kH, kW" : "kL", gr_shape_text(t, w));
-    if (channels % G) return gr_fail(t, op, "x is %s: its %zu channels do not fall into %zu groups", gr_shape_text(t, x), channels, G);
+    if (channels % G) return gr_fail(t, op, "x is %s: its %zu channels cannot be divided into %zu groups", gr_shape_text(t, x), channels, G);
     if (w->dim[1] != channels / G)
         return gr_fail(t, op, "weight is %s and groups is %zu, so x must be [N, %zu, %s]; got %s", gr_shape_text(t, w), G, conv_times(w->dim[1], G),
                        axes == 2 ? "H, W" : "L", gr_shape_text(t, x));
-    if (outputs % G) return gr_fail(t, op, "weight is %s: its %zu outputs do not fall into %zu groups", gr_shape_text(t, w), outputs, G);
+    if (outputs % G) return gr_fail(t, op, "weight is %s: its %zu outputs cannot be divided into %zu groups", gr_shape_text(t, w), outputs, G);
     if (bias && (bias->rank != 1 || bias->len != outputs))
         return gr_fail(t, op, "weight is %s, so bias must be [%zu]; got %s", gr_shape_text(t, w), outputs, gr_shape_text(t, bias));
     p->N = x->dim[0], p->C = channels / G, p->O = outputs / G, p->bias = bias != NULL;
@@ -242,7 +226,7 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
     for (int k = 2 - axes; k < 2; k++) {
         size_t padded;
         p->H[k] = x->dim[k + axes], p->kernel[k] = w->dim[k + axes];
-        if (!p->kernel[k]) return gr_fail(t, op, "weight is %s: a kernel of size 0", gr_shape_text(t, w));
+        if (!p->kernel[k]) return gr_fail(t, op, "weight is %s: the kernel has size 0", gr_shape_text(t, w));
         const size_t reach = conv_times(p->kernel[k] - 1, p->dilation[k]);
         if (!gr_size_add(p->H[k], 2 * p->padding[k], &padded) || reach >= padded)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu with dilation %zu needs %zu",
@@ -252,7 +236,7 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
     return true;
 }
 
-/* Tiles of whole rows; where one row is too much for the cache already, of parts of it. */
+/* Choose the tiles: several whole rows of outputs or, when one row is too large for the cache, a part of a row. */
 static void conv_cut(gr__conv_plan *p)
 {
     p->K1 = conv_times(p->C, conv_times(p->kernel[0], p->kernel[1])) + p->bias;
@@ -272,7 +256,7 @@ static void conv_cut(gr__conv_plan *p)
     p->chunk = gr_chunks(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
 }
 
-/* weight with its bias in front of each row: [O, 1 + K]. */
+/* The rows of weight, each with its bias in front: [O, 1 + K]. */
 static const gr_real *conv_rows(gr_tape *t, const gr__conv_plan *p, const gr_tensor *weight, const gr_tensor *bias)
 {
     if (!bias) return weight->data;
@@ -298,7 +282,7 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, gr_t
     if (!y) return NULL;
     if (y->len) {
         conv_run c = { .t = t, .p = p, .x = x->data, .weight = conv_rows(t, p, weight, bias), .y = y->data, .isa = gr_isa(t) };
-        c.scratch_len = conv_scratch_len(p), c.scratch = gr_save_reals(t, conv_times(p->threads, c.scratch_len));
+        c.k = gr__conv_kernels_of(c.isa), c.scratch_len = conv_scratch_len(p), c.scratch = gr_save_reals(t, conv_times(p->threads, c.scratch_len));
         if (!c.weight || !c.scratch) return NULL;
         gr_parallel(t, p->N * p->tiles[0] * p->tiles[1], (double)p->N * (double)p->P * (double)conv_weight_len(p) / 50, conv_forward_tile, &c);
     }
@@ -313,4 +297,3 @@ gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bia
 {
     return conv(t, &conv2d_op, 2, x, weight, bias, config);
 }
-#endif

@@ -7,36 +7,38 @@ GR_BEGIN
 /* ==== Convolution ==== */
 
 typedef struct {
-    int stride, padding, dilation;       /* 0: 1, 0, 1; of conv2d along both axes */
-    int stride_w, padding_w, dilation_w; /* conv2d: along W, where that differs; padding_w GR_NONE: 0 */
-    int groups;                          /* 0: 1 */
-    int kernel_w;                        /* of a module of two axes: the kernel's width, where it is not its height */
-    bool no_bias;                        /* of a module */
+    int stride, padding, dilation;       /* default 1, 0, 1; in conv2d along both axes */
+    int stride_w, padding_w, dilation_w; /* only conv2d: along W; default as along H; padding_w GR_NONE means 0 */
+    int groups;                          /* default 1 */
+    int kernel_w;                        /* only gr_conv2d_new: the width of the kernel; default its height */
+    bool no_bias;                        /* only modules */
 } gr_conv_config;
 
-/* Slide a kernel over x, zeros around it (a cross-correlation, as everywhere in deep learning): for output o of a group
+/* Slide a kernel over x, which is padded with zeros. As everywhere in deep learning, this is a cross-correlation:
  *     y[n][o][i][j] = bias[o] + sum over c, a, b of weight[o][c][a][b] x[n][c][i stride + a dilation - padding][j stride + ...]
- * Channels fall into groups: those of group k see the inputs C / groups * k on. groups = C is a depthwise convolution.
+ * The channels are divided into groups of equal size: the outputs of a group see only the inputs of that group, which c counts from 0. With
+ * groups = C this is a depthwise convolution.
  *
  *   x       [N, C, H, W], or [N, C, L]
  *   weight  [O, C / groups, kH, kW], or [O, C / groups, kL]; C and O are multiples of groups
- *   bias    [O], or NULL
- *   config  NULL: all defaults
+ *   bias    [O], or NULL for 0
+ *   config  NULL means all defaults
  *   return  [N, O, oH, oW], or [N, O, oL]; oH = (H + 2 padding - dilation (kH - 1) - 1) / stride + 1, rounded down
  *
- * Gradients reach x, weight and bias. A kernel that is larger than the padded input is an error.      LeCun et al. 1989 */
+ * Gradients reach x, weight and bias. Fails if a shape does not fit, or if the kernel is larger than the padded input.   LeCun et al. 1989 */
 GR_API gr_tensor *gr_conv1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 
 /* ==== Pooling ==== */
 
 typedef struct {
-    int kernel, stride, padding;       /* kernel: 1 or more; stride 0: the kernel; padding: at most half the kernel */
-    int kernel_w, stride_w, padding_w; /* over two axes: along W, where that differs; padding_w GR_NONE: 0 */
-    bool exclude_padding;              /* avg_pool: divide by the values that are no padding (PyTorch's count_include_pad = False) */
+    int kernel, stride, padding;       /* kernel: 1 or more, no default; stride: default the kernel; padding: at most half the kernel */
+    int kernel_w, stride_w, padding_w; /* only over two axes: along W; default as along H; padding_w GR_NONE means 0 */
+    bool exclude_padding;              /* only avg_pool: padding does not count in the mean (PyTorch's count_include_pad = False) */
 } gr_pool_config;
 
-/* The largest value of each window; padding counts for nothing. The gradient goes to it, the first of equals. A NaN wins. */
+/* The largest value of each window, or NaN if it holds one; padding is ignored. The gradient goes to the first of equal largest values. Fails
+ * if config is NULL, or if the kernel is larger than the padded input; so does avg_pool. */
 GR_API gr_tensor *gr_max_pool1d(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 GR_API gr_tensor *gr_max_pool2d(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 
@@ -44,8 +46,8 @@ GR_API gr_tensor *gr_max_pool2d(gr_tape *t, gr_tensor *x, const gr_pool_config *
 GR_API gr_tensor *gr_avg_pool1d(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 GR_API gr_tensor *gr_avg_pool2d(gr_tape *t, gr_tensor *x, const gr_pool_config *config);
 
-/* As many windows as asked for, evenly: window i of n covers i H / n, rounded down, to (i + 1) H / n, rounded up. One window is
- * the whole axis: gr_adaptive_avg_pool2d(t, x, 1, 1) is global pooling. */
+/* Pooling with a given number of windows along each axis: window i of n goes from i H / n, rounded down, up to (i + 1) H / n, rounded up, which
+ * it does not include. One window is the whole axis: gr_adaptive_avg_pool2d(t, x, 1, 1) is global pooling. Fails if a number is 0. */
 GR_API gr_tensor *gr_adaptive_max_pool1d(gr_tape *t, gr_tensor *x, size_t length);
 GR_API gr_tensor *gr_adaptive_max_pool2d(gr_tape *t, gr_tensor *x, size_t height, size_t width);
 GR_API gr_tensor *gr_adaptive_avg_pool1d(gr_tape *t, gr_tensor *x, size_t length);

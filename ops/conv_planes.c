@@ -1,14 +1,8 @@
 /* ops/conv_planes.c - the layout of ops/conv_planes.h, and the convolution of one channel in it. */
 #include "ops/conv_planes.h"
-#include "core/kernel.h"
 
-INLINE size_t conv_shift(const gr__conv_plan *p, size_t a, size_t b)
-{
-    const size_t i = a * p->dilation[0], j = b * p->dilation[1], s = p->stride[0], r = p->stride[1];
-    return ((i % s * r + j % r) * p->plane[0] + i / s) * p->plane[1] + j / r;
-}
-
-INLINE void conv_copy(gr_real *restrict y, const gr_real *restrict x, size_t n) /* the last step overlaps the one before */
+/* Copies in steps of 16, 8 or 4 values; the last step overlaps the one before. */
+INLINE void conv_copy(gr_real *restrict y, const gr_real *restrict x, size_t n)
 {
 #define STEPS(m) \
     { \
@@ -22,7 +16,7 @@ INLINE void conv_copy(gr_real *restrict y, const gr_real *restrict x, size_t n) 
 #undef STEPS
 }
 
-/* Row i of plane (r, q) holds x's row (at + i) stride + r - padding; of its places j = first .. end - 1 are inside x. */
+/* Row i of plane (r, q) holds row (at + i) stride + r - padding of x. Its columns first .. end - 1 are inside x, the others are padding. */
 typedef struct { ptrdiff_t row, start; size_t first, end; } conv_row;
 INLINE conv_row conv_row_of(const gr__conv_plan *p, const gr__conv_tile *tile, size_t r, size_t q, size_t i)
 {
@@ -53,7 +47,6 @@ KERNEL(void, conv_fill, gr_real *restrict to, const gr_real *restrict x, const g
                 }
 }
 
-/* The reverse: what the planes hold is added to dx. */
 KERNEL(void, conv_unfill, gr_real *restrict dx, const gr_real *restrict from, const gr__conv_plan *p, const gr__conv_tile *tile)
 {
     const size_t s = p->stride[1];
@@ -84,7 +77,7 @@ KERNEL(void, conv_columns, gr_real *restrict col, const gr_real *restrict from, 
             }
 }
 
-/* scalar kernel conv_spread: it copies. Rows of dy as far apart as those of the planes. */
+/* scalar kernel conv_spread: it copies. */
 KERNEL(void, conv_spread, gr_real *restrict to, const gr_real *restrict dy, const gr__conv_plan *p, const gr__conv_tile *tile, size_t line)
 {
     const size_t n = tile->n[1], width = p->plane[1];
@@ -95,7 +88,7 @@ KERNEL(void, conv_spread, gr_real *restrict to, const gr_real *restrict dy, cons
         }
 }
 
-/* Whole lines at once: what lies between the rows of y is computed and left out. */
+/* All rows of the tile at once: what falls between the rows of y is computed too, and is not copied. */
 KERNEL(void, conv_deep_forward, gr_real *restrict y, gr_real *restrict wide, const gr_real *restrict planes, const gr_real *restrict w,
        const gr__conv_plan *p, const gr__conv_tile *tile)
 {
@@ -131,33 +124,9 @@ KERNEL(void, conv_deep_dw, gr_real *restrict dw, const gr_real *restrict spread,
 }
 
 #if GR_HOST
-size_t gr__conv_shift(const gr__conv_plan *p, size_t a, size_t b) { return conv_shift(p, a, b); }
-void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_plan *p, const gr__conv_tile *tile)
+gr__conv_kernels gr__conv_kernels_of(int isa)
 {
-    conv_fill[isa](planes, x, p, tile);
-}
-void gr__conv_unfill(int isa, gr_real *dx, const gr_real *planes, const gr__conv_plan *p, const gr__conv_tile *tile)
-{
-    conv_unfill[isa](dx, planes, p, tile);
-}
-void gr__conv_columns(int isa, gr_real *col, const gr_real *planes, const gr__conv_plan *p, const gr__conv_tile *tile)
-{
-    conv_columns[isa](col, planes, p, tile);
-}
-void gr__conv_spread(int isa, gr_real *to, const gr_real *dy, const gr__conv_plan *p, const gr__conv_tile *tile, size_t line)
-{
-    conv_spread[isa](to, dy, p, tile, line);
-}
-void gr__conv_deep_forward(int isa, gr_real *y, gr_real *wide, const gr_real *planes, const gr_real *w, const gr__conv_plan *p, const gr__conv_tile *tile)
-{
-    conv_deep_forward[isa](y, wide, planes, w, p, tile);
-}
-void gr__conv_deep_dx(int isa, gr_real *planes, const gr_real *spread, const gr_real *w, const gr__conv_plan *p, size_t n)
-{
-    conv_deep_dx[isa](planes, spread, w, p, n);
-}
-void gr__conv_deep_dw(int isa, gr_real *dw, const gr_real *spread, const gr_real *planes, const gr__conv_plan *p, size_t n, bool add)
-{
-    conv_deep_dw[isa](dw, spread, planes, p, n, add);
+    return (gr__conv_kernels){ conv_fill[isa],         conv_unfill[isa],  conv_columns[isa], conv_spread[isa],
+                               conv_deep_forward[isa], conv_deep_dx[isa], conv_deep_dw[isa] };
 }
 #endif

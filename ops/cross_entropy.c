@@ -1,13 +1,14 @@
-/* ops/cross_entropy.c - the loss of logits x, or of log-probabilities (nll), against class numbers.
+/* ops/cross_entropy.c - the loss of logits x (cross_entropy), or of log-probabilities (nll), against class numbers.
  *
- * Per sample with target k, over its C classes:    m = max x,   s = sum of exp(x_c - m),   -log p_c = log s + (m - x_c)
- *     loss = a (-log p_k) + b * sum over c of w_c (-log p_c),      a = (1 - e) w_k,   b = e / C,   e the label smoothing
- * Backward, with g the gradient of this loss:
- *     dx_c = g (a + b * sum of w) p_c - g b w_c,   and for c = k another - g a;      p_c = exp(x_c - m) / s
- * A mean divides by the sum of w_k over the samples that count. An ignored sample has loss and gradient 0, whatever its x.
- * Saved: m and s of each sample. The probabilities are recomputed.
- *
- * nll: loss = -w_k x_k, and dx_k = -g w_k. */
+ * For a sample with target k and C classes, class weights w and label smoothing e, with m = max x and s = sum over c of exp(x_c - m):
+ *     p_c  = exp(x_c - m) / s             -log p_c = log s + (m - x_c)
+ *     loss = a (-log p_k) + b * sum over c of w_c (-log p_c)                 with a = (1 - e) w_k and b = e / C
+ * Without weights and smoothing this is loss = -log p_k. Backward, with g the gradient of this loss:
+ *     dx_c = g (a + b * sum of w) p_c - g b w_c, and for c = k also minus g a
+ * Without weights and smoothing this is dx = g (p - 1 at the target). A mean divides by the sum of w_k over the samples that are not ignored.
+ * An ignored sample has loss 0 and gradient 0, whatever its x holds.
+ *     nll: loss = -w_k x_k, and dx_k = -g w_k
+ * Saved: m and s of each sample. Backward computes the probabilities again. */
 #include "ops/index.h"
 #include "ops/ops.h"
 #include "ops/softmax.h"
@@ -15,18 +16,19 @@
 typedef struct {
     softmax_axis axis;
     const gr_real *weight;   /* [C] */
-    gr_real smooth, weights; /* e, and the sum of w */
+    gr_real smooth, weights; /* e; the sum of w */
     const int *target;
     int ignore[2];
+    size_t samples;
     gr_real *max, *sum; /* m and s of each sample */
-    double total;       /* what a mean divides by */
+    gr_real total;      /* what a mean divides by */
     gr_reduction reduction;
 } cross_entropy_saved;
 
 typedef struct {
     const cross_entropy_saved *s;
-    const gr_real *x, *g;      /* g of each sample, or its first value of all */
-    gr_real *loss, *dx, scale; /* scale: what g is multiplied by */
+    const gr_real *x, *g;
+    gr_real *loss, *dx, scale; /* scale g[i], or scale g[0] where the losses were reduced, is the gradient of sample i's loss */
     int isa;
 } cross_entropy_run;
 
@@ -35,17 +37,17 @@ INLINE int cross_entropy_ignores(const cross_entropy_saved *s, size_t sample)
     return s->target[sample] == s->ignore[0] || s->target[sample] == s->ignore[1];
 }
 
-/* Block i of up to 16 samples: their number, the first of them, and where its first logit is. Rows, or a tile (ops/softmax.h). */
-INLINE size_t cross_entropy_block(const softmax_axis *a, size_t i, size_t *n, size_t *sample)
+/* A block is a tile, which is one group, or up to 16 rows, which are a group each (ops/softmax.h). For the block that begins at `group`, and
+ * ends before group `end`: n is how many samples it has, sample is the first, and the result is where its first logit lies. */
+INLINE size_t cross_entropy_block(const softmax_axis *a, size_t group, size_t end, size_t *n, size_t *sample)
 {
     const size_t tiles = (a->inner + 15) / 16;
-    if (a->inner > 1) return *sample = i / tiles * a->inner + i % tiles * 16, softmax_group(a, i, n);
-    *sample = i * 16;
-    *n = a->groups - *sample < 16 ? a->groups - *sample : 16;
-    return *sample * a->C;
+    if (a->inner > 1) return *sample = group / tiles * a->inner + group % tiles * 16, softmax_group(a, group, n);
+    *n = end - group < 16 ? end - group : 16;
+    return *sample = group, group * a->C;
 }
 
-/* The sum over c of w_c (m - x_c), for each sample of a block. */
+/* Sum over c of w_c (m - x_c), for each sample of a block. */
 INLINE r_lanes cross_entropy_smooth(const gr_real *x, const gr_real *w, r_lanes m, size_t C, size_t inner, size_t n)
 {
     r_lanes s[16] = { { { 0 } } };
@@ -58,12 +60,12 @@ INLINE r_lanes cross_entropy_smooth(const gr_real *x, const gr_real *w, r_lanes 
     return softmax_tree(s);
 }
 
-KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t block)
+KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t group, size_t end)
 {
     const cross_entropy_saved *const s = r->s;
     const size_t C = s->axis.C, inner = s->axis.inner;
     size_t n, i;
-    const gr_real *const x = r->x + cross_entropy_block(&s->axis, block, &n, &i);
+    const gr_real *const x = r->x + cross_entropy_block(&s->axis, group, end, &n, &i);
     r_lanes m = { { 0 } }, sum = { { 0 } }, log_sum, smooth = { { 0 } };
     if (inner > 1) softmax_tile(&m, &sum, NULL, x, C, inner, n);
     else
@@ -75,23 +77,24 @@ KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t block)
         s->max[i] = m.v[j], s->sum[i] = sum.v[j], r->loss[i] = 0;
         if (cross_entropy_ignores(s, i)) continue;
         const size_t k = (size_t)s->target[i];
-        r->loss[i] = (1 - s->smooth) * s->weight[k] * (log_sum.v[j] + (m.v[j] - x[inner > 1 ? k * inner + j : j * C + k]));
+        const gr_real minus_log_p = log_sum.v[j] + (m.v[j] - x[inner > 1 ? k * inner + j : j * C + k]);
+        r->loss[i] = (1 - s->smooth) * s->weight[k] * minus_log_p;
         if (s->smooth > 0) r->loss[i] += s->smooth / (gr_real)C * (s->weights * log_sum.v[j] + smooth.v[j]);
     }
 }
 
 INLINE gr_real cross_entropy_dx(gr_real x, gr_real m, gr_real p, gr_real q, gr_real w) { return (p == 0 ? 0 : p * r_exp(x - m)) - q * w; }
 
-KERNEL(void, cross_entropy_backward, const cross_entropy_run *r, size_t block)
+KERNEL(void, cross_entropy_backward, const cross_entropy_run *r, size_t group, size_t end)
 {
     const cross_entropy_saved *const s = r->s;
     const size_t C = s->axis.C, inner = s->axis.inner;
     const gr_real *restrict w = s->weight;
     size_t n, i;
-    const size_t at = cross_entropy_block(&s->axis, block, &n, &i);
+    const size_t at = cross_entropy_block(&s->axis, group, end, &n, &i);
     const gr_real *restrict x = r->x + at;
     gr_real *restrict dx = r->dx + at;
-    r_lanes m = { { 0 } }, p = m, q = m, a = m; /* dx_c += p exp(x_c - m) - q w_c, and for the target another - a */
+    r_lanes m = { { 0 } }, p = m, q = m, a = m; /* dx_c += p exp(x_c - m) - q w_c, and for the target also minus a */
     for (size_t j = 0; j < n; j++) {
         if (cross_entropy_ignores(s, i + j)) continue;
         const gr_real g = r->scale * (s->reduction == GR_REDUCE_NONE ? r->g[i + j] : r->g[0]), b = s->smooth / (gr_real)C;
@@ -126,18 +129,7 @@ static gr_shape cross_entropy_shape(const gr_tensor *x) /* of the targets: x wit
     return shape;
 }
 
-static bool cross_entropy_targets(gr_tape *t, const gr_op *op, const gr_ints *target, const cross_entropy_saved *s)
-{
-    for (size_t i = 0; i < target->len; i++) {
-        const int k = target->data[i];
-        if ((k >= 0 && (size_t)k < s->axis.C) || cross_entropy_ignores(s, i)) continue;
-        return gr_fail(t, op, "target%s is %d; it must be 0 .. %lld, or ignore_index (%d)", index_place(t, target, i), k,
-                       (long long)s->axis.C - 1, s->ignore[0]);
-    }
-    return true;
-}
-
-/* Fill s, but for max and sum. False, with the error on the tape, when the arguments do not fit. */
+/* Fill s, except max and sum. Returns false, with the error on the tape, when the arguments do not fit. */
 static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x, const gr_ints *target,
                                 const gr_cross_entropy_config *config, cross_entropy_saved *s)
 {
@@ -150,6 +142,7 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
         return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want),
                        gr_shape_name(t, got));
     s->axis = softmax_axis_of(x, x->rank > 1);
+    if (s->axis.inner == 1 && s->axis.chunk < 16) s->axis.chunk = 16; /* a whole block of rows */
     if (c.weight && c.weight->len != s->axis.C)
         return gr_fail(t, op, "%s is %s, so weight must hold %zu values; got %s", name, gr_shape_text(t, x), s->axis.C,
                        gr_shape_text(t, c.weight));
@@ -158,90 +151,52 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
     if (c.reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)c.reduction);
     s->target = target->data, s->smooth = (gr_real)c.label_smoothing, s->reduction = c.reduction;
     s->ignore[0] = c.ignore_index ? c.ignore_index : -100, s->ignore[1] = c.ignore_class_0 ? 0 : s->ignore[0];
-    if (!cross_entropy_targets(t, op, target, s)) return false;
+    for (size_t i = 0; i < target->len; i++)
+        if ((target->data[i] < 0 || (size_t)target->data[i] >= s->axis.C) && !cross_entropy_ignores(s, i))
+            return gr_fail(t, op, "target%s is %d; it must be 0 .. %lld, or ignore_index (%d)", index_place(t, target, i), target->data[i],
+                           (long long)s->axis.C - 1, s->ignore[0]);
 
-    const size_t C = target->len ? s->axis.C : 0; /* without samples nobody asks for weights */
+    const size_t C = target->len ? s->axis.C : 0; /* without samples no weight is read */
     gr_real *w = gr_save_reals(t, C);
     if (!w) return false;
     double weights = 0;
     for (size_t k = 0; k < C; k++) weights += (double)(w[k] = c.weight ? c.weight->data[k] : 1);
-    s->weight = w, s->weights = (gr_real)weights;
+    double total = 0;
     for (size_t i = 0; i < target->len; i++)
-        if (!cross_entropy_ignores(s, i)) s->total += (double)w[target->data[i]];
+        if (!cross_entropy_ignores(s, i)) total += (double)w[target->data[i]];
+    s->weight = w, s->weights = (gr_real)weights, s->total = (gr_real)total, s->samples = target->len;
     return true;
 }
 
-/* The result: room for the losses themselves, or for their reduction. */
-static gr_tensor *cross_entropy_result(gr_tape *t, const gr_tensor *x, gr_reduction reduction)
-{
-    return gr_empty(t, reduction == GR_REDUCE_NONE ? cross_entropy_shape(x) : GR_SCALAR);
-}
-
-static void cross_entropy_reduce(gr_tape *t, const cross_entropy_saved *s, gr_tensor *y, const gr_real *loss, size_t samples)
-{
-    if (s->reduction == GR_REDUCE_NONE) return;
-    const gr_real sum = cross_entropy_sum[gr_isa(t)](loss, samples);
-    y->data[0] = s->reduction == GR_REDUCE_MEAN ? sum / (gr_real)s->total : sum;
-}
-
 /* What the gradient of the result is multiplied by. */
-static gr_real cross_entropy_scale(const cross_entropy_saved *s) { return s->reduction == GR_REDUCE_MEAN ? 1 / (gr_real)s->total : 1; }
+static gr_real cross_entropy_scale(const cross_entropy_saved *s) { return s->reduction == GR_REDUCE_MEAN ? 1 / s->total : 1; }
 
 /* ---- cross_entropy ---- */
-
-enum { CROSS_ENTROPY_VALUES = 4096 }; /* about so many logits to a chunk */
-
-static size_t cross_entropy_blocks(const softmax_axis *a) { return a->inner == 1 ? gr_chunks(a->groups, 16) : a->groups; }
-static size_t cross_entropy_step(const softmax_axis *a)
-{
-    return a->C * 16 < CROSS_ENTROPY_VALUES && a->C ? CROSS_ENTROPY_VALUES / 16 / a->C : 1;
-}
-static size_t cross_entropy_chunks(const softmax_axis *a)
-{
-    return gr_chunks(cross_entropy_blocks(a), cross_entropy_step(a));
-}
 
 static void cross_entropy_chunk(void *argument, size_t chunk, int thread)
 {
     const cross_entropy_run *r = argument;
-    const gr_range blocks = gr_chunk(chunk, cross_entropy_step(&r->s->axis), cross_entropy_blocks(&r->s->axis));
+    const softmax_axis *a = &r->s->axis;
+    const gr_range groups = gr_chunk(chunk, a->chunk, a->groups);
     (void)thread;
-    for (size_t b = blocks.first; b < blocks.first + blocks.count; b++)
-        (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, b);
+    for (size_t g = groups.first, end = g + groups.count; g < end; g += a->inner > 1 ? 1 : 16)
+        (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, g, end);
 }
 
 static void cross_entropy_node(gr_tape *t, const gr_node *n)
 {
     const cross_entropy_saved *s = n->saved;
-    cross_entropy_run r = { .s = s,
-                            .x = n->in[0]->data,
-                            .g = gr_grad(t, n->out[0]),
-                            .dx = gr_grad(t, n->in[0]),
-                            .scale = cross_entropy_scale(s),
-                            .isa = gr_isa(t) };
-    if (r.dx) gr_parallel(t, cross_entropy_chunks(&s->axis), 0.7 * (double)n->in[0]->len, cross_entropy_chunk, &r);
+    const gr_tensor *x = n->in[0];
+    cross_entropy_run r = { s, x->data, gr_grad(t, n->out[0]), NULL, gr_grad(t, x), cross_entropy_scale(s), gr_isa(t) };
+    if (r.dx) gr_parallel(t, softmax_chunks(&s->axis), 0.7 * (double)x->len, cross_entropy_chunk, &r);
 }
-
 static const gr_op cross_entropy_op = { .name = "cross_entropy", .backward = cross_entropy_node };
 
-gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config)
+static void cross_entropy_values(gr_tape *t, const cross_entropy_saved *s, const gr_tensor *x, gr_real *loss)
 {
-    cross_entropy_saved s = { 0 };
-    if (!gr_ready(t, &cross_entropy_op, logits) || !cross_entropy_check(t, &cross_entropy_op, "logits", logits, target, config, &s))
-        return NULL;
-    const size_t samples = target->len;
-    s.max = gr_save_reals(t, samples), s.sum = gr_save_reals(t, samples);
-    gr_tensor *y = cross_entropy_result(t, logits, s.reduction);
-    const gr_mark mark = gr_tape_mark(t);
-    gr_real *loss = y && s.reduction == GR_REDUCE_NONE ? y->data : gr_save_reals(t, samples);
-    if (!loss) return NULL;
-
-    cross_entropy_run r = { .s = &s, .x = logits->data, .loss = loss, .isa = gr_isa(t) };
-    if (!logits->len) memset(loss, 0, samples * sizeof *loss); /* without classes every sample is an ignored one */
-    gr_parallel(t, cross_entropy_chunks(&s.axis), 1.0 * (double)logits->len, cross_entropy_chunk, &r);
-    cross_entropy_reduce(t, &s, y, loss, samples);
-    gr_tape_rewind(t, mark);
-    return gr_record(t, &cross_entropy_op, &s, sizeof s, GR_OUT(y), GR_IN(logits));
+    cross_entropy_run r = { .s = s, .x = x->data, .loss = loss, .isa = gr_isa(t) };
+    if (!x->len) memset(loss, 0, s->samples * sizeof *loss); /* without classes every sample is ignored */
+    gr_parallel(t, softmax_chunks(&s->axis), 1.0 * (double)x->len, cross_entropy_chunk, &r);
 }
 
 /* ---- nll ---- */
@@ -252,35 +207,51 @@ static size_t nll_place(const cross_entropy_saved *s, size_t sample) /* of the t
     return (sample / inner * s->axis.C + (size_t)s->target[sample]) * inner + sample % inner;
 }
 
-static size_t nll_samples(const gr_tensor *x, const softmax_axis *a) { return a->C ? x->len / a->C : 0; }
-
 static void nll_node(gr_tape *t, const gr_node *n)
 {
     const cross_entropy_saved *s = n->saved;
     const gr_real *g = gr_grad(t, n->out[0]), scale = cross_entropy_scale(s);
     gr_real *dx = gr_grad(t, n->in[0]);
-    for (size_t i = 0, samples = nll_samples(n->in[0], &s->axis); dx && i < samples; i++)
+    for (size_t i = 0; dx && i < s->samples; i++)
         if (!cross_entropy_ignores(s, i))
             dx[nll_place(s, i)] -= scale * (s->reduction == GR_REDUCE_NONE ? g[i] : g[0]) * s->weight[s->target[i]];
 }
-
 static const gr_op nll_op = { .name = "nll", .backward = nll_node };
 
-gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_cross_entropy_config *config)
+static void nll_values(const cross_entropy_saved *s, const gr_tensor *x, gr_real *loss)
 {
+    for (size_t i = 0; i < s->samples; i++) loss[i] = cross_entropy_ignores(s, i) ? 0 : -s->weight[s->target[i]] * x->data[nll_place(s, i)];
+}
+
+/* ---- The public functions ---- */
+
+static gr_tensor *cross_entropy_make(gr_tape *t, const gr_op *op, const char *name, gr_tensor *x, const gr_ints *target,
+                                     const gr_cross_entropy_config *config)
+{
+    const bool nll = op == &nll_op;
     cross_entropy_saved s = { 0 };
-    if (!gr_ready(t, &nll_op, logp) || !cross_entropy_check(t, &nll_op, "logp", logp, target, config, &s)) return NULL;
-    if (s.smooth > 0) return gr_fail(t, &nll_op, "label_smoothing is cross_entropy's; got %g", config->label_smoothing);
-    const size_t samples = target->len;
-    gr_tensor *y = cross_entropy_result(t, logp, s.reduction);
+    if (!gr_ready(t, op, x) || !cross_entropy_check(t, op, name, x, target, config, &s)) return NULL;
+    if (nll && s.smooth > 0) return gr_fail(t, op, "only cross_entropy takes label_smoothing; got %g", config->label_smoothing);
+    if (!nll) s.max = gr_save_reals(t, s.samples), s.sum = gr_save_reals(t, s.samples);
+    gr_tensor *y = gr_empty(t, s.reduction == GR_REDUCE_NONE ? cross_entropy_shape(x) : GR_SCALAR);
     const gr_mark mark = gr_tape_mark(t);
-    gr_real *loss = y && s.reduction == GR_REDUCE_NONE ? y->data : gr_save_reals(t, samples);
+    gr_real *loss = y && s.reduction == GR_REDUCE_NONE ? y->data : gr_save_reals(t, s.samples);
     if (!loss) return NULL;
 
-    for (size_t i = 0; i < samples; i++)
-        loss[i] = cross_entropy_ignores(&s, i) ? 0 : -s.weight[target->data[i]] * logp->data[nll_place(&s, i)];
-    cross_entropy_reduce(t, &s, y, loss, samples);
+    if (nll) nll_values(&s, x, loss);
+    else cross_entropy_values(t, &s, x, loss);
+    if (s.reduction != GR_REDUCE_NONE) y->data[0] = cross_entropy_sum[gr_isa(t)](loss, s.samples);
+    if (s.reduction == GR_REDUCE_MEAN) y->data[0] /= s.total;
     gr_tape_rewind(t, mark);
-    return gr_record(t, &nll_op, &s, sizeof s, GR_OUT(y), GR_IN(logp));
+    return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
+}
+
+gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config)
+{
+    return cross_entropy_make(t, &cross_entropy_op, "logits", logits, target, config);
+}
+gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_cross_entropy_config *config)
+{
+    return cross_entropy_make(t, &nll_op, "logp", logp, target, config);
 }
 #endif

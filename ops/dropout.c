@@ -1,51 +1,28 @@
-/* ops/dropout.c - y = x / (1 - p) with probability 1 - p, else 0; dx likewise from dy.       Srivastava et al. 2014, "inverted"
+/* ops/dropout.c - dropout, "inverted", so that evaluation needs no scaling.                          Srivastava et al. 2014
  *
- * Element i is dropped when draw number counter + i of the stream is below p 2^32. A draw is a pure function of the stream's key and
- * its number (core/random.h): so the mask depends neither on threads nor on the instruction set, and backward makes it again.
+ *     y = m x / (1 - p)        dx = m dy / (1 - p)        m is 0 with probability p, and 1 otherwise
+ * Element i is dropped when draw number counter + i of the stream is below p 2^32. A draw is a function of the stream's key and its number only
+ * (core/random.h). So the mask depends neither on threads nor on the instruction set, and backward computes it again.
  * Saved: key and counter. */
 #include "core/op.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
-typedef struct {
-    uint64_t key, counter;
-    uint32_t last;
-    gr_real scale;
-} dropout_saved; /* a draw up to last drops */
-
-/* Elements first .. first + n - 1: forward sets y, backward adds to dx. */
-KERNEL(void, dropout_forward, gr_real *restrict y, const gr_real *restrict x, const dropout_saved *s, size_t first, size_t n)
+KERNEL(void, dropout_forward, gr_real *restrict y, const gr_real *restrict x, const dropout_mask *m, size_t first, size_t n)
 {
-    uint32_t draw[64];
-    const gr_real scale = s->scale;
-    const uint32_t last = s->last;
-    for (uint64_t next = s->counter + first, end = next + n; next < end;) {
-        const size_t skip = next % 4, m = end - next < 64 - skip ? (size_t)(end - next) : 64 - skip;
-        dropout_draws(draw, s->key, next / 4);
-        for (size_t i = 0; i < m; i++) y[i] = draw[skip + i] <= last ? 0 : x[i] * scale;
-        next += m, y += m, x += m;
-    }
+    dropout_apply(y, x, m, first, n, false);
 }
-
-KERNEL(void, dropout_backward, gr_real *restrict dx, const gr_real *restrict dy, const dropout_saved *s, size_t first, size_t n)
+KERNEL(void, dropout_backward, gr_real *restrict dx, const gr_real *restrict dy, const dropout_mask *m, size_t first, size_t n)
 {
-    uint32_t draw[64];
-    const gr_real scale = s->scale;
-    const uint32_t last = s->last;
-    for (uint64_t next = s->counter + first, end = next + n; next < end;) {
-        const size_t skip = next % 4, m = end - next < 64 - skip ? (size_t)(end - next) : 64 - skip;
-        dropout_draws(draw, s->key, next / 4);
-        for (size_t i = 0; i < m; i++) dx[i] += draw[skip + i] <= last ? 0 : dy[i] * scale;
-        next += m, dx += m, dy += m;
-    }
+    dropout_apply(dx, dy, m, first, n, true);
 }
 
 #if GR_HOST
 enum { DROPOUT_CHUNK = 16384 };
 
 typedef struct {
-    void (*kernel)(gr_real *restrict, const gr_real *restrict, const dropout_saved *, size_t, size_t);
-    const dropout_saved *s;
+    void (*kernel)(gr_real *restrict, const gr_real *restrict, const dropout_mask *, size_t, size_t);
+    const dropout_mask *m;
     gr_real *to;
     const gr_real *from;
     size_t len;
@@ -56,7 +33,7 @@ static void dropout_chunk(void *argument, size_t chunk, int thread)
     const dropout_run *r = argument;
     const gr_range c = gr_chunk(chunk, DROPOUT_CHUNK, r->len);
     (void)thread;
-    r->kernel(r->to + c.first, r->from + c.first, r->s, c.first, c.count);
+    r->kernel(r->to + c.first, r->from + c.first, r->m, c.first, c.count);
 }
 
 static void dropout_all(gr_tape *t, dropout_run r)
@@ -77,14 +54,13 @@ gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream)
     if (!gr_ready(t, &dropout_op, x)) return NULL;
     if (!(p >= 0 && p <= 1)) return gr_fail(t, &dropout_op, "p must be in 0 .. 1; got %g", p);
     if (!stream) return gr_fail(t, &dropout_op, "stream is NULL");
-    const uint64_t below = (uint64_t)(p * 0x1p32 + 0.5); /* so many of 2^32 draws drop */
-    if (!gr_tape_training(t) || !below) return x;
+    if (!dropout_below(t, p)) return x;
 
     gr_tensor *y = gr_empty_like(t, x);
     gr_stream *draws = gr_tape_stream(t, stream);
     if (!y || !draws) return NULL;
-    const dropout_saved s = { draws->key, gr_stream_take(t, draws, x->len), (uint32_t)(below - 1), p < 1 ? (gr_real)(1 / (1 - p)) : 0 };
-    dropout_all(t, (dropout_run){ dropout_forward[gr_isa(t)], &s, y->data, x->data, x->len });
-    return gr_record(t, &dropout_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
+    const dropout_mask m = dropout_take(t, draws, p, x->len);
+    dropout_all(t, (dropout_run){ dropout_forward[gr_isa(t)], &m, y->data, x->data, x->len });
+    return gr_record(t, &dropout_op, &m, sizeof m, GR_OUT(y), GR_IN(x));
 }
 #endif

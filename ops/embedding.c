@@ -1,9 +1,10 @@
-/* ops/embedding.c - picking by integers: rows of a table, and values along an axis.
+/* ops/embedding.c - embedding and gather: integers pick the rows of a table, or the values along an axis.
  *
  *     embedding   y[i] = weight[ids[i]]                       dweight[ids[i]] += dy[i]
  *     gather      y[.., i, ..] = x[.., ids[.., i, ..], ..]    dx[.., ids[.., i, ..], ..] += dy[.., i, ..]
- * Both add in the order of the ids; embedding's threads share out the columns, so that the order is the same for any number of them.
- * Saved: where the ids are. */
+ * Both add in the order of the ids. In embedding's backward each thread takes some of the columns, so that this order does not depend on the
+ * number of threads.
+ * Saved: the address of the ids. */
 #include "core/kernel.h"
 #include "core/op.h"
 #include "ops/index.h"
@@ -24,19 +25,10 @@ KERNEL(void, embedding_backward, gr_real *restrict dweight, const gr_real *restr
 #if GR_HOST
 /* ---- embedding ---- */
 
-enum { EMBEDDING_VALUES = 16384, EMBEDDING_COLUMNS = 64 }; /* about so many values to a chunk forward, columns to a chunk backward */
+enum { EMBEDDING_VALUES = 16384, EMBEDDING_COLUMNS = 64 }; /* the size of a chunk: about this many values in forward, this many columns in backward */
 
-typedef struct {
-    const int *ids;
-    size_t n, D;
-    int padding;
-} embedding_saved;
-typedef struct {
-    const embedding_saved *s;
-    gr_real *to;
-    const gr_real *from;
-    int isa;
-} embedding_run;
+typedef struct { const int *ids; size_t n, D; int padding; } embedding_saved;
+typedef struct { const embedding_saved *s; gr_real *to; const gr_real *from; int isa; } embedding_run;
 
 static size_t embedding_rows(size_t D) { return D && D < EMBEDDING_VALUES ? EMBEDDING_VALUES / D : 1; }
 
@@ -74,7 +66,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (!ids) return gr_fail(t, &embedding_op, "ids is NULL");
     if (!gr_ints_alive(t, &embedding_op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
-        return gr_fail(t, &embedding_op, "ids is %s, and the result would have an axis more", gr_shape_name(t, index_shape(ids)));
+        return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
     const size_t V = weight->dim[0], D = weight->dim[1];
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= V)
@@ -102,9 +94,7 @@ typedef struct {
 } gather_saved;
 
 /* A walk over the ids in their order: at is the position on every axis but the gathered one, and base its offset in x. */
-typedef struct {
-    size_t at[GR_MAX_RANK], base;
-} gather_walk;
+typedef struct { size_t at[GR_MAX_RANK], base; } gather_walk;
 
 static size_t gather_offset(const gather_saved *s, const gather_walk *w, size_t i)
 {
@@ -143,7 +133,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     bool fits = ids->rank == x->rank;
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)
-        return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger but on axis %d; got %s", gr_shape_text(t, x),
+        return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger than x except on axis %d; got %s", gr_shape_text(t, x),
                        x->rank, axis, gr_shape_name(t, index_shape(ids)));
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= x->dim[axis])

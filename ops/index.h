@@ -1,4 +1,4 @@
-/* ops/index.h - what operators that take integers share: the shape of the integers, messages that name one, the check of lengths. */
+/* ops/index.h - what operators that take integers share: the shape of the integers, the place of one of them in a message, the check of lengths. */
 #ifndef GR_INDEX_H
 #define GR_INDEX_H
 #include "core/op.h"
@@ -11,7 +11,7 @@ static inline gr_shape index_shape(const gr_ints *k)
     return shape;
 }
 
-/* Where element number i is: "[2, 0]". */
+/* The indices of element number i, as text: "[2, 0]". */
 static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
 {
     gr_shape at = { .rank = k->rank };
@@ -19,7 +19,8 @@ static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
     return gr_shape_name(t, at);
 }
 
-/* Whether lengths is NULL, or holds for each of N sequences a number of 0 .. most; else an error that gives the shape of x, called `name`. */
+/* True if lengths is NULL, or holds a number in 0 .. most for each of N sequences. Otherwise fails, with the shape of x, which the message
+ * calls `name`. */
 static inline bool index_lengths_fit(gr_tape *t, const gr_op *op, const gr_ints *lengths, const char *name, const gr_tensor *x, size_t N,
                                      size_t most)
 {

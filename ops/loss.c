@@ -1,10 +1,10 @@
-/* ops/loss.c - losses of x against a target of the same shape, element by element: one line each.
+/* ops/loss.c - losses of x against a target of the same shape, element by element. Each is one line:
  *
- *     LOSS(name, loss, its derivative by x, by y)      in x, the target y and w, a weight that repeats along the last axis
+ *     LOSS(name, loss, d loss / dx, d loss / dy)      in terms of x, the target y, and w, a weight that repeats along the last axis
  *
- * w is delta in huber, pos_weight in bce_with_logits, and unused in the others. At the kink of l1 the derivative is 0; huber's has none.
+ * w is delta in huber and pos_weight in bce_with_logits; the others do not use it. At the kink of l1 the derivative is 0; huber has no kink.
  * bce_with_logits: with s(x) the sigmoid, -log s(x) = softplus(-x) and -log(1 - s(x)) = softplus(x), which neither overflow nor cancel.
- * Saved: w. All else is x and y. */
+ * Saved: w. Backward reads x and y. */
 /* clang-format off */
 #define LOSSES \
     LOSS(mse, r_square(x - y), 2 * (x - y), 2 * (y - x)) \
@@ -18,7 +18,8 @@
 #include "ops/ops.h"
 
 /* clang-format off */
-/* A chunk of n elements: each loss, or their sum. g is the gradient of each, or NULL: then it is scale for all. dx or dy may be NULL. */
+/* For n elements: their losses, or the sum of these. In backward g is the gradient of each loss; if g is NULL, it is scale for all of them. dx
+ * or dy may be NULL. */
 #define XYW const gr_real x = xs[i], y = ys[i], w = ws[i]; (void)x, (void)y, (void)w
 #define LOSS(op, loss, by_x, by_y) \
     KERNEL(void, op##_each, gr_real *restrict out, const gr_real *restrict xs, const gr_real *restrict ys, const gr_real *restrict ws, size_t n) \
@@ -43,12 +44,6 @@ LOSSES
 KERNEL(gr_real, loss_add, const gr_real *restrict sum, size_t n) { return SUM(i, n, sum[i]); }
 
 #if GR_HOST
-typedef struct {
-    const gr_real *w; /* of one chunk, the same for each */
-    size_t chunk;     /* a multiple of the last axis, where w repeats */
-    gr_reduction reduction;
-} loss_saved;
-
 /* The kernels of one loss, for one instruction set. */
 typedef struct {
     void (*each)(gr_real *restrict, const gr_real *restrict, const gr_real *restrict, const gr_real *restrict, size_t);
@@ -58,7 +53,13 @@ typedef struct {
 } loss_kernels;
 
 typedef struct {
-    const loss_kernels *k;
+    loss_kernels k;
+    const gr_real *w; /* the weights of one chunk; every chunk has the same */
+    size_t chunk;     /* elements to a chunk: a multiple of the length after which w repeats */
+    gr_reduction reduction;
+} loss_saved;
+
+typedef struct {
     const loss_saved *s;
     const gr_real *x, *y, *g;
     gr_real *each, *sums, *dx, *dy, scale;
@@ -68,35 +69,31 @@ typedef struct {
 static void loss_chunk(void *argument, size_t chunk, int thread)
 {
     const loss_run *r = argument;
-    const gr_range part = gr_chunk(chunk, r->s->chunk, r->len);
+    const loss_saved *s = r->s;
+    const gr_range part = gr_chunk(chunk, s->chunk, r->len);
     const size_t i = part.first, n = part.count;
     (void)thread;
-    if (r->each) r->k->each(r->each + i, r->x + i, r->y + i, r->s->w, n);
-    else if (r->sums) r->sums[chunk] = r->k->sum(r->x + i, r->y + i, r->s->w, n);
-    const gr_real *const g = r->g ? r->g + i : NULL; /* one at a time: x and y may be one tensor */
-    if (r->dx) r->k->backward(r->dx + i, NULL, g, r->scale, r->x + i, r->y + i, r->s->w, n);
-    if (r->dy) r->k->backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, r->s->w, n);
+    if (r->each) s->k.each(r->each + i, r->x + i, r->y + i, s->w, n);
+    else if (r->sums) r->sums[chunk] = s->k.sum(r->x + i, r->y + i, s->w, n);
+    const gr_real *const g = r->g ? r->g + i : NULL; /* one gradient at a time: x and y may be one tensor */
+    if (r->dx) s->k.backward(r->dx + i, NULL, g, r->scale, r->x + i, r->y + i, s->w, n);
+    if (r->dy) s->k.backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, s->w, n);
 }
 
 static size_t loss_chunks(const loss_run *r) { return gr_chunks(r->len, r->s->chunk); }
 
-static void loss_node(gr_tape *t, const gr_node *n, const loss_kernels *k)
+static void loss_node(gr_tape *t, const gr_node *n)
 {
     const loss_saved *s = n->saved;
+    const gr_tensor *x = n->in[0], *y = n->in[1];
     const gr_real *g = gr_grad(t, n->out[0]);
-    loss_run r = { .k = k,
-                   .s = s,
-                   .x = n->in[0]->data,
-                   .y = n->in[1]->data,
-                   .dx = gr_grad(t, n->in[0]),
-                   .dy = gr_grad(t, n->in[1]),
-                   .len = n->in[0]->len };
+    loss_run r = { .s = s, .x = x->data, .y = y->data, .dx = gr_grad(t, x), .dy = gr_grad(t, y), .len = x->len };
     if (s->reduction == GR_REDUCE_NONE) r.g = g;
     else r.scale = s->reduction == GR_REDUCE_MEAN ? g[0] / (gr_real)r.len : g[0];
     gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
 }
 
-/* w repeated up to a whole chunk: a multiple of its own length, so that every chunk starts with w[0]. */
+/* Repeat w until it fills a chunk. A chunk is a multiple of its length, so that every chunk starts with w[0]. */
 static const gr_real *loss_weights(gr_tape *t, const gr_real *w, size_t n, size_t *chunk)
 {
     enum { LOSS_CHUNK = 4096 };
@@ -106,18 +103,18 @@ static const gr_real *loss_weights(gr_tape *t, const gr_real *w, size_t n, size_
     return all;
 }
 
-static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, gr_tensor *x, gr_tensor *target, const gr_real *w, size_t n,
+static gr_tensor *loss_make(gr_tape *t, const gr_op *op, loss_kernels k, gr_tensor *x, gr_tensor *target, const gr_real *w, size_t n,
                             gr_reduction reduction)
 {
     if (!gr_same_shape(x, target))
         return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));
     if (reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)reduction);
-    loss_saved s = { .reduction = reduction };
+    loss_saved s = { .k = k, .reduction = reduction };
     s.w = loss_weights(t, w, n, &s.chunk);
     gr_tensor *out = reduction == GR_REDUCE_NONE ? gr_empty_like(t, x) : gr_empty(t, GR_SCALAR);
     if (!out) return NULL;
 
-    loss_run r = { .k = k, .s = &s, .x = x->data, .y = target->data, .len = x->len };
+    loss_run r = { .s = &s, .x = x->data, .y = target->data, .len = x->len };
     const gr_mark mark = gr_tape_mark(t);
     if (reduction == GR_REDUCE_NONE) r.each = out->data;
     else if (!(r.sums = gr_save_reals(t, loss_chunks(&r)))) return NULL;
@@ -128,40 +125,25 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, const loss_kernels *k, 
     return gr_record(t, op, &s, sizeof s, GR_OUT(out), GR_IN(x, target));
 }
 
-#define LOSS(op, ...) \
-    static loss_kernels op##_kernels(const gr_tape *t) \
-    { \
-        return (loss_kernels){ op##_each[gr_isa(t)], op##_sum[gr_isa(t)], op##_backward[gr_isa(t)] }; \
-    } \
-    static void op##_node(gr_tape *t, const gr_node *n) \
-    { \
-        const loss_kernels k = op##_kernels(t); \
-        loss_node(t, n, &k); \
-    } \
-    static const gr_op op##_op = { .name = #op, .backward = op##_node };
+#define LOSS_KERNELS(op, t) (loss_kernels){ op##_each[gr_isa(t)], op##_sum[gr_isa(t)], op##_backward[gr_isa(t)] }
+#define LOSS(op, ...) static const gr_op op##_op = { .name = #op, .backward = loss_node };
 LOSSES
 #undef LOSS
 
-gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
-{
-    if (!gr_ready(t, &mse_op, x, target)) return NULL;
-    const loss_kernels k = mse_kernels(t);
-    return loss_make(t, &mse_op, &k, x, target, &(gr_real){ 1 }, 1, reduction);
-}
-
-gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction)
-{
-    if (!gr_ready(t, &l1_op, x, target)) return NULL;
-    const loss_kernels k = l1_kernels(t);
-    return loss_make(t, &l1_op, &k, x, target, &(gr_real){ 1 }, 1, reduction);
-}
+#define LOSS_WITHOUT_WEIGHT(op) \
+    gr_tensor *gr_##op(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction) \
+    { \
+        if (!gr_ready(t, &op##_op, x, target)) return NULL; \
+        return loss_make(t, &op##_op, LOSS_KERNELS(op, t), x, target, &(gr_real){ 1 }, 1, reduction); \
+    }
+LOSS_WITHOUT_WEIGHT(mse)
+LOSS_WITHOUT_WEIGHT(l1)
 
 gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
 {
     if (!gr_ready(t, &huber_op, x, target)) return NULL;
     if (!(delta > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
-    const loss_kernels k = huber_kernels(t);
-    return loss_make(t, &huber_op, &k, x, target, &(gr_real){ (gr_real)delta }, 1, reduction);
+    return loss_make(t, &huber_op, LOSS_KERNELS(huber, t), x, target, &(gr_real){ (gr_real)delta }, 1, reduction);
 }
 
 gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction)
@@ -171,9 +153,8 @@ gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const
     if (pos_weight && pos_weight->len != 1 && pos_weight->len != last)
         return gr_fail(t, &bce_with_logits_op, "x is %s, so pos_weight must hold 1 or %zu values; got %s", gr_shape_text(t, x), last,
                        gr_shape_text(t, pos_weight));
-    const loss_kernels k = bce_with_logits_kernels(t);
     const bool weighted = pos_weight && pos_weight->len;
-    return loss_make(t, &bce_with_logits_op, &k, x, target, weighted ? pos_weight->data : &(gr_real){ 1 }, weighted ? pos_weight->len : 1,
-                     reduction);
+    return loss_make(t, &bce_with_logits_op, LOSS_KERNELS(bce_with_logits, t), x, target, weighted ? pos_weight->data : &(gr_real){ 1 },
+                     weighted ? pos_weight->len : 1, reduction);
 }
 #endif

@@ -1,6 +1,6 @@
-/* ops/ops.h - the operators. Each takes the tape first, returns a tensor that the tape owns until gr_tape_reset, and returns
- * NULL when an argument is NULL or the tape is in error. Gradients flow to every tensor argument unless said otherwise. Axes
- * may be negative: they count from the end. */
+/* ops/ops.h - the operators. Each takes the tape first and returns a tensor that the tape owns until gr_tape_reset. It returns NULL when the
+ * tape is in error, and when an argument is wrong: then gr_message says why. Gradients flow to every tensor argument unless the comment says
+ * otherwise. A negative axis counts from the end. */
 #ifndef GR_OPS_H
 #define GR_OPS_H
 #include "core/tensor.h"
@@ -11,47 +11,44 @@ GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
 
-/* gr_neg, gr_exp, gr_tanh .. (t, x): one for each line of ops/unary.def, where formulas and derivatives are. With parameters:
+/* gr_neg, gr_exp, gr_tanh and so on (t, x): each line of ops/unary.def is one operator, with its formula and its derivative. Some take
+ * parameters:
  *     gr_leaky_relu(t, x, slope)     x, or slope x where x <= 0
  *     gr_elu(t, x, alpha)            x, or alpha (exp(x) - 1) where x <= 0
  *     gr_clamp(t, x, low, high)      min(high, max(low, x)); the gradient passes where low <= x <= high
- * gr_gelu is x times the normal distribution function, gr_gelu_tanh its approximation; gr_softplus is log(1 + exp(x)), gr_silu is
- * x sigmoid(x), gr_rsqrt is 1 / sqrt(x). Outside their domain log, sqrt and rsqrt give NaN. */
+ * gr_gelu is x times the normal distribution function, and gr_gelu_tanh approximates it. gr_softplus is log(1 + exp(x)), gr_silu is
+ * x sigmoid(x), and gr_rsqrt is 1 / sqrt(x). Outside their domain, log, sqrt and rsqrt give NaN. */
 #define UNARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x);
 #define UNARY_1(name, a, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a);
 #define UNARY_2(name, a, b, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a, double b);
 #define UNARY_FAR UNARY
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 
 /* ==== Elementwise, two inputs, broadcasting; comparisons; where ==== */
 
-/* gr_add, gr_sub, gr_mul, gr_div, gr_maximum, gr_minimum, gr_pow (t, a, b), and the comparisons gr_eq, gr_ne, gr_lt, gr_le,
- * gr_gt, gr_ge (t, a, b), which give 1 where they hold, else 0, and pass no gradient: the lines of ops/binary.def.
+/* gr_add, gr_sub, gr_mul, gr_div, gr_maximum, gr_minimum, gr_pow (t, a, b), and the comparisons gr_eq, gr_ne, gr_lt, gr_le, gr_gt, gr_ge
+ * (t, a, b), which give 1 where they hold and 0 elsewhere, and pass no gradient. Each is a line of ops/binary.def.
  *
- * Shapes broadcast as NumPy's: counted from the last axis, sizes must be equal or 1, and a missing axis is 1. So [64, 10] goes
- * with [10], with [64, 1] and with gr_scalar: gr_mul(t, x, gr_scalar(t, 0.5)), gr_pow(t, x, gr_scalar(t, 3)). */
+ * Shapes broadcast as in NumPy: counted from the last axis, two sizes must be equal, or one of them 1; a missing axis has size 1. So
+ * [64, 10] broadcasts with [10], with [64, 1] and with gr_scalar: gr_mul(t, x, gr_scalar(t, 0.5)), gr_pow(t, x, gr_scalar(t, 3)).
+ * Fails if the shapes do not broadcast. */
 #define BINARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *a, gr_tensor *b);
 #define COMPARE BINARY
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 
-/* a where cond is not 0, else b. All three broadcast; cond gets no gradient. */
+/* a where cond is not 0, and b elsewhere. All three broadcast. cond gets no gradient. Fails if the shapes do not broadcast. */
 GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b);
 
 /* ==== Reductions ==== */
 
-/* Over the given axes of x, which are left out of the result, or with keepdim stay in it with size 1. An axis that x lacks or that is
- * given twice is an error.
- *     sum, mean, prod     over nothing: 0, NaN, 1
- *     var                 sum of (x - mean)^2 / (n - correction); PyTorch's default correction is 1; NaN where n <= correction
- *     max, min            over nothing: an error. A NaN wins. Equal extremes share the gradient evenly, as in PyTorch's amax
- *     logsumexp           log of the sum of exp(x), without overflow; -inf where all x are, and there it passes no gradient (PyTorch: NaN)
- *     vector_norm         (sum of |x|^p)^(1/p), p > 0 or INFINITY. Where the norm is 0 it passes no gradient            */
+/* Reduce x over the given axes. The result lacks these axes or, with keepdim, has them with size 1.
+ *     sum, mean, prod     0, NaN and 1 over no values
+ *     var                 sum of (x - mean)^2 / (n - correction). PyTorch's default correction is 1. NaN where n <= correction
+ *     max, min            NaN if an x is NaN. Equal extremes share the gradient evenly, as in PyTorch's amax
+ *     logsumexp           log of the sum of exp(x), without overflow. Where all x are -inf, the result is -inf and no gradient passes
+ *                         (in PyTorch the gradient is NaN)
+ *     vector_norm         (sum of |x|^p)^(1/p). p may be INFINITY: the largest |x|. Where the norm is 0, no gradient passes
+ * Fails if x has no such axis, if an axis is given twice, if max or min has no values, or if p is not above 0. */
 GR_API gr_tensor *gr_sum(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_prod(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
@@ -61,75 +58,84 @@ GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
 
-/* Where along one axis the largest value is: the first of equals, the first NaN if there is one. Without gradient. */
+/* The index of the largest value along an axis: the first of equal values, or the first NaN if there is one. Passes no gradient. Fails if the
+ * axis is empty. */
 GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim);
 
 /* ==== Shape ==== */
 
-/* Views, without a copy, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. These make a new tensor. */
+/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. Each fails if x has no such axis or index. */
 GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axis k of the result is axis order[k] of x */
-GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* two axes change places */
+GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* axes a and b change places */
 GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* indices start .. start + count - 1; a start below 0 counts from the end */
 GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
 GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* the other way round along these axes */
 GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */
 
-/* n >= 1 tensors one after the other, along an axis on which their sizes may differ (cat), or along a new axis (stack: of one shape). */
+/* Join n tensors: gr_cat along an axis that they have, and only there may their sizes differ; gr_stack along a new axis, so that they must have
+ * one shape. Fails if n is 0 or the shapes do not fit. */
 GR_API gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis);
 GR_API gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis);
 
-/* The reverse of cat: out[i] gets sizes[i] indices of the axis; the sizes add up to it. False on error, and all out[i] are NULL. */
+/* The reverse of gr_cat: out[i] gets sizes[i] indices of the axis. Returns false and sets all out[i] to NULL on error. Fails if the sizes do not
+ * add up to the size of the axis. */
 GR_API bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out);
 
 /* ==== Products ==== */
 
-/* The matrix product, over the last two axes; those before broadcast. A vector a is one row, a vector b one column, and the result lacks
- * that axis: [K] [K] gives a number.
- *     a [.., M, K]   b [.., K, N]   return [.., M, N]
- * gr_matmul_t takes a as it is stored or, with ta, as its transpose, and b likewise; for a vector that means nothing. So
- * gr_matmul_t(t, q, false, k, true) is q k^T, and no transposition is ever copied. */
+/* The matrix product over the last two axes. The axes before them broadcast.
+ *     c[i][j] = sum over k of a[i][k] b[k][j]          a [.., M, K]   b [.., K, N]   return [.., M, N]
+ * A vector a is a matrix of one row, and a vector b of one column; the result lacks that axis, so that [K] times [K] gives one value.
+ * gr_matmul_t transposes a if ta is true, and b if tb is true, without a copy: gr_matmul_t(t, q, false, k, true) is q k^T. A vector has no
+ * transpose. Fails if a or b has rank 0, if the two K differ, or if the leading axes do not broadcast. */
 GR_API gr_tensor *gr_matmul(gr_tape *t, gr_tensor *a, gr_tensor *b);
 GR_API gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb);
 
-/* y = x w^T + b.   x [.., I]   w [O, I]   b [O], or NULL   return [.., O] */
+/* y = x w^T + b.   x [.., I]   w [O, I]   b [O], or NULL for 0   return [.., O].   Fails if a shape does not fit. */
 GR_API gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b);
 
 /* ==== Softmax and losses ==== */
 
-/* Along an axis: softmax(x)_i = exp(x_i) / sum over j of exp(x_j), and its logarithm, x_i - log of that sum. The largest x is
- * subtracted first, so nothing overflows; an x of -inf has probability 0. An axis of nothing but -inf gives NaN. */
+/* Along an axis:
+ *     softmax      y_i = exp(x_i) / sum over j of exp(x_j)
+ *     log_softmax  y_i = x_i - log(sum over j of exp(x_j))
+ * Both subtract the largest x first, so that nothing overflows. An x of -inf has probability 0; where all x are -inf, the result is NaN. Fails
+ * if x has no such axis. */
 GR_API gr_tensor *gr_softmax(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_log_softmax(gr_tape *t, gr_tensor *x, int axis);
 
-/* What a loss returns: the mean or the sum over all samples (rank 0), or each sample's own. The mean of no samples is NaN. */
+/* What a loss returns: the mean of the samples' losses or their sum (one value, rank 0), or the loss of each sample. The mean of no samples is
+ * NaN. */
 typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE } gr_reduction;
 
 typedef struct {
-    gr_reduction reduction;
-    const gr_tensor *weight;  /* [C]: of each class, without gradient; NULL: 1 */
-    double label_smoothing;   /* e in [0, 1] (cross_entropy only) */
-    int ignore_index;         /* samples with this target count for nothing; 0 means -100, PyTorch's default */
-    bool ignore_class_0;      /* samples with target 0 count for nothing */
+    gr_reduction reduction;   /* default GR_REDUCE_MEAN */
+    const gr_tensor *weight;  /* [C], the weight of each class; it gets no gradient; default 1 */
+    double label_smoothing;   /* e in 0 .. 1; only gr_cross_entropy takes it; default 0 */
+    int ignore_index;         /* samples with this target are ignored; default -100, as in PyTorch */
+    bool ignore_class_0;      /* samples with target 0 are ignored, which ignore_index cannot say */
 } gr_cross_entropy_config;
 
-/* Of logits x against class numbers, with p = softmax(x) over the classes c and w = weight, per sample
+/* The loss of logits against class numbers. With p = softmax(logits) over the C classes and w = weight, the loss of a sample is
  *     loss = -(1 - e) w[target] log p[target] - e / C * sum over c of w[c] log p[c]
- * The mean divides by the sum of w[target] over the samples that are not ignored, as in PyTorch.
+ * As in PyTorch, the mean divides by the sum of w[target] over the samples that are not ignored.
  *
- *   logits  [N, C] or [N, C, d1 ..], or [C] of one sample
- *   target  the same without C: [N] or [N, d1 ..], or []; 0 .. C-1 or ignore_index; anything else is an error
- *   config  NULL: all defaults                                                                                              */
+ *   logits  [N, C] or [N, C, d1 ..], or [C] for one sample
+ *   target  the same shape without C: [N], [N, d1 ..] or []; values 0 .. C-1, or ignore_index
+ *   config  NULL means all defaults
+ *
+ * Gradients reach logits. Fails if target or weight does not fit the logits, or if a target is neither a class nor ignored. */
 GR_API gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* The same from log-probabilities, such as gr_log_softmax gives over axis 1: loss = -w[target] logp[target]. */
+/* The same loss from log-probabilities, which gr_log_softmax computes: loss = -w[target] logp[target]. Fails with label_smoothing. */
 GR_API gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* Element by element, x and target of one shape; gradients reach both.
+/* Losses element by element. Gradients reach x and target. Fails if x and target differ in shape, or if delta or pos_weight does not fit.
  *     mse     (x - target)^2
- *     l1      |x - target|                                      with derivative 0 at 0
- *     huber   d^2 / 2 for |d| <= delta, else delta (|d| - delta / 2), d = x - target       Huber 1964; delta > 0
- *     bce_with_logits   -(w target log s(x) + (1 - target) log(1 - s(x))), s the sigmoid; w = pos_weight, which holds one value or
- *                       one for each element of the last axis, and gets no gradient; NULL: 1                               */
+ *     l1      |x - target|, with derivative 0 at 0
+ *     huber   d^2 / 2 where |d| <= delta, and delta (|d| - delta / 2) elsewhere, with d = x - target; delta > 0               Huber 1964
+ *     bce_with_logits   -(w target log s(x) + (1 - target) log(1 - s(x))), with s the sigmoid and w = pos_weight. pos_weight holds one
+ *                       value, or one for each element of the last axis; it gets no gradient; NULL means 1 */
 GR_API gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
 GR_API gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
 GR_API gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction);
@@ -137,20 +143,23 @@ GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target
 
 /* ==== Embedding, gather, dropout ==== */
 
-/* Rows of a table: y[...] = weight[ids[...]].
+/* Look up rows of a table: y[...] = weight[ids[...]].
  *
  *   weight  [V, D]
- *   ids     any shape, 0 .. V-1
- *   padding an id whose row gets no gradient; GR_NONE: no such id
- *   return  [ids.., D]                                                                                                      */
+ *   ids     any shape, values 0 .. V-1
+ *   padding the row with this id gets no gradient; GR_NONE means that every row gets one
+ *   return  the shape of ids, and then D
+ *
+ * Fails if an id or padding is not a row of weight, or if the rank of ids is GR_MAX_RANK. */
 GR_API gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int padding);
 
-/* Values picked along an axis: for axis 1 of three, y[i][j][k] = x[i][ids[i][j][k]][k]. ids has the rank of x and is not larger
- * than x on the other axes; y has its shape. Picking a value twice adds both gradients. */
+/* Pick values along an axis. For axis 1 of three, y[i][j][k] = x[i][ids[i][j][k]][k]. y has the shape of ids. ids has the rank of x, and is
+ * not larger than x along the other axes. A value that is picked twice gets the sum of both gradients. Fails if ids does not fit, or if an id
+ * is not an index of the axis. */
 GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids);
 
-/* In training, every value becomes 0 with probability p, else x / (1 - p); in evaluation mode, x. The mask is drawn from the
- * tape's stream of that name: x->len draws.                                                      Srivastava et al. 2014 */
+/* In training, each value becomes 0 with probability p, and x / (1 - p) otherwise. In evaluation mode the result is x itself. The mask takes
+ * x->len draws from the tape's stream of this name. Fails if p is not in 0 .. 1, or if stream is NULL.            Srivastava et al. 2014 */
 GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream);
 
 #include "ops/norm.h" /* normalization */

@@ -1,4 +1,4 @@
-/* ops/parts.c - the sum of what chunks have added up. See ops/parts.h */
+/* ops/parts.c - adds the parts that chunks of rows have summed. See ops/parts.h */
 #include "ops/parts.h"
 #include "core/kernel.h"
 
@@ -9,7 +9,7 @@ KERNEL(void, parts_add, gr_real *restrict sum, const gr_real *restrict part, siz
 }
 
 #if GR_HOST
-enum { PARTS_COLUMNS = 1024 }; /* of sum: they stay in the first cache */
+enum { PARTS_COLUMNS = 1024 }; /* columns of sum to a chunk: they stay in the first cache */
 typedef struct {
     gr_real *sum;
     const gr_real *part;

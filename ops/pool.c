@@ -1,19 +1,20 @@
-/* ops/pool.c - pooling over windows of one axis or two. One axis is two, of which the first has size 1.
+/* ops/pool.c - pooling over windows of one axis or two. One axis is treated as two, of which the first has size 1.
  *
- *     max     y = the largest x of the window, the first NaN if there is one         dx += dy where it is: the first of equals
- *     avg     y = the sum of the window's x, row by row, / n                         dx += dy / n for all of them
- * The windows of an axis are given by where each starts and ends inside x, and by how many values it counts for: padding is in the
- * count, and nowhere else. Windows of 2 x 2 side by side have loops of their own, with the same order.
- * Saved: the windows. Where a maximum is, backward finds again: the first x that equals y. */
+ *     max     y = the largest x of the window, NaN if one is NaN         dx += dy for that x, the first of equal ones
+ *     avg     y = the sum of the window's x, row by row, / n             dx += dy / n for each x of the window
+ * A window has a start and an end inside x along each axis, and a count, which may include padding: n is the product of the counts. Windows of
+ * 2 x 2 side by side have loops of their own, which add in the same order.
+ * Saved: the windows. Backward looks for the maximum again: it is the first x that equals y. */
 #include "core/kernel.h"
-#include "core/library.h"
 #include "ops/conv.h"
+#include "ops/window.h"
 
 typedef struct { size_t start, end, count; } pool_window;
 typedef struct {
     size_t planes, H[2], out[2];
     const pool_window *window[2]; /* [out] of H and of W */
     bool halves;                  /* windows of 2 x 2, side by side */
+    bool max;                     /* the largest value, not the mean */
 } pool_plan;
 
 #define POOL_EACH(h, w, p) \
@@ -135,9 +136,8 @@ static size_t pool_chunks(const pool_plan *p) { return gr_chunks(p->planes, pool
 
 typedef struct {
     const pool_plan *p;
-    bool max, back;
     const gr_real *x, *dy;
-    gr_real *y, *dx;
+    gr_real *y, *dx; /* dx NULL: forward */
     int isa;
 } pool_run;
 
@@ -148,48 +148,45 @@ static void pool_chunk(void *argument, size_t chunk, int thread)
     const gr_range planes = gr_chunk(chunk, pool_chunk_planes(p), p->planes);
     const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
     (void)thread;
-    if (!r->back) (r->max ? pool_max_forward : pool_avg_forward)[r->isa](r->y + out, r->x + in, p, planes.count);
-    else if (r->max) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
+    if (!r->dx) (p->max ? pool_max_forward : pool_avg_forward)[r->isa](r->y + out, r->x + in, p, planes.count);
+    else if (p->max) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
     else pool_avg_backward[r->isa](r->dx + in, r->dy + out, p, planes.count);
 }
 
-static void pool_run_all(gr_tape *t, pool_run *r)
+static void pool_all(gr_tape *t, pool_run r)
 {
-    r->isa = gr_isa(t);
-    gr_parallel(t, pool_chunks(r->p), (double)r->p->planes * (double)(r->p->H[0] * r->p->H[1]), pool_chunk, r);
+    gr_parallel(t, pool_chunks(r.p), (double)r.p->planes * (double)(r.p->H[0] * r.p->H[1]), pool_chunk, &r);
 }
 
-static void pool_node(gr_tape *t, const gr_node *n, bool max)
+static void pool_node(gr_tape *t, const gr_node *n)
 {
-    pool_run r = { n->saved, max, true, n->in[0]->data, gr_grad(t, n->out[0]), n->out[0]->data, gr_grad(t, n->in[0]), 0 };
-    if (r.dx) pool_run_all(t, &r);
+    gr_real *dx = gr_grad(t, n->in[0]);
+    if (dx) pool_all(t, (pool_run){ n->saved, n->in[0]->data, gr_grad(t, n->out[0]), n->out[0]->data, dx, gr_isa(t) });
 }
-static void pool_max_node(gr_tape *t, const gr_node *n) { pool_node(t, n, true); }
-static void pool_avg_node(gr_tape *t, const gr_node *n) { pool_node(t, n, false); }
-
-static const gr_op max_pool1d_op = { .name = "max_pool1d", .backward = pool_max_node };
-static const gr_op max_pool2d_op = { .name = "max_pool2d", .backward = pool_max_node };
-static const gr_op avg_pool1d_op = { .name = "avg_pool1d", .backward = pool_avg_node };
-static const gr_op avg_pool2d_op = { .name = "avg_pool2d", .backward = pool_avg_node };
-static const gr_op adaptive_max_pool1d_op = { .name = "adaptive_max_pool1d", .backward = pool_max_node };
-static const gr_op adaptive_max_pool2d_op = { .name = "adaptive_max_pool2d", .backward = pool_max_node };
-static const gr_op adaptive_avg_pool1d_op = { .name = "adaptive_avg_pool1d", .backward = pool_avg_node };
-static const gr_op adaptive_avg_pool2d_op = { .name = "adaptive_avg_pool2d", .backward = pool_avg_node };
 
 /* ---- The public functions ---- */
 
-/* x's sizes, and on an axis that is not there one window of one value. */
-static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int axes, pool_plan *p)
+/* The sizes of x; along H, where x has one axis only, one window of one value. */
+static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int axes, bool max, pool_plan *p)
 {
     static const pool_window one = { 0, 1, 1 };
     if (!gr_ready(t, op, x)) return false;
     if (x->rank != axes + 2)
         return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
-    *p = (pool_plan){ .planes = x->dim[0] * x->dim[1], .H = { 1, 1 }, .out = { 1, 1 }, .window = { &one } };
-    for (int k = 2 - axes; k < 2; k++) {
+    *p = (pool_plan){ .planes = x->dim[0] * x->dim[1], .H = { 1, 1 }, .out = { 1, 1 }, .window = { &one }, .max = max };
+    for (int k = 2 - axes; k < 2; k++)
         if (!(p->H[k] = x->dim[k + axes])) return gr_fail(t, op, "x is %s: there is nothing to pool on axis %d", gr_shape_text(t, x), k + axes);
-    }
     return true;
+}
+
+/* n windows along axis k, for the caller to fill. NULL when out of memory. Without planes no window is looked at: there may be very many. */
+static pool_window *pool_windows(gr_tape *t, pool_plan *p, int k, size_t n)
+{
+    size_t bytes;
+    gr_size_mul(p->planes ? n : 0, sizeof(pool_window), &bytes);
+    pool_window *w = gr_save(t, bytes);
+    p->out[k] = n, p->window[k] = w;
+    return w;
 }
 
 static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int axes, const pool_plan *p)
@@ -198,100 +195,85 @@ static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int axes, cons
     for (int k = 2 - axes; k < 2; k++) shape.dim[k + axes] = p->out[k];
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
-    pool_run r = { .p = p, .max = op->backward == pool_max_node, .x = x->data, .y = y->data };
-    pool_run_all(t, &r);
+    pool_all(t, (pool_run){ .p = p, .x = x->data, .y = y->data, .isa = gr_isa(t) });
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x));
 }
 
-typedef struct { size_t kernel, stride, padding; } pool_axis;
-
-static bool pool_settings(gr_tape *t, const gr_op *op, const gr_pool_config *c, bool two, pool_axis axis[2])
+static bool pool_settings_fit(gr_tape *t, const gr_op *op, const gr_pool_config *c, bool two)
 {
+    if (!c) return gr_fail(t, op, "config is NULL: it holds the size of the kernel");
     const struct { const char *name; int value, least; } s[] = {
         { "kernel", c->kernel, 1 },
         { "stride", c->stride, 0 },
         { "padding", c->padding, 0 },
-        { "kernel_w", two ? c->kernel_w : 0, 0 },
-        { "stride_w", two ? c->stride_w : 0, 0 },
-        { "padding_w", two && c->padding_w != GR_NONE ? c->padding_w : 0, 0 },
+        { "kernel_w", c->kernel_w, 0 },
+        { "stride_w", c->stride_w, 0 },
+        { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
     };
-    for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+    for (int i = 0; i < (two ? 6 : 3); i++)
         if (s[i].value < s[i].least) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
-    for (int k = 0; k < 2; k++) {
-        const bool w = k == 1 && two;
-        const int kernel = w && c->kernel_w ? c->kernel_w : c->kernel, stride = w && c->stride_w ? c->stride_w : c->stride;
-        const int padding = w ? (int)gr__setting(c->padding_w, c->padding) : c->padding;
-        axis[k] = (pool_axis){ (size_t)kernel, (size_t)(stride ? stride : kernel), (size_t)padding };
-        if (padding > kernel / 2) return gr_fail(t, op, "padding can be at most half of the kernel; got %d for a kernel of %d", padding, kernel);
-    }
     return true;
 }
 
-static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, const gr_pool_config *config)
+static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, bool max, int axes, gr_tensor *x, const gr_pool_config *c)
 {
     pool_plan p;
-    pool_axis axis[2];
-    if (!pool_planes(t, op, x, axes, &p)) return NULL;
-    if (!config) return gr_fail(t, op, "config is NULL: it holds the size of the kernel");
-    if (!pool_settings(t, op, config, axes == 2, axis)) return NULL;
-    for (int k = 2 - axes; k < 2; k++) {
-        const pool_axis a = axis[k];
-        if (p.H[k] + 2 * a.padding < a.kernel)
-            return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu is larger", gr_shape_text(t, x),
-                           a.padding, k + axes, p.H[k] + 2 * a.padding, a.kernel);
-        p.out[k] = (p.H[k] + 2 * a.padding - a.kernel) / a.stride + 1;
-        const size_t windows = p.planes ? p.out[k] : 0;
-        pool_window *w = gr_save(t, windows * sizeof *w);
-        for (size_t i = 0; w && i < windows; i++) {
-            const size_t start = i * a.stride, end = start + a.kernel; /* in the padded x */
-            w[i].start = start > a.padding ? start - a.padding : 0;
-            w[i].end = end < p.H[k] + a.padding ? end - a.padding : p.H[k];
-            w[i].count = config->exclude_padding ? w[i].end - w[i].start : a.kernel;
-        }
-        if (!(p.window[k] = w)) return NULL;
-    }
+    if (!pool_planes(t, op, x, axes, max, &p) || !pool_settings_fit(t, op, c, axes == 2)) return NULL;
     p.halves = axes == 2;
-    for (int k = 0; k < 2; k++) p.halves = p.halves && axis[k].kernel == 2 && axis[k].stride == 2 && !axis[k].padding;
+    for (int k = 2 - axes; k < 2; k++) {
+        const bool of_w = axes == 2 && k == 1;
+        const size_t kernel = window_setting(c->kernel, of_w ? c->kernel_w : 0, 0), padding = window_setting(c->padding, of_w ? c->padding_w : 0, 0);
+        const size_t stride = window_setting(c->stride, of_w ? c->stride_w : 0, (int)kernel), padded = p.H[k] + 2 * padding;
+        if (padding > kernel / 2) return gr_fail(t, op, "padding can be at most half of the kernel; got %zu for a kernel of %zu", padding, kernel);
+        if (padded < kernel)
+            return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu is larger", gr_shape_text(t, x), padding,
+                           k + axes, padded, kernel);
+        pool_window *w = pool_windows(t, &p, k, (padded - kernel) / stride + 1);
+        if (!w) return NULL;
+        for (size_t i = 0; p.planes && i < p.out[k]; i++) {
+            const size_t start = i * stride, end = start + kernel; /* in the padded x */
+            w[i].start = start > padding ? start - padding : 0;
+            w[i].end = end < p.H[k] + padding ? end - padding : p.H[k];
+            w[i].count = c->exclude_padding ? w[i].end - w[i].start : kernel;
+        }
+        p.halves = p.halves && kernel == 2 && stride == 2 && !padding;
+    }
     return pool(t, op, x, axes, &p);
 }
 
-static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, size_t height, size_t width)
+static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int axes, gr_tensor *x, size_t height, size_t width)
 {
     pool_plan p;
     const size_t out[2] = { height, width };
-    if (!pool_planes(t, op, x, axes, &p)) return NULL;
+    if (!pool_planes(t, op, x, axes, max, &p)) return NULL;
     for (int k = 2 - axes; k < 2; k++) {
         if (!out[k]) return gr_fail(t, op, "%s must be 1 or more; got 0", axes == 1 ? "length" : k ? "width" : "height");
-        size_t bytes = SIZE_MAX;
-        const size_t windows = p.planes ? out[k] : 0;
-        gr_size_mul(windows, sizeof(pool_window), &bytes);
-        pool_window *w = gr_save(t, bytes);
-        p.out[k] = out[k];
-        for (size_t i = 0; w && i < windows; i++) {
-            const size_t H = p.H[k], n = out[k];
-            w[i].start = i / n * H + i % n * H / n, w[i].end = ((i + 1) * H + n - 1) / n;
+        const size_t H = p.H[k], n = out[k];
+        pool_window *w = pool_windows(t, &p, k, n);
+        if (!w) return NULL;
+        for (size_t i = 0; p.planes && i < n; i++) {
+            w[i].start = i * H / n, w[i].end = ((i + 1) * H + n - 1) / n;
             w[i].count = w[i].end - w[i].start;
         }
-        if (!(p.window[k] = w)) return NULL;
     }
     return pool(t, op, x, axes, &p);
 }
 
-#define POOL_SLIDE(name, axes) \
-    gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, const gr_pool_config *config) { return pool_slide(t, &name##_op, axes, x, config); }
-POOL_SLIDE(max_pool1d, 1)
-POOL_SLIDE(max_pool2d, 2)
-POOL_SLIDE(avg_pool1d, 1)
-POOL_SLIDE(avg_pool2d, 2)
-
-gr_tensor *gr_adaptive_max_pool1d(gr_tape *t, gr_tensor *x, size_t length) { return pool_adapt(t, &adaptive_max_pool1d_op, 1, x, 1, length); }
-gr_tensor *gr_adaptive_avg_pool1d(gr_tape *t, gr_tensor *x, size_t length) { return pool_adapt(t, &adaptive_avg_pool1d_op, 1, x, 1, length); }
-gr_tensor *gr_adaptive_max_pool2d(gr_tape *t, gr_tensor *x, size_t height, size_t width)
-{
-    return pool_adapt(t, &adaptive_max_pool2d_op, 2, x, height, width);
-}
-gr_tensor *gr_adaptive_avg_pool2d(gr_tape *t, gr_tensor *x, size_t height, size_t width)
-{
-    return pool_adapt(t, &adaptive_avg_pool2d_op, 2, x, height, width);
-}
+/* gr_max_pool1d, gr_adaptive_max_pool1d and so on: sizes is what an adaptive one is asked for, as parameters and then for H and W. */
+#define POOL(kind, d, is_max, axes, sizes, h, w) \
+    static const gr_op kind##_pool##d##_op = { .name = #kind "_pool" #d, .backward = pool_node }; \
+    static const gr_op adaptive_##kind##_pool##d##_op = { .name = "adaptive_" #kind "_pool" #d, .backward = pool_node }; \
+    gr_tensor *gr_##kind##_pool##d(gr_tape *t, gr_tensor *x, const gr_pool_config *config) \
+    { \
+        return pool_slide(t, &kind##_pool##d##_op, is_max, axes, x, config); \
+    } \
+    gr_tensor *gr_adaptive_##kind##_pool##d(gr_tape *t, gr_tensor *x, sizes) \
+    { \
+        return pool_adapt(t, &adaptive_##kind##_pool##d##_op, is_max, axes, x, h, w); \
+    }
+#define POOL_HW size_t height, size_t width
+POOL(max, 1d, true, 1, size_t length, 1, length)
+POOL(avg, 1d, false, 1, size_t length, 1, length)
+POOL(max, 2d, true, 2, POOL_HW, height, width)
+POOL(avg, 2d, false, 2, POOL_HW, height, width)
 #endif

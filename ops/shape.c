@@ -1,41 +1,32 @@
 /* ops/shape.c - operators that move values and compute nothing.
  *
- * Each value of y is one value of x: y[i] = x[map(i)], and the gradient goes back the same way, dx[map(i)] += dy[i]. The map is saved.
- * Expand alone shows a value of x several times: its gradient is a sum (ops/broadcast.h). */
+ *     y[i] = x[map(i)]        dx[map(i)] += dy[i]
+ * Saved: the map. Only expand repeats a value of x, so its gradient is a sum (ops/broadcast.h). */
 #include "ops/broadcast.h"
 #include "ops/strided.h"
 #include <string.h>
 
-typedef struct { gr__layout map; size_t first; } shape_saved; /* y[0 ..] is found in x from here on */
+typedef struct { gr__layout map; size_t first; } shape_saved; /* first: where in x the map begins */
 
 static void shape_node(gr_tape *t, const gr_node *n)
 {
     const shape_saved *s = n->saved;
     gr_real *dx = gr_grad(t, n->in[0]);
-    gr__layout back = s->map;
-    memcpy(back.y, s->map.x, sizeof back.y);
-    memcpy(back.x, s->map.y, sizeof back.x);
-    if (dx) gr__strided_add(t, back, dx + s->first, gr_grad(t, n->out[0]));
+    if (dx) gr__strided_back(t, s->map, dx + s->first, gr_grad(t, n->out[0]));
 }
 
-/* x's own shape and strides, to start from. */
-static shape_saved map_of(const gr_tensor *x)
-{
-    shape_saved s = { .map.rank = x->rank };
-    memcpy(s.map.dim, x->dim, sizeof s.map.dim);
-    gr__contiguous(gr_shape_of(x), s.map.x);
-    return s;
-}
+static const int own_order[GR_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+static shape_saved map_of(const gr_tensor *x, const int *order) { return (shape_saved){ gr__layout_of(gr_shape_of(x), order), 0 }; }
 
-static gr_tensor *moved(gr_tape *t, const gr_op *op, gr_tensor *x, shape_saved *s)
+static gr_tensor *moved(gr_tape *t, const gr_op *op, gr_tensor *x, shape_saved s)
 {
-    gr_shape shape = { .rank = s->map.rank };
-    memcpy(shape.dim, s->map.dim, sizeof shape.dim);
-    gr__contiguous(shape, s->map.y);
+    gr_shape shape = { .rank = s.map.rank };
+    memcpy(shape.dim, s.map.dim, sizeof shape.dim);
+    gr__layout_pack(&s.map);
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
-    gr__strided_copy(t, s->map, y->data, x->data + s->first);
-    return gr_record(t, op, s, sizeof *s, GR_OUT(y), GR_IN(x));
+    gr__strided_copy(t, s.map, y->data, x->data + s.first);
+    return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 
 /* ---- Permute, transpose, flip ---- */
@@ -43,14 +34,6 @@ static gr_tensor *moved(gr_tape *t, const gr_op *op, gr_tensor *x, shape_saved *
 static const gr_op permute_op = { .name = "permute", .backward = shape_node };
 static const gr_op transpose_op = { .name = "transpose", .backward = shape_node };
 static const gr_op flip_op = { .name = "flip", .backward = shape_node };
-
-static gr_tensor *permuted(gr_tape *t, const gr_op *op, gr_tensor *x, const int *order)
-{
-    const shape_saved from = map_of(x);
-    shape_saved s = from;
-    for (int k = 0; k < x->rank; k++) s.map.dim[k] = from.map.dim[order[k]], s.map.x[k] = from.map.x[order[k]];
-    return moved(t, op, x, &s);
-}
 
 gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order)
 {
@@ -60,29 +43,30 @@ gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order)
         return gr_fail(t, &permute_op, "x is %s, so the order must name %d axes; got %d", gr_shape_text(t, x), x->rank, order.count);
     if (!gr__axes_marked(t, &permute_op, x, order, marked)) return NULL;
     for (int k = 0; k < x->rank; k++) order.axis[k] = gr_axis(t, &permute_op, x, order.axis[k]);
-    return permuted(t, &permute_op, x, order.axis);
+    return moved(t, &permute_op, x, map_of(x, order.axis));
 }
 
 gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b)
 {
-    int order[GR_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    int order[GR_MAX_RANK];
     if (!gr_ready(t, &transpose_op, x)) return NULL;
     if ((a = gr_axis(t, &transpose_op, x, a)) < 0 || (b = gr_axis(t, &transpose_op, x, b)) < 0) return NULL;
+    memcpy(order, own_order, sizeof order);
     order[a] = b, order[b] = a;
-    return permuted(t, &transpose_op, x, order);
+    return moved(t, &transpose_op, x, map_of(x, order));
 }
 
 gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes)
 {
     bool marked[GR_MAX_RANK];
     if (!gr_ready(t, &flip_op, x) || !gr__axes_marked(t, &flip_op, x, axes, marked)) return NULL;
-    shape_saved s = map_of(x);
+    shape_saved s = map_of(x, own_order);
     for (int k = 0; k < x->rank; k++) {
         if (!marked[k] || !x->len) continue;
         s.first += (x->dim[k] - 1) * (size_t)s.map.x[k];
         s.map.x[k] = -s.map.x[k];
     }
-    return moved(t, &flip_op, x, &s);
+    return moved(t, &flip_op, x, s);
 }
 
 /* ---- Parts: narrow, select, split ---- */
@@ -91,12 +75,14 @@ static const gr_op narrow_op = { .name = "narrow", .backward = shape_node };
 static const gr_op select_op = { .name = "select", .backward = shape_node };
 static const gr_op split_op = { .name = "split", .backward = shape_node };
 
-static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count)
+static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count, bool drop_axis)
 {
-    shape_saved s = map_of(x);
+    shape_saved s = map_of(x, own_order);
     s.map.dim[axis] = count;
     s.first = start * (size_t)s.map.x[axis];
-    return moved(t, op, x, &s);
+    s.map.rank -= drop_axis;
+    for (int k = axis; k < s.map.rank && drop_axis; k++) s.map.dim[k] = s.map.dim[k + 1], s.map.x[k] = s.map.x[k + 1];
+    return moved(t, op, x, s);
 }
 
 gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count)
@@ -105,7 +91,7 @@ gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t
     const ptrdiff_t n = (ptrdiff_t)x->dim[axis], first = start < 0 ? start + n : start;
     if (first < 0 || first > n || count > (size_t)(n - first))
         return gr_fail(t, &narrow_op, "x is %s, so axis %d has no %zu indices from %td on", gr_shape_text(t, x), axis, count, start);
-    return part(t, &narrow_op, x, axis, (size_t)first, count);
+    return part(t, &narrow_op, x, axis, (size_t)first, count, false);
 }
 
 gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
@@ -116,11 +102,7 @@ gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
         return n ? gr_fail(t, &select_op, "x is %s, so an index of axis %d must be in %td .. %td; got %td", gr_shape_text(t, x), axis, -n,
                            n - 1, index)
                  : gr_fail(t, &select_op, "x is %s, and axis %d is empty", gr_shape_text(t, x), axis);
-    shape_saved s = map_of(x);
-    s.first = (size_t)((index < 0 ? index + n : index) * s.map.x[axis]);
-    s.map.rank--;
-    for (int k = axis; k < s.map.rank; k++) s.map.dim[k] = s.map.dim[k + 1], s.map.x[k] = s.map.x[k + 1];
-    return moved(t, &select_op, x, &s);
+    return part(t, &select_op, x, axis, (size_t)(index < 0 ? index + n : index), 1, true);
 }
 
 bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out)
@@ -134,12 +116,13 @@ bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n,
     if (sum != x->dim[axis])
         return gr_fail(t, &split_op, "x is %s, so the sizes on axis %d must add up to %zu; got %zu", gr_shape_text(t, x), axis,
                        x->dim[axis], sum);
-    for (; i < n && (out[i] = part(t, &split_op, x, axis, at, sizes[i])); i++) at += sizes[i];
+    for (; i < n && (out[i] = part(t, &split_op, x, axis, at, sizes[i], false)); i++) at += sizes[i];
     if (i < n) while (i) out[--i] = NULL;
     return !gr_failed(t);
 }
 
-/* ---- Joining: cat and stack. For each index of the axes before, rows of the inputs one after the other make a row of y. ---- */
+/* ---- Joining: cat and stack. A row is what one index of the axes before the joined one selects: a row of y is the rows of the inputs side by
+ * side. ---- */
 
 typedef struct { size_t rows; } join_saved;
 
@@ -154,9 +137,7 @@ static void join_node(gr_tape *t, const gr_node *n)
     const gr_real *dy = gr_grad(t, n->out[0]);
     for (unsigned i = 0; i < n->ins && rows; i++) {
         const size_t width = n->in[i]->len / rows;
-        gr__layout l = join_layout(rows, width, whole);
-        l.x[0] = (ptrdiff_t)whole, l.y[0] = (ptrdiff_t)width;
-        if (gr_grad(t, n->in[i])) gr__strided_add(t, l, gr_grad(t, n->in[i]), dy);
+        if (gr_grad(t, n->in[i])) gr__strided_back(t, join_layout(rows, width, whole), gr_grad(t, n->in[i]), dy);
         dy += width;
     }
 }
@@ -178,22 +159,16 @@ static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t 
     return gr_record(t, op, &(join_saved){ rows }, sizeof(join_saved), GR_OUT(y), x, n);
 }
 
-static bool join_has_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
-{
-    if (n && x) return true;
-    return n ? gr_fail(t, op, "the list of tensors is NULL") : gr_fail(t, op, "there is nothing to join: n is 0");
-}
-
 gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 {
-    if (!join_has_list(t, &cat_op, x, n)) return NULL;
+    if (!n) return gr_fail(t, &cat_op, "there is nothing to join: n is 0");
     if (!gr_ready_list(t, &cat_op, x, n) || (axis = gr_axis(t, &cat_op, x[0], axis)) < 0) return NULL;
     gr_shape shape = gr_shape_of(x[0]);
     for (size_t i = 1; i < n; i++) {
         gr_shape other = gr_shape_of(x[i]);
         if (other.rank == shape.rank) gr_size_add(shape.dim[axis], other.dim[axis], &shape.dim[axis]), other.dim[axis] = x[0]->dim[axis];
         if (other.rank != shape.rank || memcmp(other.dim, x[0]->dim, (size_t)shape.rank * sizeof *other.dim))
-            return gr_fail(t, &cat_op, "x[%zu] is %s and x[0] is %s: all sizes but that of axis %d must be equal", i,
+            return gr_fail(t, &cat_op, "x[%zu] is %s and x[0] is %s: all sizes except that of axis %d must be equal", i,
                            gr_shape_text(t, x[i]), gr_shape_text(t, x[0]), axis);
     }
     return join(t, &cat_op, x, n, axis, shape);
@@ -201,7 +176,7 @@ gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 
 gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 {
-    if (!join_has_list(t, &stack_op, x, n)) return NULL;
+    if (!n) return gr_fail(t, &stack_op, "there is nothing to join: n is 0");
     if (!gr_ready_list(t, &stack_op, x, n)) return NULL;
     const int rank = x[0]->rank + 1;
     if (axis < -rank || axis >= rank)
@@ -211,7 +186,7 @@ gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
         if (!gr_same_shape(x[0], x[i]))
             return gr_fail(t, &stack_op, "x[%zu] is %s and x[0] is %s: the shapes must be equal", i, gr_shape_text(t, x[i]),
                            gr_shape_text(t, x[0]));
-    if (rank > GR_MAX_RANK) return gr_fail(t, &stack_op, "x[0] is %s already: no room for another axis", gr_shape_text(t, x[0]));
+    if (rank > GR_MAX_RANK) return gr_fail(t, &stack_op, "x[0] is %s, so the result would have more than %d axes", gr_shape_text(t, x[0]), GR_MAX_RANK);
     gr_shape shape = { .rank = rank };
     for (int k = 0; k < rank; k++) shape.dim[k] = k < axis ? x[0]->dim[k] : k == axis ? n : x[0]->dim[k - 1];
     return join(t, &stack_op, x, n, axis, shape);
@@ -219,21 +194,10 @@ gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 
 /* ---- Expand ---- */
 
-enum { EXPAND_CHUNK = 16384 };
-typedef struct { gr__runs runs; const gr_real *x; gr_real *y; size_t len; } expand_call;
-
-static void expand_task(void *argument, size_t chunk, int thread)
-{
-    const expand_call *c = argument;
-    const gr_range r = gr_chunk(chunk, EXPAND_CHUNK, c->len);
-    (void)thread;
-    gr__runs_spread(&c->runs, c->x, r.first, r.count, c->y + r.first);
-}
-
 static void expand_node(gr_tape *t, const gr_node *n)
 {
     gr_real *dx = gr_grad(t, n->in[0]);
-    const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), n->in[0]);
+    const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), gr_shape_of(n->in[0]));
     if (dx) gr__runs_sum(t, &runs, gr_grad(t, n->out[0]), dx);
 }
 static const gr_op expand_op = { .name = "expand", .backward = expand_node };
@@ -248,7 +212,11 @@ gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape)
         return gr_fail(t, &expand_op, "x is %s, which does not broadcast to %s", gr_shape_text(t, x), gr_shape_name(t, shape));
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
-    expand_call c = { gr__runs_in(shape, x), x->data, y->data, y->len };
-    gr_parallel(t, gr_chunks(y->len, EXPAND_CHUNK), (double)y->len * 0.3, expand_task, &c);
+    gr__layout l = gr__layout_of(shape, own_order);
+    const gr__layout from = gr__layout_of(gr_shape_of(x), own_order);
+    memset(l.x, 0, sizeof l.x); /* along an axis that x lacks, every index shows the same value */
+    for (int k = 1; k <= x->rank; k++)
+        if (x->dim[x->rank - k] > 1) l.x[shape.rank - k] = from.x[x->rank - k];
+    gr__strided_copy(t, l, y->data, x->data);
     return gr_record(t, &expand_op, NULL, 0, GR_OUT(y), GR_IN(x));
 }

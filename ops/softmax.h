@@ -1,20 +1,20 @@
-/* ops/softmax.h - what softmax, log_softmax and cross_entropy share: max m and sum of exp(x - m) along an axis.
+/* ops/softmax.h - what softmax, log_softmax, cross_entropy and attention share: m = max x and the sum of exp(x - m) along an axis.
  *
- * x is seen as [outer, C, inner]. With inner = 1 a fibre is a row of neighbours. Else 16 fibres that lie side by side are taken at
- * once, as a tile, and class c of each goes to lane c % 16 of its own sum: so both ways give the same bits, and a sample's result
- * does not depend on what lies beside it. */
+ * x is seen as [outer, C, inner], and a fibre is the C values x[o][0 .. C-1][i]. If inner is 1, a fibre is a row: its values are neighbours in
+ * memory. Otherwise a tile of 16 fibres that lie side by side is computed at once. Term c of a sum goes to lane c % 16 in both cases, so both
+ * give the same bits, and the result of a fibre does not depend on what lies beside it. */
 #ifndef GR_SOFTMAX_H
 #define GR_SOFTMAX_H
 #include "core/maths.h"
 
-/* Before a loop over 16 lanes of which some may be missing: becomes one masked load or store. */
+/* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into one masked load or store. */
 #ifdef __clang__
 #define MASK_LOOP _Pragma("clang loop unroll(disable)")
 #else
 #define MASK_LOOP KEEP_LOOP
 #endif
 
-/* Sixteen values from x on; past n, as if x were -inf. */
+/* Sixteen values from x on; -inf stands for those beyond n. */
 INLINE r_lanes softmax_load(const gr_real *x, size_t n)
 {
     r_lanes v;
@@ -26,7 +26,7 @@ INLINE void softmax_store(gr_real *y, const r_lanes *v, size_t n)
     MASK_LOOP for (size_t l = 0; l < 16; l++) if (l < n) y[l] = v->v[l];
 }
 
-/* max x. A NaN may go unnoticed, but not in exp(x - m). */
+/* max x. It may miss a NaN, but the sum of exp(x - m) does not. The last block overlaps the one before. */
 INLINE gr_real softmax_max(const gr_real *x, size_t C)
 {
     r_lanes m = softmax_load(x, C);
@@ -39,7 +39,7 @@ INLINE gr_real softmax_max(const gr_real *x, size_t C)
     return m.v[0];
 }
 
-/* The sum of exp(x[i] - m), i < C; the terms themselves go to e, unless it is NULL. */
+/* The sum of exp(x[i] - m), i < C. The terms are written to e unless it is NULL. */
 INLINE gr_real softmax_sum(gr_real *restrict e, const gr_real *restrict x, gr_real m, size_t C)
 {
     gr_real block[256];
@@ -72,7 +72,7 @@ INLINE r_lanes softmax_tree(r_lanes s[16])
     return s[0];
 }
 
-/* The same for the n <= 16 fibres x[j], x[inner + j], x[2 inner + j] ..: their maxima and sums. */
+/* Maxima and sums of a tile: fibre j < n, n <= 16, has the values x[j], x[inner + j], x[2 inner + j] and so on. */
 INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t inner,
                          size_t n)
 {
@@ -91,8 +91,9 @@ INLINE void softmax_tile(r_lanes *restrict max, r_lanes *restrict sum, gr_real *
     *max = m, *sum = softmax_tree(s);
 }
 
-/* Group g of fibres: where its first value lies, and how many fibres it has. */
-typedef struct { size_t C, inner, groups, chunk; } softmax_axis; /* chunk: groups to a chunk */
+/* A group is a row or a tile. chunk: how many groups a chunk has. */
+typedef struct { size_t C, inner, groups, chunk; } softmax_axis;
+/* Where the first value of group g lies, and how many fibres it has. */
 INLINE size_t softmax_group(const softmax_axis *a, size_t g, size_t *fibres)
 {
     if (a->inner == 1) return *fibres = 1, g * a->C;

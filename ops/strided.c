@@ -1,15 +1,25 @@
-/* ops/strided.c - copying between two arrangements of the same elements. Neighbouring axes that are one in both are merged; then
- * the loops end on two axes: an inner one, along which y is contiguous, and one along which x is, walked in square tiles so that neither
- * side leaves the cache. */
+/* ops/strided.c - copies between two arrangements of the same elements. Neighbouring axes that can be walked as one in both arrangements are
+ * merged. The two innermost loops run along the axis on which y is contiguous and the axis on which x is contiguous, in square tiles, so that
+ * neither side leaves the cache. */
 #include "ops/strided.h"
 #include <string.h>
 
 enum { STRIDED_CHUNK = 16384, TILE = 16 };
 
-void gr__contiguous(gr_shape shape, ptrdiff_t *stride)
+void gr__layout_pack(gr__layout *l)
 {
-    size_t s = 1; /* beside an axis of size 0 it may wrap around */
-    for (int k = shape.rank - 1; k >= 0; k--) stride[k] = (ptrdiff_t)s, s *= shape.dim[k];
+    size_t stride = 1; /* beside an axis of size 0 it may wrap around */
+    for (int k = l->rank - 1; k >= 0; k--) l->y[k] = (ptrdiff_t)stride, stride *= l->dim[k];
+}
+
+gr__layout gr__layout_of(gr_shape x, const int *order)
+{
+    gr__layout own = { .rank = x.rank }, l = own;
+    memcpy(own.dim, x.dim, sizeof own.dim);
+    gr__layout_pack(&own);
+    for (int k = 0; k < x.rank; k++) l.dim[k] = x.dim[order[k]], l.x[k] = own.y[order[k]];
+    gr__layout_pack(&l);
+    return l;
 }
 
 bool gr__axes_marked(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_axes axes, bool marked[GR_MAX_RANK])
@@ -31,10 +41,11 @@ typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides
 
 static void copy_block(gr_real *y, const gr_real *x, span a, span b, bool add)
 {
-    if (b.y == 1 && (b.x == 1 || b.x == -1)) {
+    if (b.y == 1 && b.x >= -1 && b.x <= 1) {
         for (size_t i = 0; i < a.n; i++, y += a.y, x += a.x) {
             if (b.x == -1 && add) for (size_t j = 0; j < b.n; j++) y[j] += x[-(ptrdiff_t)j];
             else if (b.x == -1) for (size_t j = 0; j < b.n; j++) y[j] = x[-(ptrdiff_t)j];
+            else if (b.x == 0) for (size_t j = 0; j < b.n; j++) y[j] = *x; /* only in a copy */
             else if (add) for (size_t j = 0; j < b.n; j++) y[j] += x[j];
             else memcpy(y, x, b.n * sizeof *y);
         }
@@ -81,7 +92,7 @@ static void strided_task(void *argument, size_t chunk, int thread)
     }
 }
 
-/* Walk every axis so that y moves forward. */
+/* Turn axes around so that y moves forward along each of them. */
 static void turn(gr__layout *l, gr_real **y, const gr_real **x)
 {
     for (int k = 0; k < l->rank; k++) {
@@ -106,7 +117,7 @@ static void merge(gr__layout *l)
     l->rank = n;
 }
 
-/* Take the axis along which these strides are 1 out of l, or else the last one. */
+/* Take an axis out of l: the one along which the stride is 1, or the last one if there is none. */
 static span take(gr__layout *l, const ptrdiff_t *strides)
 {
     if (!l->rank) return (span){ 1, 1, 1 };
@@ -140,4 +151,9 @@ static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, 
 }
 
 void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, false); }
-void gr__strided_add(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, true); }
+void gr__strided_back(gr_tape *t, gr__layout l, gr_real *dx, const gr_real *dy)
+{
+    gr__layout back = l;
+    memcpy(back.y, l.x, sizeof back.y), memcpy(back.x, l.y, sizeof back.x);
+    strided_run(t, back, dx, dy, true);
+}

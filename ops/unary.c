@@ -1,5 +1,5 @@
-/* ops/unary.c - elementwise operators of one input: all that is not in ops/unary.def. The output has x's shape; where the
- * derivative is simpler in terms of the output y, it is: nothing else is saved. */
+/* ops/unary.c - elementwise operators of one input. ops/unary.def has their formulas; here are the loops and the functions. The output has the
+ * shape of x. Nothing is saved: backward reads x and the output y. */
 #include "core/maths.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"
@@ -10,74 +10,51 @@ INLINE gr_real gelu_tanh_gate(gr_real x) { return r_sigmoid(TWO_U * (x + R(0.044
 INLINE gr_real gelu_tanh_of(gr_real x) { return x * gelu_tanh_gate(x); }
 INLINE gr_real gelu_tanh_slope(gr_real x)
 {
-    const gr_real s = gelu_tanh_gate(x), z = r_max(-64, r_min(64, x)); /* beyond, s is 0 or 1; z * z does not overflow */
+    const gr_real s = gelu_tanh_gate(x), z = r_max(-64, r_min(64, x)); /* beyond 64, s is 0 or 1; here z * z does not overflow */
     return s + z * (s * (1 - s)) * (TWO_U * (1 + R(0.134145) * (z * z)));
 }
 
-#define UNARY(op, y_of_x, dx_of_xy, ...) UNARY_KERNELS(op, (void)p, y_of_x, dx_of_xy)
-#define UNARY_1(op, a, y_of_x, dx_of_xy, ...) UNARY_KERNELS(op, const gr_real a = p[0], y_of_x, dx_of_xy)
-#define UNARY_2(op, a, b, y_of_x, dx_of_xy, ...) \
-    UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y_of_x, dx_of_xy)
+#define UNARY(op, y, dx, ...) UNARY_KERNELS(op, (void)p, y, dx, 0, 0, 0)
+#define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0], y, dx, 0, 0, 0)
+#define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0)
+#define UNARY_FAR(op, y, dx, y_far, dx_far, ...) UNARY_KERNELS(op, (void)p, y, dx, r_abs(x) > R_SIN_LIMIT, y_far, dx_far)
 
-/* forward: in = { x }.  backward: out = x's gradient, in = { dy, x, y } */
-#define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy) \
+/* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x that is_far, which are rare. */
+#define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, is_far, y_far, dx_far) \
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
     { \
         const gr_real *in_x = in[0]; \
+        int far = 0; \
         parameters; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real x = in_x[i]; \
             out[i] = (y_of_x); \
+            far |= is_far; \
+        } \
+        for (size_t i = 0; far && i < n; i++) { \
+            const gr_real x = in_x[i]; \
+            (void)x; \
+            out[i] = is_far ? (y_far) : out[i]; \
         } \
     } \
     KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
     { \
         const gr_real *in_dy = in[0], *in_x = in[1], *in_y = in[2]; \
+        int far = 0; \
         parameters; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)x, (void)y; \
-            out[i] += (dx_of_xy); \
-        } \
-    }
-
-/* The second loops, for elements far out, are rarely needed. */
-#define UNARY_FAR(op, y_of_x, dx_of_xy, y_far, dx_far, ...) \
-    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
-    { \
-        const gr_real *in_x = in[0]; \
-        int far = 0; \
-        (void)p; \
-        for (size_t i = 0; i < n; i++) { \
-            const gr_real x = in_x[i]; \
-            out[i] = (y_of_x); \
-            far |= r_abs(x) > R_SIN_LIMIT; \
-        } \
-        for (size_t i = 0; far && i < n; i++) { \
-            const gr_real x = in_x[i]; \
-            out[i] = r_abs(x) > R_SIN_LIMIT ? (y_far) : out[i]; \
-        } \
-    } \
-    KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
-    { \
-        const gr_real *in_dy = in[0], *in_x = in[1]; \
-        int far = 0; \
-        (void)p; \
-        for (size_t i = 0; i < n; i++) { \
-            const gr_real dy = in_dy[i], x = in_x[i]; \
-            out[i] += r_abs(x) > R_SIN_LIMIT ? 0 : (dx_of_xy); \
-            far |= r_abs(x) > R_SIN_LIMIT; \
+            out[i] += is_far ? 0 : (dx_of_xy); \
+            far |= is_far; \
         } \
         for (size_t i = 0; far && i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i]; \
-            out[i] += r_abs(x) > R_SIN_LIMIT ? (dx_far) : 0; \
+            (void)dy, (void)x; \
+            out[i] += is_far ? (dx_far) : 0; \
         } \
     }
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 
 #if GR_HOST
 #define UNARY(op, ...) UNARY_OP(op, (gr_tape *t, gr_tensor *x), NULL, 0)
@@ -93,8 +70,4 @@ INLINE gr_real gelu_tanh_slope(gr_real x)
     static const gr_op op##_op = { .name = #op, .backward = op##_node }; \
     gr_tensor *gr_##op arguments { return gr__map_op(t, &op##_op, op##_forward, GR_IN(x), p, ps); }
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 #endif

@@ -1,7 +1,7 @@
 /* ops/where.c - y = cond ? a : b, element by element; all three broadcast.
  *
  *     da = cond ? dy : 0        db = cond ? 0 : dy        cond gets no gradient
- * A condition holds where it is not 0. Saved: cond. */
+ * A condition is true where it is not 0. Saved: cond. */
 #include "core/kernel.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"

@@ -1,6 +1,7 @@
 /* tests/attention_case.h - one case of attention: sizes, options and masked keys; and the functions that call it for gr_gradcheck. */
 #ifndef GR_ATTENTION_CASE_H
 #define GR_ATTENTION_CASE_H
+#include "ops/attention_packed.h"
 #include "ops/composed.h"
 #include "tests/compare.h"
 
@@ -34,7 +35,7 @@ static inline gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *c)
 }
 static inline gr_tensor *packed(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention_packed(t, in[0], options_of(t, c, &(gr_attention_config){ 0 }));
+    return gr__attention_packed(t, in[0], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 static inline gr_tensor *packed_composed(gr_tape *t, gr_tensor *const *in, void *argument)
 {

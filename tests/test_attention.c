@@ -161,7 +161,7 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
 
 static gr_tensor *of_batch(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention_packed(t, in[0], &((attention_case *)c)->o);
+    return gr__attention_packed(t, in[0], &((attention_case *)c)->o);
 }
 TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 {
@@ -175,9 +175,9 @@ TEST(bits_do_not_depend_on_recording)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(2, 90, 24), 0, 1, "x"));
     const gr_attention_config o = { .heads = 2, .causal = true };
-    gr_tensor *y = gr_attention_packed(t, x, &o);
+    gr_tensor *y = gr__attention_packed(t, x, &o);
     gr_tape_set_recording(t, false);
-    assert_same_bits(gr_attention_packed(t, x, &o)->data, y->data, y->len);
+    assert_same_bits(gr__attention_packed(t, x, &o)->data, y->data, y->len);
     gr_tape_free(t);
 }
 
@@ -215,23 +215,23 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     } while (0)
 #define WITH(...) (&(gr_attention_config){ __VA_ARGS__ })
     BAD("argument 2 is NULL", gr_attention(t, q, NULL, v, NULL));
-    BAD("q must be [B, Tq, a multiple of 4], the heads; got [2, 3, 6]", gr_attention(t, q, k, v, WITH(.heads = 4)));
-    BAD("q must be [B, Tq, a multiple of 1], the heads; got [6]", gr_attention(t, gr_zeros(t, GR_SHAPE(6)), k, v, NULL));
+    BAD("q must be [B, Tq, a multiple of the heads, 4]; got [2, 3, 6]", gr_attention(t, q, k, v, WITH(.heads = 4)));
+    BAD("q must be [B, Tq, a multiple of the heads, 1]; got [6]", gr_attention(t, gr_zeros(t, GR_SHAPE(6)), k, v, NULL));
     BAD("q is [2, 3, 6], so k must be [2, Tk, 6]; got [2, 5, 4]", gr_attention(t, q, v, v, NULL));
-    BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of 3], the heads; got [2, 5, 4]", gr_attention(t, q, k, v, WITH(.heads = 3)));
-    BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of 1], the heads; got [2, 3, 6]", gr_attention(t, q, k, q, NULL));
+    BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of the heads, 3]; got [2, 5, 4]", gr_attention(t, q, k, v, WITH(.heads = 3)));
+    BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of the heads, 1]; got [2, 3, 6]", gr_attention(t, q, k, q, NULL));
     BAD("k is [2, 5, 6], so lengths must be [2]; got [3]", gr_attention(t, q, k, v, WITH(.lengths = gr_ints_new(t, NULL, GR_SHAPE(3)))));
     BAD("k is [2, 5, 6], so lengths[1] must be in 0 .. 5; got 6", gr_attention(t, q, k, v, WITH(.lengths = n)));
-    BAD("qkv is [2, 3, 6], so lengths[0] must be in 0 .. 3; got 5", gr_attention_packed(t, q, WITH(.lengths = n)));
-    BAD("mask must be [2, 5], or [2, 3, 5], or that with 1 for the first; got [3, 5]",
+    BAD("qkv is [2, 3, 6], so lengths[0] must be in 0 .. 3; got 5", gr__attention_packed(t, q, WITH(.lengths = n)));
+    BAD("mask must be [2, 5], [2, 3, 5] or [1, 3, 5]; got [3, 5]",
         gr_attention(t, q, k, v, WITH(.mask = gr_zeros(t, GR_SHAPE(3, 5)))));
     BAD("scale must be above 0 and finite, or 0 for the default; got -1", gr_attention(t, q, k, v, WITH(.scale = -1)));
     BAD("scale must be above 0 and finite, or 0 for the default; got inf", gr_attention(t, q, k, v, WITH(.scale = HUGE_VAL)));
     BAD("dropout must be in 0 .. 1; got 1.5", gr_attention(t, q, k, v, WITH(.dropout = 1.5)));
-    BAD("dropout is 0.5, and stream is NULL", gr_attention(t, q, k, v, WITH(.dropout = 0.5)));
-    BAD("argument 1 is NULL", gr_attention_packed(t, NULL, NULL));
-    BAD("qkv must be [B, T, 3 times a multiple of 4], the heads; got [2, 3, 6]", gr_attention_packed(t, q, WITH(.heads = 4)));
-    BAD("qkv must be [B, T, 3 times a multiple of 1], the heads; got [2, 5, 4]", gr_attention_packed(t, v, NULL));
+    BAD("dropout is 0.5, so stream must not be NULL", gr_attention(t, q, k, v, WITH(.dropout = 0.5)));
+    BAD("argument 1 is NULL", gr__attention_packed(t, NULL, NULL));
+    BAD("qkv must be [B, T, 3 times a multiple of the heads, 4]; got [2, 3, 6]", gr__attention_packed(t, q, WITH(.heads = 4)));
+    BAD("qkv must be [B, T, 3 times a multiple of the heads, 1]; got [2, 5, 4]", gr__attention_packed(t, v, NULL));
     gr_tape_free(t);
 }
 

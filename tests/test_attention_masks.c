@@ -72,7 +72,7 @@ TEST(causal_attention_does_not_depend_on_later_keys)
     gr_tensor *x = gr_randn(t, GR_SHAPE(1, T, 3 * W), 0, 1, "x"), *other = gr_input(t, x->data, gr_shape_of(x));
     for (size_t i = AT * 3 * W; i < x->len; i++) other->data[i] = i % 2 ? (gr_real)NAN : (gr_real)1e30;
     const gr_attention_config o = { .heads = 3, .causal = true };
-    assert_same_bits(gr_attention_packed(t, x, &o)->data, gr_attention_packed(t, other, &o)->data, AT * W);
+    assert_same_bits(gr__attention_packed(t, x, &o)->data, gr__attention_packed(t, other, &o)->data, AT * W);
     gr_tape_free(t);
 }
 
@@ -94,10 +94,10 @@ TEST(padding_does_not_change_a_bit)
     const int lengths[B] = { 75, 33, 1 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_randn(t, GR_SHAPE(B, T, 3 * W), 0, 1, "x");
-    gr_tensor *y = gr_attention_packed(t, x, (&(gr_attention_config){ .heads = 2, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) }));
+    gr_tensor *y = gr__attention_packed(t, x, (&(gr_attention_config){ .heads = 2, .lengths = gr_ints_new(t, lengths, GR_SHAPE(B)) }));
     for (size_t b = 0; b < B; b++) {
         gr_tensor *alone = gr_narrow(t, gr_slice(t, x, b, 1), 1, 0, (size_t)lengths[b]);
-        assert_same_bits(y->data + b * T * W, gr_attention_packed(t, alone, (&(gr_attention_config){ .heads = 2 }))->data, (size_t)lengths[b] * W);
+        assert_same_bits(y->data + b * T * W, gr__attention_packed(t, alone, (&(gr_attention_config){ .heads = 2 }))->data, (size_t)lengths[b] * W);
     }
     gr_tape_free(t);
 }

@@ -8,23 +8,17 @@
     static gr_tensor *op##_of(gr_tape *t, gr_tensor *const *in, void *argument) { (void)argument; return gr_##op(t, in[0], in[1]); }
 #define COMPARE BINARY
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 
 typedef struct { const char *name; gr_gradcheck_function *f; double low_a, high_a, low_b, high_b; } binary;
 static const binary ops[] = {
 #define BINARY(op, y, da, db, ...) { #op, op##_of, __VA_ARGS__ },
 #define COMPARE(...)
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 };
 static const binary comparisons[] = {
 #define BINARY(...)
 #define COMPARE(op, holds) { #op, op##_of, -2, 2, -2, 2 },
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 };
 
 static const gr_real specials[] = { NaN, INF, -INF, 0, -0.0, 1, -1, 0x1p-126, -0x1p-127, 0x1p-149, 0x1p127, -0x1p127,

@@ -272,7 +272,7 @@ TEST(targets_weights_and_smoothing_that_do_not_fit_are_named)
     assert_fails(t, gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, classes, GR_SHAPE(3)), NULL),
                  "nll: logp is [2, 3], so target must be [2]; got [3]");
     assert_fails(t, gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, NULL, GR_SHAPE(2)), &(gr_cross_entropy_config){ .label_smoothing = 0.1 }),
-                 "nll: label_smoothing is cross_entropy's; got 0.1");
+                 "nll: only cross_entropy takes label_smoothing; got 0.1");
     gr_tape_free(t);
 }
 

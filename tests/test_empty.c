@@ -1,5 +1,6 @@
 /* tests/test_empty.c - tensors without values whose other axes have size 2^40: every operator, forward and backward, ends at once and
  * allocates nothing but a result that has values. A loop that counts to 2^40 would not end. */
+#include "ops/attention_packed.h"
 #include "tests/test.h"
 
 /* The axes of x: 2^40, 0 and 3 in all orders, called a to f. */
@@ -135,7 +136,7 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     CALL(adapt1, "a.c.ef", gr_adaptive_avg_pool1d(t, X, 2)) \
     CALL(adapt2, "a.c.ef", gr_adaptive_max_pool2d(t, zeros(t, GR_SHAPE(d[0], d[1], 3, 3)), 2, 2)) \
     CALL(attn3, "abcdef", gr_attention(t, X, X, X, NULL)) \
-    CALL(attnp, "abcdef", gr_attention_packed(t, zeros(t, GR_SHAPE(d[0], d[1], 3 * (d[2] % 9))), &(gr_attention_config){ .heads = 1 })) \
+    CALL(attnp, "abcdef", gr__attention_packed(t, zeros(t, GR_SHAPE(d[0], d[1], 3 * (d[2] % 9))), &(gr_attention_config){ .heads = 1 })) \
     CALL(lstm, "a.....", recurrent(t, d, gr_lstm_sequence, 4, 0, false)) \
     CALL(lstm_bf, "..c...", recurrent(t, d, gr_lstm_sequence, 4, 0, true)) \
     CALL(lstm_bn, "a.....", recurrent(t, d, gr_lstm_sequence, 4, GR_LSTM_LN_BA2016, false)) \

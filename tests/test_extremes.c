@@ -66,10 +66,6 @@ EXTREMES
 #define UNARY_2(op, p, q, y, dx, a, b, ...) \
     static gr_tensor *op##_of(gr_tape *t, gr_tensor *x) { return gr_##op(t, x, a, b); }
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 
 static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *); } unary[] = {
 #define UNARY(op, ...) { #op, op##_of },

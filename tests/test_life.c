@@ -1,6 +1,7 @@
 /* tests/test_life.c - the use of a dead tensor or of another tape's tensor is an error that names it. */
 #include "core/internal.h"
 #include "gradus.h"
+#include "ops/attention_packed.h"
 #include "tests/test.h"
 
 #define CARRY "gr_detach_keep before the reset and gr_carried after it keep a state"
@@ -41,7 +42,7 @@ USE(use_rms, assert_null(gr_rms_norm(t, fresh(t), 2, x, 1e-5)))
 USE(use_group, assert_null(gr_group_norm(t, gr_ones(t, GR_SHAPE(2, 2, 2)), 1, NULL, x, 1e-5)))
 USE(use_mean, assert_null(gr_batch_norm(t, fresh(t), 1, NULL, NULL, &(gr_batch_norm_config){ .running_mean = x })))
 USE(use_conv, assert_null(gr_conv1d(t, gr_ones(t, GR_SHAPE(1, 1, 3)), gr_ones(t, GR_SHAPE(1, 1, 1)), x, NULL)))
-USE(use_mask, assert_null(gr_attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_config){ .mask = x })))
+USE(use_mask, assert_null(gr__attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_config){ .mask = x })))
 USE(use_h0, assert_null(gr_rnn_sequence(t, gr_ones(t, GR_SHAPE(1, 2, 2)), &(gr_recurrent_weights){ .w_ih = fresh(t), .w_hh = fresh(t) },
                                        &(gr_sequence_config){ .h0 = x }).y))
 USE(use_key, assert_null(gr_multihead_attention_forward(t, s->mha, gr_ones(t, GR_SHAPE(2, 2, 2)), x, NULL, NULL)))
@@ -55,7 +56,7 @@ USE(use_loss, assert_false(gr_backward_from(t, x, (gr_real[4]){ 0 })))
 USE(use_item, assert_true(gr_item(x) != gr_item(x)))
 USE(use_target, assert_null(gr_cross_entropy(t, fresh(t), s->k, NULL)))
 USE(use_ids, assert_null(gr_embedding(t, fresh(t), s->k, GR_NONE)))
-USE(use_lengths, assert_null(gr_attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_config){ .lengths = s->k })))
+USE(use_lengths, assert_null(gr__attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_config){ .lengths = s->k })))
 
 static const use uses[] = {
     { "tanh: " DEAD("argument 1"), use_unary },

@@ -52,8 +52,8 @@ TEST(a_list_that_is_null_is_refused)
     gr_module *net = gr_module_new(t);
     gr_tensor *out[2];
 #define X gr_ones(t, GR_SHAPE(2, 2))
-    assert_fails(t, gr_cat(t, NULL, 2, 0), "cat: the list of tensors is NULL");
-    assert_fails(t, gr_stack(t, NULL, 2, 0), "stack: the list of tensors is NULL");
+    assert_fails(t, gr_cat(t, NULL, 2, 0), "cat: the list of arguments is NULL");
+    assert_fails(t, gr_stack(t, NULL, 2, 0), "stack: the list of arguments is NULL");
     assert_fails(t, gr_split(t, X, 0, NULL, 2, out), "split: the list of sizes is NULL");
     assert_true(!out[0] && !out[1]);
     assert_fails(t, gr_split(t, X, 0, (size_t[]){ 1, 1 }, 2, NULL), "split: the list for the results is NULL");

@@ -47,17 +47,11 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 #define UNARY_1(name, p, y, dx, value, ...) CASE(name) { return gr_##name(t, A, value); }
 #define UNARY_2(name, p, q, y, dx, value, other, ...) CASE(name) { return gr_##name(t, A, value, other); }
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_FAR
-#undef UNARY_1
-#undef UNARY_2
 #define BINARY(name, ...) \
     CASE(name) { return gr_##name(t, A, B); } \
     CASE(name##_broadcast) { return gr_##name(t, A, B); }
 #define COMPARE(name, ...)
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 
 CASE(pow_scalar) { return gr_pow(t, A, gr_scalar(t, 2.5)); }
 CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_mul(t, A, gr_scalar(t, 2)), B); }

@@ -247,15 +247,15 @@ TEST(bad_splits_and_joins_are_reported)
     assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), NULL }, 2, 0), "cat: argument 2 is NULL");
     assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t) }, 1, 2), "cat: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2, 4)) }, 2, 0),
-                 "cat: x[1] is [2, 4] and x[0] is [2, 3]: all sizes but that of axis 0 must be equal");
+                 "cat: x[1] is [2, 4] and x[0] is [2, 3]: all sizes except that of axis 0 must be equal");
     assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2)) }, 2, -1),
-                 "cat: x[1] is [2] and x[0] is [2, 3]: all sizes but that of axis 1 must be equal");
+                 "cat: x[1] is [2] and x[0] is [2, 3]: all sizes except that of axis 1 must be equal");
     assert_fails(t, gr_stack(t, NULL, 0, 0), "stack: there is nothing to join: n is 0");
     assert_fails(t, gr_stack(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(3, 2)) }, 2, 0),
                  "stack: x[1] is [3, 2] and x[0] is [2, 3]: the shapes must be equal");
     assert_fails(t, gr_stack(t, (gr_tensor *[]){ x23(t) }, 1, 3), "stack: x[0] is [2, 3], so the new axis must be in -3 .. 2; got 3");
     assert_fails(t, gr_stack(t, (gr_tensor *[]){ gr_zeros(t, GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1)) }, 1, 0),
-                 "stack: x[0] is [1, 1, 1, 1, 1, 1, 1, 1] already: no room for another axis");
+                 "stack: x[0] is [1, 1, 1, 1, 1, 1, 1, 1], so the result would have more than 8 axes");
     gr_tape_free(t);
 }
 

@@ -1,5 +1,6 @@
 /* tests/test_transformer_module.c - Transformer modules without PyTorch: initial values, norms by kind, dropout, positions, residuals,
  * messages, the summary, bits, failing allocations, and the sums at initialization that theory predicts. */
+#include "ops/attention_packed.h"
 #include "examples/kit/program.h"
 #include "tests/failing.h"
 
@@ -76,7 +77,7 @@ static gr_tensor *written_out(gr_tape *t, const gr_transformer_layer *l, gr_tens
 {
     const gr_multihead_attention *m = l->self_attn;
     const gr_linear_module *l1 = (const gr_linear_module *)l->linear1, *l2 = (const gr_linear_module *)l->linear2;
-    gr_tensor *a = gr_attention_packed(t, gr_linear(t, first ? plain_norm(t, x) : x, m->in_proj_weight, m->in_proj_bias),
+    gr_tensor *a = gr__attention_packed(t, gr_linear(t, first ? plain_norm(t, x) : x, m->in_proj_weight, m->in_proj_bias),
                                        &(gr_attention_config){ .heads = m->heads, .causal = m->causal });
     x = gr_add(t, x, gr_linear(t, a, m->out_weight, m->out_bias));
     if (!first) x = plain_norm(t, x);

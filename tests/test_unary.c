@@ -13,10 +13,6 @@
 #define UNARY_TEST(op, call) \
     static gr_tensor *op##_of(gr_tape *t, gr_tensor *const *in, void *argument) { (void)argument; return call; }
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 
 #define KINK_AT(x) .kink = x, .has_kink = true
 #define UNARY(op, y, dx, least, ...) { #op, op##_of, { .low = least, .high = __VA_ARGS__ } },
@@ -122,10 +118,6 @@ static gr_tensor *by_name(gr_tape *t, const char *name, gr_tensor *x, const doub
 {
 #define CALL(op, call) \
     if (!strcmp(name, #op)) return call;
-#undef UNARY
-#undef UNARY_FAR
-#undef UNARY_1
-#undef UNARY_2
 #define UNARY(op, ...) CALL(op, gr_##op(t, x))
 #define UNARY_FAR UNARY
 #define UNARY_1(op, ...) CALL(op, gr_##op(t, x, p[0]))

@@ -53,14 +53,10 @@ CASE(permute_102, gr_permute(t, gr_reshape(t, x, GR_SHAPE(16, 32, COLUMNS)), GR_
 CASE(flip, gr_flip(t, x, GR_AXES(1)))
 CASE(narrow, gr_narrow(t, x, 1, 32, 64))
 CASE(cat, gr_cat(t, ((gr_tensor *[]){ x, x }), 2, 1))
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef BINARY
-#undef COMPARE
 
 static const entry entries[] = {
 #define UNARY(op, ...) { #op, op##_case, 0.5, 2 },
+#define UNARY_FAR UNARY
 #define UNARY_1 UNARY
 #define UNARY_2 UNARY
 #define BINARY UNARY

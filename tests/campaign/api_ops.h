@@ -69,15 +69,9 @@ static gr_ints *draw_ints(gr_tape *t, gr_stream *s, gr_shape shape, size_t below
 #define UNARY_2(name, a, b, ...) CALL(name) { return gr_##name(t, h[0].x, gr_stream_uniform(s, -1, 0), gr_stream_uniform(s, 0, 1)); }
 #define UNARY_FAR UNARY
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 #define BINARY(name, ...) CALL(name) { return (void)s, gr_##name(t, h[0].x, h[1].x); }
 #define COMPARE BINARY
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 
 CALL(scalar_add) { return gr_add(t, h[0].x, gr_scalar(t, gr_stream_uniform(s, -1, 1))); }
 CALL(row_mul) { return (void)s, gr_mul(t, h[0].x, learned(t, GR_SHAPE(dim_of(h, -1)))); }
@@ -209,15 +203,9 @@ static const api_op api_ops[] = {
 #define UNARY_2 UNARY
 #define UNARY_FAR UNARY
 #include "ops/unary.def"
-#undef UNARY
-#undef UNARY_1
-#undef UNARY_2
-#undef UNARY_FAR
 #define BINARY(name, ...) { #name, 2, 0, ALIKE, call_##name },
 #define COMPARE BINARY
 #include "ops/binary.def"
-#undef BINARY
-#undef COMPARE
 #define OP(name, tensors, rank, mate) { #name, tensors, rank, mate, call_##name }
 #define ONE(name) OP(name, 1, 0, ANY)
     ONE(scalar_add), ONE(row_mul), ONE(sum), ONE(mean), ONE(prod), ONE(var), ONE(max), ONE(min), ONE(logsumexp), ONE(vector_norm), ONE(argmax),
