@@ -4,10 +4,10 @@
 
 static gr_tensor *conv_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }
 
-static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name, int axes, size_t in, size_t out, size_t kernel,
+static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name, int dims, size_t in, size_t out, size_t kernel,
                                 const gr_conv_config *config)
 {
-    gr_conv_module *m = gr_module_make(t, parent, name, axes == 1 ? "Conv1d" : "Conv2d", sizeof *m);
+    gr_conv_module *m = gr_module_make(t, parent, name, dims == 1 ? "Conv1d" : "Conv2d", sizeof *m);
     if (!m) return NULL;
     const gr_conv_config c = m->config = config ? *config : (gr_conv_config){ 0 };
     const char *path = m->module.path;
@@ -18,7 +18,7 @@ static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name,
     if (!kernel) gr_fail(t, NULL, "%s: the kernel must be 1 or more; got 0", path);
     if (in % groups || out % groups) gr_fail(t, NULL, "%s: %zu channels in and %zu out do not fall into %zu groups", path, in, out, groups);
     gr_shape shape = GR_SHAPE(out, in / groups, kernel, c.kernel_w > 0 ? (size_t)c.kernel_w : kernel);
-    shape.rank = axes + 2, m->axes = axes;
+    shape.rank = dims + 2, m->dims = dims;
     size_t fan = 1;
     for (int i = 1; i < shape.rank; i++) gr_size_mul(fan, shape.dim[i], &fan);
     const double bound = fan ? 1 / __builtin_sqrt((double)fan) : 0; /* PyTorch's default */
@@ -41,7 +41,7 @@ gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
 {
     if (!c) return gr_fail(t, NULL, "conv: the module is NULL");
     GR_WITHIN(t, &c->module);
-    return (c->axes == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
+    return (c->dims == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
 }
 
 /* ---- Pooling ---- */

@@ -16,7 +16,7 @@ typedef struct {
                           first values: uniform in +-1 / sqrt(in / groups * kernel * ..), of bias too */
     gr_tensor *bias;   /* [out], or NULL with no_bias */
     gr_conv_config config;
-    int axes;          /* 1 or 2 */
+    int dims;          /* 1 or 2 */
 } gr_conv_module;
 
 /* Convolution: see gr_conv1d and gr_conv2d for the formula and the config. kernel_w: default kernel. in and out must be multiples of groups. The

@@ -209,28 +209,28 @@ static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, 
     return true;
 }
 
-static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int axes, gr__conv_plan *p)
+static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int dims, gr__conv_plan *p)
 {
     const size_t channels = x->dim[1], outputs = w->dim[0], G = p->G;
-    if (w->rank != axes + 2)
-        return gr_fail(t, op, "weight must be [O, C / groups, %s]; got %s", axes == 2 ? "kH, kW" : "kL", gr_shape_text(t, w));
+    if (w->rank != dims + 2)
+        return gr_fail(t, op, "weight must be [O, C / groups, %s]; got %s", dims == 2 ? "kH, kW" : "kL", gr_shape_text(t, w));
     if (channels % G) return gr_fail(t, op, "x is %s: its %zu channels cannot be divided into %zu groups", gr_shape_text(t, x), channels, G);
     if (w->dim[1] != channels / G)
         return gr_fail(t, op, "weight is %s and groups is %zu, so x must be [N, %zu, %s]; got %s", gr_shape_text(t, w), G, conv_times(w->dim[1], G),
-                       axes == 2 ? "H, W" : "L", gr_shape_text(t, x));
+                       dims == 2 ? "H, W" : "L", gr_shape_text(t, x));
     if (outputs % G) return gr_fail(t, op, "weight is %s: its %zu outputs cannot be divided into %zu groups", gr_shape_text(t, w), outputs, G);
     if (bias && (bias->rank != 1 || bias->len != outputs))
         return gr_fail(t, op, "weight is %s, so bias must be [%zu]; got %s", gr_shape_text(t, w), outputs, gr_shape_text(t, bias));
     p->N = x->dim[0], p->C = channels / G, p->O = outputs / G, p->bias = bias != NULL;
     p->H[0] = p->kernel[0] = p->out[0] = 1;
-    for (int k = 2 - axes; k < 2; k++) {
+    for (int k = 2 - dims; k < 2; k++) {
         size_t padded;
-        p->H[k] = x->dim[k + axes], p->kernel[k] = w->dim[k + axes];
+        p->H[k] = x->dim[k + dims], p->kernel[k] = w->dim[k + dims];
         if (!p->kernel[k]) return gr_fail(t, op, "weight is %s: the kernel has size 0", gr_shape_text(t, w));
         const size_t reach = conv_times(p->kernel[k] - 1, p->dilation[k]);
         if (!gr_size_add(p->H[k], 2 * p->padding[k], &padded) || reach >= padded)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu with dilation %zu needs %zu",
-                           gr_shape_text(t, x), p->padding[k], k + axes, padded, p->kernel[k], p->dilation[k], reach + (reach < SIZE_MAX));
+                           gr_shape_text(t, x), p->padding[k], k + dims, padded, p->kernel[k], p->dilation[k], reach + (reach < SIZE_MAX));
         p->out[k] = (padded - reach - 1) / p->stride[k] + 1;
     }
     return true;
@@ -268,16 +268,16 @@ static const gr_real *conv_rows(gr_tape *t, const gr__conv_plan *p, const gr_ten
     return rows;
 }
 
-static gr_tensor *conv(gr_tape *t, const gr_op *op, int axes, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
+static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
 {
     gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t) }, *const p = &plan;
     if (!gr_ready(t, op, x, weight) || !gr_alive(t, op, "bias", bias)) return NULL;
-    if (x->rank != axes + 2) return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
-    if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, axes == 2, p)) return NULL;
-    if (!conv_shapes(t, op, x, weight, bias, axes, p)) return NULL;
+    if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
+    if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, dims == 2, p)) return NULL;
+    if (!conv_shapes(t, op, x, weight, bias, dims, p)) return NULL;
     conv_cut(p);
-    gr_shape shape = { .rank = axes + 2, .dim = { p->N, p->G * p->O } };
-    for (int k = 2 - axes; k < 2; k++) shape.dim[k + axes] = p->out[k];
+    gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * p->O } };
+    for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = p->out[k];
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
     if (y->len) {

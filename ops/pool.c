@@ -167,15 +167,15 @@ static void pool_node(gr_tape *t, const gr_node *n)
 /* ---- The public functions ---- */
 
 /* The sizes of x; along H, where x has one axis only, one window of one value. */
-static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int axes, bool max, pool_plan *p)
+static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, bool max, pool_plan *p)
 {
     static const pool_window one = { 0, 1, 1 };
     if (!gr_ready(t, op, x)) return false;
-    if (x->rank != axes + 2)
-        return gr_fail(t, op, "x must be %s; got %s", axes == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
+    if (x->rank != dims + 2)
+        return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     *p = (pool_plan){ .planes = x->dim[0] * x->dim[1], .H = { 1, 1 }, .out = { 1, 1 }, .window = { &one }, .max = max };
-    for (int k = 2 - axes; k < 2; k++)
-        if (!(p->H[k] = x->dim[k + axes])) return gr_fail(t, op, "x is %s: there is nothing to pool on axis %d", gr_shape_text(t, x), k + axes);
+    for (int k = 2 - dims; k < 2; k++)
+        if (!(p->H[k] = x->dim[k + dims])) return gr_fail(t, op, "x is %s: there is nothing to pool on axis %d", gr_shape_text(t, x), k + dims);
     return true;
 }
 
@@ -189,10 +189,10 @@ static pool_window *pool_windows(gr_tape *t, pool_plan *p, int k, size_t n)
     return w;
 }
 
-static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int axes, const pool_plan *p)
+static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, const pool_plan *p)
 {
-    gr_shape shape = { .rank = axes + 2, .dim = { x->dim[0], x->dim[1] } };
-    for (int k = 2 - axes; k < 2; k++) shape.dim[k + axes] = p->out[k];
+    gr_shape shape = { .rank = dims + 2, .dim = { x->dim[0], x->dim[1] } };
+    for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = p->out[k];
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
     pool_all(t, (pool_run){ .p = p, .x = x->data, .y = y->data, .isa = gr_isa(t) });
@@ -215,19 +215,19 @@ static bool pool_settings_fit(gr_tape *t, const gr_op *op, const gr_pool_config 
     return true;
 }
 
-static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, bool max, int axes, gr_tensor *x, const gr_pool_config *c)
+static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, bool max, int dims, gr_tensor *x, const gr_pool_config *c)
 {
     pool_plan p;
-    if (!pool_planes(t, op, x, axes, max, &p) || !pool_settings_fit(t, op, c, axes == 2)) return NULL;
-    p.halves = axes == 2;
-    for (int k = 2 - axes; k < 2; k++) {
-        const bool of_w = axes == 2 && k == 1;
+    if (!pool_planes(t, op, x, dims, max, &p) || !pool_settings_fit(t, op, c, dims == 2)) return NULL;
+    p.halves = dims == 2;
+    for (int k = 2 - dims; k < 2; k++) {
+        const bool of_w = dims == 2 && k == 1;
         const size_t kernel = window_setting(c->kernel, of_w ? c->kernel_w : 0, 0), padding = window_setting(c->padding, of_w ? c->padding_w : 0, 0);
         const size_t stride = window_setting(c->stride, of_w ? c->stride_w : 0, (int)kernel), padded = p.H[k] + 2 * padding;
         if (padding > kernel / 2) return gr_fail(t, op, "padding can be at most half of the kernel; got %zu for a kernel of %zu", padding, kernel);
         if (padded < kernel)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu is larger", gr_shape_text(t, x), padding,
-                           k + axes, padded, kernel);
+                           k + dims, padded, kernel);
         pool_window *w = pool_windows(t, &p, k, (padded - kernel) / stride + 1);
         if (!w) return NULL;
         for (size_t i = 0; p.planes && i < p.out[k]; i++) {
@@ -238,16 +238,16 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, bool max, int axes, gr
         }
         p.halves = p.halves && kernel == 2 && stride == 2 && !padding;
     }
-    return pool(t, op, x, axes, &p);
+    return pool(t, op, x, dims, &p);
 }
 
-static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int axes, gr_tensor *x, size_t height, size_t width)
+static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int dims, gr_tensor *x, size_t height, size_t width)
 {
     pool_plan p;
     const size_t out[2] = { height, width };
-    if (!pool_planes(t, op, x, axes, max, &p)) return NULL;
-    for (int k = 2 - axes; k < 2; k++) {
-        if (!out[k]) return gr_fail(t, op, "%s must be 1 or more; got 0", axes == 1 ? "length" : k ? "width" : "height");
+    if (!pool_planes(t, op, x, dims, max, &p)) return NULL;
+    for (int k = 2 - dims; k < 2; k++) {
+        if (!out[k]) return gr_fail(t, op, "%s must be 1 or more; got 0", dims == 1 ? "length" : k ? "width" : "height");
         const size_t H = p.H[k], n = out[k];
         pool_window *w = pool_windows(t, &p, k, n);
         if (!w) return NULL;
@@ -256,20 +256,20 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int axes, gr
             w[i].count = w[i].end - w[i].start;
         }
     }
-    return pool(t, op, x, axes, &p);
+    return pool(t, op, x, dims, &p);
 }
 
 /* gr_max_pool1d, gr_adaptive_max_pool1d and so on: sizes is what an adaptive one is asked for, as parameters and then for H and W. */
-#define POOL(kind, d, is_max, axes, sizes, h, w) \
+#define POOL(kind, d, is_max, dims, sizes, h, w) \
     static const gr_op kind##_pool##d##_op = { .name = #kind "_pool" #d, .backward = pool_node }; \
     static const gr_op adaptive_##kind##_pool##d##_op = { .name = "adaptive_" #kind "_pool" #d, .backward = pool_node }; \
     gr_tensor *gr_##kind##_pool##d(gr_tape *t, gr_tensor *x, const gr_pool_config *config) \
     { \
-        return pool_slide(t, &kind##_pool##d##_op, is_max, axes, x, config); \
+        return pool_slide(t, &kind##_pool##d##_op, is_max, dims, x, config); \
     } \
     gr_tensor *gr_adaptive_##kind##_pool##d(gr_tape *t, gr_tensor *x, sizes) \
     { \
-        return pool_adapt(t, &adaptive_##kind##_pool##d##_op, is_max, axes, x, h, w); \
+        return pool_adapt(t, &adaptive_##kind##_pool##d##_op, is_max, dims, x, h, w); \
     }
 #define POOL_HW size_t height, size_t width
 POOL(max, 1d, true, 1, size_t length, 1, length)
