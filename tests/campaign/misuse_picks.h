@@ -101,7 +101,6 @@ static gr_tensor **pick_gr_tensor_p_p(const char *name)
 /* ---- Objects of the library ---- */
 
 static gr_tape *pick_gr_tape_p(const char *name) { return (void)name, one_in(20) ? NULL : t; }
-static const gr_pool *pick_gr_pool_p(const char *name) { return (void)name, NULL; }
 
 static const gr_safetensors *pick_gr_safetensors_p(const char *name) { return (void)name, one_in(4) ? NULL : file; }
 static const gr_safetensors_entry *pick_gr_safetensors_entry_p(const char *name) { return (void)name, one_in(4) ? NULL : entry; }

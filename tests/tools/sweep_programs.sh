@@ -136,7 +136,7 @@ works 'checkpoint' '$P --checkpoint checkpoint --save weights'
 keep checkpoint
 refused 'checkpoint may not grow' '(ulimit -f 0; exec $P --seed 7 --checkpoint checkpoint 2>&1 > /dev/null) | cat >&2; exit ${PIPESTATUS[0]}' 'File too large'
 assert_kept checkpoint
-refused 'another --seed' '$P --seed 7 --checkpoint checkpoint --resume' 'belongs to a tape of seed 42; this one.s is 7'
+refused 'another --seed' '$P --seed 7 --checkpoint checkpoint --resume' 'belongs to a tape with seed 42; this tape has seed 7'
 assert_kept checkpoint
 keep weights
 refused 'weights may not grow' '(ulimit -f 0; exec $P --seed 7 --save weights 2>&1 > /dev/null) | cat >&2; exit ${PIPESTATUS[0]}' 'File too large'
