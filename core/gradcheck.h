@@ -32,7 +32,7 @@ typedef struct {
  *     d = (L(x - 2h) - 8 L(x - h) + 8 L(x + h) - L(x + 2h)) / 12h,    |a - d| <= tol max(|a|, |d|) + 1e-2 tol max|w|
  * The float library compares the derivative along a random direction for each input, with h = 0.02 max(1, |x|) and tol max|w| as the last term.
  * Returns true when all inputs agree. For each input that does not, it prints one line to out with both numbers; it also prints an error of f.
- * out NULL means no printing; config may be NULL. When $GRADUS_CHECKED names a file, the names of f's operators are appended to it. */
+ * out NULL means no printing; config may be NULL. */
 GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                          const gr_gradcheck_config *config, FILE *out);
 

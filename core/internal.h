@@ -108,8 +108,6 @@ bool gr__trace_add(gr_tape *t, const gr_node *n, bool recorded);
 
 int gr__isa_choose(const char *wanted); /* wanted NULL means the best; -1 when this build or this CPU does not have it */
 const char *gr__isa_name(int isa);
-void gr__print_error(FILE *out, const char *name, const char *message); /* a line; nothing when out is NULL */
-void gr__append_line(const char *path, const char *line);
 
 #if defined __SANITIZE_ADDRESS__
 #define GR__ASAN 1

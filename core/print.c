@@ -174,18 +174,3 @@ void gr_print_dot(const gr_tape *t, FILE *out)
     fputs("}\n", out);
     graph_free(t, &g);
 }
-
-/* ---- For core/gradcheck.c ---- */
-
-void gr__print_error(FILE *out, const char *name, const char *message)
-{
-    if (out) fprintf(out, "%s: %s\n", name, message);
-}
-
-void gr__append_line(const char *path, const char *line)
-{
-    FILE *f = fopen(path, "a");
-    if (!f) return;
-    fputs(line, f), fputc('\n', f);
-    fclose(f);
-}

@@ -1,5 +1,5 @@
-/* tests/test.h - what all tests share: cmocka, the library, assertions on tensors and messages, and the check that results have the same
- * bits for every thread count and instruction set. A test that cannot run here prints a line "not run: WHAT, WHY", which `make test`
+/* tests/test.h - what all tests share: cmocka, the library, assertions on tensors and messages, the check that results have the same
+ * bits for every thread count and instruction set, and the gradient check. A test that cannot run here prints a line "not run: WHAT, WHY", which `make test`
  * shows. */
 #ifndef GR_TEST_H
 #define GR_TEST_H
@@ -189,5 +189,26 @@ static inline void test_bits_stay(gr_gradcheck_function *f, void *argument, cons
             _fail(file, line);
         }
     }
+}
+
+/* test_gradcheck is gr_gradcheck, and appends the graph of f to the file that $GRADUS_CHECKED names, for tests/tools/check_gradients.sh. */
+typedef struct { gr_gradcheck_function *f; void *argument; FILE *graph; } test_noted;
+
+static inline gr_tensor *test_note_graph(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const test_noted *const noted = argument;
+    gr_tensor *const y = noted->f(t, in, noted->argument);
+    if (noted->graph) gr_print_graph(t, noted->graph); /* only the first run, because finite differences record nothing */
+    return y;
+}
+
+static inline bool test_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
+                                  const gr_gradcheck_config *config, FILE *out)
+{
+    const char *const path = getenv("GRADUS_CHECKED");
+    test_noted noted = { f, argument, path && *path ? fopen(path, "a") : NULL };
+    const bool good = gr_gradcheck(name, test_note_graph, &noted, in, n, config, out);
+    if (noted.graph) fclose(noted.graph);
+    return good;
 }
 #endif

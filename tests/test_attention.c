@@ -36,14 +36,14 @@ TEST(gradient_matches_finite_differences)
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_gradcheck_input in[3];
         inputs_of(&cases[k], in);
-        if (!gr_gradcheck("attention", fused_with_one_mask, &cases[k], in, 3, NULL, stderr)) fail_msg("case %zu", k);
+        if (!test_gradcheck("attention", fused_with_one_mask, &cases[k], in, 3, NULL, stderr)) fail_msg("case %zu", k);
         if (cases[k].Tq != cases[k].Tk || cases[k].d != cases[k].e) continue;
         in[0] = packed_input_of(&cases[k]);
-        if (!gr_gradcheck("attention", packed_with_one_mask, &cases[k], in, 1, NULL, stderr)) fail_msg("case %zu, packed", k);
+        if (!test_gradcheck("attention", packed_with_one_mask, &cases[k], in, 1, NULL, stderr)) fail_msg("case %zu, packed", k);
     }
     attention_case self = { 2, 9, 9, 5, 5, { .heads = 2, .causal = true, .dropout = 0.4, .stream = "m" }, NULL, 3 };
     const gr_gradcheck_input in = packed_input_of(&self);
-    assert_true(gr_gradcheck("attention", packed_with_one_mask, &self, &in, 1, NULL, stderr));
+    assert_true(test_gradcheck("attention", packed_with_one_mask, &self, &in, 1, NULL, stderr));
 }
 
 TEST(gradient_is_right_when_only_some_inputs_want_it)
@@ -52,7 +52,7 @@ TEST(gradient_is_right_when_only_some_inputs_want_it)
         gr_gradcheck_input in[3];
         inputs_of(&cases[6], in);
         for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck("attention", fused, &cases[6], in, 3, NULL, stderr));
+        assert_true(test_gradcheck("attention", fused, &cases[6], in, 3, NULL, stderr));
     }
 }
 
@@ -62,7 +62,7 @@ static gr_tensor *of_itself(gr_tape *t, gr_tensor *const *in, void *c)
 }
 TEST(one_tensor_may_be_q_k_and_v)
 {
-    assert_true(gr_gradcheck("attention", of_itself, &cases[3], &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 5, 4) }, 1, NULL, stderr));
+    assert_true(test_gradcheck("attention", of_itself, &cases[3], &(gr_gradcheck_input){ .shape = GR_SHAPE(3, 5, 4) }, 1, NULL, stderr));
 }
 
 TEST(agrees_with_its_composed_twin)

@@ -81,7 +81,7 @@ static void check_gradient(gr_shape x, batch b)
     const size_t n = inputs_of(&b, x, in);
     for (int mode = 0; mode < 3; mode++) { /* training; evaluation with and without running statistics */
         b.running = mode < 2;
-        if (gr_gradcheck("batch_norm", fused, &b, in, n, &(gr_gradcheck_config){ .eval = mode > 0 }, stderr)) continue;
+        if (test_gradcheck("batch_norm", fused, &b, in, n, &(gr_gradcheck_config){ .eval = mode > 0 }, stderr)) continue;
         fail_msg("x [%zu, %zu, ..], axis %d, gamma %d, beta %d, padding %d, mode %d", x.dim[0], x.dim[1], b.axis, b.gamma, b.beta, b.pad,
                  mode);
     }
@@ -96,7 +96,7 @@ TEST(gradient_is_right_when_only_some_inputs_want_it)
             gr_gradcheck_input in[3];
             inputs_of(&b, columns ? GR_SHAPE(9, 20) : GR_SHAPE(4, 3, 5), in);
             for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-            assert_true(gr_gradcheck("batch_norm", fused, &b, in, 3, NULL, stderr));
+            assert_true(test_gradcheck("batch_norm", fused, &b, in, 3, NULL, stderr));
         }
 }
 

@@ -70,7 +70,7 @@ TEST(gradient_matches_finite_differences)
     for (size_t k = 0; k < COUNT(cases); k++) {
         gr_gradcheck_input in[3];
         const size_t n = inputs_of(&cases[k], in);
-        if (!gr_gradcheck("conv", fused, (void *)&cases[k], in, n, NULL, stderr)) fail_msg("case %zu", k);
+        if (!test_gradcheck("conv", fused, (void *)&cases[k], in, n, NULL, stderr)) fail_msg("case %zu", k);
     }
 }
 
@@ -81,7 +81,7 @@ TEST(gradient_is_right_when_only_some_inputs_want_it)
         gr_gradcheck_input in[3];
         inputs_of(c, in);
         for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck("conv", fused, (void *)c, in, 3, &(gr_gradcheck_config){ .threads = 2 }, stderr));
+        assert_true(test_gradcheck("conv", fused, (void *)c, in, 3, &(gr_gradcheck_config){ .threads = 2 }, stderr));
     }
 }
 

@@ -71,9 +71,9 @@ static void for_all_problems(void (*check)(problem *p, const gr_gradcheck_input 
 
 static void check_gradient(problem *p, const gr_gradcheck_input *in)
 {
-    if (!gr_gradcheck("cross_entropy", fused, p, in, 1, NULL, stderr))
+    if (!test_gradcheck("cross_entropy", fused, p, in, 1, NULL, stderr))
         fail_msg("reduction %d, weighted %d, ignoring %d, smoothing %g", p->reduction, p->weighted, p->ignoring, p->smoothing);
-    if (!(p->smoothing > 0)) assert_true(gr_gradcheck("nll", nll, p, in, 1, NULL, stderr));
+    if (!(p->smoothing > 0)) assert_true(test_gradcheck("nll", nll, p, in, 1, NULL, stderr));
 }
 TEST(gradients_match_finite_differences) { for_all_problems(check_gradient); }
 

@@ -20,7 +20,7 @@ TEST(gradient_matches_finite_differences)
     const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(63), GR_SHAPE(5, 27), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
     for (size_t s = 0; s < COUNT(shapes); s++)
         for (int i = 1; i < 4; i++)
-            assert_true(gr_gradcheck("dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i }, &(gr_gradcheck_input){ .shape = shapes[s] },
+            assert_true(test_gradcheck("dropout", dropout, &(dropping){ i * 0.3, (uint64_t)i }, &(gr_gradcheck_input){ .shape = shapes[s] },
                                      1, NULL, stderr));
 }
 

@@ -42,7 +42,7 @@ TEST(gradient_of_embedding_matches_finite_differences)
                     { { 3, { 2, 3, 2 } }, 3, GR_NONE, 0 } };
     for (size_t k = 0; k < COUNT(cases); k++)
         for (size_t D = 1; D < 20; D += 8)
-            assert_true(gr_gradcheck("embedding", embedding, cases + k,
+            assert_true(test_gradcheck("embedding", embedding, cases + k,
                                      &(gr_gradcheck_input){ .shape = GR_SHAPE((size_t)cases[k].limit, D) }, 1, NULL, stderr));
 }
 
@@ -80,7 +80,7 @@ TEST(gradient_of_gather_matches_finite_differences)
     };
     for (size_t k = 0; k < COUNT(cases); k++) {
         ids d = cases[k].d;
-        assert_true(gr_gradcheck("gather", gather, &d, &(gr_gradcheck_input){ .shape = cases[k].x }, 1, NULL, stderr));
+        assert_true(test_gradcheck("gather", gather, &d, &(gr_gradcheck_input){ .shape = cases[k].x }, 1, NULL, stderr));
     }
 }
 

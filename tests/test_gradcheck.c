@@ -129,20 +129,20 @@ TEST(random_operators_get_the_same_draws_in_each_evaluation)
     assert_true(gr_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr));
 }
 
-TEST(the_checked_operators_are_written_to_a_file)
+TEST(the_graph_that_was_checked_is_written_to_a_file)
 {
     char path[] = "/tmp/gradus-checked-XXXXXX", text[256] = { 0 };
     char *before = getenv("GRADUS_CHECKED") ? strdup(getenv("GRADUS_CHECKED")) : NULL;
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     setenv("GRADUS_CHECKED", path, 1);
-    const bool good = gr_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr);
+    const bool good = test_gradcheck("noise", adds_noise, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(5) }, 1, NULL, stderr);
     if (before) setenv("GRADUS_CHECKED", before, 1);
     else unsetenv("GRADUS_CHECKED");
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd), unlink(path), free(before);
     assert_true(good && n > 0);
-    assert_string_equal(text, "mul\n");
+    assert_string_equal(text, "   0  mul              [5]  <- input [5], input [5]\n");
 }
 
 int main(void)
@@ -154,7 +154,7 @@ int main(void)
         cmocka_unit_test(an_error_of_the_function_is_reported),
         cmocka_unit_test(values_are_drawn_as_asked),
         cmocka_unit_test(random_operators_get_the_same_draws_in_each_evaluation),
-        cmocka_unit_test(the_checked_operators_are_written_to_a_file),
+        cmocka_unit_test(the_graph_that_was_checked_is_written_to_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

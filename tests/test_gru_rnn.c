@@ -48,7 +48,7 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     const size_t n = inputs_of(&c, in);
     bool good = false;
     for (g.seed = 1; !good && g.seed < (c.relu ? 6 : 2); g.seed++)
-        good = gr_gradcheck(name, result, &c, in, n, &g, g.seed < 5 && c.relu ? NULL : stderr);
+        good = test_gradcheck(name, result, &c, in, n, &g, g.seed < 5 && c.relu ? NULL : stderr);
     if (!good) fail_msg("%s", name);
 }
 

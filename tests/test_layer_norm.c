@@ -47,7 +47,7 @@ TEST(gradient_matches_finite_differences)
             norm n = { cases[k].axes, affine & 1, affine & 2, 0.1 };
             gr_gradcheck_input in[3];
             const size_t ins = inputs_of(&n, cases[k].x, in);
-            if (!gr_gradcheck("layer_norm", fused, &n, in, ins, NULL, stderr)) fail_msg("case %zu, affine %d", k, affine);
+            if (!test_gradcheck("layer_norm", fused, &n, in, ins, NULL, stderr)) fail_msg("case %zu, affine %d", k, affine);
         }
 }
 
@@ -58,7 +58,7 @@ TEST(gradient_is_right_when_only_some_inputs_want_it)
         gr_gradcheck_input in[3];
         inputs_of(&n, GR_SHAPE(9, 20), in);
         for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck("layer_norm", fused, &n, in, 3, NULL, stderr));
+        assert_true(test_gradcheck("layer_norm", fused, &n, in, 3, NULL, stderr));
     }
 }
 

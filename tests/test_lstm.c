@@ -13,7 +13,7 @@ static void check_gradient(lstm_case c, const gr_gradcheck_config *config)
     gr_gradcheck_input in[MOST_INPUTS];
     snprintf(name, sizeof name, "lstm: norm %u, batch_first %d, reverse %d, initial %d, lengths %d", c.norm, c.batch_first, c.reverse,
              c.initial, c.lengths != NULL);
-    assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
+    assert_true(test_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
 TEST(gradients_are_right_with_every_placement_and_option)

@@ -94,7 +94,7 @@ static void check_gradient(bn_case c, const gr_gradcheck_config *config)
     c.eps = 0.5;
     snprintf(name, sizeof name, "lstm_bn: batch_first %d, reverse %d, initial %d, lengths %d, eval %d", c.batch_first, c.reverse, c.initial,
              c.lengths != NULL, c.eval);
-    assert_true(gr_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
+    assert_true(test_gradcheck(name, result, &c, in, inputs_of(&c, in), config, stderr));
 }
 
 TEST(gradients_match_finite_differences)

@@ -94,10 +94,10 @@ TEST(gradients_match_finite_differences)
         for (int f = 0; f < 4; f++) {
             flags flag = { f & 1, f & 2 };
             const gr_gradcheck_input in[] = { { .shape = stored(cases[i].a, flag.ta) }, { .shape = stored(cases[i].b, flag.tb) } };
-            assert_true(gr_gradcheck("matmul", matmul, &flag, in, 2, &(gr_gradcheck_config){ .seed = i + 1 }, stdout));
+            assert_true(test_gradcheck("matmul", matmul, &flag, in, 2, &(gr_gradcheck_config){ .seed = i + 1 }, stdout));
         }
     const gr_gradcheck_input frozen[] = { { .shape = GR_SHAPE(2, 3), .no_grad = true }, { .shape = GR_SHAPE(3, 2) } };
-    assert_true(gr_gradcheck("matmul, a frozen", matmul, &(flags){ 0 }, frozen, 2, NULL, stdout));
+    assert_true(test_gradcheck("matmul, a frozen", matmul, &(flags){ 0 }, frozen, 2, NULL, stdout));
 }
 
 TEST(gradients_of_linear_match_finite_differences)
@@ -115,7 +115,7 @@ TEST(gradients_of_linear_match_finite_differences)
             const gr_gradcheck_input in[] = { { .shape = cases[i].x },
                                               { .shape = GR_SHAPE(cases[i].O, cases[i].I) },
                                               { .shape = GR_SHAPE(cases[i].O) } };
-            assert_true(gr_gradcheck("linear", linear, bias ? &bias : NULL, in, inputs, NULL, stdout));
+            assert_true(test_gradcheck("linear", linear, bias ? &bias : NULL, in, inputs, NULL, stdout));
         }
 }
 
@@ -212,7 +212,7 @@ TEST(linear_of_no_rows_no_inputs_and_no_outputs_is_accepted)
     for (size_t i = 0; i < COUNT(shapes); i++) {
         const gr_gradcheck_input in[] = { { .shape = shapes[i][0] }, { .shape = shapes[i][1] }, { .shape = shapes[i][2] } };
         values_and_gradients(linear, &bias, shapes[i], 3, got);
-        assert_true(gr_gradcheck("linear of nothing", linear, &bias, in, 3, NULL, stdout));
+        assert_true(test_gradcheck("linear of nothing", linear, &bias, in, 3, NULL, stdout));
     }
 }
 

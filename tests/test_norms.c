@@ -113,7 +113,7 @@ static bool takes_long(const norms *n) { return IN_DOUBLE && n->x.dim[0] * n->x.
 static void check_gradient(const norms *n, const gr_gradcheck_input *in, size_t ins)
 {
     if (takes_long(n)) return;
-    if (!gr_gradcheck("norm", fused, (void *)n, in, ins, NULL, stderr))
+    if (!test_gradcheck("norm", fused, (void *)n, in, ins, NULL, stderr))
         fail_msg("kind %d, x of rank %d [%zu, ..], gamma %d, beta %d", (int)n->kind, n->x.rank, n->x.dim[0], n->gamma, n->beta);
 }
 TEST(gradient_matches_finite_differences) { each_case(0.1, check_gradient); }
@@ -123,7 +123,7 @@ static void check_some(const norms *n, const gr_gradcheck_input *in, size_t ins)
     for (int wanted = 1; wanted < 1 << ins && !takes_long(n); wanted++) {
         gr_gradcheck_input some[3];
         for (size_t i = 0; i < ins; i++) some[i] = in[i], some[i].no_grad = !(wanted >> i & 1);
-        assert_true(gr_gradcheck("norm", fused, (void *)n, some, ins, NULL, stderr));
+        assert_true(test_gradcheck("norm", fused, (void *)n, some, ins, NULL, stderr));
     }
 }
 TEST(gradient_is_right_when_only_some_inputs_want_it) { each_case(0.1, check_some); }

@@ -96,7 +96,7 @@ static gr_gradcheck_input input_of(const pool_case *c)
 TEST(gradient_matches_finite_differences)
 {
     for (size_t k = 0; k < COUNT(cases); k++)
-        if (!gr_gradcheck("pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL, stderr)) fail_msg("case %zu", k);
+        if (!test_gradcheck("pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL, stderr)) fail_msg("case %zu", k);
 }
 
 TEST(agrees_with_its_composed_twin)

@@ -211,7 +211,7 @@ static gr_tensor *scale_and_inner(gr_tape *t, gr_tensor *const *in, void *argume
 
 TEST(own_operators_pass_the_gradient_check)
 {
-    assert_true(gr_gradcheck("scale, inner", scale_and_inner, NULL,
+    assert_true(test_gradcheck("scale, inner", scale_and_inner, NULL,
                              (gr_gradcheck_input[]){ { .shape = GR_SHAPE(3, 5) }, { .shape = GR_SHAPE(3, 5) } }, 2, NULL, stderr));
 }
 

@@ -5,7 +5,7 @@
 if [ "$1" = --one ]; then # --one LOG DIR REAL NAME
     log=$2/$4.$5
     start=$(date +%s)
-    GRADUS_CHECKED=$2/checked.$4 "$3/$4/tests/$5" > "$log" 2>&1
+    GRADUS_CHECKED=$2/checked.$4.$5 "$3/$4/tests/$5" > "$log" 2>&1
     code=$?
     if [ $code = 0 ]; then verdict=ok; else verdict="FAILED ($code)"; fi
     echo "$verdict" > "$log.verdict"
@@ -23,11 +23,10 @@ export ASAN_OPTIONS="allocator_may_return_null=1:$ASAN_OPTIONS" # tests ask for 
 new_scratch
 log=$scratch
 for real in float double; do
-    : > "$log/checked.$real"
     for name; do echo "$real $name"; done
 done | xargs -n 2 -P "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 1)" "$0" --one "$log" "$dir"
 [ $gradients = 0 ] || for real in float double; do
-    tests/tools/check_gradients.sh "$dir/$real" "$log/checked.$real" > "$log/$real.gradients"
+    tests/tools/check_gradients.sh "$dir/$real" "$log/checked.$real".* > "$log/$real.gradients"
     [ $? = 0 ] && echo ok > "$log/$real.gradients.verdict"
     cat "$log/$real.gradients"
 done
