@@ -2,7 +2,6 @@
 #ifndef GR_INTERNAL_H
 #define GR_INTERNAL_H
 #include "core/library.h"
-#include <stdio.h>
 #include <string.h>
 
 /* A chain of blocks that only grows. An allocation takes the next bytes of the chain, and a reset starts again at the first block. So a

@@ -4,6 +4,7 @@
 #include "core/base.h"
 #include "core/op.h"
 #include "core/trace.h"
+#include <stdio.h>
 
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
@@ -51,5 +52,7 @@ void gr__tensor_free_home(gr_tensor *x);        /* with its gradient; NULL is fi
 void gr__wants_grad(gr_tensor *x, bool wanted);
 void gr__was_written(gr_tensor *x);             /* tell that its values changed: gr_backward then fails if a recorded operator used the old ones */
 void gr__grad_clear(gr_tensor *x);              /* the next backward starts from 0 */
+
+void gr__print_shape(FILE *out, const gr_tensor *x); /* core/print.c */
 
 #endif

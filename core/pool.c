@@ -10,9 +10,8 @@ typedef struct { gr_pool *pool; int thread; pthread_t id; } worker;
 
 struct gr_pool {
     gr_allocator memory;
+    size_t bytes;                /* of the pool, with its workers */
     int threads;                 /* how many run, with the caller's */
-    int wanted;                  /* workers has wanted - 1 entries */
-    worker *workers;
     pid_t pid;                   /* of the process that has the workers */
     volatile char *here;         /* 1 in that process and 0 in a forked child; NULL means: compare pid */
     /* the current region: the caller writes these before it raises `region`, and workers read them after they saw it change */
@@ -25,6 +24,7 @@ struct gr_pool {
     _Alignas(64) atomic_int parked;     /* workers that wait on wake */
     pthread_mutex_t lock;
     pthread_cond_t wake;
+    worker workers[];
 };
 
 enum { SPINS = 1500 }; /* some tens of microseconds */
@@ -125,12 +125,10 @@ gr_pool *gr_pool_new(int threads, const gr_allocator *allocator)
 {
     const gr_allocator memory = allocator ? *allocator : gr_default_allocator();
     const int wanted = threads < 1 ? 1 : threads > 256 ? 256 : threads;
-    const size_t bytes = (size_t)(wanted - 1) * sizeof(worker);
-    gr_pool *const p = gr_memory_new(&memory, sizeof *p);
-    worker *const workers = p ? gr_memory_new(&memory, bytes) : NULL;
-    if (!workers) return gr_memory_free(&memory, p, sizeof *p), NULL;
-    *p = (gr_pool){ .memory = memory, .threads = 1, .wanted = wanted, .workers = workers, .lock = PTHREAD_MUTEX_INITIALIZER,
-                    .wake = PTHREAD_COND_INITIALIZER };
+    const size_t bytes = sizeof(gr_pool) + (size_t)(wanted - 1) * sizeof(worker);
+    gr_pool *const p = gr_memory_new(&memory, bytes);
+    if (!p) return NULL;
+    *p = (gr_pool){ .memory = memory, .bytes = bytes, .threads = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
     mark_process(p);
     for (int i = 1; i < wanted; i++) {
         worker *w = &p->workers[i - 1];
@@ -153,8 +151,7 @@ void gr_pool_free(gr_pool *p)
         pthread_mutex_destroy(&p->lock);
     }
     unmark_process(p);
-    gr_memory_free(&memory, p->workers, (size_t)(p->wanted - 1) * sizeof *p->workers);
-    gr_memory_free(&memory, p, sizeof *p);
+    gr_memory_free(&memory, p, p->bytes);
 }
 
 int gr__pool_threads(const gr_pool *p) { return p && !is_forked(p) ? p->threads : 1; }

@@ -52,7 +52,7 @@ static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, s
     fputc(']', out);
 }
 
-static void print_shape(FILE *out, const gr_tensor *x)
+void gr__print_shape(FILE *out, const gr_tensor *x)
 {
     char text[GR__SHAPE_ROOM];
     fputs(gr__shape_write(text, x->rank, x->dim), out);
@@ -70,7 +70,7 @@ void gr_print(const gr_tensor *x, FILE *out)
     number_format f = { false, 0 };
     measure(x, 0, 0, x->len, &f);
     if (f.scientific) measure(x, 0, 0, x->len, &f); /* again, for the widths in that format */
-    print_shape(out, x);
+    gr__print_shape(out, x);
     fputc('\n', out);
     print_axis(out, x, 0, 0, x->len, &f);
     fputc('\n', out);
@@ -131,14 +131,14 @@ void gr_print_graph(const gr_tape *t, FILE *out)
         const gr_node *n = g.node[i];
         fprintf(out, "%4zu  %-16s ", i, n->op->name);
         for (unsigned o = 0; o < n->outs; o++)
-            if (n->out[o]) print_shape(out, n->out[o]);
+            if (n->out[o]) gr__print_shape(out, n->out[o]);
         for (unsigned k = 0, first = 1; k < n->ins; k++) {
             if (!n->in[k]) continue;
             fputs(first ? "  <- " : ", ", out), first = 0;
             const size_t from = maker(&g, n->in[k]);
             if (from != SIZE_MAX) fprintf(out, "%zu ", from);
             else fprintf(out, "%s ", leaf_name(n->in[k]));
-            print_shape(out, n->in[k]);
+            gr__print_shape(out, n->in[k]);
         }
         fputc('\n', out);
     }
@@ -153,7 +153,7 @@ void gr_print_dot(const gr_tape *t, FILE *out)
     for (size_t i = 0; i < g.nodes; i++) {
         const gr_node *n = g.node[i];
         fprintf(out, "    n%zu [label=\"%s\\n", i, n->op->name);
-        if (n->out[0]) print_shape(out, n->out[0]);
+        if (n->out[0]) gr__print_shape(out, n->out[0]);
         fputs("\"];\n", out);
         for (unsigned k = 0; k < n->ins; k++) {
             if (!n->in[k]) continue;
@@ -167,7 +167,7 @@ void gr_print_dot(const gr_tape *t, FILE *out)
             if (path) snprintf(leaf, sizeof leaf, "%s", path);
             else snprintf(leaf, sizeof leaf, "input %zu.%u", i, k);
             fprintf(out, "    \"%s\" [shape=ellipse, label=\"%s\\n", leaf, leaf_name(n->in[k]));
-            print_shape(out, n->in[k]);
+            gr__print_shape(out, n->in[k]);
             fprintf(out, "\"];\n    \"%s\" -> n%zu;\n", leaf, i);
         }
     }

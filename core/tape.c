@@ -88,8 +88,5 @@ void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * GR__W
 
 void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument)
 {
-    if (!t || !f) return;
-    if (chunks > 1 && work >= 5000) gr__pool_run(t->pool, chunks, f, argument);
-    else
-        for (size_t i = 0; i < chunks; i++) f(argument, i, 0);
+    if (t) gr__pool_run(work >= 5000 ? t->pool : NULL, chunks, f, argument);
 }

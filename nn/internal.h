@@ -48,8 +48,6 @@ bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x);
 size_t gr__stream_room(const gr_module *parent, const char *name, const char *end);
 char *gr__stream_name(char *room, const gr_module *m, const char *end);
 
-/* Print the shape of x. */
-void gr__print_shape(FILE *out, const gr_tensor *x);
 /* Make a column of a printed table at least as wide as text, unless text has 60 characters or more. */
 void gr__widen(int *width, const char *text);
 int gr__widest_parameter(const gr_module *m); /* the width that the paths of the parameters under m need */

@@ -3,12 +3,6 @@
 #include "nn/internal.h"
 #include <string.h>
 
-void gr__print_shape(FILE *out, const gr_tensor *x)
-{
-    char text[GR__SHAPE_ROOM];
-    fputs(gr__shape_write(text, x->rank, x->dim), out);
-}
-
 static void print_slot(FILE *out, const gr_slot *s)
 {
     fprintf(out, "  %s", s->name);
