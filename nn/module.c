@@ -58,13 +58,11 @@ char *gr__stream_name(char *room, const gr_module *m, const char *end)
 static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes)
 {
     const gr_allocator *const memory = gr_tape_allocator(t);
-    const size_t length = parent ? path_bytes(parent, name) : 1;
-    gr_module *m = gr_memory_new(memory, bytes);
-    char *path = m ? gr_memory_new(memory, length) : NULL;
-    if (!path) {
-        gr_memory_free(memory, m, bytes);
-        return module_no_memory(t, parent ? name : "a root module");
-    }
+    size_t whole; /* the path lies behind the struct */
+    const bool fits = gr_size_add(bytes, parent ? path_bytes(parent, name) : 1, &whole);
+    gr_module *const m = fits ? gr_memory_new(memory, whole) : NULL;
+    if (!m) return module_no_memory(t, parent ? name : "a root module");
+    char *const path = (char *)m + bytes;
     m->path = path, m->name = parent ? path_write(path, parent, name) : path;
     m->kind = kind, m->parent = parent, m->bytes = bytes, m->memory = *memory, m->seed = gr_tape_seed(t);
     return m;
@@ -127,8 +125,7 @@ static void module_free_one(gr_module *m)
 {
     for (gr_slot *s = m->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
     const gr_allocator memory = m->memory;
-    gr_memory_free(&memory, (char *)m->path, strlen(m->path) + 1);
-    gr_memory_free(&memory, m, m->bytes);
+    gr_memory_free(&memory, m, m->bytes + strlen(m->path) + 1);
 }
 
 void gr_module_free(gr_module *m)
@@ -204,32 +201,28 @@ gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape)
     return x;
 }
 
-static gr_tensor *slot_tensor(gr_tape *t, gr_slot *s, gr_shape shape)
+/* A new slot with a tensor of first values; NULL on an error. */
+static gr_slot *slot_filled(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind, gr_shape shape, gr_init init)
 {
+    gr_slot *const s = gr__slot_append(t, m, name, kind);
     if (!s) return NULL;
-    s->tensor = gr__slot_tensor(t, s, shape);
-    return s->tensor ? s->tensor : gr__slot_remove(s);
+    s->init = init, s->tensor = gr__slot_tensor(t, s, shape);
+    return s->tensor && gr__init_draw(t, s) ? s : gr__slot_remove(s);
 }
 
 gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_init init)
 {
-    gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
-    gr_tensor *const x = slot_tensor(t, s, shape);
-    if (!x) return NULL;
-    s->init = init;
-    if (!gr__init_draw(t, s)) return gr__slot_remove(s);
-    s->is_norm_or_bias = x->rank < 2 || !strncmp(name, "bias", 4) || m->is_norm;
-    gr__wants_grad(x, true);
-    return x;
+    gr_slot *const s = slot_filled(t, m, name, GR_PARAMETER, shape, init);
+    if (!s) return NULL;
+    s->is_norm_or_bias = shape.rank < 2 || !strncmp(name, "bias", 4) || m->is_norm;
+    gr__wants_grad(s->tensor, true);
+    return s->tensor;
 }
 
 gr_tensor *gr_buffer(gr_tape *t, gr_module *m, const char *name, gr_shape shape, double value)
 {
-    gr_slot *const s = gr__slot_append(t, m, name, GR_BUFFER);
-    gr_tensor *const x = slot_tensor(t, s, shape);
-    if (!x) return NULL;
-    s->init = gr_init_constant(value);
-    return gr__init_draw(t, s) ? x : gr__slot_remove(s);
+    const gr_slot *const s = slot_filled(t, m, name, GR_BUFFER, shape, gr_init_constant(value));
+    return s ? s->tensor : NULL;
 }
 
 int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name)
