@@ -108,14 +108,13 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
 
 /* ---- Loading: all checks, then what may run out of memory, then what cannot fail ---- */
 
-/* What an entry of the file is for: an item, a kept state, or a stream. */
+/* What an entry of the file is for. */
 typedef struct {
-    const gr_safetensors_item *item; /* of the optimizer or the program */
-    gr_slot *slot;                   /* of a kept state, */
-    gr_module *module;               /* or the module in which its slot is to be made, */
-    const char *name;                /* with this name, */
-    gr_tensor *kept;                 /* and the memory of the state */
-    gr_stream *stream;
+    void *to;          /* where its bytes go: to a value of the optimizer or the program, to a stream, or to a kept state; else NULL */
+    gr_slot *slot;     /* of a kept state, */
+    gr_module *module; /* or the module in which its slot is to be made, */
+    const char *name;  /* with this name, */
+    gr_tensor *kept;   /* and the memory of the state */
 } checkpoint_place;
 
 typedef struct {
@@ -159,7 +158,7 @@ static bool demanded_is_there(checkpoint_reader *r)
         const gr_safetensors_entry *const e = gr_safetensors_find(r->f, item->name);
         if (!e) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is missing", item->name);
         if (!entry_is(r, e, item->dtype, item->shape)) return false;
-        r->place[e - r->f->entry].item = item;
+        r->place[e - r->f->entry].to = (void *)item->data;
     }
     return true;
 }
@@ -224,7 +223,7 @@ static bool all_is_known(const checkpoint_reader *r)
             if (!kept_fits(r, e, &r->place[i])) return false;
         } else if (begins(e->name, "stream/")) {
             if (!stream_fits(r, e)) return false;
-        } else if (strchr(e->name, '/') && !r->place[i].item && !begins(e->name, "value/") && (r->o || !begins(e->name, "optim/")))
+        } else if (strchr(e->name, '/') && !r->place[i].to && !begins(e->name, "value/") && (r->o || !begins(e->name, "optim/")))
             return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s does not belong in a checkpoint", e->name);
     }
     return true;
@@ -245,13 +244,13 @@ static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **l
 {
     checkpoint_place *const p = &r->place[i];
     const char *const name = r->f->entry[i].name;
-    if (begins(name, "stream/")) p->stream = gr_tape_stream(r->t, name + strlen("stream/"));
+    if (begins(name, "stream/")) p->to = gr_tape_stream(r->t, name + strlen("stream/"));
     if (p->module) {
         if (p->module != *last) *last = p->module, *end = &p->module->slots;
         while (**end) *end = &(**end)->next;
         p->slot = **end = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
     }
-    if (p->slot) p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape);
+    if (p->slot && (p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape))) p->to = p->kept->data;
     return !gr_failed(r->t);
 }
 
@@ -279,9 +278,8 @@ static void checkpoint_fill(const checkpoint_reader *r)
         if (s->kind == GR_KEPT) s->count = 0;
     for (size_t i = 0; i < r->f->count; i++) {
         const checkpoint_place *const p = &r->place[i];
-        void *const to = p->item ? (void *)p->item->data : p->stream ? (void *)p->stream : p->kept ? p->kept->data : NULL;
-        if (!to) continue; /* filled by gr__state_fill, or ignored */
-        memcpy(to, r->f->entry[i].data, r->f->entry[i].bytes);
+        if (!p->to) continue; /* filled by gr__state_fill, or ignored */
+        memcpy(p->to, r->f->entry[i].data, r->f->entry[i].bytes);
         if (p->kept) gr__kept_use(r->t, p->slot, p->kept), gr__was_written(p->kept), p->slot->count = 1;
     }
     gr__undo_forget(r->t);
