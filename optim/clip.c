@@ -36,11 +36,11 @@ typedef struct {
 static void clip_chunk(void *argument, size_t i, int thread)
 {
     const clip_work *const w = argument;
-    const optim_chunk *const c = &w->o->chunk[i];
+    optim_chunk *const c = &w->o->chunk[i];
     gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->range.first : NULL;
     const int isa = gr_isa(w->t);
     (void)thread;
-    if (w->what == CLIP_SUM) w->o->partial[i] = x ? square_sum[isa](x, c->range.count) : 0;
+    if (w->what == CLIP_SUM) c->sum = x ? square_sum[isa](x, c->range.count) : 0;
     else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->range.count, w->number);
     else if (x) clamp_all[isa](x, c->range.count, w->number);
 }
@@ -50,7 +50,7 @@ static double clip_total(gr_tape *t, const gr_optim *o)
 {
     double sum = 0;
     for (size_t i = 0; i < o->chunks; i++) {
-        sum += o->partial[i];
+        sum += o->chunk[i].sum;
         if (sum < HUGE_VAL) continue;
         gr_fail_as(t, GR_NOT_FINITE, "", "the gradient norm is %s at %s: nothing was clipped; gr_tape_set_anomaly finds the operator", sum > 0 ? "infinite" : "NaN",
                    o->entry[o->chunk[i].entry].slot->path);
@@ -62,8 +62,7 @@ static double clip_total(gr_tape *t, const gr_optim *o)
 double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
 {
     if (!gr__optim_is(t, o, "clip_grad_norm")) return (double)NAN;
-    if (!(max >= 0)) gr_fail(t, NULL, "clip_grad_norm: the largest norm must be 0 or more; got %g", max);
-    if (gr_failed(t)) return (double)NAN;
+    if (!(max >= 0)) return gr_fail(t, NULL, "clip_grad_norm: the largest norm must be 0 or more; got %g", max), (double)NAN;
     clip_work w = { t, o, CLIP_SUM, 0 };
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
     const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* 1e-6 as in PyTorch */

@@ -16,8 +16,8 @@ typedef struct {
     gr_real constants[OPTIM_CONSTANTS];   /* what the kernel needs in this step */
 } optim_entry;
 
-/* A range of one parameter: one task of gr_parallel. */
-typedef struct { size_t entry; gr_range range; } optim_chunk;
+/* A range of one parameter, and a sum over it: one task of gr_parallel. */
+typedef struct { size_t entry; gr_range range; double sum; } optim_chunk;
 
 /* Move n numbers x, given their gradient, their states (NULL where the rule has none) and the entry's constants. */
 typedef void optim_kernel(gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict first, gr_real *restrict second, size_t n,
@@ -38,7 +38,6 @@ struct gr_optim {
     bool nesterov, refuse_nonfinite;
     optim_entry *entry;
     optim_chunk *chunk;
-    double *partial;      /* [chunks]: a sum for each chunk */
     int64_t *step;        /* [entries]: how many steps moved the entry */
     double *power;        /* [entries, 2]: beta1^step, beta2^step */
     gr_real *state[2];

@@ -17,7 +17,7 @@ static void optim_list(gr_optim *o, gr_module *m)
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const size_t len = s->tensor->len, count = gr_chunks(len, OPTIM_CHUNK);
         if (o->entry) o->entry[entries] = (optim_entry){ .slot = s, .x = s->tensor, .offset = offset, .lr_scale = 1 };
-        for (size_t k = 0; o->chunk && k < count; k++) o->chunk[chunks + k] = (optim_chunk){ entries, gr_chunk(k, OPTIM_CHUNK, len) };
+        for (size_t k = 0; o->chunk && k < count; k++) o->chunk[chunks + k] = (optim_chunk){ entries, gr_chunk(k, OPTIM_CHUNK, len), 0 };
         entries++, chunks += count;
         offset += (len + 15) / 16 * 16; /* each parameter begins on a cache line */
     }
@@ -35,10 +35,9 @@ gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
     optim_list(o, m);
     o->entry = gr_memory_new(memory, o->entries * sizeof *o->entry);
     o->chunk = gr_memory_new(memory, o->chunks * sizeof *o->chunk);
-    o->partial = gr_memory_new(memory, o->chunks * sizeof *o->partial);
     o->step = gr_memory_new(memory, o->entries * sizeof *o->step);
     o->power = gr_memory_new(memory, o->entries * 2 * sizeof *o->power);
-    bool made = o->entry && o->chunk && o->partial && o->step && o->power;
+    bool made = o->entry && o->chunk && o->step && o->power;
     for (int k = 0; k < 2 && rule->state[k]; k++) {
         o->state[k] = gr_memory_new(memory, o->state_len * sizeof(gr_real));
         made = made && o->state[k];
@@ -59,7 +58,6 @@ void gr_optim_free(gr_optim *o)
     gr__optim_release(o);
     gr_memory_free(&memory, o->entry, o->entries * sizeof *o->entry);
     gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
-    gr_memory_free(&memory, o->partial, o->chunks * sizeof *o->partial);
     gr_memory_free(&memory, o->step, o->entries * sizeof *o->step);
     gr_memory_free(&memory, o->power, o->entries * 2 * sizeof *o->power);
     for (int k = 0; k < 2; k++) gr_memory_free(&memory, o->state[k], o->state_len * sizeof(gr_real));
@@ -142,17 +140,17 @@ typedef struct { gr_tape *t; gr_optim *o; } optim_work;
 static void optim_check_chunk(void *argument, size_t i, int thread)
 {
     const optim_work *const w = argument;
-    const optim_chunk *const c = &w->o->chunk[i];
+    optim_chunk *const c = &w->o->chunk[i];
     const gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x);
     (void)thread;
-    w->o->partial[i] = dx ? (double)finite_check[gr_isa(w->t)](dx + c->range.first, c->range.count) : 0;
+    c->sum = dx ? (double)finite_check[gr_isa(w->t)](dx + c->range.first, c->range.count) : 0;
 }
 
 static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
 {
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ t, o });
     for (size_t i = 0; i < o->chunks; i++)
-        if (o->partial[i] != 0)
+        if (o->chunk[i].sum != 0)
             return gr_fail_as(t, GR_NOT_FINITE, "", "the gradient of %s holds a NaN or an infinity: the step is refused; gr_tape_set_anomaly finds the operator",
                               o->entry[o->chunk[i].entry].slot->path);
     return true;

@@ -12,7 +12,7 @@ bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const cha
 /* Parse the header json of length bytes into f, which has f->data_bytes and memory for its text. *digits is the place of the checksum's digits
  * in json, or NULL. */
 bool gr__safetensors_header(gr__failure *e, gr_safetensors *f, const char *path, const char *json, size_t length, const char **digits);
-int gr__entry_by_name(const void *a, const void *b); /* compares two gr_safetensors_entry: the order of gr_safetensors.entry */
+int gr__by_name(const void *a, const void *b); /* compares two structs that begin with their name: gr_safetensors_entry or _note */
 enum { GR__LARGEST_HEADER = 100000000 };
 
 #endif

@@ -27,8 +27,8 @@ static bool is_torch_file(const unsigned char first[8])
 /* The length of the header, from the first 8 bytes of a file; SIZE_MAX when it cannot be right. */
 static size_t header_length(gr__failure *e, const gr__file *file, const unsigned char first[8])
 {
-    uint64_t length = 0;
-    for (int i = 8; i-- > 0;) length = length << 8 | first[i];
+    uint64_t length; /* little-endian, as the machine */
+    memcpy(&length, first, sizeof length);
     if (length <= GR__LARGEST_HEADER && length <= file->bytes - 8) return (size_t)length;
     if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, file->path, "this is a torch.save file; write it with safetensors.torch.save_file");
     else
@@ -99,7 +99,7 @@ gr_safetensors *gr__safetensors_open(gr__failure *e, const gr_allocator *memory,
 const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name)
 {
     const gr_safetensors_entry key = { .name = name };
-    return f && name && f->count ? bsearch(&key, f->entry, f->count, sizeof key, gr__entry_by_name) : NULL;
+    return f && name && f->count ? bsearch(&key, f->entry, f->count, sizeof key, gr__by_name) : NULL;
 }
 
 const char *gr_safetensors_note_of(const gr_safetensors *f, const char *key)

@@ -240,14 +240,7 @@ static int entry_by_offset(const void *a, const void *b)
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
     return strcmp(x->name, y->name);
 }
-int gr__entry_by_name(const void *a, const void *b)
-{
-    return strcmp(((const gr_safetensors_entry *)a)->name, ((const gr_safetensors_entry *)b)->name);
-}
-static int note_by_key(const void *a, const void *b)
-{
-    return strcmp(((const gr_safetensors_note *)a)->key, ((const gr_safetensors_note *)b)->key);
-}
+int gr__by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Check that the tensors fill the data one after the other, and that no name appears twice. Sorts both lists. */
 static bool whole_is_sound(json_cursor *c)
@@ -261,12 +254,12 @@ static bool whole_is_sound(json_cursor *c)
                               f->entry[i].offset, end);
     if (end != f->data_bytes)
         return gr__fail(c->e, GR_BAD_FILE, c->path, "the header describes %zu bytes of data, but %zu follow it", end, f->data_bytes);
-    gr__sort(f->entry, f->count, sizeof *f->entry, gr__entry_by_name);
-    gr__sort(f->note, f->notes, sizeof *f->note, note_by_key);
+    gr__sort(f->entry, f->count, sizeof *f->entry, gr__by_name);
+    gr__sort(f->note, f->notes, sizeof *f->note, gr__by_name);
     for (size_t i = 1; i < f->count; i++)
-        if (!gr__entry_by_name(f->entry + i - 1, f->entry + i)) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' appears twice", f->entry[i].name);
+        if (!gr__by_name(f->entry + i - 1, f->entry + i)) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' appears twice", f->entry[i].name);
     for (size_t i = 1; i < f->notes; i++)
-        if (!note_by_key(f->note + i - 1, f->note + i)) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' appears twice in __metadata__", f->note[i].key);
+        if (!gr__by_name(f->note + i - 1, f->note + i)) return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s' appears twice in __metadata__", f->note[i].key);
     return true;
 }
 

@@ -99,12 +99,12 @@ static int item_by_type_and_name(const void *a, const void *b)
 }
 
 /* Replace the zeros in the header by the checksum. */
-static void seal(header_text *head, const unsigned char length[8], const gr_safetensors_item *const *items, size_t n)
+static void seal(header_text *head, uint64_t length, const gr_safetensors_item *const *items, size_t n)
 {
     gr__checksum sum;
     char text[GR__CHECKSUM_LENGTH + 1];
     gr__checksum_start(&sum);
-    gr__checksum_add(&sum, length, 8);
+    gr__checksum_add(&sum, &length, sizeof length);
     gr__checksum_add(&sum, head->p, head->n);
     for (size_t i = 0; i < n; i++) gr__checksum_add(&sum, items[i]->data, item_bytes(items[i]));
     gr__checksum_text(gr__checksum_value(&sum), text);
@@ -113,10 +113,9 @@ static void seal(header_text *head, const unsigned char length[8], const gr_safe
 
 static bool write_items(gr__failure *e, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
 {
-    unsigned char length[8];
-    for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)head->n >> 8 * i);
+    const uint64_t length = head->n; /* little-endian, as the machine */
     if (head->checksum) seal(head, length, items, n);
-    if (!gr__file_write(e, file, length, 8) || !gr__file_write(e, file, head->p, head->n)) return false;
+    if (!gr__file_write(e, file, &length, sizeof length) || !gr__file_write(e, file, head->p, head->n)) return false;
     for (size_t i = 0; i < n; i++)
         if (!gr__file_write(e, file, items[i]->data, item_bytes(items[i]))) return false;
     return true;
@@ -154,20 +153,20 @@ static bool write_sorted(gr__failure *e, const gr_allocator *memory, const char 
 /* Refuse what the reader would refuse, and data that is NULL. */
 static bool item_is_sound(gr__failure *e, const char *path, const gr_safetensors_item *item, size_t i, size_t *sum)
 {
-    char shape[GR__SHAPE_ROOM];
     if (!item->name) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': item %zu has no name", path, i);
     if ((unsigned)item->dtype >= GR_DTYPES)
         return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of type %d; the types are 0 .. %d", path, item->name, (int)item->dtype, GR_DTYPES - 1);
     if (item->shape.rank < 0 || item->shape.rank > GR_MAX_RANK)
         return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of rank %d; a rank is 0 .. %d", path, item->name, item->shape.rank, GR_MAX_RANK);
+    char shape[GR__SHAPE_ROOM];
+    gr__shape_write(shape, item->shape.rank, item->shape.dim);
     size_t bytes = 1;
     bool fits = true;
     for (int k = 0; fits && k < item->shape.rank; k++) fits = gr_size_mul(bytes, item->shape.dim[k], &bytes);
     if (!fits || !gr_size_mul(bytes, gr_dtype_bytes(item->dtype), &bytes) || !gr_size_add(*sum, bytes, sum))
-        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s', %s, is too large for this machine", path, item->name,
-                        gr__shape_write(shape, item->shape.rank, item->shape.dim));
-    if (!item->data && bytes) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name,
-                        gr__shape_write(shape, item->shape.rank, item->shape.dim));
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s', %s, is too large for this machine", path, item->name, shape);
+    if (!item->data && bytes)
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is %s, but its data is NULL", path, item->name, shape);
     return true;
 }
 
