@@ -5,22 +5,16 @@
 
 /* ---- Life ---- */
 
-static bool tape_start(gr_tape *t, const gr_tape_config *c)
+static void tape_start(gr_tape *t, const gr_tape_config *c)
 {
     const char *const isa = c->isa ? c->isa : getenv("GRADUS_ISA");
     t->isa = gr__isa_choose(isa && *isa ? isa : NULL);
-    if (t->isa < 0) {
-        t->isa = 0;
-        return gr_fail(t, NULL, "instruction set '%s': this build or this CPU does not have it", isa);
-    }
-    if (c->threads < 0 || c->threads > 256) return gr_fail(t, NULL, "threads must be 0 .. 256; got %d", c->threads);
+    if (t->isa < 0) t->isa = 0, gr_fail(t, NULL, "instruction set '%s': this build or this CPU does not have it", isa);
+    if (c->threads < 0 || c->threads > 256) gr_fail(t, NULL, "threads must be 0 .. 256; got %d", c->threads);
     t->pool = c->pool;
-    if (!c->pool && c->threads > 1) {
-        t->pool = gr_pool_new(c->threads, &t->memory);
-        t->owns_pool = t->pool;
-        if (!t->pool) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %d threads", c->threads);
-    }
-    return true;
+    if (gr_failed(t) || c->pool || c->threads < 2) return;
+    t->pool = gr_pool_new(c->threads, &t->memory), t->owns_pool = t->pool;
+    if (!t->pool) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %d threads", c->threads);
 }
 
 gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t real_bytes, int version)

@@ -145,10 +145,9 @@ bool gr_state_load(gr_tape *t, gr_module *m, const char *path)
     if (gr_failed(t)) return false;
     if (!m) return gr_fail(t, NULL, "state_load: the module is NULL");
     gr_safetensors *const f = gr_safetensors_open(t, path);
-    if (!f) return false;
     const char *const format = gr_safetensors_note_of(f, "format");
     const gr_mark mark = gr_tape_mark(t);
-    const bool fits = gr__state_check(t, f, m, path, false, format && !strcmp(format, GR__CHECKPOINT));
+    const bool fits = f && gr__state_check(t, f, m, path, false, format && !strcmp(format, GR__CHECKPOINT));
     if (fits) gr__state_fill(f, m), gr__undo_forget(t);
     gr_tape_rewind(t, mark);
     gr_safetensors_free(f);

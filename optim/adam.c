@@ -42,7 +42,6 @@ static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config
 {
     const gr_adam_config c = config ? *config : (gr_adam_config){ 0 };
     const double beta1 = gr__setting(c.beta1, 0.9), beta2 = gr__setting(c.beta2, 0.999), eps = gr__setting(c.eps, 1e-8);
-    if (gr_failed(t)) return NULL;
     if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1))
         return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, beta1, beta2);
     if (!(eps >= 0)) return gr_fail(t, NULL, "%s: eps must be 0 or more; got %g", rule->name, eps);

@@ -41,8 +41,8 @@ static const optim_rule sgd_momentum_rule = { "sgd with momentum", { "momentum_b
 gr_optim *gr_sgd_new(gr_tape *t, gr_module *m, const gr_sgd_config *config)
 {
     const gr_sgd_config c = config ? *config : (gr_sgd_config){ 0 };
-    if (!gr_failed(t) && !(c.momentum >= 0)) return gr_fail(t, NULL, "sgd: momentum must be 0 or more; got %g", c.momentum);
-    if (!gr_failed(t) && c.nesterov && !(c.momentum > 0 && c.dampening == 0))
+    if (!(c.momentum >= 0)) return gr_fail(t, NULL, "sgd: momentum must be 0 or more; got %g", c.momentum);
+    if (c.nesterov && !(c.momentum > 0 && c.dampening == 0))
         return gr_fail(t, NULL, "sgd: nesterov needs a momentum and no dampening; got %g and %g", c.momentum, c.dampening);
     gr_optim *o = gr__optim_new(t, m, c.momentum > 0 ? &sgd_momentum_rule : &sgd_plain_rule);
     if (!o) return NULL;
