@@ -1,16 +1,18 @@
 /* ops/cell.h - what one time step of a recurrent layer is given, for some rows (sequences) of the batch. ops/sequence.c fills it in for each
- * step; the kernels of ops/lstm.c, ops/gru.c and ops/rnn.c use it. */
+ * step; the kernels of ops/lstm.c, ops/gru.c and ops/rnn.c use it. With batch norms a step is given all rows, but only some units:
+ * ops/lstm_bn.c lets its pointers begin at the first of these units, and ops/lstm_bn_step.c has its kernels. */
 #ifndef GR_CELL_H
 #define GR_CELL_H
 #include "core/op.h"
 
-/* A layer norm in a cell: y = gain (x - mean) rstd + shift. A row is cut into groups, each with a mean of its own. */
+/* A norm in a cell: y = gain (x - mean) rstd + shift. A layer norm cuts a row into groups, each with a mean of its own; a batch norm has a mean
+ * for each column. */
 typedef struct {
     gr_real *x;                  /* [R, G]; backward writes its gradient here. NULL: this place has no norm */
-    gr_real *moments;            /* [R, groups, 2]: mean and rstd */
+    gr_real *moments;            /* [R, groups, 2]: mean and rstd; of a batch norm [3, G]: mean, rstd and variance */
     const gr_real *gain, *shift; /* [G] */
     gr_real *dgain, *dshift;     /* [G]: backward adds to them. dshift is NULL when it equals a gradient that is already summed
-                                    (see sequence_partial) */
+                                    (see gr__sequence_partial), or there is no shift */
 } gr__cell_norm;
 
 typedef struct {
@@ -20,6 +22,8 @@ typedef struct {
     bool relu;
     size_t time;
     const int *lengths;          /* [R]; NULL: no row has ended */
+    size_t units, live;          /* for batch norms: how many units, and how many sequences have not ended */
+    bool of_batch;               /* for batch norms: statistics of the batch (true), or the running ones */
     const gr_real *bias, *bias_h; /* [G], added to W x (or to the sum) and to W h; NULL when the products contain them */
     gr__cell_norm ln_x, ln_h, ln_sum, ln_c;
     gr_real *gates;              /* [R, G]: W x + W h, or what of them has no norm; then the gates; in backward the gradients of

@@ -38,7 +38,7 @@ static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *
                             .shift = s->in[SEQ_LN_IH + 2 * norm + 1]->data };
 }
 
-static gr__cell sequence_step(const gr__sequence *s, size_t shard, size_t k)
+gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
 {
     const size_t H = s->H, row = sequence_at(s, shard, k, s->kept), at = row * s->G;
     const size_t now = sequence_at(s, shard, k, s->kept + 1) * H, next = sequence_at(s, shard, k + 1, s->kept + 1) * H;
@@ -131,7 +131,7 @@ static void sequence_forward_shard(void *argument, size_t shard, int thread)
     sequence_state_in(s, shard, s->h, s->in[SEQ_H0]);
     if (s->c) sequence_state_in(s, shard, s->c, s->in[SEQ_C0]);
     for (size_t k = 0; k < s->T; k++) {
-        gr__cell step = sequence_step(s, shard, k);
+        gr__cell step = gr__sequence_step(s, shard, k);
         gr_real *x = s->x + sequence_at(s, shard, k, s->kept) * s->I;
         gr__sequence_read(s, step.time, b, step.R, x);
         sequence_products(f, &step, k, x, gr__work(f->t, thread));
@@ -158,18 +158,20 @@ typedef struct {
 static sequence_scratch_plan sequence_plan(const gr__sequence *s)
 {
     const size_t G = s->G, I = s->I, H = s->H;
-    sequence_scratch_plan p = { .w_ih = 0, .w_hh = gr__gemm_packed_len(I, G), .partials_of_shard = G * (I + H) + 5 * G + 2 * H };
+    sequence_scratch_plan p = { .w_ih = 0, .w_hh = gr__gemm_packed_len(I, G), .partials_of_shard = gr__sequence_partials(s) };
     p.dh = p.w_hh + gr__gemm_packed_len(H, G), p.dc = p.dh + s->B * H, p.partials = p.dc + s->B * H;
     p.total = p.partials + s->shards * p.partials_of_shard;
     return p;
 }
+
+size_t gr__sequence_partials(const gr__sequence *s) { return s->G * (s->I + s->H) + 5 * s->G + 2 * s->H; }
 
 size_t gr__sequence_scratch(const gr_node *n) { return sequence_plan(n->saved).total * sizeof(gr_real); }
 
 /* Where the gradient of an input is among a shard's partial sums. Several gradients are the same sum, so they share a place: every shift
  * equals dbias, except that of the cell's norm, those of W x and W h before a norm of the sum (which equal each other), and bias and
  * shift of W h where the kind keeps it apart. */
-static size_t sequence_partial(const gr__sequence *s, int input)
+size_t gr__sequence_partial(const gr__sequence *s, int input)
 {
     const size_t G = s->G, vectors = G * (s->I + s->H), other = vectors + 4 * G;
     const bool apart = s->kind->apart, sum = gr__sequence_has(s, SEQ_NORM_SUM);
@@ -199,11 +201,11 @@ typedef struct {
 static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *partials)
 {
     gr__cell_norm *norm[SEQ_NORMS] = { &step->ln_x, &step->ln_h, &step->ln_sum, &step->ln_c };
-    for (int n = 0; n < SEQ_NORMS; n++) norm[n]->dgain = partials + sequence_partial(s, SEQ_LN_IH + 2 * n);
-    step->dbias = partials + sequence_partial(s, SEQ_B_IH), step->dbias_h = partials + sequence_partial(s, SEQ_B_HH);
-    step->ln_c.dshift = partials + sequence_partial(s, SEQ_LN_C_SHIFT);
+    for (int n = 0; n < SEQ_NORMS; n++) norm[n]->dgain = partials + gr__sequence_partial(s, SEQ_LN_IH + 2 * n);
+    step->dbias = partials + gr__sequence_partial(s, SEQ_B_IH), step->dbias_h = partials + gr__sequence_partial(s, SEQ_B_HH);
+    step->ln_c.dshift = partials + gr__sequence_partial(s, SEQ_LN_C_SHIFT);
     if (gr__sequence_has(s, SEQ_NORM_SUM))
-        (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + sequence_partial(s, SEQ_LN_IH_SHIFT);
+        (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + gr__sequence_partial(s, SEQ_LN_IH_SHIFT);
 }
 
 /* dW = dA^T x, over all rows of the steps from `from` on.   dA [rows, G]   x [rows, N]   dW [G, N] */
@@ -232,7 +234,7 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
 
     gr_real *dwx = s->gates, *dwh = s->gates;
     for (size_t k = s->T; k-- > 0;) {
-        gr__cell step = sequence_step(s, shard, k);
+        gr__cell step = gr__sequence_step(s, shard, k);
         const size_t row = step.time * s->of_time + b * s->of_row;
         sequence_connect(s, &step, partials);
         step.dh = dh, step.dc = dc, step.dy = dy + row * H, step.dy_row = s->of_row * H;
@@ -251,9 +253,9 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
     }
     /* dwx and dwh now point to step 0, where the rows of the shard begin. Without h0 step 0 adds nothing to the gradient of w_hh. */
     gr_real *x = s->x + sequence_at(s, shard, 0, s->kept) * I, *h = s->h + sequence_at(s, shard, 0, s->kept + 1) * H;
-    if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + sequence_partial(s, SEQ_W_IH), work);
+    if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + gr__sequence_partial(s, SEQ_W_IH), work);
     if (gr_grad(f->t, in[SEQ_W_HH]))
-        sequence_weight_gradient(f, shard, s->T && !in[SEQ_H0], dwh, h, H, partials + sequence_partial(s, SEQ_W_HH), work);
+        sequence_weight_gradient(f, shard, s->T && !in[SEQ_H0], dwh, h, H, partials + gr__sequence_partial(s, SEQ_W_HH), work);
     if (gr_grad(f->t, in[SEQ_H0])) gr__sequence_add(gr_grad(f->t, in[SEQ_H0]) + b * H, dh, n);
     if (gr_grad(f->t, in[SEQ_C0])) gr__sequence_add(gr_grad(f->t, in[SEQ_C0]) + b * H, dc, n);
 }
@@ -268,7 +270,7 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);
     gr__sequence_norms(s, s->shards);
     for (int input = SEQ_W_IH; input <= SEQ_LN_C_SHIFT; input++) {
-        const gr_real *const partial = f.scratch + f.plan.partials + sequence_partial(s, input);
+        const gr_real *const partial = f.scratch + f.plan.partials + gr__sequence_partial(s, input);
         gr_real *const to = gr_grad(t, n->in[input]);
         if (to) gr__add_parts(t, to, partial, s->shards, f.plan.partials_of_shard, n->in[input]->len);
     }
@@ -303,7 +305,7 @@ void gr__sequence_norms(const gr__sequence *s, size_t parts)
         }
 }
 
-static void sequence_save_steps(gr_tape *t, gr__sequence *s)
+void gr__sequence_save_steps(gr_tape *t, gr__sequence *s)
 {
     const size_t H = s->H, G = s->G;
     s->x = gr__sequence_save(t, s, s->kept, s->I);
@@ -348,7 +350,7 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     s.kept = recording && s.T ? s.T : 1;
     gr__sequence_outputs(t, &s, s.shards);
     gr_mark mark = gr_tape_mark(t);
-    sequence_save_steps(t, &s);
+    gr__sequence_save_steps(t, &s);
     if (recording) mark = gr_tape_mark(t);
     if (!gr_failed(t)) sequence_forward(t, &s);
     gr_tape_rewind(t, mark);

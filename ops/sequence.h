@@ -40,6 +40,8 @@ typedef struct {
     gr_real *x, *gates, *more;                  /* [shards][kept][rows of the shard][I], [G], [H] */
     gr_real *h, *c;                             /* [shards][kept + 1]..: step k computes number k + 1 from number k */
     gr_real *normed[SEQ_NORMS], *moments[SEQ_NORMS]; /* as gates, and as the moments of ops/cell.h; the argument of LN_c is in c */
+    bool of_batch;                              /* for batch norms: statistics of the batch (true), or the running ones */
+    gr_real *weights;                           /* for batch norms: the weights in another order (lstm_bn_together) */
     double *dh_norm, *dc_norm, *squares;        /* the caller's, [T], or NULL; squares [parts][2][T]: the sums of squares of each shard or chunk */
 } gr__sequence;
 
@@ -66,8 +68,17 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
-/* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. */
+/* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. gr__sequence_save_steps makes the room for
+ * everything that is saved of s->kept steps, except for batch norms. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
+void gr__sequence_save_steps(gr_tape *t, gr__sequence *s);
+
+/* What step k of a shard is given, in forward and in backward: everything that s knows. */
+gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k);
+
+/* Where the gradient of an input is among the partial sums of a shard, of which there are gr__sequence_partials. */
+size_t gr__sequence_partial(const gr__sequence *s, int input);
+size_t gr__sequence_partials(const gr__sequence *s);
 
 /* Copy x at this time to `to` [rows, I], for `rows` sequences from `first` on; and h [rows, H] to y. Past the end of a sequence: zeros. */
 void gr__sequence_read(const gr__sequence *s, size_t time, size_t first, size_t rows, gr_real *to);

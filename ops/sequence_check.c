@@ -116,7 +116,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     s->momentum = gr__setting(o->momentum, 0.1);
     s->lengths = o->lengths ? o->lengths->data : NULL;
     s->of_time = o->batch_first ? 1 : s->B, s->of_row = o->batch_first ? s->T : 1;
-    s->shards = gr_chunks(s->B, 8) < 8 ? gr_chunks(s->B, 8) : 8;
+    s->shards = s->norm == GR_LSTM_BN ? 1 : gr_chunks(s->B, 8) < 8 ? gr_chunks(s->B, 8) : 8;
     s->groups = kind->apart ? 2 : s->norm & GR_LSTM_LN_PER_GATE ? 4 : 1;
     s->first = kind->apart ? 2 * s->H : s->G / s->groups, s->rest = s->H;
     s->batch_first = o->batch_first, s->reverse = o->reverse, s->relu = o->relu;
