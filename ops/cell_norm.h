@@ -5,16 +5,14 @@
 #include "ops/cell.h"
 #include "ops/norm_far.h"
 
-/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d, which is 0 except for rounding. rstd is
- * 0 by definition where var + eps is 0. */
+/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d, which is 0 except for rounding. */
 INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
 {
     const gr_real n = (gr_real)N, m = SUM(i, N, x[i]) / n;
     gr_real d, dd;
     SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
-    const gr_real v = r_max(0, (dd - d * d / n) / n) + eps;
     moments[0] = m + d / n;
-    moments[1] = v == 0 ? 0 : 1 / r_sqrt(v);
+    moments[1] = norm_rstd(r_max(0, (dd - d * d / n) / n), eps);
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
 }
 

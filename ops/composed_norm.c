@@ -2,6 +2,7 @@
  * instance norm are cases of it; then RMS norm and batch norm. */
 #include "core/library.h"
 #include "ops/composed.h"
+#include "ops/norm_groups.h"
 
 /* The last `count` axes. */
 static gr_axes composed_last(int count)
@@ -18,13 +19,6 @@ static gr_axes composed_without(const gr_tensor *x, int first, int axis)
     for (int i = first; i < x->rank; i++)
         if (i != (axis + x->rank) % x->rank) over.axis[over.count++] = i;
     return over;
-}
-
-/* gamma * y + beta. Both get `shape`, which broadcasts to that of y. */
-static gr_tensor *composed_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
-{
-    if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
-    return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
 }
 
 /* The shape of x, but with size 1 for all axes that `axes` has (has true) or lacks (has false). */
@@ -45,7 +39,7 @@ gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes
     gr_tensor *d = gr_sub(t, x, gr_mean(t, x, over, true));
     gr_tensor *var = gr_mean(t, gr_square(t, d), over, true);
     gr_tensor *y = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, gr__setting(eps, GR_NORM_EPS)))));
-    return composed_affine(t, y, gamma, beta, composed_ones(x, affine, false));
+    return gr__norm_affine(t, y, gamma, beta, composed_ones(x, affine, false));
 }
 
 gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps)
@@ -58,7 +52,7 @@ gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_te
     if (gr_failed(t) || !x || x->rank < 2) return NULL;
     gr_tensor *rows = gr_reshape(t, x, GR_SHAPE(x->dim[0], groups, GR_INFER));
     gr_tensor *y = gr_norm_axes_composed(t, rows, GR_AXES(2), GR_AXES(2), NULL, NULL, eps);
-    return composed_affine(t, gr_reshape(t, y, gr_shape_of(x)), gamma, beta, composed_ones(x, GR_AXES(1), false));
+    return gr__norm_affine(t, gr_reshape(t, y, gr_shape_of(x)), gamma, beta, composed_ones(x, GR_AXES(1), false));
 }
 
 gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps)
@@ -71,7 +65,7 @@ gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *g
 {
     if (gr_failed(t) || !x) return NULL;
     gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(dims), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
-    return composed_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(dims), false));
+    return gr__norm_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(dims), false));
 }
 
 /* ---- Batch norm ---- */
@@ -114,7 +108,7 @@ gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor 
     }
     gr_tensor *root = gr_sqrt(t, gr_add(t, var, gr_scalar(t, gr__setting(o.eps, GR_NORM_EPS))));
     gr_tensor *y = gr_div(t, gr_where(t, real, gr_sub(t, x, mean), none), root);
-    y = gr_where(t, real, composed_affine(t, y, gamma, beta, channels), none);
+    y = gr_where(t, real, gr__norm_affine(t, y, gamma, beta, channels), none);
     if (!y || !o.running_mean || !gr_tape_training(t)) return y;
 
     gr_tensor *unbiased = gr_mul(t, gr_detach(t, var), gr_div(t, n, gr_sub(t, n, gr_scalar(t, 1))));

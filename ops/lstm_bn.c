@@ -20,8 +20,8 @@
  * Saved: x and h in the order of the steps, W x, W h, i f g o, c, tanh(BN_c(c)), and mean and rstd of all columns of all steps. Backward
  * writes gradients over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
-#include "core/kernel.h"
 #include "ops/lstm_bn.h"
+#include "ops/norm_far.h"
 
 static size_t lstm_bn_chunks(size_t H) { return gr_chunks(H, LSTM_BN_UNITS); }
 static size_t lstm_bn_units(size_t H, size_t chunk) { return gr_chunk(chunk, LSTM_BN_UNITS, H).count; }
@@ -35,12 +35,11 @@ static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
     return W == H ? H : u;
 }
 
-/* Add the rows of an input, or of its gradient: from PyTorch's order to ours, or back. `to` may be NULL. */
-static void lstm_bn_reorder(size_t H, const gr_tensor *input, gr_real *to, const gr_real *from, bool back)
+/* Add `from` to `to`, both [W, width]: from PyTorch's order to ours, or back. `to` may be NULL. */
+static void lstm_bn_reorder(size_t H, size_t W, size_t width, gr_real *to, const gr_real *from, bool back)
 {
-    const size_t rows = input->dim[0], width = input->len / rows;
-    for (size_t n = 0, row, run; to && n < rows; n += run) {
-        run = lstm_bn_together(H, rows, n, &row);
+    for (size_t n = 0, row, run; to && n < W; n += run) {
+        run = lstm_bn_together(H, W, n, &row);
         gr__sequence_add(to + (back ? row : n) * width, from + (back ? n : row) * width, run * width);
     }
 }
@@ -187,8 +186,10 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
         lstm_bn_weight_gradient(t, s, 0, s->normed[SEQ_NORM_X], s->x, I, f.sums + gr__sequence_partial(s, SEQ_W_IH));
     if (gr_grad(t, n->in[SEQ_W_HH]))
         lstm_bn_weight_gradient(t, s, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, f.sums + gr__sequence_partial(s, SEQ_W_HH));
-    for (int i = SEQ_W_IH; i <= SEQ_LN_C_SHIFT; i++)
-        if (n->in[i]) lstm_bn_reorder(H, n->in[i], gr_grad(t, n->in[i]), f.sums + gr__sequence_partial(s, i), true);
+    for (int i = SEQ_W_IH; i <= SEQ_LN_C_SHIFT; i++) {
+        const gr_tensor *w = n->in[i];
+        if (w) lstm_bn_reorder(H, w->dim[0], w->len / w->dim[0], gr_grad(t, w), f.sums + gr__sequence_partial(s, i), true);
+    }
 }
 
 static const gr_op lstm_bn_op = { .name = "lstm_bn", .backward = lstm_bn_node, .scratch = lstm_bn_scratch };
@@ -202,14 +203,9 @@ static void lstm_bn_recall(const gr__sequence *s, int norm)
     const size_t W = mean->dim[1], steps = mean->dim[0];
     for (size_t k = 0; k < s->T; k++) {
         const size_t time = gr__sequence_time(s, k), row = (time < steps ? time : steps - 1) * W;
-        gr_real *stat = s->moments[norm] + k * 3 * W;
-        for (size_t n = 0, from, run; n < W; n += run) {
-            run = lstm_bn_together(s->H, W, n, &from), from += row;
-            for (size_t i = 0; i < run; i++) {
-                const gr_real root = var->data[from + i] + s->eps;
-                stat[n + i] = mean->data[from + i], stat[W + n + i] = root == 0 ? 0 : 1 / r_sqrt(root);
-            }
-        }
+        gr_real *stat = memset(s->moments[norm] + k * 3 * W, 0, 2 * W * sizeof *stat);
+        lstm_bn_reorder(s->H, W, 1, stat, mean->data + row, false), lstm_bn_reorder(s->H, W, 1, stat + W, var->data + row, false);
+        for (size_t n = W; n < 2 * W; n++) stat[n] = norm_rstd(stat[n], s->eps);
     }
 }
 
@@ -248,10 +244,12 @@ static void lstm_bn_allocate(gr_tape *t, gr__sequence *s)
 /* Bring the weights into our order; both biases become one sum. Copy x in the order of the steps; fill in the first state. */
 static void lstm_bn_prepare(const gr__sequence *s)
 {
-    for (int i = SEQ_W_IH; i <= SEQ_LN_C_SHIFT; i++)
-        if (s->in[i]) lstm_bn_reorder(s->H, s->in[i], s->weights + gr__sequence_partial(s, i), s->in[i]->data, false);
-    for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, gr__sequence_time(s, k), 0, s->B, s->x + k * s->B * s->I);
-    gr__sequence_start(s->h, s->in[SEQ_H0], 0, s->B * s->H), gr__sequence_start(s->c, s->in[SEQ_C0], 0, s->B * s->H);
+    for (int i = SEQ_W_IH; i <= SEQ_LN_C_SHIFT; i++) {
+        const gr_tensor *w = s->in[i];
+        if (w) lstm_bn_reorder(s->H, w->dim[0], w->len / w->dim[0], s->weights + gr__sequence_partial(s, i), w->data, false);
+    }
+    for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, 0, k);
+    gr__sequence_start(s, 0);
 }
 
 static void lstm_bn_run(gr_tape *t, const gr__sequence *s, gr_real *packed)
@@ -266,13 +264,11 @@ static void lstm_bn_run(gr_tape *t, const gr__sequence *s, gr_real *packed)
     for (int n = 0; n < SEQ_NORMS; n++)
         if (!s->of_batch && s->moments[n]) lstm_bn_recall(s, n);
     for (f.k = 0; f.k < s->T; f.k++) {
-        const size_t time = gr__sequence_time(s, f.k);
-        f.live = lstm_bn_live(s, time);
+        f.live = lstm_bn_live(s, gr__sequence_time(s, f.k));
         gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_forward_chunk, &f);
-        gr__sequence_write(s, time, 0, s->B, s->h + (f.k + 1) * s->B * H);
+        gr__sequence_write(s, 0, f.k);
     }
-    memcpy(s->h_n->data, s->h + s->T * s->B * H, s->B * H * sizeof(gr_real));
-    memcpy(s->c_n->data, s->c + s->T * s->B * H, s->B * H * sizeof(gr_real));
+    gr__sequence_finish(s, 0);
 }
 
 gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,

@@ -32,9 +32,8 @@ INLINE void lstm_bn_moments(const gr__cell *s, const gr__cell_norm *n, size_t W,
         for (size_t j = 0; j < N; j++) e[j] += x[j] - mean[j], q[j] += r_square(x[j] - mean[j]);
     }
     for (size_t j = 0; j < N; j++) {
-        const gr_real d = e[j] * per, v = r_max(0, q[j] * per - d * d), root = v + s->eps;
-        mean[j] += d, var[j] = v;
-        rstd[j] = root == 0 ? 0 : 1 / r_sqrt(root);
+        const gr_real d = e[j] * per;
+        mean[j] += d, var[j] = r_max(0, q[j] * per - d * d), rstd[j] = norm_rstd(var[j], s->eps);
     }
     int far = 0;
     for (size_t j = 0; j < N; j++) far |= far_from_1(rstd[j]);

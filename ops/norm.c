@@ -19,8 +19,7 @@ static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm_groups s, gr_t
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
 }
 
-/* gamma * y + beta by gr_mul and gr_add, for a gamma that the kernels do not know. Both get `shape`, which broadcasts to that of y. */
-static gr_tensor *norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
+gr_tensor *gr__norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
 {
     if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
     return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
@@ -40,7 +39,7 @@ gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gam
         gr_tensor *rows = gr_layer_norm(t, gr_reshape(t, x, GR_SHAPE(N, groups, C / groups)), 1, NULL, NULL, eps);
         gr_shape last = gr_shape_of(x);
         last.dim[0] = 1;
-        return norm_affine(t, gr_reshape(t, rows, gr_shape_of(x)), gamma, beta, last);
+        return gr__norm_affine(t, gr_reshape(t, rows, gr_shape_of(x)), gamma, beta, last);
     }
     const gr__norm_groups s = { .P = N * groups, .R = C / groups, .K = 1, .I = L, .of_groups = groups, .per_group = C / groups };
     return norm_over(t, op, s, x, gamma, beta, eps);
@@ -128,5 +127,5 @@ gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, 
                 if (is_over[i] == pass) order.axis[k] = i, back.axis[i] = k++;
         y = gr_permute(t, gr_layer_norm(t, gr_permute(t, x, order), over.count, NULL, NULL, eps), back);
     }
-    return norm_affine(t, y, gamma, beta, shape);
+    return gr__norm_affine(t, y, gamma, beta, shape);
 }

@@ -10,12 +10,6 @@
 #include "core/maths.h"
 #include "ops/norm_rows.h"
 
-INLINE gr_real rms_norm_rstd(const gr_real *x, size_t N, gr_real eps)
-{
-    const gr_real v = SUM(i, N, r_square(x[i])) / (gr_real)N + eps;
-    return v == 0 ? 0 : 1 / r_sqrt(v);
-}
-
 /* x, y [rows, N]; beta is NULL */
 KERNEL(int, rms_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
        const gr_real *restrict beta, size_t rows, size_t N, gr_real eps)
@@ -23,7 +17,7 @@ KERNEL(int, rms_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, 
     int far = 0;
     (void)beta;
     for (size_t r = 0; r < rows; r++, x += N, y += N) {
-        const gr_real rstd = rms_norm_rstd(x, N, eps);
+        const gr_real rstd = norm_rstd(SUM(i, N, r_square(x[i])) / (gr_real)N, eps);
         for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (x[i] * rstd);
         stat[r] = (gr__row_stat){ 0, 0, rstd };
         far |= far_from_1(rstd);

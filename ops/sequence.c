@@ -94,29 +94,43 @@ static void sequence_products(const sequence_forward_job *f, const gr__cell *ste
     gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : apart, work);
 }
 
-/* Entry 0 of a state is h0 or c0, or zeros; its last entry becomes h_n or c_n. */
 static void sequence_state_in(const gr__sequence *s, size_t shard, gr_real *state, const gr_tensor *initial)
 {
-    const size_t H = s->H;
-    gr__sequence_start(state + sequence_at(s, shard, 0, s->kept + 1) * H, initial, sequence_begin(s, shard) * H, sequence_rows(s, shard) * H);
+    const size_t n = sequence_rows(s, shard) * s->H;
+    state += sequence_at(s, shard, 0, s->kept + 1) * s->H;
+    if (initial) memcpy(state, initial->data + sequence_begin(s, shard) * s->H, n * sizeof *state);
+    else memset(state, 0, n * sizeof *state);
 }
 static void sequence_state_out(const gr__sequence *s, size_t shard, const gr_real *state, gr_tensor *final)
 {
     memcpy(final->data + sequence_begin(s, shard) * s->H, state + sequence_at(s, shard, s->T, s->kept + 1) * s->H,
            sequence_rows(s, shard) * s->H * sizeof *state);
 }
-
-void gr__sequence_read(const gr__sequence *s, size_t time, size_t first, size_t rows, gr_real *to)
+void gr__sequence_start(const gr__sequence *s, size_t shard)
 {
-    const size_t I = s->I;
-    for (size_t r = first; r < first + rows; r++, to += I)
+    sequence_state_in(s, shard, s->h, s->in[SEQ_H0]);
+    if (s->c) sequence_state_in(s, shard, s->c, s->in[SEQ_C0]);
+}
+void gr__sequence_finish(const gr__sequence *s, size_t shard)
+{
+    sequence_state_out(s, shard, s->h, s->h_n);
+    if (s->c) sequence_state_out(s, shard, s->c, s->c_n);
+}
+
+gr_real *gr__sequence_read(const gr__sequence *s, size_t shard, size_t k)
+{
+    const size_t I = s->I, time = gr__sequence_time(s, k);
+    gr_real *const x = s->x + sequence_at(s, shard, k, s->kept) * I, *to = x;
+    for (size_t r = sequence_begin(s, shard); r < sequence_begin(s, shard + 1); r++, to += I)
         if (gr__past_end(s->lengths, r, time)) memset(to, 0, I * sizeof *to);
         else memcpy(to, s->in[SEQ_X]->data + (time * s->of_time + r * s->of_row) * I, I * sizeof *to);
+    return x;
 }
-void gr__sequence_write(const gr__sequence *s, size_t time, size_t first, size_t rows, const gr_real *h)
+void gr__sequence_write(const gr__sequence *s, size_t shard, size_t k)
 {
-    const size_t H = s->H;
-    for (size_t r = first; r < first + rows; r++, h += H) {
+    const size_t H = s->H, time = gr__sequence_time(s, k);
+    const gr_real *h = s->h + sequence_at(s, shard, k + 1, s->kept + 1) * H;
+    for (size_t r = sequence_begin(s, shard); r < sequence_begin(s, shard + 1); r++, h += H) {
         gr_real *y = s->y->data + (time * s->of_time + r * s->of_row) * H;
         if (gr__past_end(s->lengths, r, time)) memset(y, 0, H * sizeof *y);
         else memcpy(y, h, H * sizeof *y);
@@ -127,20 +141,15 @@ static void sequence_forward_shard(void *argument, size_t shard, int thread)
 {
     const sequence_forward_job *f = argument;
     const gr__sequence *s = f->s;
-    const size_t b = sequence_begin(s, shard);
-    sequence_state_in(s, shard, s->h, s->in[SEQ_H0]);
-    if (s->c) sequence_state_in(s, shard, s->c, s->in[SEQ_C0]);
+    gr__sequence_start(s, shard);
     for (size_t k = 0; k < s->T; k++) {
         gr__cell step = gr__sequence_step(s, shard, k);
-        gr_real *x = s->x + sequence_at(s, shard, k, s->kept) * s->I;
-        gr__sequence_read(s, step.time, b, step.R, x);
-        sequence_products(f, &step, k, x, gr__work(f->t, thread));
+        sequence_products(f, &step, k, gr__sequence_read(s, shard, k), gr__work(f->t, thread));
         step.bias = f->bias, step.bias_h = f->bias_h;
         s->kind->forward[gr_isa(f->t)](&step);
-        gr__sequence_write(s, step.time, b, step.R, step.h);
+        gr__sequence_write(s, shard, k);
     }
-    sequence_state_out(s, shard, s->h, s->h_n);
-    if (s->c) sequence_state_out(s, shard, s->c, s->c_n);
+    gr__sequence_finish(s, shard);
 }
 
 static double sequence_nanoseconds(const gr__sequence *s) /* about the time of forward */

@@ -50,11 +50,6 @@ static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) 
 {
     for (size_t i = 0; to && i < n; i++) to[i] += from[i];
 }
-static inline void gr__sequence_start(gr_real *state, const gr_tensor *initial, size_t from, size_t n) /* n values of h0 or c0, or zeros */
-{
-    if (initial) memcpy(state, initial->data + from, n * sizeof *state);
-    else memset(state, 0, n * sizeof *state);
-}
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
 /* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, if something
@@ -80,9 +75,12 @@ gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k);
 size_t gr__sequence_partial(const gr__sequence *s, int input);
 size_t gr__sequence_partials(const gr__sequence *s);
 
-/* Copy x at this time to `to` [rows, I], for `rows` sequences from `first` on; and h [rows, H] to y. Past the end of a sequence: zeros. */
-void gr__sequence_read(const gr__sequence *s, size_t time, size_t first, size_t rows, gr_real *to);
-void gr__sequence_write(const gr__sequence *s, size_t time, size_t first, size_t rows, const gr_real *h);
+/* For a shard: make h0 and c0, or zeros, entry 0 of h and c; make their last entries h_n and c_n. */
+void gr__sequence_start(const gr__sequence *s, size_t shard);
+void gr__sequence_finish(const gr__sequence *s, size_t shard);
+/* For step k of a shard: copy x to its place in s->x and return this place; copy h to y. Past the end of a sequence: zeros. */
+gr_real *gr__sequence_read(const gr__sequence *s, size_t shard, size_t k);
+void gr__sequence_write(const gr__sequence *s, size_t shard, size_t k);
 
 /* Allocate y, h_n and c_n, and room for the sums of squares of `parts` shards or chunks if the caller asks for norms of gradients. At the end
  * of backward, gr__sequence_norms computes the norms from these sums. */
