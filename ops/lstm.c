@@ -12,8 +12,8 @@
  *     lstm_bn.c             the loop over time of an LSTM with batch norms, which need all sequences of a step at once
  *     lstm_bn_step.c        one time step of it, on some units
  * Who calls whom: gr_lstm_sequence (below) calls gr__sequence_run (sequence.c), which checks the arguments and calls lstm_forward (below) for
- * each time step, through the table in lstm_kind. GRU and RNN do the same. With batch norms gr_lstm_sequence calls lstm_bn.c, which calls
- * lstm_bn_step.c for each time step.
+ * each time step, through the table in lstm_kind. GRU and RNN do the same. With batch norms gr__sequence_run calls lstm_bn.c, which calls lstm_bn_step.c for
+ * each time step.
  *
  * Forward, for one row of W x and W h [4H]. LN(x) = gain xhat + shift with xhat = (x - mean) rstd; it is the identity where there is no norm:
  *
@@ -31,7 +31,6 @@
  * Saved: i f g o, c, tanh(n), and for each norm its argument, mean and rstd; xhat is recomputed. A value of the state or of its gradient
  * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
-#include "ops/lstm_bn.h"
 #include "ops/lstm_cell.h"
 #include "ops/sequence.h"
 
@@ -80,6 +79,6 @@ static const gr__kind lstm_kind = { .op = &lstm_op,
 
 gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return (w && w->norm == GR_LSTM_BN ? gr__lstm_bn : gr__sequence_run)(t, &lstm_kind, x, w, config);
+    return gr__sequence_run(t, &lstm_kind, x, w, config);
 }
 #endif

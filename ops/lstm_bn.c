@@ -161,7 +161,7 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     lstm_bn_job f = { .t = t, .s = s, .packed = scratch, .packed_of_chunk = p.packed_of_chunk, .dh = scratch + p.dh, .dc = scratch + p.dc };
     const gr_real *w_ih = s->weights + gr__sequence_partial(s, SEQ_W_IH), *w_hh = s->weights + gr__sequence_partial(s, SEQ_W_HH);
     if (!s->B) {
-        gr__sequence_norms(s, 0);
+        gr__sequence_norms(s);
         return;
     }
     f.sums = memset(scratch + p.sums, 0, gr__sequence_partials(s) * sizeof *f.sums), f.dy = gr_grad(t, n->out[0]);
@@ -178,7 +178,7 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
             gr__gemm(t, s->B, I, G, (gr_mat){ s->normed[SEQ_NORM_X] + f.k * s->B * G, G, 1 }, (gr_mat){ w_ih, I, 1 }, dx_row,
                      s->of_row * I, (gr_start){ dx_row, s->of_row * I });
     }
-    gr__sequence_norms(s, chunks);
+    gr__sequence_norms(s);
     if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
     gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
     gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
@@ -230,17 +230,6 @@ static bool lstm_bn_remember(gr_tape *t, const gr__sequence *s, int norm)
     return true;
 }
 
-static void lstm_bn_allocate(gr_tape *t, gr__sequence *s)
-{
-    gr__sequence_save_steps(t, s);
-    for (int n = 0; n < SEQ_NORMS; n++) {
-        if (n == SEQ_NORM_SUM) continue;
-        if (n != SEQ_NORM_C) s->normed[n] = gr__sequence_save(t, s, s->T, s->G);
-        s->moments[n] = gr_save_reals(t, s->B ? 3 * s->T * (n == SEQ_NORM_C ? s->H : s->G) : 0);
-    }
-    s->weights = gr_save_zeros(t, gr__sequence_partials(s) * sizeof(gr_real));
-}
-
 /* Bring the weights into our order; both biases become one sum. Copy x in the order of the steps; fill in the first state. */
 static void lstm_bn_prepare(const gr__sequence *s)
 {
@@ -252,10 +241,13 @@ static void lstm_bn_prepare(const gr__sequence *s)
     gr__sequence_start(s, 0);
 }
 
-static void lstm_bn_run(gr_tape *t, const gr__sequence *s, gr_real *packed)
+static void lstm_bn_run(gr_tape *t, const gr__sequence *s)
 {
     const size_t H = s->H, G = 4 * H, I = s->I, chunks = lstm_bn_chunks(H);
-    lstm_bn_job f = { .t = t, .s = s, .packed = packed, .packed_of_chunk = gr__gemm_packed_len(4 * LSTM_BN_UNITS, H) };
+    lstm_bn_job f = { .t = t, .s = s, .packed_of_chunk = gr__gemm_packed_len(4 * LSTM_BN_UNITS, H) };
+    gr_real *packed = gr_save_reals(t, chunks * f.packed_of_chunk);
+    if (!packed || !s->B) return;
+    f.packed = packed;
     lstm_bn_prepare(s);
     for (size_t c = 0; c < chunks; c++)
         gr__gemm_pack(gr_isa(t), 4 * lstm_bn_units(H, c), H, (gr_mat){ s->weights + gr__sequence_partial(s, SEQ_W_HH) + c * 4 * LSTM_BN_UNITS * H, 1, H },
@@ -269,25 +261,18 @@ static void lstm_bn_run(gr_tape *t, const gr__sequence *s, gr_real *packed)
         gr__sequence_write(s, 0, f.k);
     }
     gr__sequence_finish(s, 0);
+    for (int n = 0; n < SEQ_NORMS; n++)
+        if (s->of_batch && s->momentum > 0 && s->moments[n] && !lstm_bn_remember(t, s, n)) return;
 }
 
-gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *config)
+void gr__lstm_bn_begin(gr_tape *t, gr__sequence *s)
 {
-    const gr_recurrent_out failed = { 0 };
-    gr__sequence s;
-    if (!gr__sequence_understand(t, &s, kind, x, w, config)) return failed;
-    s.of_batch = gr_tape_training(t), s.kept = s.T ? s.T : 1;
-    gr__sequence_outputs(t, &s, s.B ? lstm_bn_chunks(s.H) : 0);
-    gr_mark mark = gr_tape_mark(t);
-    lstm_bn_allocate(t, &s);
-    if (gr_will_record(t, s.in, SEQ_INPUTS)) mark = gr_tape_mark(t);
-    gr_real *packed = gr_save_reals(t, lstm_bn_chunks(s.H) * gr__gemm_packed_len(4 * LSTM_BN_UNITS, s.H));
-    bool good = !gr_failed(t) && s.B;
-    if (good) lstm_bn_run(t, &s, packed);
-    for (int n = 0; n < SEQ_NORMS; n++)
-        if (good && s.of_batch && s.momentum > 0 && s.moments[n]) good = lstm_bn_remember(t, &s, n);
-    gr_tape_rewind(t, mark);
-    const gr_recurrent_out out = { .y = s.y, .h = s.h_n, .c = s.c_n };
-    return gr_record(t, &lstm_bn_op, &s, sizeof s, GR_OUT(s.y, s.h_n, s.c_n), s.in, SEQ_INPUTS) ? out : failed;
+    s->op = &lstm_bn_op, s->run = lstm_bn_run, s->parts = s->B ? lstm_bn_chunks(s->H) : 0, s->kept = s->T ? s->T : 1;
+    s->of_batch = gr_tape_training(t);
+    for (int n = 0; n < SEQ_NORMS; n++) {
+        if (n == SEQ_NORM_SUM) continue;
+        if (n != SEQ_NORM_C) s->normed[n] = gr__sequence_save(t, s, s->T, s->G);
+        s->moments[n] = gr_save_reals(t, s->B ? 3 * s->T * (n == SEQ_NORM_C ? s->H : s->G) : 0);
+    }
+    s->weights = gr_save_zeros(t, gr__sequence_partials(s) * sizeof(gr_real));
 }

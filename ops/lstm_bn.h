@@ -5,9 +5,8 @@
 
 enum { LSTM_BN_UNITS = 32 }; /* the most units of a chunk */
 
-/* gr_lstm_sequence with GR_LSTM_BN. */
-gr_recurrent_out gr__lstm_bn(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,
-                             const gr_sequence_config *config);
+/* For gr__sequence_run: fill in what differs from the other layers (op, run, parts, kept), and save what only batch norms need. */
+void gr__lstm_bn_begin(gr_tape *t, gr__sequence *s);
 
 /* A step of s->units units, all rows. Backward writes the sums of squares; the kernels of the other cells add to them. */
 void gr__lstm_bn_forward(int isa, const gr__cell *s);

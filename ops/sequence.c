@@ -15,8 +15,8 @@
  * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. Backward writes the gradients of
  * W x and W h over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
+#include "ops/lstm_bn.h"
 #include "ops/parts.h"
-#include "ops/sequence.h"
 
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
@@ -94,27 +94,21 @@ static void sequence_products(const sequence_forward_job *f, const gr__cell *ste
     gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : apart, work);
 }
 
-static void sequence_state_in(const gr__sequence *s, size_t shard, gr_real *state, const gr_tensor *initial)
-{
-    const size_t n = sequence_rows(s, shard) * s->H;
-    state += sequence_at(s, shard, 0, s->kept + 1) * s->H;
-    if (initial) memcpy(state, initial->data + sequence_begin(s, shard) * s->H, n * sizeof *state);
-    else memset(state, 0, n * sizeof *state);
-}
-static void sequence_state_out(const gr__sequence *s, size_t shard, const gr_real *state, gr_tensor *final)
-{
-    memcpy(final->data + sequence_begin(s, shard) * s->H, state + sequence_at(s, shard, s->T, s->kept + 1) * s->H,
-           sequence_rows(s, shard) * s->H * sizeof *state);
-}
 void gr__sequence_start(const gr__sequence *s, size_t shard)
 {
-    sequence_state_in(s, shard, s->h, s->in[SEQ_H0]);
-    if (s->c) sequence_state_in(s, shard, s->c, s->in[SEQ_C0]);
+    const size_t H = s->H, first = sequence_begin(s, shard) * H, n = sequence_rows(s, shard) * H;
+    for (int i = 0; i <= s->kind->has_c; i++) {
+        gr_real *state = (i ? s->c : s->h) + sequence_at(s, shard, 0, s->kept + 1) * H;
+        if (s->in[SEQ_H0 + i]) memcpy(state, s->in[SEQ_H0 + i]->data + first, n * sizeof *state);
+        else memset(state, 0, n * sizeof *state);
+    }
 }
 void gr__sequence_finish(const gr__sequence *s, size_t shard)
 {
-    sequence_state_out(s, shard, s->h, s->h_n);
-    if (s->c) sequence_state_out(s, shard, s->c, s->c_n);
+    const size_t H = s->H, first = sequence_begin(s, shard) * H, last = sequence_at(s, shard, s->T, s->kept + 1) * H;
+    const size_t bytes = sequence_rows(s, shard) * H * sizeof(gr_real);
+    memcpy(s->h_n->data + first, s->h + last, bytes);
+    if (s->c) memcpy(s->c_n->data + first, s->c + last, bytes);
 }
 
 gr_real *gr__sequence_read(const gr__sequence *s, size_t shard, size_t k)
@@ -277,7 +271,7 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[SEQ_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
     gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[SEQ_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
     gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);
-    gr__sequence_norms(s, s->shards);
+    gr__sequence_norms(s);
     for (int input = SEQ_W_IH; input <= SEQ_LN_C_SHIFT; input++) {
         const gr_real *const partial = f.scratch + f.plan.partials + gr__sequence_partial(s, input);
         gr_real *const to = gr_grad(t, n->in[input]);
@@ -295,32 +289,25 @@ gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size
     return gr_fail_as(t, GR_NO_MEMORY, s->kind->op->name, "out of memory: %zu steps of %zu sequences of %zu values", steps, s->B, width);
 }
 
-void gr__sequence_outputs(gr_tape *t, gr__sequence *s, size_t parts)
-{
-    s->y = gr_empty(t, s->batch_first ? GR_SHAPE(s->B, s->T, s->H) : GR_SHAPE(s->T, s->B, s->H));
-    s->h_n = gr_empty(t, GR_SHAPE(s->B, s->H));
-    if (s->kind->has_c) s->c_n = gr_empty(t, GR_SHAPE(s->B, s->H));
-    if (s->dh_norm || s->dc_norm) s->squares = gr_save_zeros(t, 2 * parts * s->T * sizeof *s->squares);
-}
-
-void gr__sequence_norms(const gr__sequence *s, size_t parts)
+void gr__sequence_norms(const gr__sequence *s)
 {
     double *const norm[] = { s->dh_norm, s->dc_norm };
     for (size_t i = 0; s->squares && i < 2; i++)
         for (size_t time = 0; norm[i] && time < s->T; time++) {
             double sum = 0;
-            for (size_t p = 0; p < parts; p++) sum += s->squares[(2 * p + i) * s->T + time];
+            for (size_t p = 0; p < s->parts; p++) sum += s->squares[(2 * p + i) * s->T + time];
             norm[i][time] = __builtin_sqrt(sum);
         }
 }
 
-void gr__sequence_save_steps(gr_tape *t, gr__sequence *s)
+static void sequence_save_steps(gr_tape *t, gr__sequence *s)
 {
     const size_t H = s->H, G = s->G;
     s->x = gr__sequence_save(t, s, s->kept, s->I);
     s->gates = gr__sequence_save(t, s, s->kept, G), s->more = gr__sequence_save(t, s, s->kept, H);
     s->h = gr__sequence_save(t, s, s->kept + 1, H);
     if (s->kind->has_c) s->c = gr__sequence_save(t, s, s->kept + 1, H);
+    if (s->dh_norm || s->dc_norm) s->squares = gr_save_zeros(t, 2 * s->parts * s->T * sizeof *s->squares);
     for (int n = 0; n < SEQ_NORMS; n++) {
         const bool has = gr__sequence_has(s, n);
         if (has) s->moments[n] = gr__sequence_save(t, s, s->kept, 2 * (n == SEQ_NORM_C ? 1 : s->groups));
@@ -356,13 +343,15 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     gr__sequence s;
     if (!gr__sequence_understand(t, &s, kind, x, w, config)) return failed;
     const bool recording = gr_will_record(t, s.in, SEQ_INPUTS);
-    s.kept = recording && s.T ? s.T : 1;
-    gr__sequence_outputs(t, &s, s.shards);
+    s.op = kind->op, s.run = sequence_forward, s.parts = s.shards, s.kept = recording && s.T ? s.T : 1;
+    s.y = gr_empty(t, s.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
+    s.h_n = gr_empty(t, GR_SHAPE(s.B, s.H)), s.c_n = kind->has_c ? gr_empty(t, GR_SHAPE(s.B, s.H)) : NULL;
     gr_mark mark = gr_tape_mark(t);
-    gr__sequence_save_steps(t, &s);
+    if (s.norm == GR_LSTM_BN) gr__lstm_bn_begin(t, &s);
+    sequence_save_steps(t, &s);
     if (recording) mark = gr_tape_mark(t);
-    if (!gr_failed(t)) sequence_forward(t, &s);
+    if (!gr_failed(t)) s.run(t, &s);
     gr_tape_rewind(t, mark);
     const gr_recurrent_out out = { .y = s.y, .h = s.h_n, .c = s.c_n };
-    return gr_record(t, kind->op, &s, sizeof s, (gr_tensor *[]){ s.y, s.h_n, s.c_n }, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? out : failed;
+    return gr_record(t, s.op, &s, sizeof s, (gr_tensor *[]){ s.y, s.h_n, s.c_n }, kind->has_c ? 3 : 2, s.in, SEQ_INPUTS) ? out : failed;
 }

@@ -24,8 +24,11 @@ typedef struct {
     void (*const *forward)(const gr__cell *s), (*const *backward)(const gr__cell *s); /* kernels, one for each instruction set */
 } gr__kind;
 
-typedef struct {
+typedef struct gr__sequence gr__sequence;
+struct gr__sequence {
     const gr__kind *kind;
+    const gr_op *op;                            /* of the node */
+    void (*run)(gr_tape *t, const gr__sequence *s); /* forward, all steps */
     size_t T, B, I, H, G, shards;               /* G: the width of W x, gates H */
     size_t of_time, of_row;                     /* in x and y: time t of sequence b is row t of_time + b of_row */
     size_t kept;                                /* how many steps are kept for backward: all when recording, else 1 */
@@ -42,8 +45,9 @@ typedef struct {
     gr_real *normed[SEQ_NORMS], *moments[SEQ_NORMS]; /* as gates, and as the moments of ops/cell.h; the argument of LN_c is in c */
     bool of_batch;                              /* for batch norms: statistics of the batch (true), or the running ones */
     gr_real *weights;                           /* for batch norms: the weights in another order (lstm_bn_together) */
-    double *dh_norm, *dc_norm, *squares;        /* the caller's, [T], or NULL; squares [parts][2][T]: the sums of squares of each shard or chunk */
-} gr__sequence;
+    double *dh_norm, *dc_norm, *squares;        /* the caller's, [T], or NULL; squares [parts][2][T]: the sums of squares */
+    size_t parts;                               /* shards, or for batch norms chunks of units */
+};
 
 static inline bool gr__sequence_has(const gr__sequence *s, int norm) { return s->norm >> norm & 1; }
 static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) /* to may be NULL */
@@ -63,10 +67,8 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
-/* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. gr__sequence_save_steps makes the room for
- * everything that is saved of s->kept steps, except for batch norms. */
+/* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
-void gr__sequence_save_steps(gr_tape *t, gr__sequence *s);
 
 /* What step k of a shard is given, in forward and in backward: everything that s knows. */
 gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k);
@@ -82,9 +84,7 @@ void gr__sequence_finish(const gr__sequence *s, size_t shard);
 gr_real *gr__sequence_read(const gr__sequence *s, size_t shard, size_t k);
 void gr__sequence_write(const gr__sequence *s, size_t shard, size_t k);
 
-/* Allocate y, h_n and c_n, and room for the sums of squares of `parts` shards or chunks if the caller asks for norms of gradients. At the end
- * of backward, gr__sequence_norms computes the norms from these sums. */
-void gr__sequence_outputs(gr_tape *t, gr__sequence *s, size_t parts);
-void gr__sequence_norms(const gr__sequence *s, size_t parts);
+/* At the end of backward: compute dh_norm and dc_norm from the sums of squares. */
+void gr__sequence_norms(const gr__sequence *s);
 
 #endif
