@@ -11,6 +11,7 @@
  *     dgamma = sum of dy * xhat,   dbeta = sum of dy
  * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this except
  * the running statistics. These move last, when nothing but the note for gr_tape_recover can still fail. */
+#include "core/kernel.h"
 #include "core/library.h"
 #include "ops/index.h"
 #include "ops/norm_far.h"
@@ -103,7 +104,7 @@ static void batch_norm_use_running(gr__norm_groups *s, const gr_batch_norm_confi
 {
     const size_t C = s->groups;
     for (size_t c = 0; c < C; c++)
-        s->stat[c] = o->running_mean->data[c], s->stat[C + c] = 0, s->stat[2 * C + c] = norm_rstd(o->running_var->data[c], s->eps);
+        s->stat[c] = o->running_mean->data[c], s->stat[C + c] = 0, s->stat[2 * C + c] = r_rstd(o->running_var->data[c] + s->eps);
 }
 
 static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch_norm_config *o, const gr_real *x)

@@ -12,7 +12,7 @@ INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, s
     gr_real d, dd;
     SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
     moments[0] = m + d / n;
-    moments[1] = norm_rstd(r_max(0, (dd - d * d / n) / n), eps);
+    moments[1] = r_rstd(r_max(0, (dd - d * d / n) / n) + eps);
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
 }
 

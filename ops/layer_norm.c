@@ -29,7 +29,7 @@ INLINE layer_norm_sums layer_norm_sums_of(const gr_real *x, gr_real m, size_t N)
 INLINE gr__row_stat layer_norm_statistics(layer_norm_sums s, size_t N, gr_real eps)
 {
     const gr_real per = 1 / (gr_real)N, e = s.d * per, var = r_max(0, s.dd * per - e * e);
-    return (gr__row_stat){ s.m, e, norm_rstd(var, eps) };
+    return (gr__row_stat){ s.m, e, r_rstd(var + eps) };
 }
 
 INLINE gr_real layer_norm_xhat(gr_real x, gr__row_stat s) { return (x - s.m - s.e) * s.rstd; }

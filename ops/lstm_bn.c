@@ -20,14 +20,14 @@
  * Saved: x and h in the order of the steps, W x, W h, i f g o, c, tanh(BN_c(c)), and mean and rstd of all columns of all steps. Backward
  * writes gradients over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
+#include "core/kernel.h"
 #include "ops/lstm_bn.h"
-#include "ops/norm_far.h"
 
 static size_t lstm_bn_chunks(size_t H) { return gr_chunks(H, LSTM_BN_UNITS); }
 static size_t lstm_bn_units(size_t H, size_t chunk) { return gr_chunk(chunk, LSTM_BN_UNITS, H).count; }
 
-/* Row n of W = 4H rows in our order is which row of PyTorch's tensors? Returns how many rows from n on, where a chunk's gate begins, are
- * neighbours there, too, and sets *row to the first of them. The H rows of a tensor of the cell are all in order. */
+/* n is the row, in our order, at which a gate of a chunk begins. Set *row to this row in PyTorch's tensors, and return how many rows from n on
+ * are neighbours there, too. W is the number of rows: 4H, or H in the cell's norm, whose rows both orders have at the same place. */
 static size_t lstm_bn_together(size_t H, size_t W, size_t n, size_t *row)
 {
     const size_t chunk = n / (4 * LSTM_BN_UNITS), u = lstm_bn_units(H, chunk);
@@ -205,7 +205,7 @@ static void lstm_bn_recall(const gr__sequence *s, int norm)
         const size_t time = gr__sequence_time(s, k), row = (time < steps ? time : steps - 1) * W;
         gr_real *stat = memset(s->moments[norm] + k * 3 * W, 0, 2 * W * sizeof *stat);
         lstm_bn_reorder(s->H, W, 1, stat, mean->data + row, false), lstm_bn_reorder(s->H, W, 1, stat + W, var->data + row, false);
-        for (size_t n = W; n < 2 * W; n++) stat[n] = norm_rstd(stat[n], s->eps);
+        for (size_t n = W; n < 2 * W; n++) stat[n] = r_rstd(stat[n] + s->eps);
     }
 }
 
@@ -247,12 +247,13 @@ static void lstm_bn_run(gr_tape *t, const gr__sequence *s)
     lstm_bn_job f = { .t = t, .s = s, .packed_of_chunk = gr__gemm_packed_len(4 * LSTM_BN_UNITS, H) };
     gr_real *packed = gr_save_reals(t, chunks * f.packed_of_chunk);
     if (!packed || !s->B) return;
+    const gr_real *w_ih = s->weights + gr__sequence_partial(s, SEQ_W_IH), *w_hh = s->weights + gr__sequence_partial(s, SEQ_W_HH);
     f.packed = packed;
     lstm_bn_prepare(s);
     for (size_t c = 0; c < chunks; c++)
-        gr__gemm_pack(gr_isa(t), 4 * lstm_bn_units(H, c), H, (gr_mat){ s->weights + gr__sequence_partial(s, SEQ_W_HH) + c * 4 * LSTM_BN_UNITS * H, 1, H },
+        gr__gemm_pack(gr_isa(t), 4 * lstm_bn_units(H, c), H, (gr_mat){ w_hh + c * 4 * LSTM_BN_UNITS * H, 1, H },
                       packed + c * f.packed_of_chunk);
-    gr__gemm(t, s->T * s->B, G, I, (gr_mat){ s->x, I, 1 }, (gr_mat){ s->weights + gr__sequence_partial(s, SEQ_W_IH), 1, I }, s->normed[SEQ_NORM_X], G, (gr_start){ NULL, 0 });
+    gr__gemm(t, s->T * s->B, G, I, (gr_mat){ s->x, I, 1 }, (gr_mat){ w_ih, 1, I }, s->normed[SEQ_NORM_X], G, (gr_start){ NULL, 0 });
     for (int n = 0; n < SEQ_NORMS; n++)
         if (!s->of_batch && s->moments[n]) lstm_bn_recall(s, n);
     for (f.k = 0; f.k < s->T; f.k++) {

@@ -33,7 +33,7 @@ INLINE void lstm_bn_moments(const gr__cell *s, const gr__cell_norm *n, size_t W,
     }
     for (size_t j = 0; j < N; j++) {
         const gr_real d = e[j] * per;
-        mean[j] += d, var[j] = r_max(0, q[j] * per - d * d), rstd[j] = norm_rstd(var[j], s->eps);
+        mean[j] += d, var[j] = r_max(0, q[j] * per - d * d), rstd[j] = r_rstd(var[j] + s->eps);
     }
     int far = 0;
     for (size_t j = 0; j < N; j++) far |= far_from_1(rstd[j]);

@@ -9,15 +9,7 @@
  * every machine. */
 #ifndef GR_NORM_FAR_H
 #define GR_NORM_FAR_H
-#include "core/kernel.h"
 #include "ops/norm_groups.h"
-
-/* What every norm multiplies by. It is 0 by definition where var + eps is 0. */
-INLINE gr_real norm_rstd(gr_real var, gr_real eps)
-{
-    const gr_real v = var + eps;
-    return v == 0 ? 0 : 1 / r_sqrt(v);
-}
 
 /* Compute y of a far row of layer or RMS norm: false if a value is not finite. Add the row's gradients to dx and dgamma, which may be NULL. */
 bool gr__far_row(gr_real *y, const gr_real *x, const gr_real *gamma, const gr_real *beta, size_t N, gr_real eps, bool rms);

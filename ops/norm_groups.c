@@ -18,7 +18,7 @@ INLINE bool norm_far(const gr__norm_groups *s, size_t g) { return !s->fixed && s
 INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
     const gr_real e = d * per, var = r_max(0, dd * per - e * e);
-    stat[0] = m, stat[1] = e, stat[2] = norm_rstd(var, eps), stat[3] = var;
+    stat[0] = m, stat[1] = e, stat[2] = r_rstd(var + eps), stat[3] = var;
 }
 
 INLINE void norm_planes_stat(const gr__norm_groups *s, const gr_real *restrict x, size_t g)

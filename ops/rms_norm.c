@@ -17,7 +17,7 @@ KERNEL(int, rms_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, 
     int far = 0;
     (void)beta;
     for (size_t r = 0; r < rows; r++, x += N, y += N) {
-        const gr_real rstd = norm_rstd(SUM(i, N, r_square(x[i])) / (gr_real)N, eps);
+        const gr_real rstd = r_rstd(SUM(i, N, r_square(x[i])) / (gr_real)N + eps);
         for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (x[i] * rstd);
         stat[r] = (gr__row_stat){ 0, 0, rstd };
         far |= far_from_1(rstd);
