@@ -11,8 +11,10 @@ GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
 
-/* gr_neg, gr_exp, gr_tanh and so on (t, x): each line of ops/unary.def is one operator, with its formula and its derivative. Some take
- * parameters:
+/* Each is a line of ops/unary.def, with its formula and its derivative. These take (t, x):
+ *     gr_neg gr_abs gr_square gr_sqrt gr_rsqrt gr_exp gr_log gr_erf gr_sin gr_cos gr_tanh
+ *     gr_sigmoid gr_softplus gr_silu gr_gelu gr_gelu_tanh gr_relu
+ * These take parameters:
  *     gr_leaky_relu(t, x, slope)     x, or slope x where x <= 0
  *     gr_elu(t, x, alpha)            x, or alpha (exp(x) - 1) where x <= 0
  *     gr_clamp(t, x, low, high)      min(high, max(low, x)); the gradient passes where low <= x <= high
@@ -21,7 +23,7 @@ GR_BEGIN
 #define UNARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x);
 #define UNARY_1(name, a, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a);
 #define UNARY_2(name, a, b, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a, double b);
-#define UNARY_FAR UNARY
+#define UNARY_FAR UNARY /* its prototype is the same; it has other formulas for large |x| */
 #include "ops/unary.def"
 
 /* ==== Elementwise, two inputs, broadcasting; comparisons; where ==== */
@@ -42,8 +44,8 @@ GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor 
 /* ==== Reductions ==== */
 
 /* Reduce x over the given axes. The result lacks these axes or, with keepdim, has them with size 1.
- *     sum, mean, prod     0, NaN and 1 over no values
- *     var                 sum of (x - mean)^2 / (n - correction). PyTorch's default correction is 1. NaN where n <= correction
+ *     sum, mean, prod     0, NaN and 1 of no values
+ *     var                 sum of (x - mean)^2 / (n - correction). Pass 1 for PyTorch's default. NaN where n <= correction
  *     max, min            NaN if an x is NaN. Equal extremes share the gradient evenly, as in PyTorch's amax
  *     logsumexp           log of the sum of exp(x), without overflow. Where all x are -inf, the result is -inf and no gradient passes
  *                         (in PyTorch the gradient is NaN)
@@ -69,25 +71,25 @@ GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axi
 GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* axes a and b change places */
 GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* indices start .. start + count - 1; a start below 0 counts from the end */
 GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
-GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* the other way round along these axes */
+GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* in reverse order along these axes */
 GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */
 
-/* Join n tensors: gr_cat along an axis that they have, and only there may their sizes differ; gr_stack along a new axis, so that they must have
- * one shape. Fails if n is 0 or the shapes do not fit. */
+/* gr_cat joins n >= 1 tensors along an axis on which their sizes may differ. gr_stack joins tensors of one shape along a new axis. Fails if n is
+ * 0 or the shapes do not fit. */
 GR_API gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis);
 GR_API gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis);
 
-/* The reverse of gr_cat: out[i] gets sizes[i] indices of the axis. Returns false and sets all out[i] to NULL on error. Fails if the sizes do not
- * add up to the size of the axis. */
+/* The reverse of gr_cat: out[i] gets sizes[i] indices of the axis; the sizes must add up to the size of the axis. On an error it returns false
+ * and sets every out[i] to NULL. */
 GR_API bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out);
 
 /* ==== Products ==== */
 
-/* The matrix product over the last two axes. The axes before them broadcast.
+/* The matrix product over the last two axes; the axes before them broadcast.
  *     c[i][j] = sum over k of a[i][k] b[k][j]          a [.., M, K]   b [.., K, N]   return [.., M, N]
  * A vector a is a matrix of one row, and a vector b of one column; the result lacks that axis, so that [K] times [K] gives one value.
- * gr_matmul_t transposes a if ta is true, and b if tb is true, without a copy: gr_matmul_t(t, q, false, k, true) is q k^T. A vector has no
- * transpose. Fails if a or b has rank 0, if the two K differ, or if the leading axes do not broadcast. */
+ * gr_matmul_t uses the transpose of a if ta is true, and that of b if tb is true, without a copy: gr_matmul_t(t, q, false, k, true) is q k^T.
+ * A vector ignores ta and tb. Fails if a or b has rank 0, if the two K differ, or if the leading axes do not broadcast. */
 GR_API gr_tensor *gr_matmul(gr_tape *t, gr_tensor *a, gr_tensor *b);
 GR_API gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb);
 
@@ -104,8 +106,7 @@ GR_API gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b
 GR_API gr_tensor *gr_softmax(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_log_softmax(gr_tape *t, gr_tensor *x, int axis);
 
-/* What a loss returns: the mean of the samples' losses or their sum (one value, rank 0), or the loss of each sample. The mean of no samples is
- * NaN. */
+/* A loss returns the mean of the samples' losses or their sum (one value, rank 0), or the loss of each sample. The mean of no samples is NaN. */
 typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE } gr_reduction;
 
 typedef struct {
@@ -147,7 +148,7 @@ GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target
  *
  *   weight  [V, D]
  *   ids     any shape, values 0 .. V-1
- *   padding the row with this id gets no gradient; GR_NONE means that every row gets one
+ *   padding the row with this id gets no gradient. 0 is id 0, not a default: pass GR_NONE for no padding
  *   return  the shape of ids, and then D
  *
  * Fails if an id or padding is not a row of weight, or if the rank of ids is GR_MAX_RANK. */
