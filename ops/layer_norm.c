@@ -11,7 +11,8 @@
  * var + eps is 0, rstd is 0 by definition. A row whose variance is too large or too small for gr_real is computed again, scaled
  * (ops/norm_far.h).
  * Saved: m, e and rstd of each row, or zeros if the row was scaled. xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows,
- * calls these kernels and adds up dgamma and dbeta. */
+ * calls these kernels and adds up dgamma and dbeta.
+ * KERNEL, INLINE, SUM2 and GR_HOST are in core/kernel.h: a kernel's name is a table, and name[gr_isa(t)] is its code for the processor. */
 #include "core/maths.h"
 #include "ops/norm_rows.h"
 
@@ -65,7 +66,8 @@ INLINE void layer_norm_near_means(gr_real m[2], const gr_real *x0, const gr_real
     m[0] = x0[0] + m[0] * per, m[1] = x1[0] + m[1] * per;
 }
 
-/* Four rows, each pass over all of them before the next pass: one row after the other takes up to 1.4 times as long, because the processor
+/* For each row:  m = a value near mean(x);  sums(x - m);  m, e, rstd from the sums;  y from x, m, e, rstd.
+ * Four rows, each pass over all of them before the next pass: one row after the other takes up to 1.4 times as long, because the processor
  * waits at the end of each sum. If fewer than four rows are left, the last one stands for those that are missing. Returns a value other than 0
  * if a row is far (ops/norm_far.h). */
 KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma,
@@ -109,6 +111,6 @@ gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, g
     gr__norm_rows s = { 0 };
     if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__norm_rows_of(t, op, x, dims, eps, &s)) return NULL;
     if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, s.N) || !gr__norm_check_eps(t, op, eps)) return NULL;
-    return gr__norm_rows_run(t, op, &s, layer_norm_forward[gr_isa(t)], 0.3, x, gamma, beta);
+    return gr__norm_rows_run(t, op, &s, layer_norm_forward[gr_isa(t)], 0.3 /* ns per value */, x, gamma, beta);
 }
 #endif
