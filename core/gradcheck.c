@@ -154,7 +154,7 @@ static bool check_input(check *c, size_t k)
     char where[40] = "along a random direction";
     if (IN_DOUBLE) snprintf(where, sizeof where, "element %zu", w.element);
     const int digits = IN_DOUBLE ? 12 : 7;
-    return gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, finite differences %.*g (%.1f times the tolerance)", k, where,
+    return gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, finite differences %.*g (%.1f times the tolerance)", k + 1, where,
                       digits, w.analytic, digits, w.numeric, w.excess);
 }
 

@@ -30,8 +30,10 @@ typedef struct {
  * values, not at 0, so that a backward that assigns instead of adding fails. The double library compares every element, with the four-point
  * stencil and h = 1e-3 max(1, |x|):
  *     d = (L(x - 2h) - 8 L(x - h) + 8 L(x + h) - L(x + 2h)) / 12h,    |a - d| <= tol max(|a|, |d|) + 1e-2 tol max|w|
- * The float library compares the derivative along a random direction for each input, with h = 0.02 max(1, |x|) and tol max|w| as the last term.
+ * The float library compares the derivative along a random direction for each input, with h = 0.02 max(1, |x|) and tol max|w| as the last term;
+ * build with REAL=double to see which element is wrong.
  * Returns true when all inputs agree. For each input that does not, it prints one line to out with both numbers; it also prints an error of f.
+ * Messages count inputs from 1, as those of operators do, and elements from 0.
  * out NULL means no printing; config may be NULL. */
 GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                          const gr_gradcheck_config *config, FILE *out);

@@ -51,7 +51,7 @@ struct gr_tape {
     gr__budget budget;
     gr__life life[GR__LEVELS];
     uint64_t births, ended;       /* the newest stamp; the newest stamp at the last reset, when all of them died */
-    const char *ended_by;         /* which function that was: gr_tape_reset or gr_tape_recover */
+    bool recovered;               /* gr_tape_recover did that, not gr_tape_reset */
     size_t operators;             /* calls of gr_record since then */
     bool traced_late;             /* tracing was turned on after some of them */
     gr__level now;

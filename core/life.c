@@ -34,17 +34,18 @@ static void *refuse(gr_tape *t, const char *op, const char *what, size_t number,
                     const char *remedy)
 {
     char shape[GR__SHAPE_ROOM], name[80 + GR__SHAPE_ROOM];
+    const char *const end = t->recovered ? "gr_tape_recover" : "gr_tape_reset", *const after = t->recovered ? "make it again" : remedy;
     const int n = snprintf(name, 80, number ? "%s %zu" : "%s", what, number);
     if (stamp == GR__OVERWRITTEN) /* and so is the shape */
-        return gr_fail_as(t, GR_MISUSE, op, "%s was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; %s",
-                          name, remedy);
+        return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, or after a mark that gr_tape_rewind went back to, which ended it; %s",
+                          name, end, after);
     snprintf(name + (n < 80 ? n : 79), sizeof shape, " %s", gr__shape_write(shape, rank, dim));
     if (owner != t)
         return gr_fail_as(t, GR_MISUSE, op, "%s belongs to another tape, whose values gr_input copies, or to a step that is over: %s", name, remedy);
     if (stamp >> GR__LEVEL_SHIFT)
         return gr_fail_as(t, GR_MISUSE, op, "%s was made inside a function that gr_recompute ran, and ended with it; only what the function "
                           "returns in out outlives it", name);
-    if (stamp <= t->ended) return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, which ended it; %s", name, t->ended_by, remedy);
+    if (stamp <= t->ended) return gr_fail_as(t, GR_MISUSE, op, "%s was made before %s, which ended it; %s", name, end, after);
     return gr_fail_as(t, GR_MISUSE, op, "%s was made after the mark that gr_tape_rewind went back to, which ended it; make it before the mark, "
                       "or keep it by gr_detach_keep", name);
 }
@@ -52,7 +53,8 @@ static void *refuse(gr_tape *t, const char *op, const char *what, size_t number,
 void *gr__refuse_dead(gr_tape *t, const char *op, const char *what, size_t number, const gr_tensor *x)
 {
     GR__UNPOISON(x, sizeof *x);
-    return refuse(t, op, what, number, x->rank, x->dim, x->tape, x->stamp, "gr_detach_keep before the reset and gr_carried after it keep a state");
+    return refuse(t, op, what, number, x->rank, x->dim, x->tape, x->stamp, "make inputs again in each step; gr_detach_keep before the "
+                  "reset and gr_carried after it keep a state");
 }
 
 bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
@@ -72,7 +74,7 @@ bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints 
 /* ---- The ends of a step ---- */
 
 /* In anomaly mode, the next step gets the memory of the step before this one, and this one's memory rests. */
-static void end_step(gr_tape *t, const char *by)
+static void end_step(gr_tape *t, bool recovered)
 {
     if (t->watch & GR__ANOMALY) {
         gr__arena_fill(&t->arena[0], NULL, 0);
@@ -84,12 +86,12 @@ static void end_step(gr_tape *t, const char *by)
     t->now = (gr__level){ .epoch = ++t->epochs };
     t->resets++;
     t->life[0].first = t->births + 1, t->life[0].ranges = 0;
-    t->ended = t->births, t->ended_by = by, t->operators = 0, t->traced_late = false;
+    t->ended = t->births, t->recovered = recovered, t->operators = 0, t->traced_late = false;
 }
 
 void gr_tape_reset(gr_tape *t)
 {
-    if (t && !gr__in_segment(t, "gr_tape_reset")) end_step(t, "gr_tape_reset");
+    if (t && !gr__in_segment(t, "gr_tape_reset")) end_step(t, false);
 }
 
 void gr_tape_recover(gr_tape *t)
@@ -97,7 +99,7 @@ void gr_tape_recover(gr_tape *t)
     if (!t || gr__in_segment(t, "gr_tape_recover")) return;
     for (const gr__undo *u = t->now.undo; u; u = u->prev) memcpy(u->place, u + 1, u->bytes);
     t->failure = (gr__failure){ 0 };
-    end_step(t, "gr_tape_recover");
+    end_step(t, true);
 }
 
 bool gr__in_segment(gr_tape *t, const char *call)

@@ -18,8 +18,8 @@
  *         return gr_record(t, &double_op, NULL, 0, GR_OUT(y), GR_IN(x));       // record
  *     }
  *
- * Call the descriptor NAME_op, `static const gr_op NAME_op`: `make test` looks for these symbols, and fails for an operator whose gradient no
- * test has checked. */
+ * A program may give the descriptor any name. Each operator of the library has a `static const gr_op NAME_op`: `make test` looks for these
+ * symbols, and fails for an operator whose gradient no test has checked. */
 #ifndef GR_OP_H
 #define GR_OP_H
 #include "core/tensor.h"
@@ -45,6 +45,7 @@ struct gr_node { /* a recorded operator; backward reads saved, in, out, ins and 
     bool by_contents;       /* anomaly mode: hashes of the values follow the versions */
 };
 
+/* GR_IN(a, b) is two arguments: an array of these tensors, and its length. GR_OUT is the same. */
 #ifdef __cplusplus
 #define GR_IN(...) (gr_tensor *const *)std::initializer_list<gr_tensor *>{ __VA_ARGS__ }.begin(), GR_COUNT(__VA_ARGS__)
 #else
@@ -53,7 +54,7 @@ struct gr_node { /* a recorded operator; backward reads saved, in, out, ins and 
 #define GR_OUT GR_IN
 
 /* True when t is not in error, no tensor of the list is NULL, and all are alive: made on t since its last gr_tape_reset, or of a module.
- * Otherwise they return false, and the tape gets an error that says what is wrong. Do not list inputs that may be NULL: check those with
+ * Otherwise false, and the tape gets an error that says what is wrong. Do not list inputs that may be NULL: check those with
  * gr_alive, and integers with gr_ints_alive; name is the argument's name in the message. */
 #define gr_ready(t, op, ...) gr_ready_list(t, op, GR_IN(__VA_ARGS__))
 GR_API bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n);

@@ -7,7 +7,8 @@ GR_BEGIN
 
 typedef struct gr_pool gr_pool;
 
-/* A pool of threads (1 .. 256), the caller's among them, which the caller frees with gr_pool_free. Workers wait actively for some tens of
+/* A pool of threads (1 .. 256), the caller's among them. Several tapes may share it (gr_tape_config.pool) if one thread uses them all. The caller
+ * frees it with gr_pool_free, after all its tapes. Workers wait actively for some tens of
  * microseconds after each parallel loop, and then sleep. When the system refuses a thread, the pool works with those that it has (gr_tape_threads).
  * allocator NULL means malloc. Returns NULL when there is not enough memory.
  *

@@ -24,9 +24,10 @@ typedef struct gr_tensor gr_tensor;
 /* ---- Life ---- */
 
 typedef struct {
-    int threads;                   /* 1 .. 256, with the caller's thread (default 1). Results have the same bits for any number. core/pool.h says
-                                      what happens after fork(). */
-    gr_pool *pool;                 /* threads that several tapes of this thread share; then `threads` is ignored. The caller keeps the pool */
+    int threads;                   /* how many threads compute, the caller's included: 1 to 256; 0 means 1. Results have the same bits for any
+                                      number. core/pool.h says what happens after fork(). */
+    gr_pool *pool;                 /* a pool that several tapes share, all used by one thread; `threads` is then ignored. Free the pool after
+                                      all its tapes */
     const gr_allocator *allocator; /* where all memory comes from; NULL means malloc */
     const char *isa;               /* "scalar", "avx2", "avx512" or "neon"; NULL means $GRADUS_ISA, or else the best of this CPU */
     size_t max_bytes;              /* an allocation fails when gr_tape_bytes would exceed this; default: no limit */
@@ -45,15 +46,16 @@ static inline gr_tape *gr_tape_new(uint64_t seed, const gr_tape_config *config)
 }
 GR_API void gr_tape_free(gr_tape *t);
 
-/* End the step: every tensor made on t since the last reset dies, and the next step uses its memory again. A function that is given a tape and
- * a dead tensor fails, unless a new tensor lies in the same place; anomaly mode keeps the place free for one more
- * step. gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay.
+/* End the step: every tensor made on t since the last reset dies, and the next step uses its memory again. Using a dead
+ * tensor is an error. It goes unnoticed if a new tensor already has the same address; anomaly mode prevents that for one step. gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay.
  * gr_tape_recover can no longer undo what happened before the reset. */
 GR_API void gr_tape_reset(gr_tape *t);
 
-/* Reset after an error: restore all state that operators changed outside the tape since the last reset (random streams,
- * running statistics), and clear the error. Another attempt then gives the same bits as if nothing had happened. The changed
- * objects must still exist: call gr_tape_reset, which forgets the changes, before you free a module in the middle of a step. */
+/* Reset after an error: every tensor made on t since the last reset dies, as in gr_tape_reset. gr_tape_recover also restores all state that
+ * operators changed outside the tape since the last reset (random streams, running statistics), and clears the error. Another attempt then
+ * gives the same bits as if nothing had happened, unless the gradients of several backwards are summed: gr_tape_recover does not take back
+ * what a backward added to the gradient of an earlier one. Then call gr_optim_zero_grad and repeat all backwards since the last one. The
+ * changed objects must still exist: call gr_tape_reset, which forgets the changes, before you free a module in the middle of a step. */
 GR_API void gr_tape_recover(gr_tape *t);
 
 /* gr_tape_mark marks a place on the tape, and gr_tape_rewind returns to it: what was made after the mark dies. A loop that generates a
@@ -77,20 +79,21 @@ GR_API bool gr_tape_recording(const gr_tape *t);
 
 /* ---- Finding faults. Both modes are off on a new tape, and then cost nothing. ---- */
 
-/* Anomaly mode: the first value of an operator that is not finite becomes the tape's error, GR_NOT_FINITE. The message names the
+/* Anomaly mode: the first NaN or infinity that an operator computes becomes the tape's error, GR_NOT_FINITE. The message names the
  * operator, its module, the place of the value, and the inputs with their shapes and ranges:
  *     anomaly: forward of log in head made -inf at [0, 1] of output 1 [2, 3], 1 of 6 values; input 1 [2, 3] is within [0, 3], there 0
+ * "there 0" is the value of the input at the same place [0, 1]; only an input with the shape of the output has one.
  * Forward reports every NaN; it reports an infinity only if no input had one, so that a mask of -inf may pass through gr_where,
  * gr_add and gr_softmax. Backward requires that every gradient is finite: gr_backward stops at the first one that is not, and
  * the gradients are then incomplete.
- * In this mode, gr_tape_reset fills the memory of the step with NaN and does not use it for one more step; after gr_tape_rewind, that memory is
- * not used until the next reset. So gradus finds a dead tensor even where a new one would have taken its place. The tape needs up to twice
+ * In this mode, gr_tape_reset fills the memory of the step with NaN and leaves it unused during the next step; after gr_tape_rewind, that
+ * memory is not used until the next reset. So gradus finds a dead tensor even where a new one would have taken its place. The tape needs up to twice
  * the memory, and more in loops that rewind. gr_backward also finds parameters whose data a program changed since the forward used them. */
 GR_API void gr_tape_set_anomaly(gr_tape *t, bool on);
 /* Tracing: keep a list of all operators that run, also of those that backward does not need, until the next reset. Turn it on before a
  * forward: gr_audit can then say why no gradient reached a parameter. */
 GR_API void gr_tape_set_tracing(gr_tape *t, bool on);
-/* Set the path of the module that runs, which messages name; path is borrowed, and NULL means none. Returns the path before. GR_WITHIN calls it. */
+/* Set the path of the module that runs, which messages name; path is borrowed, and NULL means none. Returns the previous path. GR_WITHIN calls it. */
 GR_API const char *gr_tape_set_place(gr_tape *t, const char *path);
 
 /* ---- Errors: the first one stays until gr_tape_recover ---- */
@@ -103,11 +106,14 @@ GR_API const char *gr_message(const gr_tape *t);
 
 /* ---- Backward ---- */
 
-/* Backward: add d loss / d x to the gradient of every x on which loss depends. loss holds one value. A first
- * sweep over the tape finds what a gradient reaches and allocates all gradients; the second computes them and cannot fail. Fails if loss
- * does not hold one value, if it was made with recording off or depends on nothing that wants a gradient, if gr_backward was already called since
- * the last reset, or if a parameter changed since the forward used it (by gr_optim_step or gr_state_load; anomaly mode also sees
- * changes made directly to its data). Then it returns false and changes nothing; so it does on a tape already in error. */
+/* Backward: add d loss / d x to the gradient of every x on which loss depends. loss holds one value. A first sweep over the tape finds what a
+ * gradient reaches and allocates all gradients; the second computes them.
+ * Fails before the second sweep, and adds nothing to any gradient, if loss does not hold one value, if it was made with recording off or depends
+ * on nothing that wants a gradient, if gr_backward was already called since the last reset, if there is not enough memory, or if a parameter
+ * changed since the forward used it (by gr_optim_step or gr_state_load; anomaly mode also sees changes made directly to its data).
+ * Fails in the second sweep, and leaves the gradients incomplete, if anomaly mode finds a gradient that is not finite, or if the second run of a
+ * segment fails or gives other values (core/recompute.h).
+ * On any error, and on a tape already in error, it returns false. */
 GR_API bool gr_backward(gr_tape *t, gr_tensor *loss);
 
 /* The same for a tensor y of any shape. dy is the gradient of the loss with respect to y: y->len values, which are copied. */
@@ -115,7 +121,7 @@ GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
 
 /* The gradient of x: x->len values, or NULL when no backward has reached x. x may be an input, a parameter or an intermediate result; the
  * gradient of a view is a part of its base's. It lives until the next reset; a parameter's lives until gr_optim_zero_grad or the end of the
- * module. Fails if x is dead or of another tape. */
+ * module. When x is NULL it returns NULL, which is no error. Fails if x is dead or of another tape. */
 GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
 /* Ask for the gradient of an input of this step; every parameter wants one anyway. Returns x, or NULL on an error. Fails if x is dead. */

@@ -5,7 +5,9 @@
 #include "core/tape.h"
 GR_BEGIN
 
-/* A program may read the fields that have no note "library"; it may write data[], between making a tensor and its first use, and no other field. */
+/* A program may read the fields that have no note "library". It may write data[] and no other field: the data of a tensor on the tape between
+ * making it and its first use; the data of a parameter or buffer before the first forward and between gr_optim_step and the next forward, never
+ * between a forward and its gr_backward. Nobody needs to be told. Only anomaly mode notices a parameter that was written too early. */
 struct gr_tensor {
     gr_real *data;             /* row-major values */
     size_t len;                /* how many values: the product of the sizes, 1 for rank 0 */
@@ -20,10 +22,10 @@ struct gr_tensor {
     uint64_t stamp;            /* library; the number of the tensor on its tape, or how often the values of a parameter changed */
 };
 
-/* Integers: labels, tokens, lengths. A program may read all fields, and may make a gr_ints of its own, with tape and stamp 0. */
+/* Integers: labels, tokens, lengths. A program may read all fields, and may make a gr_ints of its own, with tape NULL and stamp 0. */
 typedef struct { int *data; size_t len, dim[GR_MAX_RANK]; int rank; gr_tape *tape; uint64_t stamp; } gr_ints;
 
-/* ---- Making tensors. t owns them until gr_tape_reset(t). Each function fails if the rank is not 0 .. 8 or the shape too large for memory. ---- */
+/* ---- Making tensors. t owns them until gr_tape_reset(t). Each function fails if the rank is not 0 .. 8 or the shape is too large for the memory. ---- */
 
 GR_API gr_tensor *gr_input(gr_tape *t, const gr_real *values, gr_shape shape); /* copies the values; fails if values is NULL */
 GR_API gr_tensor *gr_empty(gr_tape *t, gr_shape shape);                       /* the caller fills data[] */
@@ -40,8 +42,8 @@ GR_API gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape);   /*
 /* ---- Views: nothing is copied, and the result shares values and gradient with x ---- */
 
 GR_API gr_tensor *gr_reshape(gr_tape *t, gr_tensor *x, gr_shape shape); /* one size may be GR_INFER; fails if the number of values differs */
-GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* axis first and all behind it become one; fails if there is no such axis */
-/* Entries start .. start + count-1 of the leading axis; a negative start counts from the end. Fails if x has not all of them. */
+GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* joins axis `first` and all later axes into one; fails if there is no such axis */
+/* Entries start .. start + count-1 of the leading axis; a negative start counts from the end. Fails if x has fewer entries. */
 GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count);
 
 /* The same values, but no gradient passes. A later change of x also changes the result. */

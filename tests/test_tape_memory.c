@@ -41,6 +41,23 @@ TEST(recover_restores_streams_and_parameter_gradients)
     gr_tape_free(t);
 }
 
+TEST(recover_does_not_restore_a_gradient_that_two_backwards_summed)
+{
+    gr_tape *t = gr_tape_new(7, NULL);
+    gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(1));
+    gr__wants_grad(w, true);
+    assert_true(gr_backward(t, scale(t, w, 5)));
+    gr_tape_reset(t);
+    assert_true(gr_backward(t, scale(t, w, 5)));
+    gr_tape_recover(t);
+    assert_true(*gr_grad(t, w) == 10);
+    gr__grad_clear(w); /* as gr_optim_zero_grad does */
+    for (int i = 0; i < 2; i++) assert_true(gr_backward(t, scale(t, w, 5))), gr_tape_reset(t);
+    assert_true(*gr_grad(t, w) == 10);
+    gr__tensor_free_home(w);
+    gr_tape_free(t);
+}
+
 TEST(streams_continue_after_a_reset_and_are_listed)
 {
     gr_tape *t = gr_tape_new(7, NULL);
@@ -207,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recover_restores_noted_bytes_and_reset_forgets_them),
         cmocka_unit_test(recover_restores_streams_and_parameter_gradients),
+        cmocka_unit_test(recover_does_not_restore_a_gradient_that_two_backwards_summed),
         cmocka_unit_test(streams_continue_after_a_reset_and_are_listed),
         cmocka_unit_test(steps_no_larger_than_the_first_allocate_nothing),
         cmocka_unit_test(every_allocation_may_fail),
