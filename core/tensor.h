@@ -7,7 +7,7 @@ GR_BEGIN
 
 /* A program may read the fields that have no note "library". It may write data[] and no other field: the data of a tensor on the tape between
  * making it and its first use; the data of a parameter or buffer before the first forward and between gr_optim_step and the next forward, never
- * between a forward and its gr_backward: the gradient would be wrong, and only anomaly mode detects that. The library need not be told. */
+ * between a forward and its gr_backward: the gradient would be wrong. Only anomaly mode detects that, for parameters. The library need not be told. */
 struct gr_tensor {
     gr_real *data;             /* row-major values */
     size_t len;                /* how many values: the product of the sizes, 1 for rank 0 */
