@@ -1,20 +1,20 @@
 /* nn/recurrent.c - layers and directions of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence */
 #include "nn/internal.h"
 #include "nn/nn.h"
+#include "ops/sequence.h"
 #include <stdio.h>
 
 /* ---- Parameters ---- */
 
 typedef struct {
     const char *kind, *article; /* "LSTM" */
-    gr_op op;                   /* its name in messages */
-    size_t gates;
+    const gr__kind *of;         /* what the operator knows about it */
     gr_recurrent_out (*run)(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *o);
 } layer_kind;
 static const layer_kind layer_kinds[] = {
-    [GR_LSTM] = { "LSTM", "an", { .name = "lstm" }, 4, gr_lstm_sequence },
-    [GR_GRU] = { "GRU", "a", { .name = "gru" }, 3, gr_gru_sequence },
-    [GR_RNN] = { "RNN", "an", { .name = "rnn" }, 1, gr_rnn_sequence },
+    [GR_LSTM] = { "LSTM", "an", &gr__lstm_kind, gr_lstm_sequence },
+    [GR_GRU] = { "GRU", "a", &gr__gru_kind, gr_gru_sequence },
+    [GR_RNN] = { "RNN", "an", &gr__rnn_kind, gr_rnn_sequence },
 };
 
 /* One layer in one direction. */
@@ -61,7 +61,7 @@ static gr_lstm_bn recurrent_bn(recurrent_maker *m, const char *stem, size_t size
 static gr_recurrent_weights recurrent_weights(recurrent_maker *m, size_t input)
 {
     const gr_recurrent_config *c = &m->l->config;
-    const size_t H = m->l->hidden, G = layer_kinds[m->l->kind].gates * H;
+    const size_t H = m->l->hidden, G = layer_kinds[m->l->kind].of->gates * H;
     gr_recurrent_weights w = { .norm = c->norm };
     w.w_ih = recurrent_param(m, "weight_ih", GR_SHAPE(G, input));
     w.w_hh = recurrent_param(m, "weight_hh", GR_SHAPE(G, H));
@@ -81,19 +81,23 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
     const gr_recurrent_config *c = &l->config;
     const layer_kind *const kind = &layer_kinds[l->kind];
     const char *path = l->module.path;
+    const gr_op op = { .name = path }; /* errors begin with it */
+    const char *const of_lstm = c->forget_bias != 0 ? "forget_bias" : c->bn_steps ? "bn_steps" : c->h0_noise != 0 ? "h0_noise" : NULL;
     gr__size_is_positive(t, &l->module, "input", l->input);
     if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, kind->article, kind->kind);
+    gr__sequence_check_norm(t, &op, kind->of, c->norm);
     if (c->norm && c->no_bias)
         gr_fail(t, NULL, "%s: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode", path);
     if (c->relu && l->kind != GR_RNN) gr_fail(t, NULL, "%s: relu is for an RNN, not for %s %s", path, kind->article, kind->kind);
-    if (c->forget_bias != 0 && l->kind != GR_LSTM)
-        gr_fail(t, NULL, "%s: forget_bias is for an LSTM, not for %s %s", path, kind->article, kind->kind);
+    if (of_lstm && l->kind != GR_LSTM)
+        gr_fail(t, NULL, "%s: %s is for an LSTM, not for %s %s", path, of_lstm, kind->article, kind->kind);
     if (c->forget_bias != 0 && c->no_bias) gr_fail(t, NULL, "%s: forget_bias needs a bias; got no_bias", path);
     if (c->norm == GR_LSTM_BN && !c->bn_steps)
         gr_fail(t, NULL, "%s: batch norms need bn_steps, the number of time steps that have statistics of their own", path);
-    if (c->h0_noise < 0 && c->h0_noise != GR_NONE) gr_fail(t, NULL, "%s: h0_noise must not be negative; got %g", path, c->h0_noise);
+    if (!(c->h0_noise >= 0) && c->h0_noise != GR_NONE) gr_fail(t, NULL, "%s: h0_noise must not be negative; got %g", path, c->h0_noise);
     if (!(c->dropout >= 0 && c->dropout <= 1))
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", path, c->dropout);
+    gr__sequence_check_numbers(t, &op, c->eps, c->momentum);
 }
 
 gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, gr_recurrent_kind which, size_t input, size_t hidden,
@@ -110,7 +114,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
     size_t count, bytes;
     if (!gr_size_mul(c.layers, directions, &count) || !gr_size_mul(count, sizeof(gr_recurrent_weights), &bytes) ||
         !gr_size_add(bytes, sizeof(gr_recurrent) + 2 * room, &bytes))
-        return gr_fail(t, NULL, "%s: %s %s of %zu layers is too large for this machine", name ? name : kind->op.name, kind->article,
+        return gr_fail(t, NULL, "%s: %s %s of %zu layers is too large for this machine", name ? name : kind->of->op->name, kind->article,
                        kind->kind, c.layers);
     gr_recurrent *l = gr_module_make(t, parent, name, kind->kind, bytes);
     if (!l) return NULL;
@@ -123,7 +127,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
         recurrent_maker m = { .t = t, .l = l, .bound = 1 / __builtin_sqrt((double)hidden) };
         snprintf(m.suffix, sizeof m.suffix, "_l%zu%s", layer, k % directions ? "_reverse" : "");
         l->weights[k] = recurrent_weights(&m, in);
-        l->module.multiply_adds += kind->gates * hidden * (in + hidden);
+        l->module.multiply_adds += kind->of->gates * hidden * (in + hidden);
     }
     return gr_module_ready(t, &l->module) ? l : NULL;
 }
@@ -173,7 +177,7 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
                                           gr_recurrent_kind which)
 {
     const layer_kind *const kind = &layer_kinds[which];
-    const gr_op *op = &kind->op;
+    const gr_op *op = kind->of->op;
     const gr_recurrent_out failed = { 0 };
     if (!l) return gr_fail(t, op, "the module is NULL"), failed;
     GR_WITHIN(t, &l->module);
@@ -186,7 +190,7 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
                failed;
     if (!recurrent_check_state(t, l, op, "h0", x, in.h0) || !recurrent_check_state(t, l, op, "c0", x, in.c0)) return failed;
     const size_t T = x->dim[c->batch_first];
-    const bool lstm = kind->gates == 4;
+    const bool lstm = kind->of->has_c;
     gr_recurrent_out out = { 0 };
     if (in.grad_norms) out.dh_norm = recurrent_record(t, op, n, T);
     if (in.grad_norms && lstm) out.dc_norm = recurrent_record(t, op, n, T);

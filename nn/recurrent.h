@@ -14,12 +14,16 @@ typedef struct {
     bool batch_first;      /* x and y are [B, T, ..] instead of [T, B, ..] */
     bool no_bias;          /* an error together with norms: see below */
     bool relu;             /* RNN: relu instead of tanh */
-    double dropout;        /* in training, the probability of dropout in the output of every layer but the last; default 0 */
+    double dropout;        /* in training, the probability of dropout between layers; default 0. The output of the last layer has none, so with
+                              one layer nothing is dropped */
     double forget_bias;    /* LSTM: added to the first bias of the forget gate; default 0. With 1 an untrained network already remembers */
     double eps;            /* the epsilon of the norms; default 1e-5; GR_NONE means no epsilon */
-    size_t bn_steps;       /* GR_LSTM_BN: how many time steps have statistics of their own; choose about the length of the training sequences */
-    double momentum;       /* GR_LSTM_BN: the weight of a new batch in the running statistics; default 0.1; GR_NONE means that they never change */
-    double h0_noise;       /* GR_LSTM_BN, in training: the standard deviation of the noise in h0; default 0.1; GR_NONE means no noise */
+    size_t bn_steps;       /* for GR_LSTM_BN: how many time steps have statistics of their own; choose about the length of the training
+                              sequences. An error in a GRU or an RNN */
+    double momentum;       /* for GR_LSTM_BN: the weight of a new batch in the running statistics; default 0.1; GR_NONE means 0: they never
+                              change */
+    double h0_noise;       /* for GR_LSTM_BN, in training: the standard deviation of the noise in h0; default 0.1; GR_NONE means no noise.
+                              An error in a GRU or an RNN */
 } gr_recurrent_config;
 
 /* The parameters of layer k. I is the size of the input, H that of the hidden state, D the number of directions; G is 4H in an LSTM, 3H in a
@@ -62,17 +66,19 @@ typedef struct {
     const gr_ints *lengths; /* [B]: how many steps of each sequence are real; NULL means all */
     bool grad_norms;        /* fill dh_norm and dc_norm */
 } gr_recurrent_input;
-typedef gr_recurrent_input gr_lstm_input;
+typedef gr_recurrent_input gr_lstm_input; /* as gr_lstm_out is gr_recurrent_out. A GRU and an RNN take gr_recurrent_input and return
+                                             gr_recurrent_out; these types have no other names for them */
 
 /* Run the layers over x [T, B, I] (with batch_first [B, T, I]); see gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence. input may be NULL.
  *     y     [T, B, D H]         h of the last layer at each step; with two directions forward and reverse side by side
  *     h, c  [layers D, B, H]    the last state of each layer and direction, in PyTorch's order; c is NULL unless the layer is an LSTM.
- *                               gr_select(t, s.h, 0, -1) is the state of the last layer
+ *                               gr_select(t, s.h, 0, -1) is the state of the last layer. With two directions it is the reverse one, and
+ *                               gr_select(t, s.h, 0, -2) is the forward one
  * The tape owns them. Fails, and returns NULL in all fields, if x, h0, c0 or lengths do not have these shapes.
  *
- * How far back does the gradient reach? With grad_norms, after gr_backward and until gr_tape_reset, dh_norm[k * T + time] is the norm of the
- * gradient of the loss with respect to h of layer and direction k at that time, and dc_norm that with respect to c (NULL unless the
- * layer is an LSTM). It is 0 where no gradient came. */
+ * How far back does the gradient reach? With grad_norms, after gr_backward and until gr_tape_reset,
+ * dh_norm[(layer * D + direction) * T + time] is the norm of the gradient of the loss with respect to h of this layer and direction (1 is
+ * reverse) at this time, and dc_norm that with respect to c (NULL unless the layer is an LSTM). It is 0 where no gradient came. */
 GR_API gr_recurrent_out gr_lstm_forward(gr_tape *t, const gr_lstm *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input);

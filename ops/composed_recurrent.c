@@ -9,7 +9,7 @@
  *     c = sigmoid(a_f) c + sigmoid(a_i) tanh(a_g)     [B, H]
  *     h = sigmoid(a_o) tanh(LN(c))                    [B, H]     Hochreiter, Schmidhuber 1997; Ba, Kiros, Hinton 2016, eq. 20-22
  *
- * for B sequences with I inputs and H units:   x [B, I]   h, c [B, H]   w_ih [4H, I]   w_hh [4H, H]   b_ih, b_hh [4H] */
+ * for B sequences with I inputs and H units:   x [B, I]   h, c [B, H]   w_ih [4H, I]   w_hh [4H, H]   b_ih, b_hh [4H], b_hh may be NULL */
 typedef struct { gr_tensor *h, *c; } twin_state;
 
 /* LN(z) = gain (z - mean) / sqrt(var + eps) + shift, mean and variance over the last axis.   z [B, N]   gain, shift [N] */
@@ -39,7 +39,8 @@ static twin_state twin_lstm_ba2016(gr_tape *t, const gr_lstm_weights *w, gr_tens
     gr_tensor *wh = gr_matmul_t(t, s.h, false, w->w_hh, true); /* [B, 4H] */
     gr_tensor *a = gr_add(t, twin_layer_norm(t, wx, w->ln_ih.weight, w->ln_ih.bias, eps),
                           twin_layer_norm(t, wh, w->ln_hh.weight, w->ln_hh.bias, eps));
-    a = gr_add(t, gr_add(t, a, w->b_ih), w->b_hh);
+    a = gr_add(t, a, w->b_ih);
+    if (w->b_hh) a = gr_add(t, a, w->b_hh);
     gr_tensor *o, *c = twin_cell(t, a, s.c, w->w_hh->dim[1], &o);
     return (twin_state){ gr_mul(t, o, gr_tanh(t, twin_layer_norm(t, c, w->ln_c.weight, w->ln_c.bias, eps))), c };
 }
@@ -90,7 +91,7 @@ static gr_tensor *twin_sums(gr_tape *t, const twin_step *p, gr_tensor *h)
 
 static twin_state twin_lstm(gr_tape *t, const twin_step *p, twin_state s)
 {
-    if (p->w->norm == GR_LSTM_LN_BA2016 && p->w->b_ih && p->w->b_hh) return twin_lstm_ba2016(t, p->w, p->x, s, p->eps);
+    if (p->w->norm == GR_LSTM_LN_BA2016 && p->w->b_ih) return twin_lstm_ba2016(t, p->w, p->x, s, p->eps);
     gr_tensor *o, *c = twin_cell(t, twin_sums(t, p, s.h), s.c, p->H, &o);
     return (twin_state){ gr_mul(t, o, gr_tanh(t, twin_norm(t, p, c, p->w->ln_c, p->w->bn_c))), c };
 }

@@ -12,20 +12,20 @@
  *     lstm_bn.c             the loop over time of an LSTM with batch norms, which need all sequences of a step at once
  *     lstm_bn_step.c        one time step of it, on some units
  * Who calls whom: gr_lstm_sequence (below) calls gr__sequence_run (sequence.c), which checks the arguments and calls lstm_forward (below) for
- * each time step, through the table in lstm_kind. GRU and RNN do the same. With batch norms gr__sequence_run calls lstm_bn.c, which calls lstm_bn_step.c for
- * each time step.
+ * each time step, through the table in gr__lstm_kind. GRU and RNN do the same. With batch norms gr__sequence_run calls lstm_bn.c, which calls
+ * lstm_bn_step.c for each time step.
  *
  * Forward, for one row of W x and W h [4H]. LN(x) = gain xhat + shift with xhat = (x - mean) rstd; it is the identity where there is no norm:
  *
- *     s = LN_x(W x) + LN_h(W h),   a = LN_sum(s) + b                      four blocks of H: a_i a_f a_g a_o
+ *     s = LN_ih(W x) + LN_hh(W h),   a = LN_sum(s) + b                    four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
  *     c = f c_prev + i g                                                  Ba, Kiros, Hinton 2016, eq. 20-22;
  *     h = o tanh(LN_c(c))                                                 LN_sum is not in the paper
  *
  * Backward. dh and dc begin as the gradients with respect to h and c from later steps and from the output; n = LN_c(c):
- *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += LN_c's gradient, given dn
+ *     do = dh tanh(n),   dn = dh o (1 - tanh(n)^2),   dc += the gradient of LN_c, given dn
  *     da_i = dc g i (1 - i),  da_f = dc c_prev f (1 - f),  da_g = dc i (1 - g^2),  da_o = do o (1 - o),   dc_prev = dc f
- *     ds = LN_sum's gradient, given da;   d(W x), d(W h) = those of LN_x and LN_h, given ds;   db = da, summed over rows
+ *     ds = LN_sum's gradient, given da;   d(W x), d(W h) = those of LN_ih and LN_hh, given ds;   db = da, summed over rows
  * The gradient of LN, given dy, is   rstd (e - mean(e) - xhat mean(e xhat)),   e = gain dy.
  *
  * Saved: i f g o, c, tanh(n), and for each norm its argument, mean and rstd; xhat is recomputed. A value of the state or of its gradient
@@ -33,6 +33,13 @@
 #include "ops/cell_norm.h"
 #include "ops/lstm_cell.h"
 #include "ops/sequence.h"
+
+/* LN_c of row r: one norm over the H values of its cell. */
+INLINE void lstm_norm_c(const gr__cell *s, size_t r, gr_real *restrict n) { cell_norm(&s->ln_c, r, s->H, 1, 0, 0, s->H, s->eps, n, false); }
+INLINE void lstm_norm_c_backward(const gr__cell *s, size_t r, const gr_real *restrict dn)
+{
+    cell_norm_backward(&s->ln_c, r, s->H, 1, 0, 0, s->H, dn);
+}
 
 KERNEL(void, lstm_forward, const gr__cell *s)
 {
@@ -43,7 +50,7 @@ KERNEL(void, lstm_forward, const gr__cell *s)
         gr_real *a = cell_sums(s, r);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
-        if (s->ln_c.x) cell_norm(&s->ln_c, r, H, 1, 0, 0, H, s->eps, tanh_c, false);
+        if (s->ln_c.x) lstm_norm_c(s, r, tanh_c);
         else memcpy(tanh_c, c, H * sizeof *c);
         lstm_output(H, h, tanh_c, a + 3 * H);
     }
@@ -54,13 +61,14 @@ KERNEL(void, lstm_backward, const gr__cell *s)
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
         gr_real *da = s->gates + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
-        const gr_real *dy = s->dy + r * s->dy_row, *dn = s->ln_c.x ? s->ln_c.x + r * H : dh;
+        const gr_real *dy = s->dy + r * s->dy_row, *tanh_c = s->more + r * H;
+        const gr_real *dc_through_h = s->ln_c.x ? s->ln_c.x + r * H : dh; /* without LN_c it equals dn */
         if (cell_has_ended_backward(s, r)) continue;
-        cell_square(s->dh_squares, H, dh, dy);
-        lstm_output_backward(H, dh, da + 3 * H, s->more + r * H, dy);
-        if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);
-        cell_square(s->dc_squares, H, dc, dn);
-        lstm_cell_backward(H, dc, da, s->c_prev + r * H, dn);
+        cell_square(s->dh_squares, H, dh, dy); /* for dh_norm */
+        lstm_output_backward(H, dh, da + 3 * H, tanh_c, dy); /* dh becomes dn */
+        if (s->ln_c.x) lstm_norm_c_backward(s, r, dh);
+        cell_square(s->dc_squares, H, dc, dc_through_h);
+        lstm_cell_backward(H, dc, da, s->c_prev + r * H, dc_through_h);
         memset(dh, 0, H * sizeof *dh); /* h_prev gets its gradient through W h alone */
         cell_sums_backward(s, r);
     }
@@ -68,17 +76,17 @@ KERNEL(void, lstm_backward, const gr__cell *s)
 
 #if GR_HOST
 static const gr_op lstm_op = { .name = "lstm", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
-static const gr__kind lstm_kind = { .op = &lstm_op,
-                                    .prefix = "GR_LSTM",
-                                    .gates = 4,
-                                    .norms = 2 * GR_LSTM_BN - 1,
-                                    .has_c = true,
-                                    .nanoseconds = 5,
-                                    .forward = lstm_forward,
-                                    .backward = lstm_backward };
+const gr__kind gr__lstm_kind = { .op = &lstm_op,
+                                 .prefix = "GR_LSTM",
+                                 .gates = 4,
+                                 .norms = 2 * GR_LSTM_BN - 1, /* all bits up to GR_LSTM_BN */
+                                 .has_c = true,
+                                 .nanoseconds = 5,
+                                 .forward = lstm_forward,
+                                 .backward = lstm_backward};
 
 gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {
-    return gr__sequence_run(t, &lstm_kind, x, w, config);
+    return gr__sequence_run(t, &gr__lstm_kind, x, w, config);
 }
 #endif

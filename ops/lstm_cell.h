@@ -43,13 +43,13 @@ INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restri
 }
 
 /* Turn i, f, g into the gradients with respect to a_i, a_f, a_g, and dc into that with respect to c_prev. dc is the gradient of c from later steps,
- * dn that through h. */
+ * dc_through_h that through h. */
 INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
-                               const gr_real *restrict dn)
+                               const gr_real *restrict dc_through_h)
 {
     gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
     for (size_t j = 0; j < H; j++) {
-        const gr_real d = r_flush(dc[j] + dn[j]), I = i[j], F = f[j], G = g[j];
+        const gr_real d = r_flush(dc[j] + dc_through_h[j]), I = i[j], F = f[j], G = g[j];
         i[j] = r_flush(d * G * I * (1 - I));
         f[j] = r_flush(d * c_prev[j] * F * (1 - F));
         g[j] = r_flush(d * I * (1 - G * G));

@@ -7,11 +7,12 @@ GR_BEGIN
 
 /* Where the norms of an LSTM are: a sum of GR_LSTM_LN_.., or GR_LSTM_BN alone, or 0 for none. */
 enum {
-    GR_LSTM_LN_X = 1,         /* W x, over its 4H values */
-    GR_LSTM_LN_H = 2,         /* W h, likewise */
-    GR_LSTM_LN_SUM = 4,       /* W x + W h (each after its own norm, if it has one) */
-    GR_LSTM_LN_C = 8,         /* the cell, over its H values, only for computing h; the next step gets the cell without the norm */
-    GR_LSTM_LN_PER_GATE = 16, /* each of the first three becomes four norms over H, one for each gate, instead of one over 4H */
+    GR_LSTM_LN_X = 1,         /* W x, over its 4H values (tensors ln_ih) */
+    GR_LSTM_LN_H = 2,         /* W h, likewise (ln_hh) */
+    GR_LSTM_LN_SUM = 4,       /* W x + W h, each after its own norm, if it has one (ln_sum) */
+    GR_LSTM_LN_C = 8,         /* the cell c, over its H values (ln_c): only h sees this norm; the next step gets c itself */
+    GR_LSTM_LN_PER_GATE = 16, /* each of the first three becomes four norms over H, one for each gate, instead of one over 4H. It
+                                 needs one of the three */
     GR_LSTM_LN_BA2016 = GR_LSTM_LN_X | GR_LSTM_LN_H | GR_LSTM_LN_C, /* as in Ba, Kiros, Hinton 2016 */
     GR_LSTM_BN = 32,          /* batch norms of W x, W h and the cell, with separate statistics for each step */
 };
@@ -50,8 +51,8 @@ typedef struct {
     bool relu;             /* for a plain RNN only: relu instead of tanh */
     double eps;            /* of the norms; default 1e-5; GR_NONE means no epsilon */
     double momentum;       /* of the batch norms: the weight of a new batch in the running statistics; default 0.1; GR_NONE means 0 */
-    double *dh_norm, *dc_norm; /* the caller's arrays [T], or NULL. For each time gr_backward writes the norm of the gradient with
-                                  respect to h (dc_norm: to the cell), over all sequences that have not ended. The arrays must live until
+    double *dh_norm, *dc_norm; /* the caller's arrays [T], or NULL. gr_backward writes, for each time step, the norm of the gradient with
+                                  respect to h (in dc_norm: to c), over all sequences that have not ended. The arrays must live until
                                   gr_backward, which leaves them as they are if no gradient reaches the layer */
 } gr_sequence_config;
 
@@ -77,16 +78,16 @@ typedef gr_recurrent_out gr_lstm_out;
  * Gradients reach x, all weights, h0 and c0, from y, h and c. Values of x after the end of a sequence, NaN included, change nothing.
  * A value of the state, or of its gradient, below 2^-100 becomes 0. config may be NULL, which means all defaults.
  *
- * Fails if a tensor does not have its shape; if a norm's tensors are given without its bit, or the bit without them; if norm has other bits than
- * those above, or GR_LSTM_BN beside another; if a length is not in 0 .. T; if eps is negative, or momentum outside 0 .. 1. Then y, h and c are
- * NULL.
+ * Fails if a tensor does not have its shape; if a bit of norm is set and its tensors are missing, or the reverse; if norm has other bits than
+ * those above, or GR_LSTM_BN beside another, or GR_LSTM_LN_PER_GATE without a norm of the gates; if a length is not in 0 .. T; if eps is
+ * negative, or momentum outside 0 .. 1. Then y, h and c are NULL.
  *
  * With GR_LSTM_BN, at time t, where BN(z) = weight (z - mean) / sqrt(var + eps) + bias:
  *     a = BN_ih(w_ih x) + BN_hh(w_hh h) + b_ih + b_hh,   h = o tanh(BN_c(c))                Cooijmans et al. 2016, eq. 6-8
  * In training the mean and the biased variance are those of the sequences that have not ended by t. Row t of the running statistics moves
- * towards them, with the unbiased variance; a time beyond the last row moves none. Evaluation reads row t, or the last row if t is beyond it. At
- * a time that only one sequence reaches, the norms give their shift, pass no gradient, and move no statistics; so the sequences of a batch
- * should have similar lengths. A value that is the same in all sequences (blank first rows with h0 = 0) has variance 0, and its gradient is
+ * towards them, with the unbiased variance; a time beyond the last row moves none. Evaluation reads row t, or the last row if t is beyond it.
+ * If only one sequence of the batch reaches a time step, its norms return their shift, pass no gradient and move no statistics. So the sequences
+ * of a batch should have similar lengths. A value that is the same in all sequences (blank first rows with h0 = 0) has variance 0, and its gradient is
  * multiplied by weight / sqrt(eps) at each such step. A little noise in h0 prevents this. */
 GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 

@@ -23,6 +23,7 @@ typedef struct {
     double nanoseconds;                         /* about the time of one unit's step without matrix products */
     void (*const *forward)(const gr__cell *s), (*const *backward)(const gr__cell *s); /* kernels, one for each instruction set */
 } gr__kind;
+extern const gr__kind gr__lstm_kind, gr__gru_kind, gr__rnn_kind;
 
 typedef struct gr__sequence gr__sequence;
 struct gr__sequence {
@@ -55,6 +56,10 @@ static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) 
     for (size_t i = 0; to && i < n; i++) to[i] += from[i];
 }
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
+
+/* Check the norms that a layer of this kind is asked for; check the numbers of its config. False, with an error that begins with the name of op. */
+bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, unsigned norm);
+bool gr__sequence_check_numbers(gr_tape *t, const gr_op *op, double eps, double momentum);
 
 /* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, if something
  * does not fit. */

@@ -14,13 +14,29 @@ static bool sequence_shape_is(const gr_tensor *x, gr_shape shape)
     return x && x->rank == shape.rank && !memcmp(x->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
 }
 
+bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, unsigned norm)
+{
+    const char *lstm = kind->has_c ? " nor GR_LSTM_BN" : "";
+    if (norm & ~kind->norms || (norm & GR_LSTM_BN && norm != GR_LSTM_BN))
+        return gr_fail(t, op, "norm is %u, which is %s sum of %s_LN_...%s", norm, kind->has_c ? "neither a" : "no", kind->prefix, lstm);
+    if (norm & GR_LSTM_LN_PER_GATE && !(norm & (GR_LSTM_LN_X | GR_LSTM_LN_H | GR_LSTM_LN_SUM)))
+        return gr_fail(t, op, "GR_LSTM_LN_PER_GATE needs GR_LSTM_LN_X, GR_LSTM_LN_H or GR_LSTM_LN_SUM");
+    return true;
+}
+
+bool gr__sequence_check_numbers(gr_tape *t, const gr_op *op, double eps, double momentum)
+{
+    if (!gr__norm_check_eps(t, op, eps)) return false;
+    return (momentum >= 0 && momentum <= 1) || momentum == GR_NONE ||
+           gr_fail(t, op, "momentum must be in 0 .. 1, or GR_NONE; got %g", momentum);
+}
+
 static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
 {
     static const char *const bit[] = { "X", "H", "SUM", "C" };
     const gr_op *op = s->kind->op;
-    const char *prefix = s->kind->prefix, *lstm = s->kind->has_c ? " nor GR_LSTM_BN" : "";
-    if (s->norm & ~s->kind->norms || (s->norm & GR_LSTM_BN && s->norm != GR_LSTM_BN))
-        return gr_fail(t, op, "norm is %u, which is %s sum of %s_LN_...%s", s->norm, s->kind->has_c ? "neither a" : "no", prefix, lstm);
+    const char *prefix = s->kind->prefix;
+    if (!gr__sequence_check_norm(t, op, s->kind, s->norm)) return false;
     for (int i = SEQ_LN_IH; i <= SEQ_LN_C_SHIFT; i++) {
         const int norm = (i - SEQ_LN_IH) / 2;
         const gr_shape shape = GR_SHAPE(norm == SEQ_NORM_C ? s->H : s->G);
@@ -108,9 +124,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
         !index_lengths_fit(t, op, o->lengths, "x", x, s->B, s->T))
         return false;
-    if (!gr__norm_check_eps(t, op, o->eps)) return false;
-    if (!(o->momentum >= 0 && o->momentum <= 1) && o->momentum != GR_NONE)
-        return gr_fail(t, op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
+    if (!gr__sequence_check_numbers(t, op, o->eps, o->momentum)) return false;
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
         s->in[SEQ_LN_IH + 2 * n] = s->bn[n].weight, s->in[SEQ_LN_IH_SHIFT + 2 * n] = s->bn[n].bias;
     s->momentum = gr__setting(o->momentum, 0.1);

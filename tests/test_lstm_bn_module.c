@@ -107,6 +107,8 @@ TEST(bn_steps_and_noise_that_do_not_fit_are_named)
                  "l: batch norms need bn_steps, the number of time steps that have statistics of their own");
     assert_fails(t, gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 1, .h0_noise = -0.5 }),
                  "l: h0_noise must not be negative; got -0.5");
+    assert_fails(t, gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .norm = GR_LSTM_BN, .bn_steps = 1, .h0_noise = (double)NAN }),
+                 "l: h0_noise must not be negative; got nan");
     gr_module_free(net), gr_tape_free(t);
 }
 

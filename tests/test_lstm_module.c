@@ -268,6 +268,13 @@ TEST(configs_and_inputs_that_do_not_fit_are_named)
     refuse_config(t, net, 2, (gr_lstm_config){ .dropout = 1.5 }, "l: the probability of dropout must be in [0, 1]; got 1.5");
     refuse_config(t, net, 2, (gr_lstm_config){ .norm = GR_LSTM_LN_C, .no_bias = true },
                   "l: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode");
+    refuse_config(t, net, 2, (gr_lstm_config){ .norm = 64 }, "l: norm is 64, which is neither a sum of GR_LSTM_LN_... nor GR_LSTM_BN");
+    refuse_config(t, net, 2, (gr_lstm_config){ .norm = GR_LSTM_BN | GR_LSTM_LN_SUM },
+                  "l: norm is 36, which is neither a sum of GR_LSTM_LN_... nor GR_LSTM_BN");
+    refuse_config(t, net, 2, (gr_lstm_config){ .norm = GR_LSTM_LN_PER_GATE | GR_LSTM_LN_C },
+                  "l: GR_LSTM_LN_PER_GATE needs GR_LSTM_LN_X, GR_LSTM_LN_H or GR_LSTM_LN_SUM");
+    refuse_config(t, net, 2, (gr_lstm_config){ .eps = -3 }, "l: eps must be 0 or more, or GR_NONE; got -3");
+    refuse_config(t, net, 2, (gr_lstm_config){ .momentum = 7 }, "l: momentum must be in 0 .. 1, or GR_NONE; got 7");
     const gr_lstm *l = gr_lstm_new(t, net, "l", 3, 2, &(gr_lstm_config){ .layers = 2, .batch_first = true });
     refuse_input(t, l, GR_SHAPE(4, 5, 2), GR_SHAPE(2, 4, 2), "lstm in l: x must be [B, T, 3]; got [4, 5, 2]");
     refuse_input(t, l, GR_SHAPE(4, 5, 3), GR_SHAPE(1, 4, 2),

@@ -212,6 +212,9 @@ TEST(options_and_inputs_of_another_layer_are_named)
     gr_module *net = gr_module_new(t);
     assert_fails(t, gr_gru_new(t, net, "g", 3, 0, NULL), "g: a GRU needs at least one hidden unit");
     assert_fails(t, gr_rnn_new(t, net, "r", 3, 2, &(gr_rnn_config){ .forget_bias = 1 }), "r: forget_bias is for an LSTM, not for an RNN");
+    assert_fails(t, gr_gru_new(t, net, "g", 3, 2, &(gr_gru_config){ .bn_steps = 4 }), "g: bn_steps is for an LSTM, not for a GRU");
+    assert_fails(t, gr_rnn_new(t, net, "r", 3, 2, &(gr_rnn_config){ .h0_noise = GR_NONE }), "r: h0_noise is for an LSTM, not for an RNN");
+    assert_fails(t, gr_gru_new(t, net, "g", 3, 2, &(gr_gru_config){ .norm = GR_LSTM_LN_BA2016 }), "g: norm is 11, which is no sum of GR_GRU_LN_...");
     assert_fails(t, gr_gru_new(t, net, "g", 3, 2, &(gr_gru_config){ .relu = true }), "g: relu is for an RNN, not for a GRU");
     gr_gru *g = gr_gru_new(t, net, "g", 3, 2, NULL);
     assert_fails(t, gr_recurrent_new(t, net, "q", (gr_recurrent_kind)3, 3, 2, NULL),

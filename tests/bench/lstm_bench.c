@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = (int)o.threads }));
     gr_module *net = gr_module_new(t);
-    const gr_lstm_config config = { .norm = norms[o.kind][o.norm], .bn_steps = T, .batch_first = true, .forget_bias = o.kind ? 0 : 1 };
+    const gr_lstm_config config = { .norm = norms[o.kind][o.norm], .bn_steps = o.kind ? 0 : T, .batch_first = true, .forget_bias = o.kind ? 0 : 1 };
     job j = { .t = t, .batch = o.batch, .twin = o.twin, .kind = o.kind };
     j.lstm = gr_recurrent_new(t, net, "lstm", (gr_recurrent_kind)o.kind, I, o.hidden, &config), j.fc = gr_linear_new(t, net, "fc", o.hidden, CLASSES, NULL);
     j.adam = gr_adam_new(t, net, NULL);

@@ -161,7 +161,7 @@ static const gr_recurrent_config *any_recurrent_config(void)
 {
     static gr_recurrent_config c;
     c = (gr_recurrent_config){ one_in(2) ? 0 : (unsigned)below(70), one_in(9) ? any_size() : below(3), B(), B(), one_in(5), one_in(5), D(), one_in(5) ? any_double() : 0,
-                               D(), S(), D(), D() };
+                               one_in(3) ? D() : 0, one_in(3) ? S() : 0, one_in(3) ? D() : 0, one_in(3) ? D() : 0 };
     return one_in(3) ? NULL : &c;
 }
 static gr_recurrent_kind pick_gr_recurrent_kind(const char *name) { return (void)name, (gr_recurrent_kind)below(4); }
