@@ -87,8 +87,8 @@ typedef gr_recurrent_out gr_lstm_out;
  * In training the mean and the biased variance are those of the sequences that have not ended by t. Row t of the running statistics moves
  * towards them, with the unbiased variance; a time beyond the last row moves none. Evaluation reads row t, or the last row if t is beyond it.
  * If only one sequence of the batch reaches a time step, its norms return their shift, pass no gradient and move no statistics. So the sequences
- * of a batch should have similar lengths. A value that is the same in all sequences (blank first rows with h0 = 0) has variance 0, and its gradient is
- * multiplied by weight / sqrt(eps) at each such step. A little noise in h0 prevents this. */
+ * of a batch should have similar lengths. A value that is the same in all sequences (blank first rows with h0 = 0) has variance 0, and its
+ * gradient is multiplied by weight / sqrt(eps) at each such step. A little noise in h0 prevents this. */
 GR_API gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 
 /* The same for a GRU, with GR_GRU_... and without a cell. LN is the identity where there is no norm, * is elementwise, a and u have the blocks
