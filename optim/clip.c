@@ -52,7 +52,8 @@ static double clip_total(gr_tape *t, const gr_optim *o)
     for (size_t i = 0; i < o->chunks; i++) {
         sum += o->chunk[i].sum;
         if (sum < HUGE_VAL) continue;
-        gr_fail_as(t, GR_NOT_FINITE, "", "the gradient norm is %s at %s: nothing was clipped; gr_tape_set_anomaly finds the operator", sum > 0 ? "infinite" : "NaN",
+        gr_fail_as(t, GR_NOT_FINITE, "clip_grad_norm",
+                   "the gradient norm is %s at %s: nothing was clipped; gr_tape_set_anomaly finds the operator", sum > 0 ? "infinite" : "NaN",
                    o->entry[o->chunk[i].entry].slot->path);
         return (double)NAN;
     }

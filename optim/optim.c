@@ -33,6 +33,10 @@ gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
     if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
     o->memory = *memory, o->rule = rule, o->rate.plateau_scale = 1, o->rate.best = HUGE_VAL;
     optim_list(o, m);
+    if (!o->entries) {
+        gr_optim_free(o);
+        return gr_fail(t, NULL, "%s: the module has no parameters; make the optimizer last", rule->name);
+    }
     o->entry = gr_memory_new(memory, o->entries * sizeof *o->entry);
     o->chunk = gr_memory_new(memory, o->chunks * sizeof *o->chunk);
     o->step = gr_memory_new(memory, o->entries * sizeof *o->step);
@@ -151,7 +155,8 @@ static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ t, o });
     for (size_t i = 0; i < o->chunks; i++)
         if (o->chunk[i].sum != 0)
-            return gr_fail_as(t, GR_NOT_FINITE, "", "the gradient of %s holds a NaN or an infinity: the step is refused; gr_tape_set_anomaly finds the operator",
+            return gr_fail_as(t, GR_NOT_FINITE, "optim_step",
+                              "the gradient of %s holds a NaN or an infinity: the step is refused; gr_tape_set_anomaly finds the operator",
                               o->entry[o->chunk[i].entry].slot->path);
     return true;
 }
@@ -177,7 +182,10 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
         if (gr_grad(t, o->entry[i].x)) return true;
         if (!wanting && !o->entry[i].slot->frozen) wanting = o->entry[i].slot->path;
     }
-    if (wanting) return gr_fail(t, NULL, "%s has no gradient: gr_backward must come before gr_optim_step; gr_print_audit says why", wanting);
+    if (wanting)
+        return gr_fail(t, NULL,
+                       "optim_step: no gradient reached any parameter of this optimizer (%s, ...): gr_backward was not called since "
+                       "gr_optim_zero_grad, or the loss does not depend on this module; gr_print_audit says which", wanting);
     return gr_fail(t, NULL, "optim_step: all %zu parameters are frozen", o->entries);
 }
 

@@ -27,7 +27,7 @@ typedef struct gr_optim gr_optim;
 /* ---- Making ----
  *
  * A config of NULL means the defaults, and so does each field that is 0. The constructors fail, and return NULL, if m is NULL, a number is out of its
- * range, or memory runs out. */
+ * range, m has no parameters, or memory runs out. */
 
 /*     g = dx + weight_decay x
  *     b = momentum b + (1 - dampening) g,  but  b = g  at a parameter's first step
