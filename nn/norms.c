@@ -10,7 +10,7 @@
 
 /* names: PyTorch's, with dims 0, 1 and 2. shares: what shares a statistic when the features are on axis 1. */
 static const struct {
-    const char *a, *names[3];
+    const char *article, *names[3];
     gr_op op; /* its name in messages */
     gr__norm_shares shares;
     double eps;
@@ -38,11 +38,11 @@ bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x)
         return gr_fail(t, op, "x is %s, and its last axes must be %s", gr_shape_name(t, x), gr_shape_name(t, n->shape));
     }
     if (axis < 0 || axis >= x.rank || x.dim[axis] != n->shape.dim[0])
-        return gr_fail(t, op, "x is %s, and its %s axis must hold %zu features", gr_shape_name(t, x), n->axis == 1 ? "second" : "last",
-                       n->shape.dim[0]);
+        return gr_fail(t, op, "x is %s, and its %s axis must hold %zu features%s", gr_shape_name(t, x), n->axis == 1 ? "second" : "last",
+                       n->shape.dim[0], n->axis == 1 ? "; for x [.., C] make it with .axis = -1" : "");
     const bool rank2 = n->kind == GR_NORM_BATCH && n->dims == 1 && x.rank == 2; /* a BatchNorm1d takes samples without further axes too */
     if (!n->dims || x.rank == n->dims + 2 || rank2) return true;
-    return gr_fail(t, op, "x is %s, and %s %s takes rank %s", gr_shape_name(t, x), norm_kinds[n->kind].a, n->module.kind,
+    return gr_fail(t, op, "x is %s, and %s %s takes rank %s", gr_shape_name(t, x), norm_kinds[n->kind].article, n->module.kind,
                    n->dims == 2 ? "4" : n->kind == GR_NORM_BATCH ? "2 or 3" : "3");
 }
 
@@ -53,6 +53,7 @@ static gr_tensor *norms_batch(gr_tape *t, const gr_norm *n, gr_tensor *x, double
         .running_var = n->running_var,
         .batches = n->batches,
         .momentum = n->momentum,
+        .cumulative = n->cumulative,
         .eps = eps,
         .lengths = input ? input->lengths : NULL,
         .mask = input ? input->mask : NULL,
@@ -75,7 +76,7 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     GR_WITHIN(t, &n->module);
     if (!gr_ready(t, op, x) || !gr__norm_fits(t, op, n, gr_shape_of(x))) return NULL;
     if (input && (input->lengths || input->mask) && n->kind != GR_NORM_BATCH)
-        return gr_fail(t, op, "lengths and a mask are for a BatchNorm; this is %s %s", norm_kinds[n->kind].a, n->module.kind);
+        return gr_fail(t, op, "lengths and a mask are for a BatchNorm; this is %s %s", norm_kinds[n->kind].article, n->module.kind);
     const double eps = n->eps == 0 ? GR_NONE : n->eps; /* an operator takes 0 as the default */
     switch (n->kind) {
     case GR_NORM_LAYER: return gr_layer_norm(t, x, n->shape.rank, n->weight, n->bias, eps);
@@ -94,15 +95,15 @@ gr_norm *gr_norm_of(const gr_module *m) { return m && m->forward == norm_module_
 
 static bool norms_check_shape(gr_tape *t, const gr_norm *n)
 {
-    const char *const path = n->module.path, *const a = norm_kinds[n->kind].a, *const kind = n->module.kind;
+    const char *const path = n->module.path, *const article = norm_kinds[n->kind].article, *const kind = n->module.kind;
     const gr_shape s = n->shape;
     if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS)
-        return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, a, kind);
-    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, a, kind);
+        return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, article, kind);
+    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, article, kind);
     if (s.rank < 1 || s.rank > GR_MAX_RANK)
-        return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, a, kind, GR_MAX_RANK, gr_shape_name(t, s));
+        return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, article, kind, GR_MAX_RANK, gr_shape_name(t, s));
     for (int k = 0; k < s.rank; k++)
-        if (!s.dim[k]) return gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", path, a, kind, gr_shape_name(t, s));
+        if (!s.dim[k]) return gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", path, article, kind, gr_shape_name(t, s));
     return true;
 }
 
@@ -120,7 +121,7 @@ static bool norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
     return true;
 }
 
-/* Only a GroupNorm uses groups. */
+/* groups: of a GroupNorm; the other kinds ignore it. */
 static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, gr_shape shape, size_t groups,
                            const gr_norm_config *config)
 {
@@ -131,10 +132,10 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     gr_module *const m = &n->module;
     m->is_norm = true, m->forward = norm_module_forward;
     const bool rows = norm_kinds[kind].shares == GR__NORM_OF_ROWS;
-    n->kind = kind, n->shape = shape, n->dims = dims, n->momentum = c.momentum;
+    n->kind = kind, n->shape = shape, n->dims = dims, n->momentum = c.momentum, n->cumulative = c.cumulative;
     n->axis = c.axis ? c.axis : rows ? -1 : 1, n->groups = kind == GR_NORM_GROUP ? groups : rows ? 1 : shape.dim[0];
     n->eps = gr__setting(c.eps, norm_kinds[kind].eps);
-    norms_check(t, n, &c);
+    norms_check(t, n, &c); /* after its error gr_param makes nothing, and gr_module_ready frees n */
     const bool affine = kind == GR_NORM_INSTANCE ? c.affine : !c.no_affine;
     if (affine) n->weight = gr_param(t, m, "weight", shape, gr_init_constant(1));
     if (affine && !c.no_bias && kind != GR_NORM_RMS) n->bias = gr_param(t, m, "bias", shape, gr_init_constant(0));
@@ -190,7 +191,7 @@ gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_
     if ((size_t)kind >= sizeof norm_kinds / sizeof *norm_kinds)
         return gr_fail(t, NULL, "%s: the kind must be GR_NORM_NONE to GR_NORM_INSTANCE; got %d", name ? name : "norm", (int)kind);
     size_t groups = c.groups ? c.groups : norms_default_groups(features);
-    c.affine = true, c.axis = c.axis ? c.axis : -1;
+    c.affine = !c.no_affine, c.axis = c.axis ? c.axis : -1;
     if (kind == GR_NORM_LAYER && c.axis == 1) kind = GR_NORM_GROUP, groups = 1;
     gr_norm *n = norms_make(t, parent, name, kind, GR_SHAPE(features), groups, &c);
     return n ? &n->module : NULL;

@@ -12,8 +12,9 @@ typedef enum { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_
 /* Each kind ignores the fields that are for other kinds. */
 typedef struct {
     bool no_affine;   /* no weight and no bias */
-    bool no_bias;
-    bool affine;      /* InstanceNorm: with weight and bias. Its constructor makes none by default, as in PyTorch; gr_norm_new always does */
+    bool no_bias;     /* a weight but no bias */
+    bool affine;      /* InstanceNorm: with weight and bias. Its constructor makes none by default, as in PyTorch; gr_norm_new makes them unless
+                         no_affine is set */
     bool no_running;  /* BatchNorm: no running statistics, so that evaluation uses batch statistics too */
     int axis;         /* BatchNorm, GroupNorm, InstanceNorm: the axis of the features: 1 for x [N, C, ..], -1 for x [.., C]. Default 1, but -1 in
                          gr_norm_new */
@@ -21,7 +22,9 @@ typedef struct {
                          takes rank 4. The default takes any rank */
     size_t groups;    /* GroupNorm made by gr_norm_new: default the largest of 32, 16, 8, 4, 2 that divides the features and leaves at least 2 to each
                          group, else 1 */
-    double momentum;  /* BatchNorm: the weight of a new batch in the running statistics; default 0.1; GR_NONE means the average over all batches */
+    double momentum;  /* BatchNorm: the weight of a new batch in the running statistics; default 0.1; GR_NONE means 0 */
+    bool cumulative;  /* BatchNorm: the running statistics are the average over all batches so far, as with PyTorch's momentum=None; momentum has
+                         no effect */
     double eps;       /* default 1e-5, in an RMSNorm the distance from 1 to the next gr_real, as in PyTorch; GR_NONE means no epsilon */
 } gr_norm_config;
 
@@ -32,6 +35,7 @@ typedef struct {
     size_t groups;                         /* each group of features has statistics of its own: features in a BatchNorm or InstanceNorm, 1 in a LayerNorm */
     int axis, dims;
     double momentum, eps;
+    bool cumulative;
     gr_tensor *weight, *bias;              /* NULL when the norm has none */
     gr_tensor *running_mean, *running_var; /* [features] in a BatchNorm with running statistics, else NULL */
     int64_t *batches;                      /* num_batches_tracked, likewise */

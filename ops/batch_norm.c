@@ -9,6 +9,8 @@
  * Backward, with g = gamma * dy:
  *     dx     = rstd * (g - mean(g) - xhat * mean(g * xhat))                     in evaluation dx = rstd * g
  *     dgamma = sum of dy * xhat,   dbeta = sum of dy
+ * Padding cannot change a bit, because sums run over the real positions in order; with channels on axis 1 they run in 16 lanes from each
+ * sample's start, and the samples are added in order.
  * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this except
  * the running statistics. These move last, when nothing but the note for gr_tape_recover can still fail. */
 #include "core/kernel.h"
@@ -91,8 +93,8 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
     if (!gr__norm_check_pair(t, &batch_norm_op, x, "running_mean and running_var", o->running_mean, o->running_var, C)) return false;
     if (o->momentum != GR_NONE && !(o->momentum >= 0 && o->momentum <= 1))
         return gr_fail(t, &batch_norm_op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
-    if (o->momentum == GR_NONE && o->running_mean && !o->batches)
-        return gr_fail(t, &batch_norm_op, "momentum is GR_NONE, the average over all batches, so batches must count them; got NULL");
+    if (o->cumulative && o->running_mean && !o->batches)
+        return gr_fail(t, &batch_norm_op, "cumulative is the average over all batches, so batches must count them; got NULL");
     if (!gr__norm_check_eps(t, &batch_norm_op, o->eps)) return false;
     s->eps = (gr_real)gr__setting(o->eps, GR_NORM_EPS);
     return true;
@@ -113,7 +115,7 @@ static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch
     if (!gr_undo_note(t, o->running_mean->data, bytes) || !gr_undo_note(t, o->running_var->data, bytes)) return false;
     if (o->batches && !gr_undo_note(t, o->batches, sizeof *o->batches)) return false;
     if (o->batches) ++*o->batches;
-    const double momentum = o->momentum == GR_NONE ? 1 / (double)*o->batches : gr__setting(o->momentum, 0.1);
+    const double momentum = o->cumulative ? 1 / (double)*o->batches : gr__setting(o->momentum, 0.1);
     const gr_real w = (gr_real)momentum, keep = (gr_real)(1 - momentum), unbiased = (gr_real)s->count / (gr_real)(s->count - 1);
     for (size_t c = 0; c < C; c++) {
         gr_real *const mean = o->running_mean->data + c, *const var = o->running_var->data + c;

@@ -28,10 +28,10 @@ GR_API gr_tensor *gr_avg_pool2d_composed(gr_tape *t, gr_tensor *x, const gr_pool
 /* gr_norm_axes: x - mean, its mean square, a root, a division, a product, a sum. The next three are the same over other axes;
  * gr_rms_norm_composed is the same without a mean. eps must be above 0. */
 GR_API gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps);
-GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps);
+GR_API gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, gr_tensor *beta, double eps);
 GR_API gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps);
 GR_API gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, double eps);
-GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps);
+GR_API gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, double eps);
 
 /* gr_batch_norm: sums over the real positions, divided by how many these are. */
 GR_API gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta,

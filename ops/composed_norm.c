@@ -42,9 +42,9 @@ gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes
     return gr__norm_affine(t, y, gamma, beta, composed_ones(x, affine, false));
 }
 
-gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps)
+gr_tensor *gr_layer_norm_composed(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
-    return gr_norm_axes_composed(t, x, composed_last(dims), composed_last(dims), gamma, beta, eps);
+    return gr_norm_axes_composed(t, x, composed_last(trailing), composed_last(trailing), gamma, beta, eps);
 }
 
 gr_tensor *gr_group_norm_composed(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gamma, gr_tensor *beta, double eps)
@@ -61,11 +61,11 @@ gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tens
     return gr_norm_axes_composed(t, x, composed_without(x, 1, axis), GR_AXES(axis), gamma, beta, eps);
 }
 
-gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps)
+gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, double eps)
 {
     if (gr_failed(t) || !x) return NULL;
-    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(dims), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
-    return gr__norm_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(dims), false));
+    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(trailing), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
+    return gr__norm_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(trailing), false));
 }
 
 /* ---- Batch norm ---- */
@@ -114,7 +114,7 @@ gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor 
     gr_tensor *unbiased = gr_mul(t, gr_detach(t, var), gr_div(t, n, gr_sub(t, n, gr_scalar(t, 1))));
     if (!unbiased) return NULL;
     if (o.batches && gr_undo_note(t, o.batches, sizeof *o.batches)) ++*o.batches;
-    const double momentum = o.momentum == GR_NONE ? 1 / (double)*o.batches : gr__setting(o.momentum, 0.1);
+    const double momentum = o.cumulative ? 1 / (double)*o.batches : gr__setting(o.momentum, 0.1);
     composed_move(t, o.running_mean, mean, momentum), composed_move(t, o.running_var, unbiased, momentum);
     return y;
 }

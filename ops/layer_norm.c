@@ -105,11 +105,11 @@ KERNEL(void, layer_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma
 static void layer_norm_node(gr_tape *t, const gr_node *n) { gr__norm_rows_back(t, n, layer_norm_backward[gr_isa(t)]); }
 static const gr_op layer_norm_op = { .name = "layer_norm", .backward = layer_norm_node, .scratch = gr__norm_rows_scratch };
 
-gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps)
+gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, gr_tensor *beta, double eps)
 {
     const gr_op *const op = &layer_norm_op;
     gr__norm_rows s = { 0 };
-    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__norm_rows_of(t, op, x, dims, eps, &s)) return NULL;
+    if (!gr__norm_ready(t, op, x, gamma, beta) || !gr__norm_rows_of(t, op, x, trailing, eps, &s)) return NULL;
     if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, s.N) || !gr__norm_check_eps(t, op, eps)) return NULL;
     return gr__norm_rows_run(t, op, &s, layer_norm_forward[gr_isa(t)], 0.3 /* ns per value */, x, gamma, beta);
 }

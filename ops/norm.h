@@ -1,4 +1,5 @@
-/* ops/norm.h - normalization. Each operator gives the values that share a statistic zero mean and unit variance, then scales and shifts them:
+/* ops/norm.h - normalization. Each operator shifts and scales the values that share a statistic to mean 0 and variance 1, then multiplies by
+ * gamma and adds beta:
  *     y = gamma * (x - mean) / sqrt(var + eps) + beta
  * var is the biased variance (divide by the number of values). The operators differ in which values share a mean. For x [N, C, H, W] there is
  * one mean for each
@@ -26,30 +27,32 @@ GR_BEGIN
 #define GR_RMS_NORM_EPS 1.1920928955078125e-7
 #endif
 
-/* Give each row, which is made of the trailing dimensions of x, zero mean and unit variance, then scale and shift:
+/* Give each row, which is made of the trailing axes of x, zero mean and unit variance, then scale and shift:
  *     y = gamma * (x - mean) / sqrt(var + eps) + beta
  * var is the biased variance (divide by N). eps sits inside the root, as in PyTorch.      Ba, Kiros, Hinton 2016, eq. 15-16
  *
- *   x      [.., n1, .., nk]   rows of N = n1 * .. * nk values
- *   dims   k, 1 or more: how many trailing dimensions are normalized. PyTorch's normalized_shape is (n1, .., nk)
- *   gamma  N values           scale, or NULL for 1
- *   beta   N values           shift, or NULL for 0
- *   eps    default 1e-5; GR_NONE means no epsilon
- *   return the shape of x
+ *   x         [.., n1, .., nk]   rows of N = n1 * .. * nk values
+ *   trailing  k, 1 or more: the number of trailing axes that are normalized. PyTorch's normalized_shape is (n1, .., nk)
+ *   gamma     N values           scale, or NULL for 1
+ *   beta      N values           shift, or NULL for 0
+ *   eps       default 1e-5; GR_NONE means no epsilon
+ *   return    the shape of x
  *
- * Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. Fails if dims is not in 1 .. the rank of
- * x. */
-GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, gr_tensor *beta, double eps);
+ * Equal values (so also N = 1) give exactly beta, for any eps, and a gradient of x that is finite. Fails if trailing is not in 1 .. the
+ * rank of x. */
+GR_API gr_tensor *gr_layer_norm(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, gr_tensor *beta, double eps);
 
-/* y = gamma * x / sqrt(mean(x^2) + eps), over the trailing dimensions.                                Zhang, Sennrich 2019, eq. 4
- *   x  [.., n1, .., nk]   dims  k   gamma  n1 * .. * nk values   eps  default GR_RMS_NORM_EPS; GR_NONE means no epsilon
- * Fails if dims is not in 1 .. the rank of x. */
-GR_API gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps);
+/* y = gamma * x / sqrt(mean(x^2) + eps), over the trailing axes.                                      Zhang, Sennrich 2019, eq. 4
+ *   x  [.., n1, .., nk]   trailing  k   gamma  n1 * .. * nk values   eps  default GR_RMS_NORM_EPS; GR_NONE means no epsilon
+ * Fails if trailing is not in 1 .. the rank of x. */
+GR_API gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, double eps);
 
 typedef struct {
     gr_tensor *running_mean, *running_var; /* [C], both or neither: training moves them, evaluation normalizes by them */
     int64_t *batches;         /* counts how often training has moved them; or NULL */
-    double momentum;          /* the weight of the new batch; default 0.1; GR_NONE means 1 / batches, the average of all (needs batches) */
+    double momentum;          /* the weight of the new batch; default 0.1; GR_NONE means 0 */
+    bool cumulative;          /* the running statistics are the average over all batches so far, as with PyTorch's momentum=None: the weight is
+                                 1 / batches instead of momentum. Needs batches */
     double eps;               /* default 1e-5; GR_NONE means no epsilon */
     const gr_ints *lengths;   /* [N]: for x [N, C, L] or [N, L, C], how many of the L positions of each sample are real, not padding; NULL
                                  means all */
@@ -67,13 +70,11 @@ typedef struct {
  *   config may be NULL, which means all defaults
  *   return the shape of x; 0 where x is padding
  *
- * Padding cannot change a bit of the result, whatever it holds (a NaN, say) and however long it is: sums run over the real positions in
- * order; with channels on axis 1 they run in 16 lanes from each sample's start, and the samples are added in order. The gradient of padding
- * is 0.
+ * Padding cannot change a bit of the result, whatever it holds (a NaN, say) and however long it is. The gradient of padding is 0.
  *
  * Fails if x has fewer than 2 axes or lacks this axis; if only one of the running statistics is given, or they do not hold C values; if
- * momentum is outside 0 .. 1, or is GR_NONE while batches is NULL; if lengths or mask do not fit x; and, where the statistics are the
- * batch's, if a channel has fewer than 2 real values, because one value has no variance. */
+ * momentum is outside 0 .. 1; if cumulative is set and batches is NULL while running statistics are given; if lengths or mask do not fit x;
+ * and, where the statistics are the batch's, if a channel has fewer than 2 real values, because one value has no variance. */
 GR_API gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, gr_tensor *beta, const gr_batch_norm_config *config);
 
 /* Statistics of each sample and group. The C channels are cut into groups in order.                  Wu, He 2018

@@ -94,13 +94,13 @@ static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
     return by_parts > by_values ? by_parts : by_values;
 }
 
-bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, double eps, gr__norm_rows *s)
+bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int trailing, double eps, gr__norm_rows *s)
 {
     if (!x->rank) return gr_fail(t, op, "x is [], which has no axis to normalize");
-    if (dims < 1 || dims > x->rank)
-        return gr_fail(t, op, "x is %s, so dims must be in 1 .. %d; got %d", gr_shape_text(t, x), x->rank, dims);
+    if (trailing < 1 || trailing > x->rank)
+        return gr_fail(t, op, "x is %s, so trailing must be in 1 .. %d; got %d", gr_shape_text(t, x), x->rank, trailing);
     s->rows = s->N = 1, s->eps = (gr_real)gr__setting(eps, s->rms ? GR_RMS_NORM_EPS : GR_NORM_EPS);
-    for (int i = 0; i < x->rank; i++) *(i < x->rank - dims ? &s->rows : &s->N) *= x->dim[i];
+    for (int i = 0; i < x->rank; i++) *(i < x->rank - trailing ? &s->rows : &s->N) *= x->dim[i];
     if (!s->N) s->rows = 0;
     s->chunk = norm_rows_to_a_chunk(s->rows, s->N);
     return true;

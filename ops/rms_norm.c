@@ -47,11 +47,11 @@ KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, 
 static void rms_norm_node(gr_tape *t, const gr_node *n) { gr__norm_rows_back(t, n, rms_norm_backward[gr_isa(t)]); }
 static const gr_op rms_norm_op = { .name = "rms_norm", .backward = rms_norm_node, .scratch = gr__norm_rows_scratch };
 
-gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int dims, gr_tensor *gamma, double eps)
+gr_tensor *gr_rms_norm(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, double eps)
 {
     const gr_op *const op = &rms_norm_op;
     gr__norm_rows s = { .rms = true };
-    if (!gr_ready(t, op, x) || !gr_alive(t, op, "gamma", gamma) || !gr__norm_rows_of(t, op, x, dims, eps, &s)) return NULL;
+    if (!gr_ready(t, op, x) || !gr_alive(t, op, "gamma", gamma) || !gr__norm_rows_of(t, op, x, trailing, eps, &s)) return NULL;
     if (gamma && gamma->len != s.N)
         return gr_fail(t, op, "x is %s, so gamma must hold %zu values; got %s", gr_shape_text(t, x), s.N, gr_shape_text(t, gamma));
     if (!gr__norm_check_eps(t, op, eps)) return NULL;

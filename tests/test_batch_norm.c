@@ -278,8 +278,8 @@ TEST(sizes_statistics_lengths_and_masks_that_do_not_fit_are_named)
     REFUSES("x is [2, 3], so running_mean and running_var must hold 3 values; got [2] and [3]", x, 1, NULL, NULL, OPTIONS(two, three));
     REFUSES("momentum must be in 0 .. 1, or GR_NONE; got 1.5", x, 1, NULL, NULL, OPTIONS(.momentum = 1.5));
     REFUSES("momentum must be in 0 .. 1, or GR_NONE; got nan", x, 1, NULL, NULL, OPTIONS(.momentum = NAN));
-    REFUSES("momentum is GR_NONE, the average over all batches, so batches must count them; got NULL", x, 1, NULL, NULL,
-            OPTIONS(three, three, .momentum = GR_NONE));
+    REFUSES("cumulative is the average over all batches, so batches must count them; got NULL", x, 1, NULL, NULL,
+            OPTIONS(three, three, .cumulative = true));
     REFUSES("eps must be 0 or more, or GR_NONE; got -0.5", x, 1, NULL, NULL, OPTIONS(.eps = -0.5));
     REFUSES("x is [2, 3], and lengths are for 3 axes: use a mask", x, 1, NULL, NULL, OPTIONS(.lengths = gr_ints_new(t, NULL, GR_SHAPE(2))));
     REFUSES("x is [2, 3, 4], and lengths are for samples on axis 0: use a mask", x3, 0, NULL, NULL,

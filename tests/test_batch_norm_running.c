@@ -4,15 +4,18 @@
 TEST(running_statistics_are_exponential_averages)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    const double momentum[] = { 0, 0.25, 1, GR_NONE };
-    for (size_t k = 0; k < COUNT(momentum); k++) {
+    const struct { double momentum; bool cumulative; double weight; } cases[] = {
+        { 0, false, 0.1 }, { 0.25, false, 0.25 }, { 1, false, 1 }, { GR_NONE, false, 0 }, { 0, true, 0 }, { 0.25, true, 0 },
+    };
+    for (size_t k = 0; k < COUNT(cases); k++) {
         gr_tensor *mean = gr_zeros(t, GR_SHAPE(1)), *var = gr_ones(t, GR_SHAPE(1));
         int64_t batches = 0;
         double want_mean = 0, want_var = 1;
         for (int step = 1; step <= 4; step++) {
             const gr_real a = (gr_real)step, x[] = { a, 3 * a };
-            const double w = momentum[k] == GR_NONE ? 1.0 / step : k ? momentum[k] : 0.1;
-            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL, &(gr_batch_norm_config){ mean, var, &batches, momentum[k] });
+            const double w = cases[k].cumulative ? 1.0 / step : cases[k].weight;
+            gr_batch_norm(t, gr_input(t, x, GR_SHAPE(2, 1)), 1, NULL, NULL,
+                          &(gr_batch_norm_config){ mean, var, &batches, cases[k].momentum, cases[k].cumulative });
             want_mean += w * (2 * (double)a - want_mean), want_var += w * (2 * (double)(a * a) - want_var);
         }
         assert_ok(t);

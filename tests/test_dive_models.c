@@ -109,9 +109,9 @@ static gr_tensor *cell_norm(gr_tape *t, gr_tensor *c, const gr_recurrent_weights
 {
     if (w->norm & GR_LSTM_LN_C) return gr_layer_norm(t, c, 1, w->ln_c.weight, w->ln_c.bias, 1e-5);
     if (w->norm != GR_LSTM_BN) return c;
-    gr_batch_norm_config o = { .momentum = GR_NONE };
+    gr_batch_norm_config o = { 0 };
     if (!gr_tape_training(t)) {
-        o.running_mean = gr_select(t, w->bn_c.running_mean, 0, (ptrdiff_t)step), o.momentum = 0;
+        o.running_mean = gr_select(t, w->bn_c.running_mean, 0, (ptrdiff_t)step);
         o.running_var = gr_select(t, w->bn_c.running_var, 0, (ptrdiff_t)step);
     }
     return gr_batch_norm(t, c, -1, w->bn_c.weight, w->bn_c.bias, &o);

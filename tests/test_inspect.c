@@ -331,8 +331,10 @@ TEST(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused)
     SAYS(gr_print_norm(t, &ln->module, GR_SCALAR, NULL), "print_norm in ln: x is [], and its last axes must be [4]");
     SAYS(gr_print_norm(t, &ln->module, (gr_shape){ GR_MAX_RANK + 1, { 0 } }, NULL), "print_norm in ln: x is rank 9");
     SAYS(gr_print_norm(t, &ln->module, GR_SHAPE(2, 3), NULL), "print_norm in ln: x is [2, 3], and its last axes must be [4]");
-    SAYS(gr_print_norm(t, &bn->module, GR_SHAPE(2, 3), NULL), "print_norm in bn: x is [2, 3], and its second axis must hold 4 features");
-    SAYS(gr_print_norm(t, &bn->module, GR_SCALAR, NULL), "print_norm in bn: x is [], and its second axis must hold 4 features");
+    SAYS(gr_print_norm(t, &bn->module, GR_SHAPE(2, 3), NULL),
+         "print_norm in bn: x is [2, 3], and its second axis must hold 4 features; for x [.., C] make it with .axis = -1");
+    SAYS(gr_print_norm(t, &bn->module, GR_SCALAR, NULL),
+         "print_norm in bn: x is [], and its second axis must hold 4 features; for x [.., C] make it with .axis = -1");
     SAYS(gr_norm_gradient(t, &ln->module, x, x->data), "norm_gradient in ln: x is [2, 3], and its last axes must be [4]");
     SAYS(gr_norm_gradient(t, &ln->module, gr_ones(t, GR_SHAPE(4)), NULL), "norm_gradient: dy is NULL");
     SAYS(gr_norm_gradient(t, &ln->module, NULL, x->data), "norm_gradient: argument 1 is NULL");

@@ -52,6 +52,11 @@ TEST(norm_modules_start_as_pytorch_does)
     assert_true(!g->weight && g->eps == 0.5 && i->weight && i->bias && i->eps == 0 && !r->weight && r->eps == 0.25);
     const gr_slot *s = gr_slot_find(net, "plain");
     assert_null(s);
+    const gr_norm_config plain = { .no_affine = true }, no_bias = { .no_bias = true };
+    for (gr_norm_kind kind = GR_NORM_BATCH; kind <= GR_NORM_INSTANCE; kind++) {
+        const gr_norm *n = gr_norm_of(gr_norm_new(tape, net, NULL, kind, 2, &plain)), *w = gr_norm_of(gr_norm_new(tape, net, NULL, kind, 2, &no_bias));
+        assert_true(n && !n->weight && !n->bias && w && w->weight && !w->bias);
+    }
 }
 
 TEST(a_summary_shows_the_names_of_pytorch)
@@ -128,7 +133,7 @@ TEST(groups_are_chosen_by_the_number_of_features)
 
 TEST(a_norm_passes_its_config_and_defaults_to_the_operator)
 {
-    const gr_norm *b = gr_norm_of(gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .momentum = GR_NONE }));
+    const gr_norm *b = gr_norm_of(gr_norm_new(tape, net, "b", GR_NORM_BATCH, 2, &(gr_norm_config){ .cumulative = true }));
     for (int step = 1; step <= 3; step++) gr_norm_forward(tape, b, gr_full(tape, GR_SHAPE(4, 2), step), NULL);
     assert_ok(tape);
     assert_int_equal(*b->batches, 3);
@@ -248,9 +253,9 @@ TEST(features_groups_and_ranks_that_do_not_fit_are_named)
     gr_norm *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
     assert_fails(tape, gr_norm_forward(tape, b1, NULL, NULL), "batch_norm in b1: argument 1 is NULL");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
-                 "batch_norm in b1: x is [3, 2], and its second axis must hold 3 features");
+                 "batch_norm in b1: x is [3, 2], and its second axis must hold 3 features; for x [.., C] make it with .axis = -1");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),
-                 "batch_norm in b1: x is [3], and its second axis must hold 3 features");
+                 "batch_norm in b1: x is [3], and its second axis must hold 3 features; for x [.., C] make it with .axis = -1");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(2, 3, 2, 2)), NULL),
                  "batch_norm in b1: x is [2, 3, 2, 2], and a BatchNorm1d takes rank 2 or 3");
     assert_fails(tape, gr_norm_forward(tape, b2, X, NULL), "batch_norm in b2: x is [2, 3, 5], and a BatchNorm2d takes rank 4");
@@ -258,7 +263,8 @@ TEST(features_groups_and_ranks_that_do_not_fit_are_named)
                  "instance_norm in i1: x is [2, 3], and an InstanceNorm1d takes rank 3");
     assert_fails(tape, gr_norm_forward(tape, last, X, NULL),
                  "instance_norm in last: x is [2, 3, 5], and its last axis must hold 3 features");
-    assert_fails(tape, gr_norm_forward(tape, g, X, NULL), "group_norm in g: x is [2, 3, 5], and its second axis must hold 4 features");
+    assert_fails(tape, gr_norm_forward(tape, g, X, NULL),
+                 "group_norm in g: x is [2, 3, 5], and its second axis must hold 4 features; for x [.., C] make it with .axis = -1");
     assert_fails(tape, gr_norm_forward(tape, i1, X, &(gr_norm_input){ .mask = X }),
                  "instance_norm in i1: lengths and a mask are for a BatchNorm; this is an InstanceNorm1d");
     assert_fails(tape, gr_norm_forward(tape, r, X, NULL), "rms_norm in r: x is [2, 3, 5], and its last axes must be [4, 5]");

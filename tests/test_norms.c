@@ -342,7 +342,7 @@ TEST(channels_groups_axes_and_eps_that_do_not_fit_are_named)
     assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), four, NULL, -2), "norm_axes: eps must be 0 or more, or GR_NONE; got -2");
     assert_fails(t, gr_rms_norm(t, NULL, 1, NULL, GR_NONE), "rms_norm: argument 1 is NULL");
     assert_fails(t, gr_rms_norm(t, gr_scalar(t, 1), 1, NULL, GR_NONE), "rms_norm: x is [], which has no axis to normalize");
-    assert_fails(t, gr_rms_norm(t, x, 4, NULL, GR_NONE), "rms_norm: x is [2, 4, 3], so dims must be in 1 .. 3; got 4");
+    assert_fails(t, gr_rms_norm(t, x, 4, NULL, GR_NONE), "rms_norm: x is [2, 4, 3], so trailing must be in 1 .. 3; got 4");
     assert_fails(t, gr_rms_norm(t, x, 1, four, GR_NONE), "rms_norm: x is [2, 4, 3], so gamma must hold 3 values; got [4]");
     assert_fails(t, gr_rms_norm(t, x, 1, NULL, -2), "rms_norm: eps must be 0 or more, or GR_NONE; got -2");
     gr_module_free(net), gr_tape_free(t);

@@ -249,12 +249,11 @@ gr_tensor *dive_loss(kit_arm *arm, const void *batch, kit_score *score)
 /* Recurrent BatchNorm of a [B, 4H] at a time step: with batch statistics in training, otherwise with the running statistics of the step. */
 static gr_tensor *step_norm(gr_tape *t, gr_tensor *a, const gr_lstm_bn *bn, size_t step)
 {
-    gr_batch_norm_config o = { .momentum = GR_NONE };
+    gr_batch_norm_config o = { 0 };
     if (!gr_tape_training(t)) {
         const size_t last = bn->running_mean->dim[0] - 1;
         o.running_mean = gr_select(t, bn->running_mean, 0, (ptrdiff_t)(step < last ? step : last));
         o.running_var = gr_select(t, bn->running_var, 0, (ptrdiff_t)(step < last ? step : last));
-        o.momentum = 0;
     }
     return gr_batch_norm(t, a, -1, bn->weight, NULL, &o);
 }

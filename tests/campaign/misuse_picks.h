@@ -141,7 +141,7 @@ static size_t S(void) { return one_in(2) ? 0 : any_size(); }
 static bool B(void) { return one_in(3); }
 CONFIG(gr_linear_config, B())
 CONFIG(gr_embedding_config, B(), S())
-CONFIG(gr_norm_config, B(), B(), B(), B(), one_in(4) ? any_int() : (int)below(3) - 1, one_in(2) ? (int)below(3) : I(), S(), D(), D())
+CONFIG(gr_norm_config, B(), B(), B(), B(), one_in(4) ? any_int() : (int)below(3) - 1, one_in(2) ? (int)below(3) : I(), S(), D(), B(), D())
 CONFIG(gr_conv_config, I(), I(), I(), I(), I(), I(), I(), I(), B())
 CONFIG(gr_pool_config, one_in(2) ? 2 : any_int(), I(), I(), I(), I(), I(), B())
 CONFIG(gr_multihead_attention_config, B(), B(), D())
@@ -173,8 +173,8 @@ static const gr_batch_norm_config *pick_gr_batch_norm_config_p(const char *name)
 {
     static gr_batch_norm_config o;
     static int64_t batches;
-    o = (gr_batch_norm_config){ .running_mean = any_tensor(), .running_var = any_tensor(), .batches = one_in(2) ? NULL : &batches, .momentum = D(), .eps = D(),
-                                 .lengths = any_gr_ints(), .mask = any_tensor() };
+    o = (gr_batch_norm_config){ .running_mean = any_tensor(), .running_var = any_tensor(), .batches = one_in(2) ? NULL : &batches, .momentum = D(), .cumulative = B(),
+                                 .eps = D(), .lengths = any_gr_ints(), .mask = any_tensor() };
     if (one_in(2)) o.running_mean = o.running_var = NULL, o.lengths = NULL, o.mask = NULL;
     return (void)name, one_in(3) ? NULL : &o;
 }
