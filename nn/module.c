@@ -214,7 +214,7 @@ gr_tensor *gr_param(gr_tape *t, gr_module *m, const char *name, gr_shape shape, 
 {
     gr_slot *const s = slot_filled(t, m, name, GR_PARAMETER, shape, init);
     if (!s) return NULL;
-    s->is_norm_or_bias = shape.rank < 2 || !strncmp(name, "bias", 4) || m->is_norm;
+    s->no_decay = shape.rank < 2 || !strncmp(name, "bias", 4) || m->is_norm;
     gr__wants_grad(s->tensor, true);
     return s->tensor;
 }
@@ -241,7 +241,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
     if (!first) return gr_fail(t, NULL, "'%s' is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", gr_shape_text(t, tensor));
     gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
     if (!s) return NULL;
-    s->tensor = tensor, s->tied = first, s->init = first->init, s->is_norm_or_bias = first->is_norm_or_bias, s->frozen = first->frozen;
+    s->tensor = tensor, s->tied = first, s->init = first->init, s->no_decay = first->no_decay, s->frozen = first->frozen;
     return tensor;
 }
 

@@ -48,7 +48,7 @@ struct gr_slot {
     bool frozen;           /* by gr_requires_grad */
     size_t number;         /* a parameter's number: no other parameter of its tree ever has the same */
     unsigned optimizers;   /* how many optimizers hold the parameter; tied slots are counted in the slot that they are tied to */
-    bool is_norm_or_bias;  /* exempt from weight decay by default: rank 0 or 1, a name "bias...", or a parameter of a module with is_norm */
+    bool no_decay;         /* exempt from weight decay by default: rank 0 or 1, a name "bias...", or a parameter of a module with is_norm */
     gr_init init;          /* the rule for its first values */
     struct gr__version *versions; /* the library's: all memory of a kept state */
     gr_module *owner;
@@ -76,14 +76,14 @@ struct gr_module {
 /* Make a root module. It owns everything that is made under it; the caller frees it with gr_module_free. NULL when out of memory. */
 GR_API gr_module *gr_module_new(gr_tape *t);
 
-/* Free m and everything under it; NULL is allowed. A module with a parent leaves the parent first. Then no tensor outside m may be tied to
- * one of its tensors. An optimizer that held one of its parameters cannot step any more, and says so.
+/* Free m and everything under it; NULL is allowed. A module with a parent is removed from it. No tensor outside m may still be tied to one of m's:
+ * its slot would point to freed memory. An optimizer that held one of its parameters cannot step any more, and says so.
  * If m ran in this step, call gr_tape_reset or gr_tape_recover first: otherwise gr_backward, gr_tape_recover and gr_print_graph would read
  * freed memory. Do not free a part of a layer that the library made (linear1 of a Transformer layer): free the layer. */
 GR_API void gr_module_free(gr_module *m);
 
-/* Make a module of your own: bytes zeroed bytes, which begin with a gr_module. The tree owns it. kind must outlive the module (a literal).
- * A name is not empty, holds no '.' or '/' and is new under parent. A name of NULL means the number of modules under parent so far ("0",
+/* Make a module of your own: a zeroed struct of `bytes` bytes whose first member is a gr_module. The tree owns it. kind must outlive the module (a
+ * literal). A name is not empty, holds no '.' or '/' and is new under parent. A name of NULL means the number of modules under parent so far ("0",
  * "1", ...). Fails, and returns NULL, if the parent or kind is NULL, the name is not allowed, or memory runs out. */
 GR_API void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes);
 /* The last line of a constructor. Returns true if the tape has no error; otherwise frees the half-made module and returns false. */
@@ -92,8 +92,8 @@ GR_API bool gr_module_ready(gr_tape *t, gr_module *m);
 /* Run a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. Fails if m is NULL or has no such forward. */
 GR_API gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x);
 
-/* Put GR_WITHIN(t, &l->module); into a forward that is not called by gr_forward, after the check that l is not NULL. Until the end of the
- * block, errors, anomalies and gr_audit then name the module: "linear in encoder.fc1: ...". */
+/* Put GR_WITHIN(t, &l->module); into a forward that programs call directly (l is the module), after the check that l is not NULL. Until the end of
+ * the block, errors, anomalies and gr_audit then name the module: "linear in encoder.fc1: ...". */
 #define GR_WITHIN(t, m) __attribute__((cleanup(gr__leave), unused)) const gr__within gr__here = gr__enter(t, (m)->path)
 typedef struct { gr_tape *t; const char *before; } gr__within;
 static inline gr__within gr__enter(gr_tape *t, const char *path)
@@ -142,8 +142,8 @@ GR_API void gr_print_init(const gr_module *m, FILE *out);
 
 /* ---- States that outlive gr_tape_reset: truncated back-propagation, moving averages ---- */
 
-/* Copy x into memory of m under a name. Returns the kept tensor, which m owns and no gradient enters. Its shape stays until gr_forget. A
- * checkpoint holds it, a state_dict does not. Fails if x has another shape than what is kept, or the name is not allowed. */
+/* Copy x into memory of m under a name. Returns the kept tensor, which m owns and through which no gradient flows. Its shape stays until gr_forget.
+ * A checkpoint holds it, a state_dict does not. Fails if x has another shape than what is kept, or the name is not allowed. */
 GR_API gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x);
 /* The kept tensor; NULL when nothing is kept under that name. */
 GR_API gr_tensor *gr_kept(const gr_module *m, const char *name);

@@ -1,7 +1,8 @@
 /* nn/nn.h - the modules. These rules hold for every constructor and every forward:
  *
  *   - A constructor makes the module under a parent, with a name: gr_linear_new(t, net, "fc1", 784, 64, NULL). gr_module_free of the root frees it.
- *   - A config of NULL means the defaults, and so does each field that is 0. Names, shapes and first values of parameters are PyTorch's.
+ *   - A config of NULL means the defaults, and so does each field that is 0. Names, shapes and first values of
+ *     parameters are PyTorch's where PyTorch has the module.
  *   - A constructor fails, returns NULL and leaves nothing behind, if the parent is NULL, the name is not allowed (see gr_module_make), a size is 0
  *     (PyTorch accepts some sizes of 0), a field of the config is out of range, or memory runs out.
  *   - A forward returns a tensor that the tape owns. It fails, and returns NULL, if the module or x is NULL, or x does not have the shape given here.
@@ -41,8 +42,8 @@ typedef struct {
     int padding;       /* GR_NONE without padding */
 } gr_embedding_module;
 
-/* Rows of the table weight.   ids, of any shape, each 0 .. count-1   return [ids.., size]
- * Fails if an id is out of range, too. */
+/* Copy the row of the table weight for each id.   ids, of any shape, each 0 .. count-1   return [ids.., size]
+ * Also fails if an id is out of range. */
 GR_API gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size,
                                              const gr_embedding_config *config);
 GR_API gr_tensor *gr_embedding_forward(gr_tape *t, const gr_embedding_module *e, const gr_ints *ids);
@@ -86,9 +87,10 @@ GR_API gr_module *gr_activation_new(gr_tape *t, gr_module *parent, const char *n
  * gr_state_load can refuse a damaged file (see gr_safetensors_open). Fails if m is NULL, the file cannot be written, or memory runs out. */
 GR_API bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char *const *notes);
 
-/* Read a file that gr_state_save or PyTorch wrote into m. All names, shapes and types are checked before anything changes: if some are missing,
- * left over or different, one error lists them all. Floating-point types are converted. Of several tied names one is enough.
- * A file that gradus wrote must have its checksum; a file from PyTorch has none. gr_state_load reads the weights of a checkpoint, too. */
+/* Read a safetensors file into m: one of gr_state_save, or of Python's safetensors.torch.save_file(net.state_dict(), path). Files of torch.save are
+ * refused. All names, shapes and types are checked before anything changes: if some are missing, left over or different, one error lists them all.
+ * Floating-point types are converted. Of several tied names one is enough. A file that gradus wrote must have its checksum; a file from PyTorch has
+ * none. gr_state_load reads the weights of a checkpoint, too. */
 GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path);
 
 GR_END

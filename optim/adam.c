@@ -1,8 +1,8 @@
 /* optim/adam.c - Adam and AdamW.
  *
  *     g = dx + decay x                             Adam's weight decay; AdamW's is keep = 1 - lr weight_decay
- *     m = m + (1 - beta1) (g - m)
- *     v = beta2 v + (1 - beta2) g^2
+ *     m = m + gain1 (g - m)                        gain = 1 - beta
+ *     v = beta2 v + gain2 g^2
  *     x = keep x - rate m / (sqrt(v) root + eps)   rate = lr / (1 - beta1^k), root = 1 / sqrt(1 - beta2^k)
  *
  * beta^k is a running product in double. m and v below 2^-100 become 0. The square of a g below 2^-58 becomes 0, because it could be subnormal,
@@ -10,10 +10,14 @@
 #include "core/kernel.h"
 #include "optim/internal.h"
 
+/* The constants of a step. */
+enum { ADAM_DECAY, ADAM_KEEP, ADAM_GAIN1, ADAM_BETA2, ADAM_GAIN2, ADAM_RATE, ADAM_ROOT, ADAM_EPS };
+
 KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict m, gr_real *restrict v, size_t n,
        const gr_real *c)
 {
-    const gr_real decay = c[0], keep = c[1], gain1 = c[2], beta2 = c[3], gain2 = c[4], rate = c[5], root = c[6], eps = c[7];
+    const gr_real decay = c[ADAM_DECAY], keep = c[ADAM_KEEP], gain1 = c[ADAM_GAIN1], beta2 = c[ADAM_BETA2], gain2 = c[ADAM_GAIN2];
+    const gr_real rate = c[ADAM_RATE], root = c[ADAM_ROOT], eps = c[ADAM_EPS];
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain2 * g * g;
         m[i] = r_flush(m[i] + gain1 * (g - m[i]));
@@ -29,9 +33,17 @@ static void adam_constants(gr_optim *o, size_t entry, double lr)
     if (!o->step[entry]++) power[0] = power[1] = 1;
     power[0] *= o->beta1, power[1] *= o->beta2;
     const double weight_decay = o->entry[entry].weight_decay;
-    const double decay = o->rule->decoupled ? 0 : weight_decay, keep = o->rule->decoupled ? 1 - lr * weight_decay : 1;
-    const double c[OPTIM_CONSTANTS] = { decay, keep, 1 - o->beta1, o->beta2, 1 - o->beta2, lr / (1 - power[0]),
-                                        1 / __builtin_sqrt(1 - power[1]), o->eps };
+    const bool decoupled = o->rule->decoupled;
+    const double c[OPTIM_CONSTANTS] = {
+        [ADAM_DECAY] = decoupled ? 0 : weight_decay,
+        [ADAM_KEEP] = decoupled ? 1 - lr * weight_decay : 1,
+        [ADAM_GAIN1] = 1 - o->beta1,
+        [ADAM_BETA2] = o->beta2,
+        [ADAM_GAIN2] = 1 - o->beta2,
+        [ADAM_RATE] = lr / (1 - power[0]),
+        [ADAM_ROOT] = 1 / __builtin_sqrt(1 - power[1]),
+        [ADAM_EPS] = o->eps,
+    };
     for (int i = 0; i < OPTIM_CONSTANTS; i++) o->entry[entry].constants[i] = (gr_real)c[i];
 }
 

@@ -75,7 +75,7 @@ gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_deca
     if (!(o->rate.lr > 0)) gr_fail(t, NULL, "%s: the learning rate must be positive; got %g", o->rule->name, lr);
     else if (!(weight_decay >= 0)) gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", o->rule->name, weight_decay);
     for (size_t i = 0; i < o->entries; i++)
-        if (decay_all || !o->entry[i].slot->is_norm_or_bias) o->entry[i].weight_decay = weight_decay;
+        if (decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = weight_decay;
     if (!gr_failed(t)) return o;
     gr_optim_free(o);
     return NULL;
@@ -94,7 +94,7 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
     for (size_t i = 0; i < o->entries; i++) {
         optim_entry *const e = &o->entry[i];
         if (!gr__slot_is_under(m, e->slot)) continue;
-        e->lr_scale = scale, e->weight_decay = group.decay_all || !e->slot->is_norm_or_bias ? decay : 0;
+        e->lr_scale = scale, e->weight_decay = group.decay_all || !e->slot->no_decay ? decay : 0;
         found++;
     }
     return found || gr_fail(t, NULL, "optim_set_group: the optimizer has no parameter under %s", *m->path ? m->path : "this root");

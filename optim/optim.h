@@ -14,8 +14,9 @@
  * An optimizer borrows the parameters that are under the module when it is made; tied parameters count once. So make it last: gr_optim_step fails
  * when a gradient reached a parameter under the module that was made later and that no other optimizer holds. The tree still owns the parameters,
  * and the caller frees the optimizer with gr_optim_free.
- * Formulas and defaults are PyTorch's, with two differences: the weights of norms and all biases are exempt from weight decay unless decay_all is
- * set; and momentum and moments below 2^-100 become 0, because as subnormal numbers they would make each step ten times as slow. */
+ * Formulas and defaults are PyTorch's, with two differences: parameters of rank 0 or 1, those whose names begin with "bias" and those of norms are
+ * exempt from weight decay unless decay_all is set; and momentum and moments below 2^-100 become 0, because as subnormal numbers they would make
+ * each step ten times as slow. */
 #ifndef GR_OPTIM_H
 #define GR_OPTIM_H
 #include "core/io/safetensors.h"
@@ -29,7 +30,8 @@ typedef struct gr_optim gr_optim;
  * A config of NULL means the defaults, and so does each field that is 0. The constructors fail, and return NULL, if m is NULL, a number is out of its
  * range, m has no parameters, or memory runs out. */
 
-/*     g = dx + weight_decay x
+/* SGD:
+ *     g = dx + weight_decay x
  *     b = momentum b + (1 - dampening) g,  but  b = g  at a parameter's first step
  *     x = x - lr (nesterov ? g + momentum b : b)                                                                            */
 typedef struct {
@@ -38,12 +40,13 @@ typedef struct {
     double dampening;      /* default 0 */
     double weight_decay;   /* 0 or more; default 0 */
     bool nesterov;         /* needs a momentum, and no dampening */
-    bool decay_all;        /* biases and the weights of norms decay too */
+    bool decay_all;        /* every parameter decays, without the exemptions above */
     bool refuse_nonfinite; /* a NaN or an infinity in a gradient is an error that names the parameter, and the step changes nothing */
 } gr_sgd_config;
 GR_API gr_optim *gr_sgd_new(gr_tape *t, gr_module *m, const gr_sgd_config *config);
 
-/*     g = dx + weight_decay x                                    (AdamW: x = x - lr weight_decay x instead)
+/* Adam and AdamW:
+ *     g = dx + weight_decay x                                    (AdamW: x = x - lr weight_decay x instead)
  *     m = m + (1 - beta1) (g - m),  v = beta2 v + (1 - beta2) g^2
  *     x = x - lr (m / (1 - beta1^k)) / (sqrt(v / (1 - beta2^k)) + eps)    at a parameter's step k = 1, 2, ...
  * Kingma, Ba 2015; Loshchilov, Hutter 2019 */
@@ -68,11 +71,11 @@ GR_API void gr_optim_zero_grad(gr_optim *o);
 /* Move every parameter that a gradient reached since gr_optim_zero_grad. Frozen parameters, and those that no gradient reached, stay as they are.
  * Fails, and changes nothing, if no gradient reached any parameter, a gradient reached a parameter that was made after o, a module with
  * parameters of o was freed, or a gradient is not finite and refuse_nonfinite is set.
- * A step cannot be undone: after it, gr_tape_recover goes back no further than to its end. */
+ * A step cannot be undone: a later gr_tape_recover undoes nothing from before the step. */
 GR_API bool gr_optim_step(gr_tape *t, gr_optim *o);
 
-/* Scale all gradients of o by one factor, so that their common norm, sqrt(sum of squares), is at most max. Returns the norm before that. The sum
- * is taken in double, in a fixed order. Fails, and returns NaN, if max is negative or the norm is infinite or NaN; the error then names the
+/* Scale all gradients of o by one factor, so that their common norm, sqrt(sum of squares), is at most max. Returns the norm before clipping. The
+ * sum is taken in double, in a fixed order. Fails, and returns NaN, if max is negative or the norm is infinite or NaN; the error then names the
  * parameter. */
 GR_API double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max);
 /* Clip every value of every gradient of o to [-max, max]. Fails if max is negative. */
@@ -83,7 +86,7 @@ GR_API bool gr_clip_grad_value(gr_tape *t, gr_optim *o, double max);
 typedef struct {
     double lr_scale;     /* the learning rate is multiplied by it; 0 or more; default 1; GR_NONE means 0: these parameters stay as they are */
     double weight_decay; /* 0 or more; default the optimizer's; GR_NONE means none */
-    bool decay_all;      /* biases and the weights of norms in this group decay too */
+    bool decay_all;      /* every parameter of this group decays, without the exemptions above */
 } gr_optim_group;
 
 /* Give the parameters under m, a part of the optimizer's module, their own settings. A later call replaces an earlier one. Fails if o holds no
@@ -93,7 +96,9 @@ GR_API bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_o
 /* Print a line for each parameter: learning rate, weight decay, shape, and whether it is frozen. */
 GR_API void gr_print_optim(const gr_optim *o, FILE *out);
 
-/* ---- Learning rate: lr = base * scale(steps done) ---- */
+/* ---- Learning rate: lr = base * scale(steps done) ----
+ *
+ * gr_optim_step advances the schedule; there is no scheduler.step(). */
 
 GR_API double gr_optim_lr(const gr_optim *o);         /* the learning rate of the next step; NaN for NULL */
 GR_API void gr_optim_set_lr(gr_optim *o, double lr);  /* set the base; a schedule still multiplies it */
@@ -113,7 +118,7 @@ GR_API gr_schedule gr_schedule_step(size_t every, double factor);   /* multiplie
 GR_API gr_schedule gr_schedule_cosine(size_t steps, double end);    /* half a cosine from 1 to end, then end */
 GR_API gr_schedule gr_schedule_linear(size_t steps, double end);    /* a straight line from 1 to end, then end */
 GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* see gr_optim_observe */
-/* Before the schedule `then` begins, the scale rises over so many steps: 1 / steps, 2 / steps, ... 1. */
+/* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. */
 GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);
 
 /* Set o's schedule. Fails if its factor is negative or NaN, or a GR_SCHEDULE_STEP has a period of 0. */
@@ -121,7 +126,7 @@ GR_API bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule schedule);
 /* Report a loss, for example after each evaluation, to a GR_SCHEDULE_PLATEAU; other schedules ignore it. A loss is better if it is below the best
  * one by more than one part in 10,000. After more than patience reports in a row that are not better, the learning rate is multiplied by factor. */
 GR_API void gr_optim_observe(gr_optim *o, double loss);
-/* The scale after so many steps. That of a plateau is not included, because it depends on the losses. */
+/* The scale after `steps` steps. That of a plateau is not included, because it depends on the losses. */
 GR_API double gr_schedule_scale(gr_schedule schedule, size_t steps);
 
 /* ---- Checkpoint and resume ---- */
@@ -142,9 +147,8 @@ GR_API bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o
  * the optimizer's part of the file is ignored; values that the program does not ask for are ignored too.
  * A random stream of this tape that is not in the file goes back to its beginning, and a kept state that is not in the file is forgotten: when the
  * file was saved, they did not exist.
- * Everything is checked before anything changes. Fails if a name does not belong in a checkpoint, a tensor is missing or has another type or
- * shape, the number of tensors is wrong, the checksum is wrong or missing (files "gradus checkpoint 1" of earlier versions had none), or memory
- * runs out. */
+ * Everything is checked before anything changes. Fails if a name does not belong in a checkpoint, a tensor is missing or has another type or shape,
+ * the number of tensors is wrong, the checksum is wrong or missing, or memory runs out. */
 GR_API bool gr_checkpoint_load(gr_tape *t, gr_module *m, gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n);
 
 GR_END

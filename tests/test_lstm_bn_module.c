@@ -48,7 +48,7 @@ TEST(names_shapes_and_first_values_are_those_documented)
         assert_int_equal(s->tensor->len, want[i].columns * (want[i].rows ? want[i].rows : 1));
         assert_true(s->tensor->data[0] == (gr_real)want[i].value);
         assert_int_equal(s->kind, want[i].rows ? GR_BUFFER : GR_PARAMETER);
-        if (!want[i].rows) assert_true(s->is_norm_or_bias);
+        if (!want[i].rows) assert_true(s->no_decay);
     }
     assert_non_null(gr_slot_find(net, "l.bias_l0"));
     assert_null(gr_slot_find(net, "l.bn_ih_l0.bias"));

@@ -49,7 +49,7 @@ TEST(a_norm_has_one_bias_and_its_own_gain_and_shift)
     NAMES(c, "l.weight_ih_l0", "l.weight_hh_l0");
     assert_string_equal(gr_shape_text(t, l->recurrent.weights->ln_ih.weight), "[12]");
     assert_string_equal(gr_shape_text(t, l->recurrent.weights->ln_c.bias), "[3]");
-    for (const gr_slot *s = gr_slot_first(a); s; s = gr_slot_next(a, s)) assert_true(s->is_norm_or_bias == !strstr(s->name, "weight_"));
+    for (const gr_slot *s = gr_slot_first(a); s; s = gr_slot_next(a, s)) assert_true(s->no_decay == !strstr(s->name, "weight_"));
     gr_module_free(a), gr_module_free(b), gr_module_free(c), gr_tape_free(t);
 }
 

@@ -270,7 +270,7 @@ TEST(norms_and_biases_are_exempt_from_weight_decay)
     gr_param(t, net, "weight", GR_SHAPE(2, 2), zero), gr_param(t, net, "bias", GR_SHAPE(2, 2), zero), gr_param(t, net, "gain", GR_SHAPE(2), zero);
     gr_param(t, norm, "weight", GR_SHAPE(2, 2), zero), gr_param(t, head, "weight", GR_SHAPE(2, 2), zero);
     char marks[8] = "";
-    for (gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) strcat(marks, s->is_norm_or_bias ? "1" : "0");
+    for (gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) strcat(marks, s->no_decay ? "1" : "0");
     assert_string_equal(marks, "01110");
     gr_module_free(net);
     gr_tape_free(t);

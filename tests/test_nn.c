@@ -17,7 +17,7 @@ TEST(linear_starts_as_pytorch_does)
     for (size_t i = 0; i < l->weight->len; i++) largest = kit_larger(largest, fabs((double)l->weight->data[i]));
     assert_true(largest <= 0.1 && largest > 0.0995);
     assert_string_equal(l->bias->path, "fc.bias");
-    assert_true(gr_slot_find(net, "fc.bias")->is_norm_or_bias && !gr_slot_find(net, "fc.weight")->is_norm_or_bias);
+    assert_true(gr_slot_find(net, "fc.bias")->no_decay && !gr_slot_find(net, "fc.weight")->no_decay);
     gr_module_free(net);
     gr_tape_free(t);
 }
@@ -60,7 +60,7 @@ TEST(layer_norm_starts_with_ones_and_zeros)
     assert_true(!plain->weight && !plain->bias && gain->weight && !gain->bias);
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 3, 1, 3, 5, 5, 9, 9 }, GR_SHAPE(2, 2, 2));
     assert_values(gr_norm_forward(t, plain, x, NULL), 1e-6, -1, 1, -1, 1, -1, -1, 1, 1);
-    assert_true(gr_slot_find(net, "gain.weight")->is_norm_or_bias);
+    assert_true(gr_slot_find(net, "gain.weight")->no_decay);
     assert_fails(t, gr_norm_forward(t, plain, gr_zeros(t, GR_SHAPE(2, 3)), NULL),
                  "layer_norm in plain: x is [2, 3], and its last axes must be [2, 2]");
     assert_fails(t, gr_layer_norm_new(t, net, "bad", GR_SCALAR, NULL), "bad: a LayerNorm has 1 to 8 axes; got []");

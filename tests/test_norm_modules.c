@@ -41,7 +41,7 @@ TEST(norm_modules_start_as_pytorch_does)
     assert_true(g->eps == 1e-5 && i->eps == 1e-5 && !i->weight && !i->bias);
     assert_values(r->weight, 0, 1, 1, 1, 1);
     assert_true(r->eps == (sizeof(gr_real) == 4 ? 0x1p-23 : 0x1p-52));
-    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) assert_true(s->is_norm_or_bias || s->kind != GR_PARAMETER);
+    for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s)) assert_true(s->no_decay || s->kind != GR_PARAMETER);
 
     b = gr_batch_norm_new(tape, net, "plain", 2, &(gr_norm_config){ .no_affine = true, .no_running = true, .eps = GR_NONE });
     g = gr_group_norm_new(tape, net, "plain_gn", 1, 4, &(gr_norm_config){ .no_affine = true, .eps = 0.5 });

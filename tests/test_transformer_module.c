@@ -28,7 +28,7 @@ TEST(attention_starts_as_pytorch_does)
     assert_true(largest(m->in_proj_bias) == 0 && largest(m->out_bias) == 0);
     assert_string_equal(m->in_proj_weight->path, "attn.in_proj_weight");
     assert_string_equal(m->out_bias->path, "attn.out_proj.bias");
-    assert_true(gr_slot_find(net, "attn.in_proj_bias")->is_norm_or_bias);
+    assert_true(gr_slot_find(net, "attn.in_proj_bias")->no_decay);
     assert_true(!bare->in_proj_bias && !bare->out_bias && bare->out_weight);
     gr_module_free(net);
     gr_tape_free(t);

@@ -45,7 +45,7 @@ void flow_build(kit_arm *arm)
     const dive_model *const m = arm->model;
     if (gr_failed(arm->tape) || !m->body) return;
     for (gr_slot *p = gr_slot_first(&m->body->module); p; p = gr_slot_next(&m->body->module, p)) {
-        if (p->kind != GR_PARAMETER || p->is_norm_or_bias) continue;
+        if (p->kind != GR_PARAMETER || p->no_decay) continue;
         const double in = (double)gr_size(p->tensor, 1), out = strcmp(p->name, "in_proj_weight") ? (double)gr_size(p->tensor, 0) : in;
         gr_param_init(arm->tape, p->owner, p->name, gr_init_normal(0, sqrt(2 / (in + out))));
     }

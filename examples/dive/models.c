@@ -112,7 +112,7 @@ static void set_values(kit_arm *arm, const dive_model *m)
     const dive_spec *const s = &m->spec;
     for (gr_slot *p = gr_slot_first(arm->net); p; p = gr_slot_next(arm->net, p)) {
         if (p->kind != GR_PARAMETER) continue;
-        if (!p->is_norm_or_bias && s->scale != 1) multiply(p->tensor, s->scale);
+        if (!p->no_decay && s->scale != 1) multiply(p->tensor, s->scale);
         if (!p->owner->is_norm) continue;
         if (s->gain > 0 && !strcmp(p->name, "weight")) fill(p->tensor, s->gain);
         if (!m->lstm && !strcmp(p->name, "bias")) add(p->tensor, s->shift);
