@@ -29,7 +29,7 @@ bool gr__lives(const gr_tape *t, const gr_tape *owner, uint64_t stamp)
     return owner == t && stamp >> GR__LEVEL_SHIFT <= (uint64_t)t->level && number_lives(t, stamp);
 }
 
-/* The error that x, of that shape, cannot be used, with the remedy. what and number name it, "argument" and 2; number 0 means what alone. */
+/* The error that x, of that shape, cannot be used, with the remedy. what and number name it, "input" and 2; number 0 means what alone. */
 static void *refuse(gr_tape *t, const char *op, const char *what, size_t number, int rank, const size_t *dim, const gr_tape *owner, uint64_t stamp,
                     const char *remedy)
 {

@@ -4,10 +4,10 @@
 bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n)
 {
     if (gr_failed(t)) return false;
-    if (n && !x) return gr_fail(t, op, "the list of arguments is NULL");
+    if (n && !x) return gr_fail(t, op, "the list of inputs is NULL");
     for (size_t i = 0; i < n; i++) {
-        if (!x[i]) return gr_fail(t, op, "argument %zu is NULL", i + 1);
-        if (!gr__alive(t, x[i])) return gr__refuse_dead(t, op ? op->name : "", "argument", i + 1, x[i]);
+        if (!x[i]) return gr_fail(t, op, "input %zu is NULL", i + 1);
+        if (!gr__alive(t, x[i])) return gr__refuse_dead(t, op ? op->name : "", "input", i + 1, x[i]);
     }
     return true;
 }

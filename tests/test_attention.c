@@ -214,7 +214,7 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
         assert_fails(t, (__VA_ARGS__), "attention: " message); \
     } while (0)
 #define WITH(...) (&(gr_attention_config){ __VA_ARGS__ })
-    BAD("argument 2 is NULL", gr_attention(t, q, NULL, v, NULL));
+    BAD("input 2 is NULL", gr_attention(t, q, NULL, v, NULL));
     BAD("q must be [B, Tq, a multiple of the heads, 4]; got [2, 3, 6]", gr_attention(t, q, k, v, WITH(.heads = 4)));
     BAD("q must be [B, Tq, a multiple of the heads, 1]; got [6]", gr_attention(t, gr_zeros(t, GR_SHAPE(6)), k, v, NULL));
     BAD("q is [2, 3, 6], so k must be [2, Tk, 6]; got [2, 5, 4]", gr_attention(t, q, v, v, NULL));
@@ -229,7 +229,7 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     BAD("scale must be above 0 and finite, or 0 for the default; got inf", gr_attention(t, q, k, v, WITH(.scale = HUGE_VAL)));
     BAD("dropout must be in 0 .. 1; got 1.5", gr_attention(t, q, k, v, WITH(.dropout = 1.5)));
     BAD("dropout is 0.5, so stream must not be NULL", gr_attention(t, q, k, v, WITH(.dropout = 0.5)));
-    BAD("argument 1 is NULL", gr__attention_packed(t, NULL, NULL));
+    BAD("input 1 is NULL", gr__attention_packed(t, NULL, NULL));
     BAD("qkv must be [B, T, 3 times a multiple of the heads, 4]; got [2, 3, 6]", gr__attention_packed(t, q, WITH(.heads = 4)));
     BAD("qkv must be [B, T, 3 times a multiple of the heads, 1]; got [2, 5, 4]", gr__attention_packed(t, v, NULL));
     gr_tape_free(t);

@@ -269,7 +269,7 @@ TEST(sizes_statistics_lengths_and_masks_that_do_not_fit_are_named)
     gr_tensor *three = lasting(t, net, GR_SHAPE(3), 1), *two = lasting(t, net, GR_SHAPE(2), 1);
 #define REFUSES(text, ...) assert_fails(t, gr_batch_norm(t, __VA_ARGS__), "batch_norm: " text)
 #define OPTIONS(...) &(gr_batch_norm_config){ __VA_ARGS__ }
-    REFUSES("argument 1 is NULL", NULL, 1, three, three, NULL);
+    REFUSES("input 1 is NULL", NULL, 1, three, three, NULL);
     REFUSES("x is [3], and must have 2 axes or more", three, 0, three, three, NULL);
     REFUSES("x is [2, 3], so an axis must be in -2 .. 1; got 2", x, 2, three, three, NULL);
     REFUSES("x is [2, 3], so gamma and beta must hold 3 values; got [2] and [3]", x, 1, two, three, NULL);

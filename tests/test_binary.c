@@ -230,7 +230,7 @@ TEST(shapes_that_do_not_broadcast_are_reported)
         assert_message(t, message);
         gr_tape_recover(t);
         assert_null(op->f(t, (gr_tensor *[]){ gr_scalar(t, 1), NULL }, NULL));
-        snprintf(message, sizeof message, "%s: argument 2 is NULL", op->name);
+        snprintf(message, sizeof message, "%s: input 2 is NULL", op->name);
         assert_message(t, message);
     }
     gr_tape_recover(t);

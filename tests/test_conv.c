@@ -253,7 +253,7 @@ TEST(shapes_groups_strides_and_kernels_that_do_not_fit_are_named)
                  "conv1d: weight is [1, 3, 1] and groups is 1, so x must be [N, 3, L]; got [1, 2, 5]");
     assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 2, 6)), NULL, NULL),
                  "conv1d: x is [1, 2, 5], so with padding 0 axis 2 has 5 values; a kernel of 6 with dilation 1 needs 6");
-    assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 2, 5, 5)), NULL, NULL, NULL), "conv2d: argument 2 is NULL");
+    assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 2, 5, 5)), NULL, NULL, NULL), "conv2d: input 2 is NULL");
     gr_tape_free(t);
 }
 

@@ -268,7 +268,7 @@ TEST(targets_weights_and_smoothing_that_do_not_fit_are_named)
     }
     gr_tape_recover(t);
     assert_fails(t, gr_cross_entropy(t, gr_zeros(t, GR_SHAPE(2, 3)), NULL, NULL), "cross_entropy: target is NULL");
-    assert_fails(t, gr_cross_entropy(t, NULL, gr_ints_new(t, classes, GR_SHAPE(2)), NULL), "cross_entropy: argument 1 is NULL");
+    assert_fails(t, gr_cross_entropy(t, NULL, gr_ints_new(t, classes, GR_SHAPE(2)), NULL), "cross_entropy: input 1 is NULL");
     assert_fails(t, gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, classes, GR_SHAPE(3)), NULL),
                  "nll: logp is [2, 3], so target must be [2]; got [3]");
     assert_fails(t, gr_nll(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, NULL, GR_SHAPE(2)), &(gr_cross_entropy_config){ .label_smoothing = 0.1 }),

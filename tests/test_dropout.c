@@ -135,7 +135,7 @@ TEST(a_probability_outside_0_to_1_is_named)
         assert_fails(t, gr_dropout(t, gr_ones(t, GR_SHAPE(2)), bad[k].p, "mask"), bad[k].text);
     }
     assert_fails(t, gr_dropout(t, gr_ones(t, GR_SHAPE(2)), 0.5, NULL), "dropout: stream is NULL");
-    assert_fails(t, gr_dropout(t, NULL, 0.5, "mask"), "dropout: argument 1 is NULL");
+    assert_fails(t, gr_dropout(t, NULL, 0.5, "mask"), "dropout: input 1 is NULL");
     gr_tape_free(t);
 }
 

@@ -144,7 +144,7 @@ TEST(ids_that_are_no_rows_are_named)
 #define X(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
 #define IDS(shape, ...) gr_ints_new(t, (int[]){ __VA_ARGS__ }, shape)
     assert_fails(t, gr_embedding(t, X(5), IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: weight must be [V, D]; got [5]");
-    assert_fails(t, gr_embedding(t, NULL, IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: argument 1 is NULL");
+    assert_fails(t, gr_embedding(t, NULL, IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: input 1 is NULL");
     assert_fails(t, gr_embedding(t, X(5, 2), NULL, GR_NONE), "embedding: ids is NULL");
     assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(2, 2), 0, 1, 4, 5), GR_NONE),
                  "embedding: ids[1, 1] is 5, but weight is [5, 2]: it must be 0 .. 4");

@@ -262,7 +262,7 @@ TEST(weights_and_options_that_do_not_fit_are_named)
 #define ZEROS(...) lasting(t, net, GR_SHAPE(__VA_ARGS__), 0)
     gr_tensor *x = ZEROS(5, 2, 3);
     gr_recurrent_weights w = { .w_ih = ZEROS(6, 3), .w_hh = ZEROS(6, 2) };
-    refuse(t, gr_gru_sequence(t, NULL, &w, NULL), "gru: argument 1 is NULL");
+    refuse(t, gr_gru_sequence(t, NULL, &w, NULL), "gru: input 1 is NULL");
     refuse(t, gr_rnn_sequence(t, x, NULL, NULL), "rnn: weights is NULL");
     refuse(t, gr_gru_sequence(t, x, &w, &(gr_sequence_config){ .c0 = ZEROS(2, 2) }), "gru: c0 is given, but only an LSTM has a cell");
     refuse(t, gr_rnn_sequence(t, x, &w, NULL), "rnn: w_ih is [6, 3], so w_hh must be [6, 6]; got [6, 2]");

@@ -337,7 +337,7 @@ TEST(modules_without_a_norm_and_inputs_that_do_not_fit_are_refused)
          "print_norm in bn: x is [], and its second axis must hold 4 features; for x [.., C] make it with .axis = -1");
     SAYS(gr_norm_gradient(t, &ln->module, x, x->data), "norm_gradient in ln: x is [2, 3], and its last axes must be [4]");
     SAYS(gr_norm_gradient(t, &ln->module, gr_ones(t, GR_SHAPE(4)), NULL), "norm_gradient: dy is NULL");
-    SAYS(gr_norm_gradient(t, &ln->module, NULL, x->data), "norm_gradient: argument 1 is NULL");
+    SAYS(gr_norm_gradient(t, &ln->module, NULL, x->data), "norm_gradient: input 1 is NULL");
     assert_false(gr_print_norm(NULL, net, GR_SHAPE(1), NULL));
     assert_null(gr_norm_gradient(NULL, net, x, x->data).dx);
     assert_int_equal(gr_print_batch_norms(NULL, NULL, NULL), 0);

@@ -244,7 +244,7 @@ TEST(gamma_beta_axes_and_eps_that_do_not_fit_are_named)
                  "layer_norm: x is [2, 3], so trailing must be in 1 .. 2; got 0");
     assert_fails(t, gr_layer_norm(t, gr_zeros(t, GR_SCALAR), 1, NULL, NULL, 1e-5), "layer_norm: x is [], which has no axis to normalize");
     assert_fails(t, gr_layer_norm(t, gr_zeros(t, GR_SHAPE(2)), 1, NULL, NULL, -2), "layer_norm: eps must be 0 or more, or GR_NONE; got -2");
-    assert_fails(t, gr_layer_norm(t, NULL, 1, NULL, NULL, 1e-5), "layer_norm: argument 1 is NULL");
+    assert_fails(t, gr_layer_norm(t, NULL, 1, NULL, NULL, 1e-5), "layer_norm: input 1 is NULL");
     gr_tape_free(t);
 }
 

@@ -59,12 +59,12 @@ USE(use_ids, assert_null(gr_embedding(t, fresh(t), s->k, GR_NONE)))
 USE(use_lengths, assert_null(gr__attention_packed(t, gr_ones(t, GR_SHAPE(2, 2, 3)), &(gr_attention_config){ .lengths = s->k })))
 
 static const use uses[] = {
-    { "tanh: " DEAD("argument 1"), use_unary },
-    { "add: " DEAD("argument 2"), use_binary },
-    { "reshape: " DEAD("argument 1"), use_view },
-    { "detach: " DEAD("argument 1"), use_detach },
-    { "cat: " DEAD("argument 2"), use_list },
-    { "linear in fc: " DEAD("argument 1"), use_module },
+    { "tanh: " DEAD("input 1"), use_unary },
+    { "add: " DEAD("input 2"), use_binary },
+    { "reshape: " DEAD("input 1"), use_view },
+    { "detach: " DEAD("input 1"), use_detach },
+    { "cat: " DEAD("input 2"), use_list },
+    { "linear in fc: " DEAD("input 1"), use_module },
     { "linear: " DEAD("b"), use_bias },
     { "layer_norm: " DEAD("gamma"), use_gamma },
     { "layer_norm: " DEAD("beta"), use_beta },
@@ -78,7 +78,7 @@ static const use uses[] = {
     { "transformer in body: " DEAD("mask"), use_transformer },
     { "cross_entropy: " DEAD("weight"), use_weight },
     { "recompute: " DEAD("input 1"), use_recompute },
-    { "detach_keep: " DEAD("argument 1"), use_keep },
+    { "detach_keep: " DEAD("input 1"), use_keep },
     { "gr_want_grad: " DEAD("x"), use_want },
     { "gr_grad: " DEAD("x"), use_grad },
     { "backward: " DEAD("the tensor"), use_loss },
@@ -112,7 +112,7 @@ TEST(the_message_says_which_call_ended_a_tensor)
     gr_tensor *x = gr_ones(t, GR_SHAPE(3));
     gr_tape_recover(t);
     assert_null(gr_relu(t, x));
-    assert_error(t, "relu: argument 1 [3] was made before gr_tape_recover, which ended it; make it again");
+    assert_error(t, "relu: input 1 [3] was made before gr_tape_recover, which ended it; make it again");
     gr_tape_free(t);
 }
 
@@ -147,7 +147,7 @@ TEST(a_tensor_of_another_tape_is_refused)
     gr_tensor *x = gr_want_grad(other, gr_ones(other, GR_SHAPE(2)));
     gr_ints *k = gr_ints_new(other, NULL, GR_SHAPE(2));
     assert_null(gr_relu(t, x));
-    assert_error(t, "relu: argument 1 [2]" OTHER CARRY);
+    assert_error(t, "relu: input 1 [2]" OTHER CARRY);
     assert_null(gr_embedding(t, gr_ones(t, GR_SHAPE(3, 2)), k, GR_NONE));
     assert_error(t, "embedding: ids [2]" OTHER "make it anew in each step");
     assert_false(gr_backward(t, gr_sum(other, x, GR_ALL_AXES, false)));
@@ -210,7 +210,7 @@ TEST(a_rewind_ends_what_was_made_after_the_mark_only)
         if (turn) gr_tape_rewind(t, mark);
         assert_non_null(gr_tanh(t, x));
         assert_null(gr_tanh(t, y));
-        assert_error(t, "tanh: argument 1 [2]" REWOUND);
+        assert_error(t, "tanh: input 1 [2]" REWOUND);
         gr_tape_rewind(t, mark);
         assert_error(t, "gr_tape_rewind: the mark is from before the last gr_tape_reset or gr_backward; take a new one");
         (void)z;
@@ -301,7 +301,7 @@ TEST(a_tensor_of_a_segment_that_is_over_is_refused)
     assert_true(gr_recompute(t, leaking_segment, &place, sizeof place, GR_IN(x), &y, 1));
     assert_non_null(gr_add(t, x, y));
     assert_null(gr_add(t, x, inside));
-    assert_error(t, "add: argument 2 [2] was made inside a function that gr_recompute ran, and ended with it; only what the function returns in "
+    assert_error(t, "add: input 2 [2] was made inside a function that gr_recompute ran, and ended with it; only what the function returns in "
                     "out outlives it");
     gr_tape_free(t);
 }
@@ -322,7 +322,7 @@ TEST(anomaly_mode_fills_dead_tensors_with_nan)
         gr_tensor *y = gr_zeros(t, GR_SHAPE(50));
         for (int i = 0; i < 50; i++) assert_true(values[i] != values[i]);
         assert_null(gr_add(t, y, x));
-        assert_error(t, "add: argument 2 " FILLED CARRY);
+        assert_error(t, "add: input 2 " FILLED CARRY);
     }
     const gr_mark mark = gr_tape_mark(t);
     gr_tensor *x = gr_ones(t, GR_SHAPE(50));
@@ -331,7 +331,7 @@ TEST(anomaly_mode_fills_dead_tensors_with_nan)
     assert_non_null(gr_ones(t, GR_SHAPE(50))); /* is not placed where a dead tensor was */
     assert_true(values[7] != values[7]);
     assert_null(gr_tanh(t, x));
-    assert_error(t, "tanh: argument 1 was made before gr_tape_recover, or after a mark that gr_tape_rewind went back to, which ended it; make it "
+    assert_error(t, "tanh: input 1 was made before gr_tape_recover, or after a mark that gr_tape_rewind went back to, which ended it; make it "
                     "again");
     gr_tape_free(t);
 }
@@ -349,7 +349,7 @@ TEST(anomaly_mode_distinguishes_tensors_of_two_steps_at_one_address)
     assert_ptr_not_equal(old, same);
     assert_non_null(gr_tanh(t, same));
     assert_null(gr_tanh(t, old));
-    assert_error(t, "tanh: argument 1 " FILLED CARRY);
+    assert_error(t, "tanh: input 1 " FILLED CARRY);
     gr_tape_free(t);
 }
 #endif

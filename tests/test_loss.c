@@ -204,7 +204,7 @@ TEST(targets_and_parameters_that_do_not_fit_are_named)
     gr_tape *t = gr_tape_new(1, NULL);
     assert_fails(t, gr_mse(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(3)), GR_REDUCE_MEAN),
                  "mse: x is [2, 3], so target must be [2, 3]; got [3]");
-    assert_fails(t, gr_l1(t, gr_zeros(t, GR_SHAPE(2)), NULL, GR_REDUCE_MEAN), "l1: argument 2 is NULL");
+    assert_fails(t, gr_l1(t, gr_zeros(t, GR_SHAPE(2)), NULL, GR_REDUCE_MEAN), "l1: input 2 is NULL");
     assert_fails(t, gr_huber(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 0, GR_REDUCE_MEAN),
                  "huber: delta must be above 0; got 0");
     assert_fails(t, gr_bce_with_logits(t, gr_zeros(t, GR_SHAPE(4, 2)), gr_zeros(t, GR_SHAPE(4, 2)), gr_ones(t, GR_SHAPE(4)), GR_REDUCE_SUM),

@@ -212,7 +212,7 @@ TEST(weights_and_options_that_do_not_fit_are_named)
     gr_tensor *x = ZEROS(5, 2, 3);
     const gr_lstm_weights good = { .w_ih = ZEROS(8, 3), .w_hh = ZEROS(8, 2) };
     gr_lstm_weights w = good;
-    refuse(t, NULL, &w, NULL, "lstm: argument 1 is NULL");
+    refuse(t, NULL, &w, NULL, "lstm: input 1 is NULL");
     refuse(t, x, NULL, NULL, "lstm: weights is NULL");
     refuse(t, ZEROS(2, 3), &w, NULL, "lstm: x must be [T, B, I]; got [2, 3]");
     refuse(t, ZEROS(2, 3), &w, &(gr_sequence_config){ .batch_first = true }, "lstm: x must be [B, T, I]; got [2, 3]");

@@ -280,7 +280,7 @@ TEST(configs_and_inputs_that_do_not_fit_are_named)
     refuse_input(t, l, GR_SHAPE(4, 5, 3), GR_SHAPE(1, 4, 2),
                  "lstm in l: x is [4, 5, 3], and there are 2 layers of 1 directions and 2 units, so h0 must be [2, 4, 2]; got [1, 4, 2]");
     assert_fails(t, gr_lstm_forward(t, NULL, NULL, NULL).y, "lstm: the module is NULL");
-    assert_fails(t, gr_lstm_forward(t, l, NULL, NULL).y, "lstm in l: argument 1 is NULL");
+    assert_fails(t, gr_lstm_forward(t, l, NULL, NULL).y, "lstm in l: input 1 is NULL");
     gr_module_free(net), gr_tape_free(t);
 }
 

@@ -193,7 +193,7 @@ TEST(shapes_that_do_not_fit_are_named)
     assert_fails(t, gr_matmul(t, NEW(2, 3, 4), NEW(3, 4, 5)),
                  "matmul: a is [2, 3, 4] and b is [3, 4, 5]: the axes before the matrices do not broadcast: "
                  "counted from the last, sizes must be equal or 1");
-    assert_fails(t, gr_matmul(t, NULL, NEW(4)), "matmul: argument 1 is NULL");
+    assert_fails(t, gr_matmul(t, NULL, NEW(4)), "matmul: input 1 is NULL");
     assert_fails(t, gr_linear(t, gr_scalar(t, 1), NEW(4, 3), NULL), "linear: x must have at least one axis; got []");
     assert_fails(t, gr_linear(t, NEW(2, 3), NEW(4, 5), NULL), "linear: w is [4, 5], so x must be [.., 5]; got [2, 3]");
     assert_fails(t, gr_linear(t, NEW(2, 3), NEW(3), NULL), "linear: w must be [O, I]; got [3]");

@@ -52,8 +52,8 @@ TEST(a_list_that_is_null_is_refused)
     gr_module *net = gr_module_new(t);
     gr_tensor *out[2];
 #define X gr_ones(t, GR_SHAPE(2, 2))
-    assert_fails(t, gr_cat(t, NULL, 2, 0), "cat: the list of arguments is NULL");
-    assert_fails(t, gr_stack(t, NULL, 2, 0), "stack: the list of arguments is NULL");
+    assert_fails(t, gr_cat(t, NULL, 2, 0), "cat: the list of inputs is NULL");
+    assert_fails(t, gr_stack(t, NULL, 2, 0), "stack: the list of inputs is NULL");
     assert_fails(t, gr_split(t, X, 0, NULL, 2, out), "split: the list of sizes is NULL");
     assert_true(!out[0] && !out[1]);
     assert_fails(t, gr_split(t, X, 0, (size_t[]){ 1, 1 }, 2, NULL), "split: the list for the results is NULL");
@@ -68,7 +68,7 @@ TEST(a_list_that_is_null_is_refused)
     snprintf(text, sizeof text, "'a' (A): a module begins with a gr_module of %zu bytes; got 1", sizeof(gr_module));
     assert_fails(t, gr_module_make(t, net, "a", "A", 1), text);
     static const gr_op op = { .name = "own" };
-    assert_fails(t, gr_ready_list(t, &op, NULL, 1), "own: the list of arguments is NULL");
+    assert_fails(t, gr_ready_list(t, &op, NULL, 1), "own: the list of inputs is NULL");
     assert_fails(t, gr_record(t, NULL, NULL, 0, GR_OUT(NULL), GR_IN(NULL)), "record: gr_record needs an operator and an output, and no list may be NULL");
     assert_fails(t, gr_record(t, &op, NULL, 0, GR_OUT(NULL), NULL, 1), "own: gr_record needs an operator and an output, and no list may be NULL");
     assert_fails(t, gr_undo_note(t, NULL, 4), "undo_note: p is NULL");

@@ -251,7 +251,7 @@ TEST(features_groups_and_ranks_that_do_not_fit_are_named)
     gr_norm *last = gr_instance_norm_new(tape, net, "last", 3, &(gr_norm_config){ .axis = -1 });
     gr_norm *g = gr_group_norm_new(tape, net, "g", 2, 4, NULL);
     gr_norm *r = gr_rms_norm_new(tape, net, "r", GR_SHAPE(4, 5), NULL);
-    assert_fails(tape, gr_norm_forward(tape, b1, NULL, NULL), "batch_norm in b1: argument 1 is NULL");
+    assert_fails(tape, gr_norm_forward(tape, b1, NULL, NULL), "batch_norm in b1: input 1 is NULL");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(3, 2)), NULL),
                  "batch_norm in b1: x is [3, 2], and its second axis must hold 3 features; for x [.., C] make it with .axis = -1");
     assert_fails(tape, gr_norm_forward(tape, b1, ramp(GR_SHAPE(3)), NULL),

@@ -316,14 +316,14 @@ TEST(channels_groups_axes_and_eps_that_do_not_fit_are_named)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
     gr_tensor *x = lasting(t, net, GR_SHAPE(2, 4, 3), 1), *two = lasting(t, net, GR_SHAPE(2), 1), *four = lasting(t, net, GR_SHAPE(4), 1);
-    assert_fails(t, gr_group_norm(t, NULL, 2, four, four, GR_NONE), "group_norm: argument 1 is NULL");
+    assert_fails(t, gr_group_norm(t, NULL, 2, four, four, GR_NONE), "group_norm: input 1 is NULL");
     assert_fails(t, gr_group_norm(t, four, 2, four, four, GR_NONE), "group_norm: x is [4], and must be [N, C] or [N, C, ..]");
     assert_fails(t, gr_group_norm(t, x, 3, four, four, GR_NONE), "group_norm: x is [2, 4, 3], so its 4 channels cannot make 3 groups");
     assert_fails(t, gr_group_norm(t, x, 0, four, four, GR_NONE), "group_norm: x is [2, 4, 3], so its 4 channels cannot make 0 groups");
     assert_fails(t, gr_group_norm(t, x, 2, two, four, GR_NONE),
                  "group_norm: x is [2, 4, 3], so gamma and beta must hold 4 values; got [2] and [4]");
     assert_fails(t, gr_group_norm(t, x, 2, four, NULL, -2), "group_norm: eps must be 0 or more, or GR_NONE; got -2");
-    assert_fails(t, gr_instance_norm(t, NULL, 1, NULL, NULL, GR_NONE), "instance_norm: argument 1 is NULL");
+    assert_fails(t, gr_instance_norm(t, NULL, 1, NULL, NULL, GR_NONE), "instance_norm: input 1 is NULL");
     assert_fails(t, gr_instance_norm(t, gr_ones(t, GR_SHAPE(2, 3)), 1, NULL, NULL, GR_NONE),
                  "instance_norm: x is [2, 3], and must have 3 axes or more: samples, channels, and what is normalized");
     assert_fails(t, gr_instance_norm(t, x, 3, NULL, NULL, GR_NONE), "instance_norm: x is [2, 4, 3], so an axis must be in -3 .. 2; got 3");
@@ -333,14 +333,14 @@ TEST(channels_groups_axes_and_eps_that_do_not_fit_are_named)
     assert_fails(t, gr_instance_norm(t, x, 1, NULL, NULL, NAN), "instance_norm: eps must be 0 or more, or GR_NONE; got nan");
     assert_fails(t, gr_instance_norm(t, gr_ones(t, GR_SHAPE(2, 4, 1)), 1, NULL, NULL, GR_NONE),
                  "instance_norm: x is [2, 4, 1], so each channel of a sample has 1 value, which has no variance: normalize by gr_layer_norm");
-    assert_fails(t, gr_norm_axes(t, NULL, GR_AXES(1), GR_AXES(1), NULL, NULL, GR_NONE), "norm_axes: argument 1 is NULL");
+    assert_fails(t, gr_norm_axes(t, NULL, GR_AXES(1), GR_AXES(1), NULL, NULL, GR_NONE), "norm_axes: input 1 is NULL");
     assert_fails(t, gr_norm_axes(t, x, GR_AXES(3), GR_AXES(1), NULL, NULL, GR_NONE),
                  "norm_axes: x is [2, 4, 3], so an axis must be in -3 .. 2; got 3");
     assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1, -2), NULL, NULL, GR_NONE), "norm_axes: axis 1 is given twice");
     assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), two, NULL, GR_NONE),
                  "norm_axes: x is [2, 4, 3], so gamma and beta must hold 4 values; got [2] and NULL");
     assert_fails(t, gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), four, NULL, -2), "norm_axes: eps must be 0 or more, or GR_NONE; got -2");
-    assert_fails(t, gr_rms_norm(t, NULL, 1, NULL, GR_NONE), "rms_norm: argument 1 is NULL");
+    assert_fails(t, gr_rms_norm(t, NULL, 1, NULL, GR_NONE), "rms_norm: input 1 is NULL");
     assert_fails(t, gr_rms_norm(t, gr_scalar(t, 1), 1, NULL, GR_NONE), "rms_norm: x is [], which has no axis to normalize");
     assert_fails(t, gr_rms_norm(t, x, 4, NULL, GR_NONE), "rms_norm: x is [2, 4, 3], so trailing must be in 1 .. 3; got 4");
     assert_fails(t, gr_rms_norm(t, x, 1, four, GR_NONE), "rms_norm: x is [2, 4, 3], so gamma must hold 3 values; got [4]");

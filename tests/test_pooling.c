@@ -244,7 +244,7 @@ TEST(kernels_strides_and_paddings_that_do_not_fit_are_named)
                  "avg_pool1d: x must be [N, C, L]; got [1, 2]");
     assert_fails(t, gr_avg_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), NULL),
                  "avg_pool2d: config is NULL: it holds the size of the kernel");
-    assert_fails(t, gr_max_pool1d(t, NULL, &(gr_pool_config){ .kernel = 2 }), "max_pool1d: argument 1 is NULL");
+    assert_fails(t, gr_max_pool1d(t, NULL, &(gr_pool_config){ .kernel = 2 }), "max_pool1d: input 1 is NULL");
     assert_fails(t, gr_adaptive_avg_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), 1, 0),
                  "adaptive_avg_pool2d: width must be 1 or more; got 0");
     assert_fails(t, gr_adaptive_max_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), 0, 1),

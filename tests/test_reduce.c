@@ -311,7 +311,7 @@ TEST(argmax_finds_the_first_largest)
 
     assert_fails(t, gr_argmax(t, gr_zeros(t, GR_SHAPE(2, 0)), 1, false), "argmax: x is [2, 0]: an empty axis has no largest value");
     assert_fails(t, gr_argmax(t, gr_scalar(t, 1), 0, false), "argmax: x is [] and has no axis; got axis 0");
-    assert_fails(t, gr_argmax(t, NULL, 0, false), "argmax: argument 1 is NULL");
+    assert_fails(t, gr_argmax(t, NULL, 0, false), "argmax: input 1 is NULL");
     gr_tape_free(t);
 }
 
@@ -339,7 +339,7 @@ TEST(bad_axes_are_reported)
         char message[40];
         gr_tape_recover(t);
         assert_null(ops[k].f(t, (gr_tensor *[]){ NULL }, &(how){ GR_ALL_AXES, false }));
-        snprintf(message, sizeof message, "%s: argument 1 is NULL", ops[k].name);
+        snprintf(message, sizeof message, "%s: input 1 is NULL", ops[k].name);
         assert_message(t, message);
     }
     gr_tape_recover(t);

@@ -244,7 +244,7 @@ TEST(bad_splits_and_joins_are_reported)
                  "split: x is [2, 3], so the sizes on axis 1 must add up to 3; got 18446744073709551615");
     assert_fails(t, gr_split(t, x23(t), 2, (size_t[]){ 2 }, 1, part), "split: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     assert_fails(t, gr_cat(t, NULL, 0, 0), "cat: there is nothing to join: n is 0");
-    assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), NULL }, 2, 0), "cat: argument 2 is NULL");
+    assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), NULL }, 2, 0), "cat: input 2 is NULL");
     assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t) }, 1, 2), "cat: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     assert_fails(t, gr_cat(t, (gr_tensor *[]){ x23(t), gr_zeros(t, GR_SHAPE(2, 4)) }, 2, 0),
                  "cat: x[1] is [2, 4] and x[0] is [2, 3]: all sizes except that of axis 0 must be equal");
@@ -265,9 +265,9 @@ TEST(null_gives_null_and_is_named)
     gr_tensor *none = NULL;
     call c = { .axes = GR_AXES(0), .count = 1 };
     const struct { gr_gradcheck_function *f; const char *message; } all[] = {
-        { permute_of, "permute: argument 1 is NULL" }, { transpose_of, "transpose: argument 1 is NULL" }, { flip_of, "flip: argument 1 is NULL" },
-        { narrow_of, "narrow: argument 1 is NULL" },   { select_of, "select: argument 1 is NULL" },       { expand_of, "expand: argument 1 is NULL" },
-        { cat_of, "cat: argument 1 is NULL" },         { stack_of, "stack: argument 1 is NULL" },         { split_of, "split: argument 1 is NULL" },
+        { permute_of, "permute: input 1 is NULL" }, { transpose_of, "transpose: input 1 is NULL" }, { flip_of, "flip: input 1 is NULL" },
+        { narrow_of, "narrow: input 1 is NULL" },   { select_of, "select: input 1 is NULL" },       { expand_of, "expand: input 1 is NULL" },
+        { cat_of, "cat: input 1 is NULL" },         { stack_of, "stack: input 1 is NULL" },         { split_of, "split: input 1 is NULL" },
     };
     for (size_t k = 0; k < COUNT(all); k++) {
         assert_null(all[k].f(NULL, &none, &c));

@@ -153,7 +153,7 @@ TEST(an_axis_that_x_lacks_is_named)
         assert_message(t, message);
         gr_tape_recover(t);
         assert_null(ops[k].f(t, &none, &(int){ 0 }));
-        snprintf(message, sizeof message, "%s: argument 1 is NULL", ops[k].name);
+        snprintf(message, sizeof message, "%s: input 1 is NULL", ops[k].name);
         assert_message(t, message);
         gr_tape_recover(t);
         x = gr_zeros(t, GR_SCALAR);

@@ -144,11 +144,11 @@ TEST(the_first_error_is_kept_and_later_calls_do_nothing)
     assert_false(gr_failed(t));
     assert_string_equal(gr_message(t), "");
     assert_null(scale(t, NULL, 2));
-    assert_message(t, "scale: argument 1 is NULL");
+    assert_message(t, "scale: input 1 is NULL");
     assert_int_equal(gr_error_code(t), GR_MISUSE);
     assert_null(inner(t, gr_ones(t, GR_SHAPE(1)), scale(t, NULL, 1)));
     assert_null(gr_reshape(t, NULL, GR_SHAPE(1)));
-    assert_message(t, "scale: argument 1 is NULL");
+    assert_message(t, "scale: input 1 is NULL");
     gr_tape_reset(t);
     assert_true(gr_failed(t));
     gr_tape_recover(t);
@@ -160,7 +160,7 @@ TEST(the_first_error_is_kept_and_later_calls_do_nothing)
 TEST(the_second_null_argument_is_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    assert_fails(t, inner(t, gr_ones(t, GR_SHAPE(1)), NULL), "inner: argument 2 is NULL");
+    assert_fails(t, inner(t, gr_ones(t, GR_SHAPE(1)), NULL), "inner: input 2 is NULL");
     gr_tape_free(t);
 }
 

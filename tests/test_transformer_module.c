@@ -344,18 +344,18 @@ TEST(sizes_heads_and_shapes_that_do_not_fit_are_named)
         gr_transformer_new(t, net, "bad", 6, 2, 2, &(gr_transformer_config){ .dropout = -1 }));
     BAD("bad: too many layers: 18446744073709551615", gr_transformer_new(t, net, "bad", 6, 2, SIZE_MAX, NULL));
     BAD("multihead_attention: the module is NULL", gr_multihead_attention_forward(t, NULL, x, NULL, NULL, NULL));
-    BAD("multihead_attention in m: argument 1 is NULL", gr_multihead_attention_forward(t, m, NULL, NULL, NULL, NULL));
+    BAD("multihead_attention in m: input 1 is NULL", gr_multihead_attention_forward(t, m, NULL, NULL, NULL, NULL));
     BAD("multihead_attention in m: query must be [B, T, 6]; got [2, 4, 5]", gr_multihead_attention_forward(t, m, y, NULL, NULL, NULL));
     BAD("multihead_attention in m: key must be [B, T, 6]; got [2, 4, 5]", gr_multihead_attention_forward(t, m, x, y, NULL, NULL));
     BAD("multihead_attention in m: value must be [B, T, 6]; got [2, 4, 5]", gr_multihead_attention_forward(t, m, x, x, y, NULL));
     BAD("transformer: the layer is NULL", gr_transformer_layer_forward(t, NULL, x, NULL));
-    BAD("transformer in l: argument 1 is NULL", gr_transformer_layer_forward(t, l, NULL, NULL));
+    BAD("transformer in l: input 1 is NULL", gr_transformer_layer_forward(t, l, NULL, NULL));
     BAD("transformer in l: x must be [B, T, 6]; got [2, 4, 5]", gr_transformer_layer_forward(t, l, y, NULL));
     BAD("transformer: the module is NULL", gr_transformer_forward(t, NULL, x, NULL));
-    BAD("transformer in body: argument 1 is NULL", gr_transformer_forward(t, body, NULL, NULL));
+    BAD("transformer in body: input 1 is NULL", gr_transformer_forward(t, body, NULL, NULL));
     BAD("add_positions: x must be [.., T, size]; got [3]", gr_add_positions(t, gr_zeros(t, GR_SHAPE(3))));
     BAD("positions: the module is NULL", gr_positions_forward(t, NULL, x));
-    BAD("positions in p: argument 1 is NULL", gr_positions_forward(t, p, NULL));
+    BAD("positions in p: input 1 is NULL", gr_positions_forward(t, p, NULL));
     BAD("positions in p: x must be [.., T, 6] with T at most 3; got [2, 4, 6]", gr_positions_forward(t, p, x));
     gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 4, 6));
     assert_true(gr_transformer_forward(t, body, x, NULL) == x); /* no layers */

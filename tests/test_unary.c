@@ -207,7 +207,7 @@ TEST(null_is_an_error_that_names_the_operator)
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(ops); k++) {
         char message[64];
-        snprintf(message, sizeof message, "%s: argument 1 is NULL", ops[k].name);
+        snprintf(message, sizeof message, "%s: input 1 is NULL", ops[k].name);
         assert_null(ops[k].f(t, (gr_tensor *[]){ NULL }, NULL));
         assert_message(t, message);
         assert_null(ops[k].f(t, (gr_tensor *[]){ gr_scalar(NULL, 1) }, NULL));
