@@ -12,7 +12,7 @@
  *     lstm_bn.c             the loop over time of an LSTM with batch norms, which need all sequences of a step at once
  *     lstm_bn_step.c        one time step of it, on some units
  * Who calls whom: gr_lstm_sequence (below) calls gr__sequence_run (sequence.c), which checks the arguments and calls lstm_forward (below) for
- * each time step, through the table in gr__lstm_kind. GRU and RNN do the same. With batch norms gr__sequence_run calls lstm_bn.c, which calls
+ * each time step, through the table in gr__lstm_kind. GRU and RNN do the same. With batch norms it calls lstm_bn.c through that table, which calls
  * lstm_bn_step.c for each time step.
  *
  * Forward, for one row of W x and W h [4H]. LN(x) = gain xhat + shift with xhat = (x - mean) rstd; it is the identity where there is no norm:
@@ -31,8 +31,8 @@
  * Saved: i f g o, c, tanh(n), and for each norm its argument, mean and rstd; xhat is recomputed. A value of the state or of its gradient
  * below 2^-100 becomes 0 (r_flush). A row whose sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"
+#include "ops/lstm_bn.h"
 #include "ops/lstm_cell.h"
-#include "ops/sequence.h"
 
 /* LN_c of row r: one norm over the H values of its cell. */
 INLINE void lstm_norm_c(const gr__cell *s, size_t r, gr_real *restrict n) { cell_norm(&s->ln_c, r, s->H, 1, 0, 0, s->H, s->eps, n, false); }
@@ -83,7 +83,8 @@ const gr__kind gr__lstm_kind = { .op = &lstm_op,
                                  .has_c = true,
                                  .nanoseconds = 5,
                                  .forward = lstm_forward,
-                                 .backward = lstm_backward};
+                                 .backward = lstm_backward,
+                                 .batch_norms = gr__lstm_bn_begin };
 
 gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
 {

@@ -5,7 +5,7 @@
 
 enum { LSTM_BN_UNITS = 32 }; /* the most units of a chunk */
 
-/* For gr__sequence_run: fill in what differs from the other layers (op, run, parts, kept), and save what only batch norms need. */
+/* For gr__lstm_kind: fill in what differs from the other layers (op, run, parts, kept), and save what only batch norms need. */
 void gr__lstm_bn_begin(gr_tape *t, gr__sequence *s);
 
 /* A step of s->units units, all rows. Backward writes the sums of squares; the kernels of the other cells add to them. */

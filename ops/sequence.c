@@ -15,7 +15,7 @@
  * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. Backward writes the gradients of
  * W x and W h over values that it no longer needs, since a tape is walked once. */
 #include "core/gemm.h"
-#include "ops/lstm_bn.h"
+#include "ops/sequence.h"
 #include "ops/parts.h"
 
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
@@ -347,7 +347,7 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     s.y = gr_empty(t, s.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
     s.h_n = gr_empty(t, GR_SHAPE(s.B, s.H)), s.c_n = kind->has_c ? gr_empty(t, GR_SHAPE(s.B, s.H)) : NULL;
     gr_mark mark = gr_tape_mark(t);
-    if (s.norm == GR_LSTM_BN) gr__lstm_bn_begin(t, &s);
+    if (s.norm == GR_LSTM_BN) kind->batch_norms(t, &s);
     sequence_save_steps(t, &s);
     if (recording) mark = gr_tape_mark(t);
     if (!gr_failed(t)) s.run(t, &s);

@@ -12,6 +12,8 @@ enum { /* the inputs of the node, in order; those from SEQ_B_IH on may be NULL *
 };
 enum { SEQ_NORM_X, SEQ_NORM_H, SEQ_NORM_SUM, SEQ_NORM_C, SEQ_NORMS }; /* norm n has bit 1 << n; its gain is input SEQ_LN_IH + 2n */
 
+typedef struct gr__sequence gr__sequence;
+
 /* A kind of recurrent layer. */
 typedef struct {
     const gr_op *op;
@@ -22,10 +24,10 @@ typedef struct {
     bool apart;                                 /* W h + b_hh is not added to W x, because a gate multiplies a part of it */
     double nanoseconds;                         /* about the time of one unit's step without matrix products */
     void (*const *forward)(const gr__cell *s), (*const *backward)(const gr__cell *s); /* kernels, one for each instruction set */
+    void (*batch_norms)(gr_tape *t, gr__sequence *s); /* prepare s for batch norms: other steps; NULL if the kind has none */
 } gr__kind;
 extern const gr__kind gr__lstm_kind, gr__gru_kind, gr__rnn_kind;
 
-typedef struct gr__sequence gr__sequence;
 struct gr__sequence {
     const gr__kind *kind;
     const gr_op *op;                            /* of the node */
