@@ -69,7 +69,7 @@ typedef struct {
     gr_real *y;
     const gr_real *x;
     bool add;
-    size_t strip, strips;           /* a in strips of so many steps */
+    size_t strip, strips;           /* axis a is cut into `strips` strips of `strip` steps; the last may be shorter */
     size_t units, units_per_chunk;  /* a unit: one strip at one outer index */
 } strided_call;
 
