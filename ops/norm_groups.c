@@ -11,8 +11,13 @@ enum { NORM_COLUMNS = 32, NORM_ROWS = 64, NORM_VALUES = 4096 };
 /* Where group g begins. */
 INLINE size_t norm_place(const gr__norm_groups *s, size_t g) { return g / s->K * (s->R * s->K * s->I) + g % s->K * s->I; }
 
-/* Whether ops/norm_far.c computes group g. */
-INLINE bool norm_far(const gr__norm_groups *s, size_t g) { return !s->fixed && s->stat[2 * s->groups + g] == 0; }
+/* Whether ops/norm_far.c computes one of the n groups from g on; hardly ever, so that one loop without a branch asks for all of them. */
+INLINE bool norm_far(const gr__norm_groups *s, size_t g, size_t n)
+{
+    int far = 0;
+    for (size_t i = g; i < g + n; i++) far |= s->stat[2 * s->groups + i] == 0;
+    return far && !s->fixed;
+}
 
 /* Finish the statistics of a group (m, e, rstd, variance) from d = sum(x - m) and dd = sum((x - m)^2); per is 1 / the number of values. */
 INLINE void norm_finish(gr_real stat[GR__NORM_STATS], gr_real per, gr_real eps, gr_real m, gr_real d, gr_real dd)
@@ -100,7 +105,7 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
        const gr_real *restrict x, size_t g)
 {
     norm_planes_sums(s, sums, dy, x, g);
-    if (norm_far(s, g)) gr__far_group_backward(s, dx, sums, NULL, dy, x, g);
+    if (norm_far(s, g, 1)) gr__far_group_backward(s, dx, sums, NULL, dy, x, g);
     else if (dx) norm_planes_dx(s, dx, sums, dy, x, g);
 }
 
@@ -111,7 +116,7 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
     for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
         for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
 /* Most blocks have NORM_COLUMNS columns. For them n is a constant, so that the loops take half the time. */
-#define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f(__VA_ARGS__, NORM_COLUMNS) : f(__VA_ARGS__, n)
+#define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f##_of(__VA_ARGS__, NORM_COLUMNS) : f##_of(__VA_ARGS__, n)
 #define NORM_FOLD(sum, part) \
     for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
 
@@ -164,10 +169,7 @@ INLINE void norm_columns_stat_of(const gr__norm_groups *s, const gr_real *restri
         if (far_from_1(rstd[c])) gr__far_group_stat(s, x, g + c);
 }
 
-KERNEL(void, norm_columns_stat, const gr__norm_groups *s, const gr_real *restrict x, size_t g, size_t n)
-{
-    NORM_BLOCK(norm_columns_stat_of, s, x, g);
-}
+KERNEL(void, norm_columns_stat, const gr__norm_groups *s, const gr_real *restrict x, size_t g, size_t n) { NORM_BLOCK(norm_columns_stat, s, x, g); }
 
 INLINE void norm_columns_forward_of(const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
 {
@@ -186,7 +188,7 @@ INLINE void norm_columns_forward_of(const gr__norm_groups *s, gr_real *restrict 
 }
 KERNEL(void, norm_columns_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
 {
-    NORM_BLOCK(norm_columns_forward_of, s, y, x, g);
+    NORM_BLOCK(norm_columns_forward, s, y, x, g);
 }
 
 /* s1 and s2 of the columns: sums [2, groups]; and those of each row over these columns: rows [2, per_group], or NULL. */
@@ -238,14 +240,14 @@ INLINE void norm_columns_backward_of(const gr__norm_groups *s, gr_real *restrict
                                      const gr_real *restrict dy, const gr_real *restrict x, size_t g, size_t n)
 {
     norm_columns_sums(s, sums, rows, dy, x, g, n);
-    for (size_t c = 0; c < n; c++)
-        if (norm_far(s, g + c)) gr__far_group_backward(s, dx, sums, rows, dy, x, g + c);
+    for (size_t c = 0; c < n && norm_far(s, g, n); c++)
+        if (norm_far(s, g + c, 1)) gr__far_group_backward(s, dx, sums, rows, dy, x, g + c);
     if (dx) norm_columns_dx(s, dx, sums, dy, x, g, n);
 }
 KERNEL(void, norm_columns_backward, const gr__norm_groups *s, gr_real *restrict dx, gr_real *restrict sums, gr_real *restrict rows,
        const gr_real *restrict dy, const gr_real *restrict x, size_t g, size_t n)
 {
-    NORM_BLOCK(norm_columns_backward_of, s, dx, sums, rows, dy, x, g);
+    NORM_BLOCK(norm_columns_backward, s, dx, sums, rows, dy, x, g);
 }
 
 #if GR_HOST
@@ -302,13 +304,11 @@ static void norm_forward_unit(const norm_call *c, size_t unit)
 {
     const gr__norm_groups *s = c->s;
     const gr_range g = norm_groups_of(c, unit);
-    if (s->I > 1) norm_planes_forward[c->isa](s, c->y, c->x, unit);
-    else {
-        if (!s->fixed) norm_columns_stat[c->isa](s, c->x, g.first, g.count);
-        norm_columns_forward[c->isa](s, c->y, c->x, g.first, g.count);
-    }
-    for (size_t i = g.first; i < g.first + g.count; i++)
-        if (norm_far(s, i)) gr__far_group(s, c->y, c->x, i);
+    if (s->I == 1 && !s->fixed) norm_columns_stat[c->isa](s, c->x, g.first, g.count);
+    if (s->I == 1) norm_columns_forward[c->isa](s, c->y, c->x, g.first, g.count);
+    else norm_planes_forward[c->isa](s, c->y, c->x, unit);
+    for (size_t i = g.first; i < g.first + g.count && norm_far(s, g.first, g.count); i++)
+        if (norm_far(s, i, 1)) gr__far_group(s, c->y, c->x, i);
 }
 
 static void norm_backward_unit(const norm_call *c, size_t unit)
