@@ -15,9 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With AddressSanitizer, too, malloc returns NULL for a size that cannot be had. */
-__attribute__((visibility("default"))) const char *__asan_default_options(void);
+/* With a sanitizer, too, malloc returns NULL for a size that cannot be had. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void), *__tsan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
