@@ -21,8 +21,8 @@ typedef void gr_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void 
  *   out, outs       the outputs of f, owned by t
  *   return          false on an error
  *
- * The second run draws the same random numbers, and running statistics do not move twice: everything passed to gr_undo_note gets the values
- * from before the first run, and afterwards those of now. The forward already allocates the memory of the second run, and all
+ * The second run draws the same random numbers, and running statistics do not move twice: for its duration, everything passed to gr_undo_note
+ * has the values from before the first run; then it has its present values again. The forward already allocates the memory of the second run, and all
  * segments share it. Segments may be nested seven deep. Below that, while recording is off, and while tracing, gr_recompute
  * only calls f. When a gradient reaches one output, everything that f uses gets a gradient, perhaps of zeros.        Chen et al. 2016, arXiv:1604.06174
  * Fails if an input is dead, if f leaves an output NULL or fails, or, in gr_backward, if the second run gives other values. */

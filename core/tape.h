@@ -46,9 +46,9 @@ static inline gr_tape *gr_tape_new(uint64_t seed, const gr_tape_config *config)
 }
 GR_API void gr_tape_free(gr_tape *t);
 
-/* End the step: every tensor made on t since the last reset dies, and the next step uses its memory again. Using a dead
- * tensor is an error. It goes unnoticed if a new tensor already has the same address; anomaly mode prevents that for one step. gr_detach_keep and gr_carried (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay.
- * gr_tape_recover can no longer undo what happened before the reset. */
+/* End the step: every tensor and gr_ints made on t since the last reset dies, and the next step uses its memory again. Using a dead one is an error.
+ * The error goes unnoticed if a new one already has the same address; anomaly mode prevents that for one step. gr_detach_keep and gr_carried
+ * (nn/module.h) keep a state over a reset. The error, the mode and the random streams stay. gr_tape_recover cannot undo what came before. */
 GR_API void gr_tape_reset(gr_tape *t);
 
 /* Reset after an error: every tensor made on t since the last reset dies, as in gr_tape_reset. gr_tape_recover also restores all state that

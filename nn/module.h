@@ -92,8 +92,8 @@ GR_API bool gr_module_ready(gr_tape *t, gr_module *m);
 /* Run a module that makes one tensor from one tensor: a Linear, a Sequential, an activation. Fails if m is NULL or has no such forward. */
 GR_API gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x);
 
-/* Put GR_WITHIN(t, &l->module); into a forward that programs call directly (l is the module), after the check that l is not NULL. Until the end of
- * the block, errors, anomalies and gr_audit then name the module: "linear in encoder.fc1: ...". */
+/* Put GR_WITHIN(t, &l->module); into a forward that programs call directly (l is the module), after the check that l is not NULL; gr_forward does so
+ * itself. Until the end of the block, errors, anomalies and gr_audit then name the module: "linear in encoder.fc1: ...". */
 #define GR_WITHIN(t, m) __attribute__((cleanup(gr__leave), unused)) const gr__within gr__here = gr__enter(t, (m)->path)
 typedef struct { gr_tape *t; const char *before; } gr__within;
 static inline gr__within gr__enter(gr_tape *t, const char *path)

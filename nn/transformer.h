@@ -36,7 +36,7 @@ typedef struct {
 
 /* Project query, key and value, apply gr_attention, and project the result.   query [B, Tq, size]   key, value [B, Tk, size]
  * return [B, Tq, size]. key NULL means the query (self-attention: one matrix product makes all three projections), value NULL the key. input may
- * be NULL. gr_forward runs self-attention without an input. */
+ * be NULL. Queries that are padding give values too: leave them out of a mean over T. gr_forward runs self-attention without an input. */
 GR_API gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attention *m, gr_tensor *query, gr_tensor *key,
                                                  gr_tensor *value, const gr_attention_input *input);
 

@@ -13,11 +13,11 @@ GR_API gr_tensor *gr_linear_composed(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_
 GR_API gr_tensor *gr_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_log_softmax_composed(gr_tape *t, gr_tensor *x, int axis);
 
-/* gr_cross_entropy: log_softmax, gather the values of the targets, weight them, average. Unlike there, the logits of an ignored sample must be
- * finite. */
+/* gr_cross_entropy: log_softmax, gather the values of the targets, weight them, average. In this twin the logits of an ignored sample must
+ * be finite. */
 GR_API gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* gr_attention: move the heads to an axis of their own, scores, where, softmax, dropout, product. Unlike there, k and v must be finite. */
+/* gr_attention: move the heads to an axis of their own, scores, where, softmax, dropout, product. In this twin k and v must be finite. */
 GR_API gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config);
 
 /* gr_conv2d: pad x with zeros, unfold it into the values that each output sees, multiply by the weight. Pooling: unfold, then max or mean. */

@@ -1,5 +1,5 @@
-/* ops/composed_recurrent.c - LSTM, GRU and plain RNN from plain operators: first one step of an LSTM with layer norms, as a lecture shows
- * it; then norms in other places, batch norms, GRU and RNN; last the loop over time with lengths and directions. */
+/* ops/composed_recurrent.c - LSTM, GRU and plain RNN from plain operators, the twins of the fused ones (ops/composed.h): first one step of an LSTM
+ * with layer norms, as a lecture shows it; then norms in other places, batch norms, GRU and RNN; last the loop over time with lengths. */
 #include "core/library.h"
 #include "ops/composed.h"
 

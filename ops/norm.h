@@ -10,7 +10,7 @@
  *     channel norm    n, h, w         over C                (gr_norm_axes)
  * RMS norm has no mean.
  *
- * All of them have this in common. gamma and beta may be NULL, which stands for 1 and 0; an eps of 0 means the default, and GR_NONE means no
+ * These rules hold for all of them. gamma and beta may be NULL, which stands for 1 and 0; an eps of 0 means the default, and GR_NONE means no
  * epsilon. Gradients reach x, gamma and beta. Equal values give exactly beta. Every finite x is normalized, even if its variance is larger than
  * the largest number. Where var + eps is 0, 1 / sqrt(var + eps) is 0 by definition. The result has the shape of x, and the tape owns it. An
  * operator fails if gamma or beta does not hold as many values as it says below, or if eps is negative or NaN. */

@@ -44,7 +44,7 @@ GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor 
 /* ==== Reductions ==== */
 
 /* Reduce x over the given axes. The result lacks these axes or, with keepdim, has them with size 1.
- *     sum, mean, prod     0, NaN and 1 of no values
+ *     sum, mean, prod     of no values they are 0, NaN and 1
  *     var                 sum of (x - mean)^2 / (n - correction). Pass 1 for PyTorch's default. NaN where n <= correction
  *     max, min            NaN if an x is NaN. Equal extremes share the gradient evenly, as in PyTorch's amax
  *     logsumexp           log of the sum of exp(x), without overflow. Where all x are -inf, the result is -inf and no gradient passes
@@ -66,10 +66,11 @@ GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim
 
 /* ==== Shape ==== */
 
-/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. Each fails if x has no such axis or index. */
+/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. A negative start or index counts from the end. Each
+ * fails if x has no such axis or index. */
 GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axis k of the result is axis order[k] of x */
 GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* axes a and b change places */
-GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* indices start .. start + count - 1; a start below 0 counts from the end */
+GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* count indices from start on */
 GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
 GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* in reverse order along these axes */
 GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */
@@ -114,7 +115,7 @@ typedef struct {
     const gr_tensor *weight;  /* [C], the weight of each class; it gets no gradient; default 1 */
     double label_smoothing;   /* e in 0 .. 1; only gr_cross_entropy takes it; default 0 */
     int ignore_index;         /* samples with this target are ignored; default -100, as in PyTorch */
-    bool ignore_class_0;      /* samples with target 0 are ignored, which ignore_index cannot say */
+    bool ignore_class_0;      /* samples with target 0 are ignored; an ignore_index of 0 means -100 */
 } gr_cross_entropy_config;
 
 /* The loss of logits against class numbers. With p = softmax(logits) over the C classes and w = weight, the loss of a sample is

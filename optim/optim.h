@@ -105,7 +105,7 @@ GR_API void gr_optim_set_lr(gr_optim *o, double lr);  /* set the base; a schedul
 GR_API size_t gr_optim_steps(const gr_optim *o);      /* how many steps were done; 0 for NULL */
 
 typedef enum { GR_SCHEDULE_CONSTANT, GR_SCHEDULE_STEP, GR_SCHEDULE_COSINE, GR_SCHEDULE_LINEAR, GR_SCHEDULE_PLATEAU } gr_schedule_kind;
-/* A schedule, passed by value. The functions below make one; its fields are theirs. */
+/* A schedule, passed by value. The functions below make one; a program does not write its fields. */
 typedef struct {
     gr_schedule_kind kind;
     size_t steps;     /* the period of the steps, the length of cosine and linear, the patience of plateau */
@@ -118,7 +118,7 @@ GR_API gr_schedule gr_schedule_step(size_t every, double factor);   /* multiplie
 GR_API gr_schedule gr_schedule_cosine(size_t steps, double end);    /* half a cosine from 1 to end, then end */
 GR_API gr_schedule gr_schedule_linear(size_t steps, double end);    /* a straight line from 1 to end, then end */
 GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* see gr_optim_observe */
-/* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. */
+/* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. The steps of `then` count from its beginning. */
 GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);
 
 /* Set o's schedule. Fails if its factor is negative or NaN, or a GR_SCHEDULE_STEP has a period of 0. */
@@ -139,12 +139,12 @@ typedef struct {
     void *data;     /* read by save, written by load */
 } gr_checkpoint_value;
 
-/* Write everything that a run needs to go on: m's state_dict and kept states, o's moments, step counts and learning rate, the tape's random
+/* Write everything that a run needs to go on: m's state_dict and kept states, o's moments, step counts and base learning rate, the tape's random
  * streams, and n values of the program (its place in the epoch, its own streams). o may be NULL. It is one safetensors file with a checksum (see
  * gr_safetensors_open), replaced as a whole or not at all. Fails if m or path is NULL, the file cannot be written, or memory runs out. */
 GR_API bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n);
-/* Read a checkpoint back, bit for bit, into a module and an optimizer that were made in the same way, on a tape with the same seed. With o NULL
- * the optimizer's part of the file is ignored; values that the program does not ask for are ignored too.
+/* Read a checkpoint back, bit for bit, into a module and an optimizer that were made in the same way, with the same schedule, on a tape with
+ * the same seed. With o NULL the optimizer's part of the file is ignored; values that the program does not ask for are ignored too.
  * A random stream of this tape that is not in the file goes back to its beginning, and a kept state that is not in the file is forgotten: when the
  * file was saved, they did not exist.
  * Everything is checked before anything changes. Fails if a name does not belong in a checkpoint, a tensor is missing or has another type or shape,
