@@ -5,7 +5,7 @@
 #include "tests/test.h"
 
 #define CARRY "make inputs again in each step; gr_detach_keep before the reset and gr_carried after it keep a state"
-#define OTHER " belongs to another tape, whose values gr_input copies, or to a step that is over: "
+#define OTHER " belongs to another tape (copy its values), or to a step that is over: "
 
 static void assert_error(gr_tape *t, const char *message)
 {
