@@ -258,12 +258,12 @@ gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, co
     const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1;
     if (q->rank != 3 || q->dim[2] % heads)
-        return gr_fail(t, &attention_op, "q must be [B, Tq, a multiple of the heads, %zu]; got %s", heads, gr_shape_text(t, q));
+        return gr_fail(t, &attention_op, "heads is %zu, so q must be [B, Tq, %zu * d]; got %s", heads, heads, gr_shape_text(t, q));
     if (k->rank != 3 || k->dim[0] != q->dim[0] || k->dim[2] != q->dim[2])
         return gr_fail(t, &attention_op, "q is %s, so k must be [%zu, Tk, %zu]; got %s", gr_shape_text(t, q), q->dim[0], q->dim[2],
                        gr_shape_text(t, k));
     if (v->rank != 3 || v->dim[0] != k->dim[0] || v->dim[1] != k->dim[1] || v->dim[2] % heads)
-        return gr_fail(t, &attention_op, "k is %s, so v must be [%zu, %zu, a multiple of the heads, %zu]; got %s", gr_shape_text(t, k), k->dim[0],
+        return gr_fail(t, &attention_op, "heads is %zu and k is %s, so v must be [%zu, %zu, %zu * e]; got %s", heads, gr_shape_text(t, k), k->dim[0],
                        k->dim[1], heads, gr_shape_text(t, v));
     attention_saved s = { .B = q->dim[0], .heads = heads, .Tq = q->dim[1], .Tk = k->dim[1], .d = q->dim[2] / heads, .e = v->dim[2] / heads,
                           .q_row = q->dim[2], .k_row = k->dim[2], .v_row = v->dim[2] };
@@ -276,7 +276,7 @@ gr_tensor *gr__attention_packed(gr_tape *t, gr_tensor *qkv, const gr_attention_c
     const gr_attention_config o = config ? *config : (gr_attention_config){ 0 };
     const size_t heads = o.heads ? o.heads : 1;
     if (qkv->rank != 3 || qkv->dim[2] % 3 || qkv->dim[2] / 3 % heads)
-        return gr_fail(t, &attention_op, "qkv must be [B, T, 3 times a multiple of the heads, %zu]; got %s", heads, gr_shape_text(t, qkv));
+        return gr_fail(t, &attention_op, "heads is %zu, so qkv must be [B, T, 3 * %zu * d]; got %s", heads, heads, gr_shape_text(t, qkv));
     const size_t row = qkv->dim[2], size = row / 3, d = size / heads, T = qkv->dim[1];
     attention_saved s = { .B = qkv->dim[0], .heads = heads, .Tq = T, .Tk = T, .d = d, .e = d, .q_row = row, .k_row = row, .v_row = row,
                           .k_at = size, .v_at = 2 * size };

@@ -215,11 +215,11 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     } while (0)
 #define WITH(...) (&(gr_attention_config){ __VA_ARGS__ })
     BAD("input 2 is NULL", gr_attention(t, q, NULL, v, NULL));
-    BAD("q must be [B, Tq, a multiple of the heads, 4]; got [2, 3, 6]", gr_attention(t, q, k, v, WITH(.heads = 4)));
-    BAD("q must be [B, Tq, a multiple of the heads, 1]; got [6]", gr_attention(t, gr_zeros(t, GR_SHAPE(6)), k, v, NULL));
+    BAD("heads is 4, so q must be [B, Tq, 4 * d]; got [2, 3, 6]", gr_attention(t, q, k, v, WITH(.heads = 4)));
+    BAD("heads is 1, so q must be [B, Tq, 1 * d]; got [6]", gr_attention(t, gr_zeros(t, GR_SHAPE(6)), k, v, NULL));
     BAD("q is [2, 3, 6], so k must be [2, Tk, 6]; got [2, 5, 4]", gr_attention(t, q, v, v, NULL));
-    BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of the heads, 3]; got [2, 5, 4]", gr_attention(t, q, k, v, WITH(.heads = 3)));
-    BAD("k is [2, 5, 6], so v must be [2, 5, a multiple of the heads, 1]; got [2, 3, 6]", gr_attention(t, q, k, q, NULL));
+    BAD("heads is 3 and k is [2, 5, 6], so v must be [2, 5, 3 * e]; got [2, 5, 4]", gr_attention(t, q, k, v, WITH(.heads = 3)));
+    BAD("heads is 1 and k is [2, 5, 6], so v must be [2, 5, 1 * e]; got [2, 3, 6]", gr_attention(t, q, k, q, NULL));
     BAD("k is [2, 5, 6], so lengths must be [2]; got [3]", gr_attention(t, q, k, v, WITH(.lengths = gr_ints_new(t, NULL, GR_SHAPE(3)))));
     BAD("k is [2, 5, 6], so lengths[1] must be in 0 .. 5; got 6", gr_attention(t, q, k, v, WITH(.lengths = n)));
     BAD("qkv is [2, 3, 6], so lengths[0] must be in 0 .. 3; got 5", gr__attention_packed(t, q, WITH(.lengths = n)));
@@ -230,8 +230,8 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     BAD("dropout must be in 0 .. 1; got 1.5", gr_attention(t, q, k, v, WITH(.dropout = 1.5)));
     BAD("dropout is 0.5, so stream must not be NULL", gr_attention(t, q, k, v, WITH(.dropout = 0.5)));
     BAD("input 1 is NULL", gr__attention_packed(t, NULL, NULL));
-    BAD("qkv must be [B, T, 3 times a multiple of the heads, 4]; got [2, 3, 6]", gr__attention_packed(t, q, WITH(.heads = 4)));
-    BAD("qkv must be [B, T, 3 times a multiple of the heads, 1]; got [2, 5, 4]", gr__attention_packed(t, v, NULL));
+    BAD("heads is 4, so qkv must be [B, T, 3 * 4 * d]; got [2, 3, 6]", gr__attention_packed(t, q, WITH(.heads = 4)));
+    BAD("heads is 1, so qkv must be [B, T, 3 * 1 * d]; got [2, 5, 4]", gr__attention_packed(t, v, NULL));
     gr_tape_free(t);
 }
 
