@@ -39,7 +39,7 @@ gr_conv_module *gr_conv2d_new(gr_tape *t, gr_module *parent, const char *name, s
 
 gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
 {
-    if (!c) return gr_fail(t, NULL, "conv: the module is NULL");
+    if (!c) return gr_fail_as(t, GR_MISUSE, "conv", "the module is NULL");
     GR_WITHIN(t, &c->module);
     return (c->dims == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
 }

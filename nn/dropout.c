@@ -16,7 +16,7 @@ gr_dropout_module *gr_dropout_new(gr_tape *t, gr_module *parent, const char *nam
 
 gr_tensor *gr_dropout_forward(gr_tape *t, const gr_dropout_module *d, gr_tensor *x)
 {
-    if (!d) return gr_fail(t, NULL, "dropout: the module is NULL");
+    if (!d) return gr_fail_as(t, GR_MISUSE, "dropout", "the module is NULL");
     GR_WITHIN(t, &d->module);
     return gr_dropout(t, x, d->p, d->stream);
 }

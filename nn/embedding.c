@@ -24,7 +24,7 @@ gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char 
 
 gr_tensor *gr_embedding_forward(gr_tape *t, const gr_embedding_module *e, const gr_ints *ids)
 {
-    if (!e) return gr_fail(t, NULL, "embedding: the module is NULL");
+    if (!e) return gr_fail_as(t, GR_MISUSE, "embedding", "the module is NULL");
     GR_WITHIN(t, &e->module);
     return gr_embedding(t, e->weight, ids, e->padding);
 }

@@ -18,7 +18,7 @@ gr_linear_module *gr_linear_new(gr_tape *t, gr_module *parent, const char *name,
 
 gr_tensor *gr_linear_forward(gr_tape *t, const gr_linear_module *l, gr_tensor *x)
 {
-    if (!l) return gr_fail(t, NULL, "linear: the module is NULL");
+    if (!l) return gr_fail_as(t, GR_MISUSE, "linear", "the module is NULL");
     GR_WITHIN(t, &l->module);
     return gr_linear(t, x, l->weight, l->bias);
 }

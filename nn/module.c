@@ -330,7 +330,7 @@ size_t gr_module_parameters(const gr_module *m)
 gr_tensor *gr_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     if (gr_failed(t)) return NULL;
-    if (!m) return gr_fail(t, NULL, "forward: the module is NULL");
+    if (!m) return gr_fail_as(t, GR_MISUSE, "forward", "the module is NULL");
     if (!m->forward)
         return gr_fail(t, NULL, "forward: %s (%s) does not make one tensor from one tensor; call its own forward function",
                        m->parent ? m->path : "the root", m->kind);

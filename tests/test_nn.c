@@ -147,6 +147,8 @@ TEST(dropout_draws_from_its_own_stream)
 
 /* ---- Sequential ---- */
 
+static gr_tensor *without_its_part(gr_tape *t, const gr_module *m, gr_tensor *x) { return (void)m, gr_linear_forward(t, NULL, x); }
+
 TEST(sequential_calls_its_modules_in_order)
 {
     gr_tape *t = gr_tape_new(3, NULL);
@@ -166,6 +168,9 @@ TEST(sequential_calls_its_modules_in_order)
     assert_fails(t, gr_forward(t, seq, gr_zeros(t, GR_SHAPE(2, 2))),
                  "forward: net.3 (Embedding) does not make one tensor from one tensor; call its own forward function");
     assert_fails(t, gr_activation_new(t, seq, NULL, "ReLU", NULL), "net.4 (ReLU): the function is NULL");
+    gr_module *own = gr_module_make(t, net, "own", "Own", sizeof *own);
+    own->forward = without_its_part;
+    assert_fails(t, gr_forward(t, own, gr_zeros(t, GR_SHAPE(2, 2))), "linear in own: the module is NULL");
     assert_null(gr_forward(t, NULL, x));
     assert_message(t, "forward: the module is NULL");
     gr_module_free(net);
