@@ -36,11 +36,9 @@ typedef struct {
  *     and .running_var [bn_steps, G or H]
  * Weights and biases start uniform in +-1 / sqrt(H). The weights of layer norms start at 1, those of batch norms at 0.1, because with 1 the
  * tanh saturates and little gradient passes. The biases of norms start at 0; those of ln_ih and ln_hh repeat what bias_lk does (except for
- * gate n of a GRU), but the paper has them.
- * With an input of size 1, a norm of W x (GR_LSTM_LN_X, so also GR_LSTM_LN_BA2016) hides how large x is: only its sign reaches the gates. Use
- * GR_LSTM_LN_SUM there.
- * no_bias with norms is an error, because biases under a norm must not start all equal: on rows of zeros (the first rows of a drawn digit) the
- * state would stay 0, and each such step would multiply the gradient by 1 / sqrt(eps), in an LSTM twice. */
+ * gate n of a GRU), but the paper has them. With input size 1, a norm of W x, as in GR_LSTM_LN_BA2016, keeps only the sign of x; use
+ * GR_LSTM_LN_SUM there. no_bias with norms is an error, because biases under a norm must not start all equal: on rows of zeros (the first rows
+ * of a drawn digit) the state would stay 0, and each such step would multiply the gradient by 1 / sqrt(eps), in an LSTM twice. */
 typedef enum { GR_LSTM, GR_GRU, GR_RNN } gr_recurrent_kind;
 typedef struct {
     gr_module module;

@@ -66,11 +66,10 @@ GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim
 
 /* ==== Shape ==== */
 
-/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. A negative start or index counts from the end. Each
- * fails if x has no such axis or index. */
+/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. Each fails if x has no such axis or index. */
 GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axis k of the result is axis order[k] of x */
 GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* axes a and b change places */
-GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* count indices from start on */
+GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* count indices from start on; -1 is the last one */
 GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
 GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* in reverse order along these axes */
 GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */
