@@ -19,12 +19,12 @@ static kit_options o = { .batch = 128, .epochs = 2, .lr = 1e-3, .seed = 42 };
 static struct {
     uint64_t hidden, small_batch, cases;
     double small_epochs;
-    bool paper;
 } own = { .hidden = 256, .small_batch = 4, .small_epochs = 0.3 };
 
+static const char *paper[] = { "--hidden", "1000", "--cases", "55000", NULL };
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
-    { "paper", KIT_SWITCH, &own.paper, NULL, "the paper's size: --hidden 1000 --cases 55000", 0, 0 },
+    { "paper", KIT_SHORT, paper, NULL, "the paper's size, short for", 0, 0 },
     { "hidden", KIT_COUNT, &own.hidden, "N", "units of each hidden layer", 1, 1 << 16 },
     { "cases", KIT_COUNT, &own.cases, "N", "train on the first N images; 0 means all", 0, 1e9 },
     KIT_FLAGS_TRAINING(o),
@@ -111,7 +111,6 @@ int main(int argc, char **argv)
     char text[4400], data[4200];
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
-    if (own.paper) own.hidden = 1000, own.cases = 55000;
     kit_data all = kit_data_open(r.tape, o.data), d = all; /* d is the part that is used */
     if (own.cases && own.cases < d.train.images.n) d.train.images.n = d.train.labels.n = own.cases;
     snprintf(text, sizeof text,

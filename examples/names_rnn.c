@@ -14,7 +14,6 @@
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
-#include "core/op.h"
 #include "gradus.h"
 #include <math.h>
 #include <string.h>
@@ -142,7 +141,7 @@ static double log_probability(kit_run *r, kit_arm *arm, kit_names *c, size_t row
     gr_tape_reset(t);
     const gr_tensor *const logp = gr_log_softmax(t, forward(arm, c), -1);
     for (size_t k = 0; logp && k < (size_t)c->length[0]; k++) sum += (double)logp->data[k * c->letters + (size_t)c->target[k]];
-    if (!logp) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", arm->name, gr_message(t));
+    kit_run_fail(r, arm->name, t);
     gr_tape_recover(t); /* restores the running statistics, which the forward in training mode changed */
     gr_tape_set_training(t, true), gr_tape_set_recording(t, true);
     return sum;
@@ -224,7 +223,7 @@ static void sample(kit_run *r, kit_arm *arm, kit_names *c, size_t number)
         c->length[0] = (int)c->T;
         gr_tape_reset(t);
         const gr_tensor *const p = gr_softmax(t, forward(arm, c), -1);
-        if (!p) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", arm->name, gr_message(t));
+        kit_run_fail(r, arm->name, t);
         if (!p) return;
         const size_t next = kit_draw(&s, p->data + (c->T - 1) * c->letters, c->letters);
         if (next == 0) break;

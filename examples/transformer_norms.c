@@ -22,12 +22,13 @@ static struct {
     uint64_t size, heads, layers, context, sample, warmup;
     double dropout, temperature;
     int arms;
-    bool large, waves, recompute;
+    bool waves, recompute;
 } own = { .size = 32, .heads = 4, .layers = 6, .context = 32, .sample = 300, .temperature = 0.8 };
 
+static const char *large[] = { "--size", "128", "--layers", "2", "--context", "64", "--batch", "32", "--lr", "1e-3", NULL };
 static const kit_flag flag[] = {
     { "data", KIT_TEXT, &o.data, "PATH", "a text file, or a folder with tinyshakespeare.txt; default: made-up sentences", 0, 0 },
-    { "large", KIT_SWITCH, &own.large, NULL, "short for --size 128 --layers 2 --context 64 --batch 32 --lr 1e-3", 0, 0 },
+    { "large", KIT_SHORT, large, NULL, "short for", 0, 0 },
     { "arms", KIT_CHOICE, &own.arms, "all|LN", "all arms, and some again without warm-up; or only LN pre", 0, 0 },
     { "size", KIT_COUNT, &own.size, "N", "size of the vector at each position", 1, 1 << 14 },
     { "heads", KIT_COUNT, &own.heads, "N", "heads of attention; must divide the size", 1, 1 << 10 },
@@ -153,8 +154,7 @@ static void compare(kit_run *r, kit_text *text, const char *title, const int *ki
     for (size_t i = 0; i < n; i++) {
         losses[kinds[i]] = a.arm[i].diverged ? 99 : kit_loss(&a.arm[i].tested);
         if (kinds[i] == LN_PRE && warms && own.sample && !gr_failed(r->tape)) write_sample(&a.arm[i], text);
-        if (gr_failed(a.arm[i].tape) && !a.arm[i].diverged && !gr_failed(r->tape))
-            gr_fail_as(r->tape, gr_error_code(a.arm[i].tape), "", "%s", gr_message(a.arm[i].tape));
+        if (!a.arm[i].diverged) kit_run_fail(r, a.arm[i].name, a.arm[i].tape);
     }
     putchar('\n'), fflush(stdout);
     kit_arms_free(&a);
@@ -177,7 +177,7 @@ static void show_memory(kit_run *r, kit_text *text)
         gr_tensor *l = loss(&arm, batch, &score);
         gr_backward(arm.tape, l);
         losses[again] = gr_item(l), norms[again] = gr_clip_grad_norm(arm.tape, arm.optim, HUGE_VAL), bytes[again] = gr_tape_bytes(arm.tape);
-        if (gr_failed(arm.tape)) gr_fail_as(r->tape, arm.tape ? gr_error_code(arm.tape) : GR_NO_MEMORY, "", "%s", gr_message(arm.tape));
+        kit_run_fail(r, "LN pre", arm.tape);
         gr_optim_free(arm.optim), gr_module_free(arm.net), gr_tape_free(arm.tape);
         if (gr_failed(r->tape)) return;
         printf("%s  loss %.6f  gradient %.6f  tape %zu KiB\n", again ? "layers run again in backward" : "layers kept for backward    ",
@@ -208,7 +208,6 @@ int main(int argc, char **argv)
     char about[4400];
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
-    if (own.large) own.size = 128, own.layers = 2, own.context = 64, o.batch = 32, o.lr = 1e-3;
     if (own.size % own.heads && !gr_failed(r.tape))
         gr_fail_as(r.tape, GR_MISUSE, "", "--heads must divide --size; got %llu and %llu", (unsigned long long)own.heads,
                    (unsigned long long)own.size);

@@ -13,6 +13,7 @@ typedef struct {
 /* Parse argv, which NULL ends, into o. text gets the output to stdout and stderr. */
 static int parse(options *o, char *text, const char *const *argv)
 {
+    static const char *large[] = { "--hidden", "4096", "--lr=2", "--quiet", NULL };
     *o = (options){ .hidden = 128, .seed = 42, .lr = 0.5, .clip = 1, .norm = 1 };
     const kit_flag flag[] = {
         { "quiet", KIT_SWITCH, &o->quiet, NULL, "say less", 0, 0 },    { "save", KIT_TEXT, &o->save, "FILE", "weights go here", 0, 0 },
@@ -20,6 +21,7 @@ static int parse(options *o, char *text, const char *const *argv)
         { "lr", KIT_NUMBER, &o->lr, "X", "learning rate", 1e-9, 10 },  { "clip", KIT_NUMBER, &o->clip, "X", "largest norm", 0, 0 },
         { "norm", KIT_CHOICE, &o->norm, "none|layer", "where", 0, 0 },
         { "kind", KIT_CHOICE, &o->kind, "a-long-word|a-longer-one", "what", 0, 0 },
+        { "large", KIT_SHORT, large, NULL, "short for", 0, 0 },
     };
     const kit_flags flags = { "prog", "does things", flag, COUNT(flag) };
     int argc = 0;
@@ -53,6 +55,18 @@ TEST(a_missing_flag_keeps_its_default_and_the_last_of_two_wins)
     assert_true(!o.quiet && !o.save && o.hidden == 4096 && o.seed == 42 && o.lr == 0.5 && o.norm == 1 && o.clip == -3);
 }
 
+TEST(a_flag_that_is_short_for_others_sets_them_and_later_flags_replace_its_values)
+{
+    options o;
+    char text[4096];
+    assert_int_equal(PARSE(&o, text, "--lr=1", "--large", "--hidden", "64"), KIT_GO_ON);
+    assert_true(o.quiet && o.hidden == 64 && o.lr == 2 && o.seed == 42);
+    assert_int_equal(PARSE(&o, text, "--hidden", "64", "--large"), KIT_GO_ON);
+    assert_true(o.hidden == 4096);
+    assert_int_equal(PARSE(&o, text, "--large", "--hidden=x"), 2);
+    assert_string_equal(text, "prog: --hidden needs a whole number from 1 to 4096; got \"x\"\n");
+}
+
 TEST(help_prints_the_table_and_ends_with_0)
 {
     options o;
@@ -68,6 +82,7 @@ TEST(help_prints_the_table_and_ends_with_0)
                               "  --norm none|layer          where (layer)\n"
                               "  --kind a-long-word|a-longer-one\n"
                               "                             what (a-long-word)\n"
+                              "  --large                    short for --hidden 4096 --lr=2 --quiet\n"
                               "  --help                     this page\n");
 }
 
@@ -108,6 +123,7 @@ TEST(a_bad_value_is_named_with_what_is_allowed)
         { "--norm=", "prog: --norm needs one of none|layer; got \"\"\n" },
         { "--save=", "prog: --save needs FILE; got \"\"\n" },
         { "--save", "prog: --save needs FILE after it\n" },
+        { "--large=4", "prog: --large takes no value; got \"4\"\n" },
         { "--quiet=yes", "prog: --quiet takes no value; got \"yes\"\n" },
         { "-q", "prog: \"-q\" is not a flag: flags begin with --, and --help lists them\n" },
         { "--", "prog: \"--\" is not a flag: flags begin with --, and --help lists them\n" },
@@ -134,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_follow_their_flag_or_an_equals_sign),
         cmocka_unit_test(a_missing_flag_keeps_its_default_and_the_last_of_two_wins),
+        cmocka_unit_test(a_flag_that_is_short_for_others_sets_them_and_later_flags_replace_its_values),
         cmocka_unit_test(help_prints_the_table_and_ends_with_0),
         cmocka_unit_test(an_unknown_flag_is_answered_with_the_nearest),
         cmocka_unit_test(a_bad_value_is_named_with_what_is_allowed),

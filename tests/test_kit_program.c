@@ -259,6 +259,21 @@ TEST(on_a_terminal_progress_is_one_line_that_changes)
     assert_int_equal(unlink(in_dir("progress")), 0);
 }
 
+/* --steps goes up to 1e12, so the time left may have more seconds than an int can hold. */
+TEST(a_very_long_run_has_much_time_left)
+{
+    char text[256] = "";
+    unsigned long long minutes = 0;
+    FILE *const f = fmemopen(text, sizeof text, "w");
+    assert_non_null(f);
+    kit_progress p = kit_progress_new(NULL, 1, 1000000000001);
+    p.to = f, p.live = true, p.busy = 60;
+    kit_progress_show(&p, 64, "x");
+    fclose(f);
+    assert_int_equal(sscanf(strstr(text, "/s  "), "/s  %llu:", &minutes), 1);
+    assert_true(minutes >= 1000000000000 && minutes < 2000000000000);
+}
+
 TEST(a_narrow_terminal_gets_a_shorter_line)
 {
     char got[256] = "", name[64];
@@ -295,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_log_without_a_path_keeps_nothing_and_one_that_fails_says_so),
         cmocka_unit_test(without_a_terminal_progress_is_one_line_per_epoch),
         cmocka_unit_test(on_a_terminal_progress_is_one_line_that_changes),
+        cmocka_unit_test(a_very_long_run_has_much_time_left),
         cmocka_unit_test(a_narrow_terminal_gets_a_shorter_line),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

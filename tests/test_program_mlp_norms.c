@@ -72,6 +72,12 @@ TEST(the_log_has_steps_evaluations_and_arms)
     assert_int_equal(unlink(in_dir("log")), 0);
 }
 
+TEST(a_flag_after_paper_replaces_its_value)
+{
+    assert_run("--data", data, "--paper", "--hidden=16", "--steps=1", "--small-batch=0", "--threads=1");
+    assert_non_null(strstr(out, "784-16-16-10, ReLU"));
+}
+
 TEST(a_missed_target_ends_with_1_and_says_which)
 {
     assert_int_equal(RUN(SMALL, "--quiet", "--steps=1", "--check"), 1);
@@ -103,6 +109,7 @@ int main(void)
         cmocka_unit_test(two_comparisons_of_four_arms_have_a_table_each),
         cmocka_unit_test(the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set),
         cmocka_unit_test(the_log_has_steps_evaluations_and_arms),
+        cmocka_unit_test(a_flag_after_paper_replaces_its_value),
         cmocka_unit_test(a_missed_target_ends_with_1_and_says_which),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
         cmocka_unit_test(an_interrupted_run_ends_with_130),

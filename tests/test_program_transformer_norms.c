@@ -93,6 +93,16 @@ TEST(layers_that_are_run_again_give_the_same_bits_in_less_memory)
     assert_true(loss[0] == loss[1] && gradient[0] == gradient[1] && 3 * tape[1] < tape[0]);
 }
 
+TEST(large_is_short_for_other_flags_and_a_flag_after_it_replaces_its_value)
+{
+    assert_run("--large", "--size=8", "--context=8", "--steps=1", "--sample=0", "--arms=LN", "--threads=1", "--log", in_dir("log"));
+    assert_non_null(strstr(out, "2 layers of 8, 4 heads, GELU, windows of 8, Adam, lr 0.001"));
+    slurp(in_dir("log"), err, sizeof err);
+    assert_non_null(strstr(err, ", \"arms\": \"LN\", \"size\": 8, "));
+    assert_null(strstr(err, "large"));
+    assert_int_equal(unlink(in_dir("log")), 0);
+}
+
 TEST(heads_must_divide_the_size)
 {
     assert_ends(2, "transformer_norms: --heads must divide --size; got 3 and 8\n", SMALL, "--heads=3");
@@ -111,6 +121,7 @@ int main(void)
         cmocka_unit_test(the_sample_is_the_same_for_any_threads_and_instruction_set),
         cmocka_unit_test(a_file_of_text_is_read_by_its_name_or_its_folder),
         cmocka_unit_test(layers_that_are_run_again_give_the_same_bits_in_less_memory),
+        cmocka_unit_test(large_is_short_for_other_flags_and_a_flag_after_it_replaces_its_value),
         cmocka_unit_test(heads_must_divide_the_size),
         cmocka_unit_test(a_missed_target_ends_with_1),
     };

@@ -22,9 +22,7 @@ void kit_arms_free(kit_arms *a)
 /* An error on an arm's tape becomes an error of the run, except for NaN and infinity, which stop only that arm. */
 static bool arm_is_well(kit_run *r, kit_arm *arm)
 {
-    if (gr_failed(arm->tape) && gr_error_code(arm->tape) != GR_NOT_FINITE)
-        gr_fail_as(r->tape, arm->tape ? gr_error_code(arm->tape) : GR_NO_MEMORY, "", "%s: %s", arm->name,
-                   arm->tape ? gr_message(arm->tape) : "out of memory");
+    if (gr_error_code(arm->tape) != GR_NOT_FINITE) kit_run_fail(r, arm->name, arm->tape);
     return !gr_failed(r->tape);
 }
 

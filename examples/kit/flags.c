@@ -22,6 +22,9 @@ static void print_default(const kit_flag *f, FILE *out)
     char word[64];
     switch (f->kind) {
     case KIT_SWITCH: break;
+    case KIT_SHORT:
+        for (const char *const *part = f->value; *part; part++) fprintf(out, " %s", *part);
+        break;
     case KIT_TEXT:
         if (*(const char **)f->value) fprintf(out, " (%s)", *(const char **)f->value);
         break;
@@ -136,6 +139,45 @@ static const kit_flag *find(const kit_flags *flags, const char *name, size_t len
     return NULL;
 }
 
+static int wrong_value(const kit_flags *flags, const kit_flag *f, const char *value, FILE *err)
+{
+    fprintf(err, "%s: --%s needs ", flags->name, f->name);
+    print_allowed(f, err);
+    if (value) fprintf(err, "; got \"%s\"\n", value);
+    else fprintf(err, " after it\n");
+    return 2;
+}
+
+/* Fill the values from words, which NULL ends. Returns KIT_GO_ON or 2. */
+static int parse(const kit_flags *flags, const char *const *word, FILE *err)
+{
+    int code = KIT_GO_ON;
+    for (; *word && code == KIT_GO_ON; word++) {
+        if (strncmp(*word, "--", 2) != 0 || !(*word)[2]) {
+            fprintf(err, "%s: \"%s\" is not a flag: flags begin with --, and --help lists them\n", flags->name, *word);
+            return 2;
+        }
+        const char *const name = *word + 2;
+        const size_t length = strcspn(name, "=");
+        const kit_flag *const f = find(flags, name, length);
+        if (!f) return unknown(flags, name, length, err);
+
+        const char *value = name[length] ? name + length + 1 : NULL;
+        if (f->kind == KIT_SWITCH || f->kind == KIT_SHORT) {
+            if (value) {
+                fprintf(err, "%s: --%s takes no value; got \"%s\"\n", flags->name, f->name, value);
+                return 2;
+            }
+            if (f->kind == KIT_SWITCH) *(bool *)f->value = true;
+            else code = parse(flags, f->value, err);
+            continue;
+        }
+        if (!value && word[1] && strncmp(word[1], "--", 2) != 0) value = *++word;
+        if (!value || !take(f, value)) return wrong_value(flags, f, value, err);
+    }
+    return code;
+}
+
 int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FILE *err)
 {
     errno = 0;
@@ -146,33 +188,5 @@ int kit_flags_parse(const kit_flags *flags, int argc, char **argv, FILE *out, FI
             fprintf(err, "%s: --help cannot be written: %s\n", flags->name, strerror(errno ? errno : EIO));
             return 3;
         }
-    for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) != 0 || !argv[i][2]) {
-            fprintf(err, "%s: \"%s\" is not a flag: flags begin with --, and --help lists them\n", flags->name, argv[i]);
-            return 2;
-        }
-        const char *const name = argv[i] + 2;
-        const size_t length = strcspn(name, "=");
-        const kit_flag *const f = find(flags, name, length);
-        if (!f) return unknown(flags, name, length, err);
-
-        const char *value = name[length] ? name + length + 1 : NULL;
-        if (f->kind == KIT_SWITCH) {
-            if (value) {
-                fprintf(err, "%s: --%s takes no value; got \"%s\"\n", flags->name, f->name, value);
-                return 2;
-            }
-            *(bool *)f->value = true;
-            continue;
-        }
-        if (!value && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0) value = argv[++i];
-        if (!value || !take(f, value)) {
-            fprintf(err, "%s: --%s needs ", flags->name, f->name);
-            print_allowed(f, err);
-            if (value) fprintf(err, "; got \"%s\"\n", value);
-            else fprintf(err, " after it\n");
-            return 2;
-        }
-    }
-    return KIT_GO_ON;
+    return argc > 0 ? parse(flags, (const char *const *)argv + 1, err) : KIT_GO_ON;
 }

@@ -13,6 +13,7 @@ typedef enum {
     KIT_COUNT,  /* uint64_t from low to high */
     KIT_NUMBER, /* double from low to high */
     KIT_CHOICE, /* int: the index of a word in takes, "none|layer" */
+    KIT_SHORT,  /* const char *const[], which NULL ends: the flags and values that it is short for; flags after it replace them */
 } kit_kind;
 
 typedef struct {

@@ -74,6 +74,7 @@ static void print_flag(FILE *out, const kit_flag *f)
     case KIT_COUNT: fprintf(out, "%llu", (unsigned long long)*(uint64_t *)f->value); break;
     case KIT_NUMBER: kit_json_number(out, *(double *)f->value, 9); break;
     case KIT_CHOICE: kit_json_text(out, kit_flags_choice(f, word, sizeof word)); break;
+    case KIT_SHORT: break;
     }
 }
 
@@ -84,8 +85,10 @@ void kit_log_header(gr_tape *t, const kit_log *log, const kit_flags *flags, cons
     FILE *const out = log->file;
     if (!log->go_on && ftruncate(fileno(out), 0) != 0 && errno != EINVAL) fails(t, log, "write"); /* EINVAL: a pipe or a device */
     fprintf(out, "{\"kind\": \"run\", \"program\": \"%s\", \"version\": \"%s\", \"flags\": {", flags->name, GR_VERSION_TEXT);
+    const char *between = "";
     for (size_t i = 0; i < flags->n; i++) {
-        if (i) fputs(", ", out);
+        if (flags->flag[i].kind == KIT_SHORT) continue; /* the flags that it stands for are printed */
+        fputs(between, out), between = ", ";
         print_flag(out, &flags->flag[i]);
     }
     fprintf(out, "}, \"data\": ");

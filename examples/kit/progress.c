@@ -2,6 +2,7 @@
 #include "examples/kit/progress.h"
 #include "examples/kit/program.h"
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -27,8 +28,9 @@ void kit_progress_line(FILE *to, const char *text, const char *end)
 static void draw(const kit_progress *p, const char *text)
 {
     char end[64];
-    const double eta = p->busy / (double)p->steps * (double)p->left;
-    snprintf(end, sizeof end, "  %.0f %s/s  %d:%02d left", rate(p), p->unit, (int)eta / 60, (int)eta % 60);
+    const double eta = p->busy / (double)p->steps * (double)p->left; /* seconds: more than an int holds for --steps 1000000000000 */
+    snprintf(end, sizeof end, "  %.0f %s/s  %.0f:%02.0f left", rate(p), p->unit, floor(eta / 60),
+             floor(fmod(eta, 60)));
     kit_progress_line(p->to, text, end);
 }
 

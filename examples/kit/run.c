@@ -1,5 +1,6 @@
 /* examples/kit/run.c - the frame of a program. */
 #include "examples/kit/run.h"
+#include "core/op.h"
 #include "examples/kit/program.h"
 #include <stdarg.h>
 
@@ -39,6 +40,11 @@ bool kit_run_need(kit_run *r, bool ok, const char *format, ...)
     va_end(list);
     r->missed = true;
     return false;
+}
+
+void kit_run_fail(kit_run *r, const char *name, const gr_tape *t)
+{
+    if (gr_failed(t)) gr_fail_as(r->tape, gr_error_code(t), "", "%s: %s", name, t ? gr_message(t) : "out of memory");
 }
 
 int kit_run_end(kit_run *r)
