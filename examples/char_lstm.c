@@ -31,8 +31,8 @@ static const kit_flag flag[] = {
     { "window", KIT_COUNT, &own.window, "N", "characters in a chunk: how far back a gradient reaches", 1, 1 << 14 },
     { "forget", KIT_SWITCH, &own.forget, NULL, "in training, start each chunk from a state of zeros", 0, 0 },
     { "schedule", KIT_CHOICE, &own.schedule, "linear|step|plateau", "down to 0; a third, twice; or a half when the test loss rises", 0, 0 },
-    { "clip", KIT_NUMBER, &own.clip, "X", "largest absolute value of a gradient", 1e-12, 1e12 },
-    { "decay", KIT_NUMBER, &own.decay, "X", "weight decay of AdamW, which leaves out the embeddings, gains and biases", 1e-12, 1e6 },
+    { "clip", KIT_NUMBER, &own.clip, "X", "largest absolute value of a gradient; 0 means no limit", 0, 1e12 },
+    { "decay", KIT_NUMBER, &own.decay, "X", "weight decay of AdamW, which leaves out the embeddings, gains and biases", 0, 1e6 },
     { "dropout", KIT_NUMBER, &own.dropout, "P", "probability of dropout after each LSTM layer", 0, 1 },
     { "parameters", KIT_SWITCH, &own.parameters, NULL, "print the learning rate and the weight decay of each parameter", 0, 0 },
     { "sample", KIT_COUNT, &own.sample, "N", "characters that the last network writes at the end", 0, 1e9 },
@@ -74,7 +74,8 @@ static void build(model *m, int norm, size_t letters, size_t steps)
     m->training = gr_module_make(t, m->net, "training", "State", sizeof *m->training);
     m->reading = gr_module_make(t, m->net, "reading", "State", sizeof *m->reading);
 
-    m->optim = gr_adamw_new(t, m->net, &(gr_adam_config){ .lr = o.lr, .weight_decay = own.decay, .refuse_nonfinite = true });
+    const double decay = own.decay > 0 ? own.decay : GR_NONE;
+    m->optim = gr_adamw_new(t, m->net, &(gr_adam_config){ .lr = o.lr, .weight_decay = decay, .refuse_nonfinite = true });
     gr_optim_set_group(t, m->optim, &m->token->module, (gr_optim_group){ .weight_decay = GR_NONE });
     const gr_schedule all[] = { gr_schedule_linear(steps, 0), gr_schedule_step((steps + 2) / 3, 1.0 / 3), gr_schedule_plateau(0.5, 0) };
     gr_optim_schedule(t, m->optim, all[own.schedule]);
@@ -126,7 +127,7 @@ static outcome train(kit_run *r, const model *m, const char *name, const kit_str
         if (step % trains->chunks == 0 || own.forget) gr_forget(t, m->training); /* the streams begin again */
         gr_tensor *loss = loss_of(m, m->training, trains, step % trains->chunks, &recent);
         gr_optim_zero_grad(m->optim), gr_backward(t, loss);
-        gr_clip_grad_value(t, m->optim, own.clip);
+        if (own.clip > 0) gr_clip_grad_value(t, m->optim, own.clip);
         gr_optim_step(t, m->optim);
         step++;
         kit_log_write(r->tape, &r->log, "step", { "norm", .text = name }, { "step", (double)step }, { "loss", gr_item(loss) });
@@ -186,8 +187,7 @@ static outcome run_one(kit_run *r, const kit_text *c, int norm, bool writes)
         got = train(r, &m, norm_of[norm].name, &trains, &tests, steps);
         if (writes && own.sample && !gr_failed(m.tape) && !kit_interrupted()) write_text(&m, c);
     }
-    if (gr_failed(m.tape))
-        gr_fail_as(r->tape, m.tape ? gr_error_code(m.tape) : GR_NO_MEMORY, "", "%s: %s", norm_of[norm].name, gr_message(m.tape));
+    kit_run_fail(r, norm_of[norm].name, m.tape);
     gr_optim_free(m.optim), gr_module_free(m.net), gr_tape_free(m.tape);
     return got;
 }

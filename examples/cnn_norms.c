@@ -24,7 +24,7 @@ static const kit_flag flag[] = {
 };
 static const kit_flags flags = { "cnn_norms", "norms in a convolutional network at small and large batches", flag, sizeof flag / sizeof *flag };
 
-enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 16 };
+enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 21 }; /* SIZES: from 1 to 2^20 by a factor of 2 */
 static const struct { const char *name; gr_norm_kind norm; } arm_of[ARMS] = {
     { "none", GR_NORM_NONE }, { "BN", GR_NORM_BATCH }, { "LN", GR_NORM_LAYER }, { "GN", GR_NORM_GROUP },
 };
@@ -105,9 +105,9 @@ static void print_all(const outcome *result, size_t n)
 
 static void run(kit_run *r, const kit_data *d)
 {
-    static outcome all[SIZES];
+    outcome all[SIZES];
     size_t n = 0, batch = own.smallest;
-    for (bool last = false; !last && n < SIZES; batch *= own.factor) {
+    for (bool last = false; !last; batch *= own.factor) {
         last = batch >= o.batch;
         if (!compare(r, d, last ? o.batch : batch, &all[n++])) return;
     }
@@ -126,6 +126,9 @@ int main(int argc, char **argv)
     char text[4400], name[4200];
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
+    if (own.smallest > o.batch)
+        gr_fail_as(r.tape, GR_MISUSE, "", "--smallest is at most --batch, the largest batch; got %llu and %llu", (unsigned long long)own.smallest,
+                   (unsigned long long)o.batch);
     kit_data d = kit_data_open(r.tape, o.data);
     snprintf(text, sizeof text, "%s\nconv16-pool-conv32-pool-fc128-fc10, norm before ReLU, Adam, lr %g, cosine, pixels 0 to 1",
              kit_data_name(&d, name, sizeof name), o.lr);

@@ -183,23 +183,28 @@ static void run(kit_run *r)
     for (size_t k = 0; k < PAIRS && !gr_failed(r->tape) && !kit_interrupted(); k++) {
         if (only && strcmp(only, pair[k].name)) continue;
         const side a = run_side(r, k, false), b = run_side(r, k, true);
-        const gr_tape *const bad = gr_failed(a.tape) ? a.tape : gr_failed(b.tape) ? b.tape : NULL;
-        if (a.y && b.y && !bad) compare(r, k, &a, &b);
-        else
-            gr_fail_as(r->tape, bad ? gr_error_code(bad) : GR_NO_MEMORY, "", "%s: %s", pair[k].name,
-                       bad ? gr_message(bad) : "out of memory");
+        kit_run_fail(r, pair[k].name, a.tape), kit_run_fail(r, pair[k].name, b.tape);
+        if (!gr_failed(r->tape)) compare(r, k, &a, &b);
         gr_tape_free(a.tape), gr_tape_free(b.tape);
     }
+}
+
+static void check_only(gr_tape *t)
+{
+    char all[512] = "";
+    for (size_t k = 0; k < PAIRS; k++) {
+        if (!only || !strcmp(only, pair[k].name)) return;
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s\"%s\"", k ? ", " : "", pair[k].name);
+    }
+    gr_fail_as(t, GR_MISUSE, "", "--only: there is no operator \"%s\"; there are %s", only, all);
 }
 
 int main(int argc, char **argv)
 {
     kit_run r;
-    bool known = false;
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
-    for (size_t k = 0; k < PAIRS; k++) known |= !only || !strcmp(only, pair[k].name);
-    if (!known) gr_fail_as(r.tape, GR_MISUSE, "", "--only names no operator: %s", only);
+    check_only(r.tape);
     if (kit_run_begin(&r, "fused operators and their twins")) run(&r);
     return kit_run_end(&r);
 }

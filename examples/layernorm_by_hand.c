@@ -17,12 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EPS 1e-5
 static kit_options common = { .seed = 42, .threads = 1 };
 static struct {
     const char *example, *x, *gamma, *beta, *dy;
     double eps;
     bool list;
-} o = { .eps = 1e-5 };
+} o = { .eps = EPS };
 
 static const kit_flag flag[] = {
     { "example", KIT_TEXT, &o.example, "NAME", "show one part", 0, 0 },
@@ -348,7 +349,8 @@ static void check_flags(gr_tape *t)
     for (int k = 0; k < PARTS; k++) found |= !found && !strcmp(o.example, parts[k].name);
     if (!found) gr_fail_as(t, GR_MISUSE, "", "--example %s: there is no such part; --list prints the names", o.example);
     if (o.example && o.x) gr_fail_as(t, GR_MISUSE, "", "--example and --x exclude each other");
-    if (!o.x && (o.gamma || o.beta || o.dy)) gr_fail_as(t, GR_MISUSE, "", "--gamma, --beta and --dy need --x");
+    if (!o.x && (o.gamma || o.beta || o.dy || o.eps < EPS || o.eps > EPS))
+        gr_fail_as(t, GR_MISUSE, "", "--gamma, --beta, --dy and --eps need --x");
 }
 
 int main(int argc, char **argv)

@@ -21,7 +21,10 @@ static const kit_flag flag[] = {
 static const kit_flags flags = { "lstm_cell", "a LayerNorm LSTM cell from operators, compared with gr_lstm", flag,
                                  sizeof flag / sizeof *flag };
 
-static gr_tensor *norm(gr_tape *t, gr_tensor *z, gr_lstm_ln ln) { return gr_layer_norm(t, z, 1, ln.weight, ln.bias, eps); }
+static gr_tensor *norm(gr_tape *t, gr_tensor *z, gr_lstm_ln ln)
+{
+    return gr_layer_norm(t, z, 1, ln.weight, ln.bias, eps > 0 ? eps : GR_NONE); /* for an operator, 0 is the default, 1e-5 */
+}
 static gr_tensor *block(gr_tape *t, gr_tensor *a, size_t k) { return gr_narrow(t, a, 1, k * H, H); }
 
 /* x [B, I]: h and c [B, H] go on to the next step.           Ba, Kiros, Hinton 2016, eq. 20-22; gates in PyTorch's order */

@@ -78,6 +78,8 @@ static void prepare(gr_tape *t, job *j)
     if (own.eval && !own.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
     if (own.norm != 1 && own.placement) gr_fail_as(t, GR_MISUSE, "", "--placement goes with --norm layer");
     if (own.eval && own.report) gr_fail_as(t, GR_MISUSE, "", "--report needs training, and --eval does not train");
+    if (own.eval && own.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--checkpoint needs training, and --eval does not train");
+    if (own.load && o.resume) gr_fail_as(t, GR_MISUSE, "", "--load and --resume exclude each other: both say with which weights the run starts");
     if (o.resume && !own.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
     kit_can_write(t, "save", own.save), kit_can_write(t, "checkpoint", own.checkpoint), kit_can_write(t, "report", own.report);
 

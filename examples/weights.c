@@ -1,13 +1,14 @@
 /* examples/weights.c - look into a .safetensors file, and build on weights from elsewhere.
  *
- * A point is three pairs of numbers. A first network learns which of the pairs have the same sign, from as many points as it wants. Its
+ * A point is three pairs of numbers. A first network learns which of the pairs have the same sign, and gets as many points as it needs. Its
  * weights go into a file, in double and under the names of another program. A second network has only 32 points to learn whether most pairs
- * have the same sign: it takes two layers from the file, keeps one of them as it is, and moves the other slowly. A third learns that without the file.
+ * have the same sign: it takes two layers from the file, freezes one of them, and moves the other slowly. A third network learns the same
+ * without the file.
  * Shows: reading and writing files of named tensors, copying one into a parameter, freezing a part, parameter groups with AdamW.
  * Run:   examples/weights                             (at once)
  *        examples/weights --file x.safetensors        types, shapes, ranges and names in any file: one of ours, or of Python's safetensors
  *        examples/weights --save first.safetensors    keep the file of the first network
- * See:   on new points the second network is right far more often than the third.
+ * See:   on new points the second network is right on more than 80 of 100, and the third on about 60.
  * Exit:  0, or 1 --check missed its target; 2 a bad flag or path; 3 out of memory or disk full.
  */
 #include "examples/kit/json.h"
@@ -223,8 +224,10 @@ int main(int argc, char **argv)
     kit_run r;
     const int code = kit_run_start(&r, &flags, &o, argc, argv);
     if (code != KIT_GO_ON) return code;
+    if (file && save)
+        gr_fail_as(r.tape, GR_MISUSE, "", "--file only looks into a file, and --save keeps the file of a training: give one of them");
     gr_safetensors *const f = file ? gr_safetensors_open(r.tape, file) : NULL;
-    if (!file) kit_can_write(r.tape, "save", save);
+    kit_can_write(r.tape, "save", save);
     if (kit_run_begin(&r, file ? file : "points of three pairs, drawn")) {
         if (file) print_file(r.tape, f);
         else work(&r);

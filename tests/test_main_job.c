@@ -199,6 +199,9 @@ TEST(bad_flags_and_paths_are_refused_before_training)
     assert_refused("--placement goes with --norm layer", SMALL, "--norm", "batch", "--placement", "sum");
     assert_refused("--eval needs --load", SMALL, "--eval");
     assert_refused("--resume needs --checkpoint", SMALL, "--resume");
+    assert_refused("--checkpoint needs training, and --eval does not train", SMALL, "--eval", "--load=x", "--checkpoint=y");
+    assert_refused("--load and --resume exclude each other: both say with which weights the run starts", SMALL, "--load=x", "--resume",
+                   "--checkpoint=y");
     assert_refused(
         joined("", in_dir("none"), "/train-images-idx3-ubyte: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)"),
         "--data", in_dir("none"));

@@ -70,6 +70,18 @@ TEST(the_embeddings_have_no_weight_decay)
     assert_null(strstr(out, "head.weight"));
 }
 
+TEST(a_clip_or_a_decay_of_0_means_none)
+{
+    double free[3], wide[3];
+    assert_run(SMALL, "--norm=layer", "--quiet", "--clip=0");
+    read_result("\nLayerNorm ", free);
+    assert_run(SMALL, "--norm=layer", "--quiet", "--clip=1e12");
+    read_result("\nLayerNorm ", wide);
+    for (int i = 0; i < 3; i++) assert_true(free[i] == wide[i]);
+    assert_run(SMALL, "--parameters", "--norm=layer", "--quiet", "--decay=0");
+    assert_non_null(strstr(out, "\nlstm.weight_hh_l0           0.02             0  [32, 8]\n"));
+}
+
 TEST(the_log_has_steps_and_evaluations)
 {
     static char text[1 << 14];
@@ -112,6 +124,7 @@ int main(void)
         cmocka_unit_test(a_network_has_the_same_numbers_alone_and_for_any_threads_and_instruction_set),
         cmocka_unit_test(the_state_and_the_settings_matter),
         cmocka_unit_test(the_embeddings_have_no_weight_decay),
+        cmocka_unit_test(a_clip_or_a_decay_of_0_means_none),
         cmocka_unit_test(the_log_has_steps_and_evaluations),
         cmocka_unit_test(a_file_of_text_is_read_and_a_short_one_is_refused),
         cmocka_unit_test(a_missed_target_ends_with_1),

@@ -56,6 +56,7 @@ TEST(a_missed_target_ends_with_1)
 TEST(bad_flags_and_paths_are_refused)
 {
     assert_ends(2, "cnn_norms: --factor needs a whole number from 2 to 1048576; got \"1\"\n", "--factor=1");
+    assert_ends(2, "cnn_norms: --smallest is at most --batch, the largest batch; got 16 and 8\n", "--smallest=16", "--batch=8");
     assert_int_equal(RUN("--data", in_dir("none")), 2);
     assert_string_equal(out, "");
 }

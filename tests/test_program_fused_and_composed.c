@@ -56,7 +56,9 @@ TEST(bad_flags_and_paths_are_refused)
 {
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --only "));
-    assert_ends(2, "fused_and_composed: --only names no operator: tanh\n", "--only=tanh");
+    assert_ends(2, "fused_and_composed: --only: there is no operator \"tanh\"; there are \"linear\", \"softmax\", \"log_softmax\", "
+                   "\"cross_entropy\", \"attention\", \"conv2d\", \"max_pool2d\", \"avg_pool2d\", \"norm_axes\", \"layer_norm\", \"rms_norm\", "
+                   "\"batch_norm\", \"group_norm\", \"instance_norm\", \"lstm\", \"lstm, LayerNorm\", \"gru\", \"rnn\"\n", "--only=tanh");
     assert_ends(2, "fused_and_composed: --repeats needs a whole number from 1 to 1000000; got \"0\"\n", "--repeats=0");
     if (access("/dev/full", W_OK) != 0) printf("not run: a full disk, there is no /dev/full\n"), skip();
     assert_ends(3, "fused_and_composed: /dev/full: cannot write the log: No space left on device\n", "--log", "/dev/full");

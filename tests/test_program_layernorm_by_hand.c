@@ -106,7 +106,8 @@ TEST(bad_input_is_refused)
     assert_ends(2, "layernorm_by_hand: --x takes up to 64 numbers\n", many);
     assert_ends(2, "layernorm_by_hand: --gamma has 2 numbers, but --x has 3\n", "--x=1,2,3", "--gamma=1,2");
     assert_ends(2, "layernorm_by_hand: --dy has 1 numbers, but --x has 2\n", "--x=1,2", "--dy=1");
-    assert_ends(2, "layernorm_by_hand: --gamma, --beta and --dy need --x\n", "--dy=1");
+    assert_ends(2, "layernorm_by_hand: --gamma, --beta, --dy and --eps need --x\n", "--dy=1");
+    assert_ends(2, "layernorm_by_hand: --gamma, --beta, --dy and --eps need --x\n", "--eps=0");
     assert_ends(2, "layernorm_by_hand: --example and --x exclude each other\n", "--x=1", "--example=small");
     assert_ends(2, "layernorm_by_hand: --example smal: there is no such part; --list prints the names\n", "--example=smal");
     assert_ends(2, "layernorm_by_hand: --eps needs a number from 0 to 1000000; got \"-1\"\n", "--eps=-1");

@@ -30,6 +30,19 @@ TEST(another_epsilon_is_noticed_in_every_row)
     assert_run("--eps=0.1", "--quiet");
 }
 
+/* Without an epsilon the cell differs by more than rounding; 1e-30 is as good as none. */
+TEST(an_epsilon_of_0_means_none)
+{
+    char none[1 << 12], same[1 << 12];
+    assert_run("--threads=1");
+    strcpy(same, out);
+    assert_run("--eps=0", "--threads=1");
+    strcpy(none, out);
+    assert_string_not_equal(none, same);
+    assert_run("--eps=1e-30", "--threads=1");
+    assert_string_equal(out, none);
+}
+
 TEST(the_log_has_a_record_of_each_row)
 {
     static char text[1 << 14];
@@ -53,9 +66,8 @@ TEST(bad_flags_and_paths_are_refused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cell_agrees_with_gr_lstm),
-        cmocka_unit_test(another_epsilon_is_noticed_in_every_row),
-        cmocka_unit_test(the_log_has_a_record_of_each_row),
+        cmocka_unit_test(the_cell_agrees_with_gr_lstm),    cmocka_unit_test(another_epsilon_is_noticed_in_every_row),
+        cmocka_unit_test(an_epsilon_of_0_means_none),      cmocka_unit_test(the_log_has_a_record_of_each_row),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);

@@ -79,6 +79,7 @@ TEST(bad_flags_and_paths_are_refused)
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --file FILE "));
     assert_ends(2, "weights: cannot open 'no/file': No such file or directory\n", "--file=no/file");
+    assert_ends(2, "weights: --file only looks into a file, and --save keeps the file of a training: give one of them\n", "--file=a", "--save=b");
     snprintf(want, sizeof want, "weights: --save: cannot write '%s': it is not a regular file\n", dir);
     assert_ends(2, want, "--save", dir);
     setenv("TMPDIR", "/no such folder", 1);
