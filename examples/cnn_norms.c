@@ -17,14 +17,14 @@ static struct { uint64_t smallest, factor; bool residual; } own = { .smallest = 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
     KIT_FLAGS_TRAINING(o),
-    { "smallest", KIT_COUNT, &own.smallest, "N", "smallest batch; --batch is the largest", 1, 1 << 20 },
+    { "smallest", KIT_COUNT, &own.smallest, "N", "smallest batch; --batch is the largest", 2, 1 << 20 },
     { "factor", KIT_COUNT, &own.factor, "N", "factor between one batch size and the next", 2, 1 << 20 },
     { "residual", KIT_SWITCH, &own.residual, NULL, "a third convolution, x + f(x), before fc1", 0, 0 },
     KIT_FLAGS_RUN(o, "exit 1 unless BatchNorm beats no norm at the largest batch and falls behind GroupNorm at the smallest"),
 };
 static const kit_flags flags = { "cnn_norms", "norms in a convolutional network at small and large batches", flag, sizeof flag / sizeof *flag };
 
-enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 21 }; /* SIZES: from 1 to 2^20 by a factor of 2 */
+enum { NONE, BATCH, LAYER, GROUP, ARMS, SIZES = 20 }; /* SIZES: from 2 to 2^20 by a factor of 2 */
 static const struct { const char *name; gr_norm_kind norm; } arm_of[ARMS] = {
     { "none", GR_NORM_NONE }, { "BN", GR_NORM_BATCH }, { "LN", GR_NORM_LAYER }, { "GN", GR_NORM_GROUP },
 };
@@ -103,14 +103,22 @@ static void print_all(const outcome *result, size_t n)
     printf("\ntest accuracy, and the gap: test loss minus the training loss since the evaluation before\n");
 }
 
+/* Write the batch sizes into size, and return how many they are. */
+static size_t sizes(size_t size[SIZES])
+{
+    size_t n = 0;
+    for (size_t batch = own.smallest; batch < o.batch; batch *= own.factor) size[n++] = batch;
+    size[n++] = o.batch;
+    return n;
+}
+
 static void run(kit_run *r, const kit_data *d)
 {
     outcome all[SIZES];
-    size_t n = 0, batch = own.smallest;
-    for (bool last = false; !last; batch *= own.factor) {
-        last = batch >= o.batch;
-        if (!compare(r, d, last ? o.batch : batch, &all[n++])) return;
-    }
+    size_t size[SIZES];
+    const size_t n = sizes(size);
+    for (size_t k = 0; k < n; k++)
+        if (!compare(r, d, size[k], &all[k])) return;
     print_all(all, n);
     const outcome *const large = &all[n - 1], *const small = &all[0];
     kit_run_need(r, large->tested[BATCH] < large->tested[NONE], "batch %zu: the test loss of BN, %.4f, is not below that of no norm, %.4f",
@@ -130,6 +138,10 @@ int main(int argc, char **argv)
         gr_fail_as(r.tape, GR_MISUSE, "", "--smallest is at most --batch, the largest batch; got %llu and %llu", (unsigned long long)own.smallest,
                    (unsigned long long)o.batch);
     kit_data d = kit_data_open(r.tape, o.data);
+    if (!gr_failed(r.tape) && o.batch > d.train.images.n) o.batch = d.train.images.n;
+    size_t size[SIZES];
+    const size_t n = sizes(size);
+    for (size_t k = 0; k < n; k++) kit_images_have_two(r.tape, &d, k + 1 < n ? "--smallest and --factor" : "--batch", size[k]);
     snprintf(text, sizeof text, "%s\nconv16-pool-conv32-pool-fc128-fc10, norm before ReLU, Adam, lr %g, cosine, pixels 0 to 1",
              kit_data_name(&d, name, sizeof name), o.lr);
     if (kit_run_begin(&r, text)) run(&r, &d);

@@ -81,7 +81,7 @@ static void compare(kit_run *r, const kit_data *d, size_t batch, double epochs, 
 {
     char title[32];
     kit_images images = kit_images_new(r->tape, d, batch);
-    snprintf(title, sizeof title, "batch %zu", batch);
+    snprintf(title, sizeof title, "batch %zu", images.train.batch);
     kit_arms a = { .title = title, .source = kit_images_source(&images), .build = build, .loss = loss, .mark = { 90, 95, 97 } };
     for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
     a.steps = kit_steps(&o, epochs, a.source.train);
@@ -113,6 +113,8 @@ int main(int argc, char **argv)
     if (code != KIT_GO_ON) return code;
     kit_data all = kit_data_open(r.tape, o.data), d = all; /* d is the part that is used */
     if (own.cases && own.cases < d.train.images.n) d.train.images.n = d.train.labels.n = own.cases;
+    kit_images_have_two(r.tape, &d, "--batch", o.batch);
+    if (own.small_batch) kit_images_have_two(r.tape, &d, "--small-batch", own.small_batch);
     snprintf(text, sizeof text,
              "%s\n784-%llu-%llu-10, ReLU, weights as He et al., biases 0, Adam, lr %g constant, pixels 0 to 1, norm before ReLU",
              kit_data_name(&d, data, sizeof data), (unsigned long long)own.hidden, (unsigned long long)own.hidden, o.lr);

@@ -3,7 +3,7 @@
  *
  * Shows: attention, Transformer layers, positions, arms in lockstep, text generation with mark and rewind, and recomputation of layers.
  * Run:   examples/transformer_norms                  sentences of a small grammar, half a minute
- *        examples/transformer_norms --large --arms LN --data data/text --epochs 3 --sample 500
+ *        examples/transformer_norms --large --arms LN --data data --epochs 3 --sample 500
  *                                                    tiny Shakespeare, 2 layers of 128, windows of 64: minutes
  *        examples/transformer_norms --recompute      the same results in a fifth of the memory, which the program prints
  * See:   the learning rate is high on purpose. Without warm-up the post-norm networks learn only the frequencies of the letters, while the

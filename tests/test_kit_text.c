@@ -149,8 +149,8 @@ TEST(chunks_of_a_stream_follow_one_another)
     kit_text_free(&c);
     c = kit_text_open(t, NULL, 1000, T);
     kit_text_streams(&c, false);
-    char want[100];
-    snprintf(want, sizeof want, "1000 streams of 16 characters and one more do not fit into %zu characters", c.n - c.train);
+    char want[160];
+    snprintf(want, sizeof want, "1000 streams of 16 characters and one more do not fit into %zu characters: --batch or --window is too large", c.n - c.train);
     assert_message(t, want);
     kit_text_free(&c), gr_tape_free(t);
 }

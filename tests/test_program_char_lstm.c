@@ -103,7 +103,7 @@ TEST(a_file_of_text_is_read_and_a_short_one_is_refused)
     assert_int_equal(fclose(f), 0);
     assert_run(SMALL, "--data", in_dir("text"));
     assert_non_null(strstr(out, ": 1890 characters to train on, 210 to test, 11 letters\n"));
-    assert_ends(2, "char_lstm: 32 streams of 8 characters and one more do not fit into 210 characters\n", SMALL, "--batch=32",
+    assert_ends(2, "char_lstm: 32 streams of 8 characters and one more do not fit into 210 characters: --batch or --window is too large\n", SMALL, "--batch=32",
                 "--data", in_dir("text"));
     assert_int_equal(unlink(in_dir("text")), 0);
     snprintf(want, sizeof want, "char_lstm: %s: cannot be read: No such file or directory\n", in_dir("text"));

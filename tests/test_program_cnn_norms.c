@@ -46,6 +46,13 @@ TEST(a_residual_block_makes_other_networks)
     assert_string_not_equal(print, first);
 }
 
+TEST(a_batch_has_at_most_all_images)
+{
+    assert_run("--data", data, "--threads=1", "--steps=1", "--eval-every=1", "--batch=1000", "--smallest=100", "--factor=1000", "--quiet");
+    assert_non_null(strstr(out, "\nbatch 200, 1 steps\n"));
+    assert_null(strstr(out, "1000"));
+}
+
 /* After 4 steps nothing is learned, with BatchNorm or GroupNorm. */
 TEST(a_missed_target_ends_with_1)
 {
@@ -56,6 +63,11 @@ TEST(a_missed_target_ends_with_1)
 TEST(bad_flags_and_paths_are_refused)
 {
     assert_ends(2, "cnn_norms: --factor needs a whole number from 2 to 1048576; got \"1\"\n", "--factor=1");
+    assert_ends(2, "cnn_norms: --batch: with batches of 199 the last of 200 images is alone in its batch; BatchNorm needs 2 or more\n", "--data", data,
+                "--batch=199");
+    assert_ends(2, "cnn_norms: --smallest and --factor: with batches of 199 the last of 200 images is alone in its batch; BatchNorm needs 2 or more\n",
+                "--data", data, "--batch=200", "--smallest=199");
+    assert_ends(2, "cnn_norms: --smallest needs a whole number from 2 to 1048576; got \"1\"\n", "--smallest=1");
     assert_ends(2, "cnn_norms: --smallest is at most --batch, the largest batch; got 16 and 8\n", "--smallest=16", "--batch=8");
     assert_int_equal(RUN("--data", in_dir("none")), 2);
     assert_string_equal(out, "");
@@ -67,6 +79,7 @@ int main(void)
         cmocka_unit_test(each_batch_size_has_a_table_and_there_is_a_common_one),
         cmocka_unit_test(any_number_of_threads_gives_the_same_arms),
         cmocka_unit_test(a_residual_block_makes_other_networks),
+        cmocka_unit_test(a_batch_has_at_most_all_images),
         cmocka_unit_test(a_missed_target_ends_with_1),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };

@@ -56,7 +56,7 @@ TEST(bad_shapes_are_reported)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *one = gr_ones(t, GR_SHAPE(3));
     assert_fails(t, norms_layer_norm(t, gr_zeros(t, GR_SHAPE(2, 4)), one, one, &kinds[0]),
-                 "norms_layer_norm: x is [2, 4]; got [3] and [3]");
+                 "norms_layer_norm: x is [2, 4], so gamma and beta must have 4 values; got [3] and [3]");
     gr_tape_free(t);
 }
 

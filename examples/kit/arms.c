@@ -237,6 +237,15 @@ kit_images kit_images_new(gr_tape *t, const kit_data *d, size_t batch)
                          .tape = t };
 }
 
+bool kit_images_have_two(gr_tape *t, const kit_data *d, const char *flags, size_t batch)
+{
+    const size_t n = d->train.images.n;
+    if (gr_failed(t)) return false;
+    if (n > 1 && (batch > n || (batch > 1 && n % batch != 1))) return true;
+    return gr_fail_as(t, GR_MISUSE, "", "%s: with batches of %zu the last of %zu images is alone in its batch; BatchNorm needs 2 or more",
+                      flags, batch, n);
+}
+
 void kit_images_free(kit_images *i) { kit_batches_free(i->tape, &i->train), kit_batches_free(i->tape, &i->test); }
 
 static const void *image_batch(void *data, bool training, size_t number, size_t *samples)

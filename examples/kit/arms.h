@@ -86,6 +86,8 @@ gr_tensor *kit_classify(gr_tape *t, gr_tensor *logits, const int *labels, kit_sc
 /* A source of images. Its batches are kit_batch. The caller frees it before the data and the tape. */
 typedef struct { kit_batches train, test; kit_batch batch; gr_tape *tape; } kit_images;
 kit_images kit_images_new(gr_tape *t, const kit_data *d, size_t batch);
+/* Whether every training batch has the two images that BatchNorm needs: a test before a long run. An error is set on t and names the flags. */
+bool kit_images_have_two(gr_tape *t, const kit_data *d, const char *flags, size_t batch);
 void kit_images_free(kit_images *i);
 kit_source kit_images_source(kit_images *i);
 

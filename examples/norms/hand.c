@@ -4,33 +4,59 @@
 #include "gradus.h"
 #include <math.h>
 
-static double largest(const double *v, size_t n)
+/* x_i as the library receives it: rounded to gr_real. */
+static double x_of(const norms_given *a, size_t i) { return (double)(gr_real)a->x[i]; }
+static double gamma_of(const norms_given *a, size_t i) { return a->gamma ? a->gamma[i] : 1; }
+static double beta_of(const norms_given *a, size_t i) { return a->beta ? a->beta[i] : 0; }
+
+/* y = gamma * (x - mean) / sqrt(var + eps) + beta */
+static void forward(const norms_given *a, norms_row *r)
 {
-    double most = 0;
-    for (size_t i = 0; i < n; i++) most = fmax(most, fabs(v[i]));
-    return most;
+    const double N = (double)a->N;
+    for (size_t i = 0; i < a->N; i++) r->sum += x_of(a, i);
+    r->mean = r->sum / N;
+    for (size_t i = 0; i < a->N; i++) {
+        r->d[i] = x_of(a, i) - r->mean;
+        r->square[i] = r->d[i] * r->d[i];
+        r->squares += r->square[i];
+    }
+    r->var = r->squares / N;
+    r->sigma = sqrt(r->var + a->eps);
+    r->rstd = r->sigma > 0 ? 1 / r->sigma : 0;
+    for (size_t i = 0; i < a->N; i++) {
+        r->xhat[i] = r->d[i] * r->rstd;
+        r->y[i] = gamma_of(a, i) * r->xhat[i] + beta_of(a, i);
+    }
+}
+
+/* With g = gamma * dy:   dx = (g - mean(g) - xhat * mean(g * xhat)) / sigma,   dgamma = dy * xhat,   dbeta = dy */
+static void backward(const norms_given *a, norms_row *r)
+{
+    const double N = (double)a->N;
+    for (size_t i = 0; i < a->N; i++) {
+        r->g[i] = gamma_of(a, i) * a->dy[i];
+        r->gx[i] = r->g[i] * r->xhat[i];
+        r->mean_g += r->g[i] / N;
+        r->mean_gx += r->gx[i] / N;
+        r->dgamma[i] = a->dy[i] * r->xhat[i];
+    }
+    for (size_t i = 0; i < a->N; i++) {
+        r->term[0][i] = r->rstd * r->g[i];
+        r->term[1][i] = -r->rstd * r->mean_g;
+        r->term[2][i] = -r->rstd * r->xhat[i] * r->mean_gx;
+        r->dx[i] = r->term[0][i] + r->term[1][i] + r->term[2][i];
+    }
 }
 
 norms_row norms_hand(const norms_given *a)
 {
     norms_row r = { 0 };
-    const double N = (double)a->N;
-    for (size_t i = 0; i < a->N; i++) r.sum += (double)(gr_real)a->x[i];
-    r.mean = r.sum / N;
-    for (size_t i = 0; i < a->N; i++) r.d[i] = (double)(gr_real)a->x[i] - r.mean, r.square[i] = r.d[i] * r.d[i], r.squares += r.square[i];
-    r.var = r.squares / N, r.sigma = sqrt(r.var + a->eps), r.rstd = r.sigma > 0 ? 1 / r.sigma : 0;
-    r.of_d = largest(a->x, a->N), r.of_var = r.of_d * largest(r.d, a->N), r.of_sigma = r.of_var * r.rstd;
-    for (size_t i = 0; i < a->N; i++) {
-        r.xhat[i] = r.d[i] * r.rstd, r.y[i] = (a->gamma ? a->gamma[i] : 1) * r.xhat[i] + (a->beta ? a->beta[i] : 0);
-        if (!a->dy) continue;
-        r.g[i] = (a->gamma ? a->gamma[i] : 1) * a->dy[i], r.gx[i] = r.g[i] * r.xhat[i], r.dgamma[i] = a->dy[i] * r.xhat[i];
-        r.mean_g += r.g[i] / N, r.mean_gx += r.gx[i] / N;
-    }
-    for (size_t i = 0; i < a->N; i++) {
-        r.term[0][i] = r.rstd * r.g[i], r.term[1][i] = -r.rstd * r.mean_g, r.term[2][i] = -r.rstd * r.xhat[i] * r.mean_gx;
-        r.dx[i] = r.term[0][i] + r.term[1][i] + r.term[2][i];
-        for (int k = 0; k < 3; k++) r.of_dx = fmax(r.of_dx, fabs(r.term[k][i]));
-    }
+    forward(a, &r);
+    if (a->dy) backward(a, &r);
+    r.of_d = norms_largest(a->x, a->N);
+    r.of_var = r.of_d * norms_largest(r.d, a->N);
+    r.of_sigma = r.of_var * r.rstd;
+    for (int k = 0; k < 3; k++) r.of_dx = fmax(r.of_dx, norms_largest(r.term[k], a->N));
     return r;
 }
 
@@ -82,7 +108,7 @@ void norms_hand_forward(norms_paper *p, const norms_given *a)
     LINE(gamma && beta ? "y = gamma * xhat + beta"
          : gamma       ? "y = gamma * xhat"
                        : "y = xhat + beta",
-         r.y, largest(scaled, N), norms_values(gr_layer_norm(t, x, 1, gamma, beta, norms_eps(a->eps))));
+         r.y, norms_largest(scaled, N), norms_values(gr_layer_norm(t, x, 1, gamma, beta, norms_eps(a->eps))));
 }
 
 static gr_tensor *norm_of(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -100,8 +126,7 @@ static void finite_differences(norms_paper *p, const norms_given *a, const norms
         for (size_t i = 0; from[k] && i < a->N; i++) value[k][i] = (gr_real)from[k][i];
         in[k].values = value[k], in[k].no_grad = !from[k];
     }
-    if (r->var < 0.1 || r->of_d > 100)
-        return; /* the step of the finite differences would be too large for the vector, or be lost in the rounding of x */
+    if (r->var < 0.1 || r->of_d > 100) return; /* the step would be too large for the vector, or be lost in the rounding of x */
     norms_paper_holds(p, gr_gradcheck("layer_norm", norm_of, (void *)(uintptr_t)a, in, 3, &(gr_gradcheck_config){ .seed = seed }, p->out),
                       "the library's finite differences agree");
 }
@@ -126,9 +151,9 @@ void norms_hand_backward(norms_paper *p, const norms_given *a, uint64_t seed)
     p->columns = N;
     LINE("dy = dL/dy, from above", a->dy, 0, NULL);
     LINE("g = gamma * dy", r.g, 0, norms_values(g));
-    NUMBER("mean(g)", r.mean_g, largest(r.g, N), norms_values(mean_g));
+    NUMBER("mean(g)", r.mean_g, norms_largest(r.g, N), norms_values(mean_g));
     LINE("g * xhat", r.gx, 0, norms_values(gx));
-    NUMBER("mean(g * xhat)", r.mean_gx, largest(r.gx, N), norms_values(mean_gx));
+    NUMBER("mean(g * xhat)", r.mean_gx, norms_largest(r.gx, N), norms_values(mean_gx));
     LINE("1: g / sigma", r.term[0], 0, norms_values(gr_mul(t, rstd, g)));
     LINE("2: -mean(g) / sigma", r.term[1], r.of_dx, norms_values(gr_expand(t, gr_neg(t, gr_mul(t, rstd, mean_g)), GR_SHAPE(N))));
     LINE("3: -xhat mean(g xhat) / sigma", r.term[2], r.of_dx, norms_values(gr_neg(t, gr_mul(t, rstd, gr_mul(t, xhat, mean_gx)))));

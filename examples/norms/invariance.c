@@ -15,8 +15,8 @@ static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
     const gr_batch_norm_config options = { .eps = norms_eps(eps) };
     return gr_batch_norm(t, gr_linear(t, x, w, NULL), 1, NULL, NULL, &options);
 }
-static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w,
-                              double eps) /* scales each unit's weights to length 1: Salimans, Kingma 2016 */
+/* Scale each unit's weights to length 1: Salimans, Kingma 2016. */
+static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
     gr_tensor *length = gr_sqrt(t, gr_add(t, gr_sum(t, gr_mul(t, w, w), GR_AXES(1), true), gr_scalar(t, eps)));
     return gr_linear(t, x, gr_div(t, w, length), NULL);

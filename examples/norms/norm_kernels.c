@@ -67,8 +67,8 @@ INLINE norm_moments norm_welford(const gr_real *restrict x, size_t N)
 
 /* x, y [rows, N]   stat [rows, 3] */
 #define NORM_FORWARD(way) \
-    KERNEL(void, norms_##way, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, \
-           const gr_real *restrict gamma, const gr_real *restrict beta, size_t rows, size_t N, gr_real d, gr_real eps, int outside) \
+    KERNEL(void, norms_##way, gr_real *restrict y, gr_real *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma, \
+           const gr_real *restrict beta, size_t rows, size_t N, gr_real d, gr_real eps, int outside) \
     { \
         for (size_t r = 0; r < rows; r++, x += N, y += N, stat += 3) { \
             const norm_moments s = norm_##way(x, N); \
@@ -118,27 +118,29 @@ static void norm_chunk(void *argument, size_t chunk, int thread)
 {
     const norm_run *a = argument;
     const norm_saved *s = a->s;
-    const size_t N = s->N, r = chunk * s->chunk, rows = s->rows - r < s->chunk ? s->rows - r : s->chunk;
+    const gr_range rows = gr_chunk(chunk, s->chunk, s->rows);
+    const size_t N = s->N, r = rows.first;
     const gr_real d = (gr_real)(N - a->kind->unbiased), eps = (gr_real)a->kind->eps;
     typedef void kernel(gr_real *restrict, gr_real *restrict, const gr_real *restrict, const gr_real *restrict, const gr_real *restrict,
                         size_t, size_t, gr_real, gr_real, int);
     kernel *const *const ways[] = { norms_one_pass, norms_two_pass, norms_welford, norms_residual };
     (void)thread;
-    ways[a->kind->way][a->isa](a->y + r * N, s->stat + 3 * r, a->x + r * N, a->gamma, a->beta, rows, N, d, eps, a->kind->outside);
+    ways[a->kind->way][a->isa](a->y + r * N, s->stat + 3 * r, a->x + r * N, a->gamma, a->beta, rows.count, N, d, eps, a->kind->outside);
 }
 
 static void norm_chunk_back(void *argument, size_t chunk, int thread)
 {
     const norm_run *a = argument;
     const norm_saved *s = a->s;
-    const size_t N = s->N, r = chunk * s->chunk, rows = s->rows - r < s->chunk ? s->rows - r : s->chunk;
+    const gr_range rows = gr_chunk(chunk, s->chunk, s->rows);
+    const size_t N = s->N, r = rows.first;
     gr_real *part = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *part) : NULL;
     (void)thread;
     norms_layer_norm_backward[a->isa](a->dx ? a->dx + r * N : NULL, part, part ? part + N : NULL, a->dy + r * N, s->stat + 3 * r,
-                                      a->x + r * N, a->gamma, rows, N);
+                                      a->x + r * N, a->gamma, rows.count, N);
 }
 
-static size_t norm_chunks(const norm_saved *s) { return (s->rows + s->chunk - 1) / s->chunk; }
+static size_t norm_chunks(const norm_saved *s) { return gr_chunks(s->rows, s->chunk); }
 
 static void norm_node(gr_tape *t, const gr_node *n)
 {
@@ -169,8 +171,8 @@ gr_tensor *norms_layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tenso
     if (!gr_ready(t, &norms_layer_norm_op, x, gamma, beta)) return NULL;
     const size_t N = gr_size(x, -1);
     if (!x->len || gamma->len != N || beta->len != N)
-        return gr_fail(t, &norms_layer_norm_op, "x is %s; got %s and %s", gr_shape_text(t, x), gr_shape_text(t, gamma),
-                       gr_shape_text(t, beta));
+        return gr_fail(t, &norms_layer_norm_op, "x is %s, so gamma and beta must have %zu values; got %s and %s", gr_shape_text(t, x), N,
+                       gr_shape_text(t, gamma), gr_shape_text(t, beta));
     norm_saved s = { .rows = x->len / N, .N = N, .chunk = (x->len / N + 31) / 32 };
     if (s.chunk < (4096 + N - 1) / N) s.chunk = (4096 + N - 1) / N;
     s.stat = gr_save_reals(t, 3 * s.rows);

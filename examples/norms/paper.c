@@ -12,7 +12,7 @@ void norms_paper_text(const norms_paper *p, const char *format, ...)
     va_end(arguments);
 }
 
-static double largest(const double *v, size_t n)
+double norms_largest(const double *v, size_t n)
 {
     double most = 0;
     for (size_t i = 0; i < n; i++) most = fmax(most, fabs(v[i]));
@@ -30,7 +30,7 @@ static void print_value(const norms_paper *p, double v, double most, double scal
 void norms_paper_line(norms_paper *p, const char *label, const double *value, size_t n, double scale, const gr_real *library)
 {
     if (gr_failed(p->t)) return;
-    const double most = largest(value, n), tolerance = (sizeof(gr_real) == sizeof(float) ? 4e-6 : 1e-12) * fmax(most, scale);
+    const double most = norms_largest(value, n), tolerance = (sizeof(gr_real) == sizeof(float) ? 4e-6 : 1e-12) * fmax(most, scale);
     size_t at = n;
     for (size_t i = n; library && i-- > 0;)
         if (!(fabs(value[i] - (double)library[i]) <= tolerance)) at = i;

@@ -13,6 +13,8 @@ typedef struct {
 
 enum { NORMS_PAPER_LABEL = 30, NORMS_PAPER_COLUMN = 10, NORMS_PAPER_COLUMNS = 8 }; /* widths; further values stand in the next line */
 
+double norms_largest(const double *v, size_t n); /* the largest |v_i|; 0 when there is none */
+
 /* Print text. */
 void norms_paper_text(const norms_paper *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
