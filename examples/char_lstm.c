@@ -30,7 +30,7 @@ static const kit_flag flag[] = {
     { "layers", KIT_COUNT, &own.layers, "N", "LSTM layers", 1, 64 },
     { "window", KIT_COUNT, &own.window, "N", "characters in a chunk: how far back a gradient reaches", 1, 1 << 14 },
     { "forget", KIT_SWITCH, &own.forget, NULL, "in training, start each chunk from a state of zeros", 0, 0 },
-    { "schedule", KIT_CHOICE, &own.schedule, "linear|step|plateau", "down to 0; a third, twice; or a half when the test loss rises", 0, 0 },
+    { "schedule", KIT_CHOICE, &own.schedule, "linear|step|plateau", "learning rate: linear to 0; a third of it after each third of the run; half of it when the test loss rises", 0, 0 },
     { "clip", KIT_NUMBER, &own.clip, "X", "largest absolute value of a gradient; 0 means no limit", 0, 1e12 },
     { "decay", KIT_NUMBER, &own.decay, "X", "weight decay of AdamW, which leaves out the embeddings, gains and biases", 0, 1e6 },
     { "dropout", KIT_NUMBER, &own.dropout, "P", "probability of dropout after each LSTM layer", 0, 1 },

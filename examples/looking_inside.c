@@ -1,7 +1,7 @@
 /* examples/looking_inside.c - a small network with two faults, and every tool of the library for seeing inside one.
  *
- * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_dot, gr_print, gr_print_audit, gr_print_norm, gr_norm_gradient,
- *        gr_print_batch_norms, anomaly mode, an allocator of one's own.
+ * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_dot, gr_print, gr_print_audit, gr_audit, gr_print_norm,
+ *        gr_norm_gradient, gr_print_batch_norms, anomaly mode, an allocator of one's own.
  * Run:   examples/looking_inside               (at once)
  *        examples/looking_inside --repaired    the same network without its faults
  *        examples/looking_inside --dot graph.dot && dot -Tsvg graph.dot > graph.svg      the graph as a picture
@@ -60,7 +60,8 @@ static void title(const char *text)
     if (!o.quiet) printf("\n==== %s ====\n", text);
 }
 
-/* dx = direct - (what flows through the mean) - (what flows through the variance): beside what backward gave. Returns how far they are apart. */
+/* A norm's gradient is dx = direct - through the mean - through the variance. Print the size of each term. Returns the distance of their sum
+ * from the gradient that gr_backward gave. */
 static double show_norm_gradient(gr_tape *t, const model *m)
 {
     const gr_norm_terms dx = gr_norm_gradient(t, &m->ln->module, m->h, gr_grad(t, m->y));

@@ -1,7 +1,7 @@
 /* examples/own_layer.c - an operator and a module of one's own: a layer for readings of devices that have different units.
  *
- * Three devices measure the same four quantities, each in units of its own. The layer divides a quantity by its root mean square, of which it
- * keeps a running average for each device, so that the rest of the network sees no units. In training it also multiplies by random factors.
+ * Three devices measure the same four quantities, each in units of its own. The layer keeps a running mean square of each quantity for each
+ * device, and divides by its root, so that the rest of the network sees no units. In training it also multiplies by random factors.
  * Shows: a backward that gr_gradcheck confirms, optional inputs, random numbers that do not depend on threads, a running statistic that
  *        gr_tape_recover puts back, and a module with a parameter, a buffer and a counter.
  * Run:   examples/own_layer              (at once)
@@ -103,7 +103,8 @@ static gr_tensor *rescale(gr_tape *t, gr_tensor *x, int axis, gr_tensor *square,
     if (square->rank != 2 || !square->dim[0] || square->dim[1] != s.C || (gain && gain->len != s.C))
         return gr_fail(t, op, "x is %s, so square must be [K, %zu] and gain [%zu]; got %s and %s", gr_shape_text(t, x), s.C, s.C,
                        gr_shape_text(t, square), gr_shape_text(t, gain));
-    if (device && device->len != x->dim[0]) return gr_fail(t, op, "x is %s; got %zu devices", gr_shape_text(t, x), device->len);
+    if (device && device->len != x->dim[0])
+        return gr_fail(t, op, "x is %s, so device must have %zu values; got %zu", gr_shape_text(t, x), x->dim[0], device->len);
     for (size_t n = 0; device && n < device->len; n++)
         if (device->data[n] < 0 || (size_t)device->data[n] >= square->dim[0])
             return gr_fail(t, op, "device[%zu] is %d, but square is %s", n, device->data[n], gr_shape_text(t, square));

@@ -33,7 +33,7 @@ static const kit_flag flag[] = {
     { "layers", KIT_COUNT, &own.layers, "N", "LSTM layers", 1, 64 },
     { "batch", KIT_COUNT, &o.batch, "N", "images per step", 1, 1 << 20 },
     { "epochs", KIT_COUNT, &own.epochs, "N", "passes over the training set; the schedule ends with the last", 1, 1e6 },
-    { "steps", KIT_COUNT, &o.steps, "N", "stop after N steps; 0 means at the end of --epochs", 0, 1e12 },
+    { "steps", KIT_COUNT, &o.steps, "N", "stop after N steps, if --epochs gives more; 0 means do not", 0, 1e12 },
     { "optimizer", KIT_CHOICE, &own.optimizer, "adam|sgd", "the optimizer; sgd has momentum 0.9", 0, 0 },
     { "lr", KIT_NUMBER, &o.lr, "X", "learning rate", 1e-12, 1e6 },
     { "schedule", KIT_CHOICE, &own.schedule, "constant|cosine", "schedule of the learning rate", 0, 0 },

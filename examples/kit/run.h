@@ -34,7 +34,7 @@ typedef struct {
     { "epochs", KIT_NUMBER, &(o).epochs, "X", "passes over the training set; may be a fraction", 1e-6, 1e6 }, \
     { "steps", KIT_COUNT, &(o).steps, "N", "training steps; 0 means as many as --epochs gives", 0, 1e12 }, \
     { "lr", KIT_NUMBER, &(o).lr, "X", "learning rate", 1e-12, 1e6 }, \
-    { "eval-every", KIT_COUNT, &(o).eval_every, "N", "steps between evaluations; 0 means ten evaluations", 0, 1e12 }
+    { "eval-every", KIT_COUNT, &(o).eval_every, "N", "steps between evaluations; 0 means 5 or 10 evaluations in all", 0, 1e12 }
 #define KIT_FLAGS_RUN(o, check_does) \
     { "seed", KIT_COUNT, &(o).seed, "N", "seed of all random numbers", 0, 0 }, \
     { "threads", KIT_COUNT, &(o).threads, "N", "threads; any number gives the same bits; 0 means one per core, at most 4", 0, 256 }, \
