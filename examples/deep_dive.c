@@ -34,7 +34,8 @@ static struct {
 
 static const kit_flag flag[] = {
     KIT_FLAG_DIGITS(o),
-    { "text", KIT_TEXT, &own.text, "FILE|DIR", "a text, or a folder with tinyshakespeare.txt; default: data/tinyshakespeare.txt if it exists, else made-up sentences", 0, 0 },
+    { "text", KIT_TEXT, &own.text, "FILE|DIR",
+      "a text, or a folder with tinyshakespeare.txt; default: data/tinyshakespeare.txt if it exists, else made-up sentences", 0, 0 },
     { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into; default: deep_dive, or with only --check a temporary one", 0, 0 },
     { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 2 seeds, minutes; this is the default", 0, 0 },
     { "full", KIT_SWITCH, &own.full, NULL, "long runs with 5 seeds, more than half an hour on two cores", 0, 0 },

@@ -113,8 +113,8 @@ int main(int argc, char **argv)
     if (code != KIT_GO_ON) return code;
     kit_data all = kit_data_open(r.tape, o.data), d = all; /* d is the part that is used */
     if (own.cases && own.cases < d.train.images.n) d.train.images.n = d.train.labels.n = own.cases;
-    kit_images_have_two(r.tape, &d, "--batch", o.batch);
-    if (own.small_batch) kit_images_have_two(r.tape, &d, "--small-batch", own.small_batch);
+    kit_images_have_two(r.tape, &d, own.cases ? "--batch and --cases" : "--batch", o.batch);
+    if (own.small_batch) kit_images_have_two(r.tape, &d, own.cases ? "--small-batch and --cases" : "--small-batch", own.small_batch);
     snprintf(text, sizeof text,
              "%s\n784-%llu-%llu-10, ReLU, weights as He et al., biases 0, Adam, lr %g constant, pixels 0 to 1, norm before ReLU",
              kit_data_name(&d, data, sizeof data), (unsigned long long)own.hidden, (unsigned long long)own.hidden, o.lr);

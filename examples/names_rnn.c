@@ -55,13 +55,12 @@ typedef struct {
     gr_recurrent *rnn;
     gr_linear_module *fc;
 } speller;
-static speller spellers[ARMS];
 
 static void build(kit_arm *arm)
 {
     const kit_names *const c = arm->user;
     gr_tape *const t = arm->tape;
-    speller *const s = arm->model = &spellers[arm->kind];
+    speller *const s = arm->model;
     const gr_recurrent_config config = { .batch_first = true, .forget_bias = own.cell == 0 };
     s->embedding = gr_embedding_new(t, arm->net, "embedding", c->letters + 1, own.embedding,
                                     &(gr_embedding_config){ .padded = true, .padding = c->letters });
@@ -235,11 +234,12 @@ static void sample(kit_run *r, kit_arm *arm, kit_names *c, size_t number)
 
 static void run(kit_run *r, kit_names *c)
 {
+    speller spellers[ARMS];
     kit_arms a = {
         .title = "names", .build = build, .loss = loss_of, .user = c, .mark = { 2, 1.5, 1.45 }, .marks_are_losses = true, .clip = 1
     };
     a.source = kit_names_source(c);
-    for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
+    for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i), a.arm[i].model = &spellers[i];
     if (kit_arms_run(r, &a) && !kit_interrupted()) {
         size_t best = 0;
         putchar('\n'), kit_arms_table(stdout, &a), putchar('\n');

@@ -89,8 +89,8 @@ TEST(bad_flags_and_paths_are_refused)
     char want[256];
     assert_ends(2, "mlp_norms: --batch: with batches of 1 the last of 200 images is alone in its batch; BatchNorm needs 2 or more\n", "--data", data,
                 "--batch=1");
-    assert_ends(2, "mlp_norms: --small-batch: with batches of 3 the last of 100 images is alone in its batch; BatchNorm needs 2 or more\n", "--data",
-                data, "--cases=100", "--small-batch=3");
+    assert_ends(2, "mlp_norms: --small-batch and --cases: with batches of 3 the last of 100 images is alone in its batch; BatchNorm "
+                "needs 2 or more\n", "--data", data, "--cases=100", "--small-batch=3");
     assert_ends(2, "mlp_norms: --hidden needs a whole number from 1 to 65536; got \"0\"\n", "--hidden=0");
     snprintf(want, sizeof want,
              "mlp_norms: %s/train-images-idx3-ubyte: no such file, plain or .gz (examples/fetch_mnist.sh fetches MNIST)\n", dir);

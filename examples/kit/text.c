@@ -165,7 +165,8 @@ kit_streams kit_text_streams(const kit_text *c, bool training)
     const size_t from = training ? 0 : c->train, n = (training ? c->train : c->n) - from, length = n / c->batch;
     const size_t chunks = length ? (length - 1) / c->T : 0;
     if (!chunks && !gr_failed(c->tape))
-        gr_fail_as(c->tape, GR_BAD_FILE, "", "%zu streams of %zu characters and one more do not fit into %zu characters: --batch or --window is too large", c->batch, c->T, n);
+        gr_fail_as(c->tape, GR_BAD_FILE, "", "%zu streams of %zu characters and one more do not fit into %zu characters: --batch or --window is "
+                   "too large", c->batch, c->T, n);
     return (kit_streams){ c, from, length, chunks };
 }
 
