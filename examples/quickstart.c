@@ -9,6 +9,8 @@
 
 int main(int argc, char **argv)
 {
+    const bool check = argc > 1 && strcmp(argv[1], "--check") == 0;
+    if (argc > 1 + check) return fprintf(stderr, "quickstart: \"%s\" is not --check, the only flag\n", argv[1 + check]), 2;
     const gr_real xs[] = { 0, 0, 0, 1, 1, 0, 1, 1 }, ys[] = { 0, 1, 1, 0 };
     gr_tape *t = gr_tape_new(42, NULL);                        /* the context: seed, memory, first error */
     gr_module *net = gr_module_new(t);                         /* owns what is made under it */
@@ -32,6 +34,6 @@ int main(int argc, char **argv)
     if (failed) fprintf(stderr, "%s\n", gr_message(t));
     gr_optim_free(adam), gr_module_free(net), gr_tape_free(t);
     if (fflush(stdout) != 0 || ferror(stdout)) return perror("stdout"), 1; /* a full disk fails --check too */
-    if (argc > 1 && strcmp(argv[1], "--check") == 0) return failed || !(last < 1e-4);
+    if (check) return failed || !(last < 1e-4);                /* for --check */
     return failed;
 }
