@@ -225,7 +225,7 @@ static void measure_training(dive *d)
 {
     size_t which[BATCH];
     kit_names names = kit_names_open(d->r->tape, NULL, BATCH);
-    double tested[WAYS][PADDINGS] = { { 0 } }, share[PADDINGS] = { 0 }, letters = (double)names.letters;
+    double tested[WAYS][PADDINGS] = { { 0 } }, share[PADDINGS] = { 0 };
     for (size_t p = 0; p < PADDINGS && !gr_failed(d->r->tape) && !kit_interrupted(); p++) {
         speller speller_of[WAYS];
         lesson l = { d, &names, further[p], which, 0.3 + 0.7 * (double)p / PADDINGS, 0.7 / PADDINGS };
@@ -246,7 +246,6 @@ static void measure_training(dive *d)
     kit_names_free(&names);
     dive_put(d, GR_SHAPE(PADDINGS), share, "train/share");
     dive_put(d, GR_SHAPE(WAYS, PADDINGS), tested[0], "train");
-    dive_put(d, GR_SCALAR, &letters, "letters");
 }
 
 void dive_padding_measure(dive *d)

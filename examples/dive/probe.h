@@ -23,7 +23,6 @@ typedef struct dive_probe {
     void *user;
     size_t frames, at[DIVE_FRAMES]; /* rising steps: see dive_frames */
     double accuracy[KIT_ARMS];      /* at the end, in percent of the first 1,000 test images; NaN if the arm diverged */
-    size_t diverged[KIT_ARMS];      /* the step at which it diverged; 0 if it did not */
     /* dive_probe_run uses the rest. */
     kit_batch images;
     size_t next;

@@ -27,13 +27,6 @@ int plot_level(const plot_map *m, double v)
     return (int)fmax(0, fmin(PLOT_LEVELS - 1, level));
 }
 
-bool plot_panel_moves(const plot_panel *p)
-{
-    for (size_t k = 0; k < p->n; k++)
-        if (p->series[k]->moves || p->series[k]->reveal) return true;
-    return (p->map && p->map->moves) || (p->cloud && p->cloud->moves);
-}
-
 /* ---- Texts ---- */
 
 size_t plot_characters(const char *text)

@@ -39,7 +39,6 @@ int plot_level(const plot_map *m, double v);
 /* The n values that a series, map or cloud has in frame k. */
 static inline const double *plot_frame_row(const double *values, bool moves, size_t k, size_t n) { return values + (moves ? k * n : 0); }
 static inline size_t plot_last_frame(const plot_figure *f) { return f->frames ? f->frames - 1 : 0; }
-bool plot_panel_moves(const plot_panel *p);
 
 /* The width and height of a panel's drawing, and its margins (left, top, right, bottom) around the area between the axes. */
 typedef struct { double w, h, l, t, r, b; } plot_frame;

@@ -11,10 +11,10 @@ static const struct {
     bool log;
 } panels[PLOT_REPORT_PANELS] = {
     [PLOT_REPORT_LOSS] = { "loss", "Loss", "cross-entropy", true },
-    [PLOT_REPORT_ACCURACY] = { "accuracy", "Accuracy", "right, %", false },
+    [PLOT_REPORT_ACCURACY] = { "accuracy", "Accuracy", "accuracy, %", false },
     [PLOT_REPORT_GRADIENT] = { "gradient", "Gradient", "norm before clipping", true },
     [PLOT_REPORT_WEIGHTS] = { "weights", "Weights", "norm of each matrix", false },
-    [PLOT_REPORT_PREACTIVATIONS] = { "preactivations", "Recurrent pre-activations", "W h, last row", false },
+    [PLOT_REPORT_PREACTIVATIONS] = { "preactivations", "Recurrent pre-activations", "W h at the last time step", false },
 };
 
 plot_report plot_report_new(const char *path, size_t steps)
@@ -38,7 +38,7 @@ static plot_report_curve *curve_of(plot_report *r, plot_report_panel panel, cons
     plot_report_curve *const c = gr_save_zeros(r->t, sizeof *c);
     char *const copy = gr_save(r->t, strlen(name) + 1);
     if (!c || !copy) return NULL;
-    c->name = strcpy(copy, name), c->panel = panel;
+    c->name = strcpy(copy, name);
     return *at = c;
 }
 

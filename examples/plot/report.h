@@ -15,7 +15,6 @@ typedef enum { PLOT_REPORT_LOSS, PLOT_REPORT_ACCURACY, PLOT_REPORT_GRADIENT, PLO
 enum { PLOT_REPORT_POINTS = 300 };
 typedef struct plot_report_curve {
     struct plot_report_curve *next;
-    plot_report_panel panel;
     const char *name;
     size_t n[PLOT_REPORT_POINTS];
     double step[PLOT_REPORT_POINTS], value[PLOT_REPORT_POINTS]; /* sums over the n notes of a point */

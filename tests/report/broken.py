@@ -20,7 +20,7 @@ WAYS = [
     ('still drawings that hide', '.plot { visibility: hidden }', '.plot, .box > svg { visibility: hidden }', 'still drawings show', 'still'),
     ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
     ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
-    ('plots on paper', '.plot, .player, .notice { display: none !important }', '', 'print: still', 'themes'),
+    ('plots on paper', '.plot, .player, .notice, button { display: none !important }', '', 'print: still', 'themes'),
 ]
 unseen = []
 for what, old, new, says, part in WAYS:

@@ -271,7 +271,7 @@ int main(int argc, char **argv)
     random_stream = gr_stream_new(7, "demo");
     for (int i = 0; i < STEPS; i++) steps[i] = 100.0 * i;
     for (int i = 0; i < N; i++) f[i] = make[i](t);
-    plot_page page = { "Everything that the kit draws", "A page of made-up numbers, for tests in a browser.", NULL, fact, 3, NULL };
+    plot_page page = { "Everything that examples/plot draws", "A page of made-up numbers, for tests in a browser.", NULL, fact, 3, NULL };
     for (int i = 0; i < N && !gr_failed(t); i++) write_figure(t, argv[1], f[i]);
     snprintf(path, sizeof path, "%s/report_cdn.html", argv[1]), plot_page_write(t, path, &page, f, N);
     page.plotly = argc > 2 ? plot_plotly_read(t, argv[2]) : NULL;
