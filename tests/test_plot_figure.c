@@ -105,6 +105,28 @@ TEST(each_panel_has_its_axes_scene_or_domain)
     gr_tape_free(t);
 }
 
+/* A cut could also fall inside a character. */
+TEST(long_texts_are_written_whole)
+{
+    char words[301] = "";
+    for (int i = 0; i < 150; i++) memcpy(words + 2 * i, "\xc3\xa9", 3);
+    gr_tape *t = gr_tape_new(1, NULL);
+    const char *const cell[] = { words };
+    plot_figure *f = plot_figure_new(t, "f", "F");
+    plot_figure_frames(f, words, three, 3);
+    plot_cloud_set(plot_panel_new(f, &(plot_panel){ .title = words, .note = words }),
+                   &(plot_cloud){ .n = 3, .x = three, .y = three, .z = three, .group = (const int[]){ 0, 1, 2 }, .groups = 3, .means = words });
+    plot_table_set(panel(f, "d"), &(plot_table){ .rows = 1, .columns = 1, .head = cell, .text = cell, .verdict = -1 });
+    const char *const json = written(plot_figure_json, f);
+    size_t whole = 0;
+    for (const char *s = json; (s = strstr(s, "\\u00e9")); whole++)
+        for (int i = 0; i < 150; i++, s += 6) assert_int_equal(strncmp(s, "\\u00e9", 6), 0);
+    assert_int_equal(whole, 6); /* title, note, what the colours show, head and cell of the table, what the frames count */
+    assert_null(strstr(json, "\\u00c3"));
+    assert_drawn(f);
+    gr_tape_free(t);
+}
+
 /* The first panel has four traces: two of the band, the curve, and its head. */
 TEST(frames_name_the_traces_that_change)
 {
@@ -207,6 +229,16 @@ TEST(ticks_are_few_even_and_named)
         { true, 0.1, 3, { "0.1", "0.2", "0.5", "1", "2" } },
         { true, 1e-6, 1, { "10\xe2\x81\xbb\xe2\x81\xb6", "10\xe2\x81\xbb\xe2\x81\xb4", "10\xe2\x81\xbb\xc2\xb2", "10\xe2\x81\xb0" } },
         { true, 90, 110, { "90", "95", "100", "105", "110" } },
+        { false, /* neighbouring ticks have different labels */
+          1e6,
+          1.003e6,
+          { "10\xe2\x81\xb6",
+            "1.001\xc3\x97"
+            "10\xe2\x81\xb6",
+            "1.002\xc3\x97"
+            "10\xe2\x81\xb6",
+            "1.003\xc3\x97"
+            "10\xe2\x81\xb6" } },
     };
     gr_tape *t = gr_tape_new(1, NULL);
     for (size_t k = 0; k < COUNT(axis); k++) {
@@ -267,6 +299,14 @@ TEST(arguments_that_do_not_fit_are_named)
     assert_drawn(f);
     plot_series_add(f->panel[0], &(plot_series){ .n = 3, .x = three, .y = three });
     assert_message(t, "figure loss, panel p: at most 24 series");
+    gr_tape_recover(t);
+
+    f = plot_figure_new(t, "loss", "Loss");
+    const char *const text[13] = { NULL };
+    plot_table_set(panel(f, "t"), &(plot_table){ .rows = 1, .columns = 12, .head = text, .text = text, .verdict = -1 });
+    assert_drawn(f);
+    plot_table_set(panel(f, "u"), &(plot_table){ .rows = 1, .columns = 13, .head = text, .text = text, .verdict = -1 });
+    assert_message(t, "figure loss, panel u: at most 12 columns");
     gr_tape_recover(t);
 
     f = plot_figure_new(t, "loss", "Loss");
@@ -336,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_curve_is_one_trace_with_gaps_at_nan),
         cmocka_unit_test(arguments_are_copied),
         cmocka_unit_test(each_panel_has_its_axes_scene_or_domain),
+        cmocka_unit_test(long_texts_are_written_whole),
         cmocka_unit_test(frames_name_the_traces_that_change),
         cmocka_unit_test(awkward_values_are_drawn_without_nan_or_inf),
         cmocka_unit_test(ticks_are_few_even_and_named),

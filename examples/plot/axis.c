@@ -31,21 +31,22 @@ static void plain_label(char *to, size_t bytes, double v, int decimals)
     snprintf(to, bytes, "%s%s", v < 0 && strspn(plain, "0.") < strlen(plain) ? MINUS : "", apart);
 }
 
-/* 2x10^5, with the Unicode times sign and superscripts. */
-static void power_label(char *to, size_t bytes, double v)
+/* 2x10^5, with the Unicode times sign and superscripts. It has the digits that distinguish v from v + step. */
+static void power_label(char *to, size_t bytes, double v, double step)
 {
     char power[24];
     int exponent = v == 0 ? 0 : (int)floor(log10(fabs(v)) + 1e-9);
     const double mantissa =
         v == 0 ? 0 : fabs(v) / pow(10, exponent > -300 ? exponent : -300) * (exponent > -300 ? 1 : pow(10, -300 - exponent));
+    const int digits = (int)fmax(3, fmin(15, exponent - floor(log10(step) + 1e-9) + 1));
     superscript(power, sizeof power, exponent);
     if (v == 0) snprintf(to, bytes, "0");
-    else if (fabs(mantissa - 1) < 1e-6) snprintf(to, bytes, "%s10%s", v < 0 ? MINUS : "", power);
+    else if (fabs(mantissa - 1) < pow(10, 1 - digits) / 2) snprintf(to, bytes, "%s10%s", v < 0 ? MINUS : "", power);
     else
         snprintf(to, bytes,
-                 "%s%.3g\xc3\x97"
+                 "%s%.*g\xc3\x97"
                  "10%s",
-                 v < 0 ? MINUS : "", mantissa, power);
+                 v < 0 ? MINUS : "", digits, mantissa, power);
 }
 
 static void tick_add(plot_scale *s, double v, double step)
@@ -54,7 +55,7 @@ static void tick_add(plot_scale *s, double v, double step)
     char *const label = s->label[s->n];
     const int decimals = (int)-floor(log10(step) + 1e-9);
     s->at[s->n++] = v;
-    if (fabs(v) >= 99999.5 || step < 0.99e-4) power_label(label, sizeof s->label[0], v);
+    if (fabs(v) >= 99999.5 || step < 0.99e-4) power_label(label, sizeof s->label[0], v, step);
     else plain_label(label, sizeof s->label[0], v, decimals > 0 ? decimals : 0);
 }
 
@@ -90,7 +91,7 @@ static void log_ticks(plot_scale *s, double most)
         for (int m = 1; m <= 5; m += m == 1 ? 1 : 3) {
             const double at = e + log10(m), v = m * pow(10, e);
             if ((wide && m > 1) || at < s->low - 1e-9 || at > s->high + 1e-9 || s->n == PLOT_TICKS || v <= 0) continue;
-            if (wide || v < 0.99e-3 || v > 1e5) s->at[s->n] = v, power_label(s->label[s->n++], sizeof s->label[0], v);
+            if (wide || v < 0.99e-3 || v > 1e5) s->at[s->n] = v, power_label(s->label[s->n++], sizeof s->label[0], v, pow(10, e));
             else tick_add(s, v, pow(10, fmin(e, 0)));
         }
 }

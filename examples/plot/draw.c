@@ -68,7 +68,7 @@ static size_t longest_word(const char *text)
 void plot_table_columns(const plot_table *table, double w, size_t characters[PLOT_COLUMNS])
 {
     double least[PLOT_COLUMNS], want[PLOT_COLUMNS], all_least = 0, all = 0;
-    for (size_t c = 0; c < table->columns && c < PLOT_COLUMNS; c++) {
+    for (size_t c = 0; c < table->columns; c++) {
         size_t longest = plot_characters(table->head[c]), word = longest_word(table->head[c]);
         for (size_t r = 0; r < table->rows; r++) {
             const char *const text = table->text[r * table->columns + c];
@@ -79,13 +79,13 @@ void plot_table_columns(const plot_table *table, double w, size_t characters[PLO
         all_least += least[c], all += want[c];
     }
     const double room = fmax(0, w / 6.6 - all_least), share = all > 0 ? fmin(1.6, room / all) : 0;
-    for (size_t c = 0; c < table->columns && c < PLOT_COLUMNS; c++) characters[c] = (size_t)floor(least[c] + want[c] * share);
+    for (size_t c = 0; c < table->columns; c++) characters[c] = (size_t)floor(least[c] + want[c] * share);
 }
 
 size_t plot_table_lines(const plot_table *table, size_t row, const size_t characters[PLOT_COLUMNS])
 {
     size_t most = 1;
-    for (size_t c = 0; c < table->columns && c < PLOT_COLUMNS; c++) {
+    for (size_t c = 0; c < table->columns; c++) {
         const char *text = row ? table->text[(row - 1) * table->columns + c] : table->head[c];
         size_t lines = 0;
         for (; *text; lines++) {

@@ -55,7 +55,7 @@ size_t plot_columns(const plot_figure *f); /* how many panels stand side by side
 size_t plot_line(const char *text, size_t most);
 size_t plot_characters(const char *text);
 /* A table as lines of text: the number of characters in each column of a drawing w wide, and the number of lines in a row (row 0 is the head). */
-enum { PLOT_COLUMNS = 12, PLOT_LINE_HEIGHT = 17 };
+enum { PLOT_LINE_HEIGHT = 17 };
 void plot_table_columns(const plot_table *table, double w, size_t characters[PLOT_COLUMNS]);
 size_t plot_table_lines(const plot_table *table, size_t row, const size_t characters[PLOT_COLUMNS]);
 /* The verdict in a cell of the table's body, with its class in figure.css and its sign; NULL when the cell has none. */

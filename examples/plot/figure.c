@@ -163,6 +163,10 @@ void plot_table_set(plot_panel *p, const plot_table *table)
 {
     if (!takes(p, "a table", false)) return;
     plot_figure *const f = p->figure;
+    if (table->columns > PLOT_COLUMNS) {
+        gr_fail(f->t, NULL, "figure %s, panel %s: at most %d columns", f->name, p->title ? p->title : "", PLOT_COLUMNS);
+        return;
+    }
     const size_t n = table->rows * table->columns;
     plot_table *const mine = copied(f->t, table, 1, sizeof *table);
     const char **const head = gr_save_zeros(f->t, (table->columns + 1) * sizeof *head);

@@ -68,7 +68,8 @@ typedef struct {
     double circles;                /* radius of three great circles; 0 draws none */
 } plot_cloud;
 
-/* Texts [rows, columns]. In the column `verdict` the words PASS, FAIL and DIFFERS get a colour and a sign; -1 means no such column. */
+/* Texts [rows, columns], of up to PLOT_COLUMNS columns. In the column `verdict` the words PASS, FAIL and DIFFERS get a colour and a sign; -1 means no such column. */
+enum { PLOT_COLUMNS = 12 };
 typedef struct {
     size_t rows, columns;
     const char *const *head, *const *text;

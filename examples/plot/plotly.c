@@ -220,10 +220,9 @@ static void cloud_data(writer *w, const plot_panel *p, size_t k)
     for (size_t i = 0; i < c->n; i++) put(w, "%s%d", i ? "," : "", coloured ? c->group[i] % PLOT_GROUPS : 0);
     put(w, "]"), colours(w, plot_groups, groups, true);
     put(w, "},\"showlegend\":false,\"hovertemplate\":");
-    char hover[256];
-    snprintf(hover, sizeof hover, "(%%{x:.2f}, %%{y:.2f}, %%{z:.2f})%s%.100s%s<extra></extra>", coloured ? "<br>" : "",
-             coloured && c->means ? c->means : "", coloured ? " %{marker.color}" : "");
-    kit_json_text(w->out, hover), put(w, "}");
+    kit_json_text(w->out, plot_say(w->f->t, "(%%{x:.2f}, %%{y:.2f}, %%{z:.2f})%s%s%s<extra></extra>", coloured ? "<br>" : "",
+                                   coloured && c->means ? c->means : "", coloured ? " %{marker.color}" : ""));
+    put(w, "}");
     if (c->circles > 0) circles(w, c, scene.word);
 }
 
@@ -291,9 +290,7 @@ static void titles(writer *w, const plot_places *at, double h)
             "%s{\"showarrow\":false,\"xref\":\"paper\",\"yref\":\"paper\",\"xanchor\":\"left\",\"yanchor\":\"bottom\",\"x\":%.5f,\"y\":%."
             "5f,\"text\":",
             k ? "," : "", at->at[k].x / at->w, 1 - (at->at[k].y - 2) / h);
-        char title[256];
-        snprintf(title, sizeof title, "<b>%.120s</b> %.100s", p->title ? p->title : "", p->note ? p->note : "");
-        kit_json_text(w->out, title), put(w, "}");
+        kit_json_text(w->out, plot_say(w->f->t, "<b>%s</b> %s", p->title ? p->title : "", p->note ? p->note : "")), put(w, "}");
     }
     put(w, "]");
 }
@@ -303,9 +300,7 @@ static void controls(writer *w)
 {
     const plot_figure *const f = w->f;
     put(w, ",\n\"sliders\":[{\"active\":%zu,\"currentvalue\":{\"prefix\":", f->frames - 1);
-    char prefix[64];
-    snprintf(prefix, sizeof prefix, "%.60s ", f->unit ? f->unit : "");
-    kit_json_text(w->out, prefix), put(w, "},\"x\":0.2,\"len\":0.8,\"y\":0,\"pad\":{\"t\":36},\"steps\":[");
+    kit_json_text(w->out, plot_say(f->t, "%s ", f->unit ? f->unit : "")), put(w, "},\"x\":0.2,\"len\":0.8,\"y\":0,\"pad\":{\"t\":36},\"steps\":[");
     for (size_t k = 0; k < f->frames; k++)
         put(w,
             "%s{\"method\":\"animate\",\"label\":\"%s\",\"args\":[[\"%s\"],{\"mode\":\"immediate\",\"transition\":{\"duration\":0},"

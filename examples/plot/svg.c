@@ -79,7 +79,15 @@ void plot_svg_cloud(FILE *out, const plot_panel *p)
     cloud_axes(out, c, f.w, f.h, k, true);
 }
 
-/* ---- A table, as lines of text ---- */
+/* ---- Lines of text ---- */
+
+/* Write the first n bytes of text, a line: at most 145 characters, which is the widest drawing. */
+static void put_line(FILE *out, const char *text, size_t n)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "%.*s", (int)n, text);
+    kit_markup(out, line);
+}
 
 static void table(FILE *out, const plot_panel *p)
 {
@@ -90,18 +98,16 @@ static void table(FILE *out, const plot_panel *p)
     plot_table_columns(t, w, characters);
     for (size_t r = 0; r <= t->rows; r++) {
         double x = 0;
-        for (size_t c = 0; c < t->columns && c < PLOT_COLUMNS; c++) {
+        for (size_t c = 0; c < t->columns; c++) {
             const char *text = r ? t->text[(r - 1) * t->columns + c] : t->head[c];
             const plot_verdict *const verdict = r ? plot_verdict_of(t, r - 1, c) : NULL;
             for (size_t line = 1; *text; line++) {
                 while (*text == ' ') text++;
                 const size_t n = plot_line(text, characters[c] - 2);
-                char piece[256];
-                snprintf(piece, sizeof piece, "%.*s", (int)(n < 255 ? n : 255), text);
                 fprintf(out, "<text class=\"cell %s\" x=\"%.1f\" y=\"%.1f\">", r ? verdict ? verdict->css : "" : "strong", x,
                         y + (double)line * PLOT_LINE_HEIGHT);
                 if (verdict) fprintf(out, "%s ", verdict->sign);
-                kit_markup(out, piece), fputs("</text>", out);
+                put_line(out, text, n), fputs("</text>", out);
                 text += n;
             }
             x += (double)characters[c] * 6.6;
@@ -132,12 +138,10 @@ void plot_panel_svg(FILE *out, const plot_panel *p)
 /* Draw text below y in lines of at most `most` characters. Returns the y of the last line. */
 static double lines(FILE *out, const char *class, const char *text, size_t most, double y, double height)
 {
-    char piece[1024];
     while (text && *text) {
         while (*text == ' ') text++;
         const size_t n = plot_line(text, most);
-        snprintf(piece, sizeof piece, "%.*s", (int)(n < 1023 ? n : 1023), text);
-        fprintf(out, "<text class=\"%s\" x=\"0\" y=\"%.1f\">", class, y += height), kit_markup(out, piece), fputs("</text>\n", out);
+        fprintf(out, "<text class=\"%s\" x=\"0\" y=\"%.1f\">", class, y += height), put_line(out, text, n), fputs("</text>\n", out);
         text += n;
     }
     return y;
