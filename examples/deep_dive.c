@@ -127,7 +127,7 @@ static bool make_folder(gr_tape *t, const char *path)
     return !error || gr_fail_as(t, GR_IO_FAILED, "", "--out %s: cannot make this folder: %s", path, strerror(error));
 }
 
-/* Make the folder, and check that all files can be written there. Returns true if the folder is temporary. */
+/* Make the folder, and check that all files can be written there. Returns whether the folder is temporary. */
 static bool open_folder(gr_tape *t)
 {
     static char passing[PATH];
@@ -312,7 +312,7 @@ static void draw_all(dive *d, const char *const text[3])
         const dive_figure *const f = &dive_figures[i];
         if (dive_is_done(d, f)) {
             figure[n] = plot_figure_new(t, f->name, f->what);
-            f->draw(d, figure[n]);
+            if (figure[n]) f->draw(d, figure[n]);
             if (!gr_failed(t)) write_figure(t, figure[n++]);
         } else skipped = plot_say(t, "%s%s%s", skipped ? skipped : "Not measured with these settings: ", skipped ? ", " : "", f->name);
     }

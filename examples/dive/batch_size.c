@@ -50,7 +50,7 @@ static net net_of(const dive *d, size_t k)
 
 /* Smaller batches take more steps for the same samples, so the learning rate is proportional to the root of the batch size. */
 static double lr_of(size_t batch) { return 1e-3 * sqrt((double)batch / 4); }
-static size_t samples_of(const dive *d) { return dive_pick(d, 256, 3072, 19968); }
+static size_t samples_of(const dive *d) { return dive_pick(d, 128, 3072, 19968); }
 static size_t tested_of(const dive *d) { return dive_pick(d, 128, 512, 5120); }
 
 static bool is_impossible(const net *n, const net_arm *arm, size_t batch) { return batch == 1 && arm->norm == GR_NORM_BATCH && n->hidden; }

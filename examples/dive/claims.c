@@ -64,7 +64,6 @@ void dive_claims_draw(const dive *d, plot_figure *f)
     const char *text[DIVE_CLAIMS + 64][COLUMNS];
     size_t rows = 0, count[3] = { 0 }, exact = 0, missing = 0;
     dive_claims c = { .f = f };
-    if (!f) return;
     dive_collect(d, &c);
     for (size_t i = 0; i < c.n; i++) {
         const dive_claim *const claim = c.claim[i];

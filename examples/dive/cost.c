@@ -129,7 +129,6 @@ static void draw_errors(const dive *d, plot_figure *f, const char *what, const c
 
 void dive_cost_draw(const dive *d, plot_figure *f)
 {
-    if (!f) return;
     f->title = "Time and error of LayerNorm";
     draw_times(d, f, 0), draw_times(d, f, 1);
     draw_errors(d, f, "y", "Error of the output", "|y - exact|");

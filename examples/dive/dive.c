@@ -60,7 +60,7 @@ void dive_tape_free(dive *d, gr_tape *t)
 
 void dive_claim_add(dive_claims *c, const dive_claim *claim)
 {
-    gr_tape *const t = c->f ? c->f->t : NULL;
+    gr_tape *const t = c->f->t;
     dive_claim *const p = gr_failed(t) ? NULL : gr_save(t, sizeof *p);
     if (p && c->n == DIVE_CLAIMS) gr_fail_as(t, GR_MISUSE, "", "there are more than %d claims", DIVE_CLAIMS);
     if (!p || gr_failed(t)) return;
@@ -87,6 +87,6 @@ dive_verdict dive_both(bool a, bool b) { return a && b ? DIVE_PASS : a || b ? DI
 
 void dive_collect(const dive *d, dive_claims *c)
 {
-    for (size_t i = 0; i < dive_figures_n; i++)
+    for (size_t i = 0; c->f && i < dive_figures_n; i++)
         if (dive_is_done(d, &dive_figures[i])) dive_figures[i].claims(d, c);
 }

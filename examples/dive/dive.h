@@ -87,7 +87,7 @@ typedef struct {
 } dive_figure;
 extern const dive_figure dive_figures[];
 extern const size_t dive_figures_n;
-/* Add the claims of all complete figures to c. */
+/* Add the claims of all complete figures to c; none if c->f is NULL, which it is without memory. */
 void dive_collect(const dive *d, dive_claims *c);
 /* Whether the figure is complete for these settings. */
 bool dive_is_done(const dive *d, const dive_figure *figure);

@@ -93,7 +93,6 @@ void dive_epsilon_draw(const dive *d, plot_figure *f)
         { "Error of the output", "an error of 0 has no dot", "fused/y", "|y - exact|", true },
         { "Error of the gradient", "relative to the largest |dx|", "fused/dx", "|dx - exact|", true },
     };
-    if (!f) return;
     f->title = "The effect of epsilon";
     plot_figure_says(f, PLOT_SAY_QUESTION,
                      "When does the epsilon in sqrt(var + epsilon) change the results, and when does it reduce their error?");

@@ -94,7 +94,6 @@ void dive_invariance_draw(const dive *d, plot_figure *f)
     const double bottom = sizeof(gr_real) == sizeof(float) ? 1e-8 : 1e-17;
     double largest = 0, least = HUGE_VAL;
     size_t good = 0;
-    if (!f) return;
     f->title = "Invariances of a normalized layer";
     for (int which = 0; which < 2; which++) {
         plot_panel *const p =

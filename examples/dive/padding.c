@@ -64,8 +64,9 @@ static seen look(gr_tape *t, int way, size_t L)
     const double n = (double)(SENTENCES * (way == PLAIN ? L : WORDS)), biased = (n - 1) / n;
     gr_module *const root = gr_module_new(t), *const norm = gr_norm_new(t, root, "norm", way_of[way].norm, FEATURES, NULL);
     gr_norm *const bn = way == LAYER || way == NONE ? NULL : gr_norm_of(norm);
+    const size_t batches = bn ? BATCHES : 1; /* without running statistics the others leave nothing */
     gr_tape_set_recording(t, false);
-    for (size_t b = 0; b < BATCHES && !gr_failed(t); b++) {
+    for (size_t b = 0; b < batches && !gr_failed(t); b++) {
         gr_tape_reset(t);
         gr_tensor *const x = sentences(t, b, SENTENCES, L);
         if (bn) bn->momentum = b ? 0.1 : 1; /* the first batch sets the running statistics, then PyTorch's default */
