@@ -169,9 +169,12 @@ where: ; @echo $(DIR)
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
 #: make                  the library, and every example beside its source: examples/NAME
+#: make library          only the library; make both: in float and in double                make where     prints the build folder, DIR
+#: make DIR/tests/test_NAME      builds one test: then run it       make tests     builds all of them
 #: make test             the tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
-#: make test-dive        those of the deep dive and of the plotting library
-#: make check            the gates on sources and objects: layers, circles, symbols, vectorised kernels, names, headers, lengths, README, removals
+#: make test-dive        those of the deep dive and of the plotting library          make main-tests dive-tests   builds them, for one REAL
+#: make check            the gates on sources and objects, one for each of: layers circles symbols vector names api headers lines readme fetch
+#:                       remove; make check-NAME runs one of them, and tests/README.md says what each refuses
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
@@ -180,6 +183,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
 #:                       allocations api_sequences flips kills long_run misuse ulp       ARGS= for their arguments
 #: make fuzz             mutated files into the readers: use SAN=address,undefined       make libfuzzer CC=clang SECONDS=60
+#:                       make fuzzers   builds them
 #: make msan CC=clang    the library's tests under MemorySanitizer
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config

@@ -11,6 +11,7 @@ for real in '' -DGR_REAL_DOUBLE; do
         echo "#include \"$h\"" | $cc -x c -std=c11 $warn $real - || { echo "$h does not compile alone as C11 $real"; bad=1; }
     done
     for h in core/op.h nn/module.h; do
+        [ "$(sed -n '1,/\*\/$/s/^ \*     //p' $h | wc -l)" -gt 5 ] || { echo "$h has no example in its first comment"; bad=1; }
         { echo '#include "gradus.h"'; sed -n '1,/\*\/$/s/^ \*     //p' $h; } | $cc -x c -std=c11 $warn $real - ||
             { echo "the example in $h does not compile $real"; bad=1; }
     done

@@ -5,14 +5,14 @@
 new_scratch
 word='(^|[^A-Za-z0-9_.-])'
 forbidden="${word}rm([[:blank:]]+[^;|&]*)?[[:blank:]]+-([A-Za-z]*[rR]|-recursive)|${word}xargs[[:blank:]].*${word}rm([[:blank:]]|\$)|-exec(dir)?[[:blank:]]+rm[[:blank:]]|[[:blank:]]-delete|rmtree|[Rr]emove-[Ii]tem"
-search() { # search FILE...: the lines that are forbidden
+search() { # search FILE...: print the lines that are forbidden
     find "$@" -type f ! -name scratch.sh ! -name check_remove.sh ! -path '*/__pycache__/*' -exec grep -InE "$forbidden" /dev/null {} +
 }
 
 bad=0
 while read -r line; do
     printf 'true\n%s\n' "$line" > "$scratch/planted"
-    search "$scratch/planted" > /dev/null || { echo "check_remove.sh does not find: $line"; bad=1; }
+    [ -n "$(search "$scratch/planted")" ] || { echo "check_remove.sh does not find: $line"; bad=1; }
 done <<'END'
 rm -rf $(B)
 	rm -rf $(INCLUDE)
@@ -30,14 +30,15 @@ shutil.rmtree(folder)
 END
 while read -r line; do
     echo "$line" > "$scratch/planted"
-    search "$scratch/planted" > /dev/null && { echo "check_remove.sh refuses a harmless line: $line"; bad=1; }
+    [ -z "$(search "$scratch/planted")" ] || { echo "check_remove.sh refuses a harmless line: $line"; bad=1; }
 done <<'END'
 rm -f "$1/$file"
 rm -f $@ && $(AR) rcs $@ $^
 perform -r "$x"; rm -f a
 rmdir "$dir"
 END
-found=$(search Makefile README.md gradus.h .ci .github core ops nn optim examples tests) && { echo "$found"; echo 'a recursive removal: see tests/tools/scratch.sh'; bad=1; }
+found=$(search Makefile README.md gradus.h .ci .github core ops nn optim examples tests)
+[ -z "$found" ] || { echo "$found"; echo 'a recursive removal: see tests/tools/scratch.sh'; bad=1; }
 
 # make clean removes the folder that make made, and no other folder.
 mkdir "$scratch/other" && : > "$scratch/other/file"

@@ -5,6 +5,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 . tests/tools/scratch.sh
 new_scratch
+ln -s "$PWD/examples" "$scratch/programs" # a path without spaces, because $P is split into words
 here=$PWD dir="$scratch/a folder" runs=0 bad=0
 mkdir -p "$dir/is a folder" && : > "$dir/empty" && mkfifo "$dir/fifo" && echo something > "$dir/secret" && chmod 0 "$dir/secret"
 cd "$dir" || exit 2
@@ -23,7 +24,7 @@ complain() { bad=1; printf '%s: %s\n    code %s, stderr: %s\n' "$what" "$1" "$co
 sweep() {
     what="$name, $1" runs=$((runs + 1))
     # shellcheck disable=SC2086
-    P="timeout -k 5 100 $here/examples/$name ${small[$name]}" bash -c "$2" > out 2> err
+    P="timeout -k 5 100 $scratch/programs/$name ${small[$name]}" bash -c "$2" > out 2> err
     code=$?
     case $code in
     124 | 137) complain 'does not end' ;;
