@@ -60,12 +60,15 @@ done | sort -r | awk '
     $1 == "defines" { home[$3] = $2 }
     $1 == "calls" && ($3 in home) && home[$3] != $2 { print $2, home[$3], "calls " $3 " of " home[$3] }' | circles || bad=1
 
-printf '#include "gradus.h"\n#include "ops/composed.h"\n' | $cc -E -P -I. -x c - | awk -v names="$(nm -D --defined-only "$dir"/libgradus*.so.* | sed 's/.* //')" '
-    BEGIN { n = split(names, name, "\n"); for (i = 1; i <= n; i++) exported[name[i]] = 1 }
+{
+    nm -D --defined-only "$dir"/libgradus*.so.* | sed 's/.* /exported /'
+    printf '#include "gradus.h"\n#include "ops/composed.h"\n' | $cc -E -P -I. -x c -
+} | awk '
     function declared(text) { # the function that a statement at file scope declares
         gsub(/__attribute__ *\(\(visibility\("default"\)\)\)/, "", text)
         return text !~ /^[ \t]*(typedef|static)/ && match(text, /gr_[a-z0-9_]+ *\(/) ? substr(text, RSTART, RLENGTH - 1) : ""
     }
+    $1 == "exported" && NF == 2 { exported[$2] = 1; next }
     {
         for (i = 1; i <= length($0); i++) {
             c = substr($0, i, 1)
