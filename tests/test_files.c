@@ -74,10 +74,10 @@ TEST(a_link_stays_and_its_target_is_replaced)
         assert_int_equal(files("deep"), 1);
         assert_int_equal(files("other"), 1);
     }
-    chmod("deep/target", 0640);
+    chmod("deep/target", 04640);
     struct stat s;
     assert_true(save(t, "chain", 20));
-    assert_true(!stat("deep/target", &s) && (s.st_mode & 07777) == 0640);
+    assert_true(!stat("deep/target", &s) && (s.st_mode & 07777) == 04640);
     for (size_t i = 0; i < COUNT(c); i++) unlink(c[i].link);
     unlink("deep/target");
     assert_int_equal(rmdir("deep") | rmdir("other"), 0);

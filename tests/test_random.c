@@ -63,6 +63,9 @@ TEST(below_is_unbiased_and_in_range)
     for (int i = 0; i < 7; i++) assert_true(abs(seen[i] - 10000) < 400);
     assert_true(gr_stream_below(&s, 0) == 0 && gr_stream_below(&s, 1) == 0);
     assert_true(gr_stream_below(&s, SIZE_MAX) < SIZE_MAX);
+    int low = 0; /* n = 3/4 of 2^64: the remainder of all 64-bit draws would be in the first third of n half of the time */
+    for (int i = 0; i < 3000; i++) low += gr_stream_below(&s, (size_t)3 << 62) < (size_t)1 << 62;
+    assert_true(abs(low - 1000) < 150);
 }
 
 TEST(a_permutation_holds_every_number_once)
