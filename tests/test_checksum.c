@@ -24,6 +24,14 @@ TEST(the_checksum_is_the_crc64_of_xz)
     assert_true(checksum_of("", 0, 1) == 0);
 }
 
+TEST(a_checksum_is_a_name_and_16_lower_case_hexadecimal_digits)
+{
+    static const char *const other[] = { "crc64:0123456789abcdeg", "crc64:0123456789ABCDEF", "crc64:0123456789abcde", "crc64:0123456789abcdef0",
+                                         "crc32:0123456789abcdef", "" };
+    assert_true(gr__checksum_is_text("crc64:0123456789abcdef", 22));
+    for (size_t i = 0; i < COUNT(other); i++) assert_false(gr__checksum_is_text(other[i], strlen(other[i])));
+}
+
 /* ---- Files ---- */
 
 typedef struct { gr_module *m; gr_optim *o; } net;
@@ -240,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_checksum_is_the_crc64_of_xz),
+        cmocka_unit_test(a_checksum_is_a_name_and_16_lower_case_hexadecimal_digits),
         cmocka_unit_test(every_flipped_bit_is_detected),
         cmocka_unit_test(a_damaged_file_says_so),
         cmocka_unit_test(a_checkpoint_of_an_older_version_is_refused),
