@@ -75,7 +75,7 @@ static void loss_chunk(void *argument, size_t chunk, int thread)
     (void)thread;
     if (r->each) s->k.each(r->each + i, r->x + i, r->y + i, s->w, n);
     else if (r->sums) r->sums[chunk] = s->k.sum(r->x + i, r->y + i, s->w, n);
-    const gr_real *const g = r->g ? r->g + i : NULL; /* one gradient at a time: x and y may be one tensor */
+    const gr_real *const g = r->g ? r->g + i : NULL;
     if (r->dx) s->k.backward(r->dx + i, NULL, g, r->scale, r->x + i, r->y + i, s->w, n);
     if (r->dy) s->k.backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, s->w, n);
 }
@@ -87,10 +87,13 @@ static void loss_node(gr_tape *t, const gr_node *n)
     const loss_saved *s = n->saved;
     const gr_tensor *x = n->in[0], *y = n->in[1];
     const gr_real *g = gr_grad(t, n->out[0]);
-    loss_run r = { .s = s, .x = x->data, .y = y->data, .dx = gr_grad(t, x), .dy = gr_grad(t, y), .len = x->len };
+    loss_run r = { .s = s, .x = x->data, .y = y->data, .len = x->len };
     if (s->reduction == GR_REDUCE_NONE) r.g = g;
     else r.scale = s->reduction == GR_REDUCE_MEAN ? g[0] / (gr_real)r.len : g[0];
-    gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    /* One gradient after the other: x and y may share it, as one tensor or as slices that overlap. */
+    if ((r.dx = gr_grad(t, x))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    r.dx = NULL;
+    if ((r.dy = gr_grad(t, y))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
 }
 
 /* Repeat w until it fills a chunk. A chunk is a multiple of its length, so that every chunk starts with w[0]. */
@@ -142,13 +145,14 @@ LOSS_WITHOUT_WEIGHT(l1)
 gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
 {
     if (!gr_ready(t, &huber_op, x, target)) return NULL;
-    if (!(delta > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
-    return loss_make(t, &huber_op, LOSS_KERNELS(huber, t), x, target, &(gr_real){ (gr_real)delta }, 1, reduction);
+    const gr_real w = (gr_real)delta;
+    if (!(w > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
+    return loss_make(t, &huber_op, LOSS_KERNELS(huber, t), x, target, &w, 1, reduction);
 }
 
 gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction)
 {
-    if (!gr_ready(t, &bce_with_logits_op, x, target)) return NULL;
+    if (!gr_ready(t, &bce_with_logits_op, x, target) || !gr_alive(t, &bce_with_logits_op, "pos_weight", pos_weight)) return NULL;
     const size_t last = x->rank ? x->dim[x->rank - 1] : 1;
     if (pos_weight && pos_weight->len != 1 && pos_weight->len != last)
         return gr_fail(t, &bce_with_logits_op, "x is %s, so pos_weight must hold 1 or %zu values; got %s", gr_shape_text(t, x), last,

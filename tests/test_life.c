@@ -48,6 +48,7 @@ USE(use_h0, assert_null(gr_rnn_sequence(t, gr_ones(t, GR_SHAPE(1, 2, 2)), &(gr_r
 USE(use_key, assert_null(gr_multihead_attention_forward(t, s->mha, gr_ones(t, GR_SHAPE(2, 2, 2)), x, NULL, NULL)))
 USE(use_transformer, assert_null(gr_transformer_forward(t, s->body, gr_ones(t, GR_SHAPE(2, 2, 2)), &(gr_attention_input){ .mask = x })))
 USE(use_weight, assert_null(gr_cross_entropy(t, fresh(t), gr_ints_new(t, NULL, GR_SHAPE(2)), &(gr_cross_entropy_config){ .weight = x })))
+USE(use_pos_weight, assert_null(gr_bce_with_logits(t, fresh(t), fresh(t), x, GR_REDUCE_MEAN)))
 USE(use_recompute, gr_tensor *out; assert_false(gr_recompute(t, segment, NULL, 0, GR_IN(x), &out, 1)))
 USE(use_keep, assert_null(gr_detach_keep(t, s->net, "h", x)))
 USE(use_want, assert_null(gr_want_grad(t, x)))
@@ -77,6 +78,7 @@ static const use uses[] = {
     { "multihead_attention in mha: " DEAD("key"), use_key },
     { "transformer in body: " DEAD("mask"), use_transformer },
     { "cross_entropy: " DEAD("weight"), use_weight },
+    { "bce_with_logits: " DEAD("pos_weight"), use_pos_weight },
     { "recompute: " DEAD("input 1"), use_recompute },
     { "detach_keep: " DEAD("input 1"), use_keep },
     { "gr_want_grad: " DEAD("x"), use_want },
