@@ -196,14 +196,24 @@ static attention_run attention_run_of(gr_tape *t, const attention_saved *s, gr_t
     return (attention_run){ .t = t, .s = s, .q = in[0]->data, .k = k->data + s->k_at, .v = v->data + s->v_at };
 }
 
+/* Whether the gradients of a and b overlap in another way than that a and b have the same samples. */
+static bool attention_overlap(const gr_tensor *a, const gr_tensor *b)
+{
+    const bool same = a->data == b->data && a->len == b->len;
+    return !same && a->data < b->data + b->len && b->data < a->data + a->len;
+}
+
 static void attention_node(gr_tape *t, const gr_node *n)
 {
     const attention_saved *s = n->saved;
+    bool overlap = false; /* then different samples add to one gradient, which one thread must do */
+    for (unsigned i = 0; i < n->ins; i++)
+        for (unsigned j = 0; j < i; j++) overlap |= attention_overlap(n->in[i], n->in[j]);
     attention_run a = attention_run_of(t, s, n->in, n->ins);
     gr_real *dk = gr_grad(t, n->in[n->ins > 1 ? 1 : 0]), *dv = gr_grad(t, n->in[n->ins > 1 ? 2 : 0]);
     a.dq = gr_grad(t, n->in[0]), a.dk = dk ? dk + s->k_at : NULL, a.dv = dv ? dv + s->v_at : NULL;
     a.dy = gr_grad(t, n->out[0]), a.scratch = gr_scratch(t);
-    gr_parallel(t, s->B * s->heads, 2.5 * attention_work(s), attention_chunk_back, &a);
+    gr_parallel(t, s->B * s->heads, overlap ? 0 : 2.5 * attention_work(s), attention_chunk_back, &a);
 }
 
 static size_t attention_scratch(const gr_node *n)
@@ -224,12 +234,13 @@ static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attent
     if (m && !of_keys && !of_pairs)
         return gr_fail(t, &attention_op, "mask must be %s, %s or %s; got %s", gr_shape_name(t, GR_SHAPE(s->B, s->Tk)),
                        gr_shape_name(t, GR_SHAPE(s->B, s->Tq, s->Tk)), gr_shape_name(t, GR_SHAPE(1, s->Tq, s->Tk)), gr_shape_text(t, m));
-    if (!(o->scale >= 0 && o->scale < HUGE_VAL)) return gr_fail(t, &attention_op, "scale must be above 0 and finite, or 0 for the default; got %g", o->scale);
+    s->scale = (gr_real)(o->scale == 0 ? s->d ? 1 / __builtin_sqrt((double)s->d) : 1 : o->scale);
+    if (!(s->scale > 0 && s->scale < R(INFINITY)))
+        return gr_fail(t, &attention_op, "scale must be above 0 and finite, or 0 for the default; got %g", o->scale);
     if (!(o->dropout >= 0 && o->dropout <= 1)) return gr_fail(t, &attention_op, "dropout must be in 0 .. 1; got %g", o->dropout);
     if (o->dropout > 0 && !o->stream) return gr_fail(t, &attention_op, "dropout is %g, so stream must not be NULL", o->dropout);
     s->lengths = o->lengths ? o->lengths->data : NULL, s->causal = o->causal, s->mask = m ? m->data : NULL;
     s->mask_row = of_pairs ? s->Tk : 0, s->mask_sample = of_keys ? s->Tk : of_pairs && m->dim[0] == s->B ? s->Tq * s->Tk : 0;
-    s->scale = (gr_real)(o->scale > 0 ? o->scale : s->d ? 1 / __builtin_sqrt((double)s->d) : 1);
     return true;
 }
 

@@ -159,6 +159,21 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
     }
 }
 
+/* Each of the later segments attends to the one before, so q shares most of its gradient with k and v. */
+static gr_tensor *to_the_segment_before(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const size_t n = in[0]->dim[0] - 1;
+    gr_tensor *now = gr_slice(t, in[0], 1, n), *before = gr_slice(t, in[0], 0, n);
+    (void)argument;
+    return gr_attention(t, now, before, before, NULL);
+}
+TEST(q_k_and_v_may_overlap)
+{
+    const gr_gradcheck_input small = { .shape = GR_SHAPE(4, 3, 2) }, large = { .shape = GR_SHAPE(9, 64, 32) };
+    assert_true(test_gradcheck("attention to the segment before", to_the_segment_before, NULL, &small, 1, NULL, stderr));
+    for (int i = 0; i < 3; i++) assert_bits_stay(to_the_segment_before, NULL, &large, 1);
+}
+
 static gr_tensor *of_batch(gr_tape *t, gr_tensor *const *in, void *c)
 {
     return gr__attention_packed(t, in[0], &((attention_case *)c)->o);
@@ -227,6 +242,8 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
         gr_attention(t, q, k, v, WITH(.mask = gr_zeros(t, GR_SHAPE(3, 5)))));
     BAD("scale must be above 0 and finite, or 0 for the default; got -1", gr_attention(t, q, k, v, WITH(.scale = -1)));
     BAD("scale must be above 0 and finite, or 0 for the default; got inf", gr_attention(t, q, k, v, WITH(.scale = HUGE_VAL)));
+    if (!IN_DOUBLE) BAD("scale must be above 0 and finite, or 0 for the default; got 1e-60", gr_attention(t, q, k, v, WITH(.scale = 1e-60)));
+    if (!IN_DOUBLE) BAD("scale must be above 0 and finite, or 0 for the default; got 1e+60", gr_attention(t, q, k, v, WITH(.scale = 1e60)));
     BAD("dropout must be in 0 .. 1; got 1.5", gr_attention(t, q, k, v, WITH(.dropout = 1.5)));
     BAD("dropout is 0.5, so stream must not be NULL", gr_attention(t, q, k, v, WITH(.dropout = 0.5)));
     BAD("input 1 is NULL", gr__attention_packed(t, NULL, NULL));
@@ -247,6 +264,7 @@ int main(void)
         cmocka_unit_test(scores_of_any_size_do_not_overflow),
         cmocka_unit_test(dropout_keeps_the_mean_and_is_off_in_evaluation),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
+        cmocka_unit_test(q_k_and_v_may_overlap),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(bits_do_not_depend_on_recording),
         cmocka_unit_test(a_tensor_of_size_0_is_accepted),
