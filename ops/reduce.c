@@ -22,6 +22,7 @@
 #include "ops/broadcast.h"
 #include "ops/norm_far.h"
 #include "ops/strided.h"
+#include <limits.h>
 
 /* out = x's gradient, in = { dy }, p = the factor */
 KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_t n, const gr_real *p)
@@ -344,10 +345,11 @@ gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, boo
 ROWS_OP(vector_norm)
 gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim)
 {
-    if (p == 1) return reduce_rows(t, &vector_norm_op, norm_1_forward, norm_1_backward, x, axes, keepdim, p);
-    if (p == 2) return reduce_rows(t, &vector_norm_op, norm_2_forward, norm_2_backward, x, axes, keepdim, p);
-    if (p == (double)INFINITY) return reduce_rows(t, &vector_norm_op, norm_inf_forward, norm_inf_backward, x, axes, keepdim, p);
-    if (p > 0) return reduce_rows(t, &vector_norm_op, norm_p_forward, norm_p_backward, x, axes, keepdim, p);
+    const gr_real order = (gr_real)p;
+    if (order == 1) return reduce_rows(t, &vector_norm_op, norm_1_forward, norm_1_backward, x, axes, keepdim, p);
+    if (order == 2) return reduce_rows(t, &vector_norm_op, norm_2_forward, norm_2_backward, x, axes, keepdim, p);
+    if (order == R(INFINITY)) return reduce_rows(t, &vector_norm_op, norm_inf_forward, norm_inf_backward, x, axes, keepdim, p);
+    if (order > 0) return reduce_rows(t, &vector_norm_op, norm_p_forward, norm_p_backward, x, axes, keepdim, p);
     return gr_ready(t, &vector_norm_op, x) ? gr_fail(t, &vector_norm_op, "p must be above 0; got %g", p) : NULL;
 }
 
@@ -357,6 +359,8 @@ gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
     rows_saved s = { 0 };
     if (!gr_ready(t, &op, (gr_tensor *)x) || !reduce_plan_of(t, &op, x, GR_AXES(axis), keepdim, &s.r)) return NULL;
     if (!s.r.n) return gr_fail(t, &op, "x is %s: an empty axis has no largest value", gr_shape_text(t, x));
+    if (s.r.n > INT_MAX)
+        return gr_fail(t, &op, "x is %s: an index of axis %d does not fit into an int", gr_shape_text(t, x), axis < 0 ? axis + x->rank : axis);
     gr_ints *y = gr_ints_new(t, NULL, s.r.shape);
     const gr_mark mark = gr_tape_mark(t);
     const gr_real *rows = rows_of(t, &s.r, x, NULL);

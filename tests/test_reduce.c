@@ -310,6 +310,8 @@ TEST(argmax_finds_the_first_largest)
     for (int r = 0; r < 300; r++) assert_int_equal(where->data[r], r % 101);
 
     assert_fails(t, gr_argmax(t, gr_zeros(t, GR_SHAPE(2, 0)), 1, false), "argmax: x is [2, 0]: an empty axis has no largest value");
+    assert_fails(t, gr_argmax(t, gr_zeros(t, GR_SHAPE(0, (size_t)1 << 31)), 1, false),
+                 "argmax: x is [0, 2147483648]: an index of axis 1 does not fit into an int");
     assert_fails(t, gr_argmax(t, gr_scalar(t, 1), 0, false), "argmax: x is [] and has no axis; got axis 0");
     assert_fails(t, gr_argmax(t, NULL, 0, false), "argmax: input 1 is NULL");
     gr_tape_free(t);
@@ -345,6 +347,8 @@ TEST(bad_axes_are_reported)
     gr_tape_recover(t);
     assert_fails(t, gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), 0, GR_ALL_AXES, false), "vector_norm: p must be above 0; got 0");
     assert_fails(t, gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), -HUGE_VAL, GR_ALL_AXES, false), "vector_norm: p must be above 0; got -inf");
+    if (sizeof(gr_real) == 4)
+        assert_fails(t, gr_vector_norm(t, gr_zeros(t, GR_SHAPE(2)), 1e-60, GR_ALL_AXES, false), "vector_norm: p must be above 0; got 1e-60");
     gr_tape_free(t);
 }
 
