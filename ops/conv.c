@@ -281,10 +281,12 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, gr_tensor *x, gr_t
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
     if (y->len) {
+        const gr_mark mark = gr_tape_mark(t);
         conv_run c = { .t = t, .p = p, .x = x->data, .weight = conv_rows(t, p, weight, bias), .y = y->data, .isa = gr_isa(t) };
         c.k = gr__conv_kernels_of(c.isa), c.scratch_len = conv_scratch_len(p), c.scratch = gr_save_reals(t, conv_times(p->threads, c.scratch_len));
         if (!c.weight || !c.scratch) return NULL;
         gr_parallel(t, p->N * p->tiles[0] * p->tiles[1], (double)p->N * (double)p->P * (double)conv_weight_len(p) / 50, conv_forward_tile, &c);
+        gr_tape_rewind(t, mark);
     }
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x, weight, bias));
 }

@@ -211,6 +211,18 @@ TEST(a_tensor_of_size_0_is_accepted)
     }
 }
 
+TEST(a_call_without_gradients_keeps_only_its_result)
+{
+    const size_t calls = 40, y = 4 * 64 * 64 * sizeof(gr_real);
+    for (int drops = 0; drops < 2; drops++) {
+        gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .threads = 4, .max_bytes = 3 * calls * y / 2 });
+        gr_tensor *x = gr_ones(t, GR_SHAPE(4, 64, 64));
+        for (size_t i = 0; i < calls; i++) x = gr_attention(t, x, x, x, &(gr_attention_config){ .dropout = 0.5 * drops, .stream = "m" });
+        assert_ok(t);
+        gr_tape_free(t);
+    }
+}
+
 TEST(out_of_memory_is_an_error_anywhere)
 {
     attention_case c = { 2, 300, 300, 4, 4, { .heads = 2, .causal = true, .dropout = 0.1, .stream = "m" }, NULL, 0 };
@@ -268,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
         cmocka_unit_test(bits_do_not_depend_on_recording),
         cmocka_unit_test(a_tensor_of_size_0_is_accepted),
+        cmocka_unit_test(a_call_without_gradients_keeps_only_its_result),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(shapes_heads_masks_and_dropout_that_do_not_fit_are_named),
     };

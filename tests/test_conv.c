@@ -205,6 +205,16 @@ TEST(values_past_the_last_window_do_not_matter)
     gr_tape_free(t);
 }
 
+TEST(a_call_keeps_only_its_result)
+{
+    const size_t calls = 40, y = 4 * 16 * 32 * 32 * sizeof(gr_real);
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .threads = 4, .max_bytes = 3 * calls * y / 2 });
+    gr_tensor *x = gr_ones(t, GR_SHAPE(4, 16, 32, 32)), *w = gr_ones(t, GR_SHAPE(16, 16, 3, 3)), *b = gr_ones(t, GR_SHAPE(16));
+    for (size_t i = 0; i < calls; i++) x = gr_conv2d(t, x, w, b, &(gr_conv_config){ .padding = 1 });
+    assert_ok(t);
+    gr_tape_free(t);
+}
+
 TEST(out_of_memory_is_an_error_anywhere)
 {
     const conv_case c = { 3, 24, 50, 40, 5, 3, 3, true, { .padding = 1 } };
@@ -270,6 +280,7 @@ int main(void)
         cmocka_unit_test(tiles_agree_with_the_twin),
         cmocka_unit_test(no_samples_no_channels_and_no_outputs_are_accepted),
         cmocka_unit_test(values_past_the_last_window_do_not_matter),
+        cmocka_unit_test(a_call_keeps_only_its_result),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(shapes_groups_strides_and_kernels_that_do_not_fit_are_named),
     };
