@@ -77,33 +77,26 @@ INLINE void log_softmax_of_tile_backward(gr_real *restrict dx, const gr_real *re
 
 /* ---- The groups from `group` up to `end`. A group begins at `at`: it is a row, or a tile of n fibres ---- */
 
-#define SOFTMAX_GROUPS(row, tile) \
-    for (size_t n, at; group < end; group++) { \
-        at = softmax_group(a, group, &n); \
-        if (a->inner == 1) row; \
-        else tile; \
+#define SOFTMAX_KERNELS(op) \
+    KERNEL(void, op##_forward, gr_real *restrict y, const gr_real *restrict x, const softmax_axis *a, size_t group, size_t end) \
+    { \
+        for (size_t n, at; group < end; group++) { \
+            at = softmax_group(a, group, &n); \
+            if (a->inner == 1) op##_row(y + at, x + at, a->C); \
+            else op##_of_tile(y + at, x + at, a->C, a->inner, n); \
+        } \
+    } \
+    KERNEL(void, op##_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const softmax_axis *a, \
+           size_t group, size_t end) \
+    { \
+        for (size_t n, at; group < end; group++) { \
+            at = softmax_group(a, group, &n); \
+            if (a->inner == 1) op##_row_backward(dx + at, dy + at, y + at, a->C); \
+            else op##_of_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n); \
+        } \
     }
-KERNEL(void, softmax_forward, gr_real *restrict y, const gr_real *restrict x, const softmax_axis *a, size_t group, size_t end)
-{
-    SOFTMAX_GROUPS(softmax_row(y + at, x + at, a->C), softmax_of_tile(y + at, x + at, a->C, a->inner, n))
-}
-KERNEL(void, softmax_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const softmax_axis *a,
-       size_t group, size_t end)
-{
-    SOFTMAX_GROUPS(softmax_row_backward(dx + at, dy + at, y + at, a->C),
-                   softmax_of_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n))
-}
-KERNEL(void, log_softmax_forward, gr_real *restrict y, const gr_real *restrict x, const softmax_axis *a, size_t group, size_t end)
-{
-    SOFTMAX_GROUPS(log_softmax_row(y + at, x + at, a->C), log_softmax_of_tile(y + at, x + at, a->C, a->inner, n))
-}
-KERNEL(void, log_softmax_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const softmax_axis *a,
-       size_t group, size_t end)
-{
-    SOFTMAX_GROUPS(log_softmax_row_backward(dx + at, dy + at, y + at, a->C),
-                   log_softmax_of_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n))
-}
-#undef SOFTMAX_GROUPS
+SOFTMAX_KERNELS(softmax)
+SOFTMAX_KERNELS(log_softmax)
 
 #if GR_HOST
 typedef struct { softmax_axis axis; bool log; } softmax_saved;
