@@ -105,7 +105,7 @@ typedef struct {
 
 /* Head h of sample b: the first elements in q, k, v and y; and a block of its queries. */
 typedef struct { size_t b, q, k, v, y, keys; bool masked; } attention_head;
-typedef struct { size_t i, rows, n; gr_real *p, *scratch; } attention_block;
+typedef struct { size_t rows, n; gr_real *p, *scratch; } attention_block;
 
 static attention_head attention_head_of(const attention_saved *s, size_t chunk)
 {
@@ -122,7 +122,7 @@ static attention_head attention_head_of(const attention_saved *s, size_t chunk)
 static attention_block attention_block_of(const attention_run *a, const attention_head *h, size_t chunk, size_t i, int thread)
 {
     const attention_saved *s = a->s;
-    attention_block k = { .i = i, .rows = s->Tq - i < ATTENTION_ROWS ? s->Tq - i : ATTENTION_ROWS };
+    attention_block k = { .rows = s->Tq - i < ATTENTION_ROWS ? s->Tq - i : ATTENTION_ROWS };
     k.n = attention_seen(h->keys, i + k.rows - 1, s->causal);
     k.scratch = a->scratch ? a->scratch + (size_t)thread * ATTENTION_ROWS * s->Tk : NULL;
     k.p = s->p ? s->p + (chunk * s->Tq + i) * s->Tk : k.scratch;
@@ -196,11 +196,10 @@ static attention_run attention_run_of(gr_tape *t, const attention_saved *s, gr_t
     return (attention_run){ .t = t, .s = s, .q = in[0]->data, .k = k->data + s->k_at, .v = v->data + s->v_at };
 }
 
-/* Whether the gradients of a and b overlap in another way than that a and b have the same samples. */
+/* Whether a and b share a part of their values, and so of their gradients, but not all. */
 static bool attention_overlap(const gr_tensor *a, const gr_tensor *b)
 {
-    const bool same = a->data == b->data && a->len == b->len;
-    return !same && a->data < b->data + b->len && b->data < a->data + a->len;
+    return (a->data != b->data || a->len != b->len) && a->data < b->data + b->len && b->data < a->data + a->len;
 }
 
 static void attention_node(gr_tape *t, const gr_node *n)

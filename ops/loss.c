@@ -145,9 +145,8 @@ LOSS_WITHOUT_WEIGHT(l1)
 gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
 {
     if (!gr_ready(t, &huber_op, x, target)) return NULL;
-    const gr_real w = (gr_real)delta;
-    if (!(w > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
-    return loss_make(t, &huber_op, LOSS_KERNELS(huber, t), x, target, &w, 1, reduction);
+    if (!((gr_real)delta > 0)) return gr_fail(t, &huber_op, "delta must be above 0; got %g", delta);
+    return loss_make(t, &huber_op, LOSS_KERNELS(huber, t), x, target, &(gr_real){ (gr_real)delta }, 1, reduction);
 }
 
 gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction)

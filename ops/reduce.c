@@ -22,7 +22,6 @@
 #include "ops/broadcast.h"
 #include "ops/norm_far.h"
 #include "ops/strided.h"
-#include <limits.h>
 
 /* out = x's gradient, in = { dy }, p = the factor */
 KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_t n, const gr_real *p)
@@ -359,7 +358,7 @@ gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
     rows_saved s = { 0 };
     if (!gr_ready(t, &op, (gr_tensor *)x) || !reduce_plan_of(t, &op, x, GR_AXES(axis), keepdim, &s.r)) return NULL;
     if (!s.r.n) return gr_fail(t, &op, "x is %s: an empty axis has no largest value", gr_shape_text(t, x));
-    if (s.r.n > INT_MAX)
+    if (s.r.n > INT32_MAX)
         return gr_fail(t, &op, "x is %s: an index of axis %d does not fit into an int", gr_shape_text(t, x), axis < 0 ? axis + x->rank : axis);
     gr_ints *y = gr_ints_new(t, NULL, s.r.shape);
     const gr_mark mark = gr_tape_mark(t);
