@@ -33,7 +33,8 @@ GR_API gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tens
 
 typedef struct {
     int kernel, stride, padding;       /* kernel: 1 or more, no default; stride: default the kernel; padding: at most half the kernel */
-    int kernel_w, stride_w, padding_w; /* only over two axes: along W; default as along H; padding_w GR_NONE means 0 */
+    int kernel_w, stride_w, padding_w; /* only over two axes: along W; default as along H; but without any stride, stride_w is the width of the
+                                          kernel; padding_w GR_NONE means 0 */
     bool exclude_padding;              /* only avg_pool: padding does not count in the mean (PyTorch's count_include_pad = False) */
 } gr_pool_config;
 

@@ -1,6 +1,6 @@
 /* ops/ops.h - the operators. Each takes the tape first and returns a tensor that the tape owns until gr_tape_reset. It returns NULL when the
  * tape is in error, and when an argument is wrong: then gr_message says why. Gradients flow to every tensor argument unless the comment says
- * otherwise. A negative axis counts from the end. */
+ * otherwise. A negative axis counts from the end. An operator reads integers and cond where they are: do not change them before gr_backward. */
 #ifndef GR_OPS_H
 #define GR_OPS_H
 #include "core/tensor.h"
@@ -60,13 +60,14 @@ GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
 
-/* The index of the largest value along an axis: the first of equal values, or the first NaN if there is one. Passes no gradient. Fails if the
- * axis is empty. */
+/* The index of the largest value along an axis: the first of equal values, or the first NaN if there is one. Passes no gradient. Fails if x has
+ * no such axis, if the axis is empty, or if it has more than 2^31 - 1 values. */
 GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim);
 
 /* ==== Shape ==== */
 
-/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. Each fails if x has no such axis or index. */
+/* These copy. The views, which do not, are in core/tensor.h: gr_reshape, gr_flatten, gr_slice. Each fails if x has no such axis or index;
+ * gr_permute also if order does not name each axis once, and gr_expand if x does not broadcast to shape. */
 GR_API gr_tensor *gr_permute(gr_tape *t, gr_tensor *x, gr_axes order);    /* axis k of the result is axis order[k] of x */
 GR_API gr_tensor *gr_transpose(gr_tape *t, gr_tensor *x, int a, int b);   /* axes a and b change places */
 GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t count); /* count indices from start on; -1 is the last one */
@@ -125,13 +126,15 @@ typedef struct {
  *   target  the same shape without C: [N], [N, d1 ..] or []; values 0 .. C-1, or ignore_index
  *   config  NULL means all defaults
  *
- * Gradients reach logits. Fails if target or weight does not fit the logits, or if a target is neither a class nor ignored. */
+ * Gradients reach logits. Fails if target or weight does not fit the logits, if a target is neither a class nor ignored, or if a setting is out
+ * of range.                                                                        label smoothing: Szegedy et al. 2016, section 7 */
 GR_API gr_tensor *gr_cross_entropy(gr_tape *t, gr_tensor *logits, const gr_ints *target, const gr_cross_entropy_config *config);
 
 /* The same loss from log-probabilities, which gr_log_softmax computes: loss = -w[target] logp[target]. Fails with label_smoothing. */
 GR_API gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, const gr_cross_entropy_config *config);
 
-/* Losses element by element. Gradients reach x and target. Fails if x and target differ in shape, or if delta or pos_weight does not fit.
+/* Losses element by element. Gradients reach x and target. Fails if x and target differ in shape, or if delta, pos_weight or
+ * reduction does not fit.
  *     mse     (x - target)^2
  *     l1      |x - target|, with derivative 0 at 0
  *     huber   d^2 / 2 where |d| <= delta, and delta (|d| - delta / 2) elsewhere, with d = x - target; delta > 0               Huber 1964
@@ -159,8 +162,8 @@ GR_API gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids
  * is not an index of the axis. */
 GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids);
 
-/* In training, each value becomes 0 with probability p, and x / (1 - p) otherwise. In evaluation mode the result is x itself. The mask takes
- * x->len draws from the tape's stream of this name. Fails if p is not in 0 .. 1, or if stream is NULL.            Srivastava et al. 2014 */
+/* In training, each value becomes 0 with probability p, and x / (1 - p) otherwise. In evaluation mode, or if p is 0, the result is x itself, and
+ * nothing is drawn. Otherwise the mask takes x->len draws from the tape's stream of this name. Fails if p is not in 0 .. 1, or if stream is NULL.            Srivastava et al. 2014 */
 GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream);
 
 #include "ops/norm.h" /* normalization */

@@ -259,7 +259,7 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int dims, gr
     return pool(t, op, x, dims, &p);
 }
 
-/* gr_max_pool1d, gr_adaptive_max_pool1d and so on: sizes is what an adaptive one is asked for, as parameters and then for H and W. */
+/* gr_max_pool1d, gr_adaptive_max_pool1d and so on. sizes: the parameters of the adaptive one, of which h and w are the numbers of windows. */
 #define POOL(kind, d, is_max, dims, sizes, h, w) \
     static const gr_op kind##_pool##d##_op = { .name = #kind "_pool" #d, .backward = pool_node }; \
     static const gr_op adaptive_##kind##_pool##d##_op = { .name = "adaptive_" #kind "_pool" #d, .backward = pool_node }; \

@@ -21,6 +21,7 @@
 #include "core/maths.h"
 #include "ops/broadcast.h"
 #include "ops/norm_far.h"
+#include "ops/ops.h"
 #include "ops/strided.h"
 
 /* out = x's gradient, in = { dy }, p = the factor */

@@ -3,6 +3,7 @@
  *     y[i] = x[map(i)]        dx[map(i)] += dy[i]
  * Saved: the map. Only expand repeats a value of x, so its gradient is a sum (ops/broadcast.h). */
 #include "ops/broadcast.h"
+#include "ops/ops.h"
 #include "ops/strided.h"
 #include <string.h>
 
@@ -109,9 +110,9 @@ bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n,
 {
     size_t sum = 0, at = 0, i = 0;
     for (size_t k = 0; out && k < n; k++) out[k] = NULL;
+    if (!gr_ready(t, &split_op, x) || (axis = gr_axis(t, &split_op, x, axis)) < 0) return false;
     if (n && !sizes) return gr_fail(t, &split_op, "the list of sizes is NULL");
     if (n && !out) return gr_fail(t, &split_op, "the list for the results is NULL");
-    if (!gr_ready(t, &split_op, x) || (axis = gr_axis(t, &split_op, x, axis)) < 0) return false;
     for (size_t k = 0; k < n; k++) gr_size_add(sum, sizes[k], &sum);
     if (sum != x->dim[axis])
         return gr_fail(t, &split_op, "x is %s, so the sizes on axis %d must add up to %zu; got %zu", gr_shape_text(t, x), axis,
