@@ -22,11 +22,6 @@ static gr_init init_resolve(gr_init init, const gr_tensor *x)
     return uniform ? gr_init_uniform(-bound, bound) : gr_init_normal(0, std);
 }
 
-bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n)
-{
-    return n || gr_fail(t, NULL, "%s: %s must be 1 or more; got 0", m->path, what);
-}
-
 static double init_dot(const double *a, const double *b, size_t n)
 {
     double sum = 0;

@@ -87,6 +87,11 @@ void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char
     return *end = module_alloc(t, parent, name, kind, bytes);
 }
 
+bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n)
+{
+    return n || gr_fail(t, NULL, "%s: %s must be 1 or more; got 0", m->path, what);
+}
+
 static gr_module *root_of(gr_module *m)
 {
     while (m->parent) m = m->parent;
@@ -314,9 +319,11 @@ void gr_requires_grad(gr_module *m, bool wanted)
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER) continue;
         gr__wants_grad(s->tensor, wanted);
-        s->frozen = !wanted;
-        if (s->tied) s->tied->frozen = !wanted;
+        (s->tied ? s->tied : s)->frozen = !wanted;
     }
+    const gr_module *const root = m ? root_of(m) : NULL;
+    for (gr_slot *s = gr_slot_first(root); s; s = gr_slot_next(root, s))
+        if (s->tied) s->frozen = s->tied->frozen;
 }
 
 size_t gr_module_parameters(const gr_module *m)

@@ -45,7 +45,7 @@ struct gr_slot {
     gr_tensor *tensor;     /* NULL in a counter */
     int64_t count;         /* a counter's value; in a kept state 1 if it keeps something, else 0 */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
-    bool frozen;           /* by gr_requires_grad */
+    bool frozen;           /* by gr_requires_grad; tied slots are frozen together */
     size_t number;         /* a parameter's number: no other parameter of its tree ever has the same */
     unsigned optimizers;   /* how many optimizers hold the parameter; tied slots are counted in the slot that they are tied to */
     bool no_decay;         /* exempt from weight decay by default: rank 0 or 1, a name "bias...", or a parameter of a module with is_norm */
@@ -84,7 +84,8 @@ GR_API void gr_module_free(gr_module *m);
 
 /* Make a module of your own: a zeroed struct of `bytes` bytes whose first member is a gr_module. The tree owns it. kind must outlive the module (a
  * literal). A name is not empty, holds no '.' or '/' and is new under parent. A name of NULL means the number of modules under parent so far ("0",
- * "1", ...). Fails, and returns NULL, if the parent or kind is NULL, the name is not allowed, or memory runs out. */
+ * "1", ...). Fails, and returns NULL, if the parent or kind is NULL, bytes is less than sizeof(gr_module), the name is not allowed, or memory runs
+ * out. */
 GR_API void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes);
 /* The last line of a constructor. Returns true if the tape has no error; otherwise frees the half-made module and returns false. */
 GR_API bool gr_module_ready(gr_tape *t, gr_module *m);
@@ -118,7 +119,8 @@ GR_API gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *
  * parameter or the rule does not suit its shape. */
 GR_API bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init);
 
-/* Freeze (false) or thaw (true) all parameters under m. A frozen parameter gets no gradient, and the optimizer does not move it. */
+/* Freeze (false) or thaw (true) all parameters under m, and those tied to them. A frozen parameter gets no gradient, and the optimizer does not
+ * move it. m may be NULL. */
 GR_API void gr_requires_grad(gr_module *m, bool wanted);
 
 /* ---- Walking ---- */

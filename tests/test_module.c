@@ -242,6 +242,24 @@ TEST(frozen_parameters_get_no_gradient)
     gr_tape_free(t);
 }
 
+TEST(tied_parameters_are_frozen_together)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t), *m[] = { child(t, net, "a"), child(t, net, "b"), child(t, net, "c") };
+    gr_tensor *w = gr_param(t, m[0], "w", GR_SHAPE(2), zero);
+    gr_tie(t, m[1], "w", w), gr_tie(t, m[2], "w", w);
+    for (int k = 0; k < 6; k++) { /* by way of each module in turn: frozen, thawed */
+        gr_requires_grad(m[k / 2], k % 2);
+        for (int i = 0; i < 3; i++) assert_int_equal(m[i]->slots->frozen, k % 2 == 0);
+        gr_tape_reset(t);
+        gr_tensor *y = gr_sum(t, w, GR_ALL_AXES, false);
+        assert_int_equal(gr_will_record(t, GR_IN(y)), k % 2);
+    }
+    gr_requires_grad(NULL, false);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
 TEST(a_tied_parameter_counts_once)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -349,6 +367,7 @@ int main(void)
         cmocka_unit_test(initializers_with_a_fan_need_two_axes),
         cmocka_unit_test(initial_values_depend_on_path_and_seed_alone),
         cmocka_unit_test(frozen_parameters_get_no_gradient),
+        cmocka_unit_test(tied_parameters_are_frozen_together),
         cmocka_unit_test(a_tied_parameter_counts_once),
         cmocka_unit_test(norms_and_biases_are_exempt_from_weight_decay),
         cmocka_unit_test(a_kept_state_outlives_the_reset),
