@@ -26,8 +26,8 @@ gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module *parent
     m->stream = gr__stream_name((char *)(m + 1), self, "mask");
     m->in_proj_weight = gr_param(t, self, "in_proj_weight", GR_SHAPE(3 * size, size), gr_init_xavier_uniform(1));
     if (!c.no_bias) m->in_proj_bias = gr_param(t, self, "in_proj_bias", GR_SHAPE(3 * size), gr_init_constant(0));
-    const gr_linear_module *out = gr_linear_new(t, self, "out_proj", size, size, &(gr_linear_config){ .no_bias = c.no_bias });
-    if (out && out->bias) gr_param_init(t, self->child, "bias", gr_init_constant(0));
+    gr_linear_module *out = gr_linear_new(t, self, "out_proj", size, size, &(gr_linear_config){ .no_bias = c.no_bias });
+    if (out && out->bias) gr_param_init(t, &out->module, "bias", gr_init_constant(0));
     if (out) m->out_weight = out->weight, m->out_bias = out->bias;
     self->multiply_adds = 3 * size * size, self->forward = multihead_module_forward;
     return gr_module_ready(t, self) ? m : NULL;

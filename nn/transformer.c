@@ -39,11 +39,11 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
 }
 
 /* Only a BatchNorm mixes positions, so only a BatchNorm must know which are real. */
-static gr_tensor *transformer_norm(gr_tape *t, const gr_transformer_config *c, gr_module *norm, gr_tensor *x, const gr_attention_input *in)
+static gr_tensor *transformer_norm(gr_tape *t, const gr_module *m, gr_tensor *x, const gr_attention_input *in)
 {
-    if (c->no_norm || c->norm != GR_NORM_BATCH || !in) return gr_forward(t, norm, x);
-    const gr_norm_input real = { in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL };
-    return gr_norm_forward(t, gr_norm_of(norm), x, &real);
+    const gr_norm *const norm = gr_norm_of(m); /* NULL for an Identity */
+    if (!norm || norm->kind != GR_NORM_BATCH || !in) return gr_forward(t, m, x);
+    return gr_norm_forward(t, norm, x, &(gr_norm_input){ in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL });
 }
 
 gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)
@@ -55,14 +55,14 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
         return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
-    gr_tensor *a = c->norm_first ? transformer_norm(t, c, l->norm1, x, input) : x;
+    gr_tensor *a = c->norm_first ? transformer_norm(t, l->norm1, x, input) : x;
     a = gr_forward(t, l->dropout1, gr_multihead_attention_forward(t, l->self_attn, a, NULL, NULL, input));
     x = gr_add(t, x, a);
-    if (!c->norm_first) x = transformer_norm(t, c, l->norm1, x, input);
-    gr_tensor *f = c->norm_first ? transformer_norm(t, c, l->norm2, x, input) : x;
+    if (!c->norm_first) x = transformer_norm(t, l->norm1, x, input);
+    gr_tensor *f = c->norm_first ? transformer_norm(t, l->norm2, x, input) : x;
     f = gr_forward(t, l->dropout, c->activation(t, gr_forward(t, l->linear1, f)));
     x = gr_add(t, x, gr_forward(t, l->dropout2, gr_forward(t, l->linear2, f)));
-    return c->norm_first ? x : transformer_norm(t, c, l->norm2, x, input);
+    return c->norm_first ? x : transformer_norm(t, l->norm2, x, input);
 }
 
 /* ---- A stack ---- */
@@ -95,5 +95,5 @@ gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor
     GR_WITHIN(t, &m->module);
     if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
-    return m->norm && m->layers ? transformer_norm(t, &m->layer[0]->config, m->norm, x, input) : x;
+    return m->norm ? transformer_norm(t, m->norm, x, input) : x;
 }

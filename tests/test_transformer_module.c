@@ -359,6 +359,9 @@ TEST(sizes_heads_and_shapes_that_do_not_fit_are_named)
     BAD("positions in p: x must be [.., T, 6] with T at most 3; got [2, 4, 6]", gr_positions_forward(t, p, x));
     gr_tensor *x = gr_zeros(t, GR_SHAPE(2, 4, 6));
     assert_true(gr_transformer_forward(t, body, x, NULL) == x); /* no layers */
+    const gr_transformer *only = gr_transformer_new(t, net, "only", 2, 1, 0, &(gr_transformer_config){ .final_norm = true });
+    assert_values(gr_transformer_forward(t, only, gr_input(t, (gr_real[]){ 1, 3 }, GR_SHAPE(1, 1, 2)), NULL), 1e-5, -1, 1);
+    gr_module_free((gr_module *)only);
     assert_int_equal(gr_module_parameters(net), gr_module_parameters(&m->module) + gr_module_parameters(&l->module) + 18);
     gr_module_free(net), gr_tape_free(t);
 }
