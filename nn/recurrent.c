@@ -38,8 +38,9 @@ static gr_tensor *recurrent_param(recurrent_maker *m, const char *stem, gr_shape
 
 static gr_lstm_ln recurrent_ln(recurrent_maker *m, const char *stem, unsigned bit, size_t size)
 {
+    const gr_norm_config config = { .eps = m->l->config.eps };
     const bool wanted = m->l->config.norm & bit;
-    const gr_norm *ln = wanted ? gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, stem), GR_SHAPE(size), NULL) : NULL;
+    const gr_norm *ln = wanted ? gr_layer_norm_new(m->t, &m->l->module, recurrent_name(m, stem), GR_SHAPE(size), &config) : NULL;
     return ln ? (gr_lstm_ln){ ln->weight, ln->bias } : (gr_lstm_ln){ NULL, NULL };
 }
 
@@ -72,7 +73,7 @@ static gr_recurrent_weights recurrent_weights(recurrent_maker *m, size_t input)
     w.ln_sum = recurrent_ln(m, "ln_sum", GR_LSTM_LN_SUM, G);
     w.ln_c = recurrent_ln(m, "ln_c", GR_LSTM_LN_C, H);
     w.bn_ih = recurrent_bn(m, "bn_ih", G, false), w.bn_hh = recurrent_bn(m, "bn_hh", G, false), w.bn_c = recurrent_bn(m, "bn_c", H, true);
-    for (size_t j = H; w.b_ih && G == 4 * H && j < 2 * H; j++) w.b_ih->data[j] += (gr_real)c->forget_bias;
+    for (size_t j = H; w.b_ih && m->l->kind == GR_LSTM && j < 2 * H; j++) w.b_ih->data[j] += (gr_real)c->forget_bias;
     return w;
 }
 
@@ -84,7 +85,7 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
     const gr_op op = { .name = path }; /* errors begin with it */
     const char *const of_lstm = c->forget_bias != 0 ? "forget_bias" : c->bn_steps ? "bn_steps" : c->h0_noise != 0 ? "h0_noise" : NULL;
     gr__size_is_positive(t, &l->module, "input", l->input);
-    if (!l->hidden) gr_fail(t, NULL, "%s: %s %s needs at least one hidden unit", path, kind->article, kind->kind);
+    gr__size_is_positive(t, &l->module, "hidden", l->hidden);
     gr__sequence_check_norm(t, &op, kind->of, c->norm);
     if (c->norm && c->no_bias)
         gr_fail(t, NULL, "%s: no_bias is not allowed with norms: all biases would start equal, and the gradient of rows of zeros would explode", path);
@@ -105,7 +106,7 @@ gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, 
 {
     if (gr_failed(t)) return NULL;
     if ((unsigned)which > GR_RNN)
-        return gr_fail(t, NULL, "%s: the kind must be GR_LSTM, GR_GRU or GR_RNN; got %d", name ? name : "NULL", (int)which);
+        return gr_fail(t, NULL, "%s: the kind must be GR_LSTM, GR_GRU or GR_RNN; got %d", name ? name : "recurrent", (int)which);
     const layer_kind *const kind = &layer_kinds[which];
     gr_recurrent_config c = config ? *config : (gr_recurrent_config){ 0 };
     if (!c.layers) c.layers = 1;
@@ -223,7 +224,8 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
 
 gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input)
 {
-    return recurrent_forward(t, l, x, input, l ? l->kind : GR_LSTM);
+    if (!l) return gr_fail(t, NULL, "recurrent: the module is NULL"), (gr_recurrent_out){ 0 };
+    return recurrent_forward(t, l, x, input, l->kind);
 }
 
 /* ---- The three types ---- */

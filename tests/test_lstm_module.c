@@ -53,6 +53,20 @@ TEST(a_norm_has_one_bias_and_its_own_gain_and_shift)
     gr_module_free(a), gr_module_free(b), gr_module_free(c), gr_tape_free(t);
 }
 
+TEST(norms_have_the_epsilon_of_the_config)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t);
+    const double eps[] = { 0, 0.25, GR_NONE }, want[] = { 1e-5, 0.25, 0 };
+    for (int k = 0; k < 3; k++) {
+        const gr_lstm *l = gr_lstm_new(t, net, NULL, 3, 2, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016, .eps = eps[k] });
+        int norms = 0;
+        for (const gr_module *m = l->module.child; m; m = m->next, norms++) assert_true(gr_norm_of(m)->eps == want[k]);
+        assert_int_equal(norms, 3);
+    }
+    gr_module_free(net), gr_tape_free(t);
+}
+
 TEST(weights_start_uniform_and_norms_at_1_and_0)
 {
     enum { H = 16 };
@@ -261,7 +275,7 @@ TEST(configs_and_inputs_that_do_not_fit_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    refuse_config(t, net, 0, (gr_lstm_config){ 0 }, "l: an LSTM needs at least one hidden unit");
+    refuse_config(t, net, 0, (gr_lstm_config){ 0 }, "l: hidden must be 1 or more; got 0");
     refuse_config(t, net, 2, (gr_lstm_config){ .layers = SIZE_MAX },
                   "l: an LSTM of 18446744073709551615 layers is too large for this machine");
     refuse_config(t, net, 2, (gr_lstm_config){ .forget_bias = 1, .no_bias = true }, "l: forget_bias needs a bias; got no_bias");
@@ -289,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_and_shapes_are_those_of_pytorch),
         cmocka_unit_test(a_norm_has_one_bias_and_its_own_gain_and_shift),
+        cmocka_unit_test(norms_have_the_epsilon_of_the_config),
         cmocka_unit_test(weights_start_uniform_and_norms_at_1_and_0),
         cmocka_unit_test(layers_and_directions_are_sequences_composed),
         cmocka_unit_test(gradients_pass_through_layers_and_directions),

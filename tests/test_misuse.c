@@ -17,7 +17,7 @@ TEST(a_layer_of_size_0_is_refused)
     assert_fails(t, gr_positions_new(t, net, "p", 2, 0), "p: size must be 1 or more; got 0");
     assert_fails(t, gr_lstm_new(t, net, "l", 0, 2, NULL), "l: input must be 1 or more; got 0");
     assert_fails(t, gr_gru_new(t, net, "g", 0, 2, NULL), "g: input must be 1 or more; got 0");
-    assert_fails(t, gr_rnn_new(t, net, "r", 2, 0, NULL), "r: an RNN needs at least one hidden unit");
+    assert_fails(t, gr_rnn_new(t, net, "r", 2, 0, NULL), "r: hidden must be 1 or more; got 0");
     assert_fails(t, gr_multihead_attention_new(t, net, "m", 0, 1, NULL), "m: size must be 1 or more; got 0");
     assert_fails(t, gr_transformer_layer_new(t, net, "t", 0, 1, NULL), "t.self_attn: size must be 1 or more; got 0");
     assert_fails(t, gr_layer_norm_new(t, net, "n", GR_SHAPE(3, 0), NULL), "n: the sizes of a LayerNorm must be 1 or more; got [3, 0]");

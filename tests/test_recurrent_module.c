@@ -210,7 +210,7 @@ TEST(options_and_inputs_of_another_layer_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *net = gr_module_new(t);
-    assert_fails(t, gr_gru_new(t, net, "g", 3, 0, NULL), "g: a GRU needs at least one hidden unit");
+    assert_fails(t, gr_gru_new(t, net, "g", 3, 0, NULL), "g: hidden must be 1 or more; got 0");
     assert_fails(t, gr_rnn_new(t, net, "r", 3, 2, &(gr_rnn_config){ .forget_bias = 1 }), "r: forget_bias is for an LSTM, not for an RNN");
     assert_fails(t, gr_gru_new(t, net, "g", 3, 2, &(gr_gru_config){ .bn_steps = 4 }), "g: bn_steps is for an LSTM, not for a GRU");
     assert_fails(t, gr_rnn_new(t, net, "r", 3, 2, &(gr_rnn_config){ .h0_noise = GR_NONE }), "r: h0_noise is for an LSTM, not for an RNN");
@@ -219,7 +219,9 @@ TEST(options_and_inputs_of_another_layer_are_named)
     gr_gru *g = gr_gru_new(t, net, "g", 3, 2, NULL);
     assert_fails(t, gr_recurrent_new(t, net, "q", (gr_recurrent_kind)3, 3, 2, NULL),
                  "q: the kind must be GR_LSTM, GR_GRU or GR_RNN; got 3");
-    assert_fails(t, gr_recurrent_forward(t, NULL, NULL, NULL).y, "lstm: the module is NULL");
+    assert_fails(t, gr_recurrent_new(t, net, NULL, (gr_recurrent_kind)-1, 3, 2, NULL),
+                 "recurrent: the kind must be GR_LSTM, GR_GRU or GR_RNN; got -1");
+    assert_fails(t, gr_recurrent_forward(t, NULL, NULL, NULL).y, "recurrent: the module is NULL");
     assert_fails(t, gr_gru_forward(t, NULL, NULL, NULL).y, "gru: the module is NULL");
     assert_fails(t, gr_gru_forward(t, g, gr_zeros(t, GR_SHAPE(1, 1, 2)), NULL).y, "gru in g: x must be [T, B, 3]; got [1, 1, 2]");
     gr_module_free(net), gr_tape_free(t);
