@@ -70,7 +70,7 @@ static gr_module *pool_new(gr_tape *t, gr_module *parent, const char *name, cons
     *p = made;
     p->module.forward = pool_module_forward;
     if (p->slide && (!config || config->kernel < 1))
-        gr_fail(t, NULL, "%s: a %s needs a kernel of 1 or more; got %d", p->module.path, kind, config ? config->kernel : 0);
+        gr_fail(t, NULL, "%s: the kernel of %s must be 1 or more; got %d", p->module.path, kind, config ? config->kernel : 0);
     if (!p->slide && (!p->width || !p->height)) gr_fail(t, NULL, "%s: the output size of %s must not be 0", p->module.path, kind);
     if (config) p->config = *config;
     return gr_module_ready(t, &p->module) ? &p->module : NULL;

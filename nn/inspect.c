@@ -150,7 +150,7 @@ bool gr_print_norm(gr_tape *t, const gr_module *m, gr_shape x, FILE *out)
     if (!map_make(t, &op, m, x, &map)) return false;
     if (!out) return true;
     fprintf(out, "%s (%s) on %s: ", m->path, m->kind, gr_shape_name(t, x));
-    if (map.norm->kind != GR_NORM_RMS) fprintf(out, "%zu means and %zu variances", map.statistics, map.statistics);
+    if (gr__norm_has_mean(map.norm)) fprintf(out, "%zu means and %zu variances", map.statistics, map.statistics);
     else fprintf(out, "%zu mean squares", map.statistics);
     fprintf(out, ", each over %zu values\n", map.values);
     print_shares(out, &map);
@@ -171,7 +171,7 @@ static norm_sums *sums_of(gr_tape *t, const norm_map *map, const gr_tensor *x)
     const double n = map->values ? (double)map->values : 1;
     norm_sums *const s = gr_save_zeros(t, map->statistics * sizeof *s);
     if (!s) return NULL;
-    for (size_t i = 0; map->norm->kind != GR_NORM_RMS && i < x->len; i++) s[statistic_of(map, i)].mean += (double)x->data[i];
+    for (size_t i = 0; gr__norm_has_mean(map->norm) && i < x->len; i++) s[statistic_of(map, i)].mean += (double)x->data[i];
     for (size_t k = 0; k < map->statistics; k++) s[k].mean /= n;
     for (size_t i = 0; i < x->len; i++) {
         norm_sums *const a = s + statistic_of(map, i);
@@ -201,7 +201,7 @@ gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *
     for (size_t i = 0; i < x->len; i++) {
         norm_sums *const s = sums + statistic_of(&map, i);
         const double g = (double)dy[i] * gain_of(&map, i), xhat = ((double)x->data[i] - s->mean) * s->rstd;
-        if (map.norm->kind != GR_NORM_RMS) s->g += g / (double)map.values;
+        if (gr__norm_has_mean(map.norm)) s->g += g / (double)map.values;
         s->gx += g * xhat / (double)map.values;
     }
     for (size_t i = 0; i < x->len; i++) {

@@ -40,6 +40,7 @@ bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size
 /* Which values share a statistic: a row of the last axes; or a group of features, over all other axes, in each sample, or at each position. */
 typedef enum { GR__NORM_OF_ROWS, GR__NORM_OF_FEATURES, GR__NORM_OF_SAMPLES, GR__NORM_OF_POSITIONS } gr__norm_shares;
 gr__norm_shares gr__norm_shares_of(const gr_norm *n);
+bool gr__norm_has_mean(const gr_norm *n); /* false for an RMSNorm */
 /* Whether n takes an x of that shape; otherwise the error, which names op. */
 bool gr__norm_fits(gr_tape *t, const gr_op *op, const gr_norm *n, gr_shape x);
 

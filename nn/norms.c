@@ -4,19 +4,22 @@
 #include "core/op.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
+#include "ops/norm_groups.h"
 #include <string.h>
 
 /* ---- The kinds ---- */
 
-/* names: PyTorch's, with dims 0, 1 and 2. shares: what shares a statistic when the features are on axis 1. */
+/* names: PyTorch's, with dims 0, 1 and 2. shares: what shares a statistic when the features are on axis 1. A kind that subtracts no mean has no
+ * bias. */
 static const struct {
     const char *article, *names[3];
     gr_op op; /* its name in messages */
     gr__norm_shares shares;
     double eps;
+    bool no_mean;
 } norm_kinds[] = {
     [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, GR__NORM_OF_ROWS, GR_NORM_EPS },
-    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, GR__NORM_OF_ROWS, GR_RMS_NORM_EPS },
+    [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, GR__NORM_OF_ROWS, GR_RMS_NORM_EPS, .no_mean = true },
     [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, GR__NORM_OF_FEATURES, GR_NORM_EPS },
     [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
     [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
@@ -26,6 +29,8 @@ gr__norm_shares gr__norm_shares_of(const gr_norm *n)
 {
     return n->kind == GR_NORM_GROUP && n->axis == -1 ? GR__NORM_OF_POSITIONS : norm_kinds[n->kind].shares;
 }
+
+bool gr__norm_has_mean(const gr_norm *n) { return !norm_kinds[n->kind].no_mean; }
 
 /* ---- Forward ---- */
 
@@ -83,8 +88,10 @@ gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, const gr_
     case GR_NORM_RMS: return gr_rms_norm(t, x, n->shape.rank, n->weight, eps);
     case GR_NORM_BATCH: return norms_batch(t, n, x, eps, input);
     case GR_NORM_GROUP: return norms_group(t, n, x, eps);
-    default: return gr_instance_norm(t, x, n->axis, n->weight, n->bias, eps);
+    case GR_NORM_INSTANCE: return gr_instance_norm(t, x, n->axis, n->weight, n->bias, eps);
+    case GR_NORM_NONE: break; /* gr_norm_new makes no gr_norm then */
     }
+    return NULL;
 }
 
 static gr_tensor *norm_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_norm_forward(t, (const gr_norm *)m, x, NULL); }
@@ -97,8 +104,7 @@ static bool norms_check_shape(gr_tape *t, const gr_norm *n)
 {
     const char *const path = n->module.path, *const article = norm_kinds[n->kind].article, *const kind = n->module.kind;
     const gr_shape s = n->shape;
-    if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS)
-        return s.dim[0] || gr_fail(t, NULL, "%s: %s %s needs 1 feature or more; got 0", path, article, kind);
+    if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS) return gr__size_is_positive(t, &n->module, "features", s.dim[0]);
     if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, article, kind);
     if (s.rank < 1 || s.rank > GR_MAX_RANK)
         return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, article, kind, GR_MAX_RANK, gr_shape_name(t, s));
@@ -110,12 +116,11 @@ static bool norms_check_shape(gr_tape *t, const gr_norm *n)
 static bool norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
 {
     const char *const path = n->module.path;
+    const gr_op op = { .name = path }; /* errors begin with it */
     if (!norms_check_shape(t, n)) return false;
     if (c->axis < -1 || c->axis > 1) return gr_fail(t, NULL, "%s: axis must be 1, -1, or 0 for the default; got %d", path, c->axis);
     if (c->dims < 0 || c->dims > 2) return gr_fail(t, NULL, "%s: dims must be 1, 2, or 0 for any; got %d", path, c->dims);
-    if (!(c->eps >= 0) && c->eps != GR_NONE) return gr_fail(t, NULL, "%s: eps must not be negative; got %g", path, c->eps);
-    if (c->momentum != GR_NONE && !(c->momentum >= 0 && c->momentum <= 1))
-        return gr_fail(t, NULL, "%s: momentum must be in 0 .. 1, or GR_NONE; got %g", path, c->momentum);
+    if (!gr__norm_check_eps(t, &op, c->eps) || !gr__norm_check_momentum(t, &op, c->momentum)) return false;
     if (!n->groups || n->shape.dim[0] % n->groups)
         return gr_fail(t, NULL, "%s: %zu features cannot make %zu groups", path, n->shape.dim[0], n->groups);
     return true;
@@ -138,7 +143,7 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     norms_check(t, n, &c); /* after its error gr_param makes nothing, and gr_module_ready frees n */
     const bool affine = kind == GR_NORM_INSTANCE ? c.affine : !c.no_affine;
     if (affine) n->weight = gr_param(t, m, "weight", shape, gr_init_constant(1));
-    if (affine && !c.no_bias && kind != GR_NORM_RMS) n->bias = gr_param(t, m, "bias", shape, gr_init_constant(0));
+    if (affine && !c.no_bias && gr__norm_has_mean(n)) n->bias = gr_param(t, m, "bias", shape, gr_init_constant(0));
     if (n->weight) m->multiply_adds = n->weight->len;
     if (kind == GR_NORM_BATCH && !c.no_running) {
         n->running_mean = gr_buffer(t, m, "running_mean", shape, 0);
@@ -189,7 +194,7 @@ gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_
     gr_norm_config c = config ? *config : (gr_norm_config){ 0 };
     if (kind == GR_NORM_NONE) return gr_activation_new(t, parent, name, "Identity", norms_identity);
     if ((size_t)kind >= sizeof norm_kinds / sizeof *norm_kinds)
-        return gr_fail(t, NULL, "%s: the kind must be GR_NORM_NONE to GR_NORM_INSTANCE; got %d", name ? name : "norm", (int)kind);
+        return gr_fail(t, NULL, "%s: the kind must be one of gr_norm_kind; got %d", name ? name : "norm", (int)kind);
     size_t groups = c.groups ? c.groups : norms_default_groups(features);
     c.affine = !c.no_affine, c.axis = c.axis ? c.axis : -1;
     if (kind == GR_NORM_LAYER && c.axis == 1) kind = GR_NORM_GROUP, groups = 1;

@@ -9,7 +9,7 @@ GR_BEGIN
 
 typedef enum { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE } gr_norm_kind;
 
-/* Each kind ignores the fields that are for other kinds. */
+/* Each kind ignores the fields that are for other kinds, but all fields must be in range. */
 typedef struct {
     bool no_affine;   /* no weight and no bias */
     bool no_bias;     /* a weight but no bias */
@@ -17,7 +17,7 @@ typedef struct {
                          no_affine is set */
     bool no_running;  /* BatchNorm: no running statistics, so that evaluation uses batch statistics too */
     int axis;         /* BatchNorm, GroupNorm, InstanceNorm: the axis of the features: 1 for x [N, C, ..], -1 for x [.., C]. Default 1, but -1 in
-                         gr_norm_new */
+                         gr_norm_new. LayerNorm and RMSNorm always normalize the last axes, and refuse 1 */
     int dims;         /* BatchNorm, InstanceNorm: 1 makes a BatchNorm1d, which takes rank 2 or 3 (an InstanceNorm1d: 3); 2 makes a BatchNorm2d, which
                          takes rank 4. The default takes any rank */
     size_t groups;    /* GroupNorm made by gr_norm_new: default the largest of 32, 16, 8, 4, 2 that divides the features and leaves at least 2 to each
@@ -49,9 +49,9 @@ GR_API gr_norm *gr_instance_norm_new(gr_tape *t, gr_module *parent, const char *
 /* features must be a multiple of groups. With axis -1 each row of features is normalized by itself. */
 GR_API gr_norm *gr_group_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t groups, size_t features, const gr_norm_config *config);
 
-/* Make a norm of any kind, for programs that choose the kind when they run; gr_forward runs it. GR_NORM_NONE makes an Identity. GR_NORM_LAYER with
- * axis 1 makes a GroupNorm with one group: one mean over C, H and W, and a weight for each channel. Fails if kind is none of the kinds,
- * or for GR_NORM_RMS with axis 1. */
+/* Make a norm of any kind, for programs that choose the kind when they run; gr_forward runs it. The features are the last axis of x unless the
+ * config has axis 1, because LayerNorm and RMSNorm have them there. GR_NORM_NONE makes an Identity. GR_NORM_LAYER with axis 1 makes a GroupNorm
+ * with one group: one mean over C, H and W, and a weight for each channel. Fails if kind is none of the kinds, or for GR_NORM_RMS with axis 1. */
 GR_API gr_module *gr_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_norm_kind kind, size_t features, const gr_norm_config *config);
 
 /* For a BatchNorm on a padded x: which values are real. Only real values enter the statistics. NULL means that all are real. */

@@ -1,6 +1,7 @@
 /* nn/recurrent.c - layers and directions of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence */
 #include "nn/internal.h"
 #include "nn/nn.h"
+#include "ops/norm_groups.h"
 #include "ops/sequence.h"
 #include <stdio.h>
 
@@ -98,7 +99,7 @@ static void recurrent_check(gr_tape *t, const gr_recurrent *l)
     if (!(c->h0_noise >= 0) && c->h0_noise != GR_NONE) gr_fail(t, NULL, "%s: h0_noise must not be negative; got %g", path, c->h0_noise);
     if (!(c->dropout >= 0 && c->dropout <= 1))
         gr_fail(t, NULL, "%s: the probability of dropout must be in [0, 1]; got %g", path, c->dropout);
-    gr__sequence_check_numbers(t, &op, c->eps, c->momentum);
+    if (gr__norm_check_eps(t, &op, c->eps)) gr__norm_check_momentum(t, &op, c->momentum);
 }
 
 gr_recurrent *gr_recurrent_new(gr_tape *t, gr_module *parent, const char *name, gr_recurrent_kind which, size_t input, size_t hidden,

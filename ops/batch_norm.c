@@ -91,8 +91,7 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
         return gr_fail(t, &batch_norm_op, "running_mean and running_var go together; got %s and %s", gr_shape_text(t, o->running_mean),
                        gr_shape_text(t, o->running_var));
     if (!gr__norm_check_pair(t, &batch_norm_op, x, "running_mean and running_var", o->running_mean, o->running_var, C)) return false;
-    if (o->momentum != GR_NONE && !(o->momentum >= 0 && o->momentum <= 1))
-        return gr_fail(t, &batch_norm_op, "momentum must be in 0 .. 1, or GR_NONE; got %g", o->momentum);
+    if (!gr__norm_check_momentum(t, &batch_norm_op, o->momentum)) return false;
     if (o->cumulative && o->running_mean && !o->batches)
         return gr_fail(t, &batch_norm_op, "cumulative is the average over all batches, so batches must count them; got NULL");
     if (!gr__norm_check_eps(t, &batch_norm_op, o->eps)) return false;

@@ -270,6 +270,11 @@ bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps)
     return eps >= 0 || eps == GR_NONE || gr_fail(t, op, "eps must be 0 or more, or GR_NONE; got %g", eps);
 }
 
+bool gr__norm_check_momentum(gr_tape *t, const gr_op *op, double momentum)
+{
+    return (momentum >= 0 && momentum <= 1) || momentum == GR_NONE || gr_fail(t, op, "momentum must be in 0 .. 1, or GR_NONE; got %g", momentum);
+}
+
 /* ---- Chunks ---- */
 
 /* A unit of work is one group of planes or one block of columns. A chunk has so many units that they hold NORM_VALUES values or more. */

@@ -19,10 +19,12 @@
 #include "ops/ops.h"
 
 /* Check the arguments that every norm takes. They return false, with an error on t, if something does not fit: x is NULL or a tensor is dead; a
- * or b, called `names`, is given and does not hold n values; eps is negative or NaN. */
+ * or b, called `names`, is given and does not hold n values; eps is negative or NaN; momentum is outside
+ * 0 .. 1. */
 bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *gamma, const gr_tensor *beta);
 bool gr__norm_check_pair(gr_tape *t, const gr_op *op, const gr_tensor *x, const char *names, const gr_tensor *a, const gr_tensor *b, size_t n);
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
+bool gr__norm_check_momentum(gr_tape *t, const gr_op *op, double momentum);
 
 /* gamma * y + beta by gr_mul and gr_add, for a gamma that the kernels do not know, and for the twins. Both get `shape`, which broadcasts to
  * that of y. */

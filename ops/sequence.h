@@ -59,9 +59,8 @@ static inline void gr__sequence_add(gr_real *to, const gr_real *from, size_t n) 
 }
 static inline size_t gr__sequence_time(const gr__sequence *s, size_t k) { return s->reverse ? s->T - 1 - k : k; }
 
-/* Check the norms that a layer of this kind is asked for; check the numbers of its config. False, with an error that begins with the name of op. */
+/* Check the norms that a layer of this kind is asked for. False, with an error that begins with the name of op, if it has no such norms. */
 bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, unsigned norm);
-bool gr__sequence_check_numbers(gr_tape *t, const gr_op *op, double eps, double momentum);
 
 /* Check the arguments and fill in all of s except what the operator saves. config may be NULL. Returns false, with an error on t, if something
  * does not fit. */

@@ -24,13 +24,6 @@ bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, 
     return true;
 }
 
-bool gr__sequence_check_numbers(gr_tape *t, const gr_op *op, double eps, double momentum)
-{
-    if (!gr__norm_check_eps(t, op, eps)) return false;
-    return (momentum >= 0 && momentum <= 1) || momentum == GR_NONE ||
-           gr_fail(t, op, "momentum must be in 0 .. 1, or GR_NONE; got %g", momentum);
-}
-
 static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
 {
     static const char *const bit[] = { "X", "H", "SUM", "C" };
@@ -124,7 +117,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
         !index_lengths_fit(t, op, o->lengths, "x", x, s->B, s->T))
         return false;
-    if (!gr__sequence_check_numbers(t, op, o->eps, o->momentum)) return false;
+    if (!gr__norm_check_eps(t, op, o->eps) || !gr__norm_check_momentum(t, op, o->momentum)) return false;
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)
         s->in[SEQ_LN_IH + 2 * n] = s->bn[n].weight, s->in[SEQ_LN_IH_SHIFT + 2 * n] = s->bn[n].bias;
     s->momentum = gr__setting(o->momentum, 0.1);

@@ -27,7 +27,7 @@ TEST(a_layer_of_size_0_is_refused)
                  "n: a LayerNorm has 1 to 8 axes; got rank 9");
     assert_fails(t, gr_rms_norm_new(t, net, "n", (gr_shape){ 9, { 1, 1, 1, 1, 1, 1, 1, 1 } }, &(gr_norm_config){ .no_affine = true }),
                  "n: an RMSNorm has 1 to 8 axes; got rank 9");
-    assert_fails(t, gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_norm_config){ .eps = (double)NAN }), "n: eps must not be negative; got nan");
+    assert_fails(t, gr_layer_norm_new(t, net, "n", GR_SHAPE(2), &(gr_norm_config){ .eps = (double)NAN }), "n: eps must be 0 or more, or GR_NONE; got nan");
     assert_null(net->child);
     gr_module_free(net), gr_tape_free(t);
 }

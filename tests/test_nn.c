@@ -65,7 +65,7 @@ TEST(layer_norm_starts_with_ones_and_zeros)
                  "layer_norm in plain: x is [2, 3], and its last axes must be [2, 2]");
     assert_fails(t, gr_layer_norm_new(t, net, "bad", GR_SCALAR, NULL), "bad: a LayerNorm has 1 to 8 axes; got []");
     assert_null(gr_layer_norm_new(t, net, "bad", GR_SHAPE(2), &(gr_norm_config){ .eps = -2 }));
-    assert_message(t, "bad: eps must not be negative; got -2");
+    assert_message(t, "bad: eps must be 0 or more, or GR_NONE; got -2");
     assert_null(gr_slot_find(net, "bad.weight"));
     gr_tape_recover(t);
     assert_null(gr_norm_forward(t, NULL, x, NULL));
