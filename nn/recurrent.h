@@ -66,8 +66,7 @@ typedef struct {
     const gr_ints *lengths; /* [B]: how many steps of each sequence are real; NULL means all */
     bool grad_norms;        /* fill dh_norm and dc_norm */
 } gr_recurrent_input;
-typedef gr_recurrent_input gr_lstm_input; /* as gr_lstm_out is gr_recurrent_out. A GRU and an RNN take gr_recurrent_input and return
-                                             gr_recurrent_out; these types have no other names for them */
+typedef gr_recurrent_input gr_lstm_input, gr_gru_input, gr_rnn_input; /* as gr_lstm_out, gr_gru_out and gr_rnn_out are gr_recurrent_out */
 
 /* Run the layers over x [T, B, I] (with batch_first [B, T, I]); see gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence. input may be NULL.
  *     y     [T, B, D H]         h of the last layer at each step; with two directions forward and reverse side by side

@@ -61,9 +61,9 @@ typedef struct {
     double *dh_norm, *dc_norm; /* set by a module (nn/recurrent.h); otherwise NULL */
 } gr_recurrent_out;
 
-/* The same types under the LSTM's name. */
-typedef gr_recurrent_weights gr_lstm_weights;
-typedef gr_recurrent_out gr_lstm_out;
+/* The same types under the name of each layer. */
+typedef gr_recurrent_weights gr_lstm_weights, gr_gru_weights, gr_rnn_weights;
+typedef gr_recurrent_out gr_lstm_out, gr_gru_out, gr_rnn_out;
 
 /* One layer of an LSTM in one direction over whole sequences, all steps in one node. LN is the identity where there is no norm:
  *     a = LN_sum(LN_ih(w_ih x) + LN_hh(w_hh h)) + b_ih + b_hh

@@ -224,6 +224,10 @@ TEST(options_and_inputs_of_another_layer_are_named)
     assert_fails(t, gr_recurrent_forward(t, NULL, NULL, NULL).y, "recurrent: the module is NULL");
     assert_fails(t, gr_gru_forward(t, NULL, NULL, NULL).y, "gru: the module is NULL");
     assert_fails(t, gr_gru_forward(t, g, gr_zeros(t, GR_SHAPE(1, 1, 2)), NULL).y, "gru in g: x must be [T, B, 3]; got [1, 1, 2]");
+    const gr_gru_out s = gr_gru_forward(t, g, gr_zeros(t, GR_SHAPE(4, 1, 3)), &(gr_gru_input){ .h0 = gr_ones(t, GR_SHAPE(1, 1, 2)) });
+    assert_true(s.y && s.h && !s.c);
+    assert_fails(t, gr_gru_forward(t, g, gr_zeros(t, GR_SHAPE(4, 1, 3)), &(gr_gru_input){ .c0 = gr_ones(t, GR_SHAPE(1, 1, 2)) }).y,
+                 "gru in g: c0 is given, but only an LSTM has a cell");
     gr_module_free(net), gr_tape_free(t);
 }
 
