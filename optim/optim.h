@@ -37,8 +37,8 @@ typedef struct gr_optim gr_optim;
 typedef struct {
     double lr;             /* learning rate, above 0; default 1e-3 */
     double momentum;       /* 0 or more; default 0 */
-    double dampening;      /* default 0 */
-    double weight_decay;   /* 0 or more; default 0 */
+    double dampening;      /* in [0, 1]; default 0 */
+    double weight_decay;   /* 0 or more; default 0; GR_NONE means none, as in gr_adam_config */
     bool nesterov;         /* needs a momentum, and no dampening */
     bool decay_all;        /* every parameter decays, without the exemptions above */
     bool refuse_nonfinite; /* a NaN or an infinity in a gradient is an error that names the parameter, and the step changes nothing */

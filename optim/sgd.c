@@ -42,11 +42,12 @@ gr_optim *gr_sgd_new(gr_tape *t, gr_module *m, const gr_sgd_config *config)
 {
     const gr_sgd_config c = config ? *config : (gr_sgd_config){ 0 };
     if (!(c.momentum >= 0)) return gr_fail(t, NULL, "sgd: momentum must be 0 or more; got %g", c.momentum);
+    if (!(c.dampening >= 0 && c.dampening <= 1)) return gr_fail(t, NULL, "sgd: dampening must be in [0, 1]; got %g", c.dampening);
     if (c.nesterov && !(c.momentum > 0 && c.dampening == 0))
         return gr_fail(t, NULL, "sgd: nesterov needs a momentum and no dampening; got %g and %g", c.momentum, c.dampening);
     gr_optim *o = gr__optim_new(t, m, c.momentum > 0 ? &sgd_momentum_rule : &sgd_plain_rule);
     if (!o) return NULL;
     o->momentum = c.momentum, o->dampening = c.dampening, o->nesterov = c.nesterov, o->refuse_nonfinite = c.refuse_nonfinite;
-    return gr__optim_ready(t, o, c.lr, c.weight_decay, c.decay_all);
+    return gr__optim_ready(t, o, c.lr, gr__setting(c.weight_decay, 0), c.decay_all);
 }
 #endif

@@ -23,7 +23,9 @@ TEST(bad_settings_are_refused)
     const struct { gr_sgd_config config; const char *message; } sgd[] = {
         { { .lr = -1 }, "sgd: the learning rate must be positive; got -1" },
         { { .momentum = -1 }, "sgd: momentum must be 0 or more; got -1" },
-        { { .weight_decay = -1 }, "sgd: weight_decay must be 0 or more; got -1" },
+        { { .dampening = (double)NAN }, "sgd: dampening must be in [0, 1]; got nan" },
+        { { .dampening = 1.5, .momentum = 0.5 }, "sgd: dampening must be in [0, 1]; got 1.5" },
+        { { .weight_decay = -2 }, "sgd: weight_decay must be 0 or more; got -2" },
         { { .nesterov = true }, "sgd: nesterov needs a momentum and no dampening; got 0 and 0" },
         { { .nesterov = true, .momentum = 0.5, .dampening = 0.5 }, "sgd: nesterov needs a momentum and no dampening; got 0.5 and 0.5" },
     };
