@@ -60,9 +60,7 @@ static double gain_of(const norm_map *map, size_t i)
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
 enum { LETTERS = sizeof letters - 1, GAP = -1, MOST = 9 };
-typedef struct {
-    int n, at[MOST];
-} seen_axis; /* the indices that are shown, GAP for those left out */
+typedef struct { int n, at[MOST]; } seen_axis; /* the indices that are shown, GAP for those left out */
 typedef struct {
     const norm_map *map;
     size_t statistic[LETTERS];

@@ -322,7 +322,7 @@ void gr_requires_grad(gr_module *m, bool wanted)
         (s->tied ? s->tied : s)->frozen = !wanted;
     }
     const gr_module *const root = m ? root_of(m) : NULL;
-    for (gr_slot *s = gr_slot_first(root); s; s = gr_slot_next(root, s))
+    for (gr_slot *s = gr_slot_first(root); s; s = gr_slot_next(root, s)) /* those outside of m, too */
         if (s->tied) s->frozen = s->tied->frozen;
 }
 

@@ -30,11 +30,8 @@ static const char *name_in_summary(const gr_module *root, const gr_module *m) { 
 
 void gr_print_summary(const gr_module *m, FILE *out)
 {
-    if (!out) return;
-    if (!m) {
-        fputs("NULL\n", out);
-        return;
-    }
+    if (out && !m) fputs("NULL\n", out);
+    if (!out || !m) return;
     int name = 6, kind = 6;
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&name, name_in_summary(m, at)), gr__widen(&kind, at->kind);
     fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", name, "module", kind, "kind", "parameters", "multiply-adds", "bytes");

@@ -130,9 +130,7 @@ static double lstm_bn_nanoseconds(const gr__sequence *s) /* about the time of a 
 
 /* ---- Backward ---- */
 
-typedef struct {
-    size_t dh, dc, sums, packed_of_chunk, total;
-} lstm_bn_plan;
+typedef struct { size_t dh, dc, sums, packed_of_chunk, total; } lstm_bn_plan;
 
 static lstm_bn_plan lstm_bn_plan_of(const gr__sequence *s)
 {

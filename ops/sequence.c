@@ -154,9 +154,7 @@ static double sequence_nanoseconds(const gr__sequence *s) /* about the time of f
 /* ---- Backward ---- */
 
 /* Where backward's arrays begin in its scratch, counted in values. The partial sums of a shard lie together. */
-typedef struct {
-    size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total;
-} sequence_scratch_plan;
+typedef struct { size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total; } sequence_scratch_plan;
 
 static sequence_scratch_plan sequence_plan(const gr__sequence *s)
 {

@@ -5,11 +5,8 @@
 
 void gr_print_optim(const gr_optim *o, FILE *out)
 {
-    if (!out) return;
-    if (!o) {
-        fputs("NULL\n", out);
-        return;
-    }
+    if (out && !o) fputs("NULL\n", out);
+    if (!out || !o) return;
     int width = 9;
     GR__C_LOCALE;
     gr__optim_look(o);
