@@ -225,7 +225,7 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
 
 gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input)
 {
-    if (!l) return gr_fail(t, NULL, "recurrent: the module is NULL"), (gr_recurrent_out){ 0 };
+    if (!l) return gr_fail_as(t, GR_MISUSE, "recurrent", "the module is NULL"), (gr_recurrent_out){ 0 };
     return recurrent_forward(t, l, x, input, l->kind);
 }
 
