@@ -171,6 +171,7 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
     else t->now.first_trace = NULL;
     const bool ends_some = newest(t) != mark.newest;
     if (ends_some) life_rewind(t, mark.newest);
+    if (t->now.loss && !gr__alive(t, t->now.loss)) t->now.loss = NULL; /* of a backward that failed */
     if (t->now.undo != mark.undo) return; /* the new part of the undo log must outlive the rewind: keep the memory until the reset */
     if (t->watch & GR__ANOMALY) gr__arena_fill(a, mark.block, mark.used);
     if (t->watch & GR__ANOMALY && ends_some) return; /* keep the memory, so that no new tensor takes a dead one's place */

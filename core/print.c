@@ -61,7 +61,7 @@ void gr__print_shape(FILE *out, const gr_tensor *x)
 void gr_print(const gr_tensor *x, FILE *out)
 {
     if (!out) return;
-    const bool dead = x && (GR__POISONED(x, sizeof *x) || (x->tape && !gr__alive(x->tape, x)));
+    const bool dead = x && (GR__POISONED(x, sizeof *x) || x->stamp == GR__OVERWRITTEN || (x->tape && !gr__alive(x->tape, x)));
     if (!x || dead) {
         fputs(dead ? "dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n" : "NULL\n", out);
         return;

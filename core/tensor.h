@@ -51,7 +51,8 @@ GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);
 
 /* ---- Reading ---- */
 
-/* The only value of x. It is NaN when x is NULL, dead or does not hold one value; the last two are errors on x's tape, if x has one. */
+/* The only value of x. It is NaN when x is NULL, dead or does not hold one value; the last two are errors on x's tape, unless x is a
+ * parameter, or is dead and anomaly mode has overwritten it. */
 GR_API double gr_item(const gr_tensor *x);
 GR_API size_t gr_size(const gr_tensor *x, int axis); /* negative axes count from the end; 0 when there is no such axis */
 GR_API gr_shape gr_shape_of(const gr_tensor *x);     /* rank 0 for NULL */

@@ -161,6 +161,21 @@ TEST(the_audit_works_after_a_failed_backward_and_without_one)
     zoo_free(z);
 }
 
+/* The loss of the failed backward died with the rewind, and anomaly mode has overwritten it. */
+TEST(the_audit_works_when_the_loss_is_dead)
+{
+    char text[1000];
+    zoo z = zoo_new();
+    gr_tape_set_tracing(z.t, true), gr_tape_set_anomaly(z.t, true);
+    gr_tensor *y = gr_linear_forward(z.t, z.far, gr_ones(z.t, GR_SHAPE(1, 2)));
+    const gr_mark mark = gr_tape_mark(z.t);
+    assert_false(gr_backward_from(z.t, gr_detach(z.t, y), (gr_real[]){ 1, 1 }));
+    gr_tape_rewind(z.t, mark);
+    audit_text(&z, &z.far->module, NULL, text, sizeof text);
+    assert_string_equal(text, "far.weight  not reached: there was no backward\n0 of 1 parameters learn, 0 frozen\n");
+    zoo_free(z);
+}
+
 /* Going back to a mark also removes the trace of the operators after it. Tracing does not change the bits of a result. */
 TEST(tracing_changes_no_bit_and_follows_marks)
 {
@@ -214,6 +229,7 @@ int main(void)
         cmocka_unit_test(an_operator_is_placed_in_its_innermost_module),
         cmocka_unit_test(without_tracing_the_audit_says_how_to_turn_it_on),
         cmocka_unit_test(the_audit_works_after_a_failed_backward_and_without_one),
+        cmocka_unit_test(the_audit_works_when_the_loss_is_dead),
         cmocka_unit_test(tracing_changes_no_bit_and_follows_marks),
         cmocka_unit_test(every_allocation_may_fail),
     };

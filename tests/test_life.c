@@ -311,6 +311,23 @@ TEST(a_tensor_of_a_segment_that_is_over_is_refused)
 /* ---- Anomaly mode keeps dead memory unused for one step ---- */
 
 #define FILLED "was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; "
+TEST(a_dead_tensor_without_its_tape_is_nan_and_prints_that_it_is_dead)
+{
+    char printed[200] = "";
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tape_set_anomaly(t, true);
+    gr_tensor *x = gr_ones(t, GR_SHAPE(1)), *y = gr_ones(t, GR_SHAPE(1));
+    gr_tape_reset(t);
+    const double item = gr_item(x);
+    assert_true(item != item);
+    FILE *out = fmemopen(printed, sizeof printed, "w");
+    gr_print(y, out);
+    fclose(out);
+    assert_string_equal(printed, "dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n");
+    assert_ok(t); /* what x pointed to does not tell its tape */
+    gr_tape_free(t);
+}
+
 #ifndef GR__ASAN /* AddressSanitizer reports the read itself */
 TEST(anomaly_mode_fills_dead_tensors_with_nan)
 {
@@ -371,6 +388,7 @@ int main(void)
         cmocka_unit_test(random_marks_agree_with_a_list_of_live_tensors),
         cmocka_unit_test(a_loop_that_marks_and_rewinds_does_not_grow),
         cmocka_unit_test(a_tensor_of_a_segment_that_is_over_is_refused),
+        cmocka_unit_test(a_dead_tensor_without_its_tape_is_nan_and_prints_that_it_is_dead),
 #ifndef GR__ASAN
         cmocka_unit_test(anomaly_mode_fills_dead_tensors_with_nan),
         cmocka_unit_test(anomaly_mode_distinguishes_tensors_of_two_steps_at_one_address),
