@@ -47,7 +47,8 @@ struct gr_node { /* a recorded operator; backward reads saved, in, out, ins and 
 
 /* GR_IN(a, b) is two arguments: an array of these tensors, and its length. GR_OUT is the same. */
 #ifdef __cplusplus
-#define GR_IN(...) (gr_tensor *const *)std::initializer_list<gr_tensor *>{ __VA_ARGS__ }.begin(), GR_COUNT(__VA_ARGS__)
+typedef struct { gr_tensor *list[8]; } gr_list_;
+#define GR_IN(...) gr_list_{ { __VA_ARGS__ } }.list, GR_COUNT(__VA_ARGS__)
 #else
 #define GR_IN(...) (gr_tensor *const[]){ __VA_ARGS__ }, sizeof((gr_tensor *const[]){ __VA_ARGS__ }) / sizeof(gr_tensor *)
 #endif

@@ -19,6 +19,9 @@ for real in '' -DGR_REAL_DOUBLE; do
     for h in $($cc -MM -I. -x c gradus.h | tr -d '\\' | tr ' ' '\n' | grep '\.h$' | sort -u) ops/composed.h; do
         echo "#include \"$h\"" | $cxx -x c++ -std=c++17 $warn $real - || { echo "$h does not compile alone as C++17 $real"; bad=1; }
     done
+    printf '%s\n' '#include "gradus.h"' 'gr_tensor *same(gr_tape *t, const gr_op *op, gr_tensor *x)' \
+        '{ return gr_ready(t, op, x) ? gr_record(t, op, nullptr, 0, GR_OUT(x), GR_IN(x)) : nullptr; }' |
+        $cxx -x c++ -std=c++17 $warn $real - || { echo "an operator does not compile as C++17 $real"; bad=1; }
 done
 for name in $(sed -n 's/^[A-Z][A-Z_0-9]*(\([a-z_0-9]*\),.*/gr_\1/p' ops/unary.def ops/binary.def); do
     grep -qw "$name" ops/ops.h && continue
