@@ -68,7 +68,7 @@ GR_API void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...) __att
 GR_API void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Memory owned by the tape until the next reset: not cleared, and aligned to 64 bytes (to 16 when it is smaller than 64 bytes). NULL when there
- * is not enough, which is also the tape's error. gr_empty_like makes a tensor of x's shape, whose values the caller fills in. */
+ * is not enough, which is also the tape's error. gr_empty_like makes a tensor of x's shape, whose values the caller fills in. It fails if x is NULL. */
 GR_API void *gr_save(gr_tape *t, size_t bytes);
 GR_API gr_real *gr_save_reals(gr_tape *t, size_t n);
 GR_API void *gr_save_zeros(gr_tape *t, size_t bytes);

@@ -68,14 +68,20 @@ double gr_item(const gr_tensor *x)
 
 /* ---- Making ---- */
 
-static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
+/* *len = the product of the sizes; false, and an error of the function `who`, when there is no such shape. */
+static bool shape_exists(gr_tape *t, gr_shape shape, const char *who, size_t *len)
 {
-    size_t len;
-    if (gr_failed(t)) return NULL;
+    if (gr_failed(t)) return false;
     if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return gr_fail_as(t, GR_MISUSE, who, "the rank must be 0 .. %d; got %d", GR_MAX_RANK, shape.rank);
     for (int i = 0; i < shape.rank; i++)
         if (shape.dim[i] > PTRDIFF_MAX) return gr_fail_as(t, GR_MISUSE, who, "sizes must be 0 or more; size %d is %td", i, (ptrdiff_t)shape.dim[i]);
-    if (!gr__shape_len(shape, &len)) return gr_fail_as(t, GR_MISUSE, who, "%s is too large for this machine", gr_shape_name(t, shape));
+    return gr__shape_len(shape, len) || gr_fail_as(t, GR_MISUSE, who, "%s is too large for this machine", gr_shape_name(t, shape));
+}
+
+static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
+{
+    size_t len = 0;
+    if (!shape_exists(t, shape, who, &len)) return NULL;
     gr_tensor *x = gr_save(t, sizeof *x);
     gr_real *data = gr_save_reals(t, len);
     if (!data) return NULL;
@@ -85,7 +91,10 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
 }
 
 gr_tensor *gr_empty(gr_tape *t, gr_shape shape) { return make(t, shape, "empty"); }
-gr_tensor *gr_empty_like(gr_tape *t, const gr_tensor *x) { return x ? make(t, gr_shape_of(x), "empty") : NULL; }
+gr_tensor *gr_empty_like(gr_tape *t, const gr_tensor *x)
+{
+    return x ? make(t, gr_shape_of(x), "empty_like") : gr_fail_as(t, GR_MISUSE, "empty_like", "x is NULL");
+}
 
 gr_tensor *gr_input(gr_tape *t, const gr_real *values, gr_shape shape)
 {
@@ -134,9 +143,8 @@ gr_tensor *gr_randn(gr_tape *t, gr_shape shape, double mean, double std, const c
 
 gr_ints *gr_ints_new(gr_tape *t, const int *values, gr_shape shape)
 {
-    size_t len;
-    if (gr_failed(t)) return NULL;
-    if (!gr__shape_len(shape, &len)) return gr_fail_as(t, GR_MISUSE, "ints", "%s is not a shape that fits this machine", gr_shape_name(t, shape));
+    size_t len = 0;
+    if (!shape_exists(t, shape, "ints", &len)) return NULL;
     gr_ints *x = gr_save(t, sizeof *x);
     int *data = gr_save(t, len * sizeof *data);
     if (!data) return NULL;

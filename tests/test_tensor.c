@@ -53,7 +53,10 @@ TEST(bad_shapes_are_refused)
     assert_fails(t, gr_empty(t, GR_SHAPE(0, SIZE_MAX / 2, 3)), "empty: [0, 9223372036854775807, 3] is too large for this machine");
     assert_fails(t, gr_input(t, NULL, GR_SHAPE(1)), "input: values is NULL");
     assert_fails(t, gr_rand(t, GR_SHAPE(1), 0, 1, NULL), "rand: the stream's name is NULL");
-    assert_fails(t, gr_ints_new(t, NULL, (gr_shape){ .rank = 12 }), "ints: rank 12 is not a shape that fits this machine");
+    assert_fails(t, gr_ints_new(t, NULL, (gr_shape){ .rank = 12 }), "ints: the rank must be 0 .. 8; got 12");
+    assert_fails(t, gr_ints_new(t, NULL, GR_SHAPE(5, (size_t)-3)), "ints: sizes must be 0 or more; size 1 is -3");
+    assert_fails(t, gr_ints_new(t, NULL, GR_SHAPE(SIZE_MAX / 2, 3)), "ints: [9223372036854775807, 3] is too large for this machine");
+    assert_fails(t, gr_empty_like(t, NULL), "empty_like: x is NULL");
     assert_null(gr_empty(t, GR_SHAPE((size_t)1 << 58)));
     assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
     gr_tape_free(t);
