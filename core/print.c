@@ -2,6 +2,7 @@
 #include "core/print.h"
 #include "core/internal.h"
 #include "core/locale.h"
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- Tensors ---- */
@@ -18,8 +19,7 @@ static void measure(const gr_tensor *x, int axis, size_t offset, size_t len, num
     if (axis == x->rank) {
         const double v = (double)x->data[offset], a = v < 0 ? -v : v;
         char text[64];
-        if (a >= 1e5 && a <= 1e300) f->scientific = true;
-        if (a > 0 && a < 1e-4) f->scientific = true;
+        if (isfinite(v) && (a >= 1e5 || (a > 0 && a < 1e-4))) f->scientific = true;
         const int width = snprintf(text, sizeof text, f->scientific ? "%.4e" : "%.4f", v);
         if (width > f->width) f->width = width;
         return;
@@ -162,10 +162,9 @@ void gr_print_dot(const gr_tape *t, FILE *out)
                 fprintf(out, "    n%zu -> n%zu;\n", from, i);
                 continue;
             }
-            char leaf[300]; /* a parameter is one leaf, an input one for each use */
-            const char *const path = gr__owner(n->in[k])->path;
-            if (path) snprintf(leaf, sizeof leaf, "%s", path);
-            else snprintf(leaf, sizeof leaf, "input %zu.%u", i, k);
+            char input[40]; /* a parameter is one leaf, an input one for each use */
+            snprintf(input, sizeof input, "input %zu.%u", i, k);
+            const char *const path = gr__owner(n->in[k])->path, *const leaf = path ? path : input;
             fprintf(out, "    \"%s\" [shape=ellipse, label=\"%s\\n", leaf, leaf_name(n->in[k]));
             gr__print_shape(out, n->in[k]);
             fprintf(out, "\"];\n    \"%s\" -> n%zu;\n", leaf, i);

@@ -14,7 +14,8 @@ GR_BEGIN
 GR_API void gr_print(const gr_tensor *x, FILE *out);
 
 /* Print the operators that the tape has recorded since its last reset, one on each line, in the order of execution: its number, its name, the
- * shapes of its outputs, and where its inputs come from (the number of an operator, the name of a parameter, or "input"). */
+ * shapes of its outputs, and where its inputs come from (the number of an operator, the name of a parameter, or "input"). gr_print_graph and
+ * gr_print_dot print nothing when the tape is in error, or when there is not enough memory for a list of the operators. */
 GR_API void gr_print_graph(const gr_tape *t, FILE *out);
 
 /* Print the same graph in the language of Graphviz, for `dot -Tsvg`. */

@@ -132,6 +132,8 @@ TEST(tensors_print_shape_and_values)
                    "[2, 2]\n[[  1.0000, -20.0000],\n [  3.0000,   4.0000]]\n");
     assert_printed(print_tensor, t, gr_input(t, (gr_real[]){ 1e-6f, 1 }, GR_SHAPE(2)), "[2]\n[1.0000e-06, 1.0000e+00]\n");
     assert_printed(print_tensor, t, gr_input(t, (gr_real[]){ (gr_real)NAN, (gr_real)INFINITY, 1 }, GR_SHAPE(3)), "[3]\n[   nan,    inf, 1.0000]\n");
+    const bool is_double = sizeof(gr_real) == sizeof(double);
+    assert_printed(print_tensor, t, gr_scalar(t, is_double ? 1e305 : 1e35), is_double ? "[]\n1.0000e+305\n" : "[]\n1.0000e+35\n");
     assert_printed(print_tensor, t, gr_arange(t, 9), "[9]\n[0.0000, 1.0000, 2.0000, ..., 6.0000, 7.0000, 8.0000]\n");
     assert_printed(print_tensor, t, gr_reshape(t, gr_arange(t, 7), GR_SHAPE(7, 1)),
                    "[7, 1]\n[[0.0000],\n [1.0000],\n [2.0000],\n ...,\n [4.0000],\n [5.0000],\n [6.0000]]\n");
