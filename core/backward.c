@@ -72,14 +72,14 @@ void *gr_scratch(gr_tape *t) { return t->now.scratch; }
 static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means ones */
 {
     if (gr__in_segment(t, "gr_backward")) return false;
-    if (!y) return gr_fail(t, NULL, "backward: the tensor is NULL");
+    if (!y) return gr_fail_as(t, GR_MISUSE, "backward", "the tensor is NULL");
     if (!gr__alive(t, y)) return gr__refuse_dead(t, "backward", "the tensor", 0, y);
     if (t->now.walked)
-        return gr_fail(t, NULL, "backward: gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient "
+        return gr_fail_as(t, GR_MISUSE, "backward", "gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient "
                                 "twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
     t->now.loss = y;
     if (!(y->flags & GR__WANTS_GRAD))
-        return gr_fail(t, NULL, "backward: %s depends on nothing that wants a gradient (recording off, everything frozen or "
+        return gr_fail_as(t, GR_MISUSE, "backward", "%s depends on nothing that wants a gradient (recording off, everything frozen or "
                                 "detached, or no parameter involved)", gr_shape_text(t, y));
     if (!gr__reach(t, y) || !gr__mark_and_allocate(t)) return false;
     if (t->watch & GR__ANOMALY && !gr__check_before_backward(t, y, dy)) return false;
@@ -94,7 +94,7 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means o
 bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
 {
     if (gr_failed(t)) return false;
-    if (y && !dy) return gr_fail(t, NULL, "backward: dy is NULL");
+    if (y && !dy) return gr_fail_as(t, GR_MISUSE, "backward", "dy is NULL");
     return walk(t, y, dy);
 }
 
@@ -102,7 +102,7 @@ bool gr_backward(gr_tape *t, gr_tensor *loss)
 {
     if (gr_failed(t)) return false;
     if (loss && gr__alive(t, loss) && loss->len != 1)
-        return gr_fail(t, NULL, "backward: the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
+        return gr_fail_as(t, GR_MISUSE, "backward", "the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
                                 "gr_backward_from", gr_shape_text(t, loss));
     return walk(t, loss, NULL);
 }

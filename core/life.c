@@ -104,7 +104,7 @@ void gr_tape_recover(gr_tape *t)
 
 bool gr__in_segment(gr_tape *t, const char *call)
 {
-    if (t->level) gr_fail(t, NULL, "recompute: the function must not call %s", call);
+    if (t->level) gr_fail_as(t, GR_MISUSE, "recompute", "the function must not call %s", call);
     return t->level;
 }
 
@@ -218,7 +218,7 @@ bool gr__versions_hold(gr_tape *t, const gr_node *n)
         if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
         const bool within = n->place && *n->place;
         char shape[GR__SHAPE_ROOM];
-        return gr_fail(t, NULL, "backward: %s %s changed after %s%s%s used it, so its gradient would be wrong; call gr_optim_step, gr_state_load "
+        return gr_fail_as(t, GR_MISUSE, "backward", "%s %s changed after %s%s%s used it, so its gradient would be wrong; call gr_optim_step, gr_state_load "
                        "and gr_detach_keep after gr_backward", x->path ? x->path : "input", gr__shape_write(shape, x->rank, x->dim), n->op->name,
                        within ? " in " : "", within ? n->place : "");
     }

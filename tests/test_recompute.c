@@ -337,6 +337,9 @@ TEST(functions_and_calls_that_recompute_cannot_take_are_named)
     SAYS(gr_recompute(t, calls, "reset", 0, &x, 1, y, 1), "recompute: the function must not call gr_tape_reset");
     SAYS(gr_recompute(t, calls, "recover", 0, &x, 1, y, 1), "recompute: the function must not call gr_tape_recover");
     SAYS(gr_recompute(t, calls, "backward", 0, &x, 1, y, 1), "recompute: the function must not call gr_backward");
+    gr_tape_set_place(t, "here");
+    SAYS(gr_recompute(t, calls, "reset", 0, &x, 1, y, 1), "recompute in here: the function must not call gr_tape_reset");
+    gr_tape_set_place(t, NULL);
     assert_false(gr_recompute(NULL, calls, NULL, 0, &x, 1, y, 1));
     gr_tape_set_recording(t, false);
     SAYS(gr_recompute(t, calls, NULL, 0, &x, 1, y, 2), "recompute: the function left output 2 of 2 NULL");
