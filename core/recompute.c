@@ -159,7 +159,7 @@ static tensor_list segment_inputs(gr_tape *t, const segment *s, gr_tensor *const
     return list;
 }
 
-bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out,
+bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins, gr_tensor **out,
                   size_t outs)
 {
     for (size_t o = 0; out && o < outs; o++) out[o] = NULL;
@@ -171,7 +171,7 @@ bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argume
         return gr_fail(t, &recompute_op, "the argument is NULL, and %zu bytes of it are to be copied", argument_bytes);
     for (size_t i = 0; i < ins; i++)
         if (in[i] && !gr__alive(t, in[i])) return gr__refuse_dead(t, recompute_op.name, "input", i + 1, in[i]);
-    segment s = { .f = f, .argument = (void *)argument, .ins = ins, .outs = outs, .training = t->training, .state_end = t->now.undo };
+    segment s = { .f = f, .argument = argument, .ins = ins, .outs = outs, .training = t->training, .state_end = t->now.undo };
     if (argument_bytes && (s.argument = gr_save(t, argument_bytes))) memcpy(s.argument, argument, argument_bytes);
     if (gr_failed(t)) return false;
     if (!t->recording || t->watch & GR__TRACING || t->level + 1 == GR__LEVELS) return segment_call(t, &s, in, out);

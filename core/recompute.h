@@ -18,7 +18,7 @@ typedef void gr_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void 
  *   argument        the last argument of f. argument_bytes bytes of it are copied; when argument_bytes is 0, the pointer itself
  *                   is kept, and what it points to must live until backward
  *   in, ins         in[i] may be NULL; then f gets NULL
- *   out, outs       the outputs of f, owned by t
+ *   out, outs       the outputs of f, owned by t; out is not the array in
  *   return          false on an error
  *
  * The second run draws the same random numbers, and running statistics do not move twice: for its duration, everything passed to gr_undo_note
@@ -26,7 +26,7 @@ typedef void gr_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void 
  * segments share it. Segments may be nested seven deep. Below that, while recording is off, and while tracing, gr_recompute
  * only calls f. When a gradient reaches one output, everything that f uses gets a gradient, perhaps of zeros.        Chen et al. 2016, arXiv:1604.06174
  * Fails if an input is dead, if f leaves an output NULL or fails, or, in gr_backward, if the second run gives other values. */
-GR_API bool gr_recompute(gr_tape *t, gr_segment *f, const void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins,
+GR_API bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins,
                          gr_tensor **out, size_t outs);
 
 GR_END
