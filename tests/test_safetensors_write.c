@@ -73,8 +73,8 @@ TEST(invalid_items_are_not_written)
     const gr_safetensors_item good = { "a", GR_REAL_DTYPE, GR_SCALAR, &x };
     const struct { gr_safetensors_item item; const char *message; } c[] = {
         { { NULL, GR_REAL_DTYPE, GR_SCALAR, &x }, "cannot write 'never': item 1 has no name" },
-        { { "b", (gr_dtype)77, GR_SCALAR, &x }, "cannot write 'never': 'b' is of type 77; the types are 0 .. 5" },
-        { { "b", (gr_dtype)-1, GR_SCALAR, &x }, "cannot write 'never': 'b' is of type -1; the types are 0 .. 5" },
+        { { "b", (gr_dtype)77, GR_SCALAR, &x }, "cannot write 'never': 'b' is of type 77; the types are GR_F16 to GR_I64" },
+        { { "b", (gr_dtype)-1, GR_SCALAR, &x }, "cannot write 'never': 'b' is of type -1; the types are GR_F16 to GR_I64" },
         { { "b", GR_REAL_DTYPE, { 100, { 1 } }, &x }, "cannot write 'never': 'b' is of rank 100; a rank is 0 .. 8" },
         { { "b", GR_REAL_DTYPE, { -1, { 1 } }, &x }, "cannot write 'never': 'b' is of rank -1; a rank is 0 .. 8" },
         { { "b", GR_I64, { 2, { half, 4 } }, &x }, "cannot write 'never': 'b', [9223372036854775808, 4], is too large for this machine" },

@@ -155,7 +155,7 @@ static bool item_is_sound(gr__failure *e, const char *path, const gr_safetensors
 {
     if (!item->name) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': item %zu has no name", path, i);
     if ((unsigned)item->dtype >= GR_DTYPES)
-        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of type %d; the types are 0 .. %d", path, item->name, (int)item->dtype, GR_DTYPES - 1);
+        return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of type %d; the types are GR_F16 to GR_I64", path, item->name, (int)item->dtype);
     if (item->shape.rank < 0 || item->shape.rank > GR_MAX_RANK)
         return gr__fail(e, GR_MISUSE, "", "cannot write '%s': '%s' is of rank %d; a rank is 0 .. %d", path, item->name, item->shape.rank, GR_MAX_RANK);
     char shape[GR__SHAPE_ROOM];
@@ -183,7 +183,6 @@ static bool notes_are_sound(gr__failure *e, const char *path, const char *const 
 bool gr__safetensors_write(gr__failure *e, const gr_allocator *memory, const char *path, const gr_safetensors_item *items, size_t n,
                            const char *const *notes)
 {
-    if (gr__has_failed(e)) return false;
     if (!path) return gr__fail(e, GR_MISUSE, "", "the path of a file to write is NULL");
     if (!items && n) return gr__fail(e, GR_MISUSE, "", "cannot write '%s': items is NULL, but n is %zu", path, n);
     size_t bytes, sum = 0;
