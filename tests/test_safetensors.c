@@ -119,6 +119,8 @@ TEST(invalid_json_is_refused_with_its_place)
     assert_refused("{\"\\udc00\":1}", 0, "x: header byte 8: a bad \\u escape");
     assert_refused("{\"\\ud800x\":1}", 0, "x: header byte 8: a bad \\u escape");
     assert_refused("{\"a\":[]}", 0, "x: header byte 5: expected '{': dtype, shape and data_offsets of a tensor");
+    assert_refused("{\"__metadata__\":[]}", 0, "x: header byte 16: expected '{': __metadata__ holds strings");
+    assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":1}}", 0, "x: header byte 28: expected a list of numbers");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[-1]}}", 0, "x: header byte 29: expected a whole number, 0 or more");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[1.5]}}", 0, "x: header byte 30: expected ',' or ']'");
     assert_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[01]}}", 0, "x: header byte 31: a number with leading zeros");

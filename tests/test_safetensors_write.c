@@ -199,6 +199,27 @@ TEST(every_allocation_may_fail)
     unlink(path);
 }
 
+TEST(out_of_memory_names_what_there_was_no_memory_for)
+{
+    failing_memory memory = { 0 };
+    const gr_allocator allocator = { failing_alloc, failing_release, &memory };
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &allocator });
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(3), gr_init_constant(1)), *y = gr_sum(t, w, GR_ALL_AXES, false);
+    const gr_mark mark = gr_tape_mark(t);
+    assert_non_null(gr_neg(t, y));
+    memory.fail_at = memory.calls + 1, memory.for_ever = true;
+    gr_tape_rewind(t, mark);
+    assert_message(t, "out of memory: gr_tape_rewind");
+    gr_tape_recover(t);
+    assert_fails(t, gr_backward(t, gr_sum(t, w, GR_ALL_AXES, false)), "backward: out of memory: a gradient of 3 values");
+    assert_fails(t, gr_tape_stream(t, "x"), "out of memory: random stream 'x'");
+    assert_fails(t, gr_safetensors_open(t, GOLDEN), "out of memory: reading '" GOLDEN "'");
+    assert_fails(t, gr_safetensors_write(t, "never", NULL, 0, NULL), "out of memory: writing 'never'");
+    gr_module_free(net), gr_tape_free(t);
+    assert_int_equal(memory.live, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +232,7 @@ int main(void)
         cmocka_unit_test(every_file_call_may_fail),
         cmocka_unit_test(short_and_interrupted_calls_are_continued),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(out_of_memory_names_what_there_was_no_memory_for),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
