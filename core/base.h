@@ -1,4 +1,4 @@
-/* core/base.h - helpers for the whole library that know no tape: errors, text, sorting, hashes. */
+/* core/base.h - helpers for the whole library that know no tape: errors, text, memory, sorting, hashes. */
 #ifndef GR_BASE_H
 #define GR_BASE_H
 #include "core/error.h"

@@ -34,5 +34,6 @@ bool gr_failed(const gr_tape *t) { return !t || t->failure.code; }
 gr_error gr_error_code(const gr_tape *t) { return t ? t->failure.code : GR_NO_MEMORY; }
 const char *gr_message(const gr_tape *t)
 {
-    return t ? t->failure.message : "there is no tape: gr_tape_new returned NULL, because there is not enough memory, or the header does not match the library (GR_REAL_DOUBLE, GR_VERSION)";
+    return t ? t->failure.message : "there is no tape: gr_tape_new returned NULL, because there is not enough memory, or the header does not "
+                                    "match the library (GR_REAL_DOUBLE, GR_VERSION)";
 }

@@ -13,6 +13,7 @@ typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now
 void *gr__arena_alloc(gr__arena *a, size_t bytes); /* as gr_save; NULL when there is not enough memory */
 void gr__arena_rewind(gr__arena *a, gr__block *block, size_t used); /* block NULL means the first */
 void gr__arena_fill(gr__arena *a, gr__block *block, size_t used); /* set the bits of all used bytes from there on: NaNs, and a stamp that no tensor has */
+bool gr__arena_holds(const gr__arena *a, const void *p);
 void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
@@ -41,8 +42,8 @@ enum { GR__LEVELS = 8, GR__LEVEL_SHIFT = 56 };
 enum { GR__ANOMALY = 1, GR__TRACING = 2 };
 
 /* The living stamps of a level: all from first on, and those in the ranges, which are older and sorted (core/life.c). */
-typedef struct { uint64_t first, last; } gr__range;
-typedef struct { uint64_t first; gr__range *range; size_t ranges, room; } gr__life;
+typedef struct { uint64_t first, last; } gr__stamps;
+typedef struct { uint64_t first; gr__stamps *range; size_t ranges, room; } gr__life;
 
 struct gr_tape {
     gr_allocator memory;
@@ -87,8 +88,6 @@ void gr__life_leave(gr_tape *t);
 void gr__life_free(gr_tape *t, gr__life *l);
 bool gr__versions_note(gr_tape *t, gr_node *n); /* note the versions of a new node's inputs; false when there is not enough memory */
 bool gr__versions_hold(gr_tape *t, const gr_node *n); /* false, and an error, when an input has changed since */
-
-bool gr__arena_holds(const gr__arena *a, const void *p);
 
 /* The parts of gr_backward: give x a gradient; tell whether an output of n has one; sweep 1; sweep 2. */
 bool gr__reach(gr_tape *t, gr_tensor *x);

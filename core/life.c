@@ -146,7 +146,7 @@ static void life_rewind(gr_tape *t, uint64_t last)
 {
     gr__life *const l = &t->life[t->level];
     while (l->ranges && l->range[l->ranges - 1].first > last) l->ranges--;
-    if (l->first <= last && life_has_room(t, l)) l->range[l->ranges++] = (gr__range){ l->first, last };
+    if (l->first <= last && life_has_room(t, l)) l->range[l->ranges++] = (gr__stamps){ l->first, last };
     else if (l->ranges && l->range[l->ranges - 1].last > last) l->range[l->ranges - 1].last = last;
     l->first = t->births + 1;
 }

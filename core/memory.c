@@ -6,17 +6,17 @@
 
 /* ---- The default allocator ---- */
 
-enum { HUGE = 4 << 20 };
+enum { HUGE_FROM = 4 << 20 };
 
 static void *default_alloc(void *context, size_t bytes)
 {
     (void)context;
-    const size_t align = bytes < HUGE ? 64 : HUGE / 2;
+    const size_t align = bytes < HUGE_FROM ? 64 : HUGE_FROM / 2;
     if (bytes > SIZE_MAX - align) return NULL;
     bytes = (bytes + align - 1) & ~(align - 1); /* aligned_alloc wants a multiple of the alignment */
     void *p = aligned_alloc(align, bytes);
 #ifdef MADV_HUGEPAGE
-    if (p && bytes >= HUGE) madvise(p, bytes, MADV_HUGEPAGE); /* the first use of a large block is several times as fast */
+    if (p && bytes >= HUGE_FROM) madvise(p, bytes, MADV_HUGEPAGE); /* the first use of a large block is several times as fast */
 #endif
     return p;
 }

@@ -62,7 +62,8 @@ GR_API bool gr_ready_list(gr_tape *t, const gr_op *op, gr_tensor *const *x, size
 GR_API bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x);
 GR_API bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x);
 
-/* Set the tape's error to "name: message", with code GR_MISUSE, unless it has one. The format is printf's. Always returns NULL. op may be NULL. */
+/* Set the tape's error to "name: message", or "name in module: message" inside GR_WITHIN, with code GR_MISUSE, unless the tape has an error.
+ * The format is printf's. Always returns NULL. op may be NULL: then the message stands alone. */
 GR_API void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The same with a code and a name of your choice; "" means no name. */
 GR_API void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -8,9 +8,9 @@ GR_BEGIN
 typedef struct gr_pool gr_pool;
 
 /* A pool of threads (1 .. 256), the caller's among them. Several tapes may share it (gr_tape_config.pool) if one thread uses them all. The caller
- * frees it with gr_pool_free, after all its tapes. Workers wait actively for some tens of
- * microseconds after each parallel loop, and then sleep. When the system refuses a thread, the pool works with those that it has (gr_tape_threads).
- * allocator NULL means malloc. Returns NULL when there is not enough memory.
+ * frees it with gr_pool_free, after all its tapes. Workers wait actively for some tens of microseconds after each parallel loop, and then
+ * sleep. When the system refuses a thread, the pool works with those that it has (gr_tape_threads). allocator NULL means malloc. Returns NULL
+ * when there is not enough memory.
  *
  * After fork() the workers exist in the parent only. In the child, every chunk runs on the caller's thread, with the same bits,
  * gr_tape_threads is 1, and gr_pool_free does not wait for any thread. The child may make new pools. The same holds for tapes

@@ -60,7 +60,7 @@ GR_API void gr_tape_recover(gr_tape *t);
 
 /* gr_tape_mark marks a place on the tape, and gr_tape_rewind returns to it: what was made after the mark dies. A loop that generates a
  * sequence step by step then needs no more memory than one step. gr_tape_rewind fails if the mark is of another tape, if gr_tape_reset or
- * gr_backward was called since, or if an earlier gr_tape_rewind returned to a place before the mark. */
+ * gr_backward was called since, if an earlier gr_tape_rewind returned to a place before the mark, or if there is not enough memory. */
 typedef struct { /* a program neither reads nor writes the fields */
     const gr_tape *tape;
     void *block, *node, *undo, *trace;
@@ -108,7 +108,7 @@ GR_API const char *gr_message(const gr_tape *t);
 
 /* Backward: add d loss / d x to the gradient of every x on which loss depends. loss holds one value. A first sweep over the tape finds what a
  * gradient reaches and allocates all gradients; the second computes them.
- * Fails before the second sweep, and adds nothing to any gradient, if loss does not hold one value, if it was made with recording off or depends
+ * Fails before the second sweep, and adds nothing to any gradient, if loss is NULL, dead or does not hold one value, if it was made with recording off or depends
  * on nothing that wants a gradient, if gr_backward was already called since the last reset, if there is not enough memory, or if a parameter
  * changed since the forward used it (by gr_optim_step or gr_state_load; anomaly mode also sees changes made directly to its data).
  * Fails in the second sweep, and leaves the gradients incomplete, if anomaly mode finds a gradient that is not finite, or if the second run of a
@@ -124,7 +124,7 @@ GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
  * module. When x is NULL it returns NULL, which is no error. Fails if x is dead or of another tape. */
 GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
-/* Ask for the gradient of an input of this step; every parameter wants one anyway. Returns x, or NULL on an error. Fails if x is dead. */
+/* Ask for the gradient of an input of this step; every parameter wants one anyway. Returns x, or NULL when x is NULL or on an error. Fails if x is dead. */
 GR_API gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x);
 
 /* ---- What the tape holds ---- */

@@ -1,6 +1,5 @@
 /* core/text.c - UTF-8, text that a terminal can show safely, and shapes as text. */
 #include "core/base.h"
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,10 +48,7 @@ void gr__text_for_terminal(char *out, size_t room, const char *text)
 const char *gr__shape_write(char *text, int rank, const size_t *dim)
 {
     char *end = text;
-    if (rank < 0 || rank > GR_MAX_RANK) {
-        snprintf(text, GR__SHAPE_ROOM, "rank %d", rank);
-        return text;
-    }
+    if (rank < 0 || rank > GR_MAX_RANK) return snprintf(text, GR__SHAPE_ROOM, "rank %d", rank), text;
     *end++ = '[';
     for (int i = 0; i < rank; i++) {
         const char *const comma = i ? ", " : "";

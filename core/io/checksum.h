@@ -3,11 +3,9 @@
  * flipped bits only in the first 256 MB, and misses other damage with a probability of 2^-32. */
 #ifndef GR_CHECKSUM_H
 #define GR_CHECKSUM_H
-#include "core/real.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-GR_BEGIN
 
 /* A checksum: start it, add bytes in pieces of any size, and read gr__checksum_value at any time. */
 typedef struct { uint64_t state, table[8][256]; } gr__checksum;
@@ -26,5 +24,4 @@ enum { GR__CHECKSUM_DIGITS = 16, GR__CHECKSUM_LENGTH = sizeof GR__CHECKSUM_NAME 
 void gr__checksum_text(uint64_t value, char *text); /* text has room for GR__CHECKSUM_LENGTH bytes and a 0 */
 bool gr__checksum_is_text(const char *text, size_t length);
 
-GR_END
 #endif
