@@ -77,6 +77,7 @@ enum { /* gr_tensor.flags */
     GR__HAS_GRAD = 2,   /* a backward has reached it since its gradient was last cleared */
     GR__LEADS = 4,      /* only in gr__cut_of: the loss depends on it */
     GR__TOUCHED = 8,    /* only in gr__cut_of: it was computed from the tensor that is followed */
+    GR__TENSOR = 16,    /* of every tensor on a tape, so that none is read as a gr_ints of the program whose memory it got */
 };
 
 uint64_t gr__stamp(gr_tape *t); /* the stamp of a new tensor */

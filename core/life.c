@@ -65,10 +65,14 @@ bool gr_alive(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x)
 
 bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x)
 {
-    if (gr_failed(t)) return false;
-    if (!x || (!GR__POISONED(x, sizeof *x) && (!x->tape || gr__lives(t, x->tape, x->stamp)))) return true;
-    GR__UNPOISON(x, sizeof *x);
-    return refuse(t, op ? op->name : "", name, 0, x->rank, x->dim, x->tape, x->stamp, "make it anew in each step");
+    if (gr_failed(t) || !x) return !gr_failed(t);
+    if (GR__POISONED(x, sizeof *x) || (x->tape ? !gr__lives(t, x->tape, x->stamp) : x->flags)) {
+        GR__UNPOISON(x, sizeof *x);
+        return refuse(t, op ? op->name : "", name, 0, x->rank, x->dim, x->tape, x->stamp, "make it anew in each step");
+    }
+    size_t len = 0;
+    return (gr__shape_len(gr__shape_of_ints(x), &len) && len == x->len) ||
+           gr_fail(t, op, "%s is %s, which is not the shape of %zu integers", name, gr_shape_name(t, gr__shape_of_ints(x)), x->len);
 }
 
 /* ---- The ends of a step ---- */

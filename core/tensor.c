@@ -85,7 +85,7 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
     gr_tensor *x = gr_save(t, sizeof *x);
     gr_real *data = gr_save_reals(t, len);
     if (!data) return NULL;
-    *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank, .tape = t, .stamp = gr__stamp(t) };
+    *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank, .flags = GR__TENSOR, .tape = t, .stamp = gr__stamp(t) };
     memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
     return x;
 }

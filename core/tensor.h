@@ -22,8 +22,8 @@ struct gr_tensor {
     uint64_t stamp;            /* library; the number of the tensor on its tape, or how often the values of a parameter changed */
 };
 
-/* Integers: labels, tokens, lengths. A program may read all fields, and may make a gr_ints of its own, with tape NULL and stamp 0. */
-typedef struct { int *data; size_t len, dim[GR_MAX_RANK]; int rank; gr_tape *tape; uint64_t stamp; } gr_ints;
+/* Integers: labels, tokens, lengths. A program may read all fields, and may make a gr_ints of its own, with flags 0, tape NULL and stamp 0. */
+typedef struct { int *data; size_t len, dim[GR_MAX_RANK]; int rank; unsigned flags; gr_tape *tape; uint64_t stamp; } gr_ints;
 
 /* ---- Making tensors. t owns them until gr_tape_reset(t). Each function fails if the rank is not 0 .. 8 or the shape is too large for the memory. ---- */
 

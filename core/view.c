@@ -5,7 +5,7 @@ static gr_tensor *view(gr_tape *t, gr_tensor *x, gr_shape shape, size_t offset, 
 {
     gr_tensor *y = gr_save(t, sizeof *y);
     if (!y) return NULL;
-    *y = (gr_tensor){ .data = x->data + offset, .len = len, .rank = shape.rank, .flags = x->flags & GR__WANTS_GRAD,
+    *y = (gr_tensor){ .data = x->data + offset, .len = len, .rank = shape.rank, .flags = GR__TENSOR | (x->flags & GR__WANTS_GRAD),
                       .base = x->base ? x->base : x, .tape = t, .stamp = gr__stamp(t) };
     memcpy(y->dim, shape.dim, (size_t)shape.rank * sizeof *y->dim);
     return y;
@@ -61,6 +61,6 @@ gr_tensor *gr_detach(gr_tape *t, gr_tensor *x)
     static const gr_op op = { .name = "detach" };
     if (!gr_ready(t, &op, x)) return NULL;
     gr_tensor *y = view(t, x, gr_shape_of(x), 0, x->len);
-    if (y) y->base = NULL, y->flags = 0;
+    if (y) y->base = NULL, y->flags = GR__TENSOR;
     return gr_record(t, &op, NULL, 0, GR_OUT(y), GR_IN(x));
 }
