@@ -184,7 +184,7 @@ TEST(argmax_ends_on_a_tensor_without_values)
         for (int axis = 0; axis < 3; axis++) {
             const size_t *d = sizes()[i];
             const gr_ints *y = gr_argmax(t, X, axis, false);
-            assert_true(d[axis] ? y && y->len == 0 : !y && gr_failed(t));
+            assert_true(d[axis] && d[axis] <= INT32_MAX ? y && y->len == 0 : !y && gr_failed(t));
             gr_tape_recover(t);
         }
     gr_tape_free(t);
