@@ -5,7 +5,6 @@
 #include "core/op.h"
 #include "core/trace.h"
 #include <stdio.h>
-#include <string.h>
 
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
@@ -47,12 +46,6 @@ gr_tensor *gr__traced_input(const gr_tape *t, const char *op, const char *place)
 /* ---- Tensors that outlive tapes, for modules ---- */
 
 bool gr__shape_len(gr_shape shape, size_t *len); /* the product of the sizes; false when the rank is wrong or it overflows */
-static inline gr_shape gr__shape_of_ints(const gr_ints *k)
-{
-    gr_shape shape = { .rank = k->rank };
-    memcpy(shape.dim, k->dim, sizeof shape.dim);
-    return shape;
-}
 /* A tensor of zeros in the memory of home, which must outlive it; NULL when there is not enough. gr__wants_grad says whether it wants a gradient. */
 gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape);
 void gr__tensor_free_home(gr_tensor *x);        /* with its gradient; NULL is fine */

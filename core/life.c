@@ -70,9 +70,11 @@ bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints 
         GR__UNPOISON(x, sizeof *x);
         return refuse(t, op ? op->name : "", name, 0, x->rank, x->dim, x->tape, x->stamp, "make it anew in each step");
     }
-    size_t len = 0;
-    return (gr__shape_len(gr__shape_of_ints(x), &len) && len == x->len) ||
-           gr_fail(t, op, "%s is %s, which is not the shape of %zu integers", name, gr_shape_name(t, gr__shape_of_ints(x)), x->len);
+    char shape[GR__SHAPE_ROOM];
+    size_t len = 1;
+    for (int i = 0; i < x->rank && i < GR_MAX_RANK; i++) len *= x->dim[i];
+    return (x->rank >= 0 && x->rank <= GR_MAX_RANK && len == x->len) ||
+           gr_fail(t, op, "%s is %s, which is not the shape of %zu integers", name, gr__shape_write(shape, x->rank, x->dim), x->len);
 }
 
 /* ---- The ends of a step ---- */

@@ -19,9 +19,7 @@ bool gr__shape_len(gr_shape shape, size_t *len)
 gr_shape gr_shape_of(const gr_tensor *x)
 {
     gr_shape shape = { 0 };
-    if (!x) return shape;
-    shape.rank = x->rank;
-    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    if (x) shape.rank = x->rank, memcpy(shape.dim, x->dim, sizeof shape.dim);
     return shape;
 }
 

@@ -66,7 +66,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (!ids) return gr_fail(t, &embedding_op, "ids is NULL");
     if (!gr_ints_alive(t, &embedding_op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
-        return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, gr__shape_of_ints(ids)), GR_MAX_RANK);
+        return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
     const size_t V = weight->dim[0], D = weight->dim[1];
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= V)
@@ -75,7 +75,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (padding != GR_NONE && (padding < 0 || (size_t)padding >= V))
         return gr_fail(t, &embedding_op, "padding must be 0 .. %lld, or GR_NONE; got %d", (long long)V - 1, padding);
 
-    gr_shape shape = gr__shape_of_ints(ids);
+    gr_shape shape = index_shape(ids);
     shape.dim[shape.rank++] = D;
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
@@ -121,7 +121,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)
         return gr_fail(t, &gather_op, "x is %s, so ids must have rank %d and be no larger than x except on axis %d; got %s", gr_shape_text(t, x),
-                       x->rank, axis, gr_shape_name(t, gr__shape_of_ints(ids)));
+                       x->rank, axis, gr_shape_name(t, index_shape(ids)));
     for (size_t i = 0; i < ids->len; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= x->dim[axis])
             return gr_fail(t, &gather_op, "ids%s is %d, but x is %s: on axis %d it must be 0 .. %lld", index_place(t, ids, i), ids->data[i],
@@ -130,7 +130,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     gather_saved s = { .ids = ids->data, .rank = x->rank, .axis = axis };
     memcpy(s.dim, ids->dim, sizeof s.dim);
     for (size_t a = (size_t)x->rank, stride = 1; a-- > 0; stride *= x->dim[a]) s.stride[a] = stride;
-    gr_tensor *y = gr_empty(t, gr__shape_of_ints(ids));
+    gr_tensor *y = gr_empty(t, index_shape(ids));
     if (!y) return NULL;
     for (size_t i = 0; i < ids->len; i++) y->data[i] = x->data[gather_place(&s, i)];
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));

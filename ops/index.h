@@ -1,7 +1,15 @@
-/* ops/index.h - what operators that take integers share: the place of one of them in a message, the check of lengths. */
+/* ops/index.h - what operators that take integers share: the shape of the integers, the place of one of them in a message, the check of lengths. */
 #ifndef GR_INDEX_H
 #define GR_INDEX_H
-#include "core/library.h"
+#include "core/op.h"
+#include <string.h>
+
+static inline gr_shape index_shape(const gr_ints *k)
+{
+    gr_shape shape = { .rank = k->rank };
+    memcpy(shape.dim, k->dim, sizeof shape.dim);
+    return shape;
+}
 
 /* The indices of element number i, as text: "[2, 0]". */
 static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
@@ -19,7 +27,7 @@ static inline bool index_lengths_fit(gr_tape *t, const gr_op *op, const gr_ints 
     if (!lengths) return true;
     if (!gr_ints_alive(t, op, "lengths", lengths)) return false;
     if (lengths->rank != 1 || lengths->len != N)
-        return gr_fail(t, op, "%s is %s, so lengths must be [%zu]; got %s", name, gr_shape_text(t, x), N, gr_shape_name(t, gr__shape_of_ints(lengths)));
+        return gr_fail(t, op, "%s is %s, so lengths must be [%zu]; got %s", name, gr_shape_text(t, x), N, gr_shape_name(t, index_shape(lengths)));
     for (size_t n = 0; n < N; n++)
         if (lengths->data[n] < 0 || (size_t)lengths->data[n] > most)
             return gr_fail(t, op, "%s is %s, so lengths[%zu] must be in 0 .. %zu; got %d", name, gr_shape_text(t, x), n, most, lengths->data[n]);
