@@ -63,6 +63,7 @@ static void convolve(gr_tape *t, const layer *l, gr_tensor *x, gr_tensor *w, gr_
     gr_tape_reset(t);
     gr_tensor *in = l->C == 1 ? gr_detach(t, x) : gr_want_grad(t, gr_detach(t, x));
     gr_tensor *y = gr_conv2d(t, in, gr_want_grad(t, gr_detach(t, w)), gr_want_grad(t, gr_detach(t, b)), &l->c);
+    if (!y) return;
     if (!*dy) {
         *dy = malloc(y->len * sizeof **dy);
         for (size_t i = 0; i < y->len; i++) (*dy)[i] = (gr_real)(i % 7) / 7 - (gr_real)0.4;
@@ -72,12 +73,13 @@ static void convolve(gr_tape *t, const layer *l, gr_tensor *x, gr_tensor *w, gr_
 
 static void measure(const layer *l, size_t N, int threads)
 {
-    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads })), *data = gr_tape_new(2, NULL);
-    gr_module *root = cnn(t);
+    gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
+    gr_module *root = cnn(t), *data = gr_module_new(t); /* data: its tensors outlive a step */
     gr_optim *adam = gr_adam_new(t, root, NULL);
     const size_t groups = l->c.groups ? (size_t)l->c.groups : 1;
-    gr_tensor *x = gr_rand(data, l->kernel ? GR_SHAPE(N, l->C, l->H, l->H) : GR_SHAPE(N, 1, 28, 28), 0, 1, "x");
-    gr_tensor *w = gr_rand(data, GR_SHAPE(l->O, l->C / groups, l->kernel, l->kernel), -1, 1, "w"), *b = gr_rand(data, GR_SHAPE(l->O), -1, 1, "b");
+    gr_tensor *x = gr_param(t, data, "x", l->kernel ? GR_SHAPE(N, l->C, l->H, l->H) : GR_SHAPE(N, 1, 28, 28), gr_init_uniform(0, 1));
+    gr_tensor *w = gr_param(t, data, "w", GR_SHAPE(l->O, l->C / groups, l->kernel, l->kernel), gr_init_uniform(-1, 1));
+    gr_tensor *b = gr_param(t, data, "b", GR_SHAPE(l->O), gr_init_uniform(-1, 1));
     gr_real *dy = NULL;
     int *labels = calloc(N, sizeof *labels);
     double best[2] = { HUGE_VAL, HUGE_VAL };
@@ -93,7 +95,7 @@ static void measure(const layer *l, size_t N, int threads)
     if (gr_failed(t)) fprintf(stderr, "%s\n", gr_message(t));
     printf("%s %zu %.4f %.4f\n", l->name, N, best[0], best[1]), fflush(stdout);
     free(dy), free(labels);
-    gr_optim_free(adam), gr_module_free(root), gr_tape_free(t), gr_tape_free(data);
+    gr_optim_free(adam), gr_module_free(root), gr_module_free(data), gr_tape_free(t);
 }
 
 int main(int argc, char **argv)
