@@ -127,7 +127,7 @@ check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
 check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/gradus.c && \
 	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
 check-api: both ; +@$(BOTH) -s REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o) $(PARTS:%=$(B)/$(CONFIG)/float/lib%.a) && \
-	tests/tools/api.sh --check '$(CC)' $(B)/$(CONFIG)/float
+	tests/tools/api.sh --check '$(CC)' $(B)/$(CONFIG)/float && tests/tools/reference.sh '$(CC)' $(B)/$(CONFIG)/float $(B)/api > $(B)/api.log
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: both ; @tests/tools/check_readme.sh '$(CC)' $(B)/$(CONFIG)/float
@@ -160,7 +160,7 @@ format: ; @for f in $(F); do clang-format -i $$f && echo "  $$f"; done
 lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. \
 	$(LIBRARY) $(wildcard examples/*.c examples/*/*.c)
 loc: ; @tests/tools/loc.sh
-api: all ; @tests/tools/api.sh '$(CC)' $(DIR)
+api: all ; @tests/tools/api.sh '$(CC)' $(DIR) && tests/tools/reference.sh '$(CC)' $(DIR) $(B)/api
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
 	sed '$$s/,$$//'; echo ']'; } > $@
@@ -188,7 +188,8 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
-#: make api              every public function with its name in PyTorch and the programs that use it; last those that have neither
+#: make api              every public function with its name in PyTorch and the programs that use it; last those that have neither;
+#:                       build/api gets all of them from A to Z as text, as a page and as manual pages (man -l build/api/man3/gr_lstm_new.3)
 #: make format lint loc clean compile_commands.json                 F= names the files to format (else: those changed)
 #:
 #: CC CFLAGS LDFLAGS AR  as everywhere, and
