@@ -2,10 +2,11 @@
 # check_readme.sh CC DIR: the code, output, links and names in README.md and in the pages that it links to are correct.
 #   The first block of C in README.md is examples/quickstart.c from its first #include on, without the lines for --check.
 #   Each block of C there compiles without warnings, links with the library in DIR and runs; if a block of text follows, it is the output.
+#   The blocks of examples/tutorial.md are one program.
 #   Each link of a page leads to a file that exists, and to a heading in it. Each name gr_.. or GR_.. on a page stands in a header.
 #   README.md names each program, examples/README.md has a link to it, and README.md has at most 130 lines.
 cc=$1 dir=$2 bad=0
-pages='README.md examples/README.md tests/README.md .github/CONTRIBUTING.md'
+pages='README.md examples/README.md examples/tutorial.md tests/README.md .github/CONTRIBUTING.md' changes=.github/CHANGELOG.md # which has old names, too
 . "$(dirname "$0")/scratch.sh"
 new_scratch
 
@@ -14,19 +15,23 @@ awk -v to="$scratch" '
     /^```text$/ && n { file = to "/" n ".txt"; next }
     /^```/ { file = ""; next }
     file { print > file }' README.md
+awk -v to="$scratch" '
+    /^```/ { file = /^```c$/ ? to "/tutorial.c" : /^```text$/ ? to "/tutorial.txt" : ""; next }
+    file { print > file }' examples/tutorial.md
 sed -e '1,/^ \*\/$/d; /--check/d; s/main(int argc, char \*\*argv)/main(void)/' examples/quickstart.c | diff "$scratch/1.c" - ||
     { echo "README.md does not show examples/quickstart.c as it is, without its lines for --check"; bad=1; }
 
 for block in "$scratch"/*.c; do
     name="README.md: block $(basename "$block" .c) of C"
+    [ "$(basename "$block")" != tutorial.c ] || name="examples/tutorial.md: the program"
     # shellcheck disable=SC2086
     $cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I. "$block" "$dir/libgradus.a" -lm -pthread -o "$block.program" || { echo "$name does not compile"; bad=1; continue; }
-    "$block.program" > "$block.printed" || { echo "$name fails"; bad=1; continue; }
+    (cd "$scratch" && "$block.program") > "$block.printed" || { echo "$name fails"; bad=1; continue; }
     [ ! -f "${block%.c}.txt" ] || diff "${block%.c}.txt" "$block.printed" || { echo "$name does not print the text that follows it"; bad=1; }
 done
 
 headings() { sed -n 's/^##* //p' "$1" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
-for page in $pages; do
+for page in $pages $changes; do
     for link in $(sed 's/`[^`]*`//g' "$page" | grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | grep -v '^https*:'); do
         path=${link%%#*} file=$(dirname "$page")/$path
         [ -n "$path" ] || file=$page
