@@ -85,7 +85,8 @@ typedef struct { size_t in_training, in_save, with_file_left, before_training; }
 
 static void kill_one(note *n, gr_stream *s, tally *sum)
 {
-    const bool early = gr_stream_below(s, 16) == 0; /* in the middle of the load */
+    const bool early = gr_stream_below(s, 16) == 0;         /* in the middle of the load */
+    const bool late = !early && gr_stream_below(s, 8) == 0; /* after a save, so that the run advances also where a save is slow */
     const size_t wait = gr_stream_below(s, early ? 500 : LONGEST_WAIT);
     const int64_t before = n->saved;
     n->started_to_train = n->saving = 0;
@@ -93,6 +94,7 @@ static void kill_one(note *n, gr_stream *s, tally *sum)
     demand(child >= 0, "fork fails");
     if (!child) train_until_killed(n);
     for (size_t ms = 0; !early && !n->started_to_train && !n->failed && ms < PATIENCE * 1000; ms++) wait_microseconds(1000);
+    for (size_t ms = 0; late && n->saved == before && !n->failed && ms < PATIENCE * 1000; ms++) wait_microseconds(1000);
     wait_microseconds(wait);
     kill(child, SIGKILL);
     int status;
@@ -144,7 +146,7 @@ int main(int argc, char **argv)
         demand(!n->left, "after kill %llu, the next save leaves %d temporary files", (unsigned long long)i, n->left);
     }
     run r = build();
-    demand(load(&r, path) && step(&r) && save(&r, path), "the resume at the end: %s", gr_message(r.t));
+    demand((!n->saved || load(&r, path)) && step(&r) && save(&r, path), "the resume at the end: %s", gr_message(r.t));
     n->saved = r.step, n->saving = 0;
     check_file(n, &reference);
     demand(!campaign_entries(".tmp", false), "the last save leaves temporary files");
