@@ -1,0 +1,36 @@
+/* tests/test_program_tagger.c - examples/tagger as its users see it. */
+#include "tests/program.h"
+
+TEST(two_ways_are_right_and_one_way_is_not)
+{
+    assert_run("--check", "--quiet");
+    assert_non_null(strstr(out, "; padding changed 0 of 500 answers\n"));
+    assert_int_equal(RUN("--check", "--quiet", "--one-way"), 1);
+    assert_non_null(strstr(err, " % is not more than 99 %, or padding changed 0 answers\n"));
+}
+
+TEST(the_same_seed_prints_the_same)
+{
+    static char once[sizeof out];
+    assert_run("--steps=5", "--threads=1", "--quiet");
+    strcpy(once, out);
+    assert_run("--steps=5", "--threads=3", "--quiet");
+    assert_string_equal(out, once);
+    assert_run("--steps=5", "--threads=1", "--quiet", "--seed=7");
+    assert_string_not_equal(out, once);
+}
+
+TEST(bad_flags_are_refused)
+{
+    assert_ends(2, "tagger: --steps needs a whole number from 1 to 1000000000; got \"0\"\n", "--steps=0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_ways_are_right_and_one_way_is_not),
+        cmocka_unit_test(the_same_seed_prints_the_same),
+        cmocka_unit_test(bad_flags_are_refused),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
