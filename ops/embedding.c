@@ -93,13 +93,25 @@ typedef struct {
     int rank, axis;
 } gather_saved;
 
-/* Where element i of y lies in x. */
-static size_t gather_place(const gather_saved *s, size_t i)
+/* A walk over the ids in their order: at is the position on every axis but the gathered one, and base its offset in x. */
+typedef struct { size_t at[GR_MAX_RANK], base; } gather_walk;
+
+static size_t gather_offset(const gather_saved *s, const gather_walk *w, size_t i)
 {
-    size_t at = (size_t)s->ids[i] * s->stride[s->axis];
-    for (int a = s->rank - 1; a >= 0; i /= s->dim[a--])
-        if (a != s->axis) at += i % s->dim[a] * s->stride[a];
-    return at;
+    return w->base + (size_t)s->ids[i] * s->stride[s->axis];
+}
+
+static void gather_next(const gather_saved *s, gather_walk *w)
+{
+    for (int a = s->rank - 1; a >= 0; a--) {
+        const size_t stride = a == s->axis ? 0 : s->stride[a];
+        if (++w->at[a] < s->dim[a]) {
+            w->base += stride;
+            return;
+        }
+        w->base -= (s->dim[a] - 1) * stride;
+        w->at[a] = 0;
+    }
 }
 
 static void gather_node(gr_tape *t, const gr_node *n)
@@ -107,7 +119,8 @@ static void gather_node(gr_tape *t, const gr_node *n)
     const gather_saved *s = n->saved;
     const gr_real *dy = gr_grad(t, n->out[0]);
     gr_real *dx = gr_grad(t, n->in[0]);
-    for (size_t i = 0; dx && i < n->out[0]->len; i++) dx[gather_place(s, i)] += dy[i];
+    gather_walk w = { 0 };
+    for (size_t i = 0; dx && i < n->out[0]->len; i++, gather_next(s, &w)) dx[gather_offset(s, &w, i)] += dy[i];
 }
 
 static const gr_op gather_op = { .name = "gather", .backward = gather_node };
@@ -132,7 +145,8 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     for (size_t a = (size_t)x->rank, stride = 1; a-- > 0; stride *= x->dim[a]) s.stride[a] = stride;
     gr_tensor *y = gr_empty(t, index_shape(ids));
     if (!y) return NULL;
-    for (size_t i = 0; i < ids->len; i++) y->data[i] = x->data[gather_place(&s, i)];
+    gather_walk w = { 0 };
+    for (size_t i = 0; i < ids->len; i++, gather_next(&s, &w)) y->data[i] = x->data[gather_offset(&s, &w, i)];
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 #endif
