@@ -1,8 +1,9 @@
 /* core/maths.h - mathematical functions for kernels, on gr_real: plain C without branches, which vectorises and gives the same bits on every machine.
  *
  *     r_exp r_expm1 r_log r_log1p r_tanh r_sigmoid r_erf   within 1 ulp and monotone on every float
- *     r_sin r_cos                                          within 1 ulp for |x| <= R_SIN_LIMIT; beyond: r_sin_large, r_cos_large
+ *     r_sin r_cos r_tan                                    within 1 ulp for |x| <= R_SIN_LIMIT; beyond: r_sin_large, r_cos_large, r_tan_large
  *     r_pow                                                within 2 ulp, special cases as C99's pow
+ *     r_round r_floor                                      exact; r_round takes the even one of two neighbours that are equally near
  *     r_softplus r_square r_normal_cdf r_normal_pdf        computed from these
  *
  * tests/campaign/ulp.c checks these bounds on all floats (r_pow: 2^28 pairs). tests/tools/fit_maths.py computes the coefficients. The double build calls libm.
@@ -34,6 +35,9 @@ INLINE double r_sin(double x) { return sin(x); }
 INLINE double r_cos(double x) { return cos(x); }
 INLINE double r_sin_large(double x) { return sin(x); }
 INLINE double r_cos_large(double x) { return cos(x); }
+INLINE double r_tan(double x) { return tan(x); }
+INLINE double r_tan_large(double x) { return tan(x); }
+INLINE double r_round(double x) { return rint(x); }
 #else
 
 /* ==== In float ====
@@ -41,6 +45,9 @@ INLINE double r_cos_large(double x) { return cos(x); }
  * clamp has its constant on the left, and a number is scaled by a product, not by a change of its bits. */
 #define R_ROUND 0x1.8p23f
 INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
+
+/* Adding 2^23 rounds to a whole number, and every float from there on is one. The sign stays, so that -0.3 becomes -0. */
+INLINE float r_round(float x) { return r_abs(x) < 0x1p23f ? __builtin_copysignf(r_abs(x) + 0x1p23f - 0x1p23f, x) : x; }
 
 /* q(r) with e^r = 1 + r + r^2 q(r) for |r| <= ln(2) / 2, and g(f) with log(1 + f) = f + f^2 g(f) for f in [-1/3, 1/3). */
 INLINE float r_exp_tail(float r)
@@ -256,7 +263,7 @@ INLINE float r_pow(float x, float y)
 
 /* sin(r + quadrant pi / 2), |r| <= pi / 4: sin or cos of r, with a sign. */
 #define R_SIN_LIMIT 0x1p17f
-INLINE float r_sin_quadrant(double r, uint64_t quadrant)
+INLINE double r_sin_quadrant(double r, uint64_t quadrant)
 {
     const double s = r * r;
     double p = 0x1.6dbe02d7c228ap-19, q = -0x1.2474dd2e42f52p-22;
@@ -268,17 +275,18 @@ INLINE float r_sin_quadrant(double r, uint64_t quadrant)
     q = q * s + 0x1.555555514f623p-5;
     q = q * s - 0x1.fffffffffe697p-2;
     const double y = quadrant & 1 ? 1 + s * q : r * (1 + s * p);
-    return (float)(quadrant & 2 ? -y : y);
+    return quadrant & 2 ? -y : y;
 }
 
 /* x = n pi / 2 + r. The first part of pi / 2 has 33 bits, so that n times it is exact up to R_SIN_LIMIT. cos x = sin(x + pi / 2). */
-INLINE float r_sin_plus(float x, uint64_t quadrant)
+INLINE double r_sin_plus(float x, uint64_t quadrant)
 {
     const double d = (double)x, k = d * 0x1.45f306dc9c883p-1 + R_ROUND64, n = k - R_ROUND64;
     return r_sin_quadrant((d - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34, r_bits64(k) + quadrant);
 }
-INLINE float r_sin(float x) { return r_sin_plus(x, 0); }
-INLINE float r_cos(float x) { return r_sin_plus(x, 1); }
+INLINE float r_sin(float x) { return (float)r_sin_plus(x, 0); }
+INLINE float r_cos(float x) { return (float)r_sin_plus(x, 1); }
+INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 1)); }
 
 /* One step of x / (pi / 2) modulo 4: add d times a part of 2 / pi. The product is exact (24 bits by 24 bits). Whole turns, which are multiples of
  * 4, are dropped; a product above 2^50 is a whole number of turns. s is the fraction, in [-1/2, 1/2], and n the integer. */
@@ -292,7 +300,7 @@ INLINE r_turn r_turn_add(r_turn t, double d, double part)
 
 /* Any x. Each product is 2^24 times smaller than the one before. When one must be rounded, s has no integer part any more, so the
  * error is small compared with the fraction, which is at least 2^-30. */
-INLINE float r_sin_large_plus(float x, uint64_t quadrant)
+INLINE double r_sin_large_plus(float x, uint64_t quadrant)
 {
     const double d = (double)x;
     r_turn t = { 0, 0 };
@@ -305,14 +313,16 @@ INLINE float r_sin_large_plus(float x, uint64_t quadrant)
     t = r_turn_add(t, d, 0x1.2b3278p-145);
     t = r_turn_add(t, d, 0x1.0e4104p-170);
     t = r_turn_add(t, d, 0x1.fca2c6p-193);
-    const float y = r_sin_quadrant(t.s * 0x1.921fb54442d18p+0, r_bits64(t.n + R_ROUND64) + quadrant);
-    return r_abs(x) < INFINITY ? y : NAN;
+    const double y = r_sin_quadrant(t.s * 0x1.921fb54442d18p+0, r_bits64(t.n + R_ROUND64) + quadrant);
+    return r_abs(x) < INFINITY ? y : (double)NAN;
 }
-INLINE float r_sin_large(float x) { return r_sin_large_plus(x, 0); }
-INLINE float r_cos_large(float x) { return r_sin_large_plus(x, 1); }
+INLINE float r_sin_large(float x) { return (float)r_sin_large_plus(x, 0); }
+INLINE float r_cos_large(float x) { return (float)r_sin_large_plus(x, 1); }
+INLINE float r_tan_large(float x) { return (float)(r_sin_large_plus(x, 0) / r_sin_large_plus(x, 1)); }
 #endif
 
 INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r_abs(x))); } /* log(1 + e^x) */
+INLINE gr_real r_floor(gr_real x) { return r_round(x) > x ? r_round(x) - 1 : r_round(x); }
 INLINE gr_real r_square(gr_real x) { return x * x; }
 INLINE gr_real r_normal_cdf(gr_real x) { return (1 + r_erf(x * R(0.70710678118654752440))) / 2; }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(-x * x / 2); }

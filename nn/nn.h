@@ -74,10 +74,28 @@ GR_API gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *n
 /* y = x + f(x), where f runs the modules under it one after the other. Fails if f(x) has another shape than x.        He et al. 2016 */
 GR_API gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name);
 
-/* An operator on one tensor as a module without parameters: gr_forward calls f. gr_print_summary shows kind, which must outlive the module (a
- * literal). Fails if f is NULL. */
+/* An operator on one tensor as a module without parameters to train: gr_forward calls f, with the numbers given here. gr_print_summary shows kind,
+ * which must outlive the module (a literal). Fails if f is NULL. The compiler checks that f takes these numbers:
+ *     gr_activation_new(t, net, NULL, "ReLU", gr_relu);
+ *     gr_activation_1_new(t, net, NULL, "LeakyReLU", gr_leaky_relu, 0.01);
+ *     gr_activation_2_new(t, net, NULL, "Hardtanh", gr_hardtanh, -1, 1);
+ *     gr_activation_axis_new(t, net, NULL, "Softmax", gr_softmax, -1);                                                   */
 typedef gr_tensor *gr_function(gr_tape *t, gr_tensor *x);
+typedef gr_tensor *gr_function_1(gr_tape *t, gr_tensor *x, double p);
+typedef gr_tensor *gr_function_2(gr_tape *t, gr_tensor *x, double p, double q);
+typedef gr_tensor *gr_function_axis(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_module *gr_activation_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function *f);
+GR_API gr_module *gr_activation_1_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function_1 *f, double p);
+GR_API gr_module *gr_activation_2_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function_2 *f, double p, double q);
+GR_API gr_module *gr_activation_axis_new(gr_tape *t, gr_module *parent, const char *name, const char *kind, gr_function_axis *f, int axis);
+
+typedef struct {
+    gr_module module;
+    gr_tensor *weight; /* [count]   first values: 0.25; as it has rank 1, weight decay spares it (PyTorch's does not) */
+} gr_prelu_module;
+
+/* x where x > 0, and weight x elsewhere. count is 1, or the size of axis 1 of x. gr_forward(t, &p->module, x) runs it. */
+GR_API gr_prelu_module *gr_prelu_new(gr_tape *t, gr_module *parent, const char *name, size_t count);
 
 /* ==== state_dict ==== */
 

@@ -31,16 +31,19 @@
     BINARY_BACKWARD(op##_backward_a, da_of_aby) \
     BINARY_BACKWARD(op##_backward_b, db_of_aby)
 #define COMPARE(op, holds) BINARY_FORWARD(op, (holds) ? R(1) : R(0))
+BINARY(prelu, a > 0 ? a : a * b, a > 0 ? dy : dy * b, a > 0 ? 0 : dy * a, ) /* a is x, b the weight */
 #include "ops/binary.def"
 
 #if GR_HOST
-#define BINARY(op, ...) \
+#define BINARY_OP(op) \
     static void op##_node(gr_tape *t, const gr_node *n) \
     { \
         gr__map_backward(t, n, 0, op##_backward_a, GR_IN(n->in[0], n->in[1], n->out[0])); \
         gr__map_backward(t, n, 1, op##_backward_b, GR_IN(n->in[0], n->in[1], n->out[0])); \
     } \
-    static const gr_op op##_op = { .name = #op, .backward = op##_node, .scratch = gr__map_scratch }; \
+    static const gr_op op##_op = { .name = #op, .backward = op##_node, .scratch = gr__map_scratch };
+#define BINARY(op, ...) \
+    BINARY_OP(op) \
     gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
     { \
         return gr__map_op(t, &op##_op, op##_forward, GR_IN(a, b), NULL, 0); \
@@ -52,4 +55,17 @@
         return gr__map_op(t, &compare, op##_forward, GR_IN(a, b), NULL, 0); \
     }
 #include "ops/binary.def"
+
+BINARY_OP(prelu)
+gr_tensor *gr_prelu(gr_tape *t, gr_tensor *x, gr_tensor *weight)
+{
+    if (!gr_ready(t, &prelu_op, x, weight)) return NULL;
+    const bool one = weight->len == 1;
+    if (weight->rank > 1 || (!one && (x->rank < 2 || weight->len != x->dim[1])))
+        return gr_fail(t, &prelu_op, "weight must be [1], or [C] for an x of [N, C, ..]; got weight %s and x %s", gr_shape_text(t, weight),
+                       gr_shape_text(t, x));
+    gr_shape along = { .rank = one ? 0 : x->rank - 1, .dim = { weight->len } }; /* broadcasts along axis 1 */
+    for (int i = 1; i < along.rank; i++) along.dim[i] = 1;
+    return gr__map_op(t, &prelu_op, prelu_forward, GR_IN(x, gr_reshape(t, weight, along)), NULL, 0);
+}
 #endif

@@ -11,15 +11,41 @@ GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
 
-/* Each is a line of ops/unary.def, with its formula and its derivative. These take (t, x):
- *     gr_neg gr_abs gr_square gr_sqrt gr_rsqrt gr_exp gr_log gr_erf gr_sin gr_cos gr_tanh
- *     gr_sigmoid gr_softplus gr_silu gr_gelu gr_gelu_tanh gr_relu
- * These take parameters:
- *     gr_leaky_relu(t, x, slope)     x, or slope x where x <= 0
- *     gr_elu(t, x, alpha)            x, or alpha (exp(x) - 1) where x <= 0
+/* All of them, with their formulas; the derivatives are in ops/unary.def. `make check` compares this list with that file.
+ *     gr_neg(t, x)                   -x
+ *     gr_scale(t, x, factor)         x factor; the gradient reaches x alone, as in gr_add_scalar
+ *     gr_add_scalar(t, x, value)     x + value
+ *     gr_abs(t, x)                   |x|
+ *     gr_sign(t, x)                  1 where x > 0, -1 where x < 0, and 0 elsewhere, also where x is NaN
+ *     gr_floor(t, x)                 the largest integer <= x
+ *     gr_ceil(t, x)                  the smallest integer >= x
+ *     gr_round(t, x)                 the nearest integer; of two, the even one. The gradients of these four are 0, and abs has 0 at 0
  *     gr_clamp(t, x, low, high)      min(high, max(low, x)); the gradient passes where low <= x <= high
- * gr_gelu is x times the normal distribution function, and gr_gelu_tanh approximates it. gr_softplus is log(1 + exp(x)), gr_silu is
- * x sigmoid(x), and gr_rsqrt is 1 / sqrt(x). Outside their domain, log, sqrt and rsqrt give NaN. */
+ *     gr_square(t, x)                x^2
+ *     gr_sqrt(t, x)                  the square root; NaN where x < 0
+ *     gr_rsqrt(t, x)                 1 / sqrt(x); NaN where x < 0
+ *     gr_exp(t, x)                   e^x
+ *     gr_expm1(t, x)                 e^x - 1, accurate for small |x|
+ *     gr_log(t, x)                   the natural logarithm; NaN where x < 0
+ *     gr_log1p(t, x)                 log(1 + x), accurate for small |x|; NaN where x < -1
+ *     gr_sin(t, x)                   sine of x in radians
+ *     gr_cos(t, x)                   cosine
+ *     gr_tan(t, x)                   tangent
+ *     gr_tanh(t, x)                  hyperbolic tangent
+ *     gr_erf(t, x)                   error function
+ *     gr_sigmoid(t, x)               1 / (1 + e^-x)
+ *     gr_hardsigmoid(t, x)           min(6, max(0, x + 3)) / 6
+ *     gr_softplus(t, x)              log(1 + e^x)
+ *     gr_relu(t, x)                  max(0, x)
+ *     gr_leaky_relu(t, x, slope)     x where x > 0, and slope x elsewhere
+ *     gr_elu(t, x, alpha)            x where x > 0, and alpha (e^x - 1) elsewhere
+ *     gr_selu(t, x)                  1.0507 elu(x, 1.67326); both constants have more digits
+ *     gr_hardtanh(t, x, low, high)   as gr_clamp, but the gradient passes where low < x < high. With 0 and 6 it is relu6
+ *     gr_silu(t, x)                  x sigmoid(x)
+ *     gr_hardswish(t, x)             x hardsigmoid(x)
+ *     gr_mish(t, x)                  x tanh(softplus(x))
+ *     gr_gelu(t, x)                  x times the normal distribution function
+ *     gr_gelu_tanh(t, x)             an approximation of gr_gelu, by tanh                                                */
 #define UNARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x);
 #define UNARY_1(name, a, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a);
 #define UNARY_2(name, a, b, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a, double b);
@@ -28,15 +54,29 @@ GR_BEGIN
 
 /* ==== Elementwise, two inputs, broadcasting; comparisons; where ==== */
 
-/* gr_add, gr_sub, gr_mul, gr_div, gr_maximum, gr_minimum, gr_pow (t, a, b), and the comparisons gr_eq, gr_ne, gr_lt, gr_le, gr_gt, gr_ge
- * (t, a, b), which give 1 where they hold and 0 elsewhere, and pass no gradient. Each is a line of ops/binary.def.
+/* All of them. Comparisons give 1 where they hold and 0 elsewhere, and pass no gradient.
+ *     gr_add(t, a, b)       a + b
+ *     gr_sub(t, a, b)       a - b
+ *     gr_mul(t, a, b)       a b
+ *     gr_div(t, a, b)       a / b
+ *     gr_maximum(t, a, b)   the larger one, NaN if a or b is NaN; each gets half of the gradient where a = b
+ *     gr_minimum(t, a, b)   the smaller one, likewise
+ *     gr_pow(t, a, b)       a^b
+ *     gr_eq(t, a, b)        a == b
+ *     gr_ne(t, a, b)        a != b
+ *     gr_lt(t, a, b)        a < b
+ *     gr_le(t, a, b)        a <= b
+ *     gr_gt(t, a, b)        a > b
+ *     gr_ge(t, a, b)        a >= b
  *
  * Shapes broadcast as in NumPy: counted from the last axis, two sizes must be equal, or one of them 1; a missing axis has size 1. So
- * [64, 10] broadcasts with [10], with [64, 1] and with gr_scalar: gr_mul(t, x, gr_scalar(t, 0.5)), gr_pow(t, x, gr_scalar(t, 3)).
- * Fails if the shapes do not broadcast. */
+ * [64, 10] broadcasts with [10], with [64, 1] and with gr_scalar: gr_pow(t, x, gr_scalar(t, 3)). Fails if the shapes do not broadcast. */
 #define BINARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *a, gr_tensor *b);
 #define COMPARE BINARY
 #include "ops/binary.def"
+
+/* x where x > 0, and weight x elsewhere. weight [1], or [C] for an x of [N, C, ..]. Fails if weight does not fit.      He et al. 2015, section 2.1 */
+GR_API gr_tensor *gr_prelu(gr_tape *t, gr_tensor *x, gr_tensor *weight);
 
 /* a where cond is not 0, and b elsewhere. All three broadcast. cond gets no gradient. Fails if the shapes do not broadcast. */
 GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b);

@@ -14,6 +14,9 @@ INLINE gr_real gelu_tanh_slope(gr_real x)
     return s + z * (s * (1 - s)) * (TWO_U * (1 + R(0.134145) * (z * z)));
 }
 
+/* Misra 2019: mish is x tanh(softplus(x)). */
+INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
+
 #define UNARY(op, y, dx, ...) UNARY_KERNELS(op, (void)p, y, dx, 0, 0, 0)
 #define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0], y, dx, 0, 0, 0)
 #define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0)
@@ -44,13 +47,13 @@ INLINE gr_real gelu_tanh_slope(gr_real x)
         parameters; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
-            (void)x, (void)y; \
+            (void)dy, (void)x, (void)y; \
             out[i] += is_far ? 0 : (dx_of_xy); \
             far |= is_far; \
         } \
         for (size_t i = 0; far && i < n; i++) { \
-            const gr_real dy = in_dy[i], x = in_x[i]; \
-            (void)dy, (void)x; \
+            const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
+            (void)dy, (void)x, (void)y; \
             out[i] += is_far ? (dx_far) : 0; \
         } \
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_headers.sh CC: every header compiles alone as C11, and every public header (one that gradus.h includes) also as C++17. So does the worked
-# example in the first comment of core/op.h (an operator) and of nn/module.h (a module), as C11. ops/ops.h lists the operators of the .def files;
-# a name that it lacks is an error only with GRADUS_RECORDS=1.
+# example in the first comment of core/op.h (an operator) and of nn/module.h (a module), as C11. ops/ops.h lists the operators of the .def files, each
+# in one line with its parameters and a formula, and no others.
 cc=$1 bad=0
 case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
 warn='-Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-unused-function -fsyntax-only -D_GNU_SOURCE -I.'
@@ -23,9 +23,18 @@ for real in '' -DGR_REAL_DOUBLE; do
         '{ return gr_ready(t, op, x) ? gr_record(t, op, nullptr, 0, GR_OUT(x), GR_IN(x)) : nullptr; }' |
         $cxx -x c++ -std=c++17 $warn $real - || { echo "an operator does not compile as C++17 $real"; bad=1; }
 done
-for name in $(sed -n 's/^[A-Z][A-Z_0-9]*(\([a-z_0-9]*\),.*/gr_\1/p' ops/unary.def ops/binary.def); do
-    grep -qw "$name" ops/ops.h && continue
-    echo "not run: no line of ops/ops.h lists $name"
-    [ -z "${GRADUS_RECORDS:-}" ] || bad=1
-done
+awk '
+    FILENAME ~ /[.]def$/ && match($0, /^(UNARY|UNARY_FAR|UNARY_1|UNARY_2|BINARY|COMPARE)\(/) {
+        kind = substr($0, 1, RLENGTH - 1)
+        split(substr($0, RLENGTH + 1), part, / *, */)
+        call = "gr_" part[1] (kind ~ /UNARY/ ? "(t, x" : "(t, a, b") (kind ~ /_[12]/ ? ", " part[2] : "") (kind ~ /_2/ ? ", " part[3] : "") ")"
+        if (!(call in listed)) { print "ops/ops.h does not list this operator of " FILENAME " with a formula: " call; bad = 1 }
+        delete listed[call]
+    }
+    FILENAME == "ops/ops.h" && match($0, /^ \*     gr_[a-z0-9_]+\(t, (x|a)[^)]*\) +[^ ]/) {
+        call = substr($0, 8); sub(/\).*/, ")", call)
+        if (call in listed) { print "ops/ops.h lists " call " twice"; bad = 1 }
+        listed[call] = 1
+    }
+    END { for (call in listed) { print "ops/ops.h lists " call ", which is in no .def file"; bad = 1 }; exit bad }' ops/ops.h ops/unary.def ops/binary.def || bad=1
 exit $bad
