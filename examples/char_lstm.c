@@ -165,7 +165,7 @@ static void write_text(const model *m, const kit_text *c)
     for (uint64_t i = 0; i < own.sample && !kit_interrupted(); i++) {
         gr_tape_reset(t);
         gr_tensor *z = forward(m, m->reading, gr_ints_new(t, &id, GR_SHAPE(1, 1)));
-        const gr_tensor *const p = gr_softmax(t, gr_mul(t, z, gr_scalar(t, 1 / own.temperature)), -1);
+        const gr_tensor *const p = gr_softmax(t, gr_scale(t, z, 1 / own.temperature), -1);
         if (!p || !s) return;
         putchar(c->letter[id = (int)kit_draw(s, p->data, p->len)]);
     }

@@ -245,14 +245,14 @@ static void four_ways(norms_paper *p, const double *x, size_t N, double eps)
     gr_tape *t = p->t;
     const norms_row r = norms_hand(&(norms_given){ .N = N, .x = x });
     gr_tape_reset(t);
-    gr_tensor *in = norms_put(t, x, GR_SHAPE(N)), *d = gr_sub(t, in, gr_mean(t, in, GR_ALL_AXES, false)), *small = gr_scalar(t, eps);
+    gr_tensor *in = norms_put(t, x, GR_SHAPE(N)), *d = gr_sub(t, in, gr_mean(t, in, GR_ALL_AXES, false));
     p->columns = N;
     norms_paper_line(p, "x", x, N, 0, NULL);
     for (int k = 0; k < 4; k++) {
         const double var = r.squares / (double)(N - (k & 1)), sigma = k & 2 ? sqrt(var) + eps : sqrt(var + eps);
         double y[NORMS_HAND];
         gr_tensor *v = gr_var(t, in, GR_ALL_AXES, k & 1, false);
-        const gr_tensor *library = gr_div(t, d, k & 2 ? gr_add(t, gr_sqrt(t, v), small) : gr_sqrt(t, gr_add(t, v, small)));
+        const gr_tensor *library = gr_div(t, d, k & 2 ? gr_add_scalar(t, gr_sqrt(t, v), eps) : gr_sqrt(t, gr_add_scalar(t, v, eps)));
         for (size_t i = 0; i < N; i++) y[i] = r.d[i] / sigma;
         norms_paper_line(p, label[k], y, N, 0, k ? norms_values(library) : norms_values(gr_layer_norm(t, in, 1, NULL, NULL, eps)));
     }

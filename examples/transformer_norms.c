@@ -113,7 +113,7 @@ static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
 /* Draw the letter after n ids from softmax(logits / temperature). */
 static int draw(gr_tape *t, const model *m, const int *ids, size_t n, size_t letters)
 {
-    gr_tensor *z = gr_slice(t, logits(t, m, ids, 1, n), n - 1, 1), *p = gr_softmax(t, gr_mul(t, z, gr_scalar(t, 1 / own.temperature)), -1);
+    gr_tensor *z = gr_slice(t, logits(t, m, ids, 1, n), n - 1, 1), *p = gr_softmax(t, gr_scale(t, z, 1 / own.temperature), -1);
     gr_stream *s = gr_tape_stream(t, "sample");
     return p && s ? (int)kit_draw(s, p->data, letters) : 0;
 }

@@ -58,8 +58,7 @@ gr_tensor *gr_cross_entropy_composed(gr_tape *t, gr_tensor *logits, const gr_int
     gr_tensor *w = gr_mul(t, counts, gr_gather(t, gr_expand(t, weight, whole), axis, k)); /* of each sample's target */
     gr_tensor *hit = gr_mul(t, w, gr_gather(t, logp, axis, k));
     gr_tensor *all = gr_mul(t, counts, gr_sum(t, gr_mul(t, logp, weight), GR_AXES(axis), true));
-    gr_tensor *loss = gr_neg(t, gr_add(t, gr_mul(t, hit, gr_scalar(t, 1 - c.label_smoothing)),
-                                       gr_mul(t, all, gr_scalar(t, c.label_smoothing / (double)C))));
+    gr_tensor *loss = gr_neg(t, gr_add(t, gr_scale(t, hit, 1 - c.label_smoothing), gr_scale(t, all, c.label_smoothing / (double)C)));
 
     if (c.reduction == GR_REDUCE_SUM) return gr_sum(t, loss, GR_ALL_AXES, false);
     if (c.reduction == GR_REDUCE_MEAN) return gr_div(t, gr_sum(t, loss, GR_ALL_AXES, false), gr_sum(t, w, GR_ALL_AXES, false));
@@ -95,7 +94,7 @@ gr_tensor *gr_attention_composed(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tens
     const size_t heads = o.heads ? o.heads : 1, B = q->dim[0], Tq = q->dim[1], Tk = k->dim[1], d = q->dim[2] / heads;
     const double scale = o.scale > 0 ? o.scale : d ? 1 / __builtin_sqrt((double)d) : 1;
     gr_tensor *seen = composed_seen(t, B, Tq, Tk, &o), *s = gr_matmul_t(t, composed_heads(t, q, heads), false, composed_heads(t, k, heads), true);
-    s = gr_where(t, seen, gr_mul(t, s, gr_scalar(t, scale)), gr_scalar(t, -1e30)); /* exp of this is 0, unless no key is seen */
+    s = gr_where(t, seen, gr_scale(t, s, scale), gr_scalar(t, -1e30)); /* exp of this is 0, unless no key is seen */
     gr_tensor *p = gr_mul(t, gr_softmax(t, s, -1), seen);
     if (o.dropout > 0) p = gr_dropout(t, p, o.dropout, o.stream);
     gr_tensor *y = gr_permute(t, gr_matmul(t, p, composed_heads(t, v, heads)), GR_AXES(0, 2, 1, 3));

@@ -38,7 +38,7 @@ gr_tensor *gr_norm_axes_composed(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes
     if (gr_failed(t) || !x) return NULL;
     gr_tensor *d = gr_sub(t, x, gr_mean(t, x, over, true));
     gr_tensor *var = gr_mean(t, gr_square(t, d), over, true);
-    gr_tensor *y = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, gr__setting(eps, GR_NORM_EPS)))));
+    gr_tensor *y = gr_div(t, d, gr_sqrt(t, gr_add_scalar(t, var, gr__setting(eps, GR_NORM_EPS))));
     return gr__norm_affine(t, y, gamma, beta, composed_ones(x, affine, false));
 }
 
@@ -64,7 +64,7 @@ gr_tensor *gr_instance_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tens
 gr_tensor *gr_rms_norm_composed(gr_tape *t, gr_tensor *x, int trailing, gr_tensor *gamma, double eps)
 {
     if (gr_failed(t) || !x) return NULL;
-    gr_tensor *rms = gr_sqrt(t, gr_add(t, gr_mean(t, gr_square(t, x), composed_last(trailing), true), gr_scalar(t, gr__setting(eps, GR_RMS_NORM_EPS))));
+    gr_tensor *rms = gr_sqrt(t, gr_add_scalar(t, gr_mean(t, gr_square(t, x), composed_last(trailing), true), gr__setting(eps, GR_RMS_NORM_EPS)));
     return gr__norm_affine(t, gr_div(t, x, rms), gamma, NULL, composed_ones(x, composed_last(trailing), false));
 }
 
@@ -106,12 +106,12 @@ gr_tensor *gr_batch_norm_composed(gr_tape *t, gr_tensor *x, int axis, gr_tensor 
         gr_tensor *d = gr_where(t, real, gr_sub(t, x, mean), none);
         var = gr_div(t, gr_sum(t, gr_square(t, d), over, true), n);
     }
-    gr_tensor *root = gr_sqrt(t, gr_add(t, var, gr_scalar(t, gr__setting(o.eps, GR_NORM_EPS))));
+    gr_tensor *root = gr_sqrt(t, gr_add_scalar(t, var, gr__setting(o.eps, GR_NORM_EPS)));
     gr_tensor *y = gr_div(t, gr_where(t, real, gr_sub(t, x, mean), none), root);
     y = gr_where(t, real, gr__norm_affine(t, y, gamma, beta, channels), none);
     if (!y || !o.running_mean || !gr_tape_training(t)) return y;
 
-    gr_tensor *unbiased = gr_mul(t, gr_detach(t, var), gr_div(t, n, gr_sub(t, n, gr_scalar(t, 1))));
+    gr_tensor *unbiased = gr_mul(t, gr_detach(t, var), gr_div(t, n, gr_add_scalar(t, n, -1)));
     if (!unbiased) return NULL;
     if (o.batches && gr_undo_note(t, o.batches, sizeof *o.batches)) ++*o.batches;
     const double momentum = o.cumulative ? 1 / (double)*o.batches : gr__setting(o.momentum, 0.1);

@@ -17,7 +17,7 @@ static gr_tensor *twin_layer_norm(gr_tape *t, gr_tensor *z, gr_tensor *gain, gr_
 {
     gr_tensor *d = gr_sub(t, z, gr_mean(t, z, GR_AXES(-1), true));
     gr_tensor *var = gr_mean(t, gr_square(t, d), GR_AXES(-1), true);               /* [B, 1] */
-    gr_tensor *xhat = gr_div(t, d, gr_sqrt(t, gr_add(t, var, gr_scalar(t, eps)))); /* [B, N] */
+    gr_tensor *xhat = gr_div(t, d, gr_sqrt(t, gr_add_scalar(t, var, eps))); /* [B, N] */
     return gr_add(t, gr_mul(t, gain, xhat), shift);
 }
 

@@ -14,7 +14,7 @@ TEST(the_operator_that_made_an_infinity_is_named)
 {
     gr_tape *t = watching();
     gr_tensor *x = gr_input(t, (gr_real[]){ 1, 0, 3, 2, 0.5, 1 }, GR_SHAPE(2, 3));
-    assert_null(gr_exp(t, gr_log(t, gr_mul(t, x, gr_scalar(t, 2)))));
+    assert_null(gr_exp(t, gr_log(t, gr_scale(t, x, 2))));
     assert_int_equal(gr_error_code(t), GR_NOT_FINITE);
     assert_message(
         t, "anomaly: forward of log made -inf at [0, 1] of output 1 [2, 3], 1 of 6 values; input 1 [2, 3] is within [0, 6], there 0");
@@ -96,7 +96,7 @@ TEST(the_backward_that_made_an_infinity_is_named)
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t), *root = gr_activation_new(t, net, "root", "Root", gr_sqrt);
     gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ 4, 0, 1, 9 }, GR_SHAPE(4)));
-    gr_tensor *y = gr_sum(t, gr_forward(t, root, gr_mul(t, x, gr_scalar(t, 1))), GR_ALL_AXES, false);
+    gr_tensor *y = gr_sum(t, gr_forward(t, root, gr_scale(t, x, 1)), GR_ALL_AXES, false);
     assert_ok(t);
     assert_false(gr_backward(t, y));
     assert_int_equal(gr_error_code(t), GR_NOT_FINITE);
@@ -127,12 +127,12 @@ TEST(values_that_were_bad_before_backward_are_named)
     gr_tape *t = watching();
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(2), gr_init_constant(1));
-    assert_fails(t, gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, (gr_real)HUGE_VAL }),
+    assert_fails(t, gr_backward_from(t, gr_scale(t, w, 2), (gr_real[]){ 1, (gr_real)HUGE_VAL }),
                  "anomaly: backward starts from dy [2], which holds inf at [1]");
     gr_tape_set_anomaly(t, false);
-    assert_true(gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, (gr_real)NAN }));
+    assert_true(gr_backward_from(t, gr_scale(t, w, 2), (gr_real[]){ 1, (gr_real)NAN }));
     gr_tape_reset(t), gr_tape_set_anomaly(t, true);
-    assert_false(gr_backward_from(t, gr_mul(t, w, gr_scalar(t, 2)), (gr_real[]){ 1, 1 }));
+    assert_false(gr_backward_from(t, gr_scale(t, w, 2), (gr_real[]){ 1, 1 }));
     assert_message(t, "anomaly: backward adds to the gradient of w [2], which holds NaN at [1]");
     gr_module_free(net);
     gr_tape_free(t);

@@ -32,8 +32,8 @@ static gr_tensor *reduce(gr_tape *t, gr_tensor *x, gr_reduction r)
 }
 static gr_tensor *plain_huber(gr_tape *t, gr_tensor *d, gr_tensor *delta)
 {
-    gr_tensor *a = gr_abs(t, d), *half = gr_scalar(t, 0.5);
-    return gr_where(t, gr_le(t, a, delta), gr_mul(t, half, gr_square(t, d)), gr_mul(t, delta, gr_sub(t, a, gr_mul(t, half, delta))));
+    gr_tensor *a = gr_abs(t, d);
+    return gr_where(t, gr_le(t, a, delta), gr_scale(t, gr_square(t, d), 0.5), gr_mul(t, delta, gr_sub(t, a, gr_scale(t, delta, 0.5))));
 }
 static gr_tensor *plain_bce(gr_tape *t, gr_tensor *x, gr_tensor *y, gr_tensor *w)
 {

@@ -54,7 +54,7 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 #include "ops/binary.def"
 
 CASE(pow_scalar) { return gr_pow(t, A, gr_scalar(t, 2.5)); }
-CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_mul(t, A, gr_scalar(t, 2)), B); }
+CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_scale(t, A, 2), B); }
 
 static gr_tensor *norm_2(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_vector_norm(t, x, 2, axes, keepdim); }
 static gr_tensor *var_1(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_var(t, x, axes, 1, keepdim); }

@@ -10,7 +10,7 @@ static gr_tensor *plain(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const norms_layer_norm_kind *k = argument;
     gr_tensor *d = gr_sub(t, in[0], gr_mean(t, in[0], GR_AXES(-1), true)), *var = gr_var(t, in[0], GR_AXES(-1), k->unbiased, true);
-    gr_tensor *eps = gr_scalar(t, k->eps), *sigma = k->outside ? gr_add(t, gr_sqrt(t, var), eps) : gr_sqrt(t, gr_add(t, var, eps));
+    gr_tensor *sigma = k->outside ? gr_add_scalar(t, gr_sqrt(t, var), k->eps) : gr_sqrt(t, gr_add_scalar(t, var, k->eps));
     return gr_add(t, gr_mul(t, gr_div(t, d, sigma), in[1]), in[2]);
 }
 

@@ -87,7 +87,7 @@ TEST(segments_give_the_same_bits_for_less_memory)
 static void two_outputs(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     gr_tensor *h = gr_tanh(t, gr_mul(t, in[0], in[1]));
-    out[0] = gr_mul(t, h, gr_scalar(t, *(double *)argument));
+    out[0] = gr_scale(t, h, *(double *)argument);
     out[1] = gr_sum(t, gr_mul(t, h, in[0]), GR_ALL_AXES, false);
 }
 static gr_tensor *through_a_segment(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -318,7 +318,7 @@ static void calls(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *what)
 }
 static void changes(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
-    out[0] = gr_mul(t, in[0], gr_scalar(t, ++*(int *)argument));
+    out[0] = gr_scale(t, in[0], ++*(int *)argument);
 }
 static void grows(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
 {

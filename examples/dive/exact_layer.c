@@ -56,8 +56,8 @@ static void two_features(gr_tape *t, double *v)
 /* Add a number to all summed inputs of a case. */
 static void shifted_case(gr_tape *t, double *v)
 {
-    gr_tensor *x = normal(t, 16, 64, 0, 1, "x"), *y = layer_norm(t, x, 1e-5), *z = layer_norm(t, gr_add(t, x, gr_scalar(t, 5)), 1e-5);
-    gr_tensor *rms = gr_rms_norm(t, x, 1, NULL, 1e-5), *moved = gr_rms_norm(t, gr_add(t, x, gr_scalar(t, 5)), 1, NULL, 1e-5);
+    gr_tensor *x = normal(t, 16, 64, 0, 1, "x"), *y = layer_norm(t, x, 1e-5), *z = layer_norm(t, gr_add_scalar(t, x, 5), 1e-5);
+    gr_tensor *rms = gr_rms_norm(t, x, 1, NULL, 1e-5), *moved = gr_rms_norm(t, gr_add_scalar(t, x, 5), 1, NULL, 1e-5);
     if (gr_failed(t)) return;
     v[0] = apart(z->data, y->data, y->len), v[1] = apart(moved->data, rms->data, y->len);
 }
@@ -73,7 +73,7 @@ static void scaled_up_to_eps(gr_tape *t, double *v)
     moments(x->data, 64, &mean, &var);
     for (int k = 0; k < 6 && !gr_failed(t); k++) {
         const double a = pow(10, k - 2);
-        const gr_tensor *z = layer_norm(t, gr_mul(t, x, gr_scalar(t, a)), eps);
+        const gr_tensor *z = layer_norm(t, gr_scale(t, x, a), eps);
         const double ratio = sqrt((var + eps) / (var + eps / (a * a)));
         for (size_t i = 0; z && i < 64; i++)
             v[0] = fmax(v[0], fabs((double)z->data[i] / ratio - (double)y->data[i]) / largest(y->data, 64));
@@ -99,7 +99,7 @@ static void quarter_turn(gr_tape *t, double *v)
 {
     enum { N = 24 * 16 };
     gr_tensor *x = gr_randn(t, GR_SHAPE(32, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w");
-    gr_tensor *twice = gr_want_grad(t, gr_detach(t, gr_mul(t, w, gr_scalar(t, 2))));
+    gr_tensor *twice = gr_want_grad(t, gr_detach(t, gr_scale(t, w, 2)));
     gr_tensor *y = layer_norm(t, gr_linear(t, x, w, NULL), GR_NONE), *z = layer_norm(t, gr_linear(t, x, twice, NULL), GR_NONE);
     const gr_real *const g = grad(t, gr_add(t, y, z), w), *const of[2] = { w ? w->data : NULL, twice ? twice->data : NULL };
     const gr_real *const by[2] = { g, g ? gr_grad(t, twice) : NULL };
@@ -121,7 +121,7 @@ static void quarter_turn(gr_tape *t, double *v)
 /* The gradient of the gain with data 10 times as large, and the gradient of the weights of a layer without a norm. */
 static void gain_gradient(gr_tape *t, double *v)
 {
-    gr_tensor *x = gr_randn(t, GR_SHAPE(64, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w"), *ten = gr_mul(t, x, gr_scalar(t, 10));
+    gr_tensor *x = gr_randn(t, GR_SHAPE(64, 16), 0, 1, "x"), *w = normal(t, 24, 16, 0, 1, "w"), *ten = gr_scale(t, x, 10);
     gr_tensor *g[2] = { gr_want_grad(t, gr_ones(t, GR_SHAPE(24))), gr_want_grad(t, gr_ones(t, GR_SHAPE(24))) };
     gr_tensor *u[2] = { normal(t, 24, 16, 0, 1, "u"), NULL };
     u[1] = gr_want_grad(t, gr_detach(t, u[0]));

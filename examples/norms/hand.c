@@ -82,7 +82,7 @@ void norms_hand_forward(norms_paper *p, const norms_given *a)
     gr_tensor *x = norms_put(t, a->x, GR_SHAPE(N)), *gamma = norms_put(t, a->gamma, GR_SHAPE(N)),
               *beta = norms_put(t, a->beta, GR_SHAPE(N));
     gr_tensor *d = gr_sub(t, x, gr_mean(t, x, GR_ALL_AXES, false)), *square = gr_square(t, d);
-    gr_tensor *shifted = gr_add(t, gr_mean(t, square, GR_ALL_AXES, false), gr_scalar(t, a->eps)),
+    gr_tensor *shifted = gr_add_scalar(t, gr_mean(t, square, GR_ALL_AXES, false), a->eps),
               *xhat = gr_layer_norm(t, x, 1, NULL, NULL, norms_eps(a->eps));
     const double with_eps = r.var + a->eps;
     char label[64];

@@ -18,7 +18,7 @@ static gr_tensor *batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 /* Scale each unit's weights to length 1: Salimans, Kingma 2016. */
 static gr_tensor *weight_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
 {
-    gr_tensor *length = gr_sqrt(t, gr_add(t, gr_sum(t, gr_mul(t, w, w), GR_AXES(1), true), gr_scalar(t, eps)));
+    gr_tensor *length = gr_sqrt(t, gr_add_scalar(t, gr_sum(t, gr_mul(t, w, w), GR_AXES(1), true), eps));
     return gr_linear(t, x, gr_div(t, w, length), NULL);
 }
 static gr_tensor *layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *w, double eps)
