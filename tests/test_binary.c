@@ -1,4 +1,4 @@
-/* tests/test_binary.c - every line of ops/binary.def, broadcasting, where. */
+/* tests/test_binary.c - every line of ops/binary.def, broadcasting, where, prelu. */
 #include "tests/test.h"
 
 #define NaN ((gr_real)NAN)
@@ -299,6 +299,63 @@ TEST(a_nan_that_where_does_not_choose_stays_out)
     gr_tape_free(t);
 }
 
+/* ---- prelu ---- */
+
+static gr_tensor *prelu_of(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    return gr_prelu(t, in[0], in[1]);
+}
+
+TEST(prelu_has_the_right_gradient)
+{
+    const gr_shape shape[][2] = { { GR_SCALAR, GR_SHAPE(1) },           { GR_SHAPE(7), GR_SCALAR },         { GR_SHAPE(4, 5), GR_SHAPE(1) },
+                                  { GR_SHAPE(4, 5), GR_SHAPE(5) },      { GR_SHAPE(3, 4, 17), GR_SHAPE(4) }, { GR_SHAPE(2, 3, 2, 5), GR_SHAPE(3) },
+                                  { GR_SHAPE(2, 1, 33), GR_SHAPE(1) }, { GR_SHAPE(0, 3, 2), GR_SHAPE(3) }, { GR_SHAPE(2, 0), GR_SHAPE(0) } };
+    for (size_t k = 0; k < COUNT(shape); k++) {
+        const gr_gradcheck_input in[] = { { .shape = shape[k][0], .kink = 0, .has_kink = true }, { .shape = shape[k][1] } };
+        assert_true(test_gradcheck("prelu", prelu_of, NULL, in, 2, NULL, stderr));
+    }
+    const gr_gradcheck_input large[] = { { .shape = GR_SHAPE(2, 3, 7001) }, { .shape = GR_SHAPE(3) } };
+    assert_bits_stay(prelu_of, NULL, large, 2);
+}
+
+/* As in PyTorch: 0 and NaN belong to the side of weight; an infinite x above 0 adds nothing to the gradient of weight. */
+TEST(prelu_at_zero_nan_and_infinities_is_pytorchs)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_want_grad(t, gr_input(t, (gr_real[]){ INF, 3, 0, -2, NaN, -INF, 1, -0.0 }, GR_SHAPE(2, 4)));
+    gr_tensor *weight = gr_want_grad(t, gr_input(t, (gr_real[]){ 0.25, 0.5, -1, 2 }, GR_SHAPE(4))), *y = gr_prelu(t, x, weight);
+    assert_values(y, 0, INF, 3, 0, -4, NaN, -INF, 1, 0);
+    assert_true(signbit(y->data[7]));
+    assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 2, 3, 4, 0, 1, 7, 8 }));
+    assert_close(gr_grad(t, x), ((gr_real[]){ 1, 2, -3, 8, 0, 0.5, 7, 16 }), 8, 0);
+    assert_close(gr_grad(t, weight), ((gr_real[]){ NaN, -INF, 0, -8 }), 4, 0);
+    gr_tape_reset(t);
+    x = gr_want_grad(t, gr_input(t, (gr_real[]){ INF, -2 }, GR_SHAPE(2)));
+    weight = gr_want_grad(t, gr_input(t, (gr_real[]){ 0.25 }, GR_SHAPE(1)));
+    assert_true(gr_backward(t, gr_sum(t, gr_prelu(t, x, weight), GR_ALL_AXES, false)));
+    assert_close(gr_grad(t, weight), ((gr_real[]){ -2 }), 1, 0);
+    gr_tape_free(t);
+}
+
+TEST(prelu_says_which_weight_it_needs)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    static const struct { gr_shape x, weight; const char *shapes; } cases[] = {
+        { { 2, { 2, 3 } }, { 1, { 2 } }, "weight [2] and x [2, 3]" },         { { 1, { 3 } }, { 1, { 3 } }, "weight [3] and x [3]" },
+        { { 2, { 2, 3 } }, { 2, { 1, 1 } }, "weight [1, 1] and x [2, 3]" }, { { 0 }, { 1, { 0 } }, "weight [0] and x []" },
+    };
+    for (size_t k = 0; k < COUNT(cases); k++) {
+        char message[128];
+        snprintf(message, sizeof message, "prelu: weight must be [1], or [C] for an x of [N, C, ..]; got %s", cases[k].shapes);
+        assert_fails(t, gr_prelu(t, gr_zeros(t, cases[k].x), gr_zeros(t, cases[k].weight)), message);
+    }
+    assert_fails(t, gr_prelu(t, NULL, gr_scalar(t, 1)), "prelu: input 1 is NULL");
+    assert_fails(t, gr_prelu(t, gr_scalar(t, 1), NULL), "prelu: input 2 is NULL");
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +371,9 @@ int main(void)
         cmocka_unit_test(comparisons_give_0_and_1_and_pass_no_gradient),
         cmocka_unit_test(where_has_the_right_gradient),
         cmocka_unit_test(a_nan_that_where_does_not_choose_stays_out),
+        cmocka_unit_test(prelu_has_the_right_gradient),
+        cmocka_unit_test(prelu_at_zero_nan_and_infinities_is_pytorchs),
+        cmocka_unit_test(prelu_says_which_weight_it_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

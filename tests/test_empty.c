@@ -45,6 +45,8 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     CALL(add, "abcdef", gr_add(t, X, one(t))) \
     CALL(add_row, "ab..ef", gr_add(t, X, zeros(t, GR_SHAPE(d[1], 1)))) \
     CALL(where, "abcdef", gr_where(t, X, X, one(t))) \
+    CALL(prelu, "abcdef", gr_prelu(t, X, one(t))) \
+    CALL(prelu_c, "ab..ef", gr_prelu(t, X, zeros(t, GR_SHAPE(d[1])))) \
     CALL(softmax0, "abcdef", gr_softmax(t, X, 0)) \
     CALL(softmax1, "abcdef", gr_softmax(t, X, 1)) \
     CALL(softmax2, "abcdef", gr_softmax(t, X, 2)) \

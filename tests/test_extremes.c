@@ -28,29 +28,45 @@ static real gate(real x) { return 1 / (1 + expl(-x)); }
 static real normal(real x) { return erfcl(-x * 0.70710678118654752440084436210485L) / 2; }
 static real density(real x) { return 0.39894228040143267793994605993438L * expl(-x * x / 2); }
 static real tanh_u(real x) { return 1.5957691216057307117597842397375L * (x + 0.044715L * x * x * x); }
+static real mish_gate(real x) { return tanhl(log1pl(expl(-fabsl(x))) + (x > 0 ? x : 0)); }
 static real tanh_slope(real x) { return 1.5957691216057307117597842397375L * (1 + 0.134145L * x * x); }
 
 #define EXTREMES \
     REFERENCE(neg, -x, -1, 0) \
+    REFERENCE(scale, (real)(gr_real)0.3 * x, (real)(gr_real)0.3, 0) \
+    REFERENCE(add_scalar, x + (real)(gr_real)0.3, 1, 0) \
+    REFERENCE(sign, (real)((x > 0) - (x < 0)), 0, 0) \
+    REFERENCE(floor, floorl(x), 0, 0) \
+    REFERENCE(ceil, ceill(x), 0, 0) \
+    REFERENCE(round, rintl(x), 0, 0) \
     REFERENCE(abs, fabsl(x), (real)((x > 0) - (x < 0)), 0) \
     REFERENCE(square, x * x, 2 * x, 0) \
     REFERENCE(sqrt, sqrtl(x), x == 0 ? (real)INFINITY : 1 / (2 * sqrtl(x)), 0) \
     REFERENCE(rsqrt, x == 0 ? 1 / x : 1 / sqrtl(x), x == 0 ? -1 / x : -1 / (2 * x * sqrtl(x)), 0) \
     REFERENCE(exp, expl(x), expl(x), 0) \
     REFERENCE(log, logl(x), 1 / x, 0) \
+    REFERENCE(log1p, log1pl(x), 1 / (1 + x), 0) \
+    REFERENCE(expm1, expm1l(x), expl(x), 0) \
     REFERENCE(erf, erfl(x), 1.1283791670955125738961589031215L * expl(-x * x), 0) \
     REFERENCE(sin, sinl(x), cosl(x), 1) \
     REFERENCE(cos, cosl(x), -sinl(x), 1) \
+    REFERENCE(tan, tanl(x), 1 + tanl(x) * tanl(x), 0) \
     REFERENCE(tanh, tanhl(x), 1 / (coshl(x) * coshl(x)), 1) \
     REFERENCE(sigmoid, gate(x), gate(x) * gate(-x), 1) \
     REFERENCE(softplus, (x > 0 ? x : 0) + log1pl(expl(-fabsl(x))), gate(x), 0) \
     REFERENCE(silu, x * gate(x), gate(x) * (1 + x * gate(-x)), 1) \
     REFERENCE(gelu, x * normal(x), normal(x) + x * density(x), 1) \
     REFERENCE(gelu_tanh, x * gate(tanh_u(x)), gate(tanh_u(x)) + (fabsl(x) > 100 ? 0 : x * gate(tanh_u(x)) * gate(-tanh_u(x)) * tanh_slope(x)), 32) \
+    REFERENCE(mish, x * mish_gate(x), mish_gate(x) + (fabsl(x) > 1000 ? 0 : x * gate(x) * (1 - mish_gate(x)) * (1 + mish_gate(x))), 32) \
+    REFERENCE(hardsigmoid, x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) / 6, x > -3 && x < 3 ? 1 / 6.0L : 0, 0) \
+    REFERENCE(hardswish, x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6, x <= -3 ? 0 : x < 3 ? x / 3 + 0.5L : 1, 0) \
+    REFERENCE(selu, 1.05070098735548049341933498529L * (x > 0 ? x : 1.67326324235437728481704299167L * expm1l(x)), \
+              1.05070098735548049341933498529L * (x > 0 ? 1 : 1.67326324235437728481704299167L * expl(x)), 0) \
     REFERENCE(relu, x > 0 ? x : 0, (real)(x > 0), 0) \
     REFERENCE(leaky_relu, x > 0 ? x : (real)(gr_real)0.1 * x, x > 0 ? 1 : (real)(gr_real)0.1, 0) \
     REFERENCE(elu, x > 0 ? x : (real)(gr_real)0.7 * expm1l(x), x > 0 ? 1 : (real)(gr_real)0.7 * expl(x), 0) \
-    REFERENCE(clamp, x < -1 ? -1 : x > 0.5L ? 0.5L : x, (real)(x >= -1 && x <= 0.5L), 0)
+    REFERENCE(clamp, x < -1 ? -1 : x > 0.5L ? 0.5L : x, (real)(x >= -1 && x <= 0.5L), 0) \
+    REFERENCE(hardtanh, x < -1 ? -1 : x > 0.5L ? 0.5L : x, (real)(x > -1 && x < 0.5L), 0)
 
 #define REFERENCE(op, y, dx, lost) \
     static real op##_y(real x) { return y; } \

@@ -107,6 +107,21 @@ TEST(special_values_are_those_of_c)
         { "sin", -0.0, -0.0 },
         { "sin", INFINITY, NAN },
         { "sin", -INFINITY, NAN },
+        { "tan", 0, 0 },
+        { "tan", -0.0, -0.0 },
+        { "tan", INFINITY, NAN },
+        { "tan", -INFINITY, NAN },
+        { "round", 0.5, 0 },
+        { "round", -0.5, -0.0 },
+        { "round", 1.5, 2 },
+        { "round", -2.5, -2 },
+        { "round", 4194303.5, 4194304 },
+        { "round", 4194304.5, 4194304 },
+        { "round", -INFINITY, -INFINITY },
+        { "floor", -0.0, -0.0 },
+        { "floor", -0x1p-149, -1 },
+        { "floor", 4194303.5, 4194303 },
+        { "floor", INFINITY, INFINITY },
         { "cos", 0, 1 },
         { "cos", INFINITY, NAN },
         { "cos", -INFINITY, NAN },
@@ -129,14 +144,14 @@ TEST(special_values_are_those_of_c)
 }
 
 /* The values are from mpmath with 400 bits. */
-TEST(sin_and_cos_of_large_arguments_are_right)
+TEST(sin_cos_and_tan_of_large_arguments_are_right)
 {
     static const struct {
-        double x, sin, cos;
+        double x, sin, cos, tan;
     } cases[] = {
-        { 0x1.00008p+17, -0x1.024168cf6f781p-1, 0x1.ba1859b0d0123p-1 },
-        { 0x1p100, -0x1.be8ed97ac1f59p-1, 0x1.f4eb3ff66e36dp-2 },
-        { 0x1.fffffep127, -0x1.0b33665089575p-1, 0x1.b4bf2c79bdfcep-1 },
+        { 0x1.00008p+17, -0x1.024168cf6f781p-1, 0x1.ba1859b0d0123p-1, -0x1.2b1761ac9a6d9p-1 },
+        { 0x1p100, -0x1.be8ed97ac1f59p-1, 0x1.f4eb3ff66e36dp-2, -0x1.c86fbfa8cecc3p+0 },
+        { 0x1.fffffep127, -0x1.0b33665089575p-1, 0x1.b4bf2c79bdfcep-1, -0x1.393d94b4988c2p-1 },
     };
     for (size_t c = 0; c < COUNT(cases); c++) {
         const gr_real x = (gr_real)cases[c].x;
@@ -145,6 +160,8 @@ TEST(sin_and_cos_of_large_arguments_are_right)
         expect("sin", cases[c].x, y, cases[c].sin, 1);
         function_named("cos")->kernel[best_index()](&y, &x, 1);
         expect("cos", cases[c].x, y, cases[c].cos, 1);
+        function_named("tan")->kernel[best_index()](&y, &x, 1);
+        expect("tan", cases[c].x, y, cases[c].tan, 1);
     }
 }
 
@@ -314,7 +331,7 @@ int main(void)
         cmocka_unit_test(errors_are_within_their_bounds_on_samples),
         cmocka_unit_test(errors_are_within_their_bounds_where_pieces_meet),
         cmocka_unit_test(special_values_are_those_of_c),
-        cmocka_unit_test(sin_and_cos_of_large_arguments_are_right),
+        cmocka_unit_test(sin_cos_and_tan_of_large_arguments_are_right),
         cmocka_unit_test(pow_is_cs_on_special_pairs),
         cmocka_unit_test(pow_is_exact_where_the_result_is_a_float),
         cmocka_unit_test(every_instruction_set_gives_the_same_bits),

@@ -177,6 +177,65 @@ TEST(sequential_calls_its_modules_in_order)
     gr_tape_free(t);
 }
 
+static void assert_prints(void (*print)(const gr_module *, FILE *), const gr_module *m, const char *want)
+{
+    char text[2000];
+    FILE *f = tmpfile();
+    print(m, f);
+    rewind(f);
+    text[fread(text, 1, sizeof text - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(text, want);
+}
+
+TEST(activations_take_their_numbers)
+{
+    gr_tape *t = gr_tape_new(3, NULL);
+    gr_module *net = gr_module_new(t), *seq = gr_sequential_new(t, net, "net");
+    gr_activation_1_new(t, seq, NULL, "LeakyReLU", gr_leaky_relu, 0.25);
+    gr_activation_2_new(t, seq, NULL, "Hardtanh", gr_hardtanh, -0.5, 2);
+    gr_activation_axis_new(t, seq, NULL, "Softmax", gr_softmax, 0);
+    assert_ok(t);
+    gr_tensor *x = gr_input(t, (gr_real[]){ 1, -1, 3, 0.5, -4, 1 }, GR_SHAPE(2, 3));
+    assert_same_bits(gr_forward(t, seq, x)->data, gr_softmax(t, gr_hardtanh(t, gr_leaky_relu(t, x, 0.25), -0.5, 2), 0)->data, 6);
+    assert_prints(gr_print_summary, seq,
+                  "module  kind        parameters  multiply-adds       bytes  tensors\n"
+                  "net     Sequential           0              0           0\n"
+                  "net.0   LeakyReLU            0              0           0\n"
+                  "net.1   Hardtanh             0              0           0\n"
+                  "net.2   Softmax              0              0           0\n"
+                  "total                        0              0           0  multiply-adds are for one row of each module's input\n");
+    assert_fails(t, gr_activation_1_new(t, seq, NULL, "ELU", NULL, 1), "net.3 (ELU): the function is NULL");
+    assert_fails(t, gr_activation_2_new(t, seq, NULL, "Hardtanh", NULL, -1, 1), "net.3 (Hardtanh): the function is NULL");
+    assert_fails(t, gr_activation_axis_new(t, seq, NULL, "Softmax", NULL, 1), "net.3 (Softmax): the function is NULL");
+    gr_activation_axis_new(t, seq, NULL, "Softmax", gr_softmax, 5);
+    assert_fails(t, gr_forward(t, seq, gr_zeros(t, GR_SHAPE(2, 3))), "softmax in net.3: x is [2, 3] and has no axis 5");
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
+TEST(prelu_starts_as_pytorch_does_and_learns)
+{
+    gr_tape *t = gr_tape_new(3, NULL);
+    gr_module *net = gr_module_new(t);
+    gr_prelu_module *one = gr_prelu_new(t, net, "one", 1), *three = gr_prelu_new(t, net, "three", 3);
+    assert_ok(t);
+    assert_values(one->weight, 0, 0.25);
+    assert_values(three->weight, 0, 0.25, 0.25, 0.25);
+    assert_string_equal(three->module.kind, "PReLU");
+    assert_true(gr_slot_find(net, "three.weight")->no_decay);
+    gr_tensor *x = gr_input(t, (gr_real[]){ 1, -2, -4, -8, 3, 2 }, GR_SHAPE(2, 3)), *y = gr_forward(t, &three->module, gr_forward(t, &one->module, x));
+    assert_values(y, 0, 1, -0.125, -0.25, -0.5, 3, 2);
+    assert_true(gr_backward_from(t, y, (gr_real[]){ 1, 1, 1, 1, 1, 1 }));
+    assert_close(gr_grad(t, three->weight), ((gr_real[]){ -2, -0.5, -1 }), 3, 0);
+    assert_close(gr_grad(t, one->weight), ((gr_real[]){ -3.5 }), 1, 0);
+    assert_fails(t, gr_forward(t, &three->module, gr_zeros(t, GR_SHAPE(2, 2))),
+                 "prelu in three: weight must be [1], or [C] for an x of [N, C, ..]; got weight [3] and x [2, 2]");
+    assert_fails(t, gr_prelu_new(t, net, "none", 0), "none: count must be 1 or more; got 0");
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
 TEST(gradients_match_finite_differences)
 {
     const gr_gradcheck_input linear[] = { { .shape = GR_SHAPE(3, 17) }, { .shape = GR_SHAPE(5, 17) }, { .shape = GR_SHAPE(5) } };
@@ -205,17 +264,6 @@ static gr_module *tied_net(gr_tape *t)
     gr_param_init(t, &e->module, "weight", gr_init_orthogonal(1));
     gr_requires_grad(&fc->module, false);
     return net;
-}
-
-static void assert_prints(void (*print)(const gr_module *, FILE *), const gr_module *m, const char *want)
-{
-    char text[2000];
-    FILE *f = tmpfile();
-    print(m, f);
-    rewind(f);
-    text[fread(text, 1, sizeof text - 1, f)] = 0;
-    fclose(f);
-    assert_string_equal(text, want);
 }
 
 TEST(the_summary_shows_every_module)
@@ -254,7 +302,7 @@ static bool build_and_run(gr_tape *t, void *unused)
     (void)unused;
     gr_module *net = tied_net(t), *seq = gr_sequential_new(t, net, "seq");
     gr_linear_new(t, seq, NULL, 3, 4, NULL), gr_activation_new(t, seq, NULL, "Tanh", gr_tanh), gr_dropout_new(t, seq, NULL, 0.5);
-    gr_linear_new(t, seq, NULL, 4, 1, NULL);
+    gr_prelu_new(t, seq, NULL, 4), gr_activation_1_new(t, seq, NULL, "ELU", gr_elu, 1), gr_linear_new(t, seq, NULL, 4, 1, NULL);
     const bool well = gr_backward(t, gr_sum(t, gr_forward(t, seq, gr_ones(t, GR_SHAPE(5, 3))), GR_ALL_AXES, false));
     for (gr_module *m = net; m; m = gr_module_next(net, m)) /* no half-built module is left */
         if (!strcmp(m->kind, "Linear")) assert_true(((gr_linear_module *)m)->weight && ((gr_linear_module *)m)->bias);
@@ -275,6 +323,8 @@ int main(void)
         cmocka_unit_test(embedding_gives_rows_and_keeps_its_padding),
         cmocka_unit_test(dropout_draws_from_its_own_stream),
         cmocka_unit_test(sequential_calls_its_modules_in_order),
+        cmocka_unit_test(activations_take_their_numbers),
+        cmocka_unit_test(prelu_starts_as_pytorch_does_and_learns),
         cmocka_unit_test(gradients_match_finite_differences),
         cmocka_unit_test(the_summary_shows_every_module),
         cmocka_unit_test(every_allocation_may_fail),

@@ -54,6 +54,8 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 #include "ops/binary.def"
 
 CASE(pow_scalar) { return gr_pow(t, A, gr_scalar(t, 2.5)); }
+CASE(prelu) { return gr_prelu(t, A, B); }
+CASE(prelu_channels) { return gr_prelu(t, A, B); }
 CASE(where) { return gr_where(t, gr_gt(t, A, B), gr_scale(t, A, 2), B); }
 
 static gr_tensor *norm_2(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { return gr_vector_norm(t, x, 2, axes, keepdim); }
@@ -125,7 +127,7 @@ static const struct { const char *name; case_function *f; bool is_line; } cases[
 #define REDUCE_ROW(name, ...) ROW(name)
 #define REDUCTION_ROWS(name, f) OVER(REDUCE_ROW, name, f)
     REDUCTIONS(REDUCTION_ROWS) ROW(prod_last) ROW(argmax_last)
-    ROW(pow_scalar) ROW(where) ROW(permute) ROW(transpose) ROW(narrow) ROW(select) ROW(cat) ROW(stack) ROW(expand) ROW(flip)
+    ROW(pow_scalar) ROW(prelu) ROW(prelu_channels) ROW(where) ROW(permute) ROW(transpose) ROW(narrow) ROW(select) ROW(cat) ROW(stack) ROW(expand) ROW(flip)
     ROW(matmul) ROW(matmul_batched) ROW(linear) ROW(softmax) ROW(softmax_axis1) ROW(log_softmax) ROW(cross_entropy)
     ROW(cross_entropy_smooth) ROW(cross_entropy_weight) ROW(cross_entropy_sum) ROW(cross_entropy_none) ROW(nll) ROW(mse) ROW(l1) ROW(huber)
     ROW(bce_with_logits) ROW(embedding) ROW(gather) ROW(layer_norm) ROW(layer_norm_2d) ROW(layer_norm_plain)

@@ -44,15 +44,46 @@ static gr_tensor *clamp_below(gr_tape *t, gr_tensor *const *in, void *argument)
     (void)argument;
     return gr_clamp(t, in[0], -0.5, 9);
 }
-TEST(clamp_has_its_gradient_at_the_lower_bound_too)
+static gr_tensor *hardtanh_below(gr_tape *t, gr_tensor *const *in, void *argument)
 {
-    assert_true(test_gradcheck("clamp", clamp_below, NULL, &(gr_gradcheck_input){ .shape = GR_SHAPE(40), .kink = -0.5, .has_kink = true },
-                             1, NULL, stderr));
+    (void)argument;
+    return gr_hardtanh(t, in[0], -0.5, 9);
+}
+TEST(gradients_are_right_at_the_lower_bounds_too)
+{
+    const gr_gradcheck_input half = { .shape = GR_SHAPE(40), .kink = -0.5, .has_kink = true };
+    const gr_gradcheck_input three = { .shape = GR_SHAPE(40), .low = -5, .high = 2, .kink = -3, .has_kink = true };
+    assert_true(test_gradcheck("clamp", clamp_below, NULL, &half, 1, NULL, stderr));
+    assert_true(test_gradcheck("hardtanh", hardtanh_below, NULL, &half, 1, NULL, stderr));
+    assert_true(test_gradcheck("hardsigmoid", hardsigmoid_of, NULL, &three, 1, NULL, stderr));
+    assert_true(test_gradcheck("hardswish", hardswish_of, NULL, &three, 1, NULL, stderr));
 }
 
 /* Values and derivatives from PyTorch 2 in float64 at special points. test_parity.c has ordinary points of every operator. */
 static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[] = {
     { "neg", { 0 }, 1.5, -1.5, -1 },
+    { "scale", { 0.25 }, -3, -0.75, 0.25 },
+    { "scale", { 0.25 }, NaN, NaN, 0.25 },
+    { "scale", { 0 }, INF, NaN, 0 },
+    { "add_scalar", { 0.25 }, -3, -2.75, 1 },
+    { "add_scalar", { 0.25 }, NaN, NaN, 1 },
+    { "sign", { 0 }, 2.5, 1, 0 },
+    { "sign", { 0 }, -0x1p-149, -1, 0 },
+    { "sign", { 0 }, -0.0, 0, 0 },
+    { "sign", { 0 }, NaN, 0, 0 },
+    { "floor", { 0 }, -0.5, -1, 0 },
+    { "floor", { 0 }, 2.5, 2, 0 },
+    { "floor", { 0 }, -0.0, -0.0, 0 },
+    { "floor", { 0 }, NaN, NaN, 0 },
+    { "ceil", { 0 }, -0.5, -0.0, 0 },
+    { "ceil", { 0 }, 2.5, 3, 0 },
+    { "ceil", { 0 }, -INF, -INF, 0 },
+    { "round", { 0 }, 0.5, 0, 0 },
+    { "round", { 0 }, 1.5, 2, 0 },
+    { "round", { 0 }, 2.5, 2, 0 },
+    { "round", { 0 }, -0.5, -0.0, 0 },
+    { "round", { 0 }, 8388607.5, 8388608, 0 },
+    { "round", { 0 }, INF, INF, 0 },
     { "abs", { 0 }, -1.5, 1.5, -1 },
     { "abs", { 0 }, 0, 0, 0 },
     { "square", { 0 }, -1.5, 2.25, -3 },
@@ -68,6 +99,13 @@ static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[]
     { "log", { 0 }, 2, 0.6931471805599453, 0.5 },
     { "log", { 0 }, 0, -INF, INF },
     { "log", { 0 }, -1, NaN, -1 },
+    { "log1p", { 0 }, 2.5, 1.252762968495368, 0.2857142857142857 },
+    { "log1p", { 0 }, -1e-10, -1e-10, 1.0000000001 },
+    { "log1p", { 0 }, -1, -INF, INF },
+    { "log1p", { 0 }, -3, NaN, -0.5 },
+    { "expm1", { 0 }, 0.5, 0.6487212707001282, 1.6487212707001282 },
+    { "expm1", { 0 }, -1e-10, -1e-10, 0.9999999999 },
+    { "expm1", { 0 }, -INF, -1, 0 },
     { "erf", { 0 }, 0.5, 0.5204998778130465, 0.8787825789354448 },
     { "erf", { 0 }, -INF, -1, 0 },
     { "sin", { 0 }, 2, 0.9092974268256817, -0.4161468365471424 },
@@ -75,6 +113,10 @@ static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[]
     { "sin", { 0 }, INF, NaN, NaN },
     { "cos", { 0 }, 2, -0.4161468365471424, -0.9092974268256817 },
     { "cos", { 0 }, -1000000, 0.9367521275331447, -0.34999350217129294 },
+    { "tan", { 0 }, 1.5, 14.101419947171719, 199.85004452649244 },
+    { "tan", { 0 }, -1000000, 0.37362445398759902, 1.1395952326175316 },
+    { "tan", { 0 }, -0.0, -0.0, 1 },
+    { "tan", { 0 }, INF, NaN, NaN },
     { "tanh", { 0 }, 0.5, 0.46211715726000974, 0.7864477329659274 },
     { "tanh", { 0 }, -30, -1, 0 },
     { "sigmoid", { 0 }, 0.5, 0.6224593312018546, 0.2350037122015945 },
@@ -93,6 +135,24 @@ static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[]
     { "gelu_tanh", { 0 }, -1, -0.15880800939172324, -0.08296408384578252 },
     { "gelu_tanh", { 0 }, 1e20, 1e20, 1 },
     { "gelu_tanh", { 0 }, -1e20, -0.0, 0 },
+    { "mish", { 0 }, 0.5, 0.3752452113048951, 0.8864243753577272 },
+    { "mish", { 0 }, -3, -0.1456474612756246, -0.09339311453232084 },
+    { "mish", { 0 }, 100, 100, 1 },
+    { "mish", { 0 }, INF, INF, NaN },
+    { "mish", { 0 }, -INF, NaN, NaN },
+    { "hardsigmoid", { 0 }, 1, 0.6666666666666666, 0.16666666666666666 },
+    { "hardsigmoid", { 0 }, -3, 0, 0 },
+    { "hardsigmoid", { 0 }, 3, 1, 0 },
+    { "hardsigmoid", { 0 }, NaN, NaN, 0 },
+    { "hardswish", { 0 }, -2.5, -0.20833333333333334, -0.33333333333333337 },
+    { "hardswish", { 0 }, -3, -0.0, 0 },
+    { "hardswish", { 0 }, 3, 3, 1 },
+    { "hardswish", { 0 }, INF, INF, 1 },
+    { "hardswish", { 0 }, NaN, NaN, 1 },
+    { "selu", { 0 }, 2.5, 2.626752468388701, 1.0507009873554805 },
+    { "selu", { 0 }, -2.5, -1.6137857588732425, 0.1443135819741343 },
+    { "selu", { 0 }, 0, 0, 1.7580993408473766 },
+    { "selu", { 0 }, NaN, NaN, 1.0507009873554805 },
     { "relu", { 0 }, 1.5, 1.5, 1 },
     { "relu", { 0 }, 0, 0, 0 },
     { "relu", { 0 }, -1, 0, 0 },
@@ -104,7 +164,7 @@ static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[]
     { "elu", { 0.5 }, 2, 2, 1 },
     { "elu", { 0.5 }, 0, 0, 0.5 },
     { "elu", { 0.5 }, -2, -0.43233235838169365, 0.06766764161830635 },
-    { "elu", { 0.5 }, NaN, NaN, NaN },
+    { "elu", { 0.5 }, NaN, NaN, 1 },
     { "clamp", { -1, 2 }, -3, -1, 0 },
     { "clamp", { -1, 2 }, -1, -1, 1 },
     { "clamp", { -1, 2 }, 0.5, 0.5, 1 },
@@ -112,6 +172,11 @@ static const struct { const char *name; double p[2]; gr_real x, y, dx; } known[]
     { "clamp", { -1, 2 }, 3, 2, 0 },
     { "clamp", { -1, 2 }, NaN, NaN, 0 },
     { "clamp", { 2, -1 }, 0, -1, 0 },
+    { "hardtanh", { -1, 2.5 }, -1, -1, 0 },
+    { "hardtanh", { -1, 2.5 }, 1.5, 1.5, 1 },
+    { "hardtanh", { -1, 2.5 }, 2.5, 2.5, 0 },
+    { "hardtanh", { 0, 6 }, 7, 6, 0 },
+    { "hardtanh", { -1, 2.5 }, NaN, NaN, 0 },
 };
 
 static gr_tensor *by_name(gr_tape *t, const char *name, gr_tensor *x, const double *p)
@@ -136,7 +201,7 @@ TEST(values_and_derivatives_are_the_known_ones)
         assert_true(gr_backward(t, y));
         for (int i = 0; i < 2; i++) {
             const gr_real got = i ? *gr_grad(t, x) : *y->data;
-            const bool same = got == want[i] || (isnan(got) && isnan(want[i]));
+            const bool same = (got == want[i] && !signbit(got) == !signbit(want[i])) || (isnan(got) && isnan(want[i]));
             if (!same && !(fabs((double)(got - want[i])) <= 1e-6 * fabs((double)want[i])))
                 fail_msg("%s(%g): %s is %.9g and should be %.9g", known[k].name, (double)known[k].x, i ? "the derivative" : "the value",
                          (double)got, (double)want[i]);
@@ -174,16 +239,22 @@ TEST(a_value_does_not_depend_on_its_neighbours)
     gr_tape_free(t);
 }
 
-TEST(sin_and_cos_of_large_arguments_are_right)
+TEST(sin_cos_and_tan_of_large_arguments_are_right)
 {
-    gr_real x[600], y[600], z[600];
+    gr_real x[600], y[600], z[600], w[600], dw[600];
     for (int i = 0; i < 600; i++) {
         x[i] = (gr_real)ldexp(i % 3 ? -1 - i / 700.0 : 1 + i / 700.0, i % 120);
         y[i] = (gr_real)sin((double)x[i]), z[i] = (gr_real)cos((double)x[i]);
+        w[i] = (gr_real)tan((double)x[i]), dw[i] = (gr_real)(1 + tan((double)x[i]) * tan((double)x[i]));
     }
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(600)));
     assert_close(gr_cos(t, in)->data, z, 600, 2e-7);
+    gr_tensor *v = gr_tan(t, in);
+    assert_close(v->data, w, 600, 2e-7);
+    assert_true(gr_backward(t, gr_sum(t, v, GR_ALL_AXES, false)));
+    assert_close(gr_grad(t, in), dw, 600, 1e-6);
+    gr_tape_reset(t), in = gr_want_grad(t, gr_input(t, x, GR_SHAPE(600)));
     gr_tensor *s = gr_sin(t, in);
     assert_close(s->data, y, 600, 2e-7);
     assert_true(gr_backward(t, gr_sum(t, s, GR_ALL_AXES, false)));
@@ -221,11 +292,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_finite_differences),
-        cmocka_unit_test(clamp_has_its_gradient_at_the_lower_bound_too),
+        cmocka_unit_test(gradients_are_right_at_the_lower_bounds_too),
         cmocka_unit_test(values_and_derivatives_are_the_known_ones),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_value_does_not_depend_on_its_neighbours),
-        cmocka_unit_test(sin_and_cos_of_large_arguments_are_right),
+        cmocka_unit_test(sin_cos_and_tan_of_large_arguments_are_right),
         cmocka_unit_test(empty_inputs_give_empty_results),
         cmocka_unit_test(null_is_an_error_that_names_the_operator),
     };

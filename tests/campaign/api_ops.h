@@ -75,6 +75,7 @@ static gr_ints *draw_ints(gr_tape *t, gr_stream *s, gr_shape shape, size_t below
 
 CALL(scalar_add) { return gr_add(t, h[0].x, gr_scalar(t, gr_stream_uniform(s, -1, 1))); }
 CALL(row_mul) { return (void)s, gr_mul(t, h[0].x, learned(t, GR_SHAPE(dim_of(h, -1)))); }
+CALL(prelu) { return gr_prelu(t, h[0].x, learned(t, GR_SHAPE(draw_bool(s) ? 1 : dim_of(h, 1)))); }
 CALL(where) { return (void)s, gr_where(t, h[0].x, h[1].x, h[2].x); }
 CALL(sum) { return gr_sum(t, h[0].x, draw_axes(s, h), draw_bool(s)); }
 CALL(mean) { return gr_mean(t, h[0].x, draw_axes(s, h), draw_bool(s)); }
@@ -208,7 +209,7 @@ static const api_op api_ops[] = {
 #include "ops/binary.def"
 #define OP(name, tensors, rank, mate) { #name, tensors, rank, mate, call_##name }
 #define ONE(name) OP(name, 1, 0, ANY)
-    ONE(scalar_add), ONE(row_mul), ONE(sum), ONE(mean), ONE(prod), ONE(var), ONE(max), ONE(min), ONE(logsumexp), ONE(vector_norm), ONE(argmax),
+    ONE(scalar_add), ONE(row_mul), ONE(prelu), ONE(sum), ONE(mean), ONE(prod), ONE(var), ONE(max), ONE(min), ONE(logsumexp), ONE(vector_norm), ONE(argmax),
     ONE(transpose), ONE(narrow), ONE(select), ONE(flip), ONE(expand), ONE(reshape), ONE(flatten), ONE(slice), ONE(detach), ONE(split),
     ONE(matmul_fit), ONE(linear_op), ONE(softmax), ONE(log_softmax), ONE(huber), ONE(bce), ONE(gather), ONE(dropout), ONE(layer_norm), ONE(rms_norm),
     ONE(want_grad), ONE(batch_norm), OP(permute, 1, 3, ANY), OP(cross_entropy, 1, 2, ANY), OP(embedding, 1, 2, ANY), OP(group_norm, 1, 3, ANY),

@@ -210,6 +210,9 @@ static const gr_gradcheck_input *pick_gr_gradcheck_input_p(const char *name)
 static void some_task(void *argument, size_t chunk, int thread) { (void)argument, (void)chunk, (void)thread; }
 static gr_task *pick_gr_task_p(const char *name) { return (void)name, one_in(4) ? NULL : some_task; }
 static gr_function *pick_gr_function_p(const char *name) { return (void)name, one_in(6) ? NULL : gr_relu; }
+static gr_function_1 *pick_gr_function_1_p(const char *name) { return (void)name, one_in(6) ? NULL : gr_elu; }
+static gr_function_2 *pick_gr_function_2_p(const char *name) { return (void)name, one_in(6) ? NULL : gr_hardtanh; }
+static gr_function_axis *pick_gr_function_axis_p(const char *name) { return (void)name, one_in(6) ? NULL : gr_softmax; }
 static void some_segment(gr_tape *on, gr_tensor *const *in, gr_tensor **out, void *argument)
 {
     (void)argument, (void)in; /* the list may be empty */

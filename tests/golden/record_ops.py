@@ -120,6 +120,19 @@ case("layer_norm", lambda x, g, b: F.layer_norm(x, (33,), g, b), draw(5, 33), dr
 case("layer_norm_2d", lambda x, g, b: F.layer_norm(x, (3, 5), g, b), draw(4, 3, 5), draw(3, 5), draw(3, 5))
 case("layer_norm_plain", lambda x: F.layer_norm(x, (16,)), draw(2, 3, 16))
 
+# ---- Elementwise, with random numbers of their own ----
+torch.manual_seed(20162)
+for name, f in dict(scale=lambda x: x * 0.3, add_scalar=lambda x: x + 0.3, sign=torch.sign, floor=torch.floor, ceil=torch.ceil,
+                    round=torch.round, expm1=torch.expm1, mish=F.mish, selu=F.selu, tan=torch.tan).items():
+    case(name, f, draw(*S, low=-4, high=4))
+case("log1p", torch.log1p, draw(*S, low=-0.9, high=5))
+case("hardtanh", lambda x: F.hardtanh(x, -1, 0.5), away(draw(*S), -1, 0.5))
+# The derivative of F.hardsigmoid is 1 / 6 rounded to float, also in float64.
+case("hardsigmoid", lambda x: F.relu6(x + 3) / 6, away(draw(*S, low=-5, high=5), -3, 3))
+case("hardswish", F.hardswish, away(draw(*S, low=-5, high=5), -3, 3))
+case("prelu", F.prelu, away(draw(*S), 0), draw(1))
+case("prelu_channels", F.prelu, away(draw(2, 3, 4), 0), draw(3))
+
 path = pathlib.Path(__file__).parent / "ops.safetensors"
 save_file(out, str(path), metadata={"source": f"torch {torch.__version__}, float64"})
 print(path, len(out), "tensors", path.stat().st_size, "bytes")
