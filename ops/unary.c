@@ -18,7 +18,7 @@ INLINE gr_real gelu_tanh_slope(gr_real x)
 INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 
 #define UNARY(op, y, dx, ...) UNARY_KERNELS(op, (void)p, y, dx, 0, 0, 0)
-#define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0], y, dx, 0, 0, 0)
+#define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; (void)a, y, dx, 0, 0, 0)
 #define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0)
 #define UNARY_FAR(op, y, dx, y_far, dx_far, ...) UNARY_KERNELS(op, (void)p, y, dx, r_abs(x) > R_SIN_LIMIT, y_far, dx_far)
 
