@@ -44,10 +44,7 @@ BINARY(prelu, a > 0 ? a : a * b, a > 0 ? dy : dy * b, a > 0 ? 0 : dy * a, ) /* a
     static const gr_op op##_op = { .name = #op, .backward = op##_node, .scratch = gr__map_scratch };
 #define BINARY(op, ...) \
     BINARY_OP(op) \
-    gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
-    { \
-        return gr__map_op(t, &op##_op, op##_forward, GR_IN(a, b), NULL, 0); \
-    }
+    gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr__map_op(t, &op##_op, op##_forward, GR_IN(a, b), NULL, 0); }
 #define COMPARE(op, ...) \
     gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
     { \

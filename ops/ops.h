@@ -75,7 +75,7 @@ GR_BEGIN
 #define COMPARE BINARY
 #include "ops/binary.def"
 
-/* x where x > 0, and weight x elsewhere. weight [1], or [C] for an x of [N, C, ..]. Fails if weight does not fit.      He et al. 2015, section 2.1 */
+/* x where x > 0, and weight x elsewhere. weight [1], or [C] for an x of [N, C, ..]. Fails if weight does not fit.        He et al. 2015 */
 GR_API gr_tensor *gr_prelu(gr_tape *t, gr_tensor *x, gr_tensor *weight);
 
 /* a where cond is not 0, and b elsewhere. All three broadcast. cond gets no gradient. Fails if the shapes do not broadcast. */
