@@ -200,7 +200,7 @@ TEST(activations_take_their_numbers)
     assert_same_bits(gr_forward(t, seq, x)->data, gr_softmax(t, gr_hardtanh(t, gr_leaky_relu(t, x, 0.25), -0.5, 2), 0)->data, 6);
     assert_prints(gr_print_summary, seq,
                   "module  kind        parameters  multiply-adds       bytes  tensors\n"
-                  "net     Sequential           0              0           0\n"
+                  "(root)  Sequential           0              0           0\n"
                   "net.0   LeakyReLU            0              0           0\n"
                   "net.1   Hardtanh             0              0           0\n"
                   "net.2   Softmax              0              0           0\n"
