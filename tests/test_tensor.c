@@ -146,7 +146,7 @@ TEST(graphs_print_as_text_and_dot)
     gr_tensor *w = gr__tensor_new_home(gr_tape_allocator(t), GR_SHAPE(2));
     gr__wants_grad(w, true), w->path = "fc.weight";
     gr_tensor *h = gr_mul(t, w, gr_ones(t, GR_SHAPE(3, 2)));
-    gr_add_scalar(t, gr_reshape(t, h, GR_SHAPE(2, 3)), 1);
+    gr_add(t, gr_reshape(t, h, GR_SHAPE(2, 3)), gr_scalar(t, 1));
     assert_printed(print_graph, t, NULL, "   0  mul              [3, 2]  <- fc.weight [2], input [3, 2]\n"
                                          "   1  add              [2, 3]  <- 0 [2, 3], input []\n");
     assert_printed(print_dot, t, NULL,
