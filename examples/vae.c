@@ -36,13 +36,13 @@ static gr_module *network(gr_tape *t, gr_module *root, const char *name, size_t 
 static gr_tensor *loss_of(gr_tape *t, const model *m, const kit_batch *b)
 {
     const size_t n = own.latent;
-    gr_tensor *x = gr_input(t, b->pixels, GR_SHAPE(b->n, KIT_PIXELS)), *code = gr_forward(t, m->encoder, x), *half = gr_scalar(t, 0.5);
+    gr_tensor *x = gr_input(t, b->pixels, GR_SHAPE(b->n, KIT_PIXELS)), *code = gr_forward(t, m->encoder, x);
     gr_tensor *mu = gr_narrow(t, code, 1, 0, n), *logvar = gr_narrow(t, code, 1, (ptrdiff_t)n, n);
     gr_tensor *noise = gr_randn(t, GR_SHAPE(b->n, n), 0, 1, "noise");
-    gr_tensor *z = gr_add(t, mu, gr_mul(t, gr_exp(t, gr_mul(t, logvar, half)), noise));
+    gr_tensor *z = gr_add(t, mu, gr_mul(t, gr_exp(t, gr_scale(t, logvar, 0.5)), noise));
     gr_tensor *pixels = gr_bce_with_logits(t, gr_forward(t, m->decoder, z), x, NULL, GR_REDUCE_SUM);
-    gr_tensor *kl = gr_sub(t, gr_add(t, gr_square(t, mu), gr_exp(t, logvar)), gr_add(t, logvar, gr_scalar(t, 1)));
-    gr_tensor *sum = gr_add(t, pixels, gr_mul(t, gr_sum(t, kl, GR_AXES(0, 1), false), half));
+    gr_tensor *kl = gr_sub(t, gr_add(t, gr_square(t, mu), gr_exp(t, logvar)), gr_add_scalar(t, logvar, 1));
+    gr_tensor *sum = gr_add(t, pixels, gr_scale(t, gr_sum(t, kl, GR_AXES(0, 1), false), 0.5));
     return gr_div(t, sum, gr_scalar(t, (double)b->n));
 }
 
