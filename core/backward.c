@@ -17,17 +17,29 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
     return x;
 }
 
+bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who)
+{
+    const size_t bytes = x->len * sizeof(gr_real);
+    if (x->home && !gr_undo_note(t, &x->flags, sizeof x->flags)) return false;
+    if (!x->grad) x->grad = x->home ? x->home->alloc(x->home->context, bytes ? bytes : 1) : gr_save(t, bytes);
+    return x->grad || gr_fail_as(t, GR_NO_MEMORY, who, "out of memory: a gradient of %zu values", x->len);
+}
+
+void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)GR__HAS_GRAD; }
+void gr__grad_put(gr_tensor *x, const gr_real *dx)
+{
+    if (dx) memcpy(x->grad, dx, x->len * sizeof *dx);
+    x->flags = dx ? x->flags | GR__HAS_GRAD : x->flags & ~(unsigned)GR__HAS_GRAD;
+}
+
 /* Give x a gradient of zeros; a parameter keeps the gradient of an earlier backward. gr_tape_recover undoes that a parameter was
  * reached. A rehearsal skips tensors outside of the segment, because the backward around it reaches them. */
 bool gr__reach(gr_tape *t, gr_tensor *view)
 {
     gr_tensor *x = gr__owner(view);
     if (x->flags & GR__HAS_GRAD || (t->rehearsing && !gr__arena_holds(&t->arena[t->level], x))) return true;
-    const size_t bytes = x->len * sizeof(gr_real);
-    if (x->home && !gr_undo_note(t, &x->flags, sizeof x->flags)) return false;
-    if (!x->grad) x->grad = x->home ? x->home->alloc(x->home->context, bytes ? bytes : 1) : gr_save(t, bytes);
-    if (!x->grad) return gr_fail_as(t, GR_NO_MEMORY, "backward", "out of memory: a gradient of %zu values", x->len);
-    if (!t->rehearsing) memset(x->grad, 0, bytes);
+    if (!gr__grad_prepare(t, x, "backward")) return false;
+    if (!t->rehearsing) memset(x->grad, 0, x->len * sizeof(gr_real));
     x->flags |= GR__HAS_GRAD;
     return true;
 }

@@ -18,7 +18,7 @@ void gr__arena_free(gr__arena *a);
 
 typedef struct gr__undo { struct gr__undo *prev; void *place; size_t bytes; } gr__undo; /* the old bytes follow */
 typedef struct { gr_stream stream; size_t number; char name[]; } gr__named_stream; /* number: how many streams the tape had before it */
-typedef struct { gr__named_stream **at; size_t count, room; } gr__streams; /* sorted by name */
+typedef struct { gr__named_stream **at; size_t count, room; uint64_t start; } gr__streams; /* sorted by name; start: the counter of a new one */
 
 /* A call of gr_record, kept while tracing is on, with the calls before and after it. */
 typedef struct gr__trace {

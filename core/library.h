@@ -52,6 +52,9 @@ void gr__tensor_free_home(gr_tensor *x);        /* with its gradient; NULL is fi
 void gr__wants_grad(gr_tensor *x, bool wanted);
 void gr__was_written(gr_tensor *x);             /* tell that its values changed: gr_backward then fails if a recorded operator used the old ones */
 void gr__grad_clear(gr_tensor *x);              /* the next backward starts from 0 */
+/* Make room for the gradient of x, and note for gr_tape_recover whether x has one; then gr__grad_put cannot fail. False when there is not enough memory. */
+bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who);
+void gr__grad_put(gr_tensor *x, const gr_real *dx); /* the gradient becomes dx; dx NULL means that x has none */
 
 void gr__print_shape(FILE *out, const gr_tensor *x); /* core/print.c */
 

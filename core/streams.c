@@ -28,11 +28,18 @@ gr_stream *gr_tape_stream(gr_tape *t, const char *name)
     const bool fits = gr__grow(&t->memory, &s->at, s->count, &s->room, sizeof *s->at);
     gr__named_stream *const made = fits ? gr_memory_new(&t->memory, sizeof *made + length) : NULL;
     if (!made) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: random stream '%s'", name);
-    made->stream = gr_stream_new(t->seed, name), made->number = s->count;
+    made->stream = gr_stream_new(t->seed, name), made->stream.counter = s->start, made->number = s->count;
     memcpy(made->name, name, length);
     memmove(s->at + place + 1, s->at + place, (s->count - place) * sizeof *s->at);
     s->at[place] = made, s->count++;
     return &made->stream;
+}
+
+void gr_tape_seek_streams(gr_tape *t, uint64_t n)
+{
+    if (!t) return;
+    t->streams.start = n;
+    for (size_t i = 0; i < t->streams.count; i++) t->streams.at[i]->stream.counter = n;
 }
 
 gr_stream *gr__tape_stream_at(const gr_tape *t, size_t i, const char **name)

@@ -139,6 +139,11 @@ GR_API size_t gr_tape_nodes(const gr_tape *t);   /* how many operators it record
 /* The random stream of that name, owned by t until gr_tape_free. The first call makes it, with counter 0 and a key from the seed and the name.
  * gr_tape_recover restores the counter if an operator drew from the stream through gr_stream_take. Fails if name is NULL. */
 GR_API gr_stream *gr_tape_stream(gr_tape *t, const char *name);
+/* Set the counters of all random streams of t to n; a stream that is made later also starts at n. A program that computes the shards of a batch in several
+ * processes calls this before each shard, with an n that depends on the step and the shard alone, such as (step * shards + shard) << 32.
+ * Then dropout draws the same masks whichever process computes the shard. A loaded checkpoint sets all counters again, and n to 0.
+ * Does nothing for NULL. */
+GR_API void gr_tape_seek_streams(gr_tape *t, uint64_t n);
 
 GR_END
 #endif

@@ -271,9 +271,8 @@ static bool places_make(const checkpoint_reader *r)
 /* A stream or kept state that the file does not hold was not in use when it was saved: the stream begins anew, the state is forgotten. */
 static void checkpoint_fill(const checkpoint_reader *r)
 {
-    gr_stream *stream;
     gr__state_fill(r->f, r->m);
-    for (size_t i = 0; (stream = gr__tape_stream_at(r->t, i, NULL)); i++) stream->counter = 0;
+    gr_tape_seek_streams(r->t, 0);
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s))
         if (s->kind == GR_KEPT) s->count = 0;
     for (size_t i = 0; i < r->f->count; i++) {

@@ -81,6 +81,28 @@ GR_API double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max);
 /* Clip every value of every gradient of o to [-max, max]. Fails if max is negative. */
 GR_API bool gr_clip_grad_value(gr_tape *t, gr_optim *o, double max);
 
+/* ---- All gradients as one array, for a batch whose shards several processes or several passes compute ----
+ *
+ *     for each shard of the batch:
+ *         gr_tape_reset(t), gr_optim_zero_grad(o), gr_tape_seek_streams(t, ..)
+ *         forward; gr_backward_from(t, loss, &weight), with weight = rows of the shard / rows of the batch
+ *         gr_optim_gradient_get(t, o, v), and add v to the sum of the shards, in an order that is always the same
+ *     gr_optim_gradient_set(t, o, sum), gr_clip_grad_norm(t, o, 1), gr_optim_step(t, o)
+ *
+ * The weights then have the same bits for any distribution of the shards over processes; examples/mpi_mnist.c does this with MPI. */
+
+/* The length of the array: all values of the parameters of o in the order of the module tree (a tied parameter once), and behind them a flag for each of these
+ * parameters. It depends on the module alone. 0 if o is NULL, or if a module with parameters of o was freed. */
+GR_API size_t gr_optim_gradient_len(const gr_optim *o);
+/* Copy the gradients to v. The flag of a parameter is 1. If it is frozen, or no gradient reached it since gr_optim_zero_grad, then its flag and its values are 0.
+ * Returns false, and leaves v as it is, if v is NULL, if a module with parameters of o was freed, or on a tape already in error. */
+GR_API bool gr_optim_gradient_get(gr_tape *t, const gr_optim *o, gr_real *v);
+/* Replace the gradients by those in v, usually a sum of arrays from gr_optim_gradient_get; flags are added too. A parameter whose flag is 0 has no gradient
+ * afterwards, so gr_optim_step leaves it as it is. Any other parameter has one, even if no backward on this tape reached it.
+ * Fails if v is NULL, a flag is negative or NaN, a frozen parameter has a flag that is not 0, a module with parameters of o was freed, or memory runs out.
+ * Returns false, and leaves all gradients as they are, on an error or on a tape already in error. */
+GR_API bool gr_optim_gradient_set(gr_tape *t, gr_optim *o, const gr_real *v);
+
 /* ---- Parameter groups ---- */
 
 typedef struct {
