@@ -3,6 +3,7 @@ REAL    ?= float
 B       ?= build
 PREFIX  ?= /usr/local
 PYTHON  ?= python3
+MPICC   ?= mpicc
 CROSS   ?= aarch64-linux-gnu-
 CFLAGS  ?= -g
 comma   := ,
@@ -50,7 +51,8 @@ NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
 SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)
 SONAME  := lib$(NAME).so.$(basename $(VERSION))
-EXAMPLES  := $(patsubst %.c,%,$(wildcard examples/*.c))
+WITH_MPI  := $(patsubst %.c,%,$(wildcard examples/mpi_*.c))
+EXAMPLES  := $(filter-out $(WITH_MPI),$(patsubst %.c,%,$(wildcard examples/*.c)))
 TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
 DIVE_TESTS := $(filter $(DIR)/tests/test_dive_% $(DIR)/tests/test_plot_% $(DIR)/tests/test_program_deep_dive,$(TESTS))
 MAIN_TESTS := $(filter-out $(DIVE_TESTS),$(TESTS))
@@ -61,7 +63,8 @@ FUZZKIT   := $(DIR)/tests/fuzz/memory_file.o $(if $(findstring fuzzer,$(SAN)),,$
 TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
 
 all: library $(EXAMPLES)
-$(EXAMPLES): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
+mpi: $(WITH_MPI)
+$(EXAMPLES) $(WITH_MPI): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
 library: $(STATIC) $(SHARED)
 
 define isa_rule
@@ -93,6 +96,8 @@ $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtes
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
+$(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)
+$(WITH_MPI:%=$(DIR)/%): $(DIR)/%: $(DIR)/%.o $(DIR)/examples/mpi/ranks.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/%: $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
@@ -131,6 +136,7 @@ check-api: both ; +@$(BOTH) -s REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o)
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: both ; @tests/tools/check_readme.sh '$(CC)' $(B)/$(CONFIG)/float
+check-mpi: ; +@tests/tools/check_mpi.sh '$(MPICC)' '$(BOTH)'
 check-fetch: ; @tests/tools/check_fetch.sh
 check-remove: ; @tests/tools/check_remove.sh '$(MAKE)'
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
@@ -164,7 +170,7 @@ api: all ; @tests/tools/api.sh '$(CC)' $(DIR) && tests/tools/reference.sh '$(CC)
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
 	sed '$$s/,$$//'; echo ']'; } > $@
-clean: ; @rm -f $(EXAMPLES) compile_commands.json && . tests/tools/scratch.sh && remove_claimed $(B)
+clean: ; @rm -f $(EXAMPLES) $(WITH_MPI) compile_commands.json && . tests/tools/scratch.sh && remove_claimed $(B)
 where: ; @echo $(DIR)
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
@@ -176,6 +182,8 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check            the gates on sources and objects, one for each of: layers circles symbols vector names api headers lines readme fetch
 #:                       remove; make check-NAME runs one of them, and tests/README.md says what each refuses
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
+#: make mpi              examples/mpi_mnist                         MPICC=mpicc names MPI's compiler
+#: make check-mpi        the same fingerprint for all numbers of MPI ranks; what goes wrong on one of them
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
 #: make interchange      weights to PyTorch and back; pytorch_names.txt    PYTHON= one that has torch and safetensors
@@ -197,7 +205,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: all library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
+.PHONY: all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
 	check-one check-install one install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

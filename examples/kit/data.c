@@ -89,22 +89,33 @@ static void shuffle(const gr_tape *t, kit_batches *b, size_t epoch)
     b->epoch = epoch;
 }
 
-kit_batch kit_next(const gr_tape *t, kit_batches *b)
+size_t kit_next_size(const kit_batches *b)
 {
-    const size_t epoch = b->taken / b->per_epoch, first = b->taken % b->per_epoch * b->batch, left = b->set->images.n - first;
-    const size_t n = left < b->batch ? left : b->batch;
+    const size_t left = b->set->images.n - b->taken % b->per_epoch * b->batch;
+    return left < b->batch ? left : b->batch;
+}
+
+kit_batch kit_next_part(const gr_tape *t, kit_batches *b, size_t first, size_t n)
+{
+    const size_t epoch = b->taken / b->per_epoch, start = b->taken % b->per_epoch * b->batch + first;
     gr_real value[256];
     for (int p = 0; p < 256; p++) value[p] = (gr_real)((p / 255.0 - b->mean) / b->std);
 
     if (b->shuffled && b->epoch != epoch) shuffle(t, b, epoch);
     for (size_t i = 0; i < n; i++) {
-        const size_t from = b->shuffled ? b->order[first + i] : first + i;
+        const size_t from = b->shuffled ? b->order[start + i] : start + i;
         const uint8_t *const image = b->set->images.data + from * KIT_PIXELS;
         for (size_t k = 0; k < KIT_PIXELS; k++) b->pixels[i * KIT_PIXELS + k] = value[image[k]];
         b->labels[i] = b->set->labels.data[from];
     }
-    b->taken++;
     return (kit_batch){ n, b->pixels, b->labels };
+}
+
+kit_batch kit_next(const gr_tape *t, kit_batches *b)
+{
+    const kit_batch whole = kit_next_part(t, b, 0, kit_next_size(b));
+    b->taken++;
+    return whole;
 }
 
 /* ---- Scores ---- */

@@ -33,6 +33,10 @@ typedef struct { size_t n; const gr_real *pixels; const int *labels; } kit_batch
 kit_batches kit_batches_new(gr_tape *t, const kit_set *set, size_t batch, bool shuffled);
 void kit_batches_free(gr_tape *t, kit_batches *b);
 kit_batch kit_next(const gr_tape *t, kit_batches *b);
+/* How many images the next batch has, and n of them, beginning with number `first`. This takes no batch: a caller that needs only a part of each
+ * batch adds 1 to b->taken itself. */
+size_t kit_next_size(const kit_batches *b);
+kit_batch kit_next_part(const gr_tape *t, kit_batches *b, size_t first, size_t n);
 
 /* Loss and right answers, summed over batches. */
 typedef struct { double loss; size_t hits, images; } kit_score; /* loss is the sum over images */

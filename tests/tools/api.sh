@@ -33,8 +33,12 @@ grep '^gr_' tests/interchange/pytorch_names.txt > "$scratch/names"
 # "PROGRAM NAME KIND" of each use.
 for program in $programs; do
     use=${program#examples/} use=${use%.c}
-    nm "$dir/${program%.c}.o" | awk -v use="$use" '$1 == "U" && $2 ~ /^gr_/ { print use, $2, "exported" }'
-    grep -o 'gr_[a-z0-9_]*(' "$program" | sort -u | awk -v use="$use" '{ sub(/\(/, ""); print use, $0, "inline" }'
+    named=$(grep -o 'gr_[a-z0-9_]*(' "$program" | sort -u | awk -v use="$use" '{ sub(/\(/, ""); print use, $0 }')
+    case $program in
+    */mpi*) echo "$named" | sed 's/$/ exported/' ;; # the object needs MPI
+    *) nm "$dir/${program%.c}.o" | awk -v use="$use" '$1 == "U" && $2 ~ /^gr_/ { print use, $2, "exported" }' ;;
+    esac
+    echo "$named" | sed 's/$/ inline/'
 done > "$scratch/used"
 
 awk -v check=$check -v lines=$lines -v records="${GRADUS_RECORDS:-}" '

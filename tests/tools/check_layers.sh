@@ -6,7 +6,7 @@ bad=0
 
 find core ops nn optim examples -name '*.[ch]' -exec awk '
     BEGIN {
-        n = split("core ops nn optim gradus.h examples/kit examples/plot examples/norms examples/dive examples tests", order, " ")
+        n = split("core ops nn optim gradus.h examples/kit examples/mpi examples/plot examples/norms examples/dive examples tests", order, " ")
         for (i = 1; i <= n; i++) rank[order[i]] = i
         apart["examples/norms", "examples/plot"] = 1
     }

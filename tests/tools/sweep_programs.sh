@@ -94,6 +94,7 @@ digits() {
 
 for source in "$here"/examples/*.c; do
     name=$(basename "$source" .c)
+    [ "${name#mpi_}" = "$name" ] || continue # make check-mpi
     [ -n "${small[$name]+is there}" ] || { echo "sweep_programs.sh does not know $name"; bad=1; continue; }
     what="$name, its locale" code=none
     ! grep -q setlocale "$here/examples/$name" || complain 'should set no locale: numbers have a point in every file and on every command line'
