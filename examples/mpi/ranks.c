@@ -24,31 +24,28 @@ void ranks_end(void) { MPI_Finalize(); }
 /* The first round of the exchange is among 2 ranks, or among all if their number is odd. */
 static size_t round_size(size_t ranks_left) { return ranks_left % 2 ? ranks_left : 2; }
 
-static bool can_share(size_t shards, size_t ranks)
+static bool can_share(size_t shards, size_t n)
 {
-    const size_t count = shards / ranks;
-    return ranks == 1 || (shards % ranks == 0 && (count & (count - 1)) == 0);
+    const size_t count = shards / n;
+    return n == 1 || (shards % n == 0 && (count & (count - 1)) == 0);
 }
 
-static void refuse(gr_tape *t, const ranks *r, size_t shards)
+static bool refuse(gr_tape *t, const ranks *r, size_t shards)
 {
     char fit[200] = "";
     size_t length = 0;
     for (size_t n = 1; n <= shards && length < sizeof fit - 24; n++)
         if (can_share(shards, n)) length += (size_t)snprintf(fit + length, sizeof fit - length, "%s%zu", length ? ", " : "", n);
-    gr_fail_as(t, GR_MISUSE, "", "%d ranks cannot share %zu shards: the shards of a rank must be a power of 2, so the number of ranks must be one of %s",
-               r->ranks, shards, fit);
+    return gr_fail_as(t, GR_MISUSE, "", "%d ranks cannot share %zu shards: the shards of a rank must be a power of 2, so the number of ranks must be one of %s",
+                      r->ranks, shards, fit);
 }
 
-void ranks_share(gr_tape *t, ranks *r, size_t shards, size_t len)
+bool ranks_share(gr_tape *t, ranks *r, size_t shards, size_t len)
 {
     const size_t n = (size_t)r->ranks;
-    if (gr_failed(t)) return;
+    if (gr_failed(t)) return false;
     if (!can_share(shards, n)) return refuse(t, r, shards);
-    if (len > INT_MAX) {
-        gr_fail_as(t, GR_MISUSE, "", "MPI sends at most %d numbers in a message; got %zu", INT_MAX, len);
-        return;
-    }
+    if (len > INT_MAX) return gr_fail_as(t, GR_MISUSE, "", "MPI sends at most %d numbers in a message; got %zu", INT_MAX, len);
     r->count = shards / n, r->first = r->count * (size_t)r->rank, r->len = len;
     r->spare_len = n == 1 ? 0 : (round_size(n) == 2 ? len / 2 + 1 : len) + n; /* parts of a vector differ by 1 in length */
     for (size_t k = r->count; k; k /= 2) r->room++;
@@ -56,7 +53,7 @@ void ranks_share(gr_tape *t, ranks *r, size_t shards, size_t len)
     if (n > 1) r->spare = gr_memory_new(gr_tape_allocator(t), r->spare_len * sizeof *r->spare);
     bool made = n == 1 || r->spare;
     for (size_t k = 0; k < r->room; k++) made = made && r->sum[k];
-    if (!made) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu vectors of %zu numbers for the sums of gradients", r->room + (n > 1), len);
+    return made || gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu vectors of %zu numbers for the sums of gradients", r->room + (n > 1), len);
 }
 
 void ranks_free(gr_tape *t, ranks *r)

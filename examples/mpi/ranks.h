@@ -26,8 +26,8 @@ typedef struct {
 
 /* Call this first in main. MPI takes its own arguments out of argv. */
 ranks ranks_start(int *argc, char ***argv);
-/* Give each rank its shards, and allocate vectors of len numbers. Fails on t if the shards cannot be shared or memory runs out. */
-void ranks_share(gr_tape *t, ranks *r, size_t shards, size_t len);
+/* Give each rank its shards, and allocate vectors of len numbers. Fails if the shards cannot be shared or memory runs out: the error is on t. */
+bool ranks_share(gr_tape *t, ranks *r, size_t shards, size_t len);
 /* Free the vectors; t may be in error. */
 void ranks_free(gr_tape *t, ranks *r);
 /* Call this last. */
