@@ -288,6 +288,7 @@ static kit_score train(gr_tape *t, job *j)
 
 static void report(kit_run *run, job *j, const kit_score *score)
 {
+    snprintf(run->stopped, sizeof run->stopped, " after step %zu%s", j->train.taken, own.checkpoint ? "; --resume continues the run" : "");
     ranks_most(j->least, TIMES);
     if (j->r.rank || gr_failed(run->tape) || j->stopped) return;
     printf("test accuracy %.2f %%  loss %.17g  images %zu  shards %llu  fingerprint %016llx\n", kit_accuracy(score), kit_loss(score), score->images,
@@ -318,7 +319,6 @@ static int finish(kit_run *run, const job *j)
     int code = KIT_GO_ON;
     if (j->r.rank) gr_tape_free(run->tape), gr_pool_free(run->pool);
     else {
-        snprintf(run->stopped, sizeof run->stopped, " after step %zu%s", j->train.taken, own.checkpoint ? "; --resume continues the run" : "");
         code = kit_run_end(run);
         if (code == KIT_DONE && j->stopped) fprintf(stderr, "%s: interrupted%s\n", flags.name, run->stopped), code = KIT_INTERRUPTED;
     }
