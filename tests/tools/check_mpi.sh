@@ -83,8 +83,8 @@ grep -q 'would differ between ranks: the statistics of BatchNorm are those of a 
 refused 'one byte differs' 'rank 1 and rank 0 do not have the same data' -np 1 "$P" $small : -np 1 "$P" $small --data other
 refused 'no data on one rank' 'rank 1: nowhere' -np 1 "$P" $small : -np 1 "$P" $small --data nowhere
 refused 'flags differ' 'rank 1 and rank 0 do not have the same flags' -np 1 "$P" $small : -np 1 "$P" $small --lr 0.1
-refused 'a wrong flag' '--shards: "0"' -np 2 "$P" --shards 0
-refused 'a wrong flag of one rank' '--shards: "0"' -np 1 "$P" $small : -np 1 "$P" --shards 0
+refused 'a wrong flag' '--shards needs a whole number from 1 to 1048576; got "0"' -np 2 "$P" --shards 0
+refused 'a wrong flag of one rank' '--shards needs a whole number from 1 to 1048576; got "0"' -np 1 "$P" $small : -np 1 "$P" --shards 0
 job -np 2 "$P" --help || wrong '--help fails'
 [ "$(grep -c -- --shards out)" = 1 ] || wrong '--help is printed more than once'
 
