@@ -8,8 +8,8 @@
  *
  * MPI_Allreduce promises no order of additions, and gives other bits with some of its algorithms. Only ranks.c calls MPI.
  *
- * ranks_code, ranks_sum, ranks_agree, ranks_total, ranks_most and ranks_wait return when every rank has called them. So a rank may leave a loop only for a reason that all
- * ranks know: an error of its own is not one. It tells the others by a number in the vector that is summed. */
+ * ranks_code, ranks_sum, ranks_agree, ranks_total, ranks_most and ranks_wait return when every rank has called them. So a rank may leave a loop only for a reason that
+ * all ranks know: an error of its own is not one. It tells the others by a number in the vector that is summed. */
 #ifndef RANKS_H
 #define RANKS_H
 #include "core/tensor.h"
