@@ -87,6 +87,25 @@ TEST(setting_taken_continues_where_another_run_stopped)
     kit_batches_free(t, &whole), free_set(t, &s), gr_tape_free(t), gr_tape_free(u);
 }
 
+TEST(parts_of_a_batch_are_the_batch)
+{
+    gr_tape *t = gr_tape_new(5, NULL);
+    kit_data d = kit_data_open(t, "none");
+    kit_batches whole = kit_batches_new(t, &d.test, 300, true), parts = kit_batches_new(t, &d.test, 300, true);
+    for (size_t step = 0; step < 2 * whole.per_epoch; step++, parts.taken++) {
+        const kit_batch x = kit_next(t, &whole);
+        assert_int_equal(kit_next_size(&parts), step % whole.per_epoch == 6 ? 200 : 300); /* 2,000 images */
+        assert_int_equal(x.n, kit_next_size(&parts));
+        for (size_t first = 0; first < x.n; first += 70) {
+            const kit_batch y = kit_next_part(t, &parts, first, x.n - first < 70 ? x.n - first : 70);
+            assert_memory_equal(y.pixels, x.pixels + first * KIT_PIXELS, y.n * KIT_PIXELS * sizeof *y.pixels);
+            assert_memory_equal(y.labels, x.labels + first, y.n * sizeof *y.labels);
+        }
+    }
+    kit_batches_free(t, &whole), kit_batches_free(t, &parts), kit_data_free(t, &d);
+    gr_tape_free(t);
+}
+
 TEST(none_means_drawn_digits)
 {
     gr_tape *t = gr_tape_new(9, NULL);
@@ -166,6 +185,7 @@ int main(void)
         cmocka_unit_test(pixels_can_be_standardized),
         cmocka_unit_test(an_epoch_shows_every_image_once_in_an_order_of_its_own),
         cmocka_unit_test(setting_taken_continues_where_another_run_stopped),
+        cmocka_unit_test(parts_of_a_batch_are_the_batch),
         cmocka_unit_test(none_means_drawn_digits),
         cmocka_unit_test(there_must_be_as_many_labels_as_images),
         cmocka_unit_test(the_real_mnist_is_read),
