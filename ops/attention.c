@@ -17,10 +17,10 @@
 #include "ops/index.h"
 #include "ops/softmax.h"
 
-/* Of n keys, how many from the first on query number i can see at most. */
+/* Of n keys, how many from the first on the query at position i can see at most. */
 INLINE size_t attention_seen(size_t n, size_t i, bool causal) { return causal && i + 1 < n ? i + 1 : n; }
 
-/* p [rows, n]: scores become probabilities, in place. Query number `first` is row 0; rows are p_row and mask_row apart. */
+/* p [rows, n]: scores become probabilities, in place. Row 0 is the query at position `first`; rows are p_row and mask_row apart. */
 KERNEL(void, attention_softmax, gr_real *restrict p, const gr_real *restrict mask, size_t rows, size_t n, size_t first, size_t p_row,
        size_t mask_row, bool causal, gr_real scale)
 {
@@ -86,7 +86,7 @@ typedef struct {
     size_t B, heads, Tq, Tk, d, e;
     size_t q_row, k_row, v_row, y_row; /* values from one row to the next */
     size_t k_at, v_at;                 /* where k and v begin in their tensor, which they may share with q */
-    const int *lengths;
+    const int *lengths, *starts;
     const gr_real *mask;
     size_t mask_sample, mask_row;
     gr_real scale;
@@ -104,7 +104,7 @@ typedef struct {
 } attention_run;
 
 /* Head h of sample b: the first elements in q, k, v and y; and a block of its queries. */
-typedef struct { size_t b, q, k, v, y, keys; bool masked; } attention_head;
+typedef struct { size_t b, q, k, v, y, keys, start; bool masked; } attention_head;
 typedef struct { size_t rows, n; gr_real *p, *scratch; } attention_block;
 
 static attention_head attention_head_of(const attention_saved *s, size_t chunk)
@@ -116,6 +116,7 @@ static attention_head attention_head_of(const attention_saved *s, size_t chunk)
                              .v = b * s->Tk * s->v_row + h * s->e,
                              .y = b * s->Tq * s->y_row + h * s->e,
                              .keys = s->lengths ? (size_t)s->lengths[b] : s->Tk,
+                             .start = s->starts ? (size_t)s->starts[b] : 0,
                              .masked = s->causal || s->mask };
 }
 
@@ -123,7 +124,7 @@ static attention_block attention_block_of(const attention_run *a, const attentio
 {
     const attention_saved *s = a->s;
     attention_block k = { .rows = s->Tq - i < ATTENTION_ROWS ? s->Tq - i : ATTENTION_ROWS };
-    k.n = attention_seen(h->keys, i + k.rows - 1, s->causal);
+    k.n = attention_seen(h->keys, h->start + i + k.rows - 1, s->causal);
     k.scratch = a->scratch ? a->scratch + (size_t)thread * ATTENTION_ROWS * s->Tk : NULL;
     k.p = s->p ? s->p + (chunk * s->Tq + i) * s->Tk : k.scratch;
     return k;
@@ -155,7 +156,7 @@ static void attention_chunk(void *argument, size_t chunk, int thread)
         gr_real *y = a->y + h.y + i * s->y_row;
         attention_product(a, thread, true, k.rows, k.n, s->d, (gr_mat){ a->q + h.q + i * s->q_row, s->q_row, 1 },
                           (gr_mat){ a->k + h.k, 1, s->k_row }, k.p, s->Tk, false);
-        attention_softmax[isa](k.p, mask, k.rows, k.n, i, s->Tk, s->mask_row, s->causal, s->scale);
+        attention_softmax[isa](k.p, mask, k.rows, k.n, h.start + i, s->Tk, s->mask_row, s->causal, s->scale);
         for (size_t r = 0; r < k.rows && s->drops; r++) {
             attention_drop[isa](k.p + r * s->Tk, k.scratch + r * s->Tk, &s->dropout, (chunk * s->Tq + i + r) * s->Tk, k.n);
             weight = k.scratch;
@@ -177,7 +178,7 @@ static void attention_chunk_back(void *argument, size_t chunk, int thread)
         const gr_mat dy = { a->dy + h.y + i * s->y_row, s->y_row, 1 }, q = { a->q + h.q + i * s->q_row, s->q_row, 1 };
         gr_real *ds = k.scratch, *dq = a->dq ? a->dq + h.q + i * s->q_row : NULL;
         attention_product(a, thread, true, k.rows, k.n, s->e, dy, (gr_mat){ a->v + h.v, 1, s->v_row }, ds, s->Tk, false);
-        attention_backward[isa](ds, k.p, k.rows, k.n, i, s->Tk, s->causal, s->drops, s->dropout.scale, s->scale);
+        attention_backward[isa](ds, k.p, k.rows, k.n, h.start + i, s->Tk, s->causal, s->drops, s->dropout.scale, s->scale);
         if (a->dv) attention_product(a, thread, true, k.n, s->e, k.rows, (gr_mat){ k.p, 1, s->Tk }, dy, a->dv + h.v, s->v_row, true);
         if (a->dk) attention_product(a, thread, true, k.n, s->d, k.rows, (gr_mat){ ds, 1, s->Tk }, q, a->dk + h.k, s->k_row, true);
         if (dq) attention_product(a, thread, finite, k.rows, s->d, k.n, (gr_mat){ ds, s->Tk, 1 }, (gr_mat){ key, s->k_row, 1 }, dq, s->q_row, true);
@@ -227,7 +228,11 @@ static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attent
 {
     const gr_tensor *m = o->mask;
     if (!gr_alive(t, &attention_op, "mask", m)) return false;
-    if (!index_lengths_fit(t, &attention_op, o->lengths, ins == 1 ? "qkv" : "k", in[ins == 1 ? 0 : 1], s->B, s->Tk)) return false;
+    const gr_tensor *k = in[ins == 1 ? 0 : 1];
+    const char *name = ins == 1 ? "qkv" : "k";
+    if (!index_counts_fit(t, &attention_op, "starts", o->starts, name, k, s->B, s->Tk)) return false;
+    if (o->starts && !o->causal) return gr_fail(t, &attention_op, "starts is for causal attention, and causal is not set");
+    if (!index_counts_fit(t, &attention_op, "lengths", o->lengths, name, k, s->B, s->Tk)) return false;
     const bool of_keys = m && m->rank == 2 && m->dim[0] == s->B && m->dim[1] == s->Tk;
     const bool of_pairs = m && m->rank == 3 && (m->dim[0] == s->B || m->dim[0] == 1) && m->dim[1] == s->Tq && m->dim[2] == s->Tk;
     if (m && !of_keys && !of_pairs)
@@ -238,7 +243,8 @@ static bool attention_understand(gr_tape *t, attention_saved *s, const gr_attent
         return gr_fail(t, &attention_op, "scale must be above 0 and finite, or 0 for the default; got %g", o->scale);
     if (!(o->dropout >= 0 && o->dropout <= 1)) return gr_fail(t, &attention_op, "dropout must be in 0 .. 1; got %g", o->dropout);
     if (o->dropout > 0 && !o->stream) return gr_fail(t, &attention_op, "dropout is %g, so stream must not be NULL", o->dropout);
-    s->lengths = o->lengths ? o->lengths->data : NULL, s->causal = o->causal, s->mask = m ? m->data : NULL;
+    s->lengths = o->lengths ? o->lengths->data : NULL, s->starts = o->starts ? o->starts->data : NULL;
+    s->causal = o->causal, s->mask = m ? m->data : NULL;
     s->mask_row = of_pairs ? s->Tk : 0, s->mask_sample = of_keys ? s->Tk : of_pairs && m->dim[0] == s->B ? s->Tq * s->Tk : 0;
     return true;
 }

@@ -7,6 +7,7 @@ GR_BEGIN
 typedef struct {
     size_t heads;           /* default 1 */
     bool causal;            /* query i sees only keys 0 .. i */
+    const gr_ints *starts;  /* with causal, [B], values 0 .. Tk: query i of a sample sees keys 0 .. starts + i; default 0 */
     const gr_ints *lengths; /* [B], values 0 .. Tk: the keys of each sample beyond its length are padding; default: no padding */
     const gr_tensor *mask;  /* 0 where a query must not see a key: [B, Tk] for all queries, [B, Tq, Tk] or [1, Tq, Tk]; default: no mask */
     double scale;           /* above 0; default 1 / sqrt(d) */

@@ -62,7 +62,7 @@ static bool batch_norm_check_lengths(gr_tape *t, const gr_tensor *x, const gr_in
     if (x->rank != 3) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for 3 axes: use a mask", gr_shape_text(t, x));
     if (!axis) return gr_fail(t, &batch_norm_op, "x is %s, and lengths are for samples on axis 0: use a mask", gr_shape_text(t, x));
     *L = x->dim[3 - axis];
-    return index_lengths_fit(t, &batch_norm_op, lengths, "x", x, x->dim[0], *L);
+    return index_counts_fit(t, &batch_norm_op, "lengths", lengths, "x", x, x->dim[0], *L);
 }
 
 static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tensor *mask, int axis)

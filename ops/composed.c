@@ -82,7 +82,8 @@ static gr_tensor *composed_seen(gr_tape *t, size_t B, size_t Tq, size_t Tk, cons
         const size_t j = n % Tk, i = n / Tk % Tq, b = n / Tk / Tq;
         const size_t row = m && m->rank == 2 ? b : m && m->dim[0] == 1 ? i : b * Tq + i;
         const bool far = o->lengths && j >= (size_t)o->lengths->data[b];
-        if ((o->causal && j > i) || far || (m && m->data[row * Tk + j] == 0)) seen->data[n] = 0;
+        const size_t start = o->starts ? (size_t)o->starts->data[b] : 0;
+        if ((o->causal && j > start + i) || far || (m && m->data[row * Tk + j] == 0)) seen->data[n] = 0;
     }
     return seen;
 }

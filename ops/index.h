@@ -19,18 +19,18 @@ static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
     return gr_shape_name(t, at);
 }
 
-/* True if lengths is NULL, or holds a number in 0 .. most for each of N sequences. Otherwise fails, with the shape of x, which the message
- * calls `name`. */
-static inline bool index_lengths_fit(gr_tape *t, const gr_op *op, const gr_ints *lengths, const char *name, const gr_tensor *x, size_t N,
-                                     size_t most)
+/* True if k is NULL, or holds a number in 0 .. most for each of N sequences. Otherwise fails, with the shape of x; the message calls k `what`
+ * and x `name`. */
+static inline bool index_counts_fit(gr_tape *t, const gr_op *op, const char *what, const gr_ints *k, const char *name, const gr_tensor *x, size_t N,
+                                    size_t most)
 {
-    if (!lengths) return true;
-    if (!gr_ints_alive(t, op, "lengths", lengths)) return false;
-    if (lengths->rank != 1 || lengths->len != N)
-        return gr_fail(t, op, "%s is %s, so lengths must be [%zu]; got %s", name, gr_shape_text(t, x), N, gr_shape_name(t, index_shape(lengths)));
+    if (!k) return true;
+    if (!gr_ints_alive(t, op, what, k)) return false;
+    if (k->rank != 1 || k->len != N)
+        return gr_fail(t, op, "%s is %s, so %s must be [%zu]; got %s", name, gr_shape_text(t, x), what, N, gr_shape_name(t, index_shape(k)));
     for (size_t n = 0; n < N; n++)
-        if (lengths->data[n] < 0 || (size_t)lengths->data[n] > most)
-            return gr_fail(t, op, "%s is %s, so lengths[%zu] must be in 0 .. %zu; got %d", name, gr_shape_text(t, x), n, most, lengths->data[n]);
+        if (k->data[n] < 0 || (size_t)k->data[n] > most)
+            return gr_fail(t, op, "%s is %s, so %s[%zu] must be in 0 .. %zu; got %d", name, gr_shape_text(t, x), what, n, most, k->data[n]);
     return true;
 }
 #endif

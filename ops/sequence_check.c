@@ -115,7 +115,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     for (int i = SEQ_W_IH; i < SEQ_INPUTS; i++)
         if (!gr_alive(t, op, sequence_input_name[i], s->in[i])) return false;
     if (!sequence_check_weights(t, s, o) || !sequence_check_norms(t, s) || !sequence_check_bn(t, op, s) || !sequence_check_states(t, s) ||
-        !index_lengths_fit(t, op, o->lengths, "x", x, s->B, s->T))
+        !index_counts_fit(t, op, "lengths", o->lengths, "x", x, s->B, s->T))
         return false;
     if (!gr__norm_check_eps(t, op, o->eps) || !gr__norm_check_momentum(t, op, o->momentum)) return false;
     for (int n = 0; s->norm == GR_LSTM_BN && n < SEQ_NORMS; n++)

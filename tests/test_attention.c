@@ -2,6 +2,7 @@
 #include "tests/attention_case.h"
 
 static int few[] = { 2, 0, 5 }, some[] = { 17, 1, 9 };
+static gr_ints late = { .data = (int[]){ 2, 0, 5 }, .len = 3, .dim = { 3 }, .rank = 1 };
 static attention_case cases[] = {
     { 1, 1, 1, 1, 1, { 0 }, NULL, 0 },
     { 2, 3, 5, 4, 2, { .heads = 1 }, NULL, 0 },
@@ -13,6 +14,9 @@ static attention_case cases[] = {
     { 3, 4, 7, 3, 2, { .heads = 2 }, NULL, 3 },
     { 2, 6, 4, 2, 2, { .heads = 2 }, NULL, 1 },
     { 1, 67, 19, 3, 2, { .heads = 2 }, NULL, 0 },
+    { 3, 3, 5, 4, 2, { .heads = 2, .causal = true, .starts = &late }, NULL, 0 },
+    { 3, 5, 5, 3, 3, { .heads = 1, .causal = true, .starts = &late }, few, 3 },
+    { 3, 66, 17, 2, 2, { .heads = 1, .causal = true, .starts = &late }, some, 0 },
     { 2, 5, 6, 3, 2, { .heads = 2, .dropout = 0.3, .stream = "m" }, NULL, 2 },
 };
 
@@ -250,6 +254,9 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     BAD("k is [2, 5, 6], so lengths must be [2]; got [3]", gr_attention(t, q, k, v, WITH(.lengths = gr_ints_new(t, NULL, GR_SHAPE(3)))));
     BAD("k is [2, 5, 6], so lengths[1] must be in 0 .. 5; got 6", gr_attention(t, q, k, v, WITH(.lengths = n)));
     BAD("qkv is [2, 3, 6], so lengths[0] must be in 0 .. 3; got 5", gr__attention_packed(t, q, WITH(.lengths = n)));
+    BAD("k is [2, 5, 6], so starts must be [2]; got [3]", gr_attention(t, q, k, v, WITH(.causal = true, .starts = &late)));
+    BAD("k is [2, 5, 6], so starts[1] must be in 0 .. 5; got 6", gr_attention(t, q, k, v, WITH(.causal = true, .starts = n)));
+    BAD("starts is for causal attention, and causal is not set", gr_attention(t, q, k, v, WITH(.starts = gr_ints_new(t, NULL, GR_SHAPE(2)))));
     BAD("mask must be [2, 5], [2, 3, 5] or [1, 3, 5]; got [3, 5]",
         gr_attention(t, q, k, v, WITH(.mask = gr_zeros(t, GR_SHAPE(3, 5)))));
     BAD("scale must be above 0 and finite, or 0 for the default; got -1", gr_attention(t, q, k, v, WITH(.scale = -1)));

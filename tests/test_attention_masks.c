@@ -76,6 +76,25 @@ TEST(causal_attention_does_not_depend_on_later_keys)
     gr_tape_free(t);
 }
 
+/* Queries that start late have the bits that they have among all queries, even if later keys and those of other samples are not numbers. */
+TEST(queries_that_start_late_have_the_bits_of_all)
+{
+    enum { B = 3, T = 70, W = 12, NEW = 3 };
+    const int starts[B] = { 66, 0, 31 };
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_randn(t, GR_SHAPE(B, T, W), 0, 1, "x"), *v = gr_randn(t, GR_SHAPE(B, T, W), 0, 1, "v"), *late = gr_empty(t, GR_SHAPE(B, NEW, W));
+    const gr_attention_config all = { .heads = 3, .causal = true }, few = { .heads = 3, .causal = true, .starts = gr_ints_new(t, starts, GR_SHAPE(B)) };
+    gr_tensor *want = gr_attention(t, x, x, v, &all);
+    for (size_t b = 0; b < B; b++) {
+        const size_t end = (size_t)starts[b] + NEW;
+        memcpy(late->data + b * NEW * W, x->data + (b * T + (size_t)starts[b]) * W, NEW * W * sizeof(gr_real));
+        for (size_t i = (b * T + end) * W; i < (b + 1) * T * W; i++) x->data[i] = v->data[i] = (gr_real)NAN;
+    }
+    gr_tensor *y = gr_attention(t, late, x, v, &few);
+    for (size_t b = 0; b < B; b++) assert_same_bits(y->data + b * NEW * W, want->data + (b * T + (size_t)starts[b]) * W, NEW * W);
+    gr_tape_free(t);
+}
+
 TEST(a_nan_in_a_visible_key_reaches_the_result)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -108,6 +127,7 @@ int main(void)
         cmocka_unit_test(a_query_without_visible_keys_gives_0_and_no_gradient),
         cmocka_unit_test(values_of_masked_keys_never_matter),
         cmocka_unit_test(causal_attention_does_not_depend_on_later_keys),
+        cmocka_unit_test(queries_that_start_late_have_the_bits_of_all),
         cmocka_unit_test(a_nan_in_a_visible_key_reaches_the_result),
         cmocka_unit_test(padding_does_not_change_a_bit),
     };
