@@ -2,6 +2,9 @@
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include "ops/attention_packed.h"
+#include "ops/index.h"
+#include <limits.h>
+#include <string.h>
 
 static const gr_op multihead = { .name = "multihead_attention" };
 
@@ -47,6 +50,85 @@ static gr_tensor *multihead_project(gr_tape *t, const gr_multihead_attention *m,
     return gr_linear(t, x, w, b);
 }
 
+/* ---- Keys and values of earlier positions ---- */
+
+/* A cache is a module without parameters, alone under a root, with an entry for each attention. */
+typedef struct {
+    gr_module module;
+    const gr_multihead_attention *of;
+    gr_tensor *keys, *values; /* [batch, most, size] */
+    int *count;               /* [batch] */
+} cache_entry;
+
+gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_t batch, size_t most)
+{
+    static const gr_op op = { .name = "attention_cache" };
+    size_t bytes;
+    if (!m) return gr_fail(t, &op, "the module is NULL");
+    if (!batch || !most || most > INT_MAX || !gr_size_mul(batch, sizeof(int), &bytes) || !gr_size_add(bytes, sizeof(cache_entry), &bytes))
+        return gr_fail(t, &op, "batch and most must be 1 or more, and most at most %d; got %zu and %zu", INT_MAX, batch, most);
+    gr_module *root = gr_module_new(t);
+    gr_attention_cache *c = gr_module_make(t, root, "cache", "AttentionCache", sizeof *c);
+    for (const gr_module *at = m; at && !gr_failed(t); at = gr_module_next(m, at)) {
+        const gr_multihead_attention *of = (const gr_multihead_attention *)at;
+        if (at->forward != multihead_module_forward || !of->causal) continue;
+        cache_entry *e = gr_module_make(t, &c->module, NULL, "AttentionCacheEntry", bytes);
+        if (!e) break;
+        e->of = of, e->count = (int *)(e + 1);
+        e->keys = gr_buffer(t, &e->module, "keys", GR_SHAPE(batch, most, of->size), 0);
+        e->values = gr_buffer(t, &e->module, "values", GR_SHAPE(batch, most, of->size), 0);
+        /* a step reaches the last entry last, so its count is of the positions that all entries hold */
+        c->batch = batch, c->most = most, c->count = (gr_ints){ .data = e->count, .len = batch, .dim = { batch }, .rank = 1 };
+    }
+    if (c && !c->most) gr_fail(t, &op, "'%s' has no causal MultiheadAttention", m->path);
+    return gr_module_ready(t, root) ? c : NULL;
+}
+
+void gr_attention_cache_free(gr_attention_cache *c) { gr_module_free(c ? c->module.parent : NULL); }
+
+bool gr_attention_cache_crop(gr_tape *t, gr_attention_cache *c, size_t n)
+{
+    if (!c) return gr_fail_as(t, GR_MISUSE, "attention_cache_crop", "the cache is NULL");
+    for (cache_entry *e = (cache_entry *)c->module.child; e; e = (cache_entry *)e->module.next) {
+        if (!gr_undo_note(t, e->count, c->batch * sizeof *e->count)) return false;
+        for (size_t b = 0; b < c->batch; b++)
+            if ((size_t)e->count[b] > n) e->count[b] = (int)n;
+    }
+    return !gr_failed(t);
+}
+
+/* Append the keys and values of x to the cache, and let x attend to all that it holds. */
+static gr_tensor *multihead_cached(gr_tape *t, const gr_multihead_attention *m, gr_tensor *x, const gr_attention_input *in)
+{
+    const size_t B = x->dim[0], T = x->dim[1], n = m->size, most = in->cache->most;
+    cache_entry *e = (cache_entry *)in->cache->module.child;
+    while (e && (e->of != m || e->keys->dim[2] != n)) e = (cache_entry *)e->module.next;
+    if (!e) return gr_fail(t, &multihead, "the cache was made for another module");
+    if (gr_tape_training(t) || gr_tape_recording(t))
+        return gr_fail(t, &multihead, "a cache needs gr_tape_set_training(t, false) and gr_tape_set_recording(t, false)");
+    if (B != in->cache->batch) return gr_fail(t, &multihead, "the cache is for %zu sequences; query is %s", in->cache->batch, gr_shape_text(t, x));
+    if (in->mask) return gr_fail(t, &multihead, "a cache takes no mask; got %s", gr_shape_text(t, in->mask));
+    if (!index_counts_fit(t, &multihead, "lengths", in->lengths, "query", x, B, T)) return NULL;
+    gr_tensor *all = gr_linear(t, x, m->in_proj_weight, m->in_proj_bias), *q = gr_narrow(t, all, -1, 0, n);
+    const gr_ints *starts = gr_ints_new(t, e->count, GR_SHAPE(B)), *ends = gr_ints_new(t, e->count, GR_SHAPE(B));
+    for (size_t b = 0; b < B && ends; b++) {
+        const size_t more = in->lengths ? (size_t)in->lengths->data[b] : T, from = (size_t)e->count[b];
+        if (more > most - from)
+            return gr_fail(t, &multihead, "the cache has room for %zu positions; sequence %zu has %zu, and %zu more were given", most, b, from, more);
+        ends->data[b] += (int)more;
+        for (size_t i = 0; i < more; i++) {
+            const gr_real *key = all->data + (b * T + i) * 3 * n + n;
+            const size_t to = (b * most + from + i) * n;
+            memcpy(e->keys->data + to, key, n * sizeof *key), memcpy(e->values->data + to, key + n, n * sizeof *key);
+        }
+    }
+    if (!ends || !gr_undo_note(t, e->count, B * sizeof *e->count)) return NULL;
+    memcpy(e->count, ends->data, B * sizeof *e->count);
+    return gr_attention(t, q, e->keys, e->values, &(gr_attention_config){ m->heads, true, starts, ends });
+}
+
+/* ---- Forward ---- */
+
 gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attention *m, gr_tensor *query, gr_tensor *key, gr_tensor *value,
                                           const gr_attention_input *input)
 {
@@ -58,9 +140,13 @@ gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_attenti
     if (!gr_alive(t, &multihead, "key", key) || !gr_alive(t, &multihead, "value", value)) return NULL;
     if (!multihead_fits(t, m, "query", query) || !multihead_fits(t, m, "key", key) || !multihead_fits(t, m, "value", value)) return NULL;
     const gr_attention_input in = input ? *input : (gr_attention_input){ 0 };
-    const gr_attention_config o = { m->heads, m->causal, in.lengths, in.mask, 0, m->dropout, m->stream };
+    const gr_attention_config o = { m->heads, m->causal, NULL, in.lengths, in.mask, 0, m->dropout, m->stream };
     gr_tensor *y;
-    if (key == query && value == query) {
+    if (in.memory) return gr_fail(t, &multihead, "a memory is for a decoder: pass it as key");
+    if (in.cache) {
+        if (key != query || value != query) return gr_fail(t, &multihead, "a cache is for self-attention: key and value must be NULL");
+        y = multihead_cached(t, m, query, &in);
+    } else if (key == query && value == query) {
         y = gr__attention_packed(t, gr_linear(t, query, m->in_proj_weight, m->in_proj_bias), &o);
     } else {
         gr_tensor *q = multihead_project(t, m, query, 0), *k = multihead_project(t, m, key, 1), *v = multihead_project(t, m, value, 2);

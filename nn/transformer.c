@@ -19,7 +19,8 @@ static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char
 gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads,
                                                const gr_transformer_config *config)
 {
-    gr_transformer_layer *l = gr_module_make(t, parent, name, "TransformerLayer", sizeof *l);
+    const bool decoder = config && config->decoder;
+    gr_transformer_layer *l = gr_module_make(t, parent, name, decoder ? "TransformerDecoderLayer" : "TransformerLayer", sizeof *l);
     if (!l) return NULL;
     gr_transformer_config *c = &l->config;
     gr_module *m = &l->module;
@@ -28,12 +29,16 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     if (!c->activation) c->activation = gr_relu;
     l->self_attn = gr_multihead_attention_new(t, m, "self_attn", size, heads,
                                               &(gr_multihead_attention_config){ .causal = c->causal, .dropout = c->dropout });
+    if (decoder)
+        l->multihead_attn = gr_multihead_attention_new(t, m, "multihead_attn", size, heads, &(gr_multihead_attention_config){ .dropout = c->dropout });
     l->linear1 = (gr_module *)gr_linear_new(t, m, "linear1", size, c->feedforward, NULL);
     l->dropout = (gr_module *)gr_dropout_new(t, m, "dropout", c->dropout);
     l->linear2 = (gr_module *)gr_linear_new(t, m, "linear2", c->feedforward, size, NULL);
     l->norm1 = transformer_norm_new(t, m, "norm1", size, c), l->norm2 = transformer_norm_new(t, m, "norm2", size, c);
+    if (decoder) l->norm3 = transformer_norm_new(t, m, "norm3", size, c);
     l->dropout1 = (gr_module *)gr_dropout_new(t, m, "dropout1", c->dropout);
     l->dropout2 = (gr_module *)gr_dropout_new(t, m, "dropout2", c->dropout);
+    if (decoder) l->dropout3 = (gr_module *)gr_dropout_new(t, m, "dropout3", c->dropout);
     m->forward = transformer_layer_module_forward;
     return gr_module_ready(t, m) ? l : NULL;
 }
@@ -46,23 +51,39 @@ static gr_tensor *transformer_norm(gr_tape *t, const gr_module *m, gr_tensor *x,
     return gr_norm_forward(t, norm, x, &(gr_norm_input){ in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL });
 }
 
+/* A block f of a layer makes norm(x + dropout(f(x))), or with pre-norm x + dropout(f(norm(x))). These are what f reads, and what the block makes. */
+static gr_tensor *block_input(gr_tape *t, const gr_transformer_layer *l, const gr_module *norm, gr_tensor *x, const gr_attention_input *in)
+{
+    return l->config.norm_first ? transformer_norm(t, norm, x, in) : x;
+}
+static gr_tensor *block_output(gr_tape *t, const gr_transformer_layer *l, const gr_module *norm, const gr_module *dropout, gr_tensor *x,
+                               gr_tensor *f, const gr_attention_input *in)
+{
+    x = gr_add(t, x, gr_forward(t, dropout, f));
+    return l->config.norm_first ? x : transformer_norm(t, norm, x, in);
+}
+
 gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)
 {
     if (!l) return gr_fail(t, &transformer, "the layer is NULL");
     GR_WITHIN(t, &l->module);
-    if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
-    const gr_transformer_config *c = &l->config;
+    const gr_attention_input in = input ? *input : (gr_attention_input){ 0 };
+    if (!gr_ready(t, &transformer, x) || !gr_alive(t, &transformer, "mask", in.mask)) return NULL;
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
         return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
-    gr_tensor *a = c->norm_first ? transformer_norm(t, l->norm1, x, input) : x;
-    a = gr_forward(t, l->dropout1, gr_multihead_attention_forward(t, l->self_attn, a, NULL, NULL, input));
-    x = gr_add(t, x, a);
-    if (!c->norm_first) x = transformer_norm(t, l->norm1, x, input);
-    gr_tensor *f = c->norm_first ? transformer_norm(t, l->norm2, x, input) : x;
-    f = gr_forward(t, l->dropout, c->activation(t, gr_forward(t, l->linear1, f)));
-    x = gr_add(t, x, gr_forward(t, l->dropout2, gr_forward(t, l->linear2, f)));
-    return c->norm_first ? x : transformer_norm(t, l->norm2, x, input);
+    if (!l->multihead_attn != !in.memory)
+        return gr_fail(t, &transformer, in.memory ? "only a decoder takes a memory: set decoder in the config" : "a decoder needs a memory in its input");
+    const gr_attention_input own = { in.lengths, in.mask, .cache = in.cache }, other = { in.memory_lengths, in.memory_mask };
+    gr_tensor *f = gr_multihead_attention_forward(t, l->self_attn, block_input(t, l, l->norm1, x, &own), NULL, NULL, &own);
+    x = block_output(t, l, l->norm1, l->dropout1, x, f, &own);
+    if (in.memory) {
+        f = gr_multihead_attention_forward(t, l->multihead_attn, block_input(t, l, l->norm2, x, &own), in.memory, NULL, &other);
+        x = block_output(t, l, l->norm2, l->dropout2, x, f, &own);
+    }
+    const gr_module *norm = in.memory ? l->norm3 : l->norm2, *dropout = in.memory ? l->dropout3 : l->dropout2;
+    f = gr_forward(t, l->dropout, l->config.activation(t, gr_forward(t, l->linear1, block_input(t, l, norm, x, &own))));
+    return block_output(t, l, norm, dropout, x, gr_forward(t, l->linear2, f), &own);
 }
 
 /* ---- A stack ---- */
@@ -79,7 +100,7 @@ gr_transformer *gr_transformer_new(gr_tape *t, gr_module *parent, const char *na
     const gr_transformer_config c = config ? *config : (gr_transformer_config){ 0 };
     if (!gr_size_mul(layers, sizeof(gr_transformer_layer *), &bytes) || !gr_size_add(bytes, sizeof(gr_transformer), &bytes))
         return gr_fail(t, NULL, "%s: too many layers: %zu", name ? name : "transformer", layers);
-    gr_transformer *m = gr_module_make(t, parent, name, "Transformer", bytes);
+    gr_transformer *m = gr_module_make(t, parent, name, c.decoder ? "TransformerDecoder" : "Transformer", bytes);
     if (!m) return NULL;
     m->layers = layers, m->layer = (gr_transformer_layer **)(m + 1);
     gr_module *list = gr_sequential_new(t, &m->module, "layers");

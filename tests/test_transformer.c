@@ -1,4 +1,4 @@
-/* tests/test_transformer.c - multi-head attention, Transformer layers and a stack against PyTorch: values, gradients, its state_dict, three
+/* tests/test_transformer.c - multi-head attention, Transformer layers and stacks of encoders and decoders against PyTorch: values, gradients, its state_dict, three
  * training steps. Recorded in float64 by tests/golden/record_transformer.py; inputs are exact in float. */
 #define FAILING_FILES
 #include "tests/failing.h"
@@ -55,7 +55,8 @@ static void compare_case(const char *name, gr_module *root, gr_module *m, case_f
     fill(name, "p/", root);
     gr_tensor *x = gr_want_grad(tape, tensor_of(name, "x", "")), *memory = tensor_of(name, "memory", ""), *dy = tensor_of(name, "dy", "");
     if (memory) gr_want_grad(tape, memory);
-    gr_tensor *y = call(m, x, memory, &(gr_attention_input){ .lengths = ints_of(name, "lengths") });
+    gr_tensor *y = call(m, x, memory, &(gr_attention_input){ .lengths = ints_of(name, "lengths"), .memory_lengths = ints_of(name, "memory_lengths"),
+                                                             .memory_mask = tensor_of(name, "memory_mask", "") });
     assert_ok(tape);
     print_message("%s\n", name);
     assert_tensors_close(y, tensor_of(name, "y", ""), tolerance);
@@ -76,8 +77,15 @@ static gr_tensor *call_attention(gr_module *m, gr_tensor *x, gr_tensor *memory, 
 }
 static gr_tensor *call_layer(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input)
 {
-    (void)memory;
-    return gr_transformer_layer_forward(tape, (gr_transformer_layer *)m, x, input);
+    gr_attention_input in = *input;
+    in.memory = memory;
+    return gr_transformer_layer_forward(tape, (gr_transformer_layer *)m, x, &in);
+}
+static gr_tensor *call_stack(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input)
+{
+    gr_attention_input in = *input;
+    in.memory = memory;
+    return gr_transformer_forward(tape, (gr_transformer *)m, x, &in);
 }
 static gr_tensor *call_any(gr_module *m, gr_tensor *x, gr_tensor *memory, const gr_attention_input *input)
 {
@@ -106,6 +114,10 @@ TEST(layers_agree)
         { "layer_pre_relu", { FF, .norm_first = true, .norm = GR_NORM_LAYER } },
         { "layer_pre_gelu", { FF, .norm_first = true, .activation = gr_gelu } },
         { "layer_pre_masked", { FF, .norm_first = true, .causal = true } },
+        { "decoder_post", { FF, .decoder = true, .causal = true, .activation = gr_gelu } },
+        { "decoder_post_masked", { FF, .decoder = true } },
+        { "decoder_pre", { FF, .decoder = true, .norm_first = true, .causal = true, .activation = gr_gelu } },
+        { "decoder_pre_masked", { FF, .decoder = true, .norm_first = true } },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         gr_module *root = gr_module_new(tape);
@@ -116,10 +128,13 @@ TEST(layers_agree)
 
 static const gr_transformer_config stack = { FF, .norm_first = true, .causal = true, .activation = gr_gelu, .final_norm = true };
 
-TEST(a_stack_agrees)
+TEST(stacks_agree)
 {
     gr_module *root = gr_module_new(tape);
     compare_case("stack", root, &gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack)->module, call_any);
+    const gr_transformer_config decoder = { FF, .decoder = true, .norm_first = true, .causal = true, .final_norm = true };
+    root = gr_module_new(tape);
+    compare_case("decoder_stack", root, &gr_transformer_new(tape, root, "m", E, HEADS, 2, &decoder)->module, call_stack);
 }
 
 /* ---- state_dict: PyTorch's file is read without changes, and writing it again gives the same bytes ---- */
@@ -202,7 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multihead_attention_agrees),
         cmocka_unit_test(layers_agree),
-        cmocka_unit_test(a_stack_agrees),
+        cmocka_unit_test(stacks_agree),
         cmocka_unit_test(the_state_dict_of_pytorch_loads),
         cmocka_unit_test(three_training_steps_agree),
     };

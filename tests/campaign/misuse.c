@@ -93,6 +93,8 @@ POOL(gr_ints)
 POOL(gr_module)
 POOL(gr_slot)
 OWNED(gr_optim, gr_optim_free)
+static void end_cache(gr_attention_cache *c);
+OWNED(gr_attention_cache, end_cache)
 
 static gr_safetensors *file; /* the last file that was opened */
 static const gr_safetensors_entry *entry;
@@ -196,6 +198,11 @@ static void own_gr_module_free(void)
     for (gr_module *at = root; at; at = gr_module_next(root, at)) keep_gr_module_p(at);
     fresh();
 }
+static void end_cache(gr_attention_cache *c) { gr_tape_recover(t), fresh(), gr_attention_cache_free(c); } /* a step with it must end before */
+static void own_gr_attention_cache_free(void)
+{
+    end_cache(count_gr_attention_cache && !one_in(12) ? pool_gr_attention_cache[--count_gr_attention_cache] : NULL);
+}
 static void own_gr_module_ready(void) { gr_module_ready(t, NULL); } /* on an error it frees the module */
 static void own_gr_module_make(void)
 {
@@ -297,6 +304,7 @@ static void run_batch(uint64_t seed, size_t batch)
     shared->length = 0;
     say("the end of the batch");
     while (count_gr_optim) gr_optim_free(pool_gr_optim[0]), pool_gr_optim[0] = pool_gr_optim[--count_gr_optim];
+    while (count_gr_attention_cache) end_cache(pool_gr_attention_cache[--count_gr_attention_cache]);
     gr_tape_recover(t);
     own_gr_safetensors_free(), gr_module_free(root), gr_tape_free(t), fclose(nowhere);
     if (used_bytes) say(": %zu bytes were not given back", used_bytes), abort();

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Records tests/golden/transformer.safetensors: nn.MultiheadAttention, nn.TransformerEncoderLayer and nn.TransformerEncoder as PyTorch computes
-them in float64, and transformer_state.safetensors, the state_dict of the last in float32. All inputs are exact in float32.
+"""Records tests/golden/transformer.safetensors: nn.MultiheadAttention, the encoder and decoder layers and stacks of torch.nn as PyTorch computes
+them in float64, and transformer_state.safetensors, the state_dict of the encoder in float32. All inputs are exact in float32.
 tests/test_transformer.c reads them: a case NAME has NAME/p/.. (the state_dict), NAME/x (NAME/memory), NAME/dy, NAME/y, NAME/dx (NAME/dmemory),
-NAME/g/.. (the gradients of the parameters), NAME/lengths.    Needs torch 2.13, safetensors:  python3 tests/golden/record_transformer.py"""
+NAME/g/.. (the gradients of the parameters), NAME/lengths, NAME/memory_lengths, NAME/memory_mask (1: may be seen).    Needs torch 2.13, safetensors:  python3 tests/golden/record_transformer.py"""
 import pathlib
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ def draw(*shape):
     return (torch.rand(shape) * 4 - 2).double()
 
 
-def record(name, module, call, inputs, lengths=False):
+def record(name, module, call, inputs, lengths=False, **more):
     module.double().train()
     with torch.no_grad():
         for p in module.parameters():  # biases and norms away from 0 and 1, values exact in float32
@@ -37,6 +37,7 @@ def record(name, module, call, inputs, lengths=False):
     out[f"{name}/y"], out[f"{name}/dy"] = y.detach(), dy
     if lengths:
         out[f"{name}/lengths"] = torch.tensor(LENGTHS)
+    out.update({f"{name}/{k}": v for k, v in more.items()})
 
 
 x = {"x": draw(B, T, E)}
@@ -54,6 +55,22 @@ for first in (False, True):
 stack = nn.TransformerEncoder(layer(norm_first=True, activation="gelu"), 2, nn.LayerNorm(E), enable_nested_tensor=False)
 record("stack", stack, lambda m, x: m(x, mask=later), x)
 save_file({k: v.float().contiguous() for k, v in stack.state_dict().items()}, str(here / "transformer_state.safetensors"))
+
+# Decoders. One query sees one position of the memory alone.
+S = 4
+both = x | {"memory": draw(B, S, E)}
+seen = torch.tensor([[(3 * i + j) % 4 != 0 for j in range(S)] for i in range(T)])
+seen[2] = torch.tensor([False, True, False, False])
+real = torch.tensor([4, 1, 3])
+ends = torch.arange(S) >= real[:, None]
+decoder_layer = lambda **o: nn.TransformerDecoderLayer(E, HEADS, FF, dropout=0, batch_first=True, **o)
+for first in (False, True):
+    name = f"decoder_{'pre' if first else 'post'}"
+    record(name, decoder_layer(norm_first=first, activation="gelu"), lambda m, x, memory: m(x, memory, tgt_mask=later), both)
+    record(f"{name}_masked", decoder_layer(norm_first=first),
+           lambda m, x, memory: m(x, memory, memory_mask=~seen, tgt_key_padding_mask=padded), both, lengths=True, memory_mask=seen[None].double())
+record("decoder_stack", nn.TransformerDecoder(decoder_layer(norm_first=True), 2, nn.LayerNorm(E)),
+       lambda m, x, memory: m(x, memory, tgt_mask=later, memory_key_padding_mask=ends), both, memory_lengths=real)
 
 # Three steps of Adam on a causal character model, from the recorded start.
 torch.manual_seed(20171)
