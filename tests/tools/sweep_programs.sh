@@ -14,6 +14,7 @@ declare -A small=(
     [quickstart]='' [lstm_cell]='' [looking_inside]='' [own_layer]='--steps 5' [weights]='' [invariance]='' [layernorm_by_hand]='' [layernorm_speed]='--quick'
     [mlp_norms]='--data none --hidden 8 --steps 2' [cnn_norms]='--data none --steps 2 --batch 4'
     [char_lstm]='--hidden 8 --window 8 --batch 4 --steps 2 --sample 5' [fused_and_composed]='--only rnn --repeats 1'
+    [char_gpt]='--size 8 --heads 2 --layers 1 --context 8 --batch 4 --steps 2 --sample 5'
     [names_rnn]='--hidden 8 --embedding 6 --steps 2'
     [transformer_norms]='--size 8 --heads 2 --layers 1 --context 8 --batch 4 --steps 2 --sample 0'
     [deep_dive]='--check --only epsilon --data none --out report'
@@ -104,7 +105,7 @@ for source in "$here"/examples/*.c; do
     if [ "$name" = quickstart ]; then
         for to in '>&-' '> /dev/full'; do sweep "stdout $to" "\$P $to"; [ $code = 1 ] && [ -s err ] || complain 'should end with 1 and a message'; done
     else streams; fi
-    case $name in mlp_norms | cnn_norms | seq_mnist_lstm | deep_dive) digits ;; char_lstm | names_rnn | transformer_norms) bad_files --data ;; esac
+    case $name in mlp_norms | cnn_norms | seq_mnist_lstm | deep_dive) digits ;; char_lstm | names_rnn | transformer_norms) bad_files --data ;; char_gpt) bad_files --text ;; esac
 done
 
 name=deep_dive
