@@ -124,7 +124,7 @@ static gr_tensor *multihead_cached(gr_tape *t, const gr_multihead_attention *m, 
     }
     if (!ends || !gr_undo_note(t, e->count, B * sizeof *e->count)) return NULL;
     memcpy(e->count, ends->data, B * sizeof *e->count);
-    return gr_attention(t, q, e->keys, e->values, &(gr_attention_config){ m->heads, true, starts, ends });
+    return gr_attention(t, q, e->keys, e->values, &(gr_attention_config){ .heads = m->heads, .causal = true, .starts = starts, .lengths = ends });
 }
 
 /* ---- Forward ---- */
