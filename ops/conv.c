@@ -1,4 +1,4 @@
-/* ops/conv.c - convolution over one axis or two. One axis is treated as two, of which the first has size 1.
+/* ops/conv.c - convolution and transposed convolution over one axis or two. One axis is treated as two, of which the first has size 1.
  *
  * Within each group of channels, with strides sh, sw, dilations dh, dw and padding ph, pw:
  *     y[n][o][i][j] = bias[o] + sum over c, a, b of weight[o][c][a][b] x[n][c][i sh + a dh - ph][j sw + b dw - pw]
@@ -16,8 +16,14 @@
  *
  * The size of a tile depends on the shape of one sample only, and was chosen so that a tile stays in the cache. So a sample's y and dx do not
  * depend on the batch. dweight is summed over chunks of samples, and then over the chunks in order.
- * Saved: the plan. Backward computes col again. */
+ * Saved: the plan. Backward computes col again.
+ *
+ * A transposed convolution is the gradient of a convolution with respect to its x, as an operator of its own. Its x takes the place of dy, and
+ * its result that of dx. So its plan is the plan of that convolution: C and H are sizes of the result, and O and out are sizes of its x.
+ *     forward     y = dx of that convolution, + bias[c] everywhere
+ *     backward    dx += that convolution of dy          dweight: that of the convolution, with x and dy exchanged          dbias[c] += dy */
 #include "core/gemm.h"
+#include "ops/broadcast.h"
 #include "ops/conv.h"
 #include "ops/conv_planes.h"
 #include "ops/parts.h"
@@ -78,7 +84,13 @@ typedef struct {
     int isa;
 } conv_run;
 
-/* ---- Forward ---- */
+static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, gr_real *scratch)
+{
+    const int isa = gr_isa(t);
+    return (conv_run){ .t = t, .p = p, .k = gr__conv_kernels_of(isa), .scratch = scratch, .scratch_len = conv_scratch_len(p), .isa = isa };
+}
+
+/* ---- Forward; in the backward of a transposed convolution, y is its dx, to which this adds ---- */
 
 static void conv_forward_tile(void *argument, size_t i, int thread)
 {
@@ -90,12 +102,12 @@ static void conv_forward_tile(void *argument, size_t i, int thread)
         const gr_real *weight = c->weight + g * p->O * p->K1;
         c->k.fill(planes, c->x + at.x, p, &at.tile);
         if (conv_is_deep(p)) {
-            c->k.deep_forward(c->y + at.y, col, planes, weight, p, &at.tile);
+            c->k.deep_forward(c->y + at.y, col, planes, weight, p, &at.tile, p->transposed);
             continue;
         }
         c->k.columns(col, planes, p, &at.tile);
         gr__gemm_serial(c->isa, p->O, at.tile.n[0] * at.tile.n[1], p->K1, (gr_mat){ weight, p->K1, 1 }, (gr_mat){ col, p->line, 1 }, c->y + at.y,
-                        p->P, (gr_start){ NULL, 0 }, gr__work(c->t, thread));
+                        p->P, (gr_start){ p->transposed ? c->y + at.y : NULL, p->P }, gr__work(c->t, thread));
     }
 }
 
@@ -149,8 +161,10 @@ static void conv_dx(const conv_run *c, size_t chunk, int thread)
 static void conv_backward_task(void *argument, size_t task, int thread)
 {
     const conv_run *c = argument;
-    if (task % 2 && c->dx) conv_dx(c, task / 2, thread);
+    const gr_range tiles = conv_tiles(c->p, task / 2);
     if (task % 2 == 0 && c->part) conv_dweight(c, task / 2, thread);
+    if (task % 2 && c->dx) conv_dx(c, task / 2, thread);
+    for (size_t i = 0; task % 2 && c->y && i < tiles.count; i++) conv_forward_tile(argument, tiles.first + i, thread);
 }
 
 static void conv_add_dweight(const gr__conv_plan *p, const gr_real *sum, gr_real *dweight, gr_real *dbias)
@@ -162,18 +176,34 @@ static void conv_add_dweight(const gr__conv_plan *p, const gr_real *sum, gr_real
         }
 }
 
+/* The shape to which a bias of n values broadcasts in a tensor with `dims` axes behind the channels. */
+static gr_shape conv_along_channels(size_t n, int dims) { return (gr_shape){ .rank = dims + 1, .dim = { n, 1, 1 } }; }
+
+/* [kH kW, C, O] in each group, for conv_dx. */
+static void conv_turn(gr_tape *t, const gr__conv_plan *p, gr_real *turned, const gr_tensor *weight)
+{
+    gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0] * p->kernel[1]), (int[]){ 0, 3, 2, 1 }), turned, weight->data);
+}
+
+static double conv_work(const gr__conv_plan *p) { return (double)p->N * (double)p->P * (double)conv_weight_len(p) / 50; }
+
 static void conv_node(gr_tape *t, const gr_node *n)
 {
     const gr__conv_plan *p = n->saved;
     const size_t chunks = conv_chunks(p), len = conv_weight_len(p);
-    gr_real *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *turned = gr_scratch(t);
+    gr_real *dx = gr_grad(t, n->in[0]), *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *dy = gr_grad(t, n->out[0]);
+    gr_real *turned = gr_scratch(t);
+    if (p->transposed && dbias) {
+        const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), conv_along_channels(n->in[2]->len, n->out[0]->rank - 2));
+        gr__runs_sum(t, &runs, dy, dbias), dbias = NULL;
+    }
     if (!chunks) return;
-    conv_run c = { .t = t, .p = p, .x = n->in[0]->data, .weight = turned, .dy = gr_grad(t, n->out[0]), .dx = gr_grad(t, n->in[0]) };
-    c.isa = gr_isa(t), c.k = gr__conv_kernels_of(c.isa), c.scratch_len = conv_scratch_len(p), c.scratch = turned + conv_round(len);
+    conv_run c = conv_run_of(t, p, turned + conv_round(len));
+    if (p->transposed) c.x = dy, c.dy = n->in[0]->data, c.y = dx, c.weight = n->in[1]->data;
+    else c.x = n->in[0]->data, c.dy = dy, c.dx = dx, c.weight = turned;
+    if (c.dx) conv_turn(t, p, turned, n->in[1]);
     if (dweight || dbias) c.part = c.scratch + p->threads * c.scratch_len;
-    const gr_shape weight = GR_SHAPE(p->G, p->O, p->C, p->kernel[0] * p->kernel[1]);
-    if (c.dx) gr__strided_copy(t, gr__layout_of(weight, (int[]){ 0, 3, 2, 1 }), turned, n->in[1]->data);
-    gr_parallel(t, 2 * chunks, (double)p->N * (double)p->P * (double)len / 25, conv_backward_task, &c);
+    gr_parallel(t, 2 * chunks, 2 * conv_work(p), conv_backward_task, &c);
     if (!c.part) return;
     gr__add_parts(t, c.part, c.part + len, chunks - 1, len, len);
     conv_add_dweight(p, c.part, dweight, dbias);
@@ -188,50 +218,88 @@ static size_t conv_scratch(const gr_node *n)
 
 static const gr_op conv1d_op = { .name = "conv1d", .backward = conv_node, .scratch = conv_scratch };
 static const gr_op conv2d_op = { .name = "conv2d", .backward = conv_node, .scratch = conv_scratch };
+static const gr_op conv_transpose1d_op = { .name = "conv_transpose1d", .backward = conv_node, .scratch = conv_scratch };
+static const gr_op conv_transpose2d_op = { .name = "conv_transpose2d", .backward = conv_node, .scratch = conv_scratch };
 
 /* ---- The public functions ---- */
 
 static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, bool two, gr__conv_plan *p)
 {
     const struct { const char *name; int value, least; } s[] = {
-        { "stride", c->stride, 1 },     { "padding", c->padding, 0 },     { "dilation", c->dilation, 1 },     { "groups", c->groups, 1 },
-        { "stride_w", c->stride_w, 1 }, { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 }, { "dilation_w", c->dilation_w, 1 },
+        { "stride", c->stride, 1 },
+        { "padding", c->padding, 0 },
+        { "dilation", c->dilation, 1 },
+        { "groups", c->groups, 1 },
+        { "output_padding", c->output_padding, 0 },
+        { "stride_w", c->stride_w, 1 },
+        { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
+        { "dilation_w", c->dilation_w, 1 },
+        { "output_padding_w", c->output_padding_w == GR_NONE ? 0 : c->output_padding_w, 0 },
     };
-    for (int i = 0; i < (two ? 7 : 4); i++)
+    for (int i = 0; i < (two ? 9 : 5); i++)
         if (s[i].value < 0) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
     for (int k = 0; k < 2; k++) {
         p->stride[k] = window_setting(c->stride, two && k ? c->stride_w : 0, 1);
         p->padding[k] = window_setting(c->padding, two && k ? c->padding_w : 0, 0);
         p->dilation[k] = window_setting(c->dilation, two && k ? c->dilation_w : 0, 1);
+        p->extra[k] = window_setting(c->output_padding, two && k ? c->output_padding_w : 0, 0);
     }
     if (!two) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0; /* one axis is W */
     p->G = c->groups ? (size_t)c->groups : 1;
     return true;
 }
 
+/* The sizes of the channels, the groups and the kernel. */
 static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int dims, gr__conv_plan *p)
 {
-    const size_t channels = x->dim[1], outputs = w->dim[0], G = p->G;
+    const size_t channels = x->dim[1], G = p->G;
     if (w->rank != dims + 2)
-        return gr_fail(t, op, "weight must be [O, C / groups, %s]; got %s", dims == 2 ? "kH, kW" : "kL", gr_shape_text(t, w));
+        return gr_fail(t, op, "weight must be [%s, %s]; got %s", p->transposed ? "C, O / groups" : "O, C / groups", dims == 2 ? "kH, kW" : "kL",
+                       gr_shape_text(t, w));
+    const size_t wide = conv_times(w->dim[1], G), needed = p->transposed ? w->dim[0] : wide, outputs = p->transposed ? wide : w->dim[0];
     if (channels % G) return gr_fail(t, op, "x is %s: its %zu channels cannot be divided into %zu groups", gr_shape_text(t, x), channels, G);
-    if (w->dim[1] != channels / G)
-        return gr_fail(t, op, "weight is %s and groups is %zu, so x must be [N, %zu, %s]; got %s", gr_shape_text(t, w), G, conv_times(w->dim[1], G),
+    if (channels != needed)
+        return gr_fail(t, op, "weight is %s and groups is %zu, so x must be [N, %zu, %s]; got %s", gr_shape_text(t, w), G, needed,
                        dims == 2 ? "H, W" : "L", gr_shape_text(t, x));
     if (outputs % G) return gr_fail(t, op, "weight is %s: its %zu outputs cannot be divided into %zu groups", gr_shape_text(t, w), outputs, G);
     if (bias && (bias->rank != 1 || bias->len != outputs))
-        return gr_fail(t, op, "weight is %s, so bias must be [%zu]; got %s", gr_shape_text(t, w), outputs, gr_shape_text(t, bias));
-    p->N = x->dim[0], p->C = channels / G, p->O = outputs / G, p->bias = bias != NULL;
-    p->H[0] = p->kernel[0] = p->out[0] = 1;
+        return gr_fail(t, op, "weight is %s and groups is %zu, so bias must be [%zu]; got %s", gr_shape_text(t, w), G, outputs, gr_shape_text(t, bias));
+    p->N = x->dim[0], p->C = (p->transposed ? outputs : channels) / G, p->O = (p->transposed ? channels : outputs) / G;
+    p->bias = bias && !p->transposed, p->H[0] = p->kernel[0] = p->out[0] = 1;
+    for (int k = 2 - dims; k < 2; k++)
+        if (!(p->kernel[k] = w->dim[k + dims])) return gr_fail(t, op, "weight is %s: the kernel has size 0", gr_shape_text(t, w));
+    return true;
+}
+
+/* The size of the outputs along each axis, from that of x. */
+static bool conv_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, gr__conv_plan *p)
+{
     for (int k = 2 - dims; k < 2; k++) {
         size_t padded;
-        p->H[k] = x->dim[k + dims], p->kernel[k] = w->dim[k + dims];
-        if (!p->kernel[k]) return gr_fail(t, op, "weight is %s: the kernel has size 0", gr_shape_text(t, w));
         const size_t reach = conv_times(p->kernel[k] - 1, p->dilation[k]);
+        p->H[k] = x->dim[k + dims];
         if (!gr_size_add(p->H[k], 2 * p->padding[k], &padded) || reach >= padded)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu with dilation %zu needs %zu",
                            gr_shape_text(t, x), p->padding[k], k + dims, padded, p->kernel[k], p->dilation[k], reach + (reach < SIZE_MAX));
         p->out[k] = (padded - reach - 1) / p->stride[k] + 1;
+    }
+    return true;
+}
+
+/* The same for a transposed convolution: the size of the result, which is H of the plan. */
+static bool conv_transpose_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, gr__conv_plan *p)
+{
+    for (int k = 2 - dims; k < 2; k++) {
+        const size_t n = p->out[k] = x->dim[k + dims], stride = p->stride[k], dilation = p->dilation[k], cut = 2 * p->padding[k];
+        if (!n) return gr_fail(t, op, "x is %s: axis %d is empty", gr_shape_text(t, x), k + dims);
+        if (p->extra[k] >= stride && p->extra[k] >= dilation)
+            return gr_fail(t, op, "output_padding must be smaller than the stride or the dilation; got %zu with stride %zu and dilation %zu",
+                           p->extra[k], stride, dilation);
+        const size_t whole = conv_plus(conv_plus(conv_times(n - 1, stride), conv_times(p->kernel[k] - 1, dilation)), p->extra[k] + 1);
+        if (whole <= cut)
+            return gr_fail(t, op, "x is %s: padding %zu takes %zu values from axis %d of the result, which has %zu", gr_shape_text(t, x),
+                           p->padding[k], cut, k + dims, whole);
+        p->H[k] = whole - cut;
     }
     return true;
 }
@@ -268,34 +336,54 @@ static const gr_real *conv_rows(gr_tape *t, const gr__conv_plan *p, const gr_ten
     return rows;
 }
 
-static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
+static bool conv_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x, const gr_tensor *weight, const gr_tensor *bias, gr_real *y)
 {
-    gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t) }, *const p = &plan;
+    conv_run c = conv_run_of(t, p, gr_save_reals(t, conv_times(p->threads, conv_scratch_len(p))));
+    c.x = x->data, c.y = y, c.weight = conv_rows(t, p, weight, bias);
+    if (!c.weight || !c.scratch) return false;
+    gr_parallel(t, p->N * p->tiles[0] * p->tiles[1], conv_work(p), conv_forward_tile, &c);
+    return true;
+}
+
+static bool conv_transpose_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x, const gr_tensor *weight, const gr_tensor *bias, gr_real *y)
+{
+    const size_t size = p->H[0] * p->H[1];
+    gr_real *turned = gr_save_reals(t, conv_weight_len(p));
+    conv_run c = conv_run_of(t, p, gr_save_reals(t, conv_times(p->threads, conv_scratch_len(p))));
+    if (!turned || !c.scratch) return false;
+    for (size_t n = 0; n < p->N; n++)
+        for (size_t o = 0; o < p->G * p->C; o++)
+            for (size_t i = 0; i < size; i++) *y++ = bias ? bias->data[o] : 0;
+    c.dy = x->data, c.dx = y - p->N * p->G * p->C * size, c.weight = turned;
+    conv_turn(t, p, turned, weight);
+    gr_parallel(t, 2 * conv_chunks(p), conv_work(p), conv_backward_task, &c);
+    return true;
+}
+
+static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, gr_tensor *x, gr_tensor *weight, gr_tensor *bias,
+                       const gr_conv_config *config)
+{
+    gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t), .transposed = transposed }, *const p = &plan;
     if (!gr_ready(t, op, x, weight) || !gr_alive(t, op, "bias", bias)) return NULL;
     if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, dims == 2, p)) return NULL;
-    if (!conv_shapes(t, op, x, weight, bias, dims, p)) return NULL;
+    if (!conv_shapes(t, op, x, weight, bias, dims, p) || !(transposed ? conv_transpose_sizes : conv_sizes)(t, op, x, dims, p)) return NULL;
     conv_cut(p);
-    gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * p->O } };
-    for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = p->out[k];
+    gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * (transposed ? p->C : p->O) } };
+    for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = transposed ? p->H[k] : p->out[k];
     gr_tensor *y = gr_empty(t, shape);
-    if (!y) return NULL;
-    if (y->len) {
-        const gr_mark mark = gr_tape_mark(t);
-        conv_run c = { .t = t, .p = p, .x = x->data, .weight = conv_rows(t, p, weight, bias), .y = y->data, .isa = gr_isa(t) };
-        c.k = gr__conv_kernels_of(c.isa), c.scratch_len = conv_scratch_len(p), c.scratch = gr_save_reals(t, conv_times(p->threads, c.scratch_len));
-        if (!c.weight || !c.scratch) return NULL;
-        gr_parallel(t, p->N * p->tiles[0] * p->tiles[1], (double)p->N * (double)p->P * (double)conv_weight_len(p) / 50, conv_forward_tile, &c);
-        gr_tape_rewind(t, mark);
-    }
+    const gr_mark mark = gr_tape_mark(t);
+    if (!y || (y->len && !(transposed ? conv_transpose_forward : conv_forward)(t, p, x, weight, bias, y->data))) return NULL;
+    gr_tape_rewind(t, mark);
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x, weight, bias));
 }
 
-gr_tensor *gr_conv1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
-{
-    return conv(t, &conv1d_op, 1, x, weight, bias, config);
-}
-gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config)
-{
-    return conv(t, &conv2d_op, 2, x, weight, bias, config);
-}
+#define CONV(name, dims, transposed) \
+    gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config) \
+    { \
+        return conv(t, &name##_op, dims, transposed, x, weight, bias, config); \
+    }
+CONV(conv1d, 1, false)
+CONV(conv2d, 2, false)
+CONV(conv_transpose1d, 1, true)
+CONV(conv_transpose2d, 2, true)

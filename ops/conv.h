@@ -1,4 +1,4 @@
-/* ops/conv.h - convolution and pooling, over one axis (x [N, C, L]) and over two (x [N, C, H, W]). N may be 0. */
+/* ops/conv.h - convolution, pooling and interpolation, over one axis (x [N, C, L]) and over two (x [N, C, H, W]). N may be 0. */
 #ifndef GR_CONV_H
 #define GR_CONV_H
 #include "core/tensor.h"
@@ -12,6 +12,8 @@ typedef struct {
     int groups;                          /* default 1 */
     int kernel_w;                        /* only gr_conv2d_new: the width of the kernel; default its height */
     bool no_bias;                        /* only modules */
+    int output_padding;                  /* only transposed convolution; default 0; smaller than the stride or the dilation */
+    int output_padding_w;                /* only gr_conv_transpose2d: along W; default as along H; GR_NONE means 0 */
 } gr_conv_config;
 
 /* Slide a kernel over x, which is padded with zeros. As everywhere in deep learning, this is a cross-correlation:
@@ -28,6 +30,22 @@ typedef struct {
  * Gradients reach x, weight and bias. Fails if a shape does not fit, or if the kernel is larger than the padded input.   LeCun et al. 1989 */
 GR_API gr_tensor *gr_conv1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
+
+/* Transposed convolution: the gradient of a convolution with respect to its x, as an operator of its own. It makes large images from small ones:
+ * each x adds a copy of the kernel, times x, to the result, and these copies are `stride` apart:
+ *     y[n][o][i stride + a dilation - padding][j stride + ...] += x[n][c][i][j] weight[c][o][a][b],     and then bias[o] everywhere
+ * The result begins as bias. In each group of channels, o counts from 0 in weight.
+ *
+ *   x       [N, C, H, W], or [N, C, L]
+ *   weight  [C, O / groups, kH, kW], or [C, O / groups, kL]; C and O are multiples of groups
+ *   bias    [O], or NULL for 0
+ *   config  NULL means all defaults
+ *   return  [N, O, oH, oW], or [N, O, oL]; oH = (H - 1) stride - 2 padding + dilation (kH - 1) + output_padding + 1
+ *
+ * A convolution with a stride makes one size from several; output_padding says which of them comes back. It adds no zeros. Gradients reach x,
+ * weight and bias. Fails if a shape does not fit, if an axis of x has size 0, or if the padding leaves nothing.   Zeiler et al. 2010 */
+GR_API gr_tensor *gr_conv_transpose1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
+GR_API gr_tensor *gr_conv_transpose2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 
 /* ==== Pooling ==== */
 

@@ -90,7 +90,7 @@ KERNEL(void, conv_spread, gr_real *restrict to, const gr_real *restrict dy, cons
 
 /* All rows of the tile at once: what falls between the rows of y is computed too, and is not copied. */
 KERNEL(void, conv_deep_forward, gr_real *restrict y, gr_real *restrict wide, const gr_real *restrict planes, const gr_real *restrict w,
-       const gr__conv_plan *p, const gr__conv_tile *tile)
+       const gr__conv_plan *p, const gr__conv_tile *tile, bool add)
 {
     const size_t width = p->plane[1], n = (tile->n[0] - 1) * width + tile->n[1];
     const gr_real bias = p->bias ? *w++ : 0;
@@ -100,7 +100,10 @@ KERNEL(void, conv_deep_forward, gr_real *restrict y, gr_real *restrict wide, con
             const gr_real *const x = planes + conv_shift(p, a, b), weight = *w++;
             for (size_t q = 0; q < n; q++) wide[q] = r_fma(weight, x[q], wide[q]);
         }
-    for (size_t i = 0; i < tile->n[0]; i++) conv_copy(y + i * p->out[1], wide + i * width, tile->n[1]);
+    for (size_t i = 0; i < tile->n[0]; i++, y += p->out[1], wide += width) {
+        if (add) for (size_t j = 0; j < tile->n[1]; j++) y[j] += wide[j];
+        else conv_copy(y, wide, tile->n[1]);
+    }
 }
 
 KERNEL(void, conv_deep_dx, gr_real *restrict planes, const gr_real *restrict spread, const gr_real *restrict w, const gr__conv_plan *p, size_t n)

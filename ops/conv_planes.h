@@ -11,11 +11,11 @@
 /* The sizes of one group. An array of two holds a size along H and one along W. */
 typedef struct {
     size_t N, G, C, O, H[2], kernel[2], out[2];   /* H: of the input */
-    size_t stride[2], padding[2], dilation[2];
+    size_t stride[2], padding[2], dilation[2], extra[2]; /* extra: output_padding */
     size_t tile[2], tiles[2];                     /* the outputs of a tile; the number of tiles */
     size_t plane[2], planes;                      /* the size of a plane; the values in all planes of a channel */
     size_t K1, P, line;                           /* rows of col, the ones included; outputs of a sample; values from a row of col to the next */
-    bool bias;
+    bool bias, transposed;                        /* bias: a row of ones in col; false when transposed */
     size_t threads, chunk;                        /* chunk: samples to a part of dweight */
 } gr__conv_plan;
 
@@ -39,9 +39,9 @@ typedef struct {
     /* dy [O, outputs of the tile] with its rows as far apart as those of the planes, and zeros between: [O, n], rows `line` apart. */
     void (*spread)(gr_real *restrict to, const gr_real *restrict dy, const gr__conv_plan *p, const gr__conv_tile *tile, size_t line);
     /* A group of one channel in and one out, without a matrix product. w and dw [K1]: the bias, if there is one, then the kernel. y: where
-     * the tile begins; wide has room for one line; spread: n values, as above; add: dw +=, not dw =. */
+     * the tile begins; wide has room for one line; spread: n values, as above; add: y += or dw +=, not y = or dw =. */
     void (*deep_forward)(gr_real *restrict y, gr_real *restrict wide, const gr_real *restrict planes, const gr_real *restrict w,
-                         const gr__conv_plan *p, const gr__conv_tile *tile);
+                         const gr__conv_plan *p, const gr__conv_tile *tile, bool add);
     void (*deep_dx)(gr_real *restrict planes, const gr_real *restrict spread, const gr_real *restrict w, const gr__conv_plan *p, size_t n);
     void (*deep_dw)(gr_real *restrict dw, const gr_real *restrict spread, const gr_real *restrict planes, const gr__conv_plan *p, size_t n,
                     bool add);
