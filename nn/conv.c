@@ -1,46 +1,53 @@
-/* nn/conv.c - convolution, pooling, flatten */
+/* nn/conv.c - convolution, transposed convolution, pooling, interpolation, flatten */
 #include "nn/internal.h"
 #include "nn/nn.h"
+#include "ops/window.h"
 
 static gr_tensor *conv_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }
 
-static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name, int dims, size_t in, size_t out, size_t kernel,
-                                const gr_conv_config *config)
+static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name, int dims, bool transposed, size_t in, size_t out,
+                                size_t kernel, const gr_conv_config *config)
 {
-    gr_conv_module *m = gr_module_make(t, parent, name, dims == 1 ? "Conv1d" : "Conv2d", sizeof *m);
+    const char *const kind = transposed ? dims == 1 ? "ConvTranspose1d" : "ConvTranspose2d" : dims == 1 ? "Conv1d" : "Conv2d";
+    gr_conv_module *m = gr_module_make(t, parent, name, kind, sizeof *m);
     if (!m) return NULL;
     const gr_conv_config c = m->config = config ? *config : (gr_conv_config){ 0 };
     const char *path = m->module.path;
     const size_t groups = c.groups > 0 ? (size_t)c.groups : 1;
     if (gr__size_is_positive(t, &m->module, "in", in)) gr__size_is_positive(t, &m->module, "out", out);
-    if (c.stride < 0 || c.padding < 0 || c.dilation < 0 || c.stride_w < 0 || c.padding_w < GR_NONE || c.dilation_w < 0 || c.groups < 0 || c.kernel_w < 0)
-        gr_fail(t, NULL, "%s: stride, padding, dilation, kernel and groups must not be negative", path);
+    if (c.stride < 0 || c.padding < 0 || c.dilation < 0 || c.stride_w < 0 || c.padding_w < GR_NONE || c.dilation_w < 0 || c.groups < 0 ||
+        c.kernel_w < 0 || c.output_padding < 0 || c.output_padding_w < GR_NONE)
+        gr_fail(t, NULL, "%s: stride, padding, dilation, kernel, groups and output_padding must not be negative", path);
     if (!kernel) gr_fail(t, NULL, "%s: the kernel must be 1 or more; got 0", path);
     if (in % groups || out % groups) gr_fail(t, NULL, "%s: %zu channels in and %zu out do not fall into %zu groups", path, in, out, groups);
-    gr_shape shape = GR_SHAPE(out, in / groups, kernel, c.kernel_w > 0 ? (size_t)c.kernel_w : kernel);
-    shape.rank = dims + 2, m->dims = dims;
+    gr_shape shape = GR_SHAPE(transposed ? in : out, (transposed ? out : in) / groups, kernel, c.kernel_w > 0 ? (size_t)c.kernel_w : kernel);
+    shape.rank = dims + 2, m->dims = dims, m->transposed = transposed;
     size_t fan = 1;
     for (int i = 1; i < shape.rank; i++) gr_size_mul(fan, shape.dim[i], &fan);
     const double bound = fan ? 1 / __builtin_sqrt((double)fan) : 0; /* PyTorch's default */
     m->weight = gr_param(t, &m->module, "weight", shape, gr_init_uniform(-bound, bound));
     if (!c.no_bias) m->bias = gr_param(t, &m->module, "bias", GR_SHAPE(out), gr_init_uniform(-bound, bound));
-    m->module.multiply_adds = fan * out, m->module.forward = conv_module_forward;
+    m->module.multiply_adds = fan * shape.dim[0], m->module.forward = conv_module_forward;
     return gr_module_ready(t, &m->module) ? m : NULL;
 }
 
-gr_conv_module *gr_conv1d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel, const gr_conv_config *config)
-{
-    return conv_new(t, parent, name, 1, in, out, kernel, config);
-}
-gr_conv_module *gr_conv2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel, const gr_conv_config *config)
-{
-    return conv_new(t, parent, name, 2, in, out, kernel, config);
-}
+#define CONV(name, dims, transposed) \
+    gr_conv_module *gr_##name##_new(gr_tape *t, gr_module *parent, const char *called, size_t in, size_t out, size_t kernel, \
+                                    const gr_conv_config *config) \
+    { \
+        return conv_new(t, parent, called, dims, transposed, in, out, kernel, config); \
+    }
+CONV(conv1d, 1, false)
+CONV(conv2d, 2, false)
+CONV(conv_transpose1d, 1, true)
+CONV(conv_transpose2d, 2, true)
+#undef CONV
 
 gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
 {
     if (!c) return gr_fail_as(t, GR_MISUSE, "conv", "the module is NULL");
     GR_WITHIN(t, &c->module);
+    if (c->transposed) return (c->dims == 1 ? gr_conv_transpose1d : gr_conv_transpose2d)(t, x, c->weight, c->bias, &c->config);
     return (c->dims == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
 }
 
@@ -99,6 +106,21 @@ SLIDE(avg_pool2d, "AvgPool2d")
 ADAPT(adaptive_max_pool, "AdaptiveMaxPool")
 ADAPT(adaptive_avg_pool, "AdaptiveAvgPool")
 #undef ADAPT
+
+/* ---- Interpolation and flatten ---- */
+
+typedef struct { gr_module module; gr_interpolate_config config; } upsample_module;
+
+static gr_tensor *upsample_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_interpolate(t, x, &((upsample_module *)m)->config); }
+
+gr_module *gr_upsample_new(gr_tape *t, gr_module *parent, const char *name, const gr_interpolate_config *config)
+{
+    upsample_module *u = gr_module_make(t, parent, name, "Upsample", sizeof *u);
+    if (!u) return NULL;
+    if (gr__interpolate_fits(t, u->module.path, config)) u->config = *config;
+    u->module.forward = upsample_forward;
+    return gr_module_ready(t, &u->module) ? &u->module : NULL;
+}
 
 static gr_tensor *flatten_rest(gr_tape *t, gr_tensor *x) { return gr_flatten(t, x, 1); }
 gr_module *gr_flatten_new(gr_tape *t, gr_module *parent, const char *name) { return gr_activation_new(t, parent, name, "Flatten", flatten_rest); }

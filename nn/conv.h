@@ -1,4 +1,4 @@
-/* nn/conv.h - the modules of convolution and pooling. gr_forward runs each of them, so they work in a Sequential. The rules at the top of nn/nn.h
+/* nn/conv.h - the modules of convolution, pooling and interpolation. gr_forward runs each of them, so they work in a Sequential. The rules at the top of nn/nn.h
  * hold here too.
  *     gr_conv2d_new(t, net, NULL, 1, 16, 3, &(gr_conv_config){ .padding = 1 });
  *     gr_activation_new(t, net, NULL, "ReLU", gr_relu);
@@ -12,11 +12,12 @@ GR_BEGIN
 
 typedef struct {
     gr_module module;
-    gr_tensor *weight; /* [out, in / groups, kernel], in a Conv2d [out, in / groups, kernel, kernel_w]
-                          first values: uniform in +-1 / sqrt(in / groups * kernel * ..), of bias too */
+    gr_tensor *weight; /* [out, in / groups, kernel], over two axes [out, in / groups, kernel, kernel_w]; if transposed: [in, out / groups, ..]
+                          first values: uniform in +-1 / sqrt(size of axis 1 * kernel * ..), of bias too */
     gr_tensor *bias;   /* [out], or NULL with no_bias */
     gr_conv_config config;
     int dims;          /* 1 or 2 */
+    bool transposed;   /* of gr_conv_transpose1d_new or gr_conv_transpose2d_new */
 } gr_conv_module;
 
 /* Convolution: see gr_conv1d and gr_conv2d for the formula and the config. kernel_w: default kernel. in and out must be multiples of groups. The
@@ -25,6 +26,11 @@ GR_API gr_conv_module *gr_conv1d_new(gr_tape *t, gr_module *parent, const char *
                                      const gr_conv_config *config);
 GR_API gr_conv_module *gr_conv2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
                                      const gr_conv_config *config);
+/* Transposed convolution: see gr_conv_transpose1d. Here gr_print_summary shows the multiply-adds of one position of the input. */
+GR_API gr_conv_module *gr_conv_transpose1d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
+                                               const gr_conv_config *config);
+GR_API gr_conv_module *gr_conv_transpose2d_new(gr_tape *t, gr_module *parent, const char *name, size_t in, size_t out, size_t kernel,
+                                               const gr_conv_config *config);
 GR_API gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x);
 
 /* Pooling: see gr_max_pool1d and the others. The kernel of config must be 1 or more. gr_forward runs them. */
@@ -37,6 +43,9 @@ GR_API gr_module *gr_adaptive_max_pool1d_new(gr_tape *t, gr_module *parent, cons
 GR_API gr_module *gr_adaptive_max_pool2d_new(gr_tape *t, gr_module *parent, const char *name, size_t height, size_t width);
 GR_API gr_module *gr_adaptive_avg_pool1d_new(gr_tape *t, gr_module *parent, const char *name, size_t length);
 GR_API gr_module *gr_adaptive_avg_pool2d_new(gr_tape *t, gr_module *parent, const char *name, size_t height, size_t width);
+
+/* Interpolation: see gr_interpolate. gr_forward runs it. */
+GR_API gr_module *gr_upsample_new(gr_tape *t, gr_module *parent, const char *name, const gr_interpolate_config *config);
 
 /* Join all axes but the first: [N, C, H, W] becomes [N, C H W]. gr_forward runs it. */
 GR_API gr_module *gr_flatten_new(gr_tape *t, gr_module *parent, const char *name);

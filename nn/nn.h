@@ -54,10 +54,13 @@ typedef struct {
     gr_module module;
     double p;     /* the probability, in [0, 1] */
     char *stream; /* "drop2/mask": the random stream that its masks come from */
+    bool channels; /* of gr_dropout2d_new */
 } gr_dropout_module;
 
-/* In training, each value becomes 0 with probability p, else x / (1 - p). In evaluation mode the result is x. */
+/* In training, each value becomes 0 with probability p, else x / (1 - p). In evaluation mode the result is x. gr_dropout2d_new does this to whole
+ * channels of x [N, C, ..]. gr_dropout_forward runs both. */
 GR_API gr_dropout_module *gr_dropout_new(gr_tape *t, gr_module *parent, const char *name, double p);
+GR_API gr_dropout_module *gr_dropout2d_new(gr_tape *t, gr_module *parent, const char *name, double p);
 GR_API gr_tensor *gr_dropout_forward(gr_tape *t, const gr_dropout_module *d, gr_tensor *x);
 
 /* ==== Sequential ==== */

@@ -387,3 +387,4 @@ CONV(conv1d, 1, false)
 CONV(conv2d, 2, false)
 CONV(conv_transpose1d, 1, true)
 CONV(conv_transpose2d, 2, true)
+#undef CONV

@@ -72,5 +72,29 @@ GR_API gr_tensor *gr_adaptive_max_pool2d(gr_tape *t, gr_tensor *x, size_t height
 GR_API gr_tensor *gr_adaptive_avg_pool1d(gr_tape *t, gr_tensor *x, size_t length);
 GR_API gr_tensor *gr_adaptive_avg_pool2d(gr_tape *t, gr_tensor *x, size_t height, size_t width);
 
+/* ==== Interpolation ==== */
+
+typedef enum { GR_INTERPOLATE_NEAREST, GR_INTERPOLATE_LINEAR } gr_interpolate_mode;
+typedef struct {
+    size_t size, size_w;                 /* the size of the result; size_w: along W, default as along H */
+    double scale_factor, scale_factor_w; /* or its size divided by that of x, which is rounded down; .._w: along W, default as along H */
+    gr_interpolate_mode mode;            /* default GR_INTERPOLATE_NEAREST */
+    bool align_corners;                  /* only linear: the first and the last values of x and of the result lie on each other */
+} gr_interpolate_config;
+
+/* Give the axes behind the channels other sizes. Output i of an axis lies at position p of x, where r = 1 / scale_factor, or the size of x
+ * divided by that of the result:
+ *     nearest   y[i] = x[i r, rounded down]
+ *     linear    y[i] = (1 - f) x[floor(p)] + f x[floor(p) + 1], where p = (i + 1/2) r - 1/2, at least 0, and f = p - floor(p); behind the last
+ *               x, y is that x. With align_corners, p = i (size of x - 1) / (size of the result - 1). Over two axes this is bilinear.
+ *
+ *   x       [N, C, H, W], or [N, C, L]
+ *   config  has a size or a scale_factor
+ *   return  [N, C, H', W'], or [N, C, L']
+ *
+ * These are PyTorch's rules; PyTorch does not round i r in one way on all its paths. Fails if config is NULL or has neither or both of size and
+ * scale_factor, if an axis of x has size 0, or if a scale_factor leaves nothing of it. */
+GR_API gr_tensor *gr_interpolate(gr_tape *t, gr_tensor *x, const gr_interpolate_config *config);
+
 GR_END
 #endif

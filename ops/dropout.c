@@ -49,11 +49,16 @@ static void dropout_node(gr_tape *t, const gr_node *n)
 
 static const gr_op dropout_op = { .name = "dropout", .backward = dropout_node };
 
+static bool dropout_fits(gr_tape *t, const gr_op *op, gr_tensor *x, double p, const char *stream)
+{
+    if (!gr_ready(t, op, x)) return false;
+    if (!(p >= 0 && p <= 1)) return gr_fail(t, op, "p must be in 0 .. 1; got %g", p);
+    return stream || gr_fail(t, op, "stream is NULL");
+}
+
 gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream)
 {
-    if (!gr_ready(t, &dropout_op, x)) return NULL;
-    if (!(p >= 0 && p <= 1)) return gr_fail(t, &dropout_op, "p must be in 0 .. 1; got %g", p);
-    if (!stream) return gr_fail(t, &dropout_op, "stream is NULL");
+    if (!dropout_fits(t, &dropout_op, x, p, stream)) return NULL;
     if (!dropout_below(t, p)) return x;
 
     gr_tensor *y = gr_empty_like(t, x);
@@ -62,5 +67,17 @@ gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream)
     const dropout_mask m = dropout_take(t, draws, p, x->len);
     dropout_all(t, (dropout_run){ dropout_forward[gr_isa(t)], &m, y->data, x->data, x->len });
     return gr_record(t, &dropout_op, &m, sizeof m, GR_OUT(y), GR_IN(x));
+}
+
+/* The mask is gr_dropout of ones, one for each channel of each sample. */
+gr_tensor *gr_dropout2d(gr_tape *t, gr_tensor *x, double p, const char *stream)
+{
+    const gr_op named = { .name = "dropout2d" };
+    if (!dropout_fits(t, &named, x, p, stream)) return NULL;
+    if (x->rank < 2) return gr_fail(t, &named, "x must be [N, C, ..]; got %s", gr_shape_text(t, x));
+    if (!dropout_below(t, p)) return x;
+    gr_shape mask = gr_shape_of(x);
+    for (int k = 2; k < x->rank; k++) mask.dim[k] = 1;
+    return gr_mul(t, x, gr_dropout(t, gr_ones(t, mask), p, stream));
 }
 #endif

@@ -206,6 +206,10 @@ GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *i
  * nothing is drawn. Otherwise the mask takes x->len draws from the tape's stream of this name. Fails if p is not in 0 .. 1, or if stream is NULL.            Srivastava et al. 2014 */
 GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream);
 
+/* The same for whole channels of x [N, C, ..]: in training, each channel of each sample becomes 0 with probability p, and x / (1 - p) otherwise.
+ * The mask takes N C draws; draw n C + c is that of channel c of sample n. Also fails if x has fewer than two axes.     Tompson et al. 2015 */
+GR_API gr_tensor *gr_dropout2d(gr_tape *t, gr_tensor *x, double p, const char *stream);
+
 #include "ops/norm.h" /* normalization */
 
 GR_END

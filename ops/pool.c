@@ -1,7 +1,9 @@
-/* ops/pool.c - pooling over windows of one axis or two. One axis is treated as two, of which the first has size 1.
+/* ops/pool.c - pooling and interpolation over windows of one axis or two. One axis is treated as two, of which the first has size 1.
  *
  *     max     y = the largest x of the window, NaN if one is NaN         dx += dy for that x, the first of equal ones
  *     avg     y = the sum of the window's x, row by row, / n             dx += dy / n for each x of the window
+ *     linear  y = sum over the window of x, times its share along each axis       dx += dy times the shares
+ * The windows of linear have one value, with the share 1, or two values, with the shares 1 - part and part.
  * A window has a start and an end inside x along each axis, and a count, which may include padding: n is the product of the counts. Windows of
  * 2 x 2 side by side have loops of their own, which add in the same order.
  * Saved: the windows. Backward looks for the maximum again: it is the first x that equals y. */
@@ -9,12 +11,13 @@
 #include "ops/conv.h"
 #include "ops/window.h"
 
-typedef struct { size_t start, end, count; } pool_window;
+typedef struct { size_t start, end, count; gr_real part; } pool_window; /* part: only linear */
+typedef enum { POOL_MAX, POOL_AVG, POOL_LINEAR } pool_kind;
 typedef struct {
     size_t planes, H[2], out[2];
     const pool_window *window[2]; /* [out] of H and of W */
     bool halves;                  /* windows of 2 x 2, side by side */
-    bool max;                     /* the largest value, not the mean */
+    pool_kind kind;
 } pool_plan;
 
 #define POOL_EACH(h, w, p) \
@@ -128,10 +131,38 @@ KERNEL(void, pool_avg_backward, gr_real *restrict dx, const gr_real *restrict dy
     }
 }
 
-#if GR_HOST
-enum { POOL_CHUNK = 8192 }; /* values of x */
+INLINE gr_real pool_between(const pool_window *w, gr_real a, gr_real b) { return w->end - w->start > 1 ? a * (1 - w->part) + b * w->part : a; }
 
-static size_t pool_chunk_planes(const pool_plan *p) { return POOL_CHUNK / (p->H[0] * p->H[1]) + 1; }
+/* scalar kernel pool_linear_forward: it picks one to four values for each output. */
+KERNEL(void, pool_linear_forward, gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes)
+{
+    const size_t W = p->H[1];
+    for (; planes--; x += p->H[0] * W)
+        POOL_EACH(h, w, p) {
+            const gr_real *const above = x + h->start * W + w->start, *const below = x + (h->end - 1) * W + w->start;
+            const size_t right = w->end - 1 - w->start;
+            *y++ = pool_between(h, pool_between(w, above[0], above[right]), pool_between(w, below[0], below[right]));
+        }
+}
+
+INLINE gr_real pool_share(const pool_window *w, size_t i) { return i > w->start ? w->part : w->end - w->start > 1 ? 1 - w->part : 1; }
+
+/* scalar kernel pool_linear_backward: it adds to one to four values for each output. */
+KERNEL(void, pool_linear_backward, gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
+{
+    for (; planes--; dx += p->H[0] * p->H[1])
+        POOL_EACH(h, w, p) {
+            const gr_real g = *dy++;
+            for (size_t i = h->start; i < h->end; i++)
+                for (size_t j = w->start; j < w->end; j++) dx[i * p->H[1] + j] += g * pool_share(h, i) * pool_share(w, j);
+        }
+}
+
+#if GR_HOST
+enum { POOL_CHUNK = 10240 }; /* values of x and y */
+
+static size_t pool_plane(const pool_plan *p) { return p->H[0] * p->H[1] + p->out[0] * p->out[1]; }
+static size_t pool_chunk_planes(const pool_plan *p) { return POOL_CHUNK / pool_plane(p) + 1; }
 static size_t pool_chunks(const pool_plan *p) { return gr_chunks(p->planes, pool_chunk_planes(p)); }
 
 typedef struct {
@@ -148,14 +179,16 @@ static void pool_chunk(void *argument, size_t chunk, int thread)
     const gr_range planes = gr_chunk(chunk, pool_chunk_planes(p), p->planes);
     const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
     (void)thread;
-    if (!r->dx) (p->max ? pool_max_forward : pool_avg_forward)[r->isa](r->y + out, r->x + in, p, planes.count);
-    else if (p->max) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
-    else pool_avg_backward[r->isa](r->dx + in, r->dy + out, p, planes.count);
+    if (!r->dx)
+        (p->kind == POOL_MAX ? pool_max_forward : p->kind == POOL_AVG ? pool_avg_forward : pool_linear_forward)[r->isa](r->y + out, r->x + in, p,
+                                                                                                                    planes.count);
+    else if (p->kind == POOL_MAX) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
+    else (p->kind == POOL_AVG ? pool_avg_backward : pool_linear_backward)[r->isa](r->dx + in, r->dy + out, p, planes.count);
 }
 
 static void pool_all(gr_tape *t, pool_run r)
 {
-    gr_parallel(t, pool_chunks(r.p), (double)r.p->planes * (double)(r.p->H[0] * r.p->H[1]), pool_chunk, &r);
+    gr_parallel(t, pool_chunks(r.p), (double)r.p->planes * (double)pool_plane(r.p), pool_chunk, &r);
 }
 
 static void pool_node(gr_tape *t, const gr_node *n)
@@ -167,15 +200,15 @@ static void pool_node(gr_tape *t, const gr_node *n)
 /* ---- The public functions ---- */
 
 /* The sizes of x; along H, where x has one axis only, one window of one value. */
-static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, bool max, pool_plan *p)
+static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, pool_kind kind, pool_plan *p)
 {
-    static const pool_window one = { 0, 1, 1 };
+    static const pool_window one = { 0, 1, 1, 0 };
     if (!gr_ready(t, op, x)) return false;
     if (x->rank != dims + 2)
         return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
-    *p = (pool_plan){ .planes = x->dim[0] * x->dim[1], .H = { 1, 1 }, .out = { 1, 1 }, .window = { &one }, .max = max };
+    *p = (pool_plan){ .planes = x->dim[0] * x->dim[1], .H = { 1, 1 }, .out = { 1, 1 }, .window = { &one }, .kind = kind };
     for (int k = 2 - dims; k < 2; k++)
-        if (!(p->H[k] = x->dim[k + dims])) return gr_fail(t, op, "x is %s: there is nothing to pool on axis %d", gr_shape_text(t, x), k + dims);
+        if (!(p->H[k] = x->dim[k + dims])) return gr_fail(t, op, "x is %s: axis %d is empty", gr_shape_text(t, x), k + dims);
     return true;
 }
 
@@ -215,10 +248,10 @@ static bool pool_settings_fit(gr_tape *t, const gr_op *op, const gr_pool_config 
     return true;
 }
 
-static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, bool max, int dims, gr_tensor *x, const gr_pool_config *c)
+static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, pool_kind kind, int dims, gr_tensor *x, const gr_pool_config *c)
 {
     pool_plan p;
-    if (!pool_planes(t, op, x, dims, max, &p) || !pool_settings_fit(t, op, c, dims == 2)) return NULL;
+    if (!pool_planes(t, op, x, dims, kind, &p) || !pool_settings_fit(t, op, c, dims == 2)) return NULL;
     p.halves = dims == 2;
     for (int k = 2 - dims; k < 2; k++) {
         const bool of_w = dims == 2 && k == 1;
@@ -241,11 +274,11 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, bool max, int dims, gr
     return pool(t, op, x, dims, &p);
 }
 
-static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int dims, gr_tensor *x, size_t height, size_t width)
+static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, pool_kind kind, int dims, gr_tensor *x, size_t height, size_t width)
 {
     pool_plan p;
     const size_t out[2] = { height, width };
-    if (!pool_planes(t, op, x, dims, max, &p)) return NULL;
+    if (!pool_planes(t, op, x, dims, kind, &p)) return NULL;
     for (int k = 2 - dims; k < 2; k++) {
         if (!out[k]) return gr_fail(t, op, "%s must be 1 or more; got 0", dims == 1 ? "length" : k ? "width" : "height");
         const size_t H = p.H[k], n = out[k];
@@ -260,20 +293,73 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, bool max, int dims, gr
 }
 
 /* gr_max_pool1d, gr_adaptive_max_pool1d and so on. sizes: the parameters of the adaptive one, of which h and w are the numbers of windows. */
-#define POOL(kind, d, is_max, dims, sizes, h, w) \
+#define POOL(kind, d, which, dims, sizes, h, w) \
     static const gr_op kind##_pool##d##_op = { .name = #kind "_pool" #d, .backward = pool_node }; \
     static const gr_op adaptive_##kind##_pool##d##_op = { .name = "adaptive_" #kind "_pool" #d, .backward = pool_node }; \
     gr_tensor *gr_##kind##_pool##d(gr_tape *t, gr_tensor *x, const gr_pool_config *config) \
     { \
-        return pool_slide(t, &kind##_pool##d##_op, is_max, dims, x, config); \
+        return pool_slide(t, &kind##_pool##d##_op, which, dims, x, config); \
     } \
     gr_tensor *gr_adaptive_##kind##_pool##d(gr_tape *t, gr_tensor *x, sizes) \
     { \
-        return pool_adapt(t, &adaptive_##kind##_pool##d##_op, is_max, dims, x, h, w); \
+        return pool_adapt(t, &adaptive_##kind##_pool##d##_op, which, dims, x, h, w); \
     }
 #define POOL_HW size_t height, size_t width
-POOL(max, 1d, true, 1, size_t length, 1, length)
-POOL(avg, 1d, false, 1, size_t length, 1, length)
-POOL(max, 2d, true, 2, POOL_HW, height, width)
-POOL(avg, 2d, false, 2, POOL_HW, height, width)
+POOL(max, 1d, POOL_MAX, 1, size_t length, 1, length)
+POOL(avg, 1d, POOL_AVG, 1, size_t length, 1, length)
+POOL(max, 2d, POOL_MAX, 2, POOL_HW, height, width)
+POOL(avg, 2d, POOL_AVG, 2, POOL_HW, height, width)
+
+/* ---- Interpolation: windows of one value or two ---- */
+
+static const gr_op interpolate_op = { .name = "interpolate", .backward = pool_node };
+
+bool gr__interpolate_fits(gr_tape *t, const char *name, const gr_interpolate_config *c)
+{
+    if (!c) return gr_fail_as(t, GR_MISUSE, name, "config is NULL: it holds the size or the scale_factor");
+    const double factor[] = { c->scale_factor, c->scale_factor_w };
+    for (int k = 0; k < 2; k++)
+        if (!(factor[k] >= 0 && factor[k] < (double)INFINITY)) return gr_fail_as(t, GR_MISUSE, name, "scale_factor must be above 0; got %g", factor[k]);
+    if ((c->size || c->size_w) && (factor[0] > 0 || factor[1] > 0))
+        return gr_fail_as(t, GR_MISUSE, name, "only one of size and scale_factor can be given");
+    if (!c->size && !(factor[0] > 0)) return gr_fail_as(t, GR_MISUSE, name, "a size or a scale_factor is needed");
+    if (c->mode != GR_INTERPOLATE_NEAREST && c->mode != GR_INTERPOLATE_LINEAR)
+        return gr_fail_as(t, GR_MISUSE, name, "mode must be GR_INTERPOLATE_NEAREST or GR_INTERPOLATE_LINEAR; got %d", (int)c->mode);
+    if (c->align_corners && c->mode == GR_INTERPOLATE_NEAREST) return gr_fail_as(t, GR_MISUSE, name, "align_corners needs GR_INTERPOLATE_LINEAR");
+    return true;
+}
+
+/* What output i of an axis with n inputs sees; the outputs are `step` inputs apart. Nearest computes in float, because PyTorch does. */
+static pool_window interpolate_window(size_t i, size_t n, double step, bool linear, bool corners)
+{
+    const double centred = ((double)i + 0.5) * step - 0.5, at = corners ? (double)i * step : centred > 0 ? centred : 0;
+    size_t first = linear ? (size_t)at : (size_t)((float)i * (float)step);
+    if (first >= n) first = n - 1;
+    const bool two = linear && first + 1 < n;
+    return (pool_window){ first, first + 1 + two, 1, two ? (gr_real)(at - (double)first) : 0 };
+}
+
+gr_tensor *gr_interpolate(gr_tape *t, gr_tensor *x, const gr_interpolate_config *c)
+{
+    pool_plan p;
+    if (!gr_ready(t, &interpolate_op, x)) return NULL;
+    const int dims = x->rank - 2;
+    if (dims != 1 && dims != 2) return gr_fail(t, &interpolate_op, "x must be [N, C, L] or [N, C, H, W]; got %s", gr_shape_text(t, x));
+    if (!gr__interpolate_fits(t, interpolate_op.name, c) || !pool_planes(t, &interpolate_op, x, dims, POOL_LINEAR, &p)) return NULL;
+    for (int k = 2 - dims; k < 2; k++) {
+        const bool of_w = dims == 2 && k == 1;
+        const size_t n = p.H[k], size = of_w && c->size_w ? c->size_w : c->size;
+        const double factor = of_w && c->scale_factor_w > 0 ? c->scale_factor_w : c->scale_factor, scaled = (double)n * factor;
+        const size_t out = size ? size : scaled < 0x1p63 ? (size_t)scaled : SIZE_MAX;
+        if (!out) return gr_fail(t, &interpolate_op, "x is %s: a scale_factor of %g leaves nothing of axis %d", gr_shape_text(t, x), factor, k + dims);
+        pool_window *w = pool_windows(t, &p, k, out);
+        if (!w) return NULL;
+        const bool linear = c->mode == GR_INTERPOLATE_LINEAR && out != n; /* equal sizes: a copy */
+        double step = size ? (double)n / (double)out : 1 / factor;
+        if (c->align_corners) step = out > 1 ? (double)(n - 1) / (double)(out - 1) : 0;
+        if (c->mode == GR_INTERPOLATE_LINEAR && out == n) step = 1;
+        for (size_t i = 0; p.planes && i < out; i++) w[i] = interpolate_window(i, n, step, linear, c->align_corners);
+    }
+    return pool(t, &interpolate_op, x, dims, &p);
+}
 #endif

@@ -245,7 +245,7 @@ TEST(shapes_groups_strides_and_kernels_that_do_not_fit_are_named)
           "conv2d: weight must be [O, C / groups, kH, kW]; got [2, 4, 3]" },
         { { 4, { 1, 4, 4, 4 } }, { 4, { 3, 2, 3, 3 } }, 0, { .groups = 2 },
           "conv2d: weight is [3, 2, 3, 3]: its 3 outputs cannot be divided into 2 groups" },
-        { { 4, { 1, 1, 4, 4 } }, { 4, { 5, 1, 3, 3 } }, 4, { 0 }, "conv2d: weight is [5, 1, 3, 3], so bias must be [5]; got [4]" },
+        { { 4, { 1, 1, 4, 4 } }, { 4, { 5, 1, 3, 3 } }, 4, { 0 }, "conv2d: weight is [5, 1, 3, 3] and groups is 1, so bias must be [5]; got [4]" },
         { { 4, { 1, 1, 4, 4 } }, { 4, { 5, 1, 3, 0 } }, 5, { 0 }, "conv2d: weight is [5, 1, 3, 0]: the kernel has size 0" },
         { { 4, { 1, 1, 6, 2 } }, { 4, { 1, 1, 3, 3 } }, 0, { .dilation = 2, .padding = 1 },
           "conv2d: x is [1, 1, 6, 2], so with padding 1 axis 3 has 4 values; a kernel of 3 with dilation 2 needs 5" },

@@ -77,7 +77,7 @@ TEST(channels_kernels_and_groups_that_do_not_fit_are_named)
                  "c: 3 channels in and 4 out do not fall into 2 groups");
     assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 0, NULL), "c: the kernel must be 1 or more; got 0");
     assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .padding = -1 }),
-                 "c: stride, padding, dilation, kernel and groups must not be negative");
+                 "c: stride, padding, dilation, kernel, groups and output_padding must not be negative");
     assert_fails(t, gr_max_pool2d_new(t, net, "p", NULL), "p: the kernel of MaxPool2d must be 1 or more; got 0");
     assert_fails(t, gr_adaptive_avg_pool2d_new(t, net, "p", 1, 0), "p: the output size of AdaptiveAvgPool2d must not be 0");
     assert_null(gr_conv_forward(t, NULL, gr_zeros(t, GR_SHAPE(1, 1, 1))));

@@ -224,7 +224,7 @@ TEST(kernels_strides_and_paddings_that_do_not_fit_are_named)
 {
     const struct { gr_shape x; gr_pool_config c; const char *message; } wrong[] = {
         { { 2, { 3, 4 } }, { .kernel = 2 }, "max_pool2d: x must be [N, C, H, W]; got [3, 4]" },
-        { { 4, { 1, 1, 4, 0 } }, { .kernel = 2 }, "max_pool2d: x is [1, 1, 4, 0]: there is nothing to pool on axis 3" },
+        { { 4, { 1, 1, 4, 0 } }, { .kernel = 2 }, "max_pool2d: x is [1, 1, 4, 0]: axis 3 is empty" },
         { { 4, { 1, 1, 4, 4 } }, { 0 }, "max_pool2d: kernel must be 1 or more; got 0" },
         { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride = -1 }, "max_pool2d: stride must be 0 or more; got -1" },
         { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .padding = -1 }, "max_pool2d: padding must be 0 or more; got -1" },
@@ -251,7 +251,7 @@ TEST(kernels_strides_and_paddings_that_do_not_fit_are_named)
                  "adaptive_max_pool2d: height must be 1 or more; got 0");
     assert_fails(t, gr_adaptive_max_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 2)), 0), "adaptive_max_pool1d: length must be 1 or more; got 0");
     assert_fails(t, gr_adaptive_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 0)), 1),
-                 "adaptive_avg_pool1d: x is [1, 1, 0]: there is nothing to pool on axis 2");
+                 "adaptive_avg_pool1d: x is [1, 1, 0]: axis 2 is empty");
     gr_tape_free(t);
 }
 
