@@ -1,4 +1,4 @@
-/* tests/test_conv_parity.c - convolution, pooling and three training steps of a CNN against PyTorch. tests/golden/record_conv.py recorded
+/* tests/test_conv_parity.c - convolution, pooling, interpolation, a decoder and three training steps of a CNN against PyTorch. tests/golden/record_conv.py recorded
  * the values and says what the file holds. */
 #include "core/files.h"
 #include "tests/test.h"
@@ -46,6 +46,27 @@ static bool convolved(const char *key, gr_tensor *x)
     return true;
 }
 
+static bool transposed(const char *key, gr_tensor *x)
+{
+    gr_conv_config c = { 0 };
+    int bias;
+    if (sscanf(key, "transpose/%d,%d,%d,%d,%d,%d", &c.stride, &c.padding, &c.dilation, &c.groups, &c.output_padding, &bias) != 6) return false;
+    gr_tensor *w = wanting(key, "w"), *b = wanting(key, "b");
+    assert_int_equal(b != NULL, bias);
+    compare(key, (x->rank == 4 ? gr_conv_transpose2d : gr_conv_transpose1d)(tape, x, w, b, &c), x, w, b);
+    return true;
+}
+
+static bool interpolated(const char *key, gr_tensor *x)
+{
+    gr_interpolate_config c = { 0 };
+    int linear, corners;
+    if (sscanf(key, "interpolate/%d,%d,%zu,%zu,%lf,%lf", &linear, &corners, &c.size, &c.size_w, &c.scale_factor, &c.scale_factor_w) != 6) return false;
+    c.mode = linear ? GR_INTERPOLATE_LINEAR : GR_INTERPOLATE_NEAREST, c.align_corners = corners;
+    compare(key, gr_interpolate(tape, x, &c), x, NULL, NULL);
+    return true;
+}
+
 static bool pooled(const char *key, gr_tensor *x)
 {
     static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *, const gr_pool_config *); } slide[] = {
@@ -72,22 +93,41 @@ static bool pooled(const char *key, gr_tensor *x)
 
 TEST(every_case_agrees)
 {
-    size_t convolutions = 0, pools = 0;
+    size_t convolutions = 0, transposes = 0, interpolations = 0, pools = 0;
     for (size_t i = 0; i < golden->count; i++) {
         const gr_safetensors_entry *e = &golden->entry[i];
         const size_t n = strlen(e->name);
         char key[96];
-        if (n < 3 || strcmp(e->name + n - 2, "/y") != 0) continue;
+        if (n < 3 || strcmp(e->name + n - 2, "/y") != 0 || !strcmp(e->name, "decoder/y")) continue;
         snprintf(key, sizeof key, "%.*s", (int)(n - 2), e->name);
         gr_tape_reset(tape);
         gr_tensor *x = wanting(key, "x");
         print_message("%s\n", key);
         if (convolved(key, x)) convolutions++;
+        else if (transposed(key, x)) transposes++;
+        else if (interpolated(key, x)) interpolations++;
         else if (pooled(key, x)) pools++;
         else fail_msg("this test has no case for %s", key);
     }
     assert_int_equal(convolutions, 72);
+    assert_int_equal(transposes, 36);
+    assert_int_equal(interpolations, 48);
     assert_int_equal(pools, 42);
+}
+
+/* ---- A decoder whose state_dict PyTorch wrote ---- */
+
+TEST(a_decoder_loads_the_state_dict_of_pytorch)
+{
+    gr_tape_reset(tape);
+    gr_module *root = gr_module_new(tape), *net = gr_sequential_new(tape, root, "net");
+    gr_conv_transpose2d_new(tape, net, NULL, 3, 4, 4, &(gr_conv_config){ .stride = 2, .padding = 1, .no_bias = true });
+    gr_activation_new(tape, net, NULL, "ReLU", gr_relu);
+    gr_upsample_new(tape, net, NULL, &(gr_interpolate_config){ .scale_factor = 2, .mode = GR_INTERPOLATE_LINEAR });
+    gr_conv_transpose2d_new(tape, net, NULL, 4, 2, 3, &(gr_conv_config){ .kernel_w = 2, .groups = 2, .stride = 2, .output_padding = 1 });
+    assert_true(gr_state_load(tape, net, "tests/golden/decoder_state.safetensors"));
+    assert_tensors_close(gr_forward(tape, net, find("decoder", "x")), find("decoder", "y"), IN_DOUBLE ? 1e-13 : 3e-6);
+    gr_module_free(root);
 }
 
 /* ---- Three training steps ---- */
@@ -154,6 +194,10 @@ FIXTURE(close_file)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_case_agrees), cmocka_unit_test(three_steps_of_a_cnn_agree) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_case_agrees),
+        cmocka_unit_test(a_decoder_loads_the_state_dict_of_pytorch),
+        cmocka_unit_test(three_steps_of_a_cnn_agree),
+    };
     return cmocka_run_group_tests(tests, open_file, close_file);
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Records tests/golden/conv.safetensors: convolutions over a grid of stride, padding, dilation and groups, and pooling, as PyTorch computes them in
-float64. Inputs and cotangents are exact in float32. tests/test_conv_parity.c reads the file: a case is a key
+"""Records tests/golden/conv.safetensors: convolutions over a grid of stride, padding, dilation and groups, transposed convolutions over the same
+grid, pooling and interpolation, as PyTorch computes them in float64. Inputs and cotangents are exact in float32. tests/test_conv_parity.c reads the
+file: a case is a key
     conv/C,O,kernel,kernel_w,stride,padding,dilation,groups,bias     or     OP/kernel,stride,padding,exclude     or     OP/out,out_w
+    transpose/stride,padding,dilation,groups,output_padding,bias     or     interpolate/linear,align_corners,size,size_w,factor,factor_w
 with /x, /w, /b, /y, /dy, /dx, /dw, /db behind it; x of rank 3 is one axis. Three training steps of a CNN with BatchNorm lie under cnn/.
 Needs torch 2.13, safetensors:  python3 tests/golden/record_conv.py"""
 import itertools
@@ -76,6 +78,39 @@ for s in range(STEPS):
 out.update({f"cnn/end/{k}": v.clone() for k, v in net.state_dict().items()})
 net.eval()
 out.update({"cnn/x": x.float(), "cnn/labels": labels, "cnn/loss": torch.stack(losses), "cnn/eval": net(x[0]).detach()})
+
+# ---- Transposed convolution ----
+for i, (stride, padding, dilation, groups) in enumerate(itertools.product((1, 2, 3), (0, 1), (1, 2), (1, 2, 4))):
+    two, C, O, more = i % 2, 4, (4, 8)[i // 2 % 2], (max(stride, dilation) - 1) * (i % 5 > 0)
+    x, w = (draw(2, C, 3, 4), draw(C, O // groups, 3, 2)) if two else (draw(2, C, 5), draw(C, O // groups, 3))
+    bias = dict(b=draw(O)) if i % 4 < 3 else {}
+    conv = F.conv_transpose2d if two else F.conv_transpose1d
+    case(f"transpose/{stride},{padding},{dilation},{groups},{more},{len(bias)}",
+         lambda x, w, b=None: conv(x, w, b, stride, padding, more, groups, dilation), x=x, w=w, **bias)
+
+# ---- Interpolation ----
+for linear, corners in ((0, 0), (1, 0), (1, 1)):
+    for h, w in ((8, 10), (2, 3), (5, 4), (7, 13), (1, 1)):
+        for axes in (1, 2):
+            mode = ("nearest", "linear", "nearest", "bilinear")[linear + 2 * (axes == 2)]
+            x = draw(2, 2, 4, 5) if axes == 2 else draw(2, 2, 4)
+            case(f"interpolate/{linear},{corners},{h},{w},0,0" + ("" if axes == 2 else ",line"),
+                 lambda x: F.interpolate(x, (h, w)[:axes], mode=mode, align_corners=bool(corners) if linear else None), x=x)
+    for h, w in ((2, 2), (1.6, 0.5), (2.7, 3.3)):
+        for axes in (1, 2):
+            mode = ("nearest", "linear", "nearest", "bilinear")[linear + 2 * (axes == 2)]
+            x = draw(2, 2, 4, 5) if axes == 2 else draw(2, 2, 4)
+            case(f"interpolate/{linear},{corners},0,0,{h},{w}" + ("" if axes == 2 else ",line"),
+                 lambda x: F.interpolate(x, scale_factor=(float(h), float(w))[:axes], mode=mode, align_corners=bool(corners) if linear else None), x=x)
+
+# ---- A decoder: its state_dict is what PyTorch writes ----
+net = nn.Sequential(nn.ConvTranspose2d(3, 4, 4, stride=2, padding=1, bias=False), nn.ReLU(), nn.Upsample(scale_factor=2, mode="bilinear"),
+                    nn.ConvTranspose2d(4, 2, (3, 2), groups=2, stride=2, output_padding=1)).double()
+net.load_state_dict({k: v.float().double() for k, v in net.state_dict().items()})
+x = draw(2, 3, 3, 2)
+out.update({"decoder/x": x.float(), "decoder/y": net(x).detach()})
+save_file({k: v.float() for k, v in net.state_dict().items()}, str(pathlib.Path(__file__).parent / "decoder_state.safetensors"))
+(pathlib.Path(__file__).parent / "decoder_state.safetensors").chmod(0o644)
 
 path = pathlib.Path(__file__).parent / "conv.safetensors"
 save_file(out, str(path), metadata={"source": f"torch {torch.__version__}, float64"})
