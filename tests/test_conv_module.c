@@ -43,6 +43,31 @@ TEST(names_shapes_and_initial_values_are_those_of_pytorch)
     gr_module_free(root), gr_tape_free(t);
 }
 
+/* PyTorch takes axis 1 of the weight as the inputs here too, so that the range depends on the outputs. */
+TEST(a_transposed_convolution_has_the_names_shapes_and_values_of_pytorch)
+{
+    gr_tape *t = gr_tape_new(3, NULL);
+    gr_module *root = gr_module_new(t);
+    gr_conv_module *c = gr_conv_transpose2d_new(t, root, "c", 32, 6, 5, &(gr_conv_config){ .groups = 2, .kernel_w = 3 });
+    gr_conv_module *line = gr_conv_transpose1d_new(t, root, "line", 4, 8, 3, &(gr_conv_config){ .no_bias = true });
+    assert_ok(t);
+    assert_ptr_equal(gr_slot_find(root, "c.weight")->tensor, c->weight);
+    assert_ptr_equal(gr_slot_find(root, "c.bias")->tensor, c->bias);
+    assert_string_equal(gr_shape_text(t, c->weight), "[32, 3, 5, 3]");
+    assert_string_equal(gr_shape_text(t, c->bias), "[6]");
+    assert_string_equal(gr_shape_text(t, line->weight), "[4, 8, 3]");
+    assert_string_equal(c->module.kind, "ConvTranspose2d");
+    assert_string_equal(line->module.kind, "ConvTranspose1d");
+    assert_null(line->bias);
+    assert_int_equal(c->module.multiply_adds, 32 * 45);
+    double largest = 0, largest_bias = 0;
+    for (size_t i = 0; i < c->weight->len; i++) largest = fmax(largest, fabs((double)c->weight->data[i]));
+    for (size_t i = 0; i < c->bias->len; i++) largest_bias = fmax(largest_bias, fabs((double)c->bias->data[i]));
+    assert_true(largest <= 1 / sqrt(45) && largest > 0.99 / sqrt(45));
+    assert_true(largest_bias <= 1 / sqrt(45) && largest_bias > 0.3 / sqrt(45));
+    gr_module_free(root), gr_tape_free(t);
+}
+
 TEST(each_module_calls_its_operator)
 {
     gr_tape *t = gr_tape_new(3, NULL);
@@ -66,6 +91,10 @@ TEST(each_module_calls_its_operator)
     gr_conv_module *conv = gr_conv2d_new(t, net, "conv", 4, 6, 3, &two), *along = gr_conv1d_new(t, net, "along", 4, 6, 3, &two);
     assert_tensors_close(gr_forward(t, &conv->module, image), gr_conv2d(t, image, conv->weight, conv->bias, &two), 0);
     assert_tensors_close(gr_forward(t, &along->module, line), gr_conv1d(t, line, along->weight, along->bias, &two), 0);
+    const gr_conv_config back = { .stride = 2, .groups = 2, .padding = 1, .output_padding = 1 };
+    gr_conv_module *up = gr_conv_transpose2d_new(t, net, "up", 4, 6, 3, &back), *longer = gr_conv_transpose1d_new(t, net, "longer", 4, 6, 3, &back);
+    assert_tensors_close(gr_forward(t, &up->module, image), gr_conv_transpose2d(t, image, up->weight, up->bias, &back), 0);
+    assert_tensors_close(gr_forward(t, &longer->module, line), gr_conv_transpose1d(t, line, longer->weight, longer->bias, &back), 0);
     gr_module_free(net), gr_tape_free(t);
 }
 
@@ -78,6 +107,10 @@ TEST(channels_kernels_and_groups_that_do_not_fit_are_named)
     assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 0, NULL), "c: the kernel must be 1 or more; got 0");
     assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .padding = -1 }),
                  "c: stride, padding, dilation, kernel, groups and output_padding must not be negative");
+    assert_fails(t, gr_conv_transpose1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .output_padding = -1 }),
+                 "c: stride, padding, dilation, kernel, groups and output_padding must not be negative");
+    assert_fails(t, gr_conv_transpose2d_new(t, net, "c", 4, 3, 3, &(gr_conv_config){ .groups = 2 }),
+                 "c: 4 channels in and 3 out do not fall into 2 groups");
     assert_fails(t, gr_max_pool2d_new(t, net, "p", NULL), "p: the kernel of MaxPool2d must be 1 or more; got 0");
     assert_fails(t, gr_adaptive_avg_pool2d_new(t, net, "p", 1, 0), "p: the output size of AdaptiveAvgPool2d must not be 0");
     assert_null(gr_conv_forward(t, NULL, gr_zeros(t, GR_SHAPE(1, 1, 1))));
@@ -147,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_shapes_and_initial_values_are_those_of_pytorch),
+        cmocka_unit_test(a_transposed_convolution_has_the_names_shapes_and_values_of_pytorch),
         cmocka_unit_test(each_module_calls_its_operator),
         cmocka_unit_test(channels_kernels_and_groups_that_do_not_fit_are_named),
         cmocka_unit_test(a_cnn_learns),

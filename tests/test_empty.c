@@ -131,6 +131,11 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     CALL(conv1d_o, "a.c.ef", gr_conv1d(t, X, zeros(t, GR_SHAPE(0, d[1], 3)), NULL, &(gr_conv_config){ .padding = 1 })) \
     CALL(conv2d, "....e.", gr_conv2d(t, zeros(t, GR_SHAPE(d[0], d[1], d[2], 3)), zeros(t, GR_SHAPE(2, d[1], 1, 3)), NULL, NULL)) \
     CALL(conv2d_p, "....e.", gr_conv2d(t, zeros(t, GR_SHAPE(d[0], d[1], 3, d[2])), zeros(t, GR_SHAPE(2, d[1], 3, 3)), zeros(t, GR_SHAPE(2)), &(gr_conv_config){ .padding = 1 })) \
+    CALL(convt1d, "....e.", gr_conv_transpose1d(t, X, zeros(t, GR_SHAPE(d[1], 2, 1)), zeros(t, GR_SHAPE(2)), NULL)) \
+    CALL(convt2d, "....e.", gr_conv_transpose2d(t, zeros(t, GR_SHAPE(d[0], d[1], d[2], 3)), zeros(t, GR_SHAPE(d[1], 2, 3, 3)), NULL, &(gr_conv_config){ .padding = 1 })) \
+    CALL(interp1, "a.c.ef", gr_interpolate(t, X, &(gr_interpolate_config){ .scale_factor = 2 })) \
+    CALL(interp2, "a.c.ef", gr_interpolate(t, zeros(t, GR_SHAPE(d[0], d[1], 3, d[2])), &(gr_interpolate_config){ .size = 2, .mode = GR_INTERPOLATE_LINEAR })) \
+    CALL(dropout2d, "a.c.ef", gr_dropout2d(t, X, 0.5, "d")) \
     CALL(maxpool1, "a.c.ef", gr_max_pool1d(t, X, &(gr_pool_config){ .kernel = 2 })) \
     CALL(maxpool2, "a.c.ef", gr_max_pool2d(t, zeros(t, GR_SHAPE(d[0], d[1], d[2], 3)), &(gr_pool_config){ .kernel = 2 })) \
     CALL(avgpool2, "a.c.ef", gr_avg_pool2d(t, zeros(t, GR_SHAPE(d[0], d[1], 3, d[2])), &(gr_pool_config){ .kernel = 3 })) \

@@ -174,6 +174,17 @@ CALL(conv2d)
     const size_t k = 1 + gr_stream_below(s, 3);
     return gr_conv2d(t, h[0].x, learned(t, GR_SHAPE(2, dim_of(h, 1) < 40 ? dim_of(h, 1) : 40, k, k)), NULL, &(gr_conv_config){ .padding = (int)gr_stream_below(s, 2) });
 }
+CALL(conv_transpose)
+{
+    const size_t k = 1 + gr_stream_below(s, 3);
+    const gr_conv_config config = { .stride = 1 + (int)gr_stream_below(s, 2) };
+    return gr_conv_transpose2d(t, h[0].x, learned(t, GR_SHAPE(dim_of(h, 1) < 40 ? dim_of(h, 1) : 40, 2, k, k)), learned(t, GR_SHAPE(2)), &config);
+}
+CALL(interpolate)
+{
+    return gr_interpolate(t, h[0].x, &(gr_interpolate_config){ .size = 1 + gr_stream_below(s, 6), .mode = (gr_interpolate_mode)gr_stream_below(s, 2) });
+}
+CALL(dropout2d) { return gr_dropout2d(t, h[0].x, gr_stream_uniform(s, 0, 0.6), "api/mask2d"); }
 static gr_pool_config draw_pool(gr_stream *s) { return (gr_pool_config){ .kernel = 1 + (int)gr_stream_below(s, 3), .padding = (int)gr_stream_below(s, 2) }; }
 CALL(max_pool) { const gr_pool_config c = draw_pool(s); return h[0].shape.rank == 3 ? gr_max_pool1d(t, h[0].x, &c) : gr_max_pool2d(t, h[0].x, &c); }
 CALL(avg_pool) { const gr_pool_config c = draw_pool(s); return h[0].shape.rank == 3 ? gr_avg_pool1d(t, h[0].x, &c) : gr_avg_pool2d(t, h[0].x, &c); }
@@ -214,7 +225,7 @@ static const api_op api_ops[] = {
     ONE(matmul_fit), ONE(linear_op), ONE(softmax), ONE(log_softmax), ONE(huber), ONE(bce), ONE(gather), ONE(dropout), ONE(layer_norm), ONE(rms_norm),
     ONE(want_grad), ONE(batch_norm), OP(permute, 1, 3, ANY), OP(cross_entropy, 1, 2, ANY), OP(embedding, 1, 2, ANY), OP(group_norm, 1, 3, ANY),
     OP(instance_norm, 1, 4, ANY), OP(norm_axes, 1, 3, ANY), OP(conv1d, 1, 3, ANY), OP(conv2d, 1, 4, ANY), OP(max_pool, 1, 4, ANY),
-    OP(avg_pool, 1, 3, ANY), OP(adaptive_pool, 1, 4, ANY), OP(add_positions, 1, 3, ANY), OP(where, 3, 0, ALIKE), OP(cat, 2, 0, ALIKE),
+    OP(conv_transpose, 1, 4, ANY), OP(interpolate, 1, 4, ANY), OP(dropout2d, 1, 3, ANY), OP(avg_pool, 1, 3, ANY), OP(adaptive_pool, 1, 4, ANY), OP(add_positions, 1, 3, ANY), OP(where, 3, 0, ALIKE), OP(cat, 2, 0, ALIKE),
     OP(stack, 2, 0, ALIKE), OP(matmul, 2, 2, ROWS), OP(matmul_t, 2, 2, ALIKE), OP(weighted_nll, 2, 2, CLASSES), OP(mse, 2, 0, ALIKE),
     OP(l1, 2, 0, ALIKE), OP(masked_batch_norm, 2, 3, PLACES), OP(attention, 2, 3, KEYS),
 #undef ONE
