@@ -109,8 +109,9 @@ build_both = tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=floa
 test: ; +@$(call build_both,main-tests) && tests/tools/run_tests.sh --gradients $(B)/$(CONFIG) $(notdir $(MAIN_TESTS))
 test-dive: ; +@$(call build_both,dive-tests) && tests/tools/run_tests.sh $(B)/$(CONFIG) $(notdir $(DIVE_TESTS))
 bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
-interchange: all $(DIR)/tests/interchange/logits
-	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits $(DIR)/examples/seq_mnist_lstm
+interchange: all $(DIR)/tests/interchange/logits $(DIR)/tests/interchange/decoder
+	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits \
+	    $(DIR)/examples/seq_mnist_lstm $(DIR)/tests/interchange/decoder
 DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
 test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
 	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'

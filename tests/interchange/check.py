@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Weights are exchanged in both directions between gradus and PyTorch as safetensors files, without a conversion, and the logits agree.
 
-    make interchange [PYTHON=python3]         or         check.py LOGITS-PROGRAM MAIN-JOB
+    make interchange [PYTHON=python3]         or         check.py LOGITS-PROGRAM MAIN-JOB DECODER-PROGRAM
 
 1. the main job trains a little and saves; its file loads into the PyTorch module of tests/golden/ln_lstm.py with strict=True;
 2. PyTorch modules (that one, and nn.LSTM) with random weights save; the files load in gradus.
 Each time both compute the logits of 1,000 images: test images of MNIST when $GRADUS_DATA/mnist is there, else noise with blank rows.
-Exit 1 when any logit differs by more than 1e-5, 2 when torch or safetensors is missing."""
+3. a decoder of transposed convolutions goes both ways, too; both compute the images of 50 random codes.
+Exit 1 when any value differs by more than 1e-5, 2 when torch or safetensors is missing."""
 import gzip, os, pathlib, subprocess, sys, tempfile
 
 try:
@@ -51,7 +52,29 @@ def compare(name, program, weights, images, net, folder):
     return worst <= 1e-5
 
 
-program, main_job = sys.argv[1:3]
+def decoder():
+    return torch.nn.Sequential(
+        torch.nn.ConvTranspose2d(6, 8, 4, stride=2, padding=1), torch.nn.ReLU(), torch.nn.Upsample(scale_factor=2, mode="bilinear"),
+        torch.nn.ConvTranspose2d(8, 4, (3, 2), groups=2, stride=2, padding=(1, 0), output_padding=(1, 0), bias=False),
+        torch.nn.Upsample((41, 32)), torch.nn.ConvTranspose2d(4, 2, 3, dilation=2, padding=2))
+
+
+def decode(name, program, way, folder):
+    net, weights = decoder(), folder / f"decoder_{way}.safetensors"
+    codes = torch.randn(50, 6, 5, 4)
+    save_file({"codes": codes}, folder / "codes.safetensors")
+    if way == "load":
+        save_file(net.state_dict(), weights)
+    subprocess.run([program, way, weights, folder / "codes.safetensors", folder / "images.safetensors"], check=True)
+    net.load_state_dict(load_file(weights), strict=True)
+    with torch.no_grad():
+        theirs = net(codes)
+    worst = (load_file(folder / "images.safetensors")["images"] - theirs).abs().max().item()
+    print(f"{name}: {len(codes)} codes, largest value {theirs.abs().max().item():.2f}, largest difference {worst:.2e}")
+    return worst <= 1e-5
+
+
+program, main_job, decoder_program = sys.argv[1:4]
 torch.manual_seed(5)
 source, images = thousand_images()
 good = True
@@ -66,4 +89,6 @@ with tempfile.TemporaryDirectory() as name:
         net = kind()
         save_file(net.state_dict(), folder / "theirs.safetensors")
         good &= compare(f"PyTorch {kind.__name__} -> gradus, {source}", program, folder / "theirs.safetensors", images, net, folder)
+    good &= decode("gradus -> PyTorch, transposed convolutions", decoder_program, "save", folder)
+    good &= decode("PyTorch -> gradus, transposed convolutions", decoder_program, "load", folder)
 sys.exit(not good)
