@@ -27,40 +27,36 @@ KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real
 }
 
 #if GR_HOST
-static void adam_constants(gr_optim *o, size_t entry, double lr)
+typedef struct { double beta1, beta2, eps; bool decoupled; } adam_settings; /* decoupled: AdamW, whose weight decay acts on x, not on the gradient */
+
+static void adam_move(const gr_optim_part *p)
 {
-    double *const power = o->power + 2 * entry;
-    if (!o->step[entry]++) power[0] = power[1] = 1;
-    power[0] *= o->beta1, power[1] *= o->beta2;
-    const double weight_decay = o->entry[entry].weight_decay;
-    const bool decoupled = o->rule->decoupled;
-    const double c[OPTIM_CONSTANTS] = {
-        [ADAM_DECAY] = decoupled ? 0 : weight_decay,
-        [ADAM_KEEP] = decoupled ? 1 - lr * weight_decay : 1,
-        [ADAM_GAIN1] = 1 - o->beta1,
-        [ADAM_BETA2] = o->beta2,
-        [ADAM_GAIN2] = 1 - o->beta2,
-        [ADAM_RATE] = lr / (1 - power[0]),
-        [ADAM_ROOT] = 1 / __builtin_sqrt(1 - power[1]),
-        [ADAM_EPS] = o->eps,
+    const adam_settings *const s = p->settings;
+    const gr_real c[] = {
+        [ADAM_DECAY] = s->decoupled ? 0 : (gr_real)p->weight_decay,
+        [ADAM_KEEP] = s->decoupled ? (gr_real)(1 - p->lr * p->weight_decay) : 1,
+        [ADAM_GAIN1] = (gr_real)(1 - s->beta1),
+        [ADAM_BETA2] = (gr_real)s->beta2,
+        [ADAM_GAIN2] = (gr_real)(1 - s->beta2),
+        [ADAM_RATE] = (gr_real)(p->lr / (1 - p->power[0])),
+        [ADAM_ROOT] = (gr_real)(1 / __builtin_sqrt(1 - p->power[1])),
+        [ADAM_EPS] = (gr_real)s->eps,
     };
-    for (int i = 0; i < OPTIM_CONSTANTS; i++) o->entry[entry].constants[i] = (gr_real)c[i];
+    adam_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->n, c);
 }
 
-static const optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, false };
-static const optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adam_constants, adam_step, true };
+static const gr_optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_move };
+static const gr_optim_rule adamw_rule = { "adamw", { "exp_avg", "exp_avg_sq" }, adam_move };
 
-static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config, const optim_rule *rule, double default_decay)
+static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config, const gr_optim_rule *rule, double default_decay)
 {
     const gr_adam_config c = config ? *config : (gr_adam_config){ 0 };
-    const double beta1 = gr__setting(c.beta1, 0.9), beta2 = gr__setting(c.beta2, 0.999), eps = gr__setting(c.eps, 1e-8);
-    if (!(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1))
-        return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, beta1, beta2);
-    if (!(eps >= 0)) return gr_fail(t, NULL, "%s: eps must be 0 or more; got %g", rule->name, eps);
-    gr_optim *o = gr__optim_new(t, m, rule);
-    if (!o) return NULL;
-    o->beta1 = beta1, o->beta2 = beta2, o->eps = eps, o->refuse_nonfinite = c.refuse_nonfinite;
-    return gr__optim_ready(t, o, c.lr, gr__setting(c.weight_decay, default_decay), c.decay_all);
+    const adam_settings s = { gr__setting(c.beta1, 0.9), gr__setting(c.beta2, 0.999), gr__setting(c.eps, 1e-8), rule == &adamw_rule };
+    if (!(s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1))
+        return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, s.beta1, s.beta2);
+    if (!(s.eps >= 0)) return gr_fail(t, NULL, "%s: eps must be 0 or more; got %g", rule->name, s.eps);
+    return gr_optim_new(t, m, rule, &(gr_optim_config){ c.lr, gr__setting(c.weight_decay, default_decay), c.decay_all, c.refuse_nonfinite,
+                                                        { s.beta1, s.beta2 }, &s, sizeof s });
 }
 gr_optim *gr_adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adam_rule, 0); }
 gr_optim *gr_adamw_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adamw_rule, 0.01); }

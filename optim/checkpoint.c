@@ -3,7 +3,7 @@
  *
  *     optim/exp_avg/<path> ..      a state of the optimizer, shaped as the parameter
  *     optim/step [n]               how many steps moved each of the n parameters
- *     optim/power [n, 2]           beta1^step, beta2^step
+ *     optim/power [n, 2]           beta[0]^step, beta[1]^step
  *     optim/rate [3]               base learning rate, plateau scale, best loss
  *     optim/count [2]              steps done, reports in a row that were not better
  *     kept/<path>                  what gr_detach_keep keeps
@@ -43,10 +43,10 @@ static void list_add(checkpoint_list *l, const char *kind, const char *name, gr_
 
 static void list_optim(checkpoint_list *l, const gr_optim *o)
 {
-    for (int k = 0; k < 2 && o->rule->state[k]; k++) {
-        char kind[40];
-        snprintf(kind, sizeof kind, "optim/%s/", o->rule->state[k]);
-        for (size_t i = 0; i < o->entries; i++) {
+    for (int k = 0; k < GR_OPTIM_STATES; k++) {
+        const char *const folder = o->state[k] ? full_name(l->t, "optim/", o->rule->state[k]) : NULL;
+        const char *const kind = folder ? full_name(l->t, folder, "/") : NULL;
+        for (size_t i = 0; kind && i < o->entries; i++) {
             const optim_entry *const e = &o->entry[i];
             list_add(l, kind, e->slot->path, GR_REAL_DTYPE, gr_shape_of(e->x), o->state[k] + e->offset);
         }
@@ -64,7 +64,7 @@ static void list_demanded(checkpoint_list *l, const gr_optim *o, const gr_checkp
     for (size_t i = 0; i < n; i++) list_add(l, "value/", values[i].name, values[i].dtype, GR_SHAPE(values[i].n), values[i].data);
 }
 
-static size_t demanded_items(const gr_optim *o, size_t n) { return n + (o ? 2 * o->entries + 4 : 0); }
+static size_t demanded_items(const gr_optim *o, size_t n) { return n + (o ? GR_OPTIM_STATES * o->entries + 4 : 0); }
 
 static void list_kept_and_streams(checkpoint_list *l, const gr_module *m)
 {

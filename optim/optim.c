@@ -24,34 +24,59 @@ static void optim_list(gr_optim *o, gr_module *m)
     o->entries = entries, o->chunks = chunks, o->state_len = offset;
 }
 
-gr_optim *gr__optim_new(gr_tape *t, gr_module *m, const optim_rule *rule)
+static bool optim_rule_is_good(gr_tape *t, const gr_optim_rule *rule)
 {
-    if (gr_failed(t)) return NULL;
-    if (!m) return gr_fail(t, NULL, "%s: the module is NULL", rule->name);
-    const gr_allocator *const memory = gr_tape_allocator(t);
-    gr_optim *o = gr_memory_new(memory, sizeof *o);
-    if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
-    o->memory = *memory, o->rule = rule, o->rate.plateau_scale = 1, o->rate.best = HUGE_VAL;
-    optim_list(o, m);
-    if (!o->entries) {
-        gr_optim_free(o);
-        return gr_fail(t, NULL, "%s: the module has no parameters; make the optimizer last", rule->name);
-    }
-    o->entry = gr_memory_new(memory, o->entries * sizeof *o->entry);
-    o->chunk = gr_memory_new(memory, o->chunks * sizeof *o->chunk);
-    o->step = gr_memory_new(memory, o->entries * sizeof *o->step);
-    o->power = gr_memory_new(memory, o->entries * 2 * sizeof *o->power);
-    bool made = o->entry && o->chunk && o->step && o->power;
-    for (int k = 0; k < 2 && rule->state[k]; k++) {
-        o->state[k] = gr_memory_new(memory, o->state_len * sizeof(gr_real));
+    if (!rule) return gr_fail(t, NULL, "optim_new: the rule is NULL");
+    if (!rule->name || !rule->move) return gr_fail(t, NULL, "optim_new: the rule has no %s", rule->name ? "move" : "name");
+    for (int k = 0; k < GR_OPTIM_STATES; k++)
+        for (int j = 0; rule->state[k] && j <= k; j++)
+            if (!*rule->state[k] || strchr(rule->state[k], '/') || (j < k && rule->state[j] && !strcmp(rule->state[j], rule->state[k])))
+                return gr_fail(t, NULL, "%s: a state needs a name of its own without a '/'; state[%d] has '%s'", rule->name, k, rule->state[k]);
+    return true;
+}
+
+static bool optim_allocate(gr_optim *o, const void *settings)
+{
+    o->entry = gr_memory_new(&o->memory, o->entries * sizeof *o->entry);
+    o->chunk = gr_memory_new(&o->memory, o->chunks * sizeof *o->chunk);
+    o->step = gr_memory_new(&o->memory, o->entries * sizeof *o->step);
+    o->power = gr_memory_new(&o->memory, o->entries * 2 * sizeof *o->power);
+    o->settings = settings ? gr_memory_new(&o->memory, o->settings_size) : NULL;
+    bool made = o->entry && o->chunk && o->step && o->power && !settings == !o->settings;
+    for (int k = 0; k < GR_OPTIM_STATES; k++) {
+        if (!o->rule->state[k]) continue;
+        o->state[k] = gr_memory_new(&o->memory, o->state_len * sizeof(gr_real));
         made = made && o->state[k];
     }
-    if (!made) {
-        gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
+    if (made && settings) memcpy(o->settings, settings, o->settings_size);
+    return made;
+}
+
+gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config)
+{
+    if (gr_failed(t) || !optim_rule_is_good(t, rule)) return NULL;
+    const gr_optim_config c = config ? *config : (gr_optim_config){ 0 };
+    const gr_allocator *const memory = gr_tape_allocator(t);
+    const double lr = c.lr == 0 ? 1e-3 : c.lr;
+    if (!m) return gr_fail(t, NULL, "%s: the module is NULL", rule->name);
+    if (!c.settings != !c.settings_size)
+        return gr_fail(t, NULL, "%s: settings is %s, but settings_size is %zu", rule->name, c.settings ? "given" : "NULL", c.settings_size);
+    if (!(lr > 0)) return gr_fail(t, NULL, "%s: the learning rate must be positive; got %g", rule->name, lr);
+    if (!(c.weight_decay >= 0)) return gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", rule->name, c.weight_decay);
+    gr_optim *const o = gr_memory_new(memory, sizeof *o);
+    if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
+    *o = (gr_optim){ .memory = *memory, .rule = rule, .settings_size = c.settings_size, .beta = { c.beta[0], c.beta[1] },
+                     .weight_decay = c.weight_decay, .refuse_nonfinite = c.refuse_nonfinite, .rate = { lr, 1, HUGE_VAL } };
+    optim_list(o, m);
+    if (!o->entries) gr_fail(t, NULL, "%s: the module has no parameters; make the optimizer last", rule->name);
+    else if (!optim_allocate(o, c.settings)) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
+    if (gr_failed(t)) {
         gr_optim_free(o);
         return NULL;
     }
     optim_list(o, m), gr__optim_hold(o, m);
+    for (size_t i = 0; i < o->entries; i++)
+        if (c.decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = c.weight_decay;
     return o;
 }
 
@@ -64,21 +89,9 @@ void gr_optim_free(gr_optim *o)
     gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
     gr_memory_free(&memory, o->step, o->entries * sizeof *o->step);
     gr_memory_free(&memory, o->power, o->entries * 2 * sizeof *o->power);
-    for (int k = 0; k < 2; k++) gr_memory_free(&memory, o->state[k], o->state_len * sizeof(gr_real));
+    gr_memory_free(&memory, o->settings, o->settings_size);
+    for (int k = 0; k < GR_OPTIM_STATES; k++) gr_memory_free(&memory, o->state[k], o->state_len * sizeof(gr_real));
     gr_memory_free(&memory, o, sizeof *o);
-}
-
-gr_optim *gr__optim_ready(gr_tape *t, gr_optim *o, double lr, double weight_decay, bool decay_all)
-{
-    o->rate.lr = lr == 0 ? 1e-3 : lr;
-    o->weight_decay = weight_decay;
-    if (!(o->rate.lr > 0)) gr_fail(t, NULL, "%s: the learning rate must be positive; got %g", o->rule->name, lr);
-    else if (!(weight_decay >= 0)) gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", o->rule->name, weight_decay);
-    for (size_t i = 0; i < o->entries; i++)
-        if (decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = weight_decay;
-    if (!gr_failed(t)) return o;
-    gr_optim_free(o);
-    return NULL;
 }
 
 /* ---- Groups ---- */
@@ -139,7 +152,7 @@ void gr_optim_zero_grad(gr_optim *o)
         if (o->entry[i].x) gr__grad_clear(o->entry[i].x);
 }
 
-typedef struct { gr_tape *t; gr_optim *o; } optim_work;
+typedef struct { gr_tape *t; gr_optim *o; double lr; } optim_work;
 
 static void optim_check_chunk(void *argument, size_t i, int thread)
 {
@@ -152,7 +165,7 @@ static void optim_check_chunk(void *argument, size_t i, int thread)
 
 static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
 {
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ t, o });
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ .t = t, .o = o });
     for (size_t i = 0; i < o->chunks; i++)
         if (o->chunk[i].sum != 0)
             return gr_fail_as(t, GR_NOT_FINITE, "optim_step",
@@ -168,11 +181,13 @@ static void optim_step_chunk(void *argument, size_t i, int thread)
     const optim_chunk *const c = &o->chunk[i];
     const optim_entry *const e = &o->entry[c->entry];
     const gr_real *const dx = gr_grad(w->t, e->x);
-    const size_t at = e->offset + c->range.first;
     (void)thread;
     if (!dx) return;
-    o->rule->kernel[gr_isa(w->t)](e->x->data + c->range.first, dx + c->range.first, o->state[0] ? o->state[0] + at : NULL,
-                                  o->state[1] ? o->state[1] + at : NULL, c->range.count, e->constants);
+    gr_optim_part p = { .t = w->t, .settings = o->settings, .lr = w->lr * e->lr_scale, .weight_decay = e->weight_decay, .step = o->step[c->entry],
+                        .n = c->range.count, .x = e->x->data + c->range.first, .dx = dx + c->range.first };
+    memcpy(p.power, o->power + 2 * c->entry, sizeof p.power);
+    for (int k = 0; k < GR_OPTIM_STATES; k++) p.state[k] = o->state[k] ? o->state[k] + e->offset + c->range.first : NULL;
+    o->rule->move(&p);
 }
 
 static bool optim_was_reached(gr_tape *t, const gr_optim *o)
@@ -193,9 +208,12 @@ bool gr_optim_step(gr_tape *t, gr_optim *o)
 {
     if (!gr__optim_is(t, o, "optim_step") || !gr__optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
     if (o->refuse_nonfinite && !optim_gradients_are_finite(t, o)) return false;
-    for (size_t i = 0; i < o->entries; i++)
-        if (gr_grad(t, o->entry[i].x)) o->rule->constants(o, i, gr_optim_lr(o) * o->entry[i].lr_scale);
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o });
+    for (size_t i = 0; i < o->entries; i++) {
+        if (!gr_grad(t, o->entry[i].x)) continue;
+        const bool first = !o->step[i]++;
+        for (size_t k = 2 * i; k < 2 * i + 2; k++) o->power[k] = o->beta[k % 2] * (first ? 1 : o->power[k]);
+    }
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o, gr_optim_lr(o) });
     for (size_t i = 0; i < o->entries; i++)
         if (gr_grad(t, o->entry[i].x)) gr__was_written(o->entry[i].x);
     o->count.steps++;

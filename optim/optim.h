@@ -60,6 +60,60 @@ typedef struct {
 GR_API gr_optim *gr_adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config);
 GR_API gr_optim *gr_adamw_new(gr_tape *t, gr_module *m, const gr_adam_config *config);
 
+/* ---- An optimizer of your own ----
+ *
+ * A rule says how the numbers of one parameter move. gr_optim_new makes an optimizer of it that has all that the others have: groups, schedules,
+ * clipping, checkpoints with its states, errors that name the parameter. This is Lion (Chen et al. 2023), whole:
+ *
+ *     typedef struct { double beta1, beta2; } lion_settings;
+ *     static void lion_move(const gr_optim_part *p)
+ *     {
+ *         const lion_settings *s = p->settings;
+ *         gr_real *m = p->state[0];
+ *         for (size_t i = 0; i < p->n; i++) {
+ *             const double g = p->dx[i], c = s->beta1 * m[i] + (1 - s->beta1) * g;
+ *             p->x[i] = (gr_real)(p->x[i] * (1 - p->lr * p->weight_decay) - p->lr * ((c > 0) - (c < 0)));
+ *             m[i] = (gr_real)(s->beta2 * m[i] + (1 - s->beta2) * g);
+ *         }
+ *     }
+ *     static const gr_optim_rule lion = { "lion", { "exp_avg" }, lion_move };
+ *
+ *     const lion_settings s = { 0.9, 0.99 };
+ *     gr_optim *o = gr_optim_new(t, net, &lion, &(gr_optim_config){ .lr = 1e-4, .settings = &s, .settings_size = sizeof s });     */
+enum { GR_OPTIM_STATES = 4 };
+
+/* A range of the numbers of one parameter, in one step. */
+typedef struct {
+    gr_tape *t;
+    const void *settings;            /* the copy that gr_optim_new made; NULL without settings */
+    double lr, weight_decay;         /* of this parameter in this step: schedule, group and exemptions are in them */
+    double power[2];                 /* beta[i]^step, for bias correction */
+    int64_t step;                    /* 1, 2, ..: how many steps moved this parameter, this one included */
+    size_t n;
+    gr_real *x;                      /* [n] what moves */
+    const gr_real *dx;               /* [n] its gradient */
+    gr_real *state[GR_OPTIM_STATES]; /* [n] each, 0 before the first step; NULL where the rule has no name */
+} gr_optim_part;
+
+typedef struct {
+    const char *name;                      /* in messages and checkpoints */
+    const char *state[GR_OPTIM_STATES];    /* names of what the rule keeps for each number, unique and without a '/'; NULL for none */
+    void (*move)(const gr_optim_part *p);  /* moves x and the states. It runs in several threads at once, each with other numbers, so a number may
+                                              depend on nothing but its own x, dx and states */
+} gr_optim_rule;
+
+typedef struct {
+    double lr;             /* above 0; default 1e-3 */
+    double weight_decay;   /* 0 or more; default 0. The rule applies it */
+    bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
+    double beta[2];        /* see gr_optim_part.power */
+    const void *settings;  /* the rule's own, settings_size bytes, which are copied; may be NULL */
+    size_t settings_size;
+} gr_optim_config;
+/* The optimizer borrows the rule. Fails also if the rule has no name or no move, a state's name is empty, has a '/' or is there twice, or settings
+ * and settings_size do not agree. */
+GR_API gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config);
+
 /* Free the optimizer and its state; NULL is allowed. The module may already be freed. */
 GR_API void gr_optim_free(gr_optim *o);
 

@@ -152,7 +152,7 @@ static inline uint64_t campaign_hash_doubles(uint64_t hash, const double *x, siz
 static inline uint64_t campaign_hash_optim(uint64_t hash, const gr_optim *o)
 {
     if (!o) return hash;
-    for (int k = 0; k < 2 && o->state[k]; k++) hash = campaign_hash_reals(hash, o->state[k], o->state_len);
+    for (int k = 0; k < GR_OPTIM_STATES; k++) hash = campaign_hash_reals(hash, o->state[k], o->state[k] ? o->state_len : 0);
     hash = campaign_hash_doubles(hash, o->power, 2 * o->entries);
     for (size_t i = 0; i < o->entries; i++) hash = campaign_hash(hash, (uint64_t)o->step[i]);
     hash = campaign_hash_doubles(hash, &o->rate.lr, 3);
