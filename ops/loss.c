@@ -1,8 +1,9 @@
-/* ops/loss.c - losses of x against a target of the same shape, element by element. Each is one line:
+/* ops/loss.c - losses of x against a target of the same shape, element by element, and the cosine similarity. Each of the former is one line:
  *
  *     LOSS(name, loss, d loss / dx, d loss / dy)      in terms of x, the target y, and w, a weight that repeats along the last axis
  *
  * w is delta in huber and pos_weight in bce_with_logits; the others do not use it. At the kink of l1 the derivative is 0; huber has no kink.
+ * kl_div: y log y is 0 at y = 0. kl_div_log takes log y in place of y.
  * bce_with_logits: with s(x) the sigmoid, -log s(x) = softplus(-x) and -log(1 - s(x)) = softplus(x), which neither overflow nor cancel.
  * Saved: w. Backward reads x and y. */
 /* clang-format off */
@@ -11,8 +12,11 @@
     LOSS(l1, r_abs(x - y), (gr_real)(x > y) - (gr_real)(x < y), (gr_real)(y > x) - (gr_real)(y < x)) \
     LOSS(huber, r_abs(x - y) <= w ? r_square(x - y) / 2 : w * (r_abs(x - y) - w / 2), r_min(w, r_max(-w, x - y)), r_min(w, r_max(-w, y - x))) \
     LOSS(bce_with_logits, w * y * r_softplus(-x) + (1 - y) * r_softplus(x), (1 - y) * r_sigmoid(x) - w * y * r_sigmoid(-x), \
-         w * r_softplus(-x) - r_softplus(x))
+         w * r_softplus(-x) - r_softplus(x)) \
+    LOSS(kl_div, y == 0 ? -y * x : y * (r_log(y) - x), -y, r_log(y) - x + 1) \
+    LOSS(kl_div_log, r_exp(y) * (y - x), -r_exp(y), r_exp(y) * (y - x + 1))
 /* clang-format on */
+#include "core/library.h"
 #include "core/maths.h"
 #include "core/op.h"
 #include "ops/ops.h"
@@ -56,7 +60,8 @@ typedef struct {
     loss_kernels k;
     const gr_real *w; /* the weights of one chunk; every chunk has the same */
     size_t chunk;     /* elements to a chunk: a multiple of the length after which w repeats */
-    gr_reduction reduction;
+    bool each;        /* GR_REDUCE_NONE */
+    gr_real divisor;  /* of the sum */
 } loss_saved;
 
 typedef struct {
@@ -88,8 +93,8 @@ static void loss_node(gr_tape *t, const gr_node *n)
     const gr_tensor *x = n->in[0], *y = n->in[1];
     const gr_real *g = gr_grad(t, n->out[0]);
     loss_run r = { .s = s, .x = x->data, .y = y->data, .len = x->len };
-    if (s->reduction == GR_REDUCE_NONE) r.g = g;
-    else r.scale = s->reduction == GR_REDUCE_MEAN ? g[0] / (gr_real)r.len : g[0];
+    if (s->each) r.g = g;
+    else r.scale = g[0] / s->divisor;
     /* One gradient after the other: x and y may share it, as one tensor or as slices that overlap. */
     if ((r.dx = gr_grad(t, x))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
     r.dx = NULL;
@@ -111,19 +116,21 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, loss_kernels k, gr_tens
 {
     if (!gr_same_shape(x, target))
         return gr_fail(t, op, "x is %s, so target must be %s; got %s", gr_shape_text(t, x), gr_shape_text(t, x), gr_shape_text(t, target));
-    if (reduction > GR_REDUCE_NONE) return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got %d", (int)reduction);
-    loss_saved s = { .k = k, .reduction = reduction };
+    if (reduction > GR_REDUCE_BATCHMEAN)
+        return gr_fail(t, op, "reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE or GR_REDUCE_BATCHMEAN; got %d", (int)reduction);
+    loss_saved s = { .k = k, .each = reduction == GR_REDUCE_NONE, .divisor = 1 };
+    if (reduction == GR_REDUCE_MEAN) s.divisor = (gr_real)x->len;
+    if (reduction == GR_REDUCE_BATCHMEAN && x->rank) s.divisor = (gr_real)x->dim[0];
     s.w = loss_weights(t, w, n, &s.chunk);
-    gr_tensor *out = reduction == GR_REDUCE_NONE ? gr_empty_like(t, x) : gr_empty(t, GR_SCALAR);
+    gr_tensor *out = s.each ? gr_empty_like(t, x) : gr_empty(t, GR_SCALAR);
     if (!out) return NULL;
 
     loss_run r = { .s = &s, .x = x->data, .y = target->data, .len = x->len };
     const gr_mark mark = gr_tape_mark(t);
-    if (reduction == GR_REDUCE_NONE) r.each = out->data;
+    if (s.each) r.each = out->data;
     else if (!(r.sums = gr_save_reals(t, loss_chunks(&r)))) return NULL;
     gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
-    if (r.sums) out->data[0] = loss_add[gr_isa(t)](r.sums, loss_chunks(&r));
-    if (reduction == GR_REDUCE_MEAN) out->data[0] /= (gr_real)x->len;
+    if (r.sums) out->data[0] = loss_add[gr_isa(t)](r.sums, loss_chunks(&r)) / s.divisor;
     gr_tape_rewind(t, mark);
     return gr_record(t, op, &s, sizeof s, GR_OUT(out), GR_IN(x, target));
 }
@@ -142,6 +149,13 @@ LOSSES
 LOSS_WITHOUT_WEIGHT(mse)
 LOSS_WITHOUT_WEIGHT(l1)
 
+gr_tensor *gr_kl_div(gr_tape *t, gr_tensor *x, gr_tensor *target, bool log_target, gr_reduction reduction)
+{
+    const gr_op *const op = log_target ? &kl_div_log_op : &kl_div_op;
+    if (!gr_ready(t, op, x, target)) return NULL;
+    return loss_make(t, op, log_target ? LOSS_KERNELS(kl_div_log, t) : LOSS_KERNELS(kl_div, t), x, target, &(gr_real){ 1 }, 1, reduction);
+}
+
 gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction)
 {
     if (!gr_ready(t, &huber_op, x, target)) return NULL;
@@ -159,5 +173,24 @@ gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const
     const bool weighted = pos_weight && pos_weight->len;
     return loss_make(t, &bce_with_logits_op, LOSS_KERNELS(bce_with_logits, t), x, target, weighted ? pos_weight->data : &(gr_real){ 1 },
                      weighted ? pos_weight->len : 1, reduction);
+}
+
+/* ---- Composed of other operators ---- */
+
+gr_tensor *gr_normalize(gr_tape *t, gr_tensor *x, double p, int axis, double eps)
+{
+    gr_tensor *const norm = gr_vector_norm(t, x, p, GR_AXES(axis), true);
+    return gr_div(t, x, gr_clamp(t, norm, gr__setting(eps, 1e-12), (double)INFINITY));
+}
+
+gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, int axis, double eps)
+{
+    static const gr_op op = { .name = "cosine_similarity" }; /* for messages: the operators below are recorded */
+    if (!gr_ready(t, &op, a, b) || (axis = gr_axis(t, &op, a, axis)) < 0) return NULL;
+    if (a->rank != b->rank || a->dim[axis] != b->dim[axis])
+        return gr_fail(t, &op, "a is %s, so b must have rank %d and size %zu along axis %d; got %s", gr_shape_text(t, a), a->rank, a->dim[axis], axis,
+                       gr_shape_text(t, b));
+    if (eps == 0) eps = 1e-8;
+    return gr_sum(t, gr_mul(t, gr_normalize(t, a, 2, axis, eps), gr_normalize(t, b, 2, axis, eps)), GR_AXES(axis), false);
 }
 #endif

@@ -99,6 +99,8 @@ GR_API gr_tensor *gr_max(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
+/* x / max(n, eps), where n is the vector_norm along the axis. eps: default 1e-12; GR_NONE means no epsilon. Fails as vector_norm does. */
+GR_API gr_tensor *gr_normalize(gr_tape *t, gr_tensor *x, double p, int axis, double eps);
 
 /* The index of the largest value along an axis: the first of equal values, or the first NaN if there is one. Passes no gradient. Fails if x has
  * no such axis, if the axis is empty, or if it has more than 2^31 - 1 values. */
@@ -148,7 +150,7 @@ GR_API gr_tensor *gr_softmax(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_log_softmax(gr_tape *t, gr_tensor *x, int axis);
 
 /* A loss returns the mean of the samples' losses or their sum (one value, rank 0), or the loss of each sample. The mean of no samples is NaN. */
-typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE } gr_reduction;
+typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE, GR_REDUCE_BATCHMEAN } gr_reduction; /* BATCHMEAN: the sum divided by the first size */
 
 typedef struct {
     gr_reduction reduction;   /* default GR_REDUCE_MEAN */
@@ -179,11 +181,18 @@ GR_API gr_tensor *gr_nll(gr_tape *t, gr_tensor *logp, const gr_ints *target, con
  *     l1      |x - target|, with derivative 0 at 0
  *     huber   d^2 / 2 where |d| <= delta, and delta (|d| - delta / 2) elsewhere, with d = x - target; delta > 0               Huber 1964
  *     bce_with_logits   -(w target log s(x) + (1 - target) log(1 - s(x))), with s the sigmoid and w = pos_weight. pos_weight holds one
- *                       value, or one for each element of the last axis; it gets no gradient; NULL means 1 */
+ *                       value, or one for each element of the last axis; it gets no gradient; NULL means 1
+ *     kl_div  target (log(target) - x), where x is a log-probability, and so is target if log_target is set; 0 at target 0. The Kullback-Leibler
+ *             divergence of a batch is its GR_REDUCE_BATCHMEAN */
 GR_API gr_tensor *gr_mse(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
 GR_API gr_tensor *gr_l1(gr_tape *t, gr_tensor *x, gr_tensor *target, gr_reduction reduction);
 GR_API gr_tensor *gr_huber(gr_tape *t, gr_tensor *x, gr_tensor *target, double delta, gr_reduction reduction);
 GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const gr_tensor *pos_weight, gr_reduction reduction);
+GR_API gr_tensor *gr_kl_div(gr_tape *t, gr_tensor *x, gr_tensor *target, bool log_target, gr_reduction reduction);
+
+/* The cosine of the angle between a and b along an axis, which the result lacks: the sum of a b / (max(|a|, eps) max(|b|, eps)). eps: default 1e-8;
+ * GR_NONE means no epsilon. The other axes broadcast. Fails unless a and b have the same rank and the same size along the axis. */
+GR_API gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, int axis, double eps);
 
 /* ==== Embedding, gather, dropout ==== */
 

@@ -10,14 +10,9 @@
 #include "core/kernel.h"
 #include "optim/internal.h"
 
-/* The constants of a step. */
-enum { ADAM_DECAY, ADAM_KEEP, ADAM_GAIN1, ADAM_BETA2, ADAM_GAIN2, ADAM_RATE, ADAM_ROOT, ADAM_EPS };
-
-KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict m, gr_real *restrict v, size_t n,
-       const gr_real *c)
+KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict m, gr_real *restrict v, size_t n, gr_real decay, gr_real keep,
+       gr_real gain1, gr_real beta2, gr_real gain2, gr_real rate, gr_real root, gr_real eps)
 {
-    const gr_real decay = c[ADAM_DECAY], keep = c[ADAM_KEEP], gain1 = c[ADAM_GAIN1], beta2 = c[ADAM_BETA2], gain2 = c[ADAM_GAIN2];
-    const gr_real rate = c[ADAM_RATE], root = c[ADAM_ROOT], eps = c[ADAM_EPS];
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain2 * g * g;
         m[i] = r_flush(m[i] + gain1 * (g - m[i]));
@@ -32,17 +27,10 @@ typedef struct { double beta1, beta2, eps; bool decoupled; } adam_settings; /* d
 static void adam_move(const gr_optim_part *p)
 {
     const adam_settings *const s = p->settings;
-    const gr_real c[] = {
-        [ADAM_DECAY] = s->decoupled ? 0 : (gr_real)p->weight_decay,
-        [ADAM_KEEP] = s->decoupled ? (gr_real)(1 - p->lr * p->weight_decay) : 1,
-        [ADAM_GAIN1] = (gr_real)(1 - s->beta1),
-        [ADAM_BETA2] = (gr_real)s->beta2,
-        [ADAM_GAIN2] = (gr_real)(1 - s->beta2),
-        [ADAM_RATE] = (gr_real)(p->lr / (1 - p->power[0])),
-        [ADAM_ROOT] = (gr_real)(1 / __builtin_sqrt(1 - p->power[1])),
-        [ADAM_EPS] = (gr_real)s->eps,
-    };
-    adam_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->n, c);
+    const double decay = s->decoupled ? 0 : p->weight_decay, keep = s->decoupled ? 1 - p->lr * p->weight_decay : 1;
+    const double rate = p->lr / (1 - p->power[0]), root = 1 / __builtin_sqrt(1 - p->power[1]);
+    adam_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->n, (gr_real)decay, (gr_real)keep, (gr_real)(1 - s->beta1), (gr_real)s->beta2,
+                            (gr_real)(1 - s->beta2), (gr_real)rate, (gr_real)root, (gr_real)s->eps);
 }
 
 static const gr_optim_rule adam_rule = { "adam", { "exp_avg", "exp_avg_sq" }, adam_move };

@@ -24,17 +24,6 @@ static void optim_list(gr_optim *o, gr_module *m)
     o->entries = entries, o->chunks = chunks, o->state_len = offset;
 }
 
-static bool optim_rule_is_good(gr_tape *t, const gr_optim_rule *rule)
-{
-    if (!rule) return gr_fail(t, NULL, "optim_new: the rule is NULL");
-    if (!rule->name || !rule->move) return gr_fail(t, NULL, "optim_new: the rule has no %s", rule->name ? "move" : "name");
-    for (int k = 0; k < GR_OPTIM_STATES; k++)
-        for (int j = 0; rule->state[k] && j <= k; j++)
-            if (!*rule->state[k] || strchr(rule->state[k], '/') || (j < k && rule->state[j] && !strcmp(rule->state[j], rule->state[k])))
-                return gr_fail(t, NULL, "%s: a state needs a name of its own without a '/'; state[%d] has '%s'", rule->name, k, rule->state[k]);
-    return true;
-}
-
 static bool optim_allocate(gr_optim *o, const void *settings)
 {
     o->entry = gr_memory_new(&o->memory, o->entries * sizeof *o->entry);
@@ -54,7 +43,8 @@ static bool optim_allocate(gr_optim *o, const void *settings)
 
 gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config)
 {
-    if (gr_failed(t) || !optim_rule_is_good(t, rule)) return NULL;
+    if (gr_failed(t)) return NULL;
+    if (!rule || !rule->name || !rule->move) return gr_fail(t, NULL, "optim_new: the rule %s", !rule ? "is NULL" : rule->name ? "has no move" : "has no name");
     const gr_optim_config c = config ? *config : (gr_optim_config){ 0 };
     const gr_allocator *const memory = gr_tape_allocator(t);
     const double lr = c.lr == 0 ? 1e-3 : c.lr;
@@ -120,6 +110,13 @@ bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule s)
     if (!gr__optim_is(t, o, "optim_schedule")) return false;
     if (!(s.factor >= 0)) return gr_fail(t, NULL, "optim_schedule: the factor must be 0 or more; got %g", s.factor);
     if (s.kind == GR_SCHEDULE_STEP && !s.steps) return gr_fail(t, NULL, "optim_schedule: the period must be 1 step or more");
+    if (s.kind == GR_SCHEDULE_MULTI_STEP && s.steps > GR_MILESTONES)
+        return s.steps == SIZE_MAX ? gr_fail(t, NULL, "optim_schedule: the array of milestones is NULL")
+                                   : gr_fail(t, NULL, "optim_schedule: at most %d milestones are possible; got %zu", GR_MILESTONES, s.steps);
+    const gr_one_cycle_config c = s.cycle;
+    if (s.kind == GR_SCHEDULE_ONE_CYCLE && !(c.pct_start >= 0 && c.pct_start <= 1 && c.div_factor > 0 && c.final_div_factor > 0))
+        return gr_fail(t, NULL, "optim_schedule: pct_start must be in [0, 1], div_factor and final_div_factor above 0; got %g, %g and %g", c.pct_start,
+                       c.div_factor, c.final_div_factor);
     o->schedule = s;
     return true;
 }

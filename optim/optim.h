@@ -60,6 +60,37 @@ typedef struct {
 GR_API gr_optim *gr_adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config);
 GR_API gr_optim *gr_adamw_new(gr_tape *t, gr_module *m, const gr_adam_config *config);
 
+/* RMSprop:
+ *     g = dx + weight_decay x
+ *     v = alpha v + (1 - alpha) g^2
+ *     d = g / (sqrt(v) + eps);  centered: v - a^2 in place of v, with a = alpha a + (1 - alpha) g
+ *     x = x - lr b,  b = momentum b + d;  without momentum: x = x - lr d
+ * Where rounding makes v - a^2 negative it is 0; in PyTorch x becomes NaN.                             Tieleman, Hinton 2012; Graves 2013 */
+typedef struct {
+    double lr;             /* learning rate, above 0; default 0.01 */
+    double alpha;          /* in [0, 1); default 0.99; GR_NONE means 0 */
+    double eps;            /* 0 or more; default 1e-8; GR_NONE means no epsilon */
+    double momentum;       /* 0 or more; default 0 */
+    double weight_decay;   /* 0 or more; default 0 */
+    bool centered;
+    bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
+} gr_rmsprop_config;
+GR_API gr_optim *gr_rmsprop_new(gr_tape *t, gr_module *m, const gr_rmsprop_config *config);
+
+/* Adagrad:
+ *     g = dx + weight_decay x
+ *     s = s + g^2
+ *     x = x - lr / (1 + (k - 1) lr_decay) g / (sqrt(s) + eps)    at a parameter's step k = 1, 2, ...            Duchi, Hazan, Singer 2011 */
+typedef struct {
+    double lr;             /* learning rate, above 0; default 0.01 */
+    double lr_decay;       /* 0 or more; default 0 */
+    double initial_accumulator_value; /* s before the first step, 0 or more; default 0 */
+    double eps;            /* 0 or more; default 1e-10; GR_NONE means no epsilon */
+    double weight_decay;   /* 0 or more; default 0 */
+    bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
+} gr_adagrad_config;
+GR_API gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_config *config);
+
 /* ---- An optimizer of your own ----
  *
  * A rule says how the numbers of one parameter move. gr_optim_new makes an optimizer of it that has all that the others have: groups, schedules,
@@ -97,7 +128,7 @@ typedef struct {
 
 typedef struct {
     const char *name;                      /* in messages and checkpoints */
-    const char *state[GR_OPTIM_STATES];    /* names of what the rule keeps for each number, unique and without a '/'; NULL for none */
+    const char *state[GR_OPTIM_STATES];    /* names of what the rule keeps for each number, all different; NULL for none */
     void (*move)(const gr_optim_part *p);  /* moves x and the states. It runs in several threads at once, each with other numbers, so a number may
                                               depend on nothing but its own x, dx and states */
 } gr_optim_rule;
@@ -110,8 +141,8 @@ typedef struct {
     const void *settings;  /* the rule's own, settings_size bytes, which are copied; may be NULL */
     size_t settings_size;
 } gr_optim_config;
-/* The optimizer borrows the rule. Fails also if the rule has no name or no move, a state's name is empty, has a '/' or is there twice, or settings
- * and settings_size do not agree. */
+/* The optimizer borrows the rule. Fails also if the rule is NULL or has no name or no move, or if only one of settings and settings_size is
+ * given. */
 GR_API gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config);
 
 /* Free the optimizer and its state; NULL is allowed. The module may already be freed. */
@@ -180,29 +211,47 @@ GR_API double gr_optim_lr(const gr_optim *o);         /* the learning rate of th
 GR_API void gr_optim_set_lr(gr_optim *o, double lr);  /* set the base; a schedule still multiplies it */
 GR_API size_t gr_optim_steps(const gr_optim *o);      /* how many steps were done; 0 for NULL */
 
-typedef enum { GR_SCHEDULE_CONSTANT, GR_SCHEDULE_STEP, GR_SCHEDULE_COSINE, GR_SCHEDULE_LINEAR, GR_SCHEDULE_PLATEAU } gr_schedule_kind;
+typedef enum { GR_SCHEDULE_CONSTANT, GR_SCHEDULE_STEP, GR_SCHEDULE_COSINE, GR_SCHEDULE_LINEAR, GR_SCHEDULE_PLATEAU, GR_SCHEDULE_MULTI_STEP,
+               GR_SCHEDULE_ONE_CYCLE } gr_schedule_kind;
+typedef struct {
+    double pct_start;         /* the part of the steps in which the scale rises, in 0 .. 1; default 0.3; GR_NONE means 0 */
+    double div_factor;        /* the scale begins at 1 / div_factor; above 0; default 25 */
+    double final_div_factor;  /* and ends at 1 / (div_factor final_div_factor); above 0; default 1e4 */
+} gr_one_cycle_config;
+
+enum { GR_MILESTONES = 16 };
 /* A schedule, passed by value. The functions below make one; a program does not write its fields. */
 typedef struct {
     gr_schedule_kind kind;
-    size_t steps;     /* the period of the steps, the length of cosine and linear, the patience of plateau */
+    size_t steps;     /* the period of the steps, the length of cosine, linear and one-cycle, the patience of plateau, the number of milestones */
     double factor;    /* the scale at the end of cosine and linear, else the factor of each drop */
     size_t warmup;    /* the number of steps of the warmup */
+    size_t milestone[GR_MILESTONES];
+    gr_one_cycle_config cycle;
 } gr_schedule;
 
 GR_API gr_schedule gr_schedule_constant(void);                      /* scale 1 */
 GR_API gr_schedule gr_schedule_step(size_t every, double factor);   /* multiplied by factor after every `every` steps */
+GR_API gr_schedule gr_schedule_exponential(double factor);          /* multiplied by factor after every step */
+/* multiplied by factor once milestone[k] steps are done, for each k below n, which is at most GR_MILESTONES; the order does not matter */
+GR_API gr_schedule gr_schedule_multi_step(const size_t *milestone, size_t n, double factor);
 GR_API gr_schedule gr_schedule_cosine(size_t steps, double end);    /* half a cosine from 1 to end, then end */
 GR_API gr_schedule gr_schedule_linear(size_t steps, double end);    /* a straight line from 1 to end, then end */
+/* Half a cosine up to 1, then half a cosine down to the end. The optimizer's lr is PyTorch's max_lr. Momentum stays as it is, as with PyTorch's
+ * cycle_momentum=False. NULL means the defaults.                                                                  Smith, Topin 2019 */
+GR_API gr_schedule gr_schedule_one_cycle(size_t steps, const gr_one_cycle_config *config);
 GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* see gr_optim_observe */
 /* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. The steps of `then` count from its beginning. */
 GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);
 
-/* Set o's schedule. Fails if its factor is negative or NaN, or a GR_SCHEDULE_STEP has a period of 0. */
+/* Set o's schedule. Fails if its factor is negative or NaN, a GR_SCHEDULE_STEP has a period of 0, there are too many milestones or their array is
+ * NULL, or a number of a one-cycle is out of its range. */
 GR_API bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule schedule);
 /* Report a loss, for example after each evaluation, to a GR_SCHEDULE_PLATEAU; other schedules ignore it. A loss is better if it is below the best
  * one by more than one part in 10,000. After more than patience reports in a row that are not better, the learning rate is multiplied by factor. */
 GR_API void gr_optim_observe(gr_optim *o, double loss);
-/* The scale after `steps` steps. That of a plateau is not included, because it depends on the losses. */
+/* The scale after `steps` steps. That of a plateau is not included, because it depends on the losses. NaN if gr_optim_schedule
+ * would refuse the milestones. */
 GR_API double gr_schedule_scale(gr_schedule schedule, size_t steps);
 
 /* ---- Checkpoint and resume ---- */

@@ -11,9 +11,9 @@ KERNEL(void, sgd_plain, gr_real *restrict x, const gr_real *restrict dx, size_t 
     for (size_t i = 0; i < n; i++) x[i] -= lr * (dx[i] + decay * x[i]);
 }
 
-KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, const gr_real *c)
+KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict b, size_t n, gr_real decay,
+       gr_real lr, gr_real mu, gr_real gain, gr_real look, gr_real ahead)
 {
-    const gr_real decay = c[0], lr = c[1], mu = c[2], gain = c[3], look = c[4], ahead = c[5];
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]);
         b[i] = r_flush(mu * b[i] + gain * g);
@@ -33,8 +33,8 @@ static void sgd_momentum_move(const gr_optim_part *p)
 {
     const sgd_settings *const s = p->settings;
     const double mu = p->step == 1 ? 0 : s->momentum, gain = p->step == 1 ? 1 : 1 - s->dampening;
-    const gr_real c[] = { (gr_real)p->weight_decay, (gr_real)p->lr, (gr_real)mu, (gr_real)gain, s->nesterov, s->nesterov ? (gr_real)s->momentum : 1 };
-    sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, c);
+    sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, (gr_real)p->weight_decay, (gr_real)p->lr, (gr_real)mu, (gr_real)gain, s->nesterov,
+                               s->nesterov ? (gr_real)s->momentum : 1);
 }
 
 static const gr_optim_rule sgd_plain_rule = { "sgd", { NULL }, sgd_plain_move };

@@ -3,6 +3,7 @@
 #define FAILING_FILES
 #include "core/library.h"
 #include "tests/failing.h"
+#include "tests/own_rule.h"
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -40,7 +41,10 @@ static bool run_new(run *r, gr_tape *t, int rule)
     gr_counter(t, r->net, "seen");
     r->o = rule == 0   ? gr_adam_new(t, r->net, &(gr_adam_config){ .lr = 0.05 })
            : rule == 1 ? gr_sgd_new(t, r->net, &(gr_sgd_config){ .lr = 0.05, .momentum = 0.9 })
-                       : gr_sgd_new(t, r->net, NULL);
+           : rule == 2 ? gr_sgd_new(t, r->net, NULL)
+           : rule == 3 ? gr_rmsprop_new(t, r->net, &(gr_rmsprop_config){ .momentum = 0.5, .centered = true })
+           : rule == 4 ? gr_adagrad_new(t, r->net, &(gr_adagrad_config){ .initial_accumulator_value = 0.1, .lr_decay = 0.01 })
+                       : amsgrad_new(t, r->net, 0.05);
     if (gr_failed(t)) return false;
     gr_optim_schedule(t, r->o, rule ? gr_schedule_plateau(0.5, 0) : gr_schedule_warmup(3, gr_schedule_cosine(7, 0)));
     r->shuffle = gr_stream_new(1, "train/shuffle");
@@ -97,7 +101,7 @@ static bool run_load(run *r) { return gr_checkpoint_load(r->t, r->net, r->o, pat
 
 TEST(a_run_resumed_at_any_step_ends_with_the_same_bits)
 {
-    for (int rule = 0; rule < 3; rule++) {
+    for (int rule = 0; rule < 6; rule++) {
         run whole;
         assert_true(run_new(&whole, gr_tape_new(11, NULL), rule));
         for (int i = 0; i < STEPS; i++) assert_true(run_step(&whole));
@@ -117,6 +121,28 @@ TEST(a_run_resumed_at_any_step_ends_with_the_same_bits)
         }
         run_free(&whole);
         gr_tape_free(whole.t);
+    }
+}
+
+TEST(a_checkpoint_names_the_states_as_the_rule_does)
+{
+    const struct { int rule; const char *names[4]; } c[] = {
+        { 0, { "optim/exp_avg/in.weight", "optim/exp_avg_sq/in.weight" } },
+        { 3, { "optim/square_avg/in.weight", "optim/momentum_buffer/in.weight", "optim/grad_avg/in.weight" } },
+        { 4, { "optim/sum/in.weight" } },
+        { 5, { "optim/exp_avg/in.weight", "optim/exp_avg_sq/in.weight", "optim/max_exp_avg_sq/in.weight" } },
+    };
+    for (size_t k = 0; k < COUNT(c); k++) {
+        run r;
+        size_t states = 0;
+        assert_true(run_new(&r, gr_tape_new(11, NULL), c[k].rule) && run_step(&r) && run_save(&r));
+        gr_safetensors *f = gr_safetensors_open(r.t, path);
+        for (size_t i = 0; i < f->count; i++) states += !strncmp(f->entry[i].name, "optim/", 6) && strstr(f->entry[i].name, "/in.weight");
+        for (size_t i = 0; i < states; i++) assert_true(i < 4 && c[k].names[i] && gr_safetensors_find(f, c[k].names[i]));
+        assert_true(states == 4 || !c[k].names[states]);
+        gr_safetensors_free(f);
+        run_free(&r);
+        gr_tape_free(r.t);
     }
 }
 
@@ -329,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_resumed_at_any_step_ends_with_the_same_bits),
+        cmocka_unit_test(a_checkpoint_names_the_states_as_the_rule_does),
         cmocka_unit_test(the_weights_of_a_checkpoint_are_a_state_dict),
         cmocka_unit_test(a_checkpoint_of_another_run_is_refused),
         cmocka_unit_test(a_wrong_part_of_a_checkpoint_is_refused_and_changes_nothing),

@@ -1,6 +1,7 @@
 /* tests/test_optim_safety.c - optimizers: refused settings and gradients change nothing; dead parameters, bits, memory. */
 #include "optim/internal.h"
 #include "tests/failing.h"
+#include "tests/own_rule.h"
 #include <fenv.h>
 #include <float.h>
 
@@ -35,6 +36,33 @@ TEST(bad_settings_are_refused)
         { { .beta2 = -2 }, "adam: beta1 and beta2 must be in [0, 1); got 0.9 and -2" },
         { { .eps = -2 }, "adam: eps must be 0 or more; got -2" },
     };
+    const struct { gr_rmsprop_config config; const char *message; } rmsprop[] = {
+        { { .lr = -2 }, "rmsprop: the learning rate must be positive; got -2" },
+        { { .alpha = 1 }, "rmsprop: alpha must be in [0, 1); got 1" },
+        { { .eps = -2 }, "rmsprop: eps and momentum must be 0 or more; got -2 and 0" },
+        { { .momentum = (double)NAN }, "rmsprop: eps and momentum must be 0 or more; got 1e-08 and nan" },
+        { { .weight_decay = -3, .momentum = 0.5, .centered = true }, "centered rmsprop with momentum: weight_decay must be 0 or more; got -3" },
+    };
+    const struct { gr_adagrad_config config; const char *message; } adagrad[] = {
+        { { .lr_decay = -1 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got -1, 0 and 1e-10" },
+        { { .initial_accumulator_value = -2 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got 0, -2 and 1e-10" },
+        { { .eps = -2 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got 0, 0 and -2" },
+        { { .lr = (double)NAN }, "adagrad: the learning rate must be positive; got nan" },
+    };
+    static const gr_optim_rule nameless = { NULL, { NULL }, amsgrad_move }, still = { "still", { NULL }, NULL };
+    const struct { const gr_optim_rule *rule; gr_optim_config config; const char *message; } own[] = {
+        { NULL, { 0 }, "optim_new: the rule is NULL" },
+        { &nameless, { 0 }, "optim_new: the rule has no name" },
+        { &still, { 0 }, "optim_new: the rule has no move" },
+        { &amsgrad_rule, { .lr = -1 }, "amsgrad: the learning rate must be positive; got -1" },
+        { &amsgrad_rule, { .weight_decay = -1 }, "amsgrad: weight_decay must be 0 or more; got -1" },
+        { &amsgrad_rule, { .settings = t }, "amsgrad: settings is given, but settings_size is 0" },
+        { &amsgrad_rule, { .settings_size = 8 }, "amsgrad: settings is NULL, but settings_size is 8" },
+    };
+    for (size_t k = 0; k < COUNT(rmsprop); k++) assert_fails(t, gr_rmsprop_new(t, net, &rmsprop[k].config), rmsprop[k].message);
+    for (size_t k = 0; k < COUNT(adagrad); k++) assert_fails(t, gr_adagrad_new(t, net, &adagrad[k].config), adagrad[k].message);
+    for (size_t k = 0; k < COUNT(own); k++) assert_fails(t, gr_optim_new(t, net, own[k].rule, &own[k].config), own[k].message);
+    assert_fails(t, gr_optim_new(t, NULL, &amsgrad_rule, NULL), "amsgrad: the module is NULL");
     for (size_t k = 0; k < COUNT(sgd); k++) {
         assert_fails(t, gr_sgd_new(t, net, &sgd[k].config), sgd[k].message);
     }
@@ -52,6 +80,9 @@ TEST(every_function_takes_null)
     gr_tape *t = gr_tape_new(1, NULL);
     assert_null(gr_sgd_new(NULL, NULL, NULL));
     assert_null(gr_adam_new(NULL, NULL, NULL));
+    assert_null(gr_rmsprop_new(NULL, NULL, NULL));
+    assert_null(gr_adagrad_new(NULL, NULL, NULL));
+    assert_null(gr_optim_new(NULL, NULL, NULL, NULL));
     gr_optim_free(NULL), gr_optim_zero_grad(NULL), gr_optim_set_lr(NULL, 1), gr_optim_observe(NULL, 1);
     assert_true(isnan(gr_optim_lr(NULL)));
     assert_int_equal(gr_optim_steps(NULL), 0);
@@ -199,11 +230,14 @@ TEST(dead_parameters_make_no_subnormal_number)
     gr_real *live = malloc(MANY * sizeof *live), *dead = calloc(MANY, sizeof *dead);
     if (!underflow_shows()) printf("not run: subnormal intermediate results, this processor does not report them\n");
     for (size_t i = 0; i < MANY; i++) live[i] = (gr_real)0.01 * (gr_real)(i % 7 + 1), dead[i] = i % 2 ? 0 : (gr_real)0x1p-130;
-    for (int rule = 0; rule < 2; rule++) {
+    for (int rule = 0; rule < 4; rule++) {
         gr_tape *t = gr_tape_new(1, NULL);
         gr_module *net = gr_module_new(t);
         gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(MANY), one);
-        gr_optim *o = rule ? gr_adam_new(t, net, &(gr_adam_config){ .beta2 = 0.9 }) : gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9 });
+        gr_optim *o = rule == 0   ? gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9 })
+                      : rule == 1 ? gr_adam_new(t, net, &(gr_adam_config){ .beta2 = 0.9 })
+                      : rule == 2 ? gr_rmsprop_new(t, net, &(gr_rmsprop_config){ .alpha = 0.9, .momentum = 0.9, .centered = true })
+                                  : gr_adagrad_new(t, net, NULL);
         for (int round = 0; round < 2; round++) {
             gr_optim_zero_grad(o);
             give(t, w, live);
@@ -216,7 +250,7 @@ TEST(dead_parameters_make_no_subnormal_number)
         gr_optim_step(t, o);
         assert_true(w->data[0] == before);
         for (size_t i = 0; i < MANY; i++)
-            for (int k = 0; k <= rule; k++) assert_true(o->state[k][i] == 0 || o->state[k][i] >= (gr_real)0x1p-100);
+            for (int k = 0; k < GR_OPTIM_STATES; k++) assert_true(!o->state[k] || o->state[k][i] == 0 || o->state[k][i] >= (gr_real)0x1p-100);
         gr_optim_free(o);
         gr_module_free(net);
         gr_tape_free(t);
@@ -240,7 +274,9 @@ static uint64_t hash_of_training(int threads, const char *isa)
     gr_tensor *x[] = { gr_param(t, net, "a", GR_SHAPE(211, 173), gr_init_normal(0, 1)), gr_param(t, net, "b", GR_SHAPE(7), gr_init_normal(0, 1)),
                        gr_param(t, net, "c", GR_SHAPE(16384, 2), gr_init_normal(0, 1)) };
     gr_optim *o[] = { gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.1, .weight_decay = 0.1, .refuse_nonfinite = true }), gr_adamw_new(t, net, NULL),
-                      gr_sgd_new(t, net, NULL), gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9, .nesterov = true, .weight_decay = 0.1 }) };
+                      gr_sgd_new(t, net, NULL), gr_sgd_new(t, net, &(gr_sgd_config){ .momentum = 0.9, .nesterov = true, .weight_decay = 0.1 }),
+                      gr_rmsprop_new(t, net, NULL), gr_rmsprop_new(t, net, &(gr_rmsprop_config){ .momentum = 0.9, .centered = true, .weight_decay = 0.1 }),
+                      gr_adagrad_new(t, net, &(gr_adagrad_config){ .lr_decay = 0.1 }), amsgrad_new(t, net, 0.1) };
     uint64_t hash = 0, seed = 1;
     for (int step = 0; step < 3; step++)
         for (size_t k = 0; k < COUNT(o); k++) {
@@ -273,12 +309,16 @@ TEST(bits_do_not_depend_on_threads_or_instruction_set)
     }
 }
 
+typedef struct { gr_optim *(*make)(gr_tape *t, gr_module *net); size_t calls; } trained; /* calls: of the allocator, in the first step */
+static gr_optim *make_adamw(gr_tape *t, gr_module *net) { return gr_adamw_new(t, net, NULL); }
+static gr_optim *make_rmsprop(gr_tape *t, gr_module *net) { return gr_rmsprop_new(t, net, &(gr_rmsprop_config){ .momentum = 0.9, .centered = true }); }
+
 static bool train(gr_tape *t, void *argument)
 {
-    size_t *const calls_after_the_first = argument;
+    trained *const c = argument;
     gr_module *net = gr_module_new(t);
     gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(20000), one);
-    gr_optim *o = gr_adamw_new(t, net, NULL);
+    gr_optim *o = c->make(t, net);
     bool well = o;
     for (int step = 0; step < 3 && well; step++) {
         gr_tape_reset(t);
@@ -286,9 +326,9 @@ static bool train(gr_tape *t, void *argument)
         gr_backward(t, gr_sum(t, gr_mul(t, w, w), GR_ALL_AXES, false));
         gr_clip_grad_norm(t, o, 1);
         well = gr_optim_step(t, o);
-        if (step == 0 && well) *calls_after_the_first = ((failing_memory *)gr_tape_allocator(t)->context)->calls;
+        if (step == 0 && well) c->calls = ((failing_memory *)gr_tape_allocator(t)->context)->calls;
     }
-    if (well) assert_int_equal(((failing_memory *)gr_tape_allocator(t)->context)->calls, *calls_after_the_first);
+    if (well) assert_int_equal(((failing_memory *)gr_tape_allocator(t)->context)->calls, c->calls);
     if (!well && w) assert_true(w->data[0] == 1); /* the first step failed */
     gr_optim_free(o);
     gr_module_free(net);
@@ -296,7 +336,8 @@ static bool train(gr_tape *t, void *argument)
 }
 TEST(every_allocation_may_fail_and_the_second_step_allocates_nothing)
 {
-    fail_every_allocation(train, &(size_t){ 0 });
+    fail_every_allocation(train, &(trained){ make_adamw, 0 });
+    fail_every_allocation(train, &(trained){ make_rmsprop, 0 });
 }
 
 int main(void)

@@ -1,0 +1,55 @@
+/* optim/rmsprop.c - RMSprop, plain, centered and with momentum.
+ *
+ *     g = dx + decay x
+ *     v = alpha v + gain g^2                     gain = 1 - alpha
+ *     a = a + gain (g - a)                       centered only; then v - a^2, or 0 if rounding makes it negative, stands for v below
+ *     b = mu b + g / (sqrt(v) + eps)             without momentum: b = g / (sqrt(v) + eps), which is not kept
+ *     x = x - lr b
+ *
+ * v, a and b below 2^-100 become 0. So do the squares of a g and an a below 2^-58, as in optim/adam.c. */
+#include "core/kernel.h"
+#include "optim/internal.h"
+
+/* b is NULL without momentum, and a unless centered. */
+KERNEL(void, rmsprop_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
+       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr)
+{
+    for (size_t i = 0; i < n; i++) {
+        const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain * g * g;
+        gr_real var = v[i] = r_flush(alpha * v[i] + square);
+        if (a) {
+            const gr_real mean = a[i] = r_flush(a[i] + gain * (g - a[i]));
+            var = r_max(0, var - (r_abs(mean) < R(0x1p-58) ? 0 : mean * mean));
+        }
+        gr_real move = g / (r_sqrt(var) + eps);
+        if (b) b[i] = move = r_flush(mu * b[i] + move);
+        x[i] -= lr * move;
+    }
+}
+
+#if GR_HOST
+typedef struct { double alpha, eps, momentum; } rmsprop_settings;
+
+static void rmsprop_move(const gr_optim_part *p)
+{
+    const rmsprop_settings *const s = p->settings;
+    rmsprop_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->state[2], p->n, (gr_real)p->weight_decay, (gr_real)s->alpha,
+                               (gr_real)(1 - s->alpha), (gr_real)s->eps, (gr_real)s->momentum, (gr_real)p->lr);
+}
+
+static const gr_optim_rule rmsprop_rule[2][2] = { /* [centered][momentum] */
+    { { "rmsprop", { "square_avg" }, rmsprop_move }, { "rmsprop with momentum", { "square_avg", "momentum_buffer" }, rmsprop_move } },
+    { { "centered rmsprop", { "square_avg", NULL, "grad_avg" }, rmsprop_move },
+      { "centered rmsprop with momentum", { "square_avg", "momentum_buffer", "grad_avg" }, rmsprop_move } },
+};
+
+gr_optim *gr_rmsprop_new(gr_tape *t, gr_module *m, const gr_rmsprop_config *config)
+{
+    const gr_rmsprop_config c = config ? *config : (gr_rmsprop_config){ 0 };
+    const rmsprop_settings s = { gr__setting(c.alpha, 0.99), gr__setting(c.eps, 1e-8), c.momentum };
+    if (!(s.alpha >= 0 && s.alpha < 1)) return gr_fail(t, NULL, "rmsprop: alpha must be in [0, 1); got %g", s.alpha);
+    if (!(s.eps >= 0 && s.momentum >= 0)) return gr_fail(t, NULL, "rmsprop: eps and momentum must be 0 or more; got %g and %g", s.eps, s.momentum);
+    return gr_optim_new(t, m, &rmsprop_rule[c.centered][s.momentum > 0],
+                        &(gr_optim_config){ gr__setting(c.lr, 0.01), c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
+}
+#endif
