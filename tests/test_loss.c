@@ -1,4 +1,4 @@
-/* tests/test_loss.c - mse, l1, huber, bce_with_logits: gradients with respect to x and the target, PyTorch's values, plain-operator twins,
+/* tests/test_loss.c - mse, l1, huber, bce_with_logits, kl_div: gradients with respect to x and the target, PyTorch's values, plain-operator twins,
  * bits. */
 #include "tests/compare.h"
 #include <stdio.h>
@@ -24,10 +24,13 @@ LOSS(l1, gr_l1(t, x, y, r))
 LOSS(huber, gr_huber(t, x, y, 1.5, r))
 LOSS(bce, gr_bce_with_logits(t, x, y, NULL, r))
 LOSS(bce_weighted, gr_bce_with_logits(t, x, y, weight_of(t, x), r))
+LOSS(kl, gr_kl_div(t, x, y, false, r))
+LOSS(kl_log, gr_kl_div(t, x, y, true, r))
 
 /* The same from plain operators. */
 static gr_tensor *reduce(gr_tape *t, gr_tensor *x, gr_reduction r)
 {
+    if (r == GR_REDUCE_BATCHMEAN) return gr_div(t, gr_sum(t, x, GR_ALL_AXES, false), gr_scalar(t, x && x->rank ? (double)x->dim[0] : 1));
     return r == GR_REDUCE_MEAN ? gr_mean(t, x, GR_ALL_AXES, false) : r == GR_REDUCE_SUM ? gr_sum(t, x, GR_ALL_AXES, false) : x;
 }
 static gr_tensor *plain_huber(gr_tape *t, gr_tensor *d, gr_tensor *delta)
@@ -45,15 +48,19 @@ LOSS(mse_plain, reduce(t, gr_square(t, gr_sub(t, x, y)), r))
 LOSS(l1_plain, reduce(t, gr_abs(t, gr_sub(t, x, y)), r))
 LOSS(huber_plain, reduce(t, plain_huber(t, gr_sub(t, x, y), gr_scalar(t, 1.5)), r))
 LOSS(bce_plain, reduce(t, plain_bce(t, x, y, gr_scalar(t, 1)), r))
+LOSS(kl_plain, reduce(t, gr_mul(t, y, gr_sub(t, gr_log(t, y), x)), r))
+LOSS(kl_log_plain, reduce(t, gr_mul(t, gr_exp(t, y), gr_sub(t, y, x)), r))
 LOSS(bce_weighted_plain, reduce(t, plain_bce(t, x, y, weight_of(t, x)), r))
 
 /* PyTorch's float64 values, and gradients of their sum, for the x and y below and pos_weight 0.5, 2, 3.5. */
 static const gr_real xs[] = { 0.5, -1, 2, 3, 0, -4 }, ys[] = { 1, 0.25, 0, 1, 0.5, 0 };
+static const gr_real probabilities[] = { 1, 0.25, 0.125, 0.6, 0.5, 2 }, their_logs[] = { 0, -1.5, -0.25, -3, 0.5, -4 };
 static const struct {
     const char *name;
     gr_gradcheck_function *f, *plain;
     gr_gradcheck_input in[2]; /* where the kinks are far away */
     gr_real each[6], dx[6], dy[6];
+    const gr_real *ys; /* NULL: ys above */
 } losses[] = {
     { "mse", mse, mse_plain, { { .low = -2, .high = 2 }, { .low = -2, .high = 2 } },
       { 0.25, 1.5625, 4, 4, 0.25, 16 }, { -1, -2.5, 4, 4, -1, -8 }, { 1, 2.5, -4, -4, 1, 8 } },
@@ -70,6 +77,13 @@ static const struct {
       { 0.237038492, 0.891577109, 2.126928011, 0.024293676, 1.039720771, 0.018149928 },
       { -0.188770334, -0.163823223, 0.880797078, -0.023712937, -0.25, 0.01798621 },
       { -0.737038492, 2.313261688, -1.682679972, -3.024293676, 0.693147181, 14.04537482 } },
+    { "kl_div", kl, kl_plain, { { .low = -3, .high = 0 }, { .low = 0.1, .high = 1 } },
+      { -0.5, -0.09657359028, -0.5099301927, -2.106495374, -0.3465735903, 9.386294361 }, { -1, -0.25, -0.125, -0.6, -0.5, -2 },
+      { 0.5, 0.6137056389, -3.079441542, -2.510825624, 0.3068528194, 5.693147181 }, probabilities },
+    { "kl_div of log-probabilities", kl_log, kl_log_plain, { { .low = -3, .high = 0 }, { .low = -3, .high = 0 } },
+      { -0.5, -0.1115650801, -1.752301762, -0.2987224102, 0.8243606354, 0 },
+      { -1, -0.2231301601, -0.7788007831, -0.04978706837, -1.648721271, -0.01831563889 },
+      { 0.5, 0.1115650801, -0.9735009788, -0.2489353418, 2.473081906, 0.01831563889 }, their_logs },
 };
 
 TEST(gradients_match_finite_differences)
@@ -77,7 +91,7 @@ TEST(gradients_match_finite_differences)
     const gr_shape shapes[] = { GR_SCALAR, GR_SHAPE(1), GR_SHAPE(17), GR_SHAPE(3, 5), GR_SHAPE(2, 3, 11), GR_SHAPE(2, 1, 3, 4) };
     for (size_t k = 0; k < COUNT(losses); k++)
         for (size_t s = 0; s < COUNT(shapes); s++)
-            for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++)
+            for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_BATCHMEAN; r++)
                 for (int wanted = 1; wanted < 4; wanted++) {
                     gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
                     in[0].shape = in[1].shape = shapes[s];
@@ -89,7 +103,7 @@ TEST(gradients_match_finite_differences)
 TEST(agree_with_plain_operators)
 {
     for (size_t k = 0; k < COUNT(losses); k++)
-        for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
+        for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_BATCHMEAN; r++) {
             gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
             in[0].shape = in[1].shape = GR_SHAPE(130, 33);
             assert_agree(losses[k].f, losses[k].plain, &r, in, 2, IN_DOUBLE ? 1e-13 : 2e-6);
@@ -100,7 +114,7 @@ TEST(values_and_gradients_are_pytorchs)
 {
     for (size_t k = 0; k < COUNT(losses); k++) {
         gr_tape *t = gr_tape_new(1, NULL);
-        gr_tensor *in[] = { gr_want_grad(t, gr_input(t, xs, GR_SHAPE(2, 3))), gr_want_grad(t, gr_input(t, ys, GR_SHAPE(2, 3))) };
+        gr_tensor *in[] = { gr_want_grad(t, gr_input(t, xs, GR_SHAPE(2, 3))), gr_want_grad(t, gr_input(t, losses[k].ys ? losses[k].ys : ys, GR_SHAPE(2, 3))) };
         gr_tensor *each = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_NONE }), *sum = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_SUM });
         gr_tensor *mean = losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_MEAN });
         gr_real total = 0;
@@ -108,6 +122,7 @@ TEST(values_and_gradients_are_pytorchs)
         assert_close(each->data, losses[k].each, 6, 3e-7);
         assert_values(sum, 3e-7, total);
         assert_values(mean, 3e-7, total / 6);
+        assert_values(losses[k].f(t, in, &(gr_reduction){ GR_REDUCE_BATCHMEAN }), 3e-7, total / 2); /* 2 rows */
         assert_true(gr_backward(t, sum));
         assert_close(gr_grad(t, in[0]), losses[k].dx, 6, 3e-7);
         assert_close(gr_grad(t, in[1]), losses[k].dy, 6, 3e-7);
@@ -154,12 +169,28 @@ TEST(l1_has_gradient_0_at_its_kink_and_bce_takes_large_logits)
     gr_tape_free(t);
 }
 
+TEST(kl_div_is_0_at_a_probability_of_0)
+{
+    const double inf = HUGE_VAL;
+    gr_reduction none = GR_REDUCE_NONE;
+    gr_tape *t = gr_tape_new(1, NULL); /* PyTorch's values and gradients, but for dy at 0, where PyTorch has NaN */
+    gr_tensor *in[] = { gr_want_grad(t, gr_input(t, (gr_real[]){ -1, -2, -(gr_real)inf, -0.5 }, GR_SHAPE(4))),
+                        gr_want_grad(t, gr_input(t, (gr_real[]){ 0, 0.5, 0, -0.5 }, GR_SHAPE(4))) };
+    gr_tensor *loss = kl(t, in, &none);
+    assert_close(loss->data, ((gr_real[]){ 0, 0.6534264097, (gr_real)NAN, (gr_real)NAN }), 4, 3e-7);
+    assert_true(gr_backward_from(t, loss, (gr_real[]){ 1, 1, 1, 1 }));
+    assert_close(gr_grad(t, in[0]), ((gr_real[]){ 0, -0.5, 0, 0.5 }), 4, 0);
+    assert_true(gr_grad(t, in[1])[0] == -(gr_real)inf);
+    assert_close(gr_grad(t, in[1]) + 1, (gr_real[]){ 2.3068528194 }, 1, 3e-7);
+    gr_tape_free(t);
+}
+
 TEST(bits_do_not_depend_on_threads_or_instruction_set)
 {
     const gr_shape large[] = { GR_SHAPE(12007), GR_SHAPE(41, 301), GR_SHAPE(3, 5003) };
     for (size_t k = 0; k < COUNT(losses); k++)
         for (size_t s = 0; s < COUNT(large); s++)
-            for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
+            for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_BATCHMEAN; r++) {
                 gr_gradcheck_input in[2] = { losses[k].in[0], losses[k].in[1] };
                 in[0].shape = in[1].shape = large[s];
                 assert_bits_stay(losses[k].f, &r, in, 2);
@@ -199,9 +230,9 @@ TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
 TEST(an_empty_input_has_the_sum_0_and_no_mean)
 {
     for (size_t k = 0; k < COUNT(losses); k++)
-        for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) {
+        for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_BATCHMEAN; r++) {
             compared c = compare_start(losses[k].f, &r, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(2, 0) }, { .shape = GR_SHAPE(2, 0) } }, 2);
-            if (r == GR_REDUCE_SUM) assert_true(c.y->data[0] == 0);
+            if (r == GR_REDUCE_SUM || r == GR_REDUCE_BATCHMEAN) assert_true(c.y->data[0] == 0);
             if (r == GR_REDUCE_MEAN) assert_true(isnan(c.y->data[0]));
             if (r == GR_REDUCE_NONE) assert_int_equal(c.y->len, 0);
             compare_backward(&c, &(gr_real){ 1 });
@@ -212,7 +243,7 @@ TEST(an_empty_input_has_the_sum_0_and_no_mean)
 TEST(out_of_memory_is_an_error_anywhere)
 {
     const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(200000) }, { .shape = GR_SHAPE(200000) } };
-    for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_NONE; r++) assert_survives_failing_memory(bce_weighted, &r, in, 2);
+    for (gr_reduction r = GR_REDUCE_MEAN; r <= GR_REDUCE_BATCHMEAN; r++) assert_survives_failing_memory(bce_weighted, &r, in, 2);
 }
 
 TEST(targets_and_parameters_that_do_not_fit_are_named)
@@ -220,6 +251,10 @@ TEST(targets_and_parameters_that_do_not_fit_are_named)
     gr_tape *t = gr_tape_new(1, NULL);
     assert_fails(t, gr_mse(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(3)), GR_REDUCE_MEAN),
                  "mse: x is [2, 3], so target must be [2, 3]; got [3]");
+    assert_fails(t, gr_kl_div(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_zeros(t, GR_SHAPE(2)), false, GR_REDUCE_SUM), "kl_div: x is [2, 3], so target must be [2, 3]; got [2]");
+    assert_fails(t, gr_kl_div(t, NULL, gr_zeros(t, GR_SHAPE(2)), true, GR_REDUCE_SUM), "kl_div_log: input 1 is NULL");
+    assert_fails(t, gr_cross_entropy(t, gr_zeros(t, GR_SHAPE(1, 2)), gr_ints_new(t, (const int[]){ 1 }, GR_SHAPE(1)), &(gr_cross_entropy_config){ .reduction = GR_REDUCE_BATCHMEAN }),
+                 "cross_entropy: reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got 3");
     assert_fails(t, gr_l1(t, gr_zeros(t, GR_SHAPE(2)), NULL, GR_REDUCE_MEAN), "l1: input 2 is NULL");
     assert_fails(t, gr_huber(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 0, GR_REDUCE_MEAN),
                  "huber: delta must be above 0; got 0");
@@ -227,7 +262,7 @@ TEST(targets_and_parameters_that_do_not_fit_are_named)
         assert_fails(t, gr_huber(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 1e-60, GR_REDUCE_MEAN), "huber: delta must be above 0; got 1e-60");
     assert_fails(t, gr_bce_with_logits(t, gr_zeros(t, GR_SHAPE(4, 2)), gr_zeros(t, GR_SHAPE(4, 2)), gr_ones(t, GR_SHAPE(4)), GR_REDUCE_SUM),
                  "bce_with_logits: x is [4, 2], so pos_weight must hold 1 or 2 values; got [4]");
-    assert_fails(t, gr_l1(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), (gr_reduction)7), "l1: reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM or GR_REDUCE_NONE; got 7");
+    assert_fails(t, gr_l1(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), (gr_reduction)7), "l1: reduction must be GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE or GR_REDUCE_BATCHMEAN; got 7");
     gr_tape_free(t);
 }
 
@@ -240,6 +275,7 @@ int main(void)
         cmocka_unit_test(the_short_forms_are_means),
         cmocka_unit_test(the_target_may_be_x_itself),
         cmocka_unit_test(l1_has_gradient_0_at_its_kink_and_bce_takes_large_logits),
+        cmocka_unit_test(kl_div_is_0_at_a_probability_of_0),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(x_and_the_target_may_overlap),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),

@@ -121,7 +121,8 @@ static gr_axes pick_gr_axes(const char *name)
 static gr_init pick_gr_init(const char *name) { return (void)name, (gr_init){ (gr_init_kind)(one_in(5) ? any_int() : (int)below(9)), any_double(), any_double(), (gr_fan)below(3) }; }
 static gr_schedule pick_gr_schedule(const char *name)
 {
-    return (void)name, (gr_schedule){ (gr_schedule_kind)(one_in(5) ? any_int() : (int)below(6)), any_size(), any_double(), any_size() };
+    return (void)name, (gr_schedule){ (gr_schedule_kind)(one_in(5) ? any_int() : (int)below(8)), any_size(), any_double(), any_size(), { any_size() },
+                                      { any_double(), any_double(), any_double() } };
 }
 static gr_optim_group pick_gr_optim_group(const char *name) { return (void)name, (gr_optim_group){ any_double(), any_double(), one_in(2) }; }
 
@@ -158,6 +159,10 @@ CONFIG(gr_recurrent_weights, one_in(2) ? 0 : (unsigned)below(64), any_tensor(), 
        { any_tensor(), any_tensor() })
 CONFIG(gr_sgd_config, D(), D(), D(), D(), B(), B(), B())
 CONFIG(gr_adam_config, D(), D(), D(), D(), D(), B(), B())
+CONFIG(gr_rmsprop_config, D(), D(), D(), D(), D(), B(), B(), B())
+CONFIG(gr_adagrad_config, D(), D(), D(), D(), D(), B(), B())
+CONFIG(gr_one_cycle_config, D(), D(), D())
+CONFIG(gr_optim_config, D(), D(), B(), B(), { D(), D() }, one_in(2) ? NULL : buffer, one_in(2) ? 0 : 8)
 CONFIG(gr_gradcheck_config, 1, D(), one_in(3) ? 2 : 0, B(), one_in(4) ? "nonsense" : NULL)
 static const gr_recurrent_config *any_recurrent_config(void)
 {
@@ -223,6 +228,15 @@ static void some_segment(gr_tape *on, gr_tensor *const *in, gr_tensor **out, voi
 static gr_segment *pick_gr_segment_p(const char *name) { return (void)name, one_in(6) ? NULL : some_segment; }
 static gr_tensor *some_function(gr_tape *on, gr_tensor *const *in, void *argument) { return (void)argument, (void)in, gr_ones(on, GR_SHAPE(2)); }
 static gr_gradcheck_function *pick_gr_gradcheck_function_p(const char *name) { return (void)name, one_in(6) ? NULL : some_function; }
+static void some_move(const gr_optim_part *p)
+{
+    for (size_t i = 0; i < p->n; i++) p->x[i] -= (gr_real)p->lr * p->dx[i];
+}
+static const gr_optim_rule *pick_gr_optim_rule_p(const char *name)
+{
+    static const gr_optim_rule rules[] = { { "some", { NULL }, some_move }, { "more", { "a/", "a/", NULL, "" }, some_move }, { NULL, { NULL }, some_move }, { "no move", { NULL }, NULL } };
+    return (void)name, one_in(6) ? NULL : &PICK(rules);
+}
 static const gr_op *pick_gr_op_p(const char *name)
 {
     static const gr_op plain = { .name = "plain" };
