@@ -43,7 +43,7 @@ static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config
     if (!(s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1))
         return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, s.beta1, s.beta2);
     if (!(s.eps >= 0)) return gr_fail(t, NULL, "%s: eps must be 0 or more; got %g", rule->name, s.eps);
-    return gr_optim_new(t, m, rule, &(gr_optim_config){ c.lr, gr__setting(c.weight_decay, default_decay), c.decay_all, c.refuse_nonfinite,
+    return gr_optim_new(t, m, rule, &(gr_optim_config){ c.lr, c.weight_decay == 0 ? default_decay : c.weight_decay, c.decay_all, c.refuse_nonfinite,
                                                         { s.beta1, s.beta2 }, &s, sizeof s });
 }
 gr_optim *gr_adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config) { return adam_new(t, m, config, &adam_rule, 0); }

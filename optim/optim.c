@@ -47,16 +47,16 @@ gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, cons
     if (!rule || !rule->name || !rule->move) return gr_fail(t, NULL, "optim_new: the rule %s", !rule ? "is NULL" : rule->name ? "has no move" : "has no name");
     const gr_optim_config c = config ? *config : (gr_optim_config){ 0 };
     const gr_allocator *const memory = gr_tape_allocator(t);
-    const double lr = c.lr == 0 ? 1e-3 : c.lr;
+    const double lr = c.lr == 0 ? 1e-3 : c.lr, weight_decay = gr__setting(c.weight_decay, 0);
     if (!m) return gr_fail(t, NULL, "%s: the module is NULL", rule->name);
     if (!c.settings != !c.settings_size)
         return gr_fail(t, NULL, "%s: settings is %s, but settings_size is %zu", rule->name, c.settings ? "given" : "NULL", c.settings_size);
     if (!(lr > 0)) return gr_fail(t, NULL, "%s: the learning rate must be positive; got %g", rule->name, lr);
-    if (!(c.weight_decay >= 0)) return gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", rule->name, c.weight_decay);
+    if (!(weight_decay >= 0)) return gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", rule->name, weight_decay);
     gr_optim *const o = gr_memory_new(memory, sizeof *o);
     if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
     *o = (gr_optim){ .memory = *memory, .rule = rule, .settings_size = c.settings_size, .beta = { c.beta[0], c.beta[1] },
-                     .weight_decay = c.weight_decay, .refuse_nonfinite = c.refuse_nonfinite, .rate = { lr, 1, HUGE_VAL } };
+                     .weight_decay = weight_decay, .refuse_nonfinite = c.refuse_nonfinite, .rate = { lr, 1, HUGE_VAL } };
     optim_list(o, m);
     if (!o->entries) gr_fail(t, NULL, "%s: the module has no parameters; make the optimizer last", rule->name);
     else if (!optim_allocate(o, c.settings)) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
@@ -66,7 +66,7 @@ gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, cons
     }
     optim_list(o, m), gr__optim_hold(o, m);
     for (size_t i = 0; i < o->entries; i++)
-        if (c.decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = c.weight_decay;
+        if (c.decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = weight_decay;
     return o;
 }
 

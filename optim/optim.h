@@ -71,7 +71,7 @@ typedef struct {
     double alpha;          /* in [0, 1); default 0.99; GR_NONE means 0 */
     double eps;            /* 0 or more; default 1e-8; GR_NONE means no epsilon */
     double momentum;       /* 0 or more; default 0 */
-    double weight_decay;   /* 0 or more; default 0 */
+    double weight_decay;   /* 0 or more; default 0; GR_NONE means none */
     bool centered;
     bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
 } gr_rmsprop_config;
@@ -86,7 +86,7 @@ typedef struct {
     double lr_decay;       /* 0 or more; default 0 */
     double initial_accumulator_value; /* s before the first step, 0 or more; default 0 */
     double eps;            /* 0 or more; default 1e-10; GR_NONE means no epsilon */
-    double weight_decay;   /* 0 or more; default 0 */
+    double weight_decay;   /* 0 or more; default 0; GR_NONE means none */
     bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
 } gr_adagrad_config;
 GR_API gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_config *config);
@@ -96,21 +96,24 @@ GR_API gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_confi
  * A rule says how the numbers of one parameter move. gr_optim_new makes an optimizer of it that has all that the others have: groups, schedules,
  * clipping, checkpoints with its states, errors that name the parameter. This is Lion (Chen et al. 2023), whole:
  *
- *     typedef struct { double beta1, beta2; } lion_settings;
+ *     typedef struct { gr_real beta1, beta2; } lion_settings;
  *     static void lion_move(const gr_optim_part *p)
  *     {
  *         const lion_settings *s = p->settings;
+ *         const gr_real lr = (gr_real)p->lr, keep = (gr_real)(1 - p->lr * p->weight_decay);
  *         gr_real *m = p->state[0];
  *         for (size_t i = 0; i < p->n; i++) {
- *             const double g = p->dx[i], c = s->beta1 * m[i] + (1 - s->beta1) * g;
- *             p->x[i] = (gr_real)(p->x[i] * (1 - p->lr * p->weight_decay) - p->lr * ((c > 0) - (c < 0)));
- *             m[i] = (gr_real)(s->beta2 * m[i] + (1 - s->beta2) * g);
+ *             const gr_real c = s->beta1 * m[i] + (1 - s->beta1) * p->dx[i];
+ *             p->x[i] = keep * p->x[i] - lr * (gr_real)((c > 0) - (c < 0));
+ *             m[i] = s->beta2 * m[i] + (1 - s->beta2) * p->dx[i];
  *         }
  *     }
  *     static const gr_optim_rule lion = { "lion", { "exp_avg" }, lion_move };
  *
  *     const lion_settings s = { 0.9, 0.99 };
- *     gr_optim *o = gr_optim_new(t, net, &lion, &(gr_optim_config){ .lr = 1e-4, .settings = &s, .settings_size = sizeof s });     */
+ *     gr_optim *o = gr_optim_new(t, net, &lion, &(gr_optim_config){ .lr = 1e-4, .settings = &s, .settings_size = sizeof s });
+ *
+ * examples/own_optimizer.c trains with it. The library's rules also set a state to 0 below 2^-100, where it would become a slow subnormal number. */
 enum { GR_OPTIM_STATES = 4 };
 
 /* A range of the numbers of one parameter, in one step. */
@@ -135,7 +138,7 @@ typedef struct {
 
 typedef struct {
     double lr;             /* above 0; default 1e-3 */
-    double weight_decay;   /* 0 or more; default 0. The rule applies it */
+    double weight_decay;   /* 0 or more; default 0; GR_NONE means none. The rule applies it */
     bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
     double beta[2];        /* see gr_optim_part.power */
     const void *settings;  /* the rule's own, settings_size bytes, which are copied; may be NULL */

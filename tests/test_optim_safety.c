@@ -55,7 +55,7 @@ TEST(bad_settings_are_refused)
         { &nameless, { 0 }, "optim_new: the rule has no name" },
         { &still, { 0 }, "optim_new: the rule has no move" },
         { &amsgrad_rule, { .lr = -1 }, "amsgrad: the learning rate must be positive; got -1" },
-        { &amsgrad_rule, { .weight_decay = -1 }, "amsgrad: weight_decay must be 0 or more; got -1" },
+        { &amsgrad_rule, { .weight_decay = -2 }, "amsgrad: weight_decay must be 0 or more; got -2" },
         { &amsgrad_rule, { .settings = t }, "amsgrad: settings is given, but settings_size is 0" },
         { &amsgrad_rule, { .settings_size = 8 }, "amsgrad: settings is NULL, but settings_size is 8" },
     };
