@@ -6,8 +6,8 @@ TEST(both_optimizers_learn)
     assert_run("--check");
     assert_string_equal(err, "");
     assert_non_null(strstr(out, "\nlion, 4 parameters, step 0\n"));
-    assert_non_null(strstr(out, "\nfc1.bias        4e-05             0  [64]\n")); /* 1e-3 / 25, and a bias does not decay */
-    assert_non_null(strstr(out, "\nfc2.weight      2e-05          0.01  [1, 64]\n"));
+    assert_non_null(strstr(out, "\nfc1.bias        0.0002             0  [64]\n")); /* 5e-3 / 25, and a bias does not decay */
+    assert_non_null(strstr(out, "\nfc2.weight      0.0001          0.01  [1, 64]\n"));
     assert_non_null(strstr(out, "\nlion: mean square error 0.000"));
     assert_non_null(strstr(out, "\nadam: mean square error 0.000"));
 }
@@ -31,7 +31,7 @@ TEST(bad_flags_are_refused)
 {
     assert_run("--help");
     assert_non_null(strstr(out, "\n  --lr "));
-    assert_ends(2, "own_optimizer: --lr needs a number from 1e-12 to 1e+06; got \"0\"\n", "--lr=0");
+    assert_ends(2, "own_optimizer: --lr needs a number from 1e-12 to 1000000; got \"0\"\n", "--lr=0");
 }
 
 int main(void)
