@@ -149,9 +149,9 @@ GR_API gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b
 GR_API gr_tensor *gr_softmax(gr_tape *t, gr_tensor *x, int axis);
 GR_API gr_tensor *gr_log_softmax(gr_tape *t, gr_tensor *x, int axis);
 
-/* A loss returns the mean of the samples' losses or their sum (one value, rank 0), or the loss of each sample. The mean of no samples is NaN. */
-typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE, GR_REDUCE_BATCHMEAN } gr_reduction; /* BATCHMEAN: the sum divided by the first
-    size of x; gr_cross_entropy and gr_nll refuse it */
+/* A loss returns the mean of the samples' losses or their sum (one value, rank 0), or the loss of each sample. The mean of no samples is NaN.
+ * BATCHMEAN is the sum divided by the first size of x; gr_cross_entropy and gr_nll refuse it. */
+typedef enum { GR_REDUCE_MEAN, GR_REDUCE_SUM, GR_REDUCE_NONE, GR_REDUCE_BATCHMEAN } gr_reduction;
 
 typedef struct {
     gr_reduction reduction;   /* default GR_REDUCE_MEAN */
