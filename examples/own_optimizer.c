@@ -69,7 +69,7 @@ static double train(kit_run *r, const char *name, gr_optim *(*make)(gr_tape *t, 
     model m = { .tape = t, .net = gr_module_new(t) };
     m.fc1 = gr_linear_new(t, m.net, "fc1", 2, H, NULL), m.fc2 = gr_linear_new(t, m.net, "fc2", H, 1, NULL);
     m.optim = make(t, m.net);
-    gr_optim_schedule(t, m.optim, gr_schedule_one_cycle(o.steps, NULL));
+    gr_optim_schedule(t, m.optim, gr_schedule_one_cycle(o.steps, 0.3, 25, 1e4));
     if (m.fc2) gr_optim_set_group(t, m.optim, &m.fc2->module, (gr_optim_group){ .lr_scale = 0.5 });
     if (!o.quiet) gr_print_optim(m.optim, stdout);
     for (size_t step = 0; step < o.steps && !gr_failed(t) && !kit_interrupted(); step++) {

@@ -113,10 +113,9 @@ bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule s)
     if (s.kind == GR_SCHEDULE_MULTI_STEP && s.steps > GR_MILESTONES)
         return s.steps == SIZE_MAX ? gr_fail(t, NULL, "optim_schedule: the array of milestones is NULL")
                                    : gr_fail(t, NULL, "optim_schedule: at most %d milestones are possible; got %zu", GR_MILESTONES, s.steps);
-    const gr_one_cycle_config c = s.cycle;
-    if (s.kind == GR_SCHEDULE_ONE_CYCLE && !(c.pct_start >= 0 && c.pct_start <= 1 && c.div_factor > 0 && c.final_div_factor > 0))
-        return gr_fail(t, NULL, "optim_schedule: pct_start must be in [0, 1], div_factor and final_div_factor above 0; got %g, %g and %g", c.pct_start,
-                       c.div_factor, c.final_div_factor);
+    if (s.kind == GR_SCHEDULE_ONE_CYCLE && !(s.pct_start >= 0 && s.pct_start <= 1 && s.div_factor > 0 && s.final_div_factor > 0))
+        return gr_fail(t, NULL, "optim_schedule: pct_start must be in [0, 1], div_factor and final_div_factor above 0; got %g, %g and %g", s.pct_start,
+                       s.div_factor, s.final_div_factor);
     o->schedule = s;
     return true;
 }

@@ -216,12 +216,6 @@ GR_API size_t gr_optim_steps(const gr_optim *o);      /* how many steps were don
 
 typedef enum { GR_SCHEDULE_CONSTANT, GR_SCHEDULE_STEP, GR_SCHEDULE_COSINE, GR_SCHEDULE_LINEAR, GR_SCHEDULE_PLATEAU, GR_SCHEDULE_MULTI_STEP,
                GR_SCHEDULE_ONE_CYCLE } gr_schedule_kind;
-typedef struct {
-    double pct_start;         /* the part of the steps in which the scale rises, in 0 .. 1; default 0.3; GR_NONE means 0 */
-    double div_factor;        /* the scale begins at 1 / div_factor; above 0; default 25 */
-    double final_div_factor;  /* and ends at 1 / (div_factor final_div_factor); above 0; default 1e4 */
-} gr_one_cycle_config;
-
 enum { GR_MILESTONES = 16 };
 /* A schedule, passed by value. The functions below make one; a program does not write its fields. */
 typedef struct {
@@ -230,7 +224,7 @@ typedef struct {
     double factor;    /* the scale at the end of cosine and linear, else the factor of each drop */
     size_t warmup;    /* the number of steps of the warmup */
     size_t milestone[GR_MILESTONES];
-    gr_one_cycle_config cycle;
+    double pct_start, div_factor, final_div_factor; /* of one-cycle */
 } gr_schedule;
 
 GR_API gr_schedule gr_schedule_constant(void);                      /* scale 1 */
@@ -240,9 +234,12 @@ GR_API gr_schedule gr_schedule_exponential(double factor);          /* multiplie
 GR_API gr_schedule gr_schedule_multi_step(const size_t *milestone, size_t n, double factor);
 GR_API gr_schedule gr_schedule_cosine(size_t steps, double end);    /* half a cosine from 1 to end, then end */
 GR_API gr_schedule gr_schedule_linear(size_t steps, double end);    /* a straight line from 1 to end, then end */
-/* Half a cosine up to 1, then half a cosine down to the end. The optimizer's lr is PyTorch's max_lr. Momentum stays as it is, as with PyTorch's
- * cycle_momentum=False. NULL means the defaults.                                                                  Smith, Topin 2019 */
-GR_API gr_schedule gr_schedule_one_cycle(size_t steps, const gr_one_cycle_config *config);
+/* Half a cosine from 1 / div_factor up to 1 in the first pct_start of the steps, then half a cosine down to 1 / (div_factor final_div_factor). The
+ * optimizer's lr is PyTorch's max_lr. Momentum stays as it is, as with PyTorch's cycle_momentum=False.                    Smith, Topin 2019
+ *   pct_start         in 0 .. 1; 0 means the default 0.3, GR_NONE means 0
+ *   div_factor        above 0; 0 means the default 25
+ *   final_div_factor  above 0; 0 means the default 1e4 */
+GR_API gr_schedule gr_schedule_one_cycle(size_t steps, double pct_start, double div_factor, double final_div_factor);
 GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* see gr_optim_observe */
 /* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. The steps of `then` count from its beginning. */
 GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);

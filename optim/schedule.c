@@ -15,11 +15,10 @@ gr_schedule gr_schedule_multi_step(const size_t *milestone, size_t n, double fac
     for (size_t i = 0; s.steps <= GR_MILESTONES && i < n; i++) s.milestone[i] = milestone[i];
     return s;
 }
-gr_schedule gr_schedule_one_cycle(size_t steps, const gr_one_cycle_config *config)
+gr_schedule gr_schedule_one_cycle(size_t steps, double pct_start, double div_factor, double final_div_factor)
 {
-    const gr_one_cycle_config c = config ? *config : (gr_one_cycle_config){ 0 };
-    return (gr_schedule){ .kind = GR_SCHEDULE_ONE_CYCLE, .steps = steps, .factor = 1,
-                          .cycle = { gr__setting(c.pct_start, 0.3), gr__setting(c.div_factor, 25), gr__setting(c.final_div_factor, 1e4) } };
+    return (gr_schedule){ .kind = GR_SCHEDULE_ONE_CYCLE, .steps = steps, .factor = 1, .pct_start = gr__setting(pct_start, 0.3),
+                          .div_factor = gr__setting(div_factor, 25), .final_div_factor = gr__setting(final_div_factor, 1e4) };
 }
 gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then)
 {
@@ -51,9 +50,9 @@ static double multi_step_scale(const gr_schedule *s, size_t step)
 
 static double one_cycle_scale(const gr_schedule *s, double step)
 {
-    const double top = s->cycle.pct_start * (double)s->steps - 1, start = 1 / s->cycle.div_factor; /* top: the step with scale 1, maybe a fraction */
+    const double top = s->pct_start * (double)s->steps - 1, start = 1 / s->div_factor; /* top: the step with scale 1, maybe a fraction */
     if (step <= top) return cosine_between(start, 1, top > 0 ? step / top : 1);
-    return cosine_between(1, start / s->cycle.final_div_factor, (step - top) / ((double)s->steps - 1 - top));
+    return cosine_between(1, start / s->final_div_factor, (step - top) / ((double)s->steps - 1 - top));
 }
 
 double gr_schedule_scale(gr_schedule s, size_t step)

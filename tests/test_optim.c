@@ -120,9 +120,9 @@ TEST(schedules_are_those_of_pytorch)
         { "lr.step", gr_schedule_step(4, 0.3) },
         { "lr.exponential", gr_schedule_exponential(0.8) },
         { "lr.multi.step", gr_schedule_multi_step((const size_t[]){ 11, 3, 4 }, 3, 0.3) },
-        { "lr.one.cycle", gr_schedule_one_cycle(14, NULL) },
-        { "lr.one.cycle.late", gr_schedule_one_cycle(13, &(gr_one_cycle_config){ .pct_start = 0.77, .div_factor = 10, .final_div_factor = 50 }) },
-        { "lr.one.cycle.down", gr_schedule_one_cycle(14, &(gr_one_cycle_config){ .pct_start = GR_NONE }) },
+        { "lr.one.cycle", gr_schedule_one_cycle(14, 0, 0, 0) },
+        { "lr.one.cycle.late", gr_schedule_one_cycle(13, 0.77, 10, 50) },
+        { "lr.one.cycle.down", gr_schedule_one_cycle(14, GR_NONE, 25, 1e4) },
         { "lr.cosine", gr_schedule_cosine(13, 0.1) },
         { "lr.linear", gr_schedule_linear(10, 0.25) },
         { "lr.plateau", gr_schedule_plateau(0.5, 2) },
@@ -165,7 +165,7 @@ TEST(warm_up_rises_to_the_start_of_the_schedule)
 TEST(milestones_and_cycles_have_ends)
 {
     const size_t twice[] = { 2, 2, 0 };
-    const gr_schedule drops = gr_schedule_multi_step(twice, 3, 0.5), cycle = gr_schedule_one_cycle(10, NULL);
+    const gr_schedule drops = gr_schedule_multi_step(twice, 3, 0.5), cycle = gr_schedule_one_cycle(10, 0, 0, 0);
     assert_true(gr_schedule_scale(drops, 0) == 0.5 && gr_schedule_scale(drops, 1) == 0.5 && gr_schedule_scale(drops, 2) == 0.125);
     assert_true(gr_schedule_scale(gr_schedule_multi_step(NULL, 0, 0.5), 9) == 1);
     assert_true(fabs(gr_schedule_scale(cycle, 0) - 0.04) < 1e-15 && gr_schedule_scale(cycle, 2) == 1); /* 0.3 of 10 steps are steps 0, 1, 2 */
@@ -175,7 +175,7 @@ TEST(milestones_and_cycles_have_ends)
         for (size_t step = 0; step < 5; step++) {
             const double pct_start[] = { GR_NONE, 0.5, 1 };
             for (size_t k = 0; k < COUNT(pct_start); k++) {
-                const double scale = gr_schedule_scale(gr_schedule_one_cycle(steps, &(gr_one_cycle_config){ .pct_start = pct_start[k] }), step);
+                const double scale = gr_schedule_scale(gr_schedule_one_cycle(steps, pct_start[k], 0, 0), step);
                 assert_true(scale > 0 && scale <= 1);
                 if (step >= steps) assert_true(scale == 1. / 25 / 1e4);
             }
@@ -191,11 +191,11 @@ TEST(schedules_that_cannot_be_are_refused)
         { gr_schedule_exponential((double)NAN), "optim_schedule: the factor must be 0 or more; got nan" },
         { gr_schedule_multi_step(many, 17, 0.1), "optim_schedule: at most 16 milestones are possible; got 17" },
         { gr_schedule_multi_step(NULL, 2, 0.1), "optim_schedule: the array of milestones is NULL" },
-        { gr_schedule_one_cycle(9, &(gr_one_cycle_config){ .pct_start = 1.5 }),
+        { gr_schedule_one_cycle(9, 1.5, 0, 0),
           "optim_schedule: pct_start must be in [0, 1], div_factor and final_div_factor above 0; got 1.5, 25 and 10000" },
-        { gr_schedule_one_cycle(9, &(gr_one_cycle_config){ .div_factor = GR_NONE }),
+        { gr_schedule_one_cycle(9, 0, GR_NONE, 0),
           "optim_schedule: pct_start must be in [0, 1], div_factor and final_div_factor above 0; got 0.3, 0 and 10000" },
-        { gr_schedule_one_cycle(9, &(gr_one_cycle_config){ .final_div_factor = -2 }),
+        { gr_schedule_one_cycle(9, 0, 0, -2),
           "optim_schedule: pct_start must be in [0, 1], div_factor and final_div_factor above 0; got 0.3, 25 and -2" },
     };
     gr_tape *t = gr_tape_new(1, NULL);

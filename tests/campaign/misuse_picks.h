@@ -122,7 +122,7 @@ static gr_init pick_gr_init(const char *name) { return (void)name, (gr_init){ (g
 static gr_schedule pick_gr_schedule(const char *name)
 {
     return (void)name, (gr_schedule){ (gr_schedule_kind)(one_in(5) ? any_int() : (int)below(8)), any_size(), any_double(), any_size(), { any_size() },
-                                      { any_double(), any_double(), any_double() } };
+                                      any_double(), any_double(), any_double() };
 }
 static gr_optim_group pick_gr_optim_group(const char *name) { return (void)name, (gr_optim_group){ any_double(), any_double(), one_in(2) }; }
 
@@ -161,7 +161,6 @@ CONFIG(gr_sgd_config, D(), D(), D(), D(), B(), B(), B())
 CONFIG(gr_adam_config, D(), D(), D(), D(), D(), B(), B())
 CONFIG(gr_rmsprop_config, D(), D(), D(), D(), D(), B(), B(), B())
 CONFIG(gr_adagrad_config, D(), D(), D(), D(), D(), B(), B())
-CONFIG(gr_one_cycle_config, D(), D(), D())
 CONFIG(gr_optim_config, D(), D(), B(), B(), { D(), D() }, one_in(2) ? NULL : buffer, one_in(2) ? 0 : 8)
 CONFIG(gr_gradcheck_config, 1, D(), one_in(3) ? 2 : 0, B(), one_in(4) ? "nonsense" : NULL)
 static const gr_recurrent_config *any_recurrent_config(void)
