@@ -258,6 +258,24 @@ TEST(dead_parameters_make_no_subnormal_number)
     free(live), free(dead);
 }
 
+/* Equal gradients: v and a^2 become equal, and their difference is rounding. */
+TEST(centered_rmsprop_takes_no_root_of_a_negative_difference)
+{
+    enum { MEANS = 64 };
+    gr_real dx[MEANS];
+    for (int i = 0; i < MEANS; i++) dx[i] = (gr_real)(0.01 * (i + 1));
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(MEANS), one);
+    gr_optim *o = gr_rmsprop_new(t, net, &(gr_rmsprop_config){ .alpha = 0.5, .centered = true });
+    give(t, w, dx);
+    for (int step = 0; step < 200; step++) assert_true(gr_optim_step(t, o));
+    for (int i = 0; i < MEANS; i++) assert_true(isfinite(w->data[i]));
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
 /* ---- Bits and memory ---- */
 
 static gr_tensor *noise(gr_tape *t, gr_shape shape, uint64_t *seed)
@@ -351,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_norm_beyond_the_range_of_float_is_right),
         cmocka_unit_test(recover_does_not_undo_a_finished_step),
         cmocka_unit_test(dead_parameters_make_no_subnormal_number),
+        cmocka_unit_test(centered_rmsprop_takes_no_root_of_a_negative_difference),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(every_allocation_may_fail_and_the_second_step_allocates_nothing),
     };
