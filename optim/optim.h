@@ -93,8 +93,8 @@ GR_API gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_confi
 
 /* ---- An optimizer of your own ----
  *
- * A rule says how the numbers of one parameter move. gr_optim_new makes an optimizer of it that has all that the others have: groups, schedules,
- * clipping, checkpoints with its states, errors that name the parameter. This is Lion (Chen et al. 2023), whole:
+ * A rule says how the numbers of one parameter move. gr_optim_new makes an optimizer from a rule; groups, schedules, clipping, checkpoints (with the
+ * rule's states) and printing work as for the optimizers above. This is the whole of Lion (Chen et al. 2023):
  *
  *     typedef struct { gr_real beta1, beta2; } lion_settings;
  *     static void lion_move(const gr_optim_part *p)
@@ -113,7 +113,8 @@ GR_API gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_confi
  *     const lion_settings s = { 0.9, 0.99 };
  *     gr_optim *o = gr_optim_new(t, net, &lion, &(gr_optim_config){ .lr = 1e-4, .settings = &s, .settings_size = sizeof s });
  *
- * examples/own_optimizer.c trains with it. The library's rules also set a state to 0 below 2^-100, where it would become a slow subnormal number. */
+ * examples/own_optimizer.c trains with it. The library's own rules also set a state below 2^-100 to 0, because arithmetic with subnormal numbers is
+ * slow. */
 enum { GR_OPTIM_STATES = 4 };
 
 /* A range of the numbers of one parameter, in one step. */
@@ -126,12 +127,12 @@ typedef struct {
     size_t n;
     gr_real *x;                      /* [n] what moves */
     const gr_real *dx;               /* [n] its gradient */
-    gr_real *state[GR_OPTIM_STATES]; /* [n] each, 0 before the first step; NULL where the rule has no name */
+    gr_real *state[GR_OPTIM_STATES]; /* [n] each, 0 before the first step; NULL where the rule names no state */
 } gr_optim_part;
 
 typedef struct {
     const char *name;                      /* in messages and checkpoints */
-    const char *state[GR_OPTIM_STATES];    /* names of what the rule keeps for each number, all different; NULL for none */
+    const char *state[GR_OPTIM_STATES];    /* a different name for each value that the rule keeps for a number; NULL: none */
     void (*move)(const gr_optim_part *p);  /* moves x and the states. It runs in several threads at once, each with other numbers, so a number may
                                               depend on nothing but its own x, dx and states */
 } gr_optim_rule;
@@ -144,7 +145,7 @@ typedef struct {
     const void *settings;  /* the rule's own, settings_size bytes, which are copied; may be NULL */
     size_t settings_size;
 } gr_optim_config;
-/* The optimizer borrows the rule. Fails also if the rule is NULL or has no name or no move, or if only one of settings and settings_size is
+/* The optimizer borrows the rule, which must outlive it. Fails also if the rule is NULL or has no name or no move, or if only one of settings and settings_size is
  * given. */
 GR_API gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config);
 

@@ -16,6 +16,9 @@ static gr_optim *sgd(gr_tape *t, gr_module *m) { return gr_sgd_new(t, m, NULL); 
 static gr_optim *momentum(gr_tape *t, gr_module *m) { return gr_sgd_new(t, m, &(gr_sgd_config){ .momentum = 0.9 }); }
 static gr_optim *adam(gr_tape *t, gr_module *m) { return gr_adam_new(t, m, NULL); }
 static gr_optim *adamw(gr_tape *t, gr_module *m) { return gr_adamw_new(t, m, NULL); }
+static gr_optim *rmsprop(gr_tape *t, gr_module *m) { return gr_rmsprop_new(t, m, NULL); }
+static gr_optim *centered(gr_tape *t, gr_module *m) { return gr_rmsprop_new(t, m, &(gr_rmsprop_config){ .momentum = 0.9, .centered = true }); }
+static gr_optim *adagrad(gr_tape *t, gr_module *m) { return gr_adagrad_new(t, m, NULL); }
 
 typedef bool action(gr_tape *t, gr_optim *o);
 static bool clip(gr_tape *t, gr_optim *o) { return gr_clip_grad_norm(t, o, 1e-3) > 0; }
@@ -62,6 +65,7 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; maker *make; action *f; } c[] = {
         { "sgd", sgd, gr_optim_step }, { "momentum", momentum, gr_optim_step }, { "adam", adam, gr_optim_step }, { "adamw", adamw, gr_optim_step },
+        { "rmsprop", rmsprop, gr_optim_step }, { "centered", centered, gr_optim_step }, { "adagrad", adagrad, gr_optim_step },
         { "clip", sgd, clip },
     };
     const int threads = argc > 1 ? atoi(argv[1]) : 1;
