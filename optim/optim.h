@@ -145,8 +145,8 @@ typedef struct {
     const void *settings;  /* the rule's own, settings_size bytes, which are copied; may be NULL */
     size_t settings_size;
 } gr_optim_config;
-/* The optimizer borrows the rule, which must outlive it. Fails also if the rule is NULL or has no name or no move, or if only one of settings and settings_size is
- * given. */
+/* The optimizer borrows the rule, which must outlive it. Fails also if the rule is NULL or has no name or no move, or if only one of settings and
+ * settings_size is given. */
 GR_API gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config);
 
 /* Free the optimizer and its state; NULL is allowed. The module may already be freed. */
