@@ -10,21 +10,31 @@
 #include "core/kernel.h"
 #include "optim/internal.h"
 
-/* b is NULL without momentum, and a unless centered. */
-KERNEL(void, rmsprop_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
-       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr)
+/* momentum and centered are constants in each of the four calls below, so that each loop is vectorised. */
+INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
+                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, bool momentum, bool centered)
 {
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain * g * g;
         gr_real var = v[i] = r_flush(alpha * v[i] + square);
-        if (a) {
+        if (centered) {
             const gr_real mean = a[i] = r_flush(a[i] + gain * (g - a[i]));
             var = r_max(0, var - (r_abs(mean) < R(0x1p-58) ? 0 : mean * mean));
         }
         gr_real move = g / (r_sqrt(var) + eps);
-        if (b) b[i] = move = r_flush(mu * b[i] + move);
+        if (momentum) b[i] = move = r_flush(mu * b[i] + move);
         x[i] -= lr * move;
     }
+}
+
+/* b is NULL without momentum, and a unless centered. */
+KERNEL(void, rmsprop_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
+       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr)
+{
+    if (b && a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, true, true);
+    else if (b) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, true, false);
+    else if (a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, false, true);
+    else rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, false, false);
 }
 
 #if GR_HOST
