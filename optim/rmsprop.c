@@ -18,8 +18,9 @@ INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_re
         const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain * g * g;
         gr_real var = v[i] = r_flush(alpha * v[i] + square);
         if (centered) {
-            const gr_real mean = a[i] = r_flush(a[i] + gain * (g - a[i]));
-            var = r_max(0, var - (r_abs(mean) < R(0x1p-58) ? 0 : mean * mean));
+            a[i] = r_flush(a[i] + gain * (g - a[i]));
+            const gr_real mean = r_abs(a[i]) < R(0x1p-58) ? 0 : a[i];
+            var = r_max(0, var - mean * mean);
         }
         gr_real move = g / (r_sqrt(var) + eps);
         if (momentum) b[i] = move = r_flush(mu * b[i] + move);
