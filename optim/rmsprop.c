@@ -6,7 +6,8 @@
  *     b = mu b + g / (sqrt(v) + eps)             without momentum: b = g / (sqrt(v) + eps), which is not kept
  *     x = x - lr b
  *
- * v, a and b below 2^-100 become 0. So do the squares of a g and an a below 2^-58, as in optim/adam.c. */
+ * v, a and b below 2^-100 become 0, and so does the square of a g below 2^-58, as in optim/adam.c. An a below 2^-63 counts as 2^-63, so that its square
+ * is no subnormal number; that square is less than half a unit in the last place of any v that is not 0. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
@@ -19,7 +20,7 @@ INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_re
         gr_real var = v[i] = r_flush(alpha * v[i] + square);
         if (centered) {
             a[i] = r_flush(a[i] + gain * (g - a[i]));
-            const gr_real mean = r_abs(a[i]) < R(0x1p-58) ? 0 : a[i];
+            const gr_real mean = r_max(R(0x1p-63), r_abs(a[i]));
             var = r_max(0, var - mean * mean);
         }
         gr_real move = g / (r_sqrt(var) + eps);
