@@ -62,7 +62,7 @@ static void held_compare(gr_optim *o)
 
 void gr__optim_look(const gr_optim *o)
 {
-    gr_optim *const self = (gr_optim *)o; /* gr__optim_new made it, so it is not a const object */
+    gr_optim *const self = (gr_optim *)o; /* gr_optim_new made it, so it is not a const object */
     if (!o->module || (o->watch.root && o->watch.root->changes == o->changes)) return;
     held_compare(self);
     if (o->watch.root) self->changes = o->watch.root->changes;
