@@ -12,12 +12,12 @@
 #include "ops/window.h"
 
 typedef struct { size_t start, end, count; gr_real part; } pool_window; /* part: only linear */
-typedef enum { POOL_MAX, POOL_AVG, POOL_LINEAR } pool_kind;
+enum { POOL_MAX, POOL_AVG, POOL_LINEAR }; /* kinds */
 typedef struct {
     size_t planes, H[2], out[2];
     const pool_window *window[2]; /* [out] of H and of W */
     bool halves;                  /* windows of 2 x 2, side by side */
-    pool_kind kind;
+    int kind;
 } pool_plan;
 
 #define POOL_EACH(h, w, p) \
@@ -200,7 +200,7 @@ static void pool_node(gr_tape *t, const gr_node *n)
 /* ---- The public functions ---- */
 
 /* The sizes of x; along H, where x has one axis only, one window of one value. */
-static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, pool_kind kind, pool_plan *p)
+static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, int kind, pool_plan *p)
 {
     static const pool_window one = { 0, 1, 1, 0 };
     if (!gr_ready(t, op, x)) return false;
@@ -248,7 +248,7 @@ static bool pool_settings_fit(gr_tape *t, const gr_op *op, const gr_pool_config 
     return true;
 }
 
-static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, pool_kind kind, int dims, gr_tensor *x, const gr_pool_config *c)
+static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int kind, int dims, gr_tensor *x, const gr_pool_config *c)
 {
     pool_plan p;
     if (!pool_planes(t, op, x, dims, kind, &p) || !pool_settings_fit(t, op, c, dims == 2)) return NULL;
@@ -274,7 +274,7 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, pool_kind kind, int di
     return pool(t, op, x, dims, &p);
 }
 
-static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, pool_kind kind, int dims, gr_tensor *x, size_t height, size_t width)
+static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int kind, int dims, gr_tensor *x, size_t height, size_t width)
 {
     pool_plan p;
     const size_t out[2] = { height, width };
