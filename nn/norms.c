@@ -18,11 +18,11 @@ static const struct {
     double eps;
     bool no_mean;
 } norm_kinds[] = {
-    [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, GR__NORM_OF_ROWS, GR_NORM_EPS },
+    [GR_NORM_LAYER] = { "a", { "LayerNorm" }, { .name = "layer_norm" }, GR__NORM_OF_ROWS, GR_NORM_EPS, false },
     [GR_NORM_RMS] = { "an", { "RMSNorm" }, { .name = "rms_norm" }, GR__NORM_OF_ROWS, GR_RMS_NORM_EPS, .no_mean = true },
-    [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, GR__NORM_OF_FEATURES, GR_NORM_EPS },
-    [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
-    [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS },
+    [GR_NORM_BATCH] = { "a", { "BatchNorm", "BatchNorm1d", "BatchNorm2d" }, { .name = "batch_norm" }, GR__NORM_OF_FEATURES, GR_NORM_EPS, false },
+    [GR_NORM_GROUP] = { "a", { "GroupNorm" }, { .name = "group_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS, false },
+    [GR_NORM_INSTANCE] = { "an", { "InstanceNorm", "InstanceNorm1d", "InstanceNorm2d" }, { .name = "instance_norm" }, GR__NORM_OF_SAMPLES, GR_NORM_EPS, false },
 };
 
 gr__norm_shares gr__norm_shares_of(const gr_norm *n)
