@@ -48,7 +48,7 @@ TEST(only_one_is_compared_with_the_same_numbers_for_any_threads)
     read_row(got);
     assert_string_equal(got, want);
     for (int seed = 1; seed < 9 && strcmp(got, want) == 0; seed++) { /* the differences have one digit, which two seeds may share */
-        char flag[16];
+        char flag[24];
         snprintf(flag, sizeof flag, "--seed=%d", seed);
         assert_run("--only=lstm, LayerNorm", "--quiet", "--repeats=1", "--threads=1", flag);
         read_row(got);
