@@ -77,7 +77,7 @@ gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_
         e->of = of, e->count = (int *)(e + 1);
         e->keys = gr_buffer(t, &e->module, "keys", GR_SHAPE(batch, most, of->size), 0);
         e->values = gr_buffer(t, &e->module, "values", GR_SHAPE(batch, most, of->size), 0);
-        /* a step reaches the last entry last, so its count is of the positions that all entries hold */
+        /* a step reaches the last entry last, so its count is the number of positions that all entries hold */
         c->batch = batch, c->most = most, c->count = (gr_ints){ .data = e->count, .len = batch, .dim = { batch }, .rank = 1 };
     }
     if (c && !c->most) gr_fail(t, &op, "'%s' has no causal MultiheadAttention", m->path);
