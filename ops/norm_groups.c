@@ -277,7 +277,7 @@ bool gr__norm_check_momentum(gr_tape *t, const gr_op *op, double momentum)
 
 /* ---- Chunks ---- */
 
-/* A unit of work is one group of planes or one block of columns. A chunk has so many units that they hold NORM_VALUES values or more. */
+/* A unit of work is one group of planes or one block of columns. A chunk has as many units as hold NORM_VALUES values. */
 typedef struct {
     const gr__norm_groups *s;
     const gr_real *x, *dy;
