@@ -45,7 +45,7 @@ LIBRARY := $(wildcard $(FOLDERS:%=%/*.c))
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
 objects  = $(patsubst %.c,$(DIR)/%.o,$1) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$1)))
-PARTS   := dive plot norms kit# what examples share: each calls only those to its right
+PARTS   := dive plot norms kit composed# what examples share: each calls only those to its right
 SHARING := $(PARTS:%=$(DIR)/lib%.a)
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
@@ -152,7 +152,7 @@ one: ; @$(CLAIM) && mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amal
 
 # Installing: both precisions. #include <gradus.h> with the flags of pkg-config gradus or gradus-double. PREFIX and DESTDIR are taken as they
 # stand, a $ and a quote included, unless they name another variable; they reach install.sh by the environment.
-HEADERS  = $(sort $(filter %.h %.def,$(shell $(CC) -MM -I. -x c gradus.h ops/composed.h)))
+HEADERS  = $(sort $(filter %.h %.def,$(shell $(CC) -MM -I. -x c gradus.h)))
 as_said  = $(if $(findstring $$$(open),$(value $1))$(findstring $$$(brace),$(value $1)),$($1),$(value $1))
 override PREFIX  := $(call as_said,PREFIX)
 override DESTDIR := $(call as_said,DESTDIR)

@@ -1,18 +1,17 @@
 /* examples/fused_and_composed.c - what a fused operator saves: each one beside its twin, which is written with plain operators.
  *
- * A fused operator is one node on the tape. It keeps what its backward needs and nothing else. Its twin (ops/composed.h) records a node for
+ * A fused operator is one node on the tape. It keeps what its backward needs and nothing else. Its twin (examples/composed) records a node for
  * every product, sum and exp, and the tape keeps the result of each. Both compute the same function; the twin is the specification.
  *
- * Shows: ops/composed.h, gr_backward_from, how many nodes and bytes are on a tape.
+ * Shows: examples/composed, gr_backward_from, how many nodes and bytes are on a tape.
  * Run:   examples/fused_and_composed              (a second)
  *        examples/fused_and_composed --only lstm
  * See:   the differences are rounding errors. A fused LSTM is one node instead of 505, keeps a quarter of the bytes, and takes a third of
  *        the time. A fused convolution keeps a fourteenth of the bytes, because it does not keep the unfolded image.
  * Exit:  0, or 1 --check found a difference, or a twin with fewer nodes or bytes; 2 a bad flag or path; 3 out of memory or disk full.
  */
+#include "examples/composed/composed.h"
 #include "examples/kit/kit.h"
-#include "gradus.h"
-#include "ops/composed.h"
 #include <math.h>
 #include <string.h>
 
@@ -34,12 +33,12 @@ static const kit_flags flags = { "fused_and_composed", "fused operators beside t
 typedef gr_tensor *call(gr_tape *t, gr_tensor *const *x, bool composed);
 #define TWINS(name, ...) \
     static gr_tensor *name(gr_tape *t, gr_tensor *const *x, bool composed) \
-    { return (composed ? gr_##name##_composed : gr_##name)(t, x[0], __VA_ARGS__); }
+    { return (composed ? composed_##name : gr_##name)(t, x[0], __VA_ARGS__); }
 #define RECURRENT_TWINS(name) \
     static gr_tensor *name(gr_tape *t, gr_tensor *const *x, bool composed) \
     { \
         const gr_recurrent_weights w = { x[4] ? GR_LSTM_LN_SUM : 0, x[1], x[2], .b_ih = x[3], .ln_sum = { x[4], x[5] } }; \
-        return (composed ? gr_##name##_composed : gr_##name##_sequence)(t, x[0], &w, NULL).y; \
+        return (composed ? composed_##name : gr_##name##_sequence)(t, x[0], &w, NULL).y; \
     }
 
 static const gr_attention_config attention_config = { .heads = 4, .causal = true };

@@ -1,7 +1,6 @@
 /* ops/lstm.c - an LSTM over whole sequences, with layer norms: one time step, forward and backward.
  *
- * The files of the recurrent layers, in the order to read them:
- *     composed_recurrent.c  the same maths from plain operators, beginning with one step of a LayerNorm LSTM
+ * The files of the recurrent layers, in the order to read them (examples/composed/recurrent.c has the same maths from plain operators):
  *     recurrent.h           the public interface: weights, config, the places of the norms
  *     lstm.c  lstm_cell.h   one time step of an LSTM for some sequences; the maths of one cell, without norms
  *     gru.c  rnn.c          one time step of the other layers

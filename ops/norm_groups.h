@@ -26,8 +26,7 @@ bool gr__norm_check_pair(gr_tape *t, const gr_op *op, const gr_tensor *x, const 
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
 bool gr__norm_check_momentum(gr_tape *t, const gr_op *op, double momentum);
 
-/* gamma * y + beta by gr_mul and gr_add, for a gamma that the kernels do not know, and for the twins. Both get `shape`, which broadcasts to
- * that of y. */
+/* gamma * y + beta by gr_mul and gr_add, for a gamma that the kernels do not know. Both get `shape`, which broadcasts to that of y. */
 gr_tensor *gr__norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape);
 
 /* n neighbours (in columns: the values of n rows). The first is `at` values after the beginning of the group. */

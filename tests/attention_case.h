@@ -1,8 +1,8 @@
 /* tests/attention_case.h - one case of attention: sizes, options and masked keys; and the functions that call it for gr_gradcheck. */
 #ifndef GR_ATTENTION_CASE_H
 #define GR_ATTENTION_CASE_H
+#include "examples/composed/composed.h"
 #include "ops/attention_packed.h"
-#include "ops/composed.h"
 #include "tests/compare.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
@@ -31,7 +31,7 @@ static inline gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *c)
 }
 static inline gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *c)
 {
-    return gr_attention_composed(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_config){ 0 }));
+    return composed_attention(t, in[0], in[1], in[2], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 static inline gr_tensor *packed(gr_tape *t, gr_tensor *const *in, void *c)
 {
@@ -43,7 +43,7 @@ static inline gr_tensor *packed_composed(gr_tape *t, gr_tensor *const *in, void 
     const size_t E = c->d * (c->o.heads ? c->o.heads : 1);
     gr_tensor *part[3];
     gr_split(t, in[0], -1, (size_t[]){ E, E, E }, 3, part);
-    return gr_attention_composed(t, part[0], part[1], part[2], options_of(t, c, &(gr_attention_config){ 0 }));
+    return composed_attention(t, part[0], part[1], part[2], options_of(t, c, &(gr_attention_config){ 0 }));
 }
 
 static inline size_t inputs_of(const attention_case *c, gr_gradcheck_input *in)

@@ -1,6 +1,6 @@
 /* tests/test_batch_norm.c - batch_norm: gradients, its twin, exact facts, bits, messages. Running statistics and padding
  * have files of their own. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 #include <stdio.h>
 
@@ -44,7 +44,7 @@ static gr_tensor *call(batch_norm_function *f, gr_tape *t, gr_tensor *const *in,
     return f(t, in[0], b->axis, b->gamma ? in[1] : NULL, b->beta ? in[1 + b->gamma] : NULL, &o);
 }
 static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *b) { return call(gr_batch_norm, t, in, b); }
-static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *b) { return call(gr_batch_norm_composed, t, in, b); }
+static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *b) { return call(composed_batch_norm, t, in, b); }
 
 static size_t inputs_of(const batch *b, gr_shape x, gr_gradcheck_input *in)
 {

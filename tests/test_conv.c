@@ -1,5 +1,5 @@
 /* tests/test_conv.c - convolution: gradients, its twin, exact facts, bits, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
@@ -47,11 +47,11 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const conv_case *c = argument;
     gr_conv_config config = c->c;
-    if (c->H) return gr_conv2d_composed(t, in[0], in[1], c->bias ? in[2] : NULL, &config);
+    if (c->H) return composed_conv2d(t, in[0], in[1], c->bias ? in[2] : NULL, &config);
     config.stride_w = config.stride, config.dilation_w = config.dilation, config.padding_w = config.padding ? config.padding : GR_NONE;
     config.stride = config.dilation = 1, config.padding = 0;
     gr_tensor *x = gr_reshape(t, in[0], GR_SHAPE(c->N, c->C, 1, c->W)), *w = gr_reshape(t, in[1], GR_SHAPE(c->O, in[1]->dim[1], 1, c->kW));
-    gr_tensor *y = gr_conv2d_composed(t, x, w, c->bias ? in[2] : NULL, &config);
+    gr_tensor *y = composed_conv2d(t, x, w, c->bias ? in[2] : NULL, &config);
     return y ? gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER)) : NULL;
 }
 

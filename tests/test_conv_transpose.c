@@ -1,5 +1,5 @@
 /* tests/test_conv_transpose.c - transposed convolution: gradients, its twin, exact facts, bits, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "ops/window.h"
 #include "tests/compare.h"
 
@@ -73,7 +73,7 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
     }
     gr_tensor *w = gr_transpose(t, gr_reshape(t, in[1], GR_SHAPE(G, c->C / G, c->O / G, kH, c->kW)), 1, 2);
     w = gr_flip(t, gr_reshape(t, w, GR_SHAPE(c->O, c->C / G, kH, c->kW)), GR_AXES(2, 3));
-    gr_tensor *y = gr_conv2d_composed(t, x, w, c->bias ? in[2] : NULL,
+    gr_tensor *y = composed_conv2d(t, x, w, c->bias ? in[2] : NULL,
                                       &(gr_conv_config){ .groups = (int)G, .dilation = (int)dilation[0], .dilation_w = (int)dilation[1] });
     return c->H || !y ? y : gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER));
 }

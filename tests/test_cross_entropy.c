@@ -1,5 +1,5 @@
 /* tests/test_cross_entropy.c - cross_entropy and nll: gradients, PyTorch's values, the twin, ignored samples, bits, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 #include <stdio.h>
 
@@ -43,7 +43,7 @@ static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *p)
 static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *p)
 {
     const gr_cross_entropy_config c = config_of(t, in[0], p);
-    return gr_cross_entropy_composed(t, in[0], targets(t, in[0], p), &c);
+    return composed_cross_entropy(t, in[0], targets(t, in[0], p), &c);
 }
 static gr_tensor *nll(gr_tape *t, gr_tensor *const *in, void *p)
 {
@@ -84,6 +84,14 @@ static void check_twins(problem *p, const gr_gradcheck_input *in)
     if (!(p->smoothing > 0)) assert_agree(fused, nll_of_log_softmax, p, in, 1, IN_DOUBLE ? 1e-13 : 2e-6);
 }
 TEST(agrees_with_its_composed_twin_and_with_nll_of_log_softmax) { for_all_problems(check_twins); }
+
+TEST(its_composed_twin_needs_a_target_for_each_sample)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    assert_fails(t, composed_cross_entropy(t, gr_zeros(t, GR_SHAPE(2, 3)), gr_ints_new(t, NULL, GR_SHAPE(3)), NULL),
+                 "composed_cross_entropy: logits is [2, 3]; got 3 targets");
+    gr_tape_free(t);
+}
 
 /* ---- Values: PyTorch's, float64 ---- */
 
@@ -281,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_finite_differences),
         cmocka_unit_test(agrees_with_its_composed_twin_and_with_nll_of_log_softmax),
+        cmocka_unit_test(its_composed_twin_needs_a_target_for_each_sample),
         cmocka_unit_test(values_and_gradients_are_pytorchs),
         cmocka_unit_test(defaults_are_those_of_no_config),
         cmocka_unit_test(huge_logits_neither_overflow_nor_lose_the_loss),

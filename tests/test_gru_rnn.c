@@ -1,5 +1,5 @@
 /* tests/test_gru_rnn.c - the GRU and plain RNN operators: gradients, twins, values, lengths, bits, decay, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/lstm_case.h"
 
 /* A kind and one of its placements of norms. */
@@ -78,7 +78,7 @@ TEST(agree_with_their_composed_twins)
             lstm_case c = case_of(k, o, lengths, 4, 9, 6, 10), d = c;
             gr_tensor *a[MOST_INPUTS], *b[MOST_INPUTS];
             gr_gradcheck_input spec[MOST_INPUTS];
-            d.f = c.gates == 3 ? gr_gru_composed : gr_rnn_composed;
+            d.f = c.gates == 3 ? composed_gru : composed_rnn;
             fill(t, &c, a), fill(t, &d, b);
             gr_tensor *x = result(t, a, &c), *y = result(t, b, &d);
             assert_ok(t);

@@ -1,5 +1,5 @@
 /* tests/test_layer_norm.c - layer_norm: gradients, its twin, exact facts, accuracy, bits, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ static gr_tensor *call(layer_norm_function *f, gr_tape *t, gr_tensor *const *in,
     return f(t, in[0], n->axes, n->gamma ? in[1] : NULL, n->beta ? in[1 + n->gamma] : NULL, n->eps);
 }
 static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *n) { return call(gr_layer_norm, t, in, n); }
-static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *n) { return call(gr_layer_norm_composed, t, in, n); }
+static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *n) { return call(composed_layer_norm, t, in, n); }
 
 static size_t inputs_of(const norm *n, gr_shape x, gr_gradcheck_input *in)
 {

@@ -1,5 +1,5 @@
 /* tests/test_lstm.c - the LSTM operator: gradients, its twin, values, edges, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/lstm_case.h"
 #include <stdio.h>
 
@@ -79,7 +79,7 @@ TEST(agrees_with_its_composed_twin)
                             .I = 6,
                             .H = 10 },
                       d = c;
-            d.f = gr_lstm_composed;
+            d.f = composed_lstm;
             agree(t, c, u, d, sizeof(gr_real) == 4 ? 1e-4 : 1e-11);
             assert_ok(t);
             assert_ok(u);
@@ -95,10 +95,10 @@ TEST(its_composed_twin_takes_one_bias)
     gr_module *net = gr_module_new(t);
     const gr_lstm *l = gr_lstm_new(t, net, "l", 3, 5, &(gr_lstm_config){ .norm = GR_LSTM_LN_BA2016 });
     gr_lstm_weights w = l->recurrent.weights[0];
-    gr_tensor *x = gr_randn(t, GR_SHAPE(4, 2, 3), 0, 1, "x"), *y = gr_lstm_composed(t, x, &w, NULL).y;
+    gr_tensor *x = gr_randn(t, GR_SHAPE(4, 2, 3), 0, 1, "x"), *y = composed_lstm(t, x, &w, NULL).y;
     assert_tensors_close(y, gr_lstm_sequence(t, x, &w, NULL).y, sizeof(gr_real) == 4 ? 1e-5 : 1e-12);
     w.b_hh = gr_zeros(t, GR_SHAPE(20));
-    assert_same_bits(gr_lstm_composed(t, x, &w, NULL).y->data, y->data, y->len);
+    assert_same_bits(composed_lstm(t, x, &w, NULL).y->data, y->data, y->len);
     gr_module_free(net), gr_tape_free(t);
 }
 

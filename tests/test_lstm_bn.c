@@ -1,6 +1,6 @@
 /* tests/test_lstm_bn.c - batch norms in the LSTM: gradients, the twin, running statistics, lengths, bits, messages. */
 #include "core/kernel.h"
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/test.h"
 
 /* ---- A case: sizes and options, and the inputs that go with them ---- */
@@ -141,7 +141,7 @@ TEST(agrees_with_its_composed_twin)
                 d = c;
         gr_tensor *a[INPUTS], *b[INPUTS];
         gr_gradcheck_input spec[INPUTS];
-        d.f = gr_lstm_composed;
+        d.f = composed_lstm;
         fill(t, &c, a), fill(t, &d, b);
         gr_tensor *x = result(t, a, &c), *y = result(t, b, &d);
         assert_tensors_close(x, y, tolerance);

@@ -1,5 +1,5 @@
 /* tests/test_matmul.c - matmul over matrices, batches and vectors; linear. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/test.h"
 
 typedef struct {
@@ -14,7 +14,7 @@ static gr_tensor *matmul(gr_tape *t, gr_tensor *const *in, void *argument)
 static gr_tensor *linear(gr_tape *t, gr_tensor *const *in, void *bias) { return gr_linear(t, in[0], in[1], bias ? in[2] : NULL); }
 static gr_tensor *linear_twin(gr_tape *t, gr_tensor *const *in, void *bias)
 {
-    return gr_linear_composed(t, in[0], in[1], bias ? in[2] : NULL);
+    return composed_linear(t, in[0], in[1], bias ? in[2] : NULL);
 }
 
 /* The shapes of a and b are those without transposition; a flag swaps the last two axes. */

@@ -1,5 +1,5 @@
 /* tests/test_norms.c - group, instance and RMS norm and the norm over any axes: gradients, twins, exact facts, bits, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 #include <stdio.h>
 
@@ -28,10 +28,10 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     const norms *n = argument;
     gr_tensor *gamma = n->gamma ? in[1] : NULL, *beta = n->beta ? in[1 + n->gamma] : NULL;
-    if (n->kind == GROUP) return gr_group_norm_composed(t, in[0], (size_t)n->n, gamma, beta, n->eps);
-    if (n->kind == INSTANCE) return gr_instance_norm_composed(t, in[0], n->n, gamma, beta, n->eps);
-    if (n->kind == RMS) return gr_rms_norm_composed(t, in[0], n->n, gamma, n->eps);
-    return gr_norm_axes_composed(t, in[0], n->over, n->affine, gamma, beta, n->eps);
+    if (n->kind == GROUP) return composed_group_norm(t, in[0], (size_t)n->n, gamma, beta, n->eps);
+    if (n->kind == INSTANCE) return composed_instance_norm(t, in[0], n->n, gamma, beta, n->eps);
+    if (n->kind == RMS) return composed_rms_norm(t, in[0], n->n, gamma, n->eps);
+    return composed_norm_axes(t, in[0], n->over, n->affine, gamma, beta, n->eps);
 }
 
 static size_t inputs_of(const norms *n, gr_gradcheck_input *in)
@@ -362,11 +362,11 @@ TEST(an_eps_of_0_means_the_default)
             if (k == 2) y[i] = gr_instance_norm(t, x, 1, NULL, NULL, eps);
             if (k == 3) y[i] = gr_norm_axes(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, eps);
             if (k == 4) y[i] = gr_rms_norm(t, x, 1, NULL, eps);
-            if (k == 5) y[i] = gr_layer_norm_composed(t, x, 1, NULL, NULL, eps);
-            if (k == 6) y[i] = gr_group_norm_composed(t, x, 2, NULL, NULL, eps);
-            if (k == 7) y[i] = gr_instance_norm_composed(t, x, 1, NULL, NULL, eps);
-            if (k == 8) y[i] = gr_norm_axes_composed(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, eps);
-            if (k == 9) y[i] = gr_rms_norm_composed(t, x, 1, NULL, eps);
+            if (k == 5) y[i] = composed_layer_norm(t, x, 1, NULL, NULL, eps);
+            if (k == 6) y[i] = composed_group_norm(t, x, 2, NULL, NULL, eps);
+            if (k == 7) y[i] = composed_instance_norm(t, x, 1, NULL, NULL, eps);
+            if (k == 8) y[i] = composed_norm_axes(t, x, GR_AXES(1), GR_AXES(1), NULL, NULL, eps);
+            if (k == 9) y[i] = composed_rms_norm(t, x, 1, NULL, eps);
         }
         assert_ok(t);
         assert_same_bits(y[0]->data, y[1]->data, x->len);

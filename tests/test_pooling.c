@@ -1,5 +1,5 @@
 /* tests/test_pooling.c - pooling: gradients, twins, exact facts, bits, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 
 enum { IN_DOUBLE = sizeof(gr_real) == 8 };
@@ -84,7 +84,7 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
         if (!config.stride_w) config.stride_w = config.kernel_w;
     }
     if (c->w) y = composed_adaptive(t, x, c);
-    else y = (c->kind == MAX ? gr_max_pool2d_composed : gr_avg_pool2d_composed)(t, x, &config);
+    else y = (c->kind == MAX ? composed_max_pool2d : composed_avg_pool2d)(t, x, &config);
     return c->H || !y ? y : gr_reshape(t, y, GR_SHAPE(c->N, c->C, GR_INFER));
 }
 

@@ -1,5 +1,5 @@
 /* tests/test_recurrent_module.c - the modules gr_gru and gr_rnn, and the norms of the gradient through time for all recurrent layers. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/failing.h"
 #include "tests/lstm_case.h"
 
@@ -52,7 +52,7 @@ TEST(norms_of_h_are_those_of_the_twin)
         gr_tape *u = gr_tape_new(1, NULL);
         fill(u, &d, in);
         w = gr_randn(u, GR_SHAPE(T, B, H), 0, 1, "w"), loss = gr_zeros(u, GR_SHAPE(1));
-        d.f = c.gates == 4 ? gr_lstm_composed : c.gates == 3 ? gr_gru_composed : gr_rnn_composed, d.T = 1, d.dh_norm = NULL;
+        d.f = c.gates == 4 ? composed_lstm : c.gates == 3 ? composed_gru : composed_rnn, d.T = 1, d.dh_norm = NULL;
         gr_tensor *const x = in[0];
         for (size_t time = 0; time < T; time++) {
             int left[B];

@@ -1,5 +1,5 @@
 /* tests/test_softmax.c - softmax and log_softmax: gradients, their twins, extremes, bits on every axis, messages. */
-#include "ops/composed.h"
+#include "examples/composed/composed.h"
 #include "tests/compare.h"
 #include <stdio.h>
 
@@ -9,15 +9,15 @@ enum { IN_DOUBLE = sizeof(gr_real) == 8 };
     static gr_tensor *name(gr_tape *t, gr_tensor *const *in, void *axis) { return op(t, in[0], *(int *)axis); }
 ALONG(softmax, gr_softmax)
 ALONG(log_softmax, gr_log_softmax)
-ALONG(softmax_composed, gr_softmax_composed)
-ALONG(log_softmax_composed, gr_log_softmax_composed)
+ALONG(softmax_twin, composed_softmax)
+ALONG(log_softmax_twin, composed_log_softmax)
 
 static const struct {
     const char *name;
     gr_gradcheck_function *f, *twin;
 } ops[] = {
-    { "softmax", softmax, softmax_composed },
-    { "log_softmax", log_softmax, log_softmax_composed },
+    { "softmax", softmax, softmax_twin },
+    { "log_softmax", log_softmax, log_softmax_twin },
 };
 static const gr_shape shapes[] = {
     { 1, { 1 } },     { 1, { 2 } },     { 1, { 16 } },      { 1, { 37 } },       { 2, { 3, 5 } },

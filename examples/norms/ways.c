@@ -1,9 +1,7 @@
 /* examples/norms/ways.c - time and error of LayerNorm in six ways, and the time of RMSNorm. */
-#include "core/op.h"
+#include "examples/composed/composed.h"
 #include "examples/norms/norm.h"
 #include "examples/kit/program.h"
-#include "ops/composed.h"
-#include "ops/ops.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,7 +11,7 @@ gr_tensor *norms_way_norm(gr_tape *t, norms_way way, gr_tensor *x, gr_tensor *ga
 {
     if (way == NORMS_WAY_FUSED) return gr_layer_norm(t, x, 1, gamma, beta, norms_eps(eps));
     if (way == NORMS_WAY_RMS) return gr_rms_norm(t, x, 1, gamma, norms_eps(eps));
-    if (way == NORMS_WAY_COMPOSED) return gr_layer_norm_composed(t, x, 1, gamma, beta, norms_eps(eps));
+    if (way == NORMS_WAY_COMPOSED) return composed_layer_norm(t, x, 1, gamma, beta, norms_eps(eps));
     return norms_layer_norm(t, x, gamma, beta, &(norms_layer_norm_kind){ .way = (norms_statistics)(way - NORMS_WAY_ONE_PASS), .eps = eps });
 }
 

@@ -5,9 +5,8 @@
  *
  * Prints one line of JSON: the fastest and the median step in microseconds, the loss after 10 steps, and the arena's size.
  * tests/bench/compare_lstm.py compares it with PyTorch, starting from the weights that --save writes. */
+#include "examples/composed/composed.h"
 #include "examples/kit/kit.h"
-#include "gradus.h"
-#include "ops/composed.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,7 +34,7 @@ static double seconds(const job *j)
 }
 
 typedef gr_recurrent_out twin(gr_tape *, gr_tensor *, const gr_recurrent_weights *, const gr_sequence_config *);
-static twin *const composed[] = { gr_lstm_composed, gr_gru_composed, gr_rnn_composed };
+static twin *const composed[] = { composed_lstm, composed_gru, composed_rnn };
 static const unsigned norms[][3] = { { 0, GR_LSTM_LN_BA2016, GR_LSTM_BN }, { 0, GR_GRU_LN_BA2016, GR_LSTM_BN }, { 0, GR_RNN_LN_SUM, GR_LSTM_BN } };
 
 static double step(const job *j)

@@ -19,9 +19,8 @@ BEGIN {
 
 function write_header() {
     say(header, "/* gradus.h - the public interface of gradus in one file. gradus.c is the library. MIT licence. */")
-    copied["gradus.h"] = copied["ops/composed.h"] = 1
+    copied["gradus.h"] = 1
     copy("gradus.h", header)
-    copy("ops/composed.h", header)
 }
 
 function write_source(    i, n) {

@@ -62,7 +62,7 @@ done | sort -r | awk '
 
 {
     nm -D --defined-only "$dir"/libgradus*.so.* | sed 's/.* /exported /'
-    printf '#include "gradus.h"\n#include "ops/composed.h"\n' | $cc -E -P -I. -x c -
+    $cc -E -P -I. -x c gradus.h
 } | awk '
     function declared(text) { # the function that a statement at file scope declares
         gsub(/__attribute__ *\(\(visibility\("default"\)\)\)/, "", text)

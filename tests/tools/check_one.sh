@@ -3,7 +3,7 @@
 # (but not those of programs) pass with it and see the bits of the normal build in DIR. The programs of check_bits.sh give the same
 # fingerprints.
 cc=$1 built=$2 one=$3 bad=0
-parts() { for part in plot norms kit; do echo "$built/$1/lib$part.a"; done; }
+parts() { for part in plot norms kit composed; do echo "$built/$1/lib$part.a"; done; }
 for real in float double; do
     flags='-std=c11 -O2 -Wall -Wextra -Werror'
     [ $real = double ] && flags="$flags -DGR_REAL_DOUBLE"
