@@ -21,7 +21,7 @@ find core ops nn optim examples -name '*.[ch]' -exec awk '
         if (!(to in rank) || !(from in rank)) why = "is not written from the root of the tree"
         else if (rank[to] > rank[from] || (from, to) in apart) why = "runs against " (from ~ /examples/ && to ~ /examples/ ? \
             "composed, kit <- plot, norms <- dive <- the programs" : "core <- ops <- nn <- optim <- examples <- tests")
-        else if (from == "examples/composed" && to != from && to != "gradus.h") why = "is not that of gradus.h, which is all that a twin needs"
+        else if (from == "examples/composed" && to != from && to != "gradus.h") why = "goes beyond gradus.h, which is all that a twin needs"
         else if (quoted[2] == "core/internal.h" && from != "core") why = "is for core alone"
         else if (quoted[2] ~ /(library|internal)\.h$/ && from ~ /examples/ && FILENAME != "examples/kit/file.c") why = "is for the library alone"
         else next
