@@ -10,6 +10,7 @@
  * Exit:  0, or 1 --check did not find both faults; 2 a bad flag or path; 3 out of memory or disk full.
  */
 #include "examples/kit/kit.h"
+#include "examples/kit/output.h"
 #include "gradus.h"
 #include <math.h>
 #include <string.h>

@@ -11,6 +11,7 @@
  *        full during the run; 130 interrupted: the program finishes its step and writes the checkpoint first.
  */
 #include "examples/kit/kit.h"
+#include "examples/kit/output.h"
 #include "examples/plot/report.h"
 #include "gradus.h"
 #include <math.h>

@@ -13,6 +13,7 @@
  */
 #include "examples/kit/json.h"
 #include "examples/kit/kit.h"
+#include "examples/kit/output.h"
 #include "gradus.h"
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* tests/test_kit_program.c - exit codes, output files, interruption, the fingerprint; the log; progress. */
 #include "tests/test.h"
 #include "examples/kit/kit.h"
+#include "examples/kit/output.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* tests/test_plot_page.c - the page, and files that are written completely or not at all. */
 #define FAILING_FILES
-#include "examples/kit/file.h"
+#include "examples/kit/output.h"
 #include "examples/plot/page.h"
 #include "tests/failing.h"
 #include "tests/wellformed.h"

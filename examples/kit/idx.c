@@ -38,7 +38,8 @@ static bool unzip(gr_tape *t, source *s)
 {
     int ends[2];
     posix_spawn_file_actions_t plan;
-    if (pipe2(ends, O_CLOEXEC) != 0) return broken(t, s, "make a pipe");
+    if (pipe(ends) != 0) return broken(t, s, "make a pipe");
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC), fcntl(ends[1], F_SETFD, FD_CLOEXEC); /* macOS has no pipe2 */
     int wrong = posix_spawn_file_actions_init(&plan);
     if (!wrong) {
         wrong = posix_spawn_file_actions_adddup2(&plan, s->fd, 0);

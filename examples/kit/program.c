@@ -74,9 +74,12 @@ double kit_seconds(void)
 
 int kit_cores(void)
 {
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef CPU_COUNT /* Linux */
     cpu_set_t set;
-    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? n : 1;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+#endif
+    return n > 0 ? (int)n : 1;
 }
 
 const char *kit_cpu(char *name, size_t bytes)
@@ -96,7 +99,7 @@ const char *kit_cpu(char *name, size_t bytes)
 
 uint64_t kit_hash(uint64_t hash, const void *data, size_t n)
 {
-    for (const unsigned char *p = data, *end = p + n; p < end; p++) hash = gr__hash(hash, *p);
+    for (const unsigned char *p = data, *end = p + n; p < end; p++) hash = (hash ^ *p) * UINT64_C(0x100000001b3);
     return hash;
 }
 

@@ -1,7 +1,6 @@
 /* examples/kit/program.h - exit codes, standard streams, Ctrl-C, the clock, and facts about the machine. */
 #ifndef KIT_PROGRAM_H
 #define KIT_PROGRAM_H
-#include "core/base.h"
 #include "nn/module.h"
 
 enum {
@@ -43,7 +42,7 @@ const char *kit_cpu(char *name, size_t bytes); /* the model name in /proc/cpuinf
 #endif
 
 /* Continue `hash` over n bytes (FNV-1a, 64 bits). A new hash starts with KIT_HASH. */
-#define KIT_HASH GR__HASH
+#define KIT_HASH UINT64_C(0xcbf29ce484222325)
 uint64_t kit_hash(uint64_t hash, const void *data, size_t n);
 /* A hash of all names and values under m: equal bits give equal fingerprints. */
 uint64_t kit_fingerprint(const gr_module *m);

@@ -4,6 +4,7 @@
 #include "examples/plot/draw.h"
 #include "examples/kit/file.h"
 #include "examples/kit/json.h"
+#include "examples/kit/output.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "core/op.h"
 #include "examples/kit/file.h"
 #include "examples/kit/json.h"
+#include "examples/kit/output.h"
 #include "examples/kit/program.h"
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* tests/report/demo.c - a report of everything that examples/plot draws, from invented numbers: demo FOLDER [PLOTLY] writes
  * FOLDER/report.html, which contains PLOTLY if that is given, FOLDER/report_cdn.html, which does not, and FOLDER/figures. It serves
  * check_report.py; the folders must exist. */
-#include "examples/kit/file.h"
+#include "examples/kit/output.h"
 #include "examples/plot/page.h"
 #include "examples/kit/program.h"
 #include <math.h>
