@@ -1,56 +1,18 @@
-/* tests/test_files.c - where a saved file goes: through links, beside leftovers of killed programs, and under long names. */
+/* tests/test_files.c - where a saved file goes: through links, beside files of other programs, and under long names. */
 #include "core/io/file.h"
 #include "core/library.h"
 #define FAILING_FILES
-#include "tests/failing.h"
-#include <dirent.h>
+#include "tests/saved.h"
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char here[512]; /* the working folder before the test */
-FIXTURE(enter_folder)
-{
-    return make_folder(state) || !getcwd(here, sizeof here) || chdir(test_folder);
-}
-FIXTURE(leave_folder) { return chdir(here) || remove_folder(state); }
-
-static bool save(gr_tape *t, const char *path, int value)
-{
-    return gr_safetensors_write(t, path, &(gr_safetensors_item){ "x", GR_I32, GR_SCALAR, &value }, 1, NULL);
-}
-static void assert_holds(const char *path, int value)
-{
-    gr_tape *t = gr_tape_new(1, NULL);
-    gr_safetensors *f = gr_safetensors_open(t, path);
-    int64_t found = 0;
-    assert_ok(t);
-    gr_safetensors_integers(&f->entry[0], &found);
-    assert_int_equal(found, value);
-    gr_safetensors_free(f);
-    gr_tape_free(t);
-}
 static void assert_link(const char *path, const char *to)
 {
     char text[300] = "";
     assert_true(readlink(path, text, sizeof text - 1) > 0);
     assert_string_equal(text, to);
-}
-static size_t files(const char *folder)
-{
-    DIR *d = opendir(folder);
-    size_t n = 0;
-    for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-static void put(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
 }
 
 /* ---- Links ---- */
@@ -102,20 +64,6 @@ TEST(a_link_to_nothing_makes_the_file_there)
 
 /* ---- Other writers, and leftovers of killed ones ---- */
 
-TEST(leftovers_of_a_dead_writer_are_removed)
-{
-    gr_tape *t = gr_tape_new(1, NULL);
-    put("x.gradus-0.tmp", "half"), put("x.gradus-3.tmp", "half"), put("x.gradus-31.tmp", "half");
-    put("y.gradus-0.tmp", "another path's"), put("x.gradus-32.tmp", "no name of ours"), put("x.0.tmp", "nor this");
-    assert_true(save(t, "x", 5));
-    assert_holds("x", 5);
-    assert_int_equal(files("."), 4);
-    assert_true(save(t, "y", 6));
-    assert_int_equal(files("."), 4);
-    unlink("x"), unlink("y"), unlink("x.gradus-32.tmp"), unlink("x.0.tmp");
-    gr_tape_free(t);
-}
-
 /* A writer in another process, which is killed in the middle of its file. */
 TEST(the_unfinished_file_of_a_living_writer_stays)
 {
@@ -149,36 +97,6 @@ TEST(the_unfinished_file_of_a_living_writer_stays)
         close(ready[0]), close(ready[1]), close(parent[0]), close(parent[1]);
         gr_tape_free(t);
     }
-}
-
-TEST(two_writers_of_one_path_do_not_disturb_each_other)
-{
-    static gr__file a, b;
-    gr_tape *t = gr_tape_new(1, NULL);
-    assert_true(gr__file_create(gr__tape_failure(t), &a, "x") && gr__file_create(gr__tape_failure(t), &b, "x"));
-    assert_true(gr__file_write(gr__tape_failure(t), &a, "first", 5) && gr__file_write(gr__tape_failure(t), &b, "second", 6));
-    assert_int_equal(files("."), 2);
-    assert_true(gr__file_commit(gr__tape_failure(t), &b));
-    assert_file_holds("x", "second", 6);
-    assert_true(gr__file_commit(gr__tape_failure(t), &a));
-    assert_file_holds("x", "first", 5);
-    assert_true(gr__file_create(gr__tape_failure(t), &a, "x"));
-    gr__file_abandon(&a);
-    gr__file_abandon(&a);
-    assert_int_equal(files("."), 1);
-    unlink("x");
-    gr_tape_free(t);
-}
-
-TEST(the_33rd_writer_of_a_path_is_refused)
-{
-    static gr__file f[33];
-    gr_tape *t = gr_tape_new(1, NULL);
-    for (int i = 0; i < 32; i++) assert_true(gr__file_create(gr__tape_failure(t), &f[i], "x"));
-    assert_false(gr__file_create(gr__tape_failure(t), &f[32], "x"));
-    assert_message(t, "cannot write 'x': 32 others are writing it");
-    for (int i = 0; i < 33; i++) gr__file_abandon(&f[i]);
-    gr_tape_free(t);
 }
 
 /* Another program removes the unfinished file, or replaces it: this is an error, and the other program's file stays. */
@@ -284,10 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_stays_and_its_target_is_replaced),
         cmocka_unit_test(a_link_to_nothing_makes_the_file_there),
-        cmocka_unit_test(leftovers_of_a_dead_writer_are_removed),
         cmocka_unit_test(the_unfinished_file_of_a_living_writer_stays),
-        cmocka_unit_test(two_writers_of_one_path_do_not_disturb_each_other),
-        cmocka_unit_test(the_33rd_writer_of_a_path_is_refused),
         cmocka_unit_test(a_stolen_file_is_an_error),
         cmocka_unit_test(only_regular_files_are_removed_as_leftovers),
         cmocka_unit_test(a_name_of_the_greatest_length_can_be_written),
