@@ -26,7 +26,9 @@ function write_header() {
 function write_source(    i, n) {
     say(source, "/* gradus.c - gradus in one file: cc -O2 -c gradus.c, and link with -lm -pthread. Every instruction set is in it.")
     say(source, " * -DGR_REAL_DOUBLE, here and where gradus.h is included, makes gr_real double. MIT licence. */")
-    say(source, "#ifndef GR_ISA\n#define _GNU_SOURCE")
+    say(source, "#ifndef GR_ISA\n#define _GNU_SOURCE\n#ifdef _WIN32")
+    copy("windows/posix.h", source)
+    say(source, "#ifndef __clang__\n#define GR_ONE_ISA /* gcc aligns the stack to 16 bytes alone: its bug 54412 */\n#endif\n#endif")
     say(source, "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#else")
     say(source, "#pragma GCC optimize(\"O3,no-math-errno,no-trapping-math,no-thread-jumps,fp-contract=off\")\n#endif")
     say(source, "#include \"gradus.h\"")
@@ -82,6 +84,7 @@ function copy(file, to,    line, name, in_struct) {
                 say(to, "#if GR_HOST")
                 in_struct = 1
             }
+            if (line ~ /^#include <sys\/(file|mman)[.]h>/) line = "#ifndef _WIN32\n" line "\n#endif"
             say(to, line)
             if (in_struct && line ~ /(^}|^[a-z].*}).*;/) { say(to, "#endif"); in_struct = 0 }
         }
@@ -136,7 +139,7 @@ function collect(file, names,    line, i, c, level, hidden, in_comment, in_defin
             if (line !~ /\*\//) continue
             sub(/.*\*\//, "", line); in_comment = 0
         }
-        gsub(/\/\*([^*]|\*[^\/])*\*\//, "", line)
+        gsub("/[*]([^*]|[*][^/])*[*]/", "", line)
         sub(/\/\/.*/, "", line)
         if (line ~ /\/\*/) { sub(/\/\*.*/, "", line); in_comment = 1 }
         if (in_define || line ~ /^[ \t]*#/) {
@@ -192,7 +195,12 @@ function last_word(text) {
     return match(text, /[A-Za-z_][A-Za-z_0-9]*$/) ? substr(text, RSTART) : ""
 }
 
-function add(name, names) { if (name != "" && name !~ /^gr_/) names[name] = 1 }
+# names["#"] names in the order in which they were found: for (name in names) has another order in every awk.
+function add(name, names) {
+    if (name == "" || name ~ /^gr_/ || name in names) return
+    names[name] = 1
+    names["#", ++names["#"]] = name
+}
 
-function define(names, to,    n) { for (n in names) say(to, "#undef " n "\n#define " n " GR_NAME(" n ")") }
-function undefine(names, to,    n) { for (n in names) say(to, "#undef " n) }
+function define(names, to,    i, n) { for (i = 1; i <= names["#"]; i++) { n = names["#", i]; say(to, "#undef " n "\n#define " n " GR_NAME(" n ")") } }
+function undefine(names, to,    i) { for (i = 1; i <= names["#"]; i++) say(to, "#undef " names["#", i]) }
