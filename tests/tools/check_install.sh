@@ -1,6 +1,7 @@
 #!/bin/sh
 # check_install.sh CC MAKE: install to a path with spaces. Build and run a program outside the tree against it, in C and in C++, static and
-# shared, in float and in double, with the flags of pkg-config. Install over an older version, and into a staged tree. Uninstall removes
+# shared, in float and in double, with the flags of pkg-config; then all of them with CMake from a copy in another place; and a program with the
+# installed sources of examples/kit. Install over an older version, and into a staged tree. Uninstall removes
 # what install put there and nothing else. The tree itself may lie in a path with spaces.
 cc=$1 make="$2 --no-print-directory"
 . "$(dirname "$0")/scratch.sh"
@@ -65,6 +66,63 @@ for name in gradus gradus-double; do
     done
 done
 
+# ---- A static program without what it does not call ----
+
+bytes() { $cc -std=c11 -O2 -I"$prefix/include/gradus" examples/quickstart.c "$prefix/lib/libgradus.a" -s "$@" -lm -pthread -o "$dir/program" && wc -c < "$dir/program"; }
+whole=$(bytes) part=$(bytes -Wl,--gc-sections) && "$dir/program" --check > /dev/null && [ $((part * 10)) -lt $((whole * 7)) ] ||
+    wrong "with -Wl,--gc-sections a static quickstart has $part bytes, without $whole; it should have less than 7 in 10"
+
+# ---- CMake finds the copy wherever it lies ----
+
+with_cmake() {
+    mv "$prefix" "$dir/moved" && mkdir "$dir/cmake" || return
+    cat > "$dir/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.10)
+project(program C)
+find_package(gradus ${WANTED} REQUIRED)
+find_package(gradus REQUIRED) # a second call changes nothing
+foreach(target gradus static double double_static)
+    add_executable(${target} ../program.c)
+    target_link_libraries(${target} gradus::${target})
+endforeach()
+END
+    cmake_with() { (cd "$dir/cmake" && CC=${cc##* } cmake -DCMAKE_PREFIX_PATH="$dir/moved" -DWANTED="$1" . > "$dir/log" 2>&1); }
+    for wanted in "${version%.*}.99" 99.0 "${version%.*}9"; do
+        cmake_with "$wanted" && wrong "CMake takes version $version where a program asks for $wanted"
+        grep -q "$version" "$dir/log" || wrong "CMake does not name the version that it found: $(cat "$dir/log")"
+    done
+    for wanted in '' "${version%.*}" "$version;EXACT"; do
+        cmake_with "$wanted" || wrong "CMake does not find gradus $wanted: $(cat "$dir/log")"
+    done
+    (cd "$dir/cmake" && cmake --build . > "$dir/log" 2>&1 && for program in gradus static double double_static; do ./$program || exit; done >> "$dir/log") ||
+        wrong "what CMake builds does not work: $(cat "$dir/log")"
+    mv "$dir/moved" "$prefix"
+}
+version=$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/gradus.pc")
+if cmake --version > /dev/null 2>&1; then with_cmake; else echo 'not run: find_package(gradus), there is no cmake'; fi
+
+# ---- A program with the sources of examples/kit ----
+
+mkdir "$dir/copy" && cp "$prefix/share/gradus/kit/"* "$dir/copy"
+printf '\0\0\010\001\0\0\0\003\007\001\011' > "$dir/labels"
+cat > "$dir/copy/main.c" <<'END'
+#include "idx.h"
+#include "kit.h"
+#include <gradus.h>
+int main(int argc, char **argv)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    kit_idx labels = kit_idx_read(t, argv[argc - 1], "labels", 0);
+    const bool good = labels.n == 3 && labels.data[0] == 7 && labels.data[2] == 9;
+    if (!good) printf("%s\n", gr_failed(t) ? gr_message(t) : "wrong labels");
+    kit_idx_free(t, &labels), gr_tape_free(t);
+    return !good;
+}
+END
+# shellcheck disable=SC2016
+(eval "set -- $(pc --cflags gradus) \"\$dir\"/copy/*.c $(pc --libs gradus)" && $cc -std=c11 -D_GNU_SOURCE "$@" -Wl,-rpath,"$prefix/lib" -lm -o "$dir/program" &&
+    "$dir/program" "$dir") > "$dir/log" 2>&1 || wrong "a program with the installed sources of examples/kit does not work: $(cat "$dir/log")"
+
 # ---- Install again, over an older version; uninstall ----
 
 list=$prefix/share/gradus/installed
@@ -97,7 +155,7 @@ inst DESTDIR="$dir/a stage" PREFIX=/usr/local
 [ "$(sed -n 1p "$dir/a stage/usr/local/lib/pkgconfig/gradus.pc")" = prefix=/usr/local ] || wrong 'DESTDIR reaches gradus.pc'
 mkdir "$dir/root" && cp -R "$dir/a stage/usr" "$dir/root" && uninst DESTDIR="$dir/root" PREFIX=/usr/local || wrong 'a tree that was moved cannot be uninstalled'
 [ -z "$(find "$dir/root" ! -type d)" ] || wrong 'uninstall of a tree that was moved leaves files'
-[ "$(cd "$dir/root" && all_in . | tr '\n' ' ')" = '. ./usr ./usr/local ./usr/local/include ./usr/local/lib ./usr/local/lib/pkgconfig ./usr/local/share ' ] ||
+[ "$(cd "$dir/root" && all_in . | tr '\n' ' ')" = '. ./usr ./usr/local ./usr/local/include ./usr/local/lib ./usr/local/lib/cmake ./usr/local/lib/pkgconfig ./usr/local/share ' ] ||
     wrong "uninstall of a tree that was moved removes folders of others, or leaves its own: $(all_in "$dir/root")"
 uninst DESTDIR="$dir/a stage" PREFIX=/usr/local || wrong "uninstall with DESTDIR fails: $(cat "$dir/log")"
 [ ! -e "$dir/a stage" ] || wrong "uninstall leaves empty folders that install made: $(all_in "$dir/a stage")"
@@ -121,9 +179,9 @@ says "$inst_to_link"
 # ---- The tree in a path with spaces ----
 
 tree="$dir/a tree" built=$($make -s where CC="$cc") && mkdir -p "$tree/${built%/*}" &&
-    cp -pR Makefile gradus.h core ops nn optim examples tests "$tree" && cp -pR "${built%/*}/float" "${built%/*}/double" "$tree/${built%/*}" &&
+    cp -pR Makefile gradus.h core ops nn optim windows examples tests "$tree" && cp -pR "${built%/*}/float" "${built%/*}/double" "$tree/${built%/*}" &&
     touch "$tree/ops/unary.c" && $make -C "$tree" CC="$cc" library examples/quickstart > "$dir/log" 2>&1 &&
     (cd "$tree" && examples/quickstart --check > /dev/null) || wrong "the tree cannot be built in a path with spaces: $(cat "$dir/log")"
 
-[ $bad = 0 ] && echo "check-install: C and C++, static and shared, float and double; uninstall removes what install made"
+[ $bad = 0 ] && echo "check-install: C, C++ and CMake, static and shared, float and double; uninstall removes what install made"
 exit $bad

@@ -47,13 +47,13 @@ for program in examples/*.c; do
 done
 [ "$(wc -l < README.md)" -le 130 ] || { echo "README.md has more than 130 lines: it is for someone who has five minutes"; bad=1; }
 
-names='gr_[a-z0-9][a-z0-9_]*\|GR_[A-Z0-9][A-Z0-9_]*'
+names='gr_[a-z0-9][a-z0-9_]*|GR_[A-Z0-9][A-Z0-9_]*'
 {
     $cc -std=c11 -I. -E -x c gradus.h
     cat core/*.h core/*/*.h ops/*.h nn/*.h optim/*.h
-} | grep -ow "$names" | sort -u > "$scratch/known"
+} | grep -owE "$names" | sort -u > "$scratch/known"
 for page in $pages; do
-    unknown=$(grep -ow "$names" "$page" | sort -u | comm -23 - "$scratch/known")
+    unknown=$(grep -owE "$names" "$page" | sort -u | comm -23 - "$scratch/known")
     [ -z "$unknown" ] || { echo "$page: no header holds" $unknown; bad=1; }
 done
 exit $bad

@@ -34,5 +34,5 @@ done
 grep -h '^not run: ' "$log"/* 2> /dev/null | sort -u
 expected=$((($# + gradients) * 2))
 passed=$(grep -l '^ok$' "$log"/*.verdict 2> /dev/null | wc -l)
-echo "$passed passed, $((expected - passed)) failed"
-[ "$expected" -gt 0 ] && [ "$passed" = "$expected" ]
+echo $passed "passed, $((expected - passed)) failed"
+[ "$expected" -gt 0 ] && [ "$passed" -eq "$expected" ]
