@@ -16,6 +16,9 @@ DIR     := $(B)/$(CONFIG)/$(REAL)
 VERSION := $(shell awk '/define GR_VERSION_TEXT/ { gsub(/"/, "", $$3); print $$3 }' core/tape.h)
 CLANG   := $(findstring clang,$(shell $(CC) --version 2>/dev/null))
 MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+WINDOWS := $(findstring mingw,$(MACHINE))
+MACOS   := $(findstring darwin,$(MACHINE))
+EXE     := $(if $(WINDOWS),.exe)
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 endif
@@ -26,9 +29,13 @@ WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-proto
            $(if $(CLANG),,-Wdouble-promotion) $(if $(WERROR),-Werror)
 BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
-COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. -fPIC -pthread -fvisibility=hidden $(WARN) $(MODE) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
+# gcc for Windows aligns the stack to 16 bytes alone (its bug 54412), so the assembler must make moves of vectors that need no alignment.
+POSIX   := $(if $(WINDOWS),-include windows/posix.h -I$(DIR)/windows -Wa$(comma)-muse-unaligned-vector-move)
+EMPTY   := sys/file.h sys/mman.h sys/wait.h sys/ioctl.h poll.h spawn.h# windows/posix.h has what they declare elsewhere
+SECTIONS = $(if $(filter $(LIBRARY),$<),-ffunction-sections -fdata-sections)# -Wl,--gc-sections then leaves out of a static program what it does not call
+COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. $(or $(POSIX),-fPIC) -pthread -fvisibility=hidden $(WARN) $(MODE) $(SECTIONS) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
            $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS:-O2=-O3) $(BITS)
-LINK     = $(CC) $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN:fuzzer-no-link%=fuzzer%)) $(LDFLAGS)
+LINK     = $(CC) $(CFLAGS) $(if $(WINDOWS),-static) $(if $(SAN),-fsanitize=$(SAN:fuzzer-no-link%=fuzzer%)) $(LDFLAGS)
 CLAIM    = . tests/tools/scratch.sh && claim $(B)
 LIBS    := $(if $(BLAS),-l$(BLAS)) -lm -pthread
 CMOCKA  := $(shell pkg-config --cflags --libs cmocka 2>/dev/null || echo -lcmocka)
@@ -49,11 +56,13 @@ PARTS   := dive plot norms kit composed# what examples share: each calls only th
 SHARING := $(PARTS:%=$(DIR)/lib%.a)
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
-SHARED  := $(DIR)/lib$(NAME).so.$(VERSION)
+SHARED  := $(DIR)/lib$(NAME)$(if $(WINDOWS),.dll,$(if $(MACOS),.$(VERSION).dylib,.so.$(VERSION)))
 SONAME  := lib$(NAME).so.$(basename $(VERSION))
+AS_SHARED := $(if $(WINDOWS),-shared -Wl$(comma)--out-implib$(comma)$(SHARED).a,$(if $(MACOS),-dynamiclib -install_name \
+             @rpath/lib$(NAME).$(basename $(VERSION)).dylib,-shared -Wl$(comma)-soname$(comma)$(SONAME)$(if $(SAN),,$(comma)--no-undefined)))
 WITH_MPI  := $(patsubst %.c,%,$(wildcard examples/mpi_*.c))
 EXAMPLES  := $(filter-out $(WITH_MPI),$(patsubst %.c,%,$(wildcard examples/*.c)))
-TESTS     := $(patsubst %.c,$(DIR)/%,$(wildcard tests/test_*.c))
+TESTS     := $(patsubst %.c,$(DIR)/%$(EXE),$(wildcard tests/test_*.c))
 DIVE_TESTS := $(filter $(DIR)/tests/test_dive_% $(DIR)/tests/test_plot_% $(DIR)/tests/test_program_deep_dive,$(TESTS))
 MAIN_TESTS := $(filter-out $(DIVE_TESTS),$(TESTS))
 BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
@@ -72,9 +81,9 @@ $(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(COMPILE) $($(1)) -DGR
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $@
-$(DIR)/flags: FORCE ; @$(CLAIM) && mkdir -p $(@D) && echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS)' > $@
+$(DIR)/flags: FORCE ; @$(CLAIM) && mkdir -p $(@D) $(if $(WINDOWS),$(DIR)/windows/sys && cd $(DIR)/windows && for h in $(EMPTY); do [ -f $$h ] || : > $$h; done && cd - > /dev/null) && echo '$(COMPILE) $(LDFLAGS), sections' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS), sections' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
-$(SHARED): $(OBJECTS) ; @$(LINK) -shared -Wl,-soname,$(SONAME)$(if $(SAN),,$(comma)--no-undefined) $^ -o $@ $(LIBS) && echo "  $@"
+$(SHARED): $(OBJECTS) ; @$(LINK) $(AS_SHARED) $^ -o $@ $(LIBS) && echo "  $@"
 $(DIR)/examples/plot/style.c: examples/plot/figure.css examples/plot/page.css examples/plot/page.js | $(DIR)/flags # each an array of its lines
 	@mkdir -p $(@D) && for f in $^; do echo "#include \"examples/plot/draw.h\"" && echo "const char *const plot_$$(basename $$f | tr . _)[] = {" && \
 	sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $$f && echo 'NULL };'; done > $@
@@ -83,14 +92,15 @@ $(DIR)/libplot.a: $(DIR)/examples/plot/style.o
 $(SHARING): $(DIR)/lib%.a: ; @rm -f $@ && $(AR) rcs $@ $^
 $(foreach part,$(PARTS),$(eval $(DIR)/lib$(part).a: $(call objects,$(wildcard examples/$(part)/*.c))))
 $(DIR)/libtests.a: $(call objects,$(TESTKIT)) ; @rm -f $@ && $(AR) rcs $@ $^
+$(DIR)/tests/%.o: private override CFLAGS += $(filter -I%,$(CMOCKA))
 $(DIR)/tests/test_%.o: private override CFLAGS += -O1 # half the time to compile; the tests spend theirs in the library
-$(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),-fveclib=libmvec))
+$(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),$(if $(MACOS),,-fveclib=libmvec)))
 $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=native)
 $(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/misuse.awk $(wildcard gradus.h $(FOLDERS:%=%/*.h) ops/*.def) $(DIR)/flags
 	@mkdir -p $(@D) && echo '#include "gradus.h"' | $(COMPILE) -E -P -x c - | awk -f tests/campaign/misuse.awk $< - > $@
 $(DIR)/tests/campaign/misuse.o: $(DIR)/tests/campaign/misuse_calls.h
 $(DIR)/tests/campaign/misuse.o: private override CFLAGS += -I$(DIR)/tests/campaign
-$(DIR)/tests/test_%: $(DIR)/tests/test_%.o $(SHARING) $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
+$(DIR)/tests/test_%$(EXE): $(DIR)/tests/test_%.o $(SHARING) $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/allocations $(DIR)/tests/campaign/long_run: private LIBS := $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
@@ -98,7 +108,7 @@ $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)
 $(WITH_MPI:%=$(DIR)/%): $(DIR)/%: $(DIR)/%.o $(DIR)/examples/mpi/ranks.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
-$(DIR)/%: $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/%$(EXE): $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
 BOTH    := $(MAKE) --no-print-directory
@@ -140,6 +150,7 @@ check-readme: both ; @tests/tools/check_readme.sh '$(CC)' $(B)/$(CONFIG)/float
 check-mpi: ; +@tests/tools/check_mpi.sh '$(MPICC)' '$(BOTH)'
 check-fetch: ; @tests/tools/check_fetch.sh
 check-remove: ; @tests/tools/check_remove.sh '$(MAKE)'
+check-awk: check-api ; @tests/tools/check_awk.sh '$(CC)' $(B)/$(CONFIG)/float
 check-install: ; @tests/tools/check_install.sh '$(CC)' '$(MAKE)'
 check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fingerprint $(B)/$(CONFIG)/float/examples/seq_mnist_lstm && \
 	$(BOTH) REAL=double tests && \
@@ -147,6 +158,8 @@ check-one: one ; +@$(BOTH) REAL=float tests $(B)/$(CONFIG)/float/tests/bits/fing
 check-bits: all $(DIR)/tests/bits/fingerprint ; @tests/tools/check_bits.sh $(DIR)
 neon: ; +@$(BOTH) CC=$(CROSS)gcc AR=$(CROSS)ar LDFLAGS=-static REAL=float $(B)/$(CROSS)gcc/float/tests/bits/fingerprint \
 	$(EXAMPLES:%=$(B)/$(CROSS)gcc/float/%) && tests/tools/check_bits.sh $(B)/$(CROSS)gcc/float qemu-aarch64
+windows: ; +@tests/tools/windows.sh '$(MAKE)' '$(B)'
+compilers: ; +@tests/tools/compilers.sh '$(MAKE)' '$(B)'
 one: ; @$(CLAIM) && mkdir -p $(B)/one && awk -v out=$(B)/one -f tests/tools/amalgamate.awk $(wildcard $(FOLDERS:%=%/*.h)) $(LIBRARY) && \
 	echo "  $(B)/one/gradus.c and gradus.h"
 
@@ -157,7 +170,8 @@ as_said  = $(if $(findstring $$$(open),$(value $1))$(findstring $$$(brace),$(val
 override PREFIX  := $(call as_said,PREFIX)
 override DESTDIR := $(call as_said,DESTDIR)
 export PREFIX DESTDIR
-install: both ; @tests/tools/install.sh $(B)/$(CONFIG) $(VERSION) '$(LIBS)' $(HEADERS)
+KIT     := $(filter-out examples/kit/output.%,$(wildcard examples/kit/*.[ch]))
+install: both ; @tests/tools/install.sh $(B)/$(CONFIG) $(VERSION) '$(LIBS)' $(HEADERS) $(KIT)
 uninstall: ; @tests/tools/install.sh --remove
 
 # For those who work on it.
@@ -185,6 +199,8 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make mpi              examples/mpi_mnist                         MPICC=mpicc names MPI's compiler
 #: make check-mpi        the same fingerprint for all numbers of MPI ranks; what goes wrong on one of them
+#: make check-awk        the scripts print the same with gawk, mawk and busybox awk
+#: make windows          library, programs and tests by MinGW-w64, run with wine     make compilers    fingerprints of every gcc and clang here, and musl
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the benchmarks                             ARGS= for their arguments
 #: make interchange      weights to PyTorch and back; pytorch_names.txt    PYTHON= one that has torch and safetensors
@@ -195,7 +211,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #:                       make fuzzers   builds them
 #: make msan CC=clang    the library's tests under MemorySanitizer
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
-#: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config
+#: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config, CMake's find_package, examples/kit
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
 #: make api              every public function with its name in PyTorch and the programs that use it; last those that have neither;
 #:                       build/api gets all of them from A to Z as text, as a page and as manual pages (man -l build/api/man3/gr_lstm_new.3)
@@ -206,7 +222,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
+.PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
 	check-one check-install one install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -6,7 +6,7 @@
 /* The message, cut when it is too long. */
 typedef struct { char text[900]; size_t length; } anomaly_text;
 
-static void __attribute__((format(printf, 2, 3))) say(anomaly_text *a, const char *format, ...)
+static void __attribute__((format(GR_PRINTF, 2, 3))) say(anomaly_text *a, const char *format, ...)
 {
     va_list arguments;
     GR__C_LOCALE;

@@ -16,8 +16,8 @@ static inline bool gr__has_failed(const gr__failure *e) { return !e || e->code; 
 
 /* Set e to "name: message" unless e is NULL or holds an error already. The format is printf's. When name is NULL or "", e gets the message
  * alone. Both functions always return NULL. */
-void *gr__fail(gr__failure *e, gr_error code, const char *name, const char *format, ...) __attribute__((format(printf, 4, 5)));
-void *gr__fail_with(gr__failure *e, gr_error code, const char *name, const char *format, va_list arguments) __attribute__((format(printf, 4, 0)));
+void *gr__fail(gr__failure *e, gr_error code, const char *name, const char *format, ...) __attribute__((format(GR_PRINTF, 4, 5)));
+void *gr__fail_with(gr__failure *e, gr_error code, const char *name, const char *format, va_list arguments) __attribute__((format(GR_PRINTF, 4, 0)));
 
 /* ---- core/text.c ---- */
 

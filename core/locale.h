@@ -2,6 +2,9 @@
 #ifndef GR_LOCALE_H
 #define GR_LOCALE_H
 #include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
 
 /* From this line to the end of the block, this thread formats numbers as in the "C" locale. The locale of the program does not change. Every
  * function of the library that formats a floating-point number has this line. The C libraries on Linux allocate nothing for the locale "C". */

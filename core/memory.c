@@ -6,6 +6,9 @@
 
 /* ---- The default allocator ---- */
 
+#ifndef aligned_free /* windows/posix.h defines it */
+#define aligned_free free
+#endif
 enum { HUGE_FROM = 4 << 20 };
 
 static void *default_alloc(void *context, size_t bytes)
@@ -23,7 +26,7 @@ static void *default_alloc(void *context, size_t bytes)
 static void default_release(void *context, void *p, size_t bytes)
 {
     (void)context, (void)bytes;
-    free(p);
+    aligned_free(p);
 }
 gr_allocator gr_default_allocator(void) { return (gr_allocator){ default_alloc, default_release, NULL }; }
 

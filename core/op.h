@@ -64,9 +64,9 @@ GR_API bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const g
 
 /* Set the tape's error to "name: message", or "name in module: message" inside GR_WITHIN, with code GR_MISUSE, unless the tape has an error.
  * The format is printf's. Always returns NULL. op may be NULL: then the message stands alone. */
-GR_API void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...) __attribute__((format(printf, 3, 4)));
+GR_API void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...) __attribute__((format(GR_PRINTF, 3, 4)));
 /* The same with a code and a name of your choice; "" means no name. */
-GR_API void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format, ...) __attribute__((format(printf, 4, 5)));
+GR_API void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format, ...) __attribute__((format(GR_PRINTF, 4, 5)));
 
 /* Memory owned by the tape until the next reset: not cleared, and aligned to 64 bytes (to 16 when it is smaller than 64 bytes). NULL when there
  * is not enough, which is also the tape's error. gr_empty_like makes a tensor of x's shape, whose values the caller fills in. It fails if x is NULL. */

@@ -55,7 +55,10 @@ static void mark_process(gr_pool *p)
 
 static void unmark_process(gr_pool *p)
 {
+    (void)p;
+#ifdef MADV_WIPEONFORK
     if (p->here) munmap((char *)p->here, (size_t)sysconf(_SC_PAGESIZE));
+#endif
 }
 
 static bool is_forked(const gr_pool *p) { return p->here ? !*p->here : p->pid != getpid(); }

@@ -15,6 +15,7 @@
  */
 #include "examples/dive/dive.h"
 #include "examples/kit/file.h"
+#include "examples/kit/output.h"
 #include "examples/plot/page.h"
 #include "examples/kit/text.h"
 #include "core/op.h"
@@ -85,7 +86,7 @@ static bool only_is_known(gr_tape *t)
 enum { PATH = 4096 };
 
 /* Write the path of a file in the folder into path, and return it. */
-static const char *in_out(char path[PATH], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static const char *in_out(char path[PATH], const char *format, ...) __attribute__((format(GR_PRINTF, 2, 3)));
 static const char *in_out(char path[PATH], const char *format, ...)
 {
     va_list list;

@@ -61,7 +61,7 @@ typedef struct {
     size_t length, more;
 } state_report;
 
-__attribute__((format(printf, 2, 3))) static void report_line(state_report *r, const char *format, ...)
+__attribute__((format(GR_PRINTF, 2, 3))) static void report_line(state_report *r, const char *format, ...)
 {
     char *const end = r->text + r->length;
     const size_t skip = r->length ? strlen("; ") : 0, left = sizeof r->text - r->length, room = left > skip ? left - skip : 0;

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_WRITERS = 32, MOST_LINKS = 40 };
+enum { MOST_WRITERS = 32, MOST_LINKS = 40, MOST_AT_ONCE = 1 << 30 };
 
 /* error is errno right after the call that failed */
 static void *file_failed_to(gr__failure *e, const char *what, const char *path, int error)
@@ -29,6 +29,9 @@ static int file_open_patiently(const char *path, int flags, mode_t mode)
     while (fd < 0 && errno == EINTR);
     return fd;
 }
+
+/* How many of these bytes to read or write in one call: macOS and Windows refuse 2^31 and more. */
+static unsigned file_piece(size_t bytes) { return bytes < MOST_AT_ONCE ? (unsigned)bytes : MOST_AT_ONCE; }
 
 /* ---- Reading ---- */
 
@@ -54,7 +57,7 @@ bool gr__file_read(gr__failure *e, gr__file *f, void *p, size_t bytes)
 {
     if (gr__has_failed(e)) return false;
     for (size_t done = 0; done < bytes;) {
-        const ssize_t n = read(f->fd, (char *)p + done, bytes - done);
+        const ssize_t n = read(f->fd, (char *)p + done, file_piece(bytes - done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return file_failed_to(e, "read", f->path, errno);
         if (!n) return gr__fail(e, GR_IO_FAILED, "", "cannot read '%s': it became shorter while it was read", f->path);
@@ -173,7 +176,7 @@ bool gr__file_write(gr__failure *e, gr__file *f, const void *p, size_t bytes)
 {
     if (gr__has_failed(e)) return false;
     for (size_t done = 0; done < bytes;) {
-        const ssize_t n = write(f->fd, (const char *)p + done, bytes - done);
+        const ssize_t n = write(f->fd, (const char *)p + done, file_piece(bytes - done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return file_failed_to(e, "write", f->path, errno);
         done += (size_t)n;

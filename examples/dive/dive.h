@@ -51,7 +51,7 @@ uint64_t dive_seed(const dive *d, size_t k); /* the k-th seed */
 
 /* For measure: show progress. share is the part of this figure that is done (0 to 1), and the text says what is being measured. Returns false
  * when measure must stop, after Ctrl-C or an error. */
-bool dive_tick(dive *d, double share, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool dive_tick(dive *d, double share, const char *format, ...) __attribute__((format(GR_PRINTF, 3, 4)));
 
 /* For measure: make a new tape on the program's threads; free it, after copying its error, if any, to d->r->tape. */
 gr_tape *dive_tape(const dive *d, uint64_t seed);

@@ -21,7 +21,7 @@ static bool cut_short(void) { return errno == EINTR && kit_interrupted(); }
 static bool is_the_same_file(int fd, int stream)
 {
     struct stat a, b;
-    return fstat(fd, &a) == 0 && fstat(stream, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return fstat(fd, &a) == 0 && fstat(stream, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_ino; /* 0: unknown */
 }
 
 kit_log kit_log_open(gr_tape *t, const char *path, bool go_on)

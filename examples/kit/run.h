@@ -60,7 +60,7 @@ int kit_run_start(kit_run *r, const kit_flags *flags, kit_options *o, int argc, 
 bool kit_run_begin(kit_run *r, const char *data);
 
 /* With --check, unless ok: print the text to stderr, and make kit_run_end return 1. Returns ok. */
-bool kit_run_need(kit_run *r, bool ok, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool kit_run_need(kit_run *r, bool ok, const char *format, ...) __attribute__((format(GR_PRINTF, 3, 4)));
 
 /* If t, another tape of the program, is in error, make that an error of the run, with name before the message. */
 void kit_run_fail(kit_run *r, const char *name, const gr_tape *t);

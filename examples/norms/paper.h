@@ -16,7 +16,7 @@ enum { NORMS_PAPER_LABEL = 30, NORMS_PAPER_COLUMN = 10, NORMS_PAPER_COLUMNS = 8 
 double norms_largest(const double *v, size_t n); /* the largest |v_i|; 0 when there is none */
 
 /* Print text. */
-void norms_paper_text(const norms_paper *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void norms_paper_text(const norms_paper *p, const char *format, ...) __attribute__((format(GR_PRINTF, 2, 3)));
 
 /* Print n values and a mark, which is "ok" when all are within tolerance of the library's: 4e-6 (in double 1e-12) of the largest value, or of
  * scale if that is larger. scale is the size of the terms that were added up, because their rounding remains in the sum. library NULL prints
@@ -24,6 +24,6 @@ void norms_paper_text(const norms_paper *p, const char *format, ...) __attribute
 void norms_paper_line(norms_paper *p, const char *label, const double *value, size_t n, double scale, const gr_real *library);
 
 /* Print a statement that must hold, and its mark. */
-void norms_paper_holds(norms_paper *p, bool holds, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void norms_paper_holds(norms_paper *p, bool holds, const char *format, ...) __attribute__((format(GR_PRINTF, 3, 4)));
 
 #endif

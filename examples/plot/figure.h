@@ -115,7 +115,7 @@ struct plot_figure {
 plot_figure *plot_figure_new(gr_tape *t, const char *name, const char *title);
 /* Make the figure move: it has n frames, named by the numbers at[], such as training steps. Call this before adding anything that moves. */
 void plot_figure_frames(plot_figure *f, const char *unit, const double *at, size_t n);
-void plot_figure_says(plot_figure *f, plot_saying what, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void plot_figure_says(plot_figure *f, plot_saying what, const char *format, ...) __attribute__((format(GR_PRINTF, 3, 4)));
 
 /* Add a panel with the title, note, axes and aspect of p. It holds up to 24 series, or one map, cloud or table. */
 plot_panel *plot_panel_new(plot_figure *f, const plot_panel *p);
@@ -125,8 +125,8 @@ void plot_cloud_set(plot_panel *p, const plot_cloud *c);
 void plot_table_set(plot_panel *p, const plot_table *table);
 
 /* Print into memory of the tape, or of the figure's tape. Returns "" when the tape is in error or out of memory. */
-const char *plot_say(gr_tape *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-const char *plot_figure_text(plot_figure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *plot_say(gr_tape *t, const char *format, ...) __attribute__((format(GR_PRINTF, 2, 3)));
+const char *plot_figure_text(plot_figure *f, const char *format, ...) __attribute__((format(GR_PRINTF, 2, 3)));
 
 /* Write one Plotly figure, in which panel k has the axes xk and yk, or scene k. The JSON is ASCII, escapes `<`, and can be read by
  * plotly.io.read_json. Its numbers have 4 digits. */

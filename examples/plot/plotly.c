@@ -13,7 +13,7 @@ typedef struct {
     bool begun;
 } writer;
 
-static void __attribute__((format(printf, 2, 3))) put(writer *w, const char *format, ...)
+static void __attribute__((format(GR_PRINTF, 2, 3))) put(writer *w, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

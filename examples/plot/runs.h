@@ -44,12 +44,12 @@ const plot_done *plot_runs_done(const plot_runs *r, const char *figure, const ch
 void plot_runs_drop(plot_runs *r, const char *figure);
 
 /* Add an array; name and the arguments after it are a printf format. */
-void plot_runs_put(plot_runs *r, const char *figure, gr_shape shape, const double *values, const char *name, ...) __attribute__((format(printf, 5, 6)));
+void plot_runs_put(plot_runs *r, const char *figure, gr_shape shape, const double *values, const char *name, ...) __attribute__((format(GR_PRINTF, 5, 6)));
 /* Mark a figure as complete, and write the file. Returns false after an error, which is on t. */
 bool plot_runs_end(plot_runs *r, const char *figure, const char *settings, double seconds);
 
 /* The array of that name, or NULL. plot_runs_value returns the array's first value, or NaN if there is none. */
-const plot_record *plot_runs_get(const plot_runs *r, const char *figure, const char *name, ...) __attribute__((format(printf, 3, 4)));
-double plot_runs_value(const plot_runs *r, const char *figure, const char *name, ...) __attribute__((format(printf, 3, 4)));
+const plot_record *plot_runs_get(const plot_runs *r, const char *figure, const char *name, ...) __attribute__((format(GR_PRINTF, 3, 4)));
+double plot_runs_value(const plot_runs *r, const char *figure, const char *name, ...) __attribute__((format(GR_PRINTF, 3, 4)));
 
 #endif

@@ -52,7 +52,7 @@ static inline void campaign_start(int argc, char **argv, const char *name, uint6
 
 /* demand(what, format, ..): end the campaign with exit status 1 unless it holds. */
 #define demand(what, ...) ((what) ? (void)0 : campaign_fail(__FILE__, __LINE__, __VA_ARGS__))
-__attribute__((format(printf, 3, 4), noreturn)) static inline void campaign_fail(const char *file, int line, const char *format, ...)
+__attribute__((format(GR_PRINTF, 3, 4), noreturn)) static inline void campaign_fail(const char *file, int line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

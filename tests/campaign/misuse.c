@@ -28,7 +28,7 @@ typedef struct {
 static report *shared;
 static bool loud;
 
-static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
+static void __attribute__((format(GR_PRINTF, 1, 2))) say(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
