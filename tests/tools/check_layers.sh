@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_layers.sh DIR: includes, and calls between the objects in DIR, run one way: core <- ops <- nn <- optim <- examples <- tests, and in
 # examples composed, kit <- plot, norms <- dive <- the programs. core/internal.h belongs to core (and to tests). core/io includes no header that
-# knows the tape. Of examples, only kit/file.c takes core/library.h, whose functions no program outside the tree can link. examples/composed
+# knows the tape. Of examples, only kit/output.c takes core/library.h, whose functions no program outside the tree can link. examples/composed
 # includes gradus.h alone, as a program outside the tree does.
 bad=0
 
@@ -23,7 +23,7 @@ find core ops nn optim examples -name '*.[ch]' -exec awk '
             "composed, kit <- plot, norms <- dive <- the programs" : "core <- ops <- nn <- optim <- examples <- tests")
         else if (from == "examples/composed" && to != from && to != "gradus.h") why = "goes beyond gradus.h, which is all that a twin needs"
         else if (quoted[2] == "core/internal.h" && from != "core") why = "is for core alone"
-        else if (quoted[2] ~ /(library|internal)\.h$/ && from ~ /examples/ && FILENAME != "examples/kit/file.c") why = "is for the library alone"
+        else if (quoted[2] ~ /(library|internal)\.h$/ && from ~ /examples/ && FILENAME != "examples/kit/output.c") why = "is for the library alone"
         else next
         printf "%s:%d: the include of %s %s\n", FILENAME, FNR, quoted[2], why; found = 1
     }
