@@ -30,8 +30,8 @@ WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-proto
 BITS    := -ffp-contract=off -fno-math-errno -fno-trapping-math $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic -fno-thread-jumps)
 MODE    := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,-O3 -DNDEBUG)
 # gcc for Windows aligns the stack to 16 bytes alone (its bug 54412), so the assembler must make moves of vectors that need no alignment.
-POSIX   := $(if $(WINDOWS),-include windows/posix.h -I$(DIR)/windows -Wa$(comma)-muse-unaligned-vector-move)
-EMPTY   := sys/file.h sys/mman.h sys/wait.h sys/ioctl.h poll.h spawn.h# windows/posix.h has what they declare elsewhere
+POSIX    = $(if $(WINDOWS),-include $(if $(filter $(LIBRARY),$<),core,examples/kit)/windows.h -I$(DIR)/windows -Wa$(comma)-muse-unaligned-vector-move)
+EMPTY   := sys/file.h sys/mman.h sys/wait.h sys/ioctl.h poll.h spawn.h# core/windows.h and examples/kit/windows.h have what they declare elsewhere
 SECTIONS = $(if $(filter $(LIBRARY),$<),-ffunction-sections -fdata-sections)# -Wl,--gc-sections then leaves out of a static program what it does not call
 COMPILE  = $(CC) -std=c11 -D_GNU_SOURCE -I. $(or $(POSIX),-fPIC) -pthread -fvisibility=hidden $(WARN) $(MODE) $(SECTIONS) $(if $(filter double,$(REAL)),-DGR_REAL_DOUBLE) \
            $(if $(ISAS),,-DGR_ONE_ISA) $(if $(BLAS),-DGR_OPENBLAS) $(CFLAGS:-O2=-O3) $(BITS)
@@ -170,7 +170,7 @@ as_said  = $(if $(findstring $$$(open),$(value $1))$(findstring $$$(brace),$(val
 override PREFIX  := $(call as_said,PREFIX)
 override DESTDIR := $(call as_said,DESTDIR)
 export PREFIX DESTDIR
-KIT     := $(filter-out examples/kit/output.%,$(wildcard examples/kit/*.[ch]))
+KIT     := $(filter-out examples/kit/output.% examples/kit/windows.h,$(wildcard examples/kit/*.[ch]))
 install: both ; @tests/tools/install.sh $(B)/$(CONFIG) $(VERSION) '$(LIBS)' $(HEADERS) $(KIT)
 uninstall: ; @tests/tools/install.sh --remove
 

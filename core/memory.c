@@ -6,7 +6,7 @@
 
 /* ---- The default allocator ---- */
 
-#ifndef aligned_free /* windows/posix.h defines it */
+#ifndef aligned_free /* core/windows.h defines it */
 #define aligned_free free
 #endif
 enum { HUGE_FROM = 4 << 20 };

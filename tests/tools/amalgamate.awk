@@ -27,7 +27,7 @@ function write_source(    i, n) {
     say(source, "/* gradus.c - gradus in one file: cc -O2 -c gradus.c, and link with -lm -pthread. Every instruction set is in it.")
     say(source, " * -DGR_REAL_DOUBLE, here and where gradus.h is included, makes gr_real double. MIT licence. */")
     say(source, "#ifndef GR_ISA\n#define _GNU_SOURCE\n#ifdef _WIN32")
-    copy("windows/posix.h", source)
+    copy_once("core/windows.h", source)
     say(source, "#ifndef __clang__\n#define GR_ONE_ISA /* gcc aligns the stack to 16 bytes alone: its bug 54412 */\n#endif\n#endif")
     say(source, "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#else")
     say(source, "#pragma GCC optimize(\"O3,no-math-errno,no-trapping-math,no-thread-jumps,fp-contract=off\")\n#endif")

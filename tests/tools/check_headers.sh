@@ -7,7 +7,7 @@ case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(
 warn='-Wall -Wextra -Wpedantic -Wshadow -Werror -Wno-unused-function -fsyntax-only -D_GNU_SOURCE -I.'
 for real in '' -DGR_REAL_DOUBLE; do
     for h in gradus.h core/*.h core/io/*.h ops/*.h nn/*.h optim/*.h examples/*/*.h; do
-        [ -f "$h" ] || continue
+        case $h in */windows.h) continue ;; esac # for MinGW-w64 alone
         echo "#include \"$h\"" | $cc -x c -std=c11 $warn $real - || { echo "$h does not compile alone as C11 $real"; bad=1; }
     done
     for h in core/op.h nn/module.h; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # loc.sh: the lines of each folder: all of them, and those of code, without comments and blank lines.
-for d in core ops nn optim windows examples tests; do
+for d in core ops nn optim examples tests; do
     find $d \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -exec cat {} + | awk -v d=$d '
         { all++ }
         { line = $0; gsub("/[*]([^*]|[*][^/])*[*]/", "", line) } # a string: [^\/] is two characters in busybox
