@@ -7,20 +7,22 @@
  *     x = x - lr b
  *
  * v, a and b below 2^-100 become 0, and so does the square of a g below 2^-58, as in optim/adam.c. An a below 2^-63 counts as 2^-63, so that its square
- * is no subnormal number; that square is less than half a unit in the last place of any v that is not 0. */
+ * is no subnormal number; that square is less than half a unit in the last place of any v that is not 0. 2^-63 is an argument of the kernel: with a constant
+ * gcc moves the square before the comparison. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
 /* momentum and centered are constants in each of the four calls below, so that each loop is vectorised. */
 INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
-                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, bool momentum, bool centered)
+                          gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least, bool momentum,
+                          bool centered)
 {
     for (size_t i = 0; i < n; i++) {
         const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain * g * g;
         gr_real var = v[i] = r_flush(alpha * v[i] + square);
         if (centered) {
             a[i] = r_flush(a[i] + gain * (g - a[i]));
-            const gr_real mean = r_max(R(0x1p-63), r_abs(a[i]));
+            const gr_real mean = r_max(least, r_abs(a[i]));
             var = r_max(0, var - mean * mean);
         }
         gr_real move = g / (r_sqrt(var) + eps);
@@ -31,12 +33,12 @@ INLINE void rmsprop_range(gr_real *restrict x, const gr_real *restrict dx, gr_re
 
 /* b is NULL without momentum, and a unless centered. */
 KERNEL(void, rmsprop_step, gr_real *restrict x, const gr_real *restrict dx, gr_real *restrict v, gr_real *restrict b, gr_real *restrict a, size_t n,
-       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr)
+       gr_real decay, gr_real alpha, gr_real gain, gr_real eps, gr_real mu, gr_real lr, gr_real least)
 {
-    if (b && a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, true, true);
-    else if (b) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, true, false);
-    else if (a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, false, true);
-    else rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, false, false);
+    if (b && a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, true, true);
+    else if (b) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, true, false);
+    else if (a) rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, false, true);
+    else rmsprop_range(x, dx, v, b, a, n, decay, alpha, gain, eps, mu, lr, least, false, false);
 }
 
 #if GR_HOST
@@ -46,7 +48,7 @@ static void rmsprop_move(const gr_optim_part *p)
 {
     const rmsprop_settings *const s = p->settings;
     rmsprop_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->state[2], p->n, (gr_real)p->weight_decay, (gr_real)s->alpha,
-                               (gr_real)(1 - s->alpha), (gr_real)s->eps, (gr_real)s->momentum, (gr_real)p->lr);
+                               (gr_real)(1 - s->alpha), (gr_real)s->eps, (gr_real)s->momentum, (gr_real)p->lr, (gr_real)0x1p-63);
 }
 
 static const gr_optim_rule rmsprop_rule[2][2] = { /* [centered][momentum] */

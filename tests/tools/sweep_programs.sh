@@ -15,6 +15,7 @@ declare -A small=(
     [mlp_norms]='--data none --hidden 8 --steps 2' [cnn_norms]='--data none --steps 2 --batch 4'
     [char_lstm]='--hidden 8 --window 8 --batch 4 --steps 2 --sample 5' [fused_and_composed]='--only rnn --repeats 1'
     [char_gpt]='--size 8 --heads 2 --layers 1 --context 8 --batch 4 --steps 2 --sample 5'
+    [vae]='--data none --hidden 16 --batch 20 --steps 2' [tagger]='--steps 2' [serve]='--data none --hidden 8 --requests 20'
     [names_rnn]='--hidden 8 --embedding 6 --steps 2'
     [transformer_norms]='--size 8 --heads 2 --layers 1 --context 8 --batch 4 --steps 2 --sample 0'
     [deep_dive]='--check --only epsilon --data none --out report'
@@ -105,7 +106,8 @@ for source in "$here"/examples/*.c; do
     if [ "$name" = quickstart ]; then
         for to in '>&-' '> /dev/full'; do sweep "stdout $to" "\$P $to"; [ $code = 1 ] && [ -s err ] || complain 'should end with 1 and a message'; done
     else streams; fi
-    case $name in mlp_norms | cnn_norms | seq_mnist_lstm | deep_dive) digits ;; char_lstm | names_rnn | transformer_norms) bad_files --data ;; char_gpt) bad_files --text ;; esac
+    case $name in mlp_norms | cnn_norms | seq_mnist_lstm | vae | serve | deep_dive) digits ;; char_lstm | names_rnn | transformer_norms) bad_files --data ;; char_gpt) bad_files --text ;; esac
+    [ "$name" != serve ] || bad_files --load
 done
 
 name=deep_dive
