@@ -20,6 +20,7 @@
 #include "core/tensor.h"      /* tensors, shapes, views */
 #include "core/recompute.h"   /* segments that run again in backward */
 #include "core/print.h"       /* printing tensors and graphs */
+#include "core/batches.h"     /* which samples make up each batch */
 #include "ops/ops.h"          /* the operators */
 #include "nn/nn.h"            /* modules with parameters */
 #include "nn/inspect.h"       /* seeing inside normalizations */

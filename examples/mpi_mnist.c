@@ -168,7 +168,7 @@ static void add_shard(gr_tape *t, job *j, size_t s)
 
     gr_tape_reset(t), gr_optim_zero_grad(j->adam), seek(t, j, s);
     if (rows) {
-        const kit_batch b = kit_next_part(t, &j->train, first, rows);
+        const kit_batch b = kit_next_part(&j->train, first, rows);
         gr_tensor *z = forward(t, j, b);
         gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);
         gr_backward_from(t, loss, &weight);
@@ -219,7 +219,7 @@ static kit_score evaluate(gr_tape *t, job *j)
     for (size_t k = (size_t)j->r.rank; k < j->test.per_epoch && !gr_failed(t); k += (size_t)j->r.ranks) {
         kit_score one = { 0 };
         j->test.taken = k;
-        const kit_batch b = kit_next(t, &j->test);
+        const kit_batch b = kit_next(&j->test);
         gr_tape_reset(t);
         gr_tensor *z = forward(t, j, b);
         gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);

@@ -131,10 +131,10 @@ static const struct {
 static double log_probability(kit_run *r, kit_arm *arm, kit_names *c, size_t row)
 {
     gr_tape *const t = arm->tape;
-    size_t which[1 + MATES];
+    int which[1 + MATES];
     double sum = 0;
-    for (size_t i = 0; i <= MATES; i++) which[i] = c->train + i;
-    if (row_of[row].other) which[MATES] = c->train + MATES + 1;
+    for (size_t i = 0; i <= MATES; i++) which[i] = (int)(c->train + i);
+    if (row_of[row].other) which[MATES] = (int)(c->train + MATES + 1);
     kit_names_put(c, which, row_of[row].alone ? 1 : 1 + MATES, row_of[row].extra);
     gr_tape_set_training(t, row_of[row].training), gr_tape_set_recording(t, false);
     gr_tape_reset(t);

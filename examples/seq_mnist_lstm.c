@@ -126,7 +126,7 @@ static kit_score evaluate(gr_tape *t, job *j)
     kit_score score = { 0 };
     gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
     for (j->test.taken = 0; j->test.taken < j->test.per_epoch && !gr_failed(t);) {
-        const kit_batch b = kit_next(t, &j->test);
+        const kit_batch b = kit_next(&j->test);
         gr_tape_reset(t);
         gr_tensor *z = forward(t, j, b);
         gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);
@@ -180,7 +180,7 @@ static kit_score train(gr_tape *t, job *j)
 
     while (j->train.taken < end && !kit_interrupted() && !gr_failed(j->logged)) {
         const size_t epoch = j->train.taken / j->train.per_epoch;
-        const kit_batch b = kit_next(t, &j->train);
+        const kit_batch b = kit_next(&j->train);
         const double lr = gr_optim_lr(j->optim);
 
         gr_tape_reset(t);

@@ -25,7 +25,7 @@ TEST(without_shuffling_batches_walk_through_in_order)
     assert_int_equal(b.per_epoch, 3);
     for (int epoch = 0; epoch < 2; epoch++)
         for (int first = 0; first < 10; first += 4) {
-            const kit_batch x = kit_next(t, &b);
+            const kit_batch x = kit_next(&b);
             assert_int_equal(x.n, first == 8 ? 2 : 4);
             for (size_t i = 0; i < x.n; i++) {
                 assert_int_equal(x.labels[i], first + (int)i);
@@ -43,7 +43,7 @@ TEST(pixels_can_be_standardized)
     kit_batches b = kit_batches_new(t, &s, 100, false);
     s.images.data[0] = 255;
     b.mean = 0.5, b.std = 0.25;
-    const kit_batch x = kit_next(t, &b);
+    const kit_batch x = kit_next(&b);
     assert_int_equal(x.n, 10);
     assert_true(x.pixels[0] == 2 && x.pixels[1] == -2);
     kit_batches_free(t, &b), free_set(t, &s), gr_tape_free(t);
@@ -58,7 +58,7 @@ TEST(an_epoch_shows_every_image_once_in_an_order_of_its_own)
     for (int epoch = 0; epoch < 2; epoch++) {
         unsigned seen = 0;
         for (int at = 0; at < 10;) {
-            const kit_batch x = kit_next(t, &b);
+            const kit_batch x = kit_next(&b);
             for (size_t i = 0; i < x.n; i++) seen |= 1u << x.labels[i], order[epoch][at++] = x.labels[i];
         }
         assert_int_equal(seen, 1023);
@@ -75,9 +75,9 @@ TEST(setting_taken_continues_where_another_run_stopped)
     for (size_t stop = 0; stop < 9; stop++) {
         kit_batches rest = kit_batches_new(u, &s, 3, true);
         whole.taken = 0, rest.taken = stop;
-        for (size_t i = 0; i < stop; i++) kit_next(t, &whole);
+        for (size_t i = 0; i < stop; i++) kit_next(&whole);
         for (int i = 0; i < 6; i++) {
-            const kit_batch x = kit_next(t, &whole), y = kit_next(u, &rest);
+            const kit_batch x = kit_next(&whole), y = kit_next(&rest);
             assert_int_equal(x.n, y.n);
             assert_memory_equal(x.labels, y.labels, x.n * sizeof *x.labels);
             assert_memory_equal(x.pixels, y.pixels, x.n * KIT_PIXELS * sizeof *x.pixels);
@@ -93,11 +93,11 @@ TEST(parts_of_a_batch_are_the_batch)
     kit_data d = kit_data_open(t, "none");
     kit_batches whole = kit_batches_new(t, &d.test, 300, true), parts = kit_batches_new(t, &d.test, 300, true);
     for (size_t step = 0; step < 2 * whole.per_epoch; step++, parts.taken++) {
-        const kit_batch x = kit_next(t, &whole);
+        const kit_batch x = kit_next(&whole);
         assert_int_equal(kit_next_size(&parts), step % whole.per_epoch == 6 ? 200 : 300); /* 2,000 images */
         assert_int_equal(x.n, kit_next_size(&parts));
         for (size_t first = 0; first < x.n; first += 70) {
-            const kit_batch y = kit_next_part(t, &parts, first, x.n - first < 70 ? x.n - first : 70);
+            const kit_batch y = kit_next_part(&parts, first, x.n - first < 70 ? x.n - first : 70);
             assert_memory_equal(y.pixels, x.pixels + first * KIT_PIXELS, y.n * KIT_PIXELS * sizeof *y.pixels);
             assert_memory_equal(y.labels, x.labels + first, y.n * sizeof *y.labels);
         }

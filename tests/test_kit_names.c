@@ -50,10 +50,10 @@ TEST(a_batch_is_padded_to_its_longest_name_or_to_a_given_length)
     kit_names c = kit_names_open(t, path, 16);
     assert_ok(t);
     assert_int_equal(c.letters, 8); /* g r a d u s, a byte beyond ASCII, and the end */
-    size_t which[2] = { 0, 0 };
+    int which[2] = { 0, 0 };
     for (size_t i = 0; i < c.n; i++)
-        if (c.name[i].length == 3) which[0] = i;
-        else if (c.name[i].length == 7) which[1] = i;
+        if (c.name[i].length == 3) which[0] = (int)i;
+        else if (c.name[i].length == 7) which[1] = (int)i;
     kit_names_put(&c, which, 2, 2);
     const int g = id_of(&c, 'g'), r = id_of(&c, 'r'), a = id_of(&c, 'a'), pad = 8;
     assert_int_equal(c.B, 2), assert_int_equal(c.T, 10);
@@ -82,15 +82,15 @@ TEST(an_epoch_shows_every_training_name_once)
     }
     for (size_t i = 0; i < c.train; i++) want += c.name[i].length;
     assert_int_equal(seen, 90), assert_int_equal(lengths, want);
-    size_t first[16], again = 0;
-    s.batch(&c, true, 0, &samples), memcpy(first, c.order, sizeof first);
+    int first[16], again = 0;
+    s.batch(&c, true, 0, &samples), memcpy(first, c.order->ids.data, sizeof first);
     s.batch(&c, false, 0, &samples);
     assert_int_equal(samples, 10), assert_int_equal(c.length[0], c.name[90].length + 1);
     s.batch(&c, true, 6, &samples);
-    for (size_t i = 0; i < 16; i++) again += first[i] == c.order[i];
+    for (size_t i = 0; i < 16; i++) again += first[i] == c.order->ids.data[i];
     assert_true(again < 16);
     s.batch(&c, true, 0, &samples);
-    assert_memory_equal(c.order, first, sizeof first); /* each epoch has its own order */
+    assert_memory_equal(c.order->ids.data, first, sizeof first); /* each epoch has its own order */
     kit_names_free(&c), gr_tape_free(t), unlink(path);
 }
 

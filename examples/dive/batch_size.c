@@ -81,7 +81,7 @@ static kit_score show(dive *d, dive_batches *b, kit_arm *arm, size_t batch, bool
     kit_batches images = kit_batches_new(b->tape, &d->data.test, batch, false);
     gr_tape_set_training(arm->tape, training), gr_tape_set_recording(arm->tape, false);
     for (size_t k = 0; k < tested_of(d) / batch && !gr_failed(arm->tape) && !gr_failed(b->tape); k++) {
-        const kit_batch x = kit_next(b->tape, &images);
+        const kit_batch x = kit_next(&images);
         gr_tape_reset(arm->tape);
         dive_loss(arm, &x, &score);
     }

@@ -89,7 +89,7 @@ static void measure_shapes(dive *d)
     if (fc) gr_param_init(t, &fc->module, "weight", gr_init_kaiming_normal(GR_GAIN_RELU, GR_FAN_IN));
     kit_batches images = kit_batches_new(t, &d->data.test, CASES, false);
     if (fc && !gr_failed(t)) {
-        const kit_batch b = kit_next(t, &images);
+        const kit_batch b = kit_next(&images);
         const gr_tensor *const x =
             gr_layer_norm(t, gr_linear_forward(t, fc, gr_input(t, b.pixels, GR_SHAPE(b.n, KIT_PIXELS))), 1, NULL, NULL, 1e-5);
         double bins[BINS], share[SHAPES][BINS] = { { 0 } }, cut[SHAPES] = { 0 }, saturated[SHAPES] = { 0 };

@@ -135,7 +135,8 @@ static const size_t further[PADDINGS] = { 0, 4, KIT_NAMES_EXTRA };
 typedef struct {
     dive *d;
     kit_names *names;
-    size_t extra, *which;
+    size_t extra;
+    int *which;
     double begun, share; /* this training's part of the figure's progress */
 } lesson;
 typedef struct {
@@ -187,7 +188,7 @@ static const void *next_names(void *data, bool training, size_t number, size_t *
     lesson *const l = data;
     kit_names *const c = l->names;
     const size_t first = training ? number * BATCH : c->train + number * BATCH;
-    for (size_t i = 0; i < BATCH; i++) l->which[i] = training ? (first + i) % c->train : first + i;
+    for (size_t i = 0; i < BATCH; i++) l->which[i] = (int)(training ? (first + i) % c->train : first + i);
     return kit_names_put(c, l->which, *samples = BATCH, l->extra);
 }
 
@@ -224,7 +225,7 @@ static void measure_looks(lesson *l, kit_arms *a)
 
 static void measure_training(dive *d)
 {
-    size_t which[BATCH];
+    int which[BATCH];
     kit_names names = kit_names_open(d->r->tape, NULL, BATCH);
     double tested[WAYS][PADDINGS] = { { 0 } }, share[PADDINGS] = { 0 };
     for (size_t p = 0; p < PADDINGS && !gr_failed(d->r->tape) && !kit_interrupted(); p++) {

@@ -57,7 +57,7 @@ bool dive_probe_run(dive_probe *p)
     if (p->build) a.build = p->build, a.loss = p->loss;
     (p->add ? p->add : dive_arms_add)(&a);
     a.user = p, p->next = 0;
-    if (!gr_failed(t)) p->images = kit_next(t, &seen);
+    if (!gr_failed(t)) p->images = kit_next(&seen);
     const bool well = kit_arms_run(p->d->r, &a) && !kit_interrupted();
     for (size_t i = 0; i < a.n; i++) p->accuracy[i] = a.arm[i].diverged ? (double)NAN : kit_accuracy(&a.arm[i].tested);
     dive_arms_free(&a), kit_batches_free(t, &seen), dive_batches_free(p->d, &b);

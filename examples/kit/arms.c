@@ -253,7 +253,7 @@ static const void *image_batch(void *data, bool training, size_t number, size_t 
     kit_images *const i = data;
     kit_batches *const b = training ? &i->train : &i->test;
     b->taken = number;
-    i->batch = kit_next(i->tape, b);
+    i->batch = kit_next(b);
     *samples = i->batch.n;
     return &i->batch;
 }

@@ -59,14 +59,13 @@ const char *kit_data_name(const kit_data *d, char *text, size_t bytes)
 kit_batches kit_batches_new(gr_tape *t, const kit_set *set, size_t batch, bool shuffled)
 {
     const gr_allocator *const memory = gr_tape_allocator(t);
-    kit_batches b = { .set = set, .batch = batch, .shuffled = shuffled, .std = 1, .epoch = SIZE_MAX };
-    if (gr_failed(t)) return b;
-    if (batch > set->images.n) b.batch = set->images.n;
-    b.per_epoch = (set->images.n + b.batch - 1) / b.batch;
-    if (shuffled) b.order = gr_memory_new(memory, set->images.n * sizeof *b.order);
+    kit_batches b = { .set = set, .std = 1 };
+    b.order = gr_batches_new(t, set->images.n, batch, &(gr_batches_config){ .shuffle = shuffled ? "train/shuffle" : NULL });
+    if (!b.order) return b;
+    b.batch = b.order->size, b.per_epoch = b.order->per_epoch;
     b.pixels = gr_memory_new(memory, b.batch * KIT_PIXELS * sizeof *b.pixels);
     b.labels = gr_memory_new(memory, b.batch * sizeof *b.labels);
-    if ((shuffled && !b.order) || !b.pixels || !b.labels) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for batches of %zu images", b.batch);
+    if (!b.pixels || !b.labels) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for batches of %zu images", b.batch);
     return b;
 }
 
@@ -74,19 +73,10 @@ void kit_batches_free(gr_tape *t, kit_batches *b)
 {
     const gr_allocator *const memory = gr_tape_allocator(t);
     if (!b->set) return;
-    gr_memory_free(memory, b->order, b->set->images.n * sizeof *b->order);
+    gr_batches_free(b->order);
     gr_memory_free(memory, b->pixels, b->batch * KIT_PIXELS * sizeof *b->pixels);
     gr_memory_free(memory, b->labels, b->batch * sizeof *b->labels);
     *b = (kit_batches){ 0 };
-}
-
-/* Each epoch's order starts at its own counter of the stream, so that a resumed run can begin with any epoch. */
-static void shuffle(const gr_tape *t, kit_batches *b, size_t epoch)
-{
-    gr_stream s = gr_stream_new(gr_tape_seed(t), "train/shuffle");
-    s.counter = (uint64_t)epoch << 40;
-    gr_stream_permutation(&s, b->order, b->set->images.n);
-    b->epoch = epoch;
 }
 
 size_t kit_next_size(const kit_batches *b)
@@ -95,25 +85,23 @@ size_t kit_next_size(const kit_batches *b)
     return left < b->batch ? left : b->batch;
 }
 
-kit_batch kit_next_part(const gr_tape *t, kit_batches *b, size_t first, size_t n)
+kit_batch kit_next_part(kit_batches *b, size_t first, size_t n)
 {
-    const size_t epoch = b->taken / b->per_epoch, start = b->taken % b->per_epoch * b->batch + first;
     gr_real value[256];
+    b->order->taken = (int64_t)b->taken;
+    const int *const ids = gr_batches_next(b->order)->data + first;
     for (int p = 0; p < 256; p++) value[p] = (gr_real)((p / 255.0 - b->mean) / b->std);
-
-    if (b->shuffled && b->epoch != epoch) shuffle(t, b, epoch);
     for (size_t i = 0; i < n; i++) {
-        const size_t from = b->shuffled ? b->order[start + i] : start + i;
-        const uint8_t *const image = b->set->images.data + from * KIT_PIXELS;
+        const uint8_t *const image = b->set->images.data + (size_t)ids[i] * KIT_PIXELS;
         for (size_t k = 0; k < KIT_PIXELS; k++) b->pixels[i * KIT_PIXELS + k] = value[image[k]];
-        b->labels[i] = b->set->labels.data[from];
+        b->labels[i] = b->set->labels.data[ids[i]];
     }
     return (kit_batch){ n, b->pixels, b->labels };
 }
 
-kit_batch kit_next(const gr_tape *t, kit_batches *b)
+kit_batch kit_next(kit_batches *b)
 {
-    const kit_batch whole = kit_next_part(t, b, 0, kit_next_size(b));
+    const kit_batch whole = kit_next_part(b, 0, kit_next_size(b));
     b->taken++;
     return whole;
 }

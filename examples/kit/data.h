@@ -1,7 +1,7 @@
 /* examples/kit/data.h - MNIST, or digits that the program draws, and batches of them. */
 #ifndef KIT_DATA_H
 #define KIT_DATA_H
-#include "core/tensor.h"
+#include "core/batches.h"
 #include "examples/kit/digits.h"
 #include "examples/kit/idx.h"
 
@@ -21,9 +21,8 @@ typedef struct {
     const kit_set *set;
     size_t batch, taken; /* images per batch (the last batch of an epoch may be smaller); batches taken so far */
     size_t per_epoch;    /* batches per epoch */
-    bool shuffled;
     double mean, std;    /* a pixel p of 0 to 255 becomes (p / 255 - mean) / std; defaults 0 and 1 */
-    size_t *order, epoch; /* the permutation, and the epoch that it belongs to */
+    gr_batches *order;   /* the numbers of the images */
     gr_real *pixels;
     int *labels;
 } kit_batches;
@@ -32,11 +31,11 @@ typedef struct { size_t n; const gr_real *pixels; const int *labels; } kit_batch
 /* A walk over set, which must outlive it. Errors are set on t. Free with kit_batches_free before the tape. */
 kit_batches kit_batches_new(gr_tape *t, const kit_set *set, size_t batch, bool shuffled);
 void kit_batches_free(gr_tape *t, kit_batches *b);
-kit_batch kit_next(const gr_tape *t, kit_batches *b);
+kit_batch kit_next(kit_batches *b);
 /* How many images the next batch has, and n of them, beginning with number `first`. This takes no batch: a caller that needs only a part of each
  * batch adds 1 to b->taken itself. */
 size_t kit_next_size(const kit_batches *b);
-kit_batch kit_next_part(const gr_tape *t, kit_batches *b, size_t first, size_t n);
+kit_batch kit_next_part(kit_batches *b, size_t first, size_t n);
 
 /* Loss and right answers, summed over batches. */
 typedef struct { double loss; size_t hits, images; } kit_score; /* loss is the sum over images */

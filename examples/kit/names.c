@@ -100,11 +100,10 @@ static void read_names(kit_names *c, const char *path)
 
 kit_names kit_names_open(gr_tape *t, const char *path, size_t batch)
 {
-    kit_names c = { .tape = t, .batch = batch, .epoch = SIZE_MAX };
+    kit_names c = { .tape = t, .batch = batch };
     read_names(&c, path);
     c.room = batch > TEST_BATCH ? batch : TEST_BATCH;
     if (c.room > c.n) c.room = c.n;
-    c.order = room_for(t, c.n, sizeof *c.order);
     c.in = room_for(t, c.room * STEPS, sizeof *c.in), c.target = room_for(t, c.room * STEPS, sizeof *c.target);
     c.length = room_for(t, c.room, sizeof *c.length);
     if (gr_failed(t)) return c;
@@ -116,18 +115,19 @@ kit_names kit_names_open(gr_tape *t, const char *path, size_t batch)
         c.name[i] = c.name[k], c.name[k] = swap;
     }
     c.train = c.n - c.n / 10;
+    c.order = gr_batches_new(t, c.train, batch, &(gr_batches_config){ .shuffle = "train/shuffle" });
     return c;
 }
 
 void kit_names_free(kit_names *c)
 {
     const gr_allocator *const m = gr_tape_allocator(c->tape);
-    gr_memory_free(m, c->name, c->n * sizeof *c->name), gr_memory_free(m, c->order, c->n * sizeof *c->order);
+    gr_memory_free(m, c->name, c->n * sizeof *c->name), gr_batches_free(c->order);
     gr_memory_free(m, c->in, c->room * STEPS * sizeof *c->in), gr_memory_free(m, c->target, c->room * STEPS * sizeof *c->target);
     gr_memory_free(m, c->length, c->room * sizeof *c->length);
 }
 
-const kit_names *kit_names_put(kit_names *c, const size_t *which, size_t B, size_t extra)
+const kit_names *kit_names_put(kit_names *c, const int *which, size_t B, size_t extra)
 {
     c->B = B, c->T = 0;
     for (size_t b = 0; b < B; b++) {
@@ -149,19 +149,16 @@ const kit_names *kit_names_put(kit_names *c, const size_t *which, size_t B, size
 static const void *next_batch(void *data, bool training, size_t number, size_t *samples)
 {
     kit_names *const c = data;
-    const size_t batch = training ? c->batch : TEST_BATCH, n = training ? c->train : c->n - c->train;
-    const size_t per_epoch = (n + batch - 1) / batch, first = number % per_epoch * batch, B = n - first < batch ? n - first : batch;
-    size_t *const which = c->order;
-    if (training && c->epoch != number / per_epoch) {
-        gr_stream s = gr_stream_new(gr_tape_seed(c->tape), "train/shuffle");
-        s.counter = (uint64_t)(number / per_epoch) << 40;
-        gr_stream_permutation(&s, which, n);
-        c->epoch = number / per_epoch;
+    const size_t first = c->train + number * TEST_BATCH;
+    int which[TEST_BATCH];
+    if (training) {
+        c->order->taken = (int64_t)number;
+        const gr_ints *const ids = gr_batches_next(c->order);
+        return kit_names_put(c, ids->data, *samples = ids->len, 0);
     }
-    if (!training)
-        for (size_t i = c->train; i < c->n; i++) which[i] = i;
-    *samples = B;
-    return kit_names_put(c, which + (training ? first : c->train + first), B, 0);
+    *samples = c->n - first < TEST_BATCH ? c->n - first : TEST_BATCH;
+    for (size_t i = 0; i < *samples; i++) which[i] = (int)(first + i);
+    return kit_names_put(c, which, *samples, 0);
 }
 
 kit_source kit_names_source(kit_names *c)

@@ -14,7 +14,8 @@ typedef struct {
     /* The batch: inputs, targets (the next id; -100 at padding), and sequence lengths (the letters of a name plus one). */
     size_t B, T;
     int *in, *target, *length; /* [B, T], [B, T], [B] */
-    size_t batch, room, *order, epoch;
+    gr_batches *order; /* of the training names */
+    size_t batch, room;
     gr_tape *tape;
 } kit_names;
 
@@ -24,7 +25,7 @@ kit_names kit_names_open(gr_tape *t, const char *path, size_t batch);
 void kit_names_free(kit_names *c);
 
 /* Put the B names with the numbers which[] into the batch, padded to the longest of them plus `extra` positions. */
-const kit_names *kit_names_put(kit_names *c, const size_t *which, size_t B, size_t extra);
+const kit_names *kit_names_put(kit_names *c, const int *which, size_t B, size_t extra);
 
 /* The names as a source; each of its batches is c itself. */
 kit_source kit_names_source(kit_names *c);
