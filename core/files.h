@@ -1,8 +1,8 @@
-/* core/files.h - read and write files of named tensors (core/io/safetensors.h), with the memory and the errors of a tape. */
+/* core/files.h - read and write files of named tensors (core/io/safetensors.h) and arrays of NumPy, with the memory and the errors of a tape. */
 #ifndef GR_FILES_H
 #define GR_FILES_H
 #include "core/io/safetensors.h"
-#include "core/tape.h"
+#include "core/tensor.h"
 GR_BEGIN
 
 /* Read a file; the caller frees the result with gr_safetensors_free. Returns NULL on an error. Fails if the file cannot be read, or if it is damaged:
@@ -14,6 +14,9 @@ GR_BEGIN
  * model. gr_state_save and gr_checkpoint_save always write it, and a note "format" that begins with "gradus ": a file with such a note but without
  * a checksum is damaged too. Files of other programs need no checksum. */
 GR_API gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path);
+/* The same for a file whose length bytes lie in memory, for example weights that are part of the program. They must outlive the result, which does
+ * not copy the values. Messages call the file "memory". */
+GR_API gr_safetensors *gr_safetensors_open_memory(gr_tape *t, const void *bytes, size_t length);
 
 /* Write n tensors to path. The file at path is replaced as a whole or not at all. The bytes are those that the Python package would write: larger types
  * first, then by name; the header is padded with spaces to a multiple of 8 bytes. notes: key, value, key, value, ... NULL, or NULL for no notes.
@@ -26,6 +29,18 @@ GR_API gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path);
  * and locked by flock. The next save of the same path removes what a killed program left, and never a locked file. On a
  * network file system whose locks other machines do not see, only one machine may save to a path at a time. */
 GR_API bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetensors_item *items, size_t n, const char *const *notes);
+
+/* ---- Arrays of NumPy: one array in a file, as numpy.save writes it ---- */
+
+/* Read an array as a tensor or as integers, which t owns. Types: float32, float64, int32, int64, little-endian, in C order. gr_npy_read converts all of
+ * them to gr_real; gr_npy_read_ints reads the integers. They fail, and return NULL, if the file cannot be read or is damaged, if it holds another
+ * type (objects, big-endian numbers) or Fortran order, if its rank is above 8, or if an integer does not fit an int. */
+GR_API gr_tensor *gr_npy_read(gr_tape *t, const char *path);
+GR_API gr_ints *gr_npy_read_ints(gr_tape *t, const char *path);
+/* Write x to path, with the bytes that numpy.save would write: gr_real as float32 or float64, an int as int32. The file is replaced as a whole or not at
+ * all (see gr_safetensors_write). Fails if x is NULL or dead, or the file cannot be written. */
+GR_API bool gr_npy_write(gr_tape *t, const gr_tensor *x, const char *path);
+GR_API bool gr_npy_write_ints(gr_tape *t, const gr_ints *x, const char *path);
 
 GR_END
 #endif

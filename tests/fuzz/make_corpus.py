@@ -45,6 +45,27 @@ put("safetensors", "long_header", tensors({}, length=1 << 63))
 put("safetensors", "nul_in_name", tensors(rb'{"a\u0000b":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}', b"\0" * 4))
 
 
+# ---- npy ----
+def npy(header, data=b"", version=(1, 0), length=None):
+    n = len(header) if length is None else length
+    return b"\x93NUMPY" + bytes(version) + struct.pack("<H" if version[0] == 1 else "<I", n) + header.encode() + data
+
+
+put("npy", "floats", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", b"\0" * 24))
+put("npy", "doubles", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }     \n", b"\1" * 16))
+put("npy", "ints", npy("{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }\n", b"\2" * 12, (2, 0)))
+put("npy", "longs", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (), }\n", b"\1\0\0\0\0\0\0\0"))
+put("npy", "rank_8", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1)}", b"\0" * 4))
+put("npy", "rank_9", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1)}", b"\0" * 4))
+put("npy", "objects", npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n", b"\x80\4N."))
+put("npy", "fortran", npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", b"\0" * 24))
+put("npy", "overflow", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693953,)}", b"\0" * 8))
+put("npy", "huge_times_zero", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775808, 4, 0)}"))
+put("npy", "no_end", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2", length=52))
+put("npy", "long_header", npy("{}", b"", (2, 0), 1 << 31))
+put("npy", "empty", b"")
+
+
 # ---- IDX: images and labels, plain ----
 def idx(rank, sizes, data, magic=0x800):
     return struct.pack(">I", magic + rank) + b"".join(struct.pack(">I", n) for n in sizes) + data

@@ -1,0 +1,94 @@
+/* core/io/npy.c - arrays in files of numpy.save:
+ *     6 bytes       "\x93NUMPY"
+ *     2 bytes       the version of the format, 1.0 or 2.0
+ *     2 or 4 bytes  N, the length of the header, little-endian
+ *     N bytes       {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, spaces and a newline
+ *     the rest      the values */
+#include "core/io/file.h"
+#include "core/io/internal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char npy_magic[] = "\x93NUMPY";
+static const char *const npy_type[GR_DTYPES] = { [GR_I32] = "'<i4'", [GR_F32] = "'<f4'", [GR_F64] = "'<f8'", [GR_I64] = "'<i8'" };
+
+/* ---- Reading ---- */
+
+static const char *npy_value(const char *header, const char *key)
+{
+    const char *const found = strstr(header, key);
+    return found ? found + strlen(key) + strspn(found + strlen(key), ": ") : "";
+}
+
+/* The keys may have any order. False if the header is not like the one above. */
+static bool npy_header(const char *header, gr_safetensors_entry *v)
+{
+    const char *const type = npy_value(header, "'descr'"), *at = npy_value(header, "'shape'");
+    size_t whole = 2 * sizeof(double); /* times the sizes but 0: it must not overflow, so that a tensor can have the shape */
+    v->len = 1, v->dtype = GR_I32;
+    while (v->dtype < GR_DTYPES && strncmp(type, npy_type[v->dtype], 5) != 0) v->dtype++;
+    if (v->dtype == GR_DTYPES || strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0 || *at++ != '(') return false;
+    for (; *at != ')'; at += strspn(at, ", ")) {
+        const bool digit = *at >= '0' && *at <= '9';
+        char *end;
+        const unsigned long long n = digit ? strtoull(at, &end, 10) : 0;
+        if (!digit || n > SIZE_MAX || v->shape.rank == GR_MAX_RANK || (n && !gr_size_mul(whole, (size_t)n, &whole))) return false;
+        v->shape.dim[v->shape.rank++] = (size_t)n, v->len *= (size_t)n, at = end;
+    }
+    v->bytes = v->len * gr_dtype_bytes(v->dtype);
+    return true;
+}
+
+static bool npy_parse(gr__failure *e, const char *path, const gr__npy *a, gr_safetensors_entry *v)
+{
+    unsigned char *const p = a->file;
+    const size_t begin = a->bytes > 6 && p[6] == 2 ? 12 : 10;
+    size_t length = 0;
+    if (a->bytes < begin || memcmp(p, npy_magic, 6) != 0 || p[6] < 1 || p[6] > 2)
+        return gr__fail(e, GR_BAD_FILE, path, "is not a file of numpy.save, version 1.0 or 2.0");
+    for (size_t k = begin; k-- > 8;) length = length << 8 | p[k];
+    if (length > a->bytes - begin)
+        return gr__fail(e, GR_BAD_FILE, path, "is damaged: its header should be %zu bytes long, but the file is shorter", length);
+    if (length) p[begin + length - 1] = 0; /* in place of the newline */
+    const char *const header = length ? (const char *)p + begin : "";
+    if (!npy_header(header, v))
+        return gr__fail(e, GR_BAD_FILE, path, "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most %d axes, and fit this machine; "
+                        "its header is %.200s; numpy.ascontiguousarray(x, '<f4') converts an array", GR_MAX_RANK, header);
+    v->data = p + begin + length;
+    char shape[GR__SHAPE_ROOM];
+    return v->bytes == a->bytes - begin - length ||
+           gr__fail(e, GR_BAD_FILE, path, "is damaged: %zu bytes of values do not fill %s of type %s", a->bytes - begin - length,
+                    gr__shape_write(shape, v->shape.rank, v->shape.dim), npy_type[v->dtype]);
+}
+
+bool gr__npy_read(gr__failure *e, const gr_allocator *memory, const char *path, gr__npy *a)
+{
+    gr__file file;
+    *a = (gr__npy){ 0 };
+    if (!gr__file_open(e, &file, path)) return false;
+    a->bytes = file.bytes, a->file = gr_memory_new(memory, a->bytes);
+    if (!a->file) gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
+    const bool read = gr__file_read(e, &file, a->file, a->bytes);
+    gr__file_close(&file);
+    return read && npy_parse(e, path, a, &a->values);
+}
+
+/* ---- Writing: the same bytes as numpy.save, which leaves room to lengthen the first size to 21 digits ---- */
+
+bool gr__npy_write(gr__failure *e, const char *path, gr_dtype dtype, int rank, const size_t *dim, const void *data)
+{
+    char head[512];
+    gr__file f;
+    size_t bytes = gr_dtype_bytes(dtype);
+    int n = 10 + sprintf(head + 10, "{'descr': %s, 'fortran_order': False, 'shape': (", npy_type[dtype]), digits = 0;
+    for (int k = rank; k-- > 0;) bytes *= dim[k], digits = snprintf(NULL, 0, "%zu", dim[k]);
+    for (int k = 0; k < rank; k++) n += sprintf(head + n, k ? ", %zu" : "%zu", dim[k]);
+    n += sprintf(head + n, rank == 1 ? ",), }" : "), }");
+    const int whole = (n + (rank ? 21 - digits : 0) + 1) / 64 * 64 + 64;
+    memset(head + n, ' ', (size_t)(whole - n)), memcpy(head, npy_magic, 6);
+    head[6] = 1, head[7] = 0, head[8] = (char)((whole - 10) & 255), head[9] = (char)((whole - 10) >> 8), head[whole - 1] = '\n';
+    if (!gr__file_create(e, &f, path)) return false;
+    gr__file_write(e, &f, head, (size_t)whole), gr__file_write(e, &f, data, bytes);
+    return gr__file_commit(e, &f);
+}
