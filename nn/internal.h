@@ -17,6 +17,8 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s);
 bool gr__slot_is_under(const gr_module *m, const gr_slot *s);
 /* Whether s is the one slot under m that stands for its tensor, which tied slots share. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s);
+/* Whether s is a part of m's state_dict. */
+static inline bool gr__slot_is_saved(const gr_module *m, const gr_slot *s) { return s->kind != GR_KEPT && gr__slot_stands(m, s); }
 
 static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
 {
@@ -82,9 +84,9 @@ void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
 
 /* What m saves, in memory of the tape with room for `more` items behind it. NULL, with an error, when out of memory. */
 gr_safetensors_item *gr__state_items(gr_tape *t, const gr_module *m, size_t more, size_t *count);
-/* Whether f fits m: otherwise one error lists everything that does not. exact: every type must be gr_real, without conversion. Entries
- * with a '/' in their name belong to no module; they are left over unless others is set. */
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, bool others);
+/* Whether f, a checkpoint, fits m without conversion: otherwise one error lists everything that does not. Entries with a '/' in their name belong
+ * to no module. */
+bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path);
 /* Fill m from f, which was checked. */
 void gr__state_fill(const gr_safetensors *f, gr_module *m);
 

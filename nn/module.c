@@ -326,6 +326,12 @@ void gr_requires_grad(gr_module *m, bool wanted)
         if (s->tied) s->frozen = s->tied->frozen;
 }
 
+void gr_module_zero_grad(gr_module *m)
+{
+    for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
+        if (s->kind == GR_PARAMETER) gr__grad_clear(s->tensor);
+}
+
 size_t gr_module_parameters(const gr_module *m)
 {
     size_t sum = 0;

@@ -19,7 +19,10 @@ GR_BEGIN
 
 /* ==== Linear ==== */
 
-typedef struct { bool no_bias; } gr_linear_config;
+typedef struct {
+    bool no_bias;
+    gr_tensor *weight; /* a parameter [out, in] of the same tree, which the layer shares (gr_tie): an Embedding's table, for an output layer */
+} gr_linear_config;
 typedef struct {
     gr_module module;
     gr_tensor *weight; /* [out, in]   first values: uniform in +-1 / sqrt(in), of bias too */
@@ -108,11 +111,28 @@ GR_API gr_prelu_module *gr_prelu_new(gr_tape *t, gr_module *parent, const char *
  * gr_state_load can refuse a damaged file (see gr_safetensors_open). Fails if m is NULL, the file cannot be written, or memory runs out. */
 GR_API bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char *const *notes);
 
+typedef struct { const char **name; size_t count; } gr_state_names;
+typedef struct {
+    gr_state_names loaded;    /* paths of parameters, buffers and counters below the module: these have the values of the file, */
+    gr_state_names missing;   /* the file does not have these, */
+    gr_state_names misfit;    /* and it has these with another shape or type */
+    gr_state_names left_over; /* names of the file that belong to nothing in the module */
+} gr_state_report;
+typedef struct {
+    bool partial;            /* load what fits by name, shape and type; the rest keeps its values. An error only if nothing fits */
+    const char *strip;       /* "module.": the names of the file lose this prefix; a name without it is left over */
+    const char *add;         /* "encoder.": then they get this prefix */
+    gr_state_report *report; /* gets the names after a success. t owns the lists until gr_tape_reset; the paths are m's */
+} gr_state_config;
+
 /* Read a safetensors file into m: one of gr_state_save, or of Python's safetensors.torch.save_file(net.state_dict(), path). Files of torch.save are
  * refused. All names, shapes and types are checked before anything changes: if some are missing, left over or different, one error lists them all.
  * Floating-point types are converted. Of several tied names one is enough. A file that gradus wrote must have its checksum; a file from PyTorch has
- * none. gr_state_load reads the weights of a checkpoint, too. */
-GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path);
+ * none. gr_state_load reads the weights of a checkpoint, too. config may be NULL; with its field partial only damaged files, tied parameters that differ,
+ * and files of which nothing fits are errors. A load cannot be undone: a later gr_tape_recover undoes nothing from before it. */
+GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path, const gr_state_config *config);
+/* The same for a file whose length bytes lie in memory. Messages call it "memory". */
+GR_API bool gr_state_load_memory(gr_tape *t, gr_module *m, const void *bytes, size_t length, const gr_state_config *config);
 
 GR_END
 #endif

@@ -290,7 +290,7 @@ static bool checkpoint_read(checkpoint_reader *r, const gr_checkpoint_value *val
     r->place = gr_save_zeros(r->t, r->f->count * sizeof *r->place);
     list_demanded(&r->demanded, r->o, values, n);
     if (gr_failed(r->t)) return false;
-    if (!gr__state_check(r->t, r->f, r->m, r->path, true, true) || !demanded_is_there(r)) return false;
+    if (!gr__state_check(r->t, r->f, r->m, r->path) || !demanded_is_there(r)) return false;
     if (!kept_slots_find(r) || !all_is_known(r) || !places_make(r)) return false;
     checkpoint_fill(r);
     return true;

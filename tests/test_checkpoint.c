@@ -151,7 +151,7 @@ TEST(the_weights_of_a_checkpoint_are_a_state_dict)
     run r, other;
     assert_true(run_new(&r, gr_tape_new(11, NULL), 0) && run_step(&r) && run_save(&r));
     assert_true(run_new(&other, gr_tape_new(12, NULL), 0));
-    assert_true(gr_state_load(other.t, other.net, path));
+    assert_true(gr_state_load(other.t, other.net, path, NULL));
     assert_same_bits(other.in->weight->data, r.in->weight->data, 24);
     assert_int_equal(gr_optim_steps(other.o), 0);
     run_free(&other);

@@ -112,7 +112,7 @@ static void assert_both_refuse(const char *path, const unsigned char *bytes, siz
     assert_message(t, full);
     assert_int_equal(gr_error_code(t), GR_BAD_FILE);
     gr_tape_recover(t);
-    assert_false(gr_state_load(t, other.m, path));
+    assert_false(gr_state_load(t, other.m, path, NULL));
     assert_message(t, full);
     net_free(other);
     gr_tape_free(t);
@@ -191,7 +191,7 @@ TEST(files_of_other_programs_need_no_checksum)
             fclose(f);
             free(bytes);
         } else assert_true(gr_safetensors_write(t, path, &item, 1, foreign[k]));
-        assert_true(gr_state_load(t, m, path));
+        assert_true(gr_state_load(t, m, path, NULL));
         assert_same_bits(w->data, x, 3);
     }
     unlink(path);

@@ -77,7 +77,7 @@ static bool build(program *p)
     return false;
 }
 
-static bool load(program *p) { return gr_state_load(p->t, p->net, weights_file); }
+static bool load(program *p) { return gr_state_load(p->t, p->net, weights_file, NULL); }
 
 static bool step(program *p)
 {

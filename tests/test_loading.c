@@ -54,7 +54,7 @@ static size_t comparisons_of_loading(size_t n)
     if (!gr_checkpoint_save(t, m, o, path, value, values)) fail_msg("%s", gr_message(t));
     comparisons = 0;
     if (!gr_checkpoint_load(u, other, optim, path, value, values)) fail_msg("%s", gr_message(u));
-    if (!gr_state_load(u, other, path)) fail_msg("%s", gr_message(u));
+    if (!gr_state_load(u, other, path, NULL)) fail_msg("%s", gr_message(u));
     const size_t count = comparisons;
     free(value), free(value_name);
     gr_optim_free(o), gr_optim_free(optim);
@@ -82,7 +82,7 @@ static size_t comparisons_of_refusing(size_t n)
     gr_module *large = tree_new(t, n, false);
     if (!gr_state_save(t, there ? large : m, path, NULL)) fail_msg("%s", gr_message(t));
     comparisons = 0;
-    assert_false(gr_state_load(t, there ? m : large, path));
+    assert_false(gr_state_load(t, there ? m : large, path, NULL));
     const size_t count = comparisons;
     gr_module_free(m), gr_module_free(large);
     gr_tape_free(t);

@@ -56,13 +56,13 @@ TEST(control_characters_of_a_file_name_are_escaped)
     fclose(f);
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
-    assert_false(gr_state_load(t, m, in_folder("\x1b[31m")));
+    assert_false(gr_state_load(t, m, in_folder("\x1b[31m"), NULL));
     char message[600];
     snprintf(message, sizeof message, "%s/\\x1b[31m: does not fit the module: \\x1b]0;owned\\x07 [1] is left over", test_folder);
     assert_message(t, message);
     gr_tape_recover(t);
     unlink(in_folder("\x1b[31m"));
-    assert_false(gr_state_load(t, m, in_folder("\x1b[31m")));
+    assert_false(gr_state_load(t, m, in_folder("\x1b[31m"), NULL));
     snprintf(message, sizeof message, "cannot open '%s/\\x1b[31m': No such file or directory", test_folder);
     assert_message(t, message);
     gr_module_free(m);

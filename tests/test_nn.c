@@ -46,6 +46,28 @@ static gr_tensor *linear_of(gr_tape *t, gr_tensor *const *in, void *with_bias)
 
 /* ---- LayerNorm ---- */
 
+/* The output layer of a language model: its weight is the table of the embedding. */
+TEST(linear_shares_a_weight)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *m = gr_module_new(t), *other = gr_module_new(t);
+    gr_embedding_module *token = gr_embedding_new(t, m, "token", 5, 3, NULL);
+    gr_linear_module *head = gr_linear_new(t, m, "head", 3, 5, &(gr_linear_config){ .weight = token->weight });
+    assert_ok(t);
+    assert_ptr_equal(head->weight, token->weight);
+    assert_int_equal(gr_module_parameters(m), 20); /* the weight counts once */
+    assert_ptr_equal(gr_slot_find(m, "head.weight")->tied, gr_slot_find(m, "token.weight"));
+    gr_backward(t, gr_sum(t, gr_linear_forward(t, head, gr_ones(t, GR_SHAPE(1, 3))), GR_ALL_AXES, false));
+    assert_true(gr_grad(t, token->weight)[0] == 1);
+    gr_tensor *const foreign = gr_linear_new(t, other, "fc", 3, 5, NULL)->weight;
+    assert_fails(t, gr_linear_new(t, m, "wide", 4, 5, &(gr_linear_config){ .weight = token->weight }), "wide: the weight to share must be [5, 4]; got [5, 3]");
+    assert_fails(t, gr_linear_new(t, m, "far", 3, 5, &(gr_linear_config){ .weight = foreign }),
+                 "'weight' is to be tied to [5, 3], which is no parameter of this tree");
+    assert_null(m->child->next->next); /* nothing is left behind */
+    gr_module_free(m), gr_module_free(other);
+    gr_tape_free(t);
+}
+
 TEST(layer_norm_starts_with_ones_and_zeros)
 {
     gr_tape *t = gr_tape_new(3, NULL);
@@ -319,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_starts_as_pytorch_does),
         cmocka_unit_test(linear_is_x_times_w_transposed_plus_b),
+        cmocka_unit_test(linear_shares_a_weight),
         cmocka_unit_test(layer_norm_starts_with_ones_and_zeros),
         cmocka_unit_test(embedding_gives_rows_and_keeps_its_padding),
         cmocka_unit_test(dropout_draws_from_its_own_stream),

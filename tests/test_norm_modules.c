@@ -178,7 +178,7 @@ TEST(a_loaded_module_evaluates_to_the_same_bits)
     assert_true(gr_state_save(tape, net, path, NULL));
     gr_module *other = gr_module_new(tape);
     gr_norm *c = gr_batch_norm_new(tape, other, "bn", 3, NULL);
-    assert_true(gr_state_load(tape, other, path));
+    assert_true(gr_state_load(tape, other, path, NULL));
     assert_int_equal(*c->batches, 3);
     assert_same_bits(gr_forward(tape, &c->module, x)->data, y->data, y->len);
     gr_module_free(other);

@@ -51,7 +51,7 @@ TEST(a_saved_state_is_loaded_again)
     assert_string_equal(gr_safetensors_note_of(f, "lesson"), "3");
     gr_safetensors_free(f);
     assert_true(hash_net(&n) != hash_net(&m));
-    assert_true(gr_state_load(u, m.root, path));
+    assert_true(gr_state_load(u, m.root, path, NULL));
     assert_int_equal(*m.count, -5);
     assert_same_bits(m.fc->bias->data, n.fc->bias->data, 3);
     assert_same_bits(m.fc->weight->data, n.fc->weight->data, 6);
@@ -67,7 +67,7 @@ TEST(a_part_of_a_tree_is_saved_under_its_own_names)
     assert_true(gr_state_save(t, &n.fc->module, path, NULL));
     gr_module *other = gr_module_new(t);
     gr_linear_module *l = gr_linear_new(t, other, "some", 2, 3, NULL);
-    assert_true(gr_state_load(t, &l->module, path));
+    assert_true(gr_state_load(t, &l->module, path, NULL));
     assert_same_bits(l->weight->data, n.fc->weight->data, 6);
     assert_true(gr_state_save(t, n.first, path, NULL)); /* a parameter that is tied to one elsewhere is saved here, too */
     gr_safetensors *f = gr_safetensors_open(t, path);
@@ -96,7 +96,7 @@ static void assert_misfit(const gr_safetensors_item *item, size_t count, const c
     const uint64_t before = hash_net(&n);
     char message[1100];
     assert_true(write_items(t, item, count));
-    assert_false(gr_state_load(t, n.root, path));
+    assert_false(gr_state_load(t, n.root, path, NULL));
     snprintf(message, sizeof message, "%s: does not fit the module: %s", path, report);
     assert_message(t, message);
     assert_int_equal(gr_error_code(t), GR_BAD_FILE);
@@ -145,7 +145,7 @@ TEST(other_floating_types_are_converted)
     const gr_safetensors_item item[] = { { "fc.weight", GR_F64, GR_SHAPE(3, 2), doubles }, { "fc.bias", GR_F16, GR_SHAPE(3), half },
                                          { "running_mean", GR_BF16, GR_SHAPE(2), brain }, { "num_batches_tracked", GR_I32, GR_SCALAR, &batches } };
     assert_true(write_items(t, item, 4));
-    assert_true(gr_state_load(t, n.root, path));
+    assert_true(gr_state_load(t, n.root, path, NULL));
     assert_values(n.fc->weight, 0, (gr_real)1.5, 2, 3, 4, 5, 6);
     assert_values(n.fc->bias, 0, 1, -2, (gr_real)0x1p-24);
     assert_values(n.mean, 0, 1, -2);
@@ -160,11 +160,11 @@ TEST(tied_names_may_all_be_there_if_they_agree)
     net n = net_new(t);
     const gr_safetensors_item tied = { "first.weight", GR_REAL_DTYPE, GR_SHAPE(3, 2), numbers };
     assert_true(write_items(t, (gr_safetensors_item[]){ WEIGHT, tied, BIAS, MEAN, BATCHES }, 5));
-    assert_true(gr_state_load(t, n.root, path));
+    assert_true(gr_state_load(t, n.root, path, NULL));
     assert_values(n.fc->weight, 0, 1, 2, 3, 4, 5, 6);
     memset(n.fc->weight->data, 0, 6 * sizeof(gr_real));
     assert_true(write_items(t, (gr_safetensors_item[]){ tied, BIAS, MEAN, BATCHES }, 4)); /* safetensors.save_model may choose this name */
-    assert_true(gr_state_load(t, n.root, path));
+    assert_true(gr_state_load(t, n.root, path, NULL));
     assert_values(n.fc->weight, 0, 1, 2, 3, 4, 5, 6);
     gr_module_free(n.root);
     gr_tape_free(t);
@@ -178,12 +178,12 @@ TEST(a_missing_path_or_module_is_an_error)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
     assert_false(gr_state_save(NULL, m, path, NULL));
-    assert_false(gr_state_load(NULL, m, path));
+    assert_false(gr_state_load(NULL, m, path, NULL));
     assert_fails(t, gr_state_save(t, NULL, path, NULL), "state_save: the module is NULL");
-    assert_fails(t, gr_state_load(t, NULL, path), "state_load: the module is NULL");
+    assert_fails(t, gr_state_load(t, NULL, path, NULL), "state_load: the module is NULL");
     assert_fails(t, gr_state_save(t, m, NULL, NULL), "the path of a file to write is NULL");
     assert_true(gr_state_save(t, m, path, NULL)); /* the state of an empty module is empty */
-    assert_true(gr_state_load(t, m, path));
+    assert_true(gr_state_load(t, m, path, NULL));
     gr_module_free(m);
     gr_tape_free(t);
 }
@@ -197,7 +197,7 @@ static bool save_and_load(gr_tape *t, void *unused)
     if (n.count) *n.count = 3;
     const bool saved = gr_state_save(t, n.root, path, NULL);
     if (saved) n.fc->bias->data[0] = 77, *n.count = 4;
-    const bool loaded = gr_state_load(t, n.root, path);
+    const bool loaded = gr_state_load(t, n.root, path, NULL);
     if (saved) assert_true(*n.count == (loaded ? 3 : 4) && (n.fc->bias->data[0] == 77) != loaded);
     gr_module_free(n.root);
     return loaded;
@@ -216,7 +216,7 @@ TEST(a_read_that_fails_changes_no_weight)
         memset(n.fc->weight->data, 0, 6 * sizeof(gr_real));
         const uint64_t before = hash_net(&n);
         failing_files.calls = 0, failing_files.fail_at = at, failing_files.error = EIO;
-        const bool loaded = gr_state_load(t, n.root, path);
+        const bool loaded = gr_state_load(t, n.root, path, NULL);
         failed = failing_files.calls >= at, failing_files.fail_at = 0;
         assert_int_equal(loaded, !failed);
         assert_true((hash_net(&n) == before) == !loaded);

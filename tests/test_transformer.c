@@ -143,7 +143,7 @@ TEST(the_state_dict_of_pytorch_loads)
 {
     gr_module *root = gr_module_new(tape);
     gr_transformer *m = gr_transformer_new(tape, root, "m", E, HEADS, 2, &stack);
-    assert_true(gr_state_load(tape, &m->module, "tests/golden/transformer_state.safetensors"));
+    assert_true(gr_state_load(tape, &m->module, "tests/golden/transformer_state.safetensors", NULL));
     gr_tensor *x = tensor_of("stack", "x", "");
     assert_tensors_close(gr_transformer_forward(tape, m, x, NULL), tensor_of("stack", "y", ""), tolerance);
     assert_true(gr_state_save(tape, &m->module, in_folder("state"), NULL));

@@ -112,7 +112,7 @@ static gr_tensor *rewound(gr_tape *t, void *body, gr_tensor *x)
 
 static bool forget(run *r) { return gr_forget(r->t, r->net); }
 static bool save_state(run *r) { return gr_state_save(r->t, r->net, file_name, NULL); }
-static bool load_state(run *r) { return gr_state_load(r->t, r->net, file_name); }
+static bool load_state(run *r) { return gr_state_load(r->t, r->net, file_name, NULL); }
 
 static bool save_checkpoint(run *r)
 {

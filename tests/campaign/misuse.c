@@ -95,6 +95,7 @@ POOL(gr_slot)
 OWNED(gr_optim, gr_optim_free)
 static void end_cache(gr_attention_cache *c);
 OWNED(gr_attention_cache, end_cache)
+OWNED(gr_batches, gr_batches_free)
 
 static gr_safetensors *file; /* the last file that was opened */
 static const gr_safetensors_entry *entry;
@@ -218,6 +219,8 @@ static void own_gr_optim_free(void)
     for (size_t i = 0; i < count_gr_optim; i++)
         if (pool_gr_optim[i] == o) pool_gr_optim[i--] = pool_gr_optim[--count_gr_optim];
 }
+static void own_gr_batches_free(void) { gr_batches_free(NULL); }
+static void own_gr_batches_next(void) { gr_batches_next(pick_gr_batches_p("b")); } /* the numbers die with b */
 static void own_gr_safetensors_free(void)
 {
     gr_safetensors_free(file), file = NULL, entry = NULL;
@@ -303,6 +306,7 @@ static void run_batch(uint64_t seed, size_t batch)
     }
     shared->length = 0;
     say("the end of the batch");
+    while (count_gr_batches) gr_batches_free(pool_gr_batches[--count_gr_batches]);
     while (count_gr_optim) gr_optim_free(pool_gr_optim[0]), pool_gr_optim[0] = pool_gr_optim[--count_gr_optim];
     while (count_gr_attention_cache) end_cache(pool_gr_attention_cache[--count_gr_attention_cache]);
     gr_tape_recover(t);

@@ -34,7 +34,7 @@ static int pick_int(const char *name)
 static bool named(const char *name, const char *list) { return strstr(list, name) && *name; }
 static size_t pick_size_t(const char *name)
 {
-    const size_t x = named(name, " n ins outs bytes argument_bytes saved_bytes ") ? below(4) : any_size();
+    const size_t x = named(name, " n ins outs bytes length argument_bytes saved_bytes ") ? below(4) : any_size();
     return say(" %s=%zu", name, x), x;
 }
 static ptrdiff_t pick_ptrdiff_t(const char *name) { return pick_int(name); }
@@ -140,7 +140,10 @@ static double D(void) { return one_in(2) ? 0 : any_double(); }
 static int I(void) { return one_in(2) ? 0 : any_int(); }
 static size_t S(void) { return one_in(2) ? 0 : any_size(); }
 static bool B(void) { return one_in(3); }
-CONFIG(gr_linear_config, B())
+static gr_state_report report;
+CONFIG(gr_linear_config, B(), any_tensor())
+CONFIG(gr_state_config, B(), one_in(2) ? NULL : "f", one_in(2) ? NULL : "w", one_in(2) ? NULL : &report)
+CONFIG(gr_batches_config, one_in(2) ? NULL : "s", B())
 CONFIG(gr_embedding_config, B(), S())
 CONFIG(gr_norm_config, B(), B(), B(), B(), one_in(4) ? any_int() : (int)below(3) - 1, one_in(2) ? (int)below(3) : I(), S(), D(), B(), D())
 CONFIG(gr_conv_config, I(), I(), I(), I(), I(), I(), I(), I(), B(), I(), I())

@@ -29,7 +29,7 @@ static bool run(gr_tape *t, const char *weights_path, const char *images_path, c
     const gr_safetensors_entry *images = file ? gr_safetensors_find(file, "images") : NULL;
     row_reader r = weights ? make(t, weights) : (row_reader){ 0 };
     gr_tensor *x = images ? gr_empty(t, images->shape) : NULL, *z = NULL;
-    if (x && r.net && gr_state_load(t, r.net, weights_path)) {
+    if (x && r.net && gr_state_load(t, r.net, weights_path, NULL)) {
         gr_safetensors_reals(images, x->data);
         gr_tape_set_recording(t, false);
         z = gr_linear_forward(t, r.fc, gr_select(t, gr_lstm_forward(t, r.lstm, x, NULL).h, 0, -1));

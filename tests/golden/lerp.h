@@ -1,0 +1,11 @@
+/* tests/golden/lerp.h - weight, and torch.lerp of PyTorch 2.13.0+cpu in float and in double: see record_lerp.py. */
+{ 0.001, { 0x1.1a43fe0000000p+0f, -0x1.2559b40000000p+1f, 0x1.960dc80000000p-97f, 0x1.9316c80000000p+99f, NAN },
+  { 0x1.1a43fe5c91d15p+0, -0x1.2559b3d07c84bp+1, 0x1.960dc879c1d71p-97, 0x1.9316c80ae0da8p+99, NAN } },
+{ 0.3, { 0x1.e147ae0000000p+0f, 0x1.47ae200000000p-3f, 0x1.07abdc0000000p-96f, 0x1.431e0e0000000p+98f, NAN },
+  { 0x1.e147ae147ae15p+0, 0x1.47ae147ae1476p-3, 0x1.07abdbf1f8e21p-96, 0x1.431e0fae6d722p+98, NAN } },
+{ 0.5, { 0x1.3333340000000p+1f, 0x1.ccccd00000000p+0f, 0x1.303c740000000p-96f, 0x0.0p+0f, HUGE_VALF },
+  { 0x1.3333333333334p+1, 0x1.cccccccccccd0p+0, 0x1.303c73efd0675p-96, 0x0.0p+0, HUGE_VAL } },
+{ 0.75, { 0x1.8666680000000p+1f, 0x1.ecccce0000000p+1f, 0x1.62f1320000000p-96f, -0x1.93e5940000000p+98f, HUGE_VALF },
+  { 0x1.8666666666667p+1, 0x1.ecccccccccccep+1, 0x1.62f131ed1dcdep-96, -0x1.93e5939a08ceap+98, HUGE_VAL } },
+{ 0.999, { 0x1.d944680000000p+1f, 0x1.7913420000000p+2f, 0x1.9572040000000p-96f, -0x1.9316ca0000000p+99f, HUGE_VALF },
+  { 0x1.d94467381d7dcp+1, 0x1.7913404ea4a8cp+2, 0x1.957203a2bfe32p-96, -0x1.9316c80ae0da8p+99, HUGE_VAL } },
