@@ -54,7 +54,7 @@ typedef struct {
     gr_embedding_module *token;
     gr_lstm *lstm;
     gr_dropout_module *drop;
-    gr_tensor *bias;
+    gr_linear_module *head;
     gr_optim *optim;
 } model;
 
@@ -69,9 +69,9 @@ static void build(model *m, int norm, size_t letters, size_t steps)
     m->lstm = gr_lstm_new(t, m->net, "lstm", own.hidden, own.hidden,
                           &(gr_lstm_config){ .norm = norm_of[norm].norm, .layers = own.layers, .dropout = own.dropout, .forget_bias = 1 });
     m->drop = gr_dropout_new(t, m->net, "drop", own.dropout);
-    gr_module *head = gr_module_make(t, m->net, "head", "TiedLinear", sizeof *head);
-    gr_tie(t, head, "weight", m->token->weight);
-    m->bias = gr_param(t, head, "bias", GR_SHAPE(letters), gr_init_constant(0));
+    m->head = gr_linear_new(t, m->net, "head", own.hidden, letters, &(gr_linear_config){ .weight = m->token->weight });
+    if (!m->head) return;
+    gr_param_init(t, &m->head->module, "bias", gr_init_constant(0));
     m->training = gr_module_make(t, m->net, "training", "State", sizeof *m->training);
     m->reading = gr_module_make(t, m->net, "reading", "State", sizeof *m->reading);
 
@@ -89,7 +89,7 @@ static gr_tensor *forward(const model *m, gr_module *state, const gr_ints *ids)
     const gr_lstm_input from = { .h0 = gr_carried(t, state, "h"), .c0 = gr_carried(t, state, "c") };
     const gr_lstm_out s = gr_lstm_forward(t, m->lstm, gr_embedding_forward(t, m->token, ids), &from);
     gr_detach_keep(t, state, "h", s.h), gr_detach_keep(t, state, "c", s.c);
-    return gr_reshape(t, gr_linear(t, gr_dropout_forward(t, m->drop, s.y), m->token->weight, m->bias), GR_SHAPE(GR_INFER, m->bias->len));
+    return gr_reshape(t, gr_linear_forward(t, m->head, gr_dropout_forward(t, m->drop, s.y)), GR_SHAPE(GR_INFER, m->head->bias->len));
 }
 
 static gr_tensor *loss_of(const model *m, gr_module *state, const kit_streams *s, size_t k, kit_score *score)

@@ -96,7 +96,7 @@ static void prepare(gr_tape *t, job *j)
     j->net = gr_module_new(t);
     j->lstm = gr_lstm_new(t, j->net, "lstm", KIT_SIDE, own.hidden, &lstm);
     j->fc = gr_linear_new(t, j->net, "fc", own.hidden, 10, NULL);
-    if (own.load) gr_state_load(t, j->net, own.load);
+    if (own.load) gr_state_load(t, j->net, own.load, NULL);
 
     j->optim = own.optimizer ? gr_sgd_new(t, j->net, &(gr_sgd_config){ .lr = o.lr, .momentum = 0.9 })
                              : gr_adam_new(t, j->net, &(gr_adam_config){ .lr = o.lr });
