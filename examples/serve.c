@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     kit_data d = kit_data_open(r.tape, o.data);
     kit_batches walk = kit_batches_new(r.tape, &d.test, IMAGES, false);
     model m = model_new(r.tape);
-    if (own.load) gr_state_load(r.tape, m.net, own.load);
+    if (own.load) gr_state_load(r.tape, m.net, own.load, NULL);
     if (kit_run_begin(&r, kit_data_name(&d, name, sizeof name))) {
         gr_tape_set_training(r.tape, false), gr_tape_set_recording(r.tape, false);
         const kit_batch b = kit_next(r.tape, &walk);

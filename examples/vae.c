@@ -54,7 +54,7 @@ static double evaluate(gr_tape *t, const model *m, const kit_set *set)
     gr_tape_set_recording(t, false);
     for (size_t k = 0; k < walk.per_epoch && !gr_failed(t); k++) {
         gr_tape_reset(t);
-        const kit_batch b = kit_next(t, &walk);
+        const kit_batch b = kit_next(&walk);
         sum += gr_item(loss_of(t, m, &b)) * (double)b.n;
     }
     gr_tape_set_recording(t, true);
@@ -72,7 +72,7 @@ static void train(kit_run *r, const model *m, const kit_data *d)
     kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, 1, steps);
     for (size_t step = 1; step <= steps && !kit_interrupted() && !gr_failed(t); step++) {
         gr_tape_reset(t);
-        const kit_batch b = kit_next(t, &walk);
+        const kit_batch b = kit_next(&walk);
         gr_tensor *y = loss_of(t, m, &b);
         gr_optim_zero_grad(m->adam), gr_backward(t, y), gr_optim_step(t, m->adam);
         loss = gr_item(y);
