@@ -14,7 +14,7 @@ FIXTURE(remove_path)
     return remove_folder(state);
 }
 
-static const gr_real numbers[] = { 1, 2, 3, 4, 5, 6 };
+static const gr_real numbers[] = { 1, 2, 3, 4, 5, 6, 7 };
 static const int64_t whole = 9;
 static void write_items(gr_tape *t, const gr_safetensors_item *item, size_t n) { assert_true(gr_safetensors_write(t, path, item, n, NULL)); }
 
