@@ -140,9 +140,9 @@ static double D(void) { return one_in(2) ? 0 : any_double(); }
 static int I(void) { return one_in(2) ? 0 : any_int(); }
 static size_t S(void) { return one_in(2) ? 0 : any_size(); }
 static bool B(void) { return one_in(3); }
-static gr_state_report report;
+static gr_state_report state_report;
 CONFIG(gr_linear_config, B(), any_tensor())
-CONFIG(gr_state_config, B(), one_in(2) ? NULL : "f", one_in(2) ? NULL : "w", one_in(2) ? NULL : &report)
+CONFIG(gr_state_config, B(), one_in(2) ? NULL : "f", one_in(2) ? NULL : "w", one_in(2) ? NULL : &state_report)
 CONFIG(gr_batches_config, one_in(2) ? NULL : "s", B())
 CONFIG(gr_embedding_config, B(), S())
 CONFIG(gr_norm_config, B(), B(), B(), B(), one_in(4) ? any_int() : (int)below(3) - 1, one_in(2) ? (int)below(3) : I(), S(), D(), B(), D())
