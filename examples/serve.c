@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     if (own.load) gr_state_load(r.tape, m.net, own.load, NULL);
     if (kit_run_begin(&r, kit_data_name(&d, name, sizeof name))) {
         gr_tape_set_training(r.tape, false), gr_tape_set_recording(r.tape, false);
-        const kit_batch b = kit_next(r.tape, &walk);
+        const kit_batch b = kit_next(&walk);
         serve(&r, &m, &b);
     }
     gr_module_free(m.net), kit_batches_free(r.tape, &walk), kit_data_free(r.tape, &d);
