@@ -27,7 +27,7 @@ static bool run(gr_tape *t, gr_module *root, bool save, const char *weights, con
     gr_safetensors *file = gr_safetensors_open(t, codes_path);
     const gr_safetensors_entry *codes = file ? gr_safetensors_find(file, "codes") : NULL;
     gr_tensor *x = codes ? gr_empty(t, codes->shape) : NULL;
-    if (!x || !(save ? gr_state_save(t, net, weights, NULL) : gr_state_load(t, net, weights))) return gr_safetensors_free(file), false;
+    if (!x || !(save ? gr_state_save(t, net, weights, NULL) : gr_state_load(t, net, weights, NULL))) return gr_safetensors_free(file), false;
     gr_safetensors_reals(codes, x->data);
     gr_safetensors_free(file);
     gr_tape_set_recording(t, false);
