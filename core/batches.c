@@ -6,33 +6,27 @@
 
 gr_batches *gr_batches_new(gr_tape *t, size_t n, size_t size, const gr_batches_config *config)
 {
-    const bool drop_last = config && config->drop_last;
+    const gr_batches_config c = config ? *config : (gr_batches_config){ 0 };
     if (gr_failed(t)) return NULL;
-    if (!n || !size || n > INT_MAX)
-        return gr_fail_as(t, GR_MISUSE, "batches", "n must be 1 to %d samples, and a batch must have 1 or more; got %zu and %zu", INT_MAX, n, size);
-    if (drop_last && size > n)
-        return gr_fail_as(t, GR_MISUSE, "batches", "drop_last leaves no batch: there are %zu samples, and a batch needs %zu", n, size);
-    const gr_allocator *const memory = gr_tape_allocator(t);
-    gr_batches *const b = gr_memory_new(memory, sizeof *b);
+    if (!n || n > INT_MAX || !size || (c.drop_last && size > n))
+        return gr_fail_as(t, GR_MISUSE, "batches", "n must be 1 to %d samples, and size 1 or more%s; got %zu and %zu", INT_MAX,
+                          c.drop_last ? ", with drop_last at most n" : "", n, size);
+    if (size > n) size = n;
+    const size_t bytes = sizeof(gr_batches) + n * sizeof(size_t) + size * sizeof(int);
+    gr_batches *const b = gr_memory_new(gr_tape_allocator(t), bytes);
     if (!b) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: batches of %zu samples", n);
-    b->memory = *memory, b->n = n, b->size = size < n ? size : n;
-    b->per_epoch = drop_last ? n / b->size : (n + b->size - 1) / b->size;
-    b->shuffled = config && config->shuffle, b->epoch = UINT64_MAX;
-    b->stream = gr_stream_new(gr_tape_seed(t), b->shuffled ? config->shuffle : NULL);
-    b->order = gr_memory_new(memory, n * sizeof *b->order);
-    b->ids = (gr_ints){ .data = gr_memory_new(memory, b->size * sizeof *b->ids.data), .rank = 1 };
-    if (b->order && b->ids.data) return b;
-    gr_batches_free(b);
-    return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: batches of %zu samples", n);
+    b->memory = *gr_tape_allocator(t), b->bytes = bytes, b->n = n, b->size = size;
+    b->per_epoch = (c.drop_last ? n : n + size - 1) / size;
+    b->stream = gr_stream_new(gr_tape_seed(t), c.shuffle), b->shuffled = c.shuffle, b->epoch = UINT64_MAX;
+    b->order = (size_t *)(b + 1), b->ids = (gr_ints){ .data = (int *)(b->order + n), .rank = 1 };
+    return b;
 }
 
 void gr_batches_free(gr_batches *b)
 {
     if (!b) return;
     const gr_allocator memory = b->memory;
-    gr_memory_free(&memory, b->order, b->n * sizeof *b->order);
-    gr_memory_free(&memory, b->ids.data, b->size * sizeof *b->ids.data);
-    gr_memory_free(&memory, b, sizeof *b);
+    gr_memory_free(&memory, b, b->bytes);
 }
 
 const gr_ints *gr_batches_next(gr_batches *b)

@@ -21,19 +21,19 @@ typedef struct {
 } gr_batches_config;
 
 typedef struct {
-    size_t n, size;      /* samples; samples in a batch, at most n */
-    size_t per_epoch;    /* batches in an epoch */
+    size_t n, size, per_epoch; /* samples; samples in a batch, at most n; batches in an epoch */
     int64_t taken;       /* batches taken so far, over all epochs. A program may write it, to continue from any place */
-    gr_stream stream;    /* library, as all that follows */
-    gr_allocator memory;
-    uint64_t epoch;
-    size_t *order;
+    gr_stream stream;    /* the library's, as all that follows */
     bool shuffled;
+    uint64_t epoch;      /* of order, */
+    size_t *order;       /* a permutation of the samples */
     gr_ints ids;
+    gr_allocator memory;
+    size_t bytes;
 } gr_batches;
 
 /* Walk over n samples in batches of `size`; the last batch of an epoch is smaller if size does not divide n. config may be NULL. The caller frees the
- * result with gr_batches_free, before or after the tape. Fails, and returns NULL, if n or size is 0, n is above 2^31 - 1, drop_last leaves no batch,
+ * result with gr_batches_free, before or after the tape. Fails, and returns NULL, if n or size is 0, n is above 2^31 - 1, size is above n with drop_last,
  * or memory runs out. */
 GR_API gr_batches *gr_batches_new(gr_tape *t, size_t n, size_t size, const gr_batches_config *config);
 GR_API void gr_batches_free(gr_batches *b); /* b may be NULL */

@@ -14,8 +14,8 @@ GR_BEGIN
  * model. gr_state_save and gr_checkpoint_save always write it, and a note "format" that begins with "gradus ": a file with such a note but without
  * a checksum is damaged too. Files of other programs need no checksum. */
 GR_API gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path);
-/* The same for a file whose length bytes lie in memory, for example weights that are part of the program. They must outlive the result, which does
- * not copy the values. Messages call the file "memory". */
+/* The same for a file whose length bytes lie in memory, for example weights that are part of the program. The result holds a copy. Messages call the
+ * file "memory". */
 GR_API gr_safetensors *gr_safetensors_open_memory(gr_tape *t, const void *bytes, size_t length);
 
 /* Write n tensors to path. The file at path is replaced as a whole or not at all. The bytes are those that the Python package would write: larger types

@@ -3,7 +3,7 @@
 #define GR_NN_INTERNAL_H
 #include "core/files.h"
 #include "core/library.h"
-#include "nn/norms.h"
+#include "nn/nn.h"
 #include <string.h>
 
 /* The note "format" of a checkpoint and of a state_dict. A file with such a note must have a checksum. */
@@ -17,8 +17,6 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s);
 bool gr__slot_is_under(const gr_module *m, const gr_slot *s);
 /* Whether s is the one slot under m that stands for its tensor, which tied slots share. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s);
-/* Whether s is a part of m's state_dict. */
-static inline bool gr__slot_is_saved(const gr_module *m, const gr_slot *s) { return s->kind != GR_KEPT && gr__slot_stands(m, s); }
 
 static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
 {
@@ -84,10 +82,13 @@ void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
 
 /* What m saves, in memory of the tape with room for `more` items behind it. NULL, with an error, when out of memory. */
 gr_safetensors_item *gr__state_items(gr_tape *t, const gr_module *m, size_t more, size_t *count);
-/* Whether f, a checkpoint, fits m without conversion: otherwise one error lists everything that does not. Entries with a '/' in their name belong
- * to no module. */
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path);
-/* Fill m from f, which was checked. */
-void gr__state_fill(const gr_safetensors *f, gr_module *m);
+/* A slot, and the entry of a file that fills it, or NULL. The end of a list has the slot NULL. */
+typedef struct { gr_slot *slot; const gr_safetensors_entry *entry; } gr__state_pair;
+/* Pair the slots of m with the entries of f, in memory of the tape. exact: every type must be gr_real, without conversion. config may be NULL. NULL,
+ * with one error that lists everything that does not fit. */
+const gr__state_pair *gr__state_match(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, const gr_state_config *config);
+void gr__state_fill(const gr__state_pair *pairs); /* cannot fail */
+/* a followed by b, in memory of the tape; NULL once it has run out. */
+const char *gr__joined(gr_tape *t, const char *a, const char *b);
 
 #endif

@@ -140,12 +140,12 @@ GR_API size_t gr_module_parameters(const gr_module *m);
 /* Forget the gradients of all parameters under m, so that the next gr_backward starts from 0. */
 GR_API void gr_module_zero_grad(gr_module *m);
 
-/* ---- Two modules of the same structure: the same paths and shapes ----
+/* ---- Two modules of the same structure: state_dicts of the same names and shapes, in the same order ----
  *
  * gr_module_copy copies all parameters, buffers and counters of `from` to `to`. gr_module_lerp moves each parameter, to = to + weight (from - to), and
  * copies buffers and counters; with weight 0.001 after each step, `to` is an exponential moving average of the weights with decay 0.999. A value below
  * 2^-100 becomes 0. Call them after gr_backward, as gr_optim_step; they cannot be undone: a later gr_tape_recover undoes nothing from before the call.
- * They fail, and change nothing, if a module is NULL, the structures differ (one error lists all differences), or weight is not 0 to 1. */
+ * They fail, and change nothing, if a module is NULL, the structures differ (the error names the first difference), or weight is not 0 to 1. */
 GR_API bool gr_module_copy(gr_tape *t, gr_module *to, const gr_module *from);
 GR_API bool gr_module_lerp(gr_tape *t, gr_module *to, const gr_module *from, double weight);
 

@@ -115,7 +115,7 @@ typedef struct { const char **name; size_t count; } gr_state_names;
 typedef struct {
     gr_state_names loaded;    /* paths of parameters, buffers and counters below the module: these have the values of the file, */
     gr_state_names missing;   /* the file does not have these, */
-    gr_state_names misfit;    /* and it has these with another shape or type */
+    gr_state_names misfit;    /* and it has these with another shape or type, or tied to a parameter for which it has other values */
     gr_state_names left_over; /* names of the file that belong to nothing in the module */
 } gr_state_report;
 typedef struct {
@@ -128,8 +128,8 @@ typedef struct {
 /* Read a safetensors file into m: one of gr_state_save, or of Python's safetensors.torch.save_file(net.state_dict(), path). Files of torch.save are
  * refused. All names, shapes and types are checked before anything changes: if some are missing, left over or different, one error lists them all.
  * Floating-point types are converted. Of several tied names one is enough. A file that gradus wrote must have its checksum; a file from PyTorch has
- * none. gr_state_load reads the weights of a checkpoint, too. config may be NULL; with its field partial only damaged files, tied parameters that differ,
- * and files of which nothing fits are errors. A load cannot be undone: a later gr_tape_recover undoes nothing from before it. */
+ * none. gr_state_load reads the weights of a checkpoint, too. config may be NULL; with its field partial only files that are damaged or of which nothing
+ * fits are errors. A load cannot be undone: a later gr_tape_recover undoes nothing from before it. */
 GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path, const gr_state_config *config);
 /* The same for a file whose length bytes lie in memory. Messages call it "memory". */
 GR_API bool gr_state_load_memory(gr_tape *t, gr_module *m, const void *bytes, size_t length, const gr_state_config *config);

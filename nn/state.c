@@ -1,11 +1,20 @@
 /* nn/state.c - state_dict: everything that a module saves, by name. */
-#include "core/io/internal.h"
+#include "core/kernel.h"
 #include "nn/internal.h"
 #include "nn/nn.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+static bool is_saved(const gr_module *m, const gr_slot *s) { return s->kind != GR_KEPT && gr__slot_stands(m, s); }
+
+const char *gr__joined(gr_tape *t, const char *a, const char *b)
+{
+    const size_t bytes = strlen(a) + strlen(b) + 1;
+    char *const whole = gr_save(t, bytes);
+    if (whole) snprintf(whole, bytes, "%s%s", a, b);
+    return whole;
+}
 
 /* ---- Saving ---- */
 
@@ -15,7 +24,7 @@ gr_safetensors_item *gr__state_items(gr_tape *t, const gr_module *m, size_t more
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) slots++;
     gr_safetensors_item *const items = gr_save(t, (slots + more) * sizeof *items);
     for (const gr_slot *s = items ? gr_slot_first(m) : NULL; s; s = gr_slot_next(m, s)) {
-        if (!gr__slot_is_saved(m, s)) continue;
+        if (!is_saved(m, s)) continue;
         if (s->tensor) items[n++] = (gr_safetensors_item){ gr__slot_key(m, s), GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data };
         else items[n++] = (gr_safetensors_item){ gr__slot_key(m, s), GR_I64, GR_SCALAR, &s->count };
     }
@@ -49,34 +58,25 @@ bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char 
     return saved;
 }
 
-/* ---- Loading: the file is compared with the module, and then the values are copied ---- */
+/* ---- Loading: each slot of the module is paired with its entry of the file; then the values are copied ---- */
 
 typedef struct {
     gr_tape *t;
     const gr_safetensors *f;
     const gr_module *m;
-    const char *strip, *add; /* as in gr_state_config, or "" */
-    bool partial;
-    gr_error code;           /* of the error */
-    gr_real weight;          /* below 1: parameters move this part of the way to the values of the file */
-    bool exact;              /* the type must be gr_real, without conversion */
-    bool others;             /* entries with a '/' in their name belong to a checkpoint; else they are left over */
-    bool ties;               /* whether m has tied slots */
-    bool *known;             /* of each entry of f, whether a slot has its name */
+    gr_state_config c;
+    bool exact;            /* the type must be gr_real, without conversion */
+    gr__state_pair *pair;  /* the slots of m, and the entry of the same name or NULL; the end is a slot NULL */
+    bool *known;           /* for each entry of f, whether a slot has its name */
     gr_state_report found;
-    char text[640];          /* the first lines of the error */
-    size_t length, more;     /* the bytes of text, and how many more lines there are */
+    char text[640];        /* the first lines of the error */
+    size_t length, more;   /* the bytes of text, and how many more lines there are */
 } state_reader;
 
-static state_reader reader_of(gr_tape *t, const gr_safetensors *f, const gr_module *m)
+/* Add a name to a list of the report, and a line to the error. */
+__attribute__((format(printf, 4, 5))) static void report(state_reader *r, gr_state_names *list, const char *name, const char *format, ...)
 {
-    state_reader r = { .t = t, .f = f, .m = m, .strip = "", .add = "", .code = GR_BAD_FILE, .weight = 1 };
-    for (const gr_slot *s = gr_slot_first(m); s && !r.ties; s = gr_slot_next(m, s)) r.ties = s->tied;
-    return r;
-}
-
-__attribute__((format(printf, 2, 3))) static void report_line(state_reader *r, const char *format, ...)
-{
+    list->name[list->count++] = name;
     char *const end = r->text + r->length;
     const size_t skip = r->length ? strlen("; ") : 0, left = sizeof r->text - r->length, room = left > skip ? left - skip : 0;
     va_list arguments;
@@ -87,190 +87,161 @@ __attribute__((format(printf, 2, 3))) static void report_line(state_reader *r, c
     else *end = 0, r->more++;
 }
 
-static void list_name(gr_state_names *list, const char *name) { list->name[list->count++] = name; }
-
-/* The name in the file of a slot: two strings, one after the other. */
-typedef struct { const char *strip, *rest; } state_name;
-static int state_name_compare(const void *key, const void *entry)
+static const gr_safetensors_entry *entry_named_as(const state_reader *r, const gr_slot *s)
 {
-    const state_name *const k = key;
-    const char *const name = ((const gr_safetensors_entry *)entry)->name;
-    const size_t n = strlen(k->strip);
-    const int order = strncmp(k->strip, name, n);
-    return order ? order : strcmp(k->rest, name + n);
+    const char *const key = gr__slot_key(r->m, s), *const add = r->c.add ? r->c.add : "";
+    if (strncmp(key, add, strlen(add)) != 0) return NULL;
+    return gr_safetensors_find(r->f, gr__joined(r->t, r->c.strip ? r->c.strip : "", key + strlen(add)));
 }
 
-/* The entry with the name of s; NULL when there is none. */
-static const gr_safetensors_entry *entry_of(const state_reader *r, const gr_slot *s)
+static bool pairs_make(state_reader *r)
 {
-    const char *const key = gr__slot_key(r->m, s);
-    const size_t n = strlen(r->add);
-    if (!r->f->count || strncmp(key, r->add, n) != 0) return NULL;
-    return bsearch(&(state_name){ r->strip, key + n }, r->f->entry, r->f->count, sizeof *r->f->entry, state_name_compare);
-}
-
-/* The entry that fills s: under its own name, or when that is missing, under one tied to it. */
-static const gr_safetensors_entry *entry_for(const state_reader *r, const gr_slot *s)
-{
-    const gr_safetensors_entry *e = entry_of(r, s);
-    for (const gr_slot *other = r->ties ? gr_slot_first(r->m) : NULL; !e && s->tensor && other; other = gr_slot_next(r->m, other))
-        if (other->tensor == s->tensor) e = entry_of(r, other);
-    return e;
-}
-
-static gr_shape wanted_shape(const gr_slot *s) { return s->tensor ? gr_shape_of(s->tensor) : GR_SCALAR; }
-
-static bool entry_fits(const state_reader *r, const gr_safetensors_entry *e, const gr_slot *s)
-{
-    const bool whole = e->dtype == GR_I64 || e->dtype == GR_I32;
-    const bool type_fits = s->tensor ? !whole && (!r->exact || e->dtype == GR_REAL_DTYPE) : whole;
-    return type_fits && gr__shapes_are_equal(e->shape, wanted_shape(s));
-}
-
-/* A slot whose tensor another slot stands for: both entries must be the same. */
-static void check_tied(state_reader *r, const gr_safetensors_entry *e, const gr_slot *s)
-{
-    const gr_slot *first = gr_slot_first(r->m);
-    while (!gr__slot_is_saved(r->m, first) || first->tensor != s->tensor) first = gr_slot_next(r->m, first);
-    const gr_safetensors_entry *const other = entry_for(r, first);
-    if (other->dtype != e->dtype || other->bytes != e->bytes || memcmp(other->data, e->data, e->bytes) != 0)
-        report_line(r, "%s and %s are tied, but differ", other->name, e->name);
-}
-
-static void check_slot(state_reader *r, const gr_slot *s)
-{
-    const gr_safetensors_entry *const e = entry_of(r, s);
-    if (e) r->known[e - r->f->entry] = true;
-    if (e && !r->partial && !entry_fits(r, e, s))
-        report_line(r, "%s is %s %s and should be %s %s", e->name, gr_dtype_name(e->dtype), gr_shape_name(r->t, e->shape),
-                    gr_dtype_name(s->tensor ? GR_REAL_DTYPE : GR_I64), gr_shape_name(r->t, wanted_shape(s)));
-    if (gr__slot_is_saved(r->m, s)) {
-        const gr_safetensors_entry *const source = entry_for(r, s);
-        list_name(!source ? &r->found.missing : entry_fits(r, source, s) ? &r->found.loaded : &r->found.misfit, gr__slot_key(r->m, s));
-        if (!source && !r->partial)
-            report_line(r, "%s %s is missing", gr__slot_key(r->m, s), s->tensor ? gr_shape_text(r->t, s->tensor) : "(a counter)");
-    } else if (e) check_tied(r, e, s);
-}
-
-/* The names of the file die with it. */
-static void check_left_over(state_reader *r, const gr_safetensors_entry *e)
-{
-    const size_t bytes = strlen(e->name) + 1;
-    char *const name = gr_save(r->t, bytes);
-    if (name) list_name(&r->found.left_over, memcpy(name, e->name, bytes));
-    if (!r->partial) report_line(r, "%s %s is left over", e->name, r->more ? "" : gr_shape_name(r->t, e->shape));
-}
-
-static bool state_check(state_reader *r, const char *path)
-{
-    size_t slots = 0;
-    for (const gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) slots++;
-    r->known = gr_save_zeros(r->t, r->f->count);
     gr_state_names *const list[] = { &r->found.loaded, &r->found.missing, &r->found.misfit, &r->found.left_over };
-    for (int k = 0; k < 4; k++) list[k]->name = gr_save(r->t, (k < 3 ? slots : r->f->count) * sizeof(char *));
-    if (gr_failed(r->t)) return false;
-    for (const gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s))
-        if (s->kind != GR_KEPT) check_slot(r, s);
-    for (size_t i = 0; i < r->f->count; i++)
-        if (!r->known[i] && !(r->others && strchr(r->f->entry[i].name, '/'))) check_left_over(r, &r->f->entry[i]);
-    if (r->partial && !r->found.loaded.count)
-        return gr_fail_as(r->t, GR_BAD_FILE, path, "nothing fits the module by name and shape: the file has %s, and the module %s",
-                          r->f->count ? r->f->entry->name : "nothing", gr_slot_first(r->m) ? gr__slot_key(r->m, gr_slot_first(r->m)) : "nothing");
-    if (!r->length && !r->more) return !gr_failed(r->t);
-    if (!r->more) return gr_fail_as(r->t, r->code, path, "does not fit the module: %s", r->text);
-    return gr_fail_as(r->t, r->code, path, "does not fit the module: %s; and %zu more", r->text, r->more);
+    size_t most = r->f->count + 1;
+    for (const gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) most++;
+    for (int k = 0; k < 4; k++) list[k]->name = gr_save(r->t, most * sizeof(char *));
+    gr__state_pair *p = r->pair = gr_save_zeros(r->t, most * sizeof *p);
+    r->known = gr_save_zeros(r->t, most);
+    for (gr_slot *s = r->known ? gr_slot_first(r->m) : NULL; s; s = gr_slot_next(r->m, s)) {
+        if (s->kind == GR_KEPT) continue;
+        *p = (gr__state_pair){ s, entry_named_as(r, s) };
+        if (p->entry) r->known[p->entry - r->f->entry] = true;
+        p++;
+    }
+    return !gr_failed(r->t);
 }
 
-/* x = x + weight (y - x). As in torch.lerp, a weight from 0.5 on starts from y, so that the result is close to y near weight 1. */
-static void tensor_lerp(gr_tensor *x, const gr_real *y, gr_real weight)
+/* Tied slots share a tensor. The one that is saved gets the entry of the others, unless it has one of its own. All entries must be the same. */
+static void match_tied(state_reader *r, gr__state_pair *p)
 {
-    for (size_t i = 0; i < x->len; i++) {
-        const gr_real way = y[i] - x->data[i], z = weight < (gr_real)0.5 ? x->data[i] + weight * way : y[i] - way * (1 - weight);
-        x->data[i] = z < (gr_real)0x1p-100 && z > -(gr_real)0x1p-100 ? 0 : z;
+    const gr_safetensors_entry *const e = p->entry;
+    gr__state_pair *saved = r->pair;
+    while (saved->slot->tensor != p->slot->tensor || !is_saved(r->m, saved->slot)) saved++;
+    if (!saved->entry) saved->entry = e;
+    const gr_safetensors_entry *const own = saved->entry;
+    p->entry = NULL;
+    if (own->dtype == e->dtype && gr__shapes_are_equal(own->shape, e->shape) && !memcmp(own->data, e->data, e->bytes)) return;
+    report(r, &r->found.misfit, gr__slot_key(r->m, p->slot), "%s and %s are tied, but differ", own->name, e->name);
+}
+
+static void match_saved(state_reader *r, gr__state_pair *p)
+{
+    const gr_safetensors_entry *const e = p->entry;
+    const gr_tensor *const x = p->slot->tensor;
+    const char *const key = gr__slot_key(r->m, p->slot);
+    const bool whole = e && (e->dtype == GR_I64 || e->dtype == GR_I32);
+    const bool type_fits = x ? e && !whole && (!r->exact || e->dtype == GR_REAL_DTYPE) : whole;
+    if (!e) report(r, &r->found.missing, key, "%s %s is missing", key, x ? gr_shape_text(r->t, x) : "(a counter)");
+    else if (type_fits && gr__shapes_are_equal(e->shape, gr_shape_of(x))) r->found.loaded.name[r->found.loaded.count++] = key;
+    else {
+        report(r, &r->found.misfit, key, "%s is %s %s and should be %s %s", e->name, gr_dtype_name(e->dtype), gr_shape_name(r->t, e->shape),
+               gr_dtype_name(x ? GR_REAL_DTYPE : GR_I64), gr_shape_name(r->t, gr_shape_of(x)));
+        p->entry = NULL;
     }
 }
 
-static void state_fill(const state_reader *r)
+const gr__state_pair *gr__state_match(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path, bool exact, const gr_state_config *config)
 {
-    for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
-        const gr_safetensors_entry *const e = gr__slot_is_saved(r->m, s) ? entry_for(r, s) : NULL;
-        if (!e || !entry_fits(r, e, s)) continue;
-        if (r->weight < 1 && s->kind == GR_PARAMETER) tensor_lerp(s->tensor, (const gr_real *)e->data, r->weight); /* e is of another module */
-        else if (s->tensor) gr_safetensors_reals(e, s->tensor->data);
-        else gr_safetensors_integers(e, &s->count);
-        if (s->tensor) gr__was_written(s->tensor);
+    const char *const format = gr_safetensors_note_of(f, "format");
+    const bool checkpoint = format && !strcmp(format, GR__CHECKPOINT);
+    state_reader r = { .t = t, .f = f, .m = m, .c = config ? *config : (gr_state_config){ 0 }, .exact = exact };
+    if (!pairs_make(&r)) return NULL;
+    for (gr__state_pair *p = r.pair; p->slot; p++)
+        if (p->entry && !is_saved(m, p->slot)) match_tied(&r, p);
+    for (gr__state_pair *p = r.pair; p->slot; p++)
+        if (is_saved(m, p->slot)) match_saved(&r, p);
+    for (size_t i = 0; i < f->count; i++) {
+        const char *const name = f->entry[i].name; /* dies with f */
+        if (r.known[i] || (checkpoint && strchr(name, '/'))) continue;
+        report(&r, &r.found.left_over, gr__joined(t, name, ""), "%s %s is left over", name, r.more ? "" : gr_shape_name(t, f->entry[i].shape));
+    }
+    if (r.c.partial && !r.found.loaded.count)
+        return gr_fail_as(t, GR_BAD_FILE, path, "nothing fits the module by name, shape and type: the file has %s, and the module %s",
+                          f->count ? f->entry->name : "nothing", r.pair->slot ? gr__slot_key(m, r.pair->slot) : "nothing");
+    if (!r.c.partial && r.more) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s; and %zu more", r.text, r.more);
+    if (!r.c.partial && r.length) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s", r.text);
+    if (r.c.report && !gr_failed(t)) *r.c.report = r.found;
+    return gr_failed(t) ? NULL : r.pair;
+}
+
+void gr__state_fill(const gr__state_pair *p)
+{
+    for (; p->slot; p++) {
+        if (!p->entry) continue;
+        if (!p->slot->tensor) gr_safetensors_integers(p->entry, &p->slot->count);
+        else gr_safetensors_reals(p->entry, p->slot->tensor->data), gr__was_written(p->slot->tensor);
     }
 }
 
-bool gr__state_check(gr_tape *t, const gr_safetensors *f, const gr_module *m, const char *path)
-{
-    state_reader r = reader_of(t, f, m);
-    r.exact = r.others = true;
-    return state_check(&r, path);
-}
-
-void gr__state_fill(const gr_safetensors *f, gr_module *m)
-{
-    const state_reader r = reader_of(NULL, f, m);
-    state_fill(&r);
-}
-
-/* Load f into m and free f, which may be NULL after an error. */
+/* Load f into m and free f, which is NULL after an error. */
 static bool state_load(gr_tape *t, gr_module *m, gr_safetensors *f, const char *path, const gr_state_config *config)
 {
     if (!f) return false;
     const gr_mark mark = gr_tape_mark(t);
-    const char *const format = gr_safetensors_note_of(f, "format");
-    const gr_state_config c = config ? *config : (gr_state_config){ 0 };
-    state_reader r = reader_of(t, f, m);
-    r.others = format && !strcmp(format, GR__CHECKPOINT), r.partial = c.partial;
-    if (c.strip) r.strip = c.strip;
-    if (c.add) r.add = c.add;
-    const bool fits = state_check(&r, path);
-    if (fits) state_fill(&r), gr__undo_forget(t);
-    if (fits && c.report) *c.report = r.found;
-    else gr_tape_rewind(t, mark);
+    const gr__state_pair *const pairs = gr__state_match(t, f, m, path, false, config);
+    if (pairs) gr__state_fill(pairs), gr__undo_forget(t);
+    if (!pairs || !config || !config->report) gr_tape_rewind(t, mark);
     gr_safetensors_free(f);
-    return fits;
+    return pairs;
 }
 
 bool gr_state_load(gr_tape *t, gr_module *m, const char *path, const gr_state_config *config)
 {
-    if (gr_failed(t)) return false;
     if (!m) return gr_fail(t, NULL, "state_load: the module is NULL");
     return state_load(t, m, gr_safetensors_open(t, path), path, config);
 }
 
 bool gr_state_load_memory(gr_tape *t, gr_module *m, const void *bytes, size_t length, const gr_state_config *config)
 {
-    if (gr_failed(t)) return false;
     if (!m) return gr_fail(t, NULL, "state_load_memory: the module is NULL");
     return state_load(t, m, gr_safetensors_open_memory(t, bytes, length), "memory", config);
 }
 
-/* ---- From module to module: the state of one is the file for the other ---- */
+/* ---- From module to module ---- */
+
+/* s, or the next slot after it that is a part of m's state_dict. */
+static gr_slot *saved_from(const gr_module *m, gr_slot *s)
+{
+    while (s && !is_saved(m, s)) s = gr_slot_next(m, s);
+    return s;
+}
+
+static const char *slot_text(gr_tape *t, const gr_module *m, const gr_slot *s)
+{
+    return s ? gr__joined(t, gr__joined(t, gr__slot_key(m, s), " "), s->tensor ? gr_shape_text(t, s->tensor) : "(a counter)") : "nothing";
+}
+
+/* Whether the state_dicts of both have the same names and shapes, in the same order. */
+static bool modules_agree(gr_tape *t, const char *who, const gr_module *to, const gr_module *from)
+{
+    const gr_slot *a = saved_from(to, gr_slot_first(to)), *b = saved_from(from, gr_slot_first(from));
+    while (a && b && !a->tensor == !b->tensor && !strcmp(gr__slot_key(to, a), gr__slot_key(from, b)) &&
+           gr__shapes_are_equal(gr_shape_of(a->tensor), gr_shape_of(b->tensor)))
+        a = saved_from(to, gr_slot_next(to, a)), b = saved_from(from, gr_slot_next(from, b));
+    return (!a && !b) || gr_fail_as(t, GR_MISUSE, who, "`to` has %s where `from` has %s", slot_text(t, to, a), slot_text(t, from, b));
+}
+
+/* a + w (b - a). As in torch.lerp, a weight from 0.5 on starts from b, so that the result is close to b near weight 1. */
+static gr_real lerp(gr_real a, gr_real b, gr_real w) { return r_flush(w < R(0.5) ? a + w * (b - a) : b - (b - a) * (1 - w)); }
 
 static bool module_move(gr_tape *t, const char *who, gr_module *to, const gr_module *from, double weight)
 {
     if (gr_failed(t)) return false;
     if (!to || !from) return gr_fail_as(t, GR_MISUSE, who, "the module `%s` is NULL", to ? "from" : "to");
     if (!(weight >= 0 && weight <= 1)) return gr_fail_as(t, GR_MISUSE, who, "the weight must be 0 to 1; got %g", weight);
-    if (to == from) return true;
-    const gr_mark mark = gr_tape_mark(t);
-    gr_safetensors f = { 0 };
-    const gr_safetensors_item *const item = gr__state_items(t, from, 0, &f.count);
-    f.entry = gr_save_zeros(t, f.count * sizeof *f.entry);
-    for (size_t i = 0, len; f.entry && i < f.count; i++) {
-        gr__shape_len(item[i].shape, &len);
-        f.entry[i] = (gr_safetensors_entry){ item[i].name, item[i].dtype, item[i].shape, len, 0, len * gr_dtype_bytes(item[i].dtype), item[i].data };
+    if (!modules_agree(t, who, to, from)) return false;
+    gr_slot *a = saved_from(to, gr_slot_first(to)), *b = saved_from(from, gr_slot_first(from));
+    for (; a; a = saved_from(to, gr_slot_next(to, a)), b = saved_from(from, gr_slot_next(from, b))) {
+        const gr_real w = a->kind == GR_PARAMETER ? (gr_real)weight : 1;
+        for (size_t i = 0; a->tensor && i < a->tensor->len; i++) {
+            gr_real *const x = a->tensor->data + i, y = b->tensor->data[i];
+            *x = w < 1 ? lerp(*x, y, w) : y;
+        }
+        if (a->tensor) gr__was_written(a->tensor);
+        else a->count = b->count;
     }
-    if (f.entry) gr__sort(f.entry, f.count, sizeof *f.entry, gr__by_name);
-    state_reader r = reader_of(t, &f, to);
-    r.code = GR_MISUSE, r.weight = (gr_real)weight;
-    const bool fits = f.entry && state_check(&r, who);
-    if (fits) state_fill(&r), gr__undo_forget(t);
-    gr_tape_rewind(t, mark);
-    return fits;
+    gr__undo_forget(t);
+    return true;
 }
 
 bool gr_module_copy(gr_tape *t, gr_module *to, const gr_module *from) { return module_move(t, "module_copy", to, from, 1); }

@@ -26,26 +26,17 @@ typedef struct {
     size_t items;
 } checkpoint_list;
 
-/* kind followed by name; NULL once the tape has run out of memory. */
-static const char *full_name(gr_tape *t, const char *kind, const char *name)
-{
-    const size_t bytes = strlen(kind) + strlen(name) + 1;
-    char *const full = gr_save(t, bytes);
-    if (full) snprintf(full, bytes, "%s%s", kind, name);
-    return full;
-}
-
 static void list_add(checkpoint_list *l, const char *kind, const char *name, gr_dtype dtype, gr_shape shape, const void *data)
 {
-    const char *const full = full_name(l->t, kind, name);
+    const char *const full = gr__joined(l->t, kind, name);
     if (full) l->item[l->items++] = (gr_safetensors_item){ full, dtype, shape, data };
 }
 
 static void list_optim(checkpoint_list *l, const gr_optim *o)
 {
     for (int k = 0; k < GR_OPTIM_STATES; k++) {
-        const char *const folder = o->state[k] ? full_name(l->t, "optim/", o->rule->state[k]) : NULL;
-        const char *const kind = folder ? full_name(l->t, folder, "/") : NULL;
+        const char *const folder = o->state[k] ? gr__joined(l->t, "optim/", o->rule->state[k]) : NULL;
+        const char *const kind = folder ? gr__joined(l->t, folder, "/") : NULL;
         for (size_t i = 0; kind && i < o->entries; i++) {
             const optim_entry *const e = &o->entry[i];
             list_add(l, kind, e->slot->path, GR_REAL_DTYPE, gr_shape_of(e->x), o->state[k] + e->offset);
@@ -125,6 +116,7 @@ typedef struct {
     gr_optim *o;
     checkpoint_list demanded;
     checkpoint_place *place;  /* one for each entry of the file */
+    const gr__state_pair *weights;
 } checkpoint_reader;
 
 static bool begins(const char *name, const char *prefix) { return !strncmp(name, prefix, strlen(prefix)); }
@@ -168,7 +160,7 @@ static bool kept_slots_find(const checkpoint_reader *r)
 {
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
         const gr_safetensors_entry *const e =
-            s->kind == GR_KEPT ? gr_safetensors_find(r->f, full_name(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
+            s->kind == GR_KEPT ? gr_safetensors_find(r->f, gr__joined(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
         if (e) r->place[e - r->f->entry].slot = s;
     }
     return !gr_failed(r->t);
@@ -214,7 +206,7 @@ static bool stream_fits(const checkpoint_reader *r, const gr_safetensors_entry *
 }
 
 /* Whether every entry of the file is known. Values that the program did not ask for are ignored, and without an optimizer its part is too.
- * Entries without a '/' belong to the module: gr__state_check has checked them. */
+ * Entries without a '/' belong to the module: gr__state_match has checked them. */
 static bool all_is_known(const checkpoint_reader *r)
 {
     for (size_t i = 0; i < r->f->count; i++) {
@@ -271,7 +263,7 @@ static bool places_make(const checkpoint_reader *r)
 /* A stream or kept state that the file does not hold was not in use when it was saved: the stream begins anew, the state is forgotten. */
 static void checkpoint_fill(const checkpoint_reader *r)
 {
-    gr__state_fill(r->f, r->m);
+    gr__state_fill(r->weights);
     gr_tape_seek_streams(r->t, 0);
     for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s))
         if (s->kind == GR_KEPT) s->count = 0;
@@ -290,7 +282,8 @@ static bool checkpoint_read(checkpoint_reader *r, const gr_checkpoint_value *val
     r->place = gr_save_zeros(r->t, r->f->count * sizeof *r->place);
     list_demanded(&r->demanded, r->o, values, n);
     if (gr_failed(r->t)) return false;
-    if (!gr__state_check(r->t, r->f, r->m, r->path) || !demanded_is_there(r)) return false;
+    r->weights = gr__state_match(r->t, r->f, r->m, r->path, true, NULL);
+    if (!r->weights || !demanded_is_there(r)) return false;
     if (!kept_slots_find(r) || !all_is_known(r) || !places_make(r)) return false;
     checkpoint_fill(r);
     return true;

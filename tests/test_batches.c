@@ -135,12 +135,12 @@ TEST(the_numbers_pick_rows)
 TEST(impossible_sizes_are_errors)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    assert_fails(t, gr_batches_new(t, 0, 4, NULL), "batches: n must be 1 to 2147483647 samples, and a batch must have 1 or more; got 0 and 4");
-    assert_fails(t, gr_batches_new(t, 4, 0, NULL), "batches: n must be 1 to 2147483647 samples, and a batch must have 1 or more; got 4 and 0");
+    assert_fails(t, gr_batches_new(t, 0, 4, NULL), "batches: n must be 1 to 2147483647 samples, and size 1 or more; got 0 and 4");
+    assert_fails(t, gr_batches_new(t, 4, 0, NULL), "batches: n must be 1 to 2147483647 samples, and size 1 or more; got 4 and 0");
     assert_fails(t, gr_batches_new(t, (size_t)INT_MAX + 1, 4, NULL),
-                 "batches: n must be 1 to 2147483647 samples, and a batch must have 1 or more; got 2147483648 and 4");
+                 "batches: n must be 1 to 2147483647 samples, and size 1 or more; got 2147483648 and 4");
     assert_fails(t, gr_batches_new(t, 3, 4, &(gr_batches_config){ .drop_last = true }),
-                 "batches: drop_last leaves no batch: there are 3 samples, and a batch needs 4");
+                 "batches: n must be 1 to 2147483647 samples, and size 1 or more, with drop_last at most n; got 3 and 4");
     assert_null(gr_batches_new(NULL, 4, 4, NULL));
     assert_null(gr_batches_next(NULL));
     gr_batches_free(NULL);

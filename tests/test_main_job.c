@@ -233,7 +233,7 @@ TEST(a_loss_that_is_not_finite_ends_with_1)
     assert_ok(t);
     gr_safetensors_item items[64];
     assert_in_range(f->count, 1, COUNT(items));
-    memset((unsigned char *)f->data + f->data_bytes - sizeof(gr_real), 255, sizeof(gr_real)); /* a NaN */
+    memset(f->data + f->data_bytes - sizeof(gr_real), 255, sizeof(gr_real)); /* a NaN */
     for (size_t i = 0; i < f->count; i++)
         items[i] = (gr_safetensors_item){ f->entry[i].name, f->entry[i].dtype, f->entry[i].shape, f->entry[i].data };
     assert_true(gr_safetensors_write(t, in_dir("weights"), items, f->count, NULL));

@@ -60,11 +60,9 @@ TEST(ties_within_and_between_the_modules_are_fine)
     gr_tensor *w = gr_param(t, tied, "w", GR_SHAPE(2), gr_init_constant(1));
     gr_tie(t, tied, "v", w);
     gr_tensor *x = gr_param(t, loose, "w", GR_SHAPE(2), gr_init_constant(2)), *y = gr_param(t, loose, "v", GR_SHAPE(2), gr_init_constant(3));
-    assert_fails(t, gr_module_copy(t, tied, loose), "module_copy: does not fit the module: w and v are tied, but differ");
-    assert_fails(t, gr_module_copy(t, loose, tied), "module_copy: does not fit the module: v [2] is missing");
-    assert_true(gr_module_copy(t, root, root) && w->data[0] == 1 && x->data[0] == 2 && y->data[0] == 3);
-    y->data[0] = y->data[1] = 2;
-    assert_true(gr_module_copy(t, tied, loose) && w->data[1] == 2);
+    assert_fails(t, gr_module_copy(t, tied, loose), "module_copy: `to` has nothing where `from` has v [2]");
+    assert_fails(t, gr_module_copy(t, loose, tied), "module_copy: `to` has v [2] where `from` has nothing");
+    assert_true(w->data[0] == 1 && x->data[0] == 2 && y->data[0] == 3);
     gr_module_free(root), gr_module_free(tied), gr_module_free(loose);
     gr_tape_free(t);
 }
@@ -124,39 +122,32 @@ TEST(a_value_that_decays_becomes_zero)
     gr_tape_free(t);
 }
 
-TEST(other_structures_are_refused_with_all_differences)
+TEST(other_structures_are_refused_with_the_first_difference)
 {
-    const char *const real = gr_dtype_name(GR_REAL_DTYPE);
-    char text[200];
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *a = gr_module_new(t), *b = gr_module_new(t);
     gr_linear_module *fc = gr_linear_new(t, a, "fc", 2, 3, NULL);
     gr_linear_new(t, b, "fc", 2, 3, NULL);
-    gr_counter(t, a, "count");
+    gr_linear_new(t, a, "out", 3, 3, NULL);
     const gr_real before = fc->weight->data[0];
-    assert_fails(t, gr_module_copy(t, a, b), "module_copy: does not fit the module: count (a counter) is missing");
-    assert_fails(t, gr_module_lerp(t, b, a, 0.5), "module_lerp: does not fit the module: count [] is left over");
-    gr_linear_new(t, a, "out", 3, 3, &(gr_linear_config){ .no_bias = true });
+    assert_fails(t, gr_module_copy(t, a, b), "module_copy: `to` has out.weight [3, 3] where `from` has nothing");
     gr_linear_new(t, b, "out", 3, 2, NULL);
-    snprintf(text, sizeof text, "module_copy: does not fit the module: count (a counter) is missing; out.weight is %s [2, 3] and should be %s [3, 3]; "
-                                "out.bias [2] is left over", real, real);
-    assert_fails(t, gr_module_copy(t, a, b), text);
-    assert_true(fc->weight->data[0] == before); /* nothing changed */
-    gr_module *c = gr_module_new(t), *d = gr_module_new(t);
-    gr_counter(t, c, "x"), gr_buffer(t, d, "x", GR_SCALAR, 0);
-    snprintf(text, sizeof text, "module_copy: does not fit the module: x is %s [] and should be I64 []", real);
-    assert_false(gr_module_copy(t, c, d));
+    assert_false(gr_module_lerp(t, b, a, 0.5));
     assert_int_equal(gr_error_code(t), GR_MISUSE);
-    assert_fails(t, false, text);
-    snprintf(text, sizeof text, "module_copy: does not fit the module: x is I64 [] and should be %s []", real);
-    assert_fails(t, gr_module_copy(t, d, c), text);
+    assert_fails(t, false, "module_lerp: `to` has out.weight [2, 3] where `from` has out.weight [3, 3]");
+    assert_true(fc->weight->data[0] == before); /* nothing changed */
+    gr_module *c = gr_module_new(t), *d = gr_module_new(t), *e = gr_module_new(t);
+    gr_counter(t, c, "x"), gr_buffer(t, d, "x", GR_SCALAR, 0), gr_counter(t, e, "y");
+    assert_fails(t, gr_module_copy(t, c, d), "module_copy: `to` has x (a counter) where `from` has x []");
+    assert_fails(t, gr_module_copy(t, d, c), "module_copy: `to` has x [] where `from` has x (a counter)");
+    assert_fails(t, gr_module_copy(t, e, c), "module_copy: `to` has y (a counter) where `from` has x (a counter)");
     assert_fails(t, gr_module_copy(t, NULL, a), "module_copy: the module `to` is NULL");
     assert_fails(t, gr_module_lerp(t, a, NULL, 0.5), "module_lerp: the module `from` is NULL");
     assert_fails(t, gr_module_lerp(t, a, a, 1.5), "module_lerp: the weight must be 0 to 1; got 1.5");
     assert_fails(t, gr_module_lerp(t, a, a, -0.5), "module_lerp: the weight must be 0 to 1; got -0.5");
     assert_fails(t, gr_module_lerp(t, a, a, (double)NAN), "module_lerp: the weight must be 0 to 1; got nan");
     assert_true(!gr_module_copy(NULL, a, a) && !gr_module_lerp(NULL, a, a, 0.5));
-    gr_module_free(a), gr_module_free(b), gr_module_free(c), gr_module_free(d);
+    gr_module_free(a), gr_module_free(b), gr_module_free(c), gr_module_free(d), gr_module_free(e);
     gr_tape_free(t);
 }
 
@@ -228,7 +219,7 @@ int main(void)
         cmocka_unit_test(lerp_moves_parameters_and_copies_the_rest),
         cmocka_unit_test(lerp_agrees_with_pytorch),
         cmocka_unit_test(a_value_that_decays_becomes_zero),
-        cmocka_unit_test(other_structures_are_refused_with_all_differences),
+        cmocka_unit_test(other_structures_are_refused_with_the_first_difference),
         cmocka_unit_test(a_copy_between_forward_and_backward_is_an_error),
         cmocka_unit_test(recover_does_not_undo_a_copy),
         cmocka_unit_test(a_module_forgets_its_gradients_without_an_optimizer),

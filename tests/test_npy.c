@@ -195,13 +195,13 @@ TEST(a_missing_argument_or_a_dead_tensor_is_an_error)
     assert_true(!gr_npy_read(NULL, path) && !gr_npy_read_ints(NULL, path) && !gr_npy_write(NULL, NULL, path) && !gr_npy_write_ints(NULL, NULL, path));
     assert_fails(t, gr_npy_read(t, NULL), "the path of a file to read is NULL");
     assert_fails(t, gr_npy_read_ints(t, NULL), "the path of a file to read is NULL");
-    assert_fails(t, gr_npy_write(t, NULL, path), "npy_write: x is NULL");
+    assert_fails(t, gr_npy_write(t, NULL, path), "npy_write: input 1 is NULL");
     assert_fails(t, gr_npy_write_ints(t, NULL, path), "npy_write_ints: x is NULL");
     assert_fails(t, gr_npy_write(t, gr_scalar(t, 1), NULL), "the path of a file to write is NULL");
     const gr_tensor *const x = gr_scalar(t, 1);
     const gr_ints *const i = gr_ints_new(t, NULL, GR_SCALAR);
     gr_tape_reset(t);
-    assert_fails(t, gr_npy_write(t, x, path), "npy_write: x [] was made before gr_tape_reset, which ended it; make inputs again in each step; "
+    assert_fails(t, gr_npy_write(t, x, path), "npy_write: input 1 [] was made before gr_tape_reset, which ended it; make inputs again in each step; "
                                               "gr_detach_keep before the reset and gr_carried after it keep a state");
     assert_false(gr_npy_write_ints(t, i, path));
     gr_tape_free(t);

@@ -39,7 +39,7 @@ void gr_safetensors_reals(const gr_safetensors_entry *e, gr_real *out)
 {
     if (!e || !out) return;
     const size_t step = gr_dtype_bytes(e->dtype);
-    if (e->dtype == GR_REAL_DTYPE) memmove(out, e->data, e->bytes); /* they are the same in a copy between modules that share a parameter */
+    if (e->dtype == GR_REAL_DTYPE) memcpy(out, e->data, e->bytes);
     else
         for (size_t i = 0; i < e->len; i++) out[i] = real_at(e->data + i * step, e->dtype);
 }

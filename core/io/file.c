@@ -56,6 +56,7 @@ bool gr__file_open(gr__failure *e, gr__file *f, const char *path)
 bool gr__file_read(gr__failure *e, gr__file *f, void *p, size_t bytes)
 {
     if (gr__has_failed(e)) return false;
+    if (f->memory) return memcpy(p, f->memory, bytes), f->memory += bytes, true;
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = read(f->fd, (char *)p + done, file_piece(bytes - done));
         if (n < 0 && errno == EINTR) continue;

@@ -12,6 +12,7 @@ typedef struct {
     int fd;
     const char *path;   /* borrowed */
     size_t bytes;       /* reading: the size of the file when it was opened */
+    const unsigned char *memory; /* reading: the bytes that come next, of a file in memory, which is not opened; else NULL */
     bool replaces;      /* writing, as all that follows: there was a file at path, */
     mode_t mode;        /* with these permissions */
     char target[GR__PATH_BYTES];    /* path, or the file to which it leads when it is a symbolic link */

@@ -40,38 +40,25 @@ static bool npy_header(const char *header, gr_safetensors_entry *v)
     return true;
 }
 
-static bool npy_parse(gr__failure *e, const char *path, const gr__npy *a, gr_safetensors_entry *v)
+bool gr__npy_parse(gr__failure *e, const char *path, unsigned char *file, size_t bytes, gr_safetensors_entry *v)
 {
-    unsigned char *const p = a->file;
-    const size_t begin = a->bytes > 6 && p[6] == 2 ? 12 : 10;
+    const size_t begin = bytes > 6 && file[6] == 2 ? 12 : 10;
     size_t length = 0;
-    if (a->bytes < begin || memcmp(p, npy_magic, 6) != 0 || p[6] < 1 || p[6] > 2)
+    if (bytes < begin || memcmp(file, npy_magic, 6) != 0 || file[6] < 1 || file[6] > 2)
         return gr__fail(e, GR_BAD_FILE, path, "is not a file of numpy.save, version 1.0 or 2.0");
-    for (size_t k = begin; k-- > 8;) length = length << 8 | p[k];
-    if (length > a->bytes - begin)
+    for (size_t k = begin; k-- > 8;) length = length << 8 | file[k];
+    if (length > bytes - begin)
         return gr__fail(e, GR_BAD_FILE, path, "is damaged: its header should be %zu bytes long, but the file is shorter", length);
-    if (length) p[begin + length - 1] = 0; /* in place of the newline */
-    const char *const header = length ? (const char *)p + begin : "";
+    if (length) file[begin + length - 1] = 0; /* in place of the newline */
+    const char *const header = length ? (const char *)file + begin : "";
+    *v = (gr_safetensors_entry){ .data = file + begin + length };
     if (!npy_header(header, v))
         return gr__fail(e, GR_BAD_FILE, path, "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most %d axes, and fit this machine; "
                         "its header is %.200s; numpy.ascontiguousarray(x, '<f4') converts an array", GR_MAX_RANK, header);
-    v->data = p + begin + length;
     char shape[GR__SHAPE_ROOM];
-    return v->bytes == a->bytes - begin - length ||
-           gr__fail(e, GR_BAD_FILE, path, "is damaged: %zu bytes of values do not fill %s of type %s", a->bytes - begin - length,
+    return v->bytes == bytes - begin - length ||
+           gr__fail(e, GR_BAD_FILE, path, "is damaged: %zu bytes of values do not fill %s of type %s", bytes - begin - length,
                     gr__shape_write(shape, v->shape.rank, v->shape.dim), npy_type[v->dtype]);
-}
-
-bool gr__npy_read(gr__failure *e, const gr_allocator *memory, const char *path, gr__npy *a)
-{
-    gr__file file;
-    *a = (gr__npy){ 0 };
-    if (!gr__file_open(e, &file, path)) return false;
-    a->bytes = file.bytes, a->file = gr_memory_new(memory, a->bytes);
-    if (!a->file) gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
-    const bool read = gr__file_read(e, &file, a->file, a->bytes);
-    gr__file_close(&file);
-    return read && npy_parse(e, path, a, &a->values);
 }
 
 /* ---- Writing: the same bytes as numpy.save, which leaves room to lengthen the first size to 21 digits ---- */
@@ -81,11 +68,10 @@ bool gr__npy_write(gr__failure *e, const char *path, gr_dtype dtype, int rank, c
     char head[512];
     gr__file f;
     size_t bytes = gr_dtype_bytes(dtype);
-    int n = 10 + sprintf(head + 10, "{'descr': %s, 'fortran_order': False, 'shape': (", npy_type[dtype]), digits = 0;
-    for (int k = rank; k-- > 0;) bytes *= dim[k], digits = snprintf(NULL, 0, "%zu", dim[k]);
-    for (int k = 0; k < rank; k++) n += sprintf(head + n, k ? ", %zu" : "%zu", dim[k]);
+    int n = 10 + sprintf(head + 10, "{'descr': %s, 'fortran_order': False, 'shape': (", npy_type[dtype]);
+    for (int k = 0; k < rank; k++) bytes *= dim[k], n += sprintf(head + n, k ? ", %zu" : "%zu", dim[k]);
     n += sprintf(head + n, rank == 1 ? ",), }" : "), }");
-    const int whole = (n + (rank ? 21 - digits : 0) + 1) / 64 * 64 + 64;
+    const int room = rank ? 21 - snprintf(NULL, 0, "%zu", dim[0]) : 0, whole = (n + room + 1) / 64 * 64 + 64;
     memset(head + n, ' ', (size_t)(whole - n)), memcpy(head, npy_magic, 6);
     head[6] = 1, head[7] = 0, head[8] = (char)((whole - 10) & 255), head[9] = (char)((whole - 10) >> 8), head[whole - 1] = '\n';
     if (!gr__file_create(e, &f, path)) return false;

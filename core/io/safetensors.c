@@ -24,31 +24,36 @@ static bool is_torch_file(const unsigned char first[8])
     return !memcmp(first, "PK\3\4", 4) || !memcmp(first, pickle, sizeof pickle);
 }
 
-enum { LENGTH_BYTES = 8 }; /* the bytes that hold the length of the header */
-
-/* The length of the header, from the first bytes of a file; SIZE_MAX when it cannot be right. */
-static size_t header_length(gr__failure *e, const char *path, size_t bytes, const unsigned char first[LENGTH_BYTES])
+/* The length of the header, from the first 8 bytes of a file; SIZE_MAX when it cannot be right. */
+static size_t header_length(gr__failure *e, const gr__file *file, const unsigned char first[8])
 {
     uint64_t length; /* little-endian, as the machine */
-    if (bytes < LENGTH_BYTES) return gr__fail(e, GR_BAD_FILE, path, "%zu bytes are not a safetensors file", bytes), SIZE_MAX;
     memcpy(&length, first, sizeof length);
-    if (length <= GR__LARGEST_HEADER && length <= bytes - LENGTH_BYTES) return (size_t)length;
-    if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, path, "this is a torch.save file; write it with safetensors.torch.save_file");
+    if (length <= GR__LARGEST_HEADER && length <= file->bytes - 8) return (size_t)length;
+    if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, file->path, "this is a torch.save file; write it with safetensors.torch.save_file");
     else
-        gr__fail(e, GR_BAD_FILE, path, "is not a safetensors file, or it is damaged: its header should be %llu bytes long, but %s",
-                 (unsigned long long)length, length > bytes - LENGTH_BYTES ? "the file is shorter" : "at most 100000000 are read");
+        gr__fail(e, GR_BAD_FILE, file->path, "is not a safetensors file, or it is damaged: its header should be %llu bytes long, but %s",
+                 (unsigned long long)length, length > file->bytes - 8 ? "the file is shorter" : "at most 100000000 are read");
     return SIZE_MAX;
 }
 
-/* The struct for a file of `bytes` bytes, without its bytes. Nothing is allocated before the length of the header is known to be possible. */
-static gr_safetensors *safetensors_new(gr__failure *e, const gr_allocator *memory, const char *path, size_t bytes, const unsigned char first[LENGTH_BYTES])
+/* The whole file, in one piece of memory. Nothing is allocated before the length of the header is known to be possible. An error is in e. */
+static gr_safetensors *read_all(gr__failure *e, const gr_allocator *memory, gr__file *file)
 {
-    const size_t length = gr__has_failed(e) ? SIZE_MAX : header_length(e, path, bytes, first);
+    unsigned char first[8];
+    if (file->bytes < sizeof first) return gr__fail(e, GR_BAD_FILE, file->path, "%zu bytes are not a safetensors file", file->bytes);
+    if (!gr__file_read(e, file, first, sizeof first)) return NULL;
+    const size_t length = header_length(e, file, first);
     gr_safetensors *const f = length < SIZE_MAX ? gr_memory_new(memory, sizeof *f) : NULL;
-    if (!f) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
-    f->memory = *memory, f->text_bytes = length, f->data_bytes = bytes - LENGTH_BYTES - length;
-    f->text = gr_memory_new(memory, f->text_bytes);
-    if (!f->text) gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
+    if (f) {
+        f->memory = *memory;
+        f->file_bytes = file->bytes, f->text_bytes = length, f->data_bytes = file->bytes - sizeof first - length;
+        f->file = memory->alloc(memory->context, f->file_bytes), f->text = gr_memory_new(memory, f->text_bytes);
+    }
+    if (!f || !f->file || !f->text) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", file->path), f;
+    memcpy(f->file, first, sizeof first);
+    f->data = f->file + sizeof first + length;
+    gr__file_read(e, file, f->file + sizeof first, f->file_bytes - sizeof first);
     return f;
 }
 
@@ -61,51 +66,32 @@ static bool checksum_holds(gr__failure *e, const gr_safetensors *f, const char *
     if (!digits) return true;
     gr__checksum sum;
     char found[GR__CHECKSUM_LENGTH + 1];
-    const size_t before = (size_t)(digits - (const char *)f->bytes), end = before + GR__CHECKSUM_DIGITS;
+    const size_t before = (size_t)(digits - (const char *)f->file), end = before + GR__CHECKSUM_DIGITS;
     gr__checksum_start(&sum);
-    gr__checksum_add(&sum, f->bytes, before);
+    gr__checksum_add(&sum, f->file, before);
     gr__checksum_add(&sum, GR__CHECKSUM_ZEROS, GR__CHECKSUM_DIGITS);
-    gr__checksum_add(&sum, f->bytes + end, LENGTH_BYTES + f->text_bytes + f->data_bytes - end);
+    gr__checksum_add(&sum, f->file + end, f->file_bytes - end);
     gr__checksum_text(gr__checksum_value(&sum), found);
     const char *const wanted = gr_safetensors_note_of(f, GR__CHECKSUM_KEY);
     return !strcmp(found, wanted) || gr__fail(e, GR_BAD_FILE, path, "is damaged: its checksum is %s and should be %s", found, wanted);
 }
 
-/* Parse the header, find the data of every entry, and check the whole. An f that is not sound is freed. */
-static gr_safetensors *safetensors_parse(gr__failure *e, gr_safetensors *f, const char *path)
+/* Parse the header, find the data of every entry, and check the whole. */
+static bool is_sound(gr__failure *e, gr_safetensors *f, const char *path)
 {
     const char *digits = NULL;
-    if (!gr__has_failed(e) && gr__safetensors_header(e, f, path, (const char *)f->bytes + LENGTH_BYTES, f->text_bytes, &digits)) {
-        f->data = f->bytes + LENGTH_BYTES + f->text_bytes;
-        for (size_t i = 0; i < f->count; i++) f->entry[i].data = f->data + f->entry[i].offset;
-        if (checksum_holds(e, f, path, digits)) return f;
-    }
+    if (!gr__safetensors_header(e, f, path, (const char *)f->file + 8, f->text_bytes, &digits)) return false;
+    for (size_t i = 0; i < f->count; i++) f->entry[i].data = f->data + f->entry[i].offset;
+    return checksum_holds(e, f, path, digits);
+}
+
+gr_safetensors *gr__safetensors_read(gr__failure *e, const gr_allocator *memory, gr__file *file)
+{
+    gr_safetensors *const f = read_all(e, memory, file);
+    gr__file_close(file);
+    if (!gr__has_failed(e) && is_sound(e, f, file->path)) return f;
     gr_safetensors_free(f);
     return NULL;
-}
-
-gr_safetensors *gr__safetensors_open(gr__failure *e, const gr_allocator *memory, const char *path)
-{
-    gr__file file;
-    unsigned char first[LENGTH_BYTES];
-    if (!gr__file_open(e, &file, path)) return NULL;
-    if (file.bytes >= LENGTH_BYTES) gr__file_read(e, &file, first, LENGTH_BYTES);
-    gr_safetensors *const f = safetensors_new(e, memory, path, file.bytes, first);
-    if (f) {
-        f->file_bytes = file.bytes, f->bytes = f->file = memory->alloc(memory->context, f->file_bytes);
-        if (!f->file) gr__fail(e, GR_NO_MEMORY, "", "out of memory: reading '%s'", path);
-        else memcpy(f->file, first, LENGTH_BYTES), gr__file_read(e, &file, f->file + LENGTH_BYTES, file.bytes - LENGTH_BYTES);
-    }
-    gr__file_close(&file);
-    return safetensors_parse(e, f, path);
-}
-
-gr_safetensors *gr__safetensors_open_memory(gr__failure *e, const gr_allocator *memory, const void *bytes, size_t length)
-{
-    if (!bytes) return gr__fail(e, GR_MISUSE, "", "the bytes of a file in memory are NULL");
-    gr_safetensors *const f = safetensors_new(e, memory, "memory", length, bytes);
-    if (f) f->bytes = bytes;
-    return safetensors_parse(e, f, "memory");
 }
 
 const gr_safetensors_entry *gr_safetensors_find(const gr_safetensors *f, const char *name)

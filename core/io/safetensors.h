@@ -35,11 +35,10 @@ typedef struct { /* a program reads the first six fields; the other fields are t
     gr_safetensors_entry *entry; /* count entries, sorted by name (bytewise) */
     gr_safetensors_note *note;   /* notes of them: the strings of __metadata__, sorted by key */
     size_t count, notes, data_bytes;
-    const unsigned char *data;   /* data_bytes bytes: the values of all entries */
+    unsigned char *data;         /* data_bytes bytes: the values of all entries */
     gr_allocator memory;
     char *text;                  /* names, keys and values */
-    const unsigned char *bytes;  /* the whole file: at `file`, or in the caller's memory, and then `file` is NULL */
-    unsigned char *file;
+    unsigned char *file;         /* the bytes of the file */
     size_t entry_room, note_room, text_bytes, file_bytes;
 } gr_safetensors;
 
