@@ -113,6 +113,12 @@ static gr_tensor *rewound(gr_tape *t, void *body, gr_tensor *x)
 static bool forget(run *r) { return gr_forget(r->t, r->net); }
 static bool save_state(run *r) { return gr_state_save(r->t, r->net, file_name, NULL); }
 static bool load_state(run *r) { return gr_state_load(r->t, r->net, file_name, NULL); }
+static bool load_part(run *r)
+{
+    gr_state_report report;
+    const gr_state_config config = { .partial = true, .report = &report };
+    return gr_state_load(r->t, r->net, file_name, &config) && !report.missing.count;
+}
 
 static bool save_checkpoint(run *r)
 {
@@ -184,7 +190,7 @@ static const model families[] = {
     { "SGD, groups, schedule", ROWS, models_mlp, models_through, 0, sgd, { STEP, new_schedule, STEP, STEP } },
     { "AdamW, groups, schedule", ROWS, models_mlp, models_through, 0, adamw, { STEP, new_schedule, STEP, STEP } },
     { "initialized again", ROWS, models_mlp, models_through, 0, .stages = { STEP, init_again, STEP } },
-    { "state saved and loaded", ROWS, models_mlp, models_through, 0, .stages = { STEP, save_state, STEP, load_state, STEP } },
+    { "state saved and loaded", ROWS, models_mlp, models_through, 0, .stages = { STEP, save_state, STEP, load_state, load_part, STEP } },
     { "checkpoint saved and loaded", SEQUENCES, models_lstm, carried, GR_LSTM_BN, .stages = { STEP, save_checkpoint, STEP, load_checkpoint, STEP } },
     { "anomaly mode, tracing, audit", ROWS, models_mlp, models_through, 0, .stages = { watched_step, audit, STEP, audit } },
     { "recompute under anomaly mode and tracing", ROWS, models_mlp, again, 0, .stages = { watched_step, audit, STEP } },
