@@ -50,6 +50,7 @@ TEST(what_fits_is_loaded_and_the_report_has_every_name)
     gr_tape_recover(t);
     assert_true(n.body->weight->data[0] == 0 && *n.count == 0);
     assert_true(gr_state_load(t, n.root, path, &(gr_state_config){ .partial = true, .report = &r }));
+    gr_zeros(t, GR_SHAPE(4096)); /* takes no memory of the report */
     assert_values(n.body->weight, 0, 1, 2, 3, 4, 5, 6);
     assert_values(n.head->weight, 0, 0, 0, 0, 0, 0, 0); /* the rest keeps its values */
     assert_values(n.head->bias, 0, 0, 0);
@@ -75,6 +76,20 @@ TEST(a_whole_load_reports_everything_as_loaded)
     gr_tape_reset(t);
     for (int i = 0; i < 50; i++) assert_true(gr_state_load(t, n.root, path, NULL)); /* without a report nothing stays on the tape */
     assert_true(gr_tape_bytes(t) <= before);
+    gr_module_free(n.root);
+    gr_tape_free(t);
+}
+
+/* gr_tape_recover must not put back what an operator noted before the load. */
+TEST(recover_does_not_undo_a_load)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    net n = net_new(t);
+    write_items(t, (gr_safetensors_item[]){ { "body.bias", GR_REAL_DTYPE, GR_SHAPE(3), numbers } }, 1);
+    gr_undo_note(t, n.body->bias->data, 3 * sizeof(gr_real));
+    assert_true(gr_state_load(t, n.root, path, &(gr_state_config){ .partial = true }));
+    gr_tape_recover(t);
+    assert_values(n.body->bias, 0, 1, 2, 3);
     gr_module_free(n.root);
     gr_tape_free(t);
 }
@@ -255,6 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_fits_is_loaded_and_the_report_has_every_name),
         cmocka_unit_test(a_whole_load_reports_everything_as_loaded),
+        cmocka_unit_test(recover_does_not_undo_a_load),
         cmocka_unit_test(a_prefix_is_removed_or_added),
         cmocka_unit_test(a_partial_load_of_nothing_is_an_error),
         cmocka_unit_test(tied_parameters_are_loaded_once),
