@@ -74,7 +74,7 @@ typedef struct {
 } state_reader;
 
 /* Add a name to a list of the report, and a line to the error. */
-__attribute__((format(printf, 4, 5))) static void report(state_reader *r, gr_state_names *list, const char *name, const char *format, ...)
+__attribute__((format(GR_PRINTF, 4, 5))) static void report(state_reader *r, gr_state_names *list, const char *name, const char *format, ...)
 {
     list->name[list->count++] = name;
     char *const end = r->text + r->length;
