@@ -145,16 +145,29 @@ KERNEL(void, pool_linear_forward, gr_real *restrict y, const gr_real *restrict x
         }
 }
 
-INLINE gr_real pool_share(const pool_window *w, size_t i) { return i > w->start ? w->part : w->end - w->start > 1 ? 1 - w->part : 1; }
+/* d += share dy, for a row dy of n outputs. Neighbours that see the same values of x are added up first. */
+INLINE void pool_linear_row(gr_real *restrict d, const gr_real *restrict dy, const pool_window *w, size_t n, gr_real share)
+{
+    for (size_t i = 0; i < n;) {
+        const size_t at = w[i].start, two = w[i].end - at - 1;
+        gr_real first = 0, second = 0;
+        for (; i < n && w[i].start == at; i++) {
+            const gr_real g = share * dy[i];
+            first += g * (1 - w[i].part), second += g * w[i].part;
+        }
+        d[at] += first;
+        if (two) d[at + 1] += second;
+    }
+}
 
 /* scalar kernel pool_linear_backward: it adds to one to four values for each output. */
 KERNEL(void, pool_linear_backward, gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
 {
-    for (; planes--; dx += p->H[0] * p->H[1])
-        POOL_EACH(h, w, p) {
-            const gr_real g = *dy++;
-            for (size_t i = h->start; i < h->end; i++)
-                for (size_t j = w->start; j < w->end; j++) dx[i * p->H[1] + j] += g * pool_share(h, i) * pool_share(w, j);
+    const size_t W = p->H[1], n = p->out[1];
+    for (; planes--; dx += p->H[0] * W)
+        for (const pool_window *h = p->window[0]; h < p->window[0] + p->out[0]; h++, dy += n) {
+            pool_linear_row(dx + h->start * W, dy, p->window[1], n, 1 - h->part);
+            if (h->end - h->start > 1) pool_linear_row(dx + (h->end - 1) * W, dy, p->window[1], n, h->part);
         }
 }
 
