@@ -89,12 +89,12 @@ void gr_attention_cache_free(gr_attention_cache *c) { gr_module_free(c ? c->modu
 bool gr_attention_cache_crop(gr_tape *t, gr_attention_cache *c, size_t n)
 {
     if (!c) return gr_fail_as(t, GR_MISUSE, "attention_cache_crop", "the cache is NULL");
-    for (cache_entry *e = (cache_entry *)c->module.child; e; e = (cache_entry *)e->module.next) {
-        if (!gr_undo_note(t, e->count, c->batch * sizeof *e->count)) return false;
+    if (gr_failed(t)) return false;
+    for (cache_entry *e = (cache_entry *)c->module.child; e; e = (cache_entry *)e->module.next)
         for (size_t b = 0; b < c->batch; b++)
             if ((size_t)e->count[b] > n) e->count[b] = (int)n;
-    }
-    return !gr_failed(t);
+    gr__undo_forget(t); /* an older count would include positions that the next forward overwrites */
+    return true;
 }
 
 /* Append the keys and values of x to the cache, and let x attend to all that it holds. */
@@ -103,7 +103,7 @@ static gr_tensor *multihead_cached(gr_tape *t, const gr_multihead_attention *m, 
     const size_t B = x->dim[0], T = x->dim[1], n = m->size, most = in->cache->most;
     cache_entry *e = (cache_entry *)in->cache->module.child;
     while (e && (e->of != m || e->keys->dim[2] != n)) e = (cache_entry *)e->module.next;
-    if (!e) return gr_fail(t, &multihead, "the cache was made for another module");
+    if (!e) return gr_fail(t, &multihead, "the cache was made for another module, or this attention is not causal");
     if (gr_tape_training(t) || gr_tape_recording(t))
         return gr_fail(t, &multihead, "a cache needs gr_tape_set_training(t, false) and gr_tape_set_recording(t, false)");
     if (B != in->cache->batch) return gr_fail(t, &multihead, "the cache is for %zu sequences; query is %s", in->cache->batch, gr_shape_text(t, x));

@@ -15,9 +15,7 @@ static gr_conv_module *conv_new(gr_tape *t, gr_module *parent, const char *name,
     const char *path = m->module.path;
     const size_t groups = c.groups > 0 ? (size_t)c.groups : 1;
     if (gr__size_is_positive(t, &m->module, "in", in)) gr__size_is_positive(t, &m->module, "out", out);
-    if (c.stride < 0 || c.padding < 0 || c.dilation < 0 || c.stride_w < 0 || c.padding_w < GR_NONE || c.dilation_w < 0 || c.groups < 0 ||
-        c.kernel_w < 0 || c.output_padding < 0 || c.output_padding_w < GR_NONE)
-        gr_fail(t, NULL, "%s: stride, padding, dilation, kernel, groups and output_padding must not be negative", path);
+    gr__conv_fits(t, path, &c, dims == 2, transposed);
     if (!kernel) gr_fail(t, NULL, "%s: the kernel must be 1 or more; got 0", path);
     if (in % groups || out % groups) gr_fail(t, NULL, "%s: %zu channels in and %zu out do not fall into %zu groups", path, in, out, groups);
     gr_shape shape = GR_SHAPE(transposed ? in : out, (transposed ? out : in) / groups, kernel, c.kernel_w > 0 ? (size_t)c.kernel_w : kernel);

@@ -50,8 +50,8 @@ typedef struct {
 } gr_attention_cache;
 GR_API gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_t batch, size_t most);
 GR_API void gr_attention_cache_free(gr_attention_cache *c);
-/* Keep only the first n positions of each sequence: 0 begins new sequences, and the length of a prompt begins another answer to it. False, with
- * an error, if c is NULL or memory runs out. */
+/* Keep only the first n positions of each sequence: 0 begins new sequences, and the length of a prompt begins another answer to it. A crop cannot
+ * be undone: a later gr_tape_recover undoes nothing from before it. False if c is NULL, which is an error, or on a tape already in error. */
 GR_API bool gr_attention_cache_crop(gr_tape *t, gr_attention_cache *c, size_t n);
 
 /* Which keys a query may see. NULL means all keys. PyTorch's key_padding_mask is the opposite of mask: true there means hidden. */

@@ -216,28 +216,29 @@ static size_t conv_scratch(const gr_node *n)
     return conv_chunks(p) ? conv_times(conv_plus(conv_plus(conv_round(len), threads), parts), sizeof(gr_real)) : 0;
 }
 
-static const gr_op conv1d_op = { .name = "conv1d", .backward = conv_node, .scratch = conv_scratch };
-static const gr_op conv2d_op = { .name = "conv2d", .backward = conv_node, .scratch = conv_scratch };
-static const gr_op conv_transpose1d_op = { .name = "conv_transpose1d", .backward = conv_node, .scratch = conv_scratch };
-static const gr_op conv_transpose2d_op = { .name = "conv_transpose2d", .backward = conv_node, .scratch = conv_scratch };
-
 /* ---- The public functions ---- */
 
-static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, bool two, gr__conv_plan *p)
+bool gr__conv_fits(gr_tape *t, const char *name, const gr_conv_config *c, bool two, bool transposed)
 {
-    const struct { const char *name; int value, least; } s[] = {
-        { "stride", c->stride, 1 },
-        { "padding", c->padding, 0 },
-        { "dilation", c->dilation, 1 },
-        { "groups", c->groups, 1 },
-        { "output_padding", c->output_padding, 0 },
-        { "stride_w", c->stride_w, 1 },
-        { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
-        { "dilation_w", c->dilation_w, 1 },
-        { "output_padding_w", c->output_padding_w == GR_NONE ? 0 : c->output_padding_w, 0 },
+    const struct { const char *name; int value, least; } s[] = { /* a setting, and one that only two axes have */
+        { "stride", c->stride, 1 }, { "stride_w", c->stride_w, 1 },
+        { "padding", c->padding, 0 }, { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
+        { "dilation", c->dilation, 1 }, { "dilation_w", c->dilation_w, 1 },
+        { "groups", c->groups, 1 }, { "kernel_w", c->kernel_w, 1 },
+        { "output_padding", c->output_padding, 0 }, { "output_padding_w", c->output_padding_w == GR_NONE ? 0 : c->output_padding_w, 0 },
     };
-    for (int i = 0; i < (two ? 9 : 5); i++)
-        if (s[i].value < 0) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
+    for (int i = 0; i < 10; i += two ? 1 : 2)
+        if (s[i].value < 0) return gr_fail_as(t, GR_MISUSE, name, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
+    const int extra = c->output_padding ? c->output_padding : two && c->output_padding_w > 0 ? c->output_padding_w : 0;
+    return transposed || !extra || gr_fail_as(t, GR_MISUSE, name, "output_padding is for a transposed convolution; got %d", extra);
+}
+
+/* The settings, and the sizes of the channels, the groups and the kernel. */
+static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int dims, const gr_conv_config *c,
+                        gr__conv_plan *p)
+{
+    const bool two = dims == 2;
+    const size_t channels = x->dim[1], G = p->G = c->groups ? (size_t)c->groups : 1;
     for (int k = 0; k < 2; k++) {
         p->stride[k] = window_setting(c->stride, two && k ? c->stride_w : 0, 1);
         p->padding[k] = window_setting(c->padding, two && k ? c->padding_w : 0, 0);
@@ -245,14 +246,6 @@ static bool conv_settings(gr_tape *t, const gr_op *op, const gr_conv_config *c, 
         p->extra[k] = window_setting(c->output_padding, two && k ? c->output_padding_w : 0, 0);
     }
     if (!two) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0; /* one axis is W */
-    p->G = c->groups ? (size_t)c->groups : 1;
-    return true;
-}
-
-/* The sizes of the channels, the groups and the kernel. */
-static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int dims, gr__conv_plan *p)
-{
-    const size_t channels = x->dim[1], G = p->G;
     if (w->rank != dims + 2)
         return gr_fail(t, op, "weight must be [%s, %s]; got %s", p->transposed ? "C, O / groups" : "O, C / groups", dims == 2 ? "kH, kW" : "kL",
                        gr_shape_text(t, w));
@@ -363,11 +356,12 @@ static bool conv_transpose_forward(gr_tape *t, const gr__conv_plan *p, const gr_
 static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, gr_tensor *x, gr_tensor *weight, gr_tensor *bias,
                        const gr_conv_config *config)
 {
+    const gr_conv_config c = config ? *config : (gr_conv_config){ 0 };
     gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t), .transposed = transposed }, *const p = &plan;
     if (!gr_ready(t, op, x, weight) || !gr_alive(t, op, "bias", bias)) return NULL;
     if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
-    if (!conv_settings(t, op, config ? config : &(gr_conv_config){ 0 }, dims == 2, p)) return NULL;
-    if (!conv_shapes(t, op, x, weight, bias, dims, p) || !(transposed ? conv_transpose_sizes : conv_sizes)(t, op, x, dims, p)) return NULL;
+    if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed) || !conv_shapes(t, op, x, weight, bias, dims, &c, p)) return NULL;
+    if (!(transposed ? conv_transpose_sizes : conv_sizes)(t, op, x, dims, p)) return NULL;
     conv_cut(p);
     gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * (transposed ? p->C : p->O) } };
     for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = transposed ? p->H[k] : p->out[k];
@@ -378,10 +372,11 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x, weight, bias));
 }
 
-#define CONV(name, dims, transposed) \
-    gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config) \
+#define CONV(called, dims, transposed) \
+    static const gr_op called##_op = { .name = #called, .backward = conv_node, .scratch = conv_scratch }; \
+    gr_tensor *gr_##called(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config) \
     { \
-        return conv(t, &name##_op, dims, transposed, x, weight, bias, config); \
+        return conv(t, &called##_op, dims, transposed, x, weight, bias, config); \
     }
 CONV(conv1d, 1, false)
 CONV(conv2d, 2, false)

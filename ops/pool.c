@@ -163,11 +163,10 @@ INLINE void pool_linear_row(gr_real *restrict d, const gr_real *restrict dy, con
 /* scalar kernel pool_linear_backward: it adds to one to four values for each output. */
 KERNEL(void, pool_linear_backward, gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
 {
-    const size_t W = p->H[1], n = p->out[1];
-    for (; planes--; dx += p->H[0] * W)
-        for (const pool_window *h = p->window[0]; h < p->window[0] + p->out[0]; h++, dy += n) {
-            pool_linear_row(dx + h->start * W, dy, p->window[1], n, 1 - h->part);
-            if (h->end - h->start > 1) pool_linear_row(dx + (h->end - 1) * W, dy, p->window[1], n, h->part);
+    for (; planes--; dx += p->H[0] * p->H[1])
+        for (const pool_window *h = p->window[0]; h < p->window[0] + p->out[0]; h++, dy += p->out[1]) {
+            pool_linear_row(dx + h->start * p->H[1], dy, p->window[1], p->out[1], 1 - h->part);
+            if (h->end - h->start > 1) pool_linear_row(dx + (h->end - 1) * p->H[1], dy, p->window[1], p->out[1], h->part);
         }
 }
 
@@ -248,15 +247,12 @@ static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, cons
 static bool pool_settings_fit(gr_tape *t, const gr_op *op, const gr_pool_config *c, bool two)
 {
     if (!c) return gr_fail(t, op, "config is NULL: it holds the size of the kernel");
-    const struct { const char *name; int value, least; } s[] = {
-        { "kernel", c->kernel, 1 },
-        { "stride", c->stride, 0 },
-        { "padding", c->padding, 0 },
-        { "kernel_w", c->kernel_w, 0 },
-        { "stride_w", c->stride_w, 0 },
-        { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
+    const struct { const char *name; int value, least; } s[] = { /* a setting, and one that only two axes have */
+        { "kernel", c->kernel, 1 }, { "kernel_w", c->kernel_w, 0 },
+        { "stride", c->stride, 0 }, { "stride_w", c->stride_w, 0 },
+        { "padding", c->padding, 0 }, { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
     };
-    for (int i = 0; i < (two ? 6 : 3); i++)
+    for (int i = 0; i < 6; i += two ? 1 : 2)
         if (s[i].value < s[i].least) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
     return true;
 }

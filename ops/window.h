@@ -11,5 +11,6 @@ static inline size_t window_setting(int value, int of_w, int otherwise)
 }
 
 /* Whether the config is good; otherwise the error. name is the operator or the module. */
+bool gr__conv_fits(gr_tape *t, const char *name, const gr_conv_config *c, bool two, bool transposed);
 bool gr__interpolate_fits(gr_tape *t, const char *name, const gr_interpolate_config *config);
 #endif

@@ -37,6 +37,6 @@ gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_config *conf
     if (!(s.lr_decay >= 0 && s.start >= 0 && s.eps >= 0))
         return gr_fail(t, NULL, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got %g, %g and %g", s.lr_decay, s.start, s.eps);
     return gr_optim_new(t, m, &adagrad_rule,
-                        &(gr_optim_config){ gr__setting(c.lr, 0.01), c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
+                        &(gr_optim_config){ c.lr == 0 ? 0.01 : c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
 }
 #endif

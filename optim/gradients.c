@@ -10,12 +10,6 @@ static size_t gradient_values(const gr_optim *o)
     return sum;
 }
 
-static bool gradient_call_is_good(gr_tape *t, const gr_optim *o, const gr_real *v, const char *who)
-{
-    if (!gr__optim_is(t, o, who)) return false;
-    return v || gr_fail_as(t, GR_MISUSE, who, "v is NULL");
-}
-
 size_t gr_optim_gradient_len(const gr_optim *o)
 {
     if (o) gr__optim_look(o);
@@ -24,7 +18,8 @@ size_t gr_optim_gradient_len(const gr_optim *o)
 
 bool gr_optim_gradient_get(gr_tape *t, const gr_optim *o, gr_real *v)
 {
-    if (!gradient_call_is_good(t, o, v, "optim_gradient_get")) return false;
+    if (!gr__optim_is(t, o, "optim_gradient_get")) return false;
+    if (!v) return gr_fail_as(t, GR_MISUSE, "optim_gradient_get", "v is NULL");
     gr_real *const flag = v + gradient_values(o);
     for (size_t i = 0; i < o->entries; i++) {
         const gr_real *const dx = gr_grad(t, o->entry[i].x);
@@ -39,7 +34,8 @@ bool gr_optim_gradient_get(gr_tape *t, const gr_optim *o, gr_real *v)
 bool gr_optim_gradient_set(gr_tape *t, gr_optim *o, const gr_real *v)
 {
     static const char who[] = "optim_gradient_set";
-    if (!gradient_call_is_good(t, o, v, who)) return false;
+    if (!gr__optim_is(t, o, who)) return false;
+    if (!v) return gr_fail_as(t, GR_MISUSE, who, "v is NULL");
     const gr_real *const flag = v + gradient_values(o);
     for (size_t i = 0; i < o->entries; i++) {
         const gr_slot *const s = o->entry[i].slot;

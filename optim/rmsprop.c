@@ -64,6 +64,6 @@ gr_optim *gr_rmsprop_new(gr_tape *t, gr_module *m, const gr_rmsprop_config *conf
     if (!(s.alpha >= 0 && s.alpha < 1)) return gr_fail(t, NULL, "rmsprop: alpha must be in [0, 1); got %g", s.alpha);
     if (!(s.eps >= 0 && s.momentum >= 0)) return gr_fail(t, NULL, "rmsprop: eps and momentum must be 0 or more; got %g and %g", s.eps, s.momentum);
     return gr_optim_new(t, m, &rmsprop_rule[c.centered][s.momentum > 0],
-                        &(gr_optim_config){ gr__setting(c.lr, 0.01), c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
+                        &(gr_optim_config){ c.lr == 0 ? 0.01 : c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
 }
 #endif

@@ -125,9 +125,26 @@ TEST(a_step_that_failed_is_taken_back)
     assert_non_null(gr_transformer_layer_forward(w.t, w.body->layer[0], gr_ones(w.t, GR_SHAPE(B, 2, SIZE)), &(gr_attention_input){ .cache = w.cache }));
     assert_int_equal(w.cache->count.data[2], 4); /* layer 1 lacks the new positions */
     gr_tape_recover(w.t);
-    assert_true(gr_attention_cache_crop(w.t, w.cache, 1));
-    gr_tape_recover(w.t);
     assert_step(&w, 3, NULL);
+    writer_end(&w);
+}
+
+/* A step after a crop overwrites what was cropped, so that taking the step back must not bring the old count back. */
+TEST(a_step_after_a_crop_is_taken_back_to_the_crop)
+{
+    writer w;
+    writer_start(&w, &configs[0], true);
+    assert_step(&w, 6, NULL);
+    assert_true(gr_attention_cache_crop(w.t, w.cache, 2));
+    assert_non_null(through(&w, gr_ones(w.t, GR_SHAPE(B, 3, SIZE)), &w.cache->count, (gr_attention_input){ .cache = w.cache }));
+    gr_tape_recover(w.t);
+    for (size_t b = 0; b < B; b++) w.at[b] = 2;
+    assert_step(&w, 5, NULL);
+    assert_fails(w.t, gr_attention_cache_crop(w.t, NULL, 0), "attention_cache_crop: the cache is NULL");
+    gr_fail(w.t, NULL, "an error");
+    assert_false(gr_attention_cache_crop(w.t, w.cache, 1)); /* an error of the step stays, and so do the counts */
+    gr_tape_recover(w.t);
+    assert_int_equal(w.cache->count.data[0], 7);
     writer_end(&w);
 }
 
@@ -211,7 +228,7 @@ TEST(what_a_cache_cannot_do_is_named)
         gr_attention_cache_new(t, net, SIZE_MAX, 1));
     BAD("attention_cache: 'all' has no causal MultiheadAttention", gr_attention_cache_new(t, &all->module, 1, 1));
     BAD("attention_cache_crop: the cache is NULL", gr_attention_cache_crop(t, NULL, 1));
-    BAD("multihead_attention in all: the cache was made for another module", gr_multihead_attention_forward(t, all, x, NULL, NULL, WITH(.cache = cache)));
+    BAD("multihead_attention in all: the cache was made for another module, or this attention is not causal", gr_multihead_attention_forward(t, all, x, NULL, NULL, WITH(.cache = cache)));
     BAD("multihead_attention in m: a cache is for self-attention: key and value must be NULL",
         gr_multihead_attention_forward(t, m, x, gr_zeros(t, GR_SHAPE(2, 2, 6)), NULL, WITH(.cache = cache)));
     BAD("multihead_attention in m: the cache is for 2 sequences; query is [3, 2, 6]",
@@ -272,6 +289,7 @@ int main(void)
         cmocka_unit_test(one_step_of_all_positions_has_their_bits),
         cmocka_unit_test(a_crop_begins_another_continuation),
         cmocka_unit_test(a_step_that_failed_is_taken_back),
+        cmocka_unit_test(a_step_after_a_crop_is_taken_back_to_the_crop),
         cmocka_unit_test(the_text_is_the_same_with_and_without_the_cache),
         cmocka_unit_test(positions_start_where_starts_says),
         cmocka_unit_test(what_a_cache_cannot_do_is_named),

@@ -106,9 +106,12 @@ TEST(channels_kernels_and_groups_that_do_not_fit_are_named)
                  "c: 3 channels in and 4 out do not fall into 2 groups");
     assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 0, NULL), "c: the kernel must be 1 or more; got 0");
     assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .padding = -1 }),
-                 "c: stride, padding, dilation, kernel, groups and output_padding must not be negative");
+                 "c: padding must be 0 or more; got -1");
+    assert_fails(t, gr_conv2d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .kernel_w = -2 }), "c: kernel_w must be 1 or more; got -2");
+    assert_fails(t, gr_conv2d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .output_padding_w = 1 }),
+                 "c: output_padding is for a transposed convolution; got 1");
     assert_fails(t, gr_conv_transpose1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .output_padding = -1 }),
-                 "c: stride, padding, dilation, kernel, groups and output_padding must not be negative");
+                 "c: output_padding must be 0 or more; got -1");
     assert_fails(t, gr_conv_transpose2d_new(t, net, "c", 4, 3, 3, &(gr_conv_config){ .groups = 2 }),
                  "c: 4 channels in and 3 out do not fall into 2 groups");
     assert_fails(t, gr_max_pool2d_new(t, net, "p", NULL), "p: the kernel of MaxPool2d must be 1 or more; got 0");

@@ -38,6 +38,7 @@ TEST(bad_settings_are_refused)
     };
     const struct { gr_rmsprop_config config; const char *message; } rmsprop[] = {
         { { .lr = -2 }, "rmsprop: the learning rate must be positive; got -2" },
+        { { .lr = GR_NONE }, "rmsprop: the learning rate must be positive; got -1" },
         { { .alpha = 1 }, "rmsprop: alpha must be in [0, 1); got 1" },
         { { .eps = -2 }, "rmsprop: eps and momentum must be 0 or more; got -2 and 0" },
         { { .momentum = (double)NAN }, "rmsprop: eps and momentum must be 0 or more; got 1e-08 and nan" },
@@ -48,6 +49,7 @@ TEST(bad_settings_are_refused)
         { { .initial_accumulator_value = -2 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got 0, -2 and 1e-10" },
         { { .eps = -2 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got 0, 0 and -2" },
         { { .lr = (double)NAN }, "adagrad: the learning rate must be positive; got nan" },
+        { { .lr = GR_NONE }, "adagrad: the learning rate must be positive; got -1" },
     };
     static const gr_optim_rule nameless = { NULL, { NULL }, amsgrad_move }, still = { "still", { NULL }, NULL };
     const struct { const gr_optim_rule *rule; gr_optim_config config; const char *message; } own[] = {
