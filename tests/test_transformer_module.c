@@ -131,7 +131,7 @@ TEST(batch_norm_counts_real_positions_only)
 {
     gr_tape *t = gr_tape_new(3, NULL);
     gr_module *net = gr_module_new(t);
-    gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 1, &(gr_transformer_config){ .norm = GR_NORM_BATCH, .norm_first = true });
+    gr_transformer *m = gr_transformer_new(t, net, "body", 8, 2, 1, &(gr_transformer_config){ .norm = GR_NORM_BATCH, .norm_first = true, .final_norm = true });
     gr_tensor *x = gr_randn(t, GR_SHAPE(2, 5, 8), 0, 1, "x"), *other = gr_input(t, x->data, gr_shape_of(x));
     for (size_t i = 8 * 8; i < 10 * 8; i++) other->data[i] = 1e6;
     const gr_attention_input in = { .lengths = gr_ints_new(t, (int[]){ 5, 3 }, GR_SHAPE(2)) };
@@ -165,6 +165,11 @@ TEST(each_dropout_has_its_own_stream)
     assert_int_equal(gr_tape_stream(t, "body.layers.0.dropout/mask")->counter, 2 * 5 * 32);
     assert_int_equal(gr_tape_stream(t, "body.layers.0.dropout1/mask")->counter, 2 * 5 * 8);
     assert_int_equal(gr_tape_stream(t, "body.layers.0.dropout2/mask")->counter, 2 * 5 * 8);
+    const gr_transformer_layer *d = gr_transformer_layer_new(t, net, "d", 8, 2, &(gr_transformer_config){ .decoder = true, .dropout = 0.5 });
+    gr_transformer_layer_forward(t, d, x, &(gr_attention_input){ .memory = gr_narrow(t, x, 1, 0, 3) });
+    assert_int_equal(gr_tape_stream(t, "d.multihead_attn/mask")->counter, 2 * 2 * 5 * 3);
+    const char *const own[] = { "d.dropout1/mask", "d.dropout2/mask", "d.dropout3/mask" };
+    for (size_t k = 0; k < COUNT(own); k++) assert_int_equal(gr_tape_stream(t, own[k])->counter, 2 * 5 * 8);
     gr_tape_set_training(t, false);
     gr_tensor *a = gr_transformer_forward(t, m, x, NULL), *b = gr_transformer_forward(t, m, x, NULL);
     assert_same_bits(a->data, b->data, a->len);
