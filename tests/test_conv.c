@@ -1,15 +1,5 @@
 /* tests/test_conv.c - convolution: gradients, its twin, exact facts, bits, messages. */
-#include "examples/composed/composed.h"
-#include "tests/compare.h"
-
-enum { IN_DOUBLE = sizeof(gr_real) == 8 };
-
-/* The inputs are x, weight, and bias if the case has one. If x has rank three the convolution has one axis. */
-typedef struct {
-    size_t N, C, H, W, O, kH, kW; /* H 0 means one axis */
-    bool bias;
-    gr_conv_config c;
-} conv_case;
+#include "tests/conv_case.h"
 
 static const conv_case cases[] = {
     { 2, 1, 5, 5, 1, 3, 3, true, { 0 } },
@@ -55,44 +45,14 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
     return y ? gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER)) : NULL;
 }
 
-static size_t inputs_of(const conv_case *c, gr_gradcheck_input *in)
-{
-    const size_t groups = c->c.groups ? (size_t)c->c.groups : 1;
-    memset(in, 0, 3 * sizeof *in);
-    in[0].shape = c->H ? GR_SHAPE(c->N, c->C, c->H, c->W) : GR_SHAPE(c->N, c->C, c->W);
-    in[1].shape = c->H ? GR_SHAPE(c->O, c->C / groups, c->kH, c->kW) : GR_SHAPE(c->O, c->C / groups, c->kW);
-    in[2].shape = GR_SHAPE(c->O);
-    return 2u + c->bias;
-}
+static const conv_kind kind = { "conv", fused, composed, false };
 
-TEST(gradient_matches_finite_differences)
-{
-    for (size_t k = 0; k < COUNT(cases); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&cases[k], in);
-        if (!test_gradcheck("conv", fused, (void *)&cases[k], in, n, NULL, stderr)) fail_msg("case %zu", k);
-    }
-}
-
+TEST(gradient_matches_finite_differences) { assert_conv_gradients(&kind, cases, COUNT(cases)); }
 TEST(gradient_is_right_when_only_some_inputs_want_it)
 {
-    const conv_case *c = &cases[3];
-    for (int wanted = 1; wanted < 8; wanted++) {
-        gr_gradcheck_input in[3];
-        inputs_of(c, in);
-        for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-        assert_true(test_gradcheck("conv", fused, (void *)c, in, 3, &(gr_gradcheck_config){ .threads = 2 }, stderr));
-    }
+    assert_conv_gradients_of_some_inputs(&kind, &cases[3]);
 }
-
-TEST(agrees_with_its_composed_twin)
-{
-    for (size_t k = 0; k < COUNT(cases); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&cases[k], in);
-        assert_agree(fused, composed, (void *)&cases[k], in, n, IN_DOUBLE ? 1e-13 : 5e-6);
-    }
-}
+TEST(agrees_with_its_composed_twin) { assert_conv_twin(&kind, cases, COUNT(cases), IN_DOUBLE ? 1e-13 : 5e-6); }
 
 /* ---- Exact facts ---- */
 
@@ -139,57 +99,13 @@ static const conv_case large[] = {
     { 2, 2, 95, 140, 2, 7, 3, false, { .groups = 2, .stride = 1, .stride_w = 2, .padding_w = 1, .dilation = 3, .dilation_w = 2 } },
 };
 
-TEST(bits_do_not_depend_on_threads_or_instruction_set)
-{
-    for (size_t k = 0; k < COUNT(large); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&large[k], in);
-        assert_bits_stay(fused, (void *)&large[k], in, n);
-    }
-}
-
-TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
-{
-    for (size_t k = 0; k < COUNT(large); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&large[k], in);
-        in[1].no_grad = in[2].no_grad = true;
-        assert_alone_as_in_batch(fused, (void *)&large[k], in, n, 0);
-    }
-}
-
-TEST(tiles_agree_with_the_twin)
-{
-    for (size_t k = 0; k < COUNT(large); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&large[k], in);
-        assert_agree(fused, composed, (void *)&large[k], in, n, IN_DOUBLE ? 1e-12 : 1e-5);
-    }
-}
+TEST(bits_do_not_depend_on_threads_or_instruction_set) { assert_conv_bits(&kind, large, COUNT(large)); }
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch) { assert_conv_alone_as_in_batch(&kind, large, COUNT(large)); }
+TEST(tiles_agree_with_the_twin) { assert_conv_twin(&kind, large, COUNT(large), IN_DOUBLE ? 1e-12 : 1e-5); }
 
 /* ---- Edges ---- */
 
-TEST(no_samples_no_channels_and_no_outputs_are_accepted)
-{
-    const conv_case empty[] = {
-        { 0, 3, 5, 5, 2, 3, 3, true, { 0 } }, { 2, 3, 5, 5, 0, 3, 3, true, { 0 } }, { 0, 1, 0, 4, 2, 1, 3, false, { 0 } },
-        { 2, 0, 5, 5, 3, 2, 2, true, { 0 } }, { 2, 0, 5, 5, 3, 2, 2, false, { 0 } },
-    };
-    for (size_t k = 0; k < COUNT(empty); k++) {
-        const conv_case *c = &empty[k];
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(c, in);
-        compared a = compare_start(fused, (void *)c, in, n);
-        assert_int_equal(a.y->dim[0], c->N);
-        assert_int_equal(a.y->dim[1], c->O);
-        gr_tensor *dy = gr_ones(a.t, gr_shape_of(a.y));
-        compare_backward(&a, dy->data);
-        for (size_t i = 0; i < a.y->len; i++) assert_true(a.y->data[i] == (c->bias ? a.x[2]->data[i / (a.y->len / 6) % 3] : 0)); /* no channels */
-        for (size_t i = 0; i < a.x[1]->len; i++) assert_true(gr_grad(a.t, a.x[1])[i] == 0);
-        for (size_t i = 0; c->bias && i < c->O; i++) assert_true(gr_grad(a.t, a.x[2])[i] == (gr_real)(c->N * 16));
-        gr_tape_free(a.t);
-    }
-}
+TEST(no_samples_no_channels_and_no_outputs_are_accepted) { assert_conv_of_nothing(&kind, 16); }
 
 TEST(values_past_the_last_window_do_not_matter)
 {
@@ -219,7 +135,7 @@ TEST(out_of_memory_is_an_error_anywhere)
 {
     const conv_case c = { 3, 24, 50, 40, 5, 3, 3, true, { .padding = 1 } };
     gr_gradcheck_input in[3];
-    assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&c, in));
+    assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&kind, &c, in));
     gr_tape *t = gr_tape_new(1, NULL);
     const int far = 2000000000;
     assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &(gr_conv_config){ .padding = far }),

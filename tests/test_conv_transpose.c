@@ -1,18 +1,8 @@
 /* tests/test_conv_transpose.c - transposed convolution: gradients, its twin, exact facts, bits, messages. */
-#include "examples/composed/composed.h"
 #include "ops/window.h"
-#include "tests/compare.h"
+#include "tests/conv_case.h"
 
-enum { IN_DOUBLE = sizeof(gr_real) == 8 };
-
-/* The inputs are x, weight, and bias if the case has one. If x has rank three the convolution has one axis. */
-typedef struct {
-    size_t N, C, H, W, O, kH, kW; /* H 0 means one axis */
-    bool bias;
-    gr_conv_config c;
-} transpose_case;
-
-static const transpose_case cases[] = {
+static const conv_case cases[] = {
     { 2, 1, 3, 4, 1, 3, 3, true, { 0 } },
     { 1, 1, 1, 1, 1, 1, 1, true, { 0 } },
     { 2, 3, 3, 4, 5, 2, 2, true, { .stride = 2 } },
@@ -34,7 +24,7 @@ static const transpose_case cases[] = {
 
 static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *argument)
 {
-    const transpose_case *c = argument;
+    const conv_case *c = argument;
     return (c->H ? gr_conv_transpose2d : gr_conv_transpose1d)(t, in[0], in[1], c->bias ? in[2] : NULL, &c->c);
 }
 
@@ -51,7 +41,7 @@ static gr_tensor *longer(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t n)
 /* The twin: put stride - 1 zeros between the values of x and enough zeros around them, and convolve with the kernel turned by half a turn. */
 static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
 {
-    const transpose_case *c = argument;
+    const conv_case *c = argument;
     const size_t G = c->c.groups ? (size_t)c->c.groups : 1, H = c->H ? c->H : 1, kH = c->H ? c->kH : 1, size[2] = { H, c->W }, k[2] = { kH, c->kW };
     gr_tensor *x = gr_reshape(t, in[0], GR_SHAPE(c->N, c->C, H, c->W));
     size_t dilation[2];
@@ -78,44 +68,15 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
     return c->H || !y ? y : gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER));
 }
 
-static size_t inputs_of(const transpose_case *c, gr_gradcheck_input *in)
-{
-    const size_t groups = c->c.groups ? (size_t)c->c.groups : 1;
-    memset(in, 0, 3 * sizeof *in);
-    in[0].shape = c->H ? GR_SHAPE(c->N, c->C, c->H, c->W) : GR_SHAPE(c->N, c->C, c->W);
-    in[1].shape = c->H ? GR_SHAPE(c->C, c->O / groups, c->kH, c->kW) : GR_SHAPE(c->C, c->O / groups, c->kW);
-    in[2].shape = GR_SHAPE(c->O);
-    return 2u + c->bias;
-}
+static const conv_kind kind = { "conv_transpose", fused, composed, true };
 
-TEST(gradient_matches_finite_differences)
-{
-    for (size_t k = 0; k < COUNT(cases); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&cases[k], in);
-        if (!test_gradcheck("conv_transpose", fused, (void *)&cases[k], in, n, NULL, stderr)) fail_msg("case %zu", k);
-    }
-}
-
+TEST(gradient_matches_finite_differences) { assert_conv_gradients(&kind, cases, COUNT(cases)); }
 TEST(gradient_is_right_when_only_some_inputs_want_it)
 {
-    for (size_t k = 3; k < 9; k += 5) /* the second is depthwise */
-        for (int wanted = 1; wanted < 8; wanted++) {
-            gr_gradcheck_input in[3];
-            inputs_of(&cases[k], in);
-            for (int i = 0; i < 3; i++) in[i].no_grad = !(wanted >> i & 1);
-            assert_true(test_gradcheck("conv_transpose", fused, (void *)&cases[k], in, 3, &(gr_gradcheck_config){ .threads = 2 }, stderr));
-        }
+    assert_conv_gradients_of_some_inputs(&kind, &cases[3]);
+    assert_conv_gradients_of_some_inputs(&kind, &cases[8]); /* depthwise */
 }
-
-TEST(agrees_with_its_composed_twin)
-{
-    for (size_t k = 0; k < COUNT(cases); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&cases[k], in);
-        assert_agree(fused, composed, (void *)&cases[k], in, n, IN_DOUBLE ? 1e-13 : 5e-6);
-    }
-}
+TEST(agrees_with_its_composed_twin) { assert_conv_twin(&kind, cases, COUNT(cases), IN_DOUBLE ? 1e-13 : 5e-6); }
 
 /* ---- Exact facts ---- */
 
@@ -156,7 +117,7 @@ TEST(equals_the_gradient_of_a_convolution)
 
 /* ---- Bits: in some cases samples share a chunk; in others an image needs several tiles, of rows or of parts of a row ---- */
 
-static const transpose_case large[] = {
+static const conv_case large[] = {
     { 37, 3, 9, 10, 8, 4, 4, true, { .stride = 2, .padding = 1 } },
     { 9, 6, 11, 9, 4, 3, 3, false, { .stride = 2, .groups = 2, .output_padding = 1 } },
     { 4, 19, 9, 9, 19, 3, 3, true, { .groups = 19, .padding = 1 } },
@@ -165,63 +126,19 @@ static const transpose_case large[] = {
     { 3, 1, 90, 89, 1, 3, 3, true, { .padding = 1 } },
 };
 
-TEST(bits_do_not_depend_on_threads_or_instruction_set)
-{
-    for (size_t k = 0; k < COUNT(large); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&large[k], in);
-        assert_bits_stay(fused, (void *)&large[k], in, n);
-    }
-}
-
-TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
-{
-    for (size_t k = 0; k < COUNT(large); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&large[k], in);
-        in[1].no_grad = in[2].no_grad = true;
-        assert_alone_as_in_batch(fused, (void *)&large[k], in, n, 0);
-    }
-}
-
-TEST(tiles_agree_with_the_twin)
-{
-    for (size_t k = 0; k < COUNT(large); k++) {
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(&large[k], in);
-        assert_agree(fused, composed, (void *)&large[k], in, n, IN_DOUBLE ? 1e-12 : 1e-5);
-    }
-}
+TEST(bits_do_not_depend_on_threads_or_instruction_set) { assert_conv_bits(&kind, large, COUNT(large)); }
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch) { assert_conv_alone_as_in_batch(&kind, large, COUNT(large)); }
+TEST(tiles_agree_with_the_twin) { assert_conv_twin(&kind, large, COUNT(large), IN_DOUBLE ? 1e-12 : 1e-5); }
 
 /* ---- Edges ---- */
 
-TEST(no_samples_no_channels_and_no_outputs_are_accepted)
-{
-    const transpose_case empty[] = {
-        { 0, 3, 5, 5, 2, 3, 3, true, { 0 } }, { 2, 3, 5, 5, 0, 3, 3, true, { 0 } }, { 0, 1, 0, 4, 2, 1, 3, false, { 0 } },
-        { 2, 0, 5, 5, 3, 2, 2, true, { 0 } }, { 2, 0, 5, 5, 3, 2, 2, false, { 0 } },
-    };
-    for (size_t k = 0; k < COUNT(empty); k++) {
-        const transpose_case *c = &empty[k];
-        gr_gradcheck_input in[3];
-        const size_t n = inputs_of(c, in);
-        compared a = compare_start(fused, (void *)c, in, n);
-        assert_int_equal(a.y->dim[0], c->N);
-        assert_int_equal(a.y->dim[1], c->O);
-        gr_tensor *dy = gr_ones(a.t, gr_shape_of(a.y));
-        compare_backward(&a, dy->data);
-        for (size_t i = 0; i < a.y->len; i++) assert_true(a.y->data[i] == (c->bias ? a.x[2]->data[i / 36 % 3] : 0)); /* no channels */
-        for (size_t i = 0; i < a.x[1]->len; i++) assert_true(gr_grad(a.t, a.x[1])[i] == 0);
-        for (size_t i = 0; c->bias && i < c->O; i++) assert_true(gr_grad(a.t, a.x[2])[i] == (gr_real)(c->N * 36));
-        gr_tape_free(a.t);
-    }
-}
+TEST(no_samples_no_channels_and_no_outputs_are_accepted) { assert_conv_of_nothing(&kind, 36); }
 
 TEST(out_of_memory_is_an_error_anywhere)
 {
-    const transpose_case c = { 3, 5, 20, 20, 24, 3, 3, true, { .padding = 1, .stride = 2 } };
+    const conv_case c = { 3, 5, 20, 20, 24, 3, 3, true, { .padding = 1, .stride = 2 } };
     gr_gradcheck_input in[3];
-    assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&c, in));
+    assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&kind, &c, in));
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_zeros(t, GR_SHAPE(1, 1, 3, 3)), *w = gr_zeros(t, GR_SHAPE(1, 1, 1, 1));
     assert_fails(t, gr_conv_transpose2d(t, x, w, NULL, &(gr_conv_config){ .stride = 2000000000 }),
