@@ -29,9 +29,7 @@ static sequence draw(gr_stream *s)
     for (int i = 0, open = LONGEST; i < q.length; i++) { /* open: where an open pair began, or LONGEST */
         q.letter[i] = gr_stream_below(s, 3) ? (int)gr_stream_below(s, OPEN) : OPEN + (int)gr_stream_below(s, 2);
         if (q.letter[i] == OPEN && open > i) open = i;
-        if (q.letter[i] != CLOSE) continue;
-        for (; open <= i; open++) q.tag[open] = 1;
-        open = LONGEST;
+        for (; q.letter[i] == CLOSE && open < LONGEST; open++) q.tag[open] = open <= i;
     }
     return q;
 }
