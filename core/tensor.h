@@ -46,6 +46,10 @@ GR_API gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first);      /* joins
 /* Entries start .. start + count-1 of the leading axis; a negative start counts from the end. Fails if x has fewer entries. */
 GR_API gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count);
 
+/* The same for integers, but these copy. */
+GR_API gr_ints *gr_ints_reshape(gr_tape *t, const gr_ints *x, gr_shape shape);
+GR_API gr_ints *gr_ints_slice(gr_tape *t, const gr_ints *x, ptrdiff_t start, size_t count);
+
 /* The same values, but no gradient passes. A later change of x also changes the result. */
 GR_API gr_tensor *gr_detach(gr_tape *t, gr_tensor *x);
 

@@ -1,4 +1,5 @@
-/* ops/index.h - what operators that take integers share: the shape of the integers, the place of one of them in a message, the check of lengths. */
+/* ops/index.h - what operators that take or return integers share: the shape of the integers, the place of one of them in a message, the
+ * checks of ids and lengths. */
 #ifndef GR_INDEX_H
 #define GR_INDEX_H
 #include "core/op.h"
@@ -17,6 +18,29 @@ static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
     gr_shape at = { .rank = k->rank };
     for (size_t axis = (size_t)at.rank; axis-- > 0; i /= k->dim[axis]) at.dim[axis] = i % k->dim[axis];
     return gr_shape_name(t, at);
+}
+
+static inline bool index_alive(gr_tape *t, const gr_op *op, const gr_ints *ids)
+{
+    return (ids || gr_fail(t, op, "ids is NULL")) && gr_ints_alive(t, op, "ids", ids);
+}
+
+/* True if all ids are 0 .. n-1. Otherwise fails, with the shape of x, which the message calls `name`; x may be NULL. */
+static inline bool index_below(gr_tape *t, const gr_op *op, const gr_ints *ids, size_t n, const char *name, const gr_tensor *x)
+{
+    size_t i = 0;
+    while (i < ids->len && ids->data[i] >= 0 && (size_t)ids->data[i] < n) i++;
+    if (i == ids->len) return true;
+    if (!x) return gr_fail(t, op, "ids%s is %d: it must be 0 .. %lld", index_place(t, ids, i), ids->data[i], (long long)n - 1);
+    return gr_fail(t, op, "ids%s is %d, but %s is %s: it must be 0 .. %lld", index_place(t, ids, i), ids->data[i], name, gr_shape_text(t, x),
+                   (long long)n - 1);
+}
+
+/* The indices of an axis are ints. */
+static inline bool index_fits_int(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis)
+{
+    const int k = axis < 0 ? axis + x->rank : axis;
+    return x->dim[k] <= INT32_MAX || gr_fail(t, op, "x is %s: an index of axis %d does not fit into an int", gr_shape_text(t, x), k);
 }
 
 /* True if k is NULL, or holds a number in 0 .. most for each of N sequences. Otherwise fails, with the shape of x; the message calls k `what`

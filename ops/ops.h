@@ -81,11 +81,15 @@ GR_API gr_tensor *gr_prelu(gr_tape *t, gr_tensor *x, gr_tensor *weight);
 /* a where cond is not 0, and b elsewhere. All three broadcast. cond gets no gradient. Fails if the shapes do not broadcast. */
 GR_API gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b);
 
+/* x, but value where mask is not 0. x and mask broadcast. mask gets no gradient. Fails if the shapes do not broadcast. */
+GR_API gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, double value);
+
 /* ==== Reductions ==== */
 
 /* Reduce x over the given axes. The result lacks these axes or, with keepdim, has them with size 1.
  *     sum, mean, prod     of no values they are 0, NaN and 1
  *     var                 sum of (x - mean)^2 / (n - correction). Pass 1 for PyTorch's default. NaN where n <= correction
+ *     std                 the square root of var. Where it is 0, no gradient passes
  *     max, min            NaN if an x is NaN. Equal extremes share the gradient evenly, as in PyTorch's amax
  *     logsumexp           log of the sum of exp(x), without overflow. Where all x are -inf, the result is -inf and no gradient passes
  *                         (in PyTorch the gradient is NaN)
@@ -95,6 +99,7 @@ GR_API gr_tensor *gr_sum(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_mean(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_prod(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_var(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim);
+GR_API gr_tensor *gr_std(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim);
 GR_API gr_tensor *gr_max(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
@@ -102,9 +107,13 @@ GR_API gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axe
 /* x / max(n, eps), where n is the vector_norm along the axis. eps: default 1e-12; GR_NONE means no epsilon. Fails as vector_norm does. */
 GR_API gr_tensor *gr_normalize(gr_tape *t, gr_tensor *x, double p, int axis, double eps);
 
-/* The index of the largest value along an axis: the first of equal values, or the first NaN if there is one. Passes no gradient. Fails if x has
- * no such axis, if the axis is empty, or if it has more than 2^31 - 1 values. */
+/* The index of the largest (argmin: smallest) value along an axis: the first of equal values, or the first NaN if there is one. Passes no
+ * gradient. Fails if x has no such axis, if the axis is empty, or if it has more than 2^31 - 1 values. */
 GR_API gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim);
+GR_API gr_ints *gr_argmin(gr_tape *t, const gr_tensor *x, int axis, bool keepdim);
+
+/* The sums y_i = x_0 + .. + x_i along an axis, added in double. Fails if x has no such axis. */
+GR_API gr_tensor *gr_cumsum(gr_tape *t, gr_tensor *x, int axis);
 
 /* ==== Shape ==== */
 
@@ -116,6 +125,20 @@ GR_API gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start,
 GR_API gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index); /* drops the axis; -1 is its last index */
 GR_API gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes);        /* in reverse order along these axes */
 GR_API gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape);    /* x broadcast to shape */
+
+/* x[start:stop:step] along an axis, as in Python: a negative start or stop counts from the end, and both are cut to the axis, so that
+ * PTRDIFF_MAX as stop means to the end. Fails if x has no such axis, or if step is below 1. */
+GR_API gr_tensor *gr_slice_step(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, ptrdiff_t stop, ptrdiff_t step);
+
+/* Surround x with a constant. As in PyTorch, sizes holds n numbers, two for each axis, from the last axis backwards: how many indices to add
+ * before it and after it. A negative number removes that many. (int[]){ 1, 2, 0, 3 } adds one column before x and two after it, and three rows
+ * below. Fails if n is odd or too large for x, or if more is removed than there is. */
+GR_API gr_tensor *gr_pad(gr_tape *t, gr_tensor *x, const int *sizes, size_t n, double value);
+
+/* The lower and the upper triangle of the matrices in the last two axes; the rest becomes 0. tril keeps the columns j - i <= diagonal of row i,
+ * and triu those with j - i >= diagonal. Fails if x has fewer than two axes. */
+GR_API gr_tensor *gr_tril(gr_tape *t, gr_tensor *x, int diagonal);
+GR_API gr_tensor *gr_triu(gr_tape *t, gr_tensor *x, int diagonal);
 
 /* gr_cat joins n >= 1 tensors along an axis on which their sizes may differ. gr_stack joins tensors of one shape along a new axis. Fails if n is
  * 0 or the shapes do not fit. */
@@ -195,7 +218,7 @@ GR_API gr_tensor *gr_kl_div(gr_tape *t, gr_tensor *x, gr_tensor *target, bool lo
  * GR_NONE means no epsilon. The other axes broadcast. Fails unless a and b have the same rank and the same size along the axis. */
 GR_API gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, int axis, double eps);
 
-/* ==== Embedding, gather, dropout ==== */
+/* ==== Embedding, dropout ==== */
 
 /* Look up rows of a table: y[...] = weight[ids[...]].
  *
@@ -207,11 +230,6 @@ GR_API gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, i
  * Fails if an id or padding is not a row of weight, or if the rank of ids is GR_MAX_RANK. */
 GR_API gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int padding);
 
-/* Pick values along an axis. For axis 1 of three, y[i][j][k] = x[i][ids[i][j][k]][k]. y has the shape of ids. ids has the rank of x, and is
- * not larger than x along the other axes. A value that is picked twice gets the sum of both gradients. Fails if ids does not fit, or if an id
- * is not an index of the axis. */
-GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids);
-
 /* In training, each value becomes 0 with probability p, and x / (1 - p) otherwise. In evaluation mode, or if p is 0, the result is x itself, and
  * nothing is drawn. Otherwise the mask takes x->len draws from the tape's stream of this name. Fails if p is not in 0 .. 1, or if stream is NULL.            Srivastava et al. 2014 */
 GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream);
@@ -221,6 +239,7 @@ GR_API gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *str
 GR_API gr_tensor *gr_dropout2d(gr_tape *t, gr_tensor *x, double p, const char *stream);
 
 #include "ops/norm.h" /* normalization */
+#include "ops/pick.h" /* picking by index, sorting, sampling */
 
 GR_END
 #endif

@@ -7,17 +7,17 @@
 #include "ops/strided.h"
 #include <string.h>
 
-typedef struct { gr__layout map; size_t first; } shape_saved; /* first: where in x the map begins */
+typedef struct { gr__layout map; size_t first, first_y; } shape_saved; /* where in x and in y the map begins */
 
 static void shape_node(gr_tape *t, const gr_node *n)
 {
     const shape_saved *s = n->saved;
     gr_real *dx = gr_grad(t, n->in[0]);
-    if (dx) gr__strided_back(t, s->map, dx + s->first, gr_grad(t, n->out[0]));
+    if (dx) gr__strided_back(t, s->map, dx + s->first, gr_grad(t, n->out[0]) + s->first_y);
 }
 
 static const int own_order[GR_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-static shape_saved map_of(const gr_tensor *x, const int *order) { return (shape_saved){ gr__layout_of(gr_shape_of(x), order), 0 }; }
+static shape_saved map_of(const gr_tensor *x, const int *order) { return (shape_saved){ .map = gr__layout_of(gr_shape_of(x), order) }; }
 
 static gr_tensor *moved(gr_tape *t, const gr_op *op, gr_tensor *x, shape_saved s)
 {
@@ -74,13 +74,20 @@ gr_tensor *gr_flip(gr_tape *t, gr_tensor *x, gr_axes axes)
 
 static const gr_op narrow_op = { .name = "narrow", .backward = shape_node };
 static const gr_op select_op = { .name = "select", .backward = shape_node };
+static const gr_op slice_step_op = { .name = "slice_step", .backward = shape_node };
 static const gr_op split_op = { .name = "split", .backward = shape_node };
 
-static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count, bool drop_axis)
+static shape_saved part_map(const gr_tensor *x, int axis, size_t start, size_t count)
 {
     shape_saved s = map_of(x, own_order);
     s.map.dim[axis] = count;
     s.first = start * (size_t)s.map.x[axis];
+    return s;
+}
+
+static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count, bool drop_axis)
+{
+    shape_saved s = part_map(x, axis, start, count);
     s.map.rank -= drop_axis;
     for (int k = axis; k < s.map.rank && drop_axis; k++) s.map.dim[k] = s.map.dim[k + 1], s.map.x[k] = s.map.x[k + 1];
     return moved(t, op, x, s);
@@ -95,6 +102,13 @@ gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t
     return part(t, &narrow_op, x, axis, (size_t)first, count, false);
 }
 
+/* A start or a stop as an index 0 .. n. */
+static size_t slice_end(ptrdiff_t i, size_t n)
+{
+    if (i < 0) return (size_t)-(i + 1) < n ? n - (size_t)-(i + 1) - 1 : 0;
+    return (size_t)i < n ? (size_t)i : n;
+}
+
 gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
 {
     if (!gr_ready(t, &select_op, x) || (axis = gr_axis(t, &select_op, x, axis)) < 0) return NULL;
@@ -104,6 +118,16 @@ gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
                            n - 1, index)
                  : gr_fail(t, &select_op, "x is %s, and axis %d is empty", gr_shape_text(t, x), axis);
     return part(t, &select_op, x, axis, (size_t)(index < 0 ? index + n : index), 1, true);
+}
+
+gr_tensor *gr_slice_step(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, ptrdiff_t stop, ptrdiff_t step)
+{
+    if (!gr_ready(t, &slice_step_op, x) || (axis = gr_axis(t, &slice_step_op, x, axis)) < 0) return NULL;
+    if (step < 1) return gr_fail(t, &slice_step_op, "step must be 1 or more; got %td. gr_flip reverses an axis", step);
+    const size_t n = x->dim[axis], first = slice_end(start, n), end = slice_end(stop, n);
+    shape_saved s = part_map(x, axis, first, end > first ? gr_chunks(end - first, (size_t)step) : 0);
+    if (s.map.dim[axis] > 1) s.map.x[axis] *= step;
+    return moved(t, &slice_step_op, x, s);
 }
 
 bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out)
@@ -191,6 +215,36 @@ gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
     gr_shape shape = { .rank = rank };
     for (int k = 0; k < rank; k++) shape.dim[k] = k < axis ? x[0]->dim[k] : k == axis ? n : x[0]->dim[k - 1];
     return join(t, &stack_op, x, n, axis, shape);
+}
+
+/* ---- Pad ---- */
+
+static const gr_op pad_op = { .name = "pad", .backward = shape_node };
+
+gr_tensor *gr_pad(gr_tape *t, gr_tensor *x, const int *sizes, size_t n, double value)
+{
+    if (!gr_ready(t, &pad_op, x)) return NULL;
+    if (n % 2 || n / 2 > (size_t)x->rank)
+        return gr_fail(t, &pad_op, "x is %s, so sizes must be pairs, for %d axes at most; got n = %zu", gr_shape_text(t, x), x->rank, n);
+    if (n && !sizes) return gr_fail(t, &pad_op, "the list of sizes is NULL");
+    gr_shape shape = gr_shape_of(x);
+    shape_saved s = map_of(x, own_order);
+    for (size_t i = 0; i < n; i += 2) {
+        const int k = x->rank - 1 - (int)(i / 2);
+        const ptrdiff_t before = sizes[i], after = sizes[i + 1], skipped = before < 0 ? -before : 0, size = (ptrdiff_t)x->dim[k];
+        const ptrdiff_t kept = size - skipped + (after < 0 ? after : 0);
+        if (kept < 0)
+            return gr_fail(t, &pad_op, "x is %s, so axis %d has no %td indices to remove", gr_shape_text(t, x), k, size - kept);
+        s.map.dim[k] = (size_t)kept, shape.dim[k] = (size_t)(kept + (before > 0 ? before : 0) + (after > 0 ? after : 0));
+        if (x->len) s.first += (size_t)(skipped * s.map.x[k]);
+    }
+    gr_tensor *y = gr_full(t, shape, value);
+    if (!y) return NULL;
+    memcpy(s.map.y, gr__layout_of(shape, own_order).y, sizeof s.map.y);
+    for (size_t i = 0; i < n && y->len; i += 2)
+        if (sizes[i] > 0) s.first_y += (size_t)(sizes[i] * s.map.y[x->rank - 1 - (int)(i / 2)]);
+    gr__strided_copy(t, s.map, y->data + s.first_y, x->data + s.first);
+    return gr_record(t, &pad_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 
 /* ---- Expand ---- */
