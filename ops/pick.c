@@ -14,13 +14,22 @@ typedef struct {
     int rank, axis;
 } pick_saved;
 
-/* Where the value that element i of ids picks lies in the tensor. */
-static size_t pick_place(const pick_saved *s, size_t i)
+/* A walk over the ids in their order: at is the position on every axis but the picked one, and base its offset in the tensor. */
+typedef struct { size_t at[GR_MAX_RANK], base; } pick_walk;
+
+static size_t pick_place(const pick_saved *s, const pick_walk *w, size_t i) { return w->base + (size_t)s->ids[i] * s->stride[s->axis]; }
+
+static void pick_next(const pick_saved *s, pick_walk *w)
 {
-    size_t at = (size_t)s->ids[i] * s->stride[s->axis];
-    for (int a = s->rank - 1; a >= 0; i /= s->dim[a--])
-        if (a != s->axis) at += i % s->dim[a] * s->stride[a];
-    return at;
+    for (int a = s->rank - 1; a >= 0; a--) {
+        const size_t stride = a == s->axis ? 0 : s->stride[a];
+        if (++w->at[a] < s->dim[a]) {
+            w->base += stride;
+            return;
+        }
+        w->base -= (s->dim[a] - 1) * stride;
+        w->at[a] = 0;
+    }
 }
 
 /* The checks that gather and scatter_add share, and what they save; false on an error. */
@@ -45,7 +54,8 @@ static void gather_node(gr_tape *t, const gr_node *n)
 {
     const gr_real *dy = gr_grad(t, n->out[0]);
     gr_real *dx = gr_grad(t, n->in[0]);
-    for (size_t i = 0; dx && i < n->out[0]->len; i++) dx[pick_place(n->saved, i)] += dy[i];
+    pick_walk w = { 0 };
+    for (size_t i = 0; dx && i < n->out[0]->len; i++, pick_next(n->saved, &w)) dx[pick_place(n->saved, &w, i)] += dy[i];
 }
 static const gr_op gather_op = { .name = "gather", .backward = gather_node };
 
@@ -55,7 +65,8 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
     if (!gr_ready(t, &gather_op, x) || !pick_ready(t, &gather_op, x, axis, ids, &s)) return NULL;
     gr_tensor *y = gr_empty(t, index_shape(ids));
     if (!y) return NULL;
-    for (size_t i = 0; i < ids->len; i++) y->data[i] = x->data[pick_place(&s, i)];
+    pick_walk w = { 0 };
+    for (size_t i = 0; i < ids->len; i++, pick_next(&s, &w)) y->data[i] = x->data[pick_place(&s, &w, i)];
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 
@@ -66,7 +77,8 @@ static void scatter_add_node(gr_tape *t, const gr_node *n)
     const gr_real *dy = gr_grad(t, n->out[0]);
     gr_real *dx = gr_grad(t, n->in[0]), *dsrc = gr_grad(t, n->in[1]);
     for (size_t i = 0; dx && i < n->in[0]->len; i++) dx[i] += dy[i];
-    for (size_t i = 0; dsrc && i < n->in[1]->len; i++) dsrc[i] += dy[pick_place(n->saved, i)];
+    pick_walk w = { 0 };
+    for (size_t i = 0; dsrc && i < n->in[1]->len; i++, pick_next(n->saved, &w)) dsrc[i] += dy[pick_place(n->saved, &w, i)];
 }
 static const gr_op scatter_add_op = { .name = "scatter_add", .backward = scatter_add_node };
 
@@ -84,7 +96,8 @@ gr_tensor *gr_scatter_add(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids
     gr_tensor *y = gr_empty_like(t, x);
     if (!y || !src) return NULL;
     memcpy(y->data, x->data, x->len * sizeof *y->data);
-    for (size_t i = 0; i < ids->len; i++) y->data[pick_place(&s, i)] += src->data[i];
+    pick_walk w = { 0 };
+    for (size_t i = 0; i < ids->len; i++, pick_next(&s, &w)) y->data[pick_place(&s, &w, i)] += src->data[i];
     return gr_record(t, &scatter_add_op, &s, sizeof s, GR_OUT(y), GR_IN(x, src));
 }
 

@@ -1,6 +1,7 @@
 /* ops/pick.h - pick values by their indices, sort them, and draw indices at random. This function draws the next token of a text: it divides
  * the logits by a temperature, and draws among the k largest.
  *
+ *     #include <math.h>
  *     gr_ints *next_token(gr_tape *t, gr_tensor *logits, double temperature, size_t k) // logits [N, V], return [N]
  *     {
  *         gr_tensor *z = gr_div(t, logits, gr_scalar(t, temperature));

@@ -160,7 +160,7 @@ TEST(ids_that_are_no_rows_are_named)
     assert_fails(t, gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(3, 1), 0, 0, 0)),
                  "gather: x is [2, 3], so ids must have rank 2 and be no larger than x except on axis 1; got [3, 1]");
     assert_fails(t, gr_gather(t, X(2, 3), -1, IDS(GR_SHAPE(2, 1), 0, 3)),
-                 "gather: ids[1, 0] is 3, but x is [2, 3]: on axis 1 it must be 0 .. 2");
+                 "gather: ids[1, 0] is 3, but x is [2, 3]: it must be 0 .. 2");
     gr_tape_free(t);
 }
 

@@ -70,13 +70,39 @@ static gr_tensor *var_1(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim) { 
 #define REDUCTION(name, f) OVER(REDUCE, name, f)
 REDUCTIONS(REDUCTION)
 CASE(prod_last) { return gr_prod(t, A, GR_AXES(2), false); }
-CASE(argmax_last)
+static gr_tensor *reals_of(gr_tape *t, const gr_ints *k)
 {
-    const gr_ints *where = gr_argmax(t, A, 2, false);
-    gr_tensor *y = where ? gr_empty(t, GR_SHAPE(where->dim[0], where->dim[1])) : NULL;
-    for (size_t i = 0; y && i < y->len; i++) y->data[i] = (gr_real)where->data[i];
+    gr_tensor *y = k ? gr_empty(t, (gr_shape){ k->rank, { k->dim[0], k->dim[1] } }) : NULL;
+    for (size_t i = 0; y && i < y->len; i++) y->data[i] = (gr_real)k->data[i];
     return y;
 }
+CASE(argmax_last) { return reals_of(t, gr_argmax(t, A, 2, false)); }
+CASE(argmin_last) { return reals_of(t, gr_argmin(t, A, 2, false)); }
+CASE(std_last) { return gr_std(t, A, GR_AXES(2), 1, false); }
+CASE(std_outer_keep) { return gr_std(t, A, GR_AXES(0, 2), 0, true); }
+
+CASE(masked_fill) { return gr_masked_fill(t, A, gr_gt(t, B, gr_scalar(t, 0.3)), -1.5); }
+CASE(pad) { return gr_pad(t, A, (int[]){ 1, 2, 0, 3 }, 4, 0.5); }
+CASE(pad_crop) { return gr_pad(t, A, (int[]){ -1, 2, 3, -2, -1, 0 }, 6, 0); }
+CASE(tril) { return gr_tril(t, A, 1); }
+CASE(triu) { return gr_triu(t, A, -1); }
+CASE(cumsum_last) { return gr_cumsum(t, A, 2); }
+CASE(cumsum_first) { return gr_cumsum(t, A, 0); }
+CASE(index_select) { return gr_index_select(t, A, 1, c->ints); }
+CASE(scatter_add) { return gr_scatter_add(t, A, 1, c->ints, B); }
+CASE(slice_step) { return gr_slice_step(t, A, 1, -6, -1, 2); }
+CASE(sort) { return gr_sort(t, A, 1, false).values; }
+CASE(sort_descending) { return gr_sort(t, A, 0, true).values; }
+static gr_tensor *rounded_with_nan(gr_tape *t, const gr_tensor *x)
+{
+    gr_tensor *y = gr_input(t, x->data, gr_shape_of(x));
+    for (size_t i = 0; i < x->len; i++) y->data[i] = fabs((double)x->data[i]) < 0.5 ? (gr_real)NAN : (gr_real)rint((double)x->data[i]);
+    return y;
+}
+CASE(argsort_nan) { return reals_of(t, gr_argsort(t, rounded_with_nan(t, A), 1, false)); }
+CASE(argsort_nan_descending) { return reals_of(t, gr_argsort(t, rounded_with_nan(t, A), 1, true)); }
+CASE(topk) { return gr_topk(t, A, 1, 3, true).values; }
+CASE(topk_smallest) { return gr_topk(t, A, 0, 2, false).values; }
 
 CASE(permute) { return gr_permute(t, A, GR_AXES(2, 0, 1)); }
 CASE(transpose) { return gr_transpose(t, A, 0, 2); }
@@ -130,6 +156,9 @@ static const struct { const char *name; case_function *f; bool is_line; } cases[
     ROW(pow_scalar) ROW(prelu) ROW(prelu_channels) ROW(where) ROW(permute) ROW(transpose) ROW(narrow) ROW(select) ROW(cat) ROW(stack) ROW(expand) ROW(flip)
     ROW(matmul) ROW(matmul_batched) ROW(linear) ROW(softmax) ROW(softmax_axis1) ROW(log_softmax) ROW(cross_entropy)
     ROW(cross_entropy_smooth) ROW(cross_entropy_weight) ROW(cross_entropy_sum) ROW(cross_entropy_none) ROW(nll) ROW(mse) ROW(l1) ROW(huber)
+    ROW(argmin_last) ROW(std_last) ROW(std_outer_keep) ROW(masked_fill) ROW(pad) ROW(pad_crop) ROW(tril) ROW(triu) ROW(cumsum_last)
+    ROW(cumsum_first) ROW(index_select) ROW(scatter_add) ROW(slice_step) ROW(sort) ROW(sort_descending) ROW(argsort_nan)
+    ROW(argsort_nan_descending) ROW(topk) ROW(topk_smallest)
     ROW(bce_with_logits) ROW(embedding) ROW(gather) ROW(layer_norm) ROW(layer_norm_2d) ROW(layer_norm_plain)
 };
 
