@@ -384,14 +384,12 @@ static gr_ints *arg_extreme(gr_tape *t, const gr_op *op, arg_forward *const *for
     return gr_failed(t) ? NULL : y;
 }
 
-gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
-{
-    static const gr_op op = { .name = "argmax" };
-    return arg_extreme(t, &op, argmax_forward, x, axis, keepdim, "largest");
-}
-gr_ints *gr_argmin(gr_tape *t, const gr_tensor *x, int axis, bool keepdim)
-{
-    static const gr_op op = { .name = "argmin" };
-    return arg_extreme(t, &op, argmin_forward, x, axis, keepdim, "smallest");
-}
+#define ARG_EXTREME_OP(op_name, what) \
+    gr_ints *gr_##op_name(gr_tape *t, const gr_tensor *x, int axis, bool keepdim) \
+    { \
+        static const gr_op op = { .name = #op_name }; \
+        return arg_extreme(t, &op, op_name##_forward, x, axis, keepdim, what); \
+    }
+ARG_EXTREME_OP(argmax, "largest")
+ARG_EXTREME_OP(argmin, "smallest")
 #endif

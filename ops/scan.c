@@ -5,35 +5,16 @@
 #include "core/op.h"
 #include "ops/ops.h"
 
-enum { SCAN_CHUNK = 16384 }; /* values */
-
-typedef struct { gr_real *to; const gr_real *from; size_t rows, n; bool back; } scan_call;
-
-static size_t scan_rows(const scan_call *c) { return c->n && c->n < SCAN_CHUNK ? SCAN_CHUNK / c->n : 1; }
-
-static void scan_task(void *argument, size_t chunk, int thread)
+static void cumsum_node(gr_tape *t, const gr_node *node)
 {
-    const scan_call *c = argument;
-    const gr_range rows = gr_chunk(chunk, scan_rows(c), c->rows);
-    (void)thread;
-    for (size_t at = rows.first * c->n; at < (rows.first + rows.count) * c->n; at += c->n) {
-        double sum = 0;
-        for (size_t i = 0; i < c->n && !c->back; i++) c->to[at + i] = (gr_real)(sum += (double)c->from[at + i]);
-        for (size_t i = c->n; i-- > 0 && c->back;) c->to[at + i] += (gr_real)(sum += (double)c->from[at + i]);
-    }
-}
-
-static void scan(gr_tape *t, const gr_tensor *x, gr_real *to, const gr_real *from, bool back)
-{
+    const gr_tensor *x = node->in[0];
     const size_t n = x->dim[x->rank - 1];
-    scan_call c = { to, from, x->len ? x->len / n : 0, n, back };
-    gr_parallel(t, gr_chunks(c.rows, scan_rows(&c)), 1.5 * (double)x->len, scan_task, &c);
-}
-
-static void cumsum_node(gr_tape *t, const gr_node *n)
-{
-    gr_real *dx = gr_grad(t, n->in[0]);
-    if (dx) scan(t, n->in[0], dx, gr_grad(t, n->out[0]), true);
+    const gr_real *dy = gr_grad(t, node->out[0]);
+    gr_real *dx = gr_grad(t, x);
+    for (size_t row = 0; dx && row < x->len; row += n) {
+        double sum = 0;
+        for (size_t i = row + n; i-- > row;) dx[i] += (gr_real)(sum += (double)dy[i]);
+    }
 }
 static const gr_op cumsum_op = { .name = "cumsum", .backward = cumsum_node };
 
@@ -43,6 +24,10 @@ gr_tensor *gr_cumsum(gr_tape *t, gr_tensor *x, int axis)
     if (axis < x->rank - 1) return gr_transpose(t, gr_cumsum(t, gr_transpose(t, x, axis, -1), -1), axis, -1);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
-    scan(t, x, y->data, x->data, false);
+    const size_t n = x->dim[axis];
+    for (size_t row = 0; row < x->len; row += n) {
+        double sum = 0;
+        for (size_t i = row; i < row + n; i++) y->data[i] = (gr_real)(sum += (double)x->data[i]);
+    }
     return gr_record(t, &cumsum_op, NULL, 0, GR_OUT(y), GR_IN(x));
 }
