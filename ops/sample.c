@@ -4,25 +4,17 @@
 #include "ops/ops.h"
 #include <math.h>
 
-static double sample_sum(const double *p, size_t n)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) sum += p[i];
-    return sum;
-}
-
-/* Copy a row of probabilities, and check it. */
+/* Copy a row of n probabilities, and check that `needed` of them are above 0, and that none is too large for a sum of n. */
 static bool sample_row(gr_tape *t, const gr_op *op, const char *name, const gr_tensor *x, size_t row, double *p, size_t n, size_t needed)
 {
     size_t positive = 0;
     for (size_t i = 0; i < n; i++) {
         p[i] = (double)x->data[row * n + i], positive += p[i] > 0;
-        if (!(p[i] >= 0 && p[i] < (double)INFINITY))
+        if (!(p[i] >= 0 && p[i] * (double)n < (double)INFINITY))
             return gr_fail(t, op, "%s is %s: value %zu of row %zu must be 0 or more, and finite; got %g", name, gr_shape_text(t, x), i, row, p[i]);
     }
-    if (positive < needed)
-        return gr_fail(t, op, "%s is %s: row %zu must have %zu values above 0; got %zu", name, gr_shape_text(t, x), row, needed, positive);
-    return sample_sum(p, n) < (double)INFINITY || gr_fail(t, op, "%s is %s: the sum of row %zu is infinite", name, gr_shape_text(t, x), row);
+    return positive >= needed ||
+           gr_fail(t, op, "%s is %s: row %zu must have %zu values above 0; got %zu", name, gr_shape_text(t, x), row, needed, positive);
 }
 
 static gr_ints *sample(gr_tape *t, const gr_op *op, const char *name, gr_tensor *x, size_t n, bool replacement, const char *stream)
@@ -35,13 +27,15 @@ static gr_ints *sample(gr_tape *t, const gr_op *op, const char *name, gr_tensor 
     gr_shape shape = gr_shape_of(x);
     shape.dim[last] = n;
     gr_ints *ids = gr_ints_new(t, NULL, shape);
-    double *p = gr_save(t, V * sizeof *p);
+    double *p = gr_save(t, (ids && ids->len ? V : 0) * sizeof *p);
     gr_stream *const s = gr_tape_stream(t, stream);
     if (!ids || !p || !s) return NULL;
     gr_stream draws = *s; /* the stream itself moves when nothing can fail any more */
     for (size_t k = 0; k < ids->len; k++) {
         if (k % n == 0 && !sample_row(t, op, name, x, k / n, p, V, replacement ? 1 : n)) return NULL;
-        double u = gr_stream_uniform(&draws, 0, sample_sum(p, V));
+        double u = 0;
+        for (size_t i = 0; i < V; i++) u += p[i];
+        u = gr_stream_uniform(&draws, 0, u);
         for (size_t i = 0; i < V && u >= 0; i++)
             if (p[i] > 0) u -= p[i], ids->data[k] = (int)i;
         if (!replacement) p[ids->data[k]] = 0;
