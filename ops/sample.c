@@ -11,7 +11,8 @@ static bool sample_row(gr_tape *t, const gr_op *op, const char *name, const gr_t
     for (size_t i = 0; i < n; i++) {
         p[i] = (double)x->data[row * n + i], positive += p[i] > 0;
         if (!(p[i] >= 0 && p[i] * (double)n < (double)INFINITY))
-            return gr_fail(t, op, "%s is %s: value %zu of row %zu must be 0 or more, and finite; got %g", name, gr_shape_text(t, x), i, row, p[i]);
+            return gr_fail(t, op, "%s is %s: value %zu of row %zu must be 0 or more, and finite; got %g", name, gr_shape_text(t, x), i, row,
+                           p[i] == p[i] ? p[i] : (double)NAN); /* the sign of a NaN differs between machines */
     }
     return positive >= needed ||
            gr_fail(t, op, "%s is %s: row %zu must have %zu values above 0; got %zu", name, gr_shape_text(t, x), row, needed, positive);
