@@ -51,7 +51,11 @@ gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b) { r
 
 gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, double value)
 {
-    return gr_ready(t, &masked_fill_op, x, mask) ? choose(t, &masked_fill_op, mask, gr_scalar(t, value), x) : NULL;
+    gr_shape shape;
+    if (!gr_ready(t, &masked_fill_op, x, mask)) return NULL;
+    if (!gr__broadcast(gr_shape_of(x), gr_shape_of(mask), &shape))
+        return gr_fail(t, &masked_fill_op, "x is %s and mask is %s, which do not broadcast", gr_shape_text(t, x), gr_shape_text(t, mask));
+    return choose(t, &masked_fill_op, mask, gr_scalar(t, value), x);
 }
 
 /* Row i keeps column j if j - i <= diagonal (tril), or if j - i >= diagonal (triu). */

@@ -102,6 +102,18 @@ static gr_tensor *recurrent(gr_tape *t, const size_t *d, sequence *f, size_t gat
     CALL(select2, "abcdef", d[2] ? gr_select(t, X, 2, -1): gr_exp(t, X)) \
     CALL(flip, "abcdef", gr_flip(t, X, GR_AXES(0))) \
     CALL(flip2, "abcdef", gr_flip(t, X, GR_AXES(1, 2))) \
+    CALL(masked_fill, "abcdef", gr_masked_fill(t, X, X, 1)) \
+    CALL(tril, "abcdef", gr_tril(t, X, 0)) \
+    CALL(pad, "a.c.ef", gr_pad(t, X, (int[]){ 1, 2, -1, 1 }, 2 + 2 * (d[1] == 3), 1)) \
+    CALL(slice_step, "abcdef", gr_slice_step(t, X, 1, 1, PTRDIFF_MAX, 2)) \
+    CALL(cumsum0, "abcdef", gr_cumsum(t, X, 0)) \
+    CALL(cumsum2, "abcdef", gr_cumsum(t, X, 2)) \
+    CALL(std1, ".bcde.", gr_std(t, X, GR_AXES(1), 1, false)) \
+    CALL(index_select0, "abcdef", gr_index_select(t, X, 0, gr_ints_new(t, NULL, GR_SHAPE(0)))) \
+    CALL(index_select1, "abcdef", gr_index_select(t, X, 1, gr_ints_new(t, NULL, GR_SHAPE(0)))) \
+    CALL(scatter_add, "abcdef", gr_scatter_add(t, X, 1, gr_ints_new(t, NULL, GR_SHAPE(0, 0, 0)), zeros(t, GR_SHAPE(0, 0, 0)))) \
+    CALL(sort1, "ab..ef", gr_sort(t, X, 1, true).values) \
+    CALL(topk1, "ab..ef", gr_topk(t, X, 1, 0, true).values) \
     CALL(expand, "abcdef", gr_expand(t, X, GR_SHAPE(5, d[0], d[1], d[2]))) \
     CALL(expand_h, "abcd..", gr_expand(t, zeros(t, GR_SHAPE(d[2])), GR_SHAPE(d[0], d[1], d[2]))) \
     CALL(expand_1, "ab..ef", gr_expand(t, zeros(t, GR_SHAPE(d[1], 1)), GR_SHAPE(d[0], d[1], d[2]))) \

@@ -152,6 +152,22 @@ CALL(huber) { return gr_huber(t, h[0].x, h[0].x, gr_stream_uniform(s, 0.1, 2), (
 CALL(bce) { return gr_bce_with_logits(t, h[0].x, h[0].x, NULL, (gr_reduction)gr_stream_below(s, 3)); }
 CALL(embedding) { return gr_embedding(t, h[0].x, draw_ints(t, s, GR_SHAPE(3, 2), dim_of(h, 0)), draw_bool(s) ? GR_NONE : 0); }
 CALL(gather) { return gr_gather(t, h[0].x, 0, draw_ints(t, s, h[0].shape, dim_of(h, 0))); }
+CALL(masked_fill) { return gr_masked_fill(t, h[0].x, h[1].x, gr_stream_uniform(s, -1, 1)); }
+CALL(tril) { return gr_tril(t, h[0].x, (int)gr_stream_below(s, 5) - 2); }
+CALL(triu) { return gr_triu(t, h[0].x, (int)gr_stream_below(s, 5) - 2); }
+CALL(std) { return gr_std(t, h[0].x, draw_axes(s, h), (double)gr_stream_below(s, 2), draw_bool(s)); }
+CALL(cumsum) { return gr_cumsum(t, h[0].x, draw_axis(s, h)); }
+CALL(slice_step) { return gr_slice_step(t, h[0].x, draw_axis(s, h), (ptrdiff_t)gr_stream_below(s, 9) - 4, PTRDIFF_MAX, 1 + (ptrdiff_t)gr_stream_below(s, 3)); }
+CALL(pad) { return gr_pad(t, h[0].x, (int[]){ (int)gr_stream_below(s, 4) - 1, (int)gr_stream_below(s, 3) - 1, 1, 0 }, 2 + 2 * gr_stream_below(s, 2), 1); }
+CALL(index_select)
+{
+    const int axis = draw_axis(s, h);
+    return gr_index_select(t, h[0].x, axis, draw_ints(t, s, GR_SHAPE(1 + gr_stream_below(s, 4)), dim_of(h, axis)));
+}
+CALL(scatter_add) { return gr_scatter_add(t, h[0].x, 0, draw_ints(t, s, h[1].shape, dim_of(h, 0)), h[1].x); }
+CALL(sort) { return gr_sort(t, h[0].x, draw_axis(s, h), draw_bool(s)).values; }
+CALL(topk) { return gr_topk(t, h[0].x, draw_axis(s, h), gr_stream_below(s, 4), draw_bool(s)).values; }
+CALL(categorical) { return (void)s, gr_one_hot(t, gr_categorical(t, h[0].x, "api/draws"), dim_of(h, -1)); }
 CALL(dropout) { return gr_dropout(t, h[0].x, gr_stream_uniform(s, 0, 0.6), "api/mask"); }
 CALL(layer_norm)
 {
@@ -223,7 +239,8 @@ static const api_op api_ops[] = {
     ONE(scalar_add), ONE(row_mul), ONE(prelu), ONE(sum), ONE(mean), ONE(prod), ONE(var), ONE(max), ONE(min), ONE(logsumexp), ONE(vector_norm), ONE(argmax),
     ONE(transpose), ONE(narrow), ONE(select), ONE(flip), ONE(expand), ONE(reshape), ONE(flatten), ONE(slice), ONE(detach), ONE(split),
     ONE(matmul_fit), ONE(linear_op), ONE(softmax), ONE(log_softmax), ONE(huber), ONE(bce), ONE(gather), ONE(dropout), ONE(layer_norm), ONE(rms_norm),
-    ONE(want_grad), ONE(batch_norm), OP(permute, 1, 3, ANY), OP(cross_entropy, 1, 2, ANY), OP(embedding, 1, 2, ANY), OP(group_norm, 1, 3, ANY),
+    ONE(tril), ONE(triu), ONE(std), ONE(cumsum), ONE(slice_step), ONE(pad), ONE(index_select), ONE(sort), ONE(topk), ONE(categorical),
+    OP(masked_fill, 2, 0, ALIKE), OP(scatter_add, 2, 0, ALIKE), ONE(want_grad), ONE(batch_norm), OP(permute, 1, 3, ANY), OP(cross_entropy, 1, 2, ANY), OP(embedding, 1, 2, ANY), OP(group_norm, 1, 3, ANY),
     OP(instance_norm, 1, 4, ANY), OP(norm_axes, 1, 3, ANY), OP(conv1d, 1, 3, ANY), OP(conv2d, 1, 4, ANY), OP(max_pool, 1, 4, ANY),
     OP(conv_transpose, 1, 4, ANY), OP(interpolate, 1, 4, ANY), OP(dropout2d, 1, 3, ANY), OP(avg_pool, 1, 3, ANY), OP(adaptive_pool, 1, 4, ANY), OP(add_positions, 1, 3, ANY), OP(where, 3, 0, ALIKE), OP(cat, 2, 0, ALIKE),
     OP(stack, 2, 0, ALIKE), OP(matmul, 2, 2, ROWS), OP(matmul_t, 2, 2, ALIKE), OP(weighted_nll, 2, 2, CLASSES), OP(mse, 2, 0, ALIKE),

@@ -121,6 +121,8 @@ static gr_tensor *pick_gr_tensor_p(const char *name)
 }
 static void keep_gr_recurrent_out(gr_recurrent_out o) { keep_gr_tensor_p(o.y), keep_gr_tensor_p(o.h), keep_gr_tensor_p(o.c); }
 
+static void keep_gr_sort_out(gr_sort_out o) { keep_gr_tensor_p(o.values), keep_gr_ints_p(o.ids); }
+
 /* Modules of one kind; they are also in the pool of all modules. */
 #define MODULE(type) \
     static type *pool_##type[MOST]; \
