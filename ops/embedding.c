@@ -50,7 +50,7 @@ static void embedding_node(gr_tape *t, const gr_node *n)
 {
     const embedding_saved *s = n->saved;
     embedding_run r = { s, gr_grad(t, n->in[0]), gr_grad(t, n->out[0]), gr_isa(t) };
-    if (r.to) gr_parallel(t, gr_chunks(s->D, EMBEDDING_COLUMNS), 0.2 * (double)(s->n * s->D), embedding_columns, &r);
+    if (r.to && s->n) gr_parallel(t, gr_chunks(s->D, EMBEDDING_COLUMNS), 0.2 * (double)(s->n * s->D), embedding_columns, &r);
 }
 
 static const gr_op embedding_op = { .name = "embedding", .backward = embedding_node };
