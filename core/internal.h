@@ -136,14 +136,6 @@ static inline gr_real *gr__gradient(const gr_tensor *x)
 }
 
 /* Whether x may be used on t: it was made on t and is not dead, or it belongs to a module. */
-/* A tensor without values that has the shape of x. */
-static inline gr_tensor gr__like_ints(const gr_ints *x)
-{
-    gr_tensor like = { .len = x->len, .rank = x->rank };
-    memcpy(like.dim, x->dim, sizeof like.dim);
-    return like;
-}
-
 static inline bool gr__alive(const gr_tape *t, const gr_tensor *x)
 {
     if (GR__POISONED(x, sizeof *x)) return false;

@@ -9,12 +9,12 @@
 
 enum { EDGE = 3 }; /* an axis longer than twice this shows this many entries at each end */
 
-typedef struct { const int *whole; bool scientific; int width; } number_format; /* whole: integers, which are printed in place of x's data */
+typedef struct { const int *ints; bool scientific; int width; } number_format; /* ints: print these in place of x->data */
 
-static int number_text(char *text, size_t room, const gr_tensor *x, size_t i, const number_format *f, int width)
+static int number_text(char text[64], const gr_tensor *x, size_t i, const number_format *f)
 {
-    if (f->whole) return snprintf(text, room, "%*d", width, f->whole[i]);
-    return snprintf(text, room, f->scientific ? "%*.4e" : "%*.4f", width, (double)x->data[i]);
+    if (f->ints) return snprintf(text, 64, "%*d", f->width, f->ints[i]);
+    return snprintf(text, 64, f->scientific ? "%*.4e" : "%*.4f", f->width, (double)x->data[i]);
 }
 
 static bool shown(size_t i, size_t n) { return n <= 2 * EDGE || i < EDGE || i >= n - EDGE; }
@@ -23,11 +23,10 @@ static bool shown(size_t i, size_t n) { return n <= 2 * EDGE || i < EDGE || i >=
 static void measure(const gr_tensor *x, int axis, size_t offset, size_t len, number_format *f)
 {
     if (axis == x->rank) {
-        const double v = f->whole ? 0 : (double)x->data[offset], a = v < 0 ? -v : v;
+        const double v = f->ints ? 0 : (double)x->data[offset], a = v < 0 ? -v : v;
         char text[64];
         if (isfinite(v) && (a >= 1e5 || (a > 0 && a < 1e-4))) f->scientific = true;
-        const int width = number_text(text, sizeof text, x, offset, f, 0);
-        if (width > f->width) f->width = width;
+        f->width = number_text(text, x, offset, f); /* at least the width so far */
         return;
     }
     const size_t n = x->dim[axis], step = n ? len / n : 0;
@@ -41,7 +40,7 @@ static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, s
 {
     if (axis == x->rank) {
         char text[64];
-        number_text(text, sizeof text, x, offset, f, f->width);
+        number_text(text, x, offset, f);
         fputs(text, out);
         return;
     }
@@ -66,14 +65,10 @@ void gr__print_shape(FILE *out, const gr_tensor *x)
     fputs(gr__shape_write(text, x->rank, x->dim), out);
 }
 
-static void print_values(const gr_tensor *x, const int *whole, bool dead, FILE *out)
+static void print_values(const gr_tensor *x, const int *ints, FILE *out)
 {
-    if (!x || dead) {
-        fputs(dead ? "dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n" : "NULL\n", out);
-        return;
-    }
     GR__C_LOCALE;
-    number_format f = { .whole = whole };
+    number_format f = { .ints = ints };
     measure(x, 0, 0, x->len, &f);
     if (f.scientific) measure(x, 0, 0, x->len, &f); /* again, for the widths in that format */
     gr__print_shape(out, x);
@@ -82,17 +77,26 @@ static void print_values(const gr_tensor *x, const int *whole, bool dead, FILE *
     fputc('\n', out);
 }
 
+static const char dead_text[] = "dead: made before gr_tape_reset, or after a mark that gr_tape_rewind went back to\n";
+
 void gr_print(const gr_tensor *x, FILE *out)
 {
-    if (out) print_values(x, NULL, x && (GR__POISONED(x, sizeof *x) || x->stamp == GR__OVERWRITTEN || (x->tape && !gr__alive(x->tape, x))), out);
+    if (!out) return;
+    if (!x) fputs("NULL\n", out);
+    else if (GR__POISONED(x, sizeof *x) || x->stamp == GR__OVERWRITTEN || (x->tape && !gr__alive(x->tape, x))) fputs(dead_text, out);
+    else print_values(x, NULL, out);
 }
 
 void gr_print_ints(const gr_ints *x, FILE *out)
 {
     if (!out) return;
-    const bool dead = x && (GR__POISONED(x, sizeof *x) || x->stamp == GR__OVERWRITTEN || (x->tape ? !gr__lives(x->tape, x->tape, x->stamp) : x->flags));
-    const gr_tensor like = x && !dead ? gr__like_ints(x) : (gr_tensor){ 0 };
-    print_values(x ? &like : NULL, x && !dead ? x->data : NULL, dead, out);
+    if (!x) fputs("NULL\n", out);
+    else if (GR__POISONED(x, sizeof *x) || x->stamp == GR__OVERWRITTEN || (x->tape ? !gr__lives(x->tape, x->tape, x->stamp) : x->flags)) fputs(dead_text, out);
+    else {
+        gr_tensor like = { .len = x->len, .rank = x->rank };
+        memcpy(like.dim, x->dim, sizeof like.dim);
+        print_values(&like, x->data, out);
+    }
 }
 
 /* ---- Graphs ---- */

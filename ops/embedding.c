@@ -63,7 +63,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (ids->rank == GR_MAX_RANK)
         return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
     const size_t V = weight->dim[0], D = weight->dim[1];
-    if (!index_below(t, &embedding_op, ids, V, "weight", weight)) return NULL;
+    if (!index_below(t, &embedding_op, ids, "weight", weight, 0)) return NULL;
     if (padding != GR_NONE && (padding < 0 || (size_t)padding >= V))
         return gr_fail(t, &embedding_op, "padding must be 0 .. %lld, or GR_NONE; got %d", (long long)V - 1, padding);
 

@@ -25,15 +25,13 @@ static inline bool index_alive(gr_tape *t, const gr_op *op, const gr_ints *ids)
     return (ids || gr_fail(t, op, "ids is NULL")) && gr_ints_alive(t, op, "ids", ids);
 }
 
-/* True if all ids are 0 .. n-1. Otherwise fails, with the shape of x, which the message calls `name`; x may be NULL. */
-static inline bool index_below(gr_tape *t, const gr_op *op, const gr_ints *ids, size_t n, const char *name, const gr_tensor *x)
+/* True if all ids are indices of this axis of x. Otherwise fails; the message calls x `name`. */
+static inline bool index_below(gr_tape *t, const gr_op *op, const gr_ints *ids, const char *name, const gr_tensor *x, int axis)
 {
     size_t i = 0;
-    while (i < ids->len && ids->data[i] >= 0 && (size_t)ids->data[i] < n) i++;
-    if (i == ids->len) return true;
-    if (!x) return gr_fail(t, op, "ids%s is %d: it must be 0 .. %lld", index_place(t, ids, i), ids->data[i], (long long)n - 1);
-    return gr_fail(t, op, "ids%s is %d, but %s is %s: it must be 0 .. %lld", index_place(t, ids, i), ids->data[i], name, gr_shape_text(t, x),
-                   (long long)n - 1);
+    while (i < ids->len && ids->data[i] >= 0 && (size_t)ids->data[i] < x->dim[axis]) i++;
+    return i == ids->len || gr_fail(t, op, "ids%s is %d, but %s is %s: on axis %d it must be 0 .. %lld", index_place(t, ids, i), ids->data[i], name,
+                                    gr_shape_text(t, x), axis, (long long)x->dim[axis] - 1);
 }
 
 /* The indices of an axis are ints. */

@@ -183,6 +183,12 @@ gr_tensor *gr_normalize(gr_tape *t, gr_tensor *x, double p, int axis, double eps
     return gr_div(t, x, gr_clamp(t, norm, gr__setting(eps, 1e-12), (double)INFINITY));
 }
 
+gr_tensor *gr_std(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim)
+{
+    gr_tensor *const v = gr_var(t, x, axes, correction, keepdim);
+    return v ? gr_sqrt(t, gr_masked_fill(t, v, gr_eq(t, v, gr_scalar(t, 0)), 0)) : NULL; /* at 0 the root would pass an infinite gradient */
+}
+
 gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, int axis, double eps)
 {
     static const gr_op op = { .name = "cosine_similarity" }; /* for messages: the operators below are recorded */

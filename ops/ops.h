@@ -89,7 +89,7 @@ GR_API gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, doub
 /* Reduce x over the given axes. The result lacks these axes or, with keepdim, has them with size 1.
  *     sum, mean, prod     of no values they are 0, NaN and 1
  *     var                 sum of (x - mean)^2 / (n - correction). Pass 1 for PyTorch's default. NaN where n <= correction
- *     std                 the square root of var. Where it is 0, no gradient passes
+ *     std                 the square root of var. Where it is 0, no gradient passes. Fails as var does
  *     max, min            NaN if an x is NaN. Equal extremes share the gradient evenly, as in PyTorch's amax
  *     logsumexp           log of the sum of exp(x), without overflow. Where all x are -inf, the result is -inf and no gradient passes
  *                         (in PyTorch the gradient is NaN)

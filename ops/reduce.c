@@ -166,19 +166,16 @@ ROWS_BACKWARD(norm_p_backward)
     }
 }
 
-/* The first index of the extreme value, or of a NaN: what comes before is `beyond` it (< the largest, > the smallest). */
-#define ARG_EXTREME(op, EXTREME, beyond) \
-    KERNEL(void, op, int *restrict y, const gr_real *restrict x, size_t rows, size_t n) \
-    { \
-        for (size_t r = 0; r < rows; r++, x += n) { \
-            const gr_real extreme = EXTREME(i, n, x[i]); /* NaN if there is one */ \
-            size_t i = 0; \
-            while (x[i] beyond extreme || (x[i] == x[i] && extreme != extreme)) i++; \
-            y[r] = (int)i; \
-        } \
+/* The first of the largest values of sign * x. */
+KERNEL(void, argmax_forward, int *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real sign)
+{
+    for (size_t r = 0; r < rows; r++, x += n) {
+        const gr_real largest = MAX(i, n, sign * x[i]); /* NaN if there is one */
+        size_t i = 0;
+        while (sign * x[i] < largest || (x[i] == x[i] && largest != largest)) i++;
+        y[r] = (int)i;
     }
-ARG_EXTREME(argmax_forward, MAX, <)
-ARG_EXTREME(argmin_forward, MIN, >)
+}
 
 #if GR_HOST
 typedef struct {
@@ -251,17 +248,16 @@ enum { ROWS_CHUNK = 16384 }; /* values of x */
 typedef void rows_forward(gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p);
 typedef void rows_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y,
                            size_t rows, size_t n, gr_real p);
-typedef void arg_forward(int *restrict y, const gr_real *restrict x, size_t rows, size_t n);
 
 typedef struct { reduce_plan r; rows_backward *backward; gr_real p; } rows_saved;
 
 typedef struct {
     const rows_saved *s;
-    rows_forward *forward; /* NULL: backward, or arg */
-    arg_forward *arg;      /* argmax or argmin; else NULL */
+    rows_forward *forward; /* NULL: backward, or argmax */
+    void (*argmax)(int *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real sign);
     const gr_real *x, *dy;
     gr_real *y, *dx;
-    int *index; /* arg's y */
+    int *index; /* argmax's y */
 } rows_call;
 
 static size_t rows_to_a_chunk(const reduce_plan *r) { return r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n); }
@@ -273,7 +269,7 @@ static void rows_task(void *argument, size_t chunk, int thread)
     const gr_range rows = gr_chunk(chunk, rows_to_a_chunk(r), r->rows);
     const size_t y = rows.first, x = y * r->n;
     (void)thread;
-    if (c->arg) c->arg(c->index + y, c->x + x, rows.count, r->n);
+    if (c->argmax) c->argmax(c->index + y, c->x + x, rows.count, r->n, c->s->p);
     else if (c->forward) c->forward(c->y + y, c->x + x, rows.count, r->n, c->s->p);
     else c->s->backward(c->dx + x, c->dy + y, c->x + x, c->y + y, rows.count, r->n, c->s->p);
 }
@@ -359,37 +355,24 @@ gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool
     return gr_ready(t, &vector_norm_op, x) ? gr_fail(t, &vector_norm_op, "p must be above 0; got %g", p) : NULL;
 }
 
-ROWS_OP(std)
-gr_tensor *gr_std(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, bool keepdim)
-{
-    gr_tensor *v = reduce_rows(t, &std_op, var_forward, var_backward, x, axes, keepdim, correction);
-    return v ? gr_sqrt(t, gr_masked_fill(t, v, gr_eq(t, v, gr_scalar(t, 0)), 0)) : NULL; /* no gradient passes the root where it is infinite */
-}
+static const gr_op argmax_name = { .name = "argmax" }, argmin_name = { .name = "argmin" }; /* no gradient passes: they are never recorded */
 
-typedef void arg_forward(int *restrict y, const gr_real *restrict x, size_t rows, size_t n);
-/* No gradient passes: a descriptor without a backward is never recorded. */
-static gr_ints *arg_extreme(gr_tape *t, const gr_op *op, arg_forward *const *forward, const gr_tensor *x, int axis, bool keepdim, const char *what)
+/* The index of the largest value of sign * x. */
+static gr_ints *index_of_extreme(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis, bool keepdim, gr_real sign)
 {
-    rows_saved s = { 0 };
+    rows_saved s = { .p = sign };
     if (!gr_ready(t, op, (gr_tensor *)x) || !reduce_plan_of(t, op, x, GR_AXES(axis), keepdim, &s.r)) return NULL;
-    if (!s.r.n) return gr_fail(t, op, "x is %s: an empty axis has no %s value", gr_shape_text(t, x), what);
+    if (!s.r.n) return gr_fail(t, op, "x is %s: an empty axis has no %s value", gr_shape_text(t, x), sign > 0 ? "largest" : "smallest");
     if (!index_fits_int(t, op, x, axis)) return NULL;
     gr_ints *y = gr_ints_new(t, NULL, s.r.shape);
     const gr_mark mark = gr_tape_mark(t);
     const gr_real *rows = rows_of(t, &s.r, x, NULL);
     if (!y || !rows) return NULL;
-    rows_run(t, &(rows_call){ .s = &s, .arg = forward[gr_isa(t)], .x = rows, .index = y->data });
+    rows_run(t, &(rows_call){ .s = &s, .argmax = argmax_forward[gr_isa(t)], .x = rows, .index = y->data });
     gr_tape_rewind(t, mark);
     gr_record(t, op, NULL, 0, GR_OUT(NULL), GR_IN((gr_tensor *)x));
     return gr_failed(t) ? NULL : y;
 }
-
-#define ARG_EXTREME_OP(op_name, what) \
-    gr_ints *gr_##op_name(gr_tape *t, const gr_tensor *x, int axis, bool keepdim) \
-    { \
-        static const gr_op op = { .name = #op_name }; \
-        return arg_extreme(t, &op, op_name##_forward, x, axis, keepdim, what); \
-    }
-ARG_EXTREME_OP(argmax, "largest")
-ARG_EXTREME_OP(argmin, "smallest")
+gr_ints *gr_argmax(gr_tape *t, const gr_tensor *x, int axis, bool keepdim) { return index_of_extreme(t, &argmax_name, x, axis, keepdim, 1); }
+gr_ints *gr_argmin(gr_tape *t, const gr_tensor *x, int axis, bool keepdim) { return index_of_extreme(t, &argmin_name, x, axis, keepdim, -1); }
 #endif

@@ -1,33 +1,40 @@
-/* ops/scan.c - cumsum, along the last axis of n values; another axis changes places with the last one before and after.
+/* ops/scan.c - cumsum along an axis of n values; x is seen as [before, n, after].
  *
  *     y[i] = x[0] + .. + x[i]        dx[i] += dy[i] + .. + dy[n-1]
- * One running sum in double goes through a row, so that a value of a long row is as accurate as the first. Nothing is saved. */
+ * The running sums are in double, so that the last value of a long axis is as accurate as the first. Saved: the axis. */
 #include "core/op.h"
 #include "ops/ops.h"
 
-static void cumsum_node(gr_tape *t, const gr_node *node)
+enum { SCAN_COLUMNS = 64 }; /* running sums side by side */
+
+/* Add to y the sums of x along the axis; from its end if back is true. */
+static void cumsum_add(const gr_tensor *shape, int axis, gr_real *y, const gr_real *x, bool back)
 {
-    const gr_tensor *x = node->in[0];
-    const size_t n = x->dim[x->rank - 1];
-    const gr_real *dy = gr_grad(t, node->out[0]);
-    gr_real *dx = gr_grad(t, x);
-    for (size_t row = 0; dx && row < x->len; row += n) {
-        double sum = 0;
-        for (size_t i = row + n; i-- > row;) dx[i] += (gr_real)(sum += (double)dy[i]);
-    }
+    size_t n = shape->dim[axis], after = 1;
+    for (int a = axis + 1; a < shape->rank; a++) after *= shape->dim[a];
+    for (size_t block = 0; block < shape->len; block += n * after)
+        for (size_t first = 0; first < after; first += SCAN_COLUMNS) {
+            const gr_range columns = gr_chunk(first / SCAN_COLUMNS, SCAN_COLUMNS, after);
+            double sum[SCAN_COLUMNS] = { 0 };
+            for (size_t i = 0; i < n; i++) {
+                const size_t row = block + (back ? n - 1 - i : i) * after + first;
+                for (size_t j = 0; j < columns.count; j++) y[row + j] += (gr_real)(sum[j] += (double)x[row + j]);
+            }
+        }
+}
+
+static void cumsum_node(gr_tape *t, const gr_node *n)
+{
+    gr_real *dx = gr_grad(t, n->in[0]);
+    if (dx) cumsum_add(n->in[0], *(const int *)n->saved, dx, gr_grad(t, n->out[0]), true);
 }
 static const gr_op cumsum_op = { .name = "cumsum", .backward = cumsum_node };
 
 gr_tensor *gr_cumsum(gr_tape *t, gr_tensor *x, int axis)
 {
     if (!gr_ready(t, &cumsum_op, x) || (axis = gr_axis(t, &cumsum_op, x, axis)) < 0) return NULL;
-    if (axis < x->rank - 1) return gr_transpose(t, gr_cumsum(t, gr_transpose(t, x, axis, -1), -1), axis, -1);
-    gr_tensor *y = gr_empty_like(t, x);
+    gr_tensor *y = gr_zeros(t, gr_shape_of(x));
     if (!y) return NULL;
-    const size_t n = x->dim[axis];
-    for (size_t row = 0; row < x->len; row += n) {
-        double sum = 0;
-        for (size_t i = row; i < row + n; i++) y->data[i] = (gr_real)(sum += (double)x->data[i]);
-    }
-    return gr_record(t, &cumsum_op, NULL, 0, GR_OUT(y), GR_IN(x));
+    cumsum_add(x, axis, y->data, x->data, false);
+    return gr_record(t, &cumsum_op, &axis, sizeof axis, GR_OUT(y), GR_IN(x));
 }

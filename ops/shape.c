@@ -77,17 +77,13 @@ static const gr_op select_op = { .name = "select", .backward = shape_node };
 static const gr_op slice_step_op = { .name = "slice_step", .backward = shape_node };
 static const gr_op split_op = { .name = "split", .backward = shape_node };
 
-static shape_saved part_map(const gr_tensor *x, int axis, size_t start, size_t count)
+/* The indices start, start + step .. along an axis, count of them. */
+static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count, size_t step, bool drop_axis)
 {
     shape_saved s = map_of(x, own_order);
     s.map.dim[axis] = count;
     s.first = start * (size_t)s.map.x[axis];
-    return s;
-}
-
-static gr_tensor *part(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, size_t start, size_t count, bool drop_axis)
-{
-    shape_saved s = part_map(x, axis, start, count);
+    if (count > 1) s.map.x[axis] *= (ptrdiff_t)step;
     s.map.rank -= drop_axis;
     for (int k = axis; k < s.map.rank && drop_axis; k++) s.map.dim[k] = s.map.dim[k + 1], s.map.x[k] = s.map.x[k + 1];
     return moved(t, op, x, s);
@@ -99,14 +95,7 @@ gr_tensor *gr_narrow(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, size_t
     const ptrdiff_t n = (ptrdiff_t)x->dim[axis], first = start < 0 ? start + n : start;
     if (first < 0 || first > n || count > (size_t)(n - first))
         return gr_fail(t, &narrow_op, "x is %s, so axis %d has no %zu indices from %td on", gr_shape_text(t, x), axis, count, start);
-    return part(t, &narrow_op, x, axis, (size_t)first, count, false);
-}
-
-/* A start or a stop as an index 0 .. n. */
-static size_t slice_end(ptrdiff_t i, size_t n)
-{
-    if (i < 0) return (size_t)-(i + 1) < n ? n - (size_t)-(i + 1) - 1 : 0;
-    return (size_t)i < n ? (size_t)i : n;
+    return part(t, &narrow_op, x, axis, (size_t)first, count, 1, false);
 }
 
 gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
@@ -117,17 +106,22 @@ gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
         return n ? gr_fail(t, &select_op, "x is %s, so an index of axis %d must be in %td .. %td; got %td", gr_shape_text(t, x), axis, -n,
                            n - 1, index)
                  : gr_fail(t, &select_op, "x is %s, and axis %d is empty", gr_shape_text(t, x), axis);
-    return part(t, &select_op, x, axis, (size_t)(index < 0 ? index + n : index), 1, true);
+    return part(t, &select_op, x, axis, (size_t)(index < 0 ? index + n : index), 1, 1, true);
+}
+
+/* A start or a stop as an index 0 .. n. */
+static size_t slice_end(ptrdiff_t i, ptrdiff_t n)
+{
+    if (i < 0) i = i < -n ? 0 : i + n;
+    return (size_t)(i < n ? i : n);
 }
 
 gr_tensor *gr_slice_step(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, ptrdiff_t stop, ptrdiff_t step)
 {
     if (!gr_ready(t, &slice_step_op, x) || (axis = gr_axis(t, &slice_step_op, x, axis)) < 0) return NULL;
     if (step < 1) return gr_fail(t, &slice_step_op, "step must be 1 or more; got %td. gr_flip reverses an axis", step);
-    const size_t n = x->dim[axis], first = slice_end(start, n), end = slice_end(stop, n);
-    shape_saved s = part_map(x, axis, first, end > first ? gr_chunks(end - first, (size_t)step) : 0);
-    if (s.map.dim[axis] > 1) s.map.x[axis] *= step;
-    return moved(t, &slice_step_op, x, s);
+    const size_t first = slice_end(start, (ptrdiff_t)x->dim[axis]), end = slice_end(stop, (ptrdiff_t)x->dim[axis]);
+    return part(t, &slice_step_op, x, axis, first, end > first ? gr_chunks(end - first, (size_t)step) : 0, (size_t)step, false);
 }
 
 bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n, gr_tensor **out)
@@ -141,7 +135,7 @@ bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n,
     if (sum != x->dim[axis])
         return gr_fail(t, &split_op, "x is %s, so the sizes on axis %d must add up to %zu; got %zu", gr_shape_text(t, x), axis,
                        x->dim[axis], sum);
-    for (; i < n && (out[i] = part(t, &split_op, x, axis, at, sizes[i], false)); i++) at += sizes[i];
+    for (; i < n && (out[i] = part(t, &split_op, x, axis, at, sizes[i], 1, false)); i++) at += sizes[i];
     if (i < n) while (i) out[--i] = NULL;
     return !gr_failed(t);
 }
@@ -221,6 +215,8 @@ gr_tensor *gr_stack(gr_tape *t, gr_tensor *const *x, size_t n, int axis)
 
 static const gr_op pad_op = { .name = "pad", .backward = shape_node };
 
+static size_t above_0(ptrdiff_t i) { return i > 0 ? (size_t)i : 0; }
+
 gr_tensor *gr_pad(gr_tape *t, gr_tensor *x, const int *sizes, size_t n, double value)
 {
     if (!gr_ready(t, &pad_op, x)) return NULL;
@@ -230,20 +226,19 @@ gr_tensor *gr_pad(gr_tape *t, gr_tensor *x, const int *sizes, size_t n, double v
     gr_shape shape = gr_shape_of(x);
     shape_saved s = map_of(x, own_order);
     for (size_t i = 0; i < n; i += 2) {
-        const int k = x->rank - 1 - (int)(i / 2);
-        const ptrdiff_t before = sizes[i], after = sizes[i + 1], skipped = before < 0 ? -before : 0, size = (ptrdiff_t)x->dim[k];
-        const ptrdiff_t kept = size - skipped + (after < 0 ? after : 0);
-        if (kept < 0)
-            return gr_fail(t, &pad_op, "x is %s, so axis %d has no %td indices to remove", gr_shape_text(t, x), k, size - kept);
-        s.map.dim[k] = (size_t)kept, shape.dim[k] = (size_t)(kept + (before > 0 ? before : 0) + (after > 0 ? after : 0));
-        if (x->len) s.first += (size_t)(skipped * s.map.x[k]);
+        const size_t k = (size_t)x->rank - 1 - i / 2;
+        const ptrdiff_t before = sizes[i], after = sizes[i + 1];
+        const size_t cut = above_0(-before) + above_0(-after);
+        if (cut > x->dim[k]) return gr_fail(t, &pad_op, "x is %s, so axis %zu has no %zu indices to remove", gr_shape_text(t, x), k, cut);
+        s.map.dim[k] = x->dim[k] - cut;
+        shape.dim[k] = s.map.dim[k] + above_0(before) + above_0(after);
+        s.first += above_0(-before) * (size_t)s.map.x[k];
     }
     gr_tensor *y = gr_full(t, shape, value);
     if (!y) return NULL;
     memcpy(s.map.y, gr__layout_of(shape, own_order).y, sizeof s.map.y);
-    for (size_t i = 0; i < n && y->len; i += 2)
-        if (sizes[i] > 0) s.first_y += (size_t)(sizes[i] * s.map.y[x->rank - 1 - (int)(i / 2)]);
-    gr__strided_copy(t, s.map, y->data + s.first_y, x->data + s.first);
+    for (size_t i = 0; i < n; i += 2) s.first_y += above_0(sizes[i]) * (size_t)s.map.y[(size_t)x->rank - 1 - i / 2];
+    if (x->len && y->len) gr__strided_copy(t, s.map, y->data + s.first_y, x->data + s.first);
     return gr_record(t, &pad_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 

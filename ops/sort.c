@@ -1,43 +1,52 @@
 /* ops/sort.c - argsort by merging, and with gather sort and topk.
  *
  *     y[i] = x[ids[i]]        dx[ids[i]] += dy[i]
- * Runs of 1, 2, 4 .. values are merged in pairs. The left one goes first among equals, so that equal values keep their order. topk keeps only
- * the first k values of each run: this takes n log k comparisons. */
+ * Equal values keep their order, because a merge takes them from its left half first. topk of k values sorts whenever it has 2k, keeps the first k,
+ * and from then on leaves out what does not come before the last of them. */
 #include "ops/index.h"
 #include "ops/ops.h"
 
 typedef struct { gr_real value; int id; } sort_item;
-typedef struct { const gr_real *x; int *ids; size_t n, inner, keep; bool descending; sort_item *room; } sort_call;
+typedef struct { const gr_real *x; int *ids; size_t n, after, keep, room; bool descending; sort_item *items; } sort_call;
 
-/* Whether b must stand before a, which comes first in x. A NaN is larger than every number. */
-static inline bool sort_swaps(gr_real a, gr_real b, bool descending)
+/* Whether a must stand before b, which comes first in x. A NaN is larger than every number. & and | because a branch would be taken at random. */
+static inline bool sort_before(gr_real a, gr_real b, bool descending)
 {
-    const gr_real low = descending ? a : b, high = descending ? b : a;
-    return low < high || (high != high && low == low);
+    const gr_real low = descending ? b : a, high = descending ? a : b;
+    return (low < high) | ((high != high) & (low == low));
 }
 
-/* The first `keep` items of two sorted runs. */
-static void sort_merge(sort_item *to, size_t keep, const sort_item *a, const sort_item *a_end, const sort_item *b, const sort_item *b_end, bool descending)
+/* Sort n items. The first half moves to room, and is merged from there. */
+static void sort_items(sort_item *items, size_t n, sort_item *room, bool descending)
 {
-    for (; keep && (a < a_end || b < b_end); keep--) *to++ = a == a_end || (b < b_end && sort_swaps(a->value, b->value, descending)) ? *b++ : *a++;
+    const size_t half = n / 2;
+    if (n < 2) return;
+    sort_items(items, half, room, descending);
+    sort_items(items + half, n - half, room, descending);
+    memcpy(room, items, half * sizeof *room);
+    for (size_t left = 0, right = half, i = 0; left < half; i++) {
+        const bool second = right < n && sort_before(items[right].value, room[left].value, descending);
+        items[i] = *(second ? items + right : room + left);
+        left += !second, right += second;
+    }
 }
 
-static size_t sort_least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Sort row number `row` of x [outer, n, inner], and store the first ids. */
+/* Sort row number `row` of x [before, n, after], and store the first ids. */
 static void sort_task(void *argument, size_t row, int thread)
 {
     const sort_call *c = argument;
-    const size_t n = c->n, keep = c->keep, outer = row / c->inner, column = row % c->inner;
-    const gr_real *x = c->x + outer * n * c->inner + column;
-    sort_item *a = c->room + (size_t)thread * 2 * n, *b = a + n, *other;
-    for (size_t i = 0; i < n; i++) a[i] = (sort_item){ x[i * c->inner], (int)i };
-    for (size_t w = 1; w < n; w *= 2, other = a, a = b, b = other)
-        for (size_t i = 0; i < n; i += 2 * w) {
-            const size_t middle = sort_least(i + w, n), end = sort_least(middle + w, n);
-            sort_merge(b + i, keep, a + i, a + i + sort_least(keep, middle - i), a + middle, a + middle + sort_least(keep, end - middle), c->descending);
-        }
-    for (size_t i = 0; i < keep; i++) c->ids[(outer * keep + i) * c->inner + column] = a[i].id;
+    const size_t before = row / c->after, column = row % c->after;
+    const gr_real *x = c->x + before * c->n * c->after + column;
+    sort_item *const items = c->items + (size_t)thread * 2 * c->room;
+    size_t count = 0;
+    for (size_t i = 0, sorted = 0; i < c->n; i++) {
+        const gr_real value = x[i * c->after];
+        if (sorted && !sort_before(value, items[c->keep - 1].value, c->descending)) continue;
+        items[count++] = (sort_item){ value, (int)i };
+        if (count == c->room && i + 1 < c->n) sort_items(items, count, items + c->room, c->descending), sorted = count = c->keep;
+    }
+    sort_items(items, count, items + c->room, c->descending);
+    for (size_t i = 0; i < c->keep; i++) c->ids[(before * c->keep + i) * c->after + column] = items[i].id;
 }
 
 /* The ids of the first *k values along the axis; of all if k is NULL. */
@@ -45,16 +54,17 @@ static gr_ints *sorted_ids(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, 
 {
     if (!gr_ready(t, op, x) || (axis = gr_axis(t, op, x, axis)) < 0 || !index_fits_int(t, op, x, axis)) return NULL;
     gr_shape shape = gr_shape_of(x);
-    sort_call c = { x->data, NULL, shape.dim[axis], 1, k ? *k : shape.dim[axis], descending, NULL };
-    if (c.keep > c.n) return gr_fail(t, op, "x is %s, so k must be 0 .. %zu; got %zu", gr_shape_text(t, x), c.n, c.keep);
-    shape.dim[axis] = c.keep;
+    const size_t n = shape.dim[axis], keep = k ? *k : n;
+    if (keep > n) return gr_fail(t, op, "x is %s, so k must be 0 .. %zu; got %zu", gr_shape_text(t, x), n, keep);
+    shape.dim[axis] = keep;
     gr_ints *ids = gr_ints_new(t, NULL, shape);
     const gr_mark mark = gr_tape_mark(t);
-    for (int a = axis + 1; a < x->rank; a++) c.inner *= x->dim[a];
-    if (x->len) c.room = gr_save(t, (size_t)gr_tape_threads(t) * 2 * c.n * sizeof *c.room);
+    sort_call c = { x->data, NULL, n, 1, keep, keep < n / 2 ? 2 * keep : n, descending, NULL };
+    for (int a = axis + 1; a < x->rank; a++) c.after *= x->dim[a];
+    if (ids && ids->len) c.items = gr_save(t, (size_t)gr_tape_threads(t) * 2 * c.room * sizeof *c.items);
     if (gr_failed(t)) return NULL;
     c.ids = ids->data;
-    if (x->len) gr_parallel(t, x->len / c.n, 40 * (double)x->len, sort_task, &c);
+    if (ids->len) gr_parallel(t, x->len / n, 20 * (double)x->len, sort_task, &c);
     gr_tape_rewind(t, mark);
     gr_record(t, op, NULL, 0, GR_OUT(NULL), GR_IN(x));
     return gr_failed(t) ? NULL : ids;
@@ -67,18 +77,8 @@ static gr_sort_out sorted(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, c
     return (gr_sort_out){ values, values ? ids : NULL };
 }
 
-gr_ints *gr_argsort(gr_tape *t, gr_tensor *x, int axis, bool descending)
-{
-    static const gr_op op = { .name = "argsort" };
-    return sorted_ids(t, &op, x, axis, NULL, descending);
-}
-gr_sort_out gr_sort(gr_tape *t, gr_tensor *x, int axis, bool descending)
-{
-    static const gr_op op = { .name = "sort" };
-    return sorted(t, &op, x, axis, NULL, descending);
-}
-gr_sort_out gr_topk(gr_tape *t, gr_tensor *x, int axis, size_t k, bool largest)
-{
-    static const gr_op op = { .name = "topk" };
-    return sorted(t, &op, x, axis, &k, largest);
-}
+static const gr_op argsort_name = { .name = "argsort" }, sort_name = { .name = "sort" }, topk_name = { .name = "topk" }; /* for messages */
+
+gr_ints *gr_argsort(gr_tape *t, gr_tensor *x, int axis, bool descending) { return sorted_ids(t, &argsort_name, x, axis, NULL, descending); }
+gr_sort_out gr_sort(gr_tape *t, gr_tensor *x, int axis, bool descending) { return sorted(t, &sort_name, x, axis, NULL, descending); }
+gr_sort_out gr_topk(gr_tape *t, gr_tensor *x, int axis, size_t k, bool largest) { return sorted(t, &topk_name, x, axis, &k, largest); }

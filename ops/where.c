@@ -1,4 +1,4 @@
-/* ops/where.c - y = cond ? a : b, element by element; all three broadcast. masked_fill, tril and triu are this with one constant side.
+/* ops/where.c - y = cond ? a : b, element by element; all three broadcast. masked_fill, tril and triu are where with a constant.
  *
  *     da = cond ? dy : 0        db = cond ? 0 : dy        cond gets no gradient
  * A condition is true where it is not 0. Saved: cond. */
@@ -38,39 +38,37 @@ static void where_node(gr_tape *t, const gr_node *n)
     gr__map_backward(t, n, 0, where_backward_a, GR_IN(s->cond));
     gr__map_backward(t, n, 1, where_backward_b, GR_IN(s->cond));
 }
-#define WHERE_OP(op) static const gr_op op##_op = { .name = #op, .backward = where_node, .scratch = gr__map_scratch };
-WHERE_OP(where) WHERE_OP(masked_fill) WHERE_OP(tril) WHERE_OP(triu)
+static const gr_op where_op = { .name = "where", .backward = where_node, .scratch = gr__map_scratch };
 
-static gr_tensor *choose(gr_tape *t, const gr_op *op, gr_tensor *cond, gr_tensor *a, gr_tensor *b)
+gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b)
 {
-    gr_tensor *y = gr__map_values(t, op, where_forward, GR_IN(cond, a, b), NULL);
-    return y ? gr_record(t, op, &(where_saved){ cond }, sizeof(where_saved), GR_OUT(y), GR_IN(a, b)) : NULL;
+    gr_tensor *y = gr__map_values(t, &where_op, where_forward, GR_IN(cond, a, b), NULL);
+    return y ? gr_record(t, &where_op, &(where_saved){ cond }, sizeof(where_saved), GR_OUT(y), GR_IN(a, b)) : NULL;
 }
-
-gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b) { return choose(t, &where_op, cond, a, b); }
 
 gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, double value)
 {
+    static const gr_op op = { .name = "masked_fill" };
     gr_shape shape;
-    if (!gr_ready(t, &masked_fill_op, x, mask)) return NULL;
+    if (!gr_ready(t, &op, x, mask)) return NULL;
     if (!gr__broadcast(gr_shape_of(x), gr_shape_of(mask), &shape))
-        return gr_fail(t, &masked_fill_op, "x is %s and mask is %s, which do not broadcast", gr_shape_text(t, x), gr_shape_text(t, mask));
-    return choose(t, &masked_fill_op, mask, gr_scalar(t, value), x);
+        return gr_fail(t, &op, "x is %s and mask is %s, which do not broadcast", gr_shape_text(t, x), gr_shape_text(t, mask));
+    return gr_where(t, mask, gr_scalar(t, value), x);
 }
 
-/* Row i keeps column j if j - i <= diagonal (tril), or if j - i >= diagonal (triu). */
-static gr_tensor *triangle(gr_tape *t, const gr_op *op, gr_tensor *x, ptrdiff_t diagonal)
+static const gr_op tril_name = { .name = "tril" }, triu_name = { .name = "triu" }; /* for messages: where is recorded */
+
+/* Row i keeps column j if low <= j - i <= high. */
+static gr_tensor *triangle(gr_tape *t, const gr_op *op, gr_tensor *x, ptrdiff_t low, ptrdiff_t high)
 {
     if (!gr_ready(t, op, x)) return NULL;
     if (x->rank < 2) return gr_fail(t, op, "x must have two axes or more; got %s", gr_shape_text(t, x));
-    const size_t rows = x->len ? x->dim[x->rank - 2] : 0, columns = x->dim[x->rank - 1];
+    const size_t rows = x->len ? gr_size(x, -2) : 0, columns = gr_size(x, -1);
     gr_tensor *kept = rows ? gr_empty(t, GR_SHAPE(rows, columns)) : gr_scalar(t, 0);
-    for (size_t i = 0; kept && i < rows * columns; i++) {
-        const ptrdiff_t above = (ptrdiff_t)(i % columns) - (ptrdiff_t)(i / columns);
-        kept->data[i] = op == &tril_op ? above <= diagonal : above >= diagonal;
-    }
-    return choose(t, op, kept, x, gr_scalar(t, 0));
+    for (size_t i = 0, at = 0; kept && i < rows; i++)
+        for (size_t j = 0; j < columns; j++, at++) kept->data[at] = (ptrdiff_t)(j - i) >= low && (ptrdiff_t)(j - i) <= high;
+    return gr_where(t, kept, x, gr_scalar(t, 0));
 }
-gr_tensor *gr_tril(gr_tape *t, gr_tensor *x, int diagonal) { return triangle(t, &tril_op, x, diagonal); }
-gr_tensor *gr_triu(gr_tape *t, gr_tensor *x, int diagonal) { return triangle(t, &triu_op, x, diagonal); }
+gr_tensor *gr_tril(gr_tape *t, gr_tensor *x, int diagonal) { return triangle(t, &tril_name, x, PTRDIFF_MIN, diagonal); }
+gr_tensor *gr_triu(gr_tape *t, gr_tensor *x, int diagonal) { return triangle(t, &triu_name, x, diagonal, PTRDIFF_MAX); }
 #endif

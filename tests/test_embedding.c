@@ -147,9 +147,9 @@ TEST(ids_that_are_no_rows_are_named)
     assert_fails(t, gr_embedding(t, NULL, IDS(GR_SHAPE(1), 0), GR_NONE), "embedding: input 1 is NULL");
     assert_fails(t, gr_embedding(t, X(5, 2), NULL, GR_NONE), "embedding: ids is NULL");
     assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(2, 2), 0, 1, 4, 5), GR_NONE),
-                 "embedding: ids[1, 1] is 5, but weight is [5, 2]: it must be 0 .. 4");
+                 "embedding: ids[1, 1] is 5, but weight is [5, 2]: on axis 0 it must be 0 .. 4");
     assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), -1), GR_NONE),
-                 "embedding: ids[0] is -1, but weight is [5, 2]: it must be 0 .. 4");
+                 "embedding: ids[0] is -1, but weight is [5, 2]: on axis 0 it must be 0 .. 4");
     assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1), 0), 5), "embedding: padding must be 0 .. 4, or GR_NONE; got 5");
     assert_fails(t, gr_embedding(t, X(5, 2), IDS(GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1), 0), GR_NONE),
                  "embedding: ids is [1, 1, 1, 1, 1, 1, 1, 1], so the result would have more than 8 axes");
@@ -160,7 +160,7 @@ TEST(ids_that_are_no_rows_are_named)
     assert_fails(t, gr_gather(t, X(2, 3), 1, IDS(GR_SHAPE(3, 1), 0, 0, 0)),
                  "gather: x is [2, 3], so ids must have rank 2 and be no larger than x except on axis 1; got [3, 1]");
     assert_fails(t, gr_gather(t, X(2, 3), -1, IDS(GR_SHAPE(2, 1), 0, 3)),
-                 "gather: ids[1, 0] is 3, but x is [2, 3]: it must be 0 .. 2");
+                 "gather: ids[1, 0] is 3, but x is [2, 3]: on axis 1 it must be 0 .. 2");
     gr_tape_free(t);
 }
 
