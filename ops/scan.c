@@ -2,10 +2,19 @@
  *
  *     y[i] = x[0] + .. + x[i]        dx[i] += dy[i] + .. + dy[n-1]
  * The running sums are in double, so that the last value of a long axis is as accurate as the first. Saved: the axis. */
+#include "core/kernel.h"
 #include "core/op.h"
 #include "ops/ops.h"
 
 enum { SCAN_COLUMNS = 64 }; /* running sums side by side */
+
+/* Add to y [n, count] the sums of x [n, count]; step is the distance of two rows. */
+INLINE void cumsum_columns(gr_real *y, const gr_real *x, size_t n, ptrdiff_t step, size_t count)
+{
+    double sum[SCAN_COLUMNS] = { 0 };
+    for (ptrdiff_t i = 0, end = (ptrdiff_t)n * step; i != end; i += step)
+        for (size_t j = 0; j < count; j++) y[i + (ptrdiff_t)j] += (gr_real)(sum[j] += (double)x[i + (ptrdiff_t)j]);
+}
 
 /* Add to y the sums of x along the axis; from its end if back is true. */
 static void cumsum_add(const gr_tensor *shape, int axis, gr_real *y, const gr_real *x, bool back)
@@ -14,12 +23,10 @@ static void cumsum_add(const gr_tensor *shape, int axis, gr_real *y, const gr_re
     for (int a = axis + 1; a < shape->rank; a++) after *= shape->dim[a];
     for (size_t block = 0; block < shape->len; block += n * after)
         for (size_t first = 0; first < after; first += SCAN_COLUMNS) {
-            const gr_range columns = gr_chunk(first / SCAN_COLUMNS, SCAN_COLUMNS, after);
-            double sum[SCAN_COLUMNS] = { 0 };
-            for (size_t i = 0; i < n; i++) {
-                const size_t row = block + (back ? n - 1 - i : i) * after + first;
-                for (size_t j = 0; j < columns.count; j++) y[row + j] += (gr_real)(sum[j] += (double)x[row + j]);
-            }
+            const size_t at = block + first + (back ? (n - 1) * after : 0), count = gr_chunk(first / SCAN_COLUMNS, SCAN_COLUMNS, after).count;
+            const ptrdiff_t step = back ? -(ptrdiff_t)after : (ptrdiff_t)after;
+            if (after == 1) cumsum_columns(y + at, x + at, n, step, 1); /* its sum stays in a register */
+            else cumsum_columns(y + at, x + at, n, step, count);
         }
 }
 

@@ -6,29 +6,35 @@
 #include "ops/index.h"
 #include "ops/ops.h"
 
-typedef struct { gr_real value; int id; } sort_item;
+typedef struct { uint64_t key; int id; } sort_item;
 typedef struct { const gr_real *x; int *ids; size_t n, after, keep, room; bool descending; sort_item *items; } sort_call;
 
-/* Whether a must stand before b, which comes first in x. A NaN is larger than every number. & and | because a branch would be taken at random. */
-static inline bool sort_before(gr_real a, gr_real b, bool descending)
+/* A number that grows with x, or falls if descending is true. 0 and -0 have the same, and a NaN has the largest. */
+static uint64_t sort_key(gr_real x, bool descending)
 {
-    const gr_real low = descending ? b : a, high = descending ? a : b;
-    return (low < high) | ((high != high) & (low == low));
+    const double v = (double)x + 0; /* -0 + 0 is 0 */
+    const uint64_t sign = (uint64_t)1 << 63;
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    const uint64_t key = v != v ? UINT64_MAX - 1 : bits & sign ? ~bits : bits | sign; /* below 0, larger bits are a smaller number */
+    return descending ? ~key : key;
 }
 
 /* Sort n items. The first half moves to room, and is merged from there. */
-static void sort_items(sort_item *items, size_t n, sort_item *room, bool descending)
+static void sort_items(sort_item *items, size_t n, sort_item *room)
 {
-    const size_t half = n / 2;
+    size_t half = n / 2, left = 0, right = half, i = 0;
     if (n < 2) return;
-    sort_items(items, half, room, descending);
-    sort_items(items + half, n - half, room, descending);
+    sort_items(items, half, room);
+    sort_items(items + half, n - half, room);
     memcpy(room, items, half * sizeof *room);
-    for (size_t left = 0, right = half, i = 0; left < half; i++) {
-        const bool second = right < n && sort_before(items[right].value, room[left].value, descending);
-        items[i] = *(second ? items + right : room + left);
+    while (left < half && right < n) {
+        const sort_item a = room[left], b = items[right];
+        const bool second = b.key < a.key;
+        items[i++] = second ? b : a; /* no branch, because it would be taken at random */
         left += !second, right += second;
     }
+    memcpy(items + i, room + left, (half - left) * sizeof *room);
 }
 
 /* Sort row number `row` of x [before, n, after], and store the first ids. */
@@ -38,14 +44,14 @@ static void sort_task(void *argument, size_t row, int thread)
     const size_t before = row / c->after, column = row % c->after;
     const gr_real *x = c->x + before * c->n * c->after + column;
     sort_item *const items = c->items + (size_t)thread * 2 * c->room;
+    uint64_t limit = UINT64_MAX; /* above every key */
     size_t count = 0;
-    for (size_t i = 0, sorted = 0; i < c->n; i++) {
-        const gr_real value = x[i * c->after];
-        if (sorted && !sort_before(value, items[c->keep - 1].value, c->descending)) continue;
-        items[count++] = (sort_item){ value, (int)i };
-        if (count == c->room && i + 1 < c->n) sort_items(items, count, items + c->room, c->descending), sorted = count = c->keep;
+    for (size_t i = 0; i < c->n; i++) {
+        if (count == c->room) sort_items(items, count, items + c->room), count = c->keep, limit = items[c->keep - 1].key;
+        items[count] = (sort_item){ sort_key(x[i * c->after], c->descending), (int)i };
+        count += items[count].key < limit;
     }
-    sort_items(items, count, items + c->room, c->descending);
+    sort_items(items, count, items + c->room);
     for (size_t i = 0; i < c->keep; i++) c->ids[(before * c->keep + i) * c->after + column] = items[i].id;
 }
 
