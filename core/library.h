@@ -9,6 +9,12 @@
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
 
+/* True when t is not in error, and x is not NULL and alive; else the error names x. */
+static inline bool gr__ints_ready(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x)
+{
+    return (x || gr_fail(t, op, "%s is NULL", name)) && gr_ints_alive(t, op, name, x);
+}
+
 /* ---- The tape ---- */
 
 gr__failure *gr__tape_failure(gr_tape *t); /* the tape's error, which functions of core/io take; NULL for NULL */

@@ -54,25 +54,26 @@ gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count)
     return view_rows(t, &op, &shape, x->len, &start, count) ? view(t, x, shape, (size_t)start) : NULL;
 }
 
-static bool ints_ready(gr_tape *t, const gr_op *op, const gr_ints *x, gr_shape *own)
+static gr_shape ints_shape(const gr_ints *x)
 {
-    if ((!x && !gr_fail(t, op, "x is NULL")) || !gr_ints_alive(t, op, "x", x)) return false;
-    own->rank = x->rank, memcpy(own->dim, x->dim, sizeof own->dim);
-    return true;
+    gr_shape shape = { .rank = x->rank };
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return shape;
 }
 
 gr_ints *gr_ints_reshape(gr_tape *t, const gr_ints *x, gr_shape shape)
 {
     static const gr_op op = { .name = "ints_reshape" };
-    gr_shape own;
-    return ints_ready(t, &op, x, &own) && view_fits(t, &op, own, x->len, &shape) ? gr_ints_new(t, x->data, shape) : NULL;
+    if (!gr__ints_ready(t, &op, "x", x)) return NULL;
+    return view_fits(t, &op, ints_shape(x), x->len, &shape) ? gr_ints_new(t, x->data, shape) : NULL;
 }
 
 gr_ints *gr_ints_slice(gr_tape *t, const gr_ints *x, ptrdiff_t start, size_t count)
 {
     static const gr_op op = { .name = "ints_slice" };
-    gr_shape shape;
-    return ints_ready(t, &op, x, &shape) && view_rows(t, &op, &shape, x->len, &start, count) ? gr_ints_new(t, x->data + start, shape) : NULL;
+    if (!gr__ints_ready(t, &op, "x", x)) return NULL;
+    gr_shape shape = ints_shape(x);
+    return view_rows(t, &op, &shape, x->len, &start, count) ? gr_ints_new(t, x->data + start, shape) : NULL;
 }
 
 gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first)

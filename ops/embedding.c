@@ -4,6 +4,7 @@
  * Backward adds in the order of the ids: each thread takes some of the columns, so that this order does not depend on the number of threads.
  * Saved: the address of the ids. */
 #include "core/kernel.h"
+#include "core/library.h"
 #include "core/op.h"
 #include "ops/index.h"
 #include "ops/ops.h"
@@ -59,7 +60,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
 {
     if (!gr_ready(t, &embedding_op, weight)) return NULL;
     if (weight->rank != 2) return gr_fail(t, &embedding_op, "weight must be [V, D]; got %s", gr_shape_text(t, weight));
-    if (!index_alive(t, &embedding_op, ids)) return NULL;
+    if (!gr__ints_ready(t, &embedding_op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
         return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
     const size_t V = weight->dim[0], D = weight->dim[1];

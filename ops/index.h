@@ -20,11 +20,6 @@ static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
     return gr_shape_name(t, at);
 }
 
-static inline bool index_alive(gr_tape *t, const gr_op *op, const gr_ints *ids)
-{
-    return (ids || gr_fail(t, op, "ids is NULL")) && gr_ints_alive(t, op, "ids", ids);
-}
-
 /* True if all ids are indices of this axis of x. Otherwise fails; the message calls x `name`. */
 static inline bool index_below(gr_tape *t, const gr_op *op, const gr_ints *ids, const char *name, const gr_tensor *x, int axis)
 {

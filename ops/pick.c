@@ -4,6 +4,7 @@
  *     scatter_add   y = x; y[.., ids[.., i, ..], ..] += src[.., i, ..]   dx += dy        dsrc[.., i, ..] += dy[.., ids[.., i, ..], ..]
  * Each is the other's backward. Both add in the order of the ids. Saved: the address of the ids.
  * index_select is an embedding whose rows are the indices of the axis. */
+#include "core/library.h"
 #include "ops/index.h"
 #include "ops/ops.h"
 
@@ -37,7 +38,7 @@ static void pick(const pick_saved *s, gr_real *y, gr_real *x, pick_kind kind)
 /* The checks that gather and scatter_add share, and what they save; false on an error. */
 static bool pick_ready(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis, const gr_ints *ids, pick_saved *s)
 {
-    if ((axis = gr_axis(t, op, x, axis)) < 0 || !index_alive(t, op, ids)) return false;
+    if ((axis = gr_axis(t, op, x, axis)) < 0 || !gr__ints_ready(t, op, "ids", ids)) return false;
     bool fits = ids->rank == x->rank;
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)
@@ -97,7 +98,7 @@ gr_tensor *gr_scatter_add(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids
 gr_tensor *gr_index_select(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
 {
     static const gr_op op = { .name = "index_select" };
-    if (!gr_ready(t, &op, x) || (axis = gr_axis(t, &op, x, axis)) < 0 || !index_alive(t, &op, ids)) return NULL;
+    if (!gr_ready(t, &op, x) || (axis = gr_axis(t, &op, x, axis)) < 0 || !gr__ints_ready(t, &op, "ids", ids)) return NULL;
     if (ids->rank != 1) return gr_fail(t, &op, "ids must have one axis; got %s", gr_shape_name(t, index_shape(ids)));
     if (!index_below(t, &op, ids, "x", x, axis)) return NULL;
     if (axis) return gr_transpose(t, gr_index_select(t, gr_transpose(t, x, 0, axis), 0, ids), 0, axis);
@@ -111,7 +112,7 @@ gr_tensor *gr_index_select(gr_tape *t, gr_tensor *x, int axis, const gr_ints *id
 gr_tensor *gr_one_hot(gr_tape *t, const gr_ints *ids, size_t classes)
 {
     static const gr_op op = { .name = "one_hot" };
-    if (gr_failed(t) || !index_alive(t, &op, ids)) return NULL;
+    if (gr_failed(t) || !gr__ints_ready(t, &op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
         return gr_fail(t, &op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
     gr_shape shape = index_shape(ids);

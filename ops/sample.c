@@ -20,18 +20,6 @@ static bool sample_row(gr_tape *t, const gr_op *op, const char *name, const gr_t
            gr_fail(t, op, "%s is %s: row %zu must have %zu values above 0; got %zu", name, gr_shape_text(t, x), row, needed, positive);
 }
 
-/* The first i with sum[i] > u. */
-static size_t sample_find(const double *sum, size_t V, double u)
-{
-    size_t low = 0, high = V - 1;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (sum[middle] > u) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
-
 static gr_ints *sample(gr_tape *t, const gr_op *op, const char *name, gr_tensor *x, size_t n, bool replacement, const char *stream)
 {
     if (!gr_ready(t, op, x) || gr_axis(t, op, x, -1) < 0 || !index_fits_int(t, op, x, -1)) return NULL;
@@ -49,9 +37,15 @@ static gr_ints *sample(gr_tape *t, const gr_op *op, const char *name, gr_tensor 
         if (k % n == 0 && !sample_row(t, op, name, x, k / n, p, V, replacement ? 1 : n)) return NULL;
         if (k % n == 0 || !replacement)
             for (size_t i = 0; i < V; i++) sum[i] = p[i] + (i ? sum[i - 1] : 0);
-        const size_t i = sample_find(sum, V, gr_stream_uniform(&draws, 0, sum[V - 1]));
-        if (!replacement) p[i] = 0;
-        ids->data[k] = (int)i;
+        const double u = gr_stream_uniform(&draws, 0, sum[V - 1]);
+        size_t low = 0, high = V - 1; /* the index is in low .. high */
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (sum[middle] > u) high = middle;
+            else low = middle + 1;
+        }
+        if (!replacement) p[low] = 0;
+        ids->data[k] = (int)low;
     }
     gr_stream_take(t, s, 2 * ids->len);
     gr_record(t, op, NULL, 0, GR_OUT(NULL), GR_IN(x));

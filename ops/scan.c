@@ -2,19 +2,8 @@
  *
  *     y[i] = x[0] + .. + x[i]        dx[i] += dy[i] + .. + dy[n-1]
  * The running sums are in double, so that the last value of a long axis is as accurate as the first. Saved: the axis. */
-#include "core/kernel.h"
 #include "core/op.h"
 #include "ops/ops.h"
-
-enum { SCAN_COLUMNS = 64 }; /* running sums side by side */
-
-/* Add to y [n, count] the sums of x [n, count]; step is the distance of two rows. */
-INLINE void cumsum_columns(gr_real *y, const gr_real *x, size_t n, ptrdiff_t step, size_t count)
-{
-    double sum[SCAN_COLUMNS] = { 0 };
-    for (ptrdiff_t i = 0, end = (ptrdiff_t)n * step; i != end; i += step)
-        for (size_t j = 0; j < count; j++) y[i + (ptrdiff_t)j] += (gr_real)(sum[j] += (double)x[i + (ptrdiff_t)j]);
-}
 
 /* Add to y the sums of x along the axis; from its end if back is true. */
 static void cumsum_add(const gr_tensor *shape, int axis, gr_real *y, const gr_real *x, bool back)
@@ -22,11 +11,12 @@ static void cumsum_add(const gr_tensor *shape, int axis, gr_real *y, const gr_re
     size_t n = shape->dim[axis], after = 1;
     for (int a = axis + 1; a < shape->rank; a++) after *= shape->dim[a];
     for (size_t block = 0; block < shape->len; block += n * after)
-        for (size_t first = 0; first < after; first += SCAN_COLUMNS) {
-            const size_t at = block + first + (back ? (n - 1) * after : 0), count = gr_chunk(first / SCAN_COLUMNS, SCAN_COLUMNS, after).count;
-            const ptrdiff_t step = back ? -(ptrdiff_t)after : (ptrdiff_t)after;
-            if (after == 1) cumsum_columns(y + at, x + at, n, step, 1); /* its sum stays in a register */
-            else cumsum_columns(y + at, x + at, n, step, count);
+        for (size_t column = block; column < block + after; column++) {
+            double sum = 0;
+            for (size_t i = 0; i < n; i++) {
+                const size_t at = column + (back ? n - 1 - i : i) * after;
+                y[at] += (gr_real)(sum += (double)x[at]);
+            }
         }
 }
 

@@ -225,19 +225,18 @@ gr_tensor *gr_pad(gr_tape *t, gr_tensor *x, const int *sizes, size_t n, double v
     if (n && !sizes) return gr_fail(t, &pad_op, "the list of sizes is NULL");
     gr_shape shape = gr_shape_of(x);
     shape_saved s = map_of(x, own_order);
-    for (size_t i = 0; i < n; i += 2) {
-        const size_t k = (size_t)x->rank - 1 - i / 2;
-        const ptrdiff_t before = sizes[i], after = sizes[i + 1];
+    size_t stride = 1; /* of y */
+    for (size_t i = 0, k = (size_t)x->rank; k-- > 0; i += 2) {
+        const ptrdiff_t before = i < n ? sizes[i] : 0, after = i < n ? sizes[i + 1] : 0;
         const size_t cut = above_0(-before) + above_0(-after);
         if (cut > x->dim[k]) return gr_fail(t, &pad_op, "x is %s, so axis %zu has no %zu indices to remove", gr_shape_text(t, x), k, cut);
-        s.map.dim[k] = x->dim[k] - cut;
+        s.first += above_0(-before) * (size_t)s.map.x[k], s.first_y += above_0(before) * stride;
+        s.map.dim[k] = x->dim[k] - cut, s.map.y[k] = (ptrdiff_t)stride;
         shape.dim[k] = s.map.dim[k] + above_0(before) + above_0(after);
-        s.first += above_0(-before) * (size_t)s.map.x[k];
+        stride *= shape.dim[k];
     }
     gr_tensor *y = gr_full(t, shape, value);
     if (!y) return NULL;
-    memcpy(s.map.y, gr__layout_of(shape, own_order).y, sizeof s.map.y);
-    for (size_t i = 0; i < n; i += 2) s.first_y += above_0(sizes[i]) * (size_t)s.map.y[(size_t)x->rank - 1 - i / 2];
     if (x->len && y->len) gr__strided_copy(t, s.map, y->data + s.first_y, x->data + s.first);
     return gr_record(t, &pad_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
