@@ -80,13 +80,8 @@ gr_tensor *gr_scatter_add(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids
 {
     pick_saved s;
     if (!gr_ready(t, &scatter_add_op, x, src) || !pick_ready(t, &scatter_add_op, x, axis, ids, &s)) return NULL;
-    bool fits = src->rank == ids->rank;
-    for (int a = 0; fits && a < ids->rank; a++) fits = ids->dim[a] <= src->dim[a];
-    if (!fits)
-        return gr_fail(t, &scatter_add_op, "ids is %s, so src must have rank %d and be no smaller; got %s", gr_shape_name(t, index_shape(ids)),
-                       ids->rank, gr_shape_text(t, src));
-    for (int a = 0; src && a < ids->rank; a++) /* the rest of src is not added */
-        if (src->dim[a] > ids->dim[a]) src = gr_narrow(t, src, a, 0, ids->dim[a]);
+    if (src->rank != ids->rank || memcmp(src->dim, ids->dim, (size_t)ids->rank * sizeof *ids->dim))
+        return gr_fail(t, &scatter_add_op, "ids is %s, so src must have this shape; got %s", gr_shape_name(t, index_shape(ids)), gr_shape_text(t, src));
     gr_tensor *y = gr_input(t, x->data, gr_shape_of(x));
     if (!y) return NULL;
     pick(&s, src->data, y->data, PICK_ADD_BACK);

@@ -23,8 +23,8 @@ GR_BEGIN
 GR_API gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids);
 
 /* The reverse: x, with the values of src added to the places that ids names. For axis 1 of three, y[i][ids[i][j][k]][k] += src[i][j][k], in the
- * order of ids. ids has the rank of x and of src, is not larger than src, and not larger than x along the other axes. Gradients reach x and
- * src. Fails if ids does not fit, or if an id is not an index of the axis. */
+ * order of ids. ids has the shape of src and the rank of x, and is not larger than x along the other axes. Gradients reach x and src. Fails if
+ * ids does not fit, or if an id is not an index of the axis. */
 GR_API gr_tensor *gr_scatter_add(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids, gr_tensor *src);
 
 /* The indices ids [n] of an axis, in this order: for axis 1 of three, y[i][j][k] = x[i][ids[j]][k]. Gradients of an index that is picked twice

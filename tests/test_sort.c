@@ -126,6 +126,12 @@ TEST(frequencies_are_the_probabilities)
     gr_ints *second = gr_ints_new(t, NULL, GR_SHAPE(20000));
     for (size_t i = 0; i < 20000; i++) assert_true(pairs->data[2 * i] != pairs->data[2 * i + 1]), second->data[i] = pairs->data[2 * i + 1];
     assert_frequencies(second, (double[]){ 0, 0.2 * 0.1 / 0.8 + 0.7 * 0.1 / 0.3, 0, 0.1 * 0.2 / 0.9 + 0.7 * 0.2 / 0.3, 0.1 * 0.7 / 0.9 + 0.2 * 0.7 / 0.8, 0 }, 6);
+    /* A probability that does not change the sums is drawn when no other is left; the smallest numbers never lead to one that is 0. */
+    const gr_ints *tiny = gr_multinomial(t, gr_input(t, V(0, 1, (gr_real)1e-30, 0), GR_SHAPE(4)), 2, false, "s");
+    assert_true(tiny->data[0] == 1 && tiny->data[1] == 2);
+    const gr_real least = sizeof(gr_real) == 8 ? (gr_real)5e-324 : (gr_real)1e-45;
+    tiny = gr_multinomial(t, gr_input(t, V(0, least, 0), GR_SHAPE(3)), 100, true, "s");
+    for (size_t i = 0; i < 100; i++) assert_int_equal(tiny->data[i], 1);
     gr_ints *all = gr_multinomial(t, x, 3, false, "s");
     assert_int_equal((1 << all->data[0]) + (1 << all->data[1]) + (1 << all->data[2]), 2 + 8 + 16);
     assert_ok(t);
