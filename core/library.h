@@ -5,9 +5,17 @@
 #include "core/op.h"
 #include "core/trace.h"
 #include <stdio.h>
+#include <string.h>
 
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
+
+static inline gr_shape gr__ints_shape(const gr_ints *x)
+{
+    gr_shape shape = { .rank = x->rank };
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return shape;
+}
 
 /* True when t is not in error, and x is not NULL and alive; else the error names x. */
 static inline bool gr__ints_ready(gr_tape *t, const gr_op *op, const char *name, const gr_ints *x)

@@ -54,25 +54,18 @@ gr_tensor *gr_slice(gr_tape *t, gr_tensor *x, ptrdiff_t start, size_t count)
     return view_rows(t, &op, &shape, x->len, &start, count) ? view(t, x, shape, (size_t)start) : NULL;
 }
 
-static gr_shape ints_shape(const gr_ints *x)
-{
-    gr_shape shape = { .rank = x->rank };
-    memcpy(shape.dim, x->dim, sizeof shape.dim);
-    return shape;
-}
-
 gr_ints *gr_ints_reshape(gr_tape *t, const gr_ints *x, gr_shape shape)
 {
     static const gr_op op = { .name = "ints_reshape" };
     if (!gr__ints_ready(t, &op, "x", x)) return NULL;
-    return view_fits(t, &op, ints_shape(x), x->len, &shape) ? gr_ints_new(t, x->data, shape) : NULL;
+    return view_fits(t, &op, gr__ints_shape(x), x->len, &shape) ? gr_ints_new(t, x->data, shape) : NULL;
 }
 
 gr_ints *gr_ints_slice(gr_tape *t, const gr_ints *x, ptrdiff_t start, size_t count)
 {
     static const gr_op op = { .name = "ints_slice" };
     if (!gr__ints_ready(t, &op, "x", x)) return NULL;
-    gr_shape shape = ints_shape(x);
+    gr_shape shape = gr__ints_shape(x);
     return view_rows(t, &op, &shape, x->len, &start, count) ? gr_ints_new(t, x->data + start, shape) : NULL;
 }
 

@@ -134,10 +134,9 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
                                 const gr_cross_entropy_config *config, cross_entropy_saved *s)
 {
     const gr_cross_entropy_config c = config ? *config : (gr_cross_entropy_config){ 0 };
-    if (!target) return gr_fail(t, op, "target is NULL");
-    if (!gr_ints_alive(t, op, "target", target) || !gr_alive(t, op, "weight", c.weight)) return false;
+    if (!gr__ints_ready(t, op, "target", target) || !gr_alive(t, op, "weight", c.weight)) return false;
     if (!x->rank) return gr_fail(t, op, "%s is [], but needs an axis of classes: [N, C], [N, C, d1 ..] or [C]", name);
-    const gr_shape want = cross_entropy_shape(x), got = index_shape(target);
+    const gr_shape want = cross_entropy_shape(x), got = gr__ints_shape(target);
     if (got.rank != want.rank || memcmp(got.dim, want.dim, (size_t)want.rank * sizeof *want.dim))
         return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want),
                        gr_shape_name(t, got));

@@ -4,8 +4,6 @@
  * Backward adds in the order of the ids: each thread takes some of the columns, so that this order does not depend on the number of threads.
  * Saved: the address of the ids. */
 #include "core/kernel.h"
-#include "core/library.h"
-#include "core/op.h"
 #include "ops/index.h"
 #include "ops/ops.h"
 
@@ -62,13 +60,13 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (weight->rank != 2) return gr_fail(t, &embedding_op, "weight must be [V, D]; got %s", gr_shape_text(t, weight));
     if (!gr__ints_ready(t, &embedding_op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
-        return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
+        return gr_fail(t, &embedding_op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, gr__ints_shape(ids)), GR_MAX_RANK);
     const size_t V = weight->dim[0], D = weight->dim[1];
     if (!index_below(t, &embedding_op, ids, "weight", weight, 0)) return NULL;
     if (padding != GR_NONE && (padding < 0 || (size_t)padding >= V))
         return gr_fail(t, &embedding_op, "padding must be 0 .. %lld, or GR_NONE; got %d", (long long)V - 1, padding);
 
-    gr_shape shape = index_shape(ids);
+    gr_shape shape = gr__ints_shape(ids);
     shape.dim[shape.rank++] = D;
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;

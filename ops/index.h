@@ -1,16 +1,7 @@
-/* ops/index.h - what operators that take or return integers share: the shape of the integers, the place of one of them in a message, the
- * checks of ids and lengths. */
+/* ops/index.h - what operators that take or return integers share: the place of one of them in a message, the checks of ids and lengths. */
 #ifndef GR_INDEX_H
 #define GR_INDEX_H
-#include "core/op.h"
-#include <string.h>
-
-static inline gr_shape index_shape(const gr_ints *k)
-{
-    gr_shape shape = { .rank = k->rank };
-    memcpy(shape.dim, k->dim, sizeof shape.dim);
-    return shape;
-}
+#include "core/library.h"
 
 /* The indices of element number i, as text: "[2, 0]". */
 static inline const char *index_place(gr_tape *t, const gr_ints *k, size_t i)
@@ -44,7 +35,7 @@ static inline bool index_counts_fit(gr_tape *t, const gr_op *op, const char *wha
     if (!k) return true;
     if (!gr_ints_alive(t, op, what, k)) return false;
     if (k->rank != 1 || k->len != N)
-        return gr_fail(t, op, "%s is %s, so %s must be [%zu]; got %s", name, gr_shape_text(t, x), what, N, gr_shape_name(t, index_shape(k)));
+        return gr_fail(t, op, "%s is %s, so %s must be [%zu]; got %s", name, gr_shape_text(t, x), what, N, gr_shape_name(t, gr__ints_shape(k)));
     for (size_t n = 0; n < N; n++)
         if (k->data[n] < 0 || (size_t)k->data[n] > most)
             return gr_fail(t, op, "%s is %s, so %s[%zu] must be in 0 .. %zu; got %d", name, gr_shape_text(t, x), what, n, most, k->data[n]);

@@ -3,8 +3,7 @@
  *     gather        y[.., i, ..] = x[.., ids[.., i, ..], ..]             dx[.., ids[.., i, ..], ..] += dy[.., i, ..]
  *     scatter_add   y = x; y[.., ids[.., i, ..], ..] += src[.., i, ..]   dx += dy        dsrc[.., i, ..] += dy[.., ids[.., i, ..], ..]
  * Each is the other's backward. Both add in the order of the ids. Saved: the address of the ids.
- * index_select is an embedding whose rows are the indices of the axis. */
-#include "core/library.h"
+ * index_select is an embedding whose rows are the indices of axis 0. Along another axis it is gather. */
 #include "ops/index.h"
 #include "ops/ops.h"
 
@@ -43,7 +42,7 @@ static bool pick_ready(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis
     for (int a = 0; fits && a < x->rank; a++) fits = a == axis || ids->dim[a] <= x->dim[a];
     if (!fits)
         return gr_fail(t, op, "x is %s, so ids must have rank %d and be no larger than x except on axis %d; got %s", gr_shape_text(t, x), x->rank,
-                       axis, gr_shape_name(t, index_shape(ids)));
+                       axis, gr_shape_name(t, gr__ints_shape(ids)));
     if (!index_below(t, op, ids, "x", x, axis)) return false;
     *s = (pick_saved){ .ids = ids->data, .len = ids->len, .rank = x->rank, .axis = axis };
     memcpy(s->dim, ids->dim, sizeof s->dim);
@@ -62,7 +61,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
 {
     pick_saved s;
     if (!gr_ready(t, &gather_op, x) || !pick_ready(t, &gather_op, x, axis, ids, &s)) return NULL;
-    gr_tensor *y = gr_empty(t, index_shape(ids));
+    gr_tensor *y = gr_empty(t, gr__ints_shape(ids));
     if (!y) return NULL;
     pick(&s, y->data, x->data, PICK_COPY);
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));
@@ -81,7 +80,7 @@ gr_tensor *gr_scatter_add(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids
     pick_saved s;
     if (!gr_ready(t, &scatter_add_op, x, src) || !pick_ready(t, &scatter_add_op, x, axis, ids, &s)) return NULL;
     if (src->rank != ids->rank || memcmp(src->dim, ids->dim, (size_t)ids->rank * sizeof *ids->dim))
-        return gr_fail(t, &scatter_add_op, "ids is %s, so src must have this shape; got %s", gr_shape_name(t, index_shape(ids)), gr_shape_text(t, src));
+        return gr_fail(t, &scatter_add_op, "ids is %s, so src must have this shape; got %s", gr_shape_name(t, gr__ints_shape(ids)), gr_shape_text(t, src));
     gr_tensor *y = gr_input(t, x->data, gr_shape_of(x));
     if (!y) return NULL;
     pick(&s, src->data, y->data, PICK_ADD_BACK);
@@ -94,14 +93,18 @@ gr_tensor *gr_index_select(gr_tape *t, gr_tensor *x, int axis, const gr_ints *id
 {
     static const gr_op op = { .name = "index_select" };
     if (!gr_ready(t, &op, x) || (axis = gr_axis(t, &op, x, axis)) < 0 || !gr__ints_ready(t, &op, "ids", ids)) return NULL;
-    if (ids->rank != 1) return gr_fail(t, &op, "ids must have one axis; got %s", gr_shape_name(t, index_shape(ids)));
+    if (ids->rank != 1) return gr_fail(t, &op, "ids must have one axis; got %s", gr_shape_name(t, gr__ints_shape(ids)));
     if (!index_below(t, &op, ids, "x", x, axis)) return NULL;
-    if (axis) return gr_transpose(t, gr_index_select(t, gr_transpose(t, x, 0, axis), 0, ids), 0, axis);
     gr_shape shape = gr_shape_of(x);
-    size_t row = 1;
-    for (int a = 1; a < x->rank; a++) row *= x->dim[a];
-    shape.dim[0] = ids->len;
-    return gr_reshape(t, gr_embedding(t, gr_reshape(t, x, GR_SHAPE(x->dim[0], row)), ids, GR_NONE), shape);
+    size_t after = 1;
+    for (int a = axis + 1; a < x->rank; a++) after *= x->dim[a];
+    shape.dim[axis] = ids->len;
+    if (!axis) return gr_reshape(t, gr_embedding(t, gr_reshape(t, x, GR_SHAPE(x->dim[0], after)), ids, GR_NONE), shape);
+    gr_ints *each = gr_ints_new(t, NULL, shape); /* the id of each value of y */
+    for (size_t i = 0; each && i < each->len;)
+        for (size_t j = 0; j < ids->len; j++)
+            for (size_t k = 0; k < after; k++) each->data[i++] = ids->data[j];
+    return gr_gather(t, x, axis, each);
 }
 
 gr_tensor *gr_one_hot(gr_tape *t, const gr_ints *ids, size_t classes)
@@ -109,14 +112,11 @@ gr_tensor *gr_one_hot(gr_tape *t, const gr_ints *ids, size_t classes)
     static const gr_op op = { .name = "one_hot" };
     if (gr_failed(t) || !gr__ints_ready(t, &op, "ids", ids)) return NULL;
     if (ids->rank == GR_MAX_RANK)
-        return gr_fail(t, &op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, index_shape(ids)), GR_MAX_RANK);
-    gr_shape shape = index_shape(ids);
+        return gr_fail(t, &op, "ids is %s, so the result would have more than %d axes", gr_shape_name(t, gr__ints_shape(ids)), GR_MAX_RANK);
+    gr_shape shape = gr__ints_shape(ids);
     shape.dim[shape.rank++] = classes;
     gr_tensor *y = gr_zeros(t, shape);
-    for (size_t i = 0; y && i < ids->len; i++) {
-        if (ids->data[i] < 0 || (size_t)ids->data[i] >= classes)
-            return gr_fail(t, &op, "ids%s is %d and classes is %zu: it must be 0 .. %lld", index_place(t, ids, i), ids->data[i], classes, (long long)classes - 1);
-        y->data[i * classes + (size_t)ids->data[i]] = 1;
-    }
+    if (!y || !index_below(t, &op, ids, "the result", y, ids->rank)) return NULL;
+    for (size_t i = 0; i < ids->len; i++) y->data[i * classes + (size_t)ids->data[i]] = 1;
     return y;
 }

@@ -110,11 +110,7 @@ gr_tensor *gr_select(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t index)
 }
 
 /* A start or a stop as an index 0 .. n. */
-static size_t slice_end(ptrdiff_t i, ptrdiff_t n)
-{
-    if (i < 0) i = i < -n ? 0 : i + n;
-    return (size_t)(i < n ? i : n);
-}
+static size_t slice_end(ptrdiff_t i, ptrdiff_t n) { return (size_t)(i < -n ? 0 : i < 0 ? i + n : i < n ? i : n); }
 
 gr_tensor *gr_slice_step(gr_tape *t, gr_tensor *x, int axis, ptrdiff_t start, ptrdiff_t stop, ptrdiff_t step)
 {

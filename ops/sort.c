@@ -13,10 +13,9 @@ typedef struct { const gr_real *x; int *ids; size_t n, after, keep, room; bool d
 static uint64_t sort_key(gr_real x, bool descending)
 {
     const double v = (double)x + 0; /* -0 + 0 is 0 */
-    const uint64_t sign = (uint64_t)1 << 63;
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
-    const uint64_t key = v != v ? UINT64_MAX - 1 : bits & sign ? ~bits : bits | sign; /* below 0, larger bits are a smaller number */
+    const uint64_t key = v != v ? UINT64_MAX - 1 : bits >> 63 ? ~bits : bits | (uint64_t)1 << 63; /* below 0, larger bits are a smaller number */
     return descending ? ~key : key;
 }
 
@@ -65,11 +64,10 @@ static gr_ints *sorted_ids(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, 
     shape.dim[axis] = keep;
     gr_ints *ids = gr_ints_new(t, NULL, shape);
     const gr_mark mark = gr_tape_mark(t);
-    sort_call c = { x->data, NULL, n, 1, keep, keep < n / 2 ? 2 * keep : n, descending, NULL };
+    sort_call c = { x->data, ids ? ids->data : NULL, n, 1, keep, keep < n / 2 ? 2 * keep : n, descending, NULL };
     for (int a = axis + 1; a < x->rank; a++) c.after *= x->dim[a];
     if (ids && ids->len) c.items = gr_save(t, (size_t)gr_tape_threads(t) * 2 * c.room * sizeof *c.items);
     if (gr_failed(t)) return NULL;
-    c.ids = ids->data;
     if (ids->len) gr_parallel(t, x->len / n, 20 * (double)x->len, sort_task, &c);
     gr_tape_rewind(t, mark);
     gr_record(t, op, NULL, 0, GR_OUT(NULL), GR_IN(x));

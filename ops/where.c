@@ -49,9 +49,8 @@ gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b)
 gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, double value)
 {
     static const gr_op op = { .name = "masked_fill" };
-    gr_shape shape;
     if (!gr_ready(t, &op, x, mask)) return NULL;
-    if (!gr__broadcast(gr_shape_of(x), gr_shape_of(mask), &shape))
+    if (!gr__broadcast(gr_shape_of(x), gr_shape_of(mask), &(gr_shape){ 0 }))
         return gr_fail(t, &op, "x is %s and mask is %s, which do not broadcast", gr_shape_text(t, x), gr_shape_text(t, mask));
     return gr_where(t, mask, gr_scalar(t, value), x);
 }

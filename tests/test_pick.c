@@ -186,7 +186,7 @@ TEST(arguments_that_do_not_fit_are_named)
     assert_fails(t, gr_slice_step(t, X(2, 3), 2, 0, 3, 1), "slice_step: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     assert_fails(t, gr_cumsum(t, X(2, 3), 2), "cumsum: x is [2, 3], so an axis must be in -2 .. 1; got 2");
     assert_fails(t, gr_one_hot(t, NULL, 3), "one_hot: ids is NULL");
-    assert_fails(t, gr_one_hot(t, IDS(GR_SHAPE(2), 0, 3), 3), "one_hot: ids[1] is 3 and classes is 3: it must be 0 .. 2");
+    assert_fails(t, gr_one_hot(t, IDS(GR_SHAPE(2), 0, 3), 3), "one_hot: ids[1] is 3, but the result is [2, 3]: on axis 1 it must be 0 .. 2");
     assert_fails(t, gr_one_hot(t, IDS(GR_SHAPE(1, 1, 1, 1, 1, 1, 1, 1), 0), 3), "one_hot: ids is [1, 1, 1, 1, 1, 1, 1, 1], so the result would have more than 8 axes");
     assert_fails(t, gr_index_select(t, X(2, 3), 1, NULL), "index_select: ids is NULL");
     assert_fails(t, gr_index_select(t, X(2, 3), 1, IDS(GR_SHAPE(1, 1), 0)), "index_select: ids must have one axis; got [1, 1]");

@@ -1,4 +1,4 @@
-/* tests/test_sort.c - sort, argsort, topk; multinomial, categorical, and the sampling of ops/pick.h's first comment. */
+/* tests/test_sort.c - sort, argsort, topk; multinomial, categorical, and the sampling of ops/ops.h's first comment. */
 #include "tests/compare.h"
 
 #define X(...) gr_zeros(t, GR_SHAPE(__VA_ARGS__))
@@ -95,7 +95,7 @@ TEST(no_values_and_no_results_are_accepted)
 
 /* ---- Sampling ---- */
 
-/* The first comment of ops/pick.h. */
+/* The first comment of ops/ops.h. */
 static gr_ints *next_token(gr_tape *t, gr_tensor *logits, double temperature, size_t k)
 {
     gr_tensor *z = gr_div(t, logits, gr_scalar(t, temperature));
@@ -214,9 +214,9 @@ TEST(arguments_that_do_not_fit_are_named)
     if (big > 1)
         assert_fails(t, gr_multinomial(t, gr_full(t, GR_SHAPE(2), (double)big), 1, true, "s"), "multinomial: probabilities is [2]: value 0 of row 0 must be 0 or more, and finite; got 1e+308");
     assert_fails(t, gr_categorical(t, gr_full(t, GR_SHAPE(2, 2), (double)-INFINITY), "s"),
-                 "categorical: softmax(logits) is [2, 2]: value 0 of row 0 must be 0 or more, and finite; got nan");
-    assert_fails(t, gr_categorical(t, NULL, "s"), "categorical: input 1 is NULL");
-    assert_fails(t, gr_categorical(t, X(3), NULL), "categorical: stream is NULL");
+                 "multinomial: probabilities is [2, 2]: value 0 of row 0 must be 0 or more, and finite; got nan");
+    assert_fails(t, gr_categorical(t, NULL, "s"), "detach: input 1 is NULL");
+    assert_fails(t, gr_categorical(t, X(3), NULL), "multinomial: stream is NULL");
     gr_tape_free(t);
 }
 
