@@ -102,6 +102,7 @@ TEST(values_go_to_the_documented_places)
     assert_values(gr_one_hot(t, IDS(GR_SHAPE(2, 1), 2, 0), 3), 0, 0, 0, 1, 1, 0, 0);
     assert_true(gr_same_shape(gr_one_hot(t, IDS(GR_SHAPE(2, 1), 2, 0), 3), X(2, 1, 3)));
     assert_values(gr_index_select(t, x, 1, IDS(GR_SHAPE(4), 2, 0, 2, 1)), 0, 3, 1, 3, 2, 6, 4, 6, 5);
+    assert_values(gr_index_select(t, gr_reshape(t, x, GR_SHAPE(1, 3, 2)), 1, IDS(GR_SHAPE(2), 2, 0)), 0, 5, 6, 1, 2);
     assert_values(gr_index_select(t, x, -2, IDS(GR_SHAPE(3), 1, 1, 0)), 0, 4, 5, 6, 4, 5, 6, 1, 2, 3);
     assert_values(gr_scatter_add(t, x, 1, IDS(GR_SHAPE(2, 2), 0, 0, 2, 1), gr_input(t, V(10, 20, 40, 50), GR_SHAPE(2, 2))), 0, 31, 2, 3, 4, 55, 46);
     assert_values(gr_cumsum(t, x, 1), 0, 1, 3, 6, 4, 9, 15);
