@@ -34,7 +34,8 @@ GR_API bool gr_safetensors_write(gr_tape *t, const char *path, const gr_safetens
 
 /* Read an array as a tensor or as integers, which t owns. Types: float32, float64, int32, int64, little-endian, in C order. gr_npy_read converts all of
  * them to gr_real; gr_npy_read_ints reads the integers. They fail, and return NULL, if the file cannot be read or is damaged, if it holds another
- * type (objects, big-endian numbers) or Fortran order, if its rank is above 8, or if an integer does not fit an int. */
+ * type (objects, big-endian numbers) or Fortran order, if its rank is above 8, or if an integer does not fit an int. Like all that t owns, the result ends at the next gr_tape_reset: data for a whole
+ * run is copied by the program, or kept with gr_detach_keep and read by gr_kept. */
 GR_API gr_tensor *gr_npy_read(gr_tape *t, const char *path);
 GR_API gr_ints *gr_npy_read_ints(gr_tape *t, const char *path);
 /* Write x to path, with the bytes that numpy.save would write: gr_real as float32 or float64, an int as int32. The file is replaced as a whole or not at

@@ -124,7 +124,8 @@ GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
  * module. When x is NULL it returns NULL, which is no error. Fails if x is dead or of another tape. */
 GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
-/* Ask for the gradient of an input of this step; every parameter wants one anyway. Returns x, or NULL when x is NULL or on an error. Fails if x is dead. */
+/* Ask for the gradient of an input of this step, before any operator uses it: what was computed from x earlier passes no gradient to it. Every
+ * parameter wants one anyway. Returns x, or NULL when x is NULL or on an error. Fails if x is dead. */
 GR_API gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x);
 
 /* ---- What the tape holds ---- */

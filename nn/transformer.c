@@ -74,6 +74,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
         return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
     if (!l->multihead_attn != !in.memory)
         return gr_fail(t, &transformer, in.memory ? "only a decoder takes a memory: set decoder in the config" : "a decoder needs a memory in its input");
+    if (!in.memory && (in.memory_lengths || in.memory_mask)) return gr_fail(t, &transformer, "memory_lengths and memory_mask need a memory");
     const gr_attention_input own = { .lengths = in.lengths, .mask = in.mask, .cache = in.cache };
     const gr_attention_input other = { .lengths = in.memory_lengths, .mask = in.memory_mask };
     gr_tensor *f = gr_multihead_attention_forward(t, l->self_attn, block_input(t, l, l->norm1, x, &own), NULL, NULL, &own);

@@ -40,6 +40,7 @@ GR_API gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module 
  * The T new positions follow the earlier ones, and y has the bits that a forward of the whole sequence gives there (but not with InstanceNorm,
  * which mixes positions). A step may have any T: first a whole prompt, then single tokens. If the new tokens differ in number, lengths says how
  * many each sequence has; the others are padding, which the cache does not keep. Each attention must run once in a step.
+ * After a change of the weights, begin again with gr_attention_cache_crop(t, cache, 0): the cache holds what the old weights gave.
  * The cache outlives gr_tape_reset, and gr_tape_recover takes an unfinished step back. The caller frees it with gr_attention_cache_free: not
  * between a forward with it and the next gr_tape_reset. m must outlive its use. Two threads may share m, but not a cache.
  * Fails if m is NULL or has no causal attention, if batch or most is 0, if most is above 2^31 - 1, or if memory runs out. */

@@ -73,6 +73,9 @@ static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, 
     if (gr_failed(t)) return false;
     if (!path || !m) return gr_fail_as(t, GR_MISUSE, who, "the %s is NULL", path ? "module" : "path");
     if (o && !gr__optim_is(t, o, who)) return false;
+    const gr_module *held = m;
+    while (o && held && held != o->module) held = gr_module_next(m, held);
+    if (!held) return gr_fail_as(t, GR_MISUSE, who, "the optimizer holds parameters of a module that is not in m");
     if (!values && n) return gr_fail_as(t, GR_MISUSE, who, "values is NULL, but n is %zu", n);
     for (size_t i = 0; i < n; i++)
         if (!values[i].name || !values[i].data || (unsigned)values[i].dtype >= GR_DTYPES)

@@ -109,7 +109,8 @@ bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule s)
 {
     if (!gr__optim_is(t, o, "optim_schedule")) return false;
     if (!(s.factor >= 0)) return gr_fail(t, NULL, "optim_schedule: the factor must be 0 or more; got %g", s.factor);
-    if (s.kind == GR_SCHEDULE_STEP && !s.steps) return gr_fail(t, NULL, "optim_schedule: the period must be 1 step or more");
+    const bool counts = s.kind != GR_SCHEDULE_CONSTANT && s.kind != GR_SCHEDULE_PLATEAU && s.kind != GR_SCHEDULE_MULTI_STEP;
+    if (counts && !s.steps) return gr_fail(t, NULL, "optim_schedule: the schedule must have 1 step or more; got 0");
     if (s.kind == GR_SCHEDULE_MULTI_STEP && s.steps > GR_MILESTONES)
         return s.steps == SIZE_MAX ? gr_fail(t, NULL, "optim_schedule: the array of milestones is NULL")
                                    : gr_fail(t, NULL, "optim_schedule: at most %d milestones are possible; got %zu", GR_MILESTONES, s.steps);
@@ -204,12 +205,14 @@ bool gr_optim_step(gr_tape *t, gr_optim *o)
 {
     if (!gr__optim_is(t, o, "optim_step") || !gr__optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
     if (o->refuse_nonfinite && !optim_gradients_are_finite(t, o)) return false;
+    const double lr = gr_optim_lr(o);
+    if (!(lr >= 0 && lr < HUGE_VAL)) return gr_fail(t, NULL, "optim_step: the learning rate must be 0 or more, and finite; got %g", lr);
     for (size_t i = 0; i < o->entries; i++) {
         if (!gr_grad(t, o->entry[i].x)) continue;
         const bool first = !o->step[i]++;
         for (size_t k = 2 * i; k < 2 * i + 2; k++) o->power[k] = o->beta[k % 2] * (first ? 1 : o->power[k]);
     }
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o, gr_optim_lr(o) });
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o, lr });
     for (size_t i = 0; i < o->entries; i++)
         if (gr_grad(t, o->entry[i].x)) gr__was_written(o->entry[i].x);
     o->count.steps++;

@@ -159,7 +159,7 @@ GR_API void gr_optim_zero_grad(gr_optim *o);
 
 /* Move every parameter that a gradient reached since gr_optim_zero_grad. Frozen parameters, and those that no gradient reached, stay as they are.
  * Fails, and changes nothing, if no gradient reached any parameter, a gradient reached a parameter that was made after o, a module with
- * parameters of o was freed, or a gradient is not finite and refuse_nonfinite is set.
+ * parameters of o was freed, the learning rate is negative or not finite, or a gradient is not finite and refuse_nonfinite is set.
  * A step cannot be undone: a later gr_tape_recover undoes nothing from before the step. */
 GR_API bool gr_optim_step(gr_tape *t, gr_optim *o);
 
@@ -242,10 +242,11 @@ GR_API gr_schedule gr_schedule_linear(size_t steps, double end);    /* a straigh
  *   final_div_factor  above 0; 0 means the default 1e4 */
 GR_API gr_schedule gr_schedule_one_cycle(size_t steps, double pct_start, double div_factor, double final_div_factor);
 GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* see gr_optim_observe */
-/* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. The steps of `then` count from its beginning. */
+/* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. The steps of `then` count from its beginning.
+ * If `then` has a warmup, this one takes its place. */
 GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);
 
-/* Set o's schedule. Fails if its factor is negative or NaN, a GR_SCHEDULE_STEP has a period of 0, there are too many milestones or their array is
+/* Set o's schedule. Fails if its factor is negative or NaN, a number of steps is 0 where the schedule needs one, there are too many milestones or their array is
  * NULL, or a number of a one-cycle is out of its range. */
 GR_API bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule schedule);
 /* Report a loss, for example after each evaluation, to a GR_SCHEDULE_PLATEAU; other schedules ignore it. A loss is better if it is below the best
@@ -267,7 +268,8 @@ typedef struct {
 
 /* Write everything that a run needs to go on: m's state_dict and kept states, o's moments, step counts and base learning rate, the tape's random
  * streams, and n values of the program (its place in the epoch, its own streams). o may be NULL. It is one safetensors file with a checksum (see
- * gr_safetensors_open), replaced as a whole or not at all. Fails if m or path is NULL, the file cannot be written, or memory runs out. */
+ * gr_safetensors_open), replaced as a whole or not at all. Fails if m or path is NULL, o is an optimizer of a module outside m, the file cannot be written, or memory
+ * runs out. */
 GR_API bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n);
 /* Read a checkpoint back, bit for bit, into a module and an optimizer that were made in the same way, with the same schedule, on a tape with
  * the same seed. With o NULL the optimizer's part of the file is ignored; values that the program does not ask for are ignored too.

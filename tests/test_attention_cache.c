@@ -248,6 +248,8 @@ TEST(what_a_cache_cannot_do_is_named)
     }
     BAD("multihead_attention in m: a memory is for a decoder: pass it as key", gr_multihead_attention_forward(t, m, x, NULL, NULL, WITH(.memory = x)));
     BAD("transformer in d: a decoder needs a memory in its input", gr_transformer_layer_forward(t, decoder, x, NULL));
+    BAD("transformer in l: memory_lengths and memory_mask need a memory", gr_transformer_layer_forward(t, layer, x, WITH(.memory_mask = x)));
+    BAD("transformer in l: memory_lengths and memory_mask need a memory", gr_transformer_layer_forward(t, layer, x, WITH(.memory_lengths = &cache->count)));
     BAD("transformer in l: only a decoder takes a memory: set decoder in the config", gr_transformer_layer_forward(t, layer, x, WITH(.memory = x)));
     BAD("multihead_attention in d.multihead_attn: key must be [B, T, 6]; got [2, 5]",
         gr_transformer_layer_forward(t, decoder, x, WITH(.memory = gr_zeros(t, GR_SHAPE(2, 5)))));

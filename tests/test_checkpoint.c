@@ -297,6 +297,10 @@ TEST(a_missing_path_module_or_value_is_an_error)
     assert_fails(r.t, gr_checkpoint_save(r.t, r.net, r.o, path, &(gr_checkpoint_value){ "x", (gr_dtype)77, 1, &r }, 1),
                  "checkpoint_save: value 0 needs a name, a type and data");
     assert_fails(r.t, gr_checkpoint_save(r.t, r.net, r.o, path, NULL, 1), "checkpoint_save: values is NULL, but n is 1");
+    gr_module *lone = gr_module_new(r.t);
+    assert_fails(r.t, gr_checkpoint_save(r.t, lone, r.o, path, NULL, 0), "checkpoint_save: the optimizer holds parameters of a module that is not in m");
+    assert_fails(r.t, gr_checkpoint_load(r.t, lone, r.o, path, NULL, 0), "checkpoint_load: the optimizer holds parameters of a module that is not in m");
+    gr_module_free(lone);
     assert_false(gr_checkpoint_load(r.t, r.net, r.o, path, NULL, 2));
     assert_message(r.t, "checkpoint_load: values is NULL, but n is 2");
     run_free(&r);

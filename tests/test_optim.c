@@ -186,7 +186,9 @@ TEST(schedules_that_cannot_be_are_refused)
 {
     static const size_t many[GR_MILESTONES + 1] = { 1 };
     const struct { gr_schedule schedule; const char *message; } c[] = {
-        { gr_schedule_step(0, 0.5), "optim_schedule: the period must be 1 step or more" },
+        { gr_schedule_step(0, 0.5), "optim_schedule: the schedule must have 1 step or more; got 0" },
+        { gr_schedule_cosine(0, 0), "optim_schedule: the schedule must have 1 step or more; got 0" },
+        { gr_schedule_one_cycle(0, 0, 0, 0), "optim_schedule: the schedule must have 1 step or more; got 0" },
         { gr_schedule_linear(3, -1), "optim_schedule: the factor must be 0 or more; got -1" },
         { gr_schedule_exponential((double)NAN), "optim_schedule: the factor must be 0 or more; got nan" },
         { gr_schedule_multi_step(many, 17, 0.1), "optim_schedule: at most 16 milestones are possible; got 17" },

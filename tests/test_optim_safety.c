@@ -169,6 +169,26 @@ TEST(a_careful_step_and_clipping_refuse_gradients_that_are_not_finite)
     }
 }
 
+TEST(a_learning_rate_that_is_negative_or_not_finite_is_refused)
+{
+    const struct { double lr; const char *message; } bad[] = {
+        { -1, "optim_step: the learning rate must be 0 or more, and finite; got -1" },
+        { (double)NAN, "optim_step: the learning rate must be 0 or more, and finite; got nan" },
+        { HUGE_VAL, "optim_step: the learning rate must be 0 or more, and finite; got inf" },
+    };
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(3), one);
+    gr_optim *o = gr_sgd_new(t, net, NULL);
+    for (size_t k = 0; k < COUNT(bad); k++) {
+        gr_backward(t, gr_sum(t, w, GR_ALL_AXES, false));
+        gr_optim_set_lr(o, bad[k].lr);
+        assert_fails(t, gr_optim_step(t, o), bad[k].message);
+        assert_true(w->data[0] == 1 && gr_optim_steps(o) == 0);
+    }
+    gr_optim_free(o), gr_module_free(net), gr_tape_free(t);
+}
+
 TEST(a_norm_beyond_the_range_of_float_is_right)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -368,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_module_without_parameters_has_no_optimizer),
         cmocka_unit_test(a_step_on_a_tape_in_error_changes_nothing),
         cmocka_unit_test(a_careful_step_and_clipping_refuse_gradients_that_are_not_finite),
+        cmocka_unit_test(a_learning_rate_that_is_negative_or_not_finite_is_refused),
         cmocka_unit_test(a_norm_beyond_the_range_of_float_is_right),
         cmocka_unit_test(recover_does_not_undo_a_finished_step),
         cmocka_unit_test(dead_parameters_make_no_subnormal_number),
