@@ -149,7 +149,7 @@ const kit_names *kit_names_put(kit_names *c, const int *which, size_t B, size_t 
 static const void *next_batch(void *data, bool training, size_t number, size_t *samples)
 {
     kit_names *const c = data;
-    const size_t first = c->train + number * TEST_BATCH;
+    const size_t batches = (c->n - c->train + TEST_BATCH - 1) / TEST_BATCH, first = c->train + number % batches * TEST_BATCH;
     int which[TEST_BATCH];
     if (training) {
         c->order->taken = (int64_t)number;
