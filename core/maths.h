@@ -40,6 +40,17 @@ INLINE double r_tan_large(double x) { return tan(x); }
 INLINE double r_round(double x) { return rint(x); }
 #else
 
+/* R_POLY_2(step, x, a, b, c) is the polynomial a x^2 + b x + c by Horner's rule, and so on: step is r_fma, or r_times_plus, which rounds twice. */
+INLINE double r_times_plus(double a, double x, double b) { return a * x + b; }
+#define R_POLY_1(step, x, a, b) step(a, x, b)
+#define R_POLY_2(step, x, a, b, ...) R_POLY_1(step, x, step(a, x, b), __VA_ARGS__)
+#define R_POLY_3(step, x, a, b, ...) R_POLY_2(step, x, step(a, x, b), __VA_ARGS__)
+#define R_POLY_4(step, x, a, b, ...) R_POLY_3(step, x, step(a, x, b), __VA_ARGS__)
+#define R_POLY_5(step, x, a, b, ...) R_POLY_4(step, x, step(a, x, b), __VA_ARGS__)
+#define R_POLY_6(step, x, a, b, ...) R_POLY_5(step, x, step(a, x, b), __VA_ARGS__)
+#define R_POLY_7(step, x, a, b, ...) R_POLY_6(step, x, step(a, x, b), __VA_ARGS__)
+#define R_POLY_8(step, x, a, b, ...) R_POLY_7(step, x, step(a, x, b), __VA_ARGS__)
+
 /* ==== In float ====
  * Adding 1.5 * 2^23 rounds x to an integer n, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND. NaN must stay NaN: so a
  * clamp has its constant on the left, and a number is scaled by a product, not by a change of its bits. */
@@ -52,26 +63,12 @@ INLINE float r_round(float x) { return r_abs(x) < 0x1p23f ? __builtin_copysignf(
 /* q(r) with e^r = 1 + r + r^2 q(r) for |r| <= ln(2) / 2, and g(f) with log(1 + f) = f + f^2 g(f) for f in [-1/3, 1/3). */
 INLINE float r_exp_tail(float r)
 {
-    float q = 0x1.9dfba6p-13f;
-    q = r_fma(q, r, 0x1.6d4cbcp-10f);
-    q = r_fma(q, r, 0x1.11130ep-7f);
-    q = r_fma(q, r, 0x1.5554e8p-5f);
-    q = r_fma(q, r, 0x1.555554p-3f);
-    q = r_fma(q, r, 0.5f);
-    return q;
+    return R_POLY_5(r_fma, r, 0x1.9dfba6p-13f, 0x1.6d4cbcp-10f, 0x1.11130ep-7f, 0x1.5554e8p-5f, 0x1.555554p-3f, 0.5f);
 }
 INLINE float r_log_tail(float f)
 {
-    float g = -0x1.07c48ap-3f;
-    g = r_fma(g, f, 0x1.1e6ccap-3f);
-    g = r_fma(g, f, -0x1.f332b8p-4f);
-    g = r_fma(g, f, 0x1.1ed562p-3f);
-    g = r_fma(g, f, -0x1.559c66p-3f);
-    g = r_fma(g, f, 0x1.99d050p-3f);
-    g = r_fma(g, f, -0x1.fffefap-3f);
-    g = r_fma(g, f, 0x1.555506p-2f);
-    g = r_fma(g, f, -0.5f);
-    return g;
+    return R_POLY_8(r_fma, f, -0x1.07c48ap-3f, 0x1.1e6ccap-3f, -0x1.f332b8p-4f, 0x1.1ed562p-3f, -0x1.559c66p-3f, 0x1.99d050p-3f,
+                             -0x1.fffefap-3f, 0x1.555506p-2f, -0.5f);
 }
 
 /* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; e^r = 1 + t, t = r + r^2 q(r). 2^n in two factors: the result may be subnormal. */
@@ -134,11 +131,7 @@ INLINE float r_sigmoid(float x)
     const float one = 0x1p-32f, z = r_max(-104.0f, r_min(18.0f, x));
     const float k = r_fma(z, -0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
     const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, -z));
-    float q = 0x1.6a5134p-10f;
-    q = r_fma(q, r, 0x1.12397cp-7f);
-    q = r_fma(q, r, 0x1.5558acp-5f);
-    q = r_fma(q, r, 0x1.555492p-3f);
-    q = r_fma(q, r, 0x1.fffffcp-2f);
+    const float q = R_POLY_4(r_fma, r, 0x1.6a5134p-10f, 0x1.12397cp-7f, 0x1.5558acp-5f, 0x1.555492p-3f, 0x1.fffffcp-2f);
     const float t = r_fma(r * r, q, r), s = r_from_bits((r_bits(k) << 23) + r_bits(one));
     const float b = one + s, D = r_fma(s, t, b), d = r_fma(s, t, b - D) + (one - (b - s));
     const float y = 1 / D, rest = r_fma(-y, d, r_fma(-y, D, 1));
@@ -149,24 +142,13 @@ INLINE float r_sigmoid(float x)
 INLINE float r_tanh(float x)
 {
     const float a = r_abs(x), s = a * a;
-    float p = -0x1.7803d8p-12f;
-    p = r_fma(p, s, 0x1.2db66ep-9f);
-    p = r_fma(p, s, -0x1.0466f8p-7f);
-    p = r_fma(p, s, 0x1.600bc0p-6f);
-    p = r_fma(p, s, -0x1.b96286p-5f);
-    p = r_fma(p, s, 0x1.110be6p-3f);
-    p = r_fma(p, s, -0x1.55553cp-2f);
+    const float p = R_POLY_6(r_fma, s, -0x1.7803d8p-12f, 0x1.2db66ep-9f, -0x1.0466f8p-7f, 0x1.600bc0p-6f, -0x1.b96286p-5f, 0x1.110be6p-3f,
+                             -0x1.55553cp-2f);
     const float near = r_fma(p * s, a, a);
     const float z = r_min(9.1f, a);
     const float k = r_fma(z, 0x1.715476p+1f, R_ROUND), n = k - R_ROUND;
     const float r = r_fma(n, -0x1.62e430p-2f, z); /* z = n ln(2) / 2 + r */
-    float q = 0x1.6a5134p-4f;                     /* e^2r */
-    q = r_fma(q, r, 0x1.12397cp-2f);
-    q = r_fma(q, r, 0x1.5558acp-1f);
-    q = r_fma(q, r, 0x1.555492p+0f);
-    q = r_fma(q, r, 0x1.fffffcp+0f);
-    q = r_fma(q, r, 2);
-    q = r_fma(q, r, 1);
+    const float q = R_POLY_6(r_fma, r, 0x1.6a5134p-4f, 0x1.12397cp-2f, 0x1.5558acp-1f, 0x1.555492p+0f, 0x1.fffffcp+0f, 2, 1); /* e^2r */
     const float far = 1 - 2 / r_fma(q, r_two_to(k), 1);
     return __builtin_copysignf(a < 1 ? near : far, x);
 }
@@ -175,30 +157,15 @@ INLINE float r_tanh(float x)
 INLINE float r_erf(float x)
 {
     const float a = r_abs(x), s = a * a;
-    float p = 0x1.4771fep-14f;
-    p = r_fma(p, s, -0x1.a3515ep-11f);
-    p = r_fma(p, s, 0x1.53f224p-8f);
-    p = r_fma(p, s, -0x1.b7f71ap-6f);
-    p = r_fma(p, s, 0x1.ce2ce6p-4f);
-    p = r_fma(p, s, -0x1.81273ep-2f);
-    p = r_fma(p, s, 0x1.06eba8p-3f);
+    const float p = R_POLY_6(r_fma, s, 0x1.4771fep-14f, -0x1.a3515ep-11f, 0x1.53f224p-8f, -0x1.b7f71ap-6f, 0x1.ce2ce6p-4f, -0x1.81273ep-2f,
+                             0x1.06eba8p-3f);
     const float near = r_fma(p, a, a);
     const float w = r_min(4.0f, a) - 1;
-    float l = 0x1.68db14p-12f;
-    l = r_fma(l, w, -0x1.7cf512p-9f);
-    l = r_fma(l, w, 0x1.de75fap-7f);
-    l = r_fma(l, w, -0x1.ebd5bcp-5f);
-    l = r_fma(l, w, -0x1.37618ap+0f);
-    l = r_fma(l, w, -0x1.e7532ap+1f);
-    l = r_fma(l, w, -0x1.558eaep+1f);
+    const float l = R_POLY_6(r_fma, w, 0x1.68db14p-12f, -0x1.7cf512p-9f, 0x1.de75fap-7f, -0x1.ebd5bcp-5f, -0x1.37618ap+0f, -0x1.e7532ap+1f,
+                             -0x1.558eaep+1f);
     const float k = l + R_ROUND, f = l - (k - R_ROUND);
-    float q = 0x1.416b52p-13f; /* 2^f */
-    q = r_fma(q, f, 0x1.5f082ep-10f);
-    q = r_fma(q, f, 0x1.3b2de0p-7f);
-    q = r_fma(q, f, 0x1.c6af7cp-5f);
-    q = r_fma(q, f, 0x1.ebfbdcp-3f);
-    q = r_fma(q, f, 0x1.62e430p-1f);
-    q = r_fma(q, f, 1);
+    const float q = R_POLY_6(r_fma, f, 0x1.416b52p-13f, 0x1.5f082ep-10f, 0x1.3b2de0p-7f, 0x1.c6af7cp-5f, 0x1.ebfbdcp-3f, 0x1.62e430p-1f,
+                             1); /* 2^f */
     const float far = r_fma(-q, r_two_to(k), 1);
     return __builtin_copysignf(a < 0.98f ? near : far, x);
 }
@@ -223,12 +190,8 @@ INLINE r_split r_log_split(double x)
 INLINE double r_log_half(double f) /* log(1 + f) / 2 */
 {
     const double s = f / (2 + f), z = s * s;
-    double q = 0x1.546b8e26e63adp-4;
-    q = q * z + 0x1.7382c4e35c3b8p-4;
-    q = q * z + 0x1.c71fcd608beb5p-4;
-    q = q * z + 0x1.2492462a593e1p-3;
-    q = q * z + 0x1.9999999b86f7ep-3;
-    q = q * z + 0x1.55555555553b8p-2;
+    const double q = R_POLY_5(r_times_plus, z, 0x1.546b8e26e63adp-4, 0x1.7382c4e35c3b8p-4, 0x1.c71fcd608beb5p-4, 0x1.2492462a593e1p-3,
+                              0x1.9999999b86f7ep-3, 0x1.55555555553b8p-2);
     return s + s * (z * q);
 }
 
@@ -243,13 +206,8 @@ INLINE float r_pow(float x, float y)
     t = -151 > t ? -151 : t;    /* underflow, overflow; NaN stays NaN */
     t = 129 < t ? 129 : t;
     const double k = t + R_ROUND64, r = t - (k - R_ROUND64);
-    double p = 0x1.00a58b2b0618ap-16;
-    p = p * r + 0x1.44400fbb6ab91p-13;
-    p = p * r + 0x1.5d879ea334d4fp-10;
-    p = p * r + 0x1.3b2a1b6160509p-7;
-    p = p * r + 0x1.c6b08d884178cp-5;
-    p = p * r + 0x1.ebfbe04600c97p-3;
-    p = p * r + 0x1.62e42fefa39efp-1;
+    const double p = R_POLY_6(r_times_plus, r, 0x1.00a58b2b0618ap-16, 0x1.44400fbb6ab91p-13, 0x1.5d879ea334d4fp-10, 0x1.3b2a1b6160509p-7,
+                              0x1.c6b08d884178cp-5, 0x1.ebfbe04600c97p-3, 0x1.62e42fefa39efp-1);
     float w = (float)((1 + r * p) * r_two_to64(k));
     /* How far y and y / 2 are from whole numbers. From 2^24 on, floats are even: the distance is 0, or too large near
      * 2^106, where R_ROUND64 itself is rounded. */
@@ -266,14 +224,9 @@ INLINE float r_pow(float x, float y)
 INLINE double r_sin_quadrant(double r, uint64_t quadrant)
 {
     const double s = r * r;
-    double p = 0x1.6dbe02d7c228ap-19, q = -0x1.2474dd2e42f52p-22;
-    p = p * s - 0x1.a013a783220f2p-13;
-    p = p * s + 0x1.11110def21d39p-7;
-    p = p * s - 0x1.555555545e05bp-3;
-    q = q * s + 0x1.a01298c50bf34p-16;
-    q = q * s - 0x1.6c16bae5d5d76p-10;
-    q = q * s + 0x1.555555514f623p-5;
-    q = q * s - 0x1.fffffffffe697p-2;
+    const double p = R_POLY_3(r_times_plus, s, 0x1.6dbe02d7c228ap-19, -0x1.a013a783220f2p-13, 0x1.11110def21d39p-7, -0x1.555555545e05bp-3);
+    const double q = R_POLY_4(r_times_plus, s, -0x1.2474dd2e42f52p-22, 0x1.a01298c50bf34p-16, -0x1.6c16bae5d5d76p-10, 0x1.555555514f623p-5,
+                              -0x1.fffffffffe697p-2);
     const double y = quadrant & 1 ? 1 + s * q : r * (1 + s * p);
     return quadrant & 2 ? -y : y;
 }
