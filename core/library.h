@@ -10,6 +10,19 @@
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }
 
+static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
+{
+    return a.rank == b.rank && !memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim);
+}
+
+/* The product of the sizes of axes first .. end-1. */
+static inline size_t gr__sizes(const size_t *dim, int first, int end)
+{
+    size_t n = 1;
+    for (int k = first; k < end; k++) n *= dim[k];
+    return n;
+}
+
 static inline gr_shape gr__ints_shape(const gr_ints *x)
 {
     gr_shape shape = { .rank = x->rank };
@@ -39,6 +52,9 @@ void *gr__work(gr_tape *t, int thread);
 int gr__pool_threads(const gr_pool *p); /* 1 for NULL, and in a forked child */
 /* Run f on chunks 0 .. chunks-1, and return when all are done. f must not call gr__pool_run. When p is NULL, the caller's thread runs all chunks in order. */
 void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument);
+/* gr_parallel for n rows: run f on chunks of `most` of them, the last possibly smaller. */
+typedef void gr__rows_task(void *argument, gr_range rows);
+void gr__parallel_rows(gr_tape *t, size_t n, size_t most, double work, gr__rows_task *f, void *argument);
 
 /* ---- Random streams ---- */
 

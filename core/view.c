@@ -77,8 +77,7 @@ gr_tensor *gr_flatten(gr_tape *t, gr_tensor *x, int first)
     if (axis < 0) return NULL;
     gr_shape shape = { .rank = axis + 1 };
     memcpy(shape.dim, x->dim, (size_t)axis * sizeof *x->dim);
-    shape.dim[axis] = 1;
-    for (int i = axis; i < x->rank; i++) shape.dim[axis] *= x->dim[i];
+    shape.dim[axis] = gr__sizes(x->dim, axis, x->rank);
     return view(t, x, shape, 0);
 }
 

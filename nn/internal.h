@@ -4,7 +4,6 @@
 #include "core/files.h"
 #include "core/library.h"
 #include "nn/nn.h"
-#include <string.h>
 
 /* The note "format" of a checkpoint and of a state_dict. A file with such a note must have a checksum. */
 #define GR__CHECKPOINT "gradus checkpoint 2"
@@ -17,11 +16,6 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s);
 bool gr__slot_is_under(const gr_module *m, const gr_slot *s);
 /* Whether s is the one slot under m that stands for its tensor, which tied slots share. */
 bool gr__slot_stands(const gr_module *m, const gr_slot *s);
-
-static inline bool gr__shapes_are_equal(gr_shape a, gr_shape b)
-{
-    return a.rank == b.rank && !memcmp(a.dim, b.dim, (size_t)a.rank * sizeof *a.dim);
-}
 
 /* The path of s below m: "weight" for fc1.weight below fc1. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);

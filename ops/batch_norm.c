@@ -14,7 +14,6 @@
  * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this except
  * the running statistics. These move last, when nothing but the note for gr_tape_recover can still fail. */
 #include "core/kernel.h"
-#include "core/library.h"
 #include "ops/index.h"
 #include "ops/norm_far.h"
 
@@ -71,7 +70,7 @@ static bool batch_norm_check_mask(gr_tape *t, const gr_tensor *x, const gr_tenso
     gr_shape want = { .rank = x->rank - 1 };
     for (int i = 0, k = 0; i < x->rank; i++)
         if (i != axis) want.dim[k++] = x->dim[i];
-    if (mask->rank == want.rank && !memcmp(mask->dim, want.dim, (size_t)want.rank * sizeof *want.dim)) return true;
+    if (gr__shapes_are_equal(gr_shape_of(mask), want)) return true;
     return gr_fail(t, &batch_norm_op, "x is %s and its channels are axis %d, so mask must be %s; got %s", gr_shape_text(t, x), axis,
                    gr_shape_name(t, want), gr_shape_text(t, mask));
 }

@@ -91,24 +91,17 @@ size_t gr__runs_count(const gr__runs *r, bool kept)
 
 static bool keeps_all(const gr__runs *r) { return r->n == 0 || (r->n == 1 && r->kept[0]); }
 
-/* The element of small that element i of large comes from. *left: how many elements of the last run begin at i, itself included. */
-static size_t place(const gr__runs *r, size_t i, size_t *left)
+size_t gr__runs_small(const gr__runs *r, size_t i, size_t *left)
 {
     size_t at = 0, stride = 1;
-    *left = 1;
+    if (left) *left = 1;
     for (int k = r->n - 1; k >= 0; k--) {
         const size_t index = i % r->size[k];
         i /= r->size[k];
-        if (k == r->n - 1) *left = r->size[k] - index;
+        if (left && k == r->n - 1) *left = r->size[k] - index;
         if (r->kept[k]) at += index * stride, stride *= r->size[k];
     }
     return at;
-}
-
-size_t gr__runs_small(const gr__runs *r, size_t i)
-{
-    size_t left;
-    return place(r, i, &left);
 }
 
 size_t gr__runs_large(const gr__runs *r, size_t i, size_t j)
@@ -128,7 +121,7 @@ static void spread(const gr__runs *r, const gr_real *small, size_t first, size_t
     const bool kept = r->n && r->kept[r->n - 1];
     while (count) {
         size_t m;
-        const gr_real *from = small + place(r, first, &m);
+        const gr_real *from = small + gr__runs_small(r, first, &m);
         if (m > count) m = count;
         if (kept) memcpy(out, from, m * sizeof *out);
         else for (size_t i = 0; i < m; i++) out[i] = *from;
@@ -141,7 +134,7 @@ static const gr_real *values(const gr__runs *r, const gr_real *small, size_t fir
 {
     if (keeps_all(r)) return small + first;
     size_t left;
-    const gr_real *from = small + place(r, first, &left);
+    const gr_real *from = small + gr__runs_small(r, first, &left);
     if (r->kept[r->n - 1] && count <= left) return from;
     spread(r, small, first, count, buffer);
     return buffer;
@@ -155,14 +148,12 @@ typedef struct {
     gr_real *small;
     int isa;
     bool columns;                /* those two are [n, width], summed over n; else [width, n] */
-    size_t n, width, tile, tiles, lacking, units, units_per_chunk;
+    size_t n, width, tile, tiles, lacking;
 } sum_call;
 
-static void sum_task(void *argument, size_t chunk, int thread)
+static void sum_task(void *argument, gr_range units)
 {
     const sum_call *c = argument;
-    (void)thread;
-    const gr_range units = gr_chunk(chunk, c->units_per_chunk, c->units);
     for (size_t unit = units.first; unit < units.first + units.count; unit++) {
         const size_t i = unit / c->tiles;
         const gr_range tile = gr_chunk(unit % c->tiles, c->tile, c->width);
@@ -225,13 +216,12 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
     c.tile = c.columns ? COLUMNS : each < CHUNK ? CHUNK / each : 1;
     if (c.tile > c.width) c.tile = c.width;
     c.tiles = gr_chunks(c.width, c.tile);
-    c.units = keeping * c.tiles;
-    if (c.units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {
+    const size_t units = keeping * c.tiles, to_a_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
+    if (units == 1 && c.lacking == 1 && c.n >= (size_t)2 * (c.columns ? HIGHEST : LONGEST)) {
         sum_in_parts(t, &c);
         return;
     }
-    c.units_per_chunk = each * c.tile < CHUNK ? CHUNK / (each * c.tile) : 1;
-    gr_parallel(t, gr_chunks(c.units, c.units_per_chunk), 0.1 * (double)(each * keeping * c.width), sum_task, &c);
+    gr__parallel_rows(t, units, to_a_chunk, 0.1 * (double)(each * keeping * c.width), sum_task, &c);
 }
 
 /* ---- Elementwise kernels ---- */
@@ -240,18 +230,16 @@ typedef struct {
     gr__map *kernel;
     gr_real *out;
     bool clear;                  /* out is scratch that the kernel adds to */
-    size_t len, block;           /* elements; elements a kernel sees at once */
+    size_t block;                /* elements a kernel sees at once */
     size_t ins;
     const gr_real *in[MAX_IN], *p;
     gr__runs runs[MAX_IN];
     bool repeats[MAX_IN];        /* the broadcast input looks the same in every block */
 } map_call;
 
-static void map_task(void *argument, size_t chunk, int thread)
+static void map_task(void *argument, gr_range part)
 {
     const map_call *c = argument;
-    (void)thread;
-    const gr_range part = gr_chunk(chunk, CHUNK, c->len);
     const size_t begin = part.first, end = begin + part.count;
     _Alignas(64) gr_real buffer[MAX_IN][AT_ONCE];
     const gr_real *in[MAX_IN];
@@ -267,9 +255,9 @@ static void map_task(void *argument, size_t chunk, int thread)
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
 static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *in)
 {
-    c->block = CHUNK, c->len = 1;
-    for (int k = 0; k < shape.rank; k++) c->len *= shape.dim[k];
-    if (!c->len) return;
+    const size_t len = gr__sizes(shape.dim, 0, shape.rank);
+    if (!len) return;
+    c->block = CHUNK;
     for (size_t k = 0; k < c->ins; k++) {
         const gr__runs *r = &c->runs[k];
         c->runs[k] = gr__runs_in(shape, gr_shape_of(in[k]));
@@ -279,7 +267,7 @@ static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *i
         if (c->block == CHUNK) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
         c->repeats[k] = r->n == 1 || (row && c->block % r->size[1] == 0);
     }
-    gr_parallel(t, gr_chunks(c->len, CHUNK), (double)c->len * 0.5, map_task, c);
+    gr__parallel_rows(t, len, CHUNK, (double)len * 0.5, map_task, c);
 }
 
 void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, gr_shape shape, gr_tensor *const *in, size_t ins, const gr_real *p)

@@ -2,7 +2,7 @@
  * this in backward. Both see the two shapes as runs of axes. */
 #ifndef GR_BROADCAST_H
 #define GR_BROADCAST_H
-#include "core/op.h"
+#include "core/library.h"
 
 /* The axes of a large shape, from the first to the last, as runs: neighbouring axes that the small shape has too (kept), or does not have.
  * [128] in [64, 28, 128]: a run of 1792 that it lacks, and a run of 128 that it keeps. The two kinds alternate. Axes of size 1 belong to no
@@ -17,9 +17,9 @@ bool gr__broadcast(gr_shape a, gr_shape b, gr_shape *to);
 
 /* The product of the sizes that small keeps, or of those that it lacks. */
 size_t gr__runs_count(const gr__runs *r, bool kept);
-/* The element of small that element i of large comes from; and the reverse: the element of large that comes from element i of small, with
- * number j among the axes that small lacks. */
-size_t gr__runs_small(const gr__runs *r, size_t i);
+/* The element of small that element i of large comes from. Unless left is NULL, *left becomes the number of elements of the last run from i on. The
+ * reverse: the element of large that comes from element i of small, with number j among the axes that small lacks. */
+size_t gr__runs_small(const gr__runs *r, size_t i, size_t *left);
 size_t gr__runs_large(const gr__runs *r, size_t i, size_t j);
 
 /* small += large summed over the axes that small lacks. gr_sum is this, and so is every backward of a broadcast. The order of the additions

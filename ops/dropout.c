@@ -4,7 +4,6 @@
  * Element i is dropped when draw number counter + i of the stream is below p 2^32. A draw is a function of the stream's key and its number only
  * (core/random.h). So the mask depends neither on threads nor on the instruction set, and backward computes it again.
  * Saved: key and counter. */
-#include "core/op.h"
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
@@ -25,26 +24,20 @@ typedef struct {
     const dropout_mask *m;
     gr_real *to;
     const gr_real *from;
-    size_t len;
 } dropout_run;
 
-static void dropout_chunk(void *argument, size_t chunk, int thread)
+static void dropout_chunk(void *argument, gr_range c)
 {
     const dropout_run *r = argument;
-    const gr_range c = gr_chunk(chunk, DROPOUT_CHUNK, r->len);
-    (void)thread;
     r->kernel(r->to + c.first, r->from + c.first, r->m, c.first, c.count);
 }
 
-static void dropout_all(gr_tape *t, dropout_run r)
-{
-    gr_parallel(t, gr_chunks(r.len, DROPOUT_CHUNK), 1.0 * (double)r.len, dropout_chunk, &r);
-}
+static void dropout_all(gr_tape *t, dropout_run r, size_t n) { gr__parallel_rows(t, n, DROPOUT_CHUNK, (double)n, dropout_chunk, &r); }
 
 static void dropout_node(gr_tape *t, const gr_node *n)
 {
     gr_real *dx = gr_grad(t, n->in[0]);
-    if (dx) dropout_all(t, (dropout_run){ dropout_backward[gr_isa(t)], n->saved, dx, gr_grad(t, n->out[0]), n->in[0]->len });
+    if (dx) dropout_all(t, (dropout_run){ dropout_backward[gr_isa(t)], n->saved, dx, gr_grad(t, n->out[0]) }, n->in[0]->len);
 }
 
 static const gr_op dropout_op = { .name = "dropout", .backward = dropout_node };
@@ -65,7 +58,7 @@ gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream)
     gr_stream *draws = gr_tape_stream(t, stream);
     if (!y || !draws) return NULL;
     const dropout_mask m = dropout_take(t, draws, p, x->len);
-    dropout_all(t, (dropout_run){ dropout_forward[gr_isa(t)], &m, y->data, x->data, x->len });
+    dropout_all(t, (dropout_run){ dropout_forward[gr_isa(t)], &m, y->data, x->data }, x->len);
     return gr_record(t, &dropout_op, &m, sizeof m, GR_OUT(y), GR_IN(x));
 }
 

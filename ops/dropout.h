@@ -39,7 +39,7 @@ INLINE void dropout_apply(gr_real *restrict y, const gr_real *restrict x, const 
 }
 
 #if GR_HOST
-#include "core/op.h"
+#include "core/library.h"
 /* The number of 2^32 draws that drop an element; 0 in evaluation mode. */
 static inline uint64_t dropout_below(const gr_tape *t, double p) { return gr_tape_training(t) ? (uint64_t)(p * 0x1p32 + 0.5) : 0; }
 

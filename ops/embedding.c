@@ -25,23 +25,16 @@ enum { EMBEDDING_VALUES = 16384, EMBEDDING_COLUMNS = 64 }; /* the size of a chun
 typedef struct { const int *ids; size_t n, D; int padding; } embedding_saved;
 typedef struct { const embedding_saved *s; gr_real *to; const gr_real *from; int isa; } embedding_run;
 
-static size_t embedding_rows(size_t D) { return D && D < EMBEDDING_VALUES ? EMBEDDING_VALUES / D : 1; }
-
-static void embedding_chunk(void *argument, size_t chunk, int thread)
+static void embedding_rows(void *argument, gr_range rows)
 {
     const embedding_run *r = argument;
-    const embedding_saved *s = r->s;
-    const size_t D = s->D;
-    const gr_range rows = gr_chunk(chunk, embedding_rows(D), s->n);
-    (void)thread;
-    for (size_t i = rows.first; i < rows.first + rows.count; i++) memcpy(r->to + i * D, r->from + (size_t)s->ids[i] * D, D * sizeof(gr_real));
+    const size_t D = r->s->D;
+    for (size_t i = rows.first; i < rows.first + rows.count; i++) memcpy(r->to + i * D, r->from + (size_t)r->s->ids[i] * D, D * sizeof(gr_real));
 }
 
-static void embedding_columns(void *argument, size_t chunk, int thread)
+static void embedding_columns(void *argument, gr_range c)
 {
     const embedding_run *r = argument;
-    const gr_range c = gr_chunk(chunk, EMBEDDING_COLUMNS, r->s->D);
-    (void)thread;
     embedding_backward[r->isa](r->to, r->from, r->s->ids, r->s->n, r->s->padding, r->s->D, c.first, c.count);
 }
 
@@ -49,7 +42,7 @@ static void embedding_node(gr_tape *t, const gr_node *n)
 {
     const embedding_saved *s = n->saved;
     embedding_run r = { s, gr_grad(t, n->in[0]), gr_grad(t, n->out[0]), gr_isa(t) };
-    if (r.to && s->n) gr_parallel(t, gr_chunks(s->D, EMBEDDING_COLUMNS), 0.2 * (double)(s->n * s->D), embedding_columns, &r);
+    if (r.to && s->n) gr__parallel_rows(t, s->D, EMBEDDING_COLUMNS, 0.2 * (double)(s->n * s->D), embedding_columns, &r);
 }
 
 static const gr_op embedding_op = { .name = "embedding", .backward = embedding_node };
@@ -72,7 +65,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
     if (!y) return NULL;
     const embedding_saved s = { ids->data, ids->len, D, padding };
     embedding_run r = { &s, y->data, weight->data, gr_isa(t) };
-    gr_parallel(t, gr_chunks(s.n, embedding_rows(D)), 0.1 * (double)y->len, embedding_chunk, &r);
+    gr__parallel_rows(t, s.n, D && D < EMBEDDING_VALUES ? EMBEDDING_VALUES / D : 1, 0.1 * (double)y->len, embedding_rows, &r);
     return gr_record(t, &embedding_op, &s, sizeof s, GR_OUT(y), GR_IN(weight));
 }
 #endif

@@ -41,11 +41,11 @@ static gr_mat matmul_turned(gr_mat A) { return (gr_mat){ A.data, A.col, A.row };
 /* The matrices behind matrix r of c. */
 static gr_mat matmul_a(const matmul_call *c, size_t r)
 {
-    return matmul_matrix(c->a, gr__runs_small(&c->s->a, r), c->s->M, c->s->K, c->s->ta);
+    return matmul_matrix(c->a, gr__runs_small(&c->s->a, r, NULL), c->s->M, c->s->K, c->s->ta);
 }
 static gr_mat matmul_b(const matmul_call *c, size_t r)
 {
-    return matmul_matrix(c->b, gr__runs_small(&c->s->b, r), c->s->K, c->s->N, c->s->tb);
+    return matmul_matrix(c->b, gr__runs_small(&c->s->b, r, NULL), c->s->K, c->s->N, c->s->tb);
 }
 static gr_mat matmul_dc(const matmul_call *c, size_t r) { return matmul_matrix(c->dc, r, c->s->M, c->s->N, false); }
 
@@ -184,8 +184,7 @@ gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
     shape.dim[shape.rank - 1] = O;
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
-    linear_saved s = { 1, I, O };
-    for (int i = 0; i < x->rank - 1; i++) s.rows *= x->dim[i];
+    const linear_saved s = { gr__sizes(x->dim, 0, x->rank - 1), I, O };
     gr__gemm(t, s.rows, O, I, (gr_mat){ x->data, I, 1 }, (gr_mat){ w->data, 1, I }, y->data, O, (gr_start){ b ? b->data : NULL, 0 });
     return gr_record(t, &linear_op, &s, sizeof s, GR_OUT(y), GR_IN(x, w, b));
 }

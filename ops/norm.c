@@ -1,6 +1,5 @@
 /* ops/norm.c - group norm, instance norm, and the norm over any axes.                    The maths is in ops/norm_groups.h. */
 #include "ops/norm_groups.h"
-#include "core/library.h"
 #include "ops/strided.h"
 
 static const gr_op group_norm_op = { .name = "group_norm", .backward = gr__norm_backward, .scratch = gr__norm_scratch };
@@ -19,7 +18,8 @@ static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm_groups s, gr_t
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
 }
 
-gr_tensor *gr__norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
+/* gamma * y + beta, for a gamma that the kernels do not know. Both get `shape`, which broadcasts to that of y. */
+static gr_tensor *norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape)
 {
     if (gamma) y = gr_mul(t, y, gr_reshape(t, gamma, shape));
     return beta ? gr_add(t, y, gr_reshape(t, beta, shape)) : y;
@@ -33,13 +33,12 @@ gr_tensor *gr_group_norm(gr_tape *t, gr_tensor *x, size_t groups, gr_tensor *gam
     const size_t N = x->dim[0], C = x->dim[1];
     if (!groups || C % groups) return gr_fail(t, op, "x is %s, so its %zu channels cannot make %zu groups", gr_shape_text(t, x), C, groups);
     if (!gr__norm_check_pair(t, op, x, "gamma and beta", gamma, beta, C) || !gr__norm_check_eps(t, op, eps)) return NULL;
-    size_t L = 1;
-    for (int i = 2; i < x->rank; i++) L *= x->dim[i];
+    const size_t L = gr__sizes(x->dim, 2, x->rank);
     if (L == 1) { /* a group is a row of C / groups values, each with a gain of its own */
         gr_tensor *rows = gr_layer_norm(t, gr_reshape(t, x, GR_SHAPE(N, groups, C / groups)), 1, NULL, NULL, eps);
         gr_shape last = gr_shape_of(x);
         last.dim[0] = 1;
-        return gr__norm_affine(t, gr_reshape(t, rows, gr_shape_of(x)), gamma, beta, last);
+        return norm_affine(t, gr_reshape(t, rows, gr_shape_of(x)), gamma, beta, last);
     }
     const gr__norm_groups s = { .P = N * groups, .R = C / groups, .K = 1, .I = L, .of_groups = groups, .per_group = C / groups };
     return norm_over(t, op, s, x, gamma, beta, eps);
@@ -127,5 +126,5 @@ gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, 
                 if (is_over[i] == pass) order.axis[k] = i, back.axis[i] = k++;
         y = gr_permute(t, gr_layer_norm(t, gr_permute(t, x, order), over.count, NULL, NULL, eps), back);
     }
-    return gr__norm_affine(t, y, gamma, beta, shape);
+    return norm_affine(t, y, gamma, beta, shape);
 }

@@ -38,8 +38,7 @@ static far_moments far_moments_of(const far_values *v, gr_real eps, bool centred
     double most = 0, m = 0, d = 0, dd = 0;
     size_t first = SIZE_MAX;
     bool finite = v->count > 0;
-    FAR_EACH(v, k, i)
-    {
+    FAR_EACH(v, k, i) {
         const double a = (double)r_abs(v->x[i]);
         most = a > most ? a : most, finite = finite && a < (double)INFINITY, first = i < first ? i : first;
     }
@@ -47,8 +46,7 @@ static far_moments far_moments_of(const far_values *v, gr_real eps, bool centred
     const double S = far_scale(most), x0 = S * (double)v->x[first], n = (double)v->count;
     if (centred) FAR_EACH(v, k, i) m += S * (double)v->x[i] - x0;
     m = centred ? x0 + m / n : 0;
-    FAR_EACH(v, k, i)
-    {
+    FAR_EACH(v, k, i) {
         const double z = S * (double)v->x[i] - m;
         d += centred ? z : 0, dd += z * z;
     }
@@ -164,8 +162,7 @@ void gr__far_group(const gr__norm_groups *s, gr_real *y, const gr_real *x, size_
     const far_group q = far_group_of(s, x, g);
     size_t row = 0;
     if (q.f.scale == 0) return;
-    FAR_EACH(&q.v, k, i)
-    {
+    FAR_EACH(&q.v, k, i) {
         const size_t j = far_group_affine(s, g, k, row++);
         y[q.place + i] = (s->gamma ? s->gamma[j] : 1) * (gr_real)far_xhat(&q.f, q.v.x[i]) + (s->beta ? s->beta[j] : 0);
     }
@@ -179,8 +176,7 @@ void gr__far_group_backward(const gr__norm_groups *s, gr_real *dx, gr_real *sums
     size_t row = 0;
     const far_group q = far_group_of(s, x, g);
     if (q.f.scale == 0) return;
-    FAR_EACH(&q.v, k, i)
-    {
+    FAR_EACH(&q.v, k, i) {
         const size_t to = by_run ? g * s->per_group + k : g;
         const double gamma = s->gamma ? (double)s->gamma[far_group_affine(s, g, k, row)] : 1;
         const double d = (double)dy[q.place + i], xhat = far_xhat(&q.f, q.v.x[i]), w = by_row ? gamma * d : d;
@@ -192,8 +188,7 @@ void gr__far_group_backward(const gr__norm_groups *s, gr_real *dx, gr_real *sums
     }
     mean /= (double)s->count, slope /= (double)s->count, row = 0;
     if (!dx) return;
-    FAR_EACH(&q.v, k, i)
-    {
+    FAR_EACH(&q.v, k, i) {
         const double gamma = s->gamma ? (double)s->gamma[far_group_affine(s, g, k, row++)] : 1;
         const double d = gamma * (double)dy[q.place + i] - mean - far_xhat(&q.f, q.v.x[i]) * slope;
         dx[q.place + i] += (gr_real)(q.f.scale * (q.f.rstd * d));

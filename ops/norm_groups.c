@@ -135,16 +135,14 @@ INLINE void norm_columns_stat_of(const gr__norm_groups *s, const gr_real *restri
     gr_real m[NORM_COLUMNS] = { 0 }, a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, d[NORM_COLUMNS] = { 0 }, dd[NORM_COLUMNS] = { 0 };
     const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
     size_t r = 0;
-    NORM_EACH_ROW(row)
-    {
+    NORM_EACH_ROW(row) {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - z0[c];
         if (++r % NORM_ROWS == 0) NORM_FOLD(m, a);
     }
     NORM_FOLD(m, a);
     for (size_t c = 0; c < n; c++) m[c] = z0[c] + m[c] / (gr_real)s->count;
     r = 0;
-    NORM_EACH_ROW(row)
-    {
+    NORM_EACH_ROW(row) {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - m[c];
         for (size_t c = 0; c < n; c++) b[c] += r_square(z[row + c] - m[c]);
         if (++r % NORM_ROWS == 0) {
@@ -178,8 +176,7 @@ INLINE void norm_columns_forward_of(const gr__norm_groups *s, gr_real *restrict 
     gr_real gamma[NORM_COLUMNS], beta[NORM_COLUMNS];
     norm_of_columns(s, gamma, s->gamma, 1, g, n), norm_of_columns(s, beta, s->beta, 0, g, n);
     size_t r = 0;
-    NORM_EACH_ROW(row)
-    {
+    NORM_EACH_ROW(row) {
         const gr_real *const z = x + place + row, w = norm_of_row(s, s->gamma, 1, r), b = norm_of_row(s, s->beta, 0, r);
         gr_real *const to = y + place + row;
         for (size_t c = 0; c < n; c++) to[c] = w * gamma[c] * ((z[c] - m[c] - e[c]) * rstd[c]) + (b + beta[c]);
@@ -200,8 +197,7 @@ INLINE void norm_columns_sums(const gr__norm_groups *s, gr_real *restrict sums, 
     gr_real a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, *const s1 = sums + g, *const s2 = s1 + s->groups;
     size_t r = 0;
     for (size_t c = 0; c < n; c++) s1[c] = s2[c] = 0;
-    NORM_EACH_ROW(row)
-    {
+    NORM_EACH_ROW(row) {
         const gr_real *const z = x + place + row, *const dz = dy + place + row, w = norm_of_row(s, s->gamma, 1, r);
         for (size_t c = 0; c < n; c++) a[c] += w * dz[c];
         for (size_t c = 0; c < n; c++) b[c] += w * dz[c] * (z[c] - m[c] - e[c]);
@@ -227,8 +223,7 @@ INLINE void norm_columns_dx(const gr__norm_groups *s, gr_real *restrict dx, cons
     for (size_t c = 0; c < n; c++) mean[c] = s->fixed ? 0 : gamma[c] * sums[g + c] * per;
     for (size_t c = 0; c < n; c++) slope[c] = s->fixed ? 0 : gamma[c] * sums[s->groups + g + c] * per;
     size_t r = 0;
-    NORM_EACH_ROW(row)
-    {
+    NORM_EACH_ROW(row) {
         const gr_real *const z = x + place + row, *const dz = dy + place + row, w = norm_of_row(s, s->gamma, 1, r);
         gr_real *const to = dx + place + row;
         for (size_t c = 0; c < n; c++) to[c] += rstd[c] * (w * gamma[c] * dz[c] - mean[c] - (z[c] - m[c] - e[c]) * rstd[c] * slope[c]);
@@ -324,17 +319,15 @@ static void norm_backward_unit(const norm_call *c, size_t unit)
     else norm_columns_backward[c->isa](c->s, c->dx, c->sums, rows, c->dy, c->x, g.first, g.count);
 }
 
-static void norm_chunk(void *argument, size_t chunk, int thread)
+static void norm_chunk(void *argument, gr_range units)
 {
     const norm_call *c = argument;
-    const gr_range units = gr_chunk(chunk, c->per_chunk, c->units);
-    (void)thread;
     for (size_t u = units.first; u < units.first + units.count; u++) (c->dy ? norm_backward_unit : norm_forward_unit)(c, u);
 }
 
 static void norm_run_chunks(gr_tape *t, norm_call *c, double each)
 {
-    gr_parallel(t, gr_chunks(c->units, c->per_chunk), each * (double)(c->s->groups * c->s->count), norm_chunk, c);
+    gr__parallel_rows(t, c->units, c->per_chunk, each * (double)(c->s->groups * c->s->count), norm_chunk, c);
 }
 
 const gr__norm_run *gr__norm_all(gr_tape *t, gr__norm_groups *s)

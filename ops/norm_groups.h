@@ -15,7 +15,7 @@
  * has m = e = rstd = 0, and ops/norm_far.c computes it. */
 #ifndef GR_NORM_GROUPS_H
 #define GR_NORM_GROUPS_H
-#include "core/op.h"
+#include "core/library.h"
 #include "ops/ops.h"
 
 /* Check the arguments that every norm takes. They return false, with an error on t, if something does not fit: x is NULL or a tensor is dead; a
@@ -25,9 +25,6 @@ bool gr__norm_ready(gr_tape *t, const gr_op *op, gr_tensor *x, const gr_tensor *
 bool gr__norm_check_pair(gr_tape *t, const gr_op *op, const gr_tensor *x, const char *names, const gr_tensor *a, const gr_tensor *b, size_t n);
 bool gr__norm_check_eps(gr_tape *t, const gr_op *op, double eps);
 bool gr__norm_check_momentum(gr_tape *t, const gr_op *op, double momentum);
-
-/* gamma * y + beta by gr_mul and gr_add, for a gamma that the kernels do not know. Both get `shape`, which broadcasts to that of y. */
-gr_tensor *gr__norm_affine(gr_tape *t, gr_tensor *y, gr_tensor *gamma, gr_tensor *beta, gr_shape shape);
 
 /* n neighbours (in columns: the values of n rows). The first is `at` values after the beginning of the group. */
 typedef struct { size_t at, n; } gr__norm_run;

@@ -1,6 +1,5 @@
 /* ops/norm_rows.c - chunks of rows for layer norm and RMS norm. The names are explained in ops/norm_rows.h. */
 #include "ops/norm_rows.h"
-#include "core/library.h"
 #include "core/maths.h"
 #include "ops/parts.h"
 
@@ -17,14 +16,13 @@ static size_t norm_rows_chunks(const gr__norm_rows *s) { return gr_chunks(s->row
 
 /* ---- Forward ---- */
 
-static void norm_rows_chunk(void *argument, size_t chunk, int thread)
+static void norm_rows_chunk(void *argument, gr_range r)
 {
     const norm_rows_call *a = argument;
     const gr__norm_rows *s = a->s;
-    const gr_range r = gr_chunk(chunk, s->chunk, s->rows);
-    (void)thread;
-    s->far[chunk] = a->forward(a->y + r.first * s->N, s->stat + r.first, a->x + r.first * s->N, s->gamma, s->beta, r.count, s->N, s->eps);
-    for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
+    bool *const far = s->far + r.first / s->chunk;
+    *far = a->forward(a->y + r.first * s->N, s->stat + r.first, a->x + r.first * s->N, s->gamma, s->beta, r.count, s->N, s->eps);
+    for (size_t i = r.first; *far && i < r.first + r.count; i++)
         if (far_from_1(s->stat[i].rstd) && gr__far_row(a->y + i * s->N, a->x + i * s->N, s->gamma, s->beta, s->N, s->eps, s->rms))
             s->stat[i] = (gr__row_stat){ 0 };
 }
@@ -46,21 +44,19 @@ gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__
     if (!s->rms) s->beta = norm_rows_values(t, beta, N, 0);
     gr_tensor *y = gr_empty_like(t, x);
     if (!y) return NULL;
-    gr_parallel(t, norm_rows_chunks(s), work * (double)x->len, norm_rows_chunk,
-                &(norm_rows_call){ .s = s, .forward = f, .x = x->data, .y = y->data });
+    gr__parallel_rows(t, s->rows, s->chunk, work * (double)x->len, norm_rows_chunk,
+                      &(norm_rows_call){ .s = s, .forward = f, .x = x->data, .y = y->data });
     return gr_record(t, op, s, sizeof *s, GR_OUT(y), (gr_tensor *[]){ x, gamma, beta }, s->rms ? 2 : 3);
 }
 
 /* ---- Backward ---- */
 
-static void norm_rows_chunk_back(void *argument, size_t chunk, int thread)
+static void norm_rows_chunk_back(void *argument, gr_range r)
 {
     const norm_rows_call *a = argument;
     const gr__norm_rows *s = a->s;
-    const gr_range r = gr_chunk(chunk, s->chunk, s->rows);
-    const size_t N = s->N, at = r.first * N;
+    const size_t N = s->N, at = r.first * N, chunk = r.first / s->chunk;
     gr_real *dgamma = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *dgamma) : NULL;
-    (void)thread;
     a->backward(a->dx ? a->dx + at : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + at, s->stat + r.first, a->x + at, s->gamma, r.count, N);
     for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
         if (s->stat[i].rstd == 0)
@@ -73,7 +69,7 @@ void gr__norm_rows_back(gr_tape *t, const gr_node *n, gr__norm_rows_backward *f)
     gr_real *dgamma = gr_grad(t, n->in[1]), *dbeta = s->rms ? NULL : gr_grad(t, n->in[2]);
     norm_rows_call a = { .s = s, .backward = f, .x = n->in[0]->data, .dy = gr_grad(t, n->out[0]), .dx = gr_grad(t, n->in[0]) };
     if (dgamma || dbeta) a.part = gr_scratch(t);
-    gr_parallel(t, norm_rows_chunks(s), 0.5 * (double)(s->rows * s->N), norm_rows_chunk_back, &a);
+    gr__parallel_rows(t, s->rows, s->chunk, 0.5 * (double)(s->rows * s->N), norm_rows_chunk_back, &a);
     if (dgamma) gr__add_parts(t, dgamma, a.part, norm_rows_chunks(s), 2 * s->N, s->N);
     if (dbeta) gr__add_parts(t, dbeta, a.part + s->N, norm_rows_chunks(s), 2 * s->N, s->N);
 }

@@ -13,21 +13,19 @@ enum { PARTS_COLUMNS = 1024 }; /* columns of sum to a chunk: they stay in the fi
 typedef struct {
     gr_real *sum;
     const gr_real *part;
-    size_t parts, stride, n;
+    size_t parts, stride;
     int isa;
 } parts_job;
 
-static void parts_columns(void *argument, size_t chunk, int thread)
+static void parts_columns(void *argument, gr_range c)
 {
     const parts_job *j = argument;
-    const gr_range c = gr_chunk(chunk, PARTS_COLUMNS, j->n);
-    (void)thread;
     parts_add[j->isa](j->sum + c.first, j->part + c.first, j->parts, j->stride, c.count);
 }
 
 void gr__add_parts(gr_tape *t, gr_real *sum, const gr_real *part, size_t parts, size_t stride, size_t n)
 {
-    parts_job j = { sum, part, parts, stride, n, gr_isa(t) };
-    gr_parallel(t, gr_chunks(n, PARTS_COLUMNS), 0.1 * (double)(parts * n), parts_columns, &j);
+    parts_job j = { sum, part, parts, stride, gr_isa(t) };
+    gr__parallel_rows(t, n, PARTS_COLUMNS, 0.1 * (double)(parts * n), parts_columns, &j);
 }
 #endif

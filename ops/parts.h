@@ -2,7 +2,7 @@
  * chunks, so that the bits do not depend on the number of threads. */
 #ifndef GR_PARTS_H
 #define GR_PARTS_H
-#include "core/op.h"
+#include "core/library.h"
 
 /* For i < n: sum[i] += part[i], then sum[i] += part[stride + i], and so on for all `parts` parts. */
 void gr__add_parts(gr_tape *t, gr_real *sum, const gr_real *part, size_t parts, size_t stride, size_t n);

@@ -79,7 +79,7 @@ gr_tensor *gr_scatter_add(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids
 {
     pick_saved s;
     if (!gr_ready(t, &scatter_add_op, x, src) || !pick_ready(t, &scatter_add_op, x, axis, ids, &s)) return NULL;
-    if (src->rank != ids->rank || memcmp(src->dim, ids->dim, (size_t)ids->rank * sizeof *ids->dim))
+    if (!gr__shapes_are_equal(gr_shape_of(src), gr__ints_shape(ids)))
         return gr_fail(t, &scatter_add_op, "ids is %s, so src must have this shape; got %s", gr_shape_name(t, gr__ints_shape(ids)), gr_shape_text(t, src));
     gr_tensor *y = gr_input(t, x->data, gr_shape_of(x));
     if (!y) return NULL;
@@ -96,8 +96,7 @@ gr_tensor *gr_index_select(gr_tape *t, gr_tensor *x, int axis, const gr_ints *id
     if (ids->rank != 1) return gr_fail(t, &op, "ids must have one axis; got %s", gr_shape_name(t, gr__ints_shape(ids)));
     if (!index_below(t, &op, ids, "x", x, axis)) return NULL;
     gr_shape shape = gr_shape_of(x);
-    size_t after = 1;
-    for (int a = axis + 1; a < x->rank; a++) after *= x->dim[a];
+    const size_t after = gr__sizes(x->dim, axis + 1, x->rank);
     shape.dim[axis] = ids->len;
     if (!axis) return gr_reshape(t, gr_embedding(t, gr_reshape(t, x, GR_SHAPE(x->dim[0], after)), ids, GR_NONE), shape);
     gr_ints *each = gr_ints_new(t, NULL, shape); /* the id of each value of y */

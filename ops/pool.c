@@ -8,7 +8,6 @@
  * 2 x 2 side by side have loops of their own, which add in the same order.
  * Saved: the windows. Backward looks for the maximum again: it is the first x that equals y. */
 #include "core/kernel.h"
-#include "ops/conv.h"
 #include "ops/window.h"
 
 typedef struct { size_t start, end, count; gr_real part; } pool_window; /* part: only linear */
@@ -173,9 +172,6 @@ KERNEL(void, pool_linear_backward, gr_real *restrict dx, const gr_real *restrict
 #if GR_HOST
 enum { POOL_CHUNK = 10240 }; /* values of x and y */
 
-static size_t pool_plane(const pool_plan *p) { return p->H[0] * p->H[1] + p->out[0] * p->out[1]; }
-static size_t pool_chunk_planes(const pool_plan *p) { return POOL_CHUNK / pool_plane(p) + 1; }
-static size_t pool_chunks(const pool_plan *p) { return gr_chunks(p->planes, pool_chunk_planes(p)); }
 
 typedef struct {
     const pool_plan *p;
@@ -184,13 +180,11 @@ typedef struct {
     int isa;
 } pool_run;
 
-static void pool_chunk(void *argument, size_t chunk, int thread)
+static void pool_chunk(void *argument, gr_range planes)
 {
     const pool_run *r = argument;
     const pool_plan *p = r->p;
-    const gr_range planes = gr_chunk(chunk, pool_chunk_planes(p), p->planes);
     const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
-    (void)thread;
     if (!r->dx)
         (p->kind == POOL_MAX ? pool_max_forward : p->kind == POOL_AVG ? pool_avg_forward : pool_linear_forward)[r->isa](r->y + out, r->x + in, p,
                                                                                                                     planes.count);
@@ -200,7 +194,8 @@ static void pool_chunk(void *argument, size_t chunk, int thread)
 
 static void pool_all(gr_tape *t, pool_run r)
 {
-    gr_parallel(t, pool_chunks(r.p), (double)r.p->planes * (double)pool_plane(r.p), pool_chunk, &r);
+    const size_t plane = r.p->H[0] * r.p->H[1] + r.p->out[0] * r.p->out[1];
+    gr__parallel_rows(t, r.p->planes, POOL_CHUNK / plane + 1, (double)r.p->planes * (double)plane, pool_chunk, &r);
 }
 
 static void pool_node(gr_tape *t, const gr_node *n)

@@ -260,24 +260,20 @@ typedef struct {
     int *index; /* argmax's y */
 } rows_call;
 
-static size_t rows_to_a_chunk(const reduce_plan *r) { return r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n); }
-
-static void rows_task(void *argument, size_t chunk, int thread)
+static void rows_task(void *argument, gr_range rows)
 {
     const rows_call *c = argument;
-    const reduce_plan *r = &c->s->r;
-    const gr_range rows = gr_chunk(chunk, rows_to_a_chunk(r), r->rows);
-    const size_t y = rows.first, x = y * r->n;
-    (void)thread;
-    if (c->argmax) c->argmax(c->index + y, c->x + x, rows.count, r->n, c->s->p);
-    else if (c->forward) c->forward(c->y + y, c->x + x, rows.count, r->n, c->s->p);
-    else c->s->backward(c->dx + x, c->dy + y, c->x + x, c->y + y, rows.count, r->n, c->s->p);
+    const size_t n = c->s->r.n, y = rows.first, x = y * n;
+    if (c->argmax) c->argmax(c->index + y, c->x + x, rows.count, n, c->s->p);
+    else if (c->forward) c->forward(c->y + y, c->x + x, rows.count, n, c->s->p);
+    else c->s->backward(c->dx + x, c->dy + y, c->x + x, c->y + y, rows.count, n, c->s->p);
 }
 
 static void rows_run(gr_tape *t, rows_call *c)
 {
     const reduce_plan *r = &c->s->r;
-    gr_parallel(t, gr_chunks(r->rows, rows_to_a_chunk(r)), 0.5 * (double)(r->rows * r->n), rows_task, c);
+    const size_t to_a_chunk = r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n);
+    gr__parallel_rows(t, r->rows, to_a_chunk, 0.5 * (double)(r->rows * r->n), rows_task, c);
 }
 
 /* x as [rows, n]: x itself, or a copy in buffer (NULL: in new memory of the tape). NULL when out of memory. */

@@ -2,14 +2,13 @@
  *
  *     y[i] = x[0] + .. + x[i]        dx[i] += dy[i] + .. + dy[n-1]
  * The running sums are in double, so that the last value of a long axis is as accurate as the first. Saved: the axis. */
-#include "core/op.h"
+#include "core/library.h"
 #include "ops/ops.h"
 
 /* Add to y the sums of x along the axis; from its end if back is true. */
 static void cumsum_add(const gr_tensor *shape, int axis, gr_real *y, const gr_real *x, bool back)
 {
-    size_t n = shape->dim[axis], after = 1;
-    for (int a = axis + 1; a < shape->rank; a++) after *= shape->dim[a];
+    const size_t n = shape->dim[axis], after = gr__sizes(shape->dim, axis + 1, shape->rank);
     for (size_t block = 0; block < shape->len; block += n * after)
         for (size_t column = block; column < block + after; column++) {
             double sum = 0;

@@ -1,5 +1,4 @@
 /* ops/sequence_check.c - checks the arguments of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence, in their order. */
-#include "core/library.h"
 #include "ops/index.h"
 #include "ops/norm_groups.h"
 #include "ops/sequence.h"
@@ -8,11 +7,6 @@ static const char *const sequence_input_name[] = {
     "x",          "w_ih",          "w_hh",        "b_ih",        "b_hh",      "ln_ih.weight", "ln_ih.bias", "ln_hh.weight",
     "ln_hh.bias", "ln_sum.weight", "ln_sum.bias", "ln_c.weight", "ln_c.bias", "h0",           "c0"
 };
-
-static bool sequence_shape_is(const gr_tensor *x, gr_shape shape)
-{
-    return x && x->rank == shape.rank && !memcmp(x->dim, shape.dim, (size_t)shape.rank * sizeof *shape.dim);
-}
 
 bool gr__sequence_check_norm(gr_tape *t, const gr_op *op, const gr__kind *kind, unsigned norm)
 {
@@ -35,7 +29,7 @@ static bool sequence_check_norms(gr_tape *t, const gr__sequence *s)
         const gr_shape shape = GR_SHAPE(norm == SEQ_NORM_C ? s->H : s->G);
         if (!gr__sequence_has(s, norm) && s->in[i])
             return gr_fail(t, op, "%s is given, but norm lacks %s_LN_%s", sequence_input_name[i], prefix, bit[norm]);
-        if (gr__sequence_has(s, norm) && !sequence_shape_is(s->in[i], shape))
+        if (gr__sequence_has(s, norm) && !gr__shapes_are_equal(gr_shape_of(s->in[i]), shape))
             return gr_fail(t, op, "norm has %s_LN_%s, so %s must be %s; got %s", prefix, bit[norm], sequence_input_name[i],
                            gr_shape_name(t, shape), gr_shape_text(t, s->in[i]));
     }
@@ -59,7 +53,7 @@ static bool sequence_check_bn(gr_tape *t, const gr_op *op, const gr__sequence *s
                 return gr_fail(
                     t, op, s->norm == GR_LSTM_BN ? "%s.%s is given, but only bn_c has one" : "%s.%s is given, but norm lacks GR_LSTM_BN",
                     norm[n], part[i]);
-            if (wanted && !sequence_shape_is(has[i], shape))
+            if (wanted && !gr__shapes_are_equal(gr_shape_of(has[i]), shape))
                 return gr_fail(t, op, "norm is GR_LSTM_BN, so %s.%s must be %s; got %s", norm[n], part[i], gr_shape_name(t, shape),
                                gr_shape_text(t, has[i]));
         }
@@ -73,7 +67,7 @@ static bool sequence_check_states(gr_tape *t, const gr__sequence *s)
     const gr_op *op = s->kind->op;
     if (!s->kind->has_c && s->in[SEQ_C0]) return gr_fail(t, op, "c0 is given, but only an LSTM has a cell");
     for (int i = SEQ_H0; i <= SEQ_C0; i++)
-        if (s->in[i] && !sequence_shape_is(s->in[i], GR_SHAPE(s->B, s->H)))
+        if (s->in[i] && !gr__shapes_are_equal(gr_shape_of(s->in[i]), GR_SHAPE(s->B, s->H)))
             return gr_fail(t, op, "x holds %zu sequences and w_ih is %s, so %s must be [%zu, %zu]; got %s", s->B,
                            gr_shape_text(t, s->in[SEQ_W_IH]), sequence_input_name[i], s->B, s->H, gr_shape_text(t, s->in[i]));
     return true;
@@ -93,7 +87,7 @@ static bool sequence_check_weights(gr_tape *t, gr__sequence *s, const gr_sequenc
     s->G = w->dim[0], s->H = s->G / gates;
     for (int i = SEQ_W_HH; i <= SEQ_B_HH; i++) {
         const gr_shape shape = i == SEQ_W_HH ? GR_SHAPE(s->G, s->H) : GR_SHAPE(s->G);
-        if ((i != SEQ_W_HH && !s->in[i]) || sequence_shape_is(s->in[i], shape)) continue;
+        if ((i != SEQ_W_HH && !s->in[i]) || gr__shapes_are_equal(gr_shape_of(s->in[i]), shape)) continue;
         return gr_fail(t, op, "w_ih is %s, so %s must be %s; got %s", gr_shape_text(t, w), sequence_input_name[i], gr_shape_name(t, shape),
                        gr_shape_text(t, s->in[i]));
     }

@@ -5,7 +5,6 @@
 #include "ops/broadcast.h"
 #include "ops/ops.h"
 #include "ops/strided.h"
-#include <string.h>
 
 typedef struct { gr__layout map; size_t first, first_y; } shape_saved; /* where in x and in y the map begins */
 
@@ -139,8 +138,6 @@ bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n,
 /* ---- Joining: cat and stack. A row is what one index of the axes before the joined one selects: a row of y is the rows of the inputs side by
  * side. ---- */
 
-typedef struct { size_t rows; } join_saved;
-
 static gr__layout join_layout(size_t rows, size_t width, size_t y_width)
 {
     return (gr__layout){ .rank = 2, .dim = { rows, width }, .y = { (ptrdiff_t)y_width, 1 }, .x = { (ptrdiff_t)width, 1 } };
@@ -148,7 +145,7 @@ static gr__layout join_layout(size_t rows, size_t width, size_t y_width)
 
 static void join_node(gr_tape *t, const gr_node *n)
 {
-    const size_t rows = ((const join_saved *)n->saved)->rows, whole = rows ? n->out[0]->len / rows : 0;
+    const size_t rows = *(const size_t *)n->saved, whole = rows ? n->out[0]->len / rows : 0;
     const gr_real *dy = gr_grad(t, n->out[0]);
     for (unsigned i = 0; i < n->ins && rows; i++) {
         const size_t width = n->in[i]->len / rows;
@@ -163,15 +160,14 @@ static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t 
 {
     gr_tensor *y = gr_empty(t, shape);
     if (!y) return NULL;
-    size_t rows = 1;
-    for (int k = 0; k < axis; k++) rows *= shape.dim[k];
+    const size_t rows = gr__sizes(shape.dim, 0, axis);
     gr_real *to = y->data;
     for (size_t i = 0; i < n && rows; i++) {
         const size_t width = x[i]->len / rows;
         gr__strided_copy(t, join_layout(rows, width, y->len / rows), to, x[i]->data);
         to += width;
     }
-    return gr_record(t, op, &(join_saved){ rows }, sizeof(join_saved), GR_OUT(y), x, n);
+    return gr_record(t, op, &rows, sizeof rows, GR_OUT(y), x, n);
 }
 
 gr_tensor *gr_cat(gr_tape *t, gr_tensor *const *x, size_t n, int axis)

@@ -107,12 +107,10 @@ typedef struct {
     int isa;
 } softmax_run;
 
-static void softmax_chunk(void *argument, size_t chunk, int thread)
+static void softmax_chunk(void *argument, gr_range g)
 {
     const softmax_run *r = argument;
     const softmax_axis *a = &r->s->axis;
-    const gr_range g = gr_chunk(chunk, a->chunk, a->groups);
-    (void)thread;
     if (r->dx) (r->s->log ? log_softmax_backward : softmax_backward)[r->isa](r->dx, r->dy, r->y, a, g.first, g.first + g.count);
     else (r->s->log ? log_softmax_forward : softmax_forward)[r->isa](r->y, r->x, a, g.first, g.first + g.count);
 }
@@ -122,7 +120,7 @@ static void softmax_node(gr_tape *t, const gr_node *n)
     const softmax_saved *s = n->saved;
     const gr_tensor *y = n->out[0];
     softmax_run r = { .s = s, .y = y->data, .dx = gr_grad(t, n->in[0]), .dy = gr_grad(t, y), .isa = gr_isa(t) };
-    if (r.dx) gr_parallel(t, softmax_chunks(&s->axis), (s->log ? 0.8 : 0.3) * (double)y->len, softmax_chunk, &r);
+    if (r.dx) gr__parallel_rows(t, s->axis.groups, s->axis.chunk, (s->log ? 0.8 : 0.3) * (double)y->len, softmax_chunk, &r);
 }
 static const gr_op softmax_op = { .name = "softmax", .backward = softmax_node };
 static const gr_op log_softmax_op = { .name = "log_softmax", .backward = softmax_node };
@@ -134,7 +132,7 @@ static gr_tensor *softmax_make(gr_tape *t, const gr_op *op, gr_tensor *x, int ax
     if (!y) return NULL;
     const softmax_saved s = { softmax_axis_of(x, axis), op == &log_softmax_op };
     softmax_run r = { .s = &s, .y = y->data, .x = x->data, .isa = gr_isa(t) };
-    gr_parallel(t, softmax_chunks(&s.axis), 0.9 * (double)x->len, softmax_chunk, &r);
+    gr__parallel_rows(t, s.axis.groups, s.axis.chunk, 0.9 * (double)x->len, softmax_chunk, &r);
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }
 

@@ -103,14 +103,12 @@ INLINE size_t softmax_group(const softmax_axis *a, size_t g, size_t *fibres)
 }
 
 #if GR_HOST
-#include "core/op.h"
+#include "core/library.h"
 static inline softmax_axis softmax_axis_of(const gr_tensor *x, int axis)
 {
-    softmax_axis a = { x->dim[axis], 1, 1, 1 };
-    for (int i = 0; i < axis; i++) a.groups *= x->dim[i];
-    for (int i = axis + 1; i < x->rank; i++) a.inner *= x->dim[i];
+    softmax_axis a = { .C = x->dim[axis], .inner = gr__sizes(x->dim, axis + 1, x->rank) };
     const size_t tiles = a.inner == 1 ? 1 : (a.inner + 15) / 16, values = a.C * (a.inner == 1 ? 1 : 16);
-    a.groups = x->len ? a.groups * tiles : 0;
+    a.groups = x->len ? gr__sizes(x->dim, 0, axis) * tiles : 0;
     a.chunk = values && values < 4096 ? 4096 / values : 1;
     return a;
 }

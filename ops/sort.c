@@ -64,8 +64,7 @@ static gr_ints *sorted_ids(gr_tape *t, const gr_op *op, gr_tensor *x, int axis, 
     shape.dim[axis] = keep;
     gr_ints *ids = gr_ints_new(t, NULL, shape);
     const gr_mark mark = gr_tape_mark(t);
-    sort_call c = { x->data, ids ? ids->data : NULL, n, 1, keep, keep < n / 2 ? 2 * keep : n, descending, NULL };
-    for (int a = axis + 1; a < x->rank; a++) c.after *= x->dim[a];
+    sort_call c = { x->data, ids ? ids->data : NULL, n, gr__sizes(x->dim, axis + 1, x->rank), keep, keep < n / 2 ? 2 * keep : n, descending, NULL };
     if (ids && ids->len) c.items = gr_save(t, (size_t)gr_tape_threads(t) * 2 * c.room * sizeof *c.items);
     if (gr_failed(t)) return NULL;
     if (ids->len) gr_parallel(t, x->len / n, 20 * (double)x->len, sort_task, &c);

@@ -2,7 +2,6 @@
  * merged. The two innermost loops run along the axis on which y is contiguous and the axis on which x is contiguous, in square tiles, so that
  * neither side leaves the cache. */
 #include "ops/strided.h"
-#include <string.h>
 
 enum { STRIDED_CHUNK = 16384, TILE = 16 };
 
@@ -70,14 +69,12 @@ typedef struct {
     const gr_real *x;
     bool add;
     size_t strip, strips;           /* axis a is cut into `strips` strips of `strip` steps; the last may be shorter */
-    size_t units, units_per_chunk;  /* a unit: one strip at one outer index */
 } strided_call;
 
-static void strided_task(void *argument, size_t chunk, int thread)
+/* A unit is one strip at one outer index. */
+static void strided_task(void *argument, gr_range units)
 {
     const strided_call *c = argument;
-    (void)thread;
-    const gr_range units = gr_chunk(chunk, c->units_per_chunk, c->units);
     for (size_t unit = units.first; unit < units.first + units.count; unit++) {
         const gr_range strip = gr_chunk(unit % c->strips, c->strip, c->a.n);
         ptrdiff_t y = (ptrdiff_t)strip.first * c->a.y, x = (ptrdiff_t)strip.first * c->a.x;
@@ -139,15 +136,13 @@ static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, 
     c.b = take(&l, l.y);
     c.a = take(&l, l.x);
     c.l = l;
-    size_t outer = 1;
-    for (int k = 0; k < l.rank; k++) outer *= l.dim[k];
+    const size_t outer = gr__sizes(l.dim, 0, l.rank);
     if (!outer || !c.a.n || !c.b.n) return;
     c.strip = c.b.n < STRIDED_CHUNK / TILE ? STRIDED_CHUNK / TILE / c.b.n * TILE : TILE;
     if (c.strip > c.a.n) c.strip = c.a.n;
     c.strips = gr_chunks(c.a.n, c.strip);
-    c.units = outer * c.strips;
-    c.units_per_chunk = c.strip * c.b.n < STRIDED_CHUNK ? STRIDED_CHUNK / (c.strip * c.b.n) : 1;
-    gr_parallel(t, gr_chunks(c.units, c.units_per_chunk), 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
+    const size_t to_a_chunk = c.strip * c.b.n < STRIDED_CHUNK ? STRIDED_CHUNK / (c.strip * c.b.n) : 1;
+    gr__parallel_rows(t, outer * c.strips, to_a_chunk, 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
 }
 
 void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, false); }

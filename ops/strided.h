@@ -1,7 +1,7 @@
 /* ops/strided.h - copies between two arrangements of the same elements in memory. */
 #ifndef GR_STRIDED_H
 #define GR_STRIDED_H
-#include "core/op.h"
+#include "core/library.h"
 
 /* Element (i0, i1 ..) of [dim0, dim1 ..] is at y[i0 y0 + i1 y1 ..] and at x[i0 x0 + i1 x1 ..]. Strides may be negative; those of x may be 0. */
 typedef struct { int rank; size_t dim[GR_MAX_RANK]; ptrdiff_t y[GR_MAX_RANK], x[GR_MAX_RANK]; } gr__layout;

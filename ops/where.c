@@ -30,20 +30,17 @@ KERNEL(void, where_backward_b, gr_real *restrict db, const gr_real *const *in, s
 }
 
 #if GR_HOST
-typedef struct { gr_tensor *cond; } where_saved;
-
 static void where_node(gr_tape *t, const gr_node *n)
 {
-    const where_saved *s = n->saved;
-    gr__map_backward(t, n, 0, where_backward_a, GR_IN(s->cond));
-    gr__map_backward(t, n, 1, where_backward_b, GR_IN(s->cond));
+    gr__map_backward(t, n, 0, where_backward_a, n->saved, 1);
+    gr__map_backward(t, n, 1, where_backward_b, n->saved, 1);
 }
 static const gr_op where_op = { .name = "where", .backward = where_node, .scratch = gr__map_scratch };
 
 gr_tensor *gr_where(gr_tape *t, gr_tensor *cond, gr_tensor *a, gr_tensor *b)
 {
     gr_tensor *y = gr__map_values(t, &where_op, where_forward, GR_IN(cond, a, b), NULL);
-    return y ? gr_record(t, &where_op, &(where_saved){ cond }, sizeof(where_saved), GR_OUT(y), GR_IN(a, b)) : NULL;
+    return y ? gr_record(t, &where_op, &cond, sizeof cond, GR_OUT(y), GR_IN(a, b)) : NULL;
 }
 
 gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, double value)
