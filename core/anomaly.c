@@ -27,14 +27,10 @@ static void say_value(anomaly_text *a, gr_real x)
 /* The place of value i in x, as in [2, 0]. */
 static void say_index(anomaly_text *a, const gr_tensor *x, size_t i)
 {
-    size_t rest = x->len;
-    say(a, "[");
-    for (int k = 0; k < x->rank; k++) {
-        rest /= x->dim[k];
-        say(a, "%s%zu", k ? ", " : "", i / rest);
-        i %= rest;
-    }
-    say(a, "]");
+    char text[GR__SHAPE_ROOM];
+    size_t at[GR_MAX_RANK];
+    for (int k = x->rank; k-- > 0; i /= x->dim[k]) at[k] = i % x->dim[k];
+    say(a, "%s", gr__shape_write(text, x->rank, at));
 }
 
 static void say_shape(anomaly_text *a, const gr_tensor *x)

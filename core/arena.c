@@ -29,7 +29,7 @@ static gr__block *block_append(gr__arena *a, size_t bytes)
     return b;
 }
 
-void *gr__arena_alloc(gr__arena *a, size_t bytes)
+static void *arena_alloc(gr__arena *a, size_t bytes)
 {
     const size_t align = bytes < 64 ? 16 : 64;
     size_t rounded;
@@ -102,7 +102,7 @@ static __attribute__((cold, noinline)) void *out_of_memory(gr_tape *t, size_t by
 void *gr_save(gr_tape *t, size_t bytes)
 {
     if (gr_failed(t)) return NULL;
-    void *p = gr__arena_alloc(&t->arena[t->level], bytes);
+    void *p = arena_alloc(&t->arena[t->level], bytes);
     return p ? p : out_of_memory(t, bytes);
 }
 void *gr_save_zeros(gr_tape *t, size_t bytes)

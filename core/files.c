@@ -2,7 +2,6 @@
 #include "core/files.h"
 #include "core/internal.h"
 #include "core/io/internal.h"
-#include "core/op.h"
 
 gr_safetensors *gr_safetensors_open(gr_tape *t, const char *path)
 {

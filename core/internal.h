@@ -2,7 +2,6 @@
 #ifndef GR_INTERNAL_H
 #define GR_INTERNAL_H
 #include "core/library.h"
-#include <string.h>
 
 /* A chain of blocks that only grows. An allocation takes the next bytes of the chain, and a reset starts again at the first block. So a
  * step that needs no more than an earlier one takes nothing from the allocator. */
@@ -10,7 +9,6 @@ typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /*
 typedef struct { size_t most, held; } gr__budget; /* how many bytes all arenas of a tape may hold (0 means any number), and hold now */
 typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now; size_t used, total; } gr__arena;
 
-void *gr__arena_alloc(gr__arena *a, size_t bytes); /* as gr_save; NULL when there is not enough memory */
 void gr__arena_rewind(gr__arena *a, gr__block *block, size_t used); /* block NULL means the first */
 void gr__arena_fill(gr__arena *a, gr__block *block, size_t used); /* set the bits of all used bytes from there on: NaNs, and a stamp that no tensor has */
 bool gr__arena_holds(const gr__arena *a, const void *p);

@@ -1,6 +1,5 @@
 /* nn/conv.c - convolution, transposed convolution, pooling, interpolation, flatten */
 #include "nn/internal.h"
-#include "nn/nn.h"
 #include "ops/window.h"
 
 static gr_tensor *conv_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_conv_forward(t, (gr_conv_module *)m, x); }

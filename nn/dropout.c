@@ -1,6 +1,5 @@
 /* nn/dropout.c - random zeros in training; the masks come from the random stream "<path>/mask" */
 #include "nn/internal.h"
-#include "nn/nn.h"
 
 static gr_tensor *dropout_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_dropout_forward(t, (gr_dropout_module *)m, x); }
 

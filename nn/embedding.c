@@ -1,8 +1,6 @@
 /* nn/embedding.c - a table with a row for each id */
 #include "nn/internal.h"
-#include "nn/nn.h"
 #include <limits.h>
-#include <string.h>
 
 gr_embedding_module *gr_embedding_new(gr_tape *t, gr_module *parent, const char *name, size_t count, size_t size,
                                       const gr_embedding_config *config)

@@ -1,11 +1,8 @@
 /* nn/norms.c - LayerNorm, RMSNorm, BatchNorm, GroupNorm, InstanceNorm. A kind is a line of the table norm_kinds and a case in
  * gr_norm_forward. */
 #include "nn/norms.h"
-#include "core/op.h"
 #include "nn/internal.h"
-#include "nn/nn.h"
 #include "ops/norm_groups.h"
-#include <string.h>
 
 /* ---- The kinds ---- */
 
@@ -153,25 +150,16 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     return gr_module_ready(t, m) ? n : NULL;
 }
 
-gr_norm *gr_layer_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape, const gr_norm_config *config)
-{
-    return norms_make(t, parent, name, GR_NORM_LAYER, shape, 0, config);
-}
-
-gr_norm *gr_rms_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape, const gr_norm_config *config)
-{
-    return norms_make(t, parent, name, GR_NORM_RMS, shape, 0, config);
-}
-
-gr_norm *gr_batch_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t features, const gr_norm_config *config)
-{
-    return norms_make(t, parent, name, GR_NORM_BATCH, GR_SHAPE(features), 0, config);
-}
-
-gr_norm *gr_instance_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t features, const gr_norm_config *config)
-{
-    return norms_make(t, parent, name, GR_NORM_INSTANCE, GR_SHAPE(features), 0, config);
-}
+#define NORM(called, kind, sizes, shape) \
+    gr_norm *gr_##called##_new(gr_tape *t, gr_module *parent, const char *name, sizes, const gr_norm_config *config) \
+    { \
+        return norms_make(t, parent, name, kind, shape, 0, config); \
+    }
+NORM(layer_norm, GR_NORM_LAYER, gr_shape shape, shape)
+NORM(rms_norm, GR_NORM_RMS, gr_shape shape, shape)
+NORM(batch_norm, GR_NORM_BATCH, size_t features, GR_SHAPE(features))
+NORM(instance_norm, GR_NORM_INSTANCE, size_t features, GR_SHAPE(features))
+#undef NORM
 
 gr_norm *gr_group_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t groups, size_t features, const gr_norm_config *config)
 {

@@ -1,6 +1,5 @@
 /* nn/position.c - positions in a sequence: waves of many wavelengths, or a learned row for each position */
 #include "nn/internal.h"
-#include "nn/nn.h"
 #include "ops/index.h"
 #include <limits.h>
 

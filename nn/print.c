@@ -1,7 +1,6 @@
 /* nn/print.c - print a module tree to a FILE of the caller. */
 #include "core/locale.h"
 #include "nn/internal.h"
-#include <string.h>
 
 static void print_slot(FILE *out, const gr_slot *s)
 {

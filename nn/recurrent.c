@@ -1,9 +1,7 @@
 /* nn/recurrent.c - layers and directions of gr_lstm_sequence, gr_gru_sequence and gr_rnn_sequence */
 #include "nn/internal.h"
-#include "nn/nn.h"
 #include "ops/norm_groups.h"
 #include "ops/sequence.h"
-#include <stdio.h>
 
 /* ---- Parameters ---- */
 

@@ -1,6 +1,5 @@
 /* nn/sequential.c - modules one after the other, and operators as modules; PReLU, which has a weight */
 #include "nn/internal.h"
-#include "nn/nn.h"
 
 typedef struct { gr_function *f; gr_function_1 *f1; gr_function_2 *f2; gr_function_axis *along; double p, q; int axis; } operator_call;
 typedef struct { gr_module module; operator_call call; } activation;

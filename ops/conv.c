@@ -24,7 +24,6 @@
  *     backward    dx += that convolution of dy          dweight: that of the convolution, with x and dy exchanged          dbias[c] += dy */
 #include "core/gemm.h"
 #include "ops/broadcast.h"
-#include "ops/conv.h"
 #include "ops/conv_planes.h"
 #include "ops/parts.h"
 #include "ops/strided.h"

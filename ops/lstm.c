@@ -33,13 +33,6 @@
 #include "ops/lstm_bn.h"
 #include "ops/lstm_cell.h"
 
-/* LN_c of row r: one norm over the H values of its cell. */
-INLINE void lstm_norm_c(const gr__cell *s, size_t r, gr_real *restrict n) { cell_norm(&s->ln_c, r, s->H, 1, 0, 0, s->H, s->eps, n, false); }
-INLINE void lstm_norm_c_backward(const gr__cell *s, size_t r, const gr_real *restrict dn)
-{
-    cell_norm_backward(&s->ln_c, r, s->H, 1, 0, 0, s->H, dn);
-}
-
 KERNEL(void, lstm_forward, const gr__cell *s)
 {
     const size_t H = s->H;
@@ -49,7 +42,7 @@ KERNEL(void, lstm_forward, const gr__cell *s)
         gr_real *a = cell_sums(s, r);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
-        if (s->ln_c.x) lstm_norm_c(s, r, tanh_c);
+        if (s->ln_c.x) cell_norm(&s->ln_c, r, H, 1, 0, 0, H, s->eps, tanh_c, false);
         else memcpy(tanh_c, c, H * sizeof *c);
         lstm_output(H, h, tanh_c, a + 3 * H);
     }
@@ -65,7 +58,7 @@ KERNEL(void, lstm_backward, const gr__cell *s)
         if (cell_has_ended_backward(s, r)) continue;
         cell_square(s->dh_squares, H, dh, dy); /* for dh_norm */
         lstm_output_backward(H, dh, da + 3 * H, tanh_c, dy); /* dh becomes dn */
-        if (s->ln_c.x) lstm_norm_c_backward(s, r, dh);
+        if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);
         cell_square(s->dc_squares, H, dc, dc_through_h);
         lstm_cell_backward(H, dc, da, s->c_prev + r * H, dc_through_h);
         memset(dh, 0, H * sizeof *dh); /* h_prev gets its gradient through W h alone */

@@ -3,6 +3,10 @@
 #include "ops/lstm_bn.h"
 #include "ops/lstm_cell.h"
 
+#define LSTM_BN_EACH_LIVE(r) \
+    for (size_t r = 0; r < s->R; r++) \
+        if (!gr__past_end(s->lengths, r, s->time))
+
 /* A norm n has W columns: 4H or H. Its moments are three rows of W values, mean, rstd and variance, and the step has N of the columns. */
 
 INLINE gr_real lstm_bn_xhat(const gr__cell_norm *n, size_t W, const gr_real *x, size_t j)
@@ -17,18 +21,16 @@ INLINE void lstm_bn_moments(const gr__cell *s, const gr__cell_norm *n, size_t W,
     gr_real first[4 * LSTM_BN_UNITS], e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
     gr_real *restrict mean = n->moments, *restrict rstd = n->moments + W, *restrict var = n->moments + 2 * W;
     const gr_real per = s->live ? 1 / (gr_real)s->live : 0;
-    size_t r = 0;
-    while (s->live && gr__past_end(s->lengths, r, s->time)) r++;
-    for (size_t j = 0; j < N; j++) first[j] = n->x[r * W + j];
-    for (r = 0; r < s->R; r++) {
+    size_t one = 0;
+    while (s->live && gr__past_end(s->lengths, one, s->time)) one++;
+    for (size_t j = 0; j < N; j++) first[j] = n->x[one * W + j];
+    LSTM_BN_EACH_LIVE(r) {
         const gr_real *restrict x = n->x + r * W;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < N; j++) e[j] += x[j] - first[j];
     }
     for (size_t j = 0; j < N; j++) mean[j] = first[j] + e[j] * per, e[j] = 0;
-    for (r = 0; r < s->R; r++) {
+    LSTM_BN_EACH_LIVE(r) {
         const gr_real *restrict x = n->x + r * W;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < N; j++) e[j] += x[j] - mean[j], q[j] += r_square(x[j] - mean[j]);
     }
     for (size_t j = 0; j < N; j++) {
@@ -63,10 +65,9 @@ KERNEL(void, lstm_bn_forward, const gr__cell *s)
         lstm_cell(u, c, c_prev, a);
     }
     if (s->of_batch) lstm_bn_moments(s, n, H, u);
-    for (size_t r = 0; r < s->R; r++) {
+    LSTM_BN_EACH_LIVE(r) {
         gr_real *restrict tanh_c = s->more + r * H;
         const gr_real *restrict c = n->x + r * H;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < u; j++) tanh_c[j] = n->gain[j] * lstm_bn_xhat(n, H, c, j) + n->shift[j];
         lstm_output(u, s->h + r * H, tanh_c, s->gates + r * 4 * H + 3 * u);
     }
@@ -77,9 +78,8 @@ INLINE void lstm_bn_norm_backward(const gr__cell *s, const gr__cell_norm *n, siz
 {
     gr_real e[4 * LSTM_BN_UNITS] = { 0 }, q[4 * LSTM_BN_UNITS] = { 0 };
     const gr_real *restrict rstd = n->moments + W, *restrict gain = n->gain;
-    for (size_t r = 0; r < s->R; r++) {
+    LSTM_BN_EACH_LIVE(r) {
         const gr_real *restrict x = n->x + r * W, *restrict d = dy + r * W;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
         for (size_t j = 0; j < N; j++) e[j] += d[j], q[j] += d[j] * lstm_bn_xhat(n, W, x, j);
     }
     for (size_t j = 0; j < N; j++) n->dgain[j] += q[j];
@@ -99,16 +99,14 @@ KERNEL(void, lstm_bn_backward, const gr__cell *s)
 {
     const size_t u = s->units, H = s->H;
     if (s->dh_squares) *s->dh_squares = *s->dc_squares = 0;
-    for (size_t r = 0; r < s->R; r++) {
+    LSTM_BN_EACH_LIVE(r) {
         const gr_real *dy = s->dy + r * s->dy_row;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
         cell_square(s->dh_squares, u, s->dh + r * H, dy);
         lstm_output_backward(u, s->dh + r * H, s->gates + r * 4 * H + 3 * u, s->more + r * H, dy);
     }
     lstm_bn_norm_backward(s, &s->ln_c, H, u, s->dh);
-    for (size_t r = 0; r < s->R; r++) {
+    LSTM_BN_EACH_LIVE(r) {
         gr_real *gates = s->gates + r * 4 * H, *dc = s->dc + r * H;
-        if (gr__past_end(s->lengths, r, s->time)) continue;
         cell_square(s->dc_squares, u, dc, s->ln_c.x + r * H);
         lstm_cell_backward(u, dc, gates, s->c_prev + r * H, s->ln_c.x + r * H);
         memset(s->dh + r * H, 0, u * sizeof *dc); /* h_prev gets its gradient through W h alone */

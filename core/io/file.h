@@ -3,7 +3,6 @@
 #ifndef GR_FILE_H
 #define GR_FILE_H
 #include "core/base.h"
-#include <stddef.h>
 #include <sys/types.h>
 
 enum { GR__PATH_BYTES = 4096 }; /* with the 0 at the end; Linux allows no longer path */

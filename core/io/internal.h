@@ -1,7 +1,6 @@
 /* core/io/internal.h - read and write files of tensors without a tape. core/files.h has the same functions for programs. */
 #ifndef GR_IO_INTERNAL_H
 #define GR_IO_INTERNAL_H
-#include "core/base.h"
 #include "core/io/file.h"
 #include "core/io/safetensors.h"
 

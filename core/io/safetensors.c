@@ -1,7 +1,6 @@
 /* core/io/safetensors.c - read files of named tensors. core/io/safetensors_header.c parses the header, core/io/dtype.c converts numbers,
  * core/io/safetensors_write.c writes files. */
 #include "core/io/checksum.h"
-#include "core/io/file.h"
 #include "core/io/internal.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* core/io/safetensors_write.c - write files of named tensors, with the same bytes as the Python package. */
 #include "core/io/checksum.h"
-#include "core/io/file.h"
 #include "core/io/internal.h"
 #include <stdio.h>
 #include <string.h>
