@@ -82,4 +82,28 @@ static inline void fill(gr_tape *t, const lstm_case *c, gr_tensor **in)
     }
 }
 
+/* The values of the padding reach no result and no gradient. The inputs are [5, 10, 3]. */
+static const int some_lengths[] = { 5, 2, 0, 1, 3, 5, 4, 2, 5, 1 };
+static inline void assert_padding_is_ignored(lstm_case c)
+{
+    const gr_real contents[] = { 0, 1e6, NAN, INFINITY };
+    uint64_t want = 0;
+    for (size_t k = 0; k < COUNT(contents); k++) {
+        gr_tape *t = gr_tape_new(1, NULL);
+        gr_tensor *in[MOST_INPUTS];
+        gr_gradcheck_input spec[MOST_INPUTS];
+        fill(t, &c, in);
+        for (size_t time = 0; time < 5; time++)
+            for (size_t b = 0; b < 10; b++)
+                for (size_t i = 0; i < 3 && time >= (size_t)some_lengths[b]; i++) in[0]->data[(time * 10 + b) * 3 + i] = contents[k];
+        gr_tensor *y = result(t, in, &c);
+        assert_true(gr_backward(t, gr_sum(t, gr_square(t, y), GR_ALL_AXES, false)));
+        uint64_t hash = hash_reals(1, y->data, y->len);
+        for (size_t n = 0; n < inputs_of(&c, spec); n++) hash = hash_reals(hash, gr_grad(t, in[n]), in[n]->len);
+        if (!k) want = hash;
+        assert_true(hash == want);
+        gr_tape_free(t);
+    }
+}
+
 #endif

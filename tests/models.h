@@ -154,6 +154,15 @@ static inline gr_tensor *models_last_of_lstm(gr_tape *t, void *body, gr_tensor *
 {
     return gr_select(t, gr_lstm_forward(t, body, x, &(gr_lstm_input){ .lengths = models_lengths(t) }).h, 0, -1);
 }
+/* The state at the end of a step is the first state of the next. */
+static inline gr_tensor *models_carried(gr_tape *t, void *body, gr_tensor *x)
+{
+    gr_lstm *const l = body;
+    const gr_lstm_input from = { .h0 = gr_carried(t, &l->module, "h"), .c0 = gr_carried(t, &l->module, "c") };
+    const gr_recurrent_out s = gr_lstm_forward(t, l, x, &from);
+    gr_detach_keep(t, &l->module, "h", s.h), gr_detach_keep(t, &l->module, "c", s.c);
+    return gr_select(t, s.h, 0, -1);
+}
 static inline gr_tensor *models_last_of_gru(gr_tape *t, void *body, gr_tensor *x)
 {
     return gr_select(t, gr_gru_forward(t, body, x, &(gr_recurrent_input){ .lengths = models_lengths(t) }).h, 0, -1);

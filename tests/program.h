@@ -74,6 +74,18 @@ static inline bool is_running(pid_t child)
         assert_string_equal(err, text); \
     } while (0)
 
+/* The program prints the same for any number of threads, and something else with another seed. */
+#define assert_seed_decides(...) \
+    do { \
+        static char once[sizeof out]; \
+        assert_run(__VA_ARGS__, "--threads=1", "--quiet"); \
+        strcpy(once, out); \
+        assert_run(__VA_ARGS__, "--threads=3", "--quiet"); \
+        assert_string_equal(out, once); \
+        assert_run(__VA_ARGS__, "--threads=1", "--quiet", "--seed=7"); \
+        assert_string_not_equal(out, once); \
+    } while (0)
+
 static inline void put_idx(const char *name, size_t n, bool images)
 {
     uint8_t pixels[KIT_PIXELS], head[16] = { 0, 0, 8, images ? 3 : 1, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28 };

@@ -36,6 +36,14 @@ const char *__tsan_default_options(void) { return "allocator_may_return_null=1";
  * survive. */
 #define assert_fails(t, call, text) (assert_true(!(call)), assert_message(t, text), gr_tape_recover(t))
 
+/* The same for a call of a recurrent operator, which returns y, h and c. */
+static inline void assert_no_sequence(gr_tape *t, gr_recurrent_out s, const char *message)
+{
+    assert_true(!s.y && !s.h && !s.c);
+    assert_message(t, message);
+    gr_tape_recover(t);
+}
+
 /* A tensor that survives gr_tape_recover, because it belongs to a child of the module. */
 static inline gr_tensor *lasting(gr_tape *t, gr_module *owner, gr_shape shape, double value)
 {

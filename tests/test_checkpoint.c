@@ -2,24 +2,11 @@
  * refused. */
 #define FAILING_FILES
 #include "core/library.h"
-#include "tests/failing.h"
+#include "tests/one_file.h"
 #include "tests/own_rule.h"
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
-
-static char path[512];
-FIXTURE(make_path)
-{
-    const int made = make_folder(state);
-    snprintf(path, sizeof path, "%s", in_folder("run.checkpoint"));
-    return made;
-}
-FIXTURE(remove_path)
-{
-    unlink(path);
-    return remove_folder(state);
-}
 
 /* A run with all kinds of state: moments, dropout masks, a counter, a kept state, a plateau, its own stream and order. */
 enum { SAMPLES = 6, STEPS = 9 };

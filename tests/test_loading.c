@@ -1,19 +1,7 @@
 /* tests/test_loading.c - the time to load a file is proportional to its size, whatever it holds; a refused file leaves no trace. */
 #include "core/library.h"
 #include "tests/counting.h"
-
-static char path[512];
-FIXTURE(make_path)
-{
-    const int made = make_folder(state);
-    snprintf(path, sizeof path, "%s", in_folder("large"));
-    return made;
-}
-FIXTURE(remove_path)
-{
-    unlink(path);
-    return remove_folder(state);
-}
+#include "tests/one_file.h"
 
 /* The cost of loading a checkpoint with n entries of one kind into a program that already has them, or does not. */
 typedef enum { STREAMS, KEPT, VALUES, LAYERS, PARAMETERS } kind;

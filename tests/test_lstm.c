@@ -196,14 +196,6 @@ TEST(frozen_weights_get_no_gradient_and_the_bias_may_be_missing)
     gr_tape_free(t);
 }
 
-static void refuse(gr_tape *t, gr_tensor *x, const gr_lstm_weights *w, const gr_sequence_config *o, const char *message)
-{
-    const gr_lstm_out s = gr_lstm_sequence(t, x, w, o);
-    assert_true(!s.y && !s.h && !s.c);
-    assert_message(t, message);
-    gr_tape_recover(t);
-}
-
 TEST(weights_and_options_that_do_not_fit_are_named)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -212,29 +204,29 @@ TEST(weights_and_options_that_do_not_fit_are_named)
     gr_tensor *x = ZEROS(5, 2, 3);
     const gr_lstm_weights good = { .w_ih = ZEROS(8, 3), .w_hh = ZEROS(8, 2) };
     gr_lstm_weights w = good;
-    refuse(t, NULL, &w, NULL, "lstm: input 1 is NULL");
-    refuse(t, x, NULL, NULL, "lstm: weights is NULL");
-    refuse(t, ZEROS(2, 3), &w, NULL, "lstm: x must be [T, B, I]; got [2, 3]");
-    refuse(t, ZEROS(2, 3), &w, &(gr_sequence_config){ .batch_first = true }, "lstm: x must be [B, T, I]; got [2, 3]");
-    w.w_ih = ZEROS(8, 4), refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got [8, 4]");
-    w.w_ih = ZEROS(0, 3), refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got [0, 3]");
-    w.w_ih = NULL, refuse(t, x, &w, NULL, "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got NULL");
-    w = good, w.w_hh = ZEROS(8, 3), refuse(t, x, &w, NULL, "lstm: w_ih is [8, 3], so w_hh must be [8, 2]; got [8, 3]");
-    w = good, w.b_hh = ZEROS(4), refuse(t, x, &w, NULL, "lstm: w_ih is [8, 3], so b_hh must be [8]; got [4]");
-    w = good, w.norm = 64, refuse(t, x, &w, NULL, "lstm: norm is 64, which is neither a sum of GR_LSTM_LN_... nor GR_LSTM_BN");
-    w.norm = GR_LSTM_LN_PER_GATE, refuse(t, x, &w, NULL, "lstm: GR_LSTM_LN_PER_GATE needs GR_LSTM_LN_X, GR_LSTM_LN_H or GR_LSTM_LN_SUM");
+    assert_no_sequence(t, gr_lstm_sequence(t, NULL, &w, NULL), "lstm: input 1 is NULL");
+    assert_no_sequence(t, gr_lstm_sequence(t, x, NULL, NULL), "lstm: weights is NULL");
+    assert_no_sequence(t, gr_lstm_sequence(t, ZEROS(2, 3), &w, NULL), "lstm: x must be [T, B, I]; got [2, 3]");
+    assert_no_sequence(t, gr_lstm_sequence(t, ZEROS(2, 3), &w, &(gr_sequence_config){ .batch_first = true }), "lstm: x must be [B, T, I]; got [2, 3]");
+    w.w_ih = ZEROS(8, 4), assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got [8, 4]");
+    w.w_ih = ZEROS(0, 3), assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got [0, 3]");
+    w.w_ih = NULL, assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: x is [5, 2, 3], so w_ih must be [4H, 3]; got NULL");
+    w = good, w.w_hh = ZEROS(8, 3), assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: w_ih is [8, 3], so w_hh must be [8, 2]; got [8, 3]");
+    w = good, w.b_hh = ZEROS(4), assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: w_ih is [8, 3], so b_hh must be [8]; got [4]");
+    w = good, w.norm = 64, assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: norm is 64, which is neither a sum of GR_LSTM_LN_... nor GR_LSTM_BN");
+    w.norm = GR_LSTM_LN_PER_GATE, assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: GR_LSTM_LN_PER_GATE needs GR_LSTM_LN_X, GR_LSTM_LN_H or GR_LSTM_LN_SUM");
     w.norm = GR_LSTM_LN_C, w.ln_c.weight = ZEROS(2),
-    refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_C, so ln_c.bias must be [2]; got NULL");
-    w.norm = GR_LSTM_LN_X, refuse(t, x, &w, NULL, "lstm: norm has GR_LSTM_LN_X, so ln_ih.weight must be [8]; got NULL");
-    w.norm = 0, refuse(t, x, &w, NULL, "lstm: ln_c.weight is given, but norm lacks GR_LSTM_LN_C");
+    assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: norm has GR_LSTM_LN_C, so ln_c.bias must be [2]; got NULL");
+    w.norm = GR_LSTM_LN_X, assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: norm has GR_LSTM_LN_X, so ln_ih.weight must be [8]; got NULL");
+    w.norm = 0, assert_no_sequence(t, gr_lstm_sequence(t, x, &w, NULL), "lstm: ln_c.weight is given, but norm lacks GR_LSTM_LN_C");
     w = good;
-    refuse(t, x, &w, &(gr_sequence_config){ .c0 = ZEROS(1, 2) },
+    assert_no_sequence(t, gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .c0 = ZEROS(1, 2) }),
            "lstm: x holds 2 sequences and w_ih is [8, 3], so c0 must be [2, 2]; got [1, 2]");
     const gr_ints *lengths = gr_ints_new(t, (int[]){ 5, 6, 0 }, GR_SHAPE(3));
-    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x is [5, 2, 3], so lengths must be [2]; got [3]");
+    assert_no_sequence(t, gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .lengths = lengths }), "lstm: x is [5, 2, 3], so lengths must be [2]; got [3]");
     lengths = gr_ints_new(t, (int[]){ 5, 6 }, GR_SHAPE(2));
-    refuse(t, x, &w, &(gr_sequence_config){ .lengths = lengths }, "lstm: x is [5, 2, 3], so lengths[1] must be in 0 .. 5; got 6");
-    refuse(t, x, &w, &(gr_sequence_config){ .eps = -0.5 }, "lstm: eps must be 0 or more, or GR_NONE; got -0.5");
+    assert_no_sequence(t, gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .lengths = lengths }), "lstm: x is [5, 2, 3], so lengths[1] must be in 0 .. 5; got 6");
+    assert_no_sequence(t, gr_lstm_sequence(t, x, &w, &(gr_sequence_config){ .eps = -0.5 }), "lstm: eps must be 0 or more, or GR_NONE; got -0.5");
     gr_module_free(net), gr_tape_free(t);
 }
 

@@ -1,26 +1,13 @@
 /* tests/test_npy.c - files of numpy.save, compared with what NumPy wrote (tests/golden/npy.h). */
 #define FAILING_FILES
-#include "tests/failing.h"
 #include "tests/golden/npy.h"
+#include "tests/one_file.h"
 #include <limits.h>
 
 #define FILES(X) X(float32) X(float64) X(int32) X(int64) X(wide) X(scalar) X(empty) X(one_axis) X(rank_8) X(rank_9) X(large) X(fortran) X(big_endian) \
     X(objects) X(bytes) X(records) X(version_2)
 #define FILE_OF(name) { #name, npy_##name, sizeof npy_##name },
 static const struct { const char *name; const unsigned char *bytes; size_t n; } files[] = { FILES(FILE_OF) };
-
-static char path[512];
-FIXTURE(make_path)
-{
-    const int made = make_folder(state);
-    snprintf(path, sizeof path, "%s", in_folder("x.npy"));
-    return made;
-}
-FIXTURE(remove_path)
-{
-    unlink(path);
-    return remove_folder(state);
-}
 
 static void put(const void *bytes, size_t n)
 {

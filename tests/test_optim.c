@@ -1,5 +1,6 @@
 /* tests/test_optim.c - optimizers against steps recorded from PyTorch; groups, clipping, schedules. */
 #include "tests/failing.h"
+#include "tests/give.h"
 #include "tests/own_rule.h"
 
 enum { N = 37, STEPS = 6 };
@@ -17,13 +18,6 @@ static const gr_real *golden(const char *name)
     gr_safetensors_free(f);
     gr_tape_free(t);
     return x;
-}
-
-/* Give x the gradient dx by the loss sum(x dx). */
-static void give(gr_tape *t, gr_tensor *x, const gr_real *dx)
-{
-    gr_tape_reset(t);
-    gr_backward(t, gr_sum(t, gr_mul(t, x, gr_input(t, dx, gr_shape_of(x))), GR_ALL_AXES, false));
 }
 
 static gr_tensor *parameter(gr_tape *t, gr_module *m, const char *name, gr_shape shape, const gr_real *values)

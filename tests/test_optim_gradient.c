@@ -2,16 +2,10 @@
  * computes the shards of a batch in several processes. */
 #include "optim/internal.h"
 #include "tests/failing.h"
+#include "tests/give.h"
 
 static const gr_init one = { GR_INIT_CONSTANT, 1, 0, GR_FAN_IN };
 enum { GUARD = 99 };
-
-/* Add the gradient dx to x by the loss sum(x dx). */
-static bool give(gr_tape *t, gr_tensor *x, const gr_real *dx)
-{
-    gr_tape_reset(t);
-    return gr_backward(t, gr_sum(t, gr_mul(t, x, gr_input(t, dx, gr_shape_of(x))), GR_ALL_AXES, false));
-}
 
 /* ---- The array ---- */
 

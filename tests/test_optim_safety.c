@@ -1,18 +1,12 @@
 /* tests/test_optim_safety.c - optimizers: refused settings and gradients change nothing; dead parameters, bits, memory. */
 #include "optim/internal.h"
 #include "tests/failing.h"
+#include "tests/give.h"
 #include "tests/own_rule.h"
 #include <fenv.h>
 #include <float.h>
 
 static const gr_init one = { GR_INIT_CONSTANT, 1, 0, GR_FAN_IN };
-
-/* Give x the gradient dx by the loss sum(x dx). */
-static bool give(gr_tape *t, gr_tensor *x, const gr_real *dx)
-{
-    gr_tape_reset(t);
-    return gr_backward(t, gr_sum(t, gr_mul(t, x, gr_input(t, dx, gr_shape_of(x))), GR_ALL_AXES, false));
-}
 
 /* ---- Misuse ---- */
 

@@ -1,8 +1,6 @@
 /* tests/test_pooling.c - pooling: gradients, twins, exact facts, bits, messages. */
 #include "examples/composed/composed.h"
-#include "tests/compare.h"
-
-enum { IN_DOUBLE = sizeof(gr_real) == 8 };
+#include "tests/cases.h"
 
 typedef enum { MAX, AVG } kind;
 typedef struct {
@@ -88,22 +86,17 @@ static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
     return c->H || !y ? y : gr_reshape(t, y, GR_SHAPE(c->N, c->C, GR_INFER));
 }
 
-static gr_gradcheck_input input_of(const pool_case *c)
+static gr_gradcheck_input input_of(const void *of)
 {
+    const pool_case *c = of;
     return (gr_gradcheck_input){ .shape = c->H ? GR_SHAPE(c->N, c->C, c->H, c->W) : GR_SHAPE(c->N, c->C, c->W), .distinct = c->kind == MAX };
 }
 
-TEST(gradient_matches_finite_differences)
-{
-    for (size_t k = 0; k < COUNT(cases); k++)
-        if (!test_gradcheck("pool", fused, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, NULL, stderr)) fail_msg("case %zu", k);
-}
+static const case_kind pool = { "pool", fused, composed, input_of, sizeof(pool_case) };
 
-TEST(agrees_with_its_composed_twin)
-{
-    for (size_t k = 0; k < COUNT(cases); k++)
-        assert_agree(fused, composed, (void *)&cases[k], (gr_gradcheck_input[]){ input_of(&cases[k]) }, 1, IN_DOUBLE ? 1e-14 : 1e-6);
-}
+TEST(gradient_matches_finite_differences) { assert_cases_gradients(&pool, cases, COUNT(cases)); }
+
+TEST(agrees_with_its_composed_twin) { assert_cases_twin(&pool, cases, COUNT(cases)); }
 
 /* ---- Exact facts ---- */
 
@@ -185,31 +178,13 @@ static const pool_case large[] = {
     BOTH(9, 16, 19, 21, { 0 }, .h = 1, .w = 1),
 };
 
-TEST(bits_do_not_depend_on_threads_or_instruction_set)
-{
-    for (size_t k = 0; k < COUNT(large); k++) assert_bits_stay(fused, (void *)&large[k], (gr_gradcheck_input[]){ input_of(&large[k]) }, 1);
-}
+TEST(bits_do_not_depend_on_threads_or_instruction_set) { assert_cases_bits(&pool, large, COUNT(large)); }
 
-TEST(a_sample_has_the_same_bits_alone_and_in_a_batch)
-{
-    for (size_t k = 0; k < COUNT(large); k++) assert_alone_as_in_batch(fused, (void *)&large[k], (gr_gradcheck_input[]){ input_of(&large[k]) }, 1, 0);
-}
+TEST(a_sample_has_the_same_bits_alone_and_in_a_batch) { assert_cases_alone_as_in_batch(&pool, large, COUNT(large)); }
 
 /* ---- Edges ---- */
 
-TEST(a_batch_of_size_0_is_accepted)
-{
-    for (size_t k = 0; k < COUNT(cases); k++)
-        for (int without = 0; without < 2; without++) { /* no samples, or no channels */
-            pool_case c = cases[k];
-            *(without ? &c.C : &c.N) = 0;
-            compared a = compare_start(fused, &c, (gr_gradcheck_input[]){ input_of(&c) }, 1);
-            assert_int_equal(a.y->len, 0);
-            assert_int_equal(a.y->dim[1], c.C);
-            compare_backward(&a, &(gr_real){ 1 });
-            gr_tape_free(a.t);
-        }
-}
+TEST(a_batch_of_size_0_is_accepted) { assert_cases_of_nothing(&pool, cases, COUNT(cases)); }
 
 TEST(out_of_memory_is_an_error_anywhere)
 {

@@ -15,13 +15,7 @@ TEST(two_ways_are_right_and_one_way_is_not)
 
 TEST(the_same_seed_prints_the_same)
 {
-    static char once[sizeof out];
-    assert_run("--steps=5", "--threads=1", "--quiet");
-    strcpy(once, out);
-    assert_run("--steps=5", "--threads=3", "--quiet");
-    assert_string_equal(out, once);
-    assert_run("--steps=5", "--threads=1", "--quiet", "--seed=7");
-    assert_string_not_equal(out, once);
+    assert_seed_decides("--steps=5");
 }
 
 TEST(bad_flags_are_refused)

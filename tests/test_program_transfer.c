@@ -10,13 +10,7 @@ TEST(the_file_helps)
 
 TEST(the_same_seed_prints_the_same)
 {
-    static char once[sizeof out];
-    assert_run("--steps=20", "--threads=1", "--quiet");
-    strcpy(once, out);
-    assert_run("--steps=20", "--threads=3", "--quiet");
-    assert_string_equal(out, once);
-    assert_run("--steps=20", "--threads=1", "--quiet", "--seed=7");
-    assert_string_not_equal(out, once);
+    assert_seed_decides("--steps=20");
 }
 
 TEST(too_few_steps_miss_the_target)

@@ -16,13 +16,7 @@ TEST(it_learns_and_draws)
 TEST(the_same_seed_prints_the_same)
 {
     put_digits();
-    static char once[sizeof out];
-    assert_run(TINY, "--steps=4", "--threads=1", "--quiet");
-    strcpy(once, out);
-    assert_run(TINY, "--steps=4", "--threads=3", "--quiet");
-    assert_string_equal(out, once);
-    assert_run(TINY, "--steps=4", "--threads=1", "--quiet", "--seed=7");
-    assert_string_not_equal(out, once);
+    assert_seed_decides(TINY, "--steps=4");
 }
 
 TEST(too_few_steps_miss_the_target)

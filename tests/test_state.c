@@ -1,19 +1,6 @@
 /* tests/test_state.c - state_dict: saving, loading, and the report about a file that does not fit. */
 #define FAILING_FILES
-#include "tests/failing.h"
-
-static char path[512];
-FIXTURE(make_path)
-{
-    const int made = make_folder(state);
-    snprintf(path, sizeof path, "%s", in_folder("x.safetensors"));
-    return made;
-}
-FIXTURE(remove_path)
-{
-    unlink(path);
-    return remove_folder(state);
-}
+#include "tests/one_file.h"
 
 /* Two layers, a buffer and a counter. The tied parameter comes first in the traversal. */
 typedef struct { gr_module *root, *first; gr_linear_module *fc; gr_tensor *mean; int64_t *count; } net;

@@ -1,18 +1,5 @@
 /* tests/test_state_partial.c - gr_state_load with a config: a part of a file, other prefixes, a report; and files in memory. */
-#include "tests/failing.h"
-
-static char path[512];
-FIXTURE(make_path)
-{
-    const int made = make_folder(state);
-    snprintf(path, sizeof path, "%s", in_folder("x.safetensors"));
-    return made;
-}
-FIXTURE(remove_path)
-{
-    unlink(path);
-    return remove_folder(state);
-}
+#include "tests/one_file.h"
 
 static const gr_real numbers[] = { 1, 2, 3, 4, 5, 6, 7 };
 static const int64_t whole = 9;

@@ -87,15 +87,6 @@ static gr_tensor *twice_again(gr_tape *t, void *body, gr_tensor *x)
     return y;
 }
 
-static gr_tensor *carried(gr_tape *t, void *body, gr_tensor *x)
-{
-    gr_lstm *const l = body;
-    const gr_lstm_input from = { .h0 = gr_carried(t, &l->module, "h"), .c0 = gr_carried(t, &l->module, "c") };
-    const gr_recurrent_out s = gr_lstm_forward(t, l, x, &from);
-    gr_detach_keep(t, &l->module, "h", s.h), gr_detach_keep(t, &l->module, "c", s.c);
-    return gr_select(t, s.h, 0, -1);
-}
-
 /* A mark before each of three operators; the last operator is kept. */
 static gr_tensor *rewound(gr_tape *t, void *body, gr_tensor *x)
 {
@@ -185,13 +176,13 @@ static const model families[] = {
     { "embedding, positions, attention, mask, tied", SEQUENCES, build_reader, read_tokens, 0 },
     { "recompute", ROWS, models_mlp, again, 0 },
     { "recompute in recompute", ROWS, models_mlp, twice_again, 0 },
-    { "state carried and forgotten", SEQUENCES, models_lstm, carried, GR_LSTM_LN_BA2016, .stages = { STEP, STEP, forget, STEP } },
+    { "state carried and forgotten", SEQUENCES, models_lstm, models_carried, GR_LSTM_LN_BA2016, .stages = { STEP, STEP, forget, STEP } },
     { "mark and rewind", ROWS, models_mlp, rewound, 0 },
     { "SGD, groups, schedule", ROWS, models_mlp, models_through, 0, sgd, { STEP, new_schedule, STEP, STEP } },
     { "AdamW, groups, schedule", ROWS, models_mlp, models_through, 0, adamw, { STEP, new_schedule, STEP, STEP } },
     { "initialized again", ROWS, models_mlp, models_through, 0, .stages = { STEP, init_again, STEP } },
     { "state saved and loaded", ROWS, models_mlp, models_through, 0, .stages = { STEP, save_state, STEP, load_state, load_part, STEP } },
-    { "checkpoint saved and loaded", SEQUENCES, models_lstm, carried, GR_LSTM_BN, .stages = { STEP, save_checkpoint, STEP, load_checkpoint, STEP } },
+    { "checkpoint saved and loaded", SEQUENCES, models_lstm, models_carried, GR_LSTM_BN, .stages = { STEP, save_checkpoint, STEP, load_checkpoint, STEP } },
     { "anomaly mode, tracing, audit", ROWS, models_mlp, models_through, 0, .stages = { watched_step, audit, STEP, audit } },
     { "recompute under anomaly mode and tracing", ROWS, models_mlp, again, 0, .stages = { watched_step, audit, STEP } },
 };

@@ -25,14 +25,6 @@ static gr_tensor *rewound(gr_tape *t, void *body, gr_tensor *x)
     }
     return models_through(t, body, x);
 }
-static gr_tensor *carried(gr_tape *t, void *body, gr_tensor *x)
-{
-    gr_lstm *const l = body;
-    const gr_lstm_input from = { .h0 = gr_carried(t, &l->module, "h"), .c0 = gr_carried(t, &l->module, "c") };
-    const gr_recurrent_out s = gr_lstm_forward(t, l, x, &from);
-    gr_detach_keep(t, &l->module, "h", s.h), gr_detach_keep(t, &l->module, "c", s.c);
-    return gr_select(t, s.h, 0, -1);
-}
 static bool anomaly_step(run *r) { return gr_tape_set_anomaly(r->t, true), models_step(r); }
 static bool traced_step(run *r) { return gr_tape_set_tracing(r->t, true), models_step(r); }
 /* Every second step is abandoned, as if its data were bad. */
@@ -47,7 +39,7 @@ static bool recovered_step(run *r)
 static const model more[] = {
     { "recompute", { 2, { B, C } }, models_mlp, again, 0 },
     { "marks and rewinds", { 2, { B, C } }, models_mlp, rewound, 0 },
-    { "LSTM, LayerNorm, state carried", { 3, { B, T, C } }, models_lstm, carried, GR_LSTM_LN_BA2016 },
+    { "LSTM, LayerNorm, state carried", { 3, { B, T, C } }, models_lstm, models_carried, GR_LSTM_LN_BA2016 },
     { "anomaly mode", { 2, { B, C } }, models_mlp, models_through, 0, .stages = { anomaly_step } },
     { "tracing", { 2, { B, C } }, models_mlp, models_through, 0, .stages = { traced_step } },
     { "errors and recoveries", { 2, { B, C } }, models_mlp, models_through, 0, .stages = { recovered_step } },
