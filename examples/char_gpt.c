@@ -35,35 +35,32 @@ typedef struct { gr_module *net; gr_embedding_module *token; gr_positions *posit
 static gr_tensor *logits(gr_tape *t, const gpt *m, const int *ids, size_t B, size_t T, gr_attention_cache *cache)
 {
     const gr_ints *starts = cache ? &cache->count : NULL;
-    gr_tensor *x = gr_mul(t, gr_embedding_forward(t, m->token, gr_ints_new(t, ids, GR_SHAPE(B, T))), gr_scalar(t, sqrt((double)own.size)));
+    gr_tensor *x = gr_scale(t, gr_embedding_forward(t, m->token, gr_ints_new(t, ids, GR_SHAPE(B, T))), sqrt((double)own.size));
     x = own.waves ? gr_add_positions_from(t, x, starts) : gr_positions_forward_from(t, m->position, x, starts);
     x = gr_transformer_forward(t, m->body, x, &(gr_attention_input){ .cache = cache });
     return gr_reshape(t, gr_linear(t, x, m->token->weight, NULL), GR_SHAPE(B * T, GR_INFER)); /* the head is the embedding */
 }
 
 /* Draw one of the likeliest letters from softmax(z / temperature). z [1, letters] */
-static int draw(gr_tape *t, gr_tensor *z, gr_stream *s)
+static int draw(gr_tape *t, gr_tensor *z)
 {
-    gr_tensor *kept = gr_mul(t, z, gr_scalar(t, 1 / own.temperature));
-    for (size_t i = 0; kept && i < z->len; i++) {
-        size_t above = 0;
-        for (size_t j = 0; j < z->len; j++) above += z->data[j] > z->data[i];
-        if (above >= own.top) kept->data[i] = -(gr_real)INFINITY;
-    }
-    const gr_tensor *p = gr_softmax(t, kept, -1);
-    return p ? (int)kit_draw(s, p->data, p->len) : 0;
+    const size_t k = z && z->len < own.top ? z->len : own.top;
+    z = gr_scale(t, z, 1 / own.temperature);
+    gr_tensor *least = gr_narrow(t, gr_topk(t, z, -1, k, true).values, -1, -1, 1); /* the k-th largest */
+    const gr_ints *id = gr_categorical(t, gr_masked_fill(t, z, gr_lt(t, z, least), -(double)INFINITY), "sample");
+    return id ? id->data[0] : 0;
 }
 
 /* Write characters to ids, behind the first. Of a full context only the last half stays. Returns the characters per second. */
 static double write_text(gr_tape *t, const gpt *m, int *ids, gr_attention_cache *cache)
 {
-    gr_stream s = gr_stream_new(o.seed, "sample");
     const double start = kit_seconds();
+    gr_tape_seek_streams(t, 0); /* every text draws the same numbers */
     for (size_t n = 1, first = 0, next = 0; n <= own.sample && !gr_failed(t) && !kit_interrupted(); next = n++) {
         gr_tape_reset(t);
         if (n - first > own.context) next = first = n - own.context / 2, cache && gr_attention_cache_crop(t, cache, 0);
         if (!cache) next = first;
-        ids[n] = draw(t, gr_slice(t, logits(t, m, ids + next, 1, n - next, cache), -1, 1), &s);
+        ids[n] = draw(t, gr_slice(t, logits(t, m, ids + next, 1, n - next, cache), -1, 1));
     }
     return (double)own.sample / (kit_seconds() - start);
 }
