@@ -91,6 +91,20 @@ TEST(the_audit_says_why_a_parameter_does_not_learn)
     zoo_free(z);
 }
 
+TEST(a_parameter_without_values_is_reached)
+{
+    char text[200];
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t);
+    gr_tensor *none = gr_param(t, net, "none", GR_SHAPE(0, 2), gr_init_constant(1));
+    assert_true(gr_backward(t, gr_sum(t, none, GR_ALL_AXES, false)));
+    const gr_audit_entry e = gr_audit(t, gr_slot_find(net, "none"), NULL);
+    assert_true(e.kind == GR_AUDIT_REACHED && e.norm == 0 && e.zeros == 0);
+    assert_int_equal(audit_text(&(zoo){ .t = t }, net, NULL, text, sizeof text), 0);
+    assert_string_equal(text, "none  norm 0, zeros 0 of 0\n1 of 1 parameters learn, 0 frozen\n");
+    gr_module_free(net), gr_tape_free(t);
+}
+
 TEST(a_parameter_that_only_argmax_uses_is_astray)
 {
     zoo z = zoo_new();
@@ -225,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_audit_says_why_a_parameter_does_not_learn),
+        cmocka_unit_test(a_parameter_without_values_is_reached),
         cmocka_unit_test(a_parameter_that_only_argmax_uses_is_astray),
         cmocka_unit_test(an_operator_is_placed_in_its_innermost_module),
         cmocka_unit_test(without_tracing_the_audit_says_how_to_turn_it_on),

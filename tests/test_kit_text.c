@@ -128,6 +128,42 @@ TEST(every_allocation_may_fail)
     assert_int_equal(unlink(path), 0);
 }
 
+/* Each character of the text is larger than the one before it, so an id is a position. */
+TEST(windows_stay_within_their_part_of_the_text)
+{
+    enum { T = 2, MOST = 50, B = 4 };
+    char ascending[MOST + 1] = "";
+    for (int i = 0; i < MOST; i++) ascending[i] = (char)('!' + i);
+    gr_tape *t = gr_tape_new(1, NULL);
+    for (size_t n = 30; n <= MOST; n += 10) {
+        const kit_bytes bytes = { ascending, n };
+        kit_text c = kit_text_of(t, "ascending", &bytes, B, T);
+        assert_ok(t);
+        const kit_source source = kit_text_source(&c);
+        const size_t windows = (n / 10 - 1) / T; /* a window needs one more character for its last answer */
+        bool begins[MOST] = { false };
+        size_t samples;
+        assert_true(source.train == (c.train + B * T - 1) / (B * T) && source.test == 1);
+        for (size_t batch = 0; batch < 400; batch++) {
+            assert_ptr_equal(source.batch(source.data, true, batch, &samples), &c);
+            assert_true(c.B == B && samples == B * T);
+            for (size_t b = 0; b < B; b++) begins[c.in[b * T]] = true;
+            for (size_t i = 0; i < B * T; i++) assert_true(c.in[i] == c.in[i / T * T] + (int)(i % T) && c.next[i] == c.in[i] + 1);
+        }
+        for (size_t i = 0; i < MOST; i++) assert_int_equal(begins[i], i < c.train - T); /* all of them, and no more */
+        source.batch(source.data, false, 0, &samples);
+        assert_true(c.B == windows && samples == windows * T);
+        for (size_t i = 0; i < samples; i++) assert_true((size_t)c.in[i] == c.train + i && c.next[i] == c.in[i] + 1);
+        kit_text_free(&c);
+        c = kit_text_of(t, "ascending", &bytes, B, n / 10);
+        char want[120];
+        snprintf(want, sizeof want, "ascending: a tenth of the text must hold more than a window of %zu characters; it has %zu", n / 10, n / 10);
+        assert_message(t, want);
+        kit_text_free(&c), gr_tape_recover(t);
+    }
+    gr_tape_free(t);
+}
+
 TEST(chunks_of_a_stream_follow_one_another)
 {
     enum { B = 3, T = 16 };
@@ -173,6 +209,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_too_large_is_refused),
         cmocka_unit_test(an_empty_file_is_too_short),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(windows_stay_within_their_part_of_the_text),
         cmocka_unit_test(chunks_of_a_stream_follow_one_another),
         cmocka_unit_test(ids_are_drawn_as_often_as_their_probabilities_say),
     };
