@@ -3,7 +3,7 @@
  * Shows: a causal pre-norm Transformer, a head tied to the embedding, gr_attention_cache, sampling with temperature and top-k.
  * Run:   examples/char_gpt                                                         sentences of a small grammar, in seconds
  *        examples/char_gpt --text tinyshakespeare.txt --size 128 --context 128     minutes
- * See:   the text is the same with the cache, which computes one position in a step, and without it, which computes all of them.
+ * See:   the text is the same with the cache, which computes one position in a step, and without it, when each step computes all of them.
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted. */
 #include "examples/kit/kit.h"
 #include "gradus.h"
@@ -51,7 +51,7 @@ static int draw(gr_tape *t, gr_tensor *z)
     return id ? id->data[0] : 0;
 }
 
-/* Write characters to ids, behind the first. Of a full context only the last half stays. Returns the characters per second. */
+/* Write characters to ids after the first. When the context is full, keep its last half. Returns the characters per second. */
 static double write_text(gr_tape *t, const gpt *m, int *ids, gr_attention_cache *cache)
 {
     const double start = kit_seconds();
@@ -98,7 +98,7 @@ static void run(kit_run *r, gr_tape *t, kit_text *text)
     const double fast = ids ? write_text(t, &m, ids, cache) : 0, slow = ids ? write_text(t, &m, ids + n, NULL) : 0;
     for (size_t i = 1; ids && !gr_failed(t) && !kit_interrupted() && i < n; i++) putchar(text->letter[ids[i]]);
     if (!ids) gr_fail_as(t, GR_NO_MEMORY, "", "no memory for %zu characters", n);
-    if (!gr_failed(t)) printf("\nloss %.4f; characters per second: %.0f with the cache, %.0f without\n", loss, fast, slow);
+    if (!gr_failed(t) && !kit_interrupted()) printf("\nloss %.4f; characters per second: %.0f with the cache, %.0f without\n", loss, fast, slow);
     kit_run_need(r, loss < target, "the loss is %.4f, not below %g", loss, target);
     kit_run_need(r, ids && !memcmp(ids, ids + n, n * sizeof *ids), "the cache changes the text");
     gr_tape_reset(t), free(ids), gr_attention_cache_free(cache), gr_optim_free(adam), gr_module_free(m.net);

@@ -1,7 +1,7 @@
 /* examples/looking_inside.c - a small network with two faults, and every tool of the library for seeing inside one.
  *
  * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_dot, gr_print, gr_print_audit, gr_audit, gr_print_norm,
- *        gr_norm_gradient, gr_print_batch_norms, anomaly mode, an allocator of one's own.
+ *        gr_norm_gradient, gr_print_batch_norms, anomaly mode, an allocator of your own.
  * Run:   examples/looking_inside               (at once)
  *        examples/looking_inside --repaired    the same network without its faults
  *        examples/looking_inside --dot graph.dot && dot -Tsvg graph.dot > graph.svg      the graph as a picture

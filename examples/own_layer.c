@@ -1,4 +1,4 @@
-/* examples/own_layer.c - an operator and a module of one's own: a layer for readings of devices that have different units.
+/* examples/own_layer.c - an operator and a module of your own: a layer for readings of devices that have different units.
  *
  * Three devices measure the same four quantities, each in units of its own. The layer keeps a running mean square of each quantity for each
  * device, and divides by its root, so that the rest of the network sees no units. In training it also multiplies by random factors.
@@ -23,7 +23,7 @@ static const kit_flag flag[] = {
     { "noise", KIT_NUMBER, &noise, "X", "standard deviation of the random factors", 0, 1 },
     KIT_FLAGS_RUN(o, "exit 1 unless the gradient is right, a repeated step has the same bits, and the layer helps"),
 };
-static const kit_flags flags = { "own_layer", "an operator and a module of one's own", flag, sizeof flag / sizeof *flag };
+static const kit_flags flags = { "own_layer", "an operator and a module of your own", flag, sizeof flag / sizeof *flag };
 
 /* ==== The operator: y = gain * f * x,   f = (1 + noise z) / sqrt(square) ====
  *

@@ -2,10 +2,10 @@
  *
  * A tape belongs to one thread. A module may be used by many, each with a tape of its own, while nobody trains or loads it.
  * Shows: gr_state_load, one module under several tapes, evaluation without recording, an answer that is the same alone and in a batch.
- * Run:   examples/serve                                  (a second; first values, so the answers are guesses)
+ * Run:   examples/serve                                  (a second; the weights are untrained, so the answers are guesses)
  *        examples/seq_mnist_lstm --save lstm.safetensors && examples/serve --load lstm.safetensors
  * See:   the microseconds of a request, and how many are answered in a second.
- * Exit:  0, or 1 --check: an answer differs from that of the batch; 2 wrong flag, path or file; 3 out of memory or disk full. */
+ * Exit:  0, or 1 --check: an answer differs from that of the batch; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted. */
 #include "examples/kit/kit.h"
 #include "gradus.h"
 #include <pthread.h>
@@ -16,7 +16,7 @@ enum { WORKERS = 64, IMAGES = 100, CLASSES = 10 };
 static kit_options o = { .seed = 42 };
 static struct { const char *load; uint64_t hidden, workers, requests; } own = { NULL, 128, 2, 2000 };
 static const kit_flag flag[] = {
-    { "load", KIT_TEXT, &own.load, "FILE", "weights of seq_mnist_lstm --save; default: first values", 0, 0 },
+    { "load", KIT_TEXT, &own.load, "FILE", "weights of seq_mnist_lstm --save; default: untrained ones", 0, 0 },
     { "hidden", KIT_COUNT, &own.hidden, "N", "size of the hidden state", 1, 1 << 14 },
     { "workers", KIT_COUNT, &own.workers, "N", "threads that answer", 1, WORKERS },
     { "requests", KIT_COUNT, &own.requests, "N", "requests for each thread", 1, 1e7 },

@@ -26,15 +26,15 @@ typedef struct { int length, letter[LONGEST], tag[LONGEST]; } sequence;
 static sequence draw(gr_stream *s)
 {
     sequence q = { .length = SHORTEST + (int)gr_stream_below(s, LONGEST - SHORTEST + 1) };
-    for (int i = 0, open = LONGEST; i < q.length; i++) { /* open: where an open pair began, or LONGEST */
+    for (int i = 0, open = LONGEST; i < q.length; i++) { /* open: where a bracket was opened, or LONGEST */
         q.letter[i] = gr_stream_below(s, 3) ? (int)gr_stream_below(s, OPEN) : OPEN + (int)gr_stream_below(s, 2);
         if (q.letter[i] == OPEN && open > i) open = i;
-        for (; q.letter[i] == CLOSE && open < LONGEST; open++) q.tag[open] = open <= i;
+        for (; q.letter[i] == CLOSE && open < LONGEST; open++) q.tag[open] = open <= i; /* a closed pair; then open is LONGEST */
     }
     return q;
 }
 
-/* A batch of n sequences, padded to T: letters [n, T], targets [n T] with -100 at padding, lengths [n]. T 0 means that of the longest. */
+/* A batch of n sequences, padded to T: letters [n, T], targets [n T] with -100 at padding, lengths [n]. T 0 means the length of the longest. */
 typedef struct { gr_ints *letters, *target, *lengths; } batch;
 
 static batch batch_of(gr_tape *t, const sequence *q, size_t n, size_t T)

@@ -1,6 +1,6 @@
 /* examples/transfer.c - a network that knows the tones of one instrument learns those of another from 70 examples.
  *     first       Which of 8 tones is it? 2000 noisy sine waves. The weights go into a file.
- *     scratch     Is it low, middle, high or very high? 70 noisy square waves, half a tone higher; all weights have their first values.
+ *     scratch     Is it low, middle, high or very high? 70 noisy square waves, half a tone higher; all weights begin untrained.
  *     head only   The same 70 waves; the body comes from the file and is frozen, so that only the output layer learns.
  *     fine-tuned  After that the body learns too, with a tenth of the learning rate.
  *     average     An exponential moving average (EMA) of the weights while they are fine-tuned.
@@ -62,7 +62,7 @@ static void train(gr_tape *t, const model *m, const waves *w, double body_scale,
     for (size_t step = 0; step < o.steps && !gr_failed(t) && !kit_interrupted(); step++) {
         const gr_ints *const ids = gr_batches_next(walk);
         gr_tape_reset(t);
-        gr_tensor *const x = gr_embedding(t, gr_input(t, w->x[0], GR_SHAPE(w->n, LENGTH)), ids, GR_NONE); /* these rows */
+        gr_tensor *const x = gr_index_select(t, gr_input(t, w->x[0], GR_SHAPE(w->n, LENGTH)), 0, ids);
         gr_ints *const y = gr_ints_new(t, NULL, GR_SHAPE(ids->len));
         for (size_t i = 0; y && i < ids->len; i++) y->data[i] = w->label[ids->data[i]];
         gr_module_zero_grad(m->net), gr_backward(t, gr_cross_entropy(t, gr_forward(t, m->net, x), y, NULL)), gr_optim_step(t, adam);

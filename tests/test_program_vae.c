@@ -26,11 +26,21 @@ TEST(too_few_steps_miss_the_target)
     assert_non_null(strstr(err, "vae: --check: the test loss is "));
 }
 
+/* With this learning rate the weights overflow: the loss is NaN, and so is the drawing. */
+TEST(a_run_that_diverges_ends_well_and_fails_the_check)
+{
+    put_digits();
+    assert_run(TINY, "--steps=3", "--lr=1e6");
+    assert_non_null(strstr(out, "\nstep     3  loss "));
+    assert_int_equal(RUN("--check", TINY, "--steps=3", "--lr=1e6"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_and_draws),
         cmocka_unit_test(the_same_seed_prints_the_same),
+        cmocka_unit_test(a_run_that_diverges_ends_well_and_fails_the_check),
         cmocka_unit_test(too_few_steps_miss_the_target),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
