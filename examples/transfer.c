@@ -98,12 +98,12 @@ static void work(kit_run *r, const char *path)
         printf("%zu tensors come from the file; %s has another shape there\n", report.loaded.count, report.misfit.name[0]);
 
     const uint64_t loaded = kit_fingerprint(m.body);
-    gr_requires_grad(m.body, false);
-    train(t, &m, &few, 1, NULL);
+    gr_requires_grad(m.body, false), train(t, &m, &few, 1, NULL);
     kit_run_need(r, kit_fingerprint(m.body) == loaded, "the frozen body moved");
     const double from_scratch = accuracy(t, &scratch, &test), head_only = accuracy(t, &m, &test);
 
     gr_requires_grad(m.body, true), gr_module_copy(t, ema.net, m.net);
+    kit_run_need(r, accuracy(t, &ema, &test) == head_only, "the copy of the network answers otherwise");
     train(t, &m, &few, 0.1, ema.net);
     const double tuned = accuracy(t, &m, &test), average = accuracy(t, &ema, &test);
     if (!gr_failed(t) && !kit_interrupted())
