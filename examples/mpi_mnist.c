@@ -11,6 +11,7 @@
  * --shards belongs to the result, as --batch does: another number gives other last bits. Number of ranks, threads and instruction sets do not.
  */
 #include "examples/kit/kit.h"
+#include "examples/kit/output.h"
 #include "examples/mpi/ranks.h"
 #include "gradus.h"
 #include <math.h>
