@@ -12,7 +12,7 @@ GR_BEGIN
  *      [ 4.0000,  5.0000, -6.0000]]
  * It prints "NULL" when x is NULL, and says so when x is dead. */
 GR_API void gr_print(const gr_tensor *x, FILE *out);
-GR_API void gr_print_ints(const gr_ints *x, FILE *out); /* the same for integers: [1, -20] */
+GR_API void gr_print_ints(const gr_ints *x, FILE *out); /* gr_print for integers: [1, -20] */
 
 /* Print the operators that the tape has recorded since its last reset, one on each line, in the order of execution: its number, its name, the
  * shapes of its outputs, and where its inputs come from (the number of an operator, the name of a parameter, or "input"). gr_print_graph and

@@ -18,9 +18,9 @@ typedef enum {
 typedef enum { GR_FAN_IN, GR_FAN_OUT } gr_fan;
 typedef struct { gr_init_kind kind; double a, b; gr_fan fan; } gr_init;
 
-GR_API gr_init gr_init_constant(double value);
+GR_API gr_init gr_init_constant(double value);           /* value everywhere */
 GR_API gr_init gr_init_uniform(double low, double high); /* from [low, high) */
-GR_API gr_init gr_init_normal(double mean, double std);
+GR_API gr_init gr_init_normal(double mean, double std);  /* from the normal distribution */
 
 /* The rules below need a tensor of rank 2 or more. A weight [out, in, k, ..] has fan_in = in * k * .. and fan_out = out * k * .. */
 

@@ -41,12 +41,15 @@ typedef struct {
     int64_t *batches;                      /* num_batches_tracked, likewise */
 } gr_norm;
 
-/* shape: the sizes of the last axes of x, which are normalized together: GR_SHAPE(64) normalizes each row of 64 values. */
+/* Normalize the last axes of x together. shape is their sizes: GR_SHAPE(64) normalizes each row of 64 values. */
 GR_API gr_norm *gr_layer_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape, const gr_norm_config *config);
 GR_API gr_norm *gr_rms_norm_new(gr_tape *t, gr_module *parent, const char *name, gr_shape shape, const gr_norm_config *config);
+
+/* Normalize each feature, over the batch and all other axes, or in an InstanceNorm each feature of each sample. features is the size of their axis. */
 GR_API gr_norm *gr_batch_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t features, const gr_norm_config *config);
 GR_API gr_norm *gr_instance_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t features, const gr_norm_config *config);
-/* features must be a multiple of groups. With axis -1 each row of features is normalized by itself. */
+
+/* Normalize groups of features of each sample. features must be a multiple of groups. With axis -1 each row of features is normalized by itself. */
 GR_API gr_norm *gr_group_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t groups, size_t features, const gr_norm_config *config);
 
 /* Make a norm of any kind, for programs that choose the kind when they run; gr_forward runs it. The features are the last axis of x unless the

@@ -278,7 +278,7 @@ GR_API gr_tensor *gr_one_hot(gr_tape *t, const gr_ints *ids, size_t classes);
 typedef struct { gr_tensor *values; gr_ints *ids; } gr_sort_out; /* values[i] is x at index ids[i] of the axis; both are NULL after an error */
 GR_API gr_sort_out gr_sort(gr_tape *t, gr_tensor *x, int axis, bool descending);
 GR_API gr_sort_out gr_topk(gr_tape *t, gr_tensor *x, int axis, size_t k, bool largest);
-GR_API gr_ints *gr_argsort(gr_tape *t, gr_tensor *x, int axis, bool descending); /* the ids alone */
+GR_API gr_ints *gr_argsort(gr_tape *t, gr_tensor *x, int axis, bool descending); /* the ids of gr_sort alone */
 
 /* ==== Sampling: no gradient passes ==== */
 

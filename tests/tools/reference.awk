@@ -4,10 +4,11 @@
 
 function plain(text) # a comment without its marks, on one line
 {
-    gsub(/^[ \t]*\/\*+[ \t]*/, "", text); gsub(/[ \t]*\*+\/[ \t]*$/, "", text); sub(/^[ \t]*\*[ \t]?/, "", text)
+    gsub(/[ \t]*\*+\/[ \t]*$/, "", text)
+    if (!sub(/^[ \t]*\/\*+[ \t]*/, "", text)) sub(/^[ \t]*\*[ \t]?/, "", text)
     return text
 }
-# The first sentence, without the formulas that a colon announces, but with the line of a list that is about this function. Shortened to 160.
+# The first sentence, or one that begins with the name of the function without gr_; without the formulas that a colon announces, but with the line of a list that is about this function. Shortened to 160.
 function sentence(text, name,    n, row, i, own, at)
 {
     n = split(text, row, "\036"); text = ""; own = ""
@@ -16,7 +17,8 @@ function sentence(text, name,    n, row, i, own, at)
         if (row[i] ~ /^   / && index(row[i], " " name "  ")) { own = row[i]; sub(".* " name "  +", "", own) }
     for (i = 1; i <= n && !(text ~ /:$/ && row[i] ~ /^   /); i++) { sub(/^ +/, "", row[i]); text = text (i == 1 ? "" : " ") row[i] }
     gsub(/[ ]+/, " ", text); gsub(/[-=][-=][-=]+ ?/, "", text)
-    if (match(text, /[^. ][.] [A-Z0-9]/)) text = substr(text, 1, RSTART + 1)
+    if (own == "" && match(text, "[.] " name " ")) text = substr(text, RSTART + 2)
+    if (match(text, /[^. ][.] [A-Za-z0-9]/)) text = substr(text, 1, RSTART + 1)
     if (length(text) > 160 && (at = index(text, ": ")) > 20 && at < 160) text = substr(text, 1, at - 1)
     if (length(text) > 160) { text = substr(text, 1, 158); sub(/ [^ ]*$/, " ..", text) }
     sub(/[:;, ]+$/, "", text)
@@ -50,7 +52,7 @@ function operator(kind, rest,    field, n, depth, i, c, name, inputs, formula) #
     printf "%s\t%s:%d\tgr_tensor *%s(gr_tape *t, gr_tensor *%s);\t%s\t%s\n", name, FILENAME, FNR, name, inputs, formula, formula
 }
 
-FNR == 1 { block = ""; inside = ""; pending = ""; fresh = 0 }
+FNR == 1 { block = ""; section = ""; inside = ""; pending = ""; fresh = 0 }
 FILENAME ~ /[.]def$/ { if (match($0, /^(UNARY|UNARY_1|UNARY_2|UNARY_FAR|BINARY|COMPARE)\(/)) operator(substr($0, 1, RLENGTH - 1), substr($0, RLENGTH + 1)); next }
 pending != "" { # a declaration or a comment beside it that goes on
     sub(/^[ \t]+/, ""); pending = pending " " $0
