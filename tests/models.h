@@ -105,6 +105,13 @@ static inline size_t models_fail_all(const model *m)
 /* ---- The models ---- */
 
 static inline gr_tensor *models_through(gr_tape *t, void *body, gr_tensor *x) { return gr_forward(t, body, x); }
+static inline void models_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = models_through(t, argument, in[0]); }
+static inline gr_tensor *models_again(gr_tape *t, void *body, gr_tensor *x)
+{
+    gr_tensor *y = NULL;
+    gr_recompute(t, models_segment, body, 0, GR_IN(x), &y, 1);
+    return y;
+}
 static inline const gr_ints *models_lengths(gr_tape *t) { return gr_ints_new(t, (int[B]){ T, 1, 3, T, 2, 4 }, GR_SHAPE(B)); }
 
 static inline void *models_mlp(gr_tape *t, gr_module *net, unsigned variant)

@@ -71,15 +71,7 @@ static gr_tensor *read_tokens(gr_tape *t, void *body, gr_tensor *x)
 
 /* ---- Other ways to go forward ---- */
 
-static void segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = models_through(t, argument, in[0]); }
-static gr_tensor *again(gr_tape *t, void *body, gr_tensor *x)
-{
-    gr_tensor *y = NULL;
-    gr_recompute(t, segment, body, 0, GR_IN(x), &y, 1);
-    return y;
-}
-
-static void nested(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = again(t, argument, gr_dropout(t, in[0], 0.25, "nested")); }
+static void nested(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = models_again(t, argument, gr_dropout(t, in[0], 0.25, "nested")); }
 static gr_tensor *twice_again(gr_tape *t, void *body, gr_tensor *x)
 {
     gr_tensor *y = NULL;
@@ -174,7 +166,7 @@ static const model families[] = {
     { "Transformer, pre-norm, BatchNorm", SEQUENCES, models_transformer, models_first_position, MODELS_PRE_NORM | GR_NORM_BATCH },
     { "Transformer, post-norm, LayerNorm", SEQUENCES, models_transformer, models_first_position, GR_NORM_LAYER },
     { "embedding, positions, attention, mask, tied", SEQUENCES, build_reader, read_tokens, 0 },
-    { "recompute", ROWS, models_mlp, again, 0 },
+    { "recompute", ROWS, models_mlp, models_again, 0 },
     { "recompute in recompute", ROWS, models_mlp, twice_again, 0 },
     { "state carried and forgotten", SEQUENCES, models_lstm, models_carried, GR_LSTM_LN_BA2016, .stages = { STEP, STEP, forget, STEP } },
     { "mark and rewind", ROWS, models_mlp, rewound, 0 },
@@ -184,7 +176,7 @@ static const model families[] = {
     { "state saved and loaded", ROWS, models_mlp, models_through, 0, .stages = { STEP, save_state, STEP, load_state, load_part, STEP } },
     { "checkpoint saved and loaded", SEQUENCES, models_lstm, models_carried, GR_LSTM_BN, .stages = { STEP, save_checkpoint, STEP, load_checkpoint, STEP } },
     { "anomaly mode, tracing, audit", ROWS, models_mlp, models_through, 0, .stages = { watched_step, audit, STEP, audit } },
-    { "recompute under anomaly mode and tracing", ROWS, models_mlp, again, 0, .stages = { watched_step, audit, STEP } },
+    { "recompute under anomaly mode and tracing", ROWS, models_mlp, models_again, 0, .stages = { watched_step, audit, STEP } },
 };
 
 static void fail_if_wanted(const model *m)

@@ -8,13 +8,6 @@
 enum { FIRST = 20 };
 static size_t steps = 10000;
 
-static void segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument) { out[0] = models_through(t, argument, in[0]); }
-static gr_tensor *again(gr_tape *t, void *body, gr_tensor *x)
-{
-    gr_tensor *y = NULL;
-    gr_recompute(t, segment, body, 0, GR_IN(x), &y, 1);
-    return y;
-}
 static gr_tensor *rewound(gr_tape *t, void *body, gr_tensor *x)
 {
     for (int i = 0; i < 5; i++) {
@@ -37,7 +30,7 @@ static bool recovered_step(run *r)
 }
 
 static const model more[] = {
-    { "recompute", { 2, { B, C } }, models_mlp, again, 0 },
+    { "recompute", { 2, { B, C } }, models_mlp, models_again, 0 },
     { "marks and rewinds", { 2, { B, C } }, models_mlp, rewound, 0 },
     { "LSTM, LayerNorm, state carried", { 3, { B, T, C } }, models_lstm, models_carried, GR_LSTM_LN_BA2016 },
     { "anomaly mode", { 2, { B, C } }, models_mlp, models_through, 0, .stages = { anomaly_step } },
