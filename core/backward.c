@@ -12,8 +12,11 @@ static const gr_op want_grad_call = { .name = "gr_want_grad" };
 gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
 {
     if (gr_failed(t) || !x || !gr_alive(t, &want_grad_call, "x", x)) return NULL;
-    x->flags |= GR__WANTS_GRAD;
-    gr__owner(x)->flags |= GR__WANTS_GRAD;
+    gr_tensor *const owner = gr__owner(x);
+    if (!gr__wants(x) && owner->used)
+        return gr_fail(t, &want_grad_call, "x %s was already used by %s, so its gradient would lack that part; call gr_want_grad before the first operator "
+                       "that reads it", gr_shape_text(t, x), owner->used->name);
+    owner->flags |= GR__WANTS_GRAD;
     return x;
 }
 
@@ -60,7 +63,7 @@ bool gr__mark_and_allocate(gr_tape *t)
         for (unsigned i = 0; i < n->outs; i++)
             if (n->out[i] && !gr__reach(t, n->out[i])) return false;
         for (unsigned i = 0; i < n->ins; i++)
-            if (n->in[i] && n->in[i]->flags & GR__WANTS_GRAD && !gr__reach(t, n->in[i])) return false;
+            if (n->in[i] && gr__wants(n->in[i]) && !gr__reach(t, n->in[i])) return false;
         if (n->versions && !gr__versions_hold(t, n)) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;
@@ -90,7 +93,8 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means o
         return gr_fail_as(t, GR_MISUSE, "backward", "gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient "
                                 "twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
     t->now.loss = y;
-    if (!(y->flags & GR__WANTS_GRAD))
+    if (!gr__frozen_hold(t)) return false;
+    if (!gr__wants(y))
         return gr_fail_as(t, GR_MISUSE, "backward", "%s depends on nothing that wants a gradient (recording off, everything frozen or "
                                 "detached, or no parameter involved)", gr_shape_text(t, y));
     if (!gr__reach(t, y) || !gr__mark_and_allocate(t)) return false;

@@ -25,11 +25,15 @@ typedef struct gr__trace {
     bool recorded, was_off, leads; /* it is on the tape; recording was off; the loss depends on it (valid in gr__cut_of) */
 } gr__trace;
 
+/* The use of x, a parameter that wanted no gradient then, by an operator in a module. */
+typedef struct gr__frozen_use { struct gr__frozen_use *prev; const gr_tensor *x; const gr_op *op; const char *place; } gr__frozen_use;
+
 /* What a forward adds to the tape. A segment of gr_recompute has its own, in the next arena. */
 typedef struct {
     gr_node *last;                /* the newest recorded node; node->prev is the one before */
     size_t nodes;
     gr__undo *undo;
+    gr__frozen_use *frozen;       /* the newest */
     gr__trace *first_trace, *last_trace;
     gr_tensor *loss;              /* where the last backward started */
     void *scratch;                /* for gr_scratch, during backward */
@@ -71,7 +75,7 @@ struct gr_tape {
 };
 
 enum { /* gr_tensor.flags */
-    GR__WANTS_GRAD = 1, /* it wants a gradient */
+    GR__WANTS_GRAD = 1, /* it wants a gradient; a view wants one when its base does (gr__wants) */
     GR__HAS_GRAD = 2,   /* a backward has reached it since its gradient was last cleared */
     GR__LEADS = 4,      /* only in gr__cut_of: the loss depends on it */
     GR__TOUCHED = 8,    /* only in gr__cut_of: it was computed from the tensor that is followed */
@@ -87,6 +91,8 @@ void gr__life_leave(gr_tape *t);
 void gr__life_free(gr_tape *t, gr__life *l);
 bool gr__versions_note(gr_tape *t, gr_node *n); /* note the versions of a new node's inputs; false when there is not enough memory */
 bool gr__versions_hold(gr_tape *t, const gr_node *n); /* false, and an error, when an input has changed since */
+bool gr__frozen_note(gr_tape *t, const gr_tensor *x, const gr_op *op, const char *place); /* false when there is not enough memory */
+bool gr__frozen_hold(gr_tape *t); /* false, and an error, when a noted parameter wants a gradient now */
 
 /* The parts of gr_backward: give x a gradient; tell whether an output of n has one; sweep 1; sweep 2. */
 bool gr__reach(gr_tape *t, gr_tensor *x);
@@ -126,11 +132,12 @@ const char *gr__isa_name(int isa);
 
 /* The tensor that owns the data and gradient of x: the base of a view, or x itself. */
 static inline gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
+static inline bool gr__wants(const gr_tensor *x) { return gr__owner(x)->flags & GR__WANTS_GRAD; }
 /* The gradient of x; NULL when no backward has reached it. */
 static inline gr_real *gr__gradient(const gr_tensor *x)
 {
     const gr_tensor *const base = gr__owner(x);
-    return x->flags & GR__WANTS_GRAD && base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
+    return gr__wants(x) && base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
 }
 
 /* Whether x may be used on t: it was made on t and is not dead, or it belongs to a module. */

@@ -138,7 +138,7 @@ gr_mark gr_tape_mark(const gr_tape *t)
     if (!t) return (gr_mark){ 0 };
     const gr__arena *const a = &t->arena[t->level];
     return (gr_mark){ .tape = t, .block = a->now, .used = a->used, .epoch = t->now.epoch, .nodes = t->now.nodes, .newest = newest(t),
-                      .node = t->now.last, .undo = t->now.undo, .trace = t->now.last_trace };
+                      .node = t->now.last, .undo = t->now.undo, .trace = t->now.last_trace, .frozen = t->now.frozen };
 }
 
 static bool life_has_room(gr_tape *t, gr__life *l)
@@ -172,7 +172,7 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
 {
     if (!t || !mark_is_valid(t, &mark)) return;
     gr__arena *const a = &t->arena[t->level];
-    t->now.last = mark.node, t->now.nodes = mark.nodes, t->now.last_trace = mark.trace;
+    t->now.last = mark.node, t->now.nodes = mark.nodes, t->now.last_trace = mark.trace, t->now.frozen = mark.frozen;
     if (t->now.last_trace) t->now.last_trace->next = NULL;
     else t->now.first_trace = NULL;
     const bool ends_some = newest(t) != mark.newest;
@@ -184,7 +184,7 @@ void gr_tape_rewind(gr_tape *t, gr_mark mark)
     gr__arena_rewind(a, mark.block, mark.used);
 }
 
-/* ---- Parameters: their values must not change between a forward and its backward ---- */
+/* ---- Parameters: they must not change, nor be thawed, between a forward and its backward ---- */
 
 static uint64_t contents_of(const gr_tensor *x)
 {
@@ -217,16 +217,33 @@ bool gr__versions_note(gr_tape *t, gr_node *n)
     return true;
 }
 
+/* The error that x changed, or was thawed, after an operator in that module used it, and what that does to its gradient. */
+static void *refuse_use(gr_tape *t, const gr_tensor *x, const char *what, const gr_op *op, const char *place, const char *then)
+{
+    return gr_fail_as(t, GR_MISUSE, "backward", "%s %s %s after %s%s%s used it, so its gradient would %s", x->path ? x->path : "input",
+                      gr_shape_text(t, x), what, op->name, place && *place ? " in " : "", place ? place : "", then);
+}
+
 bool gr__versions_hold(gr_tape *t, const gr_node *n)
 {
     for (unsigned i = 0; i < n->ins; i++) {
         const gr_tensor *const x = of_a_module(n->in[i]);
         if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
-        const bool within = n->place && *n->place;
-        char shape[GR__SHAPE_ROOM];
-        return gr_fail_as(t, GR_MISUSE, "backward", "%s %s changed after %s%s%s used it, so its gradient would be wrong; call gr_optim_step, gr_state_load "
-                       "and gr_detach_keep after gr_backward", x->path ? x->path : "input", gr__shape_write(shape, x->rank, x->dim), n->op->name,
-                       within ? " in " : "", within ? n->place : "");
+        return refuse_use(t, x, "changed", n->op, n->place, "be wrong; call gr_optim_step, gr_state_load and gr_detach_keep after gr_backward");
     }
     return true;
+}
+
+bool gr__frozen_note(gr_tape *t, const gr_tensor *x, const gr_op *op, const char *place)
+{
+    gr__frozen_use *const u = gr_save(t, sizeof *u);
+    if (u) *u = (gr__frozen_use){ t->now.frozen, x, op, place }, t->now.frozen = u;
+    return u;
+}
+
+bool gr__frozen_hold(gr_tape *t)
+{
+    const gr__frozen_use *u = t->now.frozen;
+    while (u && !gr__wants(u->x)) u = u->prev;
+    return !u || refuse_use(t, u->x, "was thawed", u->op, u->place, "lack that part; call gr_requires_grad before the forward or after gr_backward");
 }

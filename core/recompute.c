@@ -55,8 +55,8 @@ static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *i
         gr_tensor *const x = in[i] ? gr_save(t, sizeof *x) : NULL;
         if (!x) continue;
         *x = *in[i];
-        x->base = NULL, x->path = gr__owner(in[i])->path, x->home = NULL, x->tape = t, x->stamp = gr__stamp(t);
-        x->flags = in[i]->flags & GR__WANTS_GRAD ? GR__WANTS_GRAD | GR__HAS_GRAD : 0;
+        x->base = NULL, x->path = gr__owner(in[i])->path, x->home = NULL, x->tape = t, x->stamp = gr__stamp(t), x->used = NULL;
+        x->flags = gr__wants(in[i]) ? GR__WANTS_GRAD | GR__HAS_GRAD : 0;
         x->grad = gr_grad(t, in[i]);
         leaf[i] = x;
     }
@@ -66,7 +66,7 @@ static gr_tensor **segment_run(gr_tape *t, const segment *s, gr_tensor *const *i
 static bool segment_reach(gr_tape *t, const segment *s, gr_tensor **out)
 {
     for (size_t o = 0; o < s->outs; o++)
-        if (out[o]->flags & GR__WANTS_GRAD && !gr__reach(t, out[o])) return false;
+        if (gr__wants(out[o]) && !gr__reach(t, out[o])) return false;
     return gr__mark_and_allocate(t);
 }
 
@@ -139,7 +139,7 @@ typedef struct { gr_tensor **x; size_t n; } tensor_list;
 
 static void list_outside(gr_tape *t, tensor_list *list, gr_tensor *x)
 {
-    if (!x || !(x->flags & GR__WANTS_GRAD) || gr__arena_holds(&t->arena[t->level], gr__owner(x))) return;
+    if (!x || !gr__wants(x) || gr__arena_holds(&t->arena[t->level], gr__owner(x))) return;
     for (size_t i = 0; i < list->n; i++)
         if (list->x[i] == gr__owner(x)) return;
     list->x[list->n++] = gr__owner(x);
@@ -183,11 +183,13 @@ bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_byt
     t->rehearsing = false;
     const tensor_list all = made ? segment_inputs(t, &s, in, made) : (tensor_list){ NULL, 0 };
     gr__undo *const log = t->now.undo;
+    const gr__frozen_use *const uses = t->now.frozen;
     t->now = outer, gr__life_leave(t); /* the segment's arena is still needed below */
     gr_tensor **const kept = gr_save(t, outs * sizeof *kept);
     for (size_t o = 0; o < outs && !gr_failed(t); o++)
         if ((kept[o] = gr_empty_like(t, made[o]))) memcpy(kept[o]->data, made[o]->data, made[o]->len * sizeof(gr_real));
     const bool good = segment_state(t, log);
+    for (const gr__frozen_use *u = uses; u && !gr_failed(t); u = u->prev) gr__frozen_note(t, u->x, u->op, u->place);
     s.state = t->now.undo;
     if (good && gr_record(t, &recompute_op, &s, sizeof s, kept, outs, all.x, all.n)) memcpy(out, kept, outs * sizeof *kept);
     segment_clear(t, t->level + 1);

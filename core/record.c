@@ -16,7 +16,7 @@ bool gr_will_record(const gr_tape *t, gr_tensor *const *in, size_t ins)
 {
     if (gr_failed(t) || !t->recording) return false;
     for (size_t i = 0; in && i < ins; i++)
-        if (in[i] && in[i]->flags & GR__WANTS_GRAD) return true;
+        if (in[i] && gr__wants(in[i])) return true;
     return false;
 }
 
@@ -38,13 +38,18 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     if (!op || !out || !outs || (ins && !in) || (saved_bytes && !saved))
         return gr_fail_as(t, GR_MISUSE, op ? op->name : "record", "gr_record needs an operator and an output, and no list may be NULL");
     t->operators++;
-    bool of_modules = false;
+    const bool passes = t->recording && op->backward;
+    bool of_modules = false, wants = false;
     for (size_t i = 0; i < ins; i++) {
         if (!in[i]) continue;
         if (!gr__alive(t, in[i])) return gr__refuse_dead(t, op->name, "input", i + 1, in[i]);
-        of_modules |= gr__owner(in[i])->home != NULL;
+        gr_tensor *const x = gr__owner(in[i]);
+        of_modules |= x->home != NULL;
+        if (x->flags & GR__WANTS_GRAD) wants = true;
+        else if (passes && !x->home) x->used = op;
+        else if (passes && !gr__frozen_note(t, x, op, t->place)) return NULL;
     }
-    const bool recorded = op->backward && gr_will_record(t, in, ins), traced = t->watch & GR__TRACING;
+    const bool recorded = passes && wants, traced = t->watch & GR__TRACING;
     gr_node *n = NULL;
     if ((recorded || traced) && !(n = make_node(t, op, out, outs, in, ins))) return NULL;
     if (traced && !gr__trace_add(t, n, recorded)) return NULL;
@@ -54,7 +59,7 @@ gr_tensor *gr_record(gr_tape *t, const gr_op *op, const void *saved, size_t save
     if (of_modules && !gr__versions_note(t, n)) return NULL;
     if (gr_failed(t)) return NULL;
     for (size_t i = 0; i < outs; i++)
-        if (out[i]) out[i]->flags |= GR__WANTS_GRAD;
+        if (out[i]) gr__owner(out[i])->flags |= GR__WANTS_GRAD;
     n->prev = t->now.last;
     t->now.last = n, t->now.nodes++;
     return out[0];

@@ -63,7 +63,7 @@ GR_API void gr_tape_recover(gr_tape *t);
  * gr_backward was called since, if an earlier gr_tape_rewind returned to a place before the mark, or if there is not enough memory. */
 typedef struct { /* a program neither reads nor writes the fields */
     const gr_tape *tape;
-    void *block, *node, *undo, *trace;
+    void *block, *node, *undo, *trace, *frozen;
     size_t used, epoch, nodes;
     uint64_t newest;
 } gr_mark;

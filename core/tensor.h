@@ -20,6 +20,7 @@ struct gr_tensor {
     const char *path;          /* of a parameter or buffer: "fc1.weight"; else NULL */
     gr_tape *tape;             /* its owner; NULL for a parameter or buffer */
     uint64_t stamp;            /* library; the number of the tensor on its tape, or how often the values of a parameter changed */
+    const struct gr_op *used;  /* library; of a tensor on the tape: an operator that used it while it wanted no gradient; else NULL */
 };
 
 /* Integers: labels, tokens, lengths. A program may read all fields, and may make a gr_ints of its own, with flags 0, tape NULL and stamp 0. */

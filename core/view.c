@@ -5,8 +5,8 @@ static gr_tensor *view(gr_tape *t, gr_tensor *x, gr_shape shape, size_t offset)
 {
     gr_tensor *y = gr_save(t, sizeof *y);
     if (!y) return NULL;
-    *y = (gr_tensor){ .data = x->data + offset, .rank = shape.rank, .flags = GR__TENSOR | (x->flags & GR__WANTS_GRAD),
-                      .base = x->base ? x->base : x, .tape = t, .stamp = gr__stamp(t) };
+    *y = (gr_tensor){ .data = x->data + offset, .rank = shape.rank, .flags = GR__TENSOR, .base = gr__owner(x), .tape = t,
+                      .stamp = gr__stamp(t) };
     memcpy(y->dim, shape.dim, (size_t)shape.rank * sizeof *y->dim);
     gr__shape_len(shape, &y->len);
     return y;
@@ -86,6 +86,6 @@ gr_tensor *gr_detach(gr_tape *t, gr_tensor *x)
     static const gr_op op = { .name = "detach" };
     if (!gr_ready(t, &op, x)) return NULL;
     gr_tensor *y = view(t, x, gr_shape_of(x), 0);
-    if (y) y->base = NULL, y->flags = GR__TENSOR;
+    if (y) y->base = NULL;
     return gr_record(t, &op, NULL, 0, GR_OUT(y), GR_IN(x));
 }

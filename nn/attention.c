@@ -58,12 +58,13 @@ typedef struct {
     const gr_multihead_attention *of;
     gr_tensor *keys, *values; /* [batch, most, size] */
     int *count;               /* [batch] */
+    const char *path;         /* of's, copied, because of may be freed before the cache */
 } cache_entry;
 
 gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_t batch, size_t most)
 {
     static const gr_op op = { .name = "attention_cache" };
-    size_t bytes;
+    size_t bytes, whole; /* of an entry: whole has its path, too */
     if (!m) return gr_fail(t, &op, "the module is NULL");
     if (!batch || !most || most > INT_MAX || !gr_size_mul(batch, sizeof(int), &bytes) || !gr_size_add(bytes, sizeof(cache_entry), &bytes))
         return gr_fail(t, &op, "batch and most must be 1 or more, and most at most %d; got %zu and %zu", INT_MAX, batch, most);
@@ -72,9 +73,10 @@ gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_
     for (const gr_module *at = m; at && !gr_failed(t); at = gr_module_next(m, at)) {
         const gr_multihead_attention *of = (const gr_multihead_attention *)at;
         if (at->forward != multihead_module_forward || !of->causal) continue;
-        cache_entry *e = gr_module_make(t, &c->module, NULL, "AttentionCacheEntry", bytes);
+        if (!gr_size_add(bytes, strlen(at->path) + 1, &whole)) whole = SIZE_MAX;
+        cache_entry *e = gr_module_make(t, &c->module, NULL, "AttentionCacheEntry", whole);
         if (!e) break;
-        e->of = of, e->count = (int *)(e + 1);
+        e->of = of, e->count = (int *)(e + 1), e->path = strcpy((char *)e + bytes, at->path);
         e->keys = gr_buffer(t, &e->module, "keys", GR_SHAPE(batch, most, of->size), 0);
         e->values = gr_buffer(t, &e->module, "values", GR_SHAPE(batch, most, of->size), 0);
         /* a step reaches the last entry last, so its count is the number of positions that all entries hold */
@@ -94,6 +96,20 @@ bool gr_attention_cache_crop(gr_tape *t, gr_attention_cache *c, size_t n)
         for (size_t b = 0; b < c->batch; b++)
             if ((size_t)e->count[b] > n) e->count[b] = (int)n;
     gr__undo_forget(t); /* an older count would include positions that the next forward overwrites */
+    return true;
+}
+
+/* Whether e may add positions to the cache, so that it holds ends[b] of sequence b. In each step one entry is the first, and the others add as many
+ * positions as it did. */
+static bool cache_is_in_step(gr_tape *t, const gr_attention_cache *c, const cache_entry *e, const int *ends)
+{
+    const bool first = !c->first || c->first == &e->module;
+    const int *const own = first ? e->count : ends;
+    for (const cache_entry *o = (cache_entry *)c->module.child; o; o = (cache_entry *)o->module.next)
+        for (size_t b = 0; b < c->batch && (first || c->first == &o->module); b++)
+            if (o->count[b] != own[b])
+                return gr_fail(t, &multihead, "sequence %zu %s %d positions here, and %d in %s: in each step every attention of the cache must run once, "
+                               "with the same lengths", b, first ? "has" : "would have", own[b], o->count[b], o->path);
     return true;
 }
 
@@ -122,7 +138,8 @@ static gr_tensor *multihead_cached(gr_tape *t, const gr_multihead_attention *m, 
             memcpy(e->keys->data + to, key, n * sizeof *key), memcpy(e->values->data + to, key + n, n * sizeof *key);
         }
     }
-    if (!ends || !gr_undo_note(t, e->count, B * sizeof *e->count)) return NULL;
+    if (!ends || !cache_is_in_step(t, in->cache, e, ends->data) || !gr_undo_note(t, e->count, B * sizeof *e->count)) return NULL;
+    if (!in->cache->first && gr_undo_note(t, &in->cache->first, sizeof in->cache->first)) in->cache->first = &e->module;
     memcpy(e->count, ends->data, B * sizeof *e->count);
     return gr_attention(t, q, e->keys, e->values, &(gr_attention_config){ .heads = m->heads, .causal = true, .starts = starts, .lengths = ends });
 }

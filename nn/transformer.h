@@ -48,6 +48,7 @@ typedef struct {
     gr_module module;
     size_t batch, most;
     gr_ints count; /* [batch]: how many positions of each sequence it holds, so where the next one begins */
+    gr_module *first; /* library */
 } gr_attention_cache;
 GR_API gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_t batch, size_t most);
 GR_API void gr_attention_cache_free(gr_attention_cache *c);

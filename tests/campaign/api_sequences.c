@@ -145,7 +145,7 @@ static void call_anything(world *w)
     if (what < 6) {
         const layer *const l = &n->layer[gr_stream_below(s, n->layers)];
         gr_tensor *const y = run_layer(n->t, l, s, pick(w, s, n->tape, 0)->x);
-        if (y && y->flags & GR__WANTS_GRAD) n->kept = y;
+        if (y && gr__wants(y)) n->kept = y;
         keep(w, n->tape, y);
     } else if (what == 6) keep(w, tape, call_segment(w, s, tape, NULL, 0));
     else if (what == 7) keep(w, n->tape, gr_carried(n->t, n->root, "state"));
