@@ -148,6 +148,129 @@ TEST(a_step_after_a_crop_is_taken_back_to_the_crop)
     writer_end(&w);
 }
 
+/* ---- Attentions out of step ---- */
+
+static gr_tensor *run_layer(const writer *w, size_t layer, size_t T, const int *lengths)
+{
+    gr_tape *const t = w->t;
+    return gr_transformer_layer_forward(t, w->body->layer[layer], gr_ones(t, GR_SHAPE(B, T, SIZE)),
+                                        &(gr_attention_input){ .lengths = lengths ? gr_ints_new(t, lengths, GR_SHAPE(B)) : NULL, .cache = w->cache });
+}
+
+#define STEP ": in each step every attention of the cache must run once, with the same lengths"
+#define WOULD(b, n) "multihead_attention in body.layers.1.self_attn: sequence " #b " would have " n " in body.layers.0.self_attn" STEP
+TEST(each_attention_must_run_once_in_a_step)
+{
+    writer w;
+    writer_start(&w, &configs[0], true);
+    assert_step(&w, 2, NULL);
+    for (int again = 0; again < 2; again++) { /* gr_tape_recover takes each fault back */
+        assert_non_null(run_layer(&w, 0, 3, NULL));
+        assert_fails(w.t, run_layer(&w, 0, 1, NULL), "multihead_attention in body.layers.0.self_attn: sequence 0 has 5 positions here, and 2 in body.layers.1.self_attn" STEP);
+        assert_fails(w.t, run_layer(&w, 1, 3, NULL), WOULD(0, "5 positions here, and 2")); /* layer 0 was left out, or layer 1 ran twice */
+        assert_non_null(run_layer(&w, 0, 3, NULL));
+        assert_fails(w.t, run_layer(&w, 1, 4, NULL), WOULD(0, "6 positions here, and 5"));
+        assert_non_null(run_layer(&w, 0, 3, (int[]){ 3, 0, 2 }));
+        assert_fails(w.t, run_layer(&w, 1, 3, (int[]){ 3, 0, 3 }), WOULD(2, "5 positions here, and 4"));
+    }
+    assert_step(&w, 4, (int[]){ 1, 4, 0 });
+    assert_non_null(run_layer(&w, 0, 1, NULL)); /* layer 1 is left out */
+    gr_tape_reset(w.t);
+    assert_fails(w.t, through(&w, gr_ones(w.t, GR_SHAPE(B, 1, SIZE)), &w.cache->count, (gr_attention_input){ .cache = w.cache }),
+                 "multihead_attention in body.layers.0.self_attn: sequence 0 has 4 positions here, and 3 in body.layers.1.self_attn" STEP);
+    assert_true(gr_attention_cache_crop(w.t, w.cache, 2)); /* what all attentions hold */
+    for (size_t b = 0; b < B; b++) w.at[b] = 2;
+    assert_step(&w, 3, NULL);
+    writer_end(&w);
+}
+
+TEST(a_crop_in_the_middle_of_a_step_is_found)
+{
+    for (size_t n = 0; n < 4; n++) {
+        writer w;
+        char message[300];
+        writer_start(&w, &configs[0], true);
+        assert_step(&w, 3, NULL);
+        assert_non_null(run_layer(&w, 0, 2, NULL));
+        assert_true(gr_attention_cache_crop(w.t, w.cache, n));
+        snprintf(message, sizeof message, WOULD(0, "%zu positions here, and %zu"), n + 2, n);
+        assert_fails(w.t, run_layer(&w, 1, 2, NULL), message);
+        for (size_t b = 0; b < B; b++) w.at[b] = n;
+        assert_step(&w, 3, NULL);
+        writer_end(&w);
+    }
+}
+
+/* The first step tells which attention is the first. gr_tape_recover takes that back, too. */
+TEST(the_order_of_the_attentions_is_free)
+{
+    writer w;
+    writer_start(&w, &configs[0], true);
+    assert_non_null(run_layer(&w, 0, 1, NULL));
+    gr_tape_recover(w.t);
+    for (int i = 0; i < 2; i++) assert_non_null(run_layer(&w, 1, 2, NULL)), assert_non_null(run_layer(&w, 0, 2, NULL));
+    assert_ok(w.t);
+    assert_int_equal(w.cache->count.data[0], 4);
+    assert_fails(w.t, run_layer(&w, 0, 2, NULL), "multihead_attention in body.layers.0.self_attn: sequence 0 would have 6 positions here, and 4 in body.layers.1.self_attn" STEP);
+    writer_end(&w);
+}
+
+TEST(a_rewind_does_not_take_a_step_back)
+{
+    writer w;
+    writer_start(&w, &configs[0], true);
+    assert_step(&w, 2, NULL);
+    const gr_mark mark = gr_tape_mark(w.t);
+    assert_non_null(step(&w, 3, NULL));
+    gr_tape_rewind(w.t, mark);
+    assert_int_equal(w.cache->count.data[0], 5);
+    gr_tape_recover(w.t);
+    assert_int_equal(w.cache->count.data[0], 2);
+    assert_step(&w, 3, NULL);
+    writer_end(&w);
+}
+
+/* ---- Another module at the same address ---- */
+
+/* Memory that gives the block of a size that was released last to the next that asks for that size. */
+typedef struct { void *block[400]; size_t bytes[400], count; } last_released;
+static void *last_alloc(void *context, size_t bytes)
+{
+    last_released *const r = context;
+    for (size_t i = r->count; i-- > 0;)
+        if (r->block[i] && r->bytes[i] == bytes) {
+            void *const p = r->block[i];
+            return r->block[i] = NULL, p;
+        }
+    return gr_default_allocator().alloc(NULL, bytes);
+}
+static void last_release(void *context, void *p, size_t bytes)
+{
+    last_released *const r = context;
+    assert_true(r->count < COUNT(r->block));
+    r->block[r->count] = p, r->bytes[r->count++] = bytes;
+}
+
+TEST(a_module_at_the_address_of_a_freed_one_is_another)
+{
+    last_released memory = { .count = 0 };
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &(gr_allocator){ last_alloc, last_release, &memory } });
+    const gr_multihead_attention_config causal = { .causal = true };
+    gr_module *net = gr_module_new(t);
+    const gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 4, 2, &causal);
+    gr_attention_cache *cache = gr_attention_cache_new(t, net, 1, 4);
+    gr_module_free(net);
+    net = gr_module_new(t);
+    gr_multihead_attention *other = gr_multihead_attention_new(t, net, "m", 64, 2, &causal);
+    assert_ptr_equal(other, m);
+    gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
+    assert_fails(t, gr_multihead_attention_forward(t, other, gr_ones(t, GR_SHAPE(1, 2, 64)), NULL, NULL, &(gr_attention_input){ .cache = cache }),
+                 "multihead_attention in m: the cache was made for another module, or this attention is not causal");
+    gr_attention_cache_free(cache), gr_module_free(net), gr_tape_free(t);
+    for (size_t i = 0; i < memory.count; i++)
+        if (memory.block[i]) gr_default_allocator().release(NULL, memory.block[i], memory.bytes[i]);
+}
+
 /* Text of a network with an embedding and a head: with the cache a step reads one character, without it all. */
 static void write_text(gr_tape *t, gr_module *net, gr_attention_cache *cache, int *ids, size_t n)
 {
@@ -292,6 +415,11 @@ int main(void)
         cmocka_unit_test(a_crop_begins_another_continuation),
         cmocka_unit_test(a_step_that_failed_is_taken_back),
         cmocka_unit_test(a_step_after_a_crop_is_taken_back_to_the_crop),
+        cmocka_unit_test(each_attention_must_run_once_in_a_step),
+        cmocka_unit_test(a_crop_in_the_middle_of_a_step_is_found),
+        cmocka_unit_test(the_order_of_the_attentions_is_free),
+        cmocka_unit_test(a_rewind_does_not_take_a_step_back),
+        cmocka_unit_test(a_module_at_the_address_of_a_freed_one_is_another),
         cmocka_unit_test(the_text_is_the_same_with_and_without_the_cache),
         cmocka_unit_test(positions_start_where_starts_says),
         cmocka_unit_test(what_a_cache_cannot_do_is_named),
