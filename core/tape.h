@@ -59,7 +59,8 @@ GR_API void gr_tape_reset(gr_tape *t);
 GR_API void gr_tape_recover(gr_tape *t);
 
 /* gr_tape_mark marks a place on the tape, and gr_tape_rewind returns to it: what was made after the mark dies. A loop that generates a
- * sequence step by step then needs no more memory than one step. gr_tape_rewind fails if the mark is of another tape, if gr_tape_reset or
+ * sequence step by step then needs no more memory than one step. gr_tape_rewind restores no state outside the tape: random streams, running
+ * statistics and a gr_attention_cache keep what came after the mark. It fails if the mark is of another tape, if gr_tape_reset or
  * gr_backward was called since, if an earlier gr_tape_rewind returned to a place before the mark, or if there is not enough memory. */
 typedef struct { /* a program neither reads nor writes the fields */
     const gr_tape *tape;
@@ -110,7 +111,8 @@ GR_API const char *gr_message(const gr_tape *t);
  * gradient reaches and allocates all gradients; the second computes them.
  * Fails before the second sweep, and adds nothing to any gradient, if loss is NULL, dead or does not hold one value, if it was made with recording off or depends
  * on nothing that wants a gradient, if gr_backward was already called since the last reset, if there is not enough memory, or if a parameter
- * changed since the forward used it (by gr_optim_step or gr_state_load; anomaly mode also sees changes made directly to its data).
+ * changed since the forward used it (by gr_optim_step or gr_state_load; anomaly mode also sees changes made directly to its data), or was thawed
+ * since (gr_requires_grad).
  * Fails in the second sweep, and leaves the gradients incomplete, if anomaly mode finds a gradient that is not finite, or if the second run of a
  * segment fails or gives other values (core/recompute.h).
  * On any error, and on a tape already in error, it returns false. */
@@ -124,8 +126,9 @@ GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
  * module. When x is NULL it returns NULL, which is no error. Fails if x is dead or of another tape. */
 GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
-/* Ask for the gradient of an input of this step, before any operator uses it: what was computed from x earlier passes no gradient to it. Every
- * parameter wants one anyway. Returns x, or NULL when x is NULL or on an error. Fails if x is dead. */
+/* Ask for the gradient of an input of this step, before any operator uses it. Every parameter wants one anyway. A view and its base want one
+ * together, also a view that was made earlier. Returns x, or NULL when x is NULL or on an error. Fails if x is dead, or if an operator has already used
+ * x, its base or another view of it with recording on (even if gr_tape_rewind took that back): the gradient would lack that part. */
 GR_API gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x);
 
 /* ---- What the tape holds ---- */

@@ -120,7 +120,8 @@ GR_API gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *
 GR_API bool gr_param_init(gr_tape *t, gr_module *m, const char *name, gr_init init);
 
 /* Freeze (false) or thaw (true) all parameters under m, and those tied to them. A frozen parameter gets no gradient, and the optimizer does not
- * move it. m may be NULL. */
+ * move it. A parameter that is frozen between a forward and its gr_backward gets no gradient from it. One that is thawed there makes gr_backward fail
+ * if an operator has used it with recording on, because its gradient would lack that part. m may be NULL. */
 GR_API void gr_requires_grad(gr_module *m, bool wanted);
 
 /* ---- Walking ---- */
@@ -145,6 +146,8 @@ GR_API void gr_module_zero_grad(gr_module *m);
  * gr_module_copy copies all parameters, buffers and counters of `from` to `to`. gr_module_lerp moves each parameter, to = to + weight (from - to), and
  * copies buffers and counters; with weight 0.001 after each step, `to` is an exponential moving average of the weights with decay 0.999. A value below
  * 2^-100 becomes 0. Call them after gr_backward, as gr_optim_step; they cannot be undone: a later gr_tape_recover undoes nothing from before the call.
+ * They leave kept states (gr_detach_keep) as they are, such as the carried state of a recurrent layer. To copy a whole module, make a second one
+ * with the same config, and call gr_module_copy.
  * They fail, and change nothing, if a module is NULL, the structures differ (the error names the first difference), or weight is not 0 to 1. */
 GR_API bool gr_module_copy(gr_tape *t, gr_module *to, const gr_module *from);
 GR_API bool gr_module_lerp(gr_tape *t, gr_module *to, const gr_module *from, double weight);

@@ -39,10 +39,11 @@ GR_API gr_multihead_attention *gr_multihead_attention_new(gr_tape *t, gr_module 
  *
  * The T new positions follow the earlier ones, and y has the bits that a forward of the whole sequence gives there (but not with InstanceNorm,
  * which mixes positions). A step may have any T: first a whole prompt, then single tokens. If the new tokens differ in number, lengths says how
- * many each sequence has; the others are padding, which the cache does not keep. Each attention must run once in a step.
+ * many each sequence has; the others are padding, which the cache does not keep. Each attention must run once in a step,
+ * with the same lengths as the one that began the first step and so begins every step; otherwise it fails, at the latest in the next step.
  * After a change of the weights, begin again with gr_attention_cache_crop(t, cache, 0): the cache holds what the old weights gave.
- * The cache outlives gr_tape_reset, and gr_tape_recover takes an unfinished step back. The caller frees it with gr_attention_cache_free: not
- * between a forward with it and the next gr_tape_reset. m must outlive its use. Two threads may share m, but not a cache.
+ * The cache outlives gr_tape_reset. gr_tape_recover takes an unfinished step back, but gr_tape_rewind does not. The caller frees it with
+ * gr_attention_cache_free: not between a forward with it and the next gr_tape_reset. m must outlive its use. Two threads may share m, but not a cache.
  * Fails if m is NULL or has no causal attention, if batch or most is 0, if most is above 2^31 - 1, or if memory runs out. */
 typedef struct {
     gr_module module;
@@ -52,7 +53,8 @@ typedef struct {
 } gr_attention_cache;
 GR_API gr_attention_cache *gr_attention_cache_new(gr_tape *t, const gr_module *m, size_t batch, size_t most);
 GR_API void gr_attention_cache_free(gr_attention_cache *c);
-/* Keep only the first n positions of each sequence: 0 begins new sequences, and the length of a prompt begins another answer to it. A crop cannot
+/* Keep only the first n positions of each sequence: 0 begins new sequences, and the length of a prompt begins another answer to it. Call it between
+ * steps: after it, the rest of a step fails. A crop cannot
  * be undone: a later gr_tape_recover undoes nothing from before it. False if c is NULL, which is an error, or on a tape already in error. */
 GR_API bool gr_attention_cache_crop(gr_tape *t, gr_attention_cache *c, size_t n);
 

@@ -119,6 +119,23 @@ TEST(what_passes_no_gradient_is_no_use)
     gr_tape_free(t);
 }
 
+static void product_with_a_wish(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void *argument)
+{
+    (void)argument;
+    out[0] = gr_mul(t, in[0], gr_want_grad(t, in[1]));
+}
+/* Neither a use of the input before the segment nor the segment itself counts. */
+TEST(a_segment_may_want_the_gradient_of_its_own_input)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_full(t, GR_SHAPE(2), 3), *w = gr_want_grad(t, gr_ones(t, GR_SHAPE(2))), *y;
+    gr_neg(t, x);
+    assert_true(gr_recompute(t, product_with_a_wish, NULL, 0, GR_IN(w, x), &y, 1));
+    assert_true(gr_backward(t, gr_sum(t, y, GR_ALL_AXES, false)));
+    assert_close(gr_grad(t, w), ((gr_real[]){ 3, 3 }), 2, 0);
+    gr_tape_free(t);
+}
+
 TEST(the_wish_for_a_view_is_one_for_its_base)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -242,6 +259,7 @@ int main(void)
         cmocka_unit_test(anomaly_mode_sees_a_change_made_by_hand),
         cmocka_unit_test(a_gradient_that_is_asked_for_after_the_first_use_is_an_error),
         cmocka_unit_test(what_passes_no_gradient_is_no_use),
+        cmocka_unit_test(a_segment_may_want_the_gradient_of_its_own_input),
         cmocka_unit_test(the_wish_for_a_view_is_one_for_its_base),
         cmocka_unit_test(a_parameter_that_was_thawed_since_the_forward_is_an_error),
         cmocka_unit_test(a_thaw_is_no_error_where_no_gradient_is_lost),
