@@ -13,7 +13,7 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
 {
     if (gr_failed(t) || !x || !gr_alive(t, &want_grad_call, "x", x)) return NULL;
     gr_tensor *const owner = gr__owner(x);
-    if (!gr__wants(x) && owner->used)
+    if (owner->used)
         return gr_fail(t, &want_grad_call, "x %s was already used by %s, so its gradient would lack that part; call gr_want_grad before the first operator "
                        "that reads it", gr_shape_text(t, x), owner->used->name);
     owner->flags |= GR__WANTS_GRAD;
