@@ -138,12 +138,12 @@ void norms_hand_backward(norms_paper *p, const norms_given *a, uint64_t seed)
     const norms_row r = norms_hand(a);
     gr_tape_reset(t);
     gr_tensor *x = gr_want_grad(t, norms_put(t, a->x, GR_SHAPE(N))),
-              *gamma = a->gamma ? norms_put(t, a->gamma, GR_SHAPE(N)) : gr_ones(t, GR_SHAPE(N));
+              *gamma = gr_want_grad(t, a->gamma ? norms_put(t, a->gamma, GR_SHAPE(N)) : gr_ones(t, GR_SHAPE(N)));
     gr_tensor *beta = gr_want_grad(t, gr_zeros(t, GR_SHAPE(N))), *dy = norms_put(t, a->dy, GR_SHAPE(N)),
               *xhat = gr_layer_norm(t, x, 1, NULL, NULL, norms_eps(a->eps));
     gr_tensor *g = gr_mul(t, gamma, dy), *gx = gr_mul(t, g, xhat), *mean_g = gr_mean(t, g, GR_ALL_AXES, true),
               *mean_gx = gr_mean(t, gx, GR_ALL_AXES, true);
-    gr_tensor *rstd = gr_scalar(t, r.rstd), *y = gr_layer_norm(t, x, 1, gr_want_grad(t, gamma), beta, norms_eps(a->eps));
+    gr_tensor *rstd = gr_scalar(t, r.rstd), *y = gr_layer_norm(t, x, 1, gamma, beta, norms_eps(a->eps));
     gr_backward_from(t, y, norms_values(dy));
     double sums[2] = { 0, 0 };
     for (size_t i = 0; i < N; i++) sums[0] += r.dx[i], sums[1] += r.dx[i] * r.xhat[i];
