@@ -271,6 +271,47 @@ TEST(shapes_heads_masks_and_dropout_that_do_not_fit_are_named)
     gr_tape_free(t);
 }
 
+/* ---- The cache, and another module at the same address ---- */
+
+/* Memory that gives the block of a size that was released last to the next that asks for that size. */
+typedef struct { void *block[400]; size_t bytes[400], count; } last_released;
+static void *last_alloc(void *context, size_t bytes)
+{
+    last_released *const r = context;
+    for (size_t i = r->count; i-- > 0;)
+        if (r->block[i] && r->bytes[i] == bytes) {
+            void *const p = r->block[i];
+            return r->block[i] = NULL, p;
+        }
+    return gr_default_allocator().alloc(NULL, bytes);
+}
+static void last_release(void *context, void *p, size_t bytes)
+{
+    last_released *const r = context;
+    assert_true(r->count < COUNT(r->block));
+    r->block[r->count] = p, r->bytes[r->count++] = bytes;
+}
+
+TEST(a_module_at_the_address_of_a_freed_one_is_another)
+{
+    last_released memory = { .count = 0 };
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &(gr_allocator){ last_alloc, last_release, &memory } });
+    const gr_multihead_attention_config causal = { .causal = true };
+    gr_module *net = gr_module_new(t);
+    const gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 4, 2, &causal);
+    gr_attention_cache *cache = gr_attention_cache_new(t, net, 1, 4);
+    gr_module_free(net);
+    net = gr_module_new(t);
+    gr_multihead_attention *other = gr_multihead_attention_new(t, net, "m", 64, 2, &causal);
+    assert_ptr_equal(other, m);
+    gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
+    assert_fails(t, gr_multihead_attention_forward(t, other, gr_ones(t, GR_SHAPE(1, 2, 64)), NULL, NULL, &(gr_attention_input){ .cache = cache }),
+                 "multihead_attention in m: the cache was made for another module, or this attention is not causal");
+    gr_attention_cache_free(cache), gr_module_free(net), gr_tape_free(t);
+    for (size_t i = 0; i < memory.count; i++)
+        if (memory.block[i]) gr_default_allocator().release(NULL, memory.block[i], memory.bytes[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_call_without_gradients_keeps_only_its_result),
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(shapes_heads_masks_and_dropout_that_do_not_fit_are_named),
+        cmocka_unit_test(a_module_at_the_address_of_a_freed_one_is_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

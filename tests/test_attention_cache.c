@@ -230,47 +230,6 @@ TEST(a_rewind_does_not_take_a_step_back)
     writer_end(&w);
 }
 
-/* ---- Another module at the same address ---- */
-
-/* Memory that gives the block of a size that was released last to the next that asks for that size. */
-typedef struct { void *block[400]; size_t bytes[400], count; } last_released;
-static void *last_alloc(void *context, size_t bytes)
-{
-    last_released *const r = context;
-    for (size_t i = r->count; i-- > 0;)
-        if (r->block[i] && r->bytes[i] == bytes) {
-            void *const p = r->block[i];
-            return r->block[i] = NULL, p;
-        }
-    return gr_default_allocator().alloc(NULL, bytes);
-}
-static void last_release(void *context, void *p, size_t bytes)
-{
-    last_released *const r = context;
-    assert_true(r->count < COUNT(r->block));
-    r->block[r->count] = p, r->bytes[r->count++] = bytes;
-}
-
-TEST(a_module_at_the_address_of_a_freed_one_is_another)
-{
-    last_released memory = { .count = 0 };
-    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .allocator = &(gr_allocator){ last_alloc, last_release, &memory } });
-    const gr_multihead_attention_config causal = { .causal = true };
-    gr_module *net = gr_module_new(t);
-    const gr_multihead_attention *m = gr_multihead_attention_new(t, net, "m", 4, 2, &causal);
-    gr_attention_cache *cache = gr_attention_cache_new(t, net, 1, 4);
-    gr_module_free(net);
-    net = gr_module_new(t);
-    gr_multihead_attention *other = gr_multihead_attention_new(t, net, "m", 64, 2, &causal);
-    assert_ptr_equal(other, m);
-    gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
-    assert_fails(t, gr_multihead_attention_forward(t, other, gr_ones(t, GR_SHAPE(1, 2, 64)), NULL, NULL, &(gr_attention_input){ .cache = cache }),
-                 "multihead_attention in m: the cache was made for another module, or this attention is not causal");
-    gr_attention_cache_free(cache), gr_module_free(net), gr_tape_free(t);
-    for (size_t i = 0; i < memory.count; i++)
-        if (memory.block[i]) gr_default_allocator().release(NULL, memory.block[i], memory.bytes[i]);
-}
-
 /* Text of a network with an embedding and a head: with the cache a step reads one character, without it all. */
 static void write_text(gr_tape *t, gr_module *net, gr_attention_cache *cache, int *ids, size_t n)
 {
@@ -419,7 +378,6 @@ int main(void)
         cmocka_unit_test(a_crop_in_the_middle_of_a_step_is_found),
         cmocka_unit_test(the_order_of_the_attentions_is_free),
         cmocka_unit_test(a_rewind_does_not_take_a_step_back),
-        cmocka_unit_test(a_module_at_the_address_of_a_freed_one_is_another),
         cmocka_unit_test(the_text_is_the_same_with_and_without_the_cache),
         cmocka_unit_test(positions_start_where_starts_says),
         cmocka_unit_test(what_a_cache_cannot_do_is_named),
