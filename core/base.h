@@ -23,6 +23,8 @@ void *gr__fail_with(gr__failure *e, gr_error code, const char *name, const char 
 
 /* How many bytes the UTF-8 character at s takes, and the character in *u; 0 when the bytes before end are not valid UTF-8. */
 size_t gr__utf8(const char *s, const char *end, unsigned *u);
+/* Whether s can be a name in a file: UTF-8 text that is not empty and holds no character of `without`. */
+bool gr__is_name(const char *s, const char *without);
 /* Copy text to out, which has room bytes, so that a terminal can show it safely: control characters, characters that change the direction of
  * writing, and bytes that are not UTF-8 become escapes, \x1b or \u202e. */
 void gr__text_for_terminal(char *out, size_t room, const char *text);

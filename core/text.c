@@ -18,6 +18,14 @@ size_t gr__utf8(const char *s, const char *end, unsigned *u)
     return *u < least[n] || surrogate || *u > 0x10ffff ? 0 : n;
 }
 
+bool gr__is_name(const char *s, const char *without)
+{
+    unsigned u;
+    const char *at = s, *const end = s + strlen(s);
+    for (size_t n; at < end && !strchr(without, *at) && (n = gr__utf8(at, end, &u)); at += n) {}
+    return *s && at == end;
+}
+
 /* Whether character u could mislead a terminal or a reader: controls (C0, DEL, C1), line separators, and marks that change
  * the direction of writing. */
 static bool is_misleading(unsigned u)

@@ -22,7 +22,7 @@ static bool name_is_good(gr_tape *t, const gr_module *parent, const char *name)
 {
     const char *const place = parent->parent ? parent->path : "the root";
     if (!name) return gr_fail(t, NULL, "a name under %s is NULL", place);
-    if (!*name || strpbrk(name, "./")) return gr_fail(t, NULL, "'%s' under %s: a name is not empty and holds no '.' and no '/'", name, place);
+    if (!gr__is_name(name, "./")) return gr_fail(t, NULL, "'%s' under %s: a name is UTF-8 text, not empty, without '.' and '/'", name, place);
     if (gr__name_is_taken(parent, name)) return gr_fail(t, NULL, "'%s' under %s: there is one already", name, place);
     return true;
 }

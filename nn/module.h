@@ -83,7 +83,7 @@ GR_API gr_module *gr_module_new(gr_tape *t);
 GR_API void gr_module_free(gr_module *m);
 
 /* Make a module of your own: a zeroed struct of `bytes` bytes whose first member is a gr_module. The tree owns it. kind must outlive the module (a
- * literal). A name is not empty, holds no '.' or '/' and is new under parent. A name of NULL means the number of modules under parent so far ("0",
+ * literal). A name is UTF-8, not empty, without '.' and '/', and new under parent. A name of NULL means the number of modules under parent so far ("0",
  * "1", ...). Fails, and returns NULL, if the parent or kind is NULL, bytes is less than sizeof(gr_module), the name is not allowed, or memory runs
  * out. */
 GR_API void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes);

@@ -40,8 +40,6 @@ static gr_optim *adam_new(gr_tape *t, gr_module *m, const gr_adam_config *config
 {
     const gr_adam_config c = config ? *config : (gr_adam_config){ 0 };
     const adam_settings s = { gr__setting(c.beta1, 0.9), gr__setting(c.beta2, 0.999), gr__setting(c.eps, 1e-8), rule == &adamw_rule };
-    if (!(s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1))
-        return gr_fail(t, NULL, "%s: beta1 and beta2 must be in [0, 1); got %g and %g", rule->name, s.beta1, s.beta2);
     if (!(s.eps >= 0)) return gr_fail(t, NULL, "%s: eps must be 0 or more; got %g", rule->name, s.eps);
     return gr_optim_new(t, m, rule, &(gr_optim_config){ c.lr, c.weight_decay == 0 ? default_decay : c.weight_decay, c.decay_all, c.refuse_nonfinite,
                                                         { s.beta1, s.beta2 }, &s, sizeof s });

@@ -41,18 +41,34 @@ static bool optim_allocate(gr_optim *o, const void *settings)
     return made;
 }
 
+static bool optim_rule_is_good(gr_tape *t, const gr_optim_rule *rule)
+{
+    const bool named = rule && rule->name && gr__is_name(rule->name, "");
+    if (!named || !rule->move)
+        return gr_fail(t, NULL, "optim_new: the rule %s", !rule ? "is NULL" : named ? "has no move" : "needs a name, which is UTF-8 text and not empty");
+    for (int k = 0; k < GR_OPTIM_STATES; k++) {
+        const char *const state = rule->state[k];
+        bool good = !state || gr__is_name(state, "/");
+        for (int i = 0; state && i < k; i++) good = good && (!rule->state[i] || strcmp(rule->state[i], state) != 0);
+        if (!good) return gr_fail(t, NULL, "%s: state %d is called '%s'; a name is UTF-8 text, not empty, without '/', and not that of another state",
+                                  rule->name, k, state);
+    }
+    return true;
+}
+
 gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config)
 {
-    if (gr_failed(t)) return NULL;
-    if (!rule || !rule->name || !rule->move) return gr_fail(t, NULL, "optim_new: the rule %s", !rule ? "is NULL" : rule->name ? "has no move" : "has no name");
+    if (gr_failed(t) || !optim_rule_is_good(t, rule)) return NULL;
     const gr_optim_config c = config ? *config : (gr_optim_config){ 0 };
     const gr_allocator *const memory = gr_tape_allocator(t);
     const double lr = c.lr == 0 ? 1e-3 : c.lr, weight_decay = gr__setting(c.weight_decay, 0);
     if (!m) return gr_fail(t, NULL, "%s: the module is NULL", rule->name);
     if (!c.settings != !c.settings_size)
         return gr_fail(t, NULL, "%s: settings is %s, but settings_size is %zu", rule->name, c.settings ? "given" : "NULL", c.settings_size);
-    if (!(lr > 0)) return gr_fail(t, NULL, "%s: the learning rate must be positive; got %g", rule->name, lr);
+    if (!(lr > 0 && lr < HUGE_VAL)) return gr_fail(t, NULL, "%s: the learning rate must be positive and finite; got %g", rule->name, lr);
     if (!(weight_decay >= 0)) return gr_fail(t, NULL, "%s: weight_decay must be 0 or more; got %g", rule->name, weight_decay);
+    for (int k = 0; k < 2; k++)
+        if (!(c.beta[k] >= 0 && c.beta[k] < 1)) return gr_fail(t, NULL, "%s: beta%d must be in [0, 1); got %g", rule->name, k + 1, c.beta[k]);
     gr_optim *const o = gr_memory_new(memory, sizeof *o);
     if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
     *o = (gr_optim){ .memory = *memory, .rule = rule, .settings_size = c.settings_size, .beta = { c.beta[0], c.beta[1] },
@@ -109,6 +125,7 @@ bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule s)
 {
     if (!gr__optim_is(t, o, "optim_schedule")) return false;
     if (!(s.factor >= 0)) return gr_fail(t, NULL, "optim_schedule: the factor must be 0 or more; got %g", s.factor);
+    if (s.kind == GR_SCHEDULE_PLATEAU && s.factor >= 1) return gr_fail(t, NULL, "optim_schedule: the factor of a plateau must be below 1; got %g", s.factor);
     const bool counts = s.kind != GR_SCHEDULE_CONSTANT && s.kind != GR_SCHEDULE_PLATEAU && s.kind != GR_SCHEDULE_MULTI_STEP;
     if (counts && !s.steps) return gr_fail(t, NULL, "optim_schedule: the schedule must have 1 step or more; got 0");
     if (s.kind == GR_SCHEDULE_MULTI_STEP && s.steps > GR_MILESTONES)

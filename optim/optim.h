@@ -35,7 +35,7 @@ typedef struct gr_optim gr_optim;
  *     b = momentum b + (1 - dampening) g,  but  b = g  at a parameter's first step
  *     x = x - lr (nesterov ? g + momentum b : b)                                                                            */
 typedef struct {
-    double lr;             /* learning rate, above 0; default 1e-3 */
+    double lr;             /* learning rate, above 0 and finite; default 1e-3 */
     double momentum;       /* 0 or more; default 0 */
     double dampening;      /* in [0, 1]; default 0 */
     double weight_decay;   /* 0 or more; default 0; GR_NONE means none, as in gr_adam_config */
@@ -131,8 +131,9 @@ typedef struct {
 } gr_optim_part;
 
 typedef struct {
-    const char *name;                      /* in messages and checkpoints */
-    const char *state[GR_OPTIM_STATES];    /* a different name for each value that the rule keeps for a number; NULL: none */
+    const char *name;                      /* in messages and checkpoints: UTF-8, not empty */
+    const char *state[GR_OPTIM_STATES];    /* a different name for each value that the rule keeps for a number: UTF-8, not empty, without '/'. NULL, also
+                                              between two names, means no value */
     void (*move)(const gr_optim_part *p);  /* moves x and the states. It runs in several threads at once, each with other numbers, so a number may
                                               depend on nothing but its own x, dx and states */
 } gr_optim_rule;
@@ -141,12 +142,12 @@ typedef struct {
     double lr;             /* above 0; default 1e-3 */
     double weight_decay;   /* 0 or more; default 0; GR_NONE means none. The rule applies it */
     bool decay_all, refuse_nonfinite; /* as in gr_sgd_config */
-    double beta[2];        /* see gr_optim_part.power */
+    double beta[2];        /* in [0, 1); default 0; see gr_optim_part.power */
     const void *settings;  /* the rule's own, settings_size bytes, which are copied; may be NULL */
     size_t settings_size;
 } gr_optim_config;
-/* The optimizer borrows the rule, which must outlive it. Fails also if the rule is NULL or has no name or no move, or if only one of settings and
- * settings_size is given. */
+/* The optimizer borrows the rule, which must outlive it. Fails also if the rule is NULL, has no name or no move, or has a state whose name cannot be in
+ * a checkpoint, or if only one of settings and settings_size is given. */
 GR_API gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, const gr_optim_config *config);
 
 /* Free the optimizer and its state; NULL is allowed. The module may already be freed. */
@@ -241,13 +242,13 @@ GR_API gr_schedule gr_schedule_linear(size_t steps, double end);    /* a straigh
  *   div_factor        above 0; 0 means the default 25
  *   final_div_factor  above 0; 0 means the default 1e4 */
 GR_API gr_schedule gr_schedule_one_cycle(size_t steps, double pct_start, double div_factor, double final_div_factor);
-GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* see gr_optim_observe */
+GR_API gr_schedule gr_schedule_plateau(double factor, size_t patience); /* factor below 1; see gr_optim_observe */
 /* Before the schedule `then` begins, the scale rises over `steps` steps: 1 / steps, 2 / steps, ... 1. The steps of `then` count from its beginning.
  * If `then` has a warmup, this one takes its place. */
 GR_API gr_schedule gr_schedule_warmup(size_t steps, gr_schedule then);
 
-/* Set o's schedule. Fails if its factor is negative or NaN, a number of steps is 0 where the schedule needs one, there are too many milestones or their array is
- * NULL, or a number of a one-cycle is out of its range. */
+/* Set o's schedule. Fails if its factor is negative or NaN, or 1 or more in a plateau, if a number of steps is 0 where the schedule needs one, if there
+ * are too many milestones or their array is NULL, or if a number of a one-cycle is out of its range. */
 GR_API bool gr_optim_schedule(gr_tape *t, gr_optim *o, gr_schedule schedule);
 /* Report a loss, for example after each evaluation, to a GR_SCHEDULE_PLATEAU; other schedules ignore it. A loss is better if it is below the best
  * one by more than one part in 10,000. After more than patience reports in a row that are not better, the learning rate is multiplied by factor. */

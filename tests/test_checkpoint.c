@@ -294,6 +294,25 @@ TEST(a_missing_path_module_or_value_is_an_error)
     gr_tape_free(r.t);
 }
 
+TEST(a_rule_whose_states_have_no_names_for_a_file_is_refused)
+{
+#define STATE(number, shown) "odd: state " number " is called '" shown "'; a name is UTF-8 text, not empty, without '/', and not that of another state"
+    static const struct { gr_optim_rule rule; const char *message; } c[] = {
+        { { "odd", { "" }, amsgrad_move }, STATE("0", "") },
+        { { "odd", { "m", "a/b" }, amsgrad_move }, STATE("1", "a/b") },
+        { { "odd", { "m", "\xff" }, amsgrad_move }, STATE("1", "\\xff") },
+        { { "odd", { "m", NULL, NULL, "m" }, amsgrad_move }, STATE("3", "m") },
+        { { "odd\xc3", { "m" }, amsgrad_move }, "optim_new: the rule needs a name, which is UTF-8 text and not empty" },
+        { { "", { "m" }, amsgrad_move }, "optim_new: the rule needs a name, which is UTF-8 text and not empty" },
+    };
+#undef STATE
+    run r;
+    assert_true(run_new(&r, gr_tape_new(11, NULL), 0));
+    for (size_t k = 0; k < COUNT(c); k++) assert_fails(r.t, gr_optim_new(r.t, r.net, &c[k].rule, NULL), c[k].message);
+    run_free(&r);
+    gr_tape_free(r.t);
+}
+
 /* ---- Failures ---- */
 
 static bool save_and_resume(gr_tape *t, void *unused)
@@ -352,6 +371,7 @@ int main(void)
         cmocka_unit_test(a_wrong_part_of_a_checkpoint_is_refused_and_changes_nothing),
         cmocka_unit_test(entries_without_an_owner_are_refused_and_named),
         cmocka_unit_test(a_missing_path_module_or_value_is_an_error),
+        cmocka_unit_test(a_rule_whose_states_have_no_names_for_a_file_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_kill_leaves_the_old_file_or_the_new),
     };

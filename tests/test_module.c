@@ -39,9 +39,10 @@ TEST(a_bad_name_is_an_error_and_leaves_nothing)
     gr_module *net = gr_module_new(t), *a = child(t, net, "a");
     gr_param(t, a, "w", GR_SHAPE(1), zero);
     const struct { gr_module *parent; const char *name, *message; } c[] = {
-        { net, "", "'' under the root: a name is not empty and holds no '.' and no '/'" },
-        { net, "x.y", "'x.y' under the root: a name is not empty and holds no '.' and no '/'" },
-        { a, "x/y", "'x/y' under a: a name is not empty and holds no '.' and no '/'" },
+        { net, "", "'' under the root: a name is UTF-8 text, not empty, without '.' and '/'" },
+        { net, "x.y", "'x.y' under the root: a name is UTF-8 text, not empty, without '.' and '/'" },
+        { a, "x\xff", "'x\\xff' under a: a name is UTF-8 text, not empty, without '.' and '/'" },
+        { a, "x/y", "'x/y' under a: a name is UTF-8 text, not empty, without '.' and '/'" },
         { net, "a", "'a' under the root: there is one already" },
         { a, "w", "'w' under a: there is one already" },
         { NULL, "b", "'b' (Thing): the parent is NULL" },

@@ -185,6 +185,7 @@ TEST(schedules_that_cannot_be_are_refused)
         { gr_schedule_one_cycle(0, 0, 0, 0), "optim_schedule: the schedule must have 1 step or more; got 0" },
         { gr_schedule_linear(3, -1), "optim_schedule: the factor must be 0 or more; got -1" },
         { gr_schedule_exponential((double)NAN), "optim_schedule: the factor must be 0 or more; got nan" },
+        { gr_schedule_plateau(1, 2), "optim_schedule: the factor of a plateau must be below 1; got 1" },
         { gr_schedule_multi_step(many, 17, 0.1), "optim_schedule: at most 16 milestones are possible; got 17" },
         { gr_schedule_multi_step(NULL, 2, 0.1), "optim_schedule: the array of milestones is NULL" },
         { gr_schedule_one_cycle(9, 1.5, 0, 0),
@@ -239,7 +240,7 @@ TEST(a_rule_is_told_the_settings_of_each_parameter)
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = 1 }));
     gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "Thing", sizeof *a), *b = gr_module_make(t, net, "b", "Thing", sizeof *b);
     gr_tensor *x[] = { parameter(t, net, "bias", GR_SHAPE(3), NULL), parameter(t, a, "y", GR_SHAPE(2, 2), NULL), parameter(t, b, "z", GR_SHAPE(1), NULL) };
-    gr_optim *o = gr_optim_new(t, net, &seeing, &(gr_optim_config){ .lr = 0.5, .weight_decay = 0.25, .beta = { 0.5, 2 }, .settings = &at, .settings_size = sizeof at });
+    gr_optim *o = gr_optim_new(t, net, &seeing, &(gr_optim_config){ .lr = 0.5, .weight_decay = 0.25, .beta = { 0.5, 0.75 }, .settings = &at, .settings_size = sizeof at });
     gr_optim_set_group(t, o, a, (gr_optim_group){ .lr_scale = 0.5 }), gr_optim_schedule(t, o, gr_schedule_exponential(0.5)), gr_requires_grad(b, false);
     for (int step = 1; step <= 4; step++) { /* z joins in step 4 */
         gr_tape_reset(t), gr_optim_zero_grad(o), gr_requires_grad(b, step == 4);
@@ -252,7 +253,7 @@ TEST(a_rule_is_told_the_settings_of_each_parameter)
             const int own = k < 2 ? step : 1;
             assert_true(p->t == t && p->x == x[k]->data && p->dx == gr_grad(t, x[k]) && p->n == x[k]->len && p->step == own);
             assert_true(p->lr == pow(0.5, step + (k == 1)) && p->weight_decay == (k == 1 ? 0.25 : 0)); /* a bias does not decay; the group a has half the rate */
-            assert_true(p->power[0] == pow(0.5, own) && p->power[1] == pow(2, own));
+            assert_true(p->power[0] == pow(0.5, own) && p->power[1] == pow(0.75, own));
             assert_true(!p->state[0] && !p->state[2] && !p->state[3] && p->state[1][p->n - 1] == (gr_real)own && p->settings != &at);
             assert_true(x[k]->data[0] == 7 && (step == 4 || x[2]->data[0] == 1));
         }

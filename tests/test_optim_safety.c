@@ -16,7 +16,8 @@ TEST(bad_settings_are_refused)
     gr_module *net = gr_module_new(t);
     gr_param(t, net, "w", GR_SHAPE(2), one);
     const struct { gr_sgd_config config; const char *message; } sgd[] = {
-        { { .lr = -1 }, "sgd: the learning rate must be positive; got -1" },
+        { { .lr = -1 }, "sgd: the learning rate must be positive and finite; got -1" },
+        { { .lr = HUGE_VAL }, "sgd: the learning rate must be positive and finite; got inf" },
         { { .momentum = -1 }, "sgd: momentum must be 0 or more; got -1" },
         { { .dampening = (double)NAN }, "sgd: dampening must be in [0, 1]; got nan" },
         { { .dampening = 1.5, .momentum = 0.5 }, "sgd: dampening must be in [0, 1]; got 1.5" },
@@ -25,14 +26,14 @@ TEST(bad_settings_are_refused)
         { { .nesterov = true, .momentum = 0.5, .dampening = 0.5 }, "sgd: nesterov needs a momentum and no dampening; got 0.5 and 0.5" },
     };
     const struct { gr_adam_config config; const char *message; } adam[] = {
-        { { .lr = (double)NAN }, "adam: the learning rate must be positive; got nan" },
-        { { .beta1 = 1 }, "adam: beta1 and beta2 must be in [0, 1); got 1 and 0.999" },
-        { { .beta2 = -2 }, "adam: beta1 and beta2 must be in [0, 1); got 0.9 and -2" },
+        { { .lr = (double)NAN }, "adam: the learning rate must be positive and finite; got nan" },
+        { { .beta1 = 1 }, "adam: beta1 must be in [0, 1); got 1" },
+        { { .beta2 = -2 }, "adam: beta2 must be in [0, 1); got -2" },
         { { .eps = -2 }, "adam: eps must be 0 or more; got -2" },
     };
     const struct { gr_rmsprop_config config; const char *message; } rmsprop[] = {
-        { { .lr = -2 }, "rmsprop: the learning rate must be positive; got -2" },
-        { { .lr = GR_NONE }, "rmsprop: the learning rate must be positive; got -1" },
+        { { .lr = -2 }, "rmsprop: the learning rate must be positive and finite; got -2" },
+        { { .lr = GR_NONE }, "rmsprop: the learning rate must be positive and finite; got -1" },
         { { .alpha = 1 }, "rmsprop: alpha must be in [0, 1); got 1" },
         { { .eps = -2 }, "rmsprop: eps and momentum must be 0 or more; got -2 and 0" },
         { { .momentum = (double)NAN }, "rmsprop: eps and momentum must be 0 or more; got 1e-08 and nan" },
@@ -42,16 +43,18 @@ TEST(bad_settings_are_refused)
         { { .lr_decay = -1 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got -1, 0 and 1e-10" },
         { { .initial_accumulator_value = -2 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got 0, -2 and 1e-10" },
         { { .eps = -2 }, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got 0, 0 and -2" },
-        { { .lr = (double)NAN }, "adagrad: the learning rate must be positive; got nan" },
-        { { .lr = GR_NONE }, "adagrad: the learning rate must be positive; got -1" },
+        { { .lr = (double)NAN }, "adagrad: the learning rate must be positive and finite; got nan" },
+        { { .lr = GR_NONE }, "adagrad: the learning rate must be positive and finite; got -1" },
     };
     static const gr_optim_rule nameless = { NULL, { NULL }, amsgrad_move }, still = { "still", { NULL }, NULL };
     const struct { const gr_optim_rule *rule; gr_optim_config config; const char *message; } own[] = {
         { NULL, { 0 }, "optim_new: the rule is NULL" },
-        { &nameless, { 0 }, "optim_new: the rule has no name" },
+        { &nameless, { 0 }, "optim_new: the rule needs a name, which is UTF-8 text and not empty" },
         { &still, { 0 }, "optim_new: the rule has no move" },
-        { &amsgrad_rule, { .lr = -1 }, "amsgrad: the learning rate must be positive; got -1" },
+        { &amsgrad_rule, { .lr = -1 }, "amsgrad: the learning rate must be positive and finite; got -1" },
         { &amsgrad_rule, { .weight_decay = -2 }, "amsgrad: weight_decay must be 0 or more; got -2" },
+        { &amsgrad_rule, { .beta = { 1 } }, "amsgrad: beta1 must be in [0, 1); got 1" },
+        { &amsgrad_rule, { .beta = { 0, (double)NAN } }, "amsgrad: beta2 must be in [0, 1); got nan" },
         { &amsgrad_rule, { .settings = t }, "amsgrad: settings is given, but settings_size is 0" },
         { &amsgrad_rule, { .settings_size = 8 }, "amsgrad: settings is NULL, but settings_size is 8" },
     };
@@ -59,12 +62,8 @@ TEST(bad_settings_are_refused)
     for (size_t k = 0; k < COUNT(adagrad); k++) assert_fails(t, gr_adagrad_new(t, net, &adagrad[k].config), adagrad[k].message);
     for (size_t k = 0; k < COUNT(own); k++) assert_fails(t, gr_optim_new(t, net, own[k].rule, &own[k].config), own[k].message);
     assert_fails(t, gr_optim_new(t, NULL, &amsgrad_rule, NULL), "amsgrad: the module is NULL");
-    for (size_t k = 0; k < COUNT(sgd); k++) {
-        assert_fails(t, gr_sgd_new(t, net, &sgd[k].config), sgd[k].message);
-    }
-    for (size_t k = 0; k < COUNT(adam); k++) {
-        assert_fails(t, gr_adam_new(t, net, &adam[k].config), adam[k].message);
-    }
+    for (size_t k = 0; k < COUNT(sgd); k++) assert_fails(t, gr_sgd_new(t, net, &sgd[k].config), sgd[k].message);
+    for (size_t k = 0; k < COUNT(adam); k++) assert_fails(t, gr_adam_new(t, net, &adam[k].config), adam[k].message);
     assert_null(gr_adamw_new(t, NULL, NULL));
     assert_message(t, "adamw: the module is NULL");
     gr_module_free(net);
