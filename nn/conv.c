@@ -44,8 +44,10 @@ gr_tensor *gr_conv_forward(gr_tape *t, const gr_conv_module *c, gr_tensor *x)
 {
     if (!c) return gr_fail_as(t, GR_MISUSE, "conv", "the module is NULL");
     GR_WITHIN(t, &c->module);
-    if (c->transposed) return (c->dims == 1 ? gr_conv_transpose1d : gr_conv_transpose2d)(t, x, c->weight, c->bias, &c->config);
-    return (c->dims == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &c->config);
+    gr_conv_config config = c->config;
+    config.kernel_w = 0, config.no_bias = false; /* they are only of modules */
+    if (c->transposed) return (c->dims == 1 ? gr_conv_transpose1d : gr_conv_transpose2d)(t, x, c->weight, c->bias, &config);
+    return (c->dims == 1 ? gr_conv1d : gr_conv2d)(t, x, c->weight, c->bias, &config);
 }
 
 /* ---- Pooling ---- */

@@ -217,19 +217,33 @@ static size_t conv_scratch(const gr_node *n)
 
 /* ---- The public functions ---- */
 
+bool gr__window_fits(gr_tape *t, const char *name, const window_value *s, int n, bool two)
+{
+    for (int i = 0; i < n; i++) {
+        const bool of_w = i % 2, none = of_w && !s[i].least && s[i].value == GR_NONE;
+        if (of_w && !two && s[i].value) return gr_fail_as(t, GR_MISUSE, name, "%s is for two axes, and here is one; got %d", s[i].name, s[i].value);
+        if (s[i].value < 0 && !none) return gr_fail_as(t, GR_MISUSE, name, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
+    }
+    return true;
+}
+
 bool gr__conv_fits(gr_tape *t, const char *name, const gr_conv_config *c, bool two, bool transposed)
 {
-    const struct { const char *name; int value, least; } s[] = { /* a setting, and one that only two axes have */
-        { "stride", c->stride, 1 }, { "stride_w", c->stride_w, 1 },
-        { "padding", c->padding, 0 }, { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
-        { "dilation", c->dilation, 1 }, { "dilation_w", c->dilation_w, 1 },
-        { "groups", c->groups, 1 }, { "kernel_w", c->kernel_w, 1 },
-        { "output_padding", c->output_padding, 0 }, { "output_padding_w", c->output_padding_w == GR_NONE ? 0 : c->output_padding_w, 0 },
+    const window_value s[] = {
+        { "stride", c->stride, 1 }, { "stride_w", c->stride_w, 1 }, { "padding", c->padding, 0 }, { "padding_w", c->padding_w, 0 },
+        { "dilation", c->dilation, 1 }, { "dilation_w", c->dilation_w, 1 }, { "groups", c->groups, 1 }, { "kernel_w", c->kernel_w, 1 },
+        { "output_padding", c->output_padding, 0 }, { "output_padding_w", c->output_padding_w, 0 },
     };
-    for (int i = 0; i < 10; i += two ? 1 : 2)
-        if (s[i].value < 0) return gr_fail_as(t, GR_MISUSE, name, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
-    const int extra = c->output_padding ? c->output_padding : two && c->output_padding_w > 0 ? c->output_padding_w : 0;
-    return transposed || !extra || gr_fail_as(t, GR_MISUSE, name, "output_padding is for a transposed convolution; got %d", extra);
+    if (!gr__window_fits(t, name, s, 10, two)) return false;
+    for (int k = 0; k <= two; k++) {
+        const size_t extra = window_setting(c->output_padding, k ? c->output_padding_w : 0, 0), stride = window_setting(c->stride, k ? c->stride_w : 0, 1);
+        const size_t dilation = window_setting(c->dilation, k ? c->dilation_w : 0, 1);
+        if (extra && !transposed) return gr_fail_as(t, GR_MISUSE, name, "output_padding is for a transposed convolution; got %zu", extra);
+        if (extra >= stride && extra >= dilation)
+            return gr_fail_as(t, GR_MISUSE, name, "output_padding must be smaller than the stride or the dilation; got %zu with stride %zu and dilation %zu",
+                              extra, stride, dilation);
+    }
+    return true;
 }
 
 /* The settings, and the sizes of the channels, the groups and the kernel. */
@@ -284,9 +298,6 @@ static bool conv_transpose_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x
     for (int k = 2 - dims; k < 2; k++) {
         const size_t n = p->out[k] = x->dim[k + dims], stride = p->stride[k], dilation = p->dilation[k], cut = 2 * p->padding[k];
         if (!n) return gr_fail(t, op, "x is %s: axis %d is empty", gr_shape_text(t, x), k + dims);
-        if (p->extra[k] >= stride && p->extra[k] >= dilation)
-            return gr_fail(t, op, "output_padding must be smaller than the stride or the dilation; got %zu with stride %zu and dilation %zu",
-                           p->extra[k], stride, dilation);
         const size_t whole = conv_plus(conv_plus(conv_times(n - 1, stride), conv_times(p->kernel[k] - 1, dilation)), p->extra[k] + 1);
         if (whole <= cut)
             return gr_fail(t, op, "x is %s: padding %zu takes %zu values from axis %d of the result, which has %zu", gr_shape_text(t, x),
@@ -359,6 +370,8 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     gr__conv_plan plan = { .threads = (size_t)gr_tape_threads(t), .transposed = transposed }, *const p = &plan;
     if (!gr_ready(t, op, x, weight) || !gr_alive(t, op, "bias", bias)) return NULL;
     if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
+    if (c.kernel_w || c.no_bias)
+        return gr_fail(t, op, "kernel_w and no_bias are for a module; here weight has the width of the kernel, and a bias of NULL is none");
     if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed) || !conv_shapes(t, op, x, weight, bias, dims, &c, p)) return NULL;
     if (!(transposed ? conv_transpose_sizes : conv_sizes)(t, op, x, dims, p)) return NULL;
     conv_cut(p);

@@ -1,4 +1,5 @@
-/* ops/conv.h - convolution, pooling and interpolation, over one axis (x [N, C, L]) and over two (x [N, C, H, W]). N may be 0. */
+/* ops/conv.h - convolution, pooling and interpolation, over one axis (x [N, C, L]) and over two (x [N, C, H, W]). N may be 0. Over one axis a
+ * setting along W is an error. */
 #ifndef GR_CONV_H
 #define GR_CONV_H
 #include "core/tensor.h"
@@ -10,8 +11,8 @@ typedef struct {
     int stride, padding, dilation;       /* default 1, 0, 1; in conv2d along both axes */
     int stride_w, padding_w, dilation_w; /* only conv2d: along W; default as along H; padding_w GR_NONE means 0 */
     int groups;                          /* default 1 */
-    int kernel_w;                        /* only gr_conv2d_new: the width of the kernel; default its height */
-    bool no_bias;                        /* only modules */
+    int kernel_w;                        /* only gr_conv2d_new and gr_conv_transpose2d_new: the width of the kernel; default its height */
+    bool no_bias;                        /* only modules; an operator refuses both */
     int output_padding;                  /* only transposed convolution; default 0; smaller than the stride or the dilation */
     int output_padding_w;                /* only gr_conv_transpose2d: along W; default as along H; GR_NONE means 0 */
 } gr_conv_config;
@@ -76,8 +77,8 @@ GR_API gr_tensor *gr_adaptive_avg_pool2d(gr_tape *t, gr_tensor *x, size_t height
 
 typedef enum { GR_INTERPOLATE_NEAREST, GR_INTERPOLATE_LINEAR } gr_interpolate_mode;
 typedef struct {
-    size_t size, size_w;                 /* the size of the result; size_w: along W, default as along H */
-    double scale_factor, scale_factor_w; /* or its size divided by that of x, which is rounded down; .._w: along W, default as along H */
+    size_t size, size_w;                 /* the size of the result; size_w: only over two axes, along W; default as along H */
+    double scale_factor, scale_factor_w; /* or its size divided by that of x, which is rounded down; .._w: as size_w */
     gr_interpolate_mode mode;            /* default GR_INTERPOLATE_NEAREST */
     bool align_corners;                  /* only linear: the first and the last values of x and of the result lie on each other */
 } gr_interpolate_config;

@@ -242,14 +242,10 @@ static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, cons
 static bool pool_settings_fit(gr_tape *t, const gr_op *op, const gr_pool_config *c, bool two)
 {
     if (!c) return gr_fail(t, op, "config is NULL: it holds the size of the kernel");
-    const struct { const char *name; int value, least; } s[] = { /* a setting, and one that only two axes have */
-        { "kernel", c->kernel, 1 }, { "kernel_w", c->kernel_w, 0 },
-        { "stride", c->stride, 0 }, { "stride_w", c->stride_w, 0 },
-        { "padding", c->padding, 0 }, { "padding_w", c->padding_w == GR_NONE ? 0 : c->padding_w, 0 },
-    };
-    for (int i = 0; i < 6; i += two ? 1 : 2)
-        if (s[i].value < s[i].least) return gr_fail(t, op, "%s must be %d or more; got %d", s[i].name, s[i].least, s[i].value);
-    return true;
+    const window_value s[] = { { "kernel", c->kernel, 1 }, { "kernel_w", c->kernel_w, 1 }, { "stride", c->stride, 1 },
+                               { "stride_w", c->stride_w, 1 }, { "padding", c->padding, 0 }, { "padding_w", c->padding_w, 0 } };
+    if (!c->kernel) return gr_fail(t, op, "kernel must be 1 or more; got 0");
+    return gr__window_fits(t, op->name, s, 6, two);
 }
 
 static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int kind, int dims, gr_tensor *x, const gr_pool_config *c)
@@ -349,6 +345,8 @@ gr_tensor *gr_interpolate(gr_tape *t, gr_tensor *x, const gr_interpolate_config 
     if (!gr_ready(t, &interpolate_op, x)) return NULL;
     const int dims = x->rank - 2;
     if (dims != 1 && dims != 2) return gr_fail(t, &interpolate_op, "x must be [N, C, L] or [N, C, H, W]; got %s", gr_shape_text(t, x));
+    if (c && dims == 1 && (c->size_w || c->scale_factor_w > 0))
+        return gr_fail(t, &interpolate_op, "size_w and scale_factor_w are for two axes; x is %s", gr_shape_text(t, x));
     if (!gr__interpolate_fits(t, interpolate_op.name, c) || !pool_planes(t, &interpolate_op, x, dims, POOL_LINEAR, &p)) return NULL;
     for (int k = 2 - dims; k < 2; k++) {
         const bool of_w = dims == 2 && k == 1;

@@ -179,6 +179,12 @@ TEST(shapes_groups_strides_and_kernels_that_do_not_fit_are_named)
                  "conv1d: weight is [1, 3, 1] and groups is 1, so x must be [N, 3, L]; got [1, 2, 5]");
     assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 2, 6)), NULL, NULL),
                  "conv1d: x is [1, 2, 5], so with padding 0 axis 2 has 5 values; a kernel of 6 with dilation 1 needs 6");
+    assert_fails(t, gr_conv1d(t, gr_zeros(t, GR_SHAPE(1, 2, 5)), gr_zeros(t, GR_SHAPE(1, 2, 3)), NULL, &(gr_conv_config){ .stride = 2, .stride_w = 2 }),
+                 "conv1d: stride_w is for two axes, and here is one; got 2");
+    const gr_conv_config of_module[] = { { .kernel_w = 1 }, { .no_bias = true } };
+    for (int k = 0; k < 2; k++)
+        assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &of_module[k]),
+                     "conv2d: kernel_w and no_bias are for a module; here weight has the width of the kernel, and a bias of NULL is none");
     assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 2, 5, 5)), NULL, NULL, NULL), "conv2d: input 2 is NULL");
     gr_tape_free(t);
 }

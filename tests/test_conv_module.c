@@ -88,6 +88,9 @@ TEST(each_module_calls_its_operator)
     assert_ok(t);
     for (size_t i = 0; i < COUNT(c); i++) assert_tensors_close(gr_forward(t, c[i].m, c[i].x), c[i].y, 0);
     const gr_conv_config two = { .stride = 2, .groups = 2, .padding = 1 };
+    const gr_conv_config wide = { .kernel_w = 5, .no_bias = true }; /* these two are of the module, not of the operator */
+    gr_conv_module *w = gr_conv2d_new(t, net, "wide", 4, 6, 3, &wide);
+    assert_tensors_close(gr_forward(t, &w->module, image), gr_conv2d(t, image, w->weight, NULL, NULL), 0);
     gr_conv_module *conv = gr_conv2d_new(t, net, "conv", 4, 6, 3, &two), *along = gr_conv1d_new(t, net, "along", 4, 6, 3, &two);
     assert_tensors_close(gr_forward(t, &conv->module, image), gr_conv2d(t, image, conv->weight, conv->bias, &two), 0);
     assert_tensors_close(gr_forward(t, &along->module, line), gr_conv1d(t, line, along->weight, along->bias, &two), 0);
@@ -112,6 +115,21 @@ TEST(channels_kernels_and_groups_that_do_not_fit_are_named)
                  "c: output_padding is for a transposed convolution; got 1");
     assert_fails(t, gr_conv_transpose1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .output_padding = -1 }),
                  "c: output_padding must be 0 or more; got -1");
+    const struct { gr_conv_config config; const char *message; } along[] = { /* of one axis */
+        { { .stride_w = 2 }, "c: stride_w is for two axes, and here is one; got 2" },
+        { { .padding_w = GR_NONE }, "c: padding_w is for two axes, and here is one; got -1" },
+        { { .dilation_w = 1 }, "c: dilation_w is for two axes, and here is one; got 1" },
+        { { .kernel_w = 3 }, "c: kernel_w is for two axes, and here is one; got 3" },
+        { { .output_padding_w = 1 }, "c: output_padding_w is for two axes, and here is one; got 1" },
+    };
+    for (size_t k = 0; k < COUNT(along); k++) {
+        assert_fails(t, gr_conv1d_new(t, net, "c", 3, 4, 1, &along[k].config), along[k].message);
+        assert_fails(t, gr_conv_transpose1d_new(t, net, "c", 3, 4, 1, &along[k].config), along[k].message);
+    }
+    assert_fails(t, gr_conv_transpose1d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .stride = 2, .output_padding = 2 }),
+                 "c: output_padding must be smaller than the stride or the dilation; got 2 with stride 2 and dilation 1");
+    assert_fails(t, gr_conv_transpose2d_new(t, net, "c", 3, 4, 1, &(gr_conv_config){ .stride = 2, .stride_w = 1, .output_padding = 1 }),
+                 "c: output_padding must be smaller than the stride or the dilation; got 1 with stride 1 and dilation 1");
     assert_fails(t, gr_conv_transpose2d_new(t, net, "c", 4, 3, 3, &(gr_conv_config){ .groups = 2 }),
                  "c: 4 channels in and 3 out do not fall into 2 groups");
     assert_fails(t, gr_max_pool2d_new(t, net, "p", NULL), "p: the kernel of MaxPool2d must be 1 or more; got 0");

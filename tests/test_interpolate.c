@@ -182,6 +182,8 @@ TEST(sizes_factors_and_modes_that_do_not_fit_are_named)
         { { 5, { 1, 1, 1, 1, 1 } }, { .size = 2 }, "interpolate: x must be [N, C, L] or [N, C, H, W]; got [1, 1, 1, 1, 1]" },
         { { 4, { 1, 1, 4, 0 } }, { .size = 2 }, "interpolate: x is [1, 1, 4, 0]: axis 3 is empty" },
         { { 3, { 1, 1, 0 } }, { .size = 2 }, "interpolate: x is [1, 1, 0]: axis 2 is empty" },
+        { { 3, { 1, 1, 4 } }, { .size = 2, .size_w = 3 }, "interpolate: size_w and scale_factor_w are for two axes; x is [1, 1, 4]" },
+        { { 3, { 1, 1, 4 } }, { .scale_factor = 2, .scale_factor_w = 2 }, "interpolate: size_w and scale_factor_w are for two axes; x is [1, 1, 4]" },
         { { 4, { 1, 1, 4, 4 } }, { 0 }, "interpolate: a size or a scale_factor is needed" },
         { { 4, { 1, 1, 4, 4 } }, { .size_w = 3 }, "interpolate: a size or a scale_factor is needed" },
         { { 4, { 1, 1, 4, 4 } }, { .scale_factor_w = 3 }, "interpolate: a size or a scale_factor is needed" },

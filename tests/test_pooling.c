@@ -201,10 +201,10 @@ TEST(kernels_strides_and_paddings_that_do_not_fit_are_named)
         { { 2, { 3, 4 } }, { .kernel = 2 }, "max_pool2d: x must be [N, C, H, W]; got [3, 4]" },
         { { 4, { 1, 1, 4, 0 } }, { .kernel = 2 }, "max_pool2d: x is [1, 1, 4, 0]: axis 3 is empty" },
         { { 4, { 1, 1, 4, 4 } }, { 0 }, "max_pool2d: kernel must be 1 or more; got 0" },
-        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride = -1 }, "max_pool2d: stride must be 0 or more; got -1" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride = -1 }, "max_pool2d: stride must be 1 or more; got -1" },
         { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .padding = -1 }, "max_pool2d: padding must be 0 or more; got -1" },
-        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .kernel_w = -3 }, "max_pool2d: kernel_w must be 0 or more; got -3" },
-        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride_w = -2 }, "max_pool2d: stride_w must be 0 or more; got -2" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .kernel_w = -3 }, "max_pool2d: kernel_w must be 1 or more; got -3" },
+        { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .stride_w = -2 }, "max_pool2d: stride_w must be 1 or more; got -2" },
         { { 4, { 1, 1, 4, 4 } }, { .kernel = 2, .padding_w = -2 }, "max_pool2d: padding_w must be 0 or more; got -2" },
         { { 4, { 1, 1, 4, 4 } }, { .kernel = 3, .padding = 2 }, "max_pool2d: padding can be at most half of the kernel; got 2 for a kernel of 3" },
         { { 4, { 1, 1, 9, 4 } }, { .kernel = 4, .kernel_w = 7, .padding = 1 },
@@ -217,6 +217,8 @@ TEST(kernels_strides_and_paddings_that_do_not_fit_are_named)
     }
     assert_fails(t, gr_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 2)), &(gr_pool_config){ .kernel = 2 }),
                  "avg_pool1d: x must be [N, C, L]; got [1, 2]");
+    assert_fails(t, gr_avg_pool1d(t, gr_zeros(t, GR_SHAPE(1, 1, 2)), &(gr_pool_config){ .kernel = 2, .kernel_w = 2 }),
+                 "avg_pool1d: kernel_w is for two axes, and here is one; got 2");
     assert_fails(t, gr_avg_pool2d(t, gr_zeros(t, GR_SHAPE(1, 1, 2, 2)), NULL),
                  "avg_pool2d: config is NULL: it holds the size of the kernel");
     assert_fails(t, gr_max_pool1d(t, NULL, &(gr_pool_config){ .kernel = 2 }), "max_pool1d: input 1 is NULL");
