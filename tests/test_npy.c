@@ -61,7 +61,7 @@ TEST(arrays_of_numpy_become_integers)
 
 TEST(the_keys_of_the_header_may_have_any_order)
 {
-    static const char head[] = "\x93NUMPY\1\0\x40\0{ 'shape' : (2,),'fortran_order': False , 'descr':'<f4'}";
+    static const char head[] = "\x93NUMPY\1\0\x40\0{ 'shape' : ( 2 , 1 ),'fortran_order': False , 'descr':'<f4'}";
     char bytes[10 + 64 + 8];
     gr_tape *t = gr_tape_new(1, NULL);
     memset(bytes, ' ', sizeof bytes), memcpy(bytes, head, sizeof head - 1);
@@ -70,23 +70,19 @@ TEST(the_keys_of_the_header_may_have_any_order)
     gr_tape_free(t);
 }
 
-#define NEEDS "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most 8 axes, and fit this machine; its header is "
+#define NEEDS "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most 8 axes, and fit this machine; its "
 #define CURE "; numpy.ascontiguousarray(x, '<f4') converts an array"
 
-/* The message with the path before it, and without the spaces that end the header. */
+/* The message with the path before it. */
 static void assert_refused(const char *name, gr_tensor *(*f)(gr_tape *t, const char *path), const char *wanted)
 {
     gr_tape *t = gr_tape_new(1, NULL);
-    char got[1100], want[1100];
+    char want[1100];
     put_file(name);
     assert_null(f(t, path));
     assert_int_equal(gr_error_code(t), GR_BAD_FILE);
-    size_t n = 0;
-    for (const char *c = gr_message(t); *c; c++)
-        if (*c != ' ' || c[1] != ' ') got[n++] = *c;
-    got[n] = 0;
     snprintf(want, sizeof want, "%s: %s", path, wanted);
-    assert_string_equal(got, want);
+    assert_message(t, want);
     gr_tape_free(t);
 }
 static gr_tensor *ints(gr_tape *t, const char *file)
@@ -97,12 +93,12 @@ static gr_tensor *ints(gr_tape *t, const char *file)
 
 TEST(other_types_and_orders_are_refused_with_what_is_needed)
 {
-    assert_refused("fortran", gr_npy_read, NEEDS "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), } " CURE);
-    assert_refused("big_endian", gr_npy_read, NEEDS "{'descr': '>f8', 'fortran_order': False, 'shape': (2, 3), } " CURE);
-    assert_refused("objects", gr_npy_read, NEEDS "{'descr': '|O', 'fortran_order': False, 'shape': (2,), } " CURE);
-    assert_refused("bytes", gr_npy_read, NEEDS "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), } " CURE);
-    assert_refused("records", gr_npy_read, NEEDS "{'descr': [('a', '<f4'), ('b', '<i4')], 'fortran_order': False, 'shape': (1,), } " CURE);
-    assert_refused("rank_9", gr_npy_read, NEEDS "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1), } " CURE);
+    assert_refused("fortran", gr_npy_read, NEEDS "'fortran_order' is True" CURE);
+    assert_refused("big_endian", gr_npy_read, NEEDS "'descr' is '>f8'" CURE);
+    assert_refused("objects", gr_npy_read, NEEDS "'descr' is '|O'" CURE);
+    assert_refused("bytes", gr_npy_read, NEEDS "'descr' is '|u1'" CURE);
+    assert_refused("records", gr_npy_read, NEEDS "'descr' is [('a', '<f4'), ('b', '<i4')]; numpy.save(file, x['a']) saves the field a of a record");
+    assert_refused("rank_9", gr_npy_read, NEEDS "'shape' is (1, 1, 1, 1, 1, 1, 1, 1, 1)" CURE);
     assert_refused("float32", ints, "has values of type F32 and needs I32 or I64");
     assert_refused("wide", ints, "value 1 is 2147483648, which is no int");
 }
@@ -117,24 +113,29 @@ TEST(damaged_files_are_refused)
         BAD("\x93NUMPY\2\0\0\0\0", "is not a file of numpy.save, version 1.0 or 2.0"),
         BAD("\x93NUMPY\1\0\3\0{}", "is damaged: its header should be 3 bytes long, but the file is shorter"),
         BAD("\x93NUMPY\2\0\0\0\0\1{}", "is damaged: its header should be 16777216 bytes long, but the file is shorter"),
-        BAD("\x93NUMPY\1\0\3\0{}\n", NEEDS "{}" CURE),
-        BAD("\x93NUMPY\1\0\0\0", NEEDS CURE),
-        BAD("\x93NUMPY\1\0\x11\0{'descr': '<f4'}\n", NEEDS "{'descr': '<f4'}" CURE),
+        BAD("\x93NUMPY\1\0\3\0{}\n", NEEDS "'descr' is missing" CURE),
+        BAD("\x93NUMPY\1\0\0\0", NEEDS "'descr' is missing" CURE),
+        BAD("\x93NUMPY\1\0\x11\0{'descr': '<f4'}\n", NEEDS "'fortran_order' is missing" CURE),
     };
     for (size_t i = 0; i < COUNT(bad); i++) put(bad[i].bytes, bad[i].n), assert_refused("", gr_npy_read, bad[i].message);
     static const struct { const char *header, *values, *message; } odd[] = { /* the headers of arrays, without what goes before them */
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (1000,)}", "", "is damaged: 0 bytes of values do not fill [1000] of type '<f4'" },
         { "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", "123456789", "is damaged: 9 bytes of values do not fill [1] of type '<f8'" },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}", "",
-          NEEDS "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}" CURE },
+          NEEDS "'shape' is (4294967296, 4294967296, 0)" CURE },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2305843009213693952)}", "",
-          NEEDS "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2305843009213693952)}" CURE },
+          NEEDS "'shape' is (0, 2305843009213693952)" CURE },
         { "{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693953,)}", "12345678",
-          NEEDS "{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693953,)}" CURE },
+          NEEDS "'shape' is (2305843009213693953,)" CURE },
         { "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 1)}", "",
-          NEEDS "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999, 1)}" CURE },
-        { "{'descr': '<f4', 'fortran_order': False, 'shape': (-1)}", "", NEEDS "{'descr': '<f4', 'fortran_order': False, 'shape': (-1)}" CURE },
-        { "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", "", NEEDS "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}" CURE },
+          NEEDS "'shape' is (99999999999999999999999, 1)" CURE },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (-1)}", "", NEEDS "'shape' is (-1)" CURE },
+        { "{'descr': '<f4', 'fortran_order': False}", "", NEEDS "'shape' is missing" CURE },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2)}", "12345678", NEEDS "'shape' is (2)" CURE }, /* numpy refuses these, too */
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2 1)}", "12345678", NEEDS "'shape' is (2 1)" CURE },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,,1)}", "12345678", NEEDS "'shape' is (2,,1)" CURE },
+        { "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1", "12345678", NEEDS "'shape' is (2, 1" CURE },
+        { "{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", "", NEEDS "'fortran_order' is 0" CURE },
     };
     for (size_t i = 0; i < COUNT(odd); i++) {
         char bytes[300] = "\x93NUMPY\1";

@@ -21,23 +21,37 @@ static const char *npy_value(const char *header, const char *key)
     return found ? found + strlen(key) + strspn(found + strlen(key), ": ") : "";
 }
 
-/* The keys may have any order. False if the header is not like the one above. */
-static bool npy_header(const char *header, gr_safetensors_entry *v)
+/* The keys may have any order. NULL, or the key whose value is not like the one above. */
+static const char *npy_header(const char *header, gr_safetensors_entry *v)
 {
-    const char *const type = npy_value(header, "'descr'"), *at = npy_value(header, "'shape'");
+    static const char shape[] = "'shape'";
+    const char *const type = npy_value(header, "'descr'"), *at = npy_value(header, shape);
     size_t whole = 2 * sizeof(double); /* times the sizes but 0: it must not overflow, so that a tensor can have the shape */
     v->len = 1, v->dtype = GR_I32;
     while (v->dtype < GR_DTYPES && strncmp(type, npy_type[v->dtype], 5) != 0) v->dtype++;
-    if (v->dtype == GR_DTYPES || strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0 || *at++ != '(') return false;
-    for (; *at != ')'; at += strspn(at, ", ")) {
+    if (v->dtype == GR_DTYPES) return "'descr'";
+    if (strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0) return "'fortran_order'";
+    if (*at != '(') return shape;
+    for (at += 1 + strspn(at + 1, " "); *at != ')';) {
         const bool digit = *at >= '0' && *at <= '9';
         char *end;
         const unsigned long long n = digit ? strtoull(at, &end, 10) : 0;
-        if (!digit || n > SIZE_MAX || v->shape.rank == GR_MAX_RANK || (n && !gr_size_mul(whole, (size_t)n, &whole))) return false;
-        v->shape.dim[v->shape.rank++] = (size_t)n, v->len *= (size_t)n, at = end;
+        if (!digit || n > SIZE_MAX || v->shape.rank == GR_MAX_RANK || (n && !gr_size_mul(whole, (size_t)n, &whole))) return shape;
+        v->shape.dim[v->shape.rank++] = (size_t)n, v->len *= (size_t)n, at = end + strspn(end, " ");
+        if (*at == ',') at += 1 + strspn(at + 1, " ");
+        else if (*at != ')' || v->shape.rank == 1) return shape; /* in Python, (2) is no tuple */
     }
     v->bytes = v->len * gr_dtype_bytes(v->dtype);
-    return true;
+    return NULL;
+}
+
+static void *npy_refuse(gr__failure *e, const char *path, const char *key, const char *value)
+{
+    int n = 0, depth = 0; /* the value ends at a comma or brace outside of brackets */
+    for (; n < 200 && value[n] && (depth || !strchr(",}", value[n])); n++) depth += !!strchr("([", value[n]) - !!strchr(")]", value[n]);
+    return gr__fail(e, GR_BAD_FILE, path, "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most %d axes, and fit this machine; its %s is %.*s; %s",
+                    GR_MAX_RANK, key, n ? n : 7, n ? value : "missing", *value == '[' ? "numpy.save(file, x['a']) saves the field a of a record" :
+                    "numpy.ascontiguousarray(x, '<f4') converts an array");
 }
 
 bool gr__npy_parse(gr__failure *e, const char *path, unsigned char *file, size_t bytes, gr_safetensors_entry *v)
@@ -52,9 +66,8 @@ bool gr__npy_parse(gr__failure *e, const char *path, unsigned char *file, size_t
     if (length) file[begin + length - 1] = 0; /* in place of the newline */
     const char *const header = length ? (const char *)file + begin : "";
     *v = (gr_safetensors_entry){ .data = file + begin + length };
-    if (!npy_header(header, v))
-        return gr__fail(e, GR_BAD_FILE, path, "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most %d axes, and fit this machine; "
-                        "its header is %.200s; numpy.ascontiguousarray(x, '<f4') converts an array", GR_MAX_RANK, header);
+    const char *const wrong = npy_header(header, v);
+    if (wrong) return npy_refuse(e, path, wrong, npy_value(header, wrong));
     char shape[GR__SHAPE_ROOM];
     return v->bytes == bytes - begin - length ||
            gr__fail(e, GR_BAD_FILE, path, "is damaged: %zu bytes of values do not fill %s of type %s", bytes - begin - length,
