@@ -19,6 +19,7 @@
 #include "core/library.h"
 #include "core/maths.h"
 #include "core/op.h"
+#include "ops/norm_groups.h"
 #include "ops/ops.h"
 
 /* clang-format off */
@@ -179,6 +180,8 @@ gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target, const
 
 gr_tensor *gr_normalize(gr_tape *t, gr_tensor *x, double p, int axis, double eps)
 {
+    static const gr_op op = { .name = "normalize" }; /* for messages: the operators below are recorded */
+    if (!gr__norm_check_eps(t, &op, eps)) return NULL;
     gr_tensor *const norm = gr_vector_norm(t, x, p, GR_AXES(axis), true);
     return gr_div(t, x, gr_clamp(t, norm, gr__setting(eps, 1e-12), (double)INFINITY));
 }
@@ -191,11 +194,12 @@ gr_tensor *gr_std(gr_tape *t, gr_tensor *x, gr_axes axes, double correction, boo
 
 gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, int axis, double eps)
 {
-    static const gr_op op = { .name = "cosine_similarity" }; /* for messages: the operators below are recorded */
+    static const gr_op op = { .name = "cosine_similarity" };
     if (!gr_ready(t, &op, a, b) || (axis = gr_axis(t, &op, a, axis)) < 0) return NULL;
     if (a->rank != b->rank || a->dim[axis] != b->dim[axis])
         return gr_fail(t, &op, "a is %s, so b must have rank %d and size %zu along axis %d; got %s", gr_shape_text(t, a), a->rank, a->dim[axis], axis,
                        gr_shape_text(t, b));
+    if (!gr__norm_check_eps(t, &op, eps)) return NULL;
     if (eps == 0) eps = 1e-8;
     return gr_sum(t, gr_mul(t, gr_normalize(t, a, 2, axis, eps), gr_normalize(t, b, 2, axis, eps)), GR_AXES(axis), false);
 }

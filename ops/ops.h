@@ -116,7 +116,8 @@ GR_API gr_tensor *gr_max(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_min(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_logsumexp(gr_tape *t, gr_tensor *x, gr_axes axes, bool keepdim);
 GR_API gr_tensor *gr_vector_norm(gr_tape *t, gr_tensor *x, double p, gr_axes axes, bool keepdim);
-/* x / max(n, eps), where n is the vector_norm along the axis. eps: default 1e-12; GR_NONE means no epsilon. Fails as vector_norm does. */
+/* x / max(n, eps), where n is the vector_norm along the axis. eps: default 1e-12; GR_NONE means no epsilon. Fails as vector_norm does,
+ * and if eps is negative or NaN. */
 GR_API gr_tensor *gr_normalize(gr_tape *t, gr_tensor *x, double p, int axis, double eps);
 
 /* The index of the largest (argmin: smallest) value along an axis: the first of equal values, or the first NaN if there is one. Passes no
@@ -227,7 +228,8 @@ GR_API gr_tensor *gr_bce_with_logits(gr_tape *t, gr_tensor *x, gr_tensor *target
 GR_API gr_tensor *gr_kl_div(gr_tape *t, gr_tensor *x, gr_tensor *target, bool log_target, gr_reduction reduction);
 
 /* The cosine of the angle between a and b along an axis, which the result lacks: the sum of a b / (max(|a|, eps) max(|b|, eps)). eps: default 1e-8;
- * GR_NONE means no epsilon. The other axes broadcast. Fails unless a and b have the same rank and the same size along the axis. */
+ * GR_NONE means no epsilon. The other axes broadcast. Fails unless a and b have the same rank and the same size along the axis,
+ * and if eps is negative or NaN. */
 GR_API gr_tensor *gr_cosine_similarity(gr_tape *t, gr_tensor *a, gr_tensor *b, int axis, double eps);
 
 /* ==== Embedding, dropout ==== */

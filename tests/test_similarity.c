@@ -98,6 +98,12 @@ TEST(vectors_that_do_not_fit_are_named)
                  "cosine_similarity: a is [2, 3], so b must have rank 2 and size 3 along axis 1; got [2, 1]");
     assert_fails(t, gr_cosine_similarity(t, gr_zeros(t, GR_SHAPE(2)), NULL, 0, 0), "cosine_similarity: input 2 is NULL");
     assert_fails(t, gr_cosine_similarity(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 1, 0), "cosine_similarity: x is [2], so an axis must be in -1 .. 0; got 1");
+    assert_fails(t, gr_cosine_similarity(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 0, -2),
+                 "cosine_similarity: eps must be 0 or more, or GR_NONE; got -2");
+    assert_fails(t, gr_cosine_similarity(t, gr_zeros(t, GR_SHAPE(2)), gr_zeros(t, GR_SHAPE(2)), 0, (double)NAN),
+                 "cosine_similarity: eps must be 0 or more, or GR_NONE; got nan");
+    assert_fails(t, gr_normalize(t, gr_zeros(t, GR_SHAPE(2)), 2, 0, -0.5), "normalize: eps must be 0 or more, or GR_NONE; got -0.5");
+    assert_fails(t, gr_normalize(t, gr_zeros(t, GR_SHAPE(2)), 2, 0, (double)NAN), "normalize: eps must be 0 or more, or GR_NONE; got nan");
     assert_fails(t, gr_normalize(t, gr_zeros(t, GR_SHAPE(2)), 0, 0, 0), "vector_norm: p must be above 0; got 0");
     gr_tape_free(t);
 }
