@@ -250,15 +250,14 @@ bool gr__conv_fits(gr_tape *t, const char *name, const gr_conv_config *c, bool t
 static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const gr_tensor *w, const gr_tensor *bias, int dims, const gr_conv_config *c,
                         gr__conv_plan *p)
 {
-    const bool two = dims == 2;
     const size_t channels = x->dim[1], G = p->G = c->groups ? (size_t)c->groups : 1;
     for (int k = 0; k < 2; k++) {
-        p->stride[k] = window_setting(c->stride, two && k ? c->stride_w : 0, 1);
-        p->padding[k] = window_setting(c->padding, two && k ? c->padding_w : 0, 0);
-        p->dilation[k] = window_setting(c->dilation, two && k ? c->dilation_w : 0, 1);
-        p->extra[k] = window_setting(c->output_padding, two && k ? c->output_padding_w : 0, 0);
+        p->stride[k] = window_setting(c->stride, k ? c->stride_w : 0, 1);
+        p->padding[k] = window_setting(c->padding, k ? c->padding_w : 0, 0);
+        p->dilation[k] = window_setting(c->dilation, k ? c->dilation_w : 0, 1);
+        p->extra[k] = window_setting(c->output_padding, k ? c->output_padding_w : 0, 0);
     }
-    if (!two) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0; /* one axis is W */
+    if (dims == 1) p->stride[0] = p->dilation[0] = 1, p->padding[0] = 0; /* one axis is W */
     if (w->rank != dims + 2)
         return gr_fail(t, op, "weight must be [%s, %s]; got %s", p->transposed ? "C, O / groups" : "O, C / groups", dims == 2 ? "kH, kW" : "kL",
                        gr_shape_text(t, w));

@@ -254,9 +254,8 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int kind, int dims, gr
     if (!pool_planes(t, op, x, dims, kind, &p) || !pool_settings_fit(t, op, c, dims == 2)) return NULL;
     p.halves = dims == 2;
     for (int k = 2 - dims; k < 2; k++) {
-        const bool of_w = dims == 2 && k == 1;
-        const size_t kernel = window_setting(c->kernel, of_w ? c->kernel_w : 0, 0), padding = window_setting(c->padding, of_w ? c->padding_w : 0, 0);
-        const size_t stride = window_setting(c->stride, of_w ? c->stride_w : 0, (int)kernel), padded = p.H[k] + 2 * padding;
+        const size_t kernel = window_setting(c->kernel, k ? c->kernel_w : 0, 0), padding = window_setting(c->padding, k ? c->padding_w : 0, 0);
+        const size_t stride = window_setting(c->stride, k ? c->stride_w : 0, (int)kernel), padded = p.H[k] + 2 * padding;
         if (padding > kernel / 2) return gr_fail(t, op, "padding can be at most half of the kernel; got %zu for a kernel of %zu", padding, kernel);
         if (padded < kernel)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu is larger", gr_shape_text(t, x), padding,
@@ -349,9 +348,8 @@ gr_tensor *gr_interpolate(gr_tape *t, gr_tensor *x, const gr_interpolate_config 
         return gr_fail(t, &interpolate_op, "size_w and scale_factor_w are for two axes; x is %s", gr_shape_text(t, x));
     if (!gr__interpolate_fits(t, interpolate_op.name, c) || !pool_planes(t, &interpolate_op, x, dims, POOL_LINEAR, &p)) return NULL;
     for (int k = 2 - dims; k < 2; k++) {
-        const bool of_w = dims == 2 && k == 1;
-        const size_t n = p.H[k], size = of_w && c->size_w ? c->size_w : c->size;
-        const double factor = of_w && c->scale_factor_w > 0 ? c->scale_factor_w : c->scale_factor, scaled = (double)n * factor;
+        const size_t n = p.H[k], size = k && c->size_w ? c->size_w : c->size;
+        const double factor = k && c->scale_factor_w > 0 ? c->scale_factor_w : c->scale_factor, scaled = (double)n * factor;
         const size_t out = size ? size : scaled < 0x1p63 ? (size_t)scaled : SIZE_MAX;
         if (!out) return gr_fail(t, &interpolate_op, "x is %s: a scale_factor of %g leaves nothing of axis %d", gr_shape_text(t, x), factor, k + dims);
         pool_window *w = pool_windows(t, &p, k, out);
