@@ -126,6 +126,8 @@ TEST(values_and_gradients_are_pytorchs)
         assert_true(gr_backward(t, sum));
         assert_close(gr_grad(t, in[0]), losses[k].dx, 6, 3e-7);
         assert_close(gr_grad(t, in[1]), losses[k].dy, 6, 3e-7);
+        gr_tensor *row[] = { gr_flatten(t, in[0], 0), gr_flatten(t, in[1], 0) };
+        if (losses[k].f == kl) assert_values(kl(t, row, &(gr_reduction){ GR_REDUCE_BATCHMEAN }), 3e-7, total / 6); /* rank 1: 6 rows */
         gr_tape_free(t);
     }
 }
