@@ -50,8 +50,7 @@ static bool optim_rule_is_good(gr_tape *t, const gr_optim_rule *rule)
         const char *const state = rule->state[k];
         bool good = !state || gr__is_name(state, "/");
         for (int i = 0; state && i < k; i++) good = good && (!rule->state[i] || strcmp(rule->state[i], state) != 0);
-        if (!good) return gr_fail(t, NULL, "%s: state %d is called '%s'; a name is UTF-8 text, not empty, without '/', and not that of another state",
-                                  rule->name, k, state);
+        if (!good) return gr_fail(t, NULL, "%s: state %d is called '%s'; a name is UTF-8 text without '/', not empty, and new", rule->name, k, state);
     }
     return true;
 }

@@ -296,7 +296,7 @@ TEST(a_missing_path_module_or_value_is_an_error)
 
 TEST(a_rule_whose_states_have_no_names_for_a_file_is_refused)
 {
-#define STATE(number, shown) "odd: state " number " is called '" shown "'; a name is UTF-8 text, not empty, without '/', and not that of another state"
+#define STATE(number, shown) "odd: state " number " is called '" shown "'; a name is UTF-8 text without '/', not empty, and new"
     static const struct { gr_optim_rule rule; const char *message; } c[] = {
         { { "odd", { "" }, amsgrad_move }, STATE("0", "") },
         { { "odd", { "m", "a/b" }, amsgrad_move }, STATE("1", "a/b") },
