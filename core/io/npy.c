@@ -45,15 +45,6 @@ static const char *npy_header(const char *header, gr_safetensors_entry *v)
     return NULL;
 }
 
-static void *npy_refuse(gr__failure *e, const char *path, const char *key, const char *value)
-{
-    int n = 0, depth = 0; /* the value ends at a comma or brace outside of brackets */
-    for (; n < 200 && value[n] && (depth || !strchr(",}", value[n])); n++) depth += !!strchr("([", value[n]) - !!strchr(")]", value[n]);
-    return gr__fail(e, GR_BAD_FILE, path, "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most %d axes, and fit this machine; its %s is %.*s; %s",
-                    GR_MAX_RANK, key, n ? n : 7, n ? value : "missing", *value == '[' ? "numpy.save(file, x['a']) saves the field a of a record" :
-                    "numpy.ascontiguousarray(x, '<f4') converts an array");
-}
-
 bool gr__npy_parse(gr__failure *e, const char *path, unsigned char *file, size_t bytes, gr_safetensors_entry *v)
 {
     const size_t begin = bytes > 6 && file[6] == 2 ? 12 : 10;
@@ -67,7 +58,11 @@ bool gr__npy_parse(gr__failure *e, const char *path, unsigned char *file, size_t
     const char *const header = length ? (const char *)file + begin : "";
     *v = (gr_safetensors_entry){ .data = file + begin + length };
     const char *const wrong = npy_header(header, v);
-    if (wrong) return npy_refuse(e, path, wrong, npy_value(header, wrong));
+    const char *const value = wrong ? npy_value(header, wrong) : "", *const end = *value == '[' ? "]" : *value == '(' ? ")" : ",}";
+    if (wrong)
+        return gr__fail(e, GR_BAD_FILE, path, "must have a type of '<f4', '<f8', '<i4' or '<i8', C order and at most %d axes, and fit this machine; its %s is %.*s; %s",
+                        GR_MAX_RANK, wrong, *value ? (int)(strcspn(value, end) + !end[1]) : 7, *value ? value : "missing",
+                        *value == '[' ? "numpy.save(file, x['a']) saves the field a of a record" : "numpy.ascontiguousarray(x, '<f4') converts an array");
     char shape[GR__SHAPE_ROOM];
     return v->bytes == bytes - begin - length ||
            gr__fail(e, GR_BAD_FILE, path, "is damaged: %zu bytes of values do not fill %s of type %s", bytes - begin - length,
