@@ -155,9 +155,10 @@ const gr__state_pair *gr__state_match(gr_tape *t, const gr_safetensors *f, const
         if (r.known[i] || (checkpoint && strchr(name, '/'))) continue;
         report(&r, &r.found.left_over, gr__joined(t, name, ""), "%s %s is left over", name, r.more ? "" : gr_shape_name(t, f->entry[i].shape));
     }
-    if (r.c.partial && !r.found.loaded.count)
-        return gr_fail_as(t, GR_BAD_FILE, path, "nothing fits the module by name, shape and type: the file has %s, and the module %s",
-                          f->count ? f->entry->name : "nothing", r.pair->slot ? gr__slot_key(m, r.pair->slot) : "nothing");
+    const char *const strip = r.c.strip ? r.c.strip : "", *const add = r.c.add ? r.c.add : "";
+    if (!r.found.loaded.count && (r.c.partial || ((*strip || *add) && r.length && !r.found.misfit.count)))
+        return gr_fail_as(t, GR_BAD_FILE, path, "nothing fits the module by name (strip '%s', add '%s'), shape and type: the file has %s, and the module %s",
+                          strip, add, f->count ? f->entry->name : "nothing", r.pair->slot ? gr__slot_key(m, r.pair->slot) : "nothing");
     if (!r.c.partial && r.more) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s; and %zu more", r.text, r.more);
     if (!r.c.partial && r.length) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s", r.text);
     if (r.c.report && !gr_failed(t)) *r.c.report = r.found;
@@ -193,7 +194,7 @@ bool gr_state_load(gr_tape *t, gr_module *m, const char *path, const gr_state_co
 
 bool gr_state_load_memory(gr_tape *t, gr_module *m, const void *bytes, size_t length, const gr_state_config *config)
 {
-    if (!m) return gr_fail(t, NULL, "state_load_memory: the module is NULL");
+    if (!m || !bytes) return gr_fail(t, NULL, m ? "state_load_memory: bytes is NULL" : "state_load_memory: the module is NULL");
     return state_load(t, m, gr_safetensors_open_memory(t, bytes, length), "memory", config);
 }
 

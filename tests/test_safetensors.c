@@ -191,8 +191,8 @@ TEST(impossible_lengths_are_refused_before_any_allocation)
     gr_tape_free(t);
 }
 
-/* The beginning of a zip archive, and of the pickle that old versions of PyTorch wrote. */
-TEST(a_file_of_torch_save_is_recognized)
+/* The beginning of a zip archive, of the pickle that old versions of PyTorch wrote, and of an array. */
+TEST(a_file_of_torch_save_or_numpy_save_is_recognized)
 {
     static const char zip[] = "PK\3\4\0\0\x08\x08\0\0\0\0archive/data.pkl", pickle[] = "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.";
     gr_tape *t = gr_tape_new(1, NULL);
@@ -202,6 +202,10 @@ TEST(a_file_of_torch_save_is_recognized)
         assert_int_equal(gr_error_code(t), GR_BAD_FILE);
         gr_tape_recover(t);
     }
+    static const char npy[] = "\x93NUMPY\1\0\x76\0{'descr': '<f4'";
+    assert_null(open_bytes(t, npy, sizeof npy));
+    assert_string_equal(gr_message(t) + strlen(test_folder), "/x: this is a file of numpy.save; gr_npy_read reads it");
+    assert_int_equal(gr_error_code(t), GR_BAD_FILE);
     gr_tape_free(t);
 }
 
@@ -287,7 +291,7 @@ int main(void)
         cmocka_unit_test(inconsistent_entries_are_refused),
         cmocka_unit_test(holes_and_overlaps_are_refused),
         cmocka_unit_test(impossible_lengths_are_refused_before_any_allocation),
-        cmocka_unit_test(a_file_of_torch_save_is_recognized),
+        cmocka_unit_test(a_file_of_torch_save_or_numpy_save_is_recognized),
         cmocka_unit_test(null_is_an_error_or_is_ignored),
         cmocka_unit_test(truncated_files_and_changed_bytes_are_read_safely),
         cmocka_unit_test(a_path_that_is_not_a_regular_file_is_an_error),

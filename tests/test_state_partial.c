@@ -110,6 +110,12 @@ TEST(a_prefix_is_removed_or_added)
     snprintf(message, sizeof message, "%s: does not fit the module: fc.bias [3] is missing; module.fc.bias [3] is left over; "
                                       "module.fc.weight [3, 2] is left over", path);
     assert_fails(t, gr_state_load(t, other, path, NULL), message);
+    const gr_state_config none[] = { { .strip = "model." }, { .strip = "model.", .partial = true }, { .add = "body." } };
+    for (size_t k = 0; k < COUNT(none); k++) {
+        snprintf(message, sizeof message, "%s: nothing fits the module by name (strip '%s', add '%s'), shape and type: the file has fc.weight, and the "
+                                          "module fc.weight", path, none[k].strip ? none[k].strip : "", none[k].add ? none[k].add : "");
+        assert_fails(t, gr_state_load(t, other, path, &none[k]), message);
+    }
     gr_module_free(other), gr_module_free(n.root);
     gr_tape_free(t);
 }
@@ -121,13 +127,13 @@ TEST(a_partial_load_of_nothing_is_an_error)
     char message[700];
     const gr_state_config partial = { .partial = true };
     write_items(t, (gr_safetensors_item[]){ { "module.body.weight", GR_REAL_DTYPE, GR_SHAPE(3, 2), numbers } }, 1);
-    snprintf(message, sizeof message, "%s: nothing fits the module by name, shape and type: the file has module.body.weight, and the module count", path);
+    snprintf(message, sizeof message, "%s: nothing fits the module by name (strip '', add ''), shape and type: the file has module.body.weight, and the module count", path);
     assert_fails(t, gr_state_load(t, n.root, path, &partial), message);
     write_items(t, NULL, 0);
-    snprintf(message, sizeof message, "%s: nothing fits the module by name, shape and type: the file has nothing, and the module count", path);
+    snprintf(message, sizeof message, "%s: nothing fits the module by name (strip '', add ''), shape and type: the file has nothing, and the module count", path);
     assert_fails(t, gr_state_load(t, n.root, path, &partial), message);
     gr_module *empty = gr_module_new(t);
-    snprintf(message, sizeof message, "%s: nothing fits the module by name, shape and type: the file has nothing, and the module nothing", path);
+    snprintf(message, sizeof message, "%s: nothing fits the module by name (strip '', add ''), shape and type: the file has nothing, and the module nothing", path);
     assert_fails(t, gr_state_load(t, empty, path, &partial), message);
     gr_module_free(empty), gr_module_free(n.root);
     gr_tape_free(t);
@@ -202,7 +208,7 @@ TEST(a_file_in_memory_is_loaded_like_a_file)
     assert_true(gr_state_load_memory(t, &m.head->module, bytes, length, &(gr_state_config){ .partial = true, .strip = "head." }));
 
     assert_fails(t, gr_state_load_memory(t, NULL, bytes, length, NULL), "state_load_memory: the module is NULL");
-    assert_fails(t, gr_state_load_memory(t, m.root, NULL, length, NULL), "safetensors_open_memory: bytes is NULL");
+    assert_fails(t, gr_state_load_memory(t, m.root, NULL, length, NULL), "state_load_memory: bytes is NULL");
     assert_fails(t, gr_state_load_memory(t, m.root, bytes, 5, NULL), "memory: 5 bytes are not a safetensors file");
     assert_true(!gr_safetensors_open_memory(NULL, bytes, length) && !gr_state_load_memory(NULL, m.root, bytes, length, NULL));
     char message[200];

@@ -29,7 +29,8 @@ static size_t header_length(gr__failure *e, const gr__file *file, const unsigned
     uint64_t length; /* little-endian, as the machine */
     memcpy(&length, first, sizeof length);
     if (length <= GR__LARGEST_HEADER && length <= file->bytes - 8) return (size_t)length;
-    if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, file->path, "this is a torch.save file; write it with safetensors.torch.save_file");
+    if (!memcmp(first, "\x93NUMPY", 6)) gr__fail(e, GR_BAD_FILE, file->path, "this is a file of numpy.save; gr_npy_read reads it");
+    else if (is_torch_file(first)) gr__fail(e, GR_BAD_FILE, file->path, "this is a torch.save file; write it with safetensors.torch.save_file");
     else
         gr__fail(e, GR_BAD_FILE, file->path, "is not a safetensors file, or it is damaged: its header should be %llu bytes long, but %s",
                  (unsigned long long)length, length > file->bytes - 8 ? "the file is shorter" : "at most 100000000 are read");
