@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void *module_no_memory(gr_tape *t, const char *path) { return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", path); }
+static void *module_no_memory(gr_tape *t, const gr_module *parent, const char *name)
+{
+    if (!parent) name = "a root module";
+    return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s%s%s", parent ? parent->path : "", parent && parent->parent ? "." : "", name);
+}
 
 /* ---- Names and paths ---- */
 
@@ -61,7 +65,7 @@ static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, 
     size_t whole; /* the path lies behind the struct */
     const bool fits = gr_size_add(bytes, parent ? path_bytes(parent, name) : 1, &whole);
     gr_module *const m = fits ? gr_memory_new(memory, whole) : NULL;
-    if (!m) return module_no_memory(t, parent ? name : "a root module");
+    if (!m) return module_no_memory(t, parent, name);
     char *const path = (char *)m + bytes;
     m->path = path, m->name = parent ? path_write(path, parent, name) : path;
     m->kind = kind, m->parent = parent, m->bytes = bytes, m->memory = *memory, m->seed = gr_tape_seed(t);
@@ -163,7 +167,7 @@ bool gr_module_ready(gr_tape *t, gr_module *m)
 gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind)
 {
     gr_slot *s = gr_memory_new(&m->memory, sizeof *s + path_bytes(m, name));
-    if (!s) return module_no_memory(t, name);
+    if (!s) return module_no_memory(t, m, name);
     s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
     s->kind = kind, s->owner = m;
     if (kind == GR_PARAMETER) s->number = ++root_of(m)->changes;
@@ -201,7 +205,7 @@ gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape)
     size_t len;
     if (!gr__shape_len(shape, &len)) return gr_fail(t, NULL, "%s: %s is not a shape that fits this machine", s->path, gr_shape_name(t, shape));
     gr_tensor *const x = gr__tensor_new_home(&s->owner->memory, shape);
-    if (!x) return module_no_memory(t, s->path);
+    if (!x) return module_no_memory(t, s->owner, s->name);
     x->path = s->path;
     return x;
 }
@@ -239,11 +243,13 @@ int64_t *gr_counter(gr_tape *t, gr_module *m, const char *name)
 gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
 {
     if (gr_failed(t)) return NULL;
-    if (!tensor || !m) return gr_fail(t, NULL, "'%s' is to be tied, but the %s is NULL", name ? name : "NULL", m ? "tensor" : "module");
+    const char *const place = m && m->parent ? m->path : "the root";
+    if (!tensor || !m) return gr_fail(t, NULL, "'%s' under %s is to be tied, but the %s is NULL", name ? name : "NULL", place, m ? "tensor" : "module");
     gr_module *const root = root_of(m);
     gr_slot *first = gr_slot_first(root);
     while (first && (first->tensor != tensor || first->kind != GR_PARAMETER || first->tied)) first = gr_slot_next(root, first);
-    if (!first) return gr_fail(t, NULL, "'%s' is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", gr_shape_text(t, tensor));
+    if (!first) return gr_fail(t, NULL, "'%s' under %s is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", place,
+                               gr_shape_text(t, tensor));
     gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
     if (!s) return NULL;
     s->tensor = tensor, s->tied = first, s->init = first->init, s->no_decay = first->no_decay, s->frozen = first->frozen;

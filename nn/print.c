@@ -25,14 +25,14 @@ static size_t slot_bytes(const gr_module *m, const gr_slot *s)
     return s->kind != GR_KEPT && gr__slot_stands(m, s) ? s->tensor->len * sizeof(gr_real) : 0;
 }
 
-static const char *name_in_summary(const gr_module *root, const gr_module *m) { return m == root ? "(root)" : m->path; }
+static const char *name_in_summary(const gr_module *m) { return m->parent ? m->path : "(root)"; }
 
 void gr_print_summary(const gr_module *m, FILE *out)
 {
     if (out && !m) fputs("NULL\n", out);
     if (!out || !m) return;
     int name = 6, kind = 6;
-    for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&name, name_in_summary(m, at)), gr__widen(&kind, at->kind);
+    for (const gr_module *at = m; at; at = gr_module_next(m, at)) gr__widen(&name, name_in_summary(at)), gr__widen(&kind, at->kind);
     fprintf(out, "%-*s  %-*s  %10s  %13s  %10s  tensors\n", name, "module", kind, "kind", "parameters", "multiply-adds", "bytes");
     size_t work = 0, all_bytes = 0;
     for (const gr_module *at = m; at; at = gr_module_next(m, at)) {
@@ -42,7 +42,7 @@ void gr_print_summary(const gr_module *m, FILE *out)
             bytes += slot_bytes(m, s);
         }
         work += at->multiply_adds, all_bytes += bytes;
-        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", name, name_in_summary(m, at), kind, at->kind, parameters, at->multiply_adds,
+        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", name, name_in_summary(at), kind, at->kind, parameters, at->multiply_adds,
                 bytes);
         for (const gr_slot *s = at->slots; s; s = s->next) print_slot(out, s);
         fputc('\n', out);

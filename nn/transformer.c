@@ -1,6 +1,7 @@
 /* nn/transformer.c - Transformer layers: attention and a feedforward network, each with a residual connection and a norm before or after it */
 #include "core/op.h"
 #include "nn/nn.h"
+#include "ops/index.h"
 
 static const gr_op transformer = { .name = "transformer" };
 
@@ -68,13 +69,17 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     if (!l) return gr_fail(t, &transformer, "the layer is NULL");
     GR_WITHIN(t, &l->module);
     const gr_attention_input in = input ? *input : (gr_attention_input){ 0 };
-    if (!gr_ready(t, &transformer, x) || !gr_alive(t, &transformer, "mask", in.mask)) return NULL;
+    if (!gr_ready(t, &transformer, x) || !gr_alive(t, &transformer, "mask", in.mask) || !gr_alive(t, &transformer, "memory", in.memory)) return NULL;
     const size_t size = l->self_attn->size;
     if (x->rank != 3 || x->dim[2] != size)
         return gr_fail(t, &transformer, "x must be [B, T, %zu]; got %s", size, gr_shape_text(t, x));
     if (!l->multihead_attn != !in.memory)
         return gr_fail(t, &transformer, in.memory ? "only a decoder takes a memory: set decoder in the config" : "a decoder needs a memory in its input");
     if (!in.memory && (in.memory_lengths || in.memory_mask)) return gr_fail(t, &transformer, "memory_lengths and memory_mask need a memory");
+    const gr_tensor *const memory = in.memory;
+    if (memory && (memory->rank != 3 || memory->dim[0] != x->dim[0] || memory->dim[2] != size))
+        return gr_fail(t, &transformer, "x is %s, so memory must be [%zu, T, %zu]; got %s", gr_shape_text(t, x), x->dim[0], size, gr_shape_text(t, memory));
+    if (memory && !index_counts_fit(t, &transformer, "memory_lengths", in.memory_lengths, "memory", memory, memory->dim[0], memory->dim[1])) return NULL;
     const gr_attention_input own = { .lengths = in.lengths, .mask = in.mask, .cache = in.cache };
     const gr_attention_input other = { .lengths = in.memory_lengths, .mask = in.memory_mask };
     gr_tensor *f = gr_multihead_attention_forward(t, l->self_attn, block_input(t, l, l->norm1, x, &own), NULL, NULL, &own);

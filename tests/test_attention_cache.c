@@ -308,6 +308,7 @@ TEST(what_a_cache_cannot_do_is_named)
         gr_attention_cache_new(t, net, 2, (size_t)1 << 31));
     BAD("attention_cache: batch and most must be 1 or more, and most at most 2147483647; got 18446744073709551615 and 1",
         gr_attention_cache_new(t, net, SIZE_MAX, 1));
+    BAD("out of memory: making cache.0", gr_attention_cache_new(t, net, SIZE_MAX / 16, 1));
     BAD("attention_cache: 'all' has no causal MultiheadAttention", gr_attention_cache_new(t, &all->module, 1, 1));
     BAD("attention_cache_crop: the cache is NULL", gr_attention_cache_crop(t, NULL, 1));
     BAD("multihead_attention in all: the cache was made for another module, or this attention is not causal", gr_multihead_attention_forward(t, all, x, NULL, NULL, WITH(.cache = cache)));
@@ -333,8 +334,14 @@ TEST(what_a_cache_cannot_do_is_named)
     BAD("transformer in l: memory_lengths and memory_mask need a memory", gr_transformer_layer_forward(t, layer, x, WITH(.memory_mask = x)));
     BAD("transformer in l: memory_lengths and memory_mask need a memory", gr_transformer_layer_forward(t, layer, x, WITH(.memory_lengths = &cache->count)));
     BAD("transformer in l: only a decoder takes a memory: set decoder in the config", gr_transformer_layer_forward(t, layer, x, WITH(.memory = x)));
-    BAD("multihead_attention in d.multihead_attn: key must be [B, T, 6]; got [2, 5]",
+    BAD("transformer in d: x is [2, 2, 6], so memory must be [2, T, 6]; got [2, 5]",
         gr_transformer_layer_forward(t, decoder, x, WITH(.memory = gr_zeros(t, GR_SHAPE(2, 5)))));
+    BAD("transformer in d: x is [2, 2, 6], so memory must be [2, T, 6]; got [3, 4, 6]",
+        gr_transformer_layer_forward(t, decoder, x, WITH(.memory = gr_zeros(t, GR_SHAPE(3, 4, 6)))));
+    BAD("transformer in d: memory is [2, 4, 6], so memory_lengths[1] must be in 0 .. 4; got 5",
+        gr_transformer_layer_forward(t, decoder, x, WITH(.memory = gr_zeros(t, GR_SHAPE(2, 4, 6)), .memory_lengths = gr_ints_new(t, (int[]){ 4, 5 }, GR_SHAPE(2)))));
+    BAD("transformer in d: memory is [2, 4, 6], so memory_lengths must be [2]; got [3]",
+        gr_transformer_layer_forward(t, decoder, x, WITH(.memory = gr_zeros(t, GR_SHAPE(2, 4, 6)), .memory_lengths = gr_ints_new(t, NULL, GR_SHAPE(3)))));
     BAD("add_positions: with starts, x must be [B, T, size]; got [2, 3]", gr_add_positions_from(t, gr_zeros(t, GR_SHAPE(2, 3)), &cache->count));
     BAD("add_positions: x is [2, 2, 6], so starts must be [2]; got [1]", gr_add_positions_from(t, x, gr_ints_new(t, NULL, GR_SHAPE(1))));
     BAD("positions in p: with starts, x must be [B, T, size]; got [2, 6]", gr_positions_forward_from(t, p, gr_zeros(t, GR_SHAPE(2, 6)), &cache->count));

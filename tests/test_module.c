@@ -273,9 +273,9 @@ TEST(a_tied_parameter_counts_once)
     assert_true(gr_param_init(t, first, "weight", gr_init_constant(5)));
     assert_values(w, 0, 5, 5, 5, 5);
     assert_fails(t, gr_tie(t, first, "other", gr_zeros(t, GR_SHAPE(1))),
-                 "'other' is to be tied to [1], which is no parameter of this tree");
+                 "'other' under first is to be tied to [1], which is no parameter of this tree");
     assert_null(gr_tie(t, first, "other", NULL));
-    assert_message(t, "'other' is to be tied, but the tensor is NULL");
+    assert_message(t, "'other' under first is to be tied, but the tensor is NULL");
     gr_module_free(net);
     gr_tape_free(t);
 }

@@ -62,7 +62,7 @@ TEST(linear_shares_a_weight)
     gr_tensor *const foreign = gr_linear_new(t, other, "fc", 3, 5, NULL)->weight;
     assert_fails(t, gr_linear_new(t, m, "wide", 4, 5, &(gr_linear_config){ .weight = token->weight }), "wide: the weight to share must be [5, 4]; got [5, 3]");
     assert_fails(t, gr_linear_new(t, m, "far", 3, 5, &(gr_linear_config){ .weight = foreign }),
-                 "'weight' is to be tied to [5, 3], which is no parameter of this tree");
+                 "'weight' under far is to be tied to [5, 3], which is no parameter of this tree");
     assert_null(m->child->next->next); /* nothing is left behind */
     gr_module_free(m), gr_module_free(other);
     gr_tape_free(t);
@@ -222,7 +222,7 @@ TEST(activations_take_their_numbers)
     assert_same_bits(gr_forward(t, seq, x)->data, gr_softmax(t, gr_hardtanh(t, gr_leaky_relu(t, x, 0.25), -0.5, 2), 0)->data, 6);
     assert_prints(gr_print_summary, seq,
                   "module  kind        parameters  multiply-adds       bytes  tensors\n"
-                  "(root)  Sequential           0              0           0\n"
+                  "net     Sequential           0              0           0\n"
                   "net.0   LeakyReLU            0              0           0\n"
                   "net.1   Hardtanh             0              0           0\n"
                   "net.2   Softmax              0              0           0\n"
