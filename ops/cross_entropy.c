@@ -137,6 +137,9 @@ static bool cross_entropy_check(gr_tape *t, const gr_op *op, const char *name, c
     if (!gr__ints_ready(t, op, "target", target) || !gr_alive(t, op, "weight", c.weight)) return false;
     if (!x->rank) return gr_fail(t, op, "%s is [], but needs an axis of classes: [N, C], [N, C, d1 ..] or [C]", name);
     const gr_shape want = cross_entropy_shape(x), got = gr__ints_shape(target);
+    if (x->rank > 2 && got.rank == want.rank && !memcmp(got.dim, x->dim, (size_t)got.rank * sizeof *got.dim) && x->dim[1] != x->dim[got.rank])
+        return gr_fail(t, op, "%s is %s, so axis 1 has the classes; if it is the last axis, reshape to %s, and target to [%zu]", name, gr_shape_text(t, x),
+                       gr_shape_name(t, GR_SHAPE(target->len, x->dim[got.rank])), target->len);
     if (got.rank != want.rank || memcmp(got.dim, want.dim, (size_t)want.rank * sizeof *want.dim))
         return gr_fail(t, op, "%s is %s, so target must be %s; got %s", name, gr_shape_text(t, x), gr_shape_name(t, want),
                        gr_shape_name(t, got));
@@ -232,7 +235,7 @@ static gr_tensor *cross_entropy_make(gr_tape *t, const gr_op *op, const char *na
     if (!gr_ready(t, op, x) || !cross_entropy_check(t, op, name, x, target, config, &s)) return NULL;
     if (nll && s.smooth > 0) return gr_fail(t, op, "only cross_entropy takes label_smoothing; got %g", config->label_smoothing);
     if (!nll) s.max = gr_save_reals(t, s.samples), s.sum = gr_save_reals(t, s.samples);
-    gr_tensor *y = gr_empty(t, s.reduction == GR_REDUCE_NONE ? cross_entropy_shape(x) : GR_SCALAR);
+    gr_tensor *y = gr__empty(t, op, s.reduction == GR_REDUCE_NONE ? cross_entropy_shape(x) : GR_SCALAR);
     const gr_mark mark = gr_tape_mark(t);
     gr_real *loss = y && s.reduction == GR_REDUCE_NONE ? y->data : gr_save_reals(t, s.samples);
     if (!loss) return NULL;

@@ -258,6 +258,8 @@ TEST(targets_weights_and_smoothing_that_do_not_fit_are_named)
     static const struct { gr_shape x, target; int classes[6]; gr_cross_entropy_config c; size_t weights; const char *text; } bad[] = {
         { { 2, { 2, 3 } }, { 1, { 3 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [2, 3], so target must be [2]; got [3]" },
         { { 3, { 2, 3, 4 } }, { 2, { 4, 2 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [2, 3, 4], so target must be [2, 4]; got [4, 2]" },
+        { { 3, { 2, 3, 4 } }, { 2, { 2, 3 } }, { 0 }, { 0 }, 0,
+          "cross_entropy: logits is [2, 3, 4], so axis 1 has the classes; if it is the last axis, reshape to [6, 4], and target to [6]" },
         { { 1, { 3 } }, { 1, { 1 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [3], so target must be []; got [1]" },
         { { 0, { 0 } }, { 0, { 0 } }, { 0 }, { 0 }, 0, "cross_entropy: logits is [], but needs an axis of classes: [N, C], [N, C, d1 ..] or [C]" },
         { { 2, { 2, 3 } }, { 1, { 2 } }, { 0, 3 }, { 0 }, 0, "cross_entropy: target[1] is 3; it must be 0 .. 2, or ignore_index (-100)" },
