@@ -8,8 +8,10 @@
  *     }
  *     gr_batches_free(b);
  *
- * The order of an epoch depends on the tape's seed, the name of the stream and the number of the epoch alone. So one number, `taken`, is the whole
- * position. A checkpoint keeps it: (gr_checkpoint_value){ "batches", GR_I64, 1, &b->taken }. */
+ * The order of an epoch depends on the tape's seed, the name of the stream, the number n of samples and the number of the epoch alone. So one number,
+ * `taken`, is the whole position. A checkpoint keeps it: (gr_checkpoint_value){ "batches", GR_I64, 1, &b->taken }. It counts batches of this n and
+ * size, and with others it is another place, without an error: where a flag sets them, save them as values too and compare them after loading, as
+ * examples/kit/resume.c does. */
 #ifndef GR_BATCHES_H
 #define GR_BATCHES_H
 #include "core/tensor.h"
@@ -22,7 +24,8 @@ typedef struct {
 
 typedef struct {
     size_t n, size, per_epoch; /* samples; samples in a batch, at most n; batches in an epoch */
-    int64_t taken;       /* batches taken so far, over all epochs. A program may write it, to continue from any place */
+    int64_t taken;       /* batches taken so far, over all epochs. A program may write it, to continue from any place; a negative
+                            number is a place, too, far away */
     gr_stream stream;    /* the library's, as all that follows */
     bool shuffled;
     uint64_t epoch;      /* of order, */
