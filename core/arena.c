@@ -91,20 +91,21 @@ void gr__arena_free(gr__arena *a)
 
 /* ---- Memory of the step ---- */
 
-static __attribute__((cold, noinline)) void *out_of_memory(gr_tape *t, size_t bytes)
+static __attribute__((cold, noinline)) void *out_of_memory(gr_tape *t, const char *who, size_t bytes)
 {
     char most[60] = "", since[80] = "";
     if (t->budget.most) snprintf(most, sizeof most, " of max_bytes %zu", t->budget.most);
     if (t->operators) snprintf(since, sizeof since, "; %zu operators ran since the last gr_tape_reset", t->operators);
-    return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: %zu bytes for this step, which holds %zu%s%s", bytes, t->budget.held, most, since);
+    return gr_fail_as(t, GR_NO_MEMORY, who, "out of memory: %zu bytes for this step, which holds %zu%s%s", bytes, t->budget.held, most, since);
 }
 
-void *gr_save(gr_tape *t, size_t bytes)
+void *gr__save(gr_tape *t, const char *who, size_t bytes)
 {
     if (gr_failed(t)) return NULL;
     void *p = arena_alloc(&t->arena[t->level], bytes);
-    return p ? p : out_of_memory(t, bytes);
+    return p ? p : out_of_memory(t, who, bytes);
 }
+void *gr_save(gr_tape *t, size_t bytes) { return gr__save(t, "", bytes); }
 void *gr_save_zeros(gr_tape *t, size_t bytes)
 {
     void *p = gr_save(t, bytes);

@@ -65,7 +65,6 @@ bool gr_npy_write(gr_tape *t, const gr_tensor *x, const char *path)
 
 bool gr_npy_write_ints(gr_tape *t, const gr_ints *x, const char *path)
 {
-    if (!gr_ints_alive(t, NULL, "npy_write_ints: x", x)) return false;
-    if (!x) return gr_fail_as(t, GR_MISUSE, "npy_write_ints", "x is NULL");
-    return gr__npy_write(&t->failure, path, GR_I32, x->rank, x->dim, x->data);
+    static const gr_op op = { .name = "npy_write_ints" };
+    return gr__ints_ready(t, &op, "x", x) && gr__npy_write(&t->failure, path, GR_I32, x->rank, x->dim, x->data);
 }

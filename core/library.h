@@ -36,6 +36,10 @@ static inline bool gr__ints_ready(gr_tape *t, const gr_op *op, const char *name,
     return (x || gr_fail(t, op, "%s is NULL", name)) && gr_ints_alive(t, op, name, x);
 }
 
+/* gr_empty and gr_save for the operator op, or the function who, which the error names. */
+gr_tensor *gr__empty(gr_tape *t, const gr_op *op, gr_shape shape);
+void *gr__save(gr_tape *t, const char *who, size_t bytes);
+
 /* ---- The tape ---- */
 
 gr__failure *gr__tape_failure(gr_tape *t); /* the tape's error, which functions of core/io take; NULL for NULL */

@@ -68,7 +68,8 @@ bool gr_ints_alive(gr_tape *t, const gr_op *op, const char *name, const gr_ints 
     if (gr_failed(t) || !x) return !gr_failed(t);
     if (GR__POISONED(x, sizeof *x) || (x->tape ? !gr__lives(t, x->tape, x->stamp) : x->flags)) {
         GR__UNPOISON(x, sizeof *x);
-        return refuse(t, op ? op->name : "", name, 0, x->rank, x->dim, x->tape, x->stamp, "make it anew in each step");
+        return refuse(t, op ? op->name : "", name, 0, x->rank, x->dim, x->tape, x->flags & GR__TENSOR ? GR__OVERWRITTEN : x->stamp, /* a new tensor lies there */
+                      "make it anew in each step");
     }
     char shape[GR__SHAPE_ROOM];
     size_t len = 1;
@@ -229,7 +230,8 @@ bool gr__versions_hold(gr_tape *t, const gr_node *n)
     for (unsigned i = 0; i < n->ins; i++) {
         const gr_tensor *const x = of_a_module(n->in[i]);
         if (!x || (x->stamp == n->versions[i] && (!n->by_contents || contents_of(x) == n->versions[n->ins + i]))) continue;
-        return refuse_use(t, x, "changed", n->op, n->place, "be wrong; call gr_optim_step, gr_state_load and gr_detach_keep after gr_backward");
+        return refuse_use(t, x, "changed", n->op, n->place, "be wrong; call gr_optim_step, gr_state_load, gr_module_copy, gr_module_lerp and "
+                          "gr_detach_keep after gr_backward");
     }
     return true;
 }

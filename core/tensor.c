@@ -81,7 +81,7 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
     size_t len = 0;
     if (!shape_exists(t, shape, who, &len)) return NULL;
     gr_tensor *x = gr_save(t, sizeof *x);
-    gr_real *data = gr_save_reals(t, len);
+    gr_real *data = gr__save(t, who, len * sizeof *data);
     if (!data) return NULL;
     *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank, .flags = GR__TENSOR, .tape = t, .stamp = gr__stamp(t) };
     memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
@@ -89,6 +89,7 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
 }
 
 gr_tensor *gr_empty(gr_tape *t, gr_shape shape) { return make(t, shape, "empty"); }
+gr_tensor *gr__empty(gr_tape *t, const gr_op *op, gr_shape shape) { return make(t, shape, op->name); }
 gr_tensor *gr_empty_like(gr_tape *t, const gr_tensor *x)
 {
     return x ? make(t, gr_shape_of(x), "empty_like") : gr_fail_as(t, GR_MISUSE, "empty_like", "x is NULL");

@@ -29,7 +29,7 @@ gr_tensor *gr_add_positions_from(gr_tape *t, gr_tensor *x, const gr_ints *starts
     if (!gr_ready(t, &op, x)) return NULL;
     if (x->rank < 2) return gr_fail(t, &op, "x must be [.., T, size]; got %s", gr_shape_text(t, x));
     const size_t T = gr_size(x, -2), size = gr_size(x, -1);
-    gr_tensor *table = positions_fit(t, &op, x, starts, INT_MAX) ? gr_empty(t, starts ? gr_shape_of(x) : GR_SHAPE(T, size)) : NULL;
+    gr_tensor *table = positions_fit(t, &op, x, starts, INT_MAX) ? gr__empty(t, &op, starts ? gr_shape_of(x) : GR_SHAPE(T, size)) : NULL;
     if (!table) return NULL;
     const double ratio = size ? position_ratio(size) : 1;
     double turns = 0.15915494309189534; /* 1 / (2 pi): how much of a circle lies between two positions */

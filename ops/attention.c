@@ -254,14 +254,14 @@ static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attent
     if (!attention_understand(t, s, o, in, ins)) return NULL;
     const bool records = gr_will_record(t, in, ins), drops = dropout_below(t, o->dropout);
     s->threads = (size_t)gr_tape_threads(t), s->drops = drops, s->dropout.scale = 1, s->y_row = s->heads * s->e;
-    gr_tensor *y = gr_empty(t, GR_SHAPE(s->B, s->Tq, s->y_row));
+    gr_tensor *y = gr__empty(t, &attention_op, GR_SHAPE(s->B, s->Tq, s->y_row));
     gr_stream *draws = drops ? gr_tape_stream(t, o->stream) : NULL;
     if (!y || gr_failed(t)) return NULL;
     if (!y->len) s->B = s->Tk = 0; /* nothing to compute, and no gradient */
     if (drops) s->dropout = dropout_take(t, draws, o->dropout, s->B * s->heads * s->Tq * s->Tk);
     attention_run a = attention_run_of(t, s, in, ins);
     gr_mark mark = gr_tape_mark(t); /* what comes after it lasts as long as this call */
-    const gr_tensor *p = records || drops ? gr_empty(t, GR_SHAPE(s->B, s->heads, s->Tq, s->Tk)) : NULL;
+    const gr_tensor *p = records || drops ? gr__empty(t, &attention_op, GR_SHAPE(s->B, s->heads, s->Tq, s->Tk)) : NULL;
     if (records) mark = gr_tape_mark(t);
     if (!records || drops) a.scratch = gr_save_reals(t, s->threads * ATTENTION_ROWS * s->Tk);
     if (gr_failed(t)) return NULL;

@@ -143,7 +143,7 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
                        gr_shape_text(t, x), s.count);
 
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
-    gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr_empty_like(t, x);
+    gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr__empty(t, &batch_norm_op, gr_shape_of(x));
     if (!y || !s.stat) return NULL;
     if (s.fixed) batch_norm_use_running(&s, &o);
     gr__norm_forward(t, &s, x->data, y->data);

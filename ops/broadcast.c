@@ -288,7 +288,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
         return ins == 2 ? gr_fail(t, op, "a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]))
                         : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]),
                                   gr_shape_text(t, in[2]));
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
     gr__map_to(t, kernel, y->data, shape, in, ins, p);
     return y;

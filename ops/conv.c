@@ -376,7 +376,7 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     conv_cut(p);
     gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * (transposed ? p->C : p->O) } };
     for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = transposed ? p->H[k] : p->out[k];
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, op, shape);
     const gr_mark mark = gr_tape_mark(t);
     if (!y || (y->len && !(transposed ? conv_transpose_forward : conv_forward)(t, p, x, weight, bias, y->data))) return NULL;
     gr_tape_rewind(t, mark);

@@ -54,7 +54,7 @@ gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream)
     if (!dropout_fits(t, &dropout_op, x, p, stream)) return NULL;
     if (!dropout_below(t, p)) return x;
 
-    gr_tensor *y = gr_empty_like(t, x);
+    gr_tensor *y = gr__empty(t, &dropout_op, gr_shape_of(x));
     gr_stream *draws = gr_tape_stream(t, stream);
     if (!y || !draws) return NULL;
     const dropout_mask m = dropout_take(t, draws, p, x->len);

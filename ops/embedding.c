@@ -61,7 +61,7 @@ gr_tensor *gr_embedding(gr_tape *t, gr_tensor *weight, const gr_ints *ids, int p
 
     gr_shape shape = gr__ints_shape(ids);
     shape.dim[shape.rank++] = D;
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, &embedding_op, shape);
     if (!y) return NULL;
     const embedding_saved s = { ids->data, ids->len, D, padding };
     embedding_run r = { &s, y->data, weight->data, gr_isa(t) };

@@ -123,7 +123,7 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, loss_kernels k, gr_tens
     if (reduction == GR_REDUCE_MEAN) s.divisor = (gr_real)x->len;
     if (reduction == GR_REDUCE_BATCHMEAN && x->rank) s.divisor = (gr_real)x->dim[0];
     s.w = loss_weights(t, w, n, &s.chunk);
-    gr_tensor *out = s.each ? gr_empty_like(t, x) : gr_empty(t, GR_SCALAR);
+    gr_tensor *out = gr__empty(t, op, s.each ? gr_shape_of(x) : GR_SCALAR);
     if (!out) return NULL;
 
     loss_run r = { .s = &s, .x = x->data, .y = target->data, .len = x->len };

@@ -140,7 +140,7 @@ gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb)
     matmul_saved s = { 0 };
     gr_shape shape;
     if (!matmul_shape(t, a, ta, b, tb, &s, &shape)) return NULL;
-    gr_tensor *c = gr_empty(t, shape);
+    gr_tensor *c = gr__empty(t, &matmul_op, shape);
     if (!c) return NULL;
     if (!s.ta && gr__runs_count(&s.b, true) == 1 && gr__runs_count(&s.a, false) == 1) /* one b for all: a is one tall matrix */
         s.M *= s.matrices, s.matrices = 1, s.a = s.b = (gr__runs){ 0 };
@@ -182,7 +182,7 @@ gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
         return gr_fail(t, &linear_op, "w is %s, so b must be [%zu]; got %s", gr_shape_text(t, w), O, gr_shape_text(t, b));
     gr_shape shape = gr_shape_of(x);
     shape.dim[shape.rank - 1] = O;
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, &linear_op, shape);
     if (!y) return NULL;
     const linear_saved s = { gr__sizes(x->dim, 0, x->rank - 1), I, O };
     gr__gemm(t, s.rows, O, I, (gr_mat){ x->data, I, 1 }, (gr_mat){ w->data, 1, I }, y->data, O, (gr_start){ b ? b->data : NULL, 0 });

@@ -12,7 +12,7 @@ static gr_tensor *norm_over(gr_tape *t, const gr_op *op, gr__norm_groups s, gr_t
     s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr__norm_all(t, &s);
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups);
-    gr_tensor *y = gr_empty_like(t, x);
+    gr_tensor *y = gr__empty(t, op, gr_shape_of(x));
     if (!s.run || !s.stat || !y) return NULL;
     gr__norm_forward(t, &s, x->data, y->data);
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));

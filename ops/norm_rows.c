@@ -42,7 +42,7 @@ gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__
     s->stat = gr_save(t, s->rows * sizeof *s->stat), s->far = gr_save(t, norm_rows_chunks(s) * sizeof *s->far);
     s->gamma = norm_rows_values(t, gamma, N, 1);
     if (!s->rms) s->beta = norm_rows_values(t, beta, N, 0);
-    gr_tensor *y = gr_empty_like(t, x);
+    gr_tensor *y = gr__empty(t, op, gr_shape_of(x));
     if (!y) return NULL;
     gr__parallel_rows(t, s->rows, s->chunk, work * (double)x->len, norm_rows_chunk,
                       &(norm_rows_call){ .s = s, .forward = f, .x = x->data, .y = y->data });

@@ -61,7 +61,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
 {
     pick_saved s;
     if (!gr_ready(t, &gather_op, x) || !pick_ready(t, &gather_op, x, axis, ids, &s)) return NULL;
-    gr_tensor *y = gr_empty(t, gr__ints_shape(ids));
+    gr_tensor *y = gr__empty(t, &gather_op, gr__ints_shape(ids));
     if (!y) return NULL;
     pick(&s, y->data, x->data, PICK_COPY);
     return gr_record(t, &gather_op, &s, sizeof s, GR_OUT(y), GR_IN(x));

@@ -220,11 +220,11 @@ static bool pool_planes(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, int
 }
 
 /* n windows along axis k, for the caller to fill. NULL when out of memory. Without planes no window is looked at: there may be very many. */
-static pool_window *pool_windows(gr_tape *t, pool_plan *p, int k, size_t n)
+static pool_window *pool_windows(gr_tape *t, const gr_op *op, pool_plan *p, int k, size_t n)
 {
     size_t bytes;
     gr_size_mul(p->planes ? n : 0, sizeof(pool_window), &bytes);
-    pool_window *w = gr_save(t, bytes);
+    pool_window *w = gr__save(t, op->name, bytes);
     p->out[k] = n, p->window[k] = w;
     return w;
 }
@@ -233,7 +233,7 @@ static gr_tensor *pool(gr_tape *t, const gr_op *op, gr_tensor *x, int dims, cons
 {
     gr_shape shape = { .rank = dims + 2, .dim = { x->dim[0], x->dim[1] } };
     for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = p->out[k];
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
     pool_all(t, (pool_run){ .p = p, .x = x->data, .y = y->data, .isa = gr_isa(t) });
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x));
@@ -260,7 +260,7 @@ static gr_tensor *pool_slide(gr_tape *t, const gr_op *op, int kind, int dims, gr
         if (padded < kernel)
             return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu is larger", gr_shape_text(t, x), padding,
                            k + dims, padded, kernel);
-        pool_window *w = pool_windows(t, &p, k, (padded - kernel) / stride + 1);
+        pool_window *w = pool_windows(t, op, &p, k, (padded - kernel) / stride + 1);
         if (!w) return NULL;
         for (size_t i = 0; p.planes && i < p.out[k]; i++) {
             const size_t start = i * stride, end = start + kernel; /* in the padded x */
@@ -281,7 +281,7 @@ static gr_tensor *pool_adapt(gr_tape *t, const gr_op *op, int kind, int dims, gr
     for (int k = 2 - dims; k < 2; k++) {
         if (!out[k]) return gr_fail(t, op, "%s must be 1 or more; got 0", dims == 1 ? "length" : k ? "width" : "height");
         const size_t H = p.H[k], n = out[k];
-        pool_window *w = pool_windows(t, &p, k, n);
+        pool_window *w = pool_windows(t, op, &p, k, n);
         if (!w) return NULL;
         for (size_t i = 0; p.planes && i < n; i++) {
             w[i].start = i * H / n, w[i].end = ((i + 1) * H + n - 1) / n;
@@ -352,7 +352,7 @@ gr_tensor *gr_interpolate(gr_tape *t, gr_tensor *x, const gr_interpolate_config 
         const double factor = k && c->scale_factor_w > 0 ? c->scale_factor_w : c->scale_factor, scaled = (double)n * factor;
         const size_t out = size ? size : scaled < 0x1p63 ? (size_t)scaled : SIZE_MAX;
         if (!out) return gr_fail(t, &interpolate_op, "x is %s: a scale_factor of %g leaves nothing of axis %d", gr_shape_text(t, x), factor, k + dims);
-        pool_window *w = pool_windows(t, &p, k, out);
+        pool_window *w = pool_windows(t, &interpolate_op, &p, k, out);
         if (!w) return NULL;
         const bool linear = c->mode == GR_INTERPOLATE_LINEAR && out != n; /* equal sizes: a copy */
         double step = size ? (double)n / (double)out : 1 / factor;

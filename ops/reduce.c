@@ -311,7 +311,7 @@ static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *
     if (!gr_ready(t, op, x) || !reduce_plan_of(t, op, x, axes, keepdim, &s.r)) return NULL;
     if (!s.r.n && (forward == max_forward || forward == min_forward))
         return gr_fail(t, op, "x is %s: the %s of no values does not exist", gr_shape_text(t, x), op->name);
-    gr_tensor *y = gr_empty(t, s.r.shape);
+    gr_tensor *y = gr__empty(t, op, s.r.shape);
     const gr_mark mark = gr_tape_mark(t);
     const gr_real *rows = rows_of(t, &s.r, x, NULL);
     if (!y || !rows) return NULL;

@@ -281,10 +281,9 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
 
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width)
 {
-    size_t rows, n;
-    if (gr_failed(t)) return NULL;
-    if (gr_size_mul(steps, s->B, &rows) && gr_size_mul(rows, width, &n)) return gr_save_reals(t, n);
-    return gr_fail_as(t, GR_NO_MEMORY, s->kind->op->name, "out of memory: %zu steps of %zu sequences of %zu values", steps, s->B, width);
+    size_t n;
+    gr_size_mul(steps, s->B, &n), gr_size_mul(n, width, &n), gr_size_mul(n, sizeof(gr_real), &n);
+    return gr__save(t, s->kind->op->name, n);
 }
 
 void gr__sequence_norms(const gr__sequence *s)
@@ -342,8 +341,8 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
     if (!gr__sequence_understand(t, &s, kind, x, w, config)) return failed;
     const bool recording = gr_will_record(t, s.in, SEQ_INPUTS);
     s.op = kind->op, s.run = sequence_forward, s.parts = s.shards, s.kept = recording && s.T ? s.T : 1;
-    s.y = gr_empty(t, s.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
-    s.h_n = gr_empty(t, GR_SHAPE(s.B, s.H)), s.c_n = kind->has_c ? gr_empty(t, GR_SHAPE(s.B, s.H)) : NULL;
+    s.y = gr__empty(t, kind->op, s.batch_first ? GR_SHAPE(s.B, s.T, s.H) : GR_SHAPE(s.T, s.B, s.H));
+    s.h_n = gr__empty(t, kind->op, GR_SHAPE(s.B, s.H)), s.c_n = kind->has_c ? gr__empty(t, kind->op, GR_SHAPE(s.B, s.H)) : NULL;
     gr_mark mark = gr_tape_mark(t);
     if (s.norm == GR_LSTM_BN) kind->batch_norms(t, &s);
     sequence_save_steps(t, &s);

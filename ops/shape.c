@@ -23,7 +23,7 @@ static gr_tensor *moved(gr_tape *t, const gr_op *op, gr_tensor *x, shape_saved s
     gr_shape shape = { .rank = s.map.rank };
     memcpy(shape.dim, s.map.dim, sizeof shape.dim);
     gr__layout_pack(&s.map);
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
     gr__strided_copy(t, s.map, y->data, x->data + s.first);
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
@@ -158,7 +158,7 @@ static const gr_op stack_op = { .name = "stack", .backward = join_node };
 
 static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t n, int axis, gr_shape shape)
 {
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
     const size_t rows = gr__sizes(shape.dim, 0, axis);
     gr_real *to = y->data;
@@ -251,7 +251,7 @@ gr_tensor *gr_expand(gr_tape *t, gr_tensor *x, gr_shape shape)
         fits = x->dim[x->rank - k] == 1 || x->dim[x->rank - k] == shape.dim[shape.rank - k];
     if (!fits)
         return gr_fail(t, &expand_op, "x is %s, which does not broadcast to %s", gr_shape_text(t, x), gr_shape_name(t, shape));
-    gr_tensor *y = gr_empty(t, shape);
+    gr_tensor *y = gr__empty(t, &expand_op, shape);
     if (!y) return NULL;
     gr__layout l = gr__layout_of(shape, own_order);
     const gr__layout from = gr__layout_of(gr_shape_of(x), own_order);

@@ -128,7 +128,7 @@ static const gr_op log_softmax_op = { .name = "log_softmax", .backward = softmax
 static gr_tensor *softmax_make(gr_tape *t, const gr_op *op, gr_tensor *x, int axis)
 {
     if (!gr_ready(t, op, x) || (axis = gr_axis(t, op, x, axis)) < 0) return NULL;
-    gr_tensor *y = gr_empty_like(t, x);
+    gr_tensor *y = gr__empty(t, op, gr_shape_of(x));
     if (!y) return NULL;
     const softmax_saved s = { softmax_axis_of(x, axis), op == &log_softmax_op };
     softmax_run r = { .s = &s, .y = y->data, .x = x->data, .isa = gr_isa(t) };

@@ -60,7 +60,7 @@ static gr_tensor *triangle(gr_tape *t, const gr_op *op, gr_tensor *x, ptrdiff_t 
     if (!gr_ready(t, op, x)) return NULL;
     if (x->rank < 2) return gr_fail(t, op, "x must have two axes or more; got %s", gr_shape_text(t, x));
     const size_t rows = x->len ? gr_size(x, -2) : 0, columns = gr_size(x, -1);
-    gr_tensor *kept = rows ? gr_empty(t, GR_SHAPE(rows, columns)) : gr_scalar(t, 0);
+    gr_tensor *kept = rows ? gr__empty(t, op, GR_SHAPE(rows, columns)) : gr_scalar(t, 0);
     for (size_t i = 0, at = 0; kept && i < rows; i++)
         for (size_t j = 0; j < columns; j++, at++) kept->data[at] = (ptrdiff_t)(j - i) >= low && (ptrdiff_t)(j - i) <= high;
     return gr_where(t, kept, x, gr_scalar(t, 0));

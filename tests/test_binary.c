@@ -244,7 +244,7 @@ TEST(a_result_too_large_for_the_machine_is_reported)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor a = *gr_zeros(t, GR_SHAPE(1, 1)), b = *gr_zeros(t, GR_SHAPE(1)); /* never read */
     a.dim[0] = b.dim[0] = SIZE_MAX / 4;
-    assert_fails(t, gr_add(t, &a, &b), "empty: [4611686018427387903, 4611686018427387903] is too large for this machine");
+    assert_fails(t, gr_add(t, &a, &b), "add: [4611686018427387903, 4611686018427387903] is too large for this machine");
     gr_tape_free(t);
 }
 

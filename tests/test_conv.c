@@ -139,7 +139,7 @@ TEST(out_of_memory_is_an_error_anywhere)
     gr_tape *t = gr_tape_new(1, NULL);
     const int far = 2000000000;
     assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &(gr_conv_config){ .padding = far }),
-                 "empty: [1, 1, 4000000001, 4000000001] is too large for this machine");
+                 "conv2d: [1, 1, 4000000001, 4000000001] is too large for this machine");
     gr_tape_free(t);
 }
 

@@ -142,7 +142,7 @@ TEST(out_of_memory_is_an_error_anywhere)
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *x = gr_zeros(t, GR_SHAPE(1, 1, 3, 3)), *w = gr_zeros(t, GR_SHAPE(1, 1, 1, 1));
     assert_fails(t, gr_conv_transpose2d(t, x, w, NULL, &(gr_conv_config){ .stride = 2000000000 }),
-                 "empty: [1, 1, 4000000001, 4000000001] is too large for this machine");
+                 "conv_transpose2d: [1, 1, 4000000001, 4000000001] is too large for this machine");
     gr_tape_free(t);
 }
 

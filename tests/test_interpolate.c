@@ -170,6 +170,9 @@ TEST(out_of_memory_is_an_error_anywhere)
     for (size_t k = 0; k < COUNT(far); k++) {
         assert_null(gr_interpolate(t, gr_zeros(t, GR_SHAPE(1, 1, 3, 3)), &far[k]));
         assert_int_equal(gr_error_code(t), GR_NO_MEMORY);
+        char message[120];
+        snprintf(message, sizeof message, "interpolate: out of memory: %zu bytes for this step, which holds %zu", SIZE_MAX, gr_tape_bytes(t));
+        assert_message(t, message);
         gr_tape_recover(t);
     }
     gr_tape_free(t);

@@ -230,7 +230,7 @@ TEST(bad_axes_indices_and_orders_are_reported)
     assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(2, 4)), "expand: x is [2, 3], which does not broadcast to [2, 4]");
     assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(3)), "expand: x is [2, 3], which does not broadcast to [3]");
     assert_fails(t, gr_expand(t, x23(t), (gr_shape){ .rank = 9 }), "expand: x is [2, 3], which does not broadcast to rank 9");
-    assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(SIZE_MAX / 2, 2, 3)), "empty: [9223372036854775807, 2, 3] is too large for this machine");
+    assert_fails(t, gr_expand(t, x23(t), GR_SHAPE(SIZE_MAX / 2, 2, 3)), "expand: [9223372036854775807, 2, 3] is too large for this machine");
     gr_tape_free(t);
 }
 

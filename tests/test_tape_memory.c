@@ -214,6 +214,12 @@ TEST(max_bytes_bounds_the_memory_of_a_tape)
     assert_message(t, message);
     assert_in_range(gr_tape_bytes(t), 262144, 300000);
     gr_tape_recover(t);
+    const int n = sizeof(gr_real); /* a result that is too large names its operator */
+    snprintf(message, sizeof message, "ones: out of memory: %d bytes for this step, which holds %zu of max_bytes 300000", 100000 * n, gr_tape_bytes(t));
+    assert_fails(t, gr_ones(t, GR_SHAPE(100000)), message);
+    x = gr_ones(t, GR_SHAPE(1000, 1));
+    snprintf(message, sizeof message, "expand: out of memory: %d bytes for this step, which holds %zu of max_bytes 300000", 100000 * n, gr_tape_bytes(t));
+    assert_fails(t, gr_expand(t, x, GR_SHAPE(1000, 100)), message);
     for (int step = 0; step < 100; step++) gr_tape_reset(t), gr_tanh(t, gr_ones(t, GR_SHAPE(1000)));
     assert_ok(t);
     gr_tape_free(t);

@@ -17,7 +17,7 @@ TEST(a_parameter_that_changed_since_the_forward_is_an_error)
     gr_linear_module *fc = gr_linear_new(t, net, "fc", 2, 3, NULL);
     gr_optim *sgd = gr_sgd_new(t, net, NULL);
     const char *const message = "backward: fc.weight [3, 2] changed after linear in fc used it, so its gradient would be wrong; call "
-                                "gr_optim_step, gr_state_load and gr_detach_keep after gr_backward";
+                                "gr_optim_step, gr_state_load, gr_module_copy, gr_module_lerp and gr_detach_keep after gr_backward";
     char path[64];
     snprintf(path, sizeof path, "/tmp/gradus-versions-%ld", (long)getpid());
     assert_true(gr_state_save(t, net, path, NULL));
@@ -50,7 +50,8 @@ TEST(a_kept_state_that_changed_since_the_forward_is_an_error)
     gr_tensor *kept = gr_detach_keep(t, net, "h", x), *y = gr_sum(t, gr_mul(t, x, kept), GR_ALL_AXES, false);
     gr_detach_keep(t, net, "h", gr_zeros(t, GR_SHAPE(2)));
     assert_false(gr_backward(t, y));
-    assert_error(t, "backward: h [2] changed after mul used it, so its gradient would be wrong; call gr_optim_step, gr_state_load and gr_detach_keep after gr_backward");
+    assert_error(t, "backward: h [2] changed after mul used it, so its gradient would be wrong; call gr_optim_step, gr_state_load, "
+                    "gr_module_copy, gr_module_lerp and gr_detach_keep after gr_backward");
     gr_module_free(net), gr_tape_free(t);
 }
 
@@ -65,7 +66,8 @@ TEST(anomaly_mode_sees_a_change_made_by_hand)
         w->data[1] = 99;
         assert_int_equal(gr_backward(t, y), !anomaly);
         if (anomaly)
-            assert_error(t, "backward: w [2] changed after mul used it, so its gradient would be wrong; call gr_optim_step, gr_state_load and gr_detach_keep after gr_backward");
+            assert_error(t, "backward: w [2] changed after mul used it, so its gradient would be wrong; call gr_optim_step, gr_state_load, "
+                    "gr_module_copy, gr_module_lerp and gr_detach_keep after gr_backward");
         gr_module_free(net), gr_tape_free(t);
     }
 }
