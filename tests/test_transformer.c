@@ -212,9 +212,29 @@ FIXTURE(close_golden)
     return remove_folder(state);
 }
 
+TEST(a_memory_that_does_not_fit_is_named)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t);
+    gr_transformer_layer *d = gr_transformer_layer_new(t, net, "d", 6, 2, &(gr_transformer_config){ .decoder = true });
+    const struct { gr_shape memory; int lengths[3]; size_t n; const char *message; } c[] = {
+        { { 2, { 2, 5 } }, { 0 }, 0, "transformer in d: x is [2, 2, 6], so memory must be [2, T, 6]; got [2, 5]" },
+        { { 3, { 3, 4, 6 } }, { 0 }, 0, "transformer in d: x is [2, 2, 6], so memory must be [2, T, 6]; got [3, 4, 6]" },
+        { { 3, { 2, 4, 6 } }, { 4, 5 }, 2, "transformer in d: memory is [2, 4, 6], so memory_lengths[1] must be in 0 .. 4; got 5" },
+        { { 3, { 2, 4, 6 } }, { 0 }, 3, "transformer in d: memory is [2, 4, 6], so memory_lengths must be [2]; got [3]" },
+    };
+    for (size_t k = 0; k < COUNT(c); k++) {
+        const gr_ints *const lengths = c[k].n ? gr_ints_new(t, c[k].lengths, GR_SHAPE(c[k].n)) : NULL;
+        const gr_attention_input in = { .memory = gr_zeros(t, c[k].memory), .memory_lengths = lengths };
+        assert_fails(t, gr_transformer_layer_forward(t, d, gr_zeros(t, GR_SHAPE(2, 2, 6)), &in), c[k].message);
+    }
+    gr_module_free(net), gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_memory_that_does_not_fit_is_named),
         cmocka_unit_test(multihead_attention_agrees),
         cmocka_unit_test(layers_agree),
         cmocka_unit_test(stacks_agree),
