@@ -23,21 +23,12 @@
 
 #ifdef GR_REAL_DOUBLE
 #define R_SIN_LIMIT ((double)INFINITY)
-INLINE double r_exp(double x) { return exp(x); }
-INLINE double r_expm1(double x) { return expm1(x); }
-INLINE double r_log(double x) { return log(x); }
-INLINE double r_log1p(double x) { return log1p(x); }
-INLINE double r_tanh(double x) { return tanh(x); }
+#define R_LIBM(name, f) INLINE double r_##name(double x) { return f(x); }
+R_LIBM(exp, exp) R_LIBM(expm1, expm1) R_LIBM(log, log) R_LIBM(log1p, log1p) R_LIBM(tanh, tanh) R_LIBM(erf, erf) R_LIBM(round, rint)
+R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_large, sin) R_LIBM(cos_large, cos) R_LIBM(tan_large, tan)
+#undef R_LIBM
 INLINE double r_sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE double r_erf(double x) { return erf(x); }
 INLINE double r_pow(double x, double y) { return pow(x, y); }
-INLINE double r_sin(double x) { return sin(x); }
-INLINE double r_cos(double x) { return cos(x); }
-INLINE double r_sin_large(double x) { return sin(x); }
-INLINE double r_cos_large(double x) { return cos(x); }
-INLINE double r_tan(double x) { return tan(x); }
-INLINE double r_tan_large(double x) { return tan(x); }
-INLINE double r_round(double x) { return rint(x); }
 #else
 
 /* R_POLY_2(step, x, a, b, c) is the polynomial a x^2 + b x + c by Horner's rule, and so on: step is r_fma, or r_times_plus, which rounds twice. */
@@ -256,16 +247,10 @@ INLINE r_turn r_turn_add(r_turn t, double d, double part)
 INLINE double r_sin_large_plus(float x, uint64_t quadrant)
 {
     const double d = (double)x;
+    const double part[] = { 0x1.45f306p-1,   0x1.b93910p-26,  0x1.529fc0p-52,  0x1.3abe88p-75, 0x1.ea69bap-97,
+                            0x1.81b6c4p-121, 0x1.2b3278p-145, 0x1.0e4104p-170, 0x1.fca2c6p-193 };
     r_turn t = { 0, 0 };
-    t = r_turn_add(t, d, 0x1.45f306p-1);
-    t = r_turn_add(t, d, 0x1.b93910p-26);
-    t = r_turn_add(t, d, 0x1.529fc0p-52);
-    t = r_turn_add(t, d, 0x1.3abe88p-75);
-    t = r_turn_add(t, d, 0x1.ea69bap-97);
-    t = r_turn_add(t, d, 0x1.81b6c4p-121);
-    t = r_turn_add(t, d, 0x1.2b3278p-145);
-    t = r_turn_add(t, d, 0x1.0e4104p-170);
-    t = r_turn_add(t, d, 0x1.fca2c6p-193);
+    for (int k = 0; k < 9; k++) t = r_turn_add(t, d, part[k]);
     const double y = r_sin_quadrant(t.s * 0x1.921fb54442d18p+0, r_bits64(t.n + R_ROUND64) + quadrant);
     return r_abs(x) < INFINITY ? y : (double)NAN;
 }

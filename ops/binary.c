@@ -6,20 +6,18 @@
 
 /* forward: in = { a, b }.  backward: out = the gradient of a or of b, in = { dy, a, b, y } */
 #define BINARY_FORWARD(op, y_of_ab) \
-    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
+    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED) \
     { \
         const gr_real *in_a = in[0], *in_b = in[1]; \
-        (void)p; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real a = in_a[i], b = in_b[i]; \
             out[i] = (y_of_ab); \
         } \
     }
 #define BINARY_BACKWARD(op, gradient) \
-    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
+    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED) \
     { \
         const gr_real *in_dy = in[0], *in_a = in[1], *in_b = in[2], *in_y = in[3]; \
-        (void)p; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], a = in_a[i], b = in_b[i], y = in_y[i]; \
             (void)a, (void)b, (void)y; \

@@ -93,18 +93,5 @@ KERNEL(void, gru_backward, const gr__cell *s)
 }
 
 #if GR_HOST
-static const gr_op gru_op = { .name = "gru", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
-const gr__kind gr__gru_kind = { .op = &gru_op,
-                                .prefix = "GR_GRU",
-                                .gates = 3,
-                                .norms = GR_GRU_LN_BA2016,
-                                .apart = true,
-                                .nanoseconds = 4,
-                                .forward = gru_forward,
-                                .backward = gru_backward};
-
-gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
-{
-    return gr__sequence_run(t, &gr__gru_kind, x, w, config);
-}
+SEQUENCE_KIND(gru, .prefix = "GR_GRU", .gates = 3, .norms = GR_GRU_LN_BA2016, .apart = true, .nanoseconds = 4)
 #endif

@@ -67,19 +67,6 @@ KERNEL(void, lstm_backward, const gr__cell *s)
 }
 
 #if GR_HOST
-static const gr_op lstm_op = { .name = "lstm", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
-const gr__kind gr__lstm_kind = { .op = &lstm_op,
-                                 .prefix = "GR_LSTM",
-                                 .gates = 4,
-                                 .norms = 2 * GR_LSTM_BN - 1, /* all bits up to GR_LSTM_BN */
-                                 .has_c = true,
-                                 .nanoseconds = 5,
-                                 .forward = lstm_forward,
-                                 .backward = lstm_backward,
-                                 .batch_norms = gr__lstm_bn_begin };
-
-gr_recurrent_out gr_lstm_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
-{
-    return gr__sequence_run(t, &gr__lstm_kind, x, w, config);
-}
+enum { LSTM_NORMS = 2 * GR_LSTM_BN - 1 }; /* all bits up to GR_LSTM_BN */
+SEQUENCE_KIND(lstm, .prefix = "GR_LSTM", .gates = 4, .norms = LSTM_NORMS, .has_c = true, .nanoseconds = 5, .batch_norms = gr__lstm_bn_begin)
 #endif

@@ -33,12 +33,11 @@ KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_
 }
 
 /* p is the order of a norm, the correction of a variance; the others do not use it. */
-#define ROWS_UNUSED __attribute__((unused))
 #define ROWS_FORWARD(op) \
-    KERNEL(void, op, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p ROWS_UNUSED)
+    KERNEL(void, op, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n, gr_real p UNUSED)
 #define ROWS_BACKWARD(op) \
-    KERNEL(void, op, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y ROWS_UNUSED, \
-           size_t rows, size_t n, gr_real p ROWS_UNUSED)
+    KERNEL(void, op, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y UNUSED, \
+           size_t rows, size_t n, gr_real p UNUSED)
 
 #define ROWS_EACH(op, y_of_row) \
     ROWS_FORWARD(op) \

@@ -48,17 +48,5 @@ KERNEL(void, rnn_backward, const gr__cell *s)
 }
 
 #if GR_HOST
-static const gr_op rnn_op = { .name = "rnn", .backward = gr__sequence_backward, .scratch = gr__sequence_scratch };
-const gr__kind gr__rnn_kind = { .op = &rnn_op,
-                                .prefix = "GR_RNN",
-                                .gates = 1,
-                                .norms = GR_RNN_LN_X | GR_RNN_LN_H | GR_RNN_LN_SUM,
-                                .nanoseconds = 2,
-                                .forward = rnn_forward,
-                                .backward = rnn_backward};
-
-gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config)
-{
-    return gr__sequence_run(t, &gr__rnn_kind, x, w, config);
-}
+SEQUENCE_KIND(rnn, .prefix = "GR_RNN", .gates = 1, .norms = GR_RNN_LN_X | GR_RNN_LN_H | GR_RNN_LN_SUM, .nanoseconds = 2)
 #endif

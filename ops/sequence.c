@@ -32,10 +32,8 @@ static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *
 {
     if (!gr__sequence_has(s, norm)) return (gr__cell_norm){ .x = NULL };
     const size_t groups = norm == SEQ_NORM_C ? 1 : s->groups;
-    return (gr__cell_norm){ .x = x + at,
-                            .moments = s->moments[norm] + row * groups * 2,
-                            .gain = s->in[SEQ_LN_IH + 2 * norm]->data,
-                            .shift = s->in[SEQ_LN_IH + 2 * norm + 1]->data };
+    gr_tensor *const *const in = s->in + SEQ_LN_IH + 2 * norm; /* gain and shift */
+    return (gr__cell_norm){ .x = x + at, .moments = s->moments[norm] + row * groups * 2, .gain = in[0]->data, .shift = in[1]->data };
 }
 
 gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
@@ -43,16 +41,9 @@ gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
     const size_t H = s->H, row = sequence_at(s, shard, k, s->kept), at = row * s->G;
     const size_t now = sequence_at(s, shard, k, s->kept + 1) * H, next = sequence_at(s, shard, k + 1, s->kept + 1) * H;
     gr__cell p = {
-        .R = sequence_rows(s, shard),
-        .H = H,
-        .G = s->G,
-        .groups = s->groups,
-        .first = s->first,
-        .rest = s->rest,
-        .eps = s->eps,
-        .relu = s->relu,
-        .time = gr__sequence_time(s, k),
-        .lengths = s->lengths ? s->lengths + sequence_begin(s, shard) : NULL,
+        .R = sequence_rows(s, shard), .H = H, .G = s->G,
+        .groups = s->groups, .first = s->first, .rest = s->rest, .eps = s->eps, .relu = s->relu,
+        .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + sequence_begin(s, shard) : NULL,
         .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row),
         .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
         .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row),
@@ -60,8 +51,7 @@ gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
         .gates = s->gates + at,
         .wh = s->kind->apart ? s->normed[SEQ_NORM_H] + at : NULL,
         .more = s->more + row * H,
-        .h_prev = s->h + now,
-        .h = s->h + next,
+        .h_prev = s->h + now, .h = s->h + next,
     };
     if (s->kind->has_c) p.c_prev = s->c + now, p.c = s->c + next;
     return p;

@@ -73,6 +73,15 @@ gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x
 void gr__sequence_backward(gr_tape *t, const gr_node *n);
 size_t gr__sequence_scratch(const gr_node *n);
 
+/* The node of a kind, what the library knows about it, and its public function. The settings are fields of gr__kind. */
+#define SEQUENCE_KIND(called, ...) \
+    static const gr_op called##_op = { .name = #called, .backward = gr__sequence_backward, .scratch = gr__sequence_scratch }; \
+    const gr__kind gr__##called##_kind = { .op = &called##_op, .forward = called##_forward, .backward = called##_backward, __VA_ARGS__ }; \
+    gr_recurrent_out gr_##called##_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *w, const gr_sequence_config *config) \
+    { \
+        return gr__sequence_run(t, &gr__##called##_kind, x, w, config); \
+    }
+
 /* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
 

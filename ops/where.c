@@ -7,27 +7,22 @@
 #include "ops/ops.h"
 
 /* forward: in = { cond, a, b }.  backward: out = the gradient of a or of b, in = { dy, cond } */
-KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p)
+KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED)
 {
     const gr_real *cond = in[0], *a = in[1], *b = in[2];
-    (void)p;
     for (size_t i = 0; i < n; i++) {
         const gr_real yes = a[i], no = b[i];
         out[i] = cond[i] != 0 ? yes : no;
     }
 }
-KERNEL(void, where_backward_a, gr_real *restrict da, const gr_real *const *in, size_t n, const gr_real *p)
-{
-    const gr_real *dy = in[0], *cond = in[1];
-    (void)p;
-    for (size_t i = 0; i < n; i++) da[i] += cond[i] != 0 ? dy[i] : 0;
-}
-KERNEL(void, where_backward_b, gr_real *restrict db, const gr_real *const *in, size_t n, const gr_real *p)
-{
-    const gr_real *dy = in[0], *cond = in[1];
-    (void)p;
-    for (size_t i = 0; i < n; i++) db[i] += cond[i] != 0 ? 0 : dy[i];
-}
+#define WHERE_BACKWARD(called, gradient) \
+    KERNEL(void, called, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED) \
+    { \
+        const gr_real *dy = in[0], *cond = in[1]; \
+        for (size_t i = 0; i < n; i++) out[i] += gradient; \
+    }
+WHERE_BACKWARD(where_backward_a, cond[i] != 0 ? dy[i] : 0)
+WHERE_BACKWARD(where_backward_b, cond[i] != 0 ? 0 : dy[i])
 
 #if GR_HOST
 static void where_node(gr_tape *t, const gr_node *n)
