@@ -200,16 +200,11 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
         gr_tensor *y[2] = { NULL, NULL };
         for (size_t d = 0; d < D; d++) {
             const size_t k = layer * D + d;
-            const gr_sequence_config o = { .h0 = recurrent_state_of(t, h0, k),
-                                           .c0 = recurrent_state_of(t, in.c0, k),
-                                           .lengths = in.lengths,
-                                           .batch_first = c->batch_first,
-                                           .reverse = d,
-                                           .relu = c->relu,
-                                           .eps = c->eps,
-                                           .momentum = c->momentum,
-                                           .dh_norm = out.dh_norm ? out.dh_norm + k * T : NULL,
-                                           .dc_norm = out.dc_norm ? out.dc_norm + k * T : NULL };
+            const gr_sequence_config o = {
+                .h0 = recurrent_state_of(t, h0, k), .c0 = recurrent_state_of(t, in.c0, k), .lengths = in.lengths,
+                .batch_first = c->batch_first, .reverse = d, .relu = c->relu, .eps = c->eps, .momentum = c->momentum,
+                .dh_norm = out.dh_norm ? out.dh_norm + k * T : NULL, .dc_norm = out.dc_norm ? out.dc_norm + k * T : NULL,
+            };
             const gr_recurrent_out s = kind->run(t, x, &l->weights[k], &o);
             y[d] = s.y, h[k] = s.h, last_c[k] = s.c;
         }

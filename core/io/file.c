@@ -22,13 +22,10 @@ static void *file_failed_to(gr__failure *e, const char *what, const char *path, 
     return gr__fail(e, GR_IO_FAILED, "", "cannot %s '%s': %s", what, path, strerror(error));
 }
 
-static int file_open_patiently(const char *path, int flags, mode_t mode)
-{
-    int fd;
-    do fd = open(path, flags | O_CLOEXEC, mode);
-    while (fd < 0 && errno == EINTR);
-    return fd;
-}
+/* The result of a system call, which is repeated as long as a signal interrupts it. */
+#define FILE_PATIENTLY(call) __extension__({ ssize_t result_; do result_ = call; while (result_ < 0 && errno == EINTR); result_; })
+
+static int file_open(const char *path, int flags, mode_t mode) { return (int)FILE_PATIENTLY(open(path, flags | O_CLOEXEC, mode)); }
 
 /* How many of these bytes to read or write in one call: macOS and Windows refuse 2^31 and more. */
 static unsigned file_piece(size_t bytes) { return bytes < MOST_AT_ONCE ? (unsigned)bytes : MOST_AT_ONCE; }
@@ -41,7 +38,7 @@ bool gr__file_open(gr__failure *e, gr__file *f, const char *path)
     *f = (gr__file){ .fd = -1, .path = path };
     if (gr__has_failed(e)) return false;
     if (!path) return gr__fail(e, GR_MISUSE, "", "the path of a file to read is NULL");
-    f->fd = file_open_patiently(path, O_RDONLY | O_NONBLOCK, 0); /* a FIFO without a writer would block for ever */
+    f->fd = file_open(path, O_RDONLY | O_NONBLOCK, 0); /* a FIFO without a writer would block for ever */
     if (f->fd < 0) return file_failed_to(e, "open", path, errno);
     if (fstat(f->fd, &s) < 0) file_failed_to(e, "examine", path, errno);
     else if (!S_ISREG(s.st_mode)) gr__fail(e, GR_IO_FAILED, "", "cannot read '%s': it is not a regular file", path);
@@ -58,8 +55,7 @@ bool gr__file_read(gr__failure *e, gr__file *f, void *p, size_t bytes)
     if (gr__has_failed(e)) return false;
     if (f->memory) return memcpy(p, f->memory, bytes), f->memory += bytes, true;
     for (size_t done = 0; done < bytes;) {
-        const ssize_t n = read(f->fd, (char *)p + done, file_piece(bytes - done));
-        if (n < 0 && errno == EINTR) continue;
+        const ssize_t n = FILE_PATIENTLY(read(f->fd, (char *)p + done, file_piece(bytes - done)));
         if (n < 0) return file_failed_to(e, "read", f->path, errno);
         if (!n) return gr__fail(e, GR_IO_FAILED, "", "cannot read '%s': it became shorter while it was read", f->path);
         done += (size_t)n;
@@ -122,7 +118,7 @@ static bool file_name_is_free(const gr__file *f)
 {
     struct stat s;
     if (lstat(f->temporary, &s)) return errno == ENOENT;
-    const int fd = S_ISREG(s.st_mode) ? file_open_patiently(f->temporary, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0) : -1;
+    const int fd = S_ISREG(s.st_mode) ? file_open(f->temporary, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0) : -1;
     if (fd < 0) return false;
     const bool removed = !flock(fd, LOCK_EX | LOCK_NB) && file_is_at(fd, f->temporary) && !unlink(f->temporary);
     close(fd);
@@ -133,7 +129,7 @@ static bool file_name_is_free(const gr__file *f)
  * removes anything, so the file is safe there too. */
 static int file_make_locked(const gr__file *f, mode_t mode)
 {
-    const int fd = file_open_patiently(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    const int fd = file_open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     if (fd < 0) return -1;
     const bool locked = !flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK;
     if (locked && file_is_at(fd, f->temporary)) return fd;
@@ -177,20 +173,11 @@ bool gr__file_write(gr__failure *e, gr__file *f, const void *p, size_t bytes)
 {
     if (gr__has_failed(e)) return false;
     for (size_t done = 0; done < bytes;) {
-        const ssize_t n = write(f->fd, (const char *)p + done, file_piece(bytes - done));
-        if (n < 0 && errno == EINTR) continue;
+        const ssize_t n = FILE_PATIENTLY(write(f->fd, (const char *)p + done, file_piece(bytes - done)));
         if (n < 0) return file_failed_to(e, "write", f->path, errno);
         done += (size_t)n;
     }
     return true;
-}
-
-static int file_sync_patiently(int fd)
-{
-    int result;
-    do result = fsync(fd);
-    while (result < 0 && errno == EINTR);
-    return result;
 }
 
 /* A sync of the folder writes the new name to the disk. A file system that cannot sync a folder gives EINVAL. */
@@ -199,8 +186,8 @@ static bool file_sync_folder(gr__failure *e, gr__file *f)
     char *const slash = strrchr(f->target, '/');
     const char *folder = ".";
     if (slash) slash[slash == f->target] = 0, folder = f->target;
-    const int fd = file_open_patiently(folder, O_RDONLY | O_DIRECTORY, 0);
-    const bool synced = fd >= 0 && (!file_sync_patiently(fd) || errno == EINVAL);
+    const int fd = file_open(folder, O_RDONLY | O_DIRECTORY, 0);
+    const bool synced = fd >= 0 && (!FILE_PATIENTLY(fsync(fd)) || errno == EINVAL);
     if (!synced) file_failed_to(e, "write to the disk the folder of", f->path, errno);
     if (fd >= 0) close(fd);
     return synced;
@@ -209,7 +196,7 @@ static bool file_sync_folder(gr__failure *e, gr__file *f)
 /* The lock is held until the file has its final name. */
 bool gr__file_commit(gr__failure *e, gr__file *f)
 {
-    if (!gr__has_failed(e) && file_sync_patiently(f->fd) < 0) file_failed_to(e, "write to the disk", f->path, errno);
+    if (!gr__has_failed(e) && FILE_PATIENTLY(fsync(f->fd)) < 0) file_failed_to(e, "write to the disk", f->path, errno);
     if (f->replaces) (void)!fchmod(f->fd, f->mode); /* not every file system can */
     if (!gr__has_failed(e) && !file_is_at(f->fd, f->temporary)) file_failed_to(e, "replace", f->path, ENOENT); /* another program removed it */
     if (!gr__has_failed(e) && rename(f->temporary, f->target) < 0) file_failed_to(e, "replace", f->path, errno);
