@@ -122,18 +122,6 @@ void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
         else sched_yield();
 }
 
-typedef struct { size_t n, most; gr__rows_task *f; void *argument; } rows_region;
-static void rows_chunk(void *argument, size_t chunk, int thread)
-{
-    const rows_region *r = argument;
-    (void)thread;
-    r->f(r->argument, gr_chunk(chunk, r->most, r->n));
-}
-void gr__parallel_rows(gr_tape *t, size_t n, size_t most, double work, gr__rows_task *f, void *argument)
-{
-    gr_parallel(t, gr_chunks(n, most), work, rows_chunk, &(rows_region){ n, most, f, argument });
-}
-
 /* ---- Life ---- */
 
 gr_pool *gr_pool_new(int threads, const gr_allocator *allocator)

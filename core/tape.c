@@ -84,3 +84,15 @@ void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argum
 {
     if (t) gr__pool_run(work >= 5000 ? t->pool : NULL, chunks, f, argument);
 }
+
+typedef struct { size_t n, most; gr__rows_task *f; void *argument; } rows_region;
+static void rows_chunk(void *argument, size_t chunk, int thread)
+{
+    const rows_region *r = argument;
+    (void)thread;
+    r->f(r->argument, gr_chunk(chunk, r->most, r->n));
+}
+void gr__parallel_rows(gr_tape *t, size_t n, size_t most, double work, gr__rows_task *f, void *argument)
+{
+    gr_parallel(t, gr_chunks(n, most), work, rows_chunk, &(rows_region){ n, most, f, argument });
+}
