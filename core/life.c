@@ -221,8 +221,9 @@ bool gr__versions_note(gr_tape *t, gr_node *n)
 /* The error that x changed, or was thawed, after an operator in that module used it, and what that does to its gradient. */
 static void *refuse_use(gr_tape *t, const gr_tensor *x, const char *what, const gr_op *op, const char *place, const char *then)
 {
+    char shape[GR__SHAPE_ROOM];
     return gr_fail_as(t, GR_MISUSE, "backward", "%s %s %s after %s%s%s used it, so its gradient would %s", x->path ? x->path : "input",
-                      gr_shape_text(t, x), what, op->name, place && *place ? " in " : "", place ? place : "", then);
+                      gr__shape_write(shape, x->rank, x->dim), what, op->name, place && *place ? " in " : "", place ? place : "", then);
 }
 
 bool gr__versions_hold(gr_tape *t, const gr_node *n)
