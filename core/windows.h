@@ -13,6 +13,7 @@
 #include <io.h>
 #include <locale.h>
 #include <malloc.h>
+#include <math.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,6 +84,13 @@ static inline int posix_fsync(int fd) /* EINVAL for a folder, as from a file sys
 {
     return _commit(fd) ? errno = EINVAL, -1 : 0;
 }
+
+/* ---- Mathematics. sin and cos of MinGW-w64 are wrong for large arguments, so these are the ones of the C library of Windows. They are called by pointers,
+ * because the compiler would make one call of the sincos of MinGW-w64 of two calls. ---- */
+
+extern double (*const posix_sin)(double) __asm__("__imp_sin"), (*const posix_cos)(double) __asm__("__imp_cos");
+#define sin(x) posix_sin(x)
+#define cos(x) posix_cos(x)
 
 /* ---- Locales: a locale_t is the name of one, and the decimal point is all of it ---- */
 

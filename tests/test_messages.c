@@ -46,24 +46,26 @@ TEST(a_long_message_is_cut_between_characters)
         }
 }
 
+/* The name of the file holds U+009B, because Windows refuses those below U+0020. */
 TEST(control_characters_of_a_file_name_are_escaped)
 {
     const char header[] = "{\"\\u001b]0;owned\\u0007\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
     unsigned char bytes[200] = { sizeof header - 1 };
     memcpy(bytes + 8, header, sizeof header - 1);
-    FILE *f = fopen(in_folder("\x1b[31m"), "wb");
+    FILE *f = fopen(in_folder("\xc2\x9b" "31m"), "wb");
+    assert_non_null(f);
     fwrite(bytes, 1, 8 + sizeof header - 1 + 4, f);
     fclose(f);
     gr_tape *t = gr_tape_new(1, NULL);
     gr_module *m = gr_module_new(t);
-    assert_false(gr_state_load(t, m, in_folder("\x1b[31m"), NULL));
+    assert_false(gr_state_load(t, m, in_folder("\xc2\x9b" "31m"), NULL));
     char message[600];
-    snprintf(message, sizeof message, "%s/\\x1b[31m: does not fit the module: \\x1b]0;owned\\x07 [1] is left over", test_folder);
+    snprintf(message, sizeof message, "%s/\\u009b31m: does not fit the module: \\x1b]0;owned\\x07 [1] is left over", test_folder);
     assert_message(t, message);
     gr_tape_recover(t);
-    unlink(in_folder("\x1b[31m"));
-    assert_false(gr_state_load(t, m, in_folder("\x1b[31m"), NULL));
-    snprintf(message, sizeof message, "cannot open '%s/\\x1b[31m': No such file or directory", test_folder);
+    unlink(in_folder("\xc2\x9b" "31m"));
+    assert_false(gr_state_load(t, m, in_folder("\xc2\x9b" "31m"), NULL));
+    snprintf(message, sizeof message, "cannot open '%s/\\u009b31m': No such file or directory", test_folder);
     assert_message(t, message);
     gr_module_free(m);
     gr_tape_free(t);

@@ -12,7 +12,7 @@ static const char *path_in_folder(void)
 
 static void write_text(const char *path, const char *text)
 {
-    FILE *const f = fopen(path, "w");
+    FILE *const f = fopen(path, "wb");
     assert_non_null(f);
     fputs(text, f);
     assert_int_equal(fclose(f), 0);

@@ -41,6 +41,10 @@ static inline char *strcasestr(const char *text, const char *part)
 
 /* ---- For the tests ---- */
 
+#define sinl(x) ((long double)sin((double)(x))) /* those of MinGW-w64 are wrong for large arguments */
+#define cosl(x) ((long double)cos((double)(x)))
+#define tanl(x) ((long double)tan((double)(x)))
+
 static inline int setenv(const char *name, const char *value, int again) { return !again && getenv(name) ? 0 : _putenv_s(name, value); }
 static inline int unsetenv(const char *name) { return _putenv_s(name, ""); }
 static inline char *mkdtemp(char *name) { return _mktemp(name) && !_mkdir(name) ? name : NULL; }
