@@ -49,13 +49,13 @@ static inline int posix_result(int good)
     return good ? 0 : -1;
 }
 
-/* Like open without a mode. A folder is opened as NUL, for posix_fsync. */
+/* Like open without a mode. A folder is opened as NUL for posix_fsync, and as itself for reading, so that posix_fstat says what it is. */
 static inline int posix_open(const char *path, int flags, ...)
 {
     const int writes = flags & (O_WRONLY | O_RDWR), share_read = 1, share_write = 2, share_delete = 4;
     const int how = !(flags & O_CREAT) ? flags & O_TRUNC ? 5 : 3 : flags & O_EXCL ? 1 : flags & O_TRUNC ? 2 : 4;
     void *const handle = CreateFileA(flags & O_DIRECTORY || !strcmp(path, "/dev/null") ? "NUL" : path, writes ? 0x40000000 : 0x80000000,
-                                     (unsigned)(share_read | share_delete | (writes ? 0 : share_write)), NULL, (unsigned)how, 0x80, NULL);
+                                     (unsigned)(share_read | share_delete | (writes ? 0 : share_write)), NULL, (unsigned)how, writes ? 0x80 : 0x2000080, NULL);
     return posix_result(handle != (void *)-1) ? -1 : _open_osfhandle((intptr_t)handle, flags & O_APPEND);
 }
 
@@ -64,10 +64,11 @@ typedef struct { unsigned long attributes, times[6], volume, size_high, size_low
 __declspec(dllimport) int __stdcall GetFileInformationByHandle(void *, posix_identity *);
 static inline int posix_fstat(int fd, struct stat *s)
 {
-    posix_identity id;
+    posix_identity id = { 0 };
     if (fstat(fd, s)) return -1;
     s->st_dev = 0, s->st_ino = 0;
     if (GetFileInformationByHandle((void *)_get_osfhandle(fd), &id)) s->st_dev = id.index_low, s->st_ino = (unsigned short)(id.index_high ? id.index_high : 1);
+    if (id.attributes & 16) s->st_mode = S_IFDIR;
     return 0;
 }
 static inline int posix_lstat(const char *path, struct stat *s)

@@ -55,7 +55,9 @@ TEST(a_link_to_nothing_makes_the_file_there)
     assert_holds("deep/new", 3);
     assert_fails(t, save(t, "lost", 4), "cannot write 'lost': No such file or directory");
     assert_false(save(t, "loop", 4));
-    assert_message(t, "cannot write 'loop': Too many levels of symbolic links");
+    char message[200];
+    snprintf(message, sizeof message, "cannot write 'loop': %s", strerror(ELOOP)); /* each C library has a text of its own */
+    assert_message(t, message);
     assert_int_equal(gr_error_code(t), GR_IO_FAILED);
     unlink("dangling"), unlink("lost"), unlink("loop"), unlink("deep/new");
     assert_int_equal(rmdir("deep"), 0);

@@ -28,6 +28,13 @@ tests/tools/cmocka_source.sh "$cc" "$ar" "$there/cmocka" || { not_run "the tests
 for wine in ${WINE:-} wine wine64 /usr/lib/wine/wine64 ''; do [ -z "$wine" ] || command -v "$wine" > /dev/null && break; done
 export WINEPREFIX="$there/wine" WINEDEBUG=-all TMPDIR=/tmp
 
+# There is no gzip under wine, so the tests read MNIST unpacked.
+for packed in "${GRADUS_DATA:-data}"/mnist/*.gz; do
+    [ -f "$packed" ] || break
+    mkdir -p "$there/data/mnist" && gzip -dc "$packed" > "$there/data/mnist/$(basename "$packed" .gz)" || exit 1
+done
+[ ! -d "$there/data" ] || export GRADUS_DATA="$there/data"
+
 for real in ${REALS:-float double}; do
     dir=$(for_windows -s REAL=$real where)
     # shellcheck disable=SC2046,SC2086
