@@ -153,7 +153,7 @@ TEST(a_name_of_the_greatest_length_can_be_written)
     for (size_t length = 256; length < 260; length++) {
         memset(name, 'n', length), name[length] = 0;
         assert_false(save(t, name, 1));
-        snprintf(message, sizeof message, "cannot write '%s': File name too long", name);
+        snprintf(message, sizeof message, "cannot write '%s': %s", name, strerror(ENAMETOOLONG));
         assert_message(t, message);
         gr_tape_recover(t);
     }
