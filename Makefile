@@ -65,7 +65,7 @@ EXAMPLES  := $(filter-out $(WITH_MPI),$(patsubst %.c,%,$(wildcard examples/*.c))
 TESTS     := $(patsubst %.c,$(DIR)/%$(EXE),$(wildcard tests/test_*.c))
 DIVE_TESTS := $(filter $(DIR)/tests/test_dive_% $(DIR)/tests/test_plot_% $(DIR)/tests/test_program_deep_dive,$(TESTS))
 MAIN_TESTS := $(filter-out $(DIVE_TESTS),$(TESTS))
-BENCHES   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/bench/*.c))
+BENCH     := $(DIR)/tests/bench
 CAMPAIGNS := $(patsubst tests/campaign/%.c,%,$(wildcard tests/campaign/*.c))
 FUZZERS   := $(patsubst %.c,$(DIR)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZKIT   := $(DIR)/tests/fuzz/memory_file.o $(if $(findstring fuzzer,$(SAN)),,$(DIR)/tests/fuzz/main.o)
@@ -103,6 +103,9 @@ $(DIR)/tests/campaign/misuse.o: private override CFLAGS += -I$(DIR)/tests/campai
 $(DIR)/tests/test_%$(EXE): $(DIR)/tests/test_%.o $(SHARING) $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/allocations $(DIR)/tests/campaign/long_run: private LIBS := $(CMOCKA) $(LIBS)
 $(DIR)/tests/campaign/%: $(DIR)/tests/campaign/%.o $(DIR)/libkit.a $(DIR)/libtests.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/libbench.a: $(call objects,$(filter-out tests/bench/main.c,$(wildcard tests/bench/*.c))) ; @rm -f $@ && $(AR) rcs $@ $^
+$(BENCH)/bench: $(BENCH)/main.o $(DIR)/libbench.a $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(BENCH)/libbench.so: $(call objects,$(filter-out tests/bench/main.c,$(wildcard tests/bench/*.c))) $(STATIC) ; @$(LINK) -shared $^ -o $@ $(LIBS)
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
@@ -118,7 +121,8 @@ dive-tests: $(DIVE_TESTS)
 build_both = tests/tools/have_cmocka.sh '$(CC)' '$(CMOCKA)' && $(BOTH) REAL=float $1 && $(BOTH) REAL=double $1
 test: ; +@$(call build_both,main-tests) && tests/tools/run_tests.sh --gradients $(B)/$(CONFIG) $(notdir $(MAIN_TESTS))
 test-dive: ; +@$(call build_both,dive-tests) && tests/tools/run_tests.sh $(B)/$(CONFIG) $(notdir $(DIVE_TESTS))
-bench: $(BENCHES) ; @for b in $^; do $$b $(ARGS) || exit; done
+bench: $(BENCH)/bench ; @$< $(ARGS)
+bench-peers: $(BENCH)/bench $(BENCH)/libbench.so ; @$(PYTHON) tests/bench/peers --folder $(BENCH) $(ARGS)
 interchange: all $(DIR)/tests/interchange/logits $(DIR)/tests/interchange/decoder
 	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits \
 	    $(DIR)/examples/seq_mnist_lstm $(DIR)/tests/interchange/decoder
@@ -202,7 +206,8 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check-awk        the scripts print the same with gawk, mawk and busybox awk
 #: make windows          library, programs and tests by MinGW-w64, run with wine     make compilers    fingerprints of every gcc and clang here, and musl
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
-#: make bench            the benchmarks                             ARGS= for their arguments
+#: make bench            the times of gradus, and how much of the machine's limits they reach     ARGS=--help
+#: make bench-peers      beside PyTorch, OpenBLAS and JAX, in turns in one process      PYTHON= one that has them, ARGS=--help
 #: make interchange      weights to PyTorch and back; pytorch_names.txt    PYTHON= one that has torch and safetensors
 #: make test-report      a report in a browser, headless Chromium   PYTHON= one that has plotly and playwright, REPORT= its folder, ARGS=--short
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
@@ -222,7 +227,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench interchange test-report check both check-bits neon \
+.PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench bench-peers interchange test-report check both check-bits neon \
 	check-one check-install one install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -1,0 +1,78 @@
+/* tests/bench/bench.h - the benchmark's workloads. cells.c lists them; `make bench` times them alone (main.c), and `make bench-peers` loads the
+ * same code as a shared library (library.c) and times them in turns with other frameworks.
+ *
+ * A cell is one line of the tables: a kind ("lstm"), its sizes, and a mode. bench_open makes its networks and its data; each run is one
+ * training step, one inference, or one operator. */
+#ifndef BENCH_H
+#define BENCH_H
+#include "gradus.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { BENCH_SIZES = 8, BENCH_PARTS = 4 };
+
+typedef enum { BENCH_TRAIN, BENCH_INFER, BENCH_FORWARD, BENCH_BACKWARD } bench_mode; /* BENCH_BACKWARD: forward and backward */
+
+typedef struct {
+    const char *sections; /* "steps memory": the sections in which it appears */
+    bench_mode mode;
+    const char *kind, *name;   /* in an operator's cell, name is NULL: it is made from kind and sizes */
+    size_t size[BENCH_SIZES];  /* bench_kind.sizes has their names */
+} bench_cell;
+extern const bench_cell bench_cells[];
+extern const int bench_cells_count;
+
+typedef struct bench_work bench_work;
+typedef struct {
+    const char *name, *sizes; /* "lstm", "batch time in hidden norm" */
+    bool (*make)(bench_work *w);
+    gr_tensor *(*op)(bench_work *w, gr_tensor *const *x); /* operators: y from the leaves */
+    bool linear; /* operators: backward reads dy alone */
+} bench_kind;
+const bench_kind *bench_kind_find(const char *name); /* NULL when there is none */
+extern const bench_kind bench_models[], bench_operators[]; /* each ends with a name of NULL */
+
+/* Values that the other frameworks start from or compare with. */
+typedef struct {
+    const char *name;
+    void *data; /* gr_real, or int where ints is set */
+    bool ints;
+    gr_shape shape;
+} bench_array;
+
+struct bench_work {
+    const bench_cell *cell;
+    const bench_kind *kind;
+    const size_t *size;
+    gr_tape *t;
+    gr_module *net;
+    gr_optim *optim;
+    bool (*step)(bench_work *w); /* one run */
+    void *part[BENCH_PARTS];     /* the modules that step calls */
+    bench_array in[BENCH_PARTS]; /* inputs: free() frees their data */
+    int ins;
+    gr_tensor *leaf[BENCH_PARTS], *y;
+    gr_real *dy;                 /* operators: what backward starts from */
+    double loss;
+    double untimed;              /* seconds of the last run that do not count: copying the leaves of an operator */
+    double flop, bytes;          /* of a run: the arithmetic of its products; the least memory traffic */
+};
+
+/* Make the work of cell i. NULL when there is no memory. A failure later is in gr_message(w->t). */
+bench_work *bench_open(int i, int threads);
+void bench_close(bench_work *w);
+/* Run n times; seconds[i] gets the time of run i. False if gradus reports an error. */
+bool bench_run(bench_work *w, size_t n, double *seconds);
+const char *bench_name(int i); /* valid until the next call */
+double bench_now(void);
+
+/* For the makers: an input of values in [-1, 1), and one of integers 0 .. below-1. Both return the number of the input, or -1. */
+int bench_values(bench_work *w, const char *name, gr_shape shape);
+int bench_ints(bench_work *w, const char *name, gr_shape shape, size_t below);
+static inline bool bench_trains(const bench_work *w) { return w->cell->mode == BENCH_TRAIN; }
+
+/* What the machine can do with this many threads: FMA arithmetic in flop per second, and reading plus writing a working set of so many bytes,
+ * in bytes per second. Both are measured at the first call. */
+double bench_peak(int threads);
+double bench_bandwidth(int threads, double bytes);
+#endif

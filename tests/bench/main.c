@@ -1,0 +1,118 @@
+/* tests/bench/main.c - the program of `make bench`: gradus alone. See --help.
+ *
+ * Times are the fastest and the median of the runs within --seconds. The last column is the part of the machine's limit that a run reaches: of
+ * the FMA peak by its arithmetic, or of the bandwidth by the memory that it must read and write, whichever is larger. */
+#include "examples/kit/kit.h"
+#include "tests/bench/bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MOST_RUNS = 100000, WARM = 3 };
+
+typedef struct {
+    const char *section, *cells, *json;
+    uint64_t threads;
+    double seconds;
+    bool quick, list, once;
+} options;
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool within(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += n)
+        if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+/* The times of the runs, ascending; returns how many, or 0 after an error. */
+static size_t measure(bench_work *w, const options *o, double *time)
+{
+    size_t n = 0;
+    if (!bench_run(w, o->quick ? 1 : WARM, time)) return 0;
+    for (const double end = bench_now() + (o->quick ? 0 : o->seconds); n < MOST_RUNS && (n < 3 || bench_now() < end); n++)
+        if (!bench_run(w, 1, time + n)) return 0;
+    qsort(time, n, sizeof *time, ascending);
+    return n;
+}
+
+static bool show(int i, const options *o, FILE *json)
+{
+    static double time[MOST_RUNS];
+    const int threads = (int)o->threads;
+    bench_work *w = bench_open(i, threads);
+    const size_t n = w && !gr_failed(w->t) ? measure(w, o, time) : 0;
+    if (!n) {
+        fprintf(stderr, "%s: %s\n", bench_name(i), w ? gr_message(w->t) : "out of memory");
+        bench_close(w);
+        return false;
+    }
+    const double fma = w->flop / bench_peak(threads) / time[0], memory = w->bytes / bench_bandwidth(threads, w->bytes) / time[0];
+    printf("%-36s %12.2f %12.2f %6.0f %% of %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
+           fma > memory ? "FMA" : "bandwidth");
+    fflush(stdout);
+    if (json)
+        fprintf(json, "{\"name\": \"%s\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.3f, \"us_median\": %.3f, \"runs\": %zu, \"fma\": %.4f, "
+                "\"bandwidth\": %.4f, \"arena_MB\": %.2f}\n", bench_name(i), threads, gr_tape_isa(w->t), time[0] * 1e6, time[n / 2] * 1e6, n, fma,
+                memory, (double)gr_tape_bytes(w->t) / 1e6);
+    bench_close(w);
+    return true;
+}
+
+/* For peers/memory.py: a few runs of one cell, and the peak of the resident memory in KB. */
+static bool once(int i, const options *o)
+{
+    double time[5];
+    struct rusage used;
+    bench_work *w = bench_open(i, (int)o->threads);
+    const bool good = w && bench_run(w, o->quick ? 1 : 5, time);
+    if (!good) fprintf(stderr, "%s: %s\n", bench_name(i), w ? gr_message(w->t) : "out of memory");
+    bench_close(w);
+    getrusage(RUSAGE_SELF, &used);
+    if (good) printf("%ld\n", used.ru_maxrss);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { .threads = 1, .seconds = 0.5 };
+    const kit_flag flag[] = {
+        { "section", KIT_TEXT, &o.section, "NAME", "steps, operators, optimizers, inference, growth, memory or start-up; default all", 0, 0 },
+        { "cells", KIT_TEXT, &o.cells, "TEXT", "the cells whose names hold TEXT", 0, 0 },
+        { "threads", KIT_COUNT, &o.threads, "N", "threads", 1, 256 },
+        { "seconds", KIT_NUMBER, &o.seconds, "X", "how long to measure each cell", 0, 3600 },
+        { "quick", KIT_SWITCH, &o.quick, NULL, "three runs of each cell", 0, 0 },
+        { "json", KIT_TEXT, &o.json, "FILE", "write a line of JSON for each cell there", 0, 0 },
+        { "list", KIT_SWITCH, &o.list, NULL, "print the names and the sections of the cells", 0, 0 },
+        { "once", KIT_SWITCH, &o.once, NULL, "run the cell that --cells names in full five times, with --quick once; print the peak of resident memory in KB", 0, 0 },
+    };
+    const kit_flags flags = { "bench", "times of gradus, and how much of the machine's limits they reach", flag, sizeof flag / sizeof *flag };
+    const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
+    if (exit_now != KIT_GO_ON) return exit_now;
+    FILE *json = o.json ? fopen(o.json, "w") : NULL;
+    if (o.json && !json) return fprintf(stderr, "bench: cannot write %s\n", o.json), 3;
+    bool good = true;
+    int found = 0;
+    for (int i = 0; i < bench_cells_count; i++) {
+        if (o.section && !within(bench_cells[i].sections, o.section)) continue;
+        if (o.cells && (o.once ? strcmp(bench_name(i), o.cells) != 0 : !strstr(bench_name(i), o.cells))) continue;
+        if (o.once) return once(i, &o) ? 0 : 3;
+        if (o.list) printf("%-36s %s\n", bench_name(i), bench_cells[i].sections);
+        else {
+            if (!found) printf("%llu thread(s): FMA %.1f GFLOP/s; %-8s %16s %12s\n", (unsigned long long)o.threads, bench_peak((int)o.threads) / 1e9,
+                               "", "fastest us", "median us");
+            good &= show(i, &o, json);
+        }
+        found++;
+    }
+    if (json) fclose(json);
+    if (!found) fprintf(stderr, "bench: no cell has this name in this section; --list shows all\n");
+    return !found ? 2 : good ? 0 : 3;
+}

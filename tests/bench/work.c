@@ -1,0 +1,159 @@
+/* tests/bench/work.c - make, run and free the work of a cell. */
+#include "tests/bench/bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const bench_kind *bench_kind_find(const char *name)
+{
+    for (const bench_kind *k = bench_models; k->name; k++)
+        if (!strcmp(k->name, name)) return k;
+    for (const bench_kind *k = bench_operators; k->name; k++)
+        if (!strcmp(k->name, name)) return k;
+    return NULL;
+}
+
+/* An operator's name is its kind and its sizes, and f for forward or fb for forward and backward: "softmax 768x65 fb". */
+const char *bench_name(int i)
+{
+    static char text[128];
+    const bench_cell *c = &bench_cells[i];
+    const char *sizes = bench_kind_find(c->kind)->sizes;
+    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->name ? c->name : c->kind);
+    for (size_t k = 0; !c->name && *sizes && k < BENCH_SIZES; k++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "%c%zu", k ? 'x' : ' ', c->size[k]);
+        sizes += strcspn(sizes, " ");
+        sizes += strspn(sizes, " ");
+    }
+    if (c->mode == BENCH_FORWARD || c->mode == BENCH_BACKWARD) snprintf(text + at, sizeof text - at, c->mode == BENCH_FORWARD ? " f" : " fb");
+    return text;
+}
+
+static size_t count(gr_shape s)
+{
+    size_t n = 1;
+    for (int i = 0; i < s.rank; i++) n *= s.dim[i];
+    return n;
+}
+
+static uint32_t next(uint32_t *state) { return *state = *state * 1664525u + 1013904223u, *state >> 8; }
+
+static gr_real *drawn(size_t n, uint32_t state)
+{
+    gr_real *x = malloc((n + 1) * sizeof *x);
+    for (size_t i = 0; x && i < n; i++) x[i] = (gr_real)next(&state) / (1 << 23) - 1;
+    return x;
+}
+
+int bench_values(bench_work *w, const char *name, gr_shape shape)
+{
+    gr_real *x = drawn(count(shape), 12345 + (uint32_t)w->ins);
+    if (x) w->in[w->ins] = (bench_array){ name, x, false, shape };
+    return x ? w->ins++ : -1;
+}
+
+int bench_ints(bench_work *w, const char *name, gr_shape shape, size_t below)
+{
+    const size_t n = count(shape);
+    int *x = malloc((n + 1) * sizeof *x);
+    uint32_t state = 777 + (uint32_t)w->ins;
+    for (size_t i = 0; x && i < n; i++) x[i] = (int)(next(&state) % (uint32_t)below);
+    if (x) w->in[w->ins] = (bench_array){ name, x, true, shape };
+    return x ? w->ins++ : -1;
+}
+
+/* ---- Operators: leaves, y, and backward from dy ---- */
+
+static const gr_real *cotangent_from;
+static double cotangent_seconds;
+static void cotangent_backward(gr_tape *t, const gr_node *n)
+{
+    const double begin = bench_now();
+    memcpy(gr_grad(t, n->in[0]), cotangent_from, n->in[0]->len * sizeof(gr_real));
+    cotangent_seconds = bench_now() - begin;
+}
+
+/* One value whose gradient with respect to y is dy. In a network, the next operator writes dy, so the time of the copy does not count. */
+static gr_tensor *cotangent(gr_tape *t, gr_tensor *y)
+{
+    static const gr_op op = { .name = "cotangent", .backward = cotangent_backward };
+    return gr_record(t, &op, NULL, 0, GR_OUT(gr_zeros(t, GR_SCALAR)), GR_IN(y));
+}
+
+static bool operator_step(bench_work *w)
+{
+    const bool back = w->cell->mode == BENCH_BACKWARD;
+    gr_tape_reset(w->t);
+    const double begin = bench_now();
+    int leaves = 0;
+    for (int i = 0; i < w->ins; i++) {
+        if (w->in[i].ints) continue;
+        w->leaf[leaves] = gr_input(w->t, w->in[i].data, w->in[i].shape);
+        if (back) gr_want_grad(w->t, w->leaf[leaves]);
+        leaves++;
+    }
+    w->untimed = bench_now() - begin;
+    w->y = w->kind->op(w, w->leaf);
+    if (!w->y || !back) return !gr_failed(w->t);
+    if (w->y->rank == 0) return gr_backward(w->t, w->y);
+    if (!w->dy && !(w->dy = drawn(w->y->len, 99))) return gr_fail(w->t, NULL, "out of memory"), false;
+    cotangent_from = w->dy, cotangent_seconds = 0;
+    const bool good = gr_backward(w->t, cotangent(w->t, w->y));
+    w->untimed += cotangent_seconds;
+    return good;
+}
+
+/* Forward reads the leaves and writes y. Backward reads dy, and the leaves unless the operator is linear, and writes the gradient of each leaf. */
+static void count_bytes(bench_work *w)
+{
+    double leaves = 0;
+    for (int i = 0; i < w->ins; i++) leaves += (double)count(w->in[i].shape) * (w->in[i].ints ? sizeof(int) : sizeof(gr_real));
+    const double y = (double)w->y->len * sizeof(gr_real);
+    w->bytes = leaves + y;
+    if (w->cell->mode == BENCH_BACKWARD) w->bytes += y + leaves * (w->kind->linear ? 1 : 2), w->flop *= 3;
+}
+
+bench_work *bench_open(int i, int threads)
+{
+    bench_work *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->cell = &bench_cells[i], w->size = w->cell->size, w->kind = bench_kind_find(w->cell->kind);
+    w->t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
+    w->net = gr_module_new(w->t);
+    if (w->kind->op) w->step = operator_step;
+    if (!w->kind->make(w)) gr_fail(w->t, NULL, "out of memory");
+    if (w->cell->mode == BENCH_INFER || w->cell->mode == BENCH_FORWARD) gr_tape_set_recording(w->t, false);
+    if (w->cell->mode == BENCH_INFER) gr_tape_set_training(w->t, false);
+    if (bench_trains(w) && !w->optim) w->optim = gr_adam_new(w->t, w->net, NULL);
+    if (bench_trains(w) && !w->bytes) w->bytes = 8.0 * sizeof(gr_real) * (double)gr_module_parameters(w->net); /* Adam's seven, and writing dx */
+    if (w->kind->op && !gr_failed(w->t) && w->step(w)) count_bytes(w);
+    return w;
+}
+
+bool bench_run(bench_work *w, size_t n, double *seconds)
+{
+    for (size_t i = 0; i < n; i++) {
+        w->untimed = 0;
+        const double begin = bench_now();
+        if (gr_failed(w->t) || !w->step(w)) return false;
+        seconds[i] = bench_now() - begin - w->untimed;
+    }
+    return true;
+}
+
+void bench_close(bench_work *w)
+{
+    if (!w) return;
+    gr_tape_reset(w->t);
+    gr_optim_free(w->optim), gr_module_free(w->net), gr_tape_free(w->t);
+    for (int i = 0; i < w->ins; i++) free(w->in[i].data);
+    free(w->dy), free(w);
+}
