@@ -1,0 +1,122 @@
+"""bench-peers: gradus beside PyTorch, OpenBLAS and JAX.
+
+Each cell is prepared on all sides from the same weights and inputs, and the results are compared first: the losses of 20 training steps, or the
+values and the gradients of an operator. Then all sides run in turns in one process, A B C .. C B A. A round gives the ratio of the peer's
+fastest run to that of gradus; the table has the median of the rounds and their range. Above 1 gradus is faster. The best of all peers counts:
+
+  PyTorch    eager, hoisted products, TorchScript, channels_last, fused and foreach optimizers, frozen inference; torch.compile if a C++ compiler is
+             here
+  MKL        runs AVX2 code on a CPU that is not Intel's. There, each cell is also measured in a second process, in which a preloaded library answers MKL's
+             question for an Intel CPU with yes, so that it uses all instruction sets; the lower ratio counts
+  OpenBLAS   OPENBLAS_CORETYPE=SKYLAKEX on a CPU with AVX-512 that is not Intel's
+  JAX        jit, on the CPU
+
+What is not installed is left out, and the first lines say so."""
+import argparse
+import json
+import os
+import statistics
+import sys
+
+import machine
+import memory
+import ours
+import startup
+from table import Progress, Table
+
+SECTIONS = ["steps", "operators", "optimizers", "inference", "growth", "memory", "start-up"]
+
+
+def parse():
+    ap = argparse.ArgumentParser(prog="make bench-peers ARGS=..", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--section", action="append", choices=SECTIONS, help="may be repeated; default all")
+    ap.add_argument("--cells", default="", metavar="PATTERN", help="only cells whose names hold PATTERN")
+    ap.add_argument("--rounds", type=int, default=7, help="default 7")
+    ap.add_argument("--seconds", type=float, default=0.1, help="how long each side runs in a round; default 0.1")
+    ap.add_argument("--threads", default="1", help="1, 2 or 1,2: each cell with each number of threads; default 1")
+    ap.add_argument("--compiled", choices=["none", "models", "all"], default="models",
+                    help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all")
+    ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best", help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
+    ap.add_argument("--quick", action="store_true", help="one round of one run, nothing compiled: shows that every cell works")
+    ap.add_argument("--json", metavar="FILE", help="write a line of JSON for each cell there")
+    ap.add_argument("--list", action="store_true", help="print the names of the cells")
+    ap.add_argument("--folder", required=True, help=argparse.SUPPRESS)
+    a = ap.parse_args()
+    if a.rounds < 1:
+        ap.error("--rounds must be 1 or more")
+    try:
+        a.threads = [int(n) for n in a.threads.split(",")]
+    except ValueError:
+        ap.error(f"--threads is a number, or numbers with commas; got {a.threads}")
+    if not all(1 <= n <= 256 for n in a.threads):
+        ap.error("--threads must be in 1 .. 256")
+    a.least = 3
+    if a.quick:
+        a.rounds, a.seconds, a.least, a.compiled = 1, 0, 1, "none" if a.compiled == "models" else a.compiled
+    return a
+
+
+def merge(records):
+    """One record of those with stock and with unlocked MKL: each way has the MKL's name behind it, and its ratio is within its process."""
+    if len(records) == 1:
+        return records[0][1]
+    first = dict(records[0][1])
+    for key in ("peers", "wrong"):
+        first[key] = {f"{way} ({mkl})" if mkl else way: value for mkl, r in records for way, value in r.get(key, {}).items()}
+    failed = [r["failed"] for _, r in records if "failed" in r]
+    good = [r for _, r in records if "failed" not in r]
+    if failed:
+        first["failed"] = failed[0]
+    elif good:
+        first["us"] = min(r["us"] for r in good)
+        first["us_median"] = statistics.median(r["us_median"] for r in good)
+    return first
+
+
+def in_turns(options, threads, cells, table, progress):
+    workers = machine.workers(options, threads)
+    try:
+        for cell in cells:
+            progress.show(cell["name"])
+            table.add(merge([(w.mkl, w.measure(cell)) for w in workers]), threads)
+            progress.done()
+    finally:
+        for w in workers:
+            w.close()
+
+
+def main():
+    options = parse()
+    wanted = options.section or SECTIONS
+    library = ours.Library(options.folder)
+    cells = [c for c in library.cells() if options.cells in c["name"]]
+    picked = [c for c in cells if set(c["sections"]) & set(wanted) - {"memory", "start-up"}]
+    resident = [c for c in cells if "memory" in c["sections"] and "memory" in wanted]
+    starting = [c for c in cells if "start-up" in c["sections"] and "start-up" in wanted]
+    if options.list:
+        for c in cells:
+            if set(c["sections"]) & set(wanted):
+                print(f"{c['name']:36} {' '.join(c['sections'])}")
+        return 0
+    if not picked + resident + starting:
+        print("bench-peers: no cell has this name in this section; --list shows all", file=sys.stderr)
+        return 2
+    machine.introduce(options, library)
+    progress = Progress(len(options.threads) * len(picked + resident + starting))
+    with open(options.json or os.devnull, "w") as lines:
+        table = Table(lines, progress)
+        for threads in options.threads:
+            if picked:
+                table.head(f"{threads} thread(s): FMA {library.flop_rate(threads) / 1e9:.0f} GFLOP/s")
+                in_turns(options, threads, picked, table, progress)
+            if resident:
+                table.head(f"{threads} thread(s): peak of the resident memory, MB", "MB")
+                memory.section(options, threads, resident, table, progress)
+            if starting:
+                table.head(f"{threads} thread(s): from the start of the process to the end of the first run", "ms")
+                startup.section(options, threads, starting, table, progress)
+    progress.clear()
+    return table.end()
+
+
+sys.exit(main())

@@ -1,0 +1,123 @@
+"""machine.py: the CPU, what is installed, and the processes that measure, each with an environment in which the peers are at their best."""
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+UNLOCK = "int mkl_serv_intel_cpu_true(void) { return 1; } int mkl_serv_intel_cpu(void) { return 1; }\n"
+
+
+def cpu():
+    """(vendor, model, flags); empty where /proc/cpuinfo is not known."""
+    found = {}
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                key, _, value = line.partition(":")
+                found.setdefault(key.strip(), value.strip())
+    except OSError:
+        pass
+    return found.get("vendor_id", ""), found.get("model name", platform.machine()), found.get("flags", "").split()
+
+
+def unlocking_library(folder):
+    """The preloaded library that makes MKL use all instruction sets, or None without a C compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        return None
+    path = os.path.abspath(os.path.join(folder, "mkl_all.so"))
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-x", "c", "-", "-o", path], input=UNLOCK.encode(), check=True)
+    return path
+
+
+def braked():
+    """Whether MKL holds instruction sets back on this CPU."""
+    vendor, _, flags = cpu()
+    return vendor not in ("", "GenuineIntel") and "avx2" in flags
+
+
+def environment(folder, threads, unlocked):
+    env, (vendor, _, flags) = dict(os.environ), cpu()
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        env[name] = str(threads)
+    if "avx512f" in flags and vendor != "GenuineIntel":
+        env["OPENBLAS_CORETYPE"] = "SKYLAKEX"
+    env["TORCHINDUCTOR_CACHE_DIR"] = os.path.abspath(os.path.join(folder, "inductor"))
+    env["JAX_PLATFORMS"] = "cpu"
+    env["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'} intra_op_parallelism_threads={threads}"
+    env["PYTHONWARNINGS"] = "ignore"
+    if unlocked:
+        env["LD_PRELOAD"] = ":".join(filter(None, [unlocked, env.get("LD_PRELOAD")]))
+    return env
+
+
+class Worker:
+    """A process of worker.py. mkl: "stock MKL", "MKL with all instruction sets", or "" where there is no difference."""
+
+    def __init__(self, options, threads, mkl, unlocked):
+        self.mkl, self.env = mkl, environment(options.folder, threads, unlocked)
+        self.options = {"folder": options.folder, "threads": threads, "rounds": options.rounds, "seconds": options.seconds, "least": options.least,
+                        "compiled": options.compiled}
+        self.log = open(os.path.join(options.folder, "peers.log"), "a")
+        self.start()
+
+    def start(self):
+        command = [sys.executable, os.path.join(HERE, "worker.py"), json.dumps(self.options)]
+        self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+
+    def measure(self, cell):
+        try:
+            self.process.stdin.write(f"{cell['number']}\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if answer:
+            return json.loads(answer)
+        code = self.process.wait()
+        self.start()  # for the next cell
+        return {"name": cell["name"], "sections": cell["sections"], "failed": f"the process ended with {code}; see {self.log.name}"}
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.log.close()
+
+
+def workers(options, threads):
+    unlocked = unlocking_library(options.folder) if braked() and has("torch") and options.mkl != "stock" else None
+    if not unlocked:
+        return [Worker(options, threads, "", None)]
+    stock = [Worker(options, threads, "stock MKL", None)] if options.mkl == "best" else []
+    return stock + [Worker(options, threads, "unlocked MKL", unlocked)]
+
+
+def has(name):
+    return importlib.util.find_spec(name) is not None
+
+
+def introduce(options, library):
+    """The first lines: the machine, the peers, and what is left out."""
+    vendor, model, flags = cpu()
+    print(f"{model}, {os.cpu_count()} cores; gradus in {'float' if library.real_bytes() == 4 else 'double'}")
+    if not has("torch"):
+        print("PyTorch is not installed in this Python: left out")
+    else:
+        import torch
+        print(f"PyTorch {torch.__version__}, MKL {'yes' if torch.backends.mkl.is_available() else 'no'}, "
+              f"CPU capability {torch.backends.cpu.get_cpu_capability()}")
+        if not (shutil.which("g++") or shutil.which("clang++")):
+            print("There is no C++ compiler: torch.compile is left out")
+    if braked() and has("torch"):
+        how = {"best": "as it is, and in a second process with all instruction sets (a preloaded mkl_serv_intel_cpu_true)",
+               "all": "with all instruction sets (a preloaded mkl_serv_intel_cpu_true)", "stock": "as it is: it runs AVX2 code on this CPU"}
+        print(f"MKL: {how[options.mkl]}")
+    if "avx512f" in flags and vendor != "GenuineIntel":
+        print("OpenBLAS: OPENBLAS_CORETYPE=SKYLAKEX")
+    print("JAX is not installed in this Python: left out" if not has("jax") else "JAX: jit, on the CPU")
+    print({"none": "torch.compile and JAX: not run (--compiled)", "models": "torch.compile and JAX: in the sections steps and inference",
+           "all": "torch.compile and JAX: everywhere"}[options.compiled])

@@ -1,0 +1,192 @@
+"""worker.py: a process that measures cells. It reads a line of JSON for each cell, and answers with one. The driver (__main__.py) has set the
+environment: instruction sets and threads of the peers.
+
+A cell is prepared on all sides from the same weights and inputs. First all results are compared: the losses of 20 steps; or the result and the
+gradients. A peer that disagrees is not timed. Then gradus and the peers run in turns, A B C .. and C B A, and each round gives the ratio of each
+peer's fastest run to that of gradus."""
+import gc
+import importlib.util
+import json
+import math
+import os
+import statistics
+import sys
+import time
+import traceback
+
+import numpy as np
+
+import ours
+
+STEPS, LOSS_TOLERANCE, VALUE_TOLERANCE = 20, 2e-3, 1e-4
+
+
+def here(name):
+    return importlib.util.find_spec(name) is not None
+
+
+def makers(cell, options):
+    """{name of the way: maker} of all peers; see torch_peers.py."""
+    model = cell["mode"] in ("train", "infer")
+    compiled = options["compiled"] == "all" or options["compiled"] == "models" and bool({"steps", "inference"} & set(cell["sections"]))
+    ways = {}
+    if here("torch"):
+        import torch_operators
+        import torch_peers
+        ways.update((torch_peers if model else torch_operators).peers(cell, compiled))
+    if model and compiled and options["real"] == 4 and here("jax"):
+        import jax_peers
+        ways.update(jax_peers.peers(cell))
+    if not model and options["real"] == 4:
+        import openblas
+        ways.update(openblas.peers(cell))
+    return ways
+
+
+def as_array(x):
+    return np.asarray(x.detach().numpy() if hasattr(x, "detach") else x)
+
+
+def apart(a, b):
+    """The largest difference, relative to the largest value; infinite for another shape or a NaN."""
+    a, b = as_array(a), as_array(b)
+    if a.shape != b.shape:
+        return math.inf
+    if not a.size:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        difference = float(np.max(np.abs(a - b))) / max(float(np.max(np.abs(a))), 1e-30)
+    return math.inf if math.isnan(difference) else difference
+
+
+def fastest(run, seconds, least):
+    """The fastest and the median run within some seconds."""
+    times, clock = [], time.perf_counter
+    end = clock() + seconds
+    while len(times) < least or clock() < end:
+        begin = clock()
+        run()
+        times.append(clock() - begin)
+    return min(times), statistics.median(times)
+
+
+def fastest_of_ours(work, seconds, least, last):
+    times, end = [], time.perf_counter() + seconds
+    while len(times) < least or time.perf_counter() < end:
+        times += work.times(max(1, min(1000, int(seconds / 10 / last))))
+    return min(times), statistics.median(times)
+
+
+class Measurement:
+    def __init__(self, library, cell, options):
+        self.cell, self.options = cell, options
+        self.work = ours.Work(library, cell, options["threads"])
+        self.weights, self.inputs = self.work.arrays("p"), self.work.arrays("i")
+        self.found = {}    # way: run
+        self.wrong = {}    # way: what is wrong
+        self.reference()
+
+    def reference(self):
+        """What the peers must reach."""
+        work, cell = self.work, self.cell
+        if cell["mode"] == "train":
+            self.losses = [work.loss_after_step() for _ in range(STEPS)]
+            self.expected = work.arrays("p")[0][1]
+        else:
+            work.times(1)
+            self.expected, self.gradients = work.arrays("y")[0][1], [values for _, values in work.arrays("g")] if cell["mode"] == "backward" else []
+            self.dy = dict(work.arrays("d")).get("dy")
+
+    def prepare(self):
+        for way, make in makers(self.cell, self.options).items():
+            try:
+                run = make(self.dy if self.cell["mode"] in ("forward", "backward") else self.weights, self.inputs)
+                wrong = self.compare(run)
+            except Exception as error:
+                traceback.print_exc()
+                wrong = f"failed: {error!r}"[:300]
+            if wrong:
+                self.wrong[way] = wrong
+            else:
+                self.found[way] = run
+
+    def compare(self, run):
+        """What is wrong with the results of a peer, or None."""
+        cell = self.cell
+        if cell["mode"] == "train" and self.losses[0]:
+            losses = [float(run()) for _ in range(STEPS)]
+            worst = max(abs(a - b) for a, b in zip(self.losses, losses)) / max(self.losses)
+            return f"losses differ: {self.losses[-1]:.6f} and {losses[-1]:.6f} after {STEPS} steps" if not worst <= LOSS_TOLERANCE else None
+        if cell["mode"] == "train":  # an optimizer alone
+            y = [run() for _ in range(STEPS)][-1]
+            return f"parameters differ by {apart(self.expected, y):.1e}" if not cell["dead"] and not apart(self.expected, y) <= VALUE_TOLERANCE else None
+        y = run()
+        if cell["kind"] == "dropout":
+            return None
+        distances = [apart(self.expected, y)]
+        if cell["mode"] == "backward":
+            distances += [apart(a, b) for a, b in zip(self.gradients, run.gradients())]
+        return f"values differ by {', '.join(f'{d:.1e}' for d in distances)}" if not max(distances) <= VALUE_TOLERANCE else None
+
+    def rounds(self):
+        o = self.options
+        times = {way: [] for way in ["gradus", *self.found]}
+        last = max(fastest_of_ours(self.work, 0, 2, 1)[0], 1e-9)
+        for r in range(o["rounds"]):
+            for way in list(times)[::1 if r % 2 == 0 else -1]:
+                if way == "gradus":
+                    times[way].append(fastest_of_ours(self.work, o["seconds"], o["least"], last))
+                else:
+                    times[way].append(fastest(self.found[way], o["seconds"], o["least"]))
+        return times
+
+    def record(self):
+        times, cell = self.rounds(), self.cell
+        mine = [t[0] for t in times["gradus"]]
+        fma, bandwidth = self.work.limits(self.options["threads"], min(mine))
+        result = {"name": cell["name"], "sections": cell["sections"], "us": round(min(mine) * 1e6, 3),
+                  "us_median": round(statistics.median(t[1] for t in times["gradus"]) * 1e6, 3), "fma": round(fma, 4), "bandwidth": round(bandwidth, 4),
+                  "peers": {}, "wrong": self.wrong}
+        for way in self.found:
+            theirs = [t[0] for t in times[way]]
+            ratios = [b / a for a, b in zip(mine, theirs)]
+            result["peers"][way] = {"us": round(min(theirs) * 1e6, 3), "us_median": round(statistics.median(t[1] for t in times[way]) * 1e6, 3),
+                                    "ratio": round(statistics.median(ratios), 4), "low": round(min(ratios), 4), "high": round(max(ratios), 4)}
+        return result
+
+
+def measure(library, cell, options):
+    measurement = None
+    try:
+        measurement = Measurement(library, cell, options)
+        measurement.prepare()
+        return measurement.record()
+    except Exception as error:
+        traceback.print_exc()
+        return {"name": cell["name"], "sections": cell["sections"], "failed": f"{error!r}"[:300]}
+    finally:
+        if measurement:
+            measurement.work.close()
+
+
+def main():
+    options = json.loads(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints does not mix with the answers
+    if options["threads"] == 1 and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    library = ours.Library(options["folder"])
+    options["real"] = library.real_bytes()
+    cells = library.cells()
+    if here("torch"):
+        import torch
+        torch.set_num_threads(options["threads"])
+        torch.manual_seed(0)
+        if options["real"] == 8:
+            torch.set_default_dtype(torch.float64)
+    for line in sys.stdin:
+        print(json.dumps(measure(library, cells[json.loads(line)], options)), file=answers, flush=True)
+        gc.collect()
+
+
+main()
