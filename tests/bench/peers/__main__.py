@@ -37,7 +37,7 @@ def parse():
     ap.add_argument("--compiled", choices=["none", "models", "all"], default="models",
                     help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all")
     ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best", help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
-    ap.add_argument("--quick", action="store_true", help="one round of one run, nothing compiled: shows that every cell works")
+    ap.add_argument("--quick", action="store_true", help="one round of one run, the losses of 3 steps, nothing compiled: shows that every cell works")
     ap.add_argument("--json", metavar="FILE", help="write a line of JSON for each cell there")
     ap.add_argument("--list", action="store_true", help="print the names of the cells")
     ap.add_argument("--folder", required=True, help=argparse.SUPPRESS)
@@ -50,8 +50,9 @@ def parse():
         ap.error(f"--threads is a number, or numbers with commas; got {a.threads}")
     if not all(1 <= n <= 256 for n in a.threads):
         ap.error("--threads must be in 1 .. 256")
-    a.least = 3
+    a.least, a.steps = 3, 20
     if a.quick:
+        a.steps = 3
         a.rounds, a.seconds, a.least, a.compiled = 1, 0, 1, "none" if a.compiled == "models" else a.compiled
     return a
 

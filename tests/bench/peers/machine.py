@@ -61,7 +61,7 @@ class Worker:
     def __init__(self, options, threads, mkl, unlocked):
         self.mkl, self.env = mkl, environment(options.folder, threads, unlocked)
         self.options = {"folder": options.folder, "threads": threads, "rounds": options.rounds, "seconds": options.seconds, "least": options.least,
-                        "compiled": options.compiled}
+                        "compiled": options.compiled, "steps": options.steps}
         self.log = open(os.path.join(options.folder, "peers.log"), "a")
         self.start()
 

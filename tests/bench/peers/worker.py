@@ -18,7 +18,7 @@ import numpy as np
 
 import ours
 
-STEPS, LOSS_TOLERANCE, VALUE_TOLERANCE = 20, 2e-3, 1e-4
+LOSS_TOLERANCE, VALUE_TOLERANCE = 2e-3, 1e-4
 
 
 def here(name):
@@ -90,7 +90,7 @@ class Measurement:
         """What the peers must reach."""
         work, cell = self.work, self.cell
         if cell["mode"] == "train":
-            self.losses = [work.loss_after_step() for _ in range(STEPS)]
+            self.losses = [work.loss_after_step() for _ in range(self.options["steps"])]
             self.expected = work.arrays("p")[0][1]
         else:
             work.times(1)
@@ -114,11 +114,11 @@ class Measurement:
         """What is wrong with the results of a peer, or None."""
         cell = self.cell
         if cell["mode"] == "train" and self.losses[0]:
-            losses = [float(run()) for _ in range(STEPS)]
+            losses = [float(run()) for _ in range(self.options["steps"])]
             worst = max(abs(a - b) for a, b in zip(self.losses, losses)) / max(self.losses)
-            return f"losses differ: {self.losses[-1]:.6f} and {losses[-1]:.6f} after {STEPS} steps" if not worst <= LOSS_TOLERANCE else None
+            return f"losses differ: {self.losses[-1]:.6f} and {losses[-1]:.6f} after {len(losses)} steps" if not worst <= LOSS_TOLERANCE else None
         if cell["mode"] == "train":  # an optimizer alone
-            y = [run() for _ in range(STEPS)][-1]
+            y = [run() for _ in range(self.options["steps"])][-1]
             return f"parameters differ by {apart(self.expected, y):.1e}" if not cell["dead"] and not apart(self.expected, y) <= VALUE_TOLERANCE else None
         y = run()
         if cell["kind"] == "dropout":
