@@ -186,6 +186,8 @@ def main():
             torch.set_default_dtype(torch.float64)
     for line in sys.stdin:
         print(json.dumps(measure(library, cells[json.loads(line)], options)), file=answers, flush=True)
+        if "torch._dynamo" in sys.modules:
+            sys.modules["torch._dynamo"].reset()  # else it gives up compiling after a few cells
         gc.collect()
 
 
