@@ -55,7 +55,7 @@ struct bench_work {
     gr_real *dy;                 /* operators: what backward starts from */
     double loss;
     double untimed;              /* seconds of the last run that do not count: copying the leaves of an operator */
-    double flop, bytes;          /* of a run: the arithmetic of its products; the least memory traffic */
+    double flop, bytes, held;    /* of a run: the arithmetic of its products; the least memory traffic; the working set */
 };
 
 /* Make the work of cell i. NULL when there is no memory. A failure later is in gr_message(w->t). */
@@ -75,4 +75,7 @@ static inline bool bench_trains(const bench_work *w) { return w->cell->mode == B
  * in bytes per second. Both are measured at the first call. */
 double bench_peak(int threads);
 double bench_bandwidth(int threads, double bytes);
+/* The part of these limits that w reaches if a run takes so many seconds. */
+double bench_of_peak(const bench_work *w, double seconds);
+double bench_of_bandwidth(const bench_work *w, double seconds);
 #endif

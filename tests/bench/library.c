@@ -28,10 +28,9 @@ bool bench_times(bench_work *w, size_t n, double *seconds) { return bench_run(w,
 void bench_stop(bench_work *w) { bench_close(w); }
 const char *bench_message(const bench_work *w) { return gr_message(w->t); }
 double bench_loss(const bench_work *w) { return w->loss; }
-double bench_flop(const bench_work *w) { return w->flop; }
-double bench_bytes(const bench_work *w) { return w->bytes; }
+double bench_reached_peak(const bench_work *w, double seconds) { return bench_of_peak(w, seconds); }
+double bench_reached_bandwidth(const bench_work *w, double seconds) { return bench_of_bandwidth(w, seconds); }
 double bench_flop_rate(int threads) { return bench_peak(threads); }
-double bench_byte_rate(int threads, double bytes) { return bench_bandwidth(threads, bytes); }
 int bench_real_bytes(void) { return sizeof(gr_real); }
 const char *bench_isa(const bench_work *w) { return gr_tape_isa(w->t); }
 

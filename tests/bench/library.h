@@ -7,17 +7,16 @@
 GR_API int bench_count(void);
 GR_API const char *bench_describe(int i);
 
-/* bench_open, bench_run, bench_close, bench_peak and bench_bandwidth of bench.h. bench_message is "" while all is well. */
+/* bench_open, bench_run, bench_close, bench_peak, bench_of_peak and bench_of_bandwidth of bench.h. bench_message is "" while all is well. */
 GR_API bench_work *bench_start(int i, int threads);
 GR_API bool bench_times(bench_work *w, size_t n, double *seconds);
 GR_API void bench_stop(bench_work *w);
 GR_API double bench_flop_rate(int threads);
-GR_API double bench_byte_rate(int threads, double bytes);
+GR_API double bench_reached_peak(const bench_work *w, double seconds);
+GR_API double bench_reached_bandwidth(const bench_work *w, double seconds);
 GR_API const char *bench_message(const bench_work *w);
 
 GR_API double bench_loss(const bench_work *w); /* of the last run */
-GR_API double bench_flop(const bench_work *w);
-GR_API double bench_bytes(const bench_work *w);
 GR_API const char *bench_isa(const bench_work *w);
 GR_API int bench_real_bytes(void);
 

@@ -54,7 +54,7 @@ static bool show(int i, const options *o, FILE *json)
         bench_close(w);
         return false;
     }
-    const double fma = w->flop / bench_peak(threads) / time[0], memory = w->bytes / bench_bandwidth(threads, w->bytes) / time[0];
+    const double fma = bench_of_peak(w, time[0]), memory = bench_of_bandwidth(w, time[0]);
     printf("%-36s %12.2f %12.2f %6.0f %% of %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
            fma > memory ? "FMA" : "bandwidth");
     fflush(stdout);

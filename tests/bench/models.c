@@ -163,7 +163,7 @@ static bool parameters(bench_work *w)
 /* floats: how many values a step reads and writes for each parameter. Dead parameters have had one step with a gradient. */
 static bool settle(bench_work *w, gr_optim *optim, double floats)
 {
-    w->optim = optim, w->bytes = floats * sizeof(gr_real) * (double)w->size[0];
+    w->optim = optim, w->bytes = floats * sizeof(gr_real) * (double)w->size[0], w->held = w->bytes * (floats + 1) / 2 / floats;
     if (!w->size[2]) return optim;
     gr_optim_step(w->t, optim);
     for (gr_slot *s = gr_slot_first(w->net); s; s = gr_slot_next(w->net, s))

@@ -117,8 +117,21 @@ static void count_bytes(bench_work *w)
     double leaves = 0;
     for (int i = 0; i < w->ins; i++) leaves += (double)count(w->in[i].shape) * (w->in[i].ints ? sizeof(int) : sizeof(gr_real));
     const double y = (double)w->y->len * sizeof(gr_real);
-    w->bytes = leaves + y;
-    if (w->cell->mode == BENCH_BACKWARD) w->bytes += y + leaves * (w->kind->linear ? 1 : 2), w->flop *= 3;
+    w->bytes = w->held = leaves + y;
+    if (w->cell->mode == BENCH_BACKWARD) w->bytes += y + leaves * (w->kind->linear ? 1 : 2), w->held *= 2, w->flop *= 3;
+}
+
+/* A network reads its parameters; Adam reads four values for each and writes three, and backward writes the gradient. */
+static void count_network_bytes(bench_work *w)
+{
+    const double parameters = sizeof(gr_real) * (double)gr_module_parameters(w->net);
+    w->bytes = parameters * (bench_trains(w) ? 8 : 1), w->held = parameters * (bench_trains(w) ? 4 : 1);
+}
+
+double bench_of_peak(const bench_work *w, double seconds) { return w->flop / bench_peak(gr_tape_threads(w->t)) / seconds; }
+double bench_of_bandwidth(const bench_work *w, double seconds)
+{
+    return w->bytes / bench_bandwidth(gr_tape_threads(w->t), w->held) / seconds;
 }
 
 bench_work *bench_open(int i, int threads)
@@ -133,7 +146,7 @@ bench_work *bench_open(int i, int threads)
     if (w->cell->mode == BENCH_INFER || w->cell->mode == BENCH_FORWARD) gr_tape_set_recording(w->t, false);
     if (w->cell->mode == BENCH_INFER) gr_tape_set_training(w->t, false);
     if (bench_trains(w) && !w->optim) w->optim = gr_adam_new(w->t, w->net, NULL);
-    if (bench_trains(w) && !w->bytes) w->bytes = 8.0 * sizeof(gr_real) * (double)gr_module_parameters(w->net); /* Adam's seven, and writing dx */
+    if (!w->kind->op && !w->bytes) count_network_bytes(w);
     if (w->kind->op && !gr_failed(w->t) && w->step(w)) count_bytes(w);
     return w;
 }

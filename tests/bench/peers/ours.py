@@ -23,8 +23,8 @@ class Library:
         for name, result, arguments in (
                 ("count", number, []), ("describe", text, [number]), ("start", work, [number, number]), ("stop", None, [work]),
                 ("times", ctypes.c_bool, [work, ctypes.c_size_t, ctypes.POINTER(real)]), ("flop_rate", real, [number]),
-                ("byte_rate", real, [number, real]), ("message", text, [work]), ("loss", real, [work]), ("flop", real, [work]),
-                ("bytes", real, [work]), ("isa", text, [work]), ("real_bytes", number, []),
+                ("reached_peak", real, [work, real]), ("reached_bandwidth", real, [work, real]), ("message", text, [work]), ("loss", real, [work]),
+                ("isa", text, [work]), ("real_bytes", number, []),
                 ("look", ctypes.c_bool, [work, ctypes.c_char, number, ctypes.POINTER(Array)])):
             function = getattr(lib, "bench_" + name)
             function.restype, function.argtypes = result, arguments
@@ -75,10 +75,9 @@ class Work:
             found.append((out.name.decode(), values))
         return found
 
-    def limits(self, threads, seconds):
+    def limits(self, seconds):
         """Fractions of the FMA peak and of the bandwidth."""
-        flop, moved = self.library.flop(self.work), self.library.bytes(self.work)
-        return flop / self.library.flop_rate(threads) / seconds, moved / self.library.byte_rate(threads, moved) / seconds
+        return self.library.reached_peak(self.work, seconds), self.library.reached_bandwidth(self.work, seconds)
 
     def close(self):
         self.library.stop(self.work)

@@ -143,7 +143,7 @@ class Measurement:
     def record(self):
         times, cell = self.rounds(), self.cell
         mine = [t[0] for t in times["gradus"]]
-        fma, bandwidth = self.work.limits(self.options["threads"], min(mine))
+        fma, bandwidth = self.work.limits(min(mine))
         result = {"name": cell["name"], "sections": cell["sections"], "us": round(min(mine) * 1e6, 3),
                   "us_median": round(statistics.median(t[1] for t in times["gradus"]) * 1e6, 3), "fma": round(fma, 4), "bandwidth": round(bandwidth, 4),
                   "peers": {}, "wrong": self.wrong}
