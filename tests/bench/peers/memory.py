@@ -4,7 +4,6 @@ is PyTorch's, its import included, over that of gradus; `above` is the same with
 As a program: memory.py OPTIONS_AND_CELL_IN_JSON WAY, the PyTorch side; it prints the KB after the import, and at the peak."""
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -48,17 +47,23 @@ def section(options, threads, cells, table, progress):
         progress.done()
 
 
+def peak_resident():
+    """In KB. getrusage would count the program that started this one, too."""
+    with open("/proc/self/status") as f:
+        return int(next(line.split()[1] for line in f if line.startswith("VmHWM:")))
+
+
 def main():
     o, way = json.loads(sys.argv[1]), sys.argv[2]
     import torch
     torch.set_num_threads(o["threads"])
     make = ways(o["cell"])[way]
     import numpy as np
-    idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    idle = peak_resident()
     run = make(None, inputs(o["cell"], np))
     for _ in range(o["steps"]):
         run()
-    print(idle, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(idle, peak_resident())
 
 
 def inputs(c, np):
