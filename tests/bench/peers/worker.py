@@ -18,7 +18,8 @@ import numpy as np
 
 import ours
 
-LOSS_TOLERANCE, VALUE_TOLERANCE = 2e-3, 1e-4
+VALUE_TOLERANCE, FIRST_TOLERANCE, LOSS_TOLERANCE, LONG_TOLERANCE = 1e-4, 1e-4, 2e-3, 0.05
+LONG = 64  # A LayerNorm LSTM of more time steps is chaotic: with 128, PyTorch in float and in double differ by 3e-3 in the third loss
 
 
 def here(name):
@@ -113,10 +114,8 @@ class Measurement:
     def compare(self, run):
         """What is wrong with the results of a peer, or None."""
         cell = self.cell
-        if cell["mode"] == "train" and self.losses[0]:
-            losses = [float(run()) for _ in range(self.options["steps"])]
-            worst = max(abs(a - b) for a, b in zip(self.losses, losses)) / max(self.losses)
-            return f"losses differ: {self.losses[-1]:.6f} and {losses[-1]:.6f} after {len(losses)} steps" if not worst <= LOSS_TOLERANCE else None
+        if cell["mode"] == "train" and "parameters" not in cell:
+            return self.compare_losses([float(run()) for _ in range(self.options["steps"])])
         if cell["mode"] == "train":  # an optimizer alone
             y = [run() for _ in range(self.options["steps"])][-1]
             return f"parameters differ by {apart(self.expected, y):.1e}" if not cell["dead"] and not apart(self.expected, y) <= VALUE_TOLERANCE else None
@@ -127,6 +126,13 @@ class Measurement:
         if cell["mode"] == "backward":
             distances += [apart(a, b) for a, b in zip(self.gradients, run.gradients())]
         return f"values differ by {', '.join(f'{d:.1e}' for d in distances)}" if not max(distances) <= VALUE_TOLERANCE else None
+
+    def compare_losses(self, losses):
+        allowed = LONG_TOLERANCE if self.cell.get("norm") and self.cell.get("time", 0) > LONG else LOSS_TOLERANCE
+        distances = [abs(a - b) / max(self.losses) for a, b in zip(self.losses, losses)]
+        if distances[0] <= FIRST_TOLERANCE and all(d <= allowed for d in distances):
+            return None
+        return f"losses differ: at first {self.losses[0]:.6f} and {losses[0]:.6f}, after {len(losses)} steps {self.losses[-1]:.6f} and {losses[-1]:.6f}"
 
     def rounds(self):
         o = self.options
