@@ -34,8 +34,8 @@ def parse():
     ap.add_argument("--rounds", type=int, default=7, help="default 7")
     ap.add_argument("--seconds", type=float, default=0.1, help="how long each side runs in a round; default 0.1")
     ap.add_argument("--threads", default="1", help="1, 2 or 1,2: each cell with each number of threads; default 1")
-    ap.add_argument("--compiled", choices=["none", "models", "all"], default="models",
-                    help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all")
+    ap.add_argument("--compiled", choices=["none", "models", "all"],
+                    help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all; with --quick the default is none")
     ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best", help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
     ap.add_argument("--quick", action="store_true", help="one round of one run, the losses of 3 steps, nothing compiled: shows that every cell works")
     ap.add_argument("--json", metavar="FILE", help="write a line of JSON for each cell there")
@@ -50,10 +50,9 @@ def parse():
         ap.error(f"--threads is a number, or numbers with commas; got {a.threads}")
     if not all(1 <= n <= 256 for n in a.threads):
         ap.error("--threads must be in 1 .. 256")
-    a.least, a.steps = 3, 20
+    a.least, a.steps, a.compiled = 3, 20, a.compiled or ("none" if a.quick else "models")
     if a.quick:
-        a.steps = 3
-        a.rounds, a.seconds, a.least, a.compiled = 1, 0, 1, "none" if a.compiled == "models" else a.compiled
+        a.rounds, a.seconds, a.least, a.steps = 1, 0, 1, 3
     return a
 
 

@@ -105,9 +105,10 @@ def recurrent(cell, compiled):
         ways["hoisted"] = way(cell, build("hoisted"))
         if cell["norm"] and short:
             ways["eager"] = way(cell, build("stepwise"))
-            ways["TorchScript"] = way(cell, build("script"), scripted)
             if cell["mode"] == "infer":
                 ways["frozen"] = way(cell, build("script"), scripted_frozen)
+            else:
+                ways["TorchScript"] = way(cell, build("script"), scripted)
         if compiled:
             ways["compile"] = way(cell, build("hoisted"), compiled_by)
     return ways
