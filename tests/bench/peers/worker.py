@@ -4,6 +4,7 @@ environment: instruction sets and threads of the peers.
 A cell is prepared on all sides from the same weights and inputs. First all results are compared: the losses of 20 steps; or the result and the
 gradients. A peer that disagrees is not timed. Then gradus and the peers run in turns, A B C .. and C B A, and each round gives the ratio of each
 peer's fastest run to that of gradus."""
+import contextlib
 import gc
 import importlib.util
 import json
@@ -78,6 +79,18 @@ def fastest_of_ours(work, seconds, least, last):
     return min(times), statistics.median(times)
 
 
+@contextlib.contextmanager
+def one_core():
+    """This thread stays on one core."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    all_cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(all_cores)})
+    yield
+    os.sched_setaffinity(0, all_cores)
+
+
 class Measurement:
     def __init__(self, library, cell, options):
         self.cell, self.options = cell, options
@@ -147,7 +160,9 @@ class Measurement:
         return times
 
     def record(self):
-        times, cell = self.rounds(), self.cell
+        cell = self.cell
+        with one_core() if self.options["threads"] == 1 else contextlib.nullcontext():
+            times = self.rounds()
         mine = [t[0] for t in times["gradus"]]
         fma, bandwidth = self.work.limits(min(mine))
         result = {"name": cell["name"], "sections": cell["sections"], "us": round(min(mine) * 1e6, 3),
@@ -179,8 +194,6 @@ def main():
     options = json.loads(sys.argv[1])
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints does not mix with the answers
-    if options["threads"] == 1 and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     library = ours.Library(options["folder"])
     options["real"] = library.real_bytes()
     cells = library.cells()
