@@ -58,11 +58,11 @@ struct bench_work {
     double flop, bytes, held;    /* of a run: the arithmetic of its products; the least memory traffic; the working set */
 };
 
-/* Make the work of cell i. NULL when there is no memory. A failure later is in gr_message(w->t). */
-bench_work *bench_open(int i, int threads);
-void bench_close(bench_work *w);
+/* Make the work of cell i. NULL when there is no memory. Another failure is in gr_message(w->t). */
+GR_API bench_work *bench_open(int i, int threads);
+GR_API void bench_close(bench_work *w);
 /* Run n times; seconds[i] gets the time of run i. False if gradus reports an error. */
-bool bench_run(bench_work *w, size_t n, double *seconds);
+GR_API bool bench_run(bench_work *w, size_t n, double *seconds);
 const char *bench_name(int i); /* valid until the next call */
 double bench_now(void);
 
@@ -73,9 +73,21 @@ static inline bool bench_trains(const bench_work *w) { return w->cell->mode == B
 
 /* What the machine can do with this many threads: FMA arithmetic in flop per second, and reading plus writing a working set of so many bytes,
  * in bytes per second. Both are measured at the first call. */
-double bench_peak(int threads);
+GR_API double bench_peak(int threads);
 double bench_bandwidth(int threads, double bytes);
 /* The part of these limits that w reaches if a run takes so many seconds. */
-double bench_of_peak(const bench_work *w, double seconds);
-double bench_of_bandwidth(const bench_work *w, double seconds);
+GR_API double bench_of_peak(const bench_work *w, double seconds);
+GR_API double bench_of_bandwidth(const bench_work *w, double seconds);
+
+/* ---- For peers/ours.py, which loads the shared library: library.c ---- */
+
+GR_API int bench_count(void);
+GR_API const char *bench_describe(int i); /* the cell as a JSON object, valid until the next call */
+GR_API const char *bench_message(const bench_work *w); /* "" while all is well */
+GR_API double bench_loss(const bench_work *w); /* of the last run */
+GR_API int bench_real_bytes(void);
+
+/* Look at array i of a kind: 'p' parameters, 'i' inputs, 'y' the result of the last run, 'd' what backward starts from, 'g' the gradient of leaf i.
+ * Results and gradients are valid until the next run. False when there is no such array. */
+GR_API bool bench_look(bench_work *w, char what, int i, bench_array *out);
 #endif

@@ -1,5 +1,5 @@
 /* tests/bench/library.c - what peers/ours.py calls in the shared library. */
-#include "tests/bench/library.h"
+#include "tests/bench/bench.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -23,16 +23,9 @@ const char *bench_describe(int i)
     return text;
 }
 
-bench_work *bench_start(int i, int threads) { return bench_open(i, threads); }
-bool bench_times(bench_work *w, size_t n, double *seconds) { return bench_run(w, n, seconds); }
-void bench_stop(bench_work *w) { bench_close(w); }
 const char *bench_message(const bench_work *w) { return gr_message(w->t); }
 double bench_loss(const bench_work *w) { return w->loss; }
-double bench_reached_peak(const bench_work *w, double seconds) { return bench_of_peak(w, seconds); }
-double bench_reached_bandwidth(const bench_work *w, double seconds) { return bench_of_bandwidth(w, seconds); }
-double bench_flop_rate(int threads) { return bench_peak(threads); }
 int bench_real_bytes(void) { return sizeof(gr_real); }
-const char *bench_isa(const bench_work *w) { return gr_tape_isa(w->t); }
 
 static bool fill(bench_array *out, const char *name, void *data, gr_shape shape)
 {
@@ -43,9 +36,9 @@ static bool fill(bench_array *out, const char *name, void *data, gr_shape shape)
 bool bench_look(bench_work *w, char what, int i, bench_array *out)
 {
     int leaves = 0;
-    if (what == 'p' || what == 'b')
+    if (what == 'p')
         for (gr_slot *s = gr_slot_first(w->net); s; s = gr_slot_next(w->net, s))
-            if (s->kind == (what == 'p' ? GR_PARAMETER : GR_BUFFER) && i-- == 0) return fill(out, s->path, s->tensor->data, gr_shape_of(s->tensor));
+            if (s->kind == GR_PARAMETER && i-- == 0) return fill(out, s->path, s->tensor->data, gr_shape_of(s->tensor));
     if (what == 'i' && i < w->ins) return *out = w->in[i], true;
     if (what == 'y' && i == 0 && w->y) return fill(out, "y", w->y->data, gr_shape_of(w->y));
     if (what == 'd' && i == 0 && w->dy) return fill(out, "dy", w->dy, gr_shape_of(w->y));

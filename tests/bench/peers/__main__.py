@@ -107,7 +107,7 @@ def main():
         table = Table(lines, progress)
         for threads in options.threads:
             if picked:
-                table.head(f"{threads} thread(s): FMA {library.flop_rate(threads) / 1e9:.0f} GFLOP/s")
+                table.head(f"{threads} thread(s): FMA {library.peak(threads) / 1e9:.0f} GFLOP/s")
                 in_turns(options, threads, picked, table, progress)
             if resident:
                 table.head(f"{threads} thread(s): peak of the resident memory, MB", "MB")

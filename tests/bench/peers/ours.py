@@ -1,4 +1,4 @@
-"""ours.py: gradus in this process. libbench.so holds the cells and their workloads; tests/bench/library.h has the functions."""
+"""ours.py: gradus in this process. libbench.so holds the cells and their workloads; tests/bench/bench.h has the functions."""
 import ctypes
 import json
 import os
@@ -21,10 +21,10 @@ class Library:
         self.lib = lib = ctypes.CDLL(os.path.join(os.path.abspath(folder), "libbench.so"))
         number, real, text, work = ctypes.c_int, ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p
         for name, result, arguments in (
-                ("count", number, []), ("describe", text, [number]), ("start", work, [number, number]), ("stop", None, [work]),
-                ("times", ctypes.c_bool, [work, ctypes.c_size_t, ctypes.POINTER(real)]), ("flop_rate", real, [number]),
-                ("reached_peak", real, [work, real]), ("reached_bandwidth", real, [work, real]), ("message", text, [work]), ("loss", real, [work]),
-                ("isa", text, [work]), ("real_bytes", number, []),
+                ("count", number, []), ("describe", text, [number]), ("open", work, [number, number]), ("close", None, [work]),
+                ("run", ctypes.c_bool, [work, ctypes.c_size_t, ctypes.POINTER(real)]), ("peak", real, [number]),
+                ("of_peak", real, [work, real]), ("of_bandwidth", real, [work, real]), ("message", text, [work]), ("loss", real, [work]),
+                ("real_bytes", number, []),
                 ("look", ctypes.c_bool, [work, ctypes.c_char, number, ctypes.POINTER(Array)])):
             function = getattr(lib, "bench_" + name)
             function.restype, function.argtypes = result, arguments
@@ -44,7 +44,7 @@ class Work:
 
     def __init__(self, library, cell, threads):
         self.library, self.cell = library, cell
-        self.work = library.start(cell["number"], threads)
+        self.work = library.open(cell["number"], threads)
         if not self.work:
             raise MemoryError("gradus: out of memory")
         self.check()
@@ -56,7 +56,7 @@ class Work:
 
     def times(self, n):
         seconds = (ctypes.c_double * n)()
-        if not self.library.times(self.work, n, seconds):
+        if not self.library.run(self.work, n, seconds):
             self.check()
         return list(seconds)
 
@@ -65,7 +65,7 @@ class Work:
         return self.library.loss(self.work)
 
     def arrays(self, what):
-        """Copies of the arrays of a kind (see bench_look in library.h), with their names."""
+        """Copies of the arrays of a kind (see bench_look in bench.h), with their names."""
         out, found = Array(), []
         while self.library.look(self.work, what.encode(), len(found), ctypes.byref(out)):
             shape = tuple(out.shape.dim[:out.shape.rank])
@@ -77,8 +77,8 @@ class Work:
 
     def limits(self, seconds):
         """Fractions of the FMA peak and of the bandwidth."""
-        return self.library.reached_peak(self.work, seconds), self.library.reached_bandwidth(self.work, seconds)
+        return self.library.of_peak(self.work, seconds), self.library.of_bandwidth(self.work, seconds)
 
     def close(self):
-        self.library.stop(self.work)
+        self.library.close(self.work)
         self.work = None
