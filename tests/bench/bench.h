@@ -74,7 +74,7 @@ static inline bool bench_trains(const bench_work *w) { return w->cell->mode == B
 /* What the machine can do with this many threads: FMA arithmetic in flop per second, and reading plus writing a working set of so many bytes,
  * in bytes per second. Both are measured at the first call. */
 GR_API double bench_peak(int threads);
-double bench_bandwidth(int threads, double bytes);
+GR_API double bench_bandwidth(int threads, double bytes);
 /* The part of these limits that w reaches if a run takes so many seconds. */
 GR_API double bench_of_peak(const bench_work *w, double seconds);
 GR_API double bench_of_bandwidth(const bench_work *w, double seconds);

@@ -17,13 +17,13 @@
 
 const bench_cell bench_cells[] = {
     /* ---- Training steps ---- */
-    TRAIN("steps memory start-up", "lstm", "LN-LSTM b64", 64, 28, 28, 128, 1)
+    TRAIN("steps growth memory start-up", "lstm", "LN-LSTM b64", 64, 28, 28, 128, 1)
     TRAIN("steps", "lstm", "LN-LSTM b8", 8, 28, 28, 128, 1)
-    TRAIN("steps memory", "lstm", "LN-LSTM b1", 1, 28, 28, 128, 1)
-    TRAIN("steps memory", "lstm", "LSTM b64", 64, 28, 28, 128, 0)
-    TRAIN("steps", "lstm", "LSTM b1", 1, 28, 28, 128, 0)
-    TRAIN("steps memory", "lstm", "LSTM b64 H512", 64, 28, 28, 512, 0)
-    TRAIN("steps memory", "lstm", "LSTM b64 H1024", 64, 28, 28, 1024, 0)
+    TRAIN("steps growth memory", "lstm", "LN-LSTM b1", 1, 28, 28, 128, 1)
+    TRAIN("steps growth memory", "lstm", "LSTM b64", 64, 28, 28, 128, 0)
+    TRAIN("steps growth", "lstm", "LSTM b1", 1, 28, 28, 128, 0)
+    TRAIN("steps growth memory", "lstm", "LSTM b64 H512", 64, 28, 28, 512, 0)
+    TRAIN("steps growth memory", "lstm", "LSTM b64 H1024", 64, 28, 28, 1024, 0)
     TRAIN("steps memory", "gru", "GRU b64", 64, 28, 28, 128, 0)
     TRAIN("steps", "gru", "GRU b1", 1, 28, 28, 128, 0)
     TRAIN("steps memory", "rnn", "RNN b64", 64, 28, 28, 128, 0)
@@ -41,9 +41,9 @@ const bench_cell bench_cells[] = {
     TRAIN("steps", "cnn", "CNN 16-32 padded b64 + BN", 64, 16, 32, 1, 1)
     TRAIN("steps", "cnn", "CNN 16-32 padded b64 + LN", 64, 16, 32, 1, 2)
     TRAIN("steps", "cnn", "CNN 16-32 padded b64 + GN", 64, 16, 32, 1, 3)
-    TRAIN("steps memory start-up", "gpt", "GPT 4x128 b12 T64", 12, 64, 128, 4, 4)
-    TRAIN("steps memory", "gpt", "GPT 4x512 b12 T64", 12, 64, 512, 8, 4)
-    TRAIN("steps memory", "gpt", "GPT 4x128 b1 T1024", 1, 1024, 128, 4, 4)
+    TRAIN("steps growth memory start-up", "gpt", "GPT 4x128 b12 T64", 12, 64, 128, 4, 4)
+    TRAIN("steps growth memory", "gpt", "GPT 4x512 b12 T64", 12, 64, 512, 8, 4)
+    TRAIN("steps growth memory", "gpt", "GPT 4x128 b1 T1024", 1, 1024, 128, 4, 4)
 
     /* ---- Operators ---- */
     CONV("conv 3x3 32-64 26", 64, 32, 26, 64, 3, 0, 1, 1)
@@ -95,17 +95,18 @@ const bench_cell bench_cells[] = {
     INFER("cnn", "infer CNN 16-32 padded + BN b64", 64, 16, 32, 1, 1)
     INFER("gpt", "infer GPT 4x128 b1 T64", 1, 64, 128, 4, 4)
 
-    /* ---- Growth: one size at a time ---- */
-#define LENGTH(T) GROW("lstm", "LN-LSTM T" #T, 64, T, 28, 128, 1) GROW("lstm", "LSTM T" #T, 64, T, 28, 128, 0)
-    LENGTH(28) LENGTH(64) LENGTH(128) LENGTH(256) LENGTH(512) LENGTH(1024)
-#define HIDDEN(H) GROW("lstm", "LN-LSTM H" #H, 64, 28, 28, H, 1) GROW("lstm", "LSTM H" #H, 64, 28, 28, H, 0)
-    HIDDEN(32) HIDDEN(64) HIDDEN(128) HIDDEN(256) HIDDEN(512) HIDDEN(1024)
-#define BATCH(B) GROW("lstm", "LN-LSTM B" #B, B, 28, 28, 128, 1) GROW("lstm", "LSTM B" #B, B, 28, 28, 128, 0)
-    BATCH(1) BATCH(4) BATCH(16) BATCH(64) BATCH(256) BATCH(1024)
-#define SIZE(d, heads) GROW("gpt", "GPT d" #d, 12, 64, d, heads, 4)
-    SIZE(64, 4) SIZE(128, 4) SIZE(256, 8) SIZE(512, 8)
-#define CONTEXT(T, B) GROW("gpt", "GPT context " #T, B, T, 128, 4, 4)
-    CONTEXT(64, 12) CONTEXT(128, 6) CONTEXT(256, 3) CONTEXT(512, 2) CONTEXT(1024, 1)
+    /* ---- Growth: one size at a time. Some steps above belong to these rows, too. ---- */
+#define LENGTH(T) GROW("lstm", "LN-LSTM b64 T" #T, 64, T, 28, 128, 1) GROW("lstm", "LSTM b64 T" #T, 64, T, 28, 128, 0)
+    LENGTH(64) LENGTH(128) LENGTH(256) LENGTH(512) LENGTH(1024)
+#define LN_HIDDEN(H) GROW("lstm", "LN-LSTM b64 H" #H, 64, 28, 28, H, 1)
+#define HIDDEN(H) LN_HIDDEN(H) GROW("lstm", "LSTM b64 H" #H, 64, 28, 28, H, 0)
+    HIDDEN(32) HIDDEN(64) HIDDEN(256) LN_HIDDEN(512) LN_HIDDEN(1024)
+#define BATCH(B) GROW("lstm", "LN-LSTM b" #B, B, 28, 28, 128, 1) GROW("lstm", "LSTM b" #B, B, 28, 28, 128, 0)
+    BATCH(4) BATCH(16) BATCH(256) BATCH(1024)
+#define SIZE(d, heads) GROW("gpt", "GPT 4x" #d " b12 T64", 12, 64, d, heads, 4)
+    SIZE(64, 4) SIZE(256, 8)
+#define CONTEXT(T, B) GROW("gpt", "GPT 4x128 b" #B " T" #T, B, T, 128, 4, 4)
+    CONTEXT(128, 6) CONTEXT(256, 3) CONTEXT(512, 2)
 #define WIDTH(W) GROW("mlp", "MLP width " #W " b128", 128, 784, W, 2, 0) GROW("mlp", "MLP width " #W " b4", 4, 784, W, 2, 0)
     WIDTH(64) WIDTH(256) WIDTH(1024) WIDTH(2048) WIDTH(4096)
 };

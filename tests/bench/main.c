@@ -42,6 +42,13 @@ static size_t measure(bench_work *w, const options *o, double *time)
     return n;
 }
 
+static void show_limits(int threads)
+{
+    printf("%d thread(s): FMA %.1f GFLOP/s; reading and writing", threads, bench_peak(threads) / 1e9);
+    for (size_t kb = 32; kb <= 256 * 1024; kb *= 16) printf("%s %zu KB: %.0f", kb > 32 ? "," : "", kb, bench_bandwidth(threads, 1024 * (double)kb) / 1e9);
+    printf(" GB/s\n%-36s %12s %12s\n", "", "fastest us", "median us");
+}
+
 static bool show(int i, const options *o, FILE *json)
 {
     static double time[MOST_RUNS];
@@ -115,8 +122,7 @@ int main(int argc, char **argv)
         if (o.once) return once(i, &o) ? 0 : 3;
         if (o.list) printf("%-36s %s\n", bench_name(i), bench_cells[i].sections);
         else {
-            if (!found) printf("%llu thread(s): FMA %.1f GFLOP/s; %-8s %16s %12s\n", (unsigned long long)o.threads, bench_peak((int)o.threads) / 1e9,
-                               "", "fastest us", "median us");
+            if (!found) show_limits((int)o.threads);
             good &= show(i, &o, json);
         }
         found++;

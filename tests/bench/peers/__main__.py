@@ -73,6 +73,11 @@ def merge(records):
     return first
 
 
+def limits(library, threads):
+    rates = ", ".join(f"{kb} KB: {library.bandwidth(threads, 1024 * kb) / 1e9:.0f}" for kb in (32, 512, 8192, 131072))
+    return f"{threads} thread(s): FMA {library.peak(threads) / 1e9:.0f} GFLOP/s; reading and writing {rates} GB/s"
+
+
 def in_turns(options, threads, cells, table, progress):
     workers = machine.workers(options, threads)
     try:
@@ -107,7 +112,7 @@ def main():
         table = Table(lines, progress)
         for threads in options.threads:
             if picked:
-                table.head(f"{threads} thread(s): FMA {library.peak(threads) / 1e9:.0f} GFLOP/s")
+                table.head(limits(library, threads))
                 in_turns(options, threads, picked, table, progress)
             if resident:
                 table.head(f"{threads} thread(s): peak of the resident memory, MB", "MB")

@@ -22,7 +22,7 @@ class Library:
         number, real, text, work = ctypes.c_int, ctypes.c_double, ctypes.c_char_p, ctypes.c_void_p
         for name, result, arguments in (
                 ("count", number, []), ("describe", text, [number]), ("open", work, [number, number]), ("close", None, [work]),
-                ("run", ctypes.c_bool, [work, ctypes.c_size_t, ctypes.POINTER(real)]), ("peak", real, [number]),
+                ("run", ctypes.c_bool, [work, ctypes.c_size_t, ctypes.POINTER(real)]), ("peak", real, [number]), ("bandwidth", real, [number, real]),
                 ("of_peak", real, [work, real]), ("of_bandwidth", real, [work, real]), ("message", text, [work]), ("loss", real, [work]),
                 ("real_bytes", number, []),
                 ("look", ctypes.c_bool, [work, ctypes.c_char, number, ctypes.POINTER(Array)])):

@@ -62,7 +62,7 @@ class Table:
         else:
             self.compared += 1
             if peers[best]["ratio"] < BEHIND:
-                self.behind.append(name)
+                self.behind.append((peers[best]["ratio"], name))
 
     def show(self, record, best):
         limit = ""
@@ -80,6 +80,8 @@ class Table:
     def end(self):
         if self.bad:
             print(f"\n{len(self.bad)} results failed or disagree: {', '.join(dict.fromkeys(self.bad))}")
+        for ratio, name in sorted(self.behind):
+            print(f"    behind: {ratio:5.2f} {name}")
         alone = f"; {self.alone} without a peer" if self.alone else ""
         print(f"\n{len(self.behind)} of {self.compared} cells are behind the best peer (ratio < {BEHIND}){alone}")
         return 1 if self.bad else 0
