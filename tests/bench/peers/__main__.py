@@ -18,6 +18,11 @@ import os
 import statistics
 import sys
 
+try:
+    import numpy  # noqa: F401
+except ImportError:
+    sys.exit(f"bench-peers: {sys.executable} has no NumPy, which all comparisons need; name another with make bench-peers PYTHON=..")
+
 import machine
 import memory
 import ours
@@ -124,4 +129,7 @@ def main():
     return table.end()
 
 
-sys.exit(main())
+try:
+    sys.exit(main())
+except KeyboardInterrupt:
+    sys.exit(130)
