@@ -107,7 +107,7 @@ int main(int argc, char **argv)
         { "quick", KIT_SWITCH, &o.quick, NULL, "three runs of each cell", 0, 0 },
         { "json", KIT_TEXT, &o.json, "FILE", "write a line of JSON for each cell there", 0, 0 },
         { "list", KIT_SWITCH, &o.list, NULL, "print the names and the sections of the cells", 0, 0 },
-        { "once", KIT_SWITCH, &o.once, NULL, "run the cell that --cells names in full five times, with --quick once; print the peak of resident memory in KB", 0, 0 },
+        { "once", KIT_SWITCH, &o.once, NULL, "five runs of the cell that --cells names in full, with --quick one; print the peak of memory in KB", 0, 0 },
     };
     const kit_flags flags = { "bench", "times of gradus, and how much of the machine's limits they reach", flag, sizeof flag / sizeof *flag };
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);

@@ -41,7 +41,8 @@ def parse():
     ap.add_argument("--threads", default="1", help="1, 2 or 1,2: each cell with each number of threads; default 1")
     ap.add_argument("--compiled", choices=["none", "models", "all"],
                     help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all; with --quick the default is none")
-    ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best", help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
+    ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best",
+                    help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
     ap.add_argument("--quick", action="store_true", help="one round of one run, the losses of 3 steps, nothing compiled: shows that every cell works")
     ap.add_argument("--json", metavar="FILE", help="write a line of JSON for each cell there")
     ap.add_argument("--list", action="store_true", help="print the names of the cells")
@@ -73,6 +74,7 @@ def merge(records):
     if failed:
         first["failed"] = failed[0]
     elif good:
+        first["disturbed"] = statistics.mean(r["disturbed"] for r in good)
         first["us"] = min(r["us"] for r in good)
         first["us_median"] = statistics.median(r["us_median"] for r in good)
     return first
@@ -120,7 +122,7 @@ def main():
                 table.head(limits(library, threads))
                 in_turns(options, threads, picked, table, progress)
             if resident:
-                table.head(f"{threads} thread(s): peak of the resident memory, MB", "MB")
+                table.head(f"{threads} thread(s): peak of the resident memory, MB; net: without what PyTorch holds after its import", "MB")
                 memory.section(options, threads, resident, table, progress)
             if starting:
                 table.head(f"{threads} thread(s): from the start of the process to the end of the first run", "ms")

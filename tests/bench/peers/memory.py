@@ -1,5 +1,5 @@
 """memory.py: the peak of the resident memory of processes that do five steps: the program bench, and a Python that runs PyTorch eagerly. The ratio
-is PyTorch's, its import included, over that of gradus; `above` is the same without what PyTorch holds after its import.
+is PyTorch's, its import included, over that of gradus; `net` is the same without what PyTorch holds after its import.
 
 As a program: memory.py OPTIONS_AND_CELL_IN_JSON WAY, the PyTorch side; it prints the KB after the import, and at the peak."""
 import json
@@ -40,7 +40,7 @@ def section(options, threads, cells, table, progress):
                 idle, peak = (int(kb) / 1024 for kb in pytorch(options, threads, cell, way, 1 if options.quick else 5).split())
                 ratio = round(peak / mine, 4)
                 record["peers"][way] = {"us": round(peak, 1), "ratio": ratio, "low": ratio, "high": ratio, "idle": round(idle, 1),
-                                        "above": round((peak - idle) / mine, 4)}
+                                        "net": round((peak - idle) / mine, 4)}
         except (subprocess.CalledProcessError, ValueError) as error:
             record["failed"] = f"{error}: {getattr(error, 'stderr', '')}"[-300:]
         table.add(record, threads)

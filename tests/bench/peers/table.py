@@ -3,7 +3,7 @@ import json
 import sys
 import time
 
-BEHIND = 0.97
+BEHIND, MOST_DISTURBED = 0.97, 0.05
 
 
 class Progress:
@@ -34,7 +34,7 @@ class Progress:
 class Table:
     def __init__(self, lines, progress):
         self.lines, self.progress = lines, progress
-        self.compared, self.behind, self.bad, self.alone = 0, [], [], 0
+        self.compared, self.behind, self.bad, self.alone, self.disturbed = 0, [], [], 0, []
 
     def head(self, text, unit="us"):
         self.progress.clear()
@@ -54,6 +54,8 @@ class Table:
             print(f"{name:36} FAILED: {record['failed']}", flush=True)
             return
         self.show(record, best)
+        if "disturbed" in record:
+            self.disturbed.append(record["disturbed"])
         for way, what in record.get("wrong", {}).items():
             self.bad.append(name)
             print(f"    {way}: {what}", flush=True)
@@ -69,9 +71,11 @@ class Table:
         if "fma" in record:
             which = "fma" if record["fma"] > record["bandwidth"] else "bandwidth"
             limit = f"{100 * record[which]:.0f} % {'FMA' if which == 'fma' else 'memory'}"
-        line = f"{record['name']:36} {record['us']:12.2f}"
+        p = record["peers"][best] if best else {}
+        if "net" in p:
+            limit = f"net {p['net']:.2f}"
+        line = f"{record['name']:36} {p.get('gradus_us', record['us']):12.2f}"
         if best:
-            p = record["peers"][best]
             line += f" {p['us']:12.2f} {p['ratio']:6.2f} {'[%.2f, %.2f]' % (p['low'], p['high']):>15}  {limit:12}  {best}"
         else:
             line += f" {'-':>12} {'-':>6} {'':15}  {limit}"
@@ -80,6 +84,9 @@ class Table:
     def end(self):
         if self.bad:
             print(f"\n{len(self.bad)} results failed or disagree: {', '.join(dict.fromkeys(self.bad))}")
+        disturbed = sum(self.disturbed) / len(self.disturbed) if self.disturbed else 0
+        if disturbed > MOST_DISTURBED:
+            print(f"\nOther programs disturbed {100 * disturbed:.0f} % of the measurements: repeat them on an idle machine")
         for ratio, name in sorted(self.behind):
             print(f"    behind: {ratio:5.2f} {name}")
         alone = f"; {self.alone} without a peer" if self.alone else ""
