@@ -27,6 +27,10 @@ UNARY_KIND(tanh)
 UNARY_KIND(exp)
 UNARY_KIND(relu)
 UNARY_KIND(square)
+UNARY_KIND(erf)
+UNARY_KIND(sin)
+UNARY_KIND(softplus)
+UNARY_KIND(mish)
 OP(add, gr_add(w->t, x[0], x[1]))
 OP(mul, gr_mul(w->t, x[0], x[1]))
 OP(div, gr_div(w->t, x[0], x[1]))
@@ -95,6 +99,7 @@ static bool images_and_rows(bench_work *w) { return images(w) && leaf(w, GR_SHAP
 OP(max_pool2d, gr_max_pool2d(w->t, x[0], &(gr_pool_config){ .kernel = 2 }))
 OP(avg_pool2d, gr_avg_pool2d(w->t, x[0], &(gr_pool_config){ .kernel = 2 }))
 OP(batch_norm, gr_batch_norm(w->t, x[0], 1, x[1], x[2], NULL))
+OP(instance_norm, gr_instance_norm(w->t, x[0], 1, x[1], x[2], 1e-5))
 OP(group_norm, gr_group_norm(w->t, x[0], 8, x[1], x[2], 1e-5))
 OP(to_nhwc, gr_permute(w->t, x[0], GR_AXES(0, 2, 3, 1)))
 
@@ -105,7 +110,8 @@ OP(to_nhwc, gr_permute(w->t, x[0], GR_AXES(0, 2, 3, 1)))
 #define NAMED(name, op, make) { #name, MATRIX, make, op##_op, true }
 const bench_kind bench_operators[] = {
     ROW(gelu, MATRIX, one), ROW(gelu_tanh, MATRIX, one), ROW(silu, MATRIX, one), ROW(sigmoid, MATRIX, one), ROW(tanh, MATRIX, one),
-    ROW(exp, MATRIX, one), ROW(relu, MATRIX, one), ROW(square, MATRIX, one), ROW(dropout, MATRIX, one), LINEAR(add, MATRIX, two),
+    ROW(exp, MATRIX, one), ROW(relu, MATRIX, one), ROW(square, MATRIX, one), ROW(erf, MATRIX, one), ROW(sin, MATRIX, one),
+    ROW(softplus, MATRIX, one), ROW(mish, MATRIX, one), ROW(dropout, MATRIX, one), LINEAR(add, MATRIX, two),
     NAMED(add_row, add, with_row), NAMED(add_column, add, with_column), NAMED(add_outer, add, outer), ROW(mul, MATRIX, two),
     { "mul_row", MATRIX, with_row, mul_op, false }, { "mul_column", MATRIX, with_column, mul_op, false }, ROW(div, MATRIX, two),
     ROW(mse, MATRIX, two), ROW(softmax, MATRIX, one), ROW(log_softmax, MATRIX, one), ROW(cross_entropy, MATRIX, with_labels),
@@ -115,5 +121,6 @@ const bench_kind bench_operators[] = {
     ROW(matmul, "M K N", product), ROW(linear, "M K N", layer), ROW(attention, "batch heads time size", attends),
     ROW(conv2d, "batch in side out kernel padding stride groups", convolution), ROW(max_pool2d, IMAGES, images),
     LINEAR(avg_pool2d, IMAGES, images), ROW(batch_norm, IMAGES, images_and_rows), ROW(group_norm, IMAGES, images_and_rows),
+    ROW(instance_norm, IMAGES, images_and_rows),
     LINEAR(to_nhwc, IMAGES, images), { NULL },
 };

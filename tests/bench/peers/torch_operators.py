@@ -7,7 +7,8 @@ from torch_peers import CHANNELS_LAST, can_compile, tensors
 
 UNARY = {
     "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
-    "exp": torch.exp, "relu": torch.relu, "square": torch.square, "dropout": lambda x: F.dropout(x, 0.1),
+    "exp": torch.exp, "relu": torch.relu, "square": torch.square, "erf": torch.erf, "sin": torch.sin, "softplus": F.softplus, "mish": F.mish,
+    "dropout": lambda x: F.dropout(x, 0.1),
     "softmax": lambda x: F.softmax(x, -1), "log_softmax": lambda x: F.log_softmax(x, -1), "sum_all": torch.sum, "sum_0": lambda x: x.sum(0),
     "sum_1": lambda x: x.sum(1), "max_0": lambda x: x.amax(0), "max_1": lambda x: x.amax(1), "var_0": lambda x: x.var(0),
     "transpose": lambda x: x.t().contiguous(), "narrow": lambda x: x.narrow(1, x.shape[1] // 4, x.shape[1] // 2).contiguous(),
@@ -19,10 +20,9 @@ MORE = {
     "mul_column": torch.mul, "div": torch.div, "mse": F.mse_loss, "cat_1": lambda a, b: torch.cat([a, b], 1), "matmul": torch.mm, "linear": F.linear,
     "layer_norm": lambda x, w, b: F.layer_norm(x, w.shape, w, b), "rms_norm": lambda x, w: F.rms_norm(x, w.shape, w, 1e-5),
     "cross_entropy": F.cross_entropy, "embedding": lambda w, ids: F.embedding(ids, w), "group_norm": lambda x, w, b: F.group_norm(x, 8, w, b),
-    "batch_norm": lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
+    "instance_norm": lambda x, w, b: F.instance_norm(x, weight=w, bias=b), "batch_norm": lambda x, w, b: F.batch_norm(x, None, None, w, b, True),
 }
-IMAGES = "conv2d", "max_pool2d", "avg_pool2d", "batch_norm", "group_norm"  # also in channels_last
-RANDOM = "dropout",
+IMAGES = "conv2d", "max_pool2d", "avg_pool2d", "batch_norm", "group_norm", "instance_norm"  # also in channels_last
 
 
 def heads_apart(x, heads):
