@@ -28,6 +28,7 @@ typedef struct {
     bool (*make)(bench_work *w);
     gr_tensor *(*op)(bench_work *w, gr_tensor *const *x); /* operators: y from the leaves */
     bool linear; /* operators: backward reads dy alone */
+    bool picks;  /* and forward reads no more than it writes */
 } bench_kind;
 const bench_kind *bench_kind_find(const char *name); /* NULL when there is none */
 extern const bench_kind bench_models[], bench_operators[]; /* each ends with a name of NULL */

@@ -107,6 +107,7 @@ OP(to_nhwc, gr_permute(w->t, x[0], GR_AXES(0, 2, 3, 1)))
 #define IMAGES "batch channels side"
 #define ROW(name, sizes, make) { #name, sizes, make, name##_op, false }
 #define LINEAR(name, sizes, make) { #name, sizes, make, name##_op, true }
+#define PICK(name, sizes, make) { #name, sizes, make, name##_op, true, true }
 #define NAMED(name, op, make) { #name, MATRIX, make, op##_op, true }
 const bench_kind bench_operators[] = {
     ROW(gelu, MATRIX, one), ROW(gelu_tanh, MATRIX, one), ROW(silu, MATRIX, one), ROW(sigmoid, MATRIX, one), ROW(tanh, MATRIX, one),
@@ -116,8 +117,8 @@ const bench_kind bench_operators[] = {
     { "mul_row", MATRIX, with_row, mul_op, false }, { "mul_column", MATRIX, with_column, mul_op, false }, ROW(div, MATRIX, two),
     ROW(mse, MATRIX, two), ROW(softmax, MATRIX, one), ROW(log_softmax, MATRIX, one), ROW(cross_entropy, MATRIX, with_labels),
     LINEAR(sum_all, MATRIX, one), LINEAR(sum_0, MATRIX, one), LINEAR(sum_1, MATRIX, one), ROW(max_0, MATRIX, one), ROW(max_1, MATRIX, one),
-    ROW(var_0, MATRIX, one), LINEAR(transpose, MATRIX, one), LINEAR(cat_1, MATRIX, two), LINEAR(narrow, MATRIX, one),
-    ROW(layer_norm, MATRIX, with_rows), ROW(rms_norm, MATRIX, with_row), LINEAR(embedding, "rows columns ids", lookup),
+    ROW(var_0, MATRIX, one), LINEAR(transpose, MATRIX, one), LINEAR(cat_1, MATRIX, two), PICK(narrow, MATRIX, one),
+    ROW(layer_norm, MATRIX, with_rows), ROW(rms_norm, MATRIX, with_row), PICK(embedding, "rows columns ids", lookup),
     ROW(matmul, "M K N", product), ROW(linear, "M K N", layer), ROW(attention, "batch heads time size", attends),
     ROW(conv2d, "batch in side out kernel padding stride groups", convolution), ROW(max_pool2d, IMAGES, images),
     LINEAR(avg_pool2d, IMAGES, images), ROW(batch_norm, IMAGES, images_and_rows), ROW(group_norm, IMAGES, images_and_rows),

@@ -117,7 +117,7 @@ static void count_bytes(bench_work *w)
     double leaves = 0;
     for (int i = 0; i < w->ins; i++) leaves += (double)count(w->in[i].shape) * (w->in[i].ints ? sizeof(int) : sizeof(gr_real));
     const double y = (double)w->y->len * sizeof(gr_real);
-    w->bytes = w->held = leaves + y;
+    w->bytes = w->held = (w->kind->picks ? y : leaves) + y;
     if (w->cell->mode == BENCH_BACKWARD) w->bytes += y + leaves * (w->kind->linear ? 1 : 2), w->held *= 2, w->flop *= 3;
 }
 
