@@ -21,7 +21,9 @@ import ours
 
 VALUE_TOLERANCE, FIRST_TOLERANCE, LOSS_TOLERANCE, LONG_TOLERANCE = 1e-4, 1e-4, 2e-3, 0.05
 UNDISTURBED = 0.95
-LONG = 64  # A LayerNorm LSTM of more time steps is chaotic: with 128, PyTorch in float and in double differ by 3e-3 in the third loss
+# A LayerNorm LSTM of more time steps is chaotic: rounding changes the third loss by 3e-3 with 128 of them (PyTorch in float and in double), and the
+# first by 4e-3 with 1024. Its kernels are those of shorter sequences, where the narrow tolerances hold.
+LONG = 64
 
 
 def here(name):
@@ -143,9 +145,10 @@ class Measurement:
         return f"values differ by {', '.join(f'{d:.1e}' for d in distances)}" if not max(distances) <= VALUE_TOLERANCE else None
 
     def compare_losses(self, losses):
-        allowed = LONG_TOLERANCE if self.cell.get("norm") and self.cell.get("time", 0) > LONG else LOSS_TOLERANCE
+        long = self.cell.get("norm") and self.cell.get("time", 0) > LONG
+        first, later = (LONG_TOLERANCE, LONG_TOLERANCE) if long else (FIRST_TOLERANCE, LOSS_TOLERANCE)
         distances = [abs(a - b) / max(self.losses) for a, b in zip(self.losses, losses)]
-        if distances[0] <= FIRST_TOLERANCE and all(d <= allowed for d in distances):
+        if distances[0] <= first and all(d <= later for d in distances):
             return None
         return f"losses differ: at first {self.losses[0]:.6f} and {losses[0]:.6f}, after {len(losses)} steps {self.losses[-1]:.6f} and {losses[-1]:.6f}"
 
