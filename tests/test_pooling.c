@@ -153,6 +153,25 @@ TEST(the_first_of_equal_values_gets_the_gradient)
     }
 }
 
+/* Windows of 2 x 2 are looked at in blocks: many rows, rows longer than a block, a row and a column that no window covers. */
+TEST(every_block_of_windows_gives_the_gradient_to_its_maximum)
+{
+    const size_t size[][2] = { { 47, 30 }, { 2, 1100 }, { 5, 1031 }, { 6, 512 }, { 130, 7 } };
+    for (size_t k = 0; k < COUNT(size); k++) {
+        const size_t H = size[k][0], W = size[k][1], n = W / 2;
+        gr_tape *t = gr_tape_new(1, NULL);
+        gr_tensor *x = gr_want_grad(t, gr_rand(t, GR_SHAPE(2, 1, H, W), -1, 1, "x")), *y = gr_max_pool2d(t, x, &(gr_pool_config){ .kernel = 2 });
+        gr_tensor *dy = gr_rand(t, gr_shape_of(y), 1, 2, "dy");
+        assert_true(gr_backward_from(t, y, dy->data));
+        for (size_t i = 0; i < x->len; i++) {
+            const size_t plane = i / (H * W), r = i / W % H / 2, c = i % W / 2, at = (plane * (H / 2) + r) * n + c;
+            const bool covered = r < H / 2 && c < n;
+            assert_true(gr_grad(t, x)[i] == (covered && x->data[i] == y->data[at] ? dy->data[at] : 0));
+        }
+        gr_tape_free(t);
+    }
+}
+
 TEST(a_nan_reaches_its_own_windows_only)
 {
     for (size_t k = 0; k < COUNT(cases); k++) {
@@ -240,6 +259,7 @@ int main(void)
         cmocka_unit_test(values_match_hand_computed_ones),
         cmocka_unit_test(padding_is_never_the_maximum),
         cmocka_unit_test(the_first_of_equal_values_gets_the_gradient),
+        cmocka_unit_test(every_block_of_windows_gives_the_gradient_to_its_maximum),
         cmocka_unit_test(a_nan_reaches_its_own_windows_only),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_has_the_same_bits_alone_and_in_a_batch),
