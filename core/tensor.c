@@ -10,7 +10,7 @@ bool gr__shape_len(gr_shape shape, size_t *len)
     if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return false;
     size_t whole = 1; /* the product without zeros, so that [0, huge, huge] is refused, as [1, huge, huge] is */
     for (int i = 0; i < shape.rank; i++) {
-        if (shape.dim[i] && !gr_size_mul(whole, shape.dim[i], &whole)) return false;
+        if (shape.dim[i] && __builtin_mul_overflow(whole, shape.dim[i], &whole)) return false;
         *len *= shape.dim[i];
     }
     return whole <= SIZE_MAX / 2 / sizeof(double);
@@ -25,7 +25,9 @@ gr_shape gr_shape_of(const gr_tensor *x)
 
 bool gr_same_shape(const gr_tensor *a, const gr_tensor *b)
 {
-    return a && b && a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim);
+    bool same = a && b && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
+    return same;
 }
 
 const char *gr_shape_name(gr_tape *t, gr_shape shape)
@@ -70,10 +72,11 @@ double gr_item(const gr_tensor *x)
 static bool shape_exists(gr_tape *t, gr_shape shape, const char *who, size_t *len)
 {
     if (gr_failed(t)) return false;
+    if (gr__shape_len(shape, len)) return true;
     if (shape.rank < 0 || shape.rank > GR_MAX_RANK) return gr_fail_as(t, GR_MISUSE, who, "the rank must be 0 .. %d; got %d", GR_MAX_RANK, shape.rank);
     for (int i = 0; i < shape.rank; i++)
         if (shape.dim[i] > PTRDIFF_MAX) return gr_fail_as(t, GR_MISUSE, who, "sizes must be 0 or more; size %d is %td", i, (ptrdiff_t)shape.dim[i]);
-    return gr__shape_len(shape, len) || gr_fail_as(t, GR_MISUSE, who, "%s is too large for this machine", gr_shape_name(t, shape));
+    return gr_fail_as(t, GR_MISUSE, who, "%s is too large for this machine", gr_shape_name(t, shape));
 }
 
 static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
@@ -84,7 +87,7 @@ static gr_tensor *make(gr_tape *t, gr_shape shape, const char *who)
     gr_real *data = gr__save(t, who, len * sizeof *data);
     if (!data) return NULL;
     *x = (gr_tensor){ .data = data, .len = len, .rank = shape.rank, .flags = GR__TENSOR, .tape = t, .stamp = gr__stamp(t) };
-    memcpy(x->dim, shape.dim, (size_t)shape.rank * sizeof *x->dim);
+    memcpy(x->dim, shape.dim, sizeof x->dim);
     return x;
 }
 

@@ -253,27 +253,29 @@ static void map_task(void *argument, gr_range part)
 }
 
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
-static void map_run(gr_tape *t, map_call *c, gr_shape shape, gr_tensor *const *in)
+static void map_run(gr_tape *t, map_call *c, const gr_tensor *y, gr_tensor *const *in)
 {
-    const size_t len = gr__sizes(shape.dim, 0, shape.rank);
-    if (!len) return;
+    if (!y->len) return;
     c->block = CHUNK;
     for (size_t k = 0; k < c->ins; k++) {
-        const gr__runs *r = &c->runs[k];
-        c->runs[k] = gr__runs_in(shape, gr_shape_of(in[k]));
-        c->in[k] = in[k]->data;
+        gr__runs *r = &c->runs[k];
+        c->in[k] = in[k]->data, c->repeats[k] = false, r->n = 0;
+        if (gr_same_shape(in[k], y)) continue;
+        *r = gr__runs_in(gr_shape_of(y), gr_shape_of(in[k]));
         if (keeps_all(r)) continue;
         const bool row = r->n == 2 && r->kept[1] && r->size[1] <= AT_ONCE;
         if (c->block == CHUNK) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
         c->repeats[k] = r->n == 1 || (row && c->block % r->size[1] == 0);
     }
-    gr__parallel_rows(t, len, CHUNK, (double)len * 0.5, map_task, c);
+    if (y->len <= CHUNK) map_task(c, (gr_range){ 0, y->len });
+    else gr__parallel_rows(t, y->len, CHUNK, (double)y->len * 0.5, map_task, c);
 }
 
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, gr_shape shape, gr_tensor *const *in, size_t ins, const gr_real *p)
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, const gr_tensor *like, gr_tensor *const *in, size_t ins, const gr_real *p)
 {
-    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .ins = ins, .p = p };
-    map_run(t, &c, shape, in);
+    map_call c;
+    c.kernel = kernel[gr_isa(t)], c.out = out, c.clear = false, c.ins = ins, c.p = p;
+    map_run(t, &c, like, in);
 }
 
 #define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"
@@ -283,14 +285,14 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
     if (!gr_ready_list(t, op, in, ins)) return NULL;
     gr_shape shape = gr_shape_of(in[0]);
     bool fits = true;
-    for (size_t k = 1; k < ins; k++) fits = fits && gr__broadcast(shape, gr_shape_of(in[k]), &shape);
+    for (size_t k = 1; k < ins; k++) fits = fits && (gr_same_shape(in[0], in[k]) || gr__broadcast(shape, gr_shape_of(in[k]), &shape));
     if (!fits)
         return ins == 2 ? gr_fail(t, op, "a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]))
                         : gr_fail(t, op, "cond %s, a %s and b %s " MISMATCH, gr_shape_text(t, in[0]), gr_shape_text(t, in[1]),
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, shape, in, ins, p);
+    gr__map_to(t, kernel, y->data, y, in, ins, p);
     return y;
 }
 
@@ -306,18 +308,17 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     const gr_tensor *y = n->out[0];
     gr_real *dx = gr_grad(t, n->in[k]);
     if (!dx) return;
-    const gr_shape shape = gr_shape_of(y);
-    const gr__runs runs = gr__runs_in(shape, gr_shape_of(n->in[k]));
-    const bool direct = keeps_all(&runs);
-    gr_real *out = direct ? dx : gr_scratch(t);
-
     gr_tensor dy = *y;
     dy.data = gr_grad(t, y);
     gr_tensor *in[MAX_IN] = { &dy };
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    map_call c = { .kernel = kernel[gr_isa(t)], .out = out, .clear = !direct, .ins = count + 1, .p = n->saved };
-    map_run(t, &c, shape, in);
-    if (!direct) gr__runs_sum(t, &runs, out, dx);
+    map_call c;
+    c.kernel = kernel[gr_isa(t)], c.ins = count + 1, c.p = n->saved;
+    c.clear = n->in[k]->len != y->len, c.out = c.clear ? gr_scratch(t) : dx;
+    map_run(t, &c, y, in);
+    if (!c.clear) return;
+    const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
+    gr__runs_sum(t, &runs, c.out, dx);
 }
 
 size_t gr__map_scratch(const gr_node *n)

@@ -30,8 +30,8 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
 /* An elementwise kernel over n elements: it computes out[i] from in[0][i], in[1][i] and so on. p holds the operator's parameters. */
 typedef void gr__map(gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p);
 
-/* Run a kernel over out, which has this shape; the inputs broadcast to it. */
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, gr_shape shape, gr_tensor *const *in, size_t ins, const gr_real *p);
+/* Run a kernel over out, which has the shape of like; the inputs broadcast to it. */
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, const gr_tensor *like, gr_tensor *const *in, size_t ins, const gr_real *p);
 
 /* Check and broadcast the inputs, and compute a new tensor from them. Returns NULL on error. */
 gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p);

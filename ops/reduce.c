@@ -217,7 +217,7 @@ static void sum_node(gr_tape *t, const gr_node *n)
     const gr_tensor *x = n->in[0];
     gr_tensor dy = { .data = gr_grad(t, n->out[0]), .len = n->out[0]->len, .rank = s->ones.rank };
     memcpy(dy.dim, s->ones.dim, sizeof dy.dim);
-    if (gr_grad(t, x)) gr__map_to(t, sum_backward, gr_grad(t, x), gr_shape_of(x), GR_IN(&dy), &s->factor);
+    if (gr_grad(t, x)) gr__map_to(t, sum_backward, gr_grad(t, x), x, GR_IN(&dy), &s->factor);
 }
 static const gr_op sum_op = { .name = "sum", .backward = sum_node };
 static const gr_op mean_op = { .name = "mean", .backward = sum_node };
