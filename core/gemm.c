@@ -171,6 +171,17 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
     }
 }
 
+/* Few rows and a B that is stored by columns, such as the weights of a linear layer. The last columns may be computed twice. */
+static void gemm_turned(const gemm_job *g)
+{
+    const size_t width = (g->M < 3 ? GEMM_TURNED : GEMM_TURNED / 2) * R_WIDTH;
+    for (size_t i = 0; i < g->N; i += width) {
+        const size_t j = gemm_min(i, g->N - width);
+        gemm_turned_tiles[g->M](&(gemm_tile){ .K = g->K, .A = g->A.data, .B = g->B.data + j * g->B.col, .a_row = g->A.row, .a_col = g->A.col,
+                         .b_row = g->B.col, .start = g->start.data ? g->start.data + j : NULL, .C = g->C + j, .start_row = g->start.row, .c_row = g->c_row });
+    }
+}
+
 /* It also packs: a product without rows only writes the panels of B. */
 static void gemm_product(const gemm_job *g, gemm_work *work)
 {
@@ -178,6 +189,8 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     const bool tall = M > 2 * R_WIDTH;
     if (tall && N < R_WIDTH) {
         gemm_narrow(g, work);
+    } else if (g->B.row == 1 && M && M <= GEMM_TURNED_ROWS && N >= GEMM_TURNED * R_WIDTH && !g->packed && g->start.data != g->C) {
+        gemm_turned(g);
     } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);
         const gemm_job rest = gemm_part_of(g, 0, whole, 0, M, tail, K, g->packed ? g->packed + whole * K : NULL);

@@ -40,18 +40,21 @@ INLINE r_vec v_set(gr_real x) { return x - (r_vec){ 0 }; } /* minus, not plus: -
 
 /*  v_fma(a, b, c)           a * b + c, rounded once
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
- *  v_turn(d, d_row, p, s)   d[r * d_row + l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns;
- *                           v_turn_four: the same for l < 4 */
+ *  v_turn(d, p, s)          d[r][l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns
+ *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], and for l < 4 */
 #ifdef GR_REAL_DOUBLE
 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* as r_fma in double */
-INLINE void v_turn_lanes(gr_real *d, size_t d_row, const gr_real *p, size_t s, size_t lanes)
+INLINE void v_turn(r_vec *d, const gr_real *p, size_t s)
 {
     for (size_t r = 0; r < 4; r++)
-        for (size_t l = 0; l < lanes; l++) d[r * d_row + l] = p[l * s + r];
+        for (size_t l = 0; l < R_WIDTH; l++) d[r][l] = p[l * s + r];
 }
-INLINE void v_turn(gr_real *d, size_t d_row, const gr_real *p, size_t s) { v_turn_lanes(d, d_row, p, s, R_WIDTH); }
-INLINE void v_turn_four(gr_real *d, size_t d_row, const gr_real *p, size_t s) { v_turn_lanes(d, d_row, p, s, 4); }
+INLINE void v_turn_four(gr_real *d, size_t d_row, const gr_real *p, size_t s)
+{
+    for (size_t r = 0; r < 4; r++)
+        for (size_t l = 0; l < 4; l++) d[r * d_row + l] = p[l * s + r];
+}
 
 #else
 
@@ -84,7 +87,7 @@ INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c)
     return c;
 }
 #endif
-INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) { v_turn_four(d, d_row, p, s); }
+INLINE void v_turn(r_vec *d, const float *p, size_t s) { v_turn_four((float *)d, R_WIDTH, p, s); }
 
 #else
 
@@ -117,12 +120,12 @@ INLINE void v_store_part(float *p, r_vec v, size_t n)
 }
 INLINE r_vec v_load_fours(const float *p, size_t s) { return v_load_two(p, s); }
 #endif
-INLINE void v_turn(float *d, size_t d_row, const float *p, size_t s) /* 4 x 4 transpositions, side by side */
+INLINE void v_turn(r_vec *d, const float *p, size_t s) /* 4 x 4 transpositions, side by side */
 {
     const r_vec c0 = v_load_fours(p, s), c1 = v_load_fours(p + s, s), c2 = v_load_fours(p + 2 * s, s), c3 = v_load_fours(p + 3 * s, s);
     const r_vec low01 = V_(unpacklo)(c0, c1), high01 = V_(unpackhi)(c0, c1), low23 = V_(unpacklo)(c2, c3), high23 = V_(unpackhi)(c2, c3);
-    v_store(d, V_(shuffle)(low01, low23, 0x44)), v_store(d + d_row, V_(shuffle)(low01, low23, 0xee));
-    v_store(d + 2 * d_row, V_(shuffle)(high01, high23, 0x44)), v_store(d + 3 * d_row, V_(shuffle)(high01, high23, 0xee));
+    d[0] = V_(shuffle)(low01, low23, 0x44), d[1] = V_(shuffle)(low01, low23, 0xee);
+    d[2] = V_(shuffle)(high01, high23, 0x44), d[3] = V_(shuffle)(high01, high23, 0xee);
 }
 
 #endif
