@@ -90,7 +90,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         A = (gr_mat){ work->rows, row, 1 };
     }
     gemm_tile t = {
-        .K = K, .a_row = A.row, .a_col = A.col, .next_row = B.row * sizeof(gr_real), .start_row = g->start.row, .c_row = g->c_row
+        .K = K, .a_row = A.row, .a_col = A.col, .next_row = (B.col == 1 ? B.row : B.col) * sizeof(gr_real), .start_row = g->start.row, .c_row = g->c_row
     };
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
@@ -101,11 +101,13 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0; x < tiles; x++) {
             const size_t rows = M / tiles + (x < M % tiles);
-            const bool reads_b = in_place && (x == 0 || !keep), fetches = in_place && x == (tiles > 1) && p + 1 < panels;
+            const bool reads_b = in_place && (x == 0 || !keep), more = !g->ready && p + 1 < panels;
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            t.next = fetches ? (uintptr_t)(B.data + j) + width * sizeof(gr_real) : 0; /* the next panel, when it is read in place too */
+            t.next = 0; /* one tile fetches the next panel; of one that is stored by columns, each of the first tiles fetches some rows */
+            if (more && in_place && x == (tiles > 1)) t.next = (uintptr_t)(B.data + j + width);
+            if (more && !in_place && x && (x - 1) * width < K) t.next = (uintptr_t)(B.data + (x - 1) * width + (j + width) * B.col);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
             gemm_tiles[v][rows](&t);
