@@ -28,23 +28,33 @@ gr_stream gr__stream_of(uint64_t seed, const char *path, const char *end)
 }
 gr_stream gr_stream_new(uint64_t seed, const char *name) { return gr__stream_of(seed, name ? name : "", ""); }
 
-uint32_t gr_stream_bits(gr_stream *s)
+/* The next n <= 4 draws; zeros when s is NULL. They lie in one block, or in two. */
+static void take(gr_stream *s, int n, uint32_t draw[4])
 {
-    uint32_t word[4];
-    if (!s) return 0;
-    philox(s->key, s->counter / 4, word);
-    return word[s->counter++ % 4];
+    uint32_t word[4] = { 0 };
+    for (int i = 0; i < n; i++) {
+        if (s && (!i || s->counter % 4 == 0)) philox(s->key, s->counter / 4, word);
+        draw[i] = s ? word[s->counter++ % 4] : 0;
+    }
 }
 
-static double unit(gr_stream *s) /* [0, 1), 53 bits */
+uint32_t gr_stream_bits(gr_stream *s)
 {
-    const uint64_t high = gr_stream_bits(s) >> 5, low = gr_stream_bits(s) >> 6;
-    return (double)(high << 26 | low) * 0x1p-53;
+    uint32_t draw[4];
+    take(s, 1, draw);
+    return draw[0];
+}
+
+static double unit(const uint32_t draw[2]) /* [0, 1), 53 bits */
+{
+    return (double)((uint64_t)(draw[0] >> 5) << 26 | draw[1] >> 6) * 0x1p-53;
 }
 
 double gr_stream_uniform(gr_stream *s, double low, double high)
 {
-    const double x = low + (high - low) * unit(s);
+    uint32_t draw[4];
+    take(s, 2, draw);
+    const double x = low + (high - low) * unit(draw);
     return x < high || !(low < high) ? x : low; /* the product may round up to high */
 }
 
@@ -72,7 +82,9 @@ double gr__cosine_of_turn(double u)
 
 double gr_stream_normal(gr_stream *s, double mean, double std)
 {
-    const double u = 1 - unit(s), turn = unit(s);
+    uint32_t draw[4];
+    take(s, 4, draw);
+    const double u = 1 - unit(draw), turn = unit(draw + 2);
     return mean + std * (__builtin_sqrt(-2 * logarithm(u)) * gr__cosine_of_turn(turn));
 }
 
