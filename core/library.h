@@ -54,6 +54,7 @@ void *gr__work(gr_tape *t, int thread);
 /* ---- Threads ---- */
 
 int gr__pool_threads(const gr_pool *p); /* 1 for NULL, and in a forked child */
+double gr__pool_least(gr_pool *p); /* the nanoseconds of work from which on threads pay: more when they must be woken first */
 /* Run f on chunks 0 .. chunks-1, and return when all are done. f must not call gr__pool_run. When p is NULL, the caller's thread runs all chunks in order. */
 void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument);
 /* gr_parallel for n rows: run f on chunks of `most` of them, the last possibly smaller. */

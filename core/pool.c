@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef struct { gr_pool *pool; int thread; pthread_t id; } worker;
+/* A thread, and its share of the chunks of the region. */
+typedef struct { _Alignas(64) atomic_size_t next; size_t end; gr_pool *pool; int thread; pthread_t id; } worker;
 
 struct gr_pool {
     gr_allocator memory;
@@ -17,14 +18,13 @@ struct gr_pool {
     /* the current region: the caller writes these before it raises `region`, and workers read them after they saw it change */
     gr_task *f;
     void *argument;
-    size_t chunks;
     bool stop;
-    _Alignas(64) atomic_size_t region;  /* how many regions were begun */
-    _Alignas(64) atomic_int running;    /* workers that have not finished it */
+    _Alignas(64) atomic_size_t region;  /* how many regions were begun and ended: odd inside of a region */
+    _Alignas(64) atomic_int inside;     /* workers that may be in it */
     _Alignas(64) atomic_int parked;     /* workers that wait on wake */
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    worker workers[];
+    worker workers[];            /* the first is the caller */
 };
 
 enum { SPINS = 1500 }; /* some tens of microseconds */
@@ -65,12 +65,14 @@ static bool is_forked(const gr_pool *p) { return p->here ? !*p->here : p->pid !=
 
 /* ---- Regions ---- */
 
-/* Chunk i belongs to thread i * threads / chunks, rounded down. */
-static void run_share(gr_pool *p, int thread)
+/* Chunk i is in the share of thread i * threads / chunks, rounded down. A thread that has done its share takes chunks of the others', so that
+ * nobody waits for a thread that sleeps or that the system has stopped before its next chunk. */
+static void run_chunks(gr_pool *p, int thread)
 {
-    const size_t n = p->chunks, threads = (size_t)p->threads, k = (size_t)thread;
-    const size_t first = (k * n + threads - 1) / threads, end = ((k + 1) * n + threads - 1) / threads;
-    for (size_t i = first; i < end; i++) p->f(p->argument, i, thread);
+    for (int k = 0; k < p->threads; k++) {
+        worker *const share = &p->workers[(thread + k) % p->threads];
+        for (size_t i; (i = atomic_fetch_add(&share->next, 1)) < share->end;) p->f(p->argument, i, thread);
+    }
 }
 
 static void wait_for_region(gr_pool *p, size_t seen)
@@ -89,17 +91,20 @@ static void wait_for_region(gr_pool *p, size_t seen)
 static void *work(void *argument)
 {
     const worker *w = argument;
-    for (size_t seen = 0;; seen++) {
-        wait_for_region(w->pool, seen);
-        if (w->pool->stop) return NULL;
-        run_share(w->pool, w->thread);
-        atomic_fetch_sub(&w->pool->running, 1);
+    gr_pool *const p = w->pool;
+    for (size_t seen = 0;;) {
+        wait_for_region(p, seen);
+        seen = atomic_load(&p->region);
+        atomic_fetch_add(&p->inside, 1); /* from here on the region cannot end, unless it has ended already */
+        const bool open = seen % 2 && atomic_load(&p->region) == seen, stop = open && p->stop;
+        if (open && !stop) run_chunks(p, w->thread);
+        atomic_fetch_sub(&p->inside, 1);
+        if (stop) return NULL;
     }
 }
 
 static void begin_region(gr_pool *p)
 {
-    atomic_store(&p->running, p->threads - 1);
     atomic_fetch_add(&p->region, 1);
     if (!atomic_load(&p->parked)) return;
     pthread_mutex_lock(&p->lock);
@@ -114,10 +119,14 @@ void gr__pool_run(gr_pool *p, size_t chunks, gr_task *f, void *argument)
         for (size_t i = 0; i < chunks; i++) f(argument, i, 0);
         return;
     }
-    p->f = f, p->argument = argument, p->chunks = chunks;
+    const size_t threads = (size_t)p->threads;
+    p->f = f, p->argument = argument;
+    for (size_t k = 0; k < threads; k++)
+        atomic_store(&p->workers[k].next, (k * chunks + threads - 1) / threads), p->workers[k].end = ((k + 1) * chunks + threads - 1) / threads;
     begin_region(p);
-    run_share(p, 0);
-    for (int i = 0; atomic_load(&p->running); i++)
+    run_chunks(p, 0);
+    atomic_fetch_add(&p->region, 1);
+    for (int i = 0; atomic_load(&p->inside); i++)
         if (i < SPINS) pause_a_little();
         else sched_yield();
 }
@@ -128,14 +137,14 @@ gr_pool *gr_pool_new(int threads, const gr_allocator *allocator)
 {
     const gr_allocator memory = allocator ? *allocator : gr_default_allocator();
     const int wanted = threads < 1 ? 1 : threads > 256 ? 256 : threads;
-    const size_t bytes = sizeof(gr_pool) + (size_t)(wanted - 1) * sizeof(worker);
+    const size_t bytes = sizeof(gr_pool) + (size_t)wanted * sizeof(worker);
     gr_pool *const p = gr_memory_new(&memory, bytes);
     if (!p) return NULL;
     *p = (gr_pool){ .memory = memory, .bytes = bytes, .threads = 1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER };
     mark_process(p);
     for (int i = 1; i < wanted; i++) {
-        worker *w = &p->workers[i - 1];
-        *w = (worker){ .pool = p, .thread = i };
+        worker *w = &p->workers[i];
+        w->pool = p, w->thread = i;
         if (pthread_create(&w->id, NULL, work, w)) break;
         p->threads++;
     }
@@ -149,7 +158,7 @@ void gr_pool_free(gr_pool *p)
     if (!is_forked(p)) { /* in a child, a thread that does not exist may hold the lock, and pthread_cond_destroy would wait for it */
         p->stop = true;
         begin_region(p);
-        for (int i = 0; i < p->threads - 1; i++) pthread_join(p->workers[i].id, NULL);
+        for (int i = 1; i < p->threads; i++) pthread_join(p->workers[i].id, NULL);
         pthread_cond_destroy(&p->wake);
         pthread_mutex_destroy(&p->lock);
     }
@@ -157,4 +166,5 @@ void gr_pool_free(gr_pool *p)
     gr_memory_free(&memory, p, p->bytes);
 }
 
+double gr__pool_least(gr_pool *p) { return p && atomic_load(&p->parked) ? 50000 : 5000; }
 int gr__pool_threads(const gr_pool *p) { return p && !is_forked(p) ? p->threads : 1; }

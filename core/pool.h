@@ -1,5 +1,5 @@
-/* core/pool.h - threads that share the chunks of a loop. Thread i * threads / n runs chunk i of n. The chunks depend on shapes alone, so
- * the number of threads cannot change a result. */
+/* core/pool.h - threads that share the chunks of a loop. Thread i * threads / n runs chunk i of n, unless another one has nothing left to do.
+ * The chunks depend on shapes alone, so neither the number of threads nor who runs a chunk can change a result. */
 #ifndef GR_POOL_H
 #define GR_POOL_H
 #include "core/memory.h"

@@ -82,7 +82,7 @@ void *gr__work(gr_tape *t, int thread) { return t->work + (size_t)thread * GR__W
 
 void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument)
 {
-    if (t) gr__pool_run(work >= 5000 ? t->pool : NULL, chunks, f, argument);
+    if (t) gr__pool_run(work >= gr__pool_least(t->pool) ? t->pool : NULL, chunks, f, argument);
 }
 
 typedef struct { size_t n, most; gr__rows_task *f; void *argument; } rows_region;

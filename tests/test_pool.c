@@ -1,4 +1,4 @@
-/* tests/test_pool.c - threads: every chunk runs once, on its own thread, in many regions, with and without parked threads; and after
+/* tests/test_pool.c - threads: every chunk runs once, in many regions, with and without parked threads; and after
  * fork(). */
 #include "core/library.h"
 #include "tests/failing.h"
@@ -19,7 +19,7 @@ static void note(void *argument, size_t chunk, int thread)
     r->thread[chunk] = thread;
 }
 
-TEST(every_chunk_runs_once_on_its_owner)
+TEST(every_chunk_runs_once)
 {
     for (int threads = 1; threads <= 5; threads++) {
         gr_pool *p = gr_pool_new(threads, NULL);
@@ -29,7 +29,7 @@ TEST(every_chunk_runs_once_on_its_owner)
             gr__pool_run(p, n, note, &r);
             for (size_t i = 0; i < n; i++) {
                 assert_int_equal(r.runs[i], 1);
-                if (n > 1) assert_int_equal(r.thread[i], i * (size_t)threads / n);
+                assert_in_range(r.thread[i], 0, threads - 1);
             }
         }
         gr_pool_free(p);
@@ -176,7 +176,7 @@ TEST(a_fork_during_a_region_leaves_a_working_child)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_chunk_runs_once_on_its_owner),
+        cmocka_unit_test(every_chunk_runs_once),
         cmocka_unit_test(many_regions_run_with_and_without_parking_between_them),
         cmocka_unit_test(tapes_may_share_a_pool),
         cmocka_unit_test(without_a_pool_chunks_run_on_the_callers_thread),
