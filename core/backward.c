@@ -20,6 +20,14 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
     return x;
 }
 
+gr_real *gr__grad_to_fill(gr_tape *t, const gr_tensor *x, bool *fresh)
+{
+    gr_tensor *const owner = x ? gr__owner(x) : NULL;
+    *fresh = owner && owner->flags & GR__FRESH && owner->len == x->len;
+    if (*fresh) owner->flags &= ~(unsigned)GR__FRESH;
+    return gr_grad(t, x);
+}
+
 bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who)
 {
     const size_t bytes = x->len * sizeof(gr_real);
@@ -28,22 +36,22 @@ bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who)
     return x->grad || gr_fail_as(t, GR_NO_MEMORY, who, "out of memory: a gradient of %zu values", x->len);
 }
 
-void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)GR__HAS_GRAD; }
+void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)(GR__HAS_GRAD | GR__FRESH); }
 void gr__grad_put(gr_tensor *x, const gr_real *dx)
 {
     if (dx) memcpy(x->grad, dx, x->len * sizeof *dx);
-    x->flags = dx ? x->flags | GR__HAS_GRAD : x->flags & ~(unsigned)GR__HAS_GRAD;
+    gr__grad_clear(x);
+    if (dx) x->flags |= GR__HAS_GRAD;
 }
 
-/* Give x a gradient of zeros; a parameter keeps the gradient of an earlier backward. gr_tape_recover undoes that a parameter was
+/* Give x a gradient of zeros, which the first operator that adds to it clears (GR__FRESH); a parameter keeps the gradient of an earlier backward. gr_tape_recover undoes that a parameter was
  * reached. A rehearsal skips tensors outside of the segment, because the backward around it reaches them. */
 bool gr__reach(gr_tape *t, gr_tensor *view)
 {
     gr_tensor *x = gr__owner(view);
     if (x->flags & GR__HAS_GRAD || (t->rehearsing && !gr__arena_holds(&t->arena[t->level], x))) return true;
     if (!gr__grad_prepare(t, x, "backward")) return false;
-    if (!t->rehearsing) memset(x->grad, 0, x->len * sizeof(gr_real));
-    x->flags |= GR__HAS_GRAD;
+    x->flags |= GR__HAS_GRAD | GR__FRESH;
     return true;
 }
 

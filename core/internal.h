@@ -79,6 +79,7 @@ enum { /* gr_tensor.flags */
     GR__HAS_GRAD = 2,   /* a backward has reached it since its gradient was last cleared */
     GR__LEADS = 4,      /* only in gr__cut_of: the loss depends on it */
     GR__TOUCHED = 8,    /* only in gr__cut_of: it was computed from the tensor that is followed */
+    GR__FRESH = 32,     /* with GR__HAS_GRAD: the gradient is 0, but its memory is not cleared yet */
     GR__TENSOR = 16,    /* of every tensor on a tape, so that none is read as a gr_ints of the program whose memory it got */
 };
 
@@ -136,8 +137,10 @@ static inline bool gr__wants(const gr_tensor *x) { return gr__owner(x)->flags & 
 /* The gradient of x; NULL when no backward has reached it. */
 static inline gr_real *gr__gradient(const gr_tensor *x)
 {
-    const gr_tensor *const base = gr__owner(x);
-    return gr__wants(x) && base->flags & GR__HAS_GRAD ? base->grad + (x->data - base->data) : NULL;
+    gr_tensor *const base = gr__owner(x);
+    if (!gr__wants(x) || !(base->flags & GR__HAS_GRAD)) return NULL;
+    if (base->flags & GR__FRESH) memset(base->grad, 0, base->len * sizeof(gr_real)), base->flags &= ~(unsigned)GR__FRESH;
+    return base->grad + (x->data - base->data);
 }
 
 /* Whether x may be used on t: it was made on t and is not dead, or it belongs to a module. */

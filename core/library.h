@@ -86,6 +86,9 @@ gr_tensor *gr__tensor_new_home(const gr_allocator *home, gr_shape shape);
 void gr__tensor_free_home(gr_tensor *x);        /* with its gradient; NULL is fine */
 void gr__wants_grad(gr_tensor *x, bool wanted);
 void gr__was_written(gr_tensor *x);             /* tell that its values changed: gr_backward then fails if a recorded operator used the old ones */
+/* gr_grad for an operator that adds to every value of the gradient of x: if *fresh becomes true, the gradient is 0, but its memory is not
+ * cleared. The operator then clears each part just before it adds to it, while the part is in the cache. */
+gr_real *gr__grad_to_fill(gr_tape *t, const gr_tensor *x, bool *fresh);
 void gr__grad_clear(gr_tensor *x);              /* the next backward starts from 0 */
 /* Make room for the gradient of x, and note for gr_tape_recover whether x has one; then gr__grad_put cannot fail. False when there is not enough memory. */
 bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who);

@@ -6,16 +6,20 @@
 
 /* forward: in = { a, b }.  backward: out = the gradient of a or of b, in = { dy, a, b, y } */
 #define BINARY_FORWARD(op, y_of_ab) \
-    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED) \
+    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one) \
     { \
-        const gr_real *in_a = in[0], *in_b = in[1]; \
-        for (size_t i = 0; i < n; i++) { \
-            const gr_real a = in_a[i], b = in_b[i]; \
-            out[i] = (y_of_ab); \
-        } \
+        const gr_real *in_a = in[0], *in_b = in[1], a0 = *in_a, b0 = *in_b; \
+        if (one == 1) BINARY_LOOP(a0, in_b[i], y_of_ab) \
+        else if (one == 2) BINARY_LOOP(in_a[i], b0, y_of_ab) \
+        else BINARY_LOOP(in_a[i], in_b[i], y_of_ab) \
+    }
+#define BINARY_LOOP(a_i, b_i, y_of_ab) \
+    for (size_t i = 0; i < n; i++) { \
+        const gr_real a = a_i, b = b_i; \
+        out[i] = (y_of_ab); \
     }
 #define BINARY_BACKWARD(op, gradient) \
-    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED) \
+    KERNEL(void, op, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one UNUSED) \
     { \
         const gr_real *in_dy = in[0], *in_a = in[1], *in_b = in[2], *in_y = in[3]; \
         for (size_t i = 0; i < n; i++) { \
@@ -33,15 +37,15 @@ BINARY(prelu, a > 0 ? a : a * b, a > 0 ? dy : dy * b, a > 0 ? 0 : dy * a, ) /* a
 #include "ops/binary.def"
 
 #if GR_HOST
-#define BINARY_OP(op) \
+#define BINARY_OP(op, da, db) \
     static void op##_node(gr_tape *t, const gr_node *n) \
     { \
-        gr__map_backward(t, n, 0, op##_backward_a, GR_IN(n->in[0], n->in[1], n->out[0])); \
-        gr__map_backward(t, n, 1, op##_backward_b, GR_IN(n->in[0], n->in[1], n->out[0])); \
+        gr__map_backward(t, n, 0, op##_backward_a, !strcmp(#da, "dy"), GR_IN(n->in[0], n->in[1], n->out[0])); \
+        gr__map_backward(t, n, 1, op##_backward_b, !strcmp(#db, "dy"), GR_IN(n->in[0], n->in[1], n->out[0])); \
     } \
     static const gr_op op##_op = { .name = #op, .backward = op##_node, .scratch = gr__map_scratch };
-#define BINARY(op, ...) \
-    BINARY_OP(op) \
+#define BINARY(op, y, da, db, ...) \
+    BINARY_OP(op, da, db) \
     gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr__map_op(t, &op##_op, op##_forward, GR_IN(a, b), NULL, 0); }
 #define COMPARE(op, ...) \
     gr_tensor *gr_##op(gr_tape *t, gr_tensor *a, gr_tensor *b) \
@@ -51,7 +55,7 @@ BINARY(prelu, a > 0 ? a : a * b, a > 0 ? dy : dy * b, a > 0 ? 0 : dy * a, ) /* a
     }
 #include "ops/binary.def"
 
-BINARY_OP(prelu)
+BINARY_OP(prelu, , )
 gr_tensor *gr_prelu(gr_tape *t, gr_tensor *x, gr_tensor *weight)
 {
     if (!gr_ready(t, &prelu_op, x, weight)) return NULL;

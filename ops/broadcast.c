@@ -17,15 +17,19 @@ INLINE void carry(gr_real *sum, size_t width, size_t count)
 /* y [rows] += the sums of x [rows, n]; level 0 is PIECE values in 16 lanes */
 KERNEL(void, sum_rows, gr_real *restrict y, const gr_real *restrict x, size_t rows, size_t n)
 {
-    for (size_t r = 0; r < rows; r++) {
-        gr_real sum[LEVELS] = { 0 };
-        for (size_t left = n, count = 1; left; count++) {
-            const size_t m = left < PIECE ? left : PIECE;
-            sum[0] = SUM(i, m, x[i]);
-            x += m, left -= m;
-            carry(sum, 1, count);
+    for (size_t r = 0, at_once; r < rows; r += at_once, x += at_once * n) { /* two short ones: while one sum waits for its last addition, the other adds */
+        at_once = n <= PIECE / 2 && r + 1 < rows ? 2 : 1;
+        const size_t other = (at_once - 1) * n;
+        gr_real sum[LEVELS][2] = { { 0 } };
+        for (size_t at = 0, count = 1; at < n; at += PIECE, count++) {
+            const gr_real *const a = x + at, *const b = a + other;
+            const size_t m = n - at < PIECE ? n - at : PIECE;
+            if (other) SUM2(i, m, sum[0][0], a[i], sum[0][1], b[i]);
+            else sum[0][0] = SUM(i, m, a[i]);
+            carry(sum[0], 2, count);
         }
-        for (int level = 1; level < LEVELS; level++) y[r] += sum[level];
+        for (int level = 1; level < LEVELS; level++) y[r] += sum[level][0];
+        for (int level = 1; level < LEVELS && other; level++) y[r + 1] += sum[level][1];
     }
 }
 
@@ -46,8 +50,17 @@ KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t
         for (size_t i = 0; i < columns; i++) y[i] += sum[level * columns + i];
 }
 
+/* out becomes m runs of n values: run i repeats from[i] */
+KERNEL(void, spread_values, gr_real *restrict out, const gr_real *restrict from, size_t m, size_t n)
+{
+    for (size_t i = 0; i < m; i++, out += n) {
+        const gr_real x = from[i];
+        for (size_t j = 0; j < n; j++) out[j] = x;
+    }
+}
+
 #if GR_HOST
-enum { CHUNK = 16384, AT_ONCE = 512, MAX_IN = 4 };
+enum { CHUNK = 16384, CLEARED = 2048, AT_ONCE = 512, MAX_IN = 4 }; /* CLEARED values stay in the first cache until the kernel adds to them */
 
 /* ---- Runs ---- */
 
@@ -116,7 +129,7 @@ size_t gr__runs_large(const gr__runs *r, size_t i, size_t j)
 }
 
 /* large[first .. first + count - 1] of small broadcast to the large shape, written to out. */
-static void spread(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *out)
+static void spread(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *out, int isa)
 {
     const bool kept = r->n && r->kept[r->n - 1];
     while (count) {
@@ -124,19 +137,27 @@ static void spread(const gr__runs *r, const gr_real *small, size_t first, size_t
         const gr_real *from = small + gr__runs_small(r, first, &m);
         if (m > count) m = count;
         if (kept) memcpy(out, from, m * sizeof *out);
-        else for (size_t i = 0; i < m; i++) out[i] = *from;
+        else {
+            const size_t runs = r->n == 2 && m == r->size[1] ? count / m : 1; /* whole ones, whose values lie side by side */
+            spread_values[isa](out, from, runs, m);
+            m *= runs;
+        }
         first += m, out += m, count -= m;
     }
 }
 
-/* The same, but without a copy where the values lie side by side in small. */
-static const gr_real *values(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *buffer)
+/* The same, but without a copy where the values lie side by side in small, or, unless one is NULL, are all the same: then *one becomes true. */
+static const gr_real *values(const gr__runs *r, const gr_real *small, size_t first, size_t count, gr_real *buffer, int isa, bool *one)
 {
     if (keeps_all(r)) return small + first;
     size_t left;
     const gr_real *from = small + gr__runs_small(r, first, &left);
-    if (r->kept[r->n - 1] && count <= left) return from;
-    spread(r, small, first, count, buffer);
+    const bool kept = r->kept[r->n - 1];
+    if (count <= left && (kept || one)) {
+        if (!kept) *one = true;
+        return from;
+    }
+    spread(r, small, first, count, buffer, isa);
     return buffer;
 }
 
@@ -229,11 +250,13 @@ void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *
 typedef struct {
     gr__map *kernel;
     gr_real *out;
-    bool clear;                  /* out is scratch that the kernel adds to */
+    bool clear;                  /* the kernel adds to out, which is not cleared yet */
     size_t block;                /* elements a kernel sees at once */
     size_t ins;
     const gr_real *in[MAX_IN], *p;
     gr__runs runs[MAX_IN];
+    int isa;
+    bool ones;                   /* the kernel knows one */
     bool repeats[MAX_IN];        /* the broadcast input looks the same in every block */
 } map_call;
 
@@ -243,12 +266,16 @@ static void map_task(void *argument, gr_range part)
     const size_t begin = part.first, end = begin + part.count;
     _Alignas(64) gr_real buffer[MAX_IN][AT_ONCE];
     const gr_real *in[MAX_IN];
+    bool one[MAX_IN] = { false };
     for (size_t i = begin; i < end; i += c->block) {
         const size_t n = end - i < c->block ? end - i : c->block;
         for (size_t k = 0; k < c->ins; k++)
-            if (i == begin || !c->repeats[k]) in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k]);
+            if (i == begin || !c->repeats[k]) {
+                one[k] = false;
+                in[k] = values(&c->runs[k], c->in[k], i, n, buffer[k], c->isa, c->ones && !(k && one[0]) ? &one[k] : NULL);
+            }
         if (c->clear) memset(c->out + i, 0, n * sizeof *c->out);
-        c->kernel(c->out + i, in, n, c->p);
+        c->kernel(c->out + i, in, n, c->p, one[0] ? 1 : one[1] ? 2 : 0);
     }
 }
 
@@ -256,26 +283,32 @@ static void map_task(void *argument, gr_range part)
 static void map_run(gr_tape *t, map_call *c, const gr_tensor *y, gr_tensor *const *in)
 {
     if (!y->len) return;
-    c->block = CHUNK;
+    c->block = c->clear ? CLEARED : CHUNK;
     for (size_t k = 0; k < c->ins; k++) {
         gr__runs *r = &c->runs[k];
         c->in[k] = in[k]->data, c->repeats[k] = false, r->n = 0;
         if (gr_same_shape(in[k], y)) continue;
         *r = gr__runs_in(gr_shape_of(y), gr_shape_of(in[k]));
         if (keeps_all(r)) continue;
-        const bool row = r->n == 2 && r->kept[1] && r->size[1] <= AT_ONCE;
-        if (c->block == CHUNK) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
-        c->repeats[k] = r->n == 1 || (row && c->block % r->size[1] == 0);
+        const bool row = r->n == 2 && r->size[1] <= AT_ONCE;
+        if (c->block > AT_ONCE) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
+        c->repeats[k] = r->n == 1 || (row && r->kept[1] && c->block % r->size[1] == 0);
     }
     if (y->len <= CHUNK) map_task(c, (gr_range){ 0, y->len });
     else gr__parallel_rows(t, y->len, CHUNK, (double)y->len * 0.5, map_task, c);
 }
 
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, const gr_tensor *like, gr_tensor *const *in, size_t ins, const gr_real *p)
+static void map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+                const gr_real *p)
 {
     map_call c;
-    c.kernel = kernel[gr_isa(t)], c.out = out, c.clear = false, c.ins = ins, c.p = p;
+    c.kernel = kernel[gr_isa(t)], c.out = out, c.clear = clear, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones;
     map_run(t, &c, like, in);
+}
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+                const gr_real *p)
+{
+    map_to(t, kernel, out, clear, ins < 3, like, in, ins, p);
 }
 
 #define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"
@@ -292,7 +325,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, y, in, ins, p);
+    gr__map_to(t, kernel, y->data, false, y, in, ins, p);
     return y;
 }
 
@@ -303,22 +336,21 @@ gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_te
     return y ? gr_record(t, op, p, ps * sizeof *p, GR_OUT(y), in, ins) : NULL;
 }
 
-void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *kernel, gr_tensor *const *values, size_t count)
+void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *kernel, bool is_dy, gr_tensor *const *values, size_t count)
 {
     const gr_tensor *y = n->out[0];
-    gr_real *dx = gr_grad(t, n->in[k]);
+    const bool direct = n->in[k]->len == y->len;
+    bool clear = true;
+    gr_real *const dx = direct ? gr__grad_to_fill(t, n->in[k], &clear) : gr_grad(t, n->in[k]), *const out = direct ? dx : gr_scratch(t);
     if (!dx) return;
     gr_tensor dy = *y;
     dy.data = gr_grad(t, y);
     gr_tensor *in[MAX_IN] = { &dy };
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    map_call c;
-    c.kernel = kernel[gr_isa(t)], c.ins = count + 1, c.p = n->saved;
-    c.clear = n->in[k]->len != y->len, c.out = c.clear ? gr_scratch(t) : dx;
-    map_run(t, &c, y, in);
-    if (!c.clear) return;
+    if (direct || !is_dy) map_to(t, kernel, out, clear, false, y, in, count + 1, n->saved);
+    if (direct) return;
     const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
-    gr__runs_sum(t, &runs, c.out, dx);
+    gr__runs_sum(t, &runs, is_dy ? dy.data : out, dx);
 }
 
 size_t gr__map_scratch(const gr_node *n)

@@ -27,11 +27,13 @@ size_t gr__runs_large(const gr__runs *r, size_t i, size_t j);
  * such sums make one, and 64 of these again, so that long sums stay accurate. The runs before these are summed one index after the other. */
 void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small);
 
-/* An elementwise kernel over n elements: it computes out[i] from in[0][i], in[1][i] and so on. p holds the operator's parameters. */
-typedef void gr__map(gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p);
+/* An elementwise kernel over n elements: it computes out[i] from in[0][i], in[1][i] and so on. p holds the operator's parameters. If one is k + 1,
+ * in[k] has one value for all n: gr__map_to passes such an input to kernels of one or two inputs, and copies it for others. */
+typedef void gr__map(gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one);
 
-/* Run a kernel over out, which has the shape of like; the inputs broadcast to it. */
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, const gr_tensor *like, gr_tensor *const *in, size_t ins, const gr_real *p);
+/* Run a kernel over out, which has the shape of like and, with clear, is cleared first; the inputs broadcast to it. */
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+                const gr_real *p);
 
 /* Check and broadcast the inputs, and compute a new tensor from them. Returns NULL on error. */
 gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_tensor *const *in, size_t ins, const gr_real *p);
@@ -41,8 +43,9 @@ gr_tensor *gr__map_op(gr_tape *t, const gr_op *op, gr__map *const *kernel, gr_te
                       size_t ps);
 
 /* Backward of node n for its input number k. The kernel's inputs are dy and then `values`, each broadcast to the shape of dy; it adds to its out.
- * If in[k] was broadcast, out is scratch of dy's shape, which is then summed. Does nothing if in[k] needs no gradient. */
-void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *kernel, gr_tensor *const *values, size_t count);
+ * If in[k] was broadcast, out is scratch of dy's shape, which is then summed; with is_dy, what the kernel would add is dy itself, which is
+ * summed at once. Does nothing if in[k] needs no gradient. */
+void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *kernel, bool is_dy, gr_tensor *const *values, size_t count);
 size_t gr__map_scratch(const gr_node *n);
 
 #endif

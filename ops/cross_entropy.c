@@ -30,6 +30,7 @@ typedef struct {
     const gr_real *x, *g;
     gr_real *loss, *dx, scale; /* scale g[i], or scale g[0] where the losses were reduced, is the gradient of sample i's loss */
     int isa;
+    bool fresh; /* dx is not cleared yet */
 } cross_entropy_run;
 
 INLINE int cross_entropy_ignores(const cross_entropy_saved *s, size_t sample)
@@ -181,6 +182,7 @@ static void cross_entropy_chunk(void *argument, size_t chunk, int thread)
     const softmax_axis *a = &r->s->axis;
     const gr_range groups = gr_chunk(chunk, a->chunk, a->groups);
     (void)thread;
+    if (r->fresh) memset(r->dx + groups.first * a->C, 0, groups.count * a->C * sizeof *r->dx);
     for (size_t g = groups.first, end = g + groups.count; g < end; g += a->inner > 1 ? 1 : 16)
         (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, g, end);
 }
@@ -189,7 +191,8 @@ static void cross_entropy_node(gr_tape *t, const gr_node *n)
 {
     const cross_entropy_saved *s = n->saved;
     const gr_tensor *x = n->in[0];
-    cross_entropy_run r = { s, x->data, gr_grad(t, n->out[0]), NULL, gr_grad(t, x), cross_entropy_scale(s), gr_isa(t) };
+    cross_entropy_run r = { .s = s, .x = x->data, .g = gr_grad(t, n->out[0]), .scale = cross_entropy_scale(s), .isa = gr_isa(t) };
+    r.dx = s->axis.inner == 1 ? gr__grad_to_fill(t, x, &r.fresh) : gr_grad(t, x);
     if (r.dx) gr_parallel(t, softmax_chunks(&s->axis), 0.7 * (double)x->len, cross_entropy_chunk, &r);
 }
 static const gr_op cross_entropy_op = { .name = "cross_entropy", .backward = cross_entropy_node };

@@ -24,11 +24,13 @@ typedef struct {
     const dropout_mask *m;
     gr_real *to;
     const gr_real *from;
+    bool fresh; /* to is not cleared yet */
 } dropout_run;
 
 static void dropout_chunk(void *argument, gr_range c)
 {
     const dropout_run *r = argument;
+    if (r->fresh) memset(r->to + c.first, 0, c.count * sizeof *r->to);
     r->kernel(r->to + c.first, r->from + c.first, r->m, c.first, c.count);
 }
 
@@ -36,8 +38,8 @@ static void dropout_all(gr_tape *t, dropout_run r, size_t n) { gr__parallel_rows
 
 static void dropout_node(gr_tape *t, const gr_node *n)
 {
-    gr_real *dx = gr_grad(t, n->in[0]);
-    if (dx) dropout_all(t, (dropout_run){ dropout_backward[gr_isa(t)], n->saved, dx, gr_grad(t, n->out[0]) }, n->in[0]->len);
+    dropout_run r = { .kernel = dropout_backward[gr_isa(t)], .m = n->saved, .from = gr_grad(t, n->out[0]) };
+    if ((r.to = gr__grad_to_fill(t, n->in[0], &r.fresh))) dropout_all(t, r, n->in[0]->len);
 }
 
 static const gr_op dropout_op = { .name = "dropout", .backward = dropout_node };

@@ -70,6 +70,7 @@ typedef struct {
     const gr_real *x, *y, *g;
     gr_real *each, *sums, *dx, *dy, scale;
     size_t len;
+    bool fresh; /* dx or dy is not cleared yet */
 } loss_run;
 
 static void loss_chunk(void *argument, size_t chunk, int thread)
@@ -82,6 +83,7 @@ static void loss_chunk(void *argument, size_t chunk, int thread)
     if (r->each) s->k.each(r->each + i, r->x + i, r->y + i, s->w, n);
     else if (r->sums) r->sums[chunk] = s->k.sum(r->x + i, r->y + i, s->w, n);
     const gr_real *const g = r->g ? r->g + i : NULL;
+    if (r->fresh) memset((r->dx ? r->dx : r->dy) + i, 0, n * sizeof *r->dx);
     if (r->dx) s->k.backward(r->dx + i, NULL, g, r->scale, r->x + i, r->y + i, s->w, n);
     if (r->dy) s->k.backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, s->w, n);
 }
@@ -97,9 +99,9 @@ static void loss_node(gr_tape *t, const gr_node *n)
     if (s->each) r.g = g;
     else r.scale = g[0] / s->divisor;
     /* One gradient after the other: x and y may share it, as one tensor or as slices that overlap. */
-    if ((r.dx = gr_grad(t, x))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    if ((r.dx = gr__grad_to_fill(t, x, &r.fresh))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
     r.dx = NULL;
-    if ((r.dy = gr_grad(t, y))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    if ((r.dy = gr__grad_to_fill(t, y, &r.fresh))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
 }
 
 /* Repeat w until it fills a chunk. A chunk is a multiple of its length, so that every chunk starts with w[0]. */

@@ -5,8 +5,8 @@
  *     linear     y = x w' + bias      x [rows, I]   w [O, I]   bias [O]   y [rows, O]
  *                dx = dy w            dw = dy' x           dbias = the sum of dy's rows
  *
- * core/gemm.h computes every product. It starts its sums from the bias, and in backward from the gradient so far, so that adding costs no
- * pass of its own. Where a or b was broadcast over the batch, its gradient is the sum over the batch, in ascending order.
+ * core/gemm.h computes every product. It starts its sums from the bias, and in backward from the gradient so far, if there is one, so that adding
+ * costs no pass of its own. Where a or b was broadcast over the batch, its gradient is the sum over the batch, in ascending order.
  * matmul_t reads a or b as the transpose of what is stored: nothing is copied.
  * Saved: the sizes. */
 #include "core/gemm.h"
@@ -27,6 +27,7 @@ typedef struct {
     const matmul_saved *s;
     const gr_real *a, *b, *dc;
     gr_real *out;
+    bool fresh; /* out is a gradient that is not cleared yet: the first product starts from 0 */
     bool alone; /* there is one matrix: the threads share it. Several are handed out */
 } matmul_call;
 
@@ -75,7 +76,7 @@ static void matmul_da(void *argument, size_t i, int thread) /* da += dc b', for 
     const matmul_saved *s = c->s;
     for (size_t j = 0, n = gr__runs_count(&s->a, false); j < n; j++) {
         const size_t r = gr__runs_large(&s->a, i, j);
-        matmul_product(c, thread, s->M, s->K, s->N, matmul_dc(c, r), matmul_turned(matmul_b(c, r)), c->out + i * s->M * s->K, s->ta, true);
+        matmul_product(c, thread, s->M, s->K, s->N, matmul_dc(c, r), matmul_turned(matmul_b(c, r)), c->out + i * s->M * s->K, s->ta, j || !c->fresh);
     }
 }
 
@@ -85,7 +86,7 @@ static void matmul_db(void *argument, size_t i, int thread) /* db += a' dc */
     const matmul_saved *s = c->s;
     for (size_t j = 0, n = gr__runs_count(&s->b, false); j < n; j++) {
         const size_t r = gr__runs_large(&s->b, i, j);
-        matmul_product(c, thread, s->K, s->N, s->M, matmul_turned(matmul_a(c, r)), matmul_dc(c, r), c->out + i * s->K * s->N, s->tb, true);
+        matmul_product(c, thread, s->K, s->N, s->M, matmul_turned(matmul_a(c, r)), matmul_dc(c, r), c->out + i * s->K * s->N, s->tb, j || !c->fresh);
     }
 }
 
@@ -101,9 +102,10 @@ static void matmul_node(gr_tape *t, const gr_node *n)
 {
     const matmul_saved *s = n->saved;
     if (!n->out[0]->len) return; /* matrices without values, and perhaps very many */
-    gr_real *da = gr_grad(t, n->in[0]), *db = gr_grad(t, n->in[1]);
-    const matmul_call c = { .t = t, .s = s, .a = n->in[0]->data, .b = n->in[1]->data, .dc = gr_grad(t, n->out[0]) };
+    matmul_call c = { .t = t, .s = s, .a = n->in[0]->data, .b = n->in[1]->data, .dc = gr_grad(t, n->out[0]) };
+    gr_real *const da = gr__grad_to_fill(t, n->in[0], &c.fresh);
     if (da) matmul_run(c, matmul_da, da, gr__runs_count(&s->a, true));
+    gr_real *const db = gr__grad_to_fill(t, n->in[1], &c.fresh);
     if (db) matmul_run(c, matmul_db, db, gr__runs_count(&s->b, true));
 }
 static const gr_op matmul_op = { .name = "matmul", .backward = matmul_node };
@@ -160,9 +162,11 @@ static void linear_node(gr_tape *t, const gr_node *n)
     const gr_tensor *x = n->in[0], *w = n->in[1], *bias = n->in[2], *y = n->out[0];
     const size_t rows = s->rows, I = s->I, O = s->O;
     const gr_real *dy = gr_grad(t, y);
-    gr_real *dx = gr_grad(t, x), *dw = gr_grad(t, w), *dbias = gr_grad(t, bias);
-    if (dx) gr__gemm(t, rows, I, O, (gr_mat){ dy, O, 1 }, (gr_mat){ w->data, I, 1 }, dx, I, (gr_start){ dx, I });
-    if (dw) gr__gemm(t, O, I, rows, (gr_mat){ dy, 1, O }, (gr_mat){ x->data, I, 1 }, dw, I, (gr_start){ dw, I });
+    bool fresh;
+    gr_real *const dx = gr__grad_to_fill(t, x, &fresh);
+    if (dx) gr__gemm(t, rows, I, O, (gr_mat){ dy, O, 1 }, (gr_mat){ w->data, I, 1 }, dx, I, (gr_start){ fresh ? NULL : dx, I });
+    gr_real *const dw = gr__grad_to_fill(t, w, &fresh), *const dbias = gr_grad(t, bias);
+    if (dw) gr__gemm(t, O, I, rows, (gr_mat){ dy, 1, O }, (gr_mat){ x->data, I, 1 }, dw, I, (gr_start){ fresh ? NULL : dw, I });
     if (dbias) {
         const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(bias));
         gr__runs_sum(t, &runs, dy, dbias);

@@ -277,6 +277,7 @@ typedef struct {
     const gr__norm_groups *s;
     const gr_real *x, *dy;
     gr_real *y, *dx, *sums, *rows; /* rows [units, 2, per_group]: of columns with per_group > 1 */
+    bool fresh;                    /* dx is not cleared yet */
     size_t blocks, units, per_chunk;
     int isa;
 } norm_call;
@@ -315,6 +316,8 @@ static void norm_backward_unit(const norm_call *c, size_t unit)
 {
     const gr_range g = norm_groups_of(c, unit);
     gr_real *const rows = c->rows ? c->rows + unit * 2 * c->s->per_group : NULL;
+    const size_t I = c->s->I;
+    for (size_t r = 0; c->fresh && r < c->s->R; r++) memset(c->dx + norm_place(c->s, unit) + r * c->s->K * I, 0, I * sizeof *c->dx);
     if (c->s->I > 1) norm_planes_backward[c->isa](c->s, c->dx, c->sums, c->dy, c->x, unit);
     else norm_columns_backward[c->isa](c->s, c->dx, c->sums, rows, c->dy, c->x, g.first, g.count);
 }
@@ -364,9 +367,9 @@ void gr__norm_backward(gr_tape *t, const gr_node *node)
     const bool rows = norm_has_rows(s);
     gr_real *dgamma = gr_grad(t, node->in[1]), *dbeta = gr_grad(t, node->in[2]);
     norm_call c = norm_call_of(t, s, node->in[0]->data);
-    c.dy = gr_grad(t, node->out[0]), c.dx = gr_grad(t, node->in[0]);
     c.sums = gr_scratch(t), c.rows = rows && (dgamma || dbeta) ? c.sums + 2 * s->groups : NULL;
     if (!s->count || !s->groups) return;
+    c.dy = gr_grad(t, node->out[0]), c.dx = s->I > 1 ? gr__grad_to_fill(t, node->in[0], &c.fresh) : gr_grad(t, node->in[0]);
     norm_run_chunks(t, &c, 0.5);
     const size_t n = s->of_groups * s->per_group, all = s->groups * s->per_group; /* sums [2, all / n, n], or rows [units, 2, n] */
     const size_t parts = rows ? c.units : all / n, stride = rows ? 2 * n : n;

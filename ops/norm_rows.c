@@ -3,6 +3,8 @@
 #include "core/maths.h"
 #include "ops/parts.h"
 
+enum { VALUES = 4096 };
+
 /* Forward reads x and writes y. Backward reads x and dy, and adds to dx and to part, either of which may be NULL. */
 typedef struct {
     const gr__norm_rows *s;
@@ -10,6 +12,7 @@ typedef struct {
     gr__norm_rows_backward *backward;
     const gr_real *x, *dy;
     gr_real *y, *dx, *part; /* part [chunks, 2, N]: of dgamma and dbeta */
+    bool fresh;             /* dx is not cleared yet */
 } norm_rows_call;
 
 static size_t norm_rows_chunks(const gr__norm_rows *s) { return gr_chunks(s->rows, s->chunk); }
@@ -55,9 +58,14 @@ static void norm_rows_chunk_back(void *argument, gr_range r)
 {
     const norm_rows_call *a = argument;
     const gr__norm_rows *s = a->s;
-    const size_t N = s->N, at = r.first * N, chunk = r.first / s->chunk;
+    const size_t N = s->N, chunk = r.first / s->chunk;
     gr_real *dgamma = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *dgamma) : NULL;
-    a->backward(a->dx ? a->dx + at : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + at, s->stat + r.first, a->x + at, s->gamma, r.count, N);
+    const size_t block = N < 1024 ? 1024 / N : 1; /* so many rows of dx stay in the first cache between clearing and adding */
+    for (size_t i = r.first, end = i + r.count; i < end; i += block) {
+        const size_t rows = end - i < block ? end - i : block;
+        if (a->fresh) memset(a->dx + i * N, 0, rows * N * sizeof *a->dx);
+        a->backward(a->dx ? a->dx + i * N : NULL, dgamma, dgamma ? dgamma + N : NULL, a->dy + i * N, s->stat + i, a->x + i * N, s->gamma, rows, N);
+    }
     for (size_t i = r.first; s->far[chunk] && i < r.first + r.count; i++)
         if (s->stat[i].rstd == 0)
             gr__far_row_backward(a->dx ? a->dx + i * N : NULL, dgamma, a->dy + i * N, a->x + i * N, s->gamma, N, s->eps, s->rms);
@@ -67,7 +75,8 @@ void gr__norm_rows_back(gr_tape *t, const gr_node *n, gr__norm_rows_backward *f)
 {
     const gr__norm_rows *s = n->saved;
     gr_real *dgamma = gr_grad(t, n->in[1]), *dbeta = s->rms ? NULL : gr_grad(t, n->in[2]);
-    norm_rows_call a = { .s = s, .backward = f, .x = n->in[0]->data, .dy = gr_grad(t, n->out[0]), .dx = gr_grad(t, n->in[0]) };
+    norm_rows_call a = { .s = s, .backward = f, .x = n->in[0]->data, .dy = gr_grad(t, n->out[0]) };
+    a.dx = gr__grad_to_fill(t, n->in[0], &a.fresh);
     if (dgamma || dbeta) a.part = gr_scratch(t);
     gr__parallel_rows(t, s->rows, s->chunk, 0.5 * (double)(s->rows * s->N), norm_rows_chunk_back, &a);
     if (dgamma) gr__add_parts(t, dgamma, a.part, norm_rows_chunks(s), 2 * s->N, s->N);
@@ -85,7 +94,7 @@ size_t gr__norm_rows_scratch(const gr_node *n)
 /* At most 32 chunks, because each has a part of 2N sums; and at least 4096 values in a chunk, because a smaller one is not worth its start. */
 static size_t norm_rows_to_a_chunk(size_t rows, size_t N)
 {
-    enum { PARTS = 32, VALUES = 4096 };
+    enum { PARTS = 32 };
     const size_t by_parts = gr_chunks(rows, PARTS), by_values = N ? gr_chunks(VALUES, N) : 1;
     return by_parts > by_values ? by_parts : by_values;
 }

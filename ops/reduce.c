@@ -26,10 +26,11 @@
 #include "ops/strided.h"
 
 /* out = x's gradient, in = { dy }, p = the factor */
-KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_t n, const gr_real *p)
+KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_t n, const gr_real *p, int one)
 {
-    const gr_real *dy = in[0], factor = p[0];
-    for (size_t i = 0; i < n; i++) dx[i] += factor * dy[i];
+    const gr_real *dy = in[0], factor = p[0], of_one = factor * *dy;
+    if (one) for (size_t i = 0; i < n; i++) dx[i] += of_one;
+    else for (size_t i = 0; i < n; i++) dx[i] += factor * dy[i];
 }
 
 /* p is the order of a norm, the correction of a variance; the others do not use it. */
@@ -217,7 +218,9 @@ static void sum_node(gr_tape *t, const gr_node *n)
     const gr_tensor *x = n->in[0];
     gr_tensor dy = { .data = gr_grad(t, n->out[0]), .len = n->out[0]->len, .rank = s->ones.rank };
     memcpy(dy.dim, s->ones.dim, sizeof dy.dim);
-    if (gr_grad(t, x)) gr__map_to(t, sum_backward, gr_grad(t, x), x, GR_IN(&dy), &s->factor);
+    bool fresh;
+    gr_real *const dx = gr__grad_to_fill(t, x, &fresh);
+    if (dx) gr__map_to(t, sum_backward, dx, fresh, x, GR_IN(&dy), &s->factor);
 }
 static const gr_op sum_op = { .name = "sum", .backward = sum_node };
 static const gr_op mean_op = { .name = "mean", .backward = sum_node };

@@ -256,6 +256,8 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
     const gr__sequence *s = n->saved;
     const size_t G = s->G;
     sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t) };
+    for (unsigned i = 0; i < n->ins; i++) gr_grad(t, n->in[i]); /* the shards find them cleared */
+    for (unsigned i = 0; i < n->outs; i++) gr_grad(t, n->out[i]);
     if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[SEQ_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
     gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[SEQ_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
     gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);

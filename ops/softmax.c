@@ -103,6 +103,7 @@ typedef struct { softmax_axis axis; bool log; } softmax_saved;
 typedef struct {
     const softmax_saved *s;
     gr_real *y, *dx; /* dx NULL: forward */
+    bool fresh;      /* dx is not cleared yet */
     const gr_real *x, *dy;
     int isa;
 } softmax_run;
@@ -111,6 +112,7 @@ static void softmax_chunk(void *argument, gr_range g)
 {
     const softmax_run *r = argument;
     const softmax_axis *a = &r->s->axis;
+    if (r->fresh) memset(r->dx + g.first * a->C, 0, g.count * a->C * sizeof *r->dx);
     if (r->dx) (r->s->log ? log_softmax_backward : softmax_backward)[r->isa](r->dx, r->dy, r->y, a, g.first, g.first + g.count);
     else (r->s->log ? log_softmax_forward : softmax_forward)[r->isa](r->y, r->x, a, g.first, g.first + g.count);
 }
@@ -119,7 +121,8 @@ static void softmax_node(gr_tape *t, const gr_node *n)
 {
     const softmax_saved *s = n->saved;
     const gr_tensor *y = n->out[0];
-    softmax_run r = { .s = s, .y = y->data, .dx = gr_grad(t, n->in[0]), .dy = gr_grad(t, y), .isa = gr_isa(t) };
+    softmax_run r = { .s = s, .y = y->data, .dy = gr_grad(t, y), .isa = gr_isa(t) };
+    r.dx = s->axis.inner == 1 ? gr__grad_to_fill(t, n->in[0], &r.fresh) : gr_grad(t, n->in[0]); /* the groups are rows: each has its own values */
     if (r.dx) gr__parallel_rows(t, s->axis.groups, s->axis.chunk, (s->log ? 0.8 : 0.3) * (double)y->len, softmax_chunk, &r);
 }
 static const gr_op softmax_op = { .name = "softmax", .backward = softmax_node };

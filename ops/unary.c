@@ -24,7 +24,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 
 /* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x that is_far, which are rare. */
 #define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, is_far, y_far, dx_far) \
-    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
+    KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one UNUSED) \
     { \
         const gr_real *in_x = in[0]; \
         int far = 0; \
@@ -40,7 +40,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
             out[i] = is_far ? (y_far) : out[i]; \
         } \
     } \
-    KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p) \
+    KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one UNUSED) \
     { \
         const gr_real *in_dy = in[0], *in_x = in[1], *in_y = in[2]; \
         int far = 0; \
@@ -68,7 +68,7 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 #define UNARY_OP(op, arguments, p, ps) \
     static void op##_node(gr_tape *t, const gr_node *n) \
     { \
-        gr__map_backward(t, n, 0, op##_backward, GR_IN(n->in[0], n->out[0])); \
+        gr__map_backward(t, n, 0, op##_backward, false, GR_IN(n->in[0], n->out[0])); \
     } \
     static const gr_op op##_op = { .name = #op, .backward = op##_node }; \
     gr_tensor *gr_##op arguments { return gr__map_op(t, &op##_op, op##_forward, GR_IN(x), p, ps); }

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 
 /* forward: in = { cond, a, b }.  backward: out = the gradient of a or of b, in = { dy, cond } */
-KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED)
+KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one UNUSED)
 {
     const gr_real *cond = in[0], *a = in[1], *b = in[2];
     for (size_t i = 0; i < n; i++) {
@@ -16,7 +16,7 @@ KERNEL(void, where_forward, gr_real *restrict out, const gr_real *const *in, siz
     }
 }
 #define WHERE_BACKWARD(called, gradient) \
-    KERNEL(void, called, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED) \
+    KERNEL(void, called, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one UNUSED) \
     { \
         const gr_real *dy = in[0], *cond = in[1]; \
         for (size_t i = 0; i < n; i++) out[i] += gradient; \
@@ -27,8 +27,8 @@ WHERE_BACKWARD(where_backward_b, cond[i] != 0 ? 0 : dy[i])
 #if GR_HOST
 static void where_node(gr_tape *t, const gr_node *n)
 {
-    gr__map_backward(t, n, 0, where_backward_a, n->saved, 1);
-    gr__map_backward(t, n, 1, where_backward_b, n->saved, 1);
+    gr__map_backward(t, n, 0, where_backward_a, false, n->saved, 1);
+    gr__map_backward(t, n, 1, where_backward_b, false, n->saved, 1);
 }
 static const gr_op where_op = { .name = "where", .backward = where_node, .scratch = gr__map_scratch };
 

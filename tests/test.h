@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "core/internal.h"
 #include "gradus.h"
 #include <math.h>
 #include <stdio.h>
@@ -201,11 +202,45 @@ static inline void test_bits_stay(gr_gradcheck_function *f, void *argument, cons
 }
 
 /* test_gradcheck is gr_gradcheck, and appends the graph of f to the file that $GRADUS_CHECKED names, for tests/tools/check_gradients.sh. */
-typedef struct { gr_gradcheck_function *f; void *argument; FILE *graph; } test_noted;
+typedef struct { gr_gradcheck_function *f; void *argument; FILE *graph; size_t n; bool cleared; } test_noted;
+
+/* The gradients of in, one after the other, of the sum of f(in). Their memory holds `before`, and with fresh backward itself must clear it. */
+static inline void test_gradients_from(gr_tape *t, gr_tensor *const *in, const test_noted *noted, double before, bool fresh, gr_real *to)
+{
+    for (size_t k = 0; k < noted->n; k++) {
+        for (size_t i = 0; in[k]->grad && i < in[k]->len; i++) in[k]->grad[i] = (gr_real)before;
+        if (fresh && in[k]->flags & GR__HAS_GRAD) in[k]->flags |= GR__FRESH;
+    }
+    gr_tensor *const y = noted->f(t, in, noted->argument);
+    gr_real *const dy = malloc((y ? y->len : 0) * sizeof *dy + 1);
+    for (size_t i = 0; y && i < y->len; i++) dy[i] = (gr_real)(1 + i % 7) / 4;
+    if (y) gr_backward_from(t, y, dy);
+    for (size_t k = 0; k < noted->n; k++)
+        for (size_t i = 0; gr__gradient(in[k]) && i < in[k]->len; i++) *to++ = in[k]->grad[i];
+    free(dy);
+    gr_tape_recover(t);
+}
+
+/* A gradient that an operator clears while it adds to it has the bits of one that was cleared before. */
+static inline void test_clears(gr_tape *t, gr_tensor *const *in, const test_noted *noted)
+{
+    size_t len = 1;
+    for (size_t k = 0; k < noted->n; k++) len += in[k]->len;
+    gr_real *const start = malloc(3 * len * sizeof *start), *const fresh = start + len, *const zero = fresh + len, *at = start;
+    memset(start, 0, 3 * len * sizeof *start);
+    for (size_t k = 0; k < noted->n; at += in[k++]->len) memcpy(at, in[k]->grad, in[k]->len * sizeof *at);
+    test_gradients_from(t, in, noted, (double)NAN, true, fresh);
+    test_gradients_from(t, in, noted, 0, false, zero);
+    at = start;
+    for (size_t k = 0; k < noted->n; at += in[k++]->len) memcpy(in[k]->grad, at, in[k]->len * sizeof *at);
+    if (memcmp(fresh, zero, len * sizeof *zero)) fail_msg("the gradient depends on what its memory held");
+    free(start);
+}
 
 static inline gr_tensor *test_note_graph(gr_tape *t, gr_tensor *const *in, void *argument)
 {
-    const test_noted *const noted = argument;
+    test_noted *const noted = argument;
+    if (!noted->cleared) noted->cleared = true, test_clears(t, in, noted);
     gr_tensor *const y = noted->f(t, in, noted->argument);
     if (noted->graph) gr_print_graph(t, noted->graph); /* only the first run, because finite differences record nothing */
     return y;
@@ -215,7 +250,7 @@ static inline bool test_gradcheck(const char *name, gr_gradcheck_function *f, vo
                                   const gr_gradcheck_config *config, FILE *out)
 {
     const char *const path = getenv("GRADUS_CHECKED");
-    test_noted noted = { f, argument, path && *path ? fopen(path, "a") : NULL };
+    test_noted noted = { f, argument, path && *path ? fopen(path, "a") : NULL, n, false };
     const bool good = gr_gradcheck(name, test_note_graph, &noted, in, n, config, out);
     if (noted.graph) fclose(noted.graph);
     return good;
