@@ -43,9 +43,11 @@ INLINE double r_times_plus(double a, double x, double b) { return a * x + b; }
 #define R_POLY_8(step, x, a, b, ...) R_POLY_7(step, x, step(a, x, b), __VA_ARGS__)
 
 /* ==== In float ====
- * Adding 1.5 * 2^23 rounds x to an integer n, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND. NaN must stay NaN: so a
- * clamp has its constant on the left, and a number is scaled by a product, not by a change of its bits. */
+ * Adding 1.5 * 2^23 rounds x to an integer n, which is then also in the low bits: k = x + R_ROUND, n = k - R_ROUND. With k = x + (R_ROUND + c)
+ * they hold n + c, and r_power(k) is 2^(n + c - 127), if 0 < n + c < 255. NaN must stay NaN: so a clamp has its constant on the left, and a number is
+ * scaled by a product, not by a change of its bits. */
 #define R_ROUND 0x1.8p23f
+INLINE float r_power(float k) { return r_from_bits(r_bits(k) << 23); }
 INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
 
 /* Adding 2^23 rounds to a whole number, and every float from there on is one. The sign stays, so that -0.3 becomes -0. */
@@ -66,10 +68,10 @@ INLINE float r_log_tail(float f)
 INLINE float r_exp(float x)
 {
     const float z = r_max(-105.0f, r_min(89.0f, x));
-    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
+    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND + 254), n = k - (R_ROUND + 254);
     const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, z));
-    const int32_t e = (int32_t)(r_bits(k) - r_bits(R_ROUND)), h = e >> 1;
-    const float a = r_from_bits((uint32_t)(h + 127) << 23), b = r_from_bits((uint32_t)(e - h + 127) << 23);
+    const uint32_t e = r_bits(k), h = e >> 1; /* in the low bits: n + 254 and its half */
+    const float a = r_from_bits(h << 23), b = r_from_bits((e - h) << 23);
     return (1 + r_fma(r * r, r_exp_tail(r), r)) * a * b;
 }
 
@@ -91,10 +93,10 @@ INLINE float r_log(float x)
 INLINE float r_expm1(float x)
 {
     const float z = r_max(-18.0f, r_min(89.0f, x));
-    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
+    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND + 126), n = k - (R_ROUND + 126);
     const float a = r_fma(n, -0x1.62e4p-1f, z), b = n * 0x1.7f7d1cp-20f, r = a - b;
     const float t = r_fma(r * r, r_exp_tail(r), (a - r) - b); /* e^r - 1 - r */
-    const float S = r_from_bits((r_bits(k) << 23) + r_bits(0.5f)), h = S - 0.5f, y = h + S * r;
+    const float S = r_power(k), h = S - 0.5f, y = h + S * r;
     const float rest = (S * r - (y - h)) + ((S - h) - 0.5f);
     return r_abs(x) < 0x1p-25f ? x : 2 * (y + r_fma(S, t, rest));
 }
@@ -120,10 +122,10 @@ INLINE float r_log1p(float x)
 INLINE float r_sigmoid(float x)
 {
     const float one = 0x1p-32f, z = r_max(-104.0f, r_min(18.0f, x));
-    const float k = r_fma(z, -0x1.715476p+0f, R_ROUND), n = k - R_ROUND;
+    const float k = r_fma(z, -0x1.715476p+0f, R_ROUND + 95), n = k - (R_ROUND + 95);
     const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, -z));
     const float q = R_POLY_4(r_fma, r, 0x1.6a5134p-10f, 0x1.12397cp-7f, 0x1.5558acp-5f, 0x1.555492p-3f, 0x1.fffffcp-2f);
-    const float t = r_fma(r * r, q, r), s = r_from_bits((r_bits(k) << 23) + r_bits(one));
+    const float t = r_fma(r * r, q, r), s = r_power(k); /* one 2^n */
     const float b = one + s, D = r_fma(s, t, b), d = r_fma(s, t, b - D) + (one - (b - s));
     const float y = 1 / D, rest = r_fma(-y, d, r_fma(-y, D, 1));
     return r_fma(rest, y, y) * one;
@@ -137,10 +139,10 @@ INLINE float r_tanh(float x)
                              -0x1.55553cp-2f);
     const float near = r_fma(p * s, a, a);
     const float z = r_min(9.1f, a);
-    const float k = r_fma(z, 0x1.715476p+1f, R_ROUND), n = k - R_ROUND;
+    const float k = r_fma(z, 0x1.715476p+1f, R_ROUND + 127), n = k - (R_ROUND + 127);
     const float r = r_fma(n, -0x1.62e430p-2f, z); /* z = n ln(2) / 2 + r */
     const float q = R_POLY_6(r_fma, r, 0x1.6a5134p-4f, 0x1.12397cp-2f, 0x1.5558acp-1f, 0x1.555492p+0f, 0x1.fffffcp+0f, 2, 1); /* e^2r */
-    const float far = 1 - 2 / r_fma(q, r_two_to(k), 1);
+    const float far = 1 - 2 / r_fma(q, r_power(k), 1);
     return __builtin_copysignf(a < 1 ? near : far, x);
 }
 

@@ -11,10 +11,14 @@
 
 /* ---- A row of C values ---- */
 
-INLINE void softmax_row(gr_real *restrict y, const gr_real *restrict x, size_t C)
+INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n)
 {
-    const gr_real m = softmax_max(x, C), per = 1 / softmax_sum(y, x, m, C); /* y is exp(x - m) now */
-    for (size_t i = 0; i < C; i++) y[i] *= per;
+    gr_real m[SOFTMAX_ROWS], s[SOFTMAX_ROWS];
+    softmax_rows(m, s, y, x, C, n); /* y is exp(x - m) now */
+    for (size_t j = 0; j < n; j++, y += C) {
+        const gr_real per = 1 / s[j];
+        for (size_t i = 0; i < C; i++) y[i] *= per;
+    }
 }
 
 INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C)
@@ -23,10 +27,15 @@ INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict d
     for (size_t i = 0; i < C; i++) dx[i] += y[i] * (dy[i] - sum);
 }
 
-INLINE void log_softmax_row(gr_real *restrict y, const gr_real *restrict x, size_t C)
+INLINE void log_softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n)
 {
-    const gr_real m = softmax_max(x, C), log_s = r_log(softmax_sum(NULL, x, m, C));
-    for (size_t i = 0; i < C; i++) y[i] = x[i] - m - log_s;
+    gr_real m[SOFTMAX_ROWS], s[SOFTMAX_ROWS] = { 0 };
+    softmax_rows(m, s, NULL, x, C, n);
+    for (size_t j = 0; j < SOFTMAX_ROWS; j++) s[j] = r_log(s[j]);
+    for (size_t j = 0; j < n; j++, x += C, y += C) {
+        const gr_real mj = m[j], log_s = s[j];
+        for (size_t i = 0; i < C; i++) y[i] = x[i] - mj - log_s;
+    }
 }
 
 INLINE void log_softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C)
@@ -80,9 +89,9 @@ INLINE void log_softmax_of_tile_backward(gr_real *restrict dx, const gr_real *re
 #define SOFTMAX_KERNELS(op) \
     KERNEL(void, op##_forward, gr_real *restrict y, const gr_real *restrict x, const softmax_axis *a, size_t group, size_t end) \
     { \
-        for (size_t n, at; group < end; group++) { \
+        for (size_t n, at; group < end; group += a->inner == 1 ? n : 1) { \
             at = softmax_group(a, group, &n); \
-            if (a->inner == 1) op##_row(y + at, x + at, a->C); \
+            if (a->inner == 1) n = softmax_at_once(end - group), op##_of_rows(y + at, x + at, a->C, n); \
             else op##_of_tile(y + at, x + at, a->C, a->inner, n); \
         } \
     } \

@@ -10,8 +10,10 @@
 /* Stands before a loop over 16 lanes of which some may be missing. The compiler turns that loop into one masked load or store. */
 #ifdef __clang__
 #define MASK_LOOP _Pragma("clang loop unroll(disable)")
+#define ROWS_LOOP _Pragma("clang loop unroll(full)")
 #else
 #define MASK_LOOP KEEP_LOOP
+#define ROWS_LOOP _Pragma("GCC unroll 4") /* the sums of the rows stay in registers */
 #endif
 
 /* Sixteen values from x on; -inf stands for those beyond n. */
@@ -34,33 +36,39 @@ INLINE gr_real softmax_max(const gr_real *x, size_t C)
         const gr_real *const block = x + (c + 16 < C ? c : C - 16);
         KEEP_LOOP for (size_t l = 0; l < 16; l++) m.v[l] = r_max(m.v[l], block[l]);
     }
-    for (int half = 8; half; half /= 2)
-        KEEP_LOOP for (int l = 0; l < half; l++) m.v[l] = r_max(m.v[l], m.v[l + half]);
-    return m.v[0];
+    KEEP_LOOP for (int l = 0; l < 8; l++) m.v[l] = r_max(m.v[l], m.v[l + 8]);
+    KEEP_LOOP for (int l = 0; l < 4; l++) m.v[l] = r_max(m.v[l], m.v[l + 4]);
+    return r_max(r_max(m.v[0], m.v[2]), r_max(m.v[1], m.v[3]));
 }
 
-/* The sum of exp(x[i] - m), i < C. The terms are written to e unless it is NULL. */
-INLINE gr_real softmax_sum(gr_real *restrict e, const gr_real *restrict x, gr_real m, size_t C)
+/* Maxima m of n <= 4 rows of C values, and the sums of exp(x - m). The terms are written to e unless it is NULL. One row after the other takes up
+ * to twice as long, because the processor waits at the end of each row. */
+enum { SOFTMAX_ROWS = 4 };
+INLINE size_t softmax_at_once(size_t rows) { return rows < SOFTMAX_ROWS ? rows : SOFTMAX_ROWS; }
+INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
-    gr_real block[256];
-    r_lanes s = { { 0 } };
+    r_lanes s[SOFTMAX_ROWS], v;
+    for (size_t j = 0; j < n; j++) m[j] = softmax_max(x + j * C, C), s[j] = r_lanes_of(0);
     size_t c = 0;
-    for (const size_t full = C - C % 16; c < full;) {
-        const size_t n = full - c < 256 ? full - c : 256;
-        gr_real *b = block;
-        if (e) b = e + c;
-        for (size_t i = 0; i < n; i++) b[i] = r_exp(x[c + i] - m);
-        for (size_t i = 0; i < n; i += 16)
-            KEEP_LOOP for (size_t l = 0; l < 16; l++) s.v[l] += b[i + l];
-        c += n;
+    for (; c + 16 <= C; c += 16)
+        ROWS_LOOP for (size_t j = 0; j < n; j++) {
+            const gr_real mj = m[j], *const from = x + j * C + c;
+            KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp(from[l] - mj);
+            KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
+            if (e) memcpy(e + j * C + c, &v, sizeof v);
+        }
+    for (size_t j = 0; j < n && c < C; j++) {
+        const gr_real mj = m[j], *const from = x + j * C + c;
+        MASK_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = l < C - c ? r_exp(from[l] - mj) : 0;
+        KEEP_LOOP for (size_t l = 0; l < 16; l++) s[j].v[l] += v.v[l];
+        if (e) softmax_store(e + j * C + c, &v, C - c);
     }
-    if (c < C) {
-        r_lanes v = softmax_load(x + c, C - c);
-        KEEP_LOOP for (size_t l = 0; l < 16; l++) v.v[l] = r_exp(v.v[l] - m);
-        KEEP_LOOP for (size_t l = 0; l < 16; l++) s.v[l] += v.v[l];
-        if (e) softmax_store(e + c, &v, C - c);
-    }
-    return r_tree(s);
+    for (size_t j = 0; j < n; j++) sum[j] = r_tree(s[j]);
+}
+INLINE void softmax_rows(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
+{
+    if (n == SOFTMAX_ROWS) softmax_rows_of(m, sum, e, x, C, SOFTMAX_ROWS);
+    else softmax_rows_of(m, sum, e, x, C, n);
 }
 
 /* Column sums of s in r_tree's order. */
