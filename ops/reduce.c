@@ -47,6 +47,15 @@ KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_
     }
 ROWS_EACH(max_forward, MAX(i, n, x[i]))
 ROWS_EACH(min_forward, MIN(i, n, x[i]))
+
+/* sign * the largest of sign * x, over the rows of x [n, stride], of width columns */
+KERNEL(void, extreme_columns, gr_real *restrict y, const gr_real *restrict x, size_t n, size_t width, size_t stride, gr_real sign)
+{
+    for (size_t i = 0; i < width; i++) y[i] = sign * x[i];
+    for (size_t r = 1; r < n; r++)
+        for (size_t i = 0; i < width; i++) y[i] = r_larger(y[i], sign * x[r * stride + i]);
+    for (size_t i = 0; i < width; i++) y[i] *= sign;
+}
 ROWS_EACH(prod_forward, PRODUCT(i, n, x[i]))
 ROWS_EACH(norm_1_forward, SUM(i, n, r_abs(x[i])))
 ROWS_EACH(norm_inf_forward, r_max(0, MAX(i, n, r_abs(x[i]))))
@@ -260,12 +269,14 @@ typedef struct {
     const gr_real *x, *dy;
     gr_real *y, *dx;
     int *index; /* argmax's y */
+    bool clear; /* dx is not cleared yet */
 } rows_call;
 
 static void rows_task(void *argument, gr_range rows)
 {
     const rows_call *c = argument;
     const size_t n = c->s->r.n, y = rows.first, x = y * n;
+    if (c->clear) memset(c->dx + x, 0, rows.count * n * sizeof *c->dx);
     if (c->argmax) c->argmax(c->index + y, c->x + x, rows.count, n, c->s->p);
     else if (c->forward) c->forward(c->y + y, c->x + x, rows.count, n, c->s->p);
     else c->s->backward(c->dx + x, c->dy + y, c->x + x, c->y + y, rows.count, n, c->s->p);
@@ -276,6 +287,14 @@ static void rows_run(gr_tape *t, rows_call *c)
     const reduce_plan *r = &c->s->r;
     const size_t to_a_chunk = r->n > ROWS_CHUNK ? 1 : ROWS_CHUNK / (r->n + !r->n);
     gr__parallel_rows(t, r->rows, to_a_chunk, 0.5 * (double)(r->rows * r->n), rows_task, c);
+}
+
+typedef struct { const gr_real *x; gr_real *y, sign; size_t n, width; int isa; } columns_call;
+
+static void columns_task(void *argument, gr_range c)
+{
+    const columns_call *a = argument;
+    extreme_columns[a->isa](a->y + c.first, a->x + c.first, a->n, c.count, a->width, a->sign);
 }
 
 /* x as [rows, n]: x itself, or a copy in buffer (NULL: in new memory of the tape). NULL when out of memory. */
@@ -291,13 +310,14 @@ static void rows_node(gr_tape *t, const gr_node *n)
 {
     const rows_saved *s = n->saved;
     const gr_tensor *x = n->in[0];
-    gr_real *dx = gr_grad(t, x), *scratch = gr_scratch(t);
-    if (!dx || !x->len) return;
-    rows_call c = { .s = s, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .dx = dx };
+    bool fresh;
+    gr_real *const scratch = gr_scratch(t), *const dx = x->len ? gr__grad_to_fill(t, x, &fresh) : NULL;
+    if (!dx) return;
+    rows_call c = { .s = s, .dy = gr_grad(t, n->out[0]), .y = n->out[0]->data, .dx = dx, .clear = fresh };
     c.x = rows_of(t, &s->r, x, scratch);
-    if (!s->r.in_rows) c.dx = memset(scratch + x->len, 0, x->len * sizeof *dx);
+    if (!s->r.in_rows) c.dx = scratch + x->len, c.clear = true;
     rows_run(t, &c);
-    if (!s->r.in_rows) gr__strided_back(t, s->r.to_rows, dx, c.dx);
+    if (!s->r.in_rows) gr__strided_back(t, s->r.to_rows, dx, c.dx, fresh);
 }
 
 static size_t rows_scratch(const gr_node *n)
@@ -314,12 +334,17 @@ static gr_tensor *reduce_rows(gr_tape *t, const gr_op *op, rows_forward *const *
     if (!s.r.n && (forward == max_forward || forward == min_forward))
         return gr_fail(t, op, "x is %s: the %s of no values does not exist", gr_shape_text(t, x), op->name);
     gr_tensor *y = gr__empty(t, op, s.r.shape);
-    const gr_mark mark = gr_tape_mark(t);
-    const gr_real *rows = rows_of(t, &s.r, x, NULL);
-    if (!y || !rows) return NULL;
-    rows_call c = { .s = &s, .forward = forward[gr_isa(t)], .x = rows, .y = y->data };
-    rows_run(t, &c);
-    gr_tape_rewind(t, mark);
+    if (!y) return NULL;
+    if ((forward == max_forward || forward == min_forward) && s.r.runs.n == 2 && s.r.runs.kept[1]) {
+        columns_call c = { x->data, y->data, forward == max_forward ? 1 : -1, s.r.n, s.r.rows, gr_isa(t) };
+        gr__parallel_rows(t, c.width, 512, 0.1 * (double)x->len, columns_task, &c);
+    } else {
+        const gr_mark mark = gr_tape_mark(t);
+        const gr_real *rows = rows_of(t, &s.r, x, NULL);
+        if (!rows) return NULL;
+        rows_run(t, &(rows_call){ .s = &s, .forward = forward[gr_isa(t)], .x = rows, .y = y->data });
+        gr_tape_rewind(t, mark);
+    }
     s.backward = backward[gr_isa(t)];
     return gr_record(t, op, &s, sizeof s, GR_OUT(y), GR_IN(x));
 }

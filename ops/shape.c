@@ -11,8 +11,10 @@ typedef struct { gr__layout map; size_t first, first_y; } shape_saved; /* where 
 static void shape_node(gr_tape *t, const gr_node *n)
 {
     const shape_saved *s = n->saved;
-    gr_real *dx = gr_grad(t, n->in[0]);
-    if (dx) gr__strided_back(t, s->map, dx + s->first, gr_grad(t, n->out[0]) + s->first_y);
+    bool fresh = false;
+    const bool all = gr__sizes(s->map.dim, 0, s->map.rank) == n->in[0]->len; /* dx has no values that come from nowhere in y */
+    gr_real *const dx = all ? gr__grad_to_fill(t, n->in[0], &fresh) : gr_grad(t, n->in[0]);
+    if (dx) gr__strided_back(t, s->map, dx + s->first, gr_grad(t, n->out[0]) + s->first_y, fresh);
 }
 
 static const int own_order[GR_MAX_RANK] = { 0, 1, 2, 3, 4, 5, 6, 7 };
@@ -138,6 +140,7 @@ bool gr_split(gr_tape *t, gr_tensor *x, int axis, const size_t *sizes, size_t n,
 /* ---- Joining: cat and stack. A row is what one index of the axes before the joined one selects: a row of y is the rows of the inputs side by
  * side. ---- */
 
+enum { JOIN_BLOCK = 65536 };
 static gr__layout join_layout(size_t rows, size_t width, size_t y_width)
 {
     return (gr__layout){ .rank = 2, .dim = { rows, width }, .y = { (ptrdiff_t)y_width, 1 }, .x = { (ptrdiff_t)width, 1 } };
@@ -149,7 +152,9 @@ static void join_node(gr_tape *t, const gr_node *n)
     const gr_real *dy = gr_grad(t, n->out[0]);
     for (unsigned i = 0; i < n->ins && rows; i++) {
         const size_t width = n->in[i]->len / rows;
-        if (gr_grad(t, n->in[i])) gr__strided_back(t, join_layout(rows, width, whole), gr_grad(t, n->in[i]), dy);
+        bool fresh;
+        gr_real *const dx = gr__grad_to_fill(t, n->in[i], &fresh);
+        if (dx) gr__strided_back(t, join_layout(rows, width, whole), dx, dy, fresh);
         dy += width;
     }
 }
@@ -160,12 +165,14 @@ static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t 
 {
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    const size_t rows = gr__sizes(shape.dim, 0, axis);
-    gr_real *to = y->data;
-    for (size_t i = 0; i < n && rows; i++) {
-        const size_t width = x[i]->len / rows;
-        gr__strided_copy(t, join_layout(rows, width, y->len / rows), to, x[i]->data);
-        to += width;
+    const size_t rows = gr__sizes(shape.dim, 0, axis), whole = rows ? y->len / rows : 0, block = whole < JOIN_BLOCK ? JOIN_BLOCK / (whole + !whole) : 1;
+    for (size_t row = 0, m; row < rows; row += m) { /* in blocks, so that y is written in its order */
+        m = rows - row < block ? rows - row : block;
+        gr_real *to = y->data + row * whole;
+        for (size_t i = 0, width; i < n; i++, to += width) {
+            width = x[i]->len / rows;
+            gr__strided_copy(t, join_layout(m, width, whole), to, x[i]->data + row * width);
+        }
     }
     return gr_record(t, op, &rows, sizeof rows, GR_OUT(y), x, n);
 }

@@ -2,9 +2,51 @@
  * merged. The two innermost loops run along the axis on which y is contiguous and the axis on which x is contiguous, in square tiles, so that
  * neither side leaves the cache. */
 #include "ops/strided.h"
+#include "core/simd.h"
 
 enum { STRIDED_CHUNK = 16384, TILE = 16 };
+typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides */
+typedef enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR } strided_kind; /* y = x, y += x, y = 0 + x */
 
+#define STRIDED_ROW(n, to, from) \
+    do { \
+        if (kind == STRIDED_COPY) for (size_t j = 0; j < n; j++) to = from; \
+        else if (kind == STRIDED_ADD) for (size_t j = 0; j < n; j++) to += from; \
+        else for (size_t j = 0; j < n; j++) to = 0 + from; \
+    } while (0)
+
+/* y [TILE, TILE] with rows a.y apart, from x with columns b.x apart */
+INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a, span b, strided_kind kind)
+{
+    _Alignas(64) gr_real tile[TILE * TILE];
+    for (size_t i = 0; i < TILE; i += 4)
+        for (size_t j = 0; j < TILE; j += R_WIDTH) {
+            r_vec four[4];
+            v_turn(four, x + i + (ptrdiff_t)j * b.x, (size_t)b.x);
+            for (size_t r = 0; r < 4; r++) v_store(tile + (i + r) * TILE + j, four[r]);
+        }
+    for (const gr_real *row = tile; row < tile + TILE * TILE; row += TILE, y += a.y) STRIDED_ROW(TILE, y[j], row[j]);
+}
+
+KERNEL(void, strided_move, gr_real *restrict y, const gr_real *restrict x, span a, span b, strided_kind kind)
+{
+    const bool rows = b.y == 1 && b.x >= -1 && b.x <= 1, turns = b.y == 1 && a.x == 1 && b.x > 0;
+    for (size_t i0 = 0; i0 < a.n; i0 += rows ? 1 : TILE)
+        for (size_t j0 = 0; j0 < b.n; j0 += rows ? b.n : TILE) {
+            const size_t m = rows ? 1 : a.n - i0 < TILE ? a.n - i0 : TILE, n = rows ? b.n : b.n - j0 < TILE ? b.n - j0 : TILE;
+            gr_real *restrict to = y + (ptrdiff_t)i0 * a.y + (ptrdiff_t)j0 * b.y;
+            const gr_real *restrict from = x + (ptrdiff_t)i0 * a.x + (ptrdiff_t)j0 * b.x;
+            if (turns && m == TILE && n == TILE) strided_turn(to, from, a, b, kind);
+            else if (rows && b.x == 1 && kind == STRIDED_COPY) memcpy(to, from, n * sizeof *to);
+            else if (rows && b.x == 1) STRIDED_ROW(n, to[j], from[j]);
+            else if (rows && b.x == 0) STRIDED_ROW(n, to[j], *from);
+            else if (rows) STRIDED_ROW(n, to[j], from[-(ptrdiff_t)j]);
+            else
+                for (size_t i = 0; i < m; i++, to += a.y, from += a.x) STRIDED_ROW(n, to[(ptrdiff_t)j * b.y], from[(ptrdiff_t)j * b.x]);
+        }
+}
+
+#if GR_HOST
 void gr__layout_pack(gr__layout *l)
 {
     size_t stride = 1; /* beside an axis of size 0 it may wrap around */
@@ -36,38 +78,13 @@ bool gr__axes_marked(gr_tape *t, const gr_op *op, const gr_tensor *x, gr_axes ax
 
 /* ---- The loops ---- */
 
-typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides */
-
-static void copy_block(gr_real *y, const gr_real *x, span a, span b, bool add)
-{
-    if (b.y == 1 && b.x >= -1 && b.x <= 1) {
-        for (size_t i = 0; i < a.n; i++, y += a.y, x += a.x) {
-            if (b.x == -1 && add) for (size_t j = 0; j < b.n; j++) y[j] += x[-(ptrdiff_t)j];
-            else if (b.x == -1) for (size_t j = 0; j < b.n; j++) y[j] = x[-(ptrdiff_t)j];
-            else if (b.x == 0) for (size_t j = 0; j < b.n; j++) y[j] = *x; /* only in a copy */
-            else if (add) for (size_t j = 0; j < b.n; j++) y[j] += x[j];
-            else memcpy(y, x, b.n * sizeof *y);
-        }
-        return;
-    }
-    for (size_t i0 = 0; i0 < a.n; i0 += TILE)
-        for (size_t j0 = 0; j0 < b.n; j0 += TILE) {
-            const size_t i1 = a.n - i0 < TILE ? a.n : i0 + TILE, j1 = b.n - j0 < TILE ? b.n : j0 + TILE;
-            for (size_t i = i0; i < i1; i++) {
-                gr_real *to = y + (ptrdiff_t)i * a.y;
-                const gr_real *from = x + (ptrdiff_t)i * a.x;
-                if (!add) for (size_t j = j0; j < j1; j++) to[(ptrdiff_t)j * b.y] = from[(ptrdiff_t)j * b.x];
-                else for (size_t j = j0; j < j1; j++) to[(ptrdiff_t)j * b.y] += from[(ptrdiff_t)j * b.x];
-            }
-        }
-}
-
 typedef struct {
     gr__layout l;                   /* the outer axes */
     span a, b;                      /* the two inner ones */
     gr_real *y;
     const gr_real *x;
-    bool add;
+    strided_kind kind;
+    int isa;
     size_t strip, strips;           /* axis a is cut into `strips` strips of `strip` steps; the last may be shorter */
 } strided_call;
 
@@ -85,7 +102,7 @@ static void strided_task(void *argument, gr_range units)
         }
         span a = c->a;
         a.n = strip.count;
-        copy_block(c->y + y, c->x + x, a, c->b, c->add);
+        strided_move[c->isa](c->y + y, c->x + x, a, c->b, c->kind);
     }
 }
 
@@ -126,13 +143,13 @@ static span take(gr__layout *l, const ptrdiff_t *strides)
     return s;
 }
 
-static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, bool add)
+static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, strided_kind kind)
 {
     for (int k = 0; k < l.rank; k++)
         if (!l.dim[k]) return;
     turn(&l, &y, &x);
     merge(&l);
-    strided_call c = { .y = y, .x = x, .add = add };
+    strided_call c = { .y = y, .x = x, .kind = kind, .isa = gr_isa(t) };
     c.b = take(&l, l.y);
     c.a = take(&l, l.x);
     c.l = l;
@@ -145,10 +162,11 @@ static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, 
     gr__parallel_rows(t, outer * c.strips, to_a_chunk, 0.5 * (double)(outer * c.a.n * c.b.n), strided_task, &c);
 }
 
-void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, false); }
-void gr__strided_back(gr_tape *t, gr__layout l, gr_real *dx, const gr_real *dy)
+void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x) { strided_run(t, l, y, x, STRIDED_COPY); }
+void gr__strided_back(gr_tape *t, gr__layout l, gr_real *dx, const gr_real *dy, bool fresh)
 {
     gr__layout back = l;
     memcpy(back.y, l.x, sizeof back.y), memcpy(back.x, l.y, sizeof back.x);
-    strided_run(t, back, dx, dy, true);
+    strided_run(t, back, dx, dy, fresh ? STRIDED_CLEAR : STRIDED_ADD);
 }
+#endif

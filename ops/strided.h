@@ -11,9 +11,9 @@ gr__layout gr__layout_of(gr_shape x, const int *order);
 /* Make y contiguous again, after sizes have changed. */
 void gr__layout_pack(gr__layout *l);
 
-/* y = x for every element; and its backward, dx += dy. Each element of y, and in backward of dx, must be met once only. */
+/* y = x for every element; and its backward, dx += dy, or with fresh dx = 0 + dy. Each element of y, and in backward of dx, must be met once only. */
 void gr__strided_copy(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x);
-void gr__strided_back(gr_tape *t, gr__layout l, gr_real *dx, const gr_real *dy);
+void gr__strided_back(gr_tape *t, gr__layout l, gr_real *dx, const gr_real *dy, bool fresh);
 
 /* For each axis of x, marked[axis] says whether axes names it; GR_ALL_AXES names all. Fails, and returns false, if x has no such axis, or if one
  * is named twice. */
