@@ -136,7 +136,7 @@ fuzzers: $(FUZZERS)
 msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
 
 # Gates: what is true of the sources and of the objects.
-CHECKS  := check-layers check-circles check-symbols check-vector check-names check-api check-headers check-lines check-readme check-fetch \
+CHECKS  := check-layers check-circles check-symbols check-vector check-host-loops check-names check-api check-headers check-lines check-readme check-fetch \
            check-remove
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
@@ -144,6 +144,7 @@ check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
 check-circles: both ; @tests/tools/check_circles.sh '$(CC)' $(B)/$(CONFIG)/float $(LIBRARY)
 check-symbols: both ; @tests/tools/check_symbols.sh $(B)/$(CONFIG)/float && tests/tools/check_symbols.sh $(B)/$(CONFIG)/double
 check-vector: both ; @tests/tools/check_vector.sh $(B)/$(CONFIG)/float
+check-host-loops: ; @CC="$(CC)" tests/tools/check_host_loops.sh tests/tools/host_loops.txt
 check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/gradus.c && \
 	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
 check-api: both ; +@$(BOTH) -s REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o) $(PARTS:%=$(B)/$(CONFIG)/float/lib%.a) && \

@@ -6,6 +6,7 @@
  * index_select is an embedding whose rows are the indices of axis 0. Along another axis it is gather. */
 #include "ops/index.h"
 #include "ops/ops.h"
+#include "ops/parts.h"
 
 /* ---- gather, scatter_add ---- */
 
@@ -70,7 +71,7 @@ gr_tensor *gr_gather(gr_tape *t, gr_tensor *x, int axis, const gr_ints *ids)
 static void scatter_add_node(gr_tape *t, const gr_node *n)
 {
     gr_real *dy = gr_grad(t, n->out[0]), *dx = gr_grad(t, n->in[0]), *dsrc = gr_grad(t, n->in[1]);
-    for (size_t i = 0; dx && i < n->in[0]->len; i++) dx[i] += dy[i];
+    if (dx) gr__add_parts(t, dx, dy, 1, 0, n->in[0]->len);
     if (dsrc) pick(n->saved, dsrc, dy, PICK_ADD);
 }
 static const gr_op scatter_add_op = { .name = "scatter_add", .backward = scatter_add_node };
