@@ -5,6 +5,17 @@
 #include "ops/cell.h"
 #include "ops/norm_far.h"
 
+/* Prefetch row r of what the next step saved, or will save, into L2; c is its cell, or NULL. The addresses are numbers, since they may lie outside. */
+INLINE void cell_fetch(const gr__cell *s, size_t r, const gr_real *c)
+{
+    const gr_real *const place[] = { s->gates, s->wh, s->ln_x.x, s->ln_h.x, s->ln_sum.x, s->more, s->h, c };
+    for (size_t i = 0; s->ahead && i < 8; i++) {
+        const size_t bytes = (i < 5 ? s->G : s->H) * sizeof(gr_real);
+        const uintptr_t at = (uintptr_t)place[i] + (r + (uintptr_t)s->ahead) * bytes;
+        for (size_t b = 0; place[i] && b < bytes; b += 64) __builtin_prefetch((const void *)(at + b), 1, 2);
+    }
+}
+
 /* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d, which is 0 except for rounding. */
 INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
 {

@@ -49,6 +49,7 @@ KERNEL(void, gru_forward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *h = s->h + r * H, *a = s->gates + r * 3 * H, *un = s->more + r * H;
         if (cell_has_ended(s, r)) continue;
+        cell_fetch(s, r, NULL);
         gru_sums(s, r, a, un);
         gru_step(H, h, a, un, s->h_prev + r * H);
     }
@@ -77,6 +78,7 @@ KERNEL(void, gru_backward, const gr__cell *s)
         gr_real *a = s->gates + r * 3 * H, *u = s->wh + r * 3 * H, *un = s->more + r * H, *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
         if (cell_has_ended_backward(s, r)) continue;
+        cell_fetch(s, r, NULL);
         cell_square(s->dh_squares, H, dh, dy);
         gru_step_backward(H, dh, a, un, dy, s->h_prev + r * H);
         cell_add(3 * H, s->dbias, a);

@@ -39,6 +39,7 @@ KERNEL(void, lstm_forward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *c = s->c + r * H, *h = s->h + r * H, *tanh_c = s->more + r * H;
         if (cell_has_ended(s, r)) continue;
+        cell_fetch(s, r, s->c);
         gr_real *a = cell_sums(s, r);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
@@ -56,6 +57,7 @@ KERNEL(void, lstm_backward, const gr__cell *s)
         const gr_real *dy = s->dy + r * s->dy_row, *tanh_c = s->more + r * H;
         const gr_real *dc_through_h = s->ln_c.x ? s->ln_c.x + r * H : dh; /* without LN_c it equals dn */
         if (cell_has_ended_backward(s, r)) continue;
+        cell_fetch(s, r, s->c_prev);
         cell_square(s->dh_squares, H, dh, dy); /* for dh_norm */
         lstm_output_backward(H, dh, da + 3 * H, tanh_c, dy); /* dh becomes dn */
         if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);

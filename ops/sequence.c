@@ -18,6 +18,8 @@
 #include "ops/sequence.h"
 #include "ops/parts.h"
 
+enum { SEQ_NEAR = 1 << 18 }; /* so many values of the gates, with all that is saved beside them, are in L2 */
+
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
 
@@ -55,6 +57,12 @@ gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
     };
     if (s->kind->has_c) p.c_prev = s->c + now, p.c = s->c + next;
     return p;
+}
+
+/* gr__cell.ahead in forward. When all steps fit in L2, nothing needs a prefetch. */
+static ptrdiff_t sequence_ahead(const gr__sequence *s, size_t shard)
+{
+    return s->kept * s->B * s->G > SEQ_NEAR ? (ptrdiff_t)sequence_rows(s, shard) : 0;
 }
 
 /* ---- Forward ---- */
@@ -130,6 +138,7 @@ static void sequence_forward_shard(void *argument, size_t shard, int thread)
         gr__cell step = gr__sequence_step(s, shard, k);
         sequence_products(f, &step, k, gr__sequence_read(s, shard, k), gr__work(f->t, thread));
         step.bias = f->bias, step.bias_h = f->bias_h;
+        step.ahead = sequence_ahead(s, shard);
         s->kind->forward[gr_isa(f->t)](&step);
         gr__sequence_write(s, shard, k);
     }
@@ -233,6 +242,7 @@ static void sequence_backward_shard(void *argument, size_t shard, int thread)
             step.dh_squares = s->squares + 2 * shard * s->T + step.time, step.dc_squares = step.dh_squares + s->T;
             *step.dh_squares = *step.dc_squares = 0;
         }
+        step.ahead = -sequence_ahead(s, shard);
         s->kind->backward[isa](&step);
         dwx = sequence_wx(&step), dwh = sequence_wh(&step);
         if (k || gr_grad(f->t, in[SEQ_H0]))
