@@ -16,15 +16,21 @@ INLINE void cell_fetch(const gr__cell *s, size_t r, const gr_real *c)
     }
 }
 
-/* Mean and rstd of N values. The second pass, over x - m, corrects both moments by its own sum d, which is 0 except for rounding. */
-INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
+/* Mean and rstd of N values x, given their first mean m and the sums d of x - m and dd of (x - m)^2. d, which is 0 except for rounding,
+ * corrects both. */
+INLINE void cell_moments_of(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
-    const gr_real n = (gr_real)N, m = SUM(i, N, x[i]) / n;
-    gr_real d, dd;
-    SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
+    const gr_real n = (gr_real)N;
     moments[0] = m + d / n;
     moments[1] = r_rstd(r_max(0, (dd - d * d / n) / n) + eps);
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
+}
+INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
+{
+    const gr_real m = SUM(i, N, x[i]) / (gr_real)N;
+    gr_real d, dd;
+    SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
+    cell_moments_of(moments, x, N, eps, m, d, dd);
 }
 
 /* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. A row has G values and `groups` groups. */
@@ -59,6 +65,23 @@ INLINE void cell_norm_backward(const gr__cell_norm *n, size_t r, size_t G, size_
     }
 }
 
+/* y = LN_x(x) + LN_h(h): cell_norm for both. The sums of x and of h are taken in the same pass, so that they hide each other's latency. */
+INLINE void cell_norm_two(const gr__cell_norm *nx, const gr__cell_norm *nh, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N,
+                          gr_real eps, gr_real *restrict y)
+{
+    const gr_real *restrict x = nx->x + r * G + at, *restrict gain_x = nx->gain + at, *restrict shift_x = nx->shift + at;
+    const gr_real *restrict h = nh->x + r * G + at, *restrict gain_h = nh->gain + at, *restrict shift_h = nh->shift + at;
+    gr_real *of_x = nx->moments + (r * groups + k) * 2, *of_h = nh->moments + (r * groups + k) * 2, mx, mh, dx, dh, ddx, ddh;
+    SUM2(i, N, mx, x[i], mh, h[i]);
+    mx /= (gr_real)N, mh /= (gr_real)N;
+    SUM4(i, N, dx, x[i] - mx, ddx, r_square(x[i] - mx), dh, h[i] - mh, ddh, r_square(h[i] - mh));
+    cell_moments_of(of_x, x, N, eps, mx, dx, ddx);
+    cell_moments_of(of_h, h, N, eps, mh, dh, ddh);
+    const gr_real mean_x = of_x[0], rstd_x = of_x[1], mean_h = of_h[0], rstd_h = of_h[1];
+    for (size_t i = 0; i < N; i++)
+        y[i] = (gain_x[i] * ((x[i] - mean_x) * rstd_x) + shift_x[i]) + (gain_h[i] * ((h[i] - mean_h) * rstd_h) + shift_h[i]);
+}
+
 /* The same for all groups of a row. */
 INLINE void cell_norm_row(const gr__cell *s, const gr__cell_norm *n, size_t r, gr_real *restrict y, bool add)
 {
@@ -80,8 +103,10 @@ INLINE void cell_add(size_t n, gr_real *restrict y, const gr_real *restrict x)
 INLINE gr_real *cell_sums(const gr__cell *s, size_t r)
 {
     gr_real *a = s->gates + r * s->G, *sum = s->ln_sum.x ? s->ln_sum.x + r * s->G : a;
-    if (s->ln_x.x) cell_norm_row(s, &s->ln_x, r, sum, !s->ln_h.x);
-    if (s->ln_h.x) cell_norm_row(s, &s->ln_h, r, sum, true);
+    for (size_t k = 0, at = 0, N = s->first; s->ln_x.x && s->ln_h.x && k < s->groups; k++, at += N, N = s->rest)
+        cell_norm_two(&s->ln_x, &s->ln_h, r, s->G, s->groups, k, at, N, s->eps, sum + at);
+    if (s->ln_x.x && !s->ln_h.x) cell_norm_row(s, &s->ln_x, r, sum, true);
+    if (s->ln_h.x && !s->ln_x.x) cell_norm_row(s, &s->ln_h, r, sum, true);
     if (s->ln_sum.x) cell_norm_row(s, &s->ln_sum, r, a, false);
     if (s->bias) cell_add(s->G, a, s->bias);
     return a;
