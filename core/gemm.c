@@ -173,15 +173,40 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
     }
 }
 
-/* Few rows and a B that is stored by columns, such as the weights of a linear layer. The last columns may be computed twice. */
-static void gemm_turned(const gemm_job *g)
+/* Few rows, and a B that is stored by columns, such as the weights of a linear layer: four rows of B at a time are turned in registers and used
+ * at once. The last columns may be computed twice. Two vectors hide the latency of their chains; with more rows they need too many registers. */
+enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = 128 / GR_VECTOR_BYTES };
+INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *g)
 {
-    const size_t width = (g->M < 3 ? GEMM_TURNED : GEMM_TURNED / 2) * R_WIDTH;
+    const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH;
     for (size_t i = 0; i < g->N; i += width) {
         const size_t j = gemm_min(i, g->N - width);
-        gemm_turned_tiles[g->M](&(gemm_tile){ .K = g->K, .A = g->A.data, .B = g->B.data + j * g->B.col, .a_row = g->A.row, .a_col = g->A.col,
-                         .b_row = g->B.col, .start = g->start.data ? g->start.data + j : NULL, .C = g->C + j, .start_row = g->start.row, .c_row = g->c_row });
+        const gr_real *A = g->A.data, *B = g->B.data + j * s, *start = g->start.data;
+        r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], b[GEMM_TURNED][4];
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++) c[r][v] = start ? v_load(start + (size_t)r * g->start.row + j + v * R_WIDTH) : v_set(0);
+        for (size_t k = g->K / 4; k; k--, A += 4 * a_col, B += 4) {
+            UNROLL for (int v = 0; v < vectors; v++) v_turn(b[v], B + (size_t)v * R_WIDTH * s, s);
+            UNROLL for (int q = 0; q < 4; q++)
+                UNROLL for (int r = 0; r < rows; r++) {
+                    const r_vec a = v_set(A[(size_t)r * a_row + (size_t)q * a_col]);
+                    UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v][q], c[r][v]);
+                }
+        }
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++) v_store(g->C + (size_t)r * g->c_row + j + v * R_WIDTH, c[r][v]);
     }
+}
+static void gemm_turned(const gemm_job *g)
+{
+    if (g->M == 1) gemm_turned_rows(GEMM_TURNED, 1, g);
+    else if (g->M == 2) gemm_turned_rows(GEMM_TURNED, 2, g);
+    else if (g->M == 3) gemm_turned_rows(GEMM_TURNED / 2, 3, g);
+    else gemm_turned_rows(GEMM_TURNED / 2, 4, g);
+}
+static bool gemm_turns(const gemm_job *g)
+{
+    return g->B.row == 1 && g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH && g->K % 4 == 0 && !g->packed && g->start.data != g->C;
 }
 
 /* It also packs: a product without rows only writes the panels of B. */
@@ -191,7 +216,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
     const bool tall = M > 2 * R_WIDTH;
     if (tall && N < R_WIDTH) {
         gemm_narrow(g, work);
-    } else if (g->B.row == 1 && M && M <= GEMM_TURNED_ROWS && N >= GEMM_TURNED * R_WIDTH && !g->packed && g->start.data != g->C) {
+    } else if (gemm_turns(g)) {
         gemm_turned(g);
     } else if (whole && tail && tail <= R_WIDTH / 2 && (tall || g->packed)) { /* compute a tail that would waste most of a vector on its own */
         const gemm_job most = gemm_part_of(g, 0, 0, 0, M, whole, K, g->packed);

@@ -87,39 +87,6 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
 GEMM_TILES(GEMM_FUNCTION)
 static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };
 
-/* The same with few rows, for a B that is stored by columns, b_row apart: four rows of B at a time are turned into registers and used at once. */
-enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = 128 / GR_VECTOR_BYTES };
-INLINE void gemm_run_turned(const int vectors, const int rows, const gemm_tile *t)
-{
-    r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], b[GEMM_TURNED][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = t->start ? v_load(t->start + (size_t)r * t->start_row + v * R_WIDTH) : v_set(0);
-    const size_t s = t->b_row, a_row = t->a_row, a_col = t->a_col, width = R_WIDTH * s;
-    const gr_real *A = t->A, *B = t->B;
-    for (size_t k = t->K / 4; k; k--, A += 4 * a_col, B += 4) {
-        UNROLL for (int v = 0; v < vectors; v++) v_turn(b[v], B + (size_t)v * width, s);
-        UNROLL for (int i = 0; i < 4; i++)
-            UNROLL for (int r = 0; r < rows; r++) {
-                const r_vec a = v_set(A[(size_t)r * a_row + (size_t)i * a_col]);
-                UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v][i], c[r][v]);
-            }
-    }
-    for (size_t k = t->K % 4; k; k--, A += a_col, B++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            r_vec row = { 0 };
-            for (size_t l = 0; l < R_WIDTH; l++) row[l] = B[(size_t)v * width + l * s];
-            UNROLL for (int r = 0; r < rows; r++) c[r][v] = v_fma(v_set(A[(size_t)r * a_row]), row, c[r][v]);
-        }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) v_store(t->C + (size_t)r * t->c_row + v * R_WIDTH, c[r][v]);
-}
-/* Two vectors hide the latency of their chains; with three or more rows, so many need too many registers. */
-static void GR_NAME(gemm_turned_1)(const gemm_tile *t) { gemm_run_turned(GEMM_TURNED, 1, t); }
-static void GR_NAME(gemm_turned_2)(const gemm_tile *t) { gemm_run_turned(GEMM_TURNED, 2, t); }
-static void GR_NAME(gemm_turned_3)(const gemm_tile *t) { gemm_run_turned(GEMM_TURNED / 2, 3, t); }
-static void GR_NAME(gemm_turned_4)(const gemm_tile *t) { gemm_run_turned(GEMM_TURNED / 2, 4, t); }
-static void (*const gemm_turned_tiles[])(const gemm_tile *) = { NULL, GR_NAME(gemm_turned_1), GR_NAME(gemm_turned_2), GR_NAME(gemm_turned_3), GR_NAME(gemm_turned_4) };
-
 INLINE size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
 
 /* P [m, width] = S [m, n], with zeros in columns n .. width-1: a panel of B, or a copy of A. width is n, or n rounded up to whole vectors. */

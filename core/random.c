@@ -28,33 +28,26 @@ gr_stream gr__stream_of(uint64_t seed, const char *path, const char *end)
 }
 gr_stream gr_stream_new(uint64_t seed, const char *name) { return gr__stream_of(seed, name ? name : "", ""); }
 
-/* The next n <= 4 draws; zeros when s is NULL. They lie in one block, or in two. */
-static void take(gr_stream *s, int n, uint32_t draw[4])
-{
-    uint32_t word[4] = { 0 };
-    for (int i = 0; i < n; i++) {
-        if (s && (!i || s->counter % 4 == 0)) philox(s->key, s->counter / 4, word);
-        draw[i] = s ? word[s->counter++ % 4] : 0;
-    }
-}
-
 uint32_t gr_stream_bits(gr_stream *s)
 {
-    uint32_t draw[4];
-    take(s, 1, draw);
-    return draw[0];
+    uint32_t word[4];
+    if (!s) return 0;
+    philox(s->key, s->counter / 4, word);
+    return word[s->counter++ % 4];
 }
 
-static double unit(const uint32_t draw[2]) /* [0, 1), 53 bits */
+static double unit(gr_stream *s) /* [0, 1), 53 bits of two draws */
 {
-    return (double)((uint64_t)(draw[0] >> 5) << 26 | draw[1] >> 6) * 0x1p-53;
+    uint32_t word[8] = { 0 };
+    const size_t at = s ? s->counter % 4 : 0;
+    if (s) philox(s->key, s->counter / 4, word), s->counter += 2;
+    if (at == 3) philox(s->key, s->counter / 4, word + 4);
+    return (double)((uint64_t)(word[at] >> 5) << 26 | word[at + 1] >> 6) * 0x1p-53;
 }
 
 double gr_stream_uniform(gr_stream *s, double low, double high)
 {
-    uint32_t draw[4];
-    take(s, 2, draw);
-    const double x = low + (high - low) * unit(draw);
+    const double x = low + (high - low) * unit(s);
     return x < high || !(low < high) ? x : low; /* the product may round up to high */
 }
 
@@ -82,9 +75,7 @@ double gr__cosine_of_turn(double u)
 
 double gr_stream_normal(gr_stream *s, double mean, double std)
 {
-    uint32_t draw[4];
-    take(s, 4, draw);
-    const double u = 1 - unit(draw), turn = unit(draw + 2);
+    const double u = 1 - unit(s), turn = unit(s);
     return mean + std * (__builtin_sqrt(-2 * logarithm(u)) * gr__cosine_of_turn(turn));
 }
 

@@ -45,16 +45,13 @@ INLINE r_vec v_set(gr_real x) { return x - (r_vec){ 0 }; } /* minus, not plus: -
 #ifdef GR_REAL_DOUBLE
 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* as r_fma in double */
-INLINE void v_turn(r_vec *d, const gr_real *p, size_t s)
+INLINE void v_turn_lanes(gr_real *d, size_t d_row, const gr_real *p, size_t s, size_t lanes)
 {
     for (size_t r = 0; r < 4; r++)
-        for (size_t l = 0; l < R_WIDTH; l++) d[r][l] = p[l * s + r];
+        for (size_t l = 0; l < lanes; l++) d[r * d_row + l] = p[l * s + r];
 }
-INLINE void v_turn_four(gr_real *d, size_t d_row, const gr_real *p, size_t s)
-{
-    for (size_t r = 0; r < 4; r++)
-        for (size_t l = 0; l < 4; l++) d[r * d_row + l] = p[l * s + r];
-}
+INLINE void v_turn(r_vec *d, const gr_real *p, size_t s) { v_turn_lanes((gr_real *)d, R_WIDTH, p, s, R_WIDTH); }
+INLINE void v_turn_four(gr_real *d, size_t d_row, const gr_real *p, size_t s) { v_turn_lanes(d, d_row, p, s, 4); }
 
 #else
 
