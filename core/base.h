@@ -5,8 +5,9 @@
 #include "core/memory.h"
 #include "core/shape.h"
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* ---- core/failure.c: the first error and its message. A tape holds one; core/io knows no tape, and takes a pointer to one. ---- */
 

@@ -1,7 +1,6 @@
 /* core/failure.c - keep the first error. */
 #include "core/base.h"
 #include "core/locale.h"
-#include <stdio.h>
 
 void *gr__fail_with(gr__failure *e, gr_error code, const char *name, const char *format, va_list arguments)
 {

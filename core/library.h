@@ -4,8 +4,6 @@
 #include "core/base.h"
 #include "core/op.h"
 #include "core/trace.h"
-#include <stdio.h>
-#include <string.h>
 
 /* The value of a config's field: x, but `otherwise` when x is 0, and 0 when x is GR_NONE. */
 static inline double gr__setting(double x, double otherwise) { return x == GR_NONE ? 0 : x == 0 ? otherwise : x; }

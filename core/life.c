@@ -96,10 +96,7 @@ static void end_step(gr_tape *t, bool recovered)
     t->ended = t->births, t->recovered = recovered, t->operators = 0, t->traced_late = false;
 }
 
-void gr_tape_reset(gr_tape *t)
-{
-    if (t && !gr__in_segment(t, "gr_tape_reset")) end_step(t, false);
-}
+void gr_tape_reset(gr_tape *t) { if (t && !gr__in_segment(t, "gr_tape_reset")) end_step(t, false); }
 
 void gr_tape_recover(gr_tape *t)
 {

@@ -1,7 +1,6 @@
 /* core/memory.c - the default allocator, growing arrays, and sizes. */
 #include "core/base.h"
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* ---- The default allocator ---- */
@@ -36,10 +35,7 @@ void *gr_memory_new(const gr_allocator *a, size_t bytes)
     return p ? memset(p, 0, bytes) : NULL;
 }
 
-void gr_memory_free(const gr_allocator *a, void *p, size_t bytes)
-{
-    if (p) a->release(a->context, p, bytes ? bytes : 1);
-}
+void gr_memory_free(const gr_allocator *a, void *p, size_t bytes) { if (p) a->release(a->context, p, bytes ? bytes : 1); }
 
 bool gr__grow(const gr_allocator *memory, void *array, size_t count, size_t *room, size_t size)
 {

@@ -19,44 +19,35 @@ static int number_text(char text[64], const gr_tensor *x, size_t i, const number
 
 static bool shown(size_t i, size_t n) { return n <= 2 * EDGE || i < EDGE || i >= n - EDGE; }
 
-/* One format for all values that are shown: four decimals, or scientific notation when a value is too large or too small for that. */
-static void measure(const gr_tensor *x, int axis, size_t offset, size_t len, number_format *f)
+/* Print a value; with out NULL, only choose one format for all values that are shown: four decimals, or scientific notation when a value is too large
+ * or too small for that. */
+static void print_value(FILE *out, const gr_tensor *x, size_t i, number_format *f)
 {
-    if (axis == x->rank) {
-        const double v = f->ints ? 0 : (double)x->data[offset], a = v < 0 ? -v : v;
-        char text[64];
-        if (isfinite(v) && (a >= 1e5 || (a > 0 && a < 1e-4))) f->scientific = true;
-        f->width = number_text(text, x, offset, f); /* at least the width so far */
-        return;
-    }
-    const size_t n = x->dim[axis], step = n ? len / n : 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!shown(i, n)) i = n - EDGE;
-        measure(x, axis + 1, offset + i * step, step, f);
-    }
+    const double v = f->ints ? 0 : (double)x->data[i], a = v < 0 ? -v : v;
+    char text[64];
+    if (isfinite(v) && (a >= 1e5 || (a > 0 && a < 1e-4))) f->scientific = true;
+    f->width = number_text(text, x, i, f); /* at least the width so far */
+    if (out) fputs(text, out);
 }
 
-static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, size_t len, const number_format *f)
+static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, size_t len, number_format *f)
 {
     if (axis == x->rank) {
-        char text[64];
-        number_text(text, x, offset, f);
-        fputs(text, out);
+        print_value(out, x, offset, f);
         return;
     }
     const size_t n = x->dim[axis], step = n ? len / n : 0;
-    fputc('[', out);
+    const bool last = axis + 1 == x->rank;
+    const int indent = last ? 0 : axis + 1;
+    if (out) fputc('[', out);
     for (size_t i = 0; i < n; i++) {
-        if (!shown(i, n)) {
-            fputs(axis + 1 == x->rank ? ", ..." : ",\n", out);
-            if (axis + 1 < x->rank) fprintf(out, "%*s...", axis + 1, "");
-            i = n - EDGE;
-        }
-        if (i) fputs(axis + 1 == x->rank ? ", " : ",\n", out);
-        if (i && axis + 1 < x->rank) fprintf(out, "%*s", axis + 1, "");
+        const bool gap = !shown(i, n);
+        if (out && gap) fprintf(out, "%s%*s...", last ? ", " : ",\n", indent, "");
+        if (gap) i = n - EDGE;
+        if (out && i) fprintf(out, "%s%*s", last ? ", " : ",\n", indent, "");
         print_axis(out, x, axis + 1, offset + i * step, step, f);
     }
-    fputc(']', out);
+    if (out) fputc(']', out);
 }
 
 void gr__print_shape(FILE *out, const gr_tensor *x)
@@ -69,8 +60,7 @@ static void print_values(const gr_tensor *x, const int *ints, FILE *out)
 {
     GR__C_LOCALE;
     number_format f = { .ints = ints };
-    measure(x, 0, 0, x->len, &f);
-    if (f.scientific) measure(x, 0, 0, x->len, &f); /* again, for the widths in that format */
+    for (int pass = 0; pass < 2; pass++) print_axis(NULL, x, 0, 0, x->len, &f); /* the second one, for the widths in the format of the first */
     gr__print_shape(out, x);
     fputc('\n', out);
     print_axis(out, x, 0, 0, x->len, &f);

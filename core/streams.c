@@ -3,16 +3,14 @@
  * sorted, so that each insertion moves only names that were there before. */
 #include "core/internal.h"
 
-/* The place of name in the array; *found tells whether it is there. */
-static size_t stream_place(const gr__streams *s, const char *name, bool *found)
+/* The place of name in the array: that of the first name which is not before it. */
+static size_t stream_place(const gr__streams *s, const char *name)
 {
     size_t low = 0, high = s->count;
-    *found = false;
-    while (low < high && !*found) {
+    while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(name, s->at[middle]->name);
-        if (order < 0) high = middle;
-        else low = order ? middle + 1 : middle, *found = !order;
+        if (strcmp(s->at[middle]->name, name) < 0) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
@@ -22,9 +20,8 @@ gr_stream *gr_tape_stream(gr_tape *t, const char *name)
     if (gr_failed(t)) return NULL;
     if (!name) return gr_fail_as(t, GR_MISUSE, "tape_stream", "the stream's name is NULL");
     gr__streams *const s = &t->streams;
-    bool found;
-    const size_t place = stream_place(s, name, &found), length = strlen(name) + 1;
-    if (found) return &s->at[place]->stream;
+    const size_t place = stream_place(s, name), length = strlen(name) + 1;
+    if (place < s->count && !strcmp(s->at[place]->name, name)) return &s->at[place]->stream;
     const bool fits = gr__grow(&t->memory, &s->at, s->count, &s->room, sizeof *s->at);
     gr__named_stream *const made = fits ? gr_memory_new(&t->memory, sizeof *made + length) : NULL;
     if (!made) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: random stream '%s'", name);

@@ -181,8 +181,5 @@ void gr__tensor_free_home(gr_tensor *x)
     gr_memory_free(home, x, sizeof *x);
 }
 
-void gr__wants_grad(gr_tensor *x, bool wanted)
-{
-    x->flags = wanted ? x->flags | GR__WANTS_GRAD : x->flags & ~(unsigned)GR__WANTS_GRAD;
-}
+void gr__wants_grad(gr_tensor *x, bool wanted) { x->flags = wanted ? x->flags | GR__WANTS_GRAD : x->flags & ~(unsigned)GR__WANTS_GRAD; }
 void gr__was_written(gr_tensor *x) { x->stamp++; }

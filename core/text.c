@@ -1,7 +1,5 @@
 /* core/text.c - UTF-8, text that a terminal can show safely, and shapes as text. */
 #include "core/base.h"
-#include <stdio.h>
-#include <string.h>
 
 size_t gr__utf8(const char *s, const char *end, unsigned *u)
 {

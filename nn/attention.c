@@ -1,10 +1,8 @@
 /* nn/attention.c - multi-head attention: one matrix projects query, key and value, gr_attention follows, and a second matrix projects the result */
 #include "nn/internal.h"
-#include "nn/nn.h"
 #include "ops/attention_packed.h"
 #include "ops/index.h"
 #include <limits.h>
-#include <string.h>
 
 static const gr_op multihead = { .name = "multihead_attention" };
 

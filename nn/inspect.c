@@ -59,23 +59,12 @@ static double gain_of(const norm_map *map, size_t i)
 /* ---- The picture ---- */
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
-enum { LETTERS = sizeof letters - 1, GAP = -1, MOST = 9 };
-typedef struct { int n, at[MOST]; } seen_axis; /* the indices that are shown, GAP for those left out */
-typedef struct {
-    const norm_map *map;
-    size_t statistic[LETTERS];
-    size_t known, height, width;
-} picture;
+enum { LETTERS = sizeof letters - 1 };
+typedef struct { const norm_map *map; size_t statistic[LETTERS], known; } picture;
 
-static seen_axis look_along(size_t size, size_t most)
-{
-    seen_axis a = { 0 };
-    for (size_t i = 0; i < size; i++) {
-        if (size > most && i == most - 2) a.at[a.n++] = GAP, i = size - 1;
-        a.at[a.n++] = (int)i;
-    }
-    return a;
-}
+/* The index at place k of an axis, of which at most `most` places are shown: the last but one stands for those left out. */
+static const size_t GAP = SIZE_MAX;
+static size_t index_shown(size_t k, size_t size, size_t most) { return size <= most || k + 2 < most ? k : k + 2 == most ? GAP : size - 1; }
 
 /* The letter for the statistic of element i. Letters are assigned in the order in which statistics appear. */
 static char letter_of(picture *p, size_t i)
@@ -91,28 +80,31 @@ static char letter_of(picture *p, size_t i)
 static void print_picture(FILE *out, const norm_map *map)
 {
     const int rank = map->x.rank;
-    const size_t *const n = map->x.dim, most = rank < 3 ? MOST - 1 : 4, down = rank > 1 ? n[0] : 1, across = n[rank > 1];
-    picture p = { map, { 0 }, 0, rank > 3 ? n[2] : 1, rank > 2 ? n[rank - 1] : 1 };
-    const seen_axis a = look_along(down, most), b = look_along(across, most), c = look_along(p.height, most), d = look_along(p.width, most);
+    const size_t *const n = map->x.dim, most = rank < 3 ? 8 : 4, down = rank > 1 ? n[0] : 1, across = n[rank > 1];
+    const size_t height = rank > 3 ? n[2] : 1, width = rank > 2 ? n[rank - 1] : 1; /* of a block */
+    picture p = { .map = map };
     fputs(rank > 1 ? "axis 0 down, axis 1 across" : "axis 0 across", out);
     if (rank == 3) fputs(", axis 2 within a block", out);
     if (rank == 4) fputs(", axes 2 and 3 within a block", out);
     fputs(":\n", out);
-    for (int i = 0; i < a.n; i++) {
-        if (a.at[i] == GAP) fputs(rank == 4 ? "    ..\n\n" : "    ..\n", out);
-        for (int k = 0; a.at[i] != GAP && k < c.n; k++) {
+    for (size_t a = 0; a < down && a < most; a++) {
+        const size_t i = index_shown(a, down, most);
+        if (i == GAP) fputs(rank == 4 ? "    ..\n\n" : "    ..\n", out);
+        for (size_t c = 0; i != GAP && c < height && c < most; c++) {
+            const size_t k = index_shown(c, height, most);
             fputs("   ", out);
-            for (int j = 0; j < b.n; j++) {
-                fputs(b.at[j] == GAP || c.at[k] == GAP ? " .." : " ", out);
-                for (int l = 0; b.at[j] != GAP && c.at[k] != GAP && l < d.n; l++) {
-                    const size_t row = ((size_t)a.at[i] * across + (size_t)b.at[j]) * p.height + (size_t)c.at[k];
-                    if (d.at[l] == GAP) fputs("..", out);
-                    else fputc(letter_of(&p, row * p.width + (size_t)d.at[l]), out);
+            for (size_t b = 0; b < across && b < most; b++) {
+                const size_t j = index_shown(b, across, most);
+                fputs(j == GAP || k == GAP ? " .." : " ", out);
+                for (size_t d = 0; j != GAP && k != GAP && d < width && d < most; d++) {
+                    const size_t l = index_shown(d, width, most);
+                    if (l == GAP) fputs("..", out);
+                    else fputc(letter_of(&p, ((i * across + j) * height + k) * width + l), out);
                 }
             }
             fputc('\n', out);
         }
-        if (rank == 4 && a.at[i] != GAP && i + 1 < a.n) fputc('\n', out);
+        if (rank == 4 && i != GAP && a + 1 < down && a + 1 < most) fputc('\n', out);
     }
 }
 
@@ -218,10 +210,7 @@ gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *
 /* ---- BatchNorms: are they healthy? ---- */
 
 /* What a line of gr_print_batch_norms shows. */
-typedef struct {
-    size_t values, constant;
-    double mean_off, sd_low, sd_high, gap;
-} health;
+typedef struct { size_t values, constant; double mean_off, sd_low, sd_high, gap; } health;
 
 static health health_of(const gr_norm *b, const norm_map *map, const norm_sums *sums, const gr_tensor *x)
 {

@@ -2,7 +2,6 @@
  * Everything here is for small shapes and few calls: plain loops in double. */
 #ifndef GR_NN_INSPECT_H
 #define GR_NN_INSPECT_H
-#include "core/trace.h"
 #include "nn/nn.h"
 GR_BEGIN
 

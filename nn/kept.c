@@ -5,7 +5,6 @@
  * version in use, and gr_tape_recover puts the old pointer back. An unused version is freed when memory of a new shape is needed in a
  * later step, provided that only one tape has used it. */
 #include "nn/internal.h"
-#include <string.h>
 
 static void version_touch(const gr_tape *t, gr__version *v)
 {
@@ -17,12 +16,8 @@ static void version_touch(const gr_tape *t, gr__version *v)
 static void versions_prune(const gr_tape *t, gr_slot *s)
 {
     for (gr__version **link = &s->versions, *v; (v = *link);) {
-        if (v->tensor == s->tensor || v->tape != t || v->resets == gr__tape_resets(t)) {
-            link = &v->next;
-            continue;
-        }
-        *link = v->next;
-        gr__version_free(s, v);
+        if (v->tensor == s->tensor || v->tape != t || v->resets == gr__tape_resets(t)) link = &v->next;
+        else *link = v->next, gr__version_free(s, v);
     }
 }
 
@@ -34,10 +29,7 @@ gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
     versions_prune(t, s);
     gr_tensor *const x = gr__slot_tensor(t, s, shape);
     v = x ? gr_memory_new(&s->owner->memory, sizeof *v) : NULL;
-    if (!v) {
-        gr__tensor_free_home(x);
-        return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);
-    }
+    if (!v) return gr__tensor_free_home(x), gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);
     *v = (gr__version){ s->versions, x, t, gr__tape_resets(t) };
     s->versions = v;
     return x;

@@ -1,6 +1,5 @@
 /* nn/linear.c - y = x W^T + b */
 #include "nn/internal.h"
-#include "nn/nn.h"
 
 static gr_tensor *linear_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_linear_forward(t, (gr_linear_module *)m, x); }
 

@@ -1,8 +1,6 @@
 /* nn/module.c - the module tree: making, registering, walking, freeing; kept states are in nn/kept.c. Modules and slots are linked lists in
  * order of creation. A path is made once, together with its owner, and every name is the end of a path. */
 #include "nn/internal.h"
-#include <stdio.h>
-#include <string.h>
 
 static void *module_no_memory(gr_tape *t, const gr_module *parent, const char *name)
 {
@@ -77,11 +75,11 @@ gr_module *gr_module_new(gr_tape *t) { return gr_failed(t) ? NULL : module_alloc
 void *gr_module_make(gr_tape *t, gr_module *parent, const char *name, const char *kind, size_t bytes)
 {
     if (gr_failed(t)) return NULL;
-    if (!kind) return gr_fail(t, NULL, "'%s': the kind is NULL", name ? name : "NULL");
-    if (!parent) return gr_fail(t, NULL, "'%s' (%s): the parent is NULL", name ? name : "NULL", kind);
+    const char *const called = name ? name : "NULL";
+    if (!kind) return gr_fail(t, NULL, "'%s': the kind is NULL", called);
+    if (!parent) return gr_fail(t, NULL, "'%s' (%s): the parent is NULL", called, kind);
     if (bytes < sizeof(gr_module))
-        return gr_fail(t, NULL, "'%s' (%s): a module begins with a gr_module of %zu bytes; got %zu", name ? name : "NULL", kind,
-                       sizeof(gr_module), bytes);
+        return gr_fail(t, NULL, "'%s' (%s): a module begins with a gr_module of %zu bytes; got %zu", called, kind, sizeof(gr_module), bytes);
     char number[NUMBER];
     size_t children = 0;
     gr_module **end = &parent->child;

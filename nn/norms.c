@@ -1,6 +1,5 @@
 /* nn/norms.c - LayerNorm, RMSNorm, BatchNorm, GroupNorm, InstanceNorm. A kind is a line of the table norm_kinds and a case in
  * gr_norm_forward. */
-#include "nn/norms.h"
 #include "nn/internal.h"
 #include "ops/norm_groups.h"
 

@@ -4,13 +4,11 @@
 
 static void print_slot(FILE *out, const gr_slot *s)
 {
+    static const char *const kinds[] = { [GR_PARAMETER] = "", [GR_BUFFER] = " (buffer)", [GR_COUNTER] = " (counter)", [GR_KEPT] = " (kept)" };
     fprintf(out, "  %s", s->name);
     if (s->tensor) fputc(' ', out), gr__print_shape(out, s->tensor);
     if (s->tied) fprintf(out, " (tied to %s)", s->tied->path);
-    else if (s->kind == GR_COUNTER) fputs(" (counter)", out);
-    else if (s->kind == GR_BUFFER) fputs(" (buffer)", out);
-    else if (s->kind == GR_KEPT) fputs(" (kept)", out);
-    else if (s->frozen) fputs(" (frozen)", out);
+    else fputs(s->frozen ? " (frozen)" : kinds[s->kind], out);
 }
 
 void gr__widen(int *width, const char *text)
@@ -42,8 +40,7 @@ void gr_print_summary(const gr_module *m, FILE *out)
             bytes += slot_bytes(m, s);
         }
         work += at->multiply_adds, all_bytes += bytes;
-        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", name, name_in_summary(at), kind, at->kind, parameters, at->multiply_adds,
-                bytes);
+        fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", name, name_in_summary(at), kind, at->kind, parameters, at->multiply_adds, bytes);
         for (const gr_slot *s = at->slots; s; s = s->next) print_slot(out, s);
         fputc('\n', out);
     }
@@ -53,17 +50,12 @@ void gr_print_summary(const gr_module *m, FILE *out)
 
 static void print_rule(FILE *out, gr_init i)
 {
-    const char *const fan = i.fan == GR_FAN_IN ? "in" : "out";
-    switch (i.kind) {
-    case GR_INIT_CONSTANT: fprintf(out, "constant %g\n", i.a); break;
-    case GR_INIT_UNIFORM: fprintf(out, "uniform in [%g, %g)\n", i.a, i.b); break;
-    case GR_INIT_NORMAL: fprintf(out, "normal, mean %g, standard deviation %g\n", i.a, i.b); break;
-    case GR_INIT_ORTHOGONAL: fprintf(out, "orthogonal, gain %g\n", i.a); break;
-    case GR_INIT_XAVIER_UNIFORM: fprintf(out, "Xavier uniform, gain %g\n", i.a); break;
-    case GR_INIT_XAVIER_NORMAL: fprintf(out, "Xavier normal, gain %g\n", i.a); break;
-    case GR_INIT_KAIMING_UNIFORM: fprintf(out, "Kaiming uniform, gain %g, fan %s\n", i.a, fan); break;
-    case GR_INIT_KAIMING_NORMAL: fprintf(out, "Kaiming normal, gain %g, fan %s\n", i.a, fan); break;
-    }
+    static const char *const with_gain[] = { "orthogonal", "Xavier uniform", "Xavier normal", "Kaiming uniform", "Kaiming normal" };
+    if (i.kind == GR_INIT_CONSTANT) fprintf(out, "constant %g", i.a);
+    else if (i.kind == GR_INIT_UNIFORM) fprintf(out, "uniform in [%g, %g)", i.a, i.b);
+    else if (i.kind == GR_INIT_NORMAL) fprintf(out, "normal, mean %g, standard deviation %g", i.a, i.b);
+    else fprintf(out, "%s, gain %g", with_gain[i.kind - GR_INIT_ORTHOGONAL], i.a);
+    fputs(i.kind < GR_INIT_KAIMING_UNIFORM ? "\n" : i.fan == GR_FAN_IN ? ", fan in\n" : ", fan out\n", out);
 }
 
 int gr__widest_parameter(const gr_module *m)

@@ -17,12 +17,7 @@ static const layer_kind layer_kinds[] = {
 };
 
 /* One layer in one direction. */
-typedef struct {
-    gr_tape *t;
-    gr_recurrent *l;
-    double bound;
-    char suffix[32], name[64];
-} recurrent_maker;
+typedef struct { gr_tape *t; gr_recurrent *l; double bound; char suffix[32], name[64]; } recurrent_maker;
 
 static const char *recurrent_name(recurrent_maker *m, const char *stem)
 {
@@ -141,8 +136,7 @@ static bool recurrent_check_state(gr_tape *t, const gr_recurrent *l, const gr_op
     if (!gr_alive(t, op, name, state)) return false;
     if (!state || (state->rank == 3 && state->dim[0] == n && state->dim[1] == B && state->dim[2] == l->hidden)) return true;
     return gr_fail(t, op, "x is %s, and there are %zu layers of %zu directions and %zu units, so %s must be %s; got %s", gr_shape_text(t, x),
-                   l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)),
-                   gr_shape_text(t, state));
+                   l->layers, l->directions, l->hidden, name, gr_shape_name(t, GR_SHAPE(n, B, l->hidden)), gr_shape_text(t, state));
 }
 
 /* h0; with batch norms, in training, noise is added. */
@@ -186,8 +180,7 @@ static gr_recurrent_out recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_
     const gr_recurrent_config *c = &l->config;
     const size_t D = l->directions, n = l->layers * D;
     if (x->rank != 3 || x->dim[2] != l->input)
-        return gr_fail(t, op, "x must be %s, %zu]; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, gr_shape_text(t, x)),
-               failed;
+        return gr_fail(t, op, "x must be %s, %zu]; got %s", c->batch_first ? "[B, T" : "[T, B", l->input, gr_shape_text(t, x)), failed;
     if (!recurrent_check_state(t, l, op, "h0", x, in.h0) || !recurrent_check_state(t, l, op, "c0", x, in.c0)) return failed;
     const size_t T = x->dim[c->batch_first];
     const bool lstm = kind->of->has_c;

@@ -10,13 +10,6 @@ static gr_tensor *sequential_forward(gr_tape *t, const gr_module *m, gr_tensor *
     return x;
 }
 
-gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name)
-{
-    gr_module *m = gr_module_make(t, parent, name, "Sequential", sizeof *m);
-    if (m) m->forward = sequential_forward;
-    return m;
-}
-
 static gr_tensor *residual_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
 {
     static const gr_op op = { .name = "residual" };
@@ -25,12 +18,14 @@ static gr_tensor *residual_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
     return gr_add(t, x, y);
 }
 
-gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name)
+static gr_module *chain_new(gr_tape *t, gr_module *parent, const char *name, bool residual)
 {
-    gr_module *m = gr_module_make(t, parent, name, "Residual", sizeof *m);
-    if (m) m->forward = residual_forward;
+    gr_module *m = gr_module_make(t, parent, name, residual ? "Residual" : "Sequential", sizeof *m);
+    if (m) m->forward = residual ? residual_forward : sequential_forward;
     return m;
 }
+gr_module *gr_sequential_new(gr_tape *t, gr_module *parent, const char *name) { return chain_new(t, parent, name, false); }
+gr_module *gr_residual_new(gr_tape *t, gr_module *parent, const char *name) { return chain_new(t, parent, name, true); }
 
 /* ---- Activations ---- */
 

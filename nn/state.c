@@ -1,10 +1,6 @@
 /* nn/state.c - state_dict: everything that a module saves, by name. */
 #include "core/kernel.h"
 #include "nn/internal.h"
-#include "nn/nn.h"
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 static bool is_saved(const gr_module *m, const gr_slot *s) { return s->kind != GR_KEPT && gr__slot_stands(m, s); }
 

@@ -1,5 +1,4 @@
 /* nn/transformer.c - Transformer layers: attention and a feedforward network, each with a residual connection and a norm before or after it */
-#include "core/op.h"
 #include "nn/nn.h"
 #include "ops/index.h"
 

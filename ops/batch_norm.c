@@ -137,10 +137,8 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     if (!batch_norm_real_runs(t, &s, &o, L)) return NULL;
     s.fixed = o.running_mean && !gr_tape_training(t);
     if (x->len && s.count < 2 && !s.fixed)
-        return gr_fail(t, &batch_norm_op,
-                       "x is %s, and the variance of a channel needs 2 real values or more; got %zu: leave out the last, smaller batch, or "
-                       "normalize by gr_layer_norm",
-                       gr_shape_text(t, x), s.count);
+        return gr_fail(t, op, "x is %s, and the variance of a channel needs 2 real values or more; got %zu: leave out the last, smaller batch, or "
+                       "normalize by gr_layer_norm", gr_shape_text(t, x), s.count);
 
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr__empty(t, &batch_norm_op, gr_shape_of(x));

@@ -16,11 +16,8 @@
     LOSS(kl_div, y == 0 ? -y * x : y * (r_log(y) - x), -y, r_log(y) - x + 1) \
     LOSS(kl_div_log, r_exp(y) * (y - x), -r_exp(y), r_exp(y) * (y - x + 1))
 /* clang-format on */
-#include "core/library.h"
 #include "core/maths.h"
-#include "core/op.h"
 #include "ops/norm_groups.h"
-#include "ops/ops.h"
 
 /* clang-format off */
 /* For n elements: their losses, or the sum of these. In backward g is the gradient of each loss; if g is NULL, it is scale for all of them. dx
@@ -73,22 +70,20 @@ typedef struct {
     bool fresh; /* dx or dy is not cleared yet */
 } loss_run;
 
-static void loss_chunk(void *argument, size_t chunk, int thread)
+static void loss_chunk(void *argument, gr_range part)
 {
     const loss_run *r = argument;
     const loss_saved *s = r->s;
-    const gr_range part = gr_chunk(chunk, s->chunk, r->len);
     const size_t i = part.first, n = part.count;
-    (void)thread;
     if (r->each) s->k.each(r->each + i, r->x + i, r->y + i, s->w, n);
-    else if (r->sums) r->sums[chunk] = s->k.sum(r->x + i, r->y + i, s->w, n);
+    else if (r->sums) r->sums[i / s->chunk] = s->k.sum(r->x + i, r->y + i, s->w, n);
     const gr_real *const g = r->g ? r->g + i : NULL;
     if (r->fresh) memset((r->dx ? r->dx : r->dy) + i, 0, n * sizeof *r->dx);
     if (r->dx) s->k.backward(r->dx + i, NULL, g, r->scale, r->x + i, r->y + i, s->w, n);
     if (r->dy) s->k.backward(NULL, r->dy + i, g, r->scale, r->x + i, r->y + i, s->w, n);
 }
 
-static size_t loss_chunks(const loss_run *r) { return gr_chunks(r->len, r->s->chunk); }
+static void loss_all(gr_tape *t, loss_run *r) { gr__parallel_rows(t, r->len, r->s->chunk, (double)r->len, loss_chunk, r); }
 
 static void loss_node(gr_tape *t, const gr_node *n)
 {
@@ -99,9 +94,9 @@ static void loss_node(gr_tape *t, const gr_node *n)
     if (s->each) r.g = g;
     else r.scale = g[0] / s->divisor;
     /* One gradient after the other: x and y may share it, as one tensor or as slices that overlap. */
-    if ((r.dx = gr__grad_to_fill(t, x, &r.fresh))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    if ((r.dx = gr__grad_to_fill(t, x, &r.fresh))) loss_all(t, &r);
     r.dx = NULL;
-    if ((r.dy = gr__grad_to_fill(t, y, &r.fresh))) gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
+    if ((r.dy = gr__grad_to_fill(t, y, &r.fresh))) loss_all(t, &r);
 }
 
 /* Repeat w until it fills a chunk. A chunk is a multiple of its length, so that every chunk starts with w[0]. */
@@ -130,10 +125,11 @@ static gr_tensor *loss_make(gr_tape *t, const gr_op *op, loss_kernels k, gr_tens
 
     loss_run r = { .s = &s, .x = x->data, .y = target->data, .len = x->len };
     const gr_mark mark = gr_tape_mark(t);
+    const size_t chunks = gr_chunks(r.len, s.chunk);
     if (s.each) r.each = out->data;
-    else if (!(r.sums = gr_save_reals(t, loss_chunks(&r)))) return NULL;
-    gr_parallel(t, loss_chunks(&r), 1.0 * (double)r.len, loss_chunk, &r);
-    if (r.sums) out->data[0] = loss_add[gr_isa(t)](r.sums, loss_chunks(&r)) / s.divisor;
+    else if (!(r.sums = gr_save_reals(t, chunks))) return NULL;
+    loss_all(t, &r);
+    if (r.sums) out->data[0] = loss_add[gr_isa(t)](r.sums, chunks) / s.divisor;
     gr_tape_rewind(t, mark);
     return gr_record(t, op, &s, sizeof s, GR_OUT(out), GR_IN(x, target));
 }

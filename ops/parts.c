@@ -10,12 +10,7 @@ KERNEL(void, parts_add, gr_real *restrict sum, const gr_real *restrict part, siz
 
 #if GR_HOST
 enum { PARTS_COLUMNS = 1024 }; /* columns of sum to a chunk: they stay in the first cache */
-typedef struct {
-    gr_real *sum;
-    const gr_real *part;
-    size_t parts, stride;
-    int isa;
-} parts_job;
+typedef struct { gr_real *sum; const gr_real *part; size_t parts, stride; int isa; } parts_job;
 
 static void parts_columns(void *argument, gr_range c)
 {

@@ -102,8 +102,7 @@ bool gr__sequence_understand(gr_tape *t, gr__sequence *s, const gr__kind *kind, 
     if (!gr_ready(t, op, x)) return false;
     if (!w) return gr_fail(t, op, "weights is NULL");
     *s = (gr__sequence){ .kind = kind,
-                         .norm = w->norm,
-                         .bn = { [SEQ_NORM_X] = w->bn_ih, [SEQ_NORM_H] = w->bn_hh, [SEQ_NORM_C] = w->bn_c },
+                         .norm = w->norm, .bn = { [SEQ_NORM_X] = w->bn_ih, [SEQ_NORM_H] = w->bn_hh, [SEQ_NORM_C] = w->bn_c },
                          .in = { x, w->w_ih, w->w_hh, w->b_ih, w->b_hh, w->ln_ih.weight, w->ln_ih.bias, w->ln_hh.weight, w->ln_hh.bias,
                                  w->ln_sum.weight, w->ln_sum.bias, w->ln_c.weight, w->ln_c.bias, o->h0, o->c0 } };
     for (int i = SEQ_W_IH; i < SEQ_INPUTS; i++)

@@ -13,18 +13,12 @@
  * The notes are format, seed, optimizer (the rule), tensors (how many there are) and checksum. Every name in the file must be one of these, and the
  * number must be right, so that nothing is lost or ignored silently. */
 #include "optim/internal.h"
-#include <stdio.h>
-#include <string.h>
 
 _Static_assert(sizeof(gr_stream) == 2 * sizeof(int64_t), "a stream is saved as two integers");
 
 /* ---- The list of what is written; its memory is the tape's ---- */
 
-typedef struct {
-    gr_tape *t;
-    gr_safetensors_item *item;
-    size_t items;
-} checkpoint_list;
+typedef struct { gr_tape *t; gr_safetensors_item *item; size_t items; } checkpoint_list;
 
 static void list_add(checkpoint_list *l, const char *kind, const char *name, gr_dtype dtype, gr_shape shape, const void *data)
 {

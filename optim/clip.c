@@ -1,4 +1,4 @@
-/* optim/clip.c - clip gradients: their common norm, or each value. */
+/* optim/clip.c - clip gradients: their common norm, or each value; and whether they are finite. */
 #include "core/kernel.h"
 #include "optim/internal.h"
 
@@ -15,6 +15,9 @@ KERNEL(double, square_sum, const gr_real *x, size_t n)
     return lane[0];
 }
 
+/* 0 when every value is finite, else NaN. */
+KERNEL(gr_real, finite_check, const gr_real *x, size_t n) { return SUM(i, n, x[i] - x[i]); }
+
 KERNEL(void, scale_all, gr_real *x, size_t n, gr_real factor)
 {
     for (size_t i = 0; i < n; i++) x[i] *= factor;
@@ -29,20 +32,34 @@ KERNEL(void, clamp_all, gr_real *x, size_t n, gr_real max)
 typedef struct {
     gr_tape *t;
     gr_optim *o;
-    enum { CLIP_SUM, CLIP_SCALE, CLIP_CLAMP } what;
+    enum clip_kind { CLIP_CHECK, CLIP_SUM, CLIP_SCALE, CLIP_CLAMP } what;
     gr_real number; /* the factor of CLIP_SCALE, the largest value of CLIP_CLAMP */
 } clip_work;
 
-static void clip_chunk(void *argument, size_t i, int thread)
+static void clip_chunk(void *argument, size_t i, int thread UNUSED)
 {
     const clip_work *const w = argument;
     optim_chunk *const c = &w->o->chunk[i];
     gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x), *const x = dx ? dx + c->range.first : NULL;
     const int isa = gr_isa(w->t);
-    (void)thread;
-    if (w->what == CLIP_SUM) c->sum = x ? square_sum[isa](x, c->range.count) : 0;
+    if (w->what == CLIP_CHECK) c->sum = x ? (double)finite_check[isa](x, c->range.count) : 0;
+    else if (w->what == CLIP_SUM) c->sum = x ? square_sum[isa](x, c->range.count) : 0;
     else if (x && w->what == CLIP_SCALE) scale_all[isa](x, c->range.count, w->number);
     else if (x) clamp_all[isa](x, c->range.count, w->number);
+}
+
+static void clip_all(gr_tape *t, gr_optim *o, enum clip_kind what, double number)
+{
+    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &(clip_work){ t, o, what, (gr_real)number });
+}
+
+bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o)
+{
+    size_t i = 0;
+    clip_all(t, o, CLIP_CHECK, 0);
+    while (i < o->chunks && o->chunk[i].sum == 0) i++;
+    return i == o->chunks || gr_fail_as(t, GR_NOT_FINITE, "optim_step", "the gradient of %s holds a NaN or an infinity: the step is refused; "
+                                        "gr_tape_set_anomaly finds the operator", o->entry[o->chunk[i].entry].slot->path);
 }
 
 /* Add the sums of all chunks in order. The error names the parameter where the sum stops being finite. */
@@ -64,12 +81,9 @@ double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
 {
     if (!gr__optim_is(t, o, "clip_grad_norm")) return (double)NAN;
     if (!(max >= 0)) return gr_fail(t, NULL, "clip_grad_norm: the largest norm must be 0 or more; got %g", max), (double)NAN;
-    clip_work w = { t, o, CLIP_SUM, 0 };
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
+    clip_all(t, o, CLIP_SUM, 0);
     const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* 1e-6 as in PyTorch */
-    if (gr_failed(t) || factor >= 1) return norm;
-    w.what = CLIP_SCALE, w.number = (gr_real)factor;
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &w);
+    if (!gr_failed(t) && factor < 1) clip_all(t, o, CLIP_SCALE, factor);
     return norm;
 }
 
@@ -77,7 +91,7 @@ bool gr_clip_grad_value(gr_tape *t, gr_optim *o, double max)
 {
     if (!gr__optim_is(t, o, "clip_grad_value")) return false;
     if (!(max >= 0)) return gr_fail(t, NULL, "clip_grad_value: the largest value must be 0 or more; got %g", max);
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &(clip_work){ t, o, CLIP_CLAMP, (gr_real)max });
+    clip_all(t, o, CLIP_CLAMP, max);
     return true;
 }
 #endif

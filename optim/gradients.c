@@ -1,7 +1,5 @@
 /* optim/gradients.c - the gradients of all parameters as one array, and back. */
-#include "core/library.h"
 #include "optim/internal.h"
-#include <string.h>
 
 static size_t gradient_values(const gr_optim *o)
 {

@@ -1,8 +1,6 @@
 /* optim/held.c - compare the parameters that an optimizer holds with those that its module has now. The tree counts its changes, so that a
  * step walks over the tree only after a change. */
 #include "optim/internal.h"
-#include <stdio.h>
-#include <string.h>
 
 /* The slot that counts the optimizers for all slots that share its tensor. */
 static gr_slot *held_owner(gr_slot *s) { return s->tied ? s->tied : s; }

@@ -3,10 +3,6 @@
 #include "core/kernel.h"
 #include "optim/internal.h"
 
-/* 0 when every value is finite, else NaN. */
-KERNEL(gr_real, finite_check, const gr_real *x, size_t n) { return SUM(i, n, x[i] - x[i]); }
-
-#if GR_HOST
 /* ---- Life ---- */
 
 /* Count the entries, the chunks and the numbers of a state; list the entries and chunks once there is memory for them. */
@@ -75,10 +71,7 @@ gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, cons
     optim_list(o, m);
     if (!o->entries) gr_fail(t, NULL, "%s: the module has no parameters; make the optimizer last", rule->name);
     else if (!optim_allocate(o, c.settings)) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
-    if (gr_failed(t)) {
-        gr_optim_free(o);
-        return NULL;
-    }
+    if (gr_failed(t)) return gr_optim_free(o), NULL;
     optim_list(o, m), gr__optim_hold(o, m);
     for (size_t i = 0; i < o->entries; i++)
         if (c.decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = weight_decay;
@@ -141,12 +134,8 @@ void gr_optim_observe(gr_optim *o, double loss)
 {
     if (!o || o->schedule.kind != GR_SCHEDULE_PLATEAU) return;
     const double best = o->rate.best, margin = best < HUGE_VAL ? 1e-4 * (best < 0 ? -best : best) : 0;
-    if (loss < best - margin) {
-        o->rate.best = loss, o->count.bad = 0;
-        return;
-    }
-    if ((size_t)++o->count.bad <= o->schedule.steps) return;
-    o->rate.plateau_scale *= o->schedule.factor, o->count.bad = 0;
+    if (loss < best - margin) o->rate.best = loss, o->count.bad = 0;
+    else if ((size_t)++o->count.bad > o->schedule.steps) o->rate.plateau_scale *= o->schedule.factor, o->count.bad = 0;
 }
 
 double gr_optim_lr(const gr_optim *o)
@@ -167,34 +156,13 @@ void gr_optim_zero_grad(gr_optim *o)
 
 typedef struct { gr_tape *t; gr_optim *o; double lr; } optim_work;
 
-static void optim_check_chunk(void *argument, size_t i, int thread)
-{
-    const optim_work *const w = argument;
-    optim_chunk *const c = &w->o->chunk[i];
-    const gr_real *const dx = gr_grad(w->t, w->o->entry[c->entry].x);
-    (void)thread;
-    c->sum = dx ? (double)finite_check[gr_isa(w->t)](dx + c->range.first, c->range.count) : 0;
-}
-
-static bool optim_gradients_are_finite(gr_tape *t, gr_optim *o)
-{
-    gr_parallel(t, o->chunks, (double)o->state_len * 0.1, optim_check_chunk, &(optim_work){ .t = t, .o = o });
-    for (size_t i = 0; i < o->chunks; i++)
-        if (o->chunk[i].sum != 0)
-            return gr_fail_as(t, GR_NOT_FINITE, "optim_step",
-                              "the gradient of %s holds a NaN or an infinity: the step is refused; gr_tape_set_anomaly finds the operator",
-                              o->entry[o->chunk[i].entry].slot->path);
-    return true;
-}
-
-static void optim_step_chunk(void *argument, size_t i, int thread)
+static void optim_step_chunk(void *argument, size_t i, int thread UNUSED)
 {
     const optim_work *const w = argument;
     gr_optim *const o = w->o;
     const optim_chunk *const c = &o->chunk[i];
     const optim_entry *const e = &o->entry[c->entry];
     const gr_real *const dx = gr_grad(w->t, e->x);
-    (void)thread;
     if (!dx) return;
     gr_optim_part p = { .t = w->t, .settings = o->settings, .lr = w->lr * e->lr_scale, .weight_decay = e->weight_decay, .step = o->step[c->entry],
                         .n = c->range.count, .x = e->x->data + c->range.first, .dx = dx + c->range.first };
@@ -220,7 +188,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
 bool gr_optim_step(gr_tape *t, gr_optim *o)
 {
     if (!gr__optim_is(t, o, "optim_step") || !gr__optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
-    if (o->refuse_nonfinite && !optim_gradients_are_finite(t, o)) return false;
+    if (o->refuse_nonfinite && !gr__optim_gradients_are_finite(t, o)) return false;
     const double lr = gr_optim_lr(o);
     if (!(lr >= 0 && lr < HUGE_VAL)) return gr_fail(t, NULL, "optim_step: the learning rate must be 0 or more, and finite; got %g", lr);
     for (size_t i = 0; i < o->entries; i++) {
@@ -235,4 +203,3 @@ bool gr_optim_step(gr_tape *t, gr_optim *o)
     gr__undo_forget(t);
     return true;
 }
-#endif

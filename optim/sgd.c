@@ -24,10 +24,7 @@ KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_r
 #if GR_HOST
 typedef struct { double momentum, dampening; bool nesterov; } sgd_settings;
 
-static void sgd_plain_move(const gr_optim_part *p)
-{
-    sgd_plain[gr_isa(p->t)](p->x, p->dx, p->n, (gr_real)p->weight_decay, (gr_real)p->lr);
-}
+static void sgd_plain_move(const gr_optim_part *p) { sgd_plain[gr_isa(p->t)](p->x, p->dx, p->n, (gr_real)p->weight_decay, (gr_real)p->lr); }
 
 static void sgd_momentum_move(const gr_optim_part *p)
 {

@@ -8,8 +8,6 @@
 #include "core/io/file.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,10 +40,7 @@ bool gr__file_open(gr__failure *e, gr__file *f, const char *path)
     if (f->fd < 0) return file_failed_to(e, "open", path, errno);
     if (fstat(f->fd, &s) < 0) file_failed_to(e, "examine", path, errno);
     else if (!S_ISREG(s.st_mode)) gr__fail(e, GR_IO_FAILED, "", "cannot read '%s': it is not a regular file", path);
-    if (gr__has_failed(e)) {
-        gr__file_close(f);
-        return false;
-    }
+    if (gr__has_failed(e)) return gr__file_close(f), false;
     f->bytes = (size_t)s.st_size;
     return true;
 }
@@ -200,10 +195,7 @@ bool gr__file_commit(gr__failure *e, gr__file *f)
     if (f->replaces) (void)!fchmod(f->fd, f->mode); /* not every file system can */
     if (!gr__has_failed(e) && !file_is_at(f->fd, f->temporary)) file_failed_to(e, "replace", f->path, ENOENT); /* another program removed it */
     if (!gr__has_failed(e) && rename(f->temporary, f->target) < 0) file_failed_to(e, "replace", f->path, errno);
-    if (gr__has_failed(e)) {
-        gr__file_abandon(f);
-        return false;
-    }
+    if (gr__has_failed(e)) return gr__file_abandon(f), false;
     gr__file_close(f);
     return file_sync_folder(e, f);
 }

@@ -4,11 +4,8 @@
  *     2 or 4 bytes  N, the length of the header, little-endian
  *     N bytes       {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, spaces and a newline
  *     the rest      the values */
-#include "core/io/file.h"
 #include "core/io/internal.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char npy_magic[] = "\x93NUMPY";
 static const char *const npy_type[GR_DTYPES] = { [GR_I32] = "'<i4'", [GR_F32] = "'<f4'", [GR_F64] = "'<f8'", [GR_I64] = "'<i8'" };

@@ -3,7 +3,6 @@
 #include "core/io/checksum.h"
 #include "core/io/internal.h"
 #include <stdlib.h>
-#include <string.h>
 
 void gr_safetensors_free(gr_safetensors *f)
 {

@@ -2,7 +2,6 @@
  * thing that is wrong, and its place. No number in the file decides about an allocation before it was compared with the file's size. */
 #include "core/io/checksum.h"
 #include "core/io/internal.h"
-#include <string.h>
 
 /* ---- The JSON of a header ---- */
 
@@ -128,6 +127,17 @@ static bool json_numbers(json_cursor *c, size_t *out, int room, int *count)
     return json_expect(c, ']', "expected ',' or ']'");
 }
 
+/* {"key": .., "key": .., ..}: call member for each key, with the place after the colon. what: the error when no object begins here */
+typedef bool json_member(json_cursor *c, const char *key, void *argument);
+static bool json_object(json_cursor *c, const char *what, json_member *member, void *argument)
+{
+    const char *key;
+    if (!json_expect(c, '{', what)) return false;
+    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
+        if (!json_string(c, &key) || !json_expect(c, ':', "expected ':'") || !member(c, key, argument)) return false;
+    return json_expect(c, '}', "expected ',' or '}'");
+}
+
 /* ---- Entries ---- */
 
 static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, size_t size)
@@ -135,21 +145,18 @@ static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, s
     return gr__grow(&c->f->memory, array, count, room, size) || gr__fail(c->e, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
 }
 
-static bool read_notes(json_cursor *c)
+static bool read_note(json_cursor *c, const char *key, void *none)
 {
     gr_safetensors *const f = c->f;
-    if (!json_expect(c, '{', "expected '{': __metadata__ holds strings")) return false;
-    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ',')) {
-        gr_safetensors_note note;
-        if (!json_string(c, &note.key) || !json_expect(c, ':', "expected ':'")) return false;
-        const char *const quote = json_next(c) ? c->at : c->end;
-        if (!json_string(c, &note.value)) return false;
-        if (!strcmp(note.key, GR__CHECKSUM_KEY) && gr__checksum_is_text(quote + 1, (size_t)(c->at - quote) - 2))
-            c->digits = c->at - 1 - GR__CHECKSUM_DIGITS;
-        if (!json_grow(c, &f->note, f->notes, &f->note_room, sizeof note)) return false;
-        f->note[f->notes++] = note;
-    }
-    return json_expect(c, '}', "expected ',' or '}'");
+    gr_safetensors_note note = { .key = key };
+    const char *const quote = json_next(c) ? c->at : c->end;
+    (void)none;
+    if (!json_string(c, &note.value)) return false;
+    if (!strcmp(key, GR__CHECKSUM_KEY) && gr__checksum_is_text(quote + 1, (size_t)(c->at - quote) - 2))
+        c->digits = c->at - 1 - GR__CHECKSUM_DIGITS;
+    if (!json_grow(c, &f->note, f->notes, &f->note_room, sizeof note)) return false;
+    f->note[f->notes++] = note;
+    return true;
 }
 
 static bool read_dtype(json_cursor *c, gr_safetensors_entry *e)
@@ -175,58 +182,46 @@ static bool sizes_agree(json_cursor *c, gr_safetensors_entry *e, const size_t of
     return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s': its type and shape do not fill its bytes %zu .. %zu", e->name, offsets[0], offsets[1]);
 }
 
-/* Read one of dtype, shape and data_offsets; seen has a bit for each that was read. */
-static bool read_field(json_cursor *c, gr_safetensors_entry *e, size_t offsets[2], unsigned *seen)
+typedef struct { gr_safetensors_entry entry; size_t offsets[2]; unsigned seen; } json_tensor; /* seen has a bit for each field that was read */
+
+/* Read one of dtype, shape and data_offsets. */
+static bool read_field(json_cursor *c, const char *key, void *argument)
 {
     static const char *const known[] = { "dtype", "shape", "data_offsets" };
-    const char *key;
+    json_tensor *const x = argument;
     int k = 0, count = 0;
-    if (!json_string(c, &key) || !json_expect(c, ':', "expected ':'")) return false;
     while (k < 3 && strcmp(key, known[k]) != 0) k++;
-    if (k == 3 || *seen & 1u << k) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
-    *seen |= 1u << k;
-    if (k == 0) return read_dtype(c, e);
-    if (k == 1) return json_numbers(c, e->shape.dim, GR_MAX_RANK, &e->shape.rank);
-    if (!json_numbers(c, offsets, 2, &count)) return false;
+    if (k == 3 || x->seen & 1u << k) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
+    x->seen |= 1u << k;
+    if (k == 0) return read_dtype(c, &x->entry);
+    if (k == 1) return json_numbers(c, x->entry.shape.dim, GR_MAX_RANK, &x->entry.shape.rank);
+    if (!json_numbers(c, x->offsets, 2, &count)) return false;
     return count == 2 || json_bad(c, "data_offsets must be two numbers");
 }
 
-/* {"dtype": .., "shape": [..], "data_offsets": [.., ..]} in any order */
-static bool read_tensor(json_cursor *c, gr_safetensors_entry *e)
-{
-    size_t offsets[2];
-    unsigned seen = 0;
-    if (!json_expect(c, '{', "expected '{': dtype, shape and data_offsets of a tensor")) return false;
-    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
-        if (!read_field(c, e, offsets, &seen)) return false;
-    if (!json_expect(c, '}', "expected ',' or '}'")) return false;
-    if (seen != 7) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
-    return sizes_agree(c, e, offsets);
-}
-
-static bool read_member(json_cursor *c, bool *noted)
+/* A tensor: {"dtype": .., "shape": [..], "data_offsets": [.., ..]} in any order; or the notes, "__metadata__": {"key": "value", ..} */
+static bool read_member(json_cursor *c, const char *key, void *argument)
 {
     gr_safetensors *const f = c->f;
-    gr_safetensors_entry e = { 0 };
-    if (!json_string(c, &e.name) || !json_expect(c, ':', "expected ':'")) return false;
-    if (strcmp(e.name, "__metadata__") != 0) {
-        if (!read_tensor(c, &e) || !json_grow(c, &f->entry, f->count, &f->entry_room, sizeof e)) return false;
-        f->entry[f->count++] = e;
-        return true;
+    bool *const noted = argument;
+    if (!strcmp(key, "__metadata__")) {
+        if (*noted) return json_bad(c, "__metadata__ appears twice");
+        *noted = true;
+        return json_object(c, "expected '{': __metadata__ holds strings", read_note, NULL);
     }
-    if (*noted) return json_bad(c, "__metadata__ appears twice");
-    *noted = true;
-    return read_notes(c);
+    json_tensor x = { .entry.name = key };
+    if (!json_object(c, "expected '{': dtype, shape and data_offsets of a tensor", read_field, &x)) return false;
+    if (x.seen != 7) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
+    if (!sizes_agree(c, &x.entry, x.offsets) || !json_grow(c, &f->entry, f->count, &f->entry_room, sizeof x.entry)) return false;
+    f->entry[f->count++] = x.entry;
+    return true;
 }
 
 static bool read_header(json_cursor *c)
 {
     bool noted = false;
     if (c->at == c->end || *c->at != '{') return json_bad(c, "a header must begin with '{'");
-    c->at++;
-    for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
-        if (!read_member(c, &noted)) return false;
-    if (!json_expect(c, '}', "expected ',' or '}'")) return false;
+    if (!json_object(c, "", read_member, &noted)) return false;
     json_next(c);
     return c->at == c->end || json_bad(c, "something follows the header's last '}'");
 }

@@ -1,8 +1,6 @@
 /* core/io/safetensors_write.c - write files of named tensors, with the same bytes as the Python package. */
 #include "core/io/checksum.h"
 #include "core/io/internal.h"
-#include <stdio.h>
-#include <string.h>
 
 /* ---- The header: it is written twice, the first time to count its bytes ---- */
 
