@@ -11,14 +11,6 @@ enum { EDGE = 3 }; /* an axis longer than twice this shows this many entries at 
 
 typedef struct { const int *ints; bool scientific; int width; } number_format; /* ints: print these in place of x->data */
 
-static int number_text(char text[64], const gr_tensor *x, size_t i, const number_format *f)
-{
-    if (f->ints) return snprintf(text, 64, "%*d", f->width, f->ints[i]);
-    return snprintf(text, 64, f->scientific ? "%*.4e" : "%*.4f", f->width, (double)x->data[i]);
-}
-
-static bool shown(size_t i, size_t n) { return n <= 2 * EDGE || i < EDGE || i >= n - EDGE; }
-
 /* Print a value; with out NULL, only choose one format for all values that are shown: four decimals, or scientific notation when a value is too large
  * or too small for that. */
 static void print_value(FILE *out, const gr_tensor *x, size_t i, number_format *f)
@@ -26,7 +18,8 @@ static void print_value(FILE *out, const gr_tensor *x, size_t i, number_format *
     const double v = f->ints ? 0 : (double)x->data[i], a = v < 0 ? -v : v;
     char text[64];
     if (isfinite(v) && (a >= 1e5 || (a > 0 && a < 1e-4))) f->scientific = true;
-    f->width = number_text(text, x, i, f); /* at least the width so far */
+    f->width = f->ints ? snprintf(text, sizeof text, "%*d", f->width, f->ints[i]) /* at least the width so far */
+                       : snprintf(text, sizeof text, f->scientific ? "%*.4e" : "%*.4f", f->width, v);
     if (out) fputs(text, out);
 }
 
@@ -41,7 +34,7 @@ static void print_axis(FILE *out, const gr_tensor *x, int axis, size_t offset, s
     const int indent = last ? 0 : axis + 1;
     if (out) fputc('[', out);
     for (size_t i = 0; i < n; i++) {
-        const bool gap = !shown(i, n);
+        const bool gap = n > 2 * EDGE && i >= EDGE && i < n - EDGE;
         if (out && gap) fprintf(out, "%s%*s...", last ? ", " : ",\n", indent, "");
         if (gap) i = n - EDGE;
         if (out && i) fprintf(out, "%s%*s", last ? ", " : ",\n", indent, "");

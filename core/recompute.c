@@ -32,12 +32,6 @@ static gr__level segment_enter(gr_tape *t)
     t->now = (gr__level){ .epoch = ++t->epochs };
     return outer;
 }
-static void segment_leave(gr_tape *t, gr__level outer)
-{
-    segment_clear(t, t->level);
-    gr__life_leave(t);
-    t->now = outer;
-}
 
 static bool segment_call(gr_tape *t, const segment *s, gr_tensor *const *in, gr_tensor **out)
 {
@@ -104,7 +98,8 @@ static void recompute_node(gr_tape *t, const gr_node *n)
         gr__compute(t);
     }
     t->training = training, t->recording = recording, t->place = place;
-    segment_leave(t, outer);
+    segment_clear(t, t->level), gr__life_leave(t);
+    t->now = outer;
 }
 
 /* ---- Forward ---- */

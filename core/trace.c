@@ -24,13 +24,6 @@ static void trace_mark(gr_tensor *const *x, unsigned n, unsigned cleared, unsign
         if (x[i]) gr__owner(x[i])->flags = (gr__owner(x[i])->flags & ~cleared) | set;
 }
 
-static gr_cut_kind trace_cut_at(const gr__trace *e)
-{
-    if (!e->leads) return GR_CUT_ASTRAY;
-    if (e->recorded) return GR_CUT_NONE;
-    return e->was_off && e->node->op->backward ? GR_CUT_RECORDING_OFF : GR_CUT_BY_OP;
-}
-
 gr_cut gr__cut_of(gr_tape *t, gr_tensor *x)
 {
     gr_cut cut = { GR_CUT_UNKNOWN, NULL, NULL };
@@ -47,7 +40,8 @@ gr_cut gr__cut_of(gr_tape *t, gr_tensor *x)
         const gr_node *const n = e->node;
         if (!trace_has(n->in, n->ins, GR__TOUCHED)) continue;
         trace_mark(n->out, n->outs, 0, GR__TOUCHED);
-        const gr_cut_kind here = trace_cut_at(e);
+        const gr_cut_kind passed = e->recorded ? GR_CUT_NONE : e->was_off && n->op->backward ? GR_CUT_RECORDING_OFF : GR_CUT_BY_OP;
+        const gr_cut_kind here = e->leads ? passed : GR_CUT_ASTRAY;
         const bool found = cut.kind == GR_CUT_BY_OP || cut.kind == GR_CUT_RECORDING_OFF;
         if (!found && (here != GR_CUT_ASTRAY || cut.kind != GR_CUT_NONE)) cut = (gr_cut){ here, n->op->name, n->place };
     }

@@ -127,14 +127,6 @@ void gr__slot_free(gr_slot *s)
     gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
 }
 
-/* Free m, which has no children any more, and its slots. */
-static void module_free_one(gr_module *m)
-{
-    for (gr_slot *s = m->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
-    const gr_allocator memory = m->memory;
-    gr_memory_free(&memory, m, m->bytes + strlen(m->path) + 1);
-}
-
 void gr_module_free(gr_module *m)
 {
     if (!m) return;
@@ -149,7 +141,9 @@ void gr_module_free(gr_module *m)
         while (at->child) at = at->child;
         up = at == m ? NULL : at->parent;
         if (up) up->child = at->next;
-        module_free_one(at);
+        for (gr_slot *s = at->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
+        const gr_allocator memory = at->memory;
+        gr_memory_free(&memory, at, at->bytes + strlen(at->path) + 1);
     }
 }
 

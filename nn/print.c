@@ -17,12 +17,6 @@ void gr__widen(int *width, const char *text)
     if (length < 60 && (int)length > *width) *width = (int)length;
 }
 
-static size_t slot_bytes(const gr_module *m, const gr_slot *s)
-{
-    if (s->kind == GR_COUNTER) return sizeof s->count;
-    return s->kind != GR_KEPT && gr__slot_stands(m, s) ? s->tensor->len * sizeof(gr_real) : 0;
-}
-
 static const char *name_in_summary(const gr_module *m) { return m->parent ? m->path : "(root)"; }
 
 void gr_print_summary(const gr_module *m, FILE *out)
@@ -37,7 +31,8 @@ void gr_print_summary(const gr_module *m, FILE *out)
         size_t parameters = 0, bytes = 0;
         for (const gr_slot *s = at->slots; s; s = s->next) {
             if (s->kind == GR_PARAMETER && gr__slot_stands(m, s)) parameters += s->tensor->len;
-            bytes += slot_bytes(m, s);
+            if (s->kind == GR_COUNTER) bytes += sizeof s->count;
+            else if (s->kind != GR_KEPT && gr__slot_stands(m, s)) bytes += s->tensor->len * sizeof(gr_real);
         }
         work += at->multiply_adds, all_bytes += bytes;
         fprintf(out, "%-*s  %-*s  %10zu  %13zu  %10zu", name, name_in_summary(at), kind, at->kind, parameters, at->multiply_adds, bytes);

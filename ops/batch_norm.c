@@ -100,13 +100,6 @@ static bool batch_norm_check(gr_tape *t, const gr_tensor *x, int *axis, const gr
 
 /* ---- Statistics ---- */
 
-static void batch_norm_use_running(gr__norm_groups *s, const gr_batch_norm_config *o)
-{
-    const size_t C = s->groups;
-    for (size_t c = 0; c < C; c++)
-        s->stat[c] = o->running_mean->data[c], s->stat[C + c] = 0, s->stat[2 * C + c] = r_rstd(o->running_var->data[c] + s->eps);
-}
-
 static bool batch_norm_move(gr_tape *t, const gr__norm_groups *s, const gr_batch_norm_config *o, const gr_real *x)
 {
     const size_t C = s->groups, bytes = C * sizeof(gr_real);
@@ -143,7 +136,8 @@ gr_tensor *gr_batch_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor *gamma, g
     s.stat = gr_save_reals(t, GR__NORM_STATS * s.groups), s.gamma = gamma ? gamma->data : NULL, s.beta = beta ? beta->data : NULL;
     gr_tensor *y = o.lengths || o.mask ? gr_zeros(t, gr_shape_of(x)) : gr__empty(t, &batch_norm_op, gr_shape_of(x));
     if (!y || !s.stat) return NULL;
-    if (s.fixed) batch_norm_use_running(&s, &o);
+    for (size_t c = 0, C = s.groups; s.fixed && c < C; c++)
+        s.stat[c] = o.running_mean->data[c], s.stat[C + c] = 0, s.stat[2 * C + c] = r_rstd(o.running_var->data[c] + s.eps);
     gr__norm_forward(t, &s, x->data, y->data);
     y = gr_record(t, &batch_norm_op, &s, sizeof s, GR_OUT(y), GR_IN(x, gamma, beta));
     const bool moves = y && x->len && o.running_mean && gr_tape_training(t);

@@ -28,14 +28,6 @@ bool gr__optim_holds(const gr_optim *o, const gr_tensor *x)
     return false;
 }
 
-/* Whether the optimizer's module is still in its tree. A new module at the same address has parameters with other numbers. */
-static bool held_module_lives(const gr_optim *o)
-{
-    const gr_module *m = o->watch.root;
-    while (m && m != o->module) m = gr_module_next(o->watch.root, m);
-    return m;
-}
-
 static void held_forget(gr_optim *o, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) o->entry[i].slot = NULL, o->entry[i].x = NULL, o->lost++;
@@ -43,7 +35,8 @@ static void held_forget(gr_optim *o, size_t from, size_t to)
 
 static void held_compare(gr_optim *o)
 {
-    const gr_module *const m = held_module_lives(o) ? o->module : NULL;
+    const gr_module *m = o->watch.root; /* then the optimizer's module, if it is still there. A new one at the same address has other numbers */
+    while (m && m != o->module) m = gr_module_next(o->watch.root, m);
     size_t at = 0;
     o->lost = 0;
     for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) { /* entries have the order of the tree, which never changes */

@@ -75,20 +75,14 @@ static bool checksum_holds(gr__failure *e, const gr_safetensors *f, const char *
     return !strcmp(found, wanted) || gr__fail(e, GR_BAD_FILE, path, "is damaged: its checksum is %s and should be %s", found, wanted);
 }
 
-/* Parse the header, find the data of every entry, and check the whole. */
-static bool is_sound(gr__failure *e, gr_safetensors *f, const char *path)
-{
-    const char *digits = NULL;
-    if (!gr__safetensors_header(e, f, path, (const char *)f->file + 8, f->text_bytes, &digits)) return false;
-    for (size_t i = 0; i < f->count; i++) f->entry[i].data = f->data + f->entry[i].offset;
-    return checksum_holds(e, f, path, digits);
-}
-
 gr_safetensors *gr__safetensors_read(gr__failure *e, const gr_allocator *memory, gr__file *file)
 {
     gr_safetensors *const f = read_all(e, memory, file);
+    const char *digits = NULL;
     gr__file_close(file);
-    if (!gr__has_failed(e) && is_sound(e, f, file->path)) return f;
+    const bool read = !gr__has_failed(e) && gr__safetensors_header(e, f, file->path, (const char *)f->file + 8, f->text_bytes, &digits);
+    for (size_t i = 0; read && i < f->count; i++) f->entry[i].data = f->data + f->entry[i].offset;
+    if (read && checksum_holds(e, f, file->path, digits)) return f;
     gr_safetensors_free(f);
     return NULL;
 }
