@@ -7,38 +7,35 @@
 #include "ops/dropout.h"
 #include "ops/ops.h"
 
-KERNEL(void, dropout_forward, gr_real *restrict y, const gr_real *restrict x, const dropout_mask *m, size_t first, size_t n)
+KERNEL(void, dropout_masked, gr_real *restrict y, const gr_real *restrict x, const dropout_mask *m, size_t first, size_t n, bool add)
 {
-    dropout_apply(y, x, m, first, n, false);
-}
-KERNEL(void, dropout_backward, gr_real *restrict dx, const gr_real *restrict dy, const dropout_mask *m, size_t first, size_t n)
-{
-    dropout_apply(dx, dy, m, first, n, true);
+    if (add) dropout_apply(y, x, m, first, n, true); /* a constant in each call, so that neither loop asks for it */
+    else dropout_apply(y, x, m, first, n, false);
 }
 
 #if GR_HOST
 enum { DROPOUT_CHUNK = 16384 };
 
 typedef struct {
-    void (*kernel)(gr_real *restrict, const gr_real *restrict, const dropout_mask *, size_t, size_t);
     const dropout_mask *m;
     gr_real *to;
     const gr_real *from;
-    bool fresh; /* to is not cleared yet */
+    bool add, fresh; /* fresh: to is not cleared yet */
+    int isa;
 } dropout_run;
 
 static void dropout_chunk(void *argument, gr_range c)
 {
     const dropout_run *r = argument;
     if (r->fresh) memset(r->to + c.first, 0, c.count * sizeof *r->to);
-    r->kernel(r->to + c.first, r->from + c.first, r->m, c.first, c.count);
+    dropout_masked[r->isa](r->to + c.first, r->from + c.first, r->m, c.first, c.count, r->add);
 }
 
 static void dropout_all(gr_tape *t, dropout_run r, size_t n) { gr__parallel_rows(t, n, DROPOUT_CHUNK, (double)n, dropout_chunk, &r); }
 
 static void dropout_node(gr_tape *t, const gr_node *n)
 {
-    dropout_run r = { .kernel = dropout_backward[gr_isa(t)], .m = n->saved, .from = gr_grad(t, n->out[0]) };
+    dropout_run r = { .m = n->saved, .from = gr_grad(t, n->out[0]), .add = true, .isa = gr_isa(t) };
     if ((r.to = gr__grad_to_fill(t, n->in[0], &r.fresh))) dropout_all(t, r, n->in[0]->len);
 }
 
@@ -60,7 +57,7 @@ gr_tensor *gr_dropout(gr_tape *t, gr_tensor *x, double p, const char *stream)
     gr_stream *draws = gr_tape_stream(t, stream);
     if (!y || !draws) return NULL;
     const dropout_mask m = dropout_take(t, draws, p, x->len);
-    dropout_all(t, (dropout_run){ dropout_forward[gr_isa(t)], &m, y->data, x->data }, x->len);
+    dropout_all(t, (dropout_run){ .m = &m, .to = y->data, .from = x->data, .isa = gr_isa(t) }, x->len);
     return gr_record(t, &dropout_op, &m, sizeof m, GR_OUT(y), GR_IN(x));
 }
 
