@@ -111,6 +111,13 @@ static double loss_at(check *c, size_t k, double s)
     return y ? loss : (double)NAN;
 }
 
+static double analytic(const leaf *l)
+{
+    double sum = 0;
+    for (size_t i = 0; i < l->x->len; i++) sum += ((double)l->x->grad[i] - (double)l->start[i]) * l->direction[i];
+    return sum;
+}
+
 /* ---- The comparison ---- */
 
 typedef struct { double excess, analytic, numeric; size_t element; } worst;
@@ -118,11 +125,8 @@ typedef struct { double excess, analytic, numeric; size_t element; } worst;
 /* Compare the two derivatives of L along the direction of input k, divided by scale. */
 static void compare(check *c, size_t k, size_t element, double scale, worst *w)
 {
-    const leaf *l = &c->leaves[k];
+    const double a = analytic(&c->leaves[k]) / scale;
     const double n = (loss_at(c, k, -2) - 8 * loss_at(c, k, -1) + 8 * loss_at(c, k, 1) - loss_at(c, k, 2)) / 12 / scale;
-    double a = 0;
-    for (size_t i = 0; i < l->x->len; i++) a += ((double)l->x->grad[i] - (double)l->start[i]) * l->direction[i];
-    a /= scale;
     if (a == n) return; /* a function without values allows nothing */
     const double floor = (IN_DOUBLE ? 1e-2 : 1) * c->tolerance * c->largest_w;
     const double allowed = c->tolerance * larger(fabs(a), fabs(n)) + floor, excess = fabs(a - n) / allowed;

@@ -55,11 +55,12 @@ static void clip_all(gr_tape *t, gr_optim *o, enum clip_kind what, double number
 
 bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o)
 {
-    size_t i = 0;
     clip_all(t, o, CLIP_CHECK, 0);
-    while (i < o->chunks && o->chunk[i].sum == 0) i++;
-    return i == o->chunks || gr_fail_as(t, GR_NOT_FINITE, "optim_step", "the gradient of %s holds a NaN or an infinity: the step is refused; "
-                                        "gr_tape_set_anomaly finds the operator", o->entry[o->chunk[i].entry].slot->path);
+    for (size_t i = 0; i < o->chunks; i++)
+        if (o->chunk[i].sum != 0)
+            return gr_fail_as(t, GR_NOT_FINITE, "optim_step", "the gradient of %s holds a NaN or an infinity: the step is refused; "
+                              "gr_tape_set_anomaly finds the operator", o->entry[o->chunk[i].entry].slot->path);
+    return true;
 }
 
 /* Add the sums of all chunks in order. The error names the parameter where the sum stops being finite. */
