@@ -71,7 +71,7 @@ KERNEL(void, cross_entropy_forward, const cross_entropy_run *r, size_t group, si
     if (inner > 1) softmax_tile(&m, &sum, NULL, x, C, inner, n);
     else
         for (size_t j = 0, rows; j < n; j += rows)
-            rows = softmax_at_once(n - j), softmax_rows(m.v + j, sum.v + j, NULL, x + j * C, C, rows);
+            rows = softmax_at_once(C, n - j), softmax_rows(m.v + j, sum.v + j, NULL, x + j * C, C, rows);
     for (int j = 0; j < 16; j++) log_sum.v[j] = r_log(sum.v[j]);
     if (s->smooth > 0) smooth = cross_entropy_smooth(x, s->weight, m, C, inner, n);
 

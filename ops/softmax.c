@@ -91,7 +91,7 @@ INLINE void log_softmax_of_tile_backward(gr_real *restrict dx, const gr_real *re
     { \
         for (size_t n, at; group < end; group += a->inner == 1 ? n : 1) { \
             at = softmax_group(a, group, &n); \
-            if (a->inner == 1) n = softmax_at_once(end - group), op##_of_rows(y + at, x + at, a->C, n); \
+            if (a->inner == 1) n = softmax_at_once(a->C, end - group), op##_of_rows(y + at, x + at, a->C, n); \
             else op##_of_tile(y + at, x + at, a->C, a->inner, n); \
         } \
     } \

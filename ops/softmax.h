@@ -41,10 +41,10 @@ INLINE gr_real softmax_max(const gr_real *x, size_t C)
     return r_max(r_max(m.v[0], m.v[2]), r_max(m.v[1], m.v[3]));
 }
 
-/* Maxima m of n <= 4 rows of C values, and the sums of exp(x - m). The terms are written to e unless it is NULL. One row after the other takes up
- * to twice as long, because the processor waits at the end of each row. */
+/* Maxima m of n rows of C values, and the sums of exp(x - m). The terms are written to e unless it is NULL. n is 1 or 4: one short row after the
+ * other takes up to twice as long as four together, because the processor waits at the end of each row. */
 enum { SOFTMAX_ROWS = 4 };
-INLINE size_t softmax_at_once(size_t rows) { return rows < SOFTMAX_ROWS ? rows : SOFTMAX_ROWS; }
+INLINE size_t softmax_at_once(size_t C, size_t rows) { return C <= 512 && rows >= SOFTMAX_ROWS ? SOFTMAX_ROWS : 1; } /* long rows may come from memory */
 INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
     r_lanes s[SOFTMAX_ROWS], v;
@@ -67,8 +67,8 @@ INLINE void softmax_rows_of(gr_real *restrict m, gr_real *restrict sum, gr_real 
 }
 INLINE void softmax_rows(gr_real *restrict m, gr_real *restrict sum, gr_real *restrict e, const gr_real *restrict x, size_t C, size_t n)
 {
-    if (n == SOFTMAX_ROWS) softmax_rows_of(m, sum, e, x, C, SOFTMAX_ROWS);
-    else softmax_rows_of(m, sum, e, x, C, n);
+    if (n == 1) softmax_rows_of(m, sum, e, x, C, 1);
+    else softmax_rows_of(m, sum, e, x, C, SOFTMAX_ROWS);
 }
 
 /* Column sums of s in r_tree's order. */
