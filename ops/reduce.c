@@ -290,7 +290,6 @@ static void rows_run(gr_tape *t, rows_call *c)
 }
 
 typedef struct { const gr_real *x; gr_real *y, sign; size_t n, width; int isa; } columns_call;
-
 static void columns_task(void *argument, gr_range c)
 {
     const columns_call *a = argument;
