@@ -50,7 +50,8 @@ KERNEL(void, sum_columns, gr_real *restrict y, const gr_real *restrict x, size_t
         for (size_t i = 0; i < columns; i++) y[i] += sum[level * columns + i];
 }
 
-/* out becomes m runs of n values: run i repeats from[i] */
+/* out becomes m runs of n values: run i repeats from[i]
+ * scalar kernel spread_values: it computes nothing, and stores vectors */
 KERNEL(void, spread_values, gr_real *restrict out, const gr_real *restrict from, size_t m, size_t n)
 {
     for (size_t i = 0; i < m; i++, out += n) {
