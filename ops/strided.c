@@ -6,7 +6,7 @@
 
 enum { STRIDED_CHUNK = 16384, TILE = 16 };
 typedef struct { size_t n; ptrdiff_t y, x; } span; /* n steps with these strides */
-typedef enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR } strided_kind; /* y = x, y += x, y = 0 + x */
+enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR }; /* kinds: y = x, y += x, y = 0 + x */
 
 #define STRIDED_ROW(n, to, from) \
     do { \
@@ -16,7 +16,7 @@ typedef enum { STRIDED_COPY, STRIDED_ADD, STRIDED_CLEAR } strided_kind; /* y = x
     } while (0)
 
 /* y [TILE, TILE] with rows a.y apart, from x with columns b.x apart */
-INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a, span b, strided_kind kind)
+INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a, span b, int kind)
 {
     _Alignas(64) gr_real tile[TILE * TILE];
     for (size_t i = 0; i < TILE; i += 4)
@@ -28,7 +28,7 @@ INLINE void strided_turn(gr_real *restrict y, const gr_real *restrict x, span a,
     for (const gr_real *row = tile; row < tile + TILE * TILE; row += TILE, y += a.y) STRIDED_ROW(TILE, y[j], row[j]);
 }
 
-KERNEL(void, strided_move, gr_real *restrict y, const gr_real *restrict x, span a, span b, strided_kind kind)
+KERNEL(void, strided_move, gr_real *restrict y, const gr_real *restrict x, span a, span b, int kind)
 {
     const bool rows = b.y == 1 && b.x >= -1 && b.x <= 1, turns = b.y == 1 && a.x == 1 && b.x > 0;
     for (size_t i0 = 0; i0 < a.n; i0 += rows ? 1 : TILE)
@@ -83,7 +83,7 @@ typedef struct {
     span a, b;                      /* the two inner ones */
     gr_real *y;
     const gr_real *x;
-    strided_kind kind;
+    int kind;
     int isa;
     size_t strip, strips;           /* axis a is cut into `strips` strips of `strip` steps; the last may be shorter */
 } strided_call;
@@ -143,7 +143,7 @@ static span take(gr__layout *l, const ptrdiff_t *strides)
     return s;
 }
 
-static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, strided_kind kind)
+static void strided_run(gr_tape *t, gr__layout l, gr_real *y, const gr_real *x, int kind)
 {
     for (int k = 0; k < l.rank; k++)
         if (!l.dim[k]) return;

@@ -3,12 +3,12 @@
 # alone. Compiles core, ops, nn and optim without inlining, and looks for loops without calls that load, store or compute single floats. LIST
 # has the functions that may: a line is FILE FUNCTION: why. A line whose function has no such loop any more is an error, too.
 list=$1
-out=$(mktemp -d) || exit 2
-trap 'rm -rf "$out"' EXIT
+. "$(dirname "$0")/scratch.sh"
+new_scratch
 case $(${CC:-cc} -dumpmachine) in x86_64*) ;; *) echo "check-host-loops: not run, the compiler is not for x86-64"; exit 0 ;; esac
 for f in core/*.c core/io/*.c ops/*.c nn/*.c optim/*.c; do
     # shellcheck disable=SC2086
-    ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -fno-inline -fno-reorder-blocks -ffp-contract=off -fno-asynchronous-unwind-tables -w -I. -S "$f" -o "$out/s" || exit 1
+    ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -fno-inline -fno-reorder-blocks -ffp-contract=off -fno-asynchronous-unwind-tables -w -I. -S "$f" -o "$scratch/s" || exit 1
     awk -v file="$f" '
         function close_function(   k, from, j, hot) {
             for (k = 1; k <= n; k++) {
@@ -27,11 +27,11 @@ for f in core/*.c core/io/*.c ops/*.c nn/*.c optim/*.c; do
         kernel || /^\t\./ { next }
         { n++; real[n] = $1 ~ /^(movss|(add|sub|mul|div|min|max|sqrt)s[sd]|u?comis[sd]|cvtss2sd|cvtsd2ss)$/ && /\(/; call[n] = $1 ~ /^call/
           target[n] = $1 ~ /^j/ ? $2 : "" }
-        END { close_function() }' "$out/s"
-done | sort -u > "$out/found"
-sed -n 's/^\([a-z_/0-9]*\.c [A-Za-z0-9_]*\): .*/\1/p' "$list" | sort -u > "$out/known"
-comm -23 "$out/found" "$out/known" | sed 's/$/ has a loop over reals outside of a kernel/' > "$out/bad"
-comm -13 "$out/found" "$out/known" | sed "s|\$| has no loop over reals: remove it from $list|" >> "$out/bad"
-cat "$out/bad"
-echo "check-host-loops: $(wc -l < "$out/found") functions outside of kernels loop over reals"
-[ ! -s "$out/bad" ]
+        END { close_function() }' "$scratch/s"
+done | sort -u > "$scratch/found"
+sed -n 's/^\([a-z_/0-9]*\.c [A-Za-z0-9_]*\): .*/\1/p' "$list" | sort -u > "$scratch/known"
+comm -23 "$scratch/found" "$scratch/known" | sed 's/$/ has a loop over reals outside of a kernel/' > "$scratch/bad"
+comm -13 "$scratch/found" "$scratch/known" | sed "s|\$| has no loop over reals: remove it from $list|" >> "$scratch/bad"
+cat "$scratch/bad"
+echo "check-host-loops: $(wc -l < "$scratch/found") functions outside of kernels loop over reals"
+[ ! -s "$scratch/bad" ]
