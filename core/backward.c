@@ -44,8 +44,9 @@ void gr__grad_put(gr_tensor *x, const gr_real *dx)
     if (dx) x->flags |= GR__HAS_GRAD;
 }
 
-/* Give x a gradient of zeros, which the first operator that adds to it clears (GR__FRESH); a parameter keeps the gradient of an earlier backward. gr_tape_recover undoes that a parameter was
- * reached. A rehearsal skips tensors outside of the segment, because the backward around it reaches them. */
+/* Give x a gradient of zeros, which the first operator that adds to it clears (GR__FRESH); a parameter keeps the gradient of an earlier
+ * backward. gr_tape_recover undoes that a parameter was reached. A rehearsal skips tensors outside of the segment,
+ * because the backward around it reaches them. */
 bool gr__reach(gr_tape *t, gr_tensor *view)
 {
     gr_tensor *x = gr__owner(view);

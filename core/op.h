@@ -29,8 +29,9 @@ typedef struct gr_node gr_node;
 
 typedef struct gr_op {
     const char *name;                                  /* the name in messages: "layer_norm" */
-    void (*backward)(gr_tape *t, const gr_node *node); /* adds to gr_grad of the inputs; it cannot fail and allocates nothing. NULL
-                                                          means that no gradient passes: gr_record then records nothing */
+    void (*backward)(gr_tape *t, const gr_node *node); /* adds to gr_grad of the inputs; it cannot fail and allocates nothing. The first
+                                                          gr_grad of a gradient clears it: call gr_grad before gr_parallel, not in its
+                                                          tasks. NULL means that no gradient passes: gr_record then records nothing */
     size_t (*scratch)(const gr_node *node);            /* how many bytes backward needs from gr_scratch; NULL means none */
 } gr_op;
 
@@ -96,7 +97,8 @@ GR_API uint64_t gr_stream_take(gr_tape *t, gr_stream *s, uint64_t count);
 
 GR_API int gr_isa(const gr_tape *t);           /* the index of the instruction set in a kernel's table */
 /* Run f on chunks 0 .. chunks-1, on the tape's threads. work is the estimated time in nanoseconds of all chunks on one thread: below
- * 5000, or 50000 if the other threads must be woken, the caller's thread runs them all. The chunks must depend on shapes alone, so that the number of threads cannot change a result. */
+ * 5000, or 50000 if the other threads must be woken, the caller's thread runs them all. The chunks must depend on shapes alone, so that the
+ * number of threads cannot change a result; which thread runs a chunk is not fixed. */
 GR_API void gr_parallel(gr_tape *t, size_t chunks, double work, gr_task *f, void *argument);
 /* For n rows in chunks of `most` rows, the last chunk possibly smaller: the number of chunks, and the rows of chunk i. */
 typedef struct { size_t first, count; } gr_range;
