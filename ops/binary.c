@@ -8,9 +8,9 @@
 #define BINARY_FORWARD(op, y_of_ab) \
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p UNUSED, int one) \
     { \
-        const gr_real *in_a = in[0], *in_b = in[1], a0 = *in_a, b0 = *in_b; \
-        if (one == 1) BINARY_LOOP(a0, in_b[i], y_of_ab) \
-        else if (one == 2) BINARY_LOOP(in_a[i], b0, y_of_ab) \
+        const gr_real *in_a = in[0], *in_b = in[1]; \
+        if (one == 1) BINARY_LOOP(*in_a, in_b[i], y_of_ab) \
+        else if (one == 2) BINARY_LOOP(in_a[i], *in_b, y_of_ab) \
         else BINARY_LOOP(in_a[i], in_b[i], y_of_ab) \
     }
 #define BINARY_LOOP(a_i, b_i, y_of_ab) \
