@@ -23,7 +23,7 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
 gr_real *gr__grad_to_fill(gr_tape *t, const gr_tensor *x, bool *fresh)
 {
     gr_tensor *const owner = x ? gr__owner(x) : NULL;
-    *fresh = owner && owner->flags & GR__FRESH && owner->len == x->len;
+    *fresh = owner && gr__wants(x) && owner->flags & GR__FRESH && owner->len == x->len;
     if (*fresh) owner->flags &= ~(unsigned)GR__FRESH;
     return gr_grad(t, x);
 }

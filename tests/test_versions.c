@@ -252,6 +252,30 @@ TEST(a_number_that_was_never_given_out_is_refused)
     gr_tape_free(t);
 }
 
+/* A matrix product without rows reaches w and adds nothing: the gradient of w is 0. A step that does not want it leaves it so. */
+TEST(a_gradient_of_zeros_survives_steps_in_which_it_is_frozen)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_module *net = gr_module_new(t), *a = gr_module_make(t, net, "a", "A", sizeof(gr_module));
+    gr_tensor *w = gr_param(t, a, "w", GR_SHAPE(4, 4), (gr_init){ 0 }), *v = gr_param(t, net, "v", GR_SHAPE(4), (gr_init){ 0 });
+    for (int k = 0; k < 2; k++) {
+        gr_tensor *nothing = gr_sum(t, gr_matmul(t, gr_zeros(t, GR_SHAPE(0, 4)), w), GR_ALL_AXES, false);
+        gr_backward(t, gr_add(t, nothing, gr_sum(t, v, GR_ALL_AXES, false)));
+        for (size_t i = 0; i < w->len; i++) w->grad[i] = NAN; /* the memory of a gradient that is not cleared yet may hold anything */
+        gr_tape_reset(t);
+        gr_requires_grad(a, false);
+        gr_backward(t, gr_sum(t, k ? gr_layer_norm(t, w, 1, v, NULL, 0) : gr_mul(t, w, v), GR_ALL_AXES, false));
+        assert_ok(t);
+        gr_tape_reset(t);
+        gr_requires_grad(a, true);
+        const gr_real *const dw = gr_grad(t, w);
+        for (size_t i = 0; i < w->len; i++) assert_true(dw && dw[i] == 0);
+        gr_module_zero_grad(net);
+    }
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_thaw_is_no_error_where_no_gradient_is_lost),
         cmocka_unit_test(a_parameter_that_was_frozen_since_the_forward_gets_no_gradient),
         cmocka_unit_test(a_note_of_a_frozen_parameter_may_run_out_of_memory),
+        cmocka_unit_test(a_gradient_of_zeros_survives_steps_in_which_it_is_frozen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
