@@ -50,6 +50,7 @@ static void clip_chunk(void *argument, size_t i, int thread UNUSED)
 
 static void clip_all(gr_tape *t, gr_optim *o, enum clip_kind what, double number)
 {
+    for (size_t i = 0; i < o->entries; i++) gr_grad(t, o->entry[i].x); /* the chunks find it cleared, also where no operator added to it */
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &(clip_work){ t, o, what, (gr_real)number });
 }
 

@@ -268,6 +268,25 @@ TEST(a_loaded_checkpoint_sets_all_streams)
     gr_module_free(net), gr_tape_free(t);
 }
 
+/* A matrix product without rows reaches w and adds nothing. Its gradient is 0, also for the threads that clip it: a data race is for SAN=thread to find. */
+TEST(threads_clip_a_gradient_to_which_no_operator_added)
+{
+    gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .threads = 4 });
+    gr_module *net = gr_module_new(t);
+    gr_tensor *w = gr_param(t, net, "w", GR_SHAPE(600, 1000), (gr_init){ 0 });
+    gr_optim *o = gr_sgd_new(t, net, &(gr_sgd_config){ .lr = 1, .refuse_nonfinite = true });
+    for (int k = 0; k < 2; k++) {
+        gr_backward(t, gr_sum(t, gr_matmul(t, gr_zeros(t, GR_SHAPE(0, 600)), w), GR_ALL_AXES, false));
+        for (size_t i = 0; i < w->len; i++) w->grad[i] = NAN; /* its memory is not cleared yet, and may hold anything */
+        if (k) assert_true(gr_clip_grad_norm(t, o, 1) == 0);
+        assert_true(gr_optim_step(t, o));
+        gr_optim_zero_grad(o), gr_tape_reset(t);
+    }
+    gr_optim_free(o);
+    gr_module_free(net);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +298,7 @@ int main(void)
         cmocka_unit_test(shards_give_the_same_weights_in_one_process_and_in_four),
         cmocka_unit_test(streams_go_on_from_a_place_and_later_ones_begin_there),
         cmocka_unit_test(a_loaded_checkpoint_sets_all_streams),
+        cmocka_unit_test(threads_clip_a_gradient_to_which_no_operator_added),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
