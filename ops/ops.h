@@ -102,7 +102,7 @@ GR_API gr_tensor *gr_masked_fill(gr_tape *t, gr_tensor *x, gr_tensor *mask, doub
  *     sum, mean, prod     of no values they are 0, NaN and 1
  *     var                 sum of (x - mean)^2 / (n - correction). Pass 1 for PyTorch's default. NaN where n <= correction
  *     std                 the square root of var. Where it is 0, no gradient passes. Fails as var does
- *     max, min            NaN if an x is NaN. Equal extremes share the gradient evenly, as in PyTorch's amax
+ *     max, min            NaN if an x is NaN, and never -0. Equal extremes share the gradient evenly, as in PyTorch's amax
  *     logsumexp           log of the sum of exp(x), without overflow. Where all x are -inf, the result is -inf and no gradient passes
  *                         (in PyTorch the gradient is NaN)
  *     vector_norm         (sum of |x|^p)^(1/p). p may be INFINITY: the largest |x|. Where the norm is 0, no gradient passes

@@ -12,8 +12,8 @@
  *                 p                   y = (sum of |x|^p)^(1/p)                 dx = dy sign(x) (|x| / y)^(p - 1)
  *
  * ops/broadcast.c computes sum and mean: its sum is the one that undoes broadcasting, and its broadcast is their backward. The other
- * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are; backward copies it again,
- * so that only y is saved.
+ * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are (but not for max and min over leading
+ * axes); backward copies it again, so that only y is saved.
  *
  * The variance is computed in two passes; the sum of x - m, which is 0 except for rounding, corrects it. Where squares or sums leave the range
  * of gr_real, var and norm compute the row again, scaled (ops/norm_far.h). A logsumexp(x) above 1024 is too coarse for exp(x - y); there dx is
@@ -45,16 +45,16 @@ KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_
     { \
         for (size_t r = 0; r < rows; r++, x += n) y[r] = y_of_row; \
     }
-ROWS_EACH(max_forward, MAX(i, n, x[i]))
-ROWS_EACH(min_forward, MIN(i, n, x[i]))
+ROWS_EACH(max_forward, MAX(i, n, x[i]) + 0) /* + 0: of -0 and 0 the order of the comparisons would choose; so the result is 0 */
+ROWS_EACH(min_forward, MIN(i, n, x[i]) + 0)
 
-/* sign * the largest of sign * x, over the rows of x [n, stride], of width columns */
+/* sign * the largest of sign * x, over the rows of x [n, stride], of width columns; the same bits */
 KERNEL(void, extreme_columns, gr_real *restrict y, const gr_real *restrict x, size_t n, size_t width, size_t stride, gr_real sign)
 {
     for (size_t i = 0; i < width; i++) y[i] = sign * x[i];
     for (size_t r = 1; r < n; r++)
         for (size_t i = 0; i < width; i++) y[i] = r_larger(y[i], sign * x[r * stride + i]);
-    for (size_t i = 0; i < width; i++) y[i] *= sign;
+    for (size_t i = 0; i < width; i++) y[i] = sign * y[i] + 0;
 }
 ROWS_EACH(prod_forward, PRODUCT(i, n, x[i]))
 ROWS_EACH(norm_1_forward, SUM(i, n, r_abs(x[i])))

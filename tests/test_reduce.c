@@ -292,6 +292,18 @@ TEST(empty_inputs_reduce_to_the_documented_constants)
 
 /* ---- Argmax ---- */
 
+/* A batch of one sample is reduced over its leading axis, and a larger batch is not. */
+TEST(a_zero_that_is_the_largest_or_smallest_has_one_sign_in_any_batch)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    const gr_real v[] = { 0, (gr_real)-0.0, (gr_real)-0.0, 0, 0, (gr_real)-0.0, (gr_real)-0.0, 0 };
+    for (size_t batch = 1; batch < 3; batch++) {
+        gr_tensor *const x = gr_input(t, v, GR_SHAPE(batch, 2, 2)), *const y[] = { gr_max(t, x, GR_AXES(1), false), gr_min(t, x, GR_AXES(1), false) };
+        for (size_t i = 0; i < 4; i++) assert_true(y[i / 2]->data[i % 2] == 0 && !signbit(y[i / 2]->data[i % 2]));
+    }
+    gr_tape_free(t);
+}
+
 TEST(argmax_finds_the_first_largest)
 {
     gr_tape *t = gr_tape_new(1, NULL);
@@ -359,6 +371,7 @@ int main(void)
         cmocka_unit_test(values_and_shapes_match_a_plain_loop),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_instruction_set),
         cmocka_unit_test(a_sample_gets_the_same_bits_alone_and_in_a_batch),
+        cmocka_unit_test(a_zero_that_is_the_largest_or_smallest_has_one_sign_in_any_batch),
         cmocka_unit_test(long_sums_stay_accurate),
         cmocka_unit_test(a_long_sum_has_the_same_bits_in_parts_and_by_one_thread),
         cmocka_unit_test(the_variance_of_values_far_from_0_is_accurate),
