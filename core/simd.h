@@ -1,4 +1,4 @@
-/* core/simd.h - vectors of the machine, for the one kernel that needs them: the matrix product. All other kernels are plain
+/* core/simd.h - vectors of the machine, for the two kernels that need them: the matrix product and the transposition. All other kernels are plain
  * loops. All intrinsics of the library are in this file: in C, a * x + y would not be one fused instruction, there is no way to load a part of a
  * vector, and no compiler finds the transposition. */
 #ifndef GR_SIMD_H
