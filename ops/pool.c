@@ -190,7 +190,6 @@ KERNEL(void, pool_linear_backward, gr_real *restrict dx, const gr_real *restrict
 #if GR_HOST
 enum { POOL_CHUNK = 10240 }; /* values of x and y */
 
-
 typedef struct {
     const pool_plan *p;
     const gr_real *x, *dy;
