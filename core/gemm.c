@@ -206,7 +206,8 @@ static void gemm_turned(const gemm_job *g)
 }
 static bool gemm_turns(const gemm_job *g)
 {
-    return g->B.row == 1 && g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH && g->K % 4 == 0 && !g->packed && g->start.data != g->C;
+    const bool far = g->B.col % (4096 / sizeof(gr_real)) == 0; /* as in gemm_copies_a: the rows that are turned together would evict each other */
+    return g->B.row == 1 && g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH && g->K % 4 == 0 && !far && !g->packed && g->start.data != g->C;
 }
 
 /* It also packs: a product without rows only writes the panels of B. */

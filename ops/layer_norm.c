@@ -74,7 +74,7 @@ KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat
        const gr_real *restrict beta, size_t rows, size_t N, gr_real eps) /* x, y [rows, N] */
 {
     int far = 0;
-    if (N >= 512 && rows * N >= 1 << 14) {
+    if (N >= 512 && rows * N >= 1 << 16) {
         for (size_t r = 0; r < rows; r++, x += N, y += N, stat++) {
             const gr_real m = x[0] + SUM(i, N, x[i] - x[0]) * (1 / (gr_real)N);
             *stat = layer_norm_statistics(layer_norm_sums_of(x, m, N), N, eps);
