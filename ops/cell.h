@@ -21,7 +21,7 @@ typedef struct {
     gr_real eps;
     bool relu;
     size_t time;
-    ptrdiff_t ahead;             /* a row here and this row in the step that is computed next are so many rows apart; 0: nothing to prefetch */
+    ptrdiff_t ahead;             /* the rows from a row here to this row in the step that is computed next; 0: nothing to prefetch */
     const int *lengths;          /* [R]; NULL: no row has ended */
     size_t units, live;          /* for batch norms: how many units, and how many sequences have not ended */
     bool of_batch;               /* for batch norms: statistics of the batch (true), or the running ones */

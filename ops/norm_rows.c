@@ -60,7 +60,7 @@ static void norm_rows_chunk_back(void *argument, gr_range r)
     const gr__norm_rows *s = a->s;
     const size_t N = s->N, chunk = r.first / s->chunk;
     gr_real *dgamma = a->part ? memset(a->part + chunk * 2 * N, 0, 2 * N * sizeof *dgamma) : NULL;
-    const size_t block = N < 1024 ? 1024 / N : 1; /* so many rows of dx stay in the first cache between clearing and adding */
+    const size_t block = N < 1024 ? 1024 / N : 1; /* rows of dx that stay in the first cache between clearing and adding */
     for (size_t i = r.first, end = i + r.count; i < end; i += block) {
         const size_t rows = end - i < block ? end - i : block;
         if (a->fresh) memset(a->dx + i * N, 0, rows * N * sizeof *a->dx);

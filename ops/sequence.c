@@ -18,7 +18,7 @@
 #include "ops/sequence.h"
 #include "ops/parts.h"
 
-enum { SEQ_NEAR = 1 << 18 }; /* so many values of the gates, with all that is saved beside them, are in L2 */
+enum { SEQ_NEAR = 1 << 18 }; /* values of the gates that fit in L2, together with what is saved beside them */
 
 static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
 static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }

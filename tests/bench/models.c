@@ -143,7 +143,7 @@ static bool gpt(bench_work *w) /* batch time size heads layers */
 
 /* ---- Optimizers alone: sizes parameters tensors dead ---- */
 
-enum { DEAD_STEPS = 1000 }; /* after so many steps without a gradient, moments that are not flushed are subnormal */
+enum { DEAD_STEPS = 1000 }; /* steps without a gradient, after which moments that are not flushed to 0 are subnormal */
 
 static bool optim_step(bench_work *w) { return gr_optim_step(w->t, w->optim); }
 
