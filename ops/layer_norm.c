@@ -23,7 +23,7 @@ typedef struct { gr_real m, d, dd; } layer_norm_sums; /* m, sum(x - m), sum((x -
 INLINE layer_norm_sums layer_norm_sums_of(const gr_real *x, gr_real m, size_t N)
 {
     layer_norm_sums s = { .m = m };
-    SUM2(i, N, s.d, x[i] - m, s.dd, r_square(x[i] - m));
+    LONG_SUM2(i, N, s.d, x[i] - m, s.dd, r_square(x[i] - m));
     return s;
 }
 
@@ -47,7 +47,7 @@ INLINE void layer_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgam
 {
     const gr_real per = 1 / (gr_real)N;
     gr_real g = 0, gx = 0; /* mean(g) and mean(g * xhat) */
-    if (dx) SUM2(i, N, g, gamma[i] * dy[i], gx, gamma[i] * dy[i] * layer_norm_xhat(x[i], s));
+    if (dx) LONG_SUM2(i, N, g, gamma[i] * dy[i], gx, gamma[i] * dy[i] * layer_norm_xhat(x[i], s));
     g *= per, gx *= per;
     for (size_t i = 0; i < N; i++) {
         const gr_real xhat = layer_norm_xhat(x[i], s);
@@ -62,7 +62,7 @@ INLINE void layer_norm_row_backward(gr_real *restrict dx, gr_real *restrict dgam
 INLINE void layer_norm_near_means(gr_real m[2], const gr_real *x0, const gr_real *x1, size_t N)
 {
     const gr_real per = 1 / (gr_real)N;
-    SUM2(i, N, m[0], x0[i] - x0[0], m[1], x1[i] - x1[0]);
+    LONG_SUM2(i, N, m[0], x0[i] - x0[0], m[1], x1[i] - x1[0]);
     m[0] = x0[0] + m[0] * per, m[1] = x1[0] + m[1] * per;
 }
 
@@ -76,7 +76,7 @@ KERNEL(int, layer_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat
     int far = 0;
     if (N >= 512 && rows * N >= 1 << 16) {
         for (size_t r = 0; r < rows; r++, x += N, y += N, stat++) {
-            const gr_real m = x[0] + SUM(i, N, x[i] - x[0]) * (1 / (gr_real)N);
+            const gr_real m = x[0] + LONG_SUM(i, N, x[i] - x[0]) * (1 / (gr_real)N);
             *stat = layer_norm_statistics(layer_norm_sums_of(x, m, N), N, eps);
             layer_norm_row(y, *stat, x, gamma, beta, N);
             far |= far_from_1(stat->rstd);

@@ -10,8 +10,19 @@
  * matmul_t reads a or b as the transpose of what is stored: nothing is copied.
  * Saved: the sizes. */
 #include "core/gemm.h"
+#include "core/kernel.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"
+
+/* Of two vectors. Its sums are shorter than the chain of core/gemm.h, and so is its error. */
+KERNEL(void, dot_forward, gr_real *c, const gr_real *restrict a, const gr_real *restrict b, size_t n) 
+{
+    gr_real sum = 0;
+    for (size_t m; n; n -= m, a += m, b += m) m = n < R_BLOCK ? n : R_BLOCK, sum += DOT(i, m, a[i], b[i]);
+    *c = sum;
+}
+
+#if GR_HOST
 
 /* ---- matmul ---- */
 
@@ -146,7 +157,8 @@ gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb)
     if (!c) return NULL;
     if (!s.ta && gr__runs_count(&s.b, true) == 1 && gr__runs_count(&s.a, false) == 1) /* one b for all: a is one tall matrix */
         s.M *= s.matrices, s.matrices = 1, s.a = s.b = (gr__runs){ 0 };
-    if (c->len) matmul_run((matmul_call){ .t = t, .s = &s, .a = a->data, .b = b->data }, matmul_c, c->data, s.matrices);
+    if (a->rank + b->rank == 2) dot_forward[gr_isa(t)](c->data, a->data, b->data, s.K);
+    else if (c->len) matmul_run((matmul_call){ .t = t, .s = &s, .a = a->data, .b = b->data }, matmul_c, c->data, s.matrices);
     return gr_record(t, &matmul_op, &s, sizeof s, GR_OUT(c), GR_IN(a, b));
 }
 
@@ -192,3 +204,4 @@ gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
     gr__gemm(t, s.rows, O, I, (gr_mat){ x->data, I, 1 }, (gr_mat){ w->data, 1, I }, y->data, O, (gr_start){ b ? b->data : NULL, 0 });
     return gr_record(t, &linear_op, &s, sizeof s, GR_OUT(y), GR_IN(x, w, b));
 }
+#endif

@@ -64,9 +64,9 @@ ROWS_FORWARD(var_forward)
 {
     const gr_real count = (gr_real)n;
     for (size_t r = 0; r < rows; r++, x += n) {
-        const gr_real m = SUM(i, n, x[i]) / count;
+        const gr_real m = LONG_SUM(i, n, x[i]) / count;
         gr_real d, dd;
-        SUM2(i, n, d, x[i] - m, dd, r_square(x[i] - m));
+        LONG_SUM2(i, n, d, x[i] - m, dd, r_square(x[i] - m));
         y[r] = count > p ? (dd - d * d / count) / (count - p) : R(NAN);
         if (!(y[r] < R(INFINITY)) && count > p) gr__far_var(y + r, x, n, (double)p);
     }
@@ -75,7 +75,7 @@ ROWS_BACKWARD(var_backward)
 {
     const gr_real count = (gr_real)n;
     for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real m = SUM(i, n, x[i]) / count, mean = m + SUM(i, n, x[i] - m) / count;
+        const gr_real m = LONG_SUM(i, n, x[i]) / count, mean = m + LONG_SUM(i, n, x[i] - m) / count;
         const gr_real factor = 2 * dy[r] / (count - p);
         if (count > p && (!(r_abs(mean) < R(INFINITY)) || !(y[r] < R(INFINITY)))) {
             gr__far_var_backward(dx, x, n, (double)factor);

@@ -16,7 +16,7 @@ KERNEL(int, rms_norm_forward, gr_real *restrict y, gr__row_stat *restrict stat, 
 {
     int far = 0;
     for (size_t r = 0; r < rows; r++, x += N, y += N) {
-        const gr_real rstd = r_rstd(SUM(i, N, r_square(x[i])) / (gr_real)N + eps);
+        const gr_real rstd = r_rstd(LONG_SUM(i, N, r_square(x[i])) / (gr_real)N + eps);
         for (size_t i = 0; i < N; i++) y[i] = gamma[i] * (x[i] * rstd);
         stat[r] = (gr__row_stat){ 0, 0, rstd };
         far |= far_from_1(rstd);
@@ -30,7 +30,7 @@ KERNEL(void, rms_norm_backward, gr_real *restrict dx, gr_real *restrict dgamma, 
        const gr_real *restrict dy, const gr__row_stat *restrict stat, const gr_real *restrict x, const gr_real *restrict gamma, size_t rows, size_t N)
 {
     for (size_t r = 0; r < rows; r++, x += N, dy += N) {
-        const gr_real rstd = stat[r].rstd, gx = dx ? SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
+        const gr_real rstd = stat[r].rstd, gx = dx ? LONG_SUM(i, N, gamma[i] * dy[i] * (x[i] * rstd)) / (gr_real)N : 0;
         if (dx && dgamma)
             for (size_t i = 0; i < N; i++) dx[i] += rstd * (gamma[i] * dy[i] - x[i] * rstd * gx), dgamma[i] += dy[i] * (x[i] * rstd);
         else if (dx)

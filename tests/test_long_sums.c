@@ -1,0 +1,42 @@
+/* Sums over a long axis: their error stays near that of one rounding, because they are sums of blocks. One sum in 16 lanes, or a chain, is 3 to 400 times
+ * as far off. */
+#include "tests/test.h"
+
+enum { N = 1 << 20 };
+
+static double mean_of(const gr_real *x, const gr_real *y, double shift)
+{
+    double sum = 0;
+    for (size_t i = 0; i < N; i++) sum += ((double)x[i] - shift) * (y ? (double)y[i] - shift : 1);
+    return sum / N;
+}
+
+/* Whether a result is as near as 4e-7 of its own size. */
+static void is_near(const char *what, double got, double want)
+{
+    const double error = fabs(got / want - 1);
+    if (error > 4e-7) fail_msg("%s is %.9g and should be %.9g: the error is %.2g", what, got, want, error);
+}
+
+TEST(sums_over_a_million_values_are_accurate)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_rand(t, GR_SHAPE(N), 0, 1, "x"), *y = gr_rand(t, GR_SHAPE(N), 0, 1, "y");
+    assert_ok(t);
+    const double mean = mean_of(x->data, NULL, 0), var = mean_of(x->data, x->data, mean), square = mean_of(x->data, x->data, 0);
+    is_near("the product of two vectors", gr_item(gr_matmul(t, x, y)), mean_of(x->data, y->data, 0) * N);
+    is_near("the variance", gr_item(gr_var(t, x, GR_ALL_AXES, 0, false)), var);
+    const gr_tensor *rms = gr_rms_norm(t, x, 1, NULL, GR_NONE), *norm = gr_layer_norm(t, x, 1, NULL, NULL, GR_NONE);
+    assert_ok(t);
+    for (size_t i = 0; i < N; i += N / 64) {
+        is_near("rms_norm", (double)rms->data[i], (double)x->data[i] / sqrt(square));
+        if (fabs((double)x->data[i] - mean) > 0.25) is_near("layer_norm", (double)norm->data[i], ((double)x->data[i] - mean) / sqrt(var));
+    }
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(sums_over_a_million_values_are_accurate) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
