@@ -57,6 +57,7 @@ typedef struct {
     gr_real *C;
     size_t c_row;
     gr_start start;
+    gr__fetch *fetch;
 } gemm_job;
 
 /* The part of g with M rows from row i on, N columns from column j on and K steps from step k on. packed has room for its panels. */
@@ -77,6 +78,15 @@ INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
 {
     const bool far = (A.col == 1 ? A.row : A.col) % (4096 / sizeof(gr_real)) == 0;
     return M > 8 && (far ? panels > 1 : panels > 2 && A.col != 1);
+}
+
+/* Let a tile prefetch K lines of the first entry of the list that is not done. */
+INLINE void gemm_fetch(gr__fetch *fetch, gemm_tile *t)
+{
+    while (fetch->at && !fetch->bytes) fetch++;
+    const size_t line = GEMM_LINE * sizeof(gr_real), done = gemm_min(t->K * line, fetch->bytes);
+    t->next = done ? fetch->at : 0, t->next_row = line;
+    fetch->at += done, fetch->bytes -= done;
 }
 
 /* One step over K, for at most GEMM_BLOCK rows: for each panel of B, all tiles of A. */
@@ -108,6 +118,7 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
             t.next = 0; /* one tile fetches the next panel; of one that is stored by columns, each of the first tiles fetches some rows */
             if (more && in_place && x == (tiles > 1)) t.next = (uintptr_t)(B.data + j + width);
             if (more && !in_place && x && (x - 1) * width < K) t.next = (uintptr_t)(B.data + (x - 1) * width + (j + width) * B.col);
+            if (g->fetch) gemm_fetch(g->fetch, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
             gemm_tiles[v][rows](&t);
@@ -252,14 +263,14 @@ void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work)
 {
     if (!K) A.data = B.data = C; /* not read */
-    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, B, NULL, false, C, ldc, start }, work);
+    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, B, NULL, false, C, ldc, start, NULL }, work);
 }
 
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
-                            void *work)
+                            gr__fetch *fetch, void *work)
 {
     if (!K) A.data = P = C;
-    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start }, work);
+    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start, fetch }, work);
 }
 
 /* The longer side of C is cut evenly for the threads; all of them read the operand of the other side. */
@@ -284,7 +295,7 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
     const double work = (double)M * (double)N * (double)K / 50;
     const size_t threads = work < GEMM_INLINE ? 1 : (size_t)gr_tape_threads(t), longer = M > N ? M : N, unit = M > N ? 8 : GEMM_PANEL;
     const size_t part = gemm_round((longer + threads - 1) / threads, unit);
-    gemm_cut cut = { t, { M, N, K, A, B, NULL, false, C, ldc, start }, M > N ? part : M, M > N ? N : part };
+    gemm_cut cut = { t, { M, N, K, A, B, NULL, false, C, ldc, start, NULL }, M > N ? part : M, M > N ? N : part };
     gr_parallel(t, (longer + part - 1) / part, work, gemm_task, &cut);
 }
 #endif

@@ -20,12 +20,16 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
 /* The same on the calling thread, in a task of gr_parallel. work is gr__work(t, thread). */
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work);
 
+/* Memory that the caller touches next. A product prefetches it into L2, one line at each step of k, and takes from the list what it has
+ * prefetched. The list ends with 0 bytes. */
+typedef struct { uintptr_t at; size_t bytes; } gr__fetch;
+
 /* The same with B packed once for many products, such as the weights of a recurrent layer. P has room for gr__gemm_packed_len reals and is
- * aligned to 64 bytes; gr__gemm_pack fills it, for the same instruction set. */
+ * aligned to 64 bytes; gr__gemm_pack fills it, for the same instruction set. fetch may be NULL. */
 size_t gr__gemm_packed_len(size_t N, size_t K);
 void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P);
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
-                            void *work);
+                            gr__fetch *fetch, void *work);
 
 #ifdef GR_OPENBLAS
 /* gr__gemm by OpenBLAS. Returns false, and does nothing, for strides and sizes that OpenBLAS does not support. */

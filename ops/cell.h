@@ -8,7 +8,7 @@
 /* A norm in a cell: y = gain (x - mean) rstd + shift. A layer norm cuts a row into groups, each with a mean of its own; a batch norm has a mean
  * for each column. */
 typedef struct {
-    gr_real *x;                  /* [R, G]; backward writes its gradient here. NULL: this place has no norm */
+    gr_real *x;                  /* [R, G]; of a batch norm, backward writes its gradient here. NULL: this place has no norm */
     gr_real *moments;            /* [R, groups, 2]: mean and rstd; of a batch norm [3, G]: mean, rstd and variance */
     const gr_real *gain, *shift; /* [G] */
     gr_real *dgain, *dshift;     /* [G]: backward adds to them. dshift is NULL when it equals a gradient that is already summed
@@ -21,21 +21,20 @@ typedef struct {
     gr_real eps;
     bool relu;
     size_t time;
-    ptrdiff_t ahead;             /* the rows from a row here to this row in the step that is computed next; 0: nothing to prefetch */
     const int *lengths;          /* [R]; NULL: no row has ended */
     size_t units, live;          /* for batch norms: how many units, and how many sequences have not ended */
     bool of_batch;               /* for batch norms: statistics of the batch (true), or the running ones */
     const gr_real *bias, *bias_h; /* [G], added to W x (or to the sum) and to W h; NULL when the products contain them */
     gr__cell_norm ln_x, ln_h, ln_sum, ln_c;
-    gr_real *gates;              /* [R, G]: W x + W h, or what of them has no norm; then the gates; in backward the gradients of
-                                    their arguments */
-    gr_real *wh;                 /* [R, G]: W h in a GRU, which keeps it apart from W x; in backward its gradient */
+    gr_real *gates;              /* [R, G]: W x + W h, or what of them has no norm; then the gates */
+    gr_real *wh;                 /* [R, G]: W h in a GRU, which keeps it apart from W x */
     const gr_real *h_prev, *c_prev; /* [R, H] */
     gr_real *h, *c, *more;       /* [R, H]; more: tanh(LN_c(c)) in an LSTM, u_n in a GRU */
     const gr_real *dy;           /* [R, H], rows of stride dy_row: the gradient with respect to h from the output */
     size_t dy_row;
     gr_real *dh, *dc;            /* [R, H]. Before: the gradients with respect to h and c from later steps. After: those with respect to
                                     c_prev, and to h_prev without the part through W h. A row that has ended leaves them unchanged */
+    gr_real *dwx, *dwh;          /* [R, G]: the gradients of W x and W h; one place if they are equal */
     gr_real *dbias, *dbias_h;    /* [G] */
     double *dh_squares, *dc_squares; /* backward adds the squares of the gradients of h and c; NULL: nobody asked for them */
 } gr__cell;

@@ -5,17 +5,6 @@
 #include "ops/cell.h"
 #include "ops/norm_far.h"
 
-/* Prefetch row r of what the next step saved, or will save, into L2; c is its cell, or NULL. The addresses are numbers, since they may lie outside. */
-INLINE void cell_fetch(const gr__cell *s, size_t r, const gr_real *c)
-{
-    const gr_real *const place[] = { s->gates, s->wh, s->ln_x.x, s->ln_h.x, s->ln_sum.x, s->more, s->h, c };
-    for (size_t i = 0; s->ahead && i < 8; i++) {
-        const size_t bytes = (i < 5 ? s->G : s->H) * sizeof(gr_real);
-        const uintptr_t at = (uintptr_t)place[i] + (r + (uintptr_t)s->ahead) * bytes;
-        for (size_t b = 0; place[i] && b < bytes; b += 64) __builtin_prefetch((const void *)(at + b), 1, 2);
-    }
-}
-
 /* Mean and rstd of N values x, given their first mean m and the sums d of x - m and dd of (x - m)^2. d, which is 0 except for rounding,
  * corrects both. */
 INLINE void cell_moments_of(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps, gr_real m, gr_real d, gr_real dd)
@@ -47,36 +36,37 @@ INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups,
         for (size_t i = 0; i < N; i++) y[i] = gain[i] * ((x[i] - mean) * rstd) + shift[i];
 }
 
-/* Replace x by its gradient; add to dgain and dshift. */
-INLINE void cell_norm_backward(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N,
-                               const gr_real *restrict dy)
+/* Turn d, the gradient of y, into that of x; add to dgain and dshift. */
+INLINE void cell_norm_backward(const gr__cell_norm *n, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N, gr_real *restrict d)
 {
-    gr_real *restrict x = n->x + r * G + at, *restrict dgain = n->dgain + at, *restrict dshift = n->dshift;
-    const gr_real *restrict gain = n->gain + at, *moments = n->moments + (r * groups + k) * 2;
+    gr_real *restrict dgain = n->dgain + at, *restrict dshift = n->dshift;
+    const gr_real *restrict x = n->x + r * G + at, *restrict gain = n->gain + at, *moments = n->moments + (r * groups + k) * 2;
     const gr_real mean = moments[0], rstd = moments[1];
-    for (size_t i = 0; dshift && i < N; i++) dshift[at + i] += dy[i];
+    for (size_t i = 0; dshift && i < N; i++) dshift[at + i] += d[i];
     gr_real e, ex;
-    SUM2(i, N, e, gain[i] * dy[i], ex, gain[i] * dy[i] * ((x[i] - mean) * rstd));
+    SUM2(i, N, e, gain[i] * d[i], ex, gain[i] * d[i] * ((x[i] - mean) * rstd));
     e /= (gr_real)N, ex /= (gr_real)N;
     for (size_t i = 0; i < N; i++) {
         const gr_real xhat = (x[i] - mean) * rstd;
-        dgain[i] += dy[i] * xhat;
-        x[i] = r_flush(rstd * (gain[i] * dy[i] - e - xhat * ex));
+        dgain[i] += d[i] * xhat;
+        d[i] = r_flush(rstd * (gain[i] * d[i] - e - xhat * ex));
     }
 }
 
 /* y = LN_x(x) + LN_h(h): cell_norm for both. The sums of x and of h are taken in the same pass, so that they hide each other's latency. */
-INLINE void cell_norm_two(const gr__cell_norm *nx, const gr__cell_norm *nh, size_t r, size_t G, size_t groups, size_t k, size_t at, size_t N,
-                          gr_real eps, gr_real *restrict y)
+INLINE void cell_norm_two(const gr__cell *s, size_t r, size_t k, size_t at, size_t N, gr_real *restrict y)
 {
-    const gr_real *restrict x = nx->x + r * G + at, *restrict gain_x = nx->gain + at, *restrict shift_x = nx->shift + at;
-    const gr_real *restrict h = nh->x + r * G + at, *restrict gain_h = nh->gain + at, *restrict shift_h = nh->shift + at;
-    gr_real *of_x = nx->moments + (r * groups + k) * 2, *of_h = nh->moments + (r * groups + k) * 2, mx, mh, dx, dh, ddx, ddh;
+    const gr__cell_norm *nx = &s->ln_x, *nh = &s->ln_h;
+    const size_t row = r * s->G + at, moments = (r * s->groups + k) * 2;
+    const gr_real *restrict x = nx->x + row, *restrict gain_x = nx->gain + at, *restrict shift_x = nx->shift + at;
+    const gr_real *restrict h = nh->x + row, *restrict gain_h = nh->gain + at, *restrict shift_h = nh->shift + at;
+    gr_real *of_x = nx->moments + moments, *of_h = nh->moments + moments, mx, mh, dx, dh, ddx, ddh;
     SUM2(i, N, mx, x[i], mh, h[i]);
     mx /= (gr_real)N, mh /= (gr_real)N;
-    SUM4(i, N, dx, x[i] - mx, ddx, r_square(x[i] - mx), dh, h[i] - mh, ddh, r_square(h[i] - mh));
-    cell_moments_of(of_x, x, N, eps, mx, dx, ddx);
-    cell_moments_of(of_h, h, N, eps, mh, dh, ddh);
+    SUM2(i, N, dx, x[i] - mx, ddx, r_square(x[i] - mx));
+    SUM2(i, N, dh, h[i] - mh, ddh, r_square(h[i] - mh));
+    cell_moments_of(of_x, x, N, s->eps, mx, dx, ddx);
+    cell_moments_of(of_h, h, N, s->eps, mh, dh, ddh);
     const gr_real mean_x = of_x[0], rstd_x = of_x[1], mean_h = of_h[0], rstd_h = of_h[1];
     for (size_t i = 0; i < N; i++)
         y[i] = (gain_x[i] * ((x[i] - mean_x) * rstd_x) + shift_x[i]) + (gain_h[i] * ((h[i] - mean_h) * rstd_h) + shift_h[i]);
@@ -88,10 +78,10 @@ INLINE void cell_norm_row(const gr__cell *s, const gr__cell_norm *n, size_t r, g
     for (size_t k = 0, at = 0, N = s->first; k < s->groups; k++, at += N, N = s->rest)
         cell_norm(n, r, s->G, s->groups, k, at, N, s->eps, y + at, add);
 }
-INLINE void cell_norm_row_backward(const gr__cell *s, const gr__cell_norm *n, size_t r, const gr_real *restrict dy)
+INLINE void cell_norm_row_backward(const gr__cell *s, const gr__cell_norm *n, size_t r, gr_real *restrict d)
 {
     for (size_t k = 0, at = 0, N = s->first; k < s->groups; k++, at += N, N = s->rest)
-        cell_norm_backward(n, r, s->G, s->groups, k, at, N, dy + at);
+        cell_norm_backward(n, r, s->G, s->groups, k, at, N, d + at);
 }
 
 INLINE void cell_add(size_t n, gr_real *restrict y, const gr_real *restrict x)
@@ -104,7 +94,7 @@ INLINE gr_real *cell_sums(const gr__cell *s, size_t r)
 {
     gr_real *a = s->gates + r * s->G, *sum = s->ln_sum.x ? s->ln_sum.x + r * s->G : a;
     for (size_t k = 0, at = 0, N = s->first; s->ln_x.x && s->ln_h.x && k < s->groups; k++, at += N, N = s->rest)
-        cell_norm_two(&s->ln_x, &s->ln_h, r, s->G, s->groups, k, at, N, s->eps, sum + at);
+        cell_norm_two(s, r, k, at, N, sum + at);
     if (s->ln_x.x && !s->ln_h.x) cell_norm_row(s, &s->ln_x, r, sum, true);
     if (s->ln_h.x && !s->ln_x.x) cell_norm_row(s, &s->ln_h, r, sum, true);
     if (s->ln_sum.x) cell_norm_row(s, &s->ln_sum, r, a, false);
@@ -112,13 +102,15 @@ INLINE gr_real *cell_sums(const gr__cell *s, size_t r)
     return a;
 }
 
+/* Turn da, in row r of dwh, into the gradients of W x and W h. */
 INLINE void cell_sums_backward(const gr__cell *s, size_t r)
 {
-    const gr_real *da = s->gates + r * s->G, *ds = s->ln_sum.x ? s->ln_sum.x + r * s->G : da;
-    cell_add(s->G, s->dbias, da);
-    if (s->ln_sum.x) cell_norm_row_backward(s, &s->ln_sum, r, da);
-    if (s->ln_x.x) cell_norm_row_backward(s, &s->ln_x, r, ds);
-    if (s->ln_h.x) cell_norm_row_backward(s, &s->ln_h, r, ds);
+    gr_real *dwx = s->dwx + r * s->G, *dwh = s->dwh + r * s->G;
+    cell_add(s->G, s->dbias, dwh);
+    if (s->ln_sum.x) cell_norm_row_backward(s, &s->ln_sum, r, dwh);
+    if (dwx != dwh) memcpy(dwx, dwh, s->G * sizeof *dwx);
+    if (s->ln_x.x) cell_norm_row_backward(s, &s->ln_x, r, dwx);
+    if (s->ln_h.x) cell_norm_row_backward(s, &s->ln_h, r, dwh);
 }
 
 /* Whether the sequence of row r has ended. Then it keeps its state. */
@@ -135,9 +127,8 @@ INLINE bool cell_has_ended(const gr__cell *s, size_t r)
 INLINE bool cell_has_ended_backward(const gr__cell *s, size_t r)
 {
     if (!gr__past_end(s->lengths, r, s->time)) return false;
-    gr_real *const place[] = { s->gates, s->wh, s->ln_x.x, s->ln_h.x, s->ln_sum.x };
-    for (int i = 0; i < 5; i++)
-        if (place[i]) memset(place[i] + r * s->G, 0, s->G * sizeof *place[i]);
+    memset(s->dwx + r * s->G, 0, s->G * sizeof *s->dwx);
+    memset(s->dwh + r * s->G, 0, s->G * sizeof *s->dwh);
     return true;
 }
 

@@ -49,24 +49,22 @@ KERNEL(void, gru_forward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *h = s->h + r * H, *a = s->gates + r * 3 * H, *un = s->more + r * H;
         if (cell_has_ended(s, r)) continue;
-        cell_fetch(s, r, NULL);
         gru_sums(s, r, a, un);
         gru_step(H, h, a, un, s->h_prev + r * H);
     }
 }
 
-/* Turn the gates into the gradients with respect to their arguments, un into that of u_n, and dh into the part of dh_prev that does not pass
- * through W h. */
-INLINE void gru_step_backward(size_t H, gr_real *restrict dh, gr_real *restrict a, gr_real *restrict un, const gr_real *restrict dy,
-                              const gr_real *restrict h_prev)
+/* da and du [3H] are the gradients with respect to a and u. Turn dh into the part of dh_prev that does not pass through W h. */
+INLINE void gru_step_backward(size_t H, gr_real *restrict dh, gr_real *restrict da, gr_real *restrict du, const gr_real *restrict gates,
+                              const gr_real *restrict un, const gr_real *restrict dy, const gr_real *restrict h_prev)
 {
-    gr_real *const r = a, *const z = a + H, *const n = a + 2 * H;
+    const gr_real *const r = gates, *const z = gates + H, *const n = gates + 2 * H;
     for (size_t j = 0; j < H; j++) {
         const gr_real d = r_flush(dh[j] + dy[j]), R = r[j], Z = z[j], N = n[j], dn = r_flush(d * (1 - Z) * (1 - N * N));
-        r[j] = r_flush(dn * un[j] * R * (1 - R));
-        z[j] = r_flush(d * (h_prev[j] - N) * Z * (1 - Z));
-        n[j] = dn;
-        un[j] = r_flush(dn * R);
+        du[j] = da[j] = r_flush(dn * un[j] * R * (1 - R));
+        du[H + j] = da[H + j] = r_flush(d * (h_prev[j] - N) * Z * (1 - Z));
+        da[2 * H + j] = dn;
+        du[2 * H + j] = r_flush(dn * R);
         dh[j] = d * Z;
     }
 }
@@ -75,22 +73,14 @@ KERNEL(void, gru_backward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
-        gr_real *a = s->gates + r * 3 * H, *u = s->wh + r * 3 * H, *un = s->more + r * H, *dh = s->dh + r * H;
+        gr_real *da = s->dwx + r * 3 * H, *du = s->dwh + r * 3 * H, *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
         if (cell_has_ended_backward(s, r)) continue;
-        cell_fetch(s, r, NULL);
         cell_square(s->dh_squares, H, dh, dy);
-        gru_step_backward(H, dh, a, un, dy, s->h_prev + r * H);
-        cell_add(3 * H, s->dbias, a);
-        cell_add(2 * H, s->dbias_h, a), cell_add(H, s->dbias_h + 2 * H, un);
-        if (s->ln_x.x) cell_norm_row_backward(s, &s->ln_x, r, a);
-        if (s->ln_h.x) {
-            cell_norm_backward(&s->ln_h, r, 3 * H, 2, 0, 0, 2 * H, a);
-            cell_norm_backward(&s->ln_h, r, 3 * H, 2, 1, 2 * H, H, un);
-        } else {
-            memcpy(u, a, 2 * H * sizeof *u);
-            memcpy(u + 2 * H, un, H * sizeof *u);
-        }
+        gru_step_backward(H, dh, da, du, s->gates + r * 3 * H, s->more + r * H, dy, s->h_prev + r * H);
+        cell_add(3 * H, s->dbias, da), cell_add(3 * H, s->dbias_h, du);
+        if (s->ln_x.x) cell_norm_row_backward(s, &s->ln_x, r, da);
+        if (s->ln_h.x) cell_norm_row_backward(s, &s->ln_h, r, du);
     }
 }
 

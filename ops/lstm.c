@@ -39,7 +39,6 @@ KERNEL(void, lstm_forward, const gr__cell *s)
     for (size_t r = 0; r < s->R; r++) {
         gr_real *c = s->c + r * H, *h = s->h + r * H, *tanh_c = s->more + r * H;
         if (cell_has_ended(s, r)) continue;
-        cell_fetch(s, r, s->c);
         gr_real *a = cell_sums(s, r);
         lstm_gates(H, a);
         lstm_cell(H, c, s->c_prev + r * H, a);
@@ -53,16 +52,14 @@ KERNEL(void, lstm_backward, const gr__cell *s)
 {
     const size_t H = s->H;
     for (size_t r = 0; r < s->R; r++) {
-        gr_real *da = s->gates + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
-        const gr_real *dy = s->dy + r * s->dy_row, *tanh_c = s->more + r * H;
-        const gr_real *dc_through_h = s->ln_c.x ? s->ln_c.x + r * H : dh; /* without LN_c it equals dn */
+        gr_real *da = s->dwh + r * s->G, *dh = s->dh + r * H, *dc = s->dc + r * H;
+        const gr_real *dy = s->dy + r * s->dy_row, *gates = s->gates + r * s->G, *tanh_c = s->more + r * H;
         if (cell_has_ended_backward(s, r)) continue;
-        cell_fetch(s, r, s->c_prev);
         cell_square(s->dh_squares, H, dh, dy); /* for dh_norm */
-        lstm_output_backward(H, dh, da + 3 * H, tanh_c, dy); /* dh becomes dn */
+        lstm_output_backward(H, dh, da + 3 * H, gates + 3 * H, tanh_c, dy); /* dh becomes dn, then the gradient of c through h */
         if (s->ln_c.x) cell_norm_backward(&s->ln_c, r, H, 1, 0, 0, H, dh);
-        cell_square(s->dc_squares, H, dc, dc_through_h);
-        lstm_cell_backward(H, dc, da, s->c_prev + r * H, dc_through_h);
+        cell_square(s->dc_squares, H, dc, dh);
+        lstm_cell_backward(H, dc, da, gates, s->c_prev + r * H, dh);
         memset(dh, 0, H * sizeof *dh); /* h_prev gets its gradient through W h alone */
         cell_sums_backward(s, r);
     }

@@ -78,7 +78,7 @@ static gr__cell lstm_bn_step_of(const lstm_bn_job *f, size_t chunk)
     const gr__sequence *s = f->s;
     const size_t H = s->H, j = chunk * LSTM_BN_UNITS, at = f->k * s->B * s->G;
     const size_t bias = gr__sequence_partial(s, SEQ_B_IH) + 4 * j, shift = gr__sequence_partial(s, SEQ_LN_C_SHIFT) + j;
-    gr__cell p = gr__sequence_step(s, 0, f->k);
+    gr__cell p = gr__sequence_step(s, (gr_range){ 0, s->B }, f->k);
     p.units = lstm_bn_units(H, chunk), p.live = f->live, p.of_batch = s->of_batch;
     p.ln_x = lstm_bn_norm_at(f, SEQ_NORM_X, s->normed[SEQ_NORM_X] + at, 4 * j);
     p.ln_h = lstm_bn_norm_at(f, SEQ_NORM_H, s->normed[SEQ_NORM_H] + at, 4 * j);
@@ -99,7 +99,7 @@ static void lstm_bn_forward_chunk(void *argument, size_t chunk, int thread)
     const gr__cell p = lstm_bn_step_of(f, chunk);
     const size_t H = s->H, K = f->k || s->in[SEQ_H0] ? H : 0; /* in step 0 without h0 the product has no terms */
     gr__gemm_serial_packed(gr_isa(f->t), s->B, 4 * p.units, K, (gr_mat){ s->h + f->k * s->B * H, H, 1 }, f->packed + chunk * f->packed_of_chunk,
-                           p.ln_h.x, 4 * H, (gr_start){ NULL, 0 }, gr__work(f->t, thread));
+                           p.ln_h.x, 4 * H, (gr_start){ NULL, 0 }, NULL, gr__work(f->t, thread));
     gr__lstm_bn_forward(gr_isa(f->t), &p);
 }
 
@@ -110,7 +110,7 @@ static void lstm_bn_through(const lstm_bn_job *f, size_t chunk, size_t k, int th
     const size_t H = s->H, G = 4 * H;
     gr_real *dh = f->dh + chunk * LSTM_BN_UNITS;
     gr__gemm_serial_packed(gr_isa(f->t), s->B, lstm_bn_units(H, chunk), G, (gr_mat){ s->normed[SEQ_NORM_H] + k * s->B * G, G, 1 },
-                           f->packed + chunk * f->packed_of_chunk, dh, H, (gr_start){ dh, H }, gr__work(f->t, thread));
+                           f->packed + chunk * f->packed_of_chunk, dh, H, (gr_start){ dh, H }, NULL, gr__work(f->t, thread));
 }
 
 static void lstm_bn_backward_chunk(void *argument, size_t chunk, int thread)
@@ -235,8 +235,8 @@ static void lstm_bn_prepare(const gr__sequence *s)
         const gr_tensor *w = s->in[i];
         if (w) lstm_bn_reorder(s->H, w->dim[0], w->len / w->dim[0], s->weights + gr__sequence_partial(s, i), w->data, false);
     }
-    for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, 0, k);
-    gr__sequence_start(s, 0);
+    for (size_t k = 0; k < s->T; k++) gr__sequence_read(s, (gr_range){ 0, s->B }, k);
+    gr__sequence_start(s, (gr_range){ 0, s->B });
 }
 
 static void lstm_bn_run(gr_tape *t, const gr__sequence *s)
@@ -257,9 +257,9 @@ static void lstm_bn_run(gr_tape *t, const gr__sequence *s)
     for (f.k = 0; f.k < s->T; f.k++) {
         f.live = lstm_bn_live(s, gr__sequence_time(s, f.k));
         gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_forward_chunk, &f);
-        gr__sequence_write(s, 0, f.k);
+        gr__sequence_write(s, (gr_range){ 0, s->B }, f.k);
     }
-    gr__sequence_finish(s, 0);
+    gr__sequence_finish(s, (gr_range){ 0, s->B });
     for (int n = 0; n < SEQ_NORMS; n++)
         if (s->of_batch && s->momentum > 0 && s->moments[n] && !lstm_bn_remember(t, s, n)) return;
 }

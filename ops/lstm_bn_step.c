@@ -98,19 +98,21 @@ INLINE void lstm_bn_norm_backward(const gr__cell *s, const gr__cell_norm *n, siz
 KERNEL(void, lstm_bn_backward, const gr__cell *s)
 {
     const size_t u = s->units, H = s->H;
-    if (s->dh_squares) *s->dh_squares = *s->dc_squares = 0;
     LSTM_BN_EACH_LIVE(r) {
+        gr_real o[LSTM_BN_UNITS], *da_o = s->gates + r * 4 * H + 3 * u;
         const gr_real *dy = s->dy + r * s->dy_row;
         cell_square(s->dh_squares, u, s->dh + r * H, dy);
-        lstm_output_backward(u, s->dh + r * H, s->gates + r * 4 * H + 3 * u, s->more + r * H, dy);
+        memcpy(o, da_o, u * sizeof *o); /* the gradients are written over the gates */
+        lstm_output_backward(u, s->dh + r * H, da_o, o, s->more + r * H, dy);
     }
     lstm_bn_norm_backward(s, &s->ln_c, H, u, s->dh);
     LSTM_BN_EACH_LIVE(r) {
-        gr_real *gates = s->gates + r * 4 * H, *dc = s->dc + r * H;
+        gr_real gates[3 * LSTM_BN_UNITS], *da = s->gates + r * 4 * H, *dc = s->dc + r * H;
         cell_square(s->dc_squares, u, dc, s->ln_c.x + r * H);
-        lstm_cell_backward(u, dc, gates, s->c_prev + r * H, s->ln_c.x + r * H);
+        memcpy(gates, da, 3 * u * sizeof *gates);
+        lstm_cell_backward(u, dc, da, gates, s->c_prev + r * H, s->ln_c.x + r * H);
         memset(s->dh + r * H, 0, u * sizeof *dc); /* h_prev gets its gradient through W h alone */
-        cell_add(4 * u, s->dbias, gates);
+        cell_add(4 * u, s->dbias, da);
     }
     lstm_bn_norm_backward(s, &s->ln_x, 4 * H, 4 * u, s->gates);
     lstm_bn_norm_backward(s, &s->ln_h, 4 * H, 4 * u, s->gates);

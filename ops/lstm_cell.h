@@ -30,29 +30,29 @@ INLINE void lstm_output(size_t H, gr_real *restrict h, gr_real *restrict tanh_c,
     for (size_t j = 0; j < H; j++) h[j] = r_flush(o[j] * tanh_c[j]);
 }
 
-/* Turn o into the gradient with respect to a_o, and dh into dn, that with respect to n. dh is the gradient of h from later steps, dy that from the
+/* da_o is the gradient with respect to a_o. Turn dh into dn, that with respect to n. dh is the gradient of h from later steps, dy that from the
  * output. */
-INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict o, const gr_real *restrict tanh_c,
-                                 const gr_real *restrict dy)
+INLINE void lstm_output_backward(size_t H, gr_real *restrict dh, gr_real *restrict da_o, const gr_real *restrict o,
+                                 const gr_real *restrict tanh_c, const gr_real *restrict dy)
 {
     for (size_t j = 0; j < H; j++) {
         const gr_real d = r_flush(dh[j] + dy[j]), O = o[j];
-        o[j] = r_flush(d * tanh_c[j] * O * (1 - O));
+        da_o[j] = r_flush(d * tanh_c[j] * O * (1 - O));
         dh[j] = d * O * (1 - tanh_c[j] * tanh_c[j]);
     }
 }
 
-/* Turn i, f, g into the gradients with respect to a_i, a_f, a_g, and dc into that with respect to c_prev. dc is the gradient of c from later steps,
- * dc_through_h that through h. */
-INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict gates, const gr_real *restrict c_prev,
-                               const gr_real *restrict dc_through_h)
+/* The first three blocks of da are the gradients with respect to a_i, a_f, a_g. Turn dc into that with respect to c_prev. dc is the gradient of c
+ * from later steps, dc_through_h that through h. */
+INLINE void lstm_cell_backward(size_t H, gr_real *restrict dc, gr_real *restrict da, const gr_real *restrict gates,
+                               const gr_real *restrict c_prev, const gr_real *restrict dc_through_h)
 {
-    gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
+    const gr_real *i = gates, *f = gates + H, *g = gates + 2 * H;
     for (size_t j = 0; j < H; j++) {
         const gr_real d = r_flush(dc[j] + dc_through_h[j]), I = i[j], F = f[j], G = g[j];
-        i[j] = r_flush(d * G * I * (1 - I));
-        f[j] = r_flush(d * c_prev[j] * F * (1 - F));
-        g[j] = r_flush(d * I * (1 - G * G));
+        da[j] = r_flush(d * G * I * (1 - I));
+        da[H + j] = r_flush(d * c_prev[j] * F * (1 - F));
+        da[2 * H + j] = r_flush(d * I * (1 - G * G));
         dc[j] = d * F;
     }
 }

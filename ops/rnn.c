@@ -20,20 +20,17 @@ INLINE void rnn_step(size_t H, gr_real *restrict h, const gr_real *restrict a, b
 KERNEL(void, rnn_forward, const gr__cell *s)
 {
     const size_t H = s->H;
-    for (size_t r = 0; r < s->R; r++) {
-        if (cell_has_ended(s, r)) continue;
-        cell_fetch(s, r, NULL);
-        rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
-    }
+    for (size_t r = 0; r < s->R; r++)
+        if (!cell_has_ended(s, r)) rnn_step(H, s->h + r * H, cell_sums(s, r), s->relu);
 }
 
-INLINE void rnn_step_backward(size_t H, gr_real *restrict a, const gr_real *restrict h, const gr_real *restrict dh,
+INLINE void rnn_step_backward(size_t H, gr_real *restrict da, const gr_real *restrict h, const gr_real *restrict dh,
                               const gr_real *restrict dy, bool relu)
 {
     if (relu)
-        for (size_t j = 0; j < H; j++) a[j] = h[j] > 0 ? r_flush(dh[j] + dy[j]) : 0;
+        for (size_t j = 0; j < H; j++) da[j] = h[j] > 0 ? r_flush(dh[j] + dy[j]) : 0;
     else
-        for (size_t j = 0; j < H; j++) a[j] = r_flush((dh[j] + dy[j]) * (1 - h[j] * h[j]));
+        for (size_t j = 0; j < H; j++) da[j] = r_flush((dh[j] + dy[j]) * (1 - h[j] * h[j]));
 }
 
 KERNEL(void, rnn_backward, const gr__cell *s)
@@ -43,9 +40,8 @@ KERNEL(void, rnn_backward, const gr__cell *s)
         gr_real *dh = s->dh + r * H;
         const gr_real *dy = s->dy + r * s->dy_row;
         if (cell_has_ended_backward(s, r)) continue;
-        cell_fetch(s, r, NULL);
         cell_square(s->dh_squares, H, dh, dy);
-        rnn_step_backward(H, s->gates + r * H, s->h + r * H, dh, dy, s->relu);
+        rnn_step_backward(H, s->dwh + r * H, s->h + r * H, dh, dy, s->relu);
         memset(dh, 0, H * sizeof *dh);
         cell_sums_backward(s, r);
     }

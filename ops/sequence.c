@@ -3,31 +3,45 @@
  *
  * A step forward computes W x and W h by gemm and then calls the kernel of the cell. Without norms both products are one chain of sums that
  * starts at the bias. The weights are packed once for all steps. Backward goes through the steps from the last to the first, each with one
- * gemm for the gradient of h_prev; the gradient of a weight is one gemm over all steps at the end.
+ * gemm for the gradient of h_prev. It writes the gradients of W x and W h for a few steps (a block) into a ring that stays in a near cache. Then the
+ * gradient of a weight is increased by one gemm over the rows of the block.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards, and a thread takes a shard through all its steps. The gradients of the weights are
- * sums over the shards, added in the order of the shards; all other values belong to one row. So no bit depends on the number of threads,
- * and the result for a sequence does not depend on the rest of the batch.
+ * The batch is cut into S = min(8, ceil(B / 8)) shards. A thread takes some neighbouring shards through all steps forward, and through a block of steps
+ * backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the shards; the block is a function of B and H,
+ * and all other values belong to one row. So no bit depends on the number of threads, and the result for a sequence does not depend on the rest of the
+ * batch. When the weights are too large for L2, all shards of a thread share the products of a step, so that the weights are read once for all of them.
  *
  * Step k is time k, or T-1-k in reverse. A sequence that has ended by that time keeps its state; in reverse such steps come first. So both
  * directions are the same code.
  *
- * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. Backward writes the gradients of
- * W x and W h over values that it no longer needs, since a tape is walked once. */
+ * Saved when recording: x in the order of the steps (zeros after the ends), h, and what the cells name. */
 #include "core/gemm.h"
 #include "ops/sequence.h"
 #include "ops/parts.h"
 
-enum { SEQ_NEAR = 1 << 18 }; /* values of the gates that fit in L2, together with what is saved beside them */
+enum {
+    SEQ_NEAR = 1 << 18,  /* when all steps have no more gate values, everything saved stays in L2 */
+    SEQ_FAR = 1 << 15,   /* when the rows of a task have more gate values in a step, L2 cannot hold the next step, too */
+    SEQ_LARGE = 1 << 21, /* from so many weights on, reading them once for all shards of a thread was faster (by 2 % at H 1024, slower at 512) */
+    SEQ_BLOCK = 64,      /* rows of a block, at least; H rows make the ring about as large as the gradient of W_hh */
+};
 
-static size_t sequence_begin(const gr__sequence *s, size_t shard) { return shard * s->B / s->shards; } /* its first sequence */
-static size_t sequence_rows(const gr__sequence *s, size_t shard) { return sequence_begin(s, shard + 1) - sequence_begin(s, shard); }
-
-/* The row at which entry k of a shard begins; each shard has `kept` entries, and entry k takes the place k % kept. */
-static size_t sequence_at(const gr__sequence *s, size_t shard, size_t k, size_t kept)
+/* A task computes a group of neighbouring shards. */
+static size_t sequence_groups(gr_tape *t, const gr__sequence *s)
 {
-    return sequence_begin(s, shard) * kept + k % kept * sequence_rows(s, shard);
+    const size_t threads = (size_t)gr_tape_threads(t);
+    return s->G * s->H < SEQ_LARGE || s->shards < threads ? s->shards : threads;
 }
+
+/* The sequences of shards i .. end-1. */
+static gr_range sequence_rows(const gr__sequence *s, size_t i, size_t end)
+{
+    const size_t first = i * s->B / s->shards;
+    return (gr_range){ first, end * s->B / s->shards - first };
+}
+
+/* The row at which entry k of some sequences begins; each has `kept` entries, and entry k takes the place k % kept. */
+static size_t sequence_at(const gr__sequence *s, gr_range rows, size_t k, size_t kept) { return k % kept * s->B + rows.first; }
 
 /* The norm of the rows that begin at x[at]; `row` is the index of the first of them. */
 static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *x, size_t at, size_t row)
@@ -38,14 +52,14 @@ static gr__cell_norm sequence_norm_at(const gr__sequence *s, int norm, gr_real *
     return (gr__cell_norm){ .x = x + at, .moments = s->moments[norm] + row * groups * 2, .gain = in[0]->data, .shift = in[1]->data };
 }
 
-gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
+gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k)
 {
-    const size_t H = s->H, row = sequence_at(s, shard, k, s->kept), at = row * s->G;
-    const size_t now = sequence_at(s, shard, k, s->kept + 1) * H, next = sequence_at(s, shard, k + 1, s->kept + 1) * H;
+    const size_t H = s->H, row = sequence_at(s, rows, k, s->kept), at = row * s->G;
+    const size_t now = sequence_at(s, rows, k, s->kept + 1) * H, next = sequence_at(s, rows, k + 1, s->kept + 1) * H;
     gr__cell p = {
-        .R = sequence_rows(s, shard), .H = H, .G = s->G,
+        .R = rows.count, .H = H, .G = s->G,
         .groups = s->groups, .first = s->first, .rest = s->rest, .eps = s->eps, .relu = s->relu,
-        .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + sequence_begin(s, shard) : NULL,
+        .time = gr__sequence_time(s, k), .lengths = s->lengths ? s->lengths + rows.first : NULL,
         .ln_x = sequence_norm_at(s, SEQ_NORM_X, s->normed[SEQ_NORM_X], at, row),
         .ln_h = sequence_norm_at(s, SEQ_NORM_H, s->normed[SEQ_NORM_H], at, row),
         .ln_sum = sequence_norm_at(s, SEQ_NORM_SUM, s->normed[SEQ_NORM_SUM], at, row),
@@ -59,10 +73,16 @@ gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k)
     return p;
 }
 
-/* gr__cell.ahead in forward. When all steps fit in L2, nothing needs a prefetch. */
-static ptrdiff_t sequence_ahead(const gr__sequence *s, size_t shard)
+/* List what step k of some sequences reads and writes, so that a product of the step before prefetches it. */
+typedef gr__fetch sequence_fetch[10];
+static void sequence_ahead(const gr__sequence *s, gr_range rows, size_t k, sequence_fetch list)
 {
-    return s->kept * s->B * s->G > SEQ_NEAR ? (ptrdiff_t)sequence_rows(s, shard) : 0;
+    const gr__cell p = gr__sequence_step(s, rows, k);
+    const gr_real *const place[] = { p.gates, p.wh, p.ln_x.x, p.ln_h.x, p.ln_sum.x, p.more, p.h, p.c, p.c_prev };
+    size_t n = 0;
+    for (size_t i = 0; i < 9 && s->kept * s->B * s->G > SEQ_NEAR && rows.count * s->G < SEQ_FAR; i++)
+        if (place[i]) list[n++] = (gr__fetch){ (uintptr_t)place[i], rows.count * (i < 5 ? s->G : s->H) * sizeof(gr_real) };
+    list[n] = (gr__fetch){ 0 };
 }
 
 /* ---- Forward ---- */
@@ -70,79 +90,81 @@ static ptrdiff_t sequence_ahead(const gr__sequence *s, size_t shard)
 typedef struct {
     gr_tape *t;
     const gr__sequence *s;
+    size_t groups;
     gr_real *w_ih, *w_hh;             /* transposed and packed */
     const gr_real *chain_x, *chain_h; /* biases at which the sums of the products start: of W x (or W x + W h), and of W h kept apart; or NULL */
     const gr_real *bias, *bias_h;     /* biases that the cell adds after the norms; or NULL */
 } sequence_forward_job;
 
-/* Where W x and W h are written, and in backward their gradients: to the argument of their norm, to W h's own place, or else to the sum. */
+/* Where W x and W h are written: to the argument of their norm, to W h's own place, or else to the sum. */
 static gr_real *sequence_wx(const gr__cell *p) { return p->ln_x.x ? p->ln_x.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
 static gr_real *sequence_wh(const gr__cell *p) { return p->wh ? p->wh : p->ln_h.x ? p->ln_h.x : p->ln_sum.x ? p->ln_sum.x : p->gates; }
 
 /* W x and W h of step k. In step 0 without h0 the product W h has no terms, because h is 0. */
-static void sequence_products(const sequence_forward_job *f, const gr__cell *step, size_t k, const gr_real *x, void *work)
+static void sequence_products(const sequence_forward_job *f, const gr__cell *step, size_t k, const gr_real *x, gr__fetch *fetch, void *work)
 {
     const gr__sequence *s = f->s;
     const size_t G = s->G, K = k || s->in[SEQ_H0] ? s->H : 0;
     gr_real *sum = step->ln_sum.x ? step->ln_sum.x : step->gates, *wx = sequence_wx(step), *wh = sequence_wh(step);
     gr_start start = { f->chain_x, 0 };
     const gr_start apart = { f->chain_h, 0 }, zero = { NULL, 0 };
-    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->I, (gr_mat){ x, s->I, 1 }, f->w_ih, wx, G, wx == sum ? start : zero, work);
+    const gr_mat X = { x, s->I, 1 }, h = { step->h_prev, s->H, 1 };
+    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, s->I, X, f->w_ih, wx, G, wx == sum ? start : zero, NULL, work);
     if (wx == sum) start = (gr_start){ sum, G };
-    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, (gr_mat){ step->h_prev, s->H, 1 }, f->w_hh, wh, G, wh == sum ? start : apart, work);
+    gr__gemm_serial_packed(gr_isa(f->t), step->R, G, K, h, f->w_hh, wh, G, wh == sum ? start : apart, fetch, work);
 }
 
-void gr__sequence_start(const gr__sequence *s, size_t shard)
+void gr__sequence_start(const gr__sequence *s, gr_range rows)
 {
-    const size_t H = s->H, first = sequence_begin(s, shard) * H, n = sequence_rows(s, shard) * H;
     for (int i = 0; i <= s->kind->has_c; i++) {
-        gr_real *state = (i ? s->c : s->h) + sequence_at(s, shard, 0, s->kept + 1) * H;
-        if (s->in[SEQ_H0 + i]) memcpy(state, s->in[SEQ_H0 + i]->data + first, n * sizeof *state);
-        else memset(state, 0, n * sizeof *state);
+        gr_real *state = (i ? s->c : s->h) + rows.first * s->H;
+        if (s->in[SEQ_H0 + i]) memcpy(state, s->in[SEQ_H0 + i]->data + rows.first * s->H, rows.count * s->H * sizeof *state);
+        else memset(state, 0, rows.count * s->H * sizeof *state);
     }
 }
-void gr__sequence_finish(const gr__sequence *s, size_t shard)
+void gr__sequence_finish(const gr__sequence *s, gr_range rows)
 {
-    const size_t H = s->H, first = sequence_begin(s, shard) * H, last = sequence_at(s, shard, s->T, s->kept + 1) * H;
-    const size_t bytes = sequence_rows(s, shard) * H * sizeof(gr_real);
+    const size_t first = rows.first * s->H, last = sequence_at(s, rows, s->T, s->kept + 1) * s->H, bytes = rows.count * s->H * sizeof(gr_real);
     memcpy(s->h_n->data + first, s->h + last, bytes);
     if (s->c) memcpy(s->c_n->data + first, s->c + last, bytes);
 }
 
-gr_real *gr__sequence_read(const gr__sequence *s, size_t shard, size_t k)
+gr_real *gr__sequence_read(const gr__sequence *s, gr_range rows, size_t k)
 {
     const size_t I = s->I, time = gr__sequence_time(s, k);
-    gr_real *const x = s->x + sequence_at(s, shard, k, s->kept) * I, *to = x;
-    for (size_t r = sequence_begin(s, shard); r < sequence_begin(s, shard + 1); r++, to += I)
+    gr_real *const x = s->x + sequence_at(s, rows, k, s->kept) * I, *to = x;
+    for (size_t r = rows.first; r < rows.first + rows.count; r++, to += I)
         if (gr__past_end(s->lengths, r, time)) memset(to, 0, I * sizeof *to);
         else memcpy(to, s->in[SEQ_X]->data + (time * s->of_time + r * s->of_row) * I, I * sizeof *to);
     return x;
 }
-void gr__sequence_write(const gr__sequence *s, size_t shard, size_t k)
+void gr__sequence_write(const gr__sequence *s, gr_range rows, size_t k)
 {
     const size_t H = s->H, time = gr__sequence_time(s, k);
-    const gr_real *h = s->h + sequence_at(s, shard, k + 1, s->kept + 1) * H;
-    for (size_t r = sequence_begin(s, shard); r < sequence_begin(s, shard + 1); r++, h += H) {
+    const gr_real *h = s->h + sequence_at(s, rows, k + 1, s->kept + 1) * H;
+    for (size_t r = rows.first; r < rows.first + rows.count; r++, h += H) {
         gr_real *y = s->y->data + (time * s->of_time + r * s->of_row) * H;
         if (gr__past_end(s->lengths, r, time)) memset(y, 0, H * sizeof *y);
         else memcpy(y, h, H * sizeof *y);
     }
 }
 
-static void sequence_forward_shard(void *argument, size_t shard, int thread)
+static void sequence_forward_group(void *argument, size_t group, int thread)
 {
     const sequence_forward_job *f = argument;
     const gr__sequence *s = f->s;
-    gr__sequence_start(s, shard);
+    const gr_range rows = sequence_rows(s, group * s->shards / f->groups, (group + 1) * s->shards / f->groups);
+    gr__sequence_start(s, rows);
     for (size_t k = 0; k < s->T; k++) {
-        gr__cell step = gr__sequence_step(s, shard, k);
-        sequence_products(f, &step, k, gr__sequence_read(s, shard, k), gr__work(f->t, thread));
+        gr__cell step = gr__sequence_step(s, rows, k);
+        sequence_fetch fetch;
+        sequence_ahead(s, rows, k + 1, fetch);
+        sequence_products(f, &step, k, gr__sequence_read(s, rows, k), fetch, gr__work(f->t, thread));
         step.bias = f->bias, step.bias_h = f->bias_h;
-        step.ahead = sequence_ahead(s, shard);
         s->kind->forward[gr_isa(f->t)](&step);
-        gr__sequence_write(s, shard, k);
+        gr__sequence_write(s, rows, k);
     }
-    gr__sequence_finish(s, shard);
+    gr__sequence_finish(s, rows);
 }
 
 static double sequence_nanoseconds(const gr__sequence *s) /* about the time of forward */
@@ -152,19 +174,22 @@ static double sequence_nanoseconds(const gr__sequence *s) /* about the time of f
 
 /* ---- Backward ---- */
 
-/* Where backward's arrays begin in its scratch, counted in values. The partial sums of a shard lie together. */
-typedef struct { size_t dh, dc, w_ih, w_hh, partials, partials_of_shard, total; } sequence_scratch_plan;
+/* Where backward's arrays begin in its scratch, counted in values. w_ih is at 0. The ring has room for the gradients of W x in the `steps` steps of a
+ * block; those of W h begin `apart` later, or are the same. The partial sums of a shard lie together. */
+typedef struct { size_t steps, w_hh, ring, apart, dh, dc, partials, total; } sequence_scratch_plan;
 
 static sequence_scratch_plan sequence_plan(const gr__sequence *s)
 {
-    const size_t G = s->G, I = s->I, H = s->H;
-    sequence_scratch_plan p = { .w_ih = 0, .w_hh = gr__gemm_packed_len(I, G), .partials_of_shard = gr__sequence_partials(s) };
-    p.dh = p.w_hh + gr__gemm_packed_len(H, G), p.dc = p.dh + s->B * H, p.partials = p.dc + s->B * H;
-    p.total = p.partials + s->shards * p.partials_of_shard;
+    const size_t G = s->G, I = s->I, H = s->H, B = s->B, steps = B ? gr_chunks(H > SEQ_BLOCK ? H : SEQ_BLOCK, B) : 1;
+    const bool two = gr__sequence_has(s, SEQ_NORM_X) || gr__sequence_has(s, SEQ_NORM_H) || s->kind->apart;
+    sequence_scratch_plan p = { .steps = steps < s->T ? steps : s->T, .w_hh = gr__gemm_packed_len(I, G) };
+    p.apart = two ? p.steps * B * G : 0, p.ring = p.w_hh + gr__gemm_packed_len(H, G), p.dh = p.ring + p.steps * B * G + p.apart;
+    p.dc = p.dh + B * H, p.partials = p.dc + B * H;
+    p.total = p.partials + s->shards * gr__sequence_partial(s, SEQ_W_IH);
     return p;
 }
 
-size_t gr__sequence_partials(const gr__sequence *s) { return s->G * (s->I + s->H) + 5 * s->G + 2 * s->H; }
+size_t gr__sequence_partials(const gr__sequence *s) { return gr__sequence_partial(s, SEQ_W_HH) + s->G * s->H; }
 
 size_t gr__sequence_scratch(const gr_node *n) { return sequence_plan(n->saved).total * sizeof(gr_real); }
 
@@ -173,20 +198,20 @@ size_t gr__sequence_scratch(const gr_node *n) { return sequence_plan(n->saved).t
  * shift of W h where the kind keeps it apart. */
 size_t gr__sequence_partial(const gr__sequence *s, int input)
 {
-    const size_t G = s->G, vectors = G * (s->I + s->H), other = vectors + 4 * G;
+    const size_t G = s->G, other = 4 * G;
     const bool apart = s->kind->apart, sum = gr__sequence_has(s, SEQ_NORM_SUM);
     switch (input) {
-    case SEQ_W_IH: return 0;
-    case SEQ_W_HH: return G * s->I;
-    case SEQ_B_HH: return apart ? other : vectors;
-    case SEQ_LN_IH: return vectors + G;
-    case SEQ_LN_HH: return vectors + 2 * G;
-    case SEQ_LN_SUM: return vectors + 3 * G;
-    case SEQ_LN_IH_SHIFT: return sum ? other : vectors;
-    case SEQ_LN_HH_SHIFT: return sum || apart ? other : vectors;
-    case SEQ_LN_C: return vectors + 5 * G;
-    case SEQ_LN_C_SHIFT: return vectors + 5 * G + s->H;
-    default: return vectors; /* b_ih and the shift of LN_sum */
+    case SEQ_W_IH: return 5 * G + 2 * s->H; /* so many values come before, those that are summed for each shard */
+    case SEQ_W_HH: return 5 * G + 2 * s->H + G * s->I;
+    case SEQ_B_HH: return apart ? other : 0;
+    case SEQ_LN_IH: return G;
+    case SEQ_LN_HH: return 2 * G;
+    case SEQ_LN_SUM: return 3 * G;
+    case SEQ_LN_IH_SHIFT: return sum ? other : 0;
+    case SEQ_LN_HH_SHIFT: return sum || apart ? other : 0;
+    case SEQ_LN_C: return 5 * G;
+    case SEQ_LN_C_SHIFT: return 5 * G + s->H;
+    default: return 0; /* b_ih and the shift of LN_sum */
     }
 }
 
@@ -196,7 +221,14 @@ typedef struct {
     const gr__sequence *s;
     sequence_scratch_plan plan;
     gr_real *scratch;
+    size_t groups, from, to; /* the block: steps from .. to-1 */
 } sequence_backward_job;
+
+/* The gradients of W x in step k, from a row on. */
+static gr_real *sequence_dwx(const sequence_backward_job *f, size_t k, size_t row)
+{
+    return f->scratch + f->plan.ring + ((k - f->from) * f->s->B + row) * f->s->G;
+}
 
 static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *partials)
 {
@@ -204,79 +236,79 @@ static void sequence_connect(const gr__sequence *s, gr__cell *step, gr_real *par
     for (int n = 0; n < SEQ_NORMS; n++) norm[n]->dgain = partials + gr__sequence_partial(s, SEQ_LN_IH + 2 * n);
     step->dbias = partials + gr__sequence_partial(s, SEQ_B_IH), step->dbias_h = partials + gr__sequence_partial(s, SEQ_B_HH);
     step->ln_c.dshift = partials + gr__sequence_partial(s, SEQ_LN_C_SHIFT);
-    if (gr__sequence_has(s, SEQ_NORM_SUM))
-        (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + gr__sequence_partial(s, SEQ_LN_IH_SHIFT);
+    if (step->ln_sum.x) (step->ln_x.x ? &step->ln_x : &step->ln_h)->dshift = partials + gr__sequence_partial(s, SEQ_LN_IH_SHIFT);
 }
 
-/* dW = dA^T x, over all rows of the steps from `from` on.   dA [rows, G]   x [rows, N]   dW [G, N] */
-static void sequence_weight_gradient(const sequence_backward_job *f, size_t shard, size_t from, const gr_real *dA, const gr_real *x,
-                                     size_t N, gr_real *dW, void *work)
+static void sequence_step_backward(const sequence_backward_job *f, size_t shard, size_t k)
 {
-    const size_t G = f->s->G, R = sequence_rows(f->s, shard), rows = (f->s->T - from) * R;
-    gr__gemm_serial(gr_isa(f->t), G, N, rows, (gr_mat){ dA + from * R * G, 1, G }, (gr_mat){ x + from * R * N, N, 1 }, dW, N,
-                    (gr_start){ NULL, 0 }, work);
+    const gr__sequence *s = f->s;
+    const gr_range rows = sequence_rows(s, shard, shard + 1);
+    gr__cell step = gr__sequence_step(s, rows, k);
+    sequence_connect(s, &step, f->scratch + f->plan.partials + shard * gr__sequence_partial(s, SEQ_W_IH));
+    step.dwx = sequence_dwx(f, k, rows.first), step.dwh = step.dwx + f->plan.apart;
+    step.dh = f->scratch + f->plan.dh + rows.first * s->H, step.dc = f->scratch + f->plan.dc + rows.first * s->H;
+    step.dy = gr_grad(f->t, f->n->out[0]) + (step.time * s->of_time + rows.first * s->of_row) * s->H, step.dy_row = s->of_row * s->H;
+    if (s->squares) step.dh_squares = s->squares + 2 * shard * s->T + step.time, step.dc_squares = step.dh_squares + s->T;
+    s->kind->backward[gr_isa(f->t)](&step);
 }
 
-static void sequence_backward_shard(void *argument, size_t shard, int thread)
+static void sequence_backward_group(void *argument, size_t group, int thread)
 {
     const sequence_backward_job *f = argument;
     const gr__sequence *s = f->s;
-    const size_t I = s->I, H = s->H, G = s->G, b = sequence_begin(s, shard), n = sequence_rows(s, shard) * H;
+    const size_t I = s->I, H = s->H, G = s->G, shard = group * s->shards / f->groups, end = (group + 1) * s->shards / f->groups;
+    const gr_range rows = sequence_rows(s, shard, end);
     const int isa = gr_isa(f->t);
     void *work = gr__work(f->t, thread);
-    gr_tensor *const *in = f->n->in, *const *out = f->n->out;
-    gr_real *dh = f->scratch + f->plan.dh + b * H, *dc = f->scratch + f->plan.dc + b * H, *dx = gr_grad(f->t, in[SEQ_X]);
-    gr_real *partials = f->scratch + f->plan.partials + shard * f->plan.partials_of_shard;
-    const gr_real *dy = gr_grad(f->t, out[0]);
-    memcpy(dh, gr_grad(f->t, out[1]) + b * H, n * sizeof *dh);
-    if (s->c) memcpy(dc, gr_grad(f->t, out[2]) + b * H, n * sizeof *dc);
-    memset(partials + G * (I + H), 0, (5 * G + 2 * H) * sizeof *partials);
-
-    gr_real *dwx = s->gates, *dwh = s->gates;
-    for (size_t k = s->T; k-- > 0;) {
-        gr__cell step = gr__sequence_step(s, shard, k);
-        const size_t row = step.time * s->of_time + b * s->of_row;
-        sequence_connect(s, &step, partials);
-        step.dh = dh, step.dc = dc, step.dy = dy + row * H, step.dy_row = s->of_row * H;
-        if (s->squares) {
-            step.dh_squares = s->squares + 2 * shard * s->T + step.time, step.dc_squares = step.dh_squares + s->T;
-            *step.dh_squares = *step.dc_squares = 0;
-        }
-        step.ahead = -sequence_ahead(s, shard);
-        s->kind->backward[isa](&step);
-        dwx = sequence_wx(&step), dwh = sequence_wh(&step);
-        if (k || gr_grad(f->t, in[SEQ_H0]))
-            gr__gemm_serial_packed(isa, step.R, H, G, (gr_mat){ dwh, G, 1 }, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, work);
-        gr_real *dx_row = dx ? dx + row * I : NULL;
-        if (dx)
-            gr__gemm_serial_packed(isa, step.R, I, G, (gr_mat){ dwx, G, 1 }, f->scratch + f->plan.w_ih, dx_row, s->of_row * I,
-                                   (gr_start){ dx_row, s->of_row * I }, work);
+    gr_real *dh = f->scratch + f->plan.dh + rows.first * H, *dx = gr_grad(f->t, f->n->in[SEQ_X]);
+    for (size_t k = f->to; k-- > f->from;) {
+        const gr_mat dwx = { sequence_dwx(f, k, rows.first), G, 1 }, dwh = { dwx.data + f->plan.apart, G, 1 };
+        sequence_fetch fetch;
+        for (size_t i = shard; i < end; i++) sequence_step_backward(f, i, k);
+        sequence_ahead(s, rows, k ? k - 1 : 0, fetch);
+        if (k || gr_grad(f->t, f->n->in[SEQ_H0]))
+            gr__gemm_serial_packed(isa, rows.count, H, G, dwh, f->scratch + f->plan.w_hh, dh, H, (gr_start){ dh, H }, fetch, work);
+        const gr_start to = { dx ? dx + (gr__sequence_time(s, k) * s->of_time + rows.first * s->of_row) * I : NULL, s->of_row * I };
+        if (dx) gr__gemm_serial_packed(isa, rows.count, I, G, dwx, f->scratch, (gr_real *)to.data, to.row, to, NULL, work);
     }
-    /* dwx and dwh now point to step 0, where the rows of the shard begin. Without h0 step 0 adds nothing to the gradient of w_hh. */
-    gr_real *x = s->x + sequence_at(s, shard, 0, s->kept) * I, *h = s->h + sequence_at(s, shard, 0, s->kept + 1) * H;
-    if (gr_grad(f->t, in[SEQ_W_IH])) sequence_weight_gradient(f, shard, 0, dwx, x, I, partials + gr__sequence_partial(s, SEQ_W_IH), work);
-    if (gr_grad(f->t, in[SEQ_W_HH]))
-        sequence_weight_gradient(f, shard, s->T && !in[SEQ_H0], dwh, h, H, partials + gr__sequence_partial(s, SEQ_W_HH), work);
-    if (gr_grad(f->t, in[SEQ_H0])) gr__sequence_add(gr_grad(f->t, in[SEQ_H0]) + b * H, dh, n);
-    if (gr_grad(f->t, in[SEQ_C0])) gr__sequence_add(gr_grad(f->t, in[SEQ_C0]) + b * H, dc, n);
+}
+
+/* dW += dA^T x, over the rows of the block from step `from` on.   dA [rows, G]   x [rows, N]   dW [G, N], or NULL */
+static void sequence_weight_gradient(const sequence_backward_job *f, size_t from, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW)
+{
+    const size_t G = f->s->G, B = f->s->B;
+    if (dW && from < f->to)
+        gr__gemm(f->t, G, N, (f->to - from) * B, (gr_mat){ dA, 1, G }, (gr_mat){ x + from * B * N, N, 1 }, dW, N, (gr_start){ dW, N });
 }
 
 void gr__sequence_backward(gr_tape *t, const gr_node *n)
 {
     const gr__sequence *s = n->saved;
-    const size_t G = s->G;
-    sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t) };
-    for (unsigned i = 0; i < n->ins; i++) gr_grad(t, n->in[i]); /* the shards find them cleared */
+    const size_t G = s->G, I = s->I, H = s->H, state = s->B * H;
+    sequence_backward_job f = { t, n, s, sequence_plan(s), gr_scratch(t), sequence_groups(t, s), 0, s->T };
+    for (unsigned i = 0; i < n->ins; i++) gr_grad(t, n->in[i]); /* the tasks find them cleared */
     for (unsigned i = 0; i < n->outs; i++) gr_grad(t, n->out[i]);
-    if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), s->I, G, (gr_mat){ s->in[SEQ_W_IH]->data, s->I, 1 }, f.scratch + f.plan.w_ih);
-    gr__gemm_pack(gr_isa(t), s->H, G, (gr_mat){ s->in[SEQ_W_HH]->data, s->H, 1 }, f.scratch + f.plan.w_hh);
-    gr_parallel(t, s->shards, 2 * sequence_nanoseconds(s), sequence_backward_shard, &f);
+    gr_real *dh = f.scratch + f.plan.dh, *dc = f.scratch + f.plan.dc;
+    memcpy(dh, gr_grad(t, n->out[1]), state * sizeof *dh);
+    if (s->c) memcpy(dc, gr_grad(t, n->out[2]), state * sizeof *dc);
+    memset(f.scratch + f.plan.partials, 0, (f.plan.total - f.plan.partials) * sizeof *dh);
+    if (gr_grad(t, n->in[SEQ_X])) gr__gemm_pack(gr_isa(t), I, G, (gr_mat){ s->in[SEQ_W_IH]->data, I, 1 }, f.scratch);
+    gr__gemm_pack(gr_isa(t), H, G, (gr_mat){ s->in[SEQ_W_HH]->data, H, 1 }, f.scratch + f.plan.w_hh);
+    for (; s->B && f.to; f.to = f.from) {
+        f.from = f.to > f.plan.steps ? f.to - f.plan.steps : 0;
+        gr_parallel(t, f.groups, 2 * sequence_nanoseconds(s) * (double)(f.to - f.from) / (double)s->T, sequence_backward_group, &f);
+        const size_t first = f.from || n->in[SEQ_H0] ? f.from : 1; /* without h0, h is 0 in step 0 */
+        sequence_weight_gradient(&f, f.from, sequence_dwx(&f, f.from, 0), s->x, I, gr_grad(t, n->in[SEQ_W_IH]));
+        sequence_weight_gradient(&f, first, sequence_dwx(&f, first, 0) + f.plan.apart, s->h, H, gr_grad(t, n->in[SEQ_W_HH]));
+    }
     gr__sequence_norms(s);
-    for (int input = SEQ_W_IH; input <= SEQ_LN_C_SHIFT; input++) {
+    for (int input = SEQ_B_IH; input <= SEQ_LN_C_SHIFT; input++) {
         const gr_real *const partial = f.scratch + f.plan.partials + gr__sequence_partial(s, input);
         gr_real *const to = gr_grad(t, n->in[input]);
-        if (to) gr__add_parts(t, to, partial, s->shards, f.plan.partials_of_shard, n->in[input]->len);
+        if (to) gr__add_parts(t, to, partial, s->shards, gr__sequence_partial(s, SEQ_W_IH), n->in[input]->len);
     }
+    gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), dh, state);
+    gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), dc, state);
 }
 
 /* ---- The operator ---- */
@@ -319,7 +351,8 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
 {
     const size_t G = s->G;
     sequence_forward_job f = {
-        .t = t, .s = s, .w_ih = gr_save_reals(t, gr__gemm_packed_len(G, s->I)), .w_hh = gr_save_reals(t, gr__gemm_packed_len(G, s->H))
+        .t = t, .s = s, .groups = sequence_groups(t, s),
+        .w_ih = gr_save_reals(t, gr__gemm_packed_len(G, s->I)), .w_hh = gr_save_reals(t, gr__gemm_packed_len(G, s->H))
     };
     const gr_tensor *b_ih = s->in[SEQ_B_IH], *b_hh = s->in[SEQ_B_HH];
     const bool x = gr__sequence_has(s, SEQ_NORM_X), h = gr__sequence_has(s, SEQ_NORM_H), apart = s->kind->apart;
@@ -332,7 +365,7 @@ static void sequence_forward(gr_tape *t, const gr__sequence *s)
     if (apart && b_ih) *(x ? &f.bias : &f.chain_x) = b_ih->data;
     if (apart && b_hh) *(h ? &f.bias_h : &f.chain_h) = b_hh->data;
     if (!apart) *(gr__sequence_has(s, SEQ_NORM_SUM) || (x && h) ? &f.bias : &f.chain_x) = bias;
-    gr_parallel(t, s->shards, sequence_nanoseconds(s), sequence_forward_shard, &f);
+    gr_parallel(t, f.groups, sequence_nanoseconds(s), sequence_forward_group, &f);
 }
 
 gr_recurrent_out gr__sequence_run(gr_tape *t, const gr__kind *kind, gr_tensor *x, const gr_recurrent_weights *w,

@@ -43,8 +43,8 @@ struct gr__sequence {
     gr_lstm_bn bn[SEQ_NORMS];                   /* X, H, C; `in` has their gains and shifts too, in the places of those of layer norms */
     double momentum;
     gr_tensor *in[SEQ_INPUTS], *y, *h_n, *c_n;
-    gr_real *x, *gates, *more;                  /* [shards][kept][rows of the shard][I], [G], [H] */
-    gr_real *h, *c;                             /* [shards][kept + 1]..: step k computes number k + 1 from number k */
+    gr_real *x, *gates, *more;                  /* [kept][B][I], [G], [H] */
+    gr_real *h, *c;                             /* [kept + 1][B][H]: step k computes number k + 1 from number k */
     gr_real *normed[SEQ_NORMS], *moments[SEQ_NORMS]; /* as gates, and as the moments of ops/cell.h; the argument of LN_c is in c */
     bool of_batch;                              /* for batch norms: statistics of the batch (true), or the running ones */
     gr_real *weights;                           /* for batch norms: the weights in another order (lstm_bn_together) */
@@ -85,19 +85,19 @@ size_t gr__sequence_scratch(const gr_node *n);
 /* Room for [steps, B, width] values on the tape; NULL, with an error, if there is no such room. */
 gr_real *gr__sequence_save(gr_tape *t, const gr__sequence *s, size_t steps, size_t width);
 
-/* What step k of a shard is given, in forward and in backward: everything that s knows. */
-gr__cell gr__sequence_step(const gr__sequence *s, size_t shard, size_t k);
+/* What step k of some sequences is given, in forward and in backward: everything that s knows. */
+gr__cell gr__sequence_step(const gr__sequence *s, gr_range rows, size_t k);
 
-/* Where the gradient of an input is among the partial sums of a shard, of which there are gr__sequence_partials. */
+/* Where the gradient of an input is among gr__sequence_partials sums. Those of W_ih and W_hh come last. */
 size_t gr__sequence_partial(const gr__sequence *s, int input);
 size_t gr__sequence_partials(const gr__sequence *s);
 
-/* For a shard: make h0 and c0, or zeros, entry 0 of h and c; make their last entries h_n and c_n. */
-void gr__sequence_start(const gr__sequence *s, size_t shard);
-void gr__sequence_finish(const gr__sequence *s, size_t shard);
-/* For step k of a shard: copy x to its place in s->x and return this place; copy h to y. Past the end of a sequence: zeros. */
-gr_real *gr__sequence_read(const gr__sequence *s, size_t shard, size_t k);
-void gr__sequence_write(const gr__sequence *s, size_t shard, size_t k);
+/* For some sequences: make h0 and c0, or zeros, entry 0 of h and c; make their last entries h_n and c_n. */
+void gr__sequence_start(const gr__sequence *s, gr_range rows);
+void gr__sequence_finish(const gr__sequence *s, gr_range rows);
+/* For step k of some sequences: copy x to its place in s->x and return this place; copy h to y. Past the end of a sequence: zeros. */
+gr_real *gr__sequence_read(const gr__sequence *s, gr_range rows, size_t k);
+void gr__sequence_write(const gr__sequence *s, gr_range rows, size_t k);
 
 /* At the end of backward: compute dh_norm and dc_norm from the sums of squares. */
 void gr__sequence_norms(const gr__sequence *s);

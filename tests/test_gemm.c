@@ -105,7 +105,7 @@ static void run_everyhow(product *p, int isa, void *work)
     gr_real *packed = gr_default_allocator().alloc(NULL, (gr__gemm_packed_len(N, p->K) + 1) * sizeof *packed);
     assert_non_null(packed);
     gr__gemm_pack(isa, N, p->K, p->B, packed);
-    gr__gemm_serial_packed(isa, M, N, p->K, p->A, packed, p->C, p->c_row, start_of(p), work), check(p, "packed");
+    gr__gemm_serial_packed(isa, M, N, p->K, p->A, packed, p->C, p->c_row, start_of(p), NULL, work), check(p, "packed");
     free(packed);
 }
 
