@@ -6,10 +6,10 @@
  * gemm for the gradient of h_prev. It writes the gradients of W x and W h for a few steps (a block) into a ring that stays in a near cache. Then the
  * gradient of a weight is increased by one gemm over the rows of the block.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards. A thread takes some neighbouring shards through all steps forward, and through a block of steps
- * backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the shards; the block is a function of B and H,
- * and all other values belong to one row. So no bit depends on the number of threads, and the result for a sequence does not depend on the rest of the
- * batch. When the weights are too large for L2, all shards of a thread share the products of a step, so that the weights are read once for all of them.
+ * The batch is cut into S = min(8, ceil(B / 8)) shards. A thread takes a group of neighbouring shards, which share the products of a step, through all
+ * steps forward, and through a block of steps backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the
+ * shards; the block is a function of B and H, and all other values belong to one row. So no bit depends on the groups or the number of threads, and the
+ * result for a sequence does not depend on the rest of the batch.
  *
  * Step k is time k, or T-1-k in reverse. A sequence that has ended by that time keeps its state; in reverse such steps come first. So both
  * directions are the same code.
@@ -22,22 +22,22 @@
 enum {
     SEQ_NEAR = 1 << 18,  /* when all steps have no more gate values, everything saved stays in L2 */
     SEQ_FAR = 1 << 15,   /* when the rows of a task have more gate values in a step, L2 cannot hold the next step, too */
-    SEQ_LARGE = 1 << 21, /* from so many weights on, reading them once for all shards of a thread was faster (by 2 % at H 1024, slower at 512) */
+    SEQ_GROUP = 1 << 14, /* gate values of a group in a step: more rows make a product faster, until L2 cannot hold them */
+    SEQ_LARGE = 1 << 21, /* from so many weights on, a thread has one group: reading them once was 2 % faster at H 1024, slower at 512 */
     SEQ_BLOCK = 64,      /* rows of a block, at least; H rows make the ring about as large as the gradient of W_hh */
 };
 
-/* A task computes a group of neighbouring shards. */
+/* How many groups of neighbouring shards: as many as the tasks. */
 static size_t sequence_groups(gr_tape *t, const gr__sequence *s)
 {
-    const size_t threads = (size_t)gr_tape_threads(t);
-    return s->G * s->H < SEQ_LARGE || s->shards < threads ? s->shards : threads;
+    const size_t threads = (size_t)gr_tape_threads(t), groups = s->G * s->H < SEQ_LARGE ? gr_chunks(s->B * s->G, SEQ_GROUP) : 1;
+    return groups > s->shards || threads > s->shards ? s->shards : groups > threads ? groups : threads;
 }
 
 /* The sequences of shards i .. end-1. */
 static gr_range sequence_rows(const gr__sequence *s, size_t i, size_t end)
 {
-    const size_t first = i * s->B / s->shards;
-    return (gr_range){ first, end * s->B / s->shards - first };
+    return (gr_range){ i * s->B / s->shards, end * s->B / s->shards - i * s->B / s->shards };
 }
 
 /* The row at which entry k of some sequences begins; each has `kept` entries, and entry k takes the place k % kept. */
