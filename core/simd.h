@@ -20,6 +20,11 @@
 #endif
 
 typedef gr_real r_vec __attribute__((vector_size(GR_VECTOR_BYTES)));
+#ifdef GR_REAL_DOUBLE
+typedef int64_t r_lane_numbers __attribute__((vector_size(GR_VECTOR_BYTES)));
+#else
+typedef int32_t r_lane_numbers __attribute__((vector_size(GR_VECTOR_BYTES)));
+#endif
 enum { R_WIDTH = GR_VECTOR_BYTES / sizeof(gr_real) };
 
 #ifdef __has_feature
@@ -38,10 +43,36 @@ INLINE r_vec v_load(const gr_real *p) { r_vec v; memcpy(&v, p, sizeof v); return
 INLINE void v_store(gr_real *p, r_vec v) { memcpy(p, &v, sizeof v); }
 INLINE r_vec v_set(gr_real x) { return x - (r_vec){ 0 }; } /* minus, not plus: -0 stays -0 */
 
+/* Lane l of the result is lane numbers[l] of a and b, one after the other. The numbers are constants. */
+INLINE r_vec v_lanes(r_vec a, r_vec b, r_lane_numbers numbers)
+{
+#ifdef __clang__
+    r_vec v;
+    for (int l = 0; l < R_WIDTH; l++) v[l] = numbers[l] < R_WIDTH ? a[numbers[l]] : b[numbers[l] - R_WIDTH];
+    return v;
+#else
+    return __builtin_shuffle(a, b, numbers);
+#endif
+}
+INLINE void v_split(r_vec *even, r_vec *odd, r_vec a, r_vec b)
+{
+    r_lane_numbers n;
+    for (int l = 0; l < R_WIDTH; l++) n[l] = 2 * l;
+    *even = v_lanes(a, b, n), *odd = v_lanes(a, b, n + 1);
+}
+INLINE void v_zip(r_vec *low, r_vec *high, r_vec a, r_vec b)
+{
+    r_lane_numbers n;
+    for (int l = 0; l < R_WIDTH; l++) n[l] = l / 2 + l % 2 * R_WIDTH;
+    *low = v_lanes(a, b, n), *high = v_lanes(a, b, n + R_WIDTH / 2);
+}
+
 /*  v_fma(a, b, c)           a * b + c, rounded once
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
  *  v_turn(d, p, s)          d[r][l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns
- *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], and for l < 4 */
+ *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], and for l < 4
+ *  v_split(even, odd, a, b) the lanes of a and b, one after the other, with even and with odd numbers
+ *  v_zip(low, high, a, b)   the reverse */
 #ifdef GR_REAL_DOUBLE
 
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return a * b + c; } /* as r_fma in double */
@@ -140,4 +171,12 @@ INLINE void v_store_part(gr_real *p, r_vec v, size_t n)
     for (size_t l = 0; l < n; l++) p[l] = v[l];
 }
 #endif
+
+/* Lanes 0 .. n-1 from p, and 0 in the others, for any n; and the same to p, for n of 1 or more. */
+INLINE r_vec v_load_most(const gr_real *p, size_t n) { return n >= R_WIDTH ? v_load(p) : n ? v_load_part(p, n) : v_set(0); }
+INLINE void v_store_most(gr_real *p, r_vec v, size_t n)
+{
+    if (n >= R_WIDTH) v_store(p, v);
+    else v_store_part(p, v, n);
+}
 #endif

@@ -6,213 +6,76 @@
  *     dx[n][c][i sh + a dh - ph][j sw + b dw - pw] += weight[o][c][a][b] dy[n][o][i][j]
  *     dweight[o][c][a][b] += dy[n][o][i][j] x[n][c][i sh + a dh - ph][j sw + b dw - pw]          dbias[o] += dy[n][o][i][j]
  *
- * As matrix products (core/gemm.h), for each sample, group and tile of outputs:
- *     forward     y [O, P] = [bias, weight] [O, 1 + K]  col [1 + K, P]      K = C kH kW values that an output sees, P outputs of the tile
- *     backward    [dbias, dweight]' += col dy'                              the first row of col is ones
- *                 dx shifted by (a, b)  += weight[.][.][a][b]' dy           for each (a, b) of the kernel
- * ops/conv_planes.h copies the part of x that a tile sees into planes, in which every kernel position (a, b) is a shift. A row of col is such a
- * shifted plane. For dx the rows of dy are spread to the width of the planes, and each product adds to the shifted planes.
- * A group of one channel in and one out (depthwise) needs no matrix: its kernels add up one kernel position after the other.
- *
- * The size of a tile depends on the shape of one sample only, and was chosen so that a tile stays in the cache. So a sample's y and dx do not
- * depend on the batch. dweight is summed over chunks of samples, and then over the chunks in order.
- * Saved: the plan. Backward computes col again.
+ * Three ways compute this, chosen by the shape: a kernel of 1 x 1 with stride 1 is a matrix product, since each output sees the values at its own
+ * place (below); ops/conv_winograd.c; ops/conv_direct.c.
+ * A sample's y and dx do not depend on the batch. dweight is summed over chunks of samples, and then over the chunks in order. Saved: the plan.
  *
  * A transposed convolution is the gradient of a convolution with respect to its x, as an operator of its own. Its x takes the place of dy, and
  * its result that of dx. So its plan is the plan of that convolution: C and H are sizes of the result, and O and out are sizes of its x.
- *     forward     y = dx of that convolution, + bias[c] everywhere
+ *     forward     y = bias + dx of that convolution
  *     backward    dx += that convolution of dy          dweight: that of the convolution, with x and dy exchanged          dbias[c] += dy */
 #include "core/gemm.h"
 #include "ops/broadcast.h"
-#include "ops/conv_planes.h"
-#include "ops/parts.h"
-#include "ops/strided.h"
+#include "ops/conv_plan.h"
 #include "ops/window.h"
 
-enum { CONV_TILE = 65536, CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22, CONV_LINE = 16 };
+enum { CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22 };
 
-/* Sizes that do not fit become SIZE_MAX, which no allocation gives. */
-static size_t conv_times(size_t a, size_t b) { return gr_size_mul(a, b, &a), a; }
-static size_t conv_plus(size_t a, size_t b) { return gr_size_add(a, b, &a), a; }
-static size_t conv_round(size_t n) { return conv_times(gr_chunks(n, CONV_LINE), CONV_LINE); }
-static size_t conv_min(size_t a, size_t b) { return a < b ? a : b; }
+/* ---- A kernel of 1 x 1: y [O, P] = bias + weight [O, C] x [C, P], and dx [C, P] = weight' [C, O] dy [O, P] ---- */
 
-static size_t conv_planes_len(const gr__conv_plan *p) { return conv_round(conv_times(p->C, p->planes)); }
-static size_t conv_weight_len(const gr__conv_plan *p) { return conv_times(conv_times(p->G, p->O), p->K1); }
-static size_t conv_spread_line(const gr__conv_plan *p) { return conv_round(p->tile[0] * p->plane[1]); }
-/* The scratch of one thread: the planes, then col or the spread dy. */
-static size_t conv_scratch_len(const gr__conv_plan *p)
+static bool point_fits(const gr__conv_plan *p)
 {
-    const size_t col = conv_times(p->K1, p->line), spread = conv_times(p->O, conv_spread_line(p));
-    return conv_plus(conv_planes_len(p), conv_round(col > spread ? col : spread));
-}
-static size_t conv_chunks(const gr__conv_plan *p) { return p->P && p->O ? gr_chunks(p->N, p->chunk) : 0; }
-
-/* Tile number i, counted over all samples, in group g: its outputs, and where its group begins in x and its first output lies in y. */
-typedef struct { gr__conv_tile tile; size_t x, y; } conv_place;
-static conv_place conv_place_of(const gr__conv_plan *p, size_t i, size_t g)
-{
-    const size_t tiles = p->tiles[0] * p->tiles[1], number = i % tiles, group = i / tiles * p->G + g;
-    conv_place c = { .tile.at = { number / p->tiles[1] * p->tile[0], number % p->tiles[1] * p->tile[1] } };
-    for (int k = 0; k < 2; k++) c.tile.n[k] = conv_min(p->tile[k], p->out[k] - c.tile.at[k]);
-    c.x = group * p->C * p->H[0] * p->H[1], c.y = group * p->O * p->P + c.tile.at[0] * p->out[1] + c.tile.at[1];
-    return c;
+    return p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1];
 }
 
-/* The tiles of chunk number `chunk` of samples. */
-static gr_range conv_tiles(const gr__conv_plan *p, size_t chunk)
+typedef struct { gr_tape *t; const gr__conv_plan *p; const gr__conv_pass *c; } point_run;
+
+static void point_group(void *argument, size_t i, int thread)
 {
-    const size_t tiles = p->tiles[0] * p->tiles[1];
-    const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
-    return (gr_range){ samples.first * tiles, samples.count * tiles };
+    const point_run *r = argument;
+    const gr__conv_pass *c = r->c;
+    const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
+    gr_real *const y = c->y + i * to * P;
+    if (!c->add) gr__conv_begin(gr_isa(r->t), y, c->bias ? c->bias + g * to : NULL, to, P, P);
+    gr__gemm_serial(gr_isa(r->t), to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
+                    y, P, (gr_start){ y, P }, gr__work(r->t, thread));
 }
 
-/* The length of a line that holds the rows of a tile, as far apart as those of the planes. */
-static size_t conv_reach(const gr__conv_plan *p, const gr__conv_tile *tile) { return (tile->n[0] - 1) * p->plane[1] + tile->n[1]; }
-
-/* A group of one channel in and one out has kernels of its own: a matrix product with one row would be slow. */
-static bool conv_is_deep(const gr__conv_plan *p) { return p->C == 1 && p->O == 1; }
-
-typedef struct {
-    gr_tape *t;
-    const gr__conv_plan *p;
-    gr__conv_kernels k;
-    const gr_real *x, *weight, *dy;    /* weight: rows of bias and weight; in backward [G, kH kW, C, O] */
-    gr_real *y, *dx, *part, *scratch;  /* part: of [dbias, dweight]', [chunks, G, K1, O] */
-    size_t scratch_len;
-    int isa;
-} conv_run;
-
-static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, gr_real *scratch)
+static void point_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    const int isa = gr_isa(t);
-    return (conv_run){ .t = t, .p = p, .k = gr__conv_kernels_of(isa), .scratch = scratch, .scratch_len = conv_scratch_len(p), .isa = isa };
+    gr_parallel(t, p->N * p->G, conv_work(p), point_group, &(point_run){ t, p, c });
 }
 
-/* ---- Forward; in the backward of a transposed convolution, y is its dx, to which this adds ---- */
+static const gr__conv_way *conv_choose(const gr__conv_plan *p) { return gr__winograd_fits(p) ? &gr__conv_winograd : &gr__conv_direct; }
 
-static void conv_forward_tile(void *argument, size_t i, int thread)
+static bool conv_is_empty(const gr__conv_plan *p) { return !p->N || !p->out[0] || !p->out[1] || !p->O; }
+
+static void conv_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    const conv_run *c = argument;
-    const gr__conv_plan *p = c->p;
-    gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
-    for (size_t g = 0; g < p->G; g++) {
-        const conv_place at = conv_place_of(p, i, g);
-        const gr_real *weight = c->weight + g * p->O * p->K1;
-        c->k.fill(planes, c->x + at.x, p, &at.tile);
-        if (conv_is_deep(p)) {
-            c->k.deep_forward(c->y + at.y, col, planes, weight, p, &at.tile, p->transposed);
-            continue;
-        }
-        c->k.columns(col, planes, p, &at.tile);
-        gr__gemm_serial(c->isa, p->O, at.tile.n[0] * at.tile.n[1], p->K1, (gr_mat){ weight, p->K1, 1 }, (gr_mat){ col, p->line, 1 }, c->y + at.y,
-                        p->P, (gr_start){ p->transposed ? c->y + at.y : NULL, p->P }, gr__work(c->t, thread));
-    }
-}
-
-/* ---- Backward ---- */
-
-static void conv_dweight(const conv_run *c, size_t chunk, int thread)
-{
-    const gr__conv_plan *p = c->p;
-    const gr_range tiles = conv_tiles(p, chunk);
-    gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *col = planes + conv_planes_len(p);
-    for (size_t i = tiles.first; i < tiles.first + tiles.count; i++)
-        for (size_t g = 0; g < p->G; g++) {
-            const conv_place at = conv_place_of(p, i, g);
-            const gr_real *dy = c->dy + at.y;
-            gr_real *part = c->part + (chunk * p->G + g) * p->K1 * p->O;
-            c->k.fill(planes, c->x + at.x, p, &at.tile);
-            if (conv_is_deep(p)) {
-                c->k.spread(col, dy, p, &at.tile, 0);
-                c->k.deep_dw(part, col, planes, p, conv_reach(p, &at.tile), i > tiles.first);
-                continue;
-            }
-            c->k.columns(col, planes, p, &at.tile);
-            gr__gemm_serial(c->isa, p->K1, p->O, at.tile.n[0] * at.tile.n[1], (gr_mat){ col, p->line, 1 }, (gr_mat){ dy, 1, p->P }, part, p->O,
-                            (gr_start){ i > tiles.first ? part : NULL, p->O }, gr__work(c->t, thread));
-        }
-}
-
-static void conv_dx(const conv_run *c, size_t chunk, int thread)
-{
-    const gr__conv_plan *p = c->p;
-    const gr_range tiles = conv_tiles(p, chunk);
-    const size_t kernel = p->kernel[0] * p->kernel[1], line = conv_spread_line(p);
-    gr_real *planes = c->scratch + (size_t)thread * c->scratch_len, *spread = planes + conv_planes_len(p);
-    for (size_t i = tiles.first; i < tiles.first + tiles.count; i++)
-        for (size_t g = 0; g < p->G; g++) {
-            const conv_place at = conv_place_of(p, i, g);
-            const size_t n = conv_reach(p, &at.tile);
-            memset(planes, 0, p->C * p->planes * sizeof *planes);
-            c->k.spread(spread, c->dy + at.y, p, &at.tile, line);
-            if (conv_is_deep(p)) c->k.deep_dx(planes, spread, c->weight + g * kernel, p, n);
-            for (size_t k = 0; k < kernel && !conv_is_deep(p); k++) {
-                gr_real *shifted = planes + conv_shift(p, k / p->kernel[1], k % p->kernel[1]);
-                gr__gemm_serial(c->isa, p->C, n, p->O, (gr_mat){ c->weight + (g * kernel + k) * p->C * p->O, p->O, 1 },
-                                (gr_mat){ spread, line, 1 }, shifted, p->planes, (gr_start){ shifted, p->planes }, gr__work(c->t, thread));
-            }
-            c->k.unfill(c->dx + at.x, planes, p, &at.tile);
-        }
-}
-
-/* Tasks 2i and 2i + 1 belong to chunk i, so that two threads can share even one sample. */
-static void conv_backward_task(void *argument, size_t task, int thread)
-{
-    const conv_run *c = argument;
-    const gr_range tiles = conv_tiles(c->p, task / 2);
-    if (task % 2 == 0 && c->part) conv_dweight(c, task / 2, thread);
-    if (task % 2 && c->dx) conv_dx(c, task / 2, thread);
-    for (size_t i = 0; task % 2 && c->y && i < tiles.count; i++) conv_forward_tile(argument, tiles.first + i, thread);
-}
-
-static void conv_add_dweight(const gr__conv_plan *p, const gr_real *sum, gr_real *dweight, gr_real *dbias)
-{
-    for (size_t g = 0; g < p->G; g++, sum += p->K1 * p->O)
-        for (size_t o = 0; o < p->O; o++) {
-            if (dbias) *dbias++ += sum[o];
-            for (size_t k = p->bias; dweight && k < p->K1; k++) *dweight++ += sum[k * p->O + o];
-        }
+    (point_fits(p) ? point_convolve : conv_choose(p)->convolve)(t, p, c);
 }
 
 /* The shape to which a bias of n values broadcasts in a tensor with `dims` axes behind the channels. */
 static gr_shape conv_along_channels(size_t n, int dims) { return (gr_shape){ .rank = dims + 1, .dim = { n, 1, 1 } }; }
 
-/* [kH kW, C, O] in each group, for conv_dx. */
-static void conv_turn(gr_tape *t, const gr__conv_plan *p, gr_real *turned, const gr_tensor *weight)
-{
-    gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0] * p->kernel[1]), (int[]){ 0, 3, 2, 1 }), turned, weight->data);
-}
-
-static double conv_work(const gr__conv_plan *p) { return (double)p->N * (double)p->P * (double)conv_weight_len(p) / 50; }
-
 static void conv_node(gr_tape *t, const gr_node *n)
 {
     const gr__conv_plan *p = n->saved;
-    const size_t chunks = conv_chunks(p), len = conv_weight_len(p);
-    gr_real *dx = gr_grad(t, n->in[0]), *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *dy = gr_grad(t, n->out[0]);
-    gr_real *turned = gr_scratch(t);
-    if (p->transposed && dbias) {
+    const gr_real *x = n->in[0]->data, *dy = gr_grad(t, n->out[0]);
+    gr_real *dx = gr_grad(t, n->in[0]), *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *scratch = gr_scratch(t);
+    if (dbias) {
         const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), conv_along_channels(n->in[2]->len, n->out[0]->rank - 2));
-        gr__runs_sum(t, &runs, dy, dbias), dbias = NULL;
+        gr__runs_sum(t, &runs, dy, dbias);
     }
-    if (!chunks) return;
-    conv_run c = conv_run_of(t, p, turned + conv_round(len));
-    if (p->transposed) c.x = dy, c.dy = n->in[0]->data, c.y = dx, c.weight = n->in[1]->data;
-    else c.x = n->in[0]->data, c.dy = dy, c.dx = dx, c.weight = turned;
-    if (c.dx) conv_turn(t, p, turned, n->in[1]);
-    if (dweight || dbias) c.part = c.scratch + p->threads * c.scratch_len;
-    gr_parallel(t, 2 * chunks, 2 * conv_work(p), conv_backward_task, &c);
-    if (!c.part) return;
-    gr__add_parts(t, c.part, c.part + len, chunks - 1, len, len);
-    conv_add_dweight(p, c.part, dweight, dbias);
+    if (conv_is_empty(p)) return;
+    if (dx) conv_convolve(t, p, &(gr__conv_pass){ .x = dy, .weight = n->in[1]->data, .y = dx, .scratch = scratch, .back = !p->transposed, .add = true });
+    if (dweight) conv_choose(p)->dweight(t, p, p->transposed ? dy : x, p->transposed ? x : dy, dweight, scratch);
 }
 
 static size_t conv_scratch(const gr_node *n)
 {
     const gr__conv_plan *p = n->saved;
-    const size_t len = conv_weight_len(p), threads = conv_times(p->threads, conv_scratch_len(p)), parts = conv_times(conv_chunks(p), len);
-    return conv_chunks(p) ? conv_times(conv_plus(conv_plus(conv_round(len), threads), parts), sizeof(gr_real)) : 0;
+    return conv_is_empty(p) ? 0 : conv_times(conv_choose(p)->len(p, true), sizeof(gr_real));
 }
 
 /* ---- The public functions ---- */
@@ -270,7 +133,7 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
     if (bias && (bias->rank != 1 || bias->len != outputs))
         return gr_fail(t, op, "weight is %s and groups is %zu, so bias must be [%zu]; got %s", gr_shape_text(t, w), G, outputs, gr_shape_text(t, bias));
     p->N = x->dim[0], p->C = (p->transposed ? outputs : channels) / G, p->O = (p->transposed ? channels : outputs) / G;
-    p->bias = bias && !p->transposed, p->H[0] = p->kernel[0] = p->out[0] = 1;
+    p->H[0] = p->kernel[0] = p->out[0] = 1;
     for (int k = 2 - dims; k < 2; k++)
         if (!(p->kernel[k] = w->dim[k + dims])) return gr_fail(t, op, "weight is %s: the kernel has size 0", gr_shape_text(t, w));
     return true;
@@ -306,59 +169,12 @@ static bool conv_transpose_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x
     return true;
 }
 
-/* Choose the tiles: several whole rows of outputs or, when one row is too large for the cache, a part of a row. */
-static void conv_cut(gr__conv_plan *p)
+static bool conv_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x, const gr_tensor *weight, const gr_tensor *bias, gr_tensor *y)
 {
-    p->K1 = conv_times(p->C, conv_times(p->kernel[0], p->kernel[1])) + p->bias;
-    const size_t row = conv_times(p->K1 ? p->K1 : 1, p->out[1]), all = conv_times(row, p->out[0]);
-    p->tiles[0] = conv_min(gr_chunks(all, CONV_TILE), p->out[0]), p->tile[0] = gr_chunks(p->out[0], p->tiles[0]);
-    p->tiles[1] = p->tile[0] > 1 ? 1 : conv_min(gr_chunks(row, CONV_TILE), gr_chunks(p->out[1], CONV_LINE));
-    p->tile[1] = gr_chunks(p->out[1], p->tiles[1]);
-    for (int k = 0; k < 2; k++) {
-        p->tiles[k] = gr_chunks(p->out[k], p->tile[k]);
-        p->plane[k] = p->tile[k] + (p->kernel[k] - 1) * p->dilation[k] / p->stride[k];
-    }
-    p->planes = conv_times(conv_times(p->plane[0], p->plane[1]), conv_times(p->stride[0], p->stride[1]));
-    p->P = conv_times(p->out[0], p->out[1]);
-    p->line = conv_round(p->tile[0] * p->tile[1]);
-    p->line += p->line % 1024 ? 0 : CONV_LINE; /* rows 4 KiB apart would share a few sets of the cache */
-    const size_t len = conv_weight_len(p), parts = len ? CONV_PARTS_VALUES / len : CONV_PARTS;
-    p->chunk = gr_chunks(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
-}
-
-/* The rows of weight, each with its bias in front: [O, 1 + K]. */
-static const gr_real *conv_rows(gr_tape *t, const gr__conv_plan *p, const gr_tensor *weight, const gr_tensor *bias)
-{
-    if (!bias) return weight->data;
-    gr_real *rows = gr_save_reals(t, conv_weight_len(p));
-    for (size_t o = 0, K = p->K1 - 1; rows && o < bias->len; o++) {
-        rows[o * p->K1] = bias->data[o];
-        memcpy(rows + o * p->K1 + 1, weight->data + o * K, K * sizeof *rows);
-    }
-    return rows;
-}
-
-static bool conv_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x, const gr_tensor *weight, const gr_tensor *bias, gr_real *y)
-{
-    conv_run c = conv_run_of(t, p, gr_save_reals(t, conv_times(p->threads, conv_scratch_len(p))));
-    c.x = x->data, c.y = y, c.weight = conv_rows(t, p, weight, bias);
-    if (!c.weight || !c.scratch) return false;
-    gr_parallel(t, p->N * p->tiles[0] * p->tiles[1], conv_work(p), conv_forward_tile, &c);
-    return true;
-}
-
-static bool conv_transpose_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x, const gr_tensor *weight, const gr_tensor *bias, gr_real *y)
-{
-    const size_t size = p->H[0] * p->H[1];
-    gr_real *turned = gr_save_reals(t, conv_weight_len(p));
-    conv_run c = conv_run_of(t, p, gr_save_reals(t, conv_times(p->threads, conv_scratch_len(p))));
-    if (!turned || !c.scratch) return false;
-    for (size_t n = 0; n < p->N; n++)
-        for (size_t o = 0; o < p->G * p->C; o++)
-            for (size_t i = 0; i < size; i++) *y++ = bias ? bias->data[o] : 0;
-    c.dy = x->data, c.dx = y - p->N * p->G * p->C * size, c.weight = turned;
-    conv_turn(t, p, turned, weight);
-    gr_parallel(t, 2 * conv_chunks(p), conv_work(p), conv_backward_task, &c);
+    gr__conv_pass c = { .x = x->data, .weight = weight->data, .bias = bias ? bias->data : NULL, .y = y->data, .back = p->transposed };
+    if (!y->len) return true;
+    if (!point_fits(p) && !(c.scratch = gr_save_reals(t, conv_choose(p)->len(p, false)))) return false;
+    conv_convolve(t, p, &c);
     return true;
 }
 
@@ -373,12 +189,13 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
         return gr_fail(t, op, "kernel_w and no_bias are for a module; here weight has the width of the kernel, and a bias of NULL is none");
     if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed) || !conv_shapes(t, op, x, weight, bias, dims, &c, p)) return NULL;
     if (!(transposed ? conv_transpose_sizes : conv_sizes)(t, op, x, dims, p)) return NULL;
-    conv_cut(p);
+    const size_t len = conv_weight_len(p), parts = len ? CONV_PARTS_VALUES / len : CONV_PARTS;
+    p->chunk = gr_chunks(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
     gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * (transposed ? p->C : p->O) } };
     for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = transposed ? p->H[k] : p->out[k];
     gr_tensor *y = gr__empty(t, op, shape);
     const gr_mark mark = gr_tape_mark(t);
-    if (!y || (y->len && !(transposed ? conv_transpose_forward : conv_forward)(t, p, x, weight, bias, y->data))) return NULL;
+    if (!y || !conv_forward(t, p, x, weight, bias, y)) return NULL;
     gr_tape_rewind(t, mark);
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x, weight, bias));
 }

@@ -20,6 +20,25 @@ typedef struct {
     bool transposed;
 } conv_kind;
 
+/* Convolution, and its twin. */
+static inline gr_tensor *fused_conv(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const conv_case *c = argument;
+    return (c->H ? gr_conv2d : gr_conv1d)(t, in[0], in[1], c->bias ? in[2] : NULL, &c->c);
+}
+
+static inline gr_tensor *composed_conv(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    const conv_case *c = argument;
+    gr_conv_config config = c->c;
+    if (c->H) return composed_conv2d(t, in[0], in[1], c->bias ? in[2] : NULL, &config);
+    config.stride_w = config.stride, config.dilation_w = config.dilation, config.padding_w = config.padding ? config.padding : GR_NONE;
+    config.stride = config.dilation = 1, config.padding = 0;
+    gr_tensor *x = gr_reshape(t, in[0], GR_SHAPE(c->N, c->C, 1, c->W)), *w = gr_reshape(t, in[1], GR_SHAPE(c->O, in[1]->dim[1], 1, c->kW));
+    gr_tensor *y = composed_conv2d(t, x, w, c->bias ? in[2] : NULL, &config);
+    return y ? gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER)) : NULL;
+}
+
 static inline size_t inputs_of(const conv_kind *kind, const conv_case *c, gr_gradcheck_input *in)
 {
     const size_t groups = c->c.groups ? (size_t)c->c.groups : 1, first = kind->transposed ? c->C : c->O,

@@ -27,25 +27,7 @@ static const conv_case cases[] = {
     { 2, 2, 0, 6, 3, 1, 1, true, { .stride = 4 } },
 };
 
-static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *argument)
-{
-    const conv_case *c = argument;
-    return (c->H ? gr_conv2d : gr_conv1d)(t, in[0], in[1], c->bias ? in[2] : NULL, &c->c);
-}
-
-static gr_tensor *composed(gr_tape *t, gr_tensor *const *in, void *argument)
-{
-    const conv_case *c = argument;
-    gr_conv_config config = c->c;
-    if (c->H) return composed_conv2d(t, in[0], in[1], c->bias ? in[2] : NULL, &config);
-    config.stride_w = config.stride, config.dilation_w = config.dilation, config.padding_w = config.padding ? config.padding : GR_NONE;
-    config.stride = config.dilation = 1, config.padding = 0;
-    gr_tensor *x = gr_reshape(t, in[0], GR_SHAPE(c->N, c->C, 1, c->W)), *w = gr_reshape(t, in[1], GR_SHAPE(c->O, in[1]->dim[1], 1, c->kW));
-    gr_tensor *y = composed_conv2d(t, x, w, c->bias ? in[2] : NULL, &config);
-    return y ? gr_reshape(t, y, GR_SHAPE(c->N, c->O, GR_INFER)) : NULL;
-}
-
-static const conv_kind kind = { "conv", fused, composed, false };
+static const conv_kind kind = { "conv", fused_conv, composed_conv, false };
 
 TEST(gradient_matches_finite_differences) { assert_conv_gradients(&kind, cases, COUNT(cases)); }
 TEST(gradient_is_right_when_only_some_inputs_want_it)
@@ -93,6 +75,10 @@ static const conv_case large[] = {
     { 9, 6, 13, 17, 4, 3, 3, false, { .stride = 2, .groups = 2 } }, { 4, 19, 9, 9, 19, 3, 3, true, { .groups = 19, .padding = 1 } },
     { 3, 24, 40, 41, 5, 3, 3, true, { .padding = 1, .stride = 2, .dilation = 2 } }, { 2, 7, 0, 5003, 6, 1, 9, true, { .padding = 4 } },
     { 40, 2, 6, 5, 2, 3, 3, true, { .padding = 1, .groups = 2 } },  { 3, 1, 90, 89, 1, 3, 3, true, { .padding = 1 } },
+    /* lanes over channels, and over places; dx with a stride; one channel of one */
+    { 3, 16, 12, 11, 32, 5, 5, true, { .padding = 2 } },    { 3, 32, 13, 12, 48, 3, 3, true, { .stride = 2, .padding = 1 } },
+    { 3, 20, 9, 18, 20, 5, 5, true, { .groups = 20, .padding = 2 } }, { 3, 6, 12, 19, 6, 3, 3, true, { .groups = 6, .stride = 2, .padding = 1 } },
+    { 2, 64, 9, 10, 3, 3, 3, true, { .padding = 1 } },      { 2, 3, 31, 30, 16, 4, 4, true, { .stride = 4 } },
     /* tiles of rows, and of parts of rows, whose axes differ */
     { 2, 4, 60, 70, 3, 3, 5, true, { .stride_w = 2, .padding = 2, .padding_w = 1, .dilation = 2, .dilation_w = 1 } },
     { 1, 2, 5, 3001, 2, 3, 7, true, { .stride = 2, .stride_w = 1, .padding = 1, .padding_w = GR_NONE, .dilation = 1, .dilation_w = 2 } },
@@ -135,7 +121,7 @@ TEST(out_of_memory_is_an_error_anywhere)
 {
     const conv_case c = { 3, 24, 50, 40, 5, 3, 3, true, { .padding = 1 } };
     gr_gradcheck_input in[3];
-    assert_survives_failing_memory(fused, (void *)&c, in, inputs_of(&kind, &c, in));
+    assert_survives_failing_memory(fused_conv, (void *)&c, in, inputs_of(&kind, &c, in));
     gr_tape *t = gr_tape_new(1, NULL);
     const int far = 2000000000;
     assert_fails(t, gr_conv2d(t, gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), gr_zeros(t, GR_SHAPE(1, 1, 1, 1)), NULL, &(gr_conv_config){ .padding = far }),

@@ -110,7 +110,7 @@ TEST(every_case_agrees)
         else if (pooled(key, x)) pools++;
         else fail_msg("this test has no case for %s", key);
     }
-    assert_int_equal(convolutions, 72);
+    assert_int_equal(convolutions, 75);
     assert_int_equal(transposes, 36);
     assert_int_equal(interpolations, 48);
     assert_int_equal(pools, 42);

@@ -124,6 +124,9 @@ static const conv_case large[] = {
     { 2, 5, 40, 41, 24, 3, 3, true, { .padding = 1, .stride = 2, .dilation = 2 } },
     { 2, 7, 0, 3003, 6, 1, 9, true, { .padding = 4 } },
     { 3, 1, 90, 89, 1, 3, 3, true, { .padding = 1 } },
+    { 3, 16, 9, 8, 18, 3, 3, true, { .padding = 1 } }, /* Winograd's */
+    { 3, 16, 9, 8, 17, 2, 2, true, { .stride = 2 } },
+    { 3, 16, 9, 8, 17, 1, 1, true, { 0 } },
 };
 
 TEST(bits_do_not_depend_on_threads_or_instruction_set) { assert_conv_bits(&kind, large, COUNT(large)); }

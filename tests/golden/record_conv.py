@@ -112,6 +112,10 @@ out.update({"decoder/x": x.float(), "decoder/y": net(x).detach()})
 save_file({k: v.float() for k, v in net.state_dict().items()}, str(pathlib.Path(__file__).parent / "decoder_state.safetensors"))
 (pathlib.Path(__file__).parent / "decoder_state.safetensors").chmod(0o644)
 
+# ---- Convolution with 16 channels or more: 3 x 3 and stride 1 have an algorithm of their own ----
+for C, O, padding, shape in ((16, 17, 0, (7, 4)), (17, 16, 1, (4, 9)), (16, 16, 2, (3, 5))):
+    case(f"conv/{C},{O},3,3,1,{padding},1,1,1", lambda x, w, b: F.conv2d(x, w, b, 1, padding), x=draw(2, C, *shape), w=draw(O, C, 3, 3), b=draw(O))
+
 path = pathlib.Path(__file__).parent / "conv.safetensors"
 save_file(out, str(path), metadata={"source": f"torch {torch.__version__}, float64"})
 path.chmod(0o644)

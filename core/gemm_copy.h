@@ -1,0 +1,56 @@
+/* core/gemm_copy.h - what the kernels of the matrix product and of convolution share: the shapes of their tiles, and dense copies of matrices. */
+#ifndef GR_GEMM_COPY_H
+#define GR_GEMM_COPY_H
+#include "core/gemm.h"
+#include "core/simd.h"
+
+/* The most rows of a tile of 1, 2, 3 or 4 vectors, with 32 registers or 16. GEMM_TILES(X) is X(vectors, rows) for every tile. */
+#define GEMM_UP_TO_6(X, v) X(v, 1) X(v, 2) X(v, 3) X(v, 4) X(v, 5) X(v, 6)
+#define GEMM_UP_TO_9(X, v) GEMM_UP_TO_6(X, v) X(v, 7) X(v, 8) X(v, 9)
+#define GEMM_UP_TO_12(X, v) GEMM_UP_TO_9(X, v) X(v, 10) X(v, 11) X(v, 12)
+#if GR_VECTOR_BYTES == 64 || defined __aarch64__
+#define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) GEMM_UP_TO_12(X, 2) GEMM_UP_TO_9(X, 3) GEMM_UP_TO_6(X, 4)
+enum { GEMM_VECTORS = 4 };
+static const unsigned char gemm_rows[] = { 0, 12, 12, 9, 6 };
+#else
+#define GEMM_TILES(X) GEMM_UP_TO_12(X, 1) GEMM_UP_TO_6(X, 2)
+enum { GEMM_VECTORS = 2 };
+static const unsigned char gemm_rows[] = { 0, 12, 6 };
+#endif
+
+INLINE size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
+
+/* P [m, width] = S [m, n], with zeros in columns n .. width-1: a panel of B, or a copy of A. width is n, or n rounded up to whole vectors. */
+static void gemm_copy(size_t m, size_t n, size_t width, gr_mat S, gr_real *P, size_t p_row)
+{
+    for (size_t r = 0; r < m && n < width; r++) v_store(P + r * p_row + width - R_WIDTH, v_set(0));
+    const size_t whole = n - n % R_WIDTH;
+    if (S.col == 1) {
+        for (size_t r = 0; r < m; r++) {
+            const gr_real *s = S.data + r * S.row;
+            gr_real *p = P + r * p_row;
+            for (size_t c = 0; c < whole; c += R_WIDTH) v_store(p + c, v_load(s + c));
+            if (whole < n) v_store_part(p + whole, v_load_part(s + whole, n - whole), n - whole);
+        }
+    } else if (S.row == 1 && m >= 4) { /* stored by columns: four rows at a time; the last four may overlap the four before */
+        for (size_t c = 0; c < whole; c += R_WIDTH)
+            for (size_t i = 0; i < m; i += 4) {
+                const size_t r = gemm_min(i, m - 4);
+                r_vec four[4];
+                v_turn(four, S.data + c * S.col + r, S.col);
+                UNROLL for (size_t k = 0; k < 4; k++) v_store(P + (r + k) * p_row + c, four[k]);
+            }
+        for (size_t c = whole; c < n; c += c + 4 <= n ? 4 : 1)
+            for (size_t i = 0; i < m; i += 4) {
+                const size_t r = gemm_min(i, m - 4);
+                const gr_real *s = S.data + c * S.col + r;
+                gr_real *p = P + r * p_row + c;
+                if (c + 4 <= n) v_turn_four(p, p_row, s, S.col);
+                else UNROLL for (size_t k = 0; k < 4; k++) p[k * p_row] = s[k];
+            }
+    } else {
+        for (size_t r = 0; r < m; r++)
+            for (size_t c = 0; c < n; c++) P[r * p_row + c] = S.data[r * S.row + c * S.col];
+    }
+}
+#endif

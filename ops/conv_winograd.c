@@ -1,0 +1,273 @@
+/* ops/conv_winograd.c - convolution with 3 x 3 kernels and stride 1 by Winograd's F(2 x 2, 3 x 3).   Lavin and Gray 2016
+ *
+ * 2 x 2 outputs see 4 x 4 values of x, the tile d. With the kernel g, and B, G, A below:
+ *     y = A' [ (G g G') * (B' d B) ] A          * element by element: 16 products instead of 36
+ * Summed over the channels c, each of the 16 elements is a matrix product over all tiles t of a block of tiles:
+ *     forward     M[e] [O, t]  = U[e] [O, C]  V[e] [C, t]       U = G g G'      V = B' d B       y += A' M A
+ *     dx          the same of dy, with the kernel turned by half a turn, and C and O exchanged
+ *     dweight     dU[e] [O, C] = Z[e] [O, t]  V[e] [C, t]'      Z = A dy A'     dweight += G' dU G
+ *
+ *     B' d = d0 - d2, d1 + d2, d2 - d1, d1 - d3        G g = g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2
+ *     A' m = m0 + m1 + m2, m1 - m2 - m3
+ * Such a sum has C terms instead of 9 C, and its factors are 1 and 1/2: y is more accurate than the plain sum. A NaN reaches
+ * the values of y and dx that see it, and all nine places of dweight; where plain sums are infinite, these may be NaN.
+ *
+ * The values of x lie in planes (ops/conv_plan.h), split by 2: in these each of the 16 places of a tile is a shift, and the tiles lie side by side. The rows of tiles follow one another with a place between them that belongs to no tile. */
+#include "core/gemm.h"
+#include "core/simd.h"
+#include "ops/conv_plan.h"
+#include "ops/parts.h"
+#include "ops/strided.h"
+
+/* One axis of each transform. The values are `from` apart, the results `to`. */
+INLINE void wino_b(r_vec *v, int to, const r_vec *d, int from)
+{
+    v[0] = d[0] - d[2 * from], v[to] = d[from] + d[2 * from], v[2 * to] = d[2 * from] - d[from], v[3 * to] = d[from] - d[3 * from];
+}
+INLINE void wino_a(r_vec *y, int to, const r_vec *m, int from)
+{
+    y[0] = m[0] + m[from] + m[2 * from], y[to] = m[from] - m[2 * from] - m[3 * from];
+}
+INLINE void wino_a_back(r_vec *z, int to, const r_vec *y, int from)
+{
+    z[0] = y[0], z[to] = y[0] + y[from], z[2 * to] = y[0] - y[from], z[3 * to] = -y[from];
+}
+INLINE void wino_g(r_vec *u, int to, const r_vec *g, int from)
+{
+    const r_vec even = R(0.5) * (g[0] + g[2 * from]), odd = R(0.5) * g[from];
+    u[0] = g[0], u[to] = even + odd, u[2 * to] = even - odd, u[3 * to] = g[2 * from];
+}
+INLINE void wino_g_back(r_vec *g, int to, const r_vec *u, int from)
+{
+    const r_vec even = R(0.5) * (u[from] + u[2 * from]);
+    g[0] = u[0] + even, g[to] = R(0.5) * (u[from] - u[2 * from]), g[2 * to] = even + u[3 * from];
+}
+
+/* Values at, at + 1 .. of a row of n values, and zeros behind it, in two vectors: those with even and with odd numbers. */
+INLINE void wino_load_split(r_vec *even, r_vec *odd, const gr_real *x, size_t at, size_t n)
+{
+    v_split(even, odd, v_load_most(x + at, at < n ? n - at : 0), v_load_most(x + at + R_WIDTH, at + R_WIDTH < n ? n - at - R_WIDTH : 0));
+}
+/* V[e][c][t], for t < n, from the planes of x. Rows of V are `row` apart, elements `step`. A vector may end behind n. */
+KERNEL(void, wino_in, gr_real *restrict V, const gr_real *restrict planes, const gr__conv_image *p, size_t n, size_t row, size_t step)
+{
+    size_t at[16];
+    for (size_t e = 0; e < 16; e++) at[e] = conv_shift(p, e / 4, e % 4);
+    for (size_t c = 0; c < p->C; c++, planes += p->planes, V += row)
+        for (size_t t = 0; t < n; t += R_WIDTH) {
+            r_vec d[16], half[16], v[16];
+            UNROLL for (int e = 0; e < 16; e++) d[e] = v_load(planes + at[e] + t);
+            UNROLL for (int b = 0; b < 4; b++) wino_b(half + b, 4, d + b, 4);
+            UNROLL for (int a = 0; a < 4; a++) wino_b(v + 4 * a, 1, half + 4 * a, 1);
+            UNROLL for (int e = 0; e < 16; e++) v_store(V + (size_t)e * step + t, v[e]);
+        }
+}
+
+/* y [O, H, W] of rows of tiles, from M[e][o][t]. Rows of tiles are wide apart. */
+typedef struct { size_t O, H, W, size, wide, row, step; bool add; } wino_result;
+KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_real *bias, const wino_result *w)
+{
+    for (size_t o = 0; o < w->O; o++, y += w->size, M += w->row) {
+        const r_vec start = v_set(bias ? bias[o] : 0);
+        for (size_t i = 0; i < w->H; i += 2)
+            for (size_t j = 0; j < w->W; j += 2 * R_WIDTH) {
+                const gr_real *const from = M + i / 2 * w->wide + j / 2;
+                const size_t n = w->W - j < 2 * R_WIDTH ? w->W - j : 2 * R_WIDTH;
+                r_vec m[16], half[8], v[4];
+                UNROLL for (int e = 0; e < 16; e++) m[e] = v_load(from + (size_t)e * w->step);
+                UNROLL for (int b = 0; b < 4; b++) wino_a(half + b, 4, m + b, 4);
+                UNROLL for (int a = 0; a < 2; a++) wino_a(v + 2 * a, 1, half + 4 * a, 1);
+                for (size_t a = 0; a < 2 && i + a < w->H; a++) {
+                    gr_real *const to = y + (i + a) * w->W + j;
+                    r_vec low, high;
+                    v_zip(&low, &high, v[2 * a] + start, v[2 * a + 1] + start);
+                    if (w->add) low += v_load_most(to, n), high += v_load_most(to + R_WIDTH, n > R_WIDTH ? n - R_WIDTH : 0);
+                    v_store_most(to, low, n);
+                    if (n > R_WIDTH) v_store_most(to + R_WIDTH, high, n - R_WIDTH);
+                }
+            }
+    }
+}
+
+/* Z[e][o][t] from rows of dy. A vector may end behind a row of tiles: the next row writes there later. */
+KERNEL(void, wino_out_back, gr_real *restrict Z, const gr_real *restrict dy, const wino_result *w)
+{
+    for (size_t o = 0; o < w->O; o++, dy += w->size, Z += w->row)
+        for (size_t i = 0; i < w->H; i += 2)
+            for (size_t j = 0; j < 2 * w->wide; j += 2 * R_WIDTH) {
+                gr_real *const to = Z + i / 2 * w->wide + j / 2;
+                r_vec y[4], half[8], z[16];
+                UNROLL for (size_t a = 0; a < 2; a++)
+                    wino_load_split(y + 2 * a, y + 2 * a + 1, dy + (i + a) * w->W, j, i + a < w->H ? w->W : 0);
+                UNROLL for (int b = 0; b < 2; b++) wino_a_back(half + b, 2, y + b, 2);
+                UNROLL for (int a = 0; a < 4; a++) wino_a_back(z + 4 * a, 1, half + 2 * a, 1);
+                UNROLL for (int e = 0; e < 16; e++) v_store(to + (size_t)e * w->step, z[e]);
+            }
+}
+
+/* U[e][i] from weights g[k][i], i < n. k is turned by half a turn if `turn`. */
+KERNEL(void, wino_weights, gr_real *restrict U, const gr_real *restrict g, size_t n, bool turn)
+{
+    for (size_t i = 0; i < n; i += R_WIDTH) {
+        r_vec k[9], half[12], u[16];
+        UNROLL for (size_t e = 0; e < 9; e++) k[e] = v_load_most(g + (turn ? 8 - e : e) * n + i, n - i);
+        UNROLL for (int b = 0; b < 3; b++) wino_g(half + b, 3, k + b, 3);
+        UNROLL for (int a = 0; a < 4; a++) wino_g(u + 4 * a, 1, half + 3 * a, 1);
+        UNROLL for (size_t e = 0; e < 16; e++) v_store_most(U + e * n + i, u[e], n - i);
+    }
+}
+KERNEL(void, wino_weights_back, gr_real *restrict dg, const gr_real *restrict dU, size_t n)
+{
+    for (size_t i = 0; i < n; i += R_WIDTH) {
+        r_vec k[9], half[12], u[16];
+        UNROLL for (size_t e = 0; e < 16; e++) u[e] = v_load_most(dU + e * n + i, n - i);
+        UNROLL for (int b = 0; b < 4; b++) wino_g_back(half + b, 4, u + b, 4);
+        UNROLL for (int a = 0; a < 3; a++) wino_g_back(k + 3 * a, 1, half + 4 * a, 1);
+        UNROLL for (size_t e = 0; e < 9; e++) v_store_most(dg + e * n + i, k[e], n - i);
+    }
+}
+
+#if GR_HOST
+enum { WINO_LINE = 16, WINO_BLOCK = 1 << 20, WINO_SAMPLES = 1 << 17, WINO_LEAST = 16 };
+
+bool gr__winograd_fits(const gr__conv_plan *p)
+{
+    for (int k = 0; k < 2; k++)
+        if (p->kernel[k] != 3 || p->stride[k] != 1 || p->dilation[k] != 1 || p->padding[k] > 2) return false;
+    return p->G == 1 && p->C >= WINO_LEAST && p->O >= WINO_LEAST;
+}
+
+/* How a convolution of images [N, in.C, in.H] to results [N, O, H, W] is cut into blocks of tiles: some rows of tiles of one sample, or
+ * whole samples. */
+typedef struct {
+    gr__conv_image in;                  /* the planes of the images */
+    size_t N, O, H, W;
+    size_t rows, wide, blocks;          /* rows of tiles in a block; places in a row; blocks of a sample */
+    size_t samples, line, row;          /* samples in a block; places of a sample, and of all, with room for a vector */
+    size_t step[2];                     /* from one element of V, and of M, to the next */
+    size_t scratch;                     /* reals for a thread */
+} wino;
+
+static wino wino_of(const gr__conv_plan *p, bool dx)
+{
+    const size_t *const from = dx ? p->out : p->H, *const to = dx ? p->H : p->out, C = p->C + p->O, tiles = gr_chunks(to[0], 2);
+    wino w = { .N = p->N, .O = dx ? p->C : p->O, .H = to[0], .W = to[1], .wide = gr_chunks(to[1], 2) + 1, .samples = 1 };
+    w.blocks = gr_chunks(16 * C * tiles * w.wide, WINO_BLOCK);
+    w.blocks = conv_min(w.blocks, tiles), w.rows = gr_chunks(tiles, w.blocks), w.blocks = gr_chunks(tiles, w.rows);
+    w.line = w.rows * w.wide;
+    if (w.blocks == 1) w.samples = conv_min(WINO_SAMPLES / (16 * C * w.line) + 1, p->N);
+    w.row = conv_round(w.samples * w.line) + WINO_LINE;
+    w.in = conv_planes_of((gr__conv_image){ .C = dx ? p->O : p->C, .H = { from[0], from[1] }, .split = { 2, 2 }, .rows = w.rows + 1, .width = w.wide });
+    for (int k = 0; k < 2; k++) w.in.padding[k] = (ptrdiff_t)(dx ? 2 - p->padding[k] : p->padding[k]);
+    w.step[0] = w.in.C * w.row + 3 * WINO_LINE, w.step[1] = w.O * w.row + 3 * WINO_LINE;
+    w.scratch = conv_round(w.in.C * w.in.planes + WINO_LINE) + 16 * (w.step[0] + w.step[1]);
+    return w;
+}
+
+typedef struct {
+    gr_tape *t;
+    wino w;
+    const gr_real *x, *U, *bias, *dy;
+    gr_real *y, *part, *scratch;   /* y: forward's result, or dx; part: dU of each chunk */
+    bool add;
+    size_t len, chunk;
+    int isa;
+} wino_run;
+
+/* A block: its tiles in a sample, the samples, and a thread's scratch. */
+typedef struct { gr_range samples; wino_result result; size_t first, y, n; gr_real *planes, *V, *M; } wino_block;
+static wino_block wino_block_of(const wino_run *r, size_t i, int thread)
+{
+    const wino *w = &r->w;
+    const size_t first = i % w->blocks * w->rows, rows = conv_min(w->H - 2 * first, 2 * w->rows);
+    wino_block b = { .first = 2 * first, .samples = gr_chunk(i / w->blocks, w->samples, w->N) };
+    b.result = (wino_result){ w->O, rows, w->W, w->H * w->W, w->wide, w->row, w->step[1], r->add };
+    b.y = b.samples.first * w->O * w->H * w->W + 2 * first * w->W, b.n = b.samples.count * w->line;
+    b.planes = r->scratch + (size_t)thread * w->scratch;
+    b.M = b.planes + w->scratch - 16 * w->step[1], b.V = b.M - 16 * w->step[0];
+    return b;
+}
+
+/* V of the block, from x. */
+static void wino_see(const wino_run *r, const wino_block *b)
+{
+    const wino *w = &r->w;
+    gr__conv_image in = w->in;
+    in.padding[0] -= (ptrdiff_t)b->first;
+    for (size_t s = 0; s < b->samples.count; s++) {
+        gr__conv_fill(r->isa, b->planes, r->x + (b->samples.first + s) * in.C * in.H[0] * in.H[1], &in);
+        wino_in[r->isa](b->V + s * w->line, b->planes, &w->in, s + 1 < b->samples.count ? w->line : conv_round(w->line), w->row, w->step[0]);
+    }
+}
+
+static void wino_block_forward(void *argument, size_t i, int thread)
+{
+    const wino_run *r = argument;
+    const wino *w = &r->w;
+    const wino_block b = wino_block_of(r, i, thread);
+    wino_see(r, &b);
+    for (size_t e = 0; e < 16; e++)
+        gr__gemm_serial(r->isa, w->O, conv_round(b.n), w->in.C, (gr_mat){ r->U + e * r->len, w->in.C, 1 }, (gr_mat){ b.V + e * w->step[0], w->row, 1 },
+                        b.M + e * w->step[1], w->row, (gr_start){ NULL, 0 }, gr__work(r->t, thread));
+    for (size_t s = 0; s < b.samples.count; s++) wino_out[r->isa](r->y + b.y + s * w->O * w->H * w->W, b.M + s * w->line, r->bias, &b.result);
+}
+
+/* dU of a chunk of samples. */
+static void wino_chunk_dweight(void *argument, size_t chunk, int thread)
+{
+    const wino_run *r = argument;
+    const gr_range samples = gr_chunk(chunk, r->chunk, r->w.N);
+    wino_run own = *r;
+    wino *w = &own.w;
+    own.x += samples.first * w->in.C * w->in.H[0] * w->in.H[1], own.dy += samples.first * w->O * w->H * w->W, w->N = samples.count;
+    gr_real *part = r->part + chunk * 16 * r->len;
+    for (size_t i = 0; i < gr_chunks(w->N, w->samples) * w->blocks; i++) {
+        const wino_block b = wino_block_of(&own, i, thread);
+        wino_see(&own, &b);
+        for (size_t s = 0; s < b.samples.count; s++) wino_out_back[r->isa](b.M + s * w->line, own.dy + b.y + s * w->O * w->H * w->W, &b.result);
+        for (size_t e = 0; e < 16; e++)
+            gr__gemm_serial(r->isa, w->O, w->in.C, b.n, (gr_mat){ b.M + e * w->step[1], w->row, 1 }, (gr_mat){ b.V + e * w->step[0], 1, w->row },
+                            part + e * r->len, w->in.C, (gr_start){ i ? part + e * r->len : NULL, w->in.C }, gr__work(r->t, thread));
+    }
+}
+
+static size_t wino_len(const gr__conv_plan *p, bool backward)
+{
+    const wino a = wino_of(p, false), b = wino_of(p, true);
+    const size_t most = backward || p->transposed ? (b.scratch > a.scratch ? b.scratch : a.scratch) : a.scratch, chunks = backward ? gr_chunks(p->N, p->chunk) : 0;
+    return conv_plus(conv_times(p->threads, most), conv_times(16 * (chunks + 2), p->C * p->O));
+}
+
+/* U in scratch, and behind it room for the rest. */
+static wino_run wino_run_of(gr_tape *t, const gr__conv_plan *p, bool dx, const gr_real *weight, gr_real *scratch)
+{
+    const int isa = gr_isa(t);
+    const size_t n = p->C * p->O;
+    wino_run r = { .t = t, .w = wino_of(p, dx), .U = scratch, .len = n, .chunk = p->chunk, .isa = isa };
+    r.scratch = scratch + 32 * n;
+    if (!weight) return r;
+    gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->O, p->C, 9), dx ? (int[]){ 2, 1, 0 } : (int[]){ 2, 0, 1 }), scratch + 16 * n, weight);
+    wino_weights[isa](scratch, scratch + 16 * n, n, dx);
+    return r;
+}
+
+static void wino_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
+{
+    wino_run r = wino_run_of(t, p, c->back, c->weight, c->scratch);
+    r.x = c->x, r.y = c->y, r.bias = c->bias, r.add = c->add;
+    gr_parallel(t, gr_chunks(p->N, r.w.samples) * r.w.blocks, conv_work(p) * 4 / 9, wino_block_forward, &r);
+}
+
+static void wino_dweight(gr_tape *t, const gr__conv_plan *p, const gr_real *x, const gr_real *dy, gr_real *dweight, gr_real *scratch)
+{
+    const size_t chunks = gr_chunks(p->N, p->chunk);
+    wino_run r = wino_run_of(t, p, false, NULL, scratch);
+    r.x = x, r.dy = dy, r.part = r.scratch, r.scratch += chunks * 16 * r.len;
+    gr_parallel(t, chunks, conv_work(p) * 4 / 9, wino_chunk_dweight, &r);
+    gr__add_parts(t, r.part, r.part + 16 * r.len, chunks - 1, 16 * r.len, 16 * r.len);
+    wino_weights_back[r.isa](scratch, r.part, r.len);
+    gr__strided_back(t, gr__layout_of(GR_SHAPE(r.len, 9), (int[]){ 1, 0 }), dweight, scratch, false);
+}
+
+const gr__conv_way gr__conv_winograd = { wino_len, wino_convolve, wino_dweight };
+#endif
