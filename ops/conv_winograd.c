@@ -43,22 +43,24 @@ INLINE void wino_g_back(r_vec *g, int to, const r_vec *u, int from)
     g[0] = u[0] + even, g[to] = R(0.5) * (u[from] - u[2 * from]), g[2 * to] = even + u[3 * from];
 }
 
-/* Values at, at + 1 .. of a row of n values, and zeros behind it, in two vectors: those with even and with odd numbers. */
-INLINE void wino_load_split(r_vec *even, r_vec *odd, const gr_real *x, size_t at, size_t n)
+/* V[e][c][t], for t < n, from the planes of x; or Z[e][o][t] from those of dy. Rows are `row` apart, elements `step`. A vector may end behind n. */
+KERNEL(void, wino_in, gr_real *restrict V, const gr_real *restrict planes, const gr__conv_image *p, bool dy, size_t n, size_t row, size_t step)
 {
-    v_split(even, odd, v_load_most(x + at, at < n ? n - at : 0), v_load_most(x + at + R_WIDTH, at + R_WIDTH < n ? n - at - R_WIDTH : 0));
-}
-/* V[e][c][t], for t < n, from the planes of x. Rows of V are `row` apart, elements `step`. A vector may end behind n. */
-KERNEL(void, wino_in, gr_real *restrict V, const gr_real *restrict planes, const gr__conv_image *p, size_t n, size_t row, size_t step)
-{
+    const size_t side = dy ? 2 : 4; /* of a tile */
     size_t at[16];
-    for (size_t e = 0; e < 16; e++) at[e] = conv_shift(p, e / 4, e % 4);
+    for (size_t e = 0; e < side * side; e++) at[e] = conv_shift(p, e / side, e % side);
     for (size_t c = 0; c < p->C; c++, planes += p->planes, V += row)
         for (size_t t = 0; t < n; t += R_WIDTH) {
             r_vec d[16], half[16], v[16];
-            UNROLL for (int e = 0; e < 16; e++) d[e] = v_load(planes + at[e] + t);
-            UNROLL for (int b = 0; b < 4; b++) wino_b(half + b, 4, d + b, 4);
-            UNROLL for (int a = 0; a < 4; a++) wino_b(v + 4 * a, 1, half + 4 * a, 1);
+            if (dy) {
+                UNROLL for (int e = 0; e < 4; e++) d[e] = v_load(planes + at[e] + t);
+                UNROLL for (int b = 0; b < 2; b++) wino_a_back(half + b, 2, d + b, 2);
+                UNROLL for (int a = 0; a < 4; a++) wino_a_back(v + 4 * a, 1, half + 2 * a, 1);
+            } else {
+                UNROLL for (int e = 0; e < 16; e++) d[e] = v_load(planes + at[e] + t);
+                UNROLL for (int b = 0; b < 4; b++) wino_b(half + b, 4, d + b, 4);
+                UNROLL for (int a = 0; a < 4; a++) wino_b(v + 4 * a, 1, half + 4 * a, 1);
+            }
             UNROLL for (int e = 0; e < 16; e++) v_store(V + (size_t)e * step + t, v[e]);
         }
 }
@@ -87,22 +89,6 @@ KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_
                 }
             }
     }
-}
-
-/* Z[e][o][t] from rows of dy. A vector may end behind a row of tiles: the next row writes there later. */
-KERNEL(void, wino_out_back, gr_real *restrict Z, const gr_real *restrict dy, const wino_result *w)
-{
-    for (size_t o = 0; o < w->O; o++, dy += w->size, Z += w->row)
-        for (size_t i = 0; i < w->H; i += 2)
-            for (size_t j = 0; j < 2 * w->wide; j += 2 * R_WIDTH) {
-                gr_real *const to = Z + i / 2 * w->wide + j / 2;
-                r_vec y[4], half[8], z[16];
-                UNROLL for (size_t a = 0; a < 2; a++)
-                    wino_load_split(y + 2 * a, y + 2 * a + 1, dy + (i + a) * w->W, j, i + a < w->H ? w->W : 0);
-                UNROLL for (int b = 0; b < 2; b++) wino_a_back(half + b, 2, y + b, 2);
-                UNROLL for (int a = 0; a < 4; a++) wino_a_back(z + 4 * a, 1, half + 2 * a, 1);
-                UNROLL for (int e = 0; e < 16; e++) v_store(to + (size_t)e * w->step, z[e]);
-            }
 }
 
 /* U[e][i] from weights g[k][i], i < n. k is turned by half a turn if `turn`. */
@@ -160,7 +146,7 @@ static wino wino_of(const gr__conv_plan *p, bool dx)
     w.in = conv_planes_of((gr__conv_image){ .C = dx ? p->O : p->C, .H = { from[0], from[1] }, .split = { 2, 2 }, .rows = w.rows + 1, .width = w.wide });
     for (int k = 0; k < 2; k++) w.in.padding[k] = (ptrdiff_t)(dx ? 2 - p->padding[k] : p->padding[k]);
     w.step[0] = w.in.C * w.row + 3 * WINO_LINE, w.step[1] = w.O * w.row + 3 * WINO_LINE;
-    w.scratch = conv_round(w.in.C * w.in.planes + WINO_LINE) + 16 * (w.step[0] + w.step[1]);
+    w.scratch = conv_round((p->C > p->O ? p->C : p->O) * w.in.planes + WINO_LINE) + 16 * (w.step[0] + w.step[1]);
     return w;
 }
 
@@ -176,11 +162,12 @@ typedef struct {
 
 /* A block: its tiles in a sample, the samples, and a thread's scratch. */
 typedef struct { gr_range samples; wino_result result; size_t first, y, n; gr_real *planes, *V, *M; } wino_block;
-static wino_block wino_block_of(const wino_run *r, size_t i, int thread)
+static wino_block wino_block_of(const wino_run *r, gr_range samples, size_t i, int thread)
 {
     const wino *w = &r->w;
     const size_t first = i % w->blocks * w->rows, rows = conv_min(w->H - 2 * first, 2 * w->rows);
-    wino_block b = { .first = 2 * first, .samples = gr_chunk(i / w->blocks, w->samples, w->N) };
+    wino_block b = { .first = 2 * first, .samples = gr_chunk(i / w->blocks, w->samples, samples.count) };
+    b.samples.first += samples.first;
     b.result = (wino_result){ w->O, rows, w->W, w->H * w->W, w->wide, w->row, w->step[1], r->add };
     b.y = b.samples.first * w->O * w->H * w->W + 2 * first * w->W, b.n = b.samples.count * w->line;
     b.planes = r->scratch + (size_t)thread * w->scratch;
@@ -188,15 +175,17 @@ static wino_block wino_block_of(const wino_run *r, size_t i, int thread)
     return b;
 }
 
-/* V of the block, from x. */
-static void wino_see(const wino_run *r, const wino_block *b)
+/* V of the block, from x; or Z from dy, whose planes begin without padding and whose rows behind its last are 0. */
+static void wino_see(const wino_run *r, const wino_block *b, bool dy)
 {
     const wino *w = &r->w;
+    const size_t line = w->line;
     gr__conv_image in = w->in;
+    if (dy) in.C = w->O, in.H[0] = w->H, in.H[1] = w->W, in.padding[0] = in.padding[1] = 0;
     in.padding[0] -= (ptrdiff_t)b->first;
     for (size_t s = 0; s < b->samples.count; s++) {
-        gr__conv_fill(r->isa, b->planes, r->x + (b->samples.first + s) * in.C * in.H[0] * in.H[1], &in);
-        wino_in[r->isa](b->V + s * w->line, b->planes, &w->in, s + 1 < b->samples.count ? w->line : conv_round(w->line), w->row, w->step[0]);
+        gr__conv_fill(r->isa, b->planes, (dy ? r->dy : r->x) + (b->samples.first + s) * in.C * in.H[0] * in.H[1], &in);
+        wino_in[r->isa]((dy ? b->M : b->V) + s * line, b->planes, &in, dy, s + 1 < b->samples.count ? line : conv_round(line), w->row, w->step[dy]);
     }
 }
 
@@ -204,8 +193,8 @@ static void wino_block_forward(void *argument, size_t i, int thread)
 {
     const wino_run *r = argument;
     const wino *w = &r->w;
-    const wino_block b = wino_block_of(r, i, thread);
-    wino_see(r, &b);
+    const wino_block b = wino_block_of(r, (gr_range){ 0, w->N }, i, thread);
+    wino_see(r, &b, false);
     for (size_t e = 0; e < 16; e++)
         gr__gemm_serial(r->isa, w->O, conv_round(b.n), w->in.C, (gr_mat){ r->U + e * r->len, w->in.C, 1 }, (gr_mat){ b.V + e * w->step[0], w->row, 1 },
                         b.M + e * w->step[1], w->row, (gr_start){ NULL, 0 }, gr__work(r->t, thread));
@@ -216,15 +205,13 @@ static void wino_block_forward(void *argument, size_t i, int thread)
 static void wino_chunk_dweight(void *argument, size_t chunk, int thread)
 {
     const wino_run *r = argument;
-    const gr_range samples = gr_chunk(chunk, r->chunk, r->w.N);
-    wino_run own = *r;
-    wino *w = &own.w;
-    own.x += samples.first * w->in.C * w->in.H[0] * w->in.H[1], own.dy += samples.first * w->O * w->H * w->W, w->N = samples.count;
+    const wino *w = &r->w;
+    const gr_range samples = gr_chunk(chunk, r->chunk, w->N);
     gr_real *part = r->part + chunk * 16 * r->len;
-    for (size_t i = 0; i < gr_chunks(w->N, w->samples) * w->blocks; i++) {
-        const wino_block b = wino_block_of(&own, i, thread);
-        wino_see(&own, &b);
-        for (size_t s = 0; s < b.samples.count; s++) wino_out_back[r->isa](b.M + s * w->line, own.dy + b.y + s * w->O * w->H * w->W, &b.result);
+    for (size_t i = 0; i < gr_chunks(samples.count, w->samples) * w->blocks; i++) {
+        const wino_block b = wino_block_of(r, samples, i, thread);
+        wino_see(r, &b, false);
+        wino_see(r, &b, true);
         for (size_t e = 0; e < 16; e++)
             gr__gemm_serial(r->isa, w->O, w->in.C, b.n, (gr_mat){ b.M + e * w->step[1], w->row, 1 }, (gr_mat){ b.V + e * w->step[0], 1, w->row },
                             part + e * r->len, w->in.C, (gr_start){ i ? part + e * r->len : NULL, w->in.C }, gr__work(r->t, thread));

@@ -11,6 +11,7 @@ static const conv_case cases[] = {
     { 35, 16, 3, 3, 16, 3, 3, true, { 0 } },               /* one output; samples share blocks and parts of dweight */
     { 3, 16, 7, 33, 16, 3, 3, true, { .padding = 1 } },
     { 2, 16, 96, 90, 16, 3, 3, true, { .padding = 1 } },   /* several blocks of tiles in a sample */
+    { 1, 16, 94, 90, 16, 3, 3, false, { .padding = 1 } },  /* the last block has fewer rows of tiles */
     { 1, 33, 71, 65, 20, 3, 3, true, { .padding = 2, .padding_w = 1 } },
     /* what just is not taken */
     { 2, 15, 5, 5, 16, 3, 3, true, { .padding = 1 } },
