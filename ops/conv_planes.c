@@ -22,8 +22,8 @@ KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, con
         n[k] = conv_min(m->H[k] - skip[k], room - begin[k]);
     }
     const size_t W = m->H[1], s = m->split[1], left = begin[1], plane = m->plane, even_at = left % 2 * plane + left / 2, odd_at = (left + 1) % 2 * plane + (left + 1) / 2;
-    memset(planes, 0, m->C * m->planes * sizeof *planes);
     for (size_t c = 0; c < m->C; c++, planes += m->planes) {
+        memset(planes, 0, m->planes * sizeof *planes);
         const gr_real *from = x + (c * m->H[0] + skip[0]) * W + skip[1];
         gr_real *to = planes + begin[0] / m->split[0] * m->width;
         for (size_t i = 0, r = begin[0] % m->split[0]; i < n[0]; i++, from += W) {
