@@ -20,11 +20,7 @@
 #endif
 
 typedef gr_real r_vec __attribute__((vector_size(GR_VECTOR_BYTES)));
-#ifdef GR_REAL_DOUBLE
-typedef int64_t r_lane_numbers __attribute__((vector_size(GR_VECTOR_BYTES)));
-#else
-typedef int32_t r_lane_numbers __attribute__((vector_size(GR_VECTOR_BYTES)));
-#endif
+typedef __typeof__((r_vec){ 0 } < (r_vec){ 0 }) r_lane_numbers; /* integers as wide as gr_real */
 enum { R_WIDTH = GR_VECTOR_BYTES / sizeof(gr_real) };
 
 #ifdef __has_feature

@@ -281,35 +281,24 @@ static void map_task(void *argument, gr_range part)
 }
 
 /* Blocks hold whole rows of a broadcast row vector, where it is short enough: then it is spread once per chunk. */
-static void map_run(gr_tape *t, map_call *c, const gr_tensor *y, gr_tensor *const *in)
-{
-    if (!y->len) return;
-    c->block = c->clear ? CLEARED : CHUNK;
-    for (size_t k = 0; k < c->ins; k++) {
-        gr__runs *r = &c->runs[k];
-        c->in[k] = in[k]->data, c->repeats[k] = false, r->n = 0;
-        if (gr_same_shape(in[k], y)) continue;
-        *r = gr__runs_in(gr_shape_of(y), gr_shape_of(in[k]));
-        if (keeps_all(r)) continue;
-        const bool row = r->n == 2 && r->size[1] <= AT_ONCE;
-        if (c->block > AT_ONCE) c->block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
-        c->repeats[k] = r->n == 1 || (row && r->kept[1] && c->block % r->size[1] == 0);
-    }
-    if (y->len <= CHUNK) map_task(c, (gr_range){ 0, y->len });
-    else gr__parallel_rows(t, y->len, CHUNK, (double)y->len * 0.5, map_task, c);
-}
-
-static void map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
                 const gr_real *p)
 {
     map_call c;
-    c.kernel = kernel[gr_isa(t)], c.out = out, c.clear = clear, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones;
-    map_run(t, &c, like, in);
-}
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, const gr_tensor *like, gr_tensor *const *in, size_t ins,
-                const gr_real *p)
-{
-    map_to(t, kernel, out, clear, ins < 3, like, in, ins, p);
+    if (!like->len) return;
+    c.kernel = kernel[gr_isa(t)], c.out = out, c.clear = clear, c.ins = ins, c.p = p, c.isa = gr_isa(t), c.ones = ones, c.block = clear ? CLEARED : CHUNK;
+    for (size_t k = 0; k < ins; k++) {
+        gr__runs *r = &c.runs[k];
+        c.in[k] = in[k]->data, c.repeats[k] = false, r->n = 0;
+        if (gr_same_shape(in[k], like)) continue;
+        *r = gr__runs_in(gr_shape_of(like), gr_shape_of(in[k]));
+        if (keeps_all(r)) continue;
+        const bool row = r->n == 2 && r->size[1] <= AT_ONCE;
+        if (c.block > AT_ONCE) c.block = row ? AT_ONCE / r->size[1] * r->size[1] : AT_ONCE;
+        c.repeats[k] = r->n == 1 || (row && r->kept[1] && c.block % r->size[1] == 0);
+    }
+    if (like->len <= CHUNK) map_task(&c, (gr_range){ 0, like->len });
+    else gr__parallel_rows(t, like->len, CHUNK, (double)like->len * 0.5, map_task, &c);
 }
 
 #define MISMATCH "do not broadcast: counted from the last axis, sizes must be equal or 1"
@@ -326,7 +315,7 @@ gr_tensor *gr__map_values(gr_tape *t, const gr_op *op, gr__map *const *kernel, g
                                   gr_shape_text(t, in[2]));
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    gr__map_to(t, kernel, y->data, false, y, in, ins, p);
+    gr__map_to(t, kernel, y->data, false, ins < 3, y, in, ins, p);
     return y;
 }
 
@@ -348,7 +337,7 @@ void gr__map_backward(gr_tape *t, const gr_node *n, unsigned k, gr__map *const *
     dy.data = gr_grad(t, y);
     gr_tensor *in[MAX_IN] = { &dy };
     for (size_t i = 0; i < count; i++) in[i + 1] = values[i];
-    if (direct || !is_dy) map_to(t, kernel, out, clear, false, y, in, count + 1, n->saved);
+    if (direct || !is_dy) gr__map_to(t, kernel, out, clear, false, y, in, count + 1, n->saved);
     if (direct) return;
     const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(n->in[k]));
     gr__runs_sum(t, &runs, is_dy ? dy.data : out, dx);

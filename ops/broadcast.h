@@ -28,11 +28,11 @@ size_t gr__runs_large(const gr__runs *r, size_t i, size_t j);
 void gr__runs_sum(gr_tape *t, const gr__runs *r, const gr_real *large, gr_real *small);
 
 /* An elementwise kernel over n elements: it computes out[i] from in[0][i], in[1][i] and so on. p holds the operator's parameters. If one is k + 1,
- * in[k] has one value for all n: gr__map_to passes such an input to kernels of one or two inputs, and copies it for others. */
+ * in[k] has one value for all n, which only some kernels know (`ones` of gr__map_to); for others such an input is copied. */
 typedef void gr__map(gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one);
 
 /* Run a kernel over out, which has the shape of like and, with clear, is cleared first; the inputs broadcast to it. */
-void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, const gr_tensor *like, gr_tensor *const *in, size_t ins,
+void gr__map_to(gr_tape *t, gr__map *const *kernel, gr_real *out, bool clear, bool ones, const gr_tensor *like, gr_tensor *const *in, size_t ins,
                 const gr_real *p);
 
 /* Check and broadcast the inputs, and compute a new tensor from them. Returns NULL on error. */

@@ -166,6 +166,7 @@ typedef struct {
     gr__conv_image image;              /* what is read, as the first tile sees it */
     size_t O, to[2];                   /* the result: its channels, the size of its image, */
     size_t first[2], step[2], n[2];    /* and the n values that are computed, from `first` on */
+    size_t at[2], reach[2];            /* first + padding; how far the kernel reaches in the planes */
     size_t tile[2], tiles[2], K, line; /* line: values of the largest tile */
     bool turned, in_place;             /* turned: lanes run over channels; in_place: x is its own plane */
 } conv_way;
@@ -176,33 +177,32 @@ static size_t conv_phases(const gr__conv_plan *p, int k) { return conv_min(p->st
 static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind, size_t phase)
 {
     const bool back = kind == CONV_BACK;
-    const size_t across = conv_phases(p, 1), first[2] = { phase / across, phase % across };
-    conv_way w = { .O = back ? p->C : p->O, .image.C = back ? p->O : p->C };
-    size_t reach[2];
-    w.K = w.image.C;
+    const size_t across = conv_phases(p, 1);
+    conv_way w = { .O = back ? p->C : p->O, .image.C = back ? p->O : p->C, .K = back ? p->O : p->C, .first = { phase / across, phase % across } };
     for (int k = 0; k < 2; k++) {
-        const size_t s = p->stride[k], d = p->dilation[k], at = first[k] + p->padding[k];
+        const size_t s = p->stride[k], d = p->dilation[k], at = w.at[k] = w.first[k] + p->padding[k];
         size_t taps = 0;
         for (size_t a = 0; a < p->kernel[k]; a++) taps += !back || a * d % s == at % s;
-        reach[k] = (p->kernel[k] - 1) * d / s, w.K = conv_times(w.K, taps);
+        w.reach[k] = (p->kernel[k] - 1) * d / s, w.K = conv_times(w.K, taps);
         w.image.H[k] = back ? p->out[k] : p->H[k], w.to[k] = back ? p->H[k] : p->out[k];
         w.image.split[k] = back ? 1 : s, w.step[k] = back ? s : 1;
-        w.image.padding[k] = back ? (ptrdiff_t)reach[k] - (ptrdiff_t)(at / s) : (ptrdiff_t)at;
-        w.first[k] = first[k], w.n[k] = gr_chunks(w.to[k] - first[k], w.step[k]);
+        w.image.padding[k] = back ? (ptrdiff_t)w.reach[k] - (ptrdiff_t)(at / s) : (ptrdiff_t)at;
+        w.n[k] = gr_chunks(w.to[k] - w.first[k], w.step[k]);
     }
-    const size_t split = w.image.split[0] * w.image.split[1], wide = w.n[1] + reach[1], row = conv_times(conv_plus(conv_times(w.image.C, split), w.O), wide), all = conv_times(row, w.n[0]);
+    const size_t split = w.image.split[0] * w.image.split[1];
+    const size_t row = conv_times(conv_plus(conv_times(w.image.C, split), w.O), w.n[1] + w.reach[1]), all = conv_times(row, w.n[0]);
     if (!w.n[0] || !w.n[1]) return w;
     w.tiles[0] = conv_min(gr_chunks(all, CONV_TILE), w.n[0]), w.tile[0] = gr_chunks(w.n[0], w.tiles[0]);
     w.tiles[1] = w.tile[0] > 1 ? 1 : conv_min(gr_chunks(row, CONV_TILE), gr_chunks(w.n[1], CONV_ROOM));
     w.tile[1] = gr_chunks(w.n[1], w.tiles[1]);
     for (int k = 0; k < 2; k++) w.tiles[k] = gr_chunks(w.n[k], w.tile[k]);
-    w.image.rows = w.tile[0] + reach[0], w.image.width = w.tile[1] + reach[1];
+    w.image.rows = w.tile[0] + w.reach[0], w.image.width = w.tile[1] + w.reach[1];
     /* The cost of either product, with its copies, in vectors of 16. */
     w.line = conv_round(w.tile[0] * w.image.width);
     const double by_channels = (double)(w.K + 4) * (double)(conv_round(w.O) * w.tile[0] * w.tile[1]), by_places = (double)(w.K + 2) * (double)(w.O * w.line);
     w.turned = kind == CONV_DWEIGHT || by_channels < by_places;
     w.in_place = w.turned && split == 1;
-    for (int k = 0; k < 2; k++) w.in_place = w.in_place && !w.image.padding[k] && w.n[k] + reach[k] <= w.image.H[k];
+    for (int k = 0; k < 2; k++) w.in_place = w.in_place && !w.image.padding[k] && w.n[k] + w.reach[k] <= w.image.H[k];
     if (w.in_place) w.image.width = w.image.H[1], w.image.plane = w.image.planes = w.image.H[0] * w.image.H[1];
     else w.image = conv_planes_of(w.image);
     return w;
@@ -239,18 +239,17 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
     conv_run r = { .t = t, .p = p, .w = conv_way_of(p, kind, phase), .len = 0, .isa = gr_isa(t) };
     const conv_way *w = &r.w;
     const bool back = kind == CONV_BACK;
-    const size_t at0 = w->first[0] + p->padding[0], at1 = w->first[1] + p->padding[1];
-    const size_t taps = conv_taps(p), reach[2] = { (p->kernel[0] - 1) * p->dilation[0] / p->stride[0], (p->kernel[1] - 1) * p->dilation[1] / p->stride[1] };
+    const size_t taps = conv_taps(p), *const s = p->stride, *const at = w->at;
     r.k = (conv_at *)(void *)scratch, r.rows = r.k + w->K, r.len = conv_thread_len(w);
     r.scratch = scratch + conv_shared_len(p, w);
-    conv_at *at = r.k;
+    conv_at *k = r.k;
     for (size_t c = 0; c < w->image.C; c++)
         for (size_t e = 0; e < taps; e++) {
             const size_t i = e / p->kernel[1] * p->dilation[0], j = e % p->kernel[1] * p->dilation[1];
-            if (back && (i % p->stride[0] != at0 % p->stride[0] || j % p->stride[1] != at1 % p->stride[1])) continue;
-            const size_t shift = c * w->image.planes + (back ? (reach[0] - i / p->stride[0]) * w->image.width + reach[1] - j / p->stride[1] : conv_shift(&w->image, i, j));
+            if (back && (i % s[0] != at[0] % s[0] || j % s[1] != at[1] % s[1])) continue;
+            const size_t shift = c * w->image.planes + (back ? conv_shift(&w->image, w->reach[0] - i / s[0], w->reach[1] - j / s[1]) : conv_shift(&w->image, i, j));
             const size_t weight = w->turned ? (c * taps + e) * w->O : c * (back ? p->C * taps : taps) + e;
-            *at++ = w->turned ? (conv_at){ shift, weight } : (conv_at){ weight, shift };
+            *k++ = w->turned ? (conv_at){ shift, weight } : (conv_at){ weight, shift };
         }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++) r.rows[i * w->tile[1] + j] = (conv_at){ i * w->image.width + j, (i * w->tile[1] + j) * w->O };
