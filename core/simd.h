@@ -4,6 +4,7 @@
 #ifndef GR_SIMD_H
 #define GR_SIMD_H
 #include "core/kernel.h"
+#include <stdbool.h>
 #if defined __x86_64__ && !defined GR_REAL_DOUBLE
 #include <immintrin.h>
 #elif defined __aarch64__ && !defined GR_REAL_DOUBLE
@@ -20,7 +21,7 @@
 #endif
 
 typedef gr_real r_vec __attribute__((vector_size(GR_VECTOR_BYTES)));
-typedef __typeof__((r_vec){ 0 } < (r_vec){ 0 }) r_lane_numbers; /* integers as wide as gr_real */
+typedef r_integer r_lane_numbers __attribute__((vector_size(GR_VECTOR_BYTES)));
 enum { R_WIDTH = GR_VECTOR_BYTES / sizeof(gr_real) };
 
 #ifdef __has_feature
@@ -174,5 +175,20 @@ INLINE void v_store_most(gr_real *p, r_vec v, size_t n)
 {
     if (n >= R_WIDTH) v_store(p, v);
     else v_store_part(p, v, n);
+}
+
+/* Values with even and with odd numbers: of the n at p, or of zeros behind them; and the reverse, p = them, or with add p += them. */
+INLINE void v_load_split(r_vec *even, r_vec *odd, const gr_real *p, size_t n)
+{
+    v_split(even, odd, v_load_most(p, n), v_load_most(p + R_WIDTH, n > R_WIDTH ? n - R_WIDTH : 0));
+}
+INLINE void v_store_zip(gr_real *p, r_vec even, r_vec odd, size_t n, bool add)
+{
+    const size_t rest = n > R_WIDTH ? n - R_WIDTH : 0;
+    r_vec low, high;
+    v_zip(&low, &high, even, odd);
+    if (add) low += v_load_most(p, n), high += v_load_most(p + R_WIDTH, rest);
+    v_store_most(p, low, n);
+    if (rest) v_store_most(p + R_WIDTH, high, rest);
 }
 #endif

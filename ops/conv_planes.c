@@ -33,7 +33,7 @@ KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, con
             else if (s == 2)
                 for (size_t j = 0; j < n[1]; j += 2 * R_WIDTH) {
                     r_vec even, odd;
-                    v_split(&even, &odd, v_load_most(from + j, n[1] - j), v_load_most(from + j + R_WIDTH, n[1] > j + R_WIDTH ? n[1] - j - R_WIDTH : 0));
+                    v_load_split(&even, &odd, from + j, n[1] - j);
                     v_store(row + even_at + j / 2, even), v_store(row + odd_at + j / 2, odd);
                 }
             else

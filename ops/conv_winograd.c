@@ -74,19 +74,12 @@ KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_
         for (size_t i = 0; i < w->H; i += 2)
             for (size_t j = 0; j < w->W; j += 2 * R_WIDTH) {
                 const gr_real *const from = M + i / 2 * w->wide + j / 2;
-                const size_t n = w->W - j < 2 * R_WIDTH ? w->W - j : 2 * R_WIDTH;
                 r_vec m[16], half[8], v[4];
                 UNROLL for (int e = 0; e < 16; e++) m[e] = v_load(from + (size_t)e * w->step);
                 UNROLL for (int b = 0; b < 4; b++) wino_a(half + b, 4, m + b, 4);
                 UNROLL for (int a = 0; a < 2; a++) wino_a(v + 2 * a, 1, half + 4 * a, 1);
-                for (size_t a = 0; a < 2 && i + a < w->H; a++) {
-                    gr_real *const to = y + (i + a) * w->W + j;
-                    r_vec low, high;
-                    v_zip(&low, &high, v[2 * a] + start, v[2 * a + 1] + start);
-                    if (w->add) low += v_load_most(to, n), high += v_load_most(to + R_WIDTH, n > R_WIDTH ? n - R_WIDTH : 0);
-                    v_store_most(to, low, n);
-                    if (n > R_WIDTH) v_store_most(to + R_WIDTH, high, n - R_WIDTH);
-                }
+                for (size_t a = 0; a < 2 && i + a < w->H; a++)
+                    v_store_zip(y + (i + a) * w->W + j, v[2 * a] + start, v[2 * a + 1] + start, w->W - j, w->add);
             }
     }
 }

@@ -7,7 +7,7 @@
  * A window has a start and an end inside x along each axis, and a count, which may include padding: n is the product of the counts. Windows of
  * 2 x 2 side by side have loops of their own, which add in the same order.
  * Saved: the windows. Backward looks for the maximum again: it is the first x that equals y. */
-#include "core/kernel.h"
+#include "core/simd.h"
 #include "ops/window.h"
 
 typedef struct { size_t start, end, count; gr_real part; } pool_window; /* part: only linear */
@@ -22,8 +22,6 @@ typedef struct {
 #define POOL_EACH(h, w, p) \
     for (const pool_window *h = (p)->window[0], *const h_end_ = h + (p)->out[0]; h < h_end_; h++) \
         for (const pool_window *w = (p)->window[1], *const w_end_ = w + (p)->out[1]; w < w_end_; w++)
-
-INLINE size_t pool_least(size_t a, size_t b) { return a < b ? a : b; }
 
 INLINE gr_real pool_largest(const gr_real *x, const gr_real *below) { return r_larger(r_larger(r_larger(x[0], x[1]), below[0]), below[1]); }
 
@@ -50,31 +48,18 @@ KERNEL(void, pool_max_forward, gr_real *restrict y, const gr_real *restrict x, c
 /* Whether x is the maximum m, which is NaN where any x is. */
 #define POOL_IS(x, m) (((x) == (m)) | ((x) != (x)))
 
-enum { POOL_BLOCK = 256 }; /* windows of 2 by 2 that are looked at together */
-
-/* Rows of n windows of 2 by 2, rows * n <= POOL_BLOCK: the first value of each that is the maximum gets dy. Each loop does one thing, so that
- * compilers vectorise it. */
-INLINE void pool_max_quarters(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x, size_t W,
-                              size_t rows, size_t n)
+/* n windows of 2 by 2, of which at most a vector is looked at: the first value of each that is the maximum gets dy. */
+INLINE void pool_max_quarters(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x, size_t W, size_t n)
 {
-    gr_real a[POOL_BLOCK], b[POOL_BLOCK], c[POOL_BLOCK], d[POOL_BLOCK];
-    for (size_t i = 0; i < rows; i++) {
-        const gr_real *const row = x + 2 * i * W, *const below = row + W;
-        gr_real *const to = a + i * n, *const right = b + i * n, *const under = c + i * n;
-        for (size_t j = 0; j < n; j++) to[j] = row[2 * j], right[j] = row[2 * j + 1], under[j] = below[2 * j];
+    const r_vec m = v_load_most(y, n), g = v_load_most(dy, n);
+    r_vec v[4];
+    r_lane_numbers open = ~(r_lane_numbers){ 0 }; /* all ones in the windows whose maximum was not met yet */
+    UNROLL for (size_t i = 0; i < 2; i++) v_load_split(v + 2 * i, v + 2 * i + 1, x + i * W, 2 * n);
+    UNROLL for (int k = 0; k < 4; k++) {
+        const r_lane_numbers is = k < 3 ? open & POOL_IS(v[k], m) : open;
+        v[k] = (r_vec)((r_lane_numbers)g & is), open &= ~is;
     }
-    for (size_t j = 0; j < rows * n; j++) {
-        const int first = POOL_IS(a[j], y[j]), second = ~first & POOL_IS(b[j], y[j]), third = ~(first | second) & POOL_IS(c[j], y[j]);
-        a[j] = first ? dy[j] : 0, b[j] = second ? dy[j] : 0, c[j] = third ? dy[j] : 0, d[j] = first | second | third ? 0 : dy[j];
-    }
-    for (size_t i = 0; i < rows; i++) {
-        gr_real *const row = dx + 2 * i * W, *const below = row + W;
-        gr_real both[2][2 * POOL_BLOCK];
-        for (size_t j = 0; j < n; j++) both[0][2 * j] = a[i * n + j], both[0][2 * j + 1] = b[i * n + j];
-        for (size_t j = 0; j < n; j++) both[1][2 * j] = c[i * n + j], both[1][2 * j + 1] = d[i * n + j];
-        for (size_t j = 0; j < 2 * n; j++) row[j] += both[0][j];
-        for (size_t j = 0; j < 2 * n; j++) below[j] += both[1][j];
-    }
+    UNROLL for (size_t i = 0; i < 2; i++) v_store_zip(dx + i * W, v[2 * i], v[2 * i + 1], 2 * n, true);
 }
 
 KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
@@ -83,13 +68,9 @@ KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy
     const size_t W = p->H[1], n = p->out[1];
     for (; planes--; x += p->H[0] * W, dx += p->H[0] * W) {
         if (p->halves) {
-            const size_t together = n < POOL_BLOCK ? POOL_BLOCK / n : 1, width = n < POOL_BLOCK ? n : POOL_BLOCK;
-            for (size_t i = 0; i < p->out[0]; i += together)
-                for (size_t j = 0; j < n; j += width) {
-                    const size_t at = i * n + j, corner = 2 * (i * W + j);
-                    pool_max_quarters(dx + corner, dy + at, y + at, x + corner, W, pool_least(together, p->out[0] - i), pool_least(width, n - j));
-                }
-            y += p->out[0] * n, dy += p->out[0] * n;
+            for (size_t i = 0; i < p->out[0]; i++, y += n, dy += n)
+                for (size_t j = 0; j < n; j += R_WIDTH)
+                    pool_max_quarters(dx + 2 * (i * W + j), dy + j, y + j, x + 2 * (i * W + j), W, n - j);
             continue;
         }
         POOL_EACH(h, w, p) {
