@@ -43,22 +43,26 @@ def parse():
                     help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all; with --quick the default is none")
     ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best",
                     help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
-    ap.add_argument("--quick", action="store_true", help="one round of one run, the losses of 3 steps, nothing compiled: shows that every cell works")
+    ap.add_argument("--steps", type=int, help="how many losses or updates are compared first; default 20, 3 with --quick")
+    ap.add_argument("--quick", action="store_true", help="one round of one run, nothing compiled: shows that every cell works")
     ap.add_argument("--json", metavar="FILE", help="write a line of JSON for each cell there")
     ap.add_argument("--list", action="store_true", help="print the names of the cells")
     ap.add_argument("--folder", required=True, help=argparse.SUPPRESS)
     a = ap.parse_args()
     if a.rounds < 1:
         ap.error("--rounds must be 1 or more")
+    if a.steps is not None and a.steps < 1:
+        ap.error("--steps must be 1 or more")
     try:
         a.threads = [int(n) for n in a.threads.split(",")]
     except ValueError:
         ap.error(f"--threads is a number, or numbers with commas; got {a.threads}")
     if not all(1 <= n <= 256 for n in a.threads):
         ap.error("--threads must be in 1 .. 256")
-    a.least, a.steps, a.compiled = 3, 20, a.compiled or ("none" if a.quick else "models")
+    a.least, a.compiled = 3, a.compiled or ("none" if a.quick else "models")
     if a.quick:
-        a.rounds, a.seconds, a.least, a.steps = 1, 0, 1, 3
+        a.rounds, a.seconds, a.least = 1, 0, 1
+    a.steps = a.steps or (3 if a.quick else 20)
     return a
 
 

@@ -19,10 +19,13 @@ import numpy as np
 
 import ours
 
-VALUE_TOLERANCE, FIRST_TOLERANCE, LOSS_TOLERANCE, LONG_TOLERANCE = 1e-4, 1e-4, 2e-3, 0.05
+VALUE_TOLERANCE, FIRST_TOLERANCE, LOSS_TOLERANCE, CHAOS_TOLERANCE = 1e-4, 1e-4, 2e-3, 0.05
+DOUBLE_TOLERANCE = 1e-8
 UNDISTURBED = 0.95
-# A LayerNorm LSTM of more time steps is chaotic: rounding changes the third loss by 3e-3 with 128 of them (PyTorch in float and in double), and the
-# first by 4e-3 with 1024. Its kernels are those of shorter sequences, where the narrow tolerances hold.
+# A LayerNorm LSTM is chaotic. PyTorch in double, whose weights were changed by 1e-7 of themselves, gives another loss: by 7e-3 after ten steps of a
+# sequence of 28, by 3e-3 after two with 128, and in the first by 4e-3 with 1024. There float has wide tolerances. With REAL=double, where gradus and
+# PyTorch differ by 5e-12 after 20 steps, all tolerances are narrow.
+PREDICTABLE_STEPS = 5
 LONG = 64
 
 
@@ -134,21 +137,24 @@ class Measurement:
         if cell["mode"] == "train" and "parameters" not in cell:
             return self.compare_losses([float(run()) for _ in range(self.options["steps"])])
         if cell["mode"] == "train":  # an optimizer alone
-            y = [run() for _ in range(self.options["steps"])][-1]
-            return f"parameters differ by {apart(self.expected, y):.1e}" if not cell["dead"] and not apart(self.expected, y) <= VALUE_TOLERANCE else None
+            distance = apart(self.expected, [run() for _ in range(self.options["steps"])][-1])
+            return None if cell["dead"] or distance <= self.tolerance(VALUE_TOLERANCE) else f"parameters differ by {distance:.1e}"
         y = run()
         if cell["kind"] == "dropout":
             return None
         distances = [apart(self.expected, y)]
         if cell["mode"] == "backward":
             distances += [apart(a, b) for a, b in zip(self.gradients, run.gradients())]
-        return f"values differ by {', '.join(f'{d:.1e}' for d in distances)}" if not max(distances) <= VALUE_TOLERANCE else None
+        return f"values differ by {', '.join(f'{d:.1e}' for d in distances)}" if not max(distances) <= self.tolerance(VALUE_TOLERANCE) else None
+
+    def tolerance(self, of_float):
+        return of_float if self.options["real"] == 4 else DOUBLE_TOLERANCE
 
     def compare_losses(self, losses):
-        long = self.cell.get("norm") and self.cell.get("time", 0) > LONG
-        first, later = (LONG_TOLERANCE, LONG_TOLERANCE) if long else (FIRST_TOLERANCE, LOSS_TOLERANCE)
-        distances = [abs(a - b) / max(self.losses) for a, b in zip(self.losses, losses)]
-        if distances[0] <= first and all(d <= later for d in distances):
+        chaotic = "hidden" in self.cell and self.cell["norm"]
+        narrow = 0 if self.cell.get("time", 0) > LONG else PREDICTABLE_STEPS
+        tolerances = [CHAOS_TOLERANCE if chaotic and k >= narrow else LOSS_TOLERANCE if k else FIRST_TOLERANCE for k in range(len(losses))]
+        if all(abs(a - b) / max(self.losses) <= self.tolerance(t) for a, b, t in zip(self.losses, losses, tolerances)):
             return None
         return f"losses differ: at first {self.losses[0]:.6f} and {losses[0]:.6f}, after {len(losses)} steps {self.losses[-1]:.6f} and {losses[-1]:.6f}"
 
