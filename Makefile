@@ -93,7 +93,7 @@ $(SHARING): $(DIR)/lib%.a: ; @rm -f $@ && $(AR) rcs $@ $^
 $(foreach part,$(PARTS),$(eval $(DIR)/lib$(part).a: $(call objects,$(wildcard examples/$(part)/*.c))))
 $(DIR)/libtests.a: $(call objects,$(TESTKIT)) ; @rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/tests/%.o: private override CFLAGS += $(filter -I%,$(CMOCKA))
-$(DIR)/tests/test_%.o: private override CFLAGS += -O1 # half the time to compile; the tests spend theirs in the library
+$(DIR)/examples/%.o $(DIR)/tests/test_%.o: private MODE := $(MODE:-O3=-O1)# half the time to compile; they spend theirs in the library
 $(DIR)/tests/maths_reference.o: private override CFLAGS += $(if $(ISAS),-march=native -ffast-math $(if $(CLANG),$(if $(MACOS),,-fveclib=libmvec)))
 $(DIR)/tests/campaign/ulp.o: private override CFLAGS += $(if $(ISAS),-march=native)
 $(DIR)/tests/campaign/misuse_calls.h: tests/campaign/misuse.c tests/campaign/misuse.awk $(wildcard gradus.h $(FOLDERS:%=%/*.h) ops/*.def) $(DIR)/flags
