@@ -20,13 +20,8 @@ bool gr__slot_stands(const gr_module *m, const gr_slot *s);
 /* The path of s below m: "weight" for fc1.weight below fc1. */
 const char *gr__slot_key(const gr_module *m, const gr_slot *s);
 
-/* A watch learns when the root of m is freed: root is NULL from then on. An optimizer has one, because it keeps pointers to slots. */
-typedef struct gr__watch {
-    struct gr__watch *next;
-    gr_module *root;
-} gr__watch;
-void gr__watch_start(gr__watch *w, gr_module *m);
-void gr__watch_stop(gr__watch *w);
+/* An optimizer's pointer to a slot, in the list of the slot's holds; NULL once the slot was freed. */
+typedef struct gr__hold { struct gr__hold *next; gr_slot *slot; } gr__hold;
 
 /* Whether n is not 0; otherwise the error "fc: in must be 1 or more; got 0". */
 bool gr__size_is_positive(gr_tape *t, const gr_module *m, const char *what, size_t n);

@@ -100,20 +100,6 @@ static gr_module *root_of(gr_module *m)
     return m;
 }
 
-void gr__watch_start(gr__watch *w, gr_module *m)
-{
-    w->root = root_of(m), w->next = w->root->watches;
-    w->root->watches = w;
-}
-
-void gr__watch_stop(gr__watch *w)
-{
-    gr__watch **link = w->root ? &w->root->watches : NULL;
-    while (link && *link != w) link = &(*link)->next;
-    if (link) *link = w->next;
-    w->root = NULL;
-}
-
 void gr__version_free(const gr_slot *s, gr__version *v)
 {
     gr__tensor_free_home(v->tensor);
@@ -122,6 +108,7 @@ void gr__version_free(const gr_slot *s, gr__version *v)
 
 void gr__slot_free(gr_slot *s)
 {
+    for (gr__hold *h = s->holds; h; h = h->next) h->slot = NULL;
     if (s->kind != GR_KEPT && !s->tied) gr__tensor_free_home(s->tensor);
     for (gr__version *v = s->versions, *next; v; v = next) next = v->next, gr__version_free(s, v);
     gr_memory_free(&s->owner->memory, s, sizeof *s + strlen(s->path) + 1);
@@ -130,9 +117,7 @@ void gr__slot_free(gr_slot *s)
 void gr_module_free(gr_module *m)
 {
     if (!m) return;
-    for (gr__watch *w = m->watches; w; w = w->next) w->root = NULL;
     if (m->parent) {
-        root_of(m)->changes++;
         gr_module **link = &m->parent->child;
         while (*link != m) link = &(*link)->next;
         *link = m->next;
@@ -162,7 +147,6 @@ gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind k
     if (!s) return module_no_memory(t, m, name);
     s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
     s->kind = kind, s->owner = m;
-    if (kind == GR_PARAMETER) s->number = ++root_of(m)->changes;
     return s;
 }
 

@@ -46,11 +46,11 @@ struct gr_slot {
     int64_t count;         /* a counter's value; in a kept state 1 if it keeps something, else 0 */
     gr_slot *tied;         /* the slot whose tensor this one shares; else NULL */
     bool frozen;           /* by gr_requires_grad; tied slots are frozen together */
-    size_t number;         /* a parameter's number: no other parameter of its tree ever has the same */
     unsigned optimizers;   /* how many optimizers hold the parameter; tied slots are counted in the slot that they are tied to */
     bool no_decay;         /* exempt from weight decay by default: rank 0 or 1, a name "bias...", or a parameter of a module with is_norm */
     gr_init init;          /* the rule for its first values */
-    struct gr__version *versions; /* the library's: all memory of a kept state */
+    struct gr__hold *holds;       /* the library's: the optimizers' pointers to this slot, */
+    struct gr__version *versions; /* and all memory of a kept state */
     gr_module *owner;
     gr_slot *next;         /* in order of registration */
 };
@@ -67,8 +67,6 @@ struct gr_module {
     bool is_norm;                   /* parameters that gr_param makes from now on are exempt from weight decay; the library's norms set it */
     size_t multiply_adds;           /* its own work for one row of input (a sample, a time step), which gr_print_summary shows */
     gr_tensor *(*forward)(gr_tape *t, const gr_module *m, gr_tensor *x); /* NULL unless the module makes one tensor from one tensor */
-    size_t changes;                 /* in a root: how many parameters were made and modules freed so far */
-    struct gr__watch *watches;      /* in a root: the optimizers that must learn of its end */
 };
 
 /* ---- Making and freeing ---- */

@@ -33,7 +33,7 @@ static void list_optim(checkpoint_list *l, const gr_optim *o)
         const char *const kind = folder ? gr__joined(l->t, folder, "/") : NULL;
         for (size_t i = 0; kind && i < o->entries; i++) {
             const optim_entry *const e = &o->entry[i];
-            list_add(l, kind, e->slot->path, GR_REAL_DTYPE, gr_shape_of(e->x), o->state[k] + e->offset);
+            list_add(l, kind, e->held.slot->path, GR_REAL_DTYPE, gr_shape_of(e->x), o->state[k] + e->offset);
         }
     }
     list_add(l, "optim/", "step", GR_I64, GR_SHAPE(o->entries), o->step);

@@ -60,7 +60,7 @@ bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o)
     for (size_t i = 0; i < o->chunks; i++)
         if (o->chunk[i].sum != 0)
             return gr_fail_as(t, GR_NOT_FINITE, "optim_step", "the gradient of %s holds a NaN or an infinity: the step is refused; "
-                              "gr_tape_set_anomaly finds the operator", o->entry[o->chunk[i].entry].slot->path);
+                              "gr_tape_set_anomaly finds the operator", o->entry[o->chunk[i].entry].held.slot->path);
     return true;
 }
 
@@ -73,7 +73,7 @@ static double clip_total(gr_tape *t, const gr_optim *o)
         if (sum < HUGE_VAL) continue;
         gr_fail_as(t, GR_NOT_FINITE, "clip_grad_norm",
                    "the gradient norm is %s at %s: nothing was clipped; gr_tape_set_anomaly finds the operator", sum > 0 ? "infinite" : "NaN",
-                   o->entry[o->chunk[i].entry].slot->path);
+                   o->entry[o->chunk[i].entry].held.slot->path);
         return (double)NAN;
     }
     return sum;

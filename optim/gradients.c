@@ -10,8 +10,7 @@ static size_t gradient_values(const gr_optim *o)
 
 size_t gr_optim_gradient_len(const gr_optim *o)
 {
-    if (o) gr__optim_look(o);
-    return o && !o->lost ? gradient_values(o) + o->entries : 0;
+    return o && !gr__optim_lost(o) ? gradient_values(o) + o->entries : 0;
 }
 
 bool gr_optim_gradient_get(gr_tape *t, const gr_optim *o, gr_real *v)
@@ -36,7 +35,7 @@ bool gr_optim_gradient_set(gr_tape *t, gr_optim *o, const gr_real *v)
     if (!v) return gr_fail_as(t, GR_MISUSE, who, "v is NULL");
     const gr_real *const flag = v + gradient_values(o);
     for (size_t i = 0; i < o->entries; i++) {
-        const gr_slot *const s = o->entry[i].slot;
+        const gr_slot *const s = o->entry[i].held.slot;
         if (!(flag[i] >= 0)) return gr_fail_as(t, GR_MISUSE, who, "the flag of %s must be 0 or more; got %g", s->path, (double)flag[i]);
         if (flag[i] > 0 && s->frozen)
             return gr_fail_as(t, GR_MISUSE, who, "%s is frozen, so its flag must be 0; got %g: freeze the same parameters for every shard",

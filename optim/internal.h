@@ -8,9 +8,8 @@ enum { OPTIM_CHUNK = 16384 };
 
 /* One parameter. */
 typedef struct {
-    gr_slot *slot;                        /* NULL, as x, once its module was freed */
-    gr_tensor *x;
-    size_t number;                        /* the slot's number */
+    gr__hold held;                        /* held.slot is NULL once its module was freed */
+    gr_tensor *x;                         /* its tensor until then */
     size_t offset;                        /* where its part of each state begins */
     double lr_scale, weight_decay;
 } optim_entry;
@@ -31,19 +30,16 @@ struct gr_optim {
     double *power;        /* [entries, 2]: beta[0]^step, beta[1]^step, as running products */
     gr_real *state[GR_OPTIM_STATES];
     size_t entries, chunks, state_len;
-    gr_module *module;    /* the module that it was made for */
-    gr__watch watch;      /* on the module's root */
-    size_t changes;       /* the root's changes when gr__optim_look last compared the entries with the tree */
-    size_t lost, late;    /* how many entries were freed; how many parameters under module have no entry */
+    gr_module *module;    /* the module that it was made for; freed if all entries were */
     gr_schedule schedule;
     struct { double lr, plateau_scale, best; } rate; /* a checkpoint has rate as three numbers and count as two */
     struct { int64_t steps, bad; } count;
 };
 
-/* Count o as a holder of its entries, or no longer. */
-void gr__optim_hold(gr_optim *o, gr_module *m);
-void gr__optim_release(gr_optim *o);
-void gr__optim_look(const gr_optim *o); /* find entries that were freed and parameters that are new; free of cost unless the tree changed */
+/* Let e hold s, and let it go again. */
+void gr__optim_hold(optim_entry *e, gr_slot *s);
+void gr__optim_release(optim_entry *e);
+size_t gr__optim_lost(const gr_optim *o); /* how many entries were freed */
 /* Whether o can be used; otherwise the error: o is NULL, or a module with its parameters was freed. False on a tape in error. */
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
 bool gr__optim_holds(const gr_optim *o, const gr_tensor *x); /* whether x is the tensor of an entry */

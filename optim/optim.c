@@ -12,7 +12,7 @@ static void optim_list(gr_optim *o, gr_module *m)
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const size_t len = s->tensor->len, count = gr_chunks(len, OPTIM_CHUNK);
-        if (o->entry) o->entry[entries] = (optim_entry){ .slot = s, .x = s->tensor, .offset = offset, .lr_scale = 1 };
+        if (o->entry) o->entry[entries] = (optim_entry){ .x = s->tensor, .offset = offset, .lr_scale = 1 }, gr__optim_hold(&o->entry[entries], s);
         for (size_t k = 0; o->chunk && k < count; k++) o->chunk[chunks + k] = (optim_chunk){ entries, gr_chunk(k, OPTIM_CHUNK, len), 0 };
         entries++, chunks += count;
         offset += (len + 15) / 16 * 16; /* each parameter begins on a cache line */
@@ -66,15 +66,15 @@ gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, cons
         if (!(c.beta[k] >= 0 && c.beta[k] < 1)) return gr_fail(t, NULL, "%s: beta%d must be in [0, 1); got %g", rule->name, k + 1, c.beta[k]);
     gr_optim *const o = gr_memory_new(memory, sizeof *o);
     if (!o) return gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer");
-    *o = (gr_optim){ .memory = *memory, .rule = rule, .settings_size = c.settings_size, .beta = { c.beta[0], c.beta[1] },
+    *o = (gr_optim){ .memory = *memory, .rule = rule, .module = m, .settings_size = c.settings_size, .beta = { c.beta[0], c.beta[1] },
                      .weight_decay = weight_decay, .refuse_nonfinite = c.refuse_nonfinite, .rate = { lr, 1, HUGE_VAL } };
     optim_list(o, m);
     if (!o->entries) gr_fail(t, NULL, "%s: the module has no parameters; make the optimizer last", rule->name);
     else if (!optim_allocate(o, c.settings)) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making the optimizer of %zu parameters", o->entries);
     if (gr_failed(t)) return gr_optim_free(o), NULL;
-    optim_list(o, m), gr__optim_hold(o, m);
+    optim_list(o, m);
     for (size_t i = 0; i < o->entries; i++)
-        if (c.decay_all || !o->entry[i].slot->no_decay) o->entry[i].weight_decay = weight_decay;
+        if (c.decay_all || !o->entry[i].held.slot->no_decay) o->entry[i].weight_decay = weight_decay;
     return o;
 }
 
@@ -82,7 +82,7 @@ void gr_optim_free(gr_optim *o)
 {
     if (!o) return;
     const gr_allocator memory = o->memory;
-    gr__optim_release(o);
+    for (size_t i = 0; o->entry && i < o->entries; i++) gr__optim_release(&o->entry[i]);
     gr_memory_free(&memory, o->entry, o->entries * sizeof *o->entry);
     gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
     gr_memory_free(&memory, o->step, o->entries * sizeof *o->step);
@@ -104,8 +104,8 @@ bool gr_optim_set_group(gr_tape *t, gr_optim *o, const gr_module *m, gr_optim_gr
     size_t found = 0;
     for (size_t i = 0; i < o->entries; i++) {
         optim_entry *const e = &o->entry[i];
-        if (!gr__slot_is_under(m, e->slot)) continue;
-        e->lr_scale = scale, e->weight_decay = group.decay_all || !e->slot->no_decay ? decay : 0;
+        if (!gr__slot_is_under(m, e->held.slot)) continue;
+        e->lr_scale = scale, e->weight_decay = group.decay_all || !e->held.slot->no_decay ? decay : 0;
         found++;
     }
     return found || gr_fail(t, NULL, "optim_set_group: the optimizer has no parameter under %s", *m->path ? m->path : "this root");
@@ -149,9 +149,8 @@ size_t gr_optim_steps(const gr_optim *o) { return o ? (size_t)o->count.steps : 0
 
 void gr_optim_zero_grad(gr_optim *o)
 {
-    if (o) gr__optim_look(o);
     for (size_t i = 0; o && i < o->entries; i++)
-        if (o->entry[i].x) gr__grad_clear(o->entry[i].x);
+        if (o->entry[i].held.slot) gr__grad_clear(o->entry[i].x);
 }
 
 typedef struct { gr_tape *t; gr_optim *o; double lr; } optim_work;
@@ -176,7 +175,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
     const char *wanting = NULL;
     for (size_t i = 0; i < o->entries; i++) {
         if (gr_grad(t, o->entry[i].x)) return true;
-        if (!wanting && !o->entry[i].slot->frozen) wanting = o->entry[i].slot->path;
+        if (!wanting && !o->entry[i].held.slot->frozen) wanting = o->entry[i].held.slot->path;
     }
     if (wanting)
         return gr_fail(t, NULL,

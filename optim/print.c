@@ -9,16 +9,16 @@ void gr_print_optim(const gr_optim *o, FILE *out)
     if (!out || !o) return;
     int width = 9;
     GR__C_LOCALE;
-    gr__optim_look(o);
     for (size_t i = 0; i < o->entries; i++)
-        if (o->entry[i].slot) gr__widen(&width, o->entry[i].slot->path);
+        if (o->entry[i].held.slot) gr__widen(&width, o->entry[i].held.slot->path);
     fprintf(out, "%s, %zu parameters, step %lld\n", o->rule->name, o->entries, (long long)o->count.steps);
     fprintf(out, "%-*s  %10s  %12s  shape\n", width, "parameter", "lr", "weight decay");
     for (size_t i = 0; i < o->entries; i++) {
         const optim_entry *const e = &o->entry[i];
-        fprintf(out, "%-*s  %10.4g  %12.4g", width, e->slot ? e->slot->path : "(freed)", gr_optim_lr(o) * e->lr_scale, e->weight_decay);
-        if (e->slot) fputs("  ", out), gr__print_shape(out, e->x);
-        fputs(e->slot && e->slot->frozen ? "  frozen\n" : "\n", out);
+        const gr_slot *const s = e->held.slot;
+        fprintf(out, "%-*s  %10.4g  %12.4g", width, s ? s->path : "(freed)", gr_optim_lr(o) * e->lr_scale, e->weight_decay);
+        if (s) fputs("  ", out), gr__print_shape(out, e->x);
+        fputs(s && s->frozen ? "  frozen\n" : "\n", out);
     }
 }
 
