@@ -48,7 +48,6 @@ int gr__widest_parameter(const gr_module *m); /* the width that the paths of the
 gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 void *gr__slot_remove(gr_slot *s);
-void gr__slot_free(gr_slot *s);
 gr_slot *gr__slot_called(const gr_module *m, const char *name, gr_slot_kind kind); /* of m itself; NULL when there is none, or for NULL */
 bool gr__name_is_taken(const gr_module *m, const char *name); /* whether a slot of m or a module right under it has that name */
 gr_tensor *gr__slot_tensor(gr_tape *t, const gr_slot *s, gr_shape shape); /* a zeroed tensor with s's path, which the caller gives to s */

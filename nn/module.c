@@ -106,7 +106,7 @@ void gr__version_free(const gr_slot *s, gr__version *v)
     gr_memory_free(&s->owner->memory, v, sizeof *v);
 }
 
-void gr__slot_free(gr_slot *s)
+static void slot_free(gr_slot *s)
 {
     for (gr__hold *h = s->holds; h; h = h->next) h->slot = NULL;
     if (s->kind != GR_KEPT && !s->tied) gr__tensor_free_home(s->tensor);
@@ -126,7 +126,7 @@ void gr_module_free(gr_module *m)
         while (at->child) at = at->child;
         up = at == m ? NULL : at->parent;
         if (up) up->child = at->next;
-        for (gr_slot *s = at->slots, *next; s; s = next) next = s->next, gr__slot_free(s);
+        for (gr_slot *s = at->slots, *next; s; s = next) next = s->next, slot_free(s);
         const gr_allocator memory = at->memory;
         gr_memory_free(&memory, at, at->bytes + strlen(at->path) + 1);
     }
@@ -172,7 +172,7 @@ void *gr__slot_remove(gr_slot *s)
     gr_slot **link = &s->owner->slots;
     while (*link != s) link = &(*link)->next;
     *link = s->next;
-    gr__slot_free(s);
+    slot_free(s);
     return NULL;
 }
 

@@ -99,9 +99,10 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
 /* What an entry of the file is for. */
 typedef struct {
     void *to;          /* where its bytes go: to a value of the optimizer or the program, to a stream, or to a kept state; else NULL */
-    gr_slot *slot;     /* of a kept state, */
-    gr_module *module; /* or the module in which its slot is to be made, */
-    const char *name;  /* with this name, */
+    gr_module *module; /* of a kept state: where its slot is, or is to be made, */
+    const char *name;  /* its name, */
+    gr_slot *slot;     /* the slot, */
+    bool is_new;       /* whether it is made for the file, */
     gr_tensor *kept;   /* and the memory of the state */
 } checkpoint_place;
 
@@ -152,17 +153,6 @@ static bool demanded_is_there(checkpoint_reader *r)
     return true;
 }
 
-/* Find the entries of the kept states that the module has. */
-static bool kept_slots_find(const checkpoint_reader *r)
-{
-    for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
-        const gr_safetensors_entry *const e =
-            s->kind == GR_KEPT ? gr_safetensors_find(r->f, gr__joined(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
-        if (e) r->place[e - r->f->entry].slot = s;
-    }
-    return !gr_failed(r->t);
-}
-
 /* The module under m in which a slot of that path would be; NULL when there is none. *name: the end of the path, the slot's name. */
 static gr_module *module_of(gr_module *m, const char *path, const char **name)
 {
@@ -175,21 +165,17 @@ static gr_module *module_of(gr_module *m, const char *path, const char **name)
     return m;
 }
 
-/* kept/<path of the module>.<name>: the module must be there, and nothing may have that name yet. */
-static bool kept_name_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
+/* kept/<path of the module>.<name>: the module must be there, with a kept state or with nothing of that name. */
+static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
 {
+    size_t len;
     const char *const key = e->name + strlen("kept/");
     p->module = module_of(r->m, key, &p->name);
     if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
     if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
-    return !gr__name_is_taken(p->module, p->name) ||
-           gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
-}
-
-static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
-{
-    size_t len;
-    if (!p->slot && !kept_name_fits(r, e, p)) return false;
+    p->slot = gr__slot_called(p->module, p->name, GR_KEPT), p->is_new = !p->slot;
+    if (p->is_new && gr__name_is_taken(p->module, p->name))
+        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
     if (!gr__shape_len(e->shape, &len))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is not a shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
     return entry_is(r, e, GR_REAL_DTYPE, e->shape);
@@ -218,23 +204,13 @@ static bool all_is_known(const checkpoint_reader *r)
     return true;
 }
 
-/* Remove slots that were made for the file and have no memory. */
-static void unfilled_remove(gr_module *m)
-{
-    for (gr_module *each = m; each; each = gr_module_next(m, each))
-        for (gr_slot **link = &each->slots, *s; (s = *link);) {
-            if (s->kind != GR_KEPT || s->tensor) link = &s->next;
-            else *link = s->next, gr__slot_free(s);
-        }
-}
-
 /* Make what an entry needs and is not here yet: a slot, its memory, a stream. *end: where the next slot of the module *last is linked. */
 static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **last, gr_slot ***end)
 {
     checkpoint_place *const p = &r->place[i];
     const char *const name = r->f->entry[i].name;
     if (begins(name, "stream/")) p->to = gr_tape_stream(r->t, name + strlen("stream/"));
-    if (p->module) {
+    if (p->is_new) {
         if (p->module != *last) *last = p->module, *end = &p->module->slots;
         while (**end) *end = &(**end)->next;
         p->slot = **end = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
@@ -253,7 +229,8 @@ static bool places_make(const checkpoint_reader *r)
     while (made < r->f->count && place_make(r, made, &last, &end)) made++;
     if (made == r->f->count) return true;
     gr__tape_streams_cut(r->t, streams);
-    unfilled_remove(r->m);
+    for (const checkpoint_place *p = r->place; p <= r->place + made; p++)
+        if (p->is_new && p->slot) gr__slot_remove(p->slot);
     return false;
 }
 
@@ -281,7 +258,7 @@ static bool checkpoint_read(checkpoint_reader *r, const gr_checkpoint_value *val
     if (gr_failed(r->t)) return false;
     r->weights = gr__state_match(r->t, r->f, r->m, r->path, true, NULL);
     if (!r->weights || !demanded_is_there(r)) return false;
-    if (!kept_slots_find(r) || !all_is_known(r) || !places_make(r)) return false;
+    if (!all_is_known(r) || !places_make(r)) return false;
     checkpoint_fill(r);
     return true;
 }
