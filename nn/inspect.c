@@ -212,26 +212,20 @@ gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_tensor *
 /* What a line of gr_print_batch_norms shows. */
 typedef struct { size_t values, constant; double mean_off, sd_low, sd_high, gap; } health;
 
-static health health_of(const gr_norm *b, const norm_map *map, const norm_sums *sums, const gr_tensor *x)
+static health health_of(const gr_norm *b, const norm_map *map, const norm_sums *sums)
 {
     health h = { .values = map->values, .sd_low = HUGE_VAL };
     for (size_t c = 0; c < map->statistics; c++) {
         h.constant += sums[c].var < b->eps;
         if (!b->running_mean) continue;
         const double running = sqrt((double)b->running_var->data[c] + b->eps), ratio = sqrt(sums[c].var + b->eps) / running;
-        const double off = fabs(sums[c].mean - (double)b->running_mean->data[c]) / running;
+        const double off = fabs(sums[c].mean - (double)b->running_mean->data[c]) / running, slope = sums[c].rstd - 1 / running;
         if (!(off <= h.mean_off)) h.mean_off = off;
         if (!(ratio >= h.sd_low)) h.sd_low = ratio;
         if (!(ratio <= h.sd_high)) h.sd_high = ratio;
+        h.gap += slope * slope * sums[c].var + off * off; /* xhat differs by (x - mean) slope +- off, and the mean of x - mean is 0 */
     }
-    for (size_t i = 0; b->running_mean && i < x->len; i++) {
-        const size_t c = statistic_of(map, i);
-        const double trained = ((double)x->data[i] - sums[c].mean) * sums[c].rstd;
-        const double gap =
-            trained - ((double)x->data[i] - (double)b->running_mean->data[c]) / sqrt((double)b->running_var->data[c] + b->eps);
-        h.gap += gap * gap;
-    }
-    if (x->len) h.gap = sqrt(h.gap / (double)x->len);
+    h.gap = h.values ? sqrt(h.gap / (double)map->statistics) : 0;
     return h;
 }
 
@@ -249,7 +243,7 @@ static bool print_health(gr_tape *t, const gr_norm *b, const gr_tensor *x, FILE 
     const norm_sums *const sums = map_make(t, &op, &b->module, gr_shape_of(x), &map) ? sums_of(t, &map, x) : NULL;
     if (!sums) return false;
     GR__C_LOCALE;
-    const health h = health_of(b, &map, sums, x);
+    const health h = health_of(b, &map, sums);
     const bool updated = b->batches && *b->batches;
     bool well = true;
     if (out && b->batches)
