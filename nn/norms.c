@@ -91,30 +91,23 @@ gr_norm *gr_norm_of(const gr_module *m) { return m && m->forward == norm_module_
 
 /* ---- Constructors ---- */
 
-static bool norms_check_shape(gr_tape *t, const gr_norm *n)
+/* Only the first error stays. After it gr_param makes nothing, and gr_module_ready frees n. */
+static void norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
 {
     const char *const path = n->module.path, *const article = norm_kinds[n->kind].article, *const kind = n->module.kind;
-    const gr_shape s = n->shape;
-    if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS) return gr__size_is_positive(t, &n->module, "features", s.dim[0]);
-    if (n->axis == 1) return gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, article, kind);
-    if (s.rank < 1 || s.rank > GR_MAX_RANK)
-        return gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, article, kind, GR_MAX_RANK, gr_shape_name(t, s));
-    for (int k = 0; k < s.rank; k++)
-        if (!s.dim[k]) return gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", path, article, kind, gr_shape_name(t, s));
-    return true;
-}
-
-static bool norms_check(gr_tape *t, const gr_norm *n, const gr_norm_config *c)
-{
-    const char *const path = n->module.path;
     const gr_op op = { .name = path }; /* errors begin with it */
-    if (!norms_check_shape(t, n)) return false;
-    if (c->axis < -1 || c->axis > 1) return gr_fail(t, NULL, "%s: axis must be 1, -1, or 0 for the default; got %d", path, c->axis);
-    if (c->dims < 0 || c->dims > 2) return gr_fail(t, NULL, "%s: dims must be 1, 2, or 0 for any; got %d", path, c->dims);
-    if (!gr__norm_check_eps(t, &op, c->eps) || !gr__norm_check_momentum(t, &op, c->momentum)) return false;
-    if (!n->groups || n->shape.dim[0] % n->groups)
-        return gr_fail(t, NULL, "%s: %zu features cannot make %zu groups", path, n->shape.dim[0], n->groups);
-    return true;
+    const gr_shape s = n->shape;
+    if (norm_kinds[n->kind].shares != GR__NORM_OF_ROWS) gr__size_is_positive(t, &n->module, "features", s.dim[0]);
+    else if (n->axis == 1) gr_fail(t, NULL, "%s: %s %s normalizes the last axes; got axis 1", path, article, kind);
+    else if (s.rank < 1 || s.rank > GR_MAX_RANK)
+        gr_fail(t, NULL, "%s: %s %s has 1 to %d axes; got %s", path, article, kind, GR_MAX_RANK, gr_shape_name(t, s));
+    else
+        for (int k = 0; k < s.rank; k++)
+            if (!s.dim[k]) gr_fail(t, NULL, "%s: the sizes of %s %s must be 1 or more; got %s", path, article, kind, gr_shape_name(t, s));
+    if (c->axis < -1 || c->axis > 1) gr_fail(t, NULL, "%s: axis must be 1, -1, or 0 for the default; got %d", path, c->axis);
+    if (c->dims < 0 || c->dims > 2) gr_fail(t, NULL, "%s: dims must be 1, 2, or 0 for any; got %d", path, c->dims);
+    if (gr__norm_check_eps(t, &op, c->eps)) gr__norm_check_momentum(t, &op, c->momentum);
+    if (!n->groups || s.dim[0] % n->groups) gr_fail(t, NULL, "%s: %zu features cannot make %zu groups", path, s.dim[0], n->groups);
 }
 
 /* groups: of a GroupNorm; the other kinds ignore it. */
@@ -131,7 +124,7 @@ static gr_norm *norms_make(gr_tape *t, gr_module *parent, const char *name, gr_n
     n->kind = kind, n->shape = shape, n->dims = dims, n->momentum = c.momentum, n->cumulative = c.cumulative;
     n->axis = c.axis ? c.axis : rows ? -1 : 1, n->groups = kind == GR_NORM_GROUP ? groups : rows ? 1 : shape.dim[0];
     n->eps = gr__setting(c.eps, norm_kinds[kind].eps);
-    norms_check(t, n, &c); /* after its error gr_param makes nothing, and gr_module_ready frees n */
+    norms_check(t, n, &c);
     const bool affine = kind == GR_NORM_INSTANCE ? c.affine : !c.no_affine;
     if (affine) n->weight = gr_param(t, m, "weight", shape, gr_init_constant(1));
     if (affine && !c.no_bias && gr__norm_has_mean(n)) n->bias = gr_param(t, m, "bias", shape, gr_init_constant(0));
