@@ -44,7 +44,7 @@ int gr__widest_parameter(const gr_module *m); /* the width that the paths of the
 
 /* ---- Slots and kept states ---- */
 
-/* Make a slot. gr__slot_append checks the name and links the slot; gr__slot_new does neither. gr__slot_remove unlinks and frees s, and returns NULL. */
+/* Make a slot behind those of m; gr__slot_append checks the name first. gr__slot_remove unlinks and frees s, and returns NULL. */
 gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kind kind);
 void *gr__slot_remove(gr_slot *s);

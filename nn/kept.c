@@ -48,26 +48,18 @@ gr_tensor *gr_kept(const gr_module *m, const char *name)
     return s && s->count ? s->tensor : NULL;
 }
 
-/* Find or make the slot of that name, and set *x to its memory of that shape. */
-static gr_slot *kept_make(gr_tape *t, gr_module *m, const char *name, gr_shape shape, gr_tensor **x)
-{
-    gr_slot *s = gr__slot_called(m, name, GR_KEPT);
-    if (!s) s = gr__slot_append(t, m, name, GR_KEPT);
-    if (!s) return NULL;
-    *x = gr__kept_memory(t, s, shape);
-    if (!s->tensor) s->tensor = *x;
-    if (*x) return s;
-    return s->tensor ? NULL : gr__slot_remove(s);
-}
-
 gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_tensor *x)
 {
     static const gr_op op = { .name = "detach_keep" };
     if (!gr_ready(t, &op, (gr_tensor *)x)) return NULL;
-    gr_tensor *kept = gr_kept(m, name);
-    if (kept && !gr_same_shape(kept, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", kept->path, gr_shape_text(t, kept), gr_shape_text(t, x));
-    gr_slot *const s = kept_make(t, m, name, gr_shape_of(x), &kept);
-    if (!s || (s->tensor != kept && !gr_undo_note(t, &s->tensor, sizeof s->tensor))) return NULL;
+    const gr_tensor *const old = gr_kept(m, name);
+    if (old && !gr_same_shape(old, x)) return gr_fail(t, &op, "%s was kept as %s; got %s", old->path, gr_shape_text(t, old), gr_shape_text(t, x));
+    gr_slot *s = gr__slot_called(m, name, GR_KEPT);
+    if (!s) s = gr__slot_append(t, m, name, GR_KEPT);
+    gr_tensor *const kept = s ? gr__kept_memory(t, s, gr_shape_of(x)) : NULL;
+    if (!kept) return s && !s->tensor ? gr__slot_remove(s) : NULL;
+    if (!s->tensor) s->tensor = kept;
+    if (s->tensor != kept && !gr_undo_note(t, &s->tensor, sizeof s->tensor)) return NULL;
     if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
     memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
     gr__was_written(kept);

@@ -66,6 +66,7 @@ static gr_module *module_alloc(gr_tape *t, gr_module *parent, const char *name, 
     if (!m) return module_no_memory(t, parent, name);
     char *const path = (char *)m + bytes;
     m->path = path, m->name = parent ? path_write(path, parent, name) : path;
+    m->end = &m->slots;
     m->kind = kind, m->parent = parent, m->bytes = bytes, m->memory = *memory, m->seed = gr_tape_seed(t);
     return m;
 }
@@ -147,6 +148,7 @@ gr_slot *gr__slot_new(gr_tape *t, gr_module *m, const char *name, gr_slot_kind k
     if (!s) return module_no_memory(t, m, name);
     s->path = (char *)(s + 1), s->name = path_write((char *)(s + 1), m, name);
     s->kind = kind, s->owner = m;
+    *m->end = s, m->end = &s->next;
     return s;
 }
 
@@ -154,10 +156,7 @@ gr_slot *gr__slot_append(gr_tape *t, gr_module *m, const char *name, gr_slot_kin
 {
     if (gr_failed(t)) return NULL;
     if (!m) return gr_fail(t, NULL, "'%s': the module is NULL", name ? name : "NULL");
-    if (!name_is_good(t, m, name)) return NULL;
-    gr_slot **end = &m->slots;
-    while (*end) end = &(*end)->next;
-    return *end = gr__slot_new(t, m, name, kind);
+    return name_is_good(t, m, name) ? gr__slot_new(t, m, name, kind) : NULL;
 }
 
 gr_slot *gr__slot_called(const gr_module *m, const char *name, gr_slot_kind kind)
@@ -172,6 +171,7 @@ void *gr__slot_remove(gr_slot *s)
     gr_slot **link = &s->owner->slots;
     while (*link != s) link = &(*link)->next;
     *link = s->next;
+    if (!*link) s->owner->end = link;
     slot_free(s);
     return NULL;
 }

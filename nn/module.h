@@ -60,7 +60,7 @@ struct gr_slot {
 struct gr_module {
     const char *name, *kind, *path; /* "fc1", "Linear", "encoder.fc1" ("" for the root) */
     gr_module *parent, *child, *next;
-    gr_slot *slots;
+    gr_slot *slots, **end;          /* end: where the next slot will be linked */
     gr_allocator memory;            /* a copy of the tape's */
     uint64_t seed;                  /* the tape's */
     size_t bytes;                   /* the size of the struct that begins with this one */

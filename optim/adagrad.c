@@ -19,12 +19,10 @@ KERNEL(void, adagrad_step, gr_real *restrict x, const gr_real *restrict dx, gr_r
 }
 
 #if GR_HOST
-typedef struct { double lr_decay, start, eps; } adagrad_settings;
-
 static void adagrad_move(const gr_optim_part *p)
 {
-    const adagrad_settings *const s = p->settings;
-    adagrad_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, (gr_real)p->weight_decay, p->step == 1 ? (gr_real)s->start : 0,
+    const gr_adagrad_config *const s = p->settings;
+    adagrad_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, (gr_real)p->weight_decay, p->step == 1 ? (gr_real)s->initial_accumulator_value : 0,
                                (gr_real)(p->lr / (1 + (double)(p->step - 1) * s->lr_decay)), (gr_real)s->eps);
 }
 
@@ -32,11 +30,12 @@ static const gr_optim_rule adagrad_rule = { "adagrad", { "sum" }, adagrad_move }
 
 gr_optim *gr_adagrad_new(gr_tape *t, gr_module *m, const gr_adagrad_config *config)
 {
-    const gr_adagrad_config c = config ? *config : (gr_adagrad_config){ 0 };
-    const adagrad_settings s = { c.lr_decay, c.initial_accumulator_value, gr__setting(c.eps, 1e-10) };
-    if (!(s.lr_decay >= 0 && s.start >= 0 && s.eps >= 0))
-        return gr_fail(t, NULL, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got %g, %g and %g", s.lr_decay, s.start, s.eps);
+    gr_adagrad_config c = config ? *config : (gr_adagrad_config){ 0 };
+    c.eps = gr__setting(c.eps, 1e-10);
+    if (!(c.lr_decay >= 0 && c.initial_accumulator_value >= 0 && c.eps >= 0))
+        return gr_fail(t, NULL, "adagrad: lr_decay, initial_accumulator_value and eps must be 0 or more; got %g, %g and %g", c.lr_decay,
+                       c.initial_accumulator_value, c.eps);
     return gr_optim_new(t, m, &adagrad_rule,
-                        &(gr_optim_config){ c.lr == 0 ? 0.01 : c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
+                        &(gr_optim_config){ c.lr == 0 ? 0.01 : c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &c, sizeof c });
 }
 #endif

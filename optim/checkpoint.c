@@ -204,17 +204,13 @@ static bool all_is_known(const checkpoint_reader *r)
     return true;
 }
 
-/* Make what an entry needs and is not here yet: a slot, its memory, a stream. *end: where the next slot of the module *last is linked. */
-static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **last, gr_slot ***end)
+/* Make what an entry needs and is not here yet: a slot, its memory, a stream. */
+static bool place_make(const checkpoint_reader *r, size_t i)
 {
     checkpoint_place *const p = &r->place[i];
     const char *const name = r->f->entry[i].name;
     if (begins(name, "stream/")) p->to = gr_tape_stream(r->t, name + strlen("stream/"));
-    if (p->is_new) {
-        if (p->module != *last) *last = p->module, *end = &p->module->slots;
-        while (**end) *end = &(**end)->next;
-        p->slot = **end = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
-    }
+    if (p->is_new) p->slot = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
     if (p->slot && (p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape))) p->to = p->kept->data;
     return !gr_failed(r->t);
 }
@@ -223,10 +219,8 @@ static bool place_make(const checkpoint_reader *r, size_t i, const gr_module **l
 static bool places_make(const checkpoint_reader *r)
 {
     const size_t streams = gr__tape_streams(r->t);
-    const gr_module *last = NULL;
-    gr_slot **end = NULL;
     size_t made = 0;
-    while (made < r->f->count && place_make(r, made, &last, &end)) made++;
+    while (made < r->f->count && place_make(r, made)) made++;
     if (made == r->f->count) return true;
     gr__tape_streams_cut(r->t, streams);
     for (const checkpoint_place *p = r->place; p <= r->place + made; p++)

@@ -1,23 +1,16 @@
 /* optim/gradients.c - the gradients of all parameters as one array, and back. */
 #include "optim/internal.h"
 
-static size_t gradient_values(const gr_optim *o)
-{
-    size_t sum = 0;
-    for (size_t i = 0; i < o->entries; i++) sum += o->entry[i].x->len;
-    return sum;
-}
-
 size_t gr_optim_gradient_len(const gr_optim *o)
 {
-    return o && !gr__optim_lost(o) ? gradient_values(o) + o->entries : 0;
+    return o && !gr__optim_lost(o) ? o->values + o->entries : 0;
 }
 
 bool gr_optim_gradient_get(gr_tape *t, const gr_optim *o, gr_real *v)
 {
     if (!gr__optim_is(t, o, "optim_gradient_get")) return false;
     if (!v) return gr_fail_as(t, GR_MISUSE, "optim_gradient_get", "v is NULL");
-    gr_real *const flag = v + gradient_values(o);
+    gr_real *const flag = v + o->values;
     for (size_t i = 0; i < o->entries; i++) {
         const gr_real *const dx = gr_grad(t, o->entry[i].x);
         const size_t len = o->entry[i].x->len;
@@ -33,7 +26,7 @@ bool gr_optim_gradient_set(gr_tape *t, gr_optim *o, const gr_real *v)
     static const char who[] = "optim_gradient_set";
     if (!gr__optim_is(t, o, who)) return false;
     if (!v) return gr_fail_as(t, GR_MISUSE, who, "v is NULL");
-    const gr_real *const flag = v + gradient_values(o);
+    const gr_real *const flag = v + o->values;
     for (size_t i = 0; i < o->entries; i++) {
         const gr_slot *const s = o->entry[i].held.slot;
         if (!(flag[i] >= 0)) return gr_fail_as(t, GR_MISUSE, who, "the flag of %s must be 0 or more; got %g", s->path, (double)flag[i]);

@@ -29,7 +29,7 @@ struct gr_optim {
     int64_t *step;        /* [entries]: how many steps moved the entry */
     double *power;        /* [entries, 2]: beta[0]^step, beta[1]^step, as running products */
     gr_real *state[GR_OPTIM_STATES];
-    size_t entries, chunks, state_len;
+    size_t entries, chunks, values, state_len; /* values: of all parameters; state_len also counts the gaps between them */
     gr_module *module;    /* the module that it was made for; freed if all entries were */
     gr_schedule schedule;
     struct { double lr, plateau_scale, best; } rate; /* a checkpoint has rate as three numbers and count as two */

@@ -5,19 +5,19 @@
 
 /* ---- Life ---- */
 
-/* Count the entries, the chunks and the numbers of a state; list the entries and chunks once there is memory for them. */
+/* Count the entries, the chunks, the values and the numbers of a state; list the entries and chunks once there is memory for them. */
 static void optim_list(gr_optim *o, gr_module *m)
 {
-    size_t entries = 0, chunks = 0, offset = 0;
+    size_t entries = 0, chunks = 0, values = 0, offset = 0;
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const size_t len = s->tensor->len, count = gr_chunks(len, OPTIM_CHUNK);
         if (o->entry) o->entry[entries] = (optim_entry){ .x = s->tensor, .offset = offset, .lr_scale = 1 }, gr__optim_hold(&o->entry[entries], s);
         for (size_t k = 0; o->chunk && k < count; k++) o->chunk[chunks + k] = (optim_chunk){ entries, gr_chunk(k, OPTIM_CHUNK, len), 0 };
-        entries++, chunks += count;
+        entries++, chunks += count, values += len;
         offset += (len + 15) / 16 * 16; /* each parameter begins on a cache line */
     }
-    o->entries = entries, o->chunks = chunks, o->state_len = offset;
+    o->entries = entries, o->chunks = chunks, o->values = values, o->state_len = offset;
 }
 
 static bool optim_allocate(gr_optim *o, const void *settings)

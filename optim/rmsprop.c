@@ -42,11 +42,9 @@ KERNEL(void, rmsprop_step, gr_real *restrict x, const gr_real *restrict dx, gr_r
 }
 
 #if GR_HOST
-typedef struct { double alpha, eps, momentum; } rmsprop_settings;
-
 static void rmsprop_move(const gr_optim_part *p)
 {
-    const rmsprop_settings *const s = p->settings;
+    const gr_rmsprop_config *const s = p->settings;
     rmsprop_step[gr_isa(p->t)](p->x, p->dx, p->state[0], p->state[1], p->state[2], p->n, (gr_real)p->weight_decay, (gr_real)s->alpha,
                                (gr_real)(1 - s->alpha), (gr_real)s->eps, (gr_real)s->momentum, (gr_real)p->lr, (gr_real)0x1p-63);
 }
@@ -59,11 +57,11 @@ static const gr_optim_rule rmsprop_rule[2][2] = { /* [centered][momentum] */
 
 gr_optim *gr_rmsprop_new(gr_tape *t, gr_module *m, const gr_rmsprop_config *config)
 {
-    const gr_rmsprop_config c = config ? *config : (gr_rmsprop_config){ 0 };
-    const rmsprop_settings s = { gr__setting(c.alpha, 0.99), gr__setting(c.eps, 1e-8), c.momentum };
-    if (!(s.alpha >= 0 && s.alpha < 1)) return gr_fail(t, NULL, "rmsprop: alpha must be in [0, 1); got %g", s.alpha);
-    if (!(s.eps >= 0 && s.momentum >= 0)) return gr_fail(t, NULL, "rmsprop: eps and momentum must be 0 or more; got %g and %g", s.eps, s.momentum);
-    return gr_optim_new(t, m, &rmsprop_rule[c.centered][s.momentum > 0],
-                        &(gr_optim_config){ c.lr == 0 ? 0.01 : c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
+    gr_rmsprop_config c = config ? *config : (gr_rmsprop_config){ 0 };
+    c.alpha = gr__setting(c.alpha, 0.99), c.eps = gr__setting(c.eps, 1e-8);
+    if (!(c.alpha >= 0 && c.alpha < 1)) return gr_fail(t, NULL, "rmsprop: alpha must be in [0, 1); got %g", c.alpha);
+    if (!(c.eps >= 0 && c.momentum >= 0)) return gr_fail(t, NULL, "rmsprop: eps and momentum must be 0 or more; got %g and %g", c.eps, c.momentum);
+    return gr_optim_new(t, m, &rmsprop_rule[c.centered][c.momentum > 0],
+                        &(gr_optim_config){ c.lr == 0 ? 0.01 : c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &c, sizeof c });
 }
 #endif

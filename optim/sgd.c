@@ -22,13 +22,11 @@ KERNEL(void, sgd_momentum, gr_real *restrict x, const gr_real *restrict dx, gr_r
 }
 
 #if GR_HOST
-typedef struct { double momentum, dampening; bool nesterov; } sgd_settings;
-
 static void sgd_plain_move(const gr_optim_part *p) { sgd_plain[gr_isa(p->t)](p->x, p->dx, p->n, (gr_real)p->weight_decay, (gr_real)p->lr); }
 
 static void sgd_momentum_move(const gr_optim_part *p)
 {
-    const sgd_settings *const s = p->settings;
+    const gr_sgd_config *const s = p->settings;
     const double mu = p->step == 1 ? 0 : s->momentum, gain = p->step == 1 ? 1 : 1 - s->dampening;
     sgd_momentum[gr_isa(p->t)](p->x, p->dx, p->state[0], p->n, (gr_real)p->weight_decay, (gr_real)p->lr, (gr_real)mu, (gr_real)gain, s->nesterov,
                                s->nesterov ? (gr_real)s->momentum : 1);
@@ -44,8 +42,7 @@ gr_optim *gr_sgd_new(gr_tape *t, gr_module *m, const gr_sgd_config *config)
     if (!(c.dampening >= 0 && c.dampening <= 1)) return gr_fail(t, NULL, "sgd: dampening must be in [0, 1]; got %g", c.dampening);
     if (c.nesterov && !(c.momentum > 0 && c.dampening == 0))
         return gr_fail(t, NULL, "sgd: nesterov needs a momentum and no dampening; got %g and %g", c.momentum, c.dampening);
-    const sgd_settings s = { c.momentum, c.dampening, c.nesterov };
     return gr_optim_new(t, m, c.momentum > 0 ? &sgd_momentum_rule : &sgd_plain_rule,
-                        &(gr_optim_config){ c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &s, sizeof s });
+                        &(gr_optim_config){ c.lr, c.weight_decay, c.decay_all, c.refuse_nonfinite, { 0 }, &c, sizeof c });
 }
 #endif
