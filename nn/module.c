@@ -221,11 +221,10 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
     if (gr_failed(t)) return NULL;
     const char *const place = m && m->parent ? m->path : "the root";
     if (!tensor || !m) return gr_fail(t, NULL, "'%s' under %s is to be tied, but the %s is NULL", name ? name : "NULL", place, m ? "tensor" : "module");
-    gr_module *const root = root_of(m);
-    gr_slot *first = gr_slot_first(root);
-    while (first && (first->tensor != tensor || first->kind != GR_PARAMETER || first->tied)) first = gr_slot_next(root, first);
-    if (!first) return gr_fail(t, NULL, "'%s' under %s is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", place,
-                               gr_shape_text(t, tensor));
+    gr_slot *const first = gr_slot_find(root_of(m), tensor->path);
+    if (!first || first->tensor != tensor || first->kind != GR_PARAMETER)
+        return gr_fail(t, NULL, "'%s' under %s is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", place,
+                       gr_shape_text(t, tensor));
     gr_slot *const s = gr__slot_append(t, m, name, GR_PARAMETER);
     if (!s) return NULL;
     s->tensor = tensor, s->tied = first, s->init = first->init, s->no_decay = first->no_decay, s->frozen = first->frozen;

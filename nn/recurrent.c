@@ -156,8 +156,7 @@ static gr_tensor *recurrent_state_of(gr_tape *t, gr_tensor *states, size_t k)
 
 static gr_tensor *recurrent_states(gr_tape *t, gr_tensor *const *state, size_t n)
 {
-    if (n > 1 || !state[0]) return gr_stack(t, state, n, 0);
-    return gr_reshape(t, state[0], GR_SHAPE(1, state[0]->dim[0], state[0]->dim[1]));
+    return n > 1 ? gr_stack(t, state, n, 0) : gr_reshape(t, state[0], GR_SHAPE(1, state[0]->dim[0], state[0]->dim[1]));
 }
 
 static double *recurrent_record(gr_tape *t, const gr_op *op, size_t n, size_t T)

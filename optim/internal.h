@@ -36,14 +36,10 @@ struct gr_optim {
     struct { int64_t steps, bad; } count;
 };
 
-/* Let e hold s, and let it go again. */
-void gr__optim_hold(optim_entry *e, gr_slot *s);
-void gr__optim_release(optim_entry *e);
 size_t gr__optim_lost(const gr_optim *o); /* how many entries were freed */
 /* Whether o can be used; otherwise the error: o is NULL, or a module with its parameters was freed. False on a tape in error. */
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
 bool gr__optim_holds(const gr_optim *o, const gr_tensor *x); /* whether x is the tensor of an entry */
 bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o); /* otherwise the error: which one is not */
-bool gr__optim_misses_none(gr_tape *t, const gr_optim *o); /* otherwise the error: which parameters have a gradient and no optimizer */
 
 #endif

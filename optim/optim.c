@@ -3,6 +3,47 @@
 #include "core/kernel.h"
 #include "optim/internal.h"
 
+/* ---- What it holds ---- */
+
+/* The slot that counts the optimizers for all slots that share its tensor. */
+static gr_slot *held_owner(gr_slot *s) { return s->tied ? s->tied : s; }
+
+static void optim_hold(optim_entry *e, gr_slot *s)
+{
+    e->held = (gr__hold){ s->holds, s }, s->holds = &e->held;
+    held_owner(s)->optimizers++;
+}
+
+static void optim_release(optim_entry *e)
+{
+    gr_slot *const s = e->held.slot;
+    gr__hold **link = s ? &s->holds : NULL;
+    while (link && *link != &e->held) link = &(*link)->next;
+    if (link) *link = e->held.next, held_owner(s)->optimizers--;
+}
+
+bool gr__optim_holds(const gr_optim *o, const gr_tensor *x)
+{
+    for (size_t i = 0; i < o->entries; i++)
+        if (o->entry[i].held.slot && o->entry[i].x == x) return true;
+    return false;
+}
+
+size_t gr__optim_lost(const gr_optim *o)
+{
+    size_t lost = 0;
+    for (size_t i = 0; i < o->entries; i++) lost += !o->entry[i].held.slot;
+    return lost;
+}
+
+bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who)
+{
+    if (gr_failed(t)) return false;
+    if (!o) return gr_fail_as(t, GR_MISUSE, who, "the optimizer is NULL");
+    const size_t lost = gr__optim_lost(o);
+    return !lost || gr_fail_as(t, GR_MISUSE, who, "a module was freed while this optimizer held %zu of its parameters: make a new optimizer", lost);
+}
+
 /* ---- Life ---- */
 
 /* Count the entries, the chunks, the values and the numbers of a state; list the entries and chunks once there is memory for them. */
@@ -12,7 +53,7 @@ static void optim_list(gr_optim *o, gr_module *m)
     for (gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s)) {
         if (s->kind != GR_PARAMETER || !gr__slot_stands(m, s)) continue;
         const size_t len = s->tensor->len, count = gr_chunks(len, OPTIM_CHUNK);
-        if (o->entry) o->entry[entries] = (optim_entry){ .x = s->tensor, .offset = offset, .lr_scale = 1 }, gr__optim_hold(&o->entry[entries], s);
+        if (o->entry) o->entry[entries] = (optim_entry){ .x = s->tensor, .offset = offset, .lr_scale = 1 }, optim_hold(&o->entry[entries], s);
         for (size_t k = 0; o->chunk && k < count; k++) o->chunk[chunks + k] = (optim_chunk){ entries, gr_chunk(k, OPTIM_CHUNK, len), 0 };
         entries++, chunks += count, values += len;
         offset += (len + 15) / 16 * 16; /* each parameter begins on a cache line */
@@ -82,7 +123,7 @@ void gr_optim_free(gr_optim *o)
 {
     if (!o) return;
     const gr_allocator memory = o->memory;
-    for (size_t i = 0; o->entry && i < o->entries; i++) gr__optim_release(&o->entry[i]);
+    for (size_t i = 0; o->entry && i < o->entries; i++) optim_release(&o->entry[i]);
     gr_memory_free(&memory, o->entry, o->entries * sizeof *o->entry);
     gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
     gr_memory_free(&memory, o->step, o->entries * sizeof *o->step);
@@ -170,6 +211,22 @@ static void optim_step_chunk(void *argument, size_t i, int thread UNUSED)
     o->rule->move(&p);
 }
 
+/* Otherwise the error: which parameters have a gradient and no optimizer. */
+static bool optim_misses_none(gr_tape *t, const gr_optim *o)
+{
+    enum { NAMED = 3 };
+    char names[400] = "";
+    size_t missed = 0, length = 0;
+    for (gr_slot *s = gr_slot_first(o->module); s; s = gr_slot_next(o->module, s)) {
+        if (s->kind != GR_PARAMETER || held_owner(s)->optimizers || !gr__slot_stands(o->module, s) || !gr_grad(t, s->tensor)) continue;
+        if (missed++ >= NAMED) continue;
+        const int n = snprintf(names + length, sizeof names - length, "%s%.100s", length ? ", " : "", s->path);
+        if (n > 0) length += (size_t)n;
+    }
+    return !missed || gr_fail_as(t, GR_MISUSE, "optim_step", "a gradient reached parameters that were made after this optimizer: %s%s; make the "
+                                                             "optimizer last", names, missed > NAMED ? ", .." : "");
+}
+
 static bool optim_was_reached(gr_tape *t, const gr_optim *o)
 {
     const char *wanting = NULL;
@@ -186,7 +243,7 @@ static bool optim_was_reached(gr_tape *t, const gr_optim *o)
 
 bool gr_optim_step(gr_tape *t, gr_optim *o)
 {
-    if (!gr__optim_is(t, o, "optim_step") || !gr__optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
+    if (!gr__optim_is(t, o, "optim_step") || !optim_misses_none(t, o) || !optim_was_reached(t, o)) return false;
     if (o->refuse_nonfinite && !gr__optim_gradients_are_finite(t, o)) return false;
     const double lr = gr_optim_lr(o);
     if (!(lr >= 0 && lr < HUGE_VAL)) return gr_fail(t, NULL, "optim_step: the learning rate must be 0 or more, and finite; got %g", lr);

@@ -41,8 +41,5 @@ void gr__checksum_text(uint64_t value, char *text)
 bool gr__checksum_is_text(const char *text, size_t length)
 {
     const size_t head = sizeof GR__CHECKSUM_NAME - 1;
-    if (length != GR__CHECKSUM_LENGTH || memcmp(text, GR__CHECKSUM_NAME, head) != 0) return false;
-    for (size_t i = head; i < length; i++)
-        if (!(text[i] >= '0' && text[i] <= '9') && !(text[i] >= 'a' && text[i] <= 'f')) return false;
-    return true;
+    return length == GR__CHECKSUM_LENGTH && !memcmp(text, GR__CHECKSUM_NAME, head) && strspn(text + head, "0123456789abcdef") == GR__CHECKSUM_DIGITS;
 }

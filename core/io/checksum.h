@@ -22,6 +22,6 @@ uint64_t gr__checksum_value(const gr__checksum *c);
 enum { GR__CHECKSUM_DIGITS = 16, GR__CHECKSUM_LENGTH = sizeof GR__CHECKSUM_NAME - 1 + GR__CHECKSUM_DIGITS };
 
 void gr__checksum_text(uint64_t value, char *text); /* text has room for GR__CHECKSUM_LENGTH bytes and a 0 */
-bool gr__checksum_is_text(const char *text, size_t length);
+bool gr__checksum_is_text(const char *text, size_t length); /* behind the length bytes there is something else than a digit */
 
 #endif

@@ -2,6 +2,7 @@
  * thing that is wrong, and its place. No number in the file decides about an allocation before it was compared with the file's size. */
 #include "core/io/checksum.h"
 #include "core/io/internal.h"
+#include <stdlib.h>
 
 /* ---- The JSON of a header ---- */
 
@@ -40,15 +41,12 @@ static bool json_expect(json_cursor *c, char wanted, const char *what)
 
 static int json_hex(json_cursor *c) /* four digits, or -1 */
 {
-    int value = 0;
+    char digits[5] = "";
     if (c->end - c->at < 4) return -1;
-    for (int i = 0; i < 4; i++, c->at++) {
-        const char d = *c->at;
-        if (d >= '0' && d <= '9') value = value * 16 + d - '0';
-        else if ((d | 32) >= 'a' && (d | 32) <= 'f') value = value * 16 + (d | 32) - 'a' + 10;
-        else return -1;
-    }
-    return value;
+    memcpy(digits, c->at, 4);
+    const size_t n = strspn(digits, "0123456789abcdefABCDEF");
+    c->at += n;
+    return n == 4 ? (int)strtol(digits, NULL, 16) : -1;
 }
 
 /* Write the character of a \u escape as UTF-8. Characters above 0xffff are a pair of surrogates. */
