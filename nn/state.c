@@ -28,27 +28,18 @@ gr_safetensors_item *gr__state_items(gr_tape *t, const gr_module *m, size_t more
     return items;
 }
 
-/* The library's notes before the caller's. */
-static const char **state_notes(gr_tape *t, const char *const *notes)
-{
-    const char *const own[] = { "format", GR__STATE, "checksum", "" };
-    size_t count = 0;
-    while (notes && notes[count]) count++;
-    const char **const all = gr_save_zeros(t, sizeof own + (count + 1) * sizeof *notes);
-    if (!all) return NULL;
-    memcpy(all, own, sizeof own);
-    if (count) memcpy(all + sizeof own / sizeof *own, notes, count * sizeof *notes);
-    return all;
-}
-
 bool gr_state_save(gr_tape *t, const gr_module *m, const char *path, const char *const *notes)
 {
     if (gr_failed(t)) return false;
     if (!m) return gr_fail(t, NULL, "state_save: the module is NULL");
     const gr_mark mark = gr_tape_mark(t);
-    size_t n;
+    static const char *const own[] = { "format", GR__STATE, "checksum", "" };
+    enum { OWN = sizeof own / sizeof *own };
+    size_t n, given = 0;
+    while (notes && notes[given]) given++;
     const gr_safetensors_item *const items = gr__state_items(t, m, 0, &n);
-    const char *const *const all = state_notes(t, notes);
+    const char **const all = gr_save_zeros(t, (OWN + given + 1) * sizeof *all);
+    for (size_t i = 0; all && i < OWN + given; i++) all[i] = i < OWN ? own[i] : notes[i - OWN];
     const bool saved = all && gr_safetensors_write(t, path, items, n, all);
     gr_tape_rewind(t, mark);
     return saved;

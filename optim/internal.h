@@ -39,7 +39,6 @@ struct gr_optim {
 size_t gr__optim_lost(const gr_optim *o); /* how many entries were freed */
 /* Whether o can be used; otherwise the error: o is NULL, or a module with its parameters was freed. False on a tape in error. */
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
-bool gr__optim_holds(const gr_optim *o, const gr_tensor *x); /* whether x is the tensor of an entry */
 bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o); /* otherwise the error: which one is not */
 
 #endif

@@ -22,13 +22,6 @@ static void optim_release(optim_entry *e)
     if (link) *link = e->held.next, held_owner(s)->optimizers--;
 }
 
-bool gr__optim_holds(const gr_optim *o, const gr_tensor *x)
-{
-    for (size_t i = 0; i < o->entries; i++)
-        if (o->entry[i].held.slot && o->entry[i].x == x) return true;
-    return false;
-}
-
 size_t gr__optim_lost(const gr_optim *o)
 {
     size_t lost = 0;

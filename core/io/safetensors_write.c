@@ -108,14 +108,12 @@ static void seal(header_text *head, uint64_t length, const gr_safetensors_item *
     memcpy(head->p + head->checksum, text, GR__CHECKSUM_LENGTH);
 }
 
-static bool write_items(gr__failure *e, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
+static void write_items(gr__failure *e, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
 {
     const uint64_t length = head->n; /* little-endian, as the machine */
     if (head->checksum) seal(head, length, items, n);
-    if (!gr__file_write(e, file, &length, sizeof length) || !gr__file_write(e, file, head->p, head->n)) return false;
-    for (size_t i = 0; i < n; i++)
-        if (!gr__file_write(e, file, items[i]->data, item_bytes(items[i]))) return false;
-    return true;
+    gr__file_write(e, file, &length, sizeof length), gr__file_write(e, file, head->p, head->n);
+    for (size_t i = 0; i < n; i++) gr__file_write(e, file, items[i]->data, item_bytes(items[i]));
 }
 
 static bool names_are_new(gr__failure *e, const char *path, const gr_safetensors_item *const *items, size_t n)
@@ -141,8 +139,7 @@ static bool write_sorted(gr__failure *e, const gr_allocator *memory, const char 
     header_put_all(&head, items, n, notes, &culprit);
     gr__file file;
     bool written = gr__file_create(e, &file, path);
-    if (written && !write_items(e, &file, &head, items, n)) gr__file_abandon(&file), written = false;
-    written = written && gr__file_commit(e, &file);
+    if (written) write_items(e, &file, &head, items, n), written = gr__file_commit(e, &file);
     gr_memory_free(memory, head.p, bytes);
     return written;
 }
