@@ -99,10 +99,9 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
 /* What an entry of the file is for. */
 typedef struct {
     void *to;          /* where its bytes go: to a value of the optimizer or the program, to a stream, or to a kept state; else NULL */
-    gr_module *module; /* of a kept state: where its slot is, or is to be made, */
-    const char *name;  /* its name, */
-    gr_slot *slot;     /* the slot, */
-    bool is_new;       /* whether it is made for the file, */
+    gr_slot *slot;     /* of a kept state, */
+    gr_module *module; /* or the module in which its slot is to be made, */
+    const char *name;  /* with this name, */
     gr_tensor *kept;   /* and the memory of the state */
 } checkpoint_place;
 
@@ -153,6 +152,17 @@ static bool demanded_is_there(checkpoint_reader *r)
     return true;
 }
 
+/* Find the entries of the kept states that the module has. */
+static bool kept_slots_find(const checkpoint_reader *r)
+{
+    for (gr_slot *s = gr_slot_first(r->m); s; s = gr_slot_next(r->m, s)) {
+        const gr_safetensors_entry *const e =
+            s->kind == GR_KEPT ? gr_safetensors_find(r->f, gr__joined(r->t, "kept/", gr__slot_key(r->m, s))) : NULL;
+        if (e) r->place[e - r->f->entry].slot = s;
+    }
+    return !gr_failed(r->t);
+}
+
 /* The module under m in which a slot of that path would be; NULL when there is none. *name: the end of the path, the slot's name. */
 static gr_module *module_of(gr_module *m, const char *path, const char **name)
 {
@@ -165,17 +175,18 @@ static gr_module *module_of(gr_module *m, const char *path, const char **name)
     return m;
 }
 
-/* kept/<path of the module>.<name>: the module must be there, with a kept state or with nothing of that name. */
+/* kept/<path of the module>.<name>: unless there is such a state, the module must be there, and nothing may have that name yet. */
 static bool kept_fits(const checkpoint_reader *r, const gr_safetensors_entry *e, checkpoint_place *p)
 {
     size_t len;
     const char *const key = e->name + strlen("kept/");
-    p->module = module_of(r->m, key, &p->name);
-    if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
-    if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
-    p->slot = gr__slot_called(p->module, p->name, GR_KEPT), p->is_new = !p->slot;
-    if (p->is_new && gr__name_is_taken(p->module, p->name))
-        return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+    if (!p->slot) {
+        p->module = module_of(r->m, key, &p->name);
+        if (!p->module) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: there is no such module", e->name);
+        if (!*p->name || strchr(key, '/')) return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s is not the name of a kept state", e->name);
+        if (gr__name_is_taken(p->module, p->name))
+            return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: the module has something else of that name", e->name);
+    }
     if (!gr__shape_len(e->shape, &len))
         return gr_fail_as(r->t, GR_BAD_FILE, r->path, "%s: %s is not a shape that fits this machine", e->name, gr_shape_name(r->t, e->shape));
     return entry_is(r, e, GR_REAL_DTYPE, e->shape);
@@ -204,27 +215,21 @@ static bool all_is_known(const checkpoint_reader *r)
     return true;
 }
 
-/* Make what an entry needs and is not here yet: a slot, its memory, a stream. */
-static bool place_make(const checkpoint_reader *r, size_t i)
-{
-    checkpoint_place *const p = &r->place[i];
-    const char *const name = r->f->entry[i].name;
-    if (begins(name, "stream/")) p->to = gr_tape_stream(r->t, name + strlen("stream/"));
-    if (p->is_new) p->slot = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
-    if (p->slot && (p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape))) p->to = p->kept->data;
-    return !gr_failed(r->t);
-}
-
-/* Make what all entries need; when out of memory, remove it again. */
+/* Make what the entries need and is not here yet: slots, their memory, streams. When out of memory, remove it again. */
 static bool places_make(const checkpoint_reader *r)
 {
     const size_t streams = gr__tape_streams(r->t);
-    size_t made = 0;
-    while (made < r->f->count && place_make(r, made)) made++;
-    if (made == r->f->count) return true;
+    for (size_t i = 0; i < r->f->count && !gr_failed(r->t); i++) {
+        checkpoint_place *const p = &r->place[i];
+        const char *const name = r->f->entry[i].name;
+        if (begins(name, "stream/")) p->to = gr_tape_stream(r->t, name + strlen("stream/"));
+        if (p->module) p->slot = gr__slot_new(r->t, p->module, p->name, GR_KEPT);
+        if (p->slot && (p->kept = gr__kept_memory(r->t, p->slot, r->f->entry[i].shape))) p->to = p->kept->data;
+    }
+    if (!gr_failed(r->t)) return true;
     gr__tape_streams_cut(r->t, streams);
-    for (const checkpoint_place *p = r->place; p <= r->place + made; p++)
-        if (p->is_new && p->slot) gr__slot_remove(p->slot);
+    for (const checkpoint_place *p = r->place; p < r->place + r->f->count; p++)
+        if (p->module && p->slot) gr__slot_remove(p->slot);
     return false;
 }
 
@@ -252,7 +257,7 @@ static bool checkpoint_read(checkpoint_reader *r, const gr_checkpoint_value *val
     if (gr_failed(r->t)) return false;
     r->weights = gr__state_match(r->t, r->f, r->m, r->path, true, NULL);
     if (!r->weights || !demanded_is_there(r)) return false;
-    if (!all_is_known(r) || !places_make(r)) return false;
+    if (!kept_slots_find(r) || !all_is_known(r) || !places_make(r)) return false;
     checkpoint_fill(r);
     return true;
 }

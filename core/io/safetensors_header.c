@@ -12,6 +12,10 @@ typedef struct {
     const char *path, *begin, *at, *end;
     char *text; /* the place of the next decoded string; a decoded string is no longer than its JSON, so there is room for all */
     const char *digits; /* the place of the checksum's digits */
+    bool noted;         /* __metadata__ was read */
+    gr_safetensors_entry entry; /* the tensor that is read now, */
+    size_t offsets[2];
+    unsigned seen;              /* with a bit for each of its fields that was read */
 } json_cursor;
 
 static void *json_bad(json_cursor *c, const char *what)
@@ -126,13 +130,12 @@ static bool json_numbers(json_cursor *c, size_t *out, int room, int *count)
 }
 
 /* {"key": .., "key": .., ..}: call member for each key, with the place after the colon. what: the error when no object begins here */
-typedef bool json_member(json_cursor *c, const char *key, void *argument);
-static bool json_object(json_cursor *c, const char *what, json_member *member, void *argument)
+static bool json_object(json_cursor *c, const char *what, bool (*member)(json_cursor *c, const char *key))
 {
     const char *key;
     if (!json_expect(c, '{', what)) return false;
     for (bool more = json_next(c) != '}'; more; more = json_accept(c, ','))
-        if (!json_string(c, &key) || !json_expect(c, ':', "expected ':'") || !member(c, key, argument)) return false;
+        if (!json_string(c, &key) || !json_expect(c, ':', "expected ':'") || !member(c, key)) return false;
     return json_expect(c, '}', "expected ',' or '}'");
 }
 
@@ -143,12 +146,11 @@ static bool json_grow(json_cursor *c, void *array, size_t count, size_t *room, s
     return gr__grow(&c->f->memory, array, count, room, size) || gr__fail(c->e, GR_NO_MEMORY, "", "out of memory: reading '%s'", c->path);
 }
 
-static bool read_note(json_cursor *c, const char *key, void *none)
+static bool read_note(json_cursor *c, const char *key)
 {
     gr_safetensors *const f = c->f;
     gr_safetensors_note note = { .key = key };
     const char *const quote = json_next(c) ? c->at : c->end;
-    (void)none;
     if (!json_string(c, &note.value)) return false;
     if (!strcmp(key, GR__CHECKSUM_KEY) && gr__checksum_is_text(quote + 1, (size_t)(c->at - quote) - 2))
         c->digits = c->at - 1 - GR__CHECKSUM_DIGITS;
@@ -180,46 +182,41 @@ static bool sizes_agree(json_cursor *c, gr_safetensors_entry *e, const size_t of
     return gr__fail(c->e, GR_BAD_FILE, c->path, "'%s': its type and shape do not fill its bytes %zu .. %zu", e->name, offsets[0], offsets[1]);
 }
 
-typedef struct { gr_safetensors_entry entry; size_t offsets[2]; unsigned seen; } json_tensor; /* seen has a bit for each field that was read */
-
 /* Read one of dtype, shape and data_offsets. */
-static bool read_field(json_cursor *c, const char *key, void *argument)
+static bool read_field(json_cursor *c, const char *key)
 {
     static const char *const known[] = { "dtype", "shape", "data_offsets" };
-    json_tensor *const x = argument;
     int k = 0, count = 0;
     while (k < 3 && strcmp(key, known[k]) != 0) k++;
-    if (k == 3 || x->seen & 1u << k) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
-    x->seen |= 1u << k;
-    if (k == 0) return read_dtype(c, &x->entry);
-    if (k == 1) return json_numbers(c, x->entry.shape.dim, GR_MAX_RANK, &x->entry.shape.rank);
-    if (!json_numbers(c, x->offsets, 2, &count)) return false;
+    if (k == 3 || c->seen & 1u << k) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
+    c->seen |= 1u << k;
+    if (k == 0) return read_dtype(c, &c->entry);
+    if (k == 1) return json_numbers(c, c->entry.shape.dim, GR_MAX_RANK, &c->entry.shape.rank);
+    if (!json_numbers(c, c->offsets, 2, &count)) return false;
     return count == 2 || json_bad(c, "data_offsets must be two numbers");
 }
 
 /* A tensor: {"dtype": .., "shape": [..], "data_offsets": [.., ..]} in any order; or the notes, "__metadata__": {"key": "value", ..} */
-static bool read_member(json_cursor *c, const char *key, void *argument)
+static bool read_member(json_cursor *c, const char *key)
 {
     gr_safetensors *const f = c->f;
-    bool *const noted = argument;
     if (!strcmp(key, "__metadata__")) {
-        if (*noted) return json_bad(c, "__metadata__ appears twice");
-        *noted = true;
-        return json_object(c, "expected '{': __metadata__ holds strings", read_note, NULL);
+        if (c->noted) return json_bad(c, "__metadata__ appears twice");
+        c->noted = true;
+        return json_object(c, "expected '{': __metadata__ holds strings", read_note);
     }
-    json_tensor x = { .entry.name = key };
-    if (!json_object(c, "expected '{': dtype, shape and data_offsets of a tensor", read_field, &x)) return false;
-    if (x.seen != 7) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
-    if (!sizes_agree(c, &x.entry, x.offsets) || !json_grow(c, &f->entry, f->count, &f->entry_room, sizeof x.entry)) return false;
-    f->entry[f->count++] = x.entry;
+    c->entry = (gr_safetensors_entry){ .name = key }, c->seen = 0;
+    if (!json_object(c, "expected '{': dtype, shape and data_offsets of a tensor", read_field)) return false;
+    if (c->seen != 7) return json_bad(c, "a tensor must have dtype, shape and data_offsets, each once");
+    if (!sizes_agree(c, &c->entry, c->offsets) || !json_grow(c, &f->entry, f->count, &f->entry_room, sizeof c->entry)) return false;
+    f->entry[f->count++] = c->entry;
     return true;
 }
 
 static bool read_header(json_cursor *c)
 {
-    bool noted = false;
     if (c->at == c->end || *c->at != '{') return json_bad(c, "a header must begin with '{'");
-    if (!json_object(c, "", read_member, &noted)) return false;
+    if (!json_object(c, "", read_member)) return false;
     json_next(c);
     return c->at == c->end || json_bad(c, "something follows the header's last '}'");
 }
