@@ -43,26 +43,16 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     return gr_module_ready(t, m) ? l : NULL;
 }
 
-/* Only a BatchNorm mixes positions, so only a BatchNorm must know which are real. */
-static gr_tensor *transformer_norm(gr_tape *t, const gr_module *m, gr_tensor *x, const gr_attention_input *in)
+/* The norm m of x, or x itself. Only a BatchNorm mixes positions, so only a BatchNorm must know which are real. */
+static gr_tensor *transformer_norm(gr_tape *t, bool wanted, const gr_module *m, gr_tensor *x, const gr_attention_input *in)
 {
     const gr_norm *const norm = gr_norm_of(m); /* NULL for an Identity */
+    if (!wanted) return x;
     if (!norm || norm->kind != GR_NORM_BATCH || !in) return gr_forward(t, m, x);
     return gr_norm_forward(t, norm, x, &(gr_norm_input){ in->lengths, in->mask && in->mask->rank == 2 ? in->mask : NULL });
 }
 
-/* A block f of a layer makes norm(x + dropout(f(x))), or with pre-norm x + dropout(f(norm(x))). These are what f reads, and what the block makes. */
-static gr_tensor *block_input(gr_tape *t, const gr_transformer_layer *l, const gr_module *norm, gr_tensor *x, const gr_attention_input *in)
-{
-    return l->config.norm_first ? transformer_norm(t, norm, x, in) : x;
-}
-static gr_tensor *block_output(gr_tape *t, const gr_transformer_layer *l, const gr_module *norm, const gr_module *dropout, gr_tensor *x,
-                               gr_tensor *f, const gr_attention_input *in)
-{
-    x = gr_add(t, x, gr_forward(t, dropout, f));
-    return l->config.norm_first ? x : transformer_norm(t, norm, x, in);
-}
-
+/* A part f of a layer makes norm(x + dropout(f(x))), or with pre-norm x + dropout(f(norm(x))). */
 gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *l, gr_tensor *x, const gr_attention_input *input)
 {
     if (!l) return gr_fail(t, &transformer, "the layer is NULL");
@@ -81,15 +71,17 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     if (memory && !index_counts_fit(t, &transformer, "memory_lengths", in.memory_lengths, "memory", memory, memory->dim[0], memory->dim[1])) return NULL;
     const gr_attention_input own = { .lengths = in.lengths, .mask = in.mask, .cache = in.cache };
     const gr_attention_input other = { .lengths = in.memory_lengths, .mask = in.memory_mask };
-    gr_tensor *f = gr_multihead_attention_forward(t, l->self_attn, block_input(t, l, l->norm1, x, &own), NULL, NULL, &own);
-    x = block_output(t, l, l->norm1, l->dropout1, x, f, &own);
+    const bool before = l->config.norm_first;
+    gr_tensor *f = gr_multihead_attention_forward(t, l->self_attn, transformer_norm(t, before, l->norm1, x, &own), NULL, NULL, &own);
+    x = transformer_norm(t, !before, l->norm1, gr_add(t, x, gr_forward(t, l->dropout1, f)), &own);
     if (in.memory) {
-        f = gr_multihead_attention_forward(t, l->multihead_attn, block_input(t, l, l->norm2, x, &own), in.memory, NULL, &other);
-        x = block_output(t, l, l->norm2, l->dropout2, x, f, &own);
+        f = gr_multihead_attention_forward(t, l->multihead_attn, transformer_norm(t, before, l->norm2, x, &own), in.memory, NULL, &other);
+        x = transformer_norm(t, !before, l->norm2, gr_add(t, x, gr_forward(t, l->dropout2, f)), &own);
     }
     const gr_module *norm = in.memory ? l->norm3 : l->norm2, *dropout = in.memory ? l->dropout3 : l->dropout2;
-    f = gr_forward(t, l->dropout, l->config.activation(t, gr_forward(t, l->linear1, block_input(t, l, norm, x, &own))));
-    return block_output(t, l, norm, dropout, x, gr_forward(t, l->linear2, f), &own);
+    f = gr_forward(t, l->linear1, transformer_norm(t, before, norm, x, &own));
+    f = gr_forward(t, l->linear2, gr_forward(t, l->dropout, l->config.activation(t, f)));
+    return transformer_norm(t, !before, norm, gr_add(t, x, gr_forward(t, dropout, f)), &own);
 }
 
 /* ---- A stack ---- */
@@ -122,5 +114,5 @@ gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor
     GR_WITHIN(t, &m->module);
     if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
     for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
-    return m->norm ? transformer_norm(t, m->norm, x, input) : x;
+    return transformer_norm(t, m->norm, m->norm, x, input);
 }

@@ -210,12 +210,13 @@ static bool optim_misses_none(gr_tape *t, const gr_optim *o)
     enum { NAMED = 3 };
     char names[400] = "";
     size_t missed = 0, length = 0;
-    for (gr_slot *s = gr_slot_first(o->module); s; s = gr_slot_next(o->module, s)) {
-        if (s->kind != GR_PARAMETER || held_owner(s)->optimizers || !gr__slot_stands(o->module, s) || !gr_grad(t, s->tensor)) continue;
-        if (missed++ >= NAMED) continue;
-        const int n = snprintf(names + length, sizeof names - length, "%s%.100s", length ? ", " : "", s->path);
-        if (n > 0) length += (size_t)n;
-    }
+    for (const gr_module *m = o->module; m; m = gr_module_next(o->module, m)) /* every step does this: a call for each slot would show */
+        for (gr_slot *s = m->slots; s; s = s->next) {
+            if (s->kind != GR_PARAMETER || held_owner(s)->optimizers || !gr__slot_stands(o->module, s) || !gr_grad(t, s->tensor)) continue;
+            if (missed++ >= NAMED) continue;
+            const int n = snprintf(names + length, sizeof names - length, "%s%.100s", length ? ", " : "", s->path);
+            if (n > 0) length += (size_t)n;
+        }
     return !missed || gr_fail_as(t, GR_MISUSE, "optim_step", "a gradient reached parameters that were made after this optimizer: %s%s; make the "
                                                              "optimizer last", names, missed > NAMED ? ", .." : "");
 }
@@ -242,12 +243,11 @@ bool gr_optim_step(gr_tape *t, gr_optim *o)
     if (!(lr >= 0 && lr < HUGE_VAL)) return gr_fail(t, NULL, "optim_step: the learning rate must be 0 or more, and finite; got %g", lr);
     for (size_t i = 0; i < o->entries; i++) {
         if (!gr_grad(t, o->entry[i].x)) continue;
+        gr__was_written(o->entry[i].x);
         const bool first = !o->step[i]++;
         for (size_t k = 2 * i; k < 2 * i + 2; k++) o->power[k] = o->beta[k % 2] * (first ? 1 : o->power[k]);
     }
     gr_parallel(t, o->chunks, (double)o->state_len * 0.3, optim_step_chunk, &(optim_work){ t, o, lr });
-    for (size_t i = 0; i < o->entries; i++)
-        if (gr_grad(t, o->entry[i].x)) gr__was_written(o->entry[i].x);
     o->count.steps++;
     gr__undo_forget(t);
     return true;
