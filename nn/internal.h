@@ -61,10 +61,8 @@ typedef struct gr__version {
 } gr__version;
 void gr__version_free(const gr_slot *s, gr__version *v);
 
-/* The version of s, a kept state, that has this shape; made when there is none. NULL, with an error, when out of memory. */
+/* The version of s, a kept state, that has this shape; made when there is none. The caller sets s->tensor to it. NULL, with an error, when out of memory. */
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape);
-/* From now on s keeps version, which gr__kept_memory returned. */
-void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *version);
 
 /* ---- state_dict ---- */
 

@@ -6,40 +6,33 @@
  * later step, provided that only one tape has used it. */
 #include "nn/internal.h"
 
-static void version_touch(const gr_tape *t, gr__version *v)
-{
-    if (v->tape != t) v->tape = NULL;
-    v->resets = gr__tape_resets(t);
-}
-
-/* Free the versions that nothing can point to any more: not s, and not the undo log or the graph of a running step. */
+/* Free the versions that nothing can point to any more: not the undo log or the graph of a running step. */
 static void versions_prune(const gr_tape *t, gr_slot *s)
 {
     for (gr__version **link = &s->versions, *v; (v = *link);) {
-        if (v->tensor == s->tensor || v->tape != t || v->resets == gr__tape_resets(t)) link = &v->next;
+        if (v->tape != t || v->resets == gr__tape_resets(t)) link = &v->next;
         else *link = v->next, gr__version_free(s, v);
     }
 }
 
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
 {
-    gr__version *v = s->versions;
-    while (v && !gr__shapes_are_equal(gr_shape_of(v->tensor), shape)) v = v->next;
-    if (v) return version_touch(t, v), v->tensor;
+    gr_tensor *x = NULL;
+    for (gr__version *v = s->versions; v; v = v->next) { /* t uses the version of this shape, and the one that it replaces */
+        const bool fits = gr__shapes_are_equal(gr_shape_of(v->tensor), shape);
+        if (fits) x = v->tensor;
+        if (!fits && v->tensor != s->tensor) continue;
+        if (v->tape != t) v->tape = NULL;
+        v->resets = gr__tape_resets(t);
+    }
+    if (x) return x;
     versions_prune(t, s);
-    gr_tensor *const x = gr__slot_tensor(t, s, shape);
-    v = x ? gr_memory_new(&s->owner->memory, sizeof *v) : NULL;
+    x = gr__slot_tensor(t, s, shape);
+    gr__version *const v = x ? gr_memory_new(&s->owner->memory, sizeof *v) : NULL;
     if (!v) return gr__tensor_free_home(x), gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);
     *v = (gr__version){ s->versions, x, t, gr__tape_resets(t) };
     s->versions = v;
     return x;
-}
-
-void gr__kept_use(gr_tape *t, gr_slot *s, gr_tensor *x)
-{
-    for (gr__version *v = s->versions; v; v = v->next)
-        if (v->tensor == s->tensor) version_touch(t, v);
-    s->tensor = x;
 }
 
 gr_tensor *gr_kept(const gr_module *m, const char *name)
@@ -63,8 +56,7 @@ gr_tensor *gr_detach_keep(gr_tape *t, gr_module *m, const char *name, const gr_t
     if (!gr_undo_note(t, &s->count, sizeof s->count) || !gr_undo_note(t, kept->data, kept->len * sizeof(gr_real))) return NULL;
     memcpy(kept->data, x->data, kept->len * sizeof(gr_real));
     gr__was_written(kept);
-    gr__kept_use(t, s, kept);
-    s->count = 1;
+    s->tensor = kept, s->count = 1;
     return gr_record(t, &op, NULL, 0, GR_OUT(kept), GR_IN((gr_tensor *)x));
 }
 

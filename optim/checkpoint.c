@@ -244,7 +244,7 @@ static void checkpoint_fill(const checkpoint_reader *r)
         const checkpoint_place *const p = &r->place[i];
         if (!p->to) continue; /* filled by gr__state_fill, or ignored */
         memcpy(p->to, r->f->entry[i].data, r->f->entry[i].bytes);
-        if (p->kept) gr__kept_use(r->t, p->slot, p->kept), gr__was_written(p->kept), p->slot->count = 1;
+        if (p->kept) p->slot->tensor = p->kept, p->slot->count = 1, gr__was_written(p->kept);
     }
     gr__undo_forget(r->t);
 }
