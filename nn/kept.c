@@ -6,15 +6,6 @@
  * later step, provided that only one tape has used it. */
 #include "nn/internal.h"
 
-/* Free the versions that nothing can point to any more: not the undo log or the graph of a running step. */
-static void versions_prune(const gr_tape *t, gr_slot *s)
-{
-    for (gr__version **link = &s->versions, *v; (v = *link);) {
-        if (v->tape != t || v->resets == gr__tape_resets(t)) link = &v->next;
-        else *link = v->next, gr__version_free(s, v);
-    }
-}
-
 gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
 {
     gr_tensor *x = NULL;
@@ -26,7 +17,9 @@ gr_tensor *gr__kept_memory(gr_tape *t, gr_slot *s, gr_shape shape)
         v->resets = gr__tape_resets(t);
     }
     if (x) return x;
-    versions_prune(t, s);
+    for (gr__version **link = &s->versions, *v; (v = *link);) /* free those to which no undo log or graph of a running step can point */
+        if (v->tape != t || v->resets == gr__tape_resets(t)) link = &v->next;
+        else *link = v->next, gr__version_free(s, v);
     x = gr__slot_tensor(t, s, shape);
     gr__version *const v = x ? gr_memory_new(&s->owner->memory, sizeof *v) : NULL;
     if (!v) return gr__tensor_free_home(x), gr_fail_as(t, GR_NO_MEMORY, "", "out of memory: making %s", s->path);

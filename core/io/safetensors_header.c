@@ -213,14 +213,6 @@ static bool read_member(json_cursor *c, const char *key)
     return true;
 }
 
-static bool read_header(json_cursor *c)
-{
-    if (c->at == c->end || *c->at != '{') return json_bad(c, "a header must begin with '{'");
-    if (!json_object(c, "", read_member)) return false;
-    json_next(c);
-    return c->at == c->end || json_bad(c, "something follows the header's last '}'");
-}
-
 /* ---- The whole ---- */
 
 static int entry_by_offset(const void *a, const void *b)
@@ -256,7 +248,10 @@ static bool whole_is_sound(json_cursor *c)
 bool gr__safetensors_header(gr__failure *e, gr_safetensors *f, const char *path, const char *json, size_t length, const char **digits)
 {
     json_cursor c = { .e = e, .f = f, .path = path, .begin = json, .at = json, .end = json + length, .text = f->text };
-    if (!read_header(&c) || !whole_is_sound(&c)) return false;
+    if (c.at == c.end || *c.at != '{') return json_bad(&c, "a header must begin with '{'");
+    if (!json_object(&c, "", read_member)) return false;
+    if (json_next(&c) || c.at < c.end) return json_bad(&c, "something follows the header's last '}'");
+    if (!whole_is_sound(&c)) return false;
     *digits = c.digits;
     return true;
 }

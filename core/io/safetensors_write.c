@@ -108,14 +108,6 @@ static void seal(header_text *head, uint64_t length, const gr_safetensors_item *
     memcpy(head->p + head->checksum, text, GR__CHECKSUM_LENGTH);
 }
 
-static void write_items(gr__failure *e, gr__file *file, header_text *head, const gr_safetensors_item *const *items, size_t n)
-{
-    const uint64_t length = head->n; /* little-endian, as the machine */
-    if (head->checksum) seal(head, length, items, n);
-    gr__file_write(e, file, &length, sizeof length), gr__file_write(e, file, head->p, head->n);
-    for (size_t i = 0; i < n; i++) gr__file_write(e, file, items[i]->data, item_bytes(items[i]));
-}
-
 static bool names_are_new(gr__failure *e, const char *path, const gr_safetensors_item *const *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -137,9 +129,15 @@ static bool write_sorted(gr__failure *e, const gr_allocator *memory, const char 
     head.p = gr_memory_new(memory, bytes);
     if (!head.p) return gr__fail(e, GR_NO_MEMORY, "", "out of memory: writing '%s'", path);
     header_put_all(&head, items, n, notes, &culprit);
+    const uint64_t length = head.n; /* little-endian, as the machine */
+    if (head.checksum) seal(&head, length, items, n);
     gr__file file;
     bool written = gr__file_create(e, &file, path);
-    if (written) write_items(e, &file, &head, items, n), written = gr__file_commit(e, &file);
+    if (written) {
+        gr__file_write(e, &file, &length, sizeof length), gr__file_write(e, &file, head.p, head.n);
+        for (size_t i = 0; i < n; i++) gr__file_write(e, &file, items[i]->data, item_bytes(items[i]));
+        written = gr__file_commit(e, &file);
+    }
     gr_memory_free(memory, head.p, bytes);
     return written;
 }
