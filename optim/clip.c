@@ -54,38 +54,37 @@ static void clip_all(gr_tape *t, gr_optim *o, enum clip_kind what, double number
     gr_parallel(t, o->chunks, (double)o->state_len * 0.1, clip_chunk, &(clip_work){ t, o, what, (gr_real)number });
 }
 
-bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o)
-{
-    clip_all(t, o, CLIP_CHECK, 0);
-    for (size_t i = 0; i < o->chunks; i++)
-        if (o->chunk[i].sum != 0)
-            return gr_fail_as(t, GR_NOT_FINITE, "optim_step", "the gradient of %s holds a NaN or an infinity: the step is refused; "
-                              "gr_tape_set_anomaly finds the operator", o->entry[o->chunk[i].entry].held.slot->path);
-    return true;
-}
-
-/* Add the sums of all chunks in order. The error names the parameter where the sum stops being finite. */
-static double clip_total(gr_tape *t, const gr_optim *o)
+/* Add the sums of all chunks in order. *culprit: the path of the parameter where the sum stops being finite, or NULL. */
+static double clip_total(const gr_optim *o, const char **culprit)
 {
     double sum = 0;
-    for (size_t i = 0; i < o->chunks; i++) {
+    *culprit = NULL;
+    for (size_t i = 0; i < o->chunks && !*culprit; i++) {
         sum += o->chunk[i].sum;
-        if (sum < HUGE_VAL) continue;
-        gr_fail_as(t, GR_NOT_FINITE, "clip_grad_norm",
-                   "the gradient norm is %s at %s: nothing was clipped; gr_tape_set_anomaly finds the operator", sum > 0 ? "infinite" : "NaN",
-                   o->entry[o->chunk[i].entry].held.slot->path);
-        return (double)NAN;
+        if (!(sum < HUGE_VAL)) *culprit = o->entry[o->chunk[i].entry].held.slot->path;
     }
     return sum;
 }
 
+bool gr__optim_gradients_are_finite(gr_tape *t, gr_optim *o)
+{
+    const char *culprit;
+    clip_all(t, o, CLIP_CHECK, 0), clip_total(o, &culprit);
+    return !culprit || gr_fail_as(t, GR_NOT_FINITE, "optim_step", "the gradient of %s holds a NaN or an infinity: the step is refused; "
+                                  "gr_tape_set_anomaly finds the operator", culprit);
+}
+
 double gr_clip_grad_norm(gr_tape *t, gr_optim *o, double max)
 {
+    const char *culprit;
     if (!gr__optim_is(t, o, "clip_grad_norm")) return (double)NAN;
     if (!(max >= 0)) return gr_fail(t, NULL, "clip_grad_norm: the largest norm must be 0 or more; got %g", max), (double)NAN;
     clip_all(t, o, CLIP_SUM, 0);
-    const double norm = __builtin_sqrt(clip_total(t, o)), factor = max / (norm + 1e-6); /* 1e-6 as in PyTorch */
-    if (!gr_failed(t) && factor < 1) clip_all(t, o, CLIP_SCALE, factor);
+    const double sum = clip_total(o, &culprit), norm = __builtin_sqrt(sum), factor = max / (norm + 1e-6); /* 1e-6 as in PyTorch */
+    if (culprit)
+        return gr_fail_as(t, GR_NOT_FINITE, "clip_grad_norm", "the gradient norm is %s at %s: nothing was clipped; gr_tape_set_anomaly finds the operator",
+                          sum > 0 ? "infinite" : "NaN", culprit), (double)NAN;
+    if (factor < 1) clip_all(t, o, CLIP_SCALE, factor);
     return norm;
 }
 
