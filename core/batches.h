@@ -15,7 +15,6 @@
 #ifndef GR_BATCHES_H
 #define GR_BATCHES_H
 #include "core/tensor.h"
-GR_BEGIN
 
 typedef struct {
     const char *shuffle; /* the random stream that draws the order of each epoch; NULL keeps the order 0, 1 .. n-1 */
@@ -45,5 +44,4 @@ GR_API void gr_batches_free(gr_batches *b); /* b may be NULL */
  * gr_backward of operators that use them. NULL when b is NULL; nothing else can fail. */
 GR_API const gr_ints *gr_batches_next(gr_batches *b);
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #define GR_FILES_H
 #include "core/io/safetensors.h"
 #include "core/tensor.h"
-GR_BEGIN
 
 /* Read a file; the caller frees the result with gr_safetensors_free. Returns NULL on an error. Fails if the file cannot be read, or if it is damaged:
  * a hole or an overlap in the data, a name that appears twice, a size that does not fit, a rank above 8, a header longer than
@@ -43,5 +42,4 @@ GR_API gr_ints *gr_npy_read_ints(gr_tape *t, const char *path);
 GR_API bool gr_npy_write(gr_tape *t, const gr_tensor *x, const char *path);
 GR_API bool gr_npy_write_ints(gr_tape *t, const gr_ints *x, const char *path);
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #define GR_GRADCHECK_H
 #include "core/tensor.h"
 #include <stdio.h>
-GR_BEGIN
 
 /* The function under test: it computes one tensor, of any shape, from in[0 .. n-1]. It is called many times and must be deterministic. */
 typedef gr_tensor *gr_gradcheck_function(gr_tape *t, gr_tensor *const *in, void *argument);
@@ -38,5 +37,4 @@ typedef struct {
 GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                          const gr_gradcheck_config *config, FILE *out);
 
-GR_END
 #endif

@@ -4,7 +4,6 @@
 #include "core/real.h"
 #include <stdbool.h>
 #include <stddef.h>
-GR_BEGIN
 
 /* The tape takes all memory from one allocator (gr_tape_config.allocator). alloc returns bytes (more than 0) aligned to 64, or NULL when there is
  * not enough memory. release frees p, and is told the same number of bytes. Only the tape's own thread calls them. A program fills the fields. */
@@ -23,5 +22,4 @@ GR_API void gr_memory_free(const gr_allocator *a, void *p, size_t bytes); /* byt
 GR_API bool gr_size_mul(size_t a, size_t b, size_t *out);
 GR_API bool gr_size_add(size_t a, size_t b, size_t *out);
 
-GR_END
 #endif

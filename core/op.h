@@ -23,7 +23,6 @@
 #ifndef GR_OP_H
 #define GR_OP_H
 #include "core/tensor.h"
-GR_BEGIN
 
 typedef struct gr_node gr_node;
 
@@ -112,5 +111,4 @@ static inline gr_range gr_chunk(size_t i, size_t most, size_t n)
 /* The axis as a number 0 .. rank-1: a negative axis counts from the end. Fails, and returns -1, if x has no such axis. */
 GR_API int gr_axis(gr_tape *t, const gr_op *op, const gr_tensor *x, int axis);
 
-GR_END
 #endif

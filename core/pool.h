@@ -3,7 +3,6 @@
 #ifndef GR_POOL_H
 #define GR_POOL_H
 #include "core/memory.h"
-GR_BEGIN
 
 typedef struct gr_pool gr_pool;
 
@@ -20,5 +19,4 @@ GR_API void gr_pool_free(gr_pool *p);
 
 typedef void gr_task(void *argument, size_t chunk, int thread); /* thread: 0 .. threads-1 */
 
-GR_END
 #endif

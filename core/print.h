@@ -4,7 +4,6 @@
 #define GR_PRINT_H
 #include "core/tensor.h"
 #include <stdio.h>
-GR_BEGIN
 
 /* Print the shape and the values of x. Of a long axis, only the first and the last three entries are printed.
  *     [2, 3]
@@ -22,5 +21,4 @@ GR_API void gr_print_graph(const gr_tape *t, FILE *out);
 /* Print the same graph in the language of Graphviz, for `dot -Tsvg`. */
 GR_API void gr_print_dot(const gr_tape *t, FILE *out);
 
-GR_END
 #endif

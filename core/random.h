@@ -6,7 +6,6 @@
 #include "core/real.h"
 #include <stddef.h>
 #include <stdint.h>
-GR_BEGIN
 
 /* These two integers are the whole state of a stream, and a program may save and restore them. Random number i of 32 bits is word i % 4 of
  * the Philox block with counter i / 4 and this key. */
@@ -22,5 +21,4 @@ GR_API double gr_stream_normal(gr_stream *s, double mean, double std);  /* Box-M
 GR_API size_t gr_stream_below(gr_stream *s, size_t n);                  /* 0 .. n-1, each with the same probability; 0 when n is 0 */
 GR_API void gr_stream_permutation(gr_stream *s, size_t *order, size_t n); /* order[0 .. n-1] = a permutation of 0 .. n-1 (Fisher-Yates) */
 
-GR_END
 #endif

@@ -7,18 +7,16 @@ typedef double gr_real;
 typedef float gr_real;
 #endif
 
+#ifdef __cplusplus
+#define GR_LINKAGE extern "C"
+#else
+#define GR_LINKAGE
+#endif
 #ifdef _WIN32 /* a DLL exports all its functions */
-#define GR_API
+#define GR_API GR_LINKAGE
 #define GR_PRINTF gnu_printf
 #else
-#define GR_API __attribute__((visibility("default")))
+#define GR_API GR_LINKAGE __attribute__((visibility("default")))
 #define GR_PRINTF printf
-#endif
-#ifdef __cplusplus
-#define GR_BEGIN extern "C" {
-#define GR_END }
-#else
-#define GR_BEGIN
-#define GR_END
 #endif
 #endif

@@ -2,7 +2,6 @@
 #ifndef GR_RECOMPUTE_H
 #define GR_RECOMPUTE_H
 #include "core/tensor.h"
-GR_BEGIN
 
 /* A segment of the forward: it computes out[] from in[] with operators of t. It may also use parameters and other tensors of t. It must compute the same
  * results whenever it gets the same inputs, and must not call gr_tape_reset, gr_tape_recover or gr_backward. */
@@ -29,5 +28,4 @@ typedef void gr_segment(gr_tape *t, gr_tensor *const *in, gr_tensor **out, void 
 GR_API bool gr_recompute(gr_tape *t, gr_segment *f, void *argument, size_t argument_bytes, gr_tensor *const *in, size_t ins,
                          gr_tensor **out, size_t outs);
 
-GR_END
 #endif

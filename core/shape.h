@@ -3,7 +3,6 @@
 #define GR_SHAPE_H
 #include "core/real.h"
 #include <stddef.h>
-GR_BEGIN
 
 enum { GR_MAX_RANK = 8 };
 
@@ -27,5 +26,4 @@ typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
 #define GR_ALL_AXES ((gr_axes){ 0, { 0 } })
 #endif
 
-GR_END
 #endif

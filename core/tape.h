@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-GR_BEGIN
 
 #define GR_VERSION 100 /* 0.1.0: major * 10000 + minor * 100 + patch */
 #define GR_VERSION_TEXT "0.1.0"
@@ -149,5 +148,4 @@ GR_API gr_stream *gr_tape_stream(gr_tape *t, const char *name);
  * Does nothing for NULL. */
 GR_API void gr_tape_seek_streams(gr_tape *t, uint64_t n);
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #define GR_TENSOR_H
 #include "core/shape.h"
 #include "core/tape.h"
-GR_BEGIN
 
 /* A program may read the fields that have no note "library". It may write data[] and no other field: the data of a tensor on the tape between
  * making it and its first use; the data of a parameter or buffer before the first forward and between gr_optim_step and the next forward, never
@@ -67,5 +66,4 @@ GR_API bool gr_same_shape(const gr_tensor *a, const gr_tensor *b);
 GR_API const char *gr_shape_text(gr_tape *t, const gr_tensor *x);
 GR_API const char *gr_shape_name(gr_tape *t, gr_shape shape);
 
-GR_END
 #endif

@@ -8,7 +8,6 @@
 #define GR_NN_CONV_H
 #include "nn/module.h"
 #include "ops/conv.h"
-GR_BEGIN
 
 typedef struct {
     gr_module module;
@@ -50,5 +49,4 @@ GR_API gr_module *gr_upsample_new(gr_tape *t, gr_module *parent, const char *nam
 /* Join all axes but the first: [N, C, H, W] becomes [N, C H W]. gr_forward runs it. */
 GR_API gr_module *gr_flatten_new(gr_tape *t, gr_module *parent, const char *name);
 
-GR_END
 #endif

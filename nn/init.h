@@ -3,7 +3,6 @@
 #ifndef GR_INIT_H
 #define GR_INIT_H
 #include "core/tensor.h"
-GR_BEGIN
 
 typedef enum {
     GR_INIT_CONSTANT,        /* a */
@@ -40,5 +39,4 @@ GR_API gr_init gr_init_kaiming_normal(double gain, gr_fan fan);
 #define GR_GAIN_RELU 1.4142135623730951
 #define GR_GAIN_SELU 0.75
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #ifndef GR_NN_INSPECT_H
 #define GR_NN_INSPECT_H
 #include "nn/nn.h"
-GR_BEGIN
 
 /* Print which values of an x of that shape share a mean and a variance in m, a norm. Up to rank 4 there is a picture, in which equal letters
  * share; long axes are abbreviated:
@@ -40,5 +39,4 @@ GR_API gr_norm_terms gr_norm_gradient(gr_tape *t, const gr_module *m, const gr_t
  * 1, a deviation off by a factor of more than 2, or not run. out NULL prints nothing. */
 GR_API size_t gr_print_batch_norms(gr_tape *t, const gr_module *root, FILE *out);
 
-GR_END
 #endif

@@ -31,7 +31,6 @@
 #include "core/tensor.h"
 #include "nn/init.h"
 #include <stdio.h>
-GR_BEGIN
 
 typedef struct gr_module gr_module;
 typedef struct gr_slot gr_slot;
@@ -172,5 +171,4 @@ GR_API gr_tensor *gr_carried(gr_tape *t, const gr_module *m, const char *name);
  * state back, so its memory stays at least until the step ends. False when out of memory. */
 GR_API bool gr_forget(gr_tape *t, gr_module *m);
 
-GR_END
 #endif

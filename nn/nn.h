@@ -15,7 +15,6 @@
 #include "nn/recurrent.h" /* LSTM, GRU, RNN */
 #include "nn/transformer.h" /* multi-head attention, Transformer layers, positions */
 #include "ops/ops.h"
-GR_BEGIN
 
 /* ==== Linear ==== */
 
@@ -134,5 +133,4 @@ GR_API bool gr_state_load(gr_tape *t, gr_module *m, const char *path, const gr_s
 /* The same for a file whose length bytes lie in memory. Messages call it "memory". */
 GR_API bool gr_state_load_memory(gr_tape *t, gr_module *m, const void *bytes, size_t length, const gr_state_config *config);
 
-GR_END
 #endif

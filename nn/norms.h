@@ -5,7 +5,6 @@
 #define GR_NORMS_H
 #include "nn/module.h"
 #include "ops/ops.h"
-GR_BEGIN
 
 typedef enum { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER, GR_NORM_RMS, GR_NORM_GROUP, GR_NORM_INSTANCE } gr_norm_kind;
 
@@ -70,5 +69,4 @@ GR_API gr_tensor *gr_norm_forward(gr_tape *t, const gr_norm *n, gr_tensor *x, co
 /* Return m as a norm, or NULL unless one of the constructors above made it. */
 GR_API gr_norm *gr_norm_of(const gr_module *m);
 
-GR_END
 #endif

@@ -4,7 +4,6 @@
 #define GR_NN_RECURRENT_H
 #include "nn/module.h"
 #include "ops/ops.h"
-GR_BEGIN
 
 typedef struct {
     unsigned norm;         /* default 0, no norms; LSTM: GR_LSTM_LN_.. (GR_LSTM_LN_BA2016 is the paper's) or GR_LSTM_BN; GRU: GR_GRU_LN_..; RNN:
@@ -83,5 +82,4 @@ GR_API gr_recurrent_out gr_gru_forward(gr_tape *t, const gr_gru *l, gr_tensor *x
 GR_API gr_recurrent_out gr_rnn_forward(gr_tape *t, const gr_rnn *l, gr_tensor *x, const gr_recurrent_input *input);
 GR_API gr_recurrent_out gr_recurrent_forward(gr_tape *t, const gr_recurrent *l, gr_tensor *x, const gr_recurrent_input *input);
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #ifndef GR_TRANSFORMER_H
 #define GR_TRANSFORMER_H
 #include "nn/norms.h"
-GR_BEGIN
 
 /* ==== Multi-head attention ==== */
 
@@ -140,5 +139,4 @@ GR_API gr_tensor *gr_positions_forward(gr_tape *t, const gr_positions *m, gr_ten
 /* The same for x [B, T, size] whose sequence b begins at position starts[b]. starts [B], values 0 .. count - T, or NULL for 0. */
 GR_API gr_tensor *gr_positions_forward_from(gr_tape *t, const gr_positions *m, gr_tensor *x, const gr_ints *starts);
 
-GR_END
 #endif

@@ -2,7 +2,6 @@
 #ifndef GR_ATTENTION_H
 #define GR_ATTENTION_H
 #include "core/tensor.h"
-GR_BEGIN
 
 typedef struct {
     size_t heads;           /* default 1 */
@@ -30,5 +29,4 @@ typedef struct {
  * backward. Fails if a shape does not fit, or if a setting is out of range. */
 GR_API gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config);
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #ifndef GR_CONV_H
 #define GR_CONV_H
 #include "core/tensor.h"
-GR_BEGIN
 
 /* ==== Convolution ==== */
 
@@ -100,5 +99,4 @@ typedef struct {
  * scale_factor, if an axis of x has size 0, or if a scale_factor leaves nothing of it. */
 GR_API gr_tensor *gr_interpolate(gr_tape *t, gr_tensor *x, const gr_interpolate_config *config);
 
-GR_END
 #endif

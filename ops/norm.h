@@ -17,7 +17,6 @@
 #ifndef GR_NORM_H
 #define GR_NORM_H
 #include "core/tensor.h"
-GR_BEGIN
 
 /* The default of eps is PyTorch's: 1e-5, and in RMS norm the distance from 1 to the next gr_real. */
 #define GR_NORM_EPS 1e-5
@@ -93,5 +92,4 @@ GR_API gr_tensor *gr_instance_norm(gr_tape *t, gr_tensor *x, int axis, gr_tensor
  * Fails if x lacks one of the axes, or if an axis is named twice. */
 GR_API gr_tensor *gr_norm_axes(gr_tape *t, gr_tensor *x, gr_axes over, gr_axes affine, gr_tensor *gamma, gr_tensor *beta, double eps);
 
-GR_END
 #endif

@@ -19,7 +19,6 @@
 #include "ops/attention.h" /* attention */
 #include "ops/conv.h"      /* convolution, pooling */
 #include "ops/recurrent.h" /* LSTM, GRU, plain RNN */
-GR_BEGIN
 
 /* ==== Elementwise, one input ==== */
 
@@ -296,5 +295,4 @@ GR_API gr_ints *gr_categorical(gr_tape *t, gr_tensor *logits, const char *stream
 
 #include "ops/norm.h" /* normalization */
 
-GR_END
 #endif

@@ -3,7 +3,6 @@
 #ifndef GR_RECURRENT_H
 #define GR_RECURRENT_H
 #include "core/tensor.h"
-GR_BEGIN
 
 /* Where the norms of an LSTM are: a sum of GR_LSTM_LN_.., or GR_LSTM_BN alone, or 0 for none. */
 enum {
@@ -104,5 +103,4 @@ GR_API gr_recurrent_out gr_gru_sequence(gr_tape *t, gr_tensor *x, const gr_recur
  * Ba, Kiros, Hinton 2016, eq. 4 */
 GR_API gr_recurrent_out gr_rnn_sequence(gr_tape *t, gr_tensor *x, const gr_recurrent_weights *weights, const gr_sequence_config *config);
 
-GR_END
 #endif

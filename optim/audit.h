@@ -7,7 +7,6 @@
 #define GR_AUDIT_H
 #include "core/trace.h"
 #include "optim/optim.h"
-GR_BEGIN
 
 typedef enum {
     GR_AUDIT_REACHED,     /* a gradient reached the parameter */
@@ -31,5 +30,4 @@ GR_API gr_audit_entry gr_audit(gr_tape *t, const gr_slot *s, const gr_optim *o);
  * gradient is zero, did not reach them, or the optimizer does not hold them. Frozen parameters do not count. */
 GR_API size_t gr_print_audit(gr_tape *t, const gr_module *m, const gr_optim *o, FILE *out);
 
-GR_END
 #endif

@@ -21,7 +21,6 @@
 #define GR_OPTIM_H
 #include "core/io/safetensors.h"
 #include "nn/nn.h"
-GR_BEGIN
 
 typedef struct gr_optim gr_optim;
 
@@ -280,5 +279,4 @@ GR_API bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o
  * the number of tensors is wrong, the checksum is wrong or missing, or memory runs out. */
 GR_API bool gr_checkpoint_load(gr_tape *t, gr_module *m, gr_optim *o, const char *path, const gr_checkpoint_value *values, size_t n);
 
-GR_END
 #endif

@@ -8,7 +8,6 @@
 #include "core/memory.h"
 #include "core/shape.h"
 #include <stdint.h>
-GR_BEGIN
 
 typedef enum { GR_F16, GR_BF16, GR_I32, GR_F32, GR_F64, GR_I64, GR_DTYPES } gr_dtype;
 #ifdef GR_REAL_DOUBLE
@@ -61,5 +60,4 @@ typedef struct { /* the caller fills and owns all of it */
     const void *data; /* row-major values of that type */
 } gr_safetensors_item;
 
-GR_END
 #endif
