@@ -24,13 +24,14 @@ static void say_value(anomaly_text *a, gr_real x)
     else say(a, "%.4g", (double)x);
 }
 
-/* The place of value i in x, as in [2, 0]. */
-static void say_index(anomaly_text *a, const gr_tensor *x, size_t i)
+/* "inf at [2, 0]": value i of those that have the shape of x */
+static void say_value_at(anomaly_text *a, const gr_tensor *x, const gr_real *value, size_t i)
 {
     char text[GR__SHAPE_ROOM];
     size_t at[GR_MAX_RANK];
+    say_value(a, value[i]);
     for (int k = x->rank; k-- > 0; i /= x->dim[k]) at[k] = i % x->dim[k];
-    say(a, "%s", gr__shape_write(text, x->rank, at));
+    say(a, " at %s", gr__shape_write(text, x->rank, at));
 }
 
 static void say_shape(anomaly_text *a, const gr_tensor *x)
@@ -62,8 +63,7 @@ static void say_values(anomaly_text *a, const char *what, unsigned number, const
     say(a, "; %s %u %s%s", what, number, path ? path : "", path ? " " : "");
     say_shape(a, x);
     if (b.count) {
-        say(a, " was not finite before: "), say_value(a, value[first_bad(b)]);
-        say(a, " at "), say_index(a, x, first_bad(b));
+        say(a, " was not finite before: "), say_value_at(a, x, value, first_bad(b));
     } else if (x->len) {
         gr_real low = value[0], high = value[0];
         for (size_t i = 1; i < x->len; i++) low = value[i] < low ? value[i] : low, high = value[i] > high ? value[i] : high;
@@ -78,8 +78,7 @@ static void say_finding(anomaly_text *a, const char *direction, const gr_op *op,
 {
     say(a, "%s of %s", direction, op->name);
     if (place && *place) say(a, " in %s", place);
-    say(a, " made "), say_value(a, value[at]);
-    say(a, " at "), say_index(a, x, at);
+    say(a, " made "), say_value_at(a, x, value, at);
     say(a, " of %s %zu ", what, number), say_shape(a, x);
     say(a, ", %zu of %zu values", look_for_bad(value, x->len).count, x->len);
 }
@@ -128,8 +127,7 @@ static bool all_finite(gr_tape *t, const char *when, const char *what, const gr_
     const char *const path = gr__owner(x)->path;
     anomaly_text a = { "", 0 };
     say(&a, "%s %s%s ", when, what, path ? path : ""), say_shape(&a, x);
-    say(&a, ", which holds "), say_value(&a, value[at]);
-    say(&a, " at "), say_index(&a, x, at);
+    say(&a, ", which holds "), say_value_at(&a, x, value, at);
     return gr_fail_as(t, GR_NOT_FINITE, "", "anomaly: %s", a.text);
 }
 

@@ -15,10 +15,11 @@ typedef struct { gr_error code; char message[1024]; } gr__failure;
 
 static inline bool gr__has_failed(const gr__failure *e) { return !e || e->code; }
 
-/* Set e to "name: message" unless e is NULL or holds an error already. The format is printf's. When name is NULL or "", e gets the message
- * alone. Both functions always return NULL. */
+/* Set e to "name: message", or with a place to "name in place: message", unless e is NULL or holds an error already. The format is printf's. When
+ * name is NULL or "", e gets the message alone. Both functions always return NULL. */
 void *gr__fail(gr__failure *e, gr_error code, const char *name, const char *format, ...) __attribute__((format(GR_PRINTF, 4, 5)));
-void *gr__fail_with(gr__failure *e, gr_error code, const char *name, const char *format, va_list arguments) __attribute__((format(GR_PRINTF, 4, 0)));
+void *gr__fail_with(gr__failure *e, gr_error code, const char *name, const char *place, const char *format, va_list arguments)
+    __attribute__((format(GR_PRINTF, 5, 0)));
 
 /* ---- core/text.c ---- */
 

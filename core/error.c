@@ -3,20 +3,11 @@
 
 gr__failure *gr__tape_failure(gr_tape *t) { return t ? &t->failure : NULL; }
 
-/* "name in place: message" while a module runs. */
-static void fail(gr_tape *t, gr_error code, const char *name, const char *format, va_list arguments)
-{
-    char named[sizeof t->failure.message];
-    if (gr_failed(t)) return;
-    if (name && *name && t->place && *t->place) snprintf(named, sizeof named, "%s in %s", name, t->place), name = named;
-    gr__fail_with(&t->failure, code, name, format, arguments);
-}
-
 void *gr_fail(gr_tape *t, const gr_op *op, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fail(t, GR_MISUSE, op ? op->name : "", format, arguments);
+    gr__fail_with(gr__tape_failure(t), GR_MISUSE, op ? op->name : "", t ? t->place : NULL, format, arguments);
     va_end(arguments);
     return NULL;
 }
@@ -25,7 +16,7 @@ void *gr_fail_as(gr_tape *t, gr_error code, const char *name, const char *format
 {
     va_list arguments;
     va_start(arguments, format);
-    fail(t, code, name, format, arguments);
+    gr__fail_with(gr__tape_failure(t), code, name, t ? t->place : NULL, format, arguments);
     va_end(arguments);
     return NULL;
 }

@@ -16,7 +16,7 @@ typedef struct {
 GR_API gr_allocator gr_default_allocator(void); /* malloc and free */
 /* Memory filled with zeros, which the caller frees with gr_memory_free; NULL when there is not enough. bytes may be 0. */
 GR_API void *gr_memory_new(const gr_allocator *a, size_t bytes);
-GR_API void gr_memory_free(const gr_allocator *a, void *p, size_t bytes); /* bytes as given to gr_memory_new; p may be NULL */
+GR_API void gr_memory_free(const gr_allocator *a, void *p, size_t bytes); /* bytes as given to gr_memory_new; p may be NULL, and *a may lie in it */
 
 /* *out = a * b, and *out = a + b. When the result does not fit, they return false and *out is SIZE_MAX. out may be NULL. */
 GR_API bool gr_size_mul(size_t a, size_t b, size_t *out);

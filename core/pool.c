@@ -154,7 +154,6 @@ gr_pool *gr_pool_new(int threads, const gr_allocator *allocator)
 void gr_pool_free(gr_pool *p)
 {
     if (!p) return;
-    const gr_allocator memory = p->memory;
     if (!is_forked(p)) { /* in a child, a thread that does not exist may hold the lock, and pthread_cond_destroy would wait for it */
         p->stop = true;
         begin_region(p);
@@ -163,7 +162,7 @@ void gr_pool_free(gr_pool *p)
         pthread_mutex_destroy(&p->lock);
     }
     unmark_process(p);
-    gr_memory_free(&memory, p, p->bytes);
+    gr_memory_free(&p->memory, p, p->bytes);
 }
 
 double gr__pool_least(gr_pool *p) { return p && atomic_load(&p->parked) ? 50000 : 5000; }

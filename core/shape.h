@@ -15,15 +15,13 @@ typedef struct { int count, axis[GR_MAX_RANK]; } gr_axes;
 #define GR_COUNT_(a, b, c, d, e, f, g, h, n, ...) n
 #define GR_COUNT(...) GR_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #ifdef __cplusplus
-#define GR_SHAPE(...) (gr_shape{ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_SCALAR (gr_shape{ 0, { 0 } })
-#define GR_AXES(...) (gr_axes{ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_ALL_AXES (gr_axes{ 0, { 0 } })
+#define GR_OF(type) type
 #else
-#define GR_SHAPE(...) ((gr_shape){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_SCALAR ((gr_shape){ 0, { 0 } })
-#define GR_AXES(...) ((gr_axes){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
-#define GR_ALL_AXES ((gr_axes){ 0, { 0 } })
+#define GR_OF(type) (type)
 #endif
+#define GR_SHAPE(...) (GR_OF(gr_shape){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
+#define GR_SCALAR (GR_OF(gr_shape){ 0, { 0 } })
+#define GR_AXES(...) (GR_OF(gr_axes){ GR_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
+#define GR_ALL_AXES (GR_OF(gr_axes){ 0, { 0 } })
 
 #endif

@@ -40,13 +40,12 @@ gr_tape *gr_tape_new_checked(uint64_t seed, const gr_tape_config *config, size_t
 void gr_tape_free(gr_tape *t)
 {
     if (!t) return;
-    const gr_allocator memory = t->memory;
     for (int i = 0; i < GR__LEVELS; i++) gr__arena_free(&t->arena[i]), gr__life_free(t, &t->life[i]);
     gr__arena_free(&t->resting);
     gr__tape_streams_free(t);
-    gr_memory_free(&memory, t->work, t->work_bytes);
+    gr_memory_free(&t->memory, t->work, t->work_bytes);
     if (t->owns_pool) gr_pool_free(t->pool);
-    gr_memory_free(&memory, t, sizeof *t);
+    gr_memory_free(&t->memory, t, sizeof *t);
 }
 
 /* ---- Modes, and what the tape holds ---- */

@@ -7,12 +7,11 @@
 void gr_safetensors_free(gr_safetensors *f)
 {
     if (!f) return;
-    const gr_allocator memory = f->memory;
-    gr_memory_free(&memory, f->entry, f->entry_room * sizeof *f->entry);
-    gr_memory_free(&memory, f->note, f->note_room * sizeof *f->note);
-    gr_memory_free(&memory, f->text, f->text_bytes);
-    gr_memory_free(&memory, f->file, f->file_bytes);
-    gr_memory_free(&memory, f, sizeof *f);
+    gr_memory_free(&f->memory, f->entry, f->entry_room * sizeof *f->entry);
+    gr_memory_free(&f->memory, f->note, f->note_room * sizeof *f->note);
+    gr_memory_free(&f->memory, f->text, f->text_bytes);
+    gr_memory_free(&f->memory, f->file, f->file_bytes);
+    gr_memory_free(&f->memory, f, sizeof *f);
 }
 
 /* torch.save writes a zip archive, and old versions a pickle. Either gives a length that no header has. */
