@@ -40,25 +40,80 @@ KERNEL(void, sum_backward, gr_real *restrict dx, const gr_real *const *in, size_
     KERNEL(void, op, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict x, const gr_real *restrict y UNUSED, \
            size_t rows, size_t n, gr_real p UNUSED)
 
-#define ROWS_EACH(op, y_of_row) \
+/* For each row: what the formula needs, then y[r] = formula, or dx[i] += formula. */
+#define ROWS_Y(op, formula, ...) \
     ROWS_FORWARD(op) \
     { \
-        for (size_t r = 0; r < rows; r++, x += n) y[r] = y_of_row; \
+        for (size_t r = 0; r < rows; r++, x += n) { \
+            __VA_ARGS__; \
+            y[r] = formula; \
+        } \
     }
-ROWS_EACH(max_forward, MAX(i, n, x[i]) + 0) /* + 0: of -0 and 0 the order of the comparisons would choose; so the result is 0 */
-ROWS_EACH(min_forward, MIN(i, n, x[i]) + 0)
+#define ROWS_DX(op, formula, ...) \
+    ROWS_BACKWARD(op) \
+    { \
+        for (size_t r = 0; r < rows; r++, x += n, dx += n) { \
+            __VA_ARGS__; \
+            for (size_t i = 0; i < n; i++) dx[i] += formula; \
+        } \
+    }
+INLINE gr_real with_sign(gr_real a, gr_real x) { return x > 0 ? a : x < 0 ? -a : 0; } /* a sign(x) */
 
-/* sign * the largest of sign * x, over the rows of x [n, stride], of width columns; the same bits */
-KERNEL(void, extreme_columns, gr_real *restrict y, const gr_real *restrict x, size_t n, size_t width, size_t stride, gr_real sign)
+/* clang-format off */
+ROWS_Y(max_forward, MAX(i, n, x[i]) + 0, ) /* + 0: of -0 and 0 the order of the comparisons would choose; so the result is 0 */
+ROWS_Y(min_forward, MIN(i, n, x[i]) + 0, )
+ROWS_DX(extreme_backward, x[i] == extreme ? share : 0,
+        const gr_real extreme = y[r], share = dy[r] / SUM(i, n, x[i] == extreme ? 1 : 0))
+
+ROWS_Y(prod_forward, PRODUCT(i, n, x[i]), )
+ROWS_DX(prod_backward, x[i] == 0 ? at_zero : elsewhere / x[i],
+        const gr_real zeros = SUM(i, n, x[i] == 0 ? 1 : 0), product = dy[r] * PRODUCT(i, n, x[i] == 0 ? 1 : x[i]);
+        const gr_real at_zero = zeros == 1 ? product : 0, elsewhere = zeros == 0 ? product : 0)
+
+/* An infinite largest value is not subtracted: log(exp(-inf) + ..) and log(exp(inf) + ..) come out right without. */
+ROWS_Y(logsumexp_forward, shift + r_log(SUM(i, n, r_exp(x[i] - shift))),
+       const gr_real largest = MAX(i, n, x[i]), shift = r_abs(largest) < R(INFINITY) ? largest : 0)
+ROWS_DX(logsumexp_backward, g * r_exp(x[i] - shift),
+        gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
+        if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= SUM(i, n, r_exp(x[i] - shift)))
+
+ROWS_Y(norm_1_forward, SUM(i, n, r_abs(x[i])), )
+ROWS_DX(norm_1_backward, with_sign(g, x[i]), const gr_real g = dy[r])
+ROWS_Y(norm_inf_forward, r_max(0, MAX(i, n, r_abs(x[i]))), )
+ROWS_DX(norm_inf_backward, x[i] == extreme ? share : x[i] == -extreme ? -share : 0,
+        const gr_real extreme = y[r], share = extreme == 0 ? 0 : dy[r] / SUM(i, n, r_abs(x[i]) == extreme ? 1 : 0))
+ROWS_DX(norm_p_backward, with_sign(g * r_pow(r_abs(x[i]) / norm, p - 1), x[i]), const gr_real norm = y[r], g = norm == 0 ? 0 : dy[r])
+/* clang-format on */
+
+ROWS_FORWARD(norm_p_forward)
 {
-    for (size_t i = 0; i < width; i++) y[i] = sign * x[i];
-    for (size_t r = 1; r < n; r++)
-        for (size_t i = 0; i < width; i++) y[i] = r_larger(y[i], sign * x[r * stride + i]);
-    for (size_t i = 0; i < width; i++) y[i] = sign * y[i] + 0;
+    for (size_t r = 0; r < rows; r++, x += n) {
+        const gr_real sum = SUM(i, n, r_pow(r_abs(x[i]), p));
+        y[r] = r_pow(sum, 1 / p);
+        if (r_flush(sum) != 0 && sum < R(INFINITY)) continue;
+        const gr_real most = MAX(i, n, r_abs(x[i]));
+        if (most > 0 && most < R(INFINITY)) y[r] = most * r_pow(SUM(i, n, r_pow(r_abs(x[i]) / most, p)), 1 / p);
+    }
 }
-ROWS_EACH(prod_forward, PRODUCT(i, n, x[i]))
-ROWS_EACH(norm_1_forward, SUM(i, n, r_abs(x[i])))
-ROWS_EACH(norm_inf_forward, r_max(0, MAX(i, n, r_abs(x[i]))))
+
+ROWS_FORWARD(norm_2_forward)
+{
+    for (size_t r = 0; r < rows; r++, x += n) {
+        const gr_real sum = SUM(i, n, r_square(x[i]));
+        y[r] = r_sqrt(sum);
+        if (r_flush(sum) == 0 || !(sum < R(INFINITY))) gr__far_norm_2(y + r, x, n);
+    }
+}
+ROWS_BACKWARD(norm_2_backward)
+{
+    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
+        const gr_real norm = y[r], g = norm == 0 ? 0 : dy[r], factor = norm == 0 ? 0 : g / norm;
+        if (r_flush(factor) == 0 || !(r_abs(factor) < R(INFINITY)))
+            for (size_t i = 0; i < n; i++) dx[i] += norm == 0 ? 0 : g * (x[i] / norm);
+        else
+            for (size_t i = 0; i < n; i++) dx[i] += factor * x[i];
+    }
+}
 
 ROWS_FORWARD(var_forward)
 {
@@ -85,94 +140,13 @@ ROWS_BACKWARD(var_backward)
     }
 }
 
-ROWS_BACKWARD(extreme_backward)
+/* sign * the largest of sign * x, over the rows of x [n, stride], of width columns; the same bits */
+KERNEL(void, extreme_columns, gr_real *restrict y, const gr_real *restrict x, size_t n, size_t width, size_t stride, gr_real sign)
 {
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real extreme = y[r], share = dy[r] / SUM(i, n, x[i] == extreme ? 1 : 0);
-        for (size_t i = 0; i < n; i++) dx[i] += x[i] == extreme ? share : 0;
-    }
-}
-
-ROWS_BACKWARD(prod_backward)
-{
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real zeros = SUM(i, n, x[i] == 0 ? 1 : 0), product = PRODUCT(i, n, x[i] == 0 ? 1 : x[i]);
-        const gr_real at_zero = zeros == 1 ? dy[r] * product : 0, elsewhere = zeros == 0 ? dy[r] * product : 0;
-        for (size_t i = 0; i < n; i++) dx[i] += x[i] == 0 ? at_zero : elsewhere / x[i];
-    }
-}
-
-/* An infinite largest value is not subtracted: log(exp(-inf) + ..) and log(exp(inf) + ..) come out right without. */
-ROWS_FORWARD(logsumexp_forward)
-{
-    for (size_t r = 0; r < rows; r++, x += n) {
-        const gr_real largest = MAX(i, n, x[i]), shift = r_abs(largest) < R(INFINITY) ? largest : 0;
-        y[r] = shift + r_log(SUM(i, n, r_exp(x[i] - shift)));
-    }
-}
-ROWS_BACKWARD(logsumexp_backward)
-{
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        gr_real shift = y[r] == R(-INFINITY) ? 0 : y[r], g = dy[r];
-        if (r_abs(shift) > 1024 && r_abs(shift) < R(INFINITY)) shift = MAX(i, n, x[i]), g /= SUM(i, n, r_exp(x[i] - shift));
-        for (size_t i = 0; i < n; i++) dx[i] += g * r_exp(x[i] - shift);
-    }
-}
-
-ROWS_BACKWARD(norm_1_backward)
-{
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real g = dy[r];
-        for (size_t i = 0; i < n; i++) dx[i] += x[i] > 0 ? g : x[i] < 0 ? -g : 0;
-    }
-}
-
-ROWS_FORWARD(norm_2_forward)
-{
-    for (size_t r = 0; r < rows; r++, x += n) {
-        const gr_real sum = SUM(i, n, r_square(x[i]));
-        y[r] = r_sqrt(sum);
-        if (r_flush(sum) == 0 || !(sum < R(INFINITY))) gr__far_norm_2(y + r, x, n);
-    }
-}
-ROWS_BACKWARD(norm_2_backward)
-{
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real norm = y[r], g = norm == 0 ? 0 : dy[r], factor = norm == 0 ? 0 : g / norm;
-        if (r_flush(factor) == 0 || !(r_abs(factor) < R(INFINITY)))
-            for (size_t i = 0; i < n; i++) dx[i] += norm == 0 ? 0 : g * (x[i] / norm);
-        else
-            for (size_t i = 0; i < n; i++) dx[i] += factor * x[i];
-    }
-}
-
-ROWS_BACKWARD(norm_inf_backward)
-{
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real extreme = y[r], share = extreme == 0 ? 0 : dy[r] / SUM(i, n, r_abs(x[i]) == extreme ? 1 : 0);
-        for (size_t i = 0; i < n; i++) dx[i] += x[i] == extreme ? share : x[i] == -extreme ? -share : 0;
-    }
-}
-
-ROWS_FORWARD(norm_p_forward)
-{
-    for (size_t r = 0; r < rows; r++, x += n) {
-        const gr_real sum = SUM(i, n, r_pow(r_abs(x[i]), p));
-        y[r] = r_pow(sum, 1 / p);
-        if (r_flush(sum) != 0 && sum < R(INFINITY)) continue;
-        const gr_real most = MAX(i, n, r_abs(x[i]));
-        if (most > 0 && most < R(INFINITY)) y[r] = most * r_pow(SUM(i, n, r_pow(r_abs(x[i]) / most, p)), 1 / p);
-    }
-}
-ROWS_BACKWARD(norm_p_backward)
-{
-    for (size_t r = 0; r < rows; r++, x += n, dx += n) {
-        const gr_real norm = y[r], g = norm == 0 ? 0 : dy[r];
-        for (size_t i = 0; i < n; i++) {
-            const gr_real slope = g * r_pow(r_abs(x[i]) / norm, p - 1);
-            dx[i] += x[i] > 0 ? slope : x[i] < 0 ? -slope : 0;
-        }
-    }
+    for (size_t i = 0; i < width; i++) y[i] = sign * x[i];
+    for (size_t r = 1; r < n; r++)
+        for (size_t i = 0; i < width; i++) y[i] = r_larger(y[i], sign * x[r * stride + i]);
+    for (size_t i = 0; i < width; i++) y[i] = sign * y[i] + 0;
 }
 
 /* The first of the largest values of sign * x. */
