@@ -9,39 +9,25 @@
 #include "ops/softmax.h"
 #include "ops/ops.h"
 
-/* ---- A row of C values ---- */
+/* `log` is a constant in every call: one function has the maths of both operators. */
 
-INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n)
-{
-    gr_real m[SOFTMAX_ROWS], s[SOFTMAX_ROWS];
-    softmax_rows(m, s, y, x, C, n); /* y is exp(x - m) now */
-    for (size_t j = 0; j < n; j++, y += C) {
-        const gr_real per = 1 / s[j];
-        for (size_t i = 0; i < C; i++) y[i] *= per;
-    }
-}
+/* ---- n rows of C values ---- */
 
-INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C)
-{
-    const gr_real sum = SUM(i, C, y[i] * dy[i]);
-    for (size_t i = 0; i < C; i++) dx[i] += y[i] * (dy[i] - sum);
-}
-
-INLINE void log_softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n)
+INLINE void softmax_of_rows(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t n, bool log)
 {
     gr_real m[SOFTMAX_ROWS], s[SOFTMAX_ROWS] = { 0 };
-    softmax_rows(m, s, NULL, x, C, n);
-    for (size_t j = 0; j < SOFTMAX_ROWS; j++) s[j] = r_log(s[j]);
+    softmax_rows(m, s, log ? NULL : y, x, C, n); /* y is exp(x - m) now, or as it was */
+    for (size_t j = 0; j < SOFTMAX_ROWS; j++) s[j] = log ? r_log(s[j]) : 1 / s[j];
     for (size_t j = 0; j < n; j++, x += C, y += C) {
-        const gr_real mj = m[j], log_s = s[j];
-        for (size_t i = 0; i < C; i++) y[i] = x[i] - mj - log_s;
+        const gr_real mj = m[j], sj = s[j];
+        for (size_t i = 0; i < C; i++) y[i] = log ? x[i] - mj - sj : y[i] * sj;
     }
 }
 
-INLINE void log_softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C)
+INLINE void softmax_row_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, bool log)
 {
-    const gr_real sum = SUM(i, C, dy[i]);
-    for (size_t i = 0; i < C; i++) dx[i] += dy[i] - r_exp(y[i]) * sum;
+    const gr_real sum = SUM(i, C, log ? dy[i] : y[i] * dy[i]);
+    for (size_t i = 0; i < C; i++) dx[i] += log ? dy[i] - r_exp(y[i]) * sum : y[i] * (dy[i] - sum);
 }
 
 /* ---- A tile of n fibres: value c of fibre j is at i = c * inner + j ---- */
@@ -50,49 +36,33 @@ INLINE void log_softmax_row_backward(gr_real *restrict dx, const gr_real *restri
     for (size_t c = 0; c < C; c++) \
         for (size_t j = 0, i = c * inner; j < n; j++, i++)
 
-INLINE void softmax_of_tile(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t inner, size_t n)
+INLINE void softmax_of_tile(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t inner, size_t n, bool log)
 {
     r_lanes m, s;
-    softmax_tile(&m, &s, y, x, C, inner, n);
-    for (int j = 0; j < 16; j++) s.v[j] = 1 / s.v[j];
-    TILE_EACH(c, j, i) y[i] *= s.v[j];
+    softmax_tile(&m, &s, log ? NULL : y, x, C, inner, n);
+    for (int j = 0; j < 16; j++) s.v[j] = log ? r_log(s.v[j]) : 1 / s.v[j];
+    TILE_EACH(c, j, i) y[i] = log ? x[i] - m.v[j] - s.v[j] : y[i] * s.v[j];
 }
 
-INLINE void softmax_of_tile_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, size_t inner, size_t n)
+INLINE void softmax_tile_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, size_t inner, size_t n,
+                                  bool log)
 {
     r_lanes s[16] = { { { 0 } } };
-    TILE_EACH(c, j, i) s[c % 16].v[j] += y[i] * dy[i];
+    TILE_EACH(c, j, i) s[c % 16].v[j] += log ? dy[i] : y[i] * dy[i];
     const r_lanes sum = softmax_tree(s);
-    TILE_EACH(c, j, i) dx[i] += y[i] * (dy[i] - sum.v[j]);
-}
-
-INLINE void log_softmax_of_tile(gr_real *restrict y, const gr_real *restrict x, size_t C, size_t inner, size_t n)
-{
-    r_lanes m, s;
-    softmax_tile(&m, &s, NULL, x, C, inner, n);
-    for (int j = 0; j < 16; j++) s.v[j] = r_log(s.v[j]);
-    TILE_EACH(c, j, i) y[i] = x[i] - m.v[j] - s.v[j];
-}
-
-INLINE void log_softmax_of_tile_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, size_t C, size_t inner,
-                                         size_t n)
-{
-    r_lanes s[16] = { { { 0 } } };
-    TILE_EACH(c, j, i) s[c % 16].v[j] += dy[i];
-    const r_lanes sum = softmax_tree(s);
-    TILE_EACH(c, j, i) dx[i] += dy[i] - r_exp(y[i]) * sum.v[j];
+    TILE_EACH(c, j, i) dx[i] += log ? dy[i] - r_exp(y[i]) * sum.v[j] : y[i] * (dy[i] - sum.v[j]);
 }
 #undef TILE_EACH
 
 /* ---- The groups from `group` up to `end`. A group begins at `at`: it is a row, or a tile of n fibres ---- */
 
-#define SOFTMAX_KERNELS(op) \
+#define SOFTMAX_KERNELS(op, log) \
     KERNEL(void, op##_forward, gr_real *restrict y, const gr_real *restrict x, const softmax_axis *a, size_t group, size_t end) \
     { \
         for (size_t n, at; group < end; group += a->inner == 1 ? n : 1) { \
             at = softmax_group(a, group, &n); \
-            if (a->inner == 1) n = softmax_at_once(a->C, end - group), op##_of_rows(y + at, x + at, a->C, n); \
-            else op##_of_tile(y + at, x + at, a->C, a->inner, n); \
+            if (a->inner == 1) n = softmax_at_once(a->C, end - group), softmax_of_rows(y + at, x + at, a->C, n, log); \
+            else softmax_of_tile(y + at, x + at, a->C, a->inner, n, log); \
         } \
     } \
     KERNEL(void, op##_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const softmax_axis *a, \
@@ -100,12 +70,12 @@ INLINE void log_softmax_of_tile_backward(gr_real *restrict dx, const gr_real *re
     { \
         for (size_t n, at; group < end; group++) { \
             at = softmax_group(a, group, &n); \
-            if (a->inner == 1) op##_row_backward(dx + at, dy + at, y + at, a->C); \
-            else op##_of_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n); \
+            if (a->inner == 1) softmax_row_backward(dx + at, dy + at, y + at, a->C, log); \
+            else softmax_tile_backward(dx + at, dy + at, y + at, a->C, a->inner, n, log); \
         } \
     }
-SOFTMAX_KERNELS(softmax)
-SOFTMAX_KERNELS(log_softmax)
+SOFTMAX_KERNELS(softmax, false)
+SOFTMAX_KERNELS(log_softmax, true)
 
 #if GR_HOST
 typedef struct { softmax_axis axis; bool log; } softmax_saved;
