@@ -164,24 +164,15 @@ gr_tensor *gr_matmul_t(gr_tape *t, gr_tensor *a, bool ta, gr_tensor *b, bool tb)
 
 gr_tensor *gr_matmul(gr_tape *t, gr_tensor *a, gr_tensor *b) { return gr_matmul_t(t, a, false, b, false); }
 
-/* ---- linear ---- */
-
-typedef struct { size_t rows, I, O; } linear_saved;
+/* ---- linear: one x w', and the bias ---- */
 
 static void linear_node(gr_tape *t, const gr_node *n)
 {
-    const linear_saved *s = n->saved;
-    const gr_tensor *x = n->in[0], *w = n->in[1], *bias = n->in[2], *y = n->out[0];
-    const size_t rows = s->rows, I = s->I, O = s->O;
-    const gr_real *dy = gr_grad(t, y);
-    bool fresh;
-    gr_real *const dx = gr__grad_to_fill(t, x, &fresh);
-    if (dx) gr__gemm(t, rows, I, O, (gr_mat){ dy, O, 1 }, (gr_mat){ w->data, I, 1 }, dx, I, (gr_start){ fresh ? NULL : dx, I });
-    gr_real *const dw = gr__grad_to_fill(t, w, &fresh), *const dbias = gr_grad(t, bias);
-    if (dw) gr__gemm(t, O, I, rows, (gr_mat){ dy, 1, O }, (gr_mat){ x->data, I, 1 }, dw, I, (gr_start){ fresh ? NULL : dw, I });
+    gr_real *const dbias = gr_grad(t, n->in[2]);
+    matmul_node(t, n);
     if (dbias) {
-        const gr__runs runs = gr__runs_in(gr_shape_of(y), gr_shape_of(bias));
-        gr__runs_sum(t, &runs, dy, dbias);
+        const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), gr_shape_of(n->in[2]));
+        gr__runs_sum(t, &runs, gr_grad(t, n->out[0]), dbias);
     }
 }
 static const gr_op linear_op = { .name = "linear", .backward = linear_node };
@@ -200,8 +191,8 @@ gr_tensor *gr_linear(gr_tape *t, gr_tensor *x, gr_tensor *w, gr_tensor *b)
     shape.dim[shape.rank - 1] = O;
     gr_tensor *y = gr__empty(t, &linear_op, shape);
     if (!y) return NULL;
-    const linear_saved s = { gr__sizes(x->dim, 0, x->rank - 1), I, O };
-    gr__gemm(t, s.rows, O, I, (gr_mat){ x->data, I, 1 }, (gr_mat){ w->data, 1, I }, y->data, O, (gr_start){ b ? b->data : NULL, 0 });
+    const matmul_saved s = { .M = gr__sizes(x->dim, 0, x->rank - 1), .N = O, .K = I, .matrices = 1, .tb = true };
+    gr__gemm(t, s.M, O, I, (gr_mat){ x->data, I, 1 }, (gr_mat){ w->data, 1, I }, y->data, O, (gr_start){ b ? b->data : NULL, 0 });
     return gr_record(t, &linear_op, &s, sizeof s, GR_OUT(y), GR_IN(x, w, b));
 }
 #endif
