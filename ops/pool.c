@@ -23,25 +23,30 @@ typedef struct {
     for (const pool_window *h = (p)->window[0], *const h_end_ = h + (p)->out[0]; h < h_end_; h++) \
         for (const pool_window *w = (p)->window[1], *const w_end_ = w + (p)->out[1]; w < w_end_; w++)
 
-INLINE gr_real pool_largest(const gr_real *x, const gr_real *below) { return r_larger(r_larger(r_larger(x[0], x[1]), below[0]), below[1]); }
-
-KERNEL(void, pool_max_forward, gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes)
+/* y of a window; a window of whole rows is one run, whose sum is taken in lanes. In the next two functions `max` is a constant. */
+INLINE gr_real pool_value(const gr_real *x, size_t W, const pool_window *h, const pool_window *w, bool max)
+{
+    const gr_real *const first = x + h->start * W;
+    gr_real v = max ? R(-INFINITY) : 0;
+    if (!max && w->end - w->start == W) v = SUM(i, (h->end - h->start) * W, first[i]);
+    else
+        for (size_t i = h->start; i < h->end; i++)
+            for (size_t j = w->start; j < w->end; j++) v = max ? r_larger(v, x[i * W + j]) : v + x[i * W + j];
+    return max ? v : v / (gr_real)(h->count * w->count);
+}
+INLINE void pool_forward_of(gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes, bool max)
 {
     const size_t W = p->H[1], n = p->out[1];
     for (; planes--; x += p->H[0] * W) {
-        if (p->halves) {
-            for (size_t i = 0; i < p->out[0]; i++, y += n) {
-                const gr_real *const row = x + 2 * i * W, *const below = row + W;
-                for (size_t j = 0; j < n; j++) y[j] = pool_largest(row + 2 * j, below + 2 * j);
+        for (size_t i = 0; p->halves && i < p->out[0]; i++, y += n) {
+            const gr_real *const row = x + 2 * i * W, *const below = row + W;
+            for (size_t j = 0; j < n; j++) {
+                const gr_real a = row[2 * j], b = row[2 * j + 1], c = below[2 * j], d = below[2 * j + 1];
+                y[j] = max ? r_larger(r_larger(r_larger(a, b), c), d) : (a + b + c + d) / 4;
             }
-            continue;
         }
-        POOL_EACH(h, w, p) {
-            gr_real m = R(-INFINITY);
-            for (size_t i = h->start; i < h->end; i++)
-                for (size_t j = w->start; j < w->end; j++) m = r_larger(m, x[i * W + j]);
-            *y++ = m;
-        }
+        if (p->halves) continue;
+        POOL_EACH(h, w, p) *y++ = pool_value(x, W, h, w, max);
     }
 }
 
@@ -62,8 +67,8 @@ INLINE void pool_max_quarters(gr_real *restrict dx, const gr_real *restrict dy, 
     UNROLL for (size_t i = 0; i < 2; i++) v_store_zip(dx + i * W, v[2 * i], v[2 * i + 1], 2 * n, true);
 }
 
-KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
-       const pool_plan *p, size_t planes)
+INLINE void pool_max_backward(gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
+                              const pool_plan *p, size_t planes)
 {
     const size_t W = p->H[1], n = p->out[1];
     for (; planes--; x += p->H[0] * W, dx += p->H[0] * W) {
@@ -83,31 +88,7 @@ KERNEL(void, pool_max_backward, gr_real *restrict dx, const gr_real *restrict dy
     }
 }
 
-/* A window of whole rows is one run, summed in lanes. */
-KERNEL(void, pool_avg_forward, gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes)
-{
-    const size_t W = p->H[1], n = p->out[1];
-    for (; planes--; x += p->H[0] * W) {
-        if (p->halves) {
-            for (size_t i = 0; i < p->out[0]; i++, y += n) {
-                const gr_real *const row = x + 2 * i * W, *const below = row + W;
-                for (size_t j = 0; j < n; j++) y[j] = (row[2 * j] + row[2 * j + 1] + below[2 * j] + below[2 * j + 1]) / 4;
-            }
-            continue;
-        }
-        POOL_EACH(h, w, p) {
-            const gr_real *const first = x + h->start * W;
-            gr_real sum = 0;
-            if (w->end - w->start == W) sum = SUM(i, (h->end - h->start) * W, first[i]);
-            else
-                for (size_t i = h->start; i < h->end; i++)
-                    for (size_t j = w->start; j < w->end; j++) sum += x[i * W + j];
-            *y++ = sum / (gr_real)(h->count * w->count);
-        }
-    }
-}
-
-KERNEL(void, pool_avg_backward, gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
+INLINE void pool_avg_backward(gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
 {
     const size_t W = p->H[1], n = p->out[1];
     for (; planes--; dx += p->H[0] * W) {
@@ -131,8 +112,7 @@ KERNEL(void, pool_avg_backward, gr_real *restrict dx, const gr_real *restrict dy
 
 INLINE gr_real pool_between(const pool_window *w, gr_real a, gr_real b) { return w->end - w->start > 1 ? a * (1 - w->part) + b * w->part : a; }
 
-/* scalar kernel pool_linear_forward: it picks one to four values for each output. */
-KERNEL(void, pool_linear_forward, gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes)
+INLINE void pool_linear_forward(gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes)
 {
     const size_t W = p->H[1];
     for (; planes--; x += p->H[0] * W)
@@ -158,14 +138,28 @@ INLINE void pool_linear_row(gr_real *restrict d, const gr_real *restrict dy, con
     }
 }
 
-/* scalar kernel pool_linear_backward: it adds to one to four values for each output. */
-KERNEL(void, pool_linear_backward, gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
+INLINE void pool_linear_backward(gr_real *restrict dx, const gr_real *restrict dy, const pool_plan *p, size_t planes)
 {
     for (; planes--; dx += p->H[0] * p->H[1])
         for (const pool_window *h = p->window[0]; h < p->window[0] + p->out[0]; h++, dy += p->out[1]) {
             pool_linear_row(dx + h->start * p->H[1], dy, p->window[1], p->out[1], 1 - h->part);
             if (h->end - h->start > 1) pool_linear_row(dx + (h->end - 1) * p->H[1], dy, p->window[1], p->out[1], h->part);
         }
+}
+
+KERNEL(void, pool_forward, gr_real *restrict y, const gr_real *restrict x, const pool_plan *p, size_t planes)
+{
+    if (p->kind == POOL_LINEAR) pool_linear_forward(y, x, p, planes);
+    else if (p->kind == POOL_MAX) pool_forward_of(y, x, p, planes, true);
+    else pool_forward_of(y, x, p, planes, false);
+}
+
+KERNEL(void, pool_backward, gr_real *restrict dx, const gr_real *restrict dy, const gr_real *restrict y, const gr_real *restrict x,
+       const pool_plan *p, size_t planes)
+{
+    if (p->kind == POOL_LINEAR) pool_linear_backward(dx, dy, p, planes);
+    else if (p->kind == POOL_MAX) pool_max_backward(dx, dy, y, x, p, planes);
+    else pool_avg_backward(dx, dy, p, planes);
 }
 
 #if GR_HOST
@@ -183,11 +177,8 @@ static void pool_chunk(void *argument, gr_range planes)
     const pool_run *r = argument;
     const pool_plan *p = r->p;
     const size_t in = planes.first * p->H[0] * p->H[1], out = planes.first * p->out[0] * p->out[1];
-    if (!r->dx)
-        (p->kind == POOL_MAX ? pool_max_forward : p->kind == POOL_AVG ? pool_avg_forward : pool_linear_forward)[r->isa](r->y + out, r->x + in, p,
-                                                                                                                    planes.count);
-    else if (p->kind == POOL_MAX) pool_max_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
-    else (p->kind == POOL_AVG ? pool_avg_backward : pool_linear_backward)[r->isa](r->dx + in, r->dy + out, p, planes.count);
+    if (r->dx) pool_backward[r->isa](r->dx + in, r->dy + out, r->y + out, r->x + in, p, planes.count);
+    else pool_forward[r->isa](r->y + out, r->x + in, p, planes.count);
 }
 
 static void pool_all(gr_tape *t, pool_run r)
