@@ -32,16 +32,6 @@ INLINE void wino_a_back(r_vec *z, int to, const r_vec *y, int from)
 {
     z[0] = y[0], z[to] = y[0] + y[from], z[2 * to] = y[0] - y[from], z[3 * to] = -y[from];
 }
-INLINE void wino_g(r_vec *u, int to, const r_vec *g, int from)
-{
-    const r_vec even = R(0.5) * (g[0] + g[2 * from]), odd = R(0.5) * g[from];
-    u[0] = g[0], u[to] = even + odd, u[2 * to] = even - odd, u[3 * to] = g[2 * from];
-}
-INLINE void wino_g_back(r_vec *g, int to, const r_vec *u, int from)
-{
-    const r_vec even = R(0.5) * (u[from] + u[2 * from]);
-    g[0] = u[0] + even, g[to] = R(0.5) * (u[from] - u[2 * from]), g[2 * to] = even + u[3 * from];
-}
 
 /* V[e][c][t], for t < n, from the planes of x; or Z[e][o][t] from those of dy. Rows are `row` apart, elements `step`. A vector may end behind n. */
 KERNEL(void, wino_in, gr_real *restrict V, const gr_real *restrict planes, const gr__conv_image *p, bool dy, size_t n, size_t row, size_t step)
@@ -81,28 +71,6 @@ KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_
                 for (size_t a = 0; a < 2 && i + a < w->H; a++)
                     v_store_zip(y + (i + a) * w->W + j, v[2 * a] + start, v[2 * a + 1] + start, w->W - j, w->add);
             }
-    }
-}
-
-/* U[e][i] from weights g[k][i], i < n. k is turned by half a turn if `turn`. */
-KERNEL(void, wino_weights, gr_real *restrict U, const gr_real *restrict g, size_t n, bool turn)
-{
-    for (size_t i = 0; i < n; i += R_WIDTH) {
-        r_vec k[9], half[12], u[16];
-        UNROLL for (size_t e = 0; e < 9; e++) k[e] = v_load_most(g + (turn ? 8 - e : e) * n + i, n - i);
-        UNROLL for (int b = 0; b < 3; b++) wino_g(half + b, 3, k + b, 3);
-        UNROLL for (int a = 0; a < 4; a++) wino_g(u + 4 * a, 1, half + 3 * a, 1);
-        UNROLL for (size_t e = 0; e < 16; e++) v_store_most(U + e * n + i, u[e], n - i);
-    }
-}
-KERNEL(void, wino_weights_back, gr_real *restrict dg, const gr_real *restrict dU, size_t n)
-{
-    for (size_t i = 0; i < n; i += R_WIDTH) {
-        r_vec k[9], half[12], u[16];
-        UNROLL for (size_t e = 0; e < 16; e++) u[e] = v_load_most(dU + e * n + i, n - i);
-        UNROLL for (int b = 0; b < 4; b++) wino_g_back(half + b, 4, u + b, 4);
-        UNROLL for (int a = 0; a < 3; a++) wino_g_back(k + 3 * a, 1, half + 4 * a, 1);
-        UNROLL for (size_t e = 0; e < 9; e++) v_store_most(dg + e * n + i, k[e], n - i);
     }
 }
 
@@ -218,16 +186,25 @@ static size_t wino_len(const gr__conv_plan *p, bool backward)
     return conv_plus(conv_times(p->threads, most), conv_times(16 * (chunks + 2), p->C * p->O));
 }
 
+/* The map from the 9 values of g to the 16 of U = G g G'; turn: from those of g turned by half a turn. */
+static void wino_matrix(gr_real *m, bool turn)
+{
+    static const gr_real G[4][3] = { { 1, 0, 0 }, { R(0.5), R(0.5), R(0.5) }, { R(0.5), R(-0.5), R(0.5) }, { 0, 0, 1 } };
+    for (size_t e = 0; e < 16; e++)
+        for (size_t k = 0; k < 9; k++) m[9 * e + (turn ? 8 - k : k)] = G[e / 4][k / 3] * G[e % 4][k % 3];
+}
+
 /* U in scratch, and behind it room for the rest. */
 static wino_run wino_run_of(gr_tape *t, const gr__conv_plan *p, bool dx, const gr_real *weight, gr_real *scratch)
 {
-    const int isa = gr_isa(t);
     const size_t n = p->C * p->O;
-    wino_run r = { .t = t, .w = wino_of(p, dx), .U = scratch, .len = n, .chunk = p->chunk, .isa = isa };
+    gr_real m[16 * 9], *const swapped = scratch + 16 * n;
+    wino_run r = { .t = t, .w = wino_of(p, dx), .U = scratch, .len = n, .chunk = p->chunk, .isa = gr_isa(t) };
     r.scratch = scratch + 32 * n;
     if (!weight) return r;
-    gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->O, p->C, 9), dx ? (int[]){ 2, 1, 0 } : (int[]){ 2, 0, 1 }), scratch + 16 * n, weight);
-    wino_weights[isa](scratch, scratch + 16 * n, n, dx);
+    wino_matrix(m, dx);
+    if (dx) gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->O, p->C, 9), (int[]){ 1, 0, 2 }), swapped, weight);
+    gr__gemm(t, 16, n, 9, (gr_mat){ m, 9, 1 }, (gr_mat){ dx ? swapped : weight, 1, 9 }, scratch, n, (gr_start){ NULL, 0 });
     return r;
 }
 
@@ -241,12 +218,13 @@ static void wino_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pas
 static void wino_dweight(gr_tape *t, const gr__conv_plan *p, const gr_real *x, const gr_real *dy, gr_real *dweight, gr_real *scratch)
 {
     const size_t chunks = gr_chunks(p->N, p->chunk);
+    gr_real m[16 * 9];
     wino_run r = wino_run_of(t, p, false, NULL, scratch);
     r.x = x, r.dy = dy, r.part = r.scratch, r.scratch += chunks * 16 * r.len;
     gr_parallel(t, chunks, conv_work(p) * 4 / 9, wino_chunk_dweight, &r);
     gr__add_parts(t, r.part, r.part + 16 * r.len, chunks - 1, 16 * r.len, 16 * r.len);
-    wino_weights_back[r.isa](scratch, r.part, r.len);
-    gr__strided_back(t, gr__layout_of(GR_SHAPE(r.len, 9), (int[]){ 1, 0 }), dweight, scratch, false);
+    wino_matrix(m, false);
+    gr__gemm(t, r.len, 9, 16, (gr_mat){ r.part, 1, r.len }, (gr_mat){ m, 9, 1 }, dweight, 9, (gr_start){ dweight, 9 });
 }
 
 const gr__conv_way gr__conv_winograd = { wino_len, wino_convolve, wino_dweight };
