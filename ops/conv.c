@@ -36,9 +36,9 @@ static void point_group(void *argument, size_t i, int thread)
     const gr__conv_pass *c = r->c;
     const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
     gr_real *const y = c->y + i * to * P;
-    if (!c->add) gr__conv_begin(gr_isa(r->t), y, c->bias ? c->bias + g * to : NULL, to, P, P);
+    if (c->bias) gr__conv_begin(gr_isa(r->t), y, c->bias + g * to, to, P, P);
     gr__gemm_serial(gr_isa(r->t), to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
-                    y, P, (gr_start){ y, P }, gr__work(r->t, thread));
+                    y, P, (gr_start){ c->bias || c->add ? y : NULL, P }, gr__work(r->t, thread));
 }
 
 static void point_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
@@ -62,13 +62,15 @@ static void conv_node(gr_tape *t, const gr_node *n)
 {
     const gr__conv_plan *p = n->saved;
     const gr_real *x = n->in[0]->data, *dy = gr_grad(t, n->out[0]);
-    gr_real *dx = gr_grad(t, n->in[0]), *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *scratch = gr_scratch(t);
+    gr_real *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *scratch = gr_scratch(t);
     if (dbias) {
         const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), conv_along_channels(n->in[2]->len, n->out[0]->rank - 2));
         gr__runs_sum(t, &runs, dy, dbias);
     }
     if (conv_is_empty(p)) return;
-    if (dx) conv_convolve(t, p, &(gr__conv_pass){ .x = dy, .weight = n->in[1]->data, .y = dx, .scratch = scratch, .back = !p->transposed, .add = true });
+    bool fresh;
+    gr_real *dx = gr__grad_to_fill(t, n->in[0], &fresh);
+    if (dx) conv_convolve(t, p, &(gr__conv_pass){ .x = dy, .weight = n->in[1]->data, .y = dx, .scratch = scratch, .back = !p->transposed, .add = !fresh });
     if (dweight) conv_choose(p)->dweight(t, p, p->transposed ? dy : x, p->transposed ? x : dy, dweight, scratch);
 }
 

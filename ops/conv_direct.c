@@ -311,7 +311,7 @@ static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__c
         conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, phase, c->scratch);
         const conv_way *w = &r.w;
         const size_t tasks = p->N * p->G * w->tiles[0] * w->tiles[1], taps = conv_taps(p);
-        if (!tasks || (!w->K && c->add)) continue;
+        if (!tasks) continue;
         gr_real *bias = (gr_real *)(void *)(r.rows + w->line + w->O), *turned = bias + p->G * w->O + CONV_ROOM;
         memset(bias, 0, (p->G * w->O + CONV_ROOM) * sizeof *bias);
         if (c->bias) memcpy(bias, c->bias, p->G * w->O * sizeof *bias);
