@@ -1,16 +1,15 @@
 /* ops/conv_direct.c - convolution by its definition, for all shapes. All three passes are one product, whose factors lie where tables of offsets say:
  *
- *     C[r][n] = start[r][n] + sum over k of A[row[r] + a(k)] B[b(k) + n]
+ *     C[r][n] = start[r][n] + sum over k of A[r, k] B[k][n]        C at row[r].b, A at row[r].a + k.a, B at k.b
  *
  *     pass        r                k                         A               B
  *     forward     outputs          c, kernel position        planes of x     weight, turned: lanes run over O
  *     back        inputs           o, kernel position        planes of y     weight, turned: lanes run over C
  *     dweight     c, position      outputs                   planes of x     dy, turned: lanes run over O
- * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over outputs, and also over
- * what lies between two rows of them. Each output is one chain over k in either case, so the choice changes no bit.
- * A group of one channel in and one out (depthwise) has loops of its own: its lanes run over a row of outputs.
- * Back with a stride: the positions of x whose row and column have the same remainder by the stride see the same kernel positions: a product for each
- * remainder. */
+ * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over a row of outputs.
+ * A group of one channel in and one out (depthwise) has loops of its own, whose lanes run over a row of outputs, too.
+ * k runs over the rows of the kernel first, so that those which see nothing but padding are at its ends, and are left out.
+ * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
 #include "core/gemm_copy.h"
 #include "ops/conv_plan.h"
 #include "ops/parts.h"
@@ -18,28 +17,32 @@
 
 /* ---- The product ---- */
 
-enum { CONV_ROWS = 12, CONV_STEP = 144, CONV_BLOCK = 96 }; /* of k, and of r */
+enum { CONV_ROWS = 12 };
 /* The most rows of a tile: the pointers to them must stay in registers, too. */
 INLINE size_t conv_rows(size_t vectors) { return vectors == 1 ? 10 : gemm_min(gemm_rows[vectors], 8); }
 
-typedef struct { size_t a, b; } conv_at; /* offsets in A and in B */
+typedef struct { size_t a, b; } conv_at;
 typedef struct {
-    const gr_real *A, *B, *start;
-    const conv_at *row, *k;
-    size_t M, N, K, start_row, c_row, last; /* last: lanes of the last vector that are inside C */
+    const gr_real *A, *B, *bias, *start; /* sums begin with the bias of their row; or with start, lane by lane, which is C, or the same for all rows */
     gr_real *C;
+    const conv_at *row, *k;
+    size_t M, N, K, last;                /* last: lanes of the last vector that are inside C */
 } conv_product;
 
 INLINE void conv_run_tile(const int vectors, const int rows, const conv_product *t)
 {
     r_vec c[CONV_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
     const gr_real *a[CONV_ROWS], *const B = t->B;
-    gr_real *const C = t->C;
-    const size_t c_row = t->c_row, last = t->last;
     UNROLL for (int r = 0; r < rows; r++) {
         a[r] = t->A + t->row[r].a;
-        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_load(t->start + (size_t)r * t->start_row + v * R_WIDTH);
+        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t->bias ? t->bias[r] : 0);
     }
+    if (t->start)
+        UNROLL for (int r = 0; r < rows; r++)
+            UNROLL for (int v = 0; v < vectors; v++) {
+                const gr_real *const start = t->start + (t->start == t->C ? t->row[r].b : 0) + v * R_WIDTH;
+                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
+            }
     for (const conv_at *k = t->k, *const end = k + t->K; k < end; k++) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + k->b + v * R_WIDTH);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -49,9 +52,9 @@ INLINE void conv_run_tile(const int vectors, const int rows, const conv_product 
     }
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
-            gr_real *const to = C + (size_t)r * c_row + v * R_WIDTH;
-            if (v < vectors - 1 || last == R_WIDTH) v_store(to, c[r][v]);
-            else v_store_part(to, c[r][v], last);
+            gr_real *const to = t->C + t->row[r].b + v * R_WIDTH;
+            if (v < vectors - 1) v_store(to, c[r][v]);
+            else v_store_part(to, c[r][v], t->last);
         }
 }
 #define CONV_FUNCTION(v, r) static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, t); }
@@ -62,22 +65,19 @@ static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1])(const conv_prod
 /* scalar kernel conv_multiply: it cuts into tiles; the arithmetic is in conv_tile_1_1 and the others. */
 KERNEL(void, conv_multiply, const conv_product *g)
 {
-    const size_t vectors = (g->N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS, steps = g->K ? (g->K + CONV_STEP - 1) / CONV_STEP : 1;
-    for (size_t s = 0, first = 0; s < steps; s++) {
-        const size_t K = g->K / steps + (s < g->K % steps);
-        for (size_t p = 0, j = 0; p < panels; p++) {
-            const size_t v = vectors / panels + (p < vectors % panels), n = (g->M + conv_rows(v) - 1) / conv_rows(v), start_row = s ? g->c_row : g->start_row;
-            const gr_real *const start = s ? g->C : g->start;
-            conv_product t = { .A = g->A, .B = g->B + j, .k = g->k + first, .K = K, .start_row = start_row, .c_row = g->c_row, .last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH) };
-            for (size_t q = 0, i = 0; q < n; q++) {
-                const size_t rows = g->M / n + (q < g->M % n);
-                t.row = g->row + i, t.start = start + i * start_row + j, t.C = g->C + i * g->c_row + j;
-                conv_tiles[v][rows](&t);
-                i += rows;
-            }
-            j += v * R_WIDTH;
+    const size_t vectors = (g->N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
+    for (size_t p = 0, j = 0; p < panels; p++) {
+        const size_t v = vectors / panels + (p < vectors % panels), n = (g->M + conv_rows(v) - 1) / conv_rows(v);
+        conv_product t = *g;
+        t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
+        if (t.start) t.start += j;
+        for (size_t q = 0; q < n; q++) {
+            const size_t rows = g->M / n + (q < g->M % n);
+            conv_tiles[v][rows](&t);
+            t.row += rows;
+            if (t.bias) t.bias += rows;
         }
-        first += K;
+        j += v * R_WIDTH;
     }
 }
 
@@ -88,68 +88,72 @@ KERNEL(void, conv_turn, gr_real *to, size_t to_row, const gr_real *from, size_t 
     gemm_copy(m, n, n, (gr_mat){ from, 1, from_row }, to, to_row);
 }
 
-/* width, size: of an image; row, line: from a row and from a channel to the next in `from`. */
-typedef struct { size_t O, n[2], step[2], width, size, row, line; } conv_result;
-KERNEL(void, conv_place, gr_real *to, const gr_real *from, const conv_result *w, bool add)
+/* ---- Results in rows: n values of `channels` images; rows and channels are so far apart ---- */
+
+typedef struct { size_t channels, n[2], row, size; } conv_lines;
+
+/* Values `step` apart = those of from, or with add += them.
+ * scalar kernel conv_spread: its values are apart. */
+KERNEL(void, conv_spread, gr_real *y, const conv_lines *to, size_t step, const gr_real *from, const conv_lines *lines, bool add)
 {
-    for (size_t o = 0; o < w->O; o++)
-        for (size_t i = 0; i < w->n[0]; i++) {
-            gr_real *const y = to + o * w->size + i * w->step[0] * w->width;
-            const gr_real *const x = from + o * w->line + i * w->row;
-            if (w->step[1] > 1)
-                for (size_t j = 0; j < w->n[1]; j++) y[j * w->step[1]] = (add ? y[j * w->step[1]] : 0) + x[j];
-            else
-                for (size_t j = 0; j < w->n[1]; j += R_WIDTH) {
-                    const size_t n = w->n[1] - j;
-                    const r_vec v = v_load(x + j);
-                    v_store_most(y + j, add ? v_load_most(y + j, n) + v : v, n);
-                }
-        }
+    for (size_t c = 0; c < to->channels; c++)
+        for (size_t i = 0; i < to->n[0]; i++)
+            for (size_t j = 0; j < to->n[1]; j++) {
+                gr_real *const at = y + c * to->size + i * to->row + j * step;
+                *at = (add ? *at : 0) + from[c * lines->size + i * lines->row + j];
+            }
 }
 
 /* ---- One channel of one channel: the lanes run over a row of outputs ---- */
 
-/* Rows of y, from planes: each of n values = bias, or the old value, + sum over k of w[k.a] planes[k.b]. */
-INLINE void conv_deep_rows(const int rows, gr_real *y, size_t y_row, const gr_real *planes, size_t width, const gr_real *w, const conv_at *k, size_t K, size_t n, const gr_real *bias)
+typedef struct { const gr_real *planes; size_t width, size; const conv_at *k; size_t K; } conv_seen; /* size: planes of a channel; k: {weight, planes} */
+
+/* Rows of y, from planes: = bias, or with add the old value, + sum over k of w[k.a] planes[k.b]. */
+INLINE void conv_deep_rows(const int rows, const conv_lines *to, gr_real *restrict y, const conv_seen *x, const gr_real *planes, const gr_real *w, gr_real bias, bool add)
 {
-    for (size_t j = 0; j < n; j += R_WIDTH) {
+    for (size_t j = 0, n = to->n[1]; j < n; j += R_WIDTH) {
         r_vec sum[4];
-        UNROLL for (int i = 0; i < rows; i++) sum[i] = bias ? v_set(*bias) : v_load_most(y + (size_t)i * y_row + j, n - j);
-        for (size_t e = 0; e < K; e++) {
-            const r_vec weight = v_set(w[k[e].a]);
-            UNROLL for (int i = 0; i < rows; i++) sum[i] = v_fma(weight, v_load(planes + k[e].b + (size_t)i * width + j), sum[i]);
+        UNROLL for (int i = 0; i < rows; i++) sum[i] = add ? v_load_most(y + (size_t)i * to->row + j, n - j) : v_set(bias);
+        for (const conv_at *k = x->k, *const end = k + x->K; k < end; k++) {
+            const r_vec weight = v_set(w[k->a]);
+            UNROLL for (int i = 0; i < rows; i++) sum[i] = v_fma(weight, v_load(planes + k->b + (size_t)i * x->width + j), sum[i]);
         }
-        UNROLL for (int i = 0; i < rows; i++)
-            v_store_most(y + (size_t)i * y_row + j, sum[i], n - j);
+        UNROLL for (int i = 0; i < rows; i++) v_store_most(y + (size_t)i * to->row + j, sum[i], n - j);
     }
 }
-KERNEL(void, conv_deep, gr_real *y, size_t y_row, const gr_real *planes, size_t width, const gr_real *w, const conv_at *k, size_t K, const size_t *n, const gr_real *bias)
+KERNEL(void, conv_deep, gr_real *y, const conv_lines *to, const conv_seen *x, const gr_real *w, size_t w_row, const gr_real *bias, bool add)
 {
-    size_t i = 0;
-    for (; i + 4 <= n[0]; i += 4) conv_deep_rows(4, y + i * y_row, y_row, planes + i * width, width, w, k, K, n[1], bias);
-    for (; i < n[0]; i++) conv_deep_rows(1, y + i * y_row, y_row, planes + i * width, width, w, k, K, n[1], bias);
+    for (size_t c = 0; c < to->channels; c++, y += to->size, w += w_row) {
+        const gr_real *const planes = x->planes + c * x->size, start = bias ? bias[c] : 0;
+        size_t i = 0;
+        for (; i + 4 <= to->n[0]; i += 4) conv_deep_rows(4, to, y + i * to->row, x, planes + i * x->width, w, start, add);
+        for (; i < to->n[0]; i++) conv_deep_rows(1, to, y + i * to->row, x, planes + i * x->width, w, start, add);
+    }
 }
 
 /* sums [K, 16] += dy times what each kernel position sees of the planes: column j in lane j % 16, which is added up at the end. */
-INLINE void conv_deep_sums(const int count, gr_real *sums, const gr_real *dy, size_t row, const gr_real *planes, size_t width, const conv_at *k, const size_t *n)
+INLINE void conv_deep_sums(const int count, gr_real *sums, const gr_real *dy, const conv_lines *n, const gr_real *planes, size_t width, const conv_at *k)
 {
     for (size_t part = 0; part < 16; part += R_WIDTH) {
         r_vec s[9];
         UNROLL for (int q = 0; q < count; q++) s[q] = v_load(sums + 16 * q + part);
-        for (size_t i = 0; i < n[0]; i++)
-            for (size_t j = part; j < n[1]; j += 16) {
-                const size_t m = gemm_min(n[1] - j, R_WIDTH);
-                const r_vec d = v_load_part(dy + i * row + j, m);
-                UNROLL for (int q = 0; q < count; q++) s[q] = v_fma(d, v_load_part(planes + k[q].a + i * width + j, m), s[q]);
+        for (size_t i = 0; i < n->n[0]; i++)
+            for (size_t j = part; j < n->n[1]; j += 16) {
+                const size_t m = gemm_min(n->n[1] - j, R_WIDTH);
+                const r_vec d = v_load_part(dy + i * n->row + j, m);
+                UNROLL for (int q = 0; q < count; q++) s[q] = v_fma(d, v_load_part(planes + k[q].b + i * width + j, m), s[q]);
             }
         UNROLL for (int q = 0; q < count; q++) v_store(sums + 16 * q + part, s[q]);
     }
 }
-KERNEL(void, conv_deep_back, gr_real *sums, const gr_real *dy, size_t row, const gr_real *planes, size_t width, const conv_at *k, size_t K, const size_t *n)
+KERNEL(void, conv_deep_back, gr_real *sums, const gr_real *dy, const conv_lines *n, const conv_seen *x)
 {
-    size_t e = 0;
-    for (; e + 9 <= K; e += 9) conv_deep_sums(9, sums + 16 * e, dy, row, planes, width, k + e, n);
-    for (; e < K; e++) conv_deep_sums(1, sums + 16 * e, dy, row, planes, width, k + e, n);
+    for (size_t c = 0; c < n->channels; c++, dy += n->size) {
+        const gr_real *const planes = x->planes + c * x->size;
+        size_t e = 0;
+        for (; e + 9 <= x->K; e += 9, sums += 9 * 16) conv_deep_sums(9, sums, dy, n, planes, x->width, x->k + e);
+        for (; e < x->K; e++, sums += 16) conv_deep_sums(1, sums, dy, n, planes, x->width, x->k + e);
+    }
 }
 KERNEL(void, conv_deep_add, gr_real *dweight, const gr_real *sums, size_t n)
 {
@@ -164,212 +168,266 @@ typedef enum { CONV_FORWARD, CONV_BACK, CONV_DWEIGHT } conv_kind;
 
 typedef struct {
     gr__conv_image image;              /* what is read, as the first tile sees it */
-    size_t O, to[2];                   /* the result: its channels, the size of its image, */
-    size_t first[2], step[2], n[2];    /* and the n values that are computed, from `first` on */
-    size_t at[2], reach[2];            /* first + padding; how far the kernel reaches in the planes */
-    size_t tile[2], tiles[2], K, line; /* line: values of the largest tile */
-    bool turned, in_place;             /* turned: lanes run over channels; in_place: x is its own plane */
+    size_t G, O, to[2], K;             /* groups; the result: its channels, the size of its image; terms of all phases */
+    size_t unit[2], step[2];           /* from a result of a phase to the next: so far in what is read; in the result */
+    size_t tile[2], tiles[2], line;    /* of each phase; line: from a row of results to the next where a tile is turned */
+    bool back, turned, deep, in_place; /* turned: lanes run over channels; deep: all groups at once; in_place: x is its own plane */
 } conv_way;
 
-/* Back: so many remainders of positions along axis k. */
-static size_t conv_phases(const gr__conv_plan *p, int k) { return conv_min(p->stride[k], p->H[k]); }
-/* phase: of back, which remainder; 0 in the other passes. */
-static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind, size_t phase)
+static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
 {
-    const bool back = kind == CONV_BACK;
-    const size_t across = conv_phases(p, 1);
-    conv_way w = { .O = back ? p->C : p->O, .image.C = back ? p->O : p->C, .K = back ? p->O : p->C, .first = { phase / across, phase % across } };
+    const bool back = kind == CONV_BACK, deep = p->C * p->O == 1;
+    conv_way w = { .G = deep ? 1 : p->G, .O = deep ? p->G : back ? p->C : p->O, .image.C = deep ? p->G : back ? p->O : p->C, .back = back, .deep = deep };
+    size_t span[2], m[2];
+    w.K = conv_times(deep ? 1 : w.image.C, conv_taps(p)), w.in_place = !deep;
     for (int k = 0; k < 2; k++) {
-        const size_t s = p->stride[k], d = p->dilation[k], at = w.at[k] = w.first[k] + p->padding[k];
-        size_t taps = 0;
-        for (size_t a = 0; a < p->kernel[k]; a++) taps += !back || a * d % s == at % s;
-        w.reach[k] = (p->kernel[k] - 1) * d / s, w.K = conv_times(w.K, taps);
+        const size_t s = p->stride[k], reach = (p->kernel[k] - 1) * p->dilation[k], before = p->padding[k] / s;
+        w.unit[k] = back ? 1 : s, w.step[k] = back ? s : 1;
         w.image.H[k] = back ? p->out[k] : p->H[k], w.to[k] = back ? p->H[k] : p->out[k];
-        w.image.split[k] = back ? 1 : s, w.step[k] = back ? s : 1;
-        w.image.padding[k] = back ? (ptrdiff_t)w.reach[k] - (ptrdiff_t)(at / s) : (ptrdiff_t)at;
-        w.n[k] = gr_chunks(w.to[k] - w.first[k], w.step[k]);
+        w.image.padding[k] = back ? (ptrdiff_t)(reach / s) - (ptrdiff_t)before : (ptrdiff_t)p->padding[k];
+        span[k] = back ? reach / s + (p->padding[k] + s - 1) / s - before : reach, m[k] = gr_chunks(w.to[k], w.step[k]);
+        w.in_place = w.in_place && !w.image.padding[k] && (m[k] - 1) * w.unit[k] + span[k] < w.image.H[k];
     }
-    const size_t split = w.image.split[0] * w.image.split[1];
-    const size_t row = conv_times(conv_plus(conv_times(w.image.C, split), w.O), w.n[1] + w.reach[1]), all = conv_times(row, w.n[0]);
-    if (!w.n[0] || !w.n[1]) return w;
-    w.tiles[0] = conv_min(gr_chunks(all, CONV_TILE), w.n[0]), w.tile[0] = gr_chunks(w.n[0], w.tiles[0]);
-    w.tiles[1] = w.tile[0] > 1 ? 1 : conv_min(gr_chunks(row, CONV_TILE), gr_chunks(w.n[1], CONV_ROOM));
-    w.tile[1] = gr_chunks(w.n[1], w.tiles[1]);
-    for (int k = 0; k < 2; k++) w.tiles[k] = gr_chunks(w.n[k], w.tile[k]);
-    w.image.rows = w.tile[0] + w.reach[0], w.image.width = w.tile[1] + w.reach[1];
+    if (!m[0] || !m[1]) return w;
     /* The cost of either product, with its copies, in vectors of 16. */
-    w.line = conv_round(w.tile[0] * w.image.width);
-    const double by_channels = (double)(w.K + 4) * (double)(conv_round(w.O) * w.tile[0] * w.tile[1]), by_places = (double)(w.K + 2) * (double)(w.O * w.line);
-    w.turned = kind == CONV_DWEIGHT || by_channels < by_places;
-    w.in_place = w.turned && split == 1;
-    for (int k = 0; k < 2; k++) w.in_place = w.in_place && !w.image.padding[k] && w.n[k] + w.reach[k] <= w.image.H[k];
+    const double K = (double)w.K / (double)(w.step[0] * w.step[1]), by_channels = (K + 4) * (double)(conv_round(w.O) * m[1]);
+    w.turned = !deep && (kind == CONV_DWEIGHT || by_channels < (K + 2) * (double)(w.O * conv_round(m[1])));
+    w.in_place = w.in_place && w.turned;
+    const size_t seen = conv_times(w.image.C, conv_times(w.unit[0], w.unit[1])), made = conv_times(w.O, conv_times(w.step[0], w.step[1]));
+    const size_t row = conv_times(conv_plus(seen, made), m[1] + span[1]);
+    w.tiles[0] = conv_min(gr_chunks(conv_times(row, m[0]), CONV_TILE), m[0]), w.tile[0] = gr_chunks(m[0], w.tiles[0]);
+    w.tiles[1] = w.tile[0] > 1 ? 1 : conv_min(gr_chunks(row, CONV_TILE), gr_chunks(m[1], CONV_ROOM));
+    w.tile[1] = gr_chunks(m[1], w.tiles[1]);
+    for (int k = 0; k < 2; k++) w.tiles[k] = gr_chunks(m[k], w.tile[k]), w.image.split[k] = w.turned ? 1 : w.unit[k];
+    w.line = w.tiles[1] == 1 ? w.to[1] : w.tile[1] * w.step[1];
+    w.image.rows = ((w.tile[0] - 1) * w.unit[0] + span[0]) / w.image.split[0] + 1;
+    w.image.width = ((w.tile[1] - 1) * w.unit[1] + span[1]) / w.image.split[1] + 1;
     if (w.in_place) w.image.width = w.image.H[1], w.image.plane = w.image.planes = w.image.H[0] * w.image.H[1];
     else w.image = conv_planes_of(w.image);
     return w;
 }
 
-/* Reals of a thread: planes, a block of the product and the tile; or planes and the turned dy. */
+/* Reals of a thread: planes; results, or the turned dy. */
 static size_t conv_thread_len(const conv_way *w)
 {
-    const size_t planes = w->in_place ? 0 : conv_times(w->image.C, w->image.planes);
-    return conv_plus(conv_round(conv_plus(planes, CONV_ROOM)), conv_plus(conv_times(CONV_BLOCK, conv_round(w->O)), conv_times(w->line, w->O) + CONV_ROOM));
+    const size_t planes = w->in_place ? 0 : conv_times(w->image.C, w->image.planes), rows = conv_times(w->tile[0], w->step[0]);
+    return conv_plus(conv_round(conv_plus(planes, CONV_ROOM)), conv_round(conv_plus(conv_times(w->O, conv_times(rows, w->line)), CONV_ROOM)));
 }
-/* Reals for the tables, the turned weight and the bias. */
+/* Reals for the tables and the turned weight. */
 static size_t conv_shared_len(const gr__conv_plan *p, const conv_way *w)
 {
-    const size_t tables = conv_times(conv_plus(w->K, conv_plus(w->line, w->O)), sizeof(conv_at) / sizeof(gr_real));
-    return conv_round(conv_plus(conv_plus(tables, conv_weight_len(p)), conv_times(p->G, w->O) + 2 * CONV_ROOM));
+    const size_t tables = conv_times(conv_plus(w->K, conv_plus(w->tile[0] * w->tile[1], w->O)), sizeof(conv_at) / sizeof(gr_real));
+    return conv_round(conv_plus(conv_plus(tables, conv_weight_len(p)), CONV_ROOM));
 }
+
+/* The rows and columns of the kernel that a phase sees: `taps`, from tap on, `every` apart; the first one reads `shift`, the next ones `apart` on. */
+typedef struct { size_t first[2], taps[2], tap[2], every[2]; ptrdiff_t shift[2], apart[2]; } conv_phase;
+static conv_phase conv_phase_of(const gr__conv_plan *p, const conv_way *w, size_t phase)
+{
+    const size_t across = conv_min(w->step[1], w->to[1]);
+    conv_phase f = { .first = { phase / across, phase % across }, .every = { 1, 1 } };
+    for (int k = 0; k < 2; k++) {
+        const size_t s = w->step[k], d = p->dilation[k], n = p->kernel[k], at = f.first[k] + p->padding[k];
+        while (f.every[k] < n && f.every[k] * d % s) f.every[k]++;
+        while (f.tap[k] < n && f.tap[k] * d % s != at % s) f.tap[k]++;
+        f.taps[k] = gr_chunks(n - f.tap[k], f.every[k]);
+        f.shift[k] = w->back ? (ptrdiff_t)((n - 1) * d / s + at / s) - (ptrdiff_t)(p->padding[k] / s + f.tap[k] * d / s) : 0;
+        f.apart[k] = (ptrdiff_t)(f.every[k] * d / s) * (w->back ? -1 : 1);
+    }
+    return f;
+}
+static size_t conv_phases(const conv_way *w) { return conv_min(w->step[0], w->to[0]) * conv_min(w->step[1], w->to[1]); }
 
 typedef struct {
     gr_tape *t;
     const gr__conv_plan *p;
     const gr__conv_pass *c;
     conv_way w;
-    const gr_real *weight, *bias, *dy;
-    conv_at *k, *rows; /* offsets of k; of outputs, or of the rows of weight */
-    gr_real *part, *scratch;
+    const gr_real *dy;
+    conv_at *k, *rows;      /* of the product: all phases, by rows of the kernel; places in a tile, or rows of the weight */
+    gr_real *weight, *part, *scratch;
     size_t len;
     int isa;
 } conv_run;
 
 /* The tables, and where the rest of the scratch lies. */
-static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, size_t phase, gr_real *scratch)
+static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, gr_real *scratch)
 {
-    conv_run r = { .t = t, .p = p, .w = conv_way_of(p, kind, phase), .len = 0, .isa = gr_isa(t) };
+    conv_run r = { .t = t, .p = p, .w = conv_way_of(p, kind), .isa = gr_isa(t) };
     const conv_way *w = &r.w;
-    const bool back = kind == CONV_BACK;
-    const size_t taps = conv_taps(p), *const s = p->stride, *const at = w->at;
-    r.k = (conv_at *)(void *)scratch, r.rows = r.k + w->K, r.len = conv_thread_len(w);
-    r.scratch = scratch + conv_shared_len(p, w);
-    conv_at *k = r.k;
-    for (size_t c = 0; c < w->image.C; c++)
-        for (size_t e = 0; e < taps; e++) {
-            const size_t i = e / p->kernel[1] * p->dilation[0], j = e % p->kernel[1] * p->dilation[1];
-            if (back && (i % s[0] != at[0] % s[0] || j % s[1] != at[1] % s[1])) continue;
-            const size_t shift = c * w->image.planes + (back ? conv_shift(&w->image, w->reach[0] - i / s[0], w->reach[1] - j / s[1]) : conv_shift(&w->image, i, j));
-            const size_t weight = w->turned ? (c * taps + e) * w->O : c * (back ? p->C * taps : taps) + e;
-            *k++ = w->turned ? (conv_at){ shift, weight } : (conv_at){ weight, shift };
+    const size_t taps = conv_taps(p), C = w->deep ? 1 : w->image.C, O = w->O, spread = w->step[1] > 1 ? w->tile[0] * w->tile[1] : w->to[0] * w->to[1];
+    conv_at *k = r.k = (conv_at *)(void *)scratch, *row = r.rows = k + w->K;
+    r.len = conv_thread_len(w), r.weight = (gr_real *)(void *)(row + w->tile[0] * w->tile[1] + O), r.scratch = scratch + conv_shared_len(p, w);
+    for (size_t phase = 0; phase < conv_phases(w); phase++) {
+        const conv_phase f = conv_phase_of(p, w, phase);
+        for (size_t e = 0; e < f.taps[0] * C * f.taps[1]; e++) {
+            const size_t a = e / f.taps[1] / C, c = e / f.taps[1] % C, b = e % f.taps[1];
+            const size_t i = (size_t)(f.shift[0] + (ptrdiff_t)a * f.apart[0]), j = (size_t)(f.shift[1] + (ptrdiff_t)b * f.apart[1]);
+            const size_t shift = c * w->image.planes + conv_shift(&w->image, i, j), y = f.tap[0] + a * f.every[0], x = f.tap[1] + b * f.every[1];
+            if (w->turned) *k++ = (conv_at){ shift, ((y * C + c) * p->kernel[1] + x) * O };
+            else *k++ = (conv_at){ c * taps * (w->back ? p->C : 1) + y * p->kernel[1] + x, shift };
         }
+    }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
-        for (size_t j = 0; j < w->tile[1]; j++) r.rows[i * w->tile[1] + j] = (conv_at){ i * w->image.width + j, (i * w->tile[1] + j) * w->O };
-    for (size_t o = 0; !w->turned && o < w->O; o++) r.rows[o] = (conv_at){ o * taps * (back ? 1 : p->C), 0 };
+        for (size_t j = 0; j < w->tile[1]; j++)
+            *row++ = (conv_at){ i * w->unit[0] * w->image.width + j * w->unit[1], (i * w->step[0] * w->line + j * w->step[1]) * O };
+    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * spread };
     return r;
 }
 
-/* Tile number i of all samples: its values, where its group begins in x, and where its first value lies in the result. planes: what it reads. */
-typedef struct { size_t g, n[2], x, y; const gr_real *planes; gr_real *rest; } conv_place_of_tile;
-static conv_place_of_tile conv_see(const conv_run *r, const gr_real *x, size_t i, int thread)
+/* Tile number i of all samples: its group, its part of the result, which begins at y, and what it reads, of which the first row is row `top`. */
+typedef struct { size_t g, n[2], y; ptrdiff_t top; const gr_real *planes; gr_real *rest; } conv_spot;
+static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thread)
 {
     const conv_way *w = &r->w;
     const size_t tiles = w->tiles[0] * w->tiles[1], number = i % tiles, group = i / tiles;
     const size_t at[2] = { number / w->tiles[1] * w->tile[0], number % w->tiles[1] * w->tile[1] };
     gr__conv_image m = w->image;
-    conv_place_of_tile b = { .g = group % r->p->G };
-    for (int k = 0; k < 2; k++) b.n[k] = conv_min(w->tile[k], w->n[k] - at[k]), m.padding[k] -= (ptrdiff_t)(at[k] * m.split[k]);
-    b.x = group * m.C * m.H[0] * m.H[1];
-    b.y = (group * w->O * w->to[0] + w->first[0] + at[0] * w->step[0]) * w->to[1] + w->first[1] + at[1] * w->step[1];
+    conv_spot b = { .g = group % w->G, .y = (group * w->O * w->to[0] + at[0] * w->step[0]) * w->to[1] + at[1] * w->step[1] };
+    for (int k = 0; k < 2; k++) {
+        b.n[k] = conv_min(w->tile[k] * w->step[k], w->to[k] - at[k] * w->step[k]);
+        m.padding[k] -= (ptrdiff_t)(at[k] * w->unit[k]);
+    }
+    x += group * m.C * m.H[0] * m.H[1];
     gr_real *const planes = r->scratch + (size_t)thread * r->len;
-    b.planes = w->in_place ? x + b.x + at[0] * m.width + at[1] : planes;
+    b.top = -m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes;
     b.rest = planes + conv_round((w->in_place ? 0 : m.C * m.planes) + CONV_ROOM);
-    if (!w->in_place) gr__conv_fill(r->isa, planes, x + b.x, &m);
+    if (!w->in_place) gr__conv_fill(r->isa, planes, x, &m);
     return b;
+}
+
+/* Those of `count` numbers, apart from `first` on, that are below n. */
+static gr_range conv_inside(ptrdiff_t first, ptrdiff_t apart, size_t count, size_t n)
+{
+    gr_range r = { 0, count };
+    while (r.count && (size_t)(first + (ptrdiff_t)r.first * apart) >= n) r.first++, r.count--;
+    while (r.count && (size_t)(first + (ptrdiff_t)(r.first + r.count - 1) * apart) >= n) r.count--;
+    return r;
+}
+
+/* The results of a phase; k is its part of the table. */
+static void conv_phase_run(const conv_run *r, const conv_spot *b, const conv_phase *f, const conv_at *k)
+{
+    const conv_way *w = &r->w;
+    const size_t taps = conv_taps(r->p), per = (w->deep ? 1 : w->image.C) * f->taps[1], O = w->O, area = w->tile[0] * w->tile[1];
+    const bool spread = !w->turned && w->step[1] > 1, add = r->c->add && !spread;
+    const gr_real *const bias = r->c->bias ? r->c->bias + b->g * O : NULL, *const weight = (w->turned ? r->weight : r->c->weight) + b->g * r->p->C * r->p->O * taps;
+    gr_real *const y = r->c->y + b->y + f->first[0] * w->to[1] + f->first[1], *const to = spread ? b->rest : y;
+    conv_lines whole = { .channels = O, .row = w->step[0] * w->to[1], .size = w->to[0] * w->to[1] }, *const n = &whole;
+    for (int e = 0; e < 2; e++) n->n[e] = b->n[e] > f->first[e] ? gr_chunks(b->n[e] - f->first[e], w->step[e]) : 0;
+    if (!n->n[1]) return;
+    const conv_lines lines = spread ? (conv_lines){ O, { n->n[0], n->n[1] }, w->tile[1], area } : whole;
+    if (w->deep)
+        conv_deep[r->isa](to, &lines, &(conv_seen){ b->planes, w->image.width, w->image.planes, k, f->taps[0] * per }, weight, taps, bias, add);
+    for (size_t i = 0, rows; !w->deep && i < n->n[0]; i += rows) {
+        const ptrdiff_t top = b->top + f->shift[0] + (ptrdiff_t)(i * w->unit[0]);
+        const gr_range a = conv_inside(top, f->apart[0], f->taps[0], w->image.H[0]);
+        conv_product g = { .k = k + a.first * per, .K = a.count * per };
+        for (rows = 1; w->turned && n->n[1] == w->tile[1] && i + rows < n->n[0]; rows++) {
+            const gr_range next = conv_inside(top + (ptrdiff_t)(rows * w->unit[0]), f->apart[0], f->taps[0], w->image.H[0]);
+            if (next.first != a.first || next.count != a.count) break;
+        }
+        if (w->turned) {
+            g.A = b->planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n->n[1], g.N = O;
+            g.C = b->rest + (f->first[0] * w->line + f->first[1]) * O, g.start = add ? g.C : bias;
+        } else {
+            g.A = weight, g.B = b->planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n->n[1];
+            g.C = to + i * lines.row, g.bias = bias, g.start = add ? g.C : NULL;
+        }
+        conv_multiply[r->isa](&g);
+    }
+    if (spread) conv_spread[r->isa](y, n, w->step[1], to, &lines, r->c->add);
+}
+
+/* The results of a tile with the channels last, from or to where they lie. */
+static void conv_turn_tile(const conv_run *r, const conv_spot *b, gr_real *y, bool in)
+{
+    const conv_way *w = &r->w;
+    const size_t whole = w->line == w->to[1] ? b->n[0] : 1, n = whole * b->n[1], size = w->to[0] * w->to[1];
+    for (size_t i = 0; i < b->n[0]; i += whole) {
+        gr_real *const at = y + i * w->to[1], *const turned = b->rest + i * w->line * w->O;
+        if (in) conv_turn[r->isa](turned, w->O, at, size, n, w->O);
+        else conv_turn[r->isa](at, size, turned, w->O, w->O, n);
+    }
 }
 
 static void conv_direct_tile(void *argument, size_t i, int thread)
 {
     const conv_run *r = argument;
-    const conv_way *w = &r->w;
-    const conv_place_of_tile b = conv_see(r, r->c->x, i, thread);
-    const size_t n = b.n[0] * b.n[1], wide = (b.n[0] - 1) * w->image.width + b.n[1], block_row = conv_round(w->O), size = w->to[0] * w->to[1];
-    const gr_real *const weight = r->weight + b.g * r->p->O * r->p->C * conv_taps(r->p), *const bias = r->bias + b.g * w->O;
-    gr_real *const y = r->c->y + b.y, *block = b.rest, *tile = block + CONV_BLOCK * block_row;
-    const bool whole = w->step[0] == 1 && w->step[1] == 1 && w->turned && b.n[1] == w->to[1], straight = whole && !r->c->add;
-    conv_product g = { .A = b.planes, .B = weight, .start = bias, .row = r->rows, .k = r->k, .N = w->O, .K = w->K, .C = block, .c_row = block_row };
-    for (size_t m = 0; w->turned && m < n; m += CONV_BLOCK, g.row += CONV_BLOCK) {
-        g.M = conv_min(CONV_BLOCK, n - m);
-        conv_multiply[r->isa](&g);
-        if (straight) conv_turn[r->isa](y + m, size, block, block_row, w->O, g.M);
-        else conv_turn[r->isa](tile + m, w->line, block, block_row, w->O, g.M);
+    const conv_spot b = conv_see(r, r->c->x, i, thread);
+    const conv_at *k = r->k;
+    if (r->w.turned && r->c->add) conv_turn_tile(r, &b, r->c->y + b.y, true);
+    for (size_t phase = 0; phase < conv_phases(&r->w); phase++) {
+        const conv_phase f = conv_phase_of(r->p, &r->w, phase);
+        conv_phase_run(r, &b, &f, k);
+        k += f.taps[0] * f.taps[1] * (r->w.deep ? 1 : r->w.image.C);
     }
-    if (w->O * w->image.C == 1 && w->step[1] == 1) {
-        conv_deep[r->isa](y, w->step[0] * w->to[1], b.planes, w->image.width, weight, r->k, w->K, b.n, r->c->add ? NULL : bias);
-        return;
-    }
-    if (!w->turned) {
-        gr__conv_begin(r->isa, tile, bias, w->O, w->line, wide);
-        g = (conv_product){ .A = weight, .B = b.planes, .start = tile, .row = r->rows, .k = r->k, .M = w->O, .N = wide, .K = w->K, .C = tile, .c_row = w->line, .start_row = w->line };
-        conv_multiply[r->isa](&g);
-    }
-    const conv_result to = { w->O, { whole ? 1 : b.n[0], whole ? n : b.n[1] }, { w->step[0], w->step[1] }, w->to[1], size, w->turned ? b.n[1] : w->image.width, w->line };
-    if (!straight) conv_place[r->isa](y, tile, &to, r->c->add);
+    if (r->w.turned) conv_turn_tile(r, &b, r->c->y + b.y, false);
+}
+
+/* The weight [G, O, C, kernel] with the channels of the result last, behind the kernel's rows, those that are summed, and its columns. */
+static gr__layout conv_turned_weight(const gr__conv_plan *p, bool back)
+{
+    return gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0], p->kernel[1]), back ? (int[]){ 0, 3, 1, 4, 2 } : (int[]){ 0, 3, 2, 4, 1 });
 }
 
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    for (size_t phase = 0; phase < (c->back ? conv_phases(p, 0) * conv_phases(p, 1) : 1); phase++) {
-        conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, phase, c->scratch);
-        const conv_way *w = &r.w;
-        const size_t tasks = p->N * p->G * w->tiles[0] * w->tiles[1], taps = conv_taps(p);
-        if (!tasks) continue;
-        gr_real *bias = (gr_real *)(void *)(r.rows + w->line + w->O), *turned = bias + p->G * w->O + CONV_ROOM;
-        memset(bias, 0, (p->G * w->O + CONV_ROOM) * sizeof *bias);
-        if (c->bias) memcpy(bias, c->bias, p->G * w->O * sizeof *bias);
-        if (w->turned && c->back) gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->G, p->O, p->C, taps), (int[]){ 0, 1, 3, 2 }), turned, c->weight);
-        else if (w->turned) gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->G, p->O, p->C * taps), (int[]){ 0, 2, 1 }), turned, c->weight);
-        r.c = c, r.bias = bias, r.weight = w->turned ? turned : c->weight;
-        gr_parallel(t, tasks, conv_work(p), conv_direct_tile, &r);
-    }
+    conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, c->scratch);
+    r.c = c;
+    if (r.w.turned) gr__strided_copy(t, conv_turned_weight(p, c->back), r.weight, c->weight);
+    gr_parallel(t, p->N * r.w.G * r.w.tiles[0] * r.w.tiles[1], conv_work(p), conv_direct_tile, &r);
 }
 
-/* Sums of dweight for a kernel position of an input channel. */
-static size_t conv_lanes(const gr__conv_plan *p) { return p->C * p->O == 1 ? 16 : p->O; }
+/* Sums of dweight. */
+static size_t conv_part_len(const conv_way *w) { return conv_times(conv_times(w->G, w->O), conv_times(w->K, w->deep ? 16 : 1)); }
 
 static void conv_direct_chunk(void *argument, size_t chunk, int thread)
 {
     const conv_run *r = argument;
     const conv_way *w = &r->w;
     const gr__conv_plan *p = r->p;
-    const size_t tiles = w->tiles[0] * w->tiles[1], P = p->out[0] * p->out[1];
+    const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, per = w->image.C * p->kernel[1], len = conv_part_len(w);
     const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
-    for (size_t i = 0; i < samples.count * p->G * tiles; i++) {
-        const conv_place_of_tile b = conv_see(r, r->c->x, samples.first * p->G * tiles + i, thread);
-        const size_t n = b.n[0] * b.n[1];
-        gr_real *const part = r->part + (chunk * p->G + b.g) * w->K * conv_lanes(p);
-        const bool first = i / tiles < p->G && i % tiles == 0;
-        if (p->C * p->O == 1) {
-            if (first) memset(part, 0, 16 * w->K * sizeof *part);
-            conv_deep_back[r->isa](part, r->dy + b.y, p->out[1], b.planes, w->image.width, r->k, w->K, b.n);
+    gr_real *const part = r->part + chunk * len;
+    memset(part, 0, len * sizeof *part);
+    for (size_t i = 0; i < samples.count * tasks; i++) {
+        const conv_spot b = conv_see(r, r->c->x, samples.first * tasks + i, thread);
+        if (w->deep) {
+            conv_deep_back[r->isa](part, r->dy + b.y, &(conv_lines){ O, { b.n[0], b.n[1] }, w->to[1], size },
+                                   &(conv_seen){ b.planes, w->image.width, w->image.planes, r->k, w->K });
             continue;
         }
-        conv_turn[r->isa](b.rest, p->O, r->dy + b.y, P, n, p->O);
-        conv_multiply[r->isa](&(conv_product){ .A = b.planes, .B = b.rest, .start = first ? r->bias : part, .row = r->k, .k = r->rows, .M = w->K, .N = p->O,
-                                              .K = n, .C = part, .c_row = p->O, .start_row = first ? 0 : p->O });
+        conv_turn[r->isa](b.rest, O, r->dy + b.y, size, b.n[0] * b.n[1], O);
+        for (size_t a = 0; a < p->kernel[0]; a++) {
+            const gr_range rows = conv_inside(b.top + (ptrdiff_t)(a * p->dilation[0]), (ptrdiff_t)w->unit[0], b.n[0], w->image.H[0]);
+            conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows + rows.first * w->tile[1],
+                               .M = per, .N = O, .K = rows.count * b.n[1] };
+            g.start = g.C;
+            conv_multiply[r->isa](&g);
+        }
     }
 }
 
 static void conv_direct_dweight(gr_tape *t, const gr__conv_plan *p, const gr_real *x, const gr_real *dy, gr_real *dweight, gr_real *scratch)
 {
-    conv_run r = conv_run_of(t, p, CONV_DWEIGHT, 0, scratch);
-    const size_t chunks = gr_chunks(p->N, p->chunk), len = p->G * r.w.K * conv_lanes(p);
-    gr_real *zeros = (gr_real *)(void *)(r.rows + r.w.line + r.w.O);
-    memset(zeros, 0, (p->O + CONV_ROOM) * sizeof *zeros);
-    r.c = &(gr__conv_pass){ .x = x }, r.dy = dy, r.bias = zeros, r.part = r.scratch, r.scratch += conv_round(chunks * len + CONV_ROOM);
+    conv_run r = conv_run_of(t, p, CONV_DWEIGHT, scratch);
+    const size_t chunks = gr_chunks(p->N, p->chunk), len = conv_part_len(&r.w);
+    r.c = &(gr__conv_pass){ .x = x }, r.dy = dy, r.part = r.scratch, r.scratch += conv_round(chunks * len + CONV_ROOM);
     gr_parallel(t, chunks, conv_work(p), conv_direct_chunk, &r);
     gr__add_parts(t, r.part, r.part + len, chunks - 1, len, len);
-    if (p->C * p->O == 1) conv_deep_add[r.isa](dweight, r.part, p->G * r.w.K);
-    else gr__strided_back(t, gr__layout_of(GR_SHAPE(p->G, p->O, r.w.K), (int[]){ 0, 2, 1 }), dweight, r.part, false);
+    if (r.w.deep) conv_deep_add[r.isa](dweight, r.part, len / 16);
+    else gr__strided_back(t, conv_turned_weight(p, false), dweight, r.part, false);
 }
 
 static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
 {
-    size_t most = 0, phases = conv_phases(p, 0) * conv_phases(p, 1);
-    for (size_t i = 0; i < phases + 2; i++) {
-        const bool needed = backward || (p->transposed ? i < phases : i == phases);
-        const conv_way w = conv_way_of(p, i < phases ? CONV_BACK : i == phases ? CONV_FORWARD : CONV_DWEIGHT, i < phases ? i : 0);
-        const size_t parts = i > phases ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_times(conv_weight_len(p), p->C * p->O == 1 ? 16 : 1)), CONV_ROOM)) : 0;
+    size_t most = 0;
+    for (int kind = CONV_FORWARD; kind <= CONV_DWEIGHT; kind++) {
+        const conv_way w = conv_way_of(p, (conv_kind)kind);
+        const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_part_len(&w)), CONV_ROOM)) : 0;
         const size_t len = conv_plus(conv_plus(conv_shared_len(p, &w), parts), conv_times(p->threads, conv_thread_len(&w)));
-        if (needed && len > most) most = len;
+        if ((backward || kind == (p->transposed ? CONV_BACK : CONV_FORWARD)) && len > most) most = len;
     }
     return most;
 }
