@@ -7,7 +7,7 @@
  *     back        inputs           o, kernel position        planes of y     weight, turned: lanes run over C
  *     dweight     c, position      outputs                   planes of x     dy, turned: lanes run over O
  * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over a row of outputs.
- * A group of one channel in and one out (depthwise) has loops of its own, whose lanes run over a row of outputs, too.
+ * Groups of one channel in and one out (depthwise) are computed all at once: the lanes run over the groups in A, too, whose planes have the channels last.
  * k runs over the rows of the kernel first, so that those which see nothing but padding are at its ends, and are left out.
  * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
 #include "core/gemm_copy.h"
@@ -27,9 +27,10 @@ typedef struct {
     gr_real *C;
     const conv_at *row, *k;
     size_t M, N, K, last;                /* last: lanes of the last vector that are inside C */
+    bool each;                           /* A has lanes, too: A[r, k][n] */
 } conv_product;
 
-INLINE void conv_run_tile(const int vectors, const int rows, const conv_product *t)
+INLINE void conv_run_tile(const int vectors, const int rows, const bool each, const conv_product *t)
 {
     r_vec c[CONV_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
     const gr_real *a[CONV_ROWS], *const B = t->B;
@@ -45,10 +46,14 @@ INLINE void conv_run_tile(const int vectors, const int rows, const conv_product 
             }
     for (const conv_at *k = t->k, *const end = k + t->K; k < end; k++) {
         UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + k->b + v * R_WIDTH);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const r_vec x = v_set(a[r][k->a]);
-            UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(x, b[v], c[r][v]);
-        }
+        if (each)
+            UNROLL for (int r = 0; r < rows; r++)
+                UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(v_load(a[r] + k->a + v * R_WIDTH), b[v], c[r][v]);
+        else
+            UNROLL for (int r = 0; r < rows; r++) {
+                const r_vec x = v_set(a[r][k->a]);
+                UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(x, b[v], c[r][v]);
+            }
     }
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
@@ -57,10 +62,12 @@ INLINE void conv_run_tile(const int vectors, const int rows, const conv_product 
             else v_store_part(to, c[r][v], t->last);
         }
 }
-#define CONV_FUNCTION(v, r) static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, t); }
-#define CONV_ENTRY(v, r) [v][r] = GR_NAME(conv_tile_##v##_##r),
+#define CONV_FUNCTION(v, r) \
+    static void GR_NAME(conv_tile_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, false, t); } \
+    static void GR_NAME(conv_each_##v##_##r)(const conv_product *t) { conv_run_tile(v, r, true, t); }
+#define CONV_ENTRY(v, r) [v][r] = { GR_NAME(conv_tile_##v##_##r), GR_NAME(conv_each_##v##_##r) },
 GEMM_TILES(CONV_FUNCTION)
-static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
+static void (*const conv_tiles[GEMM_VECTORS + 1][CONV_ROWS + 1][2])(const conv_product *) = { GEMM_TILES(CONV_ENTRY) };
 
 /* scalar kernel conv_multiply: it cuts into tiles; the arithmetic is in conv_tile_1_1 and the others. */
 KERNEL(void, conv_multiply, const conv_product *g)
@@ -69,11 +76,11 @@ KERNEL(void, conv_multiply, const conv_product *g)
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), n = (g->M + conv_rows(v) - 1) / conv_rows(v);
         conv_product t = *g;
-        t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
+        t.A += t.each ? j : 0, t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
         if (t.start) t.start += j;
         for (size_t q = 0; q < n; q++) {
             const size_t rows = g->M / n + (q < g->M % n);
-            conv_tiles[v][rows](&t);
+            conv_tiles[v][rows][t.each](&t);
             t.row += rows;
             if (t.bias) t.bias += rows;
         }
@@ -88,78 +95,6 @@ KERNEL(void, conv_turn, gr_real *to, size_t to_row, const gr_real *from, size_t 
     gemm_copy(m, n, n, (gr_mat){ from, 1, from_row }, to, to_row);
 }
 
-/* ---- Results in rows: n values of `channels` images; rows and channels are so far apart ---- */
-
-typedef struct { size_t channels, n[2], row, size; } conv_lines;
-
-/* Values `step` apart = those of from, or with add += them.
- * scalar kernel conv_spread: its values are apart. */
-KERNEL(void, conv_spread, gr_real *y, const conv_lines *to, size_t step, const gr_real *from, const conv_lines *lines, bool add)
-{
-    for (size_t c = 0; c < to->channels; c++)
-        for (size_t i = 0; i < to->n[0]; i++)
-            for (size_t j = 0; j < to->n[1]; j++) {
-                gr_real *const at = y + c * to->size + i * to->row + j * step;
-                *at = (add ? *at : 0) + from[c * lines->size + i * lines->row + j];
-            }
-}
-
-/* ---- One channel of one channel: the lanes run over a row of outputs ---- */
-
-typedef struct { const gr_real *planes; size_t width, size; const conv_at *k; size_t K; } conv_seen; /* size: planes of a channel; k: {weight, planes} */
-
-/* Rows of y, from planes: = bias, or with add the old value, + sum over k of w[k.a] planes[k.b]. */
-INLINE void conv_deep_rows(const int rows, const conv_lines *to, gr_real *restrict y, const conv_seen *x, const gr_real *planes, const gr_real *w, gr_real bias, bool add)
-{
-    for (size_t j = 0, n = to->n[1]; j < n; j += R_WIDTH) {
-        r_vec sum[4];
-        UNROLL for (int i = 0; i < rows; i++) sum[i] = add ? v_load_most(y + (size_t)i * to->row + j, n - j) : v_set(bias);
-        for (const conv_at *k = x->k, *const end = k + x->K; k < end; k++) {
-            const r_vec weight = v_set(w[k->a]);
-            UNROLL for (int i = 0; i < rows; i++) sum[i] = v_fma(weight, v_load(planes + k->b + (size_t)i * x->width + j), sum[i]);
-        }
-        UNROLL for (int i = 0; i < rows; i++) v_store_most(y + (size_t)i * to->row + j, sum[i], n - j);
-    }
-}
-KERNEL(void, conv_deep, gr_real *y, const conv_lines *to, const conv_seen *x, const gr_real *w, size_t w_row, const gr_real *bias, bool add)
-{
-    for (size_t c = 0; c < to->channels; c++, y += to->size, w += w_row) {
-        const gr_real *const planes = x->planes + c * x->size, start = bias ? bias[c] : 0;
-        size_t i = 0;
-        for (; i + 4 <= to->n[0]; i += 4) conv_deep_rows(4, to, y + i * to->row, x, planes + i * x->width, w, start, add);
-        for (; i < to->n[0]; i++) conv_deep_rows(1, to, y + i * to->row, x, planes + i * x->width, w, start, add);
-    }
-}
-
-/* sums [K, 16] += dy times what each kernel position sees of the planes: column j in lane j % 16, which is added up at the end. */
-INLINE void conv_deep_sums(const int count, gr_real *sums, const gr_real *dy, const conv_lines *n, const gr_real *planes, size_t width, const conv_at *k)
-{
-    for (size_t part = 0; part < 16; part += R_WIDTH) {
-        r_vec s[9];
-        UNROLL for (int q = 0; q < count; q++) s[q] = v_load(sums + 16 * q + part);
-        for (size_t i = 0; i < n->n[0]; i++)
-            for (size_t j = part; j < n->n[1]; j += 16) {
-                const size_t m = gemm_min(n->n[1] - j, R_WIDTH);
-                const r_vec d = v_load_part(dy + i * n->row + j, m);
-                UNROLL for (int q = 0; q < count; q++) s[q] = v_fma(d, v_load_part(planes + k[q].b + i * width + j, m), s[q]);
-            }
-        UNROLL for (int q = 0; q < count; q++) v_store(sums + 16 * q + part, s[q]);
-    }
-}
-KERNEL(void, conv_deep_back, gr_real *sums, const gr_real *dy, const conv_lines *n, const conv_seen *x)
-{
-    for (size_t c = 0; c < n->channels; c++, dy += n->size) {
-        const gr_real *const planes = x->planes + c * x->size;
-        size_t e = 0;
-        for (; e + 9 <= x->K; e += 9, sums += 9 * 16) conv_deep_sums(9, sums, dy, n, planes, x->width, x->k + e);
-        for (; e < x->K; e++, sums += 16) conv_deep_sums(1, sums, dy, n, planes, x->width, x->k + e);
-    }
-}
-KERNEL(void, conv_deep_add, gr_real *dweight, const gr_real *sums, size_t n)
-{
-    for (size_t i = 0; i < n; i++, sums += 16) dweight[i] += SUM(l, 16, sums[l]);
-}
-
 #if GR_HOST
 /* ---- A pass, cut into tiles of results: several whole rows or, where one row is too large for the cache, a part of a row ---- */
 
@@ -171,15 +106,15 @@ typedef struct {
     size_t G, O, to[2], K;             /* groups; the result: its channels, the size of its image; terms of all phases */
     size_t unit[2], step[2];           /* from a result of a phase to the next: so far in what is read; in the result */
     size_t tile[2], tiles[2], line;    /* of each phase; line: from a row of results to the next where a tile is turned */
-    bool back, turned, deep, in_place; /* turned: lanes run over channels; deep: all groups at once; in_place: x is its own plane */
+    bool back, turned, each, in_place; /* turned: lanes run over channels; each: over all groups; in_place: x is its own plane */
 } conv_way;
 
 static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
 {
     const bool back = kind == CONV_BACK, deep = p->C * p->O == 1;
-    conv_way w = { .G = deep ? 1 : p->G, .O = deep ? p->G : back ? p->C : p->O, .image.C = deep ? p->G : back ? p->O : p->C, .back = back, .deep = deep };
+    conv_way w = { .G = p->G, .O = back ? p->C : p->O, .image.C = back ? p->O : p->C, .back = back };
     size_t span[2], m[2];
-    w.K = conv_times(deep ? 1 : w.image.C, conv_taps(p)), w.in_place = !deep;
+    w.K = conv_times(w.image.C, conv_taps(p)), w.in_place = true;
     for (int k = 0; k < 2; k++) {
         const size_t s = p->stride[k], reach = (p->kernel[k] - 1) * p->dilation[k], before = p->padding[k] / s;
         w.unit[k] = back ? 1 : s, w.step[k] = back ? s : 1;
@@ -190,9 +125,11 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
     }
     if (!m[0] || !m[1]) return w;
     /* The cost of either product, with its copies, in vectors of 16. */
-    const double K = (double)w.K / (double)(w.step[0] * w.step[1]), by_channels = (K + 4) * (double)(conv_round(w.O) * m[1]);
-    w.turned = !deep && (kind == CONV_DWEIGHT || by_channels < (K + 2) * (double)(w.O * conv_round(m[1])));
-    w.in_place = w.in_place && w.turned;
+    const size_t lanes = deep ? p->G : w.O, rows = deep ? 4 * p->G : w.O < 4 ? 4 : w.O; /* a tile of less than four rows waits for its sums */
+    const double K = (double)w.K / (double)(w.step[0] * w.step[1]), by_channels = (K + 4) * (double)(conv_round(lanes) * m[1]);
+    w.turned = kind == CONV_DWEIGHT || by_channels < (K + 2) * (double)(rows * conv_round(m[1]));
+    w.each = deep && w.turned, w.in_place = w.in_place && w.turned && !deep;
+    if (w.each) w.O = w.image.C = p->G, w.G = 1;
     const size_t seen = conv_times(w.image.C, conv_times(w.unit[0], w.unit[1])), made = conv_times(w.O, conv_times(w.step[0], w.step[1]));
     const size_t row = conv_times(conv_plus(seen, made), m[1] + span[1]);
     w.tiles[0] = conv_min(gr_chunks(conv_times(row, m[0]), CONV_TILE), m[0]), w.tile[0] = gr_chunks(m[0], w.tiles[0]);
@@ -255,7 +192,7 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
 {
     conv_run r = { .t = t, .p = p, .w = conv_way_of(p, kind), .isa = gr_isa(t) };
     const conv_way *w = &r.w;
-    const size_t taps = conv_taps(p), C = w->deep ? 1 : w->image.C, O = w->O, spread = w->step[1] > 1 ? w->tile[0] * w->tile[1] : w->to[0] * w->to[1];
+    const size_t taps = conv_taps(p), C = w->each ? 1 : w->image.C, O = w->O, lanes = w->each ? O : 1, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
     conv_at *k = r.k = (conv_at *)(void *)scratch, *row = r.rows = k + w->K;
     r.len = conv_thread_len(w), r.weight = (gr_real *)(void *)(row + w->tile[0] * w->tile[1] + O), r.scratch = scratch + conv_shared_len(p, w);
     for (size_t phase = 0; phase < conv_phases(w); phase++) {
@@ -264,15 +201,28 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
             const size_t a = e / f.taps[1] / C, c = e / f.taps[1] % C, b = e % f.taps[1];
             const size_t i = (size_t)(f.shift[0] + (ptrdiff_t)a * f.apart[0]), j = (size_t)(f.shift[1] + (ptrdiff_t)b * f.apart[1]);
             const size_t shift = c * w->image.planes + conv_shift(&w->image, i, j), y = f.tap[0] + a * f.every[0], x = f.tap[1] + b * f.every[1];
-            if (w->turned) *k++ = (conv_at){ shift, ((y * C + c) * p->kernel[1] + x) * O };
+            if (w->turned) *k++ = (conv_at){ shift * lanes, ((y * C + c) * p->kernel[1] + x) * O };
             else *k++ = (conv_at){ c * taps * (w->back ? p->C : 1) + y * p->kernel[1] + x, shift };
         }
     }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++)
-            *row++ = (conv_at){ i * w->unit[0] * w->image.width + j * w->unit[1], (i * w->step[0] * w->line + j * w->step[1]) * O };
-    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * spread };
+            *row++ = (conv_at){ (i * w->unit[0] * w->image.width + j * w->unit[1]) * lanes, (i * w->step[0] * w->line + j * w->step[1]) * O };
+    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * apart };
     return r;
+}
+
+/* One plane with the channels last. Rows of padding are not read. */
+static void conv_fill_last(const conv_run *r, gr_real *plane, const gr_real *x, const gr__conv_image *m)
+{
+    const size_t before = m->padding[1] > 0 ? conv_min((size_t)m->padding[1], m->width) : 0, skip = m->padding[1] < 0 ? (size_t)-m->padding[1] : 0;
+    const size_t n = conv_min(m->H[1] - conv_min(skip, m->H[1]), m->width - before), C = m->C;
+    for (size_t i = 0; i < m->rows; i++, plane += m->width * C) {
+        const size_t row = i - (size_t)m->padding[0];
+        if (row >= m->H[0]) continue;
+        memset(plane, 0, before * C * sizeof *plane), memset(plane + (before + n) * C, 0, (m->width - before - n) * C * sizeof *plane);
+        conv_turn[r->isa](plane + before * C, C, x + row * m->H[1] + skip, m->H[0] * m->H[1], n, C);
+    }
 }
 
 /* Tile number i of all samples: its group, its part of the result, which begins at y, and what it reads, of which the first row is row `top`. */
@@ -292,7 +242,8 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
     gr_real *const planes = r->scratch + (size_t)thread * r->len;
     b.top = -m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes;
     b.rest = planes + conv_round((w->in_place ? 0 : m.C * m.planes) + CONV_ROOM);
-    if (!w->in_place) gr__conv_fill(r->isa, planes, x, &m);
+    if (w->each) conv_fill_last(r, planes, x, &m);
+    else if (!w->in_place) gr__conv_fill(r->isa, planes, x, &m);
     return b;
 }
 
@@ -309,34 +260,33 @@ static gr_range conv_inside(ptrdiff_t first, ptrdiff_t apart, size_t count, size
 static void conv_phase_run(const conv_run *r, const conv_spot *b, const conv_phase *f, const conv_at *k)
 {
     const conv_way *w = &r->w;
-    const size_t taps = conv_taps(r->p), per = (w->deep ? 1 : w->image.C) * f->taps[1], O = w->O, area = w->tile[0] * w->tile[1];
+    const size_t taps = conv_taps(r->p), per = (w->each ? 1 : w->image.C) * f->taps[1], O = w->O;
     const bool spread = !w->turned && w->step[1] > 1, add = r->c->add && !spread;
     const gr_real *const bias = r->c->bias ? r->c->bias + b->g * O : NULL, *const weight = (w->turned ? r->weight : r->c->weight) + b->g * r->p->C * r->p->O * taps;
-    gr_real *const y = r->c->y + b->y + f->first[0] * w->to[1] + f->first[1], *const to = spread ? b->rest : y;
-    conv_lines whole = { .channels = O, .row = w->step[0] * w->to[1], .size = w->to[0] * w->to[1] }, *const n = &whole;
-    for (int e = 0; e < 2; e++) n->n[e] = b->n[e] > f->first[e] ? gr_chunks(b->n[e] - f->first[e], w->step[e]) : 0;
-    if (!n->n[1]) return;
-    const conv_lines lines = spread ? (conv_lines){ O, { n->n[0], n->n[1] }, w->tile[1], area } : whole;
-    if (w->deep)
-        conv_deep[r->isa](to, &lines, &(conv_seen){ b->planes, w->image.width, w->image.planes, k, f->taps[0] * per }, weight, taps, bias, add);
-    for (size_t i = 0, rows; !w->deep && i < n->n[0]; i += rows) {
+    gr_real *const y = r->c->y + b->y + f->first[0] * w->to[1] + f->first[1];
+    size_t n[2];
+    for (int e = 0; e < 2; e++) n[e] = b->n[e] > f->first[e] ? gr_chunks(b->n[e] - f->first[e], w->step[e]) : 0;
+    for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
         const ptrdiff_t top = b->top + f->shift[0] + (ptrdiff_t)(i * w->unit[0]);
         const gr_range a = conv_inside(top, f->apart[0], f->taps[0], w->image.H[0]);
-        conv_product g = { .k = k + a.first * per, .K = a.count * per };
-        for (rows = 1; w->turned && n->n[1] == w->tile[1] && i + rows < n->n[0]; rows++) {
+        conv_product g = { .k = k + a.first * per, .K = a.count * per, .each = w->each };
+        for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
             const gr_range next = conv_inside(top + (ptrdiff_t)(rows * w->unit[0]), f->apart[0], f->taps[0], w->image.H[0]);
             if (next.first != a.first || next.count != a.count) break;
         }
         if (w->turned) {
-            g.A = b->planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n->n[1], g.N = O;
+            g.A = b->planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n[1], g.N = O;
             g.C = b->rest + (f->first[0] * w->line + f->first[1]) * O, g.start = add ? g.C : bias;
         } else {
-            g.A = weight, g.B = b->planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n->n[1];
-            g.C = to + i * lines.row, g.bias = bias, g.start = add ? g.C : NULL;
+            g.A = weight, g.B = b->planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n[1];
+            g.C = spread ? b->rest : y + i * w->step[0] * w->to[1], g.bias = bias, g.start = add ? g.C : NULL;
         }
         conv_multiply[r->isa](&g);
+        for (size_t e = 0; spread && e < O * n[1]; e++) {
+            gr_real *const at = y + (e / n[1] * w->to[0] + i * w->step[0]) * w->to[1] + e % n[1] * w->step[1];
+            *at = (r->c->add ? *at : 0) + b->rest[e / n[1] * w->tile[1] + e % n[1]];
+        }
     }
-    if (spread) conv_spread[r->isa](y, n, w->step[1], to, &lines, r->c->add);
 }
 
 /* The results of a tile with the channels last, from or to where they lie. */
@@ -360,7 +310,7 @@ static void conv_direct_tile(void *argument, size_t i, int thread)
     for (size_t phase = 0; phase < conv_phases(&r->w); phase++) {
         const conv_phase f = conv_phase_of(r->p, &r->w, phase);
         conv_phase_run(r, &b, &f, k);
-        k += f.taps[0] * f.taps[1] * (r->w.deep ? 1 : r->w.image.C);
+        k += f.taps[0] * f.taps[1] * (r->w.each ? 1 : r->w.image.C);
     }
     if (r->w.turned) conv_turn_tile(r, &b, r->c->y + b.y, false);
 }
@@ -368,7 +318,7 @@ static void conv_direct_tile(void *argument, size_t i, int thread)
 /* The weight [G, O, C, kernel] with the channels of the result last, behind the kernel's rows, those that are summed, and its columns. */
 static gr__layout conv_turned_weight(const gr__conv_plan *p, bool back)
 {
-    return gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0], p->kernel[1]), back ? (int[]){ 0, 3, 1, 4, 2 } : (int[]){ 0, 3, 2, 4, 1 });
+    return gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0], p->kernel[1]), p->C * p->O == 1 ? (int[]){ 1, 2, 3, 4, 0 } : back ? (int[]){ 0, 3, 1, 4, 2 } : (int[]){ 0, 3, 2, 4, 1 });
 }
 
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
@@ -379,30 +329,22 @@ static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__c
     gr_parallel(t, p->N * r.w.G * r.w.tiles[0] * r.w.tiles[1], conv_work(p), conv_direct_tile, &r);
 }
 
-/* Sums of dweight. */
-static size_t conv_part_len(const conv_way *w) { return conv_times(conv_times(w->G, w->O), conv_times(w->K, w->deep ? 16 : 1)); }
-
 static void conv_direct_chunk(void *argument, size_t chunk, int thread)
 {
     const conv_run *r = argument;
     const conv_way *w = &r->w;
     const gr__conv_plan *p = r->p;
-    const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, per = w->image.C * p->kernel[1], len = conv_part_len(w);
+    const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, per = (w->each ? 1 : w->image.C) * p->kernel[1], len = conv_weight_len(p);
     const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
     gr_real *const part = r->part + chunk * len;
     memset(part, 0, len * sizeof *part);
     for (size_t i = 0; i < samples.count * tasks; i++) {
         const conv_spot b = conv_see(r, r->c->x, samples.first * tasks + i, thread);
-        if (w->deep) {
-            conv_deep_back[r->isa](part, r->dy + b.y, &(conv_lines){ O, { b.n[0], b.n[1] }, w->to[1], size },
-                                   &(conv_seen){ b.planes, w->image.width, w->image.planes, r->k, w->K });
-            continue;
-        }
         conv_turn[r->isa](b.rest, O, r->dy + b.y, size, b.n[0] * b.n[1], O);
         for (size_t a = 0; a < p->kernel[0]; a++) {
             const gr_range rows = conv_inside(b.top + (ptrdiff_t)(a * p->dilation[0]), (ptrdiff_t)w->unit[0], b.n[0], w->image.H[0]);
             conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows + rows.first * w->tile[1],
-                               .M = per, .N = O, .K = rows.count * b.n[1] };
+                               .M = per, .N = O, .K = rows.count * b.n[1], .each = w->each };
             g.start = g.C;
             conv_multiply[r->isa](&g);
         }
@@ -412,12 +354,11 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
 static void conv_direct_dweight(gr_tape *t, const gr__conv_plan *p, const gr_real *x, const gr_real *dy, gr_real *dweight, gr_real *scratch)
 {
     conv_run r = conv_run_of(t, p, CONV_DWEIGHT, scratch);
-    const size_t chunks = gr_chunks(p->N, p->chunk), len = conv_part_len(&r.w);
+    const size_t chunks = gr_chunks(p->N, p->chunk), len = conv_weight_len(p);
     r.c = &(gr__conv_pass){ .x = x }, r.dy = dy, r.part = r.scratch, r.scratch += conv_round(chunks * len + CONV_ROOM);
     gr_parallel(t, chunks, conv_work(p), conv_direct_chunk, &r);
     gr__add_parts(t, r.part, r.part + len, chunks - 1, len, len);
-    if (r.w.deep) conv_deep_add[r.isa](dweight, r.part, len / 16);
-    else gr__strided_back(t, conv_turned_weight(p, false), dweight, r.part, false);
+    gr__strided_back(t, conv_turned_weight(p, false), dweight, r.part, false);
 }
 
 static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
@@ -425,7 +366,7 @@ static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
     size_t most = 0;
     for (int kind = CONV_FORWARD; kind <= CONV_DWEIGHT; kind++) {
         const conv_way w = conv_way_of(p, (conv_kind)kind);
-        const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_part_len(&w)), CONV_ROOM)) : 0;
+        const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_weight_len(p)), CONV_ROOM)) : 0;
         const size_t len = conv_plus(conv_plus(conv_shared_len(p, &w), parts), conv_times(p->threads, conv_thread_len(&w)));
         if ((backward || kind == (p->transposed ? CONV_BACK : CONV_FORWARD)) && len > most) most = len;
     }
