@@ -21,7 +21,7 @@ enum { CONV_ROWS = 12 };
 /* The most rows of a tile: the pointers to them must stay in registers, too. */
 INLINE size_t conv_rows(size_t vectors) { return vectors == 1 ? 10 : gemm_min(gemm_rows[vectors], 8); }
 
-typedef struct { size_t a, b; } conv_at;
+typedef struct { size_t a, b, i; } conv_at; /* offsets in A, and in B or C; which row of what is read */
 typedef struct {
     const gr_real *A, *B, *bias, *start; /* sums begin with the bias of their row; or with start, lane by lane, which is C, or the same for all rows */
     gr_real *C;
@@ -104,7 +104,7 @@ typedef enum { CONV_FORWARD, CONV_BACK, CONV_DWEIGHT } conv_kind;
 typedef struct {
     gr__conv_image image;              /* what is read, as the first tile sees it */
     size_t G, O, to[2], K;             /* groups; the result: its channels, the size of its image; terms of all phases */
-    size_t unit[2], step[2];           /* from a result of a phase to the next: so far in what is read; in the result */
+    size_t phases[2], unit[2], step[2]; /* from a result of a phase to the next: so far in what is read; in the result */
     size_t tile[2], tiles[2], line;    /* of each phase; line: from a row of results to the next where a tile is turned */
     bool back, turned, each, in_place; /* turned: lanes run over channels; each: over all groups; in_place: x is its own plane */
 } conv_way;
@@ -121,6 +121,7 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
         w.image.H[k] = back ? p->out[k] : p->H[k], w.to[k] = back ? p->H[k] : p->out[k];
         w.image.padding[k] = back ? (ptrdiff_t)(reach / s) - (ptrdiff_t)before : (ptrdiff_t)p->padding[k];
         span[k] = back ? reach / s + (p->padding[k] + s - 1) / s - before : reach, m[k] = gr_chunks(w.to[k], w.step[k]);
+        w.phases[k] = conv_min(w.step[k], w.to[k]);
         w.in_place = w.in_place && !w.image.padding[k] && (m[k] - 1) * w.unit[k] + span[k] < w.image.H[k];
     }
     if (!m[0] || !m[1]) return w;
@@ -154,26 +155,17 @@ static size_t conv_thread_len(const conv_way *w)
 static size_t conv_shared_len(const gr__conv_plan *p, const conv_way *w)
 {
     const size_t tables = conv_times(conv_plus(w->K, conv_plus(w->tile[0] * w->tile[1], w->O)), sizeof(conv_at) / sizeof(gr_real));
-    return conv_round(conv_plus(conv_plus(tables, conv_weight_len(p)), CONV_ROOM));
+    const size_t terms = conv_times(w->phases[0] * w->phases[1], sizeof(size_t) / sizeof(gr_real));
+    return conv_round(conv_plus(conv_plus(tables, terms), conv_plus(conv_weight_len(p), CONV_ROOM)));
 }
 
-/* The rows and columns of the kernel that a phase sees: `taps`, from tap on, `every` apart; the first one reads `shift`, the next ones `apart` on. */
-typedef struct { size_t first[2], taps[2], tap[2], every[2]; ptrdiff_t shift[2], apart[2]; } conv_phase;
-static conv_phase conv_phase_of(const gr__conv_plan *p, const conv_way *w, size_t phase)
+/* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */
+static size_t conv_tap(const gr__conv_plan *p, bool back, int k, size_t first, size_t a)
 {
-    const size_t across = conv_min(w->step[1], w->to[1]);
-    conv_phase f = { .first = { phase / across, phase % across }, .every = { 1, 1 } };
-    for (int k = 0; k < 2; k++) {
-        const size_t s = w->step[k], d = p->dilation[k], n = p->kernel[k], at = f.first[k] + p->padding[k];
-        while (f.every[k] < n && f.every[k] * d % s) f.every[k]++;
-        while (f.tap[k] < n && f.tap[k] * d % s != at % s) f.tap[k]++;
-        f.taps[k] = gr_chunks(n - f.tap[k], f.every[k]);
-        f.shift[k] = w->back ? (ptrdiff_t)((n - 1) * d / s + at / s) - (ptrdiff_t)(p->padding[k] / s + f.tap[k] * d / s) : 0;
-        f.apart[k] = (ptrdiff_t)(f.every[k] * d / s) * (w->back ? -1 : 1);
-    }
-    return f;
+    const size_t s = p->stride[k], d = p->dilation[k], at = first + p->padding[k];
+    if (!back) return a * d;
+    return a * d % s == at % s ? (p->kernel[k] - 1) * d / s + at / s - p->padding[k] / s - a * d / s : SIZE_MAX;
 }
-static size_t conv_phases(const conv_way *w) { return conv_min(w->step[0], w->to[0]) * conv_min(w->step[1], w->to[1]); }
 
 typedef struct {
     gr_tape *t;
@@ -181,7 +173,8 @@ typedef struct {
     const gr__conv_pass *c;
     conv_way w;
     const gr_real *dy;
-    conv_at *k, *rows;      /* of the product: all phases, by rows of the kernel; places in a tile, or rows of the weight */
+    conv_at *k, *rows;      /* of the product: of all phases, by rows of the kernel; places in a tile, or rows of the weight */
+    size_t *terms;          /* of each phase */
     gr_real *weight, *part, *scratch;
     size_t len;
     int isa;
@@ -194,39 +187,42 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
     const conv_way *w = &r.w;
     const size_t taps = conv_taps(p), C = w->each ? 1 : w->image.C, O = w->O, lanes = w->each ? O : 1, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
     conv_at *k = r.k = (conv_at *)(void *)scratch, *row = r.rows = k + w->K;
-    r.len = conv_thread_len(w), r.weight = (gr_real *)(void *)(row + w->tile[0] * w->tile[1] + O), r.scratch = scratch + conv_shared_len(p, w);
-    for (size_t phase = 0; phase < conv_phases(w); phase++) {
-        const conv_phase f = conv_phase_of(p, w, phase);
-        for (size_t e = 0; e < f.taps[0] * C * f.taps[1]; e++) {
-            const size_t a = e / f.taps[1] / C, c = e / f.taps[1] % C, b = e % f.taps[1];
-            const size_t i = (size_t)(f.shift[0] + (ptrdiff_t)a * f.apart[0]), j = (size_t)(f.shift[1] + (ptrdiff_t)b * f.apart[1]);
-            const size_t shift = c * w->image.planes + conv_shift(&w->image, i, j), y = f.tap[0] + a * f.every[0], x = f.tap[1] + b * f.every[1];
-            if (w->turned) *k++ = (conv_at){ shift * lanes, ((y * C + c) * p->kernel[1] + x) * O };
-            else *k++ = (conv_at){ c * taps * (w->back ? p->C : 1) + y * p->kernel[1] + x, shift };
+    r.terms = (size_t *)(void *)(row + w->tile[0] * w->tile[1] + O);
+    r.len = conv_thread_len(w), r.weight = (gr_real *)(void *)(r.terms + w->phases[0] * w->phases[1]), r.scratch = scratch + conv_shared_len(p, w);
+    for (size_t phase = 0; phase < w->phases[0] * w->phases[1]; phase++) {
+        const conv_at *const first = k;
+        for (size_t e = 0; e < taps * C; e++) {
+            const size_t b = e % p->kernel[1], c = e / p->kernel[1] % C, a = e / p->kernel[1] / C;
+            const size_t i = conv_tap(p, w->back, 0, phase / w->phases[1], a), j = conv_tap(p, w->back, 1, phase % w->phases[1], b);
+            if (i == SIZE_MAX || j == SIZE_MAX) continue;
+            const size_t shift = c * w->image.planes + conv_shift(&w->image, i, j), tap = c * taps * (w->back ? p->C : 1) + a * p->kernel[1] + b;
+            *k++ = w->turned ? (conv_at){ shift * lanes, e * O, i } : (conv_at){ tap, shift, i };
         }
+        r.terms[phase] = (size_t)(k - first);
     }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++)
-            *row++ = (conv_at){ (i * w->unit[0] * w->image.width + j * w->unit[1]) * lanes, (i * w->step[0] * w->line + j * w->step[1]) * O };
-    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * apart };
+            *row++ = (conv_at){ (i * w->unit[0] * w->image.width + j * w->unit[1]) * lanes, (i * w->step[0] * w->line + j * w->step[1]) * O, i * w->unit[0] };
+    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * apart, 0 };
     return r;
 }
 
-/* One plane with the channels last. Rows of padding are not read. */
+/* One plane with the channels last. */
 static void conv_fill_last(const conv_run *r, gr_real *plane, const gr_real *x, const gr__conv_image *m)
 {
     const size_t before = m->padding[1] > 0 ? conv_min((size_t)m->padding[1], m->width) : 0, skip = m->padding[1] < 0 ? (size_t)-m->padding[1] : 0;
     const size_t n = conv_min(m->H[1] - conv_min(skip, m->H[1]), m->width - before), C = m->C;
     for (size_t i = 0; i < m->rows; i++, plane += m->width * C) {
         const size_t row = i - (size_t)m->padding[0];
+        memset(plane, 0, (row < m->H[0] ? before : m->width) * C * sizeof *plane);
         if (row >= m->H[0]) continue;
-        memset(plane, 0, before * C * sizeof *plane), memset(plane + (before + n) * C, 0, (m->width - before - n) * C * sizeof *plane);
+        memset(plane + (before + n) * C, 0, (m->width - before - n) * C * sizeof *plane);
         conv_turn[r->isa](plane + before * C, C, x + row * m->H[1] + skip, m->H[0] * m->H[1], n, C);
     }
 }
 
 /* Tile number i of all samples: its group, its part of the result, which begins at y, and what it reads, of which the first row is row `top`. */
-typedef struct { size_t g, n[2], y; ptrdiff_t top; const gr_real *planes; gr_real *rest; } conv_spot;
+typedef struct { size_t g, n[2], y; size_t top; const gr_real *planes; gr_real *rest; } conv_spot;
 static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thread)
 {
     const conv_way *w = &r->w;
@@ -240,53 +236,18 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
     }
     x += group * m.C * m.H[0] * m.H[1];
     gr_real *const planes = r->scratch + (size_t)thread * r->len;
-    b.top = -m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes;
+    b.top = (size_t)-m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes;
     b.rest = planes + conv_round((w->in_place ? 0 : m.C * m.planes) + CONV_ROOM);
     if (w->each) conv_fill_last(r, planes, x, &m);
     else if (!w->in_place) gr__conv_fill(r->isa, planes, x, &m);
     return b;
 }
 
-/* Those of `count` numbers, apart from `first` on, that are below n. */
-static gr_range conv_inside(ptrdiff_t first, ptrdiff_t apart, size_t count, size_t n)
+/* Leave out the first and the last terms that see only padding: row i of what is read is row top + i of the image of H rows. */
+static void conv_cut(conv_product *g, size_t top, size_t H)
 {
-    gr_range r = { 0, count };
-    while (r.count && (size_t)(first + (ptrdiff_t)r.first * apart) >= n) r.first++, r.count--;
-    while (r.count && (size_t)(first + (ptrdiff_t)(r.first + r.count - 1) * apart) >= n) r.count--;
-    return r;
-}
-
-/* The results of a phase; k is its part of the table. */
-static void conv_phase_run(const conv_run *r, const conv_spot *b, const conv_phase *f, const conv_at *k)
-{
-    const conv_way *w = &r->w;
-    const size_t taps = conv_taps(r->p), per = (w->each ? 1 : w->image.C) * f->taps[1], O = w->O;
-    const bool spread = !w->turned && w->step[1] > 1, add = r->c->add && !spread;
-    const gr_real *const bias = r->c->bias ? r->c->bias + b->g * O : NULL, *const weight = (w->turned ? r->weight : r->c->weight) + b->g * r->p->C * r->p->O * taps;
-    gr_real *const y = r->c->y + b->y + f->first[0] * w->to[1] + f->first[1];
-    size_t n[2];
-    for (int e = 0; e < 2; e++) n[e] = b->n[e] > f->first[e] ? gr_chunks(b->n[e] - f->first[e], w->step[e]) : 0;
-    for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
-        const ptrdiff_t top = b->top + f->shift[0] + (ptrdiff_t)(i * w->unit[0]);
-        const gr_range a = conv_inside(top, f->apart[0], f->taps[0], w->image.H[0]);
-        conv_product g = { .k = k + a.first * per, .K = a.count * per, .each = w->each };
-        for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
-            const gr_range next = conv_inside(top + (ptrdiff_t)(rows * w->unit[0]), f->apart[0], f->taps[0], w->image.H[0]);
-            if (next.first != a.first || next.count != a.count) break;
-        }
-        if (w->turned) {
-            g.A = b->planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n[1], g.N = O;
-            g.C = b->rest + (f->first[0] * w->line + f->first[1]) * O, g.start = add ? g.C : bias;
-        } else {
-            g.A = weight, g.B = b->planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n[1];
-            g.C = spread ? b->rest : y + i * w->step[0] * w->to[1], g.bias = bias, g.start = add ? g.C : NULL;
-        }
-        conv_multiply[r->isa](&g);
-        for (size_t e = 0; spread && e < O * n[1]; e++) {
-            gr_real *const at = y + (e / n[1] * w->to[0] + i * w->step[0]) * w->to[1] + e % n[1] * w->step[1];
-            *at = (r->c->add ? *at : 0) + b->rest[e / n[1] * w->tile[1] + e % n[1]];
-        }
-    }
+    while (g->K && top + g->k->i >= H) g->k++, g->K--;
+    while (g->K && top + g->k[g->K - 1].i >= H) g->K--;
 }
 
 /* The results of a tile with the channels last, from or to where they lie. */
@@ -301,18 +262,45 @@ static void conv_turn_tile(const conv_run *r, const conv_spot *b, gr_real *y, bo
     }
 }
 
-static void conv_direct_tile(void *argument, size_t i, int thread)
+static void conv_direct_tile(void *argument, size_t number, int thread)
 {
     const conv_run *r = argument;
-    const conv_spot b = conv_see(r, r->c->x, i, thread);
+    const conv_way *w = &r->w;
+    const conv_spot b = conv_see(r, r->c->x, number, thread);
+    const size_t O = w->O, across = w->phases[1];
+    const bool spread = !w->turned && w->step[1] > 1, add = r->c->add && !spread;
+    const gr_real *const bias = r->c->bias ? r->c->bias + b.g * O : NULL, *const weight = (w->turned ? r->weight : r->c->weight) + b.g * (conv_weight_len(r->p) / w->G);
     const conv_at *k = r->k;
-    if (r->w.turned && r->c->add) conv_turn_tile(r, &b, r->c->y + b.y, true);
-    for (size_t phase = 0; phase < conv_phases(&r->w); phase++) {
-        const conv_phase f = conv_phase_of(r->p, &r->w, phase);
-        conv_phase_run(r, &b, &f, k);
-        k += f.taps[0] * f.taps[1] * (r->w.each ? 1 : r->w.image.C);
+    gr_real *const y = r->c->y + b.y;
+    if (w->turned && add) conv_turn_tile(r, &b, y, true);
+    for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++]) {
+        const size_t first[2] = { phase / across, phase % across };
+        size_t n[2];
+        for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
+        for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
+            conv_product g = { .k = k, .K = r->terms[phase], .each = w->each }, next;
+            conv_cut(&g, b.top + i * w->unit[0], w->image.H[0]);
+            for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
+                next = (conv_product){ .k = k, .K = r->terms[phase] };
+                conv_cut(&next, b.top + (i + rows) * w->unit[0], w->image.H[0]);
+                if (next.k != g.k || next.K != g.K) break;
+            }
+            gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];
+            if (w->turned) {
+                g.A = b.planes, g.B = weight, g.row = r->rows + i * w->tile[1], g.M = rows * n[1], g.N = O;
+                g.C = b.rest + (first[0] * w->line + first[1]) * O, g.start = add ? g.C : bias;
+            } else {
+                g.A = weight, g.B = b.planes + i * w->image.width, g.row = r->rows, g.M = O, g.N = n[1];
+                g.C = spread ? b.rest : to, g.bias = bias, g.start = add ? g.C : NULL;
+            }
+            conv_multiply[r->isa](&g);
+            for (size_t e = 0; spread && e < O * n[1]; e++) {
+                gr_real *const at = to + e / n[1] * w->to[0] * w->to[1] + e % n[1] * w->step[1];
+                *at = (r->c->add ? *at : 0) + b.rest[e / n[1] * w->tile[1] + e % n[1]];
+            }
+        }
     }
-    if (r->w.turned) conv_turn_tile(r, &b, r->c->y + b.y, false);
+    if (w->turned) conv_turn_tile(r, &b, y, false);
 }
 
 /* The weight [G, O, C, kernel] with the channels of the result last, behind the kernel's rows, those that are summed, and its columns. */
@@ -335,16 +323,17 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
     const conv_way *w = &r->w;
     const gr__conv_plan *p = r->p;
     const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, per = (w->each ? 1 : w->image.C) * p->kernel[1], len = conv_weight_len(p);
+    const size_t all = per < 8 ? p->kernel[0] : 1; /* few rows would cost more than the padding that they leave out */
     const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
     gr_real *const part = r->part + chunk * len;
     memset(part, 0, len * sizeof *part);
     for (size_t i = 0; i < samples.count * tasks; i++) {
         const conv_spot b = conv_see(r, r->c->x, samples.first * tasks + i, thread);
         conv_turn[r->isa](b.rest, O, r->dy + b.y, size, b.n[0] * b.n[1], O);
-        for (size_t a = 0; a < p->kernel[0]; a++) {
-            const gr_range rows = conv_inside(b.top + (ptrdiff_t)(a * p->dilation[0]), (ptrdiff_t)w->unit[0], b.n[0], w->image.H[0]);
-            conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows + rows.first * w->tile[1],
-                               .M = per, .N = O, .K = rows.count * b.n[1], .each = w->each };
+        for (size_t a = 0; a < p->kernel[0]; a += all) {
+            conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows, .M = all * per, .N = O,
+                               .K = b.n[0] * b.n[1], .each = w->each };
+            if (all == 1) conv_cut(&g, b.top + a * p->dilation[0], w->image.H[0]);
             g.start = g.C;
             conv_multiply[r->isa](&g);
         }
