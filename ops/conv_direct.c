@@ -155,7 +155,7 @@ static size_t conv_thread_len(const conv_way *w)
 static size_t conv_shared_len(const gr__conv_plan *p, const conv_way *w)
 {
     const size_t tables = conv_times(conv_plus(w->K, conv_plus(w->tile[0] * w->tile[1], w->O)), sizeof(conv_at) / sizeof(gr_real));
-    const size_t terms = conv_times(w->phases[0] * w->phases[1], sizeof(size_t) / sizeof(gr_real));
+    const size_t terms = conv_times(w->phases[0] * w->phases[1], 2 * sizeof(size_t) / sizeof(gr_real));
     return conv_round(conv_plus(conv_plus(tables, terms), conv_plus(conv_weight_len(p), CONV_ROOM)));
 }
 
@@ -174,7 +174,7 @@ typedef struct {
     conv_way w;
     const gr_real *dy;
     conv_at *k, *rows;      /* of the product: of all phases, by rows of the kernel; places in a tile, or rows of the weight */
-    size_t *terms;          /* of each phase */
+    struct conv_terms { size_t K, row; } *terms; /* of each phase: in all, and with the same row of the kernel */
     gr_real *weight, *part, *scratch;
     size_t len;
     int isa;
@@ -187,18 +187,20 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
     const conv_way *w = &r.w;
     const size_t taps = conv_taps(p), C = w->each ? 1 : w->image.C, O = w->O, lanes = w->each ? O : 1, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
     conv_at *k = r.k = (conv_at *)(void *)scratch, *row = r.rows = k + w->K;
-    r.terms = (size_t *)(void *)(row + w->tile[0] * w->tile[1] + O);
+    r.terms = (struct conv_terms *)(void *)(row + w->tile[0] * w->tile[1] + O);
     r.len = conv_thread_len(w), r.weight = (gr_real *)(void *)(r.terms + w->phases[0] * w->phases[1]), r.scratch = scratch + conv_shared_len(p, w);
     for (size_t phase = 0; phase < w->phases[0] * w->phases[1]; phase++) {
         const conv_at *const first = k;
+        size_t in_row = 0;
         for (size_t e = 0; e < taps * C; e++) {
             const size_t b = e % p->kernel[1], c = e / p->kernel[1] % C, a = e / p->kernel[1] / C;
             const size_t i = conv_tap(p, w->back, 0, phase / w->phases[1], a), j = conv_tap(p, w->back, 1, phase % w->phases[1], b);
             if (i == SIZE_MAX || j == SIZE_MAX) continue;
             const size_t shift = c * w->image.planes + conv_shift(&w->image, i, j), tap = c * taps * (w->back ? p->C : 1) + a * p->kernel[1] + b;
             *k++ = w->turned ? (conv_at){ shift * lanes, e * O, i } : (conv_at){ tap, shift, i };
+            in_row += i == first->i;
         }
-        r.terms[phase] = (size_t)(k - first);
+        r.terms[phase] = (struct conv_terms){ (size_t)(k - first), in_row };
     }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++)
@@ -244,10 +246,10 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
 }
 
 /* Leave out the first and the last terms that see only padding: row i of what is read is row top + i of the image of H rows. */
-static void conv_cut(conv_product *g, size_t top, size_t H)
+static void conv_cut(conv_product *g, size_t in_row, size_t top, size_t H)
 {
-    while (g->K && top + g->k->i >= H) g->k++, g->K--;
-    while (g->K && top + g->k[g->K - 1].i >= H) g->K--;
+    while (g->K && top + g->k->i >= H) g->k += in_row, g->K -= in_row;
+    while (g->K && top + g->k[g->K - 1].i >= H) g->K -= in_row;
 }
 
 /* The results of a tile with the channels last, from or to where they lie. */
@@ -273,16 +275,17 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     const conv_at *k = r->k;
     gr_real *const y = r->c->y + b.y;
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
-    for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++]) {
+    for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
+        const struct conv_terms terms = r->terms[phase];
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
-            conv_product g = { .k = k, .K = r->terms[phase], .each = w->each }, next;
-            conv_cut(&g, b.top + i * w->unit[0], w->image.H[0]);
+            conv_product g = { .k = k, .K = terms.K, .each = w->each }, next;
+            conv_cut(&g, terms.row, b.top + i * w->unit[0], w->image.H[0]);
             for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
-                next = (conv_product){ .k = k, .K = r->terms[phase] };
-                conv_cut(&next, b.top + (i + rows) * w->unit[0], w->image.H[0]);
+                next = (conv_product){ .k = k, .K = terms.K };
+                conv_cut(&next, terms.row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
                 if (next.k != g.k || next.K != g.K) break;
             }
             gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];
@@ -333,7 +336,7 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
         for (size_t a = 0; a < p->kernel[0]; a += all) {
             conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows, .M = all * per, .N = O,
                                .K = b.n[0] * b.n[1], .each = w->each };
-            if (all == 1) conv_cut(&g, b.top + a * p->dilation[0], w->image.H[0]);
+            if (all == 1) conv_cut(&g, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
             g.start = g.C;
             conv_multiply[r->isa](&g);
         }
