@@ -35,14 +35,16 @@ static void point_group(void *argument, size_t i, int thread)
     const point_run *r = argument;
     const gr__conv_pass *c = r->c;
     const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
-    gr_real *const y = c->y + i * to * P;
-    if (c->bias) gr__conv_begin(gr_isa(r->t), y, c->bias + g * to, to, P, P);
+    gr_real *const y = c->y + i * to * P, *const start = c->bias ? c->scratch + g * to * P : c->add ? y : NULL;
     gr__gemm_serial(gr_isa(r->t), to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
-                    y, P, (gr_start){ c->bias || c->add ? y : NULL, P }, gr__work(r->t, thread));
+                    y, P, (gr_start){ start, P }, gr__work(r->t, thread));
 }
 
 static void point_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
+    const size_t P = p->out[0] * p->out[1];
+    for (size_t o = 0; c->bias && o < p->G * (c->back ? p->C : p->O); o++)
+        for (size_t i = 0; i < P; i++) c->scratch[o * P + i] = c->bias[o];
     gr_parallel(t, p->N * p->G, conv_work(p), point_group, &(point_run){ t, p, c });
 }
 
@@ -175,7 +177,7 @@ static bool conv_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x,
 {
     gr__conv_pass c = { .x = x->data, .weight = weight->data, .bias = bias ? bias->data : NULL, .y = y->data, .back = p->transposed };
     if (!y->len) return true;
-    if (!point_fits(p) && !(c.scratch = gr_save_reals(t, conv_choose(p)->len(p, false)))) return false;
+    if (!(c.scratch = gr_save_reals(t, point_fits(p) ? y->len / p->N : conv_choose(p)->len(p, false)))) return false;
     conv_convolve(t, p, &c);
     return true;
 }

@@ -46,8 +46,6 @@ INLINE size_t conv_shift(const gr__conv_image *m, size_t i, size_t j)
 extern const gr__conv_way gr__conv_direct, gr__conv_winograd;
 /* Whether Winograd's algorithm computes it: by the shape only, since the sums have another order. */
 bool gr__winograd_fits(const gr__conv_plan *p);
-/* M rows of C, `row` apart, of n values: = bias[r]; bias NULL: 0. */
-void gr__conv_begin(int isa, gr_real *C, const gr_real *bias, size_t M, size_t row, size_t n);
 /* Planes from x. */
 void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_image *m);
 

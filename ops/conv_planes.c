@@ -2,14 +2,6 @@
 #include "core/simd.h"
 #include "ops/conv_plan.h"
 
-/* Rows of C of n values, = bias; NULL: 0.
- * scalar kernel conv_begin: it copies. */
-KERNEL(void, conv_begin, gr_real *restrict C, const gr_real *restrict bias, size_t M, size_t row, size_t n)
-{
-    for (size_t r = 0; r < M; r++, C += row)
-        for (size_t i = 0; i < n; i++) C[i] = bias ? bias[r] : 0;
-}
-
 /* Planes from x. A vector may end behind its row: the next row comes later.
  * scalar kernel conv_fill: it copies. */
 KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, const gr__conv_image *m)
@@ -44,6 +36,5 @@ KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, con
 }
 
 #if GR_HOST
-void gr__conv_begin(int isa, gr_real *C, const gr_real *bias, size_t M, size_t row, size_t n) { conv_begin[isa](C, bias, M, row, n); }
 void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_image *m) { conv_fill[isa](planes, x, m); }
 #endif
