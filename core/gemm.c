@@ -185,25 +185,27 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
 }
 
 /* Few rows, and a B that is stored by columns, such as the weights of a linear layer: four rows of B at a time are turned in registers and used
- * at once. The last columns may be computed twice. Two vectors hide the latency of their chains; with more rows they need too many registers. */
+ * at once. The last columns may be computed twice. Two vectors of 64 bytes hide the latency of their chains; with more rows they need too many
+ * registers. With one row or two, the time goes into reading B: its lines are fetched two ahead, a quarter of the rows at each step. */
 enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = 128 / GR_VECTOR_BYTES };
 INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *g)
 {
     const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH;
     for (size_t i = 0; i < g->N; i += width) {
         const size_t j = gemm_min(i, g->N - width);
-        const gr_real *A = g->A.data, *B = g->B.data + j * s, *start = g->start.data;
-        r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], b[GEMM_TURNED][4];
+        const gr_real *A = g->A.data, *B[GEMM_TURNED], *start = g->start.data;
+        r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], b[4];
+        UNROLL for (int v = 0; v < vectors; v++) B[v] = g->B.data + (j + (size_t)v * R_WIDTH) * s;
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = start ? v_load(start + (size_t)r * g->start.row + j + v * R_WIDTH) : v_set(0);
-        for (size_t k = g->K / 4; k; k--, A += 4 * a_col, B += 4) {
-            UNROLL for (int v = 0; v < vectors; v++) v_turn(b[v], B + (size_t)v * R_WIDTH * s, s);
-            UNROLL for (int q = 0; q < 4; q++)
-                UNROLL for (int r = 0; r < rows; r++) {
-                    const r_vec a = v_set(A[(size_t)r * a_row + (size_t)q * a_col]);
-                    UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v][q], c[r][v]);
-                }
-        }
+        for (size_t k = g->K / 4; k; k--, A += 4 * a_col)
+            UNROLL for (int v = 0; v < vectors; v++) {
+                UNROLL for (size_t l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
+                    __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + l) * s) + 128));
+                v_turn(b, B[v], s), B[v] += 4;
+                UNROLL for (int q = 0; q < 4; q++)
+                    UNROLL for (int r = 0; r < rows; r++) c[r][v] = v_fma(v_set(A[(size_t)r * a_row + (size_t)q * a_col]), b[q], c[r][v]);
+            }
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) v_store(g->C + (size_t)r * g->c_row + j + v * R_WIDTH, c[r][v]);
     }
@@ -255,6 +257,9 @@ KERNEL(void, gemm_run, const gemm_job *g, gemm_work *work) { gemm_product(g, wor
 _Static_assert(sizeof(gemm_work) <= GR__WORK_BYTES, "the scratch of a thread holds a matrix product's");
 size_t gr__gemm_packed_len(size_t N, size_t K) { return gemm_round(N, 16) * K; }
 
+/* AVX2 turns one row or two faster than AVX-512, which must join the halves of its vectors: a product of 1 x 784 x 1000 takes 48 us instead of 55. */
+static int gemm_isa(int isa, const gemm_job *g) { return isa > 1 && g->M <= 2 && g->B.row == 1 && g->B.col > 1 ? 1 : isa; }
+
 void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 {
     if (N && K) gemm_run[isa](&(gemm_job){ .N = N, .K = K, .A.data = P, .B = B, .packed = P, .C = P }, NULL);
@@ -263,7 +268,8 @@ void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work)
 {
     if (!K) A.data = B.data = C; /* not read */
-    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, B, NULL, false, C, ldc, start, NULL }, work);
+    const gemm_job g = { M, N, K, A, B, NULL, false, C, ldc, start, NULL };
+    if (M && N) gemm_run[gemm_isa(isa, &g)](&g, work);
 }
 
 void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, const gr_real *P, gr_real *C, size_t ldc, gr_start start,
@@ -282,7 +288,7 @@ static void gemm_task(void *argument, size_t chunk, int thread)
     const gemm_job *g = &cut->g;
     const size_t i = cut->rows < g->M ? chunk * cut->rows : 0, j = cut->columns < g->N ? chunk * cut->columns : 0;
     const gemm_job part = gemm_part_of(g, i, j, 0, gemm_min(cut->rows, g->M - i), gemm_min(cut->columns, g->N - j), g->K, NULL);
-    gemm_run[gr_isa(cut->t)](&part, gr__work(cut->t, thread));
+    gemm_run[gemm_isa(gr_isa(cut->t), &part)](&part, gr__work(cut->t, thread));
 }
 
 void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start)
