@@ -92,8 +92,8 @@ typedef struct {
     gr_real scale;
     bool causal, drops;
     dropout_mask dropout;              /* its scale is 1 / (1 - rate), or 1 without dropout */
-    gr_real *p;                        /* [B, heads, Tq, Tk]; NULL: not kept */
-    size_t threads;
+    gr_real *p;                        /* [B, heads, p_head]: the blocks of a head one after the other (attention_at); NULL: not kept */
+    size_t p_head, threads;
 } attention_saved;
 
 typedef struct {
@@ -105,7 +105,21 @@ typedef struct {
 
 /* Head h of sample b: the first elements in q, k, v and y; and a block of its queries. */
 typedef struct { size_t b, q, k, v, y, keys, start; bool masked; } attention_head;
-typedef struct { size_t rows, n; gr_real *p, *scratch; } attention_block;
+typedef struct { size_t rows, n, columns; gr_real *p, *scratch; } attention_block;
+
+/* How many columns p has for the queries from i on, which are a block: no query of it sees more keys, whatever the lengths are. */
+static size_t attention_columns(const attention_saved *s, size_t i)
+{
+    return attention_seen(s->Tk, (s->Tq - i < ATTENTION_ROWS ? s->Tq : i + ATTENTION_ROWS) - 1, s->causal && !s->starts);
+}
+
+/* Where the p of the block from query i on begins in its head. */
+static size_t attention_at(const attention_saved *s, size_t i)
+{
+    size_t at = 0;
+    for (size_t k = 0; k < i; k += ATTENTION_ROWS) at += (s->Tq - k < ATTENTION_ROWS ? s->Tq - k : ATTENTION_ROWS) * attention_columns(s, k);
+    return at;
+}
 
 static attention_head attention_head_of(const attention_saved *s, size_t chunk)
 {
@@ -126,7 +140,7 @@ static attention_block attention_block_of(const attention_run *a, const attentio
     attention_block k = { .rows = s->Tq - i < ATTENTION_ROWS ? s->Tq - i : ATTENTION_ROWS };
     k.n = attention_seen(h->keys, h->start + i + k.rows - 1, s->causal);
     k.scratch = a->scratch ? a->scratch + (size_t)thread * ATTENTION_ROWS * s->Tk : NULL;
-    k.p = s->p ? s->p + (chunk * s->Tq + i) * s->Tk : k.scratch;
+    k.p = s->p ? s->p + chunk * s->p_head + attention_at(s, i) : k.scratch, k.columns = attention_columns(s, i);
     return k;
 }
 
@@ -155,13 +169,13 @@ static void attention_chunk(void *argument, size_t chunk, int thread)
         const gr_real *mask = s->mask ? s->mask + h.b * s->mask_sample + i * s->mask_row : NULL, *weight = k.p;
         gr_real *y = a->y + h.y + i * s->y_row;
         attention_product(a, thread, true, k.rows, k.n, s->d, (gr_mat){ a->q + h.q + i * s->q_row, s->q_row, 1 },
-                          (gr_mat){ a->k + h.k, 1, s->k_row }, k.p, s->Tk, false);
-        attention_softmax[isa](k.p, mask, k.rows, k.n, h.start + i, s->Tk, s->mask_row, s->causal, s->scale);
+                          (gr_mat){ a->k + h.k, 1, s->k_row }, k.p, k.columns, false);
+        attention_softmax[isa](k.p, mask, k.rows, k.n, h.start + i, k.columns, s->mask_row, s->causal, s->scale);
         for (size_t r = 0; r < k.rows && s->drops; r++) {
-            attention_drop[isa](k.p + r * s->Tk, k.scratch + r * s->Tk, &s->dropout, (chunk * s->Tq + i + r) * s->Tk, k.n);
+            attention_drop[isa](k.p + r * k.columns, k.scratch + r * k.columns, &s->dropout, (chunk * s->Tq + i + r) * s->Tk, k.n);
             weight = k.scratch;
         }
-        attention_product(a, thread, finite, k.rows, s->e, k.n, (gr_mat){ weight, s->Tk, 1 }, (gr_mat){ v, s->v_row, 1 }, y, s->y_row, false);
+        attention_product(a, thread, finite, k.rows, s->e, k.n, (gr_mat){ weight, k.columns, 1 }, (gr_mat){ v, s->v_row, 1 }, y, s->y_row, false);
     }
 }
 
@@ -177,11 +191,11 @@ static void attention_chunk_back(void *argument, size_t chunk, int thread)
         const attention_block k = attention_block_of(a, &h, chunk, i, thread);
         const gr_mat dy = { a->dy + h.y + i * s->y_row, s->y_row, 1 }, q = { a->q + h.q + i * s->q_row, s->q_row, 1 };
         gr_real *ds = k.scratch, *dq = a->dq ? a->dq + h.q + i * s->q_row : NULL;
-        attention_product(a, thread, true, k.rows, k.n, s->e, dy, (gr_mat){ a->v + h.v, 1, s->v_row }, ds, s->Tk, false);
-        attention_backward[isa](ds, k.p, k.rows, k.n, h.start + i, s->Tk, s->causal, s->drops, s->dropout.scale, s->scale);
-        if (a->dv) attention_product(a, thread, true, k.n, s->e, k.rows, (gr_mat){ k.p, 1, s->Tk }, dy, a->dv + h.v, s->v_row, true);
-        if (a->dk) attention_product(a, thread, true, k.n, s->d, k.rows, (gr_mat){ ds, 1, s->Tk }, q, a->dk + h.k, s->k_row, true);
-        if (dq) attention_product(a, thread, finite, k.rows, s->d, k.n, (gr_mat){ ds, s->Tk, 1 }, (gr_mat){ key, s->k_row, 1 }, dq, s->q_row, true);
+        attention_product(a, thread, true, k.rows, k.n, s->e, dy, (gr_mat){ a->v + h.v, 1, s->v_row }, ds, k.columns, false);
+        attention_backward[isa](ds, k.p, k.rows, k.n, h.start + i, k.columns, s->causal, s->drops, s->dropout.scale, s->scale);
+        if (a->dv) attention_product(a, thread, true, k.n, s->e, k.rows, (gr_mat){ k.p, 1, k.columns }, dy, a->dv + h.v, s->v_row, true);
+        if (a->dk) attention_product(a, thread, true, k.n, s->d, k.rows, (gr_mat){ ds, 1, k.columns }, q, a->dk + h.k, s->k_row, true);
+        if (dq) attention_product(a, thread, finite, k.rows, s->d, k.n, (gr_mat){ ds, k.columns, 1 }, (gr_mat){ key, s->k_row, 1 }, dq, s->q_row, true);
     }
 }
 
@@ -258,10 +272,11 @@ static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attent
     gr_stream *draws = drops ? gr_tape_stream(t, o->stream) : NULL;
     if (!y || gr_failed(t)) return NULL;
     if (!y->len) s->B = s->Tk = 0; /* nothing to compute, and no gradient */
+    s->p_head = attention_at(s, s->Tq);
     if (drops) s->dropout = dropout_take(t, draws, o->dropout, s->B * s->heads * s->Tq * s->Tk);
     attention_run a = attention_run_of(t, s, in, ins);
     gr_mark mark = gr_tape_mark(t); /* what comes after it lasts as long as this call */
-    const gr_tensor *p = records || drops ? gr__empty(t, &attention_op, GR_SHAPE(s->B, s->heads, s->Tq, s->Tk)) : NULL;
+    const gr_tensor *p = records || drops ? gr__empty(t, &attention_op, GR_SHAPE(s->B, s->heads, s->p_head)) : NULL;
     if (records) mark = gr_tape_mark(t);
     if (!records || drops) a.scratch = gr_save_reals(t, s->threads * ATTENTION_ROWS * s->Tk);
     if (gr_failed(t)) return NULL;
