@@ -1,20 +1,23 @@
 /* core/maths.h - mathematical functions for kernels, on gr_real: plain C without branches, which vectorises and gives the same bits on every machine.
  *
  *     r_exp r_expm1 r_log r_log1p r_tanh r_sigmoid r_erf   within 1 ulp and monotone on every float
- *     r_sin r_cos r_tan                                    within 1 ulp for |x| <= R_SIN_LIMIT; beyond: r_sin_large, r_cos_large, r_tan_large
+ *     r_sin r_cos r_tan                                    within 1 ulp
  *     r_pow                                                within 2 ulp, special cases as C99's pow
  *     r_round r_floor                                      exact; r_round takes the even one of two neighbours that are equally near
  *     r_softplus r_square r_normal_cdf r_normal_pdf        computed from these
+ *     r_sin_near r_cos_near r_tan_near                     the same as r_sin.. for |x| <= R_SIN_LIMIT
+ *     r_exp_near r_sigmoid_near                            the same bits as r_exp and r_sigmoid for |x| <= R_EXP_LIMIT
+ *     r_normal_pdf_near                                    the same bits as r_normal_pdf for |x| <= R_PDF_LIMIT
  *
  * tests/campaign/ulp.c checks these bounds on all floats (r_pow: 2^28 pairs). tests/tools/fit_maths.py computes the coefficients. The double build calls libm.
  *
- * r_sin is fast because its range is bounded. A kernel calls it for all values. If one was beyond the range, which is rare, a
- * second loop corrects it; both loops vectorise:
+ * A function for |x| <= a limit is faster, because its range is bounded. A kernel calls it for all values. If one was beyond the limit,
+ * which is rare, a second loop corrects it; both loops vectorise:
  *
- *     int large = 0;
- *     for (size_t i = 0; i < n; i++) y[i] = r_sin(x[i]), large |= r_abs(x[i]) > R_SIN_LIMIT;
- *     if (large)
- *         for (size_t i = 0; i < n; i++) y[i] = r_abs(x[i]) > R_SIN_LIMIT ? r_sin_large(x[i]) : y[i];
+ *     r_size largest = 0;
+ *     for (size_t i = 0; i < n; i++) y[i] = r_sin_near(x[i]), largest = r_size_of(x[i]) > largest ? r_size_of(x[i]) : largest;
+ *     if (largest > r_size_of(R_SIN_LIMIT))
+ *         for (size_t i = 0; i < n; i++) y[i] = r_size_of(x[i]) > r_size_of(R_SIN_LIMIT) ? r_sin(x[i]) : y[i];
  *
  * Before you change a function: a sample does not suffice. An error above 1 ulp once occurred in only 18 of 2^32 floats. */
 #ifndef GR_MATHS_H
@@ -22,12 +25,17 @@
 #include "core/kernel.h"
 
 #ifdef GR_REAL_DOUBLE
-#define R_SIN_LIMIT ((double)INFINITY)
+#define R_SIN_LIMIT 1
+#define R_EXP_LIMIT 1
+#define R_PDF_LIMIT 1
+typedef int r_size; /* there are no limits: every size is 0 */
+INLINE r_size r_size_of(double x UNUSED) { return 0; }
 #define R_LIBM(name, f) INLINE double r_##name(double x) { return f(x); }
 R_LIBM(exp, exp) R_LIBM(expm1, expm1) R_LIBM(log, log) R_LIBM(log1p, log1p) R_LIBM(tanh, tanh) R_LIBM(erf, erf) R_LIBM(round, rint)
-R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_large, sin) R_LIBM(cos_large, cos) R_LIBM(tan_large, tan)
+R_LIBM(exp_near, exp) R_LIBM(sin, sin) R_LIBM(cos, cos) R_LIBM(tan, tan) R_LIBM(sin_near, sin) R_LIBM(cos_near, cos) R_LIBM(tan_near, tan)
 #undef R_LIBM
 INLINE double r_sigmoid(double x) { return 1 / (1 + exp(-x)); }
+INLINE double r_sigmoid_near(double x) { return r_sigmoid(x); }
 INLINE double r_pow(double x, double y) { return pow(x, y); }
 #else
 
@@ -47,6 +55,10 @@ INLINE double r_times_plus(double a, double x, double b) { return a * x + b; }
  * they hold n + c, and r_power(k) is 2^(n + c - 127), if 0 < n + c < 255. NaN must stay NaN: so a clamp has its constant on the left, and a number is
  * scaled by a product, not by a change of its bits. */
 #define R_ROUND 0x1.8p23f
+#define R_EXP_LIMIT 87.0f
+#define R_PDF_LIMIT 13.0f
+typedef uint32_t r_size; /* ordered as |x|, and NaN above infinity */
+INLINE r_size r_size_of(float x) { return r_bits(r_abs(x)); }
 INLINE float r_power(float k) { return r_from_bits(r_bits(k) << 23); }
 INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
 
@@ -64,15 +76,24 @@ INLINE float r_log_tail(float f)
                              -0x1.fffefap-3f, 0x1.555506p-2f, -0.5f);
 }
 
-/* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; e^r = 1 + t, t = r + r^2 q(r). 2^n in two factors: the result may be subnormal. */
-INLINE float r_exp(float x)
+/* e^x = 2^n e^r, x = n ln 2 + r, |r| <= ln(2) / 2; y = e^r = 1 + t, t = r + r^2 q(r), and k as above, with c = bias. */
+typedef struct { float k, y; } r_exp_parts;
+INLINE r_exp_parts r_exp_split(float x, float bias)
 {
-    const float z = r_max(-105.0f, r_min(89.0f, x));
-    const float k = r_fma(z, 0x1.715476p+0f, R_ROUND + 254), n = k - (R_ROUND + 254);
-    const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, z));
-    const uint32_t e = r_bits(k), h = e >> 1; /* in the low bits: n + 254 and its half */
-    const float a = r_from_bits(h << 23), b = r_from_bits((e - h) << 23);
-    return (1 + r_fma(r * r, r_exp_tail(r), r)) * a * b;
+    const float k = r_fma(x, 0x1.715476p+0f, R_ROUND + bias), n = k - (R_ROUND + bias);
+    const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, x));
+    return (r_exp_parts){ k, 1 + r_fma(r * r, r_exp_tail(r), r) };
+}
+INLINE float r_exp_near(float x) /* n is added to the exponent of e^r */
+{
+    const r_exp_parts e = r_exp_split(x, 0);
+    return r_from_bits(r_bits(e.y) + (r_bits(e.k) << 23));
+}
+INLINE float r_exp(float x) /* 2^n in two factors: the result may be subnormal */
+{
+    const r_exp_parts e = r_exp_split(r_max(-105.0f, r_min(89.0f, x)), 254);
+    const uint32_t k = r_bits(e.k), h = k >> 1; /* in the low bits: n + 254 and its half */
+    return e.y * r_from_bits(h << 23) * r_from_bits((k - h) << 23);
 }
 
 /* x = 2^k m with m in [2/3, 4/3); log x = k ln 2 + f + f^2 g(f), f = m - 1. */
@@ -117,50 +138,63 @@ INLINE float r_log1p(float x)
     return x < INFINITY ? y : x; /* +inf and NaN are themselves */
 }
 
-/* 1 / D with D = 1 + e^-x = 1 + 2^n (1 + t). D is scaled by 2^-32, because it would overflow. d is the rounding error of D, which the correction of
+/* 1 / D with D = 1 + e^-x = 1 + 2^n (1 + t). D is scaled by `one`, because it may overflow. d is the rounding error of D, which the correction of
  * the quotient by its remainder includes. t is as in r_exp. */
-INLINE float r_sigmoid(float x)
+INLINE float r_sigmoid_scaled(float x, float one, float bias)
 {
-    const float one = 0x1p-32f, z = r_max(-104.0f, r_min(18.0f, x));
-    const float k = r_fma(z, -0x1.715476p+0f, R_ROUND + 95), n = k - (R_ROUND + 95);
-    const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, -z));
+    const float k = r_fma(x, -0x1.715476p+0f, R_ROUND + bias), n = k - (R_ROUND + bias);
+    const float r = r_fma(n, -0x1.7f7d1cp-20f, r_fma(n, -0x1.62e4p-1f, -x));
     const float q = R_POLY_4(r_fma, r, 0x1.6a5134p-10f, 0x1.12397cp-7f, 0x1.5558acp-5f, 0x1.555492p-3f, 0x1.fffffcp-2f);
-    const float t = r_fma(r * r, q, r), s = r_power(k); /* one 2^n */
+    const float t = r_fma(r * r, q, r), s = r_power(k); /* 2^n times one */
     const float b = one + s, D = r_fma(s, t, b), d = r_fma(s, t, b - D) + (one - (b - s));
     const float y = 1 / D, rest = r_fma(-y, d, r_fma(-y, D, 1));
     return r_fma(rest, y, y) * one;
+}
+INLINE float r_sigmoid_near(float x) { return r_sigmoid_scaled(x, 1, 127); }
+INLINE float r_sigmoid(float x) { return r_sigmoid_scaled(r_max(-104.0f, r_min(18.0f, x)), 0x1p-32f, 95); }
+
+/* r_tanh and r_erf have one formula near 0 and one far from it, each with a polynomial of the same degree. One Horner's rule evaluates either: its
+ * argument u and its coefficients are chosen, which is cheaper than a second polynomial. NaN counts as near, where it stays NaN. */
+#define R_EITHER(far, u, p, far_coefficient, near_coefficient) r_fma(p, u, (far) ? (far_coefficient) : (near_coefficient))
+INLINE float r_size_at_most(float a, float most) /* for a >= 0, also of NaN */
+{
+    return r_from_bits(r_bits(a) < r_bits(most) ? r_bits(a) : r_bits(most));
 }
 
 /* For |x| < 1: x + x^3 p(x^2). Otherwise: 1 - 2 / (e^2|x| + 1); the fraction is below 1/4, and so are its errors. From 9.1 on the result is 1. */
 INLINE float r_tanh(float x)
 {
-    const float a = r_abs(x), s = a * a;
-    const float p = R_POLY_6(r_fma, s, -0x1.7803d8p-12f, 0x1.2db66ep-9f, -0x1.0466f8p-7f, 0x1.600bc0p-6f, -0x1.b96286p-5f, 0x1.110be6p-3f,
-                             -0x1.55553cp-2f);
-    const float near = r_fma(p * s, a, a);
-    const float z = r_min(9.1f, a);
+    const float a = r_abs(x), z = r_size_at_most(a, 9.1f);
     const float k = r_fma(z, 0x1.715476p+1f, R_ROUND + 127), n = k - (R_ROUND + 127);
-    const float r = r_fma(n, -0x1.62e430p-2f, z); /* z = n ln(2) / 2 + r */
-    const float q = R_POLY_6(r_fma, r, 0x1.6a5134p-4f, 0x1.12397cp-2f, 0x1.5558acp-1f, 0x1.555492p+0f, 0x1.fffffcp+0f, 2, 1); /* e^2r */
-    const float far = 1 - 2 / r_fma(q, r_power(k), 1);
-    return __builtin_copysignf(a < 1 ? near : far, x);
+    const int far = a >= 1;
+    const float u = far ? r_fma(n, -0x1.62e430p-2f, z) : a * a; /* z = n ln(2) / 2 + u */
+    float p = far ? 0x1.6a5134p-4f : -0x1.7803d8p-12f; /* e^2u, or p(x^2) */
+    p = R_EITHER(far, u, p, 0x1.12397cp-2f, 0x1.2db66ep-9f);
+    p = R_EITHER(far, u, p, 0x1.5558acp-1f, -0x1.0466f8p-7f);
+    p = R_EITHER(far, u, p, 0x1.555492p+0f, 0x1.600bc0p-6f);
+    p = R_EITHER(far, u, p, 0x1.fffffcp+0f, -0x1.b96286p-5f);
+    p = R_EITHER(far, u, p, 2, 0x1.110be6p-3f);
+    p = R_EITHER(far, u, p, 1, -0x1.55553cp-2f);
+    return __builtin_copysignf(far ? 1 - 2 / r_fma(p, r_power(k), 1) : r_fma(p * u, a, a), x);
 }
 
 /* For |x| < 0.98: x + x p(x^2). Otherwise: 1 - 2^l(|x|), where l(a) = log2(1 - erf a) is a polynomial in a - 1. From 4 on the result is 1. */
 INLINE float r_erf(float x)
 {
-    const float a = r_abs(x), s = a * a;
-    const float p = R_POLY_6(r_fma, s, 0x1.4771fep-14f, -0x1.a3515ep-11f, 0x1.53f224p-8f, -0x1.b7f71ap-6f, 0x1.ce2ce6p-4f, -0x1.81273ep-2f,
-                             0x1.06eba8p-3f);
-    const float near = r_fma(p, a, a);
-    const float w = r_min(4.0f, a) - 1;
-    const float l = R_POLY_6(r_fma, w, 0x1.68db14p-12f, -0x1.7cf512p-9f, 0x1.de75fap-7f, -0x1.ebd5bcp-5f, -0x1.37618ap+0f, -0x1.e7532ap+1f,
-                             -0x1.558eaep+1f);
-    const float k = l + R_ROUND, f = l - (k - R_ROUND);
+    const float a = r_abs(x);
+    const int far = a >= 0.98f;
+    const float u = far ? r_size_at_most(a, 4) - 1 : a * a;
+    float p = far ? 0x1.68db14p-12f : 0x1.4771fep-14f; /* l, or p(x^2) */
+    p = R_EITHER(far, u, p, -0x1.7cf512p-9f, -0x1.a3515ep-11f);
+    p = R_EITHER(far, u, p, 0x1.de75fap-7f, 0x1.53f224p-8f);
+    p = R_EITHER(far, u, p, -0x1.ebd5bcp-5f, -0x1.b7f71ap-6f);
+    p = R_EITHER(far, u, p, -0x1.37618ap+0f, 0x1.ce2ce6p-4f);
+    p = R_EITHER(far, u, p, -0x1.e7532ap+1f, -0x1.81273ep-2f);
+    p = R_EITHER(far, u, p, -0x1.558eaep+1f, 0x1.06eba8p-3f);
+    const float k = p + R_ROUND, f = p - (k - R_ROUND);
     const float q = R_POLY_6(r_fma, f, 0x1.416b52p-13f, 0x1.5f082ep-10f, 0x1.3b2de0p-7f, 0x1.c6af7cp-5f, 0x1.ebfbdcp-3f, 0x1.62e430p-1f,
                              1); /* 2^f */
-    const float far = r_fma(-q, r_two_to(k), 1);
-    return __builtin_copysignf(a < 0.98f ? near : far, x);
+    return __builtin_copysignf(far ? r_fma(-q, r_two_to(k), 1) : r_fma(p, a, a), x);
 }
 
 /* ==== In double ====
@@ -224,15 +258,15 @@ INLINE double r_sin_quadrant(double r, uint64_t quadrant)
     return quadrant & 2 ? -y : y;
 }
 
-/* x = n pi / 2 + r. The first part of pi / 2 has 33 bits, so that n times it is exact up to R_SIN_LIMIT. cos x = sin(x + pi / 2). */
-INLINE double r_sin_plus(float x, uint64_t quadrant)
+/* |x| <= R_SIN_LIMIT: x = n pi / 2 + r. The first part of pi / 2 has 33 bits, so that n times it is exact up to R_SIN_LIMIT. cos x = sin(x + pi / 2). */
+INLINE double r_sin_near_plus(float x, uint64_t quadrant)
 {
     const double d = (double)x, k = d * 0x1.45f306dc9c883p-1 + R_ROUND64, n = k - R_ROUND64;
     return r_sin_quadrant((d - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34, r_bits64(k) + quadrant);
 }
-INLINE float r_sin(float x) { return (float)r_sin_plus(x, 0); }
-INLINE float r_cos(float x) { return (float)r_sin_plus(x, 1); }
-INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 1)); }
+INLINE float r_sin_near(float x) { return (float)r_sin_near_plus(x, 0); }
+INLINE float r_cos_near(float x) { return (float)r_sin_near_plus(x, 1); }
+INLINE float r_tan_near(float x) { return (float)(r_sin_near_plus(x, 0) / r_sin_near_plus(x, 1)); }
 
 /* One step of x / (pi / 2) modulo 4: add d times a part of 2 / pi. The product is exact (24 bits by 24 bits). Whole turns, which are multiples of
  * 4, are dropped; a product above 2^50 is a whole number of turns. s is the fraction, in [-1/2, 1/2], and n the integer. */
@@ -246,7 +280,7 @@ INLINE r_turn r_turn_add(r_turn t, double d, double part)
 
 /* Any x. Each product is 2^24 times smaller than the one before. When one must be rounded, s has no integer part any more, so the
  * error is small compared with the fraction, which is at least 2^-30. */
-INLINE double r_sin_large_plus(float x, uint64_t quadrant)
+INLINE double r_sin_plus(float x, uint64_t quadrant)
 {
     const double d = (double)x;
     const double part[] = { 0x1.45f306p-1,   0x1.b93910p-26,  0x1.529fc0p-52,  0x1.3abe88p-75, 0x1.ea69bap-97,
@@ -256,9 +290,9 @@ INLINE double r_sin_large_plus(float x, uint64_t quadrant)
     const double y = r_sin_quadrant(t.s * 0x1.921fb54442d18p+0, r_bits64(t.n + R_ROUND64) + quadrant);
     return r_abs(x) < INFINITY ? y : (double)NAN;
 }
-INLINE float r_sin_large(float x) { return (float)r_sin_large_plus(x, 0); }
-INLINE float r_cos_large(float x) { return (float)r_sin_large_plus(x, 1); }
-INLINE float r_tan_large(float x) { return (float)(r_sin_large_plus(x, 0) / r_sin_large_plus(x, 1)); }
+INLINE float r_sin(float x) { return (float)r_sin_plus(x, 0); }
+INLINE float r_cos(float x) { return (float)r_sin_plus(x, 1); }
+INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 1)); }
 #endif
 
 INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r_abs(x))); } /* log(1 + e^x) */
@@ -266,6 +300,7 @@ INLINE gr_real r_floor(gr_real x) { return r_round(x) > x ? r_round(x) - 1 : r_r
 INLINE gr_real r_square(gr_real x) { return x * x; }
 INLINE gr_real r_normal_cdf(gr_real x) { return (1 + r_erf(x * R(0.70710678118654752440))) / 2; }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(-x * x / 2); }
+INLINE gr_real r_normal_pdf_near(gr_real x) { return R(0.39894228040143267794) * r_exp_near(-x * x / 2); }
 
 /* Whether an rstd is NaN or outside [2^-60, 2^50] in float. Then ops/norm_far.h computes a better one. */
 #ifdef GR_REAL_DOUBLE

@@ -60,7 +60,7 @@
 #define UNARY(name, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x);
 #define UNARY_1(name, a, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a);
 #define UNARY_2(name, a, b, ...) GR_API gr_tensor *gr_##name(gr_tape *t, gr_tensor *x, double a, double b);
-#define UNARY_FAR UNARY /* its prototype is the same; it has other formulas for large |x| */
+#define UNARY_NEAR UNARY /* its prototype is the same; it has other formulas for small |x| */
 #include "ops/unary.def"
 
 /* ==== Elementwise, two inputs, broadcasting; comparisons; where ==== */

@@ -17,51 +17,51 @@ INLINE gr_real gelu_tanh_slope(gr_real x)
 /* Misra 2019: mish is x tanh(softplus(x)). */
 INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
 
-#define UNARY(op, y, dx, ...) UNARY_KERNELS(op, (void)p, y, dx, 0, 0, 0)
-#define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; (void)a, y, dx, 0, 0, 0)
-#define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0)
-#define UNARY_FAR(op, y, dx, y_far, dx_far, ...) UNARY_KERNELS(op, (void)p, y, dx, r_abs(x) > R_SIN_LIMIT, y_far, dx_far)
+#define UNARY(op, y, dx, ...) UNARY_KERNELS(op, (void)p, y, dx, 0, 0, 0, 0)
+#define UNARY_1(op, a, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; (void)a, y, dx, 0, 0, 0, 0)
+#define UNARY_2(op, a, b, y, dx, ...) UNARY_KERNELS(op, const gr_real a = p[0]; const gr_real b = p[1], y, dx, 0, 0, 0, 0)
+#define UNARY_NEAR(op, y, dx, limit, y_near, dx_limit, dx_near, ...) UNARY_KERNELS(op, (void)p, y, dx, limit, y_near, dx_limit, dx_near)
 
-/* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x that is_far, which are rare. */
-#define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, is_far, y_far, dx_far) \
+/* forward: in = { x }.  backward: out = the gradient of x, in = { dy, x, y }.  The second loops are for x beyond a limit, which are rare. */
+#define UNARY_KERNELS(op, parameters, y_of_x, dx_of_xy, limit, y_near, dx_limit, dx_near) \
     KERNEL(void, op##_forward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one UNUSED) \
     { \
         const gr_real *in_x = in[0]; \
-        int far = 0; \
+        r_size largest = 0; \
         parameters; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real x = in_x[i]; \
-            out[i] = (y_of_x); \
-            far |= is_far; \
+            out[i] = (limit) ? (y_near) : (y_of_x); \
+            if (limit) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
         } \
-        for (size_t i = 0; far && i < n; i++) { \
+        for (size_t i = 0; largest > r_size_of(limit) && i < n; i++) { \
             const gr_real x = in_x[i]; \
             (void)x; \
-            out[i] = is_far ? (y_far) : out[i]; \
+            out[i] = r_size_of(x) > r_size_of(limit) ? (y_of_x) : out[i]; \
         } \
     } \
     KERNEL(void, op##_backward, gr_real *restrict out, const gr_real *const *in, size_t n, const gr_real *p, int one UNUSED) \
     { \
         const gr_real *in_dy = in[0], *in_x = in[1], *in_y = in[2]; \
-        int far = 0; \
+        r_size largest = 0; \
         parameters; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)dy, (void)x, (void)y; \
-            out[i] += is_far ? 0 : (dx_of_xy); \
-            far |= is_far; \
+            out[i] += !(dx_limit) ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near); \
+            if (dx_limit) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
         } \
-        for (size_t i = 0; far && i < n; i++) { \
+        for (size_t i = 0; largest > r_size_of(dx_limit) && i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)dy, (void)x, (void)y; \
-            out[i] += is_far ? (dx_far) : 0; \
+            out[i] += r_size_of(x) > r_size_of(dx_limit) ? (dx_of_xy) : 0; \
         } \
     }
 #include "ops/unary.def"
 
 #if GR_HOST
 #define UNARY(op, ...) UNARY_OP(op, (gr_tape *t, gr_tensor *x), NULL, 0)
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #define UNARY_1(op, a, ...) UNARY_OP(op, (gr_tape *t, gr_tensor *x, double a), (const gr_real[]){ (gr_real)a }, 1)
 #define UNARY_2(op, a, b, ...) \
     UNARY_OP(op, (gr_tape *t, gr_tensor *x, double a, double b), ((const gr_real[]){ (gr_real)a, (gr_real)b }), 2)

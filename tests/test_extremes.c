@@ -76,7 +76,7 @@ EXTREMES
 
 #define UNARY(op, ...) \
     static gr_tensor *op##_of(gr_tape *t, gr_tensor *x) { return gr_##op(t, x); }
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #define UNARY_1(op, p, y, dx, a, ...) \
     static gr_tensor *op##_of(gr_tape *t, gr_tensor *x) { return gr_##op(t, x, a); }
 #define UNARY_2(op, p, q, y, dx, a, b, ...) \
@@ -85,7 +85,7 @@ EXTREMES
 
 static const struct { const char *name; gr_tensor *(*f)(gr_tape *, gr_tensor *); } unary[] = {
 #define UNARY(op, ...) { #op, op##_of },
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #define UNARY_1 UNARY
 #define UNARY_2 UNARY
 #include "ops/unary.def"

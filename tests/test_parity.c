@@ -43,7 +43,7 @@ static gr_ints *ints_of(const gr_safetensors_entry *e)
 #define C c->in[2]
 
 #define UNARY(name, ...) CASE(name) { return gr_##name(t, A); }
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #define UNARY_1(name, p, y, dx, value, ...) CASE(name) { return gr_##name(t, A, value); }
 #define UNARY_2(name, p, q, y, dx, value, other, ...) CASE(name) { return gr_##name(t, A, value, other); }
 #include "ops/unary.def"
@@ -143,7 +143,7 @@ static const struct { const char *name; case_function *f; bool is_line; } cases[
 #define ROW(name) { #name, case_##name, false },
 #define LINE(name) { #name, case_##name, true },
 #define UNARY(name, ...) LINE(name)
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #define UNARY_1 UNARY
 #define UNARY_2 UNARY
 #include "ops/unary.def"

@@ -7,7 +7,7 @@
 /* ---- The operators of ops/unary.def: a function for each, and the gr_gradcheck_input that it needs ---- */
 
 #define UNARY(op, y, dx, low, ...) UNARY_TEST(op, gr_##op(t, in[0]))
-#define UNARY_FAR(op, ...) UNARY(op, __VA_ARGS__)
+#define UNARY_NEAR(op, ...) UNARY(op, __VA_ARGS__)
 #define UNARY_1(op, p, y, dx, a, low, ...) UNARY_TEST(op, gr_##op(t, in[0], a))
 #define UNARY_2(op, p, q, y, dx, a, b, low, ...) UNARY_TEST(op, gr_##op(t, in[0], a, b))
 #define UNARY_TEST(op, call) \
@@ -16,7 +16,7 @@
 
 #define KINK_AT(x) .kink = x, .has_kink = true
 #define UNARY(op, y, dx, least, ...) { #op, op##_of, { .low = least, .high = __VA_ARGS__ } },
-#define UNARY_FAR(op, y, dx, y_far, dx_far, ...) UNARY(op, y, dx, __VA_ARGS__)
+#define UNARY_NEAR(op, y, dx, limit, y_near, dx_limit, dx_near, ...) UNARY(op, y, dx, __VA_ARGS__)
 #define UNARY_1(op, p, y, dx, a, ...) UNARY(op, y, dx, __VA_ARGS__)
 #define UNARY_2(op, p, q, y, dx, a, b, ...) UNARY(op, y, dx, __VA_ARGS__)
 static const struct { const char *name; gr_gradcheck_function *f; gr_gradcheck_input in; } ops[] = {
@@ -191,7 +191,7 @@ static gr_tensor *by_name(gr_tape *t, const char *name, gr_tensor *x, const doub
 #define CALL(op, call) \
     if (!strcmp(name, #op)) return call;
 #define UNARY(op, ...) CALL(op, gr_##op(t, x))
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #define UNARY_1(op, ...) CALL(op, gr_##op(t, x, p[0]))
 #define UNARY_2(op, ...) CALL(op, gr_##op(t, x, p[0], p[1]))
 #include "ops/unary.def"

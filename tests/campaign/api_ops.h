@@ -67,7 +67,7 @@ static gr_ints *draw_ints(gr_tape *t, gr_stream *s, gr_shape shape, size_t below
 #define UNARY(name, ...) CALL(name) { return (void)s, gr_##name(t, h[0].x); }
 #define UNARY_1(name, a, ...) CALL(name) { return gr_##name(t, h[0].x, gr_stream_uniform(s, 0, 1)); }
 #define UNARY_2(name, a, b, ...) CALL(name) { return gr_##name(t, h[0].x, gr_stream_uniform(s, -1, 0), gr_stream_uniform(s, 0, 1)); }
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #include "ops/unary.def"
 #define BINARY(name, ...) CALL(name) { return (void)s, gr_##name(t, h[0].x, h[1].x); }
 #define COMPARE BINARY
@@ -229,7 +229,7 @@ static const api_op api_ops[] = {
 #define UNARY(name, ...) { #name, 1, 0, ANY, call_##name },
 #define UNARY_1 UNARY
 #define UNARY_2 UNARY
-#define UNARY_FAR UNARY
+#define UNARY_NEAR UNARY
 #include "ops/unary.def"
 #define BINARY(name, ...) { #name, 2, 0, ALIKE, call_##name },
 #define COMPARE BINARY

@@ -24,7 +24,7 @@ for real in '' -DGR_REAL_DOUBLE; do
         $cxx -x c++ -std=c++17 $warn $real - || { echo "an operator does not compile as C++17 $real"; bad=1; }
 done
 awk '
-    FILENAME ~ /[.]def$/ && match($0, /^(UNARY|UNARY_FAR|UNARY_1|UNARY_2|BINARY|COMPARE)\(/) {
+    FILENAME ~ /[.]def$/ && match($0, /^(UNARY|UNARY_NEAR|UNARY_1|UNARY_2|BINARY|COMPARE)\(/) {
         kind = substr($0, 1, RLENGTH - 1)
         split(substr($0, RLENGTH + 1), part, / *, */)
         call = "gr_" part[1] (kind ~ /UNARY/ ? "(t, x" : "(t, a, b") (kind ~ /_[12]/ ? ", " part[2] : "") (kind ~ /_2/ ? ", " part[3] : "") ")"

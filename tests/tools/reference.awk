@@ -53,7 +53,7 @@ function operator(kind, rest,    field, n, depth, i, c, name, inputs, formula) #
 }
 
 FNR == 1 { block = ""; section = ""; inside = ""; pending = ""; fresh = 0 }
-FILENAME ~ /[.]def$/ { if (match($0, /^(UNARY|UNARY_1|UNARY_2|UNARY_FAR|BINARY|COMPARE)\(/)) operator(substr($0, 1, RLENGTH - 1), substr($0, RLENGTH + 1)); next }
+FILENAME ~ /[.]def$/ { if (match($0, /^(UNARY|UNARY_1|UNARY_2|UNARY_NEAR|BINARY|COMPARE)\(/)) operator(substr($0, 1, RLENGTH - 1), substr($0, RLENGTH + 1)); next }
 pending != "" { # a declaration or a comment beside it that goes on
     sub(/^[ \t]+/, ""); pending = pending " " $0
 }
