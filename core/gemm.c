@@ -11,8 +11,8 @@
  * When C has more rows than a block, all panels are kept in the slab for the later blocks. All parts are of nearly equal size: 9 vectors are
  * three panels of 3, not two of 4 and one of 1.
  *
- * Every output is one sum over k (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it, and the next
- * step reads them again. This is exact, so the sizes of the parts cannot change a bit. */
+ * Every output is one sum over k, or over a part of at most 2048 (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it,
+ * and the next step reads them again. This is exact, so the sizes of the steps cannot change a bit. */
 #include "core/gemm.h"
 #include "core/gemm_tile.h"
 
@@ -22,7 +22,7 @@ enum {
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(gr_real),
-    GEMM_DEEP = 2048,                    /* a longer K is cut; each part but the first starts from C */
+    GEMM_DEEP = 2048,                    /* a longer K is cut; the sums of each part but the first are added to C */
     GEMM_PANEL = 4 * 64 / sizeof(float), /* columns, at most */
     GEMM_LINE = 64 / sizeof(gr_real),
     GEMM_PAD = 3 * GEMM_LINE, /* so that the rows of copies do not share the same few sets of a cache */
@@ -58,6 +58,7 @@ typedef struct {
     size_t c_row;
     gr_start start;
     gr__fetch *fetch;
+    bool add; /* the sums to C, instead of writing them */
 } gemm_job;
 
 /* The part of g with M rows from row i on, N columns from column j on and K steps from step k on. packed has room for its panels. */
@@ -100,7 +101,8 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         A = (gr_mat){ work->rows, row, 1 };
     }
     gemm_tile t = {
-        .K = K, .a_row = A.row, .a_col = A.col, .next_row = (B.col == 1 ? B.row : B.col) * sizeof(gr_real), .start_row = g->start.row, .c_row = g->c_row
+        .K = K, .a_row = A.row, .a_col = A.col, .next_row = (B.col == 1 ? B.row : B.col) * sizeof(gr_real), .start_row = g->start.row,
+        .c_row = g->c_row, .add = g->add
     };
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
@@ -154,7 +156,7 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, rows = gemm_part(M, GEMM_BLOCK, 1), padded = gemm_round(N, R_WIDTH),
                  c_row = padded + GEMM_LINE;
-    const bool beside = K > 2 * step && M * N > 65536; /* between the steps, C is in a block of L2 */
+    const bool beside = g->add || (K > 2 * step && M * N > 65536); /* between the steps, C is in a block of L2 */
     gr_real *packed = g->packed ? g->packed : M > rows ? work->slab : NULL;
     size_t i = 0;
     do {
@@ -163,7 +165,7 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
             gemm_job s = gemm_part_of(g, i, 0, k, gemm_min(rows, M - i), N, gemm_min(step, K - k), packed ? packed + k * padded : NULL);
             s.ready = g->ready || i > 0;
             if (k) s.start = beside ? (gr_start){ work->block, c_row } : (gr_start){ s.C, s.c_row };
-            if (beside && k + step < K) s.C = work->block, s.c_row = c_row;
+            if (beside && k + step < K) s.C = work->block, s.c_row = c_row, s.add = false;
             gemm_step(&s, work);
             k += step;
         } while (k < K);
@@ -190,24 +192,28 @@ static void gemm_columns(const gemm_job *g, gemm_work *work)
 enum { GEMM_TURNED_ROWS = 4, GEMM_TURNED = 128 / GR_VECTOR_BYTES };
 INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *g)
 {
-    const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH;
+    const size_t a_row = g->A.row, a_col = g->A.col, s = g->B.col, width = (size_t)vectors * R_WIDTH, deep = gemm_part(g->K, GEMM_DEEP, 8);
     for (size_t i = 0; i < g->N; i += width) {
         const size_t j = gemm_min(i, g->N - width);
         const gr_real *A = g->A.data, *B[GEMM_TURNED], *start = g->start.data;
-        r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], b[4];
+        r_vec c[GEMM_TURNED_ROWS][GEMM_TURNED], sum[GEMM_TURNED_ROWS][GEMM_TURNED] = { 0 }, b[4];
         UNROLL for (int v = 0; v < vectors; v++) B[v] = g->B.data + (j + (size_t)v * R_WIDTH) * s;
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = start ? v_load(start + (size_t)r * g->start.row + j + v * R_WIDTH) : v_set(0);
-        for (size_t k = g->K / 4; k; k--, A += 4 * a_col)
-            UNROLL for (int v = 0; v < vectors; v++) {
-                UNROLL for (size_t l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
-                    __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + l) * s) + 128));
-                v_turn(b, B[v], s), B[v] += 4;
-                UNROLL for (int q = 0; q < 4; q++)
-                    UNROLL for (int r = 0; r < rows; r++) c[r][v] = v_fma(v_set(A[(size_t)r * a_row + (size_t)q * a_col]), b[q], c[r][v]);
-            }
+        for (size_t done = 0; !done || done < g->K; done += deep) {
+            for (size_t k = gemm_min(deep, g->K - done) / 4; k; k--, A += 4 * a_col)
+                UNROLL for (int v = 0; v < vectors; v++) {
+                    UNROLL for (size_t l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
+                        __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + l) * s) + 128));
+                    v_turn(b, B[v], s), B[v] += 4;
+                    UNROLL for (int q = 0; q < 4; q++)
+                        UNROLL for (int r = 0; r < rows; r++) c[r][v] = v_fma(v_set(A[(size_t)r * a_row + (size_t)q * a_col]), b[q], c[r][v]);
+                }
+            UNROLL for (int r = 0; r < rows; r++)
+                UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = done ? sum[r][v] + c[r][v] : c[r][v], c[r][v] = v_set(0);
+        }
         UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int v = 0; v < vectors; v++) v_store(g->C + (size_t)r * g->c_row + j + v * R_WIDTH, c[r][v]);
+            UNROLL for (int v = 0; v < vectors; v++) v_store(g->C + (size_t)r * g->c_row + j + v * R_WIDTH, sum[r][v]);
     }
 }
 static void gemm_turned(const gemm_job *g)
@@ -243,7 +249,7 @@ static void gemm_product(const gemm_job *g, gemm_work *work)
         do {
             gemm_job part =
                 gemm_part_of(g, 0, 0, k, M, N, gemm_min(deep, K - k), g->packed ? g->packed + k * gemm_round(N, R_WIDTH) : NULL);
-            if (k) part.start = (gr_start){ g->C, g->c_row };
+            if (k) part.start.data = NULL, part.add = M > 0;
             gemm_columns(&part, work);
             k += deep;
         } while (k < K);

@@ -23,6 +23,7 @@ typedef struct {
     const gr_real *start;           /* of the sums; NULL means zero */
     gr_real *C;
     size_t start_row, c_row, last;  /* how many lanes of the last vector are inside C */
+    bool add;                       /* the sums to C, instead of writing them */
 } gemm_tile;
 
 INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
@@ -62,6 +63,7 @@ INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
             gr_real *C = t->C + (size_t)r * t->c_row + v * R_WIDTH;
+            if (t->add) c[r][v] = (v < vectors - 1 ? v_load(C) : v_load_part(C, t->last)) + c[r][v];
             if (v < vectors - 1) v_store(C, c[r][v]);
             else v_store_part(C, c[r][v], t->last);
         }

@@ -1,5 +1,5 @@
-/* tests/test_gemm.c - every output of a matrix product is one chain of fused multiply-adds, independent of tiles, packing, threads and
- * instruction set. */
+/* tests/test_gemm.c - every output of a matrix product is one chain of fused multiply-adds, or a sum of chains for a long K, independent of tiles,
+ * packing, threads and instruction set. */
 #include "core/gemm.h"
 #include "core/internal.h"
 #include "tests/test.h"
@@ -51,6 +51,11 @@ static gr_start start_of(const product *p)
     return starts[p->kind];
 }
 
+static gr_real term(const product *p, size_t i, size_t j, size_t k, gr_real sum)
+{
+    return reference_fma(p->A.data[i * p->A.row + k * p->A.col], p->B.data[k * p->B.row + j * p->B.col], sum);
+}
+
 static void make_product(product *p, size_t M, size_t N, size_t K)
 {
     *p = (product){ .M = M, .N = N, .K = K, .c_row = N + below(4), .kind = below(4) };
@@ -61,12 +66,18 @@ static void make_product(product *p, size_t M, size_t N, size_t K)
         if (p->kind != OLD_C) p->before[i] = (gr_real)NAN; /* must not be read */
     memcpy(p->C, p->before, held * sizeof *p->C), memcpy(p->want, p->before, held * sizeof *p->C);
     const gr_start start = start_of(p);
+    const size_t parts = (K + 2047) / 2048, part = parts ? ((K + parts - 1) / parts + 7) / 8 * 8 : 1;
     for (size_t i = 0; i < M; i++) {
         gr_real *c = p->want + i * p->c_row;
-        for (size_t j = 0; j < N; j++) c[j] = start.data ? start.data[i * start.row + j] : 0;
-        for (size_t k = 0; k < K; k++) {
-            const gr_real a = p->A.data[i * p->A.row + k * p->A.col], *b = p->B.data + k * p->B.row;
-            for (size_t j = 0; j < N; j++) c[j] = reference_fma(a, b[j * p->B.col], c[j]);
+        for (size_t j = 0; j < N; j++) {
+            gr_real sum = start.data ? start.data[i * start.row + j] : 0;
+            for (size_t k = 0; k < part && k < K; k++) sum = term(p, i, j, k, sum);
+            for (size_t first = part; first < K; first += part) {
+                gr_real more = 0;
+                for (size_t k = first; k < first + part && k < K; k++) more = term(p, i, j, k, more);
+                sum += more;
+            }
+            c[j] = sum;
         }
     }
 }
@@ -128,6 +139,7 @@ TEST(every_output_is_one_chain)
         { 64, 512, 28 },   { 64, 512, 128 },   { 4, 1000, 784 },  { 64, 10, 1000 }, { 64, 64, 32 }, { 63, 129, 127 }, { 65, 33, 129 },
         { 300, 520, 300 }, { 140, 1100, 400 }, { 270, 130, 300 }, { 17, 40, 4100 }, { 1, 1, 1 },    { 1, 1, 1000 },   { 1000, 1, 3 },
         { 2100, 7, 5 },    { 5, 7, 0 },        { 40, 3, 0 },      { 0, 5, 3 },      { 5, 0, 3 },    { 1, 512, 128 },  { 128, 24, 40 },
+        { 1, 70, 6004 },   { 2, 40, 2056 },    { 3, 33, 4100 },   { 4, 64, 2052 },  { 7, 5, 2100 }, { 40, 3, 2500 },  { 130, 20, 2300 },
     };
     enum { CASES = 800 };
     void *work = new_work();
