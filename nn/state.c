@@ -74,13 +74,6 @@ __attribute__((format(GR_PRINTF, 4, 5))) static void report(state_reader *r, gr_
     else *end = 0, r->more++;
 }
 
-static const gr_safetensors_entry *entry_named_as(const state_reader *r, const gr_slot *s)
-{
-    const char *const key = gr__slot_key(r->m, s), *const add = r->c.add ? r->c.add : "";
-    if (strncmp(key, add, strlen(add)) != 0) return NULL;
-    return gr_safetensors_find(r->f, gr__joined(r->t, r->c.strip ? r->c.strip : "", key + strlen(add)));
-}
-
 static bool pairs_make(state_reader *r)
 {
     gr_state_names *const list[] = { &r->found.loaded, &r->found.missing, &r->found.misfit, &r->found.left_over };
@@ -91,7 +84,9 @@ static bool pairs_make(state_reader *r)
     r->known = gr_save_zeros(r->t, most);
     for (gr_slot *s = r->known ? gr_slot_first(r->m) : NULL; s; s = gr_slot_next(r->m, s)) {
         if (s->kind == GR_KEPT) continue;
-        *p = (gr__state_pair){ s, entry_named_as(r, s) };
+        const char *const key = gr__slot_key(r->m, s);
+        const size_t added = strlen(r->c.add);
+        *p = (gr__state_pair){ s, strncmp(key, r->c.add, added) ? NULL : gr_safetensors_find(r->f, gr__joined(r->t, r->c.strip, key + added)) };
         if (p->entry) r->known[p->entry - r->f->entry] = true;
         p++;
     }
@@ -132,6 +127,8 @@ const gr__state_pair *gr__state_match(gr_tape *t, const gr_safetensors *f, const
     const char *const format = gr_safetensors_note_of(f, "format");
     const bool checkpoint = format && !strcmp(format, GR__CHECKPOINT);
     state_reader r = { .t = t, .f = f, .m = m, .c = config ? *config : (gr_state_config){ 0 }, .exact = exact };
+    if (!r.c.strip) r.c.strip = "";
+    if (!r.c.add) r.c.add = "";
     if (!pairs_make(&r)) return NULL;
     for (gr__state_pair *p = r.pair; p->slot; p++)
         if (p->entry && !is_saved(m, p->slot)) match_tied(&r, p);
@@ -142,10 +139,9 @@ const gr__state_pair *gr__state_match(gr_tape *t, const gr_safetensors *f, const
         if (r.known[i] || (checkpoint && strchr(name, '/'))) continue;
         report(&r, &r.found.left_over, gr__joined(t, name, ""), "%s %s is left over", name, r.more ? "" : gr_shape_name(t, f->entry[i].shape));
     }
-    const char *const strip = r.c.strip ? r.c.strip : "", *const add = r.c.add ? r.c.add : "";
-    if (!r.found.loaded.count && (r.c.partial || ((*strip || *add) && r.length && !r.found.misfit.count)))
+    if (!r.found.loaded.count && (r.c.partial || ((*r.c.strip || *r.c.add) && r.length && !r.found.misfit.count)))
         return gr_fail_as(t, GR_BAD_FILE, path, "nothing fits the module by name (strip '%s', add '%s'), shape and type: the file has %s, and the module %s",
-                          strip, add, f->count ? f->entry->name : "nothing", r.pair->slot ? gr__slot_key(m, r.pair->slot) : "nothing");
+                          r.c.strip, r.c.add, f->count ? f->entry->name : "nothing", r.pair->slot ? gr__slot_key(m, r.pair->slot) : "nothing");
     if (!r.c.partial && r.more) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s; and %zu more", r.text, r.more);
     if (!r.c.partial && r.length) return gr_fail_as(t, GR_BAD_FILE, path, "does not fit the module: %s", r.text);
     if (r.c.report && !gr_failed(t)) *r.c.report = r.found;

@@ -6,10 +6,7 @@ static const gr_op transformer = { .name = "transformer" };
 
 /* ---- A layer ---- */
 
-static gr_tensor *transformer_layer_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
-{
-    return gr_transformer_layer_forward(t, (gr_transformer_layer *)m, x, NULL);
-}
+static gr_tensor *layer_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_transformer_layer_forward(t, (void *)m, x, NULL); }
 
 static gr_module *transformer_norm_new(gr_tape *t, gr_module *parent, const char *name, size_t size, const gr_transformer_config *c)
 {
@@ -39,7 +36,7 @@ gr_transformer_layer *gr_transformer_layer_new(gr_tape *t, gr_module *parent, co
     l->dropout1 = (gr_module *)gr_dropout_new(t, m, "dropout1", c->dropout);
     l->dropout2 = (gr_module *)gr_dropout_new(t, m, "dropout2", c->dropout);
     if (decoder) l->dropout3 = (gr_module *)gr_dropout_new(t, m, "dropout3", c->dropout);
-    m->forward = transformer_layer_module_forward;
+    m->forward = layer_forward;
     return gr_module_ready(t, m) ? l : NULL;
 }
 
@@ -86,10 +83,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
 
 /* ---- A stack ---- */
 
-static gr_tensor *transformer_module_forward(gr_tape *t, const gr_module *m, gr_tensor *x)
-{
-    return gr_transformer_forward(t, (gr_transformer *)m, x, NULL);
-}
+static gr_tensor *stack_forward(gr_tape *t, const gr_module *m, gr_tensor *x) { return gr_transformer_forward(t, (void *)m, x, NULL); }
 
 gr_transformer *gr_transformer_new(gr_tape *t, gr_module *parent, const char *name, size_t size, size_t heads, size_t layers,
                                    const gr_transformer_config *config)
@@ -104,7 +98,7 @@ gr_transformer *gr_transformer_new(gr_tape *t, gr_module *parent, const char *na
     gr_module *list = gr_sequential_new(t, &m->module, "layers");
     for (size_t i = 0; i < layers && !gr_failed(t); i++) m->layer[i] = gr_transformer_layer_new(t, list, NULL, size, heads, &c);
     if (c.final_norm) m->norm = transformer_norm_new(t, &m->module, "norm", size, &c);
-    m->module.forward = transformer_module_forward;
+    m->module.forward = stack_forward;
     return gr_module_ready(t, &m->module) ? m : NULL;
 }
 

@@ -51,15 +51,6 @@ static void list_demanded(checkpoint_list *l, const gr_optim *o, const gr_checkp
 
 static size_t demanded_items(const gr_optim *o, size_t n) { return n + (o ? GR_OPTIM_STATES * o->entries + 4 : 0); }
 
-static void list_kept_and_streams(checkpoint_list *l, const gr_module *m)
-{
-    const char *name = NULL;
-    gr_stream *stream;
-    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
-        if (s->kind == GR_KEPT && s->count) list_add(l, "kept/", gr__slot_key(m, s), GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data);
-    for (size_t i = 0; (stream = gr__tape_stream_at(l->t, i, &name)); i++) list_add(l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
-}
-
 /* ---- Saving ---- */
 
 static bool checkpoint_arguments(gr_tape *t, const char *who, const char *path, const gr_module *m, const gr_optim *o, const gr_checkpoint_value *values, size_t n)
@@ -84,7 +75,11 @@ bool gr_checkpoint_save(gr_tape *t, const gr_module *m, const gr_optim *o, const
     checkpoint_list l = { .t = t };
     l.item = gr__state_items(t, m, demanded_items(o, n) + gr__tape_streams(t), &l.items); /* it has room for the kept states, too */
     list_demanded(&l, o, values, n);
-    list_kept_and_streams(&l, m);
+    for (const gr_slot *s = gr_slot_first(m); s; s = gr_slot_next(m, s))
+        if (s->kind == GR_KEPT && s->count) list_add(&l, "kept/", gr__slot_key(m, s), GR_REAL_DTYPE, gr_shape_of(s->tensor), s->tensor->data);
+    const char *name = NULL;
+    gr_stream *stream;
+    for (size_t i = 0; (stream = gr__tape_stream_at(t, i, &name)); i++) list_add(&l, "stream/", name, GR_I64, GR_SHAPE(2), stream);
     char seed[24], tensors[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)gr_tape_seed(t));
     snprintf(tensors, sizeof tensors, "%zu", l.items);
