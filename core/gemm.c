@@ -203,8 +203,8 @@ INLINE void gemm_turned_rows(const int vectors, const int rows, const gemm_job *
         for (size_t done = 0; !done || done < g->K; done += deep) {
             for (size_t k = gemm_min(deep, g->K - done) / 4; k; k--, A += 4 * a_col)
                 UNROLL for (int v = 0; v < vectors; v++) {
-                    UNROLL for (size_t l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
-                        __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + l) * s) + 128));
+                    UNROLL for (int l = 0; l < R_WIDTH / 4 && rows <= 2; l++)
+                        __builtin_prefetch((const void *)((uintptr_t)(B[v] + (k % 4 * R_WIDTH / 4 + (size_t)l) * s) + 128));
                     v_turn(b, B[v], s), B[v] += 4;
                     UNROLL for (int q = 0; q < 4; q++)
                         UNROLL for (int r = 0; r < rows; r++) c[r][v] = v_fma(v_set(A[(size_t)r * a_row + (size_t)q * a_col]), b[q], c[r][v]);
