@@ -128,8 +128,7 @@ void gr_module_free(gr_module *m)
         up = at == m ? NULL : at->parent;
         if (up) up->child = at->next;
         for (gr_slot *s = at->slots, *next; s; s = next) next = s->next, slot_free(s);
-        const gr_allocator memory = at->memory;
-        gr_memory_free(&memory, at, at->bytes + strlen(at->path) + 1);
+        gr_memory_free(&at->memory, at, at->bytes + strlen(at->path) + 1);
     }
 }
 

@@ -115,15 +115,14 @@ gr_optim *gr_optim_new(gr_tape *t, gr_module *m, const gr_optim_rule *rule, cons
 void gr_optim_free(gr_optim *o)
 {
     if (!o) return;
-    const gr_allocator memory = o->memory;
     for (size_t i = 0; o->entry && i < o->entries; i++) optim_release(&o->entry[i]);
-    gr_memory_free(&memory, o->entry, o->entries * sizeof *o->entry);
-    gr_memory_free(&memory, o->chunk, o->chunks * sizeof *o->chunk);
-    gr_memory_free(&memory, o->step, o->entries * sizeof *o->step);
-    gr_memory_free(&memory, o->power, o->entries * 2 * sizeof *o->power);
-    gr_memory_free(&memory, o->settings, o->settings_size);
-    for (int k = 0; k < GR_OPTIM_STATES; k++) gr_memory_free(&memory, o->state[k], o->state_len * sizeof(gr_real));
-    gr_memory_free(&memory, o, sizeof *o);
+    gr_memory_free(&o->memory, o->entry, o->entries * sizeof *o->entry);
+    gr_memory_free(&o->memory, o->chunk, o->chunks * sizeof *o->chunk);
+    gr_memory_free(&o->memory, o->step, o->entries * sizeof *o->step);
+    gr_memory_free(&o->memory, o->power, o->entries * 2 * sizeof *o->power);
+    gr_memory_free(&o->memory, o->settings, o->settings_size);
+    for (int k = 0; k < GR_OPTIM_STATES; k++) gr_memory_free(&o->memory, o->state[k], o->state_len * sizeof(gr_real));
+    gr_memory_free(&o->memory, o, sizeof *o);
 }
 
 /* ---- Groups ---- */
