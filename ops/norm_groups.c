@@ -112,13 +112,19 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
 /* ---- Columns: at most NORM_COLUMNS groups at a time, n from group g on; their rows are K apart, and are summed as the runs above ----
  * A gamma belongs to a column or, with per_group > 1, to a row; norm_of_columns and norm_of_row give 1 for the other one (0 for beta). */
 
-#define NORM_EACH_ROW(row) \
-    for (size_t run_ = 0, row = 0; run_ < s->runs; run_++) \
-        for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K)
+/* Row number r begins at `row`. */
+#define NORM_EACH_ROW(row, r) \
+    for (size_t run_ = 0, row = 0, r = 0; run_ < s->runs; run_++) \
+        for (size_t last_ = (row = s->run[run_].at) + s->run[run_].n * s->K; row < last_; row += s->K, r++)
 /* Most blocks have NORM_COLUMNS columns. For them n is a constant, so that the loops take half the time. */
 #define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f##_of(__VA_ARGS__, NORM_COLUMNS) : f##_of(__VA_ARGS__, n)
-#define NORM_FOLD(sum, part) \
-    for (size_t c_ = 0; c_ < n; c_++) sum[c_] += part[c_], part[c_] = 0;
+
+/* After row number r, if it ends a part. */
+INLINE void norm_fold(const gr__norm_groups *s, size_t r, gr_real *restrict sum, gr_real *restrict part, size_t n)
+{
+    if ((r + 1) % NORM_ROWS == 0 || r + 1 == s->count)
+        for (size_t c = 0; c < n; c++) sum[c] += part[c], part[c] = 0;
+}
 
 INLINE void norm_of_columns(const gr__norm_groups *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
 {
@@ -134,24 +140,16 @@ INLINE void norm_columns_stat_of(const gr__norm_groups *s, const gr_real *restri
 {
     gr_real m[NORM_COLUMNS] = { 0 }, a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, d[NORM_COLUMNS] = { 0 }, dd[NORM_COLUMNS] = { 0 };
     const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
-    size_t r = 0;
-    NORM_EACH_ROW(row) {
+    NORM_EACH_ROW(row, r) {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - z0[c];
-        if (++r % NORM_ROWS == 0) NORM_FOLD(m, a);
+        norm_fold(s, r, m, a, n);
     }
-    NORM_FOLD(m, a);
     for (size_t c = 0; c < n; c++) m[c] = z0[c] + m[c] / (gr_real)s->count;
-    r = 0;
-    NORM_EACH_ROW(row) {
+    NORM_EACH_ROW(row, r) {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - m[c];
         for (size_t c = 0; c < n; c++) b[c] += r_square(z[row + c] - m[c]);
-        if (++r % NORM_ROWS == 0) {
-            NORM_FOLD(d, a);
-            NORM_FOLD(dd, b);
-        }
+        norm_fold(s, r, d, a, n), norm_fold(s, r, dd, b, n);
     }
-    NORM_FOLD(d, a);
-    NORM_FOLD(dd, b);
     const gr_real per = 1 / (gr_real)s->count, eps = s->eps;
     gr_real rstd[NORM_COLUMNS];
     int far = 0;
@@ -175,12 +173,10 @@ INLINE void norm_columns_forward_of(const gr__norm_groups *s, gr_real *restrict 
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
     gr_real gamma[NORM_COLUMNS], beta[NORM_COLUMNS];
     norm_of_columns(s, gamma, s->gamma, 1, g, n), norm_of_columns(s, beta, s->beta, 0, g, n);
-    size_t r = 0;
-    NORM_EACH_ROW(row) {
+    NORM_EACH_ROW(row, r) {
         const gr_real *const z = x + place + row, w = norm_of_row(s, s->gamma, 1, r), b = norm_of_row(s, s->beta, 0, r);
         gr_real *const to = y + place + row;
         for (size_t c = 0; c < n; c++) to[c] = w * gamma[c] * ((z[c] - m[c] - e[c]) * rstd[c]) + (b + beta[c]);
-        r++;
     }
 }
 KERNEL(void, norm_columns_forward, const gr__norm_groups *s, gr_real *restrict y, const gr_real *restrict x, size_t g, size_t n)
@@ -195,20 +191,14 @@ INLINE void norm_columns_sums(const gr__norm_groups *s, gr_real *restrict sums, 
     const size_t place = norm_place(s, g);
     const gr_real *const m = s->stat + g, *const e = m + s->groups, *const rstd = e + s->groups;
     gr_real a[NORM_COLUMNS] = { 0 }, b[NORM_COLUMNS] = { 0 }, *const s1 = sums + g, *const s2 = s1 + s->groups;
-    size_t r = 0;
     for (size_t c = 0; c < n; c++) s1[c] = s2[c] = 0;
-    NORM_EACH_ROW(row) {
+    NORM_EACH_ROW(row, r) {
         const gr_real *const z = x + place + row, *const dz = dy + place + row, w = norm_of_row(s, s->gamma, 1, r);
         for (size_t c = 0; c < n; c++) a[c] += w * dz[c];
         for (size_t c = 0; c < n; c++) b[c] += w * dz[c] * (z[c] - m[c] - e[c]);
         if (rows) SUM2(c, n, rows[r], dz[c], rows[s->per_group + r], dz[c] * ((z[c] - m[c] - e[c]) * rstd[c]));
-        if (++r % NORM_ROWS == 0) {
-            NORM_FOLD(s1, a);
-            NORM_FOLD(s2, b);
-        }
+        norm_fold(s, r, s1, a, n), norm_fold(s, r, s2, b, n);
     }
-    NORM_FOLD(s1, a);
-    NORM_FOLD(s2, b);
     for (size_t c = 0; c < n; c++) s2[c] *= rstd[c];
 }
 
@@ -222,12 +212,10 @@ INLINE void norm_columns_dx(const gr__norm_groups *s, gr_real *restrict dx, cons
     norm_of_columns(s, gamma, s->gamma, 1, g, n);
     for (size_t c = 0; c < n; c++) mean[c] = s->fixed ? 0 : gamma[c] * sums[g + c] * per;
     for (size_t c = 0; c < n; c++) slope[c] = s->fixed ? 0 : gamma[c] * sums[s->groups + g + c] * per;
-    size_t r = 0;
-    NORM_EACH_ROW(row) {
+    NORM_EACH_ROW(row, r) {
         const gr_real *const z = x + place + row, *const dz = dy + place + row, w = norm_of_row(s, s->gamma, 1, r);
         gr_real *const to = dx + place + row;
         for (size_t c = 0; c < n; c++) to[c] += rstd[c] * (w * gamma[c] * dz[c] - mean[c] - (z[c] - m[c] - e[c]) * rstd[c] * slope[c]);
-        r++;
     }
 }
 
