@@ -7,19 +7,12 @@
 
 /* Mean and rstd of N values x, given their first mean m and the sums d of x - m and dd of (x - m)^2. d, which is 0 except for rounding,
  * corrects both. */
-INLINE void cell_moments_of(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps, gr_real m, gr_real d, gr_real dd)
+INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps, gr_real m, gr_real d, gr_real dd)
 {
     const gr_real n = (gr_real)N;
     moments[0] = m + d / n;
     moments[1] = r_rstd(r_max(0, (dd - d * d / n) / n) + eps);
     if (far_from_1(moments[1])) gr__far_cell(moments, x, N, eps);
-}
-INLINE void cell_moments(gr_real *restrict moments, const gr_real *restrict x, size_t N, gr_real eps)
-{
-    const gr_real m = SUM(i, N, x[i]) / (gr_real)N;
-    gr_real d, dd;
-    SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
-    cell_moments_of(moments, x, N, eps, m, d, dd);
 }
 
 /* y = LN(x), or y += LN(x), for group k of row r: N values from `at` on. A row has G values and `groups` groups. */
@@ -28,7 +21,10 @@ INLINE void cell_norm(const gr__cell_norm *n, size_t r, size_t G, size_t groups,
 {
     const gr_real *restrict x = n->x + r * G + at, *restrict gain = n->gain + at, *restrict shift = n->shift + at;
     gr_real *moments = n->moments + (r * groups + k) * 2;
-    cell_moments(moments, x, N, eps);
+    const gr_real m = SUM(i, N, x[i]) / (gr_real)N;
+    gr_real d, dd;
+    SUM2(i, N, d, x[i] - m, dd, r_square(x[i] - m));
+    cell_moments(moments, x, N, eps, m, d, dd);
     const gr_real mean = moments[0], rstd = moments[1];
     if (add)
         for (size_t i = 0; i < N; i++) y[i] += gain[i] * ((x[i] - mean) * rstd) + shift[i];
@@ -65,8 +61,8 @@ INLINE void cell_norm_two(const gr__cell *s, size_t r, size_t k, size_t at, size
     mx /= (gr_real)N, mh /= (gr_real)N;
     SUM2(i, N, dx, x[i] - mx, ddx, r_square(x[i] - mx));
     SUM2(i, N, dh, h[i] - mh, ddh, r_square(h[i] - mh));
-    cell_moments_of(of_x, x, N, s->eps, mx, dx, ddx);
-    cell_moments_of(of_h, h, N, s->eps, mh, dh, ddh);
+    cell_moments(of_x, x, N, s->eps, mx, dx, ddx);
+    cell_moments(of_h, h, N, s->eps, mh, dh, ddh);
     const gr_real mean_x = of_x[0], rstd_x = of_x[1], mean_h = of_h[0], rstd_h = of_h[1];
     for (size_t i = 0; i < N; i++)
         y[i] = (gain_x[i] * ((x[i] - mean_x) * rstd_x) + shift_x[i]) + (gain_h[i] * ((h[i] - mean_h) * rstd_h) + shift_h[i]);

@@ -177,12 +177,10 @@ static gr_real cross_entropy_scale(const cross_entropy_saved *s) { return s->red
 
 /* ---- cross_entropy ---- */
 
-static void cross_entropy_chunk(void *argument, size_t chunk, int thread)
+static void cross_entropy_chunk(void *argument, gr_range groups)
 {
     const cross_entropy_run *r = argument;
     const softmax_axis *a = &r->s->axis;
-    const gr_range groups = gr_chunk(chunk, a->chunk, a->groups);
-    (void)thread;
     if (r->fresh) memset(r->dx + groups.first * a->C, 0, groups.count * a->C * sizeof *r->dx);
     for (size_t g = groups.first, end = g + groups.count; g < end; g += a->inner > 1 ? 1 : 16)
         (r->dx ? cross_entropy_backward : cross_entropy_forward)[r->isa](r, g, end);
@@ -194,16 +192,9 @@ static void cross_entropy_node(gr_tape *t, const gr_node *n)
     const gr_tensor *x = n->in[0];
     cross_entropy_run r = { .s = s, .x = x->data, .g = gr_grad(t, n->out[0]), .scale = cross_entropy_scale(s), .isa = gr_isa(t) };
     r.dx = s->axis.inner == 1 ? gr__grad_to_fill(t, x, &r.fresh) : gr_grad(t, x);
-    if (r.dx) gr_parallel(t, softmax_chunks(&s->axis), 0.7 * (double)x->len, cross_entropy_chunk, &r);
+    if (r.dx) gr__parallel_rows(t, s->axis.groups, s->axis.chunk, 0.7 * (double)x->len, cross_entropy_chunk, &r);
 }
 static const gr_op cross_entropy_op = { .name = "cross_entropy", .backward = cross_entropy_node };
-
-static void cross_entropy_values(gr_tape *t, const cross_entropy_saved *s, const gr_tensor *x, gr_real *loss)
-{
-    cross_entropy_run r = { .s = s, .x = x->data, .loss = loss, .isa = gr_isa(t) };
-    if (!x->len) memset(loss, 0, s->samples * sizeof *loss); /* without classes every sample is ignored */
-    gr_parallel(t, softmax_chunks(&s->axis), 1.0 * (double)x->len, cross_entropy_chunk, &r);
-}
 
 /* ---- nll ---- */
 
@@ -244,8 +235,10 @@ static gr_tensor *cross_entropy_make(gr_tape *t, const gr_op *op, const char *na
     gr_real *loss = y && s.reduction == GR_REDUCE_NONE ? y->data : gr_save_reals(t, s.samples);
     if (!loss) return NULL;
 
+    cross_entropy_run r = { .s = &s, .x = x->data, .loss = loss, .isa = gr_isa(t) };
     if (nll) nll_values(&s, x, loss);
-    else cross_entropy_values(t, &s, x, loss);
+    else if (x->len) gr__parallel_rows(t, s.axis.groups, s.axis.chunk, 1.0 * (double)x->len, cross_entropy_chunk, &r);
+    else memset(loss, 0, s.samples * sizeof *loss); /* without classes every sample is ignored */
     if (s.reduction != GR_REDUCE_NONE) y->data[0] = cross_entropy_sum[gr_isa(t)](loss, s.samples);
     if (s.reduction == GR_REDUCE_MEAN) y->data[0] /= s.total;
     gr_tape_rewind(t, mark);

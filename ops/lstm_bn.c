@@ -143,13 +143,6 @@ static lstm_bn_plan lstm_bn_plan_of(const gr__sequence *s)
 
 static size_t lstm_bn_scratch(const gr_node *n) { return lstm_bn_plan_of(n->saved).total * sizeof(gr_real); }
 
-/* dW = dA^T x, over the steps from `from` on.   dA [rows, 4H]   x [rows, N]   dW [4H, N] */
-static void lstm_bn_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW)
-{
-    const size_t G = s->G, first = from * s->B;
-    gr__gemm(t, G, N, (s->T - from) * s->B, (gr_mat){ dA + first * G, 1, G }, (gr_mat){ x + first * N, N, 1 }, dW, N, (gr_start){ NULL, 0 });
-}
-
 static void lstm_bn_node(gr_tape *t, const gr_node *n)
 {
     const gr__sequence *s = n->saved;
@@ -180,10 +173,11 @@ static void lstm_bn_node(gr_tape *t, const gr_node *n)
     if (s->T && gr_grad(t, n->in[SEQ_H0])) gr_parallel(t, chunks, lstm_bn_nanoseconds(s), lstm_bn_first_chunk, &f);
     gr__sequence_add(gr_grad(t, n->in[SEQ_H0]), f.dh, state);
     gr__sequence_add(gr_grad(t, n->in[SEQ_C0]), f.dc, state);
+    const size_t first = n->in[SEQ_H0] ? 0 : 1; /* without h0, h is 0 in step 0 */
     if (gr_grad(t, n->in[SEQ_W_IH]))
-        lstm_bn_weight_gradient(t, s, 0, s->normed[SEQ_NORM_X], s->x, I, f.sums + gr__sequence_partial(s, SEQ_W_IH));
+        gr__sequence_weight_gradient(t, s, 0, s->T, s->normed[SEQ_NORM_X], s->x, I, f.sums + gr__sequence_partial(s, SEQ_W_IH));
     if (gr_grad(t, n->in[SEQ_W_HH]))
-        lstm_bn_weight_gradient(t, s, s->T && !n->in[SEQ_H0], s->normed[SEQ_NORM_H], s->h, H, f.sums + gr__sequence_partial(s, SEQ_W_HH));
+        gr__sequence_weight_gradient(t, s, first, s->T, s->normed[SEQ_NORM_H] + first * s->B * G, s->h, H, f.sums + gr__sequence_partial(s, SEQ_W_HH));
     for (int i = SEQ_W_IH; i <= SEQ_LN_C_SHIFT; i++) {
         const gr_tensor *w = n->in[i];
         if (w) lstm_bn_reorder(H, w->dim[0], w->len / w->dim[0], gr_grad(t, w), f.sums + gr__sequence_partial(s, i), true);

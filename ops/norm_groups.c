@@ -119,11 +119,9 @@ KERNEL(void, norm_planes_backward, const gr__norm_groups *s, gr_real *restrict d
 /* Most blocks have NORM_COLUMNS columns. For them n is a constant, so that the loops take half the time. */
 #define NORM_BLOCK(f, ...) n == NORM_COLUMNS ? f##_of(__VA_ARGS__, NORM_COLUMNS) : f##_of(__VA_ARGS__, n)
 
-/* After row number r, if it ends a part. */
-INLINE void norm_fold(const gr__norm_groups *s, size_t r, gr_real *restrict sum, gr_real *restrict part, size_t n)
+INLINE void norm_fold(gr_real *restrict sum, gr_real *restrict part, size_t n)
 {
-    if ((r + 1) % NORM_ROWS == 0 || r + 1 == s->count)
-        for (size_t c = 0; c < n; c++) sum[c] += part[c], part[c] = 0;
+    for (size_t c = 0; c < n; c++) sum[c] += part[c], part[c] = 0;
 }
 
 INLINE void norm_of_columns(const gr__norm_groups *s, gr_real *to, const gr_real *from, gr_real otherwise, size_t g, size_t n)
@@ -142,14 +140,16 @@ INLINE void norm_columns_stat_of(const gr__norm_groups *s, const gr_real *restri
     const gr_real *const z = x + norm_place(s, g), *const z0 = z + s->run->at;
     NORM_EACH_ROW(row, r) {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - z0[c];
-        norm_fold(s, r, m, a, n);
+        if (r % NORM_ROWS == NORM_ROWS - 1) norm_fold(m, a, n);
     }
+    norm_fold(m, a, n);
     for (size_t c = 0; c < n; c++) m[c] = z0[c] + m[c] / (gr_real)s->count;
     NORM_EACH_ROW(row, r) {
         for (size_t c = 0; c < n; c++) a[c] += z[row + c] - m[c];
         for (size_t c = 0; c < n; c++) b[c] += r_square(z[row + c] - m[c]);
-        norm_fold(s, r, d, a, n), norm_fold(s, r, dd, b, n);
+        if (r % NORM_ROWS == NORM_ROWS - 1) norm_fold(d, a, n), norm_fold(dd, b, n);
     }
+    norm_fold(d, a, n), norm_fold(dd, b, n);
     const gr_real per = 1 / (gr_real)s->count, eps = s->eps;
     gr_real rstd[NORM_COLUMNS];
     int far = 0;
@@ -197,8 +197,9 @@ INLINE void norm_columns_sums(const gr__norm_groups *s, gr_real *restrict sums, 
         for (size_t c = 0; c < n; c++) a[c] += w * dz[c];
         for (size_t c = 0; c < n; c++) b[c] += w * dz[c] * (z[c] - m[c] - e[c]);
         if (rows) SUM2(c, n, rows[r], dz[c], rows[s->per_group + r], dz[c] * ((z[c] - m[c] - e[c]) * rstd[c]));
-        norm_fold(s, r, s1, a, n), norm_fold(s, r, s2, b, n);
+        if (r % NORM_ROWS == NORM_ROWS - 1) norm_fold(s1, a, n), norm_fold(s2, b, n);
     }
+    norm_fold(s1, a, n), norm_fold(s2, b, n);
     for (size_t c = 0; c < n; c++) s2[c] *= rstd[c];
 }
 

@@ -273,12 +273,11 @@ static void sequence_backward_group(void *argument, size_t group, int thread)
     }
 }
 
-/* dW += dA^T x, over the rows of the block from step `from` on.   dA [rows, G]   x [rows, N]   dW [G, N], or NULL */
-static void sequence_weight_gradient(const sequence_backward_job *f, size_t from, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW)
+void gr__sequence_weight_gradient(gr_tape *t, const gr__sequence *s, size_t from, size_t to, const gr_real *dA, const gr_real *x, size_t N, gr_real *dW)
 {
-    const size_t G = f->s->G, B = f->s->B;
-    if (dW && from < f->to)
-        gr__gemm(f->t, G, N, (f->to - from) * B, (gr_mat){ dA, 1, G }, (gr_mat){ x + from * B * N, N, 1 }, dW, N, (gr_start){ dW, N });
+    const size_t G = s->G, B = s->B;
+    if (dW && from < to)
+        gr__gemm(t, G, N, (to - from) * B, (gr_mat){ dA, 1, G }, (gr_mat){ x + from * B * N, N, 1 }, dW, N, (gr_start){ dW, N });
 }
 
 void gr__sequence_backward(gr_tape *t, const gr_node *n)
@@ -298,8 +297,8 @@ void gr__sequence_backward(gr_tape *t, const gr_node *n)
         f.from = f.to > f.plan.steps ? f.to - f.plan.steps : 0;
         gr_parallel(t, f.groups, 2 * sequence_nanoseconds(s) * (double)(f.to - f.from) / (double)s->T, sequence_backward_group, &f);
         const size_t first = f.from || n->in[SEQ_H0] ? f.from : 1; /* without h0, h is 0 in step 0 */
-        sequence_weight_gradient(&f, f.from, sequence_dwx(&f, f.from, 0), s->x, I, gr_grad(t, n->in[SEQ_W_IH]));
-        sequence_weight_gradient(&f, first, sequence_dwx(&f, first, 0) + f.plan.apart, s->h, H, gr_grad(t, n->in[SEQ_W_HH]));
+        gr__sequence_weight_gradient(t, s, f.from, f.to, sequence_dwx(&f, f.from, 0), s->x, I, gr_grad(t, n->in[SEQ_W_IH]));
+        gr__sequence_weight_gradient(t, s, first, f.to, sequence_dwx(&f, first, 0) + f.plan.apart, s->h, H, gr_grad(t, n->in[SEQ_W_HH]));
     }
     gr__sequence_norms(s);
     for (int input = SEQ_B_IH; input <= SEQ_LN_C_SHIFT; input++) {

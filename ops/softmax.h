@@ -120,6 +120,5 @@ static inline softmax_axis softmax_axis_of(const gr_tensor *x, int axis)
     a.chunk = values && values < 4096 ? 4096 / values : 1;
     return a;
 }
-static inline size_t softmax_chunks(const softmax_axis *a) { return gr_chunks(a->groups, a->chunk); }
 #endif
 #endif
