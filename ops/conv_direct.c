@@ -17,9 +17,7 @@
 
 /* ---- The product ---- */
 
-enum { CONV_ROWS = 12 };
-/* The most rows of a tile: the pointers to them must stay in registers, too. */
-INLINE size_t conv_rows(size_t vectors) { return vectors == 1 ? 10 : gemm_min(gemm_rows[vectors], 8); }
+enum { CONV_ROWS = 12, CONV_FAST_ROWS = 8 }; /* the pointers to the rows of a tile must stay in registers, too */
 
 typedef struct { size_t a, b, i; } conv_at; /* offsets in A, and in B or C; which row of what is read */
 typedef struct {
@@ -74,7 +72,7 @@ KERNEL(void, conv_multiply, const conv_product *g)
 {
     const size_t vectors = (g->N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
     for (size_t p = 0, j = 0; p < panels; p++) {
-        const size_t v = vectors / panels + (p < vectors % panels), n = (g->M + conv_rows(v) - 1) / conv_rows(v);
+        const size_t v = vectors / panels + (p < vectors % panels), most = gemm_min(gemm_rows[v], CONV_FAST_ROWS), n = (g->M + most - 1) / most;
         conv_product t = *g;
         t.A += t.each ? j : 0, t.B += j, t.C += j, t.last = gemm_min(R_WIDTH, g->N - j - (v - 1) * R_WIDTH);
         if (t.start) t.start += j;
@@ -100,12 +98,14 @@ KERNEL(void, conv_turn, gr_real *to, size_t to_row, const gr_real *from, size_t 
 
 enum { CONV_TILE = 65536, CONV_ROOM = 16 }; /* reals; what a vector may read behind an array */
 typedef enum { CONV_FORWARD, CONV_BACK, CONV_DWEIGHT } conv_kind;
+typedef struct { size_t K, row; } conv_terms; /* of a phase: in all, and with the same row of the kernel */
 
 typedef struct {
     gr__conv_image image;              /* what is read, as the first tile sees it */
     size_t G, O, to[2], K;             /* groups; the result: its channels, the size of its image; terms of all phases */
     size_t phases[2], unit[2], step[2]; /* from a result of a phase to the next: so far in what is read; in the result */
     size_t tile[2], tiles[2], line;    /* of each phase; line: from a row of results to the next where a tile is turned */
+    size_t planes, len, shared;        /* reals: planes; with the results, or the turned dy, for each thread; the tables and the turned weight */
     bool back, turned, each, in_place; /* turned: lanes run over channels; each: over all groups; in_place: x is its own plane */
 } conv_way;
 
@@ -142,21 +142,12 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
     w.image.width = ((w.tile[1] - 1) * w.unit[1] + span[1]) / w.image.split[1] + 1;
     if (w.in_place) w.image.width = w.image.H[1], w.image.plane = w.image.planes = w.image.H[0] * w.image.H[1];
     else w.image = conv_planes_of(w.image);
+    w.planes = w.in_place ? CONV_ROOM : conv_round(conv_plus(conv_times(w.image.C, w.image.planes), CONV_ROOM));
+    w.len = conv_plus(w.planes, conv_round(conv_plus(conv_times(conv_times(w.O, w.line), conv_times(w.tile[0], w.step[0])), CONV_ROOM)));
+    const size_t tables = conv_times(conv_plus(w.K, conv_plus(w.tile[0] * w.tile[1], w.O)), sizeof(conv_at) / sizeof(gr_real));
+    w.shared = conv_plus(tables, conv_times(w.phases[0] * w.phases[1], sizeof(conv_terms) / sizeof(gr_real)));
+    w.shared = conv_round(conv_plus(w.shared, conv_plus(conv_weight_len(p), CONV_ROOM)));
     return w;
-}
-
-/* Reals of a thread: planes; results, or the turned dy. */
-static size_t conv_thread_len(const conv_way *w)
-{
-    const size_t planes = w->in_place ? 0 : conv_times(w->image.C, w->image.planes), rows = conv_times(w->tile[0], w->step[0]);
-    return conv_plus(conv_round(conv_plus(planes, CONV_ROOM)), conv_round(conv_plus(conv_times(w->O, conv_times(rows, w->line)), CONV_ROOM)));
-}
-/* Reals for the tables and the turned weight. */
-static size_t conv_shared_len(const gr__conv_plan *p, const conv_way *w)
-{
-    const size_t tables = conv_times(conv_plus(w->K, conv_plus(w->tile[0] * w->tile[1], w->O)), sizeof(conv_at) / sizeof(gr_real));
-    const size_t terms = conv_times(w->phases[0] * w->phases[1], 2 * sizeof(size_t) / sizeof(gr_real));
-    return conv_round(conv_plus(conv_plus(tables, terms), conv_plus(conv_weight_len(p), CONV_ROOM)));
 }
 
 /* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */
@@ -174,9 +165,8 @@ typedef struct {
     conv_way w;
     const gr_real *dy;
     conv_at *k, *rows;      /* of the product: of all phases, by rows of the kernel; places in a tile, or rows of the weight */
-    struct conv_terms { size_t K, row; } *terms; /* of each phase: in all, and with the same row of the kernel */
+    conv_terms *terms;      /* of each phase */
     gr_real *weight, *part, *scratch;
-    size_t len;
     int isa;
 } conv_run;
 
@@ -187,8 +177,8 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
     const conv_way *w = &r.w;
     const size_t taps = conv_taps(p), C = w->each ? 1 : w->image.C, O = w->O, lanes = w->each ? O : 1, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
     conv_at *k = r.k = (conv_at *)(void *)scratch, *row = r.rows = k + w->K;
-    r.terms = (struct conv_terms *)(void *)(row + w->tile[0] * w->tile[1] + O);
-    r.len = conv_thread_len(w), r.weight = (gr_real *)(void *)(r.terms + w->phases[0] * w->phases[1]), r.scratch = scratch + conv_shared_len(p, w);
+    r.terms = (conv_terms *)(void *)(row + w->tile[0] * w->tile[1] + O);
+    r.weight = (gr_real *)(void *)(r.terms + w->phases[0] * w->phases[1]), r.scratch = scratch + w->shared;
     for (size_t phase = 0; phase < w->phases[0] * w->phases[1]; phase++) {
         const conv_at *const first = k;
         size_t in_row = 0;
@@ -200,7 +190,7 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
             *k++ = w->turned ? (conv_at){ shift * lanes, e * O, i } : (conv_at){ tap, shift, i };
             in_row += i == first->i;
         }
-        r.terms[phase] = (struct conv_terms){ (size_t)(k - first), in_row };
+        r.terms[phase] = (conv_terms){ (size_t)(k - first), in_row };
     }
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++)
@@ -237,9 +227,8 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
         m.padding[k] -= (ptrdiff_t)(at[k] * w->unit[k]);
     }
     x += group * m.C * m.H[0] * m.H[1];
-    gr_real *const planes = r->scratch + (size_t)thread * r->len;
-    b.top = (size_t)-m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes;
-    b.rest = planes + conv_round((w->in_place ? 0 : m.C * m.planes) + CONV_ROOM);
+    gr_real *const planes = r->scratch + (size_t)thread * w->len;
+    b.top = (size_t)-m.padding[0], b.planes = w->in_place ? x + at[0] * w->unit[0] * m.width + at[1] * w->unit[1] : planes, b.rest = planes + w->planes;
     if (w->each) conv_fill_last(r, planes, x, &m);
     else if (!w->in_place) gr__conv_fill(r->isa, planes, x, &m);
     return b;
@@ -277,7 +266,7 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
     for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
-        const struct conv_terms terms = r->terms[phase];
+        const conv_terms terms = r->terms[phase];
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
@@ -359,7 +348,7 @@ static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
     for (int kind = CONV_FORWARD; kind <= CONV_DWEIGHT; kind++) {
         const conv_way w = conv_way_of(p, (conv_kind)kind);
         const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_weight_len(p)), CONV_ROOM)) : 0;
-        const size_t len = conv_plus(conv_plus(conv_shared_len(p, &w), parts), conv_times(p->threads, conv_thread_len(&w)));
+        const size_t len = conv_plus(conv_plus(w.shared, parts), conv_times(p->threads, w.len));
         if ((backward || kind == (p->transposed ? CONV_BACK : CONV_FORWARD)) && len > most) most = len;
     }
     return most;
