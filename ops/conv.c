@@ -143,42 +143,26 @@ static bool conv_shapes(gr_tape *t, const gr_op *op, const gr_tensor *x, const g
     return true;
 }
 
-/* The size of the outputs along each axis, from that of x. */
+/* The size of x along each axis, and that of the result: out of the plan, or H for a transposed convolution. */
 static bool conv_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, gr__conv_plan *p)
 {
     for (int k = 2 - dims; k < 2; k++) {
-        size_t padded;
-        const size_t reach = conv_times(p->kernel[k] - 1, p->dilation[k]);
-        p->H[k] = x->dim[k + dims];
-        if (!gr_size_add(p->H[k], 2 * p->padding[k], &padded) || reach >= padded)
-            return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu with dilation %zu needs %zu",
-                           gr_shape_text(t, x), p->padding[k], k + dims, padded, p->kernel[k], p->dilation[k], reach + (reach < SIZE_MAX));
-        p->out[k] = (padded - reach - 1) / p->stride[k] + 1;
+        const size_t n = x->dim[k + dims], reach = conv_times(p->kernel[k] - 1, p->dilation[k]), around = 2 * p->padding[k];
+        if (p->transposed) {
+            if (!n) return gr_fail(t, op, "x is %s: axis %d is empty", gr_shape_text(t, x), k + dims);
+            const size_t whole = conv_plus(conv_plus(conv_times(n - 1, p->stride[k]), reach), p->extra[k] + 1);
+            if (whole <= around)
+                return gr_fail(t, op, "x is %s: padding %zu takes %zu values from axis %d of the result, which has %zu", gr_shape_text(t, x),
+                               p->padding[k], around, k + dims, whole);
+            p->out[k] = n, p->H[k] = whole - around;
+        } else {
+            const size_t padded = conv_plus(n, around);
+            if (reach >= padded)
+                return gr_fail(t, op, "x is %s, so with padding %zu axis %d has %zu values; a kernel of %zu with dilation %zu needs %zu",
+                               gr_shape_text(t, x), p->padding[k], k + dims, padded, p->kernel[k], p->dilation[k], reach + (reach < SIZE_MAX));
+            p->H[k] = n, p->out[k] = (padded - reach - 1) / p->stride[k] + 1;
+        }
     }
-    return true;
-}
-
-/* The same for a transposed convolution: the size of the result, which is H of the plan. */
-static bool conv_transpose_sizes(gr_tape *t, const gr_op *op, const gr_tensor *x, int dims, gr__conv_plan *p)
-{
-    for (int k = 2 - dims; k < 2; k++) {
-        const size_t n = p->out[k] = x->dim[k + dims], stride = p->stride[k], dilation = p->dilation[k], cut = 2 * p->padding[k];
-        if (!n) return gr_fail(t, op, "x is %s: axis %d is empty", gr_shape_text(t, x), k + dims);
-        const size_t whole = conv_plus(conv_plus(conv_times(n - 1, stride), conv_times(p->kernel[k] - 1, dilation)), p->extra[k] + 1);
-        if (whole <= cut)
-            return gr_fail(t, op, "x is %s: padding %zu takes %zu values from axis %d of the result, which has %zu", gr_shape_text(t, x),
-                           p->padding[k], cut, k + dims, whole);
-        p->H[k] = whole - cut;
-    }
-    return true;
-}
-
-static bool conv_forward(gr_tape *t, const gr__conv_plan *p, const gr_tensor *x, const gr_tensor *weight, const gr_tensor *bias, gr_tensor *y)
-{
-    gr__conv_pass c = { .x = x->data, .weight = weight->data, .bias = bias ? bias->data : NULL, .y = y->data, .back = p->transposed };
-    if (!y->len) return true;
-    if (!(c.scratch = gr_save_reals(t, point_fits(p) ? y->len / p->N : conv_choose(p)->len(p, false)))) return false;
-    conv_convolve(t, p, &c);
     return true;
 }
 
@@ -191,15 +175,16 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     if (c.kernel_w || c.no_bias)
         return gr_fail(t, op, "kernel_w and no_bias are for a module; here weight has the width of the kernel, and a bias of NULL is none");
-    if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed) || !conv_shapes(t, op, x, weight, bias, dims, &c, p)) return NULL;
-    if (!(transposed ? conv_transpose_sizes : conv_sizes)(t, op, x, dims, p)) return NULL;
+    if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed) || !conv_shapes(t, op, x, weight, bias, dims, &c, p) || !conv_sizes(t, op, x, dims, p)) return NULL;
     const size_t len = conv_weight_len(p), parts = len ? CONV_PARTS_VALUES / len : CONV_PARTS;
     p->chunk = gr_chunks(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
     gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * (transposed ? p->C : p->O) } };
     for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = transposed ? p->H[k] : p->out[k];
     gr_tensor *y = gr__empty(t, op, shape);
     const gr_mark mark = gr_tape_mark(t);
-    if (!y || !conv_forward(t, p, x, weight, bias, y)) return NULL;
+    gr_real *const scratch = y && y->len ? gr_save_reals(t, point_fits(p) ? y->len / p->N : conv_choose(p)->len(p, false)) : NULL;
+    if (gr_failed(t)) return NULL;
+    if (scratch) conv_convolve(t, p, &(gr__conv_pass){ x->data, weight->data, bias ? bias->data : NULL, y->data, scratch, .back = transposed });
     gr_tape_rewind(t, mark);
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x, weight, bias));
 }

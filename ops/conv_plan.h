@@ -46,7 +46,7 @@ INLINE size_t conv_shift(const gr__conv_image *m, size_t i, size_t j)
 extern const gr__conv_way gr__conv_direct, gr__conv_winograd;
 /* Whether Winograd's algorithm computes it: by the shape only, since the sums have another order. */
 bool gr__winograd_fits(const gr__conv_plan *p);
-/* Planes from x. */
+/* Planes from x (in ops/conv_winograd.c). */
 void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_image *m);
 
 /* Sizes that do not fit become SIZE_MAX, which no allocation gives. */

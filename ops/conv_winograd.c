@@ -12,12 +12,47 @@
  * Such a sum has C terms instead of 9 C, and its factors are 1 and 1/2: y is more accurate than the plain sum. A NaN reaches
  * the values of y and dx that see it, and all nine places of dweight; where plain sums are infinite, these may be NaN.
  *
- * The values of x lie in planes (ops/conv_plan.h), split by 2: in these each of the 16 places of a tile is a shift, and the tiles lie side by side. The rows of tiles follow one another with a place between them that belongs to no tile. */
+ * The values of x lie in planes (ops/conv_plan.h), split by 2: in these each of the 16 places of a tile is a shift, and the tiles lie side by side.
+ * The rows of tiles follow one another with a place between them that belongs to no tile. */
 #include "core/gemm.h"
 #include "core/simd.h"
 #include "ops/conv_plan.h"
 #include "ops/parts.h"
 #include "ops/strided.h"
+
+/* Planes from x. A vector may end behind its row: the next row comes later.
+ * scalar kernel conv_fill: it copies. */
+KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, const gr__conv_image *m)
+{
+    size_t begin[2], skip[2], n[2]; /* padding; what lies before the part; what is copied */
+    for (int k = 0; k < 2; k++) {
+        const ptrdiff_t pad = m->padding[k];
+        const size_t room = (k ? m->width : m->rows) * m->split[k];
+        begin[k] = pad > 0 ? conv_min((size_t)pad, room) : 0, skip[k] = pad < 0 ? conv_min((size_t)-pad, m->H[k]) : 0;
+        n[k] = conv_min(m->H[k] - skip[k], room - begin[k]);
+    }
+    const size_t W = m->H[1], s = m->split[1], left = begin[1], plane = m->plane;
+    const size_t even_at = left % 2 * plane + left / 2, odd_at = (left + 1) % 2 * plane + (left + 1) / 2;
+    for (size_t c = 0; c < m->C; c++, planes += m->planes) {
+        memset(planes, 0, m->planes * sizeof *planes);
+        const gr_real *from = x + (c * m->H[0] + skip[0]) * W + skip[1];
+        gr_real *to = planes + begin[0] / m->split[0] * m->width;
+        for (size_t i = 0, r = begin[0] % m->split[0]; i < n[0]; i++, from += W) {
+            gr_real *const row = to + r * s * plane;
+            if (s == 1)
+                for (size_t j = 0; j < n[1]; j += R_WIDTH) v_store(row + left + j, v_load_most(from + j, n[1] - j));
+            else if (s == 2)
+                for (size_t j = 0; j < n[1]; j += 2 * R_WIDTH) {
+                    r_vec even, odd;
+                    v_load_split(&even, &odd, from + j, n[1] - j);
+                    v_store(row + even_at + j / 2, even), v_store(row + odd_at + j / 2, odd);
+                }
+            else
+                for (size_t j = 0; j < n[1]; j++) row[(left + j) % s * plane + (left + j) / s] = from[j];
+            if (++r == m->split[0]) r = 0, to += m->width;
+        }
+    }
+}
 
 /* One axis of each transform. The values are `from` apart, the results `to`. */
 INLINE void wino_b(r_vec *v, int to, const r_vec *d, int from)
@@ -75,6 +110,8 @@ KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_
 }
 
 #if GR_HOST
+void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_image *m) { conv_fill[isa](planes, x, m); }
+
 enum { WINO_LINE = 16, WINO_BLOCK = 1 << 20, WINO_SAMPLES = 1 << 17, WINO_LEAST = 16 };
 
 bool gr__winograd_fits(const gr__conv_plan *p)
@@ -113,10 +150,10 @@ static wino wino_of(const gr__conv_plan *p, bool dx)
 
 typedef struct {
     gr_tape *t;
+    const gr__conv_pass *c;
     wino w;
-    const gr_real *x, *U, *bias, *dy;
-    gr_real *y, *part, *scratch;   /* y: forward's result, or dx; part: dU of each chunk */
-    bool add;
+    const gr_real *U, *dy;
+    gr_real *part, *scratch;   /* part: dU of each chunk */
     size_t len, chunk;
     int isa;
 } wino_run;
@@ -129,7 +166,7 @@ static wino_block wino_block_of(const wino_run *r, gr_range samples, size_t i, i
     const size_t first = i % w->blocks * w->rows, rows = conv_min(w->H - 2 * first, 2 * w->rows);
     wino_block b = { .first = 2 * first, .samples = gr_chunk(i / w->blocks, w->samples, samples.count) };
     b.samples.first += samples.first;
-    b.result = (wino_result){ w->O, rows, w->W, w->H * w->W, w->wide, w->row, w->step[1], r->add };
+    b.result = (wino_result){ w->O, rows, w->W, w->H * w->W, w->wide, w->row, w->step[1], r->c->add };
     b.y = b.samples.first * w->O * w->H * w->W + 2 * first * w->W, b.n = b.samples.count * w->line;
     b.planes = r->scratch + (size_t)thread * w->scratch;
     b.M = b.planes + w->scratch - 16 * w->step[1], b.V = b.M - 16 * w->step[0];
@@ -145,7 +182,7 @@ static void wino_see(const wino_run *r, const wino_block *b, bool dy)
     if (dy) in.C = w->O, in.H[0] = w->H, in.H[1] = w->W, in.padding[0] = in.padding[1] = 0;
     in.padding[0] -= (ptrdiff_t)b->first;
     for (size_t s = 0; s < b->samples.count; s++) {
-        gr__conv_fill(r->isa, b->planes, (dy ? r->dy : r->x) + (b->samples.first + s) * in.C * in.H[0] * in.H[1], &in);
+        gr__conv_fill(r->isa, b->planes, (dy ? r->dy : r->c->x) + (b->samples.first + s) * in.C * in.H[0] * in.H[1], &in);
         wino_in[r->isa]((dy ? b->M : b->V) + s * line, b->planes, &in, dy, s + 1 < b->samples.count ? line : conv_round(line), w->row, w->step[dy]);
     }
 }
@@ -159,7 +196,7 @@ static void wino_block_forward(void *argument, size_t i, int thread)
     for (size_t e = 0; e < 16; e++)
         gr__gemm_serial(r->isa, w->O, conv_round(b.n), w->in.C, (gr_mat){ r->U + e * r->len, w->in.C, 1 }, (gr_mat){ b.V + e * w->step[0], w->row, 1 },
                         b.M + e * w->step[1], w->row, (gr_start){ NULL, 0 }, gr__work(r->t, thread));
-    for (size_t s = 0; s < b.samples.count; s++) wino_out[r->isa](r->y + b.y + s * w->O * w->H * w->W, b.M + s * w->line, r->bias, &b.result);
+    for (size_t s = 0; s < b.samples.count; s++) wino_out[r->isa](r->c->y + b.y + s * w->O * w->H * w->W, b.M + s * w->line, r->c->bias, &b.result);
 }
 
 /* dU of a chunk of samples. */
@@ -182,8 +219,8 @@ static void wino_chunk_dweight(void *argument, size_t chunk, int thread)
 static size_t wino_len(const gr__conv_plan *p, bool backward)
 {
     const wino a = wino_of(p, false), b = wino_of(p, true);
-    const size_t most = backward || p->transposed ? (b.scratch > a.scratch ? b.scratch : a.scratch) : a.scratch, chunks = backward ? gr_chunks(p->N, p->chunk) : 0;
-    return conv_plus(conv_times(p->threads, most), conv_times(16 * (chunks + 2), p->C * p->O));
+    const size_t chunks = backward ? gr_chunks(p->N, p->chunk) : 0;
+    return conv_plus(conv_times(p->threads, a.scratch > b.scratch ? a.scratch : b.scratch), conv_times(16 * (chunks + 2), p->C * p->O));
 }
 
 /* The map from the 9 values of g to the 16 of U = G g G'; turn: from those of g turned by half a turn. */
@@ -194,37 +231,27 @@ static void wino_matrix(gr_real *m, bool turn)
         for (size_t k = 0; k < 9; k++) m[9 * e + (turn ? 8 - k : k)] = G[e / 4][k / 3] * G[e % 4][k % 3];
 }
 
-/* U in scratch, and behind it room for the rest. */
-static wino_run wino_run_of(gr_tape *t, const gr__conv_plan *p, bool dx, const gr_real *weight, gr_real *scratch)
-{
-    const size_t n = p->C * p->O;
-    gr_real m[16 * 9], *const swapped = scratch + 16 * n;
-    wino_run r = { .t = t, .w = wino_of(p, dx), .U = scratch, .len = n, .chunk = p->chunk, .isa = gr_isa(t) };
-    r.scratch = scratch + 32 * n;
-    if (!weight) return r;
-    wino_matrix(m, dx);
-    if (dx) gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->O, p->C, 9), (int[]){ 1, 0, 2 }), swapped, weight);
-    gr__gemm(t, 16, n, 9, (gr_mat){ m, 9, 1 }, (gr_mat){ dx ? swapped : weight, 1, 9 }, scratch, n, (gr_start){ NULL, 0 });
-    return r;
-}
-
 static void wino_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    wino_run r = wino_run_of(t, p, c->back, c->weight, c->scratch);
-    r.x = c->x, r.y = c->y, r.bias = c->bias, r.add = c->add;
+    const size_t n = p->C * p->O;
+    gr_real m[16 * 9], *const U = c->scratch, *const swapped = U + 16 * n;
+    wino_run r = { .t = t, .c = c, .w = wino_of(p, c->back), .U = U, .scratch = U + 32 * n, .len = n, .isa = gr_isa(t) };
+    wino_matrix(m, c->back);
+    if (c->back) gr__strided_copy(t, gr__layout_of(GR_SHAPE(p->O, p->C, 9), (int[]){ 1, 0, 2 }), swapped, c->weight);
+    gr__gemm(t, 16, n, 9, (gr_mat){ m, 9, 1 }, (gr_mat){ c->back ? swapped : c->weight, 1, 9 }, U, n, (gr_start){ NULL, 0 });
     gr_parallel(t, gr_chunks(p->N, r.w.samples) * r.w.blocks, conv_work(p) * 4 / 9, wino_block_forward, &r);
 }
 
 static void wino_dweight(gr_tape *t, const gr__conv_plan *p, const gr_real *x, const gr_real *dy, gr_real *dweight, gr_real *scratch)
 {
-    const size_t chunks = gr_chunks(p->N, p->chunk);
+    const size_t chunks = gr_chunks(p->N, p->chunk), n = p->C * p->O;
     gr_real m[16 * 9];
-    wino_run r = wino_run_of(t, p, false, NULL, scratch);
-    r.x = x, r.dy = dy, r.part = r.scratch, r.scratch += chunks * 16 * r.len;
+    wino_run r = { .t = t, .c = &(gr__conv_pass){ .x = x }, .w = wino_of(p, false), .dy = dy, .part = scratch, .scratch = scratch + chunks * 16 * n, .len = n,
+                   .chunk = p->chunk, .isa = gr_isa(t) };
     gr_parallel(t, chunks, conv_work(p) * 4 / 9, wino_chunk_dweight, &r);
-    gr__add_parts(t, r.part, r.part + 16 * r.len, chunks - 1, 16 * r.len, 16 * r.len);
+    gr__add_parts(t, scratch, scratch + 16 * n, chunks - 1, 16 * n, 16 * n);
     wino_matrix(m, false);
-    gr__gemm(t, r.len, 9, 16, (gr_mat){ r.part, 1, r.len }, (gr_mat){ m, 9, 1 }, dweight, 9, (gr_start){ dweight, 9 });
+    gr__gemm(t, n, 9, 16, (gr_mat){ scratch, 1, n }, (gr_mat){ m, 9, 1 }, dweight, 9, (gr_start){ dweight, 9 });
 }
 
 const gr__conv_way gr__conv_winograd = { wino_len, wino_convolve, wino_dweight };
