@@ -175,7 +175,8 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     if (x->rank != dims + 2) return gr_fail(t, op, "x must be %s; got %s", dims == 2 ? "[N, C, H, W]" : "[N, C, L]", gr_shape_text(t, x));
     if (c.kernel_w || c.no_bias)
         return gr_fail(t, op, "kernel_w and no_bias are for a module; here weight has the width of the kernel, and a bias of NULL is none");
-    if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed) || !conv_shapes(t, op, x, weight, bias, dims, &c, p) || !conv_sizes(t, op, x, dims, p)) return NULL;
+    if (!gr__conv_fits(t, op->name, &c, dims == 2, transposed)) return NULL;
+    if (!conv_shapes(t, op, x, weight, bias, dims, &c, p) || !conv_sizes(t, op, x, dims, p)) return NULL;
     const size_t len = conv_weight_len(p), parts = len ? CONV_PARTS_VALUES / len : CONV_PARTS;
     p->chunk = gr_chunks(p->N + !p->N, parts > CONV_PARTS ? CONV_PARTS : parts < CONV_FEW_PARTS ? CONV_FEW_PARTS : parts);
     gr_shape shape = { .rank = dims + 2, .dim = { p->N, p->G * (transposed ? p->C : p->O) } };

@@ -105,7 +105,8 @@ typedef struct {
     size_t G, O, to[2], K;             /* groups; the result: its channels, the size of its image; terms of all phases */
     size_t phases[2], unit[2], step[2]; /* from a result of a phase to the next: so far in what is read; in the result */
     size_t tile[2], tiles[2], line;    /* of each phase; line: from a row of results to the next where a tile is turned */
-    size_t planes, len, shared;        /* reals: planes; with the results, or the turned dy, for each thread; the tables and the turned weight */
+    size_t planes, len;                /* reals of a thread: planes; and the results, or the turned dy */
+    size_t weight, shared;             /* reals of all threads: the turned weight; and the tables */
     bool back, turned, each, in_place; /* turned: lanes run over channels; each: over all groups; in_place: x is its own plane */
 } conv_way;
 
@@ -144,9 +145,9 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
     else w.image = conv_planes_of(w.image);
     w.planes = w.in_place ? CONV_ROOM : conv_round(conv_plus(conv_times(w.image.C, w.image.planes), CONV_ROOM));
     w.len = conv_plus(w.planes, conv_round(conv_plus(conv_times(conv_times(w.O, w.line), conv_times(w.tile[0], w.step[0])), CONV_ROOM)));
+    w.weight = conv_round(conv_plus(conv_weight_len(p), CONV_ROOM));
     const size_t tables = conv_times(conv_plus(w.K, conv_plus(w.tile[0] * w.tile[1], w.O)), sizeof(conv_at) / sizeof(gr_real));
-    w.shared = conv_plus(tables, conv_times(w.phases[0] * w.phases[1], sizeof(conv_terms) / sizeof(gr_real)));
-    w.shared = conv_round(conv_plus(w.shared, conv_plus(conv_weight_len(p), CONV_ROOM)));
+    w.shared = conv_round(conv_plus(conv_plus(w.weight, tables), conv_times(w.phases[0] * w.phases[1], sizeof(conv_terms) / sizeof(gr_real))));
     return w;
 }
 
@@ -175,10 +176,11 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
 {
     conv_run r = { .t = t, .p = p, .w = conv_way_of(p, kind), .isa = gr_isa(t) };
     const conv_way *w = &r.w;
-    const size_t taps = conv_taps(p), C = w->each ? 1 : w->image.C, O = w->O, lanes = w->each ? O : 1, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
-    conv_at *k = r.k = (conv_at *)(void *)scratch, *row = r.rows = k + w->K;
+    const size_t taps = conv_taps(p), O = w->O, apart = w->step[1] > 1 ? w->tile[1] : w->to[0] * w->to[1];
+    const size_t C = w->each ? 1 : w->image.C, lanes = w->each ? O : 1;
+    r.weight = scratch, r.scratch = scratch + w->shared;
+    conv_at *k = r.k = (conv_at *)(void *)(scratch + w->weight), *row = r.rows = k + w->K;
     r.terms = (conv_terms *)(void *)(row + w->tile[0] * w->tile[1] + O);
-    r.weight = (gr_real *)(void *)(r.terms + w->phases[0] * w->phases[1]), r.scratch = scratch + w->shared;
     for (size_t phase = 0; phase < w->phases[0] * w->phases[1]; phase++) {
         const conv_at *const first = k;
         size_t in_row = 0;
@@ -235,10 +237,11 @@ static conv_spot conv_see(const conv_run *r, const gr_real *x, size_t i, int thr
 }
 
 /* Leave out the first and the last terms that see only padding: row i of what is read is row top + i of the image of H rows. */
-static void conv_cut(conv_product *g, size_t in_row, size_t top, size_t H)
+static conv_product conv_cut(conv_product g, size_t in_row, size_t top, size_t H)
 {
-    while (g->K && top + g->k->i >= H) g->k += in_row, g->K -= in_row;
-    while (g->K && top + g->k[g->K - 1].i >= H) g->K -= in_row;
+    while (g.K && top + g.k->i >= H) g.k += in_row, g.K -= in_row;
+    while (g.K && top + g.k[g.K - 1].i >= H) g.K -= in_row;
+    return g;
 }
 
 /* The results of a tile with the channels last, from or to where they lie. */
@@ -260,21 +263,21 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     const conv_spot b = conv_see(r, r->c->x, number, thread);
     const size_t O = w->O, across = w->phases[1];
     const bool spread = !w->turned && w->step[1] > 1, add = r->c->add && !spread;
-    const gr_real *const bias = r->c->bias ? r->c->bias + b.g * O : NULL, *const weight = (w->turned ? r->weight : r->c->weight) + b.g * (conv_weight_len(r->p) / w->G);
+    const gr_real *const bias = r->c->bias ? r->c->bias + b.g * O : NULL;
+    const gr_real *const weight = (w->turned ? r->weight : r->c->weight) + b.g * (conv_weight_len(r->p) / w->G);
     const conv_at *k = r->k;
     gr_real *const y = r->c->y + b.y;
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
     for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
         const conv_terms terms = r->terms[phase];
+        const conv_product all = { .k = k, .K = terms.K, .each = w->each };
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
-            conv_product g = { .k = k, .K = terms.K, .each = w->each }, next;
-            conv_cut(&g, terms.row, b.top + i * w->unit[0], w->image.H[0]);
+            conv_product g = conv_cut(all, terms.row, b.top + i * w->unit[0], w->image.H[0]);
             for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
-                next = (conv_product){ .k = k, .K = terms.K };
-                conv_cut(&next, terms.row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
+                const conv_product next = conv_cut(all, terms.row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
                 if (next.k != g.k || next.K != g.K) break;
             }
             gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];
@@ -298,7 +301,8 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
 /* The weight [G, O, C, kernel] with the channels of the result last, behind the kernel's rows, those that are summed, and its columns. */
 static gr__layout conv_turned_weight(const gr__conv_plan *p, bool back)
 {
-    return gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0], p->kernel[1]), p->C * p->O == 1 ? (int[]){ 1, 2, 3, 4, 0 } : back ? (int[]){ 0, 3, 1, 4, 2 } : (int[]){ 0, 3, 2, 4, 1 });
+    int *const order = p->C * p->O == 1 ? (int[]){ 1, 2, 3, 4, 0 } : back ? (int[]){ 0, 3, 1, 4, 2 } : (int[]){ 0, 3, 2, 4, 1 };
+    return gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0], p->kernel[1]), order);
 }
 
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
@@ -314,7 +318,8 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
     const conv_run *r = argument;
     const conv_way *w = &r->w;
     const gr__conv_plan *p = r->p;
-    const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, per = (w->each ? 1 : w->image.C) * p->kernel[1], len = conv_weight_len(p);
+    const size_t tasks = w->G * w->tiles[0] * w->tiles[1], size = w->to[0] * w->to[1], O = w->O, len = conv_weight_len(p);
+    const size_t per = (w->each ? 1 : w->image.C) * p->kernel[1];
     const size_t all = per < 8 ? p->kernel[0] : 1; /* few rows would cost more than the padding that they leave out */
     const gr_range samples = gr_chunk(chunk, p->chunk, p->N);
     gr_real *const part = r->part + chunk * len;
@@ -325,7 +330,7 @@ static void conv_direct_chunk(void *argument, size_t chunk, int thread)
         for (size_t a = 0; a < p->kernel[0]; a += all) {
             conv_product g = { .A = b.planes, .B = b.rest, .C = part + b.g * w->K * O, .row = r->k + a * per, .k = r->rows, .M = all * per, .N = O,
                                .K = b.n[0] * b.n[1], .each = w->each };
-            if (all == 1) conv_cut(&g, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
+            if (all == 1) g = conv_cut(g, b.n[1], b.top + a * p->dilation[0], w->image.H[0]);
             g.start = g.C;
             conv_multiply[r->isa](&g);
         }
