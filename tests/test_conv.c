@@ -83,6 +83,8 @@ static const conv_case large[] = {
     { 2, 4, 60, 70, 3, 3, 5, true, { .stride_w = 2, .padding = 2, .padding_w = 1, .dilation = 2, .dilation_w = 1 } },
     { 1, 2, 5, 3001, 2, 3, 7, true, { .stride = 2, .stride_w = 1, .padding = 1, .padding_w = GR_NONE, .dilation = 1, .dilation_w = 2 } },
     { 2, 2, 95, 140, 2, 7, 3, false, { .groups = 2, .stride = 1, .stride_w = 2, .padding_w = 1, .dilation = 3, .dilation_w = 2 } },
+    { 2, 20, 60, 71, 20, 3, 5, true, { .groups = 20, .stride_w = 2, .padding = 2, .padding_w = 1 } },
+    { 1, 18, 0, 4001, 18, 1, 5, true, { .groups = 18, .stride = 2, .padding = 60, .dilation = 3 } },
 };
 
 TEST(bits_do_not_depend_on_threads_or_instruction_set) { assert_conv_bits(&kind, large, COUNT(large)); }

@@ -127,6 +127,8 @@ static const conv_case large[] = {
     { 3, 16, 9, 8, 18, 3, 3, true, { .padding = 1 } }, /* Winograd's */
     { 3, 16, 9, 8, 17, 2, 2, true, { .stride = 2 } },
     { 3, 16, 9, 8, 17, 1, 1, true, { 0 } },
+    { 2, 32, 40, 49, 3, 4, 4, true, { .stride = 2, .padding = 1 } },
+    { 2, 20, 31, 33, 20, 3, 4, true, { .groups = 20, .stride = 2, .padding = 1 } },
 };
 
 TEST(bits_do_not_depend_on_threads_or_instruction_set) { assert_conv_bits(&kind, large, COUNT(large)); }
