@@ -6,8 +6,7 @@
  *     dx[n][c][i sh + a dh - ph][j sw + b dw - pw] += weight[o][c][a][b] dy[n][o][i][j]
  *     dweight[o][c][a][b] += dy[n][o][i][j] x[n][c][i sh + a dh - ph][j sw + b dw - pw]          dbias[o] += dy[n][o][i][j]
  *
- * Three ways compute this, chosen by the shape: a kernel of 1 x 1 with stride 1 is a matrix product, since each output sees the values at its own
- * place (below); ops/conv_winograd.c; ops/conv_direct.c.
+ * Two ways compute this, chosen by the shape: ops/conv_winograd.c and ops/conv_direct.c.
  * A sample's y and dx do not depend on the batch. dweight is summed over chunks of samples, and then over the chunks in order. Saved: the plan.
  *
  * A transposed convolution is the gradient of a convolution with respect to its x, as an operator of its own. Its x takes the place of dy, and
@@ -21,44 +20,9 @@
 
 enum { CONV_PARTS = 32, CONV_FEW_PARTS = 4, CONV_PARTS_VALUES = 1 << 22 };
 
-/* ---- A kernel of 1 x 1: y [O, P] = bias + weight [O, C] x [C, P], and dx [C, P] = weight' [C, O] dy [O, P] ---- */
-
-static bool point_fits(const gr__conv_plan *p)
-{
-    return p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1];
-}
-
-typedef struct { gr_tape *t; const gr__conv_plan *p; const gr__conv_pass *c; } point_run;
-
-static void point_group(void *argument, size_t i, int thread)
-{
-    const point_run *r = argument;
-    const gr__conv_pass *c = r->c;
-    const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
-    gr_real *const y = c->y + i * to * P, *const start = c->bias ? c->scratch + g * to * P : c->add ? y : NULL;
-    gr__gemm_serial(gr_isa(r->t), to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
-                    y, P, (gr_start){ start, P }, gr__work(r->t, thread));
-}
-
-static void point_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
-{
-    const size_t P = p->out[0] * p->out[1];
-    for (size_t o = 0; c->bias && o < p->G * (c->back ? p->C : p->O); o++)
-        for (size_t i = 0; i < P; i++) c->scratch[o * P + i] = c->bias[o];
-    gr_parallel(t, p->N * p->G, conv_work(p), point_group, &(point_run){ t, p, c });
-}
-
 static const gr__conv_way *conv_choose(const gr__conv_plan *p) { return gr__winograd_fits(p) ? &gr__conv_winograd : &gr__conv_direct; }
 
 static bool conv_is_empty(const gr__conv_plan *p) { return !p->N || !p->out[0] || !p->out[1] || !p->O; }
-
-static void conv_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
-{
-    (point_fits(p) ? point_convolve : conv_choose(p)->convolve)(t, p, c);
-}
-
-/* The shape to which a bias of n values broadcasts in a tensor with `dims` axes behind the channels. */
-static gr_shape conv_along_channels(size_t n, int dims) { return (gr_shape){ .rank = dims + 1, .dim = { n, 1, 1 } }; }
 
 static void conv_node(gr_tape *t, const gr_node *n)
 {
@@ -66,13 +30,14 @@ static void conv_node(gr_tape *t, const gr_node *n)
     const gr_real *x = n->in[0]->data, *dy = gr_grad(t, n->out[0]);
     gr_real *dweight = gr_grad(t, n->in[1]), *dbias = gr_grad(t, n->in[2]), *scratch = gr_scratch(t);
     if (dbias) {
-        const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), conv_along_channels(n->in[2]->len, n->out[0]->rank - 2));
+        const gr__runs runs = gr__runs_in(gr_shape_of(n->out[0]), (gr_shape){ .rank = n->out[0]->rank - 1, .dim = { n->in[2]->len, 1, 1 } });
         gr__runs_sum(t, &runs, dy, dbias);
     }
     if (conv_is_empty(p)) return;
     bool fresh;
     gr_real *dx = gr__grad_to_fill(t, n->in[0], &fresh);
-    if (dx) conv_convolve(t, p, &(gr__conv_pass){ .x = dy, .weight = n->in[1]->data, .y = dx, .scratch = scratch, .back = !p->transposed, .add = !fresh });
+    const gr__conv_pass to_dx = { .x = dy, .weight = n->in[1]->data, .y = dx, .scratch = scratch, .back = !p->transposed, .add = !fresh };
+    if (dx) conv_choose(p)->convolve(t, p, &to_dx);
     if (dweight) conv_choose(p)->dweight(t, p, p->transposed ? dy : x, p->transposed ? x : dy, dweight, scratch);
 }
 
@@ -183,9 +148,9 @@ static gr_tensor *conv(gr_tape *t, const gr_op *op, int dims, bool transposed, g
     for (int k = 2 - dims; k < 2; k++) shape.dim[k + dims] = transposed ? p->H[k] : p->out[k];
     gr_tensor *y = gr__empty(t, op, shape);
     const gr_mark mark = gr_tape_mark(t);
-    gr_real *const scratch = y && y->len ? gr_save_reals(t, point_fits(p) ? y->len / p->N : conv_choose(p)->len(p, false)) : NULL;
+    gr_real *const scratch = y && y->len ? gr_save_reals(t, conv_choose(p)->len(p, false)) : NULL;
     if (gr_failed(t)) return NULL;
-    if (scratch) conv_convolve(t, p, &(gr__conv_pass){ x->data, weight->data, bias ? bias->data : NULL, y->data, scratch, .back = transposed });
+    if (scratch) conv_choose(p)->convolve(t, p, &(gr__conv_pass){ x->data, weight->data, bias ? bias->data : NULL, y->data, scratch, .back = transposed });
     gr_tape_rewind(t, mark);
     return gr_record(t, op, p, sizeof *p, GR_OUT(y), GR_IN(x, weight, bias));
 }

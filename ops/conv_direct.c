@@ -9,6 +9,7 @@
  * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over a row of outputs.
  * Groups of one channel in and one out (depthwise) are computed all at once: the lanes run over the groups in A, too, whose planes have the channels last.
  * k runs over the rows of the kernel first, so that those which see nothing but padding are at its ends, and are left out.
+ * A kernel of 1 x 1 with stride 1 and without padding is a matrix product in place, forward and back: each output sees the values at its own place.
  * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
 #include "core/gemm_copy.h"
 #include "ops/conv_plan.h"
@@ -151,12 +152,16 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
     return w;
 }
 
+static bool point_fits(const gr__conv_plan *p)
+{
+    return p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1];
+}
+
 /* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */
 static size_t conv_tap(const gr__conv_plan *p, bool back, int k, size_t first, size_t a)
 {
     const size_t s = p->stride[k], d = p->dilation[k], at = first + p->padding[k];
-    if (!back) return a * d;
-    return a * d % s == at % s ? (p->kernel[k] - 1) * d / s + at / s - p->padding[k] / s - a * d / s : SIZE_MAX;
+    return !back ? a * d : a * d % s == at % s ? (p->kernel[k] - 1) * d / s + at / s - p->padding[k] / s - a * d / s : SIZE_MAX;
 }
 
 typedef struct {
@@ -270,14 +275,13 @@ static void conv_direct_tile(void *argument, size_t number, int thread)
     if (w->turned && add) conv_turn_tile(r, &b, y, true);
     for (size_t phase = 0; phase < w->phases[0] * across; k += r->terms[phase++].K) {
         const size_t first[2] = { phase / across, phase % across };
-        const conv_terms terms = r->terms[phase];
-        const conv_product all = { .k = k, .K = terms.K, .each = w->each };
+        const conv_product all = { .k = k, .K = r->terms[phase].K, .each = w->each };
         size_t n[2];
         for (int e = 0; e < 2; e++) n[e] = b.n[e] > first[e] ? gr_chunks(b.n[e] - first[e], w->step[e]) : 0;
         for (size_t i = 0, rows; n[1] && i < n[0]; i += rows) {
-            conv_product g = conv_cut(all, terms.row, b.top + i * w->unit[0], w->image.H[0]);
+            conv_product g = conv_cut(all, r->terms[phase].row, b.top + i * w->unit[0], w->image.H[0]);
             for (rows = 1; w->turned && n[1] == w->tile[1] && i + rows < n[0]; rows++) {
-                const conv_product next = conv_cut(all, terms.row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
+                const conv_product next = conv_cut(all, r->terms[phase].row, b.top + (i + rows) * w->unit[0], w->image.H[0]);
                 if (next.k != g.k || next.K != g.K) break;
             }
             gr_real *const to = y + (first[0] + i * w->step[0]) * w->to[1] + first[1];
@@ -305,8 +309,26 @@ static gr__layout conv_turned_weight(const gr__conv_plan *p, bool back)
     return gr__layout_of(GR_SHAPE(p->G, p->O, p->C, p->kernel[0], p->kernel[1]), order);
 }
 
+/* A kernel of 1 x 1: y [O, P] = bias + weight [O, C] x [C, P], and dx [C, P] = weight' [C, O] dy [O, P] */
+static void point_group(void *argument, size_t i, int thread)
+{
+    const conv_run *r = argument;
+    const gr__conv_pass *c = r->c;
+    const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
+    gr_real *const y = c->y + i * to * P, *const start = c->bias ? c->scratch + g * to * P : c->add ? y : NULL;
+    gr__gemm_serial(r->isa, to, P, from, (gr_mat){ c->weight + g * O * C, c->back ? 1 : C, c->back ? C : 1 }, (gr_mat){ c->x + i * from * P, P, 1 },
+                    y, P, (gr_start){ start, P }, gr__work(r->t, thread));
+}
+
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
+    if (point_fits(p)) {
+        const size_t P = p->out[0] * p->out[1];
+        for (size_t o = 0; c->bias && o < p->G * (c->back ? p->C : p->O); o++)
+            for (size_t i = 0; i < P; i++) c->scratch[o * P + i] = c->bias[o];
+        gr_parallel(t, p->N * p->G, conv_work(p), point_group, &(conv_run){ .t = t, .p = p, .c = c, .isa = gr_isa(t) });
+        return;
+    }
     conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, c->scratch);
     r.c = c;
     if (r.w.turned) gr__strided_copy(t, conv_turned_weight(p, c->back), r.weight, c->weight);
@@ -350,6 +372,7 @@ static void conv_direct_dweight(gr_tape *t, const gr__conv_plan *p, const gr_rea
 static size_t conv_direct_len(const gr__conv_plan *p, bool backward)
 {
     size_t most = 0;
+    if (point_fits(p) && !backward) return conv_times(conv_times(p->G, p->transposed ? p->C : p->O), conv_times(p->out[0], p->out[1]));
     for (int kind = CONV_FORWARD; kind <= CONV_DWEIGHT; kind++) {
         const conv_way w = conv_way_of(p, (conv_kind)kind);
         const size_t parts = kind == CONV_DWEIGHT ? conv_round(conv_plus(conv_times(gr_chunks(p->N, p->chunk), conv_weight_len(p)), CONV_ROOM)) : 0;
