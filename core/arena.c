@@ -3,7 +3,7 @@
 
 /* ---- Blocks ---- */
 
-enum { HEAD = 64, FIRST_BLOCK = 1 << 18, LARGEST_STEP = 1 << 26 };
+enum { HEAD = 4096, FIRST_BLOCK = 1 << 18, LARGEST_STEP = 1 << 26, PAGED_FROM = 1 << 16 };
 
 static char *block_memory(gr__block *b) { return (char *)b + HEAD; }
 
@@ -31,7 +31,9 @@ static gr__block *block_append(gr__arena *a, size_t bytes)
 
 static void *arena_alloc(gr__arena *a, size_t bytes)
 {
-    const size_t align = bytes < 64 ? 16 : 64;
+    /* Large tensors start at the same place of a page. A load waits for an earlier store if their addresses differ in a multiple of 4096, and so it
+     * would in a loop that reads x and writes y, if y started a few lines after x. */
+    const size_t align = bytes < 64 ? 16 : bytes < PAGED_FROM ? 64 : 4096;
     size_t rounded;
     if (!gr_size_add(bytes ? bytes : 1, align - 1, &rounded)) return NULL;
     rounded &= ~(align - 1);
