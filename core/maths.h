@@ -198,8 +198,8 @@ INLINE float r_erf(float x)
 }
 
 /* ==== In double ====
- * Double has half as many lanes. But the error is hardly more than half an ulp without pairs of floats, and without fma: + - * / have the same bits
- * everywhere. */
+ * Double has half as many lanes. But the error is hardly more than half an ulp without pairs of floats, and r_pow needs no fma: + - * / have the
+ * same bits everywhere. */
 #define R_ROUND64 0x1.8p52
 INLINE uint64_t r_bits64(double x) { uint64_t u; memcpy(&u, &x, 8); return u; }
 INLINE double r_from_bits64(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
@@ -246,30 +246,31 @@ INLINE float r_pow(float x, float y)
     return x == 1 ? 1 : w;      /* also 1^NaN */
 }
 
-/* sin(r + quadrant pi / 2), |r| <= pi / 4: sin or cos of r, with a sign. */
+/* sin(r + halves pi), |r| <= pi / 2. Without the instruction, __builtin_fma calls libm. */
 #define R_SIN_LIMIT 0x1p17f
-INLINE double r_sin_quadrant(double r, uint64_t quadrant)
+INLINE double r_fma64(double a, double b, double c) { return __builtin_fma(a, b, c); }
+INLINE double r_sin_half_turns(double r, uint64_t halves)
 {
     const double s = r * r;
-    const double p = R_POLY_3(r_times_plus, s, 0x1.6dbe02d7c228ap-19, -0x1.a013a783220f2p-13, 0x1.11110def21d39p-7, -0x1.555555545e05bp-3);
-    const double q = R_POLY_4(r_times_plus, s, -0x1.2474dd2e42f52p-22, 0x1.a01298c50bf34p-16, -0x1.6c16bae5d5d76p-10, 0x1.555555514f623p-5,
-                              -0x1.fffffffffe697p-2);
-    const double y = quadrant & 1 ? 1 + s * q : r * (1 + s * p);
-    return quadrant & 2 ? -y : y;
+    const double y = r * R_POLY_6(r_fma64, s, 0x1.54e74e45c3c45p-33, -0x1.ae20c43040deep-26, 0x1.71dd8de0594afp-19, -0x1.a01a0011b5289p-13,
+                                  0x1.1111110fc040cp-7, -0x1.55555555549cbp-3, 1);
+    return r_from_bits64(r_bits64(y) ^ halves << 63);
 }
 
-/* |x| <= R_SIN_LIMIT: x = n pi / 2 + r. The first part of pi / 2 has 33 bits, so that n times it is exact up to R_SIN_LIMIT. cos x = sin(x + pi / 2). */
-INLINE double r_sin_near_plus(float x, uint64_t quadrant)
+/* |x| <= R_SIN_LIMIT: x = (n - shift) pi + r, for a shift of 0 or 1/2: cos x = sin(x + pi / 2). The first part of pi has 33 bits, so that n times it is
+ * exact. */
+INLINE double r_sin_near_plus(float x, double shift)
 {
-    const double d = (double)x, k = d * 0x1.45f306dc9c883p-1 + R_ROUND64, n = k - R_ROUND64;
-    return r_sin_quadrant((d - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34, r_bits64(k) + quadrant);
+    const double d = (double)x, turns = 0x1.45f306dc9c883p-2;
+    const double k = shift > 0 ? r_fma64(d, turns, shift) + R_ROUND64 : r_fma64(d, turns, R_ROUND64), n = k - R_ROUND64 - shift;
+    return r_sin_half_turns(r_fma64(n, -0x1.0b4611a626331p-33, r_fma64(n, -0x1.921fb544p+1, d)), r_bits64(k));
 }
 INLINE float r_sin_near(float x) { return (float)r_sin_near_plus(x, 0); }
-INLINE float r_cos_near(float x) { return (float)r_sin_near_plus(x, 1); }
-INLINE float r_tan_near(float x) { return (float)(r_sin_near_plus(x, 0) / r_sin_near_plus(x, 1)); }
+INLINE float r_cos_near(float x) { return (float)r_sin_near_plus(x, 0.5); }
+INLINE float r_tan_near(float x) { return (float)(r_sin_near_plus(x, 0) / r_sin_near_plus(x, 0.5)); }
 
-/* One step of x / (pi / 2) modulo 4: add d times a part of 2 / pi. The product is exact (24 bits by 24 bits). Whole turns, which are multiples of
- * 4, are dropped; a product above 2^50 is a whole number of turns. s is the fraction, in [-1/2, 1/2], and n the integer. */
+/* One step of x / pi modulo 2: add d times a part of 1 / pi. The product is exact (24 bits by 24 bits). Multiples of 4, which are whole turns, are
+ * dropped; a product above 2^50 is one. s is the fraction, in [-1/2, 1/2], and n the integer. */
 typedef struct { double s, n; } r_turn;
 INLINE r_turn r_turn_add(r_turn t, double d, double part)
 {
@@ -279,20 +280,20 @@ INLINE r_turn r_turn_add(r_turn t, double d, double part)
 }
 
 /* Any x. Each product is 2^24 times smaller than the one before. When one must be rounded, s has no integer part any more, so the
- * error is small compared with the fraction, which is at least 2^-30. */
-INLINE double r_sin_plus(float x, uint64_t quadrant)
+ * error is small compared with the fraction, which is at least 2^-31. */
+INLINE double r_sin_plus(float x, double shift)
 {
     const double d = (double)x;
-    const double part[] = { 0x1.45f306p-1,   0x1.b93910p-26,  0x1.529fc0p-52,  0x1.3abe88p-75, 0x1.ea69bap-97,
-                            0x1.81b6c4p-121, 0x1.2b3278p-145, 0x1.0e4104p-170, 0x1.fca2c6p-193 };
-    r_turn t = { 0, 0 };
+    const double part[] = { 0x1.45f306p-2,   0x1.b93910p-27,  0x1.529fc0p-53,  0x1.3abe88p-76, 0x1.ea69bap-98,
+                            0x1.81b6c4p-122, 0x1.2b3278p-146, 0x1.0e4104p-171, 0x1.fca2c6p-194 };
+    r_turn t = { shift, 0 };
     for (int k = 0; k < 9; k++) t = r_turn_add(t, d, part[k]);
-    const double y = r_sin_quadrant(t.s * 0x1.921fb54442d18p+0, r_bits64(t.n + R_ROUND64) + quadrant);
+    const double y = r_sin_half_turns(t.s * 0x1.921fb54442d18p+1, r_bits64(t.n + R_ROUND64));
     return r_abs(x) < INFINITY ? y : (double)NAN;
 }
 INLINE float r_sin(float x) { return (float)r_sin_plus(x, 0); }
-INLINE float r_cos(float x) { return (float)r_sin_plus(x, 1); }
-INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 1)); }
+INLINE float r_cos(float x) { return (float)r_sin_plus(x, 0.5); }
+INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 0.5)); }
 #endif
 
 INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r_abs(x))); } /* log(1 + e^x) */

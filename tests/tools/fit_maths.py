@@ -68,11 +68,11 @@ def split(x, bits):
     return [float(high), float(x - high)]
 
 
-def parts_of_two_over_pi():
-    """The bits of 2 / pi in nine parts of 24."""
-    parts, rest = [], 2 / mp.pi
+def parts_of_one_over_pi():
+    """The bits of 1 / pi in nine parts of 24."""
+    parts, rest = [], 1 / mp.pi
     for i in range(1, 10):
-        parts.append(mp.floor(rest * mp.mpf(2) ** (24 * i)) / mp.mpf(2) ** (24 * i))
+        parts.append(mp.floor(rest * mp.mpf(2) ** (24 * i + 1)) / mp.mpf(2) ** (24 * i + 1))
         rest -= parts[-1]
     return [float(p) for p in parts]
 
@@ -128,12 +128,11 @@ show("pow: q(s^2), atanh s = s + s^3 q",
      fit_double(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, 5, TINY, widest**2), False)
 show("pow: (2^r - 1) / r",
      fit_double(lambda r: (mp.mpf(2)**r - 1) / r if abs(r) > TINY else mp.log(2), 6, -edge / 2, edge / 2), False)
-quarter = (mp.pi / 4 * mp.mpf("1.00001"))**2
+half = (mp.pi / 2 * mp.mpf("1.00001"))**2
 show("sin: p(r^2), sin r = r + r^3 p",
-     fit_double(lambda s: (mp.sin(mp.sqrt(s)) / mp.sqrt(s) - 1) / s, 3, TINY, quarter), False)
-show("cos: q(r^2), cos r = 1 + r^2 q", fit_double(lambda s: (mp.cos(mp.sqrt(s)) - 1) / s, 4, TINY, quarter), False)
+     fit_double(lambda s: (mp.sin(mp.sqrt(s)) / mp.sqrt(s) - 1) / s, 5, TINY, half), False)
 
 mp.mp.dps = 90
-show("pi / 2 in two", (split(mp.pi / 2, 33), 0), False)
-show("2 / pi in parts", (parts_of_two_over_pi(), 0), False)
+show("pi in two", (split(mp.pi, 33), 0), False)
+show("1 / pi in parts", (parts_of_one_over_pi(), 0), False)
 sys.exit(f"not in core/maths.h: {', '.join(sorted(set(missing)))}" if missing else 0)
