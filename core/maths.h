@@ -299,7 +299,7 @@ INLINE float r_tan(float x) { return (float)(r_sin_plus(x, 0) / r_sin_plus(x, 0.
 INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r_abs(x))); } /* log(1 + e^x) */
 INLINE gr_real r_floor(gr_real x) { return r_round(x) > x ? r_round(x) - 1 : r_round(x); }
 INLINE gr_real r_square(gr_real x) { return x * x; }
-INLINE gr_real r_normal_cdf(gr_real x) { return (1 + r_erf(x * R(0.70710678118654752440))) / 2; }
+INLINE gr_real r_normal_cdf(gr_real x) { return r_fma(r_erf(x * R(0.70710678118654752440)), R(0.5), R(0.5)); }
 INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(-x * x / 2); }
 INLINE gr_real r_normal_pdf_near(gr_real x) { return R(0.39894228040143267794) * r_exp_near(-x * x / 2); }
 
