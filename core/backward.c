@@ -16,7 +16,7 @@ gr_tensor *gr_want_grad(gr_tape *t, gr_tensor *x)
     if (owner->used)
         return gr_fail(t, &want_grad_call, "x %s was already used by %s, so its gradient would lack that part; call gr_want_grad before the first operator "
                        "that reads it", gr_shape_text(t, x), owner->used->name);
-    owner->flags |= GR__WANTS_GRAD;
+    owner->flags |= GR__WANTS_GRAD | GR__KEEPS;
     return x;
 }
 
@@ -28,11 +28,38 @@ gr_real *gr__grad_to_fill(gr_tape *t, const gr_tensor *x, bool *fresh)
     return gr_grad(t, x);
 }
 
+gr_tensor *gr__inner(gr_tape *t, gr_mark start, gr_tensor *y)
+{
+    for (gr_node *n = t->now.last; y && n != start.node; n = n->prev)
+        for (unsigned i = 0; i < n->outs; i++) {
+            gr_tensor *const x = n->out[i];
+            if (x && x != gr__owner(y) && !x->base && !x->home && x->len * sizeof(gr_real) >= sizeof(gr__spare)) x->flags |= GR__INNER;
+        }
+    return y;
+}
+
+/* Whether the gradient of output i of n is needed no more when n is done. */
+static bool gives_back(const gr_node *n, unsigned i) { return n->out[i] && (n->out[i]->flags & (GR__INNER | GR__KEEPS)) == GR__INNER; }
+
+static void give_spare(gr_tape *t, const gr_tensor *x)
+{
+    const gr__spare s = { t->now.spare, x->len * sizeof(gr_real) };
+    t->now.spare = memcpy(x->grad, &s, sizeof s);
+}
+static void *take_spare(gr_tape *t, size_t bytes)
+{
+    gr__spare **link = &t->now.spare, *s;
+    while ((s = *link) && s->bytes != bytes) link = &s->next;
+    if (s) *link = s->next;
+    return s;
+}
+
 bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who)
 {
     const size_t bytes = x->len * sizeof(gr_real);
     if (x->home && !gr_undo_note(t, &x->flags, sizeof x->flags)) return false;
-    if (!x->grad) x->grad = x->home ? x->home->alloc(x->home->context, bytes ? bytes : 1) : gr_save(t, bytes);
+    if (!x->grad && x->home) x->grad = x->home->alloc(x->home->context, bytes ? bytes : 1);
+    else if (!x->grad && !(x->grad = take_spare(t, bytes))) x->grad = gr_save(t, bytes);
     return x->grad || gr_fail_as(t, GR_NO_MEMORY, who, "out of memory: a gradient of %zu values", x->len);
 }
 
@@ -63,7 +90,8 @@ bool gr__reached(const gr_node *n)
     return false;
 }
 
-/* Sweep 1: mark and allocate. When a gradient reaches one output of a node, its other outputs get gradients of zeros. */
+/* Sweep 1: mark and allocate. When a gradient reaches one output of a node, its other outputs get gradients of zeros. Sweep 2 visits the nodes in the
+ * same order, so an older node may use the memory of an inner gradient again. */
 bool gr__mark_and_allocate(gr_tape *t)
 {
     size_t scratch = 0;
@@ -73,6 +101,8 @@ bool gr__mark_and_allocate(gr_tape *t)
             if (n->out[i] && !gr__reach(t, n->out[i])) return false;
         for (unsigned i = 0; i < n->ins; i++)
             if (n->in[i] && gr__wants(n->in[i]) && !gr__reach(t, n->in[i])) return false;
+        for (unsigned i = 0; i < n->outs; i++)
+            if (gives_back(n, i)) give_spare(t, n->out[i]);
         if (n->versions && !gr__versions_hold(t, n)) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;
@@ -88,6 +118,8 @@ void gr__compute(gr_tape *t)
         if (!gr__reached(n)) continue;
         n->op->backward(t, n);
         if (t->watch & GR__ANOMALY) gr__check_gradients(t, n);
+        for (unsigned i = 0; i < n->outs; i++)
+            if (gives_back(n, i)) gr__grad_clear(n->out[i]);
     }
 }
 

@@ -28,6 +28,9 @@ typedef struct gr__trace {
 /* The use of x, a parameter that wanted no gradient then, by an operator in a module. */
 typedef struct gr__frozen_use { struct gr__frozen_use *prev; const gr_tensor *x; const gr_op *op; const char *place; } gr__frozen_use;
 
+/* The memory of a gradient that backward needs no more (gr__inner), which the next gradient of as many bytes takes. */
+typedef struct gr__spare { struct gr__spare *next; size_t bytes; } gr__spare;
+
 /* What a forward adds to the tape. A segment of gr_recompute has its own, in the next arena. */
 typedef struct {
     gr_node *last;                /* the newest recorded node; node->prev is the one before */
@@ -37,6 +40,7 @@ typedef struct {
     gr__trace *first_trace, *last_trace;
     gr_tensor *loss;              /* where the last backward started */
     void *scratch;                /* for gr_scratch, during backward */
+    gr__spare *spare;
     size_t epoch;                 /* a mark with another epoch is too old */
     bool walked;                  /* gr_backward was called */
 } gr__level;
@@ -80,6 +84,8 @@ enum { /* gr_tensor.flags */
     GR__LEADS = 4,      /* only in gr__cut_of: the loss depends on it */
     GR__TOUCHED = 8,    /* only in gr__cut_of: it was computed from the tensor that is followed */
     GR__FRESH = 32,     /* with GR__HAS_GRAD: the gradient is 0, but its memory is not cleared yet */
+    GR__INNER = 64,     /* no program sees it (gr__inner), so backward gives back its gradient, */
+    GR__KEEPS = 128,    /* unless gr_want_grad asked for it */
     GR__TENSOR = 16,    /* of every tensor on a tape, so that none is read as a gr_ints of the program whose memory it got */
 };
 

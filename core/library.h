@@ -41,6 +41,8 @@ void *gr__save(gr_tape *t, const char *who, size_t bytes);
 /* ---- The tape ---- */
 
 gr__failure *gr__tape_failure(gr_tape *t); /* the tape's error, which functions of core/io take; NULL for NULL */
+/* y, the result of a module: no program sees the other tensors that operators made since start. Backward then uses the memory of their gradients again. */
+gr_tensor *gr__inner(gr_tape *t, gr_mark start, gr_tensor *y);
 void gr__undo_forget(gr_tape *t);          /* gr_tape_recover will not undo what was noted so far */
 size_t gr__tape_resets(const gr_tape *t);  /* how many steps have ended */
 

@@ -1,5 +1,5 @@
 /* nn/transformer.c - Transformer layers: attention and a feedforward network, each with a residual connection and a norm before or after it */
-#include "nn/nn.h"
+#include "nn/internal.h"
 #include "ops/index.h"
 
 static const gr_op transformer = { .name = "transformer" };
@@ -68,6 +68,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     if (memory && !index_counts_fit(t, &transformer, "memory_lengths", in.memory_lengths, "memory", memory, memory->dim[0], memory->dim[1])) return NULL;
     const gr_attention_input own = { .lengths = in.lengths, .mask = in.mask, .cache = in.cache };
     const gr_attention_input other = { .lengths = in.memory_lengths, .mask = in.memory_mask };
+    const gr_mark start = gr_tape_mark(t);
     const bool before = l->config.norm_first;
     gr_tensor *f = gr_multihead_attention_forward(t, l->self_attn, transformer_norm(t, before, l->norm1, x, &own), NULL, NULL, &own);
     x = transformer_norm(t, !before, l->norm1, gr_add(t, x, gr_forward(t, l->dropout1, f)), &own);
@@ -78,7 +79,7 @@ gr_tensor *gr_transformer_layer_forward(gr_tape *t, const gr_transformer_layer *
     const gr_module *norm = in.memory ? l->norm3 : l->norm2, *dropout = in.memory ? l->dropout3 : l->dropout2;
     f = gr_forward(t, l->linear1, transformer_norm(t, before, norm, x, &own));
     f = gr_forward(t, l->linear2, gr_forward(t, l->dropout, l->config.activation(t, f)));
-    return transformer_norm(t, !before, norm, gr_add(t, x, gr_forward(t, dropout, f)), &own);
+    return gr__inner(t, start, transformer_norm(t, !before, norm, gr_add(t, x, gr_forward(t, dropout, f)), &own));
 }
 
 /* ---- A stack ---- */
@@ -107,6 +108,7 @@ gr_tensor *gr_transformer_forward(gr_tape *t, const gr_transformer *m, gr_tensor
     if (!m) return gr_fail(t, &transformer, "the module is NULL");
     GR_WITHIN(t, &m->module);
     if (!gr_ready(t, &transformer, x) || (input && !gr_alive(t, &transformer, "mask", input->mask))) return NULL;
+    const gr_mark start = gr_tape_mark(t);
     for (size_t i = 0; i < m->layers; i++) x = gr_transformer_layer_forward(t, m->layer[i], x, input);
-    return transformer_norm(t, m->norm, m->norm, x, input);
+    return gr__inner(t, start, transformer_norm(t, m->norm, m->norm, x, input));
 }

@@ -77,7 +77,8 @@ GR_API gr_tensor *gr_multihead_attention_forward(gr_tape *t, const gr_multihead_
 
 typedef struct {
     size_t feedforward;  /* units between linear1 and linear2; default 4 size */
-    gr_tensor *(*activation)(gr_tape *t, gr_tensor *x); /* default gr_relu */
+    gr_tensor *(*activation)(gr_tape *t, gr_tensor *x); /* default gr_relu. The gradients of what it gets and makes are kept only if it calls
+                            gr_want_grad for them */
     bool norm_first;     /* pre-norm; the default is post-norm, as in the paper */
     bool causal;         /* position i sees only positions 0 .. i; not of the memory */
     bool decoder;        /* the layer attends to a memory too: nn.TransformerDecoderLayer, nn.TransformerDecoder */

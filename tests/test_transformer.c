@@ -231,9 +231,49 @@ TEST(a_memory_that_does_not_fit_is_named)
     gr_module_free(net), gr_tape_free(t);
 }
 
+/* ---- Gradients inside a stack ---- */
+
+static gr_tensor *seen;
+static bool wanted;
+static gr_tensor *watched_gelu(gr_tape *t, gr_tensor *x)
+{
+    seen = wanted ? gr_want_grad(t, x) : x;
+    gr_tensor *const y = gr_gelu(t, x);
+    if (wanted) gr_want_grad(t, y);
+    return y;
+}
+
+TEST(a_stack_keeps_only_the_inner_gradients_that_are_wanted)
+{
+    enum { ROWS = 160, D = 16, F = 4 * D, LAYERS = 4 };
+    gr_real dx[2][ROWS * D];
+    for (int k = 0; k < 2; k++) {
+        /* the values take 21 times x in each layer, and all gradients would take 18 times x */
+        gr_tape *t = gr_tape_new(1, &(gr_tape_config){ .max_bytes = k ? 0 : 30 * LAYERS * sizeof *dx });
+        gr_module *net = gr_module_new(t);
+        const gr_transformer_config c = { .norm_first = true, .activation = watched_gelu };
+        gr_transformer *m = gr_transformer_new(t, net, "m", D, 2, LAYERS, &c);
+        gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(8, ROWS / 8, D), 0, 1, "x"));
+        wanted = k;
+        gr_tensor *y = gr_transformer_forward(t, m, x, NULL);
+        assert_true(y && gr_backward_from(t, y, y->data));
+        memcpy(dx[k], gr_grad(t, x), sizeof dx[k]);
+        const gr_real *const dh = gr_grad(t, seen), *const db = gr_grad(t, gr_slot_find(net, "m.layers.3.linear1.bias")->tensor);
+        assert_true(gr_grad(t, y) && db && (k ? dh != NULL : dh == NULL));
+        for (size_t j = 0; j < F && dh; j++) {
+            double sum = 0;
+            for (size_t i = 0; i < ROWS; i++) sum += (double)dh[i * F + j];
+            assert_true(fabs(sum - (double)db[j]) < 1e-4);
+        }
+        gr_module_free(net), gr_tape_free(t);
+    }
+    assert_same_bits(dx[0], dx[1], ROWS * D);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stack_keeps_only_the_inner_gradients_that_are_wanted),
         cmocka_unit_test(a_memory_that_does_not_fit_is_named),
         cmocka_unit_test(multihead_attention_agrees),
         cmocka_unit_test(layers_agree),
