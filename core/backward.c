@@ -38,28 +38,17 @@ gr_tensor *gr__inner(gr_tape *t, gr_mark start, gr_tensor *y)
     return y;
 }
 
-/* Whether the gradient of output i of n is needed no more when n is done. */
-static bool gives_back(const gr_node *n, unsigned i) { return n->out[i] && (n->out[i]->flags & (GR__INNER | GR__KEEPS)) == GR__INNER; }
-
-static void give_spare(gr_tape *t, const gr_tensor *x)
-{
-    const gr__spare s = { t->now.spare, x->len * sizeof(gr_real) };
-    t->now.spare = memcpy(x->grad, &s, sizeof s);
-}
-static void *take_spare(gr_tape *t, size_t bytes)
-{
-    gr__spare **link = &t->now.spare, *s;
-    while ((s = *link) && s->bytes != bytes) link = &s->next;
-    if (s) *link = s->next;
-    return s;
-}
+/* Whether the gradient of x is needed no more when the operator that made x is done. */
+static bool gives_back(const gr_tensor *x) { return x && (x->flags & (GR__INNER | GR__KEEPS)) == GR__INNER; }
 
 bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who)
 {
     const size_t bytes = x->len * sizeof(gr_real);
     if (x->home && !gr_undo_note(t, &x->flags, sizeof x->flags)) return false;
-    if (!x->grad && x->home) x->grad = x->home->alloc(x->home->context, bytes ? bytes : 1);
-    else if (!x->grad && !(x->grad = take_spare(t, bytes))) x->grad = gr_save(t, bytes);
+    gr__spare **spare = &t->now.spare;
+    while (*spare && (*spare)->len != x->len) spare = &(*spare)->next;
+    if (!x->grad && !x->home && *spare) x->grad = (gr_real *)*spare, *spare = (*spare)->next;
+    if (!x->grad) x->grad = x->home ? x->home->alloc(x->home->context, bytes ? bytes : 1) : gr_save(t, bytes);
     return x->grad || gr_fail_as(t, GR_NO_MEMORY, who, "out of memory: a gradient of %zu values", x->len);
 }
 
@@ -102,7 +91,8 @@ bool gr__mark_and_allocate(gr_tape *t)
         for (unsigned i = 0; i < n->ins; i++)
             if (n->in[i] && gr__wants(n->in[i]) && !gr__reach(t, n->in[i])) return false;
         for (unsigned i = 0; i < n->outs; i++)
-            if (gives_back(n, i)) give_spare(t, n->out[i]);
+            if (gives_back(n->out[i]))
+                t->now.spare = memcpy(n->out[i]->grad, &(gr__spare){ t->now.spare, n->out[i]->len }, sizeof(gr__spare));
         if (n->versions && !gr__versions_hold(t, n)) return false;
         const size_t wanted = n->op->scratch ? n->op->scratch(n) : 0;
         if (wanted > scratch) scratch = wanted;
@@ -119,7 +109,7 @@ void gr__compute(gr_tape *t)
         n->op->backward(t, n);
         if (t->watch & GR__ANOMALY) gr__check_gradients(t, n);
         for (unsigned i = 0; i < n->outs; i++)
-            if (gives_back(n, i)) gr__grad_clear(n->out[i]);
+            if (gives_back(n->out[i])) gr__grad_clear(n->out[i]);
     }
 }
 

@@ -28,8 +28,8 @@ typedef struct gr__trace {
 /* The use of x, a parameter that wanted no gradient then, by an operator in a module. */
 typedef struct gr__frozen_use { struct gr__frozen_use *prev; const gr_tensor *x; const gr_op *op; const char *place; } gr__frozen_use;
 
-/* The memory of a gradient that backward needs no more (gr__inner), which the next gradient of as many bytes takes. */
-typedef struct gr__spare { struct gr__spare *next; size_t bytes; } gr__spare;
+/* The memory of a gradient that backward needs no more (gr__inner), which the next gradient of as many values takes. */
+typedef struct gr__spare { struct gr__spare *next; size_t len; } gr__spare;
 
 /* What a forward adds to the tape. A segment of gr_recompute has its own, in the next arena. */
 typedef struct {

@@ -107,17 +107,17 @@ typedef struct {
 typedef struct { size_t b, q, k, v, y, keys, start; bool masked; } attention_head;
 typedef struct { size_t rows, n, columns; gr_real *p, *scratch; } attention_block;
 
-/* How many columns p has for the queries from i on, which are a block: no query of it sees more keys, whatever the lengths are. */
-static size_t attention_columns(const attention_saved *s, size_t i)
-{
-    return attention_seen(s->Tk, (s->Tq - i < ATTENTION_ROWS ? s->Tq : i + ATTENTION_ROWS) - 1, s->causal && !s->starts);
-}
+/* How many columns p has for the queries i .. i + rows-1: none of them sees more keys, whatever the lengths are. */
+static size_t attention_columns(const attention_saved *s, size_t i, size_t rows) { return attention_seen(s->Tk, i + rows - 1, s->causal && !s->starts); }
 
-/* Where the p of the block from query i on begins in its head. */
+/* Where the p of the queries from i on begins in its head. */
 static size_t attention_at(const attention_saved *s, size_t i)
 {
     size_t at = 0;
-    for (size_t k = 0; k < i; k += ATTENTION_ROWS) at += (s->Tq - k < ATTENTION_ROWS ? s->Tq - k : ATTENTION_ROWS) * attention_columns(s, k);
+    for (size_t k = 0, rows; k < i; k += rows) {
+        rows = gr_chunk(k / ATTENTION_ROWS, ATTENTION_ROWS, s->Tq).count;
+        at += rows * attention_columns(s, k, rows);
+    }
     return at;
 }
 
@@ -140,7 +140,7 @@ static attention_block attention_block_of(const attention_run *a, const attentio
     attention_block k = { .rows = s->Tq - i < ATTENTION_ROWS ? s->Tq - i : ATTENTION_ROWS };
     k.n = attention_seen(h->keys, h->start + i + k.rows - 1, s->causal);
     k.scratch = a->scratch ? a->scratch + (size_t)thread * ATTENTION_ROWS * s->Tk : NULL;
-    k.p = s->p ? s->p + chunk * s->p_head + attention_at(s, i) : k.scratch, k.columns = attention_columns(s, i);
+    k.p = s->p ? s->p + chunk * s->p_head + attention_at(s, i) : k.scratch, k.columns = attention_columns(s, i, k.rows);
     return k;
 }
 
