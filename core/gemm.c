@@ -274,7 +274,7 @@ void gr__gemm_pack(int isa, size_t N, size_t K, gr_mat B, gr_real *P)
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work)
 {
     if (!K) A.data = B.data = C; /* not read */
-    const gemm_job g = { M, N, K, A, B, NULL, false, C, ldc, start, NULL };
+    const gemm_job g = { M, N, K, A, B, NULL, false, C, ldc, start, NULL, false };
     if (M && N) gemm_run[gemm_isa(isa, &g)](&g, work);
 }
 
@@ -282,7 +282,7 @@ void gr__gemm_serial_packed(int isa, size_t M, size_t N, size_t K, gr_mat A, con
                             gr__fetch *fetch, void *work)
 {
     if (!K) A.data = P = C;
-    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start, fetch }, work);
+    if (M && N) gemm_run[isa](&(gemm_job){ M, N, K, A, { P, 0, 1 }, (gr_real *)P, true, C, ldc, start, fetch, false }, work);
 }
 
 /* The longer side of C is cut evenly for the threads; all of them read the operand of the other side. */
@@ -307,7 +307,7 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
     const double work = (double)M * (double)N * (double)K / 50;
     const size_t threads = work < GEMM_INLINE ? 1 : (size_t)gr_tape_threads(t), longer = M > N ? M : N, unit = M > N ? 8 : GEMM_PANEL;
     const size_t part = gemm_round((longer + threads - 1) / threads, unit);
-    gemm_cut cut = { t, { M, N, K, A, B, NULL, false, C, ldc, start, NULL }, M > N ? part : M, M > N ? N : part };
+    gemm_cut cut = { t, { M, N, K, A, B, NULL, false, C, ldc, start, NULL, false }, M > N ? part : M, M > N ? N : part };
     gr_parallel(t, (longer + part - 1) / part, work, gemm_task, &cut);
 }
 #endif
