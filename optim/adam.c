@@ -14,10 +14,10 @@ KERNEL(void, adam_step, gr_real *restrict x, const gr_real *restrict dx, gr_real
        gr_real gain1, gr_real beta2, gr_real gain2, gr_real rate, gr_real root, gr_real eps)
 {
     for (size_t i = 0; i < n; i++) {
-        const gr_real g = r_flush(dx[i] + decay * x[i]), square = r_abs(g) < R(0x1p-58) ? 0 : gain2 * g * g;
-        m[i] = r_flush(m[i] + gain1 * (g - m[i]));
-        v[i] = r_flush(beta2 * v[i] + square);
-        x[i] = keep * x[i] - rate * m[i] / (r_sqrt(v[i]) * root + eps);
+        const gr_real g = r_flush(r_fma(decay, x[i], dx[i])), square = r_abs(g) < R(0x1p-58) ? 0 : gain2 * g * g;
+        m[i] = r_flush(r_fma(gain1, g - m[i], m[i]));
+        v[i] = r_flush(r_fma(beta2, v[i], square));
+        x[i] = r_fma(keep, x[i], -rate * m[i] / r_fma(r_sqrt(v[i]), root, eps));
     }
 }
 
