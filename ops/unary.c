@@ -31,8 +31,8 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
         parameters; \
         for (size_t i = 0; i < n; i++) { \
             const gr_real x = in_x[i]; \
-            out[i] = (limit) ? (y_near) : (y_of_x); \
-            if (limit) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
+            out[i] = (limit) > 0 ? (y_near) : (y_of_x); \
+            if ((limit) > 0) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
         } \
         for (size_t i = 0; largest > r_size_of(limit) && i < n; i++) { \
             const gr_real x = in_x[i]; \
@@ -48,8 +48,8 @@ INLINE gr_real mish_gate(gr_real x) { return r_tanh(r_softplus(x)); }
         for (size_t i = 0; i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \
             (void)dy, (void)x, (void)y; \
-            out[i] += !(dx_limit) ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near); \
-            if (dx_limit) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
+            out[i] += (dx_limit) == 0 ? (dx_of_xy) : r_size_of(x) > r_size_of(dx_limit) ? 0 : (dx_near); \
+            if ((dx_limit) > 0) largest = r_size_of(x) > largest ? r_size_of(x) : largest; \
         } \
         for (size_t i = 0; largest > r_size_of(dx_limit) && i < n; i++) { \
             const gr_real dy = in_dy[i], x = in_x[i], y = in_y[i]; \

@@ -36,6 +36,8 @@ struct gr_optim {
     struct { int64_t steps, bad; } count;
 };
 
+/* The slot that counts the optimizers for all slots that share its tensor. */
+static inline gr_slot *gr__held_owner(gr_slot *s) { return s->tied ? s->tied : s; }
 size_t gr__optim_lost(const gr_optim *o); /* how many entries were freed */
 /* Whether o can be used; otherwise the error: o is NULL, or a module with its parameters was freed. False on a tape in error. */
 bool gr__optim_is(gr_tape *t, const gr_optim *o, const char *who);
