@@ -154,7 +154,8 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
 
 static bool point_fits(const gr__conv_plan *p)
 {
-    return p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1];
+    const bool same = p->H[0] == p->out[0] && p->H[1] == p->out[1]; /* not with output_padding */
+    return same && p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1];
 }
 
 /* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */

@@ -20,6 +20,7 @@ static const conv_case cases[] = {
     { 2, 4, 0, 6, 2, 1, 4, false, { .stride = 2, .dilation = 3, .groups = 2, .padding = 4, .output_padding = 1 } },
     { 2, 3, 0, 33, 3, 1, 5, true, { .groups = 3, .stride = 2 } },
     { 2, 2, 0, 4, 3, 1, 1, true, { .stride = 4, .output_padding = 3 } }, /* some values of the result see no x */
+    { 2, 2, 3, 4, 3, 1, 1, true, { .dilation = 2, .output_padding = 1 } }, /* here too, with stride 1 */
 };
 
 static gr_tensor *fused(gr_tape *t, gr_tensor *const *in, void *argument)
