@@ -220,6 +220,7 @@ gr_tensor *gr_tie(gr_tape *t, gr_module *m, const char *name, gr_tensor *tensor)
     if (gr_failed(t)) return NULL;
     const char *const place = m && m->parent ? m->path : "the root";
     if (!tensor || !m) return gr_fail(t, NULL, "'%s' under %s is to be tied, but the %s is NULL", name ? name : "NULL", place, m ? "tensor" : "module");
+    if (!gr_alive(t, NULL, "the tensor to tie", tensor)) return NULL;
     gr_slot *const first = gr_slot_find(root_of(m), tensor->path);
     if (!first || first->tensor != tensor || first->kind != GR_PARAMETER)
         return gr_fail(t, NULL, "'%s' under %s is to be tied to %s, which is no parameter of this tree", name ? name : "NULL", place,

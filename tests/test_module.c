@@ -276,6 +276,13 @@ TEST(a_tied_parameter_counts_once)
                  "'other' under first is to be tied to [1], which is no parameter of this tree");
     assert_null(gr_tie(t, first, "other", NULL));
     assert_message(t, "'other' under first is to be tied, but the tensor is NULL");
+    gr_tape_recover(t);
+    gr_tape_set_anomaly(t, true); /* which overwrites the tensor when the step ends */
+    gr_tensor *const dead = gr_zeros(t, GR_SHAPE(1));
+    gr_tape_reset(t);
+    assert_fails(t, gr_tie(t, first, "other", dead),
+                 "the tensor to tie was made before gr_tape_reset, or after a mark that gr_tape_rewind went back to, which ended it; make inputs again "
+                 "in each step; gr_detach_keep before the reset and gr_carried after it keep a state");
     gr_module_free(net);
     gr_tape_free(t);
 }
