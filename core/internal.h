@@ -5,7 +5,7 @@
 
 /* A chain of blocks that only grows. An allocation takes the next bytes of the chain, and a reset starts again at the first block. So a
  * step that needs no more than an earlier one takes nothing from the allocator. */
-typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /* its memory begins 64 bytes after it */
+typedef struct gr__block { struct gr__block *next; size_t bytes; } gr__block; /* its memory begins a page after it */
 typedef struct { size_t most, held; } gr__budget; /* how many bytes all arenas of a tape may hold (0 means any number), and hold now */
 typedef struct { gr_allocator memory; gr__budget *budget; gr__block *first, *now; size_t used, total; } gr__arena;
 

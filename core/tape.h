@@ -121,8 +121,8 @@ GR_API bool gr_backward(gr_tape *t, gr_tensor *loss);
 GR_API bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy);
 
 /* The gradient of x: x->len values, or NULL when no backward has reached x. x may be an input, a parameter or an intermediate result (inside a
- * Transformer, one that gr_want_grad asked for); the gradient of a view is a part of its base's. It lives until the next reset; a parameter's lives until gr_optim_zero_grad or the end of the
- * module. When x is NULL it returns NULL, which is no error. Fails if x is dead or of another tape. */
+ * Transformer, one that gr_want_grad asked for); the gradient of a view is a part of its base's. It lives until the next reset; a parameter's lives
+ * until gr_optim_zero_grad or the end of the module. When x is NULL it returns NULL, which is no error. Fails if x is dead or of another tape. */
 GR_API gr_real *gr_grad(gr_tape *t, const gr_tensor *x);
 
 /* Ask for the gradient of an input of this step, before any operator uses it. Every parameter wants one anyway. A view and its base want one
