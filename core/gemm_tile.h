@@ -1,4 +1,4 @@
-/* core/gemm_tile.h - the two inner loops of the matrix product, only for core/gemm.c: the register tile, and packing.
+/* core/gemm_tile.h - the inner loop of the matrix product, only for core/gemm.c: the register tile. Packing is in core/gemm_copy.h.
  *
  * The tile is a block of C, rows x vectors, which stays in registers while k runs. Each k loads `vectors` vectors of B and
  * broadcasts one element of A per row, for rows * vectors fused multiply-adds.

@@ -25,8 +25,8 @@ typedef struct {
  *
  * Gradients reach q, k and v. A query sees a key when causal, lengths and mask all allow it. A query that sees no key gives 0 and passes no
  * gradient (PyTorch's scaled_dot_product_attention does the same; its nn.MultiheadAttention with need_weights gives NaN). A key of probability 0, so every key that is not seen, adds nothing, even if k or v holds NaN there.
- * A sample gives the same bits alone, in any batch, and with any padding beyond its length. The tape keeps B heads Tq Tk probabilities for
- * backward. Fails if a shape does not fit, or if a setting is out of range. */
+ * A sample gives the same bits alone, in any batch, and with any padding beyond its length. The tape keeps at most B heads Tq Tk probabilities
+ * for backward: of causal ones without starts about half. Fails if a shape does not fit, or if a setting is out of range. */
 GR_API gr_tensor *gr_attention(gr_tape *t, gr_tensor *q, gr_tensor *k, gr_tensor *v, const gr_attention_config *config);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct {
  * Gradients reach x, weight and bias. Fails if a shape does not fit, or if the kernel is larger than the padded input.   LeCun et al. 1989
  * 3 x 3 kernels with stride 1, dilation 1, one group, C and O of 16 or more and a padding of at most 2 are computed by Winograd's F(2 x 2, 3 x 3),
  * with a smaller error. There a NaN reaches the same values of y and dx as by plain sums, and in dweight the whole kernel of its channel; an
- * infinite sum may become NaN. */
+ * infinite sum may become NaN. A place of the kernel that sees only padding may get a rounding error in dweight instead of 0. */
 GR_API gr_tensor *gr_conv1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 
