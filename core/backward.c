@@ -33,6 +33,8 @@ gr_tensor *gr__inner(gr_tape *t, gr_mark start, gr_tensor *y)
     for (gr_node *n = t->now.last; y && n != start.node; n = n->prev)
         for (unsigned i = 0; i < n->outs; i++) {
             gr_tensor *const x = n->out[i];
+            /* an operator in place: the one that made x needs the gradient, too */
+            for (unsigned k = 0; x && k < n->ins; k++) x->flags |= n->in[k] == x ? GR__KEEPS : 0;
             if (x && x != gr__owner(y) && !x->base && !x->home && x->len * sizeof(gr_real) >= sizeof(gr__spare)) x->flags |= GR__INNER;
         }
     return y;
@@ -55,9 +57,8 @@ bool gr__grad_prepare(gr_tape *t, gr_tensor *x, const char *who)
 void gr__grad_clear(gr_tensor *x) { x->flags &= ~(unsigned)(GR__HAS_GRAD | GR__FRESH); }
 void gr__grad_put(gr_tensor *x, const gr_real *dx)
 {
-    if (dx) memcpy(x->grad, dx, x->len * sizeof *dx);
     gr__grad_clear(x);
-    if (dx) x->flags |= GR__HAS_GRAD;
+    if (dx) memcpy(x->grad, dx, x->len * sizeof *dx), x->flags |= GR__HAS_GRAD;
 }
 
 /* Give x a gradient of zeros, which the first operator that adds to it clears (GR__FRESH); a parameter keeps the gradient of an earlier

@@ -85,7 +85,7 @@ enum { /* gr_tensor.flags */
     GR__TOUCHED = 8,    /* only in gr__cut_of: it was computed from the tensor that is followed */
     GR__FRESH = 32,     /* with GR__HAS_GRAD: the gradient is 0, but its memory is not cleared yet */
     GR__INNER = 64,     /* no program sees it (gr__inner), so backward gives back its gradient, */
-    GR__KEEPS = 128,    /* unless gr_want_grad asked for it */
+    GR__KEEPS = 128,    /* unless gr_want_grad asked for it, or an operator wrote it in place */
     GR__TENSOR = 16,    /* of every tensor on a tape, so that none is read as a gr_ints of the program whose memory it got */
 };
 

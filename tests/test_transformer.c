@@ -270,10 +270,39 @@ TEST(a_stack_keeps_only_the_inner_gradients_that_are_wanted)
     assert_same_bits(dx[0], dx[1], ROWS * D);
 }
 
+static void twice_backward(gr_tape *t, const gr_node *n)
+{
+    gr_real *const dx = gr_grad(t, n->in[0]);
+    for (size_t i = 0; dx && i < n->in[0]->len; i++) dx[i] *= 2;
+}
+static gr_tensor *twice_in_place(gr_tape *t, gr_tensor *x)
+{
+    static const gr_op twice = { .name = "twice", .backward = twice_backward };
+    for (size_t i = 0; x && i < x->len; i++) x->data[i] *= 2;
+    return gr_record(t, &twice, NULL, 0, GR_OUT(x), GR_IN(x));
+}
+static gr_tensor *twice(gr_tape *t, gr_tensor *x) { return gr_add(t, x, x); }
+
+TEST(an_activation_may_work_in_place)
+{
+    gr_real dx[2][6 * 8];
+    for (int k = 0; k < 2; k++) {
+        gr_tape *t = gr_tape_new(1, NULL);
+        gr_module *net = gr_module_new(t);
+        gr_transformer *m = gr_transformer_new(t, net, "m", 8, 2, 2, &(gr_transformer_config){ .activation = k ? twice : twice_in_place });
+        gr_tensor *x = gr_want_grad(t, gr_randn(t, GR_SHAPE(2, 3, 8), 0, 1, "x")), *y = gr_transformer_forward(t, m, x, NULL);
+        assert_true(y && gr_backward_from(t, y, x->data));
+        memcpy(dx[k], gr_grad(t, x), sizeof dx[k]);
+        gr_module_free(net), gr_tape_free(t);
+    }
+    assert_same_bits(dx[0], dx[1], 6 * 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stack_keeps_only_the_inner_gradients_that_are_wanted),
+        cmocka_unit_test(an_activation_may_work_in_place),
         cmocka_unit_test(a_memory_that_does_not_fit_is_named),
         cmocka_unit_test(multihead_attention_agrees),
         cmocka_unit_test(layers_agree),
