@@ -271,7 +271,7 @@ static gr_tensor *attention_make(gr_tape *t, attention_saved *s, const gr_attent
     gr_tensor *y = gr__empty(t, &attention_op, GR_SHAPE(s->B, s->Tq, s->y_row));
     gr_stream *draws = drops ? gr_tape_stream(t, o->stream) : NULL;
     if (!y || gr_failed(t)) return NULL;
-    if (!y->len) s->B = s->Tk = 0; /* nothing to compute, and no gradient */
+    if (!y->len) s->B = s->Tq = s->Tk = 0; /* nothing to compute, and no gradient */
     s->p_head = attention_at(s, s->Tq);
     if (drops) s->dropout = dropout_take(t, draws, o->dropout, s->B * s->heads * s->Tq * s->Tk);
     attention_run a = attention_run_of(t, s, in, ins);

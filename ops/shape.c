@@ -165,7 +165,7 @@ static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t 
 {
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    const size_t rows = gr__sizes(shape.dim, 0, axis), whole = rows ? y->len / rows : 0, block = whole < JOIN_BLOCK ? JOIN_BLOCK / (whole + !whole) : 1;
+    const size_t rows = y->len ? gr__sizes(shape.dim, 0, axis) : 0, whole = rows ? y->len / rows : 0, block = whole < JOIN_BLOCK ? JOIN_BLOCK / (whole + !whole) : 1;
     for (size_t row = 0, m; row < rows; row += m) { /* in blocks, so that y is written in its order */
         m = rows - row < block ? rows - row : block;
         gr_real *to = y->data + row * whole;
