@@ -22,7 +22,7 @@ typedef int gr__norm_rows_forward(gr_real *y, gr__row_stat *stat, const gr_real 
 typedef void gr__norm_rows_backward(gr_real *dx, gr_real *dgamma, gr_real *dbeta, const gr_real *dy, const gr__row_stat *stat,
                                     const gr_real *x, const gr_real *gamma, size_t rows, size_t N);
 
-/* Check trailing and fill in the sizes of s. Returns false, with an error, if x does not have so many axes. */
+/* Check trailing and fill in the sizes of s. Returns false, with an error, if x has fewer axes. */
 bool gr__norm_rows_of(gr_tape *t, const gr_op *op, const gr_tensor *x, int trailing, double eps, gr__norm_rows *s);
 /* Allocate, compute, record. work: how many nanoseconds the forward kernel takes for one value. */
 gr_tensor *gr__norm_rows_run(gr_tape *t, const gr_op *op, gr__norm_rows *s, gr__norm_rows_forward *f, double work, gr_tensor *x,

@@ -23,7 +23,7 @@ enum {
     SEQ_NEAR = 1 << 18,  /* when all steps have no more gate values, everything saved stays in L2 */
     SEQ_FAR = 1 << 15,   /* when the rows of a task have more gate values in a step, L2 cannot hold the next step, too */
     SEQ_GROUP = 1 << 14, /* gate values of a group in a step: more rows make a product faster, until L2 cannot hold them */
-    SEQ_LARGE = 1 << 21, /* from so many weights on, a thread has one group: reading them once was 2 % faster at H 1024, slower at 512 */
+    SEQ_LARGE = 1 << 21, /* from this many weights on, a thread has one group: reading them once was 2 % faster at H 1024, slower at 512 */
     SEQ_BLOCK = 64,      /* rows of a block, at least; H rows make the ring about as large as the gradient of W_hh */
 };
 
@@ -201,7 +201,7 @@ size_t gr__sequence_partial(const gr__sequence *s, int input)
     const size_t G = s->G, other = 4 * G;
     const bool apart = s->kind->apart, sum = gr__sequence_has(s, SEQ_NORM_SUM);
     switch (input) {
-    case SEQ_W_IH: return 5 * G + 2 * s->H; /* so many values come before, those that are summed for each shard */
+    case SEQ_W_IH: return 5 * G + 2 * s->H; /* these values come before: those that are summed for each shard */
     case SEQ_W_HH: return 5 * G + 2 * s->H + G * s->I;
     case SEQ_B_HH: return apart ? other : 0;
     case SEQ_LN_IH: return G;

@@ -72,11 +72,11 @@ int bench_values(bench_work *w, const char *name, gr_shape shape);
 int bench_ints(bench_work *w, const char *name, gr_shape shape, size_t below);
 static inline bool bench_trains(const bench_work *w) { return w->cell->mode == BENCH_TRAIN; }
 
-/* What the machine can do with this many threads: FMA arithmetic in flop per second, and reading plus writing a working set of so many bytes,
+/* What the machine can do with this many threads: FMA arithmetic in flop per second, and reading plus writing a working set of this many bytes,
  * in bytes per second. Both are measured at the first call. */
 GR_API double bench_peak(int threads);
 GR_API double bench_bandwidth(int threads, double bytes);
-/* The part of these limits that w reaches if a run takes so many seconds. */
+/* The part of these limits that w reaches if a run takes this many seconds. */
 GR_API double bench_of_peak(const bench_work *w, double seconds);
 GR_API double bench_of_bandwidth(const bench_work *w, double seconds);
 

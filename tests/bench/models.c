@@ -58,7 +58,7 @@ static bool sequential_step(bench_work *w)
     return finish(w, gr_forward(w->t, w->part[0], input(w, 0)), 1, 0);
 }
 
-/* A layer on n images or rows whose products take so many multiply-adds each. The first layer needs no gradient of its input. */
+/* A layer on n images or rows whose products take this many multiply-adds each. The first layer needs no gradient of its input. */
 static void layer(bench_work *w, size_t n, size_t products, bool first)
 {
     w->flop += 2 * (double)n * (double)products * (!bench_trains(w) ? 1 : first ? 2 : 3);
