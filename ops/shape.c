@@ -165,9 +165,9 @@ static gr_tensor *join(gr_tape *t, const gr_op *op, gr_tensor *const *x, size_t 
 {
     gr_tensor *y = gr__empty(t, op, shape);
     if (!y) return NULL;
-    const size_t rows = y->len ? gr__sizes(shape.dim, 0, axis) : 0, whole = rows ? y->len / rows : 0, block = whole < JOIN_BLOCK ? JOIN_BLOCK / (whole + !whole) : 1;
+    const size_t rows = y->len ? gr__sizes(shape.dim, 0, axis) : 0, whole = rows ? y->len / rows : 0;
     for (size_t row = 0, m; row < rows; row += m) { /* in blocks, so that y is written in its order */
-        m = rows - row < block ? rows - row : block;
+        m = whole < JOIN_BLOCK ? JOIN_BLOCK / whole : 1, m = m < rows - row ? m : rows - row;
         gr_real *to = y->data + row * whole;
         for (size_t i = 0, width; i < n; i++, to += width) {
             width = x[i]->len / rows;
