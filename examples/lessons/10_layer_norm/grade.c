@@ -1,0 +1,262 @@
+/* grade.c - the grader of lesson 10. It runs in double, so that every known mistake can be told from every other to nine digits. */
+#include "../grader.h"
+#include <math.h>
+#include <string.h>
+
+gr_tensor *my_layer_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *beta, double eps);
+
+/* ---- The known mistakes ---- */
+
+#define MISTAKES(M) \
+    /* forward */ \
+    M(variance_n_minus_1, "You divide the sum of squares by N - 1. LayerNorm uses the biased variance: divide by N.") \
+    M(eps_outside_root, "You add eps to the standard deviation. It belongs inside the root: rstd = 1 / sqrt(var + eps).") \
+    M(eps_missing, "You leave eps out: rstd = 1 / sqrt(var + eps). Without it a row of equal values gives 0 / 0.") \
+    M(mean_not_subtracted, "Your xhat is x * rstd. Subtract the mean first: xhat = (x - mean) * rstd.") \
+    M(variance_not_centred, "Your variance is the mean of x^2. It is the mean of (x - mean)^2.") \
+    M(root_missing, "You divide by var + eps. Divide by its square root: rstd = 1 / sqrt(var + eps).") \
+    M(not_divided, "You subtract the mean, but you do not multiply by rstd: xhat = (x - mean) * rstd.") \
+    M(gamma_missing_in_y, "Your y does not contain gamma: y = gamma * xhat + beta.") \
+    M(beta_missing_in_y, "Your y does not contain beta: y = gamma * xhat + beta.") \
+    M(rows_transposed, "You exchange rows and columns: value i of row r is x->data[r * N + i], not x->data[i * rows + r].") \
+    M(batch_norm, "Your mean and variance are those of a column, over all rows: that is BatchNorm. LayerNorm takes each row alone.") \
+    M(one_mean, "You use one mean and one variance for all rows. Each row has its own. Do the sums start at 0 in each row?") \
+    /* dbeta and dgamma */ \
+    M(dbeta_with_gamma, "Your dbeta contains gamma. beta is added after gamma: dbeta_i is the sum over rows of dy_i.") \
+    M(dbeta_assigned, "You write dbeta[i] = .. where += is needed. Each row adds its part, and dbeta was not 0 before.") \
+    M(dgamma_without_xhat, "Your dgamma is the sum of dy. gamma multiplies xhat: dgamma_i is the sum over rows of dy_i * xhat_i.") \
+    M(dgamma_with_gamma, "Your dgamma uses g = gamma * dy. The derivative of gamma * xhat by gamma is xhat: use dy.") \
+    M(dgamma_raw_x, "Your dgamma is the sum of dy * x. gamma multiplies the normalized value: use xhat.") \
+    M(dgamma_assigned, "You write dgamma[i] = .. where += is needed. Each row adds its part, and dgamma was not 0 before.") \
+    M(averaged_over_rows, "You divide dgamma or dbeta by the number of rows. They are sums: a mean is the loss's affair.") \
+    M(sum_assigned, "You write = where += is needed. Another operator may have put its part into the gradient before yours.") \
+    M(backward_transposed, "Forward is right, but backward exchanges rows and columns: dy_i of row r is dy[r * N + i].") \
+    M(last_row_saved, "Every row uses the mean and rstd of the last row. Keep them for each row: s.mean[r], s.rstd[r].") \
+    /* dx */ \
+    M(mean_term_missing, "Your dx lacks the mean term. x_j also moves the mean, which stands in every xhat: subtract mean(g).\n" \
+                         "You can see it without a grader: the dx of a row must add up to 0, and yours does not.") \
+    M(variance_term_missing, "Your dx lacks the variance term. x_j also moves the variance: subtract xhat_j * mean(g * xhat).\n" \
+                             "Your dx adds up to 0, so that test does not see it; sum(dx * xhat) does when eps is 0.") \
+    M(variance_term_sign, "You add the variance term. It is subtracted: dx_j = rstd * (g_j - mean(g) - xhat_j * mean(g * xhat)).") \
+    M(backward_n_minus_1, "You divide the sums in backward by N - 1. Both are means over the N values of the row.") \
+    M(sums_not_divided, "You use the sums of g and of g * xhat. Both are means: divide by N.") \
+    M(xhat_not_scaled, "Your variance term contains x - mean. It contains xhat = (x - mean) * rstd, here and inside mean(g * xhat).") \
+    M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside both means as well.") \
+    M(rstd_missing, "Your dx lacks the factor rstd. xhat is (x - mean) * rstd, so every term of dx carries it.") \
+    M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.")
+
+GRADER_MISTAKES(MISTAKES);
+
+static const unsigned of_y = dbeta_with_gamma - 1,
+                      of_dbeta = dbeta_with_gamma | dbeta_assigned | averaged_over_rows | sum_assigned | backward_transposed,
+                      of_dgamma = dgamma_without_xhat | dgamma_with_gamma | dgamma_raw_x | dgamma_assigned | averaged_over_rows | sum_assigned |
+                                  backward_transposed | last_row_saved,
+                      of_dx = backward_transposed | last_row_saved | mean_term_missing | variance_term_missing | variance_term_sign |
+                              backward_n_minus_1 | sums_not_divided | xhat_not_scaled | gamma_missing_in_g | rstd_missing | dx_assigned;
+
+/* ---- The formula, with a switch for each ---- */
+
+enum { R = 3, N = 5, LEN = R * N };
+typedef struct {
+    size_t rows, n;
+    double eps;
+    const double *x, *gamma, *beta, *dy;
+    const double *other_x, *other_gamma, *other_beta; /* what other operators have put into the gradients before; NULL for 0 */
+} problem;
+
+static double at(const double *v, size_t i) { return v ? v[i] : 0; }
+
+/* The mean and rstd that belong to value i of row r, whose values lie `step` apart from `first`. */
+static void moments(unsigned m, const problem *p, size_t r, size_t i, double *mean, double *rstd)
+{
+    size_t first = r * p->n, step = 1, count = p->n;
+    if (m & last_row_saved) first = (p->rows - 1) * p->n;
+    if (m & rows_transposed) first = r, step = p->rows;
+    if (m & batch_norm) first = i, step = p->n, count = p->rows;
+    if (m & one_mean) first = 0, step = 1, count = p->rows * p->n;
+    double var = 0;
+    *mean = 0;
+    for (size_t k = 0; k < count; k++) *mean += p->x[first + k * step] / (double)count;
+    for (size_t k = 0; k < count; k++) {
+        const double d = p->x[first + k * step] - (m & variance_not_centred ? 0 : *mean);
+        var += d * d / (double)(m & variance_n_minus_1 ? count - 1 : count);
+    }
+    const double eps = m & eps_missing ? 0 : p->eps;
+    *rstd = m & eps_outside_root ? 1 / (sqrt(var) + eps) : 1 / sqrt(var + eps);
+    if (m & root_missing) *rstd *= *rstd;
+    if (m & not_divided) *rstd = 1;
+}
+
+static void formula_y(unsigned m, const void *data, double *y)
+{
+    const problem *p = data;
+    for (size_t r = 0; r < p->rows; r++)
+        for (size_t i = 0; i < p->n; i++) {
+            const size_t at_i = m & rows_transposed ? i * p->rows + r : r * p->n + i;
+            double mean, rstd;
+            moments(m, p, r, i, &mean, &rstd);
+            const double xhat = (p->x[at_i] - (m & mean_not_subtracted ? 0 : mean)) * rstd;
+            y[at_i] = (m & gamma_missing_in_y ? 1 : p->gamma[i]) * xhat + (m & beta_missing_in_y ? 0 : p->beta[i]);
+        }
+}
+
+static void formula_dbeta(unsigned m, const void *data, double *dbeta)
+{
+    const problem *p = data;
+    for (size_t i = 0; i < p->n; i++) {
+        double sum = m & (dbeta_assigned | sum_assigned) ? 0 : at(p->other_beta, i);
+        for (size_t r = m & dbeta_assigned ? p->rows - 1 : 0; r < p->rows; r++)
+            sum += p->dy[m & backward_transposed ? i * p->rows + r : r * p->n + i] * (m & dbeta_with_gamma ? p->gamma[i] : 1) /
+                   (m & averaged_over_rows ? (double)p->rows : 1);
+        dbeta[i] = sum;
+    }
+}
+
+static void formula_dgamma(unsigned m, const void *data, double *dgamma)
+{
+    const problem *p = data;
+    for (size_t i = 0; i < p->n; i++) {
+        double sum = m & (dgamma_assigned | sum_assigned) ? 0 : at(p->other_gamma, i);
+        for (size_t r = m & dgamma_assigned ? p->rows - 1 : 0; r < p->rows; r++) {
+            const size_t at_i = m & backward_transposed ? i * p->rows + r : r * p->n + i;
+            double mean, rstd;
+            moments(m, p, r, i, &mean, &rstd);
+            const double xhat = (p->x[at_i] - mean) * rstd, factor = m & dgamma_without_xhat ? 1 : m & dgamma_raw_x ? p->x[at_i] : xhat;
+            sum += p->dy[at_i] * factor * (m & dgamma_with_gamma ? p->gamma[i] : 1) / (m & averaged_over_rows ? (double)p->rows : 1);
+        }
+        dgamma[i] = sum;
+    }
+}
+
+static void formula_dx(unsigned m, const void *data, double *dx)
+{
+    const problem *p = data;
+    const double count = m & sums_not_divided ? 1 : (double)p->n - (m & backward_n_minus_1 ? 1 : 0);
+    for (size_t r = 0; r < p->rows; r++) {
+        double mean, rstd, g[N], third[N], mean_g = 0, mean_gx = 0;
+        moments(m, p, r, 0, &mean, &rstd);
+        for (size_t i = 0; i < p->n; i++) {
+            const size_t at_i = m & backward_transposed ? i * p->rows + r : r * p->n + i;
+            g[i] = (m & gamma_missing_in_g ? 1 : p->gamma[i]) * p->dy[at_i];
+            third[i] = (p->x[at_i] - mean) * (m & xhat_not_scaled ? 1 : rstd);
+            mean_g += g[i] / count, mean_gx += g[i] * third[i] / count;
+        }
+        if (m & mean_term_missing) mean_g = 0;
+        if (m & variance_term_missing) mean_gx = 0;
+        if (m & variance_term_sign) mean_gx = -mean_gx;
+        for (size_t i = 0; i < p->n; i++) {
+            const size_t at_i = m & backward_transposed ? i * p->rows + r : r * p->n + i;
+            dx[at_i] = (m & dx_assigned ? 0 : at(p->other_x, at_i)) + (m & rstd_missing ? 1 : rstd) * (g[i] - mean_g - third[i] * mean_gx);
+        }
+    }
+}
+
+/* ---- The learner's numbers ---- */
+
+typedef struct { double y[LEN], dx[LEN], dgamma[N], dbeta[N]; } numbers;
+enum { X = 1, GAMMA = 2, BETA = 4, ALL = 7 };
+
+static gr_tensor *put(gr_tape *t, const double *v, gr_shape shape, bool want)
+{
+    gr_tensor *x = gr_input(t, v, shape); /* gr_real is double here */
+    return want ? gr_want_grad(t, x) : x;
+}
+static void take(double *out, const gr_real *v, size_t n) { v ? (void)memcpy(out, v, n * sizeof *v) : (void)0; }
+
+/* Run the exercise on p, asking for some gradients. x, gamma and beta get other_x, other_gamma and other_beta from operators recorded
+ * later, which backward therefore visits first. */
+static numbers run(const problem *p, int want)
+{
+    numbers r = { 0 };
+    gr_tape *t = gr_tape_new(1, NULL);
+    const gr_shape row = GR_SHAPE(p->n), whole = GR_SHAPE(p->rows, p->n);
+    gr_tensor *in[3] = { put(t, p->x, whole, want & X), put(t, p->gamma, row, want & GAMMA), put(t, p->beta, row, want & BETA) };
+    const double *other[3] = { p->other_x, p->other_gamma, p->other_beta };
+    gr_tensor *y = my_layer_norm(t, in[0], in[1], in[2], p->eps), *loss = NULL;
+    if (!y) grader_failed(), grader_stop("no_result", "my_layer_norm returned NULL. The tape says: \"%s\"", gr_message(t));
+    take(r.y, y->data, y->len);
+    loss = gr_sum(t, gr_mul(t, y, gr_input(t, p->dy, whole)), GR_ALL_AXES, false);
+    for (int k = 0; k < 3; k++)
+        if (other[k] && want & 1 << k) loss = gr_add(t, loss, gr_sum(t, gr_mul(t, in[k], gr_input(t, other[k], gr_shape_of(in[k]))), GR_ALL_AXES, false));
+    if (want) gr_backward(t, loss);
+    take(r.dx, gr_grad(t, in[0]), in[0]->len), take(r.dgamma, gr_grad(t, in[1]), p->n), take(r.dbeta, gr_grad(t, in[2]), p->n);
+    if (memcmp(in[0]->data, p->x, in[0]->len * sizeof(double)))
+        grader_failed(), grader_stop("input_changed", "Your code writes into x->data. An operator never changes its inputs.");
+    if (gr_failed(t)) grader_failed(), grader_stop("tape_error", "The tape says: \"%s\"", gr_message(t));
+    gr_tape_free(t);
+    return r;
+}
+
+/* Numbers that no mistake leaves as they are: eps is large, no gamma is 1, no sum is 0. */
+static const double x[LEN] = { 0.3, -1.2, 2.1, 0.7, -0.4, 1.9, 0.2, -0.6, 1.1, 3.0, -2.2, 0.9, 0.1, -0.8, 1.6 };
+static const double gamma_[N] = { 1.3, -0.7, 0.4, 2.1, 0.6 }, beta[N] = { 0.2, -0.5, 1.1, 0.3, -0.9 };
+static const double dy[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6, 0.3, 0.9, -0.1, -0.5, 0.2, 0.6 };
+static const problem general = { R, N, 0.3, x, gamma_, beta, dy, dy, gamma_, beta };
+static const double ones[N] = { 1, 1, 1, 1, 1 }, zeros[N], first[N] = { 1 };
+static const problem worked = { 1, 3, 0, (const double[]){ 1, 2, 4 }, ones, zeros, first, NULL, NULL, NULL };
+
+/* Worked by hand in the README; the last one shows N and eps: with N - 1, or eps outside the root, it would be 1.5000, -0.5000. */
+static const struct { size_t n; double eps, x[4], y[4]; } by_hand[] = {
+    { 3, 0, { 1, 2, 4 }, { -1.06904, -0.26726, 1.33631 } },
+    { 4, 1e-5, { 1, 2, 3, 4 }, { -1.34164, -0.44721, 0.44721, 1.34164 } },
+    { 4, 1e-5, { 1, 0, 0, 0 }, { 1.73200, -0.57733, -0.57733, -0.57733 } },
+};
+
+static void judge(const char *name, grader_formula *f, unsigned among, const double *got, const double *small, size_t rows, const double *before)
+{
+    const grader_result general_result = { name, "3 rows of 5 values, eps = 0.3", f, &general, among, rows, N, got, before };
+    const grader_result worked_result = { name, "x = (1, 2, 4), gamma = 1, beta = 0, eps = 0, dy = (1, 0, 0)", f, &worked, among, 1, 3, small, NULL };
+    grader_judge(list, &general_result, &worked_result);
+}
+
+static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    return my_layer_norm(t, in[0], in[1], in[2], 0.3);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
+        return grader_ambiguous(list, formula_y, &general, of_y, LEN) + grader_ambiguous(list, formula_dbeta, &general, of_dbeta, N) +
+               grader_ambiguous(list, formula_dgamma, &general, of_dgamma, N) + grader_ambiguous(list, formula_dx, &general, of_dx, LEN);
+    grader_start("Lesson 10: LayerNorm");
+
+    grader_step("forward, three rows worked by hand");
+    const numbers small = run(&worked, 0), whole = run(&general, 0);
+    bool untouched = true;
+    for (size_t i = 0; i < LEN; i++) untouched &= whole.y[i] == 0;
+    if (untouched) grader_failed(), grader_stop("not_begun", "y is still 0 everywhere. Begin at TODO 1 in exercise.c: forward, about six lines.");
+    judge("y", formula_y, of_y, whole.y, small.y, R, NULL);
+    for (size_t k = 0; k < sizeof by_hand / sizeof *by_hand; k++) {
+        const numbers r = run(&(problem){ 1, by_hand[k].n, by_hand[k].eps, by_hand[k].x, ones, zeros, zeros, NULL, NULL, NULL }, 0);
+        for (size_t i = 0; i < by_hand[k].n; i++)
+            if (!(fabs(r.y[i] - by_hand[k].y[i]) < 6e-6)) {
+                grader_failed(), grader_row("yours", r.y, by_hand[k].n), grader_row("right", by_hand[k].y, by_hand[k].n);
+                grader_stop("worked_numbers", "Your y is right for one shape and wrong for another. Is a size or eps written as a number?");
+            }
+    }
+
+    grader_step("backward: dbeta");
+    const numbers back = run(&worked, ALL), all = run(&general, ALL);
+    if (grader_same(all.dx, dy, LEN) && grader_same(all.dgamma, gamma_, N) && grader_same(all.dbeta, beta, N))
+        grader_failed(), grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 2, about twelve lines.");
+    judge("dbeta", formula_dbeta, of_dbeta, all.dbeta, back.dbeta, 1, beta);
+    grader_step("backward: dgamma");
+    judge("dgamma", formula_dgamma, of_dgamma, all.dgamma, back.dgamma, 1, gamma_);
+    grader_step("backward: dx");
+    judge("dx", formula_dx, of_dx, all.dx, back.dx, R, dy);
+
+    grader_step("backward, when only one gradient is wanted");
+    for (int k = 0; k < 3; k++) {
+        const numbers one = run(&general, 1 << k);
+        if (!(k == 0 ? grader_same(one.dx, all.dx, LEN) : k == 1 ? grader_same(one.dgamma, all.dgamma, N) : grader_same(one.dbeta, all.dbeta, N)))
+            grader_failed(), grader_stop("null_gradient", "When only %s is wanted, it is wrong. A NULL gradient must not stop the others.",
+                                         (const char *const[]){ "dx", "dgamma", "dbeta" }[k]);
+    }
+
+    grader_step("gr_gradcheck: every gradient, by finite differences");
+    grader_gradcheck("my_layer_norm", checked, NULL,
+                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) }, { .shape = GR_SHAPE(7) } }, 3);
+    return grader_end("All right. gradus does the same in ops/layer_norm.c: compare it with yours.");
+}

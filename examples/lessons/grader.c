@@ -1,0 +1,247 @@
+/* grader.c - see grader.h. */
+#include "grader.h"
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static const char *step;
+static bool rows_above, ended;
+
+/* ---- Steps ---- */
+
+static void say(const char *text)
+{
+    if (write(STDOUT_FILENO, text, strlen(text)) < 0) _exit(3);
+}
+
+/* Only calls that a signal handler may make. */
+static void crashed(int signal)
+{
+    say("no\n\n");
+    say(signal == SIGPROF ? "endless: Your code does not come to an end in this step. Does every loop count?\n"
+                          : "crash: Your code crashed in this step. Look for an index beyond the end, or a write through NULL: gr_grad\n"
+                            "returns NULL for an input whose gradient nobody wants.\n");
+    _exit(1);
+}
+
+static void left(void)
+{
+    if (!ended) say("no\n\nleft: Your code ended the program in this step. Remove its call of exit.\n"), _exit(1);
+}
+
+/* Processor time, so that a busy machine fails nobody. */
+static void start_clock(void)
+{
+    const char *text = getenv("GRADER_SECONDS");
+    const double seconds = text ? atof(text) : 20;
+    const struct timeval limit = { (time_t)seconds, (suseconds_t)(1e6 * (seconds - floor(seconds))) };
+    setitimer(ITIMER_PROF, &(struct itimerval){ .it_value = limit }, NULL);
+}
+
+void grader_start(const char *heading)
+{
+    static char stack[1 << 16]; /* for the handler, because endless recursion leaves no room on the stack itself */
+    const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF };
+    sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &(struct sigaction){ .sa_handler = crashed, .sa_flags = SA_ONSTACK }, NULL);
+    setvbuf(stdout, NULL, _IONBF, 0);
+    atexit(left);
+    printf("%s\n\n", heading);
+}
+
+void grader_step(const char *what)
+{
+    if (step) printf("ok\n");
+    step = what;
+    printf("  %-52s ", what);
+    start_clock();
+}
+
+int grader_end(const char *last)
+{
+    ended = true;
+    return printf("ok\n\n%s\n", last) < 0;
+}
+
+void grader_failed(void) { printf("no\n\n"); }
+
+void grader_row(const char *label, const double *v, size_t n)
+{
+    rows_above = true;
+    printf("      %-8s", label);
+    for (size_t i = 0; i < n; i++) printf(" %10.5f", fabs(v[i]) < 5e-6 ? 0 : v[i]);
+    printf("\n");
+}
+
+void grader_stop(const char *id, const char *format, ...)
+{
+    va_list a;
+    va_start(a, format);
+    printf("%s%s: ", rows_above ? "\n" : "", id);
+    vprintf(format, a);
+    printf("\n");
+    va_end(a);
+    ended = true;
+    exit(1);
+}
+
+/* ---- Known mistakes ---- */
+
+bool grader_same(const double *a, const double *b, size_t n)
+{
+    double most = 0, apart = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(a[i]) || !isfinite(b[i])) return false;
+        most = fmax(most, fmax(fabs(a[i]), fabs(b[i]))), apart = fmax(apart, fabs(a[i] - b[i]));
+    }
+    return apart <= 1e-9 * most;
+}
+
+static int size(unsigned set)
+{
+    int n = 0;
+    for (; set; set &= set - 1) n++;
+    return n;
+}
+
+/* The first set whose answer is got, of those that hold `chosen` and `more` mistakes out of `among`. */
+static unsigned explain(grader_formula *f, const void *data, unsigned among, unsigned chosen, int more, const double *got, size_t n)
+{
+    double answer[GRADER_MOST];
+    if (more == 0) return f(chosen, data, answer), grader_same(answer, got, n) ? chosen : 0;
+    for (unsigned bit = 1; bit && bit <= among; bit <<= 1) {
+        if (!(among & bit)) continue;
+        among &= ~bit; /* each set once */
+        const unsigned found = explain(f, data, among, chosen | bit, more - 1, got, n);
+        if (found) return found;
+    }
+    return 0;
+}
+
+unsigned grader_explain(grader_formula *f, const void *data, unsigned among, const double *got, size_t n)
+{
+    for (int count = 1; count <= 3 && count <= size(among); count++) {
+        const unsigned found = explain(f, data, among, 0, count, got, n);
+        if (found) return found;
+    }
+    return 0;
+}
+
+void grader_stop_mistakes(const grader_mistake *known, unsigned mistakes)
+{
+    if (size(mistakes) > 1) printf("\n%d mistakes together give exactly your numbers.\n", size(mistakes));
+    for (int k = 0; mistakes; k++, mistakes >>= 1)
+        if (mistakes & 1) printf("\n%s: %s\n", known[k].id, known[k].says);
+    ended = true;
+    exit(1);
+}
+
+int grader_ambiguous(const grader_mistake *known, grader_formula *f, const void *data, unsigned among, size_t n)
+{
+    double a[GRADER_MOST], b[GRADER_MOST], right[GRADER_MOST];
+    int count = 0;
+    f(0, data, right);
+    for (int i = 0; i < 32; i++) {
+        if (!(among >> i & 1)) continue;
+        f(1u << i, data, a);
+        if (grader_same(a, right, n)) printf("%s cannot be told from the right answer\n", known[i].id), count++;
+        for (int j = 0; j < i; j++) {
+            if (!(among >> j & 1)) continue;
+            f(1u << j, data, b);
+            if (grader_same(a, b, n)) printf("%s cannot be told from %s\n", known[i].id, known[j].id), count++;
+        }
+    }
+    return count;
+}
+
+/* ---- A result of the exercise ---- */
+
+/* The learner's part and the right part of a result: without what was in the gradient before. Returns whether the result is right. */
+static bool parts(const grader_result *r, double *mine, double *right)
+{
+    const size_t n = r->rows * r->N;
+    r->formula(0, r->data, right);
+    const bool same = grader_same(r->got, right, n);
+    for (size_t i = 0; i < n; i++) {
+        const double before = r->before ? r->before[i] : 0;
+        mine[i] = r->got[i] - before, right[i] -= before;
+    }
+    return same;
+}
+
+static void show(const grader_result *r, const double *mine, const double *right)
+{
+    size_t row = 0;
+    while (row + 1 < r->rows && grader_same(mine + row * r->N, right + row * r->N, r->N)) row++;
+    printf("      %s", r->name);
+    if (r->rows > 1) printf(", row %zu", row);
+    printf(", for %s\n", r->of);
+    grader_row("yours", mine + row * r->N, r->N), grader_row("right", right + row * r->N, r->N);
+}
+
+void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked)
+{
+    double mine[GRADER_MOST], right[GRADER_MOST], mine_worked[GRADER_MOST], right_worked[GRADER_MOST];
+    if (parts(r, mine, right)) return;
+    grader_failed();
+    if (worked && !parts(worked, mine_worked, right_worked)) show(worked, mine_worked, right_worked);
+    else show(r, mine, right);
+    const unsigned found = grader_explain(r->formula, r->data, r->among, r->got, r->rows * r->N);
+    if (found) grader_stop_mistakes(known, found);
+    grader_look(r->name, mine, right, r->rows, r->N);
+    int count = 0;
+    while (known[count].id) count++;
+    grader_stop("unknown", "%s is wrong, and none of %d known mistakes explains it. Work through the row above by hand.", r->name, count);
+}
+
+/* ---- Unknown mistakes ---- */
+
+static void look_at_factor(const char *name, const double *got, const double *right, size_t n)
+{
+    double scaled[GRADER_MOST];
+    size_t largest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (fabs(right[i]) > fabs(right[largest])) largest = i;
+    const double factor = got[largest] / right[largest];
+    for (size_t i = 0; i < n; i++) scaled[i] = factor * right[i];
+    if (!grader_same(got, scaled, n)) return;
+    if (fabs(factor + 1) < 1e-9) grader_stop("sign", "%s has the wrong sign everywhere.", name);
+    grader_stop("factor", "%s is %.6g times what it should be, everywhere.", name, factor);
+}
+
+void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N)
+{
+    bool zero = true, one = false, constant = N > 1;
+    size_t row = 0, wrong = 0;
+    for (size_t i = 0; i < rows * N; i++) {
+        if (!isfinite(got[i])) grader_stop("not_finite", "%s holds %g. Look for a division by 0 or the root of a negative number.", name, got[i]);
+        zero &= got[i] == 0;
+    }
+    if (zero) grader_stop("all_zero", "%s is 0 everywhere. Is the loop there, and does it run?", name);
+    look_at_factor(name, got, right, rows * N);
+    for (size_t r = 0; r < rows; r++) {
+        if (grader_same(got + r * N, right + r * N, N)) one = true, row = r;
+        else wrong++;
+        for (size_t i = 1; i < N; i++) constant &= fabs(got[r * N + i] - right[r * N + i] - got[r * N] + right[r * N]) < 1e-9;
+    }
+    if (one && wrong + 1 == rows && rows > 1)
+        grader_stop("one_row",
+                    "%s is right in row %zu and wrong in all others. From row to row, does every sum start at 0 again, and does every\n"
+                    "index move on? Is something kept for one row only?",
+                    name, row);
+    if (constant) grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", name);
+}
+
+void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+{
+    char said[512] = "";
+    FILE *out = fmemopen(said, sizeof said, "w");
+    const bool good = gr_gradcheck(name, f, argument, in, n, NULL, out);
+    if (out) fclose(out);
+    if (!good) grader_failed(), grader_stop("gradcheck", "%s", said);
+}

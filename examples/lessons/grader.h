@@ -1,0 +1,78 @@
+/* grader.h - what the graders of all lessons share: numbered steps, help after a crash, and the search for a known mistake.
+ *
+ * A grader writes the exercise's formula once more, with a switch for each typical mistake. When the learner's numbers are wrong,
+ * grader_explain turns the switches, first one, then two, then three at a time, until the formula gives the learner's numbers. */
+#ifndef GRADER_H
+#define GRADER_H
+#include "gradus.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ---- Steps ---- */
+
+/* Print the heading. A step whose code crashes, ends the program, or needs more than $GRADER_SECONDS of processor time (default 20) fails. */
+void grader_start(const char *heading);
+void grader_step(const char *what); /* the step that begins; the one before has passed */
+int grader_end(const char *last);   /* all steps have passed: print `last` and return 0 for main */
+
+/* The step has failed: print rows of numbers after this, then call grader_stop, which prints "id: message" and exits with 1. */
+void grader_failed(void);
+void grader_row(const char *label, const double *v, size_t n);
+_Noreturn void grader_stop(const char *id, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Known mistakes ---- */
+
+typedef struct { const char *id, *says; } grader_mistake; /* mistake number k is bit k of a set; there are at most 31 */
+
+/* #define MISTAKES(M) M(id, "what it says") M(..) lists the mistakes of a lesson. GRADER_MISTAKES(MISTAKES) makes the enumerators id = 1 << k,
+ * and the array `list`, which ends with { NULL, NULL }. */
+#define GRADER_MISTAKES(LIST) \
+    enum { LIST(GRADER_NUMBER_) GRADER_COUNT_ }; \
+    enum { LIST(GRADER_BIT_) }; \
+    static const grader_mistake list[] = { LIST(GRADER_ENTRY_) { NULL, NULL } }; \
+    _Static_assert(GRADER_COUNT_ <= 31, "an enumerator is an int")
+#define GRADER_NUMBER_(id, says) id##_number,
+#define GRADER_BIT_(id, says) id = 1u << id##_number,
+#define GRADER_ENTRY_(id, says) { #id, says },
+
+/* Write the answer that somebody gives who makes exactly these mistakes. 0 is the right answer. */
+typedef void grader_formula(unsigned mistakes, const void *data, double *answer);
+
+enum { GRADER_MOST = 1024 }; /* values in an answer */
+
+/* Whether the n values are equal up to 1e-9 of the largest; NaN equals nothing. */
+bool grader_same(const double *a, const double *b, size_t n);
+
+/* The smallest set out of `among`, of at most three mistakes, whose answer is got; 0 when there is none. Stop with the messages of a set. */
+unsigned grader_explain(grader_formula *f, const void *data, unsigned among, const double *got, size_t n);
+_Noreturn void grader_stop_mistakes(const grader_mistake *known, unsigned mistakes);
+
+/* For `grade --ambiguous`: print the pairs of single mistakes out of `among` that no answer can tell apart. Returns how many there are. */
+int grader_ambiguous(const grader_mistake *known, grader_formula *f, const void *data, unsigned among, size_t n);
+
+/* ---- A result of the exercise ---- */
+
+typedef struct {
+    const char *name;        /* "dx" */
+    const char *of;          /* the data in words: "3 rows of 5 values, eps = 0.3" */
+    grader_formula *formula;
+    const void *data;        /* for formula */
+    unsigned among;          /* the mistakes that can be in this result */
+    size_t rows, N;
+    const double *got;       /* [rows, N]: the learner's */
+    const double *before;    /* what other operators had put into this gradient; NULL means 0 */
+} grader_result;
+
+/* Return when r is right. Otherwise show the learner's numbers beside the right ones, of `worked` if that is wrong too, and else of the first
+ * row of r that is wrong. Then stop with the mistakes that explain r, or with what grader_look sees, or with "unknown".
+ * worked is a small example, such as the README's; NULL if there is none. Neither what is shown nor what grader_look sees contains `before`. */
+void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked);
+
+/* What a result that no known mistake explains looks like, for v [rows, N]. Stops when one of these holds: NaN, all zeros, the sign is
+ * wrong, a factor is wrong, only one row is right, the error is constant along each row. Returns otherwise. */
+void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N);
+
+/* gr_gradcheck; stops with "gradcheck" and its message when a gradient is wrong. */
+void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n);
+
+#endif
