@@ -60,8 +60,10 @@ check_stub() {
 ids() { sed -n 's/.*grader_stop("\([a-z_0-9]*\)".*/\1/p; s/^ *M(\([a-z_0-9]*\),.*/\1/p' "$1" | sort -u; }
 
 check_answers() {
-    compile $warn -c "$lesson/grade.c" -o "$work/grade.o" && compile $warn -c "$here/grader.c" -o "$work/grader.o" || { fail 'the grader does not compile'; return; }
-    { echo exercise.c; echo solution.c; (cd "$lesson" && ls wrong/*); } | xargs -P "$cores" -n 3 sh "$here/check_lessons.sh" --answers | cat > "$work/diagnoses"
+    compile $warn -c "$lesson/grade.c" -o "$work/grade.o" && compile $warn -c "$here/grader.c" -o "$work/grader.o" ||
+        { fail 'the grader does not compile'; return; }
+    { echo exercise.c; echo solution.c; (cd "$lesson" && ls wrong/*); } |
+        xargs -P "$cores" -n 3 sh "$here/check_lessons.sh" --answers | cat > "$work/diagnoses"
     wrong=0 named=
     while read -r answer says; do
         case $answer in
@@ -115,7 +117,7 @@ check_text() {
     while read -r file line held; do
         [ -e "$GRADUS/$file" ] || { fail "README.md names $file, which does not exist"; continue; }
         [ "$line" = - ] || sed -n "${line}p" "$GRADUS/$file" | grep -qF -- "$held" ||
-            fail "README.md: line $line of $file does not hold \`$held\`;" "$(grep -nF -- "$held" "$GRADUS/$file" | sed -n '1s/:.*//p' | sed 's/^/line /' | grep . || echo none) does"
+            fail "README.md: line $line of $file does not hold \`$held\`; these do:" $(grep -nF -- "$held" "$GRADUS/$file" | sed 's/:.*//')
     done < "$work/lines"
 }
 
