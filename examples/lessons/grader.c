@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const char *step;
-static bool rows_above, ended;
+static bool failed, rows_above, ended;
 
 /* ---- Steps ---- */
 
@@ -68,7 +68,11 @@ int grader_end(const char *last)
     return printf("ok\n\n%s\n", last) < 0;
 }
 
-void grader_failed(void) { printf("no\n\n"); }
+void grader_failed(void)
+{
+    if (!failed) printf("no\n\n");
+    failed = true;
+}
 
 void grader_row(const char *label, const double *v, size_t n)
 {
@@ -81,6 +85,7 @@ void grader_row(const char *label, const double *v, size_t n)
 void grader_stop(const char *id, const char *format, ...)
 {
     va_list a;
+    grader_failed();
     va_start(a, format);
     printf("%s%s: ", rows_above ? "\n" : "", id);
     vprintf(format, a);
@@ -134,6 +139,7 @@ unsigned grader_explain(grader_formula *f, const void *data, unsigned among, con
 
 void grader_stop_mistakes(const grader_mistake *known, unsigned mistakes)
 {
+    grader_failed();
     if (size(mistakes) > 1) printf("\n%d mistakes together give exactly your numbers.\n", size(mistakes));
     for (int k = 0; mistakes; k++, mistakes >>= 1)
         if (mistakes & 1) printf("\n%s: %s\n", known[k].id, known[k].says);
@@ -219,7 +225,8 @@ void grader_look(const char *name, const double *got, const double *right, size_
     bool zero = true, one = false, constant = N > 1;
     size_t row = 0, wrong = 0;
     for (size_t i = 0; i < rows * N; i++) {
-        if (!isfinite(got[i])) grader_stop("not_finite", "%s holds %g. Look for a division by 0 or the root of a negative number.", name, got[i]);
+        if (!isfinite(got[i]))
+            grader_stop("not_finite", "%s holds %g. Look for a division by 0 or the root of a negative number.", name, got[i]);
         zero &= got[i] == 0;
     }
     if (zero) grader_stop("all_zero", "%s is 0 everywhere. Is the loop there, and does it run?", name);
@@ -243,5 +250,5 @@ void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument
     FILE *out = fmemopen(said, sizeof said, "w");
     const bool good = gr_gradcheck(name, f, argument, in, n, NULL, out);
     if (out) fclose(out);
-    if (!good) grader_failed(), grader_stop("gradcheck", "%s", said);
+    if (!good) grader_stop("gradcheck", "%s", said);
 }

@@ -15,7 +15,8 @@ void grader_start(const char *heading);
 void grader_step(const char *what); /* the step that begins; the one before has passed */
 int grader_end(const char *last);   /* all steps have passed: print `last` and return 0 for main */
 
-/* The step has failed: print rows of numbers after this, then call grader_stop, which prints "id: message" and exits with 1. */
+/* The step has failed. Call grader_failed before you print numbers of your own, and grader_row for each row of them. grader_stop prints
+ * "id: message" and exits with 1; it calls grader_failed if nobody has. */
 void grader_failed(void);
 void grader_row(const char *label, const double *v, size_t n);
 _Noreturn void grader_stop(const char *id, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -43,8 +44,9 @@ enum { GRADER_MOST = 1024 }; /* values in an answer */
 /* Whether the n values are equal up to 1e-9 of the largest; NaN equals nothing. */
 bool grader_same(const double *a, const double *b, size_t n);
 
-/* The smallest set out of `among`, of at most three mistakes, whose answer is got; 0 when there is none. Stop with the messages of a set. */
+/* The smallest set out of `among`, of at most three mistakes, whose answer is got; 0 when there is none. */
 unsigned grader_explain(grader_formula *f, const void *data, unsigned among, const double *got, size_t n);
+/* Stop with the messages of a set. */
 _Noreturn void grader_stop_mistakes(const grader_mistake *known, unsigned mistakes);
 
 /* For `grade --ambiguous`: print the pairs of single mistakes out of `among` that no answer can tell apart. Returns how many there are. */

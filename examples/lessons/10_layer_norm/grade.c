@@ -49,8 +49,8 @@ GRADER_MISTAKES(MISTAKES);
 
 static const unsigned of_y = dbeta_with_gamma - 1,
                       of_dbeta = dbeta_with_gamma | dbeta_assigned | averaged_over_rows | sum_assigned | backward_transposed,
-                      of_dgamma = dgamma_without_xhat | dgamma_with_gamma | dgamma_raw_x | dgamma_assigned | averaged_over_rows | sum_assigned |
-                                  backward_transposed | last_row_saved,
+                      of_dgamma = dgamma_without_xhat | dgamma_with_gamma | dgamma_raw_x | dgamma_assigned | averaged_over_rows |
+                                  sum_assigned | backward_transposed | last_row_saved,
                       of_dx = backward_transposed | last_row_saved | mean_term_missing | variance_term_missing | variance_term_sign |
                               backward_n_minus_1 | sums_not_divided | xhat_not_scaled | gamma_missing_in_g | rstd_missing | dx_assigned;
 
@@ -161,7 +161,10 @@ static gr_tensor *put(gr_tape *t, const double *v, gr_shape shape, bool want)
     gr_tensor *x = gr_input(t, v, shape); /* gr_real is double here */
     return want ? gr_want_grad(t, x) : x;
 }
-static void take(double *out, const gr_real *v, size_t n) { v ? (void)memcpy(out, v, n * sizeof *v) : (void)0; }
+static void take(double *out, const gr_real *v, size_t n)
+{
+    if (v) memcpy(out, v, n * sizeof *v); /* NULL: no gradient has come */
+}
 
 /* Run the exercise on p, asking for some gradients. x, gamma and beta get other_x, other_gamma and other_beta from operators recorded
  * later, which backward therefore visits first. */
@@ -172,17 +175,20 @@ static numbers run(const problem *p, int want)
     const gr_shape row = GR_SHAPE(p->n), whole = GR_SHAPE(p->rows, p->n);
     gr_tensor *in[3] = { put(t, p->x, whole, want & X), put(t, p->gamma, row, want & GAMMA), put(t, p->beta, row, want & BETA) };
     const double *other[3] = { p->other_x, p->other_gamma, p->other_beta };
-    gr_tensor *y = my_layer_norm(t, in[0], in[1], in[2], p->eps), *loss = NULL;
-    if (!y) grader_failed(), grader_stop("no_result", "my_layer_norm returned NULL. The tape says: \"%s\"", gr_message(t));
+    gr_tensor *y = my_layer_norm(t, in[0], in[1], in[2], p->eps);
+    if (!y) grader_stop("no_result", "my_layer_norm returned NULL. The tape says: \"%s\"", gr_message(t));
+    if (!gr_same_shape(y, in[0]))
+        grader_stop("wrong_shape", "x is %s and y is %s. LayerNorm keeps the shape.", gr_shape_text(t, in[0]), gr_shape_text(t, y));
     take(r.y, y->data, y->len);
-    loss = gr_sum(t, gr_mul(t, y, gr_input(t, p->dy, whole)), GR_ALL_AXES, false);
+    gr_tensor *loss = gr_sum(t, gr_mul(t, y, gr_input(t, p->dy, whole)), GR_ALL_AXES, false);
     for (int k = 0; k < 3; k++)
-        if (other[k] && want & 1 << k) loss = gr_add(t, loss, gr_sum(t, gr_mul(t, in[k], gr_input(t, other[k], gr_shape_of(in[k]))), GR_ALL_AXES, false));
+        if (other[k] && want & 1 << k)
+            loss = gr_add(t, loss, gr_sum(t, gr_mul(t, in[k], gr_input(t, other[k], gr_shape_of(in[k]))), GR_ALL_AXES, false));
     if (want) gr_backward(t, loss);
     take(r.dx, gr_grad(t, in[0]), in[0]->len), take(r.dgamma, gr_grad(t, in[1]), p->n), take(r.dbeta, gr_grad(t, in[2]), p->n);
     if (memcmp(in[0]->data, p->x, in[0]->len * sizeof(double)))
-        grader_failed(), grader_stop("input_changed", "Your code writes into x->data. An operator never changes its inputs.");
-    if (gr_failed(t)) grader_failed(), grader_stop("tape_error", "The tape says: \"%s\"", gr_message(t));
+        grader_stop("input_changed", "Your code writes into x->data. An operator never changes its inputs.");
+    if (gr_failed(t)) grader_stop("tape_error", "The tape says: \"%s\"", gr_message(t));
     gr_tape_free(t);
     return r;
 }
@@ -202,10 +208,13 @@ static const struct { size_t n; double eps, x[4], y[4]; } by_hand[] = {
     { 4, 1e-5, { 1, 0, 0, 0 }, { 1.73200, -0.57733, -0.57733, -0.57733 } },
 };
 
-static void judge(const char *name, grader_formula *f, unsigned among, const double *got, const double *small, size_t rows, const double *before)
+static void judge(const char *name, grader_formula *f, unsigned among, const double *got, const double *small, size_t rows,
+                  const double *before)
 {
     const grader_result general_result = { name, "3 rows of 5 values, eps = 0.3", f, &general, among, rows, N, got, before };
-    const grader_result worked_result = { name, "x = (1, 2, 4), gamma = 1, beta = 0, eps = 0, dy = (1, 0, 0)", f, &worked, among, 1, 3, small, NULL };
+    const grader_result worked_result = {
+        name, "x = (1, 2, 4), gamma = 1, beta = 0, eps = 0, dy = (1, 0, 0)", f, &worked, among, 1, 3, small, NULL
+    };
     grader_judge(list, &general_result, &worked_result);
 }
 
@@ -215,46 +224,53 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
     return my_layer_norm(t, in[0], in[1], in[2], 0.3);
 }
 
+static void check_forward(void)
+{
+    grader_step("forward, three rows worked by hand");
+    const numbers small = run(&worked, 0), whole = run(&general, 0);
+    if (grader_same(whole.y, (double[LEN]){ 0 }, LEN))
+        grader_stop("not_begun", "y is still 0 everywhere. Begin at TODO 1 in exercise.c: forward, about six lines.");
+    judge("y", formula_y, of_y, whole.y, small.y, R, NULL);
+    for (size_t k = 0; k < sizeof by_hand / sizeof *by_hand; k++) {
+        const size_t n = by_hand[k].n;
+        const numbers r = run(&(problem){ 1, n, by_hand[k].eps, by_hand[k].x, ones, zeros, zeros, NULL, NULL, NULL }, 0);
+        for (size_t i = 0; i < n; i++)
+            if (!(fabs(r.y[i] - by_hand[k].y[i]) < 6e-6)) {
+                grader_failed();
+                grader_row("yours", r.y, n), grader_row("right", by_hand[k].y, n);
+                grader_stop("worked_numbers", "Your y is right for one shape and wrong for another. Is a size or eps written as a number?");
+            }
+    }
+}
+
+static void check_backward(void)
+{
+    grader_step("backward: dbeta");
+    const numbers small = run(&worked, ALL), whole = run(&general, ALL);
+    if (grader_same(whole.dx, dy, LEN) && grader_same(whole.dgamma, gamma_, N) && grader_same(whole.dbeta, beta, N))
+        grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 2, about twelve lines.");
+    judge("dbeta", formula_dbeta, of_dbeta, whole.dbeta, small.dbeta, 1, beta);
+    grader_step("backward: dgamma");
+    judge("dgamma", formula_dgamma, of_dgamma, whole.dgamma, small.dgamma, 1, gamma_);
+    grader_step("backward: dx");
+    judge("dx", formula_dx, of_dx, whole.dx, small.dx, R, dy);
+
+    grader_step("backward, when only one gradient is wanted");
+    const char *wrong = NULL;
+    if (!grader_same(run(&general, BETA).dbeta, whole.dbeta, N)) wrong = "dbeta";
+    if (!grader_same(run(&general, GAMMA).dgamma, whole.dgamma, N)) wrong = "dgamma";
+    if (!grader_same(run(&general, X).dx, whole.dx, LEN)) wrong = "dx";
+    if (wrong) grader_stop("null_gradient", "When only %s is wanted, it is wrong. A NULL gradient must not stop the others.", wrong);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
         return grader_ambiguous(list, formula_y, &general, of_y, LEN) + grader_ambiguous(list, formula_dbeta, &general, of_dbeta, N) +
                grader_ambiguous(list, formula_dgamma, &general, of_dgamma, N) + grader_ambiguous(list, formula_dx, &general, of_dx, LEN);
     grader_start("Lesson 10: LayerNorm");
-
-    grader_step("forward, three rows worked by hand");
-    const numbers small = run(&worked, 0), whole = run(&general, 0);
-    bool untouched = true;
-    for (size_t i = 0; i < LEN; i++) untouched &= whole.y[i] == 0;
-    if (untouched) grader_failed(), grader_stop("not_begun", "y is still 0 everywhere. Begin at TODO 1 in exercise.c: forward, about six lines.");
-    judge("y", formula_y, of_y, whole.y, small.y, R, NULL);
-    for (size_t k = 0; k < sizeof by_hand / sizeof *by_hand; k++) {
-        const numbers r = run(&(problem){ 1, by_hand[k].n, by_hand[k].eps, by_hand[k].x, ones, zeros, zeros, NULL, NULL, NULL }, 0);
-        for (size_t i = 0; i < by_hand[k].n; i++)
-            if (!(fabs(r.y[i] - by_hand[k].y[i]) < 6e-6)) {
-                grader_failed(), grader_row("yours", r.y, by_hand[k].n), grader_row("right", by_hand[k].y, by_hand[k].n);
-                grader_stop("worked_numbers", "Your y is right for one shape and wrong for another. Is a size or eps written as a number?");
-            }
-    }
-
-    grader_step("backward: dbeta");
-    const numbers back = run(&worked, ALL), all = run(&general, ALL);
-    if (grader_same(all.dx, dy, LEN) && grader_same(all.dgamma, gamma_, N) && grader_same(all.dbeta, beta, N))
-        grader_failed(), grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 2, about twelve lines.");
-    judge("dbeta", formula_dbeta, of_dbeta, all.dbeta, back.dbeta, 1, beta);
-    grader_step("backward: dgamma");
-    judge("dgamma", formula_dgamma, of_dgamma, all.dgamma, back.dgamma, 1, gamma_);
-    grader_step("backward: dx");
-    judge("dx", formula_dx, of_dx, all.dx, back.dx, R, dy);
-
-    grader_step("backward, when only one gradient is wanted");
-    for (int k = 0; k < 3; k++) {
-        const numbers one = run(&general, 1 << k);
-        if (!(k == 0 ? grader_same(one.dx, all.dx, LEN) : k == 1 ? grader_same(one.dgamma, all.dgamma, N) : grader_same(one.dbeta, all.dbeta, N)))
-            grader_failed(), grader_stop("null_gradient", "When only %s is wanted, it is wrong. A NULL gradient must not stop the others.",
-                                         (const char *const[]){ "dx", "dgamma", "dbeta" }[k]);
-    }
-
+    check_forward();
+    check_backward();
     grader_step("gr_gradcheck: every gradient, by finite differences");
     grader_gradcheck("my_layer_norm", checked, NULL,
                      (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) }, { .shape = GR_SHAPE(7) } }, 3);

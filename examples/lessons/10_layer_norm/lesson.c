@@ -119,7 +119,7 @@ static void learn(void)
             gr_tape *t = gr_tape_new(seed, NULL);
             gr_module *net = gr_module_new(t);
             gr_linear_module *fc1 = gr_linear_new(t, net, "fc1", 2, 16, NULL), *fc2 = gr_linear_new(t, net, "fc2", 16, 16, NULL),
-                      *fc3 = gr_linear_new(t, net, "fc3", 16, 1, NULL);
+                             *fc3 = gr_linear_new(t, net, "fc3", 16, 1, NULL);
             gr_optim *adam = gr_adam_new(t, net, &(gr_adam_config){ .lr = 0.01 });
             for (int step = 0, k = 0; step <= STEPS; step++) {
                 gr_tape_reset(t);

@@ -1,0 +1,2 @@
+# y is one long row.
+s/gr_zeros(t, GR_SHAPE(rows, N))/gr_zeros(t, GR_SHAPE(rows * N))/
