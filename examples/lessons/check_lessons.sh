@@ -78,7 +78,6 @@ check_answers() {
     for id in $(ids "$lesson/grade.c" | grep -vx not_begun); do
         case " $named " in *" $id "*) ;; *) fail "no file in wrong/ gets the diagnosis $id" ;; esac
     done
-    seen="$seen $named"
 }
 
 # A number of the text is one that is printed (zeros at its end may be cut off), or one that is printed, rounded to three digits or more.
@@ -141,25 +140,41 @@ check_functions() {
     while read -r function; do fail "functions.txt does not introduce $function in this lesson or an earlier one"; done < "$work/unknown"
 }
 
-# ---- All lessons ----
-
-work_folder=$1 all_bad=0 count=0 seen=
-shift
-for name; do
-    lesson=$here/$name work=$work_folder/$name bad=0
-    export lesson work
-    mkdir -p "$work" || exit 1
+check_lesson() {
     missing=
     for file in README.md lesson.c expected.txt answers.txt exercise.c solution.c grade.c wrong; do [ -e "$lesson/$file" ] || missing="$missing $file"; done
-    [ -z "$missing" ] || { fail "these files are missing:$missing"; all_bad=1; continue; }
+    [ -z "$missing" ] || { fail "these files are missing:$missing"; return; }
     no_longer_than 200 lesson.c; no_longer_than 60 exercise.c; no_longer_than 80 solution.c; no_longer_than 350 grade.c
+    for file in "$lesson"/wrong/*.sed; do
+        [ ! -e "$file" ] || { [ "$(wc -l < "$file")" -le 6 ] && sed -n 1p "$file" | grep -q '^# '; } ||
+            fail "wrong/$(basename "$file") needs a comment in its first line, and at most 6 lines"
+    done
     check_program; check_stub; check_answers; check_text; check_functions
-    if [ $bad = 0 ]; then echo "$name: stub, solution, $wrong wrong answers, output, quiz, text ($words words): all as promised"; else all_bad=1; fi
-    count=$((count + 1))
-done
+}
+
+if [ "$1" = --lesson ]; then
+    name=$2 lesson=$here/$2 work=$work_folder/$2 bad=0 wrong=0 named= words=0
+    export lesson work
+    {
+        check_lesson
+        [ $bad != 0 ] || echo "$name: stub, solution, $wrong wrong answers, output, quiz, text ($words words): all as promised"
+    } > "$work/report" 2>&1
+    echo "$named" > "$work/named"
+    exit $bad
+fi
+
+# ---- All lessons: several at a time ----
+
+work_folder=$1 all_bad=0
+export work_folder
+shift
+for name; do mkdir -p "$work_folder/$name" || exit 1; done
+for name; do echo "$name"; done | xargs -P "$cores" -n 1 sh "$here/check_lessons.sh" --lesson || all_bad=1
+for name; do cat "$work_folder/$name/report"; done
 twice=$(sed '/^#/d; s/^[0-9]*//' "$here/functions.txt" | tr -s ' ' '\n' | grep . | sort | uniq -d)
 [ -z "$twice" ] || { echo "functions.txt introduces twice:" $twice; all_bad=1; }
-if [ $count = "$(ls -d "$here"/[0-9][0-9]_*/ | wc -l)" ]; then
+if [ $# -eq "$(ls -d "$here"/[0-9][0-9]_*/ | wc -l)" ]; then
+    seen=$(for name; do cat "$work_folder/$name/named"; done | tr '\n' ' ')
     for id in $(ids "$here/grader.c") crash endless left; do
         case " $seen " in *" $id "*) ;; *) echo "no lesson has a wrong answer with the diagnosis $id of grader.c"; all_bad=1 ;; esac
     done

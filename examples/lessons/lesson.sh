@@ -1,7 +1,7 @@
 #!/bin/sh
 # lesson.sh COMMAND [N]: the learner's commands, which `make COMMAND N=10` runs.
 #   lesson N   build and run the program of lesson N, then grade its exercise      grade N   grade the exercise      quiz N   print the quiz's answers
-#   check [N]  everything that lesson N, or each lesson, promises: see check_lesson.sh
+#   check-lessons [N]   everything that lesson N, or each lesson, promises: see check_lessons.sh
 # E names another file than the lesson's exercise.c, CC the compiler, and WORK the folder for what is built. GRADUS names a tree of gradus; without
 # it, gradus is the tree that holds this folder, or else the installed one (pkg-config gradus-double).
 command=$1 n=$2
@@ -12,7 +12,7 @@ lessons() { for folder in "$here"/[0-9][0-9]_*/; do basename "$folder"; done; }
 # ---- Which lesson ----
 
 case $n in
-'') [ "$command" = check ] || fail "make $command needs the number of a lesson, such as make $command N=10. The lessons are" $(lessons) ;;
+'') [ "$command" = check-lessons ] || fail "make $command needs the number of a lesson, such as make $command N=10. The lessons are" $(lessons) ;;
 *[!0-9]*) fail "N is the number of a lesson, such as N=10; got '$n'" ;;
 esac
 while [ "$n" != "${n#0}" ]; do n=${n#0}; done # 08 is no number for printf
@@ -26,7 +26,8 @@ fi
 [ -n "${GRADUS:-}" ] || [ ! -f "$here/../../gradus.h" ] || GRADUS=$here/../..
 if [ -n "${GRADUS:-}" ]; then
     [ -f "$GRADUS/gradus.h" ] || fail "GRADUS must name a tree of gradus, and $GRADUS holds no gradus.h"
-    library=$GRADUS/$(${MAKE:-make} -s --no-print-directory -C "$GRADUS" lesson-library) || fail "gradus cannot be built in $GRADUS"
+    library=$(${MAKE:-make} -s --no-print-directory -C "$GRADUS" lesson-library) || fail "gradus cannot be built in $GRADUS"
+    case $library in /*) ;; *) library=$GRADUS/$library ;; esac
     with_gradus() { set -- "$@" -DGR_REAL_DOUBLE -I"$GRADUS" "$library"; "$@" -lm -pthread; }
 else
     flags=$(pkg-config --cflags --libs gradus-double) ||
@@ -38,8 +39,8 @@ compile() { with_gradus ${CC:-cc} -std=c11 -D_GNU_SOURCE -g -O1 -Wall -Wextra "$
 
 # ---- The commands ----
 
-if [ "$command" = check ]; then
-    [ -n "${GRADUS:-}" ] || fail "make check needs a tree of gradus, because the texts refer to its files: GRADUS=path"
+if [ "$command" = check-lessons ]; then
+    [ -n "${GRADUS:-}" ] || fail "make check-lessons needs a tree of gradus, because the texts refer to its files: GRADUS=path"
     export GRADUS library
     exec sh "$here/check_lessons.sh" "${WORK:-build}" ${name:-$(lessons)}
 fi
@@ -60,5 +61,5 @@ case $command in
 lesson) run && echo && grade "$@" ;;
 grade) grade "$@" ;;
 quiz) run --quiz ;;
-*) fail "lesson.sh knows lesson, grade, quiz and check; got '$command'" ;;
+*) fail "lesson.sh knows lesson, grade, quiz and check-lessons; got '$command'" ;;
 esac

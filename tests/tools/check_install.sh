@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_install.sh CC MAKE: install to a path with spaces. Build and run a program outside the tree against it, in C and in C++, static and
 # shared, in float and in double, with the flags of pkg-config; then all of them with CMake from a copy in another place; and a program with the
-# installed sources of examples/kit. Install over an older version, and into a staged tree. Uninstall removes
+# installed sources of examples/kit, and a lesson. Install over an older version, and into a staged tree. Uninstall removes
 # what install put there and nothing else. The tree itself may lie in a path with spaces.
 cc=$1 make="$2 --no-print-directory"
 . "$(dirname "$0")/scratch.sh"
@@ -122,6 +122,19 @@ END
 # shellcheck disable=SC2016
 (eval "set -- $(pc --cflags gradus) \"\$dir\"/copy/*.c $(pc --libs gradus)" && $cc -std=c11 -D_GNU_SOURCE "$@" -Wl,-rpath,"$prefix/lib" -lm -o "$dir/program" &&
     "$dir/program" "$dir") > "$dir/log" 2>&1 || wrong "a program with the installed sources of examples/kit does not work: $(cat "$dir/log")"
+
+# ---- A lesson in a folder outside of the tree: its quiz is printed, its solution passes, and its stub does not ----
+
+lesson() { # lesson COMMAND [VARIABLE=..]
+    PKG_CONFIG_PATH="$prefix/lib/pkgconfig" $make -s -C "$dir/my lessons" CC="$cc" N="${first%%_*}" "$@" > "$dir/log" 2>&1
+}
+if command -v pkg-config > /dev/null; then
+    cp -pR examples/lessons "$dir/my lessons"
+    first=$(cd "$dir/my lessons" && for folder in [0-9][0-9]_*; do echo "$folder"; break; done)
+    lesson quiz && diff "$dir/log" "examples/lessons/$first/answers.txt" > /dev/null && lesson grade E="$first/solution.c" ||
+        wrong "lesson $first does not work with an installed copy: $(cat "$dir/log")"
+    ! lesson grade || wrong "the stub of lesson $first passes"
+fi
 
 # ---- Install again, over an older version; uninstall ----
 
