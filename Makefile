@@ -181,7 +181,7 @@ uninstall: ; @tests/tools/install.sh --remove
 
 # The course. Lessons compute in double; their library has one instruction set, so that a fresh clone has it in ten seconds.
 LESSON_LIBRARY := $(B)/lessons/$(CONFIG)/double/libgradus_double.a
-lesson grade quiz check-lessons: ; +@GRADUS=. WORK='$(B)/lessons' E='$(E)' CC='$(CC)' MAKE='$(MAKE)' examples/lessons/lesson.sh $@ '$(N)'
+lesson grade quiz progress check-lessons: ; +@GRADUS=. WORK='$(B)/lessons' E='$(E)' CC='$(CC)' MAKE='$(MAKE)' examples/lessons/lesson.sh $@ '$(N)'
 lesson-library: ; +@$(CLAIM) && { [ -f $(LESSON_LIBRARY) ] || echo 'building gradus in double for the lessons' >&2; } && $(BOTH) REAL=double ISAS= B='$(B)/lessons' $(LESSON_LIBRARY) >&2 && echo $(LESSON_LIBRARY)
 
 # For those who work on it.
@@ -222,7 +222,8 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #:                       make fuzzers   builds them
 #: make msan CC=clang    the library's tests under MemorySanitizer
 #: make lesson N=01      a lesson of the course (examples/lessons): its program, then what the grader says of your exercise     make grade N=01   the
-#:                       grader alone, E=FILE for another file than exercise.c     make quiz N=01   its answers     make check-lessons   all promises
+#:                       grader alone, E=FILE for another file than exercise.c     make quiz N=01   its answers     make progress   all verdicts
+#:                       make check-lessons   that stubs fail, solutions pass, and wrong answers get the message that names their mistake
 #: make one              build/one/gradus.c and gradus.h: the library in one file, all instruction sets in it
 #: make install          to DESTDIR, PREFIX: headers, static and shared library in both precisions, pkg-config, CMake's find_package, examples/kit
 #: make uninstall        what install listed in PREFIX/share/gradus/installed, and nothing else
@@ -236,6 +237,6 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
 .PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench bench-peers interchange test-report check both check-bits neon \
-	check-one check-install one lesson grade quiz check-lessons lesson-library install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
+	check-one check-install one lesson grade quiz progress check-lessons lesson-library install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

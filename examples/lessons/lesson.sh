@@ -1,10 +1,11 @@
 #!/bin/sh
 # lesson.sh COMMAND [N]: the learner's commands, which `make COMMAND N=10` runs.
 #   lesson N   build and run the program of lesson N, then grade its exercise      grade N   grade the exercise      quiz N   print the quiz's answers
+#   progress   the grader's verdict on each exercise
 #   check-lessons [N]   everything that lesson N, or each lesson, promises: see check_lessons.sh
 # E names another file than the lesson's exercise.c, CC the compiler, and WORK the folder for what is built. GRADUS names a tree of gradus; without
 # it, gradus is the tree that holds this folder, or else the installed one (pkg-config gradus-double).
-command=$1 n=$2
+command=$1 n=$2 name=
 here=$(dirname "$0")
 fail() { printf '%s\n' "$*" >&2; exit 2; }
 lessons() { for folder in "$here"/[0-9][0-9]_*/; do basename "$folder"; done; }
@@ -12,14 +13,12 @@ lessons() { for folder in "$here"/[0-9][0-9]_*/; do basename "$folder"; done; }
 # ---- Which lesson ----
 
 case $n in
-'') [ "$command" = check-lessons ] || fail "make $command needs the number of a lesson, such as make $command N=10. The lessons are" $(lessons) ;;
 *[!0-9]*) fail "N is the number of a lesson, such as N=10; got '$n'" ;;
+'') case $command in progress | check-lessons) ;; *) fail "make $command needs the number of a lesson, such as N=10. The lessons are" $(lessons) ;; esac ;;
+*)
+    while [ "$n" != "${n#0}" ]; do n=${n#0}; done # printf takes 08 for an octal number
+    name=$(lessons | grep "^$(printf %02d "${n:-0}")_") || fail "there is no lesson $2. The lessons are" $(lessons) ;;
 esac
-while [ "$n" != "${n#0}" ]; do n=${n#0}; done # 08 is no number for printf
-if [ -n "$2" ]; then
-    name=$(lessons | grep "^$(printf %02d "${n:-0}")_") || fail "there is no lesson $2. The lessons are" $(lessons)
-    lesson=$here/$name
-fi
 
 # ---- gradus, in double ----
 
@@ -44,22 +43,36 @@ if [ "$command" = check-lessons ]; then
     export GRADUS library
     exec sh "$here/check_lessons.sh" "${WORK:-build}" ${name:-$(lessons)}
 fi
-work=${WORK:-build}/$name
-mkdir -p "$work" || exit 2
 
-run() { # run ARGUMENTS: the program
-    compile "$lesson/lesson.c" -o "$work/lesson" && "$work/lesson" "$@"
-}
-grade() {
+choose() { # choose NAME: set what the other functions need
+    name=$1 lesson=$here/$1 work=${WORK:-build}/$1
     exercise=${E:-$lesson/exercise.c}
     [ -f "$exercise" ] || fail "there is no $exercise"
-    compile "$exercise" "$lesson/grade.c" "$here/grader.c" -o "$work/grade" && "$work/grade" && return
-    printf '\nChange %s, then: make grade N=%s%s\n' "$exercise" "$2" "${E:+ E=$E}"
+    mkdir -p "$work" || exit 2
+}
+program() { # program ARGUMENTS
+    compile "$lesson/lesson.c" -o "$work/lesson" && "$work/lesson" "$@"
+}
+grader() { compile "$exercise" "$lesson/grade.c" "$here/grader.c" -o "$work/grade" && "$work/grade"; }
+grade() {
+    grader && printf '\nThe quiz of this lesson is in its README.md; make quiz N=%s prints the answers.\n' "$n" && return
+    printf '\nChange %s, then: make grade N=%s%s\n' "$exercise" "$n" "${E:+ E=$E}"
     return 1
 }
+progress() { # the first thing to do in each exercise
+    for name in $(lessons); do
+        choose "$name"
+        if grader > "$work/said" 2>&1; then said=passes
+        else said=$(sed -n 's/^\([a-z_0-9]*\): .*/\1/p' "$work/said" | paste -sd' ' -); fi
+        printf '%-24s %s\n' "$name" "${said:-does not compile}"
+    done
+}
+
+[ -z "$name" ] || choose "$name"
 case $command in
-lesson) run && echo && grade "$@" ;;
-grade) grade "$@" ;;
-quiz) run --quiz ;;
-*) fail "lesson.sh knows lesson, grade, quiz and check-lessons; got '$command'" ;;
+lesson) program && echo && { grade || :; } ;; # the program has run, and the grader has said what is next
+grade) grade ;;
+quiz) program --quiz ;;
+progress) progress ;;
+*) fail "lesson.sh knows lesson, grade, quiz, progress and check-lessons; got '$command'" ;;
 esac

@@ -46,11 +46,11 @@ static const char *const without[] = { "all three terms", "without the mean term
 
 static void by_hand(void)
 {
-    double d[N], square[N], xhat[N], g[N], gx[N], term[3][N], dx[N], dot[N];
+    double d[N], square[N], xhat[N], xhat_square[N], g[N], gx[N], term[3][N], dx[N], dot[N];
     const double mean = sum(x, N) / N;
     for (int i = 0; i < N; i++) d[i] = x[i] - mean, square[i] = d[i] * d[i];
     const double var = sum(square, N) / N, rstd = 1 / sqrt(var);
-    for (int i = 0; i < N; i++) xhat[i] = d[i] * rstd, g[i] = dy[i], gx[i] = g[i] * xhat[i];
+    for (int i = 0; i < N; i++) xhat[i] = d[i] * rstd, xhat_square[i] = xhat[i] * xhat[i], g[i] = dy[i], gx[i] = g[i] * xhat[i];
     const double mean_g = sum(g, N) / N, mean_gx = sum(gx, N) / N;
     for (int i = 0; i < N; i++) {
         term[0][i] = rstd * g[i], term[1][i] = -rstd * mean_g, term[2][i] = -rstd * xhat[i] * mean_gx;
@@ -59,6 +59,7 @@ static void by_hand(void)
     printf("1. By hand: x = (1, 2, 4), gamma = 1, beta = 0, eps = 0\n\n");
     row("x", x, N), number("mean", mean), row("x - mean", d, N), row("(x - mean)^2", square, N), number("var", var);
     number("rstd = 1 / sqrt(var)", rstd), row("xhat = (x - mean) * rstd", xhat, N);
+    number("its mean", sum(xhat, N) / N), number("its variance", sum(xhat_square, N) / N);
     printf("\n   backward, for a loss that is y_0\n\n");
     row("g = dy", g, N), number("mean(g)", mean_g), number("mean(g * xhat)", mean_gx);
     row("direct term    rstd * g", term[0], N), row("mean term      -rstd * mean(g)", term[1], N);
