@@ -145,6 +145,9 @@ check_lesson() {
     for file in README.md lesson.c expected.txt answers.txt exercise.c solution.c grade.c wrong; do [ -e "$lesson/$file" ] || missing="$missing $file"; done
     [ -z "$missing" ] || { fail "these files are missing:$missing"; return; }
     no_longer_than 200 lesson.c; no_longer_than 60 exercise.c; no_longer_than 80 solution.c; no_longer_than 350 grade.c
+    for file in "$lesson"/wrong/*.c; do
+        [ ! -e "$file" ] || no_longer_than 60 "wrong/$(basename "$file")"
+    done
     for file in "$lesson"/wrong/*.sed; do
         [ ! -e "$file" ] || { [ "$(wc -l < "$file")" -le 6 ] && sed -n 1p "$file" | grep -q '^# '; } ||
             fail "wrong/$(basename "$file") needs a comment in its first line, and at most 6 lines"
