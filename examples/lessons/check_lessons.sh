@@ -7,7 +7,7 @@
 #   README.md has its parts in order. Each number of its text and each line of its text blocks is printed by the program; each file that it names
 #   exists, and where it says FILE:LINE, that line holds the next name in backticks.
 #   The code uses only functions of gradus that functions.txt introduces in this lesson or in an earlier one.
-# With all lessons, every diagnosis of grader.c has been seen, too.
+# With all lessons, every diagnosis of grader.c has been seen, and every name of functions.txt is used.
 here=$(dirname "$0") cores=$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)
 warn='-Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wno-missing-field-initializers -Werror'
 compile() { ${CC:-cc} -std=c11 -D_GNU_SOURCE -O1 -DGR_REAL_DOUBLE -I"$GRADUS" "$@"; }
@@ -152,6 +152,7 @@ check_lesson() {
         [ ! -e "$file" ] || { [ "$(wc -l < "$file")" -le 6 ] && sed -n 1p "$file" | grep -q '^# '; } ||
             fail "wrong/$(basename "$file") needs a comment in its first line, and at most 6 lines"
     done
+    grep -qF "]($name)" "$here/README.md" || fail 'README.md of the course has no link to this lesson'
     check_program; check_stub; check_answers; check_text; check_functions
 }
 
@@ -174,12 +175,17 @@ shift
 for name; do mkdir -p "$work_folder/$name" || exit 1; done
 for name; do echo "$name"; done | xargs -P "$cores" -n 1 sh "$here/check_lessons.sh" --lesson || all_bad=1
 for name; do cat "$work_folder/$name/report"; done
-twice=$(sed '/^#/d; s/^[0-9]*//' "$here/functions.txt" | tr -s ' ' '\n' | grep . | sort | uniq -d)
+names() { sed '/^#/d; s/^[0-9]*//' "$here/functions.txt" | tr -s ' ' '\n' | grep .; }
+twice=$(names | sort | uniq -d)
 [ -z "$twice" ] || { echo "functions.txt introduces twice:" $twice; all_bad=1; }
 if [ $# -eq "$(ls -d "$here"/[0-9][0-9]_*/ | wc -l)" ]; then
     seen=$(for name; do cat "$work_folder/$name/named"; done | tr '\n' ' ')
     for id in $(ids "$here/grader.c") crash endless left; do
         case " $seen " in *" $id "*) ;; *) echo "no lesson has a wrong answer with the diagnosis $id of grader.c"; all_bad=1 ;; esac
     done
+    if [ $# -eq "$(sed -n 's/^\([0-9]*\) *.*/\1/p' "$here/functions.txt" | grep . | sort -u | wc -l)" ]; then
+        unused=$(names | sort -u | { for name; do cat "$work_folder/$name/used"; done | sort -u > "$work_folder/used"; comm -23 - "$work_folder/used"; })
+        [ -z "$unused" ] || { echo "functions.txt has names that no lesson uses:" $unused; all_bad=1; }
+    fi
 fi
 exit $all_bad
