@@ -19,6 +19,7 @@
 enum {
     GEMM_STEP = 1024 / sizeof(gr_real), /* of K: a panel of B takes 64 KiB, which streams from L2; shorter steps touch C more often */
     GEMM_SHORT_STEP = 32,
+    GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger has a vector less, so that L1 holds it */
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(gr_real),
@@ -93,7 +94,8 @@ INLINE void gemm_fetch(gr__fetch *fetch, gemm_tile *t)
 /* One step over K, for at most GEMM_BLOCK rows: for each panel of B, all tiles of A. */
 static void gemm_step(const gemm_job *g, gemm_work *work)
 {
-    const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH, panels = (vectors + GEMM_VECTORS - 1) / GEMM_VECTORS;
+    const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH;
+    const size_t most = K * GEMM_VECTORS * R_WIDTH > GEMM_NEAR ? GEMM_VECTORS - 1 : GEMM_VECTORS, panels = (vectors + most - 1) / most;
     gr_mat A = g->A, B = g->B;
     if (gemm_copies_a(A, M, panels)) {
         const size_t row = gemm_round(K, 2 * GEMM_LINE) + GEMM_LINE;

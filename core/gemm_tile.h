@@ -26,51 +26,48 @@ typedef struct {
     bool add;                       /* the sums to C, instead of writing them */
 } gemm_tile;
 
-INLINE void gemm_run_tile(const int vectors, const int rows, const gemm_tile *t)
+INLINE void gemm_run_tile(const int vectors, const int rows, gemm_tile t)
 {
     r_vec c[GEMM_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) c[r][v] = (r_vec){ 0 };
-    if (t->start)
+    if (t.start)
         UNROLL for (int r = 0; r < rows; r++)
             UNROLL for (int v = 0; v < vectors; v++) {
-                const gr_real *start = t->start + (size_t)r * t->start_row + v * R_WIDTH;
-                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t->last);
+                const gr_real *start = t.start + (size_t)r * t.start_row + v * R_WIDTH;
+                c[r][v] = v < vectors - 1 ? v_load(start) : v_load_part(start, t.last);
             }
-    const size_t K = t->K, a_row = t->a_row, a_col = t->a_col, b_row = t->b_row, next_row = t->next_row;
-    const gr_real *A[GEMM_ROWS / 4], *B = t->B; /* A has pointers to every fourth row: a pointer for each would need too many registers */
-    UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t->A + (size_t)r * a_row;
-    gr_real *panel = t->panel;
-    uintptr_t next = t->next;
-    for (size_t k = 0; k < K;) {
-        UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(B + v * R_WIDTH);
-        if (panel) {
-            UNROLL for (int v = 0; v < vectors; v++) v_store(panel + v * R_WIDTH, b[v]);
-            panel += vectors * R_WIDTH;
+    const gr_real *A[GEMM_ROWS / 4]; /* A has pointers to every fourth row: a pointer for each would need too many registers */
+    UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] = t.A + (size_t)r * t.a_row;
+    for (size_t k = 0; k < t.K;) {
+        UNROLL for (int v = 0; v < vectors; v++) b[v] = v_load(t.B + v * R_WIDTH);
+        if (t.panel) {
+            UNROLL for (int v = 0; v < vectors; v++) v_store(t.panel + v * R_WIDTH, b[v]);
+            t.panel += vectors * R_WIDTH;
         }
-        if (next) {
-            UNROLL for (int at = 0; at < vectors * GR_VECTOR_BYTES; at += 64) __builtin_prefetch((const void *)(next + (size_t)at), 0, 2);
-            next += next_row;
+        if (t.next) {
+            UNROLL for (int at = 0; at < vectors * GR_VECTOR_BYTES; at += 64) __builtin_prefetch((const void *)(t.next + (size_t)at), 0, 2);
+            t.next += t.next_row;
         }
         UNROLL for (int r = 0; r < rows; r++) {
-            const r_vec a = v_set(A[r / 4][(size_t)(r % 4) * a_row]);
+            const r_vec a = v_set(A[r / 4][(size_t)(r % 4) * t.a_row]);
             UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_fma(a, b[v], c[r][v]);
         }
-        if (++k == K) break; /* so that no pointer leaves its matrix */
-        UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += a_col;
-        B += b_row;
+        if (++k == t.K) break; /* so that no pointer leaves its matrix */
+        UNROLL for (int r = 0; r < rows; r += 4) A[r / 4] += t.a_col;
+        t.B += t.b_row;
     }
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < vectors; v++) {
-            gr_real *C = t->C + (size_t)r * t->c_row + v * R_WIDTH;
-            if (t->add) c[r][v] = (v < vectors - 1 ? v_load(C) : v_load_part(C, t->last)) + c[r][v];
+            gr_real *C = t.C + (size_t)r * t.c_row + v * R_WIDTH;
+            if (t.add) c[r][v] = (v < vectors - 1 ? v_load(C) : v_load_part(C, t.last)) + c[r][v];
             if (v < vectors - 1) v_store(C, c[r][v]);
-            else v_store_part(C, c[r][v], t->last);
+            else v_store_part(C, c[r][v], t.last);
         }
 }
 
 /* One function per shape, so that the counts are constants and c[][] lives in registers. */
-#define GEMM_FUNCTION(v, r) static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, t); }
+#define GEMM_FUNCTION(v, r) static void GR_NAME(gemm_tile_##v##_##r)(const gemm_tile *t) { gemm_run_tile(v, r, *t); }
 #define GEMM_ENTRY(v, r) [v][r] = GR_NAME(gemm_tile_##v##_##r),
 GEMM_TILES(GEMM_FUNCTION)
 static void (*const gemm_tiles[GEMM_VECTORS + 1][GEMM_ROWS + 1])(const gemm_tile *) = { GEMM_TILES(GEMM_ENTRY) };

@@ -23,7 +23,7 @@ enum {
     SEQ_NEAR = 1 << 18,  /* when all steps have no more gate values, everything saved stays in L2 */
     SEQ_FAR = 1 << 15,   /* when the rows of a task have more gate values in a step, L2 cannot hold the next step, too */
     SEQ_GROUP = 1 << 14, /* gate values of a group in a step: more rows make a product faster, until L2 cannot hold them */
-    SEQ_LARGE = 1 << 21, /* from this many weights on, a thread has one group: reading them once was 2 % faster at H 1024, slower at 512 */
+    SEQ_LARGE = 1 << 20, /* from this many weights on, which L2 does not hold, a thread has one group and reads them once in a step */
     SEQ_BLOCK = 64,      /* rows of a block, at least; H rows make the ring about as large as the gradient of W_hh */
 };
 
