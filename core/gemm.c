@@ -3,7 +3,7 @@
  *     columns of C, N        up to 1024 at a time, so that their part of B fits the slab (2 MiB)
  *       rows of C, M         up to 128 at a time: their part of C stays in L2 while
  *         K                  runs in steps of up to 256
- *           panels of B      of up to 4 vectors: 256 rows of it take 64 KiB
+ *           panels of B      of 4 vectors, or of 3 where 4 would take more than 48 KiB
  *             tiles          of up to 12 rows of A: registers (core/gemm_tile.h)
  *
  * A tile reads a panel of B in place if B is stored by rows. When more than a few tiles share a panel, the first one writes a dense and aligned
@@ -17,7 +17,7 @@
 #include "core/gemm_tile.h"
 
 enum {
-    GEMM_STEP = 1024 / sizeof(gr_real), /* of K: a panel of B takes 64 KiB, which streams from L2; shorter steps touch C more often */
+    GEMM_STEP = 1024 / sizeof(gr_real), /* of K; shorter steps touch C more often */
     GEMM_SHORT_STEP = 32,
     GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger has a vector less, so that L1 holds it */
     GEMM_BLOCK = 128, /* rows of C */
