@@ -1,0 +1,2 @@
+# A counter that does not count.
+s/i < n; i++) {/i < n;) {/

@@ -1,0 +1,2 @@
+# += from somewhere else.
+s/gradient\[i\] =/gradient[i] +=/

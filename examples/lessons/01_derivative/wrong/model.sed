@@ -1,0 +1,2 @@
+# The number of weights of the first test.
+s/i < n; i++/i < 5; i++/

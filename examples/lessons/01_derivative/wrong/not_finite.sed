@@ -1,0 +1,2 @@
+# A division by 0.
+s/(above - below) \/ (2 \* h)/(above - below) \/ (h - h)/

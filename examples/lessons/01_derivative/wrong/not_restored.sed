@@ -1,0 +1,2 @@
+# The weight stays below.
+s/^        w\[i\] = before;//

@@ -1,0 +1,2 @@
+# The difference without brackets.
+s/(f(x + h) - f(x - h)) \//f(x + h) - f(x - h) \//

@@ -1,0 +1,2 @@
+# 2 * h without brackets.
+s/ \/ (2 \* h);/ \/ 2 * h;/
