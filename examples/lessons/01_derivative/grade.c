@@ -118,11 +118,12 @@ static void check_steps(void)
         if (i == 0 && h < 1e-3 * my_step(1)) grader_stop("step_zero", "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
                                                          "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
         if (i > 1 && fabs(h / my_step(1) - 1) < 1e-9)
-            grader_stop("step_fixed", "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need larger steps:\n"
-                                      "1e-5 times the size of x.", x[i]);
+            grader_stop("step_fixed", "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
+                                      "larger steps: 1e-5 times the size of x.", x[i]);
         if (h < size * 1e-6)
-            grader_stop("step_too_small", "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the difference\n"
-                                          "keeps few: near x = 1 the relative error of x^3's slope is about %.0e. Use 1e-5.", fabs(my_slope(cube, 1.1, h) / 3.63 - 1));
+            grader_stop("step_too_small", "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the\n"
+                                          "difference keeps few: near x = 1 the relative error of x^3's slope is about %.0e. Use 1e-5.",
+                        fabs(my_slope(cube, 1.1, h) / 3.63 - 1));
         grader_stop("step_too_large", "Your step is too large: the error of a central difference grows with h^2. For x^3 it is %.0e here. Use 1e-5.", error);
     }
 }
@@ -133,7 +134,8 @@ static void check_gradient(void)
     memcpy(w, place, sizeof w), memcpy(got, before, sizeof got);
     my_gradient(general, w, WEIGHTS, got);
     formula_gradient(0, NULL, right);
-    if (!memcmp(got, before, sizeof got)) grader_failed(), grader_stop("gradient_not_begun", "my_gradient writes nothing yet. Go on at TODO 3: about eight lines.");
+    if (!memcmp(got, before, sizeof got))
+        grader_failed(), grader_stop("gradient_not_begun", "my_gradient writes nothing yet. Go on at TODO 3: about eight lines.");
     bool good = true;
     for (int i = 0; i < WEIGHTS; i++) good &= fabs(got[i] - right[i]) < 1e-7;
     const grader_result all = { "the gradient", "a loss with 5 weights", formula_gradient, NULL, of_gradient, 1, WEIGHTS, got, NULL };
@@ -141,8 +143,8 @@ static void check_gradient(void)
     for (int i = 0; i < WEIGHTS; i++)
         if (fabs(w[i] - place[i]) > 1e-12) grader_failed(), grader_stop_mistakes(list, not_restored);
     if (memcmp(w, place, sizeof w))
-        grader_failed(), grader_stop("rounded_back", "The gradient is right, but a weight has changed in its last digit: w + h - 2h + h is not always w, because each\n"
-                                                     "addition rounds. Keep the old value in a variable, and put that back.");
+        grader_failed(), grader_stop("rounded_back", "The gradient is right, but a weight has changed in its last digit: w + h - 2h + h is not always w,\n"
+                                                     "because each addition rounds. Keep the old value in a variable, and put that back.");
 }
 
 /* The loss of a small model, computed by gradus: mean of (c tanh(a x + b) - y)^2. Returns its value; gradient NULL means that none is wanted. */

@@ -1,0 +1,2 @@
+# = for += in MUL.
+s/grad += g \* list/grad = g * list/g

@@ -1,0 +1,2 @@
+# Each factor gets its own value.
+s/list\[a\].grad += g \* list\[b\].value, list\[b\].grad += g \* list\[a\].value/list[a].grad += g * list[a].value, list[b].grad += g * list[b].value/

@@ -1,0 +1,2 @@
+# A line copied and not changed.
+s/= list\[a\].value \* list\[b\].value;/= list[a].value + list[b].value;/

@@ -1,0 +1,2 @@
+# Only a gets something.
+s/, list\[b\].grad += .*;/;/

@@ -1,0 +1,2 @@
+# = for += in TANH.
+s/grad += g \* (1/grad = g * (1/

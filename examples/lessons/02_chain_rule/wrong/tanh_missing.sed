@@ -1,0 +1,2 @@
+# TANH is left for later.
+s/^        if (list\[i\].op == TANH) list\[a\].grad.*//

@@ -1,0 +1,2 @@
+# y in place of its square.
+s/1 - y \* y/1 - y/

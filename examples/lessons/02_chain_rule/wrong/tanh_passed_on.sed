@@ -1,0 +1,2 @@
+# TANH like a sum.
+s/g \* (1 - y \* y)/g/

@@ -1,0 +1,2 @@
+# The derivative of tanh alone.
+s/grad += g \* (1/grad += (1/
