@@ -115,8 +115,9 @@ static void check_steps(void)
         if (h >= 0.99e-6 * size && h <= 1.01e-4 * size) continue;
         grader_failed(), printf("      my_step(%g) is %g\n\n", x[i], h);
         if (h < 0) grader_stop("step_negative", "Your step is negative for a negative x. The size of x counts, not its sign: use fabs(x).");
-        if (i == 0 && h < 1e-3 * my_step(1)) grader_stop("step_zero", "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
-                                                         "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
+        if (i == 0 && h < 1e-3 * my_step(1))
+            grader_stop("step_zero", "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
+                                     "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
         if (i > 1 && fabs(h / my_step(1) - 1) < 1e-9)
             grader_stop("step_fixed", "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
                                       "larger steps: 1e-5 times the size of x.", x[i]);

@@ -1,0 +1,2 @@
+# Nothing is refused.
+s/^        if (m != n.*//

@@ -1,0 +1,2 @@
+# The index is not taken out of i.
+s/^        i \/= large.*//

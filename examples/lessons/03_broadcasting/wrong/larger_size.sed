@@ -1,0 +1,2 @@
+# The larger of the two sizes.
+s/= m == 1 ? n : m;/= m > n ? m : n;/

@@ -1,0 +1,2 @@
+# The rank of a.
+s/^    to->rank = .*/    to->rank = a.rank;/

@@ -1,0 +1,2 @@
+# No distance.
+s/step \*= size;//

@@ -1,0 +1,2 @@
+# = for +=.
+s/small)\] += dy\[i\]/small)] = dy[i]/
