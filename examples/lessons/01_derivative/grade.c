@@ -101,7 +101,8 @@ static void check_slopes(void)
     }
     if (untouched) grader_failed(), grader_stop("not_begun", "my_slope still returns 0. Begin at TODO 1 in exercise.c: one line.");
     if (same)
-        grader_failed(), grader_stop("h_ignored", "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
+        grader_failed(), grader_stop("h_ignored",
+                "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
     const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, SLOPES, 1, got, NULL },
                         worked = { "the slope", "x^3 at x = 2 with h = 0.1", formula_slope, &one, of_slope, 1, 1, got, NULL };
     grader_judge(list, &all, &worked);
@@ -111,21 +112,25 @@ static void check_steps(void)
 {
     const double x[] = { 0, 1, -3, 200, 1e6 };
     for (int i = 0; i < 5; i++) {
-        const double size = fmax(1, fabs(x[i])), h = my_step(x[i]), error = fabs(my_slope(cube, x[i], h) / (3 * x[i] * x[i]) - 1);
+        const double size = fmax(1, fabs(x[i])), h = my_step(x[i]), at = 1.1 * size, error = fabs(my_slope(cube, at, h) / (3 * at * at) - 1);
         if (h >= 0.99e-6 * size && h <= 1.01e-4 * size) continue;
         grader_failed(), printf("      my_step(%g) is %g\n\n", x[i], h);
         if (h < 0) grader_stop("step_negative", "Your step is negative for a negative x. The size of x counts, not its sign: use fabs(x).");
         if (i == 0 && h < 1e-3 * my_step(1))
-            grader_stop("step_zero", "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
-                                     "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
+            grader_stop("step_zero",
+                    "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
+                    "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
         if (i > 1 && fabs(h / my_step(1) - 1) < 1e-9)
-            grader_stop("step_fixed", "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
-                                      "larger steps: 1e-5 times the size of x.", x[i]);
+            grader_stop("step_fixed",
+                    "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
+                    "larger steps: 1e-5 times the size of x.", x[i]);
         if (h < size * 1e-6)
-            grader_stop("step_too_small", "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the\n"
-                                          "difference keeps few: near x = 1 the relative error of x^3's slope is about %.0e. Use 1e-5.",
-                        fabs(my_slope(cube, 1.1, h) / 3.63 - 1));
-        grader_stop("step_too_large", "Your step is too large: the error of a central difference grows with h^2. For x^3 it is %.0e here. Use 1e-5.", error);
+            grader_stop("step_too_small",
+                    "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the\n"
+                    "difference keeps few: the slope of x^3 at x = %g has a relative error of %.0e. Use 1e-5.", at, error);
+        grader_stop("step_too_large",
+                "Your step is too large: the error of a central difference grows with h^2. The slope of x^3 at x = %g has a relative\n"
+                "error of %.0e. Use 1e-5.", at, error);
     }
 }
 
@@ -144,8 +149,9 @@ static void check_gradient(void)
     for (int i = 0; i < WEIGHTS; i++)
         if (fabs(w[i] - place[i]) > 1e-12) grader_failed(), grader_stop_mistakes(list, not_restored);
     if (memcmp(w, place, sizeof w))
-        grader_failed(), grader_stop("rounded_back", "The gradient is right, but a weight has changed in its last digit: w + h - 2h + h is not always w,\n"
-                                                     "because each addition rounds. Keep the old value in a variable, and put that back.");
+        grader_failed(), grader_stop("rounded_back",
+                "The gradient is right, but a weight has changed in its last digit: w + h - 2h + h is not always w,\n"
+                "because each addition rounds. Keep the old value in a variable, and put that back.");
 }
 
 /* The loss of a small model, computed by gradus: mean of (c tanh(a x + b) - y)^2. Returns its value; gradient NULL means that none is wanted. */

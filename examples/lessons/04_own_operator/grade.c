@@ -1,0 +1,225 @@
+/* grade.c - the grader of lesson 4. */
+#include "../grader.h"
+#include "gradus.h"
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+gr_tensor *my_softsign(gr_tape *t, gr_tensor *x, gr_tensor *s);
+
+/* ---- The known mistakes ---- */
+
+#define MISTAKES(M) \
+    /* forward */ \
+    M(abs_missing, "You divide by s + x. Divide by s + |x|: for x = -s your y would be infinite.") \
+    M(width_ignored, "You divide by 1 + |x|. The width is s, which is not always 1: divide by s + |x|.") \
+    M(multiplied, "You multiply by s + |x|. y is x divided by it.") \
+    /* dx */ \
+    M(dx_missing, "You add nothing to the gradient of x. y moves by s / (s + |x|)^2 when x moves by 1: add that times dy.") \
+    M(dx_assigned, "You write dx[i] = .. where += is needed. x has another use here, and its gradient was already in dx.") \
+    M(dx_without_dy, "Your dx lacks dy. s / v^2 is the slope of y. The chain rule multiplies it by the gradient of the loss with respect to y.") \
+    M(dx_at_y, "Your dx uses |y| in v. The slope of y is taken at x: v = s + |x|.") \
+    M(dx_abs_missing, "Your dx uses s + x. Backward needs |x|, as forward does. A test with positive x alone cannot see this.") \
+    M(dx_not_squared, "Your dx divides by v once. In the quotient rule the denominator is squared: s / v^2. At x = 1, s = 1 the slope is 1/4.") \
+    M(dx_width_missing, "Your dx is 1 / v^2. That is right for s = 1 alone: the numerator is v - |x|, which is s.") \
+    M(dx_quotient_sign, "Your dx has a plus in the quotient rule. The numerator is v - x * v', with v' = 1 for positive x: it becomes s.") \
+    M(dx_abs_constant, "Your dx treats |x| as a constant, and is 1 / v. If x moves, v moves too: the slope is s / v^2.") \
+    /* ds */ \
+    M(ds_missing, "You add nothing to the gradient of s. y moves by -x / (s + |x|)^2 when s moves by 1.") \
+    M(ds_assigned, "You write ds[0] = .. where += is needed. All values of x use the same s, and ds is the sum of their parts.") \
+    M(ds_sum_assigned, "Your sum over x is right, but you assign it. s has another use here, and its gradient was already in ds: add with +=.") \
+    M(ds_sign, "Your ds has the wrong sign. A larger s makes a positive y smaller: the slope is -x / v^2.") \
+    M(ds_without_dy, "Your ds lacks dy. -x / v^2 is the slope of y. The chain rule multiplies it by the gradient of the loss with respect to y.") \
+    M(ds_without_x, "Your ds lacks the factor x. The derivative of x / v by v is -x / v^2.") \
+    M(ds_not_squared, "Your ds divides by v once. The derivative of 1 / v is -1 / v^2.") \
+    M(ds_abs, "Your ds uses |x| in the numerator. It is x there: for a negative x, y grows towards 0 when s grows.") \
+    M(ds_averaged, "You divide ds by the number of values. The gradient is their sum (lesson 3): a mean is the loss's affair.")
+
+GRADER_MISTAKES(MISTAKES);
+static const unsigned of_y = dx_missing - 1, of_dx = ds_missing - dx_missing, of_ds = 2 * ds_averaged - ds_missing;
+
+/* ---- The formula, with a switch for each ---- */
+
+enum { R = 3, N = 4, LEN = R * N };
+typedef struct {
+    size_t rows, n;
+    double s;
+    const double *x, *dy, *other_x; /* other_x and other_s: what other operators have put into the gradients before; NULL and 0 for nothing */
+    double other_s;
+} problem;
+
+static void formula_y(unsigned m, const void *data, double *y)
+{
+    const problem *p = data;
+    for (size_t i = 0; i < p->rows * p->n; i++) {
+        const double v = (m & width_ignored ? 1 : p->s) + (m & abs_missing ? p->x[i] : fabs(p->x[i]));
+        y[i] = m & multiplied ? p->x[i] * v : p->x[i] / v;
+    }
+}
+
+static void formula_dx(unsigned m, const void *data, double *dx)
+{
+    const problem *p = data;
+    for (size_t i = 0; i < p->rows * p->n; i++) {
+        const double x = p->x[i], s = p->s, y = x / (s + fabs(x)), v = s + (m & dx_at_y ? fabs(y) : m & dx_abs_missing ? x : fabs(x));
+        const double above = m & dx_width_missing ? 1 : m & dx_quotient_sign ? v + fabs(x) : m & dx_abs_constant ? v : s;
+        const double part = above / (m & dx_not_squared ? v : v * v) * (m & dx_without_dy ? 1 : p->dy[i]);
+        dx[i] = (m & dx_assigned || !p->other_x ? 0 : p->other_x[i]) + (m & dx_missing ? 0 : part);
+    }
+}
+
+static void formula_ds(unsigned m, const void *data, double *ds)
+{
+    const problem *p = data;
+    *ds = m & ds_sum_assigned ? 0 : p->other_s;
+    for (size_t i = 0; i < p->rows * p->n && !(m & ds_missing); i++) {
+        const double x = p->x[i], v = p->s + fabs(x);
+        double part = (m & ds_without_dy ? 1 : p->dy[i]) * (m & ds_without_x ? 1 : m & ds_abs ? fabs(x) : x) / (m & ds_not_squared ? v : v * v);
+        if (m & ds_averaged) part /= (double)(p->rows * p->n);
+        *ds = (m & ds_assigned ? 0 : *ds) + (m & ds_sign ? part : -part);
+    }
+}
+
+/* ---- The learner's numbers ---- */
+
+typedef struct { double y[LEN], dx[LEN], ds; size_t nodes; bool ds_reached; } numbers;
+enum { X = 1, S = 2 };
+
+static gr_tensor *put(gr_tape *t, const double *v, gr_shape shape, bool want)
+{
+    gr_tensor *x = gr_input(t, v, shape); /* gr_real is double here */
+    return want ? gr_want_grad(t, x) : x;
+}
+
+/* Run the exercise on p, asking for some gradients. x and s get other_x and other_s from operators recorded later, which backward therefore visits
+ * first. */
+static numbers run(const problem *p, int want)
+{
+    numbers r = { 0 };
+    gr_tape *t = gr_tape_new(1, NULL);
+    const gr_shape whole = GR_SHAPE(p->rows, p->n);
+    gr_tensor *x = put(t, p->x, whole, want & X), *s = put(t, &p->s, GR_SCALAR, want & S), *y = my_softsign(t, x, s);
+    if (!y && gr_failed(t)) grader_failed(), grader_stop("no_result", "my_softsign returned NULL. The tape says: \"%s\"", gr_message(t));
+    if (!y) grader_failed(), grader_stop("not_begun", "my_softsign returns NULL. Begin at TODO 1 in exercise.c: forward, about five lines.");
+    r.nodes = gr_tape_nodes(t);
+    memcpy(r.y, y->data, y->len * sizeof *r.y);
+    gr_tensor *loss = gr_sum(t, gr_mul(t, y, gr_input(t, p->dy, whole)), GR_ALL_AXES, false);
+    if (p->other_x && want & X) loss = gr_add(t, loss, gr_sum(t, gr_mul(t, x, gr_input(t, p->other_x, whole)), GR_ALL_AXES, false));
+    if (p->other_s > 0 && want & S) loss = gr_add(t, loss, gr_mul(t, s, gr_scalar(t, p->other_s)));
+    if (want && r.nodes) gr_backward(t, loss);
+    if (gr_grad(t, x)) memcpy(r.dx, gr_grad(t, x), x->len * sizeof *r.dx);
+    if (gr_grad(t, s)) r.ds = gr_grad(t, s)[0], r.ds_reached = true;
+    if (memcmp(x->data, p->x, x->len * sizeof(double)) || s->data[0] != p->s)
+        grader_failed(), grader_stop("input_changed", "Your code writes into an input. An operator never changes its inputs.");
+    gr_tape_free(t);
+    return r;
+}
+
+static const double x[LEN] = { 0.3, -1.2, 2.1, 0.7, -0.4, 1.9, 0.2, -0.6, 1.1, 3, -2.2, 0.9 };
+static const double dy[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6, 0.3, 0.9, -0.1 };
+static const problem general = { R, N, 0.7, x, dy, dy, 0.8 };
+static const problem worked = { 1, 2, 1, (const double[]){ 1, -3 }, (const double[]){ 1, 1 }, NULL, 0 };
+static const char *const of = "3 rows of 4 values, with s = 0.7", *const of_worked = "x = (1, -3), s = 1, dy = (1, 1)";
+
+static void judge(const char *name, grader_formula *f, unsigned among, size_t rows, size_t n, const double *got, const double *before, size_t small_n,
+                  const double *small)
+{
+    const grader_result whole = { name, of, f, &general, among, rows, n, got, before }, few = { name, of_worked, f, &worked, among, 1, small_n, small, NULL };
+    grader_judge(list, &whole, &few);
+}
+
+/* ---- Code that may crash, in a process of its own ---- */
+
+/* Whether f comes to an end, and returns true. */
+static bool survives(bool (*f)(int), int argument)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+        for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+        close(STDOUT_FILENO), close(STDERR_FILENO);
+        alarm(20); /* the clock of grader_step is not inherited */
+        _exit(!f(argument));
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool one_gradient(int want)
+{
+    const numbers r = run(&general, want);
+    double right[LEN];
+    want == X ? formula_dx(0, &general, right) : formula_ds(0, &general, right);
+    return want == X ? grader_same(r.dx, right, LEN) : grader_same(&r.ds, right, 1);
+}
+
+/* An input that is NULL, and a tape that is in error: the operator returns NULL and leaves the first message. */
+static bool refuses(int input)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *in[2] = { put(t, x, GR_SHAPE(R, N), true), put(t, &general.s, GR_SCALAR, true) };
+    if (input < 2) in[input] = NULL;
+    else gr_fail(t, NULL, "an earlier error");
+    const bool refused = !my_softsign(t, in[0], in[1]) && gr_failed(t) && (input < 2 || !strcmp(gr_message(t), "an earlier error"));
+    gr_tape_free(t);
+    return refused;
+}
+
+static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument) { return argument ? NULL : my_softsign(t, in[0], in[1]); }
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
+        return grader_ambiguous(list, formula_y, &general, of_y, LEN) + grader_ambiguous(list, formula_dx, &general, of_dx, LEN) +
+               grader_ambiguous(list, formula_ds, &general, of_ds, 1);
+    grader_start("Lesson 4: an operator of your own");
+
+    grader_step("forward");
+    const numbers few = run(&worked, 0), all = run(&general, 0);
+    double right[LEN];
+    formula_y(0, &general, right);
+    if (!grader_same(all.y, right, LEN) && grader_same(all.y, right, R))
+        grader_failed(), grader_stop("first_axis_alone",
+                "Only the first %d values of y are right: you stop at x->dim[0]. x may have any shape; x->len counts its\n"
+                "values.", R);
+    judge("y", formula_y, of_y, R, N, all.y, NULL, 2, few.y);
+
+    grader_step("the operator is on the tape");
+    const numbers back = run(&worked, X | S), got = run(&general, X | S);
+    if (got.nodes != 1)
+        grader_failed(), grader_stop("not_recorded",
+                "Forward is right, but the tape holds no node of yours, so that backward never reaches it. Return what\n"
+                "gr_record returns, with a descriptor that has a .backward.");
+
+    grader_step("backward: the gradient of x");
+    if (grader_same(got.dx, dy, LEN) && got.ds_reached && got.ds == general.other_s)
+        grader_failed(), grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 2, about seven lines.");
+    judge("dx", formula_dx, of_dx, R, N, got.dx, dy, 2, back.dx);
+    grader_step("backward: the gradient of s");
+    if (!back.ds_reached)
+        grader_failed(), grader_stop("input_not_listed",
+                "Backward never gives s a gradient, because the tape does not know that y depends on s. List all inputs:\n"
+                "GR_IN(x, s).");
+    judge("ds", formula_ds, of_ds, 1, 1, &got.ds, &general.other_s, 1, &back.ds);
+
+    grader_step("backward, when only one gradient is wanted");
+    if (!survives(one_gradient, X) || !survives(one_gradient, S))
+        grader_failed(), grader_stop("null_gradient",
+                "When only one of the two gradients is wanted, your backward crashes or gives wrong numbers. gr_grad\n"
+                "returns NULL for an input whose gradient nobody wants. Test each of them alone, and go on with the other.");
+
+    grader_step("an input that is NULL, and a tape in error");
+    for (int k = 0; k < 3; k++)
+        if (!survives(refuses, k))
+            grader_failed(), grader_stop("not_checked",
+                    "After an error every operator returns NULL, so yours may be given NULL. Begin with gr_ready and all your\n"
+                    "inputs. It refuses NULL, and a tape that has an error already. Return NULL then.");
+
+    grader_step("gr_gradcheck: both gradients, by finite differences");
+    grader_gradcheck("my_softsign", checked, NULL,
+                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 3, 2), .has_kink = true }, { .shape = GR_SCALAR, .low = 0.5, .high = 2 } }, 2);
+    return grader_end("All right. ops/unary.def makes such an operator from one line: find tanh there, and write softsign's.");
+}

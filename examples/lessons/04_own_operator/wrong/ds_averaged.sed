@@ -1,0 +1,2 @@
+# A mean.
+s/x\[i\] \/ (v \* v)/x[i] \/ (v * v) \/ n->in[0]->len/

@@ -1,0 +1,2 @@
+# dx alone.
+s/^        if (ds).*//

@@ -1,0 +1,2 @@
+# The minus is lost.
+s/ds\[0\] -=/ds[0] +=/

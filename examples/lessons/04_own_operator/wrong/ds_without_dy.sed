@@ -1,0 +1,2 @@
+# The derivative alone.
+s/-= dy\[i\] \* x/-= x/

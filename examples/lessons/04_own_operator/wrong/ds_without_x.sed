@@ -1,0 +1,2 @@
+# The derivative of 1 / v.
+s/-= dy\[i\] \* x\[i\]/-= dy[i]/

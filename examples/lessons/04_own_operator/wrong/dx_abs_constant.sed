@@ -1,0 +1,2 @@
+# |x| is taken for a constant.
+s/dy\[i\] \* s \/ (v \* v)/dy[i] \/ v/

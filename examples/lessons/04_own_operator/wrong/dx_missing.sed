@@ -1,0 +1,2 @@
+# ds alone.
+s/^        if (dx).*//

@@ -1,0 +1,2 @@
+# One v.
+s/dy\[i\] \* s \/ (v \* v)/dy[i] * s \/ v/

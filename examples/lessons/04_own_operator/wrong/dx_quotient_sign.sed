@@ -1,0 +1,2 @@
+# + in the quotient rule.
+s/dy\[i\] \* s \/ (v \* v)/dy[i] * (v + fabs(x[i])) \/ (v * v)/

@@ -1,0 +1,2 @@
+# The derivative alone.
+s/dx\[i\] += dy\[i\] \* s/dx[i] += s/

@@ -1,0 +1,2 @@
+# The length is the first size.
+s/i < x->len/i < x->dim[0]/

@@ -1,0 +1,2 @@
+# A product.
+s/x->data\[i\] \/ (s/x->data[i] * (s/

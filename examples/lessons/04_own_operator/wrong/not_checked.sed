@@ -1,0 +1,2 @@
+# No gr_ready.
+s/^    if (!gr_ready.*//

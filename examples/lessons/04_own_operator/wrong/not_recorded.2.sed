@@ -1,0 +1,2 @@
+# No backward in the descriptor.
+s/, .backward = my_backward//
