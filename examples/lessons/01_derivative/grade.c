@@ -103,7 +103,7 @@ static void check_slopes(void)
     if (same)
         grader_failed(), grader_stop("h_ignored",
                 "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
-    const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, SLOPES, 1, got, NULL },
+    const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, 1, SLOPES, got, NULL },
                         worked = { "the slope", "x^3 at x = 2 with h = 0.1", formula_slope, &one, of_slope, 1, 1, got, NULL };
     grader_judge(list, &all, &worked);
 }

@@ -2,7 +2,11 @@
 #include "../grader.h"
 #include "gradus.h"
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef enum { LEAF, ADD, MUL, TANH } kind;
 typedef struct {
@@ -182,6 +186,23 @@ static void on_a_tape(const graph *g, double *grad)
     gr_tape_free(t);
 }
 
+/* Whether backward comes to an end for x + x, forty times, which has 2^40 paths. It runs in a process of its own, for half a second at most. */
+static bool visits_nodes(void)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        graph g = { 41, { { LEAF, 0, 0, 1, 0 } } };
+        for (int i = 1; i < g.n; i++) g.list[i] = (node){ ADD, i - 1, i - 1, 0, 0 };
+        signal(SIGPROF, SIG_DFL);
+        setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_usec = 500000 }, NULL);
+        my_backward(g.list, g.n);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
@@ -212,6 +233,12 @@ int main(int argc, char **argv)
     judge_gradients(&products, &hand_made, "a list of 10 nodes", "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y", of_mul | of_add | of_all);
     grader_step("backward over sums, products and tanh");
     judge_gradients(&general, &tanh_small, "a list of 12 nodes", "y = tanh(0.5), the nodes x, y", of_tanh | of_mul | of_add | of_all);
+
+    grader_step("x + x, forty times");
+    if (!visits_nodes())
+        grader_failed(), grader_stop("every_path",
+                "Your backward follows every path from the end to a leaf, and here there are 2^40. Visit each node once, after all of its\n"
+                "uses, from the last node of the list to the first: then it hands back the sum over all paths at once.");
 
     grader_step("a list of 300 nodes, against gradus' tape");
     const graph big = long_graph();

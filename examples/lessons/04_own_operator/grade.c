@@ -70,15 +70,19 @@ static void formula_dx(unsigned m, const void *data, double *dx)
     }
 }
 
-static void formula_ds(unsigned m, const void *data, double *ds)
+/* One ds for each row, as if it were the only one. */
+static void formula_ds(unsigned m, const void *data, double *answer)
 {
     const problem *p = data;
-    *ds = m & ds_sum_assigned ? 0 : p->other_s;
-    for (size_t i = 0; i < p->rows * p->n && !(m & ds_missing); i++) {
-        const double x = p->x[i], v = p->s + fabs(x);
-        double part = (m & ds_without_dy ? 1 : p->dy[i]) * (m & ds_without_x ? 1 : m & ds_abs ? fabs(x) : x) / (m & ds_not_squared ? v : v * v);
-        if (m & ds_averaged) part /= (double)(p->rows * p->n);
-        *ds = (m & ds_assigned ? 0 : *ds) + (m & ds_sign ? part : -part);
+    for (size_t r = 0; r < p->rows; r++) {
+        double ds = m & ds_sum_assigned ? 0 : p->other_s;
+        for (size_t i = r * p->n; i < (r + 1) * p->n && !(m & ds_missing); i++) {
+            const double v = p->s + fabs(p->x[i]), above = m & ds_without_x ? 1 : m & ds_abs ? fabs(p->x[i]) : p->x[i];
+            double part = (m & ds_without_dy ? 1 : p->dy[i]) * above / (m & ds_not_squared ? v : v * v);
+            if (m & ds_averaged) part /= (double)p->n;
+            ds = (m & ds_assigned ? 0 : ds) + (m & ds_sign ? part : -part);
+        }
+        answer[r] = ds;
     }
 }
 
@@ -120,13 +124,15 @@ static numbers run(const problem *p, int want)
 static const double x[LEN] = { 0.3, -1.2, 2.1, 0.7, -0.4, 1.9, 0.2, -0.6, 1.1, 3, -2.2, 0.9 };
 static const double dy[LEN] = { 0.5, -0.3, 0.8, 0.1, -0.9, -0.2, 0.7, 0.4, -0.6, 0.3, 0.9, -0.1 };
 static const problem general = { R, N, 0.7, x, dy, dy, 0.8 };
+static const problem in_one_row = { 1, LEN, 0.7, x, dy, dy, 0.8 };
 static const problem worked = { 1, 2, 1, (const double[]){ 1, -3 }, (const double[]){ 1, 1 }, NULL, 0 };
-static const char *const of = "3 rows of 4 values, with s = 0.7", *const of_worked = "x = (1, -3), s = 1, dy = (1, 1)";
+static const char *const of = "3 rows of 4 values, s = 0.7", *const of_worked = "x = (1, -3), s = 1, dy = (1, 1)";
 
 static void judge(const char *name, grader_formula *f, unsigned among, size_t rows, size_t n, const double *got, const double *before, size_t small_n,
                   const double *small)
 {
-    const grader_result whole = { name, of, f, &general, among, rows, n, got, before }, few = { name, of_worked, f, &worked, among, 1, small_n, small, NULL };
+    const grader_result whole = { name, f == formula_ds ? "three times 4 values, s = 0.7" : of, f, &general, among, rows, n, got, before },
+                        few = { name, of_worked, f, &worked, among, 1, small_n, small, NULL };
     grader_judge(list, &whole, &few);
 }
 
@@ -150,9 +156,9 @@ static bool survives(bool (*f)(int), int argument)
 
 static bool one_gradient(int want)
 {
-    const numbers r = run(&general, want);
+    const numbers r = run(&in_one_row, want);
     double right[LEN];
-    want == X ? formula_dx(0, &general, right) : formula_ds(0, &general, right);
+    want == X ? formula_dx(0, &in_one_row, right) : formula_ds(0, &in_one_row, right);
     return want == X ? grader_same(r.dx, right, LEN) : grader_same(&r.ds, right, 1);
 }
 
@@ -174,7 +180,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
         return grader_ambiguous(list, formula_y, &general, of_y, LEN) + grader_ambiguous(list, formula_dx, &general, of_dx, LEN) +
-               grader_ambiguous(list, formula_ds, &general, of_ds, 1);
+               grader_ambiguous(list, formula_ds, &general, of_ds, R);
     grader_start("Lesson 4: an operator of your own");
 
     grader_step("forward");
@@ -203,7 +209,12 @@ int main(int argc, char **argv)
         grader_failed(), grader_stop("input_not_listed",
                 "Backward never gives s a gradient, because the tape does not know that y depends on s. List all inputs:\n"
                 "GR_IN(x, s).");
-    judge("ds", formula_ds, of_ds, 1, 1, &got.ds, &general.other_s, 1, &back.ds);
+    double ds[R], before[R];
+    for (size_t r = 0; r < R; r++) {
+        ds[r] = run(&(problem){ 1, N, general.s, x + r * N, dy + r * N, dy + r * N, general.other_s }, X | S).ds;
+        before[r] = general.other_s;
+    }
+    judge("ds", formula_ds, of_ds, 1, R, ds, before, 1, &back.ds);
 
     grader_step("backward, when only one gradient is wanted");
     if (!survives(one_gradient, X) || !survives(one_gradient, S))

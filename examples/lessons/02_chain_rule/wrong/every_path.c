@@ -1,0 +1,39 @@
+/* Recursion along each path: right, but there are 2^n paths. */
+#include <math.h>
+
+typedef enum { LEAF, ADD, MUL, TANH } kind;
+typedef struct {
+    kind op;
+    int a, b;           /* the numbers of the nodes that this one was computed from, both smaller than its own; TANH has a alone, a LEAF none */
+    double value, grad; /* grad: the derivative of the last node with respect to this one */
+} node;
+
+void my_forward(node *list, int n);
+void my_backward(node *list, int n);
+static void hand_back(node *list, int i, double g)
+{
+    const int a = list[i].a, b = list[i].b;
+    const double y = list[i].value;
+    list[i].grad += g;
+    if (list[i].op == ADD) hand_back(list, a, g), hand_back(list, b, g);
+    if (list[i].op == MUL) hand_back(list, a, g * list[b].value), hand_back(list, b, g * list[a].value);
+    if (list[i].op == TANH) hand_back(list, a, g * (1 - y * y));
+}
+
+/* Compute the values of n nodes. The values of the leaves are there. */
+void my_forward(node *list, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const int a = list[i].a, b = list[i].b;
+        if (list[i].op == ADD) list[i].value = list[a].value + list[b].value;
+        if (list[i].op == MUL) list[i].value = list[a].value * list[b].value;
+        if (list[i].op == TANH) list[i].value = tanh(list[a].value);
+    }
+}
+
+/* Compute the gradients of n nodes from their values. */
+void my_backward(node *list, int n)
+{
+    for (int i = 0; i < n; i++) list[i].grad = 0;
+    hand_back(list, n - 1, 1);
+}
