@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
-typedef double function(double x);                   /* a function of one number, such as tanh */
-typedef double loss(const double *w, size_t n);      /* a loss that depends on n weights */
+typedef double function(double x);              /* a function of one number, such as tanh */
+typedef double loss(const double *w, size_t n); /* a loss that depends on n weights */
 
 double my_slope(function *f, double x, double h);
 double my_step(double x);
@@ -15,14 +15,14 @@ double my_slope(function *f, double x, double h)
 {
     /* TODO 1. Divide the difference of the two values of f by the distance between the two points. */
     (void)f, (void)x, (void)h; /* remove this line */
-    return 0; /* remove this line */
+    return 0;                  /* remove this line */
 }
 
 /* A step h for a central difference at x. */
 double my_step(double x)
 {
     /* TODO 2. h is 1e-5 if x lies between -1 and 1; for larger x, it is 1e-5 times the size of x. It is never 0 or negative. */
-    (void)x; /* remove this line */
+    (void)x;  /* remove this line */
     return 0; /* remove this line */
 }
 

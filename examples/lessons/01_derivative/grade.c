@@ -19,7 +19,8 @@ void my_gradient(loss *f, double *w, size_t n, double *gradient);
     M(left_sided, "You take the slope from the left, (f(x) - f(x - h)) / h. Its error is proportional to h. A central difference\n" \
                   "goes from x - h to x + h; then this error cancels.") \
     M(not_halved, "You divide by h. The points x - h and x + h are 2h apart: divide by 2h. Test: the slope of f(x) = x must be 1.") \
-    M(one_sided_halved, "You divide f(x + h) - f(x) by 2h. These two points are only h apart. A central difference takes f(x - h), not f(x).") \
+    M(one_sided_halved, \
+      "You divide f(x + h) - f(x) by 2h. These two points are only h apart. A central difference takes f(x - h), not f(x).") \
     M(sign, "You subtract the right value from the left one. A function that grows must have a positive slope: f(x + h) - f(x - h).") \
     M(not_divided, "Your result is how far f moves. A slope is that movement divided by the distance of the points, 2h.") \
     M(precedence, "You write / 2 * h. C works from left to right, so this divides by 2 and multiplies by h. Write / (2 * h).") \
@@ -32,7 +33,8 @@ void my_gradient(loss *f, double *w, size_t n, double *gradient);
     M(gradient_one_sided, "my_gradient takes the slope from the right. Take the loss at w[i] + h and at w[i] - h, as my_slope does.") \
     M(gradient_not_halved, "my_gradient divides by h. The two losses belong to weights that are 2h apart: divide by 2h.") \
     M(gradient_not_divided, "my_gradient writes how far the loss moves. Divide by 2h, as my_slope does.") \
-    M(gradient_added, "You write gradient[i] += .. where = is needed. This function makes the gradient, and what was there has no meaning.")
+    M(gradient_added, "You write gradient[i] += .. where = is needed. This function makes the gradient, and what was there has no " \
+                      "meaning.")
 
 GRADER_MISTAKES(MISTAKES);
 static const unsigned of_slope = not_restored - 1, of_gradient = 2 * gradient_added - not_restored;
@@ -41,8 +43,15 @@ static const unsigned of_slope = not_restored - 1, of_gradient = 2 * gradient_ad
 
 static double cube(double x) { return x * x * x; }
 static double bump(double x) { return x / (1 + x * x); }
-static const struct { function *f; const char *name; double x, h; } slopes[] = {
-    { cube, "x^3", 2, 0.1 }, { tanh, "tanh(x)", 0.7, 0.2 }, { bump, "x / (1 + x^2)", -0.4, 0.3 }, { cube, "x^3", -1.3, 0.05 },
+static const struct {
+    function *f;
+    const char *name;
+    double x, h;
+} slopes[] = {
+    { cube, "x^3", 2, 0.1 },
+    { tanh, "tanh(x)", 0.7, 0.2 },
+    { bump, "x / (1 + x^2)", -0.4, 0.3 },
+    { cube, "x^3", -1.3, 0.05 },
 };
 static const int one = 1, all_of_them = sizeof slopes / sizeof *slopes;
 enum { SLOPES = sizeof slopes / sizeof *slopes, WEIGHTS = 5 };
@@ -99,10 +108,8 @@ static void check_slopes(void)
         got[i] = my_slope(slopes[i].f, slopes[i].x, slopes[i].h), other[i] = my_slope(slopes[i].f, slopes[i].x, 2 * slopes[i].h);
         untouched &= got[i] == 0, same &= got[i] == other[i];
     }
-    if (untouched) grader_failed(), grader_stop("not_begun", "my_slope still returns 0. Begin at TODO 1 in exercise.c: one line.");
-    if (same)
-        grader_failed(), grader_stop("h_ignored",
-                "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
+    if (untouched) grader_stop("not_begun", "my_slope still returns 0. Begin at TODO 1 in exercise.c: one line.");
+    if (same) grader_stop("h_ignored", "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
     const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, 1, SLOPES, got, NULL },
                         worked = { "the slope", "x^3 at x = 2 with h = 0.1", formula_slope, &one, of_slope, 1, 1, got, NULL };
     grader_judge(list, &all, &worked);
@@ -112,25 +119,29 @@ static void check_steps(void)
 {
     const double x[] = { 0, 1, -3, 200, 1e6 };
     for (int i = 0; i < 5; i++) {
-        const double size = fmax(1, fabs(x[i])), h = my_step(x[i]), at = 1.1 * size, error = fabs(my_slope(cube, at, h) / (3 * at * at) - 1);
+        const double size = fmax(1, fabs(x[i])), h = my_step(x[i]), at = 1.1 * size,
+                     error = fabs(my_slope(cube, at, h) / (3 * at * at) - 1);
         if (h >= 0.99e-6 * size && h <= 1.01e-4 * size) continue;
         grader_failed(), printf("      my_step(%g) is %g\n\n", x[i], h);
+        if (!isfinite(h)) grader_stop("not_finite", "The step is no number. Look for a division by 0.");
         if (h < 0) grader_stop("step_negative", "Your step is negative for a negative x. The size of x counts, not its sign: use fabs(x).");
         if (i == 0 && h < 1e-3 * my_step(1))
-            grader_stop("step_zero",
-                    "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
-                    "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
+            grader_stop("step_zero", "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
+                                     "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
         if (i > 1 && fabs(h / my_step(1) - 1) < 1e-9)
             grader_stop("step_fixed",
-                    "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
-                    "larger steps: 1e-5 times the size of x.", x[i]);
+                        "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
+                        "larger steps: 1e-5 times the size of x.",
+                        x[i]);
         if (h < size * 1e-6)
             grader_stop("step_too_small",
-                    "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the\n"
-                    "difference keeps few: the slope of x^3 at x = %g has a relative error of %.0e. Use 1e-5.", at, error);
+                        "Your step is too small for double. The two values of f agree in almost all of their 16 digits, and the\n"
+                        "difference keeps few: the slope of x^3 at x = %g has a relative error of %.0e. Use 1e-5.",
+                        at, error);
         grader_stop("step_too_large",
-                "Your step is too large: the error of a central difference grows with h^2. The slope of x^3 at x = %g has a relative\n"
-                "error of %.0e. Use 1e-5.", at, error);
+                    "Your step is too large: the error of a central difference grows with h^2. The slope of x^3 at x = %g has a relative\n"
+                    "error of %.0e. Use 1e-5.",
+                    at, error);
     }
 }
 
@@ -141,7 +152,7 @@ static void check_gradient(void)
     my_gradient(general, w, WEIGHTS, got);
     formula_gradient(0, NULL, right);
     if (!memcmp(got, before, sizeof got))
-        grader_failed(), grader_stop("gradient_not_begun", "my_gradient writes nothing yet. Go on at TODO 3: about eight lines.");
+        grader_stop("gradient_not_begun", "my_gradient writes nothing yet. Go on at TODO 3: about eight lines.");
     bool good = true;
     for (int i = 0; i < WEIGHTS; i++) good &= fabs(got[i] - right[i]) < 1e-7;
     const grader_result all = { "the gradient", "a loss with 5 weights", formula_gradient, NULL, of_gradient, 1, WEIGHTS, got, NULL };
@@ -149,9 +160,8 @@ static void check_gradient(void)
     for (int i = 0; i < WEIGHTS; i++)
         if (fabs(w[i] - place[i]) > 1e-12) grader_failed(), grader_stop_mistakes(list, not_restored);
     if (memcmp(w, place, sizeof w))
-        grader_failed(), grader_stop("rounded_back",
-                "The gradient is right, but a weight has changed in its last digit: w + h - 2h + h is not always w,\n"
-                "because each addition rounds. Keep the old value in a variable, and put that back.");
+        grader_stop("rounded_back", "The gradient is right, but a weight has changed in its last digit: w + h - 2h + h is not always w,\n"
+                                    "because each addition rounds. Keep the old value in a variable, and put that back.");
 }
 
 /* The loss of a small model, computed by gradus: mean of (c tanh(a x + b) - y)^2. Returns its value; gradient NULL means that none is wanted. */
@@ -174,7 +184,8 @@ static double model_loss(const double *w, size_t n) { return n == 3 ? model(w, N
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
-        return grader_ambiguous(list, formula_slope, &all_of_them, of_slope, SLOPES) + grader_ambiguous(list, formula_gradient, NULL, of_gradient, WEIGHTS);
+        return grader_ambiguous(list, formula_slope, &all_of_them, of_slope, SLOPES) +
+               grader_ambiguous(list, formula_gradient, NULL, of_gradient, WEIGHTS);
     grader_start("Lesson 1: a derivative by nudging");
     grader_step("slopes of x^3, tanh(x) and x / (1 + x^2)");
     check_slopes();
@@ -190,7 +201,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < WEIGHTS; i++)
         if (!(fabs(got[i] - right[i]) < 1e-7)) {
             grader_failed(), grader_row("yours", got, WEIGHTS), grader_row("right", right, WEIGHTS);
-            grader_stop("model", "Your gradient is right for 5 weights and wrong for 3. Use n: a size must not stand in the code as a number.");
+            grader_stop("model",
+                        "Your gradient is right for 5 weights and wrong for 3. Use n: a size must not stand in the code as a number.");
         }
     return grader_end("All right. gr_gradcheck does the same with four points, in core/gradcheck.c: compare it with yours.");
 }

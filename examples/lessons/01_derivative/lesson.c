@@ -29,9 +29,11 @@ static double slope(double w) { return 2 * (w * 3 - 5) * 3; }
 static void by_hand(void)
 {
     printf("1. By hand: the loss (w x - y)^2 with x = 3, y = 5, at w = 2\n\n");
-    number("w x - y", 2 * 3 - 5), number("loss at w = 2", loss(2)), number("w x at w = 2.1", 2.1 * 3), number("w x - y at w = 2.1", 2.1 * 3 - 5);
+    number("w x - y", 2 * 3 - 5), number("loss at w = 2", loss(2)), number("w x at w = 2.1", 2.1 * 3),
+        number("w x - y at w = 2.1", 2.1 * 3 - 5);
     number("loss at w = 2.1", loss(2.1)), number("loss at w = 1.9", loss(1.9));
-    number("slope from the right, h = 0.1", from_the_right(loss, 2, 0.1)), number("slope from the left,  h = 0.1", from_the_left(loss, 2, 0.1));
+    number("slope from the right, h = 0.1", from_the_right(loss, 2, 0.1)),
+        number("slope from the left,  h = 0.1", from_the_left(loss, 2, 0.1));
     number("their mean", mean_of_both(loss, 2, 0.1)), number("slope from the right, h = 0.01", from_the_right(loss, 2, 0.01));
     number("exactly: 2 (w x - y) x", slope(2));
 }
@@ -64,7 +66,10 @@ static void follow(void)
 
 /* Multiplications alone, so that every machine rounds alike. */
 static double fifth(double x) { return x * x * x * x * x; }
-static double four_points(function *f, double x, double h) { return (f(x - 2 * h) - 8 * f(x - h) + 8 * f(x + h) - f(x + 2 * h)) / (12 * h); }
+static double four_points(function *f, double x, double h)
+{
+    return (f(x - 2 * h) - 8 * f(x - h) + 8 * f(x + h) - f(x + 2 * h)) / (12 * h);
+}
 
 static void steps(void)
 {
@@ -102,7 +107,8 @@ static void quiz(void)
     printf("5. |x| at 0 has a kink. The central difference is the mean of two different slopes, and no error tells you so.\n");
     number("from the right", from_the_right(absolute, 0, 0.1)), number("from the left", from_the_left(absolute, 0, 0.1));
     number("central", mean_of_both(absolute, 0, 0.1));
-    printf("6. A million weights: two runs of the model for each, %d runs. Backward needs one run and about twice its time.\n", 2 * 1000000);
+    printf("6. A million weights: two runs of the model for each, %d runs. Backward needs one run and about twice its time.\n",
+           2 * 1000000);
 }
 
 int main(int argc, char **argv)

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stddef.h>
 
-typedef double function(double x);                   /* a function of one number, such as tanh */
-typedef double loss(const double *w, size_t n);      /* a loss that depends on n weights */
+typedef double function(double x);              /* a function of one number, such as tanh */
+typedef double loss(const double *w, size_t n); /* a loss that depends on n weights */
 
 double my_slope(function *f, double x, double h);
 double my_step(double x);
@@ -12,12 +12,14 @@ void my_gradient(loss *f, double *w, size_t n, double *gradient);
 /* The derivative of f at x, by a central difference: from x - h to x + h. */
 double my_slope(function *f, double x, double h)
 {
+    /* The two points are 2h apart. */
     return (f(x + h) - f(x - h)) / (2 * h);
 }
 
 /* A step h for a central difference at x. */
 double my_step(double x)
 {
+    /* Numbers have 16 digits, so what is lost by rounding grows with x. */
     return 1e-5 * fmax(1, fabs(x));
 }
 

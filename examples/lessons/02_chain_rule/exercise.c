@@ -5,7 +5,7 @@
 typedef enum { LEAF, ADD, MUL, TANH } kind;
 typedef struct {
     kind op;
-    int a, b;           /* the numbers of the nodes that this one was computed from, both smaller than its own; TANH has a alone, a LEAF none */
+    int a, b; /* the numbers of the nodes that this one was computed from, both smaller than its own; TANH has a alone, a LEAF none */
     double value, grad; /* grad: the derivative of the last node with respect to this one */
 } node;
 

@@ -21,40 +21,57 @@ void my_backward(node *list, int n);
 
 #define MISTAKES(M) \
     /* forward */ \
-    M(indices_added, "You add a and b, which are the numbers of two nodes. Add the values of these nodes, list[a].value and list[b].value.") \
-    M(from_the_end, "You compute the last node first, from values that are not there yet. A node comes after the nodes that it needs, so\n" \
-                    "forward goes from the first node to the last.") \
+    M(indices_added, \
+      "You add a and b, which are the numbers of two nodes. Add the values of these nodes, list[a].value and list[b].value.") \
+    M(from_the_end, \
+      "You compute the last node first, from values that are not there yet. A node comes after the nodes that it needs, so\n" \
+      "forward goes from the first node to the last.") \
     M(product_summed, "Your MUL adds the two values. It multiplies them.") \
     M(tanh_skipped, "Your TANH copies the value of node a. Take its tanh.") \
     /* backward, order and beginning */ \
-    M(as_recorded, "You visit the nodes in the order in which they were computed. Then a node hands back its gradient before its uses have\n" \
-                   "added to it. A node's uses come after it in the list, so go from the last node to the first.") \
-    M(counted_twice, "A node that has several uses hands on its whole gradient once for each. What the first use had added then counts again.\n" \
-                     "Visit each node once, after all of its uses: from the last node of the list to the first.") \
+    M(as_recorded, \
+      "You visit the nodes in the order in which they were computed. Then a node hands back its gradient before its uses have\n" \
+      "added to it. A node's uses come after it in the list, so go from the last node to the first.") \
+    M(counted_twice, \
+      "A node that has several uses hands on its whole gradient once for each. What the first use had added then counts again.\n" \
+      "Visit each node once, after all of its uses: from the last node of the list to the first.") \
     M(not_cleared, "You do not set the gradients to 0 at first. They hold the numbers of an earlier call, and += adds to them.") \
-    M(value_for_one, "You begin with the value of the last node. Its gradient is the derivative of the last node with respect to itself: 1.") \
-    M(no_beginning, "No gradient is set to 1 at the beginning. Every gradient is a sum of products that contain the last node's, which is 1.") \
-    M(last_not_visited, "You do not visit the last node, number n - 1. It hands its gradient to the nodes that it was computed from, too.") \
+    M(value_for_one, \
+      "You begin with the value of the last node. Its gradient is the derivative of the last node with respect to itself: 1.") \
+    M(no_beginning, \
+      "No gradient is set to 1 at the beginning. Every gradient is a sum of products that contain the last node's, which is 1.") \
+    M(last_not_visited, \
+      "You do not visit the last node, number n - 1. It hands its gradient to the nodes that it was computed from, too.") \
     /* ADD */ \
-    M(add_assigned, "Your ADD writes = where += is needed. A node with two uses, such as a in (a + b) + a, gets a part of its gradient from each,\n" \
-                    "and = keeps only one of them.") \
-    M(add_without_g, "Your ADD adds 1. That is the derivative of the sum alone. The chain rule multiplies it by the gradient of the sum: add g.") \
+    M(add_assigned, \
+      "Your ADD writes = where += is needed. A node with two uses, such as a in (a + b) + a, gets a part of its gradient from each,\n" \
+      "and = keeps only one of them.") \
+    M(add_without_g, \
+      "Your ADD adds 1. That is the derivative of the sum alone. The chain rule multiplies it by the gradient of the sum: add g.") \
     M(second_forgotten, "You hand nothing to node b. A change of b moves the result as well.") \
     /* MUL */ \
-    M(mul_missing, "Your MUL hands nothing back. The product a b moves by b when a moves by 1: add g * b to a's gradient, and g * a to b's.") \
-    M(mul_assigned, "Your MUL writes = where += is needed. A node with two uses gets a part of its gradient from each, and = keeps only one.") \
-    M(mul_without_g, "Your MUL adds the other factor alone. The chain rule multiplies it by the gradient of the product: add g * b to a's gradient.") \
+    M(mul_missing, \
+      "Your MUL hands nothing back. The product a b moves by b when a moves by 1: add g * b to a's gradient, and g * a to b's.") \
+    M(mul_assigned, \
+      "Your MUL writes = where += is needed. A node with two uses gets a part of its gradient from each, and = keeps only one.") \
+    M(mul_without_g, \
+      "Your MUL adds the other factor alone. The chain rule multiplies it by the gradient of the product: add g * b to a's gradient.") \
     M(own_factor, "Your MUL gives each factor its own value. The product a b moves by b when a moves by 1: a's gradient gets g * b.") \
     /* TANH */ \
-    M(tanh_missing, "Your TANH hands nothing back. Its derivative is 1 - y^2, where y is its own value: add g * (1 - y * y) to a's gradient.") \
-    M(tanh_assigned, "Your TANH writes = where += is needed. A node with two uses gets a part of its gradient from each, and = keeps only one.") \
+    M(tanh_missing, \
+      "Your TANH hands nothing back. Its derivative is 1 - y^2, where y is its own value: add g * (1 - y * y) to a's gradient.") \
+    M(tanh_assigned, \
+      "Your TANH writes = where += is needed. A node with two uses gets a part of its gradient from each, and = keeps only one.") \
     M(tanh_without_g, "Your TANH adds 1 - y^2 alone. The chain rule multiplies it by the gradient of y: add g * (1 - y * y).") \
-    M(tanh_at_x, "Your TANH uses 1 - x^2 with its input x. The derivative is 1 - y^2, with its output y: at x = 2, 1 - x^2 would be negative.") \
+    M(tanh_at_x, \
+      "Your TANH uses 1 - x^2 with its input x. The derivative is 1 - y^2, with its output y: at x = 2, 1 - x^2 would be negative.") \
     M(tanh_passed_on, "Your TANH hands g on unchanged, as ADD does. Multiply it by the derivative, 1 - y^2.") \
-    M(tanh_not_squared, "Your TANH uses 1 - y. The derivative is 1 - y^2: at x = 0 both are 1, but tanh is symmetric, and so is its slope.")
+    M(tanh_not_squared, "Your TANH uses 1 - y. The derivative is 1 - y^2: at x = 0 both are 1, but tanh is symmetric, and so is its " \
+                        "slope.")
 
 GRADER_MISTAKES(MISTAKES);
-static const unsigned of_values = as_recorded - 1, of_tanh = tanh_missing | tanh_assigned | tanh_without_g | tanh_at_x | tanh_passed_on | tanh_not_squared,
+static const unsigned of_values = as_recorded - 1,
+                      of_tanh = tanh_missing | tanh_assigned | tanh_without_g | tanh_at_x | tanh_passed_on | tanh_not_squared,
                       of_mul = mul_missing | mul_assigned | mul_without_g | own_factor,
                       of_add = add_assigned | add_without_g | second_forgotten,
                       of_all = as_recorded | counted_twice | not_cleared | value_for_one | no_beginning | last_not_visited;
@@ -62,7 +79,10 @@ static const unsigned of_values = as_recorded - 1, of_tanh = tanh_missing | tanh
 /* ---- The formulas, with a switch for each ---- */
 
 enum { MOST = 300 };
-typedef struct { int n; node list[MOST]; } graph; /* with the gradients of an earlier call */
+typedef struct {
+    int n;
+    node list[MOST];
+} graph; /* with the gradients of an earlier call */
 
 static void formula_values(unsigned m, const void *data, double *v)
 {
@@ -117,17 +137,50 @@ static void formula_gradients(unsigned m, const void *data, double *grad)
 
 /* ---- The graphs: each node has uses that differ, and one leads nowhere ---- */
 
-static const graph hand_made = { 7, { { LEAF, 0, 0, 2, 0 }, { LEAF, 0, 0, 3, 0 }, { ADD, 0, 1, 0, 0 }, { MUL, 0, 1, 0, 0 },
-                                      { MUL, 2, 3, 0, 0 }, { ADD, 2, 3, 0, 0 }, { ADD, 5, 4, 0, 0 } } };
+static const graph hand_made = { 7,
+                                 { { LEAF, 0, 0, 2, 0 },
+                                   { LEAF, 0, 0, 3, 0 },
+                                   { ADD, 0, 1, 0, 0 },
+                                   { MUL, 0, 1, 0, 0 },
+                                   { MUL, 2, 3, 0, 0 },
+                                   { ADD, 2, 3, 0, 0 },
+                                   { ADD, 5, 4, 0, 0 } } };
 static const graph sums_small = { 4, { { LEAF, 0, 0, 2, 0 }, { LEAF, 0, 0, 3, 0 }, { ADD, 0, 1, 0, 0 }, { ADD, 2, 0, 0, 0 } } };
 static const graph tanh_small = { 2, { { LEAF, 0, 0, 0.5, 0 }, { TANH, 0, 0, 0, 0 } } };
-static const graph sums = { 9, { { LEAF, 0, 0, 0.7, 0.3 }, { LEAF, 0, 0, -1.2, 1.1 }, { ADD, 0, 1, 0, -0.6 }, { ADD, 2, 0, 0, 0.9 }, { ADD, 3, 2, 0, 2.1 },
-                                 { ADD, 3, 3, 0, 0.2 }, { ADD, 1, 5, 0, -0.7 }, { ADD, 4, 5, 0, 1.7 }, { ADD, 7, 0, 0, 0.4 } } };
-static const graph products = { 10, { { LEAF, 0, 0, 0.7, 0.3 }, { LEAF, 0, 0, -1.2, 1.1 }, { MUL, 0, 1, 0, -0.6 }, { ADD, 2, 0, 0, 0.9 }, { MUL, 3, 2, 0, 2.1 },
-                                      { MUL, 3, 3, 0, 0.2 }, { ADD, 1, 5, 0, -0.7 }, { MUL, 6, 5, 0, 1.7 }, { ADD, 7, 4, 0, 0.4 }, { ADD, 8, 0, 0, 0.5 } } };
-static const graph general = { 12, { { LEAF, 0, 0, 0.7, 0.3 }, { LEAF, 0, 0, -1.2, 1.1 }, { MUL, 0, 1, 0, -0.6 }, { TANH, 2, 0, 0, 0.9 }, { ADD, 3, 2, 0, 2.1 },
-                                     { MUL, 3, 4, 0, 0.2 }, { TANH, 3, 0, 0, -0.7 }, { MUL, 6, 5, 0, 1.7 }, { ADD, 7, 4, 0, 0.4 }, { TANH, 4, 0, 0, -1.4 },
-                                     { MUL, 8, 1, 0, 0.5 }, { ADD, 10, 9, 0, 0.8 } } };
+static const graph sums = { 9,
+                            { { LEAF, 0, 0, 0.7, 0.3 },
+                              { LEAF, 0, 0, -1.2, 1.1 },
+                              { ADD, 0, 1, 0, -0.6 },
+                              { ADD, 2, 0, 0, 0.9 },
+                              { ADD, 3, 2, 0, 2.1 },
+                              { ADD, 3, 3, 0, 0.2 },
+                              { ADD, 1, 5, 0, -0.7 },
+                              { ADD, 4, 5, 0, 1.7 },
+                              { ADD, 7, 0, 0, 0.4 } } };
+static const graph products = { 10,
+                                { { LEAF, 0, 0, 0.7, 0.3 },
+                                  { LEAF, 0, 0, -1.2, 1.1 },
+                                  { MUL, 0, 1, 0, -0.6 },
+                                  { ADD, 2, 0, 0, 0.9 },
+                                  { MUL, 3, 2, 0, 2.1 },
+                                  { MUL, 3, 3, 0, 0.2 },
+                                  { ADD, 1, 5, 0, -0.7 },
+                                  { MUL, 6, 5, 0, 1.7 },
+                                  { ADD, 7, 4, 0, 0.4 },
+                                  { ADD, 8, 0, 0, 0.5 } } };
+static const graph general = { 12,
+                               { { LEAF, 0, 0, 0.7, 0.3 },
+                                 { LEAF, 0, 0, -1.2, 1.1 },
+                                 { MUL, 0, 1, 0, -0.6 },
+                                 { TANH, 2, 0, 0, 0.9 },
+                                 { ADD, 3, 2, 0, 2.1 },
+                                 { MUL, 3, 4, 0, 0.2 },
+                                 { TANH, 3, 0, 0, -0.7 },
+                                 { MUL, 6, 5, 0, 1.7 },
+                                 { ADD, 7, 4, 0, 0.4 },
+                                 { TANH, 4, 0, 0, -1.4 },
+                                 { MUL, 8, 1, 0, 0.5 },
+                                 { ADD, 10, 9, 0, 0.8 } } };
 
 /* A long list in which a node is computed from earlier ones, most of them near; the last node needs many of them. */
 static graph long_graph(void)
@@ -136,7 +189,8 @@ static graph long_graph(void)
     unsigned random = 1;
     for (int i = 0; i < MOST; i++) {
         int from[2];
-        for (int k = 0; k < 2; k++) random = random * 1664525 + 1013904223, from[k] = i ? i - 1 - (int)(random >> 16) % (i < 20 ? i : 20) : 0;
+        for (int k = 0; k < 2; k++)
+            random = random * 1664525 + 1013904223, from[k] = i ? i - 1 - (int)(random >> 16) % (i < 20 ? i : 20) : 0;
         g.list[i] = (node){ i < 5 ? LEAF : i % 3 == 0 ? ADD : i % 3 == 1 ? MUL : TANH, from[0], from[1], i < 5 ? 0.3 * i - 0.5 : 0, 0.1 };
     }
     return g;
@@ -144,7 +198,9 @@ static graph long_graph(void)
 
 /* ---- The learner's numbers ---- */
 
-typedef struct { double value[MOST], grad[MOST]; } numbers;
+typedef struct {
+    double value[MOST], grad[MOST];
+} numbers;
 
 static numbers run(const graph *g)
 {
@@ -157,7 +213,7 @@ static numbers run(const graph *g)
     my_backward(copy.list, copy.n);
     for (int i = 0; i < g->n; i++) {
         if (copy.list[i].value != r.grad[i] || copy.list[i].a != g->list[i].a || copy.list[i].b != g->list[i].b)
-            grader_failed(), grader_stop("value_changed", "my_backward changes a node's value, a or b. It writes gradients alone.");
+            grader_stop("value_changed", "my_backward changes a node's value, a or b. It writes gradients alone.");
         r.grad[i] = copy.list[i].grad;
     }
     return r;
@@ -178,8 +234,10 @@ static void on_a_tape(const graph *g, double *grad)
     gr_tensor *x[MOST];
     for (int i = 0; i < g->n; i++) {
         const node *o = g->list + i;
-        x[i] = o->op == ADD ? gr_add(t, x[o->a], x[o->b]) : o->op == MUL ? gr_mul(t, x[o->a], x[o->b]) : o->op == TANH ? gr_tanh(t, x[o->a]) :
-               gr_want_grad(t, gr_scalar(t, o->value));
+        x[i] = o->op == ADD    ? gr_add(t, x[o->a], x[o->b])
+               : o->op == MUL  ? gr_mul(t, x[o->a], x[o->b])
+               : o->op == TANH ? gr_tanh(t, x[o->a])
+                               : gr_want_grad(t, gr_scalar(t, o->value));
     }
     gr_backward(t, x[g->n - 1]);
     for (int i = 0; i < g->n; i++) grad[i] = gr_grad(t, x[i]) ? gr_grad(t, x[i])[0] : 0;
@@ -216,29 +274,39 @@ int main(int argc, char **argv)
     graph untouched = general, begun = general;
     my_forward(begun.list, begun.n);
     if (!memcmp(&begun, &untouched, sizeof begun))
-        grader_failed(), grader_stop("not_begun", "my_forward writes nothing yet. Begin at TODO 1 in exercise.c: about six lines.");
+        grader_stop("not_begun", "my_forward writes nothing yet. Begin at TODO 1 in exercise.c: about six lines.");
     my_backward(begun.list, begun.n);
     const numbers small = run(&hand_made), all = run(&general);
-    const grader_result values = { "the values", "a list of 12 nodes", formula_values, &general, of_values, 1, (size_t)general.n, all.value, NULL },
-                        worked = { "the values", "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y", formula_values, &hand_made, of_values, 1, 7,
-                                   small.value, NULL };
+    const grader_result values = { "the values", "a list of 12 nodes", formula_values, &general, of_values, 1, (size_t)general.n, all.value,
+                                   NULL },
+                        worked = { "the values",
+                                   "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y",
+                                   formula_values,
+                                   &hand_made,
+                                   of_values,
+                                   1,
+                                   7,
+                                   small.value,
+                                   NULL };
     grader_judge(list, &values, &worked);
 
     grader_step("backward over sums");
     bool any = false;
     for (int i = 0; i < general.n; i++) any |= begun.list[i].grad != untouched.list[i].grad;
-    if (!any) grader_failed(), grader_stop("half_done", "Forward is right. my_backward writes nothing yet: go on at TODO 2, about nine lines.");
+    if (!any) grader_stop("half_done", "Forward is right. my_backward writes nothing yet: go on at TODO 2, about nine lines.");
     judge_gradients(&sums, &sums_small, "a list of 9 nodes", "y = (a + b) + a, the nodes a, b, a + b, y", of_add | of_all);
     grader_step("backward over sums and products");
-    judge_gradients(&products, &hand_made, "a list of 10 nodes", "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y", of_mul | of_add | of_all);
+    judge_gradients(&products, &hand_made, "a list of 10 nodes", "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y",
+                    of_mul | of_add | of_all);
     grader_step("backward over sums, products and tanh");
     judge_gradients(&general, &tanh_small, "a list of 12 nodes", "y = tanh(0.5), the nodes x, y", of_tanh | of_mul | of_add | of_all);
 
     grader_step("x + x, forty times");
     if (!visits_nodes())
-        grader_failed(), grader_stop("every_path",
-                "Your backward follows every path from the end to a leaf, and here there are 2^40. Visit each node once, after all of its\n"
-                "uses, from the last node of the list to the first: then it hands back the sum over all paths at once.");
+        grader_stop(
+            "every_path",
+            "Your backward follows every path from the end to a leaf, and here there are 2^40. Visit each node once, after all of its\n"
+            "uses, from the last node of the list to the first: then it hands back the sum over all paths at once.");
 
     grader_step("a list of 300 nodes, against gradus' tape");
     const graph big = long_graph();
@@ -246,6 +314,6 @@ int main(int argc, char **argv)
     const numbers got = run(&big);
     on_a_tape(&big, right);
     if (!grader_same(got.grad, right, MOST))
-        grader_failed(), grader_stop("long_list", "Your gradients are right for short lists and wrong for 300 nodes. Is a size written as a number?");
+        grader_stop("long_list", "Your gradients are right for short lists and wrong for 300 nodes. Is a size written as a number?");
     return grader_end("All right. gradus does the same with a list of operators, in core/backward.c: compare gr__compute with yours.");
 }

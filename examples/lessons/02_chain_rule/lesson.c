@@ -56,8 +56,8 @@ static void in_order(const double *v, const char *label, const int *order, bool 
     if (!print) row(label, g, 2);
 }
 
-static const int right[] = { Y, U, Q, P, S }, also_right[] = { Y, Q, U, S, P }, s_too_early[] = { Y, U, S, Q, P }, both_too_early[] = { Y, U, S, P, Q },
-                 recorded[] = { S, P, Q, U, Y };
+static const int right[] = { Y, U, Q, P, S }, also_right[] = { Y, Q, U, S, P }, s_too_early[] = { Y, U, S, Q, P },
+                 both_too_early[] = { Y, U, S, P, Q }, recorded[] = { S, P, Q, U, Y };
 
 static void by_hand(const double *v)
 {
@@ -113,7 +113,8 @@ static void agree(void)
     const double h = 1e-5;
     double tape[3];
     printf("\n4. Three ways to dy/da and dy/db\n\n");
-    row("a nudge of a, a nudge of b", (double[]){ (y_at(2 + h, 3) - y_at(2 - h, 3)) / (2 * h), (y_at(2, 3 + h) - y_at(2, 3 - h)) / (2 * h) }, 2);
+    row("a nudge of a, a nudge of b",
+        (double[]){ (y_at(2 + h, 3) - y_at(2 - h, 3)) / (2 * h), (y_at(2, 3 + h) - y_at(2, 3 - h)) / (2 * h) }, 2);
     on_a_tape(2, 3, tape), row("gradus' tape", tape + 1, 2);
     row("the formula, differentiated", (double[]){ 1 + 3 + 2 * 2 * 3 + 3 * 3, 1 + 2 + 2 * 2 + 2 * 2 * 3 }, 2);
 }

@@ -11,31 +11,38 @@ void my_sum_to(gr_shape large, const double *dy, gr_shape small, double *dx);
 
 #define MISTAKES(M) \
     /* my_shape */ \
-    M(shape_from_the_left, "You compare the first axes. Shapes are compared from their last axes: [2, 3] and [3] fit, [2, 3] and [2] do not.") \
+    M(shape_from_the_left, \
+      "You compare the first axes. Shapes are compared from their last axes: [2, 3] and [3] fit, [2, 3] and [2] do not.") \
     M(ones_refused, "You refuse an axis of size 1 beside a larger one. Size 1 fits every size: [2, 1] and [2, 3] give [2, 3].") \
     M(missing_refused, "You refuse shapes of different ranks. An axis that is missing at the front counts as size 1: [2, 3] and [3] fit.") \
     M(anything_goes, "You refuse nothing. Two sizes that differ, and of which none is 1, do not fit: [2, 3] and [2].") \
-    M(size_of_a, "You take the size of a wherever a has the axis. If it is 1 there, the result has the size of b: [2, 1] and [2, 3] give [2, 3].") \
+    M(size_of_a, \
+      "You take the size of a wherever a has the axis. If it is 1 there, the result has the size of b: [2, 1] and [2, 3] give [2, 3].") \
     M(rank_of_a, "You take the rank of a. The result has the larger of the two ranks: [3] and [2, 3] give [2, 3].") \
     M(larger_size, "You take the larger of two sizes. Take the one that is not 1: an axis may hold 0 values, and 0 beside 1 gives 0.") \
     /* my_index */ \
     M(ones_move, "Your index moves along an axis on which the small tensor has size 1. There is one value there, so its index stays 0.") \
     M(index_from_the_left, "You match the small tensor's axes with the first axes of the large one. The last axes belong together.") \
-    M(index_modulo, "You take i % n, with n values in the small tensor. That is right for [2, 3] and [3], and wrong for [2, 3] and [2, 1].") \
+    M(index_modulo, \
+      "You take i % n, with n values in the small tensor. That is right for [2, 3] and [3], and wrong for [2, 3] and [2, 1].") \
     M(step_of_large, "You multiply the step by sizes of the large tensor. Neighbours along an axis of the small tensor are apart by the\n" \
                      "product of its own later sizes.") \
     M(step_stays_1, "Your step is 1 on every axis. In a tensor [2, 3] two neighbours along the first axis are 3 values apart.") \
-    M(first_axis_first, "You take the first axis out of i first, as if its neighbours lay side by side. The values along the last axis do: value\n" \
-                        "(r, c) of [2, 3] is number 3 r + c.") \
+    M(first_axis_first, \
+      "You take the first axis out of i first, as if its neighbours lay side by side. The values along the last axis do: value\n" \
+      "(r, c) of [2, 3] is number 3 r + c.") \
     M(i_not_divided, "You do not divide i by the size of the axis that is done, so every axis sees the index of the last one.") \
     /* my_sum_to */ \
-    M(sum_assigned, "You write dx[..] = .. where += is needed. Several values of dy belong to the same value of dx, and dx was not 0 before.") \
-    M(averaged, "You divide by the number of copies. The gradient is a sum: if a bias moves by 1, every row moves by 1, and the loss by the sum\n" \
-                "of their gradients. A mean is the loss's affair.") \
+    M(sum_assigned, \
+      "You write dx[..] = .. where += is needed. Several values of dy belong to the same value of dx, and dx was not 0 before.") \
+    M(averaged, \
+      "You divide by the number of copies. The gradient is a sum: if a bias moves by 1, every row moves by 1, and the loss by the sum\n" \
+      "of their gradients. A mean is the loss's affair.") \
     M(cleared, "You set dx to 0 first. Other uses of the same tensor have added their gradients to it before. Add yours to them.") \
     M(small_alone, "You read as many values of dy as dx has. Every value of dy belongs to some value of dx.") \
     M(sum_modulo, "You add dy[i] to dx[i % n]. That sums over the first axes, whichever axes the small shape lacks. Use my_index.") \
-    M(wrong_axis, "You sum dy in runs of neighbours, over the last axes. Which axes to sum over depends on the small shape: those that it lacks, and\n" \
+    M(wrong_axis, "You sum dy in runs of neighbours, over the last axes. Which axes to sum over depends on the small shape: those that " \
+                  "it lacks, and\n" \
                   "those where its size is 1. Use my_index.")
 
 GRADER_MISTAKES(MISTAKES);
@@ -49,8 +56,14 @@ static size_t values(gr_shape s)
 }
 
 /* Some pairs of shapes. The formulas and the learner write their answers one after another. */
-typedef struct { const char *name; gr_shape a, b; } pair;
-typedef struct { int count; const pair *list; } pairs;
+typedef struct {
+    const char *name;
+    gr_shape a, b;
+} pair;
+typedef struct {
+    int count;
+    const pair *list;
+} pairs;
 
 /* ---- my_shape: for each pair whether it fits, the rank, and three sizes ---- */
 
@@ -75,7 +88,8 @@ static bool shape_of(unsigned m, gr_shape a, gr_shape b, gr_shape *to)
     to->rank = m & rank_of_a || a.rank > b.rank ? a.rank : b.rank;
     if (m & missing_refused && a.rank != b.rank) return false;
     for (int axis = 0; axis < to->rank; axis++) {
-        const int i = m & shape_from_the_left ? axis : a.rank - to->rank + axis, j = m & shape_from_the_left ? axis : b.rank - to->rank + axis;
+        const int i = m & shape_from_the_left ? axis : a.rank - to->rank + axis,
+                  j = m & shape_from_the_left ? axis : b.rank - to->rank + axis;
         const bool in_a = i >= 0 && i < a.rank, in_b = j >= 0 && j < b.rank;
         const size_t n = in_a ? a.dim[i] : 1, k = in_b ? b.dim[j] : 1;
         const bool fits = n == k || (m & ones_refused ? !(in_a && in_b) : n == 1 || k == 1);
@@ -186,7 +200,8 @@ static void learner_sums(const pairs *p, double *got)
 }
 
 /* Judge all pairs together, and show the first one that is wrong. */
-static void judge(const char *name, grader_formula *f, unsigned among, void (*learner)(const pairs *p, double *got), const pairs *all, size_t n)
+static void judge(const char *name, grader_formula *f, unsigned among, void (*learner)(const pairs *p, double *got), const pairs *all,
+                  size_t n)
 {
     double got[GRADER_MOST], one[GRADER_MOST], right[GRADER_MOST], before[GRADER_MOST] = { 0 };
     learner(all, got);
@@ -238,19 +253,20 @@ int main(int argc, char **argv)
     for (int k = 0; k < FITTING; k++) indices += values(fitting[k].a), sums += values(fitting[k].b);
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
         return grader_ambiguous(list, formula_shapes, &shapes, of_shape, (size_t)SHAPES * RECORD) +
-               grader_ambiguous(list, formula_indices, &several, of_index, indices) + grader_ambiguous(list, formula_sums, &several, of_sum, sums);
+               grader_ambiguous(list, formula_indices, &several, of_index, indices) +
+               grader_ambiguous(list, formula_sums, &several, of_sum, sums);
     grader_start("Lesson 3: broadcasting");
 
     grader_step("the shape of a + b");
     learner_shapes(&shapes, begun);
     if (!memcmp(begun, untouched, sizeof begun))
-        grader_failed(), grader_stop("not_begun", "my_shape still refuses everything. Begin at TODO 1 in exercise.c: about seven lines.");
+        grader_stop("not_begun", "my_shape still refuses everything. Begin at TODO 1 in exercise.c: about seven lines.");
     judge("the shape", formula_shapes, of_shape, learner_shapes, &shapes, (size_t)SHAPES * RECORD);
 
     grader_step("the index in the small tensor");
     memset(begun, 0, sizeof begun), learner_indices(&several, begun);
     if (!memcmp(begun, untouched, sizeof begun))
-        grader_failed(), grader_stop("index_not_begun", "The shapes are right. my_index still returns 0: go on at TODO 2, about eight lines.");
+        grader_stop("index_not_begun", "The shapes are right. my_index still returns 0: go on at TODO 2, about eight lines.");
     judge("the index for each i", formula_indices, of_index, learner_indices, &several, indices);
 
     grader_step("the gradient of the small tensor");
@@ -258,11 +274,12 @@ int main(int argc, char **argv)
     for (int k = 0, at = 0; k < FITTING; k++)
         for (size_t i = 0; i < values(fitting[k].b); i++) untouched[at++] = dx_before(i);
     if (!memcmp(begun, untouched, sums * sizeof *begun))
-        grader_failed(), grader_stop("sum_not_begun", "The indices are right. my_sum_to adds nothing yet: go on at TODO 3, about three lines.");
+        grader_stop("sum_not_begun", "The indices are right. my_sum_to adds nothing yet: go on at TODO 3, about three lines.");
     judge("the gradient, dy = 1, 2, 3 ..", formula_sums, of_sum, learner_sums, &several, sums);
 
     grader_step("gr_gradcheck: a product of two broadcast tensors");
     grader_gradcheck("product", product, NULL, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(3, 1, 2) }, { .shape = GR_SHAPE(4, 1) } }, 2);
     grader_gradcheck("product", product, NULL, (gr_gradcheck_input[]){ { .shape = GR_SCALAR }, { .shape = GR_SHAPE(2, 1, 3, 1) } }, 2);
-    return grader_end("All right. gradus does the same in ops/broadcast.c, with several values at a time: compare gr__broadcast with yours.");
+    return grader_end(
+        "All right. gradus does the same in ops/broadcast.c, with several values at a time: compare gr__broadcast with yours.");
 }

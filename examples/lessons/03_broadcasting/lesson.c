@@ -39,8 +39,8 @@ static void by_hand(void)
 typedef gr_tensor *operator(gr_tape *t, gr_tensor *a, gr_tensor *b);
 
 /* The gradients of a and b for y = a op b with the gradient dy of y; ones if dy is NULL. Prints the shape of y, or why there is none. */
-static void gradients(const char *label, operator *op, const double *a, gr_shape a_shape, const double *b, gr_shape b_shape, const double *from,
-                      double *da, double *db)
+static void gradients(const char *label, operator* op, const double *a, gr_shape a_shape, const double *b, gr_shape b_shape,
+                      const double *from, double *da, double *db)
 {
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *p = gr_want_grad(t, gr_input(t, a, a_shape)), *q = gr_want_grad(t, gr_input(t, b, b_shape)), *y = op(t, p, q);

@@ -19,19 +19,23 @@ gr_tensor *my_softsign(gr_tape *t, gr_tensor *x, gr_tensor *s);
     /* dx */ \
     M(dx_missing, "You add nothing to the gradient of x. y moves by s / (s + |x|)^2 when x moves by 1: add that times dy.") \
     M(dx_assigned, "You write dx[i] = .. where += is needed. x has another use here, and its gradient was already in dx.") \
-    M(dx_without_dy, "Your dx lacks dy. s / v^2 is the slope of y. The chain rule multiplies it by the gradient of the loss with respect to y.") \
+    M(dx_without_dy, \
+      "Your dx lacks dy. s / v^2 is the slope of y. The chain rule multiplies it by the gradient of the loss with respect to y.") \
     M(dx_at_y, "Your dx uses |y| in v. The slope of y is taken at x: v = s + |x|.") \
     M(dx_abs_missing, "Your dx uses s + x. Backward needs |x|, as forward does. A test with positive x alone cannot see this.") \
-    M(dx_not_squared, "Your dx divides by v once. In the quotient rule the denominator is squared: s / v^2. At x = 1, s = 1 the slope is 1/4.") \
+    M(dx_not_squared, \
+      "Your dx divides by v once. In the quotient rule the denominator is squared: s / v^2. At x = 1, s = 1 the slope is 1/4.") \
     M(dx_width_missing, "Your dx is 1 / v^2. That is right for s = 1 alone: the numerator is v - |x|, which is s.") \
     M(dx_quotient_sign, "Your dx has a plus in the quotient rule. The numerator is v - x * v', with v' = 1 for positive x: it becomes s.") \
     M(dx_abs_constant, "Your dx treats |x| as a constant, and is 1 / v. If x moves, v moves too: the slope is s / v^2.") \
     /* ds */ \
     M(ds_missing, "You add nothing to the gradient of s. y moves by -x / (s + |x|)^2 when s moves by 1.") \
     M(ds_assigned, "You write ds[0] = .. where += is needed. All values of x use the same s, and ds is the sum of their parts.") \
-    M(ds_sum_assigned, "Your sum over x is right, but you assign it. s has another use here, and its gradient was already in ds: add with +=.") \
+    M(ds_sum_assigned, \
+      "Your sum over x is right, but you assign it. s has another use here, and its gradient was already in ds: add with +=.") \
     M(ds_sign, "Your ds has the wrong sign. A larger s makes a positive y smaller: the slope is -x / v^2.") \
-    M(ds_without_dy, "Your ds lacks dy. -x / v^2 is the slope of y. The chain rule multiplies it by the gradient of the loss with respect to y.") \
+    M(ds_without_dy, \
+      "Your ds lacks dy. -x / v^2 is the slope of y. The chain rule multiplies it by the gradient of the loss with respect to y.") \
     M(ds_without_x, "Your ds lacks the factor x. The derivative of x / v by v is -x / v^2.") \
     M(ds_not_squared, "Your ds divides by v once. The derivative of 1 / v is -1 / v^2.") \
     M(ds_abs, "Your ds uses |x| in the numerator. It is x there: for a negative x, y grows towards 0 when s grows.") \
@@ -46,7 +50,8 @@ enum { R = 3, N = 4, LEN = R * N };
 typedef struct {
     size_t rows, n;
     double s;
-    const double *x, *dy, *other_x; /* other_x and other_s: what other operators have put into the gradients before; NULL and 0 for nothing */
+    const double *x, *dy,
+        *other_x; /* other_x and other_s: what other operators have put into the gradients before; NULL and 0 for nothing */
     double other_s;
 } problem;
 
@@ -88,7 +93,11 @@ static void formula_ds(unsigned m, const void *data, double *answer)
 
 /* ---- The learner's numbers ---- */
 
-typedef struct { double y[LEN], dx[LEN], ds; size_t nodes; bool ds_reached; } numbers;
+typedef struct {
+    double y[LEN], dx[LEN], ds;
+    size_t nodes;
+    bool ds_reached;
+} numbers;
 enum { X = 1, S = 2 };
 
 static gr_tensor *put(gr_tape *t, const double *v, gr_shape shape, bool want)
@@ -105,8 +114,8 @@ static numbers run(const problem *p, int want)
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape whole = GR_SHAPE(p->rows, p->n);
     gr_tensor *x = put(t, p->x, whole, want & X), *s = put(t, &p->s, GR_SCALAR, want & S), *y = my_softsign(t, x, s);
-    if (!y && gr_failed(t)) grader_failed(), grader_stop("no_result", "my_softsign returned NULL. The tape says: \"%s\"", gr_message(t));
-    if (!y) grader_failed(), grader_stop("not_begun", "my_softsign returns NULL. Begin at TODO 1 in exercise.c: forward, about five lines.");
+    if (!y && gr_failed(t)) grader_stop("no_result", "my_softsign returned NULL. The tape says: \"%s\"", gr_message(t));
+    if (!y) grader_stop("not_begun", "my_softsign returns NULL. Begin at TODO 1 in exercise.c: forward, about five lines.");
     r.nodes = gr_tape_nodes(t);
     memcpy(r.y, y->data, y->len * sizeof *r.y);
     gr_tensor *loss = gr_sum(t, gr_mul(t, y, gr_input(t, p->dy, whole)), GR_ALL_AXES, false);
@@ -116,7 +125,7 @@ static numbers run(const problem *p, int want)
     if (gr_grad(t, x)) memcpy(r.dx, gr_grad(t, x), x->len * sizeof *r.dx);
     if (gr_grad(t, s)) r.ds = gr_grad(t, s)[0], r.ds_reached = true;
     if (memcmp(x->data, p->x, x->len * sizeof(double)) || s->data[0] != p->s)
-        grader_failed(), grader_stop("input_changed", "Your code writes into an input. An operator never changes its inputs.");
+        grader_stop("input_changed", "Your code writes into an input. An operator never changes its inputs.");
     gr_tape_free(t);
     return r;
 }
@@ -128,8 +137,8 @@ static const problem in_one_row = { 1, LEN, 0.7, x, dy, dy, 0.8 };
 static const problem worked = { 1, 2, 1, (const double[]){ 1, -3 }, (const double[]){ 1, 1 }, NULL, 0 };
 static const char *const of = "3 rows of 4 values, s = 0.7", *const of_worked = "x = (1, -3), s = 1, dy = (1, 1)";
 
-static void judge(const char *name, grader_formula *f, unsigned among, size_t rows, size_t n, const double *got, const double *before, size_t small_n,
-                  const double *small)
+static void judge(const char *name, grader_formula *f, unsigned among, size_t rows, size_t n, const double *got, const double *before,
+                  size_t small_n, const double *small)
 {
     const grader_result whole = { name, f == formula_ds ? "three times 4 values, s = 0.7" : of, f, &general, among, rows, n, got, before },
                         few = { name, of_worked, f, &worked, among, 1, small_n, small, NULL };
@@ -188,27 +197,28 @@ int main(int argc, char **argv)
     double right[LEN];
     formula_y(0, &general, right);
     if (!grader_same(all.y, right, LEN) && grader_same(all.y, right, R))
-        grader_failed(), grader_stop("first_axis_alone",
-                "Only the first %d values of y are right: you stop at x->dim[0]. x may have any shape; x->len counts its\n"
-                "values.", R);
+        grader_stop("first_axis_alone",
+                    "Only the first %d values of y are right: you stop at x->dim[0]. x may have any shape; x->len counts its\n"
+                    "values.",
+                    R);
     judge("y", formula_y, of_y, R, N, all.y, NULL, 2, few.y);
 
     grader_step("the operator is on the tape");
     const numbers back = run(&worked, X | S), got = run(&general, X | S);
     if (got.nodes != 1)
-        grader_failed(), grader_stop("not_recorded",
-                "Forward is right, but the tape holds no node of yours, so that backward never reaches it. Return what\n"
-                "gr_record returns, with a descriptor that has a .backward.");
+        grader_stop("not_recorded",
+                    "Forward is right, but the tape holds no node of yours, so that backward never reaches it. Return what\n"
+                    "gr_record returns, with a descriptor that has a .backward.");
 
     grader_step("backward: the gradient of x");
     if (grader_same(got.dx, dy, LEN) && got.ds_reached && got.ds == general.other_s)
-        grader_failed(), grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 2, about seven lines.");
+        grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 2, about seven lines.");
     judge("dx", formula_dx, of_dx, R, N, got.dx, dy, 2, back.dx);
     grader_step("backward: the gradient of s");
     if (!back.ds_reached)
-        grader_failed(), grader_stop("input_not_listed",
-                "Backward never gives s a gradient, because the tape does not know that y depends on s. List all inputs:\n"
-                "GR_IN(x, s).");
+        grader_stop("input_not_listed",
+                    "Backward never gives s a gradient, because the tape does not know that y depends on s. List all inputs:\n"
+                    "GR_IN(x, s).");
     double ds[R], before[R];
     for (size_t r = 0; r < R; r++) {
         ds[r] = run(&(problem){ 1, N, general.s, x + r * N, dy + r * N, dy + r * N, general.other_s }, X | S).ds;
@@ -218,19 +228,20 @@ int main(int argc, char **argv)
 
     grader_step("backward, when only one gradient is wanted");
     if (!survives(one_gradient, X) || !survives(one_gradient, S))
-        grader_failed(), grader_stop("null_gradient",
-                "When only one of the two gradients is wanted, your backward crashes or gives wrong numbers. gr_grad\n"
-                "returns NULL for an input whose gradient nobody wants. Test each of them alone, and go on with the other.");
+        grader_stop("null_gradient",
+                    "When only one of the two gradients is wanted, your backward crashes or gives wrong numbers. gr_grad\n"
+                    "returns NULL for an input whose gradient nobody wants. Test each of them alone, and go on with the other.");
 
     grader_step("an input that is NULL, and a tape in error");
     for (int k = 0; k < 3; k++)
         if (!survives(refuses, k))
-            grader_failed(), grader_stop("not_checked",
-                    "After an error every operator returns NULL, so yours may be given NULL. Begin with gr_ready and all your\n"
-                    "inputs. It refuses NULL, and a tape that has an error already. Return NULL then.");
+            grader_stop("not_checked",
+                        "After an error every operator returns NULL, so yours may be given NULL. Begin with gr_ready and all your\n"
+                        "inputs. It refuses NULL, and a tape that has an error already. Return NULL then.");
 
     grader_step("gr_gradcheck: both gradients, by finite differences");
-    grader_gradcheck("my_softsign", checked, NULL,
-                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 3, 2), .has_kink = true }, { .shape = GR_SCALAR, .low = 0.5, .high = 2 } }, 2);
+    grader_gradcheck(
+        "my_softsign", checked, NULL,
+        (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 3, 2), .has_kink = true }, { .shape = GR_SCALAR, .low = 0.5, .high = 2 } }, 2);
     return grader_end("All right. ops/unary.def makes such an operator from one line: find tanh there, and write softsign's.");
 }

@@ -108,7 +108,8 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument) { re
 static void check_all(double low, double high)
 {
     const gr_gradcheck_input in = { .shape = GR_SHAPE(2, 3), .low = low, .high = high };
-    for (way w = RIGHT; w < WAYS; w++) printf("  %-34s%11s\n", name[w], gr_gradcheck("cube", checked, &w, &in, 1, NULL, NULL) ? "right" : "wrong");
+    for (way w = RIGHT; w < WAYS; w++)
+        printf("  %-34s%11s\n", name[w], gr_gradcheck("cube", checked, &w, &in, 1, NULL, NULL) ? "right" : "wrong");
 }
 
 static void gradcheck(void)
