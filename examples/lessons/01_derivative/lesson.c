@@ -107,8 +107,7 @@ static void quiz(void)
     printf("5. |x| at 0 has a kink. The central difference is the mean of two different slopes, and no error tells you so.\n");
     number("from the right", from_the_right(absolute, 0, 0.1)), number("from the left", from_the_left(absolute, 0, 0.1));
     number("central", mean_of_both(absolute, 0, 0.1));
-    printf("6. A million weights: two runs of the model for each, %d runs. Backward needs one run and about twice its time.\n",
-           2 * 1000000);
+    printf("6. A million weights: two runs of the model for each, %d runs. With backward, one run is enough.\n", 2 * 1000000);
 }
 
 int main(int argc, char **argv)
