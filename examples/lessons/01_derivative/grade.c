@@ -33,6 +33,9 @@ void my_gradient(loss *f, double *w, size_t n, double *gradient);
     M(gradient_one_sided, "my_gradient takes the slope from the right. Take the loss at w[i] + h and at w[i] - h, as my_slope does.") \
     M(gradient_not_halved, "my_gradient divides by h. The two losses belong to weights that are 2h apart: divide by 2h.") \
     M(gradient_not_divided, "my_gradient writes how far the loss moves. Divide by 2h, as my_slope does.") \
+    M(gradient_float, \
+      "You keep a loss in a float, which has 7 digits. The two losses agree in nearly all of them, so that their difference is mostly\n" \
+      "rounding. Use double.") \
     M(gradient_added, "You write gradient[i] += .. where = is needed. This function makes the gradient, and what was there has no " \
                       "meaning.")
 
@@ -93,8 +96,9 @@ static void formula_gradient(unsigned m, const void *data, double *answer)
         const double above = general(w, WEIGHTS);
         for (size_t j = first; j <= last; j++) w[j] = m & gradient_one_sided ? old[j] : old[j] - my_step(old[j]);
         const double below = general(w, WEIGHTS), apart = m & (gradient_one_sided | gradient_not_halved) ? h : 2 * h;
+        const double moved = m & gradient_float ? (double)(float)above - (double)(float)below : above - below;
         if (!(m & not_restored)) memcpy(w, old, sizeof w);
-        answer[i] = (m & gradient_added ? before[i] : 0) + (above - below) / (m & gradient_not_divided ? 1 : apart);
+        answer[i] = (m & gradient_added ? before[i] : 0) + moved / (m & gradient_not_divided ? 1 : apart);
     }
 }
 
@@ -108,7 +112,8 @@ static void check_slopes(void)
         got[i] = my_slope(slopes[i].f, slopes[i].x, slopes[i].h), other[i] = my_slope(slopes[i].f, slopes[i].x, 2 * slopes[i].h);
         untouched &= got[i] == 0, same &= got[i] == other[i];
     }
-    if (untouched) grader_stop("not_begun", "my_slope still returns 0. Begin at TODO 1 in exercise.c: one line.");
+    if (untouched)
+        grader_stop("not_begun", "my_slope returns 0. Begin at TODO 1 in exercise.c: one line. If you have begun: 1 / 2 is 0 in C.");
     if (same) grader_stop("h_ignored", "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
     const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, 1, SLOPES, got, NULL },
                         worked = { "the slope", "x^3 at x = 2 with h = 0.1", formula_slope, &one, of_slope, 1, 1, got, NULL };

@@ -27,6 +27,8 @@ gr_tensor *my_softsign(gr_tape *t, gr_tensor *x, gr_tensor *s);
       "Your dx divides by v once. In the quotient rule the denominator is squared: s / v^2. At x = 1, s = 1 the slope is 1/4.") \
     M(dx_width_missing, "Your dx is 1 / v^2. That is right for s = 1 alone: the numerator is v - |x|, which is s.") \
     M(dx_quotient_sign, "Your dx has a plus in the quotient rule. The numerator is v - x * v', with v' = 1 for positive x: it becomes s.") \
+    M(dx_abs_slope, \
+      "Your dx takes 1 for the derivative of |x|. For a negative x it is -1: the numerator is v + x there, which is s again.") \
     M(dx_abs_constant, "Your dx treats |x| as a constant, and is 1 / v. If x moves, v moves too: the slope is s / v^2.") \
     /* ds */ \
     M(ds_missing, "You add nothing to the gradient of s. y moves by -x / (s + |x|)^2 when s moves by 1.") \
@@ -69,7 +71,11 @@ static void formula_dx(unsigned m, const void *data, double *dx)
     const problem *p = data;
     for (size_t i = 0; i < p->rows * p->n; i++) {
         const double x = p->x[i], s = p->s, y = x / (s + fabs(x)), v = s + (m & dx_at_y ? fabs(y) : m & dx_abs_missing ? x : fabs(x));
-        const double above = m & dx_width_missing ? 1 : m & dx_quotient_sign ? v + fabs(x) : m & dx_abs_constant ? v : s;
+        const double above = m & dx_width_missing   ? 1
+                             : m & dx_quotient_sign ? v + fabs(x)
+                             : m & dx_abs_constant  ? v
+                             : m & dx_abs_slope     ? v - x
+                                                    : s;
         const double part = above / (m & dx_not_squared ? v : v * v) * (m & dx_without_dy ? 1 : p->dy[i]);
         dx[i] = (m & dx_assigned || !p->other_x ? 0 : p->other_x[i]) + (m & dx_missing ? 0 : part);
     }
