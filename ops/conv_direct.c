@@ -20,7 +20,7 @@
 
 enum { CONV_ROWS = 12, CONV_FAST_ROWS = 8 }; /* the pointers to the rows of a tile must stay in registers, too */
 
-typedef struct { size_t a, b, i; } conv_at; /* offsets in A, and in B or C; which row of what is read */
+typedef struct { size_t a, b, i; } conv_at; /* offsets in A, and in B or C; which row of what is read, or which bias */
 typedef struct {
     const gr_real *A, *B, *bias, *start; /* sums begin with the bias of their row; or with start, lane by lane, which is C, or the same for all rows */
     gr_real *C;
@@ -35,7 +35,7 @@ INLINE void conv_run_tile(const int vectors, const int rows, const bool each, co
     const gr_real *a[CONV_ROWS], *const B = t->B;
     UNROLL for (int r = 0; r < rows; r++) {
         a[r] = t->A + t->row[r].a;
-        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t->bias ? t->bias[r] : 0);
+        UNROLL for (int v = 0; v < vectors; v++) c[r][v] = v_set(t->bias ? t->bias[t->row[r].i] : 0);
     }
     if (t->start)
         UNROLL for (int r = 0; r < rows; r++)
@@ -81,7 +81,6 @@ KERNEL(void, conv_multiply, const conv_product *g)
             const size_t rows = g->M / n + (q < g->M % n);
             conv_tiles[v][rows][t.each](&t);
             t.row += rows;
-            if (t.bias) t.bias += rows;
         }
         j += v * R_WIDTH;
     }
@@ -154,8 +153,7 @@ static conv_way conv_way_of(const gr__conv_plan *p, conv_kind kind)
 
 static bool point_fits(const gr__conv_plan *p)
 {
-    const bool same = p->H[0] == p->out[0] && p->H[1] == p->out[1]; /* not with output_padding */
-    return same && p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1];
+    return p->kernel[0] * p->kernel[1] * p->stride[0] * p->stride[1] == 1 && !p->padding[0] && !p->padding[1] && !p->extra[0] && !p->extra[1];
 }
 
 /* How far row (or column) a of the kernel leads a phase, which begins at `first`, in what is read; SIZE_MAX: the phase does not see it. */
@@ -203,7 +201,7 @@ static conv_run conv_run_of(gr_tape *t, const gr__conv_plan *p, conv_kind kind, 
     for (size_t i = 0; w->turned && i < w->tile[0]; i++)
         for (size_t j = 0; j < w->tile[1]; j++)
             *row++ = (conv_at){ (i * w->unit[0] * w->image.width + j * w->unit[1]) * lanes, (i * w->step[0] * w->line + j * w->step[1]) * O, i * w->unit[0] };
-    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * apart, 0 };
+    for (size_t o = 0; !w->turned && o < O; o++) *row++ = (conv_at){ o * taps * (w->back ? 1 : p->C), o * apart, o };
     return r;
 }
 
@@ -213,11 +211,10 @@ static void conv_fill_last(const conv_run *r, gr_real *plane, const gr_real *x, 
     const size_t before = m->padding[1] > 0 ? conv_min((size_t)m->padding[1], m->width) : 0, skip = m->padding[1] < 0 ? (size_t)-m->padding[1] : 0;
     const size_t n = conv_min(m->H[1] - conv_min(skip, m->H[1]), m->width - before), C = m->C;
     for (size_t i = 0; i < m->rows; i++, plane += m->width * C) {
-        const size_t row = i - (size_t)m->padding[0];
-        memset(plane, 0, (row < m->H[0] ? before : m->width) * C * sizeof *plane);
-        if (row >= m->H[0]) continue;
-        memset(plane + (before + n) * C, 0, (m->width - before - n) * C * sizeof *plane);
-        conv_turn[r->isa](plane + before * C, C, x + row * m->H[1] + skip, m->H[0] * m->H[1], n, C);
+        const size_t row = i - (size_t)m->padding[0], end = row < m->H[0] ? before + n : before;
+        memset(plane, 0, before * C * sizeof *plane);
+        memset(plane + end * C, 0, (m->width - end) * C * sizeof *plane);
+        if (row < m->H[0]) conv_turn[r->isa](plane + before * C, C, x + row * m->H[1] + skip, m->H[0] * m->H[1], n, C);
     }
 }
 

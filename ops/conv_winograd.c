@@ -20,28 +20,25 @@
 #include "ops/parts.h"
 #include "ops/strided.h"
 
-/* Planes from x. A vector may end behind its row: the next row comes later.
- * scalar kernel conv_fill: it copies. */
-KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, const gr__conv_image *m)
+/* Planes from x, with the split of m: down along H, s along W. A vector may end behind its row: the next row comes later. */
+INLINE void conv_fill_split(const size_t down, const size_t s, gr_real *restrict planes, const gr_real *restrict x, const gr__conv_image *m)
 {
     size_t begin[2], skip[2], n[2]; /* padding; what lies before the part; what is copied */
     for (int k = 0; k < 2; k++) {
         const ptrdiff_t pad = m->padding[k];
-        const size_t room = (k ? m->width : m->rows) * m->split[k];
+        const size_t room = (k ? m->width : m->rows) * (k ? s : down);
         begin[k] = pad > 0 ? conv_min((size_t)pad, room) : 0, skip[k] = pad < 0 ? conv_min((size_t)-pad, m->H[k]) : 0;
         n[k] = conv_min(m->H[k] - skip[k], room - begin[k]);
     }
-    const size_t W = m->H[1], s = m->split[1], left = begin[1], plane = m->plane;
+    const size_t W = m->H[1], left = begin[1], plane = m->plane;
     const size_t even_at = left % 2 * plane + left / 2, odd_at = (left + 1) % 2 * plane + (left + 1) / 2;
     for (size_t c = 0; c < m->C; c++, planes += m->planes) {
         memset(planes, 0, m->planes * sizeof *planes);
         const gr_real *from = x + (c * m->H[0] + skip[0]) * W + skip[1];
-        gr_real *to = planes + begin[0] / m->split[0] * m->width;
-        for (size_t i = 0, r = begin[0] % m->split[0]; i < n[0]; i++, from += W) {
+        gr_real *to = planes + begin[0] / down * m->width;
+        for (size_t i = 0, r = begin[0] % down; i < n[0]; i++, from += W) {
             gr_real *const row = to + r * s * plane;
-            if (s == 1)
-                for (size_t j = 0; j < n[1]; j += R_WIDTH) v_store(row + left + j, v_load_most(from + j, n[1] - j));
-            else if (s == 2)
+            if (s == 2)
                 for (size_t j = 0; j < n[1]; j += 2 * R_WIDTH) {
                     r_vec even, odd;
                     v_load_split(&even, &odd, from + j, n[1] - j);
@@ -49,9 +46,16 @@ KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, con
                 }
             else
                 for (size_t j = 0; j < n[1]; j++) row[(left + j) % s * plane + (left + j) / s] = from[j];
-            if (++r == m->split[0]) r = 0, to += m->width;
+            if (++r == down) r = 0, to += m->width;
         }
     }
+}
+/* scalar kernel conv_fill: it copies. */
+KERNEL(void, conv_fill, gr_real *restrict planes, const gr_real *restrict x, const gr__conv_image *m)
+{
+    if (m->split[1] == 1) conv_fill_split(m->split[0], 1, planes, x, m);
+    else if (m->split[1] == 2) conv_fill_split(m->split[0], 2, planes, x, m);
+    else conv_fill_split(m->split[0], m->split[1], planes, x, m);
 }
 
 /* One axis of each transform. The values are `from` apart, the results `to`. */
@@ -118,7 +122,7 @@ bool gr__winograd_fits(const gr__conv_plan *p)
 {
     for (int k = 0; k < 2; k++)
         if (p->kernel[k] != 3 || p->stride[k] != 1 || p->dilation[k] != 1 || p->padding[k] > 2) return false;
-    return p->G == 1 && p->C >= WINO_LEAST && p->O >= WINO_LEAST;
+    return p->G == 1 && p->C >= WINO_LEAST && p->O >= WINO_LEAST && p->H[0];
 }
 
 /* How a convolution of images [N, in.C, in.H] to results [N, O, H, W] is cut into blocks of tiles: some rows of tiles of one sample, or
@@ -136,8 +140,7 @@ static wino wino_of(const gr__conv_plan *p, bool dx)
 {
     const size_t *const from = dx ? p->out : p->H, *const to = dx ? p->H : p->out, C = p->C + p->O, tiles = gr_chunks(to[0], 2);
     wino w = { .N = p->N, .O = dx ? p->C : p->O, .H = to[0], .W = to[1], .wide = gr_chunks(to[1], 2) + 1, .samples = 1 };
-    w.blocks = gr_chunks(16 * C * tiles * w.wide, WINO_BLOCK);
-    w.blocks = conv_min(w.blocks, tiles), w.rows = gr_chunks(tiles, w.blocks), w.blocks = gr_chunks(tiles, w.rows);
+    w.rows = gr_chunks(tiles, gr_chunks(16 * C * tiles * w.wide, WINO_BLOCK)), w.blocks = gr_chunks(tiles, w.rows);
     w.line = w.rows * w.wide;
     if (w.blocks == 1) w.samples = conv_min(WINO_SAMPLES / (16 * C * w.line) + 1, p->N);
     w.row = conv_round(w.samples * w.line) + WINO_LINE;

@@ -128,6 +128,21 @@ TEST(y_and_dx_are_more_accurate_than_plain_sums)
     }
 }
 
+TEST(an_image_without_rows_gives_the_bias)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_want_grad(t, gr_zeros(t, GR_SHAPE(2, 16, 0, 5))), *w = gr_want_grad(t, gr_ones(t, GR_SHAPE(16, 16, 3, 3)));
+    gr_tensor *b = gr_want_grad(t, gr_ones(t, GR_SHAPE(16)));
+    gr_tensor *y = gr_conv2d(t, x, w, b, &(gr_conv_config){ .padding = 2 });
+    assert_non_null(y);
+    assert_int_equal(y->len, 2 * 16 * 2 * 7);
+    for (size_t i = 0; i < y->len; i++) assert_true(y->data[i] == 1);
+    assert_true(gr_backward(t, gr_sum(t, y, GR_ALL_AXES, false)));
+    for (size_t o = 0; o < 16; o++) assert_true(gr_grad(t, b)[o] == 2 * 2 * 7);
+    for (size_t i = 0; i < w->len; i++) assert_true(gr_grad(t, w)[i] == 0);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +154,7 @@ int main(void)
         cmocka_unit_test(out_of_memory_is_an_error_anywhere),
         cmocka_unit_test(a_nan_reaches_the_values_that_see_it),
         cmocka_unit_test(y_and_dx_are_more_accurate_than_plain_sums),
+        cmocka_unit_test(an_image_without_rows_gives_the_bias),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
