@@ -60,7 +60,6 @@ INLINE double r_times_plus(double a, double x, double b) { return a * x + b; }
 typedef uint32_t r_size; /* ordered as |x|, and NaN above infinity */
 INLINE r_size r_size_of(float x) { return r_bits(r_abs(x)); }
 INLINE float r_power(float k) { return r_from_bits(r_bits(k) << 23); }
-INLINE float r_two_to(float k) { return r_from_bits((r_bits(k) << 23) + r_bits(1)); } /* 2^n of k = n + R_ROUND, |n| < 127 */
 
 /* Adding 2^23 rounds to a whole number, and every float from there on is one. The sign stays, so that -0.3 becomes -0. */
 INLINE float r_round(float x) { return r_abs(x) < 0x1p23f ? __builtin_copysignf(r_abs(x) + 0x1p23f - 0x1p23f, x) : x; }
@@ -191,10 +190,10 @@ INLINE float r_erf(float x)
     p = R_EITHER(far, u, p, -0x1.37618ap+0f, 0x1.ce2ce6p-4f);
     p = R_EITHER(far, u, p, -0x1.e7532ap+1f, -0x1.81273ep-2f);
     p = R_EITHER(far, u, p, -0x1.558eaep+1f, 0x1.06eba8p-3f);
-    const float k = p + R_ROUND, f = p - (k - R_ROUND);
-    const float q = R_POLY_6(r_fma, f, 0x1.416b52p-13f, 0x1.5f082ep-10f, 0x1.3b2de0p-7f, 0x1.c6af7cp-5f, 0x1.ebfbdcp-3f, 0x1.62e430p-1f,
-                             1); /* 2^f */
-    return __builtin_copysignf(far ? r_fma(-q, r_two_to(k), 1) : r_fma(p, a, a), x);
+    const float k = p + (R_ROUND + 126), f = p - (k - (R_ROUND + 126));
+    const float q = R_POLY_6(r_fma, f, 0x1.416b52p-12f, 0x1.5f082ep-9f, 0x1.3b2de0p-6f, 0x1.c6af7cp-4f, 0x1.ebfbdcp-2f, 0x1.62e430p+0f,
+                             2); /* 2^(f + 1) */
+    return __builtin_copysignf(far ? r_fma(-q, r_power(k), 1) : r_fma(p, a, a), x);
 }
 
 /* ==== In double ====
@@ -300,8 +299,8 @@ INLINE gr_real r_softplus(gr_real x) { return (x > 0 ? x : 0) + r_log1p(r_exp(-r
 INLINE gr_real r_floor(gr_real x) { return r_round(x) > x ? r_round(x) - 1 : r_round(x); }
 INLINE gr_real r_square(gr_real x) { return x * x; }
 INLINE gr_real r_normal_cdf(gr_real x) { return r_fma(r_erf(x * R(0.70710678118654752440)), R(0.5), R(0.5)); }
-INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(-x * x / 2); }
-INLINE gr_real r_normal_pdf_near(gr_real x) { return R(0.39894228040143267794) * r_exp_near(-x * x / 2); }
+INLINE gr_real r_normal_pdf(gr_real x) { return R(0.39894228040143267794) * r_exp(x * x * R(-0.5)); }
+INLINE gr_real r_normal_pdf_near(gr_real x) { return R(0.39894228040143267794) * r_exp_near(x * x * R(-0.5)); }
 
 /* Whether an rstd is NaN or outside [2^-60, 2^50] in float. Then ops/norm_far.h computes a better one. */
 #ifdef GR_REAL_DOUBLE
