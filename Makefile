@@ -77,10 +77,16 @@ $(EXAMPLES) $(WITH_MPI): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
 library: $(STATIC) $(SHARED)
 
 define isa_rule
-$(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(COMPILE) $($(1)) -DGR_ISA=$(1) -MMD -MP -c $$< -o $$@
+$(DIR)/%.$(1).o: %.c $(DIR)/flags ; @mkdir -p $$(@D) && $$(COMPILE) $($(1)) $$(TUNE) -DGR_ISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(DIR)/%.o: %.c $(DIR)/flags ; @mkdir -p $(@D) && $(COMPILE) -MMD -MP -c $< -o $@
+# Flags for the files that were measured to be faster with them. Two vectors of a long formula are computed in turns, because each step waits for the
+# one before it; and a pool takes vectors of 32 bytes, because gcc needs fewer shuffles to take every other value of them.
+TWO     := $(if $(CLANG),,-mtune=icelake-server -fschedule-insns -funroll-loops --param max-unroll-times=2 --param max-unrolled-insns=2000 \
+           --param max-average-unrolled-insns=2000)
+$(DIR)/ops/unary.avx512.o $(DIR)/ops/layer_norm.avx512.o: private TUNE := $(TWO)
+$(DIR)/ops/pool.avx512.o: private TUNE := -mprefer-vector-width=256
 $(DIR)/flags: FORCE ; @$(CLAIM) && mkdir -p $(@D) $(if $(WINDOWS),$(DIR)/windows/sys && cd $(DIR)/windows && for h in $(EMPTY); do [ -f $$h ] || : > $$h; done && cd - > /dev/null) && echo '$(COMPILE) $(LDFLAGS), sections' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS), sections' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) $(AS_SHARED) $^ -o $@ $(LIBS) && echo "  $@"
