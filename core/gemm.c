@@ -28,7 +28,7 @@ enum {
     GEMM_LINE = 64 / sizeof(gr_real),
     GEMM_PAD = 3 * GEMM_LINE, /* so that the rows of copies do not share the same few sets of a cache */
     GEMM_STRIP = 1024,        /* rows of a narrow C that are computed at a time, transposed */
-    GEMM_FEW = 8,            /* this few tiles gain nothing from a copy of the panel that they share */
+    GEMM_FEW = 8,             /* this few tiles gain nothing from a copy of the panel that they share */
     GEMM_INLINE = 5000,       /* less work than these nanoseconds is not worth a second thread */
 };
 
