@@ -1,0 +1,2 @@
+# The sum starts at 0.
+s/sum = b->data\[o\]/sum = 0/

@@ -1,0 +1,2 @@
+# NULL is not expected.
+s/if (dw) dw/dw/

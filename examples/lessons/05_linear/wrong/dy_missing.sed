@@ -1,0 +1,2 @@
+# The slope of y alone.
+s/+= g \* x/+= x/

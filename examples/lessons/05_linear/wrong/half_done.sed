@@ -1,0 +1,2 @@
+# Forward only.
+/^static void my_backward/,/^}/s/r < rows/r < 0/
