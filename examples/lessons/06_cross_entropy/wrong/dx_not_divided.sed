@@ -1,0 +1,2 @@
+# The gradient of the sum.
+s/ - target) \/ s->rows/ - target)/

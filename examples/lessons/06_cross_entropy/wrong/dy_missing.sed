@@ -1,0 +1,2 @@
+# The loss is taken for the end.
+s/+= g \* /+= /

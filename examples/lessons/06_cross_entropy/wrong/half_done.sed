@@ -1,0 +1,2 @@
+# Forward only.
+s/^            dx\[r.*//

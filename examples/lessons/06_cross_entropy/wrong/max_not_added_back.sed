@@ -1,0 +1,2 @@
+# log of the sum alone.
+s/log(sum) + max -/log(sum) -/

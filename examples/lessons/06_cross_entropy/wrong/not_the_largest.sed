@@ -1,0 +1,2 @@
+# The first logit is subtracted.
+s/if (row\[c\] > max) max = row\[c\];/;/

@@ -1,0 +1,2 @@
+# The first row alone.
+s/^            dx\[r/            if (r == 0) dx[r/

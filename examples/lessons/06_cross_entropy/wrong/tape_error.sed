@@ -1,0 +1,2 @@
+# The operator is not recorded.
+s/    return gr_record.*/    return loss;/

@@ -1,0 +1,2 @@
+# p alone.
+s/s->p\[r \* s->C + c\] - target/s->p[r * s->C + c]/
