@@ -1,0 +1,2 @@
+# No eps.
+s/(sqrt(v_hat) + eps)/sqrt(v_hat)/

@@ -1,0 +1,2 @@
+# Momentum alone.
+s/^        x\[i\] -= lr \* m_hat.*//

@@ -1,0 +1,2 @@
+# b is kept and not used.
+s/lr \* b\[i\]/lr * g[i]/

@@ -1,0 +1,2 @@
+# Uphill.
+s/x\[i\] -= lr \* m_hat/x[i] += lr * m_hat/

@@ -1,0 +1,2 @@
+# The square is forgotten.
+s/\* g\[i\] \* g\[i\]/* g[i]/
