@@ -158,7 +158,7 @@ static const struct {
       { 1 } },
     { "log_of_zero",
       "You take the logarithm of p. For the logits (1000, 0, 0), target 1, p of the target is rounded to 0, and the loss is 1000. Put\n"
-      "the fraction into the logarithm: -log p = log(sum) + largest - x of the target.",
+      "the formula of p into the logarithm: -log p = log(sum) + largest - x of the target.",
       1,
       { 1000, 0, 0 },
       1000,

@@ -30,6 +30,9 @@ void my_adam(double *x, const double *g, double *m, double *v, int *k, size_t n,
     M(corrected_in_place, \
       "You write the corrected values back into m and v, and the next step corrects them again. Keep m and v as they are.") \
     M(eps_inside, "You add eps inside the root. Adam adds it to the root: sqrt(v_hat) + eps. (LayerNorm's eps is inside.)") \
+    M(eps_uncorrected, \
+      "You add eps to the root of v before you correct v, so eps is corrected, too. In the first step it is then 1 / sqrt(1 - beta2)\n" \
+      "times as large. Correct v first: sqrt(v_hat) + eps.") \
     M(eps_missing, "You leave eps out. Where all gradients have been 0, 0 is then divided by 0: sqrt(v_hat) + eps.") \
     M(betas_exchanged, "You exchange beta1 and beta2. beta1 belongs to m, the mean of g; beta2 belongs to v, the mean of g^2.") \
     M(betas_reversed, \
@@ -83,7 +86,8 @@ static void formula_adam(unsigned mistakes, const void *data, double *answer)
             const double v_hat = v[i] / (mistakes & v_uncorrected ? 1 : 1 - pow(beta2, k));
             if (mistakes & corrected_in_place) m[i] = m_hat, v[i] = v_hat;
             const double eps = mistakes & eps_missing ? 0 : p->eps;
-            x[i] -= p->lr[s] * m_hat / (mistakes & eps_inside ? sqrt(v_hat + eps) : sqrt(v_hat) + eps);
+            const double extra = mistakes & eps_uncorrected ? eps / sqrt(1 - pow(beta2, k)) - eps : 0;
+            x[i] -= p->lr[s] * m_hat / (mistakes & eps_inside ? sqrt(v_hat + eps) : sqrt(v_hat) + eps + extra);
             answer[s * p->n + i] = x[i];
         }
     }
