@@ -171,7 +171,8 @@ static void quiz(void)
     printf("2. A constant in all logits multiplies each exp(x) and their sum by the same factor, and p stays.\n");
     softmax((const double[]){ 1, 2, 4 }, 0, p), row("p of (1, 2, 4)", p, C);
     softmax((const double[]){ 101, 102, 104 }, 0, p), row("p of (101, 102, 104)", p, C);
-    printf("3. Ten equal logits give p = 1/10. A larger loss at the beginning means that the network is sure and wrong.\n");
+    printf(
+        "3. Ten equal logits give p = 1/10. A larger loss means that the network prefers wrong classes before it has learned anything.\n");
     number("log 10", log(10));
     printf("4. The mean over two rows halves each row's gradient.\n");
     number("loss", cross_entropy((const double[]){ 0, 0, 0, 1, 2, 4 }, 2, C, (int[]){ 0, 0 }, dx)), row("dx, row 0", dx, C),
