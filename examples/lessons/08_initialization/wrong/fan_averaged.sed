@@ -1,0 +1,2 @@
+# Xavier.
+s|(double)(backward ? out : in)|(double)(in + out) / 2|

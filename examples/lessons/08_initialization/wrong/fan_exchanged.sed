@@ -1,0 +1,2 @@
+# in and out exchanged.
+s/backward ? out : in)/backward ? in : out)/

@@ -1,0 +1,2 @@
+# backward is not looked at.
+s/(backward ? out : in)/in/

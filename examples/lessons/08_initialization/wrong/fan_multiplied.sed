@@ -1,0 +1,2 @@
+# The number of weights.
+s/(backward ? out : in)/(in * out)/

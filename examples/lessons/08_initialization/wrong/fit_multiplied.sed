@@ -1,0 +1,2 @@
+# The factor is turned round.
+s|1 / sqrt(sum|sqrt(sum|

@@ -1,0 +1,2 @@
+# TODO 1 and 2 only.
+/w\[k\] \*= factor/d

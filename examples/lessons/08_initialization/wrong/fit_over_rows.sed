@@ -1,0 +1,2 @@
+# Divided by the rows only.
+s/(rows \* out))/rows)/

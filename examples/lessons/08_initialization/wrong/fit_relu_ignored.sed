@@ -1,0 +1,2 @@
+# W x for both.
+/if (relu \&\& y < 0)/d

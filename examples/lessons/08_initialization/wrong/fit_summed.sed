@@ -1,0 +1,2 @@
+# The sum of squares.
+s|sqrt(sum / .*;|sqrt(sum);|

@@ -1,0 +1,2 @@
+# W by columns.
+s/w\[o \* in + i\]/w[i * out + o]/

@@ -1,0 +1,2 @@
+# The variance is returned.
+s/return sqrt(\(.*\));/return \1;/

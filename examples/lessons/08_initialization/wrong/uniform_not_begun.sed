@@ -1,0 +1,2 @@
+# Only TODO 1.
+/w\[i\] = a/d
