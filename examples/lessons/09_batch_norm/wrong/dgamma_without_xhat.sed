@@ -1,0 +1,2 @@
+# The derivative of beta, twice.
+s/dgamma\[c\] += sum_x/dgamma[c] += sum/

@@ -1,0 +1,2 @@
+# No eps.
+s|sqrt(var + eps)|sqrt(var)|

@@ -1,0 +1,2 @@
+# No gamma.
+s/+= gamma\[c\] \* s->rstd/+= s->rstd/

@@ -1,0 +1,2 @@
+# x also moves the mean: forgotten.
+s| - sum / rows||

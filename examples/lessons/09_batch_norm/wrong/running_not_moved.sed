@@ -1,0 +1,2 @@
+# y only.
+/run->mean\[c\] = /d; /run->var\[c\] = /d

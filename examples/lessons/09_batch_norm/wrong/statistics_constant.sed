@@ -1,0 +1,2 @@
+# Only the derivative of (x - mean) * rstd with constants.
+s/if (!s->training) sum/sum/

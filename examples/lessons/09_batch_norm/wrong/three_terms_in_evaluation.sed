@@ -1,0 +1,2 @@
+# One formula for both modes.
+/if (!s->training) sum/d

@@ -1,0 +1,2 @@
+# x also moves the variance: forgotten.
+s| - xhat \* sum_x / rows||
