@@ -1,0 +1,2 @@
+# Subtracted once more.
+s/beta\[i\] = mean/beta[i] = -mean/

@@ -1,0 +1,2 @@
+# Only gamma is folded.
+/b\[o\] += w/d

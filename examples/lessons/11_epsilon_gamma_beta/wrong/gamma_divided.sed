@@ -1,0 +1,2 @@
+# The other direction.
+s/\*= gamma/\/= gamma/

@@ -1,0 +1,2 @@
+# No root.
+s/gamma\[i\] = sqrt(var + eps)/gamma[i] = var + eps/

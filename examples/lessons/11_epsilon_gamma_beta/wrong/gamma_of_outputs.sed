@@ -1,0 +1,2 @@
+# The wrong index.
+s/\*= gamma\[i\]/*= gamma[o]/

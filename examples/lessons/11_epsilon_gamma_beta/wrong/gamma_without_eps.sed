@@ -1,0 +1,2 @@
+# gamma = sigma.
+/my_identity.*beta)$/,/^}/s/sqrt(var + eps)/sqrt(var)/

@@ -1,0 +1,2 @@
+# TODO 1 only.
+/gamma\[i\] = sqrt/d

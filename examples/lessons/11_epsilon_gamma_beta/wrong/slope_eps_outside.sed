@@ -1,0 +1,2 @@
+# eps beside the root.
+/my_largest_slope.*eps)$/,/^}/s|1 / sqrt(var + eps)|1 / (sqrt(var) + eps)|

@@ -1,0 +1,2 @@
+# Only beta is folded.
+/\*= gamma/d
