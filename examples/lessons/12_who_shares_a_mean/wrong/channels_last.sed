@@ -1,0 +1,2 @@
+# x as [N, L, C].
+s|c = i / L % C|c = i % C|

@@ -1,0 +1,2 @@
+# No eps.
+s|sqrt(ms + eps)|sqrt(ms)|

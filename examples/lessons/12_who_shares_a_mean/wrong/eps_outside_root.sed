@@ -1,0 +1,2 @@
+# eps beside the root.
+s|sqrt(ms + eps)|(sqrt(ms) + eps)|

@@ -1,0 +1,2 @@
+# No gamma.
+s/= gamma->data\[i\] \* (/= (/

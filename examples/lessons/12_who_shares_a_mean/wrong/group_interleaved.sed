@@ -1,0 +1,2 @@
+# Channels dealt out.
+s|c / (C / groups)|c % groups|

@@ -1,0 +1,2 @@
+# As in InstanceNorm.
+s/n \* groups + c/n * C + c/

@@ -1,0 +1,2 @@
+# groups as the size of a group.
+s|c / (C / groups)|c / groups|

@@ -1,0 +1,2 @@
+# Two mistakes at once.
+s|n \* groups + c / (C / groups)|c % groups|

@@ -1,0 +1,2 @@
+# One sample in mind.
+s/n \* groups + c/c/

@@ -1,0 +1,2 @@
+# A mean for each channel.
+s/return n \* C + c;/return c;/

@@ -1,0 +1,2 @@
+# The last axis alone.
+s/GR_NORM_LAYER: return n/GR_NORM_LAYER: return i \/ L/

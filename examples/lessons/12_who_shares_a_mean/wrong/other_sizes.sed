@@ -1,0 +1,2 @@
+# A size as a number.
+s|c / (C / groups)|c / 3|

@@ -1,0 +1,2 @@
+# TODO 1 only.
+s/y->data\[r \* N + i\] = .*;/;/

@@ -1,0 +1,2 @@
+# No root.
+s|sqrt(ms + eps)|(ms + eps)|

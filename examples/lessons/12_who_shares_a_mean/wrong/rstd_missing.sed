@@ -1,0 +1,2 @@
+# No factor in front.
+s/+= rstd \* (g/+= (g/

@@ -1,0 +1,2 @@
+# RMS as a constant.
+s/ - xhat \* mean_gx//

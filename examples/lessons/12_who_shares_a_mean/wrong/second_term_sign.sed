@@ -1,0 +1,2 @@
+# Plus.
+s/ - xhat \* mean_gx/ + xhat * mean_gx/

@@ -1,0 +1,2 @@
+# A sum for the mean.
+s|\* rstd / N;|* rstd;|
