@@ -23,7 +23,8 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
       "You normalize by the running statistics in training. They are for evaluation; training uses those of the batch.") \
     M(running_after_move, "You normalize by the running statistics after you have moved them. Training uses those of the batch alone.") \
     /* running statistics */ \
-    M(running_biased, "You move the running variance by the biased variance. It estimates the variance of all data: use rows - 1 there.") \
+    M(running_biased, "You move the running variance by the biased variance. It estimates the variance of all data: use rows - 1 there.\n" \
+                      "If you do: rows / (rows - 1) is 1 in C, because both are integers. Multiply by rows first.") \
     M(momentum_reversed, \
       "You exchange momentum and 1 - momentum. Momentum is the weight of the new batch: 0.1 keeps 0.9 of the old value.") \
     M(running_replaced, "You write the batch's statistics over the running ones. A part of the old value stays: (1 - momentum) times.") \
@@ -40,6 +41,7 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(sum_assigned, "You write = where += is needed. Another operator may have put its part into the gradient before yours.") \
     M(dgamma_without_xhat, "Your dgamma is the sum of dy. gamma multiplies xhat: dgamma is the sum over rows of dy * xhat.") \
     M(dgamma_raw_x, "Your dgamma is the sum of dy * x. gamma multiplies the normalized value: use xhat.") \
+    M(last_column_saved, "Backward uses the mean and rstd of the last column everywhere. Keep them for each: s.mean[c], s.rstd[c].") \
     /* dx */ \
     M(statistics_constant, "Your dx is rstd * g. That is right in evaluation. In training x also moves the mean and the variance:\n" \
                            "subtract mean(g) and xhat * mean(g * xhat).") \
@@ -141,7 +143,7 @@ static void formula_dgamma(unsigned m, const void *data, double *dgamma)
         for (size_t r = m & dgamma_assigned ? p->rows - 1 : 0; r < p->rows; r++) {
             const size_t i = r * p->columns + c;
             double mean, rstd;
-            statistics(0, p, r, c, &mean, &rstd);
+            statistics(0, p, r, m & last_column_saved ? p->columns - 1 : c, &mean, &rstd);
             dgamma[c] += p->dy[i] * (m & dgamma_without_xhat ? 1 : m & dgamma_raw_x ? p->x[i] : (p->x[i] - mean) * rstd);
         }
     }
@@ -278,10 +280,18 @@ static void check_backward(void)
         grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 3, about twelve lines.");
     judge("dbeta", formula_dbeta, of_dbeta, true, whole.dbeta, 1, C, small.dbeta, 1, beta);
     grader_step("backward: dgamma");
+    if (grader_same(whole.dgamma, gamma_, C))
+        grader_stop("statistics_not_kept",
+                    "Your dgamma is 0. It needs xhat, and backward finds xhat from s.mean[c] and s.rstd[c]: does forward keep both?");
     judge("dgamma", formula_dgamma, of_dgamma, true, whole.dgamma, 1, C, small.dgamma, 1, gamma_);
     grader_step("backward: dx in training");
     judge("dx", formula_dx, of_dx, true, whole.dx, R, C, small.dx, 3, dy);
-    grader_step("backward: dx in evaluation");
+    grader_step("backward in evaluation");
+    if (grader_same(later.dx, dy, LEN))
+        grader_stop("no_gradient_in_evaluation",
+                    "Your dx is 0 in evaluation. The statistics are constants there, but y still depends on x: dx is rstd * g.\n"
+                    "If you have that: forward must keep s.mean and s.rstd in evaluation, too.");
+    judge("dgamma", formula_dgamma, of_dgamma, false, later.dgamma, 1, C, small_later.dgamma, 1, gamma_);
     judge("dx", formula_dx, of_dx_in_evaluation, false, later.dx, R, C, small_later.dx, 3, dy);
 
     grader_step("backward, when only one gradient is wanted");

@@ -53,7 +53,7 @@ typedef struct {
     size_t n;
     double eps, x[4];
 } problem;
-enum { ROWS = 5, N = 4, OUT = 3, IN = 4, FOLD = OUT * IN + OUT };
+enum { ROWS = 5, N = 4, OUT = 3, IN = 4, FOLD = OUT * (IN + 1) };
 static const problem rows[ROWS] = {
     { 4, 0.1, { 1, 2, 4, 5 } }, { 3, 0.3, { 0.3, -1.2, 2.1 } }, { 4, 0.02, { 0.7, -0.4, 1.9, 0.2 } }, { 2, 0.5, { 3, 4.5 } },
     { 1, 0.2, { 3 } },
@@ -103,7 +103,7 @@ static void formula_identity(unsigned m, const void *data, double *answer)
 static const double w0[OUT * IN] = { 0.9, -0.4, -1.3, 0.2, 1.6, 0.7, 0.5, -0.3, 0.8, 0.1, -0.9, -0.2 }, b0[OUT] = { 0.25, -0.6, 1.1 };
 static const double gamma_[IN] = { 1.3, -0.7, 0.4, 2.1 }, beta_[IN] = { 0.2, -0.5, 1.1, 0.3 };
 
-/* w, then b. */
+/* For each output its weights, then its b. */
 static void formula_fold(unsigned m, const void *data, double *answer)
 {
     (void)data;
@@ -112,10 +112,10 @@ static void formula_fold(unsigned m, const void *data, double *answer)
         for (size_t i = 0; i < IN; i++) {
             const double w = w0[o * IN + i], g = gamma_[m & gamma_of_outputs ? o : i];
             const double scaled = m & weights_forgotten ? w : m & gamma_divided ? w / g : w * g;
-            answer[o * IN + i] = scaled;
+            answer[o * (IN + 1) + i] = scaled;
             if (!(m & (bias_forgotten | beta_added))) b += (m & scaled_first ? scaled : w) * beta_[i];
         }
-        answer[OUT * IN + o] = m & beta_added ? b + beta_[o] : b;
+        answer[o * (IN + 1) + IN] = m & beta_added ? b + beta_[o] : b;
     }
 }
 
@@ -151,13 +151,14 @@ static void check_identity(void)
 
 static void check_fold(void)
 {
-    double got[FOLD];
-    memcpy(got, w0, sizeof w0), memcpy(got + OUT * IN, b0, sizeof b0);
-    my_fold(OUT, IN, got, got + OUT * IN, gamma_, beta_);
-    if (!memcmp(got, w0, sizeof w0) && !memcmp(got + OUT * IN, b0, sizeof b0))
+    double w[OUT * IN], b[OUT], got[FOLD];
+    memcpy(w, w0, sizeof w), memcpy(b, b0, sizeof b);
+    my_fold(OUT, IN, w, b, gamma_, beta_);
+    if (!memcmp(w, w0, sizeof w) && !memcmp(b, b0, sizeof b))
         grader_stop("fold_not_begun", "my_fold changes nothing yet. Go on at TODO 3: about four lines.");
-    grader_judge(
-        list, &(grader_result){ "w and b", "3 outputs, 4 inputs; first w, then b", formula_fold, NULL, of_fold, 1, FOLD, got, NULL }, NULL);
+    for (size_t o = 0; o < OUT; o++) memcpy(got + o * (IN + 1), w + o * IN, IN * sizeof *w), got[o * (IN + 1) + IN] = b[o];
+    const char *const of = "3 outputs with 4 weights each; the last number is b";
+    grader_judge(list, &(grader_result){ "w and b", of, formula_fold, NULL, of_fold, OUT, IN + 1, got, NULL }, NULL);
 }
 
 /* All three on rows of 7 values, through gradus. Returns what is wrong. */

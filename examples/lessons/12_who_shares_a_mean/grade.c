@@ -206,7 +206,7 @@ static void show_letters(const char *label, const double *number)
     for (size_t i = 0; i < VALUES; i++) {
         const bool letter = number[i] >= 0 && number[i] < 26;
         printf("%s%c",
-               i && i % POSITIONS == 0 ? i % (CHANNELS * POSITIONS) ? " " : "\n              "
+               i && i % POSITIONS == 0 ? i % (CHANNELS * POSITIONS) ? " " : "\n               "
                : i                     ? ""
                                        : " ",
                letter ? 'A' + (int)number[i] : '?');
