@@ -28,7 +28,9 @@ static void means(void)
     two[0] = sum(x, 4) / 4, two[1] = sum(x + 4, 4) / 4, all = sum(x, 8) / 8;
     printf("1. By hand: one sample with four channels, two values each\n\n");
     row("channels 0 and 1", x, 4), row("channels 2 and 3", x + 4, 4);
-    row("InstanceNorm: a mean for each channel", channel, 4), row("GroupNorm, 2 groups", two, 2), number("LayerNorm: one mean", all);
+    printf("\n   the means\n\n");
+    row("InstanceNorm: for each channel", channel, 4), row("GroupNorm: for each of 2 groups", two, 2),
+        number("LayerNorm: one for all", all);
 }
 
 static const char *const names[] = { "BatchNorm", "InstanceNorm", "GroupNorm, 2 groups", "LayerNorm", "RMSNorm" };
