@@ -35,7 +35,7 @@ static void by_hand(void)
     row("ReLU: max(y, 0)", relu, 4), row("its square", relu_square, 4), number("its mean", mean_square(relu, 4));
 }
 
-/* The root mean square of the values x [64, in] after a layer with weights of this standard deviation, and optionally a ReLU. */
+/* x behind a layer whose weights have this standard deviation, and optionally behind a ReLU. */
 static gr_tensor *layer(gr_tape *t, gr_tensor *x, size_t out, double std, bool relu, const char *stream)
 {
     const size_t in = x->dim[1];
