@@ -52,7 +52,7 @@ LIBRARY := $(wildcard $(FOLDERS:%=%/*.c))
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
 objects  = $(patsubst %.c,$(DIR)/%.o,$1) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$1)))
-PARTS   := dive plot norms kit composed# what examples share: each calls only those to its right
+PARTS   := dive plot norms kit composed steps# what examples share: each calls only those to its right
 SHARING := $(PARTS:%=$(DIR)/lib%.a)
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a

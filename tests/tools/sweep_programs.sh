@@ -11,7 +11,7 @@ mkdir -p "$dir/is a folder" && : > "$dir/empty" && mkfifo "$dir/fifo" && echo so
 cd "$dir" || exit 2
 
 declare -A small=(
-    [quickstart]='' [lstm_cell]='' [looking_inside]='' [own_layer]='--steps 5' [own_optimizer]='--steps 5' [weights]='' [transfer]='--steps 2' [invariance]='' [layernorm_by_hand]='' [layernorm_speed]='--quick'
+    [quickstart]='' [backward_steps]='' [lstm_cell]='' [looking_inside]='' [own_layer]='--steps 5' [own_optimizer]='--steps 5' [weights]='' [transfer]='--steps 2' [invariance]='' [layernorm_by_hand]='' [layernorm_speed]='--quick'
     [mlp_norms]='--data none --hidden 8 --steps 2' [cnn_norms]='--data none --steps 2 --batch 4'
     [char_lstm]='--hidden 8 --window 8 --batch 4 --steps 2 --sample 5' [fused_and_composed]='--only rnn --repeats 1'
     [char_gpt]='--size 8 --heads 2 --layers 1 --context 8 --batch 4 --steps 2 --sample 5'

@@ -1,0 +1,219 @@
+/* tests/test_program_backward_steps.c - examples/backward_steps as its users see it. */
+#include "tests/program.h"
+
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, part)) != NULL; p += strlen(part)) n++;
+    return n;
+}
+#define assert_printed(text) assert_non_null(strstr(out, text))
+#define own(text) RUN("--quiet", "--check", "--expression", text)
+
+TEST(the_right_walk_shows_each_sum)
+{
+    assert_run("--graph=branch");
+    assert_printed("  node 2   b                = a + x                                     = 8\n");
+    assert_printed("Backward, node 3: L = a * b\n\n  reads grad L = 1\n  The walk begins here: dL/dL = 1.\n  dL/da = b = 8\n      grad a += 8 * 1:  0 + 8 = 8\n");
+    assert_printed("    x 0    y 0    a 8    b 6*    L 1*\n");
+    assert_printed("  db/da = 1\n      grad a += 1 * 6:  8 + 6 = 14\n  db/dx = 1\n      grad x += 1 * 6:  0 + 6 = 6\n");
+    assert_printed("    x 6    y 0    a 14*    b 6*    L 1*\n");
+    assert_printed("  reads grad a = 14\n  It is complete. These nodes use a, and came before: 3 2\n");
+    assert_printed("      grad x += 3 * 14:  6 + 42 = 48\n");
+    assert_printed("    x 48*    y 28*    a 14*    b 6*    L 1*\n");
+}
+
+/* x, y, a, b and L of "branch": by hand, L = (x y) (x y + x). */
+TEST(each_mistake_has_its_wrong_numbers)
+{
+    static const struct { const char *heading; double wrong[5]; int count; } mistake[] = {
+        { "Mistake: a wrong order, oldest node first", { 0, 0, 8, 6, 1 }, 3 },
+        { "Mistake: a wrong order, depth first", { 30, 16, 14, 6, 1 }, 2 },
+        { "Mistake: = in place of +=", { 18, 12, 6, 6, 1 }, 3 },
+        { "Mistake: a second backward", { 210, 124, 48, 18, 2 }, 5 },
+    };
+    static const double right[] = { 48, 28, 14, 6, 1 };
+    char line[80];
+    assert_run("--graph=branch");
+    for (size_t m = 0; m < COUNT(mistake); m++) {
+        const char *const part = strstr(out, mistake[m].heading);
+        assert_non_null(part);
+        for (int i = 0; i < 5; i++) {
+            const bool differs = mistake[m].wrong[i] != right[i];
+            snprintf(line, sizeof line, "  %-15c  %12g  %12g%s\n", "xyabL"[i], right[i], mistake[m].wrong[i], differs ? "  <-" : "");
+            const char *const found = strstr(part, line), *const end = strstr(part, "Wrong gradients: ");
+            if (!found || found > end) fail_msg("%s lacks the line %s", mistake[m].heading, line);
+        }
+        snprintf(line, sizeof line, "Wrong gradients: %d of 5.\n", mistake[m].count);
+        assert_int_equal(strncmp(strstr(part, "Wrong gradients: "), line, strlen(line)), 0);
+    }
+    assert_printed("Node 1, x * y, reads 0 as the gradient of a.\nThe complete gradient is 14.\n");
+    assert_printed("Node 1, x * y, reads 8 as the gradient of a.\nThe complete gradient is 14.\n");
+    assert_printed("Node 2 assigns 6 to grad a, and the 8 that it held is lost.\n");
+    assert_printed("    backward: gr_backward was already called since the last gr_tape_reset, and a second call");
+    assert_printed("By gradus:\n\n  gradient of              once         twice\n  x                          48            96\n");
+}
+
+TEST(a_mistake_without_effect_says_why)
+{
+    assert_run("--graph=chain");
+    assert_printed("No gradient is wrong here: no result of a node is used twice.\n");
+    assert_printed("No gradient is wrong here: no value is used twice.\n");
+    assert_run("--graph=square");
+    assert_printed("No gradient is wrong here: the graph has one node.\n");
+    assert_printed("  x                           6             3  <-\n");
+    assert_run("--expression=x = 3; y = x * x; z = 0 * x; L = y * z");
+    assert_printed("No gradient is wrong here: the numbers of this graph hide the mistake.\n");
+}
+
+TEST(every_graph_agrees_with_gradus)
+{
+    static const char *const name[] = { "branch", "chain", "square", "neuron", "shared", "norm" };
+    assert_run("--check");
+    assert_string_equal(err, "");
+    assert_int_equal(count(out, ", 0 differ\n"), 6);
+    for (const char *line = out, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
+        if (end - line > 100) fail_msg("a line has more than 100 columns: %.*s", (int)(end - line), line);
+    assert_run("--check", "--quiet", "--threads=3", "--graph=all");
+    assert_int_equal(count(out, "\n"), 6);
+    assert_run("--list");
+    for (size_t k = 0; k < COUNT(name); k++) {
+        char start_of_line[16];
+        snprintf(start_of_line, sizeof start_of_line, "%s%-8s", k ? "\n" : "", name[k]);
+        assert_printed(start_of_line);
+    }
+    for (size_t k = 0; k < COUNT(name); k++) {
+        assert_run("--check", "--quiet", "--graph", name[k]);
+        assert_int_equal(strncmp(out, name[k], strlen(name[k])), 0);
+        assert_int_equal(count(out, "\n"), 1);
+    }
+}
+
+TEST(your_own_graph_has_every_operator)
+{
+    assert_int_equal(own("x = 0.7; y = -1.3; L = square(x) + sqrt(x) - exp(y) * log(x) / tanh(y) + sigmoid(x * y) * relu(x) - -sin(y) + cos(y - x)"), 0);
+    assert_string_equal(out, "expression: compared 24 gradients and 30 derivatives of operators with gradus, 0 differ\n");
+    assert_run("--expression", "a = 2; unused = 5; e = a * 3; u = unused * 2; L = (e + 1e-1) * -(2)");
+    assert_printed("  3 needs no gradient.\n");
+    assert_printed("  unused           no gradient reaches it, because L does not use it\n");
+    assert_printed("  node 4   #4               = -2 ");
+    assert_int_equal(own("fifteen_letters = 1; L = fifteen_letters / 3"), 0);
+    assert_int_equal(own(" x=1;L=x*x;\n"), 0);
+}
+
+TEST(a_wrong_text_is_refused)
+{
+#define assert_refused(text, at, why) \
+    do { \
+        assert_int_equal(own(text), 2); \
+        assert_string_equal(err, "backward_steps: --expression, character " #at ": " why "\n"); \
+        assert_string_equal(out, ""); \
+    } while (0)
+    assert_refused("3", 1, "a name was expected");
+    assert_refused("x = 2;; L = x * x", 7, "a name was expected");
+    assert_refused("x 2", 3, "'=' was expected after x");
+    assert_refused("x = 2", 6, "the last statement must compute a result from a name");
+    assert_refused("L = 2 * 3", 10, "the last statement must compute a result from a name");
+    assert_refused("x = 2; y = x; L = y * y", 14, "the right side was only a name: write a number or an operator");
+    assert_refused("x = 2; x = x * x", 8, "there is a number or result already with the name x");
+    assert_refused("x = 2; L = q * x", 12, "no number, result or function has the name q");
+    assert_refused("exp = 2", 1, "a function has the name exp");
+    assert_refused("abcdefghijklmnop = 2", 1, "a name has at most 15 characters; this one is abcdefghijklmnop");
+    assert_refused("x = 2; L = tanh x", 17, "'(' was expected after tanh");
+    assert_refused("x = 2; L = (x * x", 18, "')' was expected");
+    assert_refused("x = 2; L = x *", 15, "a number, a name or '(' was expected");
+    assert_refused("x = 2; L = x x", 14, "an operator or ';' was expected");
+    assert_refused("x = 1e7", 5, "a number must be from -1e6 to 1e6");
+    assert_refused("x = .", 5, "a number must be from -1e6 to 1e6");
+    assert_refused("x = 2; L = ((((((((((((((((((((x", 32, "more than 20 parentheses and signs are open");
+    assert_refused("x = 2; L = x" "*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x" "*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x", 109,
+                   "a graph has at most 48 numbers and results");
+}
+
+TEST(values_that_are_not_finite_are_named)
+{
+    assert_int_equal(own("x = 0; L = log(x)"), 1);
+    assert_int_equal(strncmp(err, "backward_steps: anomaly: forward of log in L made -inf ", 55), 0);
+    assert_int_equal(own("x = 0; L = sqrt(x)"), 1);
+    assert_int_equal(strncmp(err, "backward_steps: anomaly: backward of sqrt in L made inf ", 56), 0);
+}
+
+TEST(a_difference_is_noticed)
+{
+    assert_int_equal(RUN("--check", "--graph=norm", "--tolerance=0"), 1);
+    assert_printed("  DIFFERS: derivative of #");
+    assert_printed("  DIFFERS: gradient of #");
+    assert_int_equal(strncmp(err, "backward_steps: --check: ", 25), 0);
+    assert_non_null(strstr(err, " numbers of norm differ from those of gradus\n"));
+    assert_run("--graph=norm", "--tolerance=0");
+}
+
+/* The program reads keys from a file in place of a terminal. */
+static const char *with_keys(const char *keys)
+{
+    FILE *const f = fopen(in_dir("keys"), "w");
+    assert_non_null(f);
+    fputs(keys, f), fclose(f);
+    const int before = dup(0);
+    assert_non_null(freopen(in_dir("keys"), "r", stdin));
+    assert_run("--keys=on");
+    dup2(before, 0), close(before), unlink(in_dir("keys"));
+    return out;
+}
+
+TEST(keys_go_on_and_back)
+{
+    const char *const text = with_keys("\n\nb\n\nq\n");
+    int step[8] = { 0 };
+    for (int k = 0; k < 8; k++) {
+        char heading[32];
+        snprintf(heading, sizeof heading, "step %d of 8 ----", k + 1), step[k] = count(text, heading);
+    }
+    assert_int_equal(step[0], 1), assert_int_equal(step[1], 2), assert_int_equal(step[2], 2), assert_int_equal(step[3], 0);
+    assert_int_equal(count(text, "Enter: next step   b: back   q: end > "), 5);
+    assert_printed("branch: compared 7 gradients and 6 derivatives of operators with gradus, 0 differ\n");
+    assert_int_equal(count(with_keys("b\n"), "step 1 of 8 ----"), 2);
+    assert_int_equal(count(with_keys("\n\n\n\n\n\n\n\n"), " > "), 8);
+}
+
+TEST(the_log_has_each_sum_and_gradient)
+{
+    static char text[1 << 15];
+    assert_run("--quiet", "--log", in_dir("log"));
+    slurp(in_dir("log"), text, sizeof text);
+    assert_int_equal(count(text, "\n{\"kind\": \"gradient\", \"graph\": \"branch\", "), 5);
+    assert_int_equal(count(text, "\n{\"kind\": \"sum\", \"graph\": \"branch\", "), 6);
+    assert_non_null(strstr(text, "\"of\": \"x\", \"walk\": 48, \"gradus\": 48}"));
+    assert_non_null(strstr(text, "\"node\": 1, \"to\": \"x\", \"read\": 14, \"slope\": 3, \"before\": 6, \"after\": 48}"));
+    assert_int_equal(unlink(in_dir("log")), 0);
+}
+
+TEST(bad_flags_and_paths_are_refused)
+{
+    assert_run("--help");
+    assert_printed("\n  --expression TEXT ");
+    assert_ends(2, "backward_steps: --graph tree: there is no such graph; --list prints the names\n", "--graph=tree");
+    assert_ends(2, "backward_steps: --graph and --expression exclude each other\n", "--graph=branch", "--expression=x = 2; L = x * x");
+    assert_ends(2, "backward_steps: --keys needs one of auto|on|off; got \"yes\"\n", "--keys=yes");
+    assert_ends(2, "backward_steps: --tolerance needs a number from 0 to 1; got \"2\"\n", "--tolerance=2");
+    if (access("/dev/full", W_OK) != 0) printf("not run: a full disk, there is no /dev/full\n"), skip();
+    assert_ends(3, "backward_steps: /dev/full: cannot write the log: No space left on device\n", "--log", "/dev/full");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_right_walk_shows_each_sum),
+        cmocka_unit_test(each_mistake_has_its_wrong_numbers),
+        cmocka_unit_test(a_mistake_without_effect_says_why),
+        cmocka_unit_test(every_graph_agrees_with_gradus),
+        cmocka_unit_test(your_own_graph_has_every_operator),
+        cmocka_unit_test(a_wrong_text_is_refused),
+        cmocka_unit_test(values_that_are_not_finite_are_named),
+        cmocka_unit_test(a_difference_is_noticed),
+        cmocka_unit_test(keys_go_on_and_back),
+        cmocka_unit_test(the_log_has_each_sum_and_gradient),
+        cmocka_unit_test(bad_flags_and_paths_are_refused),
+    };
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
+}
