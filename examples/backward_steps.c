@@ -41,7 +41,9 @@ static const kit_flag flag[] = {
 };
 static const kit_flags flags = { "backward_steps", "walks backward through a small graph, node by node", flag, sizeof flag / sizeof *flag };
 
-static const struct { const char *name, *about, *text; } built_in[] = {
+static const struct {
+    const char *name, *about, *text;
+} built_in[] = {
     { "branch", "x and a are used twice", "x = 2; y = 3; a = x * y; b = a + x; L = a * b" },
     { "chain", "each value is used once", "w = 2; x = 0.25; L = square(tanh(w * x))" },
     { "square", "a node adds to one gradient twice", "x = 3; L = x * x" },
@@ -258,7 +260,8 @@ static void show_second(show *s)
     say("\ngr_backward refuses a second call before gr_tape_reset. It says:\n");
     if (!common.quiet) print_wrapped(s->g.refusal, 4);
     say("\nAfter gr_tape_reset, another forward and backward add to the gradients of the parameters. They\n"
-        "are twice the right ones if gr_module_zero_grad or gr_optim_zero_grad was not called. By gradus:\n\n  %-15s  %12s  %12s\n", "gradient of", "once", "twice");
+        "are twice the right ones if gr_module_zero_grad or gr_optim_zero_grad was not called. By gradus:\n\n"
+        "  %-15s  %12s  %12s\n", "gradient of", "once", "twice");
     for (int i = 0; i < s->g.n; i++)
         if (!s->g.v[i].op && s->g.v[i].reached) say("  %-15s  %12.6g  %12.6g\n", s->g.v[i].name, s->g.v[i].grad, s->g.v[i].twice);
 }
@@ -269,7 +272,8 @@ static void show_second(show *s)
 static void compare(double walk, double gradus, double size, const char *what, const char *of, const char *by, size_t *differ)
 {
     if (is_near(walk, gradus, size, o.tolerance)) return;
-    say("  DIFFERS: %s %s%s%s: %.9g by the walk, %.9g by gradus\n", what, of, *by ? " by " : "", by, walk, gradus);
+    const int digits = sizeof(gr_real) == sizeof(float) ? 9 : 17;
+    say("  DIFFERS: %s %s%s%s: %.*g by the walk, %.*g by gradus\n", what, of, *by ? " by " : "", by, digits, walk, digits, gradus);
     ++*differ;
 }
 
@@ -297,7 +301,7 @@ static void show_comparison(const show *s)
     }
     printf("%s%s: compared %zu gradients and %zu derivatives of operators with gradus, %zu differ\n", common.quiet ? "" : "\n", s->name, gradients, slopes,
            differ);
-    kit_run_need(s->r, !differ, "%zu numbers of %s differ from those of gradus", differ, s->name);
+    kit_run_need(s->r, !differ, "%s: %zu numbers differ from those of gradus", s->name, differ);
 }
 
 /* ---- From step to step ---- */
