@@ -1,0 +1,2 @@
+# The parameters get their part once, at the end.
+s/^\( *\)grad->/\1if (t == T) grad->/

@@ -1,0 +1,2 @@
+# No slope.
+s/dh \* (1 - h\[t\] \* h\[t\])/dh/

@@ -1,0 +1,2 @@
+# The tanh is forgotten.
+s/h\[t\] = tanh(\(.*\));/h[t] = \1;/

@@ -1,0 +1,2 @@
+# The factor w is forgotten.
+s/dh = da \* p->w/dh = da/
