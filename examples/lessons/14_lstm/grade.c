@@ -1,0 +1,239 @@
+/* grade.c - the grader of lesson 14. */
+#include "../grader.h"
+#include <math.h>
+#include <string.h>
+
+void my_step(int H, bool norm, const double *a, const double *c_prev, double *c, double *h);
+void my_step_backward(int H, bool norm, const double *a, const double *c_prev, const double *c, const double *dh, const double *dc_later,
+                      double *da, double *dc_prev);
+
+/* ---- The known mistakes ---- */
+
+#define MISTAKES(M) \
+    /* forward */ \
+    M(gates_order, "You read the blocks as i, f, o, g. The order is i, f, g, o: block 2 of a is g's, and block 3 is o's.") \
+    M(input_forget_exchanged, "You exchange i and f. Block 0 of a is i's, block 1 is f's; f multiplies the last cell, i multiplies g.") \
+    M(candidate_sigmoid, \
+      "Your g is a sigmoid. It is a tanh, between -1 and 1: a cell that only adds sigmoids could never become smaller by its input.") \
+    M(cell_not_kept, "Your c is i g alone. The cell keeps what it had: c = f c_prev + i g.") \
+    M(tanh_missing, "Your h is o c. It is o tanh(c).") \
+    M(norm_on_carried_cell, \
+      "You write LN(c) into c, so that the next step gets the normalized cell. Then every step divides what the cell held before.\n" \
+      "Only h sees LN(c); c stays f c_prev + i g.") \
+    M(norm_on_h, \
+      "You normalize h. That is another placement: a row of h then has deviation 1, whatever o says. Normalize c on its way into\n" \
+      "the tanh: h = o tanh(LN(c)).") \
+    M(norm_after_tanh, "You normalize tanh(c). LN comes before the tanh: h = o tanh(LN(c)).") \
+    M(norm_ignored, "norm changes nothing in your forward. With norm, h = o tanh(LN(c)); c stays as it is.") \
+    /* backward */ \
+    M(through_h_missing, \
+      "Your dc is dc_later alone. c has two uses: the next step, and h = o tanh(c) of this step. Add dh * o * (1 - tanh(c)^2).") \
+    M(later_missing, "Your dc lacks dc_later. c has two uses, h of this step and the cell of the next: add both parts.") \
+    M(tanh_slope_missing, "The gradient passes from h to c through a tanh. Multiply dh * o by its slope, 1 - tanh(c)^2.") \
+    M(da_o_with_c, "Your da_o contains c. o multiplies tanh(c), so the gradient of o is dh * tanh(c).") \
+    M(gate_slopes_missing, \
+      "You stop at the gates. The gradients of i, f and o go through a sigmoid to a_i, a_f and a_o: multiply each by i (1 - i), and\n" \
+      "so on.") \
+    M(candidate_slope, "Your da_g has the slope g (1 - g) of a sigmoid. g is a tanh: its slope is 1 - g^2.") \
+    M(df_with_new_cell, "Your da_f contains c. f multiplies the last cell: the gradient of f is dc * c_prev.") \
+    M(i_and_g_alone, "The derivative of i g by i is g, and by g it is i. You have them exchanged.") \
+    M(dc_prev_without_f, "You hand dc back unchanged. c_prev stands in c with the factor f: dc_prev = dc * f.") \
+    M(dc_prev_later_only, "Your dc_prev is dc_later * f. It misses what came to c through h of this step: use the whole dc.") \
+    M(norm_skipped_backward, "Your backward passes the norm as if it were not there. With norm, h comes from n = LN(c): send dn through\n" \
+                             "layer_norm_backward.") \
+    M(later_through_norm, \
+      "You send dc_later through the norm. The next step gets c itself, not LN(c): only what comes through h passes the norm.") \
+    M(tanh_of_raw_cell, "Your backward uses tanh(c) where forward used tanh(LN(c)). Compute n = LN(c) again, and use tanh(n).")
+
+GRADER_MISTAKES(MISTAKES);
+enum {
+    OF_NORM = norm_on_carried_cell | norm_on_h | norm_after_tanh | norm_ignored,
+    OF_FORWARD = through_h_missing - 1,
+    OF_NORM_BACKWARD = norm_skipped_backward | later_through_norm | tanh_of_raw_cell
+};
+static const unsigned of_backward = (1u << GRADER_COUNT_) - through_h_missing;
+
+/* ---- The formula, with a switch for each ---- */
+
+enum { MOST = 4 };
+typedef struct {
+    int H;
+    bool norm;
+    const double *a, *c_prev, *dh, *dc_later;
+} problem;
+
+static double sigmoid(double v) { return 1 / (1 + exp(-v)); }
+
+static double normalize(int H, const double *c, double *n)
+{
+    double mean = 0, var = 1e-5;
+    for (int j = 0; j < H; j++) mean += c[j] / H;
+    for (int j = 0; j < H; j++) var += (c[j] - mean) * (c[j] - mean) / H;
+    for (int j = 0; j < H; j++) n[j] = (c[j] - mean) / sqrt(var);
+    return 1 / sqrt(var);
+}
+static void through_norm(int H, const double *n, double rstd, const double *dn, double *dc) /* dc = the gradient of c */
+{
+    double mean = 0, mean_n = 0;
+    for (int j = 0; j < H; j++) mean += dn[j] / H, mean_n += dn[j] * n[j] / H;
+    for (int j = 0; j < H; j++) dc[j] = rstd * (dn[j] - mean - n[j] * mean_n);
+}
+
+static void gates(unsigned m, const problem *p, int j, double *i, double *f, double *g, double *o)
+{
+    const int H = p->H;
+    const double *a = p->a;
+    *i = sigmoid(a[m & input_forget_exchanged ? H + j : j]), *f = sigmoid(a[m & input_forget_exchanged ? j : H + j]);
+    *g = tanh(a[m & gates_order ? 3 * H + j : 2 * H + j]), *o = sigmoid(a[m & gates_order ? 2 * H + j : 3 * H + j]);
+    if (m & candidate_sigmoid) *g = sigmoid(a[m & gates_order ? 3 * H + j : 2 * H + j]);
+}
+
+/* answer: c, then h. */
+static void formula_forward(unsigned m, const void *data, double *answer)
+{
+    const problem *p = data;
+    double *c = answer, *h = answer + p->H, n[MOST], i, f, g, o[MOST];
+    for (int j = 0; j < p->H; j++) {
+        gates(m, p, j, &i, &f, &g, o + j);
+        n[j] = c[j] = (m & cell_not_kept ? 0 : f * p->c_prev[j]) + i * g;
+    }
+    if (p->norm && !(m & (norm_ignored | norm_on_h | norm_after_tanh))) normalize(p->H, c, n);
+    if (p->norm && m & norm_on_carried_cell) memcpy(c, n, (size_t)p->H * sizeof *c);
+    for (int j = 0; j < p->H; j++) h[j] = m & tanh_missing ? n[j] : tanh(n[j]);
+    if (p->norm && m & norm_after_tanh) normalize(p->H, h, n), memcpy(h, n, (size_t)p->H * sizeof *h);
+    for (int j = 0; j < p->H; j++) h[j] *= o[j];
+    if (p->norm && m & norm_on_h) normalize(p->H, h, n), memcpy(h, n, (size_t)p->H * sizeof *h);
+}
+
+/* answer: da_i, da_f, da_g, da_o, dc_prev. */
+static void formula_backward(unsigned m, const void *data, double *answer)
+{
+    const problem *p = data;
+    const int H = p->H;
+    double state[2 * MOST], n[MOST], dn[MOST], dc[MOST], rstd = 1;
+    formula_forward(0, p, state);
+    const double *c = state;
+    memcpy(n, c, (size_t)H * sizeof *n);
+    if (p->norm) rstd = normalize(H, c, n);
+    for (int j = 0; j < H; j++) {
+        double i, f, g, o;
+        gates(0, p, j, &i, &f, &g, &o);
+        const double inside = m & tanh_of_raw_cell ? c[j] : n[j], T = tanh(inside);
+        answer[3 * H + j] = p->dh[j] * (m & da_o_with_c ? inside : T) * (m & gate_slopes_missing ? 1 : o * (1 - o));
+        dn[j] = p->dh[j] * o * (m & tanh_slope_missing ? 1 : 1 - T * T);
+        if (p->norm && m & later_through_norm) dn[j] += m & later_missing ? 0 : p->dc_later[j];
+    }
+    memcpy(dc, dn, (size_t)H * sizeof *dc);
+    if (p->norm && !(m & norm_skipped_backward)) through_norm(H, n, rstd, dn, dc);
+    for (int j = 0; j < H; j++) {
+        double i, f, g, o;
+        gates(0, p, j, &i, &f, &g, &o);
+        if (m & through_h_missing) dc[j] = 0;
+        if (!(m & later_missing) && !(p->norm && m & later_through_norm)) dc[j] += p->dc_later[j];
+        const double slope_i = m & gate_slopes_missing ? 1 : i * (1 - i), slope_f = m & gate_slopes_missing ? 1 : f * (1 - f);
+        const double slope_g = m & candidate_slope ? g * (1 - g) : 1 - g * g;
+        answer[j] = dc[j] * (m & i_and_g_alone ? i : g) * slope_i;
+        answer[H + j] = dc[j] * (m & df_with_new_cell ? c[j] : p->c_prev[j]) * slope_f;
+        answer[2 * H + j] = dc[j] * (m & i_and_g_alone ? g : i) * slope_g;
+        answer[4 * H + j] = (m & dc_prev_later_only ? p->dc_later[j] : dc[j]) * (m & dc_prev_without_f ? 1 : f);
+    }
+}
+
+/* ---- The learner's numbers ---- */
+
+static const double a_[4 * MOST] = { 0.3, -1.2, 0.8, 1.7, 1.1, 0.4, -0.6, 2.0, -0.9, 0.7, 1.5, -0.2, 0.5, -0.7, 1.9, 0.1 };
+static const double c_prev_[MOST] = { 0.9, -1.4, 0.35, 2.2 }, dh_[MOST] = { 0.6, -0.8, 1.1, 0.3 }, later_[MOST] = { -0.4, 0.9, 0.25, 1.3 };
+static const problem plain = { MOST, false, a_, c_prev_, dh_, later_ }, with_norm = { MOST, true, a_, c_prev_, dh_, later_ };
+static const double ones[] = { 1, 1, 1, 1 }, zero[] = { 0 };
+static const problem worked = { 1, false, ones, ones, ones, zero };
+
+static void run(const problem *p, double *forward, double *back)
+{
+    const size_t H = (size_t)p->H;
+    double a[4 * MOST], in[3][MOST], right[2 * MOST];
+    memcpy(a, p->a, 4 * H * sizeof *a), memcpy(in[0], p->c_prev, H * sizeof *a), memcpy(in[1], p->dh, H * sizeof *a);
+    memcpy(in[2], p->dc_later, H * sizeof *a);
+    memset(forward, 0, 2 * MOST * sizeof *forward);
+    if (!back) my_step(p->H, p->norm, a, in[0], forward, forward + H);
+    else {
+        memset(back, 0, 5 * MOST * sizeof *back);
+        formula_forward(0, p, right); /* backward starts from the right cell */
+        my_step_backward(p->H, p->norm, a, in[0], right, in[1], in[2], back, back + 4 * H);
+    }
+    if (memcmp(a, p->a, 4 * H * sizeof *a) || memcmp(in[0], p->c_prev, H * sizeof *a) || memcmp(in[1], p->dh, H * sizeof *a) ||
+        memcmp(in[2], p->dc_later, H * sizeof *a))
+        grader_stop("input_changed", "Your code writes into a, c_prev, dh or dc_later. It only reads them.");
+}
+
+static const char by_hand[] = "1 unit, a = (1, 1, 1, 1), c_prev = 1, no norm";
+
+static void judge_forward(const problem *p, unsigned among)
+{
+    double got[2 * MOST], small[2 * MOST];
+    run(&worked, small, NULL), run(p, got, NULL);
+    const grader_result whole = { "(c, h)", "4 units: row 0 is c, row 1 is h", formula_forward, p, among, 2, MOST, got, NULL },
+                        example = { "(c, h)", by_hand, formula_forward, &worked, among, 1, 2, small, NULL };
+    grader_judge(list, &whole, &example);
+}
+static void judge_backward(const problem *p, unsigned among)
+{
+    double unused[2 * MOST], got[5 * MOST], small[5 * MOST];
+    run(&worked, unused, small), run(p, unused, got);
+    const grader_result whole = { "backward", "4 units: rows da_i, da_f, da_g, da_o, dc_prev", formula_backward, p, among, 5, MOST, got,
+                                  NULL },
+                        example = { "(da_i, da_f, da_g, da_o, dc_prev)", by_hand, formula_backward, &worked, among, 1, 5, small, NULL };
+    grader_judge(list, &whole, &example);
+}
+
+/* ---- The exercise as an operator, for gr_gradcheck ---- */
+
+enum { UNITS = 6 };
+static void step_backward(gr_tape *t, const gr_node *n)
+{
+    double da[4 * UNITS], dc_prev[UNITS];
+    const bool norm = *(const bool *)n->saved;
+    const gr_real *dh = gr_grad(t, n->out[0]), *dc = gr_grad(t, n->out[1]);
+    my_step_backward(UNITS, norm, n->in[0]->data, n->in[1]->data, n->out[1]->data, dh, dc, da, dc_prev);
+    for (int j = 0; j < 4 * UNITS; j++) gr_grad(t, n->in[0])[j] += da[j];
+    for (int j = 0; j < UNITS; j++) gr_grad(t, n->in[1])[j] += dc_prev[j];
+}
+static const gr_op step_op = { .name = "my_step", .backward = step_backward };
+
+static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *norm)
+{
+    gr_tensor *h = gr_zeros(t, GR_SHAPE(UNITS)), *c = gr_zeros(t, GR_SHAPE(UNITS));
+    my_step(UNITS, *(bool *)norm, in[0]->data, in[1]->data, c->data, h->data);
+    gr_record(t, &step_op, norm, sizeof(bool), GR_OUT(h, c), GR_IN(in[0], in[1]));
+    return gr_add(t, h, gr_scale(t, c, 0.7));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
+        return grader_ambiguous(list, formula_forward, &plain, OF_FORWARD & ~OF_NORM, 2 * MOST) +
+               grader_ambiguous(list, formula_forward, &with_norm, OF_FORWARD, 2 * MOST) +
+               grader_ambiguous(list, formula_backward, &plain, of_backward & ~OF_NORM_BACKWARD, 5 * MOST) +
+               grader_ambiguous(list, formula_backward, &with_norm, of_backward, 5 * MOST);
+    grader_start("Lesson 14: one step of an LSTM");
+    double unused[2 * MOST], back[5 * MOST], got[2 * MOST];
+
+    grader_step("forward, without norm");
+    run(&plain, got, NULL);
+    if (grader_same(got, (double[2 * MOST]){ 0 }, 2 * MOST))
+        grader_stop("not_begun", "my_step writes nothing yet. Begin at TODO 1 in exercise.c: a loop of two lines, without norm.");
+    judge_forward(&plain, OF_FORWARD & ~OF_NORM);
+    grader_step("backward, without norm");
+    run(&plain, unused, back);
+    if (grader_same(back, (double[5 * MOST]){ 0 }, 5 * MOST))
+        grader_stop("half_done", "Forward is right. my_step_backward writes nothing yet: go on at TODO 2, about ten lines.");
+    judge_backward(&plain, of_backward & ~OF_NORM_BACKWARD);
+    grader_step("forward, with the norm");
+    judge_forward(&with_norm, OF_FORWARD);
+    grader_step("backward, with the norm");
+    judge_backward(&with_norm, of_backward);
+
+    grader_step("gr_gradcheck: every gradient, by finite differences");
+    const gr_gradcheck_input in[] = { { .shape = GR_SHAPE(4 * UNITS) }, { .shape = GR_SHAPE(UNITS) } };
+    for (int norm = 0; norm < 2; norm++) grader_gradcheck("my_step", checked, &(bool){ norm }, in, 2);
+    return grader_end("All right. gradus does the same in ops/lstm_cell.h and ops/lstm.c: compare lstm_cell_backward with yours.");
+}

@@ -1,0 +1,2 @@
+# No f c.
+s/sigmoid(a\[H + j\]) \* c_prev\[j\] + //

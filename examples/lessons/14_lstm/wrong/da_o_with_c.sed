@@ -1,0 +1,2 @@
+# c in place of tanh(c).
+s/= dh\[j\] \* T \* o/= dh[j] * n[j] * o/

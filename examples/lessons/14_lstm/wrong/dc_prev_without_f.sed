@@ -1,0 +1,2 @@
+# No f.
+s/dc_prev\[j\] = dc\[j\] \* f/dc_prev[j] = dc[j]/

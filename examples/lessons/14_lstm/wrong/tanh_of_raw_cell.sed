@@ -1,0 +1,2 @@
+# tanh(c).
+s/T = tanh(n\[j\])/T = tanh(c[j])/
