@@ -1,0 +1,299 @@
+/* grade.c - the grader of lesson 15. */
+#include "../grader.h"
+#include <math.h>
+#include <string.h>
+
+typedef gr_tensor *part(gr_tape *t, gr_tensor *x);
+void my_attention(int T, int d, const double *q, const double *k, const double *v, double *p, double *y);
+void my_attention_backward(int T, int d, const double *q, const double *k, const double *v, const double *p, const double *dy, double *dq,
+                           double *dk, double *dv);
+gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
+
+/* ---- The known mistakes ---- */
+
+#define MISTAKES(M) \
+    /* p */ \
+    M(scale_missing, \
+      "You do not divide the scores by sqrt(d). Their deviation grows with sqrt(d), and with it the largest weight: the softmax of\n" \
+      "large scores passes almost no gradient.") \
+    M(scale_by_d, "You divide the scores by d. Their deviation is sqrt(d) when q and k have deviation 1: divide by the root of d.") \
+    M(mask_missing, "Your query sees later tokens. A causal query i sees the keys 0 .. i, itself included.") \
+    M(mask_after_softmax, \
+      "You take the softmax over all keys and then set the hidden weights to 0. The other weights of the row do not add up to 1\n" \
+      "then. Leave hidden keys out of the sum.") \
+    M(mask_zero_score, \
+      "You give a hidden key the score 0. exp(0) is 1, so the key gets a weight. Its score would have to be minus infinity: leave it\n" \
+      "out.") \
+    M(mask_reversed, "Your query i sees the keys i .. T - 1. It sees those up to itself: j <= i.") \
+    M(softmax_over_queries, \
+      "Your weights add up to 1 for each key. They are a softmax over the keys: the row of each query adds up to 1.") \
+    M(q_and_k_exchanged, "You exchange q and k. The score of query i and key j is the product of q's row i and k's row j.") \
+    M(not_divided, "Your weights are exp(score - largest). Divide by their sum, so that each row adds up to 1.") \
+    M(p_transposed, "Your y_i is the sum of p_ji v_j. Query i has row i of p: y_i is the sum over j of p_ij v_j.") \
+    /* backward */ \
+    M(dv_transposed, "Your dv_j is the sum of p_ji dy_i. v_j is in y_i with the weight p_ij: exchange the indices of p.") \
+    M(softmax_skipped, \
+      "Your ds is dp: you pass the softmax as if it were not there. ds_ij = p_ij (dp_ij - sum over j of p_ij dp_ij), times the scale.") \
+    M(mean_missing, \
+      "Your ds is p dp, which is the diagonal of the softmax's derivative alone. A score moves all weights of its row: subtract the\n" \
+      "mean of dp, weighted with p. You can see it without a grader: the ds of a row must add up to 0.") \
+    M(mean_unweighted, "You subtract the plain mean of dp. It is weighted with p: sum over j of p_ij dp_ij.") \
+    M(backward_scale_missing, "Your dq and dk lack 1 / sqrt(d). The score is q k / sqrt(d), so both gradients carry that factor.") \
+    M(dq_with_q, "Your dq contains q. The derivative of the score by q_i is k_j: dq_i is the sum over j of ds_ij k_j.") \
+    M(dk_with_k, "Your dk contains k. The derivative of the score by k_j is q_i: dk_j is the sum over i of ds_ij q_i.") \
+    M(ds_transposed, "Your dk_j is the sum of ds_ji q_i. k_j is in the scores ds_ij of all queries i: exchange the indices of ds.") \
+    M(sum_assigned, "You write your sums over dq, dk and dv. Something was there before, from other uses of q, k and v: add with +=.") \
+    /* the block */ \
+    M(pre_post_exchanged, "You exchange the two: pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).") \
+    M(residual_missing, "Your block lacks the residual path: add x to what f gives.") \
+    M(residual_normalized, \
+      "Your pre-norm block is LN(x) + f(LN(x)). The residual path has no norm: x + f(LN(x)), so that x passes all blocks unchanged.") \
+    M(norm_of_branch, "You normalize what f gives, and then add x. Pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).") \
+    M(norm_missing, "Your block has no norm: pre-norm is x + f(LN(x)), post-norm is LN(x + f(x)).")
+
+GRADER_MISTAKES(MISTAKES);
+enum {
+    OF_P = p_transposed - 1,
+    OF_BACKWARD = pre_post_exchanged - dv_transposed,
+    OF_BLOCK = pre_post_exchanged | residual_missing | residual_normalized | norm_of_branch | norm_missing
+};
+
+/* ---- The formula, with a switch for each ---- */
+
+enum { TOKENS = 4, SIZE = 3, LEN = TOKENS * SIZE, PAIRS = TOKENS * TOKENS };
+typedef struct {
+    int T, d;
+    const double *q, *k, *v, *dy, *before; /* before: [3 T d], what was in dq, dk and dv */
+} problem;
+
+static bool sees(unsigned m, int i, int j) { return m & (mask_missing | mask_zero_score) || (m & mask_reversed ? j >= i : j <= i); }
+
+static void formula_p(unsigned m, const void *data, double *p)
+{
+    const problem *a = data;
+    const int T = a->T, d = a->d;
+    double e[PAIRS];
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < T; j++) {
+            double s = 0;
+            for (int c = 0; c < d; c++) s += m & q_and_k_exchanged ? a->k[i * d + c] * a->q[j * d + c] : a->q[i * d + c] * a->k[j * d + c];
+            if (m & mask_zero_score && j > i) s = 0;
+            e[i * T + j] = m & scale_missing ? s : s / (m & scale_by_d ? d : sqrt(d));
+        }
+    for (int i = 0; i < T; i++) {
+        double sum = 0, largest = -INFINITY;
+        const int step = m & softmax_over_queries ? T : 1, first = m & softmax_over_queries ? i : i * T;
+        for (int j = 0; j < T; j++) {
+            const bool seen = m & mask_after_softmax || (m & softmax_over_queries ? sees(m, j, i) : sees(m, i, j));
+            if (seen) largest = fmax(largest, e[first + j * step]);
+        }
+        for (int j = 0; j < T; j++) {
+            const bool seen = m & mask_after_softmax || (m & softmax_over_queries ? sees(m, j, i) : sees(m, i, j));
+            sum += p[first + j * step] = seen ? exp(e[first + j * step] - largest) : 0;
+        }
+        for (int j = 0; j < T; j++) {
+            const bool seen = m & softmax_over_queries ? sees(m, j, i) : sees(m, i, j);
+            p[first + j * step] = seen ? p[first + j * step] / (m & not_divided ? 1 : sum) : 0;
+        }
+    }
+}
+
+static void formula_y(unsigned m, const void *data, double *y)
+{
+    const problem *a = data;
+    double p[PAIRS];
+    formula_p(0, a, p);
+    for (int i = 0; i < a->T; i++)
+        for (int c = 0; c < a->d; c++) {
+            y[i * a->d + c] = 0;
+            for (int j = 0; j < a->T; j++) y[i * a->d + c] += p[m & p_transposed ? j * a->T + i : i * a->T + j] * a->v[j * a->d + c];
+        }
+}
+
+/* answer: dq, dk, dv. */
+static void formula_backward(unsigned m, const void *data, double *answer)
+{
+    const problem *a = data;
+    const int T = a->T, d = a->d;
+    double p[PAIRS], ds[PAIRS], *dq = answer, *dk = answer + T * d, *dv = answer + 2 * T * d;
+    formula_p(0, a, p);
+    for (int n = 0; n < 3 * T * d; n++) answer[n] = m & sum_assigned || !a->before ? 0 : a->before[n];
+    for (int i = 0; i < T; i++) {
+        double dp[TOKENS] = { 0 }, mean = 0;
+        for (int j = 0; j <= i; j++) {
+            for (int c = 0; c < d; c++) dp[j] += a->dy[i * d + c] * a->v[j * d + c];
+            mean += dp[j] * (m & mean_unweighted ? 1.0 / (i + 1) : p[i * T + j]);
+        }
+        for (int j = 0; j < T; j++) {
+            ds[i * T + j] = j > i ? 0 : m & softmax_skipped ? dp[j] : p[i * T + j] * (dp[j] - (m & mean_missing ? 0 : mean));
+            if (!(m & backward_scale_missing)) ds[i * T + j] /= sqrt(d);
+        }
+    }
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < T; j++)
+            for (int c = 0; c < d; c++) {
+                dv[j * d + c] += p[m & dv_transposed ? j * T + i : i * T + j] * a->dy[i * d + c];
+                dq[i * d + c] += ds[i * T + j] * (m & dq_with_q ? a->q : a->k)[j * d + c];
+                dk[j * d + c] += ds[m & ds_transposed ? j * T + i : i * T + j] * (m & dk_with_k ? a->k : a->q)[i * d + c];
+            }
+}
+
+static const double q_[LEN] = { 0.5, -1.2, 0.7, 1.4, 0.3, -0.9, -0.6, 1.1, 0.2, 0.8, -0.4, 1.3 };
+static const double k_[LEN] = { 1.1, 0.4, -0.7, -0.2, 1.5, 0.6, 0.9, -1.3, 0.1, -0.5, 0.7, 1.2 };
+static const double v_[LEN] = { 2.0, -0.3, 0.8, 0.4, 1.7, -1.1, -0.9, 0.6, 1.3, 0.2, -1.6, 0.5 };
+static const double dy_[LEN] = { 0.3, 0.9, -0.5, 1.2, -0.7, 0.4, -0.8, 0.6, 1.5, 0.1, -1.1, 0.75 };
+static const double before_[3 * LEN] = { 0.2,  -0.4, 0.6,  0.9,  0.1,  -0.3, 0.5, 0.7,  -0.8, 1.1,  0.35, 0.15,
+                                         -0.6, 0.25, 0.45, 0.8,  -0.2, 0.55, 0.7, 0.3,  0.4,  -0.9, 0.6,  0.05,
+                                         1.2,  0.1,  0.65, -0.5, 0.85, 0.95, 0.2, -0.7, 0.3,  0.5,  0.75, -0.1 };
+static const problem general = { TOKENS, SIZE, q_, k_, v_, dy_, before_ };
+
+/* ---- A block ---- */
+
+static gr_tensor *some_part(gr_tape *t, gr_tensor *x) /* tanh of the values, each moved by its own number */
+{
+    static const double shift[SIZE] = { 0.4, -0.7, 0.2 };
+    return gr_tanh(t, gr_add(t, gr_scale(t, x, 0.8), gr_input(t, shift, GR_SHAPE(SIZE))));
+}
+static gr_tensor *norm(gr_tape *t, gr_tensor *x) { return gr_layer_norm(t, x, 1, NULL, NULL, 0); }
+
+static void formula_block(unsigned m, const void *data, double *y)
+{
+    const bool pre = *(const bool *)data != !!(m & pre_post_exchanged);
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_input(t, q_, GR_SHAPE(TOKENS, SIZE)), *in = pre && !(m & (norm_of_branch | norm_missing)) ? norm(t, x) : x;
+    gr_tensor *out = some_part(t, in);
+    if (m & norm_of_branch) out = norm(t, out);
+    if (!(m & residual_missing)) out = gr_add(t, pre && m & residual_normalized ? norm(t, x) : x, out);
+    if (!pre && !(m & (norm_of_branch | norm_missing))) out = norm(t, out);
+    memcpy(y, out->data, LEN * sizeof *y);
+    gr_tape_free(t);
+}
+
+static void check_block(bool pre)
+{
+    double got[LEN];
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_input(t, q_, GR_SHAPE(TOKENS, SIZE)), *y = my_block(t, x, pre, some_part);
+    if (!y && !gr_failed(t)) grader_stop("no_block", "my_block returns NULL. Attention is right: go on at TODO 3, two lines.");
+    if (!y || gr_failed(t)) grader_stop("tape_error", "my_block returns NULL. The tape says: \"%s\"", gr_message(t));
+    if (!gr_same_shape(x, y))
+        grader_stop("wrong_shape", "x is %s and the block gives %s. It keeps the shape.", gr_shape_text(t, x), gr_shape_text(t, y));
+    memcpy(got, y->data, sizeof got);
+    gr_tape_free(t);
+    const grader_result r = { "the block",
+                              pre ? "4 tokens of 3 values, pre-norm" : "4 tokens of 3 values, post-norm",
+                              formula_block,
+                              &pre,
+                              pre ? OF_BLOCK : OF_BLOCK & ~residual_normalized,
+                              TOKENS,
+                              SIZE,
+                              got,
+                              NULL };
+    grader_judge(list, &r, NULL);
+}
+
+/* ---- The learner's numbers ---- */
+
+typedef struct {
+    double p[PAIRS], y[LEN], back[3 * LEN];
+} numbers;
+
+static numbers run(const problem *a, bool back)
+{
+    const size_t n = (size_t)(a->T * a->d);
+    numbers r = { 0 };
+    double in[4][LEN];
+    const double *const given[] = { a->q, a->k, a->v, a->dy };
+    for (int k = 0; k < 4; k++) memcpy(in[k], given[k], n * sizeof(double));
+    if (!back) my_attention(a->T, a->d, in[0], in[1], in[2], r.p, r.y);
+    else {
+        formula_p(0, a, r.p); /* backward starts from the right weights */
+        if (a->before) memcpy(r.back, a->before, 3 * n * sizeof(double));
+        my_attention_backward(a->T, a->d, in[0], in[1], in[2], r.p, in[3], r.back, r.back + n, r.back + 2 * n);
+    }
+    for (int k = 0; k < 4; k++)
+        if (memcmp(in[k], given[k], n * sizeof(double)))
+            grader_stop("input_changed", "Your code writes into q, k, v or dy. It only reads them.");
+    return r;
+}
+
+/* The README's example: the query is that of the last token. */
+static const double worked_q[] = { 0, 0, 1, 0 }, worked_k[] = { 1, 0, 1, 2 }, worked_v[] = { 2, 0, 6, 0 }, worked_dy[] = { 0, 0, 1, 0 };
+static const problem worked = { 2, 2, worked_q, worked_k, worked_v, worked_dy, NULL };
+static const char by_hand[] = "q = (0, 0), (1, 0); k = (1, 0), (1, 2); v = (2, 0), (6, 0); dy = (0, 0), (1, 0)";
+
+static void judge(const char *name, const char *of, grader_formula *f, unsigned among, size_t N, const double *got, const double *before,
+                  size_t small_rows, const double *small)
+{
+    const grader_result whole = { name, of, f, &general, among, before ? 3 * TOKENS : TOKENS, N, got, before };
+    const grader_result example = { name, by_hand, f, &worked, among, small_rows, 2, small, NULL };
+    grader_judge(list, &whole, &example);
+}
+
+/* ---- The exercise as an operator, for gr_gradcheck ---- */
+
+static void head_backward(gr_tape *t, const gr_node *n)
+{
+    const int T = (int)n->in[0]->dim[0], d = (int)n->in[0]->dim[1];
+    double *const *p = n->saved;
+    my_attention_backward(T, d, n->in[0]->data, n->in[1]->data, n->in[2]->data, *p, gr_grad(t, n->out[0]), gr_grad(t, n->in[0]),
+                          gr_grad(t, n->in[1]), gr_grad(t, n->in[2]));
+}
+static const gr_op head_op = { .name = "my_attention", .backward = head_backward };
+
+static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    (void)argument;
+    const size_t T = in[0]->dim[0];
+    gr_real *p = gr_save_reals(t, T * T);
+    gr_tensor *y = gr_zeros(t, gr_shape_of(in[0]));
+    my_attention((int)T, (int)in[0]->dim[1], in[0]->data, in[1]->data, in[2]->data, p, y->data);
+    return gr_record(t, &head_op, &p, sizeof p, GR_OUT(y), GR_IN(in[0], in[1], in[2]));
+}
+
+static void check_large_scores(void)
+{
+    double large[LEN], right[LEN];
+    for (int n = 0; n < LEN; n++) large[n] = 3000 * q_[n];
+    const problem a = { TOKENS, SIZE, large, k_, v_, dy_, NULL };
+    const numbers r = run(&a, false);
+    formula_y(0, &a, right);
+    if (!grader_same(r.y, right, LEN))
+        grader_stop("largest_not_subtracted",
+                    "With scores of thousands your y is wrong: exp of such a number is infinite. Subtract the largest score of the row\n"
+                    "from all its scores first, as in lesson 6. Only the keys that the query sees count.");
+}
+
+int main(int argc, char **argv)
+{
+    const bool pre = true, post = false;
+    if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
+        return grader_ambiguous(list, formula_p, &general, OF_P, PAIRS) +
+               grader_ambiguous(list, formula_backward, &general, OF_BACKWARD, 3 * LEN) +
+               grader_ambiguous(list, formula_y, &general, p_transposed, LEN) + grader_ambiguous(list, formula_block, &pre, OF_BLOCK, LEN) +
+               grader_ambiguous(list, formula_block, &post, OF_BLOCK & ~residual_normalized, LEN);
+    grader_start("Lesson 15: attention");
+    grader_step("forward: the weights p");
+    const numbers few = run(&worked, false), all = run(&general, false);
+    if (grader_same(all.p, (double[PAIRS]){ 0 }, PAIRS) && grader_same(all.y, (double[LEN]){ 0 }, LEN))
+        grader_stop("not_begun", "my_attention writes nothing yet. Begin at TODO 1 in exercise.c: about twelve lines.");
+    judge("p", "4 tokens of 3 values", formula_p, OF_P, TOKENS, all.p, NULL, 2, few.p);
+    grader_step("forward: y");
+    judge("y", "4 tokens of 3 values", formula_y, p_transposed, SIZE, all.y, NULL, 2, few.y);
+    grader_step("forward: scores of thousands");
+    check_large_scores();
+    grader_step("backward: q, k and v");
+    const numbers back = run(&general, true), small = run(&worked, true);
+    if (grader_same(back.back, before_, 3 * LEN))
+        grader_stop("half_done", "Forward is right. my_attention_backward adds nothing yet: go on at TODO 2, about twelve lines.");
+    judge("the gradient", "4 tokens of 3 values: rows 0 to 3 are dq, 4 to 7 dk, 8 to 11 dv", formula_backward, OF_BACKWARD, SIZE, back.back,
+          before_, 6, small.back);
+    grader_step("gr_gradcheck: q, k and v, by finite differences");
+    const gr_gradcheck_input in = { .shape = GR_SHAPE(5, 2) };
+    grader_gradcheck("my_attention", checked, NULL, (gr_gradcheck_input[]){ in, in, in }, 3);
+    grader_step("the block, pre-norm");
+    check_block(true);
+    grader_step("the block, post-norm");
+    check_block(false);
+    return grader_end("All right. gradus does the same in ops/attention.c and nn/transformer.c: compare attention_backward with yours.");
+}

@@ -1,0 +1,2 @@
+# No scale in backward.
+s/(dp - mean) \/ sqrt(d)/(dp - mean)/

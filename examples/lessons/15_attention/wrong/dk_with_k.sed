@@ -1,0 +1,2 @@
+# k in dk.
+s/ds \* q\[i \* d + c\]/ds * k[i * d + c]/

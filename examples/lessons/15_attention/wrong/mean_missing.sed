@@ -1,0 +1,2 @@
+# The diagonal.
+s/(dp - mean)/dp/

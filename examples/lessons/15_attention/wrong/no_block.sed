@@ -1,0 +1,2 @@
+# TODO 3 is left.
+s/^    if (pre_norm) return .*/    return NULL;/

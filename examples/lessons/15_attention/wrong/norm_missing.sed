@@ -1,0 +1,2 @@
+# No norm.
+s/f(t, gr_layer_norm(t, x, 1, NULL, NULL, 0))/f(t, x)/

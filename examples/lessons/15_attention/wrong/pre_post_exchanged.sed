@@ -1,0 +1,2 @@
+# pre for post.
+s/if (pre_norm)/if (!pre_norm)/

@@ -1,0 +1,2 @@
+# No scale.
+/^void my_attention(.*)$/,/^}/s/s \/ sqrt(d)/s/g

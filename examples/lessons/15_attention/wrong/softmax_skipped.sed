@@ -1,0 +1,2 @@
+# ds is dp.
+s/p\[i \* T + j\] \* (dp - mean)/dp/

@@ -1,0 +1,2 @@
+# A norm over three axes.
+s/f(t, x)), 1, NULL/f(t, x)), 3, NULL/
