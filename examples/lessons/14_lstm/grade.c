@@ -39,6 +39,7 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(i_and_g_alone, "The derivative of i g by i is g, and by g it is i. You have them exchanged.") \
     M(dc_prev_without_f, "You hand dc back unchanged. c_prev stands in c with the factor f: dc_prev = dc * f.") \
     M(dc_prev_later_only, "Your dc_prev is dc_later * f. It misses what came to c through h of this step: use the whole dc.") \
+    M(added, "You add to da or dc_prev, which are not 0 before. Here a and c_prev have no other use: write with =.") \
     M(norm_skipped_backward, "Your backward passes the norm as if it were not there. With norm, h comes from n = LN(c): send dn through\n" \
                              "layer_norm_backward.") \
     M(later_through_norm, \
@@ -62,6 +63,7 @@ typedef struct {
     const double *a, *c_prev, *dh, *dc_later;
 } problem;
 
+static const double BEFORE = 0.7; /* what is in da and dc_prev before the learner writes them */
 static double sigmoid(double v) { return 1 / (1 + exp(-v)); }
 
 static double normalize(int H, const double *c, double *n)
@@ -137,6 +139,7 @@ static void formula_backward(unsigned m, const void *data, double *answer)
         answer[2 * H + j] = dc[j] * (m & i_and_g_alone ? g : i) * slope_g;
         answer[4 * H + j] = (m & dc_prev_later_only ? p->dc_later[j] : dc[j]) * (m & dc_prev_without_f ? 1 : f);
     }
+    for (int k = 0; k < 5 * H; k++) answer[k] += m & added ? BEFORE : 0;
 }
 
 /* ---- The learner's numbers ---- */
@@ -156,7 +159,7 @@ static void run(const problem *p, double *forward, double *back)
     memset(forward, 0, 2 * MOST * sizeof *forward);
     if (!back) my_step(p->H, p->norm, a, in[0], forward, forward + H);
     else {
-        memset(back, 0, 5 * MOST * sizeof *back);
+        for (int k = 0; k < 5 * MOST; k++) back[k] = BEFORE;
         formula_forward(0, p, right); /* backward starts from the right cell */
         my_step_backward(p->H, p->norm, a, in[0], right, in[1], in[2], back, back + 4 * H);
     }
@@ -224,8 +227,9 @@ int main(int argc, char **argv)
     judge_forward(&plain, OF_FORWARD & ~OF_NORM);
     grader_step("backward, without norm");
     run(&plain, unused, back);
-    if (grader_same(back, (double[5 * MOST]){ 0 }, 5 * MOST))
-        grader_stop("half_done", "Forward is right. my_step_backward writes nothing yet: go on at TODO 2, about ten lines.");
+    bool begun = false;
+    for (int k = 0; k < 5 * MOST; k++) begun |= back[k] != BEFORE;
+    if (!begun) grader_stop("half_done", "Forward is right. my_step_backward writes nothing yet: go on at TODO 2, about ten lines.");
     judge_backward(&plain, of_backward & ~OF_NORM_BACKWARD);
     grader_step("forward, with the norm");
     judge_forward(&with_norm, OF_FORWARD);

@@ -29,6 +29,9 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
       "Your weights add up to 1 for each key. They are a softmax over the keys: the row of each query adds up to 1.") \
     M(q_and_k_exchanged, "You exchange q and k. The score of query i and key j is the product of q's row i and k's row j.") \
     M(not_divided, "Your weights are exp(score - largest). Divide by their sum, so that each row adds up to 1.") \
+    M(hidden_not_written, "You write no weight for the hidden keys, so that p keeps what was there before. Write 0.") \
+    /* y */ \
+    M(y_not_cleared, "You add to y, which is not 0 before. Set y[i * d + c] to 0 first: only gradients are added to.") \
     M(p_transposed, "Your y_i is the sum of p_ji v_j. Query i has row i of p: y_i is the sum over j of p_ij v_j.") \
     /* backward */ \
     M(dv_transposed, "Your dv_j is the sum of p_ji dy_i. v_j is in y_i with the weight p_ij: exchange the indices of p.") \
@@ -53,7 +56,8 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
 
 GRADER_MISTAKES(MISTAKES);
 enum {
-    OF_P = p_transposed - 1,
+    OF_P = y_not_cleared - 1,
+    OF_Y = y_not_cleared | p_transposed,
     OF_BACKWARD = pre_post_exchanged - dv_transposed,
     OF_BLOCK = pre_post_exchanged | residual_missing | residual_normalized | norm_of_branch | norm_missing
 };
@@ -66,6 +70,7 @@ typedef struct {
     const double *q, *k, *v, *dy, *before; /* before: [3 T d], what was in dq, dk and dv */
 } problem;
 
+static const double BEFORE = 0.7; /* what is in p and y before the learner writes them */
 static bool sees(unsigned m, int i, int j) { return m & (mask_missing | mask_zero_score) || (m & mask_reversed ? j >= i : j <= i); }
 
 static void formula_p(unsigned m, const void *data, double *p)
@@ -93,7 +98,7 @@ static void formula_p(unsigned m, const void *data, double *p)
         }
         for (int j = 0; j < T; j++) {
             const bool seen = m & softmax_over_queries ? sees(m, j, i) : sees(m, i, j);
-            p[first + j * step] = seen ? p[first + j * step] / (m & not_divided ? 1 : sum) : 0;
+            p[first + j * step] = seen ? p[first + j * step] / (m & not_divided ? 1 : sum) : m & hidden_not_written ? BEFORE : 0;
         }
     }
 }
@@ -105,7 +110,7 @@ static void formula_y(unsigned m, const void *data, double *y)
     formula_p(0, a, p);
     for (int i = 0; i < a->T; i++)
         for (int c = 0; c < a->d; c++) {
-            y[i * a->d + c] = 0;
+            y[i * a->d + c] = m & y_not_cleared ? BEFORE : 0;
             for (int j = 0; j < a->T; j++) y[i * a->d + c] += p[m & p_transposed ? j * a->T + i : i * a->T + j] * a->v[j * a->d + c];
         }
 }
@@ -205,6 +210,8 @@ static numbers run(const problem *a, bool back)
     double in[4][LEN];
     const double *const given[] = { a->q, a->k, a->v, a->dy };
     for (int k = 0; k < 4; k++) memcpy(in[k], given[k], n * sizeof(double));
+    for (int i = 0; i < PAIRS; i++) r.p[i] = BEFORE;
+    for (int i = 0; i < LEN; i++) r.y[i] = BEFORE;
     if (!back) my_attention(a->T, a->d, in[0], in[1], in[2], r.p, r.y);
     else {
         formula_p(0, a, r.p); /* backward starts from the right weights */
@@ -270,16 +277,18 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
         return grader_ambiguous(list, formula_p, &general, OF_P, PAIRS) +
                grader_ambiguous(list, formula_backward, &general, OF_BACKWARD, 3 * LEN) +
-               grader_ambiguous(list, formula_y, &general, p_transposed, LEN) + grader_ambiguous(list, formula_block, &pre, OF_BLOCK, LEN) +
+               grader_ambiguous(list, formula_y, &general, OF_Y, LEN) + grader_ambiguous(list, formula_block, &pre, OF_BLOCK, LEN) +
                grader_ambiguous(list, formula_block, &post, OF_BLOCK & ~residual_normalized, LEN);
     grader_start("Lesson 15: attention");
     grader_step("forward: the weights p");
     const numbers few = run(&worked, false), all = run(&general, false);
-    if (grader_same(all.p, (double[PAIRS]){ 0 }, PAIRS) && grader_same(all.y, (double[LEN]){ 0 }, LEN))
+    bool begun = false;
+    for (int n = 0; n < PAIRS; n++) begun |= all.p[n] != BEFORE;
+    if (!begun && all.y[0] == BEFORE)
         grader_stop("not_begun", "my_attention writes nothing yet. Begin at TODO 1 in exercise.c: about twelve lines.");
     judge("p", "4 tokens of 3 values", formula_p, OF_P, TOKENS, all.p, NULL, 2, few.p);
     grader_step("forward: y");
-    judge("y", "4 tokens of 3 values", formula_y, p_transposed, SIZE, all.y, NULL, 2, few.y);
+    judge("y", "4 tokens of 3 values", formula_y, OF_Y, SIZE, all.y, NULL, 2, few.y);
     grader_step("forward: scores of thousands");
     check_large_scores();
     grader_step("backward: q, k and v");

@@ -23,6 +23,7 @@ void my_attention(int T, int d, const double *q, const double *k, const double *
         for (int c = 0; c < d; c++) p[ij] += scale * q[ij / T * d + c] * k[ij % T * d + c];
     }
     for (int j = 0; j < T; j++) softmax(p + j, T, T);
+    for (int ic = 0; ic < T * d; ic++) y[ic] = 0;
     for (int ic = 0; ic < T * d; ic++)
         for (int j = 0; j < T; j++) y[ic] += p[ic / d * T + j] * v[j * d + ic % d];
 }
