@@ -142,7 +142,7 @@ static void learn(void)
 {
     static const int steps[] = { 2, 5, 10, 20, 40, 80 };
     double loss[6];
-    printf("\n4. A network of 16 units learns to say what it read 2, 5, 10, 20, 40, 80 steps ago: its loss after 400 steps of Adam\n\n");
+    printf("\n4. A network of 16 units reads 2, 5, 10, 20, 40, 80 numbers and learns to say what came first: its loss after 400 steps\n\n");
     for (int k = 0; k < 6; k++) loss[k] = remember(steps[k]);
     row("loss (1: it knows nothing)", loss, 6);
 }
