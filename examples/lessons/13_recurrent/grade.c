@@ -27,6 +27,12 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
     M(dh_not_carried, \
       "Your gradient of h[t] is dy[t] alone. h[t] moves h[t+1] as well, and so all later states: add what step t + 1 hands back.") \
     M(w_not_carried, "You hand da back to the step before. h[t-1] stands in the sum with the factor w, so hand back da * w.") \
+    M(u_carried, "You hand da * u back to the step before. u is the factor of x[t]; h[t-1] has the factor w: hand back da * w.") \
+    M(slope_not_carried, "You hand back w times the gradient of h[t]. On its way to h[t-1] it passes the tanh, too: hand back da * w.") \
+    M(dh_piles_up, \
+      "You add da * w to the gradient of h[t] and go on with the sum. h[t] is another state than h[t-1]: what step t hands back\n" \
+      "takes the place of dh.") \
+    M(first_step_skipped, "You stop before step 1. It has a part in every gradient: go on while t >= 1.") \
     M(slope_missing, "Your da is the gradient of h[t] itself. The sum goes through a tanh: multiply by its slope, 1 - h[t]^2.") \
     M(slope_at_previous, \
       "Your slope is 1 - h[t-1]^2. It is that of this step's tanh, whose value is h[t]: 1 - h[t]^2. You can see it with T = 1\n" \
@@ -40,12 +46,14 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
       "numbers w, u and b: their gradients are sums over the steps.") \
     M(last_step_only, \
       "Your gradients of w, u and b have the part of step T alone. Every step uses the same w, u and b: add a part in each.") \
+    M(parts_without_slope, "Your dw, du and db use the gradient of h[t]. w, u and b are inside the tanh: use da, which has its slope.") \
     M(dw_new_state, "Your dw is the sum of da * h[t]. w multiplies the state before the step: add da * h[t-1].") \
     M(du_with_w, "Your du is the sum of da * w. u multiplies x[t]: add da * x[t].") \
     M(averaged_over_steps, \
       "You divide the gradients of w, u and b by T. They are sums over the steps: a nudge of w moves every step at once.") \
     M(sum_assigned, "You write your sum over grad. Something was there before, from another use of the unit: add with +=.") \
     M(dx_with_w, "Your dx is da * w. That is the gradient of h[t-1]; x[t] has the factor u: add da * u.") \
+    M(dx_without_slope, "Your dx uses the gradient of h[t]. x[t] is inside the tanh: use da, which has its slope.") \
     M(dx_assigned, "You write dx[t] = .. where += is needed. x has another use here, and its gradient was already in dx.") \
     M(dy0_used, "You add dy[0]. It is not used: the loss looks at h[1] .. h[T]. Return what step 1 hands back, and no more.") \
     M(one_step_short, "You return the gradient of h[1]. One step more leads to h[0]: da of step 1 times w.")
@@ -53,10 +61,12 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
 GRADER_MISTAKES(MISTAKES);
 
 static const unsigned of_h = last_loss_only - 1,
-                      of_time = last_loss_only | dh_not_carried | w_not_carried | slope_missing | slope_at_previous | slope_not_squared |
-                                forward_in_time,
-                      of_grad = of_time | first_step_only | last_step_only | dw_new_state | du_with_w | averaged_over_steps | sum_assigned,
-                      of_dx = of_time | dx_with_w | dx_assigned, of_dh0 = of_time | dy0_used | one_step_short;
+                      of_time = last_loss_only | dh_not_carried | w_not_carried | u_carried | slope_not_carried | dh_piles_up |
+                                first_step_skipped | slope_missing | slope_at_previous | slope_not_squared | forward_in_time,
+                      of_grad = of_time | first_step_only | last_step_only | dw_new_state | du_with_w | averaged_over_steps | sum_assigned |
+                                parts_without_slope,
+                      of_dx = of_time | dx_without_slope | dx_with_w | dx_assigned,
+                      of_dh0 = (of_time & ~(unsigned)slope_not_carried) | dy0_used | one_step_short;
 
 /* ---- The formula, with a switch for each ---- */
 
@@ -84,19 +94,23 @@ static void backward(unsigned m, const problem *q, double *grad, double *dx, dou
 {
     double h[MOST], dh = 0, sum[3] = { 0 };
     formula_h(0, q, h);
-    for (int k = 1; k <= q->T; k++) {
+    for (int t = 1; t <= q->T; t++) dx[t - 1] = q->dx_before[t];
+    const int steps = m & first_step_skipped ? q->T - 1 : q->T;
+    for (int k = 1; k <= steps; k++) {
         const int t = m & forward_in_time ? k : q->T + 1 - k;
         if (!(m & last_loss_only) || t == q->T) dh += q->dy[t];
         if (m & one_step_short) *dh0 = dh;
         const double at = h[m & slope_at_previous ? t - 1 : t];
         const double da = dh * (m & slope_missing ? 1 : m & slope_not_squared ? 1 - at : 1 - at * at);
-        const double part[3] = { da * h[m & dw_new_state ? t : t - 1], da * (m & du_with_w ? q->p.w : q->x[t]), da };
+        const double from = m & parts_without_slope ? dh : da;
+        const double part[3] = { from * h[m & dw_new_state ? t : t - 1], from * (m & du_with_w ? q->p.w : q->x[t]), from };
         for (int i = 0; i < 3; i++) {
             if (m & first_step_only) sum[i] = 0;
             if (!(m & last_step_only) || t == q->T) sum[i] += part[i] / (m & averaged_over_steps ? q->T : 1);
         }
-        dx[t - 1] = (m & dx_assigned ? 0 : q->dx_before[t]) + da * (m & dx_with_w ? q->p.w : q->p.u);
-        dh = m & dh_not_carried ? 0 : m & w_not_carried ? da : da * q->p.w;
+        dx[t - 1] = (m & dx_assigned ? 0 : q->dx_before[t]) + (m & dx_without_slope ? dh : da) * (m & dx_with_w ? q->p.w : q->p.u);
+        const double back = (m & slope_not_carried ? dh : da) * (m & w_not_carried ? 1 : m & u_carried ? q->p.u : q->p.w);
+        dh = m & dh_not_carried ? 0 : m & dh_piles_up ? dh + back : back;
         if (m & dh_not_carried && k == q->T) dh = da * q->p.w;
     }
     const double before[3] = { q->before.w, q->before.u, q->before.b };

@@ -30,10 +30,15 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
       "Your dc is dc_later alone. c has two uses: the next step, and h = o tanh(c) of this step. Add dh * o * (1 - tanh(c)^2).") \
     M(later_missing, "Your dc lacks dc_later. c has two uses, h of this step and the cell of the next: add both parts.") \
     M(tanh_slope_missing, "The gradient passes from h to c through a tanh. Multiply dh * o by its slope, 1 - tanh(c)^2.") \
+    M(tanh_slope_not_squared, "Your slope of the tanh is 1 - tanh(c). It is 1 - tanh(c)^2.") \
+    M(o_missing, "Your dc lacks o. h is o tanh(c), so h moves by o times what tanh(c) moves: dh * o * (1 - tanh(c)^2).") \
     M(da_o_with_c, "Your da_o contains c. o multiplies tanh(c), so the gradient of o is dh * tanh(c).") \
     M(gate_slopes_missing, \
       "You stop at the gates. The gradients of i, f and o go through a sigmoid to a_i, a_f and a_o: multiply each by i (1 - i), and\n" \
       "so on.") \
+    M(slope_at_a, \
+      "Your slope of a gate is a (1 - a). It is i (1 - i) with the value of the gate, i = sigmoid(a), and the same for f and o.") \
+    M(backward_candidate_sigmoid, "Your backward computes g with sigmoid. In forward it is a tanh: g = tanh(a_g).") \
     M(candidate_slope, "Your da_g has the slope g (1 - g) of a sigmoid. g is a tanh: its slope is 1 - g^2.") \
     M(df_with_new_cell, "Your da_f contains c. f multiplies the last cell: the gradient of f is dc * c_prev.") \
     M(i_and_g_alone, "The derivative of i g by i is g, and by g it is i. You have them exchanged.") \
@@ -50,6 +55,7 @@ GRADER_MISTAKES(MISTAKES);
 enum {
     OF_NORM = norm_on_carried_cell | norm_on_h | norm_after_tanh | norm_ignored,
     OF_FORWARD = through_h_missing - 1,
+    OF_DA_O = da_o_with_c | gate_slopes_missing | slope_at_a | added | tanh_of_raw_cell,
     OF_NORM_BACKWARD = norm_skipped_backward | later_through_norm | tanh_of_raw_cell
 };
 static const unsigned of_backward = (1u << GRADER_COUNT_) - through_h_missing;
@@ -87,7 +93,7 @@ static void gates(unsigned m, const problem *p, int j, double *i, double *f, dou
     const double *a = p->a;
     *i = sigmoid(a[m & input_forget_exchanged ? H + j : j]), *f = sigmoid(a[m & input_forget_exchanged ? j : H + j]);
     *g = tanh(a[m & gates_order ? 3 * H + j : 2 * H + j]), *o = sigmoid(a[m & gates_order ? 2 * H + j : 3 * H + j]);
-    if (m & candidate_sigmoid) *g = sigmoid(a[m & gates_order ? 3 * H + j : 2 * H + j]);
+    if (m & (candidate_sigmoid | backward_candidate_sigmoid)) *g = sigmoid(a[m & gates_order ? 3 * H + j : 2 * H + j]);
 }
 
 /* answer: c, then h. */
@@ -107,6 +113,11 @@ static void formula_forward(unsigned m, const void *data, double *answer)
     if (p->norm && m & norm_on_h) normalize(p->H, h, n), memcpy(h, n, (size_t)p->H * sizeof *h);
 }
 
+static double gate_slope(unsigned m, double s, double a)
+{
+    return m & gate_slopes_missing ? 1 : m & slope_at_a ? a * (1 - a) : s * (1 - s);
+}
+
 /* answer: da_i, da_f, da_g, da_o, dc_prev. */
 static void formula_backward(unsigned m, const void *data, double *answer)
 {
@@ -121,18 +132,18 @@ static void formula_backward(unsigned m, const void *data, double *answer)
         double i, f, g, o;
         gates(0, p, j, &i, &f, &g, &o);
         const double inside = m & tanh_of_raw_cell ? c[j] : n[j], T = tanh(inside);
-        answer[3 * H + j] = p->dh[j] * (m & da_o_with_c ? inside : T) * (m & gate_slopes_missing ? 1 : o * (1 - o));
-        dn[j] = p->dh[j] * o * (m & tanh_slope_missing ? 1 : 1 - T * T);
+        answer[3 * H + j] = p->dh[j] * (m & da_o_with_c ? inside : T) * gate_slope(m, o, p->a[3 * H + j]);
+        dn[j] = p->dh[j] * (m & o_missing ? 1 : o) * (m & tanh_slope_missing ? 1 : 1 - (m & tanh_slope_not_squared ? T : T * T));
         if (p->norm && m & later_through_norm) dn[j] += m & later_missing ? 0 : p->dc_later[j];
     }
     memcpy(dc, dn, (size_t)H * sizeof *dc);
     if (p->norm && !(m & norm_skipped_backward)) through_norm(H, n, rstd, dn, dc);
     for (int j = 0; j < H; j++) {
         double i, f, g, o;
-        gates(0, p, j, &i, &f, &g, &o);
+        gates(m & backward_candidate_sigmoid, p, j, &i, &f, &g, &o);
         if (m & through_h_missing) dc[j] = 0;
         if (!(m & later_missing) && !(p->norm && m & later_through_norm)) dc[j] += p->dc_later[j];
-        const double slope_i = m & gate_slopes_missing ? 1 : i * (1 - i), slope_f = m & gate_slopes_missing ? 1 : f * (1 - f);
+        const double slope_i = gate_slope(m, i, p->a[j]), slope_f = gate_slope(m, f, p->a[H + j]);
         const double slope_g = m & candidate_slope ? g * (1 - g) : 1 - g * g;
         answer[j] = dc[j] * (m & i_and_g_alone ? i : g) * slope_i;
         answer[H + j] = dc[j] * (m & df_with_new_cell ? c[j] : p->c_prev[j]) * slope_f;
@@ -140,6 +151,19 @@ static void formula_backward(unsigned m, const void *data, double *answer)
         answer[4 * H + j] = (m & dc_prev_later_only ? p->dc_later[j] : dc[j]) * (m & dc_prev_without_f ? 1 : f);
     }
     for (int k = 0; k < 5 * H; k++) answer[k] += m & added ? BEFORE : 0;
+}
+
+/* da_o alone, because a mistake in dc does not reach it; and the others. */
+static void formula_da_o(unsigned m, const void *data, double *answer)
+{
+    const size_t H = (size_t)((const problem *)data)->H;
+    double all[5 * MOST];
+    formula_backward(m, data, all), memcpy(answer, all + 3 * H, H * sizeof *all);
+}
+static void formula_rest(unsigned m, const void *data, double *answer)
+{
+    const size_t H = (size_t)((const problem *)data)->H;
+    formula_backward(m, data, answer), memmove(answer + 3 * H, answer + 4 * H, H * sizeof *answer);
 }
 
 /* ---- The learner's numbers ---- */
@@ -182,10 +206,14 @@ static void judge_backward(const problem *p, unsigned among)
 {
     double unused[2 * MOST], got[5 * MOST], small[5 * MOST];
     run(&worked, unused, small), run(p, unused, got);
-    const grader_result whole = { "backward", "4 units: rows da_i, da_f, da_g, da_o, dc_prev", formula_backward, p, among, 5, MOST, got,
-                                  NULL },
-                        example = { "(da_i, da_f, da_g, da_o, dc_prev)", by_hand, formula_backward, &worked, among, 1, 5, small, NULL };
-    grader_judge(list, &whole, &example);
+    const size_t H = MOST;
+    const grader_result da_o = { "da_o", "4 units", formula_da_o, p, among & OF_DA_O, 1, H, got + 3 * H, NULL },
+                        first = { "da_o", by_hand, formula_da_o, &worked, among & OF_DA_O, 1, 1, small + 3, NULL };
+    grader_judge(list, &da_o, &first);
+    memmove(got + 3 * H, got + 4 * H, H * sizeof *got), small[3] = small[4];
+    const grader_result rest = { "backward", "4 units: rows da_i, da_f, da_g, dc_prev", formula_rest, p, among, 4, H, got, NULL },
+                        second = { "(da_i, da_f, da_g, dc_prev)", by_hand, formula_rest, &worked, among, 1, 4, small, NULL };
+    grader_judge(list, &rest, &second);
 }
 
 /* ---- The exercise as an operator, for gr_gradcheck ---- */
@@ -216,7 +244,10 @@ int main(int argc, char **argv)
         return grader_ambiguous(list, formula_forward, &plain, OF_FORWARD & ~OF_NORM, 2 * MOST) +
                grader_ambiguous(list, formula_forward, &with_norm, OF_FORWARD, 2 * MOST) +
                grader_ambiguous(list, formula_backward, &plain, of_backward & ~OF_NORM_BACKWARD, 5 * MOST) +
-               grader_ambiguous(list, formula_backward, &with_norm, of_backward, 5 * MOST);
+               grader_ambiguous(list, formula_backward, &with_norm, of_backward, 5 * MOST) +
+               grader_ambiguous(list, formula_da_o, &plain, OF_DA_O & ~OF_NORM_BACKWARD, MOST) +
+               grader_ambiguous(list, formula_da_o, &with_norm, OF_DA_O, MOST) +
+               grader_ambiguous(list, formula_rest, &with_norm, of_backward & ~da_o_with_c, 4 * MOST);
     grader_start("Lesson 14: one step of an LSTM");
     double unused[2 * MOST], back[5 * MOST], got[2 * MOST];
 

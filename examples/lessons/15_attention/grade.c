@@ -38,10 +38,19 @@ gr_tensor *my_block(gr_tape *t, gr_tensor *x, bool pre_norm, part *f);
     M(softmax_skipped, \
       "Your ds is dp: you pass the softmax as if it were not there. ds_ij = p_ij (dp_ij - sum over j of p_ij dp_ij), times the scale.") \
     M(mean_missing, \
-      "Your ds is p dp, which is the diagonal of the softmax's derivative alone. A score moves all weights of its row: subtract the\n" \
-      "mean of dp, weighted with p. You can see it without a grader: the ds of a row must add up to 0.") \
+      "Your ds is p dp. A score moves all weights of its row: subtract the mean of dp, weighted with p. You can see it in your own\n" \
+      "numbers, since the ds of a row must add up to 0.") \
+    M(diagonal_alone, \
+      "Your ds is p (1 - p) dp: what a score does to its own weight. It moves all other weights of its row as well. Together that\n" \
+      "is p_ij (dp_ij - mean_i).") \
+    M(sum_for_mean, "You subtract the sum of dp. Weigh each dp with its p: sum over j of p_ij dp_ij.") \
     M(mean_unweighted, "You subtract the plain mean of dp. It is weighted with p: sum over j of p_ij dp_ij.") \
     M(backward_scale_missing, "Your dq and dk lack 1 / sqrt(d). The score is q k / sqrt(d), so both gradients carry that factor.") \
+    M(backward_scale_by_d, "You divide ds by d. The score is q k / sqrt(d): divide by the root of d.") \
+    M(dv_with_ds, "Your dv contains ds. v_j is in y_i with the weight p_ij: dv_j is the sum over i of p_ij dy_i.") \
+    M(assigned, \
+      "You write = where += is needed, so that only the last of the terms is left. dq_i is a sum over the keys, dk_j and dv_j are\n" \
+      "sums over the queries.") \
     M(dq_with_q, "Your dq contains q. The derivative of the score by q_i is k_j: dq_i is the sum over j of ds_ij k_j.") \
     M(dk_with_k, "Your dk contains k. The derivative of the score by k_j is q_i: dk_j is the sum over i of ds_ij q_i.") \
     M(ds_transposed, "Your dk_j is the sum of ds_ji q_i. k_j is in the scores ds_ij of all queries i: exchange the indices of ds.") \
@@ -127,17 +136,22 @@ static void formula_backward(unsigned m, const void *data, double *answer)
         double dp[TOKENS] = { 0 }, mean = 0;
         for (int j = 0; j <= i; j++) {
             for (int c = 0; c < d; c++) dp[j] += a->dy[i * d + c] * a->v[j * d + c];
-            mean += dp[j] * (m & mean_unweighted ? 1.0 / (i + 1) : p[i * T + j]);
+            mean += dp[j] * (m & sum_for_mean ? 1 : m & mean_unweighted ? 1.0 / (i + 1) : p[i * T + j]);
         }
         for (int j = 0; j < T; j++) {
-            ds[i * T + j] = j > i ? 0 : m & softmax_skipped ? dp[j] : p[i * T + j] * (dp[j] - (m & mean_missing ? 0 : mean));
-            if (!(m & backward_scale_missing)) ds[i * T + j] /= sqrt(d);
+            const double weight = p[i * T + j];
+            ds[i * T + j] = j > i ? 0 : weight * (dp[j] - (m & mean_missing ? 0 : mean));
+            if (j <= i && m & softmax_skipped) ds[i * T + j] = dp[j];
+            if (j <= i && m & diagonal_alone) ds[i * T + j] = weight * (1 - weight) * dp[j];
+            if (!(m & backward_scale_missing)) ds[i * T + j] /= m & backward_scale_by_d ? d : sqrt(d);
         }
     }
     for (int i = 0; i < T; i++)
         for (int j = 0; j < T; j++)
             for (int c = 0; c < d; c++) {
-                dv[j * d + c] += p[m & dv_transposed ? j * T + i : i * T + j] * a->dy[i * d + c];
+                if (m & assigned && j <= i) dv[j * d + c] = dq[i * d + c] = dk[j * d + c] = 0;
+                const double by = m & dv_with_ds ? ds[i * T + j] : p[m & dv_transposed ? j * T + i : i * T + j];
+                dv[j * d + c] += by * a->dy[i * d + c];
                 dq[i * d + c] += ds[i * T + j] * (m & dq_with_q ? a->q : a->k)[j * d + c];
                 dk[j * d + c] += ds[m & ds_transposed ? j * T + i : i * T + j] * (m & dk_with_k ? a->k : a->q)[i * d + c];
             }

@@ -1,0 +1,2 @@
+# += as for all gradients.
+s/dh = da \* p->w;/dh += da * p->w;/

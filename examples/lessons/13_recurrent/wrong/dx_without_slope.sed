@@ -1,0 +1,2 @@
+# dh for da.
+s/dx\[t\] += da/dx[t] += dh/

@@ -1,0 +1,2 @@
+# The loop ends one step early.
+s/t >= 1; t--/t > 1; t--/

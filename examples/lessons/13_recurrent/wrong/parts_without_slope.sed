@@ -1,0 +1,2 @@
+# dh for da.
+s/\(grad->[wub] +=\) da/\1 dh/

@@ -1,0 +1,2 @@
+# dh for da.
+s/dh = da \* p->w;/dh = dh * p->w;/

@@ -1,0 +1,2 @@
+# u for w.
+s/dh = da \* p->w;/dh = da * p->u;/

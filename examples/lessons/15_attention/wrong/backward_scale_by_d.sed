@@ -1,0 +1,2 @@
+# d for its root.
+s/(dp - mean) \/ sqrt(d)/(dp - mean) \/ d/

@@ -1,0 +1,2 @@
+# ds for p.
+s/dv\[j \* d + c\] += p\[i \* T + j\]/dv[j * d + c] += ds/

@@ -1,0 +1,2 @@
+# A sum without weights.
+s/mean += p\[i \* T + j\] \*/mean +=/
