@@ -18,6 +18,8 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
     M(state_not_carried, \
       "Every step of yours begins with h[0]. Step t reads the state that step t - 1 has written, h[t-1]: that is what makes the\n" \
       "net recurrent.") \
+    M(own_state, "Step t reads h[t], which is not there yet. It reads the state of the step before, h[t-1].") \
+    M(last_step_missing, "Your loop stops before step T. The steps are 1 .. T, so that h[T] is the last state.") \
     M(weights_exchanged, "You multiply the state by u and x by w. It is the reverse: w h[t-1] + u x[t].") \
     M(input_early, "Step t reads x[t-1]. It reads x[t]: x[0] is not used.") \
     /* backward */ \
@@ -49,6 +51,7 @@ double my_backward(const unit *p, int T, const double *x, const double *h, const
     M(parts_without_slope, "Your dw, du and db use the gradient of h[t]. w, u and b are inside the tanh: use da, which has its slope.") \
     M(dw_new_state, "Your dw is the sum of da * h[t]. w multiplies the state before the step: add da * h[t-1].") \
     M(du_with_w, "Your du is the sum of da * w. u multiplies x[t]: add da * x[t].") \
+    M(db_missing, "Your db gets nothing. b is added in every step, so a nudge of b moves each sum by the nudge: add da.") \
     M(averaged_over_steps, \
       "You divide the gradients of w, u and b by T. They are sums over the steps: a nudge of w moves every step at once.") \
     M(sum_assigned, "You write your sum over grad. Something was there before, from another use of the unit: add with +=.") \
@@ -63,8 +66,8 @@ GRADER_MISTAKES(MISTAKES);
 static const unsigned of_h = last_loss_only - 1,
                       of_time = last_loss_only | dh_not_carried | w_not_carried | u_carried | slope_not_carried | dh_piles_up |
                                 first_step_skipped | slope_missing | slope_at_previous | slope_not_squared | forward_in_time,
-                      of_grad = of_time | first_step_only | last_step_only | dw_new_state | du_with_w | averaged_over_steps | sum_assigned |
-                                parts_without_slope,
+                      of_grad = of_time | db_missing | first_step_only | last_step_only | dw_new_state | du_with_w | averaged_over_steps |
+                                sum_assigned | parts_without_slope,
                       of_dx = of_time | dx_without_slope | dx_with_w | dx_assigned,
                       of_dh0 = (of_time & ~(unsigned)slope_not_carried) | dy0_used | one_step_short;
 
@@ -82,10 +85,10 @@ static void formula_h(unsigned m, const void *data, double *h)
     const problem *q = data;
     h[0] = q->h0;
     for (int t = 1; t <= q->T; t++) {
-        const double state = m & state_not_carried ? h[0] : h[t - 1], input = q->x[m & input_early ? t - 1 : t];
+        const double state = m & own_state ? 0 : m & state_not_carried ? h[0] : h[t - 1], input = q->x[m & input_early ? t - 1 : t];
         const double a =
             (m & weights_exchanged ? q->p.u * state + q->p.w * input : q->p.w * state + q->p.u * input) + (m & bias_missing ? 0 : q->p.b);
-        h[t] = m & tanh_missing ? a : tanh(a);
+        h[t] = m & last_step_missing && t == q->T ? 0 : m & tanh_missing ? a : tanh(a);
     }
 }
 
@@ -103,7 +106,8 @@ static void backward(unsigned m, const problem *q, double *grad, double *dx, dou
         const double at = h[m & slope_at_previous ? t - 1 : t];
         const double da = dh * (m & slope_missing ? 1 : m & slope_not_squared ? 1 - at : 1 - at * at);
         const double from = m & parts_without_slope ? dh : da;
-        const double part[3] = { from * h[m & dw_new_state ? t : t - 1], from * (m & du_with_w ? q->p.w : q->x[t]), from };
+        const double part[3] = { from * h[m & dw_new_state ? t : t - 1], from * (m & du_with_w ? q->p.w : q->x[t]),
+                                 m & db_missing ? 0 : from };
         for (int i = 0; i < 3; i++) {
             if (m & first_step_only) sum[i] = 0;
             if (!(m & last_step_only) || t == q->T) sum[i] += part[i] / (m & averaged_over_steps ? q->T : 1);

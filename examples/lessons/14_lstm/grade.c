@@ -16,6 +16,7 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(candidate_sigmoid, \
       "Your g is a sigmoid. It is a tanh, between -1 and 1: a cell that only adds sigmoids could never become smaller by its input.") \
     M(cell_not_kept, "Your c is i g alone. The cell keeps what it had: c = f c_prev + i g.") \
+    M(output_gate_missing, "Your h is tanh(c). The output gate multiplies it: h = o tanh(c).") \
     M(tanh_missing, "Your h is o c. It is o tanh(c).") \
     M(norm_on_carried_cell, \
       "You write LN(c) into c, so that the next step gets the normalized cell. Then every step divides what the cell held before.\n" \
@@ -39,6 +40,8 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(slope_at_a, \
       "Your slope of a gate is a (1 - a). It is i (1 - i) with the value of the gate, i = sigmoid(a), and the same for f and o.") \
     M(backward_candidate_sigmoid, "Your backward computes g with sigmoid. In forward it is a tanh: g = tanh(a_g).") \
+    M(candidate_slope_missing, "You stop at g. Its gradient goes through a tanh to a_g: multiply by 1 - g^2.") \
+    M(df_without_cell, "Your da_f lacks the cell. f multiplies the last cell: the gradient of f is dc * c_prev.") \
     M(candidate_slope, "Your da_g has the slope g (1 - g) of a sigmoid. g is a tanh: its slope is 1 - g^2.") \
     M(df_with_new_cell, "Your da_f contains c. f multiplies the last cell: the gradient of f is dc * c_prev.") \
     M(i_and_g_alone, "The derivative of i g by i is g, and by g it is i. You have them exchanged.") \
@@ -47,6 +50,7 @@ void my_step_backward(int H, bool norm, const double *a, const double *c_prev, c
     M(added, "You add to da or dc_prev, which are not 0 before. Here a and c_prev have no other use: write with =.") \
     M(norm_skipped_backward, "Your backward passes the norm as if it were not there. With norm, h comes from n = LN(c): send dn through\n" \
                              "layer_norm_backward.") \
+    M(past_the_norm, "With norm, you add to dc what passes layer_norm_backward, and dn itself as well. h sees c through the norm alone.") \
     M(later_through_norm, \
       "You send dc_later through the norm. The next step gets c itself, not LN(c): only what comes through h passes the norm.") \
     M(tanh_of_raw_cell, "Your backward uses tanh(c) where forward used tanh(LN(c)). Compute n = LN(c) again, and use tanh(n).")
@@ -56,7 +60,7 @@ enum {
     OF_NORM = norm_on_carried_cell | norm_on_h | norm_after_tanh | norm_ignored,
     OF_FORWARD = through_h_missing - 1,
     OF_DA_O = da_o_with_c | gate_slopes_missing | slope_at_a | added | tanh_of_raw_cell,
-    OF_NORM_BACKWARD = norm_skipped_backward | later_through_norm | tanh_of_raw_cell
+    OF_NORM_BACKWARD = norm_skipped_backward | past_the_norm | later_through_norm | tanh_of_raw_cell
 };
 static const unsigned of_backward = (1u << GRADER_COUNT_) - through_h_missing;
 
@@ -109,8 +113,20 @@ static void formula_forward(unsigned m, const void *data, double *answer)
     if (p->norm && m & norm_on_carried_cell) memcpy(c, n, (size_t)p->H * sizeof *c);
     for (int j = 0; j < p->H; j++) h[j] = m & tanh_missing ? n[j] : tanh(n[j]);
     if (p->norm && m & norm_after_tanh) normalize(p->H, h, n), memcpy(h, n, (size_t)p->H * sizeof *h);
-    for (int j = 0; j < p->H; j++) h[j] *= o[j];
+    for (int j = 0; j < p->H && !(m & output_gate_missing); j++) h[j] *= o[j];
     if (p->norm && m & norm_on_h) normalize(p->H, h, n), memcpy(h, n, (size_t)p->H * sizeof *h);
+}
+
+static void formula_c(unsigned m, const void *data, double *answer)
+{
+    double both[2 * MOST];
+    formula_forward(m, data, both), memcpy(answer, both, (size_t)((const problem *)data)->H * sizeof *both);
+}
+static void formula_h(unsigned m, const void *data, double *answer)
+{
+    const size_t H = (size_t)((const problem *)data)->H;
+    double both[2 * MOST];
+    formula_forward(m, data, both), memcpy(answer, both + H, H * sizeof *both);
 }
 
 static double gate_slope(unsigned m, double s, double a)
@@ -141,12 +157,13 @@ static void formula_backward(unsigned m, const void *data, double *answer)
     for (int j = 0; j < H; j++) {
         double i, f, g, o;
         gates(m & backward_candidate_sigmoid, p, j, &i, &f, &g, &o);
+        if (p->norm && m & past_the_norm) dc[j] += dn[j];
         if (m & through_h_missing) dc[j] = 0;
         if (!(m & later_missing) && !(p->norm && m & later_through_norm)) dc[j] += p->dc_later[j];
         const double slope_i = gate_slope(m, i, p->a[j]), slope_f = gate_slope(m, f, p->a[H + j]);
-        const double slope_g = m & candidate_slope ? g * (1 - g) : 1 - g * g;
+        const double slope_g = m & candidate_slope_missing ? 1 : m & candidate_slope ? g * (1 - g) : 1 - g * g;
         answer[j] = dc[j] * (m & i_and_g_alone ? i : g) * slope_i;
-        answer[H + j] = dc[j] * (m & df_with_new_cell ? c[j] : p->c_prev[j]) * slope_f;
+        answer[H + j] = dc[j] * (m & df_without_cell ? 1 : m & df_with_new_cell ? c[j] : p->c_prev[j]) * slope_f;
         answer[2 * H + j] = dc[j] * (m & i_and_g_alone ? g : i) * slope_g;
         answer[4 * H + j] = (m & dc_prev_later_only ? p->dc_later[j] : dc[j]) * (m & dc_prev_without_f ? 1 : f);
     }
@@ -198,9 +215,12 @@ static void judge_forward(const problem *p, unsigned among)
 {
     double got[2 * MOST], small[2 * MOST];
     run(&worked, small, NULL), run(p, got, NULL);
-    const grader_result whole = { "(c, h)", "4 units: row 0 is c, row 1 is h", formula_forward, p, among, 2, MOST, got, NULL },
-                        example = { "(c, h)", by_hand, formula_forward, &worked, among, 1, 2, small, NULL };
-    grader_judge(list, &whole, &example);
+    const unsigned in_c = gates_order | input_forget_exchanged | candidate_sigmoid | cell_not_kept | norm_on_carried_cell;
+    const grader_result c = { "c", "4 units", formula_c, p, among & in_c, 1, MOST, got, NULL },
+                        first = { "c", by_hand, formula_c, &worked, among & in_c, 1, 1, small, NULL },
+                        h = { "h", "4 units", formula_h, p, among, 1, MOST, got + MOST, NULL },
+                        second = { "h", by_hand, formula_h, &worked, among, 1, 1, small + 1, NULL };
+    grader_judge(list, &c, &first), grader_judge(list, &h, &second);
 }
 static void judge_backward(const problem *p, unsigned among)
 {
@@ -243,6 +263,8 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
         return grader_ambiguous(list, formula_forward, &plain, OF_FORWARD & ~OF_NORM, 2 * MOST) +
                grader_ambiguous(list, formula_forward, &with_norm, OF_FORWARD, 2 * MOST) +
+               grader_ambiguous(list, formula_h, &plain, OF_FORWARD & ~OF_NORM, MOST) +
+               grader_ambiguous(list, formula_h, &with_norm, OF_FORWARD & ~norm_on_carried_cell, MOST) +
                grader_ambiguous(list, formula_backward, &plain, of_backward & ~OF_NORM_BACKWARD, 5 * MOST) +
                grader_ambiguous(list, formula_backward, &with_norm, of_backward, 5 * MOST) +
                grader_ambiguous(list, formula_da_o, &plain, OF_DA_O & ~OF_NORM_BACKWARD, MOST) +

@@ -1,0 +1,2 @@
+# No db.
+s/^ *grad->b += da;//

@@ -1,0 +1,2 @@
+# The loop ends early.
+s/t = 1; t <= T/t = 1; t < T/

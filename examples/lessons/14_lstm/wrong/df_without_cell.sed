@@ -1,0 +1,2 @@
+# No cell.
+s/dc\[j\] \* c_prev\[j\] \* f/dc[j] * f/

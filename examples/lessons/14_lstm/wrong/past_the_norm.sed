@@ -1,0 +1,2 @@
+# Both ways.
+s/if (!norm) dc\[j\] += dn/dc[j] += dn/
