@@ -1,0 +1,201 @@
+/* tests/page.c - the equations of a page, and the reader that finds them. */
+#include "tests/page_parts.h"
+#include <stdio.h>
+
+/* ---- Equations ---- */
+
+static unsigned free_indices(const page *p, int at) /* a bit for each letter */
+{
+    const page_node *const e = &p->node[at];
+    unsigned bits = 0;
+    if (e->kind == NUMBER) return 0;
+    if (e->kind == NAMED) {
+        const char *const name = p->known[e->name].name;
+        for (int i = 0; i < e->rank; i++) bits |= islower((unsigned char)e->sub[i]) ? 1u << (e->sub[i] - 'a') : 0;
+        if (!e->rank && !name[1] && islower((unsigned char)*name) && p->declared[*name - 'a']) bits |= 1u << (*name - 'a');
+        return bits;
+    }
+    if (e->kind == LIST)
+        for (int i = e->a; i; i = p->node[i].next) bits |= free_indices(p, i);
+    else bits = free_indices(p, e->a) | (e->b ? free_indices(p, e->b) : 0);
+    if (e->kind == SUM || e->kind == MAX) bits &= ~(1u << (e->sub[0] - 'a'));
+    return bits;
+}
+
+/* The element of a list, or the list itself where it is a name. */
+static int leaf(const page *p, int at, const int *axes, int rank)
+{
+    for (int r = 0; r < rank && p->node[at].kind == LIST; r++) {
+        int i = p->node[at].a;
+        for (int k = axes[r]; k > 0; k--) i = p->node[i].next;
+        at = i;
+    }
+    return at;
+}
+
+static void compare_at(page *p, int left, int right, const int *axes, int rank)
+{
+    const double a = page_eval(p, left, axes, rank).v, b = page_eval(p, right, axes, rank).v;
+    int end = leaf(p, right, axes, rank);
+    const double sign = p->node[end].kind == NEG ? -1 : 1;
+    if (sign < 0) end = p->node[end].a;
+    const int digits = p->node[end].kind == NUMBER ? p->node[end].digits : -1;
+    const double limit = 1e-12 * fmax(1, fmax(fabs(a), fabs(b))), beyond = sign * (a - b);
+    if (digits >= 0 ? beyond >= -limit && beyond < pow(10, -digits) : fabs(a - b) <= limit) return;
+    page_wrong(p, "%.15g is not %.15g", a, b);
+    for (size_t n = strlen(p->error), i = 0; i < 26 && n + 20 < sizeof p->error; i++, n = strlen(p->error))
+        if (p->declared[i]) snprintf(p->error + n, sizeof p->error - n, ", %c = %d", (int)('a' + i), p->now[i]);
+}
+
+static void compare_elements(page *p, int left, int right, const int *size, int *axes, int rank, int done)
+{
+    if (done == rank) compare_at(p, left, right, axes, rank);
+    else
+        for (axes[done] = 0; axes[done] < size[done] && !*p->error; axes[done]++) compare_elements(p, left, right, size, axes, rank, done + 1);
+}
+
+static void compare(page *p, int left, int right, unsigned indices)
+{
+    int c = 0, size[2 * RANK] = { 0 }, other[2 * RANK] = { 0 }, axes[2 * RANK] = { 0 };
+    while (c < 26 && !(indices >> c & 1)) c++;
+    if (c < 26) {
+        if (!p->declared[c]) page_wrong(p, "the index %c has no range", 'a' + c);
+        for (p->now[c] = p->low[c]; p->now[c] <= p->high[c] && !*p->error; p->now[c]++) compare(p, left, right, indices & ~(1u << c));
+        return;
+    }
+    const int rank = page_sizes(p, left, size);
+    if (rank != page_sizes(p, right, other) || memcmp(size, other, sizeof size)) page_wrong(p, "the sides have different shapes");
+    compare_elements(p, left, right, size, axes, rank, 0);
+}
+
+static int frozen(page *p, int at, const int *size, int *axes, int rank, int done) /* the values of now */
+{
+    if (done == rank) return page_make(p, (page_node){ .kind = NUMBER, .value = page_eval(p, at, axes, rank).v, .digits = -1 });
+    const int list = page_make(p, (page_node){ .kind = LIST });
+    for (int i = 0, last = 0; i < size[done]; i++) {
+        axes[done] = i;
+        const int element = frozen(p, at, size, axes, rank, done + 1);
+        if (i) p->node[last].next = element;
+        else p->node[list].a = element;
+        last = element;
+    }
+    return list;
+}
+
+/* name_ij: from now on its value is the page_node `by`. With add it is what the name was plus that. */
+static void define(page *p, int left, int by, bool add)
+{
+    const page_node *const e = &p->node[left];
+    page_definition *const k = &p->known[e->name];
+    const unsigned loose = free_indices(p, by) & ~free_indices(p, left);
+    if (loose) page_wrong(p, "%s is defined with an index that it lacks", k->name);
+    if (add) {
+        int size[2 * RANK] = { 0 }, axes[2 * RANK] = { 0 };
+        page_definition *const sum = &p->known[page_name(p, "+", 1)];
+        if (!k->definition) page_wrong(p, "%s has no value yet: begin with 0", k->name);
+        sum->definition = page_make(p, (page_node){ .kind = ADD, .a = left, .b = by });
+        memcpy(sum->index, e->sub, sizeof sum->index);
+        const int whole = page_make(p, (page_node){ .kind = NAMED, .name = page_name(p, "+", 1) });
+        by = frozen(p, whole, size, axes, page_sizes(p, whole, size), 0);
+        memset(k->index, 0, sizeof k->index);
+    } else memcpy(k->index, e->sub, sizeof k->index);
+    k->definition = by;
+}
+
+/* An equation of any number of sides, or a range. One that begins with = goes on from the last side before it. */
+static void statement(page *p, const char *text, size_t n)
+{
+    char copy[512], index;
+    int low, high, end = 0;
+    if (n >= sizeof copy) {
+        page_wrong(p, "too long an equation");
+        return;
+    }
+    memcpy(copy, text, n), copy[n] = 0;
+    p->at = copy, page_spaces(p);
+    if (sscanf(p->at, "%c = %d .. %d%n", &index, &low, &high, &end) == 3 && !p->at[end] && islower((unsigned char)index)) {
+        p->declared[index - 'a'] = true, p->low[index - 'a'] = low, p->high[index - 'a'] = high;
+        return;
+    }
+    int left = *p->at == '=' ? p->last : page_parse(p);
+    if (page_takes(p, "+=")) {
+        const int by = page_parse(p);
+        if (!*p->error) define(p, left, by, true);
+        left = p->last = by;
+    } else if (!left || *p->at != '=') page_wrong(p, "no equation: %s", copy);
+    for (page_spaces(p); *p->at && !*p->error; page_spaces(p)) {
+        page_needs(p, "=");
+        const int right = page_parse(p);
+        if (*p->error) return;
+        if (p->node[left].kind == NAMED && !p->known[p->node[left].name].definition) define(p, left, right, false);
+        else p->equations++;
+        compare(p, left, right, free_indices(p, left) | free_indices(p, right));
+        left = p->last = right;
+    }
+}
+
+/* ---- Pages ---- */
+
+static void equations(page *p, const char *text, size_t n)
+{
+    for (const char *end = text + n; text < end && !*p->error;) {
+        while (text < end && *text == ' ') text++;
+        const char *stop = text;
+        while (stop < end && *stop != '#' && (stop + 3 > end || strncmp(stop, "   ", 3) || stop[strspn(stop, " ")] == '=')) stop++;
+        if (stop > text) statement(p, text, (size_t)(stop - text));
+        if (stop < end && *stop == '#') {
+            for (; stop < end; stop++)
+                if (isdigit((unsigned char)*stop)) page_wrong(p, "a digit in a remark");
+        }
+        text = stop;
+    }
+}
+
+static void prose(page *p, const char *text, size_t n)
+{
+    const size_t item = strspn(text, "0123456789"); /* the number of a list's item */
+    for (const char *end = text + n, *at = text[item] == '.' ? text + item : text; at < end && !*p->error; at++) {
+        if (isdigit((unsigned char)*at)) page_wrong(p, "a number that no equation computes: %.*s", (int)(end - at < 20 ? end - at : 20), at);
+        const char *close = NULL;
+        if (*at == ']' && at + 1 < end && at[1] == '(') close = memchr(at, ')', (size_t)(end - at));
+        if (*at == '`' && (close = memchr(at + 1, '`', (size_t)(end - at - 1)))) {
+            bool equation = false;
+            for (const char *c = at; c + 3 <= close; c++) equation |= !strncmp(c, " = ", 3);
+            if (equation) equations(p, at + 1, (size_t)(close - at - 1));
+            else
+                for (const char *c = at + 1; c < close; c++)
+                    if (isdigit((unsigned char)*c) && !isalnum((unsigned char)c[-1]) && c[-1] != '_')
+                        page_wrong(p, "a number that no equation computes: %.*s", (int)(close - c), c);
+        }
+        if (close) at = close;
+    }
+}
+
+const char *page_read(page *p, const char *text)
+{
+    bool block = false;
+    for (p->line = 1; *text && !*p->error; p->line++) {
+        const size_t n = strcspn(text, "\n");
+        if (n >= 3 && !strncmp(text, "```", 3)) block = !block;
+        else if (!block && n >= 4 && !strncmp(text, "    ", 4)) equations(p, text + 4, n - 4);
+        else if (!block) prose(p, text, n);
+        text += n + (text[n] == '\n');
+    }
+    return *p->error ? p->error : NULL;
+}
+
+double page_value(page *p, const char *text)
+{
+    p->at = text;
+    const int e = page_parse(p);
+    return *p->error ? (double)NAN : page_eval(p, e, NULL, 0).v;
+}
+size_t page_equations(const page *p) { return p->equations; }
+
+page *page_new(void)
+{
+    page *p = calloc(1, sizeof *p);
+    if (p) p->seed = -1, p->nodes = 1; /* node 0 is none */
+    return p;
+}
+void page_free(page *p) { free(p); }

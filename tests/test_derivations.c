@@ -1,0 +1,145 @@
+/* tests/test_derivations.c - the pages that derive gradients: each line is evaluated, and the results are those of the library. */
+#include "tests/page.h"
+#include "tests/test.h"
+
+static page *p;
+FIXTURE(begin) { return !(p = page_new()); }
+FIXTURE(end) { return page_free(p), p = NULL, 0; }
+
+#define assert_right(text) \
+    do { \
+        const char *const error = page_read(p, text); \
+        if (error) fail_msg("%s", error); \
+    } while (0)
+#define assert_wrong(text, message) test_wrong(text, message, __FILE__, __LINE__)
+
+TEST(equations_are_evaluated)
+{
+    assert_right("    i = 0 .. 1   j = 0 .. 1   k = 0 .. 2\n"
+                 "    x = (2, 3)   y = x x + 1 = (5, 10)   s = sum over i of x_i y_i = 2*5 + 3*10 = 40\n"
+                 "    a = ((1, 2, 3), (4, 5, 6))   b_kj = [k = j] (k + 1)\n"
+                 "    c_ij = sum over k of a_ik b_kj = a_ij b_jj\n"
+                 "    c = ((1, 4), (4, 10))\n"
+                 "    m = max over k of a_0k = 3   e = exp(-m) = 1/exp(3) = 0.0497..   f = -e = -0.0497..   # a remark\n"
+                 "In the text, too: `s/3 = 13.33..`, and `gr_add` is no equation.\n");
+    assert_int_equal(page_equations(p), 10);
+    assert_true(page_value(p, "c_01") == 4);
+}
+TEST(derivatives_are_evaluated)
+{
+    assert_right("    i = 0 .. 1   j = 0 .. 1\n"
+                 "    x = (2, 3)   y_i = x_i^2 + x_0   z = sum over i of y_i\n"
+                 "    d y_i / d x_j = 2 x_i [i = j] + [j = 0]\n"
+                 "    d y / d x = ((5, 0), (1, 6))   d z / d x = (6, 6)\n"
+                 "    t = tanh(x_0)   d t / d x_0 = 1 - t^2   d (log(x_1) / x_0) / d x_0 = -log(x_1) / x_0^2\n"
+                 "    D z / D y_0 = 1   u = x_0 z   D u / D x_0 = z   d u / d x_0 = z + x_0 (d z / d x_0)   D u / D y_0 = 0   d u / d y_0 = x_0\n"
+                 "    d sqrt(x_1) / d x_1 = 1 / (2 sqrt(x_1))   d exp(z) / d y_0 = exp(z)\n");
+}
+TEST(additions_are_made_in_order)
+{
+    assert_right("    i = 0 .. 1   x = (2, 3)   g = 0   g += x x = (4, 9)\n"
+                 "    h = g g\n"
+                 "    g += x = (2, 3)   g = (6, 12)   g_i += 1   g = (7, 13)\n");
+}
+
+/* ---- Messages ---- */
+
+static void test_wrong(const char *text, const char *message, const char *file, int line)
+{
+    page *const q = page_new();
+    const char *const error = page_read(q, text);
+    if (!error || strcmp(error, message)) print_error("got: %s\nwant: %s\n", error ? error : "nothing", message), _fail(file, line);
+    page_free(q);
+}
+TEST(wrong_lines_are_named)
+{
+    assert_wrong("    a = 1/3 = 0.333..\n\n    a = 0.3333333333\n", "line 3: 0.333333333333333 is not 0.3333333333");
+    assert_wrong("    a = 2/3 = 0.667..\n", "line 1: 0.666666666666667 is not 0.667");
+    assert_wrong("    a = 2/3\n      = 2/3\n      = 3/2\n", "line 3: 0.666666666666667 is not 1.5");
+    assert_wrong("    i = 0 .. 1   x = (2, 3)\n    y_i = x_i^2\n    y_i = 2 x_i\n", "line 3: 9 is not 6, i = 1");
+    assert_wrong("    i = 0 .. 1   j = 0 .. 1   x = (2, 3)   y_i = x_i^2\n    d y_i / d x_j = 2 x_i\n", "line 2: 0 is not 4, i = 0, j = 1");
+    assert_wrong("    x = (2, 3)   x = (2, 4)\n", "line 1: 3 is not 4");
+    assert_wrong("    x = (2, 3)   x = (2, 3, 4)\n", "line 1: the sides have different shapes");
+    assert_wrong("    x = (2, 3)   x_2 = 1\n", "line 1: a vector has no element 2");
+    assert_wrong("    a = b\n", "line 1: b is not defined");
+    assert_wrong("    x = (2, 3)   y = x_i\n", "line 1: y is defined with an index that it lacks");
+    assert_wrong("    a += 1\n", "line 1: a has no value yet: begin with 0");
+    assert_wrong("    a = (1 + 2\n", "line 1: ')' is missing before ''");
+    assert_wrong("    a + 1\n", "line 1: no equation: a + 1");
+    assert_wrong("    a = 1 # 1\n", "line 1: a digit in a remark");
+    assert_wrong("The error is `a` and 0.5.\n", "line 1: a number that no equation computes: 0.5.");
+    assert_wrong("The error is `0.5`.\n", "line 1: a number that no equation computes: 0.5");
+    assert_wrong("So `a = 1 = 2`.\n", "line 1: 1 is not 2");
+}
+
+/* ---- The pages ---- */
+
+static void read_file(const char *path, size_t least) /* and evaluate it: it has at least so many pairs of sides */
+{
+    static char text[1 << 16];
+    FILE *const f = fopen(path, "r");
+    if (!f) fail_msg("%s cannot be read", path);
+    const size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    const char *const error = page_read(p, text);
+    if (error) fail_msg("%s, %s", path, error);
+    assert_in_range(page_equations(p), least, 100000);
+}
+
+/* The values of a name of the page, row by row. */
+static const gr_real *values(const char *name, size_t rows, size_t columns)
+{
+    static gr_real v[64];
+    char element[40];
+    for (size_t i = 0; i < rows * columns; i++) {
+        if (rows > 1) snprintf(element, sizeof element, "%s_%zu%zu", name, i / columns, i % columns);
+        else snprintf(element, sizeof element, "%s_%zu", name, i);
+        v[i] = (gr_real)page_value(p, element);
+        assert_false(isnan(v[i]));
+    }
+    return v;
+}
+static gr_tensor *input(gr_tape *t, const char *name, size_t rows, size_t columns)
+{
+    const gr_real *const v = values(name, rows, columns);
+    return gr_want_grad(t, gr_input(t, v, rows > 1 ? GR_SHAPE(rows, columns) : GR_SHAPE(columns)));
+}
+static void same(const gr_real *got, const char *name, size_t rows, size_t columns)
+{
+    assert_close(got, values(name, rows, columns), rows * columns, sizeof(gr_real) == 8 ? 1e-12 : 1e-6);
+}
+
+TEST(backward_md_is_right)
+{
+    static const char *const order[] = { "sum", "mul", "sqrt", "add", "mul" };
+    read_file("core/backward.md", 60);
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = input(t, "x", 1, 2), *w = input(t, "w", 1, 2), *m = gr_mul(t, x, w), *s = gr_add(t, m, x), *r = gr_sqrt(t, s), *q = gr_mul(t, r, m);
+    gr_tensor *const y[] = { x, w, m, s, r, q };
+    static const char *const dy[] = { "dx", "dw", "dp", "ds", "dr", "dq" };
+    gr_tensor *loss = gr_sum(t, q, GR_ALL_AXES, false);
+    assert_true(gr_backward(t, loss));
+    assert_true(loss->data[0] == (gr_real)page_value(p, "loss"));
+    for (size_t i = 0; i < COUNT(y); i++) same(y[i]->data, dy[i] + 1, 1, 2), same(gr_grad(t, y[i]), dy[i], 1, 2);
+    size_t k = 0;
+    for (const gr_node *n = t->now.last; n; n = n->prev) assert_string_equal(n->op->name, order[k++]);
+    assert_int_equal(k, COUNT(order));
+    gr_tape_reset(t);
+    x = input(t, "x", 1, 2), w = input(t, "w", 1, 2), m = gr_mul(t, x, w), s = gr_add(t, m, x), q = gr_mul(t, gr_sqrt(t, s), m);
+    assert_true(gr_backward_from(t, q, values("v", 1, 2)));
+    same(gr_grad(t, x), "gx", 1, 2), same(gr_grad(t, m), "gp", 1, 2);
+    gr_tape_free(t);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(equations_are_evaluated, begin, end),
+        cmocka_unit_test_setup_teardown(derivatives_are_evaluated, begin, end),
+        cmocka_unit_test_setup_teardown(additions_are_made_in_order, begin, end),
+        cmocka_unit_test(wrong_lines_are_named),
+        cmocka_unit_test_setup_teardown(backward_md_is_right, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
