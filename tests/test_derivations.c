@@ -110,6 +110,30 @@ static void same(const gr_real *got, const char *name, size_t rows, size_t colum
     assert_close(got, values(name, rows, columns), rows * columns, sizeof(gr_real) == 8 ? 1e-12 : 1e-6);
 }
 
+/* Backward of the five nodes in this order, in which 0 is the newest. */
+static void visit(gr_tape *t, gr_tensor *loss, const int *order)
+{
+    const gr_node *node[5] = { t->now.last };
+    for (int i = 1; i < 5; i++) node[i] = node[i - 1]->prev;
+    assert_true(gr__reach(t, loss) && gr__mark_and_allocate(t));
+    gr_grad(t, loss)[0] += 1;
+    for (int i = 0; i < 5; i++) node[order[i]]->op->backward(t, node[order[i]]);
+}
+TEST(backward_md_is_right_about_a_wrong_order)
+{
+    static const int order[][5] = { { 0, 1, 2, 3, 4 }, { 0, 1, 4, 2, 3 } };
+    static const char *const dx[] = { "dx", "earlyx" }, *const dw[] = { "dw", "earlyw" };
+    read_file("core/backward.md", 60);
+    gr_tape *t = gr_tape_new(1, NULL);
+    for (size_t k = 0; k < COUNT(order); k++) {
+        gr_tensor *x = input(t, "x", 1, 2), *w = input(t, "w", 1, 2), *m = gr_mul(t, x, w), *s = gr_add(t, m, x);
+        visit(t, gr_sum(t, gr_mul(t, gr_sqrt(t, s), m), GR_ALL_AXES, false), order[k]);
+        same(gr_grad(t, x), dx[k], 1, 2), same(gr_grad(t, w), dw[k], 1, 2);
+        gr_tape_reset(t);
+    }
+    gr_tape_free(t);
+}
+
 TEST(backward_md_is_right)
 {
     static const char *const order[] = { "sum", "mul", "sqrt", "add", "mul" };
@@ -140,6 +164,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(additions_are_made_in_order, begin, end),
         cmocka_unit_test(wrong_lines_are_named),
         cmocka_unit_test_setup_teardown(backward_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(backward_md_is_right_about_a_wrong_order, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
