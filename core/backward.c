@@ -1,5 +1,5 @@
 /* core/backward.c - two sweeps over the tape, from the newest node to the oldest. They need no recursion and no set of visited nodes: the tape
- * is in the order of execution, so a sweep meets every node that uses an output before the node that made it. */
+ * is in the order of execution, so a sweep meets every node that uses an output before the node that made it. Derivation: core/backward.md */
 #include "core/internal.h"
 
 gr_real *gr_grad(gr_tape *t, const gr_tensor *x)

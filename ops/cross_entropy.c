@@ -1,4 +1,4 @@
-/* ops/cross_entropy.c - the loss of logits x (cross_entropy), or of log-probabilities (nll), against class numbers.
+/* ops/cross_entropy.c - the loss of logits x (cross_entropy), or of log-probabilities (nll), against class numbers.      Derivation: ops/derivations.md
  *
  * For a sample with target k and C classes, class weights w and label smoothing e, with m = max x and s = sum over c of exp(x_c - m):
  *     p_c  = exp(x_c - m) / s             -log p_c = log s + (m - x_c)

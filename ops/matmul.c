@@ -1,4 +1,4 @@
-/* ops/matmul.c - the matrix product, over batches of matrices and for vectors, and linear, a product with a bias.
+/* ops/matmul.c - the matrix product, over batches of matrices and for vectors, and linear, a product with a bias.   Derivation: ops/derivations.md
  *
  *     matmul     c = a b              a [.., M, K]   b [.., K, N]   c [.., M, N]      ' is the transpose
  *                da = dc b'           db = a' dc

@@ -1,4 +1,4 @@
-/* ops/rms_norm.c - unit mean square of each row, then scale.                                               Zhang, Sennrich 2019
+/* ops/rms_norm.c - unit mean square of each row, then scale.    Zhang, Sennrich 2019. Derivation: ops/derivations.md
  *
  * For each row of N values:          xhat = x * rstd,   rstd = 1 / sqrt(mean(x^2) + eps)
  *                                    y    = gamma * xhat

@@ -1,4 +1,4 @@
-/* ops/softmax.c - softmax and log_softmax along an axis of x, which has C values.
+/* ops/softmax.c - softmax and log_softmax along an axis of x, which has C values.                  Derivation: ops/derivations.md
  *
  * With m = max x and s = sum over j of exp(x_j - m):
  *     softmax        y_i = exp(x_i - m) / s           dx_i = y_i (dy_i - sum over j of y_j dy_j)

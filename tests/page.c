@@ -114,7 +114,9 @@ static void statement(page *p, const char *text, size_t n)
     memcpy(copy, text, n), copy[n] = 0;
     p->at = copy, page_spaces(p);
     if (sscanf(p->at, "%c = %d .. %d%n", &index, &low, &high, &end) == 3 && !p->at[end] && islower((unsigned char)index)) {
-        p->declared[index - 'a'] = true, p->low[index - 'a'] = low, p->high[index - 'a'] = high;
+        const int c = index - 'a';
+        if (p->declared[c] && (p->low[c] != low || p->high[c] != high)) page_wrong(p, "the index %c has another range", index);
+        p->declared[c] = true, p->low[c] = low, p->high[c] = high;
         return;
     }
     int left = *p->at == '=' ? p->last : page_parse(p);
@@ -151,21 +153,28 @@ static void equations(page *p, const char *text, size_t n)
     }
 }
 
+static bool starts_number(const char *text, const char *at) /* a digit that belongs to no name, such as p_1 */
+{
+    return isdigit((unsigned char)*at) && (at == text || (at[-1] != '_' && !isalnum((unsigned char)at[-1])));
+}
+
 static void prose(page *p, const char *text, size_t n)
 {
     const size_t item = strspn(text, "0123456789"); /* the number of a list's item */
     for (const char *end = text + n, *at = text[item] == '.' ? text + item : text; at < end && !*p->error; at++) {
-        if (isdigit((unsigned char)*at)) page_wrong(p, "a number that no equation computes: %.*s", (int)(end - at < 20 ? end - at : 20), at);
+        if (starts_number(text, at)) page_wrong(p, "a number that no equation computes: %.*s", (int)(end - at < 20 ? end - at : 20), at);
         const char *close = NULL;
         if (*at == ']' && at + 1 < end && at[1] == '(') close = memchr(at, ')', (size_t)(end - at));
         if (*at == '`' && (close = memchr(at + 1, '`', (size_t)(end - at - 1)))) {
             bool equation = false;
-            for (const char *c = at; c + 3 <= close; c++) equation |= !strncmp(c, " = ", 3);
+            for (const char *c = at, *open = NULL; c + 3 <= close; c++) { /* an = in brackets is none */
+                open = *c == '[' ? c : *c == ']' ? NULL : open;
+                equation |= !open && !strncmp(c, " = ", 3);
+            }
             if (equation) equations(p, at + 1, (size_t)(close - at - 1));
             else
                 for (const char *c = at + 1; c < close; c++)
-                    if (isdigit((unsigned char)*c) && !isalnum((unsigned char)c[-1]) && c[-1] != '_')
-                        page_wrong(p, "a number that no equation computes: %.*s", (int)(close - c), c);
+                    if (starts_number(at, c)) page_wrong(p, "a number that no equation computes: %.*s", (int)(close - c), c);
         }
         if (close) at = close;
     }

@@ -1,6 +1,6 @@
 /* tests/page.h - evaluates the mathematics of a page, in double. Each line that begins with four spaces is evaluated, and so is each `code span` with " = ".
  *
- *     i = 0 .. 1                            the values of an index, which is one letter
+ *     i = 0 .. 1                            the values of an index, which is one letter and keeps its range
  *     x = (2, 3)                            a vector; ((1, 2), (3, 4)) is a matrix
  *     c_ij = sum over k of a_ik b_kj        an unknown name on the left is defined: for all i and j. a b is a product
  *     d c_ij / d a_lk = [i = l] b_kj        a derivative through all definitions, of dual numbers; [..] is 1 where the equation holds, otherwise 0

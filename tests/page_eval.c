@@ -54,7 +54,7 @@ static page_dual eval_named(page *p, const page_node *e, const int *axes, int ra
     if (seed == e->name || depth > 1) p->seed = -1; /* the value alone */
     if (p->depth) p->depth++;
     const int indices = (int)strlen(k->index);
-    if (indices > n) page_wrong(p, "%s page_needs %d indices", k->name, indices);
+    if (indices > n) page_wrong(p, "%s needs %d indices", k->name, indices);
     for (int i = 0; i < indices; i++) p->now[k->index[i] - 'a'] = at[i];
     page_dual y = *p->error ? (page_dual){ NAN, NAN } : page_eval(p, k->definition, at + indices, n - indices);
     memcpy(p->now, before, sizeof before);

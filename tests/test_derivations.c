@@ -58,6 +58,7 @@ TEST(wrong_lines_are_named)
     assert_wrong("    a = 2/3\n      = 2/3\n      = 3/2\n", "line 3: 0.666666666666667 is not 1.5");
     assert_wrong("    i = 0 .. 1   x = (2, 3)\n    y_i = x_i^2\n    y_i = 2 x_i\n", "line 3: 9 is not 6, i = 1");
     assert_wrong("    i = 0 .. 1   j = 0 .. 1   x = (2, 3)   y_i = x_i^2\n    d y_i / d x_j = 2 x_i\n", "line 2: 0 is not 4, i = 0, j = 1");
+    assert_wrong("    i = 0 .. 1   i = 0 .. 2\n", "line 1: the index i has another range");
     assert_wrong("    x = (2, 3)   x = (2, 4)\n", "line 1: 3 is not 4");
     assert_wrong("    x = (2, 3)   x = (2, 3, 4)\n", "line 1: the sides have different shapes");
     assert_wrong("    x = (2, 3)   x_2 = 1\n", "line 1: a vector has no element 2");
@@ -91,12 +92,12 @@ static void read_file(const char *path, size_t least) /* and evaluate it: it has
 static const gr_real *values(const char *name, size_t rows, size_t columns)
 {
     static gr_real v[64];
-    char element[40];
+    char element[64];
     for (size_t i = 0; i < rows * columns; i++) {
         if (rows > 1) snprintf(element, sizeof element, "%s_%zu%zu", name, i / columns, i % columns);
         else snprintf(element, sizeof element, "%s_%zu", name, i);
         v[i] = (gr_real)page_value(p, element);
-        assert_false(isnan(v[i]));
+        if (isnan(v[i])) fail_msg("%s has no value: %s", element, page_read(p, ""));
     }
     return v;
 }
@@ -156,6 +157,59 @@ TEST(backward_md_is_right)
     gr_tape_free(t);
 }
 
+TEST(derivations_md_is_right)
+{
+    read_file("ops/derivations.md", 60);
+    gr_tape *t = gr_tape_new(1, NULL);
+
+    gr_tensor *a = input(t, "a", 2, 3), *b = input(t, "b", 3, 2), *c = gr_matmul(t, a, b);
+    same(c->data, "c", 2, 2);
+    assert_true(gr_backward_from(t, c, values("dc", 2, 2)));
+    same(gr_grad(t, a), "da", 2, 3), same(gr_grad(t, b), "db", 3, 2);
+    gr_tape_reset(t);
+
+    gr_tensor *x = input(t, "x", 2, 3), *v = input(t, "v", 1, 3), *f = input(t, "f", 1, 2), *y = gr_add(t, x, v);
+    gr_tensor *h = gr_mul(t, y, gr_reshape(t, f, GR_SHAPE(2, 1)));
+    same(h->data, "h", 2, 3);
+    assert_true(gr_backward_from(t, h, values("dh", 2, 3)));
+    same(gr_grad(t, y), "dy", 2, 3), same(gr_grad(t, v), "dv", 1, 3), same(gr_grad(t, f), "df", 1, 2);
+    gr_tape_reset(t);
+
+    gr_tensor *z = input(t, "z", 1, 3), *p_of_z = gr_softmax(t, z, -1);
+    same(p_of_z->data, "p", 1, 3);
+    assert_true(gr_backward_from(t, p_of_z, values("g", 1, 3)));
+    same(gr_grad(t, z), "dz", 1, 3);
+    for (int smooth = 0; smooth < 2; smooth++) {
+        gr_tape_reset(t);
+        z = input(t, "z", 1, 3);
+        const gr_cross_entropy_config config = { .label_smoothing = smooth ? page_value(p, "e") : 0 };
+        gr_tensor *loss = gr_cross_entropy(t, gr_reshape(t, z, GR_SHAPE(1, 3)), gr_ints_new(t, (int[]){ 1 }, GR_SHAPE(1)), &config);
+        assert_true(gr_backward(t, loss));
+        assert_true(fabs(gr_item(loss) - page_value(p, smooth ? "smooth" : "loss1")) < 1e-6);
+        same(gr_grad(t, z), smooth ? "dsmooth" : "dloss1", 1, 3);
+    }
+    gr_tape_reset(t);
+
+    gr_tensor *row = input(t, "r", 1, 3), *gamma = input(t, "gamma", 1, 3), *out = gr_rms_norm(t, row, 1, gamma, GR_NONE);
+    same(out->data, "out", 1, 3);
+    assert_true(gr_backward_from(t, out, values("dout", 1, 3)));
+    same(gr_grad(t, row), "dr", 1, 3), same(gr_grad(t, gamma), "dgamma", 1, 3);
+    gr_tape_free(t);
+}
+
+TEST(layer_norm_md_is_right)
+{
+    read_file("ops/layer_norm.md", 30);
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = input(t, "x", 1, 3), *gamma = input(t, "gamma", 1, 3), *beta = input(t, "beta", 1, 3);
+    gr_tensor *y = gr_layer_norm(t, x, 1, gamma, beta, GR_NONE); /* no eps: the page's is 0 */
+    assert_true(page_value(p, "eps") == 0);
+    same(y->data, "y", 1, 3);
+    assert_true(gr_backward_from(t, y, values("dy", 1, 3)));
+    same(gr_grad(t, x), "dx", 1, 3), same(gr_grad(t, gamma), "dgamma", 1, 3), same(gr_grad(t, beta), "dbeta", 1, 3);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -164,6 +218,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(additions_are_made_in_order, begin, end),
         cmocka_unit_test(wrong_lines_are_named),
         cmocka_unit_test_setup_teardown(backward_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(derivations_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(layer_norm_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(backward_md_is_right_about_a_wrong_order, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
