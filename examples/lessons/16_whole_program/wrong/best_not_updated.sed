@@ -1,0 +1,2 @@
+# Compared only.
+s/r->best = loss, //

@@ -1,0 +1,2 @@
+# Each step.
+/% every/d

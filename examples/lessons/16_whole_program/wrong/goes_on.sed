@@ -1,0 +1,2 @@
+# Nothing fails.
+s/ && !gr_failed(r->t)//

@@ -1,0 +1,2 @@
+# Recording is the mode, I thought.
+s/gr_tape_set_training([^)]*), //

@@ -1,0 +1,2 @@
+# The sum.
+s/return sum \/ (double)r->valid.n/return sum/

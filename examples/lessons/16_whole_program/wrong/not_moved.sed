@@ -1,0 +1,2 @@
+# backward learns.
+/gr_optim_step/d

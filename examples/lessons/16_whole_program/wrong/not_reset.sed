@@ -1,0 +1,2 @@
+# Memory is freed by itself.
+/^double my_step.*)$/,/^}/{/gr_tape_reset/d}

@@ -1,0 +1,2 @@
+# loss_of gives a sum, I thought.
+s/ \* (double)ids->len//

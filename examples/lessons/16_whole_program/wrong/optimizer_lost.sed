@@ -1,0 +1,2 @@
+# The weights are what was learned.
+s/r->net, r->adam, path/r->net, NULL, path/

@@ -1,0 +1,2 @@
+# Recording does not matter for values.
+s/, gr_tape_set_recording(r->t, false)//

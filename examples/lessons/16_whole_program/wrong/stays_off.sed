@@ -1,0 +1,2 @@
+# Not set back.
+s/, gr_tape_set_recording(r->t, true)//

@@ -1,0 +1,2 @@
+# TODO 1 only.
+/^double my_validate.*)$/,/^}/s/    return .*/    return 0;/

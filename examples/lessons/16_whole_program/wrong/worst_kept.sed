@@ -1,0 +1,2 @@
+# Larger is better, as an accuracy.
+s/loss < r->best/loss > r->best/
