@@ -7,14 +7,7 @@
 
 typedef struct { const gr_real *x; const int *label; size_t n; } samples;
 typedef struct {
-    gr_tape *t;
-    gr_module *net;
-    gr_linear_module *fc1, *fc2;
-    gr_norm *norm;
-    gr_optim *adam;
-    samples train, valid;
-    gr_batches *order, *valid_order;
-    double best;
+    gr_tape *t; gr_module *net; gr_linear_module *fc1, *fc2; gr_norm *norm; gr_optim *adam; samples train, valid; gr_batches *order, *valid_order; double best;
 } run;
 
 gr_tensor *loss_of(run *r, const samples *s, const gr_ints *ids);
@@ -44,11 +37,10 @@ bool my_train(run *r, int64_t steps, int64_t every, const char *best_path);
       "You take the mean over the batches. The last batch is smaller, so each of its samples weighs more than the others.\n" \
       "Multiply the loss of each batch by its ids->len, add them up, and divide by the number of samples.") \
     M(not_divided, "You add up the losses of all samples, and do not divide by their number. A larger set then has a larger loss.") \
+    M(divided_by_training, "You divide by the number of training samples. The sum is over those of r->valid.") \
     M(not_weighted, "You add up the means of the batches, and divide by the number of samples. First multiply each mean by ids->len.") \
     M(validated_on_training, "You validate on r->train. That loss also falls when the network learns its samples by heart. Use r->valid.") \
-    M(training_order_used, \
-      "You validate with batches of r->order: they name samples of r->train, and the training then misses these batches.\n" \
-      "Take them from r->valid_order.") \
+    M(training_order_used, "You validate with batches of r->order. They belong to r->train, which then misses them. Take r->valid_order.") \
     /* checkpoint */ \
     M(optimizer_lost, \
       "You resume without the optimizer. Its m and v begin at 0 again, so its steps have other sizes. gr_checkpoint_save\n" \
@@ -70,6 +62,7 @@ bool my_train(run *r, int64_t steps, int64_t every, const char *best_path);
     M(every_from_resume, \
       "You count to every from the beginning of my_train. A resumed run then validates after other steps than a run that\n" \
       "was not interrupted. r->order->taken counts all steps.") \
+    M(validated_before, "You validate before the step in place of after it: once before there is anything to see, and not after the last step.") \
     M(not_written, "You update r->best, but the network of that moment is written nowhere. Call gr_state_save.") \
     M(best_is_local, "Your best loss is a variable of my_train, so a resumed run forgets it. Use r->best, which my_save keeps.")
 
@@ -81,7 +74,7 @@ static const unsigned of_step = in_training_mode - 1, of_validate = optimizer_lo
 
 enum { SIZE = 6, CLASSES = 3, TRAIN = 22, VALID = 17, ROOM = 24, STOP = 7, STEPS = 12, EVERY = 3, LATER = 5 };
 static gr_real x[2][ROOM * SIZE];
-static int label[2][ROOM], looked;
+static int label[2][ROOM], looked, validations; /* how often loss_of was called, and how often it saw sample 0 of valid */
 
 static void draw(void)
 {
@@ -115,7 +108,7 @@ gr_tensor *loss_of(run *r, const samples *s, const gr_ints *ids)
     looked++;
     for (size_t k = 0; in && right && k < ids->len; k++) {
         memcpy(in->data + k * SIZE, s->x + ids->data[k] * SIZE, SIZE * sizeof *in->data);
-        right->data[k] = s->label[ids->data[k]];
+        right->data[k] = s->label[ids->data[k]], validations += s->x == x[1] && ids->data[k] == 0;
     }
     gr_tensor *h = gr_tanh(r->t, gr_norm_forward(r->t, r->norm, gr_linear_forward(r->t, r->fc1, in), NULL));
     return gr_cross_entropy(r->t, gr_linear_forward(r->t, r->fc2, gr_dropout(r->t, h, 0.2, "dropout")), right, NULL);
@@ -146,7 +139,7 @@ static double validate(run *r, unsigned m)
         sum += m & (mean_of_batches | not_weighted) ? mean : mean * (double)ids->len;
     }
     gr_tape_set_training(r->t, true), gr_tape_set_recording(r->t, true);
-    return sum / (m & not_divided ? 1 : m & mean_of_batches ? (double)batches : VALID);
+    return sum / (m & not_divided ? 1 : m & divided_by_training ? TRAIN : m & mean_of_batches ? (double)batches : VALID);
 }
 
 /* What is left of a run after a checkpoint. */
@@ -166,33 +159,38 @@ static void train(run *r, unsigned m, int64_t steps, double *file)
 {
     double local = 1000, *best = m & best_is_local ? &local : &r->best;
     for (int64_t k = 1, until = m & steps_again ? r->order->taken + steps : steps; r->order->taken < until; k++) {
-        const double last = step(r, 0);
-        if (!(m & every_ignored) && (m & every_from_resume ? k : r->order->taken) % EVERY) continue;
-        const double valid = validate(r, 0), loss = m & best_of_training ? last : valid;
-        if (!(m & last_kept) && (m & worst_kept ? loss <= *best : loss >= *best)) continue;
-        if (!(m & best_not_updated)) *best = loss;
-        if (!(m & not_written)) *file = valid;
+        const double last = m & validated_before ? 0 : step(r, 0);
+        if (m & every_ignored || (m & every_from_resume ? k : r->order->taken) % EVERY == 0) {
+            const double valid = validate(r, 0), loss = m & best_of_training ? last : valid;
+            const bool keep = m & last_kept || (m & worst_kept ? loss > *best : loss < *best);
+            if (keep && !(m & best_not_updated)) *best = loss;
+            if (keep && !(m & not_written)) *file = valid;
+        }
+        if (m & validated_before) step(r, 0);
     }
 }
 
-enum { OF_STEP = 5, OF_VALIDATE = 5, OF_RESUME = 6, OF_TRAIN = 4 };
+enum { OF_STEP = 5, OF_VALIDATE = 5, OF_RESUME = 6, OF_TRAIN = 6 };
 static void formula_step(unsigned m, const void *data, double *answer)
 {
     run r = start();
-    for (int k = 0; k < OF_STEP && !data; k++) answer[k] = step(&r, m);
+    (void)data;
+    for (int k = 0; k < OF_STEP; k++) answer[k] = step(&r, m);
     end(&r);
 }
 static void formula_validate(unsigned m, const void *data, double *answer)
 {
     run r = start();
-    for (int k = 0; k < 3 && !data; k++) step(&r, 0);
+    (void)data;
+    for (int k = 0; k < 3; k++) step(&r, 0);
     answer[0] = validate(&r, m), answer[1] = validate(&r, m), answer[2] = step(&r, 0), answer[3] = step(&r, 0), answer[4] = validate(&r, m);
     end(&r);
 }
 static void formula_resume(unsigned m, const void *data, double *answer)
 {
     run r = start();
-    for (int k = 0; k < STOP && !data; k++) step(&r, 0);
+    (void)data;
+    for (int k = 0; k < STOP; k++) step(&r, 0);
     r.best = 0.75, resume(&r, m), answer[0] = r.best;
     for (int k = 1; k < OF_RESUME; k++) answer[k] = step(&r, 0);
     end(&r);
@@ -200,9 +198,10 @@ static void formula_resume(unsigned m, const void *data, double *answer)
 static void formula_train(unsigned m, const void *data, double *answer)
 {
     run r = start();
+    (void)data;
     double file = -1;
-    train(&r, m, STOP, &file);
-    if (!data) train(&r, m, STEPS, &file);
+    validations = 0, train(&r, m, STOP, &file), answer[4] = validations;
+    validations = 0, train(&r, m, STEPS, &file), answer[5] = validations;
     answer[0] = (double)r.order->taken, answer[1] = r.best, answer[2] = file, answer[3] = step(&r, 0), end(&r);
 }
 
@@ -283,9 +282,7 @@ static void check_resume(void)
     fine(&r), judge("values", "r->best, and the losses of five steps after the resume", formula_resume, of_resume, v, OF_RESUME);
     end(&old), end(&r), old = start(), r = start();
     if (my_save(&old, "/nowhere/at/all") || my_load(&r, "/nowhere/at/all"))
-        grader_stop("false_success",
-                    "my_save or my_load returns true for a file that cannot be there. Return what gradus returns: a program that goes on\n"
-                    "without its checkpoint begins again, and nobody notices.");
+        grader_stop("false_success", "my_save or my_load returns true for a file that cannot be there. Return what gradus returns.");
     end(&old), end(&r);
 }
 
@@ -302,15 +299,15 @@ static void check_train(void)
     for (int interrupted = 0; interrupted < 2; interrupted++) {
         grader_step(interrupted ? "the loop, interrupted after 7 steps" : "the loop");
         run r = start();
-        remove(path[1]);
+        remove(path[1]), validations = 0;
         const bool trained = my_train(&r, STOP, EVERY, path[1]);
-        fine(&r);
+        fine(&r), v[4] = validations, validations = 0;
         if (!trained) grader_stop("loop_missing", "Saving is right. my_train returns false: go on at TODO 4, about seven lines.");
         if (interrupted) my_save(&r, path[0]), end(&r), r = start(), my_load(&r, path[0]);
-        my_train(&r, STEPS, EVERY, path[1]), fine(&r);
+        my_train(&r, STEPS, EVERY, path[1]), fine(&r), v[5] = validations;
         memcpy(weights[interrupted], r.fc1->weight->data, sizeof weights[0]);
         v[0] = (double)r.order->taken, v[1] = r.best, v[2] = of_file(), v[3] = my_step(&r);
-        judge("values", "12 steps: r->order->taken, r->best, the validation loss of the network in best_path, the next loss", formula_train,
+        judge("values", "7 steps and 5: r->order->taken, r->best, loss of the best network, next loss, validations in 7, in 5", formula_train,
               of_train, v, OF_TRAIN);
         end(&r);
     }

@@ -1,0 +1,2 @@
+# Copied.
+s/(double)r->valid.n/(double)r->train.n/
