@@ -219,7 +219,7 @@ static void fine(const run *r)
 {
     if (!gr_failed(r->t)) return;
     if (strstr(gr_message(r->t), "no gradient reached"))
-        grader_stop("no_gradient", "gr_optim_step finds no gradient. Is it before gr_backward, or is gr_optim_zero_grad between the two?");
+        grader_stop("no_gradient", "gr_optim_step finds no gradient. Is gr_backward missing or later, or is gr_optim_zero_grad between the two?");
     if (strstr(gr_message(r->t), "already"))
         grader_stop("not_reset", "Your step does not begin with gr_tape_reset, so the tape still holds the last step and its backward.");
     grader_stop("tape_error", "The tape says: \"%s\"", gr_message(r->t));
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
                grader_ambiguous(list, formula_train, NULL, of_train, OF_TRAIN);
     grader_start("Lesson 16: a whole program");
     for (int k = 0; k < 2; k++)
-        if (close(mkstemp(path[k]))) return perror(path[k]), 2;
+        if (close(mkstemp(path[k])) || remove(path[k])) return perror(path[k]), 2; /* the names remain */
     atexit(remove_files);
     check_step(), check_validate(), check_resume(), check_train(), check_failure();
     return grader_end("All right. examples/seq_mnist_lstm.c has the same loop: compare it with yours.");

@@ -189,8 +189,8 @@ static void quiz(void)
     by_hand(0, 3, true), row("not interrupted", w + 1, 3), by_hand(0, 2, true), row("interrupted after step 2", w + 1, 3);
     printf("3. (20 * 1 + 20 * 1 + 10 * 4) / 50 = %.1f. The mean of the three batches would be 2.\n", (20 * 1.0 + 20 * 1.0 + 10 * 4.0) / 50);
     printf("4. After %d epochs and %d batches. An epoch has eight batches, and the last one has ten digits.\n", 100 / 8, 100 % 8);
-    printf("5. The mean hardly, the best one yes: from more guessers comes a luckier one. It is no better on digits that did not choose "
-           "it.\n");
+    printf("5. The variance for one digit is 0.1 * 0.9; that of a mean of n is 0.1 * 0.9 / n. In percent, for 100 and 1000:\n");
+    row("standard deviation", (double[]){ 100 * sqrt(0.09 / 100), 100 * sqrt(0.09 / 1000) }, 2);
 }
 
 int main(int argc, char **argv)
