@@ -19,6 +19,7 @@ gr_tensor *my_cross_entropy(gr_tape *t, gr_tensor *x, const gr_ints *target);
     M(divided_by_all, "You divide by rows * C. The mean is over the rows: each row has one loss, whatever the number of classes.") \
     M(log_missing, "Your loss is -p of the target. It is -log p: that is 0 for p = 1, and grows without a bound when p goes to 0.") \
     M(all_classes, "You add up -log p over all classes. The loss looks at the target's p alone. The others are in it through the sum.") \
+    M(log_to_base_10, "You take log10. The loss needs the natural logarithm, the inverse of exp: that is log in C.") \
     /* backward */ \
     M(target_missing, "Your dx is p. Subtract 1 at the target: dx = p - target.\n" \
                       "You can see it without a grader: dx of a row must add up to 0, and yours does not.") \
@@ -29,6 +30,13 @@ gr_tensor *my_cross_entropy(gr_tape *t, gr_tensor *x, const gr_ints *target);
     M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.") \
     M(dy_missing, \
       "Your dx lacks g. p - target is the slope of the loss. The chain rule multiplies it by g, and the loss is not the end here.") \
+    M(sum_missing_in_p, "Your dx holds exp(x - largest) in place of p. Divide by the sum before you keep it in s.p.") \
+    M(subtracted_from_all, "You subtract 1 for every class. The target alone has p - 1; for the others dx is p.") \
+    M(class_number_subtracted, \
+      "You subtract s->target[r]. That is a class number, and not 0 or 1. Subtract 1 where c is equal to it, and 0 elsewhere.") \
+    M(others_negative, \
+      "Your dx is -p for the classes that are not the target. It is p there: a larger logit of theirs makes the loss larger.") \
+    M(dx_divided_by_all, "You divide dx by rows * C. The loss is the mean over the rows: divide by the number of rows.") \
     M(slope_again, "You multiply p - target by softmax's slope p (1 - p). It is in p - target already: the -1 / p of the logarithm has\n" \
                    "cancelled the p, and 1 - p is left.")
 
@@ -50,6 +58,7 @@ typedef struct {
 static void formula_loss(unsigned m, const void *data, double *loss)
 {
     const problem *p = data;
+    const double natural = m & log_to_base_10 ? 1 / log(10) : 1;
     double all = 0, sum = 0;
     for (size_t r = 0; r < p->rows; r++) {
         const double *x = p->x + r * p->n, count = m & not_divided ? 1 : (double)(r + 1) * (m & divided_by_all ? (double)p->n : 1);
@@ -57,7 +66,7 @@ static void formula_loss(unsigned m, const void *data, double *loss)
         if (!(m & sum_not_begun)) sum = 0;
         for (size_t c = 1; c < p->n; c++) max = fmax(max, x[c]);
         for (size_t c = 0; c < p->n; c++) sum += exp(x[c] - max);
-        const double log_sum = log(sum) + (m & max_not_added_back ? 0 : max);
+        const double log_sum = natural * log(sum) + (m & max_not_added_back ? 0 : max);
         for (size_t c = 0; c < p->n; c++)
             if (m & all_classes || c == (size_t)p->target[r]) one += m & log_missing ? -exp(x[c] - log_sum) : log_sum - x[c];
         all += one, loss[r] = all / count;
@@ -69,14 +78,16 @@ static void formula_dx(unsigned m, const void *data, double *dx)
     const problem *p = data;
     for (size_t r = 0; r < p->rows; r++) {
         const double *x = p->x + r * p->n;
-        double sum = 0;
-        for (size_t c = 0; c < p->n; c++) sum += exp(x[c]);
+        const double count = m & dx_not_divided ? 1 : (double)p->rows * (m & dx_divided_by_all ? (double)p->n : 1);
+        double sum = 0, max = x[0];
+        for (size_t c = 0; c < p->n; c++) sum += exp(x[c]), max = fmax(max, x[c]);
+        if (m & sum_missing_in_p) sum = exp(max);
         for (size_t c = 0; c < p->n; c++) {
             const bool target = c == (size_t)p->target[r];
             const double q = exp(x[c]) / sum, slope = m & slope_again ? q * (1 - q) : 1;
-            double part =
-                (q - (target && !(m & target_missing))) * slope * (m & dy_missing ? 1 : p->g) / (m & dx_not_divided ? 1 : (double)p->rows);
-            if (m & diagonal_only && !target) part = 0;
+            const double less = m & target_missing ? 0 : m & class_number_subtracted ? p->target[r] : target || m & subtracted_from_all;
+            double part = (q - less) * slope * (m & dy_missing ? 1 : p->g) / count;
+            if (!target) part *= m & diagonal_only ? 0 : m & others_negative ? -1 : 1;
             dx[r * p->n + c] = (m & dx_assigned || !p->other_x ? 0 : p->other_x[r * p->n + c]) + part;
         }
     }

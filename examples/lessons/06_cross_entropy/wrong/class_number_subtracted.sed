@@ -1,0 +1,2 @@
+# The class number.
+s/(size_t)s->target\[r\] == c ? 1 : 0/s->target[r]/

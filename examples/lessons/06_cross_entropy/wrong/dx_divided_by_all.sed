@@ -1,0 +1,2 @@
+# rows * C.
+s|- target) / s->rows|- target) / (s->rows * s->C)|

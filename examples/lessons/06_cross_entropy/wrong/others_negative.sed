@@ -1,0 +1,2 @@
+# -p for the others.
+s/+= g \* (/+= (target ? g : -g) * (/

@@ -1,0 +1,2 @@
+# 1 for every class.
+s/== c ? 1 : 0/>= 0/

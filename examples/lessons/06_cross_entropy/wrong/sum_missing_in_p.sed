@@ -1,0 +1,2 @@
+# exp is kept.
+s|= exp(row\[c\] - max) / sum;|= exp(row[c] - max);|
