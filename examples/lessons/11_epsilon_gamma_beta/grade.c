@@ -24,6 +24,8 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
       "You return the slope along xhat for every row. With 3 values or more there are steps across it, and they move xhat by more.") \
     M(two_values, "Two values have no direction across (1, 1) and xhat. Only the step along xhat is left: times eps / (var + eps).") \
     M(two_values_still, "Two values give 0 when eps is 0 only. With an eps xhat still moves along itself: rstd * eps / (var + eps).") \
+    M(two_values_without_rstd, \
+      "Your slope for two values is eps / (var + eps). That is the part that is left of rstd: multiply it by rstd.") \
     M(one_value, "One value is its own mean, so that xhat is always 0. The slope is 0.") \
     /* my_identity */ \
     M(gamma_is_variance, "Your gamma is the variance. xhat was divided by a root, so gamma is that root: sqrt(var + eps).") \
@@ -33,6 +35,9 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
     M(gamma_unbiased, "Your gamma comes from a variance that is divided by N - 1. LayerNorm divides by N.") \
     M(beta_negative, "Your beta is -mean. LayerNorm has subtracted the mean, and beta adds it again.") \
     M(beta_scaled, "Your beta is mean * rstd. beta is added after gamma has multiplied, so it is in the units of x: the mean.") \
+    M(gamma_is_quotient, \
+      "Your gamma[i] is x_i / xhat_i. It gives this row back, and divides by 0 where x_i is the mean. Undo the two steps of the norm:\n" \
+      "gamma is sqrt(var + eps) for all values, and beta is the mean.") \
     /* my_fold */ \
     M(bias_forgotten, "You leave b as it was. The linear layer multiplies beta too: b[o] gets the sum over i of w[o * in + i] * beta[i].") \
     M(bias_replaced, "You write over b. It was added before, and still is: b[o] += ..") \
@@ -40,6 +45,9 @@ void my_fold(size_t out, size_t in, double *w, double *b, const double *gamma, c
     M(gamma_of_outputs, "You use gamma[o]. gamma belongs to the values of the row, the inputs of the layer: gamma[i].") \
     M(scaled_first, "Your b uses the weights after gamma has multiplied them. beta is added after gamma: use the old weights.") \
     M(beta_added, "You add beta[o] to b[o]. beta goes through the weights: b[o] gets the sum over i of w[o * in + i] * beta[i].") \
+    M(beta_unweighted, \
+      "You add the sum of beta[i] to b[o]. Each beta[i] goes through its weight: the sum is over w[o * in + i] * beta[i].") \
+    M(index_exchanged, "You use w[i * out + o]. w is [out, in]: weight i of output o is w[o * in + i].") \
     M(gamma_divided, \
       "You divide w by gamma. The layer now gets xhat in place of gamma * xhat, so the weight must do gamma's work: multiply.")
 
@@ -83,6 +91,7 @@ static void formula_slope(unsigned m, const void *data, double *answer)
         if (m & slope_inverted) slope = 1 / slope;
         if ((p->n == 2 && !(m & two_values)) || (p->n > 2 && m & slope_along_xhat))
             slope *= m & two_values_still && p->n == 2 ? 0 : eps / inside;
+        if (m & two_values_without_rstd && p->n == 2) slope = eps / inside;
         answer[r] = p->n == 1 && !(m & one_value) ? 0 : slope;
     }
 }
@@ -96,7 +105,8 @@ static void formula_identity(unsigned m, const void *data, double *answer)
     const double beta = (m & beta_negative ? -mean : mean) * (m & beta_scaled ? 1 / root : 1);
     for (size_t i = 0; i < p->n; i++) {
         answer[i] = m & gamma_and_beta_exchanged ? beta : gamma;
-        answer[p->n + i] = m & gamma_and_beta_exchanged ? gamma : beta;
+        if (m & gamma_is_quotient) answer[i] = p->x[i] * root / (p->x[i] - mean);
+        answer[p->n + i] = m & gamma_is_quotient ? 0 : m & gamma_and_beta_exchanged ? gamma : beta;
     }
 }
 
@@ -110,10 +120,11 @@ static void formula_fold(unsigned m, const void *data, double *answer)
     for (size_t o = 0; o < OUT; o++) {
         double b = m & bias_replaced ? 0 : b0[o];
         for (size_t i = 0; i < IN; i++) {
-            const double w = w0[o * IN + i], g = gamma_[m & gamma_of_outputs ? o : i];
+            const size_t at = m & index_exchanged ? i * OUT + o : o * IN + i;
+            const double w = w0[at], g = gamma_[m & gamma_of_outputs ? o : i];
             const double scaled = m & weights_forgotten ? w : m & gamma_divided ? w / g : w * g;
-            answer[o * (IN + 1) + i] = scaled;
-            if (!(m & (bias_forgotten | beta_added))) b += (m & scaled_first ? scaled : w) * beta_[i];
+            answer[at / IN * (IN + 1) + at % IN] = scaled;
+            if (!(m & (bias_forgotten | beta_added))) b += (m & beta_unweighted ? 1 : m & scaled_first ? scaled : w) * beta_[i];
         }
         answer[o * (IN + 1) + IN] = m & beta_added ? b + beta_[o] : b;
     }

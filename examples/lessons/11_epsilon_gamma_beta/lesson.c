@@ -46,7 +46,7 @@ static void by_hand(void)
     for (int i = 0; i < N; i++) d[i] = tiny[i] - mean, square[i] = d[i] * d[i];
     const double var = sum(square, N) / N;
     for (int i = 0; i < N; i++) xhat[i] = d[i] / sqrt(var + eps), without[i] = d[i] / sqrt(var);
-    printf("1. By hand: x = (0.001, 0, 0, 0), eps = 1e-5\n\n");
+    printf("1. By hand: a row with small values, eps = 1e-5\n\n");
     row("x", tiny, N), number("mean", mean), row("x - mean", d, N), small("var", var), small("var + eps", var + eps);
     number("its root", sqrt(var + eps)), row("xhat = (x - mean) / root", xhat, N);
     number("its variance: var / (var + eps)", var / (var + eps)), row("xhat with eps = 0", without, N);
@@ -65,10 +65,11 @@ static double slope(const double *x, const double *v, size_t n, double eps)
 static void slopes(void)
 {
     const double x[N] = { 1, 2, 4, 5 }, all[N] = { 1, 1, 1, 1 }, along[N] = { -2, -1, 1, 2 }, across[N] = { 1, -2, 2, -1 };
-    printf("\n2. How steep is LayerNorm at (1, 2, 4, 5)? Its variance is 2.5. eps = 0.1\n\n");
-    number("all values move by the same", slope(x, all, N, 0.1)), number("along x - mean = (-2, -1, 1, 2)", slope(x, along, N, 0.1));
-    number("across both: (1, -2, 2, -1)", slope(x, across, N, 0.1)), number("1 / sqrt(var + eps)", 1 / sqrt(2.6));
-    number("the same * eps / (var + eps)", 1 / sqrt(2.6) * 0.1 / 2.6);
+    const double eps = 0.1, inside = variance(x, N) + eps;
+    printf("\n2. How steep is LayerNorm at (1, 2, 4, 5)? Its variance is 2.5. eps = %g\n\n", eps);
+    number("all values move by the same", slope(x, all, N, eps)), number("along x - mean = (-2, -1, 1, 2)", slope(x, along, N, eps));
+    number("across both: (1, -2, 2, -1)", slope(x, across, N, eps)), number("1 / sqrt(var + eps)", 1 / sqrt(inside));
+    number("the same * eps / (var + eps)", 1 / sqrt(inside) * eps / inside);
 }
 
 static void limit(void)
@@ -80,8 +81,9 @@ static void limit(void)
         for (int i = 0; i < N; i++) x[i] = scale[k] * ((const double[N]){ 1, 2, 4, 5 })[i];
         with[k] = slope(x, across, N, 1e-5), without[k] = 1 / (scale[k] * sqrt(2.5));
     }
-    printf("\n3. The largest slope for x = (1, 2, 4, 5) times 1, 0.01, 0.0001, 0\n\n");
-    row("eps = 1e-5", with, 4), row("eps = 0, by 1 / sqrt(var)", without, 3), number("1 / sqrt(1e-5)", 1 / sqrt(1e-5));
+    printf("\n3. The largest slope, for rows that become small\n\n");
+    row("(1, 2, 4, 5) times", scale, 4), row("eps = 1e-5", with, 4), row("eps = 0, by 1 / sqrt(var)", without, 4);
+    number("1 / sqrt(1e-5)", 1 / sqrt(1e-5));
 }
 
 static void multiples(void)
@@ -110,7 +112,7 @@ static void identity(void)
     for (int i = 0; i < N; i++) gamma[i] = sigma, beta[i] = 3;
     printf("\n6. gamma = sqrt(var + eps) and beta = mean of the row (1, 2, 4, 5)\n\n");
     number("gamma", sigma), number("beta", 3), norm(x, N, 1e-5, gamma, beta, y), row("(1, 2, 4, 5) becomes", y, N);
-    norm(other, N, 1e-5, gamma, beta, y), row("(1, 2, 3, 10) becomes", y, N);
+    norm(other, N, 1e-5, gamma, beta, y), row("other", other, N), row("other becomes", y, N);
     norm(half, N, 1e-5, gamma, beta, y), row("(2, 2.5, 3.5, 4) becomes", y, N);
 }
 

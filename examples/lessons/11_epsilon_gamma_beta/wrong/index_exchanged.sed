@@ -1,0 +1,2 @@
+# w as [in, out].
+s/w\[o \* in + i\]/w[i * out + o]/
