@@ -19,8 +19,9 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(eps_outside_root, "You add eps to the standard deviation. It belongs inside the root: 1 / sqrt(var + eps).") \
     M(eps_missing, "You leave eps out: rstd = 1 / sqrt(var + eps).") \
     M(root_missing, "You divide by var + eps. Divide by its square root.") \
-    M(running_in_training, \
-      "You normalize by the running statistics in training. They are for evaluation; training uses those of the batch.") \
+    M(other_mode, \
+      "You normalize by the statistics of the other mode. Training uses those of the batch. Evaluation uses the running ones, so\n" \
+      "that a sample's output does not depend on the others.") \
     M(running_after_move, "You normalize by the running statistics after you have moved them. Training uses those of the batch alone.") \
     /* running statistics */ \
     M(running_biased, "You move the running variance by the biased variance. It estimates the variance of all data: use rows - 1 there.\n" \
@@ -32,16 +33,14 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(running_deviation, "Your running variance takes in a standard deviation. Give it the variance; the root comes after the average.") \
     M(running_with_eps, "Your running variance takes in var + eps. eps is added when the root is taken, in each mode; not here.") \
     /* evaluation */ \
-    M(batch_in_evaluation, \
-      "You normalize by the batch in evaluation too. Then a sample's output depends on the others; use the running values.") \
     M(corrected_again, "You multiply the running variance by rows / (rows - 1) in evaluation. It is unbiased already.") \
     /* dbeta and dgamma */ \
-    M(dbeta_assigned, "You write dbeta[c] = .. where += is needed. Each row adds its part, and dbeta was not 0 before.") \
-    M(dgamma_assigned, "You write dgamma[c] = .. where += is needed. Each row adds its part, and dgamma was not 0 before.") \
-    M(sum_assigned, "You write = where += is needed. Another operator may have put its part into the gradient before yours.") \
+    M(row_assigned, "You write = where += is needed. Each row adds its part, and the gradient was not 0 before.") \
+    M(assigned, "You write = where += is needed. This input has another use here, and that part of its gradient was there before yours.") \
     M(dgamma_without_xhat, "Your dgamma is the sum of dy. gamma multiplies xhat: dgamma is the sum over rows of dy * xhat.") \
     M(dgamma_raw_x, "Your dgamma is the sum of dy * x. gamma multiplies the normalized value: use xhat.") \
     M(last_column_saved, "Backward uses the mean and rstd of the last column everywhere. Keep them for each: s.mean[c], s.rstd[c].") \
+    M(deviation_kept, "Backward multiplies by sqrt(var + eps) to get xhat. Keep the reciprocal: s.rstd[c] = 1 / sqrt(var + eps).") \
     /* dx */ \
     M(statistics_constant, "Your dx is rstd * g. That is right in evaluation. In training x also moves the mean and the variance:\n" \
                            "subtract mean(g) and xhat * mean(g * xhat).") \
@@ -51,17 +50,19 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
       "Your mean(g) and mean(g * xhat) are those of a row. The column shares its statistics, so the means are over the column.") \
     M(sums_not_divided, "You use the sums of g and of g * xhat. Both are means over the rows: divide by their number.") \
     M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside both means as well.") \
-    M(dx_assigned, "You write dx[..] = .. where += is needed. x has another use here, and its gradient was already in dx.") \
+    M(gamma_missing_in_means, \
+      "Your mean(g) and mean(g * xhat) are those of dy and dy * xhat. g is gamma * dy in all three terms: use it inside the means, too.") \
+    M(rstd_missing, "Your dx lacks the factor rstd. xhat is (x - mean) * rstd, so all three terms are multiplied by rstd.") \
     M(three_terms_in_evaluation, \
       "You subtract the means in evaluation too. There mean and variance are constants, which x does not move: dx is rstd * g.")
 
 GRADER_MISTAKES(MISTAKES);
 
 static const unsigned of_statistics = layer_norm | one_mean | variance_unbiased | eps_outside_root | eps_missing | root_missing,
-                      of_y = running_biased - 1, of_running = batch_in_evaluation - running_biased,
-                      of_evaluation = of_statistics | batch_in_evaluation | corrected_again, of_dbeta = dbeta_assigned | sum_assigned,
-                      of_dgamma = statistics_constant - dgamma_assigned, of_dx = three_terms_in_evaluation - statistics_constant,
-                      of_dx_in_evaluation = gamma_missing_in_g | dx_assigned | three_terms_in_evaluation;
+                      of_y = running_biased - 1, of_running = corrected_again - running_biased,
+                      of_evaluation = of_statistics | other_mode | corrected_again, of_dbeta = row_assigned | assigned,
+                      of_dgamma = statistics_constant - row_assigned, of_dx = (three_terms_in_evaluation - statistics_constant) | assigned,
+                      of_dx_in_evaluation = gamma_missing_in_g | assigned | rstd_missing | three_terms_in_evaluation;
 
 /* ---- The formula, with a switch for each ---- */
 
@@ -107,7 +108,7 @@ static void statistics(unsigned m, const problem *p, size_t r, size_t c, double 
 {
     double var, moved[2 * C];
     moments(m, p, r, c, mean, &var);
-    if (p->training ? m & running_in_training : !(m & batch_in_evaluation)) *mean = p->mean[c], var = p->var[c];
+    if (p->training ? m & other_mode : !(m & other_mode)) *mean = p->mean[c], var = p->var[c];
     if (m & running_after_move) formula_running(0, p, moved), *mean = moved[c], var = moved[p->columns + c];
     if (m & corrected_again) var *= (double)p->rows / (double)(p->rows - 1);
     const double eps = m & eps_missing ? 0 : p->eps;
@@ -130,8 +131,8 @@ static void formula_dbeta(unsigned m, const void *data, double *dbeta)
 {
     const problem *p = data;
     for (size_t c = 0; c < p->columns; c++) {
-        dbeta[c] = p->other && !(m & (dbeta_assigned | sum_assigned)) ? p->beta[c] : 0;
-        for (size_t r = m & dbeta_assigned ? p->rows - 1 : 0; r < p->rows; r++) dbeta[c] += p->dy[r * p->columns + c];
+        dbeta[c] = p->other && !(m & (row_assigned | assigned)) ? p->beta[c] : 0;
+        for (size_t r = m & row_assigned ? p->rows - 1 : 0; r < p->rows; r++) dbeta[c] += p->dy[r * p->columns + c];
     }
 }
 
@@ -139,11 +140,12 @@ static void formula_dgamma(unsigned m, const void *data, double *dgamma)
 {
     const problem *p = data;
     for (size_t c = 0; c < p->columns; c++) {
-        dgamma[c] = p->other && !(m & (dgamma_assigned | sum_assigned)) ? p->gamma[c] : 0;
-        for (size_t r = m & dgamma_assigned ? p->rows - 1 : 0; r < p->rows; r++) {
+        dgamma[c] = p->other && !(m & (row_assigned | assigned)) ? p->gamma[c] : 0;
+        for (size_t r = m & row_assigned ? p->rows - 1 : 0; r < p->rows; r++) {
             const size_t i = r * p->columns + c;
             double mean, rstd;
             statistics(0, p, r, m & last_column_saved ? p->columns - 1 : c, &mean, &rstd);
+            if (m & deviation_kept) rstd = 1 / rstd;
             dgamma[c] += p->dy[i] * (m & dgamma_without_xhat ? 1 : m & dgamma_raw_x ? p->x[i] : (p->x[i] - mean) * rstd);
         }
     }
@@ -164,13 +166,14 @@ static void formula_dx(unsigned m, const void *data, double *dx)
         const size_t count = row ? p->columns : p->rows;
         for (size_t k = 0; k < count; k++) {
             const size_t j = row ? i / p->columns * p->columns + k : k * p->columns + i % p->columns;
-            mean_g += g[j], mean_gx += g[j] * xhat[j];
+            const double part = m & gamma_missing_in_means ? p->dy[j] : g[j];
+            mean_g += part, mean_gx += part * xhat[j];
         }
         if (!(m & sums_not_divided)) mean_g /= (double)count, mean_gx /= (double)count;
         const bool constant = p->training ? m & statistics_constant : !(m & three_terms_in_evaluation);
         if (m & mean_term_missing || constant) mean_g = 0;
         if (m & variance_term_missing || constant) mean_gx = 0;
-        dx[i] = (p->other && !(m & dx_assigned) ? p->dy[i] : 0) + rstd[i] * (g[i] - mean_g - xhat[i] * mean_gx);
+        dx[i] = (p->other && !(m & assigned) ? p->dy[i] : 0) + (m & rstd_missing ? 1 : rstd[i]) * (g[i] - mean_g - xhat[i] * mean_gx);
     }
 }
 
@@ -306,7 +309,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "--ambiguous"))
         return grader_ambiguous(list, formula_y, &train, of_y, LEN) + grader_ambiguous(list, formula_running, &train, of_running, 2 * C) +
-               grader_ambiguous(list, formula_y, &evaluate, batch_in_evaluation | corrected_again | eps_missing, LEN) +
+               grader_ambiguous(list, formula_y, &evaluate, other_mode | corrected_again | eps_missing, LEN) +
                grader_ambiguous(list, formula_dbeta, &train, of_dbeta, C) + grader_ambiguous(list, formula_dgamma, &train, of_dgamma, C) +
                grader_ambiguous(list, formula_dx, &train, of_dx, LEN) +
                grader_ambiguous(list, formula_dx, &evaluate, of_dx_in_evaluation, LEN);

@@ -28,7 +28,7 @@ static void by_hand(void)
     const double var = sum(square, N) / N, unbiased = sum(square, N) / (N - 1), running_mean = 0.9 * 0 + 0.1 * mean,
                  running_var = 0.9 * 1 + 0.1 * unbiased;
     for (int r = 0; r < N; r++) xhat[r] = d[r] / sqrt(var), evaluated[r] = (x[r] - running_mean) / sqrt(running_var);
-    printf("1. By hand: three samples, one feature. The column is (1, 2, 4); gamma = 1, beta = 0, eps = 0\n\n");
+    printf("1. By hand: three samples, one feature; gamma = 1, beta = 0, eps = 0\n\n");
     row("x", x, N), number("mean", mean), row("x - mean", d, N), row("(x - mean)^2", square, N), number("var, their mean", var);
     row("xhat = (x - mean) / sqrt(var)", xhat, N);
     printf("\n   the running statistics start at 0 and 1; momentum = 0.1\n\n");
@@ -69,17 +69,19 @@ static void in_other_batches(void)
 
 static void gradients(void)
 {
-    double y[N], dx[N], other[N], unused[N], slope[N];
-    printf("\n3. The loss is the output of the first sample: the gradient of each sample\n\n");
-    norm(x, N, first, false, y, dx);
+    const double dy[N] = { 1, 0, 0 }; /* the loss is the sum of dy * y */
+    double y[N], dx[N], other[N], unused[N], slope[N] = { 0 };
+    printf("\n3. The loss is y_0, the output of the first sample: the gradient of each sample\n\n");
+    norm(x, N, dy, false, y, dx);
     for (int r = 0; r < N; r++) {
         double nudged[N];
         memcpy(nudged, x, sizeof nudged), nudged[r] += 1e-6;
-        norm(nudged, N, first, false, other, unused), slope[r] = (other[0] - y[0]) / 1e-6;
+        norm(nudged, N, dy, false, other, unused);
+        for (int k = 0; k < N; k++) slope[r] += dy[k] * (other[k] - y[k]) / 1e-6;
     }
-    row("training: slopes of y_0, by nudges", slope, N);
+    row("training: slopes, by nudges", slope, N);
     row("training: dx", dx, N);
-    norm(x, N, first, true, y, dx), row("evaluation: dx", dx, N);
+    norm(x, N, dy, true, y, dx), row("evaluation: dx", dx, N);
 }
 
 static void small_batches(void)
@@ -96,9 +98,9 @@ static void padding(void)
     const double padded[5] = { 1, 2, 4, 0, 0 }, real[5] = { 1, 1, 1, 0, 0 };
     gr_tape *t = gr_tape_new(1, NULL);
     gr_tensor *in = gr_input(t, padded, GR_SHAPE(5, 1)), *mask = gr_input(t, real, GR_SHAPE(5));
-    gr_tensor *plain = gr_batch_norm(t, in, -1, NULL, NULL, NULL),
-              *masked = gr_batch_norm(t, in, -1, NULL, NULL, &(gr_batch_norm_config){ .mask = mask });
-    printf("\n5. The column (1, 2, 4) with two rows of padding\n\n");
+    gr_tensor *plain = gr_batch_norm(t, in, -1, NULL, NULL, &(gr_batch_norm_config){ .eps = GR_NONE }),
+              *masked = gr_batch_norm(t, in, -1, NULL, NULL, &(gr_batch_norm_config){ .mask = mask, .eps = GR_NONE });
+    printf("\n5. The column (1, 2, 4) with two rows of padding; eps = 0\n\n");
     number("the mean of all five", sum(padded, 5) / 5), row("y, the padding counts", plain->data, 5),
         row("y, with a mask", masked->data, 5);
     gr_tape_free(t);

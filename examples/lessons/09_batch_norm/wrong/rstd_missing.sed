@@ -1,0 +1,2 @@
+# No rstd in front.
+s|gamma\[c\] \* s->rstd\[c\] \*|gamma[c] *|
