@@ -40,7 +40,8 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(dgamma_without_xhat, "Your dgamma is the sum of dy. gamma multiplies xhat: dgamma is the sum over rows of dy * xhat.") \
     M(dgamma_raw_x, "Your dgamma is the sum of dy * x. gamma multiplies the normalized value: use xhat.") \
     M(last_column_saved, "Backward uses the mean and rstd of the last column everywhere. Keep them for each: s.mean[c], s.rstd[c].") \
-    M(deviation_kept, "Backward multiplies by sqrt(var + eps) to get xhat. Keep the reciprocal: s.rstd[c] = 1 / sqrt(var + eps).") \
+    M(deviation_kept, \
+      "Your dgamma has (x - mean) * sqrt(var + eps) where xhat is needed. xhat is (x - mean) * rstd, and s.rstd[c] is 1 / sqrt(..).") \
     /* dx */ \
     M(statistics_constant, "Your dx is rstd * g. That is right in evaluation. In training x also moves the mean and the variance:\n" \
                            "subtract mean(g) and xhat * mean(g * xhat).") \
@@ -252,12 +253,24 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
     return my_batch_norm(t, in[0], in[1], in[2], &(running){ mean, var, 0.1 }, 0.3);
 }
 
+/* Whether y comes from x[r + c * rows], which is the index of a matrix [C, rows]. */
+static bool exchanged(const double *y)
+{
+    double x_read[LEN], y_read[LEN], y_there[LEN];
+    problem p = train;
+    for (int i = 0; i < LEN; i++) x_read[i] = x[i / C + i % C * R];
+    p.x = x_read, formula_y(0, &p, y_read);
+    for (int i = 0; i < LEN; i++) y_there[i / C + i % C * R] = y_read[i];
+    return grader_same(y, y_there, LEN);
+}
+
 static void check_forward(void)
 {
     grader_step("forward in training");
     const numbers small = run(&worked, 0), whole = run(&train, 0);
     if (grader_same(whole.y, (double[LEN]){ 0 }, LEN))
         grader_stop("not_begun", "y is still 0 everywhere. Begin at TODO 1 in exercise.c: forward in training.");
+    if (exchanged(whole.y)) grader_stop("index_exchanged", "You use the index r + c * rows. x is [rows, C]: its values are x[r * C + c].");
     judge("y", formula_y, of_y, true, whole.y, R, C, small.y, 3, NULL);
     grader_step("the running statistics after a batch");
     double before[2 * C];
