@@ -19,9 +19,7 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     M(eps_outside_root, "You add eps to the standard deviation. It belongs inside the root: 1 / sqrt(var + eps).") \
     M(eps_missing, "You leave eps out: rstd = 1 / sqrt(var + eps).") \
     M(root_missing, "You divide by var + eps. Divide by its square root.") \
-    M(other_mode, \
-      "You normalize by the statistics of the other mode. Training uses those of the batch. Evaluation uses the running ones, so\n" \
-      "that a sample's output does not depend on the others.") \
+    M(other_mode, "You normalize by the statistics of the other mode. Training uses the batch's, evaluation the running ones.") \
     M(running_after_move, "You normalize by the running statistics after you have moved them. Training uses those of the batch alone.") \
     /* running statistics */ \
     M(running_biased, "You move the running variance by the biased variance. It estimates the variance of all data: use rows - 1 there.\n" \
@@ -47,15 +45,12 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
                            "subtract mean(g) and xhat * mean(g * xhat).") \
     M(mean_term_missing, "Your dx lacks the mean term: subtract mean(g). Test: in training the dx of a column must add up to 0.") \
     M(variance_term_missing, "Your dx lacks the variance term: subtract xhat * mean(g * xhat).") \
-    M(means_of_a_row, \
-      "Your mean(g) and mean(g * xhat) are those of a row. The column shares its statistics, so the means are over the column.") \
+    M(means_of_a_row, "Your mean(g) and mean(g * xhat) are those of a row. The statistics are a column's, and so are these means.") \
     M(sums_not_divided, "You use the sums of g and of g * xhat. Both are means over the rows: divide by their number.") \
     M(gamma_missing_in_g, "Your dx starts from dy. It starts from the gradient of xhat: g = gamma * dy, inside both means as well.") \
-    M(gamma_missing_in_means, \
-      "Your mean(g) and mean(g * xhat) are those of dy and dy * xhat. g is gamma * dy in all three terms: use it inside the means, too.") \
+    M(gamma_missing_in_means, "Your two means are those of dy and dy * xhat. g is gamma * dy: gamma belongs inside them, too.") \
     M(rstd_missing, "Your dx lacks the factor rstd. xhat is (x - mean) * rstd, so all three terms are multiplied by rstd.") \
-    M(three_terms_in_evaluation, \
-      "You subtract the means in evaluation too. There mean and variance are constants, which x does not move: dx is rstd * g.")
+    M(three_terms_in_evaluation, "You subtract the means in evaluation too. Mean and variance are constants there: dx is rstd * g.")
 
 GRADER_MISTAKES(MISTAKES);
 
@@ -256,12 +251,11 @@ static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
 /* Whether y comes from x[r + c * rows], which is the index of a matrix [C, rows]. */
 static bool exchanged(const double *y)
 {
-    double x_read[LEN], y_read[LEN], y_there[LEN];
+    double x_read[LEN], y_read[LEN], right[LEN];
     problem p = train;
-    for (int i = 0; i < LEN; i++) x_read[i] = x[i / C + i % C * R];
-    p.x = x_read, formula_y(0, &p, y_read);
-    for (int i = 0; i < LEN; i++) y_there[i / C + i % C * R] = y_read[i];
-    return grader_same(y, y_there, LEN);
+    for (int i = 0; i < LEN; i++) x_read[i] = x[i / C + i % C * R], y_read[i] = y[i / C + i % C * R];
+    p.x = x_read, formula_y(0, &p, right);
+    return grader_same(y_read, right, LEN);
 }
 
 static void check_forward(void)
