@@ -23,7 +23,7 @@ void gr__gemm(gr_tape *t, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_r
 void gr__gemm_serial(int isa, size_t M, size_t N, size_t K, gr_mat A, gr_mat B, gr_real *C, size_t ldc, gr_start start, void *work);
 
 /* Memory that the caller touches next. A product prefetches it into L2, one line at each step of k, and takes from the list what it has
- * prefetched. The list ends with 0 bytes. */
+ * prefetched. The list ends with an address of 0. */
 typedef struct { uintptr_t at; size_t bytes; } gr__fetch;
 
 /* The same with B packed once for many products, such as the weights of a recurrent layer. P has room for gr__gemm_packed_len reals and is

@@ -3,8 +3,8 @@
  *
  * A step forward computes W x and W h by gemm and then calls the kernel of the cell. Without norms both products are one chain of sums that
  * starts at the bias. The weights are packed once for all steps. Backward goes through the steps from the last to the first, each with one
- * gemm for the gradient of h_prev. It writes the gradients of W x and W h for a few steps (a block) into a ring that stays in a near cache. Then the
- * gradient of a weight is increased by one gemm over the rows of the block.
+ * gemm for the gradient of h_prev. It writes the gradients of W x and W h for a few steps (a block) into a ring, which the next block uses again. Then
+ * the gradient of a weight is increased by one gemm over the rows of the block.
  *
  * The batch is cut into S = min(8, ceil(B / 8)) shards. A thread takes a group of neighbouring shards, which share the products of a step, through all
  * steps forward, and through a block of steps backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the
