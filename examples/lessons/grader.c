@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const char *step;
-static bool failed, rows_above, ended;
+static bool failed, rows_above, ended, knows_gradients; /* knows_gradients: from lesson 4 on, the learner calls gr_grad */
 
 /* ---- Steps ---- */
 
@@ -23,8 +23,8 @@ static void crashed(int signal)
 {
     say("no\n\n");
     say(signal == SIGPROF ? "endless: Your code does not come to an end in this step. Does every loop count?\n"
-                          : "crash: Your code crashed in this step. Look for an index beyond the end, or a write through NULL: gr_grad\n"
-                            "returns NULL for an input whose gradient nobody wants.\n");
+                          : "crash: Your code crashed in this step. Look for an index beyond the end, or a pointer that points nowhere.\n");
+    if (signal != SIGPROF && knows_gradients) say("gr_grad returns NULL for an input whose gradient nobody wants.\n");
     _exit(1);
 }
 
@@ -50,6 +50,7 @@ void grader_start(const char *heading)
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &(struct sigaction){ .sa_handler = crashed, .sa_flags = SA_ONSTACK }, NULL);
     setvbuf(stdout, NULL, _IONBF, 0);
+    knows_gradients = atoi(heading + strcspn(heading, "0123456789")) >= 4;
     atexit(left);
     printf("%s\n\n", heading);
 }
@@ -190,19 +191,62 @@ static void show(const grader_result *r, const double *mine, const double *right
     grader_row("yours", mine + row * r->N, r->N), grader_row("right", right + row * r->N, r->N);
 }
 
+/* Show what is wrong: the worked example if it is. Returns whether it was the example. */
+static bool show_wrong(const grader_result *r, const grader_result *worked, const double *mine, const double *right)
+{
+    double mine_worked[GRADER_MOST], right_worked[GRADER_MOST];
+    const bool small = worked && !parts(worked, mine_worked, right_worked);
+    grader_failed();
+    if (small) show(worked, mine_worked, right_worked);
+    else show(r, mine, right);
+    return small;
+}
+
 void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked)
 {
-    double mine[GRADER_MOST], right[GRADER_MOST], mine_worked[GRADER_MOST], right_worked[GRADER_MOST];
+    double mine[GRADER_MOST], right[GRADER_MOST];
     if (parts(r, mine, right)) return;
-    grader_failed();
-    if (worked && !parts(worked, mine_worked, right_worked)) show(worked, mine_worked, right_worked);
-    else show(r, mine, right);
+    const bool small = show_wrong(r, worked, mine, right);
     const unsigned found = grader_explain(r->formula, r->data, r->among, r->got, r->rows * r->N);
     if (found) grader_stop_mistakes(known, found);
     grader_look(r->name, mine, right, r->rows, r->N);
     int count = 0;
     while (known[count].id) count++;
-    grader_stop("unknown", "%s is wrong, and none of %d known mistakes explains it. Work through the row above by hand.", r->name, count);
+    grader_stop("unknown", "no match for %s among %d known mistakes. Work through the row above by hand%s.", r->name, count,
+                small ? "" : ": its\ninputs are in grade.c of this lesson");
+}
+
+typedef struct {
+    const grader_result *whole;
+    size_t row;
+} one_of;
+
+static void formula_row(unsigned m, const void *data, double *answer)
+{
+    const one_of *p = data;
+    const grader_result *r = p->whole;
+    double all[GRADER_MOST];
+    r->formula(m, r->data, all);
+    memcpy(answer, all + p->row * r->N, r->N * sizeof *answer);
+}
+
+static grader_result row_of(const one_of *p, const char *name)
+{
+    const grader_result *r = p->whole;
+    const size_t at = p->row * r->N;
+    return (grader_result){ name, r->of, formula_row, p, r->among, 1, r->N, r->got + at, r->before ? r->before + at : NULL };
+}
+
+void grader_judge_each(const grader_mistake *known, const grader_result *r, const grader_result *worked, const char *const *names)
+{
+    double mine[GRADER_MOST], right[GRADER_MOST];
+    const unsigned found = grader_explain(r->formula, r->data, r->among, r->got, r->rows * r->N);
+    for (size_t row = 0; row < r->rows; row++) {
+        const one_of general = { r, row }, example = { worked, row };
+        const grader_result one = row_of(&general, names[row]), small = worked ? row_of(&example, names[row]) : one;
+        if (!found) grader_judge(known, &one, worked ? &small : NULL);
+        else if (!parts(&one, mine, right)) show_wrong(&one, worked ? &small : NULL, mine, right), grader_stop_mistakes(known, found);
+    }
 }
 
 /* ---- Unknown mistakes ---- */
@@ -216,32 +260,36 @@ static void look_at_factor(const char *name, const double *got, const double *ri
     const double factor = got[largest] / right[largest];
     for (size_t i = 0; i < n; i++) scaled[i] = factor * right[i];
     if (!grader_same(got, scaled, n)) return;
-    if (fabs(factor + 1) < 1e-9) grader_stop("sign", "%s has the wrong sign everywhere.", name);
-    grader_stop("factor", "%s is %.6g times what it should be, everywhere.", name, factor);
+    if (fabs(factor + 1) < 1e-9) grader_stop("sign", "The sign is wrong everywhere in %s.", name);
+    grader_stop("factor", "Each value of %s is %.6g times what it should be.", name, factor);
 }
 
 void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N)
 {
-    bool zero = true, one = false, constant = N > 1;
+    bool zero = true, one = false, constant = true, varies = false; /* varies: the right values do, along a row */
     size_t row = 0, wrong = 0;
     for (size_t i = 0; i < rows * N; i++) {
         if (!isfinite(got[i]))
-            grader_stop("not_finite", "%s holds %g. Look for a division by 0 or the root of a negative number.", name, got[i]);
+            grader_stop("not_finite", "A value of %s is %g. Look for a division by 0 or the root of a negative number.", name, got[i]);
         zero &= got[i] == 0;
     }
-    if (zero) grader_stop("all_zero", "%s is 0 everywhere. Is the loop there, and does it run?", name);
+    if (zero) grader_stop("all_zero", "Each value of %s is 0. Is the loop there, and does it run?", name);
     look_at_factor(name, got, right, rows * N);
     for (size_t r = 0; r < rows; r++) {
         if (grader_same(got + r * N, right + r * N, N)) one = true, row = r;
         else wrong++;
-        for (size_t i = 1; i < N; i++) constant &= fabs(got[r * N + i] - right[r * N + i] - got[r * N] + right[r * N]) < 1e-9;
+        for (size_t i = 1; i < N; i++) {
+            constant &= fabs(got[r * N + i] - right[r * N + i] - got[r * N] + right[r * N]) < 1e-9;
+            varies |= fabs(right[r * N + i] - right[r * N]) > 1e-9;
+        }
     }
     if (one && wrong + 1 == rows && rows > 1)
         grader_stop("one_row",
-                    "%s is right in row %zu and wrong in all others. From row to row, does every sum start at 0 again, and does every\n"
+                    "Row %zu of %s is right, and all others are wrong. From row to row, does every sum start at 0 again, and does every\n"
                     "index move on? Is something kept for one row only?",
-                    name, row);
-    if (constant) grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", name);
+                    row, name);
+    if (constant && varies)
+        grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", name);
 }
 
 void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)

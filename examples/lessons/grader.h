@@ -70,6 +70,10 @@ typedef struct {
  * worked is a small example, such as the README's; NULL if there is none. Neither what is shown nor what grader_look sees contains `before`. */
 void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked);
 
+/* The same for a result whose rows are results of their own, with these names, such as a mean and a variance. The mistakes that explain all
+ * rows together are named; if there are none, each row is judged alone. */
+void grader_judge_each(const grader_mistake *known, const grader_result *r, const grader_result *worked, const char *const *names);
+
 /* What a result that no known mistake explains looks like, for v [rows, N]. Stops when one of these holds: NaN, all zeros, the sign is
  * wrong, a factor is wrong, only one row is right, the error is constant along each row. Returns otherwise. */
 void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N);

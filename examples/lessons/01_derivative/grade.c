@@ -160,7 +160,9 @@ static void check_gradient(void)
         grader_stop("gradient_not_begun", "my_gradient writes nothing yet. Go on at TODO 3: about eight lines.");
     bool good = true;
     for (int i = 0; i < WEIGHTS; i++) good &= fabs(got[i] - right[i]) < 1e-7;
-    const grader_result all = { "the gradient", "a loss with 5 weights", formula_gradient, NULL, of_gradient, 1, WEIGHTS, got, NULL };
+    const grader_result all = {
+        "the gradient", "a loss with 5 weights (general in grade.c)", formula_gradient, NULL, of_gradient, 1, WEIGHTS, got, NULL
+    };
     if (!good) grader_judge(list, &all, NULL);
     for (int i = 0; i < WEIGHTS; i++)
         if (fabs(w[i] - place[i]) > 1e-12) grader_failed(), grader_stop_mistakes(list, not_restored);

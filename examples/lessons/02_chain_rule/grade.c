@@ -277,7 +277,14 @@ int main(int argc, char **argv)
     if (!memcmp(&begun, &untouched, sizeof begun))
         grader_stop("not_begun", "my_forward writes nothing yet. Begin at TODO 1 in exercise.c: about six lines.");
     const numbers small = run(&hand_made, false), all = run(&general, false);
-    const grader_result values = { "the values", "a list of 12 nodes", formula_values, &general, of_values, 1, (size_t)general.n, all.value,
+    const grader_result values = { "the values",
+                                   "a list of 12 nodes (general in grade.c)",
+                                   formula_values,
+                                   &general,
+                                   of_values,
+                                   1,
+                                   (size_t)general.n,
+                                   all.value,
                                    NULL },
                         worked = { "the values",
                                    "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y",
@@ -295,12 +302,14 @@ int main(int argc, char **argv)
     my_backward(begun.list, begun.n);
     for (int i = 0; i < general.n; i++) any |= begun.list[i].grad != untouched.list[i].grad;
     if (!any) grader_stop("half_done", "Forward is right. my_backward writes nothing yet: go on at TODO 2, about nine lines.");
-    judge_gradients(&sums, &sums_small, "a list of 9 nodes", "y = (a + b) + a, the nodes a, b, a + b, y", of_add | of_all);
+    judge_gradients(&sums, &sums_small, "a list of 9 nodes (sums in grade.c)", "y = (a + b) + a, the nodes a, b, a + b, y",
+                    of_add | of_all);
     grader_step("backward over sums and products");
-    judge_gradients(&products, &hand_made, "a list of 10 nodes", "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y",
-                    of_mul | of_add | of_all);
+    judge_gradients(&products, &hand_made, "a list of 10 nodes (products in grade.c)",
+                    "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y", of_mul | of_add | of_all);
     grader_step("backward over sums, products and tanh");
-    judge_gradients(&general, &tanh_small, "a list of 12 nodes", "y = tanh(0.5), the nodes x, y", of_tanh | of_mul | of_add | of_all);
+    judge_gradients(&general, &tanh_small, "a list of 12 nodes (general in grade.c)", "y = tanh(0.5), the nodes x, y",
+                    of_tanh | of_mul | of_add | of_all);
 
     grader_step("x + x, forty times");
     if (!visits_nodes())

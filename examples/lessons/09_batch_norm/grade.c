@@ -24,6 +24,7 @@ gr_tensor *my_batch_norm(gr_tape *t, gr_tensor *x, gr_tensor *gamma, gr_tensor *
     /* running statistics */ \
     M(running_biased, "You move the running variance by the biased variance. It estimates the variance of all data: use rows - 1 there.\n" \
                       "If you do: rows / (rows - 1) is 1 in C, because both are integers. Multiply by rows first.") \
+    M(precedence, "You write / rows - 1. C divides first, and subtracts 1 from the result. Write / (rows - 1).") \
     M(momentum_reversed, \
       "You exchange momentum and 1 - momentum. Momentum is the weight of the new batch: 0.1 keeps 0.9 of the old value.") \
     M(running_replaced, "You write the batch's statistics over the running ones. A part of the old value stays: (1 - momentum) times.") \
@@ -85,7 +86,7 @@ static void moments(unsigned m, const problem *p, size_t r, size_t c, double *me
     }
 }
 
-/* The running statistics of all columns: means, then variances. */
+/* The running statistics of all columns: means, then variances. precedence: 1 is subtracted from the variance, and not from rows. */
 static void formula_running(unsigned m, const void *data, double *answer)
 {
     const problem *p = data;
@@ -93,7 +94,8 @@ static void formula_running(unsigned m, const void *data, double *answer)
     for (size_t c = 0; c < p->columns; c++) {
         double mean, var;
         moments(0, p, 0, c, &mean, &var);
-        if (!(m & running_biased)) var *= (double)p->rows / (double)(p->rows - 1);
+        if (m & precedence) var -= 1;
+        else if (!(m & running_biased)) var *= (double)p->rows / (double)(p->rows - 1);
         if (m & running_with_eps) var += p->eps;
         answer[c] = keep * p->mean[c] + w * mean;
         answer[p->columns + c] = keep * p->var[c] + w * (m & running_deviation ? sqrt(var) : var);
@@ -225,20 +227,35 @@ static const double column[3] = { 1, 2, 4 }, first[3] = { 1 }, one = 1, zero = 0
 static const problem worked = { 3, 1, true, 0, 0.1, column, &one, &zero, first, &zero, &one, false },
                      worked_evaluate = { 3, 1, false, 0, 0.1, column, &one, &zero, first, &moved_mean, &moved_var, false };
 
+static const char *const of_train = "4 rows of 3 values, training (train in grade.c)",
+                         *const of_worked = "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, momentum = 0.1, dy = (1, 0, 0)";
+
 static void judge(const char *name, grader_formula *f, unsigned among, bool training, const double *got, size_t rows, size_t n,
                   const double *small, size_t small_n, const double *before)
 {
-    const grader_result general = { name,  training ? "4 rows of 3 values, training" : "4 rows of 3 values, evaluation",
+    const grader_result general = { name,  training ? of_train : "4 rows of 3 values, evaluation (evaluate in grade.c)",
                                     f,     training ? &train : &evaluate,
                                     among, rows,
                                     n,     got,
                                     before },
-                        by_hand = { name,    "the column (1, 2, 4), gamma = 1, beta = 0, eps = 0, momentum = 0.1, dy = (1, 0, 0)",
-                                    f,       training ? &worked : &worked_evaluate,
-                                    among,   1,
-                                    small_n, small,
-                                    NULL };
+                        by_hand = { name, of_worked, f, training ? &worked : &worked_evaluate, among, 1, small_n, small, NULL };
     grader_judge(list, &general, &by_hand);
+}
+
+static void judge_running(const double *got, const double *small)
+{
+    const char *const names[] = { "the running mean", "the running variance" };
+    const grader_result general = { "the running mean and variance", of_train, formula_running, &train, of_running, 2, C, got, NULL },
+                        by_hand = { "the running mean and variance", of_worked, formula_running, &worked, of_running, 2, 1, small, NULL };
+    double without[2 * C], right[2]; /* without brackets: momentum * var * rows / rows - 1, so that the 1 is subtracted last */
+    formula_running(running_biased, &train, without);
+    for (size_t c = 0; c < C; c++) without[C + c] -= 1;
+    if (grader_same(got, without, 2 * C)) {
+        grader_failed(), formula_running(0, &worked, right);
+        printf("      the running variance, for %s\n", of_worked), grader_row("yours", small + 1, 1), grader_row("right", right + 1, 1);
+        grader_stop_mistakes(list, precedence);
+    }
+    grader_judge_each(list, &general, &by_hand, names);
 }
 
 static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -271,7 +288,7 @@ static void check_forward(void)
     memcpy(before, mean_, sizeof mean_), memcpy(before + C, var_, sizeof var_);
     if (!memcmp(whole.running, before, sizeof before))
         grader_stop("running_not_moved", "y is right. The running statistics do not move yet: that is the last sentence of TODO 1.");
-    judge("the running mean and variance", formula_running, of_running, true, whole.running, 2, C, small.running, 2, NULL);
+    judge_running(whole.running, small.running);
     grader_step("forward in evaluation");
     const numbers small_later = run(&worked_evaluate, 0), later = run(&evaluate, 0);
     if (memcmp(later.running, before, sizeof before))

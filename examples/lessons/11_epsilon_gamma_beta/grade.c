@@ -139,8 +139,8 @@ static void check_slope(void)
     for (int r = 0; r < ROWS; r++) got[r] = my_largest_slope(rows[r].x, rows[r].n, rows[r].eps), untouched &= got[r] == 0;
     if (untouched) grader_stop("not_begun", "my_largest_slope returns 0. Begin at TODO 1 in exercise.c: about five lines.");
     grader_judge(list,
-                 &(grader_result){ "the slope", "(1, 2, 4, 5) with eps 0.1, two rows of 3 and 4 values, one of 2, one of 1", formula_slope,
-                                   rows, of_slope, 1, ROWS, got, NULL },
+                 &(grader_result){ "the slope", "(1, 2, 4, 5) with eps 0.1, and four other rows (rows in grade.c)", formula_slope, rows,
+                                   of_slope, 1, ROWS, got, NULL },
                  NULL);
     const double constant = my_largest_slope((const double[]){ 5, 5, 5 }, 3, 1e-5);
     if (!(fabs(constant * sqrt(1e-5) - 1) < 1e-9))
@@ -154,10 +154,9 @@ static void check_identity(void)
     my_identity(rows[2].x, N, rows[2].eps, got, got + N);
     if (grader_same(got, (double[2 * N]){ 0 }, 2 * N))
         grader_stop("identity_not_begun", "The slope is right. Go on at TODO 2: about four lines.");
-    grader_judge(list,
-                 &(grader_result){ "gamma and beta", "the row (0.7, -0.4, 1.9, 0.2), eps = 0.02; first gamma", formula_identity, &rows[2],
-                                   of_identity, 2, N, got, NULL },
-                 NULL);
+    const char *const names[] = { "gamma", "beta" }, *const of = "the row (0.7, -0.4, 1.9, 0.2), eps = 0.02";
+    grader_judge_each(list, &(grader_result){ "gamma and beta", of, formula_identity, &rows[2], of_identity, 2, N, got, NULL }, NULL,
+                      names);
 }
 
 static void check_fold(void)
@@ -168,7 +167,7 @@ static void check_fold(void)
     if (!memcmp(w, w0, sizeof w) && !memcmp(b, b0, sizeof b))
         grader_stop("fold_not_begun", "my_fold changes nothing yet. Go on at TODO 3: about four lines.");
     for (size_t o = 0; o < OUT; o++) memcpy(got + o * (IN + 1), w + o * IN, IN * sizeof *w), got[o * (IN + 1) + IN] = b[o];
-    const char *const of = "3 outputs with 4 weights each; the last number is b";
+    const char *const of = "3 outputs: 4 weights (w0 in grade.c), and last b";
     grader_judge(list, &(grader_result){ "w and b", of, formula_fold, NULL, of_fold, OUT, IN + 1, got, NULL }, NULL);
 }
 

@@ -231,9 +231,9 @@ static void judge_backward(const problem *p, unsigned among)
                         first = { "da_o", by_hand, formula_da_o, &worked, among & OF_DA_O, 1, 1, small + 3, NULL };
     grader_judge(list, &da_o, &first);
     memmove(got + 3 * H, got + 4 * H, H * sizeof *got), small[3] = small[4];
-    const grader_result rest = { "backward", "4 units: rows da_i, da_f, da_g, dc_prev", formula_rest, p, among, 4, H, got, NULL },
-                        second = { "(da_i, da_f, da_g, dc_prev)", by_hand, formula_rest, &worked, among, 1, 4, small, NULL };
-    grader_judge(list, &rest, &second);
+    const grader_result rest = { "backward", "4 units", formula_rest, p, among, 4, H, got, NULL },
+                        second = { "backward", by_hand, formula_rest, &worked, among, 4, 1, small, NULL };
+    grader_judge_each(list, &rest, &second, (const char *const[]){ "da_i", "da_f", "da_g", "dc_prev" });
 }
 
 /* ---- The exercise as an operator, for gr_gradcheck ---- */

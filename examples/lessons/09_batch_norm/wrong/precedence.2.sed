@@ -1,0 +1,2 @@
+# No brackets.
+s|/ (rows - 1)|/ rows - 1|
