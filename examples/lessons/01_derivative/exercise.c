@@ -21,7 +21,7 @@ double my_slope(function *f, double x, double h)
 /* A step h for a central difference at x. */
 double my_step(double x)
 {
-    /* TODO 2. h is 1e-5 if x lies between -1 and 1; for larger x, it is 1e-5 times the size of x. It is never 0 or negative. */
+    /* TODO 2. h is 1e-5 if x lies between -1 and 1; if |x| > 1, it is 1e-5 * |x|. It is never 0 or negative. */
     (void)x;  /* remove this line */
     return 0; /* remove this line */
 }
@@ -30,6 +30,6 @@ double my_step(double x)
 void my_gradient(loss *f, double *w, size_t n, double *gradient)
 {
     /* TODO 3. Write the derivative with respect to w[i] into gradient[i]. Nudge one weight at a time, by my_step of that weight,
-     * and use f(w, n). In the end w holds exactly what it held before. */
+     * and use f(w, n); my_slope does not fit, because it takes a function of one number. In the end w holds exactly what it held before. */
     (void)f, (void)w, (void)n, (void)gradient; /* remove this line */
 }

@@ -113,7 +113,8 @@ static void check_slopes(void)
         untouched &= got[i] == 0, same &= got[i] == other[i];
     }
     if (untouched)
-        grader_stop("not_begun", "my_slope returns 0. Begin at TODO 1 in exercise.c: one line. If you have begun: 1 / 2 is 0 in C.");
+        grader_stop("not_begun", "my_slope returns 0. Begin at TODO 1 in exercise.c: one line.\n"
+                                 "If you did write it: do you divide two integers? 1 / 2 is 0 in C.");
     if (same) grader_stop("h_ignored", "Your slope does not depend on h. Use the h that my_slope is given: my_step chooses it, at TODO 2.");
     const grader_result all = { "the slope", "x^3, tanh(x), x / (1 + x^2)", formula_slope, &all_of_them, of_slope, 1, SLOPES, got, NULL },
                         worked = { "the slope", "x^3 at x = 2 with h = 0.1", formula_slope, &one, of_slope, 1, 1, got, NULL };
@@ -122,8 +123,8 @@ static void check_slopes(void)
 
 static void check_steps(void)
 {
-    const double x[] = { 0, 1, -3, 200, 1e6 };
-    for (int i = 0; i < 5; i++) {
+    const double x[] = { 0, 1, -3, 200, 1e6, -300 };
+    for (int i = 0; i < 6; i++) {
         const double size = fmax(1, fabs(x[i])), h = my_step(x[i]), at = 1.1 * size,
                      error = fabs(my_slope(cube, at, h) / (3 * at * at) - 1);
         if (h >= 0.99e-6 * size && h <= 1.01e-4 * size) continue;
@@ -133,6 +134,9 @@ static void check_steps(void)
         if (i == 0 && h < 1e-3 * my_step(1))
             grader_stop("step_zero", "Your step is 0, or nearly 0, at x = 0: then a slope is 0 / 0. A step that is a fraction of x\n"
                                      "needs a lower limit: use 1e-5 when x lies between -1 and 1.");
+        if (x[i] < 0 && my_step(-x[i]) > 10 * h)
+            grader_stop("step_of_negative",
+                        "Your step does not grow for a large negative x. The size of x counts, not its sign: use fabs(x).");
         if (i > 1 && fabs(h / my_step(1) - 1) < 1e-9)
             grader_stop("step_fixed",
                         "Your step is the same for x = 1 and x = %g. Large numbers have larger rounding errors, so they need\n"
@@ -145,8 +149,8 @@ static void check_steps(void)
                         at, error);
         grader_stop("step_too_large",
                     "Your step is too large: the error of a central difference grows with h^2. The slope of x^3 at x = %g has a relative\n"
-                    "error of %.0e. Use 1e-5.",
-                    at, error);
+                    "error of %.0e. Use 1e-5.%s",
+                    at, error, h > 1 && size == 1 ? "\nIf you use abs: it takes an int, and fabs takes a double." : "");
     }
 }
 

@@ -1,0 +1,2 @@
+# fmax alone.
+s/fmax(1, fabs(x))/fmax(1, x)/
