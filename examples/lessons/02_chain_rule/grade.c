@@ -28,6 +28,8 @@ void my_backward(node *list, int n);
       "forward goes from the first node to the last.") \
     M(product_summed, "Your MUL adds the two values. It multiplies them.") \
     M(tanh_skipped, "Your TANH copies the value of node a. Take its tanh.") \
+    M(add_multiplied, "Your ADD multiplies the two values. It adds them. If you use a switch, each case needs a break at its end.") \
+    M(leaves_changed, "Your forward changes the leaves: it gives them a tanh. A LEAF keeps its value.") \
     /* backward, order and beginning */ \
     M(as_recorded, \
       "You visit the nodes in the order in which they were computed. Then a node hands back its gradient before its uses have\n" \
@@ -42,12 +44,15 @@ void my_backward(node *list, int n);
       "No gradient is set to 1 at the beginning. Every gradient is a sum of products that contain the last node's, which is 1.") \
     M(last_not_visited, \
       "You do not visit the last node, number n - 1. It hands its gradient to the nodes that it was computed from, too.") \
+    M(beyond_the_end, "You use list[n]. The n nodes are list[0] to list[n - 1].") \
     /* ADD */ \
     M(add_assigned, \
       "Your ADD writes = where += is needed. A node with two uses, such as a in (a + b) + a, gets a part of its gradient from each,\n" \
       "and = keeps only one of them.") \
     M(add_without_g, \
       "Your ADD adds 1. That is the derivative of the sum alone. The chain rule multiplies it by the gradient of the sum: add g.") \
+    M(added_and_multiplied, \
+      "Your ADD hands back g, and then also what MUL hands back. If you use a switch, each case needs a break at its end.") \
     M(second_forgotten, "You hand nothing to node b. A change of b moves the result as well.") \
     /* MUL */ \
     M(mul_missing, \
@@ -73,16 +78,17 @@ GRADER_MISTAKES(MISTAKES);
 static const unsigned of_values = as_recorded - 1,
                       of_tanh = tanh_missing | tanh_assigned | tanh_without_g | tanh_at_x | tanh_passed_on | tanh_not_squared,
                       of_mul = mul_missing | mul_assigned | mul_without_g | own_factor,
-                      of_add = add_assigned | add_without_g | second_forgotten,
-                      of_all = as_recorded | counted_twice | not_cleared | value_for_one | no_beginning | last_not_visited;
+                      of_add = add_assigned | add_without_g | added_and_multiplied | second_forgotten,
+                      of_all = as_recorded | counted_twice | not_cleared | value_for_one | no_beginning | last_not_visited | beyond_the_end;
 
 /* ---- The formulas, with a switch for each ---- */
 
 enum { MOST = 300 };
 typedef struct {
     int n;
-    node list[MOST];
-} graph; /* with the gradients of an earlier call */
+    node list[MOST + 1];
+} graph;                                            /* with the gradients of an earlier call */
+static const node beyond = { ADD, 0, 0, 2.5, 3.5 }; /* list[n], which the learner may neither read nor write */
 
 static void formula_values(unsigned m, const void *data, double *v)
 {
@@ -91,7 +97,8 @@ static void formula_values(unsigned m, const void *data, double *v)
     for (int k = 0; k < g->n; k++) {
         const int i = m & from_the_end ? g->n - 1 - k : k, a = g->list[i].a, b = g->list[i].b;
         const kind op = g->list[i].op;
-        if (op == ADD) v[i] = m & indices_added ? a + b : v[a] + v[b];
+        if (op == LEAF && m & leaves_changed) v[i] = tanh(v[a]);
+        if (op == ADD) v[i] = m & indices_added ? a + b : m & add_multiplied ? v[a] * v[b] : v[a] + v[b];
         if (op == MUL) v[i] = m & product_summed ? v[a] + v[b] : v[a] * v[b];
         if (op == TANH) v[i] = m & tanh_skipped ? v[a] : tanh(v[a]);
     }
@@ -107,7 +114,7 @@ static void visit(unsigned m, const node *nodes, const double *v, double *grad, 
         hand(grad + a, m & add_without_g ? 1 : g, m & add_assigned);
         if (!(m & second_forgotten)) hand(grad + b, m & add_without_g ? 1 : g, m & add_assigned);
     }
-    if (nodes[i].op == MUL && !(m & mul_missing)) {
+    if (nodes[i].op == ADD ? m & added_and_multiplied : nodes[i].op == MUL && !(m & mul_missing)) {
         hand(grad + a, (m & mul_without_g ? 1 : g) * v[m & own_factor ? a : b], m & mul_assigned);
         if (!(m & second_forgotten)) hand(grad + b, (m & mul_without_g ? 1 : g) * v[m & own_factor ? b : a], m & mul_assigned);
     }
@@ -128,6 +135,7 @@ static void formula_gradients(unsigned m, const void *data, double *grad)
     formula_values(0, g, v);
     for (int i = 0; i < g->n; i++) grad[i] = m & not_cleared ? g->list[i].grad : 0;
     if (!(m & no_beginning)) grad[g->n - 1] = m & value_for_one ? v[g->n - 1] : 1;
+    if (m & beyond_the_end) grad[beyond.a] += beyond.grad, grad[beyond.b] += beyond.grad;
     if (m & counted_twice) {
         visit(m, g->list, v, grad, g->n - 1);
         return;
@@ -202,16 +210,25 @@ typedef struct {
     double value[MOST], grad[MOST];
 } numbers;
 
+static void check_beyond(const graph *g)
+{
+    const node *n = g->list + g->n;
+    if (n->value != beyond.value || n->grad != beyond.grad) grader_failed(), grader_stop_mistakes(list, beyond_the_end);
+}
+
 static numbers run(const graph *g, bool backward)
 {
     numbers r = { 0 };
     graph copy = *g;
+    copy.list[g->n] = beyond;
     my_forward(copy.list, copy.n);
+    check_beyond(&copy);
     for (int i = 0; i < g->n; i++) r.value[i] = copy.list[i].value;
     if (!backward) return r;
     formula_values(0, g, r.grad); /* backward starts from the right values */
     for (int i = 0; i < g->n; i++) copy.list[i].value = r.grad[i];
     my_backward(copy.list, copy.n);
+    check_beyond(&copy);
     for (int i = 0; i < g->n; i++) {
         if (copy.list[i].value != r.grad[i] || copy.list[i].a != g->list[i].a || copy.list[i].b != g->list[i].b)
             grader_stop("value_changed", "my_backward changes a node's value, a or b. It writes gradients alone.");

@@ -1,7 +1,7 @@
 /* lesson.c - the chain rule on a graph of seven numbers, in several orders.
  *
  * Shows: gradients that are handed back, node by node; what a wrong order and what = for += give; that a nudge and gradus' tape agree; why one
- *        visit to each node is enough, where a walk over all paths never ends.
+ *        visit to each node is enough, where a walk over all paths needs a million.
  * Run:   make lesson N=2         expected.txt is its output; make quiz N=2 prints the answers to the quiz                                 */
 #include "gradus.h"
 #include <math.h>

@@ -1,0 +1,2 @@
+# Forward goes to n.
+s/i < n; i++) {/i <= n; i++) {/
