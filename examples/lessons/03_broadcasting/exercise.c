@@ -27,6 +27,7 @@ size_t my_index(gr_shape large, size_t i, gr_shape small)
 /* Add to dx, the gradient of the small tensor, what comes from dy, the gradient of the large one. */
 void my_sum_to(gr_shape large, const double *dy, gr_shape small, double *dx)
 {
-    /* TODO 3. Each value of dy goes to one value of dx; my_index says to which. */
+    /* TODO 3. Each value of dy goes to one value of dx; my_index says to which. A tensor has as many values as the product of
+     * its sizes; 1 for rank 0. */
     (void)large, (void)dy, (void)small, (void)dx; /* remove this line */
 }

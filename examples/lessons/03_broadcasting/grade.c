@@ -20,6 +20,7 @@ void my_sum_to(gr_shape large, const double *dy, gr_shape small, double *dx);
       "You take the size of a wherever a has the axis. If it is 1 there, the result has the size of b: [2, 1] and [2, 3] give [2, 3].") \
     M(rank_of_a, "You take the rank of a. The result has the larger of the two ranks: [3] and [2, 3] give [2, 3].") \
     M(larger_size, "You take the larger of two sizes. Take the one that is not 1: an axis may hold 0 values, and 0 beside 1 gives 0.") \
+    M(rank_missing, "You do not write to->rank. It is the number of axes of the result: the larger of the two ranks.") \
     /* my_index */ \
     M(ones_move, "Your index moves along an axis on which the small tensor has size 1. There is one value there, so its index stays 0.") \
     M(index_from_the_left, "You match the small tensor's axes with the first axes of the large one. The last axes belong together.") \
@@ -96,6 +97,7 @@ static bool shape_of(unsigned m, gr_shape a, gr_shape b, gr_shape *to)
         if (!fits && !(m & anything_goes)) return false;
         to->dim[axis] = m & size_of_a ? (in_a ? n : k) : m & larger_size ? (n > k ? n : k) : n == 1 ? k : n;
     }
+    if (m & rank_missing) to->rank = 0;
     return true;
 }
 
@@ -275,7 +277,7 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < values(fitting[k].b); i++) untouched[at++] = dx_before(i);
     if (!memcmp(begun, untouched, sums * sizeof *begun))
         grader_stop("sum_not_begun", "The indices are right. my_sum_to adds nothing yet: go on at TODO 3, about three lines.");
-    judge("the gradient, dy = 1, 2, 3 ..", formula_sums, of_sum, learner_sums, &several, sums);
+    judge("what you added to dx, dy = 1, 2, 3 ..", formula_sums, of_sum, learner_sums, &several, sums);
 
     grader_step("gr_gradcheck: a product of two broadcast tensors");
     grader_gradcheck("product", product, NULL, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(3, 1, 2) }, { .shape = GR_SHAPE(4, 1) } }, 2);

@@ -76,7 +76,7 @@ static void two_other_ways(void)
 
 static void shapes(void)
 {
-    double dx[6], db[3];
+    double dx[6], db[6];
     printf("\n4. On gradus' tape: x [2, 3] + b, for b of several shapes, and the gradient of b\n\n");
     gradients(NULL, gr_add, x, GR_SHAPE(2, 3), bias, GR_SHAPE(3), dy, dx, db), row("b [3]: for each column", db, 3);
     gradients(NULL, gr_add, x, GR_SHAPE(2, 3), bias, GR_SHAPE(1, 3), dy, dx, db), row("b [1, 3]: the same", db, 3);
