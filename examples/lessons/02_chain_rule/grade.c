@@ -204,6 +204,9 @@ static graph long_graph(void)
     return g;
 }
 
+static const char by_hand[] = "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y",
+                  in_general[] = "a list of 12 nodes (general in grade.c)";
+
 /* ---- The learner's numbers ---- */
 
 typedef struct {
@@ -294,24 +297,8 @@ int main(int argc, char **argv)
     if (!memcmp(&begun, &untouched, sizeof begun))
         grader_stop("not_begun", "my_forward writes nothing yet. Begin at TODO 1 in exercise.c: about six lines.");
     const numbers small = run(&hand_made, false), all = run(&general, false);
-    const grader_result values = { "the values",
-                                   "a list of 12 nodes (general in grade.c)",
-                                   formula_values,
-                                   &general,
-                                   of_values,
-                                   1,
-                                   (size_t)general.n,
-                                   all.value,
-                                   NULL },
-                        worked = { "the values",
-                                   "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y",
-                                   formula_values,
-                                   &hand_made,
-                                   of_values,
-                                   1,
-                                   7,
-                                   small.value,
-                                   NULL };
+    const grader_result values = { "the values", in_general, formula_values, &general, of_values, 1, (size_t)general.n, all.value, NULL },
+                        worked = { "the values", by_hand, formula_values, &hand_made, of_values, 1, 7, small.value, NULL };
     grader_judge(list, &values, &worked);
 
     grader_step("backward over sums");
@@ -322,11 +309,9 @@ int main(int argc, char **argv)
     judge_gradients(&sums, &sums_small, "a list of 9 nodes (sums in grade.c)", "y = (a + b) + a, the nodes a, b, a + b, y",
                     of_add | of_all);
     grader_step("backward over sums and products");
-    judge_gradients(&products, &hand_made, "a list of 10 nodes (products in grade.c)",
-                    "y = (a + b) + ab + (a + b)ab, the nodes a, b, s, p, q, u, y", of_mul | of_add | of_all);
+    judge_gradients(&products, &hand_made, "a list of 10 nodes (products in grade.c)", by_hand, of_mul | of_add | of_all);
     grader_step("backward over sums, products and tanh");
-    judge_gradients(&general, &tanh_small, "a list of 12 nodes (general in grade.c)", "y = tanh(0.5), the nodes x, y",
-                    of_tanh | of_mul | of_add | of_all);
+    judge_gradients(&general, &tanh_small, in_general, "y = tanh(0.5), the nodes x, y", of_tanh | of_mul | of_add | of_all);
 
     grader_step("x + x, forty times");
     if (!visits_nodes())
