@@ -1,7 +1,7 @@
 #!/bin/sh
 # check_lines.sh: no file has more than 400 lines, no function more than 60, and the library (core, ops, nn, optim) fewer than `limit` lines
 # of code.
-limit=14000 bad=0
+limit=14300 bad=0
 find core ops nn optim examples tests gradus.h Makefile -name '*.[ch]' -o -name '*.def' -o -name Makefile | sort | xargs awk '
     function close_file() { if (lines > 400) { printf "%s has %d lines\n", file, lines; found = 1 } }
     FNR == 1 { close_file(); file = FILENAME; start = 0; head = "" }
