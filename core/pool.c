@@ -27,7 +27,10 @@ struct gr_pool {
     worker workers[];            /* the first is the caller */
 };
 
-enum { SPINS = 1500 }; /* some tens of microseconds */
+enum {
+    SPINS = 1500,      /* of the caller at the end of a region: some tens of microseconds */
+    IDLE_SPINS = 6000, /* of a worker between regions, before it sleeps: what runs between two operators is shorter */
+};
 
 static void pause_a_little(void)
 {
@@ -77,7 +80,7 @@ static void run_chunks(gr_pool *p, int thread)
 
 static void wait_for_region(gr_pool *p, size_t seen)
 {
-    for (int i = 0; i < SPINS; i++) {
+    for (int i = 0; i < IDLE_SPINS; i++) {
         if (atomic_load(&p->region) != seen) return;
         pause_a_little();
     }

@@ -2,11 +2,12 @@
  * a step is in ops/lstm.c, ops/gru.c and ops/rnn.c; ops/lstm.c says what each file does.
  *
  * A step forward computes W x and W h by gemm and then calls the kernel of the cell. Without norms both products are one chain of sums that
- * starts at the bias. The weights are packed once for all steps. Backward goes through the steps from the last to the first, each with one
- * gemm for the gradient of h_prev. It writes the gradients of W x and W h for a few steps (a block) into a ring, which the next block uses again. Then
- * the gradient of a weight is increased by one gemm over the rows of the block.
+ * starts at the bias, except in a GRU, which keeps W h apart. The weights are packed once for all steps. Backward goes through the steps from the
+ * last to the first, each with one gemm for the gradient of h_prev, and one for that of x if x has a gradient. It writes the gradients of W x and
+ * W h for a few steps (a block) into a ring, which the next block uses again. Then the gradient of a weight is increased by one gemm over the rows
+ * of the block.
  *
- * The batch is cut into S = min(8, ceil(B / 8)) shards. A thread takes a group of neighbouring shards, which share the products of a step, through all
+ * The batch is cut into S = min(8, ceil(B / 8)) shards. A task takes a group of neighbouring shards, which share the products of a step, through all
  * steps forward, and through a block of steps backward. The gradients of biases, gains and shifts are sums over the shards, added in the order of the
  * shards; the block is a function of B and H, and all other values belong to one row. So no bit depends on the groups or the number of threads, and the
  * result for a sequence does not depend on the rest of the batch.
@@ -27,7 +28,7 @@ enum {
     SEQ_BLOCK = 64,      /* rows of a block, at least; H rows make the ring about as large as the gradient of W_hh */
 };
 
-/* How many groups of neighbouring shards: as many as the tasks. */
+/* How many groups of neighbouring shards, which is the number of tasks. */
 static size_t sequence_groups(gr_tape *t, const gr__sequence *s)
 {
     const size_t threads = (size_t)gr_tape_threads(t), groups = s->G * s->H < SEQ_LARGE ? gr_chunks(s->B * s->G, SEQ_GROUP) : 1;
