@@ -52,7 +52,7 @@ LIBRARY := $(wildcard $(FOLDERS:%=%/*.c))
 KERNELS := $(shell grep -l '^ *KERNEL[^A-Z_]' $(LIBRARY) /dev/null)
 OBJECTS := $(LIBRARY:%.c=$(DIR)/%.o) $(foreach isa,$(ISAS),$(KERNELS:%.c=$(DIR)/%.$(isa).o))
 objects  = $(patsubst %.c,$(DIR)/%.o,$1) $(foreach isa,$(ISAS),$(patsubst %.c,$(DIR)/%.$(isa).o,$(filter %_kernels.c,$1)))
-PARTS   := dive plot norms kit composed steps# what examples share: each calls only those to its right
+PARTS   := dive plot norms steps kit composed# what examples share: each calls only those to its right
 SHARING := $(PARTS:%=$(DIR)/lib%.a)
 NAME    := gradus$(if $(filter double,$(REAL)),_double)
 STATIC  := $(DIR)/lib$(NAME).a
@@ -133,8 +133,8 @@ interchange: all $(DIR)/tests/interchange/logits $(DIR)/tests/interchange/decode
 	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits \
 	    $(DIR)/examples/seq_mnist_lstm $(DIR)/tests/interchange/decoder
 DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
-test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIVE))
-	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(REPORT)'
+test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIR)/examples/backward_steps $(DIVE))
+	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(DIR)/examples/backward_steps' '$(REPORT)'
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 fuzz: $(FUZZERS) ; @bad=0; for f in $^; do $$f $(ARGS) || bad=1; done; exit $$bad
 libfuzzer: ; +@tests/tools/libfuzzer.sh '$(CC)' '$(BOTH)' '$(B)' '$(or $(SECONDS),60)'

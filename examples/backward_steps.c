@@ -3,6 +3,7 @@
  * Shows: the forward values; then node by node which gradient is read, the derivative of the operator, and what each += adds to what; then three
  *        mistakes with their wrong numbers beside the right ones: a wrong order, = in place of +=, and a second backward.
  * Run:   examples/backward_steps                       the graph "branch"; in a terminal, Enter goes on, b goes back, q ends
+ *        examples/backward_steps --graph all --html steps.html       a page with the graphs drawn and a slider over the steps
  *        examples/backward_steps --list                the graphs that are built in
  *        examples/backward_steps --graph shared        another one; all means every one
  *        examples/backward_steps --expression "x = 2; y = x * x; L = y + sin(x) / 3"        your own graph, of + - * / and parentheses,
@@ -15,8 +16,10 @@
  * The values are those of gradus. The walk itself is sums and products in double (examples/steps/walk.c), and the last step compares its gradients
  * with those of gr_backward, and the derivative of each operator with gr_backward through that operator alone.
  */
+#include "examples/kit/json.h"
 #include "examples/kit/kit.h"
-#include "examples/steps/steps.h"
+#include "examples/kit/output.h"
+#include "examples/steps/page.h"
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -25,7 +28,7 @@
 enum { AUTO, ON, OFF }; /* keys */
 static kit_options common = { .seed = 42, .threads = 1 };
 static struct {
-    const char *graph, *expression;
+    const char *graph, *expression, *html;
     double tolerance;
     int keys;
     bool list;
@@ -35,6 +38,7 @@ static const kit_flag flag[] = {
     { "graph", KIT_TEXT, &o.graph, "NAME", "a graph that is built in, or all; default: branch, with --check all", 0, 0 },
     { "list", KIT_SWITCH, &o.list, NULL, "print the graphs that are built in", 0, 0 },
     { "expression", KIT_TEXT, &o.expression, "TEXT", "your own graph: \"x = 2; a = tanh(x); L = a / (x + 3)\"", 0, 0 },
+    { "html", KIT_TEXT, &o.html, "FILE", "write the steps into a page there, with the graph drawn and a slider", 0, 0 },
     { "keys", KIT_CHOICE, &o.keys, "auto|on|off", "wait for a key after each step; auto: if input and output are a terminal", 0, 0 },
     { "tolerance", KIT_NUMBER, &o.tolerance, "X", "how far the walk may be from gradus, relative to the terms of a sum", 0, 1 },
     KIT_FLAGS_RUN(common, "exit 1 if a number of the walk differs from that of gradus"),
@@ -65,13 +69,16 @@ typedef struct {
 } show;
 
 static void say(const char *format, ...) __attribute__((format(GR_PRINTF, 1, 2)));
+static FILE *page; /* the text goes there as HTML; NULL: to the terminal */
 static void say(const char *format, ...)
 {
+    char text[1024];
     va_list list;
-    if (common.quiet) return;
     va_start(list, format);
-    vprintf(format, list);
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    if (page) kit_markup(page, text);
+    else if (!common.quiet) fputs(text, stdout);
 }
 
 /* Print a text of words in lines of at most 100 columns, each after `indent` blanks. */
@@ -80,43 +87,10 @@ static void print_wrapped(const char *text, int indent)
     int column = 100;
     for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
         const int length = (int)strcspn(word, " ");
-        if (column + 1 + length > 100) printf(word == text ? "%*s" : "\n%*s", indent - 1, ""), column = indent - 1;
-        printf(" %.*s", length, word), column += 1 + length, word += length;
+        if (column + 1 + length > 100) say(word == text ? "%*s" : "\n%*s", indent - 1, ""), column = indent - 1;
+        say(" %.*s", length, word), column += 1 + length, word += length;
     }
-    printf("\n");
-}
-
-/* "a * b", "tanh(a)", "-a" */
-static const char *operation(const steps_graph *g, const steps_value *v, char *text, size_t bytes)
-{
-    const char *const a = g->v[v->in[0]].name, *const name = v->op->name;
-    if (v->in[1] >= 0) snprintf(text, bytes, "%s %s %s", a, name, g->v[v->in[1]].name);
-    else snprintf(text, bytes, *name == '-' ? "%s%s" : "%s(%s)", name, a);
-    return text;
-}
-
-/* The derivative as text, "1 - y^2", with the names of the values. */
-static const char *derivative(const steps_graph *g, const steps_value *v, int k, char *text, size_t bytes)
-{
-    size_t n = 0;
-    for (const char *p = v->op->slope_text[k]; *p; p++) {
-        const char *const name = *p == 'A' ? g->v[v->in[0]].name : *p == 'B' ? g->v[v->in[1]].name : *p == 'Y' ? v->name : NULL;
-        const int length = snprintf(text + n, bytes - n, name ? "%s" : "%.1s", name ? name : p);
-        n = n + (size_t)length < bytes ? n + (size_t)length : bytes - 1;
-    }
-    text[n] = 0;
-    return text;
-}
-
-static bool uses(const steps_graph *g, int node, int i) { return g->v[node].op && (g->v[node].in[0] == i || g->v[node].in[1] == i); }
-
-/* How many times the nodes that the gradient reaches have value i as an input. */
-static int uses_of(const steps_graph *g, int i)
-{
-    int n = 0;
-    for (int k = 0; k < g->n; k++)
-        if (g->v[k].op && g->v[k].reached) n += (g->v[k].in[0] == i) + (g->v[k].in[1] == i);
-    return n;
+    say("\n");
 }
 
 /* ---- The steps of the walk ---- */
@@ -127,25 +101,21 @@ static void show_forward(const show *s)
     say("Forward. Each operator becomes a node of the tape, in the order in which it runs.\n\n");
     for (int i = 0; i < s->g.n; i++) {
         const steps_value *const v = &s->g.v[i];
-        if (v->op) say("  node %-2d  %-15s  = %-40s  = %.6g\n", v->node, v->name, operation(&s->g, v, text, sizeof text), v->value);
+        if (v->op) say("  node %-2d  %-15s  = %-40s  = %.6g\n", v->node, v->name, steps_operation(&s->g, v, text, sizeof text), v->value);
         else if (v->wants) say("  number   %-15s  = %.6g\n", v->name, v->value);
     }
     say("\nA number with a name is a parameter and gets a gradient. The loss is %s.\n", s->g.v[s->g.n - 1].name);
 }
 
-/* Print all gradients after the first `visits` nodes of the walk. One is complete when every node that uses the value was visited. */
 static void show_gradients(const show *s, int visits)
 {
     char item[64];
     int column = 0;
     say("\n  gradients now; * means complete\n");
     for (int i = 0; i < s->g.n; i++) {
-        bool complete = true;
-        double now = i == s->g.n - 1;
+        bool complete;
         if (!s->g.v[i].reached) continue;
-        for (int k = 0; k < s->g.n; k++) complete &= !(uses(&s->g, k, i) && s->g.v[k].reached && s->right.visit[visits - 1] > k);
-        for (int k = 0; k < s->right.sums; k++)
-            if (s->right.sum[k].to == i && s->right.sum[k].from >= s->right.visit[visits - 1]) now = s->right.sum[k].after;
+        const double now = steps_gradient_after(&s->g, &s->right, visits, i, &complete);
         const int length = snprintf(item, sizeof item, "%s %.5g%s", s->g.v[i].name, now, complete ? "*" : "");
         if (column + length > 92) say("\n"), column = 0;
         say("    %s", item), column += length + 4;
@@ -157,7 +127,7 @@ static void show_sum(const show *s, const steps_sum *a)
 {
     const steps_value *const v = &s->g.v[a->from], *const to = &s->g.v[a->to];
     char text[80];
-    say("  d%s/d%s = %s", v->name, to->name, derivative(&s->g, v, a->input, text, sizeof text));
+    say("  d%s/d%s = %s", v->name, to->name, steps_derivative(&s->g, v, a->input, text, sizeof text));
     if (strpbrk(v->op->slope_text[a->input], "ABY")) say(" = %.5g", a->slope);
     say("\n      grad %s += %.5g * %.5g:  %.5g + %.5g = %.5g\n", to->name, a->slope, a->read, a->before, a->slope * a->read, a->after);
 }
@@ -167,12 +137,13 @@ static void show_node(const show *s, int visits)
     const int i = s->right.visit[visits - 1];
     const steps_value *const v = &s->g.v[i];
     char text[80];
-    say("Backward, node %d: %s = %s\n\n  reads grad %s = %.5g\n", v->node, v->name, operation(&s->g, v, text, sizeof text), v->name, s->right.grad[i]);
+    say("Backward, node %d: %s = %s\n\n  reads grad %s = %.5g\n", v->node, v->name, steps_operation(&s->g, v, text, sizeof text), v->name,
+        s->right.grad[i]);
     if (i == s->g.n - 1) say("  The walk begins here: d%s/d%s = 1.\n", v->name, v->name);
     else {
         say("  It is complete. These nodes use %s, and came before:", v->name);
         for (int k = s->g.n - 1; k > i; k--)
-            if (uses(&s->g, k, i) && s->g.v[k].reached) say(" %d", s->g.v[k].node);
+            if (steps_uses(&s->g, k, i) && s->g.v[k].reached) say(" %d", s->g.v[k].node);
         say("\n");
     }
     for (int k = 0; k < s->right.sums; k++)
@@ -210,58 +181,55 @@ static void show_early_read(const show *s)
         if (is_near(a->read, s->right.grad[a->from], s->right.size[a->from], 1e-9)) continue;
         const steps_value *const v = &s->g.v[a->from];
         say("Node %d, %s, reads %.5g as the gradient of %s.\nThe complete gradient is %.5g.\n", v->node,
-            operation(&s->g, v, text, sizeof text), a->read, v->name, s->right.grad[a->from]);
+            steps_operation(&s->g, v, text, sizeof text), a->read, v->name, s->right.grad[a->from]);
         return;
     }
 }
 
-static void show_oldest_first(show *s)
+static void show_oldest_first(const show *s)
 {
-    steps_walk_backward(&s->g, STEPS_OLDEST_FIRST, false, &s->wrong);
     say("Mistake: a wrong order, oldest node first. A node reads the gradient of its result before the nodes\n"
         "that use the result have added to it.\n");
     show_early_read(s);
     show_wrong(s, s->g.nodes == 1 ? "the graph has one node" : NULL);
 }
 
-static void show_depth_first(show *s)
+static void show_depth_first(const show *s)
 {
     bool shared = false;
-    for (int i = 0; i < s->g.n; i++) shared |= s->g.v[i].op && uses_of(&s->g, i) > 1;
-    steps_walk_backward(&s->g, STEPS_DEPTH_FIRST, false, &s->wrong);
+    for (int i = 0; i < s->g.n; i++) shared |= s->g.v[i].op && steps_uses_of(&s->g, i) > 1;
     say("Mistake: a wrong order, depth first. After a node come the nodes of its inputs, each node once.\n"
         "A node whose result is used twice then comes too early: it misses what the second use adds.\n");
     show_early_read(s);
     show_wrong(s, shared ? NULL : "no result of a node is used twice");
 }
 
-static void show_assign(show *s)
+static void show_assign(const show *s)
 {
     bool shared = false;
-    for (int i = 0; i < s->g.n; i++) shared |= s->g.v[i].wants && uses_of(&s->g, i) > 1;
-    steps_walk_backward(&s->g, STEPS_NEWEST_FIRST, true, &s->wrong);
+    for (int i = 0; i < s->g.n; i++) shared |= s->g.v[i].wants && steps_uses_of(&s->g, i) > 1;
     say("Mistake: = in place of +=. A value that is used twice keeps only the term that came last.\n");
     for (int k = 0; k < s->wrong.sums; k++) {
         const steps_sum *const a = &s->wrong.sum[k];
         if (fabs(a->before) <= 0) continue;
-        say("Node %d assigns %.5g to grad %s, and the %.5g that it held is lost.\n", s->g.v[a->from].node, a->after, s->g.v[a->to].name, a->before);
+        say("Node %d assigns %.5g to grad %s, and the %.5g that it held is lost.\n", s->g.v[a->from].node, a->after, s->g.v[a->to].name,
+            a->before);
         break;
     }
     show_wrong(s, shared ? NULL : "no value is used twice");
 }
 
-static void show_second(show *s)
+static void show_second(const show *s)
 {
-    steps_walk_backward(&s->g, STEPS_NEWEST_FIRST, false, &s->wrong);
-    steps_walk_backward(&s->g, STEPS_NEWEST_FIRST, false, &s->wrong);
     say("Mistake: a second backward, and no gradient was cleared. The second walk also reads what the first\n"
         "one left, and adds to it.\n");
     show_wrong(s, NULL);
     say("\ngr_backward refuses a second call before gr_tape_reset. It says:\n");
-    if (!common.quiet) print_wrapped(s->g.refusal, 4);
+    print_wrapped(s->g.refusal, 4);
     say("\nAfter gr_tape_reset, another forward and backward add to the gradients of the parameters. They\n"
         "are twice the right ones if gr_module_zero_grad or gr_optim_zero_grad was not called. By gradus:\n\n"
-        "  %-15s  %12s  %12s\n", "gradient of", "once", "twice");
+        "  %-15s  %12s  %12s\n",
+        "gradient of", "once", "twice");
     for (int i = 0; i < s->g.n; i++)
         if (!s->g.v[i].op && s->g.v[i].reached) say("  %-15s  %12.6g  %12.6g\n", s->g.v[i].name, s->g.v[i].grad, s->g.v[i].twice);
 }
@@ -279,8 +247,10 @@ static void compare(double walk, double gradus, double size, const char *what, c
 
 static void show_comparison(const show *s)
 {
+    FILE *const to = page;
     size_t gradients = 0, slopes = 0, differ = 0;
-    say("The walk beside gr_backward\n\n  %-15s  %14s  %14s\n", "gradient of", "walk", "gradus");
+    page = NULL; /* it is for the terminal */
+    say("\nThe walk beside gr_backward\n\n  %-15s  %14s  %14s\n", "gradient of", "walk", "gradus");
     for (int i = 0; i < s->g.n; i++) {
         const steps_value *const v = &s->g.v[i];
         if (!v->reached && v->wants) say("  %-15s  no gradient reaches it, because %s does not use it\n", v->name, s->g.v[s->g.n - 1].name);
@@ -288,36 +258,74 @@ static void show_comparison(const show *s)
         gradients++;
         say("  %-15s  %14.8g  %14.8g\n", v->name, s->right.grad[i], v->grad);
         compare(s->right.grad[i], v->grad, s->right.size[i], "gradient of", v->name, "", &differ);
-        if (!v->op) gradients++, compare(2 * s->right.grad[i], v->twice, 2 * s->right.size[i], "twice the gradient of", v->name, "", &differ);
-        kit_log_write(s->r->tape, &s->r->log, "gradient", { "graph", .text = s->name }, { "of", .text = v->name }, { "walk", s->right.grad[i] },
-                      { "gradus", v->grad });
+        if (!v->op)
+            gradients++, compare(2 * s->right.grad[i], v->twice, 2 * s->right.size[i], "twice the gradient of", v->name, "", &differ);
+        kit_log_write(s->r->tape, &s->r->log, "gradient", { "graph", .text = s->name }, { "of", .text = v->name },
+                      { "walk", s->right.grad[i] }, { "gradus", v->grad });
     }
     for (int k = 0; k < s->right.sums; k++, slopes++) {
         const steps_sum *const a = &s->right.sum[k];
         const steps_value *const v = &s->g.v[a->from];
         compare(a->slope, v->slope[a->input], fabs(a->slope) + v->op->terms, "derivative of", v->name, s->g.v[a->to].name, &differ);
-        kit_log_write(s->r->tape, &s->r->log, "sum", { "graph", .text = s->name }, { "node", v->node }, { "to", .text = s->g.v[a->to].name },
-                      { "read", a->read }, { "slope", a->slope }, { "before", a->before }, { "after", a->after });
+        kit_log_write(s->r->tape, &s->r->log, "sum", { "graph", .text = s->name }, { "node", v->node },
+                      { "to", .text = s->g.v[a->to].name }, { "read", a->read }, { "slope", a->slope }, { "before", a->before },
+                      { "after", a->after });
     }
-    printf("%s%s: compared %zu gradients and %zu derivatives of operators with gradus, %zu differ\n", common.quiet ? "" : "\n", s->name, gradients, slopes,
-           differ);
+    printf("%s%s: compared %zu gradients and %zu derivatives of operators with gradus, %zu differ\n", common.quiet || o.html ? "" : "\n",
+           s->name, gradients, slopes, differ);
+    page = to;
     kit_run_need(s->r, !differ, "%s: %zu numbers differ from those of gradus", s->name, differ);
 }
 
 /* ---- From step to step ---- */
 
-/* Print step number `at`, from 0. Returns false when there is no such step. */
+static const struct {
+    const char *heading;
+    steps_order order;
+    bool assign;
+    int walks;
+    void (*show)(const show *);
+} mistake[] = {
+    { "A wrong order: the oldest node first", STEPS_OLDEST_FIRST, false, 1, show_oldest_first },
+    { "A wrong order: depth first", STEPS_DEPTH_FIRST, false, 1, show_depth_first },
+    { "= in place of +=", STEPS_NEWEST_FIRST, true, 1, show_assign },
+    { "A second backward", STEPS_NEWEST_FIRST, false, 2, show_second },
+};
+enum { MISTAKES = sizeof mistake / sizeof *mistake };
+
+/* Draw the graph of step `at`: the forward values, a node of the right walk, or a mistake. */
+static void draw_step(const show *s, int at, int wrong)
+{
+    steps_mark mark[STEPS_VALUES] = { 0 };
+    char heading[80];
+    const int active = at && wrong < 0 ? s->right.visit[at - 1] : -1;
+    for (int i = 0; i < s->g.n && at; i++) {
+        if (!s->g.v[i].reached) continue;
+        if (wrong < 0) mark[i].grad = steps_gradient_after(&s->g, &s->right, at, i, &mark[i].complete);
+        else mark[i].grad = s->wrong.grad[i], mark[i].wrong = is_wrong(s, i), mark[i].complete = !mark[i].wrong;
+        mark[i].shown = true;
+    }
+    for (int k = 0; k < s->right.sums; k++)
+        if (s->right.sum[k].from == active) mark[active].added[s->right.sum[k].input] = s->right.sum[k].slope * s->right.sum[k].read;
+    if (active >= 0) snprintf(heading, sizeof heading, "Backward, node %d: %s", s->g.v[active].node, s->g.v[active].name);
+    else snprintf(heading, sizeof heading, "%s", at ? mistake[wrong].heading : "Forward");
+    steps_page_step(page, &s->g, mark, active, heading);
+}
+
+/* Show step number `at`, from 0. Returns false when there is no such step. */
 static bool show_step(show *s, int at)
 {
-    static void (*const mistake[])(show *) = { show_oldest_first, show_depth_first, show_assign, show_second };
-    enum { MISTAKES = sizeof mistake / sizeof *mistake };
-    const int after = at - 1 - s->right.visits;
-    if (after >= MISTAKES) return false;
-    say("\n---- %s, step %d of %d ----\n\n", s->name, at + 1, s->right.visits + 1 + MISTAKES);
+    const int wrong = at - 1 - s->right.visits;
+    if (wrong >= MISTAKES) return false;
     memset(&s->wrong, 0, sizeof s->wrong);
+    for (int k = 0; wrong >= 0 && k < mistake[wrong].walks; k++)
+        steps_walk_backward(&s->g, mistake[wrong].order, mistake[wrong].assign, &s->wrong);
+    if (page) draw_step(s, at, wrong);
+    else say("\n---- %s, step %d of %d ----\n\n", s->name, at + 1, s->right.visits + 1 + MISTAKES);
     if (at == 0) show_forward(s);
-    else if (after < 0) show_node(s, at);
-    else mistake[after](s);
+    else if (wrong < 0) show_node(s, at);
+    else mistake[wrong].show(s);
+    if (page) steps_page_step_end(page);
     return true;
 }
 
@@ -334,26 +342,37 @@ static int next_step(int at)
 static void walk_graph(kit_run *r, const char *name, const char *text)
 {
     static show s;
-    const bool keys = !common.quiet && (o.keys == ON || (o.keys == AUTO && !common.check && isatty(0) && isatty(1)));
+    const bool keys = !common.quiet && !page && (o.keys == ON || (o.keys == AUTO && !common.check && isatty(0) && isatty(1)));
     gr_module *const m = gr_module_new(r->tape);
     memset(&s, 0, sizeof s), s.r = r, s.name = name;
     if (steps_read(r->tape, text, &s.g)) steps_compute(r->tape, m, &s.g);
     if (!gr_failed(r->tape)) {
-        say("\n%s\n", name);
-        if (!common.quiet) print_wrapped(text, 4);
         steps_walk_backward(&s.g, STEPS_NEWEST_FIRST, false, &s.right);
+        if (page) steps_page_graph(page, name, text, s.right.visits + 1 + MISTAKES);
+        else say("\n%s\n", name), print_wrapped(text, 4);
         for (int at = 0; at >= 0 && !kit_interrupted() && show_step(&s, at);) at = keys ? next_step(at) : at + 1;
-        if (!kit_interrupted()) say("\n"), show_comparison(&s);
+        if (page) steps_page_graph_end(page);
+        if (!kit_interrupted()) show_comparison(&s);
     }
     gr_tape_reset(r->tape), gr_module_free(m);
 }
 
-static void work(kit_run *r)
+static void walk_graphs(kit_run *r)
 {
     const char *const graph = o.graph ? o.graph : common.check ? "all" : "branch";
     if (o.expression) walk_graph(r, "expression", o.expression);
     for (int k = 0; k < GRAPHS && !o.expression && !gr_failed(r->tape) && !kit_interrupted(); k++)
         if (!strcmp(graph, "all") || !strcmp(graph, built_in[k].name)) walk_graph(r, built_in[k].name, built_in[k].text);
+}
+
+static void work(kit_run *r)
+{
+    kit_file file;
+    if (o.html && (file = kit_file_begin(r->tape, o.html), !file.out)) return;
+    if (o.html) page = file.out, steps_page_begin(page);
+    walk_graphs(r);
+    if (o.html) steps_page_end(page), page = NULL, kit_file_end(r->tape, &file);
+    if (o.html && !gr_failed(r->tape)) printf("wrote %s\n", o.html);
 }
 
 static void check_flags(gr_tape *t)

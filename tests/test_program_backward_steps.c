@@ -189,6 +189,36 @@ TEST(keys_go_on_and_back)
     assert_int_equal(count(with_keys("\n\n\n\n\n\n\n\n"), " > "), 8);
 }
 
+/* The page has the steps of the terminal, as HTML, and beside each the drawing of its gradients. */
+TEST(a_page_has_a_drawing_for_each_step)
+{
+    static char page[1 << 19], wide[1 << 19];
+    assert_run("--graph=branch", "--html", in_dir("page"));
+    slurp(in_dir("page"), page, sizeof page);
+    assert_int_equal(count(page, "<div class=\"step\">"), 8);
+    assert_non_null(strstr(page, "min=\"1\" max=\"8\" value=\"1\""));
+    assert_int_equal(count(page, "<svg "), count(page, "</svg>")), assert_int_equal(count(page, "<div "), count(page, "</div>"));
+    assert_int_equal(count(page, "<rect "), 8 * 5), assert_int_equal(count(page, "class=\"edge"), 8 * 6);
+    assert_int_equal(count(page, "class=\"edge hot\""), 6);
+    static const char *const mark[] = { "grad 48 *<", "grad 28 *<", "grad 30, wrong<", "grad 210, wrong<", "+= 42<", NULL };
+    for (int k = 0; mark[k]; k++)
+        if (!strstr(page, mark[k])) fail_msg("the page lacks %s", mark[k]);
+    assert_int_equal(count(page, ", wrong<"), 3 + 2 + 3 + 5);
+    assert_non_null(strstr(page, "  dL/da = b = 8\n      grad a += 8 * 1:  0 + 8 = 8\n"));
+    assert_non_null(strstr(page, "gradient of           "));
+    assert_non_null(strstr(page, "  y                          28            16  &lt;-\n"));
+    assert_null(strstr(out, "---- branch"));
+    assert_printed("of operators with gradus, 0 differ\nwrote ");
+    assert_run("--quiet", "--graph=all", "--html", in_dir("page"));
+    slurp(in_dir("page"), wide, sizeof wide);
+    assert_int_equal(count(wide, "<section>"), 6), assert_int_equal(count(wide, "</section>"), 6);
+    unlink(in_dir("page"));
+    assert_int_equal(RUN("--html", "/nowhere/page"), 3);
+    assert_string_equal(err, "backward_steps: cannot write '/nowhere/page': No such file or directory\n");
+    assert_int_equal(RUN("--html", in_dir("page"), "--expression", "x = 2; L = q"), 2);
+    assert_int_equal(access(in_dir("page"), F_OK), -1);
+}
+
 TEST(the_log_has_each_sum_and_gradient)
 {
     static char text[1 << 15];
@@ -225,6 +255,7 @@ int main(void)
         cmocka_unit_test(values_that_are_not_finite_are_named),
         cmocka_unit_test(a_difference_is_noticed),
         cmocka_unit_test(keys_go_on_and_back),
+        cmocka_unit_test(a_page_has_a_drawing_for_each_step),
         cmocka_unit_test(the_log_has_each_sum_and_gradient),
         cmocka_unit_test(bad_flags_and_paths_are_refused),
     };

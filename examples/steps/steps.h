@@ -46,6 +46,16 @@ const steps_op *steps_function(const char *name, size_t length);
  * is an error on t. The named numbers become parameters under m, which must outlive t's next reset. */
 void steps_compute(gr_tape *t, gr_module *m, steps_graph *g);
 
+/* ---- Text ---- */
+
+/* What node v computes: "a * b", "tanh(a)", "-a"; its derivative with respect to input k, with the names of the values: "1 - y^2". Both return text. */
+const char *steps_operation(const steps_graph *g, const steps_value *v, char *text, size_t bytes);
+const char *steps_derivative(const steps_graph *g, const steps_value *v, int k, char *text, size_t bytes);
+
+/* Whether that node has value i as an input; how many times the nodes that the gradient reaches have it. */
+bool steps_uses(const steps_graph *g, int node, int i);
+int steps_uses_of(const steps_graph *g, int i);
+
 /* ---- Walks: the same gradients from sums and products in double ---- */
 
 typedef enum {
@@ -67,5 +77,8 @@ typedef struct {
 /* Walk over the nodes in that order. With assign, a node assigns to the gradient of an input (=) instead of adding to it (+=). The caller clears w
  * before the first call; a second call goes on with the gradients of the first. */
 void steps_walk_backward(const steps_graph *g, steps_order order, bool assign, steps_walk *w);
+
+/* The gradient of value i after the first `visits` nodes of a walk in the right order. It is complete when every node that uses the value was visited. */
+double steps_gradient_after(const steps_graph *g, const steps_walk *w, int visits, int i, bool *complete);
 
 #endif

@@ -40,3 +40,13 @@ void steps_walk_backward(const steps_graph *g, steps_order order, bool assign, s
         if (g->v[i].op && g->v[i].reached) visit(g, i, assign, w);
     }
 }
+
+double steps_gradient_after(const steps_graph *g, const steps_walk *w, int visits, int i, bool *complete)
+{
+    double now = i == g->n - 1;
+    *complete = true;
+    for (int k = 0; k < g->n; k++) *complete &= !(steps_uses(g, k, i) && g->v[k].reached && w->visit[visits - 1] > k);
+    for (int k = 0; k < w->sums; k++)
+        if (w->sum[k].to == i && w->sum[k].from >= w->visit[visits - 1]) now = w->sum[k].after;
+    return now;
+}

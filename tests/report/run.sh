@@ -1,8 +1,9 @@
 #!/bin/sh
-# run.sh DEMO DIVE [FOLDER]: open the report in FOLDER in a browser; default that of DEMO and, if there is a DIVE, a tiny one of DIVE.
+# run.sh DEMO DIVE STEPS [FOLDER]: open the report in FOLDER in a browser; default that of DEMO, the page of STEPS, and, if there is a DIVE, a tiny one
+# of DIVE.
 # PYTHON has playwright and plotly; ARGS are passed to check_report.py: --short. Exit 77 if something is missing, with a line that says how
 # to get it.
-demo=$1 dive=$2 folder=$3 python=${PYTHON:-python3} out=${B:-build}/report
+demo=$1 dive=$2 steps=$3 folder=$4 python=${PYTHON:-python3} out=${B:-build}/report
 missing() { echo "not run: the report in a browser, there is no $1; $2"; exit 77; }
 command -v "$python" > /dev/null || missing "$python" 'PYTHON= names one'
 "$python" -c 'import playwright, plotly' 2> /dev/null ||
@@ -11,6 +12,7 @@ command -v "${CHROMIUM:-chromium}" > /dev/null || missing chromium 'apt-get inst
 plotly=$("$python" -c 'import os, plotly; print(os.path.dirname(plotly.__file__) + "/package_data/plotly.min.js")')
 if [ -z "$folder" ]; then
     . tests/tools/scratch.sh && remove_claimed "$out" && claim "$out" && mkdir -p "$out/demo/figures" && "$demo" "$out/demo" "$plotly" || exit 1
+    "$steps" --graph all --quiet --html "$out/steps.html" > "$out/steps.txt" && "$python" tests/report/check_steps.py "$out/steps.html" || exit 1
     set -- "$out/demo"
     if [ -n "$dive" ]; then
         "$dive" --check --quiet --plotly "$plotly" --out "$out/dive" || exit 1

@@ -1,15 +1,15 @@
 #!/bin/sh
 # check_layers.sh DIR: includes, and calls between the objects in DIR, run one way: core <- ops <- nn <- optim <- examples <- tests, and in
-# examples composed, steps, kit <- plot, norms <- dive <- the programs. core/internal.h belongs to core (and to tests). core/io includes no header that
+# examples composed, kit <- steps, plot, norms <- dive <- the programs. core/internal.h belongs to core (and to tests). core/io includes no header that
 # knows the tape. Of examples, only kit/output.c takes core/library.h, whose functions no program outside the tree can link. examples/composed
 # includes gradus.h alone, as a program outside the tree does; so do the lessons, which have their grader besides.
 bad=0
 
 find core ops nn optim examples -name '*.[ch]' -exec awk '
     BEGIN {
-        n = split("core ops nn optim gradus.h examples/composed examples/steps examples/kit examples/mpi examples/plot examples/norms examples/dive examples tests", order, " ")
+        n = split("core ops nn optim gradus.h examples/composed examples/kit examples/mpi examples/steps examples/plot examples/norms examples/dive examples tests", order, " ")
         for (i = 1; i <= n; i++) rank[order[i]] = i
-        apart["examples/norms", "examples/plot"] = apart["examples/kit", "examples/composed"] = apart["examples/steps", "examples/composed"] = 1
+        apart["examples/norms", "examples/plot"] = apart["examples/plot", "examples/steps"] = apart["examples/norms", "examples/steps"] = apart["examples/kit", "examples/composed"] = 1
     }
     function room(path,    part, n) {
         n = split(path, part, "/")
@@ -21,7 +21,7 @@ find core ops nn optim examples -name '*.[ch]' -exec awk '
         from = room(FILENAME); to = room(quoted[2])
         if (!(to in rank) || !(from in rank)) why = "is not written from the root of the tree"
         else if (rank[to] > rank[from] || (from, to) in apart) why = "runs against " (from ~ /examples/ && to ~ /examples/ ? \
-            "composed, steps, kit <- plot, norms <- dive <- the programs" : "core <- ops <- nn <- optim <- examples <- tests")
+            "composed, kit <- steps, plot, norms <- dive <- the programs" : "core <- ops <- nn <- optim <- examples <- tests")
         else if (from == "examples/composed" && to != from && to != "gradus.h") why = "goes beyond gradus.h, which is all that a twin needs"
         else if (quoted[2] == "core/internal.h" && from != "core") why = "is for core alone"
         else if (quoted[2] ~ /(library|internal)\.h$/ && from ~ /examples/ && FILENAME != "examples/kit/output.c") why = "is for the library alone"
