@@ -67,6 +67,8 @@ bool gr__init_draw(gr_tape *t, const gr_slot *s)
     gr_tensor *const x = s->tensor;
     gr_init init = s->init;
     gr_stream stream = gr__stream_of(s->owner->seed, s->path, "/init");
+    if ((unsigned)init.kind > GR_INIT_KAIMING_NORMAL)
+        return gr_fail(t, NULL, "%s: the kind of an initialization must be GR_INIT_CONSTANT .. GR_INIT_KAIMING_NORMAL; got %d", s->path, (int)init.kind);
     if (init.kind >= GR_INIT_ORTHOGONAL && x->rank < 2)
         return gr_fail(t, NULL, "%s: an orthogonal, Xavier or Kaiming initialization needs rank 2 or more; got %s", s->path, gr_shape_text(t, x));
     if (init.kind == GR_INIT_ORTHOGONAL) return !x->len || draw_orthogonal(t, s, &stream);

@@ -201,6 +201,14 @@ TEST(initializers_with_a_fan_need_two_axes)
     gr_tape_recover(t);
     assert_false(gr_param_init(t, net, "x", gr_init_constant(1)));
     assert_message(t, "the root has no parameter 'x' to initialize");
+    gr_tape_recover(t);
+    for (int kind = -1; kind <= GR_INIT_KAIMING_NORMAL + 1; kind += GR_INIT_KAIMING_NORMAL + 2) {
+        char want[120];
+        snprintf(want, sizeof want, "empty: the kind of an initialization must be GR_INIT_CONSTANT .. GR_INIT_KAIMING_NORMAL; got %d", kind);
+        assert_null(gr_param(t, net, "empty", GR_SHAPE(0, 3), (gr_init){ .kind = (gr_init_kind)kind }));
+        assert_message(t, want);
+        gr_tape_recover(t);
+    }
     gr_module_free(net);
     gr_tape_free(t);
 }
