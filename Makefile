@@ -113,6 +113,7 @@ $(DIR)/libbench.a: $(call objects,$(filter-out tests/bench/main.c,$(wildcard tes
 $(BENCH)/bench: $(BENCH)/main.o $(DIR)/libbench.a $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(BENCH)/libbench.so: $(call objects,$(filter-out tests/bench/main.c,$(wildcard tests/bench/*.c))) $(STATIC) ; @$(LINK) -shared $^ -o $@ $(LIBS)
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+$(DIR)/tests/test_bench: $(DIR)/tests/test_bench.o $(DIR)/libbench.a $(SHARING) $(DIR)/libtests.a $(STATIC) | $(BENCH)/bench ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)

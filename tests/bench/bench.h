@@ -10,6 +10,8 @@
 #include <stddef.h>
 
 enum { BENCH_SIZES = 8, BENCH_PARTS = 4 };
+/* bench-peers alone measures the last two. */
+#define BENCH_SECTIONS "steps|operators|optimizers|inference|growth|memory|start-up"
 
 typedef enum { BENCH_TRAIN, BENCH_INFER, BENCH_FORWARD, BENCH_BACKWARD } bench_mode; /* BENCH_BACKWARD: forward and backward */
 
@@ -24,7 +26,7 @@ extern const int bench_cells_count;
 
 typedef struct bench_work bench_work;
 typedef struct {
-    const char *name, *sizes; /* "lstm", "batch time in hidden norm" */
+    const char *name, *sizes; /* "lstm", "batch time in hidden norm?"; a size with ? may be 0 */
     bool (*make)(bench_work *w);
     gr_tensor *(*op)(bench_work *w, gr_tensor *const *x); /* operators: y from the leaves */
     bool linear; /* operators: backward reads dy alone */
@@ -32,6 +34,11 @@ typedef struct {
 } bench_kind;
 const bench_kind *bench_kind_find(const char *name); /* NULL when there is none */
 extern const bench_kind bench_models[], bench_operators[]; /* each ends with a name of NULL */
+
+/* What is wrong with a cell, or NULL: a kind or a section that does not exist, a name with a quotation mark, too few or too many sizes. */
+const char *bench_cell_wrong(const bench_cell *c);
+/* The first wrong cell of the list and what is wrong with it, or NULL. Call it first: the functions below need a list without mistakes. */
+GR_API const char *bench_wrong(void);
 
 /* Values that the other frameworks start from or compare with. */
 typedef struct {
@@ -62,7 +69,7 @@ struct bench_work {
 /* Make the work of cell i. NULL when there is no memory. Another failure is in gr_message(w->t). */
 GR_API bench_work *bench_open(int i, int threads);
 GR_API void bench_close(bench_work *w);
-/* Run n times; seconds[i] gets the time of run i. False if gradus reports an error. */
+/* Run n times; seconds[i] gets the time of run i, at least 1e-9. False if gradus reports an error. */
 GR_API bool bench_run(bench_work *w, size_t n, double *seconds);
 const char *bench_name(int i); /* valid until the next call */
 double bench_now(void);
@@ -73,10 +80,11 @@ int bench_ints(bench_work *w, const char *name, gr_shape shape, size_t below);
 static inline bool bench_trains(const bench_work *w) { return w->cell->mode == BENCH_TRAIN; }
 
 /* What the machine can do with this many threads: FMA arithmetic in flop per second, and reading plus writing a working set of this many bytes,
- * in bytes per second. Both are measured at the first call. */
+ * in bytes per second, or 0 without the memory to measure it. Both are measured at the first call. */
 GR_API double bench_peak(int threads);
 GR_API double bench_bandwidth(int threads, double bytes);
-/* The part of these limits that w reaches if a run takes this many seconds. */
+/* The part of these limits that w reaches if a run takes this many seconds; 0 when the limit is not known. w's arithmetic is that of the plain
+ * formula of a product or a convolution, so that an algorithm that needs less of it, as Winograd's, can exceed 1. */
 GR_API double bench_of_peak(const bench_work *w, double seconds);
 GR_API double bench_of_bandwidth(const bench_work *w, double seconds);
 
@@ -87,6 +95,7 @@ GR_API const char *bench_describe(int i); /* the cell as a JSON object, valid un
 GR_API const char *bench_message(const bench_work *w); /* "" while all is well */
 GR_API double bench_loss(const bench_work *w); /* of the last run */
 GR_API int bench_real_bytes(void);
+GR_API const char *bench_version(void); /* of gradus: "0.1.0" */
 
 /* Look at array i of a kind: 'p' parameters, 'i' inputs, 'y' the result of the last run, 'd' what backward starts from, 'g' the gradient of leaf i.
  * Results and gradients are valid until the next run. False when there is no such array. */

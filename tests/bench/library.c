@@ -15,9 +15,9 @@ const char *bench_describe(int i)
                                  c->sections, c->kind, modes[c->mode]);
     const char *sizes = bench_kind_find(c->kind)->sizes;
     for (int k = 0; *sizes; k++) {
-        const size_t n = strcspn(sizes, " ");
+        const size_t n = strcspn(sizes, "? ");
         at += (size_t)snprintf(text + at, sizeof text - at, ", \"%.*s\": %zu", (int)n, sizes, c->size[k]);
-        sizes += n + strspn(sizes + n, " ");
+        sizes += n + strspn(sizes + n, "? ");
     }
     snprintf(text + at, sizeof text - at, "}");
     return text;
@@ -25,6 +25,7 @@ const char *bench_describe(int i)
 
 const char *bench_message(const bench_work *w) { return gr_message(w->t); }
 double bench_loss(const bench_work *w) { return w->loss; }
+const char *bench_version(void) { return GR_VERSION_TEXT; }
 int bench_real_bytes(void) { return sizeof(gr_real); }
 
 static bool fill(bench_array *out, const char *name, void *data, gr_shape shape)

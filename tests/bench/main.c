@@ -1,17 +1,22 @@
 /* tests/bench/main.c - the program of `make bench`: gradus alone. See --help.
  *
- * Times are the fastest and the median of the runs within --seconds. The last column is the part of the machine's limit that a run reaches: of
- * the FMA peak by its arithmetic, or of the bandwidth by the memory that it must read and write, whichever is larger. */
+ * Times are the fastest and the median of the runs within --seconds. */
 #include "examples/kit/kit.h"
 #include "tests/bench/bench.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_RUNS = 100000, WARM = 3 };
 
+enum { ALL, FIRST_OF_PEERS = 6 }; /* of the choices of --section: memory, which bench-peers alone measures, and those after it */
+#define SECTIONS "all|" BENCH_SECTIONS
+
 typedef struct {
-    const char *section, *cells, *json;
+    const char *cells, *json;
+    char section[16];
+    int section_number;
     uint64_t threads;
     double seconds;
     bool quick, list, once;
@@ -63,7 +68,6 @@ static bool show(int i, const options *o, FILE *json)
     const double fma = bench_of_peak(w, time[0]), memory = bench_of_bandwidth(w, time[0]);
     printf("%-36s %12.2f %12.2f %6.0f %% of %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
            fma > memory ? "FMA" : "bandwidth");
-    fflush(stdout);
     if (json)
         fprintf(json, "{\"name\": \"%s\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.3f, \"us_median\": %.3f, \"runs\": %zu, \"fma\": %.4f, "
                 "\"bandwidth\": %.4f, \"arena_MB\": %.2f}\n", bench_name(i), threads, gr_tape_isa(w->t), time[0] * 1e6, time[n / 2] * 1e6, n, fma,
@@ -96,38 +100,75 @@ static bool once(int i, const options *o)
     return good;
 }
 
+static int wrong(const char *what, const char *got, const char *needed) { return fprintf(stderr, "bench: %s%s%s\n", what, got, needed), 2; }
+
+/* Returns KIT_GO_ON or the exit code. */
+static int read_options(options *o, int argc, char **argv)
+{
+    const kit_flag flag[] = {
+        { "section", KIT_CHOICE, &o->section_number, SECTIONS, "memory and start-up with --list only: make bench-peers measures them", 0, 0 },
+        { "cells", KIT_TEXT, &o->cells, "TEXT", "the cells whose names hold TEXT; make needs two kinds of quotes: ARGS='--cells \"GPT 4x128\"'", 0, 0 },
+        { "threads", KIT_COUNT, &o->threads, "N", "threads", 1, 256 },
+        { "seconds", KIT_NUMBER, &o->seconds, "X", "how long to measure each cell", 0, 3600 },
+        { "quick", KIT_SWITCH, &o->quick, NULL, "three runs of each cell: shows that it works, not how long it takes", 0, 0 },
+        { "json", KIT_TEXT, &o->json, "FILE", "write a line of JSON for each cell there", 0, 0 },
+        { "list", KIT_SWITCH, &o->list, NULL, "print the names and the sections of the cells", 0, 0 },
+        { "once", KIT_SWITCH, &o->once, NULL, "five runs of the cell that --cells names in full, with --quick one; print the peak of memory in KB", 0, 0 },
+    };
+    const kit_flags flags = { "bench", "times of gradus, and how much of the machine's limits they reach\n\n"
+        "The last column is the part of the FMA peak that a run reaches by its arithmetic, or the part of the bandwidth that it reaches by the memory\n"
+        "that it must read and write, whichever is larger. The arithmetic is that of the plain formula. Winograd's convolution needs less, so that it\n"
+        "can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
+    const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
+    if (exit_now != KIT_GO_ON) return exit_now;
+    char cores[64];
+    snprintf(cores, sizeof cores, "%d, the processors of this process; got \"%d\"", kit_cores(), (int)o->threads);
+    kit_flags_choice(&flag[0], o->section, sizeof o->section);
+    if (o->threads > (uint64_t)kit_cores()) return wrong("--threads needs at most ", cores, "");
+    if (o->section_number >= FIRST_OF_PEERS && !o->list) return wrong("make bench-peers alone measures the section ", o->section, "; --list shows its cells");
+    if (o->once && !o->cells) return wrong("--once needs --cells", "", " with the full name of a cell; --list shows all");
+    if (o->json && (o->list || o->once)) return wrong("--json writes times, and --", o->list ? "list" : "once", " measures none");
+    return KIT_GO_ON;
+}
+
+static bool picked(int i, const options *o)
+{
+    if (o->section_number != ALL && !within(bench_cells[i].sections, o->section)) return false;
+    return !o->cells || (o->once ? !strcmp(bench_name(i), o->cells) : strstr(bench_name(i), o->cells) != NULL);
+}
+
+/* Whether all that was written to f so far is there; else a message. */
+static bool written(FILE *f, const char *path)
+{
+    if (!f || (!fflush(f) && !ferror(f))) return true;
+    fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno ? errno : EIO));
+    return false;
+}
+
+static int times(const options *o, int first)
+{
+    FILE *json = o->json ? fopen(o->json, "w") : NULL;
+    if (o->json && !json) return fprintf(stderr, "bench: cannot write %s: %s\n", o->json, strerror(errno)), 3;
+    bool good = true, kept = true;
+    show_limits((int)o->threads);
+    for (int i = first; i < bench_cells_count && kept; i++)
+        if (picked(i, o)) good &= show(i, o, json), kept = written(json, o->json) && written(stdout, "the table");
+    if (json && fclose(json) && kept) kept = false, fprintf(stderr, "bench: cannot write %s: %s\n", o->json, strerror(errno));
+    return good && kept ? 0 : 3;
+}
+
 int main(int argc, char **argv)
 {
     options o = { .threads = 1, .seconds = 0.5 };
-    const kit_flag flag[] = {
-        { "section", KIT_TEXT, &o.section, "NAME", "steps, operators, optimizers, inference, growth, memory or start-up; default all", 0, 0 },
-        { "cells", KIT_TEXT, &o.cells, "TEXT", "the cells whose names hold TEXT", 0, 0 },
-        { "threads", KIT_COUNT, &o.threads, "N", "threads", 1, 256 },
-        { "seconds", KIT_NUMBER, &o.seconds, "X", "how long to measure each cell", 0, 3600 },
-        { "quick", KIT_SWITCH, &o.quick, NULL, "three runs of each cell", 0, 0 },
-        { "json", KIT_TEXT, &o.json, "FILE", "write a line of JSON for each cell there", 0, 0 },
-        { "list", KIT_SWITCH, &o.list, NULL, "print the names and the sections of the cells", 0, 0 },
-        { "once", KIT_SWITCH, &o.once, NULL, "five runs of the cell that --cells names in full, with --quick one; print the peak of memory in KB", 0, 0 },
-    };
-    const kit_flags flags = { "bench", "times of gradus, and how much of the machine's limits they reach", flag, sizeof flag / sizeof *flag };
-    const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
+    const int exit_now = read_options(&o, argc, argv);
     if (exit_now != KIT_GO_ON) return exit_now;
-    FILE *json = o.json ? fopen(o.json, "w") : NULL;
-    if (o.json && !json) return fprintf(stderr, "bench: cannot write %s\n", o.json), 3;
-    bool good = true;
-    int found = 0;
-    for (int i = 0; i < bench_cells_count; i++) {
-        if (o.section && !within(bench_cells[i].sections, o.section)) continue;
-        if (o.cells && (o.once ? strcmp(bench_name(i), o.cells) != 0 : !strstr(bench_name(i), o.cells))) continue;
-        if (o.once) return once(i, &o) ? 0 : 3;
-        if (o.list) printf("%-36s %s\n", bench_name(i), bench_cells[i].sections);
-        else {
-            if (!found) show_limits((int)o.threads);
-            good &= show(i, &o, json);
-        }
-        found++;
-    }
-    if (json) fclose(json);
-    if (!found) fprintf(stderr, "bench: no cell has this name in this section; --list shows all\n");
-    return !found ? 2 : good ? 0 : 3;
+    if (bench_wrong()) return wrong(bench_wrong(), "", "");
+    int first = 0;
+    while (first < bench_cells_count && !picked(first, &o)) first++;
+    if (first == bench_cells_count) return wrong("no cell has this name in this section", "", "; --list shows all");
+    if (o.once) return once(first, &o) ? 0 : 3;
+    if (!o.list) return times(&o, first);
+    for (int i = first; i < bench_cells_count; i++)
+        if (picked(i, &o)) printf("%-36s %s\n", bench_name(i), bench_cells[i].sections);
+    return written(stdout, "the list") ? 0 : 3;
 }

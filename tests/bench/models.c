@@ -181,11 +181,11 @@ static bool momentum(bench_work *w)
 static bool rmsprop(bench_work *w) { return parameters(w) && settle(w, gr_rmsprop_new(w->t, w->net, NULL), 5); }
 static bool adagrad(bench_work *w) { return parameters(w) && settle(w, gr_adagrad_new(w->t, w->net, NULL), 5); }
 
-#define RECURRENT "batch time in hidden norm"
-#define OPTIMIZER "parameters tensors dead"
+#define RECURRENT "batch time in hidden norm?"
+#define OPTIMIZER "parameters tensors dead?"
 const bench_kind bench_models[] = {
-    { "lstm", RECURRENT, lstm }, { "gru", RECURRENT, gru }, { "rnn", RECURRENT, rnn }, { "mlp", "batch in width layers norm", mlp },
-    { "cnn", "batch first second padding norm", cnn }, { "gpt", "batch time size heads layers", gpt }, { "adam", OPTIMIZER, adam },
+    { "lstm", RECURRENT, lstm }, { "gru", RECURRENT, gru }, { "rnn", RECURRENT, rnn }, { "mlp", "batch in width layers norm?", mlp },
+    { "cnn", "batch first second padding? norm?", cnn }, { "gpt", "batch time size heads layers", gpt }, { "adam", OPTIMIZER, adam },
     { "adamw", OPTIMIZER, adamw }, { "sgd", OPTIMIZER, sgd }, { "momentum", OPTIMIZER, momentum }, { "rmsprop", OPTIMIZER, rmsprop },
     { "adagrad", OPTIMIZER, adagrad }, { NULL },
 };

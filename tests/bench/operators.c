@@ -120,7 +120,7 @@ const bench_kind bench_operators[] = {
     ROW(var_0, MATRIX, one), LINEAR(transpose, MATRIX, one), LINEAR(cat_1, MATRIX, two), PICK(narrow, MATRIX, one),
     ROW(layer_norm, MATRIX, with_rows), ROW(rms_norm, MATRIX, with_row), PICK(embedding, "rows columns ids", lookup),
     ROW(matmul, "M K N", product), ROW(linear, "M K N", layer), ROW(attention, "batch heads time size", attends),
-    ROW(conv2d, "batch in side out kernel padding stride groups", convolution), ROW(max_pool2d, IMAGES, images),
+    ROW(conv2d, "batch in side out kernel padding? stride groups", convolution), ROW(max_pool2d, IMAGES, images),
     LINEAR(avg_pool2d, IMAGES, images), ROW(batch_norm, IMAGES, images_and_rows), ROW(group_norm, IMAGES, images_and_rows),
     ROW(instance_norm, IMAGES, images_and_rows),
     LINEAR(to_nhwc, IMAGES, images), { NULL },

@@ -84,11 +84,12 @@ double bench_peak(int threads)
 static double measure(gr_tape *t, int threads, double bytes)
 {
     task s = { .isa = gr_isa(t), .n = (size_t)(bytes / threads / 2 / sizeof(gr_real)) & ~(size_t)15 };
+    if (!s.n) s.n = 16; /* many threads share a small working set */
     const size_t all = 2 * s.n * (size_t)threads;
     s.memory = gr_default_allocator().alloc(NULL, (all + 16) * sizeof(gr_real));
-    if (!s.memory) return 1;
+    if (!s.memory) return 0;
     for (size_t i = 0; i < all; i++) s.memory[i] = 1;
-    s.times = (size_t)(2e7 / bytes) + 1;
+    s.times = (size_t)(2e7 / (double)all / sizeof(gr_real)) + 1;
     const double took = fastest(t, threads, traffic, &s);
     free(s.memory);
     return (double)s.times * (double)all * sizeof(gr_real) / took;
@@ -102,7 +103,7 @@ double bench_bandwidth(int threads, double bytes)
     double *const found = &known[threads - 1][at];
     if (*found > 0) return *found;
     gr_tape *t = gr_tape_new(1, (&(gr_tape_config){ .threads = threads }));
-    *found = measure(t, threads, smallest * (double)((size_t)1 << at));
+    *found = !t ? 0 : measure(t, threads, smallest * (double)((size_t)1 << at));
     gr_tape_free(t);
     return *found;
 }

@@ -22,12 +22,11 @@ const bench_kind *bench_kind_find(const char *name)
 }
 
 /* An operator's name is its kind and its sizes, and f for forward or fb for forward and backward: "softmax 768x65 fb". */
-const char *bench_name(int i)
+static const char *name_of(const bench_cell *c, const bench_kind *kind)
 {
-    static char text[128];
-    const bench_cell *c = &bench_cells[i];
-    const char *sizes = bench_kind_find(c->kind)->sizes;
-    size_t at = (size_t)snprintf(text, sizeof text, "%s", c->name ? c->name : c->kind);
+    static char text[320];
+    const char *sizes = kind->sizes;
+    size_t at = (size_t)snprintf(text, sizeof text, "%.100s", c->name ? c->name : c->kind);
     for (size_t k = 0; !c->name && *sizes && k < BENCH_SIZES; k++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%c%zu", k ? 'x' : ' ', c->size[k]);
         sizes += strcspn(sizes, " ");
@@ -35,6 +34,48 @@ const char *bench_name(int i)
     }
     if (c->mode == BENCH_FORWARD || c->mode == BENCH_BACKWARD) snprintf(text + at, sizeof text - at, c->mode == BENCH_FORWARD ? " f" : " fb");
     return text;
+}
+const char *bench_name(int i) { return name_of(&bench_cells[i], bench_kind_find(bench_cells[i].kind)); }
+
+/* ---- Mistakes in the list ---- */
+
+/* Whether the first n characters of word are one of words, which the character `between` separates. */
+static bool one_of(const char *words, char between, const char *word, size_t n)
+{
+    const char ends[] = { between, 0 };
+    for (const char *at = words; *at; at += strcspn(at, ends), at += *at == between)
+        if (strcspn(at, ends) == n && !strncmp(at, word, n)) return true;
+    return false;
+}
+
+const char *bench_cell_wrong(const bench_cell *c)
+{
+    static char text[512];
+    const bench_kind *kind = bench_kind_find(c->kind);
+    if (!kind) return snprintf(text, sizeof text, "no kind \"%s\"; models.c and operators.c have the kinds", c->kind), text;
+    const char *name = name_of(c, kind), *sizes = kind->sizes;
+    if (strpbrk(name, "\"\\")) return snprintf(text, sizeof text, "the name has a quotation mark or a backslash: %s", name), text;
+    for (const char *word = c->sections; *word; word += strcspn(word, " "), word += strspn(word, " "))
+        if (!one_of(BENCH_SECTIONS, '|', word, strcspn(word, " ")))
+            return snprintf(text, sizeof text, "%s: no section \"%.*s\"; there are " BENCH_SECTIONS, name, (int)strcspn(word, " "), word), text;
+    for (int k = 0; k < BENCH_SIZES; k++) {
+        const size_t n = strcspn(sizes, " ");
+        if (n && !c->size[k] && sizes[n - 1] != '?')
+            return snprintf(text, sizeof text, "%s: %.*s is 0, and must be 1 or more; %s needs %s", name, (int)n, sizes, kind->name, kind->sizes), text;
+        if (!n && c->size[k]) return snprintf(text, sizeof text, "%s: size %d is one too many; %s needs %s", name, k + 1, kind->name, kind->sizes), text;
+        sizes += n + strspn(sizes + n, " ");
+    }
+    return NULL;
+}
+
+const char *bench_wrong(void)
+{
+    static char text[600];
+    for (int i = 0; i < bench_cells_count; i++) {
+        const char *wrong = bench_cell_wrong(&bench_cells[i]);
+        if (wrong) return snprintf(text, sizeof text, "tests/bench/cells.c, cell %d: %s", i + 1, wrong), text;
+    }
+    return NULL;
 }
 
 static size_t count(gr_shape s)
@@ -138,10 +179,11 @@ static void count_network_bytes(bench_work *w)
     w->bytes = parameters * (bench_trains(w) ? 8 : 1), w->held = parameters * (bench_trains(w) ? 4 : 1);
 }
 
-double bench_of_peak(const bench_work *w, double seconds) { return w->flop / bench_peak(gr_tape_threads(w->t)) / seconds; }
+static double part(double done, double limit, double seconds) { return limit > 0 ? done / limit / seconds : 0; }
+double bench_of_peak(const bench_work *w, double seconds) { return part(w->flop, bench_peak(gr_tape_threads(w->t)), seconds); }
 double bench_of_bandwidth(const bench_work *w, double seconds)
 {
-    return w->bytes / bench_bandwidth(gr_tape_threads(w->t), w->held) / seconds;
+    return part(w->bytes, bench_bandwidth(gr_tape_threads(w->t), w->held), seconds);
 }
 
 bench_work *bench_open(int i, int threads)
@@ -167,7 +209,8 @@ bool bench_run(bench_work *w, size_t n, double *seconds)
         w->untimed = 0;
         const double begin = bench_now();
         if (gr_failed(w->t) || !w->step(w)) return false;
-        seconds[i] = bench_now() - begin - w->untimed;
+        const double took = bench_now() - begin - w->untimed;
+        seconds[i] = took > 1e-9 ? took : 1e-9; /* the clock counts nanoseconds */
     }
     return true;
 }
