@@ -10,56 +10,66 @@ fastest run to that of gradus; the table has the median of the rounds and their 
              question for an Intel CPU with yes, so that it uses all instruction sets; the lower ratio counts
   OpenBLAS   OPENBLAS_CORETYPE=SKYLAKEX on a CPU with AVX-512 that is not Intel's
   JAX        jit, on the CPU
+  malloc     that of glibc keeps the memory that PyTorch frees, and asks for huge pages, as gradus does; not in the sections memory and start-up
 
-What is not installed is left out, and the first lines say so."""
+PyTorch and NumPy are needed. What else is not installed is left out, and the first lines say so. The limit of a cell counts the arithmetic of the
+plain formula: Winograd's convolution needs less, so that "% FMA" can exceed 100."""
 import argparse
-import json
+import importlib.util
 import os
 import statistics
 import sys
 
-try:
-    import numpy  # noqa: F401
-except ImportError:
-    sys.exit(f"bench-peers: {sys.executable} has no NumPy, which all comparisons need; name another with make bench-peers PYTHON=..")
+for needed, package in (("NumPy", "numpy"), ("PyTorch", "torch")):
+    if importlib.util.find_spec(package) is None:
+        sys.exit(f"bench-peers: {sys.executable} has no {needed}, which all comparisons need; name another Python with make bench-peers PYTHON=..")
 
 import machine
 import memory
 import ours
 import startup
-from table import Progress, Table
+from table import Lines, Progress, Table
 
 SECTIONS = ["steps", "operators", "optimizers", "inference", "growth", "memory", "start-up"]
 
 
-def parse():
+def flags():
     ap = argparse.ArgumentParser(prog="make bench-peers ARGS=..", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--section", action="append", choices=SECTIONS, help="may be repeated; default all")
-    ap.add_argument("--cells", default="", metavar="PATTERN", help="only cells whose names hold PATTERN")
+    ap.add_argument("--cells", default="", metavar="PATTERN",
+                    help="only cells whose names hold PATTERN; make needs two kinds of quotes for a space: ARGS='--cells \"GPT 4x128\"'")
     ap.add_argument("--rounds", type=int, default=7, help="default 7")
     ap.add_argument("--seconds", type=float, default=0.1, help="how long each side runs in a round; default 0.1")
     ap.add_argument("--threads", default="1", help="1, 2 or 1,2: each cell with each number of threads; default 1")
     ap.add_argument("--compiled", choices=["none", "models", "all"],
                     help="torch.compile and JAX: for no cell, for the sections steps and inference (default), or for all; with --quick the default is none")
     ap.add_argument("--mkl", choices=["best", "stock", "all"], default="best",
-                    help="on a CPU that is not Intel's: as it is, with all instruction sets, or both")
+                    help="on a CPU that is not Intel's: stock measures MKL as it is, all measures it with all instruction sets, best (default) measures both "
+                         "and takes the lower ratio; on Intel's all three are the same")
     ap.add_argument("--steps", type=int, help="how many losses or updates are compared first; default 20, 3 with --quick")
-    ap.add_argument("--quick", action="store_true", help="one round of one run, nothing compiled: shows that every cell works")
-    ap.add_argument("--json", metavar="FILE", help="write a line of JSON for each cell there")
+    ap.add_argument("--quick", action="store_true", help="one round of one run, nothing compiled: shows that every cell works; its numbers are no measurements")
+    ap.add_argument("--json", metavar="FILE", help="write a line of JSON for the settings and versions there, and then one for each cell")
     ap.add_argument("--list", action="store_true", help="print the names of the cells")
     ap.add_argument("--folder", required=True, help=argparse.SUPPRESS)
+    return ap
+
+
+def parse():
+    ap = flags()
     a = ap.parse_args()
     if a.rounds < 1:
-        ap.error("--rounds must be 1 or more")
+        ap.error(f"--rounds must be 1 or more; got {a.rounds}")
     if a.steps is not None and a.steps < 1:
-        ap.error("--steps must be 1 or more")
+        ap.error(f"--steps must be 1 or more; got {a.steps}")
+    if not 0 <= a.seconds <= 3600:
+        ap.error(f"--seconds must be in 0 .. 3600; got {a.seconds}")
     try:
-        a.threads = [int(n) for n in a.threads.split(",")]
+        threads = [int(n) for n in a.threads.split(",")]
     except ValueError:
         ap.error(f"--threads is a number, or numbers with commas; got {a.threads}")
-    if not all(1 <= n <= 256 for n in a.threads):
-        ap.error("--threads must be in 1 .. 256")
-    a.least, a.compiled = 3, a.compiled or ("none" if a.quick else "models")
+    if not all(1 <= n <= min(256, machine.processors()) for n in threads):
+        ap.error(f"--threads must be in 1 .. {min(256, machine.processors())}, the processors of this process; got {a.threads}")
+    a.threads, a.least, a.compiled = threads, 3, a.compiled or ("none" if a.quick else "models")
     if a.quick:
         a.rounds, a.seconds, a.least = 1, 0, 1
     a.steps = a.steps or (3 if a.quick else 20)
@@ -78,7 +88,7 @@ def merge(records):
     if failed:
         first["failed"] = failed[0]
     elif good:
-        first["disturbed"] = statistics.mean(r["disturbed"] for r in good)
+        first["disturbed"] = None if any(r["disturbed"] is None for r in good) else statistics.mean(r["disturbed"] for r in good)
         first["us"] = min(r["us"] for r in good)
         first["us_median"] = statistics.median(r["us_median"] for r in good)
     return first
@@ -117,20 +127,21 @@ def main():
     if not picked + resident + starting:
         print("bench-peers: no cell has this name in this section; --list shows all", file=sys.stderr)
         return 2
+    lines = Lines(options.json)
     machine.introduce(options, library)
+    lines.write(machine.settings(options, library))
     progress = Progress(len(options.threads) * len(picked + resident + starting))
-    with open(options.json or os.devnull, "w") as lines:
-        table = Table(lines, progress)
-        for threads in options.threads:
-            if picked:
-                table.head(limits(library, threads))
-                in_turns(options, threads, picked, table, progress)
-            if resident:
-                table.head(f"{threads} thread(s): peak of the resident memory, MB; net: without what PyTorch holds after its import", "MB")
-                memory.section(options, threads, resident, table, progress)
-            if starting:
-                table.head(f"{threads} thread(s): from the start of the process to the end of the first run", "ms")
-                startup.section(options, threads, starting, table, progress)
+    table = Table(lines, progress, options.quick)
+    for threads in options.threads:
+        if picked:
+            table.head(limits(library, threads))
+            in_turns(options, threads, picked, table, progress)
+        if resident:
+            table.head(f"{threads} thread(s): peak of the resident memory", "MB")
+            memory.section(options, threads, resident, table, progress)
+        if starting:
+            table.head(f"{threads} thread(s): from the start of the process to the end of the first run; of the peer: of Python, with import torch", "ms")
+            startup.section(options, threads, starting, table, progress)
     progress.clear()
     return table.end()
 

@@ -1,13 +1,19 @@
 """machine.py: the CPU, what is installed, and the processes that measure, each with an environment in which the peers are at their best."""
+import importlib.metadata
 import importlib.util
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# glibc's malloc keeps memory that is freed, as the arena of gradus does, and asks for huge pages, as gradus does. With its defaults PyTorch gets new
+# pages for every result of 32 MB, and clearing them takes most of the time.
+KEEPING_MALLOC = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "268435456",
+                  "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 UNLOCK = "int mkl_serv_intel_cpu_true(void) { return 1; } int mkl_serv_intel_cpu(void) { return 1; }\n"
 
 
@@ -40,8 +46,11 @@ def braked():
     return vendor not in ("", "GenuineIntel") and "avx2" in flags
 
 
-def environment(folder, threads, unlocked):
+def environment(folder, threads, unlocked, keeping=True):
+    """For a process of a peer. keeping: with KEEPING_MALLOC, which the sections memory and start-up do without, because it takes more memory."""
     env, (vendor, _, flags) = dict(os.environ), cpu()
+    if keeping:
+        env.update(KEEPING_MALLOC)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         env[name] = str(threads)
     if "avx512f" in flags and vendor != "GenuineIntel":
@@ -89,35 +98,55 @@ class Worker:
 
 
 def workers(options, threads):
-    unlocked = unlocking_library(options.folder) if braked() and has("torch") and options.mkl != "stock" else None
+    unlocked = unlocking_library(options.folder) if braked() and options.mkl != "stock" else None
     if not unlocked:
         return [Worker(options, threads, "", None)]
     stock = [Worker(options, threads, "stock MKL", None)] if options.mkl == "best" else []
     return stock + [Worker(options, threads, "unlocked MKL", unlocked)]
 
 
+def processors():
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def has(name):
     return importlib.util.find_spec(name) is not None
 
 
+def versions():
+    """Of the peers, and of the libraries inside PyTorch; those that are missing are left out."""
+    import torch
+    text = torch.__config__.show()
+    inside = {"mkl": re.search(r"Math Kernel Library Version (\S+)", text), "onednn": re.search(r"MKL-DNN v?(\S+)|oneDNN v?(\S+)", text)}
+    found = {"torch": torch.__version__, **{name: next(filter(None, m.groups())) for name, m in inside.items() if m}}
+    found.update({name: importlib.metadata.version(name) for name in ("numpy", "jax") if has(name)})
+    return {**found, "python": platform.python_version()}
+
+
+def settings(options, library):
+    """The first line of --json."""
+    _, model, _ = cpu()
+    return {"settings": {"cpu": model, "cores": os.cpu_count(), "gradus": library.version().decode(), "real": "float" if library.real_bytes() == 4 else "double",
+                         **versions(), "rounds": options.rounds, "seconds": options.seconds, "quick": options.quick, "threads": options.threads,
+                         "compiled": options.compiled, "mkl_mode": options.mkl if braked() else "stock", "steps": options.steps}}
+
+
 def introduce(options, library):
     """The first lines: the machine, the peers, and what is left out."""
+    import torch
     vendor, model, flags = cpu()
-    print(f"{model}, {os.cpu_count()} cores; gradus in {'float' if library.real_bytes() == 4 else 'double'}")
-    if not has("torch"):
-        print("PyTorch is not installed in this Python: left out")
-    else:
-        import torch
-        print(f"PyTorch {torch.__version__}, MKL {'yes' if torch.backends.mkl.is_available() else 'no'}, "
-              f"CPU capability {torch.backends.cpu.get_cpu_capability()}")
-        if not (shutil.which("g++") or shutil.which("clang++")):
-            print("There is no C++ compiler: torch.compile is left out")
-    if braked() and has("torch"):
+    there = versions()
+    print(f"{model}, {os.cpu_count()} cores; gradus {library.version().decode()} in {'float' if library.real_bytes() == 4 else 'double'}")
+    print(f"PyTorch {there['torch']}, MKL {there.get('mkl', 'no')}, oneDNN {there.get('onednn', 'no')}, CPU capability {torch.backends.cpu.get_cpu_capability()}")
+    if not (shutil.which("g++") or shutil.which("clang++")):
+        print("There is no C++ compiler: torch.compile is left out")
+    if braked():
         how = {"best": "as it is, and in a second process with all instruction sets (a preloaded mkl_serv_intel_cpu_true)",
                "all": "with all instruction sets (a preloaded mkl_serv_intel_cpu_true)", "stock": "as it is: it runs AVX2 code on this CPU"}
         print(f"MKL: {how[options.mkl]}")
     if "avx512f" in flags and vendor != "GenuineIntel":
         print("OpenBLAS: OPENBLAS_CORETYPE=SKYLAKEX")
-    print("JAX is not installed in this Python: left out" if not has("jax") else "JAX: jit, on the CPU")
+    print(f"JAX {there['jax']}: jit, on the CPU" if "jax" in there else "JAX is not installed in this Python: left out")
     print({"none": "torch.compile and JAX: not run (--compiled)", "models": "torch.compile and JAX: in the sections steps and inference",
            "all": "torch.compile and JAX: everywhere"}[options.compiled])

@@ -26,7 +26,7 @@ def gradus(options, threads, cell, quick=False):
 
 def pytorch(options, threads, cell, way, steps):
     command = [sys.executable, os.path.abspath(__file__), json.dumps({"threads": threads, "steps": steps, "cell": cell}), way]
-    env = machine.environment(options.folder, threads, None)
+    env = machine.environment(options.folder, threads, None, keeping=False)
     return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
 
 
@@ -35,11 +35,13 @@ def section(options, threads, cells, table, progress):
         progress.show(cell["name"] + ", memory")
         record = {"name": cell["name"], "sections": ["memory"], "unit": "MB", "peers": {}, "wrong": {}}
         try:
-            record["us"] = mine = int(gradus(options, threads, cell, options.quick)) / 1024
-            for way in ways(cell) if machine.has("torch") else ():
+            record["MB"] = mine = int(gradus(options, threads, cell, options.quick)) / 1024
+            if not mine:
+                raise ValueError("this system has no /proc/self/status, which tells the peak of the memory")
+            for way in ways(cell):
                 idle, peak = (int(kb) / 1024 for kb in pytorch(options, threads, cell, way, 1 if options.quick else 5).split())
                 ratio = round(peak / mine, 4)
-                record["peers"][way] = {"us": round(peak, 1), "ratio": ratio, "low": ratio, "high": ratio, "idle": round(idle, 1),
+                record["peers"][way] = {"MB": round(peak, 1), "ratio": ratio, "low": ratio, "high": ratio, "idle": round(idle, 1),
                                         "net": round((peak - idle) / mine, 4)}
         except (subprocess.CalledProcessError, ValueError) as error:
             record["failed"] = f"{error}: {getattr(error, 'stderr', '')}"[-300:]

@@ -2,6 +2,7 @@
 import ctypes
 import json
 import os
+import sys
 
 import numpy as np
 
@@ -24,11 +25,13 @@ class Library:
                 ("count", number, []), ("describe", text, [number]), ("open", work, [number, number]), ("close", None, [work]),
                 ("run", ctypes.c_bool, [work, ctypes.c_size_t, ctypes.POINTER(real)]), ("peak", real, [number]), ("bandwidth", real, [number, real]),
                 ("of_peak", real, [work, real]), ("of_bandwidth", real, [work, real]), ("message", text, [work]), ("loss", real, [work]),
-                ("real_bytes", number, []),
+                ("real_bytes", number, []), ("version", text, []), ("wrong", text, []),
                 ("look", ctypes.c_bool, [work, ctypes.c_char, number, ctypes.POINTER(Array)])):
             function = getattr(lib, "bench_" + name)
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
+        if self.wrong():
+            sys.exit(f"bench-peers: {self.wrong().decode()}")
         self.real = np.float32 if self.real_bytes() == 4 else np.float64
 
     def cells(self):

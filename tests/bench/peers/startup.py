@@ -1,9 +1,9 @@
-"""startup.py: milliseconds from the start of a process to the end of its first run, in turns: the program bench, and a Python with PyTorch."""
+"""startup.py: milliseconds from the start of a process to the end of its first run, in turns: the program bench, and a Python with PyTorch, whose time
+includes the start of Python and `import torch`."""
 import statistics
 import subprocess
 import time
 
-import machine
 import memory
 
 
@@ -18,7 +18,7 @@ def section(options, threads, cells, table, progress):
         progress.show(cell["name"] + ", start-up")
         record = {"name": cell["name"], "sections": ["start-up"], "unit": "ms", "peers": {}, "wrong": {}}
         sides = {"gradus": lambda: memory.gradus(options, threads, cell, True)}
-        for way in memory.ways(cell) if machine.has("torch") else ():
+        for way in memory.ways(cell):
             sides[way] = lambda way=way: memory.pytorch(options, threads, cell, way, 1)
         try:
             times = {way: [] for way in sides}
@@ -30,10 +30,10 @@ def section(options, threads, cells, table, progress):
             table.add(record, threads)
             progress.done()
             continue
-        record["us"] = round(min(times["gradus"]), 2)
-        for way in times.keys() - {"gradus"}:
+        record["ms"] = round(min(times["gradus"]), 2)
+        for way in list(sides)[1:]:
             ratios = [b / a for a, b in zip(times["gradus"], times[way])]
-            record["peers"][way] = {"us": round(min(times[way]), 2), "ratio": round(statistics.median(ratios), 4), "low": round(min(ratios), 4),
+            record["peers"][way] = {"ms": round(min(times[way]), 2), "ratio": round(statistics.median(ratios), 4), "low": round(min(ratios), 4),
                                     "high": round(max(ratios), 4)}
         table.add(record, threads)
         progress.done()

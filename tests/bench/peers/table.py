@@ -1,9 +1,37 @@
 """table.py: the table, its JSON lines, and the progress."""
 import json
+import math
+import statistics
 import sys
 import time
 
 BEHIND, MOST_DISTURBED = 0.97, 0.05
+COLUMNS = {  # {unit: what the columns are}
+    "us": "us: the fastest run of all rounds. A round has the ratio of the peer's fastest run to that of gradus; ratio: their median; range: of the rounds.\n"
+          "limit: the part of the FMA peak or of the bandwidth that gradus reaches; more than 100 % FMA: Winograd needs less arithmetic than is counted.",
+    "MB": "MB: of one process each; limit: the ratio without what PyTorch holds after its import.",
+    "ms": "ms: of the fastest process. A round has the ratio of the peer's process to that of gradus; ratio: their median; range: of the rounds.",
+}
+WHAT = {"us": "times", "MB": "memory", "ms": "start-up"}
+
+
+class Lines:
+    """The file of --json. It is opened before anything is measured."""
+
+    def __init__(self, path):
+        self.path, self.file = path, None
+        if path:
+            self.attempt(lambda: setattr(self, "file", open(path, "w")))
+
+    def write(self, record):
+        if self.file:
+            self.attempt(lambda: print(json.dumps(record, allow_nan=False), file=self.file, flush=True))
+
+    def attempt(self, what):
+        try:
+            what()
+        except OSError as error:
+            raise SystemExit(f"bench-peers: cannot write {self.path}: {error.strerror}") from None
 
 
 class Progress:
@@ -32,23 +60,26 @@ class Progress:
 
 
 class Table:
-    def __init__(self, lines, progress):
-        self.lines, self.progress = lines, progress
-        self.compared, self.behind, self.bad, self.alone, self.disturbed = 0, [], [], 0, []
+    def __init__(self, lines, progress, quick):
+        self.lines, self.progress, self.quick = lines, progress, quick
+        self.ratios, self.bad, self.alone, self.disturbed = {}, [], 0, []  # ratios: {(threads, unit): [(ratio, name)]}
 
     def head(self, text, unit="us"):
         self.progress.clear()
-        print(f"\n{text}\n{'':36} {'gradus ' + unit:>12} {'peer ' + unit:>12} {'ratio':>6} {'range':>15}  limit         best peer", flush=True)
+        print(f"\n{text}\n{COLUMNS[unit]}")
+        if self.quick:
+            print("--quick: a run or two of each side show that the cells work; these numbers and ratios are no measurements.")
+        print(f"{'':36} {'gradus ' + unit:>12} {'peer ' + unit:>12} {'ratio':>6} {'range':>15}  limit         best peer", flush=True)
 
     def add(self, record, threads):
-        """A record of worker.py, memory.py or startup.py: name, us (or the unit of the section), peers with ratios, wrong, failed."""
+        """A record of worker.py, memory.py or startup.py: name, unit, a value under the name of its unit, peers with ratios, wrong, failed."""
         record["threads"] = threads
         self.progress.clear()
         name, peers = record["name"], record.get("peers", {})
         best = min(peers, key=lambda way: peers[way]["ratio"], default=None)
         if best:
             record.update(best=best, ratio=peers[best]["ratio"])
-        print(json.dumps(record), file=self.lines, flush=True)
+        self.lines.write(record)
         if "failed" in record:
             self.bad.append(name)
             print(f"{name:36} FAILED: {record['failed']}", flush=True)
@@ -62,9 +93,7 @@ class Table:
         if not best:
             self.alone += 1
         else:
-            self.compared += 1
-            if peers[best]["ratio"] < BEHIND:
-                self.behind.append((peers[best]["ratio"], name))
+            self.ratios.setdefault((threads, record["unit"]), []).append((peers[best]["ratio"], name))
 
     def show(self, record, best):
         limit = ""
@@ -74,9 +103,10 @@ class Table:
         p = record["peers"][best] if best else {}
         if "net" in p:
             limit = f"net {p['net']:.2f}"
-        line = f"{record['name']:36} {p.get('gradus_us', record['us']):12.2f}"
+        unit = record["unit"]
+        line = f"{record['name']:36} {p.get('gradus_us', record[unit]):12.2f}"
         if best:
-            line += f" {p['us']:12.2f} {p['ratio']:6.2f} {'[%.2f, %.2f]' % (p['low'], p['high']):>15}  {limit:12}  {best}"
+            line += f" {p[unit]:12.2f} {p['ratio']:6.2f} {'[%.2f, %.2f]' % (p['low'], p['high']):>15}  {limit:12}  {best}"
         else:
             line += f" {'-':>12} {'-':>6} {'':15}  {limit}"
         print(line, flush=True)
@@ -84,11 +114,24 @@ class Table:
     def end(self):
         if self.bad:
             print(f"\n{len(self.bad)} results failed or disagree: {', '.join(dict.fromkeys(self.bad))}")
-        disturbed = sum(self.disturbed) / len(self.disturbed) if self.disturbed else 0
-        if disturbed > MOST_DISTURBED:
-            print(f"\nOther programs disturbed {100 * disturbed:.0f} % of the measurements: repeat them on an idle machine")
-        for ratio, name in sorted(self.behind):
-            print(f"    behind: {ratio:5.2f} {name}")
-        alone = f"; {self.alone} without a peer" if self.alone else ""
-        print(f"\n{len(self.behind)} of {self.compared} cells are behind the best peer (ratio < {BEHIND}){alone}")
+        if self.quick:
+            print(f"\n{sum(map(len, self.ratios.values()))} cells ran beside a peer, {self.alone} without one; --quick measures nothing")
+        else:
+            self.count()
         return 1 if self.bad else 0
+
+    def count(self):
+        known = [d for d in self.disturbed if d is not None]
+        share = f"{100 * statistics.mean(known):.0f} %" if known else "-"
+        if self.disturbed:
+            more = ": repeat them on an idle machine" if known and statistics.mean(known) > MOST_DISTURBED else ""
+            print(f"\nMeasurements in which threads waited for a processor, because other programs had it: {share}{more}")
+        for (threads, unit), found in self.ratios.items():
+            ratios, behind = [ratio for ratio, _ in found], sorted(pair for pair in found if pair[0] < BEHIND)
+            print()
+            for ratio, name in behind:
+                print(f"    behind: {ratio:5.2f} {name}")
+            print(f"{threads} thread(s), {WHAT[unit]}: {len(behind)} of {len(ratios)} cells are behind the best peer (ratio < {BEHIND}); "
+                  f"of their ratios, the geometric mean is {math.exp(statistics.mean(map(math.log, ratios))):.2f}, the median {statistics.median(ratios):.2f}")
+        if self.alone:
+            print(f"\n{self.alone} cells have no peer")

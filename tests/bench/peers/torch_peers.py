@@ -105,6 +105,7 @@ def recurrent(cell, compiled):
         ways["hoisted"] = way(cell, build("hoisted"))
         if cell["norm"] and short:
             ways["eager"] = way(cell, build("stepwise"))
+        if cell["norm"]:
             if cell["mode"] == "infer":
                 ways["frozen"] = way(cell, build("script"), scripted_frozen)
             else:
