@@ -130,6 +130,7 @@ test: ; +@$(call build_both,main-tests) && tests/tools/run_tests.sh --gradients 
 test-dive: ; +@$(call build_both,dive-tests) && tests/tools/run_tests.sh $(B)/$(CONFIG) $(notdir $(DIVE_TESTS))
 bench: $(BENCH)/bench ; @$< $(ARGS)
 bench-peers: $(BENCH)/bench $(BENCH)/libbench.so ; @$(PYTHON) tests/bench/peers --folder $(BENCH) $(ARGS)
+test-peers: $(BENCH)/bench $(BENCH)/libbench.so ; @$(PYTHON) tests/bench/test_peers.py $(BENCH) $(ARGS)
 interchange: all $(DIR)/tests/interchange/logits $(DIR)/tests/interchange/decoder
 	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits \
 	    $(DIR)/examples/seq_mnist_lstm $(DIR)/tests/interchange/decoder
@@ -221,6 +222,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check-bits       one fingerprint for all threads and instruction sets            make neon   and for ARM64, under qemu-aarch64
 #: make bench            the times of gradus, and how much of the machine's limits they reach     ARGS=--help
 #: make bench-peers      beside PyTorch, OpenBLAS and JAX, in turns in one process      PYTHON= one that has them, ARGS=--help
+#: make test-peers       bench-peers finds wrong results, and its messages      PYTHON= one that has torch
 #: make interchange      weights to PyTorch and back; pytorch_names.txt    PYTHON= one that has torch and safetensors
 #: make test-report      a report in a browser, headless Chromium   PYTHON= one that has plotly and playwright, REPORT= its folder, ARGS=--short
 #: make NAME             build and run tests/campaign/NAME.c, a test that takes minutes
@@ -243,7 +245,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench bench-peers interchange test-report check both check-bits neon \
+.PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench bench-peers test-peers interchange test-report check both check-bits neon \
 	check-one check-install one lesson grade quiz progress check-lessons lesson-library install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -146,7 +146,8 @@ def main():
     return table.end()
 
 
-try:
-    sys.exit(main())
-except KeyboardInterrupt:
-    sys.exit(130)
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
