@@ -155,10 +155,11 @@ class Tables(unittest.TestCase):
 
     def test_the_last_line_has_the_means(self):
         text = self.printed([0.5, 1.0, 16.0])
-        self.assertIn("1 thread(s), times: 1 of 3 cells are behind the best peer (ratio < 0.97); of their ratios, the geometric mean is 2.00, the median 1.00", text)
+        self.assertIn("1 thread(s), times: 1 of 3 cells are behind the best peer (ratio < 0.97); "
+                      "of their ratios, the geometric mean is 2.00, the median 1.00", text)
         self.assertIn("behind:  0.50 cell 0", text)
         self.assertIn("ratio: their median", text)
-        self.assertIn("because other programs had it: 0 %\n", text)
+        self.assertIn("waited for a busy processor: 0 %\n", text)
 
     def test_quick_shows_no_ratios_as_results(self):
         text = self.printed([0.5, 1.0], quick=True)
@@ -167,8 +168,8 @@ class Tables(unittest.TestCase):
         self.assertNotIn("behind", text)
 
     def test_disturbances(self):
-        self.assertIn("had it: 50 %: repeat them on an idle machine", self.printed([1.0], disturbed=0.5))
-        self.assertIn("had it: -\n", self.printed([1.0], disturbed=None))
+        self.assertIn("busy processor: 50 %: repeat them on an idle machine", self.printed([1.0], disturbed=0.5))
+        self.assertIn("busy processor: -\n", self.printed([1.0], disturbed=None))
 
     def test_memory_has_its_unit(self):
         self.assertIn("1 thread(s), memory: 0 of 1 cells", self.printed([4.0], unit="MB"))

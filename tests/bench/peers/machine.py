@@ -124,11 +124,15 @@ def versions():
     return {**found, "python": platform.python_version()}
 
 
+def real(library):
+    return "float" if library.real_bytes() == 4 else "double"
+
+
 def settings(options, library):
     """The first line of --json."""
     _, model, _ = cpu()
-    return {"settings": {"cpu": model, "cores": os.cpu_count(), "gradus": library.version().decode(), "real": "float" if library.real_bytes() == 4 else "double",
-                         **versions(), "rounds": options.rounds, "seconds": options.seconds, "quick": options.quick, "threads": options.threads,
+    return {"settings": {"cpu": model, "cores": os.cpu_count(), "gradus": library.version().decode(), "real": real(library), **versions(),
+                         "rounds": options.rounds, "seconds": options.seconds, "quick": options.quick, "threads": options.threads,
                          "compiled": options.compiled, "mkl_mode": options.mkl if braked() else "stock", "steps": options.steps}}
 
 
@@ -137,8 +141,9 @@ def introduce(options, library):
     import torch
     vendor, model, flags = cpu()
     there = versions()
-    print(f"{model}, {os.cpu_count()} cores; gradus {library.version().decode()} in {'float' if library.real_bytes() == 4 else 'double'}")
-    print(f"PyTorch {there['torch']}, MKL {there.get('mkl', 'no')}, oneDNN {there.get('onednn', 'no')}, CPU capability {torch.backends.cpu.get_cpu_capability()}")
+    print(f"{model}, {os.cpu_count()} cores; gradus {library.version().decode()} in {real(library)}")
+    print(f"PyTorch {there['torch']}, MKL {there.get('mkl', 'no')}, oneDNN {there.get('onednn', 'no')}, "
+          f"CPU capability {torch.backends.cpu.get_cpu_capability()}")
     if not (shutil.which("g++") or shutil.which("clang++")):
         print("There is no C++ compiler: torch.compile is left out")
     if braked():

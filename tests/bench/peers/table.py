@@ -125,7 +125,7 @@ class Table:
         share = f"{100 * statistics.mean(known):.0f} %" if known else "-"
         if self.disturbed:
             more = ": repeat them on an idle machine" if known and statistics.mean(known) > MOST_DISTURBED else ""
-            print(f"\nMeasurements in which threads waited for a processor, because other programs had it: {share}{more}")
+            print(f"\nMeasurements in which a thread waited for a busy processor: {share}{more}")
         for (threads, unit), found in self.ratios.items():
             ratios, behind = [ratio for ratio, _ in found], sorted(pair for pair in found if pair[0] < BEHIND)
             print()
