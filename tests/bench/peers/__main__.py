@@ -16,7 +16,6 @@ PyTorch and NumPy are needed. What else is not installed is left out, and the fi
 plain formula: Winograd's convolution needs less, so that "% FMA" can exceed 100."""
 import argparse
 import importlib.util
-import os
 import statistics
 import sys
 
