@@ -28,9 +28,13 @@ typedef struct {
  *   return  [N, O, oH, oW], or [N, O, oL]; oH = (H + 2 padding - dilation (kH - 1) - 1) / stride + 1, rounded down
  *
  * Gradients reach x, weight and bias. Fails if a shape does not fit, or if the kernel is larger than the padded input.   LeCun et al. 1989
- * 3 x 3 kernels with stride 1, dilation 1, one group, C and O of 16 or more and a padding of at most 2 are computed by Winograd's F(2 x 2, 3 x 3),
- * with a smaller error. There a NaN reaches the same values of y and dx as by plain sums, and in dweight the whole kernel of its channel; an
- * infinite sum may become NaN. A place of the kernel that sees only padding may get a rounding error in dweight instead of 0. */
+ * 3 x 3 kernels with stride 1, dilation 1, one group, C and O of 16 or more and a padding of at most 2 are computed by Winograd's F(2 x 2, 3 x 3).
+ * On average its errors of y and dx are smaller than those of plain sums; a single one may be larger. It differs from plain sums in four points:
+ *   - A NaN in x or dy reaches the same values of y and dx, but in dweight it may reach all nine places of the kernels that see it.
+ *   - A NaN or an infinity in weight reaches all values of its channels of y and dx. Plain sums leave out rows of padding, but not columns: with
+ *     them it does not reach a value whose factor for this place lies in a row of padding.
+ *   - An infinite sum may become NaN.
+ *   - A place of the kernel that sees only padding may get a rounding error in dweight instead of 0. */
 GR_API gr_tensor *gr_conv1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 
@@ -46,7 +50,8 @@ GR_API gr_tensor *gr_conv2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tens
  *   return  [N, O, oH, oW], or [N, O, oL]; oH = (H - 1) stride - 2 padding + dilation (kH - 1) + output_padding + 1
  *
  * A convolution with a stride makes one size from several; output_padding says which of them comes back. It adds no zeros. Gradients reach x,
- * weight and bias. Fails if a shape does not fit, if an axis of x has size 0, or if the padding leaves nothing.   Zeiler et al. 2010 */
+ * weight and bias. Fails if a shape does not fit, if an axis of x has size 0, or if the padding leaves nothing. Winograd's algorithm computes the
+ * same kernels as above, with y and dx exchanged.   Zeiler et al. 2010 */
 GR_API gr_tensor *gr_conv_transpose1d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 GR_API gr_tensor *gr_conv_transpose2d(gr_tape *t, gr_tensor *x, gr_tensor *weight, gr_tensor *bias, const gr_conv_config *config);
 

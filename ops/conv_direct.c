@@ -2,13 +2,13 @@
  *
  *     C[r][n] = start[r][n] + sum over k of A[r, k] B[k][n]        C at row[r].b, A at row[r].a + k.a, B at k.b
  *
- *     pass        r                k                         A               B
- *     forward     outputs          c, kernel position        planes of x     weight, turned: lanes run over O
- *     back        inputs           o, kernel position        planes of y     weight, turned: lanes run over C
- *     dweight     c, position      outputs                   planes of x     dy, turned: lanes run over O
+ *     pass        r                                k                                A                B
+ *     forward     positions of y                   kernel row, c, kernel column     planes of x      weight, turned: lanes run over o
+ *     back        positions of dx                  kernel row, o, kernel column     planes of dy     weight, turned: lanes run over c
+ *     dweight     kernel row, c, kernel column     positions of dy                  planes of x      dy, turned: lanes run over o
  * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over a row of outputs.
  * Groups of one channel in and one out (depthwise) are computed all at once: the lanes run over the groups in A, too, whose planes have the channels last.
- * k runs over the rows of the kernel first, so that those which see nothing but padding are at its ends, and are left out.
+ * The row of the kernel changes last in k. So the rows that see nothing but padding are at the ends of k, and are left out.
  * A kernel of 1 x 1 with stride 1 and without padding is a matrix product in place, forward and back: each output sees the values at its own place.
  * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
 #include "core/gemm_copy.h"

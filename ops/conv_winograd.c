@@ -4,13 +4,13 @@
  *     y = A' [ (G g G') * (B' d B) ] A          * element by element: 16 products instead of 36
  * Summed over the channels c, each of the 16 elements is a matrix product over all tiles t of a block of tiles:
  *     forward     M[e] [O, t]  = U[e] [O, C]  V[e] [C, t]       U = G g G'      V = B' d B       y += A' M A
- *     dx          the same of dy, with the kernel turned by half a turn, and C and O exchanged
+ *     dx          the same of dy, with the kernel rotated by 180 degrees, and C and O exchanged
  *     dweight     dU[e] [O, C] = Z[e] [O, t]  V[e] [C, t]'      Z = A dy A'     dweight += G' dU G
  *
  *     B' d = d0 - d2, d1 + d2, d2 - d1, d1 - d3        G g = g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2
  *     A' m = m0 + m1 + m2, m1 - m2 - m3
- * Such a sum has C terms instead of 9 C, and its factors are 1 and 1/2: y is more accurate than the plain sum. A NaN reaches
- * the values of y and dx that see it, and all nine places of dweight; where plain sums are infinite, these may be NaN.
+ * Such a sum has C terms instead of 9 C, and the factors of B, G and A are 1 and 1/2: on average y and dx have smaller errors than plain sums. What
+ * a NaN and an infinity reach is in ops/conv.h.
  *
  * The values of x lie in planes (ops/conv_plan.h), split by 2: in these each of the 16 places of a tile is a shift, and the tiles lie side by side.
  * The rows of tiles follow one another with a place between them that belongs to no tile. */
@@ -94,7 +94,7 @@ KERNEL(void, wino_in, gr_real *restrict V, const gr_real *restrict planes, const
         }
 }
 
-/* y [O, H, W] of rows of tiles, from M[e][o][t]. Rows of tiles are wide apart. */
+/* y [O, H, W] of rows of tiles, from M[e][o][t]. In M, `wide` is the distance from a row of tiles to the next. */
 typedef struct { size_t O, H, W, size, wide, row, step; bool add; } wino_result;
 KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_real *bias, const wino_result *w)
 {
@@ -116,6 +116,8 @@ KERNEL(void, wino_out, gr_real *restrict y, const gr_real *restrict M, const gr_
 #if GR_HOST
 void gr__conv_fill(int isa, gr_real *planes, const gr_real *x, const gr__conv_image *m) { conv_fill[isa](planes, x, m); }
 
+/* In reals: a cache line, and the largest vector; V and M of a block of rows of tiles, about; of a block of whole samples, which takes another
+ * sample until it has them. WINO_LEAST: channels, in and out. */
 enum { WINO_LINE = 16, WINO_BLOCK = 1 << 20, WINO_SAMPLES = 1 << 17, WINO_LEAST = 16 };
 
 bool gr__winograd_fits(const gr__conv_plan *p)
@@ -226,7 +228,7 @@ static size_t wino_len(const gr__conv_plan *p, bool backward)
     return conv_plus(conv_times(p->threads, a.scratch > b.scratch ? a.scratch : b.scratch), conv_times(16 * (chunks + 2), p->C * p->O));
 }
 
-/* The map from the 9 values of g to the 16 of U = G g G'; turn: from those of g turned by half a turn. */
+/* The map from the 9 values of g to the 16 of U = G g G'; turn: from those of g rotated by 180 degrees. */
 static void wino_matrix(gr_real *m, bool turn)
 {
     static const gr_real G[4][3] = { { 1, 0, 0 }, { R(0.5), R(0.5), R(0.5) }, { R(0.5), R(-0.5), R(0.5) }, { 0, 0, 1 } };
