@@ -1,4 +1,4 @@
-/* core/simd.h - vectors of the machine, for the two kernels that need them: the matrix product and the transposition. All other kernels are plain
+/* core/simd.h - vectors of the machine, for the kernels that need them: matrix products, convolutions and the transposition. All other kernels are plain
  * loops. All intrinsics of the library are in this file: in C, a * x + y would not be one fused instruction, there is no way to load a part of a
  * vector, and no compiler finds the transposition. */
 #ifndef GR_SIMD_H
@@ -65,6 +65,7 @@ INLINE void v_zip(r_vec *low, r_vec *high, r_vec a, r_vec b)
 }
 
 /*  v_fma(a, b, c)           a * b + c, rounded once
+ *  v_load_mask(p, v_mask(first, n))  lanes first .. n-1 from p, and 0 in the others; first and n are at most R_WIDTH
  *  v_load_part(p, n)        lanes 0 .. n-1 from p, and 0 in the others; v_store_part(p, v, n) writes lanes 0 .. n-1; 1 <= n <= R_WIDTH
  *  v_turn(d, p, s)          d[r][l] = p[l * s + r] for r < 4 and l < R_WIDTH: four rows of a matrix that is stored by columns
  *  v_turn_four(d, d_row, p, s)  the same into memory, d[r * d_row + l], and for l < 4
@@ -123,8 +124,10 @@ INLINE __m256 v_load_two(const float *p, size_t s) /* four lanes from column 0 a
 #if GR_VECTOR_BYTES == 64
 #define V_(name) _mm512_##name##_ps
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm512_fmadd_ps(a, b, c); }
-INLINE r_vec v_load_part(const float *p, size_t n) { return _mm512_maskz_loadu_ps((__mmask16)(0xffff >> (16 - n)), p); }
-INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, (__mmask16)(0xffff >> (16 - n)), v); }
+typedef __mmask16 r_mask;
+INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask)((0xffff << first) & (0xffff >> (16 - n))); }
+INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm512_maskz_loadu_ps(m, p); }
+INLINE void v_store_part(float *p, r_vec v, size_t n) { _mm512_mask_storeu_ps(p, v_mask(0, n), v); }
 INLINE r_vec v_load_fours(const float *p, size_t s) /* four lanes from each of columns 0, 4, 8 and 12 */
 {
     return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(v_load_two(p, s))),
@@ -132,16 +135,18 @@ INLINE r_vec v_load_fours(const float *p, size_t s) /* four lanes from each of c
 }
 #else
 #define V_(name) _mm256_##name##_ps
-INLINE __m256i v_mask(size_t n) /* all ones in lanes 0 .. n-1 */
+typedef __m256i r_mask;
+INLINE r_mask v_mask(size_t first, size_t n)
 {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), lane), _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane));
 }
 INLINE r_vec v_fma(r_vec a, r_vec b, r_vec c) { return _mm256_fmadd_ps(a, b, c); }
-INLINE r_vec v_load_part(const float *p, size_t n) { return _mm256_maskload_ps(p, v_mask(n)); }
+INLINE r_vec v_load_mask(const float *p, r_mask m) { return _mm256_maskload_ps(p, m); }
 INLINE void v_store_part(float *p, r_vec v, size_t n)
 {
     if (n == R_WIDTH) v_store(p, v);
-    else _mm256_maskstore_ps(p, v_mask(n), v); /* tens of cycles on some AMD cores */
+    else _mm256_maskstore_ps(p, v_mask(0, n), v); /* tens of cycles on some AMD cores */
 }
 INLINE r_vec v_load_fours(const float *p, size_t s) { return v_load_two(p, s); }
 #endif
@@ -157,25 +162,24 @@ INLINE void v_turn(r_vec *d, const float *p, size_t s) /* 4 x 4 transpositions, 
 #endif
 
 #if defined GR_REAL_DOUBLE || GR_VECTOR_BYTES == 16
-INLINE r_vec v_load_part(const gr_real *p, size_t n)
+typedef struct { size_t first, n; } r_mask;
+INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask){ first, n }; }
+INLINE r_vec v_load_mask(const gr_real *p, r_mask m)
 {
     r_vec v = { 0 };
-    for (size_t l = 0; l < n; l++) v[l] = p[l];
+    for (size_t l = m.first; l < m.n; l++) v[l] = p[l];
     return v;
 }
 INLINE void v_store_part(gr_real *p, r_vec v, size_t n)
 {
-    for (size_t l = 0; l < n; l++) p[l] = v[l];
+    if (n == R_WIDTH) v_store(p, v);
+    else for (size_t l = 0; l < n; l++) p[l] = v[l];
 }
 #endif
+INLINE r_vec v_load_part(const gr_real *p, size_t n) { return v_load_mask(p, v_mask(0, n)); }
 
-/* Lanes 0 .. n-1 from p, and 0 in the others, for any n; and the same to p, for n of 1 or more. */
+/* Lanes 0 .. n-1 from p, and 0 in the others, for any n. */
 INLINE r_vec v_load_most(const gr_real *p, size_t n) { return n >= R_WIDTH ? v_load(p) : n ? v_load_part(p, n) : v_set(0); }
-INLINE void v_store_most(gr_real *p, r_vec v, size_t n)
-{
-    if (n >= R_WIDTH) v_store(p, v);
-    else v_store_part(p, v, n);
-}
 
 /* Values with even and with odd numbers: of the n at p, or of zeros behind them; and the reverse, p = them, or with add p += them. */
 INLINE void v_load_split(r_vec *even, r_vec *odd, const gr_real *p, size_t n)
@@ -188,7 +192,7 @@ INLINE void v_store_zip(gr_real *p, r_vec even, r_vec odd, size_t n, bool add)
     r_vec low, high;
     v_zip(&low, &high, even, odd);
     if (add) low += v_load_most(p, n), high += v_load_most(p + R_WIDTH, rest);
-    v_store_most(p, low, n);
-    if (rest) v_store_most(p + R_WIDTH, high, rest);
+    v_store_part(p, low, rest ? R_WIDTH : n);
+    if (rest) v_store_part(p + R_WIDTH, high, rest < R_WIDTH ? rest : R_WIDTH);
 }
 #endif

@@ -8,11 +8,12 @@
  *     dweight     kernel row, c, kernel column     positions of dy                  planes of x      dy, turned: lanes run over o
  * Where the channels of the result would not fill the vectors, r is its channels, A the weight, B the planes: the lanes run over a row of outputs.
  * Groups of one channel in and one out (depthwise) are computed all at once: the lanes run over the groups in A, too, whose planes have the channels last.
+ * Forward and back of depthwise with 3 x 3 kernels and stride 1 have a product of their own, with the same bits: ops/conv_depthwise.h.
  * The row of the kernel changes last in k. So the rows that see nothing but padding are at the ends of k, and are left out.
  * A kernel of 1 x 1 with stride 1 and without padding is a matrix product in place, forward and back: each output sees the values at its own place.
  * Back with a stride: the positions of x whose row and column have the same remainders by the stride see the same kernel positions: a phase. */
 #include "core/gemm_copy.h"
-#include "ops/conv_plan.h"
+#include "ops/conv_depthwise.h"
 #include "ops/parts.h"
 #include "ops/strided.h"
 
@@ -310,7 +311,7 @@ static gr__layout conv_turned_weight(const gr__conv_plan *p, bool back)
 /* A kernel of 1 x 1: y [O, P] = bias + weight [O, C] x [C, P], and dx [C, P] = weight' [C, O] dy [O, P] */
 static void point_group(void *argument, size_t i, int thread)
 {
-    const conv_run *r = argument;
+    const conv_call *r = argument;
     const gr__conv_pass *c = r->c;
     const size_t C = r->p->C, O = r->p->O, P = r->p->out[0] * r->p->out[1], from = c->back ? O : C, to = c->back ? C : O, g = i % r->p->G;
     gr_real *const y = c->y + i * to * P, *const start = c->bias ? c->scratch + g * to * P : c->add ? y : NULL;
@@ -318,13 +319,22 @@ static void point_group(void *argument, size_t i, int thread)
                     y, P, (gr_start){ start, P }, gr__work(r->t, thread));
 }
 
+/* Other sizes are no slower by the other product, with AVX2 and AVX-512; without them all are: there a load of a part of a vector is a loop. */
+static bool depth_fits(const gr__conv_plan *p, bool back, int isa)
+{
+    const size_t H = back ? p->H[0] : p->out[0], W = back ? p->H[1] : p->out[1];
+    const bool plain = p->C * p->O * p->stride[0] * p->stride[1] * p->dilation[0] * p->dilation[1] == 1 && p->kernel[0] == 3 && p->kernel[1] == 3;
+    return plain && isa && sizeof(gr_real) == 4 && conv_times(W, conv_round(p->G)) / 12 >= p->G && 4 * DEPTH_ROWS * gr_chunks(H, DEPTH_ROWS) <= 5 * H;
+}
+
 static void conv_direct_convolve(gr_tape *t, const gr__conv_plan *p, const gr__conv_pass *c)
 {
-    if (point_fits(p)) {
+    gr_task *const task = point_fits(p) ? point_group : depth_fits(p, c->back, gr_isa(t)) ? conv_depth[gr_isa(t)] : NULL;
+    if (task) {
         const size_t P = p->out[0] * p->out[1];
-        for (size_t o = 0; c->bias && o < p->G * (c->back ? p->C : p->O); o++)
+        for (size_t o = 0; task == point_group && c->bias && o < p->G * (c->back ? p->C : p->O); o++)
             for (size_t i = 0; i < P; i++) c->scratch[o * P + i] = c->bias[o];
-        gr_parallel(t, p->N * p->G, conv_work(p), point_group, &(conv_run){ .t = t, .p = p, .c = c, .isa = gr_isa(t) });
+        gr_parallel(t, p->N * p->G, conv_work(p), task, &(conv_call){ t, p, c, gr_isa(t) });
         return;
     }
     conv_run r = conv_run_of(t, p, c->back ? CONV_BACK : CONV_FORWARD, c->scratch);

@@ -79,6 +79,10 @@ static const conv_case large[] = {
     { 3, 16, 12, 11, 32, 5, 5, true, { .padding = 2 } },    { 3, 32, 13, 12, 48, 3, 3, true, { .stride = 2, .padding = 1 } },
     { 3, 20, 9, 18, 20, 5, 5, true, { .groups = 20, .padding = 2 } }, { 3, 6, 12, 19, 6, 3, 3, true, { .groups = 6, .stride = 2, .padding = 1 } },
     { 2, 64, 9, 10, 3, 3, 3, true, { .padding = 1 } },      { 2, 3, 31, 30, 16, 4, 4, true, { .stride = 4 } },
+    /* conv_depthwise.h: whole strips, and a part of one; more padding than the kernel has; one row of the result; x of one column */
+    { 3, 32, 14, 14, 32, 3, 3, true, { .groups = 32, .padding = 1 } }, { 2, 32, 22, 33, 32, 3, 3, false, { .groups = 32, .padding_w = 2 } },
+    { 3, 5, 19, 27, 5, 3, 3, true, { .groups = 5, .padding = 4 } },    { 2, 3, 3, 40, 3, 3, 3, true, { .groups = 3, .padding = 2, .padding_w = 1 } },
+    { 2, 8, 12, 1, 8, 3, 3, true, { .groups = 8, .padding = 2, .padding_w = 7 } },
     /* tiles of rows, and of parts of rows, whose axes differ */
     { 2, 4, 60, 70, 3, 3, 5, true, { .stride_w = 2, .padding = 2, .padding_w = 1, .dilation = 2, .dilation_w = 1 } },
     { 1, 2, 5, 3001, 2, 3, 7, true, { .stride = 2, .stride_w = 1, .padding = 1, .padding_w = GR_NONE, .dilation = 1, .dilation_w = 2 } },

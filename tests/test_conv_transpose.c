@@ -126,6 +126,7 @@ static const conv_case large[] = {
     { 2, 7, 0, 3003, 6, 1, 9, true, { .padding = 4 } },
     { 3, 1, 90, 89, 1, 3, 3, true, { .padding = 1 } },
     { 3, 16, 9, 8, 18, 3, 3, true, { .padding = 1 } }, /* Winograd's */
+    { 3, 20, 12, 17, 20, 3, 3, true, { .groups = 20, .padding = 1 } }, /* conv_depthwise.h */
     { 3, 16, 9, 8, 17, 2, 2, true, { .stride = 2 } },
     { 3, 16, 9, 8, 17, 1, 1, true, { 0 } },
     { 2, 32, 40, 49, 3, 4, 4, true, { .stride = 2, .padding = 1 } },
