@@ -162,12 +162,12 @@ INLINE void v_turn(r_vec *d, const float *p, size_t s) /* 4 x 4 transpositions, 
 #endif
 
 #if defined GR_REAL_DOUBLE || GR_VECTOR_BYTES == 16
-typedef struct { size_t first, n; } r_mask;
-INLINE r_mask v_mask(size_t first, size_t n) { return (r_mask){ first, n }; }
+typedef size_t r_mask; /* both numbers: 256 first + n */
+INLINE r_mask v_mask(size_t first, size_t n) { return 256 * first + n; }
 INLINE r_vec v_load_mask(const gr_real *p, r_mask m)
 {
     r_vec v = { 0 };
-    for (size_t l = m.first; l < m.n; l++) v[l] = p[l];
+    for (size_t l = m / 256; l < m % 256; l++) v[l] = p[l];
     return v;
 }
 INLINE void v_store_part(gr_real *p, r_vec v, size_t n)
