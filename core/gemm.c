@@ -2,14 +2,17 @@
  *
  *     columns of C, N        up to 1024 at a time, so that their part of B fits the slab (2 MiB)
  *       rows of C, M         up to 128 at a time: their part of C stays in L2 while
- *         K                  runs in steps of up to 256
- *           panels of B      of 4 vectors, or of 3 where 4 would take more than 48 KiB
+ *         K                  runs in steps of up to 1 KiB (256 floats, 128 doubles), or of less (gemm_step_of)
+ *           panels of B      of GEMM_VECTORS vectors, or of one less where a panel would be too large (GEMM_NEAR)
  *             tiles          of up to 12 rows of A: registers (core/gemm_tile.h)
  *
  * A tile reads a panel of B in place if B is stored by rows. When more than a few tiles share a panel, the first one writes a dense and aligned
  * copy for the others, which costs almost nothing. A panel that is stored by columns, or that ends within a vector, is copied first.
  * When C has more rows than a block, all panels are kept in the slab for the later blocks. All parts are of nearly equal size: 9 vectors are
  * three panels of 3, not two of 4 and one of 1.
+ *
+ * Three shapes take other ways (gemm_product): a tall C that is narrower than a vector is computed transposed; up to 4 rows turn a B that is
+ * stored by columns in registers; and last columns that fill at most half a vector are a product of their own, if C is tall or B is packed.
  *
  * Every output is one sum over k, or over a part of at most 2048 (core/gemm.h). A step over K ends by writing the sums to C, or to a block beside it,
  * and the next step reads them again. This is exact, so the sizes of the steps cannot change a bit. */
@@ -19,7 +22,7 @@
 enum {
     GEMM_STEP = 1024 / sizeof(gr_real), /* of K; shorter steps touch C more often */
     GEMM_SHORT_STEP = 32,
-    GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger has a vector less, so that L1 holds it */
+    GEMM_NEAR = (48 << 10) / sizeof(gr_real), /* a panel that is larger, or a packed one of more than half, has a vector less, so that L1 holds it */
     GEMM_BLOCK = 128, /* rows of C */
     GEMM_COLUMNS = 1024,
     GEMM_SLAB = (2 << 20) / sizeof(gr_real),
@@ -74,12 +77,13 @@ INLINE gemm_job gemm_part_of(const gemm_job *g, size_t i, size_t j, size_t k, si
     return part;
 }
 
-/* Whether a copy of A by rows saves time: several panels read A, and A is stored by columns, or its rows or columns are a multiple of
- * 4 KiB apart, so that they share the same few sets of L1. */
+/* Whether rows or columns are a multiple of 4 KiB apart, so that they share the same few sets of L1. */
+INLINE bool gemm_far(size_t stride) { return stride % (4096 / sizeof(gr_real)) == 0; }
+
+/* Whether a copy of A by rows saves time: more than 8 rows, several panels read A, and A is far or stored by columns. */
 INLINE bool gemm_copies_a(gr_mat A, size_t M, size_t panels)
 {
-    const bool far = (A.col == 1 ? A.row : A.col) % (4096 / sizeof(gr_real)) == 0;
-    return M > 8 && (far ? panels > 1 : panels > 2 && A.col != 1);
+    return M > 8 && (gemm_far(A.col == 1 ? A.row : A.col) ? panels > 1 : panels > 2 && A.col != 1);
 }
 
 /* Let a tile prefetch K lines of the first entry of the list that is not done. */
@@ -87,7 +91,8 @@ INLINE void gemm_fetch(gr__fetch *fetch, gemm_tile *t)
 {
     while (fetch->at && !fetch->bytes) fetch++;
     const size_t line = GEMM_LINE * sizeof(gr_real), done = gemm_min(t->K * line, fetch->bytes);
-    t->next = done ? fetch->at : 0, t->next_row = line;
+    if (!done) return;
+    t->next = fetch->at, t->next_row = line;
     fetch->at += done, fetch->bytes -= done;
 }
 
@@ -95,7 +100,8 @@ INLINE void gemm_fetch(gr__fetch *fetch, gemm_tile *t)
 static void gemm_step(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, vectors = (N + R_WIDTH - 1) / R_WIDTH;
-    const size_t most = K * GEMM_VECTORS * R_WIDTH > GEMM_NEAR ? GEMM_VECTORS - 1 : GEMM_VECTORS, panels = (vectors + most - 1) / most;
+    const bool large = K * GEMM_VECTORS * R_WIDTH > (g->packed ? GEMM_NEAR / 2 : GEMM_NEAR);
+    const size_t most = large ? GEMM_VECTORS - 1 : GEMM_VECTORS, panels = (vectors + most - 1) / most;
     gr_mat A = g->A, B = g->B;
     if (gemm_copies_a(A, M, panels)) {
         const size_t row = gemm_round(K, 2 * GEMM_LINE) + GEMM_LINE;
@@ -103,25 +109,27 @@ static void gemm_step(const gemm_job *g, gemm_work *work)
         A = (gr_mat){ work->rows, row, 1 };
     }
     gemm_tile t = {
-        .K = K, .a_row = A.row, .a_col = A.col, .next_row = (B.col == 1 ? B.row : B.col) * sizeof(gr_real), .start_row = g->start.row,
-        .c_row = g->c_row, .add = g->add
+        .K = K, .a_row = A.row, .a_col = A.col, .start_row = g->start.row, .c_row = g->c_row, .add = g->add
     };
     for (size_t p = 0, j = 0; p < panels; p++) {
         const size_t v = vectors / panels + (p < vectors % panels), width = v * R_WIDTH, n = gemm_min(width, N - j);
         const size_t tiles = (M + gemm_rows[v] - 1) / gemm_rows[v];
         gr_real *P = g->packed ? g->packed + j * K : work->panel;
-        const bool in_place = tiles && !g->ready && B.col == 1 && n == width, keep = in_place && (tiles > GEMM_FEW || g->packed);
+        const bool in_place = tiles && !g->ready && B.col == 1 && n == width, shared = tiles > GEMM_FEW || (tiles > 1 && gemm_far(B.row));
+        const bool keep = in_place && (shared || g->packed);
         if (!in_place && !g->ready) gemm_copy(K, n, width, (gr_mat){ B.data + j * B.col, B.row, B.col }, P, width);
         t.last = n - width + R_WIDTH;
         for (size_t x = 0, i = 0; x < tiles; x++) {
             const size_t rows = M / tiles + (x < M % tiles);
-            const bool reads_b = in_place && (x == 0 || !keep), more = !g->ready && p + 1 < panels;
+            const bool reads_b = in_place && (x == 0 || !keep), more = p + 1 < panels, one = x == (tiles > 1);
             t.A = A.data + i * A.row;
             t.B = reads_b ? B.data + j : P, t.b_row = reads_b ? B.row : width;
             t.panel = x == 0 && keep ? P : NULL;
-            t.next = 0; /* one tile fetches the next panel; of one that is stored by columns, each of the first tiles fetches some rows */
-            if (more && in_place && x == (tiles > 1)) t.next = (uintptr_t)(B.data + j + width);
-            if (more && !in_place && x && (x - 1) * width < K) t.next = (uintptr_t)(B.data + (x - 1) * width + (j + width) * B.col);
+            /* one tile fetches the next panel; of one that is stored by columns, each of the first tiles fetches some rows */
+            t.next = 0, t.next_row = (B.col == 1 ? B.row : B.col) * sizeof(gr_real);
+            if (more && one && g->ready) t.next = (uintptr_t)(P + K * width), t.next_row = width * sizeof(gr_real);
+            if (more && one && in_place) t.next = (uintptr_t)(B.data + j + width);
+            if (more && !in_place && !g->ready && x && (x - 1) * width < K) t.next = (uintptr_t)(B.data + (x - 1) * width + (j + width) * B.col);
             if (g->fetch) gemm_fetch(g->fetch, &t);
             t.start = g->start.data ? g->start.data + i * g->start.row + j : NULL;
             t.C = g->C + i * g->c_row + j;
@@ -175,13 +183,21 @@ static void gemm_slab(const gemm_job *g, size_t step, gemm_work *work)
     } while (i < M);
 }
 
+/* The longest step over K. A B by rows that is used once is read in short steps, along its rows. Half a step of 3 vectors of 64 bytes fits L1 beside
+ * what a tile reads: measured 3 % faster than a whole step where B comes from beyond L2, and 3 % slower for few rows, which touch C more often. */
+INLINE size_t gemm_step_of(const gemm_job *g)
+{
+    if (!g->packed && g->B.col == 1 && g->M <= gemm_rows[GEMM_VECTORS]) return GEMM_SHORT_STEP;
+    const bool half = g->packed ? g->K > 2 * GEMM_STEP : g->K > GEMM_STEP && (g->M > GEMM_BLOCK / 2 || gemm_far(g->B.row));
+    return GR_VECTOR_BYTES == 64 && half ? GEMM_STEP / 2 : GEMM_STEP;
+}
+
 /* K is at most GEMM_DEEP, so that the slab holds a few panels at least. */
 static void gemm_columns(const gemm_job *g, gemm_work *work)
 {
     const size_t M = g->M, N = g->N, K = g->K, unit = GEMM_VECTORS * R_WIDTH;
     const size_t columns = gemm_part(N, K ? gemm_min(GEMM_COLUMNS, GEMM_SLAB / K / unit * unit) : GEMM_COLUMNS, unit);
-    const bool once = !g->packed && g->B.col == 1 && M <= gemm_rows[GEMM_VECTORS]; /* B is read once: in short steps, along its rows */
-    const size_t step = gemm_part(K, once ? GEMM_SHORT_STEP : GEMM_STEP, 8);
+    const size_t step = gemm_part(K, gemm_step_of(g), 8);
     for (size_t j = 0; j < N; j += columns) {
         const gemm_job part = gemm_part_of(g, 0, j, 0, M, gemm_min(columns, N - j), K, g->packed ? g->packed + j * K : NULL);
         gemm_slab(&part, step, work);
@@ -227,7 +243,7 @@ static void gemm_turned(const gemm_job *g)
 }
 static bool gemm_turns(const gemm_job *g)
 {
-    const bool far = g->B.col % (4096 / sizeof(gr_real)) == 0; /* as in gemm_copies_a: the rows that are turned together would evict each other */
+    const bool far = gemm_far(g->B.col); /* the rows that are turned together would evict each other */
     return g->B.row == 1 && g->M && g->M <= GEMM_TURNED_ROWS && g->N >= GEMM_TURNED * R_WIDTH && g->K % 4 == 0 && !far && !g->packed && g->start.data != g->C;
 }
 

@@ -4,8 +4,9 @@
  *
  * Every output is computed in the same order: c = start; for k = 0 .. K-1: c = fma(A[i][k], B[k][j], c). A longer sum, K > 2048, is cut into the fewest
  * parts of at most 2048, of equal sizes (rounded up to a multiple of 8, but the last): the second and later ones start from 0 and are added to c, one after
- * the other. Rounding then moves c by at most (2048 + K / 2048) eps sum |A B|, and not K eps. So blocking, packing, threads, the instruction set and the
- * rest of the batch cannot change a bit. This promise does not hold for OpenBLAS, if it is built in. */
+ * the other. To first order, rounding then moves c by at most (2048 + K / 2048) u (|start| + sum |A B|), where u is 2^-24, or 2^-53 in double; one
+ * chain would have K for 2048 + K / 2048. So blocking, packing, threads, the instruction set and the rest of the batch cannot change a bit. This
+ * promise does not hold for OpenBLAS, if it is built in. */
 #ifndef GR_GEMM_H
 #define GR_GEMM_H
 #include "core/library.h"
