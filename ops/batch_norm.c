@@ -1,4 +1,4 @@
-/* ops/batch_norm.c - zero mean and unit variance for each channel over the batch, then scale and shift.            Ioffe, Szegedy 2015
+/* ops/batch_norm.c - zero mean and unit variance for each channel over the batch, then scale and shift.   Ioffe, Szegedy 2015. Derivation: ops/batch_norm.md
  *
  * For the n values of a channel, over samples and positions, without padding:
  *     xhat = (x - mean(x)) * rstd,   rstd = 1 / sqrt(var(x) + eps)              y = gamma * xhat + beta

@@ -11,7 +11,7 @@ static unsigned free_indices(const page *p, int at) /* a bit for each letter */
     if (e->kind == NUMBER) return 0;
     if (e->kind == NAMED) {
         const char *const name = p->known[e->name].name;
-        for (int i = 0; i < e->rank; i++) bits |= islower((unsigned char)e->sub[i]) ? 1u << (e->sub[i] - 'a') : 0;
+        for (int i = 0; i < e->rank; i++) bits |= islower((unsigned char)e->sub[i]) ? 1u << (e->sub[i] - 'a') : e->sub[i] == '{' ? free_indices(p, e->at[i]) : 0;
         if (!e->rank && !name[1] && islower((unsigned char)*name) && p->declared[*name - 'a']) bits |= 1u << (*name - 'a');
         return bits;
     }
@@ -33,9 +33,37 @@ static int leaf(const page *p, int at, const int *axes, int rank)
     return at;
 }
 
+static bool has_name(const page *p, int at)
+{
+    const page_node *const e = &p->node[at];
+    if (e->kind == NUMBER || !at) return false;
+    if (e->kind == LIST) {
+        int i = e->a;
+        while (i && !has_name(p, i)) i = p->node[i].next;
+        return i;
+    }
+    return e->kind == NAMED || has_name(p, e->a) || has_name(p, e->b);
+}
+
+/* Add a random number in -1/4 .. 1/4 to each number of a list. */
+static void vary(page *p, int list)
+{
+    for (int i = p->node[list].a; i; i = p->node[i].next)
+        if (p->node[i].kind == LIST) vary(p, i);
+        else {
+            p->vary ^= p->vary << 13, p->vary ^= p->vary >> 17, p->vary ^= p->vary << 5;
+            page_node sum = { .kind = ADD, .next = p->node[i].next };
+            sum.a = page_make(p, p->node[i]);
+            sum.b = page_make(p, (page_node){ .kind = NUMBER, .digits = -1, .value = (p->vary >> 8) / 33554432.0 - 0.25 });
+            p->node[i] = sum;
+        }
+}
+
 static void compare_at(page *p, int left, int right, const int *axes, int rank)
 {
+    if (p->vary && (!has_name(p, left) || !has_name(p, right))) return;
     const double a = page_eval(p, left, axes, rank).v, b = page_eval(p, right, axes, rank).v;
+    if (*p->error) return;
     int end = leaf(p, right, axes, rank);
     const double sign = p->node[end].kind == NEG ? -1 : 1;
     if (sign < 0) end = p->node[end].a;
@@ -92,14 +120,34 @@ static void define(page *p, int left, int by, bool add)
     if (add) {
         int size[2 * RANK] = { 0 }, axes[2 * RANK] = { 0 };
         page_definition *const sum = &p->known[page_name(p, "+", 1)];
-        if (!k->definition) page_wrong(p, "%s has no value yet: begin with 0", k->name);
-        sum->definition = page_make(p, (page_node){ .kind = ADD, .a = left, .b = by });
-        memcpy(sum->index, e->sub, sizeof sum->index);
+        if (!k->cases) page_wrong(p, "%s has no value yet: begin with 0", k->name);
+        sum->cases = 1, sum->of->tree = page_make(p, (page_node){ .kind = ADD, .a = left, .b = by });
+        memcpy(sum->of->index, e->sub, sizeof sum->of->index);
         const int whole = page_make(p, (page_node){ .kind = NAMED, .name = page_name(p, "+", 1) });
         by = frozen(p, whole, size, axes, page_sizes(p, whole, size), 0);
-        memset(k->index, 0, sizeof k->index);
-    } else memcpy(k->index, e->sub, sizeof k->index);
-    k->definition = by;
+        k->cases = 0, k->of->tree = by;
+    } else if (k->cases == CASES || strchr(e->sub, '{')) page_wrong(p, "%s cannot be defined like this", k->name);
+    page_case *const c = &k->of[k->cases < CASES ? k->cases++ : 0];
+    memset(c->index, 0, sizeof c->index);
+    if (!add) memcpy(c->index, e->sub, sizeof c->index);
+    if (p->vary && !add && p->node[by].kind == LIST && !has_name(p, by)) vary(p, by);
+    c->tree = by;
+}
+
+/* Whether a part of a definition has any of the elements of a name. */
+static bool is_defined(const page *p, const page_node *e)
+{
+    const page_definition *const k = &p->known[e->name];
+    for (int c = 0; c < k->cases; c++) {
+        bool has = true;
+        for (const char *a = k->of[c].index, *b = e->sub; *a && *b && *b != '{'; a++, b++) {
+            const bool digit = isdigit((unsigned char)*a), other = isdigit((unsigned char)*b);
+            const int low = digit ? *a - '0' : p->low[*a - 'a'], high = digit ? low : p->high[*a - 'a'];
+            has &= other ? *b - '0' >= low && *b - '0' <= high : p->low[*b - 'a'] <= high && p->high[*b - 'a'] >= low;
+        }
+        if (has) return true;
+    }
+    return false;
 }
 
 /* An equation of any number of sides, or a range. One that begins with = goes on from the last side before it. */
@@ -128,9 +176,11 @@ static void statement(page *p, const char *text, size_t n)
     for (page_spaces(p); *p->at && !*p->error; page_spaces(p)) {
         page_needs(p, "=");
         const int right = page_parse(p);
+        page_spaces(p);
+        if (*p->at && *p->at != '=') page_needs(p, "=");
         if (*p->error) return;
-        if (p->node[left].kind == NAMED && !p->known[p->node[left].name].definition) define(p, left, right, false);
-        else p->equations++;
+        if (p->node[left].kind == NAMED && !is_defined(p, &p->node[left])) define(p, left, right, false);
+        else p->equations += !p->vary || (has_name(p, left) && has_name(p, right));
         compare(p, left, right, free_indices(p, left) | free_indices(p, right));
         left = p->last = right;
     }
@@ -199,6 +249,7 @@ double page_value(page *p, const char *text)
     const int e = page_parse(p);
     return *p->error ? (double)NAN : page_eval(p, e, NULL, 0).v;
 }
+void page_vary(page *p, unsigned seed) { p->vary = seed; }
 size_t page_equations(const page *p) { return p->equations; }
 
 page *page_new(void)

@@ -8,7 +8,7 @@ static int length(const page *p, int list)
     return n;
 }
 
-int page_sizes(const page *p, int at, int *size)
+int page_sizes(page *p, int at, int *size)
 {
     const page_node *const e = &p->node[at];
     int n = 0;
@@ -16,7 +16,7 @@ int page_sizes(const page *p, int at, int *size)
         size[n++] = length(p, at);
         return n < RANK ? n + page_sizes(p, e->a, size + n) : n;
     }
-    if (e->kind == NUMBER || e->kind == SUM || e->kind == MAX || e->kind == EQUAL) return 0;
+    if (e->kind == NUMBER || e->kind == SUM || e->kind == MAX || e->kind == EQUAL || e->kind == AT_MOST) return 0;
     if (e->kind == SLOPE) return n = page_sizes(p, e->a, size), n + page_sizes(p, e->b, size + n);
     if (e->kind != NAMED) {
         n = page_sizes(p, e->a, size);
@@ -24,9 +24,14 @@ int page_sizes(const page *p, int at, int *size)
     }
     const page_definition *const k = &p->known[e->name];
     int all[3 * RANK] = { 0 };
-    if (!k->definition) return 0;
-    for (const char *c = k->index; *c; c++) all[n++] = p->high[*c - 'a'] - p->low[*c - 'a'] + 1;
-    n += page_sizes(p, k->definition, all + n);
+    if (!k->cases) return 0;
+    for (const char *c = k->of->index; *c; c++, n++) {
+        if (isdigit((unsigned char)*c) && n >= e->rank) page_wrong(p, "%s is defined in parts: it needs its subscripts", k->name);
+        all[n] = isdigit((unsigned char)*c) ? 1 : p->high[*c - 'a'] - p->low[*c - 'a'] + 1;
+    }
+    if (++p->nested > DEPTH) page_wrong(p, "%s is defined by itself", k->name);
+    n += *p->error ? 0 : page_sizes(p, k->of->tree, all + n);
+    p->nested--;
     for (int i = e->rank; i < n; i++) size[i - e->rank] = all[i];
     return n > e->rank ? n - e->rank : 0;
 }
@@ -40,27 +45,55 @@ static page_dual eval_list(page *p, int at, const int *axes, int rank)
     return page_eval(p, i, axes + 1, rank - 1);
 }
 
+static int subscript(page *p, const page_node *e, int i)
+{
+    const char c = e->sub[i];
+    if (c != '{') return isdigit((unsigned char)c) ? c - '0' : p->now[c - 'a'];
+    const double v = page_eval(p, e->at[i], NULL, 0).v;
+    if (!*p->error && v != round(v)) page_wrong(p, "a subscript of %s is %g", p->known[e->name].name, v);
+    return *p->error ? 0 : (int)v;
+}
+
+/* The part of the definition that has the element `at`. */
+static const page_case *part(page *p, const page_definition *k, const int *at, int n)
+{
+    for (int c = 0; c < k->cases; c++) {
+        const char *const index = k->of[c].index;
+        bool has = true;
+        for (int i = 0; i < n && index[i]; i++)
+            has &= isdigit((unsigned char)index[i]) ? at[i] == index[i] - '0' : at[i] >= p->low[index[i] - 'a'] && at[i] <= p->high[index[i] - 'a'];
+        if (has) return &k->of[c];
+    }
+    if (!k->cases) page_wrong(p, "%s is not defined", k->name);
+    else page_wrong(p, "%s has no element %d, %d, %d", k->name, at[0], at[1], at[2]);
+    return NULL;
+}
+
 static page_dual eval_named(page *p, const page_node *e, const int *axes, int rank)
 {
     const page_definition *const k = &p->known[e->name];
     int at[2 * RANK] = { 0 }, n = 0;
     if (!k->name[1] && islower((unsigned char)*k->name) && p->declared[*k->name - 'a'] && !e->rank) return (page_dual){ p->now[*k->name - 'a'], 0 };
-    if (!k->definition) return page_wrong(p, "%s is not defined", k->name), (page_dual){ NAN, NAN };
-    for (int i = 0; i < e->rank; i++) at[n++] = isdigit((unsigned char)e->sub[i]) ? e->sub[i] - '0' : p->now[e->sub[i] - 'a'];
+    for (int i = 0; i < e->rank; i++) at[n++] = subscript(p, e, i);
     for (int i = 0; i < rank && n < RANK; i++) at[n++] = axes[i];
+    const page_case *const c = *p->error ? NULL : part(p, k, at, n);
+    if (!c) return (page_dual){ NAN, NAN };
     int before[26];
     memcpy(before, p->now, sizeof before);
     const int seed = p->seed, depth = p->depth;
-    if (seed == e->name || depth > 1) p->seed = -1; /* the value alone */
+    const bool is_seed = seed == e->name && !memcmp(at, p->seed_at, (size_t)n * sizeof *at);
+    if (is_seed || depth > 1) p->seed = -1; /* the value alone */
     if (p->depth) p->depth++;
-    const int indices = (int)strlen(k->index);
+    const int indices = (int)strlen(c->index);
     if (indices > n) page_wrong(p, "%s needs %d indices", k->name, indices);
-    for (int i = 0; i < indices; i++) p->now[k->index[i] - 'a'] = at[i];
-    page_dual y = *p->error ? (page_dual){ NAN, NAN } : page_eval(p, k->definition, at + indices, n - indices);
+    for (int i = 0; i < indices; i++)
+        if (islower((unsigned char)c->index[i])) p->now[c->index[i] - 'a'] = at[i];
+    if (++p->nested > DEPTH) page_wrong(p, "%s is defined by itself", k->name);
+    page_dual y = *p->error ? (page_dual){ NAN, NAN } : page_eval(p, c->tree, at + indices, n - indices);
     memcpy(p->now, before, sizeof before);
-    p->seed = seed, p->depth = depth;
+    p->seed = seed, p->depth = depth, p->nested--;
     if (seed == -1 || depth > 1) y.d = 0;
-    if (seed == e->name) y.d = !memcmp(at, p->seed_at, (size_t)n * sizeof *at);
+    if (is_seed) y.d = 1;
     return y;
 }
 
@@ -71,7 +104,7 @@ static page_dual eval_slope(page *p, const page_node *e, const int *axes, int ra
     int size[2 * RANK], n = x->rank;
     const int above = page_sizes(p, e->a, size);
     if (p->seed >= 0) return page_wrong(p, "a derivative of a derivative"), (page_dual){ NAN, NAN };
-    for (int i = 0; i < n; i++) p->seed_at[i] = isdigit((unsigned char)x->sub[i]) ? x->sub[i] - '0' : p->now[x->sub[i] - 'a'];
+    for (int i = 0; i < n; i++) p->seed_at[i] = subscript(p, x, i);
     for (int i = above; i < rank && n < RANK; i++) p->seed_at[n++] = axes[i];
     eval_named(p, x, axes + above, rank - above); /* it must have a definition, and all its indices */
     p->seed = x->name, p->depth = e->own;
@@ -121,6 +154,7 @@ page_dual page_eval(page *p, int at, const int *axes, int rank)
     case MUL: return (page_dual){ a.v * b.v, a.d * b.v + a.v * b.d };
     case DIV: return (page_dual){ a.v / b.v, (a.d - a.v / b.v * b.d) / b.v };
     case POW: return (page_dual){ pow(a.v, b.v), b.v * pow(a.v, b.v - 1) * a.d };
+    case AT_MOST: return (page_dual){ a.v <= b.v, 0 };
     default: return (page_dual){ a.v == b.v, 0 };
     }
 }

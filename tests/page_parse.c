@@ -77,7 +77,18 @@ static int named(page *p)
     if (p->at == start) return page_wrong(p, "'%.20s' is no expression", start), p->at += strlen(p->at), 0;
     page_node e = { .kind = NAMED, .name = page_name(p, start, (size_t)(p->at - start)) };
     if (*p->at == '_')
-        for (p->at++; isalnum((unsigned char)*p->at) && e.rank < RANK; p->at++) e.sub[e.rank++] = *p->at;
+        for (p->at++; isalnum((unsigned char)*p->at); p->at++) {
+            if (e.rank == RANK) return page_wrong(p, "more than %d subscripts", RANK), 0;
+            e.sub[e.rank++] = *p->at;
+        }
+    if (p->at[-1] == '_' && *p->at == '{') {
+        do {
+            p->at++;
+            if (e.rank == RANK) return page_wrong(p, "more than %d subscripts", RANK), 0;
+            e.sub[e.rank] = '{', e.at[e.rank++] = page_parse(p), page_spaces(p);
+        } while (*p->at == ',');
+        page_needs(p, "}");
+    }
     return page_make(p, e);
 }
 
@@ -98,7 +109,9 @@ static int primary(page *p)
     if (isdigit((unsigned char)*p->at)) return number(p);
     if (page_takes(p, "[")) {
         page_node e = { .kind = EQUAL, .a = page_parse(p) };
-        page_needs(p, "="), e.b = page_parse(p), page_needs(p, "]");
+        if (page_takes(p, "<=")) e.kind = AT_MOST;
+        else page_needs(p, "=");
+        e.b = page_parse(p), page_needs(p, "]");
         return page_make(p, e);
     }
     if (page_takes(p, "(")) {

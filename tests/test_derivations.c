@@ -42,6 +42,29 @@ TEST(additions_are_made_in_order)
                  "    g += x = (2, 3)   g = (6, 12)   g_i += 1   g = (7, 13)\n");
 }
 
+TEST(definitions_have_parts)
+{
+    assert_right("    t = 1 .. 3   j = 0 .. 1\n"
+                 "    h_0 = (0, 1)   h_tj = 2 h_{t-1,j} + j   h_3 = (0, 15)   h_{1+1} = (0, 7)\n"
+                 "    d h_3j / d h_1j = 4   d h_3j / d h_{t-1,0} = [j = 0] * 2^(4 - t)   D h_3j / D h_1j = 0   D h_tj / D h_{t-1,j} = 2\n"
+                 "    s = sum over t of [t <= 2] h_t1 = 3 + 7   x_1 = 5   x_2 = 6   x_{2-1} x_2 = 30\n");
+    assert_true(page_value(p, "h_{3,1}") == 15);
+}
+TEST(lists_of_numbers_are_varied)
+{
+    const char *const text = "    i = 0 .. 1   x = (2, 3)   y_i = x_i^2   y = (4, 9)   s = x_0 + x_1 = x_1 + x_0 = 5\n";
+    assert_right(text);
+    assert_int_equal(page_equations(p), 3);
+    page *const q = page_new();
+    page_vary(q, 7);
+    assert_null(page_read(q, text));
+    assert_int_equal(page_equations(q), 1);
+    const double x = page_value(q, "x_0");
+    assert_true(x != 2 && fabs(x - 2) <= 0.25 && page_value(q, "y_0") == x * x);
+    assert_string_equal(page_read(q, "    y_i = 2 x_i\n") ? "wrong" : "", "wrong");
+    page_free(q);
+}
+
 /* ---- Messages ---- */
 
 static void test_wrong(const char *text, const char *message, const char *file, int line)
@@ -67,6 +90,12 @@ TEST(wrong_lines_are_named)
     assert_wrong("    a += 1\n", "line 1: a has no value yet: begin with 0");
     assert_wrong("    a = (1 + 2\n", "line 1: ')' is missing before ''");
     assert_wrong("    a + 1\n", "line 1: no equation: a + 1");
+    assert_wrong("    t = 1 .. 2   h_0 = 0   h_t = h_{t-1} + 1   a = h_3\n", "line 1: h has no element 3, 0, 0");
+    assert_wrong("    t = 1 .. 2   h_0 = (0, 1)   h_t = h_0   a = h\n", "line 1: h is defined in parts: it needs its subscripts");
+    assert_wrong("    x = (2, 3)   a = x_{1/2}\n", "line 1: a subscript of x is 0.5");
+    assert_wrong("    i = 0 .. 1   y_{i+1} = i\n", "line 1: y cannot be defined like this");
+    assert_wrong("    i = 0 .. 1   y_iiii = i\n", "line 1: more than 3 subscripts");
+    assert_wrong("    a = a + 1\n", "line 1: a is defined by itself");
     assert_wrong("    a = 1 # 1\n", "line 1: a digit in a remark");
     assert_wrong("The error is `a` and 0.5.\n", "line 1: a number that no equation computes: 0.5.");
     assert_wrong("The error is `0.5`.\n", "line 1: a number that no equation computes: 0.5");
@@ -109,6 +138,15 @@ static gr_tensor *input(gr_tape *t, const char *name, size_t rows, size_t column
 static void same(const gr_real *got, const char *name, size_t rows, size_t columns)
 {
     assert_close(got, values(name, rows, columns), rows * columns, sizeof(gr_real) == 8 ? 1e-12 : 1e-6);
+}
+
+static gr_tensor *number(gr_tape *t, const char *name) /* [1] */
+{
+    return gr_want_grad(t, gr_input(t, (gr_real[]){ (gr_real)page_value(p, name) }, GR_SHAPE(1)));
+}
+static void same_number(const gr_real *got, const char *name)
+{
+    assert_close(got, (gr_real[]){ (gr_real)page_value(p, name) }, 1, sizeof(gr_real) == 8 ? 1e-12 : 1e-6);
 }
 
 /* Backward of the five nodes in this order, in which 0 is the newest. */
@@ -210,16 +248,53 @@ TEST(layer_norm_md_is_right)
     gr_tape_free(t);
 }
 
+/* A page with its own numbers, and then some times with random ones. The second argument is how many equations have no side of numbers alone. */
+enum { ROUNDS = 5 };
+static void read_varied(const char *path, size_t least, unsigned round)
+{
+    page_free(p), p = page_new();
+    page_vary(p, round * 2654435761u);
+    read_file(path, least);
+}
+
+TEST(batch_norm_md_is_right)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        read_varied("ops/batch_norm.md", 30, round);
+        gr_tape *t = gr_tape_new(1, NULL);
+        const gr_batch_norm_config training = { .running_mean = number(t, "oldmean"), .running_var = number(t, "oldvar"),
+                                                .momentum = page_value(p, "momentum"), .eps = page_value(p, "eps") };
+        gr_tensor *x = input(t, "x", 1, 4), *gamma = number(t, "gamma"), *beta = number(t, "beta");
+        gr_tensor *y = gr_batch_norm(t, gr_reshape(t, x, GR_SHAPE(4, 1)), 1, gamma, beta, &training);
+        same(y->data, "y", 1, 4);
+        assert_true(gr_backward_from(t, y, values("dy", 1, 4)));
+        same(gr_grad(t, x), "dx", 1, 4), same_number(gr_grad(t, gamma), "dgamma"), same_number(gr_grad(t, beta), "dbeta");
+        same_number(training.running_mean->data, "newmean"), same_number(training.running_var->data, "newvar");
+
+        gr_tape_reset(t), gr_tape_set_training(t, false);
+        const gr_batch_norm_config evaluation = { .running_mean = number(t, "rmean"), .running_var = number(t, "rvar"), .eps = training.eps };
+        x = input(t, "x", 1, 4), gamma = number(t, "gamma"), beta = number(t, "beta");
+        y = gr_batch_norm(t, gr_reshape(t, x, GR_SHAPE(4, 1)), 1, gamma, beta, &evaluation);
+        same(y->data, "out", 1, 4);
+        assert_true(gr_backward_from(t, y, values("dout", 1, 4)));
+        same(gr_grad(t, x), "ex", 1, 4), same_number(gr_grad(t, gamma), "egamma"), same_number(gr_grad(t, beta), "ebeta");
+        gr_tape_free(t);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(equations_are_evaluated, begin, end),
         cmocka_unit_test_setup_teardown(derivatives_are_evaluated, begin, end),
         cmocka_unit_test_setup_teardown(additions_are_made_in_order, begin, end),
+        cmocka_unit_test_setup_teardown(definitions_have_parts, begin, end),
+        cmocka_unit_test_setup_teardown(lists_of_numbers_are_varied, begin, end),
         cmocka_unit_test(wrong_lines_are_named),
         cmocka_unit_test_setup_teardown(backward_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(derivations_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(layer_norm_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(batch_norm_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(backward_md_is_right_about_a_wrong_order, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
