@@ -1,4 +1,4 @@
-/* ops/attention.c - scaled dot-product attention, for each sample and head.                   Vaswani et al. 2017, eq. 1
+/* ops/attention.c - scaled dot-product attention, for each sample and head.    Vaswani et al. 2017, eq. 1. Derivation: ops/attention.md
  *
  *     s = q k'    p = softmax(scale s) over the keys that the query sees, 0 for the others    y = p v          ' is the transpose
  *     q [Tq, d]   k [Tk, d]   v [Tk, e]   s, p [Tq, Tk]   y [Tq, e]

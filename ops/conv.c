@@ -1,4 +1,5 @@
 /* ops/conv.c - convolution and transposed convolution over one axis or two. One axis is treated as two, of which the first has size 1.
+ * Derivation: ops/conv.md
  *
  * Within each group of channels, with strides sh, sw, dilations dh, dw and padding ph, pw:
  *     y[n][o][i][j] = bias[o] + sum over c, a, b of weight[o][c][a][b] x[n][c][i sh + a dh - ph][j sw + b dw - pw]

@@ -11,7 +11,9 @@ static unsigned free_indices(const page *p, int at) /* a bit for each letter */
     if (e->kind == NUMBER) return 0;
     if (e->kind == NAMED) {
         const char *const name = p->known[e->name].name;
-        for (int i = 0; i < e->rank; i++) bits |= islower((unsigned char)e->sub[i]) ? 1u << (e->sub[i] - 'a') : e->sub[i] == '{' ? free_indices(p, e->at[i]) : 0;
+        for (int i = 0; i < e->rank; i++)
+            if (e->sub[i] == '{') bits |= free_indices(p, e->at[i]);
+            else bits |= islower((unsigned char)e->sub[i]) ? 1u << (e->sub[i] - 'a') : 0;
         if (!e->rank && !name[1] && islower((unsigned char)*name) && p->declared[*name - 'a']) bits |= 1u << (*name - 'a');
         return bits;
     }
@@ -127,6 +129,9 @@ static void define(page *p, int left, int by, bool add)
         by = frozen(p, whole, size, axes, page_sizes(p, whole, size), 0);
         k->cases = 0, k->of->tree = by;
     } else if (k->cases == CASES || strchr(e->sub, '{')) page_wrong(p, "%s cannot be defined like this", k->name);
+    for (int i = 0; i < k->cases && !add; i++) /* the parts of single elements come first */
+        for (const char *a = k->of[i].index, *b = e->sub; *a && *b; a++, b++)
+            if (islower((unsigned char)*a) && isdigit((unsigned char)*b)) page_wrong(p, "%s has no element %c", k->name, *b);
     page_case *const c = &k->of[k->cases < CASES ? k->cases++ : 0];
     memset(c->index, 0, sizeof c->index);
     if (!add) memcpy(c->index, e->sub, sizeof c->index);

@@ -2,9 +2,9 @@
  *
  *     i = 0 .. 1                            the values of an index, which is one letter and keeps its range
  *     x = (2, 3)                            a vector; ((1, 2), (3, 4)) is a matrix
- *     h_0 = (0, 1)   h_tj = h_{t-1,j} + 1   a definition in parts, for t = 1 .. 3; a subscript in braces is any expression
+ *     h_0 = (0, 1)   h_tj = h_{t-1,j} + 1   a definition in parts, those of single elements first; a subscript in braces is any expression
  *     c_ij = sum over k of a_ik b_kj        an unknown name on the left is defined: for all i and j. a b is a product
- *     d c_ij / d a_lk = [i = l] b_kj        a derivative through all definitions, of dual numbers; [..] is 1 where the equation holds, otherwise 0; [i <= j], too
+ *     d c_ij / d a_lk = [i = l] b_kj        a derivative through all definitions, of dual numbers; [..] is 1 where it holds, otherwise 0; [i <= j], too
  *     D c_ij / D a_lk                       a derivative of the definition of c alone: the names in it, other than a, are constants
  *          = ..                             goes on with the equation before
  *     dx_i += dy_i = (2, 3)                 adds to what dx has; what follows is compared with what is added
