@@ -1,4 +1,5 @@
-/* ops/gru.c - a GRU over whole sequences, with layer norms: one time step, forward and backward. ops/lstm.c says what each file does.
+/* ops/gru.c - a GRU over whole sequences, with layer norms: one time step, forward and backward. Derivation: ops/gru.md
+ * ops/lstm.c says what each file does.
  *
  * Forward, for one row of W x and W h [3H]. LN is the identity where there is no norm:
  *

@@ -1,4 +1,4 @@
-/* ops/lstm.c - an LSTM over whole sequences, with layer norms: one time step, forward and backward.
+/* ops/lstm.c - an LSTM over whole sequences, with layer norms: one time step, forward and backward. Derivation: ops/lstm.md
  *
  * The files of the recurrent layers, in the order to read them (examples/composed/recurrent.c has the same maths from plain operators):
  *     recurrent.h           the public interface: weights, config, the places of the norms

@@ -136,7 +136,7 @@ static void define(page *p, int left, int by, bool add)
     memset(c->index, 0, sizeof c->index);
     if (!add) memcpy(c->index, e->sub, sizeof c->index);
     if (p->vary && !add && p->node[by].kind == LIST && !has_name(p, by)) vary(p, by);
-    c->tree = by;
+    c->tree = by, p->stamp[0]++;
 }
 
 /* Whether a part of a definition has any of the elements of a name. */
@@ -153,6 +153,17 @@ static bool is_defined(const page *p, const page_node *e)
         if (has) return true;
     }
     return false;
+}
+
+static void end_paragraph(page *p)
+{
+    const int line = p->line;
+    for (int i = 0; i < p->laters && !*p->error; i++) {
+        const int left = p->later[i][1], right = p->later[i][2];
+        p->line = p->later[i][0];
+        compare(p, left, right, free_indices(p, left) | free_indices(p, right));
+    }
+    p->line = line, p->laters = 0;
 }
 
 /* An equation of any number of sides, or a range. One that begins with = goes on from the last side before it. */
@@ -175,6 +186,7 @@ static void statement(page *p, const char *text, size_t n)
     int left = *p->at == '=' ? p->last : page_parse(p);
     if (page_takes(p, "+=")) {
         const int by = page_parse(p);
+        end_paragraph(p);
         if (!*p->error) define(p, left, by, true);
         left = p->last = by;
     } else if (!left || *p->at != '=') page_wrong(p, "no equation: %s", copy);
@@ -184,9 +196,14 @@ static void statement(page *p, const char *text, size_t n)
         page_spaces(p);
         if (*p->at && *p->at != '=') page_needs(p, "=");
         if (*p->error) return;
-        if (p->node[left].kind == NAMED && !is_defined(p, &p->node[left])) define(p, left, right, false);
-        else p->equations += !p->vary || (has_name(p, left) && has_name(p, right));
-        compare(p, left, right, free_indices(p, left) | free_indices(p, right));
+        if (p->node[left].kind == NAMED && !is_defined(p, &p->node[left])) {
+            define(p, left, right, false);
+            if (p->laters == LATER) page_wrong(p, "a paragraph with too many definitions");
+            else memcpy(p->later[p->laters++], (int[]){ p->line, left, right }, sizeof *p->later);
+        } else {
+            p->equations += !p->vary || (has_name(p, left) && has_name(p, right));
+            compare(p, left, right, free_indices(p, left) | free_indices(p, right));
+        }
         left = p->last = right;
     }
 }
@@ -240,11 +257,13 @@ const char *page_read(page *p, const char *text)
     bool block = false;
     for (p->line = 1; *text && !*p->error; p->line++) {
         const size_t n = strcspn(text, "\n");
+        if (n < 4 || strncmp(text, "    ", 4)) end_paragraph(p);
         if (n >= 3 && !strncmp(text, "```", 3)) block = !block;
         else if (!block && n >= 4 && !strncmp(text, "    ", 4)) equations(p, text + 4, n - 4);
         else if (!block) prose(p, text, n);
         text += n + (text[n] == '\n');
     }
+    end_paragraph(p);
     return *p->error ? p->error : NULL;
 }
 
@@ -260,7 +279,7 @@ size_t page_equations(const page *p) { return p->equations; }
 page *page_new(void)
 {
     page *p = calloc(1, sizeof *p);
-    if (p) p->seed = -1, p->nodes = 1; /* node 0 is none */
+    if (p) p->seed = -1, p->nodes = 1, p->stamp[0] = 1; /* node 0 is none */
     return p;
 }
 void page_free(page *p) { free(p); }

@@ -4,6 +4,7 @@
  *     x = (2, 3)                            a vector; ((1, 2), (3, 4)) is a matrix
  *     h_0 = (0, 1)   h_tj = h_{t-1,j} + 1   a definition in parts, those of single elements first; a subscript in braces is any expression
  *     c_ij = sum over k of a_ik b_kj        an unknown name on the left is defined: for all i and j. a b is a product
+ *                                           The definitions of a paragraph may use each other
  *     d c_ij / d a_lk = [i = l] b_kj        a derivative through all definitions, of dual numbers; [..] is 1 where it holds, otherwise 0; [i <= j], too
  *     D c_ij / D a_lk                       a derivative of the definition of c alone: the names in it, other than a, are constants
  *          = ..                             goes on with the equation before

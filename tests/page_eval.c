@@ -69,6 +69,13 @@ static const page_case *part(page *p, const page_definition *k, const int *at, i
     return NULL;
 }
 
+static page_memo *memo(page *p, int name, const int *at, int n, bool seeded)
+{
+    unsigned key = (unsigned)name;
+    for (int i = 0; i < n; i++) key = key * 31 + (unsigned)at[i];
+    return &p->memo[seeded][key % MEMOS];
+}
+
 static page_dual eval_named(page *p, const page_node *e, const int *axes, int rank)
 {
     const page_definition *const k = &p->known[e->name];
@@ -78,21 +85,31 @@ static page_dual eval_named(page *p, const page_node *e, const int *axes, int ra
     for (int i = 0; i < rank && n < RANK; i++) at[n++] = axes[i];
     const page_case *const c = *p->error ? NULL : part(p, k, at, n);
     if (!c) return (page_dual){ NAN, NAN };
+    const bool is_seed = p->seed == e->name && !memcmp(at, p->seed_at, (size_t)n * sizeof *at), seeded = p->seed >= 0 && !is_seed && p->depth <= 1;
+    page_memo *const m = memo(p, e->name, at, n, seeded);
+    page_dual y = m->y;
+    if (m->stamp == p->stamp[seeded] && m->name == e->name && !memcmp(m->at, at, sizeof at) && !(seeded && p->depth)) {
+        if (is_seed) y.d = 1;
+        return y;
+    }
     int before[26];
     memcpy(before, p->now, sizeof before);
     const int seed = p->seed, depth = p->depth;
-    const bool is_seed = seed == e->name && !memcmp(at, p->seed_at, (size_t)n * sizeof *at);
-    if (is_seed || depth > 1) p->seed = -1; /* the value alone */
+    if (!seeded) p->seed = -1; /* the value alone */
     if (p->depth) p->depth++;
     const int indices = (int)strlen(c->index);
     if (indices > n) page_wrong(p, "%s needs %d indices", k->name, indices);
     for (int i = 0; i < indices; i++)
         if (islower((unsigned char)c->index[i])) p->now[c->index[i] - 'a'] = at[i];
     if (++p->nested > DEPTH) page_wrong(p, "%s is defined by itself", k->name);
-    page_dual y = *p->error ? (page_dual){ NAN, NAN } : page_eval(p, c->tree, at + indices, n - indices);
+    y = *p->error ? (page_dual){ NAN, NAN } : page_eval(p, c->tree, at + indices, n - indices);
     memcpy(p->now, before, sizeof before);
     p->seed = seed, p->depth = depth, p->nested--;
-    if (seed == -1 || depth > 1) y.d = 0;
+    if (!seeded) y.d = 0;
+    if (!*p->error && !(seeded && depth)) {
+        *m = (page_memo){ .name = e->name, .stamp = p->stamp[seeded], .y = y };
+        memcpy(m->at, at, sizeof at);
+    }
     if (is_seed) y.d = 1;
     return y;
 }
@@ -107,9 +124,9 @@ static page_dual eval_slope(page *p, const page_node *e, const int *axes, int ra
     for (int i = 0; i < n; i++) p->seed_at[i] = subscript(p, x, i);
     for (int i = above; i < rank && n < RANK; i++) p->seed_at[n++] = axes[i];
     eval_named(p, x, axes + above, rank - above); /* it must have a definition, and all its indices */
-    p->seed = x->name, p->depth = e->own;
+    p->seed = x->name, p->depth = e->own, p->stamp[1]++;
     const page_dual y = page_eval(p, e->a, axes, above);
-    p->seed = -1, p->depth = 0;
+    p->seed = -1, p->depth = 0, p->stamp[1]++;
     return (page_dual){ y.d, 0 };
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 1 << 14, NAMES = 256, RANK = 3, NAME = 24, CASES = 8, DEPTH = 200 };
+enum { NODES = 1 << 14, NAMES = 256, RANK = 3, NAME = 24, CASES = 8, DEPTH = 200, LATER = 64, MEMOS = 1 << 12 };
 typedef enum { NUMBER, NAMED, ADD, SUB, MUL, DIV, POW, NEG, CALL, SUM, MAX, SLOPE, EQUAL, AT_MOST, LIST } page_kind;
 typedef struct {
     page_kind kind;
@@ -32,21 +32,28 @@ typedef struct {
     page_case of[CASES];
 } page_definition;
 
+typedef struct { double v, d; } page_dual;
+
+/* The elements of names that were computed last: [0] values, [1] with derivatives. They count while the stamp is that of the page. */
+typedef struct { int name, at[2 * RANK], stamp; page_dual y; } page_memo;
+
 struct page {
     page_node node[NODES];
     page_definition known[NAMES];
     int nodes, names, line, last; /* last: the side that a line with = goes on from */
+    int later[LATER][3], laters;  /* the line and the sides of each definition in this paragraph, to be compared at its end */
     const char *at;               /* the parser is here */
     int low[26], high[26], now[26];
     bool declared[26];
     int seed, seed_at[RANK];      /* derivatives are with respect to this name, or -1 */
     int depth;                    /* for D: how many definitions deep the evaluation is, from 1 on; otherwise 0 */
     int nested;                   /* how many definitions deep it is, at most DEPTH */
+    page_memo memo[2][MEMOS];
+    int stamp[2];
     size_t equations;
     uint32_t vary;                /* 0, or the state of the random numbers */
     char error[512];
 };
-typedef struct { double v, d; } page_dual;
 
 /* The first error stays. */
 __attribute__((format(printf, 2, 3))) void page_wrong(page *p, const char *format, ...);

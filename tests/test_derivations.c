@@ -23,6 +23,14 @@ static void read_file(const char *path, size_t least) /* and evaluate it: it has
     assert_in_range(page_equations(p), least, 100000);
 }
 
+/* In round 0 a page has its own numbers, and in the others random ones. At least so many equations have names on both sides. */
+static void read_varied(const char *path, size_t least, unsigned round)
+{
+    page_free(p), p = page_new();
+    page_vary(p, round * 2654435761u);
+    read_file(path, least);
+}
+
 /* The elements name_{i,j,k}, where i begins at `from`; without k if c is 0, without j and k if b is 0, too. */
 static const gr_real *block(const char *name, size_t from, size_t a, size_t b, size_t c)
 {
@@ -109,9 +117,9 @@ TEST(backward_md_is_right)
     gr_tape_free(t);
 }
 
-TEST(derivations_md_is_right)
+static void check_derivations(unsigned round)
 {
-    read_file("ops/derivations.md", 60);
+    read_varied("ops/derivations.md", 40, round);
     gr_tape *t = gr_tape_new(1, NULL);
 
     gr_tensor *a = input(t, "a", 2, 3), *b = input(t, "b", 3, 2), *c = gr_matmul(t, a, b);
@@ -149,6 +157,8 @@ TEST(derivations_md_is_right)
     gr_tape_free(t);
 }
 
+TEST(derivations_md_is_right) { for (unsigned round = 0; round < ROUNDS; round++) check_derivations(round); }
+
 TEST(layer_norm_md_is_right)
 {
     read_file("ops/layer_norm.md", 30);
@@ -160,14 +170,6 @@ TEST(layer_norm_md_is_right)
     assert_true(gr_backward_from(t, y, values("dy", 1, 3)));
     same(gr_grad(t, x), "dx", 1, 3), same(gr_grad(t, gamma), "dgamma", 1, 3), same(gr_grad(t, beta), "dbeta", 1, 3);
     gr_tape_free(t);
-}
-
-/* In round 0 a page has its own numbers, and in the others random ones. At least so many equations have names on both sides. */
-static void read_varied(const char *path, size_t least, unsigned round)
-{
-    page_free(p), p = page_new();
-    page_vary(p, round * 2654435761u);
-    read_file(path, least);
 }
 
 TEST(batch_norm_md_is_right)
@@ -238,6 +240,40 @@ TEST(conv_md_is_right)
     }
 }
 
+/* [rows, columns] tensor of the elements name_{i,j}, with i from `from`; the weights of gates are blocks of rows */
+static gr_tensor *matrix(gr_tape *t, const char *name, size_t from, size_t rows, size_t columns)
+{
+    return gr_want_grad(t, gr_input(t, block(name, from, rows, columns, 0), GR_SHAPE(rows, columns)));
+}
+
+/* A page of a recurrent layer with 3 steps, 2 inputs, 2 units: x_t, h_0, W, R, b, and dy_t are given; h_t, dW .. are computed. */
+static void check_recurrent(const char *path, bool lstm, unsigned round)
+{
+    const size_t G = lstm ? 4 : 3;
+    read_varied(path, 30, round);
+    gr_tape *t = gr_tape_new(1, NULL);
+    gr_tensor *x = gr_want_grad(t, gr_input(t, block("x", 1, 3, 2, 0), GR_SHAPE(3, 1, 2))), *h0 = matrix(t, "h", 0, 1, 2);
+    gr_tensor *c0 = lstm ? matrix(t, "c", 0, 1, 2) : NULL;
+    gr_recurrent_weights w = { .w_ih = gr_want_grad(t, gr_input(t, block("W", 0, G, 2, 2), GR_SHAPE(2 * G, 2))),
+                               .w_hh = gr_want_grad(t, gr_input(t, block("R", 0, G, 2, 2), GR_SHAPE(2 * G, 2))),
+                               .b_ih = gr_want_grad(t, gr_input(t, block("b", 0, G, 2, 0), GR_SHAPE(2 * G))) };
+    if (!lstm) w.b_hh = gr_want_grad(t, gr_input(t, block("s", 0, G, 2, 0), GR_SHAPE(2 * G)));
+    const gr_sequence_config config = { .h0 = h0, .c0 = c0 };
+    const gr_recurrent_out out = lstm ? gr_lstm_sequence(t, x, &w, &config) : gr_gru_sequence(t, x, &w, &config);
+    assert_close(out.y->data, block("h", 1, 3, 2, 0), 6, TOLERANCE);
+    assert_true(gr_backward_from(t, out.y, block("dy", 1, 3, 2, 0)));
+    assert_close(gr_grad(t, x), block("dx", 1, 3, 2, 0), 6, TOLERANCE);
+    assert_close(gr_grad(t, w.w_ih), block("dW", 0, G, 2, 2), G * 4, TOLERANCE);
+    assert_close(gr_grad(t, w.w_hh), block("dR", 0, G, 2, 2), G * 4, TOLERANCE);
+    assert_close(gr_grad(t, w.b_ih), block("db", 0, G, 2, 0), G * 2, TOLERANCE);
+    if (!lstm) assert_close(gr_grad(t, w.b_hh), block("ds", 0, G, 2, 0), G * 2, TOLERANCE);
+    assert_close(gr_grad(t, h0), block("p", 1, 1, 2, 0), 2, TOLERANCE);
+    if (lstm) assert_close(gr_grad(t, c0), block("e", 1, 1, 2, 0), 2, TOLERANCE);
+    gr_tape_free(t);
+}
+TEST(gru_md_is_right) { for (unsigned round = 0; round < ROUNDS; round++) check_recurrent("ops/gru.md", false, round); }
+TEST(lstm_md_is_right) { for (unsigned round = 0; round < ROUNDS; round++) check_recurrent("ops/lstm.md", true, round); }
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -247,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(batch_norm_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(attention_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(conv_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(lstm_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(gru_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(backward_md_is_right_about_a_wrong_order, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
