@@ -1,4 +1,4 @@
-/* optim/adam.c - Adam and AdamW.
+/* optim/adam.c - Adam and AdamW.     Kingma, Ba 2015; Loshchilov, Hutter 2019. Derivation: optim/adam.md
  *
  *     g = dx + decay x                             Adam's weight decay; AdamW's is keep = 1 - lr weight_decay
  *     m = m + gain1 (g - m)                        gain = 1 - beta

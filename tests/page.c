@@ -71,7 +71,7 @@ static void compare_at(page *p, int left, int right, const int *axes, int rank)
     if (sign < 0) end = p->node[end].a;
     const int digits = p->node[end].kind == NUMBER ? p->node[end].digits : -1;
     const double limit = 1e-12 * fmax(1, fmax(fabs(a), fabs(b))), beyond = sign * (a - b);
-    if (digits >= 0 ? beyond >= -limit && beyond < pow(10, -digits) : fabs(a - b) <= limit) return;
+    if (isfinite(a) && isfinite(b) && (digits >= 0 ? beyond >= -limit && beyond < pow(10, -digits) : fabs(a - b) <= limit)) return;
     page_wrong(p, "%.15g is not %.15g", a, b);
     for (size_t n = strlen(p->error), i = 0; i < 26 && n + 20 < sizeof p->error; i++, n = strlen(p->error))
         if (p->declared[i]) snprintf(p->error + n, sizeof p->error - n, ", %c = %d", (int)('a' + i), p->now[i]);

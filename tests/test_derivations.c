@@ -1,5 +1,6 @@
 /* tests/test_derivations.c - the pages that derive gradients: each line is evaluated, and the results are those of the library. */
 #include "optim/optim.h"
+#include "tests/give.h"
 #include "tests/page.h"
 #include "tests/test.h"
 
@@ -274,6 +275,25 @@ static void check_recurrent(const char *path, bool lstm, unsigned round)
 TEST(gru_md_is_right) { for (unsigned round = 0; round < ROUNDS; round++) check_recurrent("ops/gru.md", false, round); }
 TEST(lstm_md_is_right) { for (unsigned round = 0; round < ROUNDS; round++) check_recurrent("ops/lstm.md", true, round); }
 
+TEST(adam_md_is_right)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        read_varied("optim/adam.md", 15, round);
+        gr_tape *t = gr_tape_new(1, NULL);
+        gr_module *net = gr_module_new(t);
+        gr_tensor *x = gr_param(t, net, "x", GR_SHAPE(2), (gr_init){ GR_INIT_CONSTANT, 0, 0, GR_FAN_IN });
+        gr_optim *o = gr_adam_new(t, net, &(gr_adam_config){ .lr = page_value(p, "lr"), .beta1 = page_value(p, "b"), .beta2 = page_value(p, "c"),
+                                                             .eps = page_value(p, "eps") });
+        memcpy(x->data, block("x", 0, 1, 2, 0), 2 * sizeof(gr_real));
+        for (size_t step = 1; step <= 4; step++) {
+            gr_optim_zero_grad(o), give(t, x, block("g", step, 1, 2, 0));
+            assert_true(gr_optim_step(t, o));
+            assert_close(x->data, block("x", step, 1, 2, 0), 2, TOLERANCE);
+        }
+        gr_optim_free(o), gr_module_free(net), gr_tape_free(t);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -285,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(conv_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(lstm_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(gru_md_is_right, begin, end),
+        cmocka_unit_test_setup_teardown(adam_md_is_right, begin, end),
         cmocka_unit_test_setup_teardown(backward_md_is_right_about_a_wrong_order, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,7 @@ TEST(wrong_lines_are_named)
     assert_wrong("    a = 1 # 1\n", "line 1: a digit in a remark");
     assert_wrong("The error is `a` and 0.5.\n", "line 1: a number that no equation computes: 0.5.");
     assert_wrong("The error is `0.5`.\n", "line 1: a number that no equation computes: 0.5");
+    assert_wrong("    a = 1/0 = 1\n", "line 1: inf is not 1");
     assert_wrong("So `a = 1 = 2`.\n", "line 1: 1 is not 2");
 }
 
