@@ -145,7 +145,7 @@ msan: ; +@tests/tools/msan.sh '$(CC)' '$(BOTH)'
 
 # Gates: what is true of the sources and of the objects.
 CHECKS  := check-layers check-circles check-symbols check-vector check-host-loops check-names check-api check-headers check-lines check-readme check-fetch \
-           check-remove
+           check-remove check-maths
 check: $(CHECKS) ; @echo "$(words $(CHECKS)) checks passed"
 both: ; +@$(BOTH) REAL=float library && $(BOTH) REAL=double library
 check-layers: both ; @tests/tools/check_layers.sh $(B)/$(CONFIG)/float
@@ -157,6 +157,7 @@ check-names: one ; @$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only $(B)/one/
 	$(CC) -std=c11 -Wall -Wextra -Werror -fsyntax-only -DGR_REAL_DOUBLE $(B)/one/gradus.c
 check-api: both ; +@$(BOTH) -s REAL=float $(EXAMPLES:%=$(B)/$(CONFIG)/float/%.o) $(PARTS:%=$(B)/$(CONFIG)/float/lib%.a) && \
 	tests/tools/api.sh --check '$(CC)' $(B)/$(CONFIG)/float && tests/tools/reference.sh '$(CC)' $(B)/$(CONFIG)/float $(B)/api > $(B)/api.log
+check-maths: both ; @tests/tools/check_maths.sh $(B)/$(CONFIG)/float
 check-headers: ; @tests/tools/check_headers.sh '$(CC)'
 check-lines: ; @tests/tools/check_lines.sh
 check-readme: both ; @tests/tools/check_readme.sh '$(CC)' $(B)/$(CONFIG)/float
@@ -213,7 +214,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make test             the tests, in float and in double          (sh tests/tools/get_cmocka.sh installs cmocka)
 #: make test-dive        those of the deep dive and of the plotting library          make main-tests dive-tests   builds them, for one REAL
 #: make check            the gates on sources and objects, one for each of: layers circles symbols vector names api headers lines readme fetch
-#:                       remove; make check-NAME runs one of them, and tests/README.md says what each refuses
+#:                       remove maths; make check-NAME runs one of them, and tests/README.md says what each refuses
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
 #: make mpi              examples/mpi_mnist                         MPICC=mpicc names MPI's compiler
 #: make check-mpi        the same fingerprint for all numbers of MPI ranks; what goes wrong on one of them

@@ -1,4 +1,7 @@
-/* core/recompute.c - a segment of the forward: its intermediate results are freed, and computed again in backward.
+/* core/recompute.c - a segment of the forward: its intermediate results are freed, and computed again in backward (recompute).
+ *
+ *     y = f(x)        dx = the backward of f, which runs again for it
+ * Shapes: what f makes of them.   Kinks: those of f.   Chen et al. 2016
  *
  * A segment runs on its own level: another arena, another list of nodes, another undo log; mode, streams and threads are the
  * tape's. Its inputs are leaves there with the same values. In the second run these leaves share the gradients of the inputs, so that

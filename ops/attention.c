@@ -1,12 +1,12 @@
 /* ops/attention.c - scaled dot-product attention, for each sample and head.    Vaswani et al. 2017, eq. 1. Derivation: ops/attention.md
  *
  *     s = q k'    p = softmax(scale s) over the keys that the query sees, 0 for the others    y = p v          ' is the transpose
- *     q [Tq, d]   k [Tk, d]   v [Tk, e]   s, p [Tq, Tk]   y [Tq, e]
+ * Shapes: q [Tq, d]   k [Tk, d]   v [Tk, e]   s, p [Tq, Tk]   y [Tq, e]
  * Backward:
  *     dv = p' dy    dp = dy v'    ds = scale p (dp - sum over keys of p dp)    dq = ds k    dk = ds' q
  * With dropout, and m its mask of 0 and 1, m p / (1 - rate) replaces p in y and dv, and m dp / (1 - rate) replaces dp in ds.
  *
- * A query that sees no key has p = 0, so y = 0 and ds = 0. A term with p = 0 or ds = 0 adds nothing, even if k or v is NaN there: the matrix
+ * Kinks: a query that sees no key has p = 0, so y = 0 and ds = 0. A term with p = 0 or ds = 0 adds nothing, even if k or v is NaN there: the matrix
  * product guarantees this when k and v are finite, and attention_add when they are not.
  * Queries are computed in blocks, and for each block only the keys up to the last one that it sees. Each block adds to dk and dv in order, so
  * the size of a block does not change a bit.

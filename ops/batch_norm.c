@@ -1,6 +1,7 @@
 /* ops/batch_norm.c - zero mean and unit variance for each channel over the batch, then scale and shift.   Ioffe, Szegedy 2015. Derivation: ops/batch_norm.md
  *
- * For the n values of a channel, over samples and positions, without padding:
+ * Shapes: x, y [N, C, ..] or [.., C]; gamma, beta and the running statistics [C]. For the n values of a channel, over samples and positions,
+ * without padding:
  *     xhat = (x - mean(x)) * rstd,   rstd = 1 / sqrt(var(x) + eps)              y = gamma * xhat + beta
  * Training then moves the running statistics; a value below 2^-100 becomes 0:
  *     running_mean = (1 - momentum) * running_mean + momentum * mean(x)
@@ -11,6 +12,7 @@
  *     dgamma = sum of dy * xhat,   dbeta = sum of dy
  * Padding cannot change a bit, because sums run over the real positions in order; with channels on axis 1 they run in 16 lanes from each
  * sample's start, and the samples are added in order.
+ * Kinks: where var + eps is 0, rstd is 0 by definition. A channel of one value is refused in training.
  * Saved: the statistics of each channel; xhat is recomputed. A channel is a group of ops/norm_groups.h, whose kernels compute all this except
  * the running statistics. These move last, when nothing but the note for gr_tape_recover can still fail. */
 #include "core/kernel.h"

@@ -1,5 +1,8 @@
 /* ops/binary.c - elementwise operators of two inputs. ops/binary.def has their formulas; here are the loops and the functions. ops/broadcast.c
- * broadcasts the inputs. */
+ * broadcasts the inputs, and sums a gradient over the axes that its input lacked.
+ *
+ *     prelu    y = x where x > 0, and x w elsewhere        dx = dy, and dy w        dw = 0, and dy x        He et al. 2015
+ * Shapes: a and b broadcast to that of y.   Saved: nothing; backward reads a, b and y.   Kinks: at 0 prelu has the derivatives of x < 0. */
 #include "core/maths.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"

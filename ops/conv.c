@@ -7,6 +7,9 @@
  *     dx[n][c][i sh + a dh - ph][j sw + b dw - pw] += weight[o][c][a][b] dy[n][o][i][j]
  *     dweight[o][c][a][b] += dy[n][o][i][j] x[n][c][i sh + a dh - ph][j sw + b dw - pw]          dbias[o] += dy[n][o][i][j]
  *
+ * Shapes: conv1d x [N, C, L], weight [O, C, kL], bias [O], y [N, O, oL]; conv2d x [N, C, H, W], weight [O, C, kH, kW], y [N, O, oH, oW]. With
+ * groups C is that of a group. conv_transpose1d and conv_transpose2d have weight [C, O, ..].      Kinks: none.      LeCun et al. 1989, Zeiler et al. 2010
+ *
  * Two ways compute this, chosen by the shape: ops/conv_winograd.c and ops/conv_direct.c.
  * A sample's y and dx do not depend on the batch. dweight is summed over chunks of samples, and then over the chunks in order. Saved: the plan.
  *

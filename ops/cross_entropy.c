@@ -1,12 +1,13 @@
 /* ops/cross_entropy.c - the loss of logits x (cross_entropy), or of log-probabilities (nll), against class numbers.      Derivation: ops/derivations.md
  *
+ * Shapes: x [N, C] or [N, C, ..], k [N] or [N, ..], w [C]; the loss has one value, or that of k.   Smoothing: Szegedy et al. 2016
  * For a sample with target k and C classes, class weights w and label smoothing e, with m = max x and s = sum over c of exp(x_c - m):
  *     p_c  = exp(x_c - m) / s             -log p_c = log s + (m - x_c)
  *     loss = a (-log p_k) + b * sum over c of w_c (-log p_c)                 with a = (1 - e) w_k and b = e / C
  * Without weights and smoothing this is loss = -log p_k. Backward, with g the gradient of this loss:
  *     dx_c = g (a + b * sum of w) p_c - g b w_c, and for c = k also minus g a
  * Without weights and smoothing this is dx = g (p - 1 at the target). A mean divides by the sum of w_k over the samples that are not ignored.
- * An ignored sample has loss 0 and gradient 0, whatever its x holds.
+ * Kinks: an ignored sample has loss 0 and gradient 0, whatever its x holds.
  *     nll: loss = -w_k x_k, and dx_k = -g w_k
  * Saved: m and s of each sample. Backward computes the probabilities again. */
 #include "ops/index.h"

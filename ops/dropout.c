@@ -3,7 +3,7 @@
  *     y = m x / (1 - p)        dx = m dy / (1 - p)        m is 0 with probability p, and 1 otherwise
  * Element i is dropped when draw number counter + i of the stream is below p 2^32. A draw is a function of the stream's key and its number only
  * (core/random.h). So the mask depends neither on threads nor on the instruction set, and backward computes it again.
- * Saved: key and counter. */
+ * Shapes: y as x.   Kinks: none.   Saved: key and counter. */
 #include "ops/dropout.h"
 #include "ops/ops.h"
 

@@ -2,7 +2,7 @@
  *
  *     y[i] = weight[ids[i]]        dweight[ids[i]] += dy[i]
  * Backward adds in the order of the ids: each thread takes some of the columns, so that this order does not depend on the number of threads.
- * Saved: the address of the ids. */
+ * Shapes: weight [V, D], ids [..], y [.., D].   Kinks: the row `padding` gets no gradient.   Saved: the address of the ids.   Source: none. */
 #include "core/kernel.h"
 #include "ops/index.h"
 #include "ops/ops.h"

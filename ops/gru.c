@@ -1,6 +1,7 @@
 /* ops/gru.c - a GRU over whole sequences, with layer norms: one time step, forward and backward. Derivation: ops/gru.md
  * ops/lstm.c says what each file does.
  *
+ * Shapes: x [T, B, I]; weights [3H, I] and [3H, H]; biases [3H]; y [T, B, H]; gains and shifts as what they scale.   Kinks: none.
  * Forward, for one row of W x and W h [3H]. LN is the identity where there is no norm:
  *
  *     a = LN_x(W x) + b,   u = LN_h(W h) + b_h                            three blocks of H: r z n

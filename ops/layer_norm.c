@@ -1,4 +1,4 @@
-/* ops/layer_norm.c - zero mean and unit variance of each row, then scale and shift.                Derivation: ops/layer_norm.md
+/* ops/layer_norm.c - zero mean and unit variance of each row, then scale and shift.   Ba, Kiros, Hinton 2016. Derivation: ops/layer_norm.md
  *
  * For each row of N values:          xhat = (x - mean(x)) * rstd,   rstd = 1 / sqrt(var(x) + eps)
  *                                    y    = gamma * xhat + beta
@@ -7,9 +7,9 @@
  *                                    dbeta  = sum over rows of dy
  * The mean is kept in two parts, m + e: m is near the mean, and e = mean(x - m) is what m misses. x - m is exact or nearly so, and
  * (x - m) - e is accurate even if the mean is a hundred thousand standard deviations. The same pass gives the variance,
- * mean((x - m)^2) - e^2. m starts from x[0], so that a row of equal values has e = 0, variance 0 and xhat = 0 exactly. Where
- * var + eps is 0, rstd is 0 by definition. A row whose variance is too large or too small for gr_real is computed again, scaled
- * (ops/norm_far.h).
+ * mean((x - m)^2) - e^2. m starts from x[0], so that a row of equal values has e = 0, variance 0 and xhat = 0 exactly.
+ * Shapes: x, y [rows, N]; gamma, beta [N].   Kinks: where var + eps is 0, rstd is 0 by definition.
+ * A row whose variance is too large or too small for gr_real is computed again, scaled (ops/norm_far.h).
  * Saved: m, e and rstd of each row, or zeros if the row was scaled. xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows,
  * calls these kernels and adds up dgamma and dbeta.
  * KERNEL, INLINE, SUM2 and GR_HOST are in core/kernel.h: a kernel's name is a table, and name[gr_isa(t)] is its code for the processor. */

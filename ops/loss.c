@@ -2,8 +2,9 @@
  *
  *     LOSS(name, loss, d loss / dx, d loss / dy)      in terms of x, the target y, and w, a weight that repeats along the last axis
  *
- * w is delta in huber and pos_weight in bce_with_logits; the others do not use it. At the kink of l1 the derivative is 0; huber has no kink.
- * kl_div: y log y is 0 at y = 0. kl_div_log takes log y in place of y.
+ * w is delta in huber (Huber 1964) and pos_weight in bce_with_logits; the others do not use it.
+ * Shapes: x and y alike; the loss has one value, or that shape.   Kinks: at that of l1 the derivative is 0; huber has none; in kl_div y log y is 0
+ * at y = 0. kl_div_log takes log y in place of y.
  * bce_with_logits: with s(x) the sigmoid, -log s(x) = softplus(-x) and -log(1 - s(x)) = softplus(x), which neither overflow nor cancel.
  * Saved: w. Backward reads x and y. */
 /* clang-format off */

@@ -14,6 +14,7 @@
  * each time step, through the table in gr__lstm_kind. GRU and RNN do the same. With batch norms it calls lstm_bn.c through that table, which calls
  * lstm_bn_step.c for each time step.
  *
+ * Shapes: x [T, B, I]; weights [4H, I] and [4H, H]; biases [4H]; y [T, B, H]; h, c [B, H]; gains and shifts as what they scale.   Kinks: none.
  * Forward, for one row of W x and W h [4H]. LN(x) = gain xhat + shift with xhat = (x - mean) rstd; it is the identity where there is no norm:
  *
  *     s = LN_ih(W x) + LN_hh(W h),   a = LN_sum(s) + b                    four blocks of H: a_i a_f a_g a_o

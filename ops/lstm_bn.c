@@ -1,6 +1,7 @@
 /* ops/lstm_bn.c - an LSTM whose batch norms have separate statistics for each time step, all steps in one node.
  * ops/lstm.c says what each file does.                                                      Cooijmans et al. 2016, eq. 6-8
  *
+ * Shapes: those of ops/lstm.c; running statistics [steps, 4H], and [steps, H] for BN_c.
  *     a = BN_x(W x) + BN_h(W h) + b                                       four blocks of H: a_i a_f a_g a_o
  *     i = sigmoid(a_i),  f = sigmoid(a_f),  g = tanh(a_g),  o = sigmoid(a_o)
  *     c = f c_prev + i g,   h = o tanh(BN_c(c))
@@ -10,6 +11,8 @@
  * running statistics. Backward is that of ops/lstm.c, except for
  *     dz = rstd gain (dy - sum(dy) / n - xhat sum(dy xhat) / n)           in evaluation: rstd gain dy
  *     dgain = sum(dy xhat),  dshift = sum(dy)                             sums over rows, one after the other
+ *
+ * Kinks: where var + eps is 0, rstd is 0 by definition. A step with one row returns the shift and passes no gradient.
  *
  * The rows of a step depend on each other through the statistics, but its columns do not. So a chunk of work is some units with all rows. It
  * computes the four columns of each unit (its part of W h by gemm), their statistics, the gates, the cell, its statistics, and h. W x is one

@@ -8,7 +8,7 @@
  * core/gemm.h computes every product. It starts its sums from the bias, and in backward from the gradient so far, if there is one, so that adding
  * costs no pass of its own. Where a or b was broadcast over the batch, its gradient is the sum over the batch, in ascending order.
  * matmul_t reads a or b as the transpose of what is stored: nothing is copied.
- * Saved: the sizes. */
+ * Shapes: as above.   Kinks: none.   Saved: the sizes.   Source: none. */
 #include "core/gemm.h"
 #include "core/kernel.h"
 #include "ops/broadcast.h"

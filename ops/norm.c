@@ -1,4 +1,6 @@
-/* ops/norm.c - group norm, instance norm, and the norm over any axes.                    The maths is in ops/norm_groups.h. */
+/* ops/norm.c - group norm, instance norm, and the norm over any axes (group_norm, instance_norm, norm_axes). The maths is in ops/norm_groups.h.
+ * Shapes: x, y [N, C, ..], and for instance norm also [N, .., C]; gamma and beta [C]. norm_axes takes any.
+ *                                                          Wu, He 2018; Ulyanov, Vedaldi, Lempitsky 2016 */
 #include "ops/norm_groups.h"
 #include "ops/strided.h"
 

@@ -11,8 +11,10 @@
  *     s1 = sum of dy, s2 = sum of dy * xhat, for each gamma of the group
  *     dbeta = sum of s1 and dgamma = sum of s2 over the groups that share a gamma
  *     dx = rstd * (gamma * dy - mean(gamma * dy) - xhat * mean(gamma * dy * xhat)),  whose means are sums of gamma * s1 and gamma * s2
- * In evaluation mode the statistics are constants, and dx = rstd * gamma * dy. A group whose variance is too large or too small for gr_real
- * has m = e = rstd = 0, and ops/norm_far.c computes it. */
+ * In evaluation mode the statistics are constants, and dx = rstd * gamma * dy.
+ * Kinks: where var + eps is 0, rstd is 0 by definition. A group whose variance is too large or too small for gr_real has m = e = rstd = 0, and
+ * ops/norm_far.c computes it.
+ * Saved: m, e, rstd and the variance of each group; xhat is recomputed. */
 #ifndef GR_NORM_GROUPS_H
 #define GR_NORM_GROUPS_H
 #include "core/library.h"

@@ -2,7 +2,8 @@
  *
  *     gather        y[.., i, ..] = x[.., ids[.., i, ..], ..]             dx[.., ids[.., i, ..], ..] += dy[.., i, ..]
  *     scatter_add   y = x; y[.., ids[.., i, ..], ..] += src[.., i, ..]   dx += dy        dsrc[.., i, ..] += dy[.., ids[.., i, ..], ..]
- * Each is the other's backward. Both add in the order of the ids. Saved: the address of the ids.
+ * Shapes: ids and gather's y alike; scatter_add's y as x.   Kinks: none.   Saved: the address of the ids.   Source: none.
+ * Each is the other's backward. Both add in the order of the ids.
  * index_select is an embedding whose rows are the indices of axis 0. Along another axis it is gather. */
 #include "ops/index.h"
 #include "ops/ops.h"

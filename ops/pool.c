@@ -1,8 +1,11 @@
 /* ops/pool.c - pooling and interpolation over windows of one axis or two. One axis is treated as two, of which the first has size 1.
  *
- *     max     y = the largest x of the window, NaN if one is NaN         dx += dy for that x, the first of equal ones
+ *     max     y = the largest x of the window, NaN if one is NaN         dx += dy for that x
  *     avg     y = the sum of the window's x, row by row, / n             dx += dy / n for each x of the window
  *     linear  y = sum over the window of x, times its share along each axis       dx += dy times the shares
+ * max_pool1d, max_pool2d, avg_pool1d and avg_pool2d have windows of one size; adaptive_max_pool1d, adaptive_max_pool2d, adaptive_avg_pool1d and
+ * adaptive_avg_pool2d have as many windows as y has values; interpolate is linear.
+ * Shapes: x [N, C, L] or [N, C, H, W]; y with other sizes along the last axes.   Kinks: max gives dy to the first of equal ones.   Source: none.
  * The windows of linear have one value, with the share 1, or two values, with the shares 1 - part and part.
  * A window has a start and an end inside x along each axis, and a count, which may include padding: n is the product of the counts. Windows of
  * 2 x 2 side by side have loops of their own, which add in the same order.

@@ -1,4 +1,5 @@
 /* ops/reduce.c - reductions over any axes. x is seen as rows of n values, of which each becomes one value y.
+ * Shapes: y is x without the axes, or with size 1 there.   Source: none.
  *
  *     sum                             y = sum of x                             dx = dy
  *     mean                            y = sum of x / n                         dx = dy / n
@@ -10,6 +11,9 @@
  *                 p = 2               y = sqrt(sum of x^2)                     dx = dy x / y
  *                 p = inf             y = max of |x|                           dx = dy sign(x) / k where |x| = y
  *                 p                   y = (sum of |x|^p)^(1/p)                 dx = dy sign(x) (|x| / y)^(p - 1)
+ *
+ * Kinks: equal extremes share dy; logsumexp passes nothing where y is -inf, norm (vector_norm) nothing where y is 0.
+ * Saved: the shapes; backward reads x and y.
  *
  * ops/broadcast.c computes sum and mean: its sum is the one that undoes broadcasting, and its broadcast is their backward. The other
  * reductions need a whole row at once. When the reduced axes are not the last ones, x is copied so that they are (but not for max and min over leading

@@ -4,9 +4,9 @@
  *                                    y    = gamma * xhat
  * Backward, with g = gamma * dy:     dx     = rstd * (g - xhat * mean(g * xhat))
  *                                    dgamma = sum over rows of dy * xhat
- * It is layer norm without the mean. Where mean(x^2) + eps is 0, rstd is 0 by definition, and a row whose mean square is too large or too small
- * for gr_real is computed again, scaled (ops/norm_far.h). Saved: rstd of each row; xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows,
- * calls these kernels and adds up dgamma. */
+ * It is layer norm without the mean. A row whose mean square is too large or too small for gr_real is computed again, scaled (ops/norm_far.h).
+ * Shapes: x, y [rows, N]; gamma [N].   Kinks: where mean(x^2) + eps is 0, rstd is 0 by definition.
+ * Saved: rstd of each row; xhat is recomputed. ops/norm_rows.c cuts x into chunks of rows, calls these kernels and adds up dgamma. */
 #include "core/maths.h"
 #include "ops/norm_rows.h"
 

@@ -4,6 +4,7 @@
  *     h = f(LN_sum(LN_x(W x) + LN_h(W h)) + b),   f = tanh or relu        Elman 1990; LN_sum: Ba, Kiros, Hinton 2016, eq. 4
  *
  * Backward: da = dh f', with f' = 1 - h^2 for tanh, and for relu 1 where h > 0; then as in ops/lstm.c.
+ * Shapes: x [T, B, I]; weights [H, I] and [H, H]; biases [H]; y [T, B, H].   Kinks: the derivative of relu at 0 is 0.
  * Saved: h, and for each norm its argument, mean and rstd. A value of the state or of its gradient below 2^-100 becomes 0. A row whose
  * sequence has ended keeps its state, and its gradient goes on to the step before. */
 #include "ops/cell_norm.h"

@@ -1,7 +1,8 @@
 /* ops/scan.c - cumsum along an axis of n values; x is seen as [before, n, after].
  *
  *     y[i] = x[0] + .. + x[i]        dx[i] += dy[i] + .. + dy[n-1]
- * The running sums are in double, so that the last value of a long axis is as accurate as the first. Saved: the axis. */
+ * The running sums are in double, so that the last value of a long axis is as accurate as the first.
+ * Shapes: y as x.   Kinks: none.   Saved: the axis.   Source: none. */
 #include "core/library.h"
 #include "ops/ops.h"
 

@@ -1,7 +1,9 @@
 /* ops/shape.c - operators that move values and compute nothing.
  *
  *     y[i] = x[map(i)]        dx[map(i)] += dy[i]
- * Saved: the map. Only expand repeats a value of x, so its gradient is a sum (ops/broadcast.h). */
+ * The map is a list of axes with sizes and steps (permute, transpose, flip, narrow, select, slice_step), the place of a part in the whole (cat,
+ * stack, split, pad), or a broadcast (expand). Only expand repeats a value of x, so its gradient is a sum (ops/broadcast.h).
+ * Shapes: what ops/ops.h says of each.   Kinks: none.   Saved: the map.   Source: none. */
 #include "ops/broadcast.h"
 #include "ops/ops.h"
 #include "ops/strided.h"

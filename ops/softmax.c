@@ -4,6 +4,7 @@
  *     softmax        y_i = exp(x_i - m) / s           dx_i = y_i (dy_i - sum over j of y_j dy_j)
  *     log_softmax    y_i = (x_i - m) - log s          dx_i = dy_i - exp(y_i) sum over j of dy_j
  *
+ * Shapes: y as x.   Kinks: where all x of a fibre are -inf, y is NaN.   Source: none.
  * Saved: the sizes; backward reads y. Along the last axis the C values are neighbours in memory, a row. Along another axis a tile of 16 fibres
  * is computed at once, with the same bits (ops/softmax.h). */
 #include "ops/softmax.h"

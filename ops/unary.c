@@ -1,5 +1,6 @@
-/* ops/unary.c - elementwise operators of one input. ops/unary.def has their formulas; here are the loops and the functions. The output has the
- * shape of x. Nothing is saved: backward reads x and the output y. */
+/* ops/unary.c - elementwise operators of one input. ops/unary.def has their formulas; here are the loops and the functions.
+ * Shapes: y as x.   Saved: nothing but parameters; backward reads x and y.
+ * Clevert et al. 2016 (elu); Klambauer et al. 2017 (selu); Elfwing et al. 2018 (silu); Howard et al. 2019 (hardswish) */
 #include "core/maths.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"

@@ -1,7 +1,7 @@
 /* ops/where.c - y = cond ? a : b, element by element; all three broadcast. masked_fill, tril and triu are where with a constant.
  *
  *     da = cond ? dy : 0        db = cond ? 0 : dy        cond gets no gradient
- * A condition is true where it is not 0. Saved: cond. */
+ * A condition is true where it is not 0. Shapes: cond, a and b broadcast to that of y.   Kinks: none.   Saved: cond.   Source: none. */
 #include "core/kernel.h"
 #include "ops/broadcast.h"
 #include "ops/ops.h"

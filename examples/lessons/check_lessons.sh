@@ -112,25 +112,8 @@ check_text() {
     awk '/^```/ { inside = $0 == "```text"; next } inside && NF' "$lesson/README.md" | sort -u > "$work/lines"
     cat "$lesson/expected.txt" "$lesson/answers.txt" | sort -u | comm -23 "$work/lines" - > "$work/unknown"
     [ ! -s "$work/unknown" ] || { fail 'README.md shows lines that the program does not print:'; cat "$work/unknown"; }
-    references > "$work/lines"
-    while read -r file line held; do
-        [ -e "$GRADUS/$file" ] || { fail "README.md names $file, which does not exist"; continue; }
-        [ "$line" = - ] || sed -n "${line}p" "$GRADUS/$file" | grep -qF -- "$held" ||
-            fail "README.md: line $line of $file does not hold \`$held\`; these do:" $(grep -nF -- "$held" "$GRADUS/$file" | sed 's/:.*//')
-    done < "$work/lines"
-}
-
-references() { # each file of the tree in README.md: FILE LINE TEXT, with - for the line and nothing for the text where it names no line
-    awk '{
-        while (match($0, /(core|ops|nn|optim|examples|tests)\/[a-z_0-9\/]+[.](c|h|md|def)(:[0-9]+)?/)) {
-            split(substr($0, RSTART, RLENGTH), part, ":")
-            $0 = substr($0, RSTART + RLENGTH)
-            rest = $0
-            sub(/^[`)]/, "", rest)
-            match(rest, /`[^`]+`/)
-            print part[1], part[2] ? part[2] " " substr(rest, RSTART + 1, RLENGTH - 2) : "-"
-        }
-    }' "$lesson/README.md"
+    sh "$GRADUS/tests/tools/references.sh" "$GRADUS" "$lesson/README.md" > "$work/lines"
+    while read -r line; do fail "$line"; done < "$work/lines"
 }
 
 check_functions() {
