@@ -8,11 +8,12 @@ awk '{
         $0 = substr($0, RSTART + RLENGTH)
         rest = $0
         sub(/^[`)]/, "", rest)
-        match(rest, /`[^`]+`/)
-        print part[1], part[2] ? part[2] " " substr(rest, RSTART + 1, RLENGTH - 2) : "-"
+        held = match(rest, /`[^`]+`/) ? substr(rest, RSTART + 1, RLENGTH - 2) : ""
+        print part[1], part[2] ? part[2] " " held : "-"
     }
 }' "$page" | while read -r file line held; do
     [ -e "$tree/$file" ] || { echo "$page names $file, which does not exist"; continue; }
+    [ "$line" = - ] || [ -n "$held" ] || { echo "$page: behind $file:$line, on the same line, must be the text in backticks that it holds"; continue; }
     [ "$line" = - ] || sed -n "${line}p" "$tree/$file" | grep -qF -- "$held" ||
         echo "$page: line $line of $file does not hold \`$held\`; these do:" $(grep -nF -- "$held" "$tree/$file" | sed 's/:.*//')
 done
