@@ -79,6 +79,7 @@ static int named(page *p)
     if (*p->at == '_')
         for (p->at++; isalnum((unsigned char)*p->at); p->at++) {
             if (e.rank == RANK) return page_wrong(p, "more than %d subscripts", RANK), 0;
+            if (isupper((unsigned char)*p->at)) return page_wrong(p, "%c is no index", *p->at), 0;
             e.sub[e.rank++] = *p->at;
         }
     if (p->at[-1] == '_' && *p->at == '{') {

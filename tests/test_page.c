@@ -96,6 +96,7 @@ TEST(wrong_lines_are_named)
     assert_wrong("    x = (2, 3)   a = x_{1/2}\n", "line 1: a subscript of x is 0.5");
     assert_wrong("    i = 0 .. 1   y_{i+1} = i\n", "line 1: y cannot be defined like this");
     assert_wrong("    i = 0 .. 1   y_iiii = i\n", "line 1: more than 3 subscripts");
+    assert_wrong("    x = (2, 3)   a = x_T\n", "line 1: T is no index");
     assert_wrong("    a = a + 1\n", "line 1: a is defined by itself");
     assert_wrong("    a = 1 # 1\n", "line 1: a digit in a remark");
     assert_wrong("The error is `a` and 0.5.\n", "line 1: a number that no equation computes: 0.5.");

@@ -22,6 +22,7 @@ everything() {
     run circles tests/tools/check_circles.sh "$cc" "$dir" core/*.c core/io/*.c ops/*.c nn/*.c optim/*.c
     run vector tests/tools/check_vector.sh "$dir"
     run symbols tests/tools/check_symbols.sh "$dir"
+    run maths tests/tools/check_maths.sh "$dir"
     run api tests/tools/api.sh "$cc" "$dir"
     run gradients tests/tools/check_gradients.sh "$dir" /dev/null # lists all operators
     printf 'gradus: installed files, version 1 of this list\nat 1 %s\nd .\nf lib/a\nf share/gradus/installed/..\n' "$scratch/prefix" > "$scratch/prefix/share/gradus/installed"
