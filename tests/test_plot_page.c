@@ -277,6 +277,27 @@ TEST(plotly_is_put_in_byte_for_byte)
     gr_tape_free(t);
 }
 
+TEST(a_section_comes_before_the_figures_with_style_and_scripts)
+{
+    static const char *const html[] = { "<section id=\"s\">\n", "</section>\n", NULL }, *const css[] = { ".s { color: red }\n", NULL };
+    static const char *const first[] = { "const a = 1;\n", NULL }, *const second[] = { "a + 1;\n", NULL };
+    static const plot_lines scripts[] = { first, second, NULL };
+    const plot_section section = { .id = "s", .title = "Try <it>", .about = "Move & see", .html = html, .css = css, .js = scripts };
+    gr_tape *t = gr_tape_new(1, NULL);
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("report.html"));
+    plot_figure *const f[] = { loss(t) };
+    assert_true(plot_page_write(t, path, &(plot_page){ .title = "T", .section = &section }, f, 1));
+    char *const page = text_of(path);
+    assert_parts(page,
+                 (const char *const[]){ ".box {", ".s { color: red }\n</style>", "<li><a href=\"#s\">Try &lt;it&gt;</a>Move &amp; see</li>",
+                                        "<li><a href=\"#loss\">", "<section id=\"s\">\n</section>\n", "<figure class=\"fig\" id=\"loss\"",
+                                        "<script>\nconst a = 1;\n</script>\n<script>\na + 1;\n</script>\n<script>\n(() => {", NULL });
+    free(page);
+    assert_int_equal(unlink(path), 0);
+    gr_tape_free(t);
+}
+
 static bool a_page(gr_tape *t, void *path)
 {
     plot_figure *const f[] = { loss(t), claims(t) };
@@ -302,6 +323,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(the_page_holds_each_figure_as_drawing_and_as_json),
         cmocka_unit_test(plotly_is_put_in_byte_for_byte),
+        cmocka_unit_test(a_section_comes_before_the_figures_with_style_and_scripts),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -14,7 +14,7 @@
 
 enum { LARGEST = 1 << 28 }; /* a plotly.min.js has 5 MB */
 
-static void lines(FILE *out, const char *const *line)
+static void lines(FILE *out, plot_lines line)
 {
     for (; *line; line++) fputs(*line, out);
 }
@@ -160,8 +160,9 @@ static void begin(FILE *out, const plot_page *page)
             "content=\"width=device-width, initial-scale=1\">\n",
             page->plotly ? "" : " https://cdn.plot.ly");
     element(out, "title", NULL, page->title);
-    fputs("<link rel=\"icon\" href=\"data:,\">\n<style>\n", out), lines(out, plot_figure_css), lines(out, plot_page_css),
-        fputs("</style>\n</head>\n", out);
+    fputs("<link rel=\"icon\" href=\"data:,\">\n<style>\n", out), lines(out, plot_figure_css), lines(out, plot_page_css);
+    if (page->section) lines(out, page->section->css);
+    fputs("</style>\n</head>\n", out);
     fputs(page->plotly ? "<body>\n<main>\n" : "<body data-plotly=\"" PLOTLY "\" data-sri=\"" PLOTLY_SHA "\">\n<main>\n", out);
     element(out, "h1", NULL, page->title), element(out, "p", "lead", page->lead);
     fputs("<p class=\"notice\" id=\"notice\" hidden>The figures do not move, because Plotly could not be loaded. The end of the page says "
@@ -170,14 +171,18 @@ static void begin(FILE *out, const plot_page *page)
           out);
 }
 
-static void contents(FILE *out, plot_figure *const *f, size_t n)
+static void entry(FILE *out, const char *id, const char *title, const char *about)
+{
+    fprintf(out, "<li><a href=\"#%s\">", id), kit_markup(out, title), fputs("</a>", out);
+    if (about) kit_markup(out, about);
+    fputs("</li>\n", out);
+}
+
+static void contents(FILE *out, const plot_section *section, plot_figure *const *f, size_t n)
 {
     fputs("<nav aria-label=\"Figures\"><ol class=\"contents\">\n", out);
-    for (size_t i = 0; i < n; i++) {
-        fprintf(out, "<li><a href=\"#%s\">", f[i]->name), kit_markup(out, f[i]->title), fputs("</a>", out);
-        if (f[i]->says[PLOT_SAY_NUMBER]) kit_markup(out, f[i]->says[PLOT_SAY_NUMBER]);
-        fputs("</li>\n", out);
-    }
+    if (section) entry(out, section->id, section->title, section->about);
+    for (size_t i = 0; i < n; i++) entry(out, f[i]->name, f[i]->title, f[i]->says[PLOT_SAY_NUMBER]);
     fputs("</ol></nav>\n", out);
 }
 
@@ -209,7 +214,8 @@ bool plot_page_write(gr_tape *t, const char *path, const plot_page *page, plot_f
 {
     kit_file file = kit_file_begin(t, path);
     if (!file.out) return false;
-    begin(file.out, page), contents(file.out, figures, n);
+    begin(file.out, page), contents(file.out, page->section, figures, n);
+    if (page->section) lines(file.out, page->section->html);
     for (size_t i = 0; i < n; i++) figure(file.out, figures[i], i + 1);
     facts(file.out, page);
     for (size_t i = 0; i < n; i++) {
@@ -218,6 +224,8 @@ bool plot_page_write(gr_tape *t, const char *path, const plot_page *page, plot_f
         plot_figure_json(file.out, figures[i]), fputs("</script>\n", file.out);
     }
     if (page->plotly) fputs("<script>", file.out), fputs(page->plotly, file.out), fputs("</script>\n", file.out);
+    for (const plot_lines *js = page->section ? page->section->js : NULL; js && *js; js++)
+        fputs("<script>\n", file.out), lines(file.out, *js), fputs("</script>\n", file.out);
     fputs("<script>\n", file.out), lines(file.out, plot_page_js), fputs("</script>\n</body>\n</html>\n", file.out);
     return kit_file_end(t, &file);
 }

@@ -7,6 +7,14 @@
  * or cannot stand inside a page. */
 const char *plot_plotly_read(gr_tape *t, const char *path);
 
+/* A section before the figures, with its own style and scripts. A text is a list of lines that ends with NULL. */
+typedef const char *const *plot_lines;
+typedef struct {
+    const char *id, *title, *about; /* the id in html; the entry in the table of contents */
+    plot_lines html, css;
+    const plot_lines *js;           /* texts, ended by NULL */
+} plot_section;
+
 typedef struct {
     const char *title, *lead;      /* the heading, and the paragraph under it */
     const char *plotly;            /* the text from plot_plotly_read, which is written into the page; NULL: the page loads it from Plotly's CDN */
@@ -14,6 +22,7 @@ typedef struct {
     size_t facts;
     const char *skipped;           /* which figures are missing and why, or NULL */
     bool has_no_flag;              /* the program has no flag --plotly, so the page does not mention it */
+    const plot_section *section;   /* or NULL */
 } plot_page;
 
 /* The command line, beginning with the program's name, for a fact. t owns it. */
