@@ -90,10 +90,15 @@ $(DIR)/ops/pool.avx512.o: private TUNE := -mprefer-vector-width=256
 $(DIR)/flags: FORCE ; @$(CLAIM) && mkdir -p $(@D) $(if $(WINDOWS),$(DIR)/windows/sys && cd $(DIR)/windows && for h in $(EMPTY); do [ -f $$h ] || : > $$h; done && cd - > /dev/null) && echo '$(COMPILE) $(LDFLAGS), sections' | cmp -s - $@ || echo '$(COMPILE) $(LDFLAGS), sections' > $@
 $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) $(AS_SHARED) $^ -o $@ $(LIBS) && echo "  $@"
-$(DIR)/examples/plot/style.c: examples/plot/figure.css examples/plot/page.css examples/plot/page.js | $(DIR)/flags # each an array of its lines
-	@mkdir -p $(@D) && for f in $^; do echo "#include \"examples/plot/draw.h\"" && echo "const char *const plot_$$(basename $$f | tr . _)[] = {" && \
-	sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $$f && echo 'NULL };'; done > $@
-$(DIR)/examples/plot/style.o: $(DIR)/examples/plot/style.c $(DIR)/flags ; @$(COMPILE) -MMD -MP -c $< -o $@
+# Texts of the page: an array of the lines of each file, which the header declares.
+LINES   := $(DIR)/examples/plot/style.c $(DIR)/examples/dive/twelve_lines.c
+$(DIR)/examples/plot/style.c: examples/plot/draw.h examples/plot/figure.css examples/plot/page.css examples/plot/page.js
+$(DIR)/examples/dive/twelve_lines.c: examples/dive/twelve.h $(wildcard examples/dive/twelve*.html examples/dive/twelve*.css examples/dive/twelve*.js)
+$(LINES): | $(DIR)/flags
+	@mkdir -p $(@D) && { echo '#include "$(filter %.h,$^)"' && for f in $(filter-out %.h,$^); do \
+	echo "const char *const $(notdir $(patsubst %/,%,$(@D)))_$$(basename $$f | tr . _)[] = {" && sed 's/[\\"]/\\&/g; s/.*/"&\\n",/' $$f && echo 'NULL };'; done; } > $@
+$(LINES:.c=.o): %.o: %.c $(DIR)/flags ; @$(COMPILE) -MMD -MP -c $< -o $@
+$(DIR)/libdive.a: $(DIR)/examples/dive/twelve_lines.o
 $(DIR)/libplot.a: $(DIR)/examples/plot/style.o
 $(SHARING): $(DIR)/lib%.a: ; @rm -f $@ && $(AR) rcs $@ $^
 $(foreach part,$(PARTS),$(eval $(DIR)/lib$(part).a: $(call objects,$(wildcard examples/$(part)/*.c))))
@@ -135,8 +140,10 @@ interchange: all $(DIR)/tests/interchange/logits $(DIR)/tests/interchange/decode
 	@$(PYTHON) tests/interchange/names.py && $(PYTHON) tests/interchange/check.py $(DIR)/tests/interchange/logits \
 	    $(DIR)/examples/seq_mnist_lstm $(DIR)/tests/interchange/decoder
 DIVE    := $(if $(wildcard examples/deep_dive.c),$(DIR)/examples/deep_dive)
+TWELVE  := $(B)/$(CONFIG)/double/tests/report/twelve_values# the page computes in double
 test-report: $(if $(REPORT),,$(DIR)/tests/report/demo $(DIR)/examples/backward_steps $(DIVE))
-	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(DIR)/examples/backward_steps' '$(REPORT)'
+	+@$(BOTH) REAL=double $(TWELVE)
+	@PYTHON='$(PYTHON)' ARGS='$(ARGS)' B='$(B)' tests/report/run.sh '$(DIR)/tests/report/demo' '$(DIVE)' '$(DIR)/examples/backward_steps' '$(TWELVE)' '$(REPORT)'
 $(CAMPAIGNS): %: $(DIR)/tests/campaign/% ; @$< $(ARGS)
 fuzz: $(FUZZERS) ; @bad=0; for f in $^; do $$f $(ARGS) || bad=1; done; exit $$bad
 libfuzzer: ; +@tests/tools/libfuzzer.sh '$(CC)' '$(BOTH)' '$(B)' '$(or $(SECONDS),60)'

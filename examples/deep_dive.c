@@ -14,9 +14,9 @@
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/dive/dive.h"
+#include "examples/dive/twelve.h"
 #include "examples/kit/file.h"
 #include "examples/kit/output.h"
-#include "examples/plot/page.h"
 #include "examples/kit/text.h"
 #include "core/op.h"
 #include <errno.h>
@@ -298,6 +298,7 @@ static void write_page(dive *d, plot_figure *const *figure, size_t n, const char
         .fact = fact,
         .facts = sizeof fact / sizeof *fact,
         .skipped = skipped,
+        .section = &dive_twelve,
     };
     plot_page_write(t, in_out(path, "report.html"), &page, figure, n);
 }

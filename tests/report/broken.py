@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Breaks a report in several ways, one at a time, and runs the check: broken.py FOLDER PLOTLY. Exit 1 if the check misses one."""
+"""Breaks a report of deep_dive in several ways, one at a time, and runs the checks: broken.py FOLDER PLOTLY VALUES, where VALUES is the output of
+twelve_values. Exit 1 if the checks miss one."""
 import pathlib
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import tempfile
 
 folder, plotly = pathlib.Path(sys.argv[1]), sys.argv[2]
 page = (folder / 'report.html').read_text(encoding='utf-8')
-# name, old text, new text, what the check must say, and which part of it
+# name, old text, new text, what the check must say, and which part of which check
 WAYS = [
     ('a remote image', '<h1>', '<img src="https://example.org/x.png" alt="x"><h1>', 'no network request', 'looks'),
     ('a blank plot', 'return { data, layout', "data.forEach(d => { d.visible = d.type !== 'heatmap' }); return { data, layout", 'every plot has ink', 'looks'),
@@ -20,7 +21,15 @@ WAYS = [
     ('still drawings that hide', '.plot { visibility: hidden }', '.plot, .box > svg { visibility: hidden }', 'still drawings show', 'still'),
     ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
     ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
-    ('plots on paper', '.plot, .player, .notice, button { display: none !important }', '', 'print: still', 'themes'),
+    ('plots on paper', '.plot, .player, .notice, .fig button { display: none !important }', '', 'print: still', 'themes'),
+    ('a forgotten term of the gradient', '-f.xhat[k] * group.mean_gx];', '0];', 'layer: y and dx', 'twelve numbers'),
+    ('a variance over n - 1', 'Math.sqrt(g.power + eps)', 'Math.sqrt(g.power * v.length / (v.length - 1) + eps)', 'batch: y and dx', 'twelve numbers'),
+    ('an epsilon outside the root', 'Math.sqrt(g.power + eps)', 'Math.sqrt(g.power) + eps', 'rms: y and dx', 'twelve numbers'),
+    ('a gradient without gamma', 'map(k => gamma * dy[k])', 'map(k => dy[k])', 'group: y and dx', 'twelve numbers'),
+    ('a calculation with another result', "result(dust(f.y[k], 1))", 'result(dust(f.y[k], 1) + 1)', 'layer, multiples: y', 'twelve texts'),
+    ('a prediction that is not asked again', "if (what === 'norm') answered.clear();", '', 'another norm asks again', 'twelve texts'),
+    ('a value that Enter does not choose', "field.addEventListener('click'", "field.addEventListener('mousedown'", 'Enter shows', 'twelve keys'),
+    ('labels for nobody', '<label for="twelve-eps">', '<label>', 'has a name', 'twelve looks'),
 ]
 unseen = []
 for what, old, new, says, part in WAYS:
@@ -29,7 +38,9 @@ for what, old, new, says, part in WAYS:
             unseen.append(what + ' (cannot be made)')
             continue
         pathlib.Path(made, 'report.html').write_text(page.replace(old, new), encoding='utf-8')
-        run = subprocess.run([sys.executable, 'tests/report/check_report.py', made, plotly, '--short', '--only', part], capture_output=True, text=True)
+        twelve, part = part.startswith('twelve '), part.split()[-1]
+        command = ['tests/report/check_twelve.py', made, plotly, sys.argv[3]] if twelve else ['tests/report/check_report.py', made, plotly]
+        run = subprocess.run([sys.executable, *command, '--short', '--only', part], capture_output=True, text=True)
         red = [line for line in run.stdout.splitlines() if line.startswith('FAIL')]
         seen = run.returncode == 1 and any(says in line for line in red)
         print(('found   ' if seen else 'MISSED  ') + what + ': ' + '; '.join(line[6:90] for line in red[:3]) + run.stderr[-200:], flush=True)
