@@ -14,9 +14,9 @@
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/dive/dive.h"
-#include "examples/dive/twelve.h"
 #include "examples/kit/file.h"
 #include "examples/kit/output.h"
+#include "examples/dive/twelve.h"
 #include "examples/kit/text.h"
 #include "core/op.h"
 #include <errno.h>
