@@ -92,7 +92,7 @@ $(STATIC): $(OBJECTS) ; @rm -f $@ && $(AR) rcs $@ $^ && echo "  $@"
 $(SHARED): $(OBJECTS) ; @$(LINK) $(AS_SHARED) $^ -o $@ $(LIBS) && echo "  $@"
 # Texts of the page: an array of the lines of each file, which the header declares.
 LINES   := $(DIR)/examples/plot/style.c $(DIR)/examples/dive/twelve_lines.c
-$(DIR)/examples/plot/style.c: examples/plot/draw.h examples/plot/figure.css examples/plot/page.css examples/plot/page.js
+$(DIR)/examples/plot/style.c: examples/plot/draw.h examples/plot/figure.css examples/plot/page.css examples/plot/table.js examples/plot/page.js
 $(DIR)/examples/dive/twelve_lines.c: examples/dive/twelve.h $(wildcard examples/dive/twelve*.html examples/dive/twelve*.css examples/dive/twelve*.js)
 $(LINES): | $(DIR)/flags
 	@mkdir -p $(@D) && { echo '#include "$(filter %.h,$^)"' && for f in $(filter-out %.h,$^); do \

@@ -315,6 +315,7 @@ static void draw_all(dive *d, const char *const text[3])
         if (dive_is_done(d, f)) {
             figure[n] = plot_figure_new(t, f->name, f->what);
             if (figure[n]) f->draw(d, figure[n]);
+            if (figure[n] && f->draw == dive_claims_draw) dive_link_claims(d, figure[n]);
             if (!gr_failed(t)) write_figure(t, figure[n++]);
         } else skipped = plot_say(t, "%s%s%s", skipped ? skipped : "Not measured with these settings: ", skipped ? ", " : "", f->name);
     }

@@ -5,7 +5,7 @@
 
 static kit_run run;
 static kit_options options = { .seed = 3, .quiet = true, .threads = 1 }; /* one thread: valgrind would make the others wait in turn */
-static dive whole; /* measured as --check does */
+static dive whole;                                                       /* measured as --check does */
 static FILE *nowhere;
 
 FIXTURE(measure_all)
@@ -97,10 +97,31 @@ TEST(statements_are_exact_and_hold_or_say_why)
     gr_tape_free(t);
 }
 
+static int place_of(dive_verdict v) { return v == DIVE_PASS ? 1000 : (int)v; }
+TEST(statements_that_fail_come_first_and_lead_to_their_figures)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    dive_claims c = { .f = plot_figure_new(t, "claims", "") };
+    static const char *const head[] = { "Statement" }, *const text[DIVE_CLAIMS] = { NULL };
+    dive_collect(&whole, &c);
+    dive_link_claims(&whole, c.f); /* a figure without a table stays as it is */
+    plot_panel *const p = plot_panel_new(c.f, &(plot_panel){ .title = "Claims" });
+    plot_table_set(p, &(plot_table){ .rows = c.n + 1, .columns = 1, .head = head, .text = text, .verdict = -1 });
+    dive_link_claims(&whole, c.f);
+    assert_ok(t);
+    for (size_t i = 0; i < c.n; i++) {
+        if (i) assert_true(place_of(c.claim[i - 1]->verdict) <= place_of(c.claim[i]->verdict));
+        assert_string_equal(p->table->link[i], c.claim[i]->figure);
+    }
+    assert_null(p->table->link[c.n]);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statements_are_exact_and_hold_or_say_why),
+        cmocka_unit_test(statements_that_fail_come_first_and_lead_to_their_figures),
         cmocka_unit_test(any_record_may_be_missing),
         cmocka_unit_test(any_allocation_may_fail),
     };

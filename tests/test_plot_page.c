@@ -247,9 +247,9 @@ TEST(plotly_is_put_in_byte_for_byte)
     put(library, "changed meanwhile");
     assert_true(plot_page_write(t, path, &(plot_page){ .title = "T", .plotly = plotly }, f, 1));
     char *const page = text_of(path);
-    assert_parts(page,
-                 (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network",
-                                        "<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n(() => {", NULL });
+    assert_parts(page, (const char *const[]){ "script-src 'unsafe-inline';", "<body>\n", "which needs no network",
+                                              "<script>/**\n* plotly.js v4.1.1\n*/ window.Plotly = 1 < 2;</script>\n<script>\n/* table.js",
+                                              NULL });
     free(page);
     assert_int_equal(unlink(path), 0);
 
@@ -292,7 +292,29 @@ TEST(a_section_comes_before_the_figures_with_style_and_scripts)
     assert_parts(page,
                  (const char *const[]){ ".box {", ".s { color: red }\n</style>", "<li><a href=\"#s\">Try &lt;it&gt;</a>Move &amp; see</li>",
                                         "<li><a href=\"#loss\">", "<section id=\"s\">\n</section>\n", "<figure class=\"fig\" id=\"loss\"",
-                                        "<script>\nconst a = 1;\n</script>\n<script>\na + 1;\n</script>\n<script>\n(() => {", NULL });
+                                        "<script>\nconst a = 1;\n</script>\n<script>\na + 1;\n</script>\n<script>\n/* table.js", NULL });
+    free(page);
+    assert_int_equal(unlink(path), 0);
+    gr_tape_free(t);
+}
+
+TEST(rows_lead_to_figures_and_figures_to_their_rows)
+{
+    static const char *const about[] = { "loss", NULL, "loss", "no such figure" };
+    gr_tape *t = gr_tape_new(1, NULL);
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("report.html"));
+    plot_figure *const table = plot_figure_new(t, "claims", "Claims"), *const f[] = { loss(t), table };
+    plot_table_set(plot_panel_new(table, &(plot_panel){ 0 }),
+                   &(plot_table){ .rows = 4, .columns = 2, .head = head, .text = rows, .verdict = 1, .link = about });
+    assert_true(plot_page_write(t, path, &(plot_page){ .title = "T" }, f, 2));
+    char *const page = text_of(path);
+    assert_parts(page,
+                 (const char *const[]){ "<p class=\"back\"><a href=\"#claims\" data-figure=\"loss\">2 statements about this figure</a>: 1 ",
+                                        "<span class=\"pass\">PASS</span>, 1 <span class=\"fail\">FAIL</span></p>",
+                                        "<tr data-figure=\"loss\"><th scope=\"row\">a &lt; b <a href=\"#loss\">Figure 1</a></th>",
+                                        "<tr><th scope=\"row\">c</th>", "<tr data-figure=\"loss\"><th scope=\"row\">d <a href=\"#loss\">",
+                                        "<tr data-figure=\"no such figure\"><th scope=\"row\">e</th>", "/* table.js", NULL });
     free(page);
     assert_int_equal(unlink(path), 0);
     gr_tape_free(t);
@@ -324,6 +346,7 @@ int main(void)
         cmocka_unit_test(the_page_holds_each_figure_as_drawing_and_as_json),
         cmocka_unit_test(plotly_is_put_in_byte_for_byte),
         cmocka_unit_test(a_section_comes_before_the_figures_with_style_and_scripts),
+        cmocka_unit_test(rows_lead_to_figures_and_figures_to_their_rows),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -3,6 +3,7 @@
 #include "core/op.h"
 #include "examples/kit/progress.h"
 #include <stdarg.h>
+#include <string.h>
 #include <unistd.h>
 
 const char *const dive_arm_name[DIVE_ARMS] = { "none", "BN", "LN" };
@@ -87,6 +88,25 @@ dive_verdict dive_both(bool a, bool b) { return a && b ? DIVE_PASS : a || b ? DI
 
 void dive_collect(const dive *d, dive_claims *c)
 {
-    for (size_t i = 0; c->f && i < dive_figures_n; i++)
+    for (size_t i = 0; c->f && i < dive_figures_n; i++) {
+        const size_t n = c->n;
         if (dive_is_done(d, &dive_figures[i])) dive_figures[i].claims(d, c);
+        for (size_t k = n; k < c->n; k++) c->claim[k]->figure = dive_figures[i].name;
+    }
+    for (size_t i = 1; i < c->n; i++) /* PASS is the first verdict; it becomes the last */
+        for (size_t k = i; k > 0 && c->claim[k]->verdict - 1u < c->claim[k - 1]->verdict - 1u; k--) {
+            dive_claim *const later = c->claim[k - 1];
+            c->claim[k - 1] = c->claim[k], c->claim[k] = later;
+        }
+}
+
+void dive_link_claims(const dive *d, plot_figure *claims)
+{
+    dive_claims c = { .f = claims };
+    plot_table *const table = claims->n ? claims->panel[0]->table : NULL;
+    const char **const link = table ? gr_save_zeros(claims->t, (table->rows + 1) * sizeof *link) : NULL;
+    if (!link) return;
+    dive_collect(d, &c);
+    for (size_t i = 0; i < c.n && i < table->rows; i++) link[i] = strcmp(c.claim[i]->figure, claims->name) ? c.claim[i]->figure : NULL;
+    table->link = link;
 }

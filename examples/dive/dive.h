@@ -68,6 +68,7 @@ typedef struct {
     const char *why;                /* the reason for FAIL or DIFFERS */
     dive_verdict verdict;
     bool exact;                     /* a mathematical statement, which --check requires to PASS */
+    const char *figure;             /* the name of the figure that judges it; dive_collect sets it */
 } dive_claim;
 enum { DIVE_CLAIMS = 160 };
 typedef struct dive_claims { plot_figure *f; dive_claim *claim[DIVE_CLAIMS]; size_t n; } dive_claims;
@@ -87,8 +88,10 @@ typedef struct {
 } dive_figure;
 extern const dive_figure dive_figures[];
 extern const size_t dive_figures_n;
-/* Add the claims of all complete figures to c; none if c->f is NULL, which it is without memory. */
+/* Add the claims of all complete figures to c, those that fail first and those that pass last; none if c->f is NULL, which it is without memory. */
 void dive_collect(const dive *d, dive_claims *c);
+/* Link each row of the table of claims, whose rows begin with those of dive_collect, to the figure that judges it. */
+void dive_link_claims(const dive *d, plot_figure *claims);
 /* Whether the figure is complete for these settings. */
 bool dive_is_done(const dive *d, const dive_figure *figure);
 

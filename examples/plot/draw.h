@@ -69,7 +69,7 @@ size_t plot_key(const plot_figure *f, const plot_series **entry, size_t most);
 /* Whether the key must explain the colours of panel k: it has a map or cloud, and no earlier panel uses the same colours for the same thing. */
 bool plot_key_is_new(const plot_figure *f, size_t k);
 
-/* The lines of figure.css, page.css and page.js, each list ended by NULL. The Makefile generates them. */
-extern const char *const plot_figure_css[], *const plot_page_css[], *const plot_page_js[];
+/* The lines of figure.css, page.css, table.js and page.js, each list ended by NULL. The Makefile generates them. */
+extern const char *const plot_figure_css[], *const plot_page_css[], *const plot_table_js[], *const plot_page_js[];
 
 #endif

@@ -173,6 +173,7 @@ void plot_table_set(plot_panel *p, const plot_table *table)
     const char **const text = gr_save_zeros(f->t, (n + 1) * sizeof *text);
     for (size_t i = 0; head && i < table->columns; i++) head[i] = plot_figure_text(f, "%s", table->head[i] ? table->head[i] : "");
     for (size_t i = 0; text && i < n; i++) text[i] = plot_figure_text(f, "%s", table->text[i] ? table->text[i] : "");
+    mine->link = copied(f->t, table->link, table->rows, sizeof *table->link);
     if (gr_failed(f->t)) return;
     mine->head = head, mine->text = text;
     p->table = mine;

@@ -74,6 +74,7 @@ typedef struct {
     size_t rows, columns;
     const char *const *head, *const *text;
     int verdict;
+    const char *const *link;       /* [rows] the name of the figure that the row is about, or NULL; NULL means none in all rows */
 } plot_table;
 
 typedef struct plot_figure plot_figure;

@@ -61,13 +61,30 @@ static void key(FILE *out, const plot_figure *f)
     }
 }
 
-/* ---- Panels ---- */
+/* ---- Tables, and links between their rows and the figures ---- */
 
-static void cell(FILE *out, const plot_table *t, size_t r, size_t c)
+typedef struct {
+    plot_figure *const *figure;
+    size_t n;
+} figures;
+
+/* The number of the figure with this name; 0 if the page has none. */
+static size_t number_of(const figures *all, const char *name)
+{
+    for (size_t i = 0; name && i < all->n; i++)
+        if (!strcmp(all->figure[i]->name, name)) return i + 1;
+    return 0;
+}
+static const char *link_of(const plot_table *t, size_t r) { return t->link ? t->link[r] : NULL; }
+
+static void cell(FILE *out, const figures *all, const plot_table *t, size_t r, size_t c)
 {
     const char *const text = t->text[r * t->columns + c];
     if (c == 0) {
-        fputs("<th scope=\"row\">", out), kit_markup(out, text), fputs("</th>", out);
+        const size_t number = number_of(all, link_of(t, r));
+        fputs("<th scope=\"row\">", out), kit_markup(out, text);
+        if (number) fprintf(out, " <a href=\"#%s\">Figure %zu</a>", link_of(t, r), number);
+        fputs("</th>", out);
         return;
     }
     const plot_verdict *const verdict = plot_verdict_of(t, r, c);
@@ -79,21 +96,54 @@ static void cell(FILE *out, const plot_table *t, size_t r, size_t c)
     }
 }
 
-static void table(FILE *out, const plot_panel *p)
+static void table(FILE *out, const figures *all, const plot_panel *p)
 {
     const plot_table *const t = p->table;
     fputs("<table>\n", out), element(out, "caption", NULL, p->note), fputs("<thead><tr>", out);
     for (size_t c = 0; c < t->columns; c++) fputs("<th scope=\"col\">", out), kit_markup(out, t->head[c]), fputs("</th>", out);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (size_t r = 0; r < t->rows; r++) {
-        fputs("<tr>", out);
-        for (size_t c = 0; c < t->columns; c++) cell(out, t, r, c);
+        fputs("<tr", out);
+        if (link_of(t, r)) fprintf(out, " data-figure=\"%s\"", link_of(t, r));
+        fputs(">", out);
+        for (size_t c = 0; c < t->columns; c++) cell(out, all, t, r, c);
         fputs("</tr>\n", out);
     }
     fputs("</tbody></table>\n", out);
 }
 
-static void panel(FILE *out, const plot_figure *f, size_t k)
+/* The link back from the figure f to the rows of a table that are about it, with the number of each verdict. */
+static void rows_about(FILE *out, const plot_figure *in, const plot_table *t, const plot_figure *f)
+{
+    const plot_verdict *seen[8];
+    size_t count[8] = { 0 }, rows = 0, n = 0;
+    for (size_t r = 0; r < t->rows; r++) {
+        if (!link_of(t, r) || strcmp(link_of(t, r), f->name)) continue;
+        const plot_verdict *const v = t->verdict < 0 ? NULL : plot_verdict_of(t, r, (size_t)t->verdict);
+        size_t i = 0;
+        while (i < n && seen[i] != v) i++;
+        if (v && i == n && n < 8) seen[n++] = v;
+        if (v && i < n) count[i]++;
+        rows++;
+    }
+    if (!rows) return;
+    fprintf(out, "<p class=\"back\"><a href=\"#%s\" data-figure=\"%s\">%zu %s about this figure</a>", in->name, f->name, rows,
+            rows == 1 ? "statement" : "statements");
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s %zu <span class=\"%s\">%s</span>", i ? "," : ":", count[i], seen[i]->css, seen[i]->word);
+    fputs("</p>\n", out);
+}
+
+static void back(FILE *out, const figures *all, const plot_figure *f)
+{
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t k = 0; k < all->figure[i]->n; k++)
+            if (all->figure[i]->panel[k]->table) rows_about(out, all->figure[i], all->figure[i]->panel[k]->table, f);
+}
+
+/* ---- Panels ---- */
+
+static void panel(FILE *out, const figures *all, const plot_figure *f, size_t k)
 {
     const plot_panel *const p = f->panel[k];
     fprintf(out, "<div class=\"panel%s\">", p->table ? " wide" : plot_frame_of(p).l > 0 ? " axes" : "");
@@ -102,7 +152,7 @@ static void panel(FILE *out, const plot_figure *f, size_t k)
         if (p->note && !p->table) fputs(" <small>", out), kit_markup(out, p->note), fputs("</small>", out);
         fputs("</h3>", out);
     }
-    if (p->table) table(out, p);
+    if (p->table) table(out, all, p);
     else {
         const plot_frame s = plot_frame_of(p);
         fprintf(out, "<div class=\"box\" style=\"aspect-ratio:%.0f/%.0f\">", s.w, s.h), plot_panel_svg(out, p);
@@ -118,8 +168,9 @@ static bool has_plots(const plot_figure *f)
     return false;
 }
 
-static void figure(FILE *out, const plot_figure *f, size_t number)
+static void figure(FILE *out, const figures *all, size_t number)
 {
+    const plot_figure *const f = all->figure[number - 1];
     fprintf(out, "<figure class=\"fig\" id=\"%s\"", f->name);
     if (has_plots(f))
         fprintf(out, " data-json=\"json-%s\" data-unit=\"", f->name), kit_markup(out, f->unit ? f->unit : ""), fputs("\"", out);
@@ -127,9 +178,10 @@ static void figure(FILE *out, const plot_figure *f, size_t number)
     element(out, "p", "said", f->says[PLOT_SAY_NUMBER]);
     fputs("<div class=\"controls\">", out), key(out, f),
         fprintf(out, "</div>\n<div class=\"grid c%zu\" style=\"--columns:%zu\">\n", plot_columns(f), plot_columns(f));
-    for (size_t k = 0; k < f->n; k++) panel(out, f, k);
+    for (size_t k = 0; k < f->n; k++) panel(out, all, f, k);
     fprintf(out, "</div>\n<figcaption><b>Figure %zu.</b> ", number), kit_markup(out, f->says[PLOT_SAY_CAPTION]);
     if (f->says[PLOT_SAY_SETTINGS]) fputs("<p><b>Settings.</b> ", out), kit_markup(out, f->says[PLOT_SAY_SETTINGS]), fputs("</p>", out);
+    back(out, all, f);
     fputs("</figcaption></figure>\n", out);
 }
 
@@ -210,22 +262,24 @@ const char *plot_command(gr_tape *t, const char *name, int argc, char **argv)
     return all;
 }
 
-bool plot_page_write(gr_tape *t, const char *path, const plot_page *page, plot_figure *const *figures, size_t n)
+bool plot_page_write(gr_tape *t, const char *path, const plot_page *page, plot_figure *const *f, size_t n)
 {
+    const figures all = { f, n };
     kit_file file = kit_file_begin(t, path);
     if (!file.out) return false;
-    begin(file.out, page), contents(file.out, page->section, figures, n);
+    begin(file.out, page), contents(file.out, page->section, f, n);
     if (page->section) lines(file.out, page->section->html);
-    for (size_t i = 0; i < n; i++) figure(file.out, figures[i], i + 1);
+    for (size_t i = 0; i < n; i++) figure(file.out, &all, i + 1);
     facts(file.out, page);
     for (size_t i = 0; i < n; i++) {
-        if (!has_plots(figures[i])) continue;
-        fprintf(file.out, "<script type=\"application/json\" id=\"json-%s\">", figures[i]->name);
-        plot_figure_json(file.out, figures[i]), fputs("</script>\n", file.out);
+        if (!has_plots(f[i])) continue;
+        fprintf(file.out, "<script type=\"application/json\" id=\"json-%s\">", f[i]->name);
+        plot_figure_json(file.out, f[i]), fputs("</script>\n", file.out);
     }
     if (page->plotly) fputs("<script>", file.out), fputs(page->plotly, file.out), fputs("</script>\n", file.out);
     for (const plot_lines *js = page->section ? page->section->js : NULL; js && *js; js++)
         fputs("<script>\n", file.out), lines(file.out, *js), fputs("</script>\n", file.out);
+    fputs("<script>\n", file.out), lines(file.out, plot_table_js), fputs("</script>\n", file.out);
     fputs("<script>\n", file.out), lines(file.out, plot_page_js), fputs("</script>\n</body>\n</html>\n", file.out);
     return kit_file_end(t, &file);
 }

@@ -22,6 +22,8 @@ WAYS = [
     ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
     ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
     ('plots on paper', '.plot, .player, .notice, .fig button { display: none !important }', '', 'print: still', 'themes'),
+    ('a filter that hides nothing', 'tr[hidden] { display: none !important }', '', 'rows', 'filters'),
+    ('rows that lead nowhere', ' data-figure="loss"><th', '><th', 'leads to its', 'filters'),
     ('a forgotten term of the gradient', '-f.xhat[k] * group.mean_gx];', '0];', 'layer: y and dx', 'twelve numbers'),
     ('a variance over n - 1', 'Math.sqrt(g.power + eps)', 'Math.sqrt(g.power * v.length / (v.length - 1) + eps)', 'batch: y and dx', 'twelve numbers'),
     ('an epsilon outside the root', 'Math.sqrt(g.power + eps)', 'Math.sqrt(g.power) + eps', 'rms: y and dx', 'twelve numbers'),

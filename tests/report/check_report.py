@@ -18,13 +18,13 @@ ap = argparse.ArgumentParser()
 ap.add_argument('folder', type=pathlib.Path)
 ap.add_argument('plotly', type=pathlib.Path)
 ap.add_argument('--short', action='store_true')
-ap.add_argument('--only', help='parts: looks,plays,turns,themes,still,widths,calm,flat')
+ap.add_argument('--only', help='parts: looks,plays,turns,filters,themes,still,widths,calm,flat')
 ap.add_argument('--shots', type=pathlib.Path)
 args = ap.parse_args()
 args.folder = args.folder.resolve()
 WEB = re.compile('^https?:')  # 'https://**' does not match https://host/file
 Reader.shots, began = args.shots, time.time()
-parts = (args.only or 'looks,plays,turns,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
+parts = (args.only or 'looks,plays,turns,filters,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
 
 COLOURS = '''async b64 => { const i = new Image(); i.src = 'data:image/png;base64,' + b64; await i.decode();
   const c = new OffscreenCanvas(i.width, i.height), g = c.getContext('2d'); g.drawImage(i, 0, 0);
@@ -116,6 +116,35 @@ def plays(p, fig):
     slider.focus()
     p.keyboard.press('End')
     until(p, f"document.querySelector('{fig}').dataset.frame === '{last}'")
+
+
+def filters(p):
+    """The table of verdicts shows one verdict, or the statements about a figure, and its rows lead to their figures and back."""
+    table = p.locator('.wide > table:has(tr[data-figure])')
+    rows = lambda: table.locator('tbody tr:visible').count()
+    bar, every = p.locator('.filter'), rows()
+    buttons = bar.locator('button')
+    check(buttons.first.get_attribute('aria-pressed') == 'true' and f'All {every}' == buttons.first.text_content(), f'{every} rows, all of them shown')
+    for i in range(1, buttons.count()):
+        buttons.nth(i).focus()
+        p.keyboard.press('Enter')
+        kind, n = buttons.nth(i).text_content().rsplit(' ', 1)
+        seen = set(table.locator('tbody tr:visible td.v').all_text_contents())
+        check(rows() == int(n) and seen == {kind} and bar.locator('output').text_content() == f'{n} of {every}', f'{kind}: {n} rows')
+    p.keyboard.press('Enter')
+    check(rows() == every, 'pressed again, all rows are back')
+    link = p.locator('.back a').first
+    n = int(link.text_content().split()[0])
+    link.click()
+    check(rows() == n and p.evaluate('location.hash') == link.get_attribute('href'), f'a figure leads to its {n} statements')
+    place = table.locator('tbody tr:visible a').first
+    place.click()
+    check(p.evaluate('location.hash') == '#' + link.get_attribute('data-figure'), 'and a statement to its figure')
+    p.emulate_media(media='print')
+    check(rows() == every and not bar.is_visible(), 'print: all rows')
+    p.emulate_media(media='screen')
+    buttons.first.click()
+    check(rows() == every, 'All shows all rows')
 
 
 def turns(p, fig):
@@ -210,7 +239,7 @@ def without_plotly(browser, cdn, count):
         check(len(r.asked) == 1 and r.asked[0].startswith('https://cdn.plot.ly/'), f'one request {r.asked}')
         check(len(r.said) <= 1 and all('ERR_FAILED' in s for s in r.said), f'and only its failure is logged {r.said}')
         check(p.evaluate(STILL), 'CDN refused: all still drawings show')
-        check(p.locator('.player').count() == 0 and p.locator('.fig button').count() == 0, 'CDN refused: no dead controls')
+        check(p.locator('.player').count() == 0 and p.locator('.controls button').count() == 0, 'CDN refused: no dead controls')
         r.shot('still_1400')
         if not args.short:
             accessible(p, 'still drawings')
@@ -252,6 +281,8 @@ def main(pw, folder):
             plays(p, fig)
         for fig in turning if 'turns' in parts else []:
             cloud = turns(p, fig)
+        if 'filters' in parts:
+            filters(p)
         if 'themes' in parts:
             themes(r, p, cloud)
         check(not r.said, f'no console error, no page error {r.said[:3]}')

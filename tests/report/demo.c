@@ -239,11 +239,12 @@ static plot_figure *claims(gr_tape *t)
         "DIFFERS",
         "it learns, but more slowly & with < half the accuracy",
     };
+    static const char *const about[] = { "correlation", "loss", "loss" };
     plot_figure *const f = plot_figure_new(t, "claims", "Claims");
     plot_figure_says(f, PLOT_SAY_NUMBER, "1 of 3 claims holds here");
     plot_figure_says(f, PLOT_SAY_CAPTION, "A claim passes when the interval over five seeds excludes equality.");
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .note = "Every statement, its source, and what was measured." });
-    plot_table_set(p, &(plot_table){ .rows = 3, .columns = 6, .head = head, .text = text, .verdict = 4 });
+    plot_table_set(p, &(plot_table){ .rows = 3, .columns = 6, .head = head, .text = text, .verdict = 4, .link = about });
     return f;
 }
 

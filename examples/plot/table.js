@@ -1,0 +1,31 @@
+/* table.js - buttons above a table of verdicts about the figures. They show the rows of one verdict; a link from a figure shows the rows about it. */
+(() => {
+  'use strict';
+  const make = (tag, props) => Object.assign(document.createElement(tag), props);
+  const verdict = row => row.querySelector('.v')?.textContent;
+
+  function filter(table) {
+    const rows = [...table.tBodies[0].rows], kinds = [...new Set(rows.map(verdict).filter(Boolean))];
+    const bar = make('div', { className: 'filter' }), out = make('output', {}), here = { verdict: '', figure: '' };
+    const button = (text, press, pressed) => {
+      const b = make('button', { type: 'button', textContent: text, onclick: () => { press(); show(); } });
+      bar.append(b);
+      return () => b.setAttribute('aria-pressed', pressed());
+    };
+    const count = kind => rows.filter(row => verdict(row) === kind).length;
+    const marks = [button(`All ${rows.length}`, () => { here.verdict = here.figure = ''; }, () => !here.verdict && !here.figure),
+      ...kinds.map(kind => button(`${kind} ${count(kind)}`, () => { here.verdict = here.verdict === kind ? '' : kind; }, () => here.verdict === kind))];
+    function show() {
+      for (const row of rows) row.hidden = (here.verdict && verdict(row) !== here.verdict) || (here.figure && row.dataset.figure !== here.figure);
+      for (const mark of marks) mark();
+      const name = here.figure && document.querySelector(`[id="${here.figure}"] h2`).textContent;
+      out.value = `${rows.filter(row => !row.hidden).length} of ${rows.length}` + (name ? `, about the figure \u201c${name}\u201d` : '');
+    }
+    for (const link of document.querySelectorAll(`a[data-figure][href="#${table.closest('figure').id}"]`))
+      link.addEventListener('click', () => { here.verdict = ''; here.figure = link.dataset.figure; show(); });
+    bar.append(out);
+    table.before(bar);
+    show();
+  }
+  for (const table of document.querySelectorAll('.wide > table')) if (table.querySelector('tr[data-figure] td.v')) filter(table);
+})();
