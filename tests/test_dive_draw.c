@@ -117,11 +117,31 @@ TEST(statements_that_fail_come_first_and_lead_to_their_figures)
     gr_tape_free(t);
 }
 
+TEST(histograms_of_the_sphere_have_one_axis)
+{
+    gr_tape *t = gr_tape_new(1, NULL);
+    plot_figure *const f = plot_figure_new(t, "sphere", "");
+    size_t histograms = 0;
+    double high = 0;
+    dive_sphere_draw(&whole, f);
+    assert_ok(t);
+    for (size_t k = 0; k < f->n; k++) {
+        const plot_panel *const p = f->panel[k];
+        if (!p->n) continue;
+        if (histograms++ == 0) high = p->x.high;
+        assert_true(p->x.low == 0 && p->x.high == high);
+        for (size_t i = 0; i < p->n; i++) assert_true(high >= p->series[i]->x[p->series[i]->n - 1]);
+    }
+    assert_int_equal(histograms, 4);
+    gr_tape_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statements_are_exact_and_hold_or_say_why),
         cmocka_unit_test(statements_that_fail_come_first_and_lead_to_their_figures),
+        cmocka_unit_test(histograms_of_the_sphere_have_one_axis),
         cmocka_unit_test(any_record_may_be_missing),
         cmocka_unit_test(any_allocation_may_fail),
     };

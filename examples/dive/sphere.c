@@ -256,12 +256,23 @@ static void draw_cloud(const dive *d, plot_figure *f, size_t place, size_t side)
     plot_cloud_set(p, &c);
 }
 
+/* The upper edge of the last bar of all histograms, so that they can have the same axis. */
+static double widest(const dive *d)
+{
+    double most = 0;
+    for (size_t i = 0; i < (size_t)PLACES * SIDES; i++) {
+        const plot_record *const bins = get(d, i / SIDES, i % SIDES, "bins");
+        if (bins && bins->n > 1) most = fmax(most, 1.5 * bins->values[bins->n - 1] - 0.5 * bins->values[bins->n - 2]);
+    }
+    return most;
+}
+
 static void draw_radii(const dive *d, plot_figure *f, size_t place, size_t side)
 {
     const plot_record *const share = get(d, place, side, "radius"), *const bins = get(d, place, side, "bins");
     plot_panel *const p = plot_panel_new(
         f, &(plot_panel){ .title = plot_figure_text(f, "%zu units, %s: distance from the mean", units[place], side_name[side]),
-                          .x = { .label = "|x - mean| / sqrt(H)" },
+                          .x = { .label = "|x - mean| / sqrt(H)", .low = 0, .high = widest(d) },
                           .y = { .label = "percent of samples" },
                           .aspect = 2.2 });
     if (share && bins)
@@ -298,8 +309,9 @@ void dive_sphere_draw(const dive *d, plot_figure *f)
         "shortens samples of small variance, here by at most %.2g. The logits are a linear function of these points, so that the digits "
         "must separate on the sphere: %.1f %% of 1,000 test images are right after %.0f steps. 64 units are drawn along the three "
         "principal axes of the last frame, minus the mean of each frame; after the norm they lie on a sphere of radius 8 in 63 "
-        "dimensions, and the figure shows its projection. The histograms, over %.0f images, are wide before the norm and a single bar at "
-        "1 after it. gamma is 1 and beta is 0; another gamma would turn the sphere into an ellipsoid, and beta would shift it.",
+        "dimensions, and the figure shows its projection. The histograms, over %.0f images, share one axis: they are wide before the norm "
+        "and a single bar at 1 after it. gamma is 1 and beta is 0; another gamma would turn the sphere into an ellipsoid, and beta would "
+        "shift it.",
         get(d, FOUR, AFTER, "x") ? get(d, FOUR, AFTER, "x")->shape.dim[1] : 0, 1 - after->values[0],
         plot_runs_value(&d->runs, "sphere", "accuracy"), steps->values[steps->n - 1], plot_runs_value(&d->runs, "sphere", "samples"));
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; 784-64-LN-ReLU-4-LN-10, He's weights, biases 0, Adam, learning rate %g constant, batch %d.",
