@@ -27,6 +27,14 @@ int plot_level(const plot_map *m, double v)
     return (int)fmax(0, fmin(PLOT_LEVELS - 1, level));
 }
 
+int plot_map_digits(const plot_panel *p)
+{
+    enum { MOST = 60 };
+    const plot_map *const m = p->map;
+    if (m->rows * m->columns > MOST || !(p->x.tick && p->y.tick)) return -1;
+    return (int)fmax(0, fmin(9, ceil(2 - log10(m->high - m->low))));
+}
+
 /* ---- Texts ---- */
 
 size_t plot_characters(const char *text)

@@ -35,6 +35,9 @@ double plot_scale_place(const plot_scale *s, double v);
 
 /* The colour level of v in a map, 0 .. PLOT_LEVELS-1; -1 when v is not finite. */
 int plot_level(const plot_map *m, double v);
+/* How many digits after the point the numbers in the cells of p's map have: enough for a hundred steps between its colours. -1 means no numbers,
+ * in maps of many cells or without axes. */
+int plot_map_digits(const plot_panel *p);
 
 /* The n values that a series, map or cloud has in frame k. */
 static inline const double *plot_frame_row(const double *values, bool moves, size_t k, size_t n) { return values + (moves ? k * n : 0); }

@@ -157,7 +157,8 @@ static void colours(writer *w, const char *const *hex, size_t n, bool steps)
 static void map_values(writer *w, const plot_panel *p, size_t frame)
 {
     const plot_map *const m = p->map;
-    const double *const v = plot_frame_row(m->values, m->moves, frame, m->rows * m->columns), step = (m->high / 2 - m->low / 2) / 100;
+    const double *const v = plot_frame_row(m->values, m->moves, frame, m->rows * m->columns), range = m->high / 2 - m->low / 2;
+    const double step = range / (plot_map_digits(p) < 0 ? 100 : 10000); /* the cells' numbers must round as in the drawing */
     comma(w), put(w, "{\"type\":\"heatmap\",\"z\":[");
     for (size_t i = 0; i < m->rows * m->columns; i++) {
         fputs(i % m->columns ? "," : i ? "],[" : "[", w->out);
@@ -174,6 +175,7 @@ static void map_data(writer *w, const plot_panel *p, size_t k)
     put(w, ",\"zmax\":"), kit_json_number(w->out, m->high, 6);
     colours(w, m->diverging ? plot_diverging : plot_sequential, PLOT_LEVELS, false);
     const bool shown = plot_key_is_new(w->f, k);
+    if (plot_map_digits(p) >= 0) put(w, ",\"texttemplate\":\"%%{z:.%df}\"", plot_map_digits(p));
     put(w, ",\"showscale\":%s,\"hovertemplate\":\"%%{x}, %%{y}: %%{z}\\u003cextra>\\u003c/extra>\"", shown ? "true" : "false");
     if (shown)
         put(w, ",\"colorbar\":{\"orientation\":\"h\",\"thickness\":10,\"len\":0.3,\"x\":1,\"xanchor\":\"right\",\"y\":1,\"yanchor\":"

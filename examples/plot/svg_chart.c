@@ -118,6 +118,20 @@ static void cells(FILE *out, const plot_panel *p)
     }
 }
 
+static void cell_numbers(const chart *c, const plot_panel *p)
+{
+    const plot_map *const m = p->map;
+    const double *const v = plot_frame_row(m->values, m->moves, plot_last_frame(p->figure), m->rows * m->columns);
+    const int digits = plot_map_digits(p);
+    for (size_t i = 0; digits >= 0 && i < m->rows * m->columns; i++) {
+        const double x = c->f.l + c->w * ((double)(i % m->columns) + 0.5) / (double)m->columns;
+        const double y = c->f.t + c->h * ((double)(i / m->columns) + 0.5) / (double)m->rows;
+        if (!isfinite(v[i])) continue;
+        fprintf(c->out, "<text class=\"mid on-%c%d\" x=\"%.1f\" y=\"%.1f\">%s%.*f</text>", m->diverging ? 'q' : 's', plot_level(m, v[i]), x,
+                y + 4.5, v[i] < 0 ? "\xe2\x88\x92" : "", digits, fabs(v[i]));
+    }
+}
+
 void plot_svg_chart(FILE *out, const plot_panel *p)
 {
     chart c = { out, plot_frame_of(p), plot_scale_x(p), plot_scale_y(p), 0, 0 };
@@ -132,4 +146,5 @@ void plot_svg_chart(FILE *out, const plot_panel *p)
     if (p->map) cells(out, p);
     for (size_t k = 0; k < p->n; k++) series(&c, p, p->series[k]);
     fputs("</svg>", out);
+    if (p->map) cell_numbers(&c, p);
 }
