@@ -105,6 +105,15 @@
     fig.querySelector('.controls').prepend(bar);
   }
 
+  function hovering(plots) {                       // the value of x under the mouse is shown in all panels with this axis
+    const axis = p => JSON.stringify([p.layout.xaxis.title?.text, p.layout.xaxis.type, p.layout.xaxis.ticktext]);
+    for (const p of plots) {
+      const others = plots.filter(q => q !== p && axis(q) === axis(p));
+      p.on('plotly_hover', e => { for (const q of others) Plotly.Fx.hover(q, { xval: e.xvals[0], yval: q.layout.yaxis.range?.[0] ?? 0 }, 'xy'); });
+      p.on('plotly_unhover', () => { for (const q of others) Plotly.Fx.unhover(q); });
+    }
+  }
+
   async function all(first) {
     for (const fig of document.querySelectorAll('.fig[data-json]')) {
       const whole = figure(fig);
@@ -112,6 +121,7 @@
       const plots = [...fig.querySelectorAll('.live > .plot')], moving = plots.filter(p => p.moves), clouds = plots.filter(p => p.layout.scene);
       if (!first) { await fig.redo?.(); continue; }
       if (clouds.length) turning(fig, clouds);
+      hovering(plots.filter(p => p.layout.hovermode === 'x unified'));
       if (moving.length) await player(fig, moving, whole.frames.map(f => f.name));
     }
     document.documentElement.dataset.ready = 'yes';

@@ -22,6 +22,7 @@ WAYS = [
     ('a figure that Plotly does not know', '"dash":"solid"', '"dash":7,"dosh":1', 'Plotly.validate', 'looks'),
     ('light paper in the dark', 'VAR[c] ?', 'false ?', 'within', 'themes'),
     ('plots on paper', '.plot, .player, .notice, .fig button { display: none !important }', '', 'print: still', 'themes'),
+    ('panels that are not linked', 'for (const q of others) Plotly.Fx.hover', 'for (const q of []) Plotly.Fx.hover', 'panels show', 'hovers'),
     ('a filter that hides nothing', 'tr[hidden] { display: none !important }', '', 'rows', 'filters'),
     ('rows that lead nowhere', ' data-figure="loss"><th', '><th', 'leads to its', 'filters'),
     ('a forgotten term of the gradient', '-f.xhat[k] * group.mean_gx];', '0];', 'layer: y and dx', 'twelve numbers'),

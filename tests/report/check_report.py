@@ -18,13 +18,13 @@ ap = argparse.ArgumentParser()
 ap.add_argument('folder', type=pathlib.Path)
 ap.add_argument('plotly', type=pathlib.Path)
 ap.add_argument('--short', action='store_true')
-ap.add_argument('--only', help='parts: looks,plays,turns,filters,themes,still,widths,calm,flat')
+ap.add_argument('--only', help='parts: looks,plays,turns,hovers,filters,themes,still,widths,calm,flat')
 ap.add_argument('--shots', type=pathlib.Path)
 args = ap.parse_args()
 args.folder = args.folder.resolve()
 WEB = re.compile('^https?:')  # 'https://**' does not match https://host/file
 Reader.shots, began = args.shots, time.time()
-parts = (args.only or 'looks,plays,turns,filters,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
+parts = (args.only or 'looks,plays,turns,hovers,filters,still' + ('' if args.short else ',themes,widths,calm,flat')).split(',')
 
 COLOURS = '''async b64 => { const i = new Image(); i.src = 'data:image/png;base64,' + b64; await i.decode();
   const c = new OffscreenCanvas(i.width, i.height), g = c.getContext('2d'); g.drawImage(i, 0, 0);
@@ -116,6 +116,29 @@ def plays(p, fig):
     slider.focus()
     p.keyboard.press('End')
     until(p, f"document.querySelector('{fig}').dataset.frame === '{last}'")
+
+
+def hovers(p):
+    """The mouse over one panel shows the values of all panels of the figure that have the same x axis, and no others."""
+    fig = p.evaluate("""[...document.querySelectorAll('.fig')].find(f => { const axis = q => q.layout.hovermode === 'x unified' && q.layout.xaxis.title?.text;
+      const all = [...f.querySelectorAll('.live > .plot')].map(axis); return all[0] && all.filter(a => a === all[0]).length > 1; })?.id""")
+    if not check(fig, f'a figure has two panels with the same axis: {fig}'):
+        return
+    plots = p.locator(f'#{fig} .live > .plot')
+    p.mouse.move(0, 0)
+    plots.first.scroll_into_view_if_needed()
+    box = plots.first.bounding_box()
+    at = box['x'] + plots.first.evaluate("q => { const a = q._fullLayout.xaxis, x = q.data.find(d => d.x?.length > 1).x; return a._offset + a.d2p(x[x.length >> 1]); }")
+    p.mouse.move(at - 3, box['y'] + box['height'] * .5)
+    p.mouse.move(at, box['y'] + box['height'] * .5)
+    p.wait_for_timeout(500)
+    told = p.evaluate("""id => { const all = [...document.querySelectorAll(`#${id} .live > .plot`)], axis = q => q.layout.xaxis?.title?.text;
+      return all.map(q => [axis(q) === axis(all[0]), q.querySelector('.hoverlayer .legendtitletext')?.textContent ?? '']); }""", fig)
+    linked = {text for same, text in told if same}
+    check(len(linked) == 1 and '' not in linked and not any(text for same, text in told if not same), f'{fig}: {sum(same for same, _ in told)} panels show {linked}')
+    p.mouse.move(0, 0)
+    p.wait_for_timeout(500)
+    check(p.locator(f'#{fig} .hoverlayer .legendtitletext').count() == 0, 'and nothing when the mouse has left')
 
 
 def filters(p):
@@ -281,6 +304,8 @@ def main(pw, folder):
             plays(p, fig)
         for fig in turning if 'turns' in parts else []:
             cloud = turns(p, fig)
+        if 'hovers' in parts:
+            hovers(p)
         if 'filters' in parts:
             filters(p)
         if 'themes' in parts:
