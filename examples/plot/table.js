@@ -1,6 +1,7 @@
 /* table.js - buttons above a table of verdicts about the figures. They show the rows of one verdict; a link from a figure shows the rows about it. */
 (() => {
   'use strict';
+  const LONG = 30;                                 // a longer table begins with the rows that do not pass
   const make = (tag, props) => Object.assign(document.createElement(tag), props);
   const verdict = row => row.querySelector('.v')?.textContent;
 
@@ -13,10 +14,15 @@
       return () => b.setAttribute('aria-pressed', pressed());
     };
     const count = kind => rows.filter(row => verdict(row) === kind).length;
-    const marks = [button(`All ${rows.length}`, () => { here.verdict = here.figure = ''; }, () => !here.verdict && !here.figure),
-      ...kinds.map(kind => button(`${kind} ${count(kind)}`, () => { here.verdict = here.verdict === kind ? '' : kind; }, () => here.verdict === kind))];
+    const pass = kinds.find(kind => kind.endsWith('PASS')), others = rows.filter(row => verdict(row) !== pass).length;
+    const only = (kind, text) => button(text, () => { here.verdict = here.verdict === kind ? '' : kind; }, () => here.verdict === kind);
+    const marks = [button(`All ${rows.length}`, () => { here.verdict = here.figure = ''; }, () => !here.verdict && !here.figure)];
+    if (others && others < rows.length) marks.push(only('others', `Not PASS ${others}`));
+    marks.push(...kinds.map(kind => only(kind, `${kind} ${count(kind)}`)));
+    if (rows.length > LONG && others) here.verdict = 'others';
+    const fits = row => !here.verdict || (here.verdict === 'others' ? verdict(row) !== pass : verdict(row) === here.verdict);
     function show() {
-      for (const row of rows) row.hidden = (here.verdict && verdict(row) !== here.verdict) || (here.figure && row.dataset.figure !== here.figure);
+      for (const row of rows) row.hidden = !fits(row) || (here.figure && row.dataset.figure !== here.figure);
       for (const mark of marks) mark();
       const name = here.figure && document.querySelector(`[id="${here.figure}"] h2`).textContent;
       out.value = `${rows.filter(row => !row.hidden).length} of ${rows.length}` + (name ? `, about the figure \u201c${name}\u201d` : '');
