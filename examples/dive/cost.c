@@ -15,8 +15,8 @@ static const struct {
 enum { SIZES = sizeof size_of / sizeof *size_of, RATIOS = 8 };
 static const char *const pass_name[] = { "forward", "backward" };
 static const char *const ratio_name[RATIOS] = { "1", "10", "100", "1000", "10⁴", "10⁵", "10⁶", "equal" };
-static const plot_ink way_ink[NORMS_TIMED] = { PLOT_INK_LN,    PLOT_INK_NONE,  PLOT_INK_RAMP4, PLOT_INK_RAMP2,
-                                               PLOT_INK_RAMP1, PLOT_INK_RAMP0, PLOT_INK_RMS };
+static const plot_ink way_ink[NORMS_TIMED] = { PLOT_INK_LN, PLOT_INK_NONE,  PLOT_INK_RAMP4, PLOT_INK_RAMP3,
+                                               PLOT_INK_GN, PLOT_INK_RAMP0, PLOT_INK_RMS };
 
 /* ---- Measuring ---- */
 
@@ -105,8 +105,7 @@ static void draw_times(const dive *d, plot_figure *f, int pass)
         double x[SIZES], y[SIZES];
         for (size_t k = 0; k < n; k++)
             x[k] = (double)k, y[k] = 1e9 * at(d, k, "seconds", way, pass_name[pass]) / (double)(size_of[k].rows * size_of[k].N);
-        plot_series_add(p,
-                        &(plot_series){ .name = norms_way_name[way], .ink = way_ink[way], .mark = PLOT_LINE_DOTS, .n = n, .x = x, .y = y });
+        plot_series_add(p, &(plot_series){ .name = norms_way_name[way], .ink = way_ink[way], .mark = PLOT_DOTS, .n = n, .x = x, .y = y });
     }
 }
 
@@ -117,13 +116,15 @@ static void draw_errors(const dive *d, plot_figure *f, const char *what, const c
                                                            .x = { "mean in deviations", .tick = ratio_name, .ticks = RATIOS },
                                                            .y = { label, .log = true } });
     for (int way = 0; way < NORMS_WAYS; way++) {
-        double x[RATIOS], y[RATIOS];
+        double x[RATIOS + 1], y[RATIOS + 1];
         for (size_t k = 0; k < RATIOS; k++) {
+            const bool equal = k == RATIOS - 1; /* a gap before it, because it is no number */
             const double v = at(d, k, "error", way, what);
-            x[k] = (double)k, y[k] = v > 0 ? v : (double)NAN;
+            x[k + equal] = (double)k, y[k + equal] = v > 0 ? v : (double)NAN;
         }
+        x[RATIOS - 1] = RATIOS - 1.5, y[RATIOS - 1] = (double)NAN;
         plot_series_add(
-            p, &(plot_series){ .name = norms_way_name[way], .ink = way_ink[way], .mark = PLOT_LINE_DOTS, .n = RATIOS, .x = x, .y = y });
+            p, &(plot_series){ .name = norms_way_name[way], .ink = way_ink[way], .mark = PLOT_LINE_DOTS, .n = RATIOS + 1, .x = x, .y = y });
     }
 }
 
