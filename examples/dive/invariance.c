@@ -5,6 +5,7 @@
 #include "examples/norms/invariance.h"
 #include "examples/dive/dive.h"
 #include <math.h>
+#include <string.h>
 
 static const plot_ink method_ink[NORMS_METHODS] = { PLOT_INK_BN, PLOT_INK_QUIET, PLOT_INK_LN, PLOT_INK_RMS };
 
@@ -68,39 +69,56 @@ static void add_dots(const dive *d, plot_panel *p, size_t m, int which, double b
         p, &(plot_series){ .name = norms_method_name[m], .ink = method_ink[m], .mark = PLOT_DOTS, .n = NORMS_CHANGES, .x = x, .y = y });
 }
 
+static const char *const change_name[NORMS_CHANGES] = {
+    "W scaled", "W shifted", "a unit scaled", "X scaled", "X shifted", "a case scaled"
+};
+
+/* One digit of v, with a minus at which no line breaks. */
+static const char *digit(plot_figure *f, double v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.1g", v);
+    const char *const e = strstr(text, "e-");
+    return e ? plot_figure_text(f, "%.*se\xe2\x88\x92%s", (int)(e - text), text, e + 2) : plot_figure_text(f, "%s", text);
+}
+
+/* A row for each norm, a column for each change. */
 static void add_table(const dive *d, plot_figure *f)
 {
-    enum { COLUMNS = 7 };
-    static const char *const head[COLUMNS] = { "Norm", "Change", "Theory", "Change of output", "Change of gradient", "Along", "Verdict" };
-    const char *text[NORMS_METHODS * NORMS_CHANGES][COLUMNS];
-    for (size_t i = 0; i < NORMS_METHODS * NORMS_CHANGES; i++) {
-        const size_t m = i / NORMS_CHANGES, c = i % NORMS_CHANGES;
-        const norms_moved v = at(d, m, c);
-        text[i][0] = norms_method_name[m], text[i][1] = norms_change_name[c], text[i][2] = norms_invariant(m, c) ? "invariant" : "changes";
-        text[i][3] = plot_figure_text(f, "%.2g", v.output), text[i][4] = plot_figure_text(f, "%.2g", v.gradient);
-        text[i][5] = plot_figure_text(f, "%.2g", v.along), text[i][6] = norms_invariance_ok(m, c, &v) ? "PASS" : "FAIL";
+    enum { COLUMNS = NORMS_CHANGES + 2, VERDICT = COLUMNS - 1 };
+    const char *head[COLUMNS] = { "Norm", [VERDICT] = "Verdict" }, *text[NORMS_METHODS][COLUMNS];
+    for (size_t c = 0; c < NORMS_CHANGES; c++) head[c + 1] = change_name[c];
+    for (size_t m = 0; m < NORMS_METHODS; m++) {
+        text[m][0] = norms_method_name[m], text[m][VERDICT] = "PASS";
+        for (size_t c = 0; c < NORMS_CHANGES; c++) {
+            const norms_moved v = at(d, m, c);
+            const bool good = norms_invariance_ok(m, c, &v);
+            text[m][c + 1] = plot_figure_text(f, "%s%s: %s, %s, %s", good ? "" : "FAIL, ", norms_invariant(m, c) ? "invariant" : "changes",
+                                              digit(f, v.output), digit(f, v.gradient), digit(f, v.along));
+            if (!good) text[m][VERDICT] = "FAIL";
+        }
     }
-    plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "All 24 cells", .note = "along: cosine between gradient and change" });
-    plot_table_set(
-        p,
-        &(plot_table){ .rows = NORMS_METHODS * NORMS_CHANGES, .columns = COLUMNS, .head = head, .text = text[0], .verdict = COLUMNS - 1 });
+    plot_panel *const p =
+        plot_panel_new(f, &(plot_panel){ .title = "Four norms and six changes",
+                                         .note = "what theory says; the change of the output and of the gradient; the cosine "
+                                                 "between gradient and change" });
+    plot_table_set(p, &(plot_table){ .rows = NORMS_METHODS, .columns = COLUMNS, .head = head, .text = text[0], .verdict = VERDICT });
 }
 
 void dive_invariance_draw(const dive *d, plot_figure *f)
 {
     static const char *const title[] = { "Output", "Gradient" }, *const label[] = { "largest change of y",
                                                                                     "largest change of the gradient" };
-    static const char *const tick[NORMS_CHANGES] = { "W scaled", "W shifted", "a unit scaled", "X scaled", "X shifted", "a case scaled" };
     const double bottom = sizeof(gr_real) == sizeof(float) ? 1e-8 : 1e-17;
     double largest = 0, least = HUGE_VAL;
     size_t good = 0;
     f->title = "Invariances of a normalized layer";
     for (int which = 0; which < 2; which++) {
-        plot_panel *const p =
-            plot_panel_new(f, &(plot_panel){ .title = title[which],
-                                             .note = "relative to the largest value",
-                                             .x = { "", .low = -0.5, .high = NORMS_CHANGES - 0.5, .tick = tick, .ticks = NORMS_CHANGES },
-                                             .y = { label[which], .log = true } });
+        plot_panel *const p = plot_panel_new(
+            f, &(plot_panel){ .title = title[which],
+                              .note = "relative to the largest value",
+                              .x = { "", .low = -0.5, .high = NORMS_CHANGES - 0.5, .tick = change_name, .ticks = NORMS_CHANGES },
+                              .y = { label[which], .log = true } });
         for (size_t m = 0; m < NORMS_METHODS; m++) add_dots(d, p, m, which, bottom);
     }
     for (size_t m = 0; m < NORMS_METHODS; m++) good += count(d, m, &largest, &least);
