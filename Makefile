@@ -62,6 +62,7 @@ AS_SHARED := $(if $(WINDOWS),-shared -Wl$(comma)--out-implib$(comma)$(SHARED).a,
              @rpath/lib$(NAME).$(basename $(VERSION)).dylib,-shared -Wl$(comma)-soname$(comma)$(SONAME)$(if $(SAN),,$(comma)--no-undefined)))
 WITH_MPI  := $(patsubst %.c,%,$(wildcard examples/mpi_*.c))
 EXAMPLES  := $(filter-out $(WITH_MPI),$(patsubst %.c,%,$(wildcard examples/*.c)))
+BROKEN    := $(patsubst %.sed,examples/broken/%,$(notdir $(wildcard examples/broken/answers/*.sed)))
 TESTS     := $(patsubst %.c,$(DIR)/%$(EXE),$(wildcard tests/test_*.c))
 DIVE_TESTS := $(filter $(DIR)/tests/test_dive_% $(DIR)/tests/test_plot_% $(DIR)/tests/test_program_deep_dive,$(TESTS))
 MAIN_TESTS := $(filter-out $(DIVE_TESTS),$(TESTS))
@@ -73,7 +74,8 @@ TESTKIT   := $(filter-out tests/test_%.c,$(wildcard tests/*.c))
 
 all: library $(EXAMPLES)
 mpi: $(WITH_MPI)
-$(EXAMPLES) $(WITH_MPI): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
+broken: $(BROKEN)
+$(EXAMPLES) $(WITH_MPI) $(BROKEN): %: $(DIR)/% FORCE ; @cmp -s $< $@ || cp $< $@
 library: $(STATIC) $(SHARED)
 
 define isa_rule
@@ -123,6 +125,11 @@ $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_
 $(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)
 $(WITH_MPI:%=$(DIR)/%): $(DIR)/%: $(DIR)/%.o $(DIR)/examples/mpi/ranks.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+# A program of examples/broken is linked with a copy of itself that answers/NAME.sed has repaired.
+$(BROKEN:%=$(DIR)/%.fixed.c): $(DIR)/%.fixed.c: %.c $(DIR)/flags ; @mkdir -p $(@D) && sed -f examples/broken/answers/$(*F).sed $< > $@
+$(BROKEN:%=$(DIR)/%.fixed.c): $(DIR)/examples/broken/%.fixed.c: examples/broken/answers/%.sed
+$(BROKEN:%=$(DIR)/%.fixed.o): %.o: %.c ; @$(COMPILE) -DFIXED -MMD -MP -c $< -o $@
+$(BROKEN:%=$(DIR)/%$(EXE)): %$(EXE): %.o %.fixed.o $(DIR)/examples/broken/frame.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/%$(EXE): $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
