@@ -122,7 +122,8 @@ $(BENCH)/libbench.so: $(call objects,$(filter-out tests/bench/main.c,$(wildcard 
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_bench: $(DIR)/tests/test_bench.o $(DIR)/libbench.a $(SHARING) $(DIR)/libtests.a $(STATIC) | $(BENCH)/bench ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
 $(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
-$(filter $(DIR)/tests/test_program_%,$(TESTS)): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
+$(DIR)/tests/test_program_broken: | $(BROKEN:%=$(DIR)/%)
+$(filter-out %_broken,$(filter $(DIR)/tests/test_program_%,$(TESTS))): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)
 $(WITH_MPI:%=$(DIR)/%): $(DIR)/%: $(DIR)/%.o $(DIR)/examples/mpi/ranks.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 # A program of examples/broken is linked with a copy of itself that answers/NAME.sed has repaired.
@@ -218,7 +219,7 @@ api: all ; @tests/tools/api.sh '$(CC)' $(DIR) && tests/tools/reference.sh '$(CC)
 compile_commands.json: FORCE
 	@{ echo '['; for f in $(SOURCES); do echo "{\"directory\": \"$(CURDIR)\", \"file\": \"$$f\", \"command\": \"$(COMPILE) -c $$f\"},"; done | \
 	sed '$$s/,$$//'; echo ']'; } > $@
-clean: ; @rm -f $(EXAMPLES) $(WITH_MPI) compile_commands.json && . tests/tools/scratch.sh && remove_claimed $(B)
+clean: ; @rm -f $(EXAMPLES) $(WITH_MPI) $(BROKEN) compile_commands.json && . tests/tools/scratch.sh && remove_claimed $(B)
 where: ; @echo $(DIR)
 help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 
@@ -230,6 +231,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: make check            the gates on sources and objects, one for each of: layers circles symbols vector names api headers lines readme fetch
 #:                       remove maths; make check-NAME runs one of them, and tests/README.md says what each refuses
 #: make check-install    programs outside the tree against an installed copy         make check-one     the one-file build
+#: make broken           examples/broken: twelve programs, each with a fault to find
 #: make mpi              examples/mpi_mnist                         MPICC=mpicc names MPI's compiler
 #: make check-mpi        the same fingerprint for all numbers of MPI ranks; what goes wrong on one of them
 #: make check-awk        the scripts print the same with gawk, mawk and busybox awk
@@ -260,7 +262,7 @@ help: ; @sed -n 's/^#: \{0,1\}//p' Makefile
 #: BLAS=openblas         matrix products by it     ISAS=       the baseline instruction set only
 #: WERROR=1              warnings are errors       B=DIR       for build/; make clean removes it if make made it
 
-.PHONY: check-awk windows compilers all mpi check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench bench-peers test-peers interchange test-report check both check-bits neon \
+.PHONY: check-awk windows compilers all mpi broken check-mpi library tests main-tests dive-tests test test-dive fuzz fuzzers libfuzzer msan bench bench-peers test-peers interchange test-report check both check-bits neon \
 	check-one check-install one lesson grade quiz progress check-lessons lesson-library install uninstall format lint loc api clean where help FORCE $(CHECKS) $(CAMPAIGNS)
 .SECONDARY:
 -include $(shell find $(DIR) -name '*.d' 2>/dev/null)

@@ -17,7 +17,7 @@ static model build(gr_tape *t)
     m.words = gr_embedding_new(t, m.net, "words", WORDS, D, NULL);
     m.body = gr_transformer_new(t, m.net, "body", D, 4, LAYERS, &(gr_transformer_config){ .feedforward = 2 * D, .causal = true });
     m.head = gr_linear_new(t, m.net, "head", D, 1, NULL);
-    m.adam = gr_adam_new(t, m.net, &(gr_adam_config){ .lr = 0.003 });
+    m.adam = gr_adam_new(t, m.net, &(gr_adam_config){ .lr = 0.006 });
     return m;
 }
 

@@ -16,10 +16,10 @@ static gr_tensor *forward(gr_tape *t, const model *m, gr_tensor *x)
     return gr_linear_forward(t, m->fc2, gr_dropout_forward(t, m->drop, h));
 }
 
-/* N points: all of one kind, or of random kinds if kind is -1. */
-static gr_tensor *points(gr_tape *t, int kind, const char *stream, gr_ints **kinds)
+/* N points, drawn from s: all of one kind, or of random kinds if kind is -1. */
+static gr_tensor *points(gr_tape *t, int kind, gr_stream *s, gr_ints **kinds)
 {
-    gr_stream center = gr_stream_new(7, "centers"), *const s = gr_tape_stream(t, stream);
+    gr_stream center = gr_stream_new(7, "centers");
     gr_tensor *const x = gr_empty(t, GR_SHAPE(N, I));
     *kinds = gr_ints_new(t, NULL, GR_SHAPE(N));
     for (size_t n = 0; n < N && x && *kinds; n++) {
@@ -33,13 +33,13 @@ static gr_tensor *points(gr_tape *t, int kind, const char *stream, gr_ints **kin
 /* Errors in percent over N test points of each kind. */
 static double test(gr_tape *t, const model *m)
 {
+    gr_stream s = gr_stream_new(gr_tape_seed(t), "test"); /* the same points in each test */
     double wrong = 0;
     gr_tape_set_recording(t, false);
     for (int kind = 0; kind < C; kind++) {
         gr_ints *kinds;
         gr_tape_reset(t);
-        gr_tape_stream(t, "test")->counter = (uint64_t)kind << 32; /* the same points in each test */
-        const gr_ints *const said = gr_argmax(t, forward(t, m, points(t, kind, "test", &kinds)), 1, false);
+        const gr_ints *const said = gr_argmax(t, forward(t, m, points(t, kind, &s, &kinds)), 1, false);
         for (size_t n = 0; n < N && said; n++) wrong += said->data[n] != kind;
     }
     gr_tape_set_recording(t, true);
@@ -57,7 +57,8 @@ static void run(gr_tape *t, model *m)
     for (int step = 1; step <= STEPS; step++) {
         gr_ints *kinds;
         gr_tape_reset(t);
-        gr_tensor *const x = points(t, -1, "training", &kinds), *const loss = gr_cross_entropy(t, forward(t, m, x), kinds, NULL);
+        gr_tensor *const x = points(t, -1, gr_tape_stream(t, "training"), &kinds), *const loss =
+                                                                                       gr_cross_entropy(t, forward(t, m, x), kinds, NULL);
         gr_optim_zero_grad(adam), gr_backward(t, loss), gr_optim_step(t, adam);
         if (step % 200 == 0) printf("step %4d  loss %.3f\n", step, gr_item(loss)), printf("    test: %.1f %% wrong\n", test(t, m));
     }

@@ -17,7 +17,10 @@ static gr_tensor *norm(gr_tape *t, gr_tensor *x, gr_tensor *gain, gr_tensor *bia
     return gr_add(t, gr_mul(t, xhat, gain), bias);
 }
 
-static gr_tensor *library_norm(gr_tape *t, gr_tensor *x, gr_tensor *gain, gr_tensor *bias) { return gr_layer_norm(t, x, 1, gain, bias, 1e-5); }
+static gr_tensor *library_norm(gr_tape *t, gr_tensor *x, gr_tensor *gain, gr_tensor *bias)
+{
+    return gr_layer_norm(t, x, 1, gain, bias, 1e-5);
+}
 
 static gr_tensor *loss_of(gr_tape *t, const model *m, gr_tensor *(*normalize)(gr_tape *, gr_tensor *, gr_tensor *, gr_tensor *))
 {
@@ -33,8 +36,10 @@ void train(gr_tape *t)
     m.fc1 = gr_linear_new(t, m.net, "fc1", I, H, NULL);
     m.fc2 = gr_linear_new(t, m.net, "fc2", H, H, NULL);
     m.head = gr_linear_new(t, m.net, "head", H, 1, NULL);
-    m.gain1 = gr_param(t, m.net, "gain1", GR_SHAPE(H), gr_init_constant(1)), m.bias1 = gr_param(t, m.net, "bias1", GR_SHAPE(H), gr_init_constant(0));
-    m.gain2 = gr_param(t, m.net, "gain2", GR_SHAPE(H), gr_init_constant(1)), m.bias2 = gr_param(t, m.net, "bias2", GR_SHAPE(H), gr_init_constant(0));
+    m.gain1 = gr_param(t, m.net, "gain1", GR_SHAPE(H), gr_init_constant(1)),
+    m.bias1 = gr_param(t, m.net, "bias1", GR_SHAPE(H), gr_init_constant(0));
+    m.gain2 = gr_param(t, m.net, "gain2", GR_SHAPE(H), gr_init_constant(1)),
+    m.bias2 = gr_param(t, m.net, "bias2", GR_SHAPE(H), gr_init_constant(0));
     gr_optim *const adam = gr_adam_new(t, m.net, &(gr_adam_config){ .lr = 0.01 });
     double mean = 0, exported = 0;
     for (int step = 1; step <= STEPS; step++) {

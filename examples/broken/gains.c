@@ -1,34 +1,32 @@
-/* examples/broken/gains.c - a network of residual blocks with norms learns a function, with weight decay against overfitting. */
+/* examples/broken/gains.c - a network of three layers with norms learns a product, with weight decay. */
 #include "examples/broken/frame.h"
 
-enum { N = 64, I = 8, H = 32, BLOCKS = 3, STEPS = 1000 };
+enum { N = 64, I = 8, H = 32, LAYERS = 3, STEPS = 1000 };
 
 typedef struct {
     gr_module *net;
-    gr_linear_module *in, *fc[BLOCKS], *head;
-    gr_norm *ln[BLOCKS], *last;
+    gr_linear_module *fc[LAYERS], *head;
+    gr_norm *ln[LAYERS];
     gr_optim *adam;
 } model;
 
 static model build(gr_tape *t)
 {
-    static const char *const fc[BLOCKS] = { "fc1", "fc2", "fc3" }, *const ln[BLOCKS] = { "ln1", "ln2", "ln3" };
+    static const char *const fc[LAYERS] = { "fc1", "fc2", "fc3" }, *const ln[LAYERS] = { "ln1", "ln2", "ln3" };
     model m = { .net = gr_module_new(t) };
-    m.in = gr_linear_new(t, m.net, "in", I, H, NULL);
-    for (int b = 0; b < BLOCKS; b++) {
-        m.ln[b] = gr_layer_norm_new(t, m.net, ln[b], GR_SHAPE(H), NULL);
-        m.fc[b] = gr_linear_new(t, m.net, fc[b], H, H, NULL);
+    for (int l = 0; l < LAYERS; l++) {
+        m.ln[l] = gr_layer_norm_new(t, m.net, ln[l], GR_SHAPE(H), NULL);
+        m.fc[l] = gr_linear_new(t, m.net, fc[l], l ? H : I, H, NULL);
     }
-    m.last = gr_layer_norm_new(t, m.net, "last", GR_SHAPE(H), NULL);
     m.head = gr_linear_new(t, m.net, "head", H, 1, NULL);
-    m.adam = gr_adamw_new(t, m.net, &(gr_adam_config){ .lr = LR, .weight_decay = WD, .decay_all = true });
+    m.adam = gr_adamw_new(t, m.net, &(gr_adam_config){ .lr = 0.003, .weight_decay = 1, .decay_all = true });
     return m;
 }
 
 static gr_tensor *loss_of(gr_tape *t, const model *m)
 {
-    gr_tensor *const x = gr_randn(t, GR_SHAPE(N, I), 0, 1, "x"), *h = gr_linear_forward(t, m->in, x);
-    for (int b = 0; b < BLOCKS; b++) h = gr_tanh(t, gr_norm_forward(t, m->ln[b], gr_linear_forward(t, m->fc[b], h), NULL));
+    gr_tensor *const x = gr_randn(t, GR_SHAPE(N, I), 0, 1, "x"), *h = x;
+    for (int l = 0; l < LAYERS; l++) h = gr_tanh(t, gr_norm_forward(t, m->ln[l], gr_linear_forward(t, m->fc[l], h), NULL));
     gr_tensor *const target = gr_mul(t, gr_narrow(t, x, 1, 0, 1), gr_narrow(t, x, 1, 1, 1));
     return gr_mse(t, gr_linear_forward(t, m->head, h), target, GR_REDUCE_MEAN);
 }

@@ -1,7 +1,7 @@
 /* examples/broken/lookup.c - attention learns to look up: each sequence has a pair of key and value at each place, and asks for one of the keys. */
 #include "examples/broken/frame.h"
 
-enum { N = 32, T = 8, V = 16, D = 64, STEPS = 600 }; /* sequences, places, values, size of the vectors */
+enum { N = 32, T = 8, V = 16, D = 256, STEPS = 400 }; /* sequences, places, values, size of the vectors */
 
 typedef struct {
     gr_module *net;
@@ -40,7 +40,8 @@ static model build(gr_tape *t)
     model m = { .net = gr_module_new(t) };
     m.keys = gr_embedding_new(t, m.net, "keys", V, D, NULL);
     m.values = gr_embedding_new(t, m.net, "values", V, D, NULL);
-    m.q = gr_linear_new(t, m.net, "q", D, D, NULL), m.k = gr_linear_new(t, m.net, "k", D, D, NULL), m.v = gr_linear_new(t, m.net, "v", D, D, NULL);
+    m.q = gr_linear_new(t, m.net, "q", D, D, NULL), m.k = gr_linear_new(t, m.net, "k", D, D, NULL),
+    m.v = gr_linear_new(t, m.net, "v", D, D, NULL);
     m.head = gr_linear_new(t, m.net, "head", D, V, NULL);
     return m;
 }

@@ -13,7 +13,7 @@ esac
 cc=$1 dir=$2
 . "$(dirname "$0")/scratch.sh"
 new_scratch
-programs=$(ls examples/*.c examples/*/*.c | grep -v '^examples/lessons/') || exit 1
+programs=$(ls examples/*.c examples/*/*.c | grep -v '^examples/\(lessons\|broken\)/') || exit 1
 
 # "HEADER NAME KIND" of each declaration. The preprocessor's line markers say which file it stands in.
 $cc -std=c11 -I. -E -x c gradus.h | awk '

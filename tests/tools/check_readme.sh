@@ -7,7 +7,7 @@
 #   README.md names each program, examples/README.md has a link to it, and README.md has at most 130 lines.
 cc=$1 dir=$2 bad=0
 pages='README.md examples/README.md examples/tutorial.md tests/README.md .github/CONTRIBUTING.md'
-pages="$pages $(echo core/*.md ops/*.md optim/*.md)"
+pages="$pages examples/broken/README.md examples/broken/answers/README.md $(echo core/*.md ops/*.md optim/*.md)"
 pages="$pages $(echo examples/lessons/README.md examples/lessons/*/README.md examples/lessons/functions.txt)" changes=.github/CHANGELOG.md # which has old names, too
 . "$(dirname "$0")/scratch.sh"
 new_scratch

@@ -1,10 +1,16 @@
-/* answers/deep.h - gr_print_audit: the gradients of all layers, at the start and after 50 steps. */
+/* answers/deep.h - gr_audit: the norm of the gradient of one weight of each layer, at the start and after 50 steps. */
+static void show(gr_tape *t, const model *m, const char *when)
+{
+    printf("%-14s", when);
+    for (int l = 0; l < LAYERS; l++) printf(" %8.1e", gr_audit(t, gr_slot_find(&m->body->layer[l]->module, "linear2.weight"), m->adam).norm);
+    printf("\n");
+}
+
 void find(gr_tape *t)
 {
     model m = build(t);
     gr_backward(t, loss_of(t, &m));
-    gr_print_audit(t, m.net, m.adam, stdout);
-    run(t, &m, 50);
-    gr_print_audit(t, m.net, m.adam, stdout);
+    show(t, &m, "at the start");
+    run(t, &m, 50), show(t, &m, "after 50 steps");
     gr_optim_free(m.adam), gr_module_free(m.net);
 }

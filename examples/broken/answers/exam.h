@@ -8,7 +8,7 @@ void find(gr_tape *t)
     const double once = test(t, &m), again = test(t, &m);
     printf("two more tests: %.1f and %.1f %% wrong; they updated the running statistics %lld times\n", once, again, (long long)(*m.bn->batches - updates));
     gr_tape_reset(t), gr_tape_set_tracing(t, true);
-    forward(t, &m, points(t, -1, "training", &kinds));
+    forward(t, &m, points(t, -1, gr_tape_stream(t, "training"), &kinds));
     gr_print_batch_norms(t, m.net, stdout);
     gr_tape_reset(t), gr_module_free(m.net);
 }

@@ -1,4 +1,4 @@
-/* answers/depth.h - gr_gradcheck compares the operator's backward with finite differences. */
+/* answers/heart.h - gr_gradcheck compares the operator's backward with finite differences. */
 static gr_tensor *checked(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     (void)argument;

@@ -1,11 +1,13 @@
-/* examples/broken/depth.c - a network of six layers with a LayerNorm operator of its own learns a function of eight numbers. */
+/* examples/broken/heart.c - a network with two LayerNorms, an operator of its own, learns 64 samples by heart. */
 #include "examples/broken/frame.h"
 #include <math.h>
 
-enum { N = 64, I = 8, H = 16, LAYERS = 4, STEPS = 600 };
+enum { N = 64, I = 8, H = 4, LAYERS = 2, STEPS = 2000 };
 
 /* y = (x - mean) / sqrt(var + 1e-5) for each row of x [.., H] */
-typedef struct { gr_real *xhat, *rstd; } norm_saved;
+typedef struct {
+    gr_real *xhat, *rstd;
+} norm_saved;
 
 static void norm_backward(gr_tape *t, const gr_node *n)
 {
@@ -41,7 +43,9 @@ typedef struct {
 
 static gr_tensor *loss_of(gr_tape *t, const model *m)
 {
-    gr_tensor *const x = gr_randn(t, GR_SHAPE(N, I), 0, 1, "x"), *h = x;
+    gr_stream s = gr_stream_new(gr_tape_seed(t), "samples"); /* the same samples in each step */
+    gr_tensor *const x = gr_empty(t, GR_SHAPE(N, I)), *h = x;
+    for (size_t i = 0; i < N * I && x; i++) x->data[i] = (gr_real)gr_stream_normal(&s, 0, 1);
     for (int l = 0; l < LAYERS; l++) h = gr_tanh(t, norm(t, gr_linear_forward(t, m->fc[l], h)));
     gr_tensor *const a = gr_narrow(t, x, 1, 0, 4), *const b = gr_narrow(t, x, 1, 4, 4); /* the target is tanh(a b) */
     return gr_mse(t, gr_linear_forward(t, m->head, h), gr_tanh(t, gr_sum(t, gr_mul(t, a, b), GR_AXES(1), true)), GR_REDUCE_MEAN);
@@ -49,20 +53,18 @@ static gr_tensor *loss_of(gr_tape *t, const model *m)
 
 void train(gr_tape *t)
 {
-    static const char *const name[LAYERS] = { "fc1", "fc2", "fc3", "fc4" };
+    static const char *const name[LAYERS] = { "fc1", "fc2" };
     model m = { .net = gr_module_new(t) };
     for (int l = 0; l < LAYERS; l++) m.fc[l] = gr_linear_new(t, m.net, name[l], l ? H : I, H, NULL);
     m.head = gr_linear_new(t, m.net, "head", H, 1, NULL);
     gr_optim *const adam = gr_adam_new(t, m.net, &(gr_adam_config){ .lr = 0.01 });
-    double mean = 0;
     for (int step = 1; step <= STEPS; step++) {
         gr_tape_reset(t);
         gr_tensor *const loss = loss_of(t, &m);
         gr_optim_zero_grad(adam), gr_backward(t, loss), gr_optim_step(t, adam);
-        mean += gr_item(loss) / 100;
-        if (step % 100 == 0) printf("step %4d  loss %.3f\n", step, mean), mean = 0;
+        if (step % 400 == 0) printf("step %4d  loss %.3f\n", step, gr_item(loss));
     }
     gr_optim_free(adam), gr_module_free(m.net);
 }
 
-#include "examples/broken/answers/depth.h" /* find, which --find runs: read it afterwards */
+#include "examples/broken/answers/heart.h" /* find, which --find runs: read it afterwards */

@@ -1,0 +1,10 @@
+#!/bin/sh
+# record.sh: write what each program prints, with each of its flags, to answers/NAME.txt. Call it at the root of the tree, after make broken (in float).
+# tests/test_program_broken.c compares.
+for edits in examples/broken/answers/*.sed; do
+    name=$(basename "$edits" .sed)
+    for flags in '' ' --find' ' --fixed' ' --fixed --find'; do
+        echo "\$ $name$flags"
+        examples/broken/"$name" $flags || exit 1
+    done > "examples/broken/answers/$name.txt"
+done
