@@ -1,7 +1,7 @@
 /* examples/broken/deep.c - a Transformer of eight layers reads words and says at each place whether this word has come before. */
 #include "examples/broken/frame.h"
 
-enum { N = 16, T = 12, WORDS = 12, D = 32, LAYERS = 8, STEPS = 300 };
+enum { N = 16, T = 8, WORDS = 8, D = 32, LAYERS = 8, STEPS = 200 };
 
 typedef struct {
     gr_module *net;

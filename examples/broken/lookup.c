@@ -1,7 +1,7 @@
 /* examples/broken/lookup.c - attention learns to look up: each sequence has a pair of key and value at each place, and asks for one of the keys. */
 #include "examples/broken/frame.h"
 
-enum { N = 32, T = 8, V = 16, D = 256, STEPS = 400 }; /* sequences, places, values, size of the vectors */
+enum { N = 16, T = 6, V = 12, D = 256, STEPS = 300 }; /* sequences, places, values, size of the vectors */
 
 typedef struct {
     gr_module *net;
@@ -30,8 +30,8 @@ static gr_tensor *loss_of(gr_tape *t, model *m)
         asked->data[n] = key->data[n * T + place], answer->data[n] = value->data[n * T + place];
     }
     gr_tensor *const pairs = gr_add(t, gr_embedding_forward(t, m->keys, key), gr_embedding_forward(t, m->values, value));
-    gr_tensor *const q = gr_linear_forward(t, m->q, gr_embedding_forward(t, m->keys, asked));
-    gr_tensor *const found = attention(t, q, gr_linear_forward(t, m->k, pairs), gr_linear_forward(t, m->v, pairs), &m->p);
+    gr_tensor *const q = gr_linear_forward(t, m->q, gr_embedding_forward(t, m->keys, asked)), *const k = gr_linear_forward(t, m->k, pairs);
+    gr_tensor *const v = gr_linear_forward(t, m->v, pairs), *const found = attention(t, q, k, v, &m->p);
     return gr_cross_entropy(t, gr_flatten(t, gr_linear_forward(t, m->head, gr_select(t, found, 1, 0)), 1), answer, NULL);
 }
 

@@ -1,7 +1,7 @@
-/* answers/deep.h - gr_audit: the norm of the gradient of one weight of each layer, at the start and after 50 steps. */
+/* answers/deep.h - gr_audit: the norm of the gradient of one weight of each layer, at the start and after 100 steps. */
 static void show(gr_tape *t, const model *m, const char *when)
 {
-    printf("%-14s", when);
+    printf("%-15s", when);
     for (int l = 0; l < LAYERS; l++) printf(" %8.1e", gr_audit(t, gr_slot_find(&m->body->layer[l]->module, "linear2.weight"), m->adam).norm);
     printf("\n");
 }
@@ -11,6 +11,6 @@ void find(gr_tape *t)
     model m = build(t);
     gr_backward(t, loss_of(t, &m));
     show(t, &m, "at the start");
-    run(t, &m, 50), show(t, &m, "after 50 steps");
+    run(t, &m, 100), show(t, &m, "after 100 steps");
     gr_optim_free(m.adam), gr_module_free(m.net);
 }
