@@ -1,0 +1,141 @@
+/* core/gradcheck_pattern.c - which mistake explains a wrong gradient. A pattern predicts every element of backward from other numbers; it explains the
+ * gradient if the predictions hold. */
+#include "core/gradcheck_pattern.h"
+#include "core/internal.h"
+#include "core/locale.h"
+#include <math.h>
+
+double gr__gradient_excess(const gr__check *c, double a, double d)
+{
+    const double larger = fabs(a) > fabs(d) ? fabs(a) : fabs(d);
+    return a == d ? 0 : fabs(a - d) / (c->tolerance * larger + c->floor); /* a function without values allows nothing */
+}
+
+/* ---- Predictions ---- */
+
+/* How many values axes first .. last have. */
+static size_t size_of_axes(const gr_shape *s, int first, int last)
+{
+    size_t n = 1;
+    for (int k = first; k <= last; k++) n *= s->dim[k];
+    return n;
+}
+
+/* For a tensor s as [outer, P, middle, Q, inner]: the element of it that is element i of [outer, Q, middle, P, inner]. */
+static size_t transposed(const gr_shape *s, const int *axis, size_t i)
+{
+    const size_t P = s->dim[axis[0]], Q = s->dim[axis[1]], middle = size_of_axes(s, axis[0] + 1, axis[1] - 1);
+    const size_t inner = size_of_axes(s, axis[1] + 1, s->rank - 1), p = i / inner % P, m = i / inner / P % middle, q = i / inner / P / middle;
+    return axis[0] == axis[1] ? i : (((q / Q * P + p) * middle + m) * Q + q % Q) * inner + i % inner;
+}
+
+/* The element at the first entry of these axes, taken as one, that is like element i along the others. */
+static size_t first_along(const gr_shape *s, const int *axis, size_t i)
+{
+    const size_t inner = size_of_axes(s, axis[1] + 1, s->rank - 1);
+    return i - i / inner % size_of_axes(s, axis[0], axis[1]) * inner;
+}
+
+/* What backward gives for element i of leaf k, if the pattern is right. */
+static double predicted(gr__check *c, size_t k, size_t i)
+{
+    const gr__leaf *l = &c->leaves[k];
+    const gr_gradcheck_result *r = &l->found;
+    const double *const d = l->differences;
+    double sum = 0;
+    switch (r->pattern) {
+    case GR_GRADCHECK_LOST: return fabs(l->again[i] - l->backward[i]) < GR__SHIFT / 2 ? l->backward[i] : d[i];
+    case GR_GRADCHECK_UPSTREAM:
+        for (size_t o = i; o < c->outs; o += l->x->len) sum += (double)c->w[o];
+        return sum;
+    case GR_GRADCHECK_FACTOR: return r->factor * d[i];
+    case GR_GRADCHECK_TRANSPOSED: return d[transposed(&c->spec[k].shape, r->axis, i)];
+    case GR_GRADCHECK_CONSTANT: return d[i] + l->backward[first_along(&c->spec[k].shape, r->axis, i)] - d[first_along(&c->spec[k].shape, r->axis, i)];
+    case GR_GRADCHECK_NOT_SUMMED:
+        for (size_t o = 0; o < c->outs && i == 0; o++) c->part[o] = first_along(&c->result, r->axis, o) == o ? c->w[o] : 0;
+        return gr__gradient_difference(c, k, i, c->part);
+    default: return 0;
+    }
+}
+
+/* ---- Which pattern ---- */
+
+/* True when the predictions hold, and ten times as well as a = d does. An error says nothing by being constant where the right gradient is. */
+static bool explains(gr__check *c, size_t k, gr_gradcheck_pattern pattern)
+{
+    gr__leaf *l = &c->leaves[k];
+    const double limit = l->found.excess < 10 ? l->found.excess / 10 : 1, *const d = l->differences;
+    bool does = true, varies = pattern != GR_GRADCHECK_CONSTANT;
+    l->found.pattern = pattern;
+    for (size_t i = 0; i < l->x->len && does; i++) {
+        does = gr__gradient_excess(c, l->backward[i], predicted(c, k, i)) <= limit;
+        varies = varies || gr__gradient_excess(c, d[i], d[first_along(&c->spec[k].shape, l->found.axis, i)]) > 1;
+    }
+    return does && varies;
+}
+
+/* The same for some axes out of `rank`. */
+static bool explains_along(gr__check *c, size_t k, gr_gradcheck_pattern pattern, int rank)
+{
+    int *const axis = c->leaves[k].found.axis;
+    for (axis[0] = rank - 1; axis[0] >= 0; axis[0]--)
+        for (axis[1] = axis[0]; axis[1] < rank; axis[1]++)
+            if (explains(c, k, pattern)) return true;
+    return false;
+}
+
+/* What a factor is, as text; "" when it is nothing special. */
+static const char *kind_of_factor(const gr__check *c, size_t k)
+{
+    const gr_shape *const shape[] = { &c->spec[k].shape, &c->result };
+    const double factor = c->leaves[k].found.factor, v = factor > 1 ? factor : 1 / factor, near = 2 * c->tolerance;
+    for (int s = 0; s < 2; s++)
+        for (int first = 0; first < shape[s]->rank; first++)
+            for (int last = first; last < shape[s]->rank; last++)
+                if (v > 1 && fabs(v / (double)size_of_axes(shape[s], first, last) - 1) <= near)
+                    return factor > 1 ? " = N, the size of axes of the input or the result" : " = 1 / N, N the size of axes of the input or the result";
+    return fabs(factor + 1) <= near ? ", the sign" : "";
+}
+
+void gr__gradient_explain(gr__check *c, size_t k)
+{
+    gr__leaf *l = &c->leaves[k];
+    size_t largest = 0;
+    l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
+    if (!l->listed || explains(c, k, GR_GRADCHECK_LOST)) return;
+    for (size_t i = 0; i < l->x->len; i++)
+        if (fabs(l->differences[i]) > fabs(l->differences[largest])) largest = i;
+    l->found.factor = l->backward[largest] / l->differences[largest];
+    if (l->found.element != SIZE_MAX &&
+        (explains(c, k, GR_GRADCHECK_ZERO) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
+         (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
+         explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
+         explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
+        return;
+    l->found.pattern = GR_GRADCHECK_UNKNOWN;
+}
+
+/* ---- Text ---- */
+
+const char *gr_gradcheck_text(gr_gradcheck_pattern pattern)
+{
+#define TEXT(name, text) text,
+    static const char *const texts[] = { GR_GRADCHECK_PATTERNS(TEXT) };
+    return (size_t)pattern < sizeof texts / sizeof *texts ? texts[pattern] : "";
+}
+
+void gr__gradient_say(const gr__check *c, size_t k)
+{
+    const gr_gradcheck_result *const r = &c->leaves[k].found;
+    const int digits = sizeof(gr_real) == 8 ? 12 : 7;
+    char where[40] = "along a random direction", details[100] = "";
+    GR__C_LOCALE;
+    if (r->element != SIZE_MAX) snprintf(where, sizeof where, "element %zu", r->element);
+    if (r->pattern == GR_GRADCHECK_FACTOR) snprintf(details, sizeof details, ": %.*g%s", digits / 2, r->factor, kind_of_factor(c, k));
+    if (r->pattern >= GR_GRADCHECK_TRANSPOSED && r->pattern <= GR_GRADCHECK_NOT_SUMMED)
+        snprintf(details, sizeof details, ": axes %d to %d of the %s", r->axis[0], r->axis[1], r->pattern == GR_GRADCHECK_NOT_SUMMED ? "result" : "input");
+    gr_tape_recover(c->t);
+    gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, %s %.*g (%.4g times the tolerance); %s%s", k + 1, where, digits, r->backward,
+               r->pattern == GR_GRADCHECK_ALONE ? "with the other gradients" : "finite differences", digits, r->differences, r->excess,
+               gr_gradcheck_text(r->pattern), details);
+}
