@@ -65,14 +65,12 @@ static bool make_leaf(gr__check *c, size_t k)
 /* Draw w, and note what f's first result and the tape say. */
 static bool note_result(gr__check *c, const gr_tensor *y)
 {
-    double largest = 0;
     c->w = gr_save_reals(c->store, y->len), c->part = gr_save_reals(c->store, y->len);
     if (gr_failed(c->store)) return false;
     for (size_t i = 0; i < y->len; i++) {
         c->w[i] = (gr_real)gr_stream_uniform(&c->random, -1, 1);
-        largest = larger(largest, fabs((double)c->w[i]));
+        c->floor = larger(c->floor, (IN_DOUBLE ? 1e-2 : 1) * c->tolerance * fabs((double)c->w[i]));
     }
-    c->floor = (IN_DOUBLE ? 1e-2 : 1) * c->tolerance * largest;
     c->result = gr_shape_of(y), c->outs = y->len;
     for (const gr_node *n = c->t->now.last; n; n = n->prev)
         for (unsigned i = 0; i < n->ins; i++)

@@ -49,7 +49,7 @@ typedef struct {
     bool distinct;          /* values from low upwards that are at least ten steps apart, for max and min */
     bool no_grad;           /* do not check the gradient of this input */
     const gr_real *values;  /* these values instead of random ones; NULL means random values */
-    const gr_real *start;   /* what the gradient holds before backward; NULL means random values from [-1, 1) */
+    const gr_real *start;   /* what the gradient holds before backward; NULL means random values from [-1, 1). Zeros hide an = in place of += */
     /* Filled in, unless f fails or no_grad is true; each may be NULL. The arrays are the caller's, with a number for each value. */
     gr_gradcheck_result *result;
     double *first, *backward, *differences; /* what the gradient held before backward, what backward added, and d */
@@ -71,10 +71,10 @@ typedef struct {
  *     d = (L(x - 2h) - 8 L(x - h) + 8 L(x + h) - L(x + 2h)) / 12h,    |a - d| <= tol max(|a|, |d|) + 1e-2 tol max|w|
  * The float library compares the derivative along a random direction for each input, with h = 0.02 max(1, |x|) and tol max|w| as the last term;
  * it computes every element only if the two differ, or when `differences` asks for them.
- * Returns true when all inputs agree. For each input that does not, it prints one line to out with the worst element, both numbers, and the pattern
- * if one explains them; it also prints an error of f. For the pattern it runs f and backward once more, with other gradients at the start.
- *     cube: input 1, element 2: backward gives -0.52, finite differences 0.52 (1e+06 times the tolerance); a factor everywhere (-1: the sign)
- * Messages count inputs from 1, as those of operators do, and elements, axes and entries from 0.
+ * Returns true when all inputs agree. For each input that does not, it prints one line to out, with the worst element, both numbers and the pattern:
+ *     cube: input 1, element 3: backward gives 0.5, finite differences -0.5 (9.9e+06 times the tolerance); a factor everywhere: -1, the sign
+ * To find the pattern, it runs backward once more from other gradients. Messages count inputs from 1, as those of operators do, and elements
+ * and axes from 0. An error of f is printed, too, and so is that the result depends on no input whose gradient is checked.
  * out NULL means no printing; config may be NULL. */
 GR_API bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
                          const gr_gradcheck_config *config, FILE *out);

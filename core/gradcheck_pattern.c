@@ -40,19 +40,18 @@ static size_t first_along(const gr_shape *s, const int *axis, size_t i)
 static double predicted(gr__check *c, size_t k, size_t i)
 {
     const gr__leaf *l = &c->leaves[k];
-    const gr_gradcheck_result *r = &l->found;
     const double *const d = l->differences;
     double sum = 0;
-    switch (r->pattern) {
+    switch (l->found.pattern) {
     case GR_GRADCHECK_LOST: return fabs(l->again[i] - l->backward[i]) < GR__SHIFT / 2 ? l->backward[i] : d[i];
     case GR_GRADCHECK_UPSTREAM:
         for (size_t o = i; o < c->outs; o += l->x->len) sum += (double)c->w[o];
         return sum;
-    case GR_GRADCHECK_FACTOR: return r->factor * d[i];
-    case GR_GRADCHECK_TRANSPOSED: return d[transposed(&c->spec[k].shape, r->axis, i)];
-    case GR_GRADCHECK_CONSTANT: return d[i] + l->backward[first_along(&c->spec[k].shape, r->axis, i)] - d[first_along(&c->spec[k].shape, r->axis, i)];
+    case GR_GRADCHECK_FACTOR: return l->found.factor * d[i];
+    case GR_GRADCHECK_TRANSPOSED: return d[transposed(&c->spec[k].shape, l->found.axis, i)];
+    case GR_GRADCHECK_CONSTANT: return d[i] + l->backward[first_along(&c->spec[k].shape, l->found.axis, i)] - d[first_along(&c->spec[k].shape, l->found.axis, i)];
     case GR_GRADCHECK_NOT_SUMMED:
-        for (size_t o = 0; o < c->outs && i == 0; o++) c->part[o] = first_along(&c->result, r->axis, o) == o ? c->w[o] : 0;
+        for (size_t o = 0; o < c->outs && i == 0; o++) c->part[o] = first_along(&c->result, l->found.axis, o) == o ? c->w[o] : 0;
         return gr__gradient_difference(c, k, i, c->part);
     default: return 0;
     }
@@ -93,7 +92,7 @@ static const char *kind_of_factor(const gr__check *c, size_t k)
         for (int first = 0; first < shape[s]->rank; first++)
             for (int last = first; last < shape[s]->rank; last++)
                 if (v > 1 && fabs(v / (double)size_of_axes(shape[s], first, last) - 1) <= near)
-                    return factor > 1 ? " = N, the size of axes of the input or the result" : " = 1 / N, N the size of axes of the input or the result";
+                    return factor > 1 ? " = N, where some axes have N values" : " = 1 / N, where some axes have N values";
     return fabs(factor + 1) <= near ? ", the sign" : "";
 }
 
@@ -101,18 +100,16 @@ void gr__gradient_explain(gr__check *c, size_t k)
 {
     gr__leaf *l = &c->leaves[k];
     size_t largest = 0;
-    l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
-    if (!l->listed || explains(c, k, GR_GRADCHECK_LOST)) return;
     for (size_t i = 0; i < l->x->len; i++)
         if (fabs(l->differences[i]) > fabs(l->differences[largest])) largest = i;
     l->found.factor = l->backward[largest] / l->differences[largest];
-    if (l->found.element != SIZE_MAX &&
-        (explains(c, k, GR_GRADCHECK_ZERO) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
-         (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
-         explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
-         explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
-        return;
-    l->found.pattern = GR_GRADCHECK_UNKNOWN;
+    if (!l->listed) l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
+    else if (l->found.element == SIZE_MAX || !(
+        explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
+        (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
+        explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
+        explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
+        l->found.pattern = GR_GRADCHECK_UNKNOWN;
 }
 
 /* ---- Text ---- */
@@ -127,13 +124,15 @@ const char *gr_gradcheck_text(gr_gradcheck_pattern pattern)
 void gr__gradient_say(const gr__check *c, size_t k)
 {
     const gr_gradcheck_result *const r = &c->leaves[k].found;
+    const char *const of = r->pattern == GR_GRADCHECK_NOT_SUMMED ? "result" : "input", *const to = r->pattern == GR_GRADCHECK_TRANSPOSED ? "and" : "to";
+    const bool axes = r->pattern >= GR_GRADCHECK_TRANSPOSED && r->pattern <= GR_GRADCHECK_NOT_SUMMED;
     const int digits = sizeof(gr_real) == 8 ? 12 : 7;
     char where[40] = "along a random direction", details[100] = "";
     GR__C_LOCALE;
     if (r->element != SIZE_MAX) snprintf(where, sizeof where, "element %zu", r->element);
     if (r->pattern == GR_GRADCHECK_FACTOR) snprintf(details, sizeof details, ": %.*g%s", digits / 2, r->factor, kind_of_factor(c, k));
-    if (r->pattern >= GR_GRADCHECK_TRANSPOSED && r->pattern <= GR_GRADCHECK_NOT_SUMMED)
-        snprintf(details, sizeof details, ": axes %d to %d of the %s", r->axis[0], r->axis[1], r->pattern == GR_GRADCHECK_NOT_SUMMED ? "result" : "input");
+    else if (axes && r->axis[0] < r->axis[1]) snprintf(details, sizeof details, ": axes %d %s %d of the %s", r->axis[0], to, r->axis[1], of);
+    else if (axes) snprintf(details, sizeof details, ": axis %d of the %s", r->axis[0], of);
     gr_tape_recover(c->t);
     gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, %s %.*g (%.4g times the tolerance); %s%s", k + 1, where, digits, r->backward,
                r->pattern == GR_GRADCHECK_ALONE ? "with the other gradients" : "finite differences", digits, r->differences, r->excess,

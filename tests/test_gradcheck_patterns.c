@@ -144,7 +144,7 @@ static void assert_pattern(gr_gradcheck_function *f, plan p, gr_gradcheck_input 
     for (uint64_t seed = 1, unseen = 0; seed <= SEEDS; seed++) {
         const bool right = verdict(f, &p, in, n, seed, said, sizeof said);
         unseen += right;
-        if (right && sizeof(gr_real) == 4 && unseen == 1) continue; /* a random direction can miss it */
+        if (right && sizeof(gr_real) == 4 && unseen <= 3) continue; /* a random direction can miss it */
         if (right) fail_msg("seed %d: the mistake was not seen", (int)seed);
         snprintf(numbers, sizeof numbers, "it: input %zu, element %zu: backward gives %.*g, %s %.*g (%.4g times the tolerance); ", n, result.element, digits,
                  result.backward, other, digits, result.differences, result.excess);
@@ -179,10 +179,10 @@ TEST(a_factor)
 {
     assert_square(SIGN, GR_SHAPE(3, 4), GR_GRADCHECK_FACTOR, ": -1, the sign");
     assert_square(OTHER_FACTOR, GR_SHAPE(3, 4), GR_GRADCHECK_FACTOR, ": 1.5");
-    assert_square(TIMES_LAST, GR_SHAPE(3, 7), GR_GRADCHECK_FACTOR, ": 7 = N, the size of axes of the input or the result");
-    assert_square(OVER_ALL, GR_SHAPE(2, 4), GR_GRADCHECK_FACTOR, ": 0.125 = 1 / N, N the size of axes of the input or the result");
+    assert_square(TIMES_LAST, GR_SHAPE(3, 7), GR_GRADCHECK_FACTOR, ": 7 = N, where some axes have N values");
+    assert_square(OVER_ALL, GR_SHAPE(2, 4), GR_GRADCHECK_FACTOR, ": 0.125 = 1 / N, where some axes have N values");
     gr_gradcheck_input in[] = { of_shape(GR_SHAPE(4, 5, 3)), of_shape(GR_SHAPE(3)) };
-    assert_pattern(scaled, (plan){ AVERAGED, 0, 1, 0 }, in, 2, GR_GRADCHECK_FACTOR, ": 0.05 = 1 / N, N the size of axes of the input or the result");
+    assert_pattern(scaled, (plan){ AVERAGED, 0, 1, 0 }, in, 2, GR_GRADCHECK_FACTOR, ": 0.05 = 1 / N, where some axes have N values");
 }
 
 TEST(one_value_has_a_factor_only_if_it_is_a_known_one)
@@ -198,11 +198,11 @@ TEST(axes_that_are_exchanged)
         for (int q = p + 1; q < 3; q++) {
             const gr_shape shapes[] = { GR_SHAPE(3, 3, 3), GR_SHAPE(2, 3, 4) };
             char axes[80];
-            snprintf(axes, sizeof axes, ": axes %d to %d of the input", p, q);
+            snprintf(axes, sizeof axes, ": axes %d and %d of the input", p, q);
             for (size_t k = 0; k < COUNT(shapes); k++)
                 assert_pattern(square, (plan){ EXCHANGED, p, q, 1 }, &(gr_gradcheck_input){ .shape = shapes[k] }, 1, GR_GRADCHECK_TRANSPOSED, axes);
         }
-    assert_square(EXCHANGED, GR_SHAPE(2, 5), GR_GRADCHECK_TRANSPOSED, ": axes 0 to 1 of the input");
+    assert_square(EXCHANGED, GR_SHAPE(2, 5), GR_GRADCHECK_TRANSPOSED, ": axes 0 and 1 of the input");
 }
 
 TEST(an_error_that_is_constant_along_axes)
@@ -211,7 +211,7 @@ TEST(an_error_that_is_constant_along_axes)
         for (int q = p; q < 3; q++) {
             gr_gradcheck_input in = { .shape = GR_SHAPE(4, 3, 2) };
             char axes[80];
-            snprintf(axes, sizeof axes, ": axes %d to %d of the input", q, q);
+            snprintf(axes, sizeof axes, ": axis %d of the input", q);
             assert_pattern(centre, (plan){ MEAN_MISSING, p, q, 3 }, &in, 1, GR_GRADCHECK_CONSTANT, axes);
         }
 }
@@ -223,7 +223,8 @@ TEST(a_broadcast_axis_that_is_not_summed)
         for (int q = p; q < 3; q++) {
             gr_gradcheck_input in[] = { of_shape(GR_SHAPE(4, 3, 2)), of_shape(of_s_alone[p][q]) };
             char axes[80];
-            snprintf(axes, sizeof axes, ": axes %d to %d of the result", p, q);
+            if (p < q) snprintf(axes, sizeof axes, ": axes %d to %d of the result", p, q);
+            else snprintf(axes, sizeof axes, ": axis %d of the result", p);
             assert_pattern(scaled, (plan){ FIRST_ALONE, p, q, 0 }, in, 2, GR_GRADCHECK_NOT_SUMMED, axes);
         }
 }
@@ -254,6 +255,26 @@ TEST(the_worst_element_when_no_pattern_fits)
     assert_square(NOT_A_NUMBER, GR_SHAPE(2, 3), GR_GRADCHECK_UNKNOWN, "");
     assert_int_equal(result.element, 2);
     assert_true(isnan(result.backward) && !isnan(result.differences));
+}
+
+/* x, and 2 x in calls number 2 to 5, in which the float library takes its random direction. */
+static gr_tensor *changes(gr_tape *t, gr_tensor *const *in, void *argument)
+{
+    int *const calls = argument;
+    const bool twice = ++*calls >= 2 && *calls <= 5;
+    return gr_scale(t, in[0], twice ? 2 : 1);
+}
+TEST(only_a_random_direction_shows_it)
+{
+    char said[300] = "";
+    FILE *const out = fmemopen(said, sizeof said, "w");
+    gr_gradcheck_input in = { .shape = GR_SHAPE(5), .result = &result };
+    assert_false(gr_gradcheck("it", changes, &(int){ 0 }, &in, 1, NULL, out));
+    fclose(out);
+    if (sizeof(gr_real) == 8) return;
+    assert_non_null(strstr(said, "it: input 1, along a random direction: backward gives "));
+    assert_non_null(strstr(said, "times the tolerance); no pattern explains every element\n"));
+    assert_true(result.element == SIZE_MAX && result.pattern == GR_GRADCHECK_UNKNOWN);
 }
 
 TEST(a_right_gradient_has_no_pattern)
@@ -349,6 +370,7 @@ int main(void)
         cmocka_unit_test(an_operator_that_was_not_recorded),
         cmocka_unit_test(a_gradient_that_is_wrong_alone),
         cmocka_unit_test(the_worst_element_when_no_pattern_fits),
+        cmocka_unit_test(only_a_random_direction_shows_it),
         cmocka_unit_test(a_right_gradient_has_no_pattern),
         cmocka_unit_test(the_check_returns_its_numbers),
         cmocka_unit_test(a_gradient_that_starts_at_zero_hides_an_assignment),

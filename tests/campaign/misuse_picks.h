@@ -165,7 +165,7 @@ CONFIG(gr_adam_config, D(), D(), D(), D(), D(), B(), B())
 CONFIG(gr_rmsprop_config, D(), D(), D(), D(), D(), B(), B(), B())
 CONFIG(gr_adagrad_config, D(), D(), D(), D(), D(), B(), B())
 CONFIG(gr_optim_config, D(), D(), B(), B(), { D(), D() }, one_in(2) ? NULL : buffer, one_in(2) ? 0 : 8)
-CONFIG(gr_gradcheck_config, 1, D(), one_in(3) ? 2 : 0, B(), one_in(4) ? "nonsense" : NULL)
+CONFIG(gr_gradcheck_config, 1, D(), one_in(3) ? 2 : 0, B(), one_in(4) ? "nonsense" : NULL, B())
 static const gr_recurrent_config *any_recurrent_config(void)
 {
     static gr_recurrent_config c;
@@ -206,11 +206,16 @@ static const gr_checkpoint_value *pick_gr_checkpoint_value_p(const char *name)
         list[i] = (gr_checkpoint_value){ one_in(2) ? "a" : pick_char_p("value"), (gr_dtype)(one_in(4) ? any_int() : (int)below(7)), below(5), one_in(6) ? NULL : values };
     return (void)name, one_in(6) ? NULL : list;
 }
+static gr_gradcheck_pattern pick_gr_gradcheck_pattern(const char *name) { return (void)name, (gr_gradcheck_pattern)(one_in(4) ? any_int() : (int)below(12)); }
 static const gr_gradcheck_input *pick_gr_gradcheck_input_p(const char *name)
 {
     static gr_gradcheck_input list[16];
+    static gr_gradcheck_result result;
+    static double numbers[4]; /* as many as the largest shape has values */
     for (size_t i = 0; i < 16; i++)
-        list[i] = (gr_gradcheck_input){ one_in(9) ? (gr_shape){ 9, { 1 } } : GR_SHAPE(below(3), 2), D(), D(), D(), B(), B(), B(), one_in(2) ? NULL : (gr_real *)buffer };
+        list[i] = (gr_gradcheck_input){ one_in(9) ? (gr_shape){ 9, { 1 } } : GR_SHAPE(below(3), 2), D(), D(), D(), B(), B(), B(), one_in(2) ? NULL : (gr_real *)buffer,
+                                        one_in(2) ? NULL : (gr_real *)buffer, one_in(2) ? NULL : &result, one_in(2) ? NULL : numbers, one_in(2) ? NULL : numbers,
+                                        one_in(2) ? NULL : numbers };
     return (void)name, one_in(6) ? NULL : list;
 }
 
