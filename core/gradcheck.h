@@ -11,6 +11,7 @@ typedef gr_tensor *gr_gradcheck_function(gr_tape *t, gr_tensor *const *in, void 
  *   LOST          where a is wrong, what the gradient held before backward is gone
  *   ZERO          a = 0
  *   UPSTREAM      a = w, summed over leading axes if the input has fewer values than the result
+ *   NO_UPSTREAM   a is d for w = 1
  *   FACTOR        a = factor d. An input of one value needs a factor of -1, N or 1 / N, where N is the size of some axes, as of a mean
  *   TRANSPOSED    a is d with axis[0] and axis[1] of the input exchanged
  *   CONSTANT      a - d is constant along axis[0] to axis[1] of the input, taken as one axis, and d is not
@@ -23,6 +24,7 @@ typedef gr_tensor *gr_gradcheck_function(gr_tape *t, gr_tensor *const *in, void 
     P(LOST, "the gradient lost what was there before: = instead of +=") \
     P(ZERO, "backward added nothing") \
     P(UPSTREAM, "exactly the upstream gradient: no derivative applied") \
+    P(NO_UPSTREAM, "the upstream gradient is missing, as if it were 1") \
     P(FACTOR, "a factor everywhere") \
     P(TRANSPOSED, "transposed") \
     P(CONSTANT, "the error is constant along an axis: a mean term is missing") \

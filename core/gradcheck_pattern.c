@@ -50,8 +50,10 @@ static double predicted(gr__check *c, size_t k, size_t i)
     case GR_GRADCHECK_FACTOR: return l->found.factor * d[i];
     case GR_GRADCHECK_TRANSPOSED: return d[transposed(&c->spec[k].shape, l->found.axis, i)];
     case GR_GRADCHECK_CONSTANT: return d[i] + l->backward[first_along(&c->spec[k].shape, l->found.axis, i)] - d[first_along(&c->spec[k].shape, l->found.axis, i)];
+    case GR_GRADCHECK_NO_UPSTREAM:
     case GR_GRADCHECK_NOT_SUMMED:
-        for (size_t o = 0; o < c->outs && i == 0; o++) c->part[o] = first_along(&c->result, l->found.axis, o) == o ? c->w[o] : 0;
+        for (size_t o = 0; o < c->outs && i == 0; o++)
+            c->part[o] = l->found.pattern == GR_GRADCHECK_NO_UPSTREAM ? 1 : first_along(&c->result, l->found.axis, o) == o ? c->w[o] : 0;
         return gr__gradient_difference(c, k, i, c->part);
     default: return 0;
     }
@@ -106,7 +108,7 @@ void gr__gradient_explain(gr__check *c, size_t k)
     if (!l->listed) l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
     else if (l->found.element == SIZE_MAX || !(
         explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
-        (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
+        explains(c, k, GR_GRADCHECK_NO_UPSTREAM) || (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
         explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
         explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
         l->found.pattern = GR_GRADCHECK_UNKNOWN;
@@ -133,7 +135,6 @@ void gr__gradient_say(const gr__check *c, size_t k)
     if (r->pattern == GR_GRADCHECK_FACTOR) snprintf(details, sizeof details, ": %.*g%s", digits / 2, r->factor, kind_of_factor(c, k));
     else if (axes && r->axis[0] < r->axis[1]) snprintf(details, sizeof details, ": axes %d %s %d of the %s", r->axis[0], to, r->axis[1], of);
     else if (axes) snprintf(details, sizeof details, ": axis %d of the %s", r->axis[0], of);
-    gr_tape_recover(c->t);
     gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, %s %.*g (%.4g times the tolerance); %s%s", k + 1, where, digits, r->backward,
                r->pattern == GR_GRADCHECK_ALONE ? "with the other gradients" : "finite differences", digits, r->differences, r->excess,
                gr_gradcheck_text(r->pattern), details);

@@ -29,7 +29,7 @@ typedef struct {
     bool recorded;      /* f's result is on the tape, and has this shape, with outs values */
     gr_shape result;
     size_t outs;
-    gr_real *w, *part;  /* [outs]: the cotangent; the cotangent of some entries, and 0 for the others */
+    gr_real *w, *part;  /* [outs]: the cotangent; another one, for a pattern */
     double tolerance, floor;
 } gr__check;
 

@@ -4,7 +4,7 @@
 /* ---- Operators with a mistake ---- */
 
 typedef enum {
-    RIGHT, ASSIGNED, PARTLY_ASSIGNED, NOTHING, UPSTREAM, SIGN, OTHER_FACTOR, TIMES_LAST, OVER_ALL, EXCHANGED, ONE_ELEMENT, NOT_A_NUMBER, /* of square */
+    RIGHT, ASSIGNED, PARTLY_ASSIGNED, NOTHING, UPSTREAM, WITHOUT_DY, SIGN, OTHER_FACTOR, TIMES_LAST, OVER_ALL, EXCHANGED, ONE_ELEMENT, NOT_A_NUMBER, /* of square */
     MEAN_MISSING,                                                                                                                /* of centre */
     FIRST_ALONE, AVERAGED, SUM_OF_UPSTREAM, ONLY_TOGETHER, NOT_LISTED, NOT_RECORDED, NO_BACKWARD                                 /* of scaled */
 } mistake;
@@ -36,6 +36,7 @@ static void square_backward(gr_tape *t, const gr_node *n)
         if (p->m == ASSIGNED || (p->m == PARTLY_ASSIGNED && i % 2)) dx[i] = 0;
         dx[i] += p->m == NOTHING                        ? 0
                  : p->m == UPSTREAM                     ? dy[i]
+                 : p->m == WITHOUT_DY                   ? 2 * p->factor * x->data[k]
                  : p->m == SIGN                         ? -right
                  : p->m == OTHER_FACTOR                 ? right * (gr_real)1.5
                  : p->m == TIMES_LAST                   ? right * N
@@ -171,6 +172,7 @@ TEST(nothing_and_the_upstream_gradient)
 {
     assert_square(NOTHING, GR_SHAPE(3, 4), GR_GRADCHECK_ZERO, "");
     assert_square(UPSTREAM, GR_SHAPE(3, 4), GR_GRADCHECK_UPSTREAM, "");
+    assert_square(WITHOUT_DY, GR_SHAPE(3, 4), GR_GRADCHECK_NO_UPSTREAM, "");
     gr_gradcheck_input in[] = { of_shape(GR_SHAPE(5, 4)), of_shape(GR_SHAPE(4)) };
     assert_pattern(scaled, (plan){ SUM_OF_UPSTREAM, 0, 0, 0 }, in, 2, GR_GRADCHECK_UPSTREAM, "");
 }

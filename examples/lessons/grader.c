@@ -294,9 +294,18 @@ void grader_look(const char *name, const double *got, const double *right, size_
 
 void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
 {
-    char said[512] = "";
+    char said[1024] = "";
     FILE *out = fmemopen(said, sizeof said, "w");
-    const bool good = gr_gradcheck(name, f, argument, in, n, NULL, out);
+    gr_gradcheck_input with[8];
+    gr_gradcheck_result found[8] = { 0 };
+    for (size_t k = 0; k < n; k++) with[k] = in[k], with[k].result = &found[k];
+    const bool good = gr_gradcheck(name, f, argument, with, n, &(gr_gradcheck_config){ .alone = true }, out);
     if (out) fclose(out);
+    for (size_t k = 0; k < n; k++)
+        if (found[k].pattern == GR_GRADCHECK_ALONE)
+            grader_stop("null_gradient",
+                        "Element %zu of the gradient of input %zu is %.6g when no other gradient is wanted, and %.6g when all are.\n"
+                        "A NULL gradient must not stop the others.",
+                        found[k].element, k + 1, found[k].backward, found[k].differences);
     if (!good) grader_stop("gradcheck", "%s", said);
 }

@@ -206,7 +206,7 @@ static const gr_checkpoint_value *pick_gr_checkpoint_value_p(const char *name)
         list[i] = (gr_checkpoint_value){ one_in(2) ? "a" : pick_char_p("value"), (gr_dtype)(one_in(4) ? any_int() : (int)below(7)), below(5), one_in(6) ? NULL : values };
     return (void)name, one_in(6) ? NULL : list;
 }
-static gr_gradcheck_pattern pick_gr_gradcheck_pattern(const char *name) { return (void)name, (gr_gradcheck_pattern)(one_in(4) ? any_int() : (int)below(12)); }
+static gr_gradcheck_pattern pick_gr_gradcheck_pattern(const char *name) { return (void)name, (gr_gradcheck_pattern)(one_in(4) ? any_int() : (int)below(13)); }
 static const gr_gradcheck_input *pick_gr_gradcheck_input_p(const char *name)
 {
     static gr_gradcheck_input list[16];
