@@ -201,8 +201,8 @@ static inline void test_bits_stay(gr_gradcheck_function *f, void *argument, cons
     }
 }
 
-/* test_gradcheck is gr_gradcheck, and appends the graph of f to the file that $GRADUS_CHECKED names, for tests/tools/check_gradients.sh. */
-typedef struct { gr_gradcheck_function *f; void *argument; FILE *graph; size_t n; bool cleared; } test_noted;
+/* test_gradcheck is gr_gradcheck, also of each gradient alone, and appends the graph of f to the file that $GRADUS_CHECKED names, for tests/tools/check_gradients.sh. */
+typedef struct { gr_gradcheck_function *f; void *argument; FILE *graph; size_t n; bool called; } test_noted;
 
 /* The gradients of in, one after the other, of the sum of f(in). Their memory holds `before`, and with fresh backward itself must clear it. */
 static inline void test_gradients_from(gr_tape *t, gr_tensor *const *in, const test_noted *noted, double before, bool fresh, gr_real *to)
@@ -240,9 +240,11 @@ static inline void test_clears(gr_tape *t, gr_tensor *const *in, const test_note
 static inline gr_tensor *test_note_graph(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     test_noted *const noted = argument;
-    if (!noted->cleared) noted->cleared = true, test_clears(t, in, noted);
+    const bool first = !noted->called;
+    noted->called = true;
+    if (first) test_clears(t, in, noted);
     gr_tensor *const y = noted->f(t, in, noted->argument);
-    if (noted->graph) gr_print_graph(t, noted->graph); /* only the first run, because finite differences record nothing */
+    if (noted->graph && first) gr_print_graph(t, noted->graph);
     return y;
 }
 
@@ -251,7 +253,9 @@ static inline bool test_gradcheck(const char *name, gr_gradcheck_function *f, vo
 {
     const char *const path = getenv("GRADUS_CHECKED");
     test_noted noted = { f, argument, path && *path ? fopen(path, "a") : NULL, n, false };
-    const bool good = gr_gradcheck(name, test_note_graph, &noted, in, n, config, out);
+    gr_gradcheck_config with = config ? *config : (gr_gradcheck_config){ 0 };
+    with.alone = true;
+    const bool good = gr_gradcheck(name, test_note_graph, &noted, in, n, &with, out);
     if (noted.graph) fclose(noted.graph);
     return good;
 }
