@@ -1,162 +1,141 @@
-/* core/gradcheck.c - compare backward with finite differences, with a random cotangent w.
- *
- * A plain sum as the loss would not see errors: the gradient of sum(softmax(x)) is 0, and so is that of every normalization. So the loss
- * is L = sum over i of w[i] y[i] with random w, computed in double. */
-#include "core/gradcheck_pattern.h"
+/* core/gradcheck.c - the gradient check, and which mistake explains a wrong gradient. A pattern predicts every element of backward from other
+ * numbers; it explains the gradient if the predictions hold. */
+#include "core/gradcheck_numbers.h"
 #include "core/internal.h"
+#include "core/locale.h"
 #include <math.h>
 
-enum { IN_DOUBLE = sizeof(gr_real) == 8, TRIES = 1000 };
-static const double step = IN_DOUBLE ? 1e-3 : 2e-2; /* h, for |x| <= 1 */
+enum { SHIFT = 1000 }; /* how much more the gradients hold before the second backward than before the first */
 
-static double larger(double a, double b) { return a > b ? a : b; }
-/* The steps of distinct values are equal, so that they keep their distance. */
-static double step_at(const gr_gradcheck_input *spec, gr_real x) { return spec->distinct ? step : step * larger(1, fabs((double)x)); }
+/* ---- Predictions ---- */
 
-/* ---- The inputs ---- */
-
-static double draw(gr__check *c, const gr_gradcheck_input *spec)
+/* How many values axes first .. last have. */
+static size_t size_of_axes(const gr_shape *s, int first, int last)
 {
-    const bool given = spec->low < 0 || spec->low > 0 || spec->high < 0 || spec->high > 0;
-    const double low = given ? spec->low : -2, high = given ? spec->high : 2;
-    double x = low;
-    for (int i = 0; i < TRIES; i++) {
-        x = gr_stream_uniform(&c->random, low, high);
-        if (!spec->has_kink || fabs(x - spec->kink) >= 10 * step * larger(1, fabs(x))) break;
-    }
-    return x;
+    size_t n = 1;
+    for (int k = first; k <= last; k++) n *= s->dim[k];
+    return n;
 }
 
-/* Values in random order, a little more than ten steps apart, so that a value that moves never passes another. */
-static bool draw_distinct(gr__check *c, const gr_gradcheck_input *spec, gr__leaf *l)
+/* For a tensor s as [outer, P, middle, Q, inner]: the element of it that is element i of [outer, Q, middle, P, inner]. */
+static size_t transposed(const gr_shape *s, const int *axis, size_t i)
 {
-    size_t *order = gr_save(c->store, l->x->len * sizeof *order);
-    if (!order) return false;
-    gr_stream_permutation(&c->random, order, l->x->len);
+    const size_t P = s->dim[axis[0]], Q = s->dim[axis[1]], middle = size_of_axes(s, axis[0] + 1, axis[1] - 1);
+    const size_t inner = size_of_axes(s, axis[1] + 1, s->rank - 1), p = i / inner % P, m = i / inner / P % middle, q = i / inner / P / middle;
+    return axis[0] == axis[1] ? i : (((q / Q * P + p) * middle + m) * Q + q % Q) * inner + i % inner;
+}
+
+/* The element at the first entry of these axes, taken as one, that is like element i along the others. */
+static size_t first_along(const gr_shape *s, const int *axis, size_t i)
+{
+    const size_t inner = size_of_axes(s, axis[1] + 1, s->rank - 1);
+    return i - i / inner % size_of_axes(s, axis[0], axis[1]) * inner;
+}
+
+/* What backward gives for element i of leaf k, if the pattern is right. */
+static double predicted(gr__check *c, size_t k, size_t i)
+{
+    const gr__leaf *l = &c->leaves[k];
+    const double *const d = l->differences;
+    double sum = 0;
+    switch (l->found.pattern) {
+    case GR_GRADCHECK_LOST: return fabs(l->again[i] - l->backward[i]) < SHIFT / 2 ? l->backward[i] : d[i];
+    case GR_GRADCHECK_UPSTREAM:
+        for (size_t o = i; o < c->outs; o += l->x->len) sum += (double)c->w[o];
+        return sum;
+    case GR_GRADCHECK_FACTOR: return l->found.factor * d[i];
+    case GR_GRADCHECK_TRANSPOSED: return d[transposed(&c->spec[k].shape, l->found.axis, i)];
+    case GR_GRADCHECK_CONSTANT: return d[i] + l->backward[first_along(&c->spec[k].shape, l->found.axis, i)] - d[first_along(&c->spec[k].shape, l->found.axis, i)];
+    case GR_GRADCHECK_NO_UPSTREAM:
+    case GR_GRADCHECK_NOT_SUMMED:
+        for (size_t o = 0; o < c->outs && i == 0; o++)
+            c->part[o] = l->found.pattern == GR_GRADCHECK_NO_UPSTREAM ? 1 : first_along(&c->result, l->found.axis, o) == o ? c->w[o] : 0;
+        return gr__gradient_difference(c, k, i, c->part);
+    default: return 0;
+    }
+}
+
+/* ---- Which pattern ---- */
+
+/* True when the predictions hold, and ten times as well as a = d does. An error says nothing by being constant where the right gradient is. */
+static bool explains(gr__check *c, size_t k, gr_gradcheck_pattern pattern)
+{
+    gr__leaf *l = &c->leaves[k];
+    const double limit = l->found.excess < 10 ? l->found.excess / 10 : 1, *const d = l->differences;
+    bool does = true, varies = pattern != GR_GRADCHECK_CONSTANT;
+    l->found.pattern = pattern;
+    for (size_t i = 0; i < l->x->len && does; i++) {
+        does = gr__gradient_excess(c, l->backward[i], predicted(c, k, i)) <= limit;
+        varies = varies || gr__gradient_excess(c, d[i], d[first_along(&c->spec[k].shape, l->found.axis, i)]) > 1;
+    }
+    return does && varies;
+}
+
+/* The same for some axes out of `rank`. */
+static bool explains_along(gr__check *c, size_t k, gr_gradcheck_pattern pattern, int rank)
+{
+    int *const axis = c->leaves[k].found.axis;
+    for (axis[0] = rank - 1; axis[0] >= 0; axis[0]--)
+        for (axis[1] = axis[0]; axis[1] < rank; axis[1]++)
+            if (explains(c, k, pattern)) return true;
+    return false;
+}
+
+/* What a factor is, as text; "" when it is nothing special. */
+static const char *kind_of_factor(const gr__check *c, size_t k)
+{
+    const gr_shape *const shape[] = { &c->spec[k].shape, &c->result };
+    const double factor = c->leaves[k].found.factor, v = factor > 1 ? factor : 1 / factor, near = 2 * c->tolerance;
+    for (int s = 0; s < 2; s++)
+        for (int first = 0; first < shape[s]->rank; first++)
+            for (int last = first; last < shape[s]->rank; last++)
+                if (v > 1 && fabs(v / (double)size_of_axes(shape[s], first, last) - 1) <= near)
+                    return factor > 1 ? " = N, where some axes have N values" : " = 1 / N, where some axes have N values";
+    return fabs(factor + 1) <= near ? ", the sign" : "";
+}
+
+/* Give leaf k, which is wrong, the pattern that explains it. The newest backward was the second. */
+static void explain_gradient(gr__check *c, size_t k)
+{
+    gr__leaf *l = &c->leaves[k];
+    size_t largest = 0;
     for (size_t i = 0; i < l->x->len; i++)
-        l->values[i] = (gr_real)(spec->low + 12 * step * ((double)order[i] + gr_stream_uniform(&c->random, 0, 0.1)));
-    return true;
+        if (fabs(l->differences[i]) > fabs(l->differences[largest])) largest = i;
+    l->found.factor = l->backward[largest] / l->differences[largest];
+    if (!l->listed) l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
+    else if (l->found.element == SIZE_MAX || !(
+        explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
+        explains(c, k, GR_GRADCHECK_NO_UPSTREAM) || (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
+        explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
+        explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
+        l->found.pattern = GR_GRADCHECK_UNKNOWN;
 }
 
-static bool make_leaf(gr__check *c, size_t k)
+/* ---- Text ---- */
+
+const char *gr_gradcheck_text(gr_gradcheck_pattern pattern)
 {
-    const gr_gradcheck_input *spec = &c->spec[k];
-    gr__leaf *l = &c->leaves[k];
-    gr_tensor *x = c->in[k] = l->x = gr_empty(c->store, spec->shape);
-    const size_t n = x ? x->len : 0;
-    gr_real *const grad = gr_save_reals(c->store, n);
-    l->values = gr_save_reals(c->store, n), l->start = gr_save_reals(c->store, n);
-    double **const arrays[] = { &l->direction, &l->backward, &l->differences, &l->again };
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) *arrays[i] = gr_save_zeros(c->store, n * sizeof(double));
-    if (gr_failed(c->store)) return false;
-    x->grad = grad, x->tape = NULL, x->home = gr_tape_allocator(c->store); /* as a parameter */
-    if (spec->distinct && !draw_distinct(c, spec, l)) return false;
-    for (size_t i = 0; i < n; i++) {
-        if (spec->values) l->values[i] = spec->values[i];
-        else if (!spec->distinct) l->values[i] = (gr_real)draw(c, spec);
-        l->start[i] = spec->start ? spec->start[i] : (gr_real)gr_stream_uniform(&c->random, -1, 1);
-    }
-    memcpy(x->data, l->values, n * sizeof(gr_real));
-    return true;
+#define TEXT(name, text) text,
+    static const char *const texts[] = { GR_GRADCHECK_PATTERNS(TEXT) };
+    return (size_t)pattern < sizeof texts / sizeof *texts ? texts[pattern] : "";
 }
 
-/* ---- The two derivatives ---- */
-
-/* Draw w, and note what f's first result and the tape say. */
-static bool note_result(gr__check *c, const gr_tensor *y)
+/* Make the message about leaf k, which is wrong, the error of c->t. */
+static void say_gradient(const gr__check *c, size_t k)
 {
-    c->w = gr_save_reals(c->store, y->len), c->part = gr_save_reals(c->store, y->len);
-    if (gr_failed(c->store)) return false;
-    for (size_t i = 0; i < y->len; i++) {
-        c->w[i] = (gr_real)gr_stream_uniform(&c->random, -1, 1);
-        c->floor = larger(c->floor, (IN_DOUBLE ? 1e-2 : 1) * c->tolerance * fabs((double)c->w[i]));
-    }
-    c->result = gr_shape_of(y), c->outs = y->len;
-    for (const gr_node *n = c->t->now.last; n; n = n->prev)
-        for (unsigned i = 0; i < n->ins; i++)
-            for (size_t k = 0; k < c->n; k++) c->leaves[k].listed |= n->in[i] && gr__owner(n->in[i]) == c->leaves[k].x;
-    return true;
-}
-
-/* Run f and backward. Gradients begin `shift` above their starts. If `alone` is not NULL, no other gradient is wanted. */
-static bool run_backward(gr__check *c, double shift, const gr__leaf *alone)
-{
-    gr_tape_recover(c->t);
-    gr_tape_set_recording(c->t, true);
-    for (size_t k = 0; k < c->n; k++) {
-        const gr__leaf *l = &c->leaves[k];
-        l->x->flags &= ~(unsigned)(GR__WANTS_GRAD | GR__HAS_GRAD);
-        if (!c->spec[k].no_grad && (!alone || alone == l)) l->x->flags |= GR__WANTS_GRAD | GR__HAS_GRAD;
-        for (size_t i = 0; i < l->x->len; i++) l->x->grad[i] = (gr_real)((double)l->start[i] + shift);
-    }
-    gr_tensor *y = c->f(c->t, c->in, c->argument);
-    gr_tape_set_recording(c->t, false);
-    if (!y) return gr_fail_as(c->t, GR_MISUSE, "", "the function returned NULL without an error");
-    if (!c->w && !note_result(c, y)) return false;
-    c->recorded |= gr__wants(y);
-    if (gr__wants(y) && !gr_backward_from(c->t, y, c->w)) return false;
-    for (size_t k = 0; k < c->n; k++)
-        for (size_t i = 0; i < c->leaves[k].x->len; i++) c->leaves[k].again[i] = (double)c->leaves[k].x->grad[i] - (double)c->leaves[k].start[i];
-    return true;
-}
-
-/* L for the cotangent w, with input k moved by s steps along its direction. */
-static double loss_at(gr__check *c, size_t k, double s, const gr_real *w)
-{
-    gr__leaf *l = &c->leaves[k];
-    gr_tape_recover(c->t); /* restores random streams and running statistics, so that each run finds them alike */
-    for (size_t i = 0; i < l->x->len; i++) l->x->data[i] = (gr_real)((double)l->values[i] + s * l->direction[i]);
-    const gr_tensor *y = c->f(c->t, c->in, c->argument);
-    double loss = 0;
-    for (size_t i = 0; y && i < y->len; i++) loss += (double)w[i] * (double)y->data[i]; /* y may be a view of x */
-    memcpy(l->x->data, l->values, l->x->len * sizeof(gr_real));
-    return y ? loss : (double)NAN;
-}
-
-/* The derivative of L along the direction of input k, divided by scale. */
-static double difference_along(gr__check *c, size_t k, double scale, const gr_real *w)
-{
-    return (loss_at(c, k, -2, w) - 8 * loss_at(c, k, -1, w) + 8 * loss_at(c, k, 1, w) - loss_at(c, k, 2, w)) / 12 / scale;
-}
-
-double gr__gradient_difference(gr__check *c, size_t k, size_t i, const gr_real *w)
-{
-    gr__leaf *l = &c->leaves[k];
-    const double h = l->direction[i] = step_at(&c->spec[k], l->values[i]), d = difference_along(c, k, h, w);
-    l->direction[i] = 0;
-    return d;
-}
-
-/* ---- The comparison ---- */
-
-/* The worst of n pairs, with this pattern if it is not allowed. A NaN is the worst of all. */
-static gr_gradcheck_result worst_of(const gr__check *c, gr_gradcheck_pattern pattern, const double *a, const double *d, size_t n)
-{
-    gr_gradcheck_result r = { GR_GRADCHECK_RIGHT };
-    for (size_t i = 0; i < n && !isnan(r.excess); i++) {
-        const double excess = gr__gradient_excess(c, a[i], d[i]);
-        if (!(excess <= r.excess)) r = (gr_gradcheck_result){ excess <= 1 ? GR_GRADCHECK_RIGHT : pattern, i, a[i], d[i], excess };
-    }
-    return r;
-}
-
-/* The double library compares every element. The float library does so only if the derivative along a random direction is wrong. */
-static void check_input(gr__check *c, size_t k)
-{
-    gr__leaf *l = &c->leaves[k];
-    double a = 0;
-    for (size_t i = 0; i < l->x->len; i++) {
-        l->backward[i] = l->again[i];
-        l->direction[i] = IN_DOUBLE ? 0 : step_at(&c->spec[k], l->values[i]) * gr_stream_uniform(&c->random, -1, 1);
-        a += l->backward[i] * l->direction[i] / step;
-    }
-    if (!IN_DOUBLE) l->found = worst_of(c, GR_GRADCHECK_UNKNOWN, &a, &(double){ difference_along(c, k, step, c->w) }, 1);
-    l->found.element = SIZE_MAX;
-    memset(l->direction, 0, l->x->len * sizeof *l->direction);
-    if (!IN_DOUBLE && !l->found.pattern && !c->spec[k].differences) return;
-    for (size_t i = 0; i < l->x->len; i++) l->differences[i] = gr__gradient_difference(c, k, i, c->w);
-    const gr_gradcheck_result worst = worst_of(c, GR_GRADCHECK_UNKNOWN, l->backward, l->differences, l->x->len);
-    if (IN_DOUBLE || (l->found.pattern && worst.pattern)) l->found = worst;
+    const gr_gradcheck_result *const r = &c->leaves[k].found;
+    const char *const of = r->pattern == GR_GRADCHECK_NOT_SUMMED ? "result" : "input", *const to = r->pattern == GR_GRADCHECK_TRANSPOSED ? "and" : "to";
+    const bool axes = r->pattern >= GR_GRADCHECK_TRANSPOSED && r->pattern <= GR_GRADCHECK_NOT_SUMMED;
+    const int digits = GR__IN_DOUBLE ? 12 : 7;
+    char where[40] = "along a random direction", details[100] = "";
+    GR__C_LOCALE;
+    if (r->element != SIZE_MAX) snprintf(where, sizeof where, "element %zu", r->element);
+    if (r->pattern == GR_GRADCHECK_FACTOR) snprintf(details, sizeof details, ": %.*g%s", digits / 2, r->factor, kind_of_factor(c, k));
+    else if (axes && r->axis[0] < r->axis[1]) snprintf(details, sizeof details, ": axes %d %s %d of the %s", r->axis[0], to, r->axis[1], of);
+    else if (axes) snprintf(details, sizeof details, ": axis %d of the %s", r->axis[0], of);
+    gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, %s %.*g (%.4g times the tolerance); %s%s", k + 1, where, digits, r->backward,
+               r->pattern == GR_GRADCHECK_ALONE ? "with the other gradients" : "finite differences", digits, r->differences, r->excess,
+               gr_gradcheck_text(r->pattern), details);
 }
 
 /* ---- The whole ---- */
@@ -168,33 +147,29 @@ static bool report_error(const gr__check *c)
     return false;
 }
 
-static void give(const gr__leaf *l, const gr_gradcheck_input *spec)
-{
-    if (spec->result) *spec->result = l->found;
-    for (size_t i = 0; i < l->x->len; i++) {
-        if (spec->first) spec->first[i] = (double)l->start[i];
-        if (spec->backward) spec->backward[i] = l->backward[i];
-        if (spec->differences) spec->differences[i] = l->differences[i];
-    }
-}
-
 static bool run(gr__check *c, bool alone)
 {
     bool all = true;
     for (size_t k = 0; k < c->n; k++)
-        if (!make_leaf(c, k)) return report_error(c);
-    if (!run_backward(c, 0, NULL)) return report_error(c);
+        if (!gr__gradient_leaf(c, k)) return report_error(c);
+    if (!gr__gradient_backward(c, 0, NULL)) return report_error(c);
     for (size_t k = 0; k < c->n; k++)
-        if (!c->spec[k].no_grad) check_input(c, k);
+        if (!c->spec[k].no_grad) gr__gradient_check(c, k);
     for (size_t k = 0; k < c->n; k++) {
+        const gr_gradcheck_input *in = &c->spec[k];
         gr__leaf *l = &c->leaves[k];
         const bool right = !l->found.pattern;
-        if (c->spec[k].no_grad) continue;
-        if ((!right || alone) && !run_backward(c, right ? 0 : GR__SHIFT, right ? l : NULL)) return report_error(c);
-        if (!right) gr__gradient_explain(c, k);
-        else if (alone) l->found = worst_of(c, GR_GRADCHECK_ALONE, l->again, l->backward, l->x->len);
-        give(l, &c->spec[k]);
-        if (l->found.pattern) gr__gradient_say(c, k), all = report_error(c);
+        if (in->no_grad) continue;
+        if ((!right || alone) && !gr__gradient_backward(c, right ? 0 : SHIFT, right ? l : NULL)) return report_error(c);
+        if (!right) explain_gradient(c, k);
+        else if (alone) l->found = gr__gradient_worst(c, GR_GRADCHECK_ALONE, l->again, l->backward, l->x->len);
+        if (in->result) *in->result = l->found;
+        for (size_t i = 0; i < l->x->len; i++) {
+            if (in->first) in->first[i] = (double)l->start[i];
+            if (in->backward) in->backward[i] = l->backward[i];
+            if (in->differences) in->differences[i] = l->differences[i];
+        }
+        if (l->found.pattern) say_gradient(c, k), all = report_error(c);
     }
     if (all && !c->recorded)
         gr_fail_as(c->t, GR_MISUSE, "", "the result depends on no input whose gradient is checked"), all = report_error(c);
@@ -207,7 +182,7 @@ bool gr_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, co
     const gr_gradcheck_config g = config ? *config : (gr_gradcheck_config){ 0 };
     const uint64_t seed = g.seed ? g.seed : 1;
     gr__check c = { .out = out, .name = name ? name : "gradcheck", .f = f, .argument = argument, .spec = in, .n = n,
-                    .tolerance = g.tolerance > 0 ? g.tolerance : IN_DOUBLE ? 1e-7 : 1e-3 };
+                    .tolerance = g.tolerance > 0 ? g.tolerance : GR__IN_DOUBLE ? 1e-7 : 1e-3 };
     c.store = gr_tape_new(seed, &(gr_tape_config){ .allocator = g.allocator });
     c.t = gr_tape_new(seed, &(gr_tape_config){ .threads = g.threads, .isa = g.isa, .allocator = g.allocator });
     c.random = gr_stream_new(seed, "gradcheck");

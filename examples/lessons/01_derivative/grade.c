@@ -215,5 +215,5 @@ int main(int argc, char **argv)
             grader_stop("model",
                         "Your gradient is right for 5 weights and wrong for 3. Use n: a size must not stand in the code as a number.");
         }
-    return grader_end("All right. gr_gradcheck does the same with four points, in core/gradcheck.c: compare it with yours.");
+    return grader_end("All right. gr_gradcheck does the same with four points, in core/gradcheck_numbers.c: compare it with yours.");
 }

@@ -1,9 +1,9 @@
-/* core/gradcheck_pattern.h - what core/gradcheck.c, which compares, and core/gradcheck_pattern.c, which explains, know of a check. */
-#ifndef GR_GRADCHECK_PATTERN_H
-#define GR_GRADCHECK_PATTERN_H
+/* core/gradcheck_numbers.h - the two gradients of a check; for core/gradcheck.c. */
+#ifndef GR_GRADCHECK_NUMBERS_H
+#define GR_GRADCHECK_NUMBERS_H
 #include "core/gradcheck.h"
 
-enum { GR__SHIFT = 1000 }; /* how much more the gradients hold before the second backward than before the first */
+enum { GR__IN_DOUBLE = sizeof(gr_real) == 8 };
 
 /* One input of the function under test: a leaf of the graph that keeps its gradient, as a parameter does. */
 typedef struct {
@@ -33,13 +33,18 @@ typedef struct {
     double tolerance, floor;
 } gr__check;
 
-/* |a - d| as a multiple of what is allowed. */
-double gr__gradient_excess(const gr__check *c, double a, double d);
+/* Make leaf k from its description. False when there is not enough memory. */
+bool gr__gradient_leaf(gr__check *c, size_t k);
+/* Run f and backward. Gradients begin `shift` above their starts. If `alone` is not NULL, no other gradient is wanted. False when f or backward fails. */
+bool gr__gradient_backward(gr__check *c, double shift, const gr__leaf *alone);
 /* The finite difference with respect to element i of leaf k, for the cotangent w. */
 double gr__gradient_difference(gr__check *c, size_t k, size_t i, const gr_real *w);
-/* Give leaf k, which is wrong, the pattern that explains it. The newest backward was the second. */
-void gr__gradient_explain(gr__check *c, size_t k);
-/* Make the message about leaf k, which is wrong, the error of c->t. */
-void gr__gradient_say(const gr__check *c, size_t k);
+/* |a - d| as a multiple of what is allowed. */
+double gr__gradient_excess(const gr__check *c, double a, double d);
+/* The worst of n pairs, with this pattern if it is not allowed. A NaN is the worst of all. */
+gr_gradcheck_result gr__gradient_worst(const gr__check *c, gr_gradcheck_pattern pattern, const double *a, const double *d, size_t n);
+/* Compare the gradients of leaf k after the first backward. The double library compares every element. The float library does so only if the
+ * derivative along a random direction is wrong, or when the caller wants the numbers. */
+void gr__gradient_check(gr__check *c, size_t k);
 
 #endif
