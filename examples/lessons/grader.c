@@ -292,14 +292,14 @@ void grader_look(const char *name, const double *got, const double *right, size_
         grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", name);
 }
 
-void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+static void check_gradients(bool alone, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
 {
     char said[1024] = "";
     FILE *out = fmemopen(said, sizeof said, "w");
     gr_gradcheck_input with[8];
     gr_gradcheck_result found[8] = { 0 };
     for (size_t k = 0; k < n; k++) with[k] = in[k], with[k].result = &found[k];
-    const bool good = gr_gradcheck(name, f, argument, with, n, &(gr_gradcheck_config){ .alone = true }, out);
+    const bool good = gr_gradcheck(name, f, argument, with, n, &(gr_gradcheck_config){ .alone = alone }, out);
     if (out) fclose(out);
     for (size_t k = 0; k < n; k++)
         if (found[k].pattern == GR_GRADCHECK_ALONE)
@@ -308,4 +308,14 @@ void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument
                         "A NULL gradient must not stop the others.",
                         found[k].element, k + 1, found[k].backward, found[k].differences);
     if (!good) grader_stop("gradcheck", "%s", said);
+}
+
+void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+{
+    check_gradients(false, name, f, argument, in, n);
+}
+
+void grader_gradcheck_operator(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+{
+    check_gradients(true, name, f, argument, in, n);
 }

@@ -78,8 +78,9 @@ void grader_judge_each(const grader_mistake *known, const grader_result *r, cons
  * wrong, a factor is wrong, only one row is right, the error is constant along each row. Returns otherwise. */
 void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N);
 
-/* gr_gradcheck of at most 8 inputs; stops with its message, and with "null_gradient" when a gradient is wrong only if it alone is wanted, else
- * with "gradcheck". */
+/* gr_gradcheck of at most 8 inputs; stops with "gradcheck" and its message when a gradient is wrong. The second one is for an operator: it stops
+ * with "null_gradient" when a gradient is wrong only if no other one is wanted. */
 void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n);
+void grader_gradcheck_operator(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n);
 
 #endif

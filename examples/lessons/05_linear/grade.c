@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     judge("dx", formula_dx, of_dx, R, I, all.dx, x, 1, small.dx);
 
     grader_step("gr_gradcheck: every gradient, by finite differences");
-    grader_gradcheck("my_linear", checked, NULL,
+    grader_gradcheck_operator("my_linear", checked, NULL,
                      (gr_gradcheck_input[]){ { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(6, 3) }, { .shape = GR_SHAPE(6) } }, 3);
     return grader_end("All right. gradus does the same in ops/matmul.c, with faster loops: compare it with yours.");
 }
