@@ -13,7 +13,7 @@
  * being measured: the page has the figures before it, and the next run continues with it.
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
-#include "examples/dive/dive.h"
+#include "examples/dive/seeds.h"
 #include "examples/kit/file.h"
 #include "examples/kit/output.h"
 #include "examples/dive/twelve.h"
@@ -38,7 +38,7 @@ static const kit_flag flag[] = {
     { "text", KIT_TEXT, &own.text, "FILE|DIR",
       "a text, or a folder with tinyshakespeare.txt; default: data/tinyshakespeare.txt if it exists, else made-up sentences", 0, 0 },
     { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into; default: deep_dive, or with only --check a temporary one", 0, 0 },
-    { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 2 seeds, minutes; this is the default", 0, 0 },
+    { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 3 seeds, minutes; this is the default", 0, 0 },
     { "full", KIT_SWITCH, &own.full, NULL, "long runs with 5 seeds, more than half an hour on two cores", 0, 0 },
     { "only", KIT_TEXT, &own.only, "NAME,..", "measure only these figures", 0, 0 },
     { "list", KIT_SWITCH, &own.list, NULL, "print each figure's name, its seconds with --quick and its content, and end", 0, 0 },
@@ -200,7 +200,7 @@ static void open_data(dive *d, const char **data, const char **text)
     static const char usual[] = "data/tinyshakespeare.txt";
     const bool none = o.data && strcmp(o.data, "none") == 0;
     d->mode = own.full ? DIVE_FULL : own.quick || !o.check ? DIVE_QUICK : DIVE_TINY;
-    d->seeds = own.seeds ? own.seeds : dive_pick(d, 1, 2, 5);
+    d->seeds = own.seeds ? own.seeds : dive_pick(d, 1, DIVE_SEEDS, 5);
     d->plotly = own.plotly ? plot_plotly_read(t, own.plotly) : NULL;
     d->data = gr_failed(t) ? (kit_data){ 0 } : kit_data_open(t, o.data);
     d->text = own.text ? own.text : !none && access(usual, R_OK) == 0 ? usual : NULL;

@@ -1,6 +1,5 @@
-/* tests/test_dive_models.c - the deep dive's models: arms start alike, their inside can be read, and bands and verdicts over seeds. */
+/* tests/test_dive_models.c - the deep dive's models: arms start alike, and their inside can be read. */
 #include "examples/dive/models.h"
-#include "examples/dive/seeds.h"
 #include "tests/failing.h"
 
 enum { IMAGES = 40, BATCH = 8 };
@@ -321,44 +320,6 @@ TEST(a_spec_is_written_in_words)
     gr_tape_free(t);
 }
 
-TEST(bands_and_verdicts_summarize_the_seeds)
-{
-    gr_tape *t = gr_tape_new(1, NULL);
-    double curve[] = { 1, 2, (double)NAN, 3, 6, 1 };
-    const dive_band b = dive_over_seeds(t, &(plot_record){ .shape = GR_SHAPE(2, 3), .n = 6, .values = curve });
-    assert_int_equal(b.n, 3);
-    assert_true(b.mean[0] == 2 && b.low[0] == 1 && b.high[0] == 3 && b.mean[1] == 4 && isnan(b.mean[2]) && isnan(b.low[2]) &&
-                isnan(b.high[2]));
-    assert_int_equal(dive_over_seeds(t, NULL).n, 0);
-
-    static const struct {
-        double a[2], b[2];
-        dive_verdict verdict;
-    } pair[] = {
-        { { 1, 2 }, { 2, 3 }, DIVE_PASS },   { { 1, 4 }, { 2, 3 }, DIVE_DIFFERS },     { { 3, 3 }, { 2, 3 }, DIVE_FAIL },
-        { { 1, 2 }, { 2, NAN }, DIVE_PASS }, { { 1, NAN }, { 2, NAN }, DIVE_DIFFERS }, { { NAN, NAN }, { NAN, 1 }, DIVE_FAIL },
-    };
-    for (size_t i = 0; i < COUNT(pair); i++) {
-        const plot_record x = { .n = 2, .values = (double *)pair[i].a }, y = { .n = 2, .values = (double *)pair[i].b };
-        const dive_pair p = dive_compare(&x, &y);
-        assert_int_equal(dive_is_below(&p), pair[i].verdict);
-    }
-    assert_int_equal(dive_together((const dive_verdict[]){ DIVE_PASS, DIVE_PASS }, 2), DIVE_PASS);
-    assert_int_equal(dive_together((const dive_verdict[]){ DIVE_FAIL, DIVE_FAIL }, 2), DIVE_FAIL);
-    assert_int_equal(dive_together((const dive_verdict[]){ DIVE_PASS, DIVE_FAIL }, 2), DIVE_DIFFERS);
-    assert_int_equal(dive_both(true, true), DIVE_PASS);
-    assert_int_equal(dive_both(false, true), DIVE_DIFFERS);
-    assert_int_equal(dive_both(true, false), DIVE_DIFFERS);
-    assert_int_equal(dive_both(false, false), DIVE_FAIL);
-    const dive_pair nobody = dive_compare(NULL, NULL);
-    assert_int_equal(dive_is_below(&nobody), DIVE_FAIL);
-    assert_true(isnan(nobody.a));
-    char text[8];
-    assert_string_equal(dive_number(text, sizeof text, 0.126, 2), "0.13");
-    assert_string_equal(dive_number(text, sizeof text, (double)NAN, 2), "never");
-    gr_tape_free(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,7 +333,6 @@ int main(void)
         cmocka_unit_test(wrong_models_are_named),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(a_spec_is_written_in_words),
-        cmocka_unit_test(bands_and_verdicts_summarize_the_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

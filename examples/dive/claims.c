@@ -3,6 +3,7 @@
  * Each figure judges its own statements. This file measures the mathematical statements that belong to no other figure, and shows all.
  * Records: NAME [3], see exact.h. */
 #include "examples/dive/exact.h"
+#include "examples/dive/seeds.h"
 
 enum { LISTS = 3 };
 static dive_exact_list list_of(size_t i) { return i == 0 ? dive_exact_layer() : i == 1 ? dive_exact_other() : dive_exact_transformer(); }
@@ -56,41 +57,52 @@ void dive_claims_claims(const dive *d, dive_claims *c)
 
 /* ---- The figure ---- */
 
+/* "3 seeds: -0.82 +- 0.30"; "exact" where the statement is mathematical. */
+static const char *seeds_text(plot_figure *f, const dive_claim *c)
+{
+    if (c->exact) return "exact";
+    return plot_figure_text(f, "%zu seed%s%s%s", c->seeds, c->seeds == 1 ? "" : "s", *c->interval ? ": " : "", c->interval);
+}
+
 void dive_claims_draw(const dive *d, plot_figure *f)
 {
-    enum { COLUMNS = 6 };
-    static const char *const head[COLUMNS] = { "Statement", "Source", "Measured here", "Compared with", "Verdict", "Why" };
-    static const char *const word[] = { "PASS", "FAIL", "DIFFERS" };
+    enum { COLUMNS = 7 };
+    static const char *const head[COLUMNS] = { "Statement", "Source", "Measured here", "Compared with", "Seeds and interval", "Verdict", "Why" };
     const char *text[DIVE_CLAIMS + 64][COLUMNS];
-    size_t rows = 0, count[3] = { 0 }, exact = 0, missing = 0;
+    size_t rows = 0, count[DIVE_VERDICTS] = { 0 }, exact = 0, missing = 0;
     dive_claims c = { .f = f };
     dive_collect(d, &c);
     for (size_t i = 0; i < c.n; i++) {
         const dive_claim *const claim = c.claim[i];
-        const char *const row[COLUMNS] = { claim->statement, claim->source,        claim->measured,
-                                           claim->control,   word[claim->verdict], claim->verdict == DIVE_PASS ? "" : claim->why };
+        const char *const row[COLUMNS] = {
+            claim->statement,   claim->source, claim->measured, claim->control, seeds_text(f, claim), dive_verdict_name[claim->verdict],
+            claim->verdict == DIVE_PASS ? "" : claim->why
+        };
         memcpy(text[rows++], row, sizeof row);
         count[claim->verdict]++, exact += claim->exact;
     }
     for (size_t i = 0; i < dive_figures_n; i++) {
         if (dive_is_done(d, &dive_figures[i])) continue;
         const char *const row[COLUMNS] = {
-            plot_figure_text(f, "Statements of the figure %s", dive_figures[i].name), "", "not measured", "", "", ""
+            plot_figure_text(f, "Statements of the figure %s", dive_figures[i].name), "", "not measured", "", "", "", ""
         };
         memcpy(text[rows++], row, sizeof row), missing++;
     }
     f->title = "Claims about normalization, and which of them hold here", f->columns = 1;
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Claims", .note = "FAIL and DIFFERS are results too" });
-    plot_table_set(p, &(plot_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 4 });
+    plot_table_set(p, &(plot_table){ .rows = rows, .columns = COLUMNS, .head = head, .text = text[0], .verdict = 5 });
     plot_figure_says(f, PLOT_SAY_QUESTION, "Which statements of papers and of common opinion hold for these networks and data?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not hold, %zu hold only in part", count[DIVE_PASS], c.n,
-                     count[DIVE_FAIL], count[DIVE_DIFFERS]);
+    plot_figure_says(f, PLOT_SAY_NUMBER, "%zu of %zu statements hold, %zu do not hold, %zu hold only in part, %zu are ties, %zu runs were too short for a verdict",
+                     count[DIVE_PASS], c.n, count[DIVE_FAIL], count[DIVE_DIFFERS], count[DIVE_EQUAL], count[DIVE_SHORT]);
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
         "%zu statements are mathematical and must hold on every machine, apart from rounding. The others are about training, and were "
-        "measured in the runs of this page only. PASS: the statement holds. DIFFERS: it holds only in part, or by less than stated. FAIL: "
-        "it does not hold here, and the last column says why. Codes such as LN1 number the claims of the papers.%s",
-        exact, missing ? " The last rows name the figures that were not measured with these settings." : "");
+        "measured in the runs of this page only. A comparison takes the difference between two networks in each seed, and the interval of "
+        "95 %% of its mean over the seeds (Student's t). PASS: the statement holds, and the interval does not include 0. FAIL: it does not "
+        "hold here. DIFFERS: it holds only in part, by less than stated, or the interval includes 0. EQUAL: the difference is not larger "
+        "than the step of the evaluation. TOO SHORT: there is no verdict, because there were fewer than %d seeds or steps than the claim "
+        "needs, or the networks had learned too little. The last column says why. Codes such as LN1 number the claims of the papers.%s",
+        exact, (int)DIVE_SEEDS, missing ? " The last rows name the figures that were not measured with these settings." : "");
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %zu seed%s; each figure describes its networks.", d->preprocessing, d->seeds,
                      d->seeds == 1 ? "" : "s");
 }

@@ -9,6 +9,8 @@
 const char *const dive_arm_name[DIVE_ARMS] = { "none", "BN", "LN" };
 const gr_norm_kind dive_arm_norm[DIVE_ARMS] = { GR_NORM_NONE, GR_NORM_BATCH, GR_NORM_LAYER };
 
+const char *const dive_verdict_name[DIVE_VERDICTS] = { "PASS", "FAIL", "DIFFERS", "EQUAL", "TOO SHORT" };
+
 #define DIVE_ENTRY(name, seconds, what) { #name, what, seconds, dive_##name##_measure, dive_##name##_draw, dive_##name##_claims },
 const dive_figure dive_figures[] = { DIVE_FIGURES(DIVE_ENTRY) };
 #undef DIVE_ENTRY
@@ -66,8 +68,10 @@ void dive_claim_add(dive_claims *c, const dive_claim *claim)
     if (p && c->n == DIVE_CLAIMS) gr_fail_as(t, GR_MISUSE, "", "there are more than %d claims", DIVE_CLAIMS);
     if (!p || gr_failed(t)) return;
     *p = *claim;
+    if (p->too_short && !p->exact) p->verdict = DIVE_SHORT, p->why = p->too_short;
+    if (p->verdict == DIVE_EQUAL) p->why = "a tie: the difference is not larger than the step of the evaluation";
     if (p->verdict == DIVE_PASS) p->why = NULL;
-    const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->why };
+    const char **const text[] = { &p->statement, &p->source, &p->measured, &p->control, &p->interval, &p->why, &p->too_short };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = plot_figure_text(c->f, "%s", *text[i] ? *text[i] : "");
     c->claim[c->n++] = p;
 }

@@ -13,17 +13,17 @@
 
 /* The figures in the order of the page: name, approximate seconds with --quick, and content, for --list. */
 #define DIVE_FIGURES(F) \
-    F(correlation, 9, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
     F(sphere, 1, "activations in space before and after LayerNorm: four units on a sphere, 64 units on three principal axes") \
-    F(loss, 23, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
-    F(gradient_flow, 14, "norms of the gradient over layers, blocks and time steps, before and during training: where it vanishes or explodes") \
-    F(hidden_dynamics, 4, "percentiles of the pre-activations, over training and over time; a recurrence without input") \
-    F(gamma_beta, 5, "initial gamma and beta: how they change the training of an LSTM, and a distribution of pre-activations") \
+    F(invariance, 1, "scales and shifts of weights, inputs and one case: how far outputs and gradients move with four norms") \
     F(epsilon, 1, "epsilon from 0 to 0.1: output, gradient and error on nearly constant, constant and normal rows") \
     F(batch_size, 15, "BatchNorm, LayerNorm and GroupNorm at batches of 1 to 128: test error, and training mode against evaluation mode") \
-    F(learning_rate, 13, "training loss against learning rate and initial scale: the largest values that train") \
     F(padding, 2, "BatchNorm's statistics against the share of padding, with and without lengths, and LayerNorm") \
-    F(invariance, 1, "scales and shifts of weights, inputs and one case: how far outputs and gradients move with four norms") \
+    F(hidden_dynamics, 4, "percentiles of the pre-activations, over training and over time; a recurrence without input") \
+    F(gradient_flow, 14, "norms of the gradient over layers, blocks and time steps, before and during training: where it vanishes or explodes") \
+    F(loss, 23, "training loss and accuracy of MLP, LSTM, CNN and Transformer, against steps and against seconds") \
+    F(learning_rate, 13, "training loss against learning rate and initial scale: the largest values that train") \
+    F(gamma_beta, 5, "initial gamma and beta: how they change the training of an LSTM, and a distribution of pre-activations") \
+    F(correlation, 9, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
     F(cost, 1, "six ways to write LayerNorm: time forward and backward for several sizes, and error") \
     F(claims, 4, "the table of all statements, what was measured, and whether it holds")
 
@@ -60,12 +60,17 @@ void dive_tape_free(dive *d, gr_tape *t);
 /* For measure: add an array to the figure that is being measured. draw and claims read arrays with plot_runs_get and plot_runs_value. */
 #define dive_put(d, shape, values, ...) plot_runs_put(&(d)->runs, (d)->figure, shape, values, __VA_ARGS__)
 
-/* A statement of a paper, or one that is often made, and the result here. dive_claim_add copies the texts. */
-typedef enum { DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS } dive_verdict;
+/* A statement of a paper, or one that is often made, and the result here. dive_claim_add copies the texts; with too_short its verdict is TOO
+ * SHORT. */
+typedef enum { DIVE_PASS, DIVE_FAIL, DIVE_DIFFERS, DIVE_EQUAL, DIVE_SHORT, DIVE_VERDICTS } dive_verdict;
+extern const char *const dive_verdict_name[DIVE_VERDICTS];
 typedef struct {
     const char *statement, *source; /* "LayerNorm is invariant to scaling the weights"; "Ba et al. 2016, table 1" */
     const char *measured, *control; /* the result with numbers; what it is compared with */
-    const char *why;                /* the reason for FAIL or DIFFERS */
+    const char *interval;           /* the differences over the seeds with their intervals: see dive_interval; NULL in an exact claim */
+    const char *why;                /* the reason of every verdict but PASS */
+    const char *too_short;          /* why the runs give no verdict: see dive_too_short; NULL when they do */
+    size_t seeds;                   /* how many seeds the verdict is from; 0 in an exact claim */
     dive_verdict verdict;
     bool exact;                     /* a mathematical statement, which --check requires to PASS */
     const char *figure;             /* the name of the figure that judges it; dive_collect sets it */

@@ -49,8 +49,12 @@ void flow_build(kit_arm *arm)
         const double in = (double)gr_size(p->tensor, 1), out = strcmp(p->name, "in_proj_weight") ? (double)gr_size(p->tensor, 0) : in;
         gr_param_init(arm->tape, p->owner, p->name, gr_init_normal(0, sqrt(2 / (in + out))));
     }
-    gr_param_init(arm->tape, &m->token->module, "weight", gr_init_normal(0, sqrt(0.5)));
-    gr_param_init(arm->tape, &m->position->module, "weight", gr_init_normal(0, sqrt(0.5)));
+    gr_param_init(arm->tape, &m->token->module, "weight", gr_init_normal(0, m->position ? sqrt(0.5) : 1));
+    if (m->position) gr_param_init(arm->tape, &m->position->module, "weight", gr_init_normal(0, sqrt(0.5)));
+    for (size_t k = 0; m->spec.equal && k < m->body->layers; k++) {
+        gr_tensor *const all = m->body->layer[k]->self_attn->in_proj_weight; /* queries, keys, values */
+        memset(all->data, 0, all->len / 3 * sizeof *all->data);
+    }
 }
 
 size_t flow_gradients(const kit_arm *arm, double g[2][FLOW_PLACES])
@@ -165,18 +169,25 @@ static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e,
     gr_memory_free(memory, w, sizeof *w);
 }
 
+/* The LSTMs cost most. */
+static size_t seeds_of(const dive *d, size_t net)
+{
+    const size_t most = net < FLOW_ROWS ? d->seeds : dive_pick(d, 1, 1, DIVE_SEEDS);
+    return d->seeds < most ? d->seeds : most;
+}
+
 void dive_gradient_flow_measure(dive *d)
 {
-    const size_t most = dive_pick(d, 1, 1, 2), seeds = d->seeds < most ? d->seeds : most;
     size_t frame[FLOW_FRAMES];
-    double at[FLOW_FRAMES], begun = 0.1, n = (double)seeds;
+    double at[FLOW_FRAMES], begun = 0.1;
     const size_t frames = choose_frames(d, frame);
     for (size_t k = 0; k < frames; k++) at[k] = (double)frame[k];
-    dive_put(d, GR_SHAPE(frames), at, "frames"), dive_put(d, GR_SCALAR, &n, "seeds");
+    dive_put(d, GR_SHAPE(frames), at, "frames");
     flow_start(d, 0, begun);
     for (size_t i = 0; i < FLOW_NETS; i++) {
+        const size_t seeds = seeds_of(d, i);
         ends e = { dive_blank(d, DIVE_ARMS * seeds), dive_blank(d, DIVE_ARMS * seeds) };
-        const double share = 0.9 * flow_nets[i].share / n;
+        const double share = 0.9 * flow_nets[i].share / (double)seeds;
         for (size_t k = 0; k < seeds && !gr_failed(d->r->tape) && !kit_interrupted(); k++, begun += share)
             train(d, &flow_nets[i], k, seeds, &e, begun, share);
     }

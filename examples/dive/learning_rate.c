@@ -7,7 +7,7 @@
 #include "examples/dive/seeds.h"
 #include <math.h>
 
-enum { LSTM_ADAM, MLP_ADAM, MLP_SGD, MLP_SCALE, SWEEPS };
+enum { LSTM_ADAM, LSTM_SGD, MLP_ADAM, MLP_SGD, MLP_SCALE, SCALE_SGD, SWEEPS };
 enum { VALUES = KIT_ARMS };
 typedef struct {
     const char *name, *title, *note, *axis;
@@ -16,14 +16,13 @@ typedef struct {
     double value[VALUES];
 } sweep;
 
-static const double guessing = 2.302585092994046; /* ln 10 */
-
 static sweep sweep_of(const dive *d, size_t k)
 {
     const dive_spec mlp = { .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 128) },
                     lstm = { .arch = DIVE_LSTM, .hidden = dive_pick(d, 8, 32, 64) };
     const sweep all[SWEEPS] = {
         { "lstm_adam", "LSTM, Adam", "learning rate", "learning rate", lstm, false, { 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3 } },
+        { "lstm_sgd", "LSTM, SGD", "learning rate", "learning rate", lstm, false, { 0.03, 0.1, 0.3, 1, 3, 10, 30, 100 } },
         { "mlp_adam", "MLP, Adam", "learning rate", "learning rate", mlp, false, { 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1 } },
         { "mlp_sgd", "MLP, SGD", "learning rate", "learning rate", mlp, false, { 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 } },
         { "mlp_scale",
@@ -33,14 +32,22 @@ static sweep sweep_of(const dive *d, size_t k)
           mlp,
           true,
           { 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 } },
+        { "mlp_scale_sgd",
+          "MLP, SGD 0.1",
+          "initial weights",
+          "initial weights, times He's",
+          mlp,
+          true,
+          { 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30 } },
     };
     sweep s = all[k];
-    s.spec.sgd = k == MLP_SGD;
+    s.spec.sgd = k == LSTM_SGD || k == MLP_SGD || k == SCALE_SGD;
+    if (k == SCALE_SGD) s.spec.lr = 0.1;
     return s;
 }
 static size_t steps_of(const dive *d, const sweep *s)
 {
-    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 200, 400) : dive_pick(d, 5, 250, 800);
+    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 150, 700) : dive_pick(d, 5, 200, 800);
 }
 static size_t batch_of(const dive *d) { return dive_pick(d, 16, 32, 64); }
 
@@ -100,7 +107,7 @@ void dive_learning_rate_measure(dive *d)
 
 /* ---- Which values train ---- */
 
-/* The smallest and largest value that trains, for each arm; NaN if none trains. */
+/* The smallest and largest value that trains in every seed, for each arm; NaN if none trains. */
 typedef struct {
     double least[DIVE_ARMS], largest[DIVE_ARMS];
 } span;
@@ -110,11 +117,13 @@ static const plot_record *get(const dive *d, const sweep *s, size_t arm)
     return plot_runs_get(&d->runs, "learning_rate", "%s/%s/loss", s->name, dive_arm_name[arm]);
 }
 
+static bool trains_in(const plot_record *r, size_t seed, size_t value) { return r->values[seed * VALUES + value] < DIVE_GUESSING / 2; }
+
 static bool trains(const plot_record *r, size_t value)
 {
     const size_t seeds = r ? r->n / VALUES : 0;
     for (size_t k = 0; k < seeds; k++)
-        if (!(r->values[k * VALUES + value] < guessing / 2)) return false;
+        if (!trains_in(r, k, value)) return false;
     return seeds > 0;
 }
 
@@ -152,7 +161,7 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
     f->title = "Learning rates and initial weights that train";
     for (size_t k = 0; k < SWEEPS; k++) {
         const sweep s = sweep_of(d, k);
-        const double ends[] = { s.value[0], s.value[VALUES - 1] }, level[] = { guessing / 2, guessing / 2 };
+        const double ends[] = { s.value[0], s.value[VALUES - 1] }, level[] = { DIVE_GUESSING / 2, DIVE_GUESSING / 2 };
         x[k] = span_of(d, &s);
         plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = s.title,
                                                                .note = s.note,
@@ -161,7 +170,7 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
         for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
             const dive_band y = dive_over_seeds(f->t, get(d, &s, arm));
             for (size_t i = 0; i < y.n; i++)
-                if (y.high[i] > 2 * guessing) y.mean[i] = y.low[i] = y.high[i] = NAN;
+                if (y.high[i] > 2 * DIVE_GUESSING) y.mean[i] = y.low[i] = y.high[i] = NAN;
             plot_series_add(p, &(plot_series){ .name = dive_arm_name[arm],
                                                .ink = (plot_ink)(PLOT_INK_NONE + arm),
                                                .mark = PLOT_LINE_DOTS,
@@ -188,38 +197,73 @@ void dive_learning_rate_draw(const dive *d, plot_figure *f)
         "Each point is a separate network; lines are means and bands are ranges over %zu seeds. The final loss is the mean "
         "training loss of the last fifth of the steps. A gap means that in some seed the loss became NaN or infinite, or "
         "ended above %.1f, which is twice the loss of guessing. A value trains if the final loss is below %.2f (grey) in every "
-        "seed. %s. %s. %s. %s.",
-        d->seeds, 2 * guessing, guessing / 2, seen[0], seen[1], seen[2], seen[3]);
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2], settings[3]);
+        "seed. %s. %s. %s. %s. %s. %s.",
+        d->seeds, 2 * DIVE_GUESSING, DIVE_GUESSING / 2, seen[0], seen[1], seen[2], seen[3], seen[4], seen[5]);
+    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. %s. %s. %s. %s. %s. %s.", d->preprocessing, settings[0], settings[1], settings[2],
+                     settings[3], settings[4], settings[5]);
 }
 
 /* ---- Claims ---- */
 
-/* Compare the largest value that trains with that of no norm, and the ratio of the largest to the smallest. */
-static double reach(const span *x, size_t arm)
-{
-    return isnan(x->largest[arm]) ? 0 : isnan(x->largest[0]) ? HUGE_VAL : x->largest[arm] / x->largest[0];
-}
-static double width(const span *x, size_t arm) { return isnan(x->largest[arm]) ? 0 : x->largest[arm] / x->least[arm]; }
+enum { MOST = 100 };
 
-static dive_verdict more(double a, double b) { return a > b * (1 + 1e-9) ? DIVE_PASS : a < b * (1 - 1e-9) ? DIVE_FAIL : DIVE_DIFFERS; }
-
-static void claim_rates(const dive *d, dive_claims *c, size_t arm, dive_claim claim)
+/* A number of each arm in each seed: log10 of the largest value that trains, or of the largest over the smallest; without a value that trains,
+ * log10 of the smallest value of the sweep, or 0. The record's values are at v. */
+static plot_record logs(const dive *d, const sweep *s, size_t arm, bool width, double v[MOST])
 {
-    dive_verdict v[MLP_SCALE];
-    const char *text[MLP_SCALE];
-    for (size_t k = 0; k < MLP_SCALE; k++) {
-        const sweep s = sweep_of(d, k);
-        const span x = span_of(d, &s);
-        v[k] = more(reach(&x, arm), 1);
-        text[k] = plot_figure_text(c->f, "%s: %s against %s", s.title, span_text(c->f, &x, arm), span_text(c->f, &x, 0));
+    const plot_record *const r = get(d, s, arm);
+    plot_record out = { .n = r ? r->n / VALUES : 0, .values = v };
+    if (out.n > MOST) out.n = MOST;
+    for (size_t k = 0; k < out.n; k++) {
+        double least = 0, largest = 0;
+        for (size_t i = 0; i < VALUES; i++)
+            if (trains_in(r, k, i)) largest = s->value[i], least = least > 0 ? least : largest;
+        v[k] = width ? (largest > 0 ? log10(largest / least) : 0) : log10(largest > 0 ? largest : s->value[0]);
     }
-    claim.measured =
-        plot_figure_text(c->f, "learning rates that train, with the norm against no norm: %s; %s; %s", text[0], text[1], text[2]);
-    claim.control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3";
-    claim.verdict = dive_together(v, MLP_SCALE);
-    claim.why = "the largest rate is not larger everywhere: Adam's steps do not grow with the gradient, so that large rates train without "
-                "a norm too";
+    return out;
+}
+
+/* no norm minus the arm, in decades, so that the norm is better where the pair is below. Half a step of the sweep is a tie. */
+static dive_pair decades(const dive *d, size_t sweep_number, size_t arm, bool width)
+{
+    const sweep s = sweep_of(d, sweep_number);
+    double v[2][MOST];
+    const plot_record none = logs(d, &s, 0, width, v[0]), norm = logs(d, &s, arm, width, v[1]);
+    return dive_compare(&none, &norm, (dive_scale){ .grid = 0.24 });
+}
+
+/* Some arm trains with some value in every seed. */
+static const char *too_short(const dive *d, plot_figure *f, size_t sweep_number)
+{
+    const sweep s = sweep_of(d, sweep_number);
+    double best = HUGE_VAL;
+    for (size_t arm = 0; arm < DIVE_ARMS; arm++) {
+        const dive_band y = dive_over_seeds(f->t, get(d, &s, arm));
+        for (size_t i = 0; i < y.n; i++) best = fmin(best, y.high[i]);
+    }
+    const size_t least = s.spec.arch == DIVE_LSTM ? DIVE_LSTM_STEPS : DIVE_STEPS;
+    return dive_too_short(f, (dive_budget){ d->seeds, steps_of(d, &s), least, best, DIVE_GUESSING / 2, "training loss" });
+}
+
+/* Judge a statement in n sweeps. */
+static void claim_sweeps(const dive *d, dive_claims *c, size_t arm, bool width, const size_t *sweeps, size_t n, dive_claim claim)
+{
+    plot_figure *const f = c->f;
+    dive_verdict v[SWEEPS];
+    claim.measured = claim.interval = claim.why = "", claim.seeds = d->seeds;
+    for (size_t k = 0; k < n; k++) {
+        const sweep s = sweep_of(d, sweeps[k]);
+        const span x = span_of(d, &s);
+        const dive_pair p = decades(d, sweeps[k], arm, width);
+        const char *const before = k ? "; " : "", *const lacks = too_short(d, f, sweeps[k]);
+        v[k] = lacks ? DIVE_SHORT : dive_is_below(&p);
+        claim.measured = plot_figure_text(f, "%s%s%s: %s against %s", claim.measured, before, s.title, span_text(f, &x, arm), span_text(f, &x, 0));
+        claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, s.title, dive_interval(f, &p, 2));
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, s.title, dive_verdict_name[v[k]], lacks ? ", " : "", lacks ? lacks : "");
+    }
+    claim.interval = plot_figure_text(f, "decades, no norm minus the norm: %s", claim.interval);
+    claim.control = "no norm, with the same steps, batches and weights; neighbouring values differ by a factor of about 3";
+    claim.verdict = dive_together(v, n);
     dive_claim_add(c, &claim);
 }
 
@@ -227,42 +271,31 @@ static void claim_five(const dive *d, dive_claims *c)
 {
     const sweep s = sweep_of(d, MLP_SGD);
     const span x = span_of(d, &s);
-    const double ratio = reach(&x, 1);
+    const dive_pair p = decades(d, MLP_SGD, 1, false);
+    const dive_verdict larger = dive_is_below(&p);
     dive_claim_add(
         c, &(dive_claim){
                .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
                .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
-               .measured = plot_figure_text(c->f, "MLP, SGD: largest rate %s, ratio %g", spans_text(c->f, &x), ratio),
+               .measured = plot_figure_text(c->f, "MLP, SGD: %s; ratio of the largest %.1f, geometric mean over the seeds", spans_text(c->f, &x),
+                                            pow(10, -p.difference)),
                .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
-               .why = plot_figure_text(c->f, "%s",
-                                       ratio > 1 ? "larger, but less than 5 times"
-                                                 : "this network is shallow and has He's weights: rates as large train it without a norm"),
-               .verdict = ratio >= 5  ? DIVE_PASS
-                          : ratio > 1 ? DIVE_DIFFERS
-                                      : DIVE_FAIL });
-}
-
-static void claim_scale(const dive *d, dive_claims *c, size_t arm, const char *statement, const char *source)
-{
-    const sweep s = sweep_of(d, MLP_SCALE);
-    const span x = span_of(d, &s);
-    dive_claim_add(
-        c, &(dive_claim){
-               .statement = statement,
-               .source = source,
-               .measured = plot_figure_text(c->f, "trains with weights of %s times He's; without a norm %s", span_text(c->f, &x, arm),
-                                            span_text(c->f, &x, 0)),
-               .control = "no norm, with the same steps, batches and learning rate",
-               .why = "the range of scales is not wider than without a norm: Adam's steps do not depend on the size of the gradient",
-               .verdict = more(width(&x, arm), width(&x, 0)) });
+               .interval = plot_figure_text(c->f, "decades, no norm minus BN: %s", dive_interval(c->f, &p, 2)),
+               .seeds = d->seeds,
+               .too_short = too_short(d, c->f, MLP_SGD),
+               .why = "the largest rate is not shown to be 5 times as large in this shallow network with He's weights",
+               .verdict = -p.difference - p.half >= log10(5) ? larger : larger == DIVE_PASS ? DIVE_DIFFERS : larger });
 }
 
 void dive_learning_rate_claims(const dive *d, dive_claims *c)
 {
-    claim_rates(d, c, 2, (dive_claim){ .statement = "LayerNorm allows higher learning rates", .source = "often said" });
-    claim_rates(d, c, 1,
-                (dive_claim){ .statement = "BatchNorm allows higher learning rates", .source = "Ioffe, Szegedy 2015, section 3.3" });
+    static const size_t rates[] = { LSTM_ADAM, LSTM_SGD, MLP_ADAM, MLP_SGD }, scales[] = { MLP_SCALE, SCALE_SGD };
+    claim_sweeps(d, c, 2, false, rates, 4, (dive_claim){ .statement = "LayerNorm allows higher learning rates", .source = "often said" });
+    claim_sweeps(d, c, 1, false, rates, 4,
+                 (dive_claim){ .statement = "BatchNorm allows higher learning rates", .source = "Ioffe, Szegedy 2015, section 3.3" });
     claim_five(d, c);
-    claim_scale(d, c, 2, "LayerNorm is robust to the scale of the initial weights", "often said");
-    claim_scale(d, c, 1, "BatchNorm needs less careful initialization", "Ioffe, Szegedy 2015, abstract (BN6)");
+    claim_sweeps(d, c, 2, true, scales, 2,
+                 (dive_claim){ .statement = "LayerNorm is robust to the scale of the initial weights", .source = "often said" });
+    claim_sweeps(d, c, 1, true, scales, 2,
+                 (dive_claim){ .statement = "BatchNorm needs less careful initialization", .source = "Ioffe, Szegedy 2015, abstract (BN6)" });
 }

@@ -19,7 +19,9 @@ static dive_spec spec_of(const dive *d, size_t arch)
 static size_t batch_of(const dive *d, size_t arch) { return arch == DIVE_TRANSFORMER ? dive_pick(d, 8, 16, 32) : dive_pick(d, 16, 32, 64); }
 
 static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* test accuracy in percent; in the Transformer, of the characters */
-static size_t steps_of(const dive *d) { return dive_pick(d, 4, 600, 1000); }
+static size_t steps_of(const dive *d) { return dive_pick(d, 4, 700, 1000); }
+static size_t frames_of(const dive *d) { return dive_pick(d, 2, 20, 25); }
+static size_t tests_of(const dive *d) { return dive_pick(d, 1, 5, 25); } /* test batches of an evaluation */
 
 /* ---- Measuring ---- */
 
@@ -64,7 +66,7 @@ static bool train(dive *d, job *j, size_t steps, size_t every)
     kit_arms a = { .title = dive_arch_name[j->arch], .steps = steps, .every = every, .watch = watch };
     const dive_spec spec = spec_of(d, j->arch);
     if (!dive_batches_open(d, &b, &a, &spec, batch_of(d, j->arch), j->seed)) return false;
-    const size_t tests = dive_pick(d, 1, 5, 25);
+    const size_t tests = tests_of(d);
     if (a.source.test > tests) a.source.test = tests;
     dive_arms_add(&a);
     a.user = j, j->frame = 0;
@@ -94,7 +96,7 @@ static void put(dive *d, const job *j)
 
 void dive_loss_measure(dive *d)
 {
-    const size_t frames = dive_pick(d, 2, 20, 25), steps = steps_of(d), every = steps / frames;
+    const size_t frames = frames_of(d), steps = steps_of(d), every = steps / frames;
     double at[32];
     for (size_t k = 0; k <= frames; k++) at[k] = (double)(k * every);
     dive_put(d, GR_SHAPE(frames + 1), at, "steps");
@@ -150,18 +152,11 @@ static void add_seconds(const dive *d, plot_panel *p, size_t arch)
     }
 }
 
-static double mean_of(const plot_record *r)
-{
-    double sum = 0;
-    for (size_t k = 0; r && k < r->n; k++) sum += r->values[k];
-    return r && r->n ? sum / (double)r->n : (double)NAN;
-}
-
 /* "410 without a norm, 280 with BN, 205 with LN" */
 static const char *three(const dive *d, plot_figure *f, size_t arch, const char *what, int digits)
 {
     char text[DIVE_ARMS][32];
-    for (size_t i = 0; i < DIVE_ARMS; i++) dive_number(text[i], sizeof text[i], mean_of(get(d, arch, i, what)), digits);
+    for (size_t i = 0; i < DIVE_ARMS; i++) dive_number(text[i], sizeof text[i], dive_mean(get(d, arch, i, what)), digits);
     return plot_figure_text(f, "%s without a norm, %s with BN, %s with LN", text[0], text[1], text[2]);
 }
 
@@ -207,83 +202,105 @@ void dive_loss_draw(const dive *d, plot_figure *f)
         "a norm also costs time, so compare steps and seconds. The test uses BatchNorm's running statistics, which lag behind at first. A "
         "training loss is the mean since the evaluation before. The test error is measured on %zu test images, for the Transformer on %zu "
         "batches of windows of the text. %s. %s. %s. %s.",
-        d->seeds, dive_pick(d, 1, 5, 25) * 200, dive_pick(d, 1, 5, 25), seen[0], seen[1], seen[2], seen[3]);
+        d->seeds, tests_of(d) * 200, tests_of(d), seen[0], seen[1], seen[2], seen[3]);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; text: %s. %s. %s. %s. %s.", d->preprocessing, d->text ? "a file" : "made-up sentences",
                      settings[0], settings[1], settings[2], settings[3]);
 }
 
 /* ---- Claims ---- */
 
+/* Compare `what` of two arms. A mark that was never reached counts as all steps, a network that diverged as one that guesses. */
+static dive_pair compare(const dive *d, size_t arch, size_t a, size_t b, const char *what, double factor)
+{
+    dive_scale scale = { .worst = DIVE_GUESSING, .factor = factor };
+    if (!strcmp(what, "mark")) scale.grid = (double)(steps_of(d) / frames_of(d)), scale.worst = (double)steps_of(d);
+    if (!strcmp(what, "error")) scale.grid = 100.0 / (double)(tests_of(d) * 200), scale.worst = 90;
+    return dive_compare(get(d, arch, a, what), get(d, arch, b, what), scale);
+}
+
+/* An architecture gives a verdict when its best arm's final error is at most half of 90 %, the error of guessing a digit. */
+static const char *too_short(const dive *d, plot_figure *f, size_t arch)
+{
+    double best = HUGE_VAL;
+    for (size_t i = 0; i < DIVE_ARMS; i++) best = fmin(best, dive_mean(get(d, arch, i, "error")));
+    return dive_too_short(f, (dive_budget){ .seeds = d->seeds,
+                                            .steps = steps_of(d),
+                                            .least = arch == DIVE_LSTM ? DIVE_LSTM_STEPS : DIVE_STEPS,
+                                            .best = best,
+                                            .must = 45,
+                                            .unit = "test error in percent" });
+}
+
 /* Judge a statement for all architectures: `what` of the arm is below that of no norm. */
 static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const char *what, int digits, const char *unit, dive_claim claim)
 {
     dive_verdict v[DIVE_ARCHS];
-    char measured[600], holds[100] = "", other[100] = "";
-    size_t used = 0;
+    plot_figure *const f = c->f;
+    claim.measured = unit, claim.interval = claim.why = "", claim.seeds = d->seeds;
     for (size_t arch = 0; arch < DIVE_ARCHS; arch++) {
         char a[32], b[32];
-        const dive_pair p = dive_compare(get(d, arch, arm, what), get(d, arch, 0, what));
-        v[arch] = dive_is_below(&p);
-        char *const to = v[arch] == DIVE_PASS ? holds : other;
-        snprintf(to + strlen(to), sizeof holds - strlen(to), "%s%s", *to ? ", " : "", dive_arch_name[arch]);
-        used += (size_t)snprintf(measured + used, sizeof measured - used, "%s%s %s, without %s (lower in %zu of %zu seeds)",
-                                 arch ? "; " : "", dive_arch_name[arch], dive_number(a, sizeof a, p.a, digits),
-                                 dive_number(b, sizeof b, p.b, digits), p.below, p.seeds);
+        const dive_pair p = compare(d, arch, arm, 0, what, 1);
+        const char *const name = dive_arch_name[arch], *const before = arch ? "; " : "", *const lacks = too_short(d, f, arch);
+        v[arch] = lacks ? DIVE_SHORT : dive_is_below(&p);
+        claim.measured = plot_figure_text(f, "%s%s %s %s, without %s", claim.measured, arch ? ";" : ":", name, dive_number(a, sizeof a, p.a, digits),
+                                          dive_number(b, sizeof b, p.b, digits));
+        claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[arch]], lacks ? ", " : "", lacks ? lacks : "");
     }
-    claim.why = plot_figure_text(
-        c->f, "it holds in all seeds for: %s; not for: %s. With these initial weights and Adam a small network trains well without a norm",
-        *holds ? holds : "none", *other ? other : "none");
-    claim.measured = plot_figure_text(c->f, "%s: %s", unit, measured), claim.verdict = dive_together(v, DIVE_ARCHS);
+    claim.verdict = dive_together(v, DIVE_ARCHS);
     dive_claim_add(c, &claim);
 }
 
 static void claim_lstm(const dive *d, dive_claims *c)
 {
-    const dive_pair p = dive_compare(get(d, DIVE_LSTM, 2, "mark"), get(d, DIVE_LSTM, 0, "mark"));
-    const double ratio = p.a / (isnan(p.b) ? (double)steps_of(d) : p.b);
-    const dive_verdict below = dive_is_below(&p);
+    const dive_pair p = compare(d, DIVE_LSTM, 2, 0, "mark", 1), bound = compare(d, DIVE_LSTM, 2, 0, "mark", 0.65);
+    const double most = isnan(p.b) ? (double)steps_of(d) : p.b;
+    const dive_verdict below = dive_is_below(&p), far = dive_is_below(&bound);
     char a[32], b[32];
     dive_claim_add(
         c,
         &(dive_claim){
             .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 times as many steps",
             .source = "Ba et al. 2016, section 6 (LN9; the bound of 0.65 is ours)",
-            .measured = plot_figure_text(c->f, "%s steps to %g %%, without a norm %s: ratio %s%.2f, below in %zu of %zu seeds",
-                                         dive_number(a, sizeof a, p.a, 0), mark_of[DIVE_LSTM], dive_number(b, sizeof b, p.b, 0),
-                                         isnan(p.b) ? "at most " : "", ratio, p.below, p.seeds),
+            .measured = plot_figure_text(c->f, "%s steps to %g %%, without a norm %s: ratio %s%.2f", dive_number(a, sizeof a, p.a, 0),
+                                         mark_of[DIVE_LSTM], dive_number(b, sizeof b, p.b, 0), isnan(p.b) ? "at most " : "", p.a / most),
             .control = "no norm, with the same batches and learning rate, forget bias +1, pixels 0 to 1",
-            .why = "the ratio depends on the pixels' scale, the learning rate and the biases; standardized pixels help most without a norm",
-            .verdict = below == DIVE_PASS && ratio <= 0.65 ? DIVE_PASS
-                       : below == DIVE_FAIL                ? DIVE_FAIL
-                                                           : DIVE_DIFFERS });
+            .interval = plot_figure_text(c->f, "steps %s; minus 0.65 times the other %s", dive_interval(c->f, &p, 0), dive_interval(c->f, &bound, 0)),
+            .too_short = too_short(d, c->f, DIVE_LSTM),
+            .seeds = d->seeds,
+            .why = below == DIVE_PASS ? "it needs fewer steps, but the interval of the ratio is not below 0.65" : "the seeds do not show fewer steps",
+            .verdict = far == DIVE_PASS ? DIVE_PASS : below == DIVE_PASS ? DIVE_DIFFERS : below });
 }
 
 static void claim_cnn(const dive *d, dive_claims *c)
 {
-    const dive_pair ln = dive_compare(get(d, DIVE_CNN, 2, "area"), get(d, DIVE_CNN, 0, "area"));
-    const dive_pair bn = dive_compare(get(d, DIVE_CNN, 1, "area"), get(d, DIVE_CNN, 2, "area"));
+    const dive_pair ln = compare(d, DIVE_CNN, 2, 0, "area", 1), bn = compare(d, DIVE_CNN, 1, 2, "area", 1);
     const dive_verdict v[] = { dive_is_below(&ln), dive_is_below(&bn) };
     dive_claim_add(
-        c,
-        &(dive_claim){ .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
-                       .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
-                       .measured = plot_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
-                       .control = plot_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
-                       .why = plot_figure_text(c->f, "LN below none in %zu, BN below LN in %zu of %zu seeds", ln.below, bn.below, ln.seeds),
-                       .verdict = dive_together(v, 2) });
+        c, &(dive_claim){ .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
+                          .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
+                          .measured = plot_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
+                          .control = plot_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
+                          .interval = plot_figure_text(c->f, "LN minus none %s; BN minus LN %s", dive_interval(c->f, &ln, 3),
+                                                       dive_interval(c->f, &bn, 3)),
+                          .too_short = too_short(d, c->f, DIVE_CNN),
+                          .seeds = d->seeds,
+                          .why = plot_figure_text(c->f, "LN below none: %s; BN below LN: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]),
+                          .verdict = dive_together(v, 2) });
 }
 
 void dive_loss_claims(const dive *d, dive_claims *c)
 {
-    const char *const control = "no norm, with the same batches, weights and learning rate";
-    claim_everywhere(d, c, 2, "mark", 0, "steps to 90 % test accuracy (Transformer: 40 %)",
+    static const char *const control = "no norm, with the same batches, weights and learning rate";
+    static const char *const marks = "steps to 90 % test accuracy (Transformer: 40 %)", *const errors = "final test error in percent";
+    claim_everywhere(d, c, 2, "mark", 0, marks,
                      (dive_claim){ .statement = "LayerNorm converges faster", .source = "often said; Ba et al. 2016", .control = control });
     claim_everywhere(
-        d, c, 1, "mark", 0, "steps to 90 % test accuracy (Transformer: 40 %)",
+        d, c, 1, "mark", 0, marks,
         (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4", .control = control });
-    claim_everywhere(d, c, 2, "error", 2, "final test error in percent",
+    claim_everywhere(d, c, 2, "error", 2, errors,
                      (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "often said", .control = control });
-    claim_everywhere(d, c, 1, "error", 2, "final test error in percent",
+    claim_everywhere(d, c, 1, "error", 2, errors,
                      (dive_claim){ .statement = "BatchNorm ends at a higher accuracy", .source = "often said", .control = control });
     claim_lstm(d, c);
     claim_cnn(d, c);

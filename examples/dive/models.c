@@ -79,14 +79,15 @@ static void build_transformer(kit_arm *arm, dive_model *m)
     const dive_spec *const s = &m->spec;
     const gr_norm_kind norm = (gr_norm_kind)arm->kind;
     const gr_transformer_config c = {
-        .norm = norm, .no_norm = norm == GR_NORM_NONE, .norm_first = !s->post, .final_norm = !s->post, .causal = true, .activation = gr_gelu
+        .norm = norm, .no_norm = norm == GR_NORM_NONE, .norm_first = !s->post, .final_norm = !s->post, .causal = !s->acausal,
+        .activation = s->relu ? gr_relu : gr_gelu
     };
     if (!s->text) {
         gr_fail_as(t, GR_MISUSE, "", "a Transformer needs a text");
         return;
     }
     m->token = gr_embedding_new(t, arm->net, "token", s->text->letters, s->hidden, NULL);
-    m->position = gr_positions_new(t, arm->net, "position", s->text->T, s->hidden);
+    if (!s->unplaced) m->position = gr_positions_new(t, arm->net, "position", s->text->T, s->hidden);
     m->body = gr_transformer_new(t, arm->net, "body", s->hidden, HEADS, s->depth, &c);
     m->out = gr_linear_new(t, arm->net, "out", s->hidden, s->text->letters, NULL);
 }
@@ -218,7 +219,7 @@ static gr_tensor *run_cnn(gr_tape *t, dive_model *m, const kit_batch *b)
 static gr_tensor *run_transformer(gr_tape *t, dive_model *m, const kit_text *b)
 {
     gr_tensor *x = gr_embedding_forward(t, m->token, gr_ints_new(t, b->in, GR_SHAPE(b->B, b->T)));
-    x = gr_positions_forward(t, m->position, x);
+    if (m->position) x = gr_positions_forward(t, m->position, x);
     for (size_t k = 0; k < m->body->layers; k++) x = m->block[k] = gr_transformer_layer_forward(t, m->body->layer[k], x, NULL);
     if (m->body->norm) x = gr_forward(t, m->body->norm, x);
     return gr_reshape(t, gr_linear_forward(t, m->out, x), GR_SHAPE(b->B * b->T, GR_INFER));

@@ -23,6 +23,8 @@ typedef struct {
     double gain, shift;        /* initial gamma, default 1 (in the BN-LSTM 0.1), and a value that is added to the initial beta, default 0.
                                   An LSTM adds it to the bias that its gates share (b in the paper) and to beta of the cell's norm */
     bool post;                 /* Transformer: the norm comes after the residual sum */
+    bool unplaced, acausal, relu, equal; /* Transformer: no positions; every position sees all; ReLU instead of GELU; the query weights are 0, so
+                                  that all positions have equal weights before training */
     bool sgd;                  /* plain SGD instead of Adam */
     bool logits;               /* MLP: a norm on the logits too */
     bool convs;                /* CNN: norms only after the convolutions, none in the hidden layer */

@@ -28,24 +28,77 @@ dive_band dive_over_seeds(gr_tape *t, const plot_record *r)
     return b;
 }
 
-dive_pair dive_compare(const plot_record *a, const plot_record *b)
+/* The 97.5th percentile of Student's t with n degrees of freedom. Beyond the table the expansion of Cornish and Fisher is right to 0.01. */
+static double student(size_t n)
 {
-    dive_pair p = { .a = 0, .b = 0 };
-    for (size_t k = 0; a && b && k < a->n && k < b->n; k++) {
-        p.a += a->values[k], p.b += b->values[k], p.seeds++;
-        p.below += !isnan(a->values[k]) && !(a->values[k] >= b->values[k]);
+    static const double known[] = { 0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262 };
+    if (n < sizeof known / sizeof *known) return n ? known[n] : HUGE_VAL;
+    return 1.95996 + 2.372 / (double)n + 2.823 / (double)(n * n);
+}
+
+dive_pair dive_compare(const plot_record *a, const plot_record *b, dive_scale scale)
+{
+    const double factor = scale.factor > 0 ? scale.factor : 1;
+    dive_pair p = { .grid = scale.grid, .seeds = a && b ? a->n < b->n ? a->n : b->n : 0 };
+    const double n = (double)p.seeds;
+    double squares = 0;
+    for (size_t k = 0; k < 2 * p.seeds; k++) {
+        const double x = a->values[k % p.seeds], y = b->values[k % p.seeds];
+        const double difference = (isnan(x) ? scale.worst : x) - factor * (isnan(y) ? scale.worst : y);
+        if (k < p.seeds) p.a += x / n, p.b += y / n, p.difference += difference / n, p.below += difference < -scale.grid;
+        else squares += (difference - p.difference) * (difference - p.difference);
     }
-    p.a = p.seeds ? p.a / (double)p.seeds : (double)NAN, p.b = p.seeds ? p.b / (double)p.seeds : (double)NAN;
+    p.half = p.seeds > 1 ? student(p.seeds - 1) * sqrt(squares / (n - 1) / n) : HUGE_VAL;
+    if (!p.seeds) p.a = p.b = p.difference = NAN;
     return p;
 }
 
-dive_verdict dive_is_below(const dive_pair *p) { return !p->below ? DIVE_FAIL : p->below == p->seeds ? DIVE_PASS : DIVE_DIFFERS; }
+/* The verdict about a statement that is true below 0 and false above. */
+static dive_verdict below_zero(double difference, double half)
+{
+    return difference + half < 0 ? DIVE_PASS : difference - half > 0 ? DIVE_FAIL : DIVE_DIFFERS;
+}
+
+dive_verdict dive_is_below(const dive_pair *p)
+{
+    if (p->seeds < DIVE_SEEDS || isnan(p->difference)) return DIVE_SHORT;
+    return fabs(p->difference) <= p->grid ? DIVE_EQUAL : below_zero(p->difference, p->half);
+}
+
+dive_verdict dive_is_near(const dive_pair *p, double within)
+{
+    if (p->seeds < DIVE_SEEDS || isnan(p->difference)) return DIVE_SHORT;
+    return below_zero(fabs(p->difference) - within, p->half);
+}
+
+const char *dive_interval(plot_figure *f, const dive_pair *p, int digits)
+{
+    if (p->seeds < 2) return "no interval";
+    return plot_figure_text(f, "%+.*f \xc2\xb1 %.*f", digits, p->difference, digits, p->half);
+}
 
 dive_verdict dive_together(const dive_verdict *v, size_t n)
 {
-    size_t pass = 0, fail = 0;
-    for (size_t i = 0; i < n; i++) pass += v[i] == DIVE_PASS, fail += v[i] == DIVE_FAIL;
-    return pass == n ? DIVE_PASS : fail == n ? DIVE_FAIL : DIVE_DIFFERS;
+    size_t count[DIVE_VERDICTS] = { 0 };
+    for (size_t i = 0; i < n; i++) count[v[i]]++;
+    for (dive_verdict k = 0; k < DIVE_VERDICTS; k++)
+        if (n && count[k] == n) return k;
+    return count[DIVE_SHORT] || !n ? DIVE_SHORT : DIVE_DIFFERS;
+}
+
+const char *dive_too_short(plot_figure *f, dive_budget b)
+{
+    if (b.seeds < DIVE_SEEDS) return plot_figure_text(f, "%zu seed%s; a verdict needs %d", b.seeds, b.seeds == 1 ? "" : "s", (int)DIVE_SEEDS);
+    if (b.steps < b.least) return plot_figure_text(f, "%zu steps; this claim needs %zu", b.steps, b.least);
+    if (b.best <= b.must) return NULL;
+    return plot_figure_text(f, "the networks have learned too little: the best %s is %.3g, and a verdict needs at most %.3g", b.unit, b.best, b.must);
+}
+
+double dive_mean(const plot_record *r)
+{
+    double sum = 0;
+    for (size_t k = 0; r && k < r->n; k++) sum += r->values[k];
+    return r && r->n ? sum / (double)r->n : (double)NAN;
 }
 
 const char *dive_number(char *text, size_t bytes, double x, int digits)

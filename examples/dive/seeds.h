@@ -1,4 +1,4 @@
-/* examples/dive/seeds.h - the results of a comparison over seeds: bands for the figures, and pairs of arms for the claims.
+/* examples/dive/seeds.h - the results of a comparison over seeds: bands for the figures, and pairs of arms with intervals for the claims.
  *
  * A record has a row for each seed: a curve [seeds, n] or a number [seeds]. NaN means that a mark was never reached, or that the arm diverged. */
 #ifndef DIVE_SEEDS_H
@@ -12,18 +12,47 @@ double *dive_blank(dive *d, size_t n);
 typedef struct { size_t n; double *mean, *low, *high; } dive_band;
 dive_band dive_over_seeds(gr_tape *t, const plot_record *r);
 
-/* Compare a with b in each seed. NaN counts as larger than every number; if both are NaN, neither is below. */
+enum { DIVE_SEEDS = 3 }; /* the fewest seeds that give a verdict about training */
+#define DIVE_GUESSING 2.302585092994046 /* ln 10: the loss of guessing one of ten digits */
+
+typedef struct {
+    double grid;             /* a difference of at most this is a tie: the step of the evaluation */
+    double worst;            /* what NaN counts as: the steps of the run for a mark, the value of guessing for an error or a loss */
+    double factor;           /* a is compared with factor * b; default 1 */
+} dive_scale;
+
+/* Compare a with b in each seed. */
 typedef struct {
     double a, b;             /* means over the seeds; NaN if a seed has NaN */
-    size_t seeds, below;     /* seeds that both have; seeds in which a is below b */
+    double difference, half; /* the mean of a - factor b, and half the width of its interval of 95 % (Student's t); infinite for one seed */
+    double grid;
+    size_t seeds, below;     /* seeds that both have; seeds in which a is below factor b by more than the grid */
 } dive_pair;
-dive_pair dive_compare(const plot_record *a, const plot_record *b);
-/* Whether a is below b: PASS if it is in every seed, FAIL if in none, else DIFFERS. */
+dive_pair dive_compare(const plot_record *a, const plot_record *b, dive_scale scale);
+/* Whether a is below b. TOO SHORT with fewer than DIVE_SEEDS seeds; EQUAL if the difference is a tie; PASS or FAIL if the interval is on one
+ * side of 0; else DIFFERS, because the seeds do not decide. */
 dive_verdict dive_is_below(const dive_pair *p);
+/* Whether |a - b| is at most `within`: PASS or FAIL if the interval is on one side of that bound, else DIFFERS. */
+dive_verdict dive_is_near(const dive_pair *p, double within);
 
-/* The verdict of several statements together: PASS if all pass, FAIL if all fail, else DIFFERS. */
+/* "-0.82 +- 0.30", the difference and its interval, for the column "seeds and interval" of the claims. */
+const char *dive_interval(plot_figure *f, const dive_pair *p, int digits);
+
+/* The verdict of several statements together: TOO SHORT if one is; PASS, FAIL or EQUAL if all are; else DIFFERS. */
 dive_verdict dive_together(const dive_verdict *v, size_t n);
+/* What a comparison of trained networks needs before it has a verdict. */
+typedef struct {
+    size_t seeds;
+    size_t steps, least;     /* steps of the training, and the fewest that the claim needs */
+    double best, must;       /* the best network's loss or error at the end, and the value that it must reach; 0 and 0 mean no such bound */
+    const char *unit;        /* of best and must: "loss" */
+} dive_budget;
+/* "161 steps; this claim needs 700", or NULL when there are enough seeds and steps and the best network has learned enough. */
+const char *dive_too_short(plot_figure *f, dive_budget b);
+enum { DIVE_LSTM_STEPS = 700, DIVE_STEPS = 150 }; /* the fewest steps for an LSTM on digits, and for other networks */
 
+/* The mean of the values of r; NaN if r is NULL or has a NaN. */
+double dive_mean(const plot_record *r);
 /* Print x with `digits` digits after the point into text, or "never" for NaN, and return text. */
 const char *dive_number(char *text, size_t bytes, double x, int digits);
 

@@ -60,7 +60,9 @@ const plot_verdict *plot_verdict_of(const plot_table *table, size_t row, size_t 
 {
     static const plot_verdict known[] = { { "PASS", "pass", "\xe2\x9c\x93" },
                                           { "FAIL", "fail", "\xe2\x9c\x97" },
-                                          { "DIFFERS", "differs", "\xe2\x89\xa0" } };
+                                          { "DIFFERS", "differs", "\xe2\x89\xa0" },
+                                          { "EQUAL", "equal", "=" },
+                                          { "TOO SHORT", "short", "\xe2\x80\xa6" } };
     for (size_t i = 0; (int)column == table->verdict && i < sizeof known / sizeof *known; i++)
         if (!strcmp(table->text[row * table->columns + column], known[i].word)) return &known[i];
     return NULL;
