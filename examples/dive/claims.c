@@ -57,10 +57,11 @@ void dive_claims_claims(const dive *d, dive_claims *c)
 
 /* ---- The figure ---- */
 
-/* "3 seeds: -0.82 +- 0.30"; "exact" where the statement is mathematical. */
+/* "3 seeds: -0.82 +- 0.30"; "exact" where the statement is mathematical; only the interval's text where there are no seeds. */
 static const char *seeds_text(plot_figure *f, const dive_claim *c)
 {
     if (c->exact) return "exact";
+    if (!c->seeds) return c->interval;
     return plot_figure_text(f, "%zu seed%s%s%s", c->seeds, c->seeds == 1 ? "" : "s", *c->interval ? ": " : "", c->interval);
 }
 

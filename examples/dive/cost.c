@@ -172,6 +172,7 @@ static void claim_rms(const dive *d, dive_claims *c)
                           .measured = plot_figure_text(c->f, "forward and backward together take %.0f to %.0f %% less time over %zu size%s",
                                                        least, most, sizes(d), sizes(d) == 1 ? "" : "s"),
                           .control = "the fused LayerNorm in the same rounds",
+                          .interval = "times on this machine",
                           .verdict = least >= 7 ? DIVE_PASS
                                      : most > 0 ? DIVE_DIFFERS
                                                 : DIVE_FAIL,
@@ -196,6 +197,7 @@ void dive_cost_claims(const dive *d, dive_claims *c)
                           .measured = plot_figure_text(c->f, "%.1f times as fast forward, %.1f times backward, mean over %zu size%s",
                                                        forward, backward, sizes(d), sizes(d) == 1 ? "" : "s"),
                           .control = "the composed LayerNorm on the same threads",
+                          .interval = "times on this machine",
                           .why = "the composed LayerNorm was not slower on this machine",
                           .verdict = forward > 1 && backward > 1 ? DIVE_PASS : DIVE_DIFFERS });
     claim_rms(d, c);

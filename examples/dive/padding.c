@@ -369,7 +369,9 @@ static void claim_trained(const dive *d, dive_claims *c)
                                          look[0], value(d, "look/share", 0), look[1], value(d, "look/share", LOOKS - 1),
                                          value(d, "look", LAYER * LOOKS), value(d, "look", LAYER * LOOKS + LOOKS - 1)),
                                      .control = "the same names with lengths, with LayerNorm and without a norm",
+                                     .interval = "the same network and names",
                                      .verdict = look[1] > look[0] + 1e-3 ? DIVE_PASS : DIVE_FAIL,
+                                     .seeds = 1,
                                      .why = "its loss did not rise" });
 }
 

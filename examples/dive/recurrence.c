@@ -85,32 +85,51 @@ static void put(dive *d, const recurrence *r, int f)
     }
 }
 
-void dive_recurrence_measure(dive *d, double from, double to)
+/* Random weights with spectral radius 1. */
+static void draw_weights(double W[H * H], uint64_t seed)
 {
-    gr_tape *const t = dive_tape(d, dive_seed(d, 0));
-    recurrence r = { .T = dive_pick(d, 20, 784, 784) };
-    double W[H * H], steps[POINTS];
-    gr_real scaled[H * H];
-    gr_stream draws = gr_stream_new(dive_seed(d, 0), "recurrence/W");
+    gr_stream draws = gr_stream_new(seed, "recurrence/W");
     for (size_t i = 0; i < H * H; i++) W[i] = gr_stream_normal(&draws, 0, 1);
     const double radius = radius_of(W);
-    for (size_t k = 0, step = 1; k < POINTS && step <= r.T; k++, step += 1 + step / 8) r.at[r.n] = step, steps[r.n++] = (double)step;
+    for (size_t i = 0; i < H * H; i++) W[i] /= radius;
+}
+
+/* The courses are those of the first seed, the extremes those of all. */
+static bool measure_seed(dive *d, recurrence *r, int f, size_t seed)
+{
+    double W[H * H];
+    gr_real scaled[H * H];
+    gr_tape *const t = dive_tape(d, dive_seed(d, seed));
+    const size_t n = r->n;
+    if (seed) r->n = 0;
     gr_tape_set_recording(t, false);
+    draw_weights(W, dive_seed(d, seed));
+    for (size_t k = 0; k < RADII && !gr_failed(t); k++) {
+        for (size_t i = 0; i < H * H; i++) scaled[i] = (gr_real)(W[i] * radius_at[k]);
+        walk(t, r, scaled, f, false, k), walk(t, r, scaled, f, true, k);
+    }
+    r->n = n;
+    dive_tape_free(d, t);
+    return !gr_failed(d->r->tape);
+}
+
+void dive_recurrence_measure(dive *d, double from, double to)
+{
+    recurrence r = { .T = dive_pick(d, 20, 784, 784) };
+    double steps[POINTS];
+    for (size_t k = 0, step = 1; k < POINTS && step <= r.T; k++, step += 1 + step / 8) r.at[r.n] = step, steps[r.n++] = (double)step;
     for (int f = 0; f < FS; f++) {
         for (size_t kind = 0; kind < KINDS; kind++) {
             r.course[kind] = dive_blank(d, RADII * r.n);
             for (size_t k = 0; k < RADII; k++) r.most[kind][k] = 0, r.least[kind][k] = HUGE_VAL;
-            if (!r.course[kind]) break;
+            if (!r.course[kind]) return;
         }
-        for (size_t k = 0; k < RADII && !gr_failed(d->r->tape); k++) {
-            for (size_t i = 0; i < H * H; i++) scaled[i] = (gr_real)(W[i] / radius * radius_at[k]);
-            walk(t, &r, scaled, f, false, k), walk(t, &r, scaled, f, true, k);
-        }
+        for (size_t seed = 0; seed < d->seeds; seed++)
+            if (!measure_seed(d, &r, f, seed)) return;
         put(d, &r, f);
         if (!dive_tick(d, from + (to - from) * (f + 1) / FS, "recurrence without input, %s", f_name[f])) break;
     }
     dive_put(d, GR_SHAPE(r.n), steps, "recurrence/steps");
-    dive_tape_free(d, t);
 }
 
 /* ---- The figure and the claims ---- */
@@ -164,20 +183,23 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
     }
     const double down = extreme(d, LINEAR, "none", "least", 0, 1), up = extreme(d, LINEAR, "none", "most", RADII - 1, 1);
     const double tanh_up = extreme(d, TANH, "none", "most", RADII - 1, 1);
-    const bool still = most < 1.05 && least > 0.95, grows = down < 0.1 && up > 10;
+    const bool still = raw_most < 1.05 && raw_least > 0.95, near = raw_most < 2 && raw_least > 0.5, grows = down < 0.1 && up > 10;
     dive_claim_add(
         c, &(dive_claim){
-               .statement = "The input of a recurrent unit keeps its size with LayerNorm, and grows or shrinks without",
-               .source = "Ba et al. 2016, section 3.1 (LN17)",
+               .statement = "The summed input W h of a recurrent unit keeps its size within 5 % with LayerNorm, and grows or shrinks without",
+               .source = "Ba et al. 2016, section 3.1 (LN17; the bound of 5 % is ours)",
                .measured = plot_figure_text(c->f,
-                                            "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: %.3f to %.3f times the "
-                                            "first with LN; W h before the norm %.2f to %.2f times",
-                                            least, most, raw_least, raw_most),
+                                            "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: W h, before the norm, is %.2f to %.2f "
+                                            "times the first; after the norm %.3f to %.3f times, by the formula",
+                                            raw_least, raw_most, least, most),
                .control = plot_figure_text(c->f, "without LN, linear: %s at radius 0.5, %s at 2; tanh at 2: %.2f times",
                                            down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0 in float",
                                            up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up to infinity in float", tanh_up),
-               .verdict = still && grows ? DIVE_PASS
-                          : still        ? DIVE_DIFFERS
-                                         : DIVE_FAIL,
-               .why = still ? "the recurrence without a norm keeps its size too" : "it changes by more than 5 percent" });
+               .interval = "the extremes of all",
+               .seeds = d->seeds,
+               .too_short = dive_too_short(c->f, (dive_budget){ .seeds = d->seeds }),
+               .verdict = still && grows ? DIVE_PASS : near ? DIVE_DIFFERS : DIVE_FAIL,
+               .why = !near   ? "W h changes by more than a factor of 2"
+                      : still ? "the recurrence without a norm keeps its size too"
+                              : "W h neither grows nor shrinks without limit, but it changes by more than 5 percent as the direction of h changes" });
 }
