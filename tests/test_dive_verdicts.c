@@ -76,18 +76,19 @@ TEST(a_verdict_needs_seeds_a_difference_and_an_interval)
         if (dive_is_below(&p) != planted[i].verdict) fail_msg("case %zu is %s", i, dive_verdict_name[dive_is_below(&p)]);
     }
     const dive_pair nobody = dive_compare(NULL, NULL, (dive_scale){ .grid = 0 });
-    assert_int_equal(dive_is_below(&nobody), DIVE_SHORT), assert_int_equal(dive_is_near(&nobody, 1), DIVE_SHORT);
+    assert_int_equal(dive_is_below(&nobody), DIVE_SHORT), assert_int_equal(dive_is_at_most(&nobody, 1), DIVE_SHORT);
 }
 
-TEST(near_means_that_the_interval_is_within_the_bound)
+TEST(not_worse_means_that_the_interval_is_below_the_bound)
 {
     static const double b[3] = { 5, 5, 5 }, close[3] = { 5.1, 5.0, 4.9 }, far[3] = { 7.1, 7.0, 6.9 }, wide[3] = { 3, 5, 7 };
     const dive_scale scale = { .grid = 0 };
     dive_pair p = pair_of(3, close, b, scale);
-    assert_int_equal(dive_is_near(&p, 0.3), DIVE_PASS), assert_int_equal(dive_is_near(&p, 0.2), DIVE_DIFFERS);
-    p = pair_of(3, far, b, scale), assert_int_equal(dive_is_near(&p, 0.3), DIVE_FAIL);
-    p = pair_of(3, wide, b, scale), assert_int_equal(dive_is_near(&p, 0.3), DIVE_DIFFERS);
-    p = pair_of(2, close, b, scale), assert_int_equal(dive_is_near(&p, 0.3), DIVE_SHORT);
+    assert_int_equal(dive_is_at_most(&p, 0.3), DIVE_PASS), assert_int_equal(dive_is_at_most(&p, 0.2), DIVE_DIFFERS);
+    p = pair_of(3, far, b, scale), assert_int_equal(dive_is_at_most(&p, 0.3), DIVE_FAIL);
+    p = pair_of(3, wide, b, scale), assert_int_equal(dive_is_at_most(&p, 0.3), DIVE_DIFFERS);
+    p = pair_of(3, b, far, scale), assert_int_equal(dive_is_at_most(&p, 0.3), DIVE_PASS); /* better */
+    p = pair_of(2, close, b, scale), assert_int_equal(dive_is_at_most(&p, 0.3), DIVE_SHORT);
 }
 
 TEST(verdicts_together)
@@ -151,7 +152,7 @@ int main(void)
         cmocka_unit_test(bands_are_means_and_ranges_over_the_seeds),
         cmocka_unit_test(intervals_are_those_of_student),
         cmocka_unit_test(a_verdict_needs_seeds_a_difference_and_an_interval),
-        cmocka_unit_test(near_means_that_the_interval_is_within_the_bound),
+        cmocka_unit_test(not_worse_means_that_the_interval_is_below_the_bound),
         cmocka_unit_test(verdicts_together),
         cmocka_unit_test(nothing_is_judged_before_something_is_learned),
         cmocka_unit_test(the_table_shows_every_kind_of_verdict),

@@ -24,6 +24,7 @@
     F(learning_rate, 13, "training loss against learning rate and initial scale: the largest values that train") \
     F(gamma_beta, 5, "initial gamma and beta: how they change the training of an LSTM, and a distribution of pre-activations") \
     F(correlation, 9, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
+    F(variants, 12, "LayerNorm with a part left out or changed, in three networks: gain and bias, the gradient through the statistics") \
     F(cost, 1, "six ways to write LayerNorm: time forward and backward for several sizes, and error") \
     F(claims, 4, "the table of all statements, what was measured, and whether it holds")
 

@@ -65,10 +65,10 @@ dive_verdict dive_is_below(const dive_pair *p)
     return fabs(p->difference) <= p->grid ? DIVE_EQUAL : below_zero(p->difference, p->half);
 }
 
-dive_verdict dive_is_near(const dive_pair *p, double within)
+dive_verdict dive_is_at_most(const dive_pair *p, double most)
 {
     if (p->seeds < DIVE_SEEDS || isnan(p->difference)) return DIVE_SHORT;
-    return below_zero(fabs(p->difference) - within, p->half);
+    return below_zero(p->difference - most, p->half);
 }
 
 const char *dive_interval(plot_figure *f, const dive_pair *p, int digits)

@@ -32,8 +32,8 @@ dive_pair dive_compare(const plot_record *a, const plot_record *b, dive_scale sc
 /* Whether a is below b. TOO SHORT with fewer than DIVE_SEEDS seeds; EQUAL if the difference is a tie; PASS or FAIL if the interval is on one
  * side of 0; else DIFFERS, because the seeds do not decide. */
 dive_verdict dive_is_below(const dive_pair *p);
-/* Whether |a - b| is at most `within`: PASS or FAIL if the interval is on one side of that bound, else DIFFERS. */
-dive_verdict dive_is_near(const dive_pair *p, double within);
+/* Whether a is above b by at most `most`: PASS or FAIL if the interval is on one side of that bound, else DIFFERS. */
+dive_verdict dive_is_at_most(const dive_pair *p, double most);
 
 /* "-0.82 +- 0.30", the difference and its interval, for the column "seeds and interval" of the claims. */
 const char *dive_interval(plot_figure *f, const dive_pair *p, int digits);
