@@ -25,6 +25,7 @@
     F(gamma_beta, 5, "initial gamma and beta: how they change the training of an LSTM, and a distribution of pre-activations") \
     F(correlation, 9, "correlation of hidden units, MLP and LSTM, before and through training: maps, mean |r|, effective rank") \
     F(variants, 12, "LayerNorm with a part left out or changed, in three networks: gain and bias, the gradient through the statistics") \
+    F(recurrent, 10, "an LSTM on characters with norms: statistics for each time step or shared, and longer sequences than in training") \
     F(smoothness, 6, "how much the loss varies along the gradient, and BatchNorm with noise after it") \
     F(cost, 1, "six ways to write LayerNorm: time forward and backward for several sizes, and error") \
     F(claims, 4, "the table of all statements, what was measured, and whether it holds")

@@ -138,7 +138,8 @@ void dive_build(kit_arm *arm)
     else build[m->spec.arch](arm, m);
     if (gr_failed(arm->tape)) return;
     set_values(arm, m);
-    arm->optim = m->spec.sgd ? gr_sgd_new(arm->tape, arm->net, &(gr_sgd_config){ .lr = m->spec.lr })
+    arm->optim = m->spec.sgd       ? gr_sgd_new(arm->tape, arm->net, &(gr_sgd_config){ .lr = m->spec.lr })
+                 : m->spec.rmsprop ? gr_rmsprop_new(arm->tape, arm->net, &(gr_rmsprop_config){ .lr = m->spec.lr, .momentum = 0.9 })
                              : gr_adam_new(arm->tape, arm->net, &(gr_adam_config){ .lr = m->spec.lr });
     if (m->spec.warmup) gr_optim_schedule(arm->tape, arm->optim, gr_schedule_warmup(m->spec.warmup, gr_schedule_constant()));
 }
@@ -193,12 +194,30 @@ static gr_tensor *run_mlp(gr_tape *t, dive_model *m, const kit_batch *b)
     return m->spec.logits ? gr_forward(t, m->norm[m->spec.depth], x) : x;
 }
 
+/* The steps of x [B, T, 1] in one random order, which does not depend on the seed. */
+static gr_tensor *permuted(gr_tape *t, const gr_tensor *x)
+{
+    enum { MOST = KIT_PIXELS };
+    size_t order[MOST];
+    gr_stream draws = gr_stream_new(1, "dive/permuted");
+    gr_tensor *const y = x ? gr_zeros(t, gr_shape_of(x)) : NULL;
+    if (!y) return NULL;
+    const size_t n = x->dim[1];
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = gr_stream_below(&draws, (uint32_t)(i + 1));
+        order[i] = order[k], order[k] = i;
+    }
+    for (size_t i = 0; i < x->len; i++) y->data[i] = x->data[i / n * n + order[i % n]];
+    return y;
+}
+
 static gr_tensor *run_lstm(gr_tape *t, dive_model *m, const kit_batch *b)
 {
     const size_t pooled = m->spec.pooled, side = pooled ? KIT_SIDE / pooled : KIT_SIDE;
     m->x = gr_input(t, b->pixels, GR_SHAPE(b->n, 1, KIT_SIDE, KIT_SIDE));
     if (pooled) m->x = gr_avg_pool2d(t, m->x, &(gr_pool_config){ .kernel = pooled });
     m->x = gr_reshape(t, m->x, pooled ? GR_SHAPE(b->n, side * side, 1) : GR_SHAPE(b->n, side, side));
+    if (pooled && m->spec.permuted) m->x = permuted(t, m->x);
     const bool noise = m->lstm->recurrent.config.norm == GR_LSTM_BN && gr_tape_training(t);
     m->h0 = noise ? gr_randn(t, GR_SHAPE(1, b->n, m->spec.hidden), 0, H0_NOISE, "lstm/h0") : NULL;
     m->state = gr_lstm_forward(t, m->lstm, m->x, &(gr_lstm_input){ .h0 = m->h0, .grad_norms = gr_tape_recording(t) });
@@ -323,7 +342,7 @@ const char *dive_spec_text(plot_figure *f, const dive_spec *spec, size_t batch)
     char text[400];
     const dive_spec s = with_defaults(*spec);
     write[s.arch](text, sizeof text, &s);
-    const char *const optimizer = s.sgd ? "SGD" : "Adam";
+    const char *const optimizer = s.sgd ? "SGD" : s.rmsprop ? "RMSprop" : "Adam";
     if (isnan(spec->lr))
         return batch ? plot_figure_text(f, "%s, %s, batch %zu", text, optimizer, batch) : plot_figure_text(f, "%s, %s", text, optimizer);
     return plot_figure_text(f, "%s, %s, learning rate %g constant, batch %zu", text, optimizer, s.lr, batch);

@@ -25,7 +25,8 @@ typedef struct {
     bool post;                 /* Transformer: the norm comes after the residual sum */
     bool unplaced, acausal, relu, equal; /* Transformer: no positions; every position sees all; ReLU instead of GELU; the query weights are 0, so
                                   that all positions have equal weights before training */
-    bool sgd;                  /* plain SGD instead of Adam */
+    bool permuted;             /* LSTM with pooled: the pixels come in one random order */
+    bool sgd, rmsprop;         /* plain SGD, or RMSprop with momentum 0.9, instead of Adam */
     bool logits;               /* MLP: a norm on the logits too */
     bool convs;                /* CNN: norms only after the convolutions, none in the hidden layer */
     const kit_text *text;      /* Transformer: the source of its batches, required */
