@@ -27,6 +27,7 @@
     F(variants, 12, "LayerNorm with a part left out or changed, in three networks: gain and bias, the gradient through the statistics") \
     F(recurrent, 10, "an LSTM on characters with norms: statistics for each time step or shared, and longer sequences than in training") \
     F(smoothness, 6, "how much the loss varies along the gradient, and BatchNorm with noise after it") \
+    F(further, 6, "deep sigmoids, a small training set, the border of images, and changes that spread through ReLU") \
     F(cost, 1, "six ways to write LayerNorm: time forward and backward for several sizes, and error") \
     F(claims, 4, "the table of all statements, what was measured, and whether it holds")
 

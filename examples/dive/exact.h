@@ -23,6 +23,10 @@ dive_exact_list dive_exact_transformer(void); /* about Transformers before train
  * Resets t. NaN on an error. */
 double dive_theorem_gradient(gr_tape *t, int n, int block, bool post);
 
+/* The claims of the papers that the table does not judge, and why. */
+enum { DIVE_MISSING = 6 };
+extern const char *const dive_missing[DIVE_MISSING][3]; /* code, statement, reason */
+
 /* ---- Numbers of tensors ---- */
 
 static inline double largest(const gr_real *v, size_t n)

@@ -297,7 +297,7 @@ void dive_loss_claims(const dive *d, dive_claims *c)
                      (dive_claim){ .statement = "LayerNorm converges faster", .source = "often said; Ba et al. 2016", .control = control });
     claim_everywhere(
         d, c, 1, "mark", 0, marks,
-        (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4", .control = control });
+        (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4 (BN4, with one learning rate)", .control = control });
     claim_everywhere(d, c, 2, "error", 2, errors,
                      (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "often said", .control = control });
     claim_everywhere(d, c, 1, "error", 2, errors,

@@ -17,6 +17,7 @@ static dive_spec with_defaults(dive_spec s)
     if (!s.depth) s.depth = 2;
     if (!(s.lr > 0)) s.lr = 1e-3;
     if (!(s.scale > 0)) s.scale = 1;
+    if (!s.curve) s.curve = gr_relu;
     return s;
 }
 
@@ -182,13 +183,17 @@ bool dive_batches_open(dive *d, dive_batches *b, kit_arms *a, const dive_spec *s
 
 /* ---- Forward ---- */
 
+enum { DROPOUTS = 2 };
+static const char *const dropout_stream[DROPOUTS] = { "mlp/dropout1", "mlp/dropout2" };
+
 static gr_tensor *run_mlp(gr_tape *t, dive_model *m, const kit_batch *b)
 {
     gr_tensor *x = gr_input(t, b->pixels, GR_SHAPE(b->n, KIT_PIXELS));
     for (size_t k = 0; k < m->spec.depth; k++) {
         m->raw[k] = gr_linear_forward(t, m->in[k], x);
         m->pre[k] = gr_forward(t, m->norm[k], m->raw[k]);
-        x = gr_relu(t, m->pre[k]);
+        x = m->spec.curve(t, m->pre[k]);
+        if (m->spec.dropout > 0) x = gr_dropout(t, x, m->spec.dropout, dropout_stream[k % DROPOUTS]);
     }
     x = gr_linear_forward(t, m->out, x);
     return m->spec.logits ? gr_forward(t, m->norm[m->spec.depth], x) : x;

@@ -28,6 +28,8 @@ typedef struct {
     bool permuted;             /* LSTM with pooled: the pixels come in one random order */
     bool sgd, rmsprop;         /* plain SGD, or RMSprop with momentum 0.9, instead of Adam */
     bool logits;               /* MLP: a norm on the logits too */
+    gr_tensor *(*curve)(gr_tape *, gr_tensor *); /* MLP: the nonlinearity, default gr_relu */
+    double dropout;            /* MLP: probability of dropout after each hidden layer, default 0 */
     bool convs;                /* CNN: norms only after the convolutions, none in the hidden layer */
     const kit_text *text;      /* Transformer: the source of its batches, required */
 } dive_spec;
