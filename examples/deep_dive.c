@@ -5,8 +5,8 @@
  *     figures/NAME.json   each figure for Plotly
  *     figures/NAME.svg    each figure as a still drawing
  *     runs.jsonl          every number behind the figures, which are drawn from this file alone
- * Run:   examples/deep_dive                             all figures, minutes; drawn digits if there is no MNIST
- *        examples/deep_dive --full --data data/mnist    five seeds, long runs: more than half an hour on two cores
+ * Run:   examples/deep_dive                             all figures, two minutes; drawn digits if there is no MNIST
+ *        examples/deep_dive --full --data data/mnist    five seeds, long runs: more than an hour on two cores
  *        examples/deep_dive --only epsilon,claims       some figures; a figure that is in runs.jsonl is not measured again
  *        examples/deep_dive --list                      the names of the figures
  * The same seed gives the same figures, to the byte, for any number of threads; only times differ. Ctrl-C loses only the figure that is
@@ -39,7 +39,7 @@ static const kit_flag flag[] = {
       "a text, or a folder with tinyshakespeare.txt; default: data/tinyshakespeare.txt if it exists, else made-up sentences", 0, 0 },
     { "out", KIT_TEXT, &own.out, "DIR", "the folder to write into; default: deep_dive, or with only --check a temporary one", 0, 0 },
     { "quick", KIT_SWITCH, &own.quick, NULL, "small runs with 3 seeds, minutes; this is the default", 0, 0 },
-    { "full", KIT_SWITCH, &own.full, NULL, "long runs with 5 seeds, more than half an hour on two cores", 0, 0 },
+    { "full", KIT_SWITCH, &own.full, NULL, "long runs with 5 seeds, more than an hour on two cores", 0, 0 },
     { "only", KIT_TEXT, &own.only, "NAME,..", "measure only these figures", 0, 0 },
     { "list", KIT_SWITCH, &own.list, NULL, "print each figure's name, its seconds with --quick and its content, and end", 0, 0 },
     { "seeds", KIT_COUNT, &own.seeds, "N", "repetitions, with the seeds from --seed on; 0 means the mode's number", 0, 100 },

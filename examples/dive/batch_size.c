@@ -111,7 +111,10 @@ static bool train(dive *d, job *j, size_t size, size_t seed)
     return done && !gr_failed(d->r->tape);
 }
 
-void dive_batch_size_measure(dive *d)
+/* The CNN with norms after convolutions only is about small batches; only --full trains it with large ones. */
+static bool is_wanted(const dive *d, size_t k, size_t batch) { return k != BATCH_CONVS || batch <= 8 || d->mode == DIVE_FULL; }
+
+void batch_measure(dive *d, bool (*wanted)(const dive *d, size_t net, size_t batch))
 {
     job j = { .d = d, .all = BATCH_NETS * d->seeds * BATCHES };
     const gr_shape shape = GR_SHAPE(d->seeds, BATCHES);
@@ -124,7 +127,7 @@ void dive_batch_size_measure(dive *d)
         for (size_t i = 0; i < BATCH_ARMS; i++) j.arm[i] = (outcome){ dive_blank(d, n), dive_blank(d, n), dive_blank(d, n), dive_blank(d, n) };
         for (size_t seed = 0; seed < d->seeds; seed++)
             for (size_t size = 0; size < BATCHES; size++, j.number++)
-                if (gr_failed(d->r->tape) || !train(d, &j, size, seed)) return;
+                if (gr_failed(d->r->tape) || (wanted(d, k, batch_at[size]) && !train(d, &j, size, seed))) return;
         for (size_t i = 0; i < BATCH_ARMS; i++) {
             const char *const name = j.net.name, *const arm = j.net.arm[i].name;
             dive_put(d, shape, j.arm[i].error, "%s/%s/error", name, arm), dive_put(d, shape, j.arm[i].shown, "%s/%s/shown", name, arm);
@@ -132,6 +135,8 @@ void dive_batch_size_measure(dive *d)
         }
     }
 }
+
+void dive_batch_size_measure(dive *d) { batch_measure(d, is_wanted); }
 
 /* ---- Drawing ---- */
 

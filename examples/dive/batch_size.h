@@ -23,6 +23,9 @@ typedef struct {
 enum { BATCH_CNN, BATCH_CONVS, BATCH_MLP };
 batch_net batch_net_of(const dive *d, size_t k);
 
+/* Train the networks at the batch sizes that are wanted, and put the records; the others are NaN. */
+void batch_measure(dive *d, bool (*wanted)(const dive *d, size_t net, size_t batch));
+
 double batch_lr(size_t batch);
 size_t batch_steps(const dive *d, size_t batch);  /* training steps at a batch size */
 size_t batch_tested(const dive *d);               /* test images */

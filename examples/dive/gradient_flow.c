@@ -10,8 +10,8 @@
 const flow_net flow_nets[FLOW_NETS] = {
     { { .arch = DIVE_MLP, .hidden = 64, .depth = 20 }, "mlp", "MLP, He's weights", 64, 0.1 },
     { { .arch = DIVE_MLP, .hidden = 64, .depth = 20, .scale = 0.40825 }, "small", "MLP, weights too small", 64, 0.1 },
-    { { .arch = DIVE_TRANSFORMER, .hidden = 32, .depth = 12 }, "pre", "Transformer, pre-norm", 12, 0.25 },
-    { { .arch = DIVE_TRANSFORMER, .hidden = 32, .depth = 12, .post = true }, "post", "Transformer, post-norm", 12, 0.2 },
+    { { .arch = DIVE_TRANSFORMER, .hidden = 32, .depth = 12 }, "pre", "Transformer, pre-norm", 8, 0.25 },
+    { { .arch = DIVE_TRANSFORMER, .hidden = 32, .depth = 12, .post = true }, "post", "Transformer, post-norm", 8, 0.2 },
     { { .arch = DIVE_LSTM, .hidden = 48 }, "rows", "LSTM, 28 rows", 64, 0.15 },
     { { .arch = DIVE_LSTM, .hidden = 32, .pooled = 2 }, "pixels", "LSTM, 196 pixels", 32, 0.2 },
 };
@@ -143,26 +143,28 @@ static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e,
     if (!dive_batches_open(d, &b, &a, &net->spec, net->batch, k)) return;
     watched *const w = gr_memory_new(memory, sizeof *w);
     const size_t tests = dive_pick(d, 1, 5, 50);
+    size_t row[KIT_ARMS] = { 0 }; /* of e */
     if (!w) gr_fail_as(d->r->tape, GR_NO_MEMORY, "", "no memory for gradients");
     a.build = flow_build, a.watch = watch, a.user = w;
     a.steps = a.every = steps_of(d);
     if (net->spec.arch == DIVE_TRANSFORMER) a.clip = 0;
     if (a.source.test > tests) a.source.test = tests;
-    for (int i = net->spec.post; i < DIVE_ARMS; i++)
-        kit_arms_add(&a, dive_arm_name[i], (int)dive_arm_norm[i]), a.arm[a.n - 1].user = &b.spec;
+    for (int i = net->spec.post; i < DIVE_ARMS; i++) /* the claims compare LN with none; BN's curve needs one seed */
+        if (i != 1 || !k || d->mode == DIVE_FULL)
+            row[a.n] = (size_t)i - net->spec.post, kit_arms_add(&a, dive_arm_name[i], (int)dive_arm_norm[i]), a.arm[a.n - 1].user = &b.spec;
     dive_spec warm = b.spec;
     warm.warmup = flow_warm_steps(d);
-    if (net->spec.post) kit_arms_add(&a, FLOW_WARM, GR_NORM_LAYER), a.arm[a.n - 1].user = &warm;
+    if (net->spec.post) row[a.n] = 2, kit_arms_add(&a, FLOW_WARM, GR_NORM_LAYER), a.arm[a.n - 1].user = &warm;
     if (w) {
         w->d = d, w->net = net, w->begun = begun, w->share = share;
         w->frames = choose_frames(d, w->at);
         if (kit_arms_run(d->r, &a) && !kit_interrupted()) put(w, &a, k);
         for (size_t i = 0; i < a.n; i++) {
             if (!a.arm[i].diverged)
-                e->tested[i * seeds + k] = kit_loss(&a.arm[i].tested), e->accuracy[i * seeds + k] = kit_accuracy(&a.arm[i].tested);
+                e->tested[row[i] * seeds + k] = kit_loss(&a.arm[i].tested), e->accuracy[row[i] * seeds + k] = kit_accuracy(&a.arm[i].tested);
             if (k + 1 < seeds) continue;
-            dive_put(d, GR_SHAPE(seeds), e->tested + i * seeds, "%s/%s/tested", net->name, a.arm[i].name);
-            dive_put(d, GR_SHAPE(seeds), e->accuracy + i * seeds, "%s/%s/accuracy", net->name, a.arm[i].name);
+            dive_put(d, GR_SHAPE(seeds), e->tested + row[i] * seeds, "%s/%s/tested", net->name, a.arm[i].name);
+            dive_put(d, GR_SHAPE(seeds), e->accuracy + row[i] * seeds, "%s/%s/accuracy", net->name, a.arm[i].name);
         }
     }
     dive_arms_free(&a), dive_batches_free(d, &b);

@@ -162,7 +162,7 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         f, PLOT_SAY_SETTINGS,
         "%s. Adam, learning rate 0.001. LSTM over rows: 48 units, batch 64; over pixels: 32 units, batch 32; both with uniform weights and "
         "biases, forget bias +1, clip 1. MLP: 64 units, biases 0, batch 64. Transformer on characters of %s: size 32, matrices from "
-        "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 12. Before training: MLP of %zu units, batch %zu; Transformers of size %zu, "
+        "N(0, 2 / (in + out)) as in Xiong et al. 2020, batch 8. Before training: MLP of %zu units, batch %zu; Transformers of size %zu, "
         "batch 8, means over seeds; gammas: LSTM of 32 units over 196 pixels; blank rows: LSTM of 48 units over 28 rows.",
         d->preprocessing, d->text ? "a text" : "made-up sentences", flow_start_units(d), flow_batches[1], flow_start_size(d));
 }

@@ -47,7 +47,7 @@ static sweep sweep_of(const dive *d, size_t k)
 }
 static size_t steps_of(const dive *d, const sweep *s)
 {
-    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 150, 700) : dive_pick(d, 5, 200, 800);
+    return s->spec.arch == DIVE_LSTM ? dive_pick(d, 5, 100, 700) : dive_pick(d, 5, 200, 800);
 }
 static size_t batch_of(const dive *d) { return dive_pick(d, 16, 32, 64); }
 

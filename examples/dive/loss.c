@@ -20,7 +20,7 @@ static size_t batch_of(const dive *d, size_t arch) { return arch == DIVE_TRANSFO
 
 static const double mark_of[DIVE_ARCHS] = { 90, 90, 90, 40 }; /* test accuracy in percent; in the Transformer, of the characters */
 static size_t steps_of(const dive *d) { return dive_pick(d, 4, 700, 1000); }
-static size_t frames_of(const dive *d) { return dive_pick(d, 2, 20, 25); }
+static size_t frames_of(const dive *d) { return dive_pick(d, 2, 14, 25); }
 static size_t tests_of(const dive *d) { return dive_pick(d, 1, 5, 25); } /* test batches of an evaluation */
 
 /* ---- Measuring ---- */
