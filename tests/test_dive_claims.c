@@ -45,7 +45,8 @@ TEST(every_claim_is_judged_or_has_a_reason)
             size_t missing = 0;
             snprintf(code, sizeof code, "%s%d", paper[p].letters, k);
             for (size_t i = 0; i < DIVE_MISSING; i++) missing += !strcmp(dive_missing[i][0], code);
-            if (names(text, code) + missing != 1) fail_msg("%s is judged: %d, and in the list of what is missing: %zu", code, names(text, code), missing);
+            if (names(text, code) + missing != 1)
+                fail_msg("%s is judged: %d, and in the list of what is missing: %zu", code, names(text, code), missing);
             judged += !missing;
         }
     assert_int_equal(judged, 59 - DIVE_MISSING);

@@ -24,7 +24,8 @@ static void end(kit_run *r, dive *d)
 /* With one seed and a few steps only what is exact, measured before training or timed may have a verdict. */
 TEST(a_few_steps_give_no_verdict)
 {
-    static const char *const trained[] = { "batch_size", "loss", "learning_rate", "correlation", "variants", "recurrent", "smoothness", "further" };
+    static const char *const trained[] = { "batch_size", "loss",      "learning_rate", "correlation",
+                                           "variants",   "recurrent", "smoothness",    "further" };
     kit_run r;
     kit_options o = { .seed = 42, .quiet = true };
     dive d = start(&r, &o, DIVE_TINY, 1);

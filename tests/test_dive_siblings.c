@@ -63,8 +63,8 @@ static const dive_claim *claim_of(const dive_claims *c, const char *code)
 static void assert_agrees(const dive_claim *c, bool below, const char *what)
 {
     if (c->verdict == DIVE_SHORT || (c->verdict == DIVE_PASS && !below) || (c->verdict == DIVE_FAIL && below))
-        fail_msg("%s: the deep dive says %s (%s; %s; %s), the sibling %s", what, dive_verdict_name[c->verdict], c->measured, c->interval, c->why,
-                 below ? "agrees with the claim" : "does not");
+        fail_msg("%s: the deep dive says %s (%s; %s; %s), the sibling %s", what, dive_verdict_name[c->verdict], c->measured, c->interval,
+                 c->why, below ? "agrees with the claim" : "does not");
 }
 
 TEST(batch_128_agrees_with_the_programs)
@@ -89,7 +89,8 @@ TEST(batch_128_agrees_with_the_programs)
     assert_agrees(claim_of(&c, "(LN7)"), mlp.trained[arm_of(&mlp, "LN hidden")] < mlp.trained[arm_of(&mlp, "BN all")], "MLP at batch 128");
     const results cnn = sibling("cnn_norms", (const char *const[]){ "--smallest=128", "--steps=150", NULL });
     const size_t bn = arm_of(&cnn, "BN"), ln = arm_of(&cnn, "LN");
-    assert_agrees(claim_of(&c, "section 6.7"), cnn.trained[bn] < cnn.trained[ln] && cnn.accuracy[bn] > cnn.accuracy[ln], "CNN at batch 128");
+    assert_agrees(claim_of(&c, "section 6.7"), cnn.trained[bn] < cnn.trained[ln] && cnn.accuracy[bn] > cnn.accuracy[ln],
+                  "CNN at batch 128");
     kit_data_free(r.tape, &d.data);
     assert_int_equal(kit_run_end(&r), 0);
 }

@@ -64,8 +64,8 @@ TEST(a_verdict_needs_seeds_a_difference_and_an_interval)
         { 3, { 4.9, 4.9, 4.9 }, { 5.0, 5.0, 5.0 }, 0.1 + 1e-12, 1, DIVE_EQUAL }, /* one image of 1,000 */
         { 3, { 4.8, 4.8, 4.8 }, { 5.0, 5.0, 5.0 }, 0.1, 1, DIVE_PASS },
         { 3, { 373, 360, 380 }, { 542, 530, 550 }, 30, 1, DIVE_PASS },
-        { 3, { 373, 360, 380 }, { 542, 530, 550 }, 10, 0.65, DIVE_FAIL },        /* 0.69 times as many is not below 0.65 times */
-        { 3, { 100, NAN, 100 }, { NAN, NAN, NAN }, 10, 1, DIVE_DIFFERS },        /* NaN counts as 600 */
+        { 3, { 373, 360, 380 }, { 542, 530, 550 }, 10, 0.65, DIVE_FAIL }, /* 0.69 times as many is not below 0.65 times */
+        { 3, { 100, NAN, 100 }, { NAN, NAN, NAN }, 10, 1, DIVE_DIFFERS }, /* NaN counts as 600 */
         { 3, { 100, 110, 100 }, { NAN, NAN, NAN }, 10, 1, DIVE_PASS },
         { 3, { NAN, NAN, NAN }, { NAN, NAN, NAN }, 10, 1, DIVE_EQUAL },
         { 4, { 1, 1, 1, 1 }, { 2, 2, 2, 2 }, 0, 1, DIVE_PASS },

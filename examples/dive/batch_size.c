@@ -17,9 +17,9 @@ const size_t batch_at[BATCHES] = { 1, 2, 4, 8, 32, 128 };
 batch_net batch_net_of(const dive *d, size_t k)
 {
     const batch_arm cnn[BATCH_ARMS] = { { "none", GR_NORM_NONE, PLOT_INK_NONE, false },
-                                { "BN", GR_NORM_BATCH, PLOT_INK_BN, false },
-                                { "LN", GR_NORM_LAYER, PLOT_INK_LN, false },
-                                { "GN", GR_NORM_GROUP, PLOT_INK_GN, false } };
+                                        { "BN", GR_NORM_BATCH, PLOT_INK_BN, false },
+                                        { "LN", GR_NORM_LAYER, PLOT_INK_LN, false },
+                                        { "GN", GR_NORM_GROUP, PLOT_INK_GN, false } };
     const dive_spec conv = { .arch = DIVE_CNN, .hidden = dive_pick(d, 4, 4, 8) };
     batch_net all[BATCH_NETS] = {
         { "cnn", "CNN, norms in all layers", conv, true, { cnn[0], cnn[1], cnn[2], cnn[3] } },
@@ -39,7 +39,10 @@ double batch_lr(size_t batch) { return 1e-3 * sqrt((double)batch / 4); }
 size_t batch_steps(const dive *d, size_t batch) { return (size_t)((double)dive_pick(d, 1, DIVE_STEPS, 600) * sqrt(128 / (double)batch)); }
 size_t batch_tested(const dive *d) { return dive_pick(d, 128, 512, 5120); }
 
-static bool is_impossible(const batch_net *n, const batch_arm *arm, size_t batch) { return batch == 1 && arm->norm == GR_NORM_BATCH && n->hidden; }
+static bool is_impossible(const batch_net *n, const batch_arm *arm, size_t batch)
+{
+    return batch == 1 && arm->norm == GR_NORM_BATCH && n->hidden;
+}
 
 /* ---- Measuring ---- */
 
@@ -124,7 +127,8 @@ void batch_measure(dive *d, bool (*wanted)(const dive *d, size_t net, size_t bat
     for (size_t k = 0; k < BATCH_NETS; k++) {
         const size_t n = d->seeds * BATCHES;
         j.net = batch_net_of(d, k);
-        for (size_t i = 0; i < BATCH_ARMS; i++) j.arm[i] = (outcome){ dive_blank(d, n), dive_blank(d, n), dive_blank(d, n), dive_blank(d, n) };
+        for (size_t i = 0; i < BATCH_ARMS; i++)
+            j.arm[i] = (outcome){ dive_blank(d, n), dive_blank(d, n), dive_blank(d, n), dive_blank(d, n) };
         for (size_t seed = 0; seed < d->seeds; seed++)
             for (size_t size = 0; size < BATCHES; size++, j.number++)
                 if (gr_failed(d->r->tape) || (wanted(d, k, batch_at[size]) && !train(d, &j, size, seed))) return;
@@ -197,11 +201,14 @@ void dive_batch_size_draw(const dive *d, plot_figure *f)
     plot_figure_says(f, PLOT_SAY_QUESTION, "Which norm depends on the batch size, and what does it lose when the batch is small?");
     plot_figure_says(f, PLOT_SAY_NUMBER,
                      "Test error of the CNN at batch 2: %.1f %% with BatchNorm, %.1f %% with LayerNorm, %.1f %% with GroupNorm",
-                     mean_at(batch_get(d, &cnn, 1, "error"), B2), mean_at(batch_get(d, &cnn, 2, "error"), B2), mean_at(batch_get(d, &cnn, 3, "error"), B2));
+                     mean_at(batch_get(d, &cnn, 1, "error"), B2), mean_at(batch_get(d, &cnn, 2, "error"), B2),
+                     mean_at(batch_get(d, &cnn, 3, "error"), B2));
     plot_figure_says(
         f, PLOT_SAY_CAPTION,
-        "Networks train in batches of 1 to 128 for %zu to %zu steps: sqrt(128 / batch) times those at batch 128, with the constant learning "
-        "rate 0.001 sqrt(batch / 4). Curves are means and bands are ranges over %zu seeds. The panels on the right show how much the test error "
+        "Networks train in batches of 1 to 128 for %zu to %zu steps: sqrt(128 / batch) times those at batch 128, with the constant "
+        "learning "
+        "rate 0.001 sqrt(batch / 4). Curves are means and bands are ranges over %zu seeds. The panels on the right show how much the test "
+        "error "
         "changes when the network runs in training mode, with batches of the training size: only BatchNorm changes. After few steps its "
         "running statistics still lag behind, which increases its error in evaluation mode. At batch 1 BatchNorm has no point where it "
         "normalizes a hidden unit: one value has no variance, and the module refuses. After a convolution a channel of one image still has "

@@ -65,7 +65,8 @@ static void claim_modes(const dive *d, dive_claims *c)
             for (size_t j = 0; r && j < r->n; j++) *to = fmax(*to, fabs(r->values[j]));
         }
     }
-    dive_claim_exact(c, !(largest[2] > 0), "LayerNorm computes the same in training and evaluation mode", "often said; Ba et al. 2016, abstract",
+    dive_claim_exact(c, !(largest[2] > 0), "LayerNorm computes the same in training and evaluation mode",
+                     "often said; Ba et al. 2016, abstract",
                      plot_figure_text(c->f,
                                       "largest difference of the test error between the modes, over all networks and batch sizes: "
                                       "LN %g points, GN %g points",
@@ -77,7 +78,8 @@ static void claim_small(const dive *d, dive_claims *c)
 {
     plot_figure *const f = c->f;
     static const char *const name[] = { "CNN", "MLP", "CNN with norms after convolutions only" };
-    const char *const small = plot_figure_text(f, "%s 2", errors), *const cnn = too_short(d, f, BATCH_CNN, B2), *const mlp = too_short(d, f, BATCH_MLP, B2);
+    const char *const small = plot_figure_text(f, "%s 2", errors), *const cnn = too_short(d, f, BATCH_CNN, B2),
+                      *const mlp = too_short(d, f, BATCH_MLP, B2);
     const dive_pair none[] = { compare(d, c, BATCH_CNN, 0, 1, "error", B2), compare(d, c, BATCH_MLP, 0, 1, "error", B2) };
     const dive_verdict unstable[] = { dive_is_below(&none[0]), dive_is_below(&none[1]) };
     dive_claim claim = { .statement = "BatchNorm is unstable at small batches", .seeds = d->seeds, .too_short = cnn ? cnn : mlp };
@@ -88,15 +90,16 @@ static void claim_small(const dive *d, dive_claims *c)
     claim.why = plot_figure_text(f, "CNN: %s; MLP: %s", dive_verdict_name[unstable[0]], dive_verdict_name[unstable[1]]);
     dive_claim_add(c, &claim);
 
-    const dive_pair ln[] = { compare(d, c, BATCH_CNN, 2, 1, "error", B2), compare(d, c, BATCH_MLP, 2, 1, "error", B2), compare(d, c, BATCH_CONVS, 2, 1, "error", B2) };
+    const dive_pair ln[] = { compare(d, c, BATCH_CNN, 2, 1, "error", B2), compare(d, c, BATCH_MLP, 2, 1, "error", B2),
+                             compare(d, c, BATCH_CONVS, 2, 1, "error", B2) };
     const dive_verdict better[] = { dive_is_below(&ln[0]), dive_is_below(&ln[1]), dive_is_below(&ln[2]) };
     claim.statement = "LayerNorm is better than BatchNorm at small batches", claim.source = "often said; Ba et al. 2016";
     claim.control = "the same placement, samples and learning rate", claim.interval = intervals(f, name, ln, 3);
-    claim.measured = plot_figure_text(f, "%s, LN against BN: %s; %s; %s", small, pair_text(f, name[0], &ln[0]), pair_text(f, name[1], &ln[1]),
-                                      pair_text(f, name[2], &ln[2]));
+    claim.measured = plot_figure_text(f, "%s, LN against BN: %s; %s; %s", small, pair_text(f, name[0], &ln[0]),
+                                      pair_text(f, name[1], &ln[1]), pair_text(f, name[2], &ln[2]));
     claim.verdict = dive_together(better, 3);
-    claim.why = plot_figure_text(f, "with norms in hidden layers: %s and %s; with norms after convolutions only: %s", dive_verdict_name[better[0]],
-                                 dive_verdict_name[better[1]], dive_verdict_name[better[2]]);
+    claim.why = plot_figure_text(f, "with norms in hidden layers: %s and %s; with norms after convolutions only: %s",
+                                 dive_verdict_name[better[0]], dive_verdict_name[better[1]], dive_verdict_name[better[2]]);
     dive_claim_add(c, &claim);
 }
 
@@ -106,18 +109,19 @@ static void claim_online(const dive *d, dive_claims *c)
     const dive_pair one = compare(d, c, BATCH_CONVS, 2, 1, "error", B1);
     const dive_verdict v = dive_is_below(&one);
     dive_claim_add(
-        c, &(dive_claim){ .statement = "LayerNorm is better than BatchNorm online, at batch 1",
-                          .source = "often said; Ba et al. 2016",
-                          .measured = plot_figure_text(
-                              f, "BatchNorm is impossible in hidden layers; with norms only after convolutions, %s 1, LN against BN: %s", errors,
-                              pair_text(f, "CNN", &one)),
-                          .control = "the same placement, samples and learning rate",
-                          .interval = dive_interval(f, &one, 2),
-                          .seeds = d->seeds,
-                          .too_short = too_short(d, f, BATCH_CONVS, B1),
-                          .verdict = v == DIVE_PASS ? DIVE_PASS : DIVE_DIFFERS,
-                          .why = plot_figure_text(f, "in a hidden layer BatchNorm is impossible at batch 1; after convolutions the verdict is %s",
-                                                  dive_verdict_name[v]) });
+        c, &(dive_claim){
+               .statement = "LayerNorm is better than BatchNorm online, at batch 1",
+               .source = "often said; Ba et al. 2016",
+               .measured = plot_figure_text(
+                   f, "BatchNorm is impossible in hidden layers; with norms only after convolutions, %s 1, LN against BN: %s", errors,
+                   pair_text(f, "CNN", &one)),
+               .control = "the same placement, samples and learning rate",
+               .interval = dive_interval(f, &one, 2),
+               .seeds = d->seeds,
+               .too_short = too_short(d, f, BATCH_CONVS, B1),
+               .verdict = v == DIVE_PASS ? DIVE_PASS : DIVE_DIFFERS,
+               .why = plot_figure_text(f, "in a hidden layer BatchNorm is impossible at batch 1; after convolutions the verdict is %s",
+                                       dive_verdict_name[v]) });
 }
 
 static void claim_large(const dive *d, dive_claims *c)
@@ -136,7 +140,8 @@ static void claim_large(const dive *d, dive_claims *c)
                                      .seeds = d->seeds,
                                      .too_short = too_short(d, f, BATCH_CNN, B128),
                                      .verdict = dive_together(v, 2),
-                                     .why = plot_figure_text(f, "training loss: %s; test error: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]) });
+                                     .why = plot_figure_text(f, "training loss: %s; test error: %s", dive_verdict_name[v[0]],
+                                                             dive_verdict_name[v[1]]) });
 }
 
 /* The error at batch 2 minus that at batch 32, in each seed. */
@@ -153,17 +158,19 @@ static void claim_penalty(const dive *d, dive_claims *c)
     const dive_scale scale = { .grid = 100 / (double)batch_tested(d), .worst = 90, .factor = 3 };
     const dive_pair three = dive_compare(bn, gn, scale), p = dive_compare(gn, bn, (dive_scale){ .grid = scale.grid, .worst = 90 });
     const dive_verdict most = dive_is_below(&three), more = dive_is_below(&p);
-    dive_claim_add(
-        c, &(dive_claim){ .statement = "A batch of 2 costs BatchNorm at least three times as much as GroupNorm",
-                          .source = "Wu, He 2018: 10.6 points on ImageNet (CC4; the bound of three times is ours)",
-                          .measured = plot_figure_text(f, "test error at batch 2 minus that at batch 32: BN %+.2f, GN %+.2f points", p.b, p.a),
-                          .control = "GroupNorm in the same CNN with the same samples",
-                          .interval = plot_figure_text(f, "BN minus 3 GN %s", dive_interval(f, &three, 2)),
-                          .seeds = d->seeds,
-                          .too_short = too_short(d, f, BATCH_CNN, B32),
-                          .verdict = most == DIVE_FAIL ? DIVE_PASS : more == DIVE_PASS ? DIVE_DIFFERS : more,
-                          .why = more == DIVE_PASS ? "BatchNorm loses more, but the interval is not above three times"
-                                                   : "the seeds do not show that BatchNorm loses more" });
+    dive_claim_add(c, &(dive_claim){ .statement = "A batch of 2 costs BatchNorm at least three times as much as GroupNorm",
+                                     .source = "Wu, He 2018: 10.6 points on ImageNet (CC4; the bound of three times is ours)",
+                                     .measured = plot_figure_text(
+                                         f, "test error at batch 2 minus that at batch 32: BN %+.2f, GN %+.2f points", p.b, p.a),
+                                     .control = "GroupNorm in the same CNN with the same samples",
+                                     .interval = plot_figure_text(f, "BN minus 3 GN %s", dive_interval(f, &three, 2)),
+                                     .seeds = d->seeds,
+                                     .too_short = too_short(d, f, BATCH_CNN, B32),
+                                     .verdict = most == DIVE_FAIL   ? DIVE_PASS
+                                                : more == DIVE_PASS ? DIVE_DIFFERS
+                                                                    : more,
+                                     .why = more == DIVE_PASS ? "BatchNorm loses more, but the interval is not above three times"
+                                                              : "the seeds do not show that BatchNorm loses more" });
 }
 
 /* Figure 6 of the LayerNorm paper. */
@@ -179,15 +186,16 @@ static void claim_figure_six(const dive *d, dive_claims *c)
                          .seeds = d->seeds,
                          .too_short = too_short(d, f, BATCH_MLP, B128),
                          .verdict = dive_is_below(&large[0]) };
-    claim.measured = plot_figure_text(f, "training loss over %zu steps, LN against BN: %s", batch_steps(d, 128), pair_text(f, name[0], &large[0]));
+    claim.measured =
+        plot_figure_text(f, "training loss over %zu steps, LN against BN: %s", batch_steps(d, 128), pair_text(f, name[0], &large[0]));
     claim.control = plot_figure_text(f, "the same placement, which the paper lacks: %s", pair_text(f, name[1], &large[1]));
     claim.interval = intervals(f, name, large, 2);
     claim.why = plot_figure_text(f, "LayerNorm's training loss is not lower, at the learning rate %.1e", batch_lr(128));
     dive_claim_add(c, &claim);
     claim.statement = "MLP at batch 4: BatchNorm degrades, LayerNorm does not";
     claim.source = "Ba et al. 2016, figure 6 right (LN8; there with the unbiased variance)";
-    claim.measured = plot_figure_text(f, "training loss over %zu steps, LN against BN: %s; %s", batch_steps(d, 4), pair_text(f, name[0], &small[0]),
-                                      pair_text(f, name[1], &small[1]));
+    claim.measured = plot_figure_text(f, "training loss over %zu steps, LN against BN: %s; %s", batch_steps(d, 4),
+                                      pair_text(f, name[0], &small[0]), pair_text(f, name[1], &small[1]));
     claim.control = plot_figure_text(f, "batch 128: %.2f against %.2f and %.2f", large[0].a, large[0].b, large[1].b);
     claim.interval = intervals(f, name, small, 2), claim.too_short = too_short(d, f, BATCH_MLP, B4), claim.verdict = dive_together(v, 2);
     claim.why = plot_figure_text(f, "%s: %s; %s: %s", name[0], dive_verdict_name[v[0]], name[1], dive_verdict_name[v[1]]);

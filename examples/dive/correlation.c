@@ -187,9 +187,7 @@ static void put_numbers(dive *d, const correlations *c)
 
 void dive_correlation_measure(dive *d)
 {
-    correlations c = { .seeds = d->seeds,
-                       .frames = dive_pick(d, 3, FRAMES, FRAMES),
-                       .shown = dive_pick(d, 16, SHOWN, SHOWN) };
+    correlations c = { .seeds = d->seeds, .frames = dive_pick(d, 3, FRAMES, FRAMES), .shown = dive_pick(d, 16, SHOWN, SHOWN) };
     const size_t maps = SITES * DIVE_ARMS * c.frames * c.shown * c.shown, numbers = SITES * VARIANTS * MEASURES * c.seeds * c.frames;
     double accuracy[2][DIVE_ARMS];
     c.maps = dive_blank(d, maps), c.numbers = dive_blank(d, numbers);
@@ -368,7 +366,8 @@ static void claim_decorrelates(const dive *d, dive_claims *c, const char *statem
         }
         claim.measured = plot_figure_text(f, "%s%s%s: mean |r| %.3f with LN, %.3f without", claim.measured, before, name, p[0].a, p[0].b);
         claim.control = plot_figure_text(f, "%s%s %.3f", claim.control, i ? "," : "", p[1].b);
-        claim.interval = plot_figure_text(f, "%s%s%s: %s and %s", claim.interval, before, name, dive_interval(f, &p[0], 3), dive_interval(f, &p[1], 3));
+        claim.interval =
+            plot_figure_text(f, "%s%s%s: %s and %s", claim.interval, before, name, dive_interval(f, &p[0], 3), dive_interval(f, &p[1], 3));
         claim.why = plot_figure_text(f, "%s%s%s: below no norm %s, below the formula alone %s", claim.why, before, name,
                                      dive_verdict_name[v[2 * i]], dive_verdict_name[v[2 * i + 1]]);
     }
@@ -382,6 +381,8 @@ void dive_correlation_claims(const dive *d, dive_claims *c)
 {
     static const size_t mlp[] = { MLP }, lstm[] = { LSTM14, LSTM28 };
     claim_exact(d, c);
-    claim_decorrelates(d, c, "LayerNorm reduces the correlation of hidden units in an MLP, by more than its formula alone", mlp, 1, DIVE_STEPS);
-    claim_decorrelates(d, c, "LayerNorm reduces the correlation of an LSTM's candidates, by more than its formula alone", lstm, 2, DIVE_LSTM_STEPS);
+    claim_decorrelates(d, c, "LayerNorm reduces the correlation of hidden units in an MLP, by more than its formula alone", mlp, 1,
+                       DIVE_STEPS);
+    claim_decorrelates(d, c, "LayerNorm reduces the correlation of an LSTM's candidates, by more than its formula alone", lstm, 2,
+                       DIVE_LSTM_STEPS);
 }

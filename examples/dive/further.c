@@ -31,7 +31,7 @@ static dive_spec cnn_spec(void) { return (dive_spec){ .arch = DIVE_CNN, .hidden 
 typedef struct {
     dive *d;
     size_t seed;
-    double *out[CURVES];                  /* of the changes */
+    double *out[CURVES]; /* of the changes */
     double *border, *variance, *before[CURVES];
 } job;
 
@@ -63,7 +63,8 @@ static void see_border(dive_probe *p, kit_arm *arm, size_t number, size_t frame)
     const dive_model *const m = arm->model;
     double active[2], variance[2];
     (void)number, (void)frame;
-    const gr_tensor *const a = gr_conv_forward(arm->tape, m->conv[0], gr_input(arm->tape, p->images.pixels, GR_SHAPE(p->images.n, 1, KIT_SIDE, KIT_SIDE)));
+    const gr_tensor *const a =
+        gr_conv_forward(arm->tape, m->conv[0], gr_input(arm->tape, p->images.pixels, GR_SHAPE(p->images.n, 1, KIT_SIDE, KIT_SIDE)));
     if (!a) return;
     at_places(a, false, &active[0], &variance[0]), at_places(a, true, &active[1], &variance[1]);
     j->border[j->seed] = active[0] / active[1], j->variance[j->seed] = variance[1] / variance[0];
@@ -127,7 +128,8 @@ typedef struct {
 static bool go_on(kit_arms *a, size_t step, bool evaluated)
 {
     const job *const j = a->user;
-    return evaluated || dive_tick(j->d, 0.5 + 0.4 * ((double)j->seed + (double)step / (double)a->steps) / (double)j->d->seeds, "small set, step %zu", step);
+    return evaluated || dive_tick(j->d, 0.5 + 0.4 * ((double)j->seed + (double)step / (double)a->steps) / (double)j->d->seeds,
+                                  "small set, step %zu", step);
 }
 
 /* The error in percent on the training images, in evaluation mode. */
@@ -196,7 +198,8 @@ void dive_further_measure(dive *d)
     dive_put(d, shape, j.border, "border"), dive_put(d, shape, j.variance, "variance");
     for (size_t k = 0; k < CURVES; k++) dive_put(d, shape, j.out[k], "changes/%s", curve_name[k]);
     for (size_t i = 0; i < SMALL_ARMS; i++)
-        dive_put(d, shape, small[i].error, "small/%s/error", small_name[i]), dive_put(d, shape, small[i].gap, "small/%s/gap", small_name[i]);
+        dive_put(d, shape, small[i].error, "small/%s/error", small_name[i]),
+            dive_put(d, shape, small[i].gap, "small/%s/gap", small_name[i]);
 }
 
 /* ==== The figure ==== */
@@ -219,21 +222,28 @@ void dive_further_draw(const dive *d, plot_figure *f)
     text[n++][2] = plot_figure_text(f, "border units are active %.2f times as often, and the variance in the centre is %.1f times as large",
                                     dive_mean(GET("border")), dive_mean(GET("variance")));
     text[n][0] = "changes by a step of the first layer", text[n][1] = "ReLU, tanh, linear";
-    text[n++][2] = plot_figure_text(f, "mean |r| %.2f, %.2f, %.2f", dive_mean(GET("changes/ReLU")), dive_mean(GET("changes/tanh")), dive_mean(GET("changes/linear")));
+    text[n++][2] = plot_figure_text(f, "mean |r| %.2f, %.2f, %.2f", dive_mean(GET("changes/ReLU")), dive_mean(GET("changes/tanh")),
+                                    dive_mean(GET("changes/linear")));
     f->title = "Further statements", f->columns = 1;
     plot_panel *const p = plot_panel_new(f, &(plot_panel){ .title = "Settings of their own", .note = "means over the seeds" });
     plot_table_set(p, &(plot_table){ .rows = n, .columns = 3, .head = head, .text = text[0], .verdict = -1 });
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Does BatchNorm train saturating units, does it regularize, and why does LayerNorm have to reckon with borders?");
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Does BatchNorm train saturating units, does it regularize, and why does LayerNorm have to reckon with borders?");
     plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy of an MLP of eight sigmoid layers: %.1f %% without a norm, %.1f %% with BatchNorm",
                      dive_mean(GET("sigmoid/none/accuracy")), dive_mean(GET("sigmoid/BN/accuracy")));
     plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "The gap is the test error minus the error on the %d training images. The border is the outer %d pixels of the image, the centre its "
-                     "middle %d by %d. The last line takes a step of the first layer after %d steps, and correlates the changes that it makes in the summed "
+                     "The gap is the test error minus the error on the %d training images. The border is the outer %d pixels of the image, "
+                     "the centre its "
+                     "middle %d by %d. The last line takes a step of the first layer after %d steps, and correlates the changes that it "
+                     "makes in the summed "
                      "inputs of two units of the second layer, over %zu images. Means of %zu seeds.",
                      (int)SMALL, (int)BORDER, (int)CENTRE, (int)CENTRE, (int)STEP, dive_pick(d, 20, 200, 200), d->seeds);
     const dive_spec deep = sigmoid_spec(d), small = small_spec(d), cnn = cnn_spec();
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "%s. Sigmoids instead of ReLU: %s, %zu steps. Small set, dropout 0.5: %s, %zu steps. %s. Changes: 784-64-64-10, SGD, learning rate 0.1.",
-                     d->preprocessing, dive_spec_text(f, &deep, 32), sigmoid_steps(d), dive_spec_text(f, &small, 50), small_steps(d), dive_spec_text(f, &cnn, 32));
+    plot_figure_says(f, PLOT_SAY_SETTINGS,
+                     "%s. Sigmoids instead of ReLU: %s, %zu steps. Small set, dropout 0.5: %s, %zu steps. %s. Changes: 784-64-64-10, SGD, "
+                     "learning rate 0.1.",
+                     d->preprocessing, dive_spec_text(f, &deep, 32), sigmoid_steps(d), dive_spec_text(f, &small, 50), small_steps(d),
+                     dive_spec_text(f, &cnn, 32));
 }
 
 /* ==== Claims ==== */
@@ -247,33 +257,45 @@ static void claim_sigmoids(const dive *d, dive_claims *c)
     const dive_pair stuck = dive_compare(GET("sigmoid/none/accuracy"), &low, (dive_scale){ .worst = 10 }),
                     learns = dive_compare(&high, GET("sigmoid/BN/accuracy"), (dive_scale){ .worst = 10 });
     const dive_verdict v[] = { dive_is_below(&stuck), dive_is_below(&learns) };
-    dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm a deep network of sigmoids trains; without a norm it stays at chance",
-                                     .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN5)",
-                                     .measured = plot_figure_text(c->f, "eight layers, %zu steps: accuracy %.1f %% without a norm, %.1f %% with BN", sigmoid_steps(d), stuck.a, learns.b),
-                                     .control = "at most 15 %; at least 90 %",
-                                     .interval = plot_figure_text(c->f, "none minus 15 %s; 90 minus BN %s", dive_interval(c->f, &stuck, 1), dive_interval(c->f, &learns, 1)),
-                                     .seeds = d->seeds,
-                                     .too_short = dive_too_short(c->f, (dive_budget){ d->seeds, sigmoid_steps(d), DIVE_STEPS, 100 - learns.b, 45, "error in percent" }),
-                                     .verdict = dive_together(v, 2),
-                                     .why = plot_figure_text(c->f, "at chance without a norm: %s; 90 %% with BN: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]) });
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "With BatchNorm a deep network of sigmoids trains; without a norm it stays at chance",
+                          .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN5)",
+                          .measured = plot_figure_text(c->f, "eight layers, %zu steps: accuracy %.1f %% without a norm, %.1f %% with BN",
+                                                       sigmoid_steps(d), stuck.a, learns.b),
+                          .control = "at most 15 %; at least 90 %",
+                          .interval = plot_figure_text(c->f, "none minus 15 %s; 90 minus BN %s", dive_interval(c->f, &stuck, 1),
+                                                       dive_interval(c->f, &learns, 1)),
+                          .seeds = d->seeds,
+                          .too_short = dive_too_short(
+                              c->f, (dive_budget){ d->seeds, sigmoid_steps(d), DIVE_STEPS, 100 - learns.b, 45, "error in percent" }),
+                          .verdict = dive_together(v, 2),
+                          .why = plot_figure_text(c->f, "at chance without a norm: %s; 90 %% with BN: %s", dive_verdict_name[v[0]],
+                                                  dive_verdict_name[v[1]]) });
 }
 
 static void claim_regularizes(const dive *d, dive_claims *c)
 {
     plot_figure *const f = c->f;
     const dive_pair gap = dive_compare(GET("small/BN/gap"), GET("small/none/gap"), (dive_scale){ .grid = 0.05, .worst = 90 }),
-                    extra = dive_compare(GET("small/BN/error"), GET("small/BN and dropout/error"), (dive_scale){ .grid = 0.05, .worst = 90 });
+                    extra =
+                        dive_compare(GET("small/BN/error"), GET("small/BN and dropout/error"), (dive_scale){ .grid = 0.05, .worst = 90 });
     const dive_verdict v[] = { dive_is_below(&gap), dive_is_at_most(&extra, 0.5) };
-    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm regularizes: the gap between test and training is smaller, and dropout gains nothing more",
-                                     .source = "Ioffe, Szegedy 2015, section 3.4 (BN7; the bound of 0.5 points is ours)",
-                                     .measured = plot_figure_text(f, "gap %.2f points with BN, %.2f without, %.2f with dropout; test error %.2f %% with BN, %.2f %% with BN and dropout, %.2f %% with dropout",
-                                                                  gap.a, gap.b, dive_mean(GET("small/dropout/gap")), extra.a, extra.b, dive_mean(GET("small/dropout/error"))),
-                                     .control = "no norm; BN with dropout 0.5",
-                                     .interval = plot_figure_text(f, "gap %s; error, BN minus both %s", dive_interval(f, &gap, 2), dive_interval(f, &extra, 2)),
-                                     .seeds = d->seeds,
-                                     .too_short = dive_too_short(f, (dive_budget){ d->seeds, small_steps(d), DIVE_STEPS, extra.a, 45, "error in percent" }),
-                                     .verdict = dive_together(v, 2),
-                                     .why = plot_figure_text(f, "smaller gap: %s; dropout gains at most 0.5 points: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]) });
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = "BatchNorm regularizes: the gap between test and training is smaller, and dropout gains nothing more",
+               .source = "Ioffe, Szegedy 2015, section 3.4 (BN7; the bound of 0.5 points is ours)",
+               .measured = plot_figure_text(f,
+                                            "gap %.2f points with BN, %.2f without, %.2f with dropout; test error %.2f %% with BN, %.2f %% "
+                                            "with BN and dropout, %.2f %% with dropout",
+                                            gap.a, gap.b, dive_mean(GET("small/dropout/gap")), extra.a, extra.b,
+                                            dive_mean(GET("small/dropout/error"))),
+               .control = "no norm; BN with dropout 0.5",
+               .interval = plot_figure_text(f, "gap %s; error, BN minus both %s", dive_interval(f, &gap, 2), dive_interval(f, &extra, 2)),
+               .seeds = d->seeds,
+               .too_short = dive_too_short(f, (dive_budget){ d->seeds, small_steps(d), DIVE_STEPS, extra.a, 45, "error in percent" }),
+               .verdict = dive_together(v, 2),
+               .why = plot_figure_text(f, "smaller gap: %s; dropout gains at most 0.5 points: %s", dive_verdict_name[v[0]],
+                                       dive_verdict_name[v[1]]) });
 }
 
 static void claim_places(const dive *d, dive_claims *c)
@@ -284,25 +306,30 @@ static void claim_places(const dive *d, dive_claims *c)
     const plot_record bound = { .n = n, .values = two };
     const dive_pair variance = dive_compare(&bound, GET("variance"), (dive_scale){ .grid = 0 }),
                     relu = dive_compare(GET("changes/tanh"), GET("changes/ReLU"), (dive_scale){ .grid = 0 });
-    dive_claim_add(c, &(dive_claim){ .statement = "In a convolutional network units at the border have other statistics: the variance of their inputs is at most half of that in the centre",
-                                     .source = "Ba et al. 2016, section 6.7, a conjecture (LN16; the bound is ours)",
-                                     .measured = plot_figure_text(c->f, "variance in the centre %.1f times that at the border; border units are active %.2f times as often", variance.b,
-                                                                  dive_mean(GET("border"))),
-                                     .control = "after training without a norm",
-                                     .interval = plot_figure_text(c->f, "2 minus the ratio %s", dive_interval(c->f, &variance, 1)),
-                                     .seeds = d->seeds,
-                                     .verdict = dive_is_below(&variance),
-                                     .why = "the ratio is not shown to be above 2" });
-    dive_claim_add(c, &(dive_claim){ .statement = "A step of one layer makes correlated changes in the summed inputs of the next, most of all with ReLU",
-                                     .source = "Ba et al. 2016, section 3",
-                                     .measured = plot_figure_text(c->f, "mean |r| of the changes of two units %.3f with ReLU, %.3f with tanh, %.3f linear", relu.b, relu.a,
-                                                                  dive_mean(GET("changes/linear"))),
-                                     .control = "tanh",
-                                     .interval = plot_figure_text(c->f, "tanh minus ReLU %s", dive_interval(c->f, &relu, 3)),
-                                     .seeds = d->seeds,
-                                     .too_short = dive_too_short(c->f, (dive_budget){ .seeds = d->seeds }),
-                                     .verdict = dive_is_below(&relu),
-                                     .why = "the changes are correlated, but not more with ReLU than with tanh" });
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "In a convolutional network units at the border have other statistics: the variance of their inputs "
+                                       "is at most half of that in the centre",
+                          .source = "Ba et al. 2016, section 6.7, a conjecture (LN16; the bound is ours)",
+                          .measured = plot_figure_text(
+                              c->f, "variance in the centre %.1f times that at the border; border units are active %.2f times as often",
+                              variance.b, dive_mean(GET("border"))),
+                          .control = "after training without a norm",
+                          .interval = plot_figure_text(c->f, "2 minus the ratio %s", dive_interval(c->f, &variance, 1)),
+                          .seeds = d->seeds,
+                          .verdict = dive_is_below(&variance),
+                          .why = "the ratio is not shown to be above 2" });
+    dive_claim_add(
+        c, &(dive_claim){
+               .statement = "A step of one layer makes correlated changes in the summed inputs of the next, most of all with ReLU",
+               .source = "Ba et al. 2016, section 3",
+               .measured = plot_figure_text(c->f, "mean |r| of the changes of two units %.3f with ReLU, %.3f with tanh, %.3f linear",
+                                            relu.b, relu.a, dive_mean(GET("changes/linear"))),
+               .control = "tanh",
+               .interval = plot_figure_text(c->f, "tanh minus ReLU %s", dive_interval(c->f, &relu, 3)),
+               .seeds = d->seeds,
+               .too_short = dive_too_short(c->f, (dive_budget){ .seeds = d->seeds }),
+               .verdict = dive_is_below(&relu),
+               .why = "the changes are correlated, but not more with ReLU than with tanh" });
 }
 
 void dive_further_claims(const dive *d, dive_claims *c) { claim_sigmoids(d, c), claim_regularizes(d, c), claim_places(d, c); }

@@ -300,7 +300,8 @@ static const char *too_short(const dive *d, plot_figure *f, size_t seeds)
 {
     const plot_record *const steps = get(d, "steps");
     const double last = steps ? steps->values[steps->n - 1] : 0;
-    return dive_too_short(f, (dive_budget){ seeds, (size_t)last, DIVE_LSTM_STEPS, range_of(d, 2, GAMMAS, 0, BETAS - 1).low, DIVE_GUESSING / 2, "mean loss" });
+    return dive_too_short(
+        f, (dive_budget){ seeds, (size_t)last, DIVE_LSTM_STEPS, range_of(d, 2, GAMMAS, 0, BETAS - 1).low, DIVE_GUESSING / 2, "mean loss" });
 }
 
 void dive_gamma_beta_claims(const dive *d, dive_claims *c)
@@ -309,34 +310,35 @@ void dive_gamma_beta_claims(const dive *d, dive_claims *c)
     double v[2][MOST];
     const plot_record of_ln = spread(d, 2, false, false, v[0]), of_bn = spread(d, 1, false, false, v[1]);
     const dive_pair p = dive_compare(&of_ln, &of_bn, (dive_scale){ .grid = 0.01 });
-    dive_claim_add(
-        c, &(dive_claim){
-               .statement = "LayerNorm depends less on its initial gamma than recurrent BatchNorm does",
-               .source = "Ba et al. 2016, section 6 (LN14)",
-               .measured = plot_figure_text(c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
-                                            ln.high, bn.low, bn.high),
-               .control = "the same batches, beta 0; a difference of the ranges of 0.01 is a tie",
-               .interval = dive_interval(c->f, &p, 3),
-               .seeds = p.seeds,
-               .too_short = too_short(d, c->f, p.seeds),
-               .verdict = dive_is_below(&p),
-               .why = ln.high <= bn.low ? "its worst loss is not above BatchNorm's best, but its range is not smaller" : "its range is not smaller" });
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm depends less on its initial gamma than recurrent BatchNorm does",
+                                     .source = "Ba et al. 2016, section 6 (LN14)",
+                                     .measured = plot_figure_text(
+                                         c->f, "mean training loss with gamma 0.1, 0.5 and 1: LN %.3f to %.3f, BN %.3f to %.3f", ln.low,
+                                         ln.high, bn.low, bn.high),
+                                     .control = "the same batches, beta 0; a difference of the ranges of 0.01 is a tie",
+                                     .interval = dive_interval(c->f, &p, 3),
+                                     .seeds = p.seeds,
+                                     .too_short = too_short(d, c->f, p.seeds),
+                                     .verdict = dive_is_below(&p),
+                                     .why = ln.high <= bn.low ? "its worst loss is not above BatchNorm's best, but its range is not smaller"
+                                                              : "its range is not smaller" });
     const range all = range_of(d, 2, GAMMAS, 0, BETAS - 1), other = range_of(d, 1, GAMMAS, 0, BETAS - 1);
     double zero[MOST] = { 0 };
     const plot_record far = spread(d, 2, true, true, v[0]), none = { .n = far.n, .values = zero };
     const dive_pair q = dive_compare(&far, &none, (dive_scale){ .grid = 0.01 });
-    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
-                                     .source = "often said",
-                                     .measured = plot_figure_text(
-                                         c->f,
-                                         "mean training loss %.3f with gamma 1 and beta 0; %.3f to %.3f over gamma 0.1 to 2 and beta -1 to 1 "
-                                         "(BN %.3f to %.3f)",
-                                         whole(d, 2, 2, 1), all.low, all.high, other.low, other.high),
-                                     .control = "the worst must be within 10 % of gamma 1 and beta 0",
-                                     .interval = plot_figure_text(c->f, "worst minus 1.1 times usual %s", dive_interval(c->f, &q, 3)),
-                                     .seeds = q.seeds,
-                                     .too_short = too_short(d, c->f, q.seeds),
-                                     .verdict = dive_is_below(&q) == DIVE_FAIL && all.high < other.high ? DIVE_DIFFERS : dive_is_below(&q),
-                                     .why = all.high < other.high ? "the worst is more than 10 % above, but below that of BatchNorm"
-                                                                  : "the worst is more than 10 % above" });
+    dive_claim_add(c,
+                   &(dive_claim){ .statement = "LayerNorm is robust to the initial gamma and beta",
+                                  .source = "often said",
+                                  .measured = plot_figure_text(
+                                      c->f,
+                                      "mean training loss %.3f with gamma 1 and beta 0; %.3f to %.3f over gamma 0.1 to 2 and beta -1 to 1 "
+                                      "(BN %.3f to %.3f)",
+                                      whole(d, 2, 2, 1), all.low, all.high, other.low, other.high),
+                                  .control = "the worst must be within 10 % of gamma 1 and beta 0",
+                                  .interval = plot_figure_text(c->f, "worst minus 1.1 times usual %s", dive_interval(c->f, &q, 3)),
+                                  .seeds = q.seeds,
+                                  .too_short = too_short(d, c->f, q.seeds),
+                                  .verdict = dive_is_below(&q) == DIVE_FAIL && all.high < other.high ? DIVE_DIFFERS : dive_is_below(&q),
+                                  .why = all.high < other.high ? "the worst is more than 10 % above, but below that of BatchNorm"
+                                                               : "the worst is more than 10 % above" });
 }

@@ -161,7 +161,8 @@ static void train(dive *d, const flow_net *net, size_t k, size_t seeds, ends *e,
         if (kit_arms_run(d->r, &a) && !kit_interrupted()) put(w, &a, k);
         for (size_t i = 0; i < a.n; i++) {
             if (!a.arm[i].diverged)
-                e->tested[row[i] * seeds + k] = kit_loss(&a.arm[i].tested), e->accuracy[row[i] * seeds + k] = kit_accuracy(&a.arm[i].tested);
+                e->tested[row[i] * seeds + k] = kit_loss(&a.arm[i].tested),
+                                           e->accuracy[row[i] * seeds + k] = kit_accuracy(&a.arm[i].tested);
             if (k + 1 < seeds) continue;
             dive_put(d, GR_SHAPE(seeds), e->tested + row[i] * seeds, "%s/%s/tested", net->name, a.arm[i].name);
             dive_put(d, GR_SHAPE(seeds), e->accuracy + row[i] * seeds, "%s/%s/accuracy", net->name, a.arm[i].name);

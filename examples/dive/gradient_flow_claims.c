@@ -115,19 +115,21 @@ static void claim_even(const dive *d, dive_claims *c, const size_t *nets, size_t
 
 static void claim_start(const dive *d, dive_claims *c)
 {
-    const double bn = flow_start_growth(d, 1, 1), wide = flow_start_growth(d, 2, 1), ln = flow_start_growth(d, 1, 2), none = flow_start_growth(d, 1, 0);
+    const double bn = flow_start_growth(d, 1, 1), wide = flow_start_growth(d, 2, 1), ln = flow_start_growth(d, 1, 2),
+                 none = flow_start_growth(d, 1, 0);
     const bool explodes = bn > 1.3 && bn < 1.55 && wide > 1.3 && wide<1.55, even = ln> 0.9 && ln < 1.05;
-    dive_claim_add(c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: the squared norm grows by "
-                                                  "pi / (pi - 1) = 1.47 per layer; LayerNorm does not",
-                                     .source = "Yang et al. 2019 (CC3)",
-                                     .measured = plot_figure_text(
-                                         c->f, "BN %.2f at batch %zu, %.2f at %zu, %.2f at %zu; LN %.2f, none %.2f at %zu", flow_start_growth(d, 0, 1),
-                                         flow_batches[0], bn, flow_batches[1], wide, flow_batches[2], ln, none, flow_batches[1]),
-                                     .control = "the middle 20 of 30 layers, He's weights",
-                                     .seeds = 1,
-                                     .interval = "before training",
-                                     .verdict = dive_both(explodes, even),
-                                     .why = "a factor is outside 1.3 to 1.55 (BN) or 0.9 to 1.05 (LN)" });
+    dive_claim_add(
+        c, &(dive_claim){ .statement = "BatchNorm makes gradients explode with depth before training: the squared norm grows by "
+                                       "pi / (pi - 1) = 1.47 per layer; LayerNorm does not",
+                          .source = "Yang et al. 2019 (CC3)",
+                          .measured = plot_figure_text(c->f, "BN %.2f at batch %zu, %.2f at %zu, %.2f at %zu; LN %.2f, none %.2f at %zu",
+                                                       flow_start_growth(d, 0, 1), flow_batches[0], bn, flow_batches[1], wide,
+                                                       flow_batches[2], ln, none, flow_batches[1]),
+                          .control = "the middle 20 of 30 layers, He's weights",
+                          .seeds = 1,
+                          .interval = "before training",
+                          .verdict = dive_both(explodes, even),
+                          .why = "a factor is outside 1.3 to 1.55 (BN) or 0.9 to 1.05 (LN)" });
 }
 
 /* "ReLU -0.45 and +0.09" for the parts of the Transformer that are as in the theorems. */
@@ -161,8 +163,9 @@ static void claim_depth(const dive *d, dive_claims *c)
             .seeds = dive_pick(d, 1, 3, 5),
             .interval = "the gradient is a mean over the seeds",
             .verdict = dive_both(falls, stays),
-            .why = plot_figure_text(c->f, "it holds in the theorem's own setting (see below); with one part as in the theorem the exponents are: %s",
-                                    parts_text(d, c->f)) });
+            .why = plot_figure_text(
+                c->f, "it holds in the theorem's own setting (see below); with one part as in the theorem the exponents are: %s",
+                parts_text(d, c->f)) });
 }
 
 static void claim_blocks(const dive *d, dive_claims *c)
@@ -200,16 +203,20 @@ static void claim_gains(const dive *d, dive_claims *c)
         x[k][0] = flow_start_value(d, k * FLOW_GAINS + SMALL, "rnn"), x[k][1] = flow_start_value(d, k * FLOW_GAINS + ONE, "rnn");
         if (k < PAPER) others = plot_figure_text(f, "%s%s%s %.2g and %.2g", others, k ? "; " : "", flow_rnn[k], x[k][0], x[k][1]);
     }
-    const bool all = x[0][0] >= 0.1 && x[0][0] <= 10 && x[0][1] < 1e-3, here = x[PAPER][0] >= 0.1 && x[PAPER][0] <= 10 && x[PAPER][1] < 1e-3;
+    const bool all = x[0][0] >= 0.1 && x[0][0] <= 10 && x[0][1] < 1e-3,
+               here = x[PAPER][0] >= 0.1 && x[PAPER][0] <= 10 && x[PAPER][1] < 1e-3;
     dive_claim_add(
         c, &(dive_claim){
                .statement = "Recurrent BatchNorm in a tanh RNN: gamma 0.1 keeps the gradient over 100 steps, gamma 1 makes it vanish",
                .source = "Cooijmans et al. 2016, figure 1a (RB2)",
                .measured = plot_figure_text(f, "gradient 100 steps back over that at the last step, with gamma 0.1 and 1: %s", others),
-               .control = plot_figure_text(f, "within a factor of 10; below 0.001. %s: %.2g and %.2g", flow_rnn[PAPER], x[PAPER][0], x[PAPER][1]),
+               .control =
+                   plot_figure_text(f, "within a factor of 10; below 0.001. %s: %.2g and %.2g", flow_rnn[PAPER], x[PAPER][0], x[PAPER][1]),
                .seeds = 1,
                .interval = "before training",
-               .verdict = all ? DIVE_PASS : here ? DIVE_DIFFERS : DIVE_FAIL,
+               .verdict = all    ? DIVE_PASS
+                          : here ? DIVE_DIFFERS
+                                 : DIVE_FAIL,
                .why = here ? "it holds only where W is the identity and the input is noise; with a random W the gradient grows with gamma 1"
                            : "it does not hold with W = identity and noise either" });
 }
@@ -247,17 +254,17 @@ static void claim_long(const dive *d, dive_claims *c)
 {
     const plot_record *const ln = trained(d, "pixels/LN"), *const bn = trained(d, "pixels/BN"), *const none = trained(d, "pixels/none");
     const dive_pair p = dive_compare(ln, bn, (dive_scale){ .worst = DIVE_GUESSING });
-    dive_claim_add(
-        c, &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
-                          .source = "often said",
-                          .measured = plot_figure_text(c->f, "196 pixels, %zu steps: test loss LN %.3f, BN %.3f, none %.3f", steps_of(d), p.a, p.b,
-                                                       dive_mean(none)),
-                          .control = "BN has separate statistics for each time step",
-                          .interval = dive_interval(c->f, &p, 3),
-                          .seeds = p.seeds,
-                          .too_short = dive_too_short(c->f, (dive_budget){ p.seeds, steps_of(d), DIVE_LSTM_STEPS, fmin(p.a, p.b), DIVE_GUESSING / 2, "test loss" }),
-                          .verdict = dive_is_below(&p),
-                          .why = "the loss of recurrent BatchNorm is not higher" });
+    dive_claim_add(c, &(dive_claim){ .statement = "LayerNorm is better than BatchNorm on long sequences",
+                                     .source = "often said",
+                                     .measured = plot_figure_text(c->f, "196 pixels, %zu steps: test loss LN %.3f, BN %.3f, none %.3f",
+                                                                  steps_of(d), p.a, p.b, dive_mean(none)),
+                                     .control = "BN has separate statistics for each time step",
+                                     .interval = dive_interval(c->f, &p, 3),
+                                     .seeds = p.seeds,
+                                     .too_short = dive_too_short(c->f, (dive_budget){ p.seeds, steps_of(d), DIVE_LSTM_STEPS, fmin(p.a, p.b),
+                                                                                      DIVE_GUESSING / 2, "test loss" }),
+                                     .verdict = dive_is_below(&p),
+                                     .why = "the loss of recurrent BatchNorm is not higher" });
 }
 
 /* The mean of a and b, in each seed. */
@@ -278,21 +285,26 @@ static void claim_warm(const dive *d, dive_claims *c)
     const dive_scale scale = { .worst = 4 };
     const dive_pair worse = dive_compare(cold, pre, (dive_scale){ .worst = scale.worst, .factor = 1.2 }),
                     mended = dive_compare(warm, middle(f->t, cold, pre), scale);
-    const dive_verdict bad = dive_is_below(&worse), v[] = { bad == DIVE_FAIL ? DIVE_PASS : bad == DIVE_PASS ? DIVE_FAIL : bad, dive_is_below(&mended) };
+    const dive_verdict bad = dive_is_below(&worse), v[] = { bad == DIVE_FAIL   ? DIVE_PASS
+                                                            : bad == DIVE_PASS ? DIVE_FAIL
+                                                                               : bad,
+                                                            dive_is_below(&mended) };
     dive_claim_add(
-        c, &(dive_claim){ .statement = "Post-norm needs a warm-up of the learning rate, pre-norm does not",
-                          .source = "Xiong et al. 2020 (PL7)",
-                          .measured = plot_figure_text(
-                              f, "test loss after %zu steps without warm-up: pre-norm %.2f, post-norm %.2f; post-norm with a warm-up of %zu steps %.2f",
-                              steps_of(d), worse.b, worse.a, flow_warm_steps(d), mended.a),
-                          .control = "the same batches and weights; worse by 20 %, and the warm-up removes half of the difference",
-                          .interval = plot_figure_text(f, "post minus 1.2 pre %s; warm-up minus the middle %s", dive_interval(f, &worse, 2),
-                                                       dive_interval(f, &mended, 2)),
-                          .seeds = worse.seeds,
-                          .too_short = dive_too_short(f, (dive_budget){ worse.seeds, steps_of(d), DIVE_STEPS, worse.b, 2, "test loss" }),
-                          .verdict = dive_together(v, 2),
-                          .why = plot_figure_text(f, "post-norm is worse: %s; the warm-up removes half: %s", dive_verdict_name[v[0]],
-                                                  dive_verdict_name[v[1]]) });
+        c,
+        &(dive_claim){
+            .statement = "Post-norm needs a warm-up of the learning rate, pre-norm does not",
+            .source = "Xiong et al. 2020 (PL7)",
+            .measured = plot_figure_text(
+                f, "test loss after %zu steps without warm-up: pre-norm %.2f, post-norm %.2f; post-norm with a warm-up of %zu steps %.2f",
+                steps_of(d), worse.b, worse.a, flow_warm_steps(d), mended.a),
+            .control = "the same batches and weights; worse by 20 %, and the warm-up removes half of the difference",
+            .interval = plot_figure_text(f, "post minus 1.2 pre %s; warm-up minus the middle %s", dive_interval(f, &worse, 2),
+                                         dive_interval(f, &mended, 2)),
+            .seeds = worse.seeds,
+            .too_short = dive_too_short(f, (dive_budget){ worse.seeds, steps_of(d), DIVE_STEPS, worse.b, 2, "test loss" }),
+            .verdict = dive_together(v, 2),
+            .why = plot_figure_text(f, "post-norm is worse: %s; the warm-up removes half: %s", dive_verdict_name[v[0]],
+                                    dive_verdict_name[v[1]]) });
 }
 
 void dive_gradient_flow_claims(const dive *d, dive_claims *c)

@@ -41,7 +41,9 @@ static void draw_moving(const dive *d, plot_figure *f)
 {
     for (size_t m = 0; m < MOVING; m++) {
         const flow_row none = flow_of(d, f->t, moving[m].net, dive_arm_name[0], moving[m].what);
-        const char *const note = moving[m].note ? moving[m].note : isnan(flow_row_decades(&none, LAST)) ? "without a norm it diverges" : NULL;
+        const char *const note = moving[m].note                         ? moving[m].note
+                                 : isnan(flow_row_decades(&none, LAST)) ? "without a norm it diverges"
+                                                                        : NULL;
         plot_panel *const p = plot_panel_new(
             f, &(plot_panel){ .title = moving[m].title, .note = note, .x = { moving[m].x }, .y = { moving[m].y, .log = true } });
         for (size_t i = moving[m].net == FLOW_POST; i < DIVE_ARMS; i++) {
@@ -62,7 +64,8 @@ static void draw_table(const dive *d, plot_figure *f)
         text[m][0] = plot_figure_text(f, "%s, %s", flow_nets[moving[m].net].title, moving[m].y);
         for (size_t i = 0; i < DIVE_ARMS; i++) {
             const flow_row w = flow_of(d, f->t, moving[m].net, dive_arm_name[i], moving[m].what);
-            text[m][1 + i] = plot_figure_text(f, "%s, then %s", decades_text(f, flow_row_decades(&w, 0)), decades_text(f, flow_row_decades(&w, LAST)));
+            text[m][1 + i] =
+                plot_figure_text(f, "%s, then %s", decades_text(f, flow_row_decades(&w, 0)), decades_text(f, flow_row_decades(&w, LAST)));
         }
     }
     plot_panel *const p = plot_panel_new(
@@ -89,11 +92,11 @@ static void draw_start(const dive *d, plot_figure *f)
 {
     const plot_runs *const r = &d->runs;
     const char *const figure = f->name;
-    plot_panel *p =
-        plot_panel_new(f, &(plot_panel){ .title = "Before training: 30 layers",
-                                         .x = { "layer, from the input" },
-                                         .y = { "|dL/d(W x + b)|", .log = true },
-                                         .note = plot_figure_text(f, "BN: squared norm times %.2f per layer", flow_start_growth(d, 1, 1)) });
+    plot_panel *p = plot_panel_new(
+        f, &(plot_panel){ .title = "Before training: 30 layers",
+                          .x = { "layer, from the input" },
+                          .y = { "|dL/d(W x + b)|", .log = true },
+                          .note = plot_figure_text(f, "BN: squared norm times %.2f per layer", flow_start_growth(d, 1, 1)) });
     for (size_t i = 0; i < DIVE_ARMS; i++)
         add_row(p, plot_runs_get(r, figure, "start/layers"), DIVE_ARMS + i, FLOW_LAYERS, NULL, dive_arm_name[i],
                 (plot_ink)(PLOT_INK_NONE + i));
@@ -134,10 +137,10 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
     draw_moving(d, f), draw_start(d, f), draw_table(d, f);
     double first[DIVE_ARMS], last[DIVE_ARMS], small[DIVE_ARMS], depth[DIVE_ARMS];
     for (size_t i = 0; i < DIVE_ARMS; i++) {
-        const flow_row w = flow_of(d, f->t, FLOW_PIXELS, dive_arm_name[i], "dh"), s = flow_of(d, f->t, FLOW_SMALL, dive_arm_name[i], "grad"),
-                   m = flow_of(d, f->t, FLOW_MLP, dive_arm_name[i], "grad");
-        first[i] = flow_tenths(flow_row_decades(&w, 0)), last[i] = flow_tenths(flow_row_decades(&w, LAST)), small[i] = flow_tenths(flow_row_decades(&s, 0)),
-        depth[i] = flow_tenths(flow_row_decades(&m, 0));
+        const flow_row w = flow_of(d, f->t, FLOW_PIXELS, dive_arm_name[i], "dh"),
+                       s = flow_of(d, f->t, FLOW_SMALL, dive_arm_name[i], "grad"), m = flow_of(d, f->t, FLOW_MLP, dive_arm_name[i], "grad");
+        first[i] = flow_tenths(flow_row_decades(&w, 0)), last[i] = flow_tenths(flow_row_decades(&w, LAST)),
+        small[i] = flow_tenths(flow_row_decades(&s, 0)), depth[i] = flow_tenths(flow_row_decades(&m, 0));
     }
     plot_figure_says(f, PLOT_SAY_NUMBER,
                      "Before training, over 196 time steps back, the gradient changes by a factor of 10^%.1f without a norm, 10^%.1f with "
@@ -155,7 +158,8 @@ void dive_gradient_flow_draw(const dive *d, plot_figure *f)
         "gamma; if the first %d rows are blank and the initial state is zero, BatchNorm makes the gradient %.1g times as large at the "
         "first row as at the fifth, and %.1f times if the initial state is noise. A frame is a mean over three batches.",
         first[0], last[0], first[1], last[1], first[2], last[2], depth[0], depth[1], depth[2], small[0], small[1], small[2],
-        flow_tenths(flow_row_decades(&cold, LAST)), flow_tenths(flow_row_decades(&warm, LAST)), flow_warm_steps(d), flow_start_growth(d, 1, 1), flow_start_growth(d, 1, 2), FLOW_BLANK,
+        flow_tenths(flow_row_decades(&cold, LAST)), flow_tenths(flow_row_decades(&warm, LAST)), flow_warm_steps(d),
+        flow_start_growth(d, 1, 1), flow_start_growth(d, 1, 2), FLOW_BLANK,
         flow_start_value(d, KIT_SIDE, "noise") / flow_start_value(d, KIT_SIDE + FLOW_BLANK, "noise"),
         flow_start_value(d, 0, "noise") / flow_start_value(d, FLOW_BLANK, "noise"));
     plot_figure_says(

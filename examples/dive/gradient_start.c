@@ -71,7 +71,8 @@ static void measure_layers(dive *d)
     for (int i = 0; i < DIVE_ARMS; i++)
         arm[i] =
             (flow_looked){ dive_arm_name[i], dive_arm_norm[i], { .arch = DIVE_MLP, .hidden = flow_start_units(d), .depth = FLOW_LAYERS } };
-    for (size_t b = 0; b < FLOW_BATCHES; b++) flow_look(&(flow_looking){ d, NULL, out[b][0], FLOW_LAYERS }, arm, DIVE_ARMS, flow_batches[b], 0);
+    for (size_t b = 0; b < FLOW_BATCHES; b++)
+        flow_look(&(flow_looking){ d, NULL, out[b][0], FLOW_LAYERS }, arm, DIVE_ARMS, flow_batches[b], 0);
     dive_put(d, GR_SHAPE(FLOW_BATCHES, DIVE_ARMS, FLOW_LAYERS), out[0][0], "start/layers");
 }
 
@@ -106,8 +107,8 @@ static void measure_gains(dive *d, int which)
     flow_looked arm[FLOW_GAINS];
     for (size_t i = 0; i < FLOW_GAINS; i++)
         arm[i] = (flow_looked){ dive_arm_name[which],
-                               dive_arm_norm[which],
-                               { .arch = DIVE_LSTM, .hidden = 32, .pooled = 2, .gain = flow_gains[i] } };
+                                dive_arm_norm[which],
+                                { .arch = DIVE_LSTM, .hidden = 32, .pooled = 2, .gain = flow_gains[i] } };
     flow_look(&(flow_looking){ d, NULL, out[0], FLOW_PLACES }, arm, FLOW_GAINS, 32, 0);
     dive_put(d, GR_SHAPE(FLOW_GAINS, FLOW_PLACES), out[0], "start/gain/%s", dive_arm_name[which]);
 }

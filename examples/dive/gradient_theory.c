@@ -85,7 +85,8 @@ static void measure_rnn(dive *d)
     kit_batches all = kit_batches_new(images, &d->data.test, B, false);
     const kit_batch b = gr_failed(images) ? (kit_batch){ 0 } : kit_next(&all);
     for (size_t k = 0; k < FLOW_RNNS; k++)
-        for (size_t i = 0; i < FLOW_GAINS; i++) back[k][i] = b.n == B ? carried_back(t, k % 2 ? NULL : b.pixels, k >= 2, flow_gains[i]) : (double)NAN;
+        for (size_t i = 0; i < FLOW_GAINS; i++)
+            back[k][i] = b.n == B ? carried_back(t, k % 2 ? NULL : b.pixels, k >= 2, flow_gains[i]) : (double)NAN;
     dive_put(d, GR_SHAPE(FLOW_RNNS, FLOW_GAINS), back[0], "start/rnn");
     kit_batches_free(images, &all);
     dive_tape_free(d, images), dive_tape_free(d, t);

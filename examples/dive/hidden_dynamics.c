@@ -349,7 +349,9 @@ static void claim_percentiles(const dive *d, dive_claims *c)
             .interval = plot_figure_text(c->f, "BN minus 0.6 times none %s", dive_interval(c->f, &bound, 2)),
             .seeds = p.seeds,
             .too_short = dive_too_short(c->f, (dive_budget){ .seeds = p.seeds }),
-            .verdict = far == DIVE_PASS ? DIVE_PASS : below == DIVE_PASS ? DIVE_DIFFERS : below,
+            .verdict = far == DIVE_PASS     ? DIVE_PASS
+                       : below == DIVE_PASS ? DIVE_DIFFERS
+                                            : below,
             .why = below == DIVE_PASS ? "the median is closer to 0, but not by as much" : "the median is not closer to 0 here" });
 }
 
@@ -359,7 +361,8 @@ static void claim_lstm(const dive *d, dive_claims *c)
     dive_verdict verdict[TASKS];
     size_t n = 0, seeds = 0;
     for (size_t task = 0; task < TASKS; task++) {
-        const dive_pair p = dive_compare(get(d, task_name[task], 2, "swell"), get(d, task_name[task], 0, "swell"), (dive_scale){ .factor = 1 });
+        const dive_pair p =
+            dive_compare(get(d, task_name[task], 2, "swell"), get(d, task_name[task], 0, "swell"), (dive_scale){ .factor = 1 });
         if (!p.seeds) continue;
         const double best = fmax(mean_of(d, task_name[task], 2, "accuracy"), mean_of(d, task_name[task], 0, "accuracy"));
         const char *const before = n ? "; " : "";

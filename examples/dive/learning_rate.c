@@ -257,9 +257,11 @@ static void claim_sweeps(const dive *d, dive_claims *c, size_t arm, bool width, 
         const dive_pair p = decades(d, sweeps[k], arm, width);
         const char *const before = k ? "; " : "", *const lacks = too_short(d, f, sweeps[k]);
         v[k] = lacks ? DIVE_SHORT : dive_is_below(&p);
-        claim.measured = plot_figure_text(f, "%s%s%s: %s against %s", claim.measured, before, s.title, span_text(f, &x, arm), span_text(f, &x, 0));
+        claim.measured =
+            plot_figure_text(f, "%s%s%s: %s against %s", claim.measured, before, s.title, span_text(f, &x, arm), span_text(f, &x, 0));
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, s.title, dive_interval(f, &p, 2));
-        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, s.title, dive_verdict_name[v[k]], lacks ? ", " : "", lacks ? lacks : "");
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, s.title, dive_verdict_name[v[k]], lacks ? ", " : "",
+                                     lacks ? lacks : "");
     }
     claim.interval = plot_figure_text(f, "decades, no norm minus the norm: %s", claim.interval);
     claim.control = "no norm, with the same steps, batches and weights; neighbouring values differ by a factor of about 3";
@@ -274,17 +276,18 @@ static void claim_five(const dive *d, dive_claims *c)
     const dive_pair p = decades(d, MLP_SGD, 1, false);
     const dive_verdict larger = dive_is_below(&p);
     dive_claim_add(
-        c, &(dive_claim){
-               .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
-               .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
-               .measured = plot_figure_text(c->f, "MLP, SGD: %s; ratio of the largest %.1f, geometric mean over the seeds", spans_text(c->f, &x),
-                                            pow(10, -p.difference)),
-               .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
-               .interval = plot_figure_text(c->f, "decades, no norm minus BN: %s", dive_interval(c->f, &p, 2)),
-               .seeds = d->seeds,
-               .too_short = too_short(d, c->f, MLP_SGD),
-               .why = "the largest rate is not shown to be 5 times as large in this shallow network with He's weights",
-               .verdict = -p.difference - p.half >= log10(5) ? larger : larger == DIVE_PASS ? DIVE_DIFFERS : larger });
+        c, &(dive_claim){ .statement = "With BatchNorm a network trains at learning rates that are at least 5 times as large",
+                          .source = "Ioffe, Szegedy 2015, section 4.2.2 (BN3)",
+                          .measured = plot_figure_text(c->f, "MLP, SGD: %s; ratio of the largest %.1f, geometric mean over the seeds",
+                                                       spans_text(c->f, &x), pow(10, -p.difference)),
+                          .control = "no norm, with the same steps, batches and weights; neighbouring rates differ by a factor of about 3",
+                          .interval = plot_figure_text(c->f, "decades, no norm minus BN: %s", dive_interval(c->f, &p, 2)),
+                          .seeds = d->seeds,
+                          .too_short = too_short(d, c->f, MLP_SGD),
+                          .why = "the largest rate is not shown to be 5 times as large in this shallow network with He's weights",
+                          .verdict = -p.difference - p.half >= log10(5) ? larger
+                                     : larger == DIVE_PASS              ? DIVE_DIFFERS
+                                                                        : larger });
 }
 
 void dive_learning_rate_claims(const dive *d, dive_claims *c)
@@ -296,6 +299,7 @@ void dive_learning_rate_claims(const dive *d, dive_claims *c)
     claim_five(d, c);
     claim_sweeps(d, c, 2, true, scales, 2,
                  (dive_claim){ .statement = "LayerNorm is robust to the scale of the initial weights", .source = "often said" });
-    claim_sweeps(d, c, 1, true, scales, 2,
-                 (dive_claim){ .statement = "BatchNorm needs less careful initialization", .source = "Ioffe, Szegedy 2015, abstract (BN6)" });
+    claim_sweeps(
+        d, c, 1, true, scales, 2,
+        (dive_claim){ .statement = "BatchNorm needs less careful initialization", .source = "Ioffe, Szegedy 2015, abstract (BN6)" });
 }

@@ -242,10 +242,11 @@ static void claim_everywhere(const dive *d, dive_claims *c, size_t arm, const ch
         const dive_pair p = compare(d, arch, arm, 0, what, 1);
         const char *const name = dive_arch_name[arch], *const before = arch ? "; " : "", *const lacks = too_short(d, f, arch);
         v[arch] = lacks ? DIVE_SHORT : dive_is_below(&p);
-        claim.measured = plot_figure_text(f, "%s%s %s %s, without %s", claim.measured, arch ? ";" : ":", name, dive_number(a, sizeof a, p.a, digits),
-                                          dive_number(b, sizeof b, p.b, digits));
+        claim.measured = plot_figure_text(f, "%s%s %s %s, without %s", claim.measured, arch ? ";" : ":", name,
+                                          dive_number(a, sizeof a, p.a, digits), dive_number(b, sizeof b, p.b, digits));
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
-        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[arch]], lacks ? ", " : "", lacks ? lacks : "");
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[arch]], lacks ? ", " : "",
+                                     lacks ? lacks : "");
     }
     claim.verdict = dive_together(v, DIVE_ARCHS);
     dive_claim_add(c, &claim);
@@ -258,18 +259,21 @@ static void claim_lstm(const dive *d, dive_claims *c)
     const dive_verdict below = dive_is_below(&p), far = dive_is_below(&bound);
     char a[32], b[32];
     dive_claim_add(
-        c,
-        &(dive_claim){
-            .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 times as many steps",
-            .source = "Ba et al. 2016, section 6 (LN9; the bound of 0.65 is ours)",
-            .measured = plot_figure_text(c->f, "%s steps to %g %%, without a norm %s: ratio %s%.2f", dive_number(a, sizeof a, p.a, 0),
-                                         mark_of[DIVE_LSTM], dive_number(b, sizeof b, p.b, 0), isnan(p.b) ? "at most " : "", p.a / most),
-            .control = "no norm, with the same batches and learning rate, forget bias +1, pixels 0 to 1",
-            .interval = plot_figure_text(c->f, "steps %s; minus 0.65 times the other %s", dive_interval(c->f, &p, 0), dive_interval(c->f, &bound, 0)),
-            .too_short = too_short(d, c->f, DIVE_LSTM),
-            .seeds = d->seeds,
-            .why = below == DIVE_PASS ? "it needs fewer steps, but the interval of the ratio is not below 0.65" : "the seeds do not show fewer steps",
-            .verdict = far == DIVE_PASS ? DIVE_PASS : below == DIVE_PASS ? DIVE_DIFFERS : below });
+        c, &(dive_claim){ .statement = "Recurrent networks gain most: with LayerNorm an LSTM needs at most 0.65 times as many steps",
+                          .source = "Ba et al. 2016, section 6 (LN9; the bound of 0.65 is ours)",
+                          .measured = plot_figure_text(c->f, "%s steps to %g %%, without a norm %s: ratio %s%.2f",
+                                                       dive_number(a, sizeof a, p.a, 0), mark_of[DIVE_LSTM],
+                                                       dive_number(b, sizeof b, p.b, 0), isnan(p.b) ? "at most " : "", p.a / most),
+                          .control = "no norm, with the same batches and learning rate, forget bias +1, pixels 0 to 1",
+                          .interval = plot_figure_text(c->f, "steps %s; minus 0.65 times the other %s", dive_interval(c->f, &p, 0),
+                                                       dive_interval(c->f, &bound, 0)),
+                          .too_short = too_short(d, c->f, DIVE_LSTM),
+                          .seeds = d->seeds,
+                          .why = below == DIVE_PASS ? "it needs fewer steps, but the interval of the ratio is not below 0.65"
+                                                    : "the seeds do not show fewer steps",
+                          .verdict = far == DIVE_PASS     ? DIVE_PASS
+                                     : below == DIVE_PASS ? DIVE_DIFFERS
+                                                          : below });
 }
 
 static void claim_cnn(const dive *d, dive_claims *c)
@@ -277,16 +281,17 @@ static void claim_cnn(const dive *d, dive_claims *c)
     const dive_pair ln = compare(d, DIVE_CNN, 2, 0, "area", 1), bn = compare(d, DIVE_CNN, 1, 2, "area", 1);
     const dive_verdict v[] = { dive_is_below(&ln), dive_is_below(&bn) };
     dive_claim_add(
-        c, &(dive_claim){ .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
-                          .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
-                          .measured = plot_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
-                          .control = plot_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
-                          .interval = plot_figure_text(c->f, "LN minus none %s; BN minus LN %s", dive_interval(c->f, &ln, 3),
-                                                       dive_interval(c->f, &bn, 3)),
-                          .too_short = too_short(d, c->f, DIVE_CNN),
-                          .seeds = d->seeds,
-                          .why = plot_figure_text(c->f, "LN below none: %s; BN below LN: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]),
-                          .verdict = dive_together(v, 2) });
+        c, &(dive_claim){
+               .statement = "In a convolutional network LayerNorm is faster than no norm, and BatchNorm faster than both",
+               .source = "Ba et al. 2016, section 6.7, without numbers (LN15)",
+               .measured = plot_figure_text(c->f, "training loss over all steps: none %.3f, LN %.3f, BN %.3f", ln.b, ln.a, bn.a),
+               .control = plot_figure_text(c->f, "the same steps at batch %zu", batch_of(d, DIVE_CNN)),
+               .interval =
+                   plot_figure_text(c->f, "LN minus none %s; BN minus LN %s", dive_interval(c->f, &ln, 3), dive_interval(c->f, &bn, 3)),
+               .too_short = too_short(d, c->f, DIVE_CNN),
+               .seeds = d->seeds,
+               .why = plot_figure_text(c->f, "LN below none: %s; BN below LN: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]),
+               .verdict = dive_together(v, 2) });
 }
 
 void dive_loss_claims(const dive *d, dive_claims *c)
@@ -295,9 +300,10 @@ void dive_loss_claims(const dive *d, dive_claims *c)
     static const char *const marks = "steps to 90 % test accuracy (Transformer: 40 %)", *const errors = "final test error in percent";
     claim_everywhere(d, c, 2, "mark", 0, marks,
                      (dive_claim){ .statement = "LayerNorm converges faster", .source = "often said; Ba et al. 2016", .control = control });
-    claim_everywhere(
-        d, c, 1, "mark", 0, marks,
-        (dive_claim){ .statement = "BatchNorm converges faster", .source = "Ioffe, Szegedy 2015, section 4 (BN4, with one learning rate)", .control = control });
+    claim_everywhere(d, c, 1, "mark", 0, marks,
+                     (dive_claim){ .statement = "BatchNorm converges faster",
+                                   .source = "Ioffe, Szegedy 2015, section 4 (BN4, with one learning rate)",
+                                   .control = control });
     claim_everywhere(d, c, 2, "error", 2, errors,
                      (dive_claim){ .statement = "LayerNorm ends at a higher accuracy", .source = "often said", .control = control });
     claim_everywhere(d, c, 1, "error", 2, errors,

@@ -185,21 +185,27 @@ void dive_recurrence_claims(const dive *d, dive_claims *c)
     const double tanh_up = extreme(d, TANH, "none", "most", RADII - 1, 1);
     const bool still = raw_most < 1.05 && raw_least > 0.95, near = raw_most < 2 && raw_least > 0.5, grows = down < 0.1 && up > 10;
     dive_claim_add(
-        c, &(dive_claim){
-               .statement = "The summed input W h of a recurrent unit keeps its size within 5 % with LayerNorm, and grows or shrinks without",
-               .source = "Ba et al. 2016, section 3.1 (LN17; the bound of 5 % is ours)",
-               .measured = plot_figure_text(c->f,
-                                            "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: W h, before the norm, is %.2f to %.2f "
-                                            "times the first; after the norm %.3f to %.3f times, by the formula",
-                                            raw_least, raw_most, least, most),
-               .control = plot_figure_text(c->f, "without LN, linear: %s at radius 0.5, %s at 2; tanh at 2: %.2f times",
-                                           down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0 in float",
-                                           up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up to infinity in float", tanh_up),
-               .interval = "the extremes of all",
-               .seeds = d->seeds,
-               .too_short = dive_too_short(c->f, (dive_budget){ .seeds = d->seeds }),
-               .verdict = still && grows ? DIVE_PASS : near ? DIVE_DIFFERS : DIVE_FAIL,
-               .why = !near   ? "W h changes by more than a factor of 2"
-                      : still ? "the recurrence without a norm keeps its size too"
-                              : "W h neither grows nor shrinks without limit, but it changes by more than 5 percent as the direction of h changes" });
+        c,
+        &(dive_claim){
+            .statement = "The summed input W h of a recurrent unit keeps its size within 5 % with LayerNorm, and grows or shrinks without",
+            .source = "Ba et al. 2016, section 3.1 (LN17; the bound of 5 % is ours)",
+            .measured =
+                plot_figure_text(c->f,
+                                 "over 784 steps, linear, relu and tanh, spectral radius 0.5 to 2: W h, before the norm, is %.2f to %.2f "
+                                 "times the first; after the norm %.3f to %.3f times, by the formula",
+                                 raw_least, raw_most, least, most),
+            .control = plot_figure_text(c->f, "without LN, linear: %s at radius 0.5, %s at 2; tanh at 2: %.2f times",
+                                        down > 0 ? plot_figure_text(c->f, "down to %.1g times", down) : "down to 0 in float",
+                                        up < LOST ? plot_figure_text(c->f, "up to %.1g times", up) : "up to infinity in float", tanh_up),
+            .interval = "the extremes of all",
+            .seeds = d->seeds,
+            .too_short = dive_too_short(c->f, (dive_budget){ .seeds = d->seeds }),
+            .verdict = still && grows ? DIVE_PASS
+                       : near         ? DIVE_DIFFERS
+                                      : DIVE_FAIL,
+            .why =
+                !near ? "W h changes by more than a factor of 2"
+                : still
+                    ? "the recurrence without a norm keeps its size too"
+                    : "W h neither grows nor shrinks without limit, but it changes by more than 5 percent as the direction of h changes" });
 }

@@ -14,7 +14,10 @@
 enum { NONE, BN, SHARED, LN, ARMS, ORDERS = 2, PIXEL_ARMS = 2, T = 32, TESTS = 8 };
 static const char *const arm_name[ARMS] = { "none", "BN", "BN, shared", "LN" }, *const order_name[ORDERS] = { "in order", "permuted" };
 
-static dive_spec text_spec(const dive *d) { return (dive_spec){ .arch = DIVE_TRANSFORMER, .hidden = dive_pick(d, 8, 48, 128), .lr = 3e-3 }; }
+static dive_spec text_spec(const dive *d)
+{
+    return (dive_spec){ .arch = DIVE_TRANSFORMER, .hidden = dive_pick(d, 8, 48, 128), .lr = 3e-3 };
+}
 static size_t text_steps(const dive *d) { return dive_pick(d, 3, 300, 1500); }
 static dive_spec pixel_spec(bool permuted)
 {
@@ -194,16 +197,21 @@ void dive_recurrent_draw(const dive *d, plot_figure *f)
         const double y[] = { dive_mean(get(d, i, "late")), dive_mean(get(d, i, "long")) };
         plot_series_add(p, &(plot_series){ .name = arm_name[i], .ink = ink[i], .mark = PLOT_LINE_DOTS, .n = 2, .x = x, .y = y });
     }
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Does recurrent BatchNorm need statistics for each time step, and can it read on when the sequence is longer?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "Test loss: %.3f without a norm, %.3f with recurrent BatchNorm, %.3f with shared statistics, %.3f with LayerNorm",
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Does recurrent BatchNorm need statistics for each time step, and can it read on when the sequence is longer?");
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "Test loss: %.3f without a norm, %.3f with recurrent BatchNorm, %.3f with shared statistics, %.3f with LayerNorm",
                      dive_mean(get(d, NONE, "tested")), dive_mean(get(d, BN, "tested")), dive_mean(get(d, SHARED, "tested")),
                      dive_mean(get(d, LN, "tested")));
     plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "An LSTM reads windows of %d characters in training, and of %d in the test. BatchNorm has running statistics for each of the %d time "
+                     "An LSTM reads windows of %d characters in training, and of %d in the test. BatchNorm has running statistics for each "
+                     "of the %d time "
                      "steps, and after them uses those of the last; BN, shared has one set for all steps. Means of %zu seeds.",
                      (int)T, (int)(2 * T), (int)T, d->seeds);
-    plot_figure_says(f, PLOT_SAY_SETTINGS, "Text: %s. LSTM of %zu units, embedding of the same size, Adam, learning rate %g constant, clip 1, batch %d, %zu steps.",
-                     d->text ? "a file" : "made-up sentences", text_spec(d).hidden, text_spec(d).lr, (int)BATCH, text_steps(d));
+    plot_figure_says(
+        f, PLOT_SAY_SETTINGS,
+        "Text: %s. LSTM of %zu units, embedding of the same size, Adam, learning rate %g constant, clip 1, batch %d, %zu steps.",
+        d->text ? "a file" : "made-up sentences", text_spec(d).hidden, text_spec(d).lr, (int)BATCH, text_steps(d));
 }
 
 /* ==== Claims ==== */
@@ -242,13 +250,16 @@ static void claim_pixels(const dive *d, dive_claims *c)
                          .interval = "" };
     for (size_t k = 0; k < ORDERS; k++)
         p[k] = dive_compare(plot_runs_get(&d->runs, "recurrent", "pixels/%s/BN/error", order_name[k]),
-                            plot_runs_get(&d->runs, "recurrent", "pixels/%s/none/error", order_name[k]), (dive_scale){ .grid = 0.05, .worst = 90 });
+                            plot_runs_get(&d->runs, "recurrent", "pixels/%s/none/error", order_name[k]),
+                            (dive_scale){ .grid = 0.05, .worst = 90 });
     if (p[0].seeds) {
         const dive_verdict v[] = { dive_is_at_most(&p[0], 0.3), dive_is_at_most(&p[1], -2) };
-        claim.measured = plot_figure_text(f, "test error in percent, BN against none: in order %.2f against %.2f; permuted %.2f against %.2f", p[0].a,
-                                          p[0].b, p[1].a, p[1].b);
+        claim.measured =
+            plot_figure_text(f, "test error in percent, BN against none: in order %.2f against %.2f; permuted %.2f against %.2f", p[0].a,
+                             p[0].b, p[1].a, p[1].b);
         claim.interval = plot_figure_text(f, "in order %s; permuted %s", dive_interval(f, &p[0], 2), dive_interval(f, &p[1], 2));
-        claim.too_short = dive_too_short(f, (dive_budget){ p[0].seeds, PIXEL_STEPS, DIVE_LSTM_STEPS, fmin(p[0].a, p[1].a), 45, "error in percent" });
+        claim.too_short =
+            dive_too_short(f, (dive_budget){ p[0].seeds, PIXEL_STEPS, DIVE_LSTM_STEPS, fmin(p[0].a, p[1].a), 45, "error in percent" });
         claim.seeds = p[0].seeds, claim.verdict = dive_together(v, 2);
         claim.why = plot_figure_text(f, "in order: %s; permuted: %s", dive_verdict_name[v[0]], dive_verdict_name[v[1]]);
     }
@@ -265,12 +276,15 @@ void dive_recurrent_claims(const dive *d, dive_claims *c)
                         .source = "Cooijmans et al. 2016, section 3 (RB5)",
                         .control = "shared statistics, the same batches",
                         .why = "the seeds do not show a higher loss with shared statistics" });
-    claim(d, c, (comparison){ .a = get(d, BN, "long"), .b = get(d, BN, "late"), .most = 0.05 },
-          (dive_claim){ .statement = "Recurrent BatchNorm reads sequences that are twice as long, with the statistics of the last time step",
-                        .source = "Cooijmans et al. 2016, section 3 and appendix A (RB6; the bound of 0.05 nats is ours)",
-                        .control = plot_figure_text(f, "characters 33 to 64 against 17 to 32; LN %.3f against %.3f; after step 20 the running variance changes by at most %.1f %% per step",
-                                                    dive_mean(get(d, LN, "long")), dive_mean(get(d, LN, "late")), 100 * change),
-                        .why = "the loss beyond the training's length is higher" });
+    claim(
+        d, c, (comparison){ .a = get(d, BN, "long"), .b = get(d, BN, "late"), .most = 0.05 },
+        (dive_claim){ .statement = "Recurrent BatchNorm reads sequences that are twice as long, with the statistics of the last time step",
+                      .source = "Cooijmans et al. 2016, section 3 and appendix A (RB6; the bound of 0.05 nats is ours)",
+                      .control = plot_figure_text(f,
+                                                  "characters 33 to 64 against 17 to 32; LN %.3f against %.3f; after step 20 the running "
+                                                  "variance changes by at most %.1f %% per step",
+                                                  dive_mean(get(d, LN, "long")), dive_mean(get(d, LN, "late")), 100 * change),
+                      .why = "the loss beyond the training's length is higher" });
     claim(d, c, (comparison){ .a = get(d, BN, "tested"), .b = get(d, NONE, "tested") },
           (dive_claim){ .statement = "An LSTM on characters is better with recurrent BatchNorm than without a norm",
                         .source = "Cooijmans et al. 2016, tables 2 and 3 (RB9, on a small text)",

@@ -88,10 +88,12 @@ dive_verdict dive_together(const dive_verdict *v, size_t n)
 
 const char *dive_too_short(plot_figure *f, dive_budget b)
 {
-    if (b.seeds < DIVE_SEEDS) return plot_figure_text(f, "%zu seed%s; a verdict needs %d", b.seeds, b.seeds == 1 ? "" : "s", (int)DIVE_SEEDS);
+    if (b.seeds < DIVE_SEEDS)
+        return plot_figure_text(f, "%zu seed%s; a verdict needs %d", b.seeds, b.seeds == 1 ? "" : "s", (int)DIVE_SEEDS);
     if (b.steps < b.least) return plot_figure_text(f, "%zu steps; this claim needs %zu", b.steps, b.least);
     if (b.best <= b.must) return NULL;
-    return plot_figure_text(f, "the networks have learned too little: the best %s is %.3g, and a verdict needs at most %.3g", b.unit, b.best, b.must);
+    return plot_figure_text(f, "the networks have learned too little: the best %s is %.3g, and a verdict needs at most %.3g", b.unit,
+                            b.best, b.must);
 }
 
 double dive_mean(const plot_record *r)

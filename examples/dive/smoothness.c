@@ -17,7 +17,10 @@ static const char *const arm_name[ARMS] = { "none", "BN", "BN, then noise", "LN"
 static const plot_ink arm_ink[ARMS] = { PLOT_INK_NONE, PLOT_INK_BN, PLOT_INK_RMS, PLOT_INK_LN };
 static const double size_of[SIZES] = { 0.5, 1, 2, 4 }, noise = 0.3;
 
-static dive_spec spec_of(const dive *d) { return (dive_spec){ .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 128), .depth = DEPTH, .lr = 0.1, .sgd = true }; }
+static dive_spec spec_of(const dive *d)
+{
+    return (dive_spec){ .arch = DIVE_MLP, .hidden = dive_pick(d, 8, 64, 128), .depth = DEPTH, .lr = 0.1, .sgd = true };
+}
 static size_t looks_of(const dive *d) { return dive_pick(d, 2, LOOKS, LOOKS); }
 static size_t steps_of(const dive *d) { return dive_pick(d, 4, 400, 2000); }
 enum { BATCH = 64 };
@@ -57,10 +60,10 @@ static void build(kit_arm *arm)
 /* ==== Measuring ==== */
 
 typedef struct {
-    dive_spec spec;                             /* first, because dive_build takes it for the arm's spec */
+    dive_spec spec; /* first, because dive_build takes it for the arm's spec */
     dive *d;
     size_t seed, looks, look;
-    const void *batch;                          /* the last training batch */
+    const void *batch;                             /* the last training batch */
     double *range[ARMS], shift[ARMS], *mean[ARMS]; /* range [looks]; mean [units] of the last step */
     size_t shifts;
 } job;
@@ -185,7 +188,8 @@ void dive_smoothness_measure(dive *d)
     dive_put(d, GR_SHAPE(looks), at, "steps");
     for (size_t i = 0; i < ARMS; i++) {
         dive_put(d, GR_SHAPE(d->seeds, looks), out[i].range, "%s/range", arm_name[i]);
-        dive_put(d, GR_SHAPE(d->seeds), out[i].error, "%s/error", arm_name[i]), dive_put(d, GR_SHAPE(d->seeds), out[i].area, "%s/area", arm_name[i]);
+        dive_put(d, GR_SHAPE(d->seeds), out[i].error, "%s/error", arm_name[i]),
+            dive_put(d, GR_SHAPE(d->seeds), out[i].area, "%s/area", arm_name[i]);
         dive_put(d, GR_SHAPE(d->seeds), out[i].shift, "%s/shift", arm_name[i]);
     }
 }
@@ -211,21 +215,25 @@ void dive_smoothness_draw(const dive *d, plot_figure *f)
     for (size_t i = 0; i < ARMS; i++) {
         const dive_band y = dive_over_seeds(f->t, get(d, i, "range"));
         plot_series_add(
-            p, &(plot_series){ .name = arm_name[i], .ink = arm_ink[i], .n = y.n, .x = steps->values, .y = y.mean, .low = y.low, .high = y.high });
+            p, &(plot_series){
+                   .name = arm_name[i], .ink = arm_ink[i], .n = y.n, .x = steps->values, .y = y.mean, .low = y.low, .high = y.high });
         text[i][0] = arm_name[i], text[i][1] = plot_figure_text(f, "%.2f", dive_mean(get(d, i, "error")));
-        text[i][2] = plot_figure_text(f, "%.3f", dive_mean(get(d, i, "area"))), text[i][3] = plot_figure_text(f, "%.3f", dive_mean(get(d, i, "shift")));
+        text[i][2] = plot_figure_text(f, "%.3f", dive_mean(get(d, i, "area"))),
+        text[i][3] = plot_figure_text(f, "%.3f", dive_mean(get(d, i, "shift")));
     }
     plot_panel *const table = plot_panel_new(f, &(plot_panel){ .title = "Noise after BatchNorm", .note = "means over the seeds" });
     plot_table_set(table, &(plot_table){ .rows = ARMS, .columns = 4, .head = head, .text = text[0], .verdict = -1 });
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Does BatchNorm help because the distribution of hidden units shifts less, or because the loss is smoother?");
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Does BatchNorm help because the distribution of hidden units shifts less, or because the loss is smoother?");
     plot_figure_says(f, PLOT_SAY_NUMBER, "Test error: %.2f %% without a norm, %.2f %% with BatchNorm, %.2f %% with noise after BatchNorm",
                      dive_mean(get(d, NONE, "error")), dive_mean(get(d, BN, "error")), dive_mean(get(d, NOISY, "error")));
-    plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "At %zu steps of each training the loss of the training batch is measured at half, one, two and four times the learning rate along "
-                     "the gradient; the curve is the largest minus the smallest of these losses. Noise after BatchNorm gives each unit a new scale and "
-                     "shift in every training step, with a deviation of %g, so that its distribution never settles. The shift is the distance that the "
-                     "mean of a pre-activation of the last hidden layer moves from one batch to the next. Bands are ranges over %zu seeds.",
-                     looks_of(d), noise, d->seeds);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
+        "At %zu steps of each training the loss of the training batch is measured at half, one, two and four times the learning rate along "
+        "the gradient; the curve is the largest minus the smallest of these losses. Noise after BatchNorm gives each unit a new scale and "
+        "shift in every training step, with a deviation of %g, so that its distribution never settles. The shift is the distance that the "
+        "mean of a pre-activation of the last hidden layer moves from one batch to the next. Bands are ranges over %zu seeds.",
+        looks_of(d), noise, d->seeds);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s; %s; %zu steps.", d->preprocessing, dive_spec_text(f, &s, BATCH), steps_of(d));
 }
 
@@ -265,16 +273,20 @@ static void claim_smooth(const dive *d, dive_claims *c)
     const plot_record *const bn = share_below(d, f->t, BN), *const ln = share_below(d, f->t, LN);
     const dive_pair p = dive_compare(constant(f->t, d->seeds, 0.9), bn, (dive_scale){ .grid = 0 });
     const dive_verdict v = dive_is_below(&p);
-    dive_claim_add(c, &(dive_claim){ .statement = "With BatchNorm the loss varies less along the gradient, in at least 90 % of the steps",
-                                     .source = "Santurkar et al. 2018 (CC2; the bound is ours)",
-                                     .measured = plot_figure_text(f, "the range is smaller than without a norm in %.0f %% of %zu steps; mean range %.3f against %.3f",
-                                                                  100 * p.b, looks_of(d), dive_mean(get(d, BN, "range")), dive_mean(get(d, NONE, "range"))),
-                                     .control = plot_figure_text(f, "no norm, with the same batches and learning rate; LN: smaller in %.0f %%", 100 * dive_mean(ln)),
-                                     .interval = plot_figure_text(f, "90 %% minus the share %s", dive_interval(f, &p, 2)),
-                                     .seeds = d->seeds,
-                                     .too_short = too_short(d, f),
-                                     .verdict = v == DIVE_FAIL && p.b >= 0.5 ? DIVE_DIFFERS : v,
-                                     .why = p.b >= 0.5 ? "in most steps, but not in 90 %" : "not in most steps: at this learning rate the loss without a norm varies little" });
+    dive_claim_add(c,
+                   &(dive_claim){ .statement = "With BatchNorm the loss varies less along the gradient, in at least 90 % of the steps",
+                                  .source = "Santurkar et al. 2018 (CC2; the bound is ours)",
+                                  .measured = plot_figure_text(
+                                      f, "the range is smaller than without a norm in %.0f %% of %zu steps; mean range %.3f against %.3f",
+                                      100 * p.b, looks_of(d), dive_mean(get(d, BN, "range")), dive_mean(get(d, NONE, "range"))),
+                                  .control = plot_figure_text(f, "no norm, with the same batches and learning rate; LN: smaller in %.0f %%",
+                                                              100 * dive_mean(ln)),
+                                  .interval = plot_figure_text(f, "90 %% minus the share %s", dive_interval(f, &p, 2)),
+                                  .seeds = d->seeds,
+                                  .too_short = too_short(d, f),
+                                  .verdict = v == DIVE_FAIL && p.b >= 0.5 ? DIVE_DIFFERS : v,
+                                  .why = p.b >= 0.5 ? "in most steps, but not in 90 %"
+                                                    : "not in most steps: at this learning rate the loss without a norm varies little" });
 }
 
 static void claim_noise(const dive *d, dive_claims *c)
@@ -285,18 +297,22 @@ static void claim_noise(const dive *d, dive_claims *c)
                     shift = dive_compare(get(d, NONE, "shift"), get(d, NOISY, "shift"), (dive_scale){ .grid = 0 });
     const dive_verdict v[] = { dive_is_at_most(&near, 1), dive_is_below(&faster), dive_is_below(&shift) };
     dive_claim_add(
-        c, &(dive_claim){ .statement = "BatchNorm does not help by less shift: with noise after it the shift is larger than without a norm, and it trains as well",
-                          .source = "Santurkar et al. 2018 (CC1)",
-                          .measured = plot_figure_text(f, "test error with noise %.2f %%, BN %.2f %%; training loss with noise %.3f, none %.3f; shift with noise %.3f, none %.3f",
-                                                       near.a, near.b, faster.a, faster.b, shift.b, shift.a),
-                          .control = "at most 1 point more than BN; below no norm; above no norm",
-                          .interval = plot_figure_text(f, "error %s; loss %s; shift, none minus noise %s", dive_interval(f, &near, 2), dive_interval(f, &faster, 3),
-                                                       dive_interval(f, &shift, 3)),
-                          .seeds = d->seeds,
-                          .too_short = too_short(d, f),
-                          .verdict = dive_together(v, 3),
-                          .why = plot_figure_text(f, "as good as BN: %s; faster than no norm: %s; more shift than no norm: %s", dive_verdict_name[v[0]],
-                                                  dive_verdict_name[v[1]], dive_verdict_name[v[2]]) });
+        c,
+        &(dive_claim){
+            .statement =
+                "BatchNorm does not help by less shift: with noise after it the shift is larger than without a norm, and it trains as well",
+            .source = "Santurkar et al. 2018 (CC1)",
+            .measured = plot_figure_text(
+                f, "test error with noise %.2f %%, BN %.2f %%; training loss with noise %.3f, none %.3f; shift with noise %.3f, none %.3f",
+                near.a, near.b, faster.a, faster.b, shift.b, shift.a),
+            .control = "at most 1 point more than BN; below no norm; above no norm",
+            .interval = plot_figure_text(f, "error %s; loss %s; shift, none minus noise %s", dive_interval(f, &near, 2),
+                                         dive_interval(f, &faster, 3), dive_interval(f, &shift, 3)),
+            .seeds = d->seeds,
+            .too_short = too_short(d, f),
+            .verdict = dive_together(v, 3),
+            .why = plot_figure_text(f, "as good as BN: %s; faster than no norm: %s; more shift than no norm: %s", dive_verdict_name[v[0]],
+                                    dive_verdict_name[v[1]], dive_verdict_name[v[2]]) });
 }
 
 void dive_smoothness_claims(const dive *d, dive_claims *c) { claim_smooth(d, c), claim_noise(d, c); }

@@ -1,8 +1,8 @@
 /* examples/dive/variants.c - figure "variants": LayerNorm with a part left out or changed, in an MLP, a CNN and a Transformer.
  *
  * no backward: mean and deviation are constants in backward, without gain and bias (DetachNorm of Xu et al. 2019); plain: no gain and bias;
- * AdaNorm: (1 - xhat / 10) xhat, where the first factor is a constant in backward; RMSNorm: also without a gain. Records: "NET/ARM/error", "/tested" [seeds]: test error in
- * percent, and test loss. */
+ * AdaNorm: (1 - xhat / 10) xhat, where the first factor is a constant in backward; RMSNorm: also without a gain.
+ * Records: "NET/ARM/error", "/tested" [seeds]: test error in percent, and test loss. */
 #include "core/op.h"
 #include "examples/dive/models.h"
 #include "examples/dive/seeds.h"
@@ -17,7 +17,9 @@ static const dive_arch arch_of[NETS] = { DIVE_MLP, DIVE_CNN, DIVE_TRANSFORMER };
 static dive_spec spec_of(const dive *d, size_t net)
 {
     return (dive_spec){ .arch = arch_of[net],
-                        .hidden = net == 0 ? dive_pick(d, 8, 64, 128) : net == 1 ? dive_pick(d, 4, 4, 8) : dive_pick(d, 16, 32, 64),
+                        .hidden = net == 0   ? dive_pick(d, 8, 64, 128)
+                                  : net == 1 ? dive_pick(d, 4, 4, 8)
+                                             : dive_pick(d, 16, 32, 64),
                         .depth = net == 0 ? 4 : 2,
                         .lr = net == 2 ? 3e-3 : 1e-3 };
 }
@@ -157,14 +159,18 @@ void dive_variants_draw(const dive *d, plot_figure *f)
         draw_net(d, f, net);
         settings = plot_figure_text(f, "%s %s.", settings, dive_spec_text(f, &s, batch_of(d, net)));
     }
-    plot_figure_says(f, PLOT_SAY_QUESTION, "Which part of LayerNorm helps: the normalized values, the gradient through the statistics, or gain and bias?");
-    plot_figure_says(f, PLOT_SAY_NUMBER, "Test loss of the Transformer: %.3f with LayerNorm, %.3f without gain and bias, %.3f if backward takes the statistics for constants",
+    plot_figure_says(f, PLOT_SAY_QUESTION,
+                     "Which part of LayerNorm helps: the normalized values, the gradient through the statistics, or gain and bias?");
+    plot_figure_says(f, PLOT_SAY_NUMBER,
+                     "Test loss of the Transformer: %.3f with LayerNorm, %.3f without gain and bias, %.3f if backward takes the statistics "
+                     "for constants",
                      dive_mean(get(d, 2, FULL, "tested")), dive_mean(get(d, 2, PLAIN, "tested")), dive_mean(get(d, 2, DETACHED, "tested")));
-    plot_figure_says(f, PLOT_SAY_CAPTION,
-                     "Each point is the mean of %zu seeds, and the band their range. Plain: no gain and bias. No backward: the same, and backward takes "
-                     "mean and deviation for constants. AdaNorm: the normalized value times 1 minus a tenth of it, where backward takes this factor "
-                     "for a constant. RMSNorm does not subtract the mean, and has no gain either.",
-                     d->seeds);
+    plot_figure_says(
+        f, PLOT_SAY_CAPTION,
+        "Each point is the mean of %zu seeds, and the band their range. Plain: no gain and bias. No backward: the same, and backward takes "
+        "mean and deviation for constants. AdaNorm: the normalized value times 1 minus a tenth of it, where backward takes this factor "
+        "for a constant. RMSNorm does not subtract the mean, and has no gain either.",
+        d->seeds);
     plot_figure_says(f, PLOT_SAY_SETTINGS, "%s;%s", d->preprocessing, settings);
 }
 
@@ -181,7 +187,7 @@ static const char *too_short(const dive *d, plot_figure *f, size_t net)
 typedef struct {
     size_t a, b;
     const char *what;
-    double within; /* for a statement that a is not worse: the bound; 0: a is below b */
+    double within;    /* for a statement that a is not worse: the bound; 0: a is below b */
     bool only_counts; /* the statement is about the number of networks: it holds if it does in half of them */
 } comparison;
 
@@ -194,13 +200,15 @@ static void claim(const dive *d, dive_claims *c, comparison x, dive_claim claim)
     const int digits = x.what[0] == 'e' ? 2 : 3;
     for (size_t net = 0; net < NETS; net++) {
         const char *const lacks = too_short(d, f, net), *const name = dive_arch_name[arch_of[net]], *const before = net ? "; " : "";
-        const dive_pair p = dive_compare(get(d, net, x.a, x.what), get(d, net, x.b, x.what),
-                                         (dive_scale){ .grid = digits == 2 ? 100 / (double)(tests_of(d) * 200) : 0.001, .worst = digits == 2 ? 90 : 5 });
+        const dive_pair p =
+            dive_compare(get(d, net, x.a, x.what), get(d, net, x.b, x.what),
+                         (dive_scale){ .grid = digits == 2 ? 100 / (double)(tests_of(d) * 200) : 0.001, .worst = digits == 2 ? 90 : 5 });
         v[net] = lacks ? DIVE_SHORT : x.within > 0 ? dive_is_at_most(&p, x.within) : dive_is_below(&p);
         holds += v[net] == DIVE_PASS;
         claim.measured = plot_figure_text(f, "%s%s%s %.*f against %.*f", claim.measured, before, name, digits, p.a, digits, p.b);
         claim.interval = plot_figure_text(f, "%s%s%s %s", claim.interval, before, name, dive_interval(f, &p, digits));
-        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[net]], lacks ? ", " : "", lacks ? lacks : "");
+        claim.why = plot_figure_text(f, "%s%s%s: %s%s%s", claim.why, before, name, dive_verdict_name[v[net]], lacks ? ", " : "",
+                                     lacks ? lacks : "");
     }
     claim.verdict = dive_together(v, NETS);
     if (x.only_counts && claim.verdict == DIVE_DIFFERS && 2 * holds >= NETS) claim.verdict = DIVE_PASS;
@@ -210,20 +218,25 @@ static void claim(const dive *d, dive_claims *c, comparison x, dive_claim claim)
 void dive_variants_claims(const dive *d, dive_claims *c)
 {
     static const char *const same = "the same batches, weights and learning rate";
-    claim(d, c, (comparison){ .a = PLAIN, .b = DETACHED, .what = "tested" },
-          (dive_claim){ .statement = "The gradient through mean and deviation helps: with constant statistics in backward the loss is higher",
-                        .source = "Xu et al. 2019, section 3 (XU2)",
-                        .control = "test loss against DetachNorm, both without gain and bias" });
+    claim(
+        d, c, (comparison){ .a = PLAIN, .b = DETACHED, .what = "tested" },
+        (dive_claim){ .statement = "The gradient through mean and deviation helps: with constant statistics in backward the loss is higher",
+                      .source = "Xu et al. 2019, section 3 (XU2)",
+                      .control = "test loss against DetachNorm, both without gain and bias" });
     claim(d, c, (comparison){ .a = NONE, .b = DETACHED, .what = "tested" },
-          (dive_claim){ .statement = "Normalizing forward is not what helps: with constant statistics in backward LayerNorm is worse than no norm",
+          (dive_claim){ .statement =
+                            "Normalizing forward is not what helps: with constant statistics in backward LayerNorm is worse than no norm",
                         .source = "Xu et al. 2019, section 3 (XU2)",
                         .control = "test loss of no norm against DetachNorm" });
     claim(d, c, (comparison){ .a = PLAIN, .b = FULL, .what = "tested", .only_counts = true },
           (dive_claim){ .statement = "LayerNorm without gain and bias is better in half of the networks",
-                        .source = "Xu et al. 2019: 4 of 8 data sets (XU3)", .control = same });
+                        .source = "Xu et al. 2019: 4 of 8 data sets (XU3)",
+                        .control = same });
     claim(d, c, (comparison){ .a = ADA, .b = FULL, .what = "tested" },
-          (dive_claim){ .statement = "AdaNorm is better than LayerNorm", .source = "Xu et al. 2019: 7 of 8 data sets (XU4)", .control = same });
+          (dive_claim){
+              .statement = "AdaNorm is better than LayerNorm", .source = "Xu et al. 2019: 7 of 8 data sets (XU4)", .control = same });
     claim(d, c, (comparison){ .a = RMS, .b = PLAIN, .what = "error", .within = 0.3 },
           (dive_claim){ .statement = "RMSNorm is as good as LayerNorm: its test error is at most 0.3 points higher",
-                        .source = "Zhang, Sennrich 2019 (RM3; the bound is ours)", .control = "both without gain and bias" });
+                        .source = "Zhang, Sennrich 2019 (RM3; the bound is ours)",
+                        .control = "both without gain and bias" });
 }
