@@ -250,12 +250,10 @@ void dive_further_draw(const dive *d, plot_figure *f)
 
 static void claim_sigmoids(const dive *d, dive_claims *c)
 {
-    double bound[2][100];
-    const size_t n = d->seeds < 100 ? d->seeds : 100;
-    for (size_t k = 0; k < n; k++) bound[0][k] = 15, bound[1][k] = 90;
-    const plot_record low = { .n = n, .values = bound[0] }, high = { .n = n, .values = bound[1] };
-    const dive_pair stuck = dive_compare(GET("sigmoid/none/accuracy"), &low, (dive_scale){ .worst = 10 }),
-                    learns = dive_compare(&high, GET("sigmoid/BN/accuracy"), (dive_scale){ .worst = 10 });
+    gr_tape *const t = c->f->t;
+    const size_t n = d->seeds;
+    const dive_pair stuck = dive_compare(GET("sigmoid/none/accuracy"), dive_constant(t, n, 15), (dive_scale){ .worst = 10 }),
+                    learns = dive_compare(dive_constant(t, n, 90), GET("sigmoid/BN/accuracy"), (dive_scale){ .worst = 10 });
     const dive_verdict v[] = { dive_is_below(&stuck), dive_is_below(&learns) };
     dive_claim_add(
         c, &(dive_claim){ .statement = "With BatchNorm a deep network of sigmoids trains; without a norm it stays at chance",
@@ -300,11 +298,7 @@ static void claim_regularizes(const dive *d, dive_claims *c)
 
 static void claim_places(const dive *d, dive_claims *c)
 {
-    double two[100];
-    const size_t n = d->seeds < 100 ? d->seeds : 100;
-    for (size_t k = 0; k < n; k++) two[k] = 2;
-    const plot_record bound = { .n = n, .values = two };
-    const dive_pair variance = dive_compare(&bound, GET("variance"), (dive_scale){ .grid = 0 }),
+    const dive_pair variance = dive_compare(dive_constant(c->f->t, d->seeds, 2), GET("variance"), (dive_scale){ .grid = 0 }),
                     relu = dive_compare(GET("changes/tanh"), GET("changes/ReLU"), (dive_scale){ .grid = 0 });
     dive_claim_add(
         c, &(dive_claim){ .statement = "In a convolutional network units at the border have other statistics: the variance of their inputs "

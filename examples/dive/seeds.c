@@ -96,6 +96,15 @@ const char *dive_too_short(plot_figure *f, dive_budget b)
                             b.best, b.must);
 }
 
+const plot_record *dive_constant(gr_tape *t, size_t n, double value)
+{
+    plot_record *const r = gr_save(t, sizeof *r);
+    if (!r) return NULL;
+    *r = (plot_record){ .n = n, .shape = GR_SHAPE(n), .values = gr_save(t, n * sizeof *r->values) };
+    for (size_t k = 0; r->values && k < n; k++) r->values[k] = value;
+    return r->values ? r : NULL;
+}
+
 double dive_mean(const plot_record *r)
 {
     double sum = 0;

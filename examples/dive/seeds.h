@@ -51,6 +51,8 @@ typedef struct {
 const char *dive_too_short(plot_figure *f, dive_budget b);
 enum { DIVE_LSTM_STEPS = 700, DIVE_STEPS = 150 }; /* the fewest steps for an LSTM on digits, and for other networks */
 
+/* A record [n] of one value, to compare with. t owns it; NULL without memory. */
+const plot_record *dive_constant(gr_tape *t, size_t n, double value);
 /* The mean of the values of r; NaN if r is NULL or has a NaN. */
 double dive_mean(const plot_record *r);
 /* Print x with `digits` digits after the point into text, or "never" for NaN, and return text. */

@@ -258,20 +258,11 @@ static const plot_record *share_below(const dive *d, gr_tape *t, size_t arm)
     return r->values ? r : NULL;
 }
 
-static const plot_record *constant(gr_tape *t, size_t n, double value)
-{
-    plot_record *const r = gr_save(t, sizeof *r);
-    if (!r) return NULL;
-    *r = (plot_record){ .n = n, .shape = GR_SHAPE(n), .values = gr_save(t, n * sizeof *r->values) };
-    for (size_t k = 0; r->values && k < n; k++) r->values[k] = value;
-    return r->values ? r : NULL;
-}
-
 static void claim_smooth(const dive *d, dive_claims *c)
 {
     plot_figure *const f = c->f;
     const plot_record *const bn = share_below(d, f->t, BN), *const ln = share_below(d, f->t, LN);
-    const dive_pair p = dive_compare(constant(f->t, d->seeds, 0.9), bn, (dive_scale){ .grid = 0 });
+    const dive_pair p = dive_compare(dive_constant(f->t, d->seeds, 0.9), bn, (dive_scale){ .grid = 0 });
     const dive_verdict v = dive_is_below(&p);
     dive_claim_add(c,
                    &(dive_claim){ .statement = "With BatchNorm the loss varies less along the gradient, in at least 90 % of the steps",
