@@ -17,7 +17,7 @@ static const char *const curve_name[CURVES] = { "ReLU", "tanh", "linear" };
 
 static gr_tensor *linear(gr_tape *t, gr_tensor *x) { return gr_scale(t, x, 1); }
 
-static size_t sigmoid_steps(const dive *d) { return dive_pick(d, 3, 1200, 4000); }
+static size_t sigmoid_steps(const dive *d) { return dive_pick(d, 3, 1800, 4000); }
 static size_t small_steps(const dive *d) { return dive_pick(d, 3, 400, 2000); }
 static dive_spec sigmoid_spec(const dive *d)
 {

@@ -28,7 +28,7 @@ static dive_spec part_spec(const dive *d, size_t part, size_t blocks)
 static void measure_parts(dive *d)
 {
     double at[FLOW_DEPTHS], exponent[FLOW_PARTS][2];
-    const size_t depths = dive_pick(d, 2, FLOW_DEPTHS - 1, FLOW_DEPTHS);
+    const size_t depths = dive_pick(d, 2, FLOW_DEPTHS, FLOW_DEPTHS);
     for (size_t part = 0; part < FLOW_PARTS && !gr_failed(d->r->tape) && !kit_interrupted(); part++) {
         double last[2][FLOW_DEPTHS];
         for (size_t k = 0; k < depths; k++) {
@@ -36,7 +36,7 @@ static void measure_parts(dive *d)
             const size_t n = flow_depths[k];
             flow_looked arm[2] = { { "pre", GR_NORM_LAYER, part_spec(d, part, n) }, { "post", GR_NORM_LAYER, part_spec(d, part, n) } };
             arm[1].spec.post = true;
-            for (size_t seed = 0; seed < dive_pick(d, 1, 2, 5); seed++) flow_look(&(flow_looking){ d, NULL, out[0], n }, arm, 2, 8, seed);
+            for (size_t seed = 0; seed < dive_pick(d, 1, 3, 5); seed++) flow_look(&(flow_looking){ d, NULL, out[0], n }, arm, 2, 8, seed);
             at[k] = (double)n, last[0][k] = out[0][n - 1], last[1][k] = out[0][2 * n - 1];
         }
         for (size_t post = 0; post < 2; post++) exponent[part][post] = dive_exponent(at, last[post], depths);
