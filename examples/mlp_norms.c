@@ -6,7 +6,7 @@
  * Run:   examples/mlp_norms                                    256 units, drawn digits, half a minute
  *        examples/mlp_norms --paper --epochs 0.6 --small-epochs 0.2 --data data/mnist
  *                                                              784-1000-1000-10 on 55,000 images of MNIST, the size of the paper's
- * See:   with He's initial weights and Adam the network without a norm is well conditioned, and on MNIST LayerNorm gains nothing over it.
+ * See:   "What to see" at the end, which is computed from the run. With He's initial weights and Adam the network without a norm is well conditioned, and on MNIST LayerNorm gains nothing over it.
  *        LayerNorm's lead in the figure comes from BatchNorm on the logits, and from the batches of 4. At batch 128, BN hidden is ahead of
  *        BN all; at batch 4, both fall far behind, and LayerNorm does not. (The paper divides the variance by N - 1 at batch 4, this program
  *        by N.)
@@ -14,6 +14,7 @@
  */
 #include "examples/kit/kit.h"
 #include "gradus.h"
+#include <math.h>
 
 static kit_options o = { .batch = 128, .epochs = 2, .lr = 1e-3, .seed = 42 };
 static struct {
@@ -76,29 +77,61 @@ static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
     return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), b->labels, score);
 }
 
-/* Train the four arms with this batch size, and print their table. Returns the mean training losses in losses. */
-static void compare(kit_run *r, const kit_data *d, size_t batch, double epochs, double losses[ARMS])
-{
+enum { LARGE, SMALL, BATCHES };
+typedef struct {
     char title[32];
+    kit_arms a; /* after compare its scores alone are valid */
+} outcome;
+
+/* Train the four arms with this batch size, and print their table. */
+static void compare(kit_run *r, const kit_data *d, size_t batch, double epochs, bool first, outcome *got)
+{
     kit_images images = kit_images_new(r->tape, d, batch);
-    snprintf(title, sizeof title, "batch %zu", images.train.batch);
-    kit_arms a = { .title = title, .source = kit_images_source(&images), .build = build, .loss = loss, .mark = { 90, 95, 97 } };
+    snprintf(got->title, sizeof got->title, "batch %zu", images.train.batch);
+    kit_arms a = { .title = got->title, .source = kit_images_source(&images), .build = build, .loss = loss, .mark = { 90, 95, 97 } };
     for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
     a.steps = kit_steps(&o, epochs, a.source.train);
-    if (kit_arms_run(r, &a)) putchar('\n'), kit_arms_table(stdout, &a), putchar('\n'), fflush(stdout);
-    for (int i = 0; i < ARMS; i++) losses[i] = kit_loss(&a.arm[i].whole);
+    if (first && !o.quiet) kit_arms_legend(&a);
+    if (kit_arms_run(r, &a)) putchar('\n'), kit_arms_table(stdout, &a), fflush(stdout);
+    got->a = a;
     kit_arms_free(&a), kit_images_free(&images);
+}
+
+static double accuracy(const outcome *got, int arm) { return kit_accuracy(&got->a.arm[arm].tested); }
+
+static void conclude(const outcome *got, size_t n)
+{
+    bool sees[BATCHES] = { false };
+    kit_conclude();
+    for (size_t k = 0; k < n; k++) {
+        sees[k] = kit_conclude_arms(&got[k].a, log(10));
+        if (!sees[k]) continue;
+        kit_conclude_pair(&got[k].a, LAYER_HIDDEN, NONE), kit_conclude_pair(&got[k].a, LAYER_HIDDEN, BATCH_HIDDEN);
+        kit_conclude_pair(&got[k].a, BATCH_HIDDEN, BATCH_ALL);
+    }
+    if (sees[LARGE] && sees[SMALL] && !got[SMALL].a.arm[BATCH_HIDDEN].diverged && !got[SMALL].a.arm[LAYER_HIDDEN].diverged)
+        kit_conclude_say("From %s to %s the test accuracy changes by %+.2f points with BN hidden, by %+.2f with LN hidden, and by %+.2f without a "
+                         "norm. The runs read different numbers of images, so compare the arms, not the sizes.", got[LARGE].title, got[SMALL].title,
+                         accuracy(&got[SMALL], BATCH_HIDDEN) - accuracy(&got[LARGE], BATCH_HIDDEN),
+                         accuracy(&got[SMALL], LAYER_HIDDEN) - accuracy(&got[LARGE], LAYER_HIDDEN),
+                         accuracy(&got[SMALL], NONE) - accuracy(&got[LARGE], NONE));
+    kit_conclude_seed(&o);
 }
 
 static void run(kit_run *r, const kit_data *d)
 {
+    outcome got[BATCHES];
     double large[ARMS], small[ARMS];
-    compare(r, d, o.batch, o.epochs, large);
+    compare(r, d, o.batch, o.epochs, true, &got[LARGE]);
+    for (int i = 0; i < ARMS; i++) large[i] = kit_loss(&got[LARGE].a.arm[i].whole);
     kit_run_need(r, large[BATCH_HIDDEN] < large[BATCH_ALL],
                  "batch %llu: the training loss of BN hidden, %.4f, is not below that of BN all, %.4f", (unsigned long long)o.batch,
                  large[BATCH_HIDDEN], large[BATCH_ALL]);
-    if (!own.small_batch || gr_failed(r->tape) || kit_interrupted()) return;
-    compare(r, d, own.small_batch, own.small_epochs, small);
+    if (own.small_batch && !gr_failed(r->tape) && !kit_interrupted()) compare(r, d, own.small_batch, own.small_epochs, false, &got[SMALL]);
+    if (gr_failed(r->tape) || kit_interrupted()) return;
+    if (!o.quiet) conclude(got, own.small_batch ? BATCHES : 1);
+    if (!own.small_batch) return;
+    for (int i = 0; i < ARMS; i++) small[i] = kit_loss(&got[SMALL].a.arm[i].whole);
     for (int i = BATCH_ALL; i <= BATCH_HIDDEN; i++)
         kit_run_need(r, small[LAYER_HIDDEN] < 0.8 * small[i],
                      "batch %llu: the training loss of LN hidden, %.4f, is not below 0.8 of %s, %.4f", (unsigned long long)own.small_batch,
@@ -116,7 +149,7 @@ int main(int argc, char **argv)
     kit_images_have_two(r.tape, &d, own.cases ? "--batch and --cases" : "--batch", o.batch);
     if (own.small_batch) kit_images_have_two(r.tape, &d, own.cases ? "--small-batch and --cases" : "--small-batch", own.small_batch);
     snprintf(text, sizeof text,
-             "%s\n784-%llu-%llu-10, ReLU, weights as He et al., biases 0, Adam, lr %g constant, pixels 0 to 1, norm before ReLU",
+             "%s\n784-%llu-%llu-10, ReLU, weights as He et al., biases 0, Adam, lr %g constant, pixels 0 to 1\nnorm before ReLU",
              kit_data_name(&d, data, sizeof data), (unsigned long long)own.hidden, (unsigned long long)own.hidden, o.lr);
     if (kit_run_begin(&r, text)) run(&r, &d);
     kit_data_free(r.tape, &all);

@@ -86,6 +86,41 @@ static inline bool is_running(pid_t child)
         assert_string_not_equal(out, once); \
     } while (0)
 
+/* No line of the output is longer than 100 columns. The output is ASCII. */
+static inline void assert_columns(void)
+{
+    for (const char *line = out; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strcspn(line, "\n") > 100) fail_msg("longer than 100 columns: %.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* A comparison has a legend above its first table, "What to see" with at least one paragraph after its last, and lines of 100 columns. With
+ * --quiet it has neither. legend and table are the beginnings of the two. */
+#define assert_concludes(legend, table) \
+    do { \
+        const char *const at_ = strstr(out, legend), *const table_ = strstr(out, table), *const see_ = strstr(out, "\nWhat to see\n- "); \
+        assert_true(at_ && table_ && see_ && at_ < table_ && table_ < see_); \
+        assert_columns(); \
+    } while (0)
+/* "What to see" of the last run, with one blank between two words and nothing for the ends of lines. */
+static inline const char *what_to_see(void)
+{
+    static char flat[sizeof out];
+    char *to = flat;
+    const char *text = strstr(out, "\nWhat to see\n");
+    assert_non_null(text);
+    for (text += 13; *text; text += strspn(text, " \n")) {
+        const size_t n = strcspn(text, " \n");
+        memcpy(to, text, n), to += n, text += n, *to++ = ' ';
+    }
+    *to = 0;
+    return flat;
+}
+#define assert_sees(text) \
+    do { \
+        if (!strstr(what_to_see(), text)) fail_msg("%s\nis not in\n%s", text, what_to_see()); \
+    } while (0)
+#define assert_concludes_nothing() assert_true(!strstr(out, "What to see") && !strstr(out, "While the arms train"))
+
 static inline void put_idx(const char *name, size_t n, bool images)
 {
     uint8_t pixels[KIT_PIXELS], head[16] = { 0, 0, 8, images ? 3 : 1, 0, 0, 0, (uint8_t)n, 0, 0, 0, 28, 0, 0, 0, 28 };

@@ -1,5 +1,6 @@
 /* tests/test_program_mlp_norms.c - examples/mlp_norms as its users see it, on a small folder of drawn digits. */
 #include "tests/program.h"
+#include <math.h>
 
 #define SMALL "--data", data, "--hidden=16", "--batch=32", "--steps=6", "--threads=1"
 
@@ -24,7 +25,7 @@ TEST(two_comparisons_of_four_arms_have_a_table_each)
     assert_run(SMALL);
     assert_string_equal(err, "");
     assert_non_null(strstr(out, "784-16-16-10, ReLU, weights as He et al., biases 0, Adam, lr 0.001 constant, pixels 0 to 1"));
-    assert_non_null(strstr(out, "\nbatch 32  step      6   none "));
+    assert_non_null(strstr(out, "\n                                  none           BN all        BN hidden        LN hidden\nbatch 32  step      1  "));
     assert_non_null(strstr(out, "\nbatch 32, 6 steps\n"));
     assert_non_null(strstr(out, "\nbatch 4, 6 steps\n"));
     static const char *const rows[] = { "\nnone ", "\nBN all ", "\nBN hidden ", "\nLN hidden " };
@@ -33,6 +34,50 @@ TEST(two_comparisons_of_four_arms_have_a_table_each)
         assert_non_null(first);
         assert_non_null(strstr(first + 1, rows[i]));
     }
+}
+
+/* The test accuracy of an arm in the first table after `from`, in hundredths of a percent. */
+static int accuracy_in(const char *from, const char *arm)
+{
+    double train, test, accuracy;
+    const char *const row = strstr(from, arm);
+    assert_non_null(row);
+    assert_int_equal(sscanf(row + strlen(arm), "%lf %lf %lf", &train, &test, &accuracy), 3);
+    return (int)lround(100 * accuracy);
+}
+
+TEST(what_to_see_has_the_numbers_of_the_tables)
+{
+    static const char *const arms[] = { "\nnone ", "\nBN all ", "\nBN hidden ", "\nLN hidden " },
+                            *const names[] = { "no norm", "BN all", "BN hidden", "LN hidden" };
+    char want[256];
+    assert_run("--data", data, "--hidden=64", "--batch=20", "--epochs=8", "--small-epochs=4", "--threads=1");
+    assert_concludes("While the arms train: test loss and accuracy of each; ", "\nbatch 20, 80 steps\n");
+    for (int size = 4; size <= 20; size += 16) {
+        size_t best = 0, worst = 0;
+        int accuracy[4];
+        snprintf(want, sizeof want, "\nbatch %d, ", size);
+        for (size_t i = 0; i < 4; i++) accuracy[i] = accuracy_in(strstr(out, want), arms[i]);
+        for (size_t i = 0; i < 4; i++) best = accuracy[i] > accuracy[best] ? i : best, worst = accuracy[i] < accuracy[worst] ? i : worst;
+        snprintf(want, sizeof want, "batch %d: the arms cannot be told apart. Their test accuracies are %.2f to %.2f %%, and with 100 test images ", size,
+                 accuracy[worst] / 100.0, accuracy[best] / 100.0);
+        if (strstr(what_to_see(), want)) continue;
+        snprintf(want, sizeof want, "batch %d: %s has the highest test accuracy, %.2f %%, and %s the lowest, %.2f %%. They are %.2f points apart; "
+                 "with 100 test images chance explains up to ", size, names[best], accuracy[best] / 100.0, names[worst], accuracy[worst] / 100.0,
+                 (accuracy[best] - accuracy[worst]) / 100.0);
+        assert_sees(want);
+    }
+    assert_sees("- All this is one run with seed 42. ");
+}
+
+TEST(a_run_that_is_too_short_says_that_nothing_can_be_seen)
+{
+    assert_run(SMALL, "--steps=1");
+    assert_sees("- batch 32: nothing can be seen. After 1 step the test loss of the best arm is ");
+    assert_null(strstr(out, "cannot be told apart")), assert_null(strstr(out, "From batch"));
+    assert_run(SMALL, "--quiet");
+    assert_concludes_nothing();
+    assert_columns();
 }
 
 TEST(the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set)
@@ -111,6 +156,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_comparisons_of_four_arms_have_a_table_each),
+        cmocka_unit_test(what_to_see_has_the_numbers_of_the_tables),
+        cmocka_unit_test(a_run_that_is_too_short_says_that_nothing_can_be_seen),
         cmocka_unit_test(the_same_seed_gives_the_same_losses_for_any_threads_and_instruction_set),
         cmocka_unit_test(the_log_has_steps_evaluations_and_arms),
         cmocka_unit_test(a_flag_after_paper_replaces_its_value),

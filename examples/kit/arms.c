@@ -6,6 +6,7 @@
 #include "optim/audit.h"
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 void kit_arms_add(kit_arms *a, const char *name, int kind)
 {
@@ -98,12 +99,23 @@ static void evaluate(kit_run *r, kit_arms *a)
     }
 }
 
-static void print_evaluation(const kit_arms *a, size_t step)
+/* Print the evaluations as a table, whose head comes before the first line. Losses are left out when there are many arms, so that a line has at
+ * most 100 columns. */
+static void print_evaluation(const kit_arms *a, size_t step, bool first)
 {
-    printf("%s  step %6zu ", a->title, step);
-    for (size_t i = 0; i < a->n; i++)
-        if (a->arm[i].diverged) printf("  %s diverged", a->arm[i].name);
-        else printf("  %s %.4f %.2f %%", a->arm[i].name, kit_loss(&a->arm[i].tested), kit_accuracy(&a->arm[i].tested));
+    const bool losses = a->n <= 4;
+    if (first) {
+        printf("\n%*s", (int)strlen(a->title) + 13, "");
+        for (size_t i = 0; i < a->n; i++) printf("  %*s", losses ? 15 : 8, a->arm[i].name);
+        putchar('\n');
+    }
+    printf("%s  step %6zu", a->title, step);
+    for (size_t i = 0; i < a->n; i++) {
+        const kit_score *const s = &a->arm[i].tested;
+        if (a->arm[i].diverged) printf("  %*s", losses ? 15 : 8, "diverged");
+        else if (losses) printf("  %6.4f %6.2f %%", kit_loss(s), kit_accuracy(s));
+        else printf("  %6.2f %%", kit_accuracy(s));
+    }
     putchar('\n'), fflush(stdout);
 }
 
@@ -179,7 +191,7 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
         if (step % a->every && step < a->steps && living) continue;
         evaluate(r, a);
         kit_progress_wipe(&progress);
-        if (prints && !gr_failed(r->tape)) print_evaluation(a, step), kit_check_stdout(r->tape);
+        if (prints && !gr_failed(r->tape)) print_evaluation(a, step, step <= a->every), kit_check_stdout(r->tape);
         if (a->watch && !gr_failed(r->tape) && !a->watch(a, step, true)) break;
         for (size_t i = 0; i < a->n && step < a->steps; i++) a->arm[i].recent = (kit_score){ 0 };
         kit_progress_go_on(&progress);
@@ -191,11 +203,13 @@ bool kit_arms_run(kit_run *r, kit_arms *a)
 
 /* ---- The table ---- */
 
-static void print_mark(FILE *out, size_t step, double seconds)
+/* The head of a mark's column when step is NULL; its cell otherwise. */
+static void print_mark(FILE *out, const kit_arms *a, size_t k, const size_t *step)
 {
-    char cell[48];
-    if (step) snprintf(cell, sizeof cell, "%zu (%.1f s)", step, seconds);
-    fprintf(out, "  %16s", step ? cell : "-");
+    char cell[48] = "-";
+    if (!step) snprintf(cell, sizeof cell, "to %g%s", a->mark[k], a->marks_are_losses ? "" : " %");
+    else if (*step) snprintf(cell, sizeof cell, "%zu", *step);
+    fprintf(out, "  %7s", cell);
 }
 
 void kit_arms_table(FILE *out, const kit_arms *a)
@@ -203,7 +217,7 @@ void kit_arms_table(FILE *out, const kit_arms *a)
     int width = 0;
     for (size_t i = 0; i < a->n; i++) width = (int)fmax(width, snprintf(NULL, 0, "%s", a->arm[i].name));
     fprintf(out, "%s, %zu steps\n%-*s  train loss  test loss  accuracy      gap", a->title, a->steps, width, "");
-    for (size_t k = 0; k < KIT_MARKS && a->mark[k] != 0; k++) fprintf(out, a->marks_are_losses ? "  to loss %8g" : "  %14g %%", a->mark[k]);
+    for (size_t k = 0; k < KIT_MARKS && a->mark[k] != 0; k++) print_mark(out, a, k, NULL);
     fprintf(out, "   ms/step  seconds\n");
     for (size_t i = 0; i < a->n; i++) {
         const kit_arm *const arm = &a->arm[i];
@@ -213,7 +227,7 @@ void kit_arms_table(FILE *out, const kit_arms *a)
         }
         fprintf(out, "%-*s  %10.4f %10.4f  %6.2f %%  %+7.4f", width, arm->name, kit_loss(&arm->whole), kit_loss(&arm->tested),
                 kit_accuracy(&arm->tested), kit_loss(&arm->tested) - kit_loss(&arm->recent));
-        for (size_t k = 0; k < KIT_MARKS && a->mark[k] != 0; k++) print_mark(out, arm->mark[k].step, arm->mark[k].seconds);
+        for (size_t k = 0; k < KIT_MARKS && a->mark[k] != 0; k++) print_mark(out, a, k, &arm->mark[k].step);
         fprintf(out, "  %8.2f  %7.1f\n", arm->steps ? 1e3 * arm->seconds / (double)arm->steps : 0, arm->seconds);
     }
 }

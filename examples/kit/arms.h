@@ -75,8 +75,8 @@ bool kit_arms_run(kit_run *r, kit_arms *a);
 /* The number of steps: --steps, or else the steps in that many epochs, at least one. */
 size_t kit_steps(const kit_options *o, double epochs, size_t per_epoch);
 
-/* Print a line per arm: losses, accuracy, the gap (test loss minus the training loss since the evaluation before it), steps and seconds
- * to each mark, milliseconds per step. */
+/* Print a line per arm: losses, accuracy, the gap (test loss minus the training loss since the evaluation before it), the steps to each mark,
+ * milliseconds per step, seconds. Three marks and names of 9 characters fit into 100 columns. */
 void kit_arms_table(FILE *out, const kit_arms *a);
 void kit_arms_free(kit_arms *a); /* optimizers, modules and tapes of all arms */
 

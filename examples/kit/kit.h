@@ -1,5 +1,6 @@
 /* examples/kit/kit.h - the parts that the programs share and the library does not need: flags, data, progress, a log, exit codes, comparisons. */
 #include "examples/kit/arms.h"
+#include "examples/kit/conclude.h"
 #include "examples/kit/data.h"
 #include "examples/kit/file.h"
 #include "examples/kit/flags.h"
