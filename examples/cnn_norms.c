@@ -4,7 +4,7 @@
  *        of the last hidden layer come from 2 values, so the network in training differs from the network in the test (the gap).
  * Run:   examples/cnn_norms                                          drawn digits, batches of 2, 16 and 128, 20 seconds
  *        examples/cnn_norms --data data/mnist --smallest 128 --epochs 5        MNIST, above 99 % with BatchNorm
- * See:   a table for each batch size, and one of all. A smaller batch takes more steps over fewer images: sqrt(128 / batch) times the steps.
+ * See:   a table for each batch size, one of all, and what these numbers show. A smaller batch takes more steps over fewer images: sqrt(128 / batch) times the steps.
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
@@ -69,21 +69,22 @@ static gr_tensor *loss(kit_arm *arm, const void *batch, kit_score *score)
     return kit_classify(arm->tape, gr_forward(arm->tape, arm->model, x), b->labels, score);
 }
 
-/* Results of a batch size for each arm: test accuracy in percent, test loss, and training loss since the last evaluation but one. */
-typedef struct { size_t batch; double accuracy[ARMS], tested[ARMS], trained[ARMS]; } outcome;
+/* Results of a batch size for each arm: test accuracy in percent, test loss, and training loss since the last evaluation but one. Of a only
+ * the scores are valid. */
+typedef struct { size_t batch; char title[32]; double accuracy[ARMS], tested[ARMS], trained[ARMS]; kit_arms a; } outcome;
 
-static bool compare(kit_run *r, const kit_data *d, size_t batch, outcome *result)
+static bool compare(kit_run *r, const kit_data *d, size_t batch, bool first, outcome *result)
 {
-    char title[32];
     kit_images images = kit_images_new(r->tape, d, batch);
-    snprintf(title, sizeof title, "batch %zu", batch);
-    kit_arms a = { .title = title, .source = kit_images_source(&images), .build = build, .loss = loss, .user = &a, .mark = { 90, 95, 97 } };
+    snprintf(result->title, sizeof result->title, "batch %zu", batch);
+    kit_arms a = { .title = result->title, .source = kit_images_source(&images), .build = build, .loss = loss, .user = &a, .mark = { 90, 95, 97 } };
     for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i);
     a.steps = kit_steps(&o, o.epochs * sqrt((double)batch / (double)o.batch), a.source.train);
     if (!o.eval_every) a.every = (a.steps + 4) / 5;
+    if (first && !o.quiet) kit_arms_legend(&a);
     const bool done = kit_arms_run(r, &a);
-    if (done) putchar('\n'), kit_arms_table(stdout, &a), putchar('\n'), fflush(stdout);
-    result->batch = batch;
+    if (done) putchar('\n'), kit_arms_table(stdout, &a), fflush(stdout);
+    result->batch = batch, result->a = a;
     for (int i = 0; i < ARMS; i++) {
         result->accuracy[i] = kit_accuracy(&a.arm[i].tested);
         result->tested[i] = kit_loss(&a.arm[i].tested), result->trained[i] = kit_loss(&a.arm[i].recent);
@@ -94,13 +95,37 @@ static bool compare(kit_run *r, const kit_data *d, size_t batch, outcome *result
 
 static void print_all(const outcome *result, size_t n)
 {
-    printf("%-8s", "batch");
+    printf("\n%-8s", "batch");
     for (int i = 0; i < ARMS; i++) printf("  %20s", arm_of[i].name);
     for (size_t k = 0; k < n; k++) {
         printf("\n%-8zu", result[k].batch);
         for (int i = 0; i < ARMS; i++) printf("  %8.2f %%  %+8.4f", result[k].accuracy[i], result[k].tested[i] - result[k].trained[i]);
     }
     printf("\ntest accuracy, and the gap: test loss minus the training loss since the evaluation before\n");
+}
+
+static void conclude(const outcome *result, size_t n)
+{
+    bool all = n > 1;
+    kit_conclude();
+    for (size_t k = n; k-- > 0;) {
+        const kit_arms *const a = &result[k].a;
+        for (size_t i = 0; i < a->n; i++) all = all && !a->arm[i].diverged;
+        if (!kit_conclude_arms(a, log(10))) { all = false; continue; }
+        kit_conclude_pair(a, BATCH, NONE), kit_conclude_pair(a, BATCH, GROUP), kit_conclude_pair(a, BATCH, LAYER);
+        kit_conclude_gap(a, 0.1);
+    }
+    if (all) {
+        double change[ARMS];
+        for (int i = 0; i < ARMS; i++) change[i] = result[0].accuracy[i] - result[n - 1].accuracy[i];
+        const size_t most = kit_smallest(change, ARMS);
+        if (change[most] < 0)
+            kit_conclude_say("From %s to %s, %s loses most test accuracy: %.2f points. LN changes by %+.2f and GN by %+.2f. The run with the "
+                             "smaller batch reads fewer images, so every arm may lose.", result[n - 1].title, result[0].title,
+                             most == NONE ? "no norm" : arm_of[most].name, -change[most], change[LAYER], change[GROUP]);
+        else kit_conclude_say("From %s to %s no arm loses test accuracy.", result[n - 1].title, result[0].title);
+    }
+    kit_conclude_seed(&o);
 }
 
 /* Write the batch sizes into size, and return how many they are. */
@@ -118,8 +143,9 @@ static void run(kit_run *r, const kit_data *d)
     size_t size[SIZES];
     const size_t n = sizes(size);
     for (size_t k = 0; k < n; k++)
-        if (!compare(r, d, size[k], &all[k])) return;
+        if (!compare(r, d, size[k], k == 0, &all[k])) return;
     print_all(all, n);
+    if (!o.quiet) conclude(all, n);
     const outcome *const large = &all[n - 1], *const small = &all[0];
     kit_run_need(r, large->tested[BATCH] < large->tested[NONE], "batch %zu: the test loss of BN, %.4f, is not below that of no norm, %.4f",
                  large->batch, large->tested[BATCH], large->tested[NONE]);

@@ -140,24 +140,63 @@ static void write_sample(kit_arm *arm, const kit_text *text)
     putchar('\n');
 }
 
-static void compare(kit_run *r, kit_text *text, const char *title, const int *kinds, size_t n, bool warms, double losses[ARMS])
+/* Train these arms and print their table. Only the scores in *scores are valid afterwards. */
+static void compare(kit_run *r, kit_text *text, const int *kinds, size_t n, bool warms, double losses[ARMS], kit_arms *scores)
 {
     model models[ARMS];
     plan p = { .text = text };
-    kit_arms a = { .title = title, .source = kit_text_source(text), .build = build, .loss = loss, .user = &p, .clip = 1, .mark = { 40, 50 } };
+    kit_arms a = { .title = warms ? "with warm-up" : "no warm-up", .source = kit_text_source(text), .build = build, .loss = loss, .user = &p, .clip = 1, .mark = { 40, 50 } };
     a.unaudited = own.recompute;
     p.steps = a.steps = kit_steps(&o, o.epochs, a.source.train);
     p.warmup = warms ? own.warmup ? own.warmup : a.steps / 10 : 0;
     if (p.warmup > p.steps) p.warmup = p.steps;
     for (size_t i = 0; i < n; i++) kit_arms_add(&a, arm_of[kinds[i]].name, kinds[i]), a.arm[i].model = &models[i];
+    if (warms && !o.quiet) kit_arms_legend(&a);
     if (kit_arms_run(r, &a)) putchar('\n'), kit_arms_table(stdout, &a), fflush(stdout);
+    *scores = a;
     for (size_t i = 0; i < n; i++) {
         losses[kinds[i]] = a.arm[i].diverged ? 99 : kit_loss(&a.arm[i].tested);
         if (kinds[i] == LN_PRE && warms && own.sample && !gr_failed(r->tape)) write_sample(&a.arm[i], text);
         if (!a.arm[i].diverged) kit_run_fail(r, a.arm[i].name, a.arm[i].tape);
     }
-    putchar('\n'), fflush(stdout);
+    fflush(stdout);
     kit_arms_free(&a);
+}
+
+/* The arm of this kind, or NULL when it diverged or did not train. */
+static const kit_arm *of_kind(const kit_arms *a, int kind)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->arm[i].kind == kind && !a->arm[i].diverged && a->arm[i].tested.images) return &a->arm[i];
+    return NULL;
+}
+
+/* What warm-up changes for LN pre, LN post, RMS pre and RMS post. */
+static void conclude_warmup(const kit_arms *warm, const kit_arms *cold)
+{
+    for (size_t i = 0; i < cold->n; i++) {
+        const kit_arm *const with = of_kind(warm, cold->arm[i].kind), *const without = of_kind(cold, cold->arm[i].kind);
+        if (!with || !without) continue;
+        const double gains = kit_accuracy(&with->tested) - kit_accuracy(&without->tested), noise = kit_noise(&with->tested, &without->tested);
+        kit_conclude_say("Warm-up changes the test accuracy of %s by %+.2f points (%.2f %% with it, %.2f %% without)%s.", with->name, gains,
+                         kit_accuracy(&with->tested), kit_accuracy(&without->tested), fabs(gains) > noise ? "" : ", which chance explains");
+    }
+}
+
+static void conclude(const kit_text *text, const kit_arms *warm, const kit_arms *cold)
+{
+    const double guess = log((double)text->letters);
+    kit_conclude();
+    if (warm->n < 2) {
+        const kit_arm *const ln = of_kind(warm, LN_PRE);
+        if (ln) kit_conclude_say("LN pre alone has nothing beside it. Its test loss is %.2f; equal probabilities have %.2f%s", kit_loss(&ln->tested), guess,
+                                 kit_loss(&ln->tested) < 0.9 * guess ? "." : ", so it has not learned yet.");
+        else kit_conclude_say("LN pre diverged, and nothing can be seen.");
+    }
+    const bool sees = warm->n > 1 && kit_conclude_arms(warm, guess);
+    if (sees) kit_conclude_pair(warm, 0, 5), kit_conclude_pair(warm, 0, 3), kit_conclude_pair(warm, 0, 1);
+    if (cold && kit_conclude_arms(cold, guess) && sees) kit_conclude_pair(cold, 0, 2), conclude_warmup(warm, cold);
+    kit_conclude_seed(&o);
 }
 
 /* Take a first step of LN pre with and without recomputation, print the memory of each, and check that the results are equal. */
@@ -192,12 +231,15 @@ static void run(kit_run *r, kit_text *text)
 {
     static const int warm[ARMS] = { LN_PRE, NONE, BN_PRE, RMS_PRE, BN_POST, LN_POST, RMS_POST }, cold[] = { LN_PRE, RMS_PRE, LN_POST, RMS_POST };
     double losses[ARMS];
+    kit_arms warmed, colder;
     const double target = text->path ? 2.2 : 1.6;
     if (own.recompute) show_memory(r, text);
-    compare(r, text, "with warm-up", warm, own.arms ? 1 : ARMS, true, losses);
+    compare(r, text, warm, own.arms ? 1 : ARMS, true, losses, &warmed);
     kit_run_need(r, losses[LN_PRE] < target, "LN pre: the test loss is %.4f, not below %g", losses[LN_PRE], target);
-    if (own.arms || gr_failed(r->tape) || kit_interrupted()) return;
-    compare(r, text, "without", cold, 4, false, losses);
+    if (gr_failed(r->tape) || kit_interrupted()) return;
+    if (!own.arms) compare(r, text, cold, 4, false, losses, &colder);
+    if (!o.quiet && !gr_failed(r->tape) && !kit_interrupted()) conclude(text, &warmed, own.arms ? NULL : &colder);
+    if (own.arms || gr_failed(r->tape)) return;
     kit_run_need(r, losses[LN_POST] > 1.2 * losses[LN_PRE], "without warm-up: the test loss of LN post, %.4f, is not 1.2 times that of LN pre, %.4f",
                  losses[LN_POST], losses[LN_PRE]);
 }

@@ -30,6 +30,30 @@ TEST(each_batch_size_has_a_table_and_there_is_a_common_one)
     fingerprints(first);
 }
 
+TEST(what_to_see_comes_from_the_numbers_of_the_run)
+{
+    assert_concludes_nothing(); /* of the run before, which was quiet */
+    assert_run(TINY);
+    assert_concludes("While the arms train: test loss and accuracy of each; ", "\nbatch 4, 4 steps\n");
+    assert_sees("- batch 8: nothing can be seen. After 4 steps the test loss of the best arm is ");
+    assert_null(strstr(out, "loses most test accuracy"));
+    static const char *const names[] = { "no norm", "BN", "LN", "GN" };
+    double large[4], small[4], loss[4];
+    char want[160];
+    size_t most = 0;
+    assert_run("--data", data, "--threads=1", "--steps=80", "--eval-every=80", "--batch=8", "--smallest=4");
+    assert_concludes("While the arms train: ", "\nbatch 4, 80 steps\n");
+    const char *const table = strstr(out, "\nbatch                     none");
+    assert_int_equal(sscanf(strstr(table, "\n4 ") + 2, "%lf %% %*f %lf %% %*f %lf %% %*f %lf", &small[0], &small[1], &small[2], &small[3]), 4);
+    assert_int_equal(sscanf(strstr(table, "\n8 ") + 2, "%lf %% %*f %lf %% %*f %lf %% %*f %lf", &large[0], &large[1], &large[2], &large[3]), 4);
+    for (size_t i = 0; i < 4; i++) loss[i] = large[i] - small[i], most = loss[i] > loss[most] ? i : most;
+    if (loss[most] > 0)
+        snprintf(want, sizeof want, "- From batch 8 to batch 4, %s loses most test accuracy: %.2f points. LN changes by %+.2f and GN by %+.2f.", names[most],
+                 loss[most], -loss[2], -loss[3]);
+    else snprintf(want, sizeof want, "- From batch 8 to batch 4 no arm loses test accuracy.");
+    assert_sees(want);
+}
+
 TEST(any_number_of_threads_gives_the_same_arms)
 {
     char print[sizeof first] = "";
@@ -77,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_batch_size_has_a_table_and_there_is_a_common_one),
+        cmocka_unit_test(what_to_see_comes_from_the_numbers_of_the_run),
         cmocka_unit_test(any_number_of_threads_gives_the_same_arms),
         cmocka_unit_test(a_residual_block_makes_other_networks),
         cmocka_unit_test(a_batch_has_at_most_all_images),

@@ -1,5 +1,6 @@
 /* tests/test_program_transformer_norms.c - examples/transformer_norms as its users see it. */
 #include "tests/program.h"
+#include <math.h>
 
 #define SMALL "--size=8", "--heads=2", "--layers=1", "--context=8", "--batch=4", "--steps=4", "--threads=1"
 
@@ -9,10 +10,36 @@ TEST(two_comparisons_have_a_table_each)
     assert_string_equal(err, "");
     assert_non_null(strstr(out, "1 layers of 8, 2 heads, GELU, windows of 8, Adam, lr 0.02"));
     assert_non_null(strstr(out, "\nwith warm-up, 4 steps\n"));
-    assert_non_null(strstr(out, "\nwithout, 4 steps\n"));
+    assert_non_null(strstr(out, "\nno warm-up, 4 steps\n"));
     static const char *const rows[] = { "\nnone ", "\nBN pre ", "\nLN pre ", "\nRMS pre ", "\nBN post ", "\nLN post ", "\nRMS post " };
     for (size_t i = 0; i < COUNT(rows); i++) assert_non_null(strstr(out, rows[i]));
     assert_null(strstr(out, "written by"));
+    assert_concludes("While the arms train: the test accuracy of each; ", "\nwith warm-up, 4 steps\n");
+    assert_sees("- with warm-up: nothing can be seen. After 4 steps the test loss of the best arm is ");
+    assert_null(strstr(out, "Warm-up changes"));
+}
+
+TEST(what_to_see_tells_what_warm_up_changes)
+{
+    char want[200];
+    double with, without;
+    assert_run("--size=16", "--heads=2", "--layers=1", "--context=16", "--batch=8", "--steps=40", "--eval-every=40", "--threads=1", "--sample=0");
+    assert_concludes("While the arms train: ", "\nwith warm-up, 40 steps\n");
+    assert_int_equal(sscanf(strstr(strstr(out, "\nwith warm-up, "), "\nLN post ") + 9, "%*f %*f %lf", &with), 1);
+    assert_int_equal(sscanf(strstr(strstr(out, "\nno warm-up, "), "\nLN post ") + 9, "%*f %*f %lf", &without), 1);
+    snprintf(want, sizeof want, "- Warm-up changes the test accuracy of LN post by %+.2f points (%.2f %% with it, %.2f %% without)", with - without, with, without);
+    if (fabs(with - without) < 0.005) return; /* the sign of a difference that is rounded to 0 */
+    want[strcspn(want, "+-") + 1] = 0;        /* the difference of rounded numbers may differ in the last digit */
+    assert_sees(want);
+    snprintf(want, sizeof want, " points (%.2f %% with it, %.2f %% without)", with, without);
+    assert_sees(want);
+}
+
+TEST(one_arm_alone_is_not_compared)
+{
+    assert_run(SMALL, "--arms=LN", "--sample=0");
+    assert_columns();
+    assert_sees("- LN pre alone has nothing beside it. Its test loss is ");
 }
 
 TEST(the_sample_is_the_same_for_any_threads_and_instruction_set)
@@ -24,7 +51,7 @@ TEST(the_sample_is_the_same_for_any_threads_and_instruction_set)
     assert_true(strlen(made) < sizeof want);
     strcpy(want, made);
     assert_int_equal(strspn(strchr(made + 1, '\n'), " .\nabcdefghijklmnopqrstuvwxyz"), strlen(strchr(made + 1, '\n')));
-    assert_int_equal(strlen(strchr(made + 1, '\n')), 1 + 60 + 2);
+    assert_int_equal(strlen(strchr(made + 1, '\n')), 1 + 60 + 1);
     EACH_ISA(isa)
     {
         if (sizeof(gr_real) == sizeof(double)) continue;
@@ -118,6 +145,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_comparisons_have_a_table_each),
+        cmocka_unit_test(what_to_see_tells_what_warm_up_changes),
+        cmocka_unit_test(one_arm_alone_is_not_compared),
         cmocka_unit_test(the_sample_is_the_same_for_any_threads_and_instruction_set),
         cmocka_unit_test(a_file_of_text_is_read_by_its_name_or_its_folder),
         cmocka_unit_test(layers_that_are_run_again_give_the_same_bits_in_less_memory),
