@@ -172,9 +172,9 @@ static double variance_kept(const kit_arm *arm, const kit_names *c)
     return ratio;
 }
 
-static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
+/* Print and log how padding changes a log-probability. Fills p for the conclusion. */
+static void show_padding(kit_run *r, kit_arms *a, kit_names *c, double p[ROWS][ARMS])
 {
-    double p[ROWS][ARMS] = { { 0 } };
     const uint64_t before = kit_fingerprint(a->arm[POISONED].net);
     size_t real = 0, all = 0;
     for (size_t b = 0; b < 20; b++) {
@@ -183,7 +183,7 @@ static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
         for (size_t i = 0; i < n; i++) real += (size_t)c->length[i];
         all += n * c->T;
     }
-    printf("%.0f %% of a training batch is padding. The log-probability of \"", 100 * (1 - (double)real / (double)all));
+    printf("%.0f %% of a training batch is padding. The log-probability that an arm gives to \"", 100 * (1 - (double)real / (double)all));
     print_name(c, &c->name[c->train]);
     printf("\":\n%-38s", "");
     for (size_t i = 0; i < ARMS; i++) printf("%14s", a->arm[i].name);
@@ -194,7 +194,7 @@ static void show_padding(kit_run *r, kit_arms *a, kit_names *c)
                       { "poisoned", p[k][POISONED] }, { "masked", p[k][MASKED] }, { "layer", p[k][LAYER] });
     }
     const double poisoned = variance_kept(&a->arm[POISONED], c), masked = variance_kept(&a->arm[MASKED], c);
-    printf("\nThe running variance of the embeddings, divided by the variance of the real characters: %s %.2f, %s %.2f\n",
+    printf("\n\nThe running variance of the embeddings, divided by the variance of the real characters:\n%s %.2f, %s %.2f\n",
            a->arm[POISONED].name, poisoned, a->arm[MASKED].name, masked);
     kit_run_need(r, poisoned < 0.8 && masked > 0.9 && masked < 1.1,
                  "the running variances are %.2f and %.2f times the real characters' variance", poisoned, masked);
@@ -229,17 +229,45 @@ static void sample(kit_run *r, kit_arm *arm, kit_names *c, size_t number)
         putchar(c->letter[next]);
         c->in[c->T] = (int)next;
     }
-    putchar(number + 1 < own.samples ? ' ' : '\n');
+    putchar(number + 1 == own.samples || number % 3 == 2 ? '\n' : ' '); /* three names, of at most KIT_NAMES_LONGEST characters, in a line */
+}
+
+/* The largest change of an arm's log-probability between the rows `from` and `to`, which differ only in padding. */
+static double moved_by_padding(double p[ROWS][ARMS], size_t arm, size_t from, size_t to)
+{
+    double most = 0;
+    for (size_t k = from + 1; k <= to; k++) most = kit_larger(most, fabs(p[k][arm] - p[from][arm]));
+    return most;
+}
+
+static void conclude(const kit_arms *a, double p[ROWS][ARMS], const kit_names *c)
+{
+    kit_conclude();
+    if (kit_conclude_arms(a, log((double)c->letters))) kit_conclude_pair(a, POISONED, MASKED), kit_conclude_pair(a, MASKED, LAYER);
+    for (size_t i = NONE; i < ARMS; i++) {
+        const double training = moved_by_padding(p, i, 0, 2), evaluation = moved_by_padding(p, i, 5, 6);
+        if (a->arm[i].diverged) continue;
+        if (training > 0 || evaluation > 0)
+            kit_conclude_say("%s: more padding changes the log-probability of the name by up to %.2g in training and %.2g in evaluation.",
+                             a->arm[i].name, training, evaluation);
+        else kit_conclude_say("%s: padding changes no bit of the log-probability.", i == NONE ? "No norm" : a->arm[i].name);
+    }
+    if (!a->arm[MASKED].diverged && !a->arm[LAYER].diverged)
+        kit_conclude_say("In training another name in the batch changes the log-probability by %.2g with BN masked and by %.2g with LN.",
+                         fabs(p[3][MASKED] - p[0][MASKED]), fabs(p[3][LAYER] - p[0][LAYER]));
+    kit_conclude_seed(&o);
 }
 
 static void run(kit_run *r, kit_names *c)
 {
     speller spellers[ARMS];
+    double p[ROWS][ARMS] = { { 0 } };
     kit_arms a = {
         .title = "names", .build = build, .loss = loss_of, .user = c, .mark = { 2, 1.5, 1.45 }, .marks_are_losses = true, .clip = 1
     };
-    a.source = kit_names_source(c);
+    a.source = kit_names_source(c), a.source.scored = "characters";
     for (int i = 0; i < ARMS; i++) kit_arms_add(&a, arm_of[i].name, i), a.arm[i].model = &spellers[i];
+    if (!o.quiet) kit_arms_legend(&a);
     if (kit_arms_run(r, &a) && !kit_interrupted()) {
         size_t best = 0;
         putchar('\n'), kit_arms_table(stdout, &a), putchar('\n');
@@ -248,9 +276,10 @@ static void run(kit_run *r, kit_names *c)
                          kit_loss(&a.arm[i].tested));
             if (kit_loss(&a.arm[i].tested) < kit_loss(&a.arm[best].tested)) best = i;
         }
-        show_padding(r, &a, c);
-        if (own.samples && !gr_failed(r->tape)) printf("\nsampled from %s: ", a.arm[best].name);
+        show_padding(r, &a, c, p);
+        if (own.samples && !gr_failed(r->tape)) printf("\nsampled from %s:\n", a.arm[best].name);
         for (size_t i = 0; i < own.samples && !gr_failed(r->tape); i++) sample(r, &a.arm[best], c, i);
+        if (!o.quiet && !gr_failed(r->tape) && !kit_interrupted()) conclude(&a, p, c);
     }
     kit_arms_free(&a);
 }
@@ -265,7 +294,7 @@ int main(int argc, char **argv)
     kit_names c = kit_names_open(r.tape, data, o.batch);
     snprintf(
         text, sizeof text,
-        "%zu names to train on, %zu to test, %zu characters: %s\nembedding %llu - norm - %s %llu - norm - linear, weights as in PyTorch%s, "
+        "%zu names to train on, %zu to test, %zu characters: %s\nembedding %llu - norm - %s %llu - norm - linear, weights as in PyTorch%s\n"
         "Adam, lr %g constant, clip 1",
         c.train, c.n - c.train, c.letters - 1, data ? data : "four invented languages", (unsigned long long)own.embedding,
         cell_name[own.cell], (unsigned long long)own.hidden, own.cell == 0 ? ", forget bias +1" : "", o.lr);

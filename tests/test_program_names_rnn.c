@@ -1,5 +1,6 @@
 /* tests/test_program_names_rnn.c - examples/names_rnn as its users see it. */
 #include "tests/program.h"
+#include <math.h>
 
 #define SMALL "--hidden=8", "--embedding=6", "--steps=4", "--eval-every=60", "--threads=1"
 enum { ARMS = 4, ROWS = 7 };
@@ -19,7 +20,16 @@ TEST(padding_changes_the_poisoned_norm_alone)
     double p[ROWS][ARMS];
     assert_run(SMALL, "--steps=60");
     assert_string_equal(err, "");
+    assert_concludes("While the arms train: test loss and accuracy of each; ", "\nnames, 60 steps\n");
     read_padding(p);
+    char want[160];
+    const double training = fmax(fabs(p[1][1] - p[0][1]), fabs(p[2][1] - p[0][1]));
+    snprintf(want, sizeof want, "- BN poisoned: more padding changes the log-probability of the name by up to %.2g in training and 0 in evaluation.", training);
+    assert_sees(want);
+    assert_sees("- BN masked: padding changes no bit of the log-probability. - LN: padding changes no bit of the log-probability.");
+    snprintf(want, sizeof want, "changes the log-probability by %.2g with BN masked and by 0 with LN.", fabs(p[3][2] - p[0][2]));
+    assert_sees(want);
+    assert_null(strstr(out, "test names"));
     for (int k = 1; k < ROWS; k++) assert_true(p[k][0] == p[0][0] && p[k][3] == p[0][3]);
     assert_true(p[1][1] != p[0][1] && p[2][1] != p[1][1]);                              /* poisoned: changes with the amount of padding */
     assert_true(p[1][2] == p[0][2] && p[2][2] == p[0][2] && p[3][2] != p[0][2]);        /* masked: changes only with the other names of the batch */
@@ -31,7 +41,8 @@ TEST(names_are_made_up_from_letters_that_occur)
     assert_run(SMALL, "--quiet", "--samples=5");
     const char *const made = strstr(out, "\nsampled from ");
     assert_non_null(made);
-    assert_int_equal(strspn(strchr(made, ':') + 1, " abcdefghijklmnopqrstuvwxyz"), strlen(strchr(made, ':') + 1) - 1);
+    assert_int_equal(strspn(strchr(made, ':') + 1, " \nabcdefghijklmnopqrstuvwxyz"), strlen(strchr(made, ':') + 1));
+    assert_columns(), assert_concludes_nothing();
     assert_run(SMALL, "--quiet", "--samples=0");
     assert_null(strstr(out, "sampled from"));
 }

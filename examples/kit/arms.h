@@ -26,6 +26,7 @@ typedef struct {
     const void *(*batch)(void *data, bool training, size_t number, size_t *samples);
     void *data;
     const char *unit;   /* what a sample is called in the progress line; NULL means "images" */
+    const char *scored; /* what a score counts, in the conclusion; NULL means the same as unit */
 } kit_source;
 
 typedef struct kit_arm {

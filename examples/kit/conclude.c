@@ -60,13 +60,13 @@ double kit_noise(const kit_score *a, const kit_score *b) { return 200 * sqrt(var
 
 /* ---- Arms ---- */
 
-static const char *unit(const kit_arms *a) { return a->source.unit ? a->source.unit : "images"; }
+static const char *unit(const kit_arms *a) { return a->source.scored ? a->source.scored : a->source.unit ? a->source.unit : "images"; }
 
 void kit_arms_legend(const kit_arms *a)
 {
     char text[640], marks[120] = "";
     if (a->mark[0] != 0)
-        snprintf(marks, sizeof marks, " to %g%s: the step of the first evaluation that reached it, or -.", a->mark[0],
+        snprintf(marks, sizeof marks, " to %g%s: the step of the first evaluation that reached it, - if none did.", a->mark[0],
                  a->marks_are_losses ? " (test loss)" : " %");
     snprintf(text, sizeof text,
              "While the arms train: %s of each; the progress line on a terminal has training losses. In the table, train loss: the mean over all "
