@@ -193,11 +193,40 @@ static outcome run_one(kit_run *r, const kit_text *c, int norm, bool writes)
     return got;
 }
 
+/* What the two networks show. The test losses have no error of their own, so a difference below 1 % counts as none. */
+static void conclude(const outcome got[NORMS], size_t letters)
+{
+    const outcome *const none = &got[NONE], *const layer = &got[LAYER];
+    const double even = log2((double)letters), apart = none->tested - layer->tested, smaller = none->tested < layer->tested ? none->tested : layer->tested;
+    kit_conclude();
+    if (own.norm) {
+        const outcome *const one = &got[own.norm - 1];
+        kit_conclude_say("One network has nothing beside it. It needs %.2f bits per character in the test; equal probabilities need %.2f%s", one->tested,
+                         even, one->tested < 0.9 * even ? "." : ", so it has not learned yet.");
+    } else if (!(smaller < 0.9 * even))
+        kit_conclude_say("Nothing can be seen: the better network needs %.2f bits per character, and equal probabilities need %.2f. Take more steps.",
+                         smaller, even);
+    else if (fabs(apart) < 0.01 * smaller)
+        kit_conclude_say("The two cannot be told apart: %.4f bits per character without a norm, and %.4f with LayerNorm.", none->tested, layer->tested);
+    else kit_conclude_say("%s needs %.4f bits per character less in the test (%.4f against %.4f).", apart > 0 ? "LayerNorm" : "No norm", fabs(apart), smaller,
+                          smaller + fabs(apart));
+    if (!own.norm && none->seconds > 0)
+        kit_conclude_say("Training with LayerNorm takes %.2f times the seconds, for the same number of steps.", layer->seconds / none->seconds);
+    if (!own.norm) kit_conclude_say("The largest value of the carried cell is %.1f without a norm, and %.1f with LayerNorm.", none->cell, layer->cell);
+    kit_conclude_seed(&o);
+}
+
 static void run(kit_run *r, const kit_text *c)
 {
     outcome got[NORMS] = { { 0 } };
     const int first = own.norm ? own.norm - 1 : 0, last = own.norm ? own.norm - 1 : LAYER;
     const double target = c->path ? 3.2 : 1; /* an alphabet of 27 characters, drawn evenly, has 4.75 */
+    if (!o.quiet) {
+        putchar('\n');
+        kit_wrap(stdout, "bits per character: the mean loss divided by log 2; lower is better. training: since the evaluation before. test: the other part "
+                         "of the text. largest cell: the largest absolute value of the state that crosses chunks. The progress line on a terminal has the "
+                         "training bits.", 0);
+    }
     for (int i = first; i <= last && !kit_interrupted() && !gr_failed(r->tape); i++) got[i] = run_one(r, c, i, i == last);
     if (kit_interrupted() || gr_failed(r->tape)) return;
     printf("\nbits per character   training     test  largest cell  seconds\n");
@@ -205,6 +234,7 @@ static void run(kit_run *r, const kit_text *c)
         printf("%-19s  %8.4f %8.4f  %12.2f %8.1f\n", norm_of[i].name, got[i].trained, got[i].tested, got[i].cell, got[i].seconds);
         kit_run_need(r, got[i].tested < target, "%s: %.4f bits per character, not below %g", norm_of[i].name, got[i].tested, target);
     }
+    if (!o.quiet) conclude(got, c->letters);
     kit_run_need(r, own.norm || got[LAYER].tested < got[NONE].tested, "LayerNorm has %.4f bits per character, and no norm %.4f",
                  got[LAYER].tested, got[NONE].tested);
 }

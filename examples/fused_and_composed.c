@@ -154,7 +154,43 @@ static double apart(const gr_real *a, const gr_real *b, size_t n)
     return most > 0 ? off / most : off;
 }
 
-static void compare(kit_run *r, size_t k, const side *a, const side *b)
+/* What the conclusion needs of the pairs that were compared. */
+typedef struct {
+    size_t n, which[PAIRS], nodes[PAIRS];
+    double differ[PAIRS], bytes[PAIRS], ms[PAIRS]; /* the last two: the twin's divided by the fused operator's */
+} seen;
+
+static size_t largest(const double *v, size_t n)
+{
+    double negative[PAIRS];
+    for (size_t i = 0; i < n; i++) negative[i] = -v[i];
+    return kit_smallest(negative, n);
+}
+
+/* A ratio of two times counts when it is above this: equal runs on a machine that does other work differ by as much. */
+#define SURE 1.25
+
+static void conclude(const seen *s)
+{
+    char slower[512] = "";
+    size_t faster = 0, losses = 0, differ = largest(s->differ, s->n), bytes = largest(s->bytes, s->n), ms = largest(s->ms, s->n);
+    kit_conclude();
+    if (differ == s->n || bytes == s->n || ms == s->n) { kit_conclude_say("No operator was compared, or no difference is a number."); return; }
+    for (size_t i = 0; i < s->n; i++) {
+        faster += s->ms[i] > SURE;
+        if (s->ms[i] < 1 / SURE)
+            snprintf(slower + strlen(slower), sizeof slower - strlen(slower), "%s%s", losses++ ? ", " : "", pair[s->which[i]].name);
+    }
+    kit_conclude_say("Fused and twin agree: the largest relative difference of an output or a gradient is %.1g (%s).", s->differ[differ],
+                     pair[s->which[differ]].name);
+    kit_conclude_say("A fused operator is 1 node. Its twin keeps %.1f to %.1f times the bytes; the most for %s, which has %zu nodes.",
+                     s->bytes[kit_smallest(s->bytes, s->n)], s->bytes[bytes], pair[s->which[bytes]].name, s->nodes[bytes]);
+    kit_conclude_say("The fused operator is at least %g times as fast for %zu of %zu; the most for %s, %.1f times. Times vary from run to "
+                     "run; a larger --repeats makes them steadier.", SURE, faster, s->n, pair[s->which[ms]].name, s->ms[ms]);
+    if (losses) kit_conclude_say("In this run the twin was faster for %s.", slower);
+}
+
+static void compare(kit_run *r, size_t k, const side *a, const side *b, seen *s)
 {
     if (!kit_run_need(r, gr_same_shape(a->y, b->y), "%s: the outputs have different shapes", pair[k].name)) return;
     const double y = apart(a->y->data, b->y->data, a->y->len), enough = sizeof(gr_real) == sizeof(float) ? 1e-4 : 1e-12;
@@ -164,6 +200,8 @@ static void compare(kit_run *r, size_t k, const side *a, const side *b)
         if (!(d <= dx)) dx = d;
     }
     const char *const name = pair[k].name;
+    s->which[s->n] = k, s->nodes[s->n] = b->nodes, s->differ[s->n] = y < dx ? dx : y;
+    s->bytes[s->n] = (double)b->bytes / (double)a->bytes, s->ms[s->n++] = b->ms / a->ms;
     printf("%-16s %8.1g %10.1g %7zu %5zu %8zu %7zu %9.3f %8.3f\n", name, y, dx, a->nodes, b->nodes, a->bytes >> 10, b->bytes >> 10, a->ms,
            b->ms);
     kit_log_write(r->tape, &r->log, "pair", { "name", .text = name }, { "output", y }, { "gradients", dx }, { "nodes", (double)a->nodes },
@@ -176,16 +214,22 @@ static void compare(kit_run *r, size_t k, const side *a, const side *b)
 
 static void run(kit_run *r)
 {
-    if (!o.quiet)
+    seen s = { 0 };
+    if (!o.quiet) {
+        putchar('\n');
+        kit_wrap(stdout, "difference: fused and twin, relative to the largest value, for the output and for the worst gradient. nodes: operators on the "
+                         "tape. KiB kept: what the tape keeps for backward. ms: forward and backward, the least of all repeats.", 0);
         printf("\n%-16s %19s %13s %16s %18s\n%-16s %8s %10s %7s %5s %8s %7s %9s %8s\n", "", "difference", "nodes", "KiB kept", "ms", "",
                "output", "gradients", "fused", "twin", "fused", "twin", "fused", "twin");
+    }
     for (size_t k = 0; k < PAIRS && !gr_failed(r->tape) && !kit_interrupted(); k++) {
         if (only && strcmp(only, pair[k].name)) continue;
         const side a = run_side(r, k, false), b = run_side(r, k, true);
         kit_run_fail(r, pair[k].name, a.tape), kit_run_fail(r, pair[k].name, b.tape);
-        if (!gr_failed(r->tape)) compare(r, k, &a, &b);
+        if (!gr_failed(r->tape)) compare(r, k, &a, &b, &s);
         gr_tape_free(a.tape), gr_tape_free(b.tape);
     }
+    if (!o.quiet && !gr_failed(r->tape) && !kit_interrupted()) conclude(&s);
 }
 
 static void check_only(gr_tape *t)

@@ -17,6 +17,8 @@
 #include "examples/kit/kit.h"
 #include "examples/norms/invariance.h"
 #include "gradus.h"
+#include <math.h>
+#include <string.h>
 
 static kit_options o = { .seed = 42 };
 static double eps;
@@ -28,13 +30,47 @@ static const kit_flag flag[] = {
 static const kit_flags flags = { "invariance", "which changes of weights and inputs a normalized layer ignores", flag,
                                  sizeof flag / sizeof *flag };
 
+/* What the conclusion needs: of the cells that should be invariant, the one that moves most; of the others, the one that moves least. */
+typedef struct {
+    double most, least;
+    const char *most_method, *most_change, *least_method, *least_change;
+    size_t yes[NORMS_METHODS], disagree;
+} seen;
+
+static void note(seen *s, size_t method, size_t c, const norms_moved *moved, bool ok)
+{
+    const double larger = kit_larger(moved->output, moved->gradient), smaller = moved->output < moved->gradient ? moved->output : moved->gradient;
+    s->disagree += !ok;
+    if (norms_invariant(method, c)) {
+        if (!(larger <= s->most)) s->most = larger, s->most_method = norms_method_name[method], s->most_change = norms_change_name[c];
+        s->yes[method] += ok;
+    } else if (smaller < s->least) s->least = smaller, s->least_method = norms_method_name[method], s->least_change = norms_change_name[c];
+}
+
+static void conclude(const seen *s)
+{
+    char counts[160] = "";
+    for (size_t m = 0; m < NORMS_METHODS; m++)
+        snprintf(counts + strlen(counts), sizeof counts - strlen(counts), "%s%s %zu", m ? ", " : "", norms_method_name[m], s->yes[m]);
+    kit_conclude();
+    kit_conclude_say("Number of the %d changes that leave a norm's output and gradient as they are: %s.", NORMS_CHANGES, counts);
+    if (s->most_method)
+        kit_conclude_say("Where theory says yes, the largest change measured is %.2g (%s, %s). Where it says no, the smallest is %.2g (%s, %s).",
+                         s->most, s->most_method, s->most_change, s->least, s->least_method, s->least_change);
+    if (s->disagree)
+        kit_conclude_say("%zu %s with theory%s.", s->disagree, s->disagree == 1 ? "cell disagrees" : "cells disagree",
+                         eps > 0 ? ": an epsilon that is not small beside the variance breaks the invariance to scale" : "");
+    else kit_conclude_say("The two are a factor of %.0e apart, so no cell is in doubt.", s->most > 0 ? s->least / s->most : HUGE_VAL);
+}
+
 /* Measure, print and log one cell. Returns whether it agrees with theory. */
-static bool test_cell(kit_run *r, const norms_invariance *v, size_t c)
+static bool test_cell(kit_run *r, const norms_invariance *v, size_t c, seen *s)
 {
     const norms_moved moved = norms_invariance_move(r->tape, v, c);
     const char *const method = norms_method_name[v->method];
     const bool yes = norms_invariant(v->method, c), ok = norms_invariance_ok(v->method, c, &moved);
     if (gr_failed(r->tape)) return false;
+    note(s, v->method, c, &moved, ok);
     if (!r->o->quiet || !ok)
         printf("%-12s  %-24s  %-3s  %9.2g  %9.2g  %9.2g  %s\n", method, norms_change_name[c], yes ? "yes" : "no", moved.output,
                moved.gradient, moved.along, ok ? "PASS" : "FAIL");
@@ -65,13 +101,20 @@ int main(int argc, char **argv)
     snprintf(what, sizeof what, "%d cases of %d values, %d units, %s, epsilon %g", NORMS_CASES, NORMS_INPUTS, NORMS_UNITS,
              sizeof(gr_real) == sizeof(double) ? "double" : "float", eps);
     if (kit_run_begin(&r, what)) {
-        if (!o.quiet) printf("\n%-12s  %-24s  %-3s  %9s  %9s  %9s\n", "", "", "", "output", "gradient", "along");
+        seen s = { .least = HUGE_VAL };
+        if (!o.quiet) {
+            putchar('\n');
+            kit_wrap(stdout, "yes, no: whether theory says that the norm ignores the change. output, gradient: the largest change measured, relative to "
+                             "the largest value. along: the cosine between the gradient and the change. PASS: measured as in theory.", 0);
+            printf("\n%-12s  %-24s  %-3s  %9s  %9s  %9s\n", "", "", "", "output", "gradient", "along");
+        }
         for (size_t m = 0; m < NORMS_METHODS && !gr_failed(r.tape); m++) {
             norms_invariance_begin(r.tape, &v, m, o.seed, eps);
-            for (size_t c = 0; c < NORMS_CHANGES && !gr_failed(r.tape); c++) good += test_cell(&r, &v, c);
+            for (size_t c = 0; c < NORMS_CHANGES && !gr_failed(r.tape); c++) good += test_cell(&r, &v, c, &s);
             good += test_half(&r, &v);
         }
         r.missed = good < NORMS_METHODS * (NORMS_CHANGES + 1);
+        if (!o.quiet && !gr_failed(r.tape)) conclude(&s), putchar('\n');
         if (!gr_failed(r.tape)) printf("%zu of %d agree with theory\n", good, NORMS_METHODS * (NORMS_CHANGES + 1));
     }
     return kit_run_end(&r);

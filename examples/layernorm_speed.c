@@ -10,10 +10,12 @@
  * threads and instruction set. --check tests the errors only, because times depend on the load of the machine.
  */
 #include "examples/norms/norm.h"
+#include "examples/kit/conclude.h"
 #include "examples/kit/program.h"
 #include "examples/kit/run.h"
 #include "gradus.h"
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 static kit_options common = { .seed = 42 };
@@ -40,6 +42,8 @@ static const struct {
               { 64, 512 }, { 512, 768 }, { 4096, 256 }, { 16384, 16 }, { 32, 65536 } };
 enum { SIZES = sizeof sizes / sizeof *sizes, QUICK_SIZES = 5 };
 
+static struct { size_t n; double of_fused[NORMS_WAYS][2 * SIZES]; } timed; /* a way's ratios, forward and backward of each size */
+
 static void time_size(kit_run *r, size_t rows, size_t N, size_t rounds)
 {
     norms_way_time time[NORMS_TIMED];
@@ -48,6 +52,7 @@ static void time_size(kit_run *r, size_t rows, size_t N, size_t rounds)
     for (int way = 0; way < NORMS_TIMED; way++) {
         const double f = time[way].seconds[0], k = time[way].seconds[1], bytes = (double)(rows * N * sizeof(gr_real));
         const double of_f = time[way].ratio[0], of_k = time[way].ratio[1];
+        if (way < NORMS_WAYS) timed.of_fused[way][timed.n] = of_f, timed.of_fused[way][timed.n + 1] = of_k;
         char name[64];
         snprintf(name, sizeof name, "%zu x %zu", rows, N);
         if (!common.quiet)
@@ -57,6 +62,7 @@ static void time_size(kit_run *r, size_t rows, size_t N, size_t rounds)
                       { "rounds", (double)rounds }, { "forward_s", f }, { "forward_ratio", of_f }, { "backward_s", k },
                       { "backward_ratio", of_k });
     }
+    timed.n += 2;
     fflush(stdout);
 }
 
@@ -65,8 +71,9 @@ static void times(kit_run *r)
     const size_t rounds = o.rounds ? o.rounds : o.full ? 25 : 7, n = o.full ? SIZES : QUICK_SIZES;
     if (!common.quiet)
         printf(
-            "\nTime: the median of %zu rounds, and the median of the ratios to the fused operator in the same round. GB/s counts reading\n"
-            "x and writing y in forward; reading x, dy and dx and writing dx in backward, which adds to dx.\n",
+            "\nTime: the median of %zu rounds. x fused: the median of the ratios to the fused operator in the same\n"
+            "round. GB/s counts reading x and writing y in forward; reading x, dy and dx and writing dx in\n"
+            "backward, which adds to dx. On a terminal, the progress line has the number of the size.\n",
             rounds);
     if (o.rows || o.cols) time_size(r, o.rows ? o.rows : 512, o.cols ? o.cols : 512, rounds);
     else
@@ -127,6 +134,8 @@ static void check_rungs(kit_run *r, const rung *g, size_t n)
     }
 }
 
+static struct { bool done; rung at_1, at_1e4; double convention[3]; } found; /* for the conclusion */
+
 static void ladders(kit_run *r)
 {
     enum { RATIOS = 8, EPS = 12 };
@@ -135,9 +144,9 @@ static void ladders(kit_run *r)
     if (!norms_rows_new(r->tape, &b, 64, 512)) norms_rows_free(r->tape, &b);
     if (gr_failed(r->tape)) return;
     if (!common.quiet)
-        printf("\nError: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, and the largest |dx - exact| relative to the\n"
-               "largest |dx|. nan means that the variance came out negative. The error that residual keeps is the rounding of its mean,\n"
-               "which fused stores in two parts.\n");
+        printf("\nError: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, the largest |dx - exact|\n"
+               "relative to the largest |dx|. nan means that the variance came out negative. The error that residual\n"
+               "keeps is the rounding of its mean, which fused stores in two parts.\n");
     for (int k = 0; k < RATIOS && !gr_failed(r->tape); k++) {
         up[k] = (rung){ .ratio = k < 7 ? pow(10, k) : 0, .sd = k < 7, .eps = 1e-5 };
         climb(r, &b, &up[k]);
@@ -153,6 +162,7 @@ static void ladders(kit_run *r)
     if (!gr_failed(r->tape))
         printf("%sat mean / sd 1e4 the error of y is %.1e fused, %.1e two-pass, %.1e one-pass\n", common.quiet ? "" : "\n",
                up[4].of[NORMS_WAY_FUSED].y, up[4].of[NORMS_WAY_TWO_PASS].y, up[4].of[NORMS_WAY_ONE_PASS].y);
+    found.done = !gr_failed(r->tape), found.at_1 = up[0], found.at_1e4 = up[4];
     norms_rows_free(r->tape, &b);
 }
 
@@ -181,6 +191,7 @@ static void conventions(kit_run *r)
                 const norms_layer_norm_kind kind = { .way = NORMS_RESIDUAL, .eps = 1e-5, .unbiased = k != 1, .outside = k > 0 };
                 const gr_tensor *y = norms_layer_norm(r->tape, x, one, zero, &kind);
                 for (size_t i = 0; y && i < y->len; i++) change[k] = fmax(change[k], fabs((double)(y->data[i] - ours->data[i])));
+                found.convention[k] = fmax(found.convention[k], change[k]);
                 kit_log_write(r->tape, &r->log, "convention", { "name", .text = name[k] }, { "sd", sds[d] }, { "cols", (double)b.N },
                               { "change", change[k] });
             }
@@ -188,6 +199,51 @@ static void conventions(kit_run *r)
             norms_rows_free(r->tape, &b);
         }
     if (!common.quiet) printf("\n");
+}
+
+/* ---- What to see ---- */
+
+static void conclude_time(void)
+{
+    double slowest[NORMS_WAYS];
+    size_t first = 0;
+    for (size_t i = 0; i < timed.n; i++) {
+        double least = HUGE_VAL;
+        for (int way = 1; way < NORMS_WAYS; way++) least = fmin(least, timed.of_fused[way][i]);
+        first += least > 1;
+    }
+    for (int way = 0; way < NORMS_WAYS; way++) {
+        slowest[way] = 0;
+        for (size_t i = 0; i < timed.n; i++) slowest[way] = fmin(slowest[way], -timed.of_fused[way][i]);
+    }
+    const size_t worst = kit_smallest(slowest, NORMS_WAYS);
+    kit_conclude_say("Time: fused is the fastest of the six in %zu of %zu measurements (forward and backward of %zu size%s). The slowest is %s: up to "
+                     "%.1f times the time of fused.", first, timed.n, timed.n / 2, timed.n == 2 ? "" : "s", norms_way_name[worst], -slowest[worst]);
+}
+
+static void conclude(void)
+{
+    double y[NORMS_WAYS], y1[NORMS_WAYS];
+    char lost[128] = "";
+    kit_conclude();
+    if (timed.n) conclude_time();
+    if (!found.done) return;
+    for (int way = 0; way < NORMS_WAYS; way++) {
+        y[way] = found.at_1e4.of[way].y, y1[way] = -found.at_1.of[way].y;
+        if (isnan(y[way]))
+            snprintf(lost + strlen(lost), sizeof lost - strlen(lost), "%s%s", *lost ? ", " : " No number comes from ", norms_way_name[way]);
+    }
+    const size_t best = kit_smallest(y, NORMS_WAYS), worst_1 = kit_smallest(y1, NORMS_WAYS);
+    double others[NORMS_WAYS];
+    for (size_t way = 0; way < NORMS_WAYS; way++) others[way] = way == best ? (double)NAN : y[way];
+    const size_t second = kit_smallest(others, NORMS_WAYS);
+    if (worst_1 < NORMS_WAYS)
+        kit_conclude_say("Error: where the mean is 1 deviation, no way has an error of y above %.1e (%s).", -y1[worst_1], norms_way_name[worst_1]);
+    if (best < NORMS_WAYS && second < NORMS_WAYS)
+        kit_conclude_say("Where the mean is 1e4 deviations, %s has the smallest error, %.1e; the next is %s with %.1e, %.0f times as much.%s%s",
+                         norms_way_name[best], y[best], norms_way_name[second], y[second], y[second] / y[best], lost, *lost ? "." : "");
+    kit_conclude_say("Conventions: dividing by N - 1 changes y by up to %.2g, and epsilon outside the root by up to %.2g, both by up to %.2g. A network that "
+                     "was trained with another convention computes something else.", found.convention[0], found.convention[1], found.convention[2]);
 }
 
 int main(int argc, char **argv)
@@ -200,6 +256,7 @@ int main(int argc, char **argv)
         times(&r);
         if (!kit_interrupted()) ladders(&r);
         if (!kit_interrupted()) conventions(&r);
+        if (!common.quiet && !kit_interrupted() && !gr_failed(r.tape)) conclude();
     }
     return kit_run_end(&r);
 }

@@ -49,14 +49,29 @@ static gr_tensor *run_cells(gr_tape *t, const gr_lstm_weights *w, gr_tensor *x)
     return gr_stack(t, all, T, 0);
 }
 
+static struct { double most; char row[64]; } worst; /* the largest difference, and in what it is */
+
 static void report(kit_run *r, const char *what, const char *name, const gr_real *difference, size_t n)
 {
     double most = 0;
     for (size_t i = 0; i < n && !isnan(most); i++)
         if (!(fabs((double)difference[i]) <= most)) most = fabs((double)difference[i]);
     if (!o.quiet) printf("%-11s %-20s %9.2g\n", what, name, most);
+    if (!(most <= worst.most)) worst.most = most, snprintf(worst.row, sizeof worst.row, "%s %s", what, name);
     kit_log_write(r->tape, &r->log, "difference", { "what", .text = what }, { "name", .text = name }, { "largest", most });
     kit_run_need(r, most < (sizeof(gr_real) == sizeof(float) ? 1e-3 : 1e-11), "%s %s: the cell and gr_lstm differ by %g", what, name, most);
+}
+
+static void conclude(size_t recorded)
+{
+    const double rounding = sizeof(gr_real) == sizeof(float) ? 1e-3 : 1e-11;
+    kit_conclude();
+    if (worst.most < rounding)
+        kit_conclude_say("The two agree: the largest difference is %.2g, in the %s, and rounding explains up to %.0e.", worst.most, worst.row,
+                         rounding);
+    else kit_conclude_say("The two do not agree: they differ by %.2g in the %s, and rounding explains up to %.0e%s.", worst.most, worst.row, rounding,
+                          eps < 1e-5 || eps > 1e-5 ? "; the cell has another epsilon" : "");
+    kit_conclude_say("For the same result the cell makes %zu nodes, and gr_lstm makes 1.", recorded);
 }
 
 static void compare(kit_run *r, gr_module *net)
@@ -70,12 +85,14 @@ static void compare(kit_run *r, gr_module *net)
     gr_tensor *difference = gr_sub(t, cells, gr_lstm_forward(t, lstm, x, NULL).y);
     gr_backward(t, gr_sum(t, gr_mul(t, difference, dy), GR_ALL_AXES, false)); /* leaves the differences of all gradients */
     if (gr_failed(t)) return;
+    if (!o.quiet) puts("\ndiffer by: the largest difference of any value. A node is an operator that the tape records.");
     if (!o.quiet) printf("\n%-32s %9s\n", "the cell and gr_lstm", "differ by");
     report(r, "output", "h", difference->data, difference->len);
     report(r, "gradient of", "x", gr_grad(t, x), x->len);
     for (const gr_slot *s = gr_slot_first(net); s; s = gr_slot_next(net, s))
         report(r, "gradient of", s->path, gr_grad(t, s->tensor), s->tensor->len);
     printf("the cell recorded %zu operators, gr_lstm 1\n", recorded);
+    if (!o.quiet) conclude(recorded);
 }
 
 int main(int argc, char **argv)

@@ -28,6 +28,11 @@ TEST(both_networks_learn_and_write)
     assert_true(strspn(made + 16, " .\nabcdefghijklmnopqrstuvwxyz") >= 40);
     assert_memory_equal(made + 16 + 40, "\n\nbits per character ", 21);
     read_result("\nnone ", none), read_result("\nLayerNorm ", layer);
+    assert_concludes("\nbits per character: the mean loss divided by log 2;", "\nnone, 819 parameters, ");
+    char want[128];
+    snprintf(want, sizeof want, " bits per character less in the test (%.4f against %.4f).", layer[1], none[1]);
+    assert_sees("- LayerNorm needs ");
+    assert_sees(want);
     for (int i = 0; i < 2; i++) assert_true(none[i] > 1 && none[i] < 4.7 && layer[i] > 1 && layer[i] < none[i]);
 }
 
@@ -44,7 +49,12 @@ TEST(a_network_has_the_same_numbers_alone_and_for_any_threads_and_instruction_se
         for (int i = 0; i < 3; i++) assert_true(alone[i] == both[i]);
     }
     assert_run(SMALL, "--norm=none", "--quiet");
-    assert_null(strstr(out, "\nLayerNorm "));
+    assert_null(strstr(out, "\nLayerNorm ")), assert_concludes_nothing();
+    assert_run(SMALL, "--norm=none");
+    assert_columns();
+    assert_sees("- One network has nothing beside it. It needs ");
+    assert_run(SMALL, "--steps=1");
+    assert_sees("- Nothing can be seen: the better network needs ");
 }
 
 TEST(the_state_and_the_settings_matter)

@@ -5,6 +5,9 @@ TEST(every_cell_agrees_with_theory)
 {
     assert_run("--check");
     assert_string_equal(err, "");
+    assert_concludes("\nyes, no: whether theory says ", "\nbatch norm ");
+    assert_sees("- Number of the 6 changes that leave a norm's output and gradient as they are: batch norm 4, weight norm 2, layer norm 4, RMS norm 3.");
+    assert_sees(" apart, so no cell is in doubt.");
     int yes = 0, no = 0, half = 0;
     for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {
         const size_t n = strlen(line);
@@ -25,6 +28,10 @@ TEST(a_large_epsilon_fails)
     assert_non_null(strstr(out, "FAIL"));
     assert_null(strstr(out, "28 of 28"));
     assert_null(strstr(out, "re-centred"));
+    assert_concludes_nothing();
+    assert_int_equal(RUN("--eps=0.5"), 1);
+    assert_columns();
+    assert_sees(" cells disagree with theory: an epsilon that is not small beside the variance breaks the invariance to scale.");
 }
 
 TEST(the_log_has_a_record_of_each_cell)

@@ -7,6 +7,8 @@ TEST(the_cell_agrees_with_gr_lstm)
     int rows = 0;
     assert_run("--check");
     assert_string_equal(err, "");
+    assert_concludes("\ndiffer by: the largest difference of any value.", "\nthe cell and gr_lstm ");
+    assert_sees("- The two agree: the largest difference is ");
     strcpy(want, out);
     for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {
         double off;
@@ -28,6 +30,10 @@ TEST(another_epsilon_is_noticed_in_every_row)
     for (const char *p = err; (p = strstr(p, "lstm_cell: --check: ")); p++) missed++;
     assert_int_equal(missed, 11);
     assert_run("--eps=0.1", "--quiet");
+    assert_concludes_nothing();
+    assert_run("--eps=0.1");
+    assert_sees("- The two do not agree: they differ by ");
+    assert_sees("; the cell has another epsilon.");
 }
 
 /* Without an epsilon the cell differs by more than rounding; 1e-30 is as good as none. */
