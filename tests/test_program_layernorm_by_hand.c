@@ -2,6 +2,8 @@
  * it. */
 #include "tests/program.h"
 #include "examples/norms/hand.h"
+#include <math.h>
+#include <stdlib.h>
 
 static char want[1 << 16];
 
@@ -125,9 +127,10 @@ TEST(parts_are_listed_and_logged)
 
 /* ---- The paper ---- */
 
+enum { PAGE = 2048 }; /* bytes of text that written() may write */
 static size_t written(char *text, size_t n, const double *v, double scale, const gr_real *library)
 {
-    FILE *const f = fmemopen(text, 512, "w");
+    FILE *const f = fmemopen(text, PAGE, "w");
     assert_non_null(f);
     gr_tape *t = gr_tape_new(1, NULL);
     norms_paper p = { .t = t, .out = f, .columns = n };
@@ -138,7 +141,7 @@ static size_t written(char *text, size_t n, const double *v, double scale, const
 
 TEST(a_line_that_differs_is_marked_and_counted)
 {
-    char text[512] = "";
+    char text[PAGE] = "";
     const double v[] = { 1, 2, 1e-5 };
     assert_int_equal(written(text, 3, v, 0, (gr_real[]){ 1, 2, (gr_real)1e-5 }), 0);
     assert_string_equal(text, "  v                                 1.0000    2.0000    0.0000   ok\n");
@@ -149,6 +152,51 @@ TEST(a_line_that_differs_is_marked_and_counted)
     assert_int_equal(written(text, 3, v, 1e13, (gr_real[]){ 1, (gr_real)2.00001, 0 }), 0);
     assert_int_equal(written(text, 2, (double[]){ 0, 2e-7 }, 0, NULL), 0);
     assert_string_equal(text, "  v                                      0     2e-07\n");
+}
+
+/* A value of any size: of a random power of ten, of either sign, sometimes 0, nan or an infinity. */
+static double any_value(gr_stream *s, int widest)
+{
+    static const double special[] = { 0, NAN, INFINITY, -INFINITY, 1e-30, -1e-30, 1e30, -99999.99999, 99999.5, -1e-300, 1.7e308 };
+    if (gr_stream_uniform(s, 0, 1) < 0.1) return special[(size_t)gr_stream_uniform(s, 0, (double)COUNT(special))];
+    return (gr_stream_uniform(s, 0, 1) < 0.5 ? -1 : 1) * pow(10, gr_stream_uniform(s, -widest, widest));
+}
+
+TEST(columns_never_touch)
+{
+    gr_stream s = gr_stream_new(11, "columns");
+    for (int trial = 0; trial < 4000; trial++) {
+        char text[PAGE] = "";
+        double v[NORMS_HAND], most = 0;
+        const size_t n = 1 + (size_t)gr_stream_uniform(&s, 0, NORMS_HAND - 0.5);
+        for (size_t i = 0; i < n; i++) {
+            v[i] = any_value(&s, 1 + trial % 12);
+            if (isfinite(v[i])) most = fmax(most, fabs(v[i]));
+        }
+        written(text, n, v, trial % 3 ? 0 : pow(10, gr_stream_uniform(&s, -3, 9)), NULL);
+        size_t i = 0;
+        for (char *word = strtok(text + 32, " \n"); word; word = strtok(NULL, " \n"), i++) {
+            char *end;
+            const double read = strtod(word, &end);
+            assert_true(i < n && *end == 0); /* two that touch are no number, or are one too few */
+            assert_true(isfinite(v[i]) ? isfinite(read) : isnan(v[i]) ? isnan(read) : isinf(read) && (read < 0) == (v[i] < 0));
+            if (isfinite(v[i]) && trial % 3) assert_true(fabs(read - v[i]) <= fmax(0.051 * fabs(v[i]), 1e-4 * most + 1e-4));
+        }
+        assert_int_equal(i, n);
+    }
+}
+
+TEST(lines_of_any_vector_have_columns)
+{
+    static const char *const x[] = { "--x=-99999.99999,99999.99999,-1e5,1e6,-1e6", "--x=1e-30,-1e-30,0,1e6", "--x=-1e6,1e6,-1e6,1e6,-1e6,1e6,-1e6,1e6,-12345.678" };
+    for (size_t k = 0; k < COUNT(x); k++) {
+        assert_run(x[k], "--eps=1e-5");
+        for (char *word = strtok(strstr(out, "\n  x  "), " \n"); word; word = strtok(NULL, " \n")) {
+            char *end;
+            if (strtod(word, &end), end == word) continue; /* not a number */
+            assert_true(*end == 0 || *end == ':' || *end == ',');
+        }
+    }
 }
 
 TEST(a_hand_that_errs_is_caught)
@@ -178,6 +226,8 @@ int main(void)
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(parts_are_listed_and_logged),
         cmocka_unit_test(a_line_that_differs_is_marked_and_counted),
+        cmocka_unit_test(columns_never_touch),
+        cmocka_unit_test(lines_of_any_vector_have_columns),
         cmocka_unit_test(a_hand_that_errs_is_caught),
     };
     return cmocka_run_group_tests(tests, program_set_up, program_tear_down);

@@ -19,12 +19,30 @@ double norms_largest(const double *v, size_t n)
     return most;
 }
 
-/* Print a value, or 0 if it is only rounding error relative to the size of the line. */
-static void print_value(const norms_paper *p, double v, double most, double scale)
+/* How the values of a line are printed. */
+typedef struct {
+    double rounding; /* what is at most this is only rounding error, and is printed as 0 */
+    bool plain;      /* %f instead of %g */
+    int digits;
+} line_format;
+
+static int put_value(char *text, size_t bytes, const line_format *f, double v)
 {
-    const double rounding = 1e-6 * fmax(most, scale);
-    const bool plain = most <= rounding || (most >= 0.01 && most < 1e5);
-    fprintf(p->out, plain ? "%*.4f" : "%*.4g", NORMS_PAPER_COLUMN, fabs(v) <= rounding ? 0.0 : v);
+    return snprintf(text, bytes, f->plain ? "%.*f" : "%.*g", f->digits, fabs(v) <= f->rounding ? 0.0 : v);
+}
+
+/* Four digits, or as many as leave a blank before every value of the line. %.1g needs at most 7 characters. */
+static line_format format_of(const double *value, size_t n, double scale)
+{
+    char text[400];
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(value[i])) most = fmax(most, fabs(value[i]));
+    line_format f = { .rounding = 1e-6 * fmax(most, isfinite(scale) ? scale : 0), .digits = 4 };
+    f.plain = most <= f.rounding || (most >= 0.01 && most < 1e5);
+    for (size_t i = 0; i < n; i++)
+        while (f.digits > 1 && put_value(text, sizeof text, &f, value[i]) >= NORMS_PAPER_COLUMN) f.digits--;
+    return f;
 }
 
 void norms_paper_line(norms_paper *p, const char *label, const double *value, size_t n, double scale, const gr_real *library)
@@ -39,10 +57,13 @@ void norms_paper_line(norms_paper *p, const char *label, const double *value, si
 
     const size_t columns = p->columns < NORMS_PAPER_COLUMNS ? p->columns : NORMS_PAPER_COLUMNS;
     size_t column = 0;
+    const line_format format = format_of(value, n, scale);
+    char text[400];
     fprintf(p->out, "  %-*s", NORMS_PAPER_LABEL, label);
     for (size_t i = 0; i < n; i++, column++) {
         if (i && i % NORMS_PAPER_COLUMNS == 0) fprintf(p->out, "\n%*s", NORMS_PAPER_LABEL + 2, ""), column = 0;
-        print_value(p, value[i], most, scale);
+        put_value(text, sizeof text, &format, value[i]);
+        fprintf(p->out, "%*s", NORMS_PAPER_COLUMN, text);
     }
     if (library) fprintf(p->out, "%*s", column < columns ? (int)(columns - column) * NORMS_PAPER_COLUMN : 0, "");
     if (library && at == n) fprintf(p->out, "   ok");

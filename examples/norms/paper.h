@@ -18,7 +18,8 @@ double norms_largest(const double *v, size_t n); /* the largest |v_i|; 0 when th
 /* Print text. */
 void norms_paper_text(const norms_paper *p, const char *format, ...) __attribute__((format(GR_PRINTF, 2, 3)));
 
-/* Print n values and a mark, which is "ok" when all are within tolerance of the library's: 4e-6 (in double 1e-12) of the largest value, or of
+/* Print n values and a mark. All have four digits, or fewer if a value would touch the one before it. The mark
+ * is "ok" when all are within tolerance of the library's: 4e-6 (in double 1e-12) of the largest value, or of
  * scale if that is larger. scale is the size of the terms that were added up, because their rounding remains in the sum. library NULL prints
  * given values without a mark. On a tape in error nothing is printed or counted. */
 void norms_paper_line(norms_paper *p, const char *label, const double *value, size_t n, double scale, const gr_real *library);
