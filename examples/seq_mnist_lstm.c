@@ -5,7 +5,7 @@
  *        sh examples/fetch_mnist.sh              fetches MNIST into data/mnist
  *        examples/seq_mnist_lstm --norm none     without LayerNorm: twice as many steps to 90 %
  *        examples/seq_mnist_lstm --norm batch    recurrent BatchNorm: batch statistics, separate for each time step
- *        examples/seq_mnist_lstm --report run.html     a page with the curves of the run
+ *        examples/seq_mnist_lstm --report run.html     a page: curves, confusion matrix, worst images; --with FILE adds an earlier run's --log
  *        examples/seq_mnist_lstm --help          all flags
  * Exit:  0, or 1 --check missed its target, or a number became NaN or infinite; 2 wrong flag, path or data file; 3 out of memory, or disk
  *        full during the run; 130 interrupted: the program finishes its step and writes the checkpoint first.
@@ -19,7 +19,7 @@
 
 static kit_options o = { .batch = 64, .lr = 2e-3, .seed = 42 };
 static struct {
-    const char *save, *load, *checkpoint, *report;
+    const char *save, *load, *checkpoint, *report, *plotly, *with;
     uint64_t hidden, layers, epochs;
     double clip;
     int norm, placement, optimizer, schedule;
@@ -43,10 +43,12 @@ static const kit_flag flag[] = {
     { "save", KIT_TEXT, &own.save, "FILE", "write the weights at the end (safetensors)", 0, 0 },
     { "load", KIT_TEXT, &own.load, "FILE", "start from these weights", 0, 0 },
     { "eval", KIT_SWITCH, &own.eval, NULL, "do not train, only evaluate the weights of --load", 0, 0 },
-    { "eval-every", KIT_COUNT, &o.eval_every, "N", "also evaluate every N steps, for the log; 0 means only after epochs", 0, 1e12 },
+    { "eval-every", KIT_COUNT, &o.eval_every, "N", "also evaluate every N steps, for the log; 0 means only after epochs, and ten times for --report", 0, 1e12 },
     { "checkpoint", KIT_TEXT, &own.checkpoint, "FILE", "write the state of the run after each epoch and at a stop, for --resume", 0, 0 },
     { "resume", KIT_SWITCH, &o.resume, NULL, "continue from the file of --checkpoint", 0, 0 },
-    { "report", KIT_TEXT, &own.report, "FILE", "write a page (HTML) with the curves of the run", 0, 0 },
+    { "report", KIT_TEXT, &own.report, "FILE", "write a page (HTML) with the curves of the run, its errors and its settings", 0, 0 },
+    { "plotly", KIT_TEXT, &own.plotly, "FILE", "a plotly.min.js to put into the page of --report, which then needs no network", 0, 0 },
+    { "with", KIT_TEXT, &own.with, "FILE", "the --log of an earlier run, whose curves --report draws beside this one's", 0, 0 },
     KIT_FLAGS_RUN(o, "exit 1 unless the test accuracy is at least 95 %, on MNIST 98.5 %"),
 };
 static const kit_flags flags = { "seq_mnist_lstm", "an LSTM reads handwritten digits row by row", flag, sizeof flag / sizeof *flag };
@@ -57,7 +59,7 @@ static const unsigned placements[] = {
     GR_LSTM_LN_C,      GR_LSTM_LN_SUM | GR_LSTM_LN_C, GR_LSTM_LN_BA2016 | GR_LSTM_LN_PER_GATE,
 };
 
-enum { TEST_BATCH = 200, FIXED = 5 };
+enum { TEST_BATCH = 200, FIXED = 5, REPORTED = 10 }; /* REPORTED: evaluations for --report, unless --eval-every says how many steps apart */
 
 typedef struct {
     gr_module *net;
@@ -73,12 +75,20 @@ typedef struct {
     gr_tensor *y; /* the last layer's hidden states of this step, [B, T, H] */
 } job;
 
+/* The step at which training ends. */
+static size_t last_step(const job *j)
+{
+    const size_t total = own.epochs * j->train.per_epoch;
+    return o.steps && o.steps < total ? o.steps : total;
+}
+
 /* Check the flags, open all files and make the network, so that every wrong input is found before training. */
 static void prepare(gr_tape *t, job *j)
 {
     if (own.eval && !own.load) gr_fail_as(t, GR_MISUSE, "", "--eval needs --load");
     if (own.norm != 1 && own.placement) gr_fail_as(t, GR_MISUSE, "", "--placement goes with --norm layer");
     if (own.eval && own.report) gr_fail_as(t, GR_MISUSE, "", "--report needs training, and --eval does not train");
+    if (!own.report && (own.plotly || own.with)) gr_fail_as(t, GR_MISUSE, "", "--%s needs --report", own.plotly ? "plotly" : "with");
     if (own.eval && own.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--checkpoint needs training, and --eval does not train");
     if (own.load && o.resume) gr_fail_as(t, GR_MISUSE, "", "--load and --resume exclude each other: both say with which weights the run starts");
     if (o.resume && !own.checkpoint) gr_fail_as(t, GR_MISUSE, "", "--resume needs --checkpoint");
@@ -108,6 +118,8 @@ static void prepare(gr_tape *t, job *j)
                                      { "training images", j->data.train.images.n } };
     memcpy(j->fixed, fixed, sizeof fixed);
     if (o.resume) kit_checkpoint_load(t, own.checkpoint, j->net, j->optim, j->fixed, FIXED, &j->train.taken);
+    j->report = plot_report_new(own.report, last_step(j));
+    plot_report_add(t, &j->report, own.plotly, own.with);
     j->logged = gr_tape_new(0, NULL);
     if (!j->logged) gr_fail_as(t, GR_NO_MEMORY, "", "out of memory");
 }
@@ -125,12 +137,13 @@ static kit_score evaluate(gr_tape *t, job *j)
 {
     kit_score score = { 0 };
     gr_tape_set_training(t, false), gr_tape_set_recording(t, false);
+    plot_report_test_begin(&j->report, j->train.taken);
     for (j->test.taken = 0; j->test.taken < j->test.per_epoch && !gr_failed(t);) {
         const kit_batch b = kit_next(&j->test);
         gr_tape_reset(t);
         gr_tensor *z = forward(t, j, b);
         gr_tensor *loss = gr_cross_entropy(t, z, gr_ints_new(t, b.labels, GR_SHAPE(b.n)), NULL);
-        if (loss) kit_score_add(&score, loss, z, b.labels);
+        if (loss) kit_score_add(&score, loss, z, b.labels), plot_report_test_batch(&j->report, z, b);
     }
     gr_tape_set_training(t, true), gr_tape_set_recording(t, true);
     return score;
@@ -155,10 +168,12 @@ static void end_epoch(gr_tape *t, const job *j, kit_progress *progress, const ki
     fflush(stdout);
 }
 
-static void note_step(gr_tape *t, job *j, double loss, double norm)
+static void note_step(gr_tape *t, job *j, double loss, double accuracy, double norm, double lr)
 {
     plot_report *const r = &j->report;
     plot_report_note(r, PLOT_REPORT_LOSS, "training", j->train.taken, loss);
+    plot_report_note(r, PLOT_REPORT_ACCURACY, "training", j->train.taken, accuracy);
+    plot_report_note(r, PLOT_REPORT_RATE, "learning rate", j->train.taken, lr);
     plot_report_note(r, PLOT_REPORT_GRADIENT, "norm before clipping", j->train.taken, norm);
     plot_report_weights(r, j->train.taken, j->net);
     plot_report_recurrence(r, j->train.taken, t, j->lstm, j->y);
@@ -173,8 +188,7 @@ static void note_score(job *j, const char *name, const kit_score *score)
 /* Train to the end, to --steps or to Ctrl-C. Returns the score on the test set; after Ctrl-C it may be empty. */
 static kit_score train(gr_tape *t, job *j)
 {
-    const size_t total = own.epochs * j->train.per_epoch, end = o.steps && o.steps < total ? o.steps : total;
-    j->report = plot_report_new(own.report, end);
+    const size_t end = last_step(j), every = o.eval_every ? o.eval_every : own.report ? (end + REPORTED - 1) / REPORTED : 0;
     kit_progress progress = kit_progress_new(o.quiet ? NULL : stderr, own.epochs, end > j->train.taken ? end - j->train.taken : 0);
     kit_score trained = { 0 }, tested = { 0 };
 
@@ -193,15 +207,16 @@ static kit_score train(gr_tape *t, job *j)
         if (gr_failed(t)) break;
 
         const size_t step = j->train.taken;
-        kit_score_add(&trained, loss, z, b.labels);
-        note_step(t, j, gr_item(loss), norm);
+        kit_score one = { 0 };
+        kit_score_add(&one, loss, z, b.labels), kit_score_sum(&trained, &one);
+        note_step(t, j, gr_item(loss), kit_accuracy(&one), norm, lr);
         const double rate = kit_progress_step(&progress, epoch, b.n, &trained);
         kit_log_write(j->logged, j->log, "step", { "step", step }, { "loss", gr_item(loss) }, { "lr", lr }, { "grad_norm", norm },
                       { "images_per_s", rate });
 
-        const bool whole = step % j->train.per_epoch == 0, look = o.eval_every && step % o.eval_every == 0;
+        const bool whole = step % j->train.per_epoch == 0, look = every && step % every == 0;
         tested = whole || look ? evaluate(t, j) : (kit_score){ 0 };
-        if (look)
+        if (look && o.eval_every)
             kit_log_write(j->logged, j->log, "eval", { "step", step }, { "test_loss", kit_loss(&tested) },
                           { "test_accuracy", kit_accuracy(&tested) });
         if (whole || look) note_score(j, "test", &tested);

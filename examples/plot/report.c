@@ -1,10 +1,12 @@
 /* examples/plot/report.c - notes of a training run, and the page that shows them. */
 #include "examples/plot/report.h"
 #include "core/op.h"
+#include "examples/kit/program.h"
 #include "examples/plot/page.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct {
     const char *name, *title, *label;
@@ -12,6 +14,7 @@ static const struct {
 } panels[PLOT_REPORT_PANELS] = {
     [PLOT_REPORT_LOSS] = { "loss", "Loss", "cross-entropy", true },
     [PLOT_REPORT_ACCURACY] = { "accuracy", "Accuracy", "accuracy, %", false },
+    [PLOT_REPORT_RATE] = { "rate", "Learning rate", "learning rate", false },
     [PLOT_REPORT_GRADIENT] = { "gradient", "Gradient", "norm before clipping", true },
     [PLOT_REPORT_WEIGHTS] = { "weights", "Weights", "norm of each matrix", false },
     [PLOT_REPORT_PREACTIVATIONS] = { "preactivations", "Recurrent pre-activations", "W h at the last time step", false },
@@ -19,8 +22,8 @@ static const struct {
 
 plot_report plot_report_new(const char *path, size_t steps)
 {
-    plot_report r = { .path = path, .steps = steps, .every = steps / PLOT_REPORT_POINTS + 1 };
-    if (path) r.t = gr_tape_new(0, NULL);
+    plot_report r = { .path = path, .steps = steps, .every = steps / PLOT_REPORT_POINTS + 1, .began = kit_seconds() };
+    if (path) r.t = gr_tape_new(0, NULL), r.test = gr_save_zeros(r.t, sizeof *r.test);
     return r;
 }
 
@@ -98,16 +101,34 @@ void plot_report_recurrence(plot_report *r, size_t step, gr_tape *t, const gr_ls
 
 /* ---- The page ---- */
 
+static bool is_earlier(const plot_report_curve *c) { return strncmp(c->name, "earlier", 7) == 0; }
+
+static bool has_earlier(const plot_report_curve *c)
+{
+    while (c && !is_earlier(c)) c = c->next;
+    return c;
+}
+
+/* Whether a logarithmic axis shows anything of these curves. */
+static bool has_positive(const plot_report_curve *c)
+{
+    for (; c; c = c->next)
+        for (size_t k = 0; k < PLOT_REPORT_POINTS; k++)
+            if (c->value[k] > 0) return true;
+    return false;
+}
+
 static void draw(plot_panel *p, const plot_report_curve *c)
 {
-    for (int i = 0; c; c = c->next, i++) {
+    for (int i = 0, j = 0; c; c = c->next) {
+        const plot_ink ink = is_earlier(c) ? j++ ? PLOT_INK_NONE : PLOT_INK_QUIET : PLOT_INK_RAMP0 + (plot_ink)(i++ % 5);
         double x[PLOT_REPORT_POINTS], y[PLOT_REPORT_POINTS];
         size_t n = 0;
         for (size_t k = 0; k < PLOT_REPORT_POINTS; k++)
             if (c->n[k]) x[n] = c->step[k] / (double)c->n[k], y[n++] = c->value[k] / (double)c->n[k];
         const plot_mark mark = n < PLOT_REPORT_POINTS / 10 ? PLOT_LINE_DOTS : PLOT_LINE;
         plot_series_add(p,
-                        &(plot_series){ .name = c->name, .ink = PLOT_INK_RAMP0 + (plot_ink)(i % 5), .mark = mark, .n = n, .x = x, .y = y });
+                        &(plot_series){ .name = c->name, .ink = ink, .mark = mark, .n = n, .x = x, .y = y });
     }
 }
 
@@ -120,32 +141,89 @@ static double last_of(const plot_report_curve *c, const char *name)
     return last;
 }
 
+/* How many evaluations a curve has, and whether two of them share a point. */
+static size_t evaluations(const plot_report *r, plot_report_panel k, bool *share)
+{
+    size_t n = 0;
+    *share = false;
+    for (const plot_report_curve *c = r->curve[k]; c; c = c->next)
+        for (size_t i = 0; i < PLOT_REPORT_POINTS && !strcmp(c->name, "test"); i++) n += c->n[i], *share = *share || c->n[i] > 1;
+    return n;
+}
+
+static const char *caption(const plot_report *r, int k)
+{
+    const bool tested = k == PLOT_REPORT_LOSS || k == PLOT_REPORT_ACCURACY, measured = k >= PLOT_REPORT_WEIGHTS;
+    bool share = false;
+    const size_t n = tested ? evaluations(r, (plot_report_panel)k, &share) : 0;
+    const char *const points = r->every == 1 ? "is one step" : plot_say(r->t, measured ? "is one measurement in %zu steps" : "is the mean over %zu steps", r->every);
+    if (!tested) return plot_say(r->t, "Each point %s.", points);
+    const char *const tests = n == 0   ? "There was no evaluation on the test set."
+                              : n == 1 ? "The one point on the test set is one evaluation."
+                              : share  ? plot_say(r->t, "On the test set each point is the mean of the evaluations in %zu steps.", r->every)
+                                       : plot_say(r->t, "On the test set each of the %zu points is one evaluation.", n);
+    return plot_say(r->t, "In training each point %s. %s", points, tests);
+}
+
 static plot_figure *figure(const plot_report *r, int k)
 {
     plot_figure *const f = plot_figure_new(r->t, panels[k].name, panels[k].title);
     const double loss = last_of(r->curve[PLOT_REPORT_LOSS], "test"), accuracy = last_of(r->curve[PLOT_REPORT_ACCURACY], "test");
-    draw(plot_panel_new(f, &(plot_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log }, .aspect = 2 }), r->curve[k]);
+    draw(plot_panel_new(f, &(plot_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log && has_positive(r->curve[k]) }, .aspect = 2 }), r->curve[k]);
     if (k == PLOT_REPORT_LOSS && isfinite(loss)) plot_figure_says(f, PLOT_SAY_NUMBER, "Loss on the test set at the last evaluation: %.4f", loss);
     if (k == PLOT_REPORT_ACCURACY && isfinite(accuracy))
         plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy on the test set at the last evaluation: %.2f %%", accuracy);
-    const char *const how = k >= PLOT_REPORT_WEIGHTS ? "one measurement in" : "the mean over";
-    if (r->every == 1)
-        plot_figure_says(f, PLOT_SAY_CAPTION, "Each point is one step%s.", k > PLOT_REPORT_ACCURACY ? "" : ", or one evaluation");
-    else plot_figure_says(f, PLOT_SAY_CAPTION, "Each point is %s %zu steps.", how, r->every);
+    plot_figure_says(f, PLOT_SAY_CAPTION, "%s%s", caption(r, k), has_earlier(r->curve[k]) ? plot_say(r->t, " Earlier: the run of %s.", r->with) : "");
     return f;
+}
+
+/* ---- The facts at the end of the page ---- */
+
+/* The flags with their values, also those that the user did not give. */
+static const char *flags_text(gr_tape *t, const kit_flags *flags)
+{
+    const char *all = "";
+    char word[64];
+    for (size_t i = 0; i < flags->n; i++) {
+        const kit_flag *const f = &flags->flag[i];
+        const char *const path = f->kind == KIT_TEXT ? *(const char **)f->value : NULL;
+        if (f->kind == KIT_SWITCH && *(bool *)f->value) all = plot_say(t, "%s --%s", all, f->name);
+        else if (path) all = plot_say(t, "%s --%s %s", all, f->name, path);
+        else if (f->kind == KIT_COUNT) all = plot_say(t, "%s --%s %llu", all, f->name, (unsigned long long)*(uint64_t *)f->value);
+        else if (f->kind == KIT_NUMBER) all = plot_say(t, "%s --%s %g", all, f->name, *(double *)f->value);
+        else if (f->kind == KIT_CHOICE) all = plot_say(t, "%s --%s %s", all, f->name, kit_flags_choice(f, word, sizeof word));
+    }
+    return all + (*all == ' ');
+}
+
+static const char *time_text(const plot_report *r)
+{
+    char date[64] = "";
+    const time_t now = time(NULL);
+    const struct tm *const utc = gmtime(&now);
+    if (utc) strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", utc);
+    return plot_say(r->t, "%.1f s from the first step to the end, tests included; finished %s", kit_seconds() - r->began, date);
 }
 
 bool plot_report_write(gr_tape *t, plot_report *r, const kit_flags *flags, int argc, char **argv, const char *data)
 {
-    char title[128];
+    char title[128], cpu[128];
     if (!r->path || gr_failed(t)) return !gr_failed(t);
     snprintf(title, sizeof title, "%s: a training run", flags->name);
-    const char *const fact[][2] = { { "command", plot_command(r->t, flags->name, argc, argv) }, { "data", data } };
-    plot_figure *f[PLOT_REPORT_PANELS];
+    const char *const machine = plot_say(r->t, "%s, %s, %d threads", kit_cpu(cpu, sizeof cpu), gr_tape_isa(t), gr_tape_threads(t));
+    const char *const fact[][2] = { { "command", plot_command(r->t, flags->name, argc, argv) },
+                                    { "data", data },
+                                    { "seed", plot_say(r->t, "%llu", (unsigned long long)gr_tape_seed(t)) },
+                                    { "flags", flags_text(r->t, flags) },
+                                    { "version", plot_say(r->t, "gradus %s, %s", GR_VERSION_TEXT, sizeof(gr_real) == sizeof(float) ? "float" : "double") },
+                                    { "machine", machine },
+                                    { "time", time_text(r) } };
+    plot_figure *f[PLOT_REPORT_PANELS + 2];
     size_t n = 0;
     for (int k = 0; k < PLOT_REPORT_PANELS; k++)
         if (r->curve[k]) f[n++] = figure(r, k);
-    if (!gr_failed(r->t) && plot_page_write(r->t, r->path, &(plot_page){ title, flags->about, NULL, fact, 2, NULL, true }, f, n))
-        return true;
+    if (r->test && r->test->n) f[n++] = plot_report_confusion(r), f[n++] = plot_report_worst(r);
+    const plot_page page = { title, flags->about, r->plotly, fact, sizeof fact / sizeof *fact, n ? NULL : "The run took no step, so there are no curves.", false };
+    if (!gr_failed(r->t) && plot_page_write(r->t, r->path, &page, f, n)) return true;
     return gr_fail_as(t, r->t ? gr_error_code(r->t) : GR_NO_MEMORY, "", "%s", r->t ? gr_message(r->t) : "out of memory");
 }
