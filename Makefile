@@ -121,7 +121,7 @@ $(BENCH)/bench: $(BENCH)/main.o $(DIR)/libbench.a $(DIR)/libkit.a $(STATIC) ; @$
 $(BENCH)/libbench.so: $(call objects,$(filter-out tests/bench/main.c,$(wildcard tests/bench/*.c))) $(STATIC) ; @$(LINK) -shared $^ -o $@ $(LIBS)
 $(DIR)/tests/fuzz/%: $(DIR)/tests/fuzz/%.o $(FUZZKIT) $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/tests/test_bench: $(DIR)/tests/test_bench.o $(DIR)/libbench.a $(SHARING) $(DIR)/libtests.a $(STATIC) | $(BENCH)/bench ; @$(LINK) $^ -o $@ $(CMOCKA) $(LIBS)
-$(DIR)/tests/test_main_job $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
+$(DIR)/tests/test_main_job $(DIR)/tests/test_main_report $(DIR)/tests/test_kit_streams: | $(DIR)/examples/seq_mnist_lstm
 $(DIR)/tests/test_program_broken: | $(BROKEN:%=$(DIR)/%)
 $(filter-out %_broken,$(filter $(DIR)/tests/test_program_%,$(TESTS))): $(DIR)/tests/test_program_%: | $(DIR)/examples/%
 $(filter $(DIR)/tests/test_dive_siblings,$(TESTS)): | $(DIR)/examples/mlp_norms $(DIR)/examples/cnn_norms

@@ -132,13 +132,42 @@ static void draw(plot_panel *p, const plot_report_curve *c)
     }
 }
 
-static double last_of(const plot_report_curve *c, const char *name)
+/* The first and the last value of a curve; NaN when there is none. */
+typedef struct { double first, last; } ends;
+static ends ends_of(const plot_report_curve *c, const char *name)
 {
-    double last = (double)NAN;
+    ends e = { (double)NAN, (double)NAN };
     for (; c; c = c->next)
-        for (size_t k = 0; k < PLOT_REPORT_POINTS && !strcmp(c->name, name); k++)
-            if (c->n[k]) last = c->value[k] / (double)c->n[k];
-    return last;
+        for (size_t k = 0; k < PLOT_REPORT_POINTS && !strcmp(c->name, name); k++) {
+            if (!c->n[k]) continue;
+            e.last = c->value[k] / (double)c->n[k];
+            if (isnan(e.first)) e.first = e.last;
+        }
+    return e;
+}
+
+/* The line under a figure's title, which also stands in the contents. */
+static void say_number(const plot_report *r, plot_figure *f, int k)
+{
+    const plot_report_curve *const curves = r->curve[k], *most = NULL;
+    const ends test = ends_of(curves, "test"), rate = ends_of(curves, "learning rate"), norm = ends_of(curves, "norm before clipping"),
+               low = ends_of(curves, "15th percentile"), high = ends_of(curves, "85th percentile");
+    double change = 0;
+    if (k == PLOT_REPORT_LOSS && isfinite(test.last)) plot_figure_says(f, PLOT_SAY_NUMBER, "Loss on the test set at the last evaluation: %.4f", test.last);
+    if (k == PLOT_REPORT_ACCURACY && isfinite(test.last))
+        plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy on the test set at the last evaluation: %.2f %%", test.last);
+    if (k == PLOT_REPORT_RATE && isfinite(rate.first)) plot_figure_says(f, PLOT_SAY_NUMBER, "Learning rate: %.2g at the start, %.2g at the end", rate.first, rate.last);
+    if (k == PLOT_REPORT_GRADIENT && isfinite(norm.first))
+        plot_figure_says(f, PLOT_SAY_NUMBER, "Norm of the gradient before clipping: %.2g at the start, %.2g at the end", norm.first, norm.last);
+    if (k == PLOT_REPORT_PREACTIVATIONS && isfinite(low.first) && isfinite(high.first))
+        plot_figure_says(f, PLOT_SAY_NUMBER, "From the 15th to the 85th percentile: %.2f at the start, %.2f at the end", high.first - low.first, high.last - low.last);
+    for (const plot_report_curve *c = curves; k == PLOT_REPORT_WEIGHTS && c; c = c->next) {
+        const ends e = ends_of(c, c->name);
+        if (!most || fabs(log(e.last / e.first)) > change) most = c, change = fabs(log(e.last / e.first));
+    }
+    if (!most) return;
+    const ends e = ends_of(most, most->name);
+    plot_figure_says(f, PLOT_SAY_NUMBER, "The matrix whose norm changes most, %s: %.2f at the start, %.2f at the end", most->name, e.first, e.last);
 }
 
 /* How many evaluations a curve has, and whether two of them share a point. */
@@ -168,11 +197,8 @@ static const char *caption(const plot_report *r, int k)
 static plot_figure *figure(const plot_report *r, int k)
 {
     plot_figure *const f = plot_figure_new(r->t, panels[k].name, panels[k].title);
-    const double loss = last_of(r->curve[PLOT_REPORT_LOSS], "test"), accuracy = last_of(r->curve[PLOT_REPORT_ACCURACY], "test");
     draw(plot_panel_new(f, &(plot_panel){ .x = { "step" }, .y = { panels[k].label, .log = panels[k].log && has_positive(r->curve[k]) }, .aspect = 2 }), r->curve[k]);
-    if (k == PLOT_REPORT_LOSS && isfinite(loss)) plot_figure_says(f, PLOT_SAY_NUMBER, "Loss on the test set at the last evaluation: %.4f", loss);
-    if (k == PLOT_REPORT_ACCURACY && isfinite(accuracy))
-        plot_figure_says(f, PLOT_SAY_NUMBER, "Accuracy on the test set at the last evaluation: %.2f %%", accuracy);
+    say_number(r, f, k);
     plot_figure_says(f, PLOT_SAY_CAPTION, "%s%s", caption(r, k), has_earlier(r->curve[k]) ? plot_say(r->t, " Earlier: the run of %s.", r->with) : "");
     return f;
 }
@@ -202,7 +228,7 @@ static const char *time_text(const plot_report *r)
     const time_t now = time(NULL);
     const struct tm *const utc = gmtime(&now);
     if (utc) strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", utc);
-    return plot_say(r->t, "%.1f s from the first step to the end, tests included; finished %s", kit_seconds() - r->began, date);
+    return plot_say(r->t, "%.1f s from the start to the end, tests included; finished %s", kit_seconds() - r->began, date);
 }
 
 bool plot_report_write(gr_tape *t, plot_report *r, const kit_flags *flags, int argc, char **argv, const char *data)
