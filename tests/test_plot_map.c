@@ -25,8 +25,7 @@ TEST(cells_of_small_maps_show_their_numbers)
     assert_non_null(strstr(json, "\"texttemplate\":\"%{z:.2f}\""));
     const char *const svg = written(plot_figure_svg, f);
     const char *const want[] = { "class=\"mid on-s0\"",
-                                 ">\xe2\x88\x92"
-                                 "0.50</text>",
+                                 (">\xe2\x88\x92" /* a minus sign */ "0.50</text>"),
                                  ">0.13</text>",
                                  "class=\"mid on-s8\"",
                                  ">1.00</text>",
