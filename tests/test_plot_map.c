@@ -24,12 +24,9 @@ TEST(cells_of_small_maps_show_their_numbers)
     const char *const json = written(plot_figure_json, f);
     assert_non_null(strstr(json, "\"texttemplate\":\"%{z:.2f}\""));
     const char *const svg = written(plot_figure_svg, f);
-    const char *const want[] = { "class=\"mid on-s0\"",
-                                 (">\xe2\x88\x92" /* a minus sign */ "0.50</text>"),
-                                 ">0.13</text>",
-                                 "class=\"mid on-s8\"",
-                                 ">1.00</text>",
-                                 ">0.00</text>" };
+    const char *const want[] = { "class=\"mid on-s0\"", (">\xe2\x88\x92" /* a minus sign */ "0.50</text>"),
+                                 ">0.13</text>",        "class=\"mid on-s8\"",
+                                 ">1.00</text>",        ">0.00</text>" };
     for (size_t i = 0; i < COUNT(want); i++)
         if (!strstr(svg, want[i])) fail_msg("missing: %s", want[i]);
     assert_null(strstr(svg, "nan"));
