@@ -140,11 +140,12 @@ const char *gr__isa_name(int isa);
 /* The tensor that owns the data and gradient of x: the base of a view, or x itself. */
 static inline gr_tensor *gr__owner(const gr_tensor *x) { return x->base ? x->base : (gr_tensor *)x; }
 static inline bool gr__wants(const gr_tensor *x) { return gr__owner(x)->flags & GR__WANTS_GRAD; }
-/* The gradient of x, cleared if nothing was added to it yet; NULL when no backward has reached it. */
+/* The gradient of x, cleared if nothing was added to it yet; NULL when no backward has reached it. In the first run of a segment, the leaves of
+ * gr_recompute are marked as reached and have no gradient. */
 static inline gr_real *gr__gradient(const gr_tensor *x)
 {
     gr_tensor *const base = gr__owner(x);
-    if (!gr__wants(x) || !(base->flags & GR__HAS_GRAD)) return NULL;
+    if (!gr__wants(x) || !(base->flags & GR__HAS_GRAD) || !base->grad) return NULL;
     if (base->flags & GR__FRESH) memset(base->grad, 0, base->len * sizeof(gr_real)), base->flags &= ~(unsigned)GR__FRESH;
     return base->grad + (x->data - base->data);
 }

@@ -7,7 +7,7 @@
 
 /* ---- Tensors ---- */
 
-enum { EDGE = 3 }; /* an axis longer than twice this shows this many entries at each end */
+enum { EDGE = 3 }; /* an axis longer than twice this shows this many entries at each end; in a graph, a tensor that is longer shows its first ones */
 
 typedef struct { const int *ints; bool scientific; int width; } number_format; /* ints: print these in place of x->data */
 
@@ -85,7 +85,8 @@ void gr_print_ints(const gr_ints *x, FILE *out)
 /* ---- Graphs ---- */
 
 typedef struct { const gr_tensor *tensor; size_t node; } producer; /* which node made a tensor */
-typedef struct { gr_node **node; producer *made; size_t nodes, outputs; } graph; /* node: oldest first; made: sorted by address */
+/* node: oldest first; made, used: sorted by address; used: the owner of each input, whose `node` becomes SIZE_MAX when its values are printed */
+typedef struct { gr_node **node; producer *made, *used; size_t nodes, outputs, inputs; } graph;
 
 static int by_address(const void *a, const void *b)
 {
@@ -93,26 +94,28 @@ static int by_address(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static size_t graph_bytes(const graph *g) { return (g->outputs + g->inputs) * sizeof *g->made + g->nodes * sizeof *g->node; }
+
 static bool graph_read(const gr_tape *t, graph *g)
 {
     *g = (graph){ .nodes = t->now.nodes };
-    for (const gr_node *n = t->now.last; n; n = n->prev) g->outputs += n->outs;
-    g->made = gr_memory_new(&t->memory, g->outputs * sizeof *g->made + g->nodes * sizeof *g->node);
+    for (const gr_node *n = t->now.last; n; n = n->prev) g->outputs += n->outs, g->inputs += n->ins;
+    g->made = gr_memory_new(&t->memory, graph_bytes(g));
     if (!g->made) return false;
-    g->node = (gr_node **)(g->made + g->outputs);
-    size_t i = g->nodes, k = 0;
+    g->used = g->made + g->outputs;
+    g->node = (gr_node **)(g->used + g->inputs);
+    size_t i = g->nodes, k = 0, u = 0;
     for (gr_node *n = t->now.last; n; n = n->prev) {
         g->node[--i] = n;
         for (unsigned o = 0; o < n->outs; o++) g->made[k++] = (producer){ n->out[o], i };
+        for (unsigned x = 0; x < n->ins; x++) g->used[u++] = (producer){ n->in[x] ? gr__owner(n->in[x]) : NULL, i };
     }
     gr__sort(g->made, g->outputs, sizeof *g->made, by_address);
+    gr__sort(g->used, g->inputs, sizeof *g->used, by_address);
     return true;
 }
 
-static void graph_free(const gr_tape *t, graph *g)
-{
-    gr_memory_free(&t->memory, g->made, g->outputs * sizeof *g->made + g->nodes * sizeof *g->node);
-}
+static void graph_free(const gr_tape *t, graph *g) { gr_memory_free(&t->memory, g->made, graph_bytes(g)); }
 
 /* The number of the node that made x, or of the one that made x's base; SIZE_MAX when no recorded node did. */
 static size_t maker(const graph *g, const gr_tensor *x)
@@ -129,7 +132,45 @@ static const char *leaf_name(const gr_tensor *x)
     return path ? path : "input";
 }
 
-void gr_print_graph(const gr_tape *t, FILE *out)
+static void print_few(const char *before, const gr_real *x, size_t n, FILE *out)
+{
+    double least = n ? (double)x[0] : 0, most = least, sum = 0;
+    fprintf(out, "%s[", before);
+    for (size_t i = 0; i < n; i++) {
+        const double v = (double)x[i];
+        if (n <= 2 * EDGE || i < EDGE) fprintf(out, i ? ", %g" : "%g", v);
+        least = isnan(least) || v < least ? v : least;
+        most = isnan(most) || v > most ? v : most;
+        sum += v;
+    }
+    if (n <= 2 * EDGE) fputs("]\n", out);
+    else fprintf(out, ", ...] min %g, mean %g, max %g\n", least, sum / (double)n, most);
+}
+
+static void print_with_gradient(const char *name, const gr_tensor *x, FILE *out)
+{
+    const gr_real *const dx = gr__gradient(x);
+    fprintf(out, "      %s ", name);
+    gr__print_shape(out, x);
+    print_few(" = ", x->data, x->len, out);
+    if (dx) print_few("        gradient ", dx, x->len, out);
+    else fputs("        no gradient\n", out);
+}
+
+static void print_node_values(const graph *g, const gr_node *n, FILE *out)
+{
+    GR__C_LOCALE;
+    for (unsigned k = 0; k < n->ins; k++) {
+        if (!n->in[k] || !gr__wants(n->in[k]) || maker(g, n->in[k]) != SIZE_MAX) continue;
+        producer *const leaf = bsearch(&(producer){ gr__owner(n->in[k]), 0 }, g->used, g->inputs, sizeof *g->used, by_address);
+        if (leaf->node != SIZE_MAX) print_with_gradient(leaf_name(leaf->tensor), leaf->tensor, out);
+        leaf->node = SIZE_MAX;
+    }
+    for (unsigned o = 0; o < n->outs; o++)
+        if (n->out[o]) print_with_gradient("output", n->out[o], out);
+}
+
+static void print_graph(const gr_tape *t, bool values, FILE *out)
 {
     graph g;
     if (!out || gr_failed(t) || !graph_read(t, &g)) return;
@@ -147,9 +188,13 @@ void gr_print_graph(const gr_tape *t, FILE *out)
             gr__print_shape(out, n->in[k]);
         }
         fputc('\n', out);
+        if (values) print_node_values(&g, n, out);
     }
     graph_free(t, &g);
 }
+
+void gr_print_graph(const gr_tape *t, FILE *out) { print_graph(t, false, out); }
+void gr_print_graph_values(const gr_tape *t, FILE *out) { print_graph(t, true, out); }
 
 void gr_print_dot(const gr_tape *t, FILE *out)
 {

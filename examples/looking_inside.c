@@ -1,7 +1,7 @@
 /* examples/looking_inside.c - a small network with two faults, and every tool of the library for seeing inside one.
  *
- * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_dot, gr_print, gr_print_audit, gr_audit, gr_print_norm,
- *        gr_norm_gradient, gr_print_batch_norms, anomaly mode, an allocator of your own.
+ * Shows: gr_print_summary, gr_print_init, gr_print_graph, gr_print_graph_values, gr_print_dot, gr_print, gr_print_audit, gr_audit,
+ *        gr_print_norm, gr_norm_gradient, gr_print_batch_norms, anomaly mode, an allocator of your own.
  * Run:   examples/looking_inside               (at once)
  *        examples/looking_inside --repaired    the same network without its faults
  *        examples/looking_inside --dot graph.dot && dot -Tsvg graph.dot > graph.svg      the graph as a picture
@@ -129,6 +129,7 @@ static void look(kit_run *r, model *m, const gr_optim *adam)
     gr_tensor *loss = gr_mean(t, gr_square(t, forward(t, m, gr_randn(t, GR_SHAPE(B, I), 0, 1, "x"))), GR_ALL_AXES, false);
     gr_backward(t, loss);
     title("what the tape recorded: gr_print_graph"), gr_print_graph(t, out), write_dot(t);
+    title("with values and gradients: gr_print_graph_values"), gr_print_graph_values(t, out);
     title("a tensor, the output of ln: gr_print"), gr_print(m->y, out);
     title("does every parameter learn? gr_print_audit");
     const size_t idle = gr_print_audit(t, m->net, adam, out);

@@ -75,8 +75,8 @@ GR_API gr_module *gr_module_new(gr_tape *t);
 
 /* Free m and everything under it; NULL is allowed. A module with a parent is removed from it. No tensor outside m may still be tied to one of m's:
  * its slot would point to freed memory. An optimizer that held one of its parameters cannot step any more, and says so.
- * If m ran in this step, call gr_tape_reset or gr_tape_recover first: otherwise gr_backward, gr_tape_recover and gr_print_graph would read
- * freed memory. Do not free a part of a layer that the library made (linear1 of a Transformer layer): free the layer. */
+ * If m ran in this step, call gr_tape_reset or gr_tape_recover first: otherwise gr_backward, gr_tape_recover and the printers of a graph would
+ * read freed memory. Do not free a part of a layer that the library made (linear1 of a Transformer layer): free the layer. */
 GR_API void gr_module_free(gr_module *m);
 
 /* Make a module of your own: a zeroed struct of `bytes` bytes whose first member is a gr_module. The tree owns it. kind must outlive the module (a

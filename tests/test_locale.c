@@ -39,6 +39,7 @@ static void print_all(FILE *out)
     gr_backward(t, gr_sum(t, gr_norm_forward(t, bn, gr_linear_forward(t, fc, x), NULL), GR_ALL_AXES, false));
     gr_print(gr_input(t, (gr_real[]){ (gr_real)1.5, (gr_real)-0.25 }, GR_SHAPE(2)), out);
     gr_print(gr_input(t, (gr_real[]){ (gr_real)1.5e9, (gr_real)-0.25 }, GR_SHAPE(2)), out);
+    gr_print_graph_values(t, out);
     gr_print_init(net, out);
     gr_print_batch_norms(t, net, out);
     gr_print_optim(o, out);

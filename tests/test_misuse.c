@@ -114,7 +114,7 @@ TEST(nothing_is_printed_without_a_file)
     gr_optim *o = gr_adam_new(t, net, NULL);
     gr_tensor *y = gr_linear_forward(t, fc, X);
     gr_print(y, NULL), gr_print(NULL, NULL);
-    gr_print_graph(t, NULL), gr_print_graph(NULL, NULL), gr_print_dot(t, NULL), gr_print_dot(NULL, NULL);
+    gr_print_graph(t, NULL), gr_print_graph(NULL, NULL), gr_print_graph_values(t, NULL), gr_print_dot(t, NULL), gr_print_dot(NULL, NULL);
     gr_print_summary(net, NULL), gr_print_summary(NULL, NULL), gr_print_init(net, NULL), gr_print_init(NULL, NULL);
     gr_print_optim(o, NULL), gr_print_optim(NULL, NULL);
     assert_int_equal(gr_print_audit(t, net, o, NULL), 4); /* there was no backward */
