@@ -4,10 +4,11 @@
 #include "core/tensor.h"
 #include <stdio.h>
 
-/* The function under test: it computes one tensor, of any shape, from in[0 .. n-1]. It is called many times and must be deterministic. */
+/* The function under test: it computes one tensor, of any shape, from in[0 .. n-1]. It is called many times and must be deterministic;
+ * random numbers of the tape are the same at each call. */
 typedef gr_tensor *gr_gradcheck_function(gr_tape *t, gr_tensor *const *in, void *argument);
 
-/* What is wrong with the gradient a of an input, where d is the right one and w the upstream gradient, that of f's result:
+/* What is wrong with a, which backward added to the gradient of an input; d is the right one, and w the upstream gradient, that of f's result:
  *   LOST          where a is wrong, what the gradient held before backward is gone
  *   ZERO          a = 0
  *   UPSTREAM      a = w, summed over leading axes if the input has fewer values than the result
@@ -16,7 +17,7 @@ typedef gr_tensor *gr_gradcheck_function(gr_tape *t, gr_tensor *const *in, void 
  *   TRANSPOSED    a is d with axis[0] and axis[1] of the input exchanged
  *   CONSTANT      a - d is constant along axis[0] to axis[1] of the input, taken as one axis, and d is not
  *   NOT_SUMMED    a is d for a loss that sees only entry 0 of axis[0] to axis[1] of the result, taken as one axis
- *   ALONE         a is right with the other gradients, and wrong without (gr_gradcheck_config.alone)
+ *   ALONE         a is right when the other gradients are wanted, and wrong when they are not (gr_gradcheck_config.alone)
  * A pattern must explain every element within the tolerance, and ten times as well as a = d does. The first of the list that does so counts. */
 #define GR_GRADCHECK_PATTERNS(P) \
     P(RIGHT, "right") \
@@ -46,7 +47,7 @@ typedef struct {
 typedef struct {
     gr_shape shape;
     double low, high;       /* random values from [low, high); default [-2, 2) */
-    double kink;            /* when has_kink is true, all values stay at least ten steps away from kink */
+    double kink;            /* when has_kink is true, all values stay at least ten steps away from kink: 0 for relu */
     bool has_kink;
     bool distinct;          /* values from low upwards that are at least ten steps apart, for max and min */
     bool no_grad;           /* do not check the gradient of this input */
@@ -63,7 +64,7 @@ typedef struct {
     int threads;            /* of the tape; default 1 */
     bool eval;              /* true checks in evaluation mode; default training mode */
     const char *isa;        /* NULL means the tape's default */
-    bool alone;             /* also check each gradient while no other one is wanted */
+    bool alone;             /* also check each gradient while no other one is wanted; without it, an input that gr_record did not get can go unseen */
     const gr_allocator *allocator; /* where all memory comes from; NULL means malloc */
 } gr_gradcheck_config;
 

@@ -9,7 +9,8 @@
  *        examples/backward_steps --expression "x = 2; y = x * x; L = y + sin(x) / 3"        your own graph, of + - * / and parentheses,
  *                                                      square sqrt exp log tanh sigmoid relu sin cos; the last name is the loss
  * See:   a node must come after all nodes that use its result, because only then is the gradient that it reads complete. Where a value is used
- *        twice, += adds two terms and = loses one. A second backward makes the gradient of every parameter twice as large.
+ *        twice, += adds two terms and = loses one. A second backward reads what the first one left;
+ *        a second forward and backward without zero_grad makes every gradient twice as large.
  * Exit:  0, or 1 with --check if a number of the walk differs from that of gradus, or if a value is not finite; 2 a bad flag or graph;
  *        3 out of memory or disk full.
  *

@@ -145,7 +145,7 @@ void dive_invariance_claims(const dive *d, dive_claims *c)
     static const char *const statement[NORMS_METHODS] = {
         "BatchNorm is invariant to the scale of all weights or of one unit's, and to scale and shift of the data; not to the scale of one "
         "case",
-        "Weight norm is invariant to the scale of all weights or of one unit's; not to the scale of the data, unlike the paper's text says",
+        "Weight norm is invariant to the scale of all weights or of one unit's; not to the scale of the data, contrary to the paper's text",
         "LayerNorm is invariant to scale and shift of all weights, and to the scale of the data or of one case; not to the scale of one "
         "unit",
         "RMSNorm is invariant to the scale of all weights, of the data or of one case; not to shifts",

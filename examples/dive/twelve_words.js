@@ -121,10 +121,11 @@ const twelve_words = (() => {
   }
   const usual = {
     none: () => 'Without a norm the outputs are the inputs, and no value depends on another.',
-    layer: () => 'LayerNorm gives each sample mean 0 and standard deviation 1. The other samples do not matter.',
-    batch: () => 'BatchNorm gives each feature mean 0 and standard deviation 1 over the batch, so a sample\'s output depends on the other samples.',
+    layer: () => 'Before γ and β, LayerNorm gives each sample mean 0 and standard deviation 1. The other samples do not matter.',
+    batch: () => 'Before γ and β, BatchNorm gives each feature mean 0 and standard deviation 1 over the batch, so a sample\'s output depends on '
+      + 'the other samples.',
     rms: () => 'RMSNorm divides each sample by its root mean square and subtracts nothing.',
-    group: () => 'Each group has two values. Two different values always become −1 and 1, so only their order is left.',
+    group: () => 'Each group has two values. Two different values always become −1 and 1 before γ and β, so only their order is left.',
   };
   function finding(s, f) {
     for (const about of s.norm === NORMS.none ? [] : [about_padding, about_equal_values, about_epsilon, about_equal_samples, about_one_large]) {
