@@ -46,25 +46,26 @@ typedef struct {
 
 typedef struct {
     gr_shape shape;
-    double low, high;       /* random values from [low, high); default [-2, 2) */
-    double kink;            /* when has_kink is true, all values stay at least ten steps away from kink: 0 for relu */
+    double low, high; /* random values from [low, high); default [-2, 2) */
+    double kink;      /* when has_kink is true, all values stay at least ten steps away from kink: 0 for relu */
     bool has_kink;
-    bool distinct;          /* values from low upwards that are at least ten steps apart, for max and min */
-    bool no_grad;           /* do not check the gradient of this input */
-    const gr_real *values;  /* these values instead of random ones; NULL means random values */
-    const gr_real *start;   /* what the gradient holds before backward; NULL means random values from [-1, 1). Zeros hide an = in place of += */
+    bool distinct;         /* values from low upwards that are at least ten steps apart, for max and min */
+    bool no_grad;          /* do not check the gradient of this input */
+    const gr_real *values; /* these values instead of random ones; NULL means random values */
+    const gr_real
+        *start; /* what the gradient holds before backward; NULL means random values from [-1, 1). Zeros hide an = in place of += */
     /* Filled in, unless f fails or no_grad is true; each may be NULL. The arrays are the caller's, with a number for each value. */
     gr_gradcheck_result *result;
     double *first, *backward, *differences; /* what the gradient held before backward, what backward added, and d */
 } gr_gradcheck_input;
 
 typedef struct {
-    uint64_t seed;          /* for the random values; default 1 */
-    double tolerance;       /* relative; default 1e-7 in the double library and 1e-3 in the float library */
-    int threads;            /* of the tape; default 1 */
-    bool eval;              /* true checks in evaluation mode; default training mode */
-    const char *isa;        /* NULL means the tape's default */
-    bool alone;             /* also check each gradient while no other one is wanted; without it, an input that gr_record did not get can go unseen */
+    uint64_t seed;    /* for the random values; default 1 */
+    double tolerance; /* relative; default 1e-7 in the double library and 1e-3 in the float library */
+    int threads;      /* of the tape; default 1 */
+    bool eval;        /* true checks in evaluation mode; default training mode */
+    const char *isa;  /* NULL means the tape's default */
+    bool alone; /* also check each gradient while no other one is wanted; without it, an input that gr_record did not get can go unseen */
     const gr_allocator *allocator; /* where all memory comes from; NULL means malloc */
 } gr_gradcheck_config;
 
