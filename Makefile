@@ -62,7 +62,7 @@ AS_SHARED := $(if $(WINDOWS),-shared -Wl$(comma)--out-implib$(comma)$(SHARED).a,
              @rpath/lib$(NAME).$(basename $(VERSION)).dylib,-shared -Wl$(comma)-soname$(comma)$(SONAME)$(if $(SAN),,$(comma)--no-undefined)))
 WITH_MPI  := $(patsubst %.c,%,$(wildcard examples/mpi_*.c))
 EXAMPLES  := $(filter-out $(WITH_MPI),$(patsubst %.c,%,$(wildcard examples/*.c)))
-BROKEN    := $(patsubst %.sed,examples/broken/%,$(notdir $(wildcard examples/broken/answers/*.sed)))
+BROKEN    := $(patsubst examples/broken/answers/%.c,examples/broken/%,$(wildcard examples/broken/answers/*.c))
 TESTS     := $(patsubst %.c,$(DIR)/%$(EXE),$(wildcard tests/test_*.c))
 DIVE_TESTS := $(filter $(DIR)/tests/test_dive_% $(DIR)/tests/test_plot_% $(DIR)/tests/test_program_deep_dive,$(TESTS))
 MAIN_TESTS := $(filter-out $(DIVE_TESTS),$(TESTS))
@@ -127,11 +127,9 @@ $(filter-out %_broken,$(filter $(DIR)/tests/test_program_%,$(TESTS))): $(DIR)/te
 $(filter $(DIR)/tests/test_dive_siblings,$(TESTS)): | $(DIR)/examples/mlp_norms $(DIR)/examples/cnn_norms
 $(WITH_MPI:%=$(DIR)/%) $(WITH_MPI:%=$(DIR)/%.o) $(DIR)/examples/mpi/ranks.o: private override CC := $(MPICC)
 $(WITH_MPI:%=$(DIR)/%): $(DIR)/%: $(DIR)/%.o $(DIR)/examples/mpi/ranks.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
-# A program of examples/broken is linked with a copy of itself that answers/NAME.sed has repaired.
-$(BROKEN:%=$(DIR)/%.fixed.c): $(DIR)/%.fixed.c: %.c $(DIR)/flags ; @mkdir -p $(@D) && sed -f examples/broken/answers/$(*F).sed $< > $@
-$(BROKEN:%=$(DIR)/%.fixed.c): $(DIR)/examples/broken/%.fixed.c: examples/broken/answers/%.sed
-$(BROKEN:%=$(DIR)/%.fixed.o): %.o: %.c ; @$(COMPILE) -DFIXED -MMD -MP -c $< -o $@
-$(BROKEN:%=$(DIR)/%$(EXE)): %$(EXE): %.o %.fixed.o $(DIR)/examples/broken/frame.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
+# A program of examples/broken is linked with answers/NAME.c, which is the program without its fault. No edit of the program changes that file.
+$(BROKEN:%=$(DIR)/%$(EXE)): $(DIR)/examples/broken/%$(EXE): $(DIR)/examples/broken/%.o $(DIR)/examples/broken/answers/%.o \
+    $(DIR)/examples/broken/frame.o $(DIR)/libkit.a $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 $(DIR)/%$(EXE): $(DIR)/%.o $(SHARING) $(STATIC) ; @$(LINK) $^ -o $@ $(LIBS)
 
 # Tests: both precisions, whatever REAL says. Campaigns take minutes; each is a target of its own.
@@ -210,7 +208,7 @@ lesson grade quiz progress check-lessons: ; +@GRADUS=. WORK='$(B)/lessons' E='$(
 lesson-library: ; +@$(CLAIM) && { [ -f $(LESSON_LIBRARY) ] || echo 'building gradus in double for the lessons' >&2; } && $(BOTH) REAL=double ISAS= B='$(B)/lessons' $(LESSON_LIBRARY) >&2 && echo $(LESSON_LIBRARY)
 
 # For those who work on it.
-SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/*/*.c tests/*.c tests/*/*.c)
+SOURCES := $(LIBRARY) $(wildcard examples/*.c examples/*/*.c examples/broken/answers/*.c tests/*.c tests/*/*.c)
 F       ?= $(shell git diff --name-only HEAD -- '*.c')
 format: ; @for f in $(F); do clang-format -i $$f && echo "  $$f"; done
 lint: ; cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. \

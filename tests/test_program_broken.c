@@ -63,6 +63,58 @@ TEST(a_tool_tells_them_apart)
     for (size_t i = 0; i < COUNT(programs); i++) assert_string_not_equal(output[i][WRONG_FOUND], output[i][RIGHT_FOUND]);
 }
 
+/* Where find trains, it trains as the program does: each line with a loss that --find prints is a line of the program without --find. */
+TEST(find_shows_the_same_run)
+{
+    size_t losses = 0;
+    if (SLOW) skip();
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        for (size_t f = WRONG; f <= RIGHT; f += RIGHT - WRONG) {
+            for (const char *line = output[i][f + 1], *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+                char wanted[256];
+                snprintf(wanted, sizeof wanted, "%.*s\n", (int)(end - line), line);
+                if (!strstr(wanted, "  loss ")) continue;
+                losses++;
+                if (!strstr(output[i][f], wanted))
+                    fail_msg("%s %s prints %s", programs[i].name, f == RIGHT ? "--fixed --find" : "--find", wanted);
+            }
+        }
+    }
+    assert_true(losses > 50);
+}
+
+/* How many lines of `text` are not lines of `other`. */
+static size_t lines_without_twin(const char *text, const char *other)
+{
+    size_t n = 0;
+    for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        bool found = false;
+        for (const char *at = other; !found && (at = strchr(at, *line)) != NULL; at++)
+            found = (at == other || at[-1] == '\n') && !strncmp(at, line, (size_t)(end - line) + 1);
+        n += !found;
+    }
+    return n;
+}
+
+/* answers/NAME.c is a copy of NAME.c but for the repair, its first comment, FIXED and the comment of the last line, and it includes nothing of NAME.c:
+ * a learner who edits NAME.c cannot break --fixed. */
+TEST(the_right_programs_are_files_of_their_own)
+{
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        char path[128], wanted[256];
+        snprintf(path, sizeof path, "examples/broken/%s.c", programs[i].name);
+        slurp(path, page, sizeof page);
+        snprintf(wanted, sizeof wanted, "/* answers/%s.c - %s without its fault; --fixed runs it.\n", programs[i].name, path);
+        snprintf(path, sizeof path, "examples/broken/answers/%s.c", programs[i].name);
+        slurp(path, printed, sizeof printed);
+        if (strncmp(printed, wanted, strlen(wanted)) != 0) fail_msg("%s must begin with %s", path, wanted);
+        const size_t added = lines_without_twin(printed, page), lost = lines_without_twin(page, printed);
+        if (added < 4 || added > 10 || lost > 7) fail_msg("%s has %zu lines that the program lacks, and lacks %zu", path, added, lost);
+        snprintf(wanted, sizeof wanted, "/broken/%s.c\"", programs[i].name);
+        assert_null(strstr(printed, wanted));
+    }
+}
+
 /* What each program prints is in answers/NAME.txt, to the bit: a command after "$ ", and its output. */
 TEST(the_records_are_what_is_printed)
 {
@@ -141,6 +193,22 @@ TEST(the_pages_have_the_programs_numbers)
     check_page("examples/broken/answers/README.md", "## ", " ");
 }
 
+/* The lesson that the table names for a program has a link to it. */
+TEST(the_lessons_lead_to_the_programs)
+{
+    slurp("examples/broken/README.md", page, sizeof page);
+    for (size_t i = 0; i < COUNT(programs); i++) {
+        char row[64], path[128], link[64];
+        snprintf(row, sizeof row, "\n| [%s](", programs[i].name);
+        snprintf(link, sizeof link, "[%s](../../broken/%s.c)", programs[i].name, programs[i].name);
+        const char *const at = strstr(page, row), *const lesson = at ? strstr(at, "](../lessons/") : NULL;
+        if (!lesson || lesson > strchr(at + 1, '\n')) fail_msg("examples/broken/README.md names no lesson for %s", programs[i].name);
+        snprintf(path, sizeof path, "examples/lessons/%.*s/README.md", (int)strcspn(lesson + 13, ")"), lesson + 13);
+        slurp(path, printed, sizeof printed);
+        if (!strstr(printed, link)) fail_msg("%s has no link %s", path, link);
+    }
+}
+
 TEST(bad_flags_are_refused)
 {
     choose(0);
@@ -162,9 +230,10 @@ FIXTURE(set_up)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_has_its_symptom),         cmocka_unit_test(a_tool_tells_them_apart),
-        cmocka_unit_test(the_records_are_what_is_printed), cmocka_unit_test(the_pages_have_the_programs_numbers),
-        cmocka_unit_test(bad_flags_are_refused),
+        cmocka_unit_test(a_fault_has_its_symptom),          cmocka_unit_test(a_tool_tells_them_apart),
+        cmocka_unit_test(find_shows_the_same_run),          cmocka_unit_test(the_right_programs_are_files_of_their_own),
+        cmocka_unit_test(the_records_are_what_is_printed),  cmocka_unit_test(the_pages_have_the_programs_numbers),
+        cmocka_unit_test(the_lessons_lead_to_the_programs), cmocka_unit_test(bad_flags_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, program_tear_down);
 }

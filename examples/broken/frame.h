@@ -1,7 +1,7 @@
 /* examples/broken/frame.h - what the programs of this folder share: main, which reads the flags and makes the tape.
  *
- * A program NAME.c defines train. It ends with the include of answers/NAME.h, which defines find. The Makefile compiles it twice: as it stands, and
- * after the edits of answers/NAME.sed, which repair it. --fixed runs the second copy. */
+ * A program NAME.c defines train. It ends with the include of answers/NAME.h, which defines find. answers/NAME.c is the program without its fault, which
+ * --fixed runs: it defines FIXED, so that both fit into one executable file. */
 #ifndef BROKEN_FRAME_H
 #define BROKEN_FRAME_H
 #include "gradus.h"
