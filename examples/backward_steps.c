@@ -7,12 +7,13 @@
  *        examples/backward_steps --list                the graphs that are built in
  *        examples/backward_steps --graph shared        another one; all means every one
  *        examples/backward_steps --expression "x = 2; y = x * x; L = y + sin(x) / 3"        your own graph, of + - * / and parentheses,
- *                                                      square sqrt exp log tanh sigmoid relu sin cos; the last name is the loss
+ *                                                      square sqrt exp log tanh sigmoid relu sin cos; the last name is the loss.
+ *                                                      A name is one number, or is computed from other names: not x = 1/3
  * See:   a node must come after all nodes that use its result, because only then is the gradient that it reads complete. Where a value is used
  *        twice, += adds two terms and = loses one. A second backward reads what the first one left;
  *        a second forward and backward without zero_grad makes every gradient twice as large.
- * Exit:  0, or 1 with --check if a number of the walk differs from that of gradus, or if a value is not finite; 2 a bad flag or graph;
- *        3 out of memory or disk full.
+ * Exit:  0 the walk was shown; 1 a value or gradient is NaN or infinite, or, with --check, a number of the walk differs from that of gradus
+ *        (without --check the difference is printed, and the code is 0); 2 a wrong flag or graph; 3 out of memory, or a file cannot be written.
  *
  * The values are those of gradus. The walk itself is sums and products in double (examples/steps/walk.c), and the last step compares its gradients
  * with those of gr_backward, and the derivative of each operator with gr_backward through that operator alone.
@@ -45,20 +46,6 @@ static const kit_flag flag[] = {
     KIT_FLAGS_RUN(common, "exit 1 if a number of the walk differs from that of gradus"),
 };
 static const kit_flags flags = { "backward_steps", "walks backward through a small graph, node by node", flag, sizeof flag / sizeof *flag };
-
-static const struct {
-    const char *name, *about, *text;
-} built_in[] = {
-    { "branch", "x and a are used twice", "x = 2; y = 3; a = x * y; b = a + x; L = a * b" },
-    { "chain", "each value is used once", "w = 2; x = 0.25; L = square(tanh(w * x))" },
-    { "square", "a node adds to one gradient twice", "x = 3; L = x * x" },
-    { "neuron", "a weight, a bias and a target", "x = 1.5; w = -0.8; b = 0.3; y = 1; p = sigmoid(w * x + b); L = square(p - y)" },
-    { "shared", "a recurrent network uses its weight w in each of three time steps",
-      "w = 0.9; x = 0.5; h1 = tanh(w * x); h2 = tanh(w * h1); h3 = tanh(w * h2); L = square(h3 - 1)" },
-    { "norm", "LayerNorm of two values: each affects the loss in three ways",
-      "a = 1; b = 3; m = (a + b) / 2; c = a - m; d = b - m; s = sqrt((square(c) + square(d)) / 2 + 0.1); L = square(c / s - 2) + d / s" },
-};
-enum { GRAPHS = sizeof built_in / sizeof *built_in };
 
 /* ---- Text ---- */
 
@@ -99,13 +86,16 @@ static void print_wrapped(const char *text, int indent)
 static void show_forward(const show *s)
 {
     char text[80];
+    const steps_value *unnamed = NULL;
     say("Forward. Each operator becomes a node of the tape, in the order in which it runs.\n\n");
     for (int i = 0; i < s->g.n; i++) {
         const steps_value *const v = &s->g.v[i];
         if (v->op) say("  node %-2d  %-15s  = %-40s  = %.6g\n", v->node, v->name, steps_operation(&s->g, v, text, sizeof text), v->value);
         else if (v->wants) say("  number   %-15s  = %.6g\n", v->name, v->value);
+        if (!unnamed && *v->name == '#') unnamed = v;
     }
     say("\nA number with a name is a parameter and gets a gradient. The loss is %s.\n", s->g.v[s->g.n - 1].name);
+    if (unnamed) say("A result without a name has the number of its node: %s is the result of node %d.\n", unnamed->name, unnamed->node);
 }
 
 static void show_gradients(const show *s, int visits)
@@ -249,18 +239,22 @@ static void compare(double walk, double gradus, double size, const char *what, c
 static void show_comparison(const show *s)
 {
     FILE *const to = page;
-    size_t gradients = 0, slopes = 0, differ = 0;
+    size_t gradients = 0, twice = 0, slopes = 0, differ = 0;
     page = NULL; /* it is for the terminal */
-    say("\nThe walk beside gr_backward\n\n  %-15s  %14s  %14s\n", "gradient of", "walk", "gradus");
+    say("\nThe walk beside gr_backward. On the right are the numbers with a name after a second forward and\n"
+        "backward, which makes their gradients twice as large. The derivatives of the operators, which the\n"
+        "steps show, are compared with those of gradus, too.\n\n  %-15s  %14s  %14s  %14s  %14s\n",
+        "gradient of", "walk", "gradus", "2 * walk", "gradus, second");
     for (int i = 0; i < s->g.n; i++) {
         const steps_value *const v = &s->g.v[i];
         if (!v->reached && v->wants) say("  %-15s  no gradient reaches it, because %s does not use it\n", v->name, s->g.v[s->g.n - 1].name);
         if (!v->reached) continue;
         gradients++;
-        say("  %-15s  %14.8g  %14.8g\n", v->name, s->right.grad[i], v->grad);
+        say("  %-15s  %14.8g  %14.8g", v->name, s->right.grad[i], v->grad);
+        if (!v->op) twice++, say("  %14.8g  %14.8g", 2 * s->right.grad[i], v->twice);
+        say("\n");
         compare(s->right.grad[i], v->grad, s->right.size[i], "gradient of", v->name, "", &differ);
-        if (!v->op)
-            gradients++, compare(2 * s->right.grad[i], v->twice, 2 * s->right.size[i], "twice the gradient of", v->name, "", &differ);
+        if (!v->op) compare(2 * s->right.grad[i], v->twice, 2 * s->right.size[i], "twice the gradient of", v->name, "", &differ);
         kit_log_write(s->r->tape, &s->r->log, "gradient", { "graph", .text = s->name }, { "of", .text = v->name },
                       { "walk", s->right.grad[i] }, { "gradus", v->grad });
     }
@@ -272,8 +266,8 @@ static void show_comparison(const show *s)
                       { "to", .text = s->g.v[a->to].name }, { "read", a->read }, { "slope", a->slope }, { "before", a->before },
                       { "after", a->after });
     }
-    printf("%s%s: compared %zu gradients and %zu derivatives of operators with gradus, %zu differ\n", common.quiet || o.html ? "" : "\n",
-           s->name, gradients, slopes, differ);
+    printf("%s%s: %zu of %zu numbers differ from gradus: %zu gradients, %zu after a second backward, %zu derivatives\n",
+           common.quiet || o.html ? "" : "\n", s->name, differ, gradients + twice + slopes, gradients, twice, slopes);
     page = to;
     kit_run_need(s->r, !differ, "%s: %zu numbers differ from those of gradus", s->name, differ);
 }
@@ -362,8 +356,8 @@ static void walk_graphs(kit_run *r)
 {
     const char *const graph = o.graph ? o.graph : common.check ? "all" : "branch";
     if (o.expression) walk_graph(r, "expression", o.expression);
-    for (int k = 0; k < GRAPHS && !o.expression && !gr_failed(r->tape) && !kit_interrupted(); k++)
-        if (!strcmp(graph, "all") || !strcmp(graph, built_in[k].name)) walk_graph(r, built_in[k].name, built_in[k].text);
+    for (int k = 0; k < STEPS_EXAMPLES && !o.expression && !gr_failed(r->tape) && !kit_interrupted(); k++)
+        if (!strcmp(graph, "all") || !strcmp(graph, steps_example[k].name)) walk_graph(r, steps_example[k].name, steps_example[k].text);
 }
 
 static void work(kit_run *r)
@@ -379,7 +373,7 @@ static void work(kit_run *r)
 static void check_flags(gr_tape *t)
 {
     bool found = !o.graph || !strcmp(o.graph, "all");
-    for (int k = 0; k < GRAPHS && !found; k++) found = !strcmp(o.graph, built_in[k].name);
+    for (int k = 0; k < STEPS_EXAMPLES && !found; k++) found = !strcmp(o.graph, steps_example[k].name);
     if (!found) gr_fail_as(t, GR_MISUSE, "", "--graph %s: there is no such graph; --list prints the names", o.graph);
     if (o.graph && o.expression) gr_fail_as(t, GR_MISUSE, "", "--graph and --expression exclude each other");
 }
@@ -390,7 +384,8 @@ int main(int argc, char **argv)
     const int code = kit_run_start(&r, &flags, &common, argc, argv);
     if (code != KIT_GO_ON) return code;
     check_flags(r.tape);
-    for (int k = 0; k < GRAPHS && o.list; k++) printf("%-7s %s\n", built_in[k].name, built_in[k].about), print_wrapped(built_in[k].text, 8);
+    for (int k = 0; k < STEPS_EXAMPLES && o.list; k++)
+        printf("%-7s %s\n", steps_example[k].name, steps_example[k].about), print_wrapped(steps_example[k].text, 8);
     if (!o.list && kit_run_begin(&r, o.expression ? "your own graph" : "the graphs of this program")) work(&r);
     return kit_run_end(&r);
 }

@@ -72,7 +72,7 @@ TEST(every_graph_agrees_with_gradus)
     static const char *const name[] = { "branch", "chain", "square", "neuron", "shared", "norm" };
     assert_run("--check");
     assert_string_equal(err, "");
-    assert_int_equal(count(out, ", 0 differ\n"), 6);
+    assert_int_equal(count(out, ": 0 of "), 6), assert_int_equal(count(out, " numbers differ from gradus: "), 6);
     for (const char *line = out, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
         if (end - line > 100) fail_msg("a line has more than 100 columns: %.*s", (int)(end - line), line);
     assert_run("--check", "--quiet", "--threads=3", "--graph=all");
@@ -93,17 +93,21 @@ TEST(every_graph_agrees_with_gradus)
 TEST(your_own_graph_has_every_operator)
 {
     assert_int_equal(own("x = 0.7; y = -1.3; L = square(x) + sqrt(x) - exp(y) * log(x) / tanh(y) + sigmoid(x * y) * relu(x) - -sin(y) + cos(y - x)"), 0);
-    assert_string_equal(out, "expression: compared 24 gradients and 30 derivatives of operators with gradus, 0 differ\n");
+    assert_string_equal(out, "expression: 0 of 54 numbers differ from gradus: 22 gradients, 2 after a second backward, 30 derivatives\n");
     assert_run("--expression", "a = 2; unused = 5; e = a * 3; u = unused * 2; L = (e + 1e-1) * -(2)");
     assert_printed("  3 needs no gradient.\n");
     assert_printed("  unused           no gradient reaches it, because L does not use it\n");
     assert_printed("  node 4   #4               = -2 ");
+    assert_printed("\nA result without a name has the number of its node: #3 is the result of node 3.\n");
     assert_int_equal(own("fifteen_letters = 1; L = fifteen_letters / 3"), 0);
     assert_int_equal(own(" x=1;L=x*x;\n"), 0);
 }
 
 TEST(a_wrong_text_is_refused)
 {
+#define NEITHER " one number, as in a = 0.25, nor computed from a name, as in b = a / 3; "
+#define ONE_OF_TWO " must be one of the two"
+#define KNOWN "; the functions are square sqrt exp log tanh sigmoid relu sin cos"
 #define assert_refused(text, at, why) \
     do { \
         assert_int_equal(own(text), 2); \
@@ -113,17 +117,23 @@ TEST(a_wrong_text_is_refused)
     assert_refused("3", 1, "a name was expected");
     assert_refused("x = 2;; L = x * x", 7, "a name was expected");
     assert_refused("x 2", 3, "'=' was expected after x");
-    assert_refused("x = 2", 6, "the last statement must compute a result from a name");
-    assert_refused("L = 2 * 3", 10, "the last statement must compute a result from a name");
+    assert_refused("x = 2", 6, "the last name is the loss and must be computed from another name; x is only a number");
+    assert_refused("L = 2 * 3", 5, "2 * 3 is neither" NEITHER "L" ONE_OF_TWO);
+    assert_refused("x =  1/3 ; L = x * x", 6, "1/3 is neither" NEITHER "x" ONE_OF_TWO);
+    assert_refused("y = 2; x = sqrt(2); L = x * y", 12, "sqrt(2) is neither" NEITHER "x" ONE_OF_TWO);
+    assert_refused("x = 2; c = -(1.25 + 2.25 + 3.25 + 4.25 + 5.25 + 6.25 + 7.25 + 8.25 + 9.25); L = c * x", 12,
+                   "-(1.25 + 2.25 + 3.25 + 4.25 + 5.25 + 6.25 + 7.25 + 8.25 + 9. is neither" NEITHER "c" ONE_OF_TWO);
     assert_refused("x = 2; y = x; L = y * y", 14, "the right side was only a name: write a number or an operator");
     assert_refused("x = 2; x = x * x", 8, "there is a number or result already with the name x");
-    assert_refused("x = 2; L = q * x", 12, "no number, result or function has the name q");
+    assert_refused("x = 2; L = q * x", 12, "no number, result or function has the name q" KNOWN);
     assert_refused("exp = 2", 1, "a function has the name exp");
     assert_refused("abcdefghijklmnop = 2", 1, "a name has at most 15 characters; this one is abcdefghijklmnop");
     assert_refused("x = 2; L = tanh x", 17, "'(' was expected after tanh");
     assert_refused("x = 2; L = (x * x", 18, "')' was expected");
     assert_refused("x = 2; L = x *", 15, "a number, a name or '(' was expected");
-    assert_refused("x = 2; L = x x", 14, "an operator or ';' was expected");
+    assert_refused("x = 2; L = x x", 14, "+ - * / or ';' was expected, not x" KNOWN);
+    assert_refused("x = 2; L = x^2", 13, "+ - * / or ';' was expected, not ^" KNOWN);
+    assert_refused("x = 2; L = x \u00d7 x", 14, "+ - * / or ';' was expected, not \u00d7" KNOWN);
     assert_refused("x = 1e7", 5, "a number must be from -1e6 to 1e6");
     assert_refused("x = .", 5, "a number must be from -1e6 to 1e6");
     assert_refused("x = 2; L = ((((((((((((((((((((x", 32, "more than 20 parentheses and signs are open");
@@ -135,6 +145,7 @@ TEST(values_that_are_not_finite_are_named)
 {
     assert_int_equal(own("x = 0; L = log(x)"), 1);
     assert_int_equal(strncmp(err, "backward_steps: anomaly: forward of log in L made -inf ", 55), 0);
+    assert_int_equal(RUN("--quiet", "--expression", "x = 0; L = log(x)"), 1); /* without --check, too */
     assert_int_equal(own("x = 0; L = sqrt(x)"), 1);
     assert_int_equal(strncmp(err, "backward_steps: anomaly: backward of sqrt in L made inf ", 56), 0);
 }
@@ -150,7 +161,8 @@ TEST(a_difference_is_noticed)
         const int n = count(out, "  DIFFERS: ");
         snprintf(want, sizeof want, "backward_steps: --check: expression: %d numbers differ from those of gradus\n", n);
         assert_string_equal(err, want);
-        snprintf(want, sizeof want, "of operators with gradus, %d differ\n", n);
+        snprintf(want, sizeof want, "expression: %d of 6 numbers differ from gradus: 3 gradients, 1 after a second backward, 2 derivatives\n",
+                 n);
         assert_printed(want);
         assert_run("--tolerance=0", text); /* without --check a difference is only printed */
     }
@@ -184,7 +196,14 @@ TEST(keys_go_on_and_back)
     }
     assert_int_equal(step[0], 1), assert_int_equal(step[1], 2), assert_int_equal(step[2], 2), assert_int_equal(step[3], 0);
     assert_int_equal(count(text, "Enter: next step   b: back   q: end > "), 5);
-    assert_printed("branch: compared 7 gradients and 6 derivatives of operators with gradus, 0 differ\n");
+    assert_printed("\n  gradient of                walk          gradus        2 * walk  gradus, second\n"
+                   "  x                            48              48              96              96\n");
+    assert_printed("\n  a                            14              14\n");
+    assert_printed("\nThe walk beside gr_backward. On the right are the numbers with a name after a second forward and\n"
+                   "backward, which makes their gradients twice as large. The derivatives of the operators, which the\n"
+                   "steps show, are compared with those of gradus, too.\n\n");
+    assert_null(strstr(out, "A result without a name"));
+    assert_printed("branch: 0 of 13 numbers differ from gradus: 5 gradients, 2 after a second backward, 6 derivatives\n");
     assert_int_equal(count(with_keys("b\n"), "step 1 of 8 ----"), 2);
     assert_int_equal(count(with_keys("\n\n\n\n\n\n\n\n"), " > "), 8);
 }
@@ -200,7 +219,8 @@ TEST(a_page_has_a_drawing_for_each_step)
     assert_int_equal(count(page, "<svg "), count(page, "</svg>")), assert_int_equal(count(page, "<div "), count(page, "</div>"));
     assert_int_equal(count(page, "<rect "), 8 * 5), assert_int_equal(count(page, "class=\"edge"), 8 * 6);
     assert_int_equal(count(page, "class=\"edge hot\""), 6);
-    static const char *const mark[] = { "grad 48 *<", "grad 28 *<", "grad 30, wrong<", "grad 210, wrong<", "+= 42<", NULL };
+    static const char *const mark[] = { "A result without a name has the number of its node: #5 is the result of node 5.",
+                                        "grad 48 *<", "grad 28 *<", "grad 30, wrong<", "grad 210, wrong<", "+= 42<", NULL };
     for (int k = 0; mark[k]; k++)
         if (!strstr(page, mark[k])) fail_msg("the page lacks %s", mark[k]);
     assert_int_equal(count(page, ", wrong<"), 3 + 2 + 3 + 5);
@@ -208,7 +228,7 @@ TEST(a_page_has_a_drawing_for_each_step)
     assert_non_null(strstr(page, "gradient of           "));
     assert_non_null(strstr(page, "  y                          28            16  &lt;-\n"));
     assert_null(strstr(out, "---- branch"));
-    assert_printed("of operators with gradus, 0 differ\nwrote ");
+    assert_printed(" 6 derivatives\nwrote ");
     assert_run("--quiet", "--graph=all", "--html", in_dir("page"));
     slurp(in_dir("page"), wide, sizeof wide);
     assert_int_equal(count(wide, "<section>"), 6), assert_int_equal(count(wide, "</section>"), 6);

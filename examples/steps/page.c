@@ -59,10 +59,10 @@ void steps_page_begin(FILE *out)
             "content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n<meta "
             "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
             "<title>Backward, step by step</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n%s</style>\n</head>\n<body>\n<main>\n"
-            "<h1>Backward, step by step</h1>\n<p>Each box is a number: what it is, its value, and its gradient. Forward goes from left to "
-            "right, backward from right to left. The blue box is the node that is visited, and the blue edges are what it adds to the "
-            "gradients of its inputs. A green box, with *, has its whole "
-            "gradient; a red one has a wrong gradient.</p>\n",
+            "<h1>Backward, step by step</h1>\n<p>Each box is a number: what it is, its value, and its gradient. A result without a name has "
+            "the number of its node: #5 is the result of node 5. Forward goes from left to right, backward from right to left. The blue box "
+            "is the node that is visited, and the blue edges are what it adds to the gradients of its inputs. A green box, with *, has its "
+            "whole gradient; a red one has a wrong gradient.</p>\n",
             style);
 }
 

@@ -3,35 +3,46 @@
  *     text      name = sum; name = sum; ..
  *     sum       products with + or - between them
  *     product   factors with * or / between them
- *     factor    a number, a name, - factor, (sum), or a function (sum)                */
+ *     factor    a number, a name, - factor, (sum), or a function (sum)
+ *
+ * A sum is one number, or has a name in it: 1/3 would be a result that gets no gradient, under a name that looks like a parameter. */
 #include "examples/steps/steps.h"
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEPTH = 20 }; /* the most parentheses and signs that are open at once */
+#define BLANKS " \t\n"
 #define DIGITS "0123456789"
+#define FUNCTIONS "square sqrt exp log tanh sigmoid relu sin cos"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 
 /* Every function that reads a value returns its place in the graph, or -1 after an error. */
 
 typedef struct { gr_tape *t; const char *text, *at; steps_graph *g; int depth; } reader;
 
-static int refuse(const reader *r, const char *what, const char *name, size_t length)
+static int refuse(const reader *r, const char *format, ...) __attribute__((format(GR_PRINTF, 2, 3)));
+static int refuse(const reader *r, const char *format, ...)
 {
-    return gr_fail_as(r->t, GR_MISUSE, "", "--expression, character %zu: %s%.*s", (size_t)(r->at - r->text) + 1, what, (int)length, name), -1;
+    char why[320];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    return gr_fail_as(r->t, GR_MISUSE, "", "--expression, character %zu: %s", (size_t)(r->at - r->text) + 1, why), -1;
 }
 
 static bool take(reader *r, char c)
 {
-    r->at += strspn(r->at, " \t\n");
+    r->at += strspn(r->at, BLANKS);
     return *r->at == c && c && r->at++;
 }
 
 /* The length of the name that begins here, 0 for none. */
 static size_t name_here(reader *r)
 {
-    r->at += strspn(r->at, " \t\n");
+    r->at += strspn(r->at, BLANKS);
     return strspn(r->at, DIGITS) ? 0 : strspn(r->at, LETTERS DIGITS);
 }
 
@@ -45,7 +56,7 @@ static int find(const reader *r, size_t length)
 static int add(reader *r, steps_value v)
 {
     steps_graph *const g = r->g;
-    if (g->n == STEPS_VALUES) return refuse(r, "a graph has at most 48 numbers and results", "", 0);
+    if (g->n == STEPS_VALUES) return refuse(r, "a graph has at most 48 numbers and results");
     if (v.op) v.node = ++g->nodes, snprintf(v.name, sizeof v.name, "#%d", v.node);
     else snprintf(v.name, sizeof v.name, "%.9g", v.value);
     g->v[g->n] = v;
@@ -64,7 +75,7 @@ static int number(reader *r, double sign)
 {
     char *end;
     const double v = strtod(r->at, &end);
-    if (end == r->at || !(fabs(v) <= 1e6)) return refuse(r, "a number must be from -1e6 to 1e6", "", 0);
+    if (end == r->at || !(fabs(v) <= 1e6)) return refuse(r, "a number must be from -1e6 to 1e6");
     r->at = end;
     return add(r, (steps_value){ .in = { -1, -1 }, .value = sign * v });
 }
@@ -72,17 +83,17 @@ static int number(reader *r, double sign)
 static int in_parentheses(reader *r)
 {
     const int a = sum(r);
-    return a >= 0 && !take(r, ')') ? refuse(r, "')' was expected", "", 0) : a;
+    return a >= 0 && !take(r, ')') ? refuse(r, "')' was expected") : a;
 }
 
 static int named(reader *r, size_t length)
 {
     const int i = find(r, length);
     const steps_op *const op = steps_function(r->at, length);
-    if (i < 0 && !op) return refuse(r, "no number, result or function has the name ", r->at, length);
+    if (i < 0 && !op) return refuse(r, "no number, result or function has the name %.*s; the functions are " FUNCTIONS, (int)length, r->at);
     r->at += length;
     if (i >= 0) return i;
-    return take(r, '(') ? apply(r, op, in_parentheses(r), -1) : refuse(r, "'(' was expected after ", op->name, STEPS_NAME);
+    return take(r, '(') ? apply(r, op, in_parentheses(r), -1) : refuse(r, "'(' was expected after %s", op->name);
 }
 
 static int factor(reader *r);
@@ -90,16 +101,16 @@ static int factor_of_any_kind(reader *r)
 {
     const size_t length = name_here(r);
     const bool negative = take(r, '-');
-    r->at += strspn(r->at, " \t\n");
+    r->at += strspn(r->at, BLANKS);
     if (*r->at && strchr(DIGITS ".", *r->at)) return number(r, negative ? -1 : 1);
     if (negative) return apply(r, steps_function("-", 1), factor(r), -1);
     if (length) return named(r, length);
-    return take(r, '(') ? in_parentheses(r) : refuse(r, "a number, a name or '(' was expected", "", 0);
+    return take(r, '(') ? in_parentheses(r) : refuse(r, "a number, a name or '(' was expected");
 }
 
 static int factor(reader *r)
 {
-    if (++r->depth > DEPTH) return refuse(r, "more than 20 parentheses and signs are open", "", 0);
+    if (++r->depth > DEPTH) return refuse(r, "more than 20 parentheses and signs are open");
     const int a = factor_of_any_kind(r);
     r->depth--;
     return a;
@@ -123,19 +134,31 @@ static bool statement(reader *r)
 {
     const size_t length = name_here(r);
     const char *const name = r->at;
-    if (!length) return refuse(r, "a name was expected", "", 0), false;
-    if (length >= STEPS_NAME) return refuse(r, "a name has at most 15 characters; this one is ", name, length), false;
-    if (find(r, length) >= 0) return refuse(r, "there is a number or result already with the name ", name, length), false;
-    if (steps_function(name, length)) return refuse(r, "a function has the name ", name, length), false;
+    if (!length) return refuse(r, "a name was expected"), false;
+    if (length >= STEPS_NAME) return refuse(r, "a name has at most 15 characters; this one is %.*s", (int)length, name), false;
+    if (find(r, length) >= 0) return refuse(r, "there is a number or result already with the name %.*s", (int)length, name), false;
+    if (steps_function(name, length)) return refuse(r, "a function has the name %.*s", (int)length, name), false;
     r->at += length;
-    if (!take(r, '=')) return refuse(r, "'=' was expected after ", name, length), false;
+    if (!take(r, '=')) return refuse(r, "'=' was expected after %.*s", (int)length, name), false;
+    const char *const right = r->at + strspn(r->at, BLANKS);
     const int before = r->g->n, i = sum(r);
+    int letters = (int)(r->at - right);
     if (i < 0) return false;
-    if (!take(r, ';') && *r->at) return refuse(r, "an operator or ';' was expected", "", 0), false;
-    if (i < before) return refuse(r, "the right side was only a name: write a number or an operator", "", 0), false;
+    if (!take(r, ';') && *r->at) {
+        int bytes = 1; /* of the character in UTF-8 */
+        while ((r->at[bytes] & 0xC0) == 0x80) bytes++;
+        return refuse(r, "+ - * / or ';' was expected, not %.*s; the functions are " FUNCTIONS, bytes, r->at), false;
+    }
+    if (i < before) return refuse(r, "the right side was only a name: write a number or an operator"), false;
+    if (r->g->v[i].op && !r->g->v[i].wants) {
+        while (strchr(BLANKS, right[letters - 1])) letters--;
+        r->at = right;
+        return refuse(r, "%.*s is neither one number, as in a = 0.25, nor computed from a name, as in b = a / 3; %.*s must be one of the two",
+                      letters < 60 ? letters : 60, right, (int)length, name), false;
+    }
     snprintf(r->g->v[i].name, STEPS_NAME, "%.*s", (int)length, name);
     r->g->v[i].wants |= !r->g->v[i].op;
-    r->at += strspn(r->at, " \t\n");
+    r->at += strspn(r->at, BLANKS);
     return true;
 }
 
@@ -145,5 +168,7 @@ bool steps_read(gr_tape *t, const char *text, steps_graph *g)
     memset(g, 0, sizeof *g);
     while (*r.at || !g->n)
         if (!statement(&r)) return false;
-    return (g->v[g->n - 1].op && g->v[g->n - 1].wants) || (refuse(&r, "the last statement must compute a result from a name", "", 0), false);
+    const steps_value *const last = &g->v[g->n - 1];
+    return last->op ||
+           (refuse(&r, "the last name is the loss and must be computed from another name; %s is only a number", last->name), false);
 }

@@ -34,9 +34,14 @@ typedef struct {
 } steps_graph;
 
 /* Read a text such as "x = 2; y = 3; a = x * y; L = a + exp(-x)" into g. A statement whose right side is a number makes a named number, which
- * wants a gradient; the last statement makes the loss. There are + - * / and parentheses, and the functions square, sqrt,
- * exp, log, tanh, sigmoid, relu, sin and cos. Returns false when the text is wrong: an error on t then says at which character and why. */
+ * wants a gradient; any other right side must use a name, and the last statement makes the loss. There are + - * / and parentheses, and the functions
+ * square, sqrt, exp, log, tanh, sigmoid, relu, sin and cos. Returns false when the text is wrong: an error on t then says at which character and why. */
 bool steps_read(gr_tape *t, const char *text, steps_graph *g);
+
+/* The graphs that are built in, with what each shows. */
+enum { STEPS_EXAMPLES = 6 };
+typedef struct { const char *name, *about, *text; } steps_example_graph;
+extern const steps_example_graph steps_example[STEPS_EXAMPLES];
 
 /* The operator that is written as c, one of + - * /; the function of that name, "-" included, or NULL. */
 const steps_op *steps_infix(char c);
