@@ -118,12 +118,12 @@ void *gr_scratch(gr_tape *t) { return t->now.scratch; }
 
 static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means ones */
 {
-    if (gr__in_segment(t, "gr_backward")) return false;
+    if (gr_failed(t) || gr__in_segment(t, "gr_backward")) return false;
     if (!y) return gr_fail_as(t, GR_MISUSE, "backward", "the tensor is NULL");
     if (!gr__alive(t, y)) return gr__refuse_dead(t, "backward", "the tensor", 0, y);
     if (t->now.walked)
-        return gr_fail_as(t, GR_MISUSE, "backward", "gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient "
-                                "twice. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
+        return gr_fail_as(t, GR_MISUSE, "backward", "gr_backward was already called since the last gr_tape_reset. A second call would start from the gradients "
+                          "that the first one left, and add wrong ones. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
     t->now.loss = y;
     if (!gr__frozen_hold(t)) return false;
     if (!gr__wants(y))
@@ -141,15 +141,13 @@ static bool walk(gr_tape *t, gr_tensor *y, const gr_real *dy) /* dy NULL means o
 
 bool gr_backward_from(gr_tape *t, gr_tensor *y, const gr_real *dy)
 {
-    if (gr_failed(t)) return false;
     if (y && !dy) return gr_fail_as(t, GR_MISUSE, "backward", "dy is NULL");
     return walk(t, y, dy);
 }
 
 bool gr_backward(gr_tape *t, gr_tensor *loss)
 {
-    if (gr_failed(t)) return false;
-    if (loss && gr__alive(t, loss) && loss->len != 1)
+    if (!gr_failed(t) && loss && gr__alive(t, loss) && loss->len != 1)
         return gr_fail_as(t, GR_MISUSE, "backward", "the loss must hold one value; got %s. Reduce it with gr_mean or gr_sum, or use "
                                 "gr_backward_from", gr_shape_text(t, loss));
     return walk(t, loss, NULL);

@@ -9,27 +9,19 @@ enum { SHIFT = 1000 }; /* how much more the gradients hold before the second bac
 
 /* ---- Predictions ---- */
 
-/* How many values axes first .. last have. */
-static size_t size_of_axes(const gr_shape *s, int first, int last)
-{
-    size_t n = 1;
-    for (int k = first; k <= last; k++) n *= s->dim[k];
-    return n;
-}
-
 /* For a tensor s as [outer, P, middle, Q, inner]: the element of it that is element i of [outer, Q, middle, P, inner]. */
 static size_t transposed(const gr_shape *s, const int *axis, size_t i)
 {
-    const size_t P = s->dim[axis[0]], Q = s->dim[axis[1]], middle = size_of_axes(s, axis[0] + 1, axis[1] - 1);
-    const size_t inner = size_of_axes(s, axis[1] + 1, s->rank - 1), p = i / inner % P, m = i / inner / P % middle, q = i / inner / P / middle;
+    const size_t P = s->dim[axis[0]], Q = s->dim[axis[1]], middle = gr__sizes(s->dim, axis[0] + 1, axis[1]);
+    const size_t inner = gr__sizes(s->dim, axis[1] + 1, s->rank), p = i / inner % P, m = i / inner / P % middle, q = i / inner / P / middle;
     return axis[0] == axis[1] ? i : (((q / Q * P + p) * middle + m) * Q + q % Q) * inner + i % inner;
 }
 
 /* The element at the first entry of these axes, taken as one, that is like element i along the others. */
 static size_t first_along(const gr_shape *s, const int *axis, size_t i)
 {
-    const size_t inner = size_of_axes(s, axis[1] + 1, s->rank - 1);
-    return i - i / inner % size_of_axes(s, axis[0], axis[1]) * inner;
+    const size_t inner = gr__sizes(s->dim, axis[1] + 1, s->rank);
+    return i - i / inner % gr__sizes(s->dim, axis[0], axis[1] + 1) * inner;
 }
 
 /* What backward gives for element i of leaf k, if the pattern is right. */
@@ -81,32 +73,30 @@ static bool explains_along(gr__check *c, size_t k, gr_gradcheck_pattern pattern,
     return false;
 }
 
-/* What a factor is, as text; "" when it is nothing special. */
-static const char *kind_of_factor(const gr__check *c, size_t k)
+/* The axes whose size is the factor or 1 / factor go to found.axis. Returns whose axes they are; NULL when there are none. */
+static const char *axes_of_factor(gr__check *c, size_t k)
 {
     const gr_shape *const shape[] = { &c->spec[k].shape, &c->result };
-    const double factor = c->leaves[k].found.factor, v = factor > 1 ? factor : 1 / factor, near = 2 * c->tolerance;
-    for (int s = 0; s < 2; s++)
-        for (int first = 0; first < shape[s]->rank; first++)
-            for (int last = first; last < shape[s]->rank; last++)
-                if (v > 1 && fabs(v / (double)size_of_axes(shape[s], first, last) - 1) <= near)
-                    return factor > 1 ? " = N, where some axes have N values" : " = 1 / N, where some axes have N values";
-    return fabs(factor + 1) <= near ? ", the sign" : "";
+    const double factor = c->leaves[k].found.factor, v = factor > 1 ? factor : 1 / factor;
+    int *const axis = c->leaves[k].found.axis;
+    for (int s = 0; s < 2 && v > 1; s++)
+        for (axis[0] = 0; axis[0] < shape[s]->rank; axis[0]++)
+            for (axis[1] = axis[0]; axis[1] < shape[s]->rank; axis[1]++)
+                if (fabs(v / (double)gr__sizes(shape[s]->dim, axis[0], axis[1] + 1) - 1) <= 2 * c->tolerance) return s ? "result" : "input";
+    return NULL;
 }
 
 /* Give leaf k, which is wrong, the pattern that explains it. The newest backward was the second. */
 static void explain_gradient(gr__check *c, size_t k)
 {
     gr__leaf *l = &c->leaves[k];
-    size_t largest = 0;
-    for (size_t i = 0; i < l->x->len; i++)
-        if (fabs(l->differences[i]) > fabs(l->differences[largest])) largest = i;
-    l->found.factor = l->backward[largest] / l->differences[largest];
+    l->found.factor = l->found.backward / l->found.differences;
+    const bool known = l->x->len > 1 || fabs(l->found.factor + 1) <= 2 * c->tolerance || axes_of_factor(c, k); /* one value always has a factor */
     if (!l->listed) l->found.pattern = GR_GRADCHECK_NOT_RECORDED;
     else if (l->found.element == SIZE_MAX || !(
-        explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) || (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) ||
-        explains(c, k, GR_GRADCHECK_NO_UPSTREAM) || (explains(c, k, GR_GRADCHECK_FACTOR) && (l->x->len > 1 || *kind_of_factor(c, k))) || /* one value always has a factor */
-        explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
+        explains(c, k, GR_GRADCHECK_LOST) || explains(c, k, GR_GRADCHECK_ZERO) || explains_along(c, k, GR_GRADCHECK_CONSTANT, l->x->rank) ||
+        (c->outs % l->x->len == 0 && explains(c, k, GR_GRADCHECK_UPSTREAM)) || explains(c, k, GR_GRADCHECK_NO_UPSTREAM) ||
+        (known && explains(c, k, GR_GRADCHECK_FACTOR)) || explains_along(c, k, GR_GRADCHECK_TRANSPOSED, l->x->rank) ||
         explains_along(c, k, GR_GRADCHECK_NOT_SUMMED, c->result.rank)))
         l->found.pattern = GR_GRADCHECK_UNKNOWN;
 }
@@ -121,21 +111,29 @@ const char *gr_gradcheck_text(gr_gradcheck_pattern pattern)
 }
 
 /* Make the message about leaf k, which is wrong, the error of c->t. */
-static void say_gradient(const gr__check *c, size_t k)
+static void say_gradient(gr__check *c, size_t k)
 {
-    const gr_gradcheck_result *const r = &c->leaves[k].found;
-    const char *const of = r->pattern == GR_GRADCHECK_NOT_SUMMED ? "result" : "input", *const to = r->pattern == GR_GRADCHECK_TRANSPOSED ? "and" : "to";
-    const bool axes = r->pattern >= GR_GRADCHECK_TRANSPOSED && r->pattern <= GR_GRADCHECK_NOT_SUMMED;
+    const gr__leaf *const l = &c->leaves[k];
+    const gr_gradcheck_result *const r = &l->found;
+    const gr_gradcheck_pattern p = r->pattern;
+    const char *const of = p == GR_GRADCHECK_FACTOR ? axes_of_factor(c, k) : p == GR_GRADCHECK_NOT_SUMMED ? "result" :
+                           p == GR_GRADCHECK_CONSTANT || p == GR_GRADCHECK_TRANSPOSED ? "input" : NULL;
+    const char *const got = p == GR_GRADCHECK_LOST ? "after backward the gradient holds" : "backward gives";
+    const char *const right = p == GR_GRADCHECK_LOST ? "but should hold" : p == GR_GRADCHECK_ALONE ? "with the other gradients" : "finite differences";
+    const double before = p == GR_GRADCHECK_LOST ? (double)l->start[r->element] : 0;
     const int digits = GR__IN_DOUBLE ? 12 : 7;
-    char where[40] = "along a random direction", details[100] = "";
+    char where[100] = "along a random direction", number[80] = "", axes[60] = "";
     GR__C_LOCALE;
-    if (r->element != SIZE_MAX) snprintf(where, sizeof where, "element %zu", r->element);
-    if (r->pattern == GR_GRADCHECK_FACTOR) snprintf(details, sizeof details, ": %.*g%s", digits / 2, r->factor, kind_of_factor(c, k));
-    else if (axes && r->axis[0] < r->axis[1]) snprintf(details, sizeof details, ": axes %d %s %d of the %s", r->axis[0], to, r->axis[1], of);
-    else if (axes) snprintf(details, sizeof details, ": axis %d of the %s", r->axis[0], of);
-    gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: backward gives %.*g, %s %.*g (%.4g times the tolerance); %s%s", k + 1, where, digits, r->backward,
-               r->pattern == GR_GRADCHECK_ALONE ? "with the other gradients" : "finite differences", digits, r->differences, r->excess,
-               gr_gradcheck_text(r->pattern), details);
+    if (r->element != SIZE_MAX) snprintf(where, sizeof where, "element %zu (%zu of %zu values differ)", r->element, r->wrong, l->x->len);
+    if (p == GR_GRADCHECK_LOST) snprintf(number, sizeof number, ": %.*g", digits, before);
+    if (p == GR_GRADCHECK_FACTOR)
+        snprintf(number, sizeof number, ": %.*g%s", digits / 2, r->factor,
+                 !of ? "" : r->factor > 1 ? ", which is also the size of" : ", which is also 1 divided by the size of");
+    if (of && r->axis[0] < r->axis[1])
+        snprintf(axes, sizeof axes, "%s axes %d %s %d of the %s", *number ? "" : ":", r->axis[0], p == GR_GRADCHECK_TRANSPOSED ? "and" : "to", r->axis[1], of);
+    else if (of) snprintf(axes, sizeof axes, "%s axis %d of the %s", *number ? "" : ":", r->axis[0], of);
+    gr_fail_as(c->t, GR_MISUSE, "", "input %zu, %s: %s %.*g, %s %.*g (%.4g times the tolerance); %s%s%s", k + 1, where, got, digits, before + r->backward,
+               right, digits, before + r->differences, r->excess, gr_gradcheck_text(p), number, axes);
 }
 
 /* ---- The whole ---- */
@@ -158,17 +156,16 @@ static bool run(gr__check *c, bool alone)
     for (size_t k = 0; k < c->n; k++) {
         const gr_gradcheck_input *in = &c->spec[k];
         gr__leaf *l = &c->leaves[k];
-        const bool right = !l->found.pattern;
+        bool right = !l->found.pattern;
         if (in->no_grad) continue;
+        for (size_t i = 0; i < l->x->len && !l->listed; i++) right = right && l->backward[i] == 0;
         if ((!right || alone) && !gr__gradient_backward(c, right ? 0 : SHIFT, right ? l : NULL)) return report_error(c);
         if (!right) explain_gradient(c, k);
         else if (alone) l->found = gr__gradient_worst(c, GR_GRADCHECK_ALONE, l->again, l->backward, l->x->len);
         if (in->result) *in->result = l->found;
-        for (size_t i = 0; i < l->x->len; i++) {
-            if (in->first) in->first[i] = (double)l->start[i];
-            if (in->backward) in->backward[i] = l->backward[i];
-            if (in->differences) in->differences[i] = l->differences[i];
-        }
+        for (size_t i = 0; in->first && i < l->x->len; i++) in->first[i] = (double)l->start[i];
+        if (in->backward) memcpy(in->backward, l->backward, l->x->len * sizeof(double));
+        if (in->differences) memcpy(in->differences, l->differences, l->x->len * sizeof(double));
         if (l->found.pattern) say_gradient(c, k), all = report_error(c);
     }
     if (all && !c->recorded)

@@ -15,15 +15,10 @@ static double step_at(const gr_gradcheck_input *spec, gr_real x) { return spec->
 
 /* ---- The inputs ---- */
 
-static double draw(gr__check *c, const gr_gradcheck_input *spec)
+static double draw(gr__check *c, const gr_gradcheck_input *spec, double low, double high)
 {
-    const bool given = spec->low < 0 || spec->low > 0 || spec->high < 0 || spec->high > 0;
-    const double low = given ? spec->low : -2, high = given ? spec->high : 2;
-    double x = low;
-    for (int i = 0; i < TRIES; i++) {
-        x = gr_stream_uniform(&c->random, low, high);
-        if (!spec->has_kink || fabs(x - spec->kink) >= 10 * step * larger(1, fabs(x))) break;
-    }
+    double x = gr_stream_uniform(&c->random, low, high);
+    for (int i = 1; i < TRIES && spec->has_kink && fabs(x - spec->kink) < 10 * step * larger(1, fabs(x)); i++) x = gr_stream_uniform(&c->random, low, high);
     return x;
 }
 
@@ -49,11 +44,15 @@ bool gr__gradient_leaf(gr__check *c, size_t k)
     double **const arrays[] = { &l->direction, &l->backward, &l->differences, &l->again };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) *arrays[i] = gr_save_zeros(c->store, n * sizeof(double));
     if (gr_failed(c->store)) return false;
+    const bool given = spec->low != 0 || spec->high != 0;
+    const double low = given ? spec->low : -2, high = given ? spec->high : 2;
+    if (!spec->values && !spec->distinct && !(low < high && isfinite(high - low)))
+        return gr_fail_as(c->store, GR_MISUSE, "", "input %zu: low must be below high, and both finite; got %g and %g", k + 1, low, high);
     x->grad = grad, x->tape = NULL, x->home = gr_tape_allocator(c->store); /* as a parameter */
     if (spec->distinct && !draw_distinct(c, spec, l)) return false;
     for (size_t i = 0; i < n; i++) {
         if (spec->values) l->values[i] = spec->values[i];
-        else if (!spec->distinct) l->values[i] = (gr_real)draw(c, spec);
+        else if (!spec->distinct) l->values[i] = (gr_real)draw(c, spec, low, high);
         l->start[i] = spec->start ? spec->start[i] : (gr_real)gr_stream_uniform(&c->random, -1, 1);
     }
     memcpy(x->data, l->values, n * sizeof(gr_real));
@@ -72,6 +71,7 @@ static bool note_result(gr__check *c, const gr_tensor *y)
         c->floor = larger(c->floor, (GR__IN_DOUBLE ? 1e-2 : 1) * c->tolerance * fabs((double)c->w[i]));
     }
     c->result = gr_shape_of(y), c->outs = y->len;
+    for (size_t k = 0; k < c->n; k++) c->leaves[k].listed = gr__owner(y) == c->leaves[k].x;
     for (const gr_node *n = c->t->now.last; n; n = n->prev)
         for (unsigned i = 0; i < n->ins; i++)
             for (size_t k = 0; k < c->n; k++) c->leaves[k].listed |= n->in[i] && gr__owner(n->in[i]) == c->leaves[k].x;
@@ -136,11 +136,13 @@ double gr__gradient_excess(const gr__check *c, double a, double d)
 gr_gradcheck_result gr__gradient_worst(const gr__check *c, gr_gradcheck_pattern pattern, const double *a, const double *d, size_t n)
 {
     gr_gradcheck_result r = { .pattern = GR_GRADCHECK_RIGHT };
-    for (size_t i = 0; i < n && !isnan(r.excess); i++) {
+    for (size_t i = 0; i < n; i++) {
         const double excess = gr__gradient_excess(c, a[i], d[i]);
-        const gr_gradcheck_pattern p = excess <= 1 ? GR_GRADCHECK_RIGHT : pattern;
-        if (!(excess <= r.excess)) r = (gr_gradcheck_result){ .pattern = p, .element = i, .backward = a[i], .differences = d[i], .excess = excess };
+        r.wrong += !(excess <= 1);
+        if (!isnan(r.excess) && !(excess <= r.excess))
+            r = (gr_gradcheck_result){ .element = i, .wrong = r.wrong, .backward = a[i], .differences = d[i], .excess = excess };
     }
+    if (r.wrong) r.pattern = pattern;
     return r;
 }
 

@@ -11,7 +11,7 @@ typedef struct {
     gr_real *values, *start; /* what x holds when nothing is moved; what its gradient held before the first backward */
     double *direction;  /* along which it is moved */
     double *backward, *differences, *again; /* what the first backward added; finite differences; what the newest backward added */
-    bool listed;        /* by an operator on the tape */
+    bool listed;        /* by an operator on the tape; or it is the function's result itself */
     gr_gradcheck_result found;
 } gr__leaf;
 

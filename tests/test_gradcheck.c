@@ -57,8 +57,8 @@ TEST(every_kind_of_wrong_gradient_fails_and_is_reported)
         char *said = check(pair, &broken, &(gr_gradcheck_input){ .shape = GR_SHAPE(2) }, 1, &good);
         assert_false(good);
         assert_non_null(strstr(said, "it: input 1, "));
-        assert_non_null(strstr(said, "backward gives "));
-        assert_non_null(strstr(said, "finite differences "));
+        assert_non_null(strstr(said, broken == ASSIGNS ? ": after backward the gradient holds " : ": backward gives "));
+        assert_non_null(strstr(said, broken == ASSIGNS ? ", but should hold " : ", finite differences "));
         free(said);
     }
 }
@@ -77,6 +77,61 @@ TEST(an_input_that_no_gradient_reaches_fails)
     in[1].no_grad = true;
     free(check(forgets_its_second_input, NULL, in, 2, &good));
     assert_true(good);
+}
+
+/* y = x s, where backward finds s in what it saved. gr_record gets s only if `listed`, although s has a gradient. */
+typedef struct { gr_tensor *s; bool listed; } kept_input;
+static void kept_backward(gr_tape *t, const gr_node *n)
+{
+    const gr_tensor *s = ((const kept_input *)n->saved)->s, *x = n->in[0];
+    const gr_real *dy = gr_grad(t, n->out[0]);
+    gr_real *dx = gr_grad(t, x), *ds = gr_grad(t, s);
+    for (size_t i = 0; dx && i < x->len; i++) dx[i] += s->data[i] * dy[i];
+    for (size_t i = 0; ds && i < x->len; i++) ds[i] += x->data[i] * dy[i];
+}
+static gr_tensor *keeps_an_input(gr_tape *t, gr_tensor *const *in, void *listed)
+{
+    static const gr_op op = { .name = "keeps", .backward = kept_backward };
+    gr_tensor *x = in[0], *s = in[1], *y = gr_empty_like(t, x);
+    if (!gr_ready(t, &op, x, s, y)) return NULL;
+    for (size_t i = 0; i < x->len; i++) y->data[i] = x->data[i] * s->data[i];
+    const kept_input kept = { s, *(bool *)listed };
+    return gr_record(t, &op, &kept, sizeof kept, GR_OUT(y), GR_IN(x, kept.listed ? s : NULL));
+}
+TEST(an_input_that_gr_record_did_not_get_fails_even_with_a_right_gradient)
+{
+    bool good;
+    double differences[4];
+    gr_gradcheck_result of_s;
+    gr_gradcheck_input in[2] = { { .shape = GR_SHAPE(4) }, { .shape = GR_SHAPE(4), .result = &of_s, .differences = differences } };
+    char *said = check(keeps_an_input, &(bool){ true }, in, 2, &good);
+    assert_true(good);
+    assert_string_equal(said, "");
+    free(said);
+    said = check(keeps_an_input, &(bool){ false }, in, 2, &good);
+    assert_false(good);
+    assert_int_equal(of_s.pattern, GR_GRADCHECK_NOT_RECORDED);
+    assert_true(of_s.wrong == 0 && of_s.excess <= 1);
+    const char *const where = sizeof(gr_real) == 8 ? "(0 of 4 values differ): backward gives" : "along a random direction: backward gives";
+    assert_int_equal(strncmp(said, "it: input 2, ", strlen("it: input 2, ")), 0);
+    assert_non_null(strstr(said, where));
+    assert_non_null(strstr(said, " times the tolerance); no recorded operator has this input: gr_record needs every input, and its gr_op a .backward\n"));
+    free(said);
+    in[1].no_grad = true;
+    free(check(keeps_an_input, &(bool){ false }, in, 2, &good));
+    assert_true(good);
+}
+
+static gr_tensor *constant(gr_tape *t, gr_tensor *const *in, void *argument) { return argument ? in[0] : gr_ones(t, GR_SHAPE(2)); }
+TEST(a_function_without_a_gradient_is_no_success)
+{
+    bool good;
+    gr_gradcheck_input in = { .shape = GR_SHAPE(3) };
+    char *said = check(constant, NULL, &in, 1, &good);
+    assert_false(good);
+    assert_string_equal(said, "it: the result depends on no input whose gradient is checked\n");
+    free(said);
+    assert_true(gr_gradcheck("it", constant, &in, &in, 1, NULL, stderr)); /* the result is the input, and needs no operator */
 }
 
 static gr_tensor *misuse(gr_tape *t, gr_tensor *const *in, void *argument)
@@ -119,6 +174,29 @@ TEST(values_are_drawn_as_asked)
     assert_true(gr_gradcheck("distinct", looks_at_its_values, &(wanted){ -1, 10, 0, false, true }, &in, 1, NULL, stderr));
 }
 
+static gr_tensor *adds(gr_tape *t, gr_tensor *const *in, void *argument) { return argument ? NULL : gr_add(t, in[0], in[1]); }
+TEST(a_range_without_values_is_refused)
+{
+    static const struct { double low, high; const char *got; } ranges[] = {
+        { 3, 1, "3 and 1" }, { 2, 2, "2 and 2" }, { 0.5, 0, "0.5 and 0" }, { -INFINITY, 1, "-inf and 1" }, { 0, INFINITY, "0 and inf" },
+    };
+    for (size_t k = 0; k < COUNT(ranges); k++) {
+        bool good;
+        char needed[100];
+        gr_gradcheck_input in[2] = { { .shape = GR_SHAPE(3) }, { .shape = GR_SHAPE(3), .low = ranges[k].low, .high = ranges[k].high } };
+        char *said = check(adds, NULL, in, 2, &good);
+        assert_false(good);
+        snprintf(needed, sizeof needed, "it: input 2: low must be below high, and both finite; got %s\n", ranges[k].got);
+        assert_string_equal(said, needed);
+        free(said);
+        in[1].values = (const gr_real[]){ 1, 2, 3 };
+        free(check(adds, NULL, in, 2, &good));
+        assert_true(good);
+    }
+    const gr_gradcheck_input upwards[2] = { { .shape = GR_SHAPE(3) }, { .shape = GR_SHAPE(3), .low = 1, .distinct = true } };
+    assert_true(gr_gradcheck("distinct", adds, NULL, upwards, 2, NULL, stderr));
+}
+
 static gr_tensor *adds_noise(gr_tape *t, gr_tensor *const *in, void *argument)
 {
     (void)argument;
@@ -145,16 +223,41 @@ TEST(the_graph_that_was_checked_is_written_to_a_file)
     assert_string_equal(text, "   0  mul              [5]  <- input [5], input [5]\n");
 }
 
+TEST(every_pattern_has_a_text)
+{
+    static const char *const texts[] = {
+        [GR_GRADCHECK_RIGHT] = "right",
+        [GR_GRADCHECK_NOT_RECORDED] = "no recorded operator has this input: gr_record needs every input, and its gr_op a .backward",
+        [GR_GRADCHECK_LOST] = "backward assigned with = in place of +=, and so lost what the gradient held before",
+        [GR_GRADCHECK_ZERO] = "backward added nothing",
+        [GR_GRADCHECK_CONSTANT] = "the error is constant along an axis, as if the term of a mean were missing",
+        [GR_GRADCHECK_UPSTREAM] = "backward added the upstream gradient alone: it must multiply it by the derivative",
+        [GR_GRADCHECK_NO_UPSTREAM] = "backward added the derivative alone: it must multiply it by the upstream gradient",
+        [GR_GRADCHECK_FACTOR] = "every value is the right one times a factor",
+        [GR_GRADCHECK_TRANSPOSED] = "the values are right, but transposed",
+        [GR_GRADCHECK_NOT_SUMMED] = "backward added only the first entry of a broadcast axis, not the sum along it",
+        [GR_GRADCHECK_ALONE] = "wrong when no other gradient is wanted: backward must work where gr_grad returns NULL, and gr_record needs every input",
+        [GR_GRADCHECK_UNKNOWN] = "no known mistake explains every value",
+    };
+    for (int k = GR_GRADCHECK_RIGHT; k <= GR_GRADCHECK_UNKNOWN; k++) assert_string_equal(gr_gradcheck_text((gr_gradcheck_pattern)k), texts[k]);
+    assert_string_equal(gr_gradcheck_text((gr_gradcheck_pattern)(GR_GRADCHECK_UNKNOWN + 1)), "");
+    assert_string_equal(gr_gradcheck_text((gr_gradcheck_pattern)-1), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_gradient_passes_silently),
         cmocka_unit_test(every_kind_of_wrong_gradient_fails_and_is_reported),
         cmocka_unit_test(an_input_that_no_gradient_reaches_fails),
+        cmocka_unit_test(an_input_that_gr_record_did_not_get_fails_even_with_a_right_gradient),
+        cmocka_unit_test(a_function_without_a_gradient_is_no_success),
         cmocka_unit_test(an_error_of_the_function_is_reported),
         cmocka_unit_test(values_are_drawn_as_asked),
+        cmocka_unit_test(a_range_without_values_is_refused),
         cmocka_unit_test(random_operators_get_the_same_draws_in_each_evaluation),
         cmocka_unit_test(the_graph_that_was_checked_is_written_to_a_file),
+        cmocka_unit_test(every_pattern_has_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

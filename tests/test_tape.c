@@ -69,8 +69,8 @@ TEST(a_second_backward_is_an_error_that_says_so)
     gr_tensor *x = leaf(t, 1, 3), *y = scale(t, x, 2);
     assert_true(gr_backward(t, y));
     assert_false(gr_backward(t, y));
-    assert_message(t, "backward: gr_backward was already called since the last gr_tape_reset, and a second call would add every gradient twice. Sum "
-                      "the losses before one gr_backward, or call gr_tape_reset and run forward again");
+    assert_message(t, "backward: gr_backward was already called since the last gr_tape_reset. A second call would start from the gradients that the first one "
+                      "left, and add wrong ones. Sum the losses before one gr_backward, or call gr_tape_reset and run forward again");
     assert_close(gr_grad(t, x), ((gr_real[]){ 2 }), 1, 0);
     gr_tape_free(t);
 }

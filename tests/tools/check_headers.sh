@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_headers.sh CC: every header compiles alone as C11, and every public header (one that gradus.h includes) also as C++17. So does the worked
-# example in the first comment of core/op.h (an operator), ops/ops.h (sampling) and nn/module.h (a module), as C11. ops/ops.h lists the operators of the .def files, each
+# example in the first comment of core/op.h (an operator), core/gradcheck.h (a check), ops/ops.h (sampling) and nn/module.h (a module), as C11. ops/ops.h lists the operators of the .def files, each
 # in one line with its parameters and a formula, and no others.
 cc=$1 bad=0
 case $cc in *clang*) cxx=$(echo "$cc" | sed 's/clang/clang++/') ;; *gcc*) cxx=$(echo "$cc" | sed 's/gcc/g++/') ;; *) cxx=c++ ;; esac
@@ -10,7 +10,7 @@ for real in '' -DGR_REAL_DOUBLE; do
         case $h in */windows.h) continue ;; esac # for MinGW-w64 alone
         echo "#include \"$h\"" | $cc -x c -std=c11 $warn $real - || { echo "$h does not compile alone as C11 $real"; bad=1; }
     done
-    for h in core/op.h ops/ops.h nn/module.h; do
+    for h in core/op.h core/gradcheck.h ops/ops.h nn/module.h; do
         [ "$(sed -n '1,/\*\/$/s/^ \*     //p' $h | wc -l)" -gt 5 ] || { echo "$h has no example in its first comment"; bad=1; }
         { echo '#include "gradus.h"'; sed -n '1,/\*\/$/s/^ \*     //p' $h; } | $cc -x c -std=c11 $warn $real - ||
             { echo "the example in $h does not compile $real"; bad=1; }
