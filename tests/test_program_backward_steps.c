@@ -51,7 +51,8 @@ TEST(each_mistake_has_its_wrong_numbers)
     assert_printed("Node 1, x * y, reads 0 as the gradient of a.\nThe complete gradient is 14.\n");
     assert_printed("Node 1, x * y, reads 8 as the gradient of a.\nThe complete gradient is 14.\n");
     assert_printed("Node 2 assigns 6 to grad a, and the 8 that it held is lost.\n");
-    assert_printed("    backward: gr_backward was already called since the last gr_tape_reset, and a second call");
+    assert_printed("    backward: gr_backward was already called since the last gr_tape_reset. A second call would start\n"
+                   "    from the gradients that the first one left, and add wrong ones.");
     assert_printed("By gradus:\n\n  gradient of              once         twice\n  x                          48            96\n");
 }
 
