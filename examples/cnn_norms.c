@@ -2,7 +2,7 @@
  *
  * Shows: what each norm gains at a large batch, and what BatchNorm loses at a small one (Wu and He 2018). With 2 images the batch statistics
  *        of the last hidden layer come from 2 values, so the network in training differs from the network in the test (the gap).
- * Run:   examples/cnn_norms                                          drawn digits, batches of 2, 16 and 128, 20 seconds
+ * Run:   examples/cnn_norms                                          drawn digits, batches of 2, 16 and 128
  *        examples/cnn_norms --data data/mnist --smallest 128 --epochs 5        MNIST, above 99 % with BatchNorm
  * See:   a table for each batch size, one of all, and what these numbers show. A smaller batch takes more steps over fewer images: sqrt(128 / batch) times the steps.
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
@@ -104,27 +104,36 @@ static void print_all(const outcome *result, size_t n)
     printf("\ntest accuracy, and the gap: test loss minus the training loss since the evaluation before\n");
 }
 
+static void conclude_gap(const outcome *result)
+{
+    const double least = 0.1;
+    kit_conclude_gap(&result->a, least);
+    if (!result->a.arm[BATCH].diverged && fabs(result->tested[BATCH] - result->trained[BATCH]) >= least)
+        kit_conclude_say("%s: BN normalizes with the statistics of %zu images in training, and with running statistics in the test. The gap of BN shows "
+                         "how much this changes the network.", result->title, result->batch);
+}
+
+/* Explain what the audit prints about BatchNorm in small batches. */
+static void conclude_bias(const outcome *result)
+{
+    kit_conclude_say("%s: the list on stderr that begins with \"BN:\" names a bias whose gradient is 0. BatchNorm subtracts the mean, and with it the bias "
+                     "of the layer before, so this bias changes nothing. The other biases before a norm have gradients of rounding errors alone. A "
+                     "layer before BatchNorm needs no bias.", result->title);
+}
+
 static void conclude(const outcome *result, size_t n)
 {
     bool all = n > 1;
     kit_conclude();
     for (size_t k = n; k-- > 0;) {
         const kit_arms *const a = &result[k].a;
-        for (size_t i = 0; i < a->n; i++) all = all && !a->arm[i].diverged;
-        if (!kit_conclude_arms(a, log(10))) { all = false; continue; }
-        kit_conclude_pair(a, BATCH, NONE), kit_conclude_pair(a, BATCH, GROUP), kit_conclude_pair(a, BATCH, LAYER);
-        kit_conclude_gap(a, 0.1);
+        if (kit_conclude_arms(a, log(10))) {
+            kit_conclude_pair(a, BATCH, NONE), kit_conclude_pair(a, BATCH, GROUP), kit_conclude_pair(a, BATCH, LAYER);
+            conclude_gap(&result[k]);
+        } else all = false;
+        if (a->arm[BATCH].idle) conclude_bias(&result[k]);
     }
-    if (all) {
-        double change[ARMS];
-        for (int i = 0; i < ARMS; i++) change[i] = result[0].accuracy[i] - result[n - 1].accuracy[i];
-        const size_t most = kit_smallest(change, ARMS);
-        if (change[most] < 0)
-            kit_conclude_say("From %s to %s, %s loses most test accuracy: %.2f points. LN changes by %+.2f and GN by %+.2f. The run with the "
-                             "smaller batch reads fewer images, so every arm may lose.", result[n - 1].title, result[0].title,
-                             most == NONE ? "no norm" : arm_of[most].name, -change[most], change[LAYER], change[GROUP]);
-        else kit_conclude_say("From %s to %s no arm loses test accuracy.", result[n - 1].title, result[0].title);
-    }
+    if (all) kit_conclude_change(&result[n - 1].a, &result[0].a);
     kit_conclude_seed(&o);
 }
 

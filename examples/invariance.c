@@ -30,37 +30,40 @@ static const kit_flag flag[] = {
 static const kit_flags flags = { "invariance", "which changes of weights and inputs a normalized layer ignores", flag,
                                  sizeof flag / sizeof *flag };
 
-/* What the conclusion needs: of the cells that should be invariant, the one that moves most; of the others, the one that moves least. */
+/* What the conclusion needs: how far each cell moves that should be invariant, and, negative, each of the others. */
+enum { CELLS = NORMS_METHODS * NORMS_CHANGES };
 typedef struct {
-    double most, least;
-    const char *most_method, *most_change, *least_method, *least_change;
-    size_t yes[NORMS_METHODS], disagree;
+    size_t n, yes[NORMS_METHODS], disagree;
+    double moves[CELLS], stays[CELLS];
+    char name[CELLS][64];
 } seen;
 
 static void note(seen *s, size_t method, size_t c, const norms_moved *moved, bool ok)
 {
     const double larger = kit_larger(moved->output, moved->gradient), smaller = moved->output < moved->gradient ? moved->output : moved->gradient;
-    s->disagree += !ok;
-    if (norms_invariant(method, c)) {
-        if (!(larger <= s->most)) s->most = larger, s->most_method = norms_method_name[method], s->most_change = norms_change_name[c];
-        s->yes[method] += ok;
-    } else if (smaller < s->least) s->least = smaller, s->least_method = norms_method_name[method], s->least_change = norms_change_name[c];
+    const bool yes = norms_invariant(method, c);
+    s->disagree += !ok, s->yes[method] += yes && ok;
+    s->moves[s->n] = yes ? larger : (double)NAN, s->stays[s->n] = yes ? (double)NAN : -smaller;
+    snprintf(s->name[s->n++], sizeof *s->name, "%s, %s", norms_method_name[method], norms_change_name[c]);
 }
 
 static void conclude(const seen *s)
 {
-    char counts[160] = "";
-    for (size_t m = 0; m < NORMS_METHODS; m++)
-        snprintf(counts + strlen(counts), sizeof counts - strlen(counts), "%s%s %zu", m ? ", " : "", norms_method_name[m], s->yes[m]);
+    kit_list counts = { 0 }, most = { 0 }, least = { 0 };
+    const char *name[CELLS];
+    for (size_t m = 0; m < NORMS_METHODS; m++) kit_list_add(&counts, "%s %zu", norms_method_name[m], s->yes[m]);
+    for (size_t i = 0; i < s->n; i++) name[i] = s->name[i];
+    const size_t moves = kit_largest(&most, s->moves, name, s->n, 2), stays = kit_largest(&least, s->stays, name, s->n, 2);
     kit_conclude();
-    kit_conclude_say("Number of the %d changes that leave a norm's output and gradient as they are: %s.", NORMS_CHANGES, counts);
-    if (s->most_method)
-        kit_conclude_say("Where theory says yes, the largest change measured is %.2g (%s, %s). Where it says no, the smallest is %.2g (%s, %s).",
-                         s->most, s->most_method, s->most_change, s->least, s->least_method, s->least_change);
+    kit_conclude_say("Each norm ignores some of the %d changes, so that its output and gradient stay the same: %s.", NORMS_CHANGES, counts.text);
+    if (moves == s->n || stays == s->n) return;
+    kit_conclude_say("Where theory says yes, the largest change measured is %.2g (%s). Where it says no, the smallest is %.2g (%s).", s->moves[moves],
+                     most.text, -s->stays[stays], least.text);
     if (s->disagree)
         kit_conclude_say("%zu %s with theory%s.", s->disagree, s->disagree == 1 ? "cell disagrees" : "cells disagree",
                          eps > 0 ? ": an epsilon that is not small beside the variance breaks the invariance to scale" : "");
-    else kit_conclude_say("The two are a factor of %.0e apart, so no cell is in doubt.", s->most > 0 ? s->least / s->most : HUGE_VAL);
+    else if (s->moves[moves] > 0)
+        kit_conclude_say("The two are a factor of %.0e apart, so no cell is in doubt.", -s->stays[stays] / s->moves[moves]);
 }
 
 /* Measure, print and log one cell. Returns whether it agrees with theory. */
@@ -101,11 +104,11 @@ int main(int argc, char **argv)
     snprintf(what, sizeof what, "%d cases of %d values, %d units, %s, epsilon %g", NORMS_CASES, NORMS_INPUTS, NORMS_UNITS,
              sizeof(gr_real) == sizeof(double) ? "double" : "float", eps);
     if (kit_run_begin(&r, what)) {
-        seen s = { .least = HUGE_VAL };
+        seen s = { 0 };
         if (!o.quiet) {
             putchar('\n');
-            kit_wrap(stdout, "yes, no: whether theory says that the norm ignores the change. output, gradient: the largest change measured, relative to "
-                             "the largest value. along: the cosine between the gradient and the change. PASS: measured as in theory.", 0);
+            kit_wrap(stdout, 0, "yes, no: whether theory says that the norm ignores the change. output, gradient: the largest change measured, relative to "
+                                "the largest value. along: the cosine between the gradient and the change. PASS: measured as in theory.");
             printf("\n%-12s  %-24s  %-3s  %9s  %9s  %9s\n", "", "", "", "output", "gradient", "along");
         }
         for (size_t m = 0; m < NORMS_METHODS && !gr_failed(r.tape); m++) {

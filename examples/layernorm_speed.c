@@ -3,7 +3,7 @@
  * Shows: the time of forward and backward for several sizes, and of RMSNorm, as ratios to the library's fused operator in the same round;
  *        the error of y and dx compared with double, for means of 1 to 1e6 deviations and for several epsilons; how much y changes with a
  *        divisor of N - 1, and with epsilon outside the root.
- * Run:   examples/layernorm_speed                    half a minute
+ * Run:   examples/layernorm_speed                    a few sizes
  *        examples/layernorm_speed --full             more sizes, more rounds, the whole grid of errors
  *        examples/layernorm_speed --rows 1792 --cols 512
  * The other ways are operators like the library's (examples/norms/norm_kernels.c), so that only the statistics differ. All use the same
@@ -69,12 +69,12 @@ static void time_size(kit_run *r, size_t rows, size_t N, size_t rounds)
 static void times(kit_run *r)
 {
     const size_t rounds = o.rounds ? o.rounds : o.full ? 25 : 7, n = o.full ? SIZES : QUICK_SIZES;
-    if (!common.quiet)
-        printf(
-            "\nTime: the median of %zu rounds. x fused: the median of the ratios to the fused operator in the same\n"
-            "round. GB/s counts reading x and writing y in forward; reading x, dy and dx and writing dx in\n"
-            "backward, which adds to dx. On a terminal, the progress line has the number of the size.\n",
-            rounds);
+    if (!common.quiet) {
+        putchar('\n');
+        kit_wrap(stdout, 0, "Time: the median of %zu rounds. x fused: the median of the ratios to the fused operator in the same round. GB/s counts "
+                 "reading x and writing y in forward; reading x, dy and dx and writing dx in backward, which adds to dx. On a terminal, the progress "
+                 "line has the number of the size.", rounds);
+    }
     if (o.rows || o.cols) time_size(r, o.rows ? o.rows : 512, o.cols ? o.cols : 512, rounds);
     else
         for (size_t k = 0; k < n && !kit_interrupted(); k++) {
@@ -143,10 +143,12 @@ static void ladders(kit_run *r)
     norms_rows b;
     if (!norms_rows_new(r->tape, &b, 64, 512)) norms_rows_free(r->tape, &b);
     if (gr_failed(r->tape)) return;
-    if (!common.quiet)
-        printf("\nError: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, the largest |dx - exact|\n"
-               "relative to the largest |dx|. nan means that the variance came out negative. The error that residual\n"
-               "keeps is the rounding of its mean, which fused stores in two parts.\n");
+    if (!common.quiet) {
+        putchar('\n');
+        kit_wrap(stdout, 0, "Error: 64 x 512 values of deviation 1, eps 1e-5; the largest |y - exact|, the largest |dx - exact| relative to the largest "
+                 "|dx|. nan means that the variance came out negative. The error that residual keeps is the rounding of its mean, which fused stores "
+                 "in two parts.");
+    }
     for (int k = 0; k < RATIOS && !gr_failed(r->tape); k++) {
         up[k] = (rung){ .ratio = k < 7 ? pow(10, k) : 0, .sd = k < 7, .eps = 1e-5 };
         climb(r, &b, &up[k]);
@@ -205,45 +207,50 @@ static void conventions(kit_run *r)
 
 static void conclude_time(void)
 {
-    double slowest[NORMS_WAYS];
-    size_t first = 0;
+    double slowest[NORMS_WAYS] = { 0 };
+    size_t ahead = 0, behind = 0;
+    kit_list worst = { 0 };
     for (size_t i = 0; i < timed.n; i++) {
         double least = HUGE_VAL;
-        for (int way = 1; way < NORMS_WAYS; way++) least = fmin(least, timed.of_fused[way][i]);
-        first += least > 1;
+        for (int way = 1; way < NORMS_WAYS; way++) {
+            least = fmin(least, timed.of_fused[way][i]);
+            slowest[way] = fmax(slowest[way], timed.of_fused[way][i]);
+        }
+        ahead += least > KIT_SURE_TIME, behind += least < 1 / KIT_SURE_TIME;
     }
+    const size_t last = kit_largest(&worst, slowest, norms_way_name, NORMS_WAYS, 3);
+    kit_conclude_say("Time: in %zu measurements (forward and backward of %zu size%s) fused is faster than every other way in %zu, and slower than one in "
+                     "%zu; a factor of %g does not count. The longest time is %.3g times that of fused (%s).", timed.n, timed.n / 2,
+                     timed.n == 2 ? "" : "s", ahead, behind, KIT_SURE_TIME, slowest[last], worst.text);
+}
+
+static void conclude_error(void)
+{
+    double y[NORMS_WAYS], y1[NORMS_WAYS]; /* negative errors where the mean is 1e4 deviations; errors where it is 1 */
+    kit_list best = { 0 }, next = { 0 }, most = { 0 }, lost = { 0 };
     for (int way = 0; way < NORMS_WAYS; way++) {
-        slowest[way] = 0;
-        for (size_t i = 0; i < timed.n; i++) slowest[way] = fmin(slowest[way], -timed.of_fused[way][i]);
+        y[way] = -found.at_1e4.of[way].y, y1[way] = found.at_1.of[way].y;
+        if (isnan(y[way])) kit_list_add(&lost, "%s", norms_way_name[way]);
     }
-    const size_t worst = kit_smallest(slowest, NORMS_WAYS);
-    kit_conclude_say("Time: fused is the fastest of the six in %zu of %zu measurements (forward and backward of %zu size%s). The slowest is %s: up to "
-                     "%.1f times the time of fused.", first, timed.n, timed.n / 2, timed.n == 2 ? "" : "s", norms_way_name[worst], -slowest[worst]);
+    const size_t worst = kit_largest(&most, y1, norms_way_name, NORMS_WAYS, 2), first = kit_largest(&best, y, norms_way_name, NORMS_WAYS, 2);
+    if (worst < NORMS_WAYS) kit_conclude_say("Error: where the mean is 1 deviation, the largest error of y is %.1e (%s).", y1[worst], most.text);
+    if (first == NORMS_WAYS) return;
+    const double least = -y[first];
+    y[first] = NAN;
+    const size_t second = kit_largest(&next, y, norms_way_name, NORMS_WAYS, 2);
+    if (second == NORMS_WAYS) return;
+    kit_conclude_say("Error: where the mean is 1e4 deviations, the smallest error of y is %.1e (%s), and the next is %.1e (%s), %.0f times as much.%s%s%s", least,
+                     best.text, -y[second], next.text, -y[second] / least, lost.n ? " With " : "", lost.text, lost.n ? " the variance is negative, and y is nan." : "");
 }
 
 static void conclude(void)
 {
-    double y[NORMS_WAYS], y1[NORMS_WAYS];
-    char lost[128] = "";
     kit_conclude();
     if (timed.n) conclude_time();
     if (!found.done) return;
-    for (int way = 0; way < NORMS_WAYS; way++) {
-        y[way] = found.at_1e4.of[way].y, y1[way] = -found.at_1.of[way].y;
-        if (isnan(y[way]))
-            snprintf(lost + strlen(lost), sizeof lost - strlen(lost), "%s%s", *lost ? ", " : " No number comes from ", norms_way_name[way]);
-    }
-    const size_t best = kit_smallest(y, NORMS_WAYS), worst_1 = kit_smallest(y1, NORMS_WAYS);
-    double others[NORMS_WAYS];
-    for (size_t way = 0; way < NORMS_WAYS; way++) others[way] = way == best ? (double)NAN : y[way];
-    const size_t second = kit_smallest(others, NORMS_WAYS);
-    if (worst_1 < NORMS_WAYS)
-        kit_conclude_say("Error: where the mean is 1 deviation, no way has an error of y above %.1e (%s).", -y1[worst_1], norms_way_name[worst_1]);
-    if (best < NORMS_WAYS && second < NORMS_WAYS)
-        kit_conclude_say("Where the mean is 1e4 deviations, %s has the smallest error, %.1e; the next is %s with %.1e, %.0f times as much.%s%s",
-                         norms_way_name[best], y[best], norms_way_name[second], y[second], y[second] / y[best], lost, *lost ? "." : "");
-    kit_conclude_say("Conventions: dividing by N - 1 changes y by up to %.2g, and epsilon outside the root by up to %.2g, both by up to %.2g. A network that "
-                     "was trained with another convention computes something else.", found.convention[0], found.convention[1], found.convention[2]);
+    conclude_error();
+    kit_conclude_say("Conventions: dividing by N - 1 changes y by up to %.2g, and epsilon outside the root by up to %.2g, both by up to %.2g. So weights that "
+                     "were trained with one convention give other results with another.", found.convention[0], found.convention[1], found.convention[2]);
 }
 
 int main(int argc, char **argv)

@@ -49,7 +49,8 @@ static gr_tensor *run_cells(gr_tape *t, const gr_lstm_weights *w, gr_tensor *x)
     return gr_stack(t, all, T, 0);
 }
 
-static struct { double most; char row[64]; } worst; /* the largest difference, and in what it is */
+enum { ROWS = 2 + 9 }; /* the output, x and the parameters */
+static struct { size_t n; double most[ROWS]; char name[ROWS][64]; } row; /* the differences, for the conclusion */
 
 static void report(kit_run *r, const char *what, const char *name, const gr_real *difference, size_t n)
 {
@@ -57,7 +58,7 @@ static void report(kit_run *r, const char *what, const char *name, const gr_real
     for (size_t i = 0; i < n && !isnan(most); i++)
         if (!(fabs((double)difference[i]) <= most)) most = fabs((double)difference[i]);
     if (!o.quiet) printf("%-11s %-20s %9.2g\n", what, name, most);
-    if (!(most <= worst.most)) worst.most = most, snprintf(worst.row, sizeof worst.row, "%s %s", what, name);
+    snprintf(row.name[row.n], sizeof *row.name, "the %s %s", what, name), row.most[row.n++] = isnan(most) ? HUGE_VAL : most;
     kit_log_write(r->tape, &r->log, "difference", { "what", .text = what }, { "name", .text = name }, { "largest", most });
     kit_run_need(r, most < (sizeof(gr_real) == sizeof(float) ? 1e-3 : 1e-11), "%s %s: the cell and gr_lstm differ by %g", what, name, most);
 }
@@ -65,13 +66,17 @@ static void report(kit_run *r, const char *what, const char *name, const gr_real
 static void conclude(size_t recorded)
 {
     const double rounding = sizeof(gr_real) == sizeof(float) ? 1e-3 : 1e-11;
+    const char *name[ROWS];
+    kit_list worst = { 0 };
+    for (size_t i = 0; i < row.n; i++) name[i] = row.name[i];
+    const double most = row.most[kit_largest(&worst, row.most, name, row.n, 2)];
     kit_conclude();
-    if (worst.most < rounding)
-        kit_conclude_say("The two agree: the largest difference is %.2g, in the %s, and rounding explains up to %.0e.", worst.most, worst.row,
+    if (most < rounding)
+        kit_conclude_say("The two agree: the largest difference is %.2g, in %s, and rounding explains up to %.0e.", most, worst.text,
                          rounding);
-    else kit_conclude_say("The two do not agree: they differ by %.2g in the %s, and rounding explains up to %.0e%s.", worst.most, worst.row, rounding,
+    else kit_conclude_say("The two do not agree: they differ by %.2g in %s, and rounding explains up to %.0e%s.", most, worst.text, rounding,
                           eps < 1e-5 || eps > 1e-5 ? "; the cell has another epsilon" : "");
-    kit_conclude_say("For the same result the cell makes %zu nodes, and gr_lstm makes 1.", recorded);
+    kit_conclude_say("The cell makes %zu nodes of the tape, and gr_lstm makes 1.", recorded);
 }
 
 static void compare(kit_run *r, gr_module *net)

@@ -3,7 +3,7 @@
  * Shows: Figure 6 of the LayerNorm paper (Ba, Kiros, Hinton 2016), and a control that the figure lacks. In the figure BatchNorm also
  *        normalizes the logits and LayerNorm does not, so it compares two placements as well as two norms. The arm "BN hidden" has BatchNorm
  *        where LayerNorm is.
- * Run:   examples/mlp_norms                                    256 units, drawn digits, half a minute
+ * Run:   examples/mlp_norms                                    256 units, drawn digits
  *        examples/mlp_norms --paper --epochs 0.6 --small-epochs 0.2 --data data/mnist
  *                                                              784-1000-1000-10 on 55,000 images of MNIST, the size of the paper's
  * See:   "What to see" at the end, which is computed from the run. With He's initial weights and Adam the network without a norm is well
@@ -97,24 +97,27 @@ static void compare(kit_run *r, const kit_data *d, size_t batch, double epochs, 
     kit_arms_free(&a), kit_images_free(&images);
 }
 
-static double accuracy(const outcome *got, int arm) { return kit_accuracy(&got->a.arm[arm].tested); }
+/* What the norm of the logits, which the paper's figure has with BatchNorm alone, does to the training loss. */
+static void conclude_logits(const kit_arms *a)
+{
+    const double all = kit_loss(&a->arm[BATCH_ALL].whole), hidden = kit_loss(&a->arm[BATCH_HIDDEN].whole);
+    if (a->arm[BATCH_ALL].diverged || a->arm[BATCH_HIDDEN].diverged) return;
+    kit_conclude_say("%s: BN all is BN hidden with one more BatchNorm, that of the logits, which changes the training loss by %+.0f %%.", a->title,
+                     100 * (all / hidden - 1));
+}
 
 static void conclude(const outcome *got, size_t n)
 {
     bool sees[BATCHES] = { false };
     kit_conclude();
     for (size_t k = 0; k < n; k++) {
-        sees[k] = kit_conclude_arms(&got[k].a, log(10));
+        const kit_arms *const a = &got[k].a;
+        sees[k] = kit_conclude_arms(a, log(10));
         if (!sees[k]) continue;
-        kit_conclude_pair(&got[k].a, LAYER_HIDDEN, NONE), kit_conclude_pair(&got[k].a, LAYER_HIDDEN, BATCH_HIDDEN);
-        kit_conclude_pair(&got[k].a, BATCH_HIDDEN, BATCH_ALL);
+        kit_conclude_pair(a, LAYER_HIDDEN, NONE), kit_conclude_pair(a, LAYER_HIDDEN, BATCH_HIDDEN), kit_conclude_pair(a, BATCH_HIDDEN, BATCH_ALL);
+        kit_conclude_training(a), conclude_logits(a);
     }
-    if (sees[LARGE] && sees[SMALL] && !got[SMALL].a.arm[BATCH_HIDDEN].diverged && !got[SMALL].a.arm[LAYER_HIDDEN].diverged)
-        kit_conclude_say("From %s to %s the test accuracy changes by %+.2f points with BN hidden, by %+.2f with LN hidden, and by %+.2f without a "
-                         "norm. The runs read different numbers of images, so compare the arms, not the sizes.", got[LARGE].title, got[SMALL].title,
-                         accuracy(&got[SMALL], BATCH_HIDDEN) - accuracy(&got[LARGE], BATCH_HIDDEN),
-                         accuracy(&got[SMALL], LAYER_HIDDEN) - accuracy(&got[LARGE], LAYER_HIDDEN),
-                         accuracy(&got[SMALL], NONE) - accuracy(&got[LARGE], NONE));
+    if (sees[LARGE] && sees[SMALL]) kit_conclude_change(&got[LARGE].a, &got[SMALL].a);
     kit_conclude_seed(&o);
 }
 

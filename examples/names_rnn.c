@@ -5,7 +5,7 @@
  * masked"). LayerNorm normalizes each character alone, so padding cannot affect it.
  *
  * Shows: sequence lengths, gr_norm_forward with lengths, running statistics, a loss over real positions, sampling.
- * Run:   examples/names_rnn                               names of four invented languages, under a minute
+ * Run:   examples/names_rnn                               names of four invented languages
  *        examples/names_rnn --data names.txt --cell gru   one name per line, any bytes
  * See:   the table at the end: the log-probability of one name in the same batch with more and more padding. In training it changes with
  *        the poisoned BatchNorm. All arms still learn about equally well: the poisoned predictions depend on the padding, but this noise can
@@ -242,6 +242,7 @@ static double moved_by_padding(double p[ROWS][ARMS], size_t arm, size_t from, si
 
 static void conclude(const kit_arms *a, double p[ROWS][ARMS], const kit_names *c)
 {
+    kit_list kept = { 0 };
     kit_conclude();
     if (kit_conclude_arms(a, log((double)c->letters))) kit_conclude_pair(a, POISONED, MASKED), kit_conclude_pair(a, MASKED, LAYER);
     for (size_t i = NONE; i < ARMS; i++) {
@@ -249,11 +250,13 @@ static void conclude(const kit_arms *a, double p[ROWS][ARMS], const kit_names *c
         if (a->arm[i].diverged) continue;
         if (training > 0 || evaluation > 0)
             kit_conclude_say("%s: more padding changes the log-probability of the name by up to %.2g in training and %.2g in evaluation.",
-                             a->arm[i].name, training, evaluation);
-        else kit_conclude_say("%s: padding changes no bit of the log-probability.", i == NONE ? "No norm" : a->arm[i].name);
+                             kit_arm_name(&a->arm[i]), training, evaluation);
+        else kit_list_add(&kept, "%s", kit_arm_name(&a->arm[i]));
     }
+    if (kept.n) kit_conclude_say("Padding changes no bit of the log-probability of the name for %s.", kept.text);
     if (!a->arm[MASKED].diverged && !a->arm[LAYER].diverged)
-        kit_conclude_say("In training another name in the batch changes the log-probability by %.2g with BN masked and by %.2g with LN.",
+        kit_conclude_say("In training another name in the batch changes the log-probability by %.2g with BN masked, whose statistics include all names "
+                         "of the batch, and by %.2g with LN.",
                          fabs(p[3][MASKED] - p[0][MASKED]), fabs(p[3][LAYER] - p[0][LAYER]));
     kit_conclude_seed(&o);
 }

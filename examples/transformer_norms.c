@@ -2,7 +2,7 @@
  * RMSNorm; with the norm before each sublayer (pre) or after each residual sum (post); with and without a warm-up of the learning rate.
  *
  * Shows: attention, Transformer layers, positions, arms in lockstep, text generation with mark and rewind, and recomputation of layers.
- * Run:   examples/transformer_norms                  sentences of a small grammar, half a minute
+ * Run:   examples/transformer_norms                  sentences of a small grammar
  *        examples/transformer_norms --large --arms LN --data data --epochs 3 --sample 500
  *                                                    tiny Shakespeare, 2 layers of 128, windows of 64: minutes
  *        examples/transformer_norms --recompute      the same results in a fifth of the memory, which the program prints
@@ -178,8 +178,12 @@ static void conclude_warmup(const kit_arms *warm, const kit_arms *cold)
         const kit_arm *const with = of_kind(warm, cold->arm[i].kind), *const without = of_kind(cold, cold->arm[i].kind);
         if (!with || !without) continue;
         const double gains = kit_accuracy(&with->tested) - kit_accuracy(&without->tested), noise = kit_noise(&with->tested, &without->tested);
-        kit_conclude_say("Warm-up changes the test accuracy of %s by %+.2f points (%.2f %% with it, %.2f %% without)%s.", with->name, gains,
-                         kit_accuracy(&with->tested), kit_accuracy(&without->tested), fabs(gains) > noise ? "" : ", which chance explains");
+        if (fabs(gains) > noise)
+            kit_conclude_say("Warm-up %s the test accuracy of %s by %.2f points: %.2f %% with it, %.2f %% without (noise %.2f).", gains > 0 ? "raises" : "lowers",
+                             with->name, fabs(gains), kit_accuracy(&with->tested), kit_accuracy(&without->tested), noise);
+        else
+            kit_conclude_say("%s with warm-up and without cannot be told apart: %.2f %% against %.2f %% (noise %.2f points).", with->name,
+                             kit_accuracy(&with->tested), kit_accuracy(&without->tested), noise);
     }
 }
 

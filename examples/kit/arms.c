@@ -30,7 +30,7 @@ static bool arm_is_well(kit_run *r, kit_arm *arm)
 /* Print the audit after the first backward, if a parameter does not learn. */
 static void audit(kit_arm *arm)
 {
-    if (gr_failed(arm->tape) || !gr_print_audit(arm->tape, arm->net, arm->optim, NULL)) return;
+    if (gr_failed(arm->tape) || !(arm->idle = gr_print_audit(arm->tape, arm->net, arm->optim, NULL))) return;
     fprintf(stderr, "%s:\n", arm->name);
     gr_print_audit(arm->tape, arm->net, arm->optim, stderr);
 }

@@ -39,6 +39,7 @@ typedef struct kit_arm {
     gr_optim *optim;
     kit_score recent, whole, tested; /* training since the last evaluation; training since the start; the last evaluation */
     size_t steps, diverged;          /* steps taken; the step whose loss was NaN or infinite, 0 if there was none */
+    size_t idle;                     /* parameters that do not learn, by the audit of the first step; 0 if there was no audit */
     double seconds;                  /* spent in this arm's steps */
     struct { size_t step; double seconds; } mark[KIT_MARKS]; /* the first evaluation that reached the mark; step 0 means none did */
 } kit_arm;

@@ -2,38 +2,20 @@
 #include "examples/kit/conclude.h"
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
-
-/* Print the words of text; the first line, whose beginning the caller has printed, is at `column`. */
-static void wrap(FILE *out, const char *text, int indent, int column)
-{
-    for (const char *word = text + strspn(text, " "); *word; word += strspn(word, " ")) {
-        int length = (int)strcspn(word, " ");
-        if (!strncmp(word + length, " %", 2)) length += 1 + (int)strcspn(word + length + 1, " "); /* 95 % stays on one line */
-        if (column > indent && column + 1 + length > KIT_COLUMNS) fprintf(out, "\n%*s", indent, ""), column = indent;
-        fprintf(out, "%s%.*s", column > indent ? " " : "", length, word);
-        column += (column > indent) + length, word += length;
-    }
-    fputc('\n', out);
-}
-
-void kit_wrap(FILE *out, const char *text, int indent)
-{
-    fprintf(out, "%*s", indent, "");
-    wrap(out, text, indent, indent);
-}
 
 void kit_conclude(void) { puts("\nWhat to see"); }
 
 void kit_conclude_say(const char *format, ...)
 {
-    char text[2048];
+    char words[KIT_WORDS];
+    const char *text = words, *before = "- ";
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    vsnprintf(words, sizeof words, format, list);
     va_end(list);
-    fputs("- ", stdout);
-    wrap(stdout, text, 2, 2);
+    for (int n; (n = kit_line(&text, KIT_COLUMNS - 2)) > 0; text += n, before = "  ") printf("%s%.*s\n", before, n, text);
 }
 
 void kit_conclude_seed(const kit_options *o)
@@ -42,12 +24,18 @@ void kit_conclude_seed(const kit_options *o)
                      (unsigned long long)o->seed);
 }
 
-size_t kit_smallest(const double *value, size_t n)
+size_t kit_largest(kit_list *names, const double *value, const char *const *name, size_t n, int digits)
 {
-    size_t best = n;
+    char print[32], largest[32];
+    size_t at = n;
     for (size_t i = 0; i < n; i++)
-        if (!isnan(value[i]) && (best == n || value[i] < value[best])) best = i;
-    return best;
+        if (!isnan(value[i]) && (at == n || value[i] > value[at])) at = i;
+    if (at < n) snprintf(largest, sizeof largest, "%.*g", digits, value[at]);
+    for (size_t i = 0; i < n && at < n; i++) {
+        snprintf(print, sizeof print, "%.*g", digits, value[i]);
+        if (!strcmp(print, largest)) kit_list_add(names, "%s", name[i]);
+    }
+    return at;
 }
 
 static double variance(const kit_score *s)
@@ -60,122 +48,195 @@ double kit_noise(const kit_score *a, const kit_score *b) { return 200 * sqrt(var
 
 /* ---- Arms ---- */
 
+const char *kit_arm_name(const kit_arm *arm) { return strcmp(arm->name, "none") ? arm->name : "the arm without a norm"; }
+
 static const char *unit(const kit_arms *a) { return a->source.scored ? a->source.scored : a->source.unit ? a->source.unit : "images"; }
 
 void kit_arms_legend(const kit_arms *a)
 {
-    char text[640], marks[120] = "";
+    char marks[120] = "";
     if (a->mark[0] != 0)
         snprintf(marks, sizeof marks, " to %g%s: the step of the first evaluation that reached it, - if none did.", a->mark[0],
                  a->marks_are_losses ? " (test loss)" : " %");
-    snprintf(text, sizeof text,
+    putchar('\n');
+    kit_wrap(stdout, 0,
              "While the arms train: %s of each; the progress line on a terminal has training losses. In the table, train loss: the mean over all "
              "steps. gap: test loss minus the training loss since the evaluation before.%s ms/step, seconds: of the arm's own training.",
              a->n > 4 ? "the test accuracy" : "test loss and accuracy", marks);
-    putchar('\n');
-    kit_wrap(stdout, text, 0);
 }
-
-/* The arm that is called "none" in a table. */
-static const char *name(const kit_arm *arm) { return strcmp(arm->name, "none") ? arm->name : "no norm"; }
 
 static bool ended(const kit_arm *arm) { return !arm->diverged && arm->tested.images; }
+static double accuracy(const kit_arm *arm) { return ended(arm) ? kit_accuracy(&arm->tested) : (double)NAN; }
 
-/* The indices of the arms with the best and the worst accuracy. Returns how many arms ended. */
-static size_t order(const kit_arms *a, size_t *best, size_t *worst)
+static double apart(const kit_arm *better, const kit_arm *worse) { return accuracy(better) - accuracy(worse); }
+static bool differ(const kit_arm *better, const kit_arm *worse) { return apart(better, worse) > kit_noise(&better->tested, &worse->tested); }
+
+/* Write the indices of the values that are not NaN into at, the largest first; equal values stay in order. Returns how many there are. */
+static size_t rank(const double *value, size_t n, size_t *at)
 {
-    double good[KIT_ARMS], bad[KIT_ARMS];
-    size_t n = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        const bool there = ended(&a->arm[i]);
-        good[i] = there ? -kit_accuracy(&a->arm[i].tested) : (double)NAN, bad[i] = -good[i], n += there;
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = known;
+        if (isnan(value[i])) continue;
+        for (; k > 0 && value[at[k - 1]] < value[i]; k--) at[k] = at[k - 1];
+        at[k] = i, known++;
     }
-    *best = kit_smallest(good, a->n), *worst = kit_smallest(bad, a->n);
-    return n;
+    return known;
 }
 
-static void say_first(const kit_arms *a)
+/* The arms that ended, and which of them cannot be told apart from the best and from the worst. */
+typedef struct {
+    size_t n;
+    const kit_arm *best, *worst;
+    bool high[KIT_ARMS], low[KIT_ARMS];
+} order;
+
+static order order_of(const kit_arms *a)
+{
+    double value[KIT_ARMS];
+    size_t at[KIT_ARMS];
+    order o = { 0 };
+    for (size_t i = 0; i < a->n; i++) value[i] = accuracy(&a->arm[i]);
+    o.n = rank(value, a->n, at);
+    if (!o.n) return o;
+    o.best = &a->arm[at[0]], o.worst = &a->arm[at[o.n - 1]];
+    for (size_t k = 0; k < o.n; k++) o.high[at[k]] = !differ(o.best, &a->arm[at[k]]), o.low[at[k]] = !differ(&a->arm[at[k]], o.worst);
+    return o;
+}
+
+static void say_order(const kit_arms *a, const order *o)
+{
+    const double noise = kit_noise(&o->best->tested, &o->worst->tested);
+    kit_list high = { 0 }, low = { 0 }, both = { 0 };
+    char between[1200] = "";
+    if (!differ(o->best, o->worst)) {
+        kit_conclude_say("%s: the arms cannot be told apart. Their test accuracies are %.2f to %.2f %%; with %zu test %s up to %.2f points are noise.",
+                         a->title, accuracy(o->worst), accuracy(o->best), o->best->tested.images, unit(a), noise);
+        return;
+    }
+    for (size_t i = 0; i < a->n; i++)
+        if (o->high[i] || o->low[i])
+            kit_list_add(o->high[i] && o->low[i] ? &both : o->high[i] ? &high : &low, "%s (%.2f %%)", kit_arm_name(&a->arm[i]), accuracy(&a->arm[i]));
+    if (both.n) snprintf(between, sizeof between, " %s cannot be told apart from the highest or from the lowest.", both.text);
+    kit_conclude_say("%s: %s %s; %s %s.%s The highest and the lowest are %.2f points apart; with %zu test %s up to %.2f points are noise.", a->title,
+                     high.text, high.n == 1 ? "has the highest test accuracy" : "have the highest test accuracies and cannot be told apart", low.text,
+                     low.n == 1 ? "has the lowest" : "have the lowest and cannot be told apart", between, apart(o->best, o->worst),
+                     o->best->tested.images, unit(a), noise);
+}
+
+/* Say who is first at mark k, which an arm reached after `first` steps, and who is later or does not reach it. */
+static void say_mark(const kit_arms *a, size_t k, size_t first)
+{
+    kit_list early = { 0 }, late = { 0 }, never = { 0 };
+    char mark[64], then[2200] = "";
+    bool lead = false;
+    for (size_t i = 0; i < a->n; i++) {
+        const size_t step = a->arm[i].mark[k].step;
+        const char *const name = kit_arm_name(&a->arm[i]);
+        if (!step) kit_list_add(&never, "%s", name);
+        else kit_list_add(step > first + a->every ? &late : &early, "%s (step %zu)", name, step), lead = lead || (step > first && step <= first + a->every);
+    }
+    snprintf(mark, sizeof mark, "%s%g%s", a->marks_are_losses ? "a test loss of " : "", a->mark[k], a->marks_are_losses ? "" : " %");
+    if (late.n) snprintf(then, sizeof then, "; %s %s later", late.text, late.n == 1 ? "is" : "are");
+    if (never.n) snprintf(then + strlen(then), sizeof then - strlen(then), "; %s %s not reach it", never.text, never.n == 1 ? "does" : "do");
+    if (!*then) kit_conclude_say("%s: no arm is the first to reach %s: %s.%s", a->title, mark, early.text, lead ? " A lead of one evaluation does not count." : "");
+    else kit_conclude_say("%s: the first to reach %s %s %s%s.%s", a->title, mark, early.n == 1 ? "is" : "are", early.text, then,
+                          lead ? " A lead of one evaluation does not count." : "");
+}
+
+static void say_marks(const kit_arms *a)
 {
     for (size_t k = KIT_MARKS; k-- > 0;) {
-        char who[256] = "";
-        size_t first = 0, how_many = 0, reached = 0;
+        size_t first = SIZE_MAX, reached = 0;
         for (size_t i = 0; i < a->n; i++) {
             const size_t step = a->arm[i].mark[k].step;
-            if (step) reached++, first = !first || step < first ? step : first;
+            if (step) reached++, first = step < first ? step : first;
         }
-        if (!reached) continue;
-        for (size_t i = 0; i < a->n; i++)
-            if (a->arm[i].mark[k].step == first)
-                snprintf(who + strlen(who), sizeof who - strlen(who), "%s%s", how_many++ ? ", " : "", name(&a->arm[i]));
-        if (how_many == a->n) kit_conclude_say("%s: all arms reached %g%s at the same evaluation, after step %zu.", a->title, a->mark[k],
-                                               a->marks_are_losses ? "" : " %", first);
-        else kit_conclude_say("%s: the first to reach %s %g%s is %s, at the evaluation after step %zu of %zu; %zu of %zu arms reached it.", a->title,
-                              a->marks_are_losses ? "a test loss of" : "", a->mark[k], a->marks_are_losses ? "" : " %", who, first, a->steps,
-                              reached, a->n);
+        if (reached < 2) continue;
+        say_mark(a, k, first);
         return;
     }
 }
 
-static double apart(const kit_arm *better, const kit_arm *worse) { return kit_accuracy(&better->tested) - kit_accuracy(&worse->tested); }
-static bool differ(const kit_arm *better, const kit_arm *worse) { return apart(better, worse) > kit_noise(&better->tested, &worse->tested); }
-
-/* Whether an arm has learned more than equal probabilities. */
-static bool learned(const kit_arms *a, double guess)
+/* The lowest test loss of an arm that ended. */
+static double lowest_loss(const kit_arms *a)
 {
+    double lowest = HUGE_VAL;
     for (size_t i = 0; i < a->n; i++)
-        if (ended(&a->arm[i]) && kit_loss(&a->arm[i].tested) < 0.9 * guess) return true;
-    return false;
+        if (ended(&a->arm[i])) lowest = fmin(lowest, kit_loss(&a->arm[i].tested));
+    return lowest;
 }
 
 bool kit_conclude_arms(const kit_arms *a, double guess)
 {
-    size_t best, worst;
+    const order o = order_of(a);
     for (size_t i = 0; i < a->n; i++)
-        if (a->arm[i].diverged) kit_conclude_say("%s: %s diverged at step %zu.", a->title, name(&a->arm[i]), a->arm[i].diverged);
-    if (order(a, &best, &worst) < 2) {
+        if (a->arm[i].diverged) kit_conclude_say("%s: %s diverged at step %zu.", a->title, kit_arm_name(&a->arm[i]), a->arm[i].diverged);
+    if (o.n < 2) {
         kit_conclude_say("%s: fewer than two arms came to the end, so there is nothing to compare.", a->title);
         return false;
     }
-    const kit_arm *const b = &a->arm[best], *const w = &a->arm[worst];
-    if (!learned(a, guess)) {
-        kit_conclude_say("%s: nothing can be seen. After %zu step%s the test loss of the best arm is %.2f; equal probabilities have "
-                         "%.2f. Take more steps.", a->title, b->steps, b->steps == 1 ? "" : "s", kit_loss(&b->tested), guess);
+    if (!(lowest_loss(a) < 0.9 * guess)) {
+        kit_conclude_say("%s: nothing can be seen yet. After %zu step%s the lowest test loss is %.2f, and equal probabilities have %.2f. Take more steps.",
+                         a->title, o.best->steps, o.best->steps == 1 ? "" : "s", lowest_loss(a), guess);
         return false;
     }
-    const double noise = kit_noise(&b->tested, &w->tested);
-    if (differ(b, w))
-        kit_conclude_say("%s: %s has the highest test accuracy, %.2f %%, and %s the lowest, %.2f %%. They are %.2f points apart; with %zu test "
-                         "%s chance explains up to %.2f.", a->title, name(b), kit_accuracy(&b->tested), name(w), kit_accuracy(&w->tested), apart(b, w),
-                         b->tested.images, unit(a), noise);
-    else kit_conclude_say("%s: the arms cannot be told apart. Their test accuracies are %.2f to %.2f %%, and with %zu test %s chance explains "
-                          "up to %.2f points.", a->title, kit_accuracy(&w->tested), kit_accuracy(&b->tested), b->tested.images, unit(a), noise);
-    say_first(a);
+    say_order(a, &o), say_marks(a);
     return true;
 }
 
 void kit_conclude_pair(const kit_arms *a, size_t i, size_t j)
 {
+    const order o = order_of(a);
     const kit_arm *x = &a->arm[i], *y = &a->arm[j];
-    size_t best, worst;
-    order(a, &best, &worst);
-    if (!ended(x) || !ended(y) || (i == best && j == worst) || (j == best && i == worst) || !differ(&a->arm[best], &a->arm[worst])) return;
-    if (kit_accuracy(&x->tested) < kit_accuracy(&y->tested)) x = &a->arm[j], y = &a->arm[i];
-    const double p = kit_accuracy(&x->tested), q = kit_accuracy(&y->tested), noise = kit_noise(&x->tested, &y->tested);
+    if (!ended(x) || !ended(y) || !differ(o.best, o.worst) || (o.high[i] && o.high[j]) || (o.low[i] && o.low[j])) return;
+    if (accuracy(x) < accuracy(y)) x = &a->arm[j], y = &a->arm[i];
+    if (x == o.best && y == o.worst) return;
+    const double noise = kit_noise(&x->tested, &y->tested);
     if (differ(x, y))
-        kit_conclude_say("%s: %s's test accuracy is higher than %s's by %.2f points (%.2f %% against %.2f %%; noise %.2f).", a->title, name(x),
-                         name(y), p - q, p, q, noise);
-    else kit_conclude_say("%s: %s and %s cannot be told apart (%.2f %% against %.2f %%; noise %.2f points).", a->title, name(x), name(y), p, q,
-                          noise);
+        kit_conclude_say("%s: %s has a higher test accuracy than %s: %.2f %% against %.2f %%, %.2f points more (noise %.2f).", a->title,
+                         kit_arm_name(x), kit_arm_name(y), accuracy(x), accuracy(y), apart(x, y), noise);
+    else kit_conclude_say("%s: %s and %s cannot be told apart: %.2f %% against %.2f %% (noise %.2f points).", a->title, kit_arm_name(x), kit_arm_name(y),
+                          accuracy(x), accuracy(y), noise);
 }
 
-static double gap(const kit_arm *arm) { return kit_loss(&arm->tested) - kit_loss(&arm->recent); }
+void kit_conclude_training(const kit_arms *a)
+{
+    double negative[KIT_ARMS];
+    size_t at[KIT_ARMS];
+    kit_list all = { 0 };
+    for (size_t i = 0; i < a->n; i++) negative[i] = ended(&a->arm[i]) ? -kit_loss(&a->arm[i].whole) : (double)NAN;
+    const size_t n = rank(negative, a->n, at);
+    for (size_t k = 0; k < n; k++) kit_list_add(&all, "%.4f (%s)", -negative[at[k]], kit_arm_name(&a->arm[at[k]]));
+    if (n) kit_conclude_say("%s: the training losses, as the mean over all steps, are %s.", a->title, all.text);
+}
 
 void kit_conclude_gap(const kit_arms *a, double least)
 {
-    double negative[KIT_ARMS];
-    for (size_t i = 0; i < a->n; i++) negative[i] = ended(&a->arm[i]) ? -gap(&a->arm[i]) : (double)NAN;
-    const size_t most = kit_smallest(negative, a->n);
-    if (most == a->n || gap(&a->arm[most]) < least) return;
-    kit_conclude_say("%s: %s has the largest gap, %+.2f: its test loss is %.2f, and its training loss at the end %.2f.", a->title,
-                     name(&a->arm[most]), gap(&a->arm[most]), kit_loss(&a->arm[most].tested), kit_loss(&a->arm[most].recent));
+    kit_list wide = { 0 };
+    for (size_t i = 0; i < a->n; i++) {
+        const kit_arm *const arm = &a->arm[i];
+        const double test = kit_loss(&arm->tested), train = kit_loss(&arm->recent);
+        if (ended(arm) && fabs(test - train) >= least) kit_list_add(&wide, "%s (%.2f and %.2f, gap %+.2f)", kit_arm_name(arm), test, train, test - train);
+    }
+    if (wide.n) kit_conclude_say("%s: test loss and last training loss differ by %g or more with %s.", a->title, least, wide.text);
+}
+
+void kit_conclude_change(const kit_arms *from, const kit_arms *to)
+{
+    double loss[KIT_ARMS], noise = 0;
+    size_t at[KIT_ARMS];
+    kit_list all = { 0 };
+    char why[160] = "";
+    for (size_t i = 0; i < from->n; i++) {
+        loss[i] = apart(&from->arm[i], &to->arm[i]);
+        if (!isnan(loss[i])) noise = fmax(noise, kit_noise(&from->arm[i].tested, &to->arm[i].tested));
+    }
+    const size_t n = rank(loss, from->n, at);
+    for (size_t k = 0; k < n; k++) kit_list_add(&all, "%+.2f (%s)", 0 - loss[at[k]], kit_arm_name(&from->arm[at[k]]));
+    if (!n) return;
+    const size_t before = from->arm[at[0]].whole.images, after = to->arm[at[0]].whole.images;
+    if (before != after)
+        snprintf(why, sizeof why, " The runs trained on %zu and %zu %s, so compare the arms with each other, not the runs.", before, after, unit(from));
+    kit_conclude_say("From %s to %s the test accuracy changes by these points: %s. Up to %.2f are noise.%s", from->title, to->title, all.text, noise, why);
 }

@@ -11,3 +11,4 @@
 #include "examples/kit/resume.h"
 #include "examples/kit/run.h"
 #include "examples/kit/text.h"
+#include "examples/kit/words.h"
