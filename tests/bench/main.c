@@ -49,9 +49,9 @@ static size_t measure(bench_work *w, const options *o, double *time)
 
 static void show_limits(int threads)
 {
-    printf("%d thread(s): FMA %.1f GFLOP/s; reading and writing", threads, bench_peak(threads) / 1e9);
+    printf("%d thread(s): FMA %.1f GFLOP/s; reading x and writing y = c x, in total", threads, bench_peak(threads) / 1e9);
     for (size_t kb = 32; kb <= 256 * 1024; kb *= 16) printf("%s %zu KB: %.0f", kb > 32 ? "," : "", kb, bench_bandwidth(threads, 1024 * (double)kb) / 1e9);
-    printf(" GB/s\n%-36s %12s %12s\n", "", "fastest us", "median us");
+    printf(" GB/s\n%-36s %12s %12s  %s\n", "", "fastest us", "median us", "part of the machine's limit");
 }
 
 static bool show(int i, const options *o, FILE *json)
@@ -66,8 +66,8 @@ static bool show(int i, const options *o, FILE *json)
         return false;
     }
     const double fma = bench_of_peak(w, time[0]), memory = bench_of_bandwidth(w, time[0]);
-    printf("%-36s %12.2f %12.2f %6.0f %% of %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
-           fma > memory ? "FMA" : "bandwidth");
+    printf("%-36s %12.2f %12.2f  %3.0f %% of %.0f %s\n", bench_name(i), time[0] * 1e6, time[n / 2] * 1e6, 100 * (fma > memory ? fma : memory),
+           (fma > memory ? bench_peak(threads) : bench_bandwidth(threads, w->held)) / 1e9, fma > memory ? "GFLOP/s" : "GB/s");
     if (json)
         fprintf(json, "{\"name\": \"%s\", \"threads\": %d, \"isa\": \"%s\", \"us_min\": %.3f, \"us_median\": %.3f, \"runs\": %zu, \"fma\": %.4f, "
                 "\"bandwidth\": %.4f, \"arena_MB\": %.2f}\n", bench_name(i), threads, gr_tape_isa(w->t), time[0] * 1e6, time[n / 2] * 1e6, n, fma,
@@ -116,9 +116,10 @@ static int read_options(options *o, int argc, char **argv)
         { "once", KIT_SWITCH, &o->once, NULL, "five runs of the cell that --cells names in full, with --quick one; print the peak of memory in KB", 0, 0 },
     };
     const kit_flags flags = { "bench", "times of gradus, and how much of the machine's limits they reach\n\n"
-        "The last column is the part of the FMA peak that a run reaches by its arithmetic, or the part of the bandwidth that it reaches by the memory\n"
-        "that it must read and write, whichever is larger. The arithmetic is that of the plain formula. Winograd's convolution needs less, so that it\n"
-        "can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
+        "The last column has the limit to which a run comes nearest, and how near: the peak of FMA arithmetic in GFLOP/s, or the bandwidth in GB/s.\n"
+        "Both are measured first. The bandwidth is that of reading an array x and writing an array y = c x; both count, and together they are about\n"
+        "as large as the working set of the cell. The memory of a run is what it must read and write at least. Its arithmetic is that of the plain\n"
+        "formula: Winograd's convolution needs less, so that it can exceed 100 % of the peak.", flag, sizeof flag / sizeof *flag };
     const int exit_now = kit_flags_parse(&flags, argc, argv, stdout, stderr);
     if (exit_now != KIT_GO_ON) return exit_now;
     char cores[64];

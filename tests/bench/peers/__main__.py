@@ -95,7 +95,7 @@ def merge(records):
 
 def limits(library, threads):
     rates = ", ".join(f"{kb} KB: {library.bandwidth(threads, 1024 * kb) / 1e9:.0f}" for kb in (32, 512, 8192, 131072))
-    return f"{threads} thread(s): FMA {library.peak(threads) / 1e9:.0f} GFLOP/s; reading and writing {rates} GB/s"
+    return f"{threads} thread(s): FMA {library.peak(threads) / 1e9:.0f} GFLOP/s; reading x and writing y = c x, in total {rates} GB/s"
 
 
 def in_turns(options, threads, cells, table, progress):

@@ -8,7 +8,7 @@ import time
 BEHIND, MOST_DISTURBED = 0.97, 0.05
 COLUMNS = {  # {unit: what the columns are}
     "us": "us: the fastest run of all rounds. A round has the ratio of the peer's fastest run to that of gradus; ratio: their median; range: of the rounds.\n"
-          "limit: the part of the FMA peak or of the bandwidth that gradus reaches; more than 100 % FMA: Winograd needs less arithmetic than is counted.",
+          "limit: the part of the FMA peak that gradus reaches, or of the bandwidth of reading x and writing y = c x; Winograd can exceed 100 % FMA.",
     "MB": "MB: of one process each; limit: the ratio without what PyTorch holds after its import.",
     "ms": "ms: of the fastest process. A round has the ratio of the peer's process to that of gradus; ratio: their median; range: of the rounds.",
 }
