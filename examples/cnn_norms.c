@@ -113,12 +113,12 @@ static void conclude_gap(const outcome *result)
                          "how much this changes the network.", result->title, result->batch);
 }
 
-/* Explain what the audit prints about BatchNorm in small batches. */
+/* Explain what the audit finds with BatchNorm in a batch of 2, where a gradient that is 0 by the formula is 0 in all bits. */
 static void conclude_bias(const outcome *result)
 {
-    kit_conclude_say("%s: the list on stderr that begins with \"BN:\" names a bias whose gradient is 0. BatchNorm subtracts the mean, and with it the bias "
-                     "of the layer before, so this bias changes nothing. The other biases before a norm have gradients of rounding errors alone. A "
-                     "layer before BatchNorm needs no bias.", result->title);
+    kit_conclude_say("%s: the list on stderr that begins with \"BN:\" has a gradient that is 0 in all values. For the bias of a layer before BatchNorm this is "
+                     "right: the norm subtracts the mean, and the bias with it, so the bias changes nothing. The gradients of the other biases before "
+                     "a norm are rounding errors. A layer before BatchNorm needs no bias.", result->title);
 }
 
 static void conclude(const outcome *result, size_t n)

@@ -102,6 +102,19 @@ TEST(the_list_has_the_sections)
     assert_string_equal(out, "GPT 4x128 b12 T64                    steps growth memory start-up\n");
 }
 
+TEST(the_table_names_the_limit_of_each_cell)
+{
+    double us[3], limit;
+    int used;
+    assert_run("--quick", "--cells", "square 1x16 f");
+    const char *const head = strchr(out, '\n') + 1;
+    assert_true(!strncmp(out, "1 thread(s): FMA ", 17) && strstr(out, " GFLOP/s; reading x and writing y = c x, in total 32 KB: ") < head);
+    assert_int_equal(strncmp(head + 36, "   fastest us    median us  part of the machine's limit\n", 56), 0);
+    assert_int_equal(sscanf(strchr(head, '\n') + 37, "%lf %lf %lf %% of %lf %n", &us[0], &us[1], &us[2], &limit, &used), 4);
+    assert_true(us[0] <= us[1] && us[2] >= 0 && limit > 0);
+    assert_int_equal(strncmp(strchr(head, '\n') + 37 + used, "GB/s\n", 5), 0); /* a square is bound by memory */
+}
+
 TEST(json_is_written_after_all_checks)
 {
     static char text[4096];
@@ -146,6 +159,7 @@ int main(void)
         cmocka_unit_test(flags_that_do_not_go_together_are_named),
         cmocka_unit_test(once_takes_a_name_in_full),
         cmocka_unit_test(the_list_has_the_sections),
+        cmocka_unit_test(the_table_names_the_limit_of_each_cell),
         cmocka_unit_test(json_is_written_after_all_checks),
         cmocka_unit_test(files_that_cannot_be_written_are_named),
     };

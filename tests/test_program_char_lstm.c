@@ -31,7 +31,7 @@ TEST(both_networks_learn_and_write)
     assert_concludes("\nbits per character: the mean loss divided by log 2;", "\nnone, 819 parameters, ");
     char want[128];
     snprintf(want, sizeof want, " bits per character less in the test (%.4f against %.4f).", layer[1], none[1]);
-    assert_sees("- LayerNorm needs ");
+    assert_sees("- The network with LayerNorm needs ");
     assert_sees(want);
     for (int i = 0; i < 2; i++) assert_true(none[i] > 1 && none[i] < 4.7 && layer[i] > 1 && layer[i] < none[i]);
 }

@@ -78,8 +78,9 @@ TEST(errors_have_the_same_bits_for_any_threads_and_meet_the_check)
     assert_run("--rows=8", "--cols=32", "--rounds=2", "--threads=1", "--check", "--log", in_dir("log"));
     assert_non_null(strstr(out, "8 x 32 "));
     assert_concludes("\nTime: the median of 2 rounds. x fused: ", "\n8 x 32 ");
-    assert_sees(" of 2 measurements (forward and backward of 1 size). The slowest is ");
-    assert_sees("- Where the mean is 1e4 deviations, fused has the smallest error, ");
+    assert_sees("- Time: in 2 measurements (forward and backward of 1 size) fused is faster than every other way in ");
+    assert_sees("- Error: where the mean is 1e4 deviations, the smallest error of y is ");
+    assert_sees(" (fused), and the next is ");
     assert_sees("- Conventions: dividing by N - 1 changes y by up to 0.2");
     assert_non_null(strstr(out, "  RMSNorm\n"));
     slurp(in_dir("log"), first_log, sizeof first_log);
