@@ -197,7 +197,9 @@ static void conclude_time(double ratio)
 {
     if (ratio > KIT_SURE_TIME || ratio < 1 / KIT_SURE_TIME)
         kit_conclude_say("Training with LayerNorm takes %.2f times the seconds, for the same number of steps.", ratio);
-    else kit_conclude_say("The same number of steps takes about as long with LayerNorm: %.2f times the seconds; a factor of %g does not count.", ratio, KIT_SURE_TIME);
+    else
+        kit_conclude_say("The same number of steps takes about as long with LayerNorm: %.2f times the seconds; a factor below %g does not count.", ratio,
+                         KIT_SURE_TIME);
 }
 
 /* What the two networks show, by the rules of examples/kit/conclude.h. */
@@ -214,8 +216,8 @@ static void conclude(const outcome got[NORMS], size_t letters)
         kit_conclude_say("Nothing can be seen: the better network needs %.2f bits per character, and equal probabilities need %.2f. Take more steps.",
                          smaller, even);
     else if (fabs(apart) <= (KIT_SURE_LOSS - 1) * smaller)
-        kit_conclude_say("The two cannot be told apart: %.4f bits per character without a norm, and %.4f with LayerNorm; a difference of 1 %% does not count.",
-                         none->tested, layer->tested);
+        kit_conclude_say("The two cannot be told apart: %.4f bits per character without a norm, and %.4f with LayerNorm; a difference below "
+                         "%.0f %% does not count.", none->tested, layer->tested, 100 * (KIT_SURE_LOSS - 1));
     else kit_conclude_say("The network %s needs %.4f bits per character less in the test (%.4f against %.4f).",
                           apart > 0 ? "with LayerNorm" : "without a norm", fabs(apart), smaller, smaller + fabs(apart));
     if (!own.norm && none->seconds > 0) conclude_time(layer->seconds / none->seconds);

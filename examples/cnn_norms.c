@@ -4,7 +4,8 @@
  *        of the last hidden layer come from 2 values, so the network in training differs from the network in the test (the gap).
  * Run:   examples/cnn_norms                                          drawn digits, batches of 2, 16 and 128
  *        examples/cnn_norms --data data/mnist --smallest 128 --epochs 5        MNIST, above 99 % with BatchNorm
- * See:   a table for each batch size, one of all, and what these numbers show. A smaller batch takes more steps over fewer images: sqrt(128 / batch) times the steps.
+ * See:   a table for each batch size, one of all, and what these numbers show. A smaller batch takes more steps over fewer images: sqrt(128 / batch)
+ *        times the steps.
  * Exit:  0, or 1 --check missed its target; 2 wrong flag, path or file; 3 out of memory or disk full; 130 interrupted.
  */
 #include "examples/kit/kit.h"
@@ -109,16 +110,16 @@ static void conclude_gap(const outcome *result)
     const double least = 0.1;
     kit_conclude_gap(&result->a, least);
     if (!result->a.arm[BATCH].diverged && fabs(result->tested[BATCH] - result->trained[BATCH]) >= least)
-        kit_conclude_say("%s: BN normalizes with the statistics of %zu images in training, and with running statistics in the test. The gap of BN shows "
-                         "how much this changes the network.", result->title, result->batch);
+        kit_conclude_say("%s: in training BN normalizes with the statistics of %zu images, which vary from batch to batch; in the test it uses running "
+                         "statistics. So its two losses are those of different networks.", result->title, result->batch);
 }
 
 /* Explain what the audit finds with BatchNorm in a batch of 2, where a gradient that is 0 by the formula is 0 in all bits. */
 static void conclude_bias(const outcome *result)
 {
     kit_conclude_say("%s: the list on stderr that begins with \"BN:\" has a gradient that is 0 in all values. For the bias of a layer before BatchNorm this is "
-                     "right: the norm subtracts the mean, and the bias with it, so the bias changes nothing. The gradients of the other biases before "
-                     "a norm are rounding errors. A layer before BatchNorm needs no bias.", result->title);
+                     "right: the norm subtracts the mean, and the bias with it, so the bias changes nothing. Other biases "
+                     "before a BatchNorm have gradients of rounding errors alone. A layer before BatchNorm needs no bias.", result->title);
 }
 
 static void conclude(const outcome *result, size_t n)

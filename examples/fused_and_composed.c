@@ -180,9 +180,9 @@ static void conclude(const seen *s)
     if (differ == s->n || bytes == s->n || ms == s->n) { kit_conclude_say("No operator was compared, or no difference is a number."); return; }
     kit_conclude_say("Fused and twin %s: the largest relative difference of an output or a gradient is %.1g (%s).",
                      s->differ[differ] < enough() ? "agree up to rounding" : "do not agree", s->differ[differ], apart_in.text);
-    kit_conclude_say("A fused operator is 1 node of the tape, and its twin is up to %zu. The twin keeps %.3g to %.3g times the bytes of the fused operator; the most is for %s.",
-                     nodes, least, s->bytes[bytes], kept_by.text);
-    kit_conclude_say("The fused operator takes less time than its twin in %zu of %zu cases; a factor of %g does not count. The largest factor is %.3g "
+    kit_conclude_say("A fused operator is 1 node of the tape, and its twin is up to %zu. The twin keeps %.3g to %.3g times the bytes of the fused operator; "
+                     "the most is for %s.", nodes, least, s->bytes[bytes], kept_by.text);
+    kit_conclude_say("The fused operator takes less time than its twin in %zu of %zu cases; a factor below %g does not count. The largest factor is %.3g "
                      "(%s). Times vary from run to run; a larger --repeats makes them steadier.", faster, s->n, KIT_SURE_TIME, s->ms[ms], fast.text);
     if (slow.n) kit_conclude_say("In this run the twin takes less time for %s.", slow.text);
 }

@@ -220,7 +220,7 @@ static void conclude_time(void)
     }
     const size_t last = kit_largest(&worst, slowest, norms_way_name, NORMS_WAYS, 3);
     kit_conclude_say("Time: in %zu measurements (forward and backward of %zu size%s) fused is faster than every other way in %zu, and slower than one in "
-                     "%zu; a factor of %g does not count. The longest time is %.3g times that of fused (%s).", timed.n, timed.n / 2,
+                     "%zu; a factor below %g does not count. The longest time is %.3g times that of fused (%s).", timed.n, timed.n / 2,
                      timed.n == 2 ? "" : "s", ahead, behind, KIT_SURE_TIME, slowest[last], worst.text);
 }
 
@@ -239,8 +239,9 @@ static void conclude_error(void)
     y[first] = NAN;
     const size_t second = kit_largest(&next, y, norms_way_name, NORMS_WAYS, 2);
     if (second == NORMS_WAYS) return;
-    kit_conclude_say("Error: where the mean is 1e4 deviations, the smallest error of y is %.1e (%s), and the next is %.1e (%s), %.0f times as much.%s%s%s", least,
-                     best.text, -y[second], next.text, -y[second] / least, lost.n ? " With " : "", lost.text, lost.n ? " the variance is negative, and y is nan." : "");
+    kit_conclude_say("Error: where the mean is 1e4 deviations, the smallest error of y is %.1e (%s), and the next is %.1e (%s), %.0f times as much.%s%s%s",
+                     least, best.text, -y[second], next.text, -y[second] / least, lost.n ? " With " : "", lost.text,
+                     lost.n ? " the variance is negative, and y is nan." : "");
 }
 
 static void conclude(void)
@@ -249,8 +250,9 @@ static void conclude(void)
     if (timed.n) conclude_time();
     if (!found.done) return;
     conclude_error();
-    kit_conclude_say("Conventions: dividing by N - 1 changes y by up to %.2g, and epsilon outside the root by up to %.2g, both by up to %.2g. So weights that "
-                     "were trained with one convention give other results with another.", found.convention[0], found.convention[1], found.convention[2]);
+    kit_conclude_say("Conventions: dividing by N - 1 changes y by up to %.2g, epsilon outside the root by up to %.2g, and the two together by up to %.2g. "
+                     "So weights that were trained with one convention give other results with another.", found.convention[0], found.convention[1],
+                     found.convention[2]);
 }
 
 int main(int argc, char **argv)

@@ -179,8 +179,8 @@ static void conclude_warmup(const kit_arms *warm, const kit_arms *cold)
         if (!with || !without) continue;
         const double gains = kit_accuracy(&with->tested) - kit_accuracy(&without->tested), noise = kit_noise(&with->tested, &without->tested);
         if (fabs(gains) > noise)
-            kit_conclude_say("Warm-up %s the test accuracy of %s by %.2f points: %.2f %% with it, %.2f %% without (noise %.2f).", gains > 0 ? "raises" : "lowers",
-                             with->name, fabs(gains), kit_accuracy(&with->tested), kit_accuracy(&without->tested), noise);
+            kit_conclude_say("Warm-up %s the test accuracy of %s by %.2f points: %.2f %% with it, %.2f %% without (noise %.2f).",
+                             gains > 0 ? "raises" : "lowers", with->name, fabs(gains), kit_accuracy(&with->tested), kit_accuracy(&without->tested), noise);
         else
             kit_conclude_say("%s with warm-up and without cannot be told apart: %.2f %% against %.2f %% (noise %.2f points).", with->name,
                              kit_accuracy(&with->tested), kit_accuracy(&without->tested), noise);

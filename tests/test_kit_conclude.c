@@ -126,16 +126,16 @@ TEST(a_difference_above_the_noise_is_seen_and_one_below_it_is_not)
     assert_true(kit_conclude_arms(&a, log(10)));
     kit_conclude_pair(&a, 1, 2), kit_conclude_pair(&a, 1, 0), kit_conclude_pair(&a, 0, 2);
     assert_string_equal(heard(), "- run: BN (95.00 %) and LN (95.50 %) have the highest test accuracies and cannot be told apart; the arm without a norm "
-                                 "(90.00 %) has the lowest. The highest and the lowest are 5.50 points apart; with 1000 test images up to 2.32 points are "
-                                 "noise.\n"
+                                 "(90.00 %) has the lowest. The highest and the lowest are 5.50 points apart; with 1000 test images a difference of "
+                                 "up to 2.32 points is noise.\n"
                                  "- run: BN has a higher test accuracy than the arm without a norm: 95.00 % against 90.00 %, 5.00 points more (noise "
                                  "2.36).\n");
     a = planted(3, (const size_t[]){ 950, 945, 955 }, 0.3);
     listen();
     assert_true(kit_conclude_arms(&a, log(10)));
     kit_conclude_pair(&a, 0, 1);
-    assert_string_equal(heard(), "- run: the arms cannot be told apart. Their test accuracies are 94.50 to 95.50 %; with 1000 test images up to 1.96 "
-                                 "points are noise.\n");
+    assert_string_equal(heard(), "- run: the arms cannot be told apart. Their test accuracies are 94.50 to 95.50 %; with 1000 test images a "
+                                 "difference of up to 1.96 points is noise.\n");
 }
 
 TEST(equal_arms_are_named_together)
@@ -159,7 +159,7 @@ TEST(equal_arms_are_named_together)
     kit_conclude_pair(&a, 1, 2), kit_conclude_pair(&a, 2, 0);
     assert_string_equal(heard(), "- run: BN (95.50 %) has the highest test accuracy; the arm without a norm (93.00 %) has the lowest. LN (94.30 %) cannot be "
                                  "told apart from the highest or from the lowest. The highest and the lowest are 2.50 points apart; with 1000 test images "
-                                 "up to 2.09 points are noise.\n");
+                                 "a difference of up to 2.09 points is noise.\n");
 }
 
 TEST(arms_that_have_not_learned_are_not_compared)
@@ -182,7 +182,7 @@ TEST(an_arm_that_diverged_is_named_and_left_out)
     assert_string_equal(heard(), "- run: the arm without a norm diverged at step 7.\n"
                                  "- run: fewer than two arms came to the end, so there is nothing to compare.\n"
                                  "- run: the training losses, as the mean over all steps, are 0.5000 (BN).\n"
-                                 "- From run to run the test accuracy changes by these points: +0.00 (BN). Up to 2.69 are noise.\n");
+                                 "- From run to run the test accuracy changes by these points: +0.00 (BN). A change of up to 2.69 is noise.\n");
 }
 
 /* What kit_conclude_arms says of marks when the arms none, BN and LN reach 90 % after these steps; 0 for never. Evaluations are 10 steps apart. */
@@ -196,16 +196,19 @@ static const char *of_marks(size_t none, size_t bn, size_t ln)
     return strchr(heard(), '\n') + 1;
 }
 
+#define FIRST "- run: the first to reach a test accuracy of 90 % "
+#define NOBODY "- run: no arm is the first to reach a test accuracy of 90 %: "
+
 TEST(who_is_first_at_a_mark_is_more_than_one_evaluation_ahead)
 {
     assert_string_equal(of_marks(0, 0, 10), "");
-    assert_string_equal(of_marks(0, 30, 10), "- run: the first to reach 90 % is LN (step 10); BN (step 30) is later; the arm without a norm does not reach it.\n");
-    assert_string_equal(of_marks(30, 40, 10), "- run: the first to reach 90 % is LN (step 10); the arm without a norm (step 30) and BN (step 40) are later.\n");
-    assert_string_equal(of_marks(0, 20, 10), "- run: the first to reach 90 % are BN (step 20) and LN (step 10); the arm without a norm does not reach it. A "
-                                             "lead of one evaluation does not count.\n");
-    assert_string_equal(of_marks(20, 20, 10), "- run: no arm is the first to reach 90 %: the arm without a norm (step 20), BN (step 20) and LN (step 10). A lead "
-                                              "of one evaluation does not count.\n");
-    assert_string_equal(of_marks(10, 10, 10), "- run: no arm is the first to reach 90 %: the arm without a norm (step 10), BN (step 10) and LN (step 10).\n");
+    assert_string_equal(of_marks(0, 30, 10), FIRST "is LN (step 10); BN (step 30) is later; the arm without a norm does not reach it.\n");
+    assert_string_equal(of_marks(30, 40, 10), FIRST "is LN (step 10); the arm without a norm (step 30) and BN (step 40) are later.\n");
+    assert_string_equal(of_marks(0, 20, 10), FIRST "are BN (step 20) and LN (step 10); the arm without a norm does not reach it. A lead of one evaluation "
+                                             "does not count.\n");
+    assert_string_equal(of_marks(20, 20, 10), NOBODY "the arm without a norm (step 20), BN (step 20) and LN (step 10). A lead of one evaluation does not "
+                                              "count.\n");
+    assert_string_equal(of_marks(10, 10, 10), NOBODY "the arm without a norm (step 10), BN (step 10) and LN (step 10).\n");
 }
 
 TEST(losses_gaps_and_changes_have_all_arms)
@@ -221,7 +224,8 @@ TEST(losses_gaps_and_changes_have_all_arms)
                                  "(0.90 and 0.10, gap +0.80) and LN (0.02 and 0.10, gap -0.08).\n"
                                  "- run: the training losses, as the mean over all steps, are 0.5000 (BN), 0.5000 (LN) and 0.7000 (the arm without a norm).\n"
                                  "- From run to other the test accuracy changes by these points: -25.00 (BN), -1.00 (the arm without a norm) and +0.00 (LN). "
-                                 "Up to 3.21 are noise. The runs trained on 1000 and 400 images, so compare the arms with each other, not the runs.\n");
+                                 "A change of up to 3.21 is noise. The runs trained on 1000 and 400 images, so "
+                                 "compare the arms with each other, not the runs.\n");
 }
 
 int main(void)

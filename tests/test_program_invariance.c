@@ -6,7 +6,8 @@ TEST(every_cell_agrees_with_theory)
     assert_run("--check");
     assert_string_equal(err, "");
     assert_concludes("\nyes, no: whether theory says ", "\nbatch norm ");
-    assert_sees("- Each norm ignores some of the 6 changes, so that its output and gradient stay the same: batch norm 4, weight norm 2, layer norm 4 and RMS norm 3.");
+    assert_sees("- Each norm ignores some of the 6 changes, so that its output and gradient stay the same: batch norm 4, weight norm 2, layer norm 4 "
+                "and RMS norm 3.");
     assert_sees(" apart, so no cell is in doubt.");
     int yes = 0, no = 0, half = 0;
     for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n")) {

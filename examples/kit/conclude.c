@@ -110,16 +110,16 @@ static void say_order(const kit_arms *a, const order *o)
     kit_list high = { 0 }, low = { 0 }, both = { 0 };
     char between[1200] = "";
     if (!differ(o->best, o->worst)) {
-        kit_conclude_say("%s: the arms cannot be told apart. Their test accuracies are %.2f to %.2f %%; with %zu test %s up to %.2f points are noise.",
-                         a->title, accuracy(o->worst), accuracy(o->best), o->best->tested.images, unit(a), noise);
+        kit_conclude_say("%s: the arms cannot be told apart. Their test accuracies are %.2f to %.2f %%; with %zu test %s a difference of up to %.2f points "
+                         "is noise.", a->title, accuracy(o->worst), accuracy(o->best), o->best->tested.images, unit(a), noise);
         return;
     }
     for (size_t i = 0; i < a->n; i++)
         if (o->high[i] || o->low[i])
             kit_list_add(o->high[i] && o->low[i] ? &both : o->high[i] ? &high : &low, "%s (%.2f %%)", kit_arm_name(&a->arm[i]), accuracy(&a->arm[i]));
     if (both.n) snprintf(between, sizeof between, " %s cannot be told apart from the highest or from the lowest.", both.text);
-    kit_conclude_say("%s: %s %s; %s %s.%s The highest and the lowest are %.2f points apart; with %zu test %s up to %.2f points are noise.", a->title,
-                     high.text, high.n == 1 ? "has the highest test accuracy" : "have the highest test accuracies and cannot be told apart", low.text,
+    kit_conclude_say("%s: %s %s; %s %s.%s The highest and the lowest are %.2f points apart; with %zu test %s a difference of up to %.2f points is noise.",
+                     a->title, high.text, high.n == 1 ? "has the highest test accuracy" : "have the highest test accuracies and cannot be told apart", low.text,
                      low.n == 1 ? "has the lowest" : "have the lowest and cannot be told apart", between, apart(o->best, o->worst),
                      o->best->tested.images, unit(a), noise);
 }
@@ -129,19 +129,20 @@ static void say_mark(const kit_arms *a, size_t k, size_t first)
 {
     kit_list early = { 0 }, late = { 0 }, never = { 0 };
     char mark[64], then[2200] = "";
-    bool lead = false;
+    bool lead = false; /* somebody was one evaluation ahead */
     for (size_t i = 0; i < a->n; i++) {
         const size_t step = a->arm[i].mark[k].step;
         const char *const name = kit_arm_name(&a->arm[i]);
         if (!step) kit_list_add(&never, "%s", name);
-        else kit_list_add(step > first + a->every ? &late : &early, "%s (step %zu)", name, step), lead = lead || (step > first && step <= first + a->every);
+        else kit_list_add(step > first + a->every ? &late : &early, "%s (step %zu)", name, step);
+        lead = lead || (step > first && step <= first + a->every);
     }
-    snprintf(mark, sizeof mark, "%s%g%s", a->marks_are_losses ? "a test loss of " : "", a->mark[k], a->marks_are_losses ? "" : " %");
+    snprintf(mark, sizeof mark, "a test %s of %g%s", a->marks_are_losses ? "loss" : "accuracy", a->mark[k], a->marks_are_losses ? "" : " %");
     if (late.n) snprintf(then, sizeof then, "; %s %s later", late.text, late.n == 1 ? "is" : "are");
     if (never.n) snprintf(then + strlen(then), sizeof then - strlen(then), "; %s %s not reach it", never.text, never.n == 1 ? "does" : "do");
-    if (!*then) kit_conclude_say("%s: no arm is the first to reach %s: %s.%s", a->title, mark, early.text, lead ? " A lead of one evaluation does not count." : "");
-    else kit_conclude_say("%s: the first to reach %s %s %s%s.%s", a->title, mark, early.n == 1 ? "is" : "are", early.text, then,
-                          lead ? " A lead of one evaluation does not count." : "");
+    const char *const so = lead ? " A lead of one evaluation does not count." : "";
+    if (!*then) kit_conclude_say("%s: no arm is the first to reach %s: %s.%s", a->title, mark, early.text, so);
+    else kit_conclude_say("%s: the first to reach %s %s %s%s.%s", a->title, mark, early.n == 1 ? "is" : "are", early.text, then, so);
 }
 
 static void say_marks(const kit_arms *a)
@@ -238,5 +239,6 @@ void kit_conclude_change(const kit_arms *from, const kit_arms *to)
     const size_t before = from->arm[at[0]].whole.images, after = to->arm[at[0]].whole.images;
     if (before != after)
         snprintf(why, sizeof why, " The runs trained on %zu and %zu %s, so compare the arms with each other, not the runs.", before, after, unit(from));
-    kit_conclude_say("From %s to %s the test accuracy changes by these points: %s. Up to %.2f are noise.%s", from->title, to->title, all.text, noise, why);
+    kit_conclude_say("From %s to %s the test accuracy changes by these points: %s. A change of up to %.2f is noise.%s", from->title, to->title,
+                     all.text, noise, why);
 }
