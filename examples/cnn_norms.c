@@ -105,11 +105,15 @@ static void print_all(const outcome *result, size_t n)
     printf("\ntest accuracy, and the gap: test loss minus the training loss since the evaluation before\n");
 }
 
+/* The gap of BN is explained when no other arm has one: while the losses still fall, all arms have one. */
 static void conclude_gap(const outcome *result)
 {
     const double least = 0.1;
+    bool only_bn = true;
     kit_conclude_gap(&result->a, least);
-    if (!result->a.arm[BATCH].diverged && fabs(result->tested[BATCH] - result->trained[BATCH]) >= least)
+    for (size_t i = 0; i < ARMS; i++)
+        only_bn = only_bn && !result->a.arm[i].diverged && (fabs(result->tested[i] - result->trained[i]) >= least) == (i == BATCH);
+    if (only_bn)
         kit_conclude_say("%s: in training BN normalizes with the statistics of %zu images, which vary from batch to batch; in the test it uses running "
                          "statistics. So its two losses are those of different networks.", result->title, result->batch);
 }

@@ -50,7 +50,7 @@ TEST(what_to_see_comes_from_the_numbers_of_the_run)
         snprintf(want, sizeof want, "%+.2f (%s)", small[i] - large[i], names[i]);
         assert_sees(want);
     }
-    assert_sees(" Up to ");
+    assert_sees(" A change of up to ");
 }
 
 TEST(a_gradient_of_0_before_a_norm_is_explained)
