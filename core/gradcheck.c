@@ -37,7 +37,8 @@ static double predicted(gr__check *c, size_t k, size_t i)
         return sum;
     case GR_GRADCHECK_FACTOR: return l->found.factor * d[i];
     case GR_GRADCHECK_TRANSPOSED: return d[transposed(&c->spec[k].shape, l->found.axis, i)];
-    case GR_GRADCHECK_CONSTANT: return d[i] + l->backward[first_along(&c->spec[k].shape, l->found.axis, i)] - d[first_along(&c->spec[k].shape, l->found.axis, i)];
+    case GR_GRADCHECK_CONSTANT:
+        return d[i] + l->backward[first_along(&c->spec[k].shape, l->found.axis, i)] - d[first_along(&c->spec[k].shape, l->found.axis, i)];
     case GR_GRADCHECK_NO_UPSTREAM:
     case GR_GRADCHECK_NOT_SUMMED:
         for (size_t o = 0; o < c->outs && i == 0; o++)
