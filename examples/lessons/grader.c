@@ -75,13 +75,15 @@ void grader_failed(void)
     failed = true;
 }
 
-void grader_row(const char *label, const double *v, size_t n)
+static void print_row(const char *label, const double *v, size_t n, int digits)
 {
     rows_above = true;
     printf("      %-8s", label);
-    for (size_t i = 0; i < n; i++) printf(" %10.5f", fabs(v[i]) < 5e-6 ? 0 : v[i]);
+    for (size_t i = 0; i < n; i++) printf(" %*.*f", digits + 5, digits, fabs(v[i]) < 0.5 * pow(10, -digits) ? 0 : v[i]);
     printf("\n");
 }
+
+void grader_row(const char *label, const double *v, size_t n) { print_row(label, v, n, 5); }
 
 void grader_stop(const char *id, const char *format, ...)
 {
@@ -181,14 +183,33 @@ static bool parts(const grader_result *r, double *mine, double *right)
     return same;
 }
 
+/* How many digits after the point show that two rows differ: 5 or more. */
+static int digits_for(const double *a, const double *b, size_t n)
+{
+    double apart = 0;
+    int digits = 5;
+    for (size_t i = 0; i < n; i++) apart = fmax(apart, fabs(a[i] - b[i]));
+    while (digits < 12 && apart < pow(10, -digits)) digits++;
+    return digits;
+}
+
 static void show(const grader_result *r, const double *mine, const double *right)
 {
     size_t row = 0;
     while (row + 1 < r->rows && grader_same(mine + row * r->N, right + row * r->N, r->N)) row++;
     printf("      %s", r->name);
     if (r->rows > 1) printf(", row %zu", row);
-    printf(", for %s\n", r->of);
-    grader_row("yours", mine + row * r->N, r->N), grader_row("right", right + row * r->N, r->N);
+    printf("%s, for %s\n", r->before ? ", minus what it held before" : "", r->of);
+    mine += row * r->N, right += row * r->N;
+    const int digits = digits_for(mine, right, r->N);
+    print_row("yours", mine, r->N, digits), print_row("right", right, r->N, digits);
+}
+
+static void show_inputs(const grader_input *in)
+{
+    printf("      the inputs\n");
+    for (; in->name; in++)
+        for (size_t row = 0; row < in->rows; row++) grader_row(row ? "" : in->name, in->v + row * in->n, in->n);
 }
 
 /* Show what is wrong: the worked example if it is. Returns whether it was the example. */
@@ -202,6 +223,67 @@ static bool show_wrong(const grader_result *r, const grader_result *worked, cons
     return small;
 }
 
+/* What does a result look like that no known mistake explains? Each of these stops if it can tell. */
+
+static void look_at_factor(const grader_result *r, bool small, const double *got, const double *right)
+{
+    const size_t n = r->rows * r->N;
+    double scaled[GRADER_MOST];
+    size_t largest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (fabs(right[i]) > fabs(right[largest])) largest = i;
+    const double factor = got[largest] / right[largest];
+    for (size_t i = 0; i < n; i++) scaled[i] = factor * right[i];
+    if (!grader_same(got, scaled, n)) return;
+    if (fabs(factor + 1) < 1e-9) grader_stop("sign", "The sign is wrong everywhere in %s.", r->name);
+    if (small) grader_stop("factor", "In the larger test each value of %s is %.6g times what it should be.", r->name, factor);
+    grader_stop("factor", "Each value of %s is %.6g times what it should be.", r->name, factor);
+}
+
+static void look_at_size(const grader_result *r, const double *got, const double *right)
+{
+    bool zero = true;
+    double most = 0, apart = 0;
+    for (size_t i = 0; i < r->rows * r->N; i++) {
+        if (!isfinite(got[i]))
+            grader_stop("not_finite", "A value of %s is %g. Look for a division by 0 or the root of a negative number.", r->name, got[i]);
+        zero &= got[i] == 0;
+        most = fmax(most, fabs(right[i])), apart = fmax(apart, fabs(got[i] - right[i]));
+    }
+    if (zero) grader_stop("all_zero", "Each value of %s is 0. Is the loop there, and does it run?", r->name);
+    if (apart < 1e-5 * most)
+        grader_stop("nearly_right",
+                    "The largest error of %s is %.1g times its largest value. Do you use float, fabsf, sqrtf or powf? gr_real is double\n"
+                    "here. Otherwise a very small number, such as eps, is in the wrong place.",
+                    r->name, apart / most);
+}
+
+static void look_at_rows(const grader_result *r, const double *got, const double *right)
+{
+    bool one = false, constant = true, varies = false; /* varies: the right values do, along a row */
+    size_t row = 0, wrong = 0;
+    for (size_t k = 0; k < r->rows; k++, got += r->N, right += r->N) {
+        if (grader_same(got, right, r->N)) one = true, row = k;
+        else wrong++;
+        for (size_t i = 1; i < r->N; i++) {
+            constant &= fabs(got[i] - right[i] - got[0] + right[0]) < 1e-9;
+            varies |= fabs(right[i] - right[0]) > 1e-9;
+        }
+    }
+    one &= wrong + 1 == r->rows && r->rows > 1;
+    if (one && r->rows_are_steps && row == 0)
+        grader_stop("first_step_right",
+                    "The first step is right, and all later ones are wrong. Look at what is kept from step to step: do you use the old\n"
+                    "value, and do you write the new one back?");
+    if (one && !r->rows_are_steps)
+        grader_stop("one_row",
+                    "Row %zu of %s is right, and all others are wrong. From row to row, does every sum start at 0 again, and does every\n"
+                    "index move on? Is something kept for one row only?",
+                    row, r->name);
+    if (constant && varies)
+        grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", r->name);
+}
+
 void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked)
 {
     double mine[GRADER_MOST], right[GRADER_MOST];
@@ -209,11 +291,14 @@ void grader_judge(const grader_mistake *known, const grader_result *r, const gra
     const bool small = show_wrong(r, worked, mine, right);
     const unsigned found = grader_explain(r->formula, r->data, r->among, r->got, r->rows * r->N);
     if (found) grader_stop_mistakes(known, found);
-    grader_look(r->name, mine, right, r->rows, r->N);
+    look_at_size(r, mine, right);
+    look_at_factor(r, small, mine, right);
+    look_at_rows(r, mine, right);
     int count = 0;
     while (known[count].id) count++;
+    if (!small && r->inputs) show_inputs(r->inputs);
     grader_stop("unknown", "no match for %s among %d known mistakes. Work through the row above by hand%s.", r->name, count,
-                small ? "" : ": its\ninputs are in grade.c of this lesson");
+                small || r->inputs ? "" : ": its\ninputs are in grade.c of this lesson");
 }
 
 typedef struct {
@@ -234,7 +319,7 @@ static grader_result row_of(const one_of *p, const char *name)
 {
     const grader_result *r = p->whole;
     const size_t at = p->row * r->N;
-    return (grader_result){ name, r->of, formula_row, p, r->among, 1, r->N, r->got + at, r->before ? r->before + at : NULL };
+    return (grader_result){ name, r->of, formula_row, p, r->among, 1, r->N, r->got + at, r->before ? r->before + at : NULL, r->inputs };
 }
 
 void grader_judge_each(const grader_mistake *known, const grader_result *r, const grader_result *worked, const char *const *names)
@@ -249,73 +334,35 @@ void grader_judge_each(const grader_mistake *known, const grader_result *r, cons
     }
 }
 
-/* ---- Unknown mistakes ---- */
+/* ---- Gradients by finite differences ---- */
 
-static void look_at_factor(const char *name, const double *got, const double *right, size_t n)
-{
-    double scaled[GRADER_MOST];
-    size_t largest = 0;
-    for (size_t i = 0; i < n; i++)
-        if (fabs(right[i]) > fabs(right[largest])) largest = i;
-    const double factor = got[largest] / right[largest];
-    for (size_t i = 0; i < n; i++) scaled[i] = factor * right[i];
-    if (!grader_same(got, scaled, n)) return;
-    if (fabs(factor + 1) < 1e-9) grader_stop("sign", "The sign is wrong everywhere in %s.", name);
-    grader_stop("factor", "Each value of %s is %.6g times what it should be.", name, factor);
-}
-
-void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N)
-{
-    bool zero = true, one = false, constant = true, varies = false; /* varies: the right values do, along a row */
-    size_t row = 0, wrong = 0;
-    for (size_t i = 0; i < rows * N; i++) {
-        if (!isfinite(got[i]))
-            grader_stop("not_finite", "A value of %s is %g. Look for a division by 0 or the root of a negative number.", name, got[i]);
-        zero &= got[i] == 0;
-    }
-    if (zero) grader_stop("all_zero", "Each value of %s is 0. Is the loop there, and does it run?", name);
-    look_at_factor(name, got, right, rows * N);
-    for (size_t r = 0; r < rows; r++) {
-        if (grader_same(got + r * N, right + r * N, N)) one = true, row = r;
-        else wrong++;
-        for (size_t i = 1; i < N; i++) {
-            constant &= fabs(got[r * N + i] - right[r * N + i] - got[r * N] + right[r * N]) < 1e-9;
-            varies |= fabs(right[r * N + i] - right[r * N]) > 1e-9;
-        }
-    }
-    if (one && wrong + 1 == rows && rows > 1)
-        grader_stop("one_row",
-                    "Row %zu of %s is right, and all others are wrong. From row to row, does every sum start at 0 again, and does every\n"
-                    "index move on? Is something kept for one row only?",
-                    row, name);
-    if (constant && varies)
-        grader_stop("constant_error", "The error of %s is the same number all along each row: look at what you subtract.", name);
-}
-
-static void check_gradients(bool alone, const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+/* names NULL: each gradient need not be right alone */
+static void check_gradients(const char *const *names, const char *name, gr_gradcheck_function *f, void *argument,
+                            const gr_gradcheck_input *in, size_t n)
 {
     char said[1024] = "";
     FILE *out = fmemopen(said, sizeof said, "w");
     gr_gradcheck_input with[8];
     gr_gradcheck_result found[8] = { 0 };
     for (size_t k = 0; k < n; k++) with[k] = in[k], with[k].result = &found[k];
-    const bool good = gr_gradcheck(name, f, argument, with, n, &(gr_gradcheck_config){ .alone = alone }, out);
+    const bool good = gr_gradcheck(name, f, argument, with, n, &(gr_gradcheck_config){ .alone = names }, out);
     if (out) fclose(out);
     for (size_t k = 0; k < n; k++)
         if (found[k].pattern == GR_GRADCHECK_ALONE)
             grader_stop("null_gradient",
-                        "Element %zu of the gradient of input %zu is %.6g when no other gradient is wanted, and %.6g when all are.\n"
+                        "Element %zu of the gradient of input %zu (%s) is %.6g when no other gradient is wanted, and %.6g when all are.\n"
                         "A NULL gradient must not stop the others.",
-                        found[k].element, k + 1, found[k].backward, found[k].differences);
+                        found[k].element, k + 1, names[k], found[k].backward, found[k].differences);
     if (!good) grader_stop("gradcheck", "%s", said);
 }
 
 void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
 {
-    check_gradients(false, name, f, argument, in, n);
+    check_gradients(NULL, name, f, argument, in, n);
 }
 
-void grader_gradcheck_operator(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n)
+void grader_gradcheck_operator(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
+                               const char *const *names)
 {
-    check_gradients(true, name, f, argument, in, n);
+    check_gradients(names, name, f, argument, in, n);
 }

@@ -23,14 +23,16 @@ _Noreturn void grader_stop(const char *id, const char *format, ...) __attribute_
 
 /* ---- Known mistakes ---- */
 
-typedef struct { const char *id, *says; } grader_mistake; /* mistake number k is bit k of a set; there are at most 31 */
+typedef struct {
+    const char *id, *says;
+} grader_mistake; /* mistake number k is bit k of a set; there are at most 31 */
 
 /* #define MISTAKES(M) M(id, "what it says") M(..) lists the mistakes of a lesson. GRADER_MISTAKES(MISTAKES) makes the enumerators id = 1 << k,
  * and the array `list`, which ends with { NULL, NULL }. */
 #define GRADER_MISTAKES(LIST) \
     enum { LIST(GRADER_NUMBER_) GRADER_COUNT_ }; \
     enum { LIST(GRADER_BIT_) }; \
-    static const grader_mistake list[] = { LIST(GRADER_ENTRY_) { NULL, NULL } }; \
+    static const grader_mistake list[] = { LIST(GRADER_ENTRY_){ NULL, NULL } }; \
     _Static_assert(GRADER_COUNT_ <= 31, "an enumerator is an int")
 #define GRADER_NUMBER_(id, says) id##_number,
 #define GRADER_BIT_(id, says) id = 1u << id##_number,
@@ -55,32 +57,39 @@ int grader_ambiguous(const grader_mistake *known, grader_formula *f, const void 
 /* ---- A result of the exercise ---- */
 
 typedef struct {
-    const char *name;        /* "dx" */
-    const char *of;          /* the data in words: "3 rows of 5 values, eps = 0.3" */
+    const char *name;
+    const double *v; /* [rows, n] */
+    size_t rows, n;
+} grader_input;
+
+typedef struct {
+    const char *name; /* "dx" */
+    const char *of;   /* the data in words: "3 rows of 5 values, eps = 0.3" */
     grader_formula *formula;
-    const void *data;        /* for formula */
-    unsigned among;          /* the mistakes that can be in this result */
+    const void *data; /* for formula */
+    unsigned among;   /* the mistakes that can be in this result */
     size_t rows, N;
-    const double *got;       /* [rows, N]: the learner's */
-    const double *before;    /* what other operators had put into this gradient; NULL means 0 */
+    const double *got;          /* [rows, N]: the learner's */
+    const double *before;       /* what other operators had put into this gradient; NULL means 0. It must not be an input of the exercise,
+                                because a wrong backward that uses it could then pass */
+    const grader_input *inputs; /* shown if nothing explains the result; ends with { NULL }. NULL if there are none to show */
+    bool rows_are_steps;        /* each row is the result of a step that continues the one before */
 } grader_result;
 
 /* Return when r is right. Otherwise show the learner's numbers beside the right ones, of `worked` if that is wrong too, and else of the first
- * row of r that is wrong. Then stop with the mistakes that explain r, or with what grader_look sees, or with "unknown".
- * worked is a small example, such as the README's; NULL if there is none. Neither what is shown nor what grader_look sees contains `before`. */
+ * row of r that is wrong. Then stop with the mistakes that explain r; or with the shape of its error: NaN, all zeros, nearly right, the wrong sign,
+ * a factor, one row or step alone is right, the same error along each row; or with "unknown".
+ * worked is a small example, such as the README's; NULL if there is none. `before` is subtracted from what is shown. */
 void grader_judge(const grader_mistake *known, const grader_result *r, const grader_result *worked);
 
 /* The same for a result whose rows are results of their own, with these names, such as a mean and a variance. The mistakes that explain all
  * rows together are named; if there are none, each row is judged alone. */
 void grader_judge_each(const grader_mistake *known, const grader_result *r, const grader_result *worked, const char *const *names);
 
-/* What a result that no known mistake explains looks like, for v [rows, N]. Stops when one of these holds: NaN, all zeros, the sign is
- * wrong, a factor is wrong, only one row is right, the error is constant along each row. Returns otherwise. */
-void grader_look(const char *name, const double *got, const double *right, size_t rows, size_t N);
-
 /* gr_gradcheck of at most 8 inputs; stops with "gradcheck" and its message when a gradient is wrong. The second one is for an operator: it stops
- * with "null_gradient" when a gradient is wrong only if no other one is wanted. */
+ * with "null_gradient" when a gradient is wrong only if no other one is wanted; names has the name of each input. */
 void grader_gradcheck(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n);
-void grader_gradcheck_operator(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n);
+void grader_gradcheck_operator(const char *name, gr_gradcheck_function *f, void *argument, const gr_gradcheck_input *in, size_t n,
+                               const char *const *names);
 
 #endif

@@ -177,6 +177,7 @@ int main(int argc, char **argv)
 
     grader_step("gr_gradcheck: every gradient, by finite differences");
     grader_gradcheck_operator("my_linear", checked, NULL,
-                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(6, 3) }, { .shape = GR_SHAPE(6) } }, 3);
+                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(2, 3) }, { .shape = GR_SHAPE(6, 3) }, { .shape = GR_SHAPE(6) } }, 3,
+        (const char *const[]){ "x", "W", "b" });
     return grader_end("All right. gradus does the same in ops/matmul.c, with faster loops: compare it with yours.");
 }

@@ -336,7 +336,7 @@ int main(int argc, char **argv)
     const gr_gradcheck_input in[3] = { { .shape = GR_SHAPE(5, 7) }, { .shape = GR_SHAPE(7) }, { .shape = GR_SHAPE(7) } };
     for (int k = 0; k < 2; k++) {
         grader_step(k ? "gr_gradcheck in evaluation" : "gr_gradcheck in training");
-        grader_gradcheck_operator("my_batch_norm", checked, k ? &k : NULL, in, 3);
+        grader_gradcheck_operator("my_batch_norm", checked, k ? &k : NULL, in, 3, (const char *const[]){ "x", "gamma", "beta" });
     }
     return grader_end("All right. gradus does the same in ops/batch_norm.c: compare it with yours.");
 }

@@ -266,6 +266,7 @@ int main(int argc, char **argv)
     check_backward();
     grader_step("gr_gradcheck: every gradient, by finite differences");
     grader_gradcheck_operator("my_layer_norm", checked, NULL,
-                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) }, { .shape = GR_SHAPE(7) } }, 3);
+                     (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) }, { .shape = GR_SHAPE(7) } }, 3,
+        (const char *const[]){ "x", "gamma", "beta" });
     return grader_end("All right. gradus does the same in ops/layer_norm.c: compare it with yours.");
 }

@@ -271,6 +271,7 @@ int main(int argc, char **argv)
     grader_step("RMSNorm, backward: dx");
     judge("dx", formula_dx, of_dx, all.dx, R, few.dx, dy);
     grader_step("gr_gradcheck: both gradients, by finite differences");
-    grader_gradcheck_operator("my_rms_norm", checked, NULL, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) } }, 2);
+    grader_gradcheck_operator("my_rms_norm", checked, NULL, (gr_gradcheck_input[]){ { .shape = GR_SHAPE(4, 7) }, { .shape = GR_SHAPE(7) } }, 2,
+        (const char *const[]){ "x", "gamma" });
     return grader_end("All right. gradus does the same in ops/rms_norm.c and ops/norm_groups.c: compare them with yours.");
 }

@@ -1,0 +1,3 @@
+# abs for fabs, in backward.
+1i #include <stdlib.h>
+s/fabs(x\[i\])/abs(x[i])/

@@ -1,0 +1,2 @@
+# i for both.
+s/ds\[0\] -=/ds[i] -=/

@@ -1,0 +1,2 @@
+# One dy, in ds alone.
+s/dy\[i\] \* x/*dy * x/

@@ -1,0 +1,2 @@
+# float functions.
+s/fabs(x->data\[i\])/fabsf(x->data[i])/

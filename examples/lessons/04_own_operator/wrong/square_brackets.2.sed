@@ -1,0 +1,2 @@
+# / v * v in ds alone.
+s/x\[i\] \/ (v \* v)/x[i] \/ v * v/
