@@ -1,0 +1,2 @@
+# The index of the row.
+s/b->data\[o\]/b->data[r]/

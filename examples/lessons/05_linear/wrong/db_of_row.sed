@@ -1,0 +1,2 @@
+# The index of the row.
+s/db\[o\]/db[r]/

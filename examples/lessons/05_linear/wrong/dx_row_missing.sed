@@ -1,0 +1,2 @@
+# The row is forgotten.
+s/dx\[r \* I + i\]/dx[i]/

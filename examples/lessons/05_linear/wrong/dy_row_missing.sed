@@ -1,0 +1,2 @@
+# The row is forgotten.
+s/dy\[r \* O + o\]/dy[o]/

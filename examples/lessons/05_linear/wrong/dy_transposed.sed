@@ -1,0 +1,2 @@
+# Rows and columns exchanged.
+s/dy\[r \* O + o\]/dy[o * rows + r]/

@@ -1,0 +1,2 @@
+# The width of x.
+s/dy\[r \* O + o\]/dy[r * I + o]/

@@ -1,0 +1,2 @@
+# A sum in float.
+s/gr_real sum = b/float sum = b/

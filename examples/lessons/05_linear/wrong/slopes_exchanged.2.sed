@@ -1,0 +1,2 @@
+# dx from x.
+s/g \* w\[o \* I + i\]/g * x[r * I + i]/

@@ -1,0 +1,2 @@
+# = in the sum.
+s/sum += x->data/sum = x->data/

@@ -1,0 +1,2 @@
+# The row is forgotten in dW.
+s/g \* x\[r \* I + i\]/g * x[i]/
