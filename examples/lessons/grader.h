@@ -23,17 +23,16 @@ _Noreturn void grader_stop(const char *id, const char *format, ...) __attribute_
 
 /* ---- Known mistakes ---- */
 
-typedef struct {
-    const char *id, *says;
-} grader_mistake; /* mistake number k is bit k of a set; there are at most 31 */
+typedef struct { const char *id, *says; } grader_mistake; /* mistake number k is bit k of a set; there are at most 31 */
 
 /* #define MISTAKES(M) M(id, "what it says") M(..) lists the mistakes of a lesson. GRADER_MISTAKES(MISTAKES) makes the enumerators id = 1 << k,
- * and the array `list`, which ends with { NULL, NULL }. */
-#define GRADER_MISTAKES(LIST) \
-    enum { LIST(GRADER_NUMBER_) GRADER_COUNT_ }; \
+ * and the array `list`, which ends with { NULL, NULL }. GRADER_MISTAKES_OF(array, MISTAKES) names the array, for a lesson with two lists. */
+#define GRADER_MISTAKES(LIST) GRADER_MISTAKES_OF(list, LIST)
+#define GRADER_MISTAKES_OF(array, LIST) \
+    enum { LIST(GRADER_NUMBER_) array##_count }; \
     enum { LIST(GRADER_BIT_) }; \
-    static const grader_mistake list[] = { LIST(GRADER_ENTRY_){ NULL, NULL } }; \
-    _Static_assert(GRADER_COUNT_ <= 31, "an enumerator is an int")
+    static const grader_mistake array[] = { LIST(GRADER_ENTRY_) { NULL, NULL } }; \
+    _Static_assert(array##_count <= 31, "an enumerator is an int")
 #define GRADER_NUMBER_(id, says) id##_number,
 #define GRADER_BIT_(id, says) id = 1u << id##_number,
 #define GRADER_ENTRY_(id, says) { #id, says },
@@ -56,11 +55,7 @@ int grader_ambiguous(const grader_mistake *known, grader_formula *f, const void 
 
 /* ---- A result of the exercise ---- */
 
-typedef struct {
-    const char *name;
-    const double *v; /* [rows, n] */
-    size_t rows, n;
-} grader_input;
+typedef struct { const char *name; const double *v; size_t rows, n; } grader_input; /* v is [rows, n] */
 
 typedef struct {
     const char *name; /* "dx" */

@@ -1,0 +1,3 @@
+# The usual values.
+/^    ++/,$s/beta1/0.9/g
+/^    ++/,$s/beta2/0.999/g

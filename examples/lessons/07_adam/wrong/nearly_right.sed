@@ -1,0 +1,2 @@
+# powf.
+s/pow(beta2/powf(beta2/

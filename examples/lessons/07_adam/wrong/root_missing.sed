@@ -1,0 +1,2 @@
+# v_hat for its root.
+s/sqrt(v_hat)/v_hat/

@@ -1,0 +1,2 @@
+# x is the step, in Adam.
+s/x\[i\] -= lr \* m_hat/x[i] = -lr * m_hat/

@@ -1,0 +1,2 @@
+# The square is forgotten.
+s/a = sqrt(3) \* std/a = sqrt(3 * std)/

@@ -1,0 +1,2 @@
+# Divided by the outputs only.
+s/(rows \* out))/out)/

@@ -1,0 +1,2 @@
+# Divided by all three sizes.
+s/(rows \* out))/(rows * out * in))/

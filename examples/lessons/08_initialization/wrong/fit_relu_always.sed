@@ -1,0 +1,2 @@
+# relu is not looked at.
+s/relu \&\& y < 0/y < 0/

@@ -1,0 +1,2 @@
+# A sum in float.
+s/double sum = 0;/float sum = 0;/

@@ -1,0 +1,2 @@
+# The two cases are exchanged.
+s/(relu ? 2 : 1)/(relu ? 1 : 2)/

@@ -1,0 +1,2 @@
+# An integer division.
+s/a = sqrt(3) \* std/a = std * sqrt(1 \/ 3)/

@@ -1,0 +1,2 @@
+# The index of the row.
+s/beta->data\[i\]/beta->data[r]/

@@ -1,0 +1,2 @@
+# The index of the row.
+s/gamma->data\[i\]/gamma->data[r]/

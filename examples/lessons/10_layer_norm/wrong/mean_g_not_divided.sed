@@ -1,0 +1,2 @@
+# One of the two.
+s/mean_g += g \/ N/mean_g += g/

@@ -1,0 +1,2 @@
+# One of the two.
+s/g \* xhat \/ N/g * xhat/

@@ -1,0 +1,2 @@
+# Nothing is kept.
+s/^ *s.mean\[r\] = .*//

@@ -1,0 +1,2 @@
+# Only rstd is kept.
+s/s.mean\[r\] = mean, //

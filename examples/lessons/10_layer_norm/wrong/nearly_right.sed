@@ -1,0 +1,2 @@
+# sqrtf for sqrt.
+s/sqrt(var + eps)/sqrtf(var + eps)/

@@ -1,0 +1,2 @@
+# The root, not divided.
+s/1 \/ sqrt(var + eps)/sqrt(var + eps)/

@@ -1,0 +1,2 @@
+# Only the mean is kept.
+s/, s.rstd\[r\] = rstd//

@@ -1,0 +1,2 @@
+# The sum of squares.
+s/ \* (x->data\[r \* N + i\] - mean) \/ N;/ * (x->data[r * N + i] - mean);/

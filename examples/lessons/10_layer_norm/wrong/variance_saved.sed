@@ -1,0 +1,2 @@
+# The variance is kept.
+s/s.rstd\[r\] = rstd/s.rstd[r] = var/
