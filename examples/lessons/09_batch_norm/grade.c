@@ -69,8 +69,11 @@ typedef struct {
     bool training;
     double eps, momentum;
     const double *x, *gamma, *beta, *dy, *mean, *var; /* mean and var: the running statistics before */
-    bool other; /* whether dy, gamma and beta are in dx, dgamma and dbeta before, from other operators */
+    bool other; /* whether other_x, other_gamma and other_beta are in dx, dgamma and dbeta before, from other operators */
 } problem;
+
+static const double other_x[LEN] = { 0.4, 0.9, -0.2, 0.6, -0.7, 0.35, 0.15, -0.45, 0.55, -0.8, 0.25, 0.65 };
+static const double other_gamma[C] = { 0.7, 0.1, -0.4 }, other_beta[C] = { -0.6, 0.3, 0.95 };
 
 /* The plain mean and biased variance that belong to value c of row r. */
 static void moments(unsigned m, const problem *p, size_t r, size_t c, double *mean, double *var)
@@ -129,7 +132,7 @@ static void formula_dbeta(unsigned m, const void *data, double *dbeta)
 {
     const problem *p = data;
     for (size_t c = 0; c < p->columns; c++) {
-        dbeta[c] = p->other && !(m & (row_assigned | assigned)) ? p->beta[c] : 0;
+        dbeta[c] = p->other && !(m & (row_assigned | assigned)) ? other_beta[c] : 0;
         for (size_t r = m & row_assigned ? p->rows - 1 : 0; r < p->rows; r++) dbeta[c] += p->dy[r * p->columns + c];
     }
 }
@@ -138,7 +141,7 @@ static void formula_dgamma(unsigned m, const void *data, double *dgamma)
 {
     const problem *p = data;
     for (size_t c = 0; c < p->columns; c++) {
-        dgamma[c] = p->other && !(m & (row_assigned | assigned)) ? p->gamma[c] : 0;
+        dgamma[c] = p->other && !(m & (row_assigned | assigned)) ? other_gamma[c] : 0;
         for (size_t r = m & row_assigned ? p->rows - 1 : 0; r < p->rows; r++) {
             const size_t i = r * p->columns + c;
             double mean, rstd;
@@ -171,7 +174,7 @@ static void formula_dx(unsigned m, const void *data, double *dx)
         const bool constant = p->training ? m & statistics_constant : !(m & three_terms_in_evaluation);
         if (m & mean_term_missing || constant) mean_g = 0;
         if (m & variance_term_missing || constant) mean_gx = 0;
-        dx[i] = (p->other && !(m & assigned) ? p->dy[i] : 0) + (m & rstd_missing ? 1 : rstd[i]) * (g[i] - mean_g - xhat[i] * mean_gx);
+        dx[i] = (p->other && !(m & assigned) ? other_x[i] : 0) + (m & rstd_missing ? 1 : rstd[i]) * (g[i] - mean_g - xhat[i] * mean_gx);
     }
 }
 
@@ -199,7 +202,7 @@ static numbers run(const problem *p, int want)
     gr_tape *t = gr_tape_new(1, NULL);
     const gr_shape column = GR_SHAPE(p->columns), whole = GR_SHAPE(p->rows, p->columns);
     gr_tensor *in[3] = { put(t, p->x, whole, want & X), put(t, p->gamma, column, want & GAMMA), put(t, p->beta, column, want & BETA) };
-    const double *other[3] = { p->dy, p->gamma, p->beta };
+    const double *other[3] = { other_x, other_gamma, other_beta };
     memcpy(r.running, p->mean, p->columns * sizeof(double)), memcpy(r.running + p->columns, p->var, p->columns * sizeof(double));
     gr_tape_set_training(t, p->training);
     gr_tensor *y = my_batch_norm(t, in[0], in[1], in[2], &(running){ r.running, r.running + p->columns, p->momentum }, p->eps);
@@ -303,23 +306,23 @@ static void check_backward(void)
     grader_step("backward: dbeta");
     const numbers small = run(&worked, ALL), whole = run(&train, ALL), small_later = run(&worked_evaluate, ALL),
                   later = run(&evaluate, ALL);
-    if (grader_same(whole.dx, dy, LEN) && grader_same(whole.dgamma, gamma_, C) && grader_same(whole.dbeta, beta, C))
+    if (grader_same(whole.dx, other_x, LEN) && grader_same(whole.dgamma, other_gamma, C) && grader_same(whole.dbeta, other_beta, C))
         grader_stop("half_done", "Forward is right. Backward adds nothing yet: go on at TODO 3, about twelve lines.");
-    judge("dbeta", formula_dbeta, of_dbeta, true, whole.dbeta, 1, C, small.dbeta, 1, beta);
+    judge("dbeta", formula_dbeta, of_dbeta, true, whole.dbeta, 1, C, small.dbeta, 1, other_beta);
     grader_step("backward: dgamma");
-    if (grader_same(whole.dgamma, gamma_, C))
+    if (grader_same(whole.dgamma, other_gamma, C))
         grader_stop("statistics_not_kept",
                     "Your dgamma is 0. It needs xhat, and backward finds xhat from s.mean[c] and s.rstd[c]: does forward keep both?");
-    judge("dgamma", formula_dgamma, of_dgamma, true, whole.dgamma, 1, C, small.dgamma, 1, gamma_);
+    judge("dgamma", formula_dgamma, of_dgamma, true, whole.dgamma, 1, C, small.dgamma, 1, other_gamma);
     grader_step("backward: dx in training");
-    judge("dx", formula_dx, of_dx, true, whole.dx, R, C, small.dx, 3, dy);
+    judge("dx", formula_dx, of_dx, true, whole.dx, R, C, small.dx, 3, other_x);
     grader_step("backward in evaluation");
-    if (grader_same(later.dx, dy, LEN))
+    if (grader_same(later.dx, other_x, LEN))
         grader_stop("no_gradient_in_evaluation",
                     "Your dx is 0 in evaluation. The statistics are constants there, but y still depends on x: dx is rstd * g.\n"
                     "If you have that: forward must keep s.mean and s.rstd in evaluation, too.");
-    judge("dgamma", formula_dgamma, of_dgamma, false, later.dgamma, 1, C, small_later.dgamma, 1, gamma_);
-    judge("dx", formula_dx, of_dx_in_evaluation, false, later.dx, R, C, small_later.dx, 3, dy);
+    judge("dgamma", formula_dgamma, of_dgamma, false, later.dgamma, 1, C, small_later.dgamma, 1, other_gamma);
+    judge("dx", formula_dx, of_dx_in_evaluation, false, later.dx, R, C, small_later.dx, 3, other_x);
 }
 
 int main(int argc, char **argv)
