@@ -1,7 +1,7 @@
 /* lesson.c - gradient descent, momentum and Adam: how far a weight moves.
  *
  * Shows: two steps of Adam by hand; the first step of each rule for gradients of all sizes; a gradient that stays and one that changes its sign; a
- *        narrow valley; a network whose loss is multiplied by 1000.
+ *        narrow valley; a network whose loss is multiplied by 0.01, 1 and 100.
  * Run:   make lesson N=7         expected.txt is its output; make quiz N=7 prints the answers to the quiz                                 */
 #include "gradus.h"
 #include <math.h>
@@ -26,7 +26,7 @@ static void by_hand(void)
     }
     printf("1. By hand: two steps of Adam, for the gradients 4 and -2, with lr = 0.1\n\n");
     row("g", g, 2), row("m", m, 2), row("v", v, 2), row("1 - 0.9^k", sum, 2), row("m / (1 - 0.9^k)", m_hat, 2);
-    row("v / (1 - 0.999^k)", v_hat, 2), row("step", step, 2), row("step without both corrections", plain, 2);
+    row("v / (1 - 0.999^k)", v_hat, 2), row("step", step, 2), row("step without either correction", plain, 2);
 }
 
 /* ---- gradus' optimizers on one parameter ---- */

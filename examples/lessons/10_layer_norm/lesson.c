@@ -60,7 +60,7 @@ static void by_hand(void)
     row("x", x, N), number("mean", mean), row("x - mean", d, N), row("(x - mean)^2", square, N), number("var", var);
     number("rstd = 1 / sqrt(var)", rstd), row("xhat = (x - mean) * rstd", xhat, N);
     number("its mean", sum(xhat, N) / N), number("its variance", sum(xhat_square, N) / N);
-    printf("\n   backward, for a loss that is y_0\n\n");
+    printf("\n   backward, for this dy\n\n");
     row("g = dy", g, N), number("mean(g)", mean_g), number("mean(g * xhat)", mean_gx);
     row("direct term    rstd * g", term[0], N), row("mean term      -rstd * mean(g)", term[1], N);
     row("variance term  -rstd * xhat * ..", term[2], N), row("dx, their sum", dx, N);
@@ -71,15 +71,16 @@ static void nudge(void)
 {
     const double h = 0.001;
     double before[N], after[N], dx[N], moved[N], slope[N];
-    printf("\n2. By a nudge: add 0.001 to one x at a time, and see how far y_0 moves\n\n");
+    printf("\n2. By a nudge: add 0.001 to one x at a time, and see how far the loss, the sum of dy_i y_i, moves\n\n");
     autograd(x, dy, N, 0, NONE, before, dx);
     for (int j = 0; j < N; j++) {
-        double one[N], unused[N];
+        double one[N], unused[N], weighted[N];
         memcpy(one, x, sizeof one), one[j] += h;
         autograd(one, dy, N, 0, NONE, after, unused);
-        moved[j] = after[0] - before[0], slope[j] = moved[j] / h;
+        for (int i = 0; i < N; i++) weighted[i] = dy[i] * (after[i] - before[i]);
+        moved[j] = sum(weighted, N), slope[j] = moved[j] / h;
     }
-    row("y_0 moves by", moved, N), row("divided by 0.001", slope, N), row("dx", dx, N);
+    row("the loss moves by", moved, N), row("divided by 0.001", slope, N), row("dx", dx, N);
 }
 
 static void cut_paths(void)
