@@ -65,8 +65,8 @@ typedef struct {
     unsigned among;   /* the mistakes that can be in this result */
     size_t rows, N;
     const double *got;          /* [rows, N]: the learner's */
-    const double *before;       /* what other operators had put into this gradient; NULL means 0. It must not be an input of the exercise,
-                                because a wrong backward that uses it could then pass */
+    const double *before;       /* what other operators had put into this gradient; NULL means 0. It must be neither an input nor dy:
+                                a backward that takes one gradient for another could then pass */
     const grader_input *inputs; /* shown if nothing explains the result; ends with { NULL }. NULL if there are none to show */
     bool rows_are_steps;        /* each row is the result of a step that continues the one before */
 } grader_result;
