@@ -25,14 +25,15 @@ _Noreturn void grader_stop(const char *id, const char *format, ...) __attribute_
 
 typedef struct { const char *id, *says; } grader_mistake; /* mistake number k is bit k of a set; there are at most 31 */
 
-/* #define MISTAKES(M) M(id, "what it says") M(..) lists the mistakes of a lesson. GRADER_MISTAKES(MISTAKES) makes the enumerators id = 1 << k,
- * and the array `list`, which ends with { NULL, NULL }. GRADER_MISTAKES_OF(array, MISTAKES) names the array, for a lesson with two lists. */
+/* #define MISTAKES(M) M(id, "what it says") M(..) lists the mistakes of a lesson. GRADER_MISTAKES(MISTAKES) makes the enumerators id = 1 << k
+ * and list_count, and the array `list`, which ends with { NULL, NULL }. GRADER_MISTAKES_OF(name, MISTAKES) is for a lesson with two lists: it makes
+ * name_count and the array `name`. */
 #define GRADER_MISTAKES(LIST) GRADER_MISTAKES_OF(list, LIST)
-#define GRADER_MISTAKES_OF(array, LIST) \
-    enum { LIST(GRADER_NUMBER_) array##_count }; \
+#define GRADER_MISTAKES_OF(name, LIST) \
+    enum { LIST(GRADER_NUMBER_) name##_count }; \
     enum { LIST(GRADER_BIT_) }; \
-    static const grader_mistake array[] = { LIST(GRADER_ENTRY_) { NULL, NULL } }; \
-    _Static_assert(array##_count <= 31, "an enumerator is an int")
+    static const grader_mistake name[] = { LIST(GRADER_ENTRY_) { NULL, NULL } }; \
+    _Static_assert(name##_count <= 31, "an enumerator is an int")
 #define GRADER_NUMBER_(id, says) id##_number,
 #define GRADER_BIT_(id, says) id = 1u << id##_number,
 #define GRADER_ENTRY_(id, says) { #id, says },

@@ -62,7 +62,7 @@ enum {
     OF_DA_O = da_o_with_c | gate_slopes_missing | slope_at_a | added | tanh_of_raw_cell,
     OF_NORM_BACKWARD = norm_skipped_backward | past_the_norm | later_through_norm | tanh_of_raw_cell
 };
-static const unsigned of_backward = (1u << GRADER_COUNT_) - through_h_missing;
+static const unsigned of_backward = (1u << list_count) - through_h_missing;
 
 /* ---- The formula, with a switch for each ---- */
 
