@@ -31,6 +31,8 @@ WAYS = [
     ('a gradient without gamma', 'map(k => gamma * dy[k])', 'map(k => dy[k])', 'group: y and dx', 'twelve numbers'),
     ('a calculation with another result', "result(dust(f.y[k], 1))", 'result(dust(f.y[k], 1) + 1)', 'layer, multiples: y', 'twelve texts'),
     ('a prediction that is not asked again', "if (what === 'norm') answered.clear();", '', 'another norm asks again', 'twelve texts'),
+    ('a reason that is false without epsilon', "s.eps ? 'ε prevents", "true ? 'ε prevents", 'extremes: (', 'twelve extremes'),
+    ('outputs that move although gamma is 0', 'if (!s.gamma) return `None', 'if (false) return `None', 'extremes: (', 'twelve extremes'),
     ('a value that Enter does not choose', "field.addEventListener('click'", "field.addEventListener('mousedown'", 'Enter shows', 'twelve keys'),
     ('labels for nobody', '<label for="twelve-eps">', '<label>', 'has a name', 'twelve looks'),
 ]

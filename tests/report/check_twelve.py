@@ -4,6 +4,7 @@ check_twelve.py FOLDER PLOTLY VALUES [--short] [--only PART,..] [--shots FOLDER]
 twelve_values. Plotly is taken out of the page, because the section must work without it."""
 import argparse
 import json
+import math
 import pathlib
 import re
 import sys
@@ -18,11 +19,11 @@ ap.add_argument('folder', type=pathlib.Path)
 ap.add_argument('plotly', type=pathlib.Path)
 ap.add_argument('values', type=pathlib.Path)
 ap.add_argument('--short', action='store_true')
-ap.add_argument('--only', help='parts: numbers,texts,keys,looks')
+ap.add_argument('--only', help='parts: numbers,texts,extremes,keys,looks')
 ap.add_argument('--shots', type=pathlib.Path)
 args, _ = ap.parse_known_args()
 Reader.shots = args.shots
-parts = (args.only or 'numbers,texts,keys,looks').split(',')
+parts = (args.only or 'numbers,texts,extremes,keys,looks').split(',')
 NORMS, NUMBERS = ('none', 'layer', 'batch', 'rms', 'group'), ('multiples', 'ordinary', 'constant', 'padding', 'outlier', 'tiny')
 READY = "document.getElementById('twelve')?.dataset.ready === 'yes'"
 
@@ -108,6 +109,61 @@ def texts(p):
         check(not before and words in p.evaluate(f"answer('{what}')"), f'{what}: ' + p.evaluate(f"answer('{what}')"))
     p.evaluate("pick('norm', 'batch')")
     check(not any(p.evaluate(f"answer('{what}')") for what in ('eps', 'value', 'gamma', 'beta', 'pull', 'numbers')), 'another norm asks again')
+
+
+SEVENS, ONE, LONE, MULTIPLES = [7] * 12, [5, 5, 5, 6] + [1, 2, 3, 4] + [0, 1, 0, 2], [0, 0, 0, 7] + [0] * 8, [1, 2, 3, 6, 2, 4, 6, 12, 1, 2, 3, 6]
+EXTREMES = [  # norm, x, epsilon, gamma, beta, the control that is asked, and words of its answer
+    ('layer', SEVENS, 0, 1, 3, 'numbers', '0 / 0 counts as 0'), ('layer', SEVENS, 1e-5, 1, 3, 'numbers', 'ε prevents 0 / 0'),
+    ('batch', SEVENS, 0, 1, 0, 'numbers', 'each output is β; 0 / 0'), ('group', SEVENS, 0, 1, 0, 'numbers', 'features 1 and 2 of sample 1 are equal'),
+    ('rms', SEVENS, 0, 1, 0, 'numbers', 'its root mean square'), ('rms', [0] * 12, 0, 1, 0, 'numbers', 'are 0, and so are its outputs; 0 / 0'),
+    ('rms', [0] * 12, 1e-5, 1, 0, 'eps', 'outputs are 0 for every ε'), ('layer', SEVENS, 1e-5, 1, 3, 'eps', 'outputs are β for every ε'),
+    ('layer', ONE, 0, 1, 0, 'numbers', 'only the 6 differs from the others. However far away it is, its x̂ is 1.73'),
+    ('layer', ONE, 1e-2, 1, 0, 'numbers', 'without ε its x̂ is 1.73'), ('rms', LONE, 0, 2, 0, 'numbers', '0 / 0 counts as 0'),
+    ('layer', ONE, 0, 1, 0, 'value', 'None moves: the other values of sample 1 are equal'), ('layer', ONE, 1e-5, 1, 0, 'value', 'None moves noticeably'),
+    ('rms', LONE, 0, 1, 0, 'value', 'None moves: the other values of sample 1 are 0'), ('layer', SEVENS, 0, 1, 0, 'value', '4 of 12 outputs move'),
+    ('group', ONE, 0, 3, 1, 'value', 'stays at −1 and 1'), ('group', ONE, 1e-5, 3, 1, 'value', 'stays close to −1 and 1'),
+    ('rms', [0] * 12, 1e-5, 1, 0, 'value', '1 of 12 outputs moves'), ('group', ONE, 1, 1, 0, 'value', '2 of 12 outputs move'),
+    ('layer', MULTIPLES, 0, 1, 0, 'numbers', 'Samples 1 and 2 have different inputs and the same outputs'),
+    ('layer', MULTIPLES, 1, 1, 0, 'numbers', 'differ by up to about 0.1, and not at all without ε'),
+    ('layer', 'ordinary', .1, 1, 0, 'numbers', 'deviation 0.93 to 0.97 (1 without ε)'), ('layer', 'ordinary', 0, 1, 3, 'numbers', 'deviation 1.'),
+    ('group', 'ordinary', 1e-3, 1, 0, 'numbers', 'without ε; with this ε they are'), ('group', 'ordinary', 0, 1, 0, 'numbers', 'always become −1 and 1'),
+    ('layer', 'ordinary', 100, 1, 3, 'numbers', 'The outputs, without β, are'), ('rms', 'ordinary', 1, -3, 0, 'gamma', 'all outputs, are −3 times'),
+    ('layer', 'ordinary', 0, 1, 0, 'eps', 'Now ε is 0.'), ('layer', 'ordinary', 1e-12, 1, 0, 'eps', 'ε changes them by less than 0.05 %'),
+    ('layer', 'ordinary', 0, 1, 0, 'xhat', 'None: ε is 0'), ('layer', 'ordinary', 100, 1, 0, 'xhat', '12 of 12; the largest'),
+    ('batch', 'ordinary', 100, 1, 0, 'ones', 'None: the outputs of a group keep their sum'), ('group', 'ordinary', 0, 1, 0, 'one', 'None: this output'),
+    ('rms', [0] * 12, 1e-5, 1, 0, 'one', '1 of 12: here'), ('rms', SEVENS, 0, 1, 0, 'ones', 'None: the values of each sample are equal'),
+    ('batch', SEVENS, 0, 1, 0, 'mixed', '1 / 0 counts as 0'),
+] + [(norm, 'ordinary', 1e-5, 0, 3, what, words) for norm in NORMS[1:] for what, words in (
+    ('numbers', f'γ is 0, so every output is {"0" if norm == "rms" else "β"}'), ('value', 'None: γ is 0'), ('eps', 'At none: γ is 0'),
+    ('gamma', 'all dx are 0'), ('xhat', 'None: γ is 0'))]
+
+
+def extremes(p):
+    """The sentences are true where epsilon or gamma is 0, epsilon is large, values are equal, or one value differs from all others."""
+    before, wrong = len(fails), []
+    for norm, x, eps, gamma, beta, what, words in EXTREMES:
+        pull, control = (what, 'pull') if what in ('mixed', 'one', 'ones', 'xhat') else ('mixed', what)
+        numbers = f"pick('numbers', '{x if isinstance(x, str) else 'ordinary'}')"
+        p.evaluate(f"pick('norm', '{norm}'), {numbers}, cells('x')[3].firstElementChild.focus(), slide('value', 1)")
+        p.evaluate(f"slide('eps', {math.log10(eps) if eps else -12.25}), slide('gamma', {gamma}), pick('pull', '{pull}')")
+        if norm != 'rms':
+            p.evaluate(f"slide('beta', {beta})")
+        p.evaluate(numbers if control == 'numbers' or isinstance(x, str) and control != 'value' else '0')
+        if not isinstance(x, str):
+            p.evaluate(f"write('x', {x})")
+        if control in ('eps', 'gamma', 'beta', 'pull'):  # asked again after new numbers
+            p.evaluate({'eps': f"slide('eps', {math.log10(eps) if eps else -12.25})", 'gamma': f"slide('gamma', {gamma})", 'beta': f"slide('beta', {beta})",
+                        'pull': f"pick('pull', '{pull}')"}[control])
+        text = p.evaluate(f"answer('{control}')")
+        said = text + p.evaluate("shown('balance')")
+        if words not in text or re.search('NaN|undefined|Infinity', said) or (not eps and re.search('without ε|ε prevents', said)):
+            wrong.append((norm, x, eps, gamma, what, text))
+        moved = re.match(r'(\d+) of 12', text) if control == 'pull' else None
+        if control == 'pull' and int(moved[1] if moved else 0) != p.evaluate("read('dx').filter(v => Math.abs(v) > 1e-9).length"):
+            wrong.append((norm, x, eps, gamma, what, text, 'is not the number of dx'))
+    for w in wrong:
+        check(False, f'extremes: {w}')
+    check(len(fails) == before, f'{len(EXTREMES)} sentences at extreme settings')
 
 
 def keys(p):
@@ -197,7 +253,7 @@ def main(pw, folder):
     page = folder / 'report.html'
     page.write_text(re.sub('<body[^>]*>', '<body>', text.replace('<script>' + library + '</script>\n', ''), count=1), encoding='utf-8')
     browser = launch(pw)
-    for part in (numbers, texts, keys):
+    for part in (numbers, texts, extremes, keys):
         if part.__name__ not in parts:
             continue
         with Reader(browser) as r:
